@@ -1,0 +1,90 @@
+package arch
+
+import (
+	"debug/elf"
+	"encoding/binary"
+)
+
+// DWARF numbers of the amd64 registers (System V ABI, figure 3.36).
+const (
+	amd64RAX = iota
+	amd64RDX
+	amd64RCX
+	amd64RBX
+	amd64RSI
+	amd64RDI
+	amd64RBP
+	amd64RSP
+	amd64R8
+	amd64R9
+	amd64R10
+	amd64R11
+	amd64R12
+	amd64R13
+	amd64R14
+	amd64R15
+	amd64RIP
+)
+
+// AMD64 is x86-64.
+var AMD64 = &CPU{
+	Name:    "amd64",
+	Machine: elf.EM_X86_64,
+	PC:      amd64RIP,
+	SP:      amd64RSP,
+	FP:      amd64RBP,
+	LR:      -1,
+	RA:      amd64RIP,
+
+	PrstatusSize: len(amd64Prstatus) * 8,
+	DecodeRegs:   decodeAMD64,
+
+	// HotSpot cpu/x86/register_x86.hpp, interp_masm_x86.hpp, assembler_x86.hpp.
+	Java: JavaRegs{
+		Thread:   amd64R15,
+		BCP:      amd64R13,
+		Method:   amd64RBX,
+		SenderSP: amd64R13,
+	},
+
+	Trace:        traceAMD64,
+	CanonicalTop: 1 << 47,
+}
+
+// amd64Prstatus is the order of struct user_regs_struct (arch/x86/include/asm/user_64.h);
+// -1 is a field that we do not keep, -2 the system call's number.
+var amd64Prstatus = [27]int{
+	amd64R15, amd64R14, amd64R13, amd64R12, amd64RBP, amd64RBX, amd64R11, amd64R10,
+	amd64R9, amd64R8, amd64RAX, amd64RCX, amd64RDX, amd64RSI, amd64RDI, -2,
+	amd64RIP, -1, -1, amd64RSP, -1, -1, -1, -1, -1, -1, -1,
+}
+
+func decodeAMD64(b []byte, r *Regs) (int64, bool) {
+	if len(b) < len(amd64Prstatus)*8 {
+		return -1, false
+	}
+	syscall := int64(-1)
+	for i, reg := range amd64Prstatus {
+		v := binary.LittleEndian.Uint64(b[i*8:])
+		switch {
+		case reg >= 0:
+			r[reg] = v
+		case reg == -2:
+			syscall = int64(v)
+		}
+	}
+	return syscall, true
+}
+
+func init() {
+	// HotSpot cpu/x86/frame_x86.hpp; 8 has no mirror slot.
+	AMD64.Interp.JDK8 = InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -6, BCP: -7}
+	AMD64.Interp.JDK9 = InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -7, BCP: -8}
+	// HotSpot cpu/x86/stubGenerator_x86_64.cpp, enum call_stub_layout.
+	AMD64.CallStub = CallStubLayout{
+		CallWrapper: -6,
+		Saved: []Saved{
+			{amd64RBX, -7}, {amd64R12, -8}, {amd64R13, -9}, {amd64R14, -10}, {amd64R15, -11},
+		},
+	}
+}

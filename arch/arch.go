@@ -1,0 +1,100 @@
+// Package arch holds what differs between CPUs, and nothing else does.
+//
+// A CPU is a value, not a build constraint: recorded walks of either CPU replay on
+// any machine. The files amd64.go and arm64.go are twins: the same names in the
+// same order, so that a diff of the two shows what a newcomer must know.
+package arch
+
+import "debug/elf"
+
+// MaxRegs bounds the register numbers of all CPUs that we know.
+const MaxRegs = 34
+
+// Regs are the general registers of a thread, indexed by DWARF number, so that
+// CFI rules need no translation. The program counter sits at CPU.PC.
+type Regs [MaxRegs]uint64
+
+// CPU describes one processor architecture.
+type CPU struct {
+	Name    string      // as GOARCH spells it
+	Machine elf.Machine // as ELF headers spell it
+
+	// Indexes into Regs. PC is the DWARF return address column on amd64 and a
+	// number of our own on arm64, where the return address column is LR.
+	PC, SP, FP int
+	// LR is the link register, or -1 where calls push the return address.
+	LR int
+	// RA is the DWARF column that holds the return address.
+	RA int
+
+	// DecodeRegs reads the kernel's NT_PRSTATUS register set. It returns the number
+	// of the system call that the thread is in, or -1 for none or unknown.
+	DecodeRegs func(prstatus []byte, r *Regs) (syscall int64, ok bool)
+
+	// PrstatusSize is the size of that register set.
+	PrstatusSize int
+
+	// Java names the registers that HotSpot's generated code gives a fixed meaning.
+	Java JavaRegs
+
+	// Interp lists the layouts of an interpreter frame; vmstructs chooses one.
+	Interp struct {
+		JDK8, JDK9 InterpLayout // up to JDK 8, and since 9
+	}
+
+	// CallStub is the frame that HotSpot's call stub makes between C++ and Java.
+	CallStub CallStubLayout
+
+	// Trace reads the code ahead of a pc and says how that code returns.
+	// See Exit. It is nil for a CPU that has no tracer.
+	Trace func(code []byte, base, pc uint64) (Exit, error)
+
+	// CanonicalTop is the first address that user space cannot have.
+	CanonicalTop uint64
+}
+
+// JavaRegs are registers with a fixed meaning in generated code (numbers into Regs).
+type JavaRegs struct {
+	Thread   int // JavaThread*
+	BCP      int // interpreter: bytecode pointer
+	Method   int // interpreter, at method entry: Method*
+	SenderSP int // at method entry: sp of the caller before adapters moved it
+}
+
+// InterpLayout gives the slots of an interpreter frame in words from the frame pointer.
+type InterpLayout struct {
+	SenderSP, LastSP, Method, Locals, BCP int
+}
+
+// CallStubLayout says where the call stub keeps what it must give back, in words
+// from its frame pointer.
+type CallStubLayout struct {
+	CallWrapper int     // JavaCallWrapper*
+	Saved       []Saved // callee-saved registers of the C++ caller
+}
+
+// Saved is one register in a frame: its number and its slot in words.
+type Saved struct {
+	Reg  int
+	Slot int
+}
+
+// ByName returns the CPU that GOARCH calls name, or nil.
+func ByName(name string) *CPU {
+	for _, c := range []*CPU{AMD64, ARM64} {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// ByMachine returns the CPU of an ELF machine number, or nil.
+func ByMachine(m elf.Machine) *CPU {
+	for _, c := range []*CPU{AMD64, ARM64} {
+		if c.Machine == m {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package arch
+
+import (
+	"debug/elf"
+	"encoding/binary"
+)
+
+// DWARF numbers of the arm64 registers (AADWARF64): x0 to x30 are 0 to 30.
+const (
+	arm64X12 = 12
+	arm64X19 = 19
+	arm64X22 = 22
+	arm64X28 = 28
+	arm64X29 = 29
+	arm64X30 = 30
+	arm64SP  = 31
+	arm64PC  = 32
+)
+
+// ARM64 is aarch64.
+var ARM64 = &CPU{
+	Name:    "arm64",
+	Machine: elf.EM_AARCH64,
+	PC:      arm64PC,
+	SP:      arm64SP,
+	FP:      arm64X29,
+	LR:      arm64X30,
+	RA:      arm64X30,
+
+	PrstatusSize: arm64PrstatusWords * 8,
+	DecodeRegs:   decodeARM64,
+
+	// HotSpot cpu/aarch64/assembler_aarch64.hpp.
+	Java: JavaRegs{
+		Thread:   arm64X28,
+		BCP:      arm64X22,
+		Method:   arm64X12,
+		SenderSP: arm64X19,
+	},
+
+	CanonicalTop: 1 << 52,
+}
+
+// arm64PrstatusWords: struct user_pt_regs is x0-x30, sp, pc, pstate
+// (arch/arm64/include/uapi/asm/ptrace.h). The system call is not among them.
+const arm64PrstatusWords = 34
+
+func decodeARM64(b []byte, r *Regs) (int64, bool) {
+	if len(b) < arm64PrstatusWords*8 {
+		return -1, false
+	}
+	for i := range arm64PC + 1 {
+		r[i] = binary.LittleEndian.Uint64(b[i*8:])
+	}
+	return -1, true
+}
+
+func init() {
+	// HotSpot cpu/aarch64/frame_aarch64.hpp; 8 has no mirror slot.
+	ARM64.Interp.JDK8 = InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -6, BCP: -7}
+	ARM64.Interp.JDK9 = InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -8, BCP: -9}
+	// HotSpot cpu/aarch64/stubGenerator_aarch64.cpp, enum call_stub_layout.
+	ARM64.CallStub = CallStubLayout{
+		CallWrapper: -8,
+		Saved: []Saved{
+			{20, -9}, {19, -10}, {22, -11}, {21, -12}, {24, -13}, {23, -14},
+			{26, -15}, {25, -16}, {28, -17}, {27, -18},
+		},
+	}
+}

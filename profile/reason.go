@@ -1,0 +1,75 @@
+package profile
+
+// Reason is why a stack is not whole, or a sample was lost. The list is closed: a
+// report can name every one, and a new failure must be given a name here.
+type Reason uint8
+
+const (
+	Whole Reason = iota // the thread's root was reached
+
+	// Truncated stacks: what is there is right, but the root was not reached.
+	NoUnwindInfo     // native code without unwind information, and no anchor beyond it
+	NotCode          // a return address that lies in no code
+	StackRange       // a frame outside the thread's stack, or not above the last one
+	StackCut         // the stack is longer than the copy that was taken
+	TooDeep          // more frames than --depth
+	BadMethod        // an interpreted frame whose method does not hold together
+	BadInterpreted   // an interpreter frame whose links do not hold together
+	BadCompiled      // compiled code whose frame could not be told
+	BadDebugInfo     // a compiled frame whose debug information does not decode
+	StubFrame        // generated code whose frame could not be told
+	EntryFrame       // a call stub frame that does not hold together
+	Deoptimizing     // the frame was being rebuilt as interpreter frames
+	Continuation     // callers are in the heap chunk of a virtual thread
+	UnreadableMemory // the target's memory could not be read
+	CodeChanged      // the code was replaced while it was looked at
+	NotStopped       // looked at without a stop, and no anchor to start from
+
+	// Lost samples: there is no stack at all.
+	ThreadGone   // the thread ended before or during its pause
+	NotPermitted // the kernel refused
+	StopTimeout  // the thread did not stop in time
+	AlreadyTraced
+	Stale // waited too long for its walk
+	ProcessGone
+	Other // must stay under 0.005 %
+
+	NumReasons
+)
+
+var reasonNames = [NumReasons]string{
+	Whole:            "whole",
+	NoUnwindInfo:     "no unwind info",
+	NotCode:          "return address not in code",
+	StackRange:       "frame outside the stack",
+	StackCut:         "stack longer than its copy",
+	TooDeep:          "deeper than --depth",
+	BadMethod:        "bad method",
+	BadInterpreted:   "bad interpreter frame",
+	BadCompiled:      "bad compiled frame",
+	BadDebugInfo:     "bad debug info",
+	StubFrame:        "unknown stub frame",
+	EntryFrame:       "bad entry frame",
+	Deoptimizing:     "deoptimizing",
+	Continuation:     "continuation in the heap",
+	UnreadableMemory: "unreadable memory",
+	CodeChanged:      "code changed",
+	NotStopped:       "not stopped",
+	ThreadGone:       "thread gone",
+	NotPermitted:     "not permitted",
+	StopTimeout:      "did not stop in time",
+	AlreadyTraced:    "already traced",
+	Stale:            "stale",
+	ProcessGone:      "process gone",
+	Other:            "other",
+}
+
+func (r Reason) String() string {
+	if r < NumReasons {
+		return reasonNames[r]
+	}
+	return "other"
+}
+
+// Lost reports whether r names a sample without any stack.
+func (r Reason) Lost() bool { return r >= ThreadGone }

@@ -1,0 +1,56 @@
+// Package profile is what was seen: frames, stacks, and their sums. It knows nothing
+// of how they were got, and depends on nothing of ours, so that everything that only
+// shows profiles builds and runs on any operating system.
+package profile
+
+// Kind says what sort of code a frame runs.
+type Kind uint8
+
+const (
+	Interpreted  Kind = iota
+	C1                // the method that owns a frame compiled by C1
+	C2                // the same for C2 (or another top tier compiler)
+	Inlined           // a method inlined into the compiled frame below it
+	NativeMethod      // a Java method that is implemented in native code
+	Stub              // generated code that belongs to no method
+	Native            // compiled C, C++, Rust ...
+	Gap               // native code without unwind information
+)
+
+var kindNames = [...]string{"interpreted", "c1", "c2", "inlined", "native-method", "stub", "native", "gap"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Java reports whether the frame is a Java method's.
+func (k Kind) Java() bool { return k <= NativeMethod }
+
+// Func is what a frame runs. A Func is made once and shared: equal pointers mean
+// the same function, and a stack holds no copies of names.
+type Func struct {
+	Name   string // pkg.Class.method, a demangled symbol, or lib.so+0x1f
+	Module string // image of native code, empty for Java
+	File   string // source file of a Java method, if the class has one
+}
+
+// Frame is one entry of a stack.
+type Frame struct {
+	Func  *Func
+	Kind  Kind
+	Level uint8  // compilation level of compiled Java, 0 otherwise
+	Line  int32  // source line, 0 if unknown
+	BCI   int32  // bytecode index, -1 if there is none
+	PC    uint64 // 0 where a frame has none of its own
+	SP    uint64 // of the physical frame
+}
+
+// Stack is one look at one thread, leaf first.
+type Stack struct {
+	Frames []Frame
+	// Truncated says why the thread's root was not reached; Whole if it was.
+	Truncated Reason
+}

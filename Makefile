@@ -1,0 +1,62 @@
+# What is done often. `make` alone lists it.
+
+GO      ?= go
+BINARY  := goprof
+PKG     ?= ./...
+RUN     ?= .
+# How long a test run may last before it counts as hung, and each fuzzer runs.
+TIMEOUT ?= 25m
+FUZZTIME ?= 20s
+
+# The binary is static: it must run in any container beside any libc.
+BUILD_ENV   := CGO_ENABLED=0
+BUILD_FLAGS := -trimpath -ldflags "-s -w"
+
+.DEFAULT_GOAL := help
+.PHONY: help build test quick demo vet staticcheck fmt bench fuzz cover clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
+
+build: ## the static binary ./goprof
+	@$(BUILD_ENV) $(GO) build $(BUILD_FLAGS) -o $(BINARY) ./cmd/goprof
+	@printf 'built ./%s, %s bytes\n' $(BINARY) "$$(wc -c < $(BINARY))"
+
+# One package at a time (-p 1): tests of real JVMs need the CPUs for themselves.
+test: ## all tests, with real JVMs (installs a JDK and tools, or says what to install)
+	@scripts/tools.sh
+	@scripts/jdk.sh
+	@start=$$(date +%s); status=0; \
+	GOPROF_REQUIRE_JVM=1 $(GO) test -p 1 -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) || status=$$?; \
+	echo "make test: $$(( $$(date +%s) - start )) s"; exit $$status
+
+quick: ## the tests that need no JVM and no time
+	@$(GO) test -short $(PKG)
+
+demo: ## build, start a sample JVM with every kind of frame, record it, draw it
+	@scripts/demo.sh
+
+vet: ## go vet
+	@$(GO) vet $(PKG)
+
+staticcheck: ## staticcheck, in the version that go.mod names
+	@$(GO) tool staticcheck $(PKG)
+
+fmt: ## list the files that gofmt would change; fails if there are any
+	@files=$$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 -r gofmt -l); \
+	if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
+
+bench: ## all benchmarks
+	@$(GO) test -run '^$$' -bench . -benchmem -timeout $(TIMEOUT) $(PKG)
+
+fuzz: ## each fuzzer for FUZZTIME (20s)
+	@scripts/fuzz.sh $(FUZZTIME)
+
+cover: ## test coverage by function, as ./build/cover.html
+	@mkdir -p build
+	@$(GO) test -p 1 -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=build/cover.out $(PKG)
+	@$(GO) tool cover -html=build/cover.out -o build/cover.html
+	@$(GO) tool cover -func=build/cover.out | tail -1
+
+clean: ## remove what was built
+	@rm -rf $(BINARY) build

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Makes sure that what the tests call is present: gcc and binutils (readelf), and what is named beside:
+#   scripts/tools.sh             gcc, binutils
+#   scripts/tools.sh chromium    a browser, too
+# Installs from this machine's own package sources if it may, else says what to install.
+set -euo pipefail
+
+missing=()
+need() { # command package
+    command -v "$1" >/dev/null || missing+=("$2")
+}
+
+need go "Go (https://go.dev/dl)"
+need gcc gcc
+need readelf binutils
+for tool in "$@"; do
+    case $tool in
+        chromium) command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || need chromium chromium ;;
+        *) need "$tool" "$tool" ;;
+    esac
+done
+# gcc without the C library's headers links nothing.
+if command -v gcc >/dev/null && ! echo '#include <stdlib.h>' | gcc -E -x c - >/dev/null 2>&1; then
+    missing+=(libc6-dev)
+fi
+
+if [ ${#missing[@]} = 0 ]; then
+    exit 0
+fi
+
+give_up() {
+    echo "goprof's tests need these packages, which are missing: ${missing[*]}" >&2
+    exit 1
+}
+if [[ " ${missing[*]} " == *" Go ("* ]] || [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    give_up
+fi
+if [[ " ${missing[*]} " == *" gcc "* ]]; then
+    missing+=(libc6-dev)
+fi
+
+echo "installing ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+{ apt-get -qq update && apt-get -qq install -y --no-install-recommends "${missing[@]}"; } >&2 </dev/null || give_up

@@ -20,6 +20,8 @@ var (
 	ErrFault = errors.New("target: bad address")
 	// ErrGone: the process has ended, or runs another program by now (exec).
 	ErrGone = errors.New("target: process is gone")
+	// ErrTooLong: something in the target is larger than any honest one is.
+	ErrTooLong = errors.New("target: too long")
 )
 
 // Memory is the one way in to the target's bytes.

@@ -47,7 +47,9 @@ var AMD64 = &CPU{
 		SenderSP: amd64R13,
 	},
 
-	Trace:        traceAMD64,
+	CalleeSaved: 1<<amd64RBX | 1<<amd64RBP | 1<<amd64R12 | 1<<amd64R13 | 1<<amd64R14 | 1<<amd64R15,
+
+	NewTracer:    func() Tracer { return new(amd64Tracer) },
 	CanonicalTop: 1 << 47,
 }
 

@@ -42,12 +42,15 @@ type CPU struct {
 		JDK8, JDK9 InterpLayout // up to JDK 8, and since 9
 	}
 
+	// CalleeSaved is the set (by bit) of registers that a C function gives back.
+	CalleeSaved uint64
+
 	// CallStub is the frame that HotSpot's call stub makes between C++ and Java.
 	CallStub CallStubLayout
 
-	// Trace reads the code ahead of a pc and says how that code returns.
-	// See Exit. It is nil for a CPU that has no tracer.
-	Trace func(code []byte, base, pc uint64) (Exit, error)
+	// NewTracer makes a reader of code ahead (see Exit). It is nil for a CPU that
+	// has none.
+	NewTracer func() Tracer
 
 	// CanonicalTop is the first address that user space cannot have.
 	CanonicalTop uint64

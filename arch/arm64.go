@@ -38,6 +38,8 @@ var ARM64 = &CPU{
 		SenderSP: arm64X19,
 	},
 
+	CalleeSaved: 1<<(arm64X29+1) - 1<<arm64X19,
+
 	CanonicalTop: 1 << 52,
 }
 

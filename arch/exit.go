@@ -1,17 +1,27 @@
 package arch
 
+import "errors"
+
 // Exit says how the code at some pc returns to its caller, told in terms of the
-// registers at that pc. Trace finds it by following the code ahead to its return,
+// registers at that pc. A Tracer finds it by reading the code ahead up to its return,
 // so it holds at any instruction: before a frame is built, half way, after it is gone.
 type Exit struct {
 	RA Loc // where the return address is now
 	SP Loc // what the stack pointer will be in the caller (never AtMem)
 	FP Loc // where the caller's frame pointer is now
-	// Jump: the code ends in a jump out of the blob rather than a return. SenderSP
-	// then says what CPU.Java.SenderSP will hold at that point.
-	Jump     bool
+
+	// Jump: the code does not return by itself, it jumps out of its blob. RA and SP
+	// then tell what the code that it jumps to would find as its return address.
+	Jump bool
+	// Target is where an indirect Jump goes, where that can be told. A popped return
+	// address that is jumped to is a Target.
+	Target Loc
+	// SenderSP is what CPU.Java.SenderSP holds at the end: for code on its way into
+	// the interpreter, the caller's stack pointer before adapters moved it.
 	SenderSP Loc
-	Steps    int // instructions looked at
+	// FrameBuilt: the way to the end first made a frame (push of the frame pointer,
+	// frame pointer = stack pointer) with RA above it. Only sought on request.
+	FrameBuilt bool
 }
 
 // LocKind says how to evaluate a Loc.
@@ -23,9 +33,24 @@ const (
 	AtMem           // the word at register Reg + Off
 )
 
-// Loc is a value found relative to the registers at the pc that was traced.
+// Loc is a value told relative to the registers at the pc that was traced.
 type Loc struct {
 	Kind LocKind
 	Reg  uint8
 	Off  int32
+}
+
+// Errors of a Tracer.
+var (
+	ErrNoExit = errors.New("arch: no way out of this code was found")
+	ErrNoCode = errors.New("arch: pc is not in this code")
+)
+
+// Tracer reads code ahead. It keeps scratch memory: one Tracer for each goroutine.
+type Tracer interface {
+	// Trace follows the code at pc, which starts at base, to its exit.
+	Trace(code []byte, base, pc uint64) (Exit, error)
+	// TraceEntry does the same but stops where a frame is built, if it comes first:
+	// for the interpreter's method entries, which build a frame and never return.
+	TraceEntry(code []byte, base, pc uint64) (Exit, error)
 }

@@ -1,7 +1,448 @@
 package arch
 
-import "errors"
+// amd64Tracer reads x86-64 code ahead. It executes a few instructions symbolically
+// (those that move the stack pointer, the frame pointer, and words between registers
+// and the stack) and steps over all others, until the code returns or jumps away.
+//
+// Code that HotSpot generates returns from wherever it is with a balanced stack, so
+// any way to a return tells where the return address is. Calls leave the stack as it
+// was. What cannot be followed (an indirect jump, a stack pointer of unknown origin)
+// ends one way; another is tried.
+type amd64Tracer struct {
+	code       []byte
+	base       uint64
+	seen       []uint64 // one bit per byte of code
+	todo       []amd64State
+	stopAtPush bool
+	fallback   Exit // the first exit by a jump
+	found      bool
+}
 
-func traceAMD64(code []byte, base, pc uint64) (Exit, error) {
-	return Exit{}, errors.New("arch: not traced")
+const (
+	maxTraceSteps = 4000 // instructions on all ways together
+	maxTraceWays  = 64
+	maxTraceSlots = 24
+	firstToken    = 32 // pseudo registers: stack pointers of unknown origin
+)
+
+// amd64State is the machine on one way: what each register holds, told in terms of
+// the registers at the start, and what was stored to the stack since.
+type amd64State struct {
+	pc     uint32 // offset in the code
+	tokens uint8
+	nslots uint8
+	regs   [16]Loc
+	slots  [maxTraceSlots]amd64Slot
+}
+
+type amd64Slot struct {
+	reg uint8
+	off int32
+	val Loc
+}
+
+// x86Dwarf maps the machine's register numbers to DWARF's.
+var x86Dwarf = [16]uint8{amd64RAX, amd64RCX, amd64RDX, amd64RBX, amd64RSP, amd64RBP, amd64RSI, amd64RDI,
+	amd64R8, amd64R9, amd64R10, amd64R11, amd64R12, amd64R13, amd64R14, amd64R15}
+
+func (t *amd64Tracer) Trace(code []byte, base, pc uint64) (Exit, error) {
+	t.stopAtPush = false
+	return t.run(code, base, pc)
+}
+
+func (t *amd64Tracer) TraceEntry(code []byte, base, pc uint64) (Exit, error) {
+	t.stopAtPush = true
+	return t.run(code, base, pc)
+}
+
+func (t *amd64Tracer) run(code []byte, base, pc uint64) (Exit, error) {
+	if pc < base || pc-base >= uint64(len(code)) || uint64(len(code)) >= 1<<31 {
+		return Exit{}, ErrNoCode
+	}
+	t.code, t.base, t.found = code, base, false
+	words := len(code)/64 + 1
+	if cap(t.seen) < words {
+		t.seen = make([]uint64, words)
+	}
+	t.seen = t.seen[:words]
+	clear(t.seen)
+	t.todo = t.todo[:0]
+	var s amd64State
+	s.pc = uint32(pc - base)
+	for i := range s.regs {
+		s.regs[i] = Loc{Value, uint8(i), 0}
+	}
+	t.todo = append(t.todo, s)
+	steps := 0
+	for len(t.todo) > 0 && steps < maxTraceSteps {
+		s = t.todo[len(t.todo)-1]
+		t.todo = t.todo[:len(t.todo)-1]
+		if exit, ok := t.follow(&s, &steps); ok {
+			return exit, nil
+		}
+	}
+	if t.found {
+		return t.fallback, nil
+	}
+	return Exit{}, ErrNoExit
+}
+
+// follow goes one way until it returns or ends.
+func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
+	var in x86Inst
+	for ; *steps < maxTraceSteps; *steps++ {
+		if int(s.pc) >= len(t.code) {
+			return Exit{}, false
+		}
+		word, bit := s.pc/64, uint64(1)<<(s.pc%64)
+		if t.seen[word]&bit != 0 {
+			return Exit{}, false
+		}
+		t.seen[word] |= bit
+		if !decodeX86(t.code[s.pc:], &in) {
+			return Exit{}, false
+		}
+		at := s.pc
+		s.pc += uint32(in.Len)
+		switch t.step(s, &in, at) {
+		case wayEnds:
+			return Exit{}, false
+		case wayReturns:
+			exit := s.exit(uint8(min(in.Imm, 0x7f)))
+			if exit.RA.Kind != Unknown && exit.SP.Kind == Value {
+				return exit, true
+			}
+			return Exit{}, false
+		case wayBuildsFrame:
+			exit := s.exit(0)
+			exit.FrameBuilt = true
+			return exit, true
+		case wayJumps:
+			exit := s.exit(0)
+			exit.Jump = true
+			if !in.Mem && in.Op == 0xff {
+				exit.Target = s.get(in.RM)
+			}
+			if !t.found {
+				t.fallback, t.found = exit, true
+			}
+			return Exit{}, false
+		}
+	}
+	return Exit{}, false
+}
+
+// exit tells the state at a return (or where one would be) in terms of the start.
+func (s *amd64State) exit(popped uint8) Exit {
+	sp := s.regs[amd64RSP]
+	e := Exit{RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], SenderSP: s.regs[amd64R13]}
+	e.SP.Off += 8 + int32(popped)
+	if sp.Kind != Value || sp.Reg >= firstToken {
+		e.SP = Loc{}
+	}
+	if e.SenderSP.Reg >= firstToken {
+		e.SenderSP = Loc{}
+	}
+	return e
+}
+
+type way uint8
+
+const (
+	wayGoesOn way = iota
+	wayEnds
+	wayReturns
+	wayJumps
+	wayBuildsFrame
+)
+
+// step executes one instruction; at is its own offset, s.pc already the next one's.
+func (t *amd64Tracer) step(s *amd64State, in *x86Inst, at uint32) way {
+	if in.Vec {
+		return wayGoesOn
+	}
+	if in.Map == 1 {
+		return t.stepTwoByte(s, in)
+	}
+	if in.Map != 0 {
+		return wayGoesOn
+	}
+	switch op := in.Op; {
+	case op >= 0x50 && op <= 0x57: // push r
+		return t.push(s, in)
+	case op >= 0x58 && op <= 0x5f: // pop r
+		v := s.load(s.regs[amd64RSP])
+		s.moveSP(8)
+		s.set(in.RM, v)
+	case op == 0x68, op == 0x6a, op == 0x9c: // push imm, pushf
+		s.moveSP(-8)
+		s.store(s.regs[amd64RSP], Loc{})
+	case op == 0x9d: // popf
+		s.moveSP(8)
+	case op == 0x8f: // pop m
+		s.moveSP(8)
+		if !in.Mem {
+			s.set(in.RM, Loc{})
+		}
+	case op >= 0x70 && op <= 0x7f, op >= 0xe0 && op <= 0xe3: // jcc, loop
+		t.branch(s, in)
+	case op == 0xe9, op == 0xeb: // jmp
+		return t.jump(s, in)
+	case op == 0xe8: // call
+		return t.call(s, in)
+	case op == 0xc3, op == 0xc2:
+		return wayReturns
+	case op == 0xc9: // leave
+		s.regs[amd64RSP] = s.regs[amd64RBP]
+		s.regs[amd64RBP] = s.load(s.regs[amd64RSP])
+		s.moveSP(8)
+	case op == 0xcc, op == 0xf4, op == 0xcb, op == 0xcf: // int3, hlt, far returns
+		return wayEnds
+	case op == 0xff:
+		return t.group5(s, in)
+	case op == 0x89 || op == 0x88: // mov r/m, r
+		s.movStore(in)
+	case op == 0x8b: // mov r, r/m
+		if in.W {
+			s.set(in.Reg, s.operand(in))
+		} else {
+			s.set(in.Reg, Loc{})
+		}
+	case op == 0x8d: // lea
+		s.set(in.Reg, s.address(in))
+	case op == 0x83, op == 0x81, op == 0x80:
+		s.arithImm(in)
+	default:
+		s.clobber(in)
+	}
+	if op := in.Op; op == 0x8b || op == 0x89 {
+		if t.stopAtPush && s.regs[amd64RBP] == s.regs[amd64RSP] && !in.Mem {
+			// Frame made: rbp = rsp. What lies above the saved rbp is the return address.
+			s.regs[amd64RBP] = s.load(s.regs[amd64RSP])
+			s.moveSP(8)
+			return wayBuildsFrame
+		}
+	}
+	if s.regs[amd64RSP].Kind != Value {
+		return wayEnds
+	}
+	return wayGoesOn
+}
+
+func (t *amd64Tracer) push(s *amd64State, in *x86Inst) way {
+	v := s.get(in.RM)
+	s.moveSP(-8)
+	s.store(s.regs[amd64RSP], v)
+	return wayGoesOn
+}
+
+func (t *amd64Tracer) branch(s *amd64State, in *x86Inst) {
+	target := int64(s.pc) + in.Imm
+	if target < 0 || target >= int64(len(t.code)) || len(t.todo) >= maxTraceWays {
+		return
+	}
+	t.todo = append(t.todo, *s)
+	t.todo[len(t.todo)-1].pc = uint32(target)
+}
+
+func (t *amd64Tracer) jump(s *amd64State, in *x86Inst) way {
+	target := int64(s.pc) + in.Imm
+	if target < 0 || target >= int64(len(t.code)) {
+		return wayJumps
+	}
+	s.pc = uint32(target)
+	return wayGoesOn
+}
+
+func (t *amd64Tracer) call(s *amd64State, in *x86Inst) way {
+	if in.Imm == 0 { // call of the next instruction: pushes an address to pop
+		s.moveSP(-8)
+		s.store(s.regs[amd64RSP], Loc{})
+		return wayGoesOn
+	}
+	s.afterCall()
+	return wayGoesOn
+}
+
+// afterCall forgets what a callee may change.
+func (s *amd64State) afterCall() {
+	for _, r := range [...]int{amd64RAX, amd64RCX, amd64RDX, amd64RSI, amd64RDI, amd64R8, amd64R9, amd64R10, amd64R11} {
+		s.regs[r] = Loc{}
+	}
+}
+
+func (t *amd64Tracer) group5(s *amd64State, in *x86Inst) way {
+	switch in.OpX {
+	case 2, 3:
+		s.afterCall()
+	case 4, 5:
+		return wayJumps
+	case 6: // push r/m
+		v := s.operand(in)
+		s.moveSP(-8)
+		s.store(s.regs[amd64RSP], v)
+	default:
+		s.clobber(in)
+	}
+	return wayGoesOn
+}
+
+func (t *amd64Tracer) stepTwoByte(s *amd64State, in *x86Inst) way {
+	switch op := in.Op; {
+	case op >= 0x80 && op <= 0x8f:
+		t.branch(s, in)
+	case op == 0x0b, op == 0xb9, op == 0xff: // ud2, ud1, ud0
+		return wayEnds
+	case op >= 0x40 && op <= 0x4f, op == 0xaf, op == 0xb6, op == 0xb7, op == 0xbe, op == 0xbf,
+		op == 0xb8, op == 0xbc, op == 0xbd: // cmov, imul, movzx, movsx, popcnt, bsf, bsr
+		s.set(in.Reg, Loc{})
+	case op == 0xb0, op == 0xb1, op == 0xc0, op == 0xc1: // cmpxchg, xadd
+		s.regs[amd64RAX] = Loc{}
+		s.set(in.Reg, Loc{})
+	}
+	return wayGoesOn
+}
+
+// arithImm: add, or, adc, sbb, and, sub, xor, cmp with an immediate.
+func (s *amd64State) arithImm(in *x86Inst) {
+	if in.Mem || in.OpX == 7 {
+		return
+	}
+	v := s.get(in.RM)
+	known := in.W && v.Kind == Value && in.Imm == int64(int32(in.Imm))
+	switch {
+	case known && in.OpX == 0:
+		v.Off += int32(in.Imm)
+	case known && in.OpX == 5:
+		v.Off -= int32(in.Imm)
+	case in.OpX == 4 && x86Dwarf[in.RM] == amd64RSP: // and rsp, -16
+		v = s.newToken()
+	default:
+		v = Loc{}
+	}
+	s.set(in.RM, v)
+}
+
+// newToken stands for a stack pointer of which nothing is known but itself.
+func (s *amd64State) newToken() Loc {
+	s.tokens++
+	return Loc{Value, firstToken + s.tokens%64, 0}
+}
+
+// clobber forgets what an instruction that we do not model may write.
+func (s *amd64State) clobber(in *x86Inst) {
+	op := in.Op
+	switch {
+	case op < 0x40 && op&7 < 4: // add or adc sbb and sub xor cmp
+		if op >= 0x38 {
+			return
+		}
+		dst, reg := in.RM, in.Mod == 3
+		if op&2 != 0 {
+			dst, reg = in.Reg, true
+		}
+		if reg && x86Dwarf[dst] == amd64RSP {
+			s.regs[amd64RSP] = s.newToken()
+		} else if reg {
+			s.set(dst, Loc{})
+		}
+	case op == 0x84 || op == 0x85 || op >= 0x90 && op <= 0x99 && op != 0x98 && op != 0x99:
+	case op == 0x86 || op == 0x87: // xchg
+		s.set(in.Reg, Loc{})
+		if in.Mod == 3 {
+			s.set(in.RM, Loc{})
+		}
+	case op == 0x63 || op == 0x69 || op == 0x6b || op == 0x8a:
+		s.set(in.Reg, Loc{})
+	case op >= 0xb0 && op <= 0xbf: // mov r, imm
+		s.set(in.RM, Loc{})
+	case op == 0xc7 || op == 0xc6 || op == 0xc1 || op == 0xd1 || op == 0xd3 || op == 0xf7 || op == 0xff || op == 0xfe:
+		if in.Mod == 3 && !(op == 0xf7 && in.OpX < 2) {
+			s.set(in.RM, Loc{})
+		}
+		if op == 0xf7 && in.OpX >= 4 {
+			s.regs[amd64RAX], s.regs[amd64RDX] = Loc{}, Loc{}
+		}
+	case op == 0x98 || op == 0x99 || op == 0xa8 || op == 0xa9:
+		s.regs[amd64RDX] = Loc{}
+	case op >= 0xa4 && op <= 0xaf: // string instructions
+		s.regs[amd64RSI], s.regs[amd64RDI], s.regs[amd64RCX], s.regs[amd64RAX] = Loc{}, Loc{}, Loc{}, Loc{}
+	}
+}
+
+func (s *amd64State) movStore(in *x86Inst) {
+	v := Loc{}
+	if in.W && in.Op == 0x89 {
+		v = s.get(in.Reg)
+	}
+	if !in.Mem {
+		s.set(in.RM, v)
+		return
+	}
+	if addr := s.address(in); addr.Kind == Value {
+		s.store(addr, v)
+	}
+}
+
+func (s *amd64State) get(hw uint8) Loc    { return s.regs[x86Dwarf[hw&15]] }
+func (s *amd64State) set(hw uint8, v Loc) { s.regs[x86Dwarf[hw&15]] = v }
+
+func (s *amd64State) moveSP(n int32) {
+	if s.regs[amd64RSP].Kind == Value {
+		s.regs[amd64RSP].Off += n
+	}
+}
+
+// address is the memory operand's address, if it can be told.
+func (s *amd64State) address(in *x86Inst) Loc {
+	if in.Base < 0 || in.Idx {
+		return Loc{}
+	}
+	v := s.get(uint8(in.Base))
+	if v.Kind != Value {
+		return Loc{}
+	}
+	v.Off += in.Disp
+	return v
+}
+
+// operand is the value of the r/m operand.
+func (s *amd64State) operand(in *x86Inst) Loc {
+	if !in.Mem {
+		return s.get(in.RM)
+	}
+	return s.load(s.address(in))
+}
+
+func (s *amd64State) load(addr Loc) Loc {
+	if addr.Kind != Value {
+		return Loc{}
+	}
+	for i := int(s.nslots) - 1; i >= 0; i-- {
+		if s.slots[i].reg == addr.Reg && s.slots[i].off == addr.Off {
+			return s.slots[i].val
+		}
+	}
+	if addr.Reg >= firstToken {
+		return Loc{}
+	}
+	return Loc{AtMem, addr.Reg, addr.Off}
+}
+
+func (s *amd64State) store(addr, v Loc) {
+	if addr.Kind != Value || addr.Reg != amd64RSP && addr.Reg != amd64RBP && addr.Reg < firstToken {
+		return
+	}
+	for i := range s.slots[:s.nslots] {
+		if s.slots[i].reg == addr.Reg && s.slots[i].off == addr.Off {
+			s.slots[i].val = v
+			return
+		}
+	}
+	if int(s.nslots) == len(s.slots) { // forget the oldest
+		copy(s.slots[:], s.slots[1:])
+		s.nslots--
+	}
+	s.slots[s.nslots] = amd64Slot{addr.Reg, addr.Off, v}
+	s.nslots++
 }

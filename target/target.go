@@ -87,6 +87,10 @@ type Snapshot struct {
 	When int64
 	// Cut: the stack goes on above the copy (the copy reached its limit).
 	Cut bool
+	// Side is a second piece of memory copied in the same moment, at SideAddr: what
+	// the walker asked for, such as the thread's frame anchor.
+	Side     []byte
+	SideAddr uint64
 	// PACMask holds the address bits that carry pointer authentication (arm64).
 	PACMask uint64
 }

@@ -10,12 +10,13 @@ import java.util.concurrent.locks.LockSupport;
  * branch is new when it is first taken, and an uncommon trap would take the caller's frame with it.
  */
 final class Gate {
-    private volatile boolean shut;
+    /** How many more calls of pass() return at once; shared by no two threads. */
+    private volatile long left = Long.MAX_VALUE;
     private volatile boolean open;
     volatile boolean reached;
 
     int pass(int value) {
-        if (shut) {
+        if (left-- <= 0) {
             reached = true;
             while (!open) {
                 LockSupport.park(this);
@@ -25,7 +26,12 @@ final class Gate {
     }
 
     void shut() {
-        shut = true;
+        left = 0;
+    }
+
+    /** Shuts itself at call number calls + 1, so that the caller needs no branch that is new then. */
+    void shutAfter(long calls) {
+        left = calls;
     }
 
     /** For kinds that block on something else than this gate. */

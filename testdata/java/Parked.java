@@ -190,12 +190,9 @@ final class Parked implements Runnable {
 
     private static int osr(Gate gate) {
         int rest = 0;
+        gate.shutAfter(499_999);
         for (int i = 0; i < 500_000; i++) {
-            rest = i % 7;
-            if (i == 499_999) {
-                gate.shut();
-            }
-            gate.pass(i);
+            rest = gate.pass(i) % 7;
         }
         return rest;
     }

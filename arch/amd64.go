@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 )
@@ -50,6 +51,7 @@ var AMD64 = &CPU{
 	CalleeSaved: 1<<amd64RBX | 1<<amd64RBP | 1<<amd64R12 | 1<<amd64R13 | 1<<amd64R14 | 1<<amd64R15,
 
 	NewTracer:    func() Tracer { return new(amd64Tracer) },
+	AfterLeave:   afterLeaveAMD64,
 	CanonicalTop: 1 << 47,
 }
 
@@ -76,6 +78,12 @@ func decodeAMD64(b []byte, r *Regs) (int64, bool) {
 		}
 	}
 	return syscall, true
+}
+
+// afterLeaveAMD64 looks for LEAVE (0xc9).
+func afterLeaveAMD64(code []byte, off uint64) bool {
+	off = min(off, uint64(len(code)))
+	return bytes.IndexByte(code[off-min(off, maxAfterLeave):off], 0xc9) >= 0
 }
 
 func init() {

@@ -52,6 +52,10 @@ type CPU struct {
 	// has none.
 	NewTracer func() Tracer
 
+	// AfterLeave reports whether the code shortly before offset off drops a frame: where
+	// it may be worth asking a Tracer. It may say yes too often.
+	AfterLeave func(code []byte, off uint64) bool
+
 	// CanonicalTop is the first address that user space cannot have.
 	CanonicalTop uint64
 }

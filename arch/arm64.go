@@ -40,6 +40,7 @@ var ARM64 = &CPU{
 
 	CalleeSaved: 1<<(arm64X29+1) - 1<<arm64X19,
 
+	AfterLeave:   func(code []byte, off uint64) bool { return false },
 	CanonicalTop: 1 << 52,
 }
 

@@ -54,3 +54,7 @@ type Tracer interface {
 	// for the interpreter's method entries, which build a frame and never return.
 	TraceEntry(code []byte, base, pc uint64) (Exit, error)
 }
+
+// maxAfterLeave is how many bytes of code HotSpot's interpreter has between dropping a
+// frame and the jump to its caller (interp_masm_*.cpp, remove_activation).
+const maxAfterLeave = 48

@@ -1,0 +1,135 @@
+package arch
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+func mem(reg int, off int32) Loc { return Loc{AtMem, uint8(reg), off} }
+func val(reg int, off int32) Loc { return Loc{Value, uint8(reg), off} }
+
+// Each row is one place in code as HotSpot makes it; the caret marks the pc.
+func TestTraceAMD64(t *testing.T) {
+	const sp, fp = amd64RSP, amd64RBP
+	// C2, JDK 17: bang; push rbp; sub rsp,0x20; nop; call; add rsp,0x20; pop rbp;
+	// cmp rsp,[r15+0x28]; ja poll stub; ret; poll stub: lea r10; mov [r15+..],r10; jmp out
+	c2 := func(parts ...string) string { return strings.Join(parts, " ") }
+	body := []string{"89842400c0feff", "55", "4883ec20", "90", "e8ff000000", "4883c420", "5d", "493b6728", "0f8701000000", "c3",
+		"4c8d15e8ffffff", "4d8997d0030000", "e900100000"}
+	at := func(n int) string {
+		p := append([]string(nil), body...)
+		p[n] = "^" + p[n]
+		return c2(p...)
+	}
+	rows := []struct {
+		name string
+		code string
+		want Exit
+	}{
+		{"C2 entry, before the frame", at(0), Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
+		{"C2 after push rbp", at(2), Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: mem(sp, 0)}},
+		{"C2 body", at(3), Exit{RA: mem(sp, 0x28), SP: val(sp, 0x30), FP: mem(sp, 0x20)}},
+		{"C2 before the epilogue", at(5), Exit{RA: mem(sp, 0x28), SP: val(sp, 0x30), FP: mem(sp, 0x20)}},
+		{"C2 before pop rbp", at(6), Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: mem(sp, 0)}},
+		{"C2 at the return poll", at(7), Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
+		{"C2 after the poll's compare", at(8), Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
+		{"C2 at ret", at(9), Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
+		{"C2 in the poll's stub", at(10), Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), Jump: true}},
+		{"C2 without bang, between sub and the store of rbp",
+			"4881ec18000000 ^48896c2410 90 4883c410 5d c3", Exit{RA: mem(sp, 0x18), SP: val(sp, 0x20), FP: val(fp, 0)}},
+		{"C2 without bang, after the store",
+			"4881ec18000000 48896c2410 ^90 4883c410 5d c3", Exit{RA: mem(sp, 0x18), SP: val(sp, 0x20), FP: mem(sp, 0x10)}},
+		{"C1 between the pushed arguments of a slow path stub",
+			"55 4883ec30 50 ^51 e8ff000000 59 58 4883c430 5d c3", Exit{RA: mem(sp, 0x40), SP: val(sp, 0x48), FP: mem(sp, 0x38)}},
+		{"stub with enter and leave, stack pointer of unknown origin",
+			"55 488bec 4883e4f0 ^90 c9 c3", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)}},
+		{"loop before the way out",
+			"^48ffc9 75fb c3", Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
+		{"a trap on the first way, another way returns",
+			"^7402 0f0b 58 c3", Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0)}},
+		{"AVX-512 and VEX in between",
+			"^62f17c48104424 01 c5f877 c4e37d39c101 c3", Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
+		{"i2c: return address copied over an aligned stack",
+			"^488b0424 4c8bdc 4883ec18 4883e4f0 50 ff6348",
+			Exit{RA: mem(sp, 0), FP: val(fp, 0), Jump: true}},
+		{"c2i: return address in a register",
+			"4c8d6c2408 58 ^4883ec10 50 4889742408 ff6360",
+			Exit{RA: val(amd64RAX, 0), SP: val(sp, -16), FP: val(fp, 0), Jump: true, SenderSP: val(amd64R13, 0)}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			code, pc := assemble(t, r.code)
+			got, err := new(amd64Tracer).Trace(code, 0x1000, 0x1000+pc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.want.SenderSP.Kind == Unknown {
+				got.SenderSP = Loc{}
+			}
+			if got != r.want {
+				t.Errorf("got  %+v\nwant %+v", got, r.want)
+			}
+		})
+	}
+}
+
+func TestTraceEntryAMD64(t *testing.T) {
+	// generate_normal_entry: pop rax; lea r14; push 0; push rax; push rbp; mov rbp,rsp; push r13
+	const code = "^58 4d8d742418 6a00 50 55 488bec 4155 6a00 ffe3"
+	b, pc := assemble(t, code)
+	got, err := new(amd64Tracer).TraceEntry(b, 0, pc)
+	if err != nil || !got.FrameBuilt || got.RA != mem(amd64RSP, 0) || got.FP != val(amd64RBP, 0) || got.SenderSP != val(amd64R13, 0) {
+		t.Errorf("before pop: %+v %v", got, err)
+	}
+	got, err = new(amd64Tracer).TraceEntry(b, 0, 1)
+	if err != nil || !got.FrameBuilt || got.RA != val(amd64RAX, 0) {
+		t.Errorf("return address in rax: %+v %v", got, err)
+	}
+	got, err = new(amd64Tracer).TraceEntry(b, 0, uint64(len(b)-6))
+	if err != nil || got.FrameBuilt {
+		t.Errorf("after the frame is built: %+v %v", got, err)
+	}
+}
+
+func TestTraceFindsNoWayOut(t *testing.T) {
+	for _, code := range []string{"^ebfe", "^0f0b", "^90", "^4c03e1 0f0b"} {
+		b, pc := assemble(t, code)
+		if got, err := new(amd64Tracer).Trace(b, 0, pc); err == nil {
+			t.Errorf("%s: %+v", code, got)
+		}
+	}
+	if _, err := new(amd64Tracer).Trace([]byte{0xc3}, 0x1000, 0x1001); err != ErrNoCode {
+		t.Error("pc outside the code:", err)
+	}
+}
+
+// assemble turns hex into code; ^ marks the pc.
+func assemble(t *testing.T, s string) (code []byte, pc uint64) {
+	t.Helper()
+	s = strings.ReplaceAll(s, " ", "")
+	before, after, _ := strings.Cut(s, "^")
+	pc = uint64(len(before) / 2)
+	code, err := hex.DecodeString(before + after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code, pc
+}
+
+func FuzzTraceAMD64(f *testing.F) {
+	f.Add([]byte{0x55, 0x48, 0x83, 0xec, 0x20, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3}, uint16(1))
+	var tr amd64Tracer
+	f.Fuzz(func(t *testing.T, code []byte, pc uint16) {
+		tr.Trace(code, 0, uint64(pc))
+		tr.TraceEntry(code, 0, uint64(pc))
+	})
+}
+
+func BenchmarkTraceAMD64(b *testing.B) {
+	code, _ := hex.DecodeString(strings.Repeat("4889d8", 200) + "4883c4205dc3")
+	var tr amd64Tracer
+	for b.Loop() {
+		tr.Trace(code, 0, 0)
+	}
+}

@@ -1,0 +1,125 @@
+package unwind
+
+import (
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// compiledSite is what is known of one pc in compiled Java: the frames that stand
+// there, innermost first.
+type compiledSite struct {
+	blob   *vmstructs.Blob
+	frames []profile.Frame
+	why    profile.Reason // why the debug information could not be had
+}
+
+// stepCompiled walks a frame of a compiled method.
+func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
+	c, ok := w.compiledCaller(b)
+	if !ok {
+		w.emitCompiled(b, w.cur.pc, w.cur.exact)
+		return profile.BadCompiled
+	}
+	pc, exact := w.cur.pc, w.cur.exact
+	if isDeoptHandler(b, pc) {
+		// The frame's return address was replaced when it was deoptimised; the original
+		// is in the frame (runtime/frame.cpp, frame::get_deopt_original_pc).
+		orig, ok := w.word(w.cur.sp + uint64(int64(b.OrigPC)))
+		if !ok || orig < b.Begin || orig >= b.End {
+			w.emitCompiled(b, b.Begin, true)
+			return profile.Deoptimizing
+		}
+		pc, exact = orig, false
+	}
+	if why := w.emitCompiled(b, pc, exact); why != profile.Whole {
+		return why
+	}
+	return w.goTo(c)
+}
+
+func isDeoptHandler(b *vmstructs.Blob, pc uint64) bool {
+	return pc != 0 && (pc == b.DeoptHandlers[0] || pc == b.DeoptHandlers[1])
+}
+
+// compiledCaller finds where a compiled frame returns to.
+//
+// At a recorded return address the frame is whole and its size is known. Anywhere
+// else it may be half built (the entry barrier stands before frame_complete, so that
+// offset says little), half gone, or shifted by pushed arguments of a leaf call: the
+// code itself is asked.
+func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
+	if !w.cur.exact && (b.Kind == vmstructs.NativeWrapper || b.HasPcDesc(w.cur.pc) || isDeoptHandler(b, w.cur.pc)) {
+		return w.sizedCaller(b)
+	}
+	if exit, ok := w.exitAt(b, w.cur.pc); ok {
+		if c, ok := w.evalExit(exit, false); ok && w.plausible(c.pc) {
+			return c, true
+		}
+	}
+	c, ok := w.sizedCaller(b)
+	return c, ok && w.plausible(c.pc)
+}
+
+// sizedCaller uses the frame's size: the return address and below it the saved frame
+// pointer are its uppermost words (cpu/*/frame_*.inline.hpp, sender_for_compiled_frame).
+func (w *Walker) sizedCaller(b *vmstructs.Blob) (caller, bool) {
+	if b.FrameSize < 1 {
+		return caller{}, false
+	}
+	sp := w.cur.sp + uint64(b.FrameSize)*8
+	pc, ok1 := w.slot(sp, -1)
+	fp, ok2 := w.slot(sp, -2)
+	return caller{pc: pc, sp: sp, fp: fp, fpKnown: ok2}, ok1
+}
+
+// emitCompiled emits the methods at pc.
+func (w *Walker) emitCompiled(b *vmstructs.Blob, pc uint64, exact bool) profile.Reason {
+	site := w.site(b, pc, exact)
+	for _, f := range site.frames {
+		w.emit(f)
+	}
+	return site.why
+}
+
+func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
+	key := pc << 1
+	if exact {
+		key |= 1
+	}
+	if site, ok := w.sites[key]; ok && site.blob == b {
+		return site
+	}
+	site := &compiledSite{blob: b}
+	scopes, err := w.vm.Scopes(b, pc, !exact)
+	if err != nil {
+		site.why = profile.BadDebugInfo
+		scopes = []vmstructs.Scope{{Method: b.Method, BCI: -1}}
+	}
+	for i, s := range scopes {
+		if s.Method == nil {
+			site.why = profile.BadDebugInfo
+			break
+		}
+		kind := profile.Inlined
+		if i == len(scopes)-1 {
+			kind = ownerKind(b)
+		}
+		site.frames = append(site.frames, profile.Frame{
+			Func: w.method(s.Method), Kind: kind, Level: b.Level, Line: s.Line, BCI: s.BCI,
+		})
+	}
+	w.sites[key] = site
+	return site
+}
+
+// ownerKind is the kind of the method that owns a compiled frame. Levels are those of
+// compiler/compilerDefinitions.hpp: 1 to 3 are C1's, 4 is C2's (or JVMCI's).
+func ownerKind(b *vmstructs.Blob) profile.Kind {
+	switch {
+	case b.Kind == vmstructs.NativeWrapper:
+		return profile.NativeMethod
+	case b.Level >= 1 && b.Level <= 3:
+		return profile.C1
+	}
+	return profile.C2
+}

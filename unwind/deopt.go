@@ -1,0 +1,78 @@
+package unwind
+
+import (
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// stepDeopt walks the blobs that replace a compiled frame by interpreter frames
+// (runtime/sharedRuntime_*.cpp, generate_deopt_blob and generate_uncommon_trap_blob).
+//
+// They call C++ twice. In the first call the compiled frame still stands below the
+// blob's own. In the second, empty interpreter frames stand there, linked and with
+// their return addresses, but their methods are still in the thread's vframeArray.
+func (w *Walker) stepDeopt(b *vmstructs.Blob) profile.Reason {
+	w.emit(profile.Frame{Func: w.stubFunc(b, w.cur.pc), Kind: profile.Stub, BCI: -1})
+	if c, ok := w.sizedCaller(b); ok && w.compiledReturn(c.pc) {
+		return w.goTo(c)
+	}
+	if w.cur.exact {
+		if exit, ok := w.exitAt(b, w.cur.pc); ok {
+			if c, ok := w.evalExit(exit, false); ok && w.plausible(c.pc) {
+				return w.goTo(c)
+			}
+		}
+		return profile.Deoptimizing
+	}
+	return w.skeletons()
+}
+
+// compiledReturn reports whether pc returns into compiled Java.
+func (w *Walker) compiledReturn(pc uint64) bool {
+	pc = w.strip(pc)
+	if !w.vm.InCode(pc) || w.vm.InInterpreter(pc) {
+		return false
+	}
+	b, err := w.vm.Blob(pc)
+	return err == nil && b.Kind == vmstructs.Nmethod && (b.HasPcDesc(pc) || isDeoptHandler(b, pc))
+}
+
+// skeletons walks interpreter frames that have not been filled in yet.
+func (w *Walker) skeletons() profile.Reason {
+	fp, known := w.fp()
+	if !known || w.thread.Java == 0 {
+		return profile.Deoptimizing
+	}
+	frames, err := w.vm.VFrames(w.thread.Java)
+	if err != nil || len(frames) == 0 {
+		return profile.Deoptimizing
+	}
+	layout := w.vm.Interp()
+	c := caller{fp: fp}
+	if c, known = w.linked(fp, layout.SenderSP, true); !known {
+		return profile.Deoptimizing
+	}
+	for _, f := range frames {
+		if !w.vm.InInterpreter(w.strip(c.pc)) {
+			return profile.Deoptimizing
+		}
+		w.goTo(c)
+		w.proof.Method(f.Method)
+		w.emit(profile.Frame{Func: w.method(f.Method), Kind: profile.Interpreted, Line: f.Line, BCI: f.BCI})
+		if c, known = w.linked(c.fp, layout.SenderSP, false); !known {
+			return profile.Deoptimizing
+		}
+	}
+	return w.goTo(c)
+}
+
+// linked reads the links of the frame at fp. plain: it has no sender sp slot.
+func (w *Walker) linked(fp uint64, senderSP int, plain bool) (caller, bool) {
+	saved, ok1 := w.slot(fp, 0)
+	pc, ok2 := w.slot(fp, 1)
+	sp, ok3 := fp+16, true
+	if !plain {
+		sp, ok3 = w.slot(fp, senderSP)
+	}
+	return caller{pc: pc, sp: sp, fp: saved, fpKnown: true}, ok1 && ok2 && ok3 && sp > fp
+}

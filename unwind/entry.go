@@ -1,0 +1,51 @@
+package unwind
+
+import (
+	"goprof/profile"
+)
+
+// callStub is the frame between C++ that calls and Java that is called.
+var callStub = &profile.Func{Name: "call_stub"}
+
+// maxCallStub bounds the call stub's frame: a method has at most 255 argument words.
+const maxCallStub = 8 * (255 + 64)
+
+// stepEntry walks the call stub's frame. It keeps every register that C++ wants back,
+// so the native frames below are walked on by their unwind rules, and not from anchor
+// to anchor.
+func (w *Walker) stepEntry() profile.Reason {
+	w.emit(profile.Frame{Func: callStub, Kind: profile.Stub, BCI: -1})
+	fp, known := w.fp()
+	if !known || fp < w.cur.sp || fp-w.cur.sp > maxCallStub {
+		return profile.EntryFrame
+	}
+	saved, ok1 := w.slot(fp, 0)
+	pc, ok2 := w.slot(fp, 1)
+	if !ok1 || !ok2 || w.vm.InCode(w.strip(pc)) {
+		return profile.EntryFrame
+	}
+	w.noteWrapper(fp)
+	w.toCaller(pc, fp+16, saved, true)
+	for _, s := range w.cpu.CallStub.Saved {
+		if v, ok := w.slot(fp, s.Slot); ok {
+			w.cur.regs[s.Reg] = v
+			w.cur.known |= 1 << s.Reg
+		}
+	}
+	return profile.Whole
+}
+
+// noteWrapper keeps the anchor of the Java frames below the C++ that follows: it lies in
+// the JavaCallWrapper, a C++ object on this stack (runtime/javaCalls.hpp).
+func (w *Walker) noteWrapper(fp uint64) {
+	w.anchor.SP = 0
+	wrapper, ok := w.slot(fp, w.cpu.CallStub.CallWrapper)
+	if !ok || wrapper < fp {
+		return
+	}
+	at := wrapper + w.vm.WrapperAnchorOffset()
+	off := at - w.snap.SP
+	if off < uint64(len(w.snap.Stack)) {
+		w.anchor, _ = w.vm.DecodeAnchor(w.snap.Stack[off:])
+	}
+}

@@ -1,0 +1,52 @@
+package unwind
+
+import (
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// stepGenerated walks a frame of code that HotSpot generated.
+func (w *Walker) stepGenerated() profile.Reason {
+	pc := w.cur.pc
+	if w.vm.InInterpreter(pc) {
+		return w.stepInterpreted()
+	}
+	if pc == w.vm.CallStubReturn() {
+		return w.stepEntry()
+	}
+	b, err := w.vm.Blob(pc)
+	if err != nil {
+		return profile.NotCode
+	}
+	w.proof.Blob(b)
+	switch b.Kind {
+	case vmstructs.Nmethod, vmstructs.NativeWrapper:
+		return w.stepCompiled(b)
+	case vmstructs.Deopt, vmstructs.UncommonTrap:
+		return w.stepDeopt(b)
+	}
+	return w.stepStub(b)
+}
+
+// plausible reports whether pc can be the return address of a call: it guards the
+// steps that had more than one way to find it.
+func (w *Walker) plausible(pc uint64) bool {
+	pc = w.strip(pc)
+	if !w.vm.InCode(pc) {
+		return w.native(pc, false) != nil
+	}
+	if w.vm.InInterpreter(pc) || pc == w.vm.CallStubReturn() {
+		return true
+	}
+	b, err := w.vm.Blob(pc)
+	if err != nil || pc < b.Begin {
+		return false
+	}
+	switch b.Kind {
+	case vmstructs.Nmethod:
+		return b.HasPcDesc(pc) || pc == b.DeoptHandlers[0] || pc == b.DeoptHandlers[1]
+	case vmstructs.Adapter, vmstructs.VtableStub, vmstructs.MethodHandleIntrinsic:
+		return false // they jump, they do not call
+	}
+	return true
+}

@@ -1,0 +1,210 @@
+package unwind
+
+import (
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// stepInterpreted walks a frame of the template interpreter. Its frame pointer is the
+// frame, at all times but when a frame is being built (method entries) or dropped.
+func (w *Walker) stepInterpreted() profile.Reason {
+	codelet, ok := w.vm.Codelet(w.cur.pc)
+	if !ok {
+		return w.interpreterFrame(false)
+	}
+	exit, traced := w.codeletExit(codelet)
+	if traced {
+		if why, done := w.unframed(codelet, exit); done {
+			return why
+		}
+	}
+	return w.interpreterFrame(codelet.MethodEntry)
+}
+
+// codeletExit reads the codelet's code ahead where the frame may not stand: in method
+// entries, and at the top near a return.
+func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
+	if w.tracer == nil || !c.MethodEntry && !w.cur.exact {
+		return arch.Exit{}, false
+	}
+	pc := w.cur.pc
+	if r, ok := w.exits[pc]; ok {
+		return r.exit, r.ok
+	}
+	var r exitResult
+	code, err := w.vm.CodeletCode(c)
+	if err == nil && (c.MethodEntry || w.cpu.AfterLeave(code, pc-c.Begin)) {
+		exit, err := w.tracer.TraceEntry(code, c.Begin, pc)
+		r = exitResult{exit, err == nil}
+	}
+	w.exits[pc] = r
+	return r.exit, r.ok
+}
+
+// unframed deals with interpreter code that has no frame of its own yet, or none any
+// more. done is false if the code ahead shows that the frame stands.
+func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
+	if e.FrameBuilt {
+		return w.beforeFrame(e), true
+	}
+	ra := e.RA
+	sp := e.SP
+	if e.Jump {
+		if !w.popped(e.Target) {
+			return 0, false
+		}
+		ra = e.Target // popped, and jumped to: a return
+		sp.Off -= 8
+	} else if e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.FP {
+		return 0, false
+	}
+	e.RA, e.SP = ra, sp
+	c, ok := w.evalExit(e, false)
+	if !ok || !w.plausible(c.pc) {
+		return 0, false
+	}
+	if codelet.MethodEntry {
+		w.emitLeafEntry(codelet)
+	}
+	return w.goTo(c), true
+}
+
+// popped reports whether l is a return address that was taken off the stack, not one
+// that a frame still holds.
+func (w *Walker) popped(l arch.Loc) bool {
+	switch l.Kind {
+	case arch.AtMem:
+		return int(l.Reg) == w.cpu.SP
+	case arch.Value:
+		if l.Off != 0 || int(l.Reg) == w.cpu.SP || int(l.Reg) == w.cpu.FP {
+			return false
+		}
+		pc, ok := w.eval(l)
+		return ok && w.plausible(pc) && !w.isCodeletStart(pc)
+	}
+	return false
+}
+
+// isCodeletStart: a jump to the start of a codelet is no return.
+func (w *Walker) isCodeletStart(pc uint64) bool {
+	c, ok := w.vm.Codelet(pc)
+	return ok && c.Begin == pc
+}
+
+// beforeFrame walks a method entry that has not made its frame yet
+// (templateInterpreterGenerator_*.cpp, generate_normal_entry).
+func (w *Walker) beforeFrame(e arch.Exit) profile.Reason {
+	w.emitEntered()
+	c, ok := w.evalExit(e, true)
+	if !ok || !w.plausible(c.pc) {
+		return profile.BadInterpreted
+	}
+	return w.goTo(c)
+}
+
+// emitEntered emits the method that is being entered: it is still in its register.
+func (w *Walker) emitEntered() bool {
+	if !w.isKnown(w.cpu.Java.Method) {
+		return false
+	}
+	m, err := w.vm.Method(w.cur.regs[w.cpu.Java.Method])
+	if err != nil {
+		return false
+	}
+	w.emitInterpreted(m, 0)
+	return true
+}
+
+// emitLeafEntry emits an intrinsic entry (math, CRC32 ...) that never makes a frame.
+func (w *Walker) emitLeafEntry(c vmstructs.Codelet) {
+	if w.cur.exact && w.emitEntered() {
+		return
+	}
+	w.emit(profile.Frame{Func: w.codeletFunc(c), Kind: profile.Stub, BCI: -1})
+}
+
+func (w *Walker) codeletFunc(c vmstructs.Codelet) *profile.Func {
+	if fn, ok := w.stubs[c.Begin]; ok {
+		return fn
+	}
+	fn := &profile.Func{Name: "Interpreter (" + c.Description + ")"}
+	w.stubs[c.Begin] = fn
+	return fn
+}
+
+func (w *Walker) emitInterpreted(m *vmstructs.Method, bci int32) {
+	w.proof.Method(m)
+	f := profile.Frame{Func: w.method(m), Kind: profile.Interpreted, BCI: bci}
+	if m.Native {
+		f.Kind, f.BCI = profile.NativeMethod, -1
+	} else {
+		f.Line = m.Line(bci)
+	}
+	w.emit(f)
+}
+
+// interpreterFrame walks a frame that stands at the frame pointer (frame_*.hpp).
+// building: its lower slots may not have been pushed yet.
+func (w *Walker) interpreterFrame(building bool) profile.Reason {
+	fp, known := w.fp()
+	if !known || fp < w.cur.sp || !w.inCopy(fp) {
+		return profile.BadInterpreted
+	}
+	l := w.vm.Interp()
+	if building && w.cur.exact && w.cur.sp > fp+uint64(int64(l.Method)*8) {
+		if !w.emitEntered() {
+			return profile.BadMethod
+		}
+	} else if why := w.emitFramed(fp, l); why != profile.Whole {
+		return why
+	}
+	sender := l.SenderSP
+	pushed := w.cur.sp <= fp+uint64(int64(sender)*8)
+	c, ok := w.linked(fp, sender, !pushed)
+	if !ok {
+		return profile.BadInterpreted
+	}
+	return w.goTo(c)
+}
+
+// emitFramed emits the method of the frame at fp.
+func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
+	addr, ok := w.slot(fp, l.Method)
+	if !ok {
+		return profile.BadInterpreted
+	}
+	m, err := w.vm.Method(addr)
+	if err != nil {
+		return profile.BadMethod
+	}
+	if m.Native {
+		w.emitInterpreted(m, -1)
+		return profile.Whole
+	}
+	bci, ok := w.bci(fp, l, m)
+	if !ok {
+		return profile.BadInterpreted
+	}
+	w.emitInterpreted(m, bci)
+	return profile.Whole
+}
+
+// bci finds the bytecode index. The interpreter keeps its bytecode pointer in a
+// register and saves it to the frame only before calls; C++ gives the register back, so
+// it counts wherever it is known and points into the method.
+func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32, bool) {
+	if w.isKnown(w.cpu.Java.BCP) {
+		if bci, ok := m.BCI(w.cur.regs[w.cpu.Java.BCP]); ok {
+			return bci, true
+		}
+	}
+	if w.cur.sp > fp+uint64(int64(l.BCP)*8) {
+		return 0, true // not pushed yet: the method has not begun
+	}
+	bcp, ok := w.slot(fp, l.BCP)
+	if !ok {
+		return 0, false
+	}
+	return m.BCI(bcp)
+}

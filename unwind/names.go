@@ -1,0 +1,46 @@
+package unwind
+
+import (
+	"github.com/ianlancetaylor/demangle"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// maxSymbol bounds the names that are demangled: demangling can blow a name up.
+const maxSymbol = 4096
+
+// demangled makes a C++ or Rust linkage name readable, without its parameters.
+func demangled(symbol string) string {
+	if len(symbol) > maxSymbol {
+		return symbol[:maxSymbol]
+	}
+	return demangle.Filter(symbol, demangle.NoParams)
+}
+
+// method returns the Func of a Java method.
+func (w *Walker) method(m *vmstructs.Method) *profile.Func {
+	if fn, ok := w.methods[m]; ok {
+		return fn
+	}
+	fn := &profile.Func{Name: m.Full(), File: m.File}
+	w.methods[m] = fn
+	return fn
+}
+
+// stubFunc returns the Func of generated code that is no method's.
+func (w *Walker) stubFunc(b *vmstructs.Blob, pc uint64) *profile.Func {
+	if fn, ok := w.stubs[pc]; ok {
+		return fn
+	}
+	name := w.vm.StubName(pc)
+	if name == "" {
+		name = b.Name
+	}
+	if name == "" {
+		name = b.Kind.String()
+	}
+	fn := &profile.Func{Name: name}
+	w.stubs[pc] = fn
+	return fn
+}

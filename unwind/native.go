@@ -1,0 +1,201 @@
+package unwind
+
+import (
+	"fmt"
+
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/target"
+	"goprof/vmstructs"
+)
+
+// nativeSite is what is known of one native pc.
+type nativeSite struct {
+	fn  *profile.Func
+	row *target.Row
+	gap *profile.Func // what stands for callers that cannot be found, if row is nil
+}
+
+// stepNative walks a frame of compiled C, C++ ... by its DWARF unwind rules.
+func (w *Walker) stepNative() (why profile.Reason, root bool) {
+	site := w.native(w.cur.pc, w.cur.exact)
+	if site == nil {
+		return w.notCode()
+	}
+	w.emit(profile.Frame{Func: site.fn, Kind: profile.Native, BCI: -1})
+	if site.row == nil {
+		w.emit(profile.Frame{Func: site.gap, Kind: profile.Gap, BCI: -1})
+		return w.toAnchor(profile.NoUnwindInfo), false
+	}
+	return w.applyRow(site.row)
+}
+
+// notCode deals with a pc that lies in no code at all.
+func (w *Walker) notCode() (why profile.Reason, root bool) {
+	if w.cur.pc == 0 && !w.cur.exact {
+		// A return address of 0 marks the outermost frame (System V ABI, 3.4.1).
+		return profile.Whole, true
+	}
+	return profile.NotCode, false
+}
+
+// native looks a pc up, through a cache.
+func (w *Walker) native(pc uint64, exact bool) *nativeSite {
+	key := pc << 1
+	if exact {
+		key |= 1
+	}
+	if site, ok := w.natives[key]; ok {
+		return site
+	}
+	code, ok := w.t.Code(pc, exact)
+	if !ok {
+		return nil
+	}
+	site := &nativeSite{fn: nativeFunc(code), row: code.Row}
+	if site.row == nil {
+		site.gap = &profile.Func{Name: "[no unwind info: " + code.Image + "]", Module: code.Image}
+	}
+	w.natives[key] = site
+	return site
+}
+
+func nativeFunc(code target.Code) *profile.Func {
+	name := demangled(code.Symbol)
+	if name == "" {
+		name = fmt.Sprintf("%s+%#x", code.Image, code.Offset)
+	}
+	return &profile.Func{Name: name, Module: code.Image}
+}
+
+// toAnchor goes on at the frame anchor where HotSpot noted its last Java frame, beyond
+// native code that cannot be walked.
+func (w *Walker) toAnchor(why profile.Reason) profile.Reason {
+	a := w.anchor
+	if a.SP == 0 || a.SP <= w.cur.sp || !w.inCopy(a.SP) {
+		return why
+	}
+	w.anchor = vmstructs.Anchor{}
+	pc := a.PC
+	if pc == 0 { // not recorded: the call pushed it (runtime/javaFrameAnchor.hpp)
+		ret, ok := w.slot(a.SP, -1)
+		if !ok {
+			return why
+		}
+		pc = ret
+	}
+	return w.toCaller(pc, a.SP, a.FP, a.FP != 0)
+}
+
+// applyRow computes the caller's registers (DWARF 5, section 6.4.4).
+func (w *Walker) applyRow(row *target.Row) (why profile.Reason, root bool) {
+	cfa, ok := w.cfa(row)
+	if !ok {
+		return profile.NoUnwindInfo, false
+	}
+	c := &w.cur
+	old := *c
+	c.known &= w.cpu.CalleeSaved
+	if row.Signal {
+		c.known = 0
+	}
+	set := func(reg int, v uint64) {
+		c.regs[reg] = v
+		c.known |= 1 << reg
+	}
+	set(w.cpu.SP, cfa)
+	pcKnown := false
+	if w.cpu.LR >= 0 && old.exact && old.known&(1<<w.cpu.LR) != 0 {
+		set(w.cpu.PC, old.regs[w.cpu.LR]) // a leaf's return address is still in the register
+		pcKnown = true
+	}
+	for i := range row.Saved {
+		s := &row.Saved[i]
+		reg := int(s.Reg)
+		isRA := s.Reg == row.RA
+		if reg >= arch.MaxRegs {
+			continue
+		}
+		v, state := w.ruleValue(&old, cfa, &s.Rule)
+		switch {
+		case isRA && s.Rule.Kind == target.RuleUndefined:
+			return profile.Whole, true
+		case state == ruleFailed:
+			if isRA || reg == w.cpu.SP {
+				return w.beyond(), false
+			}
+			c.known &^= 1 << reg
+		case state == ruleSame:
+			continue
+		case isRA:
+			pcKnown = true
+			set(w.cpu.PC, v)
+			if reg != w.cpu.PC {
+				set(reg, v)
+			}
+		default:
+			set(reg, v)
+		}
+	}
+	if row.Signal && w.cpu.LR >= 0 {
+		pcKnown = c.known&(1<<w.cpu.PC) != 0
+	}
+	if !pcKnown {
+		return profile.NoUnwindInfo, false
+	}
+	c.pc, c.sp, c.exact = w.strip(c.regs[w.cpu.PC]), c.regs[w.cpu.SP], row.Signal
+	c.regs[w.cpu.PC] = c.pc
+	return profile.Whole, false
+}
+
+func (w *Walker) cfa(row *target.Row) (uint64, bool) {
+	switch row.CFA.Kind {
+	case target.RuleRegister:
+		if int(row.CFA.Reg) >= arch.MaxRegs || !w.isKnown(int(row.CFA.Reg)) {
+			return 0, false
+		}
+		return w.cur.regs[row.CFA.Reg] + uint64(int64(row.CFA.Off)), true
+	case target.RuleValExpr, target.RuleExpr:
+		return w.evaluate(&w.cur, row.CFA.Expr, nil)
+	}
+	return 0, false
+}
+
+type ruleState uint8
+
+const (
+	ruleSame ruleState = iota
+	ruleHas
+	ruleFailed
+)
+
+func (w *Walker) ruleValue(old *cursor, cfa uint64, r *target.Rule) (uint64, ruleState) {
+	var v uint64
+	ok := true
+	switch r.Kind {
+	case target.RuleSame:
+		return 0, ruleSame
+	case target.RuleUndefined:
+		return 0, ruleFailed
+	case target.RuleOffset:
+		v, ok = w.word(cfa + uint64(int64(r.Off)))
+	case target.RuleValOffset:
+		v = cfa + uint64(int64(r.Off))
+	case target.RuleRegister:
+		ok = int(r.Reg) < arch.MaxRegs && old.known&(1<<r.Reg) != 0
+		if ok {
+			v = old.regs[r.Reg] + uint64(int64(r.Off))
+		}
+	case target.RuleExpr:
+		var at uint64
+		if at, ok = w.evaluate(old, r.Expr, &cfa); ok {
+			v, ok = w.word(at)
+		}
+	case target.RuleValExpr:
+		v, ok = w.evaluate(old, r.Expr, &cfa)
+	}
+	if !ok {
+		return 0, ruleFailed
+	}
+	return v, ruleHas
+}

@@ -1,0 +1,35 @@
+package unwind
+
+import (
+	"encoding/binary"
+
+	"goprof/profile"
+)
+
+// word reads a word of the copied stack.
+func (w *Walker) word(addr uint64) (uint64, bool) {
+	off := addr - w.snap.SP
+	if off > uint64(len(w.snap.Stack)) || uint64(len(w.snap.Stack))-off < 8 || addr&7 != 0 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(w.snap.Stack[off:]), true
+}
+
+// slot reads the word that lies n words from base.
+func (w *Walker) slot(base uint64, n int) (uint64, bool) {
+	return w.word(base + uint64(int64(n)*8))
+}
+
+// inCopy reports whether addr lies in the copied stack.
+func (w *Walker) inCopy(addr uint64) bool {
+	_, ok := w.word(addr)
+	return ok
+}
+
+// beyond is why a word outside the copy cannot be had.
+func (w *Walker) beyond() profile.Reason {
+	if w.snap.Cut {
+		return profile.StackCut
+	}
+	return profile.StackRange
+}

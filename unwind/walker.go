@@ -1,0 +1,206 @@
+// Package unwind turns one target.Snapshot (registers and a copy of the stack) into a
+// profile.Stack.
+//
+// The walk goes from frame to frame by what each pc is: interpreted code
+// (interpreted.go), compiled Java (compiled.go), another piece of generated code
+// (stub.go), the call stub between C++ and Java (entry.go), native code (native.go).
+//
+// The contract. Words of the stack are believed only if they lie in the copy that was
+// taken while the thread stood still. Everything else (code, debug information,
+// metadata) is read later, when it may have changed; what a walk used of it is proven
+// afterwards (vmstructs.Proof), and the walk is repeated if the proof fails. A stack
+// ends at the thread's root or with a named profile.Reason; it never goes on by
+// guessing. A Walker serves one goroutine and does not allocate once it is warm.
+package unwind
+
+import (
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/target"
+	"goprof/vmstructs"
+)
+
+// DefaultDepth is how many frames a stack may have.
+const DefaultDepth = 2048
+
+// Thread is what is known of a thread beside its Snapshot. The zero Thread is one that
+// is not a JavaThread.
+type Thread struct {
+	Java uint64 // JavaThread*
+}
+
+// Walker walks the stacks of one process.
+type Walker struct {
+	MaxDepth int
+
+	t      target.Target
+	vm     *vmstructs.VM
+	cpu    *arch.CPU
+	proof  *vmstructs.Proof
+	tracer arch.Tracer
+	code   []byte // scratch for code that is traced
+
+	natives   map[uint64]*nativeSite
+	nativeGen uint64
+	sites     map[uint64]*compiledSite
+	exits     map[uint64]exitResult
+	stubs     map[uint64]*profile.Func
+	methods   map[*vmstructs.Method]*profile.Func
+
+	// The walk under way.
+	snap   *target.Snapshot
+	thread Thread
+	out    *profile.Stack
+	cur    cursor
+	anchor vmstructs.Anchor // where Java goes on beyond a gap
+}
+
+// cursor is the frame that the walk has come to.
+type cursor struct {
+	regs  arch.Regs
+	known uint64 // which registers hold the values that they have in this frame
+	pc    uint64
+	sp    uint64
+	// exact: pc is the next instruction of a frame that was interrupted. Otherwise it
+	// is a return address, and the frame is in the call before it.
+	exact bool
+}
+
+// New makes a Walker. vm may be nil: then only native frames can be told.
+func New(t target.Target, vm *vmstructs.VM) *Walker {
+	w := &Walker{MaxDepth: DefaultDepth, t: t, vm: vm, cpu: t.CPU()}
+	if vm != nil {
+		w.proof = vm.NewProof()
+	}
+	if w.cpu.NewTracer != nil {
+		w.tracer = w.cpu.NewTracer()
+	}
+	w.forget()
+	return w
+}
+
+// The caches are emptied when they reach these sizes; a running program uses fewer.
+const (
+	maxSites   = 1 << 16
+	maxMethods = 1 << 17
+)
+
+// forget empties the caches of what depends on the target's code.
+func (w *Walker) forget() {
+	w.natives = make(map[uint64]*nativeSite)
+	w.sites = make(map[uint64]*compiledSite)
+	w.exits = make(map[uint64]exitResult)
+	w.stubs = make(map[uint64]*profile.Func)
+	w.methods = make(map[*vmstructs.Method]*profile.Func)
+}
+
+// maxAttempts bounds how often a walk is repeated because code changed meanwhile.
+const maxAttempts = 3
+
+// Walk walks snap's stack into out, whose Frames are reused.
+func (w *Walker) Walk(snap *target.Snapshot, thread Thread, out *profile.Stack) {
+	w.snap, w.thread, w.out = snap, thread, out
+	w.trimCaches()
+	for range maxAttempts {
+		w.begin()
+		out.Truncated = w.walk()
+		if w.vm == nil {
+			return
+		}
+		ok, err := w.proof.Check()
+		if err != nil {
+			out.Truncated = profile.UnreadableMemory
+			return
+		}
+		if ok {
+			return
+		}
+		w.sites = make(map[uint64]*compiledSite)
+		w.exits = make(map[uint64]exitResult)
+	}
+	out.Frames = out.Frames[:0]
+	out.Truncated = profile.CodeChanged
+}
+
+func (w *Walker) trimCaches() {
+	if gen := w.t.Generation(); gen != w.nativeGen || len(w.natives) > maxSites {
+		w.natives = make(map[uint64]*nativeSite)
+		w.nativeGen = gen
+	}
+	if len(w.sites) > maxSites || len(w.exits) > maxSites || len(w.methods) > maxMethods {
+		w.forget()
+	}
+}
+
+func (w *Walker) begin() {
+	w.out.Frames = w.out.Frames[:0]
+	w.out.Truncated = profile.Whole
+	c := &w.cur
+	c.regs = w.snap.Regs
+	c.known = ^uint64(0)
+	c.pc, c.sp = c.regs[w.cpu.PC], c.regs[w.cpu.SP]
+	c.exact = true
+	w.anchor = vmstructs.Anchor{}
+	if w.vm != nil {
+		w.proof.Reset()
+		w.anchor, _ = w.vm.AnchorIn(w.snap.Side)
+	}
+}
+
+// walk goes from frame to frame. It returns Whole at the thread's root.
+func (w *Walker) walk() profile.Reason {
+	for len(w.out.Frames) < w.MaxDepth {
+		sp, top := w.cur.sp, len(w.out.Frames) == 0
+		why, root := w.step()
+		if why != profile.Whole || root {
+			return why
+		}
+		// Physical frames tile the stack: each lies above the last. Only a frameless top
+		// whose return address is in a register has the same sp as its caller.
+		if w.cur.sp < sp || w.cur.sp == sp && !(top && w.cpu.LR >= 0) {
+			return profile.StackRange
+		}
+		if w.cur.sp > w.snap.SP+uint64(len(w.snap.Stack)) {
+			return w.beyond()
+		}
+	}
+	return profile.TooDeep
+}
+
+// step emits the frames at the cursor and moves it to the caller.
+func (w *Walker) step() (why profile.Reason, root bool) {
+	if w.vm == nil || !w.vm.InCode(w.cur.pc) {
+		return w.stepNative()
+	}
+	return w.stepGenerated(), false
+}
+
+// emit appends one frame.
+func (w *Walker) emit(f profile.Frame) {
+	f.PC, f.SP = w.cur.pc, w.cur.sp
+	w.out.Frames = append(w.out.Frames, f)
+}
+
+// toCaller moves the cursor to a caller of which pc, sp and frame pointer are known
+// and nothing else is: generated code keeps no other register.
+func (w *Walker) toCaller(pc, sp uint64, fp uint64, fpKnown bool) profile.Reason {
+	c := &w.cur
+	c.pc, c.sp, c.exact = w.strip(pc), sp, false
+	c.known = 1<<w.cpu.SP | 1<<w.cpu.PC
+	if fpKnown {
+		c.regs[w.cpu.FP] = fp
+		c.known |= 1 << w.cpu.FP
+	}
+	c.regs[w.cpu.SP], c.regs[w.cpu.PC] = sp, c.pc
+	return profile.Whole
+}
+
+// strip removes pointer authentication from a code address.
+func (w *Walker) strip(pc uint64) uint64 { return pc &^ w.snap.PACMask }
+
+func (w *Walker) isKnown(reg int) bool { return w.cur.known&(1<<reg) != 0 }
+
+// fp returns the frame pointer register, if it is known in this frame.
+func (w *Walker) fp() (uint64, bool) {
+	return w.cur.regs[w.cpu.FP], w.isKnown(w.cpu.FP)
+}

@@ -1,0 +1,96 @@
+package target
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/crc32"
+	"io"
+	"path"
+)
+
+// maxDebugFile bounds the file whose checksum we compute for .gnu_debuglink.
+const maxDebugFile = 2 << 30
+
+// debugSymbols looks for a separate debug file, as gdb does (GDB manual, "Debugging
+// Information in Separate Files"): by build id first, then by the name in .gnu_debuglink.
+func (l *loaded) debugSymbols(f *elfFile) *symtab {
+	id := f.buildID()
+	for root := range 2 {
+		if name := buildIDPath(id); name != "" {
+			if t := l.openDebugFile(name, root, func(d *elfFile) bool { return bytes.Equal(d.buildID(), id) }); t != nil {
+				return t
+			}
+		}
+	}
+	link, sum, ok := f.debugLink()
+	if !ok {
+		return nil
+	}
+	dir := path.Dir(l.Path)
+	for root := range 2 {
+		for _, name := range []string{
+			path.Join(dir, link),
+			path.Join(dir, ".debug", link),
+			path.Join("/usr/lib/debug", dir, link),
+		} {
+			if name == l.Path {
+				continue
+			}
+			if t := l.openDebugFile(name, root, func(d *elfFile) bool { return d.checksum() == sum }); t != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// openDebugFile reads the symbols of a debug file if it belongs to the image.
+func (l *loaded) openDebugFile(name string, root int, belongs func(*elfFile) bool) *symtab {
+	file, size, err := l.files.openDebug(name, root)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	d, err := readELF(file, size)
+	if err != nil || size > maxDebugFile || !belongs(d) {
+		return nil
+	}
+	return d.readSymtab(".symtab")
+}
+
+func buildIDPath(id []byte) string {
+	if len(id) < 2 {
+		return ""
+	}
+	s := hex.EncodeToString(id)
+	return "/usr/lib/debug/.build-id/" + s[:2] + "/" + s[2:] + ".debug"
+}
+
+// debugLink reads .gnu_debuglink: a file name, zeros up to a multiple of 4, and the
+// CRC-32 of that file. Only a plain name is believed.
+func (f *elfFile) debugLink() (name string, sum uint32, ok bool) {
+	s := f.section(".gnu_debuglink")
+	if s == nil || s.Size > 4096 {
+		return "", 0, false
+	}
+	b, err := f.data(s)
+	if err != nil {
+		return "", 0, false
+	}
+	raw := cstring(b, 0)
+	at := (len(raw) + 1 + 3) &^ 3
+	if len(raw) == 0 || len(b) < at+4 || bytes.ContainsRune(raw, '/') || string(raw) == ".." || string(raw) == "." {
+		return "", 0, false
+	}
+	return string(raw), binary.LittleEndian.Uint32(b[at:]), true
+}
+
+// checksum computes the CRC-32 of the whole file, 0 if it cannot be read.
+func (f *elfFile) checksum() uint32 {
+	h := crc32.NewIEEE()
+	if _, err := io.Copy(h, io.NewSectionReader(f.r, 0, int64(f.size))); err != nil {
+		return 0
+	}
+	return h.Sum32()
+}

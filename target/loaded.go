@@ -1,0 +1,194 @@
+package target
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+)
+
+var (
+	// ErrNoImage: no such file is loaded.
+	ErrNoImage = errors.New("target: no such image")
+	// ErrNoSymbol: the image has no such symbol.
+	ErrNoSymbol = errors.New("target: no such symbol")
+)
+
+// imageFile is the bytes of an image.
+type imageFile interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// imageFiles opens the files that belong to images.
+type imageFiles interface {
+	Memory
+	// openImage opens the file that is mapped: no other one.
+	openImage(g *group) (imageFile, int64, error)
+	// openDebug opens a separate debug file by its path, where the target would find it
+	// (n = 0) or where we do (n = 1).
+	openDebug(path string, n int) (imageFile, int64, error)
+}
+
+// loaded is one image and what was found in it so far. Everything is read when it is
+// first asked for; what cannot be read is then missing for good.
+type loaded struct {
+	group
+	files imageFiles
+
+	placed bool
+	cfi    *cfiTable
+	hasCFI bool // it was looked for
+	dynsym *symtab
+	hasDyn bool
+	syms   []*symtab
+	hasSym bool
+}
+
+// place finds the bias.
+func (l *loaded) place() {
+	if l.placed {
+		return
+	}
+	l.placed = true
+	l.with(func(f *elfFile) {
+		for _, m := range l.exec {
+			if bias, ok := f.bias(m.Start, m.Offset, m.End-m.Start); ok {
+				l.Bias = bias
+				return
+			}
+		}
+	})
+}
+
+// with opens the image and calls do with it: the file, or what is mapped of it where the
+// file cannot be had. Whatever a damaged file brings about ends here.
+func (l *loaded) with(do func(*elfFile)) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v\n%s", ErrBadELF, r, debug.Stack())
+		}
+	}()
+	if l.Name != vdsoName {
+		file, size, err := l.files.openImage(&l.group)
+		if err == nil {
+			defer file.Close()
+			f, err := readELF(file, size)
+			if err == nil {
+				do(f)
+				return nil
+			}
+		}
+	}
+	f, err := readELF(&mappedFile{l.files, l.all}, l.mappedSize())
+	if err != nil {
+		return err
+	}
+	do(f)
+	return nil
+}
+
+// code tells what is at an address: at is the instruction, pc what the caller asked for.
+func (l *loaded) code(pc, at uint64, m *cfiMachine) Code {
+	l.place()
+	return Code{
+		Image:  l.Name,
+		Offset: pc - l.Bias,
+		Symbol: l.symbol(at - l.Bias),
+		Row:    l.row(at-l.Bias, m),
+	}
+}
+
+// symbol names the code at an address of the file.
+func (l *loaded) symbol(addr uint64) string {
+	if !l.hasSym {
+		l.hasSym = true
+		l.with(l.readSymbols)
+	}
+	for _, t := range l.syms {
+		if name, ok := t.lookup(addr); ok {
+			return strings.ToValidUTF8(string(name), "\uFFFD")
+		}
+	}
+	return ""
+}
+
+// readSymbols takes the best table of the image or of its debug files. A full table has
+// all that the dynamic one has; the one in the mini debug info leaves that out.
+func (l *loaded) readSymbols(f *elfFile) {
+	full := f.readSymtab(".symtab")
+	if full == nil {
+		full = l.debugSymbols(f)
+	}
+	if full != nil {
+		l.syms = []*symtab{full}
+	} else {
+		for _, t := range []*symtab{l.readDynsym(f), miniSymbols(f)} {
+			if t != nil {
+				l.syms = append(l.syms, t)
+			}
+		}
+	}
+	for _, t := range l.syms {
+		t.sort(f.isText)
+	}
+}
+
+func (l *loaded) readDynsym(f *elfFile) *symtab {
+	if !l.hasDyn {
+		l.hasDyn = true
+		l.dynsym = f.readSymtab(".dynsym")
+	}
+	return l.dynsym
+}
+
+// isText: the address lies in an executable segment.
+func (f *elfFile) isText(addr uint64) bool {
+	for i := range f.progs {
+		p := &f.progs[i]
+		if elf.ProgType(p.Type) == elf.PT_LOAD && elf.ProgFlag(p.Flags)&elf.PF_X != 0 && addr >= p.Vaddr && addr-p.Vaddr < p.Memsz {
+			return true
+		}
+	}
+	return false
+}
+
+// global finds a symbol by name: in the dynamic table first, which is small.
+func (l *loaded) global(name string) (uint64, error) {
+	l.place()
+	if !l.hasDyn {
+		if err := l.with(func(f *elfFile) { l.readDynsym(f) }); err != nil {
+			return 0, err
+		}
+	}
+	if l.dynsym != nil {
+		if addr, ok := l.dynsym.find(name); ok {
+			return l.Bias + addr, nil
+		}
+	}
+	l.symbol(0)
+	for _, t := range l.syms {
+		if addr, ok := t.find(name); ok {
+			return l.Bias + addr, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %s in %s", ErrNoSymbol, name, l.Name)
+}
+
+// row gives the unwind rules at an address of the file.
+func (l *loaded) row(addr uint64, m *cfiMachine) *Row {
+	if !l.hasCFI {
+		l.hasCFI = true
+		l.with(func(f *elfFile) { l.cfi, _ = readCFI(f) })
+	}
+	if l.cfi == nil {
+		return nil
+	}
+	row, err := l.cfi.row(addr, m)
+	if err != nil {
+		return nil
+	}
+	return row
+}

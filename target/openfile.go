@@ -1,0 +1,112 @@
+//go:build linux
+
+package target
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	errNotRegular = errors.New("target: not a regular file")
+	errOtherFile  = errors.New("target: the file at that path is not the one that is mapped")
+)
+
+// openImage opens a mapped file. /proc/PID/map_files leads to the file itself, deleted or
+// not, but only who may checkpoint processes can go there. Else the path must do, resolved
+// inside the target's root, and then the file must show that it is the one that is mapped.
+func (p *Process) openImage(g *group) (imageFile, int64, error) {
+	if g.first.Inode == 0 {
+		return nil, 0, errNotRegular
+	}
+	link := p.file("map_files/" + strconv.FormatUint(g.first.Start, 16) + "-" + strconv.FormatUint(g.first.End, 16))
+	if fd, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
+		if f, size, err := reopenRegular(fd); err == nil {
+			return f, size, nil
+		}
+	}
+	f, size, err := openInRoot(p.file("root"), g.Path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !p.isMapped(f, size, g) {
+		f.Close()
+		return nil, 0, errOtherFile
+	}
+	return f, size, nil
+}
+
+// isMapped compares the build id of a file with the one in the target's memory. Where
+// neither has one, device and inode must agree.
+func (p *Process) isMapped(f *os.File, size int64, g *group) bool {
+	file, err := readELF(f, size)
+	if err != nil {
+		return false
+	}
+	mapped, err := readELF(&mappedFile{p, g.all}, g.mappedSize())
+	if err != nil {
+		return false
+	}
+	id := mapped.buildID()
+	if len(id) > 0 || len(file.buildID()) > 0 {
+		return bytes.Equal(id, file.buildID())
+	}
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil {
+		return false
+	}
+	dev := uint64(unix.Major(st.Dev))<<32 | uint64(unix.Minor(st.Dev))
+	return st.Ino == g.first.Inode && dev == g.first.Dev
+}
+
+// openDebug opens a separate debug file: in the target's root, or in ours.
+func (p *Process) openDebug(path string, n int) (imageFile, int64, error) {
+	switch n {
+	case 0:
+		return openInRoot(p.file("root"), path)
+	case 1:
+		return openInRoot("/", path)
+	}
+	return nil, 0, os.ErrNotExist
+}
+
+// openInRoot opens a regular file by a path that was found in the target. Links are
+// followed, but never out of that root and never through /proc.
+func openInRoot(root, path string) (*os.File, int64, error) {
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat2(dir, path, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("target: openat2 %q: %w", path, err)
+	}
+	return reopenRegular(fd)
+}
+
+// reopenRegular turns an O_PATH descriptor, which touches nothing, into one that reads,
+// once it is known to be a regular file: to open a pipe may block, a device may do worse.
+func reopenRegular(fd int) (*os.File, int64, error) {
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, 0, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, 0, errNotRegular
+	}
+	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	return f, st.Size, nil
+}

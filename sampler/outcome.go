@@ -1,0 +1,63 @@
+package sampler
+
+// Outcome is what became of one look at a thread.
+type Outcome uint8
+
+const (
+	// Taken: the snapshot is whole.
+	Taken Outcome = iota
+	// Pending is not an end: the thread was told to stop and has not yet done so.
+	// The Tracer keeps the snapshot; Collect gives it back with another Outcome.
+	Pending
+	// ThreadGone: the thread has ended.
+	ThreadGone
+	// ProcessGone: the process has ended.
+	ProcessGone
+	// Zombie: the leader has ended and other threads live on. It has no stack.
+	Zombie
+	// NotPermitted: the kernel does not let us trace this process.
+	NotPermitted
+	// AlreadyTraced: somebody else traces the thread (Tracer.TracedBy tells who).
+	AlreadyTraced
+	// TimedOut: a thread that was told to stop has not done so to the end.
+	TimedOut
+	// Backlog: so many stops are pending that no other was asked for.
+	Backlog
+	// Running: an unstopped look found the thread on a CPU.
+	Running
+	// Moved: an unstopped look was void, the thread ran meanwhile, at each try.
+	Moved
+	// QueueFull: no free snapshot, the walker is behind. The thread was not stopped.
+	QueueFull
+	// WrongThread: a Tracer was called from another OS thread than before.
+	WrongThread
+	// Failed: a system call failed in a way that has no name here (Tracer.Err).
+	Failed
+
+	// NumOutcomes is how many there are.
+	NumOutcomes = int(iota)
+)
+
+var outcomeNames = [NumOutcomes]string{
+	Taken:         "taken",
+	Pending:       "pending",
+	ThreadGone:    "thread gone",
+	ProcessGone:   "process gone",
+	Zombie:        "zombie",
+	NotPermitted:  "not permitted",
+	AlreadyTraced: "already traced",
+	TimedOut:      "timed out",
+	Backlog:       "too many stops pending",
+	Running:       "running",
+	Moved:         "moved",
+	QueueFull:     "queue full",
+	WrongThread:   "wrong OS thread",
+	Failed:        "failed",
+}
+
+func (o Outcome) String() string {
+	if int(o) < NumOutcomes {
+		return outcomeNames[o]
+	}
+	return "unknown outcome"
+}

@@ -1,0 +1,153 @@
+//go:build linux
+
+package sampler
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file is what happens while a thread stands still. Every function is nosplit and
+// calls only such ones; signals are blocked around them (a SIGURG is how Go's scheduler
+// interrupts a loop, a SIGPROF how its profiler does); nothing is allocated.
+
+// state is what waitid tells of a tracee.
+type state uint8
+
+const (
+	running state = iota // or asleep: it has not stopped
+	stopped
+	ended
+	lost // it is not our tracee, or no longer by this number
+)
+
+// stop tells tid to stop and waits for it, but not for long: 40 us of asking again and
+// again, which is what a thread on another CPU needs, then a few naps, which let a thread
+// on our own CPU or one inside a long system call come to its stop. A longer wait (for
+// a thread that has no CPU, or sleeps uninterruptibly) would hold up all others.
+//
+// Where the thread shares our CPU, asking is in vain until it gets the CPU: we yield in between.
+//
+//go:nosplit
+func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
+	t.missed = monotonic(&t.ts)
+	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
+	for end := t.missed + int64(pollFor); t.missed < end; {
+		now := monotonic(&t.ts)
+		if s, sig := t.peek(tid); s != running {
+			return s, sig
+		}
+		t.missed = now
+		if !elsewhere {
+			yieldCPU()
+		}
+	}
+	for range napTimes {
+		t.nap.Nsec = int64(napFor)
+		nap(&t.nap)
+		now := monotonic(&t.ts)
+		if s, sig := t.peek(tid); s != running {
+			return s, sig
+		}
+		t.missed = now
+	}
+	return running, 0
+}
+
+// peek asks what tid does, and for a stop which signal is on its way to it.
+//
+// Three stops look alike and are told apart by si_status (ptrace(2)): the one that we
+// asked for (SIGTRAP with PTRACE_EVENT_STOP in the second byte), a group stop (SIGSTOP
+// and its like with the same event: the thread was stopped before us and is again once
+// we let go), and a signal about to be delivered (no event). The last is as good a
+// moment to look as any: the thread stands exactly where the signal met it. We take
+// what we came for and let go with that signal, which delivers it with its siginfo;
+// our own stop, still on its way, is cancelled by letting go (kernel/ptrace.c,
+// __ptrace_unlink).
+//
+//go:nosplit
+func (t *Tracer) peek(tid int) (state, uintptr) {
+	if e := waitPeek(tid, &t.info); e != 0 {
+		return lost, 0
+	}
+	if t.info.pid == 0 {
+		return running, 0
+	}
+	switch t.info.code {
+	case cldTrapped, cldStopped:
+		if t.info.status>>8 == 0 {
+			return stopped, uintptr(t.info.status)
+		}
+		return stopped, 0
+	}
+	return ended, 0
+}
+
+// take reads the registers and the stack of a stopped thread.
+//
+//go:nosplit
+func (t *Tracer) take(tid int, top uint64) {
+	l := &t.look
+	l.got, l.want, l.cut, l.big = 0, 0, false, false
+	l.when = t.missed
+	if l.regErr = t.getRegs(tid); l.regErr != 0 {
+		return
+	}
+	if t.pacDue {
+		t.getPAC(tid)
+	}
+	l.sp = *(*uint64)(unsafe.Pointer(&t.regs[t.spAt]))
+	t.copyStack(tid, top)
+}
+
+// copyStack copies the stack from look.sp to its top, or as much as the limit allows. A
+// stack pointer above the top is on another stack (a signal's, a coroutine's).
+//
+//go:nosplit
+func (t *Tracer) copyStack(tid int, top uint64) {
+	l := &t.look
+	known := top > l.sp
+	l.want = min(unknownStack, t.StackLimit)
+	if known {
+		l.want = t.StackLimit
+		if rest := top - l.sp; rest < uint64(l.want) {
+			l.want = int(rest)
+		}
+	}
+	local := &t.own
+	if l.want > t.ownCap {
+		local, l.big = &t.overflow, true
+	}
+	local.Len = uint64(l.want)
+	t.remote.base, t.remote.len = uintptr(l.sp), uintptr(l.want)
+	l.got, _ = readRemote(tid, local, &t.remote)
+	l.cut = l.got == l.want && (!known || l.sp+uint64(l.got) < top)
+}
+
+//go:nosplit
+func (t *Tracer) getRegs(tid int) syscall.Errno {
+	t.regsVec.Len = uint64(len(t.regs))
+	return ptrace(unix.PTRACE_GETREGSET, uintptr(tid), unix.NT_PRSTATUS, uintptr(unsafe.Pointer(&t.regsVec)))
+}
+
+// getPAC reads which bits of a code address are its signature. They are the same for all
+// threads of a process (they follow from the width of its addresses), so once is enough. A CPU
+// without pointer authentication answers EINVAL: no bits.
+//
+//go:nosplit
+func (t *Tracer) getPAC(tid int) {
+	t.pacVec.Len = uint64(unsafe.Sizeof(t.pac))
+	e := ptrace(unix.PTRACE_GETREGSET, uintptr(tid), ntARMPACMask, uintptr(unsafe.Pointer(&t.pacVec)))
+	t.pacDue = e == unix.ESRCH
+}
+
+// release lets tid go on, with the signal that was on its way to it.
+//
+//go:nosplit
+func (t *Tracer) release(tid int, sig uintptr) {
+	t.look.letGo = ptrace(unix.PTRACE_DETACH, uintptr(tid), 0, sig)
+	now := monotonic(&t.ts)
+	t.Pauses.Add(now - t.missed)
+}

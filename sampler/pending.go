@@ -1,0 +1,143 @@
+//go:build linux
+
+package sampler
+
+import (
+	"time"
+
+	"goprof/target"
+)
+
+// Pending is how many threads have been told to stop and have not yet. While there are
+// any, call Collect often (Patience tells how soon): they stand still from when their stop comes.
+func (t *Tracer) Pending() int { return len(t.pending) }
+
+func (t *Tracer) isPending(tid int) bool {
+	for i := range t.pending {
+		if t.pending[i].tid == tid {
+			return true
+		}
+	}
+	return false
+}
+
+// Collect looks after the pending stops. It returns one snapshot whose thread has
+// stopped by now (and has been let go) or ended; ok is false when there is none.
+// Call it until then.
+func (t *Tracer) Collect() (snap *target.Snapshot, o Outcome, ok bool) {
+	if !t.onItsThread() {
+		return nil, WrongThread, false
+	}
+	for range len(t.pending) {
+		if t.nextP >= len(t.pending) {
+			t.nextP = 0
+		}
+		p := &t.pending[t.nextP]
+		now := monotonic(&t.ts)
+		s, _ := t.peek(p.tid)
+		if s == running {
+			p.missed = now
+			t.nextP++
+			continue
+		}
+		done := *p
+		t.pending[t.nextP] = t.pending[len(t.pending)-1]
+		t.pending = t.pending[:len(t.pending)-1]
+		if o := t.settle(done); done.snap != nil {
+			return done.snap, o, true
+		}
+	}
+	return nil, Taken, false
+}
+
+// settle does for a thread whose stop has come late what Look does at once.
+func (t *Tracer) settle(p pendingStop) Outcome {
+	if p.snap != nil {
+		t.prepare(p.snap)
+	}
+	setSignalMask(&t.mask, &t.oldMask)
+	t.missed = p.missed
+	s, sig := t.peek(p.tid)
+	if s == stopped {
+		if p.snap != nil {
+			t.take(p.tid, p.top)
+		}
+		t.release(p.tid, sig)
+	}
+	setSignalMask(&t.oldMask, nil)
+	switch {
+	case s == running:
+		// Killed since it stopped: on its way out.
+		t.expectEnd(p.tid)
+		return t.gone()
+	case p.snap != nil:
+		return t.finish(p.tid, s, sig, p.snap)
+	case s == ended:
+		t.reap(p.tid)
+	case s == lost:
+		t.adoptAfterExec(p.tid)
+	}
+	return t.gone()
+}
+
+// Patience is how long the next Collect may wait. A thread that had to wait for its CPU
+// is kept by us for at most an eighth of that time longer, and for 50 us to 1 ms.
+func (t *Tracer) Patience() time.Duration {
+	if len(t.pending) == 0 {
+		return time.Hour
+	}
+	wait := int64(time.Millisecond)
+	for i := range t.pending {
+		p := &t.pending[i]
+		wait = min(wait, max((p.missed-p.asked)/8, int64(50*time.Microsecond)))
+	}
+	return time.Duration(wait)
+}
+
+// Abandon gives up all pending stops and hands back their snapshots: TimedOut. The
+// threads are still seized; the caller must end this OS thread (see Tracer).
+func (t *Tracer) Abandon(each func(*target.Snapshot, Outcome)) {
+	for _, p := range t.pending {
+		if p.snap != nil {
+			each(p.snap, TimedOut)
+		}
+	}
+	t.pending = t.pending[:0]
+}
+
+// expectEnd keeps a thread on the list until its end can be reaped.
+func (t *Tracer) expectEnd(tid int) {
+	if s, _ := t.peek(tid); s == ended {
+		t.reap(tid)
+		return
+	} else if s == lost {
+		return
+	}
+	t.letGoLater(tid)
+}
+
+func (t *Tracer) letGoLater(tid int) {
+	now := monotonic(&t.ts)
+	t.pending = append(t.pending, pendingStop{tid: tid, asked: now, missed: now})
+}
+
+// adoptAfterExec covers a thread that runs exec while it is told to stop: it takes over
+// the leader's number (fs/exec.c, de_thread), is still ours, and will stop under that.
+func (t *Tracer) adoptAfterExec(tid int) {
+	if tid == t.pid || t.isPending(t.pid) {
+		return
+	}
+	if s, _ := t.peek(t.pid); s == lost || (s == running && t.proc.tracer(t.pid) != t.owner) {
+		return
+	}
+	t.letGoLater(t.pid)
+}
+
+// reap consumes the end of a thread, but leaves that of a child of our own process to
+// whoever started and waits for it.
+func (t *Tracer) reap(tid int) {
+	if tid == t.pid && t.proc.isOwnChild() {
+		return
+	}
+	waitReap(tid)
+}

@@ -1,0 +1,177 @@
+//go:build linux
+
+package sampler
+
+import (
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// procDir reads /proc/PID without allocating: descriptors of the directories are kept,
+// names and contents live in its buffers.
+type procDir struct {
+	pid   int
+	task  int // descriptor of /proc/PID/task
+	pidfd int
+	child int8 // 1: our own child, -1: not, 0: not asked yet
+	name  [64]byte
+	buf   [4096]byte
+}
+
+func openProc(pid int) *procDir {
+	p := &procDir{pid: pid, task: -1, pidfd: -1}
+	flags := unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
+	if fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/task", flags, 0); err == nil {
+		p.task = fd
+	}
+	if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+		p.pidfd = fd
+	}
+	return p
+}
+
+func (p *procDir) close() {
+	for _, fd := range []*int{&p.task, &p.pidfd} {
+		if *fd >= 0 {
+			unix.Close(*fd)
+			*fd = -1
+		}
+	}
+}
+
+// ended says that the whole process has ended: also when nobody has reaped it yet, and
+// also when its number has gone to another process since (a pidfd stays with its process).
+func (p *procDir) ended() bool {
+	if p.pidfd < 0 { // before Linux 5.3
+		return p.task < 0 || unix.Faccessat(p.task, ".", unix.F_OK, 0) != nil || unix.Kill(p.pid, 0) == unix.ESRCH
+	}
+	fds := [1]unix.PollFd{{Fd: int32(p.pidfd), Events: unix.POLLIN}}
+	zero := unix.Timespec{}
+	n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), 1,
+		uintptr(unsafe.Pointer(&zero)), 0, 0, 0)
+	return n == 1
+}
+
+// owns says that tid is a thread of this process, not of one that got its number later.
+func (p *procDir) owns(tid int) bool {
+	_, _, e := syscall.RawSyscall(unix.SYS_TGKILL, uintptr(p.pid), uintptr(tid), 0)
+	return e != unix.ESRCH && !p.ended()
+}
+
+// open opens /proc/PID/task/TID/file.
+func (p *procDir) open(tid int, file string) (int, error) {
+	name := strconv.AppendInt(p.name[:0], int64(tid), 10)
+	name = append(name, '/')
+	name = append(name, file...)
+	name = append(name, 0)
+	for {
+		fd, _, e := syscall.RawSyscall6(unix.SYS_OPENAT, uintptr(p.task), uintptr(unsafe.Pointer(&name[0])),
+			unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+		switch e {
+		case 0:
+			return int(fd), nil
+		case unix.EINTR:
+		default:
+			return -1, e
+		}
+	}
+}
+
+// pread reads a kept descriptor from its start into the buffer.
+func (p *procDir) pread(fd int) []byte {
+	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&p.buf)),
+		uintptr(len(p.buf)), 0, 0, 0)
+	if e != 0 {
+		return nil
+	}
+	return p.buf[:n]
+}
+
+// read reads /proc/PID/task/TID/file; nil if that fails.
+func (p *procDir) read(tid int, file string) []byte {
+	fd, err := p.open(tid, file)
+	if err != nil {
+		return nil
+	}
+	b := p.pread(fd)
+	unix.Close(fd)
+	return b
+}
+
+// lastCPU is the CPU that a thread last ran on, -1 if unknown.
+func (p *procDir) lastCPU(tid int) int {
+	_, cpu, _ := parseStat(p.read(tid, "stat"))
+	return cpu
+}
+
+// status tells a thread's state letter (0: there is no such thread) and its tracer.
+func (p *procDir) status(tid int) (state byte, tracer int) {
+	b := p.read(tid, "status")
+	if v := field(b, "\nState:\t"); len(v) > 0 {
+		state = v[0]
+	}
+	n, _ := leadingUint(field(b, "\nTracerPid:\t"))
+	return state, int(n)
+}
+
+func (p *procDir) tracer(tid int) int {
+	_, tracer := p.status(tid)
+	return tracer
+}
+
+// isOwnChild says that our own process started the target.
+func (p *procDir) isOwnChild() bool {
+	if p.child == 0 {
+		p.child = -1
+		ppid, ok := leadingUint(field(p.read(p.pid, "status"), "\nPPid:\t"))
+		if ok && int(ppid) == unix.Getpid() {
+			p.child = 1
+		}
+	}
+	return p.child == 1
+}
+
+// threads calls each for every thread of the process now. buf is for the kernel's use.
+func (p *procDir) threads(buf []byte, each func(tid int)) error {
+	if _, err := unix.Seek(p.task, 0, unix.SEEK_SET); err != nil {
+		return err
+	}
+	for {
+		n, err := unix.Getdents(p.task, buf)
+		if err != nil {
+			return err
+		}
+		if n <= 0 {
+			return nil
+		}
+		parseDirents(buf[:n], each)
+	}
+}
+
+// parseDirents reads struct linux_dirent64 (include/linux/dirent.h): inode and offset of
+// 8 bytes each, the record's length in 2, a type in 1, the name with a zero after it.
+func parseDirents(b []byte, each func(tid int)) {
+	for len(b) > 19 {
+		size := int(b[16]) | int(b[17])<<8
+		if size < 19 || size > len(b) {
+			return
+		}
+		if tid, ok := leadingUint(b[19:size]); ok {
+			each(int(tid))
+		}
+		b = b[size:]
+	}
+}
+
+// count is how many threads there are, by the link count of the task directory
+// (fs/proc/base.c, proc_task_getattr): cheaper than any file there.
+func (p *procDir) count() int {
+	var st unix.Stat_t
+	if unix.Fstat(p.task, &st) != nil {
+		return -1
+	}
+	return int(st.Nlink)
+}

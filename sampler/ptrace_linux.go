@@ -1,0 +1,130 @@
+//go:build linux
+
+package sampler
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Raw system calls for use inside the pause. All are nosplit: a function that may grow
+// its stack has a point at which Go's scheduler can take the thread's CPU away. They
+// take pointers to fields of a Tracer, which lives on the heap and does not move.
+// syscall.RawSyscall6 keeps Go's processor; nothing here blocks for long.
+
+// How waitid(2) tells what became of a child: siginfo's si_code
+// (include/uapi/asm-generic/siginfo.h).
+const (
+	cldExited  = 1
+	cldKilled  = 2
+	cldDumped  = 3
+	cldTrapped = 4
+	cldStopped = 5
+)
+
+const pPID = 1 // waitid(2): P_PID
+
+// ntARMPACMask is the arm64 register set of pointer authentication masks
+// (include/uapi/linux/elf.h). The CPU that has it is known by its link register.
+const ntARMPACMask = 0x406
+
+// siginfo is the part of siginfo_t that waitid fills in, on 64-bit machines.
+type siginfo struct {
+	signo, errno, code, _ int32
+	pid                   int32
+	uid                   uint32
+	status                int32
+	_                     [25]int32 // to 128 bytes
+}
+
+// remoteVec is a struct iovec whose address is the target's.
+type remoteVec struct {
+	base, len uintptr
+}
+
+//go:nosplit
+func ptrace(request, tid, addr, data uintptr) syscall.Errno {
+	_, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, request, tid, addr, data, 0, 0)
+	return e
+}
+
+// waitPeek asks whether a tracee has stopped or ended, without blocking and without
+// consuming the answer: what is only peeked at is not lost when we die.
+//
+//go:nosplit
+func waitPeek(tid int, info *siginfo) syscall.Errno {
+	info.pid, info.code = 0, 0
+	_, _, e := syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), uintptr(unsafe.Pointer(info)),
+		unix.WEXITED|unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT|unix.WALL|unix.WNOTHREAD, 0, 0)
+	return e
+}
+
+// waitReap consumes the end of a tracee. A tracee that is not reaped stays a zombie and
+// holds up an exec or the end of its whole process.
+func waitReap(tid int) {
+	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0,
+		unix.WEXITED|unix.WNOHANG|unix.WALL|unix.WNOTHREAD, 0, 0)
+}
+
+//go:nosplit
+func readRemote(tid int, local *unix.Iovec, remote *remoteVec) (int, syscall.Errno) {
+	n, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(tid),
+		uintptr(unsafe.Pointer(local)), 1, uintptr(unsafe.Pointer(remote)), 1, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(n), 0
+}
+
+// monotonic is CLOCK_MONOTONIC. Go's own clock is as good but has a split check.
+//
+//go:nosplit
+func monotonic(ts *unix.Timespec) int64 {
+	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(ts)), 0)
+	return ts.Sec*1e9 + ts.Nsec
+}
+
+//go:nosplit
+func yieldCPU() {
+	syscall.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+}
+
+//go:nosplit
+func nap(ts *unix.Timespec) {
+	syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(ts)), 0, 0)
+}
+
+//go:nosplit
+func setSignalMask(mask, old *uint64) {
+	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, uintptr(unix.SIG_SETMASK),
+		uintptr(unsafe.Pointer(mask)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+}
+
+func currentCPU() int {
+	var cpu uint32
+	if _, _, e := syscall.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); e != 0 {
+		return -1
+	}
+	return int(cpu)
+}
+
+// ignoreChildStops asks the kernel not to send SIGCHLD for each stop of a tracee
+// (SA_NOCLDSTOP). Go's handler stays: os/exec does not need it, a user of
+// signal.Notify does. Ends are still told.
+func ignoreChildStops() {
+	var act struct { // the kernel's struct sigaction
+		handler, flags, restorer uintptr
+		mask                     uint64
+	}
+	if _, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0); e != 0 {
+		return
+	}
+	const saNoCldStop = 1
+	if act.flags&saNoCldStop != 0 {
+		return
+	}
+	act.flags |= saNoCldStop
+	syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
+}

@@ -1,0 +1,320 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/target"
+)
+
+// Config says how to sample.
+type Config struct {
+	// Interval of CPU time between two samples of a thread, and the mean time between ticks.
+	Interval time.Duration
+	// NoJitter fires at exact multiples of Interval: for tests. Otherwise each tick
+	// falls anywhere within its interval, so that no program runs in step with us.
+	NoJitter bool
+	// Want chooses threads; nil is all. It is asked once for each new thread.
+	Want func(tid int) bool
+	// MaxStack bounds the copy of one stack; 0 is DefaultStackLimit.
+	MaxStack int
+}
+
+// MinInterval is the shortest that makes sense: looks take longer.
+const MinInterval = 50 * time.Microsecond
+
+// Stats is what happened. Attempted = Taken + the sum of Lost.
+type Stats struct {
+	Attempted int64
+	Taken     int64
+	Lost      [NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
+	Late      int64              // of those taken, the stop had to be collected
+	Signals   int64              // looks that met a signal on its way
+	Ticks     int64
+	Skipped   int64 // ticks that were not held because their time had passed
+	Threads   int   // seen at the end
+	Ended     bool  // the process ended by itself
+	Pauses    Histogram
+	Wall      time.Duration
+	CPU       time.Duration // of the sampling thread
+}
+
+// LostSum is how many looks came to nothing.
+func (s *Stats) LostSum() (n int64) {
+	for _, v := range s.Lost {
+		n += v
+	}
+	return n
+}
+
+// Rate is how many ticks a second were held.
+func (s *Stats) Rate() float64 {
+	if s.Wall <= 0 {
+		return 0
+	}
+	return float64(s.Ticks) / s.Wall.Seconds()
+}
+
+// Sampler samples the threads of one process that use CPU time.
+type Sampler struct {
+	pid   int
+	cpu   *arch.CPU
+	hints chan stackTop
+}
+
+type stackTop struct {
+	tid int
+	top uint64
+}
+
+// New makes a sampler of pid.
+func New(pid int, cpu *arch.CPU) *Sampler {
+	return &Sampler{pid: pid, cpu: cpu, hints: make(chan stackTop, 1024)}
+}
+
+// SetStackTop tells where a thread's stack ends, from any goroutine. Until it is known,
+// 64 KB are copied. It is a hint: when too many are waiting it is dropped and may be given again.
+func (s *Sampler) SetStackTop(tid int, top uint64) {
+	select {
+	case s.hints <- stackTop{tid, top}:
+	default:
+	}
+}
+
+// ErrInterval: Config.Interval is too short.
+var ErrInterval = errors.New("sampler: interval is below 50 us")
+
+// ErrNoProcess: there is no such process.
+var ErrNoProcess = errors.New("sampler: no such process")
+
+// Run samples until ctx is done or the process ends; both are normal ends. It closes q.
+// It works on an OS thread of its own, which ends with it.
+func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	defer close(q.full)
+	if cfg.Interval < MinInterval {
+		return Stats{}, ErrInterval
+	}
+	var stats Stats
+	var err error
+	OnOwnThread(func() { stats, err = s.run(ctx, cfg, q) })
+	return stats, err
+}
+
+// OnOwnThread runs f on an OS thread that ends afterwards, and waits for it: the place
+// for a Tracer. With the thread the kernel lets go of everything that it has seized (kernel/ptrace.c, exit_ptrace).
+// Go never ends the main thread; that one is held while another is used.
+func OnOwnThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer close(done)
+		if unix.Gettid() == unix.Getpid() {
+			OnOwnThread(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns: sleeps end when they should
+		f()
+	}()
+	<-done
+}
+
+// run is one sampling session on its own OS thread.
+type run struct {
+	*Sampler
+	cfg    Config
+	q      *Queue
+	t      *Tracer
+	scan   *scan
+	stats  Stats
+	rng    *rand.Rand
+	start  int64
+	tick   int64 // number of the next tick
+	ts     unix.Timespec
+	denied int // in a row
+	failed error
+}
+
+func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	t := NewTracer(s.pid, s.cpu)
+	defer t.Close()
+	if cfg.MaxStack > 0 {
+		t.StackLimit = cfg.MaxStack
+	}
+	if t.proc.task < 0 {
+		return Stats{}, ErrNoProcess
+	}
+	r := &run{Sampler: s, cfg: cfg, q: q, t: t,
+		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	r.scan = newScan(t.proc, cfg.Interval, cfg.Want, descriptors())
+	defer r.scan.close()
+	r.start = monotonic(&r.ts)
+	r.loop(ctx)
+	r.finish()
+	return r.stats, r.failed
+}
+
+func (r *run) loop(ctx context.Context) {
+	stop := ctx.Done()
+	for r.sleep(stop, r.deadline()) {
+		r.takeHints()
+		r.scan.begin()
+		for th := r.scan.next(); th != nil; th = r.scan.next() {
+			r.look(th)
+			r.collect()
+		}
+		r.stats.Ticks++
+		if r.stats.Ended || r.failed != nil {
+			return
+		}
+		r.skipMissed()
+	}
+}
+
+// deadline is when the next tick falls: anywhere within its interval.
+func (r *run) deadline() int64 {
+	at := r.start + r.tick*int64(r.cfg.Interval)
+	if !r.cfg.NoJitter {
+		at += r.rng.Int64N(int64(r.cfg.Interval))
+	}
+	return at
+}
+
+// skipMissed moves on to the next tick that is not yet over. Those in between, missed because a
+// tick took too long or we were suspended, are counted and never made up for.
+func (r *run) skipMissed() {
+	r.tick++
+	current := (monotonic(&r.ts) - r.start) / int64(r.cfg.Interval)
+	if current > r.tick {
+		r.stats.Skipped += current - r.tick
+		r.tick = current
+	}
+}
+
+// nap bounds how long a sleep can go on when the run is cancelled.
+const maxNap = 50 * int64(time.Millisecond)
+
+// sleep waits until the deadline and looks after pending stops meanwhile. It returns
+// false when the run is over.
+func (r *run) sleep(stop <-chan struct{}, deadline int64) bool {
+	for {
+		select {
+		case <-stop:
+			return false
+		default:
+		}
+		if r.t.proc.ended() {
+			r.stats.Ended = true
+			return false
+		}
+		r.collect()
+		now := monotonic(&r.ts)
+		if now >= deadline {
+			return true
+		}
+		until := min(deadline, now+maxNap)
+		if r.t.Pending() > 0 {
+			until = min(until, now+int64(r.t.Patience()))
+		}
+		r.ts = unix.NsecToTimespec(until)
+		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &r.ts, nil)
+	}
+}
+
+func (r *run) takeHints() {
+	for range cap(r.hints) {
+		select {
+		case h := <-r.hints:
+			r.scan.setTop(h.tid, h.top)
+		default:
+			return
+		}
+	}
+}
+
+// look samples one thread that is due. Whatever comes of it, the thread has paid.
+func (r *run) look(th *thread) {
+	if r.t.isPending(th.tid) {
+		return // this sample is under way; the next one waits for its own time
+	}
+	r.scan.pay(th)
+	r.stats.Attempted++
+	snap := r.q.take()
+	if snap == nil {
+		r.stats.Lost[QueueFull]++
+		return
+	}
+	o := r.t.lookOn(th.tid, int(th.cpu), th.top, snap)
+	if o != Pending {
+		r.account(snap, o)
+	}
+}
+
+// account counts what became of a look and passes the snapshot on.
+func (r *run) account(snap *target.Snapshot, o Outcome) {
+	if o == Taken {
+		r.stats.Taken++
+		r.denied = 0
+		r.q.put(snap)
+		return
+	}
+	r.stats.Lost[o]++
+	r.q.Done(snap)
+	switch o {
+	case ProcessGone:
+		r.stats.Ended = true
+	case NotPermitted:
+		if r.denied++; r.denied == maxDenied {
+			r.failed = &NotPermittedError{r.pid}
+		}
+	}
+}
+
+// maxDenied looks in a row that are not permitted end the run.
+const maxDenied = 10
+
+func (r *run) collect() {
+	for {
+		snap, o, ok := r.t.Collect()
+		if !ok {
+			return
+		}
+		if o == Taken {
+			r.stats.Late++
+		}
+		r.account(snap, o)
+	}
+}
+
+// NotPermittedError: the kernel does not let us trace the process, in the middle of a run too (it
+// may have changed its user, or become undumpable).
+type NotPermittedError struct{ PID int }
+
+func (e *NotPermittedError) Error() string {
+	return "sampler: not permitted to trace the process"
+}
+
+// finish waits a little for pending stops, then gives them up: this OS thread ends.
+func (r *run) finish() {
+	patience(r.t, func(snap *target.Snapshot, o Outcome) {
+		if o == Taken {
+			r.stats.Late++
+		}
+		r.account(snap, o)
+	})
+	r.stats.Pauses = r.t.Pauses
+	r.stats.Signals = r.t.Signals
+	r.stats.Threads = len(r.scan.byTID)
+	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.start)
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &r.ts) == nil {
+		r.stats.CPU = time.Duration(r.ts.Nano())
+	}
+}

@@ -1,0 +1,234 @@
+//go:build linux
+
+package sampler
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Which threads are due for a CPU sample.
+//
+// The kernel charges CPU time to each thread in /proc/PID/task/TID/schedstat. It does so
+// at its ticks and when a thread leaves the CPU, so the counter is exact in the
+// long run and up to a tick (1 to 10 ms) late. We keep an account for each thread: what the
+// kernel charges is credit, a sample costs one interval. A thread is due when it can pay
+// and is on a CPU now (its state is R; this is read only if it can pay). So
+//
+//	samples = CPU time / interval
+//
+// in the long run, whatever the kernel's ticks are, and whether or not there are
+// more runnable threads than CPUs: R includes waiting for a CPU, the account does not.
+//
+// A thread is never sampled for time that it spent earlier in another place: one that is
+// found asleep keeps its credit until it is seen running. A thread that runs in short bursts (0.2 ms
+// every 20 ms) is seen running at one tick in a hundred, which is its share of the time; it
+// saves up meanwhile and can nearly always pay when it is seen.
+//
+// What this misses:
+//   - Threads that live shorter than the time between two listings (listEvery).
+//   - The first tick's worth of each thread, until the kernel has charged it.
+//   - Credit above maxCredit is forfeited: after a time when we could not sample (we
+//     were suspended, or the walker was behind), there is no burst of catching up.
+//   - Cold threads (below) are looked at less often when there are more than fit the
+//     budget: their bursts are then less often met, and count when they become hot.
+//   - State R is read some microseconds before the stop. A thread that goes to sleep in
+//     between is stopped in its system call (1 in 10 for bursts of 0.1 ms).
+const (
+	// maxCredit is how much CPU time a thread can be owed samples for.
+	maxCredit = int64(time.Second)
+	// Threads that have run lately, or are owed samples and have run in the last
+	// seconds, are hot: read at each tick. The others are cold.
+	hotFor  = int64(100 * time.Millisecond)
+	owedFor = int64(5 * time.Second)
+	// Cold threads are read in turn, as many at each tick as a tenth of a CPU can.
+	coldShare = 10
+	// New threads are looked for when the number of threads changes, and every
+	// listEvery in any case, but with at most a twentieth of a CPU.
+	listEvery = int64(100 * time.Millisecond)
+	listShare = 20
+)
+
+// thread is what the scan knows of one thread.
+type thread struct {
+	tid     int
+	top     uint64 // above its stack, 0 if unknown
+	credit  int64
+	last    schedstat
+	movedAt int64 // when its CPU time was last seen to have changed
+	fds     [2]int32
+	round   uint32 // of the listing that saw it last
+	cpu     int16
+	hot     bool
+	asleep  bool // was not running when its state was last read
+}
+
+// Which descriptor of a thread.
+const (
+	fdSchedstat = iota
+	fdStat
+)
+
+var fdNames = [2]string{"schedstat", "stat"}
+
+// scan finds the threads that are due. At each tick call begin, then next until nil.
+type scan struct {
+	proc     *procDir
+	interval int64
+	want     func(tid int) bool
+	rng      *rand.Rand
+
+	byTID map[int]*thread
+	hot   []*thread
+	cold  []*thread
+	spare []*thread // of ended threads, to be used again
+
+	now      int64
+	start    int // first of this tick's hot threads
+	done     int // how many of them are done
+	ofHot    int
+	nextCold int
+	coldLeft int
+	coldCost int64 // ns for one cold read, averaged
+	lastTick int64
+
+	round    uint32
+	listedAt int64
+	listCost int64
+	counted  int
+	dirents  []byte
+	seen     func(tid int)
+
+	fdsLeft int
+	noStats bool // no schedstat in this kernel: clock ticks instead
+	ts      unix.Timespec
+}
+
+func newScan(proc *procDir, interval time.Duration, want func(tid int) bool, fds int) *scan {
+	s := &scan{
+		proc:     proc,
+		interval: int64(interval),
+		want:     want,
+		rng:      rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		byTID:    make(map[int]*thread),
+		coldCost: 1000,
+		dirents:  make([]byte, 32<<10),
+		fdsLeft:  fds,
+	}
+	s.seen = s.meet
+	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))
+	s.noStats = !ok || own.turns == 0
+	return s
+}
+
+// close gives back all descriptors.
+func (s *scan) close() {
+	for _, th := range s.byTID {
+		s.closeFiles(th)
+	}
+}
+
+// setTop notes where a thread's stack ends.
+func (s *scan) setTop(tid int, top uint64) {
+	if th := s.byTID[tid]; th != nil {
+		th.top = top
+	}
+}
+
+// begin starts a tick.
+func (s *scan) begin() {
+	s.now = monotonic(&s.ts)
+	s.list()
+	since := min(s.now-s.lastTick, int64(time.Second))
+	s.lastTick = s.now
+	s.coldLeft = min(int(since/coldShare/s.coldCost)+1, len(s.cold))
+	s.ofHot, s.done, s.start = len(s.hot), 0, 0
+	if s.ofHot > 0 {
+		s.start = s.rng.IntN(s.ofHot)
+	}
+}
+
+// next is the next thread that is due in this tick, nil at its end.
+//
+// Hot threads go first, beginning anywhere, so that none is always behind another.
+func (s *scan) next() *thread {
+	for s.done < s.ofHot {
+		th := s.hot[(s.start+s.done)%s.ofHot]
+		s.done++
+		if th.tid != 0 && s.isDue(th) {
+			return th
+		}
+	}
+	return s.nextOfCold()
+}
+
+func (s *scan) nextOfCold() *thread {
+	if s.coldLeft <= 0 {
+		return nil
+	}
+	began, n := monotonic(&s.ts), int64(0)
+	var due *thread
+	for ; s.coldLeft > 0 && due == nil; s.coldLeft-- {
+		th := s.takeCold()
+		if th == nil {
+			s.coldLeft = 0
+			break
+		}
+		n++
+		if s.isDue(th) {
+			due = th
+		}
+		if th.tid == 0 || th.hot {
+			s.nextCold-- // back, so that takeCold moves it off the list
+		}
+	}
+	if n > 0 {
+		cost := (monotonic(&s.ts) - began) / n
+		s.coldCost = max((s.coldCost*7+cost)/8, 100)
+	}
+	return due
+}
+
+// isDue brings a thread's account up to date and says whether to sample it now.
+func (s *scan) isDue(th *thread) bool {
+	stat, ok := s.charged(th)
+	if !ok {
+		s.forget(th)
+		return false
+	}
+	changed := stat != th.last
+	if stat.ran > th.last.ran {
+		th.credit = min(th.credit+int64(stat.ran-th.last.ran), maxCredit)
+	}
+	if changed {
+		th.movedAt, th.last = s.now, stat
+		th.hot = true
+	}
+	if th.credit < s.interval {
+		return false
+	}
+	// To run, a thread must be given a CPU, which counts as a turn. Asleep at the last
+	// look and no turn since: still asleep, no need to read its state.
+	if !changed && th.asleep && !s.noStats {
+		return false
+	}
+	state, cpu, _ := parseStat(s.readFile(th, fdStat))
+	th.asleep = state != 'R'
+	th.cpu = int16(cpu)
+	return !th.asleep
+}
+
+// pay takes the price of one sample off a thread's account.
+func (s *scan) pay(th *thread) { th.credit -= s.interval }
+
+// charged reads what the kernel has charged a thread.
+func (s *scan) charged(th *thread) (schedstat, bool) {
+	if !s.noStats {
+		return parseSchedstat(s.readFile(th, fdSchedstat))
+	}
+	state, _, ticks := parseStat(s.readFile(th, fdStat))
+	const perTick = uint64(10 * time.Millisecond) // USER_HZ is 100 on every Linux we know
+	return schedstat{ran: ticks * perTick}, state != 0
+}

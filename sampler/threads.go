@@ -1,0 +1,179 @@
+//go:build linux
+
+package sampler
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file keeps the scan's lists: who is there, who is hot, whose files are open.
+
+// list looks for new threads when it is time to, and sorts hot from cold.
+func (s *scan) list() {
+	s.sortLists()
+	count := s.proc.count()
+	changed := count != s.counted
+	quiet := s.now - s.listedAt
+	if s.round > 0 && (quiet < s.listCost*listShare || (!changed && quiet < listEvery)) {
+		return
+	}
+	s.counted = count
+	s.round++
+	if s.proc.threads(s.dirents, s.seen) != nil {
+		return
+	}
+	for _, th := range s.byTID {
+		if th.round != s.round {
+			s.forget(th)
+		}
+	}
+	s.listedAt = s.now
+	s.listCost = monotonic(&s.ts) - s.now
+}
+
+// meet notes that the listing has seen tid.
+func (s *scan) meet(tid int) {
+	if th := s.byTID[tid]; th != nil {
+		th.round = s.round
+		return
+	}
+	if s.want != nil && !s.want(tid) {
+		return
+	}
+	var th *thread
+	if n := len(s.spare); n > 0 {
+		th, s.spare = s.spare[n-1], s.spare[:n-1]
+	} else {
+		th = new(thread)
+	}
+	*th = thread{tid: tid, round: s.round, fds: [2]int32{-1, -1}, cpu: -1, movedAt: s.now, hot: true}
+	stat, ok := s.charged(th)
+	if !ok {
+		s.closeFiles(th)
+		s.spare = append(s.spare, th)
+		return
+	}
+	th.last = stat
+	if s.round > 1 {
+		// It was born since the last listing: all that it has run is ours to sample.
+		th.credit = min(int64(stat.ran), s.now-s.listedAt, maxCredit)
+	}
+	s.byTID[tid] = th
+	s.hot = append(s.hot, th)
+}
+
+// forget drops a thread that has ended. It leaves its list later.
+func (s *scan) forget(th *thread) {
+	if th.tid == 0 {
+		return
+	}
+	s.closeFiles(th)
+	delete(s.byTID, th.tid)
+	th.tid = 0
+}
+
+// sortLists moves hot threads that have been quiet for long to the cold ones, and drops
+// those that have ended.
+func (s *scan) sortLists() {
+	keep := s.hot[:0]
+	for _, th := range s.hot {
+		switch {
+		case th.tid == 0:
+			s.spare = append(s.spare, th)
+		case s.isCold(th):
+			th.hot = false
+			s.cold = append(s.cold, th)
+			if s.fdsLeft < len(s.byTID)/4 {
+				s.closeFiles(th) // descriptors are short: hot threads need them more
+			}
+		default:
+			keep = append(keep, th)
+		}
+	}
+	s.hot = keep
+}
+
+// takeCold is the next cold thread in turn. Those that have ended or have become hot leave
+// the list when their turn comes, so that it never has to be searched.
+func (s *scan) takeCold() *thread {
+	for len(s.cold) > 0 {
+		if s.nextCold >= len(s.cold) {
+			s.nextCold = 0
+		}
+		th := s.cold[s.nextCold]
+		if th.tid != 0 && !th.hot {
+			s.nextCold++
+			return th
+		}
+		if th.tid == 0 {
+			s.spare = append(s.spare, th)
+		} else {
+			s.hot = append(s.hot, th)
+		}
+		last := len(s.cold) - 1
+		s.cold[s.nextCold] = s.cold[last]
+		s.cold = s.cold[:last]
+	}
+	return nil
+}
+
+func (s *scan) isCold(th *thread) bool {
+	quiet := s.now - th.movedAt
+	if th.credit >= s.interval {
+		return quiet > owedFor
+	}
+	return quiet > hotFor
+}
+
+// readFile reads one of a thread's files through a kept descriptor, or opens it for this
+// once if there are no descriptors left. nil: the thread has ended.
+func (s *scan) readFile(th *thread, which int) []byte {
+	if fd := th.fds[which]; fd >= 0 {
+		return s.proc.pread(int(fd))
+	}
+	fd, err := s.proc.open(th.tid, fdNames[which])
+	if err == unix.EMFILE || err == unix.ENFILE {
+		s.fdsLeft = 0
+	}
+	if err != nil {
+		return nil
+	}
+	b := s.proc.pread(fd)
+	if s.fdsLeft > 0 {
+		s.fdsLeft--
+		th.fds[which] = int32(fd)
+	} else {
+		unix.Close(fd)
+	}
+	return b
+}
+
+func (s *scan) closeFiles(th *thread) {
+	for i, fd := range th.fds {
+		if fd >= 0 {
+			unix.Close(int(fd))
+			th.fds[i] = -1
+			s.fdsLeft++
+		}
+	}
+}
+
+// reservedFDs are left to the rest of goprof: ELF images, outputs, the runtime.
+const reservedFDs = 256
+
+// descriptors raises the limit as far as we may and says how many a scan can keep.
+func descriptors() int {
+	var lim syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) != nil {
+		return 0
+	}
+	if lim.Cur < lim.Max {
+		raised := syscall.Rlimit{Cur: lim.Max, Max: lim.Max}
+		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
+			lim = raised
+		}
+	}
+	return max(int(min(lim.Cur, 1<<20))-reservedFDs, 0)
+}

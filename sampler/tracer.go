@@ -1,0 +1,337 @@
+//go:build linux
+
+package sampler
+
+import (
+	"errors"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/target"
+)
+
+const (
+	// DefaultStackLimit is how much of a stack one look copies at most.
+	DefaultStackLimit = 1 << 20
+	// unknownStack is how much is copied of a stack whose top is not known.
+	unknownStack = 64 << 10
+	// maxPending bounds the stops that have been asked for and not yet come.
+	maxPending = 64
+)
+
+// Tracer looks at threads of one process. ptrace binds a tracee to the OS thread that
+// seized it: call all methods from one goroutine that is locked to its OS thread; from
+// another thread they return WrongThread and do nothing.
+//
+// If stops are pending when the Tracer is no longer needed, let its OS thread end
+// (return from the goroutine without runtime.UnlockOSThread): the kernel then lets go
+// of all that it had seized, wherever they are.
+type Tracer struct {
+	// StackLimit bounds the copy of a stack.
+	StackLimit int
+	// Pauses is how long threads were stopped, as upper bounds: from the last moment
+	// at which the thread was seen not to have stopped, to the return of its release.
+	Pauses Histogram
+	// Signals counts looks that met a signal on its way to the thread.
+	Signals int64
+
+	pid   int
+	cpu   *arch.CPU
+	proc  *procDir
+	owner int   // thread id of our OS thread
+	err   error // behind the last Failed
+	by    int   // behind the last AlreadyTraced
+
+	pending []pendingStop
+	nextP   int
+
+	// All below is prepared outside the pause and used inside.
+	regs      [512]byte
+	spAt      int // where the stack pointer is in regs
+	regsVec   unix.Iovec
+	own       unix.Iovec // the snapshot's buffer
+	ownCap    int
+	scratch   []byte // for stacks that do not fit it
+	overflow  unix.Iovec
+	remote    remoteVec
+	pac       [2]uint64 // struct user_pac_mask: data, instructions
+	pacVec    unix.Iovec
+	pacDue    bool
+	info      siginfo
+	ts, nap   unix.Timespec
+	mask      uint64
+	oldMask   uint64
+	missed    int64 // when the thread was last seen not to have stopped
+	look      look
+	unstopped struct { // what /proc/PID/task/TID/syscall told
+		call int64
+		pc   uint64
+	}
+	warmAt  uint64 // stack pointer and size of the last look
+	warmLen int
+}
+
+// look is what the pause leaves behind.
+type look struct {
+	when   int64
+	regErr syscall.Errno
+	sp     uint64
+	want   int
+	got    int
+	cut    bool
+	big    bool // the copy is in Tracer.scratch
+	letGo  syscall.Errno
+}
+
+// pendingStop is a thread that was told to stop and has not yet.
+type pendingStop struct {
+	tid    int
+	top    uint64
+	snap   *target.Snapshot // nil: only to be let go
+	asked  int64
+	missed int64
+}
+
+// NewTracer prepares to look at threads of pid. It stops nothing.
+func NewTracer(pid int, cpu *arch.CPU) *Tracer {
+	ignoreChildStops()
+	t := &Tracer{
+		StackLimit: DefaultStackLimit,
+		pid:        pid,
+		cpu:        cpu,
+		proc:       openProc(pid),
+		pending:    make([]pendingStop, 0, maxPending),
+		spAt:       prstatusOffset(cpu, cpu.SP),
+		pacDue:     cpu.LR >= 0,
+		// All but the signals that a fault of our own would raise.
+		mask: ^uint64(1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) |
+			1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1)),
+	}
+	t.regsVec.Base = &t.regs[0]
+	t.pacVec.Base = (*byte)(unsafe.Pointer(&t.pac))
+	return t
+}
+
+// Close gives back the Tracer's file descriptors.
+func (t *Tracer) Close() { t.proc.close() }
+
+// Err tells more of the last Failed.
+func (t *Tracer) Err() error { return t.err }
+
+// TracedBy is the process behind the last AlreadyTraced.
+func (t *Tracer) TracedBy() int { return t.by }
+
+// prstatusOffset finds a register in the kernel's register set by decoding one whose
+// words are all different: arch alone knows the layout.
+func prstatusOffset(cpu *arch.CPU, reg int) int {
+	b := make([]byte, cpu.PrstatusSize)
+	for i := 0; i < len(b); i += 8 {
+		b[i] = byte(i/8 + 1)
+	}
+	var r arch.Regs
+	cpu.DecodeRegs(b, &r)
+	return (int(r[reg]) - 1) * 8
+}
+
+// Look stops thread tid, fills snap and lets the thread go. stackTop is the first
+// address above its stack, or 0 if that is not known. On Pending the Tracer keeps snap
+// until Collect returns it; otherwise it is the caller's again, with TID set.
+func (t *Tracer) Look(tid int, stackTop uint64, snap *target.Snapshot) Outcome {
+	return t.lookOn(tid, t.proc.lastCPU(tid), stackTop, snap)
+}
+
+// lookOn is Look for a thread that was last seen on that CPU (-1: unknown).
+func (t *Tracer) lookOn(tid, cpu int, stackTop uint64, snap *target.Snapshot) Outcome {
+	snap.TID = tid
+	if !t.onItsThread() {
+		return WrongThread
+	}
+	if t.isPending(tid) || len(t.pending) >= maxPending {
+		return Backlog
+	}
+	t.prepare(snap)
+	elsewhere := cpu >= 0 && cpu != currentCPU()
+	t.warm(tid)
+	if e := ptrace(unix.PTRACE_SEIZE, uintptr(tid), 0, 0); e != 0 {
+		return t.refused(tid, e)
+	}
+	// Now that it is seized, its number cannot pass to another thread.
+	ours := t.proc.owns(tid)
+
+	setSignalMask(&t.mask, &t.oldMask)
+	s, sig := t.stop(tid, elsewhere)
+	if s == stopped {
+		if ours {
+			t.take(tid, stackTop)
+		}
+		t.release(tid, sig)
+	}
+	setSignalMask(&t.oldMask, nil)
+
+	switch {
+	case !ours:
+		t.undo(tid, s)
+		return t.gone()
+	case s == running:
+		t.pending = append(t.pending, pendingStop{tid, stackTop, snap, t.missed, t.missed})
+		return Pending
+	}
+	return t.finish(tid, s, sig, snap)
+}
+
+// undo forgets a thread that turned out to be another process's.
+func (t *Tracer) undo(tid int, s state) {
+	switch s {
+	case running:
+		t.letGoLater(tid)
+	case ended:
+		t.reap(tid)
+	}
+}
+
+func (t *Tracer) onItsThread() bool {
+	if t.owner == 0 {
+		t.owner = unix.Gettid()
+	}
+	return t.owner == unix.Gettid()
+}
+
+// prepare points the system calls at snap's buffer.
+func (t *Tracer) prepare(snap *target.Snapshot) {
+	if t.scratch == nil || len(t.scratch) < t.StackLimit {
+		t.scratch = make([]byte, t.StackLimit)
+		for i := 0; i < len(t.scratch); i += 4096 {
+			t.scratch[i] = 1 // so that the kernel need not find pages in the pause
+		}
+		t.overflow.Base = unsafe.SliceData(t.scratch)
+	}
+	if snap.Stack == nil {
+		snap.Stack = make([]byte, unknownStack)
+	}
+	t.ownCap = cap(snap.Stack)
+	t.own.Base = unsafe.SliceData(snap.Stack)
+}
+
+// warm makes the calls that the pause will make, while the thread still runs. At low
+// rates caches are cold, and this takes a quarter off the pause.
+func (t *Tracer) warm(tid int) {
+	if n := t.warmLen; n > 0 && n <= len(t.scratch) {
+		t.remote = remoteVec{uintptr(t.warmAt), uintptr(t.warmLen)}
+		local := &t.own
+		if t.warmLen > t.ownCap {
+			local = &t.overflow
+		}
+		local.SetLen(t.warmLen)
+		readRemote(tid, local, &t.remote)
+	}
+	waitPeek(tid, &t.info)
+	t.getRegs(tid)
+	monotonic(&t.ts)
+}
+
+// finish turns what the pause left behind into a Snapshot.
+func (t *Tracer) finish(tid int, s state, sig uintptr, snap *target.Snapshot) Outcome {
+	switch s {
+	case stopped:
+	case ended:
+		t.reap(tid)
+		return t.gone()
+	default: // lost
+		t.adoptAfterExec(tid)
+		return t.gone()
+	}
+	if sig != 0 {
+		t.Signals++
+	}
+	l := &t.look
+	if l.letGo != 0 {
+		// Killed in the pause: it is no longer stopped, and its end is ours to reap.
+		t.expectEnd(tid)
+	}
+	if l.regErr != 0 {
+		if l.regErr == unix.ESRCH {
+			return t.gone()
+		}
+		t.err = &SyscallError{"PTRACE_GETREGSET", l.regErr}
+		return Failed
+	}
+	call, ok := t.cpu.DecodeRegs(t.regs[:t.cpu.PrstatusSize], &snap.Regs)
+	if !ok {
+		t.err = errShortRegs
+		return Failed
+	}
+	t.keepStack(snap)
+	snap.SP, snap.Cut = l.sp, l.cut
+	snap.Syscall, snap.When = call, l.when
+	snap.PACMask = t.pac[1]
+	t.warmAt, t.warmLen = l.sp, l.got
+	return Taken
+}
+
+// keepStack makes snap.Stack the copy, growing it where the copy did not fit.
+func (t *Tracer) keepStack(snap *target.Snapshot) {
+	got := t.look.got
+	if !t.look.big {
+		snap.Stack = snap.Stack[:got]
+		return
+	}
+	if cap(snap.Stack) < got {
+		snap.Stack = make([]byte, min(got+got/4, len(t.scratch)))
+	}
+	snap.Stack = snap.Stack[:copy(snap.Stack[:got], t.scratch)]
+}
+
+// SyscallError names the system call behind a Failed.
+type SyscallError struct {
+	Call  string
+	Errno syscall.Errno
+}
+
+func (e *SyscallError) Error() string { return "sampler: " + e.Call + ": " + e.Errno.Error() }
+func (e *SyscallError) Unwrap() error { return e.Errno }
+
+var errShortRegs = errors.New("sampler: the kernel's register set is too short")
+
+// refused names why a thread could not be seized.
+func (t *Tracer) refused(tid int, e syscall.Errno) Outcome {
+	if e == unix.ESRCH {
+		return t.gone()
+	}
+	if e != unix.EPERM {
+		t.err = &SyscallError{"PTRACE_SEIZE", e}
+		return Failed
+	}
+	state, tracer := t.proc.status(tid)
+	switch {
+	case tracer != 0:
+		t.by = tracer
+		return AlreadyTraced
+	case state == 'Z' || state == 'X':
+		if o := t.gone(); o == ProcessGone {
+			return o
+		}
+		return Zombie
+	case state == 0:
+		return t.gone()
+	}
+	return NotPermitted
+}
+
+// gone tells the end of a thread from the end of its process.
+func (t *Tracer) gone() Outcome {
+	if t.proc.ended() {
+		return ProcessGone
+	}
+	return ThreadGone
+}
+
+// How long one stop is waited for before it is left to Collect.
+const (
+	pollFor  = 40 * time.Microsecond
+	napFor   = 20 * time.Microsecond
+	napTimes = 6
+)

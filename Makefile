@@ -2,7 +2,8 @@
 
 GO      ?= go
 BINARY  := goprof
-PKG     ?= ./...
+# go's ./... leaves testdata out, but the tests of all packages stand on this one.
+PKG     ?= ./... ./testdata/jvmtest
 RUN     ?= .
 # How long a test run may last before it counts as hung, and each fuzzer runs.
 TIMEOUT ?= 25m

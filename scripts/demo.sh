@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# From nothing to a flame graph: builds goprof, starts a sample JVM, records it, draws it.
+#   scripts/demo.sh [seconds to record]
+# All files are put under ./build/demo. The JVM is gone afterwards.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-10}
+out=build/demo
+
+scripts/tools.sh
+jdk=$(scripts/jdk.sh)
+make --no-print-directory build
+mkdir -p "$out/classes"
+"$jdk/bin/javac" -nowarn -g -d "$out/classes" testdata/java/Demo.java
+
+# The shop stays open longer than we look at it, and closes by itself if this script is killed.
+"$jdk/bin/java" -cp "$out/classes" demo.Demo $((seconds + 60)) >"$out/demo.log" 2>&1 </dev/null &
+pid=$!
+trap 'kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true' EXIT
+until grep -q '^READY' "$out/demo.log"; do
+    if ! kill -0 "$pid" 2>/dev/null; then
+        cat "$out/demo.log" >&2
+        exit 1
+    fi
+    sleep 0.1
+done
+
+echo "+ goprof record --pid $pid -d ${seconds}s -o $out/demo.collapsed"
+./goprof record --pid "$pid" -d "${seconds}s" -o "$out/demo.collapsed"
+if ./goprof help 2>/dev/null | grep -q '^ *flame '; then
+    echo "+ goprof flame $out/demo.collapsed -o $out/demo.html"
+    ./goprof flame "$out/demo.collapsed" -o "$out/demo.html"
+    echo "flame graph: $PWD/$out/demo.html"
+else
+    echo "stacks: $PWD/$out/demo.collapsed"
+fi

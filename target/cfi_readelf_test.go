@@ -156,6 +156,7 @@ func readelfRows(r *bufio.Reader, each func(loc uint64, columns, values []string
 			flush()
 			_, last, _ := strings.Cut(f[5], "..")
 			end, _ = strconv.ParseUint(last, 16, 64)
+		case f[1] == "ZERO": // the section's end
 		case f[0] == "LOC":
 			columns = f[2:]
 		default:

@@ -1,0 +1,365 @@
+package vmstructs
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// BlobKind says what sort of generated code a blob holds.
+type BlobKind uint8
+
+const (
+	OtherBlob             BlobKind = iota
+	Nmethod                        // a compiled Java method
+	NativeWrapper                  // the wrapper that calls a native method
+	MethodHandleIntrinsic          // linkTo*, invokeBasic: a jump, without a frame
+	InterpreterBlob
+	Adapter // between interpreted and compiled calling conventions
+	VtableStub
+	StubRoutines
+	RuntimeStub
+	Safepoint
+	Deopt
+	UncommonTrap
+	Exception
+	Upcall
+)
+
+var blobKindNames = [...]string{"other", "nmethod", "native wrapper", "method handle intrinsic", "interpreter",
+	"adapter", "vtable stub", "stub routines", "runtime stub", "safepoint", "deoptimization", "uncommon trap",
+	"exception", "upcall"}
+
+func (k BlobKind) String() string {
+	if int(k) < len(blobKindNames) {
+		return blobKindNames[k]
+	}
+	return "unknown"
+}
+
+// IsNmethod reports whether a blob of that kind belongs to a Java method.
+func (k BlobKind) IsNmethod() bool {
+	return k == Nmethod || k == NativeWrapper || k == MethodHandleIntrinsic
+}
+
+// Blob is one CodeBlob: a piece of generated code and what HotSpot notes about it. It is
+// shared by all who ask for it and is not to be changed.
+type Blob struct {
+	Kind          BlobKind
+	Name          string // as the VM names it, in valid UTF-8
+	Addr          uint64 // of the CodeBlob
+	Begin, End    uint64 // its code
+	FrameSize     int    // in words, with return address and saved fp; 0 or less: none
+	FrameComplete int    // offset from Begin of the first instruction with a whole frame, -1 never
+
+	// Of nmethods only.
+	CompileID     int32
+	Level         uint8 // compilation level, 1 to 3 C1, 4 C2; 0 for wrappers
+	OSR           bool  // entered in the middle of a loop
+	EntryPoint    uint64
+	VerifiedEntry uint64
+	OSREntry      uint64    // 0 unless OSR
+	StubBegin     uint64    // exception and deoptimization handlers stand from here on, 0 unknown
+	OrigPC        int32     // from the unextended sp: where the return pc of a deoptimized frame is kept
+	DeoptHandlers [2]uint64 // 0 where there is none
+	Method        *Method
+
+	vm     *VM
+	debug  debugInfo
+	scopes map[int32][]Scope // by index of the PcDesc
+	fact   fact              // what identifies it, see proof.go
+	bytes  int               // what it holds of the cache's budget
+}
+
+const (
+	maxBlobSize = 64 << 20
+	maxBlobName = 256
+	maxFrame    = 1 << 20 // words
+	// maxCodeCopy is the most that Code copies.
+	maxCodeCopy = 4 << 20
+)
+
+// Limits of the blob cache. Over either of them it is emptied: a walk refills what it needs.
+const (
+	maxBlobs     = 32 << 10
+	maxBlobBytes = 24 << 20
+	maxSegments  = 256 << 10
+)
+
+// blobCache finds parsed blobs by pc. Blobs begin at segment boundaries, so a pc's
+// segment tells its blob, and the map of segments is filled as pcs are asked for.
+type blobCache struct {
+	bySegment map[uint64]*Blob // pc >> 6, the smallest segment there is
+	byAddr    map[uint64]*Blob
+	names     map[uint64]string // constant strings in libjvm.so, by address
+	bytes     int
+	last      *Blob
+
+	window [segmapChunk]byte
+	head   []byte    // block and blob as read last
+	check  []byte    // what holdsTrue reads
+	parts  [2][]part // of the facts of nmethods (1) and other blobs (0)
+}
+
+const cacheShift = 6
+
+func (c *blobCache) init() {
+	c.bySegment = make(map[uint64]*Blob, 1024)
+	c.byAddr = make(map[uint64]*Blob, 256)
+	c.names = make(map[uint64]string, 64)
+	c.last = nil
+	c.bytes = 0
+}
+
+// evict forgets b.
+func (c *blobCache) evict(b *Blob) {
+	if c.byAddr[b.Addr] == b {
+		delete(c.byAddr, b.Addr)
+		c.bytes -= b.bytes
+	}
+	for s := b.Begin >> cacheShift; s <= b.End>>cacheShift; s++ {
+		if c.bySegment[s] == b {
+			delete(c.bySegment, s)
+		}
+	}
+	if c.last == b {
+		c.last = nil
+	}
+}
+
+// holds reports whether pc is in b's code. A return address may stand right behind it,
+// where the last instruction is a call.
+func (b *Blob) holds(pc uint64) bool { return pc >= b.Begin && pc <= b.End }
+
+// Blob returns the code blob that holds pc. A blob that is known already costs no read
+// and no allocation; whether it is still what it was is for a Proof to say.
+func (vm *VM) Blob(pc uint64) (*Blob, error) {
+	if b := vm.blobs.last; b != nil && pc >= b.Begin && pc < b.End {
+		return b, nil
+	}
+	if b := vm.blobs.bySegment[pc>>cacheShift]; b != nil && b.holds(pc) {
+		vm.blobs.last = b
+		return b, nil
+	}
+	b, err := vm.findBlob(pc)
+	if errors.Is(err, ErrNoBlob) && pc > 0 {
+		// A call may be a blob's last instruction; its return address then belongs to
+		// the next block.
+		if before, err := vm.findBlob(pc - 1); err == nil && before.End == pc {
+			b = before
+		}
+	}
+	if b == nil {
+		return nil, err
+	}
+	if len(vm.blobs.bySegment) >= maxSegments {
+		clear(vm.blobs.bySegment)
+	}
+	vm.blobs.bySegment[pc>>cacheShift] = b
+	vm.blobs.last = b
+	return b, nil
+}
+
+// findBlob finds and, if it is new, parses the blob that holds pc.
+func (vm *VM) findBlob(pc uint64) (*Blob, error) {
+	if !vm.InCode(pc) {
+		return nil, ErrNoBlob
+	}
+	h, err := vm.heapOf(pc)
+	if err != nil {
+		return nil, err
+	}
+	addr, err := vm.findBlock(h, pc)
+	if err != nil {
+		return nil, err
+	}
+	b, err := vm.blobAt(h, addr)
+	if err != nil {
+		return nil, err
+	}
+	if !b.holds(pc) {
+		return nil, ErrNoBlob // in its header or its data
+	}
+	return b, nil
+}
+
+// blobAt returns the blob of the block at addr: the one that is known if it still holds,
+// else it is read.
+func (vm *VM) blobAt(h *codeHeap, addr uint64) (*Blob, error) {
+	blobAddr := addr + vm.l.code.blockSize
+	if b := vm.blobs.byAddr[blobAddr]; b != nil {
+		if vm.holdsTrue(&b.fact) {
+			return b, nil
+		}
+		vm.blobs.evict(b)
+	}
+	b, err := vm.readBlob(h, addr)
+	if err != nil {
+		return nil, err
+	}
+	if len(vm.blobs.byAddr) >= maxBlobs || vm.blobs.bytes+b.bytes > maxBlobBytes {
+		vm.blobs.init()
+	}
+	vm.blobs.byAddr[b.Addr] = b
+	vm.blobs.bytes += b.bytes
+	return b, nil
+}
+
+// readBlob reads the block header and the blob behind it in one piece, then what the
+// blob points at, and at last makes sure that the blob has not changed meanwhile.
+func (vm *VM) readBlob(h *codeHeap, addr uint64) (*Blob, error) {
+	cl, bl := &vm.l.code, &vm.l.blob
+	blockSize := int(cl.blockSize)
+	full := blockSize + max(bl.span, vm.l.nm.span)
+	head := vm.scratch(min(full, int(min(h.high-addr, 1<<20))))
+	if len(head) < max(blockSize+bl.span, cl.blockSpan()) {
+		return nil, ErrBadBlob
+	}
+	if err := vm.mem.Bytes(addr, head); err != nil {
+		return nil, err
+	}
+	blk := vm.parseBlock(h, addr, head)
+	if !blk.used {
+		return nil, ErrNoBlob
+	}
+	if blk.size > h.boundary-addr || blk.size > maxBlobSize {
+		return nil, fmt.Errorf("%w: block of %#x bytes", ErrBadBlob, blk.size)
+	}
+	b := &Blob{Addr: addr + cl.blockSize, vm: vm, bytes: 256}
+	raw := head[blockSize:]
+	if err := vm.parseHeader(b, raw, blk.size); err != nil {
+		return nil, err
+	}
+	if b.Kind.IsNmethod() {
+		if len(head) < full {
+			return nil, ErrBadBlob
+		}
+		if err := vm.parseNmethod(b, raw); err != nil {
+			return nil, err
+		}
+	}
+	vm.noteBlob(b, blk, raw)
+	if b.Kind.IsNmethod() {
+		if err := vm.readNmethod(b, raw); err != nil {
+			return nil, err
+		}
+	}
+	if !vm.holdsTrue(&b.fact) {
+		return nil, ErrChanged
+	}
+	return b, nil
+}
+
+// scratch returns n bytes that are good until the next blob is read.
+func (vm *VM) scratch(n int) []byte {
+	if cap(vm.blobs.head) < n {
+		vm.blobs.head = make([]byte, n)
+	}
+	return vm.blobs.head[:n]
+}
+
+// parseHeader takes the fields that all blobs have.
+func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
+	l := &vm.l.blob
+	size := uint64(l.length.u32(raw))
+	if size < l.size || size > blockSize {
+		return fmt.Errorf("%w: blob of %#x bytes in a block of %#x", ErrBadBlob, size, blockSize)
+	}
+	if l.codeBegin.ok() && l.codeEnd.ok() {
+		b.Begin, b.End = l.codeBegin.u64(raw), l.codeEnd.u64(raw)
+	} else {
+		b.Begin, b.End = b.Addr+uint64(l.codeOffset.u32(raw)), b.Addr+uint64(l.dataOffset.u32(raw))
+	}
+	if b.Begin < b.Addr || b.End < b.Begin || b.End > b.Addr+size {
+		return fmt.Errorf("%w: code from %#x to %#x", ErrBadBlob, b.Begin, b.End)
+	}
+	b.FrameSize = int(l.frameSize.i32(raw))
+	b.FrameComplete = int(l.frameComplete.signed(raw))
+	if b.FrameSize > maxFrame {
+		return fmt.Errorf("%w: frame of %d words", ErrBadBlob, b.FrameSize)
+	}
+	name, err := vm.blobName(l.name.u64(raw))
+	if err != nil {
+		return err
+	}
+	b.Name = name
+	b.Kind = kindOf(name, b.FrameSize)
+	// Where the VM says the kind it need not be guessed from a name. Its "nmethod" and
+	// "buffer" are wider than ours.
+	if l.kind.ok() {
+		if k := l.kinds[raw[l.kind]]; k != OtherBlob {
+			b.Kind = k
+		}
+	}
+	return nil
+}
+
+// blobName reads a blob's name. Most are constants in libjvm.so and are kept by address.
+func (vm *VM) blobName(addr uint64) (string, error) {
+	if name, ok := vm.blobs.names[addr]; ok {
+		return name, nil
+	}
+	raw, err := vm.mem.CString(addr, maxBlobName)
+	if err != nil {
+		return "", fmt.Errorf("%w: its name: %w", ErrBadBlob, err)
+	}
+	name := cleanText(raw)
+	if addr >= vm.lib.Start && addr < vm.lib.End {
+		vm.blobs.names[addr] = name
+	}
+	return name, nil
+}
+
+// kindOf tells a blob's kind by its name, which code/codeBlob.cpp and the callers of
+// its constructors give; all releases agree but for the spellings listed.
+func kindOf(name string, frameSize int) BlobKind {
+	switch name {
+	case "nmethod":
+		return Nmethod
+	case "native nmethod":
+		if frameSize <= 0 {
+			return MethodHandleIntrinsic
+		}
+		return NativeWrapper
+	case "Interpreter":
+		return InterpreterBlob
+	case "I2C/C2I adapters", "adapters", "MethodHandles adapters", "MethodHandlesAdapterBlob":
+		return Adapter
+	case "vtable chunks":
+		return VtableStub
+	case "SafepointBlob":
+		return Safepoint
+	case "DeoptimizationBlob":
+		return Deopt
+	case "UncommonTrapBlob":
+		return UncommonTrap
+	case "ExceptionBlob":
+		return Exception
+	case "upcall_stub", "UpcallStub":
+		return Upcall
+	}
+	switch {
+	case strings.HasPrefix(name, "StubRoutines"):
+		return StubRoutines
+	case strings.HasPrefix(name, "polling_page_") && strings.HasSuffix(name, "_handler_blob"):
+		return Safepoint
+	case strings.HasPrefix(name, "upcall_stub"):
+		return Upcall
+	case frameSize != 0:
+		return RuntimeStub
+	}
+	return OtherBlob
+}
+
+// Code appends a copy of b's code to dst[:0].
+func (vm *VM) Code(b *Blob, dst []byte) ([]byte, error) {
+	n := b.End - b.Begin
+	if n > maxCodeCopy {
+		return dst[:0], fmt.Errorf("%w: %d bytes of code", ErrBadBlob, n)
+	}
+	if uint64(cap(dst)) < n {
+		dst = make([]byte, n)
+	}
+	dst = dst[:n]
+	return dst, vm.mem.Bytes(b.Begin, dst)
+}

@@ -1,0 +1,49 @@
+package vmstructs
+
+import "fmt"
+
+// Compiling tells what a compiler thread compiles: "C2 java.lang.String.hashCode". It is
+// false while the thread has nothing to do.
+func (vm *VM) Compiling(t Thread) (string, bool) {
+	l := &vm.l.task
+	if !t.Compiler || !l.env.ok() || !l.task.ok() || !l.method.ok() || !l.level.ok() {
+		return "", false
+	}
+	// The environment is an object on the compiler thread's stack (ci/ciEnv.hpp), the
+	// task one that is reused: each step may fail at any time.
+	env, err := vm.mem.Ptr(t.Addr + uint64(l.env))
+	if err != nil || env == 0 {
+		return "", false
+	}
+	task, err := vm.mem.Ptr(env + uint64(l.task))
+	if err != nil || task == 0 {
+		return "", false
+	}
+	addr, err := vm.mem.Ptr(task + uint64(l.method))
+	if err != nil {
+		return "", false
+	}
+	level, err := vm.mem.U8(task + uint64(l.level))
+	if err != nil {
+		return "", false
+	}
+	m, err := vm.trueMethod(addr)
+	if err != nil {
+		return "", false
+	}
+	if again, err := vm.mem.Ptr(t.Addr + uint64(l.env)); err != nil || again != env {
+		return "", false
+	}
+	return fmt.Sprintf("%s %s", vm.compilerName(level), m.Full()), true
+}
+
+// compilerName names the compiler of a level: 1 to 3 are C1's (compiler/compilerDefinitions.hpp).
+func (vm *VM) compilerName(level uint8) string {
+	switch {
+	case level < 4:
+		return "C1"
+	case vm.flagOn("UseJVMCICompiler"):
+		return "JVMCI"
+	}
+	return "C2"
+}

@@ -1,0 +1,148 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// javaField is an instance field of a Java class.
+type javaField struct {
+	name   string
+	offset uint64 // in the object
+}
+
+const (
+	maxFieldBytes  = 1 << 20
+	maxFields      = 1 << 16
+	maxFieldOffset = 1 << 20
+)
+
+// Bits of a field's flags in the stream (oops/fieldInfo.hpp, FieldFlags).
+const (
+	fieldInitialized = 1 << 0 // an index of the initial value follows
+	fieldInjected    = 1 << 1 // added by the VM: its name is a number of a VM symbol
+	fieldGeneric     = 1 << 2 // the index of a generic signature follows
+	fieldContended   = 1 << 4 // a contention group follows
+)
+
+// fieldsOf lists the fields that a class declares itself. Where they are in an object
+// depends on the release, on flags, even on other fields' sizes, so it is never assumed.
+func (vm *VM) fieldsOf(klass uint64) ([]javaField, error) {
+	l := &vm.l.method
+	if !l.klassPool.ok() || !l.arrayLen.ok() {
+		return nil, ErrMissing
+	}
+	pool, err := vm.mem.Ptr(klass + uint64(l.klassPool))
+	if err != nil {
+		return nil, err
+	}
+	n, err := vm.mem.U32(pool + uint64(l.poolLength))
+	if err != nil {
+		return nil, err
+	}
+	if n > maxPool {
+		return nil, fmt.Errorf("%w: %d constants", ErrBadMethod, n)
+	}
+	if l.fieldStream.ok() && l.arrayU1.ok() {
+		b, err := vm.array(klass+uint64(l.fieldStream), l.arrayU1, 1)
+		if err != nil {
+			return nil, err
+		}
+		return vm.fieldStream(pool, n, b)
+	}
+	if !l.fieldTuples.ok() || !l.fieldCount.ok() || !l.arrayU2.ok() {
+		return nil, ErrMissing
+	}
+	count, err := vm.mem.U16(klass + uint64(l.fieldCount))
+	if err != nil {
+		return nil, err
+	}
+	b, err := vm.array(klass+uint64(l.fieldTuples), l.arrayU2, 2)
+	if err != nil {
+		return nil, err
+	}
+	return vm.fieldTuples(pool, n, b, int(count))
+}
+
+// array reads the elements of the Array<> that the pointer at addr points at (oops/array.hpp).
+func (vm *VM) array(addr uint64, data offset, size int) ([]byte, error) {
+	p, err := vm.mem.Ptr(addr)
+	if err != nil {
+		return nil, err
+	}
+	n, err := vm.mem.I32(p + uint64(vm.l.method.arrayLen))
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 || int(n)*size > maxFieldBytes {
+		return nil, fmt.Errorf("%w: array of %d", ErrBadMethod, n)
+	}
+	b := make([]byte, int(n)*size)
+	return b, vm.mem.Bytes(p+uint64(data), b)
+}
+
+// fieldStream decodes what JDK 21 and later have: UNSIGNED5 numbers, how many fields of
+// Java and how many injected, then for each its name, signature, offset, access, flags,
+// and what the flags announce (oops/fieldInfo.inline.hpp, FieldInfoReader).
+func (vm *VM) fieldStream(pool uint64, poolLength uint32, b []byte) ([]javaField, error) {
+	s := stream{b: b, x: vm.l.method.unsigned5X}
+	n := s.u5()
+	injected := s.u5()
+	if s.bad || n > maxFields || injected > maxFields {
+		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, n)
+	}
+	var out []javaField
+	for range n {
+		name, _, at, _, flags := s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
+		for _, more := range []uint32{fieldInitialized, fieldGeneric, fieldContended} {
+			if flags&more != 0 {
+				s.u5()
+			}
+		}
+		if s.bad {
+			return nil, fmt.Errorf("%w: field stream ends early", ErrBadMethod)
+		}
+		if flags&fieldInjected != 0 {
+			continue
+		}
+		f, err := vm.field(pool, poolLength, name, uint64(at))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// fieldTuples decodes what is up to JDK 20: six shorts for each field, access, name,
+// signature, initial value, and the offset in two halves, two tag bits below it.
+func (vm *VM) fieldTuples(pool uint64, poolLength uint32, b []byte, count int) ([]javaField, error) {
+	const tuple = 12
+	var out []javaField
+	for i := range count {
+		if (i+1)*tuple > len(b) {
+			return nil, fmt.Errorf("%w: %d fields in %d bytes", ErrBadMethod, count, len(b))
+		}
+		t := b[i*tuple:]
+		name := binary.LittleEndian.Uint16(t[2:])
+		at := binary.LittleEndian.Uint32(t[8:]) >> 2
+		f, err := vm.field(pool, poolLength, uint32(name), uint64(at))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func (vm *VM) field(pool uint64, poolLength, name uint32, at uint64) (javaField, error) {
+	if name == 0 || name >= poolLength || at > maxFieldOffset {
+		return javaField{}, fmt.Errorf("%w: field %d at %d", ErrBadMethod, name, at)
+	}
+	entry, err := vm.mem.Ptr(pool + vm.l.method.poolSize + 8*uint64(name))
+	if err != nil {
+		return javaField{}, err
+	}
+	s, err := vm.readSymbol(entry &^ 1)
+	return javaField{s.text, at}, err
+}

@@ -1,0 +1,242 @@
+package vmstructs
+
+// The capabilities that fields belong to, as VM.Missing names them.
+const (
+	capCode     = "code cache"
+	capBlobs    = "code blobs"
+	capNmethods = "compiled frames"
+	capScopes   = "inlined frames"
+	capMethods  = "method names"
+	capLines    = "line numbers"
+	capFiles    = "source files"
+	capThreads  = "threads"
+	capAnchors  = "frame anchors"
+	capNames    = "thread names"
+	capStates   = "thread states of Java"
+	capInterp   = "interpreted frames"
+	capStubs    = "call stub"
+	capCompiler = "what compiler threads compile"
+	capDeopt    = "frames in deoptimization"
+	capFlags    = "flags"
+	capArgs     = "command line"
+	capVersion  = "version"
+)
+
+// essential capabilities: without one of them there is nothing that goprof could tell.
+var essential = []string{capCode, capBlobs, capMethods}
+
+// layout is every offset, size, constant and static address that this package uses,
+// resolved once. Where releases differ, both spellings are fields here and the absent
+// one says which release it is: hotspot.md's rule is to choose by presence, as vendors
+// and even updates move things (25.0.3 to 25.0.5 changed ConstantPool).
+type layout struct {
+	jdk8   bool // interpreter frames have no mirror slot
+	code   codeLayout
+	blob   blobLayout
+	nm     nmethodLayout
+	method methodLayout
+	thread threadLayout
+	oops   oopLayout
+	stubs  stubLayout
+	flags  flagLayout
+	task   compilerLayout
+	deopt  deoptLayout
+}
+
+// codeLayout: memory/heap.hpp, code/codeCache.hpp, memory/virtualspace.hpp.
+type codeLayout struct {
+	heap, heaps         uint64 // CodeCache::_heap (8) or _heaps (since 9)
+	lowBound, highBound uint64
+	arrayLen, arrayData offset // GrowableArray
+	memory, segmap      offset // CodeHeap
+	log2Segment         offset
+	low, high           offset // VirtualSpace
+	lowBoundary         offset
+	highBoundary        offset
+	blockSize           uint64 // HeapBlock
+	blockLength         sized
+	blockUsed           offset
+}
+
+func (r *resolver) code() codeLayout {
+	l := codeLayout{
+		heap:         r.static("", "CodeCache._heap"),
+		heaps:        r.static("", "CodeCache._heaps"),
+		lowBound:     r.static("", "CodeCache._low_bound"),
+		highBound:    r.static("", "CodeCache._high_bound"),
+		memory:       r.field(capCode, "CodeHeap._memory"),
+		segmap:       r.field(capCode, "CodeHeap._segmap"),
+		log2Segment:  r.field(capCode, "CodeHeap._log2_segment_size"),
+		low:          r.field(capCode, "VirtualSpace._low"),
+		high:         r.field(capCode, "VirtualSpace._high"),
+		lowBoundary:  r.field(capCode, "VirtualSpace._low_boundary"),
+		highBoundary: r.field(capCode, "VirtualSpace._high_boundary"),
+		blockSize:    r.size(capCode, "HeapBlock"),
+		blockLength:  r.sized(capCode, "HeapBlock::Header._length"),
+		blockUsed:    r.field(capCode, "HeapBlock::Header._used"),
+	}
+	if l.heap == 0 && l.heaps == 0 {
+		r.lost(capCode, "CodeCache._heaps")
+	}
+	if l.heaps != 0 {
+		l.arrayLen = r.field(capCode, "GrowableArrayBase._len|GenericGrowableArray._len")
+		l.arrayData = r.field(capCode, "GrowableArray<int>._data")
+	}
+	return l
+}
+
+// blobLayout: code/codeBlob.hpp.
+type blobLayout struct {
+	size          uint64 // sizeof(CodeBlob)
+	name, length  offset
+	codeBegin     offset // 9 to 22: pointers
+	codeEnd       offset
+	codeOffset    offset // 8, and since 23: from the blob
+	dataOffset    offset
+	frameComplete sized
+	frameSize     offset
+	span          int
+	kind          offset // since 23
+	mutable       offset // since 25: relocations and metadata moved out of the blob
+	mutableSize   offset
+	relocSize     offset
+	kinds         [256]BlobKind // of _kind; numbered differently from release to release
+}
+
+func (r *resolver) blob() blobLayout {
+	l := blobLayout{
+		size:          r.size(capBlobs, "CodeBlob"),
+		name:          r.field(capBlobs, "CodeBlob._name"),
+		length:        r.field(capBlobs, "CodeBlob._size"),
+		codeBegin:     r.field("", "CodeBlob._code_begin"),
+		codeEnd:       r.field("", "CodeBlob._code_end"),
+		codeOffset:    r.field("", "CodeBlob._code_offset"),
+		dataOffset:    r.field("", "CodeBlob._data_offset"),
+		frameComplete: r.sized(capBlobs, "CodeBlob._frame_complete_offset"),
+		frameSize:     r.field(capBlobs, "CodeBlob._frame_size"),
+		kind:          r.field("", "CodeBlob._kind"),
+		mutable:       r.field("", "CodeBlob._mutable_data"),
+		mutableSize:   r.field("", "CodeBlob._mutable_data_size"),
+		relocSize:     r.field("", "CodeBlob._relocation_size"),
+	}
+	l.span = span(l.name, l.length, l.codeBegin, l.codeEnd, l.codeOffset, l.dataOffset,
+		l.frameComplete.offset, l.frameSize, l.kind, l.mutable, l.mutableSize, l.relocSize)
+	pointers := l.codeBegin.ok() && l.codeEnd.ok()
+	if !pointers && !(l.codeOffset.ok() && l.dataOffset.ok()) {
+		r.lost(capBlobs, "CodeBlob._code_begin|CodeBlob._code_offset")
+	}
+	for name, kind := range map[string]BlobKind{
+		"Adapter": Adapter, "Vtable": VtableStub, "MHAdapter": Adapter,
+		"RuntimeStub": RuntimeStub, "Deoptimization": Deopt, "Safepoint": Safepoint,
+		"Exception": Exception, "UncommonTrap": UncommonTrap, "Upcall": Upcall,
+	} {
+		if v, ok := r.t.ints["CodeBlobKind::"+name]; ok && v > 0 && int(v) < len(l.kinds) {
+			l.kinds[v] = kind
+		}
+	}
+	return l
+}
+
+// nmethodLayout: code/nmethod.hpp, code/compiledMethod.hpp (9 to 22), code/pcDesc.hpp.
+type nmethodLayout struct {
+	size          uint64
+	method        offset
+	compileID     offset
+	level         offset // int up to 20, then a byte; the low byte is right in both
+	entryBCI      offset
+	noEntryBCI    int32  // InvocationEntryBci
+	entry         offset // up to 22: pointers
+	verified      offset
+	entryOff      sized // since 23: from the code's begin
+	verifiedOff   sized
+	osrEntry      offset // a pointer in all releases
+	stub          offset
+	origPC        offset
+	scopesPCs     offset // from the nmethod, or from its immutable data
+	dependencies  offset // 8 to 22: where the PcDescs end
+	scopesData    offset // 8, and since 23
+	scopesDataPtr offset // 9 to 22
+	immutable     offset // since 23
+	immutableSize offset
+	metadata      sized // 8 to 24
+	span          int
+	deopt         [2]offset // 8, and since 23: offsets of handlers from the nmethod
+	deoptPtr      [2]offset // 9 to 22: pointers
+}
+
+func (r *resolver) nmethod() nmethodLayout {
+	l := nmethodLayout{
+		size:          r.size(capNmethods, "nmethod"),
+		method:        r.field(capNmethods, "nmethod._method|CompiledMethod._method"),
+		compileID:     r.field(capNmethods, "nmethod._compile_id"),
+		level:         r.field(capNmethods, "nmethod._comp_level"),
+		entryBCI:      r.field(capNmethods, "nmethod._entry_bci"),
+		noEntryBCI:    r.int("InvocationEntryBci", -1),
+		entry:         r.field("", "nmethod._entry_point"),
+		verified:      r.field("", "nmethod._verified_entry_point"),
+		entryOff:      r.sized("", "nmethod._entry_offset"),
+		verifiedOff:   r.sized("", "nmethod._verified_entry_offset"),
+		osrEntry:      r.field("", "nmethod._osr_entry_point"),
+		stub:          r.field("", "nmethod._stub_offset"),
+		origPC:        r.field(capNmethods, "nmethod._orig_pc_offset"),
+		scopesPCs:     r.field(capScopes, "nmethod._scopes_pcs_offset"),
+		dependencies:  r.field("", "nmethod._dependencies_offset"),
+		scopesData:    r.field("", "nmethod._scopes_data_offset"),
+		scopesDataPtr: r.field("", "CompiledMethod._scopes_data_begin|nmethod._scopes_data_begin"),
+		immutable:     r.field("", "nmethod._immutable_data"),
+		immutableSize: r.field("", "nmethod._immutable_data_size"),
+		metadata:      r.sized("", "nmethod._metadata_offset"),
+		deopt: [2]offset{
+			r.field("", "nmethod._deopt_handler_entry_offset|nmethod._deopt_handler_offset|nmethod._deoptimize_offset"),
+			r.field("", "nmethod._deopt_mh_handler_offset|nmethod._deoptimize_mh_offset"),
+		},
+		deoptPtr: [2]offset{
+			r.field("", "CompiledMethod._deopt_handler_begin|nmethod._deopt_handler_begin"),
+			r.field("", "CompiledMethod._deopt_mh_handler_begin|nmethod._deopt_mh_handler_begin"),
+		},
+	}
+	l.span = span(l.method, l.compileID, l.level, l.entryBCI, l.entry, l.verified, l.entryOff.offset,
+		l.verifiedOff.offset, l.osrEntry, l.stub, l.origPC, l.scopesPCs, l.dependencies, l.scopesData,
+		l.scopesDataPtr, l.immutable, l.immutableSize, l.metadata.offset, l.deopt[0], l.deopt[1],
+		l.deoptPtr[0], l.deoptPtr[1])
+	if !l.verified.ok() && !l.verifiedOff.ok() {
+		r.lost(capNmethods, "nmethod._verified_entry_offset")
+	}
+	if !l.deopt[0].ok() && !l.deoptPtr[0].ok() {
+		r.lost(capNmethods, "nmethod._deopt_handler_offset")
+	}
+	inside := l.dependencies.ok() && l.metadata.ok() && (l.scopesData.ok() || l.scopesDataPtr.ok())
+	outside := l.immutable.ok() && l.immutableSize.ok() && l.scopesData.ok() && (l.metadata.ok() || r.hasMutableData())
+	if !inside && !outside {
+		r.lost(capScopes, "nmethod._scopes_data_offset")
+	}
+	// code/pcDesc.hpp: four ints, in all releases; decode.go relies on it.
+	if n := r.t.sizes["PcDesc"]; n != 0 && n != pcDescSize {
+		r.lost(capScopes, "PcDesc of 16 bytes")
+	}
+	return l
+}
+
+func (r *resolver) hasMutableData() bool {
+	return r.field("", "CodeBlob._mutable_data").ok() && r.field("", "CodeBlob._mutable_data_size").ok() &&
+		r.field("", "CodeBlob._relocation_size").ok()
+}
+
+// resolve finds everything in the tables and lists what is not there.
+func resolve(t *tables) (*layout, *resolver) {
+	r := &resolver{t: t, missing: map[string][]string{}}
+	_, jdk8 := t.sizes["Flag"] // renamed JVMFlag in 9 or 10
+	return &layout{
+		jdk8:   jdk8,
+		code:   r.code(),
+		blob:   r.blob(),
+		nm:     r.nmethod(),
+		method: r.method(),
+		thread: r.thread(),
+		oops:   r.oops(),
+		stubs:  r.stubs(),
+		flags:  r.flags(),
+		task:   r.compiler(),
+		deopt:  r.deopt(),
+	}, r
+}

@@ -1,0 +1,94 @@
+package vmstructs
+
+import "encoding/binary"
+
+// lineEntry says that the bytecodes from bci on come from a line of the source file.
+type lineEntry struct{ bci, line uint16 }
+
+const (
+	// lineBytes bounds a compressed table: javac writes an entry for each statement.
+	maxLineBytes   = 256 << 10
+	maxLineEntries = 1 << 16
+)
+
+// readLines reads the compressed line number table that follows a method's bytecodes, if
+// its flags say that there is one (oops/constMethod.hpp). Without one there are no lines.
+func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) []lineEntry {
+	l := &vm.l.method
+	if !l.constFlags.ok() || !l.wordSize.ok() || head[l.constFlags]&l.hasLines == 0 {
+		return nil
+	}
+	size := 8 * uint64(l.wordSize.u32(head))
+	begin := l.constSize + uint64(codeSize)
+	if size <= begin || size-begin > maxLineBytes {
+		return nil
+	}
+	// What follows the table (checked exceptions, annotations) is read along with it.
+	b := make([]byte, size-begin)
+	if vm.mem.Bytes(constMethod+begin, b) != nil {
+		return nil
+	}
+	lines, ok := decodeLines(b, l.unsigned5X)
+	if !ok {
+		return nil
+	}
+	return lines
+}
+
+// decodeLines decodes a table (code/compressedStream.hpp, oops/method.cpp
+// CompressedLineNumberReadStream): each byte holds a step of the bci in its five upper
+// bits and of the line in its three lower, 0xff escapes to two signed numbers, and 0 ends.
+func decodeLines(b []byte, x uint8) ([]lineEntry, bool) {
+	n := 0
+	s := stream{b: b, x: x}
+	for ; s.u8() != 0 && n < maxLineEntries; n++ {
+		if b[s.pos-1] == 0xff {
+			s.s5()
+			s.s5()
+		}
+	}
+	if s.bad {
+		return nil, false
+	}
+	lines := make([]lineEntry, 0, n)
+	s = stream{b: b, x: x}
+	var bci, line int32
+	for range n {
+		if v := s.u8(); v == 0xff {
+			bci += s.s5()
+			line += s.s5()
+		} else {
+			bci += int32(v >> 3)
+			line += int32(v & 7)
+		}
+		if bci < 0 || bci > 0xffff || line < 0 || line > 0xffff {
+			return nil, false
+		}
+		lines = append(lines, lineEntry{uint16(bci), uint16(line)})
+	}
+	return lines, true
+}
+
+// Line returns the source line of a bytecode index, 0 if it is not known. -1, by which
+// compiled code means the method's entry, has the line of its first bytecode.
+func (m *Method) Line(bci int32) int32 {
+	if bci < 0 {
+		bci = 0
+	}
+	// Entries need not be sorted: the first for exactly this bci counts, else the one with
+	// the greatest bci below (oops/method.cpp, line_number_from_bci).
+	best, line := int32(-1), int32(0)
+	for _, e := range m.lines {
+		b := int32(e.bci)
+		if b == bci {
+			return int32(e.line)
+		}
+		if b < bci && b >= best {
+			best, line = b, int32(e.line)
+		}
+	}
+	return line
+}
+
+// word reads a little-endian word.
+func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }

@@ -1,0 +1,316 @@
+package vmstructs
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Method is a Java method. It is shared by all who ask for it and is not to be changed.
+type Method struct {
+	Addr      uint64
+	Class     string // with dots: java.lang.String
+	Name      string
+	Signature string // as in class files: (I)V
+	File      string // source file, may be empty
+	Native    bool
+	CodeBegin uint64 // its bytecodes
+	CodeSize  int
+
+	full  string
+	lines []lineEntry
+	pool  *pool
+	// What identifies the method: its ConstMethod, that one's constants, indexes and
+	// number, the entries of the constant pool and the two symbols that they hold.
+	facts [numMethodFacts]fact
+}
+
+const (
+	factConstMethod = iota
+	factConst
+	factNameEntry
+	factSigEntry
+	factName
+	factSig
+	numMethodFacts
+)
+
+// pool is what the methods of a class have in common.
+type pool struct {
+	addr   uint64 // of the ConstantPool
+	length uint32
+	class  string
+	file   string
+	symbol symbol // of the class
+	facts  [2]fact
+}
+
+const (
+	poolHolder = iota
+	poolKlassName
+)
+
+// accNative is JVM_ACC_NATIVE.
+const accNative = 0x100
+
+// Limits of the method cache. Over any of them it is emptied.
+const (
+	maxMethods     = 64 << 10
+	maxPools       = 32 << 10
+	maxMethodBytes = 32 << 20
+)
+
+type methodCache struct {
+	byAddr  map[uint64]*Method
+	pools   map[uint64]*pool
+	strings map[string]string
+	bytes   int
+
+	symbol []byte
+	head   []byte
+	proof  *Proof
+}
+
+func (c *methodCache) init() {
+	c.byAddr = make(map[uint64]*Method, 256)
+	c.pools = make(map[uint64]*pool, 256)
+	c.strings = make(map[string]string, 256)
+	c.bytes = 0
+	if c.symbol == nil {
+		c.symbol = make([]byte, maxOffset+usualSymbol)[:256+usualSymbol]
+	}
+}
+
+// intern returns the text of a symbol, one copy for all.
+func (c *methodCache) intern(b []byte) string {
+	if s, ok := c.strings[string(b)]; ok {
+		return s
+	}
+	s := modifiedUTF8(b)
+	c.strings[string(b)] = s
+	c.bytes += 2*len(b) + 32
+	return s
+}
+
+func (c *methodCache) evict(m *Method) {
+	if c.byAddr[m.Addr] == m {
+		delete(c.byAddr, m.Addr)
+	}
+	if c.pools[m.pool.addr] == m.pool {
+		delete(c.pools, m.pool.addr)
+	}
+}
+
+// Full returns the class and name: java.lang.String.length.
+func (m *Method) Full() string { return m.full }
+
+// BCI returns the bytecode index of a bytecode's address.
+func (m *Method) BCI(bcp uint64) (int32, bool) {
+	if bcp-m.CodeBegin >= uint64(m.CodeSize) {
+		return 0, false
+	}
+	return int32(bcp - m.CodeBegin), true
+}
+
+// Method returns the method at addr. One that is known already costs no read; whether
+// it is still what it was is for a Proof to say.
+func (vm *VM) Method(addr uint64) (*Method, error) {
+	if m := vm.methods.byAddr[addr]; m != nil {
+		return m, nil
+	}
+	return vm.loadMethod(addr)
+}
+
+// trueMethod is Method with the proof already made. What is new in a cache uses it, so
+// that nothing in there is made from two things of different age.
+func (vm *VM) trueMethod(addr uint64) (*Method, error) {
+	if m := vm.methods.byAddr[addr]; m != nil {
+		ok, err := vm.proveMethod(m)
+		if err != nil || ok {
+			return m, err
+		}
+	}
+	return vm.loadMethod(addr)
+}
+
+func (vm *VM) loadMethod(addr uint64) (*Method, error) {
+	m, err := vm.readMethod(addr)
+	if err != nil {
+		return nil, fmt.Errorf("method at %#x: %w", addr, err)
+	}
+	if ok, err := vm.proveMethod(m); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, ErrChanged
+	}
+	c := &vm.methods
+	c.bytes += 1024 + 8*len(m.lines)
+	if len(c.byAddr) >= maxMethods || len(c.pools) >= maxPools || c.bytes > maxMethodBytes {
+		c.init()
+	}
+	c.byAddr[addr] = m
+	c.pools[m.pool.addr] = m.pool
+	return m, nil
+}
+
+// proveMethod reads again all that m was made from.
+func (vm *VM) proveMethod(m *Method) (bool, error) {
+	if vm.methods.proof == nil {
+		vm.methods.proof = vm.NewProof()
+	}
+	p := vm.methods.proof
+	p.Reset()
+	p.Method(m)
+	return p.Check()
+}
+
+func (m *Method) noteAll(p *Proof) {
+	for i := range m.facts {
+		p.note(&m.facts[i])
+	}
+	p.note(&m.pool.facts[poolHolder])
+	p.note(&m.pool.facts[poolKlassName])
+	p.note(&m.pool.symbol.fact)
+}
+
+// broken reports whether a Check has just found one of m's facts false.
+func (m *Method) broken() bool {
+	for i := range m.facts {
+		if m.facts[i].proof == 0 {
+			return true
+		}
+	}
+	return m.pool.facts[poolHolder].proof == 0 || m.pool.facts[poolKlassName].proof == 0 || m.pool.symbol.fact.proof == 0
+}
+
+// readFact reads n bytes as a fact.
+func (vm *VM) readFact(addr uint64, n int) (fact, error) {
+	f := fact{addr: addr, want: make([]byte, n)}
+	return f, vm.mem.Bytes(addr, f.want)
+}
+
+// readMethod follows Method -> ConstMethod -> ConstantPool -> class and symbols
+// (oops/method.hpp, constMethod.hpp, constantPool.hpp).
+func (vm *VM) readMethod(addr uint64) (*Method, error) {
+	l := &vm.l.method
+	if addr == 0 || addr%8 != 0 {
+		return nil, ErrBadMethod
+	}
+	head, err := vm.readFact(addr, l.span)
+	if err != nil {
+		return nil, err
+	}
+	constAddr := l.constMethod.u64(head.want)
+	if constAddr == 0 || constAddr%8 != 0 {
+		return nil, ErrBadMethod
+	}
+	body, err := vm.readFact(constAddr, l.constSpan)
+	if err != nil {
+		return nil, err
+	}
+	p, err := vm.readPool(l.constants.u64(body.want))
+	if err != nil {
+		return nil, err
+	}
+	m := &Method{
+		Addr: addr, Class: p.class, File: p.file, pool: p,
+		Native:    l.accessFlags.u16(head.want)&accNative != 0,
+		CodeBegin: constAddr + l.constSize,
+		CodeSize:  int(l.codeSize.u16(body.want)),
+	}
+	head.parts = []part{{int(l.constMethod), int(l.constMethod) + 8}}
+	body.parts = []part{{int(l.constants), int(l.constants) + 8}, {int(l.idBegin), int(l.idEnd)}}
+	m.facts[factConstMethod], m.facts[factConst] = head, body
+	nameIndex, sigIndex := l.nameIndex.u16(body.want), l.sigIndex.u16(body.want)
+	if m.Name, err = vm.poolSymbol(p, nameIndex, &m.facts[factNameEntry], &m.facts[factName]); err != nil {
+		return nil, err
+	}
+	if m.Signature, err = vm.poolSymbol(p, sigIndex, &m.facts[factSigEntry], &m.facts[factSig]); err != nil {
+		return nil, err
+	}
+	if m.Name == "" || !strings.HasPrefix(m.Signature, "(") {
+		return nil, ErrBadMethod
+	}
+	m.full = m.Class + "." + m.Name
+	m.lines = vm.readLines(constAddr, m.CodeSize, body.want)
+	return m, nil
+}
+
+// poolSymbol reads the symbol that entry i of a constant pool holds.
+func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
+	if i == 0 || uint32(i) >= p.length {
+		return "", fmt.Errorf("%w: constant %d of %d", ErrBadMethod, i, p.length)
+	}
+	var err error
+	if *entry, err = vm.readFact(p.addr+vm.l.method.poolSize+8*uint64(i), 8); err != nil {
+		return "", err
+	}
+	// The lowest bit marks entries that are not resolved (oops/constantPool.hpp, CPSlot).
+	s, err := vm.readSymbol(word(entry.want) &^ 1)
+	if err != nil {
+		return "", err
+	}
+	*sym = s.fact
+	return s.text, nil
+}
+
+// maxPool is the most entries that a class file can have.
+const maxPool = 1 << 16
+
+// readPool reads what the methods of a class share, or takes what is known already;
+// the proof of the method shows whether that still holds.
+func (vm *VM) readPool(addr uint64) (*pool, error) {
+	if p := vm.methods.pools[addr]; p != nil {
+		if vm.holdsTrue(&p.facts[poolHolder]) && vm.holdsTrue(&p.facts[poolKlassName]) && vm.holdsTrue(&p.symbol.fact) {
+			return p, nil
+		}
+		delete(vm.methods.pools, addr)
+	}
+	l := &vm.l.method
+	if addr == 0 || addr%8 != 0 {
+		return nil, fmt.Errorf("%w: constants at %#x", ErrBadMethod, addr)
+	}
+	head, err := vm.readFact(addr, l.poolSpan)
+	if err != nil {
+		return nil, err
+	}
+	p := &pool{addr: addr, length: l.poolLength.u32(head.want)}
+	holder := l.poolHolder.u64(head.want)
+	if holder == 0 || holder%8 != 0 || p.length == 0 || p.length > maxPool {
+		return nil, fmt.Errorf("%w: %d constants of class %#x", ErrBadMethod, p.length, holder)
+	}
+	p.facts[poolHolder] = fact{addr: addr, want: head.want, parts: []part{
+		{int(l.poolHolder), int(l.poolHolder) + 8}, {int(l.poolLength), int(l.poolLength) + 4}}}
+	if p.facts[poolKlassName], err = vm.readFact(holder+uint64(l.klassName), 8); err != nil {
+		return nil, err
+	}
+	if p.symbol, err = vm.readSymbol(word(p.facts[poolKlassName].want)); err != nil {
+		return nil, err
+	}
+	if p.symbol.text == "" {
+		return nil, ErrBadMethod
+	}
+	p.class = strings.ReplaceAll(p.symbol.text, "/", ".")
+	p.file = vm.sourceFile(p, head.want, holder)
+	return p, nil
+}
+
+// sourceFile finds the name of the source file, "" where the class does not say.
+func (vm *VM) sourceFile(p *pool, head []byte, holder uint64) string {
+	l := &vm.l.method
+	var index uint16
+	switch {
+	case l.poolFile.ok():
+		index = l.poolFile.u16(head)
+	case l.klassFile.ok():
+		index, _ = vm.mem.U16(holder + uint64(l.klassFile))
+	}
+	if index == 0 {
+		return ""
+	}
+	var entry, sym fact
+	name, err := vm.poolSymbol(p, index, &entry, &sym)
+	if err != nil {
+		return ""
+	}
+	return name
+}

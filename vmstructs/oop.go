@@ -1,0 +1,137 @@
+package vmstructs
+
+import "fmt"
+
+// heapModel is how references to Java objects are written.
+type heapModel struct {
+	narrow      bool // four bytes, base + n<<shift (oops/compressedOops.hpp)
+	base        uint64
+	shift       uint64
+	arrayLength uint64 // of an array object: where its length is
+	arrayData   uint64 // and its bytes or chars
+	z           zModel
+}
+
+// zModel is how ZGC colours references (gc/z/zAddress.hpp). A reference with a bad colour
+// may point at an object that was moved.
+type zModel struct {
+	on      bool
+	badMask uint64 // address of the mask, which changes with each phase
+	shift   uint64 // generational: address of the shift that uncolours good references
+}
+
+// readHeapModel works out how objects are laid out. oops/arrayOop.hpp: the length follows
+// the header, which is 8 bytes with compact headers, 12 with compressed class pointers,
+// else 16; since 23 bytes begin right after it, before they began at the next word.
+func (vm *VM) readHeapModel() (heapModel, error) {
+	l := &vm.l.oops
+	var h heapModel
+	var err error
+	if l.narrowBase == 0 || l.narrowShift == 0 {
+		return h, ErrMissing
+	}
+	h.narrow = vm.flagOn("UseCompressedOops")
+	if h.base, err = vm.mem.U64(l.narrowBase); err != nil {
+		return h, err
+	}
+	shift, err := vm.mem.U32(l.narrowShift)
+	if err != nil {
+		return h, err
+	}
+	if h.shift = uint64(shift); h.narrow && h.shift > 8 {
+		return h, fmt.Errorf("%w: shift of references %d", ErrBadTables, shift)
+	}
+	classPointers, exists := vm.Flag("UseCompressedClassPointers")
+	switch {
+	case vm.flagOn("UseCompactObjectHeaders"):
+		h.arrayLength, h.arrayData = 8, 12
+	case classPointers.Bool || !exists: // 27 has no other way
+		h.arrayLength, h.arrayData = 12, 16
+	case vm.version.Major >= 23:
+		h.arrayLength, h.arrayData = 16, 20
+	default:
+		h.arrayLength, h.arrayData = 16, 24
+	}
+	if vm.flagOn("UseZGC") {
+		h.z, err = vm.readZ()
+	}
+	return h, err
+}
+
+// readZ finds the masks (gc/z/vmStructs_z.hpp); the structure holds pointers to them.
+func (vm *VM) readZ() (zModel, error) {
+	l := &vm.l.oops
+	z := zModel{on: true}
+	if l.zGlobals == 0 {
+		return z, ErrMissing
+	}
+	globals, err := vm.mem.Ptr(l.zGlobals)
+	if err != nil {
+		return z, err
+	}
+	mask := l.zBadMask
+	if l.zLoadBadMask.ok() {
+		mask = l.zLoadBadMask
+	}
+	if !mask.ok() || globals == 0 {
+		return z, ErrMissing
+	}
+	if z.badMask, err = vm.mem.Ptr(globals + uint64(mask)); err != nil {
+		return z, err
+	}
+	if l.zLoadBadMask.ok() && l.zLoadShift.ok() {
+		z.shift, err = vm.mem.Ptr(globals + uint64(l.zLoadShift))
+	}
+	return z, err
+}
+
+// oopAt reads the reference in a field of an object.
+func (vm *VM) oopAt(addr uint64) (uint64, error) {
+	h := &vm.java.heap
+	if h.narrow {
+		n, err := vm.mem.U32(addr)
+		if err != nil || n == 0 {
+			return 0, err
+		}
+		return h.base + uint64(n)<<h.shift, nil
+	}
+	return vm.wideOopAt(addr)
+}
+
+// wideOopAt reads a reference of eight bytes, as those outside the heap always are.
+func (vm *VM) wideOopAt(addr uint64) (uint64, error) {
+	v, err := vm.mem.U64(addr)
+	if err != nil || v == 0 {
+		return 0, err
+	}
+	return vm.uncolour(v)
+}
+
+// uncolour makes an address of a reference.
+func (vm *VM) uncolour(v uint64) (uint64, error) {
+	z := &vm.java.heap.z
+	if !z.on || v == 0 {
+		return v, nil
+	}
+	mask, err := vm.mem.U64(z.badMask)
+	if err != nil {
+		return 0, err
+	}
+	if v&mask != 0 {
+		return 0, ErrMoved
+	}
+	if z.shift == 0 {
+		return v, nil // each colour has its own mapping of the heap
+	}
+	shift, err := vm.mem.U64(z.shift)
+	if err != nil {
+		return 0, err
+	}
+	if shift == 0 {
+		return v, nil
+	}
+	if shift > 32 {
+		return 0, fmt.Errorf("%w: shift of references %d", ErrBadTables, shift)
+	}
+	return v >> shift, nil
+}

@@ -1,0 +1,193 @@
+package vmstructs
+
+import (
+	"bytes"
+	"errors"
+
+	"goprof/target"
+)
+
+// fact is a piece of the target's memory that something cached was made from. As long as
+// it reads the same, what was made from it holds.
+type fact struct {
+	addr  uint64
+	want  []byte
+	parts []part // what of want counts; nil for all
+	proof uint64 // generation of the Proof that has noted it last
+}
+
+// part is a piece of a fact that counts, where what lies between may change.
+type part struct{ begin, end int }
+
+func (f *fact) agrees(got []byte) bool {
+	if f.parts == nil {
+		return bytes.Equal(got, f.want)
+	}
+	for _, p := range f.parts {
+		if p.begin > p.end || p.end > len(got) || !bytes.Equal(got[p.begin:p.end], f.want[p.begin:p.end]) {
+			return false
+		}
+	}
+	return true
+}
+
+// holdsTrue reads one fact again.
+func (vm *VM) holdsTrue(f *fact) bool {
+	if cap(vm.blobs.check) < len(f.want) {
+		vm.blobs.check = make([]byte, len(f.want))
+	}
+	got := vm.blobs.check[:len(f.want)]
+	return vm.mem.Bytes(f.addr, got) == nil && f.agrees(got)
+}
+
+// noteBlob keeps what identifies b: that its block is in use and has its size, name and
+// size of the blob; for an nmethod its method, its entry and, above all, its compile id,
+// which is never given twice.
+func (vm *VM) noteBlob(b *Blob, blk block, raw []byte) {
+	cl, bl, nl := &vm.l.code, &vm.l.blob, &vm.l.nm
+	at := func(o offset, n int) part {
+		begin := int(cl.blockSize) + int(o)
+		return part{begin, begin + n}
+	}
+	parts := []part{
+		{int(cl.blockLength.offset), int(cl.blockLength.offset) + int(cl.blockLength.width)},
+		{int(cl.blockUsed), int(cl.blockUsed) + 1},
+		at(bl.name, 8), at(bl.length, 4),
+	}
+	if b.Kind.IsNmethod() {
+		parts = append(parts, at(nl.method, 8), at(nl.entryBCI, 4), at(nl.compileID, 4))
+	}
+	n := 0
+	for _, p := range parts {
+		n = max(n, p.end)
+	}
+	head := vm.blobs.head[:n] // what raw is a part of
+	b.fact = fact{addr: blk.addr, want: append([]byte(nil), head...), parts: vm.sharedParts(b.Kind, parts)}
+	b.bytes += n
+}
+
+// sharedParts keeps one copy of the parts, which differ only between nmethods and others.
+func (vm *VM) sharedParts(k BlobKind, parts []part) []part {
+	i := 0
+	if k.IsNmethod() {
+		i = 1
+	}
+	if vm.blobs.parts[i] == nil {
+		vm.blobs.parts[i] = parts
+	}
+	return vm.blobs.parts[i]
+}
+
+// Proof shows that what a walk used was true: walk first with what is cached, note each
+// blob and method, then Check. All of it is read again in one batch; what has changed is
+// forgotten, and the walk must be done again. A warm Proof does not allocate.
+//
+// For a method in compiled code the blob is proof enough: while the code lives, so do
+// its methods. An interpreted frame needs Method.
+type Proof struct {
+	vm      *VM
+	gen     uint64
+	facts   []*fact
+	blobs   []*Blob
+	methods []*Method
+	ranges  []target.Range
+	buf     []byte
+}
+
+// NewProof returns an empty Proof.
+func (vm *VM) NewProof() *Proof {
+	p := &Proof{vm: vm}
+	p.Reset()
+	return p
+}
+
+// Reset empties p for the next walk.
+func (p *Proof) Reset() {
+	p.vm.proofs++
+	p.gen = p.vm.proofs
+	p.facts, p.blobs, p.methods = p.facts[:0], p.blobs[:0], p.methods[:0]
+}
+
+// Blob notes that the walk relies on b.
+func (p *Proof) Blob(b *Blob) {
+	if p.note(&b.fact) {
+		p.blobs = append(p.blobs, b)
+	}
+}
+
+// Method notes that the walk relies on m.
+func (p *Proof) Method(m *Method) {
+	if !p.note(&m.facts[0]) {
+		return
+	}
+	p.methods = append(p.methods, m)
+	m.noteAll(p)
+}
+
+// note adds a fact unless p has it. Methods share what they have in common.
+func (p *Proof) note(f *fact) bool {
+	if f.proof == p.gen {
+		return false
+	}
+	f.proof = p.gen
+	p.facts = append(p.facts, f)
+	return true
+}
+
+// Check reads all that was noted again. A false answer is not an error: something was
+// replaced and is forgotten now.
+func (p *Proof) Check() (bool, error) {
+	if len(p.facts) == 0 {
+		return true, nil
+	}
+	n := 0
+	for _, f := range p.facts {
+		n += len(f.want)
+	}
+	if cap(p.buf) < n {
+		p.buf = make([]byte, n+n/2)
+	}
+	p.ranges = p.ranges[:0]
+	buf := p.buf[:n]
+	for _, f := range p.facts {
+		k := len(f.want)
+		p.ranges = append(p.ranges, target.Range{Addr: f.addr, Buf: buf[:k:k]})
+		buf = buf[k:]
+	}
+	p.vm.t.ReadMany(p.ranges)
+	ok := true
+	for i, f := range p.facts {
+		if !p.ranges[i].OK || !f.agrees(p.ranges[i].Buf) {
+			f.proof = 0 // marks it as broken for evict
+			ok = false
+		}
+	}
+	if ok {
+		return true, nil
+	}
+	p.evict()
+	return false, p.gone()
+}
+
+// evict forgets everything that a broken fact belongs to.
+func (p *Proof) evict() {
+	for _, b := range p.blobs {
+		if b.fact.proof == 0 {
+			p.vm.blobs.evict(b)
+		}
+	}
+	for _, m := range p.methods {
+		if m.broken() {
+			p.vm.methods.evict(m)
+		}
+	}
+}
+
+// gone tells a process that has ended from one whose memory has changed.
+func (p *Proof) gone() error {
+	var b [1]byte
+	if err := p.vm.t.Read(p.vm.heaps[0].addr, b[:]); errors.Is(err, target.ErrGone) {
+		return err
+	}
+	return nil
+}

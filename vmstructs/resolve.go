@@ -1,0 +1,169 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// offset is the place of a field in its object, or absent.
+type offset int32
+
+const absent offset = -1
+
+// maxOffset bounds what is believed of an instance field. JavaThread is the largest
+// type that we look into, with some 3 KB.
+const maxOffset = 1 << 16
+
+func (o offset) ok() bool { return o >= 0 }
+
+// u64, u32 and so on take the field out of the bytes of its object. The caller has
+// read as many bytes of the object as span says.
+func (o offset) u64(b []byte) uint64 { return binary.LittleEndian.Uint64(b[o:]) }
+func (o offset) u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b[o:]) }
+func (o offset) i32(b []byte) int32  { return int32(binary.LittleEndian.Uint32(b[o:])) }
+func (o offset) u16(b []byte) uint16 { return binary.LittleEndian.Uint16(b[o:]) }
+
+// sized is a field whose width differs between releases.
+type sized struct {
+	offset
+	width uint8 // 1, 2, 4 or 8
+}
+
+// signed reads the field with sign extension.
+func (s sized) signed(b []byte) int64 {
+	switch s.width {
+	case 1:
+		return int64(int8(b[s.offset]))
+	case 2:
+		return int64(int16(s.u16(b)))
+	case 4:
+		return int64(s.i32(b))
+	}
+	return int64(s.u64(b))
+}
+
+// unsigned reads the field without.
+func (s sized) unsigned(b []byte) uint64 {
+	switch s.width {
+	case 1:
+		return uint64(b[s.offset])
+	case 2:
+		return uint64(s.u16(b))
+	case 4:
+		return uint64(s.u32(b))
+	}
+	return s.u64(b)
+}
+
+// span is how many bytes of an object must be read to have all of these fields.
+func span(fields ...offset) int {
+	n := 0
+	for _, f := range fields {
+		if f.ok() {
+			n = max(n, int(f)+8)
+		}
+	}
+	return n
+}
+
+// resolver turns names into offsets and notes what is missing, by capability.
+type resolver struct {
+	t       *tables
+	missing map[string][]string
+}
+
+// lookup finds the first of the alternatives in "Type.field|Type.field" that exists.
+func (r *resolver) lookup(names string, static bool) (tableField, bool) {
+	for name := range strings.SplitSeq(names, "|") {
+		typ, field, _ := strings.Cut(name, ".") // types have no dots, fields may
+		f, ok := r.t.fields[fieldName{typ, field}]
+		if ok && f.static == static && (static || f.offset < maxOffset) {
+			return f, true
+		}
+	}
+	return tableField{}, false
+}
+
+func (r *resolver) lost(capability, names string) {
+	if capability != "" {
+		r.missing[capability] = append(r.missing[capability], names)
+	}
+}
+
+// field finds an instance field. Without it the capability is lost, if one is named.
+func (r *resolver) field(capability, names string) offset {
+	f, ok := r.lookup(names, false)
+	if !ok {
+		r.lost(capability, names)
+		return absent
+	}
+	return offset(f.offset)
+}
+
+// sized is field for one whose C++ type says its width.
+func (r *resolver) sized(capability, names string) sized {
+	f, ok := r.lookup(names, false)
+	if !ok {
+		r.lost(capability, names)
+		return sized{absent, 0}
+	}
+	return sized{offset(f.offset), r.width(f.typ)}
+}
+
+// width returns the size of an integral C++ type. Those that the table of types does not
+// know are enums and ints.
+func (r *resolver) width(typ string) uint8 {
+	typ = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(typ, "volatile "), "const "))
+	switch size := r.t.sizes[typ]; size {
+	case 1, 2, 4, 8:
+		return uint8(size)
+	}
+	switch typ {
+	case "u1", "uint8_t", "bool":
+		return 1
+	case "u2", "uint16_t", "int16_t":
+		return 2
+	case "u8", "uint64_t", "int64_t", "size_t":
+		return 8
+	}
+	return 4
+}
+
+// static finds the address of a static field, 0 if there is none.
+func (r *resolver) static(capability, names string) uint64 {
+	f, ok := r.lookup(names, true)
+	if !ok || f.addr == 0 {
+		r.lost(capability, names)
+		return 0
+	}
+	return f.addr
+}
+
+// size returns the size of a type.
+func (r *resolver) size(capability, typ string) uint64 {
+	n := r.t.sizes[typ]
+	if n == 0 || n > maxOffset {
+		r.lost(capability, "sizeof "+typ)
+		return 0
+	}
+	return n
+}
+
+// int returns a constant, or what it has been in all releases that do not export it.
+func (r *resolver) int(name string, otherwise int32) int32 {
+	if v, ok := r.t.ints[name]; ok {
+		return v
+	}
+	return otherwise
+}
+
+// report lists what was lost: "thread names: JavaThread._threadObj".
+func (r *resolver) report() []string {
+	var out []string
+	for capability, names := range r.missing {
+		out = append(out, capability+": "+strings.Join(names, ", "))
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,158 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sort"
+)
+
+// Scope is one method at a pc of compiled code.
+type Scope struct {
+	Method *Method
+	BCI    int32 // -1: the method's entry, or unknown
+	Line   int32 // 0: unknown
+}
+
+const (
+	// A PcDesc is four ints: pc offset from the code's begin, offset of the scope in the
+	// scopes data, one that we do not use, flags (code/pcDesc.hpp). They are sorted; the
+	// first (-1) and the last (largest int) only end the search.
+	pcDescSize = 16
+	// maxInline bounds how deep methods are inlined into each other. HotSpot stops at 15
+	// by default, and recursive inlining and method handles add little.
+	maxInline = 1024
+	// noScope is a scope offset that says: nothing known here (DebugInformationRecorder::serialized_null).
+	noScope = 0
+	maxBCI  = 1 << 16
+)
+
+func (d *debugInfo) count() int { return len(d.pcs) / pcDescSize }
+
+func (d *debugInfo) pcOffset(i int) int32 {
+	return int32(binary.LittleEndian.Uint32(d.pcs[i*pcDescSize:]))
+}
+
+func (d *debugInfo) scopeOffset(i int) int32 {
+	return int32(binary.LittleEndian.Uint32(d.pcs[i*pcDescSize+4:]))
+}
+
+// at returns the first record whose offset is not below rel, -1 if only the last one is,
+// which ends the table.
+func (d *debugInfo) at(rel int32) int {
+	n := d.count()
+	i := sort.Search(n, func(i int) bool { return d.pcOffset(i) >= rel })
+	if i >= n-1 {
+		return -1
+	}
+	return i
+}
+
+// find returns the record for a pc that is rel bytes into the code: the one for exactly
+// that pc if exact, else the next one behind it, as the compiler describes an
+// instruction range by its end.
+func (d *debugInfo) find(rel int32, exact bool) int {
+	if exact {
+		if i := d.at(rel); i >= 0 && d.pcOffset(i) == rel {
+			return i
+		}
+	}
+	return d.at(rel + 1)
+}
+
+// HasPcDesc reports whether pc is one that the compiler recorded: a return address or a
+// safepoint.
+func (b *Blob) HasPcDesc(pc uint64) bool {
+	if !b.holds(pc) || b.End-b.Begin >= 1<<31 {
+		return false
+	}
+	rel := int32(pc - b.Begin)
+	i := b.debug.at(rel)
+	return i >= 0 && b.debug.pcOffset(i) == rel
+}
+
+// Scopes returns the methods at pc, the innermost first, the one that owns the code last.
+// If exact, pc is a return address and its own record counts; where there is none, and for
+// any other pc, the next record does. Code without a record gives the owner alone.
+// The slice is shared: do not change it.
+func (vm *VM) Scopes(b *Blob, pc uint64, exact bool) ([]Scope, error) {
+	if b.Method == nil || !b.holds(pc) || b.End-b.Begin >= 1<<31 {
+		return nil, ErrBadDebugInfo
+	}
+	i := int32(b.debug.find(int32(pc-b.Begin), exact))
+	if s, ok := b.scopes[i]; ok {
+		return s, nil
+	}
+	s, err := vm.decodeScopes(b, int(i))
+	if err != nil {
+		return nil, err
+	}
+	if b.scopes == nil {
+		b.scopes = make(map[int32][]Scope, 4)
+	}
+	b.scopes[i] = s
+	cost := 32 + 16*len(s)
+	b.bytes += cost
+	if vm.blobs.byAddr[b.Addr] == b {
+		vm.blobs.bytes += cost
+	}
+	return s, nil
+}
+
+// decodeScopes decodes what PcDesc i points at. code/scopeDesc.cpp, decode_body.
+func (vm *VM) decodeScopes(b *Blob, i int) ([]Scope, error) {
+	if i < 0 || b.debug.scopeOffset(i) == noScope {
+		return []Scope{{b.Method, -1, 0}}, nil
+	}
+	var refs [16]scopeRef
+	list, err := b.debug.decode(refs[:0], b.debug.scopeOffset(i), vm.l.method.unsigned5X)
+	if err != nil {
+		return nil, err
+	}
+	if owner := list[len(list)-1].method; owner != b.Method.Addr {
+		return nil, fmt.Errorf("%w: outermost method %#x in the code of %#x", ErrBadDebugInfo, owner, b.Method.Addr)
+	}
+	scopes := make([]Scope, len(list))
+	for k, ref := range list {
+		m := b.Method
+		if ref.method != b.Method.Addr {
+			if m, err = vm.trueMethod(ref.method); err != nil {
+				return nil, err
+			}
+		}
+		scopes[k] = Scope{m, ref.bci, m.Line(ref.bci)}
+	}
+	// The methods were read just now, so the code that keeps them alive must be what it was.
+	if !vm.holdsTrue(&b.fact) {
+		return nil, ErrChanged
+	}
+	return scopes, nil
+}
+
+// scopeRef is a scope as it is written: the address of a method and a bytecode index.
+type scopeRef struct {
+	method uint64
+	bci    int32
+}
+
+// decode appends the scopes from offset outward. Each begins with the offset of its
+// sender, the number of its method and its bci plus one; the rest tells of variables.
+// Scopes share senders, so an offset may point anywhere.
+func (d *debugInfo) decode(dst []scopeRef, offset int32, x uint8) ([]scopeRef, error) {
+	for range maxInline {
+		if offset < 0 || int(offset) >= len(d.scopes) {
+			return nil, fmt.Errorf("%w: scope at %d of %d bytes", ErrBadDebugInfo, offset, len(d.scopes))
+		}
+		s := stream{b: d.scopes, pos: int(offset), x: x}
+		sender, method, bci := s.u5(), s.u5(), int64(s.u5())-1
+		if s.bad || method == 0 || uint64(method) > uint64(len(d.metadata)/8) || bci >= maxBCI {
+			return nil, fmt.Errorf("%w: method %d of %d, bci %d", ErrBadDebugInfo, method, len(d.metadata)/8, bci)
+		}
+		addr := binary.LittleEndian.Uint64(d.metadata[8*(method-1):])
+		dst = append(dst, scopeRef{addr, int32(bci)})
+		if sender == noScope {
+			return dst, nil
+		}
+		offset = int32(sender)
+	}
+	return nil, fmt.Errorf("%w: more than %d inlined methods", ErrBadDebugInfo, maxInline)
+}

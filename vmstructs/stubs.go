@@ -1,0 +1,229 @@
+package vmstructs
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Codelet is a piece of the interpreter: the code for one bytecode, one kind of method
+// entry, and so on.
+type Codelet struct {
+	Begin, End  uint64
+	Description string
+	MethodEntry bool // builds the frame of a method
+}
+
+const (
+	maxInterpreter = 16 << 20 // 150 to 300 KB in fact
+	maxCodelets    = 8192
+	maxStubs       = 8192
+)
+
+// stubTable names the stubs, sorted by address; made at the first question.
+type stubTable struct {
+	read  bool
+	stubs []stub
+}
+
+type stub struct {
+	begin, end uint64 // end 0: unknown
+	name       string
+}
+
+// openStubs reads where the interpreter is and where calls into Java return.
+func (vm *VM) openStubs() error {
+	l := &vm.l.stubs
+	if l.callReturn != 0 {
+		ret, err := vm.mem.Ptr(l.callReturn)
+		if err != nil {
+			return err
+		}
+		if ret == 0 {
+			return ErrStarting
+		}
+		vm.callRet = ret
+	}
+	if l.code == 0 || !l.buffer.ok() || !l.limit.ok() {
+		return nil
+	}
+	queue, err := vm.mem.Ptr(l.code)
+	if err != nil {
+		return err
+	}
+	if queue == 0 {
+		return ErrStarting
+	}
+	begin, err := vm.mem.Ptr(queue + uint64(l.buffer))
+	if err != nil {
+		return err
+	}
+	limit, err := vm.mem.I32(queue + uint64(l.limit))
+	if err != nil {
+		return err
+	}
+	if begin == 0 || limit <= 0 {
+		return ErrStarting
+	}
+	if limit > maxInterpreter {
+		return fmt.Errorf("%w: interpreter of %d bytes", ErrBadTables, limit)
+	}
+	vm.interp = span64{begin, begin + uint64(limit)}
+	return nil
+}
+
+// CallStubReturn is the pc that marks the frame of the call stub, by which C++ calls Java.
+func (vm *VM) CallStubReturn() uint64 { return vm.callRet }
+
+// InInterpreter reports whether pc lies in the interpreter. It reads nothing.
+func (vm *VM) InInterpreter(pc uint64) bool { return vm.interp.has(pc) }
+
+// Codelet returns the piece of the interpreter that holds pc.
+func (vm *VM) Codelet(pc uint64) (Codelet, bool) {
+	if !vm.interp.has(pc) {
+		return Codelet{}, false
+	}
+	if vm.codelets == nil {
+		vm.codelets = vm.readCodelets()
+	}
+	i := sort.Search(len(vm.codelets), func(i int) bool { return vm.codelets[i].End > pc })
+	if i == len(vm.codelets) || pc < vm.codelets[i].Begin {
+		return Codelet{}, false
+	}
+	return vm.codelets[i], true
+}
+
+// readCodelets reads the interpreter whole and hops from codelet to codelet by their sizes
+// (code/stubs.hpp, StubQueue; interpreter/interpreter.hpp, InterpreterCodelet). It is
+// generated once, at startup.
+func (vm *VM) readCodelets() []Codelet {
+	l := &vm.l.stubs
+	if !l.codeletSize.ok() || !l.description.ok() || l.codeletBytes == 0 {
+		return nil
+	}
+	code := make([]byte, vm.interp.end-vm.interp.begin)
+	if vm.mem.Bytes(vm.interp.begin, code) != nil {
+		return nil
+	}
+	need := max(span(l.codeletSize, l.description), int(l.codeletBytes))
+	out := make([]Codelet, 0, 512)
+	for at := 0; at+need <= len(code) && len(out) < maxCodelets; {
+		size := int(l.codeletSize.i32(code[at:]))
+		if size < int(l.codeletBytes) || size > len(code)-at {
+			break // the end of what is used
+		}
+		begin := vm.interp.begin + uint64(at)
+		text := ""
+		if p := l.description.u64(code[at:]); p != 0 {
+			text, _ = vm.blobName(p)
+		}
+		out = append(out, Codelet{
+			// The code begins at an aligned address behind the header; no pc lies between.
+			Begin: begin + l.codeletBytes, End: begin + uint64(size),
+			Description: text,
+			MethodEntry: strings.HasPrefix(text, "method entry point"),
+		})
+		at += size
+	}
+	return out
+}
+
+// StubName returns the name of the stub routine that holds pc: "jbyte_disjoint_arraycopy".
+// It is "" where the JVM does not say.
+func (vm *VM) StubName(pc uint64) string {
+	t := &vm.stubs
+	if !t.read {
+		t.read = true
+		t.stubs = vm.readStubs()
+	}
+	i := sort.Search(len(t.stubs), func(i int) bool { return t.stubs[i].begin > pc }) - 1
+	if i < 0 {
+		return ""
+	}
+	s := &t.stubs[i]
+	if s.end != 0 {
+		if pc <= s.end {
+			return s.name
+		}
+		return ""
+	}
+	// Only the entry is known: the stub must be in the same blob.
+	b, err := vm.Blob(pc)
+	if err != nil || s.begin < b.Begin {
+		return ""
+	}
+	return s.name
+}
+
+// readStubs takes the VM's list of all stubs where a symbol leads to it, else the entry
+// points that the tables export, which since JDK 23 or so are hardly any.
+func (vm *VM) readStubs() []stub {
+	stubs := vm.stubDescriptors()
+	if stubs == nil {
+		stubs = vm.stubEntries()
+	}
+	slices.SortFunc(stubs, func(a, b stub) int {
+		switch {
+		case a.begin < b.begin:
+			return -1
+		case a.begin > b.begin:
+			return 1
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	return stubs
+}
+
+// stubEntries reads the StubRoutines fields (runtime/stubRoutines.hpp).
+func (vm *VM) stubEntries() []stub {
+	var out []stub
+	for name, addr := range vm.l.stubs.entries {
+		entry, err := vm.mem.Ptr(addr)
+		if err == nil && vm.InCode(entry) && !strings.HasSuffix(name, "return_address") {
+			out = append(out, stub{begin: entry, name: name})
+		}
+	}
+	return out
+}
+
+// stubDescriptors walks the list of StubCodeDesc (runtime/stubCodeGenerator.hpp), which
+// the tables do not export, but .symtab shows. A descriptor is _next, _group, _name,
+// (an index, up to JDK 12 or so,) _begin, _end.
+func (vm *VM) stubDescriptors() []stub {
+	list, err := vm.t.Global(libjvm, "_ZN12StubCodeDesc5_listE")
+	if err != nil {
+		return nil
+	}
+	next, err := vm.mem.Ptr(list)
+	if err != nil {
+		return nil
+	}
+	var out []stub
+	var raw [6]uint64
+	buf := make([]byte, 8*len(raw))
+	for ; next != 0; next = raw[0] {
+		if len(out) >= maxStubs || next%8 != 0 || vm.mem.Bytes(next, buf) != nil {
+			return nil // not what we take it for
+		}
+		for i := range raw {
+			raw[i] = word(buf[8*i:])
+		}
+		begin, end := raw[3], raw[4]
+		if !vm.InCode(begin) {
+			begin, end = raw[4], raw[5]
+		}
+		if end < begin || end-begin > maxInterpreter {
+			return nil
+		}
+		if !vm.InCode(begin) {
+			continue // code outside the cache: CPU feature probes
+		}
+		name, err := vm.mem.CString(raw[2], maxBlobName)
+		if err != nil {
+			return nil
+		}
+		out = append(out, stub{begin, end, cleanText(name)})
+	}
+	return out
+}

@@ -1,0 +1,107 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// symbol is a name in the VM: a length and that many bytes of modified UTF-8
+// (oops/symbol.hpp). Symbols are counted and freed, so the bytes are a fact to be proved.
+type symbol struct {
+	text string
+	fact fact
+}
+
+// maxSymbol is Symbol::max_symbol_length; the length is two bytes.
+const maxSymbol = 1<<16 - 1
+
+// usualSymbol is how much is read at once in the hope that the whole name is in it.
+const usualSymbol = 96
+
+// readSymbol reads the Symbol at addr.
+func (vm *VM) readSymbol(addr uint64) (symbol, error) {
+	l := &vm.l.method
+	if addr == 0 || addr%4 != 0 {
+		return symbol{}, fmt.Errorf("%w: symbol at %#x", ErrBadMethod, addr)
+	}
+	begin := min(l.symLength, l.symBody)
+	lengthAt, bodyAt := int(l.symLength-begin), int(l.symBody-begin)
+	from := addr + uint64(begin)
+	buf := vm.methods.symbol[:bodyAt+usualSymbol]
+	if vm.mem.Bytes(from, buf) != nil {
+		// The symbol may end right before memory that is not there.
+		if err := vm.mem.Bytes(from, buf[:lengthAt+2]); err != nil {
+			return symbol{}, err
+		}
+		buf = buf[:lengthAt+2]
+	}
+	n := int(binary.LittleEndian.Uint16(buf[lengthAt:]))
+	want := make([]byte, bodyAt+n)
+	if copy(want, buf) < len(want) {
+		if err := vm.mem.Bytes(from, want); err != nil {
+			return symbol{}, err
+		}
+	}
+	s := symbol{text: vm.methods.intern(want[bodyAt:]), fact: fact{addr: from, want: want}}
+	if lengthAt+2 != bodyAt { // JDK 8 to 11 count references in between
+		s.fact.parts = []part{{lengthAt, lengthAt + 2}, {bodyAt, bodyAt + n}}
+	}
+	return s, nil
+}
+
+// modifiedUTF8 makes valid UTF-8 of the VM's encoding (JVM specification, 4.4.7): zero
+// is two bytes, and what needs a surrogate pair in UTF-16 is written as that pair, three
+// bytes each. What is neither becomes U+FFFD.
+func modifiedUTF8(b []byte) string {
+	if isASCII(b) {
+		return string(b)
+	}
+	var out strings.Builder
+	out.Grow(len(b))
+	for len(b) > 0 {
+		r, n := modifiedRune(b)
+		if utf16.IsSurrogate(r) {
+			pair := utf8.RuneError
+			if low, k := modifiedRune(b[n:]); k > 0 {
+				if pair = utf16.DecodeRune(r, low); pair != utf8.RuneError {
+					n += k
+				}
+			}
+			r = pair
+		}
+		out.WriteRune(r)
+		b = b[n:]
+	}
+	return out.String()
+}
+
+// modifiedRune decodes one code unit of one to three bytes; 0, 0 for none.
+func modifiedRune(b []byte) (rune, int) {
+	cont := func(i int) bool { return i < len(b) && b[i]&0xc0 == 0x80 }
+	switch {
+	case len(b) == 0:
+		return 0, 0
+	case b[0] < 0x80:
+		return rune(b[0]), 1
+	case b[0]&0xe0 == 0xc0 && cont(1):
+		return rune(b[0]&0x1f)<<6 | rune(b[1]&0x3f), 2
+	case b[0]&0xf0 == 0xe0 && cont(1) && cont(2):
+		return rune(b[0]&0x0f)<<12 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f), 3
+	}
+	return utf8.RuneError, 1
+}
+
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// cleanText makes valid UTF-8 of a C string.
+func cleanText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -1,0 +1,265 @@
+package vmstructs
+
+import (
+	"fmt"
+	"strings"
+
+	"goprof/target"
+)
+
+// ThreadState is JavaThreadState: what a thread is doing, as the VM sees it.
+type ThreadState int32
+
+// utilities/globalDefinitions.hpp, JavaThreadState; the same numbers in all releases.
+// An odd number is the way from the state before it to another.
+const (
+	StateNew      ThreadState = 2
+	StateInNative ThreadState = 4
+	StateInVM     ThreadState = 6
+	StateInJava   ThreadState = 8
+	StateBlocked  ThreadState = 10
+)
+
+func (s ThreadState) String() string {
+	name := ""
+	switch s &^ 1 {
+	case StateNew:
+		name = "new"
+	case StateInNative:
+		name = "in native"
+	case StateInVM:
+		name = "in VM"
+	case StateInJava:
+		name = "in Java"
+	case StateBlocked:
+		name = "blocked"
+	default:
+		return fmt.Sprintf("state %d", int32(s))
+	}
+	if s&1 != 0 {
+		name += " transition"
+	}
+	return name
+}
+
+// Thread is a JavaThread: a thread that can run Java. The collector's threads and the VM
+// thread are none, compiler threads are.
+type Thread struct {
+	Addr      uint64
+	NSTID     int // in the JVM's innermost pid namespace; 0: not started or ended
+	State     ThreadState
+	StackBase uint64 // the high end
+	StackSize uint64
+	Compiler  bool
+
+	obj uint64 // JavaThread::_threadObj, as it stands there
+}
+
+const (
+	maxThreads   = 1 << 20
+	maxStackSize = 1 << 40
+	// threadBatch is how many threads are read with one call.
+	threadBatch = 64
+)
+
+// threadCache holds what Threads reuses.
+type threadCache struct {
+	ptrs     []byte
+	raw      []byte
+	ranges   []target.Range
+	compiler map[uint64]bool // vtables: of CompilerThread or not
+	vtable   uint64          // of CompilerThread, if .symtab told
+}
+
+func (c *threadCache) init() { c.compiler = map[uint64]bool{} }
+
+// Threads lists the Java threads. The list is replaced while it is read, and threads
+// end: those that cannot be read any more are left out.
+func (vm *VM) Threads() ([]Thread, error) {
+	l := &vm.l.thread
+	if vm.lacks(capThreads) {
+		return nil, ErrMissing
+	}
+	if l.list == 0 {
+		return vm.linkedThreads()
+	}
+	// A list is freed as soon as another has taken its place, so a fault or nonsense
+	// means: look again.
+	var err error
+	for range 5 {
+		var ptrs []byte
+		if ptrs, err = vm.threadPointers(); err == nil {
+			return vm.readThreads(ptrs)
+		}
+	}
+	return nil, err
+}
+
+// lacks reports whether fields of a capability are missing.
+func (vm *VM) lacks(capability string) bool {
+	for _, m := range vm.missing {
+		if strings.HasPrefix(m, capability+":") {
+			return true
+		}
+	}
+	return false
+}
+
+// threadPointers reads the ThreadsList (runtime/threadSMR.hpp): a length and an array.
+func (vm *VM) threadPointers() ([]byte, error) {
+	l := &vm.l.thread
+	list, err := vm.mem.Ptr(l.list)
+	if err != nil {
+		return nil, err
+	}
+	if list == 0 {
+		return nil, ErrStarting
+	}
+	n, err := vm.mem.U32(list + uint64(l.listLength))
+	if err != nil {
+		return nil, err
+	}
+	array, err := vm.mem.Ptr(list + uint64(l.listThreads))
+	if err != nil {
+		return nil, err
+	}
+	if n > maxThreads {
+		return nil, fmt.Errorf("%w: %d threads", ErrBadThread, n)
+	}
+	c := &vm.threads
+	if cap(c.ptrs) < int(8*n) {
+		c.ptrs = make([]byte, 8*n+8*64)
+	}
+	ptrs := c.ptrs[:8*n]
+	if n > 0 {
+		if err := vm.mem.Bytes(array, ptrs); err != nil {
+			return nil, err
+		}
+	}
+	if again, err := vm.mem.Ptr(l.list); err != nil || again != list {
+		return nil, ErrChanged
+	}
+	return ptrs, nil
+}
+
+// readThreads reads the threads that ptrs points at, some with each call.
+func (vm *VM) readThreads(ptrs []byte) ([]Thread, error) {
+	l := &vm.l.thread
+	size := l.end - int(l.begin)
+	c := &vm.threads
+	if c.raw == nil {
+		c.raw = make([]byte, threadBatch*(size+8))
+		c.ranges = make([]target.Range, 0, 2*threadBatch)
+	}
+	out := make([]Thread, 0, len(ptrs)/8)
+	for len(ptrs) > 0 {
+		n := min(len(ptrs)/8, threadBatch)
+		c.ranges = c.ranges[:0]
+		for i := range n {
+			addr := word(ptrs[8*i:])
+			buf := c.raw[i*(size+8):]
+			c.ranges = append(c.ranges,
+				target.Range{Addr: addr + uint64(l.begin), Buf: buf[:size:size]},
+				target.Range{Addr: addr, Buf: buf[size : size+8 : size+8]}) // the vtable
+		}
+		vm.t.ReadMany(c.ranges)
+		first := len(out)
+		for i := range n {
+			if c.ranges[2*i].OK && c.ranges[2*i+1].OK {
+				t := vm.parseThread(word(ptrs[8*i:]), c.ranges[2*i].Buf)
+				t.Compiler = vm.isCompiler(t, word(c.ranges[2*i+1].Buf))
+				out = append(out, t)
+			}
+		}
+		vm.readTIDs(out[first:])
+		ptrs = ptrs[8*n:]
+	}
+	return out, nil
+}
+
+// parseThread takes a thread out of the bytes from layout.begin on. NSTID holds the
+// OSThread's address for readTIDs.
+func (vm *VM) parseThread(addr uint64, b []byte) Thread {
+	l := &vm.l.thread
+	t := Thread{
+		Addr:      addr,
+		NSTID:     int((l.osThread - l.begin).u64(b)),
+		State:     ThreadState((l.state - l.begin).i32(b)),
+		StackBase: (l.stackBase - l.begin).u64(b),
+		StackSize: (l.stackSize - l.begin).u64(b),
+	}
+	if l.threadObj.ok() {
+		t.obj = (l.threadObj - l.begin).u64(b)
+	}
+	if t.StackSize > maxStackSize || t.StackSize > t.StackBase {
+		t.StackBase, t.StackSize = 0, 0 // not set yet
+	}
+	return t
+}
+
+// readTIDs puts the thread ids into threads, in place of the OSThreads' addresses.
+func (vm *VM) readTIDs(threads []Thread) {
+	c := &vm.threads
+	c.ranges = c.ranges[:0]
+	for i := range threads {
+		c.ranges = append(c.ranges, target.Range{
+			Addr: uint64(threads[i].NSTID) + uint64(vm.l.thread.tid), Buf: c.raw[8*i : 8*i+4 : 8*i+4]})
+	}
+	vm.t.ReadMany(c.ranges)
+	for i := range threads {
+		osThread := threads[i].NSTID
+		threads[i].NSTID = 0
+		if osThread != 0 && c.ranges[i].OK {
+			if tid := offset(0).i32(c.ranges[i].Buf); tid > 0 {
+				threads[i].NSTID = int(tid)
+			}
+		}
+	}
+}
+
+// linkedThreads follows Threads::_thread_list, as JDK 8 and 9 have it.
+func (vm *VM) linkedThreads() ([]Thread, error) {
+	l := &vm.l.thread
+	next, err := vm.mem.Ptr(l.head)
+	if err != nil {
+		return nil, err
+	}
+	ptrs := vm.threads.ptrs[:0]
+	for seen := map[uint64]bool{}; next != 0 && !seen[next] && len(seen) < maxThreads; {
+		seen[next] = true
+		ptrs = append(ptrs, byte(next), byte(next>>8), byte(next>>16), byte(next>>24),
+			byte(next>>32), byte(next>>40), byte(next>>48), byte(next>>56))
+		if next, err = vm.mem.Ptr(next + uint64(l.next)); err != nil {
+			break // that thread has just ended, and the rest with it
+		}
+	}
+	vm.threads.ptrs = ptrs
+	return vm.readThreads(ptrs)
+}
+
+// isCompiler tells compiler threads by their vtable, which .symtab names. Without that,
+// a vtable is CompilerThread's if a thread that has it bears a compiler's name.
+func (vm *VM) isCompiler(t Thread, vtable uint64) bool {
+	c := &vm.threads
+	if is, ok := c.compiler[vtable]; ok {
+		return is
+	}
+	if c.vtable == 0 {
+		c.vtable = 1
+		if sym, err := vm.t.Global(libjvm, "_ZTV14CompilerThread"); err == nil {
+			c.vtable = sym + 16 // behind offset-to-top and type info (Itanium C++ ABI 2.5.2)
+		}
+	}
+	is := vtable == c.vtable
+	if c.vtable == 1 {
+		name, err := vm.ThreadName(t)
+		if err != nil {
+			return false // ask again
+		}
+		is = strings.Contains(name, "CompilerThread")
+	}
+	if len(c.compiler) < 1024 {
+		c.compiler[vtable] = is
+	}
+	return is
+}

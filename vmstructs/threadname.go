@@ -1,0 +1,240 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unicode/utf16"
+
+	"goprof/target"
+)
+
+// javaFields are the places of the fields of java.lang.Thread and String that names and
+// states take; found at the first question.
+type javaFields struct {
+	done bool
+	heap heapModel
+
+	name, eetop  uint64 // Thread
+	status       uint64 // Thread (up to 18) or Thread.FieldHolder
+	holder       uint64 // Thread: its FieldHolder, 0 if there is none
+	value, coder uint64 // String; coder 0: chars
+}
+
+const (
+	// maxNameUnits bounds a thread's name in UTF-16 units; a longer one is cut.
+	maxNameUnits = 4096
+	maxArray     = 1 << 31
+)
+
+// readJavaFields finds the fields by their names in the metadata of their classes.
+func (vm *VM) readJavaFields() error {
+	j := &vm.java
+	if j.done {
+		return nil
+	}
+	if vm.lacks(capNames) {
+		return ErrMissing
+	}
+	var err error
+	if j.heap, err = vm.readHeapModel(); err != nil {
+		return err
+	}
+	thread, err := vm.classFields(vm.l.oops.threadKlass)
+	if err != nil {
+		return err
+	}
+	str, err := vm.classFields(vm.l.oops.stringKlass)
+	if err != nil {
+		return err
+	}
+	j.name, j.eetop, j.value, j.coder = thread["name"], thread["eetop"], str["value"], str["coder"]
+	if j.name == 0 || j.eetop == 0 || j.value == 0 {
+		return fmt.Errorf("%w: no fields of Thread or String", ErrMissing)
+	}
+	j.status = thread["threadStatus"]
+	if j.status == 0 && vm.l.oops.holderKlass != 0 {
+		holder, err := vm.classFields(vm.l.oops.holderKlass)
+		if err != nil {
+			return err
+		}
+		j.holder, j.status = thread["holder"], holder["threadStatus"]
+	}
+	j.done = true
+	return nil
+}
+
+// classFields maps the fields of the class that the variable at addr points at to their
+// offsets. No instance field is at 0.
+func (vm *VM) classFields(addr uint64) (map[string]uint64, error) {
+	if addr == 0 {
+		return nil, ErrMissing
+	}
+	klass, err := vm.mem.Ptr(addr)
+	if err != nil {
+		return nil, err
+	}
+	if klass == 0 {
+		return nil, ErrStarting
+	}
+	fields, err := vm.fieldsOf(klass)
+	if err != nil {
+		return nil, err
+	}
+	m := make(map[string]uint64, len(fields))
+	for _, f := range fields {
+		if _, twice := m[f.name]; !twice {
+			m[f.name] = f.offset
+		}
+	}
+	return m, nil
+}
+
+// threadObject returns the java.lang.Thread of t. Its field eetop must point back at t:
+// a thread that ended, or an object that was moved, does not pass.
+func (vm *VM) threadObject(t Thread) (uint64, error) {
+	if err := vm.readJavaFields(); err != nil {
+		return 0, err
+	}
+	var obj uint64
+	var err error
+	switch {
+	case t.obj == 0:
+		return 0, ErrBadThread // not linked to its object yet, or no more
+	case vm.l.thread.objHandle:
+		obj, err = vm.wideOopAt(t.obj) // an OopHandle: a pointer to the reference
+	default:
+		obj, err = vm.uncolour(t.obj)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if obj == 0 {
+		return 0, ErrBadThread
+	}
+	back, err := vm.mem.U64(obj + vm.java.eetop)
+	if err != nil {
+		return 0, vm.moved(err)
+	}
+	if back != t.Addr {
+		return 0, vm.moved(ErrBadThread)
+	}
+	return obj, nil
+}
+
+// moved is the error for an object that does not hold together: collectors that move
+// objects while threads run make that normal.
+func (vm *VM) moved(err error) error {
+	if vm.java.heap.z.on {
+		return ErrMoved
+	}
+	return err
+}
+
+// ThreadName returns the name that Java gave a thread.
+func (vm *VM) ThreadName(t Thread) (string, error) {
+	obj, err := vm.threadObject(t)
+	if err != nil {
+		return "", err
+	}
+	str, err := vm.oopAt(obj + vm.java.name)
+	if err != nil || str == 0 {
+		return "", err
+	}
+	return vm.javaString(str)
+}
+
+// javaString reads a java.lang.String: up to JDK 8 an array of chars, since 9 one of
+// bytes and a coder that says whether they are Latin-1 (0) or UTF-16 (1).
+func (vm *VM) javaString(str uint64) (string, error) {
+	j := &vm.java
+	array, err := vm.oopAt(str + j.value)
+	if err != nil || array == 0 {
+		return "", err
+	}
+	n, err := vm.mem.U32(array + j.heap.arrayLength)
+	if err != nil {
+		return "", vm.moved(err)
+	}
+	unit := uint32(2)
+	if j.coder != 0 {
+		coder, err := vm.mem.U8(str + j.coder)
+		if err != nil {
+			return "", vm.moved(err)
+		}
+		if coder > 1 {
+			return "", vm.moved(fmt.Errorf("%w: coder %d", target.ErrFault, coder))
+		}
+		if coder == 0 {
+			unit = 1
+		} else {
+			n /= 2
+		}
+	}
+	if n > maxArray/unit {
+		return "", vm.moved(fmt.Errorf("%w: string of %d", target.ErrFault, n))
+	}
+	b := make([]byte, min(n, maxNameUnits)*unit)
+	if err := vm.mem.Bytes(array+j.heap.arrayData, b); err != nil {
+		return "", vm.moved(err)
+	}
+	if unit == 1 {
+		return latin1(b), nil
+	}
+	return utf16LE(b), nil
+}
+
+func latin1(b []byte) string {
+	if isASCII(b) {
+		return string(b)
+	}
+	r := make([]rune, len(b))
+	for i, c := range b {
+		r[i] = rune(c)
+	}
+	return string(r)
+}
+
+func utf16LE(b []byte) string {
+	u := make([]uint16, len(b)/2)
+	for i := range u {
+		u[i] = binary.LittleEndian.Uint16(b[2*i:])
+	}
+	return string(utf16.Decode(u))
+}
+
+// threadStatuses are the values of Thread.threadStatus (classfile/javaClasses.hpp,
+// JavaThreadStatus; they are combinations of JVMTI thread state bits, the same in all
+// releases).
+var threadStatuses = map[uint32]string{
+	0: "NEW", 2: "TERMINATED", 5: "RUNNABLE", 225: "SLEEPING", 401: "WAITING", 417: "TIMED_WAITING",
+	657: "PARKED", 673: "TIMED_PARKED", 1025: "BLOCKED",
+}
+
+// ThreadStatus returns what java.lang.Thread says of a thread's state: RUNNABLE, BLOCKED,
+// WAITING, TIMED_WAITING (both in Object.wait), PARKED, TIMED_PARKED, SLEEPING.
+func (vm *VM) ThreadStatus(t Thread) (string, error) {
+	obj, err := vm.threadObject(t)
+	if err != nil {
+		return "", err
+	}
+	j := &vm.java
+	if j.status == 0 {
+		return "", ErrMissing
+	}
+	if j.holder != 0 {
+		if obj, err = vm.oopAt(obj + j.holder); err != nil {
+			return "", err
+		}
+		if obj == 0 {
+			return "", ErrBadThread
+		}
+	}
+	status, err := vm.mem.U32(obj + j.status)
+	if err != nil {
+		return "", vm.moved(err)
+	}
+	if name, ok := threadStatuses[status]; ok {
+		return name, nil
+	}
+	return fmt.Sprintf("status %d", status), nil
+}

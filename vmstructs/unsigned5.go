@@ -1,0 +1,53 @@
+package vmstructs
+
+// stream reads HotSpot's compressed integers out of a byte slice (utilities/unsigned5.hpp
+// since JDK 20, code/compressedStream.hpp before).
+//
+// UNSIGNED5 writes a number in one to five bytes. With X the byte value that is never
+// written (1 excluded value since JDK 20: zero; none before) and L = 192-X, the bytes
+// below X+L end a number, those from there up go on, and byte i counts (b-X) << 6i.
+type stream struct {
+	b   []byte
+	pos int
+	x   uint8
+	bad bool // ran off the end, or met an excluded byte
+}
+
+const unsigned5MaxBytes = 5
+
+func (s *stream) u5() uint32 {
+	var sum uint32
+	for i := range unsigned5MaxBytes {
+		if s.pos >= len(s.b) || s.pos < 0 {
+			s.bad = true
+			return 0
+		}
+		b := s.b[s.pos]
+		if b < s.x {
+			s.bad = true
+			return 0
+		}
+		s.pos++
+		sum += uint32(b-s.x) << (6 * i)
+		if b < 192 { // X+L
+			break
+		}
+	}
+	return sum
+}
+
+// s5 reads a signed number: zigzag, the sign in the lowest bit.
+func (s *stream) s5() int32 {
+	v := s.u5()
+	return int32(v>>1) ^ -int32(v&1)
+}
+
+func (s *stream) u8() uint8 {
+	if s.pos >= len(s.b) || s.pos < 0 {
+		s.bad = true
+		return 0
+	}
+	b := s.b[s.pos]
+	s.pos++
+	return b
+}

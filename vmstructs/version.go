@@ -1,0 +1,64 @@
+package vmstructs
+
+import "fmt"
+
+// Version is what the JVM says of itself.
+type Version struct {
+	Release string // "17.0.15+6", or HotSpot's own "25.504-b01" in JDK 8
+	Info    string // the line that java -Xinternalversion prints: vendor, CPU, compiler
+	Major   int    // feature release of the JDK: 8, 11, 17 ...
+}
+
+// Version returns the JVM's version.
+func (vm *VM) Version() Version { return vm.version }
+
+const maxVersionText = 1024
+
+// readVersion follows Abstract_VM_Version (runtime/abstract_vm_version.hpp). In JDK 8 its
+// major number is HotSpot's own, which was 25 there.
+func (vm *VM) readVersion() error {
+	f := &vm.l.flags
+	v := &vm.version
+	var err error
+	if v.Release, err = vm.textAt(f.release, maxVersionText); err != nil {
+		return err
+	}
+	if v.Info, err = vm.textAt(f.info, maxVersionText); err != nil {
+		return err
+	}
+	if f.release != 0 && v.Release == "" {
+		return ErrStarting
+	}
+	switch {
+	case vm.l.jdk8:
+		v.Major = 8
+		if f.jdk == 0 || !f.majorOfJDKOffset.ok() {
+			break
+		}
+		// 9 had the type Flag too.
+		if n, err := vm.mem.U8(f.jdk + uint64(f.majorOfJDKOffset)); err == nil && n >= 8 {
+			v.Major = int(n)
+		}
+	case f.major != 0:
+		n, err := vm.mem.I32(f.major)
+		if err != nil {
+			return fmt.Errorf("reading the JVM's version: %w", err)
+		}
+		v.Major = int(n)
+	}
+	vm.l.jdk8 = v.Major == 8
+	return nil
+}
+
+// textAt reads the C string that the char* variable at addr points at; "" if that is null.
+func (vm *VM) textAt(addr uint64, limit int) (string, error) {
+	if addr == 0 {
+		return "", nil
+	}
+	p, err := vm.mem.Ptr(addr)
+	if err != nil || p == 0 {
+		return "", err
+	}
+	s, err := vm.mem.CString(p, limit)
+	return cleanText(s), err
+}

@@ -1,0 +1,128 @@
+package vmstructs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"goprof/arch"
+	"goprof/target"
+)
+
+// VM is HotSpot inside a target. It holds caches and scratch memory without locks: one
+// goroutine uses it at a time.
+type VM struct {
+	t       target.Target
+	mem     *target.Reader
+	l       *layout
+	lib     target.Image
+	missing []string
+	version Version
+
+	heaps    []codeHeap
+	code     span64 // reserved bounds of the code cache
+	interp   span64 // the interpreter's codelets
+	codelets []Codelet
+	stubs    stubTable
+	callRet  uint64
+
+	blobs   blobCache
+	methods methodCache
+	flagTab flagTable
+	java    javaFields
+	threads threadCache
+	proofs  uint64 // generation of the last Proof that was reset
+}
+
+// span64 is an address range [begin, end).
+type span64 struct{ begin, end uint64 }
+
+func (s span64) has(addr uint64) bool { return addr-s.begin < s.end-s.begin }
+
+const libjvm = "libjvm.so"
+
+// Open finds HotSpot in t and reads what it exports.
+func Open(t target.Target) (*VM, error) {
+	lib, ok := t.Image(libjvm)
+	if !ok {
+		return nil, notHotSpot(t)
+	}
+	tab, err := readTables(t, func(symbol string) (uint64, error) { return t.Global(libjvm, symbol) })
+	if err != nil {
+		if errors.Is(err, ErrNotHotSpot) {
+			return nil, notHotSpot(t)
+		}
+		return nil, err
+	}
+	l, r := resolve(tab)
+	if lost := r.essentials(); len(lost) > 0 {
+		return nil, &Unsupported{lost}
+	}
+	if l.blob.name == 0 && l.blob.length == 0 {
+		return nil, ErrStarting // C++ initialisers have not run
+	}
+	vm := &VM{t: t, mem: target.NewReader(t), l: l, lib: lib}
+	vm.blobs.init()
+	vm.methods.init()
+	vm.threads.init()
+	if err := vm.readVersion(); err != nil {
+		return nil, err
+	}
+	if err := vm.openCodeCache(); err != nil {
+		return nil, err
+	}
+	if err := vm.openStubs(); err != nil {
+		return nil, err
+	}
+	vm.l.method.unsigned5X = excludedByte(vm.version.Major, l.method.fieldStream.ok())
+	vm.missing = r.report()
+	return vm, nil
+}
+
+// essentials lists what is missing of the things that nothing works without.
+func (r *resolver) essentials() []string {
+	var lost []string
+	for _, c := range essential {
+		lost = append(lost, r.missing[c]...)
+	}
+	return lost
+}
+
+// notHotSpot says what the target is instead, as far as its images tell.
+func notHotSpot(t target.Target) error {
+	if _, ok := t.Image("libj9vm29.so"); ok {
+		return fmt.Errorf("%w: this is OpenJ9", ErrNotHotSpot)
+	}
+	if _, ok := t.Image("libjvm.so"); ok {
+		return fmt.Errorf("%w: its libjvm.so exports no tables", ErrNotHotSpot)
+	}
+	for _, launcher := range []string{"libjli.so", "java"} {
+		if _, ok := t.Image(launcher); ok {
+			// The launcher maps libjvm.so soon after.
+			return fmt.Errorf("%w: no libjvm.so yet", ErrStarting)
+		}
+	}
+	return fmt.Errorf("%w: it has no libjvm.so (a native image has none either)", ErrNotHotSpot)
+}
+
+// Missing lists the capabilities that this JVM does not export the fields for, each with
+// those fields.
+func (vm *VM) Missing() []string { return slices.Clone(vm.missing) }
+
+// Interp returns the layout of this JVM's interpreter frames.
+func (vm *VM) Interp() arch.InterpLayout {
+	if vm.l.jdk8 {
+		return vm.t.CPU().Interp.JDK8
+	}
+	return vm.t.CPU().Interp.JDK9
+}
+
+// excludedByte chooses the X of UNSIGNED5 (see unsigned5.go). Since JDK 20 zero bytes
+// are left out, so X is 1 (JDK-8292758, utilities/unsigned5.hpp); up to 19 it is 0
+// (code/compressedStream.hpp). A field stream means 21 or later for certain.
+func excludedByte(major int, fieldStream bool) uint8 {
+	if fieldStream || major >= 20 {
+		return 1
+	}
+	return 0
+}

@@ -8,14 +8,15 @@ const maxVFrames = maxInline
 // VFrames returns the frames that deoptimization is about to build in place of a compiled
 // frame of that thread, the innermost first; none if it is not at it. They stand in a
 // vframeArray, whose elements go from the youngest to the oldest (runtime/vframeArray.hpp).
-func (vm *VM) VFrames(javaThread uint64) ([]Scope, error) {
+// side is the snapshot's: the array must have been there then and be there still.
+func (vm *VM) VFrames(javaThread uint64, side []byte) ([]Scope, error) {
 	l := &vm.l.deopt
 	if vm.lacks(capDeopt) {
 		return nil, ErrMissing
 	}
-	array, err := vm.mem.Ptr(javaThread + uint64(l.head))
-	if err != nil || array == 0 {
-		return nil, err
+	array := vm.vframesIn(side)
+	if array == 0 {
+		return nil, nil
 	}
 	n, err := vm.mem.I32(array + uint64(l.frames))
 	if err != nil {

@@ -106,6 +106,7 @@ func (vm *VM) readCodelets() []Codelet {
 	if vm.mem.Bytes(vm.interp.begin, code) != nil {
 		return nil
 	}
+	vm.interpCode = code
 	need := max(span(l.codeletSize, l.description), int(l.codeletBytes))
 	out := make([]Codelet, 0, 512)
 	for at := 0; at+need <= len(code) && len(out) < maxCodelets; {
@@ -226,4 +227,14 @@ func (vm *VM) stubDescriptors() []stub {
 		out = append(out, stub{begin, end, cleanText(name)})
 	}
 	return out
+}
+
+// CodeletCode returns the code of a codelet, which never changes. It reads nothing: the
+// interpreter was copied whole.
+func (vm *VM) CodeletCode(c Codelet) []byte {
+	begin, end := c.Begin-vm.interp.begin, c.End-vm.interp.begin
+	if begin > end || end > uint64(len(vm.interpCode)) {
+		return nil
+	}
+	return vm.interpCode[begin:end]
 }

@@ -19,18 +19,20 @@ type VM struct {
 	missing []string
 	version Version
 
-	heaps    []codeHeap
-	code     span64 // reserved bounds of the code cache
-	interp   span64 // the interpreter's codelets
-	codelets []Codelet
-	stubs    stubTable
-	callRet  uint64
+	heaps      []codeHeap
+	code       span64 // reserved bounds of the code cache
+	interp     span64 // the interpreter's codelets
+	codelets   []Codelet
+	interpCode []byte
+	stubs      stubTable
+	callRet    uint64
 
 	blobs   blobCache
 	methods methodCache
 	flagTab flagTable
 	java    javaFields
 	threads threadCache
+	barrier uint64 // where lowest frames of virtual threads return to; 0 not looked for
 	proofs  uint64 // generation of the last Proof that was reset
 }
 

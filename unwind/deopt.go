@@ -43,7 +43,7 @@ func (w *Walker) skeletons() profile.Reason {
 	if !known || w.thread.Java == 0 {
 		return profile.Deoptimizing
 	}
-	frames, err := w.vm.VFrames(w.thread.Java)
+	frames, err := w.vm.VFrames(w.thread.Java, w.snap.Side)
 	if err != nil || len(frames) == 0 {
 		return profile.Deoptimizing
 	}

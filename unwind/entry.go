@@ -43,8 +43,11 @@ func (w *Walker) noteWrapper(fp uint64) {
 	if !ok || wrapper < fp {
 		return
 	}
-	at := wrapper + w.vm.WrapperAnchorOffset()
-	off := at - w.snap.SP
+	in, ok := w.vm.WrapperAnchorOffset()
+	if !ok {
+		return
+	}
+	off := wrapper + in - w.snap.SP
 	if off < uint64(len(w.snap.Stack)) {
 		w.anchor, _ = w.vm.DecodeAnchor(w.snap.Stack[off:])
 	}

@@ -33,8 +33,8 @@ func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 		return r.exit, r.ok
 	}
 	var r exitResult
-	code, err := w.vm.CodeletCode(c)
-	if err == nil && (c.MethodEntry || w.cpu.AfterLeave(code, pc-c.Begin)) {
+	code := w.vm.CodeletCode(c)
+	if c.MethodEntry || w.cpu.AfterLeave(code, pc-c.Begin) {
 		exit, err := w.tracer.TraceEntry(code, c.Begin, pc)
 		r = exitResult{exit, err == nil}
 	}

@@ -97,7 +97,9 @@ type oopLayout struct {
 	threadKlass, stringKlass, holderKlass uint64 // addresses of InstanceKlass* variables
 	narrowBase, narrowShift               uint64
 	zGlobals                              uint64 // ZGlobalsForVMStructs*
-	zBadMask                              offset // up to 22: pointers to the masks
+	zBadMask                              offset // up to 20: pointers to the masks
+	xGlobals                              uint64 // 21 to 23: the ZGC without generations, renamed
+	xBadMask                              offset
 	zLoadBadMask                          offset // generational ZGC
 	zLoadShift                            offset
 	handle                                offset
@@ -117,6 +119,8 @@ func (r *resolver) oops() oopLayout {
 		narrowBase:   r.static(capNames, "CompressedOops._base|CompressedOops._narrow_oop._base|Universe._narrow_oop._base"),
 		narrowShift:  r.static(capNames, "CompressedOops._shift|CompressedOops._narrow_oop._shift|Universe._narrow_oop._shift"),
 		zGlobals:     r.static("", "ZGlobalsForVMStructs._instance_p"),
+		xGlobals:     r.static("", "XGlobalsForVMStructs._instance_p"),
+		xBadMask:     r.field("", "XGlobalsForVMStructs._XAddressBadMask"),
 		zBadMask:     r.field("", "ZGlobalsForVMStructs._ZAddressBadMask"),
 		zLoadBadMask: r.field("", "ZGlobalsForVMStructs._ZPointerLoadBadMask"),
 		zLoadShift:   r.field("", "ZGlobalsForVMStructs._ZPointerLoadShift"),

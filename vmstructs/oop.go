@@ -62,15 +62,19 @@ func (vm *VM) readHeapModel() (heapModel, error) {
 func (vm *VM) readZ() (zModel, error) {
 	l := &vm.l.oops
 	z := zModel{on: true}
-	if l.zGlobals == 0 {
+	holder, mask := l.zGlobals, l.zBadMask
+	generational := l.zLoadBadMask.ok() && l.zLoadShift.ok()
+	if l.xGlobals != 0 && !vm.flagOn("ZGenerational") {
+		holder, mask, generational = l.xGlobals, l.xBadMask, false
+	}
+	if holder == 0 {
 		return z, ErrMissing
 	}
-	globals, err := vm.mem.Ptr(l.zGlobals)
+	globals, err := vm.mem.Ptr(holder)
 	if err != nil {
 		return z, err
 	}
-	mask := l.zBadMask
-	if l.zLoadBadMask.ok() {
+	if generational {
 		mask = l.zLoadBadMask
 	}
 	if !mask.ok() || globals == 0 {
@@ -79,7 +83,7 @@ func (vm *VM) readZ() (zModel, error) {
 	if z.badMask, err = vm.mem.Ptr(globals + uint64(mask)); err != nil {
 		return z, err
 	}
-	if l.zLoadBadMask.ok() && l.zLoadShift.ok() {
+	if generational {
 		z.shift, err = vm.mem.Ptr(globals + uint64(l.zLoadShift))
 	}
 	return z, err

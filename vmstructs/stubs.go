@@ -24,6 +24,8 @@ const (
 // stubTable names the stubs, sorted by address; made at the first question.
 type stubTable struct {
 	read  bool
+	list  uint64 // address of the list's head, 0 if no symbol tells
+	head  uint64 // the newest stub when it was read: C2's stubs may come late
 	stubs []stub
 }
 
@@ -108,6 +110,11 @@ func (vm *VM) readCodelets() []Codelet {
 	}
 	vm.interpCode = code
 	need := max(span(l.codeletSize, l.description), int(l.codeletBytes))
+	// The code begins at an aligned address behind the header.
+	align := uint64(1)
+	if f, ok := vm.Flag("CodeEntryAlignment"); ok && f.Int > 0 && f.Int <= 128 && f.Int&(f.Int-1) == 0 {
+		align = uint64(f.Int)
+	}
 	out := make([]Codelet, 0, 512)
 	for at := 0; at+need <= len(code) && len(out) < maxCodelets; {
 		size := int(l.codeletSize.i32(code[at:]))
@@ -120,10 +127,9 @@ func (vm *VM) readCodelets() []Codelet {
 			text, _ = vm.blobName(p)
 		}
 		out = append(out, Codelet{
-			// The code begins at an aligned address behind the header; no pc lies between.
-			Begin: begin + l.codeletBytes, End: begin + uint64(size),
+			Begin: min(alignUp(begin+l.codeletBytes, align), begin+uint64(size)), End: begin + uint64(size),
 			Description: text,
-			MethodEntry: strings.HasPrefix(text, "method entry point"),
+			MethodEntry: strings.HasPrefix(text, "method entry point") || strings.HasPrefix(text, "native method entry point"),
 		})
 		at += size
 	}
@@ -138,6 +144,19 @@ func (vm *VM) StubName(pc uint64) string {
 		t.read = true
 		t.stubs = vm.readStubs()
 	}
+	name := vm.stubName(pc)
+	if name == "" && t.list != 0 {
+		if head, err := vm.mem.Ptr(t.list); err == nil && head != t.head {
+			t.stubs = vm.readStubs()
+			name = vm.stubName(pc)
+		}
+	}
+	return name
+}
+
+// stubName looks pc up in the list as it is.
+func (vm *VM) stubName(pc uint64) string {
+	t := &vm.stubs
 	i := sort.Search(len(t.stubs), func(i int) bool { return t.stubs[i].begin > pc }) - 1
 	if i < 0 {
 		return ""
@@ -200,6 +219,7 @@ func (vm *VM) stubDescriptors() []stub {
 	if err != nil {
 		return nil
 	}
+	vm.stubs.list, vm.stubs.head = list, next
 	var out []stub
 	var raw [6]uint64
 	buf := make([]byte, 8*len(raw))
@@ -238,3 +258,6 @@ func (vm *VM) CodeletCode(c Codelet) []byte {
 	}
 	return vm.interpCode[begin:end]
 }
+
+// alignUp rounds n up to a multiple of align, a power of two.
+func alignUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

@@ -5,7 +5,7 @@
 //
 // What it promises: a JVM that Start returns has reached the state that its program describes; at the
 // end of the test the program has verified its own results, or the test fails; the process is reaped,
-// also if the test binary is killed. Without a JDK a test is skipped, aloud, and fails instead where
+// also if the test binary is killed. Without a JDK a test is skipped, and says why, or fails where
 // GOPROF_REQUIRE_JVM=1 is set (as make test does).
 //
 // Only tests import it, and it imports nothing of goprof.

@@ -100,6 +100,19 @@ func TestOtherProgramsVerifyThemselves(t *testing.T) {
 				t.Errorf("rounds: %v, %v", rounds, err)
 			}
 		})
+		t.Run("Churn", func(t *testing.T) {
+			jvm := Start(t, jdk, "truth.Churn", "-XX:ReservedCodeCacheSize=6m")
+			if counts := strings.Fields(jvm.Command("counts")[0]); len(counts) != 4 || slices.Contains(counts, "0") {
+				t.Errorf("counts: %v", counts)
+			}
+		})
+		t.Run("Demo", func(t *testing.T) {
+			line := CommandLine(t, jdk, "demo.Demo", "--", "1")
+			out, err := exec.Command(line[0], line[1:]...).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), " orders, ") {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	})
 }
 

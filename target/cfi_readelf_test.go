@@ -134,7 +134,7 @@ func compareWithReadelf(t *testing.T, readelf, file string) {
 
 // readelfRows reads the output of readelf -wF. A block begins with an FDE's range, then
 // come the names of its columns, then its rows.
-func readelfRows(r *bufio.Reader, each func(loc uint64, columns, values []string)) {
+func readelfRows(r interface{ ReadString(byte) (string, error) }, each func(loc uint64, columns, values []string)) {
 	var columns, held []string
 	var heldLoc, end uint64
 	flush := func() {

@@ -25,7 +25,7 @@ func (p *Process) openImage(g *group) (imageFile, int64, error) {
 		return nil, 0, errNotRegular
 	}
 	link := p.file("map_files/" + strconv.FormatUint(g.first.Start, 16) + "-" + strconv.FormatUint(g.first.End, 16))
-	if fd, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
+	if fd, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil && !p.noMapFiles {
 		if f, size, err := reopenRegular(fd); err == nil {
 			return f, size, nil
 		}

@@ -36,6 +36,8 @@ type Process struct {
 
 	// nested: the threads have other numbers inside their own pid namespace.
 	nested bool
+	// noMapFiles: tests set it to be as one who may not use map_files.
+	noMapFiles bool
 
 	mu sync.Mutex // guards what follows
 	space
@@ -74,7 +76,9 @@ func (p *Process) open() error {
 	if !stat.alive() && !p.changeThread() {
 		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess, Cause: "it has exited and waits for its parent to collect it"}
 	}
-	if p.mem, err = os.Open(p.file("mem")); err != nil {
+	if p.mem, err = os.Open(p.file("mem")); errors.Is(err, unix.ESRCH) {
+		return &OpenError{PID: p.pid, Op: "mem", Err: ErrNoMemory} // kernel threads, since Linux 6.16
+	} else if err != nil {
 		return openError(p.pid, "mem", err)
 	}
 	if p.maps, err = os.Open(p.file("maps")); err != nil {

@@ -95,7 +95,7 @@ final class Spinning implements Runnable {
 
     private static long spinArraycopy() {
         byte[] to = new byte[DATA.length];
-        for (int i = 0; i < 2_000; i++) {
+        for (int i = 0; i < 500; i++) {
             System.arraycopy(DATA, i & 7, to, 3, DATA.length - 16);
         }
         return Arrays.hashCode(to);
@@ -103,7 +103,7 @@ final class Spinning implements Runnable {
 
     private static long spinCrc32() {
         CRC32 crc = new CRC32();
-        for (int i = 0; i < 1_000; i++) {
+        for (int i = 0; i < 250; i++) {
             crc.update(DATA, 0, DATA.length);
         }
         return crc.getValue();
@@ -170,7 +170,7 @@ final class Spinning implements Runnable {
         String latin = new String(new char[300]).replace('\0', 'x');
         String wide = latin + "\u20ac";
         long sum = 0;
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < 100; i++) {
             char[] chars = latin.toCharArray();
             String again = new String(chars);
             sum += again.equals(latin) ? 1 : 0;
@@ -233,7 +233,7 @@ final class Spinning implements Runnable {
 
     private static long spinInterface() {
         int n = 0;
-        for (int i = 0; i < 200_000; i++) {
+        for (int i = 0; i < 50_000; i++) {
             n = OPS[i & 3].apply(n);
         }
         return n;
@@ -241,7 +241,7 @@ final class Spinning implements Runnable {
 
     private static long spinVirtual() {
         int n = 0;
-        for (int i = 0; i < 200_000; i++) {
+        for (int i = 0; i < 50_000; i++) {
             n = BASES[i & 3].virtual(n) + 1;
         }
         return n;
@@ -262,7 +262,7 @@ final class Spinning implements Runnable {
     private static long spinAllocation() {
         long sum = 0;
         List<Object> kept = new ArrayList<>();
-        for (int i = 0; i < 20_000; i++) {
+        for (int i = 0; i < 8_000; i++) {
             Object[] made = new Object[8 + (i & 63)];
             made[0] = new int[] {i};
             if ((i & 1023) == 0) {

@@ -1,0 +1,142 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Each calls visit for every different stack with its count, always in the same order
+// for the same profile. Frames are root first and valid only during the call.
+func (p *Profile) Each(visit func(frames []Frame, n int64)) {
+	w := walk{p: p, links: p.links()}
+	w.each(0, nil, visit)
+}
+
+// EachLine calls visit for every different path of labels with its count, in the order
+// in which the lines "label;label;label" sort by their bytes when a blank and the count
+// stand behind them. Frames with the same label are one. Labels are root first and valid only during the call;
+// no label may hold a ';'.
+func (p *Profile) EachLine(label func(*Func, Kind) string, visit func(path []string, n int64)) {
+	w := walk{p: p, links: p.links(), label: label, names: make(map[int64]string)}
+	w.lines([]int32{0}, nil, visit)
+}
+
+// links are the tree's edges from the root down.
+type links struct {
+	first, next []int32
+}
+
+func (p *Profile) links() links {
+	l := links{make([]int32, len(p.nodes)), make([]int32, len(p.nodes))}
+	for n := len(p.nodes) - 1; n > 0; n-- {
+		parent := p.nodes[n].parent
+		l.next[n] = l.first[parent]
+		l.first[parent] = int32(n)
+	}
+	return l
+}
+
+func (l *links) children(of int32, to []int32) []int32 {
+	for n := l.first[of]; n != 0; n = l.next[n] {
+		to = append(to, n)
+	}
+	return to
+}
+
+type walk struct {
+	p *Profile
+	links
+	label func(*Func, Kind) string
+	names map[int64]string // labels made so far, by function and kind
+}
+
+func (w *walk) each(at int32, path []Frame, visit func([]Frame, int64)) {
+	if n := w.p.nodes[at].self; n != 0 {
+		visit(path, n)
+	}
+	kids := w.children(at, nil)
+	slices.SortFunc(kids, w.compareFrames)
+	for _, k := range kids {
+		nd := &w.p.nodes[k]
+		w.each(k, append(path, Frame{Func: w.p.funcs[nd.fn], Kind: nd.kind, BCI: -1}), visit)
+	}
+}
+
+func (w *walk) compareFrames(a, b int32) int {
+	x, y := &w.p.nodes[a], &w.p.nodes[b]
+	f, g := w.p.funcs[x.fn], w.p.funcs[y.fn]
+	return cmp.Or(strings.Compare(f.Name, g.Name), cmp.Compare(x.kind, y.kind),
+		strings.Compare(f.Module, g.Module), strings.Compare(f.File, g.File))
+}
+
+// branch is all children with one label of nodes whose paths of labels agree. It gives
+// one line for those samples that end here, and the lines below it.
+type branch struct {
+	label string
+	nodes []int32
+	below bool // the lines below, not the line that ends here
+}
+
+func (w *walk) lines(nodes []int32, path []string, visit func([]string, int64)) {
+	for _, b := range w.branches(nodes) {
+		path := append(path, b.label)
+		if b.below {
+			w.lines(b.nodes, path, visit)
+		} else if n := w.self(b.nodes); n != 0 {
+			visit(path, n)
+		}
+	}
+}
+
+func (w *walk) branches(nodes []int32) []branch {
+	var kids []int32
+	for _, n := range nodes {
+		kids = w.children(n, kids)
+	}
+	slices.SortFunc(kids, func(a, b int32) int { return strings.Compare(w.labelOf(a), w.labelOf(b)) })
+	branches := make([]branch, 0, 2*len(kids))
+	for i, j := 0, 0; i < len(kids); i = j {
+		label := w.labelOf(kids[i])
+		for j = i + 1; j < len(kids) && w.labelOf(kids[j]) == label; j++ {
+		}
+		branches = append(branches, branch{label, kids[i:j], false}, branch{label, kids[i:j], true})
+	}
+	slices.SortStableFunc(branches, compareBranches)
+	return branches
+}
+
+// compareBranches orders as the lines do: where one label begins another, what stands
+// behind the shorter one decides.
+func compareBranches(a, b branch) int {
+	short := min(len(a.label), len(b.label))
+	if c := strings.Compare(a.label[:short], b.label[:short]); c != 0 {
+		return c
+	}
+	return strings.Compare(a.label[short:]+a.behind(), b.label[short:]+b.behind())
+}
+
+func (b branch) behind() string {
+	if b.below {
+		return ";"
+	}
+	return " "
+}
+
+func (w *walk) self(nodes []int32) (n int64) {
+	for _, k := range nodes {
+		n += w.p.nodes[k].self
+	}
+	return n
+}
+
+func (w *walk) labelOf(n int32) string {
+	nd := &w.p.nodes[n]
+	key := int64(nd.fn)<<kindBits | int64(nd.kind)
+	name, ok := w.names[key]
+	if !ok {
+		name = w.label(w.p.funcs[nd.fn], nd.kind)
+		w.names[key] = name
+	}
+	return name
+}

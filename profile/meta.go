@@ -1,0 +1,71 @@
+package profile
+
+import "time"
+
+// Meta is where a profile comes from. It never holds arguments or environment of the
+// target: they hold passwords.
+type Meta struct {
+	Version   string        `json:"goprof"`               // of goprof
+	Host      string        `json:"host,omitempty"`       //
+	PID       int           `json:"pid"`                  //
+	MainClass string        `json:"main_class,omitempty"` // or jar, without arguments
+	JVM       string        `json:"jvm,omitempty"`        // version and vendor
+	Collector string        `json:"collector,omitempty"`  //
+	Mode      string        `json:"mode"`                 // cpu
+	Start     time.Time     `json:"start"`                //
+	Duration  time.Duration `json:"duration_ns"`          //
+	Interval  time.Duration `json:"interval_ns"`          // between two looks at a thread, as asked
+}
+
+// Rate is how often a thread was to be looked at in a second.
+func (m *Meta) Rate() float64 {
+	if m.Interval <= 0 {
+		return 0
+	}
+	return float64(time.Second) / float64(m.Interval)
+}
+
+// Pauses is how long threads of the target stood still.
+type Pauses struct {
+	Count int64         `json:"count"`
+	P50   time.Duration `json:"p50_ns"`
+	P99   time.Duration `json:"p99_ns"`
+	Max   time.Duration `json:"max_ns"`
+	Total time.Duration `json:"total_ns"`
+}
+
+// Summary is the account of a recording that the user is given at its end.
+type Summary struct {
+	Meta        Meta             `json:"recording"`
+	Rate        float64          `json:"rate_hz"`         // as asked
+	RateReached float64          `json:"rate_reached_hz"` // as it came out
+	Attempted   int64            `json:"attempted"`       // = whole + truncated + lost
+	Samples     int64            `json:"samples"`         // = whole + truncated
+	Whole       int64            `json:"whole"`
+	Truncated   int64            `json:"truncated"`
+	Lost        int64            `json:"lost"`
+	TruncatedBy map[string]int64 `json:"truncated_by"`
+	LostBy      map[string]int64 `json:"lost_by"`
+	Overflow    int64            `json:"overflow"` // samples whose stack was not kept for want of room
+	Threads     int              `json:"threads"`  // that gave at least one sample
+	Pauses      Pauses           `json:"pauses"`
+	OwnCPU      time.Duration    `json:"own_cpu_ns"` // what goprof itself used
+}
+
+// Summary fills in all that a profile knows of itself. The rate reached, the number of
+// threads, the pauses and goprof's own CPU are the recorder's to add.
+func (p *Profile) Summary() Summary {
+	c := &p.Counts
+	return Summary{
+		Meta:        p.Meta,
+		Rate:        p.Meta.Rate(),
+		Attempted:   c.Attempted,
+		Samples:     c.Samples(),
+		Whole:       c.Whole,
+		Truncated:   c.TruncatedSum(),
+		Lost:        c.LostSum(),
+		TruncatedBy: byName(&c.Truncated),
+		LostBy:      byName(&c.Lost),
+		Overflow:    p.Overflow,
+	}
+}

@@ -238,11 +238,13 @@ type textPages struct {
 }
 
 func (t *textPages) want(addr uint64) {
-	page := addr &^ (pageSize - 1)
-	if addr == 0 || (len(t.wanted) > 0 && t.wanted[len(t.wanted)-1] == page) {
+	if addr == 0 {
 		return
 	}
-	t.wanted = append(t.wanted, page)
+	page := addr &^ (pageSize - 1)
+	if n := len(t.wanted); n == 0 || t.wanted[n-1] != page {
+		t.wanted = append(t.wanted, page)
+	}
 	if addr-page > pageSize-maxUsualText {
 		t.wanted = append(t.wanted, page+pageSize)
 	}

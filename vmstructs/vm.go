@@ -63,10 +63,8 @@ func Open(t target.Target) (*VM, error) {
 	if l.blob.name == 0 && l.blob.length == 0 {
 		return nil, ErrStarting // C++ initialisers have not run
 	}
-	vm := &VM{t: t, mem: target.NewReader(t), l: l, lib: lib}
-	vm.blobs.init()
-	vm.methods.init()
-	vm.threads.init()
+	vm := newVM(t, l)
+	vm.lib = lib
 	if err := vm.readVersion(); err != nil {
 		return nil, err
 	}
@@ -79,6 +77,15 @@ func Open(t target.Target) (*VM, error) {
 	vm.l.method.unsigned5X = excludedByte(vm.version.Major, l.method.fieldStream.ok())
 	vm.missing = r.report()
 	return vm, nil
+}
+
+// newVM returns a VM with empty caches.
+func newVM(t target.Target, l *layout) *VM {
+	vm := &VM{t: t, mem: target.NewReader(t), l: l}
+	vm.blobs.init()
+	vm.methods.init()
+	vm.threads.init()
+	return vm
 }
 
 // essentials lists what is missing of the things that nothing works without.

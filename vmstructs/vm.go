@@ -135,3 +135,6 @@ func excludedByte(major int, fieldStream bool) uint8 {
 	}
 	return 0
 }
+
+// Library is the file name of the VM's own library.
+func (vm *VM) Library() string { return libjvm }

@@ -1,0 +1,417 @@
+//go:build linux
+
+package vmstructs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"goprof/target"
+	"goprof/testdata/jvmtest"
+)
+
+// compileSample compiles testdata/src once, for Java 8.
+var compileSample = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "goprof-vmstructs-")
+	if err != nil {
+		return "", err
+	}
+	for _, jdk := range foundJDKs {
+		javac := jdk.Tool("javac")
+		if _, err := os.Stat(javac); err != nil {
+			continue
+		}
+		args := []string{"-g", "-encoding", "UTF-8", "-Xlint:-options", "-d", dir, "testdata/src/Sample.java"}
+		if jdk.Version > 8 {
+			args = append([]string{"--release", "8"}, args...)
+		}
+		out, err := exec.Command(javac, args...).CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("%w: %s", err, out)
+		}
+		return dir, nil
+	}
+	return "", errors.New("no JDK here has a javac")
+})
+
+var foundJDKs []jvmtest.JDK
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if foundJDKs != nil {
+		if dir, err := compileSample(); err == nil {
+			os.RemoveAll(dir)
+		}
+	}
+	os.Exit(code)
+}
+
+// live is a running Sample and our view of it.
+type live struct {
+	jdk jvmtest.JDK
+	pid int
+	p   *target.Process
+	vm  *VM
+}
+
+// eachLive runs a test on Sample in every JDK; one that is not installed is skipped aloud
+// by jvmtest.
+func eachLive(t *testing.T, flags []string, test func(t *testing.T, v *live)) {
+	foundJDKs = jvmtest.JDKs(t)
+	dir, err := compileSample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, jdk := range foundJDKs {
+		t.Run(jdk.String(), func(t *testing.T) { test(t, startLive(t, jdk, dir, flags)) })
+	}
+}
+
+func startLive(t *testing.T, jdk jvmtest.JDK, dir string, flags []string) *live {
+	t.Helper()
+	cmd := exec.Command(jdk.Tool("java"), append(flags, "-cp", dir, "Sample", "1500")...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan error)
+	done := make(chan struct{})
+	// Pdeathsig counts from the thread that starts the child, so that goroutine stays.
+	go func() {
+		started <- cmd.Start()
+		<-done
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		close(done)
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || strings.TrimSpace(line) != "ready" {
+		t.Fatalf("%s says %q: %v", jdk, line, err)
+	}
+	v := &live{jdk: jdk, pid: cmd.Process.Pid}
+	if v.p, err = target.Open(v.pid); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { v.p.Close() })
+	if v.vm, err = Open(v.p); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// jcmd asks the JVM itself.
+func (v *live) jcmd(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(v.jdk.Tool("jcmd"), append([]string{strconv.Itoa(v.pid)}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("jcmd %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+func TestLiveVersionAndFlags(t *testing.T) {
+	eachLive(t, []string{"-Xmx128m", "-XX:+UseParallelGC", "-Dx=\u00e9"}, func(t *testing.T, v *live) {
+		vm := v.vm
+		if got := vm.Version(); got.Major != v.jdk.Version || !strings.Contains(got.Release, v.jdk.Release) || !strings.Contains(got.Info, "linux") {
+			t.Errorf("%+v, want %s", got, v.jdk.Release)
+		}
+		if missing := vm.Missing(); len(missing) != 0 {
+			t.Errorf("missing: %q", missing)
+		}
+		if vm.Collector() != "Parallel" || vm.JavaCommand() != "Sample 1500" {
+			t.Errorf("%s %s", vm.Collector(), vm.JavaCommand())
+		}
+		if args := vm.JVMArgs(); len(args) != 3 || args[0] != "-Xmx128m" || !strings.HasPrefix(args[2], "-Dx=") {
+			t.Errorf("%q", args)
+		}
+		// What the JVM prints of its flags, name by name.
+		row := regexp.MustCompile(`^\s*(\w+)\s+(\w+)\s+=\s*(.*?)\s*\{`)
+		n := 0
+		for _, line := range strings.Split(v.jcmd(t, "VM.flags", "-all"), "\n") {
+			m := row.FindStringSubmatch(line)
+			if m == nil || m[1] == "double" {
+				continue
+			}
+			n++
+			got, ok := vm.Flag(m[2])
+			if !ok || got.String() != m[3] {
+				t.Errorf("flag %s %s is %q %v, want %q", m[1], m[2], got.String(), ok, m[3])
+			}
+		}
+		if n < 300 {
+			t.Errorf("only %d flags compared", n)
+		}
+		if f, ok := vm.Flag("CompileThresholdScaling"); !ok || f.Kind != DoubleFlag || f.Double != 1 {
+			t.Errorf("%+v", f)
+		}
+		if _, ok := vm.Flag("NoSuchFlag"); ok {
+			t.Error("a flag that does not exist")
+		}
+	})
+}
+
+func TestLiveCollectors(t *testing.T) {
+	for _, c := range []struct{ flag, name string }{
+		{"-XX:+UseG1GC", "G1"}, {"-XX:+UseSerialGC", "Serial"}, {"-XX:+UseZGC", "ZGC"}, {"-XX:+UseShenandoahGC", "Shenandoah"},
+		{"-XX:-UseCompressedOops", "G1"},
+	} {
+		t.Run(c.flag, func(t *testing.T) {
+			eachLive(t, []string{"-Xmx128m", "-XX:+UnlockExperimentalVMOptions", "-XX:+IgnoreUnrecognizedVMOptions", c.flag}, func(t *testing.T, v *live) {
+				if got := v.vm.Collector(); got != c.name {
+					t.Errorf("%s, want %s", got, c.name)
+				}
+				checkThreads(t, v)
+			})
+		})
+	}
+}
+
+// checkThreads compares the threads of Sample with what the program does.
+func checkThreads(t *testing.T, v *live) {
+	t.Helper()
+	threads, err := v.vm.Threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"main": "SLEEPING", "worker": "RUNNABLE", "\u00e9t\u00e9-\u65e5\u672c": "SLEEPING", "caf\u00e9": "PARKED",
+		"emoji-\U0001F600": "SLEEPING", strings.Repeat("long-", 300): "SLEEPING", "blocked": "BLOCKED", "waiting": "WAITING",
+	}
+	compilers := 0
+	for _, th := range threads {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", v.pid, th.NSTID)); err != nil {
+			t.Errorf("%+v: %v", th, err)
+		}
+		name, err := v.name(th)
+		if err != nil {
+			t.Errorf("%+v: %v", th, err)
+			continue
+		}
+		if th.Compiler != strings.Contains(name, "CompilerThread") {
+			t.Errorf("%q is a compiler thread: %v", name, th.Compiler)
+		}
+		if th.Compiler {
+			compilers++
+		}
+		if th.StackSize == 0 || th.StackBase < th.StackSize {
+			t.Errorf("%q has a stack of %#x below %#x", name, th.StackSize, th.StackBase)
+		}
+		status, ok := want[name]
+		if !ok {
+			continue
+		}
+		delete(want, name)
+		if got, err := v.vm.ThreadStatus(th); err != nil || got != status {
+			t.Errorf("%q is %s %v, want %s", name, got, err, status)
+		}
+		if name == "worker" {
+			continue
+		}
+		a, err := v.vm.Anchor(th.Addr)
+		if err != nil || th.State != StateBlocked || a.SP <= th.StackBase-th.StackSize || a.SP >= th.StackBase || !v.vm.InCode(a.PC) {
+			t.Errorf("%q is %s at %+v %v", name, th.State, a, err)
+		}
+	}
+	if len(want) > 0 || compilers == 0 {
+		t.Errorf("not seen: %q; %d compiler threads", slices.Sorted(maps.Keys(want)), compilers)
+	}
+}
+
+// name asks until the collector lets the name be read.
+func (v *live) name(th Thread) (string, error) {
+	for range 200 {
+		name, err := v.vm.ThreadName(th)
+		if !errors.Is(err, ErrMoved) {
+			return name, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return "", ErrMoved
+}
+
+// TestLiveCodeCache parses every blob and decodes every scope of it, and compares what
+// nmethods there are with the JVM's own list.
+func TestLiveCodeCache(t *testing.T) {
+	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
+		type code struct {
+			id     int32
+			method string
+			level  uint8
+		}
+		want := map[uint64]code{}
+		// Compiler.codelist: id level state method [header, code begin - code end].
+		row := regexp.MustCompile(`^(\d+) (-?\d+) (-?\d+) (\S+)\((.*)\)\S+ \[0x(\w+), 0x(\w+) - 0x(\w+)\]`)
+		for _, line := range strings.Split(v.jcmd(t, "Compiler.codelist"), "\n") {
+			if m := row.FindStringSubmatch(line); m != nil {
+				id, _ := strconv.Atoi(m[1])
+				level, _ := strconv.Atoi(m[2])
+				begin, _ := strconv.ParseUint(m[7], 16, 64)
+				want[begin] = code{int32(id), m[4], uint8(level)}
+			}
+		}
+		kinds := map[BlobKind]int{}
+		seen, scopes, inlined, maxDepth := 0, 0, 0, 0
+		err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
+			b, err := v.vm.blobAt(h, blk.addr)
+			if errors.Is(err, ErrChanged) || errors.Is(err, ErrNoBlob) {
+				return nil // compiled or freed just now
+			}
+			if err != nil {
+				return fmt.Errorf("block at %#x: %w", blk.addr, err)
+			}
+			kinds[b.Kind]++
+			if b.Kind == OtherBlob && !b.Kind.IsNmethod() && b.FrameSize != 0 {
+				t.Errorf("%q of frame size %d is of no kind", b.Name, b.FrameSize)
+			}
+			if !b.Kind.IsNmethod() {
+				return nil
+			}
+			if c, ok := want[b.Begin]; ok {
+				got := code{b.CompileID, b.Method.Full(), b.Level}
+				if got == c {
+					seen++
+				} else if got.id == c.id {
+					t.Errorf("%#x: %+v, the JVM says %+v", b.Begin, got, c)
+				}
+			}
+			if b.VerifiedEntry == 0 || b.StubBegin == 0 || b.Kind == Nmethod && b.DeoptHandlers[0] < b.StubBegin {
+				t.Errorf("%s: entry %#x, stubs %#x, handlers %#x", b.Method.Full(), b.VerifiedEntry, b.StubBegin, b.DeoptHandlers)
+			}
+			for i := 1; i < b.debug.count()-1; i++ {
+				s, err := v.vm.decodeScopes(b, i)
+				if err != nil {
+					return fmt.Errorf("%s, record %d: %w", b.Method.Full(), i, err)
+				}
+				scopes++
+				inlined += len(s) - 1
+				maxDepth = max(maxDepth, len(s))
+				for _, sc := range s {
+					if sc.BCI >= int32(sc.Method.CodeSize) {
+						t.Errorf("%s: bci %d of %d", sc.Method.Full(), sc.BCI, sc.Method.CodeSize)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%v; %d of %d in the list agree; %d records, %d inlined, %d deep", kinds, seen, len(want), scopes, inlined, maxDepth)
+		if seen < len(want)*8/10 || seen < 50 {
+			t.Errorf("only %d of the %d nmethods that the JVM lists", seen, len(want))
+		}
+		for _, k := range []BlobKind{Nmethod, NativeWrapper, MethodHandleIntrinsic, InterpreterBlob, Adapter, VtableStub,
+			StubRoutines, RuntimeStub, Safepoint, Deopt, UncommonTrap, Exception} {
+			if kinds[k] == 0 {
+				t.Errorf("no blob of kind %s", k)
+			}
+		}
+		if inlined == 0 || maxDepth < 3 {
+			t.Errorf("%d inlined, %d deep", inlined, maxDepth)
+		}
+		checkStubs(t, v)
+	})
+}
+
+// checkStubs looks at the interpreter and at stubs by name.
+func checkStubs(t *testing.T, v *live) {
+	t.Helper()
+	entries := map[string]bool{}
+	for pc := v.vm.interp.begin; pc < v.vm.interp.end; pc += 16 {
+		if c, ok := v.vm.Codelet(pc); ok && c.MethodEntry {
+			entries[c.Description] = true
+		}
+	}
+	for _, want := range []string{"method entry point (kind = zerolocals)", "method entry point (kind = native)"} {
+		if !entries[want] && !entries["native "+want] {
+			t.Errorf("no codelet %q among %d entries", want, len(entries))
+		}
+	}
+	if b, err := v.vm.Blob(v.vm.CallStubReturn()); err != nil || b.Kind != StubRoutines {
+		t.Errorf("the call stub is in %+v, %v", b, err)
+	}
+	names := map[string]bool{}
+	v.vm.StubName(v.vm.code.begin)
+	for _, s := range v.vm.stubs.stubs {
+		if name := v.vm.StubName(s.begin); name == "" {
+			t.Errorf("stub %q is not found by its pc", s.name)
+		}
+		names[s.name] = true
+	}
+	for _, want := range []string{"jbyte_disjoint_arraycopy", "updateBytesCRC32"} {
+		if !names[want] {
+			t.Errorf("no stub %q among %d", want, len(names))
+		}
+	}
+}
+
+// TestLiveLines compares line tables with javap's.
+func TestLiveLines(t *testing.T) {
+	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
+		dir, err := compileSample()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(v.jdk.Tool("javap"), "-l", "-p", "-cp", dir, "Sample").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string][]lineEntry{}
+		var method string
+		head, row := regexp.MustCompile(`(\w+)\(.*\)`), regexp.MustCompile(`line (\d+): (\d+)`)
+		for _, text := range strings.Split(string(out), "\n") {
+			if m := row.FindStringSubmatch(text); m != nil {
+				line, _ := strconv.Atoi(m[1])
+				bci, _ := strconv.Atoi(m[2])
+				want[method] = append(want[method], lineEntry{uint16(bci), uint16(line)})
+			} else if m := head.FindStringSubmatch(text); m != nil {
+				method = m[1]
+			}
+		}
+		checked := 0
+		err = v.vm.eachBlock(func(h *codeHeap, blk block) error {
+			b, err := v.vm.blobAt(h, blk.addr)
+			if err != nil || b.Method == nil || b.Method.Class != "Sample" || want[b.Method.Name] == nil {
+				return nil
+			}
+			m := b.Method
+			if !slices.Equal(m.lines, want[m.Name]) || m.File != "Sample.java" {
+				t.Errorf("%s in %s: %v, javap says %v", m.Full(), m.File, m.lines, want[m.Name])
+			}
+			checked++
+			return nil
+		})
+		if err != nil || checked < 3 {
+			t.Errorf("%d methods checked, %v", checked, err)
+		}
+	})
+}
+
+func TestLiveNotHotSpot(t *testing.T) {
+	p, err := target.Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := Open(p); !errors.Is(err, ErrNotHotSpot) {
+		t.Errorf("%v, want ErrNotHotSpot", err)
+	}
+}

@@ -1,0 +1,123 @@
+package vmstructs
+
+import "testing"
+
+// TestProofFindsWhatChanged: metadata of equal size is soon reused at the same address,
+// so a cached name holds only as long as all that it was made from.
+func TestProofFindsWhatChanged(t *testing.T) {
+	type change struct {
+		name string
+		do   func(w *world, b *Blob)
+		blob bool   // the blob is gone too
+		want string // the method's name afterwards
+	}
+	for _, c := range []change{
+		{"nothing", func(w *world, b *Blob) {}, false, "app.Main.outer"},
+		{"another method's number", func(w *world, b *Blob) {
+			w.put16(constMethodOf(w, b.Method)+uint64(w.l.method.idnum), 99)
+		}, false, "app.Main.outer"},
+		{"another name index", func(w *world, b *Blob) {
+			w.put16(constMethodOf(w, b.Method)+uint64(w.l.method.nameIndex), 3)
+		}, false, "app.Main.inner"},
+		{"another symbol in the constant pool", func(w *world, b *Blob) {
+			w.put64(b.Method.facts[factNameEntry].addr, w.symbol("other"))
+		}, false, "app.Main.other"},
+		{"other bytes in the symbol", func(w *world, b *Blob) {
+			w.put(word(b.Method.facts[factNameEntry].want)+uint64(w.l.method.symBody), 'O')
+		}, false, "app.Main.Outer"},
+		{"another class at the same address", func(w *world, b *Blob) {
+			w.put64(b.Method.pool.facts[poolKlassName].addr, w.symbol("app/Other"))
+		}, false, "app.Other.outer"},
+		{"another constant pool", func(w *world, b *Blob) {
+			pool := w.class("x/Y", "Y.java")
+			w.entry(pool, 1, "moved")
+			w.entry(pool, 2, "()V")
+			w.put64(constMethodOf(w, b.Method)+uint64(w.l.method.constants), pool)
+		}, false, "x.Y.moved"},
+		{"another compile id", func(w *world, b *Blob) { w.put32(b.Addr+uint64(w.l.nm.compileID), 78) }, true, "app.Main.outer"},
+		{"flushed", func(w *world, b *Blob) { w.free(4, nmSegments) }, true, "app.Main.outer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachWorld(t, func(t *testing.T, w *world) {
+				pc := sample(w) + nmCodeAt + 64
+				b, err := w.vm.Blob(pc)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m := b.Method
+				p := w.vm.NewProof()
+				p.Blob(b)
+				p.Method(m)
+				c.do(w, b)
+				ok, err := p.Check()
+				if want := c.name == "nothing"; ok != want || err != nil {
+					t.Fatalf("the proof says %v %v", ok, err)
+				}
+				again, err := w.vm.Method(m.Addr)
+				if err != nil || again.Full() != c.want || (again == m) != (ok || c.blob) {
+					t.Errorf("method %+v %v, want %s", again, err, c.want)
+				}
+				if b2, err := w.vm.Blob(pc); (b2 == b) == c.blob {
+					t.Errorf("blob %+v %v", b2, err)
+				}
+			})
+		})
+	}
+}
+
+func constMethodOf(w *world, m *Method) uint64 { return m.CodeBegin - w.l.method.constSize }
+
+// TestBlobsNeverTakeStaleMethods: new code whose metadata reuse the address of a method
+// that is cached under its old name.
+func TestBlobsNeverTakeStaleMethods(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		at := sample(w)
+		b, err := w.vm.Blob(at + nmCodeAt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := b.Method
+		w.put64(m.facts[factNameEntry].addr, w.symbol("fresh"))
+		second := w.nmethod(60, 78, []uint64{m.Addr}, map[int32][]fakeScope{8: {{1, 2}}}, []int32{8})
+		b, err = w.vm.Blob(second + nmCodeAt)
+		if err != nil || b.Method.Full() != "app.Main.fresh" {
+			t.Fatalf("%+v %v", b.Method, err)
+		}
+	})
+}
+
+// TestAddressReuse: the same segment holds another blob after its first was freed.
+func TestAddressReuse(t *testing.T) {
+	w := newWorld(t, loadTables(t)[9])
+	at := sample(w)
+	pc := at + nmCodeAt + 32
+	b, err := w.vm.Blob(pc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.free(4, nmSegments)
+	w.blob(4, 2, "vtable chunks", 0, 64, 128)
+	w.blob(6, 14, "StubRoutines (2)", 0, 64, 14<<worldLog2-w.l.code.blockSize)
+	p := w.vm.NewProof()
+	p.Blob(b)
+	if ok, err := p.Check(); ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if b, err := w.vm.Blob(pc); err != nil || b.Kind != StubRoutines {
+		t.Errorf("%+v %v", b, err)
+	}
+}
+
+func TestCachesAreBounded(t *testing.T) {
+	w := newWorld(t, loadTables(t)[9])
+	at := sample(w)
+	w.vm.blobs.bytes = maxBlobBytes
+	w.vm.methods.bytes = maxMethodBytes
+	if _, err := w.vm.Blob(at + nmCodeAt); err != nil {
+		t.Fatal(err)
+	}
+	if w.vm.blobs.bytes > 1<<20 || len(w.vm.blobs.byAddr) != 1 || w.vm.methods.bytes > 1<<20 || len(w.vm.methods.byAddr) != 1 {
+		t.Errorf("%d bytes of %d blobs, %d bytes of %d methods", w.vm.blobs.bytes, len(w.vm.blobs.byAddr),
+			w.vm.methods.bytes, len(w.vm.methods.byAddr))
+	}
+}

@@ -1,0 +1,157 @@
+package vmstructs
+
+import (
+	"errors"
+	"testing"
+
+	"goprof/target"
+)
+
+// thread makes a JavaThread; its OSThread has the thread id.
+func (w *world) thread(tid uint32, state ThreadState) uint64 {
+	l := &w.l.thread
+	at, os := w.alloc(l.end+1024), w.alloc(512)
+	w.put64(at, 0x1234) // vtable
+	w.put64(at+uint64(l.osThread), os)
+	w.put32(os+uint64(l.tid), tid)
+	w.put32(at+uint64(l.state), uint32(state))
+	w.put64(at+uint64(l.stackBase), 0x7fff00000000)
+	w.put64(at+uint64(l.stackSize), 1<<20)
+	return at
+}
+
+// list makes threads the JVM's list of threads.
+func (w *world) list(threads ...uint64) {
+	l := &w.l.thread
+	if l.list == 0 {
+		w.put64(l.head, threads[0])
+		for i, at := range threads[1:] {
+			w.put64(threads[i]+uint64(l.next), at)
+		}
+		return
+	}
+	list, array := w.alloc(64), w.alloc(8*len(threads))
+	w.put64(l.list, list)
+	w.put32(list+uint64(l.listLength), uint32(len(threads)))
+	w.put64(list+uint64(l.listThreads), array)
+	for i, at := range threads {
+		w.put64(array+8*uint64(i), at)
+	}
+}
+
+func TestThreadsOfEveryJDK(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		var at []uint64
+		for i := range uint32(100) { // more than are read at once
+			at = append(at, w.thread(1000+i, StateBlocked))
+		}
+		w.list(at...)
+		got, err := w.vm.Threads()
+		if err != nil || len(got) != len(at) {
+			t.Fatalf("%d threads, %v", len(got), err)
+		}
+		for i, th := range got {
+			want := Thread{Addr: at[i], NSTID: 1000 + i, State: StateBlocked, StackBase: 0x7fff00000000, StackSize: 1 << 20}
+			if th != want {
+				t.Fatalf("%+v, want %+v", th, want)
+			}
+		}
+	})
+}
+
+func TestHostileThreadLists(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		a, b := w.thread(1, StateInJava), w.thread(2, StateInNative)
+		l := &w.l.thread
+		w.list(a, 0xdead00000, b)
+		if l.list == 0 { // a linked list that runs in a circle
+			w.put64(a+uint64(l.next), b)
+			w.put64(b+uint64(l.next), a)
+		}
+		got, err := w.vm.Threads()
+		if err != nil || len(got) != 2 || got[0].NSTID != 1 || got[1].NSTID != 2 {
+			t.Errorf("%+v %v", got, err)
+		}
+		if l.list == 0 {
+			return
+		}
+		list := w.alloc(64)
+		w.put64(l.list, list)
+		w.put32(list+uint64(l.listLength), 0xffffffff)
+		if _, err := w.vm.Threads(); !errors.Is(err, ErrBadThread) {
+			t.Errorf("4 billion threads: %v", err)
+		}
+		w.put32(list+uint64(l.listLength), 1000)
+		w.put64(list+uint64(l.listThreads), 0xdead00000)
+		if _, err := w.vm.Threads(); !errors.Is(err, target.ErrFault) {
+			t.Errorf("freed list: %v", err)
+		}
+	})
+}
+
+func TestAnchors(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		at := w.thread(7, StateInNative)
+		l := &w.l.thread
+		anchor := at + uint64(l.anchor)
+		w.put64(anchor+uint64(l.sp), 0x7ffe1000)
+		w.put64(anchor+uint64(l.pc), 0x7f10dead)
+		w.put64(anchor+uint64(l.fp), 0x7ffe1040)
+		want := Anchor{0x7ffe1000, 0x7f10dead, 0x7ffe1040}
+		if got, err := w.vm.Anchor(at); err != nil || got != want {
+			t.Errorf("%+v %v", got, err)
+		}
+		if got, err := w.vm.WrapperAnchor(anchor - uint64(l.wrapperAnchor)); err != nil || got != want {
+			t.Errorf("wrapper: %+v %v", got, err)
+		}
+	})
+}
+
+// TestVFrames: a thread that unpacks a compiled frame of two methods.
+func TestVFrames(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		sample(w)
+		b, err := w.vm.Blob(worldLow + 4<<worldLog2 + w.l.code.blockSize + nmCodeAt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		th := w.thread(7, StateInVM)
+		side := func() []byte {
+			off, size := w.vm.Side()
+			b := make([]byte, size)
+			if err := w.Read(th+off, b); err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		if got, err := w.vm.VFrames(th, side()); err != nil || got != nil {
+			t.Fatalf("nothing to unpack: %v %v", got, err)
+		}
+		l := &w.l.deopt
+		array := w.alloc(l.elements + 3*int(l.elementSize))
+		w.put64(th+uint64(l.head), array)
+		w.put32(array+uint64(l.frames), 2)
+		for i, bci := range []uint32{6, 3} {
+			e := array + uint64(l.elements) + uint64(i)*l.elementSize
+			w.put32(e+uint64(l.bci), bci)
+			w.put64(e+uint64(l.method), b.Method.Addr)
+		}
+		got, err := w.vm.VFrames(th, side())
+		if err != nil || tell(got) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
+			t.Errorf("%s %v", tell(got), err)
+		}
+		w.put32(array+uint64(l.frames), 1<<30)
+		if _, err := w.vm.VFrames(th, side()); !errors.Is(err, ErrBadThread) {
+			t.Errorf("a billion frames: %v", err)
+		}
+	})
+}
+
+func TestThreadStateNames(t *testing.T) {
+	for s, want := range map[ThreadState]string{2: "new", 4: "in native", 5: "in native transition", 6: "in VM",
+		8: "in Java", 10: "blocked", 11: "blocked transition", 99: "state 99"} {
+		if got := s.String(); got != want {
+			t.Errorf("%d: %q, want %q", int(s), got, want)
+		}
+	}
+}

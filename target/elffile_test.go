@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/hex"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func FuzzELF(f *testing.F) {
 			f.buildID()
 			readCFI(f)
 		})
-		if panicked != nil && strings.Contains(panicked.Error(), "goroutine") {
+		if errors.Is(panicked, errPanicked) {
 			t.Fatal(panicked) // with caught it, but we want to know
 		}
 		var m cfiMachine

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 )
 
@@ -14,6 +13,8 @@ var (
 	ErrNoImage = errors.New("target: no such image")
 	// ErrNoSymbol: the image has no such symbol.
 	ErrNoSymbol = errors.New("target: no such symbol")
+
+	errPanicked = errors.New("a check of ours is missing")
 )
 
 // imageFile is the bytes of an image.
@@ -68,7 +69,7 @@ func (l *loaded) place() {
 func (l *loaded) with(do func(*elfFile)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v\n%s", ErrBadELF, r, debug.Stack())
+			err = fmt.Errorf("%w: %w: %v", ErrBadELF, errPanicked, r)
 		}
 	}()
 	if l.Name != vdsoName {

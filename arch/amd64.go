@@ -52,6 +52,9 @@ var AMD64 = &CPU{
 
 	NewTracer:    func() Tracer { return new(amd64Tracer) },
 	AfterLeave:   afterLeaveAMD64,
+	Enters:       entersAMD64,
+	EndsInCall:   endsInCallAMD64,
+	MaxCall:      8,
 	CanonicalTop: 1 << 47,
 }
 
@@ -84,6 +87,29 @@ func decodeAMD64(b []byte, r *Regs) (int64, bool) {
 func afterLeaveAMD64(code []byte, off uint64) bool {
 	off = min(off, uint64(len(code)))
 	return bytes.IndexByte(code[off-min(off, maxAfterLeave):off], 0xc9) >= 0
+}
+
+// entersAMD64 looks for PUSH rbp; MOV rbp, rsp in either encoding.
+func entersAMD64(code []byte) int {
+	if bytes.HasPrefix(code, []byte{0x55, 0x48, 0x8b, 0xec}) || bytes.HasPrefix(code, []byte{0x55, 0x48, 0x89, 0xe5}) {
+		return 4
+	}
+	return 0
+}
+
+// endsInCallAMD64 looks for CALL rel32 (e8), or CALL r/m (ff /2) with any operand.
+func endsInCallAMD64(code []byte) bool {
+	n := len(code)
+	if n >= 5 && code[n-5] == 0xe8 {
+		return true
+	}
+	var in x86Inst
+	for i := max(0, n-8); i < n-1; i++ {
+		if decodeX86(code[i:], &in) && in.Len == n-i && in.Map == 0 && in.Op == 0xff && in.OpX == 2 {
+			return true
+		}
+	}
+	return false
 }
 
 func init() {

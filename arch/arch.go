@@ -56,6 +56,15 @@ type CPU struct {
 	// it may be worth asking a Tracer. It may say yes too often.
 	AfterLeave func(code []byte, off uint64) bool
 
+	// Enters returns how long the code at the start is that makes a standard frame (save
+	// the frame pointer, set it to the stack pointer), 0 if there is no such code.
+	Enters func(code []byte) int
+
+	// EndsInCall reports whether code, MaxCall bytes of it, may end in a call: whether
+	// what follows can be a return address.
+	EndsInCall func(code []byte) bool
+	MaxCall    int
+
 	// CanonicalTop is the first address that user space cannot have.
 	CanonicalTop uint64
 }

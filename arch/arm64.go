@@ -41,6 +41,9 @@ var ARM64 = &CPU{
 	CalleeSaved: 1<<(arm64X29+1) - 1<<arm64X19,
 
 	AfterLeave:   func(code []byte, off uint64) bool { return false },
+	Enters:       entersARM64,
+	EndsInCall:   endsInCallARM64,
+	MaxCall:      4,
 	CanonicalTop: 1 << 52,
 }
 
@@ -56,6 +59,23 @@ func decodeARM64(b []byte, r *Regs) (int64, bool) {
 		r[i] = binary.LittleEndian.Uint64(b[i*8:])
 	}
 	return -1, true
+}
+
+// entersARM64 looks for STP x29, x30, [sp, #-16]!; MOV x29, sp.
+func entersARM64(code []byte) int {
+	if len(code) >= 8 && binary.LittleEndian.Uint32(code) == 0xa9bf7bfd && binary.LittleEndian.Uint32(code[4:]) == 0x910003fd {
+		return 8
+	}
+	return 0
+}
+
+// endsInCallARM64 looks for BL and BLR.
+func endsInCallARM64(code []byte) bool {
+	if len(code) < 4 {
+		return false
+	}
+	op := binary.LittleEndian.Uint32(code[len(code)-4:])
+	return op>>26 == 0x25 || op&0xfffffc1f == 0xd63f0000
 }
 
 func init() {

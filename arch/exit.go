@@ -13,6 +13,9 @@ type Exit struct {
 	// Jump: the code does not return by itself, it jumps out of its blob. RA and SP
 	// then tell what the code that it jumps to would find as its return address.
 	Jump bool
+	// Indirect: that jump goes to an address in a register or in memory. Of several jumps
+	// out an indirect one is told: it is the regular way, a direct one goes to a slow path.
+	Indirect bool
 	// Target is where an indirect Jump goes, where that can be told. A popped return
 	// address that is jumped to is a Target.
 	Target Loc
@@ -22,6 +25,14 @@ type Exit struct {
 	// FrameBuilt: the way to the end first made a frame (push of the frame pointer,
 	// frame pointer = stack pointer) with RA above it. Only sought on request.
 	FrameBuilt bool
+}
+
+// Popped is e for code that took its own return address off the stack before it jumps
+// away, as exception unwinding does.
+func (e Exit) Popped() Exit {
+	e.RA.Off -= 8
+	e.SP.Off -= 8
+	return e
 }
 
 // LocKind says how to evaluate a Loc.

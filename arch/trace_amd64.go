@@ -120,10 +120,11 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 		case wayJumps:
 			exit := s.exit(0)
 			exit.Jump = true
-			if !in.Mem && in.Op == 0xff {
+			exit.Indirect = in.Op == 0xff
+			if !in.Mem && exit.Indirect {
 				exit.Target = s.get(in.RM)
 			}
-			if !t.found {
+			if !t.found || exit.Indirect && !t.fallback.Indirect {
 				t.fallback, t.found = exit, true
 			}
 			return Exit{}, false
@@ -203,11 +204,7 @@ func (t *amd64Tracer) step(s *amd64State, in *x86Inst, at uint32) way {
 	case op == 0x89 || op == 0x88: // mov r/m, r
 		s.movStore(in)
 	case op == 0x8b: // mov r, r/m
-		if in.W {
-			s.set(in.Reg, s.operand(in))
-		} else {
-			s.set(in.Reg, Loc{})
-		}
+		s.movLoad(in)
 	case op == 0x8d: // lea
 		s.set(in.Reg, s.address(in))
 	case op == 0x83, op == 0x81, op == 0x80:
@@ -368,6 +365,21 @@ func (s *amd64State) clobber(in *x86Inst) {
 	case op >= 0xa4 && op <= 0xaf: // string instructions
 		s.regs[amd64RSI], s.regs[amd64RDI], s.regs[amd64RCX], s.regs[amd64RAX] = Loc{}, Loc{}, Loc{}, Loc{}
 	}
+}
+
+// movLoad: mov r, r/m. Stubs that save all registers restore the frame pointer like any
+// other; as long as it has not changed, that brings nothing new.
+func (s *amd64State) movLoad(in *x86Inst) {
+	if !in.W {
+		s.set(in.Reg, Loc{})
+		return
+	}
+	v := s.operand(in)
+	own := Loc{Value, amd64RBP, 0}
+	if x86Dwarf[in.Reg] == amd64RBP && s.regs[amd64RBP] == own && v.Kind == AtMem && v.Reg == amd64RSP {
+		v = own
+	}
+	s.set(in.Reg, v)
 }
 
 func (s *amd64State) movStore(in *x86Inst) {

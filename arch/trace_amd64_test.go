@@ -44,6 +44,10 @@ func TestTraceAMD64(t *testing.T) {
 			"55 4883ec30 50 ^51 e8ff000000 59 58 4883c430 5d c3", Exit{RA: mem(sp, 0x40), SP: val(sp, 0x48), FP: mem(sp, 0x38)}},
 		{"stub with enter and leave, stack pointer of unknown origin",
 			"55 488bec 4883e4f0 ^90 c9 c3", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)}},
+		{"stub that saves and restores all registers, its frame pointer too",
+			"^488b6c2450 4881c480000000 c9 c3", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)}},
+		{"a slow path jumps out directly, the regular way indirectly",
+			"^7405 e900100000 58 4989e5 ff6140", Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0), Jump: true, Indirect: true, SenderSP: val(sp, 8)}},
 		{"loop before the way out",
 			"^48ffc9 75fb c3", Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
 		{"a trap on the first way, another way returns",
@@ -52,10 +56,10 @@ func TestTraceAMD64(t *testing.T) {
 			"^62f17c48104424 01 c5f877 c4e37d39c101 c3", Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
 		{"i2c: return address copied over an aligned stack",
 			"^488b0424 4c8bdc 4883ec18 4883e4f0 50 ff6348",
-			Exit{RA: mem(sp, 0), FP: val(fp, 0), Jump: true}},
+			Exit{RA: mem(sp, 0), FP: val(fp, 0), Jump: true, Indirect: true}},
 		{"c2i: return address in a register",
 			"4c8d6c2408 58 ^4883ec10 50 4889742408 ff6360",
-			Exit{RA: val(amd64RAX, 0), SP: val(sp, -16), FP: val(fp, 0), Jump: true, SenderSP: val(amd64R13, 0)}},
+			Exit{RA: val(amd64RAX, 0), SP: val(sp, -16), FP: val(fp, 0), Jump: true, Indirect: true, SenderSP: val(amd64R13, 0)}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

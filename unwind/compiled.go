@@ -51,8 +51,9 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && (b.Kind == vmstructs.NativeWrapper || b.HasPcDesc(w.cur.pc) || isDeoptHandler(b, w.cur.pc)) {
 		return w.sizedCaller(b)
 	}
-	if exit, ok := w.exitAt(b, w.cur.pc); ok {
-		if c, ok := w.evalExit(exit, false); ok && w.plausible(c.pc) {
+	// A jump to a computed address may be a switch, which is no way out.
+	if r := w.exitAt(b, w.cur.pc); r.ok && !r.exit.Indirect {
+		if c, ok := w.evalExit(r.exit, false); ok && w.plausible(c.pc) {
 			return c, true
 		}
 	}

@@ -17,8 +17,8 @@ func (w *Walker) stepDeopt(b *vmstructs.Blob) profile.Reason {
 		return w.goTo(c)
 	}
 	if w.cur.exact {
-		if exit, ok := w.exitAt(b, w.cur.pc); ok {
-			if c, ok := w.evalExit(exit, false); ok && w.plausible(c.pc) {
+		if r := w.exitAt(b, w.cur.pc); r.ok {
+			if c, ok := w.evalExit(r.exit, false); ok && w.plausible(c.pc) {
 				return w.goTo(c)
 			}
 		}

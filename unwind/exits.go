@@ -10,25 +10,44 @@ import (
 type exitResult struct {
 	exit arch.Exit
 	ok   bool
+	// framed: the code could not be followed, but at this pc its frame pointer is that of
+	// a frame that it made itself.
+	framed bool
 }
 
-// exitAt asks the code at pc, which lies in [begin, end), how it returns. The answer is
-// kept for each pc until code changes.
-func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) (arch.Exit, bool) {
+// exitAt asks the code of b how it returns from pc. The answer is kept for each pc until
+// code changes.
+func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 	if r, ok := w.exits[pc]; ok {
-		return r.exit, r.ok
-	}
-	if w.tracer == nil {
-		return arch.Exit{}, false
+		return r
 	}
 	var r exitResult
-	if code, err := w.vm.Code(b, w.code); err == nil {
-		w.code = code
+	if code, err := w.vm.Code(b, w.code); err == nil && w.tracer != nil {
+		w.code = code[:cap(code)]
 		exit, err := w.tracer.Trace(code, b.Begin, pc)
-		r = exitResult{exit, err == nil}
+		r = exitResult{exit: exit, ok: err == nil}
+		if !b.Kind.IsNmethod() && (err != nil || exit.Jump) {
+			w.stubFrame(code, pc-b.Begin, b.Begin, &r)
+		}
 	}
 	w.exits[pc] = r
-	return r.exit, r.ok
+	return r
+}
+
+// stubFrame looks at stubs that do not return but jump to an address that they have
+// computed (exception handling, deoptimisation). If they make a standard frame, then
+// before it is made the return address is on top, and afterwards above it.
+func (w *Walker) stubFrame(code []byte, off, begin uint64, r *exitResult) {
+	n := uint64(w.cpu.Enters(code))
+	switch {
+	case n == 0:
+	case off < n:
+		if exit, err := w.tracer.TraceEntry(code, begin, begin+off); err == nil && exit.FrameBuilt {
+			r.exit, r.ok = exit, true
+		}
+	case !r.ok && !w.cpu.AfterLeave(code, off):
+		r.framed = true
+	}
 }
 
 // caller is where a frame returns to.
@@ -51,23 +70,29 @@ func (w *Walker) eval(l arch.Loc) (uint64, bool) {
 
 // evalExit computes the caller that an Exit tells of. moved says that code on the way
 // here may have moved sp to make room for arguments, as adapters and interpreter
-// entries do; the caller's own sp is then in the register for it.
+// entries do. A compiled caller's own sp is then in the register for it; interpreted
+// callers and the call stub go by their frame pointer, and any sp below it will do.
 func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	pc, ok := w.eval(e.RA)
 	if !ok {
 		return caller{}, false
 	}
-	sp, ok := w.eval(e.SP)
-	if moved {
-		if s, has := w.eval(e.SenderSP); has && s > w.cur.sp && w.inCopy(s-8) {
-			sp, ok = s, true
-		}
-	}
-	if !ok {
-		return caller{}, false
-	}
+	pc = w.strip(pc)
 	fp, fpKnown := w.eval(e.FP)
-	return caller{pc: pc, sp: sp, fp: fp, fpKnown: fpKnown}, true
+	c := caller{pc: pc, fp: fp, fpKnown: fpKnown}
+	framed := w.vm.InInterpreter(pc) || pc == w.vm.CallStubReturn()
+	switch {
+	case moved && !framed:
+		c.sp, ok = w.eval(e.SenderSP)
+	case e.SP.Kind == arch.Unknown && framed:
+		c.sp = w.cur.sp
+	default:
+		c.sp, ok = w.eval(e.SP)
+	}
+	if moved && framed {
+		c.sp = max(c.sp, w.cur.sp)
+	}
+	return c, ok && c.sp >= w.cur.sp
 }
 
 // goTo moves the cursor to a caller.

@@ -44,9 +44,21 @@ func (w *Walker) plausible(pc uint64) bool {
 	}
 	switch b.Kind {
 	case vmstructs.Nmethod:
-		return b.HasPcDesc(pc) || pc == b.DeoptHandlers[0] || pc == b.DeoptHandlers[1]
-	case vmstructs.Adapter, vmstructs.VtableStub, vmstructs.MethodHandleIntrinsic:
+		// Calls of leaf stubs have no record.
+		return b.HasPcDesc(pc) || isDeoptHandler(b, pc) || w.afterCall(pc)
+	case vmstructs.VtableStub, vmstructs.MethodHandleIntrinsic:
 		return false // they jump, they do not call
 	}
-	return true
+	return w.afterCall(pc)
+}
+
+// afterCall reports whether the instruction before pc is a call.
+func (w *Walker) afterCall(pc uint64) bool {
+	if is, ok := w.calls[pc]; ok {
+		return is
+	}
+	n := w.cpu.MaxCall
+	is := w.t.Read(pc-uint64(n), w.code[:n]) == nil && w.cpu.EndsInCall(w.code[:n])
+	w.calls[pc] = is
+	return is
 }

@@ -36,7 +36,7 @@ func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 	code := w.vm.CodeletCode(c)
 	if c.MethodEntry || w.cpu.AfterLeave(code, pc-c.Begin) {
 		exit, err := w.tracer.TraceEntry(code, c.Begin, pc)
-		r = exitResult{exit, err == nil}
+		r = exitResult{exit: exit, ok: err == nil}
 	}
 	w.exits[pc] = r
 	return r.exit, r.ok

@@ -24,6 +24,9 @@ func (w *Walker) stepNative() (why profile.Reason, root bool) {
 	}
 	w.emit(profile.Frame{Func: site.fn, Kind: profile.Native, BCI: -1})
 	if site.row == nil {
+		if c, ok := w.assemblyCaller(site); ok {
+			return w.goTo(c), false
+		}
 		w.emit(profile.Frame{Func: site.gap, Kind: profile.Gap, BCI: -1})
 		return w.toAnchor(profile.NoUnwindInfo), false
 	}
@@ -178,7 +181,13 @@ func (w *Walker) ruleValue(old *cursor, cfa uint64, r *target.Rule) (uint64, rul
 	case target.RuleUndefined:
 		return 0, ruleFailed
 	case target.RuleOffset:
-		v, ok = w.word(cfa + uint64(int64(r.Off)))
+		at := cfa + uint64(int64(r.Off))
+		if at < old.sp {
+			// Compilers do not say that an epilogue has popped a register; its slot lying
+			// below the stack pointer says so.
+			return 0, ruleSame
+		}
+		v, ok = w.word(at)
 	case target.RuleValOffset:
 		v = cfa + uint64(int64(r.Off))
 	case target.RuleRegister:

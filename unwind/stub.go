@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"goprof/arch"
 	"goprof/profile"
 	"goprof/vmstructs"
 )
@@ -24,7 +25,7 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 }
 
 // stubCaller finds where a stub returns to: by its frame size where it is in a call, by
-// reading its code where it is not, by the frame pointer if the code cannot be followed.
+// reading its code where it is not.
 func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 	sized := b.FrameSize > 0 && (!w.cur.exact || b.FrameComplete >= 0 && w.cur.pc >= b.Begin+uint64(b.FrameComplete))
 	if sized && !w.cur.exact {
@@ -32,8 +33,14 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 			return c, true
 		}
 	}
-	if exit, ok := w.exitAt(b, w.cur.pc); ok {
-		if c, ok := w.evalExit(exit, b.Kind == vmstructs.Adapter); ok && w.plausible(c.pc) {
+	r := w.exitAt(b, w.cur.pc)
+	if r.ok {
+		if c, ok := w.evalExit(r.exit, b.Kind == vmstructs.Adapter); ok && w.plausible(c.pc) {
+			return c, true
+		}
+	}
+	if r.ok && r.exit.Indirect && r.exit.RA.Kind == arch.AtMem {
+		if c, ok := w.evalExit(r.exit.Popped(), false); ok && w.plausible(c.pc) {
 			return c, true
 		}
 	}
@@ -42,22 +49,11 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 			return c, true
 		}
 	}
-	return w.framedCaller()
-}
-
-// framedCaller takes the frame pointer for that of a frame made by the code at hand,
-// and believes it only if what stands there is a call's return address into Java.
-func (w *Walker) framedCaller() (caller, bool) {
-	fp, known := w.fp()
-	if !known || fp < w.cur.sp {
-		return caller{}, false
+	if fp, known := w.fp(); known && r.framed && fp >= w.cur.sp {
+		c, ok := w.linked(fp, 0, true)
+		return c, ok && w.plausible(c.pc)
 	}
-	saved, ok1 := w.slot(fp, 0)
-	pc, ok2 := w.slot(fp, 1)
-	if !ok1 || !ok2 || !w.vm.InCode(w.strip(pc)) || !w.plausible(pc) {
-		return caller{}, false
-	}
-	return caller{pc: pc, sp: fp + 16, fp: saved, fpKnown: true}, true
+	return caller{}, false
 }
 
 // isReturnBarrier tells the stub that a virtual thread's lowest thawed frame returns

@@ -45,6 +45,7 @@ type Walker struct {
 	sites     map[uint64]*compiledSite
 	exits     map[uint64]exitResult
 	stubs     map[uint64]*profile.Func
+	calls     map[uint64]bool // whether a pc comes after a call
 	methods   map[*vmstructs.Method]*profile.Func
 
 	// The walk under way.
@@ -68,7 +69,7 @@ type cursor struct {
 
 // New makes a Walker. vm may be nil: then only native frames can be told.
 func New(t target.Target, vm *vmstructs.VM) *Walker {
-	w := &Walker{MaxDepth: DefaultDepth, t: t, vm: vm, cpu: t.CPU()}
+	w := &Walker{MaxDepth: DefaultDepth, t: t, vm: vm, cpu: t.CPU(), code: make([]byte, 4096)}
 	if vm != nil {
 		w.proof = vm.NewProof()
 	}
@@ -85,13 +86,19 @@ const (
 	maxMethods = 1 << 17
 )
 
-// forget empties the caches of what depends on the target's code.
+// forget empties all caches.
 func (w *Walker) forget() {
 	w.natives = make(map[uint64]*nativeSite)
-	w.sites = make(map[uint64]*compiledSite)
-	w.exits = make(map[uint64]exitResult)
 	w.stubs = make(map[uint64]*profile.Func)
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
+	w.forgetCode()
+}
+
+// forgetCode empties the caches of what depends on compiled code.
+func (w *Walker) forgetCode() {
+	w.sites = make(map[uint64]*compiledSite)
+	w.exits = make(map[uint64]exitResult)
+	w.calls = make(map[uint64]bool)
 }
 
 // maxAttempts bounds how often a walk is repeated because code changed meanwhile.
@@ -115,8 +122,7 @@ func (w *Walker) Walk(snap *target.Snapshot, thread Thread, out *profile.Stack) 
 		if ok {
 			return
 		}
-		w.sites = make(map[uint64]*compiledSite)
-		w.exits = make(map[uint64]exitResult)
+		w.forgetCode()
 	}
 	out.Frames = out.Frames[:0]
 	out.Truncated = profile.CodeChanged
@@ -150,14 +156,14 @@ func (w *Walker) begin() {
 // walk goes from frame to frame. It returns Whole at the thread's root.
 func (w *Walker) walk() profile.Reason {
 	for len(w.out.Frames) < w.MaxDepth {
-		sp, top := w.cur.sp, len(w.out.Frames) == 0
+		sp, exact := w.cur.sp, w.cur.exact
 		why, root := w.step()
 		if why != profile.Whole || root {
 			return why
 		}
-		// Physical frames tile the stack: each lies above the last. Only a frameless top
-		// whose return address is in a register has the same sp as its caller.
-		if w.cur.sp < sp || w.cur.sp == sp && !(top && w.cpu.LR >= 0) {
+		// Physical frames tile the stack: each lies above the last. Only interrupted code
+		// that has its return address in a register can have the same sp as its caller.
+		if w.cur.sp < sp || w.cur.sp == sp && !exact {
 			return profile.StackRange
 		}
 		if w.cur.sp > w.snap.SP+uint64(len(w.snap.Stack)) {

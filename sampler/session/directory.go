@@ -1,0 +1,126 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"time"
+
+	"goprof/target"
+	"goprof/vmstructs"
+)
+
+// directory knows the process's threads, the kernel's and the JVM's view together.
+type directory struct {
+	p       *target.Process
+	vm      *vmstructs.VM
+	threads map[int]*thread
+	round   int
+	at      time.Time     // of the last refresh
+	cost    time.Duration // of the last refresh
+}
+
+// thread is one thread.
+type thread struct {
+	kernel target.Thread
+	java   vmstructs.Thread // Addr 0: not a JavaThread
+	name   string           // as Java knows it, else the kernel's
+	label  string           // "[name tid=N]"
+	round  int
+	hinted hint // what the sampler was told
+}
+
+// hint is what a sampler should know before it stops the thread.
+type hint struct {
+	top  uint64 // where its stack ends
+	side uint64 // JavaThread memory to copy in the same pause
+}
+
+const (
+	// refreshEvery bounds how old names may be; refreshUnknown how often an unknown
+	// thread can have the list read anew; refreshShare what part of the time it may cost.
+	refreshEvery   = time.Second
+	refreshUnknown = 20 * time.Millisecond
+	refreshShare   = 20
+)
+
+func newDirectory(p *target.Process, vm *vmstructs.VM) *directory {
+	return &directory{p: p, vm: vm, threads: make(map[int]*thread)}
+}
+
+// get returns a thread, nil if it is unknown (it may be new, or gone).
+func (d *directory) get(tid int) *thread {
+	age := time.Since(d.at)
+	th := d.threads[tid]
+	due := age > refreshEvery || th == nil && age > refreshUnknown
+	if due && age > d.cost*refreshShare {
+		d.refresh()
+		th = d.threads[tid]
+	}
+	return th
+}
+
+// refresh reads both lists of threads. What cannot be read is kept as it was.
+func (d *directory) refresh() error {
+	began := time.Now()
+	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()
+	kernel, err := d.p.Threads()
+	if err != nil {
+		return err
+	}
+	java, javaErr := d.vm.Threads()
+	byNS := make(map[int]vmstructs.Thread, len(java))
+	for _, j := range java {
+		byNS[j.NSTID] = j
+	}
+	d.round++
+	for _, k := range kernel {
+		th := d.threads[k.TID]
+		if th == nil {
+			th = &thread{}
+			d.threads[k.TID] = th
+		}
+		th.kernel, th.round = k, d.round
+		j, isJava := byNS[k.NSTID]
+		if isJava || javaErr == nil {
+			if j.Addr != th.java.Addr {
+				th.name = ""
+			}
+			th.java = j
+		}
+		d.rename(th)
+	}
+	for tid, th := range d.threads {
+		if th.round != d.round {
+			delete(d.threads, tid)
+		}
+	}
+	return javaErr
+}
+
+// rename reads the thread's name again: programs rename pooled threads for each task. A
+// name that cannot be read now (a collector moves it) stays as it was, and where there
+// is none the kernel's short name stands in.
+func (d *directory) rename(th *thread) {
+	name := th.name
+	if th.java.Addr != 0 {
+		if n, err := d.vm.ThreadName(th.java); err == nil && n != "" {
+			name = n
+		}
+	}
+	if name == "" || th.java.Addr == 0 {
+		name = th.kernel.Comm
+	}
+	if name != th.name || th.label == "" {
+		th.name = name
+		th.label = fmt.Sprintf("[%s tid=%d]", name, th.kernel.TID)
+	}
+}
+
+// hint returns what a sampler should know of the thread.
+func (th *thread) hint() hint {
+	if th == nil || th.java.Addr == 0 {
+		return hint{}
+	}
+	return hint{top: th.java.StackBase, side: th.java.Addr}
+}

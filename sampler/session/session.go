@@ -1,0 +1,60 @@
+//go:build linux
+
+// Package session wires sampler, unwind and profile together: it attaches to a JVM,
+// records it or looks at all its threads once, and says what became of every look.
+package session
+
+import (
+	"errors"
+	"time"
+
+	"goprof/target"
+	"goprof/unwind"
+	"goprof/vmstructs"
+)
+
+// Session is one attached JVM. It belongs to one goroutine.
+type Session struct {
+	Process *target.Process
+	VM      *vmstructs.VM
+	walker  *unwind.Walker
+	dir     *directory
+}
+
+// startTries and startWait bound how long a JVM that has just started is waited for.
+const (
+	startTries = 50
+	startWait  = 20 * time.Millisecond
+)
+
+// Attach opens the JVM pid. Nothing is done to it: attaching only reads. A JVM that is
+// still starting is waited for for a second.
+func Attach(pid int) (*Session, error) {
+	p, err := target.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	vm, err := openVM(p)
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm)}, nil
+}
+
+func openVM(p *target.Process) (vm *vmstructs.VM, err error) {
+	for range startTries {
+		vm, err = vmstructs.Open(p)
+		if !errors.Is(err, vmstructs.ErrStarting) {
+			return vm, err
+		}
+		time.Sleep(startWait)
+		if err := p.Refresh(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// Close lets go of the process.
+func (s *Session) Close() error { return s.Process.Close() }

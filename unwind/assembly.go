@@ -1,0 +1,36 @@
+package unwind
+
+import "goprof/arch"
+
+// maxAssembly is how much code is read of a function in assembly.
+const maxAssembly = 2048
+
+// assemblyCaller finds the caller of one of HotSpot's few functions in hand-written
+// assembly (os_cpu/linux_*/*.S: SpinPause, the copy loops), for which nobody wrote
+// unwind rules. Their code is asked how it returns, as that of stubs is. Other
+// libraries without unwind information are a gap: they may do anything.
+func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
+	if w.vm == nil || !w.cur.exact || site.fn.Module != w.vm.Library() {
+		return caller{}, false
+	}
+	exit, ok := w.assemblyExit(w.cur.pc)
+	if !ok || exit.Jump {
+		return caller{}, false
+	}
+	c, ok := w.evalExit(exit, false)
+	return c, ok && w.afterCall(c.pc)
+}
+
+func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
+	if r, ok := w.exits[pc]; ok {
+		return r.exit, r.ok
+	}
+	var r exitResult
+	code := w.code[:maxAssembly]
+	if w.tracer != nil && w.t.Read(pc, code) == nil {
+		exit, err := w.tracer.Trace(code, pc, pc)
+		r = exitResult{exit: exit, ok: err == nil}
+	}
+	w.exits[pc] = r
+	return r.exit, r.ok
+}

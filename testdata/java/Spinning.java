@@ -1,6 +1,7 @@
 package truth;
 
 import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -150,20 +151,51 @@ final class Spinning implements Runnable {
         return Math.round(sum);
     }
 
-    private static long spinZlib() {
+    // Deflater's methods for direct buffers, null on JDK 8. With arrays, JDKs before 22 hold off the
+    // collector while they compress; a thread that is preempted meanwhile starves others of memory until
+    // they get an OutOfMemoryError (JDK-8192647). Under a storm of collections that does happen.
+    private static final Method SET_INPUT = findOrNull(Deflater.class, "setInput", ByteBuffer.class);
+    private static final Method DEFLATE = findOrNull(Deflater.class, "deflate", ByteBuffer.class);
+    private static final ByteBuffer DIRECT = ByteBuffer.allocateDirect(DATA.length);
+    /** Used by one thread. */
+    private static final ByteBuffer OUT = ByteBuffer.allocateDirect(DATA.length);
+
+    static {
+        DIRECT.put(DATA);
+    }
+
+    private static long spinZlib() throws Exception {
         Deflater deflater = new Deflater();
         try {
-            deflater.setInput(DATA);
-            deflater.finish();
-            byte[] out = new byte[DATA.length];
-            long total = 0;
-            while (!deflater.finished()) {
-                total += deflater.deflate(out);
-            }
-            return total;
+            return SET_INPUT != null ? deflateDirect(deflater) : deflateArray(deflater);
         } finally {
             deflater.end();
         }
+    }
+
+    private static long deflateDirect(Deflater deflater) throws Exception {
+        ByteBuffer in = DIRECT.duplicate();
+        in.flip();
+        SET_INPUT.invoke(deflater, in);
+        deflater.finish();
+        ByteBuffer out = OUT;
+        long total = 0;
+        while (!deflater.finished()) {
+            out.clear();
+            total += (Integer) DEFLATE.invoke(deflater, out);
+        }
+        return total;
+    }
+
+    private static long deflateArray(Deflater deflater) {
+        deflater.setInput(DATA);
+        deflater.finish();
+        byte[] out = new byte[DATA.length];
+        long total = 0;
+        while (!deflater.finished()) {
+            total += deflater.deflate(out);
+        }
+        return total;
     }
 
     private static long spinStrings() {
@@ -293,13 +325,13 @@ final class Spinning implements Runnable {
         return sum * 31 + (i ^ (sum >> 7));
     }
 
-    private static final Method STEP = find("interpretedStep", long.class, int.class);
+    private static final Method STEP = findOrNull(Spinning.class, "interpretedStep", long.class, int.class);
 
-    private static Method find(String name, Class<?>... types) {
+    private static Method findOrNull(Class<?> in, String name, Class<?>... types) {
         try {
-            return Spinning.class.getDeclaredMethod(name, types);
-        } catch (NoSuchMethodException impossible) {
-            throw new AssertionError(impossible);
+            return in.getDeclaredMethod(name, types);
+        } catch (NoSuchMethodException none) {
+            return null;
         }
     }
 

@@ -140,7 +140,9 @@ func (l *loaded) readSymbols(f *elfFile) {
 func (l *loaded) readDynsym(f *elfFile) *symtab {
 	if !l.hasDyn {
 		l.hasDyn = true
-		l.dynsym = f.readSymtab(".dynsym")
+		if l.dynsym = f.readSymtab(".dynsym"); l.dynsym == nil {
+			l.dynsym = f.dynamicSymtab(l.Bias)
+		}
 	}
 	return l.dynsym
 }

@@ -153,6 +153,18 @@ func TestImageOutOfMemory(t *testing.T) {
 	if rows < 100 {
 		t.Errorf("only %d rows", rows)
 	}
+	for _, name := range []string{"read", "malloc", "environ"} {
+		want, err := fromFile.global(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := fromMemory.global(name); got != want {
+			t.Errorf("%s at %#x, %v; want %#x", name, got, err, want)
+		}
+	}
+	if fromMemory.dynsym == nil || fromMemory.dynsym.len() != fromFile.dynsym.len() {
+		t.Errorf("the dynamic symbols are not the file's %d", fromFile.dynsym.len())
+	}
 }
 
 func TestOpenInRootStaysInside(t *testing.T) {

@@ -29,15 +29,7 @@ func openPID(t testing.TB, pid int) *Process {
 	return p
 }
 
-// start runs a program until the test ends. A program is there at once, but it takes a
-// moment until its libraries are.
-func start(t testing.TB, name string, args ...string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	startCmd(t, cmd)
-	return cmd
-}
-
+// startCmd runs a program until the test ends.
 func startCmd(t testing.TB, cmd *exec.Cmd) io.WriteCloser {
 	t.Helper()
 	in, err := cmd.StdinPipe()

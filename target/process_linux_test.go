@@ -264,7 +264,8 @@ func TestOpenErrors(t *testing.T) {
 	ch.goOn()
 	eventually(t, "the child has exited", func() bool {
 		st, err := readStat(ch.pid, ch.pid)
-		return err == nil && st.state == 'Z'
+		tids, _ := listThreads(ch.pid) // the leader may be a zombie before the others are gone
+		return err == nil && st.state == 'Z' && len(tids) == 1
 	})
 	check("a zombie", ch.pid, ErrNoProcess)
 }

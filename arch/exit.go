@@ -19,6 +19,8 @@ type Exit struct {
 	// Target is where an indirect Jump goes, where that can be told. A popped return
 	// address that is jumped to is a Target.
 	Target Loc
+	// Below is the word below the stack pointer at the end: one that was just popped.
+	Below Loc
 	// SenderSP is what CPU.Java.SenderSP holds at the end: for code on its way into
 	// the interpreter, the caller's stack pointer before adapters moved it.
 	SenderSP Loc
@@ -27,10 +29,13 @@ type Exit struct {
 	FrameBuilt bool
 }
 
-// Popped is e for code that took its own return address off the stack before it jumps
-// away, as exception unwinding does.
+// Popped is e for code that took its own return address off the stack, or never had one
+// there, before it jumps: exception handling goes on in a caller's frame that way.
 func (e Exit) Popped() Exit {
-	e.RA.Off -= 8
+	e.RA = e.Below
+	if e.Target.Kind != Unknown {
+		e.RA = e.Target
+	}
 	e.SP.Off -= 8
 	return e
 }

@@ -71,10 +71,34 @@ func TestTraceAMD64(t *testing.T) {
 			if r.want.SenderSP.Kind == Unknown {
 				got.SenderSP = Loc{}
 			}
+			got.Below = Loc{} // has a test of its own
 			if got != r.want {
 				t.Errorf("got  %+v\nwant %+v", got, r.want)
 			}
 		})
+	}
+}
+
+func TestTracePoppedAMD64(t *testing.T) {
+	rows := []struct {
+		name, code string
+		want       Loc
+	}{
+		// C1's unwind_exception: the return address is popped after the call, the handler's
+		// address came from it.
+		{"popped", "^e8ff000000 488bc8 5a ffe1", mem(amd64RSP, 0)},
+		// C2's ExceptionBlob: the exception's pc is pushed in the place of one.
+		{"pushed and popped", "^52 4883ec08 e8ff000000 4883c408 5a 4c8bc0 41ffe0", val(amd64RDX, 0)},
+		// C1's handle_exception_from_callee, after its leave.
+		{"to be jumped to", "c9 ^59 ffe1", mem(amd64RSP, 0)},
+		{"in its register", "c9 59 ^ffe1", val(amd64RCX, 0)},
+	}
+	for _, r := range rows {
+		code, pc := assemble(t, r.code)
+		got, err := new(amd64Tracer).Trace(code, 0, pc)
+		if err != nil || !got.Indirect || got.Popped().RA != r.want {
+			t.Errorf("%s: %+v %v", r.name, got, err)
+		}
 	}
 }
 

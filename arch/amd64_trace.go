@@ -137,6 +137,9 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 func (s *amd64State) exit(popped uint8) Exit {
 	sp := s.regs[amd64RSP]
 	e := Exit{RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], SenderSP: s.regs[amd64R13]}
+	below := sp
+	below.Off -= 8
+	e.Below = s.load(below)
 	e.SP.Off += 8 + int32(popped)
 	if sp.Kind != Value || sp.Reg >= firstToken {
 		e.SP = Loc{}

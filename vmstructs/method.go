@@ -66,7 +66,6 @@ type methodCache struct {
 	bytes   int
 
 	symbol []byte
-	head   []byte
 	proof  *Proof
 }
 

@@ -159,7 +159,10 @@ func (vm *VM) sections(b *Blob, raw []byte) (pcs, scopes, metadata section, ok b
 		scopes.end = pcs.begin
 		metadata = section{b.Addr + l.metadata.unsigned(raw), scopes.begin}
 		metadata.end -= metadata.size() % 8
-		return pcs, scopes, metadata, metadata.begin >= b.Addr && pcs.end <= blobEnd
+		if pcs.end > blobEnd || scopes.begin < b.Addr {
+			pcs.end = 0 // not in the blob: refused by the caller
+		}
+		return pcs, scopes, metadata, true
 	}
 	return pcs, scopes, metadata, false
 }

@@ -15,9 +15,6 @@ type symbol struct {
 	fact fact
 }
 
-// maxSymbol is Symbol::max_symbol_length; the length is two bytes.
-const maxSymbol = 1<<16 - 1
-
 // usualSymbol is how much is read at once in the hope that the whole name is in it.
 const usualSymbol = 96
 

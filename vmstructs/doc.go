@@ -1,0 +1,99 @@
+// Package vmstructs reads HotSpot's own data out of a running JVM: what code stands at a
+// pc, which methods are inlined there, what they are called, which threads there are and
+// what they are doing. It is the only package that knows JDK versions.
+//
+// # What you give, what you get
+//
+// Open takes a target.Target and reads the tables that libjvm.so exports for debuggers
+// (runtime/vmStructs.hpp): names of C++ types and fields with their offsets, addresses of
+// static fields, sizes, constants. Everything else follows from them. A VM then answers
+// questions: Blob and Scopes for compiled code, Method for a Method*, Threads, ThreadName
+// and Anchor for threads, Flag, Version and so on. A VM is for one goroutine at a time.
+// What Blob, Scopes, Method and Threads return is shared or copied as they say; nothing of
+// it is to be changed.
+//
+// # Errors, and what is believed
+//
+// The target runs while it is read, and what it holds is not trusted. Every read is
+// bounded, every loop ends, and a failed read is an error, never a zero. Errors are the
+// named ones of errors.go, or target's. Nothing here panics on what it reads, and all
+// names are valid UTF-8.
+//
+// Memory changes under the reader in two ways, and each has its answer:
+//   - while something is being read: a blob's compile id, a method's whole chain of
+//     pointers are read again at the end; ErrChanged says that they moved.
+//   - after it was cached: a Proof reads again, in one batch, all that identifies what a
+//     walk has used, once the walk is done. What changed is forgotten.
+//
+// So a name only ever comes from content that hung together at one moment. An address
+// alone proves nothing: metadata of equal size (hidden classes, lambda forms) is soon
+// reused at the same place, and so is code.
+//
+// A JVM that lacks a field loses the capability that needs it, nothing else: Missing lists
+// them. Only without code cache, blobs or method names is a JVM Unsupported.
+//
+// # Choosing layouts
+//
+// Offsets are never assumed. They differ between releases, vendors, CPUs, even between
+// 25.0.3 and 25.0.5, and most are zero in the file, so only live memory tells. Where
+// releases differ in kind, both spellings are looked up and the one that exists says which
+// it is (layout*.go):
+//
+//	CodeCache::_heap, or _heaps              up to 8, or since 9: one heap, or one to three
+//	CompiledMethod::_method, or nmethod's    9 to 22, or 8 and since 23
+//	CodeBlob::_code_begin, or _code_offset   9 to 22 pointers, else offsets from the blob
+//	nmethod::_immutable_data                 since 23: debug information left the code cache
+//	CodeBlob::_mutable_data                  since 25: so did relocations and metadata
+//	ThreadsSMRSupport::_java_thread_list     since 10, before Threads::_thread_list
+//	InstanceKlass::_fieldinfo_stream         since 21, before _fields
+//	type Flag, or JVMFlag                    8, or later
+//
+// A version number decides only what no field can tell: which byte UNSIGNED5 leaves out
+// (vm.go), where an array's elements begin without compressed class pointers (oop.go), and
+// whether interpreter frames have a mirror slot (VM.Interp).
+//
+// # The code cache (codecache.go)
+//
+// Generated code lives in heaps that are cut into segments of 64 or 128 bytes. A byte map
+// tells for each segment how far to go back to its block's first; the block begins with a
+// HeapBlock, and a CodeBlob follows (memory/heap.cpp, CodeHeap::find_block_for):
+//
+//	segment   0     1     2     3     4     5     6     7
+//	map       0     1     2     ff    0     1     2     3     ...0xfe, 1, 2, ...
+//	          HeapBlock, CodeBlob     free  HeapBlock, CodeBlob
+//
+// Only the lower part of a heap is committed, and it grows, so VirtualSpace::_high is read
+// anew when a pc lies beyond.
+//
+// # Compiled code (blob.go, nmethod.go, scopes.go)
+//
+// An nmethod is a CodeBlob with a header, code, stubs, and debug information (code/nmethod.hpp):
+//
+//	8 to 22   header | code | stubs | oops | metadata | scopes | PcDescs | dependencies ...
+//	23, 24    header | code | stubs | oops | metadata       C heap: ... PcDescs | scopes
+//	since 25  header | code | stubs | oops    C heap: relocations | metadata, and as above
+//
+// A PcDesc is four ints, sorted by the first: pc, scope, objects, flags (code/pcDesc.hpp).
+// For a return address the exact one counts. For any other pc the next one does, as the
+// compiler describes ranges by their ends (prims/forte.cpp). Its scope is a few compressed
+// numbers (code/scopeDesc.cpp): where the sender's scope is, the method's index in the
+// metadata, the bci plus one. Following the senders goes from the innermost method to the
+// one that owns the code.
+//
+// The compressed numbers, UNSIGNED5, are in unsigned5.go; line tables (lines.go) and, since
+// 21, the list of a class's fields (fields.go) are written with them too.
+//
+// # Methods (method.go, symbol.go, lines.go)
+//
+//	Method -> ConstMethod -> ConstantPool -> InstanceKlass -> Symbol   the class
+//	          bytecodes      entries      -> Symbol                    name, signature, file
+//	          line table
+//
+// # Threads (thread.go, threadname.go, oop.go)
+//
+// A JavaThread points at its OSThread, which has the thread id, and at its
+// java.lang.Thread, which has the name. Java objects move and their layout depends on
+// flags, so fields are found by name in the metadata of their class, and an object counts
+// as a thread's only if its field eetop points back. While ZGC relocates, and for
+// references that it has not touched since, the answer is ErrMoved; metadata never moves.
+package vmstructs

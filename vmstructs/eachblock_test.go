@@ -1,0 +1,31 @@
+package vmstructs
+
+import "fmt"
+
+// eachBlock calls f with every block of the code cache that is in use, so that tests see
+// all of it. A JVM that compiles meanwhile may end it with an error.
+func (vm *VM) eachBlock(f func(h *codeHeap, b block) error) error {
+	buf := make([]byte, vm.l.code.blockSpan())
+	for i := range vm.heaps {
+		h := &vm.heaps[i]
+		for addr := h.low; addr < h.high; {
+			if err := vm.mem.Bytes(addr, buf); err != nil {
+				return err
+			}
+			b := vm.parseBlock(h, addr, buf)
+			if b.size == 0 {
+				break // never used, and nothing behind it is
+			}
+			if b.size > h.high-addr {
+				return fmt.Errorf("%w: block at %#x of %#x bytes", ErrBadBlob, addr, b.size)
+			}
+			if b.used {
+				if err := f(h, b); err != nil {
+					return err
+				}
+			}
+			addr += b.size
+		}
+	}
+	return nil
+}

@@ -85,6 +85,7 @@ func (r *Recorder) Reset() {
 func (r *Recorder) Begin(snap *Snapshot) {
 	c := *snap
 	c.Stack = slices.Clone(snap.Stack)
+	c.Side = slices.Clone(snap.Side)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.steps = append(r.steps, recStep{snap: &c})

@@ -295,6 +295,8 @@ func (r *recReader) snapshot() *Snapshot {
 	s.Syscall = r.signed()
 	s.When = r.signed()
 	s.Cut = r.bool()
+	s.SideAddr = r.num()
+	s.Side = r.bytes()
 	s.PACMask = r.num()
 	s.SP = r.num()
 	if size := r.below(maxStack + 1); r.pay(int64(size)) {

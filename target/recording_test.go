@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -173,7 +174,8 @@ func TestRecordingSteps(t *testing.T) {
 	var snaps []*Snapshot
 	var want [][]byte
 	for i := range steps {
-		s := &Snapshot{TID: 100 + i%3, SP: 0x7000 + uint64(i%5)*64, Syscall: int64(i) - 1, When: int64(i) * -1e9, Cut: i%2 == 0, PACMask: uint64(i) << 48}
+		s := &Snapshot{TID: 100 + i%3, SP: 0x7000 + uint64(i%5)*64, Syscall: int64(i) - 1, When: int64(i) * -1e9, Cut: i%2 == 0, PACMask: uint64(i) << 48,
+			SideAddr: 0x9000 + uint64(i), Side: []byte{byte(i), 2, 3}}
 		for k := range s.Regs {
 			s.Regs[k] = rnd.Uint64()
 		}
@@ -191,6 +193,13 @@ func TestRecordingSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		want = append(want, b)
+	}
+	// A field that Snapshot gets later must not be forgotten here and in the format.
+	fields := reflect.ValueOf(*snaps[2])
+	for i := range fields.NumField() {
+		if fields.Field(i).IsZero() {
+			t.Errorf("field %s is not tested", fields.Type().Field(i).Name)
+		}
 	}
 	stack[0]++ // a snapshot's stack is reused for the next one: Begin has copied it
 	last := &Snapshot{TID: 100, SP: 0x7100, Stack: []byte{1, 2, 3}}

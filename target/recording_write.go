@@ -269,6 +269,8 @@ func (w *recWriter) snapshot(s *Snapshot) {
 	w.signed(s.Syscall)
 	w.signed(s.When)
 	w.bool(s.Cut)
+	w.num(s.SideAddr)
+	w.bytes(s.Side)
 	w.num(s.PACMask)
 	w.num(s.SP)
 	w.num(uint64(len(s.Stack)))

@@ -20,7 +20,8 @@ type Method struct {
 	lines []lineEntry
 	pool  *pool
 	// What identifies the method: its ConstMethod, that one's constants, indexes and
-	// number, the entries of the constant pool and the two symbols that they hold.
+	// number, the entries of the constant pool and the symbol that is the name. Of the
+	// signature, which no frame shows, the pointer is enough.
 	facts [numMethodFacts]fact
 }
 
@@ -30,7 +31,6 @@ const (
 	factNameEntry
 	factSigEntry
 	factName
-	factSig
 	numMethodFacts
 )
 
@@ -223,7 +223,8 @@ func (vm *VM) readMethod(addr uint64) (*Method, error) {
 	if m.Name, err = vm.poolSymbol(p, nameIndex, &m.facts[factNameEntry], &m.facts[factName]); err != nil {
 		return nil, err
 	}
-	if m.Signature, err = vm.poolSymbol(p, sigIndex, &m.facts[factSigEntry], &m.facts[factSig]); err != nil {
+	var signature fact
+	if m.Signature, err = vm.poolSymbol(p, sigIndex, &m.facts[factSigEntry], &signature); err != nil {
 		return nil, err
 	}
 	if m.Name == "" || !strings.HasPrefix(m.Signature, "(") {

@@ -2,7 +2,9 @@ package vmstructs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"slices"
 
 	"goprof/target"
 )
@@ -91,8 +93,20 @@ type Proof struct {
 	blobs   []*Blob
 	methods []*Method
 	ranges  []target.Range
+	places  []place // of the facts
 	buf     []byte
 }
+
+// place is where in a Proof's ranges a fact is read to.
+type place struct{ rng, at int }
+
+// Facts this near to each other are read as one range: the kernel's work is by range, and
+// metadata of a class lies together. A gap below a page lies in the pages of its two ends,
+// so it is mapped if they are.
+const (
+	nearFact = 2048
+	maxRange = 64 << 10
+)
 
 // NewProof returns an empty Proof.
 func (vm *VM) NewProof() *Proof {
@@ -140,24 +154,13 @@ func (p *Proof) Check() (bool, error) {
 	if len(p.facts) == 0 {
 		return true, nil
 	}
-	n := 0
-	for _, f := range p.facts {
-		n += len(f.want)
-	}
-	if cap(p.buf) < n {
-		p.buf = make([]byte, n+n/2)
-	}
-	p.ranges = p.ranges[:0]
-	buf := p.buf[:n]
-	for _, f := range p.facts {
-		k := len(f.want)
-		p.ranges = append(p.ranges, target.Range{Addr: f.addr, Buf: buf[:k:k]})
-		buf = buf[k:]
-	}
+	p.plan()
 	p.vm.t.ReadMany(p.ranges)
 	ok := true
 	for i, f := range p.facts {
-		if !p.ranges[i].OK || !f.agrees(p.ranges[i].Buf) {
+		r := &p.ranges[p.places[i].rng]
+		at := p.places[i].at
+		if !r.OK || !f.agrees(r.Buf[at:at+len(f.want)]) {
 			f.proof = 0 // marks it as broken for evict
 			ok = false
 		}
@@ -167,6 +170,32 @@ func (p *Proof) Check() (bool, error) {
 	}
 	p.evict()
 	return false, p.gone()
+}
+
+// plan sorts the facts and makes ranges of them.
+func (p *Proof) plan() {
+	slices.SortFunc(p.facts, func(a, b *fact) int { return cmp.Compare(a.addr, b.addr) })
+	p.ranges, p.places = p.ranges[:0], p.places[:0]
+	total := 0
+	for i := 0; i < len(p.facts); {
+		begin := p.facts[i].addr
+		end := begin
+		for ; i < len(p.facts); i++ {
+			f := p.facts[i]
+			if f.addr > end && f.addr-end > nearFact || f.addr-begin > maxRange {
+				break
+			}
+			p.places = append(p.places, place{len(p.ranges), int(f.addr - begin)})
+			end = max(end, f.addr+uint64(len(f.want)))
+		}
+		n := int(end - begin)
+		if len(p.buf)-total < n {
+			// What was given out already stays with the old array.
+			p.buf, total = make([]byte, 2*(len(p.buf)+n)), 0
+		}
+		p.ranges = append(p.ranges, target.Range{Addr: begin, Buf: p.buf[total : total+n : total+n]})
+		total += n
+	}
 }
 
 // evict forgets everything that a broken fact belongs to.

@@ -1,7 +1,10 @@
 package vmstructs
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"goprof/target"
@@ -58,6 +61,7 @@ type Thread struct {
 const (
 	maxThreads   = 1 << 20
 	maxStackSize = 1 << 40
+	maxVtables   = 256
 	// threadBatch is how many threads are read with one call.
 	threadBatch = 64
 )
@@ -68,7 +72,6 @@ type threadCache struct {
 	raw      []byte
 	ranges   []target.Range
 	compiler map[uint64]bool // vtables: of CompilerThread or not
-	vtable   uint64          // of CompilerThread, if .symtab told
 }
 
 func (c *threadCache) init() { c.compiler = map[uint64]bool{} }
@@ -224,41 +227,45 @@ func (vm *VM) linkedThreads() ([]Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	ptrs := vm.threads.ptrs[:0]
+	var addrs []uint64
 	for seen := map[uint64]bool{}; next != 0 && !seen[next] && len(seen) < maxThreads; {
 		seen[next] = true
-		ptrs = append(ptrs, byte(next), byte(next>>8), byte(next>>16), byte(next>>24),
-			byte(next>>32), byte(next>>40), byte(next>>48), byte(next>>56))
+		addrs = append(addrs, next)
 		if next, err = vm.mem.Ptr(next + uint64(l.next)); err != nil {
 			break // that thread has just ended, and the rest with it
 		}
+	}
+	ptrs := vm.threads.ptrs[:0]
+	for _, addr := range slices.Backward(addrs) { // the oldest first, as later releases have it
+		ptrs = binary.LittleEndian.AppendUint64(ptrs, addr)
 	}
 	vm.threads.ptrs = ptrs
 	return vm.readThreads(ptrs)
 }
 
-// isCompiler tells compiler threads by their vtable, which .symtab names. Without that,
-// a vtable is CompilerThread's if a thread that has it bears a compiler's name.
+// isCompiler tells compiler threads by their vtable: it is CompilerThread's if the first
+// thread that has it bears a compiler's name. The oldest threads come first, so no thread
+// of the program can pass for one by its name.
 func (vm *VM) isCompiler(t Thread, vtable uint64) bool {
 	c := &vm.threads
 	if is, ok := c.compiler[vtable]; ok {
 		return is
 	}
-	if c.vtable == 0 {
-		c.vtable = 1
-		if sym, err := vm.t.Global(libjvm, "_ZTV14CompilerThread"); err == nil {
-			c.vtable = sym + 16 // behind offset-to-top and type info (Itanium C++ ABI 2.5.2)
-		}
-	}
-	is := vtable == c.vtable
-	if c.vtable == 1 {
-		name, err := vm.ThreadName(t)
+	name, err := vm.ThreadName(t)
+	is := strings.Contains(name, "CompilerThread")
+	switch {
+	case errors.Is(err, ErrMoved):
+		// .symtab knows too, but reading that of libjvm.so costs tens of milliseconds. The
+		// vtable is behind offset-to-top and type info (Itanium C++ ABI, 2.5.2).
+		sym, err := vm.t.Global(libjvm, "_ZTV14CompilerThread")
 		if err != nil {
 			return false // ask again
 		}
-		is = strings.Contains(name, "CompilerThread")
+		is = vtable == sym+16
+	case err != nil:
+		return false
 	}
-	if len(c.compiler) < 1024 {
+	if len(c.compiler) < maxVtables {
 		c.compiler[vtable] = is
 	}
 	return is

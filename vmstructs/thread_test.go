@@ -24,9 +24,9 @@ func (w *world) thread(tid uint32, state ThreadState) uint64 {
 func (w *world) list(threads ...uint64) {
 	l := &w.l.thread
 	if l.list == 0 {
-		w.put64(l.head, threads[0])
+		w.put64(l.head, threads[len(threads)-1]) // the newest
 		for i, at := range threads[1:] {
-			w.put64(threads[i]+uint64(l.next), at)
+			w.put64(at+uint64(l.next), threads[i])
 		}
 		return
 	}
@@ -65,8 +65,8 @@ func TestHostileThreadLists(t *testing.T) {
 		l := &w.l.thread
 		w.list(a, 0xdead00000, b)
 		if l.list == 0 { // a linked list that runs in a circle
-			w.put64(a+uint64(l.next), b)
 			w.put64(b+uint64(l.next), a)
+			w.put64(a+uint64(l.next), b)
 		}
 		got, err := w.vm.Threads()
 		if err != nil || len(got) != 2 || got[0].NSTID != 1 || got[1].NSTID != 2 {

@@ -5,6 +5,8 @@ package sampler
 import (
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"goprof/target"
 )
 
@@ -139,5 +141,5 @@ func (t *Tracer) reap(tid int) {
 	if tid == t.pid && t.proc.isOwnChild() {
 		return
 	}
-	waitReap(tid)
+	waitReap(tid, unix.WNOTHREAD)
 }

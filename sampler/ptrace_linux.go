@@ -61,11 +61,11 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 	return e
 }
 
-// waitReap consumes the end of a tracee. A tracee that is not reaped stays a zombie and
+// waitReap consumes the end of a tracee, with WNOTHREAD only of one of this OS thread. A tracee that is not reaped stays a zombie and
 // holds up an exec or the end of its whole process.
-func waitReap(tid int) {
+func waitReap(tid int, flags uintptr) {
 	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0,
-		unix.WEXITED|unix.WNOHANG|unix.WALL|unix.WNOTHREAD, 0, 0)
+		unix.WEXITED|unix.WNOHANG|unix.WALL|flags, 0, 0)
 }
 
 //go:nosplit

@@ -48,6 +48,7 @@ type Tracer struct {
 
 	pending []pendingStop
 	nextP   int
+	rescue  rescuer
 
 	// All below is prepared outside the pause and used inside.
 	regs      [512]byte
@@ -156,7 +157,7 @@ func (t *Tracer) lookOn(tid, cpu int, stackTop uint64, snap *target.Snapshot) Ou
 	t.prepare(snap)
 	elsewhere := cpu >= 0 && cpu != currentCPU()
 	t.warm(tid)
-	if e := ptrace(unix.PTRACE_SEIZE, uintptr(tid), 0, 0); e != 0 {
+	if e := t.seize(tid); e != 0 {
 		return t.refused(tid, e)
 	}
 	// Now that it is seized, its number cannot pass to another thread.

@@ -1,0 +1,429 @@
+//go:build linux
+
+package sampler
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/target"
+)
+
+// The rows of this file are the odd states that a thread can be in when we come.
+
+func TestGroupStoppedThreadStaysStopped(t *testing.T) {
+	p := run1(t, cSpin)
+	p.line(t)
+	p.Process.Signal(unix.SIGSTOP)
+	eventually(t, "stopped", func() bool { return threadState(p.pid, p.pid) == 'T' })
+	onTracer(t, p.pid, func(tr *Tracer) {
+		for range 200 {
+			snap, o := lookPatiently(tr, p.pid, 0)
+			if o != Taken || len(snap.Stack) < 16384 {
+				t.Fatalf("%v, %d bytes", o, len(snap.Stack))
+			}
+		}
+		if tr.Signals != 0 {
+			t.Errorf("%d group stops were taken for signals", tr.Signals)
+		}
+	})
+	eventually(t, "stopped as before", func() bool { return threadState(p.pid, p.pid) == 'T' })
+	p.Process.Signal(unix.SIGCONT)
+	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' })
+}
+
+// A stop signal that meets a look is delivered: the process stops, and CONT wakes it.
+func TestStopSignalsDuringLooks(t *testing.T) {
+	p := run1(t, cSpin)
+	p.line(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 300 {
+			p.Process.Signal(unix.SIGSTOP)
+			time.Sleep(200 * time.Microsecond)
+			p.Process.Signal(unix.SIGCONT)
+			time.Sleep(200 * time.Microsecond)
+		}
+		p.Process.Signal(unix.SIGSTOP)
+	}()
+	onTracer(t, p.pid, func(tr *Tracer) {
+		for {
+			if _, o := lookPatiently(tr, p.pid, 0); o != Taken {
+				t.Fatalf("%v %v", o, tr.Err())
+			}
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	})
+	eventually(t, "the last SIGSTOP holds", func() bool { return threadState(p.pid, p.pid) == 'T' })
+	p.Process.Signal(unix.SIGCONT)
+	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' })
+}
+
+// vforkProgram waits in vfork (state D) while its child sleeps until told.
+const vforkProgram = `
+int main(void) {
+	int fds[2];
+	pipe(fds);
+	ready();
+	char c;
+	if (vfork() == 0) { read(0, &c, 1); _exit(0); }
+	say(1);
+	for (volatile long i = 0;; i++);
+}`
+
+func TestUninterruptibleThreadIsCollected(t *testing.T) {
+	p := run1(t, vforkProgram)
+	eventually(t, "in vfork", func() bool { return threadState(p.pid, p.pid) == 'D' })
+	onTracer(t, p.pid, func(tr *Tracer) {
+		snap := new(target.Snapshot)
+		if o := tr.Look(p.pid, 0, snap); o != Pending {
+			t.Fatalf("%v, want pending", o)
+		}
+		if o := tr.Look(p.pid, 0, new(target.Snapshot)); o != Backlog {
+			t.Errorf("a second look at a pending thread: %v", o)
+		}
+		if _, _, ok := tr.Collect(); ok || tr.Pending() != 1 {
+			t.Fatalf("collected a thread in state %c, pending %d", threadState(p.pid, p.pid), tr.Pending())
+		}
+		p.in.Write([]byte("x")) // ends the child
+		eventually(t, "collected", func() bool {
+			s, o, ok := tr.Collect()
+			if ok && (s != snap || o != Taken || s.TID != p.pid || len(s.Stack) == 0) {
+				t.Errorf("%v of %d, %d bytes", o, s.TID, len(s.Stack))
+			}
+			return ok
+		})
+		if tr.Pending() != 0 {
+			t.Errorf("pending %d", tr.Pending())
+		}
+	})
+	p.line(t)
+	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' })
+}
+
+// A stop that is still to come when the tracing thread ends never comes.
+func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
+	p := run1(t, vforkProgram)
+	eventually(t, "in vfork", func() bool { return threadState(p.pid, p.pid) == 'D' })
+	lost := 0
+	onTracer(t, p.pid, func(tr *Tracer) {
+		All(tr, []int{p.pid}, func(s *target.Snapshot, o Outcome) {
+			if s.TID != p.pid || o != TimedOut {
+				t.Errorf("%d: %v, want timed out", s.TID, o)
+			}
+			lost++
+		})
+	})
+	if lost != 1 {
+		t.Errorf("%d outcomes for one thread", lost)
+	}
+	eventually(t, "nobody traces it", func() bool { return tracerOf(p.pid) == 0 })
+	p.in.Write([]byte("x"))
+	p.line(t)
+	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' })
+}
+
+func tracerOf(pid int) int {
+	d := openProc(pid)
+	defer d.close()
+	return d.tracer(pid)
+}
+
+// tracerProgram seizes the process in its first argument and holds on to it.
+const tracerProgram = `
+int main(int argc, char **argv) {
+	if (ptrace(PTRACE_SEIZE, atoi(argv[1]), 0, 0) != 0) return 1;
+	ready();
+	pause();
+}`
+
+func TestAlreadyTraced(t *testing.T) {
+	p := run1(t, cSpin)
+	other := run1(t, tracerProgram, strconv.Itoa(p.pid))
+	onTracer(t, p.pid, func(tr *Tracer) {
+		_, o := lookPatiently(tr, p.pid, 0)
+		if o != AlreadyTraced || tr.TracedBy() != other.pid {
+			t.Errorf("%v by %d, want already traced by %d", o, tr.TracedBy(), other.pid)
+		}
+		other.Process.Kill()
+		other.Wait()
+		if _, o := lookPatiently(tr, p.pid, 0); o != Taken {
+			t.Errorf("after that tracer's end: %v", o)
+		}
+	})
+}
+
+const zombieLeaderProgram = `
+static void *spin(void *x) { say(gettid_()); for (volatile long i = 0;; i++); }
+int main(void) {
+	pthread_t t;
+	ready();
+	pthread_create(&t, 0, spin, 0);
+	pthread_exit(0);
+}`
+
+func TestZombieLeader(t *testing.T) {
+	p := run1(t, zombieLeaderProgram)
+	tid := p.number(t)
+	eventually(t, "a zombie leader", func() bool { return threadState(p.pid, p.pid) == 'Z' })
+	onTracer(t, p.pid, func(tr *Tracer) {
+		if _, o := lookPatiently(tr, p.pid, 0); o != Zombie {
+			t.Errorf("leader: %v", o)
+		}
+		if snap, o := lookPatiently(tr, tid, 0); o != Taken || len(snap.Stack) == 0 {
+			t.Errorf("the thread that lives on: %v, %d bytes", o, len(snap.Stack))
+		}
+		if o := tr.LookUnstopped(p.pid, 0, new(target.Snapshot)); o != Zombie {
+			t.Errorf("leader, unstopped: %v", o)
+		}
+	})
+}
+
+func TestGone(t *testing.T) {
+	p := run1(t, cSpin)
+	onTracer(t, p.pid, func(tr *Tracer) {
+		for _, tid := range []int{1 << 22, os.Getpid()} { // nobody, and somebody else's
+			if _, o := lookPatiently(tr, tid, 0); o != ThreadGone && o != NotPermitted {
+				t.Errorf("tid %d: %v", tid, o)
+			}
+		}
+		p.Process.Kill()
+		eventually(t, "ended, not reaped", func() bool { return threadState(p.pid, p.pid) == 'Z' })
+		if _, o := lookPatiently(tr, p.pid, 0); o != ProcessGone {
+			t.Errorf("a zombie process: %v", o)
+		}
+		p.Wait()
+		if _, o := lookPatiently(tr, p.pid, 0); o != ProcessGone {
+			t.Errorf("a process that was: %v", o)
+		}
+	})
+}
+
+// A thread of another process is let go at once and gives nothing.
+func TestThreadOfAnotherProcess(t *testing.T) {
+	p, other := run1(t, cSpin), run1(t, cSpin)
+	onTracer(t, p.pid, func(tr *Tracer) {
+		for range 100 {
+			if _, o := lookPatiently(tr, other.pid, 0); o != ThreadGone {
+				t.Fatalf("%v", o)
+			}
+			eventually(t, "nothing pending", func() bool { tr.Collect(); return tr.Pending() == 0 })
+		}
+		if n := tracerOf(other.pid); n != 0 {
+			t.Errorf("still traced by %d", n)
+		}
+	})
+	eventually(t, "runs on", func() bool { return threadState(other.pid, other.pid) == 'R' })
+}
+
+func TestNotPermitted(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to become somebody else")
+	}
+	p := run1(t, cSpin)
+	OnOwnThread(func() {
+		tr := NewTracer(p.pid, thisCPU())
+		defer tr.Close()
+		// Only this OS thread, which ends with the test.
+		if _, _, e := syscall.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); e != 0 {
+			t.Skip(e)
+		}
+		if o := tr.Look(p.pid, 0, new(target.Snapshot)); o != NotPermitted {
+			t.Errorf("%v", o)
+		}
+	})
+}
+
+func TestWrongThread(t *testing.T) {
+	p := run1(t, cSpin)
+	onTracer(t, p.pid, func(tr *Tracer) {
+		lookPatiently(tr, p.pid, 0)
+		OnOwnThread(func() {
+			if o := tr.Look(p.pid, 0, new(target.Snapshot)); o != WrongThread {
+				t.Errorf("%v", o)
+			}
+			if _, o, ok := tr.Collect(); ok || o != WrongThread {
+				t.Errorf("collect: %v", o)
+			}
+		})
+	})
+}
+
+// churnProgram makes and ends threads as fast as it can, and says how many it made when told to stop.
+const churnProgram = `
+static volatile int stop;
+static void *body(void *x) { for (volatile int i = 0; i < 20000; i++); return 0; }
+static void *churn(void *x) {
+	long n = 0;
+	while (!stop) { pthread_t t[4]; for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, body, 0); for (int i = 0; i < 4; i++) { pthread_join(t[i], 0); n++; } }
+	return (void *)n;
+}
+int main(void) {
+	pthread_t t; void *n; char c;
+	ready();
+	pthread_create(&t, 0, churn, 0);
+	read(0, &c, 1);
+	stop = 1;
+	pthread_join(t, &n);
+	say((long)n);
+}`
+
+func TestThreadsThatEndDuringTheLook(t *testing.T) {
+	p := run1(t, churnProgram)
+	var seen [NumOutcomes]int
+	onTracer(t, p.pid, func(tr *Tracer) {
+		snap := new(target.Snapshot)
+		dirents := make([]byte, 4096)
+		for seen[Taken] < 3000 || seen[ThreadGone] < 20 {
+			var tids []int
+			tr.proc.threads(dirents, func(tid int) { tids = append(tids, tid) })
+			for _, tid := range tids {
+				o := tr.Look(tid, 0, snap)
+				seen[o]++
+				if o == Pending {
+					snap = new(target.Snapshot)
+				}
+				for {
+					_, o, ok := tr.Collect()
+					if !ok {
+						break
+					}
+					seen[o]++
+				}
+			}
+		}
+		eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
+	})
+	for o, n := range seen {
+		switch Outcome(o) {
+		case Taken, ThreadGone, Pending, Backlog: // Backlog: looked at while pending
+		default:
+			if n > 0 {
+				t.Errorf("%d looks: %v", n, Outcome(o))
+			}
+		}
+	}
+	p.in.Write([]byte("x"))
+	if p.number(t) < 100 {
+		t.Error("the program did not get on")
+	}
+	if err := p.Wait(); err != nil { // and it could end: no zombie was left unreaped
+		t.Error(err)
+	}
+}
+
+// execProgram runs itself anew from a second thread, over and over, and says how often.
+const execProgram = `
+static char **args;
+static void *again(void *x) {
+	char n[20];
+	for (volatile int i = 0; i < 100000; i++);
+	snprintf(n, sizeof n, "%d", atoi(args[1]) - 1);
+	execl("/proc/self/exe", args[0], n, (char *)0);
+	return 0;
+}
+static void *idle(void *x) { for (volatile long i = 0;; i++); }
+int main(int argc, char **argv) {
+	pthread_t t;
+	args = argv;
+	int n = atoi(argv[1]);
+	if (n == 300) { ready(); char c; read(0, &c, 1); }
+	if (n == 0) { say(0); for (volatile long i = 0;; i++); }
+	pthread_create(&t, 0, idle, 0);
+	pthread_create(&t, 0, again, 0);
+	for (volatile long i = 0;; i++);
+}`
+
+func TestExecDuringTheLook(t *testing.T) {
+	p := run1(t, execProgram, "300")
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		p.out.ReadString('\n')
+	}()
+	p.in.Write([]byte("x"))
+	looks := 0
+	onTracer(t, p.pid, func(tr *Tracer) {
+		snap := new(target.Snapshot)
+		dirents := make([]byte, 4096)
+		for {
+			var tids []int
+			tr.proc.threads(dirents, func(tid int) { tids = append(tids, tid) })
+			for _, tid := range tids {
+				for _, _, ok := tr.Collect(); ok; _, _, ok = tr.Collect() {
+				}
+				if tr.Look(tid, 0, snap) == Pending {
+					snap = new(target.Snapshot)
+				}
+				looks++
+			}
+			select {
+			case <-finished:
+				eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
+				return
+			default:
+			}
+		}
+	})
+	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' && tracerOf(p.pid) == 0 })
+	t.Logf("%d looks during 300 execs", looks)
+}
+
+// TestKilledTracer kills a process that is taking samples at random moments: the target runs on.
+func TestKilledTracer(t *testing.T) {
+	p := run1(t, cSpin)
+	rounds := 150
+	if testing.Short() {
+		rounds = 20
+	}
+	for i := range rounds {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestHelperTracer$")
+		cmd.Env = append(os.Environ(), "SAMPLER_TRACE="+strconv.Itoa(p.pid))
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var one [1]byte
+		out.Read(one[:]) // it has begun
+		time.Sleep(time.Duration(i*37%1000) * time.Microsecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+		eventually(t, "runs on", func() bool {
+			s := threadState(p.pid, p.pid)
+			return s == 'R' && tracerOf(p.pid) == 0
+		})
+	}
+}
+
+// TestHelperTracer is not a test: TestKilledTracer runs it in a process of its own.
+func TestHelperTracer(t *testing.T) {
+	pid, _ := strconv.Atoi(os.Getenv("SAMPLER_TRACE"))
+	if pid == 0 {
+		t.Skip("run by TestKilledTracer")
+	}
+	onTracer(t, pid, func(tr *Tracer) {
+		snap := new(target.Snapshot)
+		fmt.Print("x")
+		for {
+			if tr.Look(pid, 0, snap) == Pending {
+				snap = new(target.Snapshot)
+			}
+			tr.Collect()
+		}
+	})
+}

@@ -1,0 +1,339 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/target"
+)
+
+// sampled is what a session brought: its figures and its samples by thread.
+type sampled struct {
+	Stats
+	err   error
+	byTID map[int]int
+}
+
+// session samples pid until end returns.
+func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic.Int64)) sampled {
+	t.Helper()
+	s := New(pid, thisCPU())
+	q := NewQueue(queue)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	got := sampled{byTID: make(map[int]int)}
+	var seen atomic.Int64
+	consumed := make(chan struct{})
+	go func() {
+		defer close(consumed)
+		for snap := range q.Snapshots() {
+			if len(snap.Stack) == 0 || snap.SP == 0 {
+				t.Error("a snapshot without stack")
+			}
+			got.byTID[snap.TID]++
+			seen.Add(1)
+			q.Done(snap)
+		}
+	}()
+	go func() {
+		end(&seen)
+		cancel()
+	}()
+	got.Stats, got.err = s.Run(ctx, cfg, q)
+	<-consumed
+	if got.Attempted != got.Taken+got.LostSum() {
+		t.Errorf("attempted %d, taken %d, lost %v", got.Attempted, got.Taken, got.Lost)
+	}
+	if got.Taken != seen.Load() {
+		t.Errorf("taken %d, but %d came out of the queue", got.Taken, seen.Load())
+	}
+	return got
+}
+
+// untilSamples ends a session after n samples.
+func untilSamples(n int64) func(*atomic.Int64) {
+	return func(seen *atomic.Int64) {
+		for range 60000 {
+			if seen.Load() >= n {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// ranNanos is the CPU time that the kernel has charged a thread.
+func ranNanos(t *testing.T, pid, tid int) int64 {
+	t.Helper()
+	d := openProc(pid)
+	defer d.close()
+	s, ok := parseSchedstat(d.read(tid, "schedstat"))
+	if !ok || s.turns == 0 {
+		t.Skip("this kernel keeps no schedstat")
+	}
+	return int64(s.ran)
+}
+
+// sharesProgram starts threads that are busy for so many microseconds of each period:
+// arguments are count, busy, period, and so on. It says their tids.
+const sharesProgram = `
+struct job { long busy, period; };
+static void *work(void *x) {
+	struct job *j = x;
+	say(gettid_());
+	for (;;) {
+		long end = cpu_ns() + j->busy * 1000;
+		while (cpu_ns() < end) for (volatile int i = 0; i < 200; i++);
+		if (j->period > j->busy) { usleep(j->period - j->busy); }
+	}
+}
+int main(int argc, char **argv) {
+	ready();
+	for (int i = 1; i + 2 < argc; i += 3) {
+		struct job *j = malloc(sizeof *j);
+		j->busy = atol(argv[i + 1]); j->period = atol(argv[i + 2]);
+		for (int k = 0; k < atoi(argv[i]); k++) {
+			pthread_t t;
+			pthread_attr_t a;
+			pthread_attr_init(&a);
+			pthread_attr_setstacksize(&a, 65536);
+			if (pthread_create(&t, &a, work, j) != 0) { perror("thread"); exit(1); }
+		}
+	}
+	for (;;) pause();
+}`
+
+func TestSamplesFollowCPUTime(t *testing.T) {
+	const interval = time.Millisecond
+	p := run1(t, sharesProgram, "1", "1", "0", "1", "5000", "10000", "1", "3000", "15000", "30", "200", "20000")
+	tids := make([]int, 33)
+	for i := range tids {
+		tids[i] = p.number(t)
+	}
+	before := make(map[int]int64)
+	for _, tid := range tids {
+		before[tid] = ranNanos(t, p.pid, tid)
+	}
+	got := session(t, p.pid, Config{Interval: interval}, 64, untilSamples(6000))
+	used := make(map[int]int64)
+	var usedAll int64
+	for _, tid := range tids {
+		used[tid] = ranNanos(t, p.pid, tid) - before[tid]
+		usedAll += used[tid]
+	}
+	// Sampling may have been held up on a loaded machine; shares hold all the same.
+	check := func(name string, tids ...int) {
+		var samples int
+		var ns int64
+		for _, tid := range tids {
+			samples += got.byTID[tid]
+			ns += used[tid]
+		}
+		want := float64(got.Taken) * float64(ns) / float64(usedAll)
+		t.Logf("%s: %d samples, %.0f by CPU time (%.0f owed)", name, samples, want, float64(ns)/float64(interval))
+		if float64(samples) < 0.75*want-20 || float64(samples) > 1.25*want+20 {
+			t.Errorf("%s: %d samples, %.0f by CPU time", name, samples, want)
+		}
+	}
+	// The threads say their tids in any order: tell them apart by what they used.
+	var bursts []int
+	for _, tid := range tids {
+		if used[tid] < usedAll/20 {
+			bursts = append(bursts, tid)
+		} else {
+			check("thread "+strconv.Itoa(tid), tid)
+		}
+	}
+	check(strconv.Itoa(len(bursts))+" threads with short bursts", bursts...)
+	t.Logf("ticks %d, skipped %d, lost %v, late %d, pauses p50 %v p99 %v max %v, CPU %v of %v",
+		got.Ticks, got.Skipped, got.Lost, got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), got.CPU, got.Wall)
+}
+
+// More runnable threads than CPUs: all are R all the time, but have a share of a CPU.
+func TestSamplesWhenCPUsAreShort(t *testing.T) {
+	p := run1(t, sharesProgram, "12", "1", "0")
+	tids := make([]int, 12)
+	before := make(map[int]int64)
+	for i := range tids {
+		tids[i] = p.number(t)
+	}
+	for _, tid := range tids {
+		before[tid] = ranNanos(t, p.pid, tid)
+	}
+	got := session(t, p.pid, Config{Interval: time.Millisecond}, 64, untilSamples(4000))
+	var used int64
+	for _, tid := range tids {
+		used += ranNanos(t, p.pid, tid) - before[tid]
+	}
+	owed := used / int64(time.Millisecond)
+	if got.Attempted > owed+int64(len(tids)*12) {
+		t.Errorf("%d samples of %d ms of CPU time", got.Attempted, owed)
+	}
+	if lost := got.LostSum(); lost*100 > got.Attempted {
+		t.Errorf("lost %v of %d", got.Lost, got.Attempted)
+	}
+	t.Logf("%d of %d owed, %d late, lost %v, pauses p50 %v p99 %v max %v, skipped %d of %d", got.Taken, owed, got.Late, got.Lost,
+		got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), got.Skipped, got.Ticks)
+	for _, tid := range tids {
+		eventually(t, "runs on", func() bool { return threadState(p.pid, tid) == 'R' })
+	}
+}
+
+func TestTargetThatEndsIsANormalEnd(t *testing.T) {
+	p := run1(t, cSpin)
+	got := session(t, p.pid, Config{Interval: time.Millisecond}, 8, func(seen *atomic.Int64) {
+		untilSamples(20)(seen)
+		p.Process.Kill()
+		p.Wait()
+		for range 60000 { // until Run has seen it by itself
+			time.Sleep(time.Millisecond)
+			if seen.Load() < 0 {
+				return
+			}
+			if !alive(p.pid) {
+				time.Sleep(500 * time.Millisecond)
+				return
+			}
+		}
+	})
+	if got.err != nil || !got.Ended {
+		t.Errorf("error %v, ended %v", got.err, got.Ended)
+	}
+}
+
+func alive(pid int) bool { return unix.Kill(pid, 0) == nil }
+
+func TestRunOnNobody(t *testing.T) {
+	_, err := New(1<<22, thisCPU()).Run(context.Background(), Config{Interval: time.Second}, NewQueue(1))
+	if !errors.Is(err, ErrNoProcess) {
+		t.Errorf("%v", err)
+	}
+	_, err = New(os.Getpid(), thisCPU()).Run(context.Background(), Config{Interval: 1}, NewQueue(1))
+	if !errors.Is(err, ErrInterval) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestChurnInASession(t *testing.T) {
+	p := run1(t, churnProgram)
+	got := session(t, p.pid, Config{Interval: 100 * time.Microsecond}, 64, untilSamples(2000))
+	t.Logf("attempted %d, taken %d, lost %v", got.Attempted, got.Taken, got.Lost)
+	p.in.Write([]byte("x"))
+	p.line(t)
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A walker that keeps all snapshots costs samples, which are counted, and nothing else.
+func TestWalkerThatIsBehind(t *testing.T) {
+	p := run1(t, cSpin)
+	s := New(p.pid, thisCPU())
+	q := NewQueue(4)
+	ctx, cancel := context.WithCancel(context.Background())
+	var held []*target.Snapshot
+	go func() {
+		for range 4 {
+			held = append(held, <-q.Snapshots())
+		}
+		time.Sleep(300 * time.Millisecond)
+		cancel()
+	}()
+	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
+	if err != nil || got.Taken != 4 || got.Lost[QueueFull] == 0 || got.Attempted != 4+got.LostSum() {
+		t.Errorf("%v, taken %d, attempted %d, lost %v", err, got.Taken, got.Attempted, got.Lost)
+	}
+}
+
+// A debugger holds one thread: its samples are lost by that name, the session goes on.
+func TestSessionBesideADebugger(t *testing.T) {
+	p := run1(t, sharesProgram, "2", "1", "0")
+	traced, free := p.number(t), p.number(t)
+	run1(t, tracerProgram, strconv.Itoa(traced))
+	got := session(t, p.pid, Config{Interval: time.Millisecond}, 8, untilSamples(200))
+	if got.Lost[AlreadyTraced] == 0 || got.byTID[traced] != 0 || got.byTID[free] < 200 {
+		t.Errorf("lost %v, samples %v", got.Lost, got.byTID)
+	}
+}
+
+func TestWantedThreadsOnly(t *testing.T) {
+	p := run1(t, sharesProgram, "2", "1", "0")
+	want, other := p.number(t), p.number(t)
+	got := session(t, p.pid, Config{Interval: time.Millisecond, Want: func(tid int) bool { return tid == want }}, 8, untilSamples(100))
+	if got.byTID[want] < 100 || got.byTID[other] != 0 {
+		t.Errorf("%v", got.byTID)
+	}
+}
+
+// A known stack top makes the copy end there.
+func TestStackTopHints(t *testing.T) {
+	p := run1(t, cSpin)
+	top := uint64(p.number(t)) + 16384
+	s := New(p.pid, thisCPU())
+	q := NewQueue(4)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	exact := false
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		n := 0
+		for snap := range q.Snapshots() {
+			exact = exact || snap.SP+uint64(len(snap.Stack)) == top
+			s.SetStackTop(p.pid, top)
+			if n++; exact || n > 1000 {
+				cancel()
+			}
+			q.Done(snap)
+		}
+	}()
+	if _, err := s.Run(ctx, Config{Interval: time.Millisecond}, q); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if !exact {
+		t.Error("no copy ended at the top that was told")
+	}
+}
+
+func TestUnstopped(t *testing.T) {
+	p := run1(t, `int main(void) { volatile char pad[16384]; memset((void *)pad, 0x5a, sizeof pad); ready(); say((long)(uintptr_t)pad); for (;;) pause(); }`)
+	pad := uint64(p.number(t))
+	spin := run1(t, cSpin)
+	onTracer(t, p.pid, func(tr *Tracer) {
+		eventually(t, "asleep", func() bool { return threadState(p.pid, p.pid) == 'S' })
+		snap := new(target.Snapshot)
+		if o := tr.LookUnstopped(p.pid, 0, snap); o != Taken {
+			t.Fatalf("%v", o)
+		}
+		still, o := lookPatiently(tr, p.pid, 0)
+		if o != Taken {
+			t.Fatalf("%v", o)
+		}
+		c := thisCPU()
+		if snap.SP != still.SP || snap.Regs[c.PC] != still.Regs[c.PC] || snap.Syscall != still.Syscall && still.Syscall >= 0 {
+			t.Errorf("unstopped sp %#x pc %#x call %d, stopped sp %#x pc %#x call %d", snap.SP, snap.Regs[c.PC],
+				snap.Syscall, still.SP, still.Regs[c.PC], still.Syscall)
+		}
+		if at := pad - snap.SP; uint64(len(snap.Stack)) < at+16384 || snap.Stack[at] != 0x5a {
+			t.Errorf("%d bytes of stack, pad at %d", len(snap.Stack), at)
+		}
+		if tr.Pauses.Count() != 1 {
+			t.Errorf("%d pauses: the unstopped look stopped it", tr.Pauses.Count())
+		}
+	})
+	onTracer(t, spin.pid, func(tr *Tracer) {
+		if o := tr.LookUnstopped(spin.pid, 0, new(target.Snapshot)); o != Running {
+			t.Errorf("a spinning thread: %v", o)
+		}
+	})
+}

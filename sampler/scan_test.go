@@ -1,0 +1,150 @@
+//go:build linux
+
+package sampler
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// manyProgram has so many sleeping threads and one that spins.
+const manyProgram = `
+static void *sleeper(void *x) { for (;;) pause(); }
+int main(int argc, char **argv) {
+	int n = atoi(argv[1]), made = 0;
+	pthread_attr_t a;
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, 16384);
+	for (; made < n; made++) { pthread_t t; if (pthread_create(&t, &a, sleeper, 0)) break; }
+	ready();
+	say(made);
+	for (volatile long i = 0;; i++);
+}`
+
+// scanFor holds ticks at 100 Hz and counts how often the leader was due.
+func scanFor(s *scan, ticks int) (due int) {
+	for range ticks {
+		s.begin()
+		for th := s.next(); th != nil; th = s.next() {
+			if th.tid == s.proc.pid {
+				due++
+			}
+			s.pay(th)
+		}
+		time.Sleep(time.Duration(s.interval))
+	}
+	return due
+}
+
+func TestScanOfManyThreads(t *testing.T) {
+	n := "10000"
+	if testing.Short() {
+		n = "1000"
+	}
+	p := run1(t, manyProgram, n)
+	made := p.number(t)
+	for _, c := range []struct {
+		name string
+		fds  int
+	}{
+		{"descriptors for all", descriptors()},
+		{"descriptors for 100", 100},
+		{"no descriptors", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			proc := openProc(p.pid)
+			defer proc.close()
+			before := countFDs(t)
+			s := newScan(proc, 10*time.Millisecond, nil, c.fds)
+			scanFor(s, 60) // by then the sleepers are cold
+			if len(s.byTID) != made+1 {
+				t.Errorf("%d threads of %d", len(s.byTID), made+1)
+			}
+			if len(s.hot) > 20 {
+				t.Errorf("%d threads are hot, one runs", len(s.hot))
+			}
+			if open := countFDs(t) - before; open > c.fds || (c.fds > 0 && open == 0) {
+				t.Errorf("%d descriptors are open, %d allowed", open, c.fds)
+			}
+			if due := scanFor(s, 50); due < 25 {
+				t.Errorf("the running thread was due at %d of 50 ticks", due)
+			}
+			if n := testing.AllocsPerRun(30, func() { scanFor(s, 1) }); n != 0 {
+				t.Errorf("%v allocations for each tick", n)
+			}
+			t.Logf("%d ns for each cold thread, listing %v", s.coldCost, time.Duration(s.listCost))
+			s.close()
+			if open := countFDs(t); open != before {
+				t.Errorf("%d descriptors before, %d after", before, open)
+			}
+		})
+	}
+}
+
+func countFDs(t *testing.T) int {
+	t.Helper()
+	e, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(e)
+}
+
+func TestParseStat(t *testing.T) {
+	for _, c := range []struct {
+		name, in string
+		state    byte
+		cpu      int
+		ticks    uint64
+	}{
+		{"plain", "7 (java) R 1 7 7 0 -1 0 0 0 0 0 11 31 0 0 20 0 1 0 5 6 7 8 9 0 0 0 0 0 0 0 0 0 0 0 0 0 3 0 0 0", 'R', 3, 42},
+		{"brackets and blanks in the name", "7 (a) R (b) S) D 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 6 7 8 9 0 0 0 0 0 0 0 0 0 0 0 0 0 12\n", 'D', 12, 2},
+		{"cut off", "7 (java) S 1 7", 'S', -1, 0},
+		{"empty", "", 0, -1, 0},
+		{"no more than a name", "7 (java)", 0, -1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			state, cpu, ticks := parseStat([]byte(c.in))
+			if state != c.state || cpu != c.cpu || ticks != c.ticks {
+				t.Errorf("%c on %d, %d ticks", state, cpu, ticks)
+			}
+		})
+	}
+}
+
+func TestParseSyscall(t *testing.T) {
+	for _, c := range []struct {
+		name, in string
+		call     int64
+		sp, pc   uint64
+		ok       bool
+	}{
+		{"futex", "202 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffe10 0x7f00ab\n", 202, 0x7ffe10, 0x7f00ab, true},
+		{"blocked outside a call", "-1 0x7ffe10 0x7f00ab\n", -1, 0x7ffe10, 0x7f00ab, true},
+		{"running", "running\n", 0, 0, 0, false},
+		{"cut off", "202 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffe10", 202, 0x7ffe10, 0, false},
+		{"empty", "", 0, 0, 0, false},
+		{"not hexadecimal", "-1 0xzz 0x1\n", -1, 0, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			call, sp, pc, ok := parseSyscall([]byte(c.in))
+			if ok != c.ok || (ok && (call != c.call || sp != c.sp || pc != c.pc)) {
+				t.Errorf("%d %#x %#x %v", call, sp, pc, ok)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("7 (java) R 1 7 7"))
+	f.Add([]byte("202 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffe10 0x7f00ab\n"))
+	f.Add([]byte("664334 58987 2\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		parseStat(b)
+		parseSyscall(b)
+		parseSchedstat(b)
+		parseDirents(b, func(int) {})
+		field(b, "\nState:\t")
+	})
+}

@@ -331,7 +331,7 @@ func TestLiveCodeCache(t *testing.T) {
 			}
 		}
 		kinds := map[BlobKind]int{}
-		seen, scopes, inlined, maxDepth := 0, 0, 0, 0
+		seen, scopes, inlined, maxDepth, osr := 0, 0, 0, 0, 0
 		err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
 			b, err := v.vm.blobAt(h, blk.addr)
 			if errors.Is(err, ErrChanged) || errors.Is(err, ErrNoBlob) {
@@ -354,6 +354,12 @@ func TestLiveCodeCache(t *testing.T) {
 				} else if got.id == c.id {
 					t.Errorf("%#x: %+v, the JVM says %+v", b.Begin, got, c)
 				}
+			}
+			if b.OSR {
+				osr++
+			}
+			if b.OSR != (b.OSREntry != 0) {
+				t.Errorf("%s: OSR %v, entered at %#x", b.Method.Full(), b.OSR, b.OSREntry)
 			}
 			if b.VerifiedEntry == 0 || b.StubBegin == 0 || b.Kind == Nmethod && b.DeoptHandlers[0] < b.StubBegin {
 				t.Errorf("%s: entry %#x, stubs %#x, handlers %#x", b.Method.Full(), b.VerifiedEntry, b.StubBegin, b.DeoptHandlers)
@@ -387,8 +393,8 @@ func TestLiveCodeCache(t *testing.T) {
 				t.Errorf("no blob of kind %s", k)
 			}
 		}
-		if inlined == 0 || maxDepth < 3 {
-			t.Errorf("%d inlined, %d deep", inlined, maxDepth)
+		if inlined == 0 || maxDepth < 3 || osr == 0 {
+			t.Errorf("%d inlined, %d deep, %d entered in a loop", inlined, maxDepth, osr)
 		}
 		checkStubs(t, v)
 	})

@@ -14,7 +14,8 @@ type amd64Tracer struct {
 	seen       []uint64 // one bit per byte of code
 	todo       []amd64State
 	stopAtPush bool
-	fallback   Exit // the first exit by a jump
+	frame      int32 // where to stop: when this many bytes stand between sp and the caller's
+	fallback   Exit  // the first exit by a jump
 	found      bool
 }
 
@@ -30,6 +31,7 @@ const (
 type amd64State struct {
 	pc     uint32 // offset in the code
 	tokens uint8
+	calls  bool
 	nslots uint8
 	regs   [16]Loc
 	slots  [maxTraceSlots]amd64Slot
@@ -45,13 +47,13 @@ type amd64Slot struct {
 var x86Dwarf = [16]uint8{amd64RAX, amd64RCX, amd64RDX, amd64RBX, amd64RSP, amd64RBP, amd64RSI, amd64RDI,
 	amd64R8, amd64R9, amd64R10, amd64R11, amd64R12, amd64R13, amd64R14, amd64R15}
 
-func (t *amd64Tracer) Trace(code []byte, base, pc uint64) (Exit, error) {
-	t.stopAtPush = false
+func (t *amd64Tracer) Trace(code []byte, base, pc uint64, frame int32) (Exit, error) {
+	t.stopAtPush, t.frame = false, frame
 	return t.run(code, base, pc)
 }
 
 func (t *amd64Tracer) TraceEntry(code []byte, base, pc uint64) (Exit, error) {
-	t.stopAtPush = true
+	t.stopAtPush, t.frame = true, 0
 	return t.run(code, base, pc)
 }
 
@@ -117,6 +119,12 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 			exit := s.exit(0)
 			exit.FrameBuilt = true
 			return exit, true
+		case wayGoesOn:
+			if t.frame != 0 && !s.calls {
+				if exit, ok := s.framed(t.frame); ok {
+					return exit, true
+				}
+			}
 		case wayJumps:
 			exit := s.exit(0)
 			exit.Jump = true
@@ -136,7 +144,7 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 // exit tells the state at a return (or where one would be) in terms of the start.
 func (s *amd64State) exit(popped uint8) Exit {
 	sp := s.regs[amd64RSP]
-	e := Exit{RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], SenderSP: s.regs[amd64R13]}
+	e := Exit{RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], SenderSP: s.regs[amd64R13], Calls: s.calls}
 	below := sp
 	below.Off -= 8
 	e.Below = s.load(below)
@@ -148,6 +156,21 @@ func (s *amd64State) exit(popped uint8) Exit {
 		e.SenderSP = Loc{}
 	}
 	return e
+}
+
+// framed tells the exit of code that has just completed a frame of that size, from before
+// the frame pointer was pushed or from right after it.
+func (s *amd64State) framed(size int32) (Exit, bool) {
+	sp := s.regs[amd64RSP]
+	if sp.Kind != Value || sp.Reg != amd64RSP || sp.Off != 8-size && sp.Off != 16-size {
+		return Exit{}, false
+	}
+	at := func(off int32) Loc { return s.load(Loc{Value, amd64RSP, sp.Off + off}) }
+	e := Exit{RA: at(size - 8), SP: Loc{Value, amd64RSP, sp.Off + size}, FP: at(size - 16), FrameBuilt: true}
+	if e.FP.Kind == AtMem && e.FP.Off < 0 { // not stored yet: still in its register
+		e.FP = s.regs[amd64RBP]
+	}
+	return e, true
 }
 
 type way uint8
@@ -266,6 +289,7 @@ func (t *amd64Tracer) call(s *amd64State, in *x86Inst) way {
 
 // afterCall forgets what a callee may change.
 func (s *amd64State) afterCall() {
+	s.calls = true
 	for _, r := range [...]int{amd64RAX, amd64RCX, amd64RDX, amd64RSI, amd64RDI, amd64R8, amd64R9, amd64R10, amd64R11} {
 		s.regs[r] = Loc{}
 	}
@@ -308,6 +332,11 @@ func (s *amd64State) arithImm(in *x86Inst) {
 	if in.Mem || in.OpX == 7 {
 		return
 	}
+	if in.OpX == 4 && x86Dwarf[in.RM] == amd64RSP {
+		// and rsp, -16: either rsp is set back from another register later, or it was
+		// aligned, for otherwise the code could not find its own frame again.
+		return
+	}
 	v := s.get(in.RM)
 	known := in.W && v.Kind == Value && in.Imm == int64(int32(in.Imm))
 	switch {
@@ -315,8 +344,6 @@ func (s *amd64State) arithImm(in *x86Inst) {
 		v.Off += int32(in.Imm)
 	case known && in.OpX == 5:
 		v.Off -= int32(in.Imm)
-	case in.OpX == 4 && x86Dwarf[in.RM] == amd64RSP: // and rsp, -16
-		v = s.newToken()
 	default:
 		v = Loc{}
 	}

@@ -56,7 +56,7 @@ func TestTraceAMD64(t *testing.T) {
 			"^62f17c48104424 01 c5f877 c4e37d39c101 c3", Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
 		{"i2c: return address copied over an aligned stack",
 			"^488b0424 4c8bdc 4883ec18 4883e4f0 50 ff6348",
-			Exit{RA: mem(sp, 0), FP: val(fp, 0), Jump: true, Indirect: true}},
+			Exit{RA: mem(sp, 0), SP: val(sp, -24), FP: val(fp, 0), Jump: true, Indirect: true}},
 		{"c2i: return address in a register",
 			"4c8d6c2408 58 ^4883ec10 50 4889742408 ff6360",
 			Exit{RA: val(amd64RAX, 0), SP: val(sp, -16), FP: val(fp, 0), Jump: true, Indirect: true, SenderSP: val(amd64R13, 0)}},
@@ -64,18 +64,42 @@ func TestTraceAMD64(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			code, pc := assemble(t, r.code)
-			got, err := new(amd64Tracer).Trace(code, 0x1000, 0x1000+pc)
+			got, err := new(amd64Tracer).Trace(code, 0x1000, 0x1000+pc, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if r.want.SenderSP.Kind == Unknown {
 				got.SenderSP = Loc{}
 			}
-			got.Below = Loc{} // has a test of its own
+			got.Below, got.Calls = Loc{}, false // have tests of their own
 			if got != r.want {
 				t.Errorf("got  %+v\nwant %+v", got, r.want)
 			}
 		})
+	}
+}
+
+// A long method: its return is far away, the end of its prologue is near.
+func TestTracePrologueAMD64(t *testing.T) {
+	const sp, fp, size = amd64RSP, amd64RBP, 0x30
+	rows := []struct {
+		name, code string
+		want       Exit
+	}{
+		{"before push", "^55 4883ec20 ebfe", Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), FrameBuilt: true}},
+		{"after push", "55 ^4883ec20 ebfe", Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: mem(sp, 0), FrameBuilt: true}},
+		{"sub first", "^4881ec28000000 48896c2420 ebfe", Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), FrameBuilt: true}},
+	}
+	for _, r := range rows {
+		code, pc := assemble(t, r.code)
+		got, err := new(amd64Tracer).Trace(code, 0, pc, size)
+		if err != nil || got != r.want {
+			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
+		}
+	}
+	code, pc := assemble(t, "55 4883ec20 ^e8ff000000 4883ec20 ebfe")
+	if got, err := new(amd64Tracer).Trace(code, 0, pc, size); err == nil {
+		t.Errorf("after a call: %+v", got)
 	}
 }
 
@@ -88,15 +112,15 @@ func TestTracePoppedAMD64(t *testing.T) {
 		// address came from it.
 		{"popped", "^e8ff000000 488bc8 5a ffe1", mem(amd64RSP, 0)},
 		// C2's ExceptionBlob: the exception's pc is pushed in the place of one.
-		{"pushed and popped", "^52 4883ec08 e8ff000000 4883c408 5a 4c8bc0 41ffe0", val(amd64RDX, 0)},
+		{"pushed and popped", "^52 4883ec08 4883e4f0 e8ff000000 4883c408 5a 4c8bc0 41ffe0", val(amd64RDX, 0)},
 		// C1's handle_exception_from_callee, after its leave.
 		{"to be jumped to", "c9 ^59 ffe1", mem(amd64RSP, 0)},
 		{"in its register", "c9 59 ^ffe1", val(amd64RCX, 0)},
 	}
 	for _, r := range rows {
 		code, pc := assemble(t, r.code)
-		got, err := new(amd64Tracer).Trace(code, 0, pc)
-		if err != nil || !got.Indirect || got.Popped().RA != r.want {
+		got, err := new(amd64Tracer).Trace(code, 0, pc, 0)
+		if err != nil || !got.Indirect || got.Below != r.want && got.Target != r.want {
 			t.Errorf("%s: %+v %v", r.name, got, err)
 		}
 	}
@@ -123,11 +147,11 @@ func TestTraceEntryAMD64(t *testing.T) {
 func TestTraceFindsNoWayOut(t *testing.T) {
 	for _, code := range []string{"^ebfe", "^0f0b", "^90", "^4c03e1 0f0b"} {
 		b, pc := assemble(t, code)
-		if got, err := new(amd64Tracer).Trace(b, 0, pc); err == nil {
+		if got, err := new(amd64Tracer).Trace(b, 0, pc, 0); err == nil {
 			t.Errorf("%s: %+v", code, got)
 		}
 	}
-	if _, err := new(amd64Tracer).Trace([]byte{0xc3}, 0x1000, 0x1001); err != ErrNoCode {
+	if _, err := new(amd64Tracer).Trace([]byte{0xc3}, 0x1000, 0x1001, 0); err != ErrNoCode {
 		t.Error("pc outside the code:", err)
 	}
 }
@@ -149,7 +173,7 @@ func FuzzTraceAMD64(f *testing.F) {
 	f.Add([]byte{0x55, 0x48, 0x83, 0xec, 0x20, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3}, uint16(1))
 	var tr amd64Tracer
 	f.Fuzz(func(t *testing.T, code []byte, pc uint16) {
-		tr.Trace(code, 0, uint64(pc))
+		tr.Trace(code, 0, uint64(pc), 32)
 		tr.TraceEntry(code, 0, uint64(pc))
 	})
 }
@@ -158,6 +182,6 @@ func BenchmarkTraceAMD64(b *testing.B) {
 	code, _ := hex.DecodeString(strings.Repeat("4889d8", 200) + "4883c4205dc3")
 	var tr amd64Tracer
 	for b.Loop() {
-		tr.Trace(code, 0, 0)
+		tr.Trace(code, 0, 0, 0)
 	}
 }

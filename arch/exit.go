@@ -24,18 +24,19 @@ type Exit struct {
 	// SenderSP is what CPU.Java.SenderSP holds at the end: for code on its way into
 	// the interpreter, the caller's stack pointer before adapters moved it.
 	SenderSP Loc
-	// FrameBuilt: the way to the end first made a frame (push of the frame pointer,
-	// frame pointer = stack pointer) with RA above it. Only sought on request.
+	// Calls: the way went past a call. One that never returns may be followed by code
+	// that belongs to something else.
+	Calls bool
+	// FrameBuilt: the way did not go to the end but to where a frame was complete: a
+	// standard one (TraceEntry), or one of the size that was given to Trace.
 	FrameBuilt bool
 }
 
 // Popped is e for code that took its own return address off the stack, or never had one
-// there, before it jumps: exception handling goes on in a caller's frame that way.
-func (e Exit) Popped() Exit {
-	e.RA = e.Below
-	if e.Target.Kind != Unknown {
-		e.RA = e.Target
-	}
+// there, before it jumps: exception handling goes on in a caller's frame that way. ra is
+// where that goes on: Target or Below.
+func (e Exit) Popped(ra Loc) Exit {
+	e.RA = ra
 	e.SP.Off -= 8
 	return e
 }
@@ -64,8 +65,10 @@ var (
 
 // Tracer reads code ahead. It keeps scratch memory: one Tracer for each goroutine.
 type Tracer interface {
-	// Trace follows the code at pc, which starts at base, to its exit.
-	Trace(code []byte, base, pc uint64) (Exit, error)
+	// Trace follows the code at pc, which starts at base, to its exit. If the pc may lie in
+	// code that builds a frame of a known size (in bytes), it stops where that is done:
+	// the exit of a long method is far away. Otherwise frame is 0.
+	Trace(code []byte, base, pc uint64, frame int32) (Exit, error)
 	// TraceEntry does the same but stops where a frame is built, if it comes first:
 	// for the interpreter's method entries, which build a frame and never return.
 	TraceEntry(code []byte, base, pc uint64) (Exit, error)

@@ -28,7 +28,7 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	var r exitResult
 	code := w.code[:maxAssembly]
 	if w.tracer != nil && w.t.Read(pc, code) == nil {
-		exit, err := w.tracer.Trace(code, pc, pc)
+		exit, err := w.tracer.Trace(code, pc, pc, 0)
 		r = exitResult{exit: exit, ok: err == nil}
 	}
 	w.exits[pc] = r

@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"goprof/arch"
 	"goprof/profile"
 	"goprof/vmstructs"
 )
@@ -51,14 +52,20 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && (b.Kind == vmstructs.NativeWrapper || b.HasPcDesc(w.cur.pc) || isDeoptHandler(b, w.cur.pc)) {
 		return w.sizedCaller(b)
 	}
-	// A jump to a computed address may be a switch, which is no way out.
-	if r := w.exitAt(b, w.cur.pc); r.ok && !r.exit.Indirect {
+	if r := w.exitAt(b, w.cur.pc); r.ok && leavesMethod(b, r.exit) {
 		if c, ok := w.evalExit(r.exit, false); ok && w.plausible(c.pc) {
 			return c, true
 		}
 	}
 	c, ok := w.sizedCaller(b)
 	return c, ok && w.plausible(c.pc)
+}
+
+// leavesMethod reports whether an exit can be believed. A jump to a computed address may be a
+// switch, which is no way out. A jump to a known one is out of the return poll's stub or
+// of exception unwinding, but only if no call that never returns stands before it.
+func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
+	return !e.Jump || !e.Indirect && (!e.Calls || e.SP.Off == int32(b.FrameSize)*8)
 }
 
 // sizedCaller uses the frame's size: the return address and below it the saved frame

@@ -44,9 +44,10 @@ func (w *Walker) skeletons() profile.Reason {
 		return profile.Deoptimizing
 	}
 	frames, err := w.vm.VFrames(w.thread.Java, w.snap.Side)
-	if err != nil || len(frames) == 0 {
+	if err != nil || len(w.snap.Side) == 0 {
 		return profile.Deoptimizing
 	}
+	// Without an array they have been filled in, and are frames like any other.
 	layout := w.vm.Interp()
 	c := caller{fp: fp}
 	if c, known = w.linked(fp, layout.SenderSP, true); !known {

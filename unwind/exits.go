@@ -10,8 +10,8 @@ import (
 type exitResult struct {
 	exit arch.Exit
 	ok   bool
-	// framed: the code could not be followed, but at this pc its frame pointer is that of
-	// a frame that it made itself.
+	// framed: the code does not return, but at this pc its frame pointer is that of a frame
+	// that it made itself.
 	framed bool
 }
 
@@ -24,7 +24,7 @@ func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 	var r exitResult
 	if code, err := w.vm.Code(b, w.code); err == nil && w.tracer != nil {
 		w.code = code[:cap(code)]
-		exit, err := w.tracer.Trace(code, b.Begin, pc)
+		exit, err := w.tracer.Trace(code, b.Begin, pc, buildsFrame(b, pc))
 		r = exitResult{exit: exit, ok: err == nil}
 		if !b.Kind.IsNmethod() && (err != nil || exit.Jump) {
 			w.stubFrame(code, pc-b.Begin, b.Begin, &r)
@@ -32,6 +32,18 @@ func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 	}
 	w.exits[pc] = r
 	return r
+}
+
+// maxPrologue is how far from an OSR method's entry its frame may be being built.
+const maxPrologue = 64
+
+// buildsFrame returns the size of the frame that the code at pc may be building, or 0.
+func buildsFrame(b *vmstructs.Blob, pc uint64) int32 {
+	entering := pc < b.Begin+uint64(max(b.FrameComplete, 0)) || b.OSR && pc-b.OSREntry < maxPrologue
+	if !b.Kind.IsNmethod() || !entering || b.FrameSize < 2 {
+		return 0
+	}
+	return int32(b.FrameSize) * 8
 }
 
 // stubFrame looks at stubs that do not return but jump to an address that they have
@@ -45,8 +57,8 @@ func (w *Walker) stubFrame(code []byte, off, begin uint64, r *exitResult) {
 		if exit, err := w.tracer.TraceEntry(code, begin, begin+off); err == nil && exit.FrameBuilt {
 			r.exit, r.ok = exit, true
 		}
-	case !r.ok && !w.cpu.AfterLeave(code, off):
-		r.framed = true
+	default:
+		r.framed = !w.cpu.AfterLeave(code, off)
 	}
 }
 

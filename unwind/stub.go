@@ -24,29 +24,27 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 	return w.goTo(c)
 }
 
-// stubCaller finds where a stub returns to: by its frame size where it is in a call, by
-// reading its code where it is not.
+// stubCaller finds where a stub returns to. Where it is in a call, its frame size tells;
+// elsewhere its code does; and where the code goes on in another frame without
+// returning, the frame that it made at its beginning.
 func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
-	sized := b.FrameSize > 0 && (!w.cur.exact || b.FrameComplete >= 0 && w.cur.pc >= b.Begin+uint64(b.FrameComplete))
-	if sized && !w.cur.exact {
+	sized := b.FrameSize > 0 && !w.cur.exact
+	if sized {
 		if c, ok := w.sizedCaller(b); ok && w.plausible(c.pc) {
 			return c, true
 		}
 	}
 	r := w.exitAt(b, w.cur.pc)
 	if r.ok {
-		if c, ok := w.evalExit(r.exit, b.Kind == vmstructs.Adapter); ok && w.plausible(c.pc) {
+		if c, ok := w.evalExit(r.exit, b.Kind == vmstructs.Adapter); ok && w.returnsTo(c.pc, r.exit.Jump) {
 			return c, true
 		}
 	}
-	if r.ok && r.exit.Indirect && r.exit.RA.Kind == arch.AtMem {
-		if c, ok := w.evalExit(r.exit.Popped(), false); ok && w.plausible(c.pc) {
-			return c, true
-		}
-	}
-	if sized {
-		if c, ok := w.sizedCaller(b); ok && w.plausible(c.pc) {
-			return c, true
+	if r.ok && r.exit.Indirect {
+		for _, ra := range [...]arch.Loc{r.exit.Target, r.exit.Below} {
+			if c, ok := w.evalExit(r.exit.Popped(ra), false); ok && w.returnsTo(c.pc, false) {
+				return c, true
+			}
 		}
 	}
 	if fp, known := w.fp(); known && r.framed && fp >= w.cur.sp {
@@ -54,6 +52,20 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 		return c, ok && w.plausible(c.pc)
 	}
 	return caller{}, false
+}
+
+// returnsTo reports whether generated code can return to pc. That is behind a call, or,
+// when an exception is being handled, at a handler in a method: the stubs for that
+// patch their own return address.
+func (w *Walker) returnsTo(pc uint64, jumps bool) bool {
+	if w.plausible(pc) {
+		return true
+	}
+	if jumps || !w.vm.InCode(pc) {
+		return false
+	}
+	b, err := w.vm.Blob(pc)
+	return err == nil && b.Kind == vmstructs.Nmethod && pc > b.Begin
 }
 
 // isReturnBarrier tells the stub that a virtual thread's lowest thawed frame returns

@@ -117,10 +117,12 @@ func (d *directory) rename(th *thread) {
 	}
 }
 
-// hint returns what a sampler should know of the thread.
-func (th *thread) hint() hint {
+// hint returns what a sampler should know of the thread, and how much of its JavaThread
+// to copy.
+func (th *thread) hint(vm *vmstructs.VM) (h hint, side int) {
 	if th == nil || th.java.Addr == 0 {
-		return hint{}
+		return hint{}, 0
 	}
-	return hint{top: th.java.StackBase, side: th.java.Addr}
+	off, size := vm.Side()
+	return hint{top: th.java.StackBase, side: th.java.Addr + off}, size
 }

@@ -1,0 +1,77 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler"
+	"goprof/target"
+)
+
+// stopped stops one thread, takes a snapshot as the sampler does, calls during while the
+// thread still stands, and lets it go. It is for tests that must see more than the
+// sampler takes. The calling goroutine must be locked to its OS thread.
+func stopped(p *target.Process, tid int, h hint, sideLen int, during func(*target.Snapshot)) error {
+	if err := unix.PtraceSeize(tid); err != nil {
+		return err
+	}
+	if err := unix.PtraceInterrupt(tid); err != nil {
+		return err
+	}
+	var sig uintptr
+	for {
+		var status unix.WaitStatus
+		if _, err := unix.Wait4(tid, &status, unix.WALL, nil); err != nil {
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
+			return err
+		}
+		if !status.Stopped() {
+			return errors.New("the thread has ended")
+		}
+		if status>>16 == 0 { // a signal on its way: pass it on, our stop comes next
+			unix.PtraceCont(tid, int(status.StopSignal()))
+			continue
+		}
+		break
+	}
+	defer unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(tid), 0, sig, 0, 0)
+	cpu := p.CPU()
+	regs := make([]byte, 512)
+	iov := unix.Iovec{Base: &regs[0], Len: uint64(len(regs))}
+	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), unix.NT_PRSTATUS, uintptr(unsafe.Pointer(&iov)), 0, 0); e != 0 {
+		return e
+	}
+	snap := &target.Snapshot{TID: tid}
+	snap.Syscall, _ = cpu.DecodeRegs(regs, &snap.Regs)
+	snap.SP = snap.Regs[cpu.SP]
+	snap.Stack = make([]byte, min(h.top-snap.SP, sampler.DefaultStackLimit))
+	if err := p.Read(snap.SP, snap.Stack); err != nil {
+		return err
+	}
+	if h.side != 0 {
+		snap.Side, snap.SideAddr = make([]byte, sideLen), h.side
+		if err := p.Read(h.side, snap.Side); err != nil {
+			return err
+		}
+	}
+	during(snap)
+	return nil
+}
+
+// lockThread keeps the test on one OS thread, which ptrace wants.
+func lockThread(t testing.TB) {
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+}
+
+// pause lets the target run on for a moment that is never the same.
+func pause(i int) { time.Sleep(time.Duration(i*7919%400) * time.Microsecond) }

@@ -1,0 +1,141 @@
+package output
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"goprof/profile"
+)
+
+// Collapsed writes a profile as lines
+//
+//	root;caller;...;leaf count
+//
+// one for each different stack, sorted by their bytes. The format has no room for
+// anything else: tools of others fail on comment lines, so what a recording's summary
+// says goes into a file of its own (see SummaryPath).
+//
+// # Frames
+//
+// Java methods are pkg.Class.method with a suffix by which flame graph tools colour
+// them, the one that async-profiler writes and FlameGraph's "--colors java" knows:
+//
+//	_[j]  compiled by C2, and native methods (their wrappers are compiled code)
+//	_[1]  compiled by C1
+//	_[0]  interpreted
+//	_[i]  inlined into the frame below
+//
+// Native functions and stubs have no suffix, and neither have frames in brackets, which are no code:
+//
+//	[name tid=N]            the thread, if stacks are kept apart by thread
+//	[truncated: reason]     the stack does not reach its thread's root
+//	[no unwind info: lib]   native code that could not be unwound lies here
+//
+// # Names
+//
+// In names ';' becomes ',', and control characters (line breaks among them) and
+// characters that turn the direction of text become '?', as do bytes that are no
+// UTF-8. A name without suffix of its own that ends in one gets '(' for its '['.
+func Collapsed(to io.Writer, p *profile.Profile) error {
+	w := bufio.NewWriterSize(to, 64<<10)
+	var digits [20]byte
+	p.EachLine(Label, func(path []string, n int64) {
+		for i, name := range path {
+			if i > 0 {
+				w.WriteByte(';')
+			}
+			w.WriteString(name)
+		}
+		w.WriteByte(' ')
+		w.Write(strconv.AppendInt(digits[:0], n, 10))
+		w.WriteByte('\n')
+	})
+	return w.Flush() // a bufio.Writer remembers its first error
+}
+
+// The suffixes of Java frames.
+const (
+	suffixCompiled    = "_[j]"
+	suffixC1          = "_[1]"
+	suffixInterpreted = "_[0]"
+	suffixInlined     = "_[i]"
+	suffixKernel      = "_[k]" // of other tools' files
+)
+
+func suffixOf(k profile.Kind) string {
+	switch k {
+	case profile.C2, profile.NativeMethod:
+		return suffixCompiled
+	case profile.C1:
+		return suffixC1
+	case profile.Interpreted:
+		return suffixInterpreted
+	case profile.Inlined:
+		return suffixInlined
+	}
+	return ""
+}
+
+// Label is a function's name in a collapsed file.
+func Label(f *profile.Func, k profile.Kind) string {
+	name := CleanName(f.Name)
+	if s := suffixOf(k); s != "" {
+		return name + s
+	}
+	if _, s := cutSuffix(name); s != "" {
+		return strings.TrimSuffix(name, s) + "_(" + s[2:]
+	}
+	return name
+}
+
+// cutSuffix splits a label into name and suffix, which is empty if there is none.
+func cutSuffix(label string) (name, suffix string) {
+	if n := len(label) - len(suffixCompiled); n > 0 && label[n:n+2] == "_[" && label[n+3] == ']' {
+		switch label[n+2] {
+		case 'j', '1', '0', 'i', 'k':
+			return label[:n], label[n:]
+		}
+	}
+	return label, ""
+}
+
+// CleanName makes a name of the target fit for a line of text.
+func CleanName(name string) string {
+	if name == "" {
+		return "[unknown]"
+	}
+	if isClean(name) {
+		return name
+	}
+	var b strings.Builder
+	for _, r := range name { // bytes that are no UTF-8 come as RuneError
+		switch {
+		case r == ';':
+			r = ','
+		case r == utf8.RuneError || unsafeRune(r):
+			r = '?'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func isClean(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c == ';' || c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// unsafeRune names what ends a line or lies about the order of what is shown:
+// control characters, line and paragraph separators, and the bidirectional
+// formatting characters (Unicode standard annex 9).
+func unsafeRune(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
+}

@@ -1,0 +1,190 @@
+package output
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Stdout is the name that means standard output.
+const Stdout = "-"
+
+// maxNumber bounds the search for a free number.
+const maxNumber = 100_000
+
+// File is a place where a result will be written. A file appears under its name only
+// when it is complete: it is written beside it, only its owner may read it, and it is renamed. It
+// never goes through a symbolic link, and what has no name of the user's choice never
+// replaces anything.
+type File struct {
+	name     string
+	numbered bool
+	special  bool // a device or a pipe: written as it is
+}
+
+// FileError says which file could not be written and why.
+type FileError struct {
+	Name string
+	Err  error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("cannot write %s: %v", e.Name, e.Err) }
+func (e *FileError) Unwrap() error { return e.Err }
+
+// ErrLink refuses a name that is a symbolic link.
+var ErrLink = errors.New("it is a symbolic link, and goprof writes through none")
+
+// Expand puts a pid for %p and a time for %t into a file's name; %% is a percent sign.
+func Expand(name string, pid int, t time.Time) string {
+	return strings.NewReplacer("%%", "%", "%p", strconv.Itoa(pid), "%t", t.Format("20060102-150405")).Replace(name)
+}
+
+// Reserve checks that the file of this name can be written, so that a recording does
+// not end with that error: its folder exists and takes files. A file of that name will be replaced.
+func Reserve(name string) (*File, error) { return reserve(&File{name: name}) }
+
+// ReserveNumbered is Reserve for a name that the user did not choose: where
+// out.collapsed exists, out.1.collapsed is written, and so on.
+func ReserveNumbered(name string) (*File, error) { return reserve(&File{name: name, numbered: true}) }
+
+func reserve(f *File) (*File, error) {
+	if f.name == Stdout {
+		return f, nil
+	}
+	if err := f.check(); err != nil {
+		return nil, &FileError{f.name, plain(err)}
+	}
+	return f, nil
+}
+
+func (f *File) check() error {
+	switch info, err := os.Lstat(f.name); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case f.numbered:
+	case info.Mode()&fs.ModeSymlink != 0:
+		return ErrLink
+	case info.IsDir():
+		return errors.New("it is a folder")
+	case !info.Mode().IsRegular():
+		f.special = true
+		return nil
+	}
+	temp, err := f.temp()
+	if err != nil {
+		return err
+	}
+	temp.Close()
+	return os.Remove(temp.Name())
+}
+
+// temp makes a file beside the one that is meant. os.CreateTemp opens with O_EXCL, which follows
+// no link, and mode 0600.
+func (f *File) temp() (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(f.name), "."+filepath.Base(f.name)+".*.tmp")
+}
+
+// Write writes the whole file and returns its name. It may be called again.
+func (f *File) Write(write func(io.Writer) error) (string, error) {
+	name := f.name
+	var err error
+	switch {
+	case f.name == Stdout:
+		err = buffered(os.Stdout, write)
+	case f.special:
+		err = f.writeSpecial(write)
+	default:
+		name, err = f.writeBeside(write)
+	}
+	if err != nil {
+		return "", &FileError{f.name, plain(err)}
+	}
+	return name, nil
+}
+
+func buffered(to io.Writer, write func(io.Writer) error) error {
+	b := bufio.NewWriterSize(to, 64<<10)
+	if err := write(b); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+func (f *File) writeSpecial(write func(io.Writer) error) error {
+	file, err := os.OpenFile(f.name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(buffered(file, write), file.Close())
+}
+
+func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
+	temp, err := f.temp()
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(temp.Name()) // gone already if all went well
+	err = buffered(temp, write)
+	if err == nil {
+		err = temp.Sync() // some file systems tell only now that they are full
+	}
+	if err := errors.Join(err, temp.Close()); err != nil {
+		return "", err
+	}
+	if f.numbered {
+		return f.place(temp.Name())
+	}
+	return f.name, os.Rename(temp.Name(), f.name)
+}
+
+// place gives a complete file the first free number.
+func (f *File) place(temp string) (string, error) {
+	for n := range maxNumber {
+		name := f.number(n)
+		err := os.Link(temp, name) // fails if there is anything of that name
+		if err == nil {
+			return name, nil
+		}
+		if _, statErr := os.Lstat(name); statErr == nil {
+			continue
+		}
+		// A file system without hard links. The empty file holds the name meanwhile.
+		hold, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		hold.Close()
+		return name, os.Rename(temp, name)
+	}
+	return "", fmt.Errorf("%d files of that name are there", maxNumber)
+}
+
+func (f *File) number(n int) string {
+	if n == 0 {
+		return f.name
+	}
+	ext := filepath.Ext(f.name)
+	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(f.name, ext), n, ext)
+}
+
+// plain takes the operation and the name of a temporary file off an error.
+func plain(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	if l := (*os.LinkError)(nil); errors.As(err, &l) {
+		return l.Err
+	}
+	return err
+}

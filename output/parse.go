@@ -1,0 +1,218 @@
+package output
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// What a file may ask of the one who reads it.
+const (
+	maxLine   = 4 << 20 // bytes
+	maxNodes  = 1 << 24
+	maxLabels = 1 << 23
+	maxTotal  = 1 << 53 // numbers of JavaScript are exact up to here
+)
+
+// BadFile says which line of a file is wrong. Line 0 is the file as a whole.
+type BadFile struct {
+	Line    int
+	Problem string
+	Text    string // the beginning of the line, fit to be shown
+}
+
+func (e *BadFile) Error() string {
+	switch {
+	case e.Line == 0:
+		return e.Problem
+	case e.Text == "":
+		return fmt.Sprintf("line %d: %s", e.Line, e.Problem)
+	}
+	return fmt.Sprintf("line %d: %s: %q", e.Line, e.Problem, e.Text)
+}
+
+// ParseCollapsed reads a collapsed file, ours or another tool's: lines "a;b;c count".
+// Empty lines are skipped. It takes memory for the different stacks alone.
+func ParseCollapsed(from io.Reader) (*Tree, error) {
+	p := parser{
+		tree:     &Tree{Nodes: make([]TreeNode, 1, 1024)},
+		children: make(map[uint64]int32),
+		labels:   make(map[string]int32),
+	}
+	lines := bufio.NewReaderSize(from, 256<<10)
+	for {
+		line, err := p.readLine(lines)
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = p.parse(line)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if p.tree.Total == 0 {
+		return nil, &BadFile{Problem: "there are no stacks in it"}
+	}
+	return p.tree, nil
+}
+
+type parser struct {
+	tree     *Tree
+	line     int              // its number
+	children map[uint64]int32 // parent and name -> node
+	labels   map[string]int32
+	long     []byte // a line that is longer than the reader's buffer
+
+	// The last stack and the node of each of its labels: in a sorted file the next one
+	// mostly begins like it.
+	last []byte
+	path []pathEntry
+}
+
+// pathEntry is a node and where its label ends in the line.
+type pathEntry struct {
+	node int32
+	end  int
+}
+
+// readLine returns the next line without its end. It is valid until the next call.
+func (p *parser) readLine(from *bufio.Reader) ([]byte, error) {
+	p.line++
+	line, err := from.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		p.long = p.long[:0]
+		for errors.Is(err, bufio.ErrBufferFull) {
+			p.long = append(p.long, line...)
+			if len(p.long) > maxLine {
+				return nil, p.bad(nil, fmt.Sprintf("longer than %d MiB", maxLine>>20))
+			}
+			line, err = from.ReadSlice('\n')
+		}
+		line = append(p.long, line...)
+		p.long = line
+	}
+	if err == io.EOF && len(line) > 0 {
+		err = nil
+	}
+	return bytes.TrimRight(line, "\r\n"), err
+}
+
+func (p *parser) bad(line []byte, problem string) error {
+	const shown = 60
+	text := string(line[:min(len(line), shown)])
+	return &BadFile{p.line, problem, strings.ToValidUTF8(text, "?")}
+}
+
+func (p *parser) parse(line []byte) error {
+	if bytes.IndexByte(line, 0) >= 0 {
+		return p.bad(nil, "a zero byte: this is no text file")
+	}
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil
+	}
+	stack, count, err := p.split(line)
+	if err != nil {
+		return err
+	}
+	node, err := p.node(stack)
+	if err != nil {
+		return err
+	}
+	p.tree.Nodes[node].Self += count
+	p.tree.Total += count
+	p.tree.Stacks++
+	return nil
+}
+
+// split takes the count off a line.
+func (p *parser) split(line []byte) (stack []byte, count int64, err error) {
+	blank := bytes.LastIndexByte(line, ' ')
+	if blank <= 0 {
+		return nil, 0, p.bad(line, "not \"stack count\"")
+	}
+	count, err = strconv.ParseInt(string(line[blank+1:]), 10, 64)
+	switch {
+	case err != nil:
+		return nil, 0, p.bad(line[blank+1:], "the count is not a whole number")
+	case count < 0:
+		return nil, 0, p.bad(line[blank+1:], "the count is negative")
+	case count > maxTotal-p.tree.Total:
+		return nil, 0, p.bad(line[blank+1:], "the counts are too large together")
+	}
+	return line[:blank], count, nil
+}
+
+// node finds or makes the node of a stack.
+func (p *parser) node(stack []byte) (int32, error) {
+	p.path = p.path[:p.common(stack)]
+	at, from := int32(0), 0
+	if n := len(p.path); n > 0 {
+		at, from = p.path[n-1].node, p.path[n-1].end+1
+	}
+	for from <= len(stack) {
+		end := len(stack)
+		if i := bytes.IndexByte(stack[from:], ';'); i >= 0 {
+			end = from + i
+		}
+		if end > from { // "a;;b" and a ';' at the end are seen in the wild
+			var err error
+			if at, err = p.child(at, stack[from:end]); err != nil {
+				return 0, err
+			}
+			p.path = append(p.path, pathEntry{at, end})
+		}
+		from = end + 1
+	}
+	p.last = append(p.last[:0], stack...)
+	if at == 0 {
+		return 0, p.bad(stack, "no frame")
+	}
+	return at, nil
+}
+
+// common is how many labels of the last stack this one begins with.
+func (p *parser) common(stack []byte) int {
+	same, limit := 0, min(len(stack), len(p.last))
+	for same < limit && stack[same] == p.last[same] {
+		same++
+	}
+	n := 0
+	for n < len(p.path) {
+		end := p.path[n].end
+		if end > same || end < len(stack) && stack[end] != ';' {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func (p *parser) child(parent int32, label []byte) (int32, error) {
+	name, ok := p.labels[string(label)]
+	if !ok {
+		if len(p.tree.Labels) >= maxLabels {
+			return 0, p.bad(nil, fmt.Sprintf("more than %d different names", maxLabels))
+		}
+		name = int32(len(p.tree.Labels))
+		text := strings.ToValidUTF8(string(label), "\uFFFD")
+		p.tree.Labels = append(p.tree.Labels, ParseLabel(text))
+		p.labels[string(label)] = name
+	}
+	edge := uint64(parent)<<32 | uint64(name)
+	node, ok := p.children[edge]
+	if !ok {
+		if len(p.tree.Nodes) >= maxNodes {
+			return 0, p.bad(nil, fmt.Sprintf("more than %d frames", maxNodes))
+		}
+		node = int32(len(p.tree.Nodes))
+		p.tree.Nodes = append(p.tree.Nodes, TreeNode{Parent: parent, Name: name})
+		p.children[edge] = node
+	}
+	return node, nil
+}

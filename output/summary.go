@@ -1,0 +1,113 @@
+package output
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"goprof/profile"
+)
+
+// SummaryPath is where the summary of a collapsed file is looked for:
+// out.summary.json beside out.collapsed.
+func SummaryPath(collapsed string) string {
+	return strings.TrimSuffix(collapsed, filepath.Ext(collapsed)) + ".summary.json"
+}
+
+// maxSummary bounds what ReadSummary reads.
+const maxSummary = 1 << 20
+
+// WriteSummary writes the account of a recording as JSON. The field names are those of
+// profile.Summary and stay as they are; times are nanoseconds, rates are in Hz.
+func WriteSummary(to io.Writer, s *profile.Summary) error { return writeJSON(to, s) }
+
+// ReadSummary reads what WriteSummary wrote.
+func ReadSummary(from io.Reader) (*profile.Summary, error) {
+	s := new(profile.Summary)
+	if err := json.NewDecoder(io.LimitReader(from, maxSummary)).Decode(s); err != nil {
+		return nil, fmt.Errorf("not a summary of goprof: %w", err)
+	}
+	return s, nil
+}
+
+func writeJSON(to io.Writer, v any) error {
+	e := json.NewEncoder(to)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// SummaryText writes the account that stands at the end of a run.
+func SummaryText(to io.Writer, s *profile.Summary) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "samples    %d of %d looks", s.Samples, s.Attempted)
+	if s.Threads > 0 {
+		fmt.Fprintf(&b, ", %s", count(s.Threads, "thread"))
+	}
+	fmt.Fprintf(&b, ", in %s\n", round(s.Meta.Duration))
+	fmt.Fprintf(&b, "rate       %.4g Hz reached, %.4g Hz asked\n", s.RateReached, s.Rate)
+	reasons(&b, "truncated", s.Truncated, s.Attempted, s.TruncatedBy)
+	reasons(&b, "lost", s.Lost, s.Attempted, s.LostBy)
+	if s.Overflow > 0 {
+		fmt.Fprintf(&b, "not kept   %d stacks: the profile is full\n", s.Overflow)
+	}
+	fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together\n",
+		round(s.Pauses.P50), round(s.Pauses.P99), round(s.Pauses.Max), round(s.Pauses.Total))
+	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration), " (%s of one)"))
+	_, err := io.WriteString(to, b.String())
+	return err
+}
+
+func reasons(b *strings.Builder, what string, n, of int64, by map[string]int64) {
+	fmt.Fprintf(b, "%-10s %d%s", what, n, share(n, of, " (%s)"))
+	names := slices.SortedFunc(maps.Keys(by), func(x, y string) int {
+		return cmp.Or(cmp.Compare(by[y], by[x]), strings.Compare(x, y))
+	})
+	sep := ": "
+	for _, name := range names {
+		fmt.Fprintf(b, "%s%d %s", sep, by[name], CleanName(name))
+		sep = ", "
+	}
+	b.WriteByte('\n')
+}
+
+func share(n, of int64, format string) string {
+	if of <= 0 || n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, Percent(n, of))
+}
+
+// Percent is a share with as many digits as tell something.
+func Percent(n, of int64) string {
+	if of == 0 {
+		return "0%"
+	}
+	p := float64(n) / float64(of) * 100
+	if n != 0 && p < 0.1 {
+		return fmt.Sprintf("%.3f%%", p)
+	}
+	return fmt.Sprintf("%.1f%%", p)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// round leaves three digits or so of a duration.
+func round(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d >= 1000*unit {
+		unit *= 10
+	}
+	return d.Round(unit)
+}

@@ -1,0 +1,93 @@
+package output
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goprof/profile"
+)
+
+func someSummary() profile.Summary {
+	p := profile.New()
+	p.Meta = profile.Meta{
+		Version: "v1", Host: "h", PID: 12, MainClass: "shop.Main", JVM: "OpenJDK 17", Collector: "G1",
+		Mode: "cpu", Start: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), Duration: 10 * time.Second, Interval: 10 * time.Millisecond,
+	}
+	p.Add("", everyKind(), 900)
+	cut := everyKind()
+	cut.Truncated = profile.StackCut
+	p.Add("", cut, 2)
+	p.Lose(profile.ThreadGone, 97)
+	p.Lose(profile.Stale, 1)
+	s := p.Summary()
+	s.RateReached, s.Threads, s.OwnCPU = 99.5, 3, 120*time.Millisecond
+	s.Pauses = profile.Pauses{Count: 902, P50: 21345, P99: 80 * time.Microsecond, Max: time.Millisecond, Total: 25 * time.Millisecond}
+	return s
+}
+
+// TestSummaryFields pins the names that scripts rely on.
+func TestSummaryFields(t *testing.T) {
+	s := someSummary()
+	var b strings.Builder
+	if err := WriteSummary(&b, &s); err != nil {
+		t.Fatal(err)
+	}
+	var got, want map[string]any
+	const text = `{"recording":{"goprof":"v1","host":"h","pid":12,"main_class":"shop.Main","jvm":"OpenJDK 17","collector":"G1",
+	  "mode":"cpu","start":"2026-11-21T06:00:00Z","duration_ns":10000000000,"interval_ns":10000000},
+	  "rate_hz":100,"rate_reached_hz":99.5,"attempted":1000,"samples":902,"whole":900,"truncated":2,"lost":98,
+	  "truncated_by":{"stack longer than its copy":2},"lost_by":{"thread gone":97,"stale":1},"overflow":0,"threads":3,
+	  "pauses":{"count":902,"p50_ns":21345,"p99_ns":80000,"max_ns":1000000,"total_ns":25000000},"own_cpu_ns":120000000}`
+	for in, to := range map[string]*map[string]any{b.String(): &got, text: &want} {
+		if err := json.Unmarshal([]byte(in), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	back, err := ReadSummary(strings.NewReader(b.String()))
+	if err != nil || cmp.Diff(s, *back) != "" {
+		t.Errorf("read back: %v %s", err, cmp.Diff(s, *back))
+	}
+}
+
+func TestSummaryText(t *testing.T) {
+	s := someSummary()
+	var b strings.Builder
+	if err := SummaryText(&b, &s); err != nil {
+		t.Fatal(err)
+	}
+	const want = `samples    902 of 1000 looks, 3 threads, in 10s
+rate       99.5 Hz reached, 100 Hz asked
+truncated  2 (0.2%): 2 stack longer than its copy
+lost       98 (9.8%): 97 thread gone, 1 stale
+pauses     p50 21.3µs, p99 80µs, max 1ms, 25ms together
+goprof     120ms of CPU (1.2% of one)
+`
+	if d := cmp.Diff(want, b.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestReadSummaryRefusesOtherThings(t *testing.T) {
+	for _, in := range []string{"", "[]", "a;b 1", "{\"attempted\":\"x\"}"} {
+		if s, err := ReadSummary(strings.NewReader(in)); err == nil {
+			t.Errorf("%q gave %+v", in, s)
+		}
+	}
+}
+
+func TestSummaryPath(t *testing.T) {
+	for in, want := range map[string]string{
+		"out.collapsed": "out.summary.json", "d.d/out.1.collapsed": "d.d/out.1.summary.json", "plain": "plain.summary.json",
+	} {
+		if got := SummaryPath(in); got != want {
+			t.Errorf("%s: %s", in, got)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package output
+
+import "strings"
+
+// Tree is a profile as it was read from a file: what is known of a frame is its label.
+type Tree struct {
+	Labels []Name     // of all nodes
+	Nodes  []TreeNode // Nodes[0] is the root, which is no frame; parents stand before their children
+	Total  int64      // of all counts
+	Stacks int        // lines of the file
+}
+
+// TreeNode is a frame under its callers.
+type TreeNode struct {
+	Self   int64 // of the stacks that end here
+	Parent int32
+	Name   int32 // index in Labels
+}
+
+// Name is a frame's name without its suffix, and what the label says of its kind.
+type Name struct {
+	Text string
+	Kind LabelKind
+}
+
+// LabelKind is what a label tells of a frame's kind: less than the profile knew.
+type LabelKind uint8
+
+const (
+	LabelCompiled LabelKind = iota // also native methods
+	LabelC1
+	LabelInterpreted
+	LabelInlined
+	LabelNative // also stubs
+	LabelCPP    // native code with a C++ or Rust name
+	LabelKernel
+	LabelGap
+	LabelThread
+	LabelTruncated
+	NumLabelKinds
+)
+
+var labelKindNames = [NumLabelKinds]string{
+	"compiled", "c1", "interpreted", "inlined", "native", "c++", "kernel", "gap", "thread", "truncated",
+}
+
+func (k LabelKind) String() string { return labelKindNames[k] }
+
+// Java reports whether the label is a Java method's.
+func (k LabelKind) Java() bool { return k <= LabelInlined }
+
+// ParseLabel takes a label apart. Other tools' files have labels without suffixes:
+// what looks like a Java method then counts as compiled.
+func ParseLabel(label string) Name {
+	text, suffix := cutSuffix(label)
+	return Name{text, labelKind(text, suffix)}
+}
+
+func labelKind(text, suffix string) LabelKind {
+	switch suffix {
+	case suffixCompiled:
+		return LabelCompiled
+	case suffixC1:
+		return LabelC1
+	case suffixInterpreted:
+		return LabelInterpreted
+	case suffixInlined:
+		return LabelInlined
+	case suffixKernel:
+		return LabelKernel
+	}
+	switch {
+	case strings.HasPrefix(text, "["):
+		return bracketKind(text)
+	case strings.Contains(text, "::"):
+		return LabelCPP
+	case looksJava(text):
+		return LabelCompiled
+	}
+	return LabelNative
+}
+
+func bracketKind(text string) LabelKind {
+	switch {
+	case strings.HasSuffix(text, "]") && strings.Contains(text, " tid="):
+		return LabelThread
+	case strings.HasPrefix(text, "[truncated: "):
+		return LabelTruncated
+	case strings.HasPrefix(text, "[no unwind info"):
+		return LabelGap
+	}
+	return LabelNative
+}
+
+// looksJava finds names like java/lang/Thread.run, and java.lang.Thread.run by the capital
+// letter that a class has and a library (libc.so.6) has not.
+func looksJava(text string) bool {
+	dot := strings.LastIndexByte(text, '.')
+	if dot <= 0 || dot == len(text)-1 || strings.ContainsAny(text, " +(<@") && !strings.HasSuffix(text, "init>") {
+		return false
+	}
+	class := text[:dot]
+	if i := strings.LastIndexAny(class, "./"); i > 0 {
+		class = class[i+1:]
+	}
+	return class != "" && class[0] >= 'A' && class[0] <= 'Z'
+}
+
+// Totals are the counts of each node's whole subtree.
+func (t *Tree) Totals() []int64 {
+	totals := make([]int64, len(t.Nodes))
+	for n := len(t.Nodes) - 1; n >= 0; n-- {
+		totals[n] += t.Nodes[n].Self
+		if n > 0 {
+			totals[t.Nodes[n].Parent] += totals[n]
+		}
+	}
+	return totals
+}

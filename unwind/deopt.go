@@ -40,11 +40,11 @@ func (w *Walker) compiledReturn(pc uint64) bool {
 // skeletons walks interpreter frames that have not been filled in yet.
 func (w *Walker) skeletons() profile.Reason {
 	fp, known := w.fp()
-	if !known || w.thread.Java == 0 {
+	if !known || len(w.snap.Side) == 0 {
 		return profile.Deoptimizing
 	}
-	frames, err := w.vm.VFrames(w.thread.Java, w.snap.Side)
-	if err != nil || len(w.snap.Side) == 0 {
+	frames, err := w.vm.VFrames(w.snap.SideAddr, w.snap.Side)
+	if err != nil {
 		return profile.Deoptimizing
 	}
 	// Without an array they have been filled in, and are frames like any other.

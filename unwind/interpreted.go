@@ -61,7 +61,8 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	}
 	e.RA, e.SP = ra, sp
 	c, ok := w.evalExit(e, false)
-	if !ok || !w.plausible(c.pc) {
+	if !ok || !w.plausible(c.pc) || c.pc >= codelet.Begin && c.pc < codelet.End {
+		// Within itself a codelet calls when it calls the VM (MacroAssembler::call_VM).
 		return 0, false
 	}
 	if codelet.MethodEntry {

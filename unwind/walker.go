@@ -23,12 +23,6 @@ import (
 // DefaultDepth is how many frames a stack may have.
 const DefaultDepth = 2048
 
-// Thread is what is known of a thread beside its Snapshot. The zero Thread is one that
-// is not a JavaThread.
-type Thread struct {
-	Java uint64 // JavaThread*
-}
-
 // Walker walks the stacks of one process.
 type Walker struct {
 	MaxDepth int
@@ -50,7 +44,6 @@ type Walker struct {
 
 	// The walk under way.
 	snap   *target.Snapshot
-	thread Thread
 	out    *profile.Stack
 	cur    cursor
 	anchor vmstructs.Anchor // where Java goes on beyond a gap
@@ -105,8 +98,8 @@ func (w *Walker) forgetCode() {
 const maxAttempts = 3
 
 // Walk walks snap's stack into out, whose Frames are reused.
-func (w *Walker) Walk(snap *target.Snapshot, thread Thread, out *profile.Stack) {
-	w.snap, w.thread, w.out = snap, thread, out
+func (w *Walker) Walk(snap *target.Snapshot, out *profile.Stack) {
+	w.snap, w.out = snap, out
 	w.trimCaches()
 	for range maxAttempts {
 		w.begin()

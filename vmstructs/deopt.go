@@ -8,8 +8,9 @@ const maxVFrames = maxInline
 // VFrames returns the frames that deoptimization is about to build in place of a compiled
 // frame of that thread, the innermost first; none if it is not at it. They stand in a
 // vframeArray, whose elements go from the youngest to the oldest (runtime/vframeArray.hpp).
-// side is the snapshot's: the array must have been there then and be there still.
-func (vm *VM) VFrames(javaThread uint64, side []byte) ([]Scope, error) {
+// side is the snapshot's, copied at addr: the array must have been there then and be there
+// still.
+func (vm *VM) VFrames(addr uint64, side []byte) ([]Scope, error) {
 	l := &vm.l.deopt
 	if vm.lacks(capDeopt) {
 		return nil, ErrMissing
@@ -45,7 +46,8 @@ func (vm *VM) VFrames(javaThread uint64, side []byte) ([]Scope, error) {
 		}
 		scopes[i] = Scope{m, bci, m.Line(bci)}
 	}
-	if again, err := vm.mem.Ptr(javaThread + uint64(l.head)); err != nil || again != array {
+	begin, _ := vm.Side()
+	if again, err := vm.mem.Ptr(addr + uint64(l.head) - begin); err != nil || again != array {
 		return nil, ErrChanged
 	}
 	return scopes, nil

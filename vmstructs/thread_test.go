@@ -116,6 +116,7 @@ func TestVFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		th := w.thread(7, StateInVM)
+		begin, _ := w.vm.Side()
 		side := func() []byte {
 			off, size := w.vm.Side()
 			b := make([]byte, size)
@@ -124,7 +125,7 @@ func TestVFrames(t *testing.T) {
 			}
 			return b
 		}
-		if got, err := w.vm.VFrames(th, side()); err != nil || got != nil {
+		if got, err := w.vm.VFrames(th+begin, side()); err != nil || got != nil {
 			t.Fatalf("nothing to unpack: %v %v", got, err)
 		}
 		l := &w.l.deopt
@@ -136,12 +137,12 @@ func TestVFrames(t *testing.T) {
 			w.put32(e+uint64(l.bci), bci)
 			w.put64(e+uint64(l.method), b.Method.Addr)
 		}
-		got, err := w.vm.VFrames(th, side())
+		got, err := w.vm.VFrames(th+begin, side())
 		if err != nil || tell(got) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
 			t.Errorf("%s %v", tell(got), err)
 		}
 		w.put32(array+uint64(l.frames), 1<<30)
-		if _, err := w.vm.VFrames(th, side()); !errors.Is(err, ErrBadThread) {
+		if _, err := w.vm.VFrames(th+begin, side()); !errors.Is(err, ErrBadThread) {
 			t.Errorf("a billion frames: %v", err)
 		}
 	})

@@ -15,7 +15,6 @@ import (
 	"goprof/sampler"
 	"goprof/target"
 	"goprof/testdata/jvmtest"
-	"goprof/unwind"
 )
 
 // sampled is what became of the samples of a test.
@@ -48,7 +47,7 @@ func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*
 		if th != nil && th.java.Addr != 0 {
 			smp.SetStackTop(snap.TID, th.java.StackBase)
 		}
-		s.walker.Walk(snap, unwind.Thread{}, &stack)
+		s.walker.Walk(snap, &stack)
 		out.truncated[stack.Truncated]++
 		if stack.Truncated == profile.Whole {
 			out.whole++

@@ -13,7 +13,6 @@ import (
 	"goprof/profile"
 	"goprof/target"
 	"goprof/testdata/jvmtest"
-	"goprof/unwind"
 )
 
 // shadowModes are the ways to run Java that each make other frames.
@@ -33,13 +32,17 @@ var shadowModes = []struct {
 
 // shadowCount is what became of the stops of one mode.
 type shadowCount struct {
-	stops, same, more, less, inlined, truncated, mismatch int
-	reasons                                               map[profile.Reason]int
+	stops, truncated int
+	verdicts         [jvmtest.NumVerdicts]int
+	reasons          map[profile.Reason]int
 }
 
 func (c *shadowCount) String() string {
-	return fmt.Sprintf("%d stops: %d the same, %d one more, %d one less, %d inlined, %d truncated %v, %d mismatches",
-		c.stops, c.same, c.more, c.less, c.inlined, c.truncated, c.reasons, c.mismatch)
+	s := fmt.Sprintf("%d stops", c.stops)
+	for v, n := range c.verdicts {
+		s += fmt.Sprintf(", %d %v", n, jvmtest.Verdict(v))
+	}
+	return s + fmt.Sprintf(", %d truncated %v", c.truncated, c.reasons)
 }
 
 // TestShadow stops a thread that keeps its own stack and compares frame by frame.
@@ -81,11 +84,14 @@ func shadowRun(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) {
 		pause(i)
 	}
 	t.Log(count)
-	if count.mismatch > 0 {
-		t.Errorf("%d mismatches", count.mismatch)
+	if n := count.verdicts[jvmtest.Mismatch]; n > 0 {
+		t.Errorf("%d mismatches", n)
 	}
 	if count.stops < stops*9/10 {
 		t.Errorf("only %d of %d stops could be compared", count.stops, stops)
+	}
+	if count.truncated*200 > count.stops {
+		t.Errorf("%d of %d stacks are truncated, more than 0.5 %%", count.truncated, count.stops)
 	}
 }
 
@@ -107,17 +113,37 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 		return
 	}
 	var st profile.Stack
-	s.walker.Walk(snap, unwind.Thread{Java: th.java.Addr}, &st)
+	s.walker.Walk(snap, &st)
 	count.stops++
-	why := compareShadow(shadow, own, &st, count)
-	if why != "" {
-		if count.mismatch++; count.mismatch < 4 {
-			t.Errorf("seed %d: %s\n%s\nshadow:\n%s", own.Seed, why, describe(s, snap, &st), shadowText(own))
+	if st.Truncated != profile.Whole {
+		count.truncated++
+		count.reasons[st.Truncated]++
+		if os.Getenv("SHOW") != "" {
+			t.Log(describe(s, snap, &st))
 		}
+		return
 	}
-	if st.Truncated != profile.Whole && os.Getenv("SHOW") != "" {
-		t.Log(describe(s, snap, &st))
+	verdict, why := shadow.Judge(own.Frames, javaFrames(&st))
+	count.verdicts[verdict]++
+	if verdict == jvmtest.Mismatch && count.verdicts[verdict] < 4 {
+		t.Errorf("seed %d: %v\n%s\nshadow:\n%s", own.Seed, why, describe(s, snap, &st), shadowText(own))
 	}
+}
+
+// javaFrames marks those of the topmost physical frame of compiled Java: they have one sp.
+func javaFrames(st *profile.Stack) (frames []jvmtest.WalkedFrame) {
+	var top uint64
+	for _, f := range st.Frames {
+		if !f.Kind.Java() {
+			continue
+		}
+		if frames == nil {
+			top = f.SP
+		}
+		compiled := f.Kind == profile.C1 || f.Kind == profile.C2 || f.Kind == profile.Inlined
+		frames = append(frames, jvmtest.WalkedFrame{Method: f.Func.Name, Line: int(f.Line), Top: compiled && f.SP == top})
+	}
+	return frames
 }
 
 func shadowText(own jvmtest.ShadowThread) string {
@@ -126,84 +152,4 @@ func shadowText(own jvmtest.ShadowThread) string {
 		fmt.Fprintf(&b, "  %s:%d\n", f.Method, f.Line)
 	}
 	return b.String()
-}
-
-// compareShadow returns why a walk and the thread's own word cannot both be true, or "".
-func compareShadow(shadow *jvmtest.Shadow, own jvmtest.ShadowThread, st *profile.Stack, count *shadowCount) string {
-	var walked []profile.Frame
-	var names []string
-	for _, f := range st.Frames {
-		if !f.Kind.Java() {
-			continue
-		}
-		if name, ok := shadow.Name(f.Func.Name); ok {
-			walked, names = append(walked, f), append(names, name)
-		}
-	}
-	if st.Truncated != profile.Whole {
-		count.truncated++
-		count.reasons[st.Truncated]++
-		if len(names) > len(own.Frames)+1 {
-			return "a truncated walk has more frames than the shadow"
-		}
-		// What there is of it must be right, from the top.
-		for skip := range 3 {
-			if skip == 2 {
-				return "a truncated walk is wrong"
-			}
-			part := own.Frames[:min(len(own.Frames), max(0, len(names)-skip))]
-			if agree(part, walked[min(skip, len(walked)):], names[min(skip, len(names)):], false) == "" {
-				return ""
-			}
-		}
-	}
-	switch len(names) - len(own.Frames) {
-	case 0:
-		if why := agree(own.Frames, walked, names, true); why == "" {
-			count.same++
-			return ""
-		}
-	case 1:
-		if agree(own.Frames, walked[1:], names[1:], false) == "" {
-			count.more++
-			return ""
-		}
-	case -1:
-		if agree(own.Frames[1:], walked, names, true) == "" {
-			count.less++
-			return ""
-		}
-	}
-	// Only debug information tells what is inlined into the topmost physical frame.
-	below := 0
-	for below < len(walked) && walked[below].SP == walked[0].SP {
-		below++
-	}
-	if rest := len(walked) - below; below > 0 && rest <= len(own.Frames) {
-		if agree(own.Frames[len(own.Frames)-rest:], walked[below:], names[below:], true) == "" {
-			count.inlined++
-			return ""
-		}
-	}
-	if why := agree(own.Frames, walked, names, true); why != "" {
-		return why
-	}
-	return "different"
-}
-
-// agree compares names, and the lines of callers. top: the first frame is the shadow's
-// own top, whose line says nothing.
-func agree(own []jvmtest.ShadowFrame, walked []profile.Frame, names []string, top bool) string {
-	if len(own) != len(walked) {
-		return fmt.Sprintf("%d frames of the shadow, %d of the walk", len(own), len(walked))
-	}
-	for i := range own {
-		if own[i].Method != names[i] {
-			return fmt.Sprintf("frame %d is %s, not %s", i, own[i].Method, names[i])
-		}
-		if i > 0 && own[i].Line != int(walked[i].Line) {
-			return fmt.Sprintf("frame %d, %s, is at line %d, not %d", i, own[i].Method, own[i].Line, walked[i].Line)
-		}
-	}
-	return ""
 }

@@ -144,7 +144,12 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 // exit tells the state at a return (or where one would be) in terms of the start.
 func (s *amd64State) exit(popped uint8) Exit {
 	sp := s.regs[amd64RSP]
-	e := Exit{RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], SenderSP: s.regs[amd64R13], Calls: s.calls}
+	e := Exit{RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], SenderSP: s.regs[AMD64.Java.SenderSP], Calls: s.calls}
+	if e.RA.Kind == Unknown && sp.Kind == Value && sp.Reg < firstToken {
+		// The code ahead writes its own return address (exception stubs do); until then
+		// the word is what it was.
+		e.RA = Loc{AtMem, sp.Reg, sp.Off}
+	}
 	below := sp
 	below.Off -= 8
 	e.Below = s.load(below)
@@ -397,16 +402,18 @@ func (s *amd64State) clobber(in *x86Inst) {
 	}
 }
 
-// movLoad: mov r, r/m. Stubs that save all registers restore the frame pointer like any
-// other; as long as it has not changed, that brings nothing new.
+// movLoad: mov r, r/m. Stubs that save all registers restore the frame pointer and the
+// sender's sp like any other; as long as those have not changed, that brings nothing new.
 func (s *amd64State) movLoad(in *x86Inst) {
 	if !in.W {
 		s.set(in.Reg, Loc{})
 		return
 	}
 	v := s.operand(in)
-	own := Loc{Value, amd64RBP, 0}
-	if x86Dwarf[in.Reg] == amd64RBP && s.regs[amd64RBP] == own && v.Kind == AtMem && v.Reg == amd64RSP {
+	reg := x86Dwarf[in.Reg]
+	own := Loc{Value, reg, 0}
+	kept := reg == amd64RBP || reg == uint8(AMD64.Java.SenderSP)
+	if kept && s.regs[reg] == own && v.Kind == AtMem && v.Reg == amd64RSP {
 		v = own
 	}
 	s.set(in.Reg, v)
@@ -472,8 +479,8 @@ func (s *amd64State) load(addr Loc) Loc {
 }
 
 func (s *amd64State) store(addr, v Loc) {
-	if addr.Kind != Value || addr.Reg != amd64RSP && addr.Reg != amd64RBP && addr.Reg < firstToken {
-		return
+	if addr.Kind != Value || addr.Reg != amd64RBP && addr.Reg != s.regs[amd64RSP].Reg {
+		return // not on the stack
 	}
 	for i := range s.slots[:s.nslots] {
 		if s.slots[i].reg == addr.Reg && s.slots[i].off == addr.Off {

@@ -40,7 +40,7 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 			return c, true
 		}
 	}
-	if r.ok && r.exit.Indirect {
+	if r.ok && r.exit.Indirect && (b.Kind == vmstructs.RuntimeStub || b.Kind == vmstructs.Exception) {
 		for _, ra := range [...]arch.Loc{r.exit.Target, r.exit.Below} {
 			if c, ok := w.evalExit(r.exit.Popped(ra), false); ok && w.returnsTo(c.pc, false) {
 				return c, true

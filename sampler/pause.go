@@ -23,37 +23,31 @@ const (
 	lost // it is not our tracee, or no longer by this number
 )
 
-// stop tells tid to stop and waits for it, but not for long: 40 us of asking again and
-// again, which is what a thread on another CPU needs, then a few naps, which let a thread
-// on our own CPU or one inside a long system call come to its stop. A longer wait (for
-// a thread that has no CPU, or sleeps uninterruptibly) would hold up all others.
-//
-// Where the thread shares our CPU, asking is in vain until it gets the CPU: we yield in between.
+// stop tells tid to stop and waits for it, but only where that is soon: a thread on another CPU
+// stops within some microseconds, so we ask again and again for up to 40. A thread on
+// our own CPU cannot stop before we leave it, and one that has no CPU or is in a long
+// system call takes its time: these become pending at once, and the sampler's next sleep, one
+// for all of them, lets them come. Sleeping here for each would cost a round of the
+// scheduler's queue each time, with the thread standing still.
 //
 //go:nosplit
 func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
 	t.missed = monotonic(&t.ts)
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
-	for end := t.missed + int64(pollFor); t.missed < end; {
+	end := t.missed
+	if elsewhere {
+		end += int64(pollFor)
+	}
+	for {
 		now := monotonic(&t.ts)
 		if s, sig := t.peek(tid); s != running {
 			return s, sig
 		}
 		t.missed = now
-		if !elsewhere {
-			yieldCPU()
+		if now >= end {
+			return running, 0
 		}
 	}
-	for range napTimes {
-		t.nap.Nsec = int64(napFor)
-		nap(&t.nap)
-		now := monotonic(&t.ts)
-		if s, sig := t.peek(tid); s != running {
-			return s, sig
-		}
-		t.missed = now
-	}
-	return running, 0
 }
 
 // peek asks what tid does, and for a stop which signal is on its way to it.

@@ -10,6 +10,24 @@ import (
 	"goprof/target"
 )
 
+// pendingStop is a thread that was told to stop and has not yet.
+type pendingStop struct {
+	tid    int
+	top    uint64
+	snap   *target.Snapshot // nil: only to be let go
+	asked  int64
+	missed int64 // when it was last seen not to have stopped
+	verify int64 // when to make sure that it is still ours
+}
+
+// verifyAfter is when a pending thread is first asked whether it is still our tracee; then
+// each time after twice as long.
+const verifyAfter = int64(5 * time.Millisecond)
+
+func newPending(tid int, top uint64, snap *target.Snapshot, now int64) pendingStop {
+	return pendingStop{tid, top, snap, now, now, now + verifyAfter}
+}
+
 // Pending is how many threads have been told to stop and have not yet. While there are
 // any, call Collect often (Patience tells how soon): they stand still from when their stop comes.
 func (t *Tracer) Pending() int { return len(t.pending) }
@@ -37,7 +55,7 @@ func (t *Tracer) Collect() (snap *target.Snapshot, o Outcome, ok bool) {
 		p := &t.pending[t.nextP]
 		now := monotonic(&t.ts)
 		s, _ := t.peek(p.tid)
-		if s == running {
+		if s == running && t.stillOurs(p, now) {
 			p.missed = now
 			t.nextP++
 			continue
@@ -50,6 +68,22 @@ func (t *Tracer) Collect() (snap *target.Snapshot, o Outcome, ok bool) {
 		}
 	}
 	return nil, Taken, false
+}
+
+// stillOurs guards against waiting forever. An exec gives the leader's number to another thread; where
+// the target is our own child, waitid goes on answering for it although it is no tracee.
+// If that other thread is our tracee too, it may have missed being told to stop: tell it again. To
+// be told twice does no harm, for letting go cancels what is still to come.
+func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
+	if now < p.verify {
+		return true
+	}
+	p.verify = now + 2*(now-p.asked)
+	if t.proc.tracer(p.tid) != t.owner {
+		return false
+	}
+	ptrace(unix.PTRACE_INTERRUPT, uintptr(p.tid), 0, 0)
+	return true
 }
 
 // settle does for a thread whose stop has come late what Look does at once.
@@ -69,7 +103,7 @@ func (t *Tracer) settle(p pendingStop) Outcome {
 	setSignalMask(&t.oldMask, nil)
 	switch {
 	case s == running:
-		// Killed since it stopped: on its way out.
+		// Killed since it stopped, and on its way out; or no longer ours.
 		t.expectEnd(p.tid)
 		return t.gone()
 	case p.snap != nil:
@@ -112,15 +146,19 @@ func (t *Tracer) expectEnd(tid int) {
 	if s, _ := t.peek(tid); s == ended {
 		t.reap(tid)
 		return
-	} else if s == lost {
+	} else if s == lost || t.proc.tracer(tid) != t.owner {
+		t.adoptAfterExec(tid)
 		return
 	}
 	t.letGoLater(tid)
 }
 
+// letGoLater puts a seized thread on the list. It is told to stop again: the first time may
+// have missed it (an exec between seizing and telling).
 func (t *Tracer) letGoLater(tid int) {
+	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
 	now := monotonic(&t.ts)
-	t.pending = append(t.pending, pendingStop{tid: tid, asked: now, missed: now})
+	t.pending = append(t.pending, newPending(tid, 0, nil, now))
 }
 
 // adoptAfterExec covers a thread that runs exec while it is told to stop: it takes over

@@ -66,9 +66,12 @@ func (p *procDir) open(tid int, file string) (int, error) {
 	name := strconv.AppendInt(p.name[:0], int64(tid), 10)
 	name = append(name, '/')
 	name = append(name, file...)
-	name = append(name, 0)
+	return p.openName(p.task, append(name, 0))
+}
+
+func (p *procDir) openName(dir int, name []byte) (int, error) {
 	for {
-		fd, _, e := syscall.RawSyscall6(unix.SYS_OPENAT, uintptr(p.task), uintptr(unsafe.Pointer(&name[0])),
+		fd, _, e := syscall.RawSyscall6(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(&name[0])),
 			unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
 		switch e {
 		case 0:
@@ -117,9 +120,16 @@ func (p *procDir) status(tid int) (state byte, tracer int) {
 	return state, int(n)
 }
 
+// tracer is the thread that traces any thread of the system, 0 if none.
 func (p *procDir) tracer(tid int) int {
-	_, tracer := p.status(tid)
-	return tracer
+	name := append(strconv.AppendInt(append(p.name[:0], "/proc/"...), int64(tid), 10), "/status\x00"...)
+	fd, err := p.openName(unix.AT_FDCWD, name)
+	if err != nil {
+		return 0
+	}
+	n, _ := leadingUint(field(p.pread(fd), "\nTracerPid:\t"))
+	unix.Close(fd)
+	return int(n)
 }
 
 // isOwnChild says that our own process started the target.

@@ -22,7 +22,6 @@ import (
 // program compiles a small C program and starts it. It must print a line when it is ready.
 type program struct {
 	*exec.Cmd
-	t   *testing.T
 	pid int
 	out *bufio.Reader
 	in  io.WriteCloser

@@ -87,16 +87,6 @@ func monotonic(ts *unix.Timespec) int64 {
 }
 
 //go:nosplit
-func yieldCPU() {
-	syscall.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
-}
-
-//go:nosplit
-func nap(ts *unix.Timespec) {
-	syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(ts)), 0, 0)
-}
-
-//go:nosplit
 func setSignalMask(mask, old *uint64) {
 	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, uintptr(unix.SIG_SETMASK),
 		uintptr(unsafe.Pointer(mask)), uintptr(unsafe.Pointer(old)), 8, 0, 0)

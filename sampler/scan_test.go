@@ -98,8 +98,8 @@ func TestParseStat(t *testing.T) {
 		cpu      int
 		ticks    uint64
 	}{
-		{"plain", "7 (java) R 1 7 7 0 -1 0 0 0 0 0 11 31 0 0 20 0 1 0 5 6 7 8 9 0 0 0 0 0 0 0 0 0 0 0 0 0 3 0 0 0", 'R', 3, 42},
-		{"brackets and blanks in the name", "7 (a) R (b) S) D 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 6 7 8 9 0 0 0 0 0 0 0 0 0 0 0 0 0 12\n", 'D', 12, 2},
+		{"plain", "7 (java) R 1 7 7 0 -1 0 0 0 0 0 11 31 0 0 20 0 1 0 5 6 7 8 9 0 0 0 0 0 0 0 0 0 0 0 0 3 0 0 0", 'R', 3, 42},
+		{"brackets and blanks in the name", "7 (a) R (b) S) D 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 6 7 8 9 0 0 0 0 0 0 0 0 0 0 0 0 12\n", 'D', 12, 2},
 		{"cut off", "7 (java) S 1 7", 'S', -1, 0},
 		{"empty", "", 0, -1, 0},
 		{"no more than a name", "7 (java)", 0, -1, 0},

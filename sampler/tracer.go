@@ -88,15 +88,6 @@ type look struct {
 	letGo  syscall.Errno
 }
 
-// pendingStop is a thread that was told to stop and has not yet.
-type pendingStop struct {
-	tid    int
-	top    uint64
-	snap   *target.Snapshot // nil: only to be let go
-	asked  int64
-	missed int64
-}
-
 // NewTracer prepares to look at threads of pid. It stops nothing.
 func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 	ignoreChildStops()
@@ -178,7 +169,7 @@ func (t *Tracer) lookOn(tid, cpu int, stackTop uint64, snap *target.Snapshot) Ou
 		t.undo(tid, s)
 		return t.gone()
 	case s == running:
-		t.pending = append(t.pending, pendingStop{tid, stackTop, snap, t.missed, t.missed})
+		t.pending = append(t.pending, newPending(tid, stackTop, snap, t.missed))
 		return Pending
 	}
 	return t.finish(tid, s, sig, snap)
@@ -330,9 +321,5 @@ func (t *Tracer) gone() Outcome {
 	return ThreadGone
 }
 
-// How long one stop is waited for before it is left to Collect.
-const (
-	pollFor  = 40 * time.Microsecond
-	napFor   = 20 * time.Microsecond
-	napTimes = 6
-)
+// pollFor is how long one stop is waited for before it is left to Collect.
+const pollFor = 40 * time.Microsecond

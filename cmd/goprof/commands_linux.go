@@ -1,0 +1,7 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// platform are the commands that need Linux. A command here has a line in
+// commands_other.go too.
+var platform = []func() *cobra.Command{}

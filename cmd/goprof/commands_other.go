@@ -1,0 +1,37 @@
+//go:build !linux
+
+package main
+
+import (
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+)
+
+// platform stands for the commands that need Linux, so that they say so.
+var platform = []func() *cobra.Command{
+	needsLinux("record", "Sample a JVM's stacks into a file"),
+	needsLinux("dump", "Show what every thread of a JVM does at this moment"),
+	needsLinux("list", "List the JVMs of this host"),
+	needsLinux("doctor", "Say what would work here and what mends the rest"),
+}
+
+func needsLinux(name, short string) func() *cobra.Command {
+	return func() *cobra.Command {
+		return &cobra.Command{
+			Use:                name,
+			Short:              short + " (needs Linux)",
+			DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error {
+				return &exit.Error{
+					Code:   exit.General,
+					What:   "cannot " + name,
+					Why:    "processes can be looked at on Linux only, and this is " + runtime.GOOS,
+					Remedy: "goprof " + name + " on the machine where the JVM runs, and goprof flame or report here",
+				}
+			},
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// Package exit gives every way in which a command can fail a code, and an error a form
+// that ends the search: what failed, why, and the command that mends it.
+package exit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Code is the exit status of the process. Scripts rely on the numbers: they never change.
+type Code int
+
+const (
+	OK      Code = 0
+	General Code = 1
+	// 2 is never given a meaning: shells and Go itself use it for usage errors and panics.
+	NoSuchProcess Code = 3
+	NotJVM        Code = 4
+	NotPermitted  Code = 5
+	TargetGone    Code = 6
+	NoSamples     Code = 7
+	BadInput      Code = 8
+	OutputFailed  Code = 9
+)
+
+// Codes is the documented table.
+var Codes = []struct {
+	Code    Code
+	Meaning string
+}{
+	{OK, "done; a recording that ended because its target did, too"},
+	{General, "any other error, wrong usage among them"},
+	{NoSuchProcess, "no such process, or no JVM of that name"},
+	{NotJVM, "the process is not a HotSpot JVM, or not one that can be read"},
+	{NotPermitted, "the kernel does not let us look at the process"},
+	{TargetGone, "the process ended, or became another program, before there was anything to write"},
+	{NoSamples, "the recording holds no samples"},
+	{BadInput, "an input file is missing or is not what it should be"},
+	{OutputFailed, "the result could not be written"},
+}
+
+// Error is a failure with all that the user should be told.
+type Error struct {
+	Code   Code
+	What   string // what could not be done: "cannot read out.collapsed"
+	Why    string // the cause, if What does not say it
+	Remedy string // a command that mends it or tells more, if there is one
+	Err    error  // the error underneath, for errors.Is
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Why != "":
+		return e.What + ": " + e.Why
+	case e.Err != nil:
+		return e.What + ": " + e.Err.Error()
+	}
+	return e.What
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Tell writes an error for the user and returns the exit code it stands for.
+func Tell(to io.Writer, err error) Code {
+	if err == nil {
+		return OK
+	}
+	fmt.Fprintf(to, "goprof: %s\n", oneLine(err.Error()))
+	var e *Error
+	if !errors.As(err, &e) {
+		return General
+	}
+	if e.Remedy != "" {
+		fmt.Fprintf(to, "try: %s\n", oneLine(e.Remedy))
+	}
+	if e.Code == OK {
+		return General
+	}
+	return e.Code
+}
+
+// oneLine keeps names of the target and of files from writing lines or terminal
+// sequences of their own.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+)
+
+// readCollapsed reads a file for flame and report.
+func readCollapsed(name string) (*output.Tree, error) {
+	file := os.Stdin
+	if name != output.Stdout {
+		var err error
+		if file, err = os.Open(name); err != nil {
+			return nil, badInput(name, err)
+		}
+		defer file.Close()
+		if info, err := file.Stat(); err == nil && info.IsDir() {
+			return nil, badInput(name, errors.New("it is a folder"))
+		}
+	}
+	tree, err := output.ParseCollapsed(file)
+	if err != nil {
+		return nil, badInput(name, err)
+	}
+	return tree, nil
+}
+
+func badInput(name string, err error) error {
+	e := &exit.Error{Code: exit.BadInput, What: "cannot read " + name, Err: err}
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Why = "there is no such file"
+		if found := collapsedFiles(name); found != "" {
+			e.Remedy = found
+		}
+	case errors.As(err, &path):
+		e.Why = path.Err.Error()
+	case errors.As(err, new(*output.BadFile)):
+		e.Remedy = "goprof record --pid PID -o FILE.collapsed writes such files: lines \"root;caller;leaf count\""
+	}
+	return e
+}
+
+// collapsedFiles names files that might have been meant.
+func collapsedFiles(missing string) string {
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(missing), "*.collapsed"))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return found[len(found)-1]
+}
+
+// outputFailed tells of a result that could not be written.
+func outputFailed(err error) error {
+	e := &exit.Error{Code: exit.OutputFailed, What: err.Error(), Err: err}
+	var fe *output.FileError
+	if errors.As(err, &fe) {
+		e.What, e.Err = fmt.Sprintf("cannot write %s", fe.Name), fe.Err
+	}
+	if errors.Is(err, output.ErrLink) {
+		e.Remedy = "the name that the link leads to, or -o - for standard output"
+	}
+	return e
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+)
+
+func newReport() *cobra.Command {
+	var (
+		by     string
+		top    int
+		asJSON bool
+		to     string
+	)
+	cmd := &cobra.Command{
+		Use:   "report FILE",
+		Short: "Show what a recording's samples were spent in, as a table",
+		Long: `Report reads a collapsed file ("-" is standard input) and writes a table to standard
+output. "self" counts the samples that have a method as their leaf, "total" those that
+have it anywhere on their stack, each once however often it recurs.`,
+		Example: `  goprof report out.collapsed
+  goprof report --by package --top 10 out.collapsed
+  goprof report --by thread out.collapsed        after goprof record --threads
+  goprof report --json out.collapsed | jq '.rows[0]'`,
+		Args: exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if top < 0 {
+				return usageError(cmd, "--top is how many rows to show, 0 for all")
+			}
+			if !slices.Contains(output.ReportKeys, by) {
+				return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(output.ReportKeys, ", "), by))
+			}
+			tree, err := readCollapsed(args[0])
+			if err != nil {
+				return err
+			}
+			r, err := output.NewReport(tree, by, top)
+			if err != nil {
+				return err
+			}
+			write := r.Text
+			if asJSON {
+				write = r.JSON
+			}
+			return writeResult(cmd, to, write)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&by, "by", "method", "sum up by `what`: "+strings.Join(output.ReportKeys, ", "))
+	flags.IntVar(&top, "top", 30, "show the first `n` rows, 0 for all")
+	flags.BoolVar(&asJSON, "json", false, "write JSON")
+	flags.StringVarP(&to, "output", "o", output.Stdout, "write to `file`")
+	return cmd
+}
+
+// writeResult writes to standard output or a file.
+func writeResult(cmd *cobra.Command, name string, write func(io.Writer) error) error {
+	if name == output.Stdout && cmd.OutOrStdout() != os.Stdout {
+		return write(cmd.OutOrStdout())
+	}
+	file, err := output.Reserve(name)
+	if err == nil {
+		_, err = file.Write(write)
+	}
+	if err != nil {
+		return outputFailed(err)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+)
+
+// portable are the commands that run on any operating system; platform, in
+// commands_linux.go and commands_other.go, are those that look at processes.
+var portable = []func() *cobra.Command{
+	newFlame,
+	newReport,
+	newVersion,
+	newMan,
+}
+
+const rootHelp = `goprof shows where a running Java program spends its time, down to the last native
+frame. It looks at the JVM from outside: nothing is loaded into it, nothing in it is
+changed, and no flag of it is needed.`
+
+const rootExample = `  goprof record --pid 1234 -d 30s          sample for 30 seconds into out.collapsed
+  goprof flame out.collapsed               draw it: out.html
+  goprof report out.collapsed              the methods that cost most
+  goprof dump --pid 1234                   what every thread does at this moment`
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "goprof",
+		Short:         "Profile a running JVM from outside",
+		Long:          rootHelp,
+		Example:       rootExample,
+		SilenceUsage:  true,
+		SilenceErrors: true, // exit.Tell does it
+		Args:          noCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err.Error()) })
+	root.CompletionOptions.HiddenDefaultCmd = false
+	for _, commands := range [][]func() *cobra.Command{platform, portable} {
+		for _, make := range commands {
+			root.AddCommand(make())
+		}
+	}
+	root.AddCommand(exitCodesTopic())
+	return root
+}
+
+// noCommand says that what was taken for a command is none.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := usageError(cmd, fmt.Sprintf("there is no command %q", args[0]))
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		err.Remedy = cmd.Name() + " " + strings.Join(near, ", ")
+	}
+	return err
+}
+
+// usageError is what is wrong with the command line itself.
+func usageError(cmd *cobra.Command, why string) *exit.Error {
+	return &exit.Error{Code: exit.General, What: why, Remedy: cmd.CommandPath() + " --help"}
+}
+
+// exactly takes n arguments and says which are missing.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usageError(cmd, "missing "+strings.Join(names[len(args):], ", "))
+		case len(args) > len(names):
+			return usageError(cmd, fmt.Sprintf("one argument too many: %q", args[len(names)]))
+		}
+		return nil
+	}
+}
+
+// exitCodesTopic is shown by "goprof help exit-codes".
+func exitCodesTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("goprof's exit codes never change their meaning:\n\n")
+	for _, c := range exit.Codes {
+		fmt.Fprintf(&b, "  %d  %s\n", c.Code, c.Meaning)
+	}
+	b.WriteString("\nErrors are written to standard error, as \"goprof: what: why\", and where a command\nmends them or tells more, a line \"try: command\" follows.")
+	return &cobra.Command{Use: "exit-codes", Short: "What goprof's exit codes mean", Long: b.String()}
+}

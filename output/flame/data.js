@@ -1,0 +1,183 @@
+// What the page was given: names, kinds and the tree, unpacked into flat arrays. See
+// encode.go for the form they come in.
+
+const page = JSON.parse(document.getElementById('data').textContent);
+
+const digits64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+
+// Each name begins with the number of characters that it shares with the one before.
+const names = (() => {
+  const out = new Array(page.names.length);
+  let last = '';
+  for (let i = 0; i < out.length; i++) {
+    const s = page.names[i];
+    last = last.slice(0, digits64.indexOf(s[0])) + s.slice(1);
+    out[i] = last;
+  }
+  return out;
+})();
+
+const kindOf = id => page.kinds.charCodeAt(id) - 65;
+
+// The tree in preorder: node 0 is the root and no frame, the subtree of n is n to end[n].
+const tree = (() => {
+  const count = page.count + 1;
+  const t = {
+    count,
+    name: new Int32Array(count), depth: new Int32Array(count), parent: new Int32Array(count), end: new Int32Array(count),
+    self: new Float64Array(count), total: new Float64Array(count), start: new Float64Array(count),
+  };
+  const bytes = atob(page.nodes);
+  let at = 0;
+  const number = () => {
+    let value = 0, scale = 1;
+    for (;;) {
+      const b = bytes.charCodeAt(at++);
+      value += (b & 127) * scale;
+      if (b < 128) return value;
+      scale *= 128;
+    }
+  };
+  t.name[0] = -1;
+  t.parent[0] = -1;
+  t.self[0] = page.rootSelf;
+  let last = 0;
+  for (let n = 1; n < count; n++) {
+    t.name[n] = number();
+    let up = number();
+    t.self[n] = number();
+    let parent = last;
+    while (up-- > 0) parent = t.parent[parent];
+    t.parent[n] = parent;
+    t.depth[n] = t.depth[parent] + 1;
+    last = n;
+  }
+  for (let n = count - 1; n >= 0; n--) {
+    t.total[n] += t.self[n];
+    if (!t.end[n]) t.end[n] = n + 1;
+    const p = t.parent[n];
+    if (n > 0) {
+      t.total[p] += t.total[n];
+      if (!t.end[p]) t.end[p] = t.end[n];
+    }
+  }
+  // Where a node begins, in samples: its siblings before it, and its parent's own samples last.
+  const next = new Float64Array(count);
+  for (let n = 1; n < count; n++) {
+    const p = t.parent[n];
+    t.start[n] = t.start[p] + next[p];
+    next[p] += t.total[n];
+  }
+  return t;
+})();
+
+// A view is a tree as it is drawn. Its nodes are opaque to those who draw it.
+const forward = {
+  root: 0,
+  name: n => tree.name[n],
+  total: n => tree.total[n],
+  self: n => tree.self[n],
+  start: n => tree.start[n],
+  depth: n => tree.depth[n],
+  parent: n => (n === 0 ? null : tree.parent[n]),
+  each(n, visit) {
+    for (let c = n + 1; c < tree.end[n]; c = tree.end[c]) visit(c);
+  },
+};
+
+// The reverse view has the leaves as its first row, and their callers below. It is made
+// as far as it is looked at: a node keeps the nodes of the tree that it stands for.
+const reverse = (() => {
+  const slot = new Int32Array(names.length + 1).fill(-1); // of a name among the kids being made
+  const seen = new Int32Array(tree.count).fill(-1); // where a node of the tree is in its group
+
+  const make = (parent, name, start) => ({parent, name, start, total: 0, self: 0, depth: parent ? parent.depth + 1 : 0, at: [], weight: [], kids: null});
+
+  // group sorts (node, weight) pairs into kids by name. A node that comes twice is one.
+  const group = (parent, nodes, weights) => {
+    const kids = [];
+    for (let i = 0; i < nodes.length; i++) {
+      const n = nodes[i], name = tree.name[n];
+      if (slot[name] < 0) slot[name] = kids.push(make(parent, name, 0)) - 1;
+      const kid = kids[slot[name]];
+      kid.total += weights[i];
+      if (seen[n] >= 0) kid.weight[seen[n]] += weights[i];
+      else {
+        seen[n] = kid.at.push(n) - 1;
+        kid.weight.push(weights[i]);
+      }
+    }
+    for (const kid of kids) {
+      slot[kid.name] = -1;
+      for (const n of kid.at) seen[n] = -1;
+    }
+    kids.sort((a, b) => b.total - a.total || a.name - b.name);
+    let start = parent.start;
+    for (const kid of kids) {
+      kid.start = start;
+      start += kid.total;
+    }
+    return kids;
+  };
+
+  const expand = node => {
+    const nodes = [], weights = [];
+    if (!node.parent) {
+      for (let n = 1; n < tree.count; n++) {
+        if (tree.self[n] > 0) {
+          nodes.push(n);
+          weights.push(tree.self[n]);
+        }
+      }
+    } else {
+      node.self = 0;
+      for (let i = 0; i < node.at.length; i++) {
+        const p = tree.parent[node.at[i]];
+        if (p > 0) {
+          nodes.push(p);
+          weights.push(node.weight[i]);
+        } else node.self += node.weight[i];
+      }
+    }
+    node.kids = group(node, nodes, weights);
+    return node.kids;
+  };
+
+  const root = make(null, -1, 0);
+  root.total = tree.total[0];
+  return {
+    root,
+    name: n => n.name,
+    total: n => n.total,
+    self: n => (n.kids || expand(n), n.self),
+    start: n => n.start,
+    depth: n => n.depth,
+    parent: n => n.parent,
+    each(n, visit) {
+      for (const kid of n.kids || expand(n)) visit(kid);
+    },
+  };
+})();
+
+// search finds the frames that a regular expression matches, and the samples under node
+// of the tree that have one of them on their stack: a stack with two counts once.
+function search(pattern) {
+  const hit = new Uint8Array(names.length + 1);
+  let hits = 0;
+  for (let i = 0; i < names.length; i++) if (pattern.test(names[i])) hits += hit[i] = 1;
+  let frames = 0;
+  for (let n = 1; n < tree.count; n++) frames += hit[tree.name[n]];
+  return {hit, names: hits, frames};
+}
+
+function matchedSamples(hit, under) {
+  let samples = 0;
+  for (let p = under; p > 0; p = tree.parent[p]) if (hit[tree.name[p]]) return tree.total[under];
+  for (let n = under + 1; n < tree.end[under];) {
+    if (hit[tree.name[n]]) {
+      samples += tree.total[n];
+      n = tree.end[n];
+    } else n++;
+  }
+  return samples;
+}

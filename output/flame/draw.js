@@ -1,0 +1,126 @@
+// Layout and painting: a view, a zoom and a width become rows of boxes, and those of them
+// that can be seen are painted. The canvas is as large as the window and no larger,
+// however deep the stacks are.
+
+const rowHeight = 18, narrowest = 0.4, fontSize = 12;
+
+// By kind: what the legend says, hue, saturation, lightness. Greens are compiled Java.
+const kinds = [
+  ['Java, compiled', 120, 50, 72], ['Java, C1', 75, 62, 70], ['Java, interpreted', 45, 28, 78], ['Java, inlined', 178, 50, 72],
+  ['native', 8, 72, 76], ['C++, Rust', 52, 85, 70], ['kernel', 28, 90, 70], ['gap', 0, 0, 72], ['thread', 265, 50, 82], ['truncated', 330, 35, 78],
+];
+
+const colours = new Map();
+
+// colour gives kinds their hue and names their shade, so that neighbours can be told apart.
+function colour(kind, name, dark) {
+  const shade = name < 0 ? 0 : (Math.imul(name + 1, 0x9e3779b1) >>> 28) - 8;
+  const key = (kind * 32 + shade + 16) * 2 + (dark ? 1 : 0);
+  let c = colours.get(key);
+  if (!c) {
+    const [, h, s, l] = kinds[kind];
+    c = `hsl(${h} ${dark ? s * 0.7 : s}% ${(dark ? l - 38 : l) + shade * 0.7}%)`;
+    colours.set(key, c);
+  }
+  return c;
+}
+
+// layout makes the rows of what is below zoom, with zoom's callers above it, all in units
+// of pixels. A box is [node, x, width]; those too narrow to be seen are left out.
+function layout(view, zoom, width) {
+  const rows = [];
+  for (let n = zoom; n !== null; n = view.parent(n)) rows[view.depth(n)] = [[n, 0, width]];
+  const scale = width / view.total(zoom), origin = view.start(zoom);
+  const pending = [zoom];
+  let boxes = rows.length;
+  const visit = n => {
+    const w = view.total(n) * scale;
+    if (w < narrowest) return;
+    const depth = view.depth(n);
+    (rows[depth] || (rows[depth] = [])).push([n, (view.start(n) - origin) * scale, w]);
+    boxes++;
+    pending.push(n);
+  };
+  while (pending.length) view.each(pending.pop(), visit);
+  for (const row of rows) if (row.length > 1) row.sort((a, b) => a[1] - b[1]);
+  return {rows, boxes, zoomDepth: view.depth(zoom)};
+}
+
+// boxAt finds the box of a row at x.
+function boxAt(row, x) {
+  let low = 0, high = row.length - 1;
+  while (low <= high) {
+    const mid = (low + high) >> 1, box = row[mid];
+    if (x < box[1]) high = mid - 1;
+    else if (x >= box[1] + box[2]) low = mid + 1;
+    else return box;
+  }
+  return null;
+}
+
+const nameOf = id => (id < 0 ? 'all' : names[id]);
+
+// shorter takes a package off a Java name that does not fit.
+function shorter(id) {
+  const name = names[id];
+  if (kindOf(id) > 3) return name;
+  const method = name.lastIndexOf('.'), pkg = Math.max(name.lastIndexOf('.', method - 1), name.lastIndexOf('/', method - 1));
+  return method > 0 && pkg > 0 ? name.slice(pkg + 1) : name;
+}
+
+// fit cuts a name to a number of characters; nothing is better than one letter.
+function fit(id, room) {
+  let text = nameOf(id);
+  if (text.length > room && id >= 0) text = shorter(id);
+  if (text.length <= room) return text;
+  return room < 4 ? '' : text.slice(0, room - 1) + '\u2026';
+}
+
+// paint draws the rows between top and bottom of the window. look holds all that is not
+// layout: {icicle, dark, hit, selected, hovered}.
+function paint(canvas, plan, view, top, width, height, look) {
+  const ratio = window.devicePixelRatio || 1;
+  const w = Math.round(width * ratio), h = Math.round(height * ratio);
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+    canvas.style.width = width + 'px';
+    canvas.style.height = height + 'px';
+  }
+  const g = canvas.getContext('2d');
+  g.setTransform(ratio, 0, 0, ratio, 0, 0);
+  g.clearRect(0, 0, width, height);
+  g.font = `${fontSize}px ui-monospace, Menlo, Consolas, monospace`;
+  g.textBaseline = 'middle';
+  const letter = g.measureText('M').width;
+  const first = Math.floor(top / rowHeight), last = Math.ceil((top + height) / rowHeight);
+  for (let i = first; i <= last; i++) {
+    const depth = rowAt(plan, i, look.icicle), row = plan.rows[depth];
+    if (row) paintRow(g, row, depth, i * rowHeight - top, view, plan, look, letter);
+  }
+}
+
+// rowAt is the depth of the frames in row i from the top of the graph, and the reverse.
+function rowAt(plan, i, icicle) { return icicle ? i : plan.rows.length - 1 - i; }
+
+function paintRow(g, row, depth, y, view, plan, look, letter) {
+  const ink = look.dark ? '#eee' : '#111';
+  for (const [node, x, w] of row) {
+    const id = view.name(node), found = look.hit && id >= 0 && look.hit[id];
+    g.globalAlpha = depth < plan.zoomDepth ? 0.5 : look.hit && !found ? 0.45 : 1;
+    g.fillStyle = found ? (look.dark ? '#a02cc8' : '#e37bff') : id < 0 ? (look.dark ? '#444' : '#ddd') : colour(kindOf(id), id, look.dark);
+    g.fillRect(x, y, w > 2 ? w - 0.6 : w, rowHeight - 1);
+    const room = Math.floor((w - 6) / letter);
+    if (room > 1) {
+      g.globalAlpha = depth < plan.zoomDepth ? 0.7 : 1;
+      g.fillStyle = ink;
+      g.fillText(fit(id, room), x + 3, y + rowHeight / 2);
+    }
+    g.globalAlpha = 1;
+    if (node === look.selected || node === look.hovered) {
+      g.strokeStyle = ink;
+      g.lineWidth = node === look.selected ? 2 : 1;
+      g.strokeRect(x + 0.5, y + 0.5, Math.max(w - 1.5, 1), rowHeight - 2);
+    }
+  }
+}

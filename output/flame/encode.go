@@ -1,0 +1,148 @@
+package flame
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+
+	"goprof/output"
+)
+
+// page is what the script is given; data.js takes it apart.
+type page struct {
+	About [][2]string `json:"about"`
+	// Names in their order. The first character of each is a base64 digit: how many
+	// characters it shares with the one before, ASCII ones only, 63 at most.
+	Names []string `json:"names"`
+	Kinds string   `json:"kinds"` // a letter for each name: 'A' + kind
+	Count int      `json:"count"` // of nodes
+	// Nodes in preorder, in base64: for each the number of its name, how many levels its parent stands above
+	// the node before, and its own samples, as variable-length numbers (encoding/binary's Uvarint).
+	Nodes    string `json:"nodes"`
+	RootSelf int64  `json:"rootSelf"` // samples of frames that were left out right above the root
+}
+
+func encode(t *output.Tree, o Options) *page {
+	s := newShape(t, o.MinShare)
+	p := &page{About: o.About}
+	if p.About == nil {
+		p.About = [][2]string{}
+	}
+	ids := p.name(s)
+	nodes := make([]byte, 0, 6*len(t.Nodes))
+	lastDepth := 0
+	s.preorder(ids, func(node int32, depth int, self int64) {
+		if node == 0 {
+			p.RootSelf = self
+			return
+		}
+		nodes = binary.AppendUvarint(nodes, uint64(ids[t.Nodes[node].Name]))
+		nodes = binary.AppendUvarint(nodes, uint64(lastDepth+1-depth))
+		nodes = binary.AppendUvarint(nodes, uint64(self))
+		lastDepth = depth
+		p.Count++
+	})
+	p.Nodes = base64.StdEncoding.EncodeToString(nodes)
+	return p
+}
+
+const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// name writes the table of names and gives the labels of the tree their numbers in it.
+func (p *page) name(s *shape) (ids []int32) {
+	labels := s.tree.Labels
+	used := s.usedLabels()
+	slices.SortFunc(used, func(a, b int32) int { return compareNames(labels[a], labels[b]) })
+	ids = make([]int32, len(labels))
+	var kinds strings.Builder
+	last := ""
+	for i, l := range used {
+		if i == 0 || labels[l] != labels[used[i-1]] {
+			text := labels[l].Text
+			shared := sharedASCII(last, text)
+			p.Names = append(p.Names, digits64[shared:shared+1]+text[shared:])
+			kinds.WriteByte('A' + byte(labels[l].Kind))
+			last = text
+		}
+		ids[l] = int32(len(p.Names) - 1)
+	}
+	p.Kinds = kinds.String()
+	return ids
+}
+
+func compareNames(a, b output.Name) int {
+	return cmp.Or(strings.Compare(a.Text, b.Text), cmp.Compare(a.Kind, b.Kind))
+}
+
+// sharedASCII is how long the ASCII beginning is that two names have in common, 63 at most.
+func sharedASCII(a, b string) int {
+	n, limit := 0, min(len(a), len(b), 63)
+	for n < limit && a[n] == b[n] && a[n] < 0x80 {
+		n++
+	}
+	return n
+}
+
+// shape is a tree from the root down, without what is too small to be shown.
+type shape struct {
+	tree        *output.Tree
+	totals      []int64
+	least       int64 // the smallest total that is shown
+	first, next []int32
+}
+
+func newShape(t *output.Tree, minShare float64) *shape {
+	s := &shape{
+		tree:   t,
+		totals: t.Totals(),
+		least:  max(int64(math.Ceil(minShare*float64(t.Total))), 1),
+		first:  make([]int32, len(t.Nodes)),
+		next:   make([]int32, len(t.Nodes)),
+	}
+	for n := len(t.Nodes) - 1; n > 0; n-- {
+		if s.totals[n] >= s.least {
+			parent := t.Nodes[n].Parent
+			s.next[n] = s.first[parent]
+			s.first[parent] = int32(n)
+		}
+	}
+	return s
+}
+
+func (s *shape) usedLabels() (used []int32) {
+	seen := make([]bool, len(s.tree.Labels))
+	for n := range s.tree.Nodes {
+		if l := s.tree.Nodes[n].Name; n > 0 && s.totals[n] >= s.least && !seen[l] {
+			seen[l] = true
+			used = append(used, l)
+		}
+	}
+	return used
+}
+
+// preorder visits all that is shown, children by the order of their names. A node's
+// self holds the samples of its children that are not shown.
+func (s *shape) preorder(order []int32, visit func(node int32, depth int, self int64)) {
+	type entry struct {
+		node  int32
+		depth int
+	}
+	pending := []entry{{}}
+	for len(pending) > 0 {
+		at := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
+		self, from := s.totals[at.node], len(pending)
+		for n := s.first[at.node]; n != 0; n = s.next[n] {
+			self -= s.totals[n]
+			pending = append(pending, entry{n, at.depth + 1})
+		}
+		slices.SortFunc(pending[from:], func(a, b entry) int { // the last is visited first
+			x, y := &s.tree.Nodes[a.node], &s.tree.Nodes[b.node]
+			return cmp.Or(cmp.Compare(order[y.Name], order[x.Name]), cmp.Compare(b.node, a.node))
+		})
+		visit(at.node, at.depth, self)
+	}
+}

@@ -1,0 +1,71 @@
+// Package flame draws flame graphs: pages that hold all they need, and pictures.
+//
+// Names come from the target and may be hostile. In a page they are data: JSON in a
+// script element that is not run, with every '<' escaped, and its own script sets
+// them as text alone. The page's Content-Security-Policy allows that one script and nothing
+// from any network.
+package flame
+
+import (
+	"bufio"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"html"
+	"io"
+	"strings"
+
+	"goprof/output"
+)
+
+//go:embed flame.html
+var pageHTML string
+
+//go:embed flame.css
+var style string
+
+// The page's script is one scope in several files.
+var (
+	//go:embed data.js
+	dataJS string
+	//go:embed draw.js
+	drawJS string
+	//go:embed page.js
+	pageJS string
+)
+
+// Options are what a user may choose.
+type Options struct {
+	Title string
+	// MinShare leaves out frames with less than this share of all samples, 0 to 1.
+	MinShare float64
+	// About is shown in the page: facts and their values.
+	About [][2]string
+}
+
+// Page writes a page with the tree's flame graph.
+func Page(to io.Writer, tree *output.Tree, o Options) error {
+	script := "'use strict';(() => {\n" + dataJS + drawJS + pageJS + "})();\n"
+	data, err := json.Marshal(encode(tree, o)) // escapes '<', '>' and '&'
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(to)
+	_, err = strings.NewReplacer(
+		"@TITLE@", html.EscapeString(o.Title),
+		"@STYLE@", style, "@STYLE_HASH@", hash(style),
+		"@SCRIPT@", script, "@SCRIPT_HASH@", hash(script),
+		"@DATA@", string(data),
+	).WriteString(w, pageHTML)
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// hash is how a Content-Security-Policy names an element's text.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}

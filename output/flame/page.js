@@ -1,0 +1,377 @@
+// The page: what is pressed, typed and pointed at, and what is told. Names come from the
+// target: they are only ever set as text.
+
+const $ = id => document.getElementById(id);
+const scroll = $('scroll'), canvas = $('canvas');
+
+const state = {
+  view: forward, zoom: forward.root, trail: [], plan: null,
+  icicle: false, dark: false, query: '', found: null, matched: 0,
+  hovered: null, selected: null, took: 0,
+};
+
+const whole = tree.total[0];
+const thousands = n => n.toLocaleString('en-US');
+const percent = (n, of) => {
+  const p = of ? (100 * n) / of : 0;
+  return (p !== 0 && p < 0.1 ? p.toFixed(3) : p.toFixed(2)) + '%';
+};
+
+// relayout makes the rows anew; redraw paints them as they are.
+function relayout(keepScroll) {
+  const began = performance.now();
+  const width = scroll.clientWidth;
+  state.plan = layout(state.view, state.zoom, width);
+  const height = state.plan.rows.length * rowHeight;
+  $('space').style.height = Math.max(height, scroll.clientHeight) + 'px';
+  if (!keepScroll) scrollToRow(Math.max(state.plan.zoomDepth - 2, 0));
+  redraw();
+  state.took = performance.now() - began;
+  tell();
+}
+
+// offset is how far down the graph begins: flames stand at the bottom.
+const offset = () => (state.icicle ? 0 : Math.max(scroll.clientHeight - state.plan.rows.length * rowHeight, 0));
+
+function scrollToRow(depth) {
+  const i = rowAt(state.plan, depth, state.icicle);
+  scroll.scrollTop = state.icicle ? i * rowHeight : (i + 1) * rowHeight - scroll.clientHeight;
+}
+
+function redraw() {
+  paint(canvas, state.plan, state.view, scroll.scrollTop - offset(), scroll.clientWidth, scroll.clientHeight,
+    {icicle: state.icicle, dark: state.dark, hit: state.found && state.found.hit, selected: state.selected, hovered: state.hovered});
+}
+
+let waiting = false;
+function redrawSoon() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    redraw();
+  });
+}
+
+// tell keeps the text for tests and screen readers, and the address, as the picture is.
+function tell() {
+  const s = state, parts = [
+    `samples ${whole}`, `frames ${page.count}`,
+    `matches ${s.found ? `${s.found.frames} frames, ${s.matched} samples, ${percent(s.matched, whole)}` : 'none'}`,
+    `zoom ${nameOf(s.view.name(s.zoom))} ${s.view.total(s.zoom)} samples, ${percent(s.view.total(s.zoom), whole)}`,
+    `view ${s.view === reverse ? 'reverse ' : ''}${s.icicle ? 'icicle' : 'flame'}${s.dark ? ' dark' : ' light'}`,
+    `drawn ${s.plan.boxes} boxes, ${s.plan.rows.length} rows`,
+  ];
+  $('summary').textContent = parts.join('; ');
+  $('summary').dataset.ms = s.took.toFixed(1);
+  $('matched').textContent = s.query === '' ? '' : !s.found ? 'not an expression' : `${percent(s.matched, whole)}${zoomedShare()}`;
+  $('back').disabled = s.trail.length === 0;
+  for (const [id, on] of [['reverse', s.view === reverse], ['icicle', s.icicle], ['dark', s.dark]]) $(id).setAttribute('aria-pressed', on);
+  address();
+}
+
+function zoomedShare() {
+  const {view, zoom, found} = state;
+  if (view !== forward || zoom === 0) return '';
+  return `, ${percent(matchedSamples(found.hit, zoom), tree.total[zoom])} of the zoom`;
+}
+
+function address() {
+  const parts = [];
+  if (state.query) parts.push('q=' + encodeURIComponent(state.query));
+  if (state.view === reverse) parts.push('reverse');
+  if (state.icicle) parts.push('icicle');
+  if (state.dark !== prefersDark()) parts.push(state.dark ? 'dark' : 'light');
+  if (state.view === forward && state.zoom !== 0) parts.push('zoom=' + state.zoom);
+  try {
+    history.replaceState(null, '', '#' + parts.join('&'));
+  } catch { /* some viewers forbid it */ }
+}
+
+const prefersDark = () => matchMedia('(prefers-color-scheme: dark)').matches;
+
+function readAddress() {
+  const set = new Map(location.hash.slice(1).split('&').map(p => {
+    const i = p.indexOf('=');
+    return i < 0 ? [p, ''] : [p.slice(0, i), p.slice(i + 1)];
+  }));
+  const text = s => {
+    try {
+      return decodeURIComponent(s);
+    } catch {
+      return s;
+    }
+  };
+  setDark(set.has('dark') || (prefersDark() && !set.has('light')));
+  state.icicle = set.has('icicle');
+  state.view = set.has('reverse') ? reverse : forward;
+  state.trail = [];
+  state.selected = state.hovered = null;
+  const zoom = Number(set.get('zoom'));
+  state.zoom = state.view === forward && Number.isInteger(zoom) && zoom > 0 && zoom < tree.count ? zoom : state.view.root;
+  $('query').value = text(set.get('q') || '');
+  find($('query').value);
+}
+
+function setDark(on) {
+  state.dark = on;
+  document.documentElement.classList.toggle('dark', on);
+  legend();
+}
+
+function find(query) {
+  const began = performance.now();
+  state.query = query;
+  state.found = null;
+  state.matched = 0;
+  let pattern = null;
+  try {
+    // Capitals are meant when they are typed.
+    pattern = query === '' ? null : new RegExp(query, /[A-Z]/.test(query.replace(/\\./g, '')) ? '' : 'i');
+  } catch { /* the field says so */ }
+  $('query').classList.toggle('bad', query !== '' && !pattern);
+  if (pattern) {
+    state.found = search(pattern);
+    state.matched = matchedSamples(state.found.hit, 0);
+  }
+  if (state.plan) {
+    redraw();
+    state.took = performance.now() - began;
+    tell();
+  }
+}
+
+function zoomTo(node, remember = true) {
+  if (node === state.zoom) return;
+  if (remember) state.trail.push(state.zoom);
+  state.zoom = node;
+  relayout();
+}
+
+function back() {
+  if (state.trail.length) zoomTo(state.trail.pop(), false);
+}
+
+function reset() {
+  state.trail = [];
+  state.selected = null;
+  zoomTo(state.view.root, false);
+  $('query').value = '';
+  find('');
+}
+
+function setView(view) {
+  Object.assign(state, {view, zoom: view.root, trail: [], hovered: null, selected: null});
+  relayout();
+  details();
+}
+
+const toggle = {
+  reverse: () => setView(state.view === reverse ? forward : reverse),
+  icicle() {
+    state.icicle = !state.icicle;
+    relayout();
+  },
+  dark() {
+    setDark(!state.dark);
+    redraw();
+    tell();
+  },
+};
+
+// Pointing.
+
+function nodeAt(event) {
+  const r = canvas.getBoundingClientRect();
+  const i = Math.floor((event.clientY - r.top + scroll.scrollTop - offset()) / rowHeight);
+  const row = state.plan.rows[rowAt(state.plan, i, state.icicle)];
+  const box = row && boxAt(row, event.clientX - r.left);
+  return box ? box[0] : null;
+}
+
+function figures(node) {
+  const {view} = state, total = view.total(node), self = view.self(node);
+  return `${thousands(total)} samples, ${percent(total, whole)}; ` +
+    (view === reverse ? `root ${thousands(self)}` : `self ${thousands(self)}, ${percent(self, whole)}`);
+}
+
+// details tells of the frame that is pointed at, else of the selected one, else of the zoom.
+function details() {
+  const node = state.hovered ?? state.selected ?? state.zoom, id = state.view.name(node);
+  $('frame').textContent = nameOf(id);
+  $('figures').textContent = (id < 0 ? '' : kinds[kindOf(id)][0] + '; ') + figures(node);
+  $('copy').hidden = id < 0;
+}
+
+function hover(event) {
+  const node = nodeAt(event), tip = $('tip');
+  if (node !== state.hovered) {
+    state.hovered = node;
+    canvas.style.cursor = node === null ? '' : 'pointer';
+    redrawSoon();
+    details();
+  }
+  tip.hidden = node === null;
+  if (node === null) return;
+  const id = state.view.name(node);
+  tip.textContent = nameOf(id) + '\n' + (id < 0 ? '' : kinds[kindOf(id)][0] + '; ') + figures(node);
+  tip.style.left = Math.max(0, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8)) + 'px';
+  tip.style.top = (event.clientY + 24 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 8 : event.clientY + 18) + 'px';
+}
+
+async function copy() {
+  const id = state.view.name(state.hovered ?? state.selected ?? state.zoom);
+  if (id < 0) return;
+  let done = true;
+  try {
+    await navigator.clipboard.writeText(names[id]);
+  } catch {
+    const area = document.createElement('textarea'); // where pages may not use the clipboard
+    area.value = names[id];
+    document.body.append(area);
+    area.select();
+    done = document.execCommand('copy');
+    area.remove();
+  }
+  $('figures').textContent = done ? 'copied' : 'could not copy';
+}
+
+// The keyboard.
+
+function select(node) {
+  if (node === null || node === undefined) return;
+  state.selected = node;
+  state.hovered = null;
+  $('tip').hidden = true;
+  const i = rowAt(state.plan, state.view.depth(node), state.icicle);
+  if (i * rowHeight < scroll.scrollTop || (i + 1) * rowHeight > scroll.scrollTop + scroll.clientHeight) scrollToRow(state.view.depth(node));
+  redraw();
+  details();
+}
+
+// step goes from the selected box to its caller, its widest callee, or its neighbour.
+function step(direction) {
+  const {view, plan} = state, at = state.selected ?? state.zoom;
+  const depth = view.depth(at), row = plan.rows[depth];
+  if (direction === 'caller') return select(view.parent(at));
+  const i = row.findIndex(b => b[0] === at);
+  if (direction === 'callee') {
+    const box = row[i], kids = (plan.rows[depth + 1] || []).filter(b => view.parent(b[0]) === at);
+    return box && kids.length ? select(kids.reduce((a, b) => (b[2] > a[2] ? b : a))[0]) : undefined;
+  }
+  const next = row[i + (direction === 'right' ? 1 : -1)];
+  if (next) select(next[0]);
+}
+
+const keyHelp = [
+  ['/', 'search'], ['Esc', 'clear the search, then the zoom'], ['arrows', 'go from frame to frame'], ['Enter', 'zoom to the frame'],
+  ['Backspace', 'back to the zoom before'], ['0', 'show everything'], ['r', 'reverse: callers of each leaf'], ['i', 'icicle or flame'],
+  ['d', 'dark or light'], ['c', "copy the frame's name"], ['?', 'about'],
+];
+
+function escape() {
+  if (state.query) {
+    $('query').value = '';
+    find('');
+  } else zoomTo(state.view.root);
+  $('query').blur();
+}
+
+const keys = {
+  '/': () => $('query').focus(),
+  Escape: escape,
+  ArrowUp: () => step(state.icicle ? 'caller' : 'callee'),
+  ArrowDown: () => step(state.icicle ? 'callee' : 'caller'),
+  ArrowLeft: () => step('left'),
+  ArrowRight: () => step('right'),
+  Enter: () => zoomTo(state.selected ?? state.zoom),
+  Backspace: back,
+  0: reset,
+  r: toggle.reverse,
+  i: toggle.icicle,
+  d: toggle.dark,
+  c: copy,
+  '?': () => $('about').showModal(),
+};
+
+function pressed(event) {
+  const typing = event.target === $('query');
+  if ($('about').open || event.altKey || event.metaKey) return;
+  if (event.ctrlKey && event.key !== 'f') return;
+  if (event.target.tagName === 'BUTTON' && event.key === 'Enter') return;
+  const action = event.ctrlKey ? keys['/'] : typing && event.key !== 'Escape' ? null : keys[event.key];
+  if (!action) return;
+  event.preventDefault();
+  action();
+}
+
+// Furniture.
+
+function row(table, cells) {
+  const tr = table.insertRow();
+  for (const c of cells) tr.insertCell().textContent = c;
+}
+
+function legend() {
+  const used = new Set();
+  for (let i = 0; i < names.length; i++) used.add(kindOf(i));
+  $('legend').replaceChildren(...kinds.map(([text], kind) => {
+    const li = document.createElement('li'), ns = 'http://www.w3.org/2000/svg';
+    const svg = document.createElementNS(ns, 'svg'), box = document.createElementNS(ns, 'rect');
+    box.setAttribute('width', 11);
+    box.setAttribute('height', 11);
+    box.setAttribute('fill', colour(kind, -1, state.dark));
+    svg.append(box);
+    li.append(svg, text);
+    li.hidden = !used.has(kind);
+    return li;
+  }));
+}
+
+function begin() {
+  for (const fact of page.about) row($('facts'), fact);
+  for (const key of keyHelp) row($('keys'), key);
+  for (const id of ['reverse', 'icicle', 'dark']) $(id).onclick = toggle[id];
+  $('back').onclick = back;
+  $('reset').onclick = reset;
+  $('copy').onclick = copy;
+  $('aboutButton').onclick = keys['?'];
+  let timer;
+  $('query').oninput = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => find($('query').value), tree.count > 200000 ? 150 : 0);
+  };
+  $('find').onsubmit = event => {
+    event.preventDefault();
+    find($('query').value);
+    scroll.focus();
+  };
+  canvas.onmousemove = hover;
+  canvas.onmouseleave = () => {
+    state.hovered = null;
+    $('tip').hidden = true;
+    redrawSoon();
+    details();
+  };
+  canvas.onclick = event => {
+    const node = nodeAt(event);
+    if (node === null) return;
+    state.selected = node;
+    zoomTo(node);
+    redraw();
+    details();
+  };
+  scroll.onscroll = redrawSoon;
+  addEventListener('keydown', pressed);
+  addEventListener('resize', () => relayout(true));
+  addEventListener('hashchange', () => {
+    readAddress();
+    relayout();
+    details();
+  });
+  readAddress();
+  relayout();
+  details();
+}
+
+begin();

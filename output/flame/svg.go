@@ -1,0 +1,176 @@
+package flame
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"goprof/output"
+)
+
+// The picture's measures, in pixels.
+const (
+	svgWidth    = 1200
+	svgMargin   = 10
+	svgRow      = 17
+	svgLetter   = 7.0 // width of one letter of its font
+	svgNarrow   = 0.2 // boxes narrower than this are left out
+	svgTitle    = 40
+	svgLegend   = 30
+	svgMaxDepth = 10_000
+)
+
+// The colours of draw.js, for a light background.
+var svgColours = [output.NumLabelKinds]string{
+	output.LabelCompiled: "#94dc94", output.LabelC1: "#cfe283", output.LabelInterpreted: "#d7cfb7", output.LabelInlined: "#94dcda",
+	output.LabelNative: "#ee967b", output.LabelCPP: "#f4e671", output.LabelKernel: "#f7ae6e", output.LabelGap: "#b8b8b8",
+	output.LabelThread: "#c9bae8", output.LabelTruncated: "#dbb3c7",
+}
+
+var svgKinds = [output.NumLabelKinds]string{
+	"Java, compiled", "Java, C1", "Java, interpreted", "Java, inlined", "native", "C++, Rust", "kernel", "gap", "thread", "truncated",
+}
+
+// SVG writes a picture for tickets and mail: no script, a frame's name and figures show
+// when it is pointed at.
+func SVG(to io.Writer, tree *output.Tree, o Options) error {
+	s := newShape(tree, max(o.MinShare, svgNarrow/(svgWidth-2*svgMargin)))
+	w := bufio.NewWriter(to)
+	d := drawing{w: w, shape: s, scale: (svgWidth - 2*svgMargin) / float64(s.totals[0])}
+	d.place()
+	d.open(o.Title)
+	for _, b := range d.boxes {
+		d.box(b)
+	}
+	d.legend()
+	w.WriteString("</svg>\n")
+	return w.Flush()
+}
+
+type drawing struct {
+	w *bufio.Writer
+	*shape
+	scale float64
+	boxes []svgBox
+	rows  int
+	kinds [output.NumLabelKinds]bool
+}
+
+type svgBox struct {
+	node  int32
+	depth int
+	x     float64
+}
+
+// place finds where each box stands.
+func (d *drawing) place() {
+	order := d.alphabetical()
+	var ends []int64 // by depth: where the next box of that depth begins
+	d.preorder(order, func(node int32, depth int, _ int64) {
+		if depth >= svgMaxDepth {
+			return
+		}
+		for len(ends) <= depth {
+			ends = append(ends, 0)
+		}
+		x := ends[depth]
+		ends[depth] += d.totals[node]
+		// The children begin where their parent does.
+		if len(ends) == depth+1 {
+			ends = append(ends, x)
+		}
+		ends[depth+1] = x
+		d.boxes = append(d.boxes, svgBox{node, depth, float64(x)})
+		d.rows = max(d.rows, depth+1)
+		if node > 0 {
+			d.kinds[d.label(node).Kind] = true
+		}
+	})
+}
+
+func (d *drawing) label(node int32) output.Name { return d.tree.Labels[d.tree.Nodes[node].Name] }
+
+// alphabetical gives each label its place in the order of names.
+func (d *drawing) alphabetical() []int32 {
+	labels := d.tree.Labels
+	sorted := make([]int32, len(labels))
+	for i := range sorted {
+		sorted[i] = int32(i)
+	}
+	slices.SortFunc(sorted, func(a, b int32) int { return compareNames(labels[a], labels[b]) })
+	order := make([]int32, len(labels))
+	for place, l := range sorted {
+		order[l] = int32(place)
+	}
+	return order
+}
+
+func (d *drawing) open(title string) {
+	height := svgTitle + d.rows*svgRow + svgLegend
+	fmt.Fprintf(d.w, `<?xml version="1.0" encoding="UTF-8"?>
+<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="monospace" font-size="11.5">
+<rect width="100%%" height="100%%" fill="#fff"/>
+<text x="%d" y="24" text-anchor="middle" font-size="16" font-family="sans-serif">%s</text>
+`, svgWidth, height, svgWidth, height, svgWidth/2, xmlText(title))
+}
+
+func (d *drawing) box(b svgBox) {
+	name, fill := "all", "#ddd"
+	if b.node > 0 {
+		l := d.label(b.node)
+		name, fill = l.Text, svgColours[l.Kind]
+	}
+	total := d.totals[b.node]
+	x, y := svgMargin+b.x*d.scale, svgTitle+(d.rows-1-b.depth)*svgRow
+	width := float64(total) * d.scale
+	fmt.Fprintf(d.w, `<g><title>%s (%d samples, %s)</title><rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`,
+		xmlText(name), total, output.Percent(total, d.totals[0]), x, y, max(width-0.5, 0.2), svgRow-1, fill)
+	if text := cut(name, int((width-4)/svgLetter)); text != "" {
+		fmt.Fprintf(d.w, `<text x="%.1f" y="%d">%s</text>`, x+3, y+12, xmlText(text))
+	}
+	d.w.WriteString("</g>\n")
+}
+
+func (d *drawing) legend() {
+	x, y := svgMargin, svgTitle+d.rows*svgRow+10
+	for kind, used := range d.kinds {
+		if !used {
+			continue
+		}
+		fmt.Fprintf(d.w, `<rect x="%d" y="%d" width="11" height="11" fill="%s"/><text x="%d" y="%d" font-family="sans-serif">%s</text>`+"\n",
+			x, y, svgColours[kind], x+16, y+10, svgKinds[kind])
+		x += 40 + 7*len(svgKinds[kind])
+	}
+}
+
+// cut makes a name fit into a number of letters: the end of a Java name says most.
+func cut(name string, room int) string {
+	if utf8.RuneCountInString(name) <= room {
+		return name
+	}
+	if room < 4 {
+		return ""
+	}
+	if dot := strings.LastIndexByte(name, '.'); dot > 0 {
+		if pkg := strings.LastIndexAny(name[:dot], "./"); pkg > 0 && utf8.RuneCountInString(name[pkg+1:]) <= room {
+			return name[pkg+1:]
+		}
+	}
+	runes := []rune(name)
+	return string(runes[:room-2]) + ".."
+}
+
+var xmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
+
+// xmlText escapes a name. What XML cannot hold at all becomes '?'.
+func xmlText(s string) string {
+	return xmlEscapes.Replace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0xfffe || r == 0xffff {
+			return '?'
+		}
+		return r
+	}, s))
+}

@@ -1,0 +1,189 @@
+package output
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// ReportKeys are what a report can be about.
+var ReportKeys = []string{"method", "class", "package", "kind", "thread"}
+
+// Report is a table of what the samples of a profile were spent in.
+type Report struct {
+	Samples int64       `json:"samples"`
+	By      string      `json:"by"`
+	Rows    []ReportRow `json:"rows"` // by self, then total, then name
+	Omitted int         `json:"omitted"`
+}
+
+// ReportRow is one method, class, package, kind or thread.
+type ReportRow struct {
+	Name string `json:"name"`
+	// Self counts samples whose leaf it is; of a thread, all its samples.
+	Self      int64   `json:"self"`
+	SelfShare float64 `json:"self_share"` // of all samples, 0 to 1
+	// Total counts samples that have it anywhere on the stack, each once.
+	Total      int64   `json:"total"`
+	TotalShare float64 `json:"total_share"`
+}
+
+// NewReport sums a tree up by one of ReportKeys. It keeps the top rows, all if top is 0.
+func NewReport(t *Tree, by string, top int) (*Report, error) {
+	keyOf, ok := reportKeys[by]
+	if !ok {
+		return nil, fmt.Errorf("a report is by %s, not by %q", strings.Join(ReportKeys, ", "), by)
+	}
+	s := sums{tree: t, rows: make(map[string]int32)}
+	s.keys = make([]int32, len(t.Labels))
+	for i, l := range t.Labels {
+		s.keys[i] = s.row(keyOf(l))
+	}
+	s.sum(by == "thread")
+
+	r := &Report{Samples: t.Total, By: by}
+	for i := range s.table {
+		row := &s.table[i]
+		row.SelfShare = float64(row.Self) / float64(t.Total)
+		row.TotalShare = float64(row.Total) / float64(t.Total)
+		if row.Total > 0 {
+			r.Rows = append(r.Rows, *row)
+		}
+	}
+	slices.SortFunc(r.Rows, func(a, b ReportRow) int {
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name))
+	})
+	if top > 0 && len(r.Rows) > top {
+		r.Omitted = len(r.Rows) - top
+		r.Rows = r.Rows[:top]
+	}
+	return r, nil
+}
+
+// reportKeys say under which name a frame is counted.
+var reportKeys = map[string]func(Name) string{
+	"method": func(n Name) string { return n.Text },
+	"kind":   func(n Name) string { return n.Kind.String() },
+	"class": func(n Name) string {
+		if class, _ := splitJava(n); class != "" {
+			return class
+		}
+		return "[" + n.Kind.String() + "]"
+	},
+	"package": func(n Name) string {
+		class, pkg := splitJava(n)
+		switch {
+		case class == "":
+			return "[" + n.Kind.String() + "]"
+		case pkg == "":
+			return "[no package]"
+		}
+		return pkg
+	},
+	"thread": func(n Name) string {
+		if n.Kind == LabelThread {
+			return n.Text
+		}
+		return noThread
+	},
+}
+
+const noThread = "[all threads]"
+
+// splitJava finds class and package of a Java method.
+func splitJava(n Name) (class, pkg string) {
+	if !n.Kind.Java() {
+		return "", ""
+	}
+	name, _, _ := strings.Cut(n.Text, "(") // other tools write signatures
+	dot := strings.LastIndexByte(name, '.')
+	if dot <= 0 {
+		return name, ""
+	}
+	class = name[:dot]
+	if end := strings.LastIndexAny(class, "./"); end > 0 {
+		pkg = class[:end]
+	}
+	return class, pkg
+}
+
+// sums adds up a tree by the keys of its labels.
+type sums struct {
+	tree  *Tree
+	keys  []int32 // of labels
+	rows  map[string]int32
+	table []ReportRow
+}
+
+func (s *sums) row(name string) int32 {
+	i, ok := s.rows[name]
+	if !ok {
+		i = int32(len(s.table))
+		s.rows[name] = i
+		s.table = append(s.table, ReportRow{Name: name})
+	}
+	return i
+}
+
+// sum walks the tree with a count for each key of how often it is on the path: recursion
+// adds to a total once. With inherit a frame belongs to what its stack began with.
+func (s *sums) sum(inherit bool) {
+	nodes, totals := s.tree.Nodes, s.tree.Totals()
+	first, next := make([]int32, len(nodes)), make([]int32, len(nodes))
+	for n := len(nodes) - 1; n > 0; n-- {
+		parent := nodes[n].Parent
+		next[n], first[parent] = first[parent], int32(n)
+	}
+	keys, onPath := make([]int32, len(nodes)), make([]int32, len(s.table))
+	enter := func(n int32) {
+		key := s.keys[nodes[n].Name]
+		if parent := nodes[n].Parent; inherit && parent != 0 {
+			key = keys[parent]
+		}
+		keys[n] = key
+		s.table[key].Self += nodes[n].Self
+		if onPath[key]++; onPath[key] == 1 {
+			s.table[key].Total += totals[n]
+		}
+	}
+	// Down to the first child, else on to the next sibling of whoever has one.
+	for n := first[0]; n != 0; {
+		enter(n)
+		if first[n] != 0 {
+			n = first[n]
+			continue
+		}
+		for n != 0 && next[n] == 0 {
+			onPath[keys[n]]--
+			if n = nodes[n].Parent; n == 0 {
+				return
+			}
+		}
+		onPath[keys[n]]--
+		n = next[n]
+	}
+}
+
+// JSON writes the report with the field names of Report.
+func (r *Report) JSON(to io.Writer) error {
+	if r.Rows == nil {
+		r.Rows = []ReportRow{}
+	}
+	return writeJSON(to, r)
+}
+
+// Text writes the report as a table.
+func (r *Report) Text(to io.Writer) error {
+	w := bufio.NewWriter(to)
+	fmt.Fprintf(w, "%d samples\n\n%10s %7s %10s %7s  %s\n", r.Samples, "self", "", "total", "", r.By)
+	for _, row := range r.Rows {
+		fmt.Fprintf(w, "%10d %7s %10d %7s  %s\n", row.Self, Percent(row.Self, r.Samples), row.Total, Percent(row.Total, r.Samples), CleanName(row.Name))
+	}
+	if r.Omitted > 0 {
+		fmt.Fprintf(w, "%s  and %d more: --top %d shows them\n", strings.Repeat(" ", 37), r.Omitted, len(r.Rows)+r.Omitted)
+	}
+	return w.Flush()
+}

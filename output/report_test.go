@@ -1,0 +1,122 @@
+package output
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const reportInput = `[main tid=1];a.b.Main.main_[0];a.b.Fib.fib_[1];a.b.Fib.fib_[j];a.b.Fib.fib_[i] 10
+[main tid=1];a.b.Main.main_[0];a.b.Fib.fib_[1] 5
+[main tid=1];a.b.Main.main_[0];read 3
+[gc tid=2];Thread::run;a.b.Main.main_[j] 2
+Top.level_[j] 1
+`
+
+func TestReport(t *testing.T) {
+	tree, err := ParseCollapsed(strings.NewReader(reportInput))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Name        string
+		Self, Total int64
+	}
+	for by, want := range map[string][]row{
+		"method": {{"a.b.Fib.fib", 15, 15}, {"read", 3, 3}, {"a.b.Main.main", 2, 20}, {"Top.level", 1, 1},
+			{"[main tid=1]", 0, 18}, {"Thread::run", 0, 2}, {"[gc tid=2]", 0, 2}},
+		"class":   {{"a.b.Fib", 15, 15}, {"[native]", 3, 3}, {"a.b.Main", 2, 20}, {"Top", 1, 1}, {"[thread]", 0, 20}, {"[c++]", 0, 2}},
+		"package": {{"a.b", 17, 20}, {"[native]", 3, 3}, {"[no package]", 1, 1}, {"[thread]", 0, 20}, {"[c++]", 0, 2}},
+		"kind":    {{"inlined", 10, 10}, {"c1", 5, 15}, {"compiled", 3, 13}, {"native", 3, 3}, {"thread", 0, 20}, {"interpreted", 0, 18}, {"c++", 0, 2}},
+		"thread":  {{"[main tid=1]", 18, 18}, {"[gc tid=2]", 2, 2}, {noThread, 1, 1}},
+	} {
+		r, err := NewReport(tree, by, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []row
+		var self int64
+		for _, x := range r.Rows {
+			got = append(got, row{x.Name, x.Self, x.Total})
+			self += x.Self
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("by %s: %s", by, d)
+		}
+		if self != 21 || r.Samples != 21 {
+			t.Errorf("by %s: %d samples, %d in self", by, r.Samples, self)
+		}
+	}
+	if _, err := NewReport(tree, "colour", 0); err == nil {
+		t.Error("a report by colour")
+	}
+}
+
+// TestReportTotals holds the walk against a plain sum over stacks.
+func TestReportTotals(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 9))
+	var b strings.Builder
+	want := map[string]int64{}
+	for range 500 {
+		seen := map[string]bool{}
+		for i := range 1 + r.IntN(8) {
+			name := string(rune('a' + r.IntN(4)))
+			if i > 0 {
+				b.WriteByte(';')
+			}
+			b.WriteString(name)
+			seen[name] = true
+		}
+		b.WriteString(" 1\n")
+		for name := range seen {
+			want[name]++
+		}
+	}
+	tree, err := ParseCollapsed(strings.NewReader(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := NewReport(tree, "method", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, row := range report.Rows {
+		got[row.Name] = row.Total
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestReportFormats(t *testing.T) {
+	tree, err := ParseCollapsed(strings.NewReader("a.B.c_[j];evil\x1b[2J 3\na.B.c_[j] 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReport(tree, "method", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, js strings.Builder
+	if err := r.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "evil?[2J") || !strings.Contains(text.String(), "and 1 more: --top 2") {
+		t.Error(text.String())
+	}
+	if err := r.JSON(&js); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"samples":4,"by":"method","rows":[{"name":"evil\u001b[2J","self":3,"self_share":0.75,"total":3,"total_share":0.75}],"omitted":1}`
+	var x, y any
+	if json.Unmarshal([]byte(js.String()), &x) != nil || json.Unmarshal([]byte(want), &y) != nil {
+		t.Fatal(js.String())
+	}
+	if d := cmp.Diff(y, x); d != "" {
+		t.Error(d)
+	}
+}

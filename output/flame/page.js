@@ -105,8 +105,7 @@ function readAddress() {
   setDark(set.has('dark') || (prefersDark() && !set.has('light')));
   state.icicle = set.has('icicle');
   state.view = set.has('reverse') ? reverse : forward;
-  state.trail = [];
-  state.selected = state.hovered = null;
+  Object.assign(state, {trail: [], selected: null, hovered: null, plan: null}); // laid out by the caller
   const zoom = Number(set.get('zoom'));
   state.zoom = state.view === forward && Number.isInteger(zoom) && zoom > 0 && zoom < tree.count ? zoom : state.view.root;
   $('query').value = text(set.get('q') || '');
@@ -278,7 +277,7 @@ function escape() {
 }
 
 const keys = {
-  '/': () => $('query').focus(),
+  '/': () => $('query').select(),
   Escape: escape,
   ArrowUp: () => step(state.icicle ? 'caller' : 'callee'),
   ArrowDown: () => step(state.icicle ? 'callee' : 'caller'),

@@ -20,8 +20,8 @@ type amd64Tracer struct {
 }
 
 const (
-	maxTraceSteps = 4000 // instructions on all ways together
-	maxTraceWays  = 64
+	maxTraceSteps = 20000 // instructions on all ways together
+	maxTraceWays  = 256
 	maxTraceSlots = 24
 	firstToken    = 32 // pseudo registers: stack pointers of unknown origin
 )

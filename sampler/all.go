@@ -13,13 +13,19 @@ import (
 // lastWait is how long stops that have not come are waited for in the end.
 const lastWait = 100 * time.Millisecond
 
-// All looks once at each thread, for a dump. each is called for every tid, with a
+// Target is a thread to look at.
+type Target struct {
+	TID  int
+	Hint Hint
+}
+
+// All looks once at each thread, for a dump. each is called for every one, with a
 // snapshot that is valid during the call. Threads whose stop does not come in 100 ms are
 // TimedOut: let the OS thread end afterwards, as Tracer says.
-func All(t *Tracer, tids []int, each func(*target.Snapshot, Outcome)) {
+func All(t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) {
 	snap := new(target.Snapshot)
-	for _, tid := range tids {
-		o := t.Look(tid, 0, snap)
+	for _, th := range threads {
+		o := t.Look(th.TID, th.Hint, snap)
 		if o == Pending {
 			snap = new(target.Snapshot) // the Tracer has the old one now
 			continue
@@ -28,6 +34,14 @@ func All(t *Tracer, tids []int, each func(*target.Snapshot, Outcome)) {
 		collectAll(t, each)
 	}
 	patience(t, each)
+}
+
+// AllUnstopped is All without stopping any thread.
+func AllUnstopped(t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) {
+	snap := new(target.Snapshot)
+	for _, th := range threads {
+		each(snap, t.LookUnstopped(th.TID, th.Hint, snap))
+	}
 }
 
 func collectAll(t *Tracer, each func(*target.Snapshot, Outcome)) {

@@ -11,6 +11,7 @@ type Histogram struct {
 	buckets [60 << histBits]uint32
 	count   int64
 	max     int64
+	sum     int64
 }
 
 // histBits is how many bits after the leading one tell buckets apart.
@@ -41,11 +42,15 @@ func bucketEnd(b int) int64 {
 func (h *Histogram) Add(ns int64) {
 	h.buckets[bucketOf(ns)]++
 	h.count++
+	h.sum += ns
 	h.max = max(h.max, ns)
 }
 
 // Count is how many durations were added.
 func (h *Histogram) Count() int64 { return h.count }
+
+// Sum is all of them together.
+func (h *Histogram) Sum() time.Duration { return time.Duration(h.sum) }
 
 // Max is the longest, exactly.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.max) }

@@ -88,10 +88,10 @@ func TestUninterruptibleThreadIsCollected(t *testing.T) {
 	eventually(t, "in vfork", func() bool { return threadState(p.pid, p.pid) == 'D' })
 	onTracer(t, p.pid, func(tr *Tracer) {
 		snap := new(target.Snapshot)
-		if o := tr.Look(p.pid, 0, snap); o != Pending {
+		if o := tr.Look(p.pid, Hint{}, snap); o != Pending {
 			t.Fatalf("%v, want pending", o)
 		}
-		if o := tr.Look(p.pid, 0, new(target.Snapshot)); o != Backlog {
+		if o := tr.Look(p.pid, Hint{}, new(target.Snapshot)); o != Backlog {
 			t.Errorf("a second look at a pending thread: %v", o)
 		}
 		if _, _, ok := tr.Collect(); ok || tr.Pending() != 1 {
@@ -119,7 +119,7 @@ func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
 	eventually(t, "in vfork", func() bool { return threadState(p.pid, p.pid) == 'D' })
 	lost := 0
 	onTracer(t, p.pid, func(tr *Tracer) {
-		All(tr, []int{p.pid}, func(s *target.Snapshot, o Outcome) {
+		All(tr, []Target{{TID: p.pid}}, func(s *target.Snapshot, o Outcome) {
 			if s.TID != p.pid || o != TimedOut {
 				t.Errorf("%d: %v, want timed out", s.TID, o)
 			}
@@ -185,7 +185,7 @@ func TestZombieLeader(t *testing.T) {
 		if snap, o := lookPatiently(tr, tid, 0); o != Taken || len(snap.Stack) == 0 {
 			t.Errorf("the thread that lives on: %v, %d bytes", o, len(snap.Stack))
 		}
-		if o := tr.LookUnstopped(p.pid, 0, new(target.Snapshot)); o != Zombie {
+		if o := tr.LookUnstopped(p.pid, Hint{}, new(target.Snapshot)); o != Zombie {
 			t.Errorf("leader, unstopped: %v", o)
 		}
 	})
@@ -240,7 +240,7 @@ func TestNotPermitted(t *testing.T) {
 		if _, _, e := syscall.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); e != 0 {
 			t.Skip(e)
 		}
-		if o := tr.Look(p.pid, 0, new(target.Snapshot)); o != NotPermitted {
+		if o := tr.Look(p.pid, Hint{}, new(target.Snapshot)); o != NotPermitted {
 			t.Errorf("%v", o)
 		}
 	})
@@ -251,7 +251,7 @@ func TestWrongThread(t *testing.T) {
 	onTracer(t, p.pid, func(tr *Tracer) {
 		lookPatiently(tr, p.pid, 0)
 		OnOwnThread(func() {
-			if o := tr.Look(p.pid, 0, new(target.Snapshot)); o != WrongThread {
+			if o := tr.Look(p.pid, Hint{}, new(target.Snapshot)); o != WrongThread {
 				t.Errorf("%v", o)
 			}
 			if _, o, ok := tr.Collect(); ok || o != WrongThread {
@@ -290,7 +290,7 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 			var tids []int
 			tr.proc.threads(dirents, func(tid int) { tids = append(tids, tid) })
 			for _, tid := range tids {
-				o := tr.Look(tid, 0, snap)
+				o := tr.Look(tid, Hint{}, snap)
 				seen[o]++
 				if o == Pending {
 					snap = new(target.Snapshot)
@@ -364,7 +364,7 @@ func TestExecDuringTheLook(t *testing.T) {
 			for _, tid := range tids {
 				for _, _, ok := tr.Collect(); ok; _, _, ok = tr.Collect() {
 				}
-				if tr.Look(tid, 0, snap) == Pending {
+				if tr.Look(tid, Hint{}, snap) == Pending {
 					snap = new(target.Snapshot)
 				}
 				looks++
@@ -375,6 +375,9 @@ func TestExecDuringTheLook(t *testing.T) {
 				return
 			default:
 			}
+			// Without a break, a thread that shares our CPU is told to stop again before it
+			// has run one instruction.
+			time.Sleep(100 * time.Microsecond)
 		}
 	})
 	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' && tracerOf(p.pid) == 0 })
@@ -420,7 +423,7 @@ func TestHelperTracer(t *testing.T) {
 		snap := new(target.Snapshot)
 		fmt.Print("x")
 		for {
-			if tr.Look(pid, 0, snap) == Pending {
+			if tr.Look(pid, Hint{}, snap) == Pending {
 				snap = new(target.Snapshot)
 			}
 			tr.Collect()

@@ -82,9 +82,9 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 // take reads the registers and the stack of a stopped thread.
 //
 //go:nosplit
-func (t *Tracer) take(tid int, top uint64) {
+func (t *Tracer) take(tid int, hint *Hint) {
 	l := &t.look
-	l.got, l.want, l.cut, l.big = 0, 0, false, false
+	l.got, l.want, l.side, l.cut, l.big = 0, 0, 0, false, false
 	l.when = t.missed
 	if l.regErr = t.getRegs(tid); l.regErr != 0 {
 		return
@@ -93,15 +93,17 @@ func (t *Tracer) take(tid int, top uint64) {
 		t.getPAC(tid)
 	}
 	l.sp = *(*uint64)(unsafe.Pointer(&t.regs[t.spAt]))
-	t.copyStack(tid, top)
+	t.copyStack(tid, hint)
 }
 
-// copyStack copies the stack from look.sp to its top, or as much as the limit allows. A
-// stack pointer above the top is on another stack (a signal's, a coroutine's).
+// copyStack copies the stack from look.sp to its top, or as much as the limit allows, and
+// in the same system call, before it, the piece that the hint asks for. A stack pointer
+// above the top is on another stack (a signal's, a coroutine's).
 //
 //go:nosplit
-func (t *Tracer) copyStack(tid int, top uint64) {
+func (t *Tracer) copyStack(tid int, hint *Hint) {
 	l := &t.look
+	top := hint.StackTop
 	known := top > l.sp
 	l.want = min(unknownStack, t.StackLimit)
 	if known {
@@ -114,9 +116,18 @@ func (t *Tracer) copyStack(tid int, top uint64) {
 	if l.want > t.ownCap {
 		local, l.big = &t.overflow, true
 	}
-	local.Len = uint64(l.want)
-	t.remote.base, t.remote.len = uintptr(l.sp), uintptr(l.want)
-	l.got, _ = readRemote(tid, local, &t.remote)
+	t.local[1].Base, t.local[1].Len = local.Base, uint64(l.want)
+	t.remote[1] = remoteVec{uintptr(l.sp), uintptr(l.want)}
+	if hint.Side != 0 && hint.SideLen > 0 && hint.SideLen <= maxSide {
+		t.local[0].Len = uint64(hint.SideLen)
+		t.remote[0] = remoteVec{uintptr(hint.Side), uintptr(hint.SideLen)}
+		if n, _ := readRemote(tid, &t.local[0], &t.remote[0], 2); n > hint.SideLen {
+			l.side, l.got = hint.SideLen, n-hint.SideLen
+		}
+	}
+	if l.got == 0 { // nothing else was asked for, or it is not there any more
+		l.got, _ = readRemote(tid, &t.local[1], &t.remote[1], 1)
+	}
 	l.cut = l.got == l.want && (!known || l.sp+uint64(l.got) < top)
 }
 

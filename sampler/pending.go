@@ -13,7 +13,7 @@ import (
 // pendingStop is a thread that was told to stop and has not yet.
 type pendingStop struct {
 	tid    int
-	top    uint64
+	hint   Hint
 	snap   *target.Snapshot // nil: only to be let go
 	asked  int64
 	missed int64 // when it was last seen not to have stopped
@@ -24,8 +24,8 @@ type pendingStop struct {
 // each time after twice as long.
 const verifyAfter = int64(5 * time.Millisecond)
 
-func newPending(tid int, top uint64, snap *target.Snapshot, now int64) pendingStop {
-	return pendingStop{tid, top, snap, now, now, now + verifyAfter}
+func newPending(tid int, hint Hint, snap *target.Snapshot, now int64) pendingStop {
+	return pendingStop{tid, hint, snap, now, now, now + verifyAfter}
 }
 
 // Pending is how many threads have been told to stop and have not yet. While there are
@@ -96,7 +96,7 @@ func (t *Tracer) settle(p pendingStop) Outcome {
 	s, sig := t.peek(p.tid)
 	if s == stopped {
 		if p.snap != nil {
-			t.take(p.tid, p.top)
+			t.take(p.tid, &p.hint)
 		}
 		t.release(p.tid, sig)
 	}
@@ -107,7 +107,7 @@ func (t *Tracer) settle(p pendingStop) Outcome {
 		t.expectEnd(p.tid)
 		return t.gone()
 	case p.snap != nil:
-		return t.finish(p.tid, s, sig, p.snap)
+		return t.finish(p.tid, s, sig, &p.hint, p.snap)
 	case s == ended:
 		t.reap(p.tid)
 	case s == lost:
@@ -158,7 +158,7 @@ func (t *Tracer) expectEnd(tid int) {
 func (t *Tracer) letGoLater(tid int) {
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
 	now := monotonic(&t.ts)
-	t.pending = append(t.pending, newPending(tid, 0, nil, now))
+	t.pending = append(t.pending, newPending(tid, Hint{}, nil, now))
 }
 
 // adoptAfterExec covers a thread that runs exec while it is told to stop: it takes over

@@ -132,7 +132,7 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 // lookPatiently is Look, and Collect if the stop comes late.
 func lookPatiently(tr *Tracer, tid int, top uint64) (*target.Snapshot, Outcome) {
 	snap := new(target.Snapshot)
-	o := tr.Look(tid, top, snap)
+	o := tr.Look(tid, Hint{StackTop: top}, snap)
 	for range 10000 {
 		if o != Pending {
 			return snap, o

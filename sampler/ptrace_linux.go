@@ -68,14 +68,16 @@ func waitReap(tid int, flags uintptr) {
 		unix.WEXITED|unix.WNOHANG|unix.WALL|flags, 0, 0)
 }
 
+// readRemote copies n pieces of the target's memory. It stops at the first bad address.
+//
 //go:nosplit
-func readRemote(tid int, local *unix.Iovec, remote *remoteVec) (int, syscall.Errno) {
-	n, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(tid),
-		uintptr(unsafe.Pointer(local)), 1, uintptr(unsafe.Pointer(remote)), 1, 0)
+func readRemote(tid int, local *unix.Iovec, remote *remoteVec, n uintptr) (int, syscall.Errno) {
+	got, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(tid),
+		uintptr(unsafe.Pointer(local)), n, uintptr(unsafe.Pointer(remote)), n, 0)
 	if e != 0 {
 		return 0, e
 	}
-	return int(n), 0
+	return int(got), 0
 }
 
 // monotonic is CLOCK_MONOTONIC. Go's own clock is as good but has a split check.

@@ -67,25 +67,27 @@ func (s *Stats) Rate() float64 {
 type Sampler struct {
 	pid   int
 	cpu   *arch.CPU
-	hints chan stackTop
+	hints chan advice
 }
 
-type stackTop struct {
-	tid int
-	top uint64
+type advice struct {
+	tid  int
+	hint Hint
 }
 
 // New makes a sampler of pid.
 func New(pid int, cpu *arch.CPU) *Sampler {
-	return &Sampler{pid: pid, cpu: cpu, hints: make(chan stackTop, 1024)}
+	return &Sampler{pid: pid, cpu: cpu, hints: make(chan advice, 1024)}
 }
 
-// SetStackTop tells where a thread's stack ends, from any goroutine. Until it is known,
-// 64 KB are copied. It is a hint: when too many are waiting it is dropped and may be given again.
-func (s *Sampler) SetStackTop(tid int, top uint64) {
+// Advise tells what is known of a thread, from any goroutine. Until then 64 KB of its
+// stack are copied. It returns false when too many are waiting: try again later.
+func (s *Sampler) Advise(tid int, hint Hint) bool {
 	select {
-	case s.hints <- stackTop{tid, top}:
+	case s.hints <- advice{tid, hint}:
+		return true
 	default:
+		return false
 	}
 }
 
@@ -236,7 +238,7 @@ func (r *run) takeHints() {
 	for range cap(r.hints) {
 		select {
 		case h := <-r.hints:
-			r.scan.setTop(h.tid, h.top)
+			r.scan.setHint(h.tid, h.hint)
 		default:
 			return
 		}
@@ -255,7 +257,7 @@ func (r *run) look(th *thread) {
 		r.stats.Lost[QueueFull]++
 		return
 	}
-	o := r.t.lookOn(th.tid, int(th.cpu), th.top, snap)
+	o := r.t.lookOn(th.tid, int(th.cpu), th.hint, snap)
 	if o != Pending {
 		r.account(snap, o)
 	}

@@ -294,7 +294,7 @@ func TestStackTopHints(t *testing.T) {
 		n := 0
 		for snap := range q.Snapshots() {
 			exact = exact || snap.SP+uint64(len(snap.Stack)) == top
-			s.SetStackTop(p.pid, top)
+			s.Advise(p.pid, Hint{StackTop: top})
 			if n++; exact || n > 1000 {
 				cancel()
 			}
@@ -317,7 +317,7 @@ func TestUnstopped(t *testing.T) {
 	onTracer(t, p.pid, func(tr *Tracer) {
 		eventually(t, "asleep", func() bool { return threadState(p.pid, p.pid) == 'S' })
 		snap := new(target.Snapshot)
-		if o := tr.LookUnstopped(p.pid, 0, snap); o != Taken {
+		if o := tr.LookUnstopped(p.pid, Hint{}, snap); o != Taken {
 			t.Fatalf("%v", o)
 		}
 		still, o := lookPatiently(tr, p.pid, 0)
@@ -337,7 +337,7 @@ func TestUnstopped(t *testing.T) {
 		}
 	})
 	onTracer(t, spin.pid, func(tr *Tracer) {
-		if o := tr.LookUnstopped(spin.pid, 0, new(target.Snapshot)); o != Running {
+		if o := tr.LookUnstopped(spin.pid, Hint{}, new(target.Snapshot)); o != Running {
 			t.Errorf("a spinning thread: %v", o)
 		}
 	})

@@ -54,7 +54,7 @@ const (
 // thread is what the scan knows of one thread.
 type thread struct {
 	tid     int
-	top     uint64 // above its stack, 0 if unknown
+	hint    Hint
 	credit  int64
 	last    schedstat
 	movedAt int64 // when its CPU time was last seen to have changed
@@ -130,10 +130,10 @@ func (s *scan) close() {
 	}
 }
 
-// setTop notes where a thread's stack ends.
-func (s *scan) setTop(tid int, top uint64) {
+// setHint notes what is known of a thread.
+func (s *scan) setHint(tid int, hint Hint) {
 	if th := s.byTID[tid]; th != nil {
-		th.top = top
+		th.hint = hint
 	}
 }
 

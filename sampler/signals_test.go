@@ -73,7 +73,7 @@ func lookUntilSaid(t *testing.T, p *program) (said int, met int64, seen [NumOutc
 	onTracer(t, p.pid, func(tr *Tracer) {
 		snap := new(target.Snapshot)
 		for {
-			o := tr.Look(p.pid, 0, snap)
+			o := tr.Look(p.pid, Hint{}, snap)
 			seen[o]++
 			if o == Pending {
 				snap = new(target.Snapshot)

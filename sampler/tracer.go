@@ -55,10 +55,12 @@ type Tracer struct {
 	spAt      int // where the stack pointer is in regs
 	regsVec   unix.Iovec
 	own       unix.Iovec // the snapshot's buffer
+	side      [maxSide]byte
+	local     [2]unix.Iovec // side, stack
+	remote    [2]remoteVec
 	ownCap    int
 	scratch   []byte // for stacks that do not fit it
 	overflow  unix.Iovec
-	remote    remoteVec
 	pac       [2]uint64 // struct user_pac_mask: data, instructions
 	pacVec    unix.Iovec
 	pacDue    bool
@@ -83,6 +85,7 @@ type look struct {
 	sp     uint64
 	want   int
 	got    int
+	side   int // bytes in Tracer.side
 	cut    bool
 	big    bool // the copy is in Tracer.scratch
 	letGo  syscall.Errno
@@ -104,6 +107,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 			1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1)),
 	}
 	t.regsVec.Base = &t.regs[0]
+	t.local[0].Base = &t.side[0]
 	t.pacVec.Base = (*byte)(unsafe.Pointer(&t.pac))
 	return t
 }
@@ -129,15 +133,14 @@ func prstatusOffset(cpu *arch.CPU, reg int) int {
 	return (int(r[reg]) - 1) * 8
 }
 
-// Look stops thread tid, fills snap and lets the thread go. stackTop is the first
-// address above its stack, or 0 if that is not known. On Pending the Tracer keeps snap
+// Look stops thread tid, fills snap and lets the thread go. On Pending the Tracer keeps snap
 // until Collect returns it; otherwise it is the caller's again, with TID set.
-func (t *Tracer) Look(tid int, stackTop uint64, snap *target.Snapshot) Outcome {
-	return t.lookOn(tid, t.proc.lastCPU(tid), stackTop, snap)
+func (t *Tracer) Look(tid int, hint Hint, snap *target.Snapshot) Outcome {
+	return t.lookOn(tid, t.proc.lastCPU(tid), hint, snap)
 }
 
 // lookOn is Look for a thread that was last seen on that CPU (-1: unknown).
-func (t *Tracer) lookOn(tid, cpu int, stackTop uint64, snap *target.Snapshot) Outcome {
+func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *target.Snapshot) Outcome {
 	snap.TID = tid
 	if !t.onItsThread() {
 		return WrongThread
@@ -158,7 +161,7 @@ func (t *Tracer) lookOn(tid, cpu int, stackTop uint64, snap *target.Snapshot) Ou
 	s, sig := t.stop(tid, elsewhere)
 	if s == stopped {
 		if ours {
-			t.take(tid, stackTop)
+			t.take(tid, &hint)
 		}
 		t.release(tid, sig)
 	}
@@ -169,10 +172,10 @@ func (t *Tracer) lookOn(tid, cpu int, stackTop uint64, snap *target.Snapshot) Ou
 		t.undo(tid, s)
 		return t.gone()
 	case s == running:
-		t.pending = append(t.pending, newPending(tid, stackTop, snap, t.missed))
+		t.pending = append(t.pending, newPending(tid, hint, snap, t.missed))
 		return Pending
 	}
-	return t.finish(tid, s, sig, snap)
+	return t.finish(tid, s, sig, &hint, snap)
 }
 
 // undo forgets a thread that turned out to be another process's.
@@ -212,13 +215,13 @@ func (t *Tracer) prepare(snap *target.Snapshot) {
 // rates caches are cold, and this takes a quarter off the pause.
 func (t *Tracer) warm(tid int) {
 	if n := t.warmLen; n > 0 && n <= len(t.scratch) {
-		t.remote = remoteVec{uintptr(t.warmAt), uintptr(t.warmLen)}
+		t.remote[1] = remoteVec{uintptr(t.warmAt), uintptr(t.warmLen)}
 		local := &t.own
 		if t.warmLen > t.ownCap {
 			local = &t.overflow
 		}
 		local.SetLen(t.warmLen)
-		readRemote(tid, local, &t.remote)
+		readRemote(tid, local, &t.remote[1], 1)
 	}
 	waitPeek(tid, &t.info)
 	t.getRegs(tid)
@@ -226,7 +229,7 @@ func (t *Tracer) warm(tid int) {
 }
 
 // finish turns what the pause left behind into a Snapshot.
-func (t *Tracer) finish(tid int, s state, sig uintptr, snap *target.Snapshot) Outcome {
+func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.Snapshot) Outcome {
 	switch s {
 	case stopped:
 	case ended:
@@ -257,6 +260,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, snap *target.Snapshot) Ou
 		return Failed
 	}
 	t.keepStack(snap)
+	t.keepSide(snap, hint)
 	snap.SP, snap.Cut = l.sp, l.cut
 	snap.Syscall, snap.When = call, l.when
 	snap.PACMask = t.pac[1]
@@ -275,6 +279,12 @@ func (t *Tracer) keepStack(snap *target.Snapshot) {
 		snap.Stack = make([]byte, min(got+got/4, len(t.scratch)))
 	}
 	snap.Stack = snap.Stack[:copy(snap.Stack[:got], t.scratch)]
+}
+
+// keepSide makes snap.Side the copy of what the hint asked for, empty if there is none.
+func (t *Tracer) keepSide(snap *target.Snapshot, hint *Hint) {
+	snap.Side = append(snap.Side[:0], t.side[:t.look.side]...)
+	snap.SideAddr = hint.Side
 }
 
 // SyscallError names the system call behind a Failed.

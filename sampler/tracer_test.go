@@ -73,7 +73,7 @@ func TestLookDoesNotAllocate(t *testing.T) {
 		snap := new(target.Snapshot)
 		taken := 0
 		look := func() {
-			o := tr.Look(p.pid, top, snap)
+			o := tr.Look(p.pid, Hint{StackTop: top}, snap)
 			for o == Pending {
 				time.Sleep(50 * time.Microsecond)
 				if _, got, ok := tr.Collect(); ok {
@@ -101,7 +101,7 @@ func BenchmarkLook(b *testing.B) {
 		snap := new(target.Snapshot)
 		b.ReportAllocs()
 		for b.Loop() {
-			o := tr.Look(p.pid, top, snap)
+			o := tr.Look(p.pid, Hint{StackTop: top}, snap)
 			for o == Pending {
 				if _, got, ok := tr.Collect(); ok {
 					o = got

@@ -14,7 +14,7 @@ const unstoppedTries = 3
 // same before and after; otherwise the look is void and is repeated.
 //
 // A thread that is running cannot be looked at in this way: Running.
-func (t *Tracer) LookUnstopped(tid int, stackTop uint64, snap *target.Snapshot) Outcome {
+func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *target.Snapshot) Outcome {
 	snap.TID = tid
 	t.prepare(snap)
 	for range unstoppedTries {
@@ -31,7 +31,7 @@ func (t *Tracer) LookUnstopped(tid int, stackTop uint64, snap *target.Snapshot) 
 			}
 			return Zombie
 		}
-		if o := t.readUnstopped(tid, stackTop); o != Taken {
+		if o := t.readUnstopped(tid, &hint); o != Taken {
 			if o == Running {
 				continue // it woke up just now
 			}
@@ -45,6 +45,7 @@ func (t *Tracer) LookUnstopped(tid int, stackTop uint64, snap *target.Snapshot) 
 			continue
 		}
 		t.keepStack(snap)
+		t.keepSide(snap, &hint)
 		clear(snap.Regs[:])
 		snap.Regs[t.cpu.SP], snap.Regs[t.cpu.PC] = t.look.sp, t.unstopped.pc
 		snap.SP, snap.Cut = t.look.sp, t.look.cut
@@ -55,7 +56,7 @@ func (t *Tracer) LookUnstopped(tid int, stackTop uint64, snap *target.Snapshot) 
 	return Moved
 }
 
-func (t *Tracer) readUnstopped(tid int, top uint64) Outcome {
+func (t *Tracer) readUnstopped(tid int, hint *Hint) Outcome {
 	b := t.proc.read(tid, "syscall")
 	if b == nil {
 		if t.proc.lastCPU(tid) < 0 {
@@ -69,7 +70,7 @@ func (t *Tracer) readUnstopped(tid int, top uint64) Outcome {
 	}
 	t.unstopped.call, t.unstopped.pc = call, pc
 	t.look = look{when: monotonic(&t.ts), sp: sp}
-	t.copyStack(tid, top)
+	t.copyStack(tid, hint)
 	return Taken
 }
 

@@ -35,21 +35,28 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 		}
 	}
 	r := w.exitAt(b, w.cur.pc)
+	if r.ok && r.exit.Indirect && b.Kind == vmstructs.Exception {
+		return w.unwinding(r.exit)
+	}
 	if r.ok {
 		if c, ok := w.evalExit(r.exit, b.Kind == vmstructs.Adapter); ok && w.returnsTo(c.pc, r.exit.Jump) {
 			return c, true
 		}
 	}
-	if r.ok && r.exit.Indirect && (b.Kind == vmstructs.RuntimeStub || b.Kind == vmstructs.Exception) {
-		for _, ra := range [...]arch.Loc{r.exit.Target, r.exit.Below} {
-			if c, ok := w.evalExit(r.exit.Popped(ra), false); ok && w.returnsTo(c.pc, false) {
-				return c, true
-			}
-		}
-	}
 	if fp, known := w.fp(); known && r.framed && fp >= w.cur.sp {
 		c, ok := w.linked(fp, 0, true)
 		return c, ok && w.plausible(c.pc)
+	}
+	return caller{}, false
+}
+
+// unwinding finds the frame in which a stub goes on that unwinds an exception: it takes its
+// own return address off the stack and jumps to a handler.
+func (w *Walker) unwinding(e arch.Exit) (caller, bool) {
+	for _, ra := range [...]arch.Loc{e.Below, e.Target} {
+		if c, ok := w.evalExit(e.Popped(ra), false); ok && w.returnsTo(c.pc, false) {
+			return c, true
+		}
 	}
 	return caller{}, false
 }

@@ -97,13 +97,35 @@ func (w *Walker) forgetCode() {
 // maxAttempts bounds how often a walk is repeated because code changed meanwhile.
 const maxAttempts = 3
 
+// Warm reads what the first walk would otherwise wait for: the symbols of the VM's
+// library, some 70,000, and the names of its stubs.
+func (w *Walker) Warm() {
+	if w.vm == nil {
+		return
+	}
+	if image, ok := w.t.Image(w.vm.Library()); ok {
+		w.t.Code(image.Start, true)
+	}
+	w.vm.StubName(w.vm.CallStubReturn())
+	w.vm.Codelet(0)
+}
+
 // Walk walks snap's stack into out, whose Frames are reused.
-func (w *Walker) Walk(snap *target.Snapshot, out *profile.Stack) {
+func (w *Walker) Walk(snap *target.Snapshot, out *profile.Stack) { w.run(snap, out, w.walk) }
+
+// WalkUnstopped walks the stack of a thread that was looked at without a stop: of its
+// registers only pc and sp are known.
+func (w *Walker) WalkUnstopped(snap *target.Snapshot, out *profile.Stack) {
+	w.run(snap, out, w.walkUnstopped)
+}
+
+// run walks until what a walk has used proves true.
+func (w *Walker) run(snap *target.Snapshot, out *profile.Stack, walk func() profile.Reason) {
 	w.snap, w.out = snap, out
 	w.trimCaches()
 	for range maxAttempts {
 		w.begin()
-		out.Truncated = w.walk()
+		out.Truncated = walk()
 		if w.vm == nil {
 			return
 		}
@@ -165,6 +187,23 @@ func (w *Walker) walk() profile.Reason {
 	}
 	return profile.TooDeep
 }
+
+// walkUnstopped walks as far as pc and sp alone tell: native frames whose unwind rules
+// need no other register. From there it goes on at the frame anchor.
+func (w *Walker) walkUnstopped() profile.Reason {
+	w.cur.known = 1<<w.cpu.SP | 1<<w.cpu.PC
+	why := w.walk()
+	if why == profile.NoUnwindInfo {
+		w.emit(profile.Frame{Func: unstoppedGap, Kind: profile.Gap, BCI: -1})
+		if why = w.toAnchor(profile.NotStopped); why == profile.Whole {
+			why = w.walk()
+		}
+	}
+	return why
+}
+
+// unstoppedGap stands for native frames whose unwind rules need more registers.
+var unstoppedGap = &profile.Func{Name: "[native frames that only a stop can tell]"}
 
 // step emits the frames at the cursor and moves it to the caller.
 func (w *Walker) step() (why profile.Reason, root bool) {

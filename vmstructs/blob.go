@@ -22,7 +22,7 @@ const (
 	Safepoint
 	Deopt
 	UncommonTrap
-	Exception
+	Exception // goes on in a caller: it takes its own return address off the stack
 	Upcall
 )
 
@@ -339,6 +339,8 @@ func kindOf(name string, frameSize int) BlobKind {
 		return Upcall
 	}
 	switch {
+	case strings.Contains(name, "unwind_exception"), strings.Contains(name, "handle_exception_from_callee"):
+		return Exception // C1's, c1/c1_Runtime1_*.cpp
 	case strings.HasPrefix(name, "StubRoutines"):
 		return StubRoutines
 	case strings.HasPrefix(name, "polling_page_") && strings.HasSuffix(name, "_handler_blob"):

@@ -4,6 +4,8 @@ package session
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"goprof/target"
@@ -111,11 +113,25 @@ func (d *directory) rename(th *thread) {
 	if name == "" || th.java.Addr == 0 {
 		name = th.kernel.Comm
 	}
-	if name != th.name || th.label == "" {
-		th.name = name
-		th.label = fmt.Sprintf("[%s tid=%d]", name, th.kernel.TID)
+	if name != th.name {
+		th.name, th.label = name, ""
 	}
 }
+
+// label is the frame that stands above a thread's stacks.
+func (d *directory) label(tid int) string {
+	th := d.threads[tid]
+	if th == nil {
+		return fmt.Sprintf("[? tid=%d]", tid)
+	}
+	if th.label == "" {
+		th.label = fmt.Sprintf("[%s tid=%d]", th.name, tid)
+	}
+	return th.label
+}
+
+// tids lists the threads, lowest number first.
+func (d *directory) tids() []int { return slices.Sorted(maps.Keys(d.threads)) }
 
 // hint returns what a sampler should know of the thread, and how much of its JavaThread
 // to copy.

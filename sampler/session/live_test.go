@@ -33,7 +33,8 @@ func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	smp := sampler.New(s.Process.PID(), s.Process.CPU())
-	q := sampler.NewQueue(64)
+	q := sampler.NewQueue(queueLength)
+	s.walker.Warm()
 	out := &sampled{}
 	done := make(chan error, 1)
 	go func() {
@@ -41,12 +42,10 @@ func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*
 		out.stats, err = smp.Run(ctx, sampler.Config{Interval: interval}, q)
 		done <- err
 	}()
+	r := recording{Session: s, sampler: smp}
 	var stack profile.Stack
 	for snap := range q.Snapshots() {
-		th := s.dir.get(snap.TID)
-		if th != nil && th.java.Addr != 0 {
-			smp.SetStackTop(snap.TID, th.java.StackBase)
-		}
+		r.advise(snap.TID, s.dir.get(snap.TID))
 		s.walker.Walk(snap, &stack)
 		out.truncated[stack.Truncated]++
 		if stack.Truncated == profile.Whole {

@@ -1,0 +1,14 @@
+package sampler
+
+// Hint is what is known of a thread before it is stopped.
+type Hint struct {
+	// StackTop is the first address above its stack, 0 if that is not known.
+	StackTop uint64
+	// Side is another piece of memory, of SideLen bytes, that is to be copied in the same
+	// moment as the stack; 0 for none. At most maxSide bytes.
+	Side    uint64
+	SideLen int
+}
+
+// maxSide bounds that second piece.
+const maxSide = 1024

@@ -1,0 +1,23 @@
+//go:build linux
+
+package session
+
+import (
+	"os"
+	"strings"
+)
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// mainClass is the first word of a java command: the main class or the jar. What follows
+// are arguments, which may hold passwords.
+func mainClass(command string) string {
+	name, _, _ := strings.Cut(strings.TrimSpace(command), " ")
+	return name
+}

@@ -1,0 +1,138 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/target"
+)
+
+// RecordOptions say how to record.
+type RecordOptions struct {
+	Interval time.Duration // of CPU time between two samples of a thread
+	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
+	Threads  bool          // each stack begins with its thread
+}
+
+const (
+	// queueLength is how many snapshots can wait for their walk.
+	queueLength = 128
+	// staleAfter is how old a snapshot may get before its walk: what it points at moves on.
+	staleAfter = 250 * time.Millisecond
+)
+
+// Record samples the JVM until ctx is done or the process ends: both are normal ends.
+func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profile, profile.Summary, error) {
+	if opt.Depth > 0 {
+		s.walker.MaxDepth = opt.Depth
+	}
+	p := profile.New()
+	p.Meta = s.meta(opt)
+	before := ownCPU()
+	s.walker.Warm()
+	smp := sampler.New(s.Process.PID(), s.Process.CPU())
+	queue := sampler.NewQueue(queueLength)
+	var stats sampler.Stats
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		stats, err = smp.Run(ctx, sampler.Config{Interval: opt.Interval}, queue)
+		done <- err
+	}()
+	r := recording{Session: s, opt: opt, profile: p, sampler: smp, sampled: map[int]bool{}}
+	for snap := range queue.Snapshots() {
+		r.take(snap)
+		queue.Done(snap)
+	}
+	err := <-done
+	for outcome, n := range stats.Lost {
+		p.Lose(reasonOf(sampler.Outcome(outcome)), n)
+	}
+	p.Meta.Duration = stats.Wall
+	sum := p.Summary()
+	sum.RateReached = stats.Rate()
+	sum.Threads = len(r.sampled)
+	sum.Pauses = pausesOf(&stats)
+	sum.OwnCPU = ownCPU() - before
+	return p, sum, err
+}
+
+// recording is a Record under way.
+type recording struct {
+	*Session
+	opt     RecordOptions
+	profile *profile.Profile
+	sampler *sampler.Sampler
+	stack   profile.Stack
+	sampled map[int]bool
+}
+
+// take walks one snapshot and adds it to the profile.
+func (r *recording) take(snap *target.Snapshot) {
+	if time.Duration(now()-snap.When) > staleAfter {
+		r.profile.Lose(profile.Stale, 1)
+		return
+	}
+	th := r.dir.get(snap.TID)
+	r.advise(snap.TID, th)
+	r.walker.Walk(snap, &r.stack)
+	root := ""
+	if r.opt.Threads {
+		root = r.dir.label(snap.TID)
+	}
+	r.profile.Add(root, &r.stack, 1)
+	r.sampled[snap.TID] = true
+}
+
+// advise tells the sampler what it should know of a thread at its next look.
+func (r *recording) advise(tid int, th *thread) {
+	h, n := th.hint(r.VM)
+	if th == nil || h == th.hinted {
+		return
+	}
+	if r.sampler.Advise(tid, sampler.Hint{StackTop: h.top, Side: h.side, SideLen: n}) {
+		th.hinted = h
+	}
+}
+
+// meta is what is known before the first sample.
+func (s *Session) meta(opt RecordOptions) profile.Meta {
+	v := s.VM.Version()
+	return profile.Meta{
+		Host:      hostname(),
+		PID:       s.Process.PID(),
+		MainClass: mainClass(s.VM.JavaCommand()),
+		JVM:       v.Release,
+		Collector: s.VM.Collector(),
+		Mode:      "cpu",
+		Start:     time.Now(),
+		Interval:  opt.Interval,
+	}
+}
+
+func pausesOf(st *sampler.Stats) profile.Pauses {
+	h := &st.Pauses
+	return profile.Pauses{Count: h.Count(), P50: h.Quantile(0.50), P99: h.Quantile(0.99), Max: h.Max(), Total: h.Sum()}
+}
+
+// now is CLOCK_MONOTONIC, by which snapshots are dated.
+func now() int64 {
+	var ts unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return ts.Nano()
+}
+
+// ownCPU is the CPU time that goprof has used so far.
+func ownCPU() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}

@@ -362,7 +362,7 @@ function begin() {
   };
   scroll.onscroll = redrawSoon;
   addEventListener('keydown', pressed);
-  addEventListener('resize', () => relayout(true));
+  new ResizeObserver(() => relayout(true)).observe(scroll);
   addEventListener('hashchange', () => {
     readAddress();
     relayout();

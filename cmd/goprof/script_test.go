@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The command line is specified in testdata/script. There, goprof is this program.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"goprof": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":    exits,
+			"hugeline": hugeLine,
+		},
+		Condition: func(cond string) (bool, error) {
+			if path, ok := strings.CutPrefix(cond, "file:"); ok {
+				_, err := os.Stat(path)
+				return err == nil, nil
+			}
+			return false, nil
+		},
+	})
+}
+
+// exits runs a command and wants its exit code: "exits 8 goprof flame missing".
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits code program args...")
+	}
+	code := "0"
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		code = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if code != args[0] {
+		ts.Fatalf("exit code %s, want %s", code, args[0])
+	}
+}
+
+// hugeLine makes a file with a line longer than goprof reads.
+func hugeLine(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("a;b 1\n"+strings.Repeat("x;", 3<<20)+"x 1\n"), 0o600))
+}

@@ -65,7 +65,7 @@ type Tracer struct {
 	pacVec    unix.Iovec
 	pacDue    bool
 	info      siginfo
-	ts, nap   unix.Timespec
+	ts        unix.Timespec
 	mask      uint64
 	oldMask   uint64
 	missed    int64 // when the thread was last seen not to have stopped

@@ -35,10 +35,13 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 		}
 	}
 	r := w.exitAt(b, w.cur.pc)
-	if r.ok && r.exit.Indirect && b.Kind == vmstructs.Exception {
-		return w.unwinding(r.exit)
+	unwinds := r.ok && r.exit.Indirect && w.vm.UnwindsException(b, w.cur.pc)
+	if unwinds {
+		if c, ok := w.unwinding(r.exit); ok {
+			return c, true
+		}
 	}
-	if r.ok {
+	if r.ok && !unwinds {
 		if c, ok := w.evalExit(r.exit, b.Kind == vmstructs.Adapter); ok && w.returnsTo(c.pc, r.exit.Jump) {
 			return c, true
 		}

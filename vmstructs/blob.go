@@ -284,9 +284,9 @@ func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
 	}
 	b.Name = name
 	b.Kind = kindOf(name, b.FrameSize)
-	// Where the VM says the kind it need not be guessed from a name. Its "nmethod" and
-	// "buffer" are wider than ours.
-	if l.kind.ok() {
+	// Where the VM says the kind it need not be guessed from a name. Its "nmethod",
+	// "buffer" and "runtime stub" are wider than ours.
+	if l.kind.ok() && b.Kind != Exception {
 		if k := l.kinds[raw[l.kind]]; k != OtherBlob {
 			b.Kind = k
 		}
@@ -339,8 +339,8 @@ func kindOf(name string, frameSize int) BlobKind {
 		return Upcall
 	}
 	switch {
-	case strings.Contains(name, "unwind_exception"), strings.Contains(name, "handle_exception_from_callee"):
-		return Exception // C1's, c1/c1_Runtime1_*.cpp
+	case strings.Contains(name, "unwind_exception"), strings.Contains(name, "rethrow"), strings.Contains(name, "handle_exception_from_callee"):
+		return Exception // c1/c1_Runtime1_*.cpp, opto/runtime.cpp
 	case strings.HasPrefix(name, "StubRoutines"):
 		return StubRoutines
 	case strings.HasPrefix(name, "polling_page_") && strings.HasSuffix(name, "_handler_blob"):

@@ -176,6 +176,17 @@ func (vm *VM) stubName(pc uint64) string {
 	return s.name
 }
 
+// UnwindsException reports whether the code at pc unwinds an exception: it takes its own
+// return address off the stack and goes on at a handler in its caller
+// (stubGenerator_*.cpp, generate_forward_exception, beside the blobs of that kind).
+func (vm *VM) UnwindsException(b *Blob, pc uint64) bool {
+	if b.Kind != StubRoutines {
+		return b.Kind == Exception
+	}
+	name := vm.StubName(pc)
+	return strings.HasPrefix(name, "forward") && strings.Contains(name, "exception")
+}
+
 // readStubs takes the VM's list of all stubs where a symbol leads to it, else the entry
 // points that the tables export, which since JDK 23 or so are hardly any.
 func (vm *VM) readStubs() []stub {

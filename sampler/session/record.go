@@ -22,7 +22,7 @@ type RecordOptions struct {
 
 const (
 	// queueLength is how many snapshots can wait for their walk.
-	queueLength = 128
+	queueLength = 256
 	// staleAfter is how old a snapshot may get before its walk: what it points at moves on.
 	staleAfter = 250 * time.Millisecond
 )

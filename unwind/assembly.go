@@ -18,7 +18,7 @@ func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
 		return caller{}, false
 	}
 	c, ok := w.evalExit(exit, false)
-	return c, ok && w.afterCall(c.pc)
+	return c, ok && w.afterCall(c.pc, nil)
 }
 
 func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {

@@ -8,6 +8,7 @@ import (
 
 // exitResult is what a Tracer found at one pc.
 type exitResult struct {
+	blob *vmstructs.Blob // nil for code that never changes
 	exit arch.Exit
 	ok   bool
 	// framed: the code does not return, but at this pc its frame pointer is that of a frame
@@ -15,17 +16,16 @@ type exitResult struct {
 	framed bool
 }
 
-// exitAt asks the code of b how it returns from pc. The answer is kept for each pc until
-// code changes.
+// exitAt asks the code of b how it returns from pc. The answer is kept for each pc.
 func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
-	if r, ok := w.exits[pc]; ok {
+	if r, ok := w.exits[pc]; ok && r.blob == b {
 		return r
 	}
-	var r exitResult
+	r := exitResult{blob: b}
 	if code, err := w.vm.Code(b, w.code); err == nil && w.tracer != nil {
 		w.code = code[:cap(code)]
 		exit, err := w.tracer.Trace(code, b.Begin, pc, buildsFrame(b, pc))
-		r = exitResult{exit: exit, ok: err == nil}
+		r.exit, r.ok = exit, err == nil
 		if !b.Kind.IsNmethod() && (err != nil || exit.Jump) {
 			w.stubFrame(code, pc-b.Begin, b.Begin, &r)
 		}

@@ -45,20 +45,26 @@ func (w *Walker) plausible(pc uint64) bool {
 	switch b.Kind {
 	case vmstructs.Nmethod:
 		// Calls of leaf stubs have no record.
-		return b.HasPcDesc(pc) || isDeoptHandler(b, pc) || w.afterCall(pc)
+		return b.HasPcDesc(pc) || isDeoptHandler(b, pc) || w.afterCall(pc, b)
 	case vmstructs.VtableStub, vmstructs.MethodHandleIntrinsic:
 		return false // they jump, they do not call
 	}
-	return w.afterCall(pc)
+	return w.afterCall(pc, b)
+}
+
+// callSite is whether a call stands before a pc.
+type callSite struct {
+	blob *vmstructs.Blob // whose code it is, nil for code that never changes
+	is   bool
 }
 
 // afterCall reports whether the instruction before pc is a call.
-func (w *Walker) afterCall(pc uint64) bool {
-	if is, ok := w.calls[pc]; ok {
-		return is
+func (w *Walker) afterCall(pc uint64, b *vmstructs.Blob) bool {
+	if c, ok := w.calls[pc]; ok && c.blob == b {
+		return c.is
 	}
 	n := w.cpu.MaxCall
 	is := w.t.Read(pc-uint64(n), w.code[:n]) == nil && w.cpu.EndsInCall(w.code[:n])
-	w.calls[pc] = is
+	w.calls[pc] = callSite{b, is}
 	return is
 }

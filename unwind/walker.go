@@ -39,7 +39,7 @@ type Walker struct {
 	sites     map[uint64]*compiledSite
 	exits     map[uint64]exitResult
 	stubs     map[uint64]*profile.Func
-	calls     map[uint64]bool // whether a pc comes after a call
+	calls     map[uint64]callSite
 	methods   map[*vmstructs.Method]*profile.Func
 
 	// The walk under way.
@@ -79,19 +79,15 @@ const (
 	maxMethods = 1 << 17
 )
 
-// forget empties all caches.
+// forget empties all caches. What they hold of compiled code they hold with its Blob: where
+// code has been replaced the VM gives another one, and the old entry counts no more.
 func (w *Walker) forget() {
 	w.natives = make(map[uint64]*nativeSite)
 	w.stubs = make(map[uint64]*profile.Func)
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
-	w.forgetCode()
-}
-
-// forgetCode empties the caches of what depends on compiled code.
-func (w *Walker) forgetCode() {
 	w.sites = make(map[uint64]*compiledSite)
 	w.exits = make(map[uint64]exitResult)
-	w.calls = make(map[uint64]bool)
+	w.calls = make(map[uint64]callSite)
 }
 
 // maxAttempts bounds how often a walk is repeated because code changed meanwhile.
@@ -137,7 +133,6 @@ func (w *Walker) run(snap *target.Snapshot, out *profile.Stack, walk func() prof
 		if ok {
 			return
 		}
-		w.forgetCode()
 	}
 	out.Frames = out.Frames[:0]
 	out.Truncated = profile.CodeChanged
@@ -148,7 +143,7 @@ func (w *Walker) trimCaches() {
 		w.natives = make(map[uint64]*nativeSite)
 		w.nativeGen = gen
 	}
-	if len(w.sites) > maxSites || len(w.exits) > maxSites || len(w.methods) > maxMethods {
+	if len(w.sites) > maxSites || len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods {
 		w.forget()
 	}
 }

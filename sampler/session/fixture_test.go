@@ -1,0 +1,87 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/target"
+	"goprof/testdata/jvmtest"
+	"goprof/unwind"
+	"goprof/vmstructs"
+)
+
+// TestRecordWalks makes the fixtures of package unwind: walks of javac with all the memory
+// that they read. It is run by hand, when the walker has come to read other memory:
+//
+//	GOPROF_RECORD_WALKS=300 go test ./sampler/session -run TestRecordWalks
+func TestRecordWalks(t *testing.T) {
+	n, _ := strconv.Atoi(os.Getenv("GOPROF_RECORD_WALKS"))
+	if n == 0 {
+		t.Skip("makes fixtures: set GOPROF_RECORD_WALKS to their number")
+	}
+	dir := os.Getenv("GOPROF_RECORD_DIR")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "unwind", "testdata", "walks")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "30")
+		file, err := os.Create(filepath.Join(dir, "javac-"+jdk.String()+"-amd64.walks"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		recordWalks(t, jvm.PID, n, file)
+	})
+}
+
+func recordWalks(t *testing.T, pid, n int, file *os.File) {
+	p, err := target.Open(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	rec := target.NewRecorder(p)
+	vm, err := vmstructs.Open(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := unwind.New(rec, vm)
+	w.Warm()
+	s := &Session{Process: p, VM: vm, walker: w, dir: newDirectory(p, vm)}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	smp := sampler.New(pid, p.CPU())
+	q := sampler.NewQueue(queueLength)
+	go smp.Run(ctx, sampler.Config{Interval: 3 * time.Millisecond}, q)
+	r := recording{Session: s, sampler: smp}
+	var stack profile.Stack
+	walks := 0
+	for snap := range q.Snapshots() {
+		r.advise(snap.TID, s.dir.get(snap.TID))
+		rec.Begin(snap)
+		w.Walk(snap, &stack)
+		q.Done(snap)
+		if walks++; walks == n {
+			cancel()
+			break
+		}
+	}
+	for range q.Snapshots() {
+	}
+	if err := rec.Save(file, nil); err != nil {
+		t.Fatal(err)
+	}
+	info, _ := file.Stat()
+	t.Logf("%d walks, %d bytes", walks, info.Size())
+}

@@ -1,0 +1,51 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/sampler/session"
+)
+
+// attachError says why a process cannot be looked at, and which command mends it. err is
+// an error of session.Attach, or of a recording or a dump.
+func attachError(pid int, err error) error {
+	host := session.Host{Command: commandLine(os.Args)}
+	return causeError(fmt.Sprintf("cannot look at process %d", pid), host.Explain(pid, err), err)
+}
+
+func causeError(what string, c session.Cause, err error) *exit.Error {
+	return &exit.Error{Code: codeOf(c.Class), What: what, Why: c.Why, Remedy: c.Remedy, Err: err}
+}
+
+func codeOf(c session.Class) exit.Code {
+	switch c {
+	case session.NoProcess:
+		return exit.NoSuchProcess
+	case session.NotJVM:
+		return exit.NotJVM
+	case session.Forbidden:
+		return exit.NotPermitted
+	case session.Gone:
+		return exit.TargetGone
+	}
+	return exit.General
+}
+
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// commandLine is how goprof was called, as a shell reads it.
+func commandLine(args []string) string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		if words[i] = a; !plainWord.MatchString(a) {
+			words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,119 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler"
+	"goprof/target"
+	"goprof/vmstructs"
+)
+
+// Class sorts causes by what they mean for the caller.
+type Class uint8
+
+const (
+	Unexplained Class = iota
+	NoProcess         // no process has that number
+	NotJVM            // it is not a HotSpot that can be read, or not yet
+	Forbidden         // something does not let us look
+	Gone              // it ended, or became another program
+)
+
+// Cause is why a process cannot be looked at, and what mends it.
+type Cause struct {
+	Class  Class
+	Name   string // a stable word for it: "yama", "other-user"
+	Why    string
+	Remedy string // a command; empty where there is none
+}
+
+// Host is where causes are looked for. The zero Host is this machine.
+type Host struct {
+	// Proc is the root of the proc file system; tests fake one.
+	Proc string
+	// Command is how goprof was called, to be repeated in remedies.
+	Command string
+	// owner tells who owns a file, where a test cannot give files away.
+	owner func(path string) (uid int, ok bool)
+}
+
+// Explain finds out why looking at process pid failed with err: an error of Attach,
+// Record or Dump. It only reads /proc, and what it says is true of now: the cause may
+// be gone by then.
+func (h Host) Explain(pid int, err error) Cause {
+	var unsupported *vmstructs.Unsupported
+	var denied *sampler.NotPermittedError
+	switch {
+	case errors.Is(err, target.ErrNoProcess):
+		return h.explainMissing(pid)
+	case errors.Is(err, target.ErrNoMemory):
+		return h.explainNoMemory(pid)
+	case errors.Is(err, target.ErrNotPermitted), errors.As(err, &denied):
+		return h.ExplainForbidden(pid)
+	case errors.Is(err, target.ErrGone):
+		return h.explainGone(pid)
+	case errors.Is(err, target.ErrUnknownCPU):
+		return Cause{Class: NotJVM, Name: "other-cpu", Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
+	case errors.Is(err, vmstructs.ErrStarting):
+		return Cause{Class: NotJVM, Name: "starting", Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}
+	case errors.Is(err, vmstructs.ErrNotHotSpot):
+		return h.explainOtherProgram(pid)
+	case errors.As(err, &unsupported):
+		return Cause{Class: NotJVM, Name: "unsupported", Why: "its JVM cannot be read: " + unsupported.Error(), Remedy: h.doctor(pid)}
+	case errors.Is(err, vmstructs.ErrBadTables):
+		return Cause{Class: NotJVM, Name: "bad-tables", Why: "what its libjvm.so exports for debuggers does not hold together", Remedy: h.doctor(pid)}
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: "ulimit -n 65536; " + h.command()}
+	}
+	return Cause{Name: "unknown", Why: err.Error(), Remedy: h.doctor(pid)}
+}
+
+// explainGone tells an exec from an exit.
+func (h Host) explainGone(pid int) Cause {
+	s, ok := h.status(pid)
+	if !ok || s.state == 'Z' || s.state == 'X' {
+		return Cause{Class: Gone, Name: "gone", Why: "it ended", Remedy: h.list()}
+	}
+	return Cause{Class: Gone, Name: "exec", Why: fmt.Sprintf("it became another program (%s)", s.name), Remedy: h.command()}
+}
+
+func (h Host) explainNoMemory(pid int) Cause {
+	if s, ok := h.status(pid); ok && s.kernelThread {
+		return Cause{Class: NotJVM, Name: "kernel-thread", Why: fmt.Sprintf("it is a thread of the kernel (%s)", s.name), Remedy: h.list()}
+	}
+	return Cause{Class: Gone, Name: "gone", Why: "it is just ending", Remedy: h.list()}
+}
+
+func (h Host) explainOtherProgram(pid int) Cause {
+	c := Cause{Class: NotJVM, Remedy: h.list()}
+	switch h.program(pid) {
+	case openJ9:
+		c.Name, c.Why, c.Remedy = "openj9", "its JVM is Eclipse OpenJ9, and goprof reads HotSpot only", "jcmd "+strconv.Itoa(pid)+" Thread.print"
+	case nativeImage:
+		c.Name, c.Why, c.Remedy = "native-image", "it is a GraalVM native image: it holds no JVM", "perf record -g --pid "+strconv.Itoa(pid)
+	case hotSpot:
+		c.Name, c.Why, c.Remedy = "no-symbols", "its libjvm.so exports no tables for debuggers (gHotSpotVMStructs)", h.doctor(pid)
+	default:
+		c.Name, c.Why = "not-java", "it runs no JVM: no libjvm.so is mapped"
+		if s, ok := h.status(pid); ok {
+			c.Why = fmt.Sprintf("it runs no JVM (%s): no libjvm.so is mapped", s.name)
+		}
+	}
+	return c
+}
+
+func (h Host) command() string {
+	if h.Command == "" {
+		return "goprof"
+	}
+	return h.Command
+}
+
+func (h Host) list() string          { return "goprof list" }
+func (h Host) doctor(pid int) string { return "goprof doctor --pid " + strconv.Itoa(pid) }

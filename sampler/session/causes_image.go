@@ -1,0 +1,31 @@
+//go:build linux
+
+package session
+
+import (
+	"debug/elf"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// hasNativeImageSection reports whether an executable is a GraalVM native image: its heap
+// is the section .svm_heap, and its symbols begin with __svm (SubstrateVM,
+// com.oracle.objectfile and SectionName.SVM_HEAP).
+func hasNativeImageSection(path string) bool {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	// debug/elf bounds what it reads by the size of the file.
+	file, err := elf.NewFile(f)
+	if err != nil {
+		return false
+	}
+	return file.Section(".svm_heap") != nil
+}

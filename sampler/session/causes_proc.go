@@ -1,0 +1,223 @@
+//go:build linux
+
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// procStatus is what is needed of /proc/PID/status (fs/proc/array.c).
+type procStatus struct {
+	name                   string
+	state                  byte
+	pid, tgid, parent      int
+	uid, euid, suid        int
+	gid                    int
+	tracer                 int
+	nspid                  []int // outermost first
+	permitted, effective   uint64
+	bounding               uint64
+	seccomp                int // 0 off, 1 strict, 2 filter
+	kernelThread           bool
+	hasMemory, hasSettings bool
+}
+
+func (h Host) proc() string {
+	if h.Proc == "" {
+		return "/proc"
+	}
+	return h.Proc
+}
+
+// file is a file of a process; pid 0 is ourselves.
+func (h Host) file(pid int, name string) string {
+	if pid == 0 {
+		return filepath.Join(h.proc(), "self", name)
+	}
+	return filepath.Join(h.proc(), strconv.Itoa(pid), name)
+}
+
+func (h Host) self() int { return 0 }
+
+// maxProcFile bounds what is read of a small file of /proc.
+const maxProcFile = 64 << 10
+
+// read returns a small file of /proc. Opening is never blocked: these files are the
+// kernel's, not the target's (cmdline, which is the target's memory, is read elsewhere).
+func (h Host) read(path string, limit int64) ([]byte, bool) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit))
+	return b, err == nil
+}
+
+func (h Host) status(pid int) (procStatus, bool) {
+	b, ok := h.read(h.file(pid, "status"), maxProcFile)
+	if !ok || len(b) == 0 {
+		return procStatus{}, false
+	}
+	return parseProcStatus(b), true
+}
+
+func parseProcStatus(b []byte) procStatus {
+	var s procStatus
+	for line := range bytes.Lines(b) {
+		key, rest, _ := strings.Cut(string(line), ":")
+		fields := strings.Fields(rest)
+		if len(fields) == 0 {
+			continue
+		}
+		number := func(i int) int {
+			if i >= len(fields) {
+				return 0
+			}
+			n, _ := strconv.Atoi(fields[i])
+			return n
+		}
+		switch key {
+		case "Name":
+			s.name = strings.ToValidUTF8(strings.TrimSpace(rest), "?")
+		case "State":
+			s.state = fields[0][0]
+		case "Tgid":
+			s.tgid = number(0)
+		case "Pid":
+			s.pid = number(0)
+		case "PPid":
+			s.parent = number(0)
+		case "TracerPid":
+			s.tracer = number(0)
+		case "Uid": // real, effective, saved, of the file system
+			s.uid, s.euid, s.suid = number(0), number(1), number(2)
+		case "Gid":
+			s.gid = number(0)
+		case "NSpid":
+			for i := range fields {
+				s.nspid = append(s.nspid, number(i))
+			}
+		case "VmSize":
+			s.hasMemory = true
+		case "Kthread": // since Linux 6.10
+			s.kernelThread = number(0) == 1
+		case "CapPrm":
+			s.permitted, _ = strconv.ParseUint(fields[0], 16, 64)
+		case "CapEff":
+			s.effective, _ = strconv.ParseUint(fields[0], 16, 64)
+		case "CapBnd":
+			s.bounding, _ = strconv.ParseUint(fields[0], 16, 64)
+		case "Seccomp":
+			s.seccomp = number(0)
+		}
+	}
+	// Before Linux 6.10: kernel threads are kthreadd (2) and its children.
+	if !s.hasMemory && s.state != 'Z' && s.state != 'X' && (s.parent == 2 || s.pid == 2) {
+		s.kernelThread = true
+	}
+	return s
+}
+
+func (s procStatus) can(capability int) bool { return s.effective&(1<<capability) != 0 }
+
+// The inodes of the first namespaces are fixed (include/linux/proc_ns.h).
+var initialNamespace = map[string]string{"pid": "pid:[4026531836]", "user": "user:[4026531837]"}
+
+// namespace returns a name like "pid:[4026531836]", "" where it may not be seen.
+func (h Host) namespace(pid int, kind string) string {
+	link, err := os.Readlink(h.file(pid, "ns/"+kind))
+	if err != nil {
+		return ""
+	}
+	return link
+}
+
+func (h Host) inNamespace(kind string) bool { return h.namespace(0, kind) != "" }
+
+// initial reports whether we run in the host's own namespace of that kind.
+func (h Host) initial(kind string) bool { return h.namespace(0, kind) == initialNamespace[kind] }
+
+// differs reports whether the process surely is in another namespace than we are.
+func (h Host) differs(pid int, kind string) bool {
+	ours, theirs := h.namespace(0, kind), h.namespace(pid, kind)
+	return ours != "" && theirs != "" && ours != theirs
+}
+
+// yamaScope returns kernel.yama.ptrace_scope, 0 without yama.
+func (h Host) yamaScope() int {
+	b, ok := h.read(filepath.Join(h.proc(), "sys/kernel/yama/ptrace_scope"), 16)
+	if !ok {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	return n
+}
+
+// fileOwner tells who owns a file of /proc.
+func (h Host) fileOwner(path string) (int, bool) {
+	if h.owner != nil {
+		return h.owner(path)
+	}
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return 0, false
+	}
+	return int(st.Uid), true
+}
+
+// program is what sort of program a process runs, by what it has mapped.
+type program uint8
+
+const (
+	unknownProgram program = iota
+	hotSpot
+	openJ9
+	nativeImage
+)
+
+// maxMaps bounds what is read of a process's maps.
+const maxMaps = 8 << 20
+
+// program looks for the libraries that give a program away.
+func (h Host) program(pid int) program {
+	b, _ := h.read(h.file(pid, "maps"), maxMaps)
+	found, exe := unknownProgram, ""
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for lines.Scan() {
+		path := mappedPath(lines.Text())
+		if path == "" {
+			continue
+		}
+		if exe == "" {
+			exe = path
+		}
+		switch name := filepath.Base(path); {
+		case strings.HasPrefix(name, "libj9vm"):
+			return openJ9
+		case name == "libjvm.so":
+			found = hotSpot
+		}
+	}
+	if found == unknownProgram && exe != "" && hasNativeImageSection(h.file(pid, "exe")) {
+		return nativeImage
+	}
+	return found
+}
+
+// mappedPath returns the path of a line of maps, without the mark of deleted files.
+func mappedPath(line string) string {
+	i := strings.IndexByte(line, '/')
+	if i < 0 {
+		return ""
+	}
+	return strings.TrimSuffix(line[i:], " (deleted)")
+}

@@ -1,6 +1,8 @@
 package unwind
 
 import (
+	"strings"
+
 	"github.com/ianlancetaylor/demangle"
 
 	"goprof/profile"
@@ -10,8 +12,10 @@ import (
 // maxSymbol bounds the names that are demangled: demangling can blow a name up.
 const maxSymbol = 4096
 
-// demangled makes a C++ or Rust linkage name readable, without its parameters.
+// demangled makes a C++ or Rust linkage name readable, without its parameters and
+// without the version that some C symbols carry (read@@GLIBC_2.2.5).
 func demangled(symbol string) string {
+	symbol, _, _ = strings.Cut(symbol, "@")
 	if len(symbol) > maxSymbol {
 		return symbol[:maxSymbol]
 	}

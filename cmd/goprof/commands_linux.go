@@ -4,4 +4,7 @@ import "github.com/spf13/cobra"
 
 // platform are the commands that need Linux. A command here has a line in
 // commands_other.go too.
-var platform = []func() *cobra.Command{}
+var platform = []func() *cobra.Command{
+	newRecord,
+	newDump,
+}

@@ -71,6 +71,8 @@ func (d *dump) take(snap *target.Snapshot, o sampler.Outcome) {
 		t.Stack.Frames = slices.Clip(t.Stack.Frames)
 	case sampler.Running:
 		t.Err = "running, and not to be stopped"
+	case sampler.Moved:
+		t.Err = "it ran while it was looked at, again and again"
 	default:
 		t.Err = reasonOf(o).String()
 	}

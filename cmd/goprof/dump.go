@@ -1,0 +1,76 @@
+//go:build linux
+
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/sampler/session"
+)
+
+const dumpHelp = `dump looks once at every thread of a JVM and shows its whole stack: interpreted, compiled
+and inlined Java, stubs, and native frames. Each thread is stopped by itself, for some ten
+microseconds, so two threads are not seen at the same instant.
+
+It needs no help from the JVM, so it works where jstack hangs: on a JVM that is deadlocked,
+stopped (and stays so), or in a safepoint that never ends.`
+
+const dumpExample = `  goprof dump --pid 1234
+  goprof dump --pid 1234 --json > threads.json
+  goprof dump --pid 1234 --nonblocking        stop no thread: running ones have no stack then`
+
+func newDump() *cobra.Command {
+	var pid int
+	var asJSON bool
+	var opt session.DumpOptions
+	cmd := &cobra.Command{
+		Use:     "dump --pid PID",
+		Short:   "Show what every thread of a JVM does at this moment",
+		Long:    dumpHelp,
+		Example: dumpExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if pid <= 0 {
+				return usageError(cmd, "which JVM? --pid is missing")
+			}
+			return dump(cmd, pid, asJSON, opt)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.IntVarP(&pid, "pid", "p", 0, "process id of the JVM")
+	fs.BoolVar(&asJSON, "json", false, "as JSON")
+	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
+	fs.IntVar(&opt.Depth, "depth", 2048, "frames that a stack may have")
+	return cmd
+}
+
+func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions) error {
+	s, err := session.Attach(pid)
+	if err != nil {
+		return attachError(pid, err)
+	}
+	defer s.Close()
+	warnMissing(cmd.ErrOrStderr(), s.VM.Missing())
+	threads, err := s.Dump(opt)
+	if err != nil {
+		return attachError(pid, err)
+	}
+	out, err := output.Reserve(output.Stdout)
+	if err != nil {
+		return outputFailed(err)
+	}
+	_, err = out.Write(func(w io.Writer) error {
+		if asJSON {
+			return output.DumpJSON(w, threads)
+		}
+		return output.DumpText(w, threads)
+	})
+	if err != nil {
+		return outputFailed(err)
+	}
+	return nil
+}

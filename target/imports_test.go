@@ -18,6 +18,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler":         {"goprof/arch", "goprof/target"},
 	"goprof/sampler/session": {"goprof/arch", "goprof/target", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/sampler"},
 	"goprof/output":          {"goprof/profile"},
+	"goprof/output/flame":    {"goprof/profile", "goprof/output"},
 }
 
 // commands may import all of the others.

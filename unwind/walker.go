@@ -121,7 +121,7 @@ func (w *Walker) run(snap *target.Snapshot, out *profile.Stack, walk func() prof
 	w.trimCaches()
 	for range maxAttempts {
 		w.begin()
-		out.Truncated = walk()
+		out.Truncated = w.cut(walk())
 		if w.vm == nil {
 			return
 		}
@@ -136,6 +136,15 @@ func (w *Walker) run(snap *target.Snapshot, out *profile.Stack, walk func() prof
 	}
 	out.Frames = out.Frames[:0]
 	out.Truncated = profile.CodeChanged
+}
+
+// cut leaves MaxDepth frames: the last step may have found many methods inlined.
+func (w *Walker) cut(why profile.Reason) profile.Reason {
+	if len(w.out.Frames) <= w.MaxDepth {
+		return why
+	}
+	w.out.Frames = w.out.Frames[:w.MaxDepth]
+	return profile.TooDeep
 }
 
 func (w *Walker) trimCaches() {

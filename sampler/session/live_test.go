@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +93,7 @@ func describe(s *Session, snap *target.Snapshot, st *profile.Stack) string {
 		from := max(blob.Begin, f.PC-min(f.PC, 300))
 		code = code[:min(uint64(len(code)), blob.End-from)]
 		if s.Process.Read(from, code) == nil {
-			file := fmt.Sprintf("/tmp/code-%x", f.PC)
+			file := filepath.Join(os.TempDir(), fmt.Sprintf("goprof-code-%x", f.PC))
 			os.WriteFile(file, code, 0o600)
 			fmt.Fprintf(&b, " objdump -D -b binary -m i386:x86-64 --adjust-vma=%#x %s", from, file)
 		}
@@ -114,34 +116,66 @@ func attach(t testing.TB, pid int) *Session {
 	return s
 }
 
-// javac is the program with the deepest and most changing stacks that everybody has.
+// TestJavacIsWhole: javac is the program with the deepest and most changing stacks that
+// everybody has. The long form holds the figure of the README, at most 0.05 % lost and
+// 0.05 % not at the thread's root:
+//
+//	GOPROF_JAVAC_SAMPLES=50000 go test ./sampler/session -run TestJavacIsWhole -v
+//
+// GOPROF_SHOW=1 prints what did not reach its root.
 func TestJavacIsWhole(t *testing.T) {
 	n := 5000
+	perMille := 1.0 // the short form has too few samples for the figure itself
+	if long, _ := strconv.Atoi(os.Getenv("GOPROF_JAVAC_SAMPLES")); long > n {
+		n, perMille = long, 0.5
+	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, flags := range [][]string{nil, {"-Xint"}} {
-			name := strings.Join(append([]string{"mixed"}, flags...), "")
-			t.Run(name, func(t *testing.T) {
-				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", append(flags, "--", "0", "30")...)
-				s := attach(t, jvm.PID)
-				shown := 0
-				got := sample(t, s, time.Millisecond, n, func(snap *target.Snapshot, st *profile.Stack) {
-					if st.Truncated != profile.Whole && shown < 8 && os.Getenv("SHOW") != "" {
-						shown++
-						t.Log(describe(s, snap, st))
-					}
-				})
-				t.Logf("%d attempted, %d whole, %d frames a stack", got.attempted(), got.whole, got.frames/max(got.whole, 1))
-				for r, c := range got.truncated {
-					if c > 0 && r > 0 {
-						t.Logf("%v: %d", profile.Reason(r), c)
-					}
-				}
-				for o, c := range got.stats.Lost {
-					if c > 0 {
-						t.Logf("lost, %v: %d", sampler.Outcome(o), c)
-					}
-				}
+		for _, mode := range []struct {
+			name    string
+			classes string
+			flags   []string
+		}{{"mixed", "200", nil}, {"Xint", "30", []string{"-Xint"}}} {
+			t.Run(mode.name, func(t *testing.T) {
+				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", append(mode.flags, "--", "0", mode.classes)...)
+				checkWhole(t, attach(t, jvm.PID), n, perMille)
 			})
 		}
 	})
+}
+
+// checkWhole takes n samples and fails if more than perMille of a thousand are lost, or
+// are not at their thread's root.
+func checkWhole(t *testing.T, s *Session, n int, perMille float64) {
+	const most = 8
+	shown := 0
+	got := sample(t, s, time.Millisecond, n, func(snap *target.Snapshot, st *profile.Stack) {
+		if st.Truncated != profile.Whole && shown < most && os.Getenv("GOPROF_SHOW") != "" {
+			shown++
+			t.Log(describe(s, snap, st))
+		}
+	})
+	truncated, lost := 0, 0
+	for r, c := range got.truncated {
+		if c > 0 && profile.Reason(r) != profile.Whole {
+			t.Logf("truncated, %v: %d", profile.Reason(r), c)
+			truncated += c
+		}
+	}
+	for o, c := range got.stats.Lost {
+		if c > 0 {
+			t.Logf("lost, %v: %d", sampler.Outcome(o), c)
+			lost += int(c)
+		}
+	}
+	t.Logf("%d attempted, %d whole, %d truncated, %d lost, %d frames a stack", got.attempted(), got.whole, truncated, lost,
+		got.frames/max(got.whole+truncated, 1))
+	if got.attempted() != got.whole+truncated+lost {
+		t.Error("some looks are not accounted for")
+	}
+	if bound := int(perMille * float64(got.attempted()) / 1000); truncated > bound || lost > bound {
+		t.Errorf("%d truncated and %d lost of %d: at most %d each", truncated, lost, got.attempted(), bound)
+	}
+	if got.whole < n/2 {
+		t.Errorf("only %d samples", got.whole)
+	}
 }

@@ -9,17 +9,27 @@ import (
 	"goprof/target"
 )
 
+// pushed is the number of a register of ours: it holds what an expression begins with.
+const pushed = arch.MaxRegs
+
+// maxEvaluated bounds the bytes of all expressions of one walk: an expression can go round
+// in circles, ten steps for each of its bytes, and each frame may have one for each register.
+const maxEvaluated = 64 << 10
+
 // evaluate computes a DWARF expression of a CFI rule with delve's evaluator. Few
 // frames have one: the PLT and the signal trampoline. The stack is read from the copy.
 // initial, if given, is pushed first, as register rules want it (the CFA).
 func (w *Walker) evaluate(c *cursor, expr []byte, initial *uint64) (result uint64, ok bool) {
+	if w.evaluated += len(expr); w.evaluated > maxEvaluated || hasBlock(expr) {
+		return 0, false
+	}
 	defer func() {
 		if recover() != nil { // the expression comes from the target's files
 			result, ok = 0, false
 		}
 	}()
-	regs := make([]*op.DwarfRegister, arch.MaxRegs)
-	for i := range regs {
+	regs := make([]*op.DwarfRegister, pushed+1)
+	for i := range arch.MaxRegs {
 		if c.known&(1<<i) != 0 {
 			regs[i] = op.DwarfRegisterFromUint64(c.regs[i])
 		}
@@ -28,10 +38,8 @@ func (w *Walker) evaluate(c *cursor, expr []byte, initial *uint64) (result uint6
 	dr := op.NewDwarfRegisters(0, regs, binary.LittleEndian, uint64(cpu.PC), uint64(cpu.SP), uint64(cpu.FP), 0)
 	program := expr
 	if initial != nil {
-		program = make([]byte, 9, 9+len(expr))
-		program[0] = byte(op.DW_OP_const8u)
-		binary.LittleEndian.PutUint64(program[1:], *initial)
-		program = append(program, expr...)
+		regs[pushed] = op.DwarfRegisterFromUint64(*initial)
+		program = append([]byte{byte(op.DW_OP_bregx), pushed, 0}, expr...)
 	}
 	v, pieces, err := op.ExecuteStackProgram(*dr, program, 8, func(p []byte, addr uint64) (int, error) {
 		off := addr - w.snap.SP
@@ -44,4 +52,17 @@ func (w *Walker) evaluate(c *cursor, expr []byte, initial *uint64) (result uint6
 		return 0, false
 	}
 	return uint64(v), true
+}
+
+// hasBlock reports whether a program may hold DW_OP_implicit_value with a block longer than
+// 127 bytes. The evaluator allocates the block before it looks whether it is there, and
+// what is too much cannot be recovered from. Any byte may be jumped to, so each is looked at.
+// No rule needs that instruction (DWARF 5, section 6.4.2).
+func hasBlock(program []byte) bool {
+	for i := 1; i < len(program); i++ {
+		if op.Opcode(program[i-1]) == op.DW_OP_implicit_value && program[i] >= 0x80 {
+			return true
+		}
+	}
+	return false
 }

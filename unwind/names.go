@@ -9,8 +9,13 @@ import (
 	"goprof/vmstructs"
 )
 
-// maxSymbol bounds the names that are demangled: demangling can blow a name up.
-const maxSymbol = 4096
+const (
+	// maxSymbol bounds the names that are demangled.
+	maxSymbol = 4096
+	// maxDemangled (a power of two) bounds what becomes of them: a name of 200 bytes can
+	// refer to its own parts so that it stands for gigabytes.
+	maxDemangled = 12
+)
 
 // demangled makes a C++ or Rust linkage name readable, without its parameters and
 // without the version that some C symbols carry (read@@GLIBC_2.2.5).
@@ -19,7 +24,7 @@ func demangled(symbol string) string {
 	if len(symbol) > maxSymbol {
 		return symbol[:maxSymbol]
 	}
-	return demangle.Filter(symbol, demangle.NoParams)
+	return demangle.Filter(symbol, demangle.NoParams, demangle.MaxLength(maxDemangled))
 }
 
 // method returns the Func of a Java method.

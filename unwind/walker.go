@@ -47,6 +47,8 @@ type Walker struct {
 	out    *profile.Stack
 	cur    cursor
 	anchor vmstructs.Anchor // where Java goes on beyond a gap
+	// evaluated counts the bytes of DWARF expressions.
+	evaluated int
 }
 
 // cursor is the frame that the walk has come to.
@@ -166,6 +168,7 @@ func (w *Walker) begin() {
 	c.pc, c.sp = c.regs[w.cpu.PC], c.regs[w.cpu.SP]
 	c.exact = true
 	w.anchor = vmstructs.Anchor{}
+	w.evaluated = 0
 	if w.vm != nil {
 		w.proof.Reset()
 		w.anchor, _ = w.vm.AnchorIn(w.snap.Side)

@@ -20,6 +20,9 @@ const (
 	maxSection  = 256 << 20
 	maxNotes    = 64 << 10
 	maxBuildID  = 64
+	// maxName is where a longer name is cut. Section and symbol names are copied, and there
+	// may be many that share one string of megabytes.
+	maxName = 4096
 )
 
 // elfFile is the table of contents of a 64-bit little-endian ELF file. debug/elf says of
@@ -85,14 +88,19 @@ func (f *elfFile) readSections(h *elf.Header64) {
 	}
 }
 
-// cstring returns the string at an offset of a string table, nil if there is none.
+// cstring returns the string at an offset of a string table, nil if there is none. One
+// longer than maxName is cut.
 func cstring(table []byte, at uint32) []byte {
 	if uint64(at) >= uint64(len(table)) {
 		return nil
 	}
 	b := table[at:]
+	b = b[:min(len(b), maxName+1)]
 	if end := bytes.IndexByte(b, 0); end >= 0 {
 		return b[:end]
+	}
+	if len(b) > maxName {
+		return b[:maxName]
 	}
 	return nil
 }

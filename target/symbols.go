@@ -1,7 +1,6 @@
 package target
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"slices"
@@ -125,8 +124,11 @@ func (t *symtab) sort(text func(uint64) bool) {
 // isLabel leaves out nameless symbols and the marks by which arm64 tells code from data
 // ("$x", "$d": ELF for the Arm 64-bit Architecture, "Mapping symbols").
 func (t *symtab) isLabel(s sym) bool {
-	name := cstring(t.names, s.name)
-	return len(name) > 0 && name[0] != '$' && !bytes.HasPrefix(name, []byte(".L"))
+	if uint64(s.name)+1 >= uint64(len(t.names)) {
+		return false
+	}
+	first, second := t.names[s.name], t.names[s.name+1]
+	return first != 0 && first != '$' && !(first == '.' && second == 'L')
 }
 
 // betterThan decides between two names of the same address.

@@ -17,6 +17,9 @@ const (
 	maxHeaps     = 8
 	maxCodeCache = 1 << 34 // HotSpot allows 2 GB
 	segmapChunk  = 512
+	// maxHops bounds the way back to a block's beginning. Hops are as long as can be
+	// but where blocks were merged, of which HotSpot allows 10,000 (fragmentation_limit).
+	maxHops = 1 << 16
 )
 
 type codeHeap struct {
@@ -177,7 +180,7 @@ func (vm *VM) findBlock(h *codeHeap, pc uint64) (uint64, error) {
 func findBlock(m target.Memory, h *codeHeap, pc uint64, window []byte) (uint64, error) {
 	i := h.segment(pc)
 	begin, end := i+1, i+1 // what of the map is in the window
-	for first := true; ; first = false {
+	for n := range maxHops {
 		if i < begin || i >= end {
 			begin, end = i+1-min(i+1, uint64(len(window))), i+1
 			if err := m.Read(h.segmap+begin, window[:end-begin]); err != nil {
@@ -186,15 +189,16 @@ func findBlock(m target.Memory, h *codeHeap, pc uint64, window []byte) (uint64, 
 		}
 		hop := uint64(window[i-begin])
 		switch {
-		case hop == segmentFree && first:
+		case hop == segmentFree && n == 0:
 			return 0, ErrNoBlob
 		case hop == 0:
 			return h.low + i<<h.log2, nil
 		case hop > i || hop == segmentFree:
 			return 0, fmt.Errorf("%w: segment map", ErrBadBlob)
 		}
-		i -= hop // goes down each time, so this ends
+		i -= hop
 	}
+	return 0, fmt.Errorf("%w: more than %d hops in the segment map", ErrBadBlob, maxHops)
 }
 
 // block is a HeapBlock header.

@@ -1,0 +1,32 @@
+package vmstructs
+
+import (
+	"errors"
+	"testing"
+
+	"goprof/target"
+)
+
+// onesMemory is all ones, and counts how often it is read.
+type onesMemory struct{ reads int }
+
+func (m *onesMemory) Read(_ uint64, p []byte) error {
+	m.reads++
+	for i := range p {
+		p[i] = 1
+	}
+	return nil
+}
+
+func (m *onesMemory) ReadMany([]target.Range) {}
+
+// TestFindBlockIsBounded: a segment map that goes back step by step through the largest
+// code cache there may be.
+func TestFindBlockIsBounded(t *testing.T) {
+	h := &codeHeap{low: 1 << 40, high: 1<<40 + maxCodeCache, boundary: 1<<40 + maxCodeCache, segmap: 1 << 44, log2: 6}
+	m := &onesMemory{}
+	var window [segmapChunk]byte
+	if _, err := findBlock(m, h, h.high-1, window[:]); !errors.Is(err, ErrBadBlob) || m.reads > 2*maxHops/segmapChunk {
+		t.Errorf("%v after %d reads", err, m.reads)
+	}
+}

@@ -34,3 +34,6 @@ if ./goprof help 2>/dev/null | grep -q '^ *flame '; then
 else
     echo "stacks: $PWD/$out/demo.collapsed"
 fi
+echo "+ goprof flame $out/demo.collapsed -o $out/demo.html"
+./goprof flame "$out/demo.collapsed" -o "$out/demo.html"
+echo "flame graph: $PWD/$out/demo.html"

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -293,7 +294,10 @@ func FuzzCFI(f *testing.F) {
 		table := &cfiTable{frames: frames, framesAddr: 0x1000}
 		if table.buildIndex() == nil {
 			for _, ref := range table.index[:min(len(table.index), 16)] {
-				checkRow(t, table, ref.start, &m)
+				for _, at := range []uint64{ref.start, ref.start + 1, ref.start + addr%64, addr} {
+					checkFind(t, table, at)
+					checkRow(t, table, at, &m)
+				}
 			}
 		}
 		table = &cfiTable{frames: frames, framesAddr: 0x1000, hdrAddr: 0x800, pairs: pairs[:len(pairs)&^7]}
@@ -301,10 +305,51 @@ func FuzzCFI(f *testing.F) {
 	})
 }
 
+// checkFind compares with a search through the whole section.
+func checkFind(t *testing.T, table *cfiTable, addr uint64) {
+	best, found := uint64(0), false
+	ends := map[uint64]uint64{} // of all functions that begin at best
+	for off := uint64(0); ; {
+		e, isFDE, next, err := table.readFDE(off)
+		if next == 0 {
+			break
+		}
+		if next <= off {
+			t.Fatalf("from %#x on to %#x", off, next)
+		}
+		if isFDE && err == nil && e.size > 0 && e.start <= addr && (!found || e.start >= best) {
+			if e.start != best {
+				clear(ends)
+			}
+			best, found = e.start, true
+			ends[e.size] = off
+		}
+		off = next
+	}
+	e, err := table.find(addr)
+	if err == nil && (!found || e.start != best || addr-e.start >= e.size) {
+		t.Fatalf("%#x is found in %#x+%#x, best is %#x", addr, e.start, e.size, best)
+	}
+	if err != nil && len(ends) == 1 {
+		for size := range ends {
+			if addr-best < size {
+				t.Fatalf("%#x is not found (%v), but is in %#x+%#x", addr, err, best, size)
+			}
+		}
+	}
+}
+
+// checkRow makes the row at addr and checks all that others rely on. m was used before.
 func checkRow(t *testing.T, table *cfiTable, addr uint64, m *cfiMachine) {
 	row, err := table.row(addr, m)
 	if (row == nil) == (err == nil) {
 		t.Fatalf("%v, %v", row, err)
+	}
+	if m.steps > maxCFASteps+1 {
+		t.Fatalf("%d steps", m.steps)
+	}
+	if fresh, _ := table.row(addr, new(cfiMachine)); !reflect.DeepEqual(row, fresh) {
+		t.Fatalf("%+v, at first use %+v", row, fresh)
 	}
 	if row == nil {
 		return
@@ -313,7 +358,7 @@ func checkRow(t *testing.T, table *cfiTable, addr uint64, m *cfiMachine) {
 		t.Fatalf("%+v", row)
 	}
 	for i, s := range row.Saved {
-		if s.Reg >= maxRegs || s.Rule.Reg >= maxRegs || s.Rule.Kind > RuleValExpr || i > 0 && s.Reg <= row.Saved[i-1].Reg {
+		if s.Reg >= maxRegs || s.Rule.Reg >= maxRegs || s.Rule.Kind > RuleValExpr || len(s.Rule.Expr) > maxExpr || i > 0 && s.Reg <= row.Saved[i-1].Reg {
 			t.Fatalf("%+v", row)
 		}
 	}

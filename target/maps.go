@@ -55,6 +55,7 @@ func ParseMaps(r io.Reader) ([]Mapping, error) {
 	var ms []Mapping
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 8192), maxMapsLine)
+	lines.Split(splitLines)
 	for lines.Scan() {
 		if len(ms) == maxMappings {
 			return ms, fmt.Errorf("%w: more than %d mappings", ErrTooLong, maxMappings)
@@ -79,6 +80,18 @@ func ParseMaps(r io.Reader) ([]Mapping, error) {
 		return ms, err
 	}
 	return ms, nil
+}
+
+// splitLines is bufio.ScanLines, but leaves a carriage return where it is: names may end in
+// one.
+func splitLines(b []byte, atEOF bool) (advance int, line []byte, err error) {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return i + 1, b[:i], nil
+	}
+	if atEOF && len(b) > 0 {
+		return len(b), b, nil
+	}
+	return 0, nil, nil
 }
 
 // parseMapsLine reads one line: "start-end perms offset major:minor inode   path". The

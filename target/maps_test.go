@@ -128,5 +128,29 @@ func FuzzMaps(f *testing.F) {
 			}
 			g.mappedSize()
 		}
+		again, err := ParseMaps(strings.NewReader(mapsText(ms)))
+		if diff := cmp.Diff(ms, again); err != nil || diff != "" {
+			t.Fatalf("%v\n%s", err, diff)
+		}
 	})
+}
+
+// mapsText writes mappings as the kernel does.
+func mapsText(ms []Mapping) string {
+	var b strings.Builder
+	for i := range ms {
+		m := &ms[i]
+		perm := []byte("---p")
+		for k, c := range []byte("rwxs") {
+			if m.Perm&(1<<k) != 0 {
+				perm[k] = c
+			}
+		}
+		path := strings.ReplaceAll(m.Path, "\n", `\012`)
+		if m.Deleted {
+			path += " (deleted)"
+		}
+		fmt.Fprintf(&b, "%x-%x %s %x %x:%x %d %s\n", m.Start, m.End, perm, m.Offset, m.Dev>>32, uint32(m.Dev), m.Inode, path)
+	}
+	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -254,6 +255,7 @@ func FuzzRecording(f *testing.F) {
 			return
 		}
 		var buf [64]byte
+		first := slices.Clone(rec.all)
 		for i := range rec.Snapshots {
 			rec.Step(i)
 			for _, c := range rec.chunks {
@@ -263,6 +265,9 @@ func FuzzRecording(f *testing.F) {
 			}
 		}
 		rec.Step(0)
+		if !bytes.Equal(rec.all, first) {
+			t.Fatal("the way back to the beginning leads to other memory")
+		}
 		for k := range rec.codes {
 			rec.Code(k.pc, k.exact)
 		}

@@ -105,7 +105,7 @@ func FuzzExpression(f *testing.F) {
 		}
 		got, ok := w.evaluate(&w.cur, expr, initial)
 		want, known := slowExpression(w, expr, initial)
-		if known && (!ok || got != want) {
+		if known && !hasBlock(expr) && (!ok || got != want) {
 			t.Fatalf("%#x %v, want %#x", got, ok, want)
 		}
 	})

@@ -38,6 +38,10 @@ type hostile struct {
 
 func (h *hostile) Read(addr uint64, p []byte) error {
 	h.reads++
+	return h.read(addr, p)
+}
+
+func (h *hostile) read(addr uint64, p []byte) error {
 	h.bytes += uint64(len(p))
 	if h.reads > maxHostileReads || h.bytes > maxHostileBytes {
 		panic(tooMuch{h.reads, h.bytes})
@@ -85,8 +89,9 @@ func (h *hostile) invent(addr uint64, p []byte) {
 }
 
 func (h *hostile) ReadMany(rs []target.Range) {
+	h.reads++
 	for i := range rs {
-		rs[i].OK = h.Read(rs[i].Addr, rs[i].Buf) == nil
+		rs[i].OK = h.read(rs[i].Addr, rs[i].Buf) == nil
 	}
 }
 

@@ -22,9 +22,10 @@ const (
 func demangled(symbol string) string {
 	symbol, _, _ = strings.Cut(symbol, "@")
 	if len(symbol) > maxSymbol {
-		return symbol[:maxSymbol]
+		return strings.ToValidUTF8(symbol[:maxSymbol], "\uFFFD")
 	}
-	return demangle.Filter(symbol, demangle.NoParams, demangle.MaxLength(maxDemangled))
+	// A name's length counts bytes, so a part of a name may end inside a character.
+	return strings.ToValidUTF8(demangle.Filter(symbol, demangle.NoParams, demangle.MaxLength(maxDemangled)), "\uFFFD")
 }
 
 // method returns the Func of a Java method.

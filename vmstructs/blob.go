@@ -84,6 +84,7 @@ const (
 	maxBlobs     = 32 << 10
 	maxBlobBytes = 24 << 20
 	maxSegments  = 256 << 10
+	maxBlobNames = 8 << 10 // the interpreter's codelets have some 500
 )
 
 // blobCache finds parsed blobs by pc. Blobs begin at segment boundaries, so a pc's
@@ -305,6 +306,9 @@ func (vm *VM) blobName(addr uint64) (string, error) {
 	}
 	name := cleanText(raw)
 	if addr >= vm.lib.Start && addr < vm.lib.End {
+		if len(vm.blobs.names) >= maxBlobNames {
+			clear(vm.blobs.names)
+		}
 		vm.blobs.names[addr] = name
 	}
 	return name, nil

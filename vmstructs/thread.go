@@ -59,9 +59,12 @@ type Thread struct {
 }
 
 const (
-	maxThreads   = 1 << 20
+	maxThreads   = 1 << 18
 	maxStackSize = 1 << 40
 	maxVtables   = 256
+	// maxNamesAsked bounds for how many threads of a list isCompiler asks for the name: a
+	// list of lies may have a million vtables.
+	maxNamesAsked = 64
 	// threadBatch is how many threads are read with one call.
 	threadBatch = 64
 )
@@ -72,6 +75,7 @@ type threadCache struct {
 	raw      []byte
 	ranges   []target.Range
 	compiler map[uint64]bool // vtables: of CompilerThread or not
+	asked    int             // how many names isCompiler has asked for in this list
 }
 
 func (c *threadCache) init() { c.compiler = map[uint64]bool{} }
@@ -150,6 +154,7 @@ func (vm *VM) readThreads(ptrs []byte) ([]Thread, error) {
 	l := &vm.l.thread
 	size := l.end - int(l.begin)
 	c := &vm.threads
+	c.asked = 0
 	if c.raw == nil {
 		c.raw = make([]byte, threadBatch*(size+8))
 		c.ranges = make([]target.Range, 0, 2*threadBatch)
@@ -250,6 +255,9 @@ func (vm *VM) isCompiler(t Thread, vtable uint64) bool {
 	c := &vm.threads
 	if is, ok := c.compiler[vtable]; ok {
 		return is
+	}
+	if c.asked++; c.asked > maxNamesAsked {
+		return false // ask again
 	}
 	name, err := vm.ThreadName(t)
 	is := strings.Contains(name, "CompilerThread")

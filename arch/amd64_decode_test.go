@@ -68,13 +68,28 @@ func compareWithObjdump(t *testing.T, file string) {
 	}
 }
 
+// FuzzDecodeX86 decodes arbitrary bytes. What stands behind an instruction does not matter,
+// and less than the instruction is none.
 func FuzzDecodeX86(f *testing.F) {
 	f.Add([]byte{0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3})
 	f.Add([]byte{0x62, 0xf1, 0x7c, 0x48, 0x10, 0x44, 0x24, 0x01})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var in x86Inst
-		if decodeX86(b, &in) && (in.Len <= 0 || in.Len > 15 || in.Len > len(b)) {
-			t.Fatalf("length %d of %x", in.Len, b)
+		var in, again x86Inst
+		for len(b) > 0 && decodeX86(b, &in) {
+			if in.Len <= 0 || in.Len > 15 || in.Len > len(b) {
+				t.Fatalf("length %d of %x", in.Len, b)
+			}
+			if in.Base >= 16 || in.RM >= 16 || in.Reg >= 16 || in.OpX >= 8 || in.Mod >= 4 {
+				t.Fatalf("%+v of %x", in, b)
+			}
+			alone := append(append([]byte(nil), b[:in.Len]...), 0xcc, 0xcc, 0xcc, 0xcc)
+			if !decodeX86(alone, &again) || again != in {
+				t.Fatalf("%x is %+v, with other bytes behind it %+v", b[:in.Len], in, again)
+			}
+			if decodeX86(b[:in.Len-1], &again) {
+				t.Fatalf("%x is an instruction of %d bytes, without the last one of %d", b[:in.Len], in.Len, again.Len)
+			}
+			b = b[in.Len:]
 		}
 	})
 }

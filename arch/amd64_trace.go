@@ -130,7 +130,7 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 			exit.Jump = true
 			exit.Indirect = in.Op == 0xff
 			if !in.Mem && exit.Indirect {
-				exit.Target = s.get(in.RM)
+				exit.Target = told(s.get(in.RM))
 			}
 			if !t.found || exit.Indirect && !t.fallback.Indirect {
 				t.fallback, t.found = exit, true
@@ -154,13 +154,19 @@ func (s *amd64State) exit(popped uint8) Exit {
 	below.Off -= 8
 	e.Below = s.load(below)
 	e.SP.Off += 8 + int32(popped)
-	if sp.Kind != Value || sp.Reg >= firstToken {
+	if sp.Kind != Value {
 		e.SP = Loc{}
 	}
-	if e.SenderSP.Reg >= firstToken {
-		e.SenderSP = Loc{}
-	}
+	e.RA, e.SP, e.FP, e.Below, e.SenderSP = told(e.RA), told(e.SP), told(e.FP), told(e.Below), told(e.SenderSP)
 	return e
+}
+
+// told is l for those outside, who know no tokens.
+func told(l Loc) Loc {
+	if l.Reg >= firstToken {
+		return Loc{}
+	}
+	return l
 }
 
 // framed tells the exit of code that has just completed a frame of that size, from before
@@ -175,6 +181,7 @@ func (s *amd64State) framed(size int32) (Exit, bool) {
 	if e.FP.Kind == AtMem && e.FP.Off < 0 { // not stored yet: still in its register
 		e.FP = s.regs[amd64RBP]
 	}
+	e.RA, e.FP = told(e.RA), told(e.FP)
 	return e, true
 }
 

@@ -174,13 +174,49 @@ func assemble(t *testing.T, s string) (code []byte, pc uint64) {
 	return code, pc
 }
 
+// FuzzTraceAMD64 reads arbitrary code ahead. Where the code lies and what the tracer did
+// before do not matter, and what it tells is told in registers that there are.
 func FuzzTraceAMD64(f *testing.F) {
-	f.Add([]byte{0x55, 0x48, 0x83, 0xec, 0x20, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3}, uint16(1))
-	var tr amd64Tracer
-	f.Fuzz(func(t *testing.T, code []byte, pc uint16) {
-		tr.Trace(code, 0, uint64(pc), 32)
-		tr.TraceEntry(code, 0, uint64(pc))
+	f.Add([]byte{0x55, 0x48, 0x83, 0xec, 0x20, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3}, uint16(1), uint16(0x30))
+	f.Add([]byte{0x48, 0x89, 0xe1, 0x48, 0x29, 0xc4, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xcc, 0xc3}, uint16(0), uint16(0)) // rbp from an unknown rsp
+	f.Add([]byte{0x48, 0x89, 0xe1, 0x48, 0x29, 0xc4, 0x49, 0x89, 0xe3, 0x48, 0x89, 0xcc, 0x41, 0xff, 0xe3}, uint16(0), uint16(0))
+	var used amd64Tracer
+	f.Fuzz(func(t *testing.T, code []byte, pc, frame uint16) {
+		if len(code) > 1<<14 {
+			return
+		}
+		const base = 0x7f0000001000
+		for name, trace := range map[string]func(tr *amd64Tracer, base uint64) (Exit, error){
+			"Trace": func(tr *amd64Tracer, base uint64) (Exit, error) { return tr.Trace(code, base, base+uint64(pc), 0) },
+			"framed": func(tr *amd64Tracer, base uint64) (Exit, error) {
+				return tr.Trace(code, base, base+uint64(pc), int32(frame))
+			},
+			"TraceEntry": func(tr *amd64Tracer, base uint64) (Exit, error) { return tr.TraceEntry(code, base, base+uint64(pc)) },
+		} {
+			exit, err := trace(&used, 0)
+			again, err2 := trace(new(amd64Tracer), base)
+			if exit != again || err != err2 {
+				t.Fatalf("%s: %+v %v, elsewhere %+v %v", name, exit, err, again, err2)
+			}
+			if err == nil {
+				checkExit(t, name, exit)
+			}
+		}
+		AMD64.AfterLeave(code, uint64(pc))
+		AMD64.Enters(code)
+		AMD64.EndsInCall(code)
 	})
+}
+
+func checkExit(t *testing.T, name string, e Exit) {
+	for what, l := range map[string]Loc{"RA": e.RA, "SP": e.SP, "FP": e.FP, "Target": e.Target, "Below": e.Below, "SenderSP": e.SenderSP} {
+		if l.Kind > AtMem || l.Kind != Unknown && l.Reg >= 16 {
+			t.Fatalf("%s: %s is %+v", name, what, l)
+		}
+	}
+	if e.SP.Kind == AtMem && !e.Jump {
+		t.Fatalf("%s: SP is %+v", name, e.SP)
+	}
 }
 
 func BenchmarkTraceAMD64(b *testing.B) {

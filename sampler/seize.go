@@ -43,9 +43,9 @@ type rescuer struct {
 }
 
 func (r *rescuer) begin(t *Tracer) {
-	r.mu.Lock()
+	r.mu.Lock() // work may run before AfterFunc has returned, and wants the timer
+	defer r.mu.Unlock()
 	r.on = true
-	r.mu.Unlock()
 	if r.timer == nil {
 		r.timer = time.AfterFunc(rescueAfter, func() { r.work(t) })
 		return

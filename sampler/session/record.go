@@ -36,6 +36,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	p.Meta = s.meta(opt)
 	before := ownCPU()
 	s.walker.Warm()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	smp := sampler.New(s.Process.PID(), s.Process.CPU())
 	queue := sampler.NewQueue(queueLength)
 	var stats sampler.Stats
@@ -45,11 +47,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		stats, err = smp.Run(ctx, sampler.Config{Interval: opt.Interval}, queue)
 		done <- err
 	}()
-	r := recording{Session: s, opt: opt, profile: p, sampler: smp, sampled: map[int]bool{}}
-	for snap := range queue.Snapshots() {
-		r.take(snap)
-		queue.Done(snap)
-	}
+	r := recording{Session: s, opt: opt, profile: p, sampler: smp, sampled: map[int]bool{}, stop: stop}
+	r.takeAll(queue)
 	err := <-done
 	for outcome, n := range stats.Lost {
 		p.Lose(reasonOf(sampler.Outcome(outcome)), n)
@@ -71,6 +70,38 @@ type recording struct {
 	sampler *sampler.Sampler
 	stack   profile.Stack
 	sampled map[int]bool
+	stop    context.CancelFunc
+}
+
+// aliveEvery is how often a process of which no samples come is asked whether it is still there.
+const aliveEvery = time.Second
+
+// takeAll takes what the sampler hands over, until it ends.
+func (r *recording) takeAll(queue *sampler.Queue) {
+	idle := time.NewTicker(aliveEvery)
+	defer idle.Stop()
+	for {
+		select {
+		case snap, ok := <-queue.Snapshots():
+			if !ok {
+				return
+			}
+			r.take(snap)
+			queue.Done(snap)
+		case <-idle.C:
+			r.alive()
+		}
+	}
+}
+
+// alive ends the recording of a process that has become another program by exec. The sampler
+// does not see that: there still is a process of this number, and it runs.
+func (r *recording) alive() bool {
+	if r.Process.Alive() == nil {
+		return true
+	}
+	r.stop()
+	return false
 }
 
 // take walks one snapshot and adds it to the profile.
@@ -82,6 +113,10 @@ func (r *recording) take(snap *target.Snapshot) {
 	th := r.dir.get(snap.TID)
 	r.advise(snap.TID, th)
 	r.walker.Walk(snap, &r.stack)
+	if !r.alive() {
+		r.profile.Lose(profile.ProcessGone, 1)
+		return
+	}
 	root := ""
 	if r.opt.Threads {
 		root = r.dir.label(snap.TID)

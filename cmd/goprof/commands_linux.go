@@ -7,4 +7,5 @@ import "github.com/spf13/cobra"
 var platform = []func() *cobra.Command{
 	newRecord,
 	newDump,
+	newList,
 }

@@ -15,9 +15,11 @@ import (
 // attachError says why a process cannot be looked at, and which command mends it. err is
 // an error of session.Attach, or of a recording or a dump.
 func attachError(pid int, err error) error {
-	host := session.Host{Command: commandLine(os.Args)}
-	return causeError(fmt.Sprintf("cannot look at process %d", pid), host.Explain(pid, err), err)
+	return causeError(fmt.Sprintf("cannot look at process %d", pid), host().Explain(pid, err), err)
 }
+
+// host is this machine; its remedies repeat how goprof was called.
+func host() session.Host { return session.Host{Command: commandLine(os.Args)} }
 
 func causeError(what string, c session.Cause, err error) *exit.Error {
 	return &exit.Error{Code: codeOf(c.Class), What: what, Why: c.Why, Remedy: c.Remedy, Err: err}

@@ -25,6 +25,10 @@ const (
 	Gone              // it ended, or became another program
 )
 
+func (c Class) String() string {
+	return [...]string{"unexplained", "no process", "not a JVM", "forbidden", "gone"}[min(c, Gone)]
+}
+
 // Cause is why a process cannot be looked at, and what mends it.
 type Cause struct {
 	Class  Class

@@ -118,8 +118,16 @@ func (h Host) sudo() string { return "sudo " + h.command() }
 
 // userName is a user's number, with the name that this host gives it.
 func userName(uid int) string {
+	if name := userLogin(uid); name != strconv.Itoa(uid) {
+		return fmt.Sprintf("%d (%s)", uid, name)
+	}
+	return strconv.Itoa(uid)
+}
+
+// userLogin is the name that this host gives a user's number, else the number.
+func userLogin(uid int) string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-		return fmt.Sprintf("%d (%s)", uid, u.Username)
+		return u.Username
 	}
 	return strconv.Itoa(uid)
 }

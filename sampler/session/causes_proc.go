@@ -16,18 +16,18 @@ import (
 
 // procStatus is what is needed of /proc/PID/status (fs/proc/array.c).
 type procStatus struct {
-	name                   string
-	state                  byte
-	pid, tgid, parent      int
-	uid, euid, suid        int
-	gid                    int
-	tracer                 int
-	nspid                  []int // outermost first
-	permitted, effective   uint64
-	bounding               uint64
-	seccomp                int // 0 off, 1 strict, 2 filter
-	kernelThread           bool
-	hasMemory, hasSettings bool
+	name                 string
+	state                byte
+	pid, tgid, parent    int
+	uid, euid, suid      int
+	gid                  int
+	tracer               int
+	nspid                []int // outermost first
+	permitted, effective uint64
+	bounding             uint64
+	seccomp              int // 0 off, 1 strict, 2 filter
+	kernelThread         bool
+	hasMemory            bool
 }
 
 func (h Host) proc() string {
@@ -184,40 +184,52 @@ const (
 	nativeImage
 )
 
-// maxMaps bounds what is read of a process's maps.
-const maxMaps = 8 << 20
-
-// program looks for the libraries that give a program away.
-func (h Host) program(pid int) program {
-	b, _ := h.read(h.file(pid, "maps"), maxMaps)
-	found, exe := unknownProgram, ""
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for lines.Scan() {
-		path := mappedPath(lines.Text())
-		if path == "" {
-			continue
-		}
-		if exe == "" {
-			exe = path
-		}
-		switch name := filepath.Base(path); {
-		case strings.HasPrefix(name, "libj9vm"):
-			return openJ9
-		case name == "libjvm.so":
-			found = hotSpot
-		}
-	}
-	if found == unknownProgram && exe != "" && hasNativeImageSection(h.file(pid, "exe")) {
-		return nativeImage
-	}
-	return found
+// libraries are the mapped files of a process that give it away.
+type libraries struct {
+	kind     program
+	jvm      string // path of libjvm.so
+	launcher bool   // the launcher's libjli.so is there
+	any      bool   // some file is mapped
 }
 
-// mappedPath returns the path of a line of maps, without the mark of deleted files.
-func mappedPath(line string) string {
-	i := strings.IndexByte(line, '/')
-	if i < 0 {
-		return ""
+// maxMaps bounds what is read of a process's maps: the kernel's default limit of 65,530
+// mappings in long lines.
+const maxMaps = 16 << 20
+
+// libraries looks through what a process has mapped. readable is false where that may not
+// be seen.
+func (h Host) libraries(pid int) (libs libraries, readable bool) {
+	f, err := os.Open(h.file(pid, "maps"))
+	if err != nil {
+		return libs, false
 	}
-	return strings.TrimSuffix(line[i:], " (deleted)")
+	defer f.Close()
+	lines := bufio.NewScanner(io.LimitReader(f, maxMaps))
+	for lines.Scan() {
+		i := bytes.IndexByte(lines.Bytes(), '/')
+		if i < 0 {
+			continue
+		}
+		libs.any = true
+		file := bytes.TrimSuffix(lines.Bytes()[i:], []byte(" (deleted)"))
+		switch name := file[bytes.LastIndexByte(file, '/')+1:]; {
+		case bytes.HasPrefix(name, []byte("libj9vm")):
+			libs.kind = openJ9 // its own libjvm.so is a shell around it
+			return libs, true
+		case string(name) == "libjvm.so" && libs.jvm == "":
+			libs.kind, libs.jvm = hotSpot, string(file)
+		case string(name) == "libjli.so":
+			libs.launcher = true
+		}
+	}
+	return libs, lines.Err() == nil || libs.any
+}
+
+// program tells what a process runs.
+func (h Host) program(pid int) program {
+	libs, _ := h.libraries(pid)
+	if libs.kind == unknownProgram && libs.any && hasNativeImageSection(h.file(pid, "exe")) {
+		return nativeImage
+	}
+	return libs.kind
 }

@@ -1,0 +1,221 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/sampler/session"
+)
+
+const listHelp = `list shows the JVMs of this host, those of other users and in containers too, as far as
+goprof may see them. It stops no thread.
+
+CPU is the share of one CPU that a JVM uses at this moment. IN CONTAINER is the number
+that the process has in its own pid namespace; the other commands take the one under PID.
+
+Arguments are left out, for they may hold passwords: --args shows them.`
+
+const listExample = `  goprof list
+  goprof list --args
+  goprof list --json | jq '.jvms[] | select(.cpu_percent > 50) | .pid'`
+
+func newList() *cobra.Command {
+	var withArgs, asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the JVMs of this host",
+		Long:    listHelp,
+		Example: listExample,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			jvms := host().JVMs()
+			return writeResult(cmd, output.Stdout, func(w io.Writer) error {
+				if asJSON {
+					return listJSON(w, jvms, withArgs)
+				}
+				return listText(w, jvms, withArgs)
+			})
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&withArgs, "args", false, "with the options and arguments, which may hold passwords")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+// listText writes a table. What is unknown is "-".
+func listText(w io.Writer, jvms []session.JVM, withArgs bool) error {
+	if len(jvms) == 0 {
+		_, err := fmt.Fprintln(w, "goprof sees no JVM on this host.")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	head := []string{"PID", "USER", "VERSION", "VENDOR", "GC", "UPTIME", "THREADS", "CPU", "MAIN CLASS"}
+	nested := hasNested(jvms)
+	if nested {
+		head = append([]string{"PID", "IN CONTAINER"}, head[1:]...)
+	}
+	if withArgs {
+		head[len(head)-1] = "COMMAND"
+	}
+	fmt.Fprintln(table, strings.Join(head, "\t"))
+	for i := range jvms {
+		fmt.Fprintln(table, strings.Join(listRow(&jvms[i], nested, withArgs), "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return listProblems(w, jvms)
+}
+
+func hasNested(jvms []session.JVM) bool {
+	for i := range jvms {
+		if jvms[i].InnerPID != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func listRow(j *session.JVM, nested, withArgs bool) []string {
+	row := []string{strconv.Itoa(j.PID)}
+	if nested {
+		inner := ""
+		if j.InnerPID != 0 {
+			inner = strconv.Itoa(j.InnerPID)
+		}
+		row = append(row, cell(inner))
+	}
+	what := []string{j.Main}
+	if withArgs {
+		what = append(append(append([]string{}, j.Options...), j.Main), j.Args...)
+	}
+	return append(row,
+		cell(j.User),
+		cell(j.Version),
+		cell(j.Vendor),
+		cell(j.Collector),
+		uptime(j.Uptime),
+		strconv.Itoa(j.Threads),
+		fmt.Sprintf("%.0f%%", 100*j.Share),
+		cell(strings.Join(what, " ")),
+	)
+}
+
+// cell is text of the target, fit for a terminal and a table.
+func cell(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "-"
+	}
+	return printable(s)
+}
+
+// listProblems says why some cannot be recorded, each cause once.
+func listProblems(w io.Writer, jvms []session.JVM) error {
+	type problem struct{ why, remedy string }
+	var order []problem
+	pids := map[problem][]string{}
+	for i := range jvms {
+		if c := jvms[i].Problem; c != nil {
+			p := problem{c.Why, c.Remedy}
+			if pids[p] == nil {
+				order = append(order, p)
+			}
+			pids[p] = append(pids[p], strconv.Itoa(jvms[i].PID))
+		}
+	}
+	var b strings.Builder
+	for _, p := range order {
+		fmt.Fprintf(&b, "\n%s cannot be recorded: %s\n", strings.Join(pids[p], ", "), printable(p.why))
+		if p.remedy != "" {
+			fmt.Fprintf(&b, "try: %s\n", printable(p.remedy))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// uptime is two units long: 12s, 3m20s, 5h12m, 41d3h.
+func uptime(d time.Duration) string {
+	s := int64(d / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%ds", s/60, s%60)
+	case s < 86400:
+		return fmt.Sprintf("%dh%dm", s/3600, s%3600/60)
+	}
+	return fmt.Sprintf("%dd%dh", s/86400, s%86400/3600)
+}
+
+// jvmJSON is a JVM in "goprof list --json". Names never change their meaning; text of the
+// target is as the target has it, escaped as JSON asks.
+type jvmJSON struct {
+	PID        int          `json:"pid"`
+	InnerPID   int          `json:"inner_pid,omitempty"`
+	User       string       `json:"user"`
+	UID        int          `json:"uid"`
+	Version    string       `json:"version,omitempty"`
+	Vendor     string       `json:"vendor,omitempty"`
+	Collector  string       `json:"collector,omitempty"`
+	Uptime     float64      `json:"uptime_seconds"`
+	Threads    int          `json:"threads"`
+	CPU        float64      `json:"cpu_seconds"`
+	CPUPercent float64      `json:"cpu_percent"`
+	Main       string       `json:"main"`
+	Options    []string     `json:"options,omitempty"`
+	Args       []string     `json:"args,omitempty"`
+	Problem    *problemJSON `json:"problem,omitempty"`
+}
+
+// problemJSON is why something cannot be done.
+type problemJSON struct {
+	Name   string `json:"name"`
+	Why    string `json:"why"`
+	Remedy string `json:"remedy,omitempty"`
+	Code   int    `json:"exit_code"`
+}
+
+func problemOf(c *session.Cause) *problemJSON {
+	if c == nil {
+		return nil
+	}
+	return &problemJSON{Name: c.Name, Why: c.Why, Remedy: c.Remedy, Code: int(codeOf(c.Class))}
+}
+
+func listJSON(w io.Writer, jvms []session.JVM, withArgs bool) error {
+	list := make([]jvmJSON, len(jvms))
+	for i := range jvms {
+		j := &jvms[i]
+		list[i] = jvmJSON{
+			PID: j.PID, InnerPID: j.InnerPID, User: j.User, UID: j.UID,
+			Version: j.Version, Vendor: j.Vendor, Collector: j.Collector,
+			Uptime: j.Uptime.Seconds(), Threads: j.Threads,
+			CPU: j.CPU.Seconds(), CPUPercent: 100 * j.Share,
+			Main: j.Main, Problem: problemOf(j.Problem),
+		}
+		if withArgs {
+			list[i].Options, list[i].Args = j.Options, j.Args
+		}
+	}
+	return writeJSON(w, map[string]any{"jvms": list})
+}
+
+// writeJSON writes JSON for people and programs.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,97 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/sampler/session"
+)
+
+var listed = []session.JVM{
+	{PID: 7, UID: 1000, User: "ann", Version: "17.0.15+6", Vendor: "Debian", Collector: "G1", Uptime: 200 * time.Second,
+		Threads: 33, CPU: 1500 * time.Millisecond, Share: 1.507, Main: "pkg.Main", Options: []string{"-Xmx1g"}, Args: []string{"--password=geheim"}},
+	{PID: 8, InnerPID: 1, User: "0", Uptime: 49 * time.Hour, Threads: 2, Main: "/x/\x1b[2J\u202eapp\tb\n.jar\xff",
+		Problem: &session.Cause{Class: session.Forbidden, Name: "other-user", Why: "it is an\x1bother's", Remedy: "sudo goprof list"}},
+	{PID: 9, User: "0", Uptime: 3 * time.Second, Threads: 2,
+		Problem: &session.Cause{Class: session.Forbidden, Name: "other-user", Why: "it is an\x1bother's", Remedy: "sudo goprof list"}},
+}
+
+func TestListText(t *testing.T) {
+	var b strings.Builder
+	if err := listText(&b, listed, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `PID  IN CONTAINER  USER  VERSION    VENDOR  GC  UPTIME  THREADS  CPU   MAIN CLASS
+7    -             ann   17.0.15+6  Debian  G1  3m20s   33       151%  pkg.Main
+8    1             0     -          -       -   2d1h    2        0%    /x/?[2J?app?b?.jar?
+9    -             0     -          -       -   3s      2        0%    -
+
+8, 9 cannot be recorded: it is an?other's
+try: sudo goprof list
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	b.Reset()
+	if err := listText(&b, listed[:1], true); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.HasSuffix(got, "  -Xmx1g pkg.Main --password=geheim\n") || strings.Contains(got, "IN CONTAINER") {
+		t.Error(got)
+	}
+}
+
+// TestListSecrets: arguments and options are shown to those only who ask for them.
+func TestListSecrets(t *testing.T) {
+	for _, withArgs := range []bool{false, true} {
+		var text, data strings.Builder
+		if err := listText(&text, listed, withArgs); err != nil {
+			t.Fatal(err)
+		}
+		if err := listJSON(&data, listed, withArgs); err != nil {
+			t.Fatal(err)
+		}
+		for _, out := range []string{text.String(), data.String()} {
+			if strings.Contains(out, "geheim") != withArgs || strings.Contains(out, "-Xmx1g") != withArgs {
+				t.Errorf("with arguments %t:\n%s", withArgs, out)
+			}
+		}
+	}
+}
+
+func TestListJSON(t *testing.T) {
+	var b strings.Builder
+	if err := listJSON(&b, listed, false); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		JVMs []struct {
+			PID        int     `json:"pid"`
+			Inner      int     `json:"inner_pid"`
+			User, Main string
+			CPUPercent float64 `json:"cpu_percent"`
+			Uptime     float64 `json:"uptime_seconds"`
+			Problem    *struct {
+				Name string
+				Code int `json:"exit_code"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil || len(got.JVMs) != 3 {
+		t.Fatal(err, b.String())
+	}
+	if j := got.JVMs[0]; j.PID != 7 || j.Problem != nil || j.CPUPercent < 150 || j.Uptime != 200 || j.Main != "pkg.Main" {
+		t.Errorf("%+v", j)
+	}
+	if j := got.JVMs[1]; j.Inner != 1 || j.Problem == nil || j.Problem.Name != "other-user" || j.Problem.Code != 5 {
+		t.Errorf("%+v", j)
+	}
+	b.Reset()
+	if err := listJSON(&b, nil, false); err != nil || strings.Contains(b.String(), "null") {
+		t.Error(err, b.String())
+	}
+}

@@ -1,0 +1,149 @@
+//go:build linux
+
+package session
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// JVM is what can be told of a JVM without disturbing it. Everything in it that is text
+// comes from the target and may hold anything.
+type JVM struct {
+	PID      int
+	InnerPID int // its number in its own pid namespace, 0 if that is ours
+	UID      int
+	User     string // the name that this host gives the number, else the number
+	Started  time.Duration
+	Uptime   time.Duration
+	Threads  int
+	CPU      time.Duration // used so far
+	Share    float64       // of one CPU, while JVMs looked; 0 where it did not
+
+	Version   string // "17.0.15+6"
+	Vendor    string // "Eclipse Adoptium"
+	Collector string
+	// Main is the main class ("pkg.Main", "module/pkg.Main") or the jar's path.
+	Main string
+	// Args are the program's arguments and Options the JVM's. They may hold passwords.
+	Args, Options []string
+
+	// Problem is why it cannot be recorded, nil if it can. Then only what /proc tells
+	// everybody is known of it, Main being a reading of its command line.
+	Problem *Cause
+}
+
+// Name is what a user calls the JVM by: its main class, or the file name of its jar.
+func (j *JVM) Name() string {
+	switch path.Ext(j.Main) {
+	case ".jar", ".war", ".java":
+		return path.Base(j.Main)
+	}
+	if strings.HasPrefix(j.Main, "/") {
+		return path.Base(j.Main)
+	}
+	return j.Main
+}
+
+const (
+	// lookers is how many processes are looked at at once, and lookTimeout how long one
+	// may take: to read what a process has mapped waits for its address space, which a
+	// process that hangs in the kernel may hold.
+	lookers     = 4
+	lookTimeout = 3 * time.Second
+	// shareTime is over how long the share of a CPU is measured.
+	shareTime = 300 * time.Millisecond
+)
+
+// JVMs lists the JVMs of this host that goprof can see, the lowest pid first: those of
+// other users and containers too. Those that it may not look into have a Problem.
+//
+// It reads /proc and the memory of JVMs; no thread is stopped.
+func (h Host) JVMs() []JVM {
+	began := time.Now()
+	found := h.look(h.pids())
+	if len(found) > 0 {
+		time.Sleep(shareTime - time.Since(began))
+	}
+	for i := range found {
+		h.measure(&found[i])
+	}
+	return found
+}
+
+// Match lists the JVMs whose main class or jar contains part, in whatever case. Arguments
+// do not count.
+func (h Host) Match(part string) []JVM {
+	part = strings.ToLower(part)
+	return slices.DeleteFunc(h.look(h.pids()), func(j JVM) bool {
+		return !strings.Contains(strings.ToLower(j.Name()), part)
+	})
+}
+
+// look finds the JVMs among processes.
+func (h Host) look(pids []int) []JVM {
+	var mu sync.Mutex
+	var found []JVM
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range lookers {
+		all.Go(func() {
+			for pid := range next {
+				if jvm, ok := h.lookInTime(pid); ok {
+					mu.Lock()
+					found = append(found, jvm)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, pid := range pids {
+		next <- pid
+	}
+	close(next)
+	all.Wait()
+	slices.SortFunc(found, func(a, b JVM) int { return a.PID - b.PID })
+	return found
+}
+
+// lookInTime leaves a process alone that does not let itself be looked at: the goroutine
+// then waits on for it, and what it finds is lost.
+func (h Host) lookInTime(pid int) (JVM, bool) {
+	type result struct {
+		jvm JVM
+		ok  bool
+	}
+	done := make(chan result, 1)
+	go func() {
+		jvm, ok := h.lookAt(pid)
+		done <- result{jvm, ok}
+	}()
+	select {
+	case r := <-done:
+		return r.jvm, r.ok
+	case <-time.After(lookTimeout):
+	}
+	// stat alone waits for nothing.
+	jvm, comm, ok := h.visible(pid)
+	if !ok || comm != "java" {
+		return JVM{}, false
+	}
+	jvm.Problem = &Cause{Name: "hangs", Why: "its memory could not be read in " + lookTimeout.String() + ": it hangs in the kernel",
+		Remedy: "cat /proc/" + itoa(pid) + "/stack"}
+	return jvm, true
+}
+
+// measure finds what share of a CPU the JVM used since it was looked at.
+func (h Host) measure(j *JVM) {
+	stat, ok := h.stat(j.PID)
+	now, up := h.uptime()
+	if !ok || !up || stat.start != j.Started {
+		return
+	}
+	if passed := now - j.Started - j.Uptime; passed > 0 {
+		j.Share = float64(stat.cpu-j.CPU) / float64(passed)
+	}
+}

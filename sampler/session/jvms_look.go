@@ -1,0 +1,120 @@
+//go:build linux
+
+package session
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"goprof/target"
+	"goprof/vmstructs"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// lookAt tells whether a process is a JVM and what sort of one.
+func (h Host) lookAt(pid int) (JVM, bool) {
+	jvm, comm, ok := h.visible(pid)
+	if !ok {
+		return JVM{}, false
+	}
+	argv := h.commandLine(pid)
+	launched := comm == "java" || len(argv) > 0 && path.Base(argv[0]) == "java"
+	if jvm.Threads < 2 && !launched {
+		return JVM{}, false // a JVM has threads of its own, and most processes have one
+	}
+	line := parseJavaCommand(argv)
+	jvm.Main, jvm.Args, jvm.Options = line.main, line.args, line.options
+	libs, readable := h.libraries(pid)
+	switch {
+	case readable && libs.kind == hotSpot:
+		h.lookInto(&jvm, libs.jvm, argv)
+	case readable && libs.kind == openJ9:
+		c := h.explainOtherProgram(pid)
+		jvm.Problem = &c
+	case readable && launched && libs.launcher:
+		c := h.Explain(pid, vmstructs.ErrStarting)
+		jvm.Problem = &c
+	case !readable && (launched || h.hasThread(pid, vmThreadName)):
+		c := h.ExplainForbidden(pid)
+		if c.Class == Gone {
+			return JVM{}, false
+		}
+		jvm.Problem = &c
+	default:
+		return JVM{}, false
+	}
+	return jvm, true
+}
+
+// vmThreadName is how HotSpot calls the thread that does its safepoints (runtime/vmThread.cpp);
+// who may not see what a process has mapped still sees its threads' names.
+const vmThreadName = "VM Thread"
+
+// lookInto reads what HotSpot says of itself.
+func (h Host) lookInto(jvm *JVM, library string, argv []string) {
+	p, err := target.Open(jvm.PID)
+	if err != nil {
+		c := h.Explain(jvm.PID, err)
+		jvm.Problem = &c
+		return
+	}
+	defer p.Close()
+	jvm.Vendor = vendor(p, library)
+	vm, err := vmstructs.Open(p)
+	if err != nil {
+		c := h.Explain(jvm.PID, err)
+		jvm.Problem = &c
+		return
+	}
+	v := vm.Version()
+	jvm.Version = v.Release
+	if v.Major == 8 {
+		jvm.Version = jdk8Version(v)
+	}
+	jvm.Collector = vm.Collector()
+	if command := vm.JavaCommand(); command != "" {
+		jvm.Main, jvm.Args = splitCommand(command, argv)
+		if strings.HasPrefix(jvm.Main, sourceLauncher) && len(jvm.Args) > 0 {
+			jvm.Main, jvm.Args = jvm.Args[0], jvm.Args[1:]
+		}
+	}
+	if options := vm.JVMArgs(); options != nil {
+		jvm.Options = options
+	}
+}
+
+// sourceLauncher begins the names of the classes that run "java Program.java".
+const sourceLauncher = "jdk.compiler/com.sun.tools.javac.launcher."
+
+// jdk8Version: JDK 8 numbers HotSpot by itself (25.504-b01) and names its own version in
+// the line only: "OpenJDK 64-Bit Server VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), built on ...".
+func jdk8Version(v vmstructs.Version) string {
+	if _, rest, ok := strings.Cut(v.Info, " JRE ("); ok {
+		if version, _, ok := strings.Cut(rest, ")"); ok {
+			return version
+		}
+	}
+	return v.Release
+}
+
+// visible is what /proc tells everybody of a process.
+func (h Host) visible(pid int) (jvm JVM, comm string, ok bool) {
+	stat, ok := h.stat(pid)
+	if !ok || stat.state == 'Z' || stat.state == 'X' || stat.memory == 0 {
+		return JVM{}, "", false // gone, or a thread of the kernel
+	}
+	status, ok := h.status(pid)
+	if !ok || status.tgid != pid {
+		return JVM{}, "", false
+	}
+	jvm = JVM{PID: pid, UID: status.euid, User: userLogin(status.euid), Started: stat.start, Threads: stat.threads, CPU: stat.cpu}
+	if now, ok := h.uptime(); ok {
+		jvm.Uptime = max(0, now-stat.start)
+	}
+	if n := len(status.nspid); n > 1 {
+		jvm.InnerPID = status.nspid[n-1]
+	}
+	return jvm, stat.comm, true
+}

@@ -1,0 +1,274 @@
+//go:build linux
+
+package session
+
+import (
+	"archive/zip"
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"goprof/testdata/jvmtest"
+)
+
+// TestJVMs: every JVM of the host is found, with what it says of itself.
+func TestJVMs(t *testing.T) {
+	jar := publicJar(t, "pet clinic.jar", "truth.Named")
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		plain := startJava(t, nil, jdk, "-XX:+UseSerialGC", "-Xmx64m", "-cp", filepath.Dir(jar), "-jar", jar, "--password=geheim", "two words")
+		spinning := jvmtest.Start(t, jdk, "truth.Shares", "-XX:+UseParallelGC", "--", "1", "2")
+		found := byPID(Host{}.JVMs())
+
+		j := found[plain]
+		if j == nil {
+			t.Fatalf("pid %d is not found: %v", plain, found)
+		}
+		if j.Problem != nil || j.Version == "" || j.Collector != "Serial" || j.Main != jar || j.Name() != "pet clinic.jar" {
+			t.Errorf("%+v", j)
+		}
+		if !slices.Equal(j.Args, []string{"--password=geheim", "two words"}) || !slices.Contains(j.Options, "-Xmx64m") {
+			t.Errorf("args %q, options %q", j.Args, j.Options)
+		}
+		if major := strconv.Itoa(jdk.Version); !strings.HasPrefix(j.Version, major) && !strings.HasPrefix(j.Version, "1."+major) {
+			t.Errorf("version %q of a JDK %s", j.Version, major)
+		}
+		if want := implementor(t, jdk); j.Vendor != want {
+			t.Errorf("vendor %q, want %q", j.Vendor, want)
+		}
+		if j.UID != os.Getuid() || j.InnerPID != 0 || j.Threads < 5 || j.CPU <= 0 || j.Uptime <= 0 {
+			t.Errorf("%+v", j)
+		}
+		if s := found[spinning.PID]; s == nil || s.Collector != "Parallel" || s.Main != "truth.Shares" || s.Share <= j.Share {
+			t.Errorf("%+v, and the idle one has a share of %v", s, j.Share)
+		}
+	})
+}
+
+// TestMatch: the main class or jar counts, not the path or the arguments.
+func TestMatch(t *testing.T) {
+	jar := publicJar(t, "PetClinic.jar", "truth.Named")
+	jdk := jvmtest.JDKs(t)[0]
+	first := startJava(t, nil, jdk, "-jar", jar, "zebra")
+	second := startJava(t, nil, jdk, "-cp", jar, "truth.Named", "petclinic")
+	for part, want := range map[string][]int{
+		"petclinic":            {first},
+		"CLINIC.J":             {first},
+		"truth.named":          {second},
+		"zebra":                nil,
+		filepath.Dir(jar):      nil,
+		"no such thing at all": nil,
+	} {
+		var got []int
+		for _, j := range (Host{}).Match(part) {
+			got = append(got, j.PID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", part, got, want)
+		}
+	}
+}
+
+// TestJVMInContainer: a JVM in a pid namespace has two numbers.
+func TestJVMInContainer(t *testing.T) {
+	needRoot(t)
+	jdk := jvmtest.JDKs(t)[0]
+	jar := publicJar(t, "app.jar", "truth.Named")
+	pid := startJava(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, jdk, "-jar", jar)
+	j := byPID(Host{}.JVMs())[pid]
+	if j == nil || j.InnerPID != 1 || j.Problem != nil || j.Name() != "app.jar" {
+		t.Fatalf("%+v", j)
+	}
+}
+
+// TestJVMsOfOthers: who may not look into a JVM still sees that it is there, and why not.
+func TestJVMsOfOthers(t *testing.T) {
+	needRoot(t)
+	jdk := jvmtest.JDKs(t)[0]
+	jar := publicJar(t, "app.jar", "truth.Named")
+	pid := startJava(t, nil, jdk, "-Xmx64m", "-jar", jar)
+	theirs := startJava(t, asNobody, jdk, "-Xmx64m", "-jar", jar)
+	out := runChild(t, asNobody, "list")
+	for want, line := range map[int]string{
+		pid:    "other-user app.jar",
+		theirs: "- app.jar",
+	} {
+		if !strings.Contains(out, strconv.Itoa(want)+" "+line+"\n") {
+			t.Errorf("%d should be %q:\n%s", want, line, out)
+		}
+	}
+}
+
+// TestJVMsUntouched: to list JVMs takes no system call that can stop a thread. The child's
+// seccomp filter kills it at the first ptrace.
+func TestJVMsUntouched(t *testing.T) {
+	jdk := jvmtest.JDKs(t)[0]
+	jvm := jvmtest.Start(t, jdk, "truth.Named")
+	out := runChild(t, nil, "noptrace", "list")
+	if want := strconv.Itoa(jvm.PID) + " - truth.Named\n"; !strings.Contains(out, want) {
+		t.Errorf("no %q:\n%s", want, out)
+	}
+}
+
+func TestParseJavaCommand(t *testing.T) {
+	for line, want := range map[string]string{
+		"java Main":                                      "Main | | ",
+		"java -Xmx1g -cp a:b -Dx=y pkg.Main 1 -jar":      "pkg.Main | 1 -jar | -Xmx1g -cp a:b -Dx=y",
+		"java -jar a.jar x":                              "a.jar | x | ",
+		"java -p mods -m mod/pkg.Main x":                 "mod/pkg.Main | x | -p mods",
+		"java --module=mod/pkg.Main":                     "mod/pkg.Main | | ",
+		"java --add-opens a/b=ALL-UNNAMED @file Main":    "Main | | --add-opens a/b=ALL-UNNAMED @file",
+		"java @file":                                     " | | @file",
+		"java -cp":                                       " | | -cp",
+		"java -jar":                                      " | | ",
+		"java":                                           " | | ",
+		"":                                               " | | ",
+		"java --class-path=x --enable-preview Main.java": "Main.java | | --class-path=x --enable-preview",
+	} {
+		c := parseJavaCommand(strings.Fields(line))
+		got := c.main + " | " + strings.Join(c.args, " ")
+		got = strings.TrimSuffix(got, " ") + " | " + strings.Join(c.options, " ")
+		if got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestSplitCommand(t *testing.T) {
+	for _, c := range []struct {
+		name, command string
+		argv          []string
+		main          string
+		args          []string
+	}{
+		{"plain", "pkg.Main a b", []string{"java", "pkg.Main", "a", "b"}, "pkg.Main", []string{"a", "b"}},
+		{"blanks", "my app.jar a b", []string{"java", "-jar", "my app.jar", "a b"}, "my app.jar", []string{"a b"}},
+		{"argument file", "pkg.Main a b", []string{"java", "@file"}, "pkg.Main", []string{"a", "b"}},
+		{"no command line", "pkg.Main", nil, "pkg.Main", []string{}},
+		{"nothing", " ", nil, "", nil},
+		{"empty words", "pkg.Main ", []string{"java", "", "pkg.Main", ""}, "pkg.Main", []string{""}},
+	} {
+		main, args := splitCommand(c.command, c.argv)
+		if main != c.main || !slices.Equal(args, c.args) {
+			t.Errorf("%s: %q %q, want %q %q", c.name, main, args, c.main, c.args)
+		}
+	}
+}
+
+func TestParseProcStat(t *testing.T) {
+	good := "7 (a) b) R 1 7 7 0 -1 4194304 1 0 0 0 250 50 0 0 20 0 33 0 12345 4096 10 18446744073709551615"
+	s, ok := parseProcStat([]byte(good))
+	if !ok || s.comm != "a) b" || s.state != 'R' || s.threads != 33 || s.cpu != 300*tick || s.start != 12345*tick || s.memory != 4096 {
+		t.Errorf("%t %+v", ok, s)
+	}
+	for _, bad := range []string{"", "7", "7 (x", "7 )x(", "7 (x) R 1", strings.Replace(good, "250", "x", 1), strings.Replace(good, " R ", " RR ", 1)} {
+		if s, ok := parseProcStat([]byte(bad)); ok {
+			t.Errorf("%q is taken: %+v", bad, s)
+		}
+	}
+}
+
+func byPID(jvms []JVM) map[int]*JVM {
+	m := map[int]*JVM{}
+	for i := range jvms {
+		m[jvms[i].PID] = &jvms[i]
+	}
+	return m
+}
+
+// implementor reads a JDK's release file in another way than the code does.
+func implementor(t *testing.T, jdk jvmtest.JDK) string {
+	t.Helper()
+	out, err := exec.Command(jdk.Tool("java"), "-XshowSettings:properties", "-version").CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if vendor, ok := strings.CutPrefix(strings.TrimSpace(line), "java.vendor = "); ok {
+			return vendor
+		}
+	}
+	return ""
+}
+
+// publicJar packs the test programs into a jar that every user can read.
+func publicJar(t *testing.T, name, main string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "goprof-jar-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	f, err := os.Create(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	jar := zip.NewWriter(f)
+	manifest, err := jar.Create("META-INF/MANIFEST.MF")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := manifest.Write([]byte("Manifest-Version: 1.0\r\nMain-Class: " + main + "\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := jar.AddFS(os.DirFS(jvmtest.Classes(t))); err != nil {
+		t.Fatal(err)
+	}
+	if err := jar.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, f.Name()} {
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f.Name()
+}
+
+// startJava starts a test program in its own way, waits until it is ready and returns its pid.
+func startJava(t *testing.T, attr *syscall.SysProcAttr, jdk jvmtest.JDK, args ...string) int {
+	t.Helper()
+	cmd := exec.Command(jdk.Tool("java"), args...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = attr
+	return startReady(t, cmd)
+}
+
+// startReady starts a command that says READY, and returns its pid. It ends with its
+// input, at the end of the test at the latest.
+func startReady(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.TrimSpace(lines.Text()) == "READY" {
+			return cmd.Process.Pid
+		}
+	}
+	cmd.Wait()
+	t.Fatalf("%v ended: %s", cmd, stderr.String())
+	return 0
+}

@@ -106,7 +106,7 @@ func count(n int, what string) string {
 // round leaves three digits or so of a duration.
 func round(d time.Duration) time.Duration {
 	unit := time.Duration(1)
-	for d >= 1000*unit {
+	for d/1000 >= unit { // not d >= 1000*unit, which may be too large for a number
 		unit *= 10
 	}
 	return d.Round(unit)

@@ -135,16 +135,3 @@ func TestParseSyscall(t *testing.T) {
 		})
 	}
 }
-
-func FuzzParse(f *testing.F) {
-	f.Add([]byte("7 (java) R 1 7 7"))
-	f.Add([]byte("202 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffe10 0x7f00ab\n"))
-	f.Add([]byte("664334 58987 2\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		parseStat(b)
-		parseSyscall(b)
-		parseSchedstat(b)
-		parseDirents(b, func(int) {})
-		field(b, "\nState:\t")
-	})
-}

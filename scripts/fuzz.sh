@@ -1,17 +1,22 @@
 #!/usr/bin/env bash
-# Runs every fuzzer of the module, one after the other, for the time given:
-#   scripts/fuzz.sh 20s
-# A failing input is left by go under the package's testdata/fuzz and should be committed.
+# Runs the fuzzers of the module, one after the other, for the time given:
+#   scripts/fuzz.sh 20s            all
+#   scripts/fuzz.sh 5m 'CFI|ELF'   those whose names match
+# A failing input is left by go under the package's testdata/fuzz and should be committed,
+# as a test for ever. All other seeds there are of real programs: GOPROF_SEEDS=1 makes them again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-20s}
+which=${2:-.}
 
 found=0
 for pkg in $(go list ./...); do
-    for fuzzer in $(go test -list '^Fuzz' "$pkg" | grep '^Fuzz' || true); do
+    for fuzzer in $(go test -list '^Fuzz' "$pkg" | grep '^Fuzz' | grep -E "$which" || true); do
         found=$((found + 1))
         echo "== $pkg $fuzzer"
-        go test -run '^$' -fuzz "^$fuzzer\$" -fuzztime "$time" "$pkg"
+        # Inputs that reach something new are made smaller for a minute each, unless told otherwise.
+        go test -run '^$' -fuzz "^$fuzzer\$" -fuzztime "$time" -fuzzminimizetime 3s -parallel "${FUZZ_WORKERS:-1}" "$pkg"
     done
 done
 echo "$found fuzzers ran for $time each"
+[ "$found" -gt 0 ]

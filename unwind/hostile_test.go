@@ -349,3 +349,31 @@ func TestHostileWalks(t *testing.T) {
 		}
 	}
 }
+
+// TestWalksHoldLittle: a walk ends that brings in more than an honest one can need, and the
+// caches are emptied when all walks together have.
+func TestWalksHoldLittle(t *testing.T) {
+	files, _ := filepath.Glob("testdata/walks/*.walks")
+	if len(files) == 0 {
+		t.Fatal("no recorded walks")
+	}
+	rec, w := recorded(t, files[0])
+	var stack profile.Stack
+	rec.Step(0)
+	w.mayHold = 4096
+	w.Walk(rec.Snapshots[0], &stack)
+	if stack.Truncated != profile.UnreadableMemory || len(stack.Frames) == 0 {
+		t.Errorf("with little to hold: %v after %d frames", stack.Truncated, len(stack.Frames))
+	}
+	w.mayHold = maxHeldByWalk
+	w.Walk(rec.Snapshots[0], &stack)
+	if stack.Truncated != profile.Whole {
+		t.Errorf("with enough: %v", stack.Truncated)
+	}
+	kept := len(w.sites) + len(w.methods)
+	w.heldFrom -= maxHeld
+	w.Walk(&target.Snapshot{}, &stack)
+	if now := len(w.sites) + len(w.methods); kept == 0 || now != 0 {
+		t.Errorf("%d entries, then %d", kept, now)
+	}
+}

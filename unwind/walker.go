@@ -41,6 +41,8 @@ type Walker struct {
 	stubs     map[uint64]*profile.Func
 	calls     map[uint64]callSite
 	methods   map[*vmstructs.Method]*profile.Func
+	heldFrom  uint64 // what the VM had loaded when the caches were empty
+	mayHold   uint64 // maxHeldByWalk
 
 	// The walk under way.
 	snap   *target.Snapshot
@@ -64,7 +66,7 @@ type cursor struct {
 
 // New makes a Walker. vm may be nil: then only native frames can be told.
 func New(t target.Target, vm *vmstructs.VM) *Walker {
-	w := &Walker{MaxDepth: DefaultDepth, t: t, vm: vm, cpu: t.CPU(), code: make([]byte, 4096)}
+	w := &Walker{MaxDepth: DefaultDepth, mayHold: maxHeldByWalk, t: t, vm: vm, cpu: t.CPU(), code: make([]byte, 4096)}
 	if vm != nil {
 		w.proof = vm.NewProof()
 	}
@@ -79,6 +81,10 @@ func New(t target.Target, vm *vmstructs.VM) *Walker {
 const (
 	maxSites   = 1 << 16
 	maxMethods = 1 << 17
+	// maxHeld bounds, in bytes that the VM has read, what the caches hold beside that, and
+	// maxHeldByWalk what one walk brings in. A walk of javac brings in 4 MB, the first one.
+	maxHeld       = 128 << 20
+	maxHeldByWalk = 64 << 20
 )
 
 // forget empties all caches. What they hold of compiled code they hold with its Blob: where
@@ -90,6 +96,15 @@ func (w *Walker) forget() {
 	w.sites = make(map[uint64]*compiledSite)
 	w.exits = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
+	w.heldFrom = w.loaded()
+}
+
+// loaded is how much the VM has read into its caches so far.
+func (w *Walker) loaded() uint64 {
+	if w.vm == nil {
+		return 0
+	}
+	return w.vm.Loaded()
 }
 
 // maxAttempts bounds how often a walk is repeated because code changed meanwhile.
@@ -154,7 +169,8 @@ func (w *Walker) trimCaches() {
 		w.natives = make(map[uint64]*nativeSite)
 		w.nativeGen = gen
 	}
-	if len(w.sites) > maxSites || len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods {
+	if len(w.sites) > maxSites || len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
+		w.loaded()-w.heldFrom > maxHeld {
 		w.forget()
 	}
 }
@@ -177,6 +193,7 @@ func (w *Walker) begin() {
 
 // walk goes from frame to frame. It returns Whole at the thread's root.
 func (w *Walker) walk() profile.Reason {
+	loaded := w.loaded()
 	for len(w.out.Frames) < w.MaxDepth {
 		sp, exact := w.cur.sp, w.cur.exact
 		why, root := w.step()
@@ -190,6 +207,9 @@ func (w *Walker) walk() profile.Reason {
 		}
 		if w.cur.sp > w.snap.SP+uint64(len(w.snap.Stack)) {
 			return w.beyond()
+		}
+		if w.loaded()-loaded > w.mayHold {
+			return profile.UnreadableMemory // no honest stack needs so much
 		}
 	}
 	return profile.TooDeep

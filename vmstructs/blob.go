@@ -203,6 +203,7 @@ func (vm *VM) blobAt(h *codeHeap, addr uint64) (*Blob, error) {
 	}
 	vm.blobs.byAddr[b.Addr] = b
 	vm.blobs.bytes += b.bytes
+	vm.loaded += uint64(b.bytes)
 	return b, nil
 }
 

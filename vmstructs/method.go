@@ -142,7 +142,9 @@ func (vm *VM) loadMethod(addr uint64) (*Method, error) {
 		return nil, ErrChanged
 	}
 	c := &vm.methods
-	c.bytes += 1024 + 8*len(m.lines)
+	cost := 1024 + 8*len(m.lines) + 2*len(m.full)
+	c.bytes += cost
+	vm.loaded += uint64(cost)
 	if len(c.byAddr) >= maxMethods || len(c.pools) >= maxPools || c.bytes > maxMethodBytes {
 		c.init()
 	}

@@ -9,7 +9,7 @@ import (
 // Bounds on an nmethod's sections, generous ones: HotSpot refuses to compile methods of
 // more than 8,000 bytecodes, and inlining has its limits too.
 const (
-	maxDebugBytes = 16 << 20
+	maxDebugBytes = 8 << 20 // of all sections
 	maxCompileID  = 1 << 30
 )
 
@@ -108,6 +108,9 @@ func (vm *VM) readDebugInfo(b *Blob, raw []byte) error {
 		return fmt.Errorf("%w: %d bytes of PcDescs", ErrBadBlob, pcs.size())
 	}
 	n := pcs.size() + scopes.size() + metadata.size()
+	if n > maxDebugBytes {
+		return fmt.Errorf("%w: %d bytes of debug information", ErrBadBlob, n)
+	}
 	all := make([]byte, n)
 	b.bytes += int(n)
 	d := &b.debug

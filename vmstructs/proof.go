@@ -119,6 +119,10 @@ func (vm *VM) NewProof() *Proof {
 func (p *Proof) Reset() {
 	p.vm.proofs++
 	p.gen = p.vm.proofs
+	// What they point at may be large, and forgotten by all others.
+	clear(p.facts)
+	clear(p.blobs)
+	clear(p.methods)
 	p.facts, p.blobs, p.methods = p.facts[:0], p.blobs[:0], p.methods[:0]
 }
 

@@ -34,6 +34,7 @@ type VM struct {
 	threads threadCache
 	barrier uint64 // where lowest frames of virtual threads return to; 0 not looked for
 	proofs  uint64 // generation of the last Proof that was reset
+	loaded  uint64 // bytes, see Loaded
 }
 
 // span64 is an address range [begin, end).
@@ -135,6 +136,11 @@ func excludedByte(major int, fieldStream bool) uint8 {
 	}
 	return 0
 }
+
+// Loaded returns how many bytes of code blobs' and methods' data were read into the caches
+// so far. Who keeps pointers to Blobs and Methods can tell by it how much they may hold,
+// also of what the caches have long forgotten.
+func (vm *VM) Loaded() uint64 { return vm.loaded }
 
 // Library is the file name of the VM's own library.
 func (vm *VM) Library() string { return libjvm }

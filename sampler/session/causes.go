@@ -47,6 +47,9 @@ type Host struct {
 	owner func(path string) (uid int, ok bool)
 }
 
+// ErrTraced: every look failed as somebody else traces the threads.
+var ErrTraced = errors.New("session: it is traced already")
+
 // Explain finds out why looking at process pid failed with err: an error of Attach,
 // Record or Dump. It only reads /proc, and what it says is true of now: the cause may
 // be gone by then.
@@ -60,6 +63,11 @@ func (h Host) Explain(pid int, err error) Cause {
 		return h.explainNoMemory(pid)
 	case errors.Is(err, target.ErrNotPermitted), errors.As(err, &denied):
 		return h.ExplainForbidden(pid)
+	case errors.Is(err, ErrTraced):
+		if tracer := h.tracerOf(pid); tracer != 0 {
+			return h.traced(tracer)
+		}
+		return Cause{Class: Forbidden, Name: "traced", Why: "another process traced it", Remedy: h.command()}
 	case errors.Is(err, target.ErrGone):
 		return h.explainGone(pid)
 	case errors.Is(err, target.ErrUnknownCPU):
@@ -104,12 +112,31 @@ func (h Host) explainOtherProgram(pid int) Cause {
 	case hotSpot:
 		c.Name, c.Why, c.Remedy = "no-symbols", "its libjvm.so exports no tables for debuggers (gHotSpotVMStructs)", h.doctor(pid)
 	default:
-		c.Name, c.Why = "not-java", "it runs no JVM: no libjvm.so is mapped"
-		if s, ok := h.status(pid); ok {
-			c.Why = fmt.Sprintf("it runs no JVM (%s): no libjvm.so is mapped", s.name)
-		}
+		h.explainNotJava(pid, &c)
 	}
 	return c
+}
+
+// explainNotJava also thinks of who took a pid out of a container: 1, say.
+func (h Host) explainNotJava(pid int, c *Cause) {
+	c.Name, c.Why = "not-java", "it runs no JVM: no libjvm.so is mapped"
+	if s, ok := h.status(pid); ok {
+		c.Why = fmt.Sprintf("it runs no JVM (%s): no libjvm.so is mapped", s.name)
+	}
+	var meant []inner
+	for _, p := range h.insideNamespaces(pid) {
+		if p.pid != pid && h.program(p.pid) == hotSpot {
+			meant = append(meant, p)
+		}
+	}
+	if len(meant) == 0 {
+		return
+	}
+	c.Name = "inner-pid"
+	c.Why += fmt.Sprintf("; in a container, %d is the number of the JVM that is %s here", pid, joinFirst(meant, 5))
+	if len(meant) == 1 {
+		c.Remedy = h.instead(pid, meant[0].pid)
+	}
 }
 
 func (h Host) command() string {

@@ -51,10 +51,16 @@ func child(words []string) error {
 			return nil
 		case "noptrace":
 			err = filter(unix.SECCOMP_RET_KILL_PROCESS, unix.SYS_PTRACE)
+		case "drop": // CAP_SYS_PTRACE: exec takes it from who may never have it
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0); err != nil {
+				return err
+			}
+			os.Setenv(childEnv, strings.Join(words[i+1:], " "))
+			return unix.Exec("/proc/self/exe", []string{"child"}, os.Environ())
 		case "seccomp":
 			err = filter(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM), unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV)
-		case "fewfiles":
-			err = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 8, Max: 8})
+		case "fewfiles": // one more can be opened
+			err = useUpFiles()
 		case "undumpable":
 			err = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 		case "trace": // a pid follows
@@ -68,10 +74,24 @@ func child(words []string) error {
 		case "sleep":
 			fmt.Println("READY")
 			readLine()
+		case "map": // a file follows
+			if err := mapFile(words[i+1]); err != nil {
+				return err
+			}
+			fmt.Println("READY")
+			readLine()
+			return nil
 		case "exec":
 			fmt.Println("READY")
 			readLine()
-			return unix.Exec("/bin/sleep", []string{"sleep", "60"}, nil)
+			return unix.Exec("/bin/sleep", []string{"sleep", "60"}, os.Environ())
+		case "inner": // run the rest under a number that is given, as pid 1 of its namespace
+			if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(words[i+1]), 0); err != nil {
+				return err
+			}
+			cmd := childCommand(nil, words[i+2:]...)
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+			return cmd.Run()
 		default:
 			return fmt.Errorf("what is %q?", word)
 		}
@@ -80,6 +100,37 @@ func child(words []string) error {
 		}
 	}
 	return nil
+}
+
+// useUpFiles leaves room for one more.
+func useUpFiles() error {
+	// Go's poller wants files of its own and would end the program without them.
+	f, err := os.Open("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	f.Close()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 32, Max: 32}); err != nil {
+		return err
+	}
+	last := -1
+	for {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY, 0)
+		if err != nil {
+			return unix.Close(last)
+		}
+		last = fd
+	}
+}
+
+// mapFile maps a library as the loader does.
+func mapFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+	return err
 }
 
 func readLine() {

@@ -4,67 +4,75 @@ package session
 
 import (
 	"fmt"
+	"os"
 	"os/user"
 	"strconv"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// ExplainForbidden finds which rule forbids to look into a process, in the order in which
-// the kernel asks (kernel/ptrace.c, __ptrace_may_access and ptrace_attach;
-// security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c).
+// ExplainForbidden finds which rule forbids to look into a process (kernel/ptrace.c,
+// __ptrace_may_access; security/commoncap.c, cap_ptrace_access_check;
+// security/yama/yama_lsm.c). Most rules are for those who lack CAP_SYS_PTRACE; what is
+// left forbids it to everybody.
 func (h Host) ExplainForbidden(pid int) Cause {
-	c := Cause{Class: Forbidden}
-	self, ok := h.status(0)
 	them, alive := h.status(pid)
-	if !ok || !alive {
-		if !alive {
-			return h.explainGone(pid)
-		}
-		c.Name, c.Why, c.Remedy = "unknown", "not permitted", h.doctor(pid)
-		return c
+	if !alive {
+		return h.explainGone(pid)
 	}
+	self, ok := h.status(0)
+	if !ok {
+		return Cause{Class: Forbidden, Name: "unknown", Why: "the kernel does not permit it", Remedy: h.doctor(pid)}
+	}
+	rule, asksCap := h.rule(pid, self, them)
 	capable := self.can(unix.CAP_SYS_PTRACE)
-	switch scope := h.yamaScope(); {
-	case them.tracer != 0:
-		h.traced(&c, them.tracer)
-	case scope >= 3:
-		c.Name, c.Why = "yama", "kernel.yama.ptrace_scope is 3: nobody may trace, and only a restart of the machine changes that"
-		c.Remedy = "echo kernel.yama.ptrace_scope=0 | sudo tee /etc/sysctl.d/99-ptrace.conf; sudo reboot"
+	switch {
+	case h.yamaScope() >= 3:
+		return Cause{Class: Forbidden, Name: "yama",
+			Why:    "kernel.yama.ptrace_scope is 3: nobody may trace, and only a restart of the machine changes that",
+			Remedy: "echo kernel.yama.ptrace_scope=0 | sudo tee /etc/sysctl.d/99-ptrace.conf; sudo reboot"}
 	case capable && h.differs(pid, "user") && !h.initial("user"):
-		c.Name, c.Why = "user-namespace", "it is in another user namespace, where goprof's capabilities count for nothing"
-		c.Remedy = h.onHost(pid, them)
-	case capable && self.seccomp != 0:
-		h.seccomp(&c, pid)
-	case capable:
-		c.Name, c.Why = "security-module", "goprof has CAP_SYS_PTRACE, so a security module (SELinux, AppArmor, BPF) must forbid it"
-		c.Remedy = "sudo dmesg | grep -iE 'apparmor|avc|denied' | tail"
-	case self.euid == 0:
-		h.weakRoot(&c, pid, self, them)
+		return Cause{Class: Forbidden, Name: "user-namespace",
+			Why:    "it is in another user namespace, where goprof's capabilities count for nothing",
+			Remedy: "goprof list, then goprof record --pid PID, both as root of the host"}
+	case asksCap && !capable && self.euid == 0:
+		return h.weakRoot(self, rule)
+	case asksCap && !capable:
+		return rule
+	case self.seccomp != 0 && h.callsBlocked():
+		return h.seccomp()
+	}
+	if tracer := h.tracerOf(pid); tracer != 0 {
+		return h.traced(tracer)
+	}
+	return Cause{Class: Forbidden, Name: "security-module",
+		Why:    "no rule of the kernel's own forbids it, so a security module (SELinux, AppArmor, BPF) must",
+		Remedy: "sudo dmesg | grep -iE 'apparmor|avc|denied' | tail"}
+}
+
+// rule is the first rule that only CAP_SYS_PTRACE overrides, in the kernel's order.
+func (h Host) rule(pid int, self, them procStatus) (c Cause, applies bool) {
+	c = Cause{Class: Forbidden, Remedy: h.sudo()}
+	scope := h.yamaScope()
+	switch {
 	case self.uid != them.uid || self.uid != them.euid || self.uid != them.suid:
 		c.Name, c.Why = "other-user", fmt.Sprintf("it belongs to user %s, and goprof runs as user %s without CAP_SYS_PTRACE", userName(them.euid), userName(self.euid))
-		c.Remedy = h.sudo()
-	case h.differs(pid, "user"):
-		c.Name, c.Why, c.Remedy = "user-namespace", "it is in another user namespace", h.sudo()
-	case them.permitted&^self.permitted != 0:
-		c.Name, c.Why = "more-capabilities", fmt.Sprintf("it has capabilities (%#x) that goprof lacks", them.permitted&^self.permitted)
-		c.Remedy = h.sudo()
+	case self.gid != them.gid || self.gid != them.egid || self.gid != them.sgid:
+		c.Name, c.Why = "other-group", fmt.Sprintf("it runs with group %d, and goprof with group %d without CAP_SYS_PTRACE", them.egid, self.gid)
 	case h.notDumpable(pid, them):
 		c.Name, c.Why = "not-dumpable", "it is not dumpable: it changed its user, has file capabilities, or asked for it with prctl(PR_SET_DUMPABLE, 0)"
-		c.Remedy = h.sudo()
+	case h.differs(pid, "user"):
+		c.Name, c.Why = "user-namespace", "it is in another user namespace"
+	case them.permitted&^self.permitted != 0:
+		c.Name, c.Why = "more-capabilities", fmt.Sprintf("it has capabilities that goprof lacks (%#x, see capsh --decode)", them.permitted&^self.permitted)
 	case scope > 0:
 		c.Name, c.Why = "yama", fmt.Sprintf("kernel.yama.ptrace_scope is %d: %s", scope, yamaMeaning(scope))
 		c.Remedy = h.sudo() + ", or sudo sysctl kernel.yama.ptrace_scope=0"
-	case self.gid != them.gid:
-		c.Name, c.Why = "other-group", fmt.Sprintf("it runs with group %d, goprof with %d", them.gid, self.gid)
-		c.Remedy = h.sudo()
-	case self.seccomp != 0:
-		h.seccomp(&c, pid)
 	default:
-		c.Name, c.Why = "security-module", "it is ours, yet a security module (SELinux, AppArmor, BPF) or a setting of its own forbids it"
-		c.Remedy = h.sudo()
+		return Cause{}, false
 	}
-	return c
+	return c, true
 }
 
 func yamaMeaning(scope int) string {
@@ -74,37 +82,74 @@ func yamaMeaning(scope int) string {
 	return "only who has CAP_SYS_PTRACE may trace"
 }
 
-func (h Host) traced(c *Cause, tracer int) {
-	c.Name = "traced"
-	name := "?"
+func (h Host) traced(tracer int) Cause {
+	name := ""
 	if t, ok := h.status(tracer); ok {
-		name = t.name
+		name = " (" + t.name + ")"
 	}
-	c.Why = fmt.Sprintf("process %d (%s) traces it already, and only one can", tracer, name)
-	c.Remedy = "kill " + strconv.Itoa(tracer) + "    (or quit that debugger)"
+	return Cause{Class: Forbidden, Name: "traced",
+		Why:    fmt.Sprintf("process %d%s traces it already, and only one can", tracer, name),
+		Remedy: "kill " + strconv.Itoa(tracer) + "    (or quit that debugger)"}
 }
 
-// seccomp tells of a filter on ourselves, which may forbid the calls whatever we are.
-func (h Host) seccomp(c *Cause, pid int) {
-	c.Name, c.Why = "seccomp", "a seccomp filter on goprof itself forbids ptrace or process_vm_readv"
-	c.Remedy = "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE --pid container:NAME ... (Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
+// tracerOf is the process that traces a process or one of its first threads, 0 if none
+// does. Each thread has its own tracer.
+func (h Host) tracerOf(pid int) int {
+	if s, ok := h.status(pid); ok && s.tracer != 0 {
+		return s.tracer
+	}
+	for _, tid := range h.threads(pid) {
+		if b, ok := h.read(h.file(pid, "task/"+tid+"/status"), maxProcFile); ok {
+			if s := parseProcStatus(b); s.tracer != 0 {
+				return s.tracer
+			}
+		}
+	}
+	return 0
+}
+
+const inContainer = "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE --pid container:NAME ... (Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
+
+// seccomp tells of a filter on ourselves, which forbids the calls whatever we are.
+func (h Host) seccomp() Cause {
+	return Cause{Class: Forbidden, Name: "seccomp",
+		Why:    "a seccomp filter on goprof itself forbids ptrace or process_vm_readv",
+		Remedy: inContainer}
+}
+
+// callsBlocked tries whether our system calls reach the kernel: a filter need not be
+// about them. It looks at nobody but ourselves. A faked host cannot be tried.
+func (h Host) callsBlocked() bool { return h.Proc != "" || ptraceBlocked() || readBlocked() }
+
+// ptraceBlocked: nobody traces us, so the kernel answers ESRCH to a question about a
+// tracee; anything else comes from a filter.
+func ptraceBlocked() bool {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETEVENTMSG, uintptr(os.Getpid()), 0, 0, 0, 0)
+	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
+}
+
+// probe is what readBlocked reads; a variable of the package does not move.
+var probe, probed byte
+
+// readBlocked tries to read a byte of our own.
+func readBlocked() bool {
+	local := []unix.Iovec{{Base: &probed, Len: 1}}
+	remote := []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&probe)), Len: 1}}
+	_, err := unix.ProcessVMReadv(os.Getpid(), local, remote, 0)
+	return err != nil
 }
 
 // weakRoot is root without CAP_SYS_PTRACE, as in a container.
-func (h Host) weakRoot(c *Cause, pid int, self, them procStatus) {
-	c.Name = "no-capability"
-	c.Why = "goprof is root but lacks CAP_SYS_PTRACE"
+func (h Host) weakRoot(self procStatus, rule Cause) Cause {
+	c := Cause{Class: Forbidden, Name: "no-capability", Why: "goprof is root but lacks CAP_SYS_PTRACE", Remedy: h.sudo()}
 	if self.bounding&(1<<unix.CAP_SYS_PTRACE) == 0 {
 		c.Why += ", as in a container or a unit with CapabilityBoundingSet"
-		c.Remedy = "docker run --cap-add SYS_PTRACE --pid container:NAME ... (Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
-		return
+		c.Remedy = inContainer
 	}
-	c.Remedy = h.sudo()
-}
-
-// onHost is what to do from inside a container that cannot do it.
-func (h Host) onHost(pid int, them procStatus) string {
-	return "goprof list, then goprof record --pid PID, both as root of the host"
+	if rule.Name == "yama" {
+		c.Why += "; " + rule.Why
+	}
+	return c
 }
 
 // notDumpable: the files of such a process belong to root (fs/proc/base.c, task_dump_owner).

@@ -30,7 +30,7 @@ func (h Host) explainMissing(pid int) Cause {
 				c.Why = fmt.Sprintf("%d is a number inside several containers; here those processes are %s", pid, joinFirst(found, 5))
 				c.Remedy = h.list()
 			}
-		} else if self, ok := h.status(h.self()); ok && h.inNamespace("pid") && !h.initial("pid") {
+		} else if self, ok := h.status(0); ok && h.nested("pid") {
 			c.Why = fmt.Sprintf("there is no such process in goprof's own pid namespace (where goprof is %d)", self.pid)
 			c.Remedy = "docker run --pid container:NAME --cap-add SYS_PTRACE ..., or goprof on the host"
 		}

@@ -20,7 +20,7 @@ type procStatus struct {
 	state                byte
 	pid, tgid, parent    int
 	uid, euid, suid      int
-	gid                  int
+	gid, egid, sgid      int
 	tracer               int
 	nspid                []int // outermost first
 	permitted, effective uint64
@@ -44,8 +44,6 @@ func (h Host) file(pid int, name string) string {
 	}
 	return filepath.Join(h.proc(), strconv.Itoa(pid), name)
 }
-
-func (h Host) self() int { return 0 }
 
 // maxProcFile bounds what is read of a small file of /proc.
 const maxProcFile = 64 << 10
@@ -101,7 +99,7 @@ func parseProcStatus(b []byte) procStatus {
 		case "Uid": // real, effective, saved, of the file system
 			s.uid, s.euid, s.suid = number(0), number(1), number(2)
 		case "Gid":
-			s.gid = number(0)
+			s.gid, s.egid, s.sgid = number(0), number(1), number(2)
 		case "NSpid":
 			for i := range fields {
 				s.nspid = append(s.nspid, number(i))
@@ -111,11 +109,11 @@ func parseProcStatus(b []byte) procStatus {
 		case "Kthread": // since Linux 6.10
 			s.kernelThread = number(0) == 1
 		case "CapPrm":
-			s.permitted, _ = strconv.ParseUint(fields[0], 16, 64)
+			s.permitted = capabilities(fields[0])
 		case "CapEff":
-			s.effective, _ = strconv.ParseUint(fields[0], 16, 64)
+			s.effective = capabilities(fields[0])
 		case "CapBnd":
-			s.bounding, _ = strconv.ParseUint(fields[0], 16, 64)
+			s.bounding = capabilities(fields[0])
 		case "Seccomp":
 			s.seccomp = number(0)
 		}
@@ -125,6 +123,15 @@ func parseProcStatus(b []byte) procStatus {
 		s.kernelThread = true
 	}
 	return s
+}
+
+// capabilities reads a set of them; what is none is the empty set.
+func capabilities(hex string) uint64 {
+	set, err := strconv.ParseUint(hex, 16, 64)
+	if err != nil {
+		return 0
+	}
+	return set
 }
 
 func (s procStatus) can(capability int) bool { return s.effective&(1<<capability) != 0 }
@@ -141,10 +148,14 @@ func (h Host) namespace(pid int, kind string) string {
 	return link
 }
 
-func (h Host) inNamespace(kind string) bool { return h.namespace(0, kind) != "" }
-
 // initial reports whether we run in the host's own namespace of that kind.
 func (h Host) initial(kind string) bool { return h.namespace(0, kind) == initialNamespace[kind] }
+
+// nested reports whether we surely run in a namespace of our own, as in a container.
+func (h Host) nested(kind string) bool {
+	ours := h.namespace(0, kind)
+	return ours != "" && ours != initialNamespace[kind]
+}
 
 // differs reports whether the process surely is in another namespace than we are.
 func (h Host) differs(pid int, kind string) bool {

@@ -86,19 +86,24 @@ func (h Host) commandLine(pid int) []string {
 	return strings.Split(strings.ToValidUTF8(string(b), "\uFFFD"), "\x00")
 }
 
-// maxNamesAsked bounds in how many threads a name is looked for: HotSpot starts its own
+// maxThreadsAsked bounds how many threads of a process are asked. HotSpot starts its own
 // before those of the program.
-const maxNamesAsked = 256
+const maxThreadsAsked = 256
+
+// threads lists the first threads of a process, as /proc names them.
+func (h Host) threads(pid int) []string {
+	dir, err := os.Open(h.file(pid, "task"))
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	tids, _ := dir.Readdirnames(maxThreadsAsked)
+	return tids
+}
 
 // hasThread reports whether one of the process's first threads has that name.
 func (h Host) hasThread(pid int, name string) bool {
-	dir, err := os.Open(h.file(pid, "task"))
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	tids, _ := dir.Readdirnames(maxNamesAsked)
-	for _, tid := range tids {
+	for _, tid := range h.threads(pid) {
 		b, ok := h.read(h.file(pid, filepath.Join("task", tid, "comm")), 64)
 		if ok && string(bytes.TrimSuffix(b, []byte("\n"))) == name {
 			return true

@@ -117,17 +117,17 @@ func TestJVMsUntouched(t *testing.T) {
 
 func TestParseJavaCommand(t *testing.T) {
 	for line, want := range map[string]string{
-		"java Main":                                      "Main | | ",
-		"java -Xmx1g -cp a:b -Dx=y pkg.Main 1 -jar":      "pkg.Main | 1 -jar | -Xmx1g -cp a:b -Dx=y",
-		"java -jar a.jar x":                              "a.jar | x | ",
-		"java -p mods -m mod/pkg.Main x":                 "mod/pkg.Main | x | -p mods",
-		"java --module=mod/pkg.Main":                     "mod/pkg.Main | | ",
-		"java --add-opens a/b=ALL-UNNAMED @file Main":    "Main | | --add-opens a/b=ALL-UNNAMED @file",
-		"java @file":                                     " | | @file",
-		"java -cp":                                       " | | -cp",
-		"java -jar":                                      " | | ",
-		"java":                                           " | | ",
-		"":                                               " | | ",
+		"java Main": "Main | | ",
+		"java -Xmx1g -cp a:b -Dx=y pkg.Main 1 -jar":   "pkg.Main | 1 -jar | -Xmx1g -cp a:b -Dx=y",
+		"java -jar a.jar x":                           "a.jar | x | ",
+		"java -p mods -m mod/pkg.Main x":              "mod/pkg.Main | x | -p mods",
+		"java --module=mod/pkg.Main":                  "mod/pkg.Main | | ",
+		"java --add-opens a/b=ALL-UNNAMED @file Main": "Main | | --add-opens a/b=ALL-UNNAMED @file",
+		"java @file": " | | @file",
+		"java -cp":   " | | -cp",
+		"java -jar":  " | | ",
+		"java":       " | | ",
+		"":           " | | ",
 		"java --class-path=x --enable-preview Main.java": "Main.java | | --class-path=x --enable-preview",
 	} {
 		c := parseJavaCommand(strings.Fields(line))

@@ -4,12 +4,15 @@ package target
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,12 +169,8 @@ func seedOfRecording(t *testing.T, file string) {
 		r.Begin(&short)
 		r.Read(table, make([]byte, 64))
 		r.Read(snap.SideAddr, make([]byte, 8))
-		n := 0
-		for k, a := range long.codes {
-			if a.code.Row != nil && n < 5 {
-				r.Code(k.pc, k.exact)
-				n++
-			}
+		for _, k := range slices.SortedFunc(maps.Keys(long.codes), func(a, b codeKey) int { return cmp.Compare(a.pc, b.pc) })[:5+i] {
+			r.Code(k.pc, k.exact)
 		}
 	}
 	var b bytes.Buffer

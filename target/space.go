@@ -68,19 +68,18 @@ func (p *Process) refresh() error {
 
 // setImages keeps what is known of images that are still there.
 func (p *Process) setImages(groups []group) {
-	old := p.images
-	changed := len(old) != len(groups)
+	changed := len(p.images) != len(groups)
+	old := make(map[uint64]*loaded, len(p.images)) // there may be tens of thousands
+	for _, l := range p.images {
+		old[l.first.Start] = l
+	}
 	p.images = make([]*loaded, len(groups))
 	for i := range groups {
 		g := &groups[i]
-		for _, l := range old {
-			if l.same(g) {
-				l.Image.End = g.End
-				p.images[i] = l
-				break
-			}
-		}
-		if p.images[i] == nil {
+		if l := old[g.first.Start]; l != nil && l.same(g) {
+			l.Image.End = g.End
+			p.images[i] = l
+		} else {
 			p.images[i] = &loaded{group: *g, files: p}
 			changed = true
 		}

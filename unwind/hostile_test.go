@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -105,6 +106,9 @@ type hostileFile struct {
 func loadHostile(t testing.TB) []*hostileFile {
 	t.Helper()
 	names, _ := filepath.Glob("testdata/walks/*.walks")
+	if other := os.Getenv("GOPROF_WALKS"); other != "" { // as in BenchmarkWalk
+		names, _ = filepath.Glob(other)
+	}
 	if len(names) == 0 {
 		t.Fatal("no recorded walks")
 	}

@@ -225,3 +225,10 @@ func findBuildID(b []byte) []byte {
 	}
 	return nil
 }
+
+// HasSection reports whether an ELF file of that size has a section of that name. What
+// cannot be read has none.
+func HasSection(r io.ReaderAt, size int64, name string) bool {
+	f, err := readELF(r, size)
+	return err == nil && f.section(name) != nil
+}

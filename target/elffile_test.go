@@ -23,6 +23,9 @@ func TestReadELFAgainstDebugELF(t *testing.T) {
 				t.Fatalf("%v with %d segments and %d sections, want %v with %d and %d",
 					f.machine, len(f.progs), len(f.sections), std.Machine, len(std.Progs), len(std.Sections))
 			}
+			if !HasSection(f.r, int64(f.size), ".eh_frame") || HasSection(f.r, int64(f.size), ".svm_heap") || HasSection(f.r, 40, ".eh_frame") {
+				t.Error("HasSection")
+			}
 			for i, s := range std.Sections {
 				if f.sections[i].name != s.Name || f.sections[i].Addr != s.Addr || f.sections[i].Size != s.FileSize && s.Type != elf.SHT_NOBITS {
 					t.Errorf("section %d: %+v, want %+v", i, f.sections[i], s.SectionHeader)

@@ -1,8 +1,13 @@
+//go:build linux
+
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // FuzzDuration: what is understood is a time that goes on, and is understood again as it is
@@ -28,6 +33,46 @@ func FuzzDuration(f *testing.F) {
 		}
 		if plain, err := time.ParseDuration(text); err == nil && plain != d.Duration {
 			t.Fatalf("%q is %v", text, d.Duration)
+		}
+	})
+}
+
+// FuzzPrintable: nothing of the target's can steer a terminal, and nothing of the user's
+// is a command to a shell that it is shown for.
+func FuzzPrintable(f *testing.F) {
+	for _, text := range []string{"main", "a\nb\x1b[31m\u202e\u2028\xff", "it's", "$(rm x) `y` \\", "", "--pid=7"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		shown := printable(text)
+		if utf8.RuneCountInString(shown) != utf8.RuneCountInString(text) || !utf8.ValidString(shown) ||
+			strings.ContainsFunc(shown, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+			t.Fatalf("%q is shown as %q", text, shown)
+		}
+		word := commandLine([]string{text})
+		if plainWord.MatchString(word) {
+			if word != text {
+				t.Fatalf("%q is %q", text, word)
+			}
+			return
+		}
+		// As a shell reads it: what stands in quotes, and quotes that are escaped.
+		var back strings.Builder
+		for rest := word; rest != ""; {
+			switch {
+			case strings.HasPrefix(rest, `\'`):
+				back.WriteByte('\'')
+				rest = rest[2:]
+			case rest[0] == '\'' && strings.IndexByte(rest[1:], '\'') >= 0:
+				end := 1 + strings.IndexByte(rest[1:], '\'')
+				back.WriteString(rest[1:end])
+				rest = rest[end+1:]
+			default:
+				t.Fatalf("%q is quoted as %q", text, word)
+			}
+		}
+		if back.String() != text {
+			t.Fatalf("%q is quoted as %q, which is %q", text, word, back.String())
 		}
 	})
 }

@@ -3,10 +3,11 @@
 package session
 
 import (
-	"debug/elf"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/target"
 )
 
 // hasNativeImageSection reports whether an executable is a GraalVM native image: its heap
@@ -22,10 +23,5 @@ func hasNativeImageSection(path string) bool {
 		return false
 	}
 	defer f.Close()
-	// debug/elf bounds what it reads by the size of the file.
-	file, err := elf.NewFile(f)
-	if err != nil {
-		return false
-	}
-	return file.Section(".svm_heap") != nil
+	return target.HasSection(f, st.Size, ".svm_heap")
 }

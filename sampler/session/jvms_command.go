@@ -51,13 +51,15 @@ func parseJavaCommand(argv []string) (c javaCommand) {
 // (sun.java.command). Words of it may have blanks in them; the command line tells where
 // they end. Else the first blank ends the name.
 func splitCommand(command string, argv []string) (main string, args []string) {
+	n := -1 // the length of argv[i:] joined: there may be half a million words
+	for _, word := range argv {
+		n += len(word) + 1
+	}
 	for i, word := range argv {
-		if word == "" || !strings.HasPrefix(command, word) {
-			continue
-		}
-		if strings.Join(argv[i:], " ") == command {
+		if n == len(command) && word != "" && strings.Join(argv[i:], " ") == command {
 			return word, argv[i+1:]
 		}
+		n -= len(word) + 1
 	}
 	words := strings.Fields(command)
 	if len(words) == 0 {

@@ -28,6 +28,7 @@ const (
 type hostile struct {
 	*target.Recording
 	lies    map[uint64]uint64 // by address, a multiple of 8
+	fickle  int               // not 0: it lies now and then, so that nothing reads the same twice
 	invents bool
 	pool    []uint64 // what it invents: words that mean something
 	asked   []uint64 // addresses of what was read, if it listens
@@ -57,6 +58,9 @@ func (h *hostile) read(addr uint64, p []byte) error {
 			return err
 		}
 		h.invent(addr, p)
+	}
+	if h.fickle != 0 && h.reads%(1+h.fickle) == 0 {
+		return nil
 	}
 	var b [8]byte
 	for at, v := range h.lies {
@@ -211,11 +215,13 @@ func (f *hostileFile) apply(plan []byte, h *hostile, s *target.Snapshot, w *Walk
 				s.PACMask = v
 			}
 		case 9:
-			switch a % 3 {
+			switch a % 4 {
 			case 0:
 				h.invents = true
 			case 1:
 				w.MaxDepth = int(b % 64)
+			case 3:
+				h.fickle = int(b % 8)
 			case 2: // the whole stack is full of one word
 				for at := 0; at+8 <= len(s.Stack); at += 8 {
 					binary.LittleEndian.PutUint64(s.Stack[at:], v+uint64(at)&-(a>>2&1))

@@ -22,6 +22,7 @@ const (
 type liar struct {
 	*fakeTarget
 	lies    map[uint64]uint64 // by address, a multiple of 8
+	fickle  int               // not 0: it lies now and then, so that nothing reads the same twice
 	invents bool
 	pool    []uint64
 
@@ -59,6 +60,9 @@ func (l *liar) read(addr uint64, p []byte) error {
 			binary.LittleEndian.PutUint64(b[:], l.pool[(at>>3)*0x9e3779b97f4a7c15>>32%uint64(len(l.pool))])
 			i += copy(p[i:], b[at&7:])
 		}
+	}
+	if l.fickle != 0 && l.reads%(1+l.fickle) == 0 {
+		return nil
 	}
 	var b [8]byte
 	for at, v := range l.lies {
@@ -295,7 +299,7 @@ func (w *hostileWorld) attack(plan []byte) (err error) {
 		case 6:
 			pcs = append(pcs, v)
 		case 7:
-			h.invents = b&1 == 0
+			h.invents, h.fickle = b&1 == 0, int(b>>1%8)
 		}
 	}
 	return w.tour(h, pcs)

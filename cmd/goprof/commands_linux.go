@@ -8,4 +8,5 @@ var platform = []func() *cobra.Command{
 	newRecord,
 	newDump,
 	newList,
+	newDoctor,
 }

@@ -70,8 +70,8 @@ func TestListJSON(t *testing.T) {
 	}
 	var got struct {
 		JVMs []struct {
-			PID        int     `json:"pid"`
-			Inner      int     `json:"inner_pid"`
+			PID        int `json:"pid"`
+			Inner      int `json:"inner_pid"`
 			User, Main string
 			CPUPercent float64 `json:"cpu_percent"`
 			Uptime     float64 `json:"uptime_seconds"`

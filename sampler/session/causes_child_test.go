@@ -44,6 +44,10 @@ func child(words []string) error {
 				}
 				fmt.Println(j.PID, problem, j.Name())
 			}
+		case "doctor": // a pid follows
+			pid, _ := strconv.Atoi(words[i+1])
+			fmt.Print(reported(Host{}.Examine(pid)))
+			return nil
 		case "explain": // a pid follows
 			pid, _ := strconv.Atoi(words[i+1])
 			_, err := Attach(pid)
@@ -51,6 +55,8 @@ func child(words []string) error {
 			return nil
 		case "noptrace":
 			err = filter(unix.SECCOMP_RET_KILL_PROCESS, unix.SYS_PTRACE)
+		case "noseize": // no request that can stop anybody
+			err = filterPtrace(unix.SECCOMP_RET_KILL_PROCESS, unix.PTRACE_ATTACH, unix.PTRACE_SEIZE, unix.PTRACE_INTERRUPT)
 		case "drop": // CAP_SYS_PTRACE: exec takes it from who may never have it
 			if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0); err != nil {
 				return err
@@ -148,14 +154,33 @@ func explained(pid int, err error) string {
 
 // filter makes system calls fail, or kill, from now on (seccomp(2)).
 func filter(action uint32, calls ...uint32) error {
-	var prog []unix.SockFilter
-	prog = append(prog, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}) // seccomp_data.nr
-	for i, nr := range calls {
-		prog = append(prog, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(len(calls) - i), K: nr})
+	return install(append(
+		[]unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}}, // seccomp_data.nr
+		oneOf(action, calls)...))
+}
+
+// filterPtrace does so with some requests of ptrace.
+func filterPtrace(action uint32, requests ...uint32) error {
+	prog := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_PTRACE, Jt: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16}, // seccomp_data.args[0]
 	}
-	prog = append(prog,
+	return install(append(prog, oneOf(action, requests)...))
+}
+
+// oneOf compares what was loaded with values.
+func oneOf(action uint32, values []uint32) (prog []unix.SockFilter) {
+	for i, v := range values {
+		prog = append(prog, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(len(values) - i), K: v})
+	}
+	return append(prog,
 		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action})
+}
+
+func install(prog []unix.SockFilter) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}

@@ -29,9 +29,7 @@ func (h Host) ExplainForbidden(pid int) Cause {
 	capable := self.can(unix.CAP_SYS_PTRACE)
 	switch {
 	case h.yamaScope() >= 3:
-		return Cause{Class: Forbidden, Name: "yama",
-			Why:    "kernel.yama.ptrace_scope is 3: nobody may trace, and only a restart of the machine changes that",
-			Remedy: "echo kernel.yama.ptrace_scope=0 | sudo tee /etc/sysctl.d/99-ptrace.conf; sudo reboot"}
+		return yamaForbids()
 	case capable && h.differs(pid, "user") && !h.initial("user"):
 		return Cause{Class: Forbidden, Name: "user-namespace",
 			Why:    "it is in another user namespace, where goprof's capabilities count for nothing",
@@ -73,6 +71,13 @@ func (h Host) rule(pid int, self, them procStatus) (c Cause, applies bool) {
 		return Cause{}, false
 	}
 	return c, true
+}
+
+// yamaForbids is ptrace_scope 3, which counts for everybody.
+func yamaForbids() Cause {
+	return Cause{Class: Forbidden, Name: "yama",
+		Why:    "kernel.yama.ptrace_scope is 3: nobody may trace, and only a restart of the machine changes that",
+		Remedy: "echo kernel.yama.ptrace_scope=0 | sudo tee /etc/sysctl.d/99-ptrace.conf; sudo reboot"}
 }
 
 func yamaMeaning(scope int) string {

@@ -194,7 +194,10 @@ func TestExplainFaked(t *testing.T) {
 		{"exec midway", func(f *fakeProc) { f.it(map[string]string{"Name": "sleep"}) }, target.ErrGone,
 			Gone, "exec", "became another program (sleep)", "goprof record --pid 77"},
 
-		{"not Java", func(f *fakeProc) { f.it(map[string]string{"Name": "nginx"}); f.write("77/maps", mapsOf("/usr/sbin/nginx")) }, vmstructs.ErrNotHotSpot,
+		{"not Java", func(f *fakeProc) {
+			f.it(map[string]string{"Name": "nginx"})
+			f.write("77/maps", mapsOf("/usr/sbin/nginx"))
+		}, vmstructs.ErrNotHotSpot,
 			NotJVM, "not-java", "(nginx)", "goprof list"},
 		{"pid 1 was meant as in the container", func(f *fakeProc) {
 			f.it(map[string]string{"Name": "systemd"})

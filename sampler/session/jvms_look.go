@@ -68,11 +68,7 @@ func (h Host) lookInto(jvm *JVM, library string, argv []string) {
 		jvm.Problem = &c
 		return
 	}
-	v := vm.Version()
-	jvm.Version = v.Release
-	if v.Major == 8 {
-		jvm.Version = jdk8Version(v)
-	}
+	jvm.Version = releaseOf(vm.Version())
 	jvm.Collector = vm.Collector()
 	if command := vm.JavaCommand(); command != "" {
 		jvm.Main, jvm.Args = splitCommand(command, argv)
@@ -88,9 +84,12 @@ func (h Host) lookInto(jvm *JVM, library string, argv []string) {
 // sourceLauncher begins the names of the classes that run "java Program.java".
 const sourceLauncher = "jdk.compiler/com.sun.tools.javac.launcher."
 
-// jdk8Version: JDK 8 numbers HotSpot by itself (25.504-b01) and names its own version in
-// the line only: "OpenJDK 64-Bit Server VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), built on ...".
-func jdk8Version(v vmstructs.Version) string {
+// releaseOf is the JDK's version. Where HotSpot is numbered by itself (25.504-b01), only
+// the line that describes it names the JDK: "... VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
+func releaseOf(v vmstructs.Version) string {
+	if strings.HasPrefix(v.Release, itoa(v.Major)) {
+		return v.Release
+	}
 	if _, rest, ok := strings.Cut(v.Info, " JRE ("); ok {
 		if version, _, ok := strings.Cut(rest, ")"); ok {
 			return version

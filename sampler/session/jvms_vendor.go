@@ -4,12 +4,8 @@ package session
 
 import (
 	"io"
-	"os"
 	"path"
-	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"goprof/target"
 )
@@ -36,28 +32,10 @@ func vendor(p *target.Process, library string) string {
 	return ""
 }
 
-// readInRoot reads a small regular file in a process's root; links cannot lead out of it,
-// and no device or pipe is opened.
+// readInRoot reads a small regular file in a process's root.
 func readInRoot(pid int, name string) (string, bool) {
-	root, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", false
-	}
-	defer unix.Close(root)
-	path, err := unix.Openat2(root, name, &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
-	})
-	if err != nil {
-		return "", false
-	}
-	defer unix.Close(path)
-	var st unix.Stat_t
-	if unix.Fstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return "", false
-	}
-	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(path), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err != nil {
+	f, ok := openInRoot(pid, name)
+	if !ok {
 		return "", false
 	}
 	defer f.Close()

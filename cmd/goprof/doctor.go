@@ -1,0 +1,119 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/sampler/session"
+)
+
+const doctorHelp = `doctor says what works on this host and what does not, and which command mends it. With
+--pid it also looks at one process: whether it may be read, who traces it, how well its
+JVM is known, and whether native code has names.
+
+It only reads: no thread is stopped. Its exit code is 0 if recording would work, else the
+code with which recording would fail (goprof help exit-codes).`
+
+const doctorExample = `  goprof doctor
+  goprof doctor --pid 1234
+  goprof doctor --pid 1234 --json | jq '.checks[] | select(.verdict != "ok")'`
+
+func newDoctor() *cobra.Command {
+	var pid int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "doctor [--pid PID]",
+		Short:   "Say what would work here and what mends the rest",
+		Long:    doctorHelp,
+		Example: doctorExample,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("pid") && pid <= 0 {
+				return usageError(cmd, fmt.Sprintf("%d is no process id", pid))
+			}
+			return doctor(cmd, pid, asJSON)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().IntVarP(&pid, "pid", "p", 0, "process id of a JVM to look at, too")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
+	h := session.Host{Command: commandLine(doctored(os.Args, pid))}
+	r := h.Examine(pid)
+	err := writeResult(cmd, output.Stdout, func(w io.Writer) error {
+		if asJSON {
+			return doctorJSON(w, pid, &r)
+		}
+		return doctorText(w, &r)
+	})
+	if err != nil || r.Cause == nil {
+		return err
+	}
+	what := "recording would not work here"
+	if pid != 0 {
+		what = fmt.Sprintf("recording process %d would not work", pid)
+	}
+	return causeError(what, *r.Cause, nil)
+}
+
+// doctored is the command that the doctor's remedies are about: the recording.
+func doctored(args []string, pid int) []string {
+	if pid == 0 {
+		return append(args[:1:1], "record", "--pid", "PID")
+	}
+	return append(args[:1:1], "record", "--pid", fmt.Sprint(pid))
+}
+
+// doctorText writes a line for each check, and one for what mends it.
+func doctorText(w io.Writer, r *session.Report) error {
+	width := 0
+	for _, c := range r.Checks {
+		width = max(width, len(c.Name))
+	}
+	var b strings.Builder
+	for _, c := range r.Checks {
+		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", c.Verdict, width, c.Name, printable(c.Text))
+		if c.Remedy != "" {
+			fmt.Fprintf(&b, "      %-*s  try: %s\n", width, "", printable(c.Remedy))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+type checkJSON struct {
+	Name    string `json:"name"`
+	Verdict string `json:"verdict"`
+	Text    string `json:"text"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+type doctorReport struct {
+	PID     int          `json:"pid,omitempty"`
+	Works   bool         `json:"works"`
+	Code    int          `json:"exit_code"`
+	Problem *problemJSON `json:"problem,omitempty"`
+	Checks  []checkJSON  `json:"checks"`
+}
+
+func doctorJSON(w io.Writer, pid int, r *session.Report) error {
+	out := doctorReport{PID: pid, Works: r.Cause == nil, Code: int(exit.OK), Problem: problemOf(r.Cause)}
+	if out.Problem != nil {
+		out.Code = out.Problem.Code
+	}
+	for _, c := range r.Checks {
+		out.Checks = append(out.Checks, checkJSON{c.Name, c.Verdict.String(), c.Text, c.Remedy})
+	}
+	return writeJSON(w, out)
+}

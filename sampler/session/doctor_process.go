@@ -1,0 +1,111 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"goprof/target"
+	"goprof/vmstructs"
+)
+
+// testedReleases are the JDKs that the tests run on; others are read by what they export.
+var testedReleases = []int{17, 25}
+
+// examineProcess says how far one process can be looked at.
+func (h Host) examineProcess(r *Report, pid int) {
+	p, err := target.Open(pid)
+	if err != nil {
+		r.fail("process", h.Explain(pid, err))
+		return
+	}
+	defer p.Close()
+	h.checkProcess(r, pid)
+	h.checkTracer(r, pid)
+	vm, err := openVM(p)
+	if err != nil {
+		r.fail("JVM", h.Explain(pid, err))
+		return
+	}
+	h.checkVM(r, p, vm)
+	h.checkSymbols(r, p, vm)
+	h.checkThreads(r, p, vm)
+}
+
+func (h Host) checkProcess(r *Report, pid int) {
+	status, ok := h.status(pid)
+	if !ok {
+		r.fail("process", h.explainGone(pid))
+		return
+	}
+	r.ok("process", "%d (%s) of user %s: its memory can be read", pid, status.name, userName(status.euid))
+	if n := len(status.nspid); n > 1 {
+		r.ok("container", "in its own pid namespace it is %d; its files are looked up in its own root", status.nspid[n-1])
+	}
+	if status.state == 'T' {
+		r.warn("state", "kill -CONT "+itoa(pid), "it is stopped by a signal: it uses no CPU, so there is nothing to record, but goprof dump works")
+	}
+}
+
+// checkTracer: reading works beside a debugger, stopping a thread does not.
+func (h Host) checkTracer(r *Report, pid int) {
+	if tracer := h.tracerOf(pid); tracer != 0 {
+		r.fail("tracer", h.traced(tracer))
+		return
+	}
+	r.ok("tracer", "nobody traces it")
+}
+
+func (h Host) checkVM(r *Report, p *target.Process, vm *vmstructs.VM) {
+	v := vm.Version()
+	name := releaseOf(v)
+	if image, ok := p.Image(vm.Library()); ok {
+		if by := vendor(p, image.Path); by != "" {
+			name += ", " + by
+		}
+	}
+	if gc := vm.Collector(); gc != "" {
+		name += ", " + gc
+	}
+	if slices.Contains(testedReleases, v.Major) {
+		r.ok("JVM", "%s: tested", name)
+	} else {
+		r.warn("JVM", "goprof record --pid "+itoa(p.PID())+" -d 5s, and see how many stacks are truncated",
+			"%s: goprof is tested on %s; this one is read by what it exports", name, releases(testedReleases))
+	}
+	checkFields(r, vm.Missing())
+}
+
+// checkFields tells of the capabilities that a JVM's tables do not allow.
+func checkFields(r *Report, missing []string) {
+	if len(missing) == 0 {
+		r.ok("fields", "this JVM exports all that goprof asks for")
+	}
+	for _, m := range missing {
+		r.warn("fields", "", "this JVM does not export what goprof needs for %s", m)
+	}
+}
+
+func releases(majors []int) string {
+	var words []string
+	for _, m := range majors {
+		words = append(words, fmt.Sprintf("JDK %d", m))
+	}
+	return strings.Join(words, " and ")
+}
+
+func (h Host) checkThreads(r *Report, p *target.Process, vm *vmstructs.VM) {
+	all, err := p.Threads()
+	if err != nil {
+		r.fail("threads", h.Explain(p.PID(), err))
+		return
+	}
+	java, err := vm.Threads()
+	if err != nil {
+		r.warn("threads", "", "%d, but which are Java's cannot be read: %v", len(all), err)
+		return
+	}
+	r.ok("threads", "%d, of which %d run Java", len(all), len(java))
+}

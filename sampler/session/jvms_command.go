@@ -51,15 +51,14 @@ func parseJavaCommand(argv []string) (c javaCommand) {
 // (sun.java.command). Words of it may have blanks in them; the command line tells where
 // they end. Else the first blank ends the name.
 func splitCommand(command string, argv []string) (main string, args []string) {
-	n := -1 // the length of argv[i:] joined: there may be half a million words
-	for _, word := range argv {
-		n += len(word) + 1
-	}
-	for i, word := range argv {
-		if n == len(command) && word != "" && strings.Join(argv[i:], " ") == command {
-			return word, argv[i+1:]
+	// Only the words that together are as long as the command can be the command. A
+	// hostile command line has half a million words, so each is looked at once.
+	length := -1
+	for i := len(argv) - 1; i >= 0 && length < len(command); i-- {
+		length += 1 + len(argv[i])
+		if length == len(command) && argv[i] != "" && strings.Join(argv[i:], " ") == command {
+			return argv[i], argv[i+1:]
 		}
-		n -= len(word) + 1
 	}
 	words := strings.Fields(command)
 	if len(words) == 0 {

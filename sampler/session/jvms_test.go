@@ -151,12 +151,22 @@ func TestSplitCommand(t *testing.T) {
 		{"argument file", "pkg.Main a b", []string{"java", "@file"}, "pkg.Main", []string{"a", "b"}},
 		{"no command line", "pkg.Main", nil, "pkg.Main", []string{}},
 		{"nothing", " ", nil, "", nil},
+		{"as long, but another", "pkg.Main a", []string{"java", "pkg.Main", "b"}, "pkg.Main", []string{"a"}},
 		{"empty words", "pkg.Main ", []string{"java", "", "pkg.Main", ""}, "pkg.Main", []string{""}},
 	} {
 		main, args := splitCommand(c.command, c.argv)
 		if main != c.main || !slices.Equal(args, c.args) {
 			t.Errorf("%s: %q %q, want %q %q", c.name, main, args, c.main, c.args)
 		}
+	}
+}
+
+// TestSplitCommandOfMany: half a million equal words are no work; done for each of them
+// anew, it would take hours.
+func TestSplitCommandOfMany(t *testing.T) {
+	words := slices.Repeat([]string{"a"}, maxCommandLine/2)
+	if main, args := splitCommand(strings.Join(words, " ")+" b", words); main != "a" || len(args) != len(words) {
+		t.Errorf("%q and %d words", main, len(args))
 	}
 }
 
@@ -271,4 +281,32 @@ func startReady(t *testing.T, cmd *exec.Cmd) int {
 	cmd.Wait()
 	t.Fatalf("%v ended: %s", cmd, stderr.String())
 	return 0
+}
+
+// TestJVMThatHangs: a process whose address space cannot be read now does not hold up the
+// list. A pipe without a writer stands for its maps.
+func TestJVMThatHangs(t *testing.T) {
+	f := newFakeProc(t)
+	for _, p := range []struct {
+		pid  int
+		comm string
+	}{{77, "java"}, {78, "nginx"}} {
+		dir := itoa(p.pid)
+		f.process(dir, p.pid, map[string]string{"Name": p.comm})
+		f.write(dir+"/stat", dir+" ("+p.comm+") S 1 7 7 0 -1 0 1 0 0 0 250 50 0 0 20 0 33 0 12345 4096 10\n")
+		pipe := filepath.Join(f.dir, dir, "maps")
+		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// In the end the waiting goroutines go on.
+		t.Cleanup(func() {
+			if w, err := os.OpenFile(pipe, os.O_RDWR, 0); err == nil {
+				w.Close()
+			}
+		})
+	}
+	found := Host{Proc: f.dir}.JVMs()
+	if len(found) != 1 || found[0].PID != 77 || found[0].Problem == nil || found[0].Problem.Name != "hangs" {
+		t.Errorf("%+v", found)
+	}
 }

@@ -26,6 +26,9 @@ type Config struct {
 	Want func(tid int) bool
 	// MaxStack bounds the copy of one stack; 0 is DefaultStackLimit.
 	MaxStack int
+	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up;
+	// where they cost more, Interval grows. 0 is any.
+	MaxOverhead float64
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.
@@ -39,9 +42,10 @@ type Stats struct {
 	Late      int64              // of those taken, the stop had to be collected
 	Signals   int64              // looks that met a signal on its way
 	Ticks     int64
-	Skipped   int64 // ticks that were not held because their time had passed
-	Threads   int   // seen at the end
-	Ended     bool  // the process ended by itself
+	Skipped   int64         // ticks that were not held because their time had passed
+	Threads   int           // seen by now
+	Interval  time.Duration // between two samples of a thread; more than asked for if MaxOverhead made it so
+	Ended     bool          // the process ended by itself
 	Pauses    Histogram
 	Wall      time.Duration
 	CPU       time.Duration // of the sampling thread
@@ -68,6 +72,9 @@ type Sampler struct {
 	pid   int
 	cpu   *arch.CPU
 	hints chan advice
+	asked chan chan Stats
+	done  chan struct{} // closed when Run has ended
+	last  Stats         // of a Run that has ended
 }
 
 type advice struct {
@@ -77,7 +84,7 @@ type advice struct {
 
 // New makes a sampler of pid.
 func New(pid int, cpu *arch.CPU) *Sampler {
-	return &Sampler{pid: pid, cpu: cpu, hints: make(chan advice, 1024)}
+	return &Sampler{pid: pid, cpu: cpu, hints: make(chan advice, 1024), asked: make(chan chan Stats), done: make(chan struct{})}
 }
 
 // Advise tells what is known of a thread, from any goroutine. Until then 64 KB of its
@@ -91,6 +98,18 @@ func (s *Sampler) Advise(tid int, hint Hint) bool {
 	}
 }
 
+// Stats is what happened so far, from any goroutine, once Run has been called. It waits for
+// the sampler's next look around, 50 ms at most.
+func (s *Sampler) Stats() Stats {
+	reply := make(chan Stats, 1)
+	select {
+	case s.asked <- reply:
+		return <-reply
+	case <-s.done:
+		return s.last
+	}
+}
+
 // ErrInterval: Config.Interval is too short.
 var ErrInterval = errors.New("sampler: interval is below 50 us")
 
@@ -98,16 +117,15 @@ var ErrInterval = errors.New("sampler: interval is below 50 us")
 var ErrNoProcess = errors.New("sampler: no such process")
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
-// It works on an OS thread of its own, which ends with it.
-func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+// It works on an OS thread of its own, which ends with it. Run is called once.
+func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (stats Stats, err error) {
 	defer close(q.full)
+	defer close(s.done)
 	if cfg.Interval < MinInterval {
 		return Stats{}, ErrInterval
 	}
-	var stats Stats
-	var err error
-	OnOwnThread(func() { stats, err = s.run(ctx, cfg, q) })
-	return stats, err
+	OnOwnThread(func() { s.last, err = s.run(ctx, cfg, q) })
+	return s.last, err
 }
 
 // OnOwnThread runs f on an OS thread that ends afterwards, and waits for it: the place
@@ -141,11 +159,13 @@ type run struct {
 	scan   *scan
 	stats  Stats
 	rng    *rand.Rand
-	start  int64
+	began  int64
+	start  int64 // of the ticks of this interval
 	tick   int64 // number of the next tick
 	ts     unix.Timespec
 	denied int // in a row
 	failed error
+	thrift thrift
 }
 
 func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
@@ -162,6 +182,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	r.scan = newScan(t.proc, cfg.Interval, cfg.Want, descriptors())
 	defer r.scan.close()
 	r.start = monotonic(&r.ts)
+	r.began = r.start
 	r.loop(ctx)
 	r.finish()
 	return r.stats, r.failed
@@ -181,7 +202,19 @@ func (r *run) loop(ctx context.Context) {
 			return
 		}
 		r.skipMissed()
+		r.yield()
 	}
+}
+
+// yield makes the interval longer if pauses cost more than they may.
+func (r *run) yield() {
+	longer := r.thrift.interval(r.cfg.MaxOverhead, r.cfg.Interval, &r.t.Pauses)
+	if longer == r.cfg.Interval {
+		return
+	}
+	r.cfg.Interval = longer
+	r.scan.interval = int64(longer)
+	r.start, r.tick = monotonic(&r.ts), 0
 }
 
 // deadline is when the next tick falls: anywhere within its interval.
@@ -221,6 +254,7 @@ func (r *run) sleep(stop <-chan struct{}, deadline int64) bool {
 			return false
 		}
 		r.collect()
+		r.answer()
 		now := monotonic(&r.ts)
 		if now >= deadline {
 			return true
@@ -231,6 +265,16 @@ func (r *run) sleep(stop <-chan struct{}, deadline int64) bool {
 		}
 		r.ts = unix.NsecToTimespec(until)
 		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &r.ts, nil)
+	}
+}
+
+// answer tells how far the run is, if somebody asks.
+func (r *run) answer() {
+	select {
+	case reply := <-r.asked:
+		r.sum()
+		reply <- r.stats
+	default:
 	}
 }
 
@@ -315,10 +359,16 @@ func (r *run) finish() {
 		}
 		r.account(snap, o)
 	})
+	r.sum()
+}
+
+// sum brings together what others have counted.
+func (r *run) sum() {
 	r.stats.Pauses = r.t.Pauses
 	r.stats.Signals = r.t.Signals
 	r.stats.Threads = len(r.scan.byTID)
-	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.start)
+	r.stats.Interval = r.cfg.Interval
+	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &r.ts) == nil {
 		r.stats.CPU = time.Duration(r.ts.Nano())
 	}

@@ -37,7 +37,7 @@ import (
 //   - State R is read some microseconds before the stop. A thread that goes to sleep in
 //     between is stopped in its system call (1 in 10 for bursts of 0.1 ms).
 const (
-	// maxCredit is how much CPU time a thread can be owed samples for.
+	// maxCredit is how much CPU time a thread can be owed samples for, or two samples' worth.
 	maxCredit = int64(time.Second)
 	// Threads that have run lately, or are owed samples and have run in the last
 	// seconds, are hot: read at each tick. The others are cold.
@@ -200,7 +200,7 @@ func (s *scan) isDue(th *thread) bool {
 	}
 	changed := stat != th.last
 	if stat.ran > th.last.ran {
-		th.credit = min(th.credit+int64(stat.ran-th.last.ran), maxCredit)
+		th.credit = min(th.credit+int64(stat.ran-th.last.ran), max(maxCredit, 2*s.interval))
 	}
 	if changed {
 		th.movedAt, th.last = s.now, stat

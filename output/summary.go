@@ -52,6 +52,9 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	}
 	fmt.Fprintf(&b, ", in %s\n", round(s.Meta.Duration))
 	fmt.Fprintf(&b, "rate       %.4g Hz reached, %.4g Hz asked\n", s.RateReached, s.Rate)
+	if s.RateLowered > 0 {
+		fmt.Fprintf(&b, "           lowered to %.4g Hz: pauses cost more than they may; early samples count for more\n", s.RateLowered)
+	}
 	reasons(&b, "truncated", s.Truncated, s.Attempted, s.TruncatedBy)
 	reasons(&b, "lost", s.Lost, s.Attempted, s.LostBy)
 	if s.Overflow > 0 {

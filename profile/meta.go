@@ -37,10 +37,11 @@ type Pauses struct {
 // Summary is the account of a recording that the user is given at its end.
 type Summary struct {
 	Meta        Meta             `json:"recording"`
-	Rate        float64          `json:"rate_hz"`         // as asked
-	RateReached float64          `json:"rate_reached_hz"` // as it came out
-	Attempted   int64            `json:"attempted"`       // = whole + truncated + lost
-	Samples     int64            `json:"samples"`         // = whole + truncated
+	Rate        float64          `json:"rate_hz"`                   // as asked
+	RateReached float64          `json:"rate_reached_hz"`           // as it came out
+	RateLowered float64          `json:"rate_lowered_hz,omitempty"` // what it was lowered to, because pauses cost too much
+	Attempted   int64            `json:"attempted"`                 // = whole + truncated + lost
+	Samples     int64            `json:"samples"`                   // = whole + truncated
 	Whole       int64            `json:"whole"`
 	Truncated   int64            `json:"truncated"`
 	Lost        int64            `json:"lost"`

@@ -18,7 +18,16 @@ type RecordOptions struct {
 	Interval time.Duration // of CPU time between two samples of a thread
 	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
 	Threads  bool          // each stack begins with its thread
+	// MaxOverhead is the share of CPU time that pauses may cost; see sampler.Config. 0 is any.
+	MaxOverhead float64
+	// Visits are let in between two samples, to see how far the recording is. Nothing is
+	// walked meanwhile, so a visit should be short.
+	Visits <-chan Visit
 }
+
+// Visit is called with the profile as it is and its account, in the middle of a recording. Both
+// are its own only until it returns.
+type Visit func(*profile.Profile, *profile.Summary)
 
 const (
 	// queueLength is how many snapshots can wait for their walk.
@@ -38,28 +47,17 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	s.walker.Warm()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	smp := sampler.New(s.Process.PID(), s.Process.CPU())
+	r := recording{Session: s, opt: opt, profile: p, sampled: map[int]bool{}, before: before, stop: stop,
+		sampler: sampler.New(s.Process.PID(), s.Process.CPU())}
 	queue := sampler.NewQueue(queueLength)
-	var stats sampler.Stats
 	done := make(chan error, 1)
 	go func() {
-		var err error
-		stats, err = smp.Run(ctx, sampler.Config{Interval: opt.Interval}, queue)
+		_, err := r.sampler.Run(ctx, sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead}, queue)
 		done <- err
 	}()
-	r := recording{Session: s, opt: opt, profile: p, sampler: smp, sampled: map[int]bool{}, stop: stop}
 	r.takeAll(queue)
 	err := <-done
-	for outcome, n := range stats.Lost {
-		p.Lose(reasonOf(sampler.Outcome(outcome)), n)
-	}
-	p.Meta.Duration = stats.Wall
-	sum := p.Summary()
-	sum.RateReached = stats.Rate()
-	sum.Threads = len(r.sampled)
-	sum.Pauses = pausesOf(&stats)
-	sum.OwnCPU = ownCPU() - before
-	return p, sum, err
+	return p, r.account(), err
 }
 
 // recording is a Record under way.
@@ -71,6 +69,8 @@ type recording struct {
 	stack   profile.Stack
 	sampled map[int]bool
 	stop    context.CancelFunc
+	before  time.Duration              // own CPU
+	lost    [sampler.NumOutcomes]int64 // what the profile has been told
 }
 
 // aliveEvery is how often a process of which no samples come is asked whether it is still there.
@@ -90,6 +90,9 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			queue.Done(snap)
 		case <-idle.C:
 			r.alive()
+		case visit := <-r.opt.Visits:
+			sum := r.account()
+			visit(r.profile, &sum)
 		}
 	}
 }
@@ -102,6 +105,25 @@ func (r *recording) alive() bool {
 	}
 	r.stop()
 	return false
+}
+
+// account brings the profile's account up to date and sums it up.
+func (r *recording) account() profile.Summary {
+	stats := r.sampler.Stats()
+	for outcome, n := range stats.Lost {
+		r.profile.Lose(reasonOf(sampler.Outcome(outcome)), n-r.lost[outcome])
+	}
+	r.lost = stats.Lost
+	r.profile.Meta.Duration = stats.Wall
+	sum := r.profile.Summary()
+	sum.RateReached = stats.Rate()
+	if stats.Interval > r.opt.Interval {
+		sum.RateLowered = float64(time.Second) / float64(stats.Interval)
+	}
+	sum.Threads = len(r.sampled)
+	sum.Pauses = pausesOf(&stats)
+	sum.OwnCPU = ownCPU() - r.before
+	return sum
 }
 
 // take walks one snapshot and adds it to the profile.

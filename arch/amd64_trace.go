@@ -23,7 +23,7 @@ const (
 	maxTraceSteps = 20000 // instructions on all ways together
 	maxTraceWays  = 256
 	maxTraceSlots = 24
-	firstToken    = 32 // pseudo registers: stack pointers of unknown origin
+	firstToken    = 64 // pseudo registers: stack pointers of unknown origin
 )
 
 // amd64State is the machine on one way: what each register holds, told in terms of
@@ -32,7 +32,9 @@ type amd64State struct {
 	pc     uint32 // offset in the code
 	tokens uint8
 	calls  bool
+	patch  bool // the return address of the standard frame at the start was written
 	nslots uint8
+	saved  Loc // what SavedSP stands for
 	regs   [16]Loc
 	slots  [maxTraceSlots]amd64Slot
 }
@@ -144,7 +146,8 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 // exit tells the state at a return (or where one would be) in terms of the start.
 func (s *amd64State) exit(popped uint8) Exit {
 	sp := s.regs[amd64RSP]
-	e := Exit{RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], SenderSP: s.regs[AMD64.Java.SenderSP], Calls: s.calls}
+	_, writes := s.stored(sp)
+	e := Exit{RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], SenderSP: s.regs[AMD64.Java.SenderSP], Calls: s.calls, Saved: s.saved, WritesRA: writes || s.patch}
 	if e.RA.Kind == Unknown && sp.Kind == Value && sp.Reg < firstToken {
 		// The code ahead writes its own return address (exception stubs do); until then
 		// the word is what it was.
@@ -213,6 +216,7 @@ func (t *amd64Tracer) step(s *amd64State, in *x86Inst, at uint32) way {
 		v := s.load(s.regs[amd64RSP])
 		s.moveSP(8)
 		s.set(in.RM, v)
+		s.takeSavedSP()
 	case op == 0x68, op == 0x6a, op == 0x9c: // push imm, pushf
 		s.moveSP(-8)
 		s.store(s.regs[amd64RSP], Loc{})
@@ -233,6 +237,7 @@ func (t *amd64Tracer) step(s *amd64State, in *x86Inst, at uint32) way {
 		return wayReturns
 	case op == 0xc9: // leave
 		s.regs[amd64RSP] = s.regs[amd64RBP]
+		s.takeSavedSP()
 		s.regs[amd64RBP] = s.load(s.regs[amd64RSP])
 		s.moveSP(8)
 	case op == 0xcc, op == 0xf4, op == 0xcb, op == 0xcf: // int3, hlt, far returns
@@ -241,8 +246,10 @@ func (t *amd64Tracer) step(s *amd64State, in *x86Inst, at uint32) way {
 		return t.group5(s, in)
 	case op == 0x89 || op == 0x88: // mov r/m, r
 		s.movStore(in)
+		s.takeSavedSP()
 	case op == 0x8b: // mov r, r/m
 		s.movLoad(in)
+		s.takeSavedSP()
 	case op == 0x8d: // lea
 		s.set(in.Reg, s.address(in))
 	case op == 0x83, op == 0x81, op == 0x80:
@@ -436,7 +443,25 @@ func (s *amd64State) movStore(in *x86Inst) {
 		return
 	}
 	if addr := s.address(in); addr.Kind == Value {
+		s.patch = s.patch || addr == (Loc{Value, amd64RBP, 8})
 		s.store(addr, v)
+	}
+}
+
+// takeSavedSP deals with a stack pointer that has just come out of the stack, from a word that
+// was there at the start: code that moves the stack pointer by an amount of its own saves it
+// there before (C2's string_indexof, the stubs of the SHA-2 digests). From here on all is told
+// relative to it. There is one name for such a value: a second one ends the way.
+func (s *amd64State) takeSavedSP() {
+	sp := s.regs[amd64RSP]
+	if sp.Kind != AtMem || sp.Reg != amd64RSP || sp.Off < 0 {
+		return
+	}
+	if s.saved.Kind == Unknown {
+		s.saved = sp
+	}
+	if s.saved == sp {
+		s.regs[amd64RSP] = Loc{Value, SavedSP, 0}
 	}
 }
 
@@ -474,15 +499,23 @@ func (s *amd64State) load(addr Loc) Loc {
 	if addr.Kind != Value {
 		return Loc{}
 	}
-	for i := int(s.nslots) - 1; i >= 0; i-- {
-		if s.slots[i].reg == addr.Reg && s.slots[i].off == addr.Off {
-			return s.slots[i].val
-		}
+	if v, ok := s.stored(addr); ok {
+		return v
 	}
 	if addr.Reg >= firstToken {
 		return Loc{}
 	}
 	return Loc{AtMem, addr.Reg, addr.Off}
+}
+
+// stored returns what was stored at addr on the way here.
+func (s *amd64State) stored(addr Loc) (Loc, bool) {
+	for i := int(s.nslots) - 1; i >= 0 && addr.Kind == Value; i-- {
+		if s.slots[i].reg == addr.Reg && s.slots[i].off == addr.Off {
+			return s.slots[i].val, true
+		}
+	}
+	return Loc{}, false
 }
 
 func (s *amd64State) store(addr, v Loc) {

@@ -76,7 +76,7 @@ func TestTraceAMD64(t *testing.T) {
 			if r.want.SenderSP.Kind == Unknown {
 				got.SenderSP = Loc{}
 			}
-			got.Below, got.Calls = Loc{}, false // have tests of their own
+			got.Below, got.Calls, got.WritesRA = Loc{}, false, false // have tests of their own
 			if got != r.want {
 				t.Errorf("got  %+v\nwant %+v", got, r.want)
 			}

@@ -10,6 +10,10 @@ import "debug/elf"
 // MaxRegs bounds the register numbers of all CPUs that we know.
 const MaxRegs = 34
 
+// SavedSP is the number of a register that no CPU has: in an Exit it stands for a stack pointer
+// that lies in memory (Exit.Saved).
+const SavedSP = MaxRegs
+
 // Regs are the general registers of a thread, indexed by DWARF number, so that
 // CFI rules need no translation. The program counter sits at CPU.PC.
 type Regs [MaxRegs]uint64

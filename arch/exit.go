@@ -9,6 +9,9 @@ type Exit struct {
 	RA Loc // where the return address is now
 	SP Loc // what the stack pointer will be in the caller (never AtMem)
 	FP Loc // where the caller's frame pointer is now
+	// Saved is where the code has saved an earlier stack pointer that it will take back, if it
+	// will. The other Locs may be told relative to that value: it is their register SavedSP.
+	Saved Loc
 
 	// Jump: the code does not return by itself, it jumps out of its blob. RA and SP
 	// then tell what the code that it jumps to would find as its return address.
@@ -24,6 +27,9 @@ type Exit struct {
 	// SenderSP is what CPU.Java.SenderSP holds at the end: for code on its way into
 	// the interpreter, the caller's stack pointer before adapters moved it.
 	SenderSP Loc
+	// WritesRA: the code ahead writes its return address, or that of the standard frame at the
+	// frame pointer. RA is then the word that is there now, if the new one cannot be told.
+	WritesRA bool
 	// Calls: the way went past a call. One that never returns may be followed by code
 	// that belongs to something else.
 	Calls bool

@@ -63,8 +63,12 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 
 // leavesMethod reports whether an exit can be believed. A jump to a computed address may be a
 // switch, which is no way out. A jump to a known one is out of the return poll's stub or
-// of exception unwinding, but only if no call that never returns stands before it.
+// of exception unwinding, but only if no call that never returns stands before it. A stack
+// pointer that an intrinsic has saved is that of the whole frame.
 func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
+	if e.SP.Kind != arch.Unknown && e.SP.Reg == arch.SavedSP && e.SP.Off != int32(b.FrameSize)*8 {
+		return false
+	}
 	return !e.Jump || !e.Indirect && (!e.Calls || e.SP.Off == int32(b.FrameSize)*8)
 }
 

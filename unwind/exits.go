@@ -80,26 +80,45 @@ func (w *Walker) eval(l arch.Loc) (uint64, bool) {
 	return v, true
 }
 
+// evalIn computes a Loc of an Exit, which may be told relative to a stack pointer that the
+// code has saved: one further up in the copied stack.
+func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
+	if l.Reg != arch.SavedSP {
+		return w.eval(l)
+	}
+	saved, ok := w.eval(e.Saved)
+	if !ok || saved <= w.cur.sp || !w.inCopy(saved) {
+		return 0, false
+	}
+	switch saved += uint64(int64(l.Off)); l.Kind {
+	case arch.Value:
+		return saved, true
+	case arch.AtMem:
+		return w.word(saved)
+	}
+	return 0, false
+}
+
 // evalExit computes the caller that an Exit tells of. moved says that code on the way
 // here may have moved sp to make room for arguments, as adapters and interpreter
 // entries do. A compiled caller's own sp is then in the register for it; interpreted
 // callers and the call stub go by their frame pointer, and any sp below it will do.
 func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
-	pc, ok := w.eval(e.RA)
+	pc, ok := w.evalIn(&e, e.RA)
 	if !ok {
 		return caller{}, false
 	}
 	pc = w.strip(pc)
-	fp, fpKnown := w.eval(e.FP)
+	fp, fpKnown := w.evalIn(&e, e.FP)
 	c := caller{pc: pc, fp: fp, fpKnown: fpKnown}
 	framed := w.vm.InInterpreter(pc) || pc == w.vm.CallStubReturn()
 	switch {
 	case moved && !framed:
-		c.sp, ok = w.eval(e.SenderSP)
+		c.sp, ok = w.evalIn(&e, e.SenderSP)
 	case e.SP.Kind == arch.Unknown && framed:
 		c.sp = w.cur.sp
 	default:
-		c.sp, ok = w.eval(e.SP)
+		c.sp, ok = w.evalIn(&e, e.SP)
 	}
 	if moved && framed {
 		c.sp = max(c.sp, w.cur.sp)

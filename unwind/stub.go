@@ -41,6 +41,10 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 			return c, true
 		}
 	}
+	if b.Kind == vmstructs.Safepoint && r.ok && r.exit.WritesRA {
+		c, ok := w.polled(r.exit)
+		return c, ok && w.returnsTo(c.pc, false)
+	}
 	if r.ok && !unwinds {
 		if c, ok := w.evalExit(r.exit, b.Kind == vmstructs.Adapter); ok && w.returnsTo(c.pc, r.exit.Jump) {
 			return c, true
@@ -51,6 +55,24 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 		return c, ok && w.plausible(c.pc)
 	}
 	return caller{}, false
+}
+
+// polled finds the frame of a method that polled for a safepoint in its middle. The signal
+// handler has sent it on into a stub, which first makes room for its return address, puts it
+// there before it calls the VM, and afterwards may move it past the poll
+// (runtime/sharedRuntime_*.cpp, generate_handler_blob).
+func (w *Walker) polled(e arch.Exit) (caller, bool) {
+	e.RA = arch.Loc{Kind: arch.AtMem, Reg: e.SP.Reg, Off: e.SP.Off - 8}
+	if !e.Calls {
+		return w.evalExit(e, false)
+	}
+	pc, ok := w.vm.TrapPC(w.snap.Side)
+	if !ok {
+		return caller{}, false
+	}
+	sp, ok := w.evalIn(&e, e.SP)
+	fp, fpKnown := w.evalIn(&e, e.FP)
+	return caller{pc: pc, sp: sp, fp: fp, fpKnown: fpKnown}, ok && sp >= w.cur.sp
 }
 
 // unwinding finds the frame in which a stub goes on that unwinds an exception: it takes its

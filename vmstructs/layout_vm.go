@@ -25,6 +25,7 @@ type threadLayout struct {
 	sp, pc, fp    offset // JavaFrameAnchor
 	anchorSpan    int
 	wrapperAnchor offset // JavaCallWrapper
+	trapPC        offset // JavaThread._saved_exception_pc
 }
 
 func (r *resolver) thread() threadLayout {
@@ -47,6 +48,7 @@ func (r *resolver) thread() threadLayout {
 		pc:            r.field(capAnchors, "JavaFrameAnchor._last_Java_pc"),
 		fp:            r.field("", "JavaFrameAnchor._last_Java_fp"),
 		wrapperAnchor: r.field(capAnchors, "JavaCallWrapper._anchor"),
+		trapPC:        r.field("", "JavaThread._saved_exception_pc"),
 	}
 	smr := l.list != 0 && l.listLength.ok() && l.listThreads.ok()
 	if linked := l.head != 0 && l.next.ok(); !smr && !linked {

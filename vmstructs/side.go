@@ -4,21 +4,21 @@ package vmstructs
 // tells of another moment. So the sampler copies that part of the JavaThread in the same
 // pause as the stack, as Snapshot.Side, and these functions read it there.
 
-// maxSide bounds the part of a JavaThread that is copied in the pause.
+// maxSide bounds the part of a JavaThread that is copied in the pause. The anchor comes first
+// in it; a copy may be shorter than what Side asks for, as those of older recordings are.
 const maxSide = 1024
 
 // Side returns which part of a JavaThread a snapshot should carry. size 0: none.
-func (vm *VM) Side() (offset uint64, size int) {
-	t, d := &vm.l.thread, &vm.l.deopt
+func (vm *VM) Side() (from uint64, size int) {
+	t := &vm.l.thread
 	if !t.anchor.ok() {
 		return 0, 0
 	}
 	begin, end := uint64(t.anchor), uint64(t.anchor)+uint64(t.anchorSpan)
-	if d.head.ok() {
-		begin, end = min(begin, uint64(d.head)), max(end, uint64(d.head)+8)
-	}
-	if end-begin > maxSide {
-		begin, end = uint64(t.anchor), uint64(t.anchor)+uint64(t.anchorSpan)
+	for _, f := range [...]offset{vm.l.deopt.head, t.trapPC} {
+		if f.ok() && max(end, uint64(f)+8)-min(begin, uint64(f)) <= maxSide {
+			begin, end = min(begin, uint64(f)), max(end, uint64(f)+8)
+		}
 	}
 	return begin, int(end - begin)
 }
@@ -26,20 +26,34 @@ func (vm *VM) Side() (offset uint64, size int) {
 // AnchorIn returns the thread's anchor out of a snapshot's Side.
 func (vm *VM) AnchorIn(side []byte) (Anchor, bool) {
 	begin, size := vm.Side()
-	if size == 0 || len(side) != size {
+	at := uint64(vm.l.thread.anchor) - begin
+	if size == 0 || at > uint64(len(side)) {
 		return Anchor{}, false
 	}
-	return vm.DecodeAnchor(side[uint64(vm.l.thread.anchor)-begin:])
+	return vm.DecodeAnchor(side[at:])
 }
 
 // vframesIn returns the address of the vframeArray that the thread was unpacking, or 0.
 func (vm *VM) vframesIn(side []byte) uint64 {
+	array, _ := vm.sideWord(side, vm.l.deopt.head)
+	return array
+}
+
+// TrapPC returns where in Java code the thread was when it ran into a trap, such as a poll for a
+// safepoint: the signal handler notes the pc before it sends the thread on into a stub
+// (JavaThread::_saved_exception_pc, os_cpu/linux_*/os_linux_*.cpp). It is one of the past but in
+// that stub.
+func (vm *VM) TrapPC(side []byte) (uint64, bool) {
+	return vm.sideWord(side, vm.l.thread.trapPC)
+}
+
+func (vm *VM) sideWord(side []byte, f offset) (uint64, bool) {
 	begin, size := vm.Side()
-	at := uint64(vm.l.deopt.head) - begin
-	if !vm.l.deopt.head.ok() || len(side) != size || uint64(size) < 8 || at > uint64(size-8) {
-		return 0
+	at := uint64(f) - begin
+	if !f.ok() || size == 0 || len(side) < 8 || at > uint64(len(side)-8) {
+		return 0, false
 	}
-	return word(side[at:])
+	return word(side[at:]), true
 }
 
 // DecodeAnchor reads a JavaFrameAnchor out of b.

@@ -1,0 +1,65 @@
+//go:build linux
+
+package session
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"goprof/profile"
+	"goprof/target"
+	"goprof/testdata/jvmtest"
+	"goprof/vmstructs"
+)
+
+// TestIntrinsics samples code that no compiler made: intrinsics that move the stack pointer by
+// amounts of their own, stubs that write their own return address. Every stack must reach its
+// root. Only in a deoptimisation may it end: there the walk needs what the thread throws away
+// a few microseconds later, and says so. GOPROF_SHOW=1 prints what did not reach its root.
+func TestIntrinsics(t *testing.T) {
+	samples := 3000
+	if n, err := strconv.Atoi(os.Getenv("GOPROF_INTRINSICS_SAMPLES")); err == nil {
+		samples = n
+	}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, group := range []string{"strings", "text", "arrays", "numbers", "crypto", "polls"} {
+			t.Run(group, func(t *testing.T) {
+				jvm := jvmtest.Start(t, jdk, "truth.Intrinsics", "--", group)
+				checkIntrinsics(t, attach(t, jvm.PID), samples, group == "polls")
+			})
+		}
+	})
+}
+
+// checkIntrinsics also makes sure, if polls is set, that some samples fell into the stub that
+// threads come to from a poll.
+func checkIntrinsics(t *testing.T, s *Session, n int, polls bool) {
+	shown, inStub := 0, 0
+	got := sample(t, s, time.Millisecond, n, func(snap *target.Snapshot, st *profile.Stack) {
+		if st.Truncated != profile.Whole && shown < 8 && os.Getenv("GOPROF_SHOW") != "" {
+			shown++
+			t.Log(describe(s, snap, st))
+		}
+		if b, err := s.VM.Blob(snap.Regs[s.Process.CPU().PC]); err == nil && b.Kind == vmstructs.Safepoint {
+			inStub++
+		}
+	})
+	t.Logf("%d attempted, %d whole, %d in a poll's stub", got.attempted(), got.whole, inStub)
+	for r, count := range got.truncated {
+		switch why := profile.Reason(r); {
+		case why == profile.Whole || count == 0:
+		case why == profile.Deoptimizing && count*200 <= n:
+			t.Logf("%v: %d", why, count)
+		default:
+			t.Errorf("%v: %d of %d", why, count, n)
+		}
+	}
+	if got.whole < n*9/10 {
+		t.Errorf("only %d samples of %d", got.whole, n)
+	}
+	if polls && inStub == 0 {
+		t.Error("no sample fell into a poll's stub")
+	}
+}

@@ -23,7 +23,8 @@ const (
 	maxTraceSteps = 20000 // instructions on all ways together
 	maxTraceWays  = 256
 	maxTraceSlots = 24
-	firstToken    = 64 // pseudo registers: stack pointers of unknown origin
+	firstToken    = 64   // pseudo registers: stack pointers of unknown origin
+	noReg         = 0xff // no address has it
 )
 
 // amd64State is the machine on one way: what each register holds, told in terms of
@@ -416,19 +417,11 @@ func (s *amd64State) clobber(in *x86Inst) {
 	}
 }
 
-// movLoad: mov r, r/m. Stubs that save all registers restore the frame pointer and the
-// sender's sp like any other; as long as those have not changed, that brings nothing new.
+// movLoad: mov r, r/m.
 func (s *amd64State) movLoad(in *x86Inst) {
-	if !in.W {
-		s.set(in.Reg, Loc{})
-		return
-	}
-	v := s.operand(in)
-	reg := x86Dwarf[in.Reg]
-	own := Loc{Value, reg, 0}
-	kept := reg == amd64RBP || reg == uint8(AMD64.Java.SenderSP)
-	if kept && s.regs[reg] == own && v.Kind == AtMem && v.Reg == amd64RSP {
-		v = own
+	v := Loc{}
+	if in.W {
+		v = s.operand(in)
 	}
 	s.set(in.Reg, v)
 }
@@ -450,18 +443,34 @@ func (s *amd64State) movStore(in *x86Inst) {
 
 // takeSavedSP deals with a stack pointer that has just come out of the stack, from a word that
 // was there at the start: code that moves the stack pointer by an amount of its own saves it
-// there before (C2's string_indexof, the stubs of the SHA-2 digests). From here on all is told
-// relative to it. There is one name for such a value: a second one ends the way.
+// there before (C2's string_indexof), or its frame pointer (the stubs of the SHA-2 digests). From
+// here on all is told relative to it, and nothing to one that came before.
 func (s *amd64State) takeSavedSP() {
 	sp := s.regs[amd64RSP]
 	if sp.Kind != AtMem || sp.Reg != amd64RSP || sp.Off < 0 {
 		return
 	}
-	if s.saved.Kind == Unknown {
-		s.saved = sp
+	if s.saved != sp && s.saved.Kind != Unknown {
+		s.forgetSavedSP()
 	}
-	if s.saved == sp {
-		s.regs[amd64RSP] = Loc{Value, SavedSP, 0}
+	s.saved = sp
+	s.regs[amd64RSP] = Loc{Value, SavedSP, 0}
+}
+
+// forgetSavedSP forgets all that is told relative to a stack pointer that was saved.
+func (s *amd64State) forgetSavedSP() {
+	for i := range s.regs {
+		if s.regs[i].Reg == SavedSP {
+			s.regs[i] = Loc{}
+		}
+	}
+	for i := range s.slots[:s.nslots] {
+		if slot := &s.slots[i]; slot.reg == SavedSP || slot.val.Reg == SavedSP {
+			slot.val = Loc{}
+		}
+		if slot := &s.slots[i]; slot.reg == SavedSP {
+			slot.reg = noReg
+		}
 	}
 }
 

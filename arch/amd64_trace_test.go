@@ -45,12 +45,14 @@ func TestTraceAMD64(t *testing.T) {
 		{"stub with enter and leave, stack pointer of unknown origin",
 			"55 488bec 4883e4f0 ^90 c9 c3", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)}},
 		{"stub that saves and restores all registers, its frame pointer too",
-			"^488b6c2450 4881c480000000 c9 c3", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)}},
+			"^488b6c2450 4881c480000000 c9 c3", Exit{RA: mem(SavedSP, 8), SP: val(SavedSP, 16), FP: mem(SavedSP, 0), Saved: mem(sp, 0x50)}},
+		{"sha512_AVX2: stack pointer saved below an aligned one, frame pointer used for a table",
+			"^48ffc5 488b6c2440 488b642438 5a 59 c9 c3", Exit{RA: mem(SavedSP, 8), SP: val(SavedSP, 16), FP: mem(SavedSP, 0), Saved: mem(sp, 0x40)}},
 		{"a slow path jumps out directly, the regular way indirectly",
 			"^7405 e900100000 58 4989e5 ff6140", Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0), Jump: true, Indirect: true, SenderSP: val(sp, 8)}},
 		{"c2i on its way back from the VM, the stack pointer kept in r13",
 			"^4c8b6c2410 4981c4900b0000 9d 498be5 58 4c8bec 4883ec20 48890424 ff6338",
-			Exit{RA: mem(amd64R13, 0), SP: val(amd64R13, -16), FP: val(fp, 0), Jump: true, Indirect: true, SenderSP: val(amd64R13, 8)}},
+			Exit{RA: mem(SavedSP, 0), SP: val(SavedSP, -16), FP: val(fp, 0), Saved: mem(sp, 0x10), Jump: true, Indirect: true, SenderSP: val(SavedSP, 8)}},
 		{"exception stub that is about to patch its return address",
 			"^48895508 e8ff000000 48894508 c9 c3", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)}},
 		{"loop before the way out",
@@ -105,6 +107,81 @@ func TestTracePrologueAMD64(t *testing.T) {
 	code, pc := assemble(t, "55 4883ec20 ^e8ff000000 4883ec20 ebfe")
 	if got, err := new(amd64Tracer).Trace(code, 0, pc, size); err == nil {
 		t.Errorf("after a call: %+v", got)
+	}
+}
+
+// C2's string_indexof (c2_MacroAssembler_x86.cpp), as JDK 17 makes it for a needle of unknown
+// length, in a frame of 0x30 bytes. The caret marks where the old stack pointer is in rcx, the
+// bar where it is on the stack. There may be 0, 16 or 32 bytes between it and the one now.
+const stringIndexOf = "488bcc ^83f808 7356 8bde 81e3ff0f0000 81fbf00f0000 7617 4883ec10 50 0fb65c06ff 885c0407 48ffc8 75f2 58" +
+	"488bf4 83fa08 732a 8bdf 81e3ff0f0000 81fbf00f0000 761a 4883ec10 50 8bc2 0fb75c47fe 66895c4406 48ffc8 75f1 58 488bfc" +
+	"c4e2793026 50 56 57 51 |488bdf eb23 488b742410 8b442418 c4e2793026 482bfb d1ef 03d7 ffca 3bd0 0f8830000000 4883c302" +
+	"c4e37961230d 721e 83ea08 7e1f 3bd0 781b 4883c310 83fa08 7de6 488d5c53f0 ba08000000 ebda 2bd1 3bd0 7d0a bbffffffff" +
+	"e95d000000 488d1c4b 03c8 83f908 0f8e49000000 83f808 7ecb 488bfb 3bc8 7408 c4e37961270d 7184 83e808 7e2b 4883c710 4883c608" +
+	"83ea08 83f808 7d14 488d7406f8 488d7c47f0 2bd0 b808000000 83c208 c4e2793026 ebc8 488b7c2408 482bdf d1eb 5c"
+
+func TestTraceStringIndexOfAMD64(t *testing.T) {
+	before, onStack, _ := strings.Cut(stringIndexOf, "|")
+	code, inRCX := assemble(t, before)
+	pushed := uint64(len(code))
+	rest, _ := assemble(t, onStack)
+	code = append(code, rest...)
+	end := uint64(len(code))
+	epilogue, _ := assemble(t, "4883c420 5d c3")
+	code = append(code, epilogue...)
+	var in x86Inst
+	steps := 0
+	for pc := uint64(0); pc < end; pc += uint64(in.Len) {
+		if !decodeX86(code[pc:], &in) {
+			t.Fatalf("no instruction at %#x", pc)
+		}
+		base, saved := amd64RSP, Loc{}
+		if pc >= inRCX {
+			base = amd64RCX
+		}
+		if pc >= pushed {
+			base, saved = SavedSP, mem(amd64RSP, 0)
+		}
+		got, err := new(amd64Tracer).Trace(code, 0, pc, 0)
+		got.Below, got.SenderSP = Loc{}, Loc{}
+		want := Exit{RA: mem(base, 0x28), SP: val(base, 0x30), FP: mem(base, 0x20), Saved: saved}
+		if err != nil || got != want {
+			t.Errorf("at %#x: got %+v, %v\nwant %+v", pc, got, err, want)
+		}
+		steps++
+	}
+	if steps != 93 { // as objdump counts
+		t.Errorf("%d instructions", steps)
+	}
+}
+
+// The stub that a thread comes to from a poll, short of most registers: it makes room for its
+// return address, fills it in before the call, and moves it past the poll after it.
+func TestTraceHandlerBlobAMD64(t *testing.T) {
+	const restore = "488b6c2450 488b5c2460 4881c480000000 4883c408 9d 5d"
+	code, _ := assemble(t, "53 55 488bec 9c 4883ec08 4881ec80000000 48895c2460 48896c2450 498b9f58030000 48895d08 498bff e800100000"+
+		"49837f0800 741c"+restore+"e900100000 483b5d08 7508 4883c302 48895d08"+restore+"c3")
+	const afterCall, unwinds, returns, moved = 0x2e, 0x35, 0x51, 0x5f
+	sizes := map[uint64]int32{0: 0, 1: 8, 2: 16, 5: 16, 6: 24, 0xa: 32, 0x11: 0xa0} // what stands on the stack, before saving
+	var in x86Inst
+	for pc := uint64(0); pc < uint64(len(code)); pc += uint64(in.Len) {
+		if !decodeX86(code[pc:], &in) {
+			t.Fatalf("no instruction at %#x", pc)
+		}
+		got, err := new(amd64Tracer).Trace(code, 0, pc, 0)
+		if err != nil || got.SP.Kind != Value || got.SP.Reg != amd64RSP {
+			t.Fatalf("at %#x: %+v %v", pc, got, err)
+		}
+		if size, ok := sizes[pc]; ok && got.SP.Off != size {
+			t.Errorf("at %#x: %+v, want %#x bytes", pc, got, size)
+		}
+		inUnwind := pc >= unwinds && pc < returns
+		if writes := pc < moved && !inUnwind; got.Jump != inUnwind || got.WritesRA != writes || got.Calls != (pc < afterCall) {
+			t.Errorf("at %#x: %+v", pc, got)
+		}
+		if pc >= moved && got.RA != mem(amd64RSP, got.SP.Off-8) {
+			t.Errorf("at %#x: %+v", pc, got)
+		}
 	}
 }
 
@@ -209,8 +286,11 @@ func FuzzTraceAMD64(f *testing.F) {
 }
 
 func checkExit(t *testing.T, name string, e Exit) {
+	if e.Saved != (Loc{}) && (e.Saved.Kind != AtMem || e.Saved.Reg != amd64RSP || e.Saved.Off < 0) {
+		t.Fatalf("%s: Saved is %+v", name, e.Saved)
+	}
 	for what, l := range map[string]Loc{"RA": e.RA, "SP": e.SP, "FP": e.FP, "Target": e.Target, "Below": e.Below, "SenderSP": e.SenderSP} {
-		if l.Kind > AtMem || l.Kind != Unknown && l.Reg >= 16 {
+		if saved := l.Reg == SavedSP && e.Saved.Kind == AtMem; l.Kind > AtMem || l.Kind != Unknown && l.Reg >= 16 && !saved {
 			t.Fatalf("%s: %s is %+v", name, what, l)
 		}
 	}

@@ -106,6 +106,9 @@ func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 	if err != nil {
 		site.why = profile.BadDebugInfo
 		scopes = []vmstructs.Scope{{Method: b.Method, BCI: -1}}
+		if b.Method != nil {
+			scopes[0].Line = b.Method.Line(-1)
+		}
 	}
 	for i, s := range scopes {
 		if s.Method == nil {

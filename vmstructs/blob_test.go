@@ -46,9 +46,9 @@ func TestNmethodOfEveryJDK(t *testing.T) {
 			{"at a record the next one counts", 32, false, "app.Main.outer:12:12"},
 			{"no record for a return address", 33, true, "app.Main.outer:12:12"},
 			{"second record", 64, true, "app.Main.outer:12:12"},
-			{"empty record", 80, true, "app.Main.outer:-1:0"},
-			{"behind all records", 200, false, "app.Main.outer:-1:0"},
-			{"end of the code", nmCodeEnd - nmCodeAt, true, "app.Main.outer:-1:0"},
+			{"empty record", 80, true, "app.Main.outer:-1:10"},
+			{"behind all records", 200, false, "app.Main.outer:-1:10"},
+			{"end of the code", nmCodeEnd - nmCodeAt, true, "app.Main.outer:-1:10"},
 		} {
 			s, err := w.vm.Scopes(b, code+c.pc, c.exact)
 			if err != nil || tell(s) != c.want {

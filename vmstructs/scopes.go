@@ -10,7 +10,7 @@ import (
 type Scope struct {
 	Method *Method
 	BCI    int32 // -1: the method's entry, or unknown
-	Line   int32 // 0: unknown
+	Line   int32 // of the method's first bytecode if BCI is -1; 0: the class has no line numbers
 }
 
 const (
@@ -72,7 +72,11 @@ func (b *Blob) HasPcDesc(pc uint64) bool {
 
 // Scopes returns the methods at pc, the innermost first, the one that owns the code last.
 // If exact, pc is a return address and its own record counts; where there is none, and for
-// any other pc, the next record does. Code without a record gives the owner alone.
+// any other pc, the next record does. Code without a record (leaf methods, and what stands behind
+// a method's last call) gives the owner alone, with the line of its beginning. That is HotSpot's
+// own answer for such a pc (code/scopeDesc.cpp, decode_body: InvocationEntryBci; oops/method.cpp,
+// line_number_from_bci). The record before it would name a line that is nearer, but whether the
+// code belongs to it nobody knows: compilers lay blocks out as they like.
 // The slice is shared: do not change it.
 func (vm *VM) Scopes(b *Blob, pc uint64, exact bool) ([]Scope, error) {
 	if b.Method == nil || !b.holds(pc) || b.End-b.Begin >= 1<<31 {
@@ -101,7 +105,7 @@ func (vm *VM) Scopes(b *Blob, pc uint64, exact bool) ([]Scope, error) {
 // decodeScopes decodes what PcDesc i points at. code/scopeDesc.cpp, decode_body.
 func (vm *VM) decodeScopes(b *Blob, i int) ([]Scope, error) {
 	if i < 0 || b.debug.scopeOffset(i) == noScope {
-		return []Scope{{b.Method, -1, 0}}, nil
+		return []Scope{{b.Method, -1, b.Method.Line(-1)}}, nil
 	}
 	var refs [16]scopeRef
 	list, err := b.debug.decode(refs[:0], b.debug.scopeOffset(i), vm.l.method.unsigned5X)

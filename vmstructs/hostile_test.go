@@ -197,6 +197,7 @@ func (w *hostileWorld) tour(t target.Target, more []uint64) error {
 	side := make([]byte, size)
 	if t.Read(w.thread+off, side) == nil {
 		vm.AnchorIn(side)
+		vm.TrapPC(side)
 		if scopes, err := vm.VFrames(w.thread+off, side); err == nil {
 			if err := tourScopes(scopes); err != nil {
 				return err

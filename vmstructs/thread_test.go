@@ -107,6 +107,35 @@ func TestAnchors(t *testing.T) {
 	})
 }
 
+// TestTrapPC: the pc of a trap comes out of the copy that was taken in the pause, which older
+// recordings have without it.
+func TestTrapPC(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		at := w.thread(7, StateInJava)
+		l := &w.l.thread
+		w.put64(at+uint64(l.trapPC), 0x7f10beef)
+		w.put64(at+uint64(l.anchor)+uint64(l.sp), 0x7ffe1000)
+		off, size := w.vm.Side()
+		side := make([]byte, size)
+		if err := w.Read(at+off, side); err != nil {
+			t.Fatal(err)
+		}
+		if pc, ok := w.vm.TrapPC(side); !ok || pc != 0x7f10beef {
+			t.Errorf("%#x %v", pc, ok)
+		}
+		short := side[:l.anchorSpan]
+		if pc, ok := w.vm.TrapPC(short); ok {
+			t.Errorf("out of %d bytes: %#x", len(short), pc)
+		}
+		if a, ok := w.vm.AnchorIn(short); !ok || a.SP != 0x7ffe1000 {
+			t.Errorf("anchor out of %d bytes: %+v %v", len(short), a, ok)
+		}
+		if a, ok := w.vm.AnchorIn(nil); ok {
+			t.Errorf("anchor out of nothing: %+v", a)
+		}
+	})
+}
+
 // TestVFrames: a thread that unpacks a compiled frame of two methods.
 func TestVFrames(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {

@@ -92,7 +92,7 @@ func (f *File) temp() (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(f.name), "."+filepath.Base(f.name)+".*.tmp")
 }
 
-// Write writes the whole file and returns its name. It may be called again.
+// Write writes the whole file and returns its name. Called again, it replaces what it wrote.
 func (f *File) Write(write func(io.Writer) error) (string, error) {
 	name := f.name
 	var err error
@@ -139,10 +139,14 @@ func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 	if err := errors.Join(err, temp.Close()); err != nil {
 		return "", err
 	}
-	if f.numbered {
-		return f.place(temp.Name())
+	if !f.numbered {
+		return f.name, os.Rename(temp.Name(), f.name)
 	}
-	return f.name, os.Rename(temp.Name(), f.name)
+	name, err := f.place(temp.Name())
+	if err == nil {
+		f.name, f.numbered = name, false // ours from now on
+	}
+	return name, err
 }
 
 // place gives a complete file the first free number.

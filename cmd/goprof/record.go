@@ -3,20 +3,15 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"goprof/cmd/goprof/exit"
-	"goprof/output"
-	"goprof/profile"
-	"goprof/sampler/session"
 )
 
 const recordHelp = `record samples the stacks of a running JVM and writes them as collapsed stacks: a line
@@ -26,52 +21,63 @@ A sample is one thread that was using CPU time, stopped for the few microseconds
 registers and stack are copied. Every thread gets as many samples as it used CPU time: at 100 Hz
 one for each 10 ms. Threads that sleep are not stopped.
 
+Which JVM: --pid, several times for several; or NAME, a part of its main class or jar ("goprof
+list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
+
 Beside FILE.collapsed it writes FILE.summary.json, the account of the run, unless --summary
 names another place for it.
 
-Without -d it records until Ctrl-C, or until the JVM ends; both write what there is.`
+Without -d it records until Ctrl-C, or until the JVM ends; both write what there is. SIGUSR1
+writes what there is and goes on. A program that goprof started is never ended by it.`
 
 const recordExample = `  goprof record --pid 1234 -d 30s              into out.collapsed, or out.1.collapsed ...
+  goprof record petclinic -d 30s               the JVM with that in its main class or jar
   goprof record --pid 1234 -d 5m -r 1000 -t    1,000 Hz, stacks split by thread
   goprof record --pid 1234 -d 10s -o - | head  to standard output
-  goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json`
+  goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
+  goprof record --wait petclinic -d 1m         from its start
+  goprof record -- java -jar app.jar           start it, record it whole`
 
 // recordFlags are the flags of record as they were given.
 type recordFlags struct {
-	pid      int
-	duration durationFlag
-	rate     float64
-	interval time.Duration
-	mode     string
-	threads  bool
-	depth    int
-	output   string
-	summary  string
-	quiet    bool
+	pids        []int
+	wait        string
+	duration    durationFlag
+	rate        float64
+	interval    time.Duration
+	mode        string
+	threads     bool
+	depth       int
+	maxOverhead float64
+	output      string
+	summary     string
+	quiet       bool
 }
 
 func newRecord() *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
-		Use:     "record --pid PID",
+		Use:     "record {--pid PID | NAME | --wait NAME | -- PROGRAM ARG...}",
 		Short:   "Sample a JVM's stacks into a file",
 		Long:    recordHelp,
 		Example: recordExample,
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntVarP(&f.pid, "pid", "p", 0, "process id of the JVM")
+	fs.IntSliceVarP(&f.pids, "pid", "p", nil, "process id of the JVM; may be given several times")
+	fs.StringVar(&f.wait, "wait", "", "wait for a JVM with this in its main class or jar")
 	fs.VarP(&f.duration, "duration", "d", "how long: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
 	fs.Float64VarP(&f.rate, "rate", "r", 100, "samples for each second of CPU time, up to 10,000")
 	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU time between two samples, instead of --rate: 10ms")
 	fs.StringVar(&f.mode, "mode", "cpu", "which threads: cpu, those that use CPU time")
 	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
 	fs.IntVar(&f.depth, "depth", 2048, "frames that a stack may have; deeper ones are cut at the root and say so")
+	fs.Float64Var(&f.maxOverhead, "max-overhead", 0, "percent of CPU time that pauses may cost; where they cost more, the rate is lowered (0: any)")
 	fs.StringVarP(&f.output, "output", "o", "", "file; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
 	fs.StringVar(&f.summary, "summary", "", "where to write the account of the run as JSON (beside the output)")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no account at the end")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
 	return cmd
 }
 
@@ -82,52 +88,44 @@ const (
 	maxDepth    = 1 << 20
 )
 
-func (f *recordFlags) run(cmd *cobra.Command) error {
-	interval, err := f.check(cmd)
+func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
+	var err error
+	if f.interval, err = f.check(cmd); err != nil {
+		return err
+	}
+	which, err := f.choose(cmd, args)
 	if err != nil {
 		return err
 	}
-	out, err := f.reserve()
-	if err != nil {
-		return outputFailed(err)
-	}
-	s, err := session.Attach(f.pid)
-	if err != nil {
-		return attachError(f.pid, err)
-	}
-	defer s.Close()
-	warnMissing(cmd.ErrOrStderr(), s.VM.Missing())
-
-	ctx, stop := interruptible(cmd.Context(), f.duration.Duration)
+	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	opt := session.RecordOptions{Interval: interval, Depth: f.depth, Threads: f.threads}
-	p, sum, err := s.Record(ctx, opt)
-	if err != nil && sum.Samples == 0 {
-		return attachError(f.pid, err)
-	}
-	sum.Meta.Version, p.Meta.Version = version(), version()
-	if writeErr := f.write(cmd, out, p, &sum); writeErr != nil {
-		return writeErr
-	}
+	now := make(chan os.Signal, 1)
+	signal.Notify(now, syscall.SIGUSR1)
+	defer signal.Stop(now)
+	talk := cmd.ErrOrStderr()
+	targets, err := which.find(ctx, talk)
 	if err != nil {
-		return attachError(f.pid, err)
+		return err
 	}
-	if sum.Samples == 0 {
-		return noSamples(f.pid, s, &sum)
-	}
-	return nil
+	beGoodNeighbour() // not before a program was started: it would inherit some of it
+	err = recordAll(ctx, talk, f, targets, now)
+	which.finish(talk)
+	return err
 }
 
 // check validates the flags and returns the interval.
 func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
-	if f.pid <= 0 {
-		return 0, usageError(cmd, "which JVM? --pid is missing")
-	}
 	if f.mode != "cpu" {
 		return 0, usageError(cmd, fmt.Sprintf("there is no mode %q; there is cpu", f.mode))
 	}
 	if f.depth < 1 || f.depth > maxDepth {
 		return 0, usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
+	}
+	if !(f.maxOverhead >= 0 && f.maxOverhead <= 100) {
+		return 0, usageError(cmd, "--max-overhead is a percentage, between 0 and 100")
+	}
+	if err := f.checkNames(); err != nil {
+		return 0, usageError(cmd, err.Error())
 	}
 	if cmd.Flags().Changed("interval") {
 		if cmd.Flags().Changed("rate") {
@@ -144,82 +142,15 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	return time.Duration(float64(time.Second) / f.rate), nil
 }
 
-// outputs are the files that a recording ends in. They are checked before it begins.
-type outputs struct{ stacks, summary *output.File }
-
-func (f *recordFlags) reserve() (outputs, error) {
-	var o outputs
-	var err error
-	if f.output == "" {
-		o.stacks, err = output.ReserveNumbered("out.collapsed")
-	} else {
-		o.stacks, err = output.Reserve(output.Expand(f.output, f.pid, time.Now()))
-	}
-	if err == nil && f.summary != "" {
-		o.summary, err = output.Reserve(output.Expand(f.summary, f.pid, time.Now()))
-	}
-	return o, err
-}
-
-func (f *recordFlags) write(cmd *cobra.Command, o outputs, p *profile.Profile, sum *profile.Summary) error {
-	name, err := o.stacks.Write(func(w io.Writer) error { return output.Collapsed(w, p) })
-	if err != nil {
-		return outputFailed(err)
-	}
-	if o.summary == nil && name != output.Stdout {
-		// Beside the stacks, where "goprof flame" looks for what it says about them.
-		if o.summary, err = output.Reserve(output.SummaryPath(name)); err != nil {
-			return outputFailed(err)
-		}
-	}
-	if o.summary != nil {
-		if _, err := o.summary.Write(func(w io.Writer) error { return output.WriteSummary(w, sum) }); err != nil {
-			return outputFailed(err)
-		}
-	}
-	if f.quiet {
+// checkNames wants a file for each JVM.
+func (f *recordFlags) checkNames() error {
+	if len(f.pids) < 2 {
 		return nil
 	}
-	talk := cmd.ErrOrStderr()
-	output.SummaryText(talk, sum)
-	if name != output.Stdout {
-		fmt.Fprintf(talk, "written    %s\n", name)
+	for _, name := range []string{f.output, f.summary} {
+		if name != "" && !strings.Contains(strings.ReplaceAll(name, "%%", ""), "%p") {
+			return errors.New("several JVMs need a file each: -o prof-%p.collapsed")
+		}
 	}
 	return nil
-}
-
-// interruptible ends at the first SIGINT or SIGTERM, or after d if that is not 0. The
-// second signal ends the process at once: by then the handler is gone.
-func interruptible(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if parent == nil {
-		parent = context.Background()
-	}
-	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	if d == 0 {
-		return ctx, stop
-	}
-	timed, cancel := context.WithTimeout(ctx, d)
-	return timed, func() { cancel(); stop() }
-}
-
-// warnMissing says once what this JVM does not let us see.
-func warnMissing(w io.Writer, missing []string) {
-	for _, m := range missing {
-		fmt.Fprintf(w, "goprof: this JVM does not tell all: %s\n", m)
-	}
-}
-
-// noSamples says why a recording is empty.
-func noSamples(pid int, s *session.Session, sum *profile.Summary) error {
-	e := &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no samples of process %d", pid),
-		Why:    "all its threads were idle: none used as much CPU time as lies between two samples",
-		Remedy: fmt.Sprintf("goprof dump --pid %d shows what they wait for", pid)}
-	switch {
-	case s.Process.Alive() != nil:
-		e.Why, e.Remedy = "it ended before it had used enough CPU time", ""
-	case sum.Attempted > 0:
-		e.Why = fmt.Sprintf("all %d looks were lost: see the account above", sum.Attempted)
-	}
-	return e
 }

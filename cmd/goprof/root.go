@@ -22,10 +22,12 @@ const rootHelp = `goprof shows where a running Java program spends its time, dow
 frame. It looks at the JVM from outside: nothing is loaded into it, nothing in it is
 changed, and no flag of it is needed.`
 
-const rootExample = `  goprof record --pid 1234 -d 30s          sample for 30 seconds into out.collapsed
+const rootExample = `  goprof list                              the JVMs of this host
+  goprof record --pid 1234 -d 30s          sample for 30 seconds into out.collapsed
   goprof flame out.collapsed               draw it: out.html
   goprof report out.collapsed              the methods that cost most
-  goprof dump --pid 1234                   what every thread does at this moment`
+  goprof dump --pid 1234                   what every thread does at this moment
+  goprof doctor --pid 1234                 what would work, and what mends the rest`
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{

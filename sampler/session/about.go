@@ -21,3 +21,9 @@ func mainClass(command string) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(command), " ")
 	return name
 }
+
+// Stopped says whether the process is stopped by a signal (SIGSTOP, Ctrl-Z).
+func (s *Session) Stopped() bool {
+	leader, err := s.Process.Thread(s.Process.PID())
+	return err == nil && leader.State == 'T'
+}

@@ -68,7 +68,7 @@ func (h Host) Explain(pid int, err error) Cause {
 			return h.traced(tracer)
 		}
 		return Cause{Class: Forbidden, Name: "traced", Why: "another process traced it", Remedy: h.command()}
-	case errors.Is(err, target.ErrGone):
+	case errors.Is(err, target.ErrGone), errors.Is(err, sampler.ErrNoProcess):
 		return h.explainGone(pid)
 	case errors.Is(err, target.ErrUnknownCPU):
 		return Cause{Class: NotJVM, Name: "other-cpu", Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}

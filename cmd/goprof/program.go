@@ -1,0 +1,97 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"time"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/sampler/session"
+)
+
+// program is a program that goprof starts to record it. It shares our terminal and is not
+// ours to end: a Ctrl-C at the terminal reaches it by itself.
+type program struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+	err   error // of its end
+}
+
+func newProgram(argv []string) *program {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return &program{cmd: cmd, ended: make(chan struct{})}
+}
+
+func (p *program) pid() int { return p.cmd.Process.Pid }
+
+// attachEvery is how often a program is looked at that is no JVM yet: it may be a script that becomes one.
+const attachEvery = 5 * time.Millisecond
+
+// start starts the program and attaches as soon as it is a JVM that can be read.
+func (p *program) start(ctx context.Context) (*session.Session, error) {
+	if err := p.cmd.Start(); err != nil {
+		e := &exit.Error{Code: exit.General, What: "cannot start " + p.cmd.Args[0], Err: err}
+		if path := (*fs.PathError)(nil); errors.As(err, &path) {
+			e.Err = path.Err
+		}
+		if look := (*exec.Error)(nil); errors.As(err, &look) {
+			e.Err = look.Err
+		}
+		return nil, e
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	for {
+		s, err := session.Attach(p.pid())
+		if err == nil {
+			return s, nil
+		}
+		cause := host().Explain(p.pid(), err)
+		if cause.Class != session.NotJVM && cause.Class != session.Gone && cause.Class != session.NoProcess {
+			return nil, attachError(p.pid(), err)
+		}
+		select {
+		case <-p.ended:
+			return nil, &exit.Error{Code: exit.NotJVM, What: "cannot record " + p.cmd.Args[0], Why: "it ended before it was a JVM (" + p.status() + ")",
+				Remedy: "goprof record -- java ..., or a script that becomes java by exec"}
+		case <-ctx.Done():
+			return nil, attachError(p.pid(), err)
+		case <-time.After(attachEvery):
+		}
+	}
+}
+
+// finish waits until the program ends and says how.
+func (p *program) finish(talk io.Writer) {
+	select {
+	case <-p.ended:
+	default:
+		fmt.Fprintf(talk, "goprof: waiting for %s (process %d) to end; Ctrl-C leaves it running\n", printable(p.cmd.Args[0]), p.pid())
+		<-p.ended
+	}
+	if s := p.status(); s != "exit status 0" {
+		fmt.Fprintf(talk, "goprof: %s: %s\n", printable(p.cmd.Args[0]), s)
+	}
+}
+
+// status is how the program ended. The sampler, which traces it, may have been told instead of us.
+func (p *program) status() string {
+	var e *exec.ExitError
+	switch {
+	case p.err == nil:
+		return "exit status 0"
+	case errors.As(p.err, &e):
+		return e.Error()
+	}
+	return "ended"
+}

@@ -1,0 +1,237 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/profile"
+	"goprof/sampler/session"
+)
+
+// recorder records one JVM into its own files.
+type recorder struct {
+	flags   *recordFlags
+	pid     int
+	session *session.Session
+	out     outputs
+	visits  chan session.Visit
+	ended   chan struct{}
+}
+
+// recordAll records all targets side by side until ctx is done, the time is over, or they
+// have ended. Of several errors it returns the first and tells the others.
+func recordAll(ctx context.Context, talk io.Writer, f *recordFlags, targets []recordable, now <-chan os.Signal) error {
+	var recorders []*recorder
+	for _, t := range targets {
+		r, err := newRecorder(f, t)
+		if err != nil {
+			closeAll(recorders)
+			return err
+		}
+		warnMissing(talk, r.session.VM.Missing())
+		recorders = append(recorders, r)
+	}
+	defer closeAll(recorders)
+	ctx, stop := f.duration.limit(ctx)
+	defer stop()
+	noMoreSignals := writeOnSignal(talk, recorders, now)
+	noMoreProgress := showProgress(talk, f, recorders)
+	results := make([]result, len(recorders))
+	var all sync.WaitGroup
+	for i, r := range recorders {
+		all.Go(func() { results[i] = r.record(ctx) })
+	}
+	all.Wait()
+	noMoreSignals()
+	noMoreProgress()
+	return tellAll(talk, f, recorders, results)
+}
+
+// newRecorder finds the files first: a name that cannot be written must not cost a recording.
+func newRecorder(f *recordFlags, t recordable) (*recorder, error) {
+	r := &recorder{flags: f, pid: t.pid, session: t.session, visits: make(chan session.Visit), ended: make(chan struct{})}
+	var err error
+	if r.out, err = f.reserve(t.pid); err != nil {
+		if t.session != nil {
+			t.session.Close()
+		}
+		return nil, outputFailed(err)
+	}
+	if r.session == nil {
+		if r.session, err = session.Attach(t.pid); err != nil {
+			return nil, attachError(t.pid, err)
+		}
+	}
+	return r, nil
+}
+
+func closeAll(recorders []*recorder) {
+	for _, r := range recorders {
+		r.session.Close()
+	}
+}
+
+// result is what became of a recording.
+type result struct {
+	profile *profile.Profile
+	summary profile.Summary
+	err     error
+}
+
+func (r *recorder) record(ctx context.Context) result {
+	defer close(r.ended)
+	p, sum, err := r.session.Record(ctx, session.RecordOptions{
+		Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads,
+		MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
+	})
+	sum.Meta.Version, p.Meta.Version = version(), version()
+	return result{p, sum, err}
+}
+
+// visit calls f with the recording as it is; it returns false if it has ended.
+func (r *recorder) visit(f session.Visit) bool {
+	done := make(chan struct{})
+	select {
+	case r.visits <- func(p *profile.Profile, s *profile.Summary) {
+		defer close(done)
+		f(p, s)
+	}:
+		<-done
+		return true
+	case <-r.ended:
+		return false
+	}
+}
+
+// tellAll writes what was recorded and says so.
+func tellAll(talk io.Writer, f *recordFlags, recorders []*recorder, results []result) error {
+	var first error
+	for i, r := range recorders {
+		if len(recorders) > 1 && !f.quiet {
+			fmt.Fprintf(talk, "process    %d\n", r.pid)
+		}
+		err := r.tell(talk, &results[i])
+		switch {
+		case err == nil:
+		case first == nil:
+			first = err
+		default:
+			exit.Tell(talk, err)
+		}
+	}
+	return first
+}
+
+func (r *recorder) tell(talk io.Writer, res *result) error {
+	if res.err != nil && res.summary.Samples == 0 {
+		return attachError(r.pid, res.err)
+	}
+	name, err := r.out.write(res.profile, &res.summary)
+	if err != nil {
+		return outputFailed(err)
+	}
+	if !r.flags.quiet {
+		output.SummaryText(talk, &res.summary)
+		if name != output.Stdout {
+			fmt.Fprintf(talk, "written    %s\n", name)
+		}
+	}
+	switch {
+	case res.err != nil:
+		return attachError(r.pid, res.err)
+	case res.summary.Samples == 0:
+		return r.noSamples(&res.summary)
+	}
+	return nil
+}
+
+// noSamples says why a recording is empty.
+func (r *recorder) noSamples(sum *profile.Summary) error {
+	e := &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no samples of process %d", r.pid),
+		Why:    "all its threads were idle: none used as much CPU time as lies between two samples",
+		Remedy: fmt.Sprintf("goprof dump --pid %d shows what they wait for", r.pid)}
+	switch {
+	case r.session.Process.Alive() != nil:
+		e.Why, e.Remedy = "it ended before it had used enough CPU time", ""
+	case sum.LostBy[profile.AlreadyTraced.String()] > 0:
+		return attachError(r.pid, session.ErrTraced)
+	case sum.Attempted > 0:
+		e.Why = fmt.Sprintf("all %d looks were lost: see the account above", sum.Attempted)
+	case r.session.Stopped():
+		e.Why = "it is stopped (SIGSTOP or Ctrl-Z)"
+		e.Remedy = fmt.Sprintf("kill -CONT %d lets it run; goprof dump --pid %d shows where it stands", r.pid, r.pid)
+	}
+	return e
+}
+
+// writeOnSignal writes what there is at each signal, until the function that it returns is called.
+func writeOnSignal(talk io.Writer, recorders []*recorder, now <-chan os.Signal) (stop func()) {
+	end := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			case <-now:
+				for _, r := range recorders {
+					r.writeNow(talk)
+				}
+			}
+		}
+	})
+	return func() {
+		close(end)
+		all.Wait()
+	}
+}
+
+// writeNow writes what there is. Only the text is made while the recording waits.
+func (r *recorder) writeNow(talk io.Writer) {
+	var stacks bytes.Buffer
+	var sum profile.Summary
+	r.visit(func(p *profile.Profile, s *profile.Summary) {
+		output.Collapsed(&stacks, p)
+		sum = *s
+	})
+	if stacks.Len() == 0 {
+		fmt.Fprintf(talk, "goprof: no samples of process %d yet: nothing is written\n", r.pid)
+		return
+	}
+	sum.Meta.Version = version()
+	name, err := r.out.writeText(stacks.Bytes(), &sum)
+	switch {
+	case err != nil:
+		exit.Tell(talk, outputFailed(err))
+	case name != output.Stdout && !r.flags.quiet:
+		fmt.Fprintf(talk, "goprof: %d samples so far are in %s\n", sum.Samples, name)
+	}
+}
+
+// interruptible ends at the first SIGINT or SIGTERM. The second one ends the process at
+// once: by then the handler is gone.
+func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+	if parent == nil {
+		parent = context.Background()
+	}
+	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// warnMissing says once what this JVM does not let us see.
+func warnMissing(talk io.Writer, missing []string) {
+	for _, m := range missing {
+		fmt.Fprintf(talk, "goprof: this JVM does not tell all: %s\n", m)
+	}
+}

@@ -1,0 +1,144 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/sampler/session"
+)
+
+// chosen is what the command line says of which JVMs to record. One of its fields is set.
+type chosen struct {
+	pids    []int
+	name    string
+	wait    string
+	program *program
+}
+
+// choose reads the command line: "--pid N...", "NAME", "--wait NAME", or "-- PROGRAM ARG...".
+func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error) {
+	c := &chosen{pids: slices.Compact(slices.Sorted(slices.Values(f.pids))), wait: f.wait}
+	ways := 0
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		if dash == len(args) {
+			return nil, usageError(cmd, "which program? nothing follows --")
+		}
+		c.program, args = newProgram(args[dash:]), args[:dash]
+		ways++
+	}
+	if len(args) > 1 {
+		return nil, usageError(cmd, fmt.Sprintf("one argument too many: %q (a program to start comes after --)", args[1]))
+	}
+	if len(args) == 1 {
+		c.name = args[0]
+		ways++
+	}
+	if len(c.pids) > 0 {
+		ways++
+	}
+	if c.wait != "" {
+		ways++
+	}
+	switch {
+	case ways == 0:
+		return nil, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
+	case ways > 1:
+		return nil, usageError(cmd, "--pid, NAME, --wait and a program to start exclude each other")
+	case len(c.pids) > 0 && c.pids[0] <= 0:
+		return nil, usageError(cmd, fmt.Sprintf("%d is no process id", c.pids[0]))
+	}
+	return c, nil
+}
+
+// recordable is one JVM to record: attached already if that took a wait.
+type recordable struct {
+	pid     int
+	session *session.Session
+}
+
+// find finds the JVMs, or waits for them.
+func (c *chosen) find(ctx context.Context, talk io.Writer) ([]recordable, error) {
+	switch {
+	case c.program != nil:
+		s, err := c.program.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return []recordable{{c.program.pid(), s}}, nil
+	case c.wait != "":
+		pid, err := waitFor(ctx, talk, c.wait)
+		return []recordable{{pid: pid}}, err
+	case c.name != "":
+		pid, err := named(c.name)
+		return []recordable{{pid: pid}}, err
+	}
+	var all []recordable
+	for _, pid := range c.pids {
+		all = append(all, recordable{pid: pid})
+	}
+	return all, nil
+}
+
+// finish waits for the end of a program that was started.
+func (c *chosen) finish(talk io.Writer) {
+	if c.program != nil {
+		c.program.finish(talk)
+	}
+}
+
+// named is the one JVM with part in its main class or jar.
+func named(part string) (int, error) {
+	found := host().Match(part)
+	switch len(found) {
+	case 0:
+		return 0, &exit.Error{Code: exit.NoSuchProcess, What: fmt.Sprintf("no JVM has %q in its main class or jar", part), Remedy: "goprof list"}
+	case 1:
+		return found[0].PID, nil
+	}
+	return 0, &exit.Error{Code: exit.General, What: fmt.Sprintf("%d JVMs have %q in their main class or jar", len(found), part),
+		Why: namesOf(found), Remedy: fmt.Sprintf("goprof record --pid %d", found[0].PID)}
+}
+
+// namesOf names JVMs, but not too many.
+func namesOf(jvms []session.JVM) string {
+	const most = 10
+	var names []string
+	for i := range jvms[:min(len(jvms), most)] {
+		names = append(names, fmt.Sprintf("%d %s", jvms[i].PID, printable(jvms[i].Name())))
+	}
+	if len(jvms) > most {
+		names = append(names, "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// waitEvery is how often a JVM that is waited for is looked for.
+const waitEvery = 200 * time.Millisecond
+
+// waitFor waits until a JVM of that name runs; one that runs already will do.
+func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
+	fmt.Fprintf(talk, "goprof: waiting for a JVM with %q in its main class or jar\n", printable(part))
+	for {
+		ready := slices.DeleteFunc(host().Match(part), func(j session.JVM) bool { return j.Problem != nil && j.Problem.Class == session.NotJVM })
+		switch {
+		case len(ready) == 1:
+			return ready[0].PID, nil
+		case len(ready) > 1:
+			return named(part) // says which
+		}
+		select {
+		case <-ctx.Done():
+			return 0, &exit.Error{Code: exit.NoSuchProcess, What: fmt.Sprintf("no JVM came with %q in its main class or jar", part), Remedy: "goprof list"}
+		case <-time.After(waitEvery):
+		}
+	}
+}

@@ -2,13 +2,10 @@ package main
 
 import (
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"goprof/testdata/jvmtest"
 )
 
 // The command line is specified in testdata/script. There, goprof is this program.
@@ -30,25 +27,6 @@ func TestScripts(t *testing.T) {
 			}
 			return false, nil
 		},
-	})
-}
-
-// TestLiveScripts are scripts with a JVM: JAVA_HOME is a JDK, one after the other.
-func TestLiveScripts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts JVMs")
-	}
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		testscript.Run(t, testscript.Params{
-			Dir:  "testdata/live",
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
-			Setup: func(env *testscript.Env) error {
-				env.Setenv("JAVA_HOME", jdk.Home)
-				env.Setenv("JDK", strconv.Itoa(jdk.Version))
-				env.Setenv("MAIN", "Scripted"+strconv.Itoa(jdk.Version))
-				return nil
-			},
-		})
 	})
 }
 

@@ -27,7 +27,6 @@ done
 
 echo "+ goprof record --pid $pid -d ${seconds}s -o $out/demo.collapsed"
 ./goprof record --pid "$pid" -d "${seconds}s" -o "$out/demo.collapsed"
-if ./goprof help 2>/dev/null | grep -q '^ *flame '; then
-    echo "+ goprof flame $out/demo.collapsed -o $out/demo.html"
+echo "+ goprof flame $out/demo.collapsed -o $out/demo.html"
 ./goprof flame "$out/demo.collapsed" -o "$out/demo.html"
 echo "open it in a browser: $PWD/$out/demo.html"

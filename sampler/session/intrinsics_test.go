@@ -33,20 +33,41 @@ func TestIntrinsics(t *testing.T) {
 	})
 }
 
-// checkIntrinsics also makes sure, if polls is set, that some samples fell into the stub that
-// threads come to from a poll.
+// pollRounds is how often samples are taken until some fall into the stub that threads come to
+// from a poll: one in a thousand does.
+const pollRounds = 10
+
 func checkIntrinsics(t *testing.T, s *Session, n int, polls bool) {
+	t.Helper()
 	shown, inStub := 0, 0
-	got := sample(t, s, time.Millisecond, n, func(snap *target.Snapshot, st *profile.Stack) {
+	each := func(snap *target.Snapshot, st *profile.Stack) {
 		if st.Truncated != profile.Whole && shown < 8 && os.Getenv("GOPROF_SHOW") != "" {
 			shown++
 			t.Log(describe(s, snap, st))
 		}
-		if b, err := s.VM.Blob(snap.Regs[s.Process.CPU().PC]); err == nil && b.Kind == vmstructs.Safepoint {
-			inStub++
+		b, err := s.VM.Blob(snap.Regs[s.Process.CPU().PC])
+		if err != nil || b.Kind != vmstructs.Safepoint {
+			return
 		}
-	})
-	t.Logf("%d attempted, %d whole, %d in a poll's stub", got.attempted(), got.whole, inStub)
+		inStub++
+		if len(st.Frames) < 2 || !st.Frames[1].Kind.Java() {
+			t.Errorf("nobody polled: %s", describe(s, snap, st))
+		}
+	}
+	for round := 0; round == 0 || polls && inStub == 0 && round < pollRounds; round++ {
+		checkReasons(t, sample(t, s, time.Millisecond, n, each), n)
+	}
+	t.Logf("%d in a poll's stub", inStub)
+	if polls && inStub == 0 {
+		t.Error("no sample fell into a poll's stub")
+	}
+}
+
+// checkReasons fails if stacks end for another reason than a deoptimisation, or more than one in
+// 200 for that.
+func checkReasons(t *testing.T, got *sampled, n int) {
+	t.Helper()
+	t.Logf("%d attempted, %d whole", got.attempted(), got.whole)
 	for r, count := range got.truncated {
 		switch why := profile.Reason(r); {
 		case why == profile.Whole || count == 0:
@@ -58,8 +79,5 @@ func checkIntrinsics(t *testing.T, s *Session, n int, polls bool) {
 	}
 	if got.whole < n*9/10 {
 		t.Errorf("only %d samples of %d", got.whole, n)
-	}
-	if polls && inStub == 0 {
-		t.Error("no sample fell into a poll's stub")
 	}
 }

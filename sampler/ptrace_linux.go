@@ -62,10 +62,17 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 }
 
 // waitReap consumes the end of a tracee, with WNOTHREAD only of one of this OS thread. A tracee that is not reaped stays a zombie and
-// holds up an exec or the end of its whole process.
+// holds up an exec or the end of its whole process. It asks first: waitid tells of a tracee's stop
+// too, whatever it was asked for (kernel/exit.c, wait_task_stopped), and a stop that has been
+// told of is not told of again. The thread would stand still until we end.
 func waitReap(tid int, flags uintptr) {
-	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0,
-		unix.WEXITED|unix.WNOHANG|unix.WALL|flags, 0, 0)
+	var info siginfo
+	flags |= unix.WEXITED | unix.WNOHANG | unix.WALL
+	_, _, e := syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), uintptr(unsafe.Pointer(&info)), flags|unix.WNOWAIT, 0, 0)
+	if e != 0 || info.pid == 0 || info.code == cldTrapped || info.code == cldStopped {
+		return
+	}
+	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0, flags, 0, 0)
 }
 
 // readRemote copies n pieces of the target's memory. It stops at the first bad address.

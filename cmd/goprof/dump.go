@@ -19,6 +19,7 @@ It needs no help from the JVM, so it works where jstack hangs: on a JVM that is 
 stopped (and stays so), or in a safepoint that never ends.`
 
 const dumpExample = `  goprof dump --pid 1234
+  goprof dump petclinic                       the JVM with that in its main class or jar
   goprof dump --pid 1234 --json > threads.json
   goprof dump --pid 1234 --nonblocking        stop no thread: running ones have no stack then`
 
@@ -27,14 +28,21 @@ func newDump() *cobra.Command {
 	var asJSON bool
 	var opt session.DumpOptions
 	cmd := &cobra.Command{
-		Use:     "dump --pid PID",
+		Use:     "dump {--pid PID | NAME}",
 		Short:   "Show what every thread of a JVM does at this moment",
 		Long:    dumpHelp,
 		Example: dumpExample,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if pid <= 0 {
-				return usageError(cmd, "which JVM? --pid is missing")
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			switch {
+			case len(args) > 0 && pid != 0:
+				return usageError(cmd, "--pid and NAME exclude each other")
+			case len(args) > 0:
+				if pid, err = named(args[0], "dump"); err != nil {
+					return err
+				}
+			case pid <= 0:
+				return usageError(cmd, "which JVM? --pid is missing, or a part of its name")
 			}
 			return dump(cmd, pid, asJSON, opt)
 		},

@@ -78,7 +78,7 @@ func (c *chosen) find(ctx context.Context, talk io.Writer) ([]recordable, error)
 		pid, err := waitFor(ctx, talk, c.wait)
 		return []recordable{{pid: pid}}, err
 	case c.name != "":
-		pid, err := named(c.name)
+		pid, err := named(c.name, "record")
 		return []recordable{{pid: pid}}, err
 	}
 	var all []recordable
@@ -96,7 +96,7 @@ func (c *chosen) finish(talk io.Writer) {
 }
 
 // named is the one JVM with part in its main class or jar.
-func named(part string) (int, error) {
+func named(part, command string) (int, error) {
 	found := host().Match(part)
 	switch len(found) {
 	case 0:
@@ -105,7 +105,7 @@ func named(part string) (int, error) {
 		return found[0].PID, nil
 	}
 	return 0, &exit.Error{Code: exit.General, What: fmt.Sprintf("%d JVMs have %q in their main class or jar", len(found), part),
-		Why: namesOf(found), Remedy: fmt.Sprintf("goprof record --pid %d", found[0].PID)}
+		Why: namesOf(found), Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
 }
 
 // namesOf names JVMs, but not too many.
@@ -133,7 +133,7 @@ func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
 		case len(ready) == 1:
 			return ready[0].PID, nil
 		case len(ready) > 1:
-			return named(part) // says which
+			return named(part, "record") // says which
 		}
 		select {
 		case <-ctx.Done():

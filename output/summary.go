@@ -57,6 +57,9 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	}
 	reasons(&b, "truncated", s.Truncated, s.Attempted, s.TruncatedBy)
 	reasons(&b, "lost", s.Lost, s.Attempted, s.LostBy)
+	if s.Waiting > 0 {
+		fmt.Fprintf(&b, "waiting    %d more looks met threads that had no CPU: no samples, and made up for\n", s.Waiting)
+	}
 	if s.Overflow > 0 {
 		fmt.Fprintf(&b, "not kept   %d stacks: the profile is full\n", s.Overflow)
 	}

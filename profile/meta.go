@@ -47,8 +47,9 @@ type Summary struct {
 	Lost        int64            `json:"lost"`
 	TruncatedBy map[string]int64 `json:"truncated_by"`
 	LostBy      map[string]int64 `json:"lost_by"`
-	Overflow    int64            `json:"overflow"` // samples whose stack was not kept for want of room
-	Threads     int              `json:"threads"`  // that gave at least one sample
+	Waiting     int64            `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
+	Overflow    int64            `json:"overflow"`          // samples whose stack was not kept for want of room
+	Threads     int              `json:"threads"`           // that gave at least one sample
 	Pauses      Pauses           `json:"pauses"`
 	OwnCPU      time.Duration    `json:"own_cpu_ns"` // what goprof itself used
 }

@@ -108,11 +108,8 @@ func (t *Tracer) settle(p pendingStop) Outcome {
 		return t.gone()
 	case p.snap != nil:
 		return t.finish(p.tid, s, sig, &p.hint, p.snap)
-	case s == ended:
-		t.reap(p.tid)
-	case s == lost:
-		t.adoptAfterExec(p.tid)
 	}
+	t.undo(p.tid, s)
 	return t.gone()
 }
 

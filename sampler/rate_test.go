@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Pauses that cost more than they may make the interval longer.
@@ -65,6 +67,31 @@ func TestStatsMeanwhile(t *testing.T) {
 	end, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
 	if before := <-last; err != nil || end.Attempted < before.Attempted || s.Stats().Attempted != end.Attempted {
 		t.Errorf("%v: %d at the end, %d before, %d afterwards", err, end.Attempted, before.Attempted, s.Stats().Attempted)
+	}
+}
+
+// Threads that share a CPU stand still for most of the time: looks at those that have none
+// are no samples, and each still gets as many as it used CPU time.
+func TestWaitingThreadsAreNoSamples(t *testing.T) {
+	p := run1(t, sharesProgram, "4", "1", "0")
+	var one unix.CPUSet
+	one.Set(0)
+	var tids []int
+	for range 4 {
+		tid := p.number(t)
+		tids = append(tids, tid)
+		if err := unix.SchedSetaffinity(tid, &one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := session(t, p.pid, Config{Interval: time.Millisecond}, 8, untilSamples(1000))
+	if got.Waiting == 0 {
+		t.Error("four threads on one CPU, and none was seen to wait")
+	}
+	for _, tid := range tids {
+		if n := got.byTID[tid]; n < 150 || n > 350 {
+			t.Errorf("thread %d has %d of %d samples, want a quarter", tid, n, got.Taken)
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ type Stats struct {
 	Taken     int64
 	Lost      [NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
 	Late      int64              // of those taken, the stop had to be collected
+	Waiting   int64              // looks at threads that waited for a CPU: no attempts, the thread has not paid
 	Signals   int64              // looks that met a signal on its way
 	Ticks     int64
 	Skipped   int64         // ticks that were not held because their time had passed
@@ -142,12 +143,25 @@ func OnOwnThread(f func()) {
 			return
 		}
 		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns: sleeps end when they should
-		// Where CPUs are short, a thread stands still for as long as we wait for one. We
-		// need little. Not permitted without privileges: then it is as it is.
-		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15)
+		preemptAtOnce()
 		f()
 	}()
 	<-done
+}
+
+// preemptAtOnce gives our OS thread a CPU at the moment at which it wakes up (docs/decisions/0003).
+//
+// An ordinary thread that wakes up waits until the one that runs has used up its slice, and
+// the kernel notices that at a tick, or where that thread itself enters the scheduler: then
+// samples would gather at its system calls. And where CPUs are short, a thread of the target
+// would stand still for as long as we wait for one. We need little of it: every loop on this
+// thread is bounded. Not permitted without privileges: then a better priority, or it is as it is.
+func preemptAtOnce() {
+	const resetOnFork = 1 // SCHED_FLAG_RESET_ON_FORK
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: 1}
+	if unix.SchedSetAttr(0, &attr, 0) != nil {
+		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15)
+	}
 }
 
 // run is one sampling session on its own OS thread.
@@ -295,6 +309,7 @@ func (r *run) look(th *thread) {
 		return // this sample is under way; the next one waits for its own time
 	}
 	r.scan.pay(th)
+	th.atLook, th.lookAt = th.last, r.scan.now
 	r.stats.Attempted++
 	snap := r.q.take()
 	if snap == nil {
@@ -309,6 +324,12 @@ func (r *run) look(th *thread) {
 
 // account counts what became of a look and passes the snapshot on.
 func (r *run) account(snap *target.Snapshot, o Outcome) {
+	if o == Taken && r.wasWaiting(snap.TID) {
+		r.stats.Attempted--
+		r.stats.Waiting++
+		r.q.Done(snap)
+		return
+	}
 	if o == Taken {
 		r.stats.Taken++
 		r.denied = 0
@@ -325,6 +346,28 @@ func (r *run) account(snap *target.Snapshot, o Outcome) {
 			r.failed = &NotPermittedError{r.pid}
 		}
 	}
+}
+
+// wasWaiting tells whether a thread that was looked at had no CPU when the tick began. Its
+// state is R, but it stands where it was when it lost its CPU, as often as it is looked at:
+// that is no sample of what it runs. It gets back what it has paid.
+func (r *run) wasWaiting(tid int) bool {
+	th := r.scan.byTID[tid]
+	if th == nil || r.scan.noStats {
+		return false
+	}
+	after, ok := parseSchedstat(r.scan.readFile(th, fdSchedstat))
+	if !ok || after.turns == th.atLook.turns {
+		return false // it has had its CPU all the time
+	}
+	// It was given a CPU to stop on, after it had waited for so long. If it lost its CPU
+	// when we woke up, we took it away: that is a sample. If before, somebody else did.
+	waited := int64(after.waited - th.atLook.waited)
+	if monotonic(&r.ts)-waited >= th.lookAt {
+		return false
+	}
+	th.credit += r.scan.interval
+	return true
 }
 
 // maxDenied looks in a row that are not permitted end the run.

@@ -22,6 +22,11 @@ import (
 // in the long run, whatever the kernel's ticks are, and whether or not there are
 // more runnable threads than CPUs: R includes waiting for a CPU, the account does not.
 //
+// Where CPUs are short, most threads in state R wait for one. Such a thread stands where it
+// was when it lost its CPU, a place that the scheduler or its own system call chose, however often it is looked
+// at. So what it waited is read again after the look; if it had no CPU when the tick began, the look is no sample
+// and the thread gets back what it paid (Sampler, wasWaiting).
+//
 // A thread is never sampled for time that it spent earlier in another place: one that is
 // found asleep keeps its credit until it is seen running. A thread that runs in short bursts (0.2 ms
 // every 20 ms) is seen running at one tick in a hundred, which is its share of the time; it
@@ -57,7 +62,9 @@ type thread struct {
 	hint    Hint
 	credit  int64
 	last    schedstat
-	movedAt int64 // when its CPU time was last seen to have changed
+	atLook  schedstat // what it had been charged at its last look
+	lookAt  int64     // when the tick of that look began
+	movedAt int64     // when its CPU time was last seen to have changed
 	fds     [2]int32
 	round   uint32 // of the listing that saw it last
 	cpu     int16

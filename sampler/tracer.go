@@ -178,13 +178,20 @@ func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *target.Snapshot) Outcome 
 	return t.finish(tid, s, sig, &hint, snap)
 }
 
-// undo forgets a thread that turned out to be another process's.
+// undo forgets a thread of which nothing is wanted: it turned out to be another process's, or was
+// only to be let go.
 func (t *Tracer) undo(tid int, s state) {
 	switch s {
+	case stopped:
+		if t.look.letGo != 0 {
+			t.expectEnd(tid) // killed before its release
+		}
 	case running:
 		t.letGoLater(tid)
 	case ended:
 		t.reap(tid)
+	case lost:
+		t.adoptAfterExec(tid)
 	}
 }
 

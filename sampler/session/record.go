@@ -121,6 +121,7 @@ func (r *recording) account() profile.Summary {
 		sum.RateLowered = float64(time.Second) / float64(stats.Interval)
 	}
 	sum.Threads = len(r.sampled)
+	sum.Waiting = stats.Waiting
 	sum.Pauses = pausesOf(&stats)
 	sum.OwnCPU = ownCPU() - r.before
 	return sum

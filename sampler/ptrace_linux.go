@@ -95,6 +95,16 @@ func monotonic(ts *unix.Timespec) int64 {
 	return ts.Sec*1e9 + ts.Nsec
 }
 
+// sleepUntil sleeps to a moment of CLOCK_MONOTONIC, or to the next signal. It does not tell Go's
+// scheduler, unlike unix.ClockNanosleep: the garbage collector would then scan our stack meanwhile, and
+// where we wake up on its CPU, with real-time priority, we would spin for it to finish
+// (runtime, casgstatus), which it cannot: for a second, until the kernel throttles us, with
+// threads standing still. Now it asks by a signal, which ends the sleep.
+func sleepUntil(ts *unix.Timespec) {
+	syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+		uintptr(unsafe.Pointer(ts)), 0, 0, 0)
+}
+
 //go:nosplit
 func setSignalMask(mask, old *uint64) {
 	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, uintptr(unix.SIG_SETMASK),

@@ -278,7 +278,7 @@ func (r *run) sleep(stop <-chan struct{}, deadline int64) bool {
 			until = min(until, now+int64(r.t.Patience()))
 		}
 		r.ts = unix.NsecToTimespec(until)
-		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &r.ts, nil)
+		sleepUntil(&r.ts)
 	}
 }
 

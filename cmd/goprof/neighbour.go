@@ -12,7 +12,8 @@ const (
 	// oomScore makes the kernel end goprof, not the JVM beside it, when memory runs out.
 	oomScore = "900"
 	// processors is how many threads of goprof's may run Go code at a time: one that samples,
-	// one that walks, two for the garbage collector and what else there is.
+	// one that walks, two for the garbage collector and what else there is. Fewer CPUs change nothing:
+	// the one that samples keeps its share while it sleeps, and must not wait for another's.
 	processors = 4
 	// memoryGoal is what the garbage collector works harder not to exceed. What a recording
 	// keeps is bounded by its own limits (profile.MaxNodes and the caches of unwind and vmstructs).
@@ -23,8 +24,6 @@ const (
 // refuses is left as it is.
 func beGoodNeighbour() {
 	os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0)
-	if runtime.GOMAXPROCS(0) > processors {
-		runtime.GOMAXPROCS(processors)
-	}
+	runtime.GOMAXPROCS(processors)
 	debug.SetMemoryLimit(memoryGoal)
 }

@@ -74,8 +74,7 @@ func TestStatsMeanwhile(t *testing.T) {
 // are no samples, and each still gets as many as it used CPU time.
 func TestWaitingThreadsAreNoSamples(t *testing.T) {
 	p := run1(t, sharesProgram, "4", "1", "0")
-	var one unix.CPUSet
-	one.Set(0)
+	one := anyCPU(t)
 	var tids []int
 	for range 4 {
 		tid := p.number(t)
@@ -91,6 +90,40 @@ func TestWaitingThreadsAreNoSamples(t *testing.T) {
 	for _, tid := range tids {
 		if n := got.byTID[tid]; n < 150 || n > 350 {
 			t.Errorf("thread %d has %d of %d samples, want a quarter", tid, n, got.Taken)
+		}
+	}
+}
+
+// anyCPU is a set of one CPU that we may use.
+func anyCPU(t *testing.T) unix.CPUSet {
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := 0; ; cpu++ {
+		if all.IsSet(cpu) {
+			one.Set(cpu)
+			return one
+		}
+	}
+}
+
+func TestHadNoCPU(t *testing.T) {
+	const lookAt = 1_000_000
+	before := schedstat{ran: 5_000, waited: 100, turns: 7}
+	for _, c := range []struct {
+		what   string
+		after  schedstat
+		now    int64
+		waited bool
+	}{
+		{"ran all the time", schedstat{ran: 6_000, waited: 100, turns: 7}, lookAt + 50, false},
+		{"lost its CPU to us", schedstat{ran: 6_000, waited: 140, turns: 8}, lookAt + 50, false},
+		{"had lost it before", schedstat{ran: 5_000, waited: 100 + 3_000, turns: 8}, lookAt + 50, true},
+		{"lost it, and was collected late", schedstat{ran: 6_000, waited: 100 + 3_000, turns: 9}, lookAt + 4_000, false},
+	} {
+		if got := hadNoCPU(before, c.after, c.now, lookAt); got != c.waited {
+			t.Errorf("%s: %v", c.what, got)
 		}
 	}
 }

@@ -158,6 +158,11 @@ func OnOwnThread(f func()) {
 // thread is bounded. Not permitted without privileges: then a better priority, or it is as it is.
 func preemptAtOnce() {
 	const resetOnFork = 1 // SCHED_FLAG_RESET_ON_FORK
+	if runtime.NumCPU() == 1 {
+		// Whoever we may have to wait for, Go's garbage collector among them, has no other CPU.
+		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15)
+		return
+	}
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: 1}
 	if unix.SchedSetAttr(0, &attr, 0) != nil {
 		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15)
@@ -167,19 +172,20 @@ func preemptAtOnce() {
 // run is one sampling session on its own OS thread.
 type run struct {
 	*Sampler
-	cfg    Config
-	q      *Queue
-	t      *Tracer
-	scan   *scan
-	stats  Stats
-	rng    *rand.Rand
-	began  int64
-	start  int64 // of the ticks of this interval
-	tick   int64 // number of the next tick
-	ts     unix.Timespec
-	denied int // in a row
-	failed error
-	thrift thrift
+	cfg        Config
+	q          *Queue
+	t          *Tracer
+	scan       *scan
+	stats      Stats
+	rng        *rand.Rand
+	began      int64
+	cpuAtStart time.Duration // of our OS thread, which Go may have used before
+	start      int64         // of the ticks of this interval
+	tick       int64         // number of the next tick
+	ts         unix.Timespec
+	denied     int // in a row
+	failed     error
+	thrift     thrift
 }
 
 func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
@@ -196,7 +202,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	r.scan = newScan(t.proc, cfg.Interval, cfg.Want, descriptors())
 	defer r.scan.close()
 	r.start = monotonic(&r.ts)
-	r.began = r.start
+	r.began, r.cpuAtStart = r.start, threadCPU()
 	r.loop(ctx)
 	r.finish()
 	return r.stats, r.failed
@@ -204,7 +210,9 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 
 func (r *run) loop(ctx context.Context) {
 	stop := ctx.Done()
-	for r.sleep(stop, r.deadline()) {
+	rest := int64(0)
+	for r.sleep(stop, max(r.deadline(), rest)) {
+		began := monotonic(&r.ts)
 		r.takeHints()
 		r.scan.begin()
 		for th := r.scan.next(); th != nil; th = r.scan.next() {
@@ -215,6 +223,8 @@ func (r *run) loop(ctx context.Context) {
 		if r.stats.Ended || r.failed != nil {
 			return
 		}
+		now := monotonic(&r.ts)
+		rest = now + (now - began) // at least as long as the tick took: never more than half of a CPU is ours
 		r.skipMissed()
 		r.yield()
 	}
@@ -305,14 +315,14 @@ func (r *run) takeHints() {
 
 // look samples one thread that is due. Whatever comes of it, the thread has paid.
 func (r *run) look(th *thread) {
-	if r.t.isPending(th.tid) {
-		return // this sample is under way; the next one waits for its own time
+	if r.t.isPending(th.tid) || r.t.Pending() >= maxPending {
+		return // this sample is under way, or more than enough are: it has not paid and waits for its time
 	}
 	r.scan.pay(th)
 	th.atLook, th.lookAt = th.last, r.scan.now
-	r.stats.Attempted++
 	snap := r.q.take()
 	if snap == nil {
+		r.stats.Attempted++
 		r.stats.Lost[QueueFull]++
 		return
 	}
@@ -325,11 +335,11 @@ func (r *run) look(th *thread) {
 // account counts what became of a look and passes the snapshot on.
 func (r *run) account(snap *target.Snapshot, o Outcome) {
 	if o == Taken && r.wasWaiting(snap.TID) {
-		r.stats.Attempted--
 		r.stats.Waiting++
 		r.q.Done(snap)
 		return
 	}
+	r.stats.Attempted++
 	if o == Taken {
 		r.stats.Taken++
 		r.denied = 0
@@ -357,17 +367,22 @@ func (r *run) wasWaiting(tid int) bool {
 		return false
 	}
 	after, ok := parseSchedstat(r.scan.readFile(th, fdSchedstat))
-	if !ok || after.turns == th.atLook.turns {
-		return false // it has had its CPU all the time
-	}
-	// It was given a CPU to stop on, after it had waited for so long. If it lost its CPU
-	// when we woke up, we took it away: that is a sample. If before, somebody else did.
-	waited := int64(after.waited - th.atLook.waited)
-	if monotonic(&r.ts)-waited >= th.lookAt {
+	if !ok || !hadNoCPU(th.atLook, after, monotonic(&r.ts), th.lookAt) {
 		return false
 	}
 	th.credit += r.scan.interval
 	return true
+}
+
+// hadNoCPU compares what the kernel had charged a thread before a look that began at lookAt with what it
+// has now, when the look is over.
+func hadNoCPU(before, after schedstat, now, lookAt int64) bool {
+	if after.turns == before.turns {
+		return false // it has had its CPU all the time
+	}
+	// It was given a CPU to stop on, after it had waited for so long. If it lost its CPU
+	// when we woke up, we took it away: that is a sample. If before, somebody else did.
+	return now-int64(after.waited-before.waited) < lookAt
 }
 
 // maxDenied looks in a row that are not permitted end the run.
@@ -412,7 +427,14 @@ func (r *run) sum() {
 	r.stats.Threads = len(r.scan.byTID)
 	r.stats.Interval = r.cfg.Interval
 	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &r.ts) == nil {
-		r.stats.CPU = time.Duration(r.ts.Nano())
+	r.stats.CPU = threadCPU() - r.cpuAtStart
+}
+
+// threadCPU is the CPU time of this OS thread.
+func threadCPU() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
+		return 0
 	}
+	return time.Duration(ts.Nano())
 }

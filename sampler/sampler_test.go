@@ -174,7 +174,7 @@ func TestSamplesWhenCPUsAreShort(t *testing.T) {
 	for _, tid := range tids {
 		before[tid] = ranNanos(t, p.pid, tid)
 	}
-	got := session(t, p.pid, Config{Interval: time.Millisecond}, 64, untilSamples(4000))
+	got := session(t, p.pid, Config{Interval: time.Millisecond}, 256, untilSamples(4000))
 	var used int64
 	for _, tid := range tids {
 		used += ranNanos(t, p.pid, tid) - before[tid]

@@ -73,12 +73,12 @@ type recording struct {
 	lost    [sampler.NumOutcomes]int64 // what the profile has been told
 }
 
-// aliveEvery is how often a process of which no samples come is asked whether it is still there.
-const aliveEvery = time.Second
+// remapEvery is how often the process is asked what it has mapped, and whether it is still there.
+const remapEvery = time.Second
 
 // takeAll takes what the sampler hands over, until it ends.
 func (r *recording) takeAll(queue *sampler.Queue) {
-	idle := time.NewTicker(aliveEvery)
+	idle := time.NewTicker(remapEvery)
 	defer idle.Stop()
 	for {
 		select {
@@ -89,7 +89,11 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			r.take(snap)
 			queue.Done(snap)
 		case <-idle.C:
-			r.alive()
+			// Another library may have come to where one was; and nothing else notices an exec
+			// while all threads are idle.
+			if r.Process.Refresh() != nil {
+				r.alive()
+			}
 		case visit := <-r.opt.Visits:
 			sum := r.account()
 			visit(r.profile, &sum)

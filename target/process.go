@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -64,7 +63,7 @@ func (p *Process) open() error {
 	}
 	if status.tgid != p.pid {
 		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess,
-			Cause: fmt.Sprintf("%d is a thread of process %d", p.pid, status.tgid)}
+			Detail: fmt.Sprintf("%d is a thread of process %d", p.pid, status.tgid)}
 	}
 	p.nested = status.nested
 	stat, err := readStat(p.pid, p.pid)
@@ -74,7 +73,7 @@ func (p *Process) open() error {
 	p.start = stat.start
 	p.tid.Store(int32(p.pid))
 	if !stat.alive() && !p.changeThread() {
-		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess, Cause: "it has exited and waits for its parent to collect it"}
+		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess, Detail: "it has exited and waits for its parent to collect it"}
 	}
 	if p.mem, err = os.Open(p.file("mem")); errors.Is(err, unix.ESRCH) {
 		return &OpenError{PID: p.pid, Op: "mem", Err: ErrNoMemory} // kernel threads, since Linux 6.16
@@ -118,10 +117,6 @@ func (p *Process) PID() int { return p.pid }
 // CPU returns the processor that the program was compiled for.
 func (p *Process) CPU() *arch.CPU { return p.cpu }
 
-// StartTime returns when the process began, in clock ticks since boot: with the pid it
-// names the process for good.
-func (p *Process) StartTime() uint64 { return p.start }
-
 // Alive returns ErrGone when the program that was opened no longer runs: the process
 // has exited, or has become another program by exec.
 //
@@ -137,28 +132,6 @@ func (p *Process) Alive() error {
 		return ErrGone
 	}
 	return nil
-}
-
-// Exe returns the path of the program as the kernel tells it, "" if it does not.
-func (p *Process) Exe() string {
-	s, err := os.Readlink(p.file("exe"))
-	if err != nil {
-		return ""
-	}
-	return s
-}
-
-// maxCmdline bounds the command line: class paths are long, but not longer.
-const maxCmdline = 1 << 20
-
-// Cmdline returns the command line, at most a megabyte of it. The program may have
-// written anything there.
-func (p *Process) Cmdline() []string {
-	b, err := readBounded(p.file("cmdline"), maxCmdline)
-	if err != nil || len(b) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
 // file returns a file of /proc for a thread that lives. /proc/TID works for any thread

@@ -226,9 +226,6 @@ func TestZombieLeader(t *testing.T) {
 		if err := p.Refresh(); err != nil {
 			t.Errorf("%s: Refresh: %v", name, err)
 		}
-		if p.Exe() == "" {
-			t.Errorf("%s: no Exe", name)
-		}
 		threads, err := p.Threads()
 		if err != nil || len(threads) < 2 || threads[0].State != 'Z' {
 			t.Errorf("%s: Threads: %v, %v", name, threads, err)
@@ -274,7 +271,7 @@ func TestOpenByAnotherUser(t *testing.T) {
 	needRoot(t)
 	ch := startChild(t, "open "+strconv.Itoa(os.Getpid()), nil)
 	line := ch.line()
-	if !strings.HasPrefix(line, "true: ") || !strings.Contains(line, "it belongs to user 0 and goprof runs as user 65534") {
+	if !strings.HasPrefix(line, "true: ") || !strings.Contains(line, ErrNotPermitted.Error()) {
 		t.Errorf("the error is %q", line)
 	}
 }

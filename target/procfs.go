@@ -59,9 +59,9 @@ func parseStat(b []byte) (taskStat, error) {
 
 // taskStatus is what we need of /proc/PID/task/TID/status (fs/proc/array.c).
 type taskStatus struct {
-	tgid, uid, tracer int
-	nstid             int  // the innermost of NSpid
-	nested            bool // NSpid has more than one number
+	tgid, tracer int
+	nstid        int  // the innermost of NSpid
+	nested       bool // NSpid has more than one number
 }
 
 func readStatus(pid, tid int) (taskStatus, error) {
@@ -92,8 +92,6 @@ func parseStatus(b []byte, tid int) taskStatus {
 			s.tgid = first
 		case "TracerPid":
 			s.tracer = first
-		case "Uid": // real, effective, saved, of the file system
-			s.uid = first
 		case "NSpid": // outermost first
 			if n, err := strconv.Atoi(string(fields[len(fields)-1])); err == nil {
 				s.nstid, s.nested = n, len(fields) > 1

@@ -59,12 +59,6 @@ func (r *Reader) I32(addr uint64) (int32, error) {
 	return int32(v), err
 }
 
-// I64 reads a signed word.
-func (r *Reader) I64(addr uint64) (int64, error) {
-	v, err := r.U64(addr)
-	return int64(v), err
-}
-
 // Ptr reads a pointer: a U64 under a name that says what it is for.
 func (r *Reader) Ptr(addr uint64) (uint64, error) { return r.U64(addr) }
 

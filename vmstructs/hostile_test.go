@@ -261,7 +261,7 @@ func tourThreads(vm *VM) {
 		vm.ThreadName(th)
 		vm.ThreadStatus(th)
 		vm.Compiling(th)
-		vm.Anchor(th.Addr)
+		vm.AnchorIn(sideOf(vm, th.Addr))
 	}
 }
 

@@ -162,9 +162,9 @@ func checkThreads(t *testing.T, v *live) {
 		if name == "worker" {
 			continue
 		}
-		a, err := v.vm.Anchor(th.Addr)
-		if err != nil || th.State != StateBlocked || a.SP <= th.StackBase-th.StackSize || a.SP >= th.StackBase || !v.vm.InCode(a.PC) {
-			t.Errorf("%q is %s at %+v %v", name, th.State, a, err)
+		a, ok := v.vm.AnchorIn(sideOf(v.vm, th.Addr))
+		if !ok || th.State != StateBlocked || a.SP <= th.StackBase-th.StackSize || a.SP >= th.StackBase || !v.vm.InCode(a.PC) {
+			t.Errorf("%q is %s at %+v %v", name, th.State, a, ok)
 		}
 	}
 	if len(want) > 0 || compilers == 0 {

@@ -98,13 +98,28 @@ func TestAnchors(t *testing.T) {
 		w.put64(anchor+uint64(l.pc), 0x7f10dead)
 		w.put64(anchor+uint64(l.fp), 0x7ffe1040)
 		want := Anchor{0x7ffe1000, 0x7f10dead, 0x7ffe1040}
-		if got, err := w.vm.Anchor(at); err != nil || got != want {
-			t.Errorf("%+v %v", got, err)
+		if got, ok := w.vm.AnchorIn(sideOf(w.vm, at)); !ok || got != want {
+			t.Errorf("%+v %v", got, ok)
 		}
-		if got, err := w.vm.WrapperAnchor(anchor - uint64(l.wrapperAnchor)); err != nil || got != want {
-			t.Errorf("wrapper: %+v %v", got, err)
+		off, ok := w.vm.WrapperAnchorOffset()
+		saved := make([]byte, l.anchorSpan)
+		if err := w.Read(anchor-uint64(l.wrapperAnchor)+off, saved); err != nil || !ok {
+			t.Fatal(err, ok)
+		}
+		if got, ok := w.vm.DecodeAnchor(saved); !ok || got != want {
+			t.Errorf("wrapper: %+v %v", got, ok)
 		}
 	})
+}
+
+// sideOf copies the part of a JavaThread that the sampler copies in the pause; nil if it cannot.
+func sideOf(vm *VM, thread uint64) []byte {
+	from, size := vm.Side()
+	side := make([]byte, size)
+	if vm.mem.Bytes(thread+from, side) != nil {
+		return nil
+	}
+	return side
 }
 
 // TestTrapPC: the pc of a trap comes out of the copy that was taken in the pause, which older
@@ -115,11 +130,7 @@ func TestTrapPC(t *testing.T) {
 		l := &w.l.thread
 		w.put64(at+uint64(l.trapPC), 0x7f10beef)
 		w.put64(at+uint64(l.anchor)+uint64(l.sp), 0x7ffe1000)
-		off, size := w.vm.Side()
-		side := make([]byte, size)
-		if err := w.Read(at+off, side); err != nil {
-			t.Fatal(err)
-		}
+		side := sideOf(w.vm, at)
 		if pc, ok := w.vm.TrapPC(side); !ok || pc != 0x7f10beef {
 			t.Errorf("%#x %v", pc, ok)
 		}

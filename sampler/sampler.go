@@ -88,8 +88,8 @@ func New(pid int, cpu *arch.CPU) *Sampler {
 	return &Sampler{pid: pid, cpu: cpu, hints: make(chan advice, 1024), asked: make(chan chan Stats), done: make(chan struct{})}
 }
 
-// Advise tells what is known of a thread, from any goroutine. Until then 64 KB of its
-// stack are copied. It returns false when too many are waiting: try again later.
+// Advise tells what is known of a thread, from any goroutine, also before Run. Until then 64 KB
+// of its stack are copied. It returns false when too many are waiting: try again later.
 func (s *Sampler) Advise(tid int, hint Hint) bool {
 	select {
 	case s.hints <- advice{tid, hint}:
@@ -213,8 +213,8 @@ func (r *run) loop(ctx context.Context) {
 	rest := int64(0)
 	for r.sleep(stop, max(r.deadline(), rest)) {
 		began := monotonic(&r.ts)
-		r.takeHints()
 		r.scan.begin()
+		r.takeHints() // also those for threads that have just been met
 		for th := r.scan.next(); th != nil; th = r.scan.next() {
 			r.look(th)
 			r.collect()

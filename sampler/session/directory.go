@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"goprof/sampler"
 	"goprof/target"
 	"goprof/vmstructs"
 )
@@ -29,13 +30,6 @@ type thread struct {
 	name   string           // as Java knows it, else the kernel's
 	label  string           // "[name tid=N]"
 	round  int
-	hinted hint // what the sampler was told
-}
-
-// hint is what a sampler should know before it stops the thread.
-type hint struct {
-	top  uint64 // where its stack ends
-	side uint64 // JavaThread memory to copy in the same pause
 }
 
 const (
@@ -133,12 +127,12 @@ func (d *directory) label(tid int) string {
 // tids lists the threads, lowest number first.
 func (d *directory) tids() []int { return slices.Sorted(maps.Keys(d.threads)) }
 
-// hint returns what a sampler should know of the thread, and how much of its JavaThread
-// to copy.
-func (th *thread) hint(vm *vmstructs.VM) (h hint, side int) {
-	if th == nil || th.java.Addr == 0 {
-		return hint{}, 0
+// hint returns what a sampler should know before it stops the thread: where its stack ends, and
+// which part of its JavaThread to copy in the same pause.
+func (th *thread) hint(vm *vmstructs.VM) sampler.Hint {
+	if th.java.Addr == 0 {
+		return sampler.Hint{}
 	}
 	off, size := vm.Side()
-	return hint{top: th.java.StackBase, side: th.java.Addr + off}, size
+	return sampler.Hint{StackTop: th.java.StackBase, Side: th.java.Addr + off, SideLen: size}
 }

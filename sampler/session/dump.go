@@ -29,8 +29,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	var looks []sampler.Target
 	for _, tid := range s.dir.tids() {
 		th := s.dir.threads[tid]
-		h, n := th.hint(s.VM)
-		looks = append(looks, sampler.Target{TID: tid, Hint: sampler.Hint{StackTop: h.top, Side: h.side, SideLen: n}})
+		looks = append(looks, sampler.Target{TID: tid, Hint: th.hint(s.VM)})
 		d.byTID[tid] = len(d.threads)
 		d.threads = append(d.threads, profile.ThreadDump{TID: tid, Name: th.name, State: s.stateOf(th)})
 	}

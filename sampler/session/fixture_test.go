@@ -61,14 +61,14 @@ func recordWalks(t *testing.T, pid, n int, file *os.File) {
 	s := &Session{Process: p, VM: vm, walker: w, dir: newDirectory(p, vm)}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	smp := sampler.New(pid, p.CPU())
+	r := s.recording(RecordOptions{})
+	r.news(0)
 	q := sampler.NewQueue(queueLength)
-	go smp.Run(ctx, sampler.Config{Interval: 3 * time.Millisecond}, q)
-	r := recording{Session: s, sampler: smp}
+	go r.sampler.Run(ctx, sampler.Config{Interval: 3 * time.Millisecond}, q)
 	var stack profile.Stack
 	walks := 0
 	for snap := range q.Snapshots() {
-		r.advise(snap.TID, s.dir.get(snap.TID))
+		r.follow(snap)
 		rec.Begin(snap)
 		w.Walk(snap, &stack)
 		q.Done(snap)

@@ -34,20 +34,20 @@ func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	smp := sampler.New(s.Process.PID(), s.Process.CPU())
+	r := s.recording(RecordOptions{})
 	q := sampler.NewQueue(queueLength)
 	s.walker.Warm()
+	r.news(0)
 	out := &sampled{}
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		out.stats, err = smp.Run(ctx, sampler.Config{Interval: interval}, q)
+		out.stats, err = r.sampler.Run(ctx, sampler.Config{Interval: interval}, q)
 		done <- err
 	}()
-	r := recording{Session: s, sampler: smp}
 	var stack profile.Stack
 	for snap := range q.Snapshots() {
-		r.advise(snap.TID, s.dir.get(snap.TID))
+		r.follow(snap)
 		s.walker.Walk(snap, &stack)
 		out.truncated[stack.Truncated]++
 		if stack.Truncated == profile.Whole {

@@ -4,6 +4,7 @@ package session
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,8 +48,9 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	s.walker.Warm()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := recording{Session: s, opt: opt, profile: p, sampled: map[int]bool{}, before: before, stop: stop,
-		sampler: sampler.New(s.Process.PID(), s.Process.CPU())}
+	r := s.recording(opt)
+	r.profile, r.before, r.stop = p, before, stop
+	r.news(0)
 	queue := sampler.NewQueue(queueLength)
 	done := make(chan error, 1)
 	go func() {
@@ -68,9 +70,16 @@ type recording struct {
 	sampler *sampler.Sampler
 	stack   profile.Stack
 	sampled map[int]bool
+	advised int                  // the round of the directory that the sampler knows of
+	hints   map[int]sampler.Hint // what the sampler was told
 	stop    context.CancelFunc
 	before  time.Duration              // own CPU
 	lost    [sampler.NumOutcomes]int64 // what the profile has been told
+}
+
+func (s *Session) recording(opt RecordOptions) *recording {
+	return &recording{Session: s, opt: opt, sampled: map[int]bool{}, hints: map[int]sampler.Hint{},
+		sampler: sampler.New(s.Process.PID(), s.Process.CPU())}
 }
 
 // remapEvery is how often the process is asked what it has mapped, and whether it is still there.
@@ -94,6 +103,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			if r.Process.Refresh() != nil {
 				r.alive()
 			}
+			r.news(0)
 		case visit := <-r.opt.Visits:
 			sum := r.account()
 			visit(r.profile, &sum)
@@ -137,8 +147,7 @@ func (r *recording) take(snap *target.Snapshot) {
 		r.profile.Lose(profile.Stale, 1)
 		return
 	}
-	th := r.dir.get(snap.TID)
-	r.advise(snap.TID, th)
+	r.follow(snap)
 	r.walker.Walk(snap, &r.stack)
 	if !r.alive() {
 		r.profile.Lose(profile.ProcessGone, 1)
@@ -152,15 +161,28 @@ func (r *recording) take(snap *target.Snapshot) {
 	r.sampled[snap.TID] = true
 }
 
-// advise tells the sampler what it should know of a thread at its next look.
-func (r *recording) advise(tid int, th *thread) {
-	h, n := th.hint(r.VM)
-	if th == nil || h == th.hinted {
+// follow looks up a thread that was sampled.
+func (r *recording) follow(snap *target.Snapshot) {
+	r.news(snap.TID)
+	if h := r.hints[snap.TID]; h.Side != snap.SideAddr {
+		r.sampler.Advise(snap.TID, h) // when it was told, it had not met the thread yet
+	}
+}
+
+// news looks for the thread tid if it is unknown, and for all now and then. The sampler is told of
+// all that are new, because already the first look at a thread needs it.
+func (r *recording) news(tid int) {
+	r.dir.get(tid)
+	if r.dir.round == r.advised {
 		return
 	}
-	if r.sampler.Advise(tid, sampler.Hint{StackTop: h.top, Side: h.side, SideLen: n}) {
-		th.hinted = h
+	r.advised = r.dir.round
+	for tid, th := range r.dir.threads {
+		if h := th.hint(r.VM); h != r.hints[tid] && r.sampler.Advise(tid, h) {
+			r.hints[tid] = h
+		}
 	}
+	maps.DeleteFunc(r.hints, func(tid int, _ sampler.Hint) bool { return r.dir.threads[tid] == nil })
 }
 
 // meta is what is known before the first sample.

@@ -98,8 +98,7 @@ func shadowRun(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) {
 func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thread, count *shadowCount) {
 	var own jvmtest.ShadowThread
 	var snap *target.Snapshot
-	h, n := th.hint(s.VM)
-	err := stopped(s.Process, tid, h, n, func(sn *target.Snapshot) {
+	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *target.Snapshot) {
 		snap = sn
 		var err error
 		if own, err = shadow.Thread(tid); err != nil {

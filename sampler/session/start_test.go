@@ -174,10 +174,11 @@ func startOnce(t *testing.T, pid int) (st start) {
 	st.Warm = ownMilliseconds()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	smp := sampler.New(pid, s.Process.CPU())
+	r := s.recording(RecordOptions{})
+	r.profile, r.stop = profile.New(), stop
+	r.news(0)
 	queue := sampler.NewQueue(queueLength)
-	go smp.Run(ctx, sampler.Config{Interval: time.Millisecond}, queue)
-	r := recording{Session: s, sampler: smp, profile: profile.New(), sampled: map[int]bool{}, stop: stop}
+	go r.sampler.Run(ctx, sampler.Config{Interval: time.Millisecond}, queue)
 	for snap := range queue.Snapshots() {
 		if st.First == 0 {
 			r.take(snap)

@@ -18,7 +18,7 @@ import (
 // stopped stops one thread, takes a snapshot as the sampler does, calls during while the
 // thread still stands, and lets it go. It is for tests that must see more than the
 // sampler takes. The calling goroutine must be locked to its OS thread.
-func stopped(p *target.Process, tid int, h hint, sideLen int, during func(*target.Snapshot)) error {
+func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Snapshot)) error {
 	if err := unix.PtraceSeize(tid); err != nil {
 		return err
 	}
@@ -53,13 +53,13 @@ func stopped(p *target.Process, tid int, h hint, sideLen int, during func(*targe
 	snap := &target.Snapshot{TID: tid}
 	snap.Syscall, _ = cpu.DecodeRegs(regs, &snap.Regs)
 	snap.SP = snap.Regs[cpu.SP]
-	snap.Stack = make([]byte, min(h.top-snap.SP, sampler.DefaultStackLimit))
+	snap.Stack = make([]byte, min(h.StackTop-snap.SP, sampler.DefaultStackLimit))
 	if err := p.Read(snap.SP, snap.Stack); err != nil {
 		return err
 	}
-	if h.side != 0 {
-		snap.Side, snap.SideAddr = make([]byte, sideLen), h.side
-		if err := p.Read(h.side, snap.Side); err != nil {
+	if h.Side != 0 {
+		snap.Side, snap.SideAddr = make([]byte, h.SideLen), h.Side
+		if err := p.Read(h.Side, snap.Side); err != nil {
 			return err
 		}
 	}

@@ -72,7 +72,7 @@ func loadELF(t testing.TB, path string) *elfFile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := readELF(file, st.Size())
+	f, err := readELF(file, st.Size(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

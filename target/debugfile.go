@@ -52,7 +52,7 @@ func (l *loaded) openDebugFile(name string, root int, belongs func(*elfFile) boo
 		return nil
 	}
 	defer file.Close()
-	d, err := readELF(file, size)
+	d, err := readELF(file, size, l.budget)
 	if err != nil || size > maxDebugFile || !belongs(d) {
 		return nil
 	}
@@ -86,8 +86,11 @@ func (f *elfFile) debugLink() (name string, sum uint32, ok bool) {
 	return string(raw), binary.LittleEndian.Uint32(b[at:]), true
 }
 
-// checksum computes the CRC-32 of the whole file, 0 if it cannot be read.
+// checksum computes the CRC-32 of the whole file, 0 if it cannot be read or is too much to read.
 func (f *elfFile) checksum() uint32 {
+	if !f.budget.spend(f.size) {
+		return 0
+	}
 	h := crc32.NewIEEE()
 	if _, err := io.Copy(h, io.NewSectionReader(f.r, 0, int64(f.size))); err != nil {
 		return 0

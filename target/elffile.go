@@ -32,6 +32,7 @@ const (
 type elfFile struct {
 	r        io.ReaderAt
 	size     uint64
+	budget   *readBudget
 	machine  elf.Machine
 	progs    []elf.Prog64
 	sections []elfSection
@@ -42,9 +43,10 @@ type elfSection struct {
 	name string
 }
 
-// readELF reads the headers of an ELF file of that size.
-func readELF(r io.ReaderAt, size int64) (*elfFile, error) {
-	f := &elfFile{r: r, size: uint64(max(size, 0))}
+// readELF reads the headers of an ELF file of that size. All that is ever read of it comes out of
+// the budget, nil for any amount.
+func readELF(r io.ReaderAt, size int64, budget *readBudget) (*elfFile, error) {
+	f := &elfFile{r: r, size: uint64(max(size, 0)), budget: budget}
 	var h elf.Header64
 	if err := f.decode(0, 64, &h); err != nil {
 		return nil, err
@@ -119,7 +121,7 @@ func (f *elfFile) bytes(off, n uint64) ([]byte, error) {
 	if off > f.size || n > f.size-off {
 		return nil, fmt.Errorf("%w: %d bytes at %#x of %d", ErrBadELF, n, off, f.size)
 	}
-	if n > maxSection {
+	if n > maxSection || !f.budget.spend(n) {
 		return nil, fmt.Errorf("%w: a piece of %d bytes", ErrTooLong, n)
 	}
 	b := make([]byte, n)
@@ -226,9 +228,28 @@ func findBuildID(b []byte) []byte {
 	return nil
 }
 
+// readBudget bounds what is read of all files of a process together: each may have tables of
+// maxSection bytes that stay in memory, and there may be tens of thousands.
+type readBudget struct{ left uint64 }
+
+// maxReads is some ten times what a JVM with full symbols for everything needs.
+const maxReads = 1 << 30
+
+// spend reports whether n more bytes may be read.
+func (b *readBudget) spend(n uint64) bool {
+	if b == nil {
+		return true
+	}
+	if n > b.left {
+		return false
+	}
+	b.left -= n
+	return true
+}
+
 // HasSection reports whether an ELF file of that size has a section of that name. What
 // cannot be read has none.
 func HasSection(r io.ReaderAt, size int64, name string) bool {
-	f, err := readELF(r, size)
+	f, err := readELF(r, size, nil)
 	return err == nil && f.section(name) != nil
 }

@@ -37,7 +37,8 @@ type imageFiles interface {
 // first asked for; what cannot be read is then missing for good.
 type loaded struct {
 	group
-	files imageFiles
+	files  imageFiles
+	budget *readBudget
 
 	placed bool
 	cfi    *cfiTable
@@ -76,14 +77,14 @@ func (l *loaded) with(do func(*elfFile)) (err error) {
 		file, size, err := l.files.openImage(&l.group)
 		if err == nil {
 			defer file.Close()
-			f, err := readELF(file, size)
+			f, err := readELF(file, size, l.budget)
 			if err == nil {
 				do(f)
 				return nil
 			}
 		}
 	}
-	f, err := readELF(&mappedFile{l.files, l.all}, l.mappedSize())
+	f, err := readELF(&mappedFile{l.files, l.all}, l.mappedSize(), l.budget)
 	if err != nil {
 		return err
 	}

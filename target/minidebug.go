@@ -30,7 +30,7 @@ func miniSymbols(f *elfFile) *symtab {
 	if err != nil {
 		return nil
 	}
-	mini, err := readELF(bytes.NewReader(b), int64(len(b)))
+	mini, err := readELF(bytes.NewReader(b), int64(len(b)), f.budget)
 	if err != nil {
 		return nil
 	}

@@ -44,11 +44,11 @@ func (p *Process) openImage(g *group) (imageFile, int64, error) {
 // isMapped compares the build id of a file with the one in the target's memory. Where
 // neither has one, device and inode must agree.
 func (p *Process) isMapped(f *os.File, size int64, g *group) bool {
-	file, err := readELF(f, size)
+	file, err := readELF(f, size, nil)
 	if err != nil {
 		return false
 	}
-	mapped, err := readELF(&mappedFile{p, g.all}, g.mappedSize())
+	mapped, err := readELF(&mappedFile{p, g.all}, g.mappedSize(), nil)
 	if err != nil {
 		return false
 	}
@@ -101,7 +101,7 @@ func reopenRegular(fd int) (*os.File, int64, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, 0, err
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || isKernels(fd) {
 		return nil, 0, errNotRegular
 	}
 	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
@@ -109,4 +109,19 @@ func reopenRegular(fd int) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	return f, st.Size, nil
+}
+
+// isKernels reports whether a file is one that the kernel makes up as it is read: that may block
+// (trace_pipe), take something away from other readers (kmsg) or never end.
+func isKernels(fd int) bool {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(fd, &fs) != nil {
+		return true
+	}
+	switch fs.Type {
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.TRACEFS_MAGIC, unix.DEBUGFS_MAGIC, unix.SECURITYFS_MAGIC, unix.CGROUP_SUPER_MAGIC,
+		unix.CGROUP2_SUPER_MAGIC, unix.BPF_FS_MAGIC, unix.PSTOREFS_MAGIC:
+		return true
+	}
+	return false
 }

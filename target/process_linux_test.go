@@ -207,6 +207,19 @@ func TestOpenInRootStaysInside(t *testing.T) {
 	}
 }
 
+// TestKernelsFilesAreNotOpened: a hostile program may name one of them as its debug file.
+func TestKernelsFilesAreNotOpened(t *testing.T) {
+	for _, path := range []string{"/proc/version", "/proc/sys/kernel/ostype", "/sys/kernel/uevent_seqnum"} {
+		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+			t.Errorf("this kernel has no %s: %v", path, err)
+		}
+		if f, _, err := openInRoot("/", path); !errors.Is(err, errNotRegular) {
+			t.Errorf("%s: %v", path, err)
+			f.Close()
+		}
+	}
+}
+
 func TestZombieLeader(t *testing.T) {
 	ch := startChild(t, "leaderless", nil)
 	early := openPID(t, ch.pid) // perhaps while the leader still runs

@@ -135,7 +135,7 @@ func seedOfMiniDebug(t *testing.T) {
 	if _, err := fmt.Sscanf(strings.SplitN(string(text), "\n", 2)[1], "[]byte(%q)", &b); err != nil {
 		t.Fatal(err)
 	}
-	f, err := readELF(bytes.NewReader(b), int64(len(b)))
+	f, err := readELF(bytes.NewReader(b), int64(len(b)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,13 @@ type space struct {
 	gen       atomic.Uint64
 	codes     codeCache
 	cfi       cfiMachine
+	reads     readBudget // of all images
 }
 
-func (s *space) init(*Process) { s.codes.init() }
+func (s *space) init(*Process) {
+	s.codes.init()
+	s.reads.left = maxReads
+}
 
 // Generation changes when an executable file was mapped or unmapped.
 func (p *Process) Generation() uint64 { return p.gen.Load() }
@@ -80,7 +84,7 @@ func (p *Process) setImages(groups []group) {
 			l.Image.End = g.End
 			p.images[i] = l
 		} else {
-			p.images[i] = &loaded{group: *g, files: p}
+			p.images[i] = &loaded{group: *g, files: p, budget: &p.reads}
 			changed = true
 		}
 	}
@@ -153,18 +157,6 @@ func (p *Process) Image(name string) (Image, bool) {
 	}
 	l.place()
 	return l.Image, true
-}
-
-// Images lists all images.
-func (p *Process) Images() []Image {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	images := make([]Image, len(p.images))
-	for i, l := range p.images {
-		l.place()
-		images[i] = l.Image
-	}
-	return images
 }
 
 // Global returns the address of a symbol of the first image of that file name.

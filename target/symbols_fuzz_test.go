@@ -72,7 +72,7 @@ func FuzzUnpackXZ(f *testing.F) {
 		if len(out) > maxMiniDebug+1 || err == nil && len(out) > maxMiniDebug {
 			t.Fatalf("%d bytes of %d", len(out), len(b))
 		}
-		if mini, err := readELF(bytes.NewReader(out), int64(len(out))); err == nil {
+		if mini, err := readELF(bytes.NewReader(out), int64(len(out)), nil); err == nil {
 			if table := mini.readSymtab(".symtab"); table != nil {
 				table.sort(func(uint64) bool { return true })
 			}

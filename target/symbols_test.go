@@ -237,6 +237,19 @@ func TestDebugFiles(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
+	t.Run("more than may be read", func(t *testing.T) {
+		lib, addr := buildLibrary(t, t.TempDir())
+		l := &loaded{group: group{Image: Image{Name: "libsmall.so", Path: lib}, first: Mapping{Inode: 1}}, files: &diskFiles{image: lib}}
+		l.budget = &readBudget{left: 1 << 20}
+		if got := l.symbol(addr); got != "hidden_helper" || l.budget.left >= 1<<20 {
+			t.Errorf("got %q, %d bytes left", got, l.budget.left)
+		}
+		spent := 1<<20 - l.budget.left
+		l = &loaded{group: l.group, files: l.files, budget: &readBudget{left: spent - 1}}
+		if got := l.symbol(addr); got != "" {
+			t.Errorf("got %q with a byte less than it takes", got)
+		}
+	})
 	for n, root := range []string{"target's root", "our root"} {
 		t.Run("build id in the "+root, func(t *testing.T) {
 			dir := t.TempDir()

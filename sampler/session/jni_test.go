@@ -1,0 +1,201 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"goprof/profile"
+	"goprof/target"
+	"goprof/testdata/jvmtest"
+)
+
+// TestJNI stops a thread whose stack is Java and C in turns, many times over, at arbitrary
+// instructions, and compares with what both say of themselves. C is compiled with unwind
+// information, and without it and symbols. GOPROF_JNI_STOPS is the number of stops.
+func TestJNI(t *testing.T) {
+	stops := 1500
+	if n, err := strconv.Atoi(os.Getenv("GOPROF_JNI_STOPS")); err == nil {
+		stops = n
+	}
+	judge := chainJudge{
+		cfi:  buildNative(t, "jnichain.c", "libjnicfi.so", append(withCFI, "-DLIB=Cfi", "-DFIRST=101")...),
+		bare: buildNative(t, "jnichain.c", "libjnibare.so", append(bare, "-DLIB=Bare", "-DFIRST=201")...).strip(t),
+	}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, mode := range []string{"-Xmixed", "-Xint"} {
+			t.Run(mode[2:], func(t *testing.T) { jniRun(t, jdk, mode, judge, stops) })
+		}
+	})
+}
+
+// jniCount is what became of the stops.
+type jniCount struct {
+	stops, whole, deepest int
+	verdicts, parts       [jvmtest.NumVerdicts]int // of whole stacks, and of others
+	reasons               map[profile.Reason]int
+	shapes                map[string]int // C functions that were walked through, by name
+	kinds                 map[profile.Kind]int
+	gapOnTop, gapBetween  int
+	generated             int // stops in what HotSpot has generated for C to call
+}
+
+func (c *jniCount) String() string {
+	s := fmt.Sprintf("%d stops, %d whole:", c.stops, c.whole)
+	for v, n := range c.verdicts {
+		s += fmt.Sprintf(" %d %v,", n, jvmtest.Verdict(v))
+	}
+	return s + fmt.Sprintf(" cut %v; up to %d frames of Java and C, gaps: %d on top, %d between; %d in generated code below C; Java frames: %v; functions: %v",
+		c.reasons, c.deepest, c.gapOnTop, c.gapBetween, c.generated, c.kinds, c.shapes)
+}
+
+func jniRun(t *testing.T, jdk jvmtest.JDK, mode string, judge chainJudge, stops int) {
+	lockThread(t)
+	path := filepath.Join(t.TempDir(), "shadow")
+	jvm := jvmtest.Start(t, jdk, "truth.JniChain", append(jniFlags(jdk), mode, "--", path, judge.cfi.path, judge.bare.path)...)
+	shadow, err := jvmtest.OpenShadow(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shadow.Close()
+	judge.names = shadowNames(t, path)
+	threads, err := shadow.Threads()
+	if err != nil || len(threads) != 1 {
+		t.Fatalf("%d shadow threads, %v", len(threads), err)
+	}
+	s := attach(t, jvm.PID)
+	tid := threads[0].TID
+	th := s.dir.get(tid)
+	if th == nil || th.java.Addr == 0 {
+		t.Fatalf("thread %d is not a Java thread", tid)
+	}
+	count := &jniCount{reasons: map[profile.Reason]int{}, shapes: map[string]int{}, kinds: map[profile.Kind]int{}}
+	for i := range stops {
+		jniStop(t, s, shadow, tid, th, &judge, count)
+		pause(i)
+	}
+	t.Log(count)
+	checkJNI(t, mode, &judge, count, stops)
+}
+
+// jniFlags: since JDK 24 a JVM warns of native code that nobody has allowed.
+func jniFlags(jdk jvmtest.JDK) []string {
+	if jdk.Version < 17 {
+		return nil
+	}
+	return []string{"--enable-native-access=ALL-UNNAMED"}
+}
+
+// shadowNames are all names that the program's shadow may hold.
+func shadowNames(t *testing.T, path string) (names []string) {
+	t.Helper()
+	ids, err := os.ReadFile(path + ".ids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(ids)) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func jniStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thread, judge *chainJudge, count *jniCount) {
+	t.Helper()
+	var own jvmtest.ShadowThread
+	var snap *target.Snapshot
+	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *target.Snapshot) {
+		snap = sn
+		var err error
+		if own, err = shadow.Thread(tid); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !own.Running {
+		t.Fatal("the program's thread has ended")
+	}
+	var st profile.Stack
+	s.walker.Walk(snap, &st)
+	chain := judge.chain(&st)
+	count.add(&st, chain)
+	verdicts, how := &count.verdicts, judge.judge
+	if st.Truncated != profile.Whole {
+		verdicts, how = &count.parts, judge.judgePart
+	}
+	verdict, why := how(own.Frames, chain)
+	if verdicts[verdict]++; verdict == jvmtest.Mismatch && verdicts[verdict] < 4 {
+		t.Errorf("seed %d: %v\n%s\nshadow:\n%s", own.Seed, why, describe(s, snap, &st), shadowText(own))
+	}
+	if st.Truncated != profile.Whole && os.Getenv("GOPROF_SHOW") != "" {
+		t.Log(describe(s, snap, &st))
+	}
+}
+
+func (c *jniCount) add(st *profile.Stack, chain []link) {
+	c.stops++
+	if st.Truncated == profile.Whole {
+		c.whole++
+	} else {
+		c.reasons[st.Truncated]++
+	}
+	c.deepest = max(c.deepest, len(chain))
+	for i, l := range chain {
+		if l.kind == cLink {
+			c.shapes[l.name]++
+		}
+		if l.kind == gapLink && i < 2 {
+			c.gapOnTop++
+		} else if l.kind == gapLink {
+			c.gapBetween++
+		}
+	}
+	for i := range st.Frames {
+		if k := st.Frames[i].Kind; k.Java() {
+			c.kinds[k]++
+		}
+	}
+	if len(st.Frames) > 1 && st.Frames[0].Kind == profile.Stub && st.Frames[1].Kind == profile.Native && len(chain) > 0 && chain[0].kind == cLink {
+		c.generated++
+	}
+}
+
+// checkJNI: no stack is wrong, hardly any cut, and all shapes of C have been walked through.
+func checkJNI(t *testing.T, mode string, judge *chainJudge, count *jniCount, stops int) {
+	t.Helper()
+	if n := count.verdicts[jvmtest.Mismatch] + count.parts[jvmtest.Mismatch]; n > 0 {
+		t.Errorf("%d mismatches", n)
+	}
+	if count.whole*100 < stops*98 {
+		t.Errorf("only %d of %d stacks are whole", count.whole, stops)
+	}
+	for reason, n := range count.reasons {
+		if reason != profile.NoUnwindInfo {
+			t.Errorf("%d stacks are cut: %v", n, reason)
+		}
+	}
+	for _, name := range judge.names {
+		// Of the functions without unwind information the outer ones are seen only on top.
+		seen := count.shapes[name] > 0 || isBare(name) && strings.HasSuffix(name, "_outer")
+		if isC(name) && !seen {
+			t.Errorf("no stack went through %s", name)
+		}
+	}
+	if count.gapOnTop == 0 || count.gapBetween == 0 {
+		t.Errorf("%d gaps on top, %d between", count.gapOnTop, count.gapBetween)
+	}
+	compiled := []profile.Kind{profile.C1, profile.C2, profile.Inlined}
+	seen := slices.ContainsFunc(compiled, func(k profile.Kind) bool { return count.kinds[k] > 0 })
+	if seen == (mode == "-Xint") || mode != "-Xint" && count.kinds[profile.C2] == 0 {
+		t.Errorf("Java frames are of the wrong kinds: %v", count.kinds)
+	}
+}

@@ -21,6 +21,7 @@ type symtab struct {
 	raw   []byte // Elf64_Sym
 	names []byte
 	order []uint32
+	ends  []uint64 // of the file's sections, by number
 }
 
 // readSymtab reads a symbol table section with its names; nil if there is none.
@@ -37,7 +38,11 @@ func (f *elfFile) readSymtab(section string) *symtab {
 	if err != nil {
 		return nil
 	}
-	return &symtab{raw: raw[:len(raw)/symSize*symSize], names: names}
+	t := &symtab{raw: raw[:len(raw)/symSize*symSize], names: names}
+	for i := range f.sections {
+		t.ends = append(t.ends, f.sections[i].Addr+f.sections[i].Size)
+	}
+	return t
 }
 
 func (t *symtab) len() int { return len(t.raw) / symSize }
@@ -142,6 +147,15 @@ func (s sym) betterThan(o sym) bool {
 	return elf.SymBind(s.info>>4) == elf.STB_GLOBAL && elf.SymBind(o.info>>4) != elf.STB_GLOBAL
 }
 
+// reaches: a symbol without a size has no code beyond its section. Else all calls by way of the
+// linker's table (.plt) were those of _init, which stands in the section before.
+func (t *symtab) reaches(s sym, addr uint64) bool {
+	if s.size > 0 {
+		return addr < s.end()
+	}
+	return int(s.shndx) >= len(t.ends) || addr < t.ends[s.shndx]
+}
+
 // lookup names the code at addr. A symbol with a size ends there; one without reaches to
 // the next.
 func (t *symtab) lookup(addr uint64) (name []byte, ok bool) {
@@ -153,7 +167,7 @@ func (t *symtab) lookup(addr uint64) (name []byte, ok bool) {
 	})
 	for k := n - 1; k >= 0 && k >= n-maxNest; k-- {
 		s := t.at(t.order[k])
-		if s.size == 0 && k == n-1 || s.size > 0 && addr < s.end() {
+		if (s.size > 0 || k == n-1) && t.reaches(s, addr) {
 			return cstring(t.names, s.name), true
 		}
 	}

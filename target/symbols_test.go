@@ -156,6 +156,41 @@ func TestSymbolRules(t *testing.T) {
 	}
 }
 
+// TestLinkerTable: the code by which a library calls others lies between .init and .text. The
+// function _init, whose size nobody tells, ends before it.
+func TestLinkerTable(t *testing.T) {
+	dir := t.TempDir()
+	source, lib := filepath.Join(dir, "lib.c"), filepath.Join(dir, "lib.so")
+	if err := os.WriteFile(source, []byte("#include <stdlib.h>\nint visible(int x) { return abs(x) + rand(); }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "gcc", "-O1", "-fPIC", "-shared", "-o", lib, source)
+	f := loadELF(t, lib)
+	table := f.readSymtab(".symtab")
+	table.sort(f.isText)
+	code := 0
+	for _, name := range []string{".plt", ".plt.got", ".plt.sec"} {
+		section := f.section(name)
+		if section == nil {
+			continue
+		}
+		for addr := section.Addr; addr < section.Addr+section.Size; addr += 4 {
+			code++
+			if name, ok := table.lookup(addr); ok {
+				t.Errorf("%#x is named %s", addr, name)
+			}
+		}
+	}
+	if code == 0 {
+		t.Error("the library has no linker's table, so this test proves nothing")
+	}
+	if init, ok := table.find("_init"); ok {
+		if name, _ := table.lookup(init); string(name) != "_init" {
+			t.Errorf("_init is named %q", name)
+		}
+	}
+}
+
 // diskFiles is the file system as imageFiles.
 type diskFiles struct {
 	arrayMemory

@@ -25,8 +25,9 @@ var (
 
 // nativeLibrary is a compiled file of testdata/native.
 type nativeLibrary struct {
-	path  string
-	names []elf.Symbol // of its functions, by address; the file itself may have lost them
+	path     string
+	names    []elf.Symbol // of its functions, by address
+	stripped bool         // the file itself has no names, and no unwind information
 }
 
 // buildNative compiles one file of testdata/native with gcc.
@@ -109,6 +110,7 @@ func (l *nativeLibrary) strip(t *testing.T) *nativeLibrary {
 	if s := f.Section(".eh_frame"); s != nil && s.Size > 4 {
 		t.Fatalf("%s has %d bytes of unwind information", l.name(), s.Size)
 	}
+	l.stripped = true
 	return l
 }
 

@@ -260,7 +260,9 @@ func isOwn(l link) bool { return l.kind != otherLink && l.kind != entryLink }
 
 // TestChainJudge: the judge itself can fail.
 func TestChainJudge(t *testing.T) {
-	java := func(name string, line int) link { return link{kind: javaLink, name: "truth.JniChain." + name, line: line} }
+	java := func(name string, line int) link {
+		return link{kind: javaLink, name: "truth.JniChain." + name, line: line}
+	}
 	method := func(name string) link { return link{kind: nativeLink, name: "truth.JniChain." + name} }
 	c := func(name string) link { return link{kind: cLink, name: name} }
 	entry, gap := link{kind: entryLink, name: callStubName}, link{kind: gapLink}

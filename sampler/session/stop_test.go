@@ -53,8 +53,7 @@ func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Sna
 	snap := &target.Snapshot{TID: tid}
 	snap.Syscall, _ = cpu.DecodeRegs(regs, &snap.Regs)
 	snap.SP = snap.Regs[cpu.SP]
-	snap.Stack = make([]byte, min(h.StackTop-snap.SP, sampler.DefaultStackLimit))
-	if err := p.Read(snap.SP, snap.Stack); err != nil {
+	if err := copyStack(p, h, snap); err != nil {
 		return err
 	}
 	if h.Side != 0 {
@@ -64,6 +63,26 @@ func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Sna
 		}
 	}
 	during(snap)
+	return nil
+}
+
+// copyStack copies what the sampler does: of another stack than the thread's own (a signal's) as
+// much as there is.
+func copyStack(p *target.Process, h sampler.Hint, snap *target.Snapshot) error {
+	const unknown = 64 << 10
+	known := h.StackTop > snap.SP
+	want := unknown
+	if known {
+		want = int(min(h.StackTop-snap.SP, sampler.DefaultStackLimit))
+	}
+	snap.Stack = make([]byte, want)
+	local := []unix.Iovec{{Base: &snap.Stack[0], Len: uint64(want)}}
+	n, err := unix.ProcessVMReadv(p.PID(), local, []unix.RemoteIovec{{Base: uintptr(snap.SP), Len: want}}, 0)
+	if err != nil {
+		return err
+	}
+	snap.Stack = snap.Stack[:n]
+	snap.Cut = n == want && (!known || snap.SP+uint64(n) < h.StackTop)
 	return nil
 }
 

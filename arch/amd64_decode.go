@@ -10,9 +10,10 @@ type x86Inst struct {
 	Len  int
 	Map  uint8 // 0 one byte, 1 0F, 2 0F38, 3 0F3A
 	Op   uint8
-	Vec  bool // VEX or EVEX: its registers are vectors
-	W    bool // 64-bit operand
-	Rep  bool // F2 or F3
+	Vec  bool  // VEX or EVEX: its registers are vectors
+	W    bool  // 64-bit operand
+	Rep  bool  // F2 or F3, in VEX and EVEX too
+	V    uint8 // VEX.vvvv
 	Mod  uint8
 	Reg  uint8 // with REX.R
 	RM   uint8 // with REX.B; for Mod 3 a register
@@ -44,6 +45,12 @@ func buildX86OneByte() (t [256]uint8) {
 		}
 		t[base+4], t[base+5], t[base+6], t[base+7] = 1, immZ, bad, bad
 	}
+	for op := 0x40; op < 0x50; op++ {
+		t[op] = bad // REX before another prefix counts for nothing: nobody writes that
+	}
+	for _, op := range []int{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3} {
+		t[op] = bad
+	}
 	t[0x60], t[0x61] = bad, bad
 	t[0x63] = mrm
 	t[0x68], t[0x69], t[0x6a], t[0x6b] = immZ, mrm|immZ, 1, mrm|1
@@ -67,7 +74,7 @@ func buildX86OneByte() (t [256]uint8) {
 	for op := 0xd0; op < 0xd4; op++ {
 		t[op] = mrm
 	}
-	t[0xd4], t[0xd5], t[0xd6] = bad, bad, bad
+	t[0xd4], t[0xd5], t[0xd6] = bad, bad, bad // d5 is REX2, APX's prefix: such code is not followed
 	for op := 0xd8; op < 0xe0; op++ {
 		t[op] = mrm
 	}
@@ -140,21 +147,24 @@ prefixes:
 			return false
 		}
 		rex = ^b[i] >> 5 & 4
-		in.Map, in.Vec = 1, true
+		in.Map = 1
+		in.vex(b[i])
 		op, i = b[i+1], i+2
 	case op == 0xc4 && rex == 0:
 		if i+2 >= len(b) {
 			return false
 		}
 		rex = ^b[i]>>5&7 | b[i+1]>>4&8
-		in.Map, in.Vec = b[i]&0x1f, true
+		in.Map = b[i] & 0x1f
+		in.vex(b[i+1])
 		op, i = b[i+2], i+3
 	case op == 0x62 && rex == 0:
 		if i+3 >= len(b) {
 			return false
 		}
 		rex = ^b[i]>>5&7 | b[i+1]>>4&8
-		in.Map, in.Vec = b[i]&7, true
+		in.Map = b[i] & 7
+		in.vex(b[i+1])
 		op, i = b[i+3], i+4
 	case op == 0x62 || op == 0xc4 || op == 0xc5:
 		return false
@@ -172,16 +182,16 @@ prefixes:
 			op, i = b[i], i+1
 		}
 	}
-	switch in.Map {
-	case 0:
+	switch {
+	case in.Map == 0 && !in.Vec:
 		attr = x86OneByte[op]
-	case 1:
+	case in.Map == 1:
 		attr = x86TwoByte[op]
-	case 2, 5, 6:
+	case in.Map == 2 || in.Map == 5 || in.Map == 6:
 		attr = mrm
-	case 3:
+	case in.Map == 3:
 		attr = mrm | 1
-	default:
+	default: // map 4 is APX's
 		return false
 	}
 	if attr&bad != 0 {
@@ -210,6 +220,11 @@ prefixes:
 	}
 	in.Len = i + n
 	return true
+}
+
+// vex takes the last byte of a VEX prefix, or the one of EVEX that is like it.
+func (in *x86Inst) vex(b byte) {
+	in.Vec, in.V, in.Rep = true, ^b>>3&15, b&3 >= 2
 }
 
 func immSize(kind uint8, in *x86Inst, opsize bool) int {

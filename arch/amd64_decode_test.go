@@ -3,60 +3,72 @@ package arch
 import (
 	"debug/elf"
 	"encoding/hex"
-	"os"
+	"fmt"
+	"iter"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestDecodeX86AgainstObjdump holds every instruction length in the text of libjvm and
-// libc against binutils.
-func TestDecodeX86AgainstObjdump(t *testing.T) {
+// disassembled is an instruction as objdump tells it.
+type disassembled struct {
+	code []byte
+	text string
+}
+
+// disassembly yields the instructions of libjvm and libc, 400,000 lines of each file.
+func disassembly(t *testing.T) iter.Seq[disassembled] {
 	if _, err := exec.LookPath("objdump"); err != nil {
 		t.Skip("objdump (Debian: binutils) is not installed")
 	}
 	files, _ := filepath.Glob("/usr/lib/jvm/*/lib/server/libjvm.so")
 	libc, _ := filepath.Glob("/lib/x86_64-linux-gnu/libc.so.6")
-	files = append(files, libc...)
+	files = slices.DeleteFunc(append(files, libc...), func(file string) bool {
+		f, err := elf.Open(file)
+		if err != nil {
+			return true
+		}
+		defer f.Close()
+		return f.Machine != elf.EM_X86_64
+	})
 	if len(files) == 0 {
 		t.Skip("neither libjvm.so nor libc.so.6 is where Debian puts it")
 	}
-	for _, file := range files {
-		f, err := elf.Open(file)
-		if err != nil || f.Machine != elf.EM_X86_64 {
-			continue
+	return func(yield func(disassembled) bool) {
+		for _, file := range files {
+			cmd := exec.Command("sh", "-c", `objdump -d -w --section=.text "$0" | head -n 400000`, file)
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(out)) {
+				parts := strings.Split(line, "\t")
+				if len(parts) < 3 || strings.Contains(parts[2], "(bad)") {
+					continue
+				}
+				code, err := hex.DecodeString(strings.ReplaceAll(parts[1], " ", ""))
+				if err == nil && !yield(disassembled{code, strings.TrimSpace(parts[2])}) {
+					return
+				}
+			}
 		}
-		f.Close()
-		t.Run(file, func(t *testing.T) { compareWithObjdump(t, file) })
 	}
 }
 
-func compareWithObjdump(t *testing.T, file string) {
-	if _, err := os.Stat(file); err != nil {
-		t.Skip(err)
-	}
-	cmd := exec.Command("sh", "-c", `objdump -d -w --section=.text "$0" | head -n 400000`, file)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestDecodeX86AgainstObjdump holds every instruction length in the text of libjvm and
+// libc against binutils.
+func TestDecodeX86AgainstObjdump(t *testing.T) {
 	n, wrong := 0, 0
-	for line := range strings.Lines(string(out)) {
-		parts := strings.Split(line, "\t")
-		if len(parts) < 3 || strings.Contains(parts[2], "(bad)") {
-			continue
-		}
-		code, err := hex.DecodeString(strings.ReplaceAll(parts[1], " ", ""))
-		if err != nil {
-			continue
-		}
+	for line := range disassembly(t) {
 		n++
-		padded := append(append([]byte(nil), code...), 0x90, 0x90, 0x90, 0x90)
+		padded := append(slices.Clone(line.code), 0x90, 0x90, 0x90, 0x90)
 		var in x86Inst
-		if !decodeX86(padded, &in) || in.Len != len(code) {
+		if !decodeX86(padded, &in) || in.Len != len(line.code) {
 			if wrong++; wrong < 20 {
-				t.Errorf("length %d, want %d: %s", in.Len, len(code), strings.TrimSpace(line))
+				t.Errorf("length %d, want %d: %x %s", in.Len, len(line.code), line.code, line.text)
 			}
 		}
 	}
@@ -65,6 +77,68 @@ func compareWithObjdump(t *testing.T, file string) {
 	}
 	if wrong > 0 {
 		t.Errorf("%d of %d instructions wrong", wrong, n)
+	}
+}
+
+// x86Names are the general registers as objdump names them, by DWARF number and width.
+var x86Names = func() map[string]uint8 {
+	names := map[string]uint8{}
+	for n, r := range map[string]uint8{"ax": amd64RAX, "bx": amd64RBX, "cx": amd64RCX, "dx": amd64RDX, "si": amd64RSI, "di": amd64RDI, "bp": amd64RBP, "sp": amd64RSP} {
+		names["%"+n], names["%e"+n], names["%r"+n] = r, r, r
+		if n[1] == 'x' {
+			names["%"+n[:1]+"l"] = r
+		} else {
+			names["%"+n+"l"] = r
+		}
+	}
+	for i := range uint8(8) {
+		for _, width := range []string{"", "d", "w", "b"} {
+			names[fmt.Sprintf("%%r%d%s", 8+i, width)] = amd64R8 + i
+		}
+	}
+	return names
+}()
+
+// x86Readers are instructions that do not write their last operand.
+var x86Readers = regexp.MustCompile(`^(cmp[bwlq]?|test[bwlq]?|push[wq]?|call[q]?|jmp[q]?|bt[wlq]?|nop[wl]?|i?mul[bwlq]?|i?div[bwlq]?|out|xchg|v?ptest|ud.*|wr[fg]sbase|int)$`)
+
+// TestClobberAgainstObjdump: of a register that an instruction writes the tracer does not
+// believe that it is what it was. In AT&T's notation that is the last operand.
+func TestClobberAgainstObjdump(t *testing.T) {
+	checked := 0
+	for line := range disassembly(t) {
+		mnemonic, operands, _ := strings.Cut(line.text, " ")
+		for slices.Contains([]string{"lock", "rep", "repz", "repnz", "data16", "cs", "notrack", "bnd"}, mnemonic) {
+			mnemonic, operands, _ = strings.Cut(strings.TrimSpace(operands), " ")
+		}
+		operands, _, _ = strings.Cut(strings.TrimSpace(operands), " ")
+		last := operands[strings.LastIndexByte(operands, ',')+1:]
+		reg, ok := x86Names[last]
+		if !ok || x86Readers.MatchString(mnemonic) && !(strings.HasPrefix(mnemonic, "imul") && strings.Contains(operands, ",")) {
+			continue
+		}
+		same := operands == last+","+last || operands == "$0x0,"+last // mov %rdi,%rdi; add $0,%rdi
+		aligns := strings.HasPrefix(mnemonic, "and") && reg == amd64RSP
+		var s amd64State
+		for i := range s.regs {
+			s.regs[i] = Loc{Value, uint8(i), 0}
+		}
+		var in x86Inst
+		if !decodeX86(append(slices.Clone(line.code), 0x90, 0x90), &in) {
+			continue
+		}
+		tr := amd64Tracer{code: make([]byte, 64)}
+		s.pc = uint32(in.Len)
+		if way := tr.step(&s, &in, 0); way != wayGoesOn || same || aligns {
+			continue
+		}
+		checked++
+		if s.regs[reg] == (Loc{Value, reg, 0}) {
+			t.Errorf("%x %s: believes that %s is what it was", line.code, line.text, last)
+		}
+	}
+	if checked < 50000 {
+		t.Errorf("only %d instructions were looked at", checked)
 	}
 }
 

@@ -14,8 +14,9 @@ type amd64Tracer struct {
 	seen       []uint64 // one bit per byte of code
 	todo       []amd64State
 	stopAtPush bool
-	frame      int32 // where to stop: when this many bytes stand between sp and the caller's
-	fallback   Exit  // the first exit by a jump
+	frame      int32                // where to stop: when this many bytes stand between sp and the caller's
+	whole      func(pc uint64) bool // or where they are known to
+	fallback   Exit                 // the first exit by a jump
 	found      bool
 }
 
@@ -32,12 +33,17 @@ var x86Dwarf = [16]uint8{amd64RAX, amd64RCX, amd64RDX, amd64RBX, amd64RSP, amd64
 	amd64R8, amd64R9, amd64R10, amd64R11, amd64R12, amd64R13, amd64R14, amd64R15}
 
 func (t *amd64Tracer) Trace(code []byte, base, pc uint64, frame int32) (Exit, error) {
-	t.stopAtPush, t.frame = false, frame
+	t.stopAtPush, t.frame, t.whole = false, frame, nil
+	return t.run(code, base, pc)
+}
+
+func (t *amd64Tracer) TraceTo(code []byte, base, pc uint64, frame int32, whole func(pc uint64) bool) (Exit, error) {
+	t.stopAtPush, t.frame, t.whole = false, frame, whole
 	return t.run(code, base, pc)
 }
 
 func (t *amd64Tracer) TraceEntry(code []byte, base, pc uint64) (Exit, error) {
-	t.stopAtPush, t.frame = true, 0
+	t.stopAtPush, t.frame, t.whole = true, 0, nil
 	return t.run(code, base, pc)
 }
 
@@ -77,6 +83,9 @@ func (t *amd64Tracer) run(code []byte, base, pc uint64) (Exit, error) {
 func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 	var in x86Inst
 	for ; *steps < maxTraceSteps; *steps++ {
+		if t.whole != nil && t.whole(t.base+uint64(s.pc)) {
+			return s.sized(t.frame)
+		}
 		if int(s.pc) >= len(t.code) {
 			return Exit{}, false
 		}
@@ -94,7 +103,10 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 		case wayEnds:
 			return Exit{}, false
 		case wayReturns:
-			exit := s.exit(uint8(min(in.Imm, 0x7f)))
+			if t.whole != nil {
+				return Exit{}, false
+			}
+			exit := s.exit(int32(in.Imm))
 			if exit.RA.Kind != Unknown && exit.SP.Kind == Value {
 				return exit, true
 			}
@@ -104,12 +116,18 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 			exit.FrameBuilt = true
 			return exit, true
 		case wayGoesOn:
-			if t.frame != 0 && !s.calls {
+			if t.frame != 0 && t.whole == nil && !s.calls {
 				if exit, ok := s.framed(t.frame); ok {
 					return exit, true
 				}
 			}
 		case wayJumps:
+			if t.whole != nil {
+				if in.Op == 0xff {
+					return s.sized(t.frame)
+				}
+				return Exit{}, false
+			}
 			exit := s.exit(0)
 			exit.Jump = true
 			exit.Indirect = in.Op == 0xff
@@ -126,7 +144,7 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 }
 
 // exit tells the state at a return (or where one would be) in terms of the start.
-func (s *amd64State) exit(popped uint8) Exit {
+func (s *amd64State) exit(popped int32) Exit {
 	sp := s.regs[amd64RSP]
 	_, writes := s.stored(sp)
 	e := Exit{RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], SenderSP: s.regs[AMD64.Java.SenderSP], Calls: s.calls, Saved: s.saved, WritesRA: writes || s.patch}
@@ -138,7 +156,7 @@ func (s *amd64State) exit(popped uint8) Exit {
 	below := sp
 	below.Off -= 8
 	e.Below = s.load(below)
-	e.SP.Off += 8 + int32(popped)
+	e.SP.Off += 8 + popped
 	if sp.Kind != Value {
 		e.SP = Loc{}
 	}
@@ -155,14 +173,26 @@ func told(l Loc) Loc {
 }
 
 // framed tells the exit of code that has just completed a frame of that size, from before
-// the frame pointer was pushed or from right after it.
+// the frame pointer was pushed or from right after it. Nothing has been done yet where the
+// stack pointer has not moved: with two words only, both would look the same.
 func (s *amd64State) framed(size int32) (Exit, bool) {
 	sp := s.regs[amd64RSP]
-	if sp.Kind != Value || sp.Reg != amd64RSP || sp.Off != 8-size && sp.Off != 16-size {
+	if sp.Kind != Value || sp.Reg != amd64RSP || sp.Off >= 0 || sp.Off != 8-size && sp.Off != 16-size {
 		return Exit{}, false
 	}
-	at := func(off int32) Loc { return s.load(Loc{Value, amd64RSP, sp.Off + off}) }
-	e := Exit{RA: at(size - 8), SP: Loc{Value, amd64RSP, sp.Off + size}, FP: at(size - 16), FrameBuilt: true}
+	return s.sized(size)
+}
+
+// sized tells the exit of code whose whole frame has that size.
+func (s *amd64State) sized(size int32) (Exit, bool) {
+	sp := s.regs[amd64RSP]
+	if sp.Kind != Value || sp.Reg != amd64RSP || size < 16 {
+		return Exit{}, false
+	}
+	end := sp
+	end.Off += size
+	at := func(off int32) Loc { return s.load(Loc{Value, amd64RSP, end.Off + off}) }
+	e := Exit{RA: at(-8), SP: end, FP: at(-16), Calls: s.calls, FrameBuilt: true}
 	if e.FP.Kind == AtMem && e.FP.Off < 0 { // not stored yet: still in its register
 		e.FP = s.regs[amd64RBP]
 	}
@@ -182,14 +212,12 @@ const (
 
 // step executes one instruction; at is its own offset, s.pc already the next one's.
 func (t *amd64Tracer) step(s *amd64State, in *x86Inst, at uint32) way {
-	if in.Vec {
+	if in.Vec || in.Map > 1 {
+		s.clobberVector(in)
 		return wayGoesOn
 	}
 	if in.Map == 1 {
 		return t.stepTwoByte(s, in)
-	}
-	if in.Map != 0 {
-		return wayGoesOn
 	}
 	switch op := in.Op; {
 	case op >= 0x50 && op <= 0x57: // push r
@@ -206,7 +234,9 @@ func (t *amd64Tracer) step(s *amd64State, in *x86Inst, at uint32) way {
 		s.moveSP(8)
 	case op == 0x8f: // pop m
 		s.moveSP(8)
-		if !in.Mem {
+		if in.Mem {
+			s.store(s.address(in), Loc{})
+		} else {
 			s.set(in.RM, Loc{})
 		}
 	case op >= 0x70 && op <= 0x7f, op >= 0xe0 && op <= 0xe3: // jcc, loop
@@ -222,7 +252,7 @@ func (t *amd64Tracer) step(s *amd64State, in *x86Inst, at uint32) way {
 		s.takeSavedSP()
 		s.regs[amd64RBP] = s.load(s.regs[amd64RSP])
 		s.moveSP(8)
-	case op == 0xcc, op == 0xf4, op == 0xcb, op == 0xcf: // int3, hlt, far returns
+	case op == 0xcc, op == 0xf4, op == 0xcb, op == 0xca, op == 0xcf, op == 0xc8: // int3, hlt, far returns, enter
 		return wayEnds
 	case op == 0xff:
 		return t.group5(s, in)
@@ -233,7 +263,11 @@ func (t *amd64Tracer) step(s *amd64State, in *x86Inst, at uint32) way {
 		s.movLoad(in)
 		s.takeSavedSP()
 	case op == 0x8d: // lea
-		s.set(in.Reg, s.address(in))
+		v := Loc{}
+		if in.W {
+			v = s.address(in)
+		}
+		s.set(in.Reg, v)
 	case op == 0x83, op == 0x81, op == 0x80:
 		s.arithImm(in)
 	default:
@@ -312,25 +346,13 @@ func (t *amd64Tracer) group5(s *amd64State, in *x86Inst) way {
 	return wayGoesOn
 }
 
-func (t *amd64Tracer) stepTwoByte(s *amd64State, in *x86Inst) way {
-	switch op := in.Op; {
-	case op >= 0x80 && op <= 0x8f:
-		t.branch(s, in)
-	case op == 0x0b, op == 0xb9, op == 0xff: // ud2, ud1, ud0
-		return wayEnds
-	case op >= 0x40 && op <= 0x4f, op == 0xaf, op == 0xb6, op == 0xb7, op == 0xbe, op == 0xbf,
-		op == 0xb8, op == 0xbc, op == 0xbd: // cmov, imul, movzx, movsx, popcnt, bsf, bsr
-		s.set(in.Reg, Loc{})
-	case op == 0xb0, op == 0xb1, op == 0xc0, op == 0xc1: // cmpxchg, xadd
-		s.regs[amd64RAX] = Loc{}
-		s.set(in.Reg, Loc{})
-	}
-	return wayGoesOn
-}
-
 // arithImm: add, or, adc, sbb, and, sub, xor, cmp with an immediate.
 func (s *amd64State) arithImm(in *x86Inst) {
-	if in.Mem || in.OpX == 7 {
+	if in.OpX == 7 {
+		return
+	}
+	if in.Mem {
+		s.store(s.address(in), Loc{})
 		return
 	}
 	if in.OpX == 4 && x86Dwarf[in.RM] == amd64RSP {
@@ -355,45 +377,4 @@ func (s *amd64State) arithImm(in *x86Inst) {
 func (s *amd64State) newToken() Loc {
 	s.tokens++
 	return Loc{Value, firstToken + s.tokens%64, 0}
-}
-
-// clobber forgets what an instruction that we do not model may write.
-func (s *amd64State) clobber(in *x86Inst) {
-	op := in.Op
-	switch {
-	case op < 0x40 && op&7 < 4: // add or adc sbb and sub xor cmp
-		if op >= 0x38 {
-			return
-		}
-		dst, reg := in.RM, in.Mod == 3
-		if op&2 != 0 {
-			dst, reg = in.Reg, true
-		}
-		if reg && x86Dwarf[dst] == amd64RSP {
-			s.regs[amd64RSP] = s.newToken()
-		} else if reg {
-			s.set(dst, Loc{})
-		}
-	case op == 0x84 || op == 0x85 || op >= 0x90 && op <= 0x99 && op != 0x98 && op != 0x99:
-	case op == 0x86 || op == 0x87: // xchg
-		s.set(in.Reg, Loc{})
-		if in.Mod == 3 {
-			s.set(in.RM, Loc{})
-		}
-	case op == 0x63 || op == 0x69 || op == 0x6b || op == 0x8a:
-		s.set(in.Reg, Loc{})
-	case op >= 0xb0 && op <= 0xbf: // mov r, imm
-		s.set(in.RM, Loc{})
-	case op == 0xc7 || op == 0xc6 || op == 0xc1 || op == 0xd1 || op == 0xd3 || op == 0xf7 || op == 0xff || op == 0xfe:
-		if in.Mod == 3 && !(op == 0xf7 && in.OpX < 2) {
-			s.set(in.RM, Loc{})
-		}
-		if op == 0xf7 && in.OpX >= 4 {
-			s.regs[amd64RAX], s.regs[amd64RDX] = Loc{}, Loc{}
-		}
-	case op == 0x98 || op == 0x99 || op == 0xa8 || op == 0xa9:
-		s.regs[amd64RDX] = Loc{}
-	case op >= 0xa4 && op <= 0xaf: // string instructions
-		s.regs[amd64RSI], s.regs[amd64RDI], s.regs[amd64RCX], s.regs[amd64RAX] = Loc{}, Loc{}, Loc{}, Loc{}
-	}
 }

@@ -57,6 +57,10 @@ func TestTraceAMD64(t *testing.T) {
 			"^48895508 e8ff000000 48894508 c9 c3", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)}},
 		{"loop before the way out",
 			"^48ffc9 75fb c3", Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
+		{"a return that pops arguments", "^c20002", Exit{RA: mem(sp, 0), SP: val(sp, 0x208), FP: val(fp, 0)}},
+		{"the frame pointer's register used by BMI", "^c4e268f5e9 c3", Exit{RA: mem(sp, 0), SP: val(sp, 8)}},
+		{"a saved frame pointer overwritten by a constant", "^55 48c7042400000000 5d c3", Exit{RA: mem(sp, 0), SP: val(sp, 8)}},
+		{"the address of a half is no address", "^8d6c2408 c3", Exit{RA: mem(sp, 0), SP: val(sp, 8)}},
 		{"a trap on the first way, another way returns",
 			"^7402 0f0b 58 c3", Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0)}},
 		{"AVX-512 and VEX in between",
@@ -104,7 +108,16 @@ func TestTracePrologueAMD64(t *testing.T) {
 			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
 		}
 	}
-	code, pc := assemble(t, "55 4883ec20 ^e8ff000000 4883ec20 ebfe")
+	// A frame of two words. Before the push nothing may be taken for what is behind it.
+	code, pc := assemble(t, "^89842400c0feff 55 90 5d c3")
+	if got, err := new(amd64Tracer).Trace(code, 0, pc, 16); err != nil || got.RA != mem(sp, 0) || got.FP != val(fp, 0) {
+		t.Errorf("a small frame, before push: %+v, %v", got, err)
+	}
+	code, pc = assemble(t, "89842400c0feff 55 ^90 5d c3")
+	if got, err := new(amd64Tracer).Trace(code, 0, pc, 16); err != nil || got.RA != mem(sp, 8) || got.FP != mem(sp, 0) {
+		t.Errorf("a small frame, after push: %+v, %v", got, err)
+	}
+	code, pc = assemble(t, "55 4883ec20 ^e8ff000000 4883ec20 ebfe")
 	if got, err := new(amd64Tracer).Trace(code, 0, pc, size); err == nil {
 		t.Errorf("after a call: %+v", got)
 	}
@@ -226,8 +239,55 @@ func TestTraceEntryAMD64(t *testing.T) {
 	}
 }
 
+// Code without a way out: it is followed to where the frame is known to be whole. The bar
+// marks a record of the debug information.
+func TestTraceToAMD64(t *testing.T) {
+	const sp, fp, size = amd64RSP, amd64RBP, 0x30
+	whole := Exit{RA: mem(sp, 0x28), SP: val(sp, 0x30), FP: mem(sp, 0x20), FrameBuilt: true}
+	pushed := Exit{RA: mem(sp, 0x38), SP: val(sp, 0x40), FP: mem(sp, 0x30), FrameBuilt: true}
+	calls := func(e Exit) Exit { e.Calls = true; return e }
+	rows := []struct {
+		name, code string
+		want       Exit
+	}{
+		{"an endless loop with a poll", "^48ffc0 |4585d8 ebf8", whole},
+		{"an uncommon trap is the last instruction", "^48ffc0 e8ff000000|", calls(whole)},
+		{"arguments of a leaf call are pushed", "50 51 ^e8ff000000 59 58 e8ff000000| 0f0b", calls(pushed)},
+		{"before the frame is made", "^55 4883ec20 e8ff000000| 0f0b", calls(Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), FrameBuilt: true})},
+		{"a switch through a table", "^4983fa04 4c8d1d00000000 43ff24d3", whole},
+		{"the way to the return has no record, the other one has", "^7406 4883c420 5d c3 48ffc0 |90", whole},
+	}
+	for _, r := range rows {
+		before, after, _ := strings.Cut(r.code, "|")
+		code, pc := assemble(t, before)
+		record := uint64(len(code))
+		rest, _ := assemble(t, after)
+		whole := func(pc uint64) bool { return pc == 0x1000+record && strings.Contains(r.code, "|") }
+		got, err := new(amd64Tracer).TraceTo(append(code, rest...), 0x1000, 0x1000+pc, size, whole)
+		if err != nil || got != r.want {
+			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
+		}
+	}
+	for _, code := range []string{"^90 c3", "^ebfe", "^e900100000", "^4883e4f0 0f0b", "^4829c4 ffe0"} {
+		b, pc := assemble(t, code)
+		if got, err := new(amd64Tracer).TraceTo(b, 0, pc, size, func(uint64) bool { return false }); err == nil {
+			t.Errorf("%s: %+v", code, got)
+		}
+	}
+}
+
 func TestTraceFindsNoWayOut(t *testing.T) {
-	for _, code := range []string{"^ebfe", "^0f0b", "^90", "^4c03e1 0f0b"} {
+	for _, code := range []string{
+		"^ebfe", "^0f0b", "^90", "^4c03e1 0f0b",
+		"^d5084889d8 c3",           // REX2 (APX): mov r16.., and what else it may be
+		"^62f4fc1801c3 c3",         // EVEX map 4 (APX): a general instruction with a new destination
+		"^48664889d8 c3",           // REX before another prefix
+		"^c4e0f990c0 c3",           // VEX has no map 0
+		"^c8100000 c3",             // enter
+		"^4894 c3", "48 ^94 5c c3", // xchg rsp, rax; and with eax
+		"^8d642408 c3",           // lea esp
+		"^0f01f8 480fc8 0fcc c3", // bswap esp
+	} {
 		b, pc := assemble(t, code)
 		if got, err := new(amd64Tracer).Trace(b, 0, pc, 0); err == nil {
 			t.Errorf("%s: %+v", code, got)
@@ -267,6 +327,9 @@ func FuzzTraceAMD64(f *testing.F) {
 			"Trace": func(tr *amd64Tracer, base uint64) (Exit, error) { return tr.Trace(code, base, base+uint64(pc), 0) },
 			"framed": func(tr *amd64Tracer, base uint64) (Exit, error) {
 				return tr.Trace(code, base, base+uint64(pc), int32(frame))
+			},
+			"TraceTo": func(tr *amd64Tracer, base uint64) (Exit, error) {
+				return tr.TraceTo(code, base, base+uint64(pc), int32(frame), func(at uint64) bool { return (at-base)%16 == uint64(frame)%16 })
 			},
 			"TraceEntry": func(tr *amd64Tracer, base uint64) (Exit, error) { return tr.TraceEntry(code, base, base+uint64(pc)) },
 		} {

@@ -34,7 +34,7 @@ type Exit struct {
 	// that belongs to something else.
 	Calls bool
 	// FrameBuilt: the way did not go to the end but to where a frame was complete: a
-	// standard one (TraceEntry), or one of the size that was given to Trace.
+	// standard one (TraceEntry), or one of the size that was given (Trace, TraceTo).
 	FrameBuilt bool
 }
 
@@ -75,6 +75,10 @@ type Tracer interface {
 	// code that builds a frame of a known size (in bytes), it stops where that is done:
 	// the exit of a long method is far away. Otherwise frame is 0.
 	Trace(code []byte, base, pc uint64, frame int32) (Exit, error)
+	// TraceTo does not go to the exit but to the nearest place of which whole says that
+	// a frame of that size stands there, or to a jump through a table, which a method makes
+	// only with its frame: some code has no exit, or none that can be told.
+	TraceTo(code []byte, base, pc uint64, frame int32, whole func(pc uint64) bool) (Exit, error)
 	// TraceEntry does the same but stops where a frame is built, if it comes first:
 	// for the interpreter's method entries, which build a frame and never return.
 	TraceEntry(code []byte, base, pc uint64) (Exit, error)

@@ -1,7 +1,6 @@
 package unwind
 
 import (
-	"goprof/arch"
 	"goprof/profile"
 	"goprof/vmstructs"
 )
@@ -16,6 +15,9 @@ type compiledSite struct {
 
 // stepCompiled walks a frame of a compiled method.
 func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
+	if c, ok := w.behindBody(b); ok {
+		return w.goTo(c)
+	}
 	c, ok := w.compiledCaller(b)
 	if !ok {
 		w.emitCompiled(b, w.cur.pc, w.cur.exact)
@@ -47,29 +49,65 @@ func isDeoptHandler(b *vmstructs.Blob, pc uint64) bool {
 // At a recorded return address the frame is whole and its size is known. Anywhere
 // else it may be half built (the entry barrier stands before frame_complete, so that
 // offset says little), half gone, or shifted by pushed arguments of a leaf call: the
-// code itself is asked.
+// code itself is asked. Compiled code is only called by other generated code.
 func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
-	if !w.cur.exact && (b.Kind == vmstructs.NativeWrapper || b.HasPcDesc(w.cur.pc) || isDeoptHandler(b, w.cur.pc)) {
+	if !w.cur.exact && isWhole(b, w.cur.pc) {
 		return w.sizedCaller(b)
 	}
-	if r := w.exitAt(b, w.cur.pc); r.ok && leavesMethod(b, r.exit) {
-		if c, ok := w.evalExit(r.exit, false); ok && w.plausible(c.pc) {
+	if w.cur.exact && inStubs(b, w.cur.pc) { // a handler, see behindBody
+		c, ok := w.sizedCaller(b)
+		return c, ok && w.vm.InCode(w.strip(c.pc)) && w.plausible(c.pc)
+	}
+	if r := w.methodExit(b, w.cur.pc); r.ok {
+		if c, ok := w.evalExit(r.exit, false); ok && w.vm.InCode(c.pc) && w.plausible(c.pc) {
 			return c, true
 		}
 	}
+	if w.tracer != nil && !(b.Kind == vmstructs.NativeWrapper && !w.cur.exact) {
+		return caller{}, false
+	}
+	// Nobody can read the code of this CPU, or the walk has come to a native method's wrapper
+	// by way of the frame anchor, which tells no frame pointer but the sp of a whole frame.
 	c, ok := w.sizedCaller(b)
-	return c, ok && w.plausible(c.pc)
+	return c, ok && w.vm.InCode(w.strip(c.pc)) && w.plausible(c.pc)
 }
 
-// leavesMethod reports whether an exit can be believed. A jump to a computed address may be a
-// switch, which is no way out. A jump to a known one is out of the return poll's stub or
-// of exception unwinding, but only if no call that never returns stands before it. A stack
-// pointer that an intrinsic has saved is that of the whole frame.
-func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
-	if e.SP.Kind != arch.Unknown && e.SP.Reg == arch.SavedSP && e.SP.Off != int32(b.FrameSize)*8 {
-		return false
+// isWhole reports whether a frame that returns to pc is known to have its size: at a record
+// of the debug information, and in the handlers behind the method's body. Not so in a native
+// method's wrapper: where it locks a contended monitor it pushes the arguments before it calls
+// (sharedRuntime_x86_64.cpp, save_args).
+func isWhole(b *vmstructs.Blob, pc uint64) bool {
+	return b.Kind == vmstructs.Nmethod && (b.HasPcDesc(pc) || isDeoptHandler(b, pc) || inStubs(b, pc))
+}
+
+// inStubs reports whether pc lies behind the body of a method: in a stub of one of its static
+// calls, or in one of its handlers for exceptions and deoptimisation, which HotSpot enters with
+// the whole frame (code/nmethod.hpp, asm/codeBuffer.hpp: SECT_STUBS).
+func inStubs(b *vmstructs.Blob, pc uint64) bool {
+	return b.Kind == vmstructs.Nmethod && b.StubBegin != 0 && pc >= b.StubBegin
+}
+
+// behindBody finds the body's frame where code behind it was interrupted and the word on top is
+// a return address into the same method: the stub of a static call is called by the body, and the
+// deoptimisation handler makes an address for itself (c1_LIRAssembler_x86.cpp, emit_deopt_handler).
+// The method must not be told twice.
+func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
+	if !w.cur.exact || !inStubs(b, w.cur.pc) {
+		return caller{}, false
 	}
-	return !e.Jump || !e.Indirect && (!e.Calls || e.SP.Off == int32(b.FrameSize)*8)
+	ret, ok := w.word(w.cur.sp)
+	if !ok || ret < b.Begin || ret > b.End {
+		return caller{}, false
+	}
+	c := caller{pc: ret, sp: w.cur.sp + 8}
+	c.fp, c.fpKnown = w.fp()
+	for _, h := range b.DeoptHandlers {
+		if h != 0 && w.cur.pc > h && ret >= h && ret <= w.cur.pc {
+			c.pc = h
+			return c, true
+		}
+	}
+	return c, b.HasPcDesc(ret) && w.afterCall(ret, b)
 }
 
 // sizedCaller uses the frame's size: the return address and below it the saved frame

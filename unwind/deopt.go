@@ -13,18 +13,24 @@ import (
 // their return addresses, but their methods are still in the thread's vframeArray.
 func (w *Walker) stepDeopt(b *vmstructs.Blob) profile.Reason {
 	w.emit(profile.Frame{Func: w.stubFunc(b, w.cur.pc), Kind: profile.Stub, BCI: -1})
+	if w.cur.exact {
+		return w.tracedDeopt(b)
+	}
 	if c, ok := w.sizedCaller(b); ok && w.compiledReturn(c.pc) {
 		return w.goTo(c)
 	}
-	if w.cur.exact {
-		if r := w.exitAt(b, w.cur.pc); r.ok {
-			if c, ok := w.evalExit(r.exit, false); ok && w.plausible(c.pc) {
-				return w.goTo(c)
-			}
-		}
-		return profile.Deoptimizing
-	}
 	return w.skeletons()
+}
+
+// tracedDeopt asks the code of a blob that is not in a call. Its frame may be of any size there,
+// and the words where its caller's address would lie at a call are those of other frames.
+func (w *Walker) tracedDeopt(b *vmstructs.Blob) profile.Reason {
+	if r := w.exitAt(b, w.cur.pc); r.ok {
+		if c, ok := w.evalExit(r.exit, false); ok && w.plausible(c.pc) {
+			return w.goTo(c)
+		}
+	}
+	return profile.Deoptimizing
 }
 
 // compiledReturn reports whether pc returns into compiled Java.

@@ -16,7 +16,7 @@ type exitResult struct {
 	framed bool
 }
 
-// exitAt asks the code of b how it returns from pc. The answer is kept for each pc.
+// exitAt asks the code of b, which is no method's, how it returns from pc. The answer is kept for each pc.
 func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 	if r, ok := w.exits[pc]; ok && r.blob == b {
 		return r
@@ -24,14 +24,46 @@ func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 	r := exitResult{blob: b}
 	if code, err := w.vm.Code(b, w.code); err == nil && w.tracer != nil {
 		w.code = code[:cap(code)]
-		exit, err := w.tracer.Trace(code, b.Begin, pc, buildsFrame(b, pc))
+		exit, err := w.tracer.Trace(code, b.Begin, pc, 0)
 		r.exit, r.ok = exit, err == nil
-		if !b.Kind.IsNmethod() && (err != nil || exit.Jump) {
+		if b.Kind != vmstructs.MethodHandleIntrinsic && (err != nil || exit.Jump) {
 			w.stubFrame(code, pc-b.Begin, b.Begin, &r)
 		}
 	}
 	w.exits[pc] = r
 	return r
+}
+
+// methodExit asks the code of a method how it leaves its frame behind. Where it has no way out
+// that can be believed (an endless loop, all that leads to an uncommon trap, a switch), the way
+// is followed to the nearest place at which the frame is known to be whole.
+func (w *Walker) methodExit(b *vmstructs.Blob, pc uint64) exitResult {
+	if r, ok := w.exits[pc]; ok && r.blob == b {
+		return r
+	}
+	r := exitResult{blob: b}
+	if code, err := w.vm.Code(b, w.code); err == nil && w.tracer != nil {
+		w.code = code[:cap(code)]
+		exit, err := w.tracer.Trace(code, b.Begin, pc, buildsFrame(b, pc))
+		r.exit, r.ok = exit, err == nil && leavesMethod(b, exit)
+		if !r.ok && b.Kind == vmstructs.Nmethod && b.FrameSize > 0 {
+			exit, err = w.tracer.TraceTo(code, b.Begin, pc, int32(b.FrameSize)*8, b.HasPcDesc)
+			r.exit, r.ok = exit, err == nil
+		}
+	}
+	w.exits[pc] = r
+	return r
+}
+
+// leavesMethod reports whether an exit can be believed. A jump to a computed address is a
+// switch, which is no way out. A jump to a known one is out of the return poll's stub or
+// of exception unwinding, but only if no call that never returns stands before it. A stack
+// pointer that an intrinsic has saved is that of the whole frame.
+func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
+	if e.SP.Kind != arch.Unknown && e.SP.Reg == arch.SavedSP && e.SP.Off != int32(b.FrameSize)*8 {
+		return false
+	}
+	return !e.Jump || !e.Indirect && (!e.Calls || e.SP.Off == int32(b.FrameSize)*8)
 }
 
 // maxPrologue is how far from an OSR method's entry its frame may be being built.
@@ -40,7 +72,7 @@ const maxPrologue = 64
 // buildsFrame returns the size of the frame that the code at pc may be building, or 0.
 func buildsFrame(b *vmstructs.Blob, pc uint64) int32 {
 	entering := pc < b.Begin+uint64(max(b.FrameComplete, 0)) || b.OSR && pc-b.OSREntry < maxPrologue
-	if !b.Kind.IsNmethod() || !entering || b.FrameSize < 2 {
+	if !entering || b.FrameSize < 2 {
 		return 0
 	}
 	return int32(b.FrameSize) * 8

@@ -35,8 +35,9 @@ func (w *Walker) stepNative() (why profile.Reason, root bool) {
 
 // notCode deals with a pc that lies in no code at all.
 func (w *Walker) notCode() (why profile.Reason, root bool) {
-	if w.cur.pc == 0 && !w.cur.exact {
-		// A return address of 0 marks the outermost frame (System V ABI, 3.4.1).
+	if w.cur.pc == 0 && !w.cur.exact && w.cur.byRules {
+		// A return address of 0 marks the outermost frame (System V ABI, 3.4.1). No thread's
+		// root is generated code: a 0 there was never a return address.
 		return profile.Whole, true
 	}
 	return profile.NotCode, false
@@ -123,9 +124,9 @@ func (w *Walker) applyRow(row *target.Row) (why profile.Reason, root bool) {
 		switch {
 		case isRA && s.Rule.Kind == target.RuleUndefined:
 			return profile.Whole, true
-		case state == ruleFailed:
+		case state == ruleFailed || state == ruleBeyond:
 			if isRA || reg == w.cpu.SP {
-				return w.beyond(), false
+				return w.failed(state), false
 			}
 			c.known &^= 1 << reg
 		case state == ruleSame:
@@ -146,7 +147,7 @@ func (w *Walker) applyRow(row *target.Row) (why profile.Reason, root bool) {
 	if !pcKnown {
 		return profile.NoUnwindInfo, false
 	}
-	c.pc, c.sp, c.exact = w.strip(c.regs[w.cpu.PC]), c.regs[w.cpu.SP], row.Signal
+	c.pc, c.sp, c.exact, c.byRules = w.strip(c.regs[w.cpu.PC]), c.regs[w.cpu.SP], row.Signal, true
 	c.regs[w.cpu.PC] = c.pc
 	return profile.Whole, false
 }
@@ -169,12 +170,21 @@ type ruleState uint8
 const (
 	ruleSame ruleState = iota
 	ruleHas
-	ruleFailed
+	ruleFailed // wants a register that is not known, or has a bad expression
+	ruleBeyond // wants a word that is not in the copy
 )
+
+// failed is why a frame ends whose return address has a rule that came to nothing.
+func (w *Walker) failed(state ruleState) profile.Reason {
+	if state == ruleBeyond {
+		return w.beyond()
+	}
+	return profile.NoUnwindInfo
+}
 
 func (w *Walker) ruleValue(old *cursor, cfa uint64, r *target.Rule) (uint64, ruleState) {
 	var v uint64
-	ok := true
+	ok, failed := true, ruleFailed
 	switch r.Kind {
 	case target.RuleSame:
 		return 0, ruleSame
@@ -188,6 +198,7 @@ func (w *Walker) ruleValue(old *cursor, cfa uint64, r *target.Rule) (uint64, rul
 			return 0, ruleSame
 		}
 		v, ok = w.word(at)
+		failed = ruleBeyond
 	case target.RuleValOffset:
 		v = cfa + uint64(int64(r.Off))
 	case target.RuleRegister:
@@ -199,12 +210,13 @@ func (w *Walker) ruleValue(old *cursor, cfa uint64, r *target.Rule) (uint64, rul
 		var at uint64
 		if at, ok = w.evaluate(old, r.Expr, &cfa); ok {
 			v, ok = w.word(at)
+			failed = ruleBeyond
 		}
 	case target.RuleValExpr:
 		v, ok = w.evaluate(old, r.Expr, &cfa)
 	}
 	if !ok {
-		return 0, ruleFailed
+		return 0, failed
 	}
 	return v, ruleHas
 }

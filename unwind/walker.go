@@ -62,6 +62,8 @@ type cursor struct {
 	// exact: pc is the next instruction of a frame that was interrupted. Otherwise it
 	// is a return address, and the frame is in the call before it.
 	exact bool
+	// byRules: DWARF unwind rules led here, out of a native frame.
+	byRules bool
 }
 
 // New makes a Walker. vm may be nil: then only native frames can be told.
@@ -182,7 +184,7 @@ func (w *Walker) begin() {
 	c.regs = w.snap.Regs
 	c.known = ^uint64(0)
 	c.pc, c.sp = c.regs[w.cpu.PC], c.regs[w.cpu.SP]
-	c.exact = true
+	c.exact, c.byRules = true, false
 	w.anchor = vmstructs.Anchor{}
 	w.evaluated = 0
 	if w.vm != nil {
@@ -250,7 +252,7 @@ func (w *Walker) emit(f profile.Frame) {
 // and nothing else is: generated code keeps no other register.
 func (w *Walker) toCaller(pc, sp uint64, fp uint64, fpKnown bool) profile.Reason {
 	c := &w.cur
-	c.pc, c.sp, c.exact = w.strip(pc), sp, false
+	c.pc, c.sp, c.exact, c.byRules = w.strip(pc), sp, false, false
 	c.known = 1<<w.cpu.SP | 1<<w.cpu.PC
 	if fpKnown {
 		c.regs[w.cpu.FP] = fp

@@ -227,11 +227,12 @@ func (r *signalRun) handlers(st *profile.Stack) (n int, why string) {
 				r.interrupted[frames[i+2].Kind]++
 			}
 		default:
-			// On its way to clock_gettime, in the linker's table, which has no names.
-			if i > 0 || !strings.HasPrefix(name, r.lib.name()+"+") {
+			// On its way to clock_gettime, in the linker's table, which has no names: on top, or interrupted.
+			interrupted := i == 0 || strings.HasPrefix(frames[i-1].Func.Module, "libc.so")
+			if !interrupted || !strings.HasPrefix(name, r.lib.name()+"+") {
 				return n, "an unknown function of the library: " + name
 			}
-			if r.hasGap(frames) {
+			if r.hasGap(frames[i:]) {
 				n++
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"goprof/profile"
 	"goprof/target"
 	"goprof/testdata/jvmtest"
+	"goprof/vmstructs"
 )
 
 // shadowModes are the ways to run Java that each make other frames.
@@ -27,6 +28,9 @@ var shadowModes = []struct {
 	{name: "c1-profiled", flags: []string{"-XX:TieredStopAtLevel=3"}},
 	{name: "c2-only", flags: []string{"-XX:-TieredCompilation"}},
 	{name: "inlining", flags: []string{"-XX:MaxInlineLevel=30", "-XX:MaxInlineSize=300", "-XX:FreqInlineSize=600"}},
+	{name: "excluded", flags: []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=exclude,truth/*.interpreted*"}},
+	{name: "small-cache", flags: []string{"-XX:ReservedCodeCacheSize=4m", "-XX:+UseCodeCacheFlushing"}},
+	{name: "exact-inlining", flags: []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}},
 	{name: "deopt-storm", flags: []string{"-XX:PerMethodRecompilationCutoff=100000000"}, args: []string{"1", "1", "storm"}},
 }
 
@@ -35,6 +39,7 @@ type shadowCount struct {
 	stops, truncated int
 	verdicts         [jvmtest.NumVerdicts]int
 	reasons          map[profile.Reason]int
+	code             map[[2]uint64]map[string]bool // see codeAt, by nmethod
 }
 
 func (c *shadowCount) String() string {
@@ -78,7 +83,7 @@ func shadowRun(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) {
 	if th == nil || th.java.Addr == 0 {
 		t.Fatalf("thread %d is not a Java thread", tid)
 	}
-	count := &shadowCount{reasons: map[profile.Reason]int{}}
+	count := &shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}}
 	for i := range stops {
 		shadowStop(t, s, shadow, tid, th, count)
 		pause(i)
@@ -122,27 +127,58 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 		}
 		return
 	}
-	verdict, why := shadow.Judge(own.Frames, javaFrames(&st))
+	verdict, why := shadow.Judge(own.Frames, count.walkOf(s, shadow, &st))
 	count.verdicts[verdict]++
 	if verdict == jvmtest.Mismatch && count.verdicts[verdict] < 4 {
 		t.Errorf("seed %d: %v\n%s\nshadow:\n%s", own.Seed, why, describe(s, snap, &st), shadowText(own))
 	}
 }
 
-// javaFrames marks those of the topmost physical frame of compiled Java: they have one sp.
-func javaFrames(st *profile.Stack) (frames []jvmtest.WalkedFrame) {
+// walkOf takes the Java frames of a stack for the judge, and marks those of the topmost physical
+// frame of compiled Java: they have one sp.
+func (c *shadowCount) walkOf(s *Session, shadow *jvmtest.Shadow, st *profile.Stack) (walk jvmtest.Walk) {
 	var top uint64
 	for _, f := range st.Frames {
 		if !f.Kind.Java() {
 			continue
 		}
-		if frames == nil {
+		if walk.Frames == nil {
 			top = f.SP
+			walk.Code = c.codeAt(s, shadow, f.PC)
 		}
-		compiled := f.Kind == profile.C1 || f.Kind == profile.C2 || f.Kind == profile.Inlined
-		frames = append(frames, jvmtest.WalkedFrame{Method: f.Func.Name, Line: int(f.Line), Top: compiled && f.SP == top})
+		walk.Frames = append(walk.Frames, jvmtest.WalkedFrame{Method: f.Func.Name, Line: int(f.Line),
+			Top: walk.Code != nil && f.SP == top, Inlined: f.Kind == profile.Inlined})
 	}
-	return frames
+	return walk
+}
+
+// codeAt lists the methods of which the compiled code at pc is made: all that the JVM's records
+// of any place in it name. nil where there is no compiled code.
+func (c *shadowCount) codeAt(s *Session, shadow *jvmtest.Shadow, pc uint64) map[string]bool {
+	blob, err := s.VM.Blob(pc)
+	if err != nil || blob.Kind != vmstructs.Nmethod {
+		return nil
+	}
+	key := [2]uint64{blob.Begin, uint64(blob.CompileID)}
+	if code := c.code[key]; code != nil {
+		return code
+	}
+	code := map[string]bool{}
+	for at := blob.Begin; at <= blob.End; at++ {
+		if !blob.HasPcDesc(at) {
+			continue
+		}
+		scopes, err := s.VM.Scopes(blob, at, true)
+		if err != nil {
+			return nil
+		}
+		for _, scope := range scopes {
+			name, _ := shadow.Name(scope.Method.Full())
+			code[name] = true
+		}
+	}
+	c.code[key] = code
+	return code
 }
 
 func shadowText(own jvmtest.ShadowThread) string {

@@ -151,26 +151,45 @@ func TestParseShadow(t *testing.T) {
 func TestJudge(t *testing.T) {
 	names := &Shadow{known: map[string]bool{"a": true, "b": true, "c": true, "d": true}}
 	shadow := []ShadowFrame{{"c", 30}, {"b", 20}, {"a", 10}}
-	walk := func(frames ...WalkedFrame) []WalkedFrame { return frames }
+	frame := func(method string, line int) WalkedFrame { return WalkedFrame{Method: method, Line: line} }
+	top := func(method string, line int) WalkedFrame { return WalkedFrame{Method: method, Line: line, Top: true} }
+	inlined := func(method string, line int) WalkedFrame {
+		return WalkedFrame{Method: method, Line: line, Top: true, Inlined: true}
+	}
+	a, b, c, d := frame("a", 10), frame("b", 20), frame("c", 33), frame("d", 1)
+	push, lib := frame("truth.ShadowStack.push", 1), frame("lib", 1)
 	for what, test := range map[string]struct {
 		walk []WalkedFrame
 		want Verdict
 	}{
-		"the same":                    {walk(WalkedFrame{"c", 33, false}, WalkedFrame{"b", 20, false}, WalkedFrame{"a", 10, false}), Exact},
-		"others between":              {walk(WalkedFrame{"lib", 1, false}, WalkedFrame{"c", 33, false}, WalkedFrame{"lib", 2, false}, WalkedFrame{"b", 20, false}, WalkedFrame{"a", 10, false}), Exact},
-		"entering":                    {walk(WalkedFrame{"d", 1, false}, WalkedFrame{"c", 30, false}, WalkedFrame{"b", 20, false}, WalkedFrame{"a", 10, false}), OneMore},
-		"leaving by exception":        {walk(WalkedFrame{"b", 20, false}, WalkedFrame{"a", 10, false}), OneLess},
-		"two more":                    {walk(WalkedFrame{"d", 1, false}, WalkedFrame{"d", 1, false}, WalkedFrame{"c", 30, false}, WalkedFrame{"b", 20, false}, WalkedFrame{"a", 10, false}), Mismatch},
-		"two more, inlined":           {walk(WalkedFrame{"d", 1, true}, WalkedFrame{"d", 1, true}, WalkedFrame{"c", 30, true}, WalkedFrame{"b", 20, false}, WalkedFrame{"a", 10, false}), InlinedDiffer},
-		"wrong line of a caller":      {walk(WalkedFrame{"c", 33, false}, WalkedFrame{"b", 21, false}, WalkedFrame{"a", 10, false}), Mismatch},
-		"wrong line in the top frame": {walk(WalkedFrame{"c", 33, true}, WalkedFrame{"b", 21, true}, WalkedFrame{"a", 10, false}), InlinedDiffer},
-		"wrong line of the root":      {walk(WalkedFrame{"c", 33, true}, WalkedFrame{"b", 20, true}, WalkedFrame{"a", 11, false}), Mismatch},
-		"caller skipped":              {walk(WalkedFrame{"c", 33, false}, WalkedFrame{"a", 10, false}), Mismatch},
-		"root missing":                {walk(WalkedFrame{"c", 33, false}, WalkedFrame{"b", 20, false}), Mismatch},
-		"nothing":                     {nil, Mismatch},
-		"wrong method":                {walk(WalkedFrame{"d", 33, false}, WalkedFrame{"b", 20, false}, WalkedFrame{"a", 10, false}), Mismatch},
+		"the same":                            {[]WalkedFrame{c, b, a}, Exact},
+		"others between":                      {[]WalkedFrame{lib, c, lib, b, a}, Exact},
+		"noting its call":                     {[]WalkedFrame{push, c, b, a}, Exact},
+		"noting that it comes":                {[]WalkedFrame{push, d, c, b, a}, AtPushOrPop},
+		"noting, with one too many":           {[]WalkedFrame{push, d, d, c, b, a}, Mismatch},
+		"entering":                            {[]WalkedFrame{d, c, b, a}, OneMore},
+		"entering, compiled":                  {[]WalkedFrame{top("d", 1), c, b, a}, OneMore},
+		"entering, inlined":                   {[]WalkedFrame{inlined("d", 1), top("c", 33), b, a}, InlinedDiffer},
+		"a note far below":                    {[]WalkedFrame{d, push, c, b, a}, OneMore},
+		"leaving by exception":                {[]WalkedFrame{b, a}, OneLess},
+		"one missing, inlined":                {[]WalkedFrame{top("b", 20), a}, InlinedDiffer},
+		"one missing, inlined into a library": {[]WalkedFrame{top("lib", 1), b, a}, InlinedDiffer},
+		"two missing, inlined":                {[]WalkedFrame{top("a", 10)}, Mismatch}, // b is not in that code
+		"two more":                            {[]WalkedFrame{d, d, c, b, a}, Mismatch},
+		"two more, inlined":                   {[]WalkedFrame{inlined("d", 1), inlined("d", 1), top("c", 30), b, a}, InlinedDiffer},
+		"wrong line of a caller":              {[]WalkedFrame{c, frame("b", 21), a}, Mismatch},
+		"wrong line in the top frame":         {[]WalkedFrame{inlined("c", 33), top("b", 21), a}, InlinedDiffer},
+		"wrong line of the root":              {[]WalkedFrame{inlined("c", 33), top("b", 20), frame("a", 11)}, Mismatch},
+		"caller skipped":                      {[]WalkedFrame{c, a}, Mismatch},
+		"root missing":                        {[]WalkedFrame{c, b}, Mismatch},
+		"nothing":                             {nil, Mismatch},
+		"wrong method":                        {[]WalkedFrame{d, b, a}, Mismatch},
 	} {
-		got, err := names.Judge(shadow, test.walk)
+		walk := Walk{test.walk, map[string]bool{"c": true, "d": true}}
+		if what != "two missing, inlined" {
+			walk.Code["b"] = true
+		}
+		got, err := names.Judge(shadow, walk)
 		if got != test.want || (err != nil) != (got == Mismatch) {
 			t.Errorf("%s: %v (%v), not %v", what, got, err, test.want)
 		}

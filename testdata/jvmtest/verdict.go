@@ -2,7 +2,11 @@
 
 package jvmtest
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // WalkedFrame is a Java frame of a walk.
 type WalkedFrame struct {
@@ -10,6 +14,8 @@ type WalkedFrame struct {
 	Line   int
 	// Top: the frame belongs to the topmost physical frame of compiled Java, or is inlined into it.
 	Top bool
+	// Inlined: the frame has none of its own.
+	Inlined bool
 }
 
 // Verdict is how a walk and a thread's shadow agree.
@@ -18,6 +24,7 @@ type Verdict uint8
 // The closed list of what is allowed, and Mismatch for all else.
 const (
 	Exact         Verdict = iota
+	AtPushOrPop           // the walk has one method more on top, which is just noting that it comes or goes
 	OneMore               // the walk has one method more on top: it enters or leaves
 	OneLess               // the walk has one method less: an exception takes it away
 	InlinedDiffer         // they differ only in what is inlined into the topmost physical frame
@@ -25,31 +32,55 @@ const (
 	NumVerdicts
 )
 
-var verdictNames = [NumVerdicts]string{"exact", "one more", "one less", "inlined differ", "MISMATCH"}
+var verdictNames = [NumVerdicts]string{"exact", "at push or pop", "one more", "one less", "inlined differ", "MISMATCH"}
 
 func (v Verdict) String() string { return verdictNames[min(v, Mismatch)] }
 
-// Judge compares a walk, from the top down, with the shadow of the same moment: all methods, and
-// the line of every caller. For Mismatch the error tells the first difference from the root.
-func (s *Shadow) Judge(shadow []ShadowFrame, walk []WalkedFrame) (Verdict, error) {
-	walked := make([]WalkedFrame, 0, len(walk))
-	for _, frame := range walk {
+// A Walk is a walk's Java frames, from the top down. Code are the methods, by their names in the
+// shadow, of which the compiled code of the topmost physical frame is made: its own and those that
+// are inlined anywhere in it, wherever in it the thread is.
+type Walk struct {
+	Frames []WalkedFrame
+	Code   map[string]bool
+}
+
+// shadowKeeping are the methods by which the others keep the shadow.
+const shadowKeeping = "truth.ShadowStack."
+
+// Judge compares a walk with the shadow of the same moment: all methods, and the line of every
+// caller. For Mismatch the error tells the first difference from the root.
+func (s *Shadow) Judge(shadow []ShadowFrame, walk Walk) (Verdict, error) {
+	walked := make([]WalkedFrame, 0, len(walk.Frames))
+	keeping := false
+	for _, frame := range walk.Frames {
 		if name, ok := s.Name(frame.Method); ok {
-			walked = append(walked, WalkedFrame{name, frame.Line, frame.Top})
+			frame.Method = name
+			walked = append(walked, frame)
+		} else if len(walked) == 0 && strings.HasPrefix(frame.Method, shadowKeeping) {
+			keeping = true
 		}
 	}
 	agreed, err := agreeFromRoot(shadow, walked)
 	moreShadow, moreWalked := len(shadow)-agreed, len(walked)-agreed
+	ends := err == nil // one is the other's beginning
 	switch {
-	case err == nil && moreShadow == 0 && moreWalked == 0:
+	case ends && moreShadow == 0 && moreWalked == 0:
 		return Exact, nil
-	case err == nil && moreShadow == 0 && moreWalked == 1:
+	case ends && moreShadow == 0 && moreWalked == 1 && keeping:
+		return AtPushOrPop, nil
+	case ends && moreShadow == 0 && moreWalked == 1 && !walked[0].Inlined:
 		return OneMore, nil
-	case err == nil && moreShadow == 1 && moreWalked == 0:
+	case ends && moreShadow == 1 && moreWalked == 0 && len(walked) > 0 && !walk.Frames[0].Top:
 		return OneLess, nil
-	case onlyTop(walked, moreWalked):
-		return InlinedDiffer, nil
-	case err == nil:
+	}
+	if len(walked) > 0 && walk.Frames[0].Top && onlyTop(walked[:moreWalked]) {
+		foreign := slices.IndexFunc(shadow[:moreShadow], func(f ShadowFrame) bool { return !walk.Code[f.Method] })
+		if foreign < 0 {
+			return InlinedDiffer, nil
+		}
+		err = fmt.Errorf("the shadow has %s, which is nowhere inlined in the topmost frame", shadow[foreign].Method)
+	}
+	if err == nil {
 		err = fmt.Errorf("the %d frames at the root agree, then the shadow has %d more and the walk %d",
 			agreed, moreShadow, moreWalked)
 	}
@@ -73,14 +104,8 @@ func agreeFromRoot(shadow []ShadowFrame, walked []WalkedFrame) (int, error) {
 	return min(len(shadow), len(walked)), nil
 }
 
-// onlyTop: what the walk has beyond the frames that agree, and the caller where it
-// differs, lies in the topmost physical frame.
-func onlyTop(walked []WalkedFrame, more int) bool {
-	for _, frame := range walked[:more] {
-		if !frame.Top {
-			return false
-		}
-	}
-	// Where the walk has nothing more, its top must be the one into which the rest was inlined.
-	return len(walked) > 0 && (more > 0 || walked[0].Top)
+// onlyTop: what the walk has beyond the frames that agree, and the caller where it differs, lies
+// in the topmost physical frame.
+func onlyTop(more []WalkedFrame) bool {
+	return !slices.ContainsFunc(more, func(f WalkedFrame) bool { return !f.Top })
 }

@@ -107,7 +107,7 @@ func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 			return c, true
 		}
 	}
-	return c, b.HasPcDesc(ret) && w.afterCall(ret, b)
+	return c, b.HasPcDesc(ret)
 }
 
 // sizedCaller uses the frame's size: the return address and below it the saved frame

@@ -1,0 +1,79 @@
+package unwind
+
+import (
+	"encoding/binary"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"goprof/profile"
+	"goprof/target"
+	"goprof/vmstructs"
+)
+
+// TestStaticCallStubs interrupts recorded threads anew, in the stub of the call that a compiled
+// frame was in: the return address has been pushed, the callee has not begun. The frames must be
+// those that stood there in the recording, the method with its line and once.
+func TestStaticCallStubs(t *testing.T) {
+	files, _ := filepath.Glob("testdata/walks/*.walks")
+	for _, file := range files {
+		rec, w := recorded(t, file)
+		tried := 0
+		for i, snap := range rec.Snapshots {
+			rec.Step(i)
+			var stack, again profile.Stack
+			w.Walk(snap, &stack)
+			for k := range stack.Frames {
+				f := &stack.Frames[k]
+				if k == 0 || stack.Frames[k-1].SP == f.SP || !w.vm.InCode(f.PC) {
+					continue // the innermost method of a frame in a call is wanted
+				}
+				b, err := w.vm.Blob(f.PC)
+				if err != nil || b.StubBegin == 0 || !b.HasPcDesc(f.PC) {
+					continue
+				}
+				stopped := *snap
+				stopped.SP = f.SP - 8
+				stopped.Stack = slices.Clone(snap.Stack[stopped.SP-snap.SP:])
+				binary.LittleEndian.PutUint64(stopped.Stack, f.PC)
+				stopped.Regs[w.cpu.PC], stopped.Regs[w.cpu.SP] = b.StubBegin, stopped.SP
+				w.Walk(&stopped, &again)
+				if again.Truncated != stack.Truncated || !slices.Equal(again.Frames, stack.Frames[k:]) {
+					t.Fatalf("%s, snapshot %d, frame %d of %s: %v, %d frames, want %d", filepath.Base(file), i, k, f.Func.Name,
+						again.Truncated, len(again.Frames), len(stack.Frames)-k)
+				}
+				tried++
+			}
+		}
+		if tried < 100 {
+			t.Errorf("%s: only %d frames", file, tried)
+		}
+	}
+}
+
+// The deoptimisation handler calls its own second instruction, makes what that pushed its own
+// address, and jumps away: there is one frame all the time.
+func TestInDeoptHandler(t *testing.T) {
+	const begin, stubs, handler = 0x1000, 0x1100, 0x1110
+	b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: begin, End: handler + 20, StubBegin: stubs, FrameSize: 4,
+		DeoptHandlers: [2]uint64{handler, 0}}
+	for _, r := range []struct {
+		name   string
+		pc, on uint64 // what is on top of the stack
+		pushed bool
+	}{
+		{"at its beginning", handler, 0x77, false},
+		{"what was pushed is the second instruction", handler + 5, handler + 5, true},
+		{"what was pushed has become the handler", handler + 10, handler, true},
+		{"in the exception handler, with an old word on top", stubs + 4, handler, false},
+		{"in the body", begin + 20, handler, false},
+	} {
+		w := evaluator()
+		w.snap = &target.Snapshot{SP: 0x7000, Stack: binary.LittleEndian.AppendUint64(nil, r.on)}
+		w.cur.pc, w.cur.sp = r.pc, w.snap.SP
+		c, ok := w.behindBody(b)
+		if ok != r.pushed || ok && (c.pc != handler || c.sp != w.cur.sp+8 || !c.fpKnown) {
+			t.Errorf("%s: %+v %v", r.name, c, ok)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package unwind
+
+import (
+	"path/filepath"
+	"testing"
+
+	"goprof/profile"
+)
+
+// TestContendedNativeMethod: a native method that waits for its monitor has pushed the arguments
+// that it was called with, so its frame is larger than it says. What lies where the return address
+// would be by its size is a saved frame pointer, an argument, or a 0, which is no thread's root.
+func TestContendedNativeMethod(t *testing.T) {
+	files, _ := filepath.Glob("testdata/contended/*.walks")
+	if len(files) != 2 {
+		t.Fatalf("%d recordings", len(files))
+	}
+	for _, file := range files {
+		rec, w := recorded(t, file)
+		callers := map[string]int{}
+		for i, snap := range rec.Snapshots {
+			var stack profile.Stack
+			rec.Step(i)
+			w.Walk(snap, &stack)
+			if stack.Truncated != profile.Whole || stack.Frames[len(stack.Frames)-1].Kind != profile.Native {
+				t.Errorf("%s: %v after %d frames", file, stack.Truncated, len(stack.Frames))
+			}
+			for k := range stack.Frames[:len(stack.Frames)-1] {
+				if stack.Frames[k].Kind == profile.NativeMethod {
+					callers[stack.Frames[k].Func.Name+" < "+stack.Frames[k+1].Func.Name]++
+				}
+			}
+		}
+		if len(callers) != 2 || callers["SyncNat.held < SyncNat.warm"] != 1 || callers["SyncNat.heldI < SyncNat.warm"] != 1 {
+			t.Errorf("%s: %v", file, callers)
+		}
+	}
+}

@@ -95,12 +95,13 @@ func (l *loaded) with(do func(*elfFile)) (err error) {
 // code tells what is at an address: at is the instruction, pc what the caller asked for.
 func (l *loaded) code(pc, at uint64, m *cfiMachine) Code {
 	l.place()
-	return Code{
-		Image:  l.Name,
-		Offset: pc - l.Bias,
-		Symbol: l.symbol(at - l.Bias),
-		Row:    l.row(at-l.Bias, m),
+	row := l.row(at-l.Bias, m)
+	if row != nil && row.Signal {
+		// Nobody calls a signal's trampoline: the handler returns to its first instruction. Its
+		// unwind rules begin one byte before, for those who do not know that; its symbol does not.
+		at = pc
 	}
+	return Code{Image: l.Name, Offset: pc - l.Bias, Symbol: l.symbol(at - l.Bias), Row: row}
 }
 
 // symbol names the code at an address of the file.

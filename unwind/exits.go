@@ -100,14 +100,16 @@ type caller struct {
 	fpKnown    bool
 }
 
-// eval computes a Loc with the cursor's registers.
+// eval computes a Loc with the cursor's registers. What lies below the stack pointer is dead:
+// it belonged to frames that were there before.
 func (w *Walker) eval(l arch.Loc) (uint64, bool) {
 	if l.Kind == arch.Unknown || int(l.Reg) >= arch.MaxRegs || !w.isKnown(int(l.Reg)) {
 		return 0, false
 	}
 	v := w.cur.regs[l.Reg] + uint64(int64(l.Off))
 	if l.Kind == arch.AtMem {
-		return w.word(v)
+		word, ok := w.word(v)
+		return word, ok && v >= w.cur.sp
 	}
 	return v, true
 }

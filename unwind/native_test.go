@@ -58,3 +58,17 @@ func TestZeroIsTheRootOfNativeCodeOnly(t *testing.T) {
 		t.Errorf("out of generated code: %v %v", why, root)
 	}
 }
+
+// Below the stack pointer lie the remains of frames that were there before.
+func TestDeadWordsAreNotRead(t *testing.T) {
+	w := evaluator()
+	sp := uint8(arch.AMD64.SP)
+	w.cur.sp = w.snap.SP + 16
+	w.cur.regs[sp] = w.cur.sp
+	if v, ok := w.eval(arch.Loc{Kind: arch.AtMem, Reg: sp}); !ok || v != 0x2222 {
+		t.Errorf("on top: %#x %v", v, ok)
+	}
+	if v, ok := w.eval(arch.Loc{Kind: arch.AtMem, Reg: sp, Off: -8}); ok {
+		t.Errorf("below: %#x", v)
+	}
+}

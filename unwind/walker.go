@@ -222,7 +222,7 @@ func (w *Walker) walk() profile.Reason {
 func (w *Walker) walkUnstopped() profile.Reason {
 	w.cur.known = 1<<w.cpu.SP | 1<<w.cpu.PC
 	why := w.walk()
-	if why == profile.NoUnwindInfo {
+	if n := len(w.out.Frames); why == profile.NoUnwindInfo && n > 0 && w.out.Frames[n-1].Kind != profile.Gap {
 		w.emit(profile.Frame{Func: unstoppedGap, Kind: profile.Gap, BCI: -1})
 		if why = w.toAnchor(profile.NotStopped); why == profile.Whole {
 			why = w.walk()

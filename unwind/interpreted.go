@@ -166,6 +166,12 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 	if !ok {
 		return profile.BadInterpreted
 	}
+	if !pushed && building && w.isKnown(w.cpu.Java.SenderSP) {
+		// Adapters have made room below a compiled caller's frame: it does not begin at fp+16.
+		if c.sp = w.cur.regs[w.cpu.Java.SenderSP]; c.sp <= fp || !w.inCopy(c.sp) {
+			return profile.BadInterpreted
+		}
+	}
 	return w.goTo(c)
 }
 

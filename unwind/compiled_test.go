@@ -77,3 +77,37 @@ func TestInDeoptHandler(t *testing.T) {
 		}
 	}
 }
+
+// TestCompiledCallerIsNotGuessed: code that does not tell where it returns to (here it cannot
+// even be read) ends the stack. That a return address lies where the frame's size would have it
+// is no proof: the frame may be half built, and the address that of a frame further up.
+func TestCompiledCallerIsNotGuessed(t *testing.T) {
+	files, _ := filepath.Glob("testdata/walks/*.walks")
+	for _, file := range files {
+		rec, w := recorded(t, file)
+		tried := 0
+		for i, snap := range rec.Snapshots {
+			rec.Step(i)
+			var stack profile.Stack
+			w.Walk(snap, &stack)
+			for k := 1; k < len(stack.Frames); k++ {
+				f := &stack.Frames[k]
+				if ret, ok := w.slot(f.SP, -1); !ok || ret != f.PC || f.SP-snap.SP < 16 || !w.vm.InCode(ret) || !w.plausible(ret) {
+					continue
+				}
+				b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, End: 4096, FrameSize: int(f.SP-snap.SP) / 8}
+				w.snap, w.out = snap, &stack
+				w.begin()
+				w.cur.pc = 64
+				if c, ok := w.compiledCaller(b); ok {
+					t.Fatalf("%s: %+v", file, c)
+				}
+				tried++
+				break
+			}
+		}
+		if tried < 50 {
+			t.Errorf("%s: only %d stacks", file, tried)
+		}
+	}
+}

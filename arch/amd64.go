@@ -46,6 +46,7 @@ var AMD64 = &CPU{
 		BCP:      amd64R13,
 		Method:   amd64RBX,
 		SenderSP: amd64R13,
+		ThrownAt: amd64RDX,
 	},
 
 	CalleeSaved: 1<<amd64RBX | 1<<amd64RBP | 1<<amd64R12 | 1<<amd64R13 | 1<<amd64R14 | 1<<amd64R15,

@@ -132,7 +132,7 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 			exit.Jump = true
 			exit.Indirect = in.Op == 0xff
 			if !in.Mem && exit.Indirect {
-				exit.Target = told(s.get(in.RM))
+				exit.Target, exit.ThrownAt = told(s.get(in.RM)), told(s.regs[AMD64.Java.ThrownAt])
 			}
 			if !t.found || exit.Indirect && !t.fallback.Indirect {
 				t.fallback, t.found = exit, true

@@ -71,6 +71,17 @@ func TestTraceAMD64(t *testing.T) {
 		{"c2i: return address in a register",
 			"4c8d6c2408 58 ^4883ec10 50 4889742408 ff6360",
 			Exit{RA: val(amd64RAX, 0), SP: val(sp, -16), FP: val(fp, 0), Jump: true, Indirect: true, SenderSP: val(amd64R13, 0)}},
+		// templateInterpreterGenerator_x86.cpp, generate_throw_exception, as in JDK 17: the frame has gone,
+		// the VM is asked for the handler, and rdx is kept.
+		{"an exception leaves an interpreted method: before the VM is asked",
+			"c9 5a 488be3 ^498b87e8020000 50 52 488bf2 498bff f7c40f000000 0f8412000000 4883ec08 e8a40ada14 4883c408 e905000000 e8960ada14 488bd8 5a 58 ffe3",
+			Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), ThrownAt: val(amd64RDX, 0), Jump: true, Indirect: true}},
+		{"an exception leaves an interpreted method: in the VM",
+			"50 52 488bf2 498bff f7c40f000000 0f8412000000 4883ec08 e8a40ada14 ^4883c408 e905000000 e8960ada14 488bd8 5a 58 ffe3",
+			Exit{RA: mem(sp, 24), SP: val(sp, 32), FP: val(fp, 0), Target: val(amd64RAX, 0), ThrownAt: mem(sp, 8), Jump: true, Indirect: true}},
+		{"an exception leaves an interpreted method: with the handler's address",
+			"e8960ada14 488bd8 5a ^58 ffe3",
+			Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0), Target: val(amd64RBX, 0), ThrownAt: val(amd64RDX, 0), Jump: true, Indirect: true}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -352,7 +363,7 @@ func checkExit(t *testing.T, name string, e Exit) {
 	if e.Saved != (Loc{}) && (e.Saved.Kind != AtMem || e.Saved.Reg != amd64RSP || e.Saved.Off < 0) {
 		t.Fatalf("%s: Saved is %+v", name, e.Saved)
 	}
-	for what, l := range map[string]Loc{"RA": e.RA, "SP": e.SP, "FP": e.FP, "Target": e.Target, "Below": e.Below, "SenderSP": e.SenderSP} {
+	for what, l := range map[string]Loc{"RA": e.RA, "SP": e.SP, "FP": e.FP, "Target": e.Target, "Below": e.Below, "SenderSP": e.SenderSP, "ThrownAt": e.ThrownAt} {
 		if saved := l.Reg == SavedSP && e.Saved.Kind == AtMem; l.Kind > AtMem || l.Kind != Unknown && l.Reg >= 16 && !saved {
 			t.Fatalf("%s: %s is %+v", name, what, l)
 		}

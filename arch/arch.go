@@ -79,6 +79,7 @@ type JavaRegs struct {
 	BCP      int // interpreter: bytecode pointer
 	Method   int // interpreter, at method entry: Method*
 	SenderSP int // at method entry: sp of the caller before adapters moved it
+	ThrownAt int // where an exception has left a method: the address that it would have returned to
 }
 
 // InterpLayout gives the slots of an interpreter frame in words from the frame pointer.

@@ -27,6 +27,10 @@ type Exit struct {
 	// SenderSP is what CPU.Java.SenderSP holds at the end: for code on its way into
 	// the interpreter, the caller's stack pointer before adapters moved it.
 	SenderSP Loc
+	// ThrownAt is what CPU.Java.ThrownAt holds at an indirect Jump by register: for code that has
+	// taken a frame away because of an exception, and jumps to the caller's handler, where it
+	// would have returned to.
+	ThrownAt Loc
 	// WritesRA: the code ahead writes its return address, or that of the standard frame at the
 	// frame pointer. RA is then the word that is there now, if the new one cannot be told.
 	WritesRA bool
@@ -85,5 +89,7 @@ type Tracer interface {
 }
 
 // maxAfterLeave is how many bytes of code HotSpot's interpreter has between dropping a
-// frame and the jump to its caller (interp_masm_*.cpp, remove_activation).
-const maxAfterLeave = 48
+// frame and the jump to its caller (interp_masm_*.cpp, remove_activation), or to a handler in
+// the caller, which it asks the VM for first (templateInterpreterGenerator_*.cpp,
+// generate_throw_exception).
+const maxAfterLeave = 112

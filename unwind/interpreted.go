@@ -23,9 +23,10 @@ func (w *Walker) stepInterpreted() profile.Reason {
 }
 
 // codeletExit reads the codelet's code ahead where the frame may not stand: in method
-// entries, and at the top near a return.
+// entries, and near a return. In a call the frame stands, but for the one that asks the
+// VM where a method that has just been left by an exception is handled.
 func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
-	if w.tracer == nil || !c.MethodEntry && !w.cur.exact {
+	if w.tracer == nil || !c.MethodEntry && !w.cur.exact && !isThrowing(c) {
 		return arch.Exit{}, false
 	}
 	pc := w.cur.pc
@@ -42,6 +43,10 @@ func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 	return r.exit, r.ok
 }
 
+// isThrowing tells the codelet in which exceptions leave methods
+// (interpreter/templateInterpreterGenerator.cpp, generate_all).
+func isThrowing(c vmstructs.Codelet) bool { return c.Description == "exception handling" }
+
 // unframed deals with interpreter code that has no frame of its own yet, or none any
 // more. done is false if the code ahead shows that the frame stands.
 func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
@@ -51,7 +56,9 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	ra := e.RA
 	sp := e.SP
 	if e.Jump {
-		if !w.popped(e.Target) {
+		if isThrowing(codelet) && w.thrownAt(e) {
+			e.Target = e.ThrownAt
+		} else if !w.popped(e.Target) {
 			return 0, false
 		}
 		ra = e.Target // popped, and jumped to: a return
@@ -69,6 +76,14 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 		w.emitLeafEntry(codelet)
 	}
 	return w.goTo(c), true
+}
+
+// thrownAt reports whether code takes a frame away because of an exception: it goes on at an
+// address that the VM gives it, and holds where the frame would have returned to ("in
+// between activations", templateInterpreterGenerator_*.cpp, generate_throw_exception).
+func (w *Walker) thrownAt(e arch.Exit) bool {
+	pc, ok := w.eval(e.ThrownAt)
+	return ok && e.Indirect && w.plausible(w.strip(pc))
 }
 
 // popped reports whether l is a return address that was taken off the stack, not one

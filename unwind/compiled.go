@@ -49,17 +49,16 @@ func isDeoptHandler(b *vmstructs.Blob, pc uint64) bool {
 // At a recorded return address the frame is whole and its size is known. Anywhere
 // else it may be half built (the entry barrier stands before frame_complete, so that
 // offset says little), half gone, or shifted by pushed arguments of a leaf call: the
-// code itself is asked. Compiled code is only called by other generated code.
+// code itself is asked. What it does not tell is not guessed.
 func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && isWhole(b, w.cur.pc) {
 		return w.sizedCaller(b)
 	}
-	if w.cur.exact && inStubs(b, w.cur.pc) { // a handler, see behindBody
-		c, ok := w.sizedCaller(b)
-		return c, ok && w.vm.InCode(w.strip(c.pc)) && w.plausible(c.pc)
+	if w.cur.exact && inStubs(b, w.cur.pc) { // in a handler, see behindBody
+		return w.javaCaller(w.sizedCaller(b))
 	}
 	if r := w.methodExit(b, w.cur.pc); r.ok {
-		if c, ok := w.evalExit(r.exit, false); ok && w.vm.InCode(c.pc) && w.plausible(c.pc) {
+		if c, ok := w.javaCaller(w.evalExit(r.exit, false)); ok {
 			return c, true
 		}
 	}
@@ -68,7 +67,11 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	}
 	// Nobody can read the code of this CPU, or the walk has come to a native method's wrapper
 	// by way of the frame anchor, which tells no frame pointer but the sp of a whole frame.
-	c, ok := w.sizedCaller(b)
+	return w.javaCaller(w.sizedCaller(b))
+}
+
+// javaCaller is c if a compiled method can return there: only generated code calls them.
+func (w *Walker) javaCaller(c caller, ok bool) (caller, bool) {
 	return c, ok && w.vm.InCode(w.strip(c.pc)) && w.plausible(c.pc)
 }
 

@@ -83,12 +83,23 @@ func (w *Walker) toAnchor(why profile.Reason) profile.Reason {
 	pc := a.PC
 	if pc == 0 { // not recorded: the call pushed it (runtime/javaFrameAnchor.hpp)
 		ret, ok := w.slot(a.SP, -1)
-		if !ok {
+		if !ok || !w.notesNoPC(w.strip(ret)) {
 			return why
 		}
 		pc = ret
 	}
 	return w.toCaller(pc, a.SP, a.FP, a.FP != 0)
+}
+
+// notesNoPC reports whether pc lies in code that calls the VM without noting where: the
+// interpreter and stubs. Any other word was left there by an earlier call: a signal has
+// met the thread when it had noted its stack pointer and not called the VM yet.
+func (w *Walker) notesNoPC(pc uint64) bool {
+	if w.vm.InInterpreter(pc) {
+		return true
+	}
+	b, err := w.vm.Blob(pc)
+	return err == nil && !b.Kind.IsNmethod()
 }
 
 // applyRow computes the caller's registers (DWARF 5, section 6.4.4).

@@ -253,7 +253,10 @@ func (r *signalRun) judge(st *profile.Stack, own jvmtest.ShadowThread, count *sh
 	if st.Truncated != profile.Whole {
 		count.truncated++
 		count.reasons[st.Truncated]++
-		if len(walked) > 0 && st.Truncated == r.mayEnd {
+		switch {
+		case st.Truncated == profile.NotCode:
+			return "a frame that is none: " + st.Truncated.String()
+		case len(walked) > 0 && st.Truncated == r.mayEnd:
 			return "Java frames in a stack that ends: " + st.Truncated.String()
 		}
 		return ""

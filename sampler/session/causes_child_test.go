@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -73,6 +74,17 @@ func child(words []string) error {
 			pid, _ := strconv.Atoi(words[i+1])
 			if err := unix.PtraceSeize(pid); err != nil {
 				return err
+			}
+			fmt.Println("READY")
+			readLine()
+			return nil
+		case "traceall": // a pid follows
+			tids, _ := filepath.Glob("/proc/" + words[i+1] + "/task/*")
+			for _, task := range tids {
+				tid, _ := strconv.Atoi(filepath.Base(task))
+				if err := unix.PtraceSeize(tid); err != nil {
+					return err
+				}
 			}
 			fmt.Println("READY")
 			readLine()

@@ -93,8 +93,25 @@ func (h Host) traced(tracer int) Cause {
 		name = " (" + t.name + ")"
 	}
 	return Cause{Class: Forbidden, Name: "traced",
-		Why:    fmt.Sprintf("process %d%s traces it already, and only one can", tracer, name),
-		Remedy: "kill " + strconv.Itoa(tracer) + "    (or quit that debugger)"}
+		Why:    fmt.Sprintf("process %d%s traces it already, and only one can: quit or end that one", tracer, name),
+		Remedy: "kill " + strconv.Itoa(tracer)}
+}
+
+// Traced returns ErrTraced if somebody else traces every thread of a process, so that no
+// look can succeed. One who traces some of them (strace without -f) leaves the others to us,
+// and another goprof leaves all but one at any time.
+func (h Host) Traced(pid int) error {
+	tids := h.threads(pid)
+	for _, tid := range tids {
+		b, ok := h.read(h.file(pid, "task/"+tid+"/status"), maxProcFile)
+		if ok && parseProcStatus(b).tracer == 0 {
+			return nil
+		}
+	}
+	if len(tids) == 0 {
+		return nil // it ended, or hides: others say so
+	}
+	return ErrTraced
 }
 
 // tracerOf is the process that traces a process or one of its first threads, 0 if none

@@ -78,6 +78,18 @@ func TestExplainTraced(t *testing.T) {
 	wantCause(t, explained(threaded, ErrTraced), "forbidden traced", fmt.Sprintf("process %d (", tracer), "kill "+itoa(tracer))
 }
 
+// TestTraced: only where no thread is left to us does recording make no sense.
+func TestTraced(t *testing.T) {
+	free, partly, wholly := startChild(t, nil, "sleep"), startChild(t, nil, "sleep"), startChild(t, nil, "sleep")
+	startChild(t, nil, "trace", itoa(partly))
+	startChild(t, nil, "traceall", itoa(wholly))
+	for pid, want := range map[int]error{free: nil, partly: nil, wholly: ErrTraced, endedPID(t): nil} {
+		if err := (Host{}).Traced(pid); err != want {
+			t.Errorf("%d of free %d, partly %d, wholly %d: %v, want %v", pid, free, partly, wholly, err, want)
+		}
+	}
+}
+
 // TestFilterKills: the filters by which other tests know that no thread was stopped do
 // what they should.
 func TestFilterKills(t *testing.T) {

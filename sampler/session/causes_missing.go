@@ -5,6 +5,7 @@ package session
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -91,19 +92,21 @@ func (h Host) pids() []int {
 
 // instead is the command with another number in it.
 func (h Host) instead(pid, right int) string {
-	words := strings.Fields(h.command())
-	wrong := strconv.Itoa(pid)
+	words := strings.Split(h.command(), " ")
+	wrong, number := strconv.Itoa(pid), strconv.Itoa(right)
 	for i, w := range words {
+		flag, isFlag := strings.CutSuffix(w, wrong)
 		switch {
-		case w == wrong:
-			words[i] = strconv.Itoa(right)
-			return strings.Join(words, " ")
-		case strings.HasSuffix(w, "="+wrong):
-			words[i] = strings.TrimSuffix(w, wrong) + strconv.Itoa(right)
-			return strings.Join(words, " ")
+		case isFlag && slices.Contains([]string{"--pid=", "-p=", "-p"}, flag):
+			words[i] = flag + number
+		case w == wrong && i > 0 && (words[i-1] == "--pid" || words[i-1] == "-p"):
+			words[i] = number
+		default:
+			continue
 		}
+		return strings.Join(words, " ")
 	}
-	return "goprof record --pid " + strconv.Itoa(right)
+	return "goprof record --pid " + number
 }
 
 func joinFirst(found []inner, n int) string {

@@ -255,6 +255,24 @@ func TestExplainFaked(t *testing.T) {
 	}
 }
 
+// TestInstead: only the number after --pid is a pid, and quotes stay whole.
+func TestInstead(t *testing.T) {
+	for command, want := range map[string]string{
+		"goprof record --pid 30":              "goprof record --pid 7",
+		"goprof record -d 30 --pid 30":        "goprof record -d 30 --pid 7",
+		"goprof record -r 30 -p=30":           "goprof record -r 30 -p=7",
+		"goprof dump -p30":                    "goprof dump -p7",
+		"goprof record --pid=30 -o 'a  b 30'": "goprof record --pid=7 -o 'a  b 30'",
+		"goprof record --pid 29,30":           "goprof record --pid 7",
+		"goprof record --pid 130":             "goprof record --pid 7",
+		"":                                    "goprof record --pid 7",
+	} {
+		if got := (Host{Command: command}).instead(30, 7); got != want {
+			t.Errorf("%q: %q, want %q", command, got, want)
+		}
+	}
+}
+
 // mapsOf is what /proc/PID/maps says of a process with these files.
 func mapsOf(files ...string) string {
 	var b strings.Builder

@@ -4,15 +4,11 @@ package session
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"goprof/target"
 	"goprof/vmstructs"
 )
-
-// testedReleases are the JDKs that the tests run on; others are read by what they export.
-var testedReleases = []int{17, 25}
 
 // examineProcess says how far one process can be looked at.
 func (h Host) examineProcess(r *Report, pid int) {
@@ -49,13 +45,17 @@ func (h Host) checkProcess(r *Report, pid int) {
 	}
 }
 
-// checkTracer: reading works beside a debugger, stopping a thread does not.
+// checkTracer: reading works beside a debugger, stopping a thread that it traces does not.
 func (h Host) checkTracer(r *Report, pid int) {
-	if tracer := h.tracerOf(pid); tracer != 0 {
+	tracer := h.tracerOf(pid)
+	switch {
+	case tracer == 0:
+		r.ok("tracer", "nobody traces it")
+	case h.Traced(pid) != nil:
 		r.fail("tracer", h.traced(tracer))
-		return
+	default:
+		r.warn("tracer", h.traced(tracer).Remedy, "process %d traces some of its threads: those have no samples", tracer)
 	}
-	r.ok("tracer", "nobody traces it")
 }
 
 func (h Host) checkVM(r *Report, p *target.Process, vm *vmstructs.VM) {
@@ -69,11 +69,11 @@ func (h Host) checkVM(r *Report, p *target.Process, vm *vmstructs.VM) {
 	if gc := vm.Collector(); gc != "" {
 		name += ", " + gc
 	}
-	if slices.Contains(testedReleases, v.Major) {
+	if v.Tested() {
 		r.ok("JVM", "%s: tested", name)
 	} else {
 		r.warn("JVM", "goprof record --pid "+itoa(p.PID())+" -d 5s, and see how many stacks are truncated",
-			"%s: goprof is tested on %s; this one is read by what it exports", name, releases(testedReleases))
+			"%s: goprof is tested on %s; this one is read by what it exports", name, releases(vmstructs.TestedReleases()))
 	}
 	checkFields(r, vm.Missing())
 }

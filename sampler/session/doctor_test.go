@@ -114,8 +114,17 @@ func TestExamineTroubled(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	jvm := jvmtest.Start(t, jdk, "truth.Named")
 	t.Run("traced", func(t *testing.T) {
-		tracer := startChild(t, nil, "trace", itoa(jvm.PID))
+		tracer := startChild(t, nil, "traceall", itoa(jvm.PID))
 		wantLines(t, reported(Host{}.Examine(jvm.PID)), "ok process: ", fmt.Sprintf("fail tracer: process %d ( ... kill %d", tracer, tracer), "cause forbidden traced", "ok JVM: ")
+	})
+	t.Run("partly traced", func(t *testing.T) {
+		jvm := jvmtest.Start(t, jdk, "truth.Named")
+		tracer := startChild(t, nil, "trace", itoa(jvm.PID))
+		report := reported(Host{}.Examine(jvm.PID))
+		wantLines(t, report, fmt.Sprintf("warn tracer: process %d traces some ... kill %d", tracer, tracer))
+		if strings.Contains(report, "cause ") {
+			t.Error(report)
+		}
 	})
 	t.Run("stopped", func(t *testing.T) {
 		if err := syscall.Kill(jvm.PID, syscall.SIGSTOP); err != nil {

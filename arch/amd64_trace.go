@@ -13,6 +13,7 @@ type amd64Tracer struct {
 	base       uint64
 	seen       []uint64 // one bit per byte of code
 	todo       []amd64State
+	ways       []uint32 // of Ahead: offsets
 	stopAtPush bool
 	frame      int32                // where to stop: when this many bytes stand between sp and the caller's
 	whole      func(pc uint64) bool // or where they are known to
@@ -52,12 +53,7 @@ func (t *amd64Tracer) run(code []byte, base, pc uint64) (Exit, error) {
 		return Exit{}, ErrNoCode
 	}
 	t.code, t.base, t.found = code, base, false
-	words := len(code)/64 + 1
-	if cap(t.seen) < words {
-		t.seen = make([]uint64, words)
-	}
-	t.seen = t.seen[:words]
-	clear(t.seen)
+	t.forget()
 	t.todo = t.todo[:0]
 	var s amd64State
 	s.pc = uint32(pc - base)
@@ -79,6 +75,26 @@ func (t *amd64Tracer) run(code []byte, base, pc uint64) (Exit, error) {
 	return Exit{}, ErrNoExit
 }
 
+// forget makes all of the code new.
+func (t *amd64Tracer) forget() {
+	words := len(t.code)/64 + 1
+	if cap(t.seen) < words {
+		t.seen = make([]uint64, words)
+	}
+	t.seen = t.seen[:words]
+	clear(t.seen)
+}
+
+// isNew reports whether an offset is one of the code to which no way has led yet.
+func (t *amd64Tracer) isNew(at uint32) bool {
+	word, bit := at/64, uint64(1)<<(at%64)
+	if int(at) >= len(t.code) || t.seen[word]&bit != 0 {
+		return false
+	}
+	t.seen[word] |= bit
+	return true
+}
+
 // follow goes one way until it returns or ends.
 func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 	var in x86Inst
@@ -86,14 +102,9 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 		if t.whole != nil && t.whole(t.base+uint64(s.pc)) {
 			return s.sized(t.frame)
 		}
-		if int(s.pc) >= len(t.code) {
+		if !t.isNew(s.pc) {
 			return Exit{}, false
 		}
-		word, bit := s.pc/64, uint64(1)<<(s.pc%64)
-		if t.seen[word]&bit != 0 {
-			return Exit{}, false
-		}
-		t.seen[word] |= bit
 		if !decodeX86(t.code[s.pc:], &in) {
 			return Exit{}, false
 		}
@@ -295,20 +306,20 @@ func (t *amd64Tracer) push(s *amd64State, in *x86Inst) way {
 }
 
 func (t *amd64Tracer) branch(s *amd64State, in *x86Inst) {
-	target := int64(s.pc) + in.Imm
-	if target < 0 || target >= int64(len(t.code)) || len(t.todo) >= maxTraceWays {
+	target, ok := t.target(s.pc, in)
+	if !ok || len(t.todo) >= maxTraceWays {
 		return
 	}
 	t.todo = append(t.todo, *s)
-	t.todo[len(t.todo)-1].pc = uint32(target)
+	t.todo[len(t.todo)-1].pc = target
 }
 
 func (t *amd64Tracer) jump(s *amd64State, in *x86Inst) way {
-	target := int64(s.pc) + in.Imm
-	if target < 0 || target >= int64(len(t.code)) {
+	target, ok := t.target(s.pc, in)
+	if !ok {
 		return wayJumps
 	}
-	s.pc = uint32(target)
+	s.pc = target
 	return wayGoesOn
 }
 

@@ -353,6 +353,10 @@ func FuzzTraceAMD64(f *testing.F) {
 				checkExit(t, name, exit)
 			}
 		}
+		at, ok := used.Ahead(code, base, base+uint64(pc), func(at uint64) bool { return (at-base)%16 == uint64(frame)%16 })
+		if ok && (at < base || at >= base+uint64(len(code)) || at == base+uint64(pc)) {
+			t.Fatalf("Ahead: %#x", at)
+		}
 		AMD64.AfterLeave(code, uint64(pc))
 		AMD64.Enters(code)
 		AMD64.EndsInCall(code)

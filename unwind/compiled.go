@@ -143,13 +143,10 @@ func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 		return site
 	}
 	site := &compiledSite{blob: b}
-	scopes, err := w.vm.Scopes(b, pc, !exact)
+	scopes, err := w.scopes(b, pc, exact)
 	if err != nil {
 		site.why = profile.BadDebugInfo
-		scopes = []vmstructs.Scope{{Method: b.Method, BCI: -1}}
-		if b.Method != nil {
-			scopes[0].Line = b.Method.Line(-1)
-		}
+		scopes = b.OwnScope()
 	}
 	for i, s := range scopes {
 		if s.Method == nil {

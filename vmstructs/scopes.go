@@ -3,6 +3,7 @@ package vmstructs
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"sort"
 )
 
@@ -70,6 +71,40 @@ func (b *Blob) HasPcDesc(pc uint64) bool {
 	return i >= 0 && b.debug.pcOffset(i) == rel
 }
 
+// RecordBefore returns the last pc that the compiler recorded which is not behind pc.
+func (b *Blob) RecordBefore(pc uint64) (uint64, bool) {
+	if !b.holds(pc) || b.End-b.Begin >= 1<<31 {
+		return 0, false
+	}
+	n := b.debug.count()
+	i := sort.Search(n, func(i int) bool { return b.debug.pcOffset(i) > int32(pc-b.Begin) }) - 1
+	if i < 0 || b.debug.pcOffset(i) < 0 {
+		return 0, false
+	}
+	return b.Begin + uint64(b.debug.pcOffset(i)), true
+}
+
+// Records lists the pcs that the compiler recorded.
+func (b *Blob) Records() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for i := range b.debug.count() {
+			rel := b.debug.pcOffset(i)
+			if rel >= 0 && b.holds(b.Begin+uint64(rel)) && !yield(b.Begin+uint64(rel)) {
+				return
+			}
+		}
+	}
+}
+
+// OwnScope is the method that owns the code, with nothing known of where in it a pc is.
+func (b *Blob) OwnScope() []Scope {
+	s := Scope{Method: b.Method, BCI: -1}
+	if b.Method != nil {
+		s.Line = b.Method.Line(-1)
+	}
+	return []Scope{s}
+}
+
 // Scopes returns the methods at pc, the innermost first, the one that owns the code last.
 // If exact, pc is a return address and its own record counts; where there is none, and for
 // any other pc, the next record does. Code without a record (leaf methods, and what stands behind
@@ -105,7 +140,7 @@ func (vm *VM) Scopes(b *Blob, pc uint64, exact bool) ([]Scope, error) {
 // decodeScopes decodes what PcDesc i points at. code/scopeDesc.cpp, decode_body.
 func (vm *VM) decodeScopes(b *Blob, i int) ([]Scope, error) {
 	if i < 0 || b.debug.scopeOffset(i) == noScope {
-		return []Scope{{b.Method, -1, b.Method.Line(-1)}}, nil
+		return b.OwnScope(), nil
 	}
 	var refs [16]scopeRef
 	list, err := b.debug.decode(refs[:0], b.debug.scopeOffset(i), vm.l.method.unsigned5X)

@@ -116,8 +116,8 @@ type chainJudge struct {
 
 // judge compares a whole stack. It allows what jvmtest.Shadow.Judge does: one method or
 // function more on top, with its native method; one Java method less; other methods
-// inlined into the topmost physical frame.
-func (j *chainJudge) judge(shadow []jvmtest.ShadowFrame, walked []link) (jvmtest.Verdict, error) {
+// inlined into the topmost physical frame, of which the code is made.
+func (j *chainJudge) judge(shadow []jvmtest.ShadowFrame, walked []link, code map[string]bool) (jvmtest.Verdict, error) {
 	want := expectedChain(shadow)
 	why := sameChain(want, walked)
 	switch {
@@ -125,16 +125,16 @@ func (j *chainJudge) judge(shadow []jvmtest.ShadowFrame, walked []link) (jvmtest
 		return jvmtest.Exact, nil
 	case slices.ContainsFunc(j.oneMore(shadow), func(more []link) bool { return sameChain(more, walked) == nil }):
 		return jvmtest.OneMore, nil
-	case len(want) > 1 && want[0].kind == javaLink && sameChain(want[1:], walked) == nil:
+	case len(want) > 1 && want[0].kind == javaLink && sameChain(want[1:], walked) == nil && !walked[0].top:
 		return jvmtest.OneLess, nil
-	case onlyInlined(want, walked):
+	case onlyInlined(want, walked, code):
 		return jvmtest.InlinedDiffer, nil
 	}
 	return jvmtest.Mismatch, why
 }
 
 // judgePart is judge for a stack that ends too early: what is there must be right.
-func (j *chainJudge) judgePart(shadow []jvmtest.ShadowFrame, walked []link) (jvmtest.Verdict, error) {
+func (j *chainJudge) judgePart(shadow []jvmtest.ShadowFrame, walked []link, _ map[string]bool) (jvmtest.Verdict, error) {
 	cut := func(chain []link) []link { return chain[:min(len(chain), len(walked))] }
 	want := expectedChain(shadow)
 	why := sameChain(cut(want), walked)
@@ -189,11 +189,11 @@ func agreement(want, walked []link) int {
 }
 
 // onlyInlined: the two differ only in what is inlined into the frame that was interrupted.
-func onlyInlined(want, walked []link) bool {
+func onlyInlined(want, walked []link, code map[string]bool) bool {
 	n := agreement(want, walked)
-	other := func(l link) bool { return l.kind != javaLink }
+	foreign := func(l link) bool { return l.kind != javaLink || !code[l.name] }
 	deeper := func(l link) bool { return !l.top }
-	return len(walked) > 0 && walked[0].top && !slices.ContainsFunc(want[:len(want)-n], other) &&
+	return len(walked) > 0 && walked[0].top && !slices.ContainsFunc(want[:len(want)-n], foreign) &&
 		!slices.ContainsFunc(walked[:len(walked)-n], deeper)
 }
 
@@ -274,6 +274,7 @@ func TestChainJudge(t *testing.T) {
 		c("plainCfi_inner"), c("plainCfi_outer"), method("plainCfi"), java("step", 9)}
 	with := func(i int, l link) []link { s := slices.Clone(right); s[i] = l; return s }
 	top := func(l link) link { l.top = true; return l }
+	code := map[string]bool{"truth.JniChain.step": true}
 	tests := []struct {
 		name    string
 		shadow  []jvmtest.ShadowFrame
@@ -287,6 +288,8 @@ func TestChainJudge(t *testing.T) {
 		{"entering C without unwind information", shadow[2:], append([]link{c("savedBare_outer"), gap, method("savedBare")}, right[3:]...), jvmtest.OneMore},
 		{"leaving by an exception", shadow[2:], right[4:], jvmtest.OneLess},
 		{"inlined on top", shadow[2:], append([]link{top(java("sum", 3)), top(java("sum", 3)), top(java("step", 8))}, right[4:]...), jvmtest.InlinedDiffer},
+		{"a method that is nowhere inlined", append([]jvmtest.ShadowFrame{{Method: "truth.JniChain.run"}, {Method: "truth.JniChain.run"}}, shadow[2:]...),
+			append([]link{top(java("step", 7))}, right[4:]...), jvmtest.Mismatch},
 		{"inlined below C", shadow, with(3, top(java("run", 7))), jvmtest.Mismatch},
 		{"a wrong line", shadow, with(3, java("step", 8)), jvmtest.Mismatch},
 		{"a wrong method", shadow, with(4, java("run", 5)), jvmtest.Mismatch},
@@ -303,14 +306,14 @@ func TestChainJudge(t *testing.T) {
 		{"a C function less", shadow, right[2:], jvmtest.Mismatch},
 	}
 	for _, test := range tests {
-		if got, why := j.judge(test.shadow, test.walked); got != test.verdict {
+		if got, why := j.judge(test.shadow, test.walked, code); got != test.verdict {
 			t.Errorf("%s: %v (%v), not %v", test.name, got, why, test.verdict)
 		}
 	}
-	if got, _ := j.judgePart(shadow, right[:4]); got != jvmtest.Exact {
+	if got, _ := j.judgePart(shadow, right[:4], nil); got != jvmtest.Exact {
 		t.Errorf("the upper part of the right stack: %v", got)
 	}
-	if got, _ := j.judgePart(shadow, with(2, method("plainCfi"))[:4]); got != jvmtest.Mismatch {
+	if got, _ := j.judgePart(shadow, with(2, method("plainCfi"))[:4], nil); got != jvmtest.Mismatch {
 		t.Errorf("the upper part of a wrong stack: %v", got)
 	}
 }

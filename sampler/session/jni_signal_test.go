@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,8 +93,8 @@ func startSignals(t *testing.T, jdk jvmtest.JDK, flag, stack string, lib *native
 	r := &signalRun{
 		t: t, s: attach(t, jvm.PID), lib: lib, shadow: shadow, tid: threads[0].TID,
 		handler: mapState(t, statePath), interrupted: map[profile.Kind]int{},
-		within:  shadowCount{reasons: map[profile.Reason]int{}},
-		without: shadowCount{reasons: map[profile.Reason]int{}},
+		within:  shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}},
+		without: shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}},
 	}
 	if r.th = r.s.dir.get(r.tid); r.th == nil || r.th.java.Addr == 0 {
 		t.Fatalf("thread %d is not a Java thread", r.tid)
@@ -249,63 +250,24 @@ func (r *signalRun) hasGap(frames []profile.Frame) bool {
 // have none: the handler is on top of them.
 func (r *signalRun) judge(st *profile.Stack, own jvmtest.ShadowThread, count *shadowCount) string {
 	count.stops++
-	walked := r.javaLinks(st)
 	if st.Truncated != profile.Whole {
 		count.truncated++
 		count.reasons[st.Truncated]++
+		isJava := func(f profile.Frame) bool { return f.Kind.Java() }
 		switch {
 		case st.Truncated == profile.NotCode:
 			return "a frame that is none: " + st.Truncated.String()
-		case len(walked) > 0 && st.Truncated == r.mayEnd:
+		case st.Truncated == r.mayEnd && slices.ContainsFunc(st.Frames, isJava):
 			return "Java frames in a stack that ends: " + st.Truncated.String()
 		}
 		return ""
 	}
-	var want []link
-	for _, f := range own.Frames {
-		want = append(want, link{kind: javaLink, name: f.Method, line: f.Line})
-	}
-	verdict, why := judgeJava(want, walked)
+	verdict, why := r.shadow.Judge(own.Frames, count.walkOf(r.s, r.shadow, st))
 	if verdict == jvmtest.Mismatch {
 		return why.Error()
 	}
 	count.verdicts[verdict]++
 	return ""
-}
-
-// judgeJava allows one method more on top, one less, and other methods inlined into the
-// topmost physical frame.
-func judgeJava(want, walked []link) (jvmtest.Verdict, error) {
-	why := sameChain(want, walked)
-	switch {
-	case why == nil:
-		return jvmtest.Exact, nil
-	case len(walked) > 1 && sameChain(want, walked[1:]) == nil:
-		return jvmtest.OneMore, nil
-	case len(want) > 1 && sameChain(want[1:], walked) == nil:
-		return jvmtest.OneLess, nil
-	case onlyInlined(want, walked):
-		return jvmtest.InlinedDiffer, nil
-	}
-	return jvmtest.Mismatch, why
-}
-
-// javaLinks are the frames of methods that keep the shadow.
-func (r *signalRun) javaLinks(st *profile.Stack) (links []link) {
-	var topSP uint64
-	for i := range st.Frames {
-		f := &st.Frames[i]
-		if !f.Kind.Java() {
-			continue
-		}
-		if topSP == 0 {
-			topSP = f.SP
-		}
-		if name, ok := r.shadow.Name(f.Func.Name); ok {
-			links = append(links, link{kind: javaLink, name: name, line: int(f.Line), top: f.Kind != profile.Interpreted && f.SP == topSP})
-		}
-	}
-	return links
 }
 
 func (r *signalRun) check(stops int, alternate bool) {

@@ -44,6 +44,7 @@ type jniCount struct {
 	kinds                 map[profile.Kind]int
 	gapOnTop, gapBetween  int
 	generated             int // stops in what HotSpot has generated for C to call
+	code                  shadowCount
 }
 
 func (c *jniCount) String() string {
@@ -75,7 +76,8 @@ func jniRun(t *testing.T, jdk jvmtest.JDK, mode string, judge chainJudge, stops 
 	if th == nil || th.java.Addr == 0 {
 		t.Fatalf("thread %d is not a Java thread", tid)
 	}
-	count := &jniCount{reasons: map[profile.Reason]int{}, shapes: map[string]int{}, kinds: map[profile.Kind]int{}}
+	count := &jniCount{reasons: map[profile.Reason]int{}, shapes: map[string]int{}, kinds: map[profile.Kind]int{},
+		code: shadowCount{code: map[[2]uint64]map[string]bool{}}}
 	for i := range stops {
 		jniStop(t, s, shadow, tid, th, &judge, count)
 		pause(i)
@@ -132,7 +134,7 @@ func jniStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thre
 	if st.Truncated != profile.Whole {
 		verdicts, how = &count.parts, judge.judgePart
 	}
-	verdict, why := how(own.Frames, chain)
+	verdict, why := how(own.Frames, chain, count.code.walkOf(s, shadow, &st).Code)
 	if verdicts[verdict]++; verdict == jvmtest.Mismatch && verdicts[verdict] < 4 {
 		t.Errorf("seed %d: %v\n%s\nshadow:\n%s", own.Seed, why, describe(s, snap, &st), shadowText(own))
 	}

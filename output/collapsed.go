@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"goprof/profile"
@@ -116,7 +115,7 @@ func CleanName(name string) string {
 		switch {
 		case r == ';':
 			r = ','
-		case r == utf8.RuneError || unsafeRune(r):
+		case r == utf8.RuneError || Unsafe(r):
 			r = '?'
 		}
 		b.WriteRune(r)
@@ -131,11 +130,4 @@ func isClean(name string) bool {
 		}
 	}
 	return true
-}
-
-// unsafeRune names what ends a line or lies about the order of what is shown:
-// control characters, line and paragraph separators, and the bidirectional
-// formatting characters (Unicode standard annex 9).
-func unsafeRune(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }

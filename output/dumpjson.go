@@ -40,7 +40,7 @@ func DumpJSON(to io.Writer, threads []profile.ThreadDump) error {
 	for i := range threads {
 		dump.Threads = append(dump.Threads, dumpThread(&threads[i]))
 	}
-	return writeJSON(to, dump)
+	return WriteJSON(to, dump)
 }
 
 func dumpThread(t *profile.ThreadDump) jsonThread {

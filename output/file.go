@@ -26,7 +26,7 @@ const maxNumber = 100_000
 type File struct {
 	name     string
 	numbered bool
-	special  bool // a device or a pipe: written as it is
+	special  fs.FileInfo // a device or a pipe: written as it is
 }
 
 // FileError says which file could not be written and why.
@@ -75,7 +75,7 @@ func (f *File) check() error {
 	case info.IsDir():
 		return errors.New("it is a folder")
 	case !info.Mode().IsRegular():
-		f.special = true
+		f.special = info
 		return nil
 	}
 	temp, err := f.temp()
@@ -99,7 +99,7 @@ func (f *File) Write(write func(io.Writer) error) (string, error) {
 	switch {
 	case f.name == Stdout:
 		err = buffered(os.Stdout, write)
-	case f.special:
+	case f.special != nil:
 		err = f.writeSpecial(write)
 	default:
 		name, err = f.writeBeside(write)
@@ -122,6 +122,9 @@ func (f *File) writeSpecial(write func(io.Writer) error) error {
 	file, err := os.OpenFile(f.name, os.O_WRONLY, 0)
 	if err != nil {
 		return err
+	}
+	if info, err := file.Stat(); err != nil || !os.SameFile(info, f.special) {
+		return errors.Join(errors.New("it was replaced meanwhile"), file.Close())
 	}
 	return errors.Join(buffered(file, write), file.Close())
 }

@@ -109,7 +109,7 @@ func FuzzDump(f *testing.F) {
 		if err := DumpText(&b, []profile.ThreadDump{dump}); err != nil {
 			t.Fatal(err)
 		}
-		if bytes.ContainsFunc(b.Bytes(), func(r rune) bool { return r != '\n' && r != '\t' && unsafeRune(r) }) {
+		if bytes.ContainsFunc(b.Bytes(), func(r rune) bool { return r != '\n' && r != '\t' && Unsafe(r) }) {
 			t.Fatalf("%q", b.Bytes())
 		}
 	})

@@ -172,7 +172,7 @@ func (r *Report) JSON(to io.Writer) error {
 	if r.Rows == nil {
 		r.Rows = []ReportRow{}
 	}
-	return writeJSON(to, r)
+	return WriteJSON(to, r)
 }
 
 // Text writes the report as a table.

@@ -25,7 +25,7 @@ const maxSummary = 1 << 20
 
 // WriteSummary writes the account of a recording as JSON. The field names are those of
 // profile.Summary and stay as they are; times are nanoseconds, rates are in Hz.
-func WriteSummary(to io.Writer, s *profile.Summary) error { return writeJSON(to, s) }
+func WriteSummary(to io.Writer, s *profile.Summary) error { return WriteJSON(to, s) }
 
 // ReadSummary reads what WriteSummary wrote.
 func ReadSummary(from io.Reader) (*profile.Summary, error) {
@@ -34,13 +34,6 @@ func ReadSummary(from io.Reader) (*profile.Summary, error) {
 		return nil, fmt.Errorf("not a summary of goprof: %w", err)
 	}
 	return s, nil
-}
-
-func writeJSON(to io.Writer, v any) error {
-	e := json.NewEncoder(to)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // SummaryText writes the account that stands at the end of a run.

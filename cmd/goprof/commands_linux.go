@@ -5,8 +5,8 @@ import "github.com/spf13/cobra"
 // platform are the commands that need Linux. A command here has a line in
 // commands_other.go too.
 var platform = []func() *cobra.Command{
+	newList,
 	newRecord,
 	newDump,
-	newList,
 	newDoctor,
 }

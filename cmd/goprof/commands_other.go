@@ -12,9 +12,9 @@ import (
 
 // platform stands for the commands that need Linux, so that they say so.
 var platform = []func() *cobra.Command{
+	needsLinux("list", "List the JVMs of this host"),
 	needsLinux("record", "Sample a JVM's stacks into a file"),
 	needsLinux("dump", "Show what every thread of a JVM does at this moment"),
-	needsLinux("list", "List the JVMs of this host"),
 	needsLinux("doctor", "Say what would work here and what mends the rest"),
 }
 

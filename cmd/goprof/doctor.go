@@ -43,7 +43,7 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVarP(&pid, "pid", "p", 0, "process id of a JVM to look at, too")
+	cmd.Flags().IntVarP(&pid, "pid", "p", 0, "process `PID` of a JVM to look at, too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }
@@ -83,9 +83,9 @@ func doctorText(w io.Writer, r *session.Report) error {
 	}
 	var b strings.Builder
 	for _, c := range r.Checks {
-		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", c.Verdict, width, c.Name, printable(c.Text))
+		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", c.Verdict, width, c.Name, output.Printable(c.Text))
 		if c.Remedy != "" {
-			fmt.Fprintf(&b, "      %-*s  try: %s\n", width, "", printable(c.Remedy))
+			fmt.Fprintf(&b, "      %-*s  try: %s\n", width, "", output.Printable(c.Remedy))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -115,5 +115,5 @@ func doctorJSON(w io.Writer, pid int, r *session.Report) error {
 	for _, c := range r.Checks {
 		out.Checks = append(out.Checks, checkJSON{c.Name, c.Verdict.String(), c.Text, c.Remedy})
 	}
-	return writeJSON(w, out)
+	return output.WriteJSON(w, out)
 }

@@ -73,14 +73,3 @@ func TestCommandLine(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-func TestPrintable(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain ünïcödé 日本":                                   "plain ünïcödé 日本",
-		"a\x1b[2J\x00\n\t\r\x7f\u009b\u2028\u202e\u2066\xff": "a?[2J??????????",
-	} {
-		if got := printable(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}

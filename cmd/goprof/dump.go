@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -32,16 +33,23 @@ func newDump() *cobra.Command {
 		Short:   "Show what every thread of a JVM does at this moment",
 		Long:    dumpHelp,
 		Example: dumpExample,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			given := cmd.Flags().Changed("pid")
 			switch {
-			case len(args) > 0 && pid != 0:
+			case opt.Depth < 1 || opt.Depth > maxDepth:
+				return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
+			case len(args) > 0 && given:
 				return usageError(cmd, "--pid and NAME exclude each other")
+			case len(args) > 0 && args[0] == "":
+				return usageError(cmd, "an empty name fits every JVM: which one?")
 			case len(args) > 0:
 				if pid, err = named(args[0], "dump"); err != nil {
 					return err
 				}
-			case pid <= 0:
+			case given && pid <= 0:
+				return usageError(cmd, fmt.Sprintf("%d is no process id", pid))
+			case !given:
 				return usageError(cmd, "which JVM? --pid is missing, or a part of its name")
 			}
 			return dump(cmd, pid, asJSON, opt)
@@ -49,10 +57,10 @@ func newDump() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntVarP(&pid, "pid", "p", 0, "process id of the JVM")
+	fs.IntVarP(&pid, "pid", "p", 0, "process `PID` of the JVM")
 	fs.BoolVar(&asJSON, "json", false, "as JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
-	fs.IntVar(&opt.Depth, "depth", 2048, "frames that a stack may have")
+	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	return cmd
 }
 
@@ -62,6 +70,9 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions) err
 		return attachError(pid, err)
 	}
 	defer s.Close()
+	if err := host().Traced(pid); err != nil && !opt.NonBlocking {
+		return attachError(pid, err)
+	}
 	warnMissing(cmd.ErrOrStderr(), s.VM.Missing())
 	threads, err := s.Dump(opt)
 	if err != nil {

@@ -31,6 +31,18 @@ func readCollapsed(name string) (*output.Tree, error) {
 	return tree, nil
 }
 
+// notItself refuses to replace a recording by what is made of it.
+func notItself(input, name string) error {
+	in, err := os.Stat(input)
+	if err != nil {
+		return nil // whoever reads it will say so
+	}
+	if out, err := os.Stat(name); err != nil || !in.Mode().IsRegular() || !os.SameFile(in, out) {
+		return nil
+	}
+	return &exit.Error{Code: exit.OutputFailed, What: "cannot write " + name, Why: "it is the recording itself"}
+}
+
 func badInput(name string, err error) error {
 	e := &exit.Error{Code: exit.BadInput, What: "cannot read " + name, Err: err}
 	var path *fs.PathError

@@ -46,6 +46,7 @@ An older page is not overwritten, unless it is named with -o.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return drawFlame(cmd, args[0], &f) },
 	}
 	flags := cmd.Flags()
+	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "write to `file`; - is standard output (default: beside FILE, .html)")
 	flags.StringVar(&f.title, "title", "", "the page's `title` (default: the program's name)")
 	flags.Float64Var(&f.minwidth, "minwidth", 0, "leave out frames with less than this share of all samples, in `percent`")
@@ -57,6 +58,9 @@ An older page is not overwritten, unless it is named with -o.`,
 func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	if !(f.minwidth >= 0 && f.minwidth < 100) {
 		return usageError(cmd, "--minwidth is a share in percent, from 0 to less than 100")
+	}
+	if err := notItself(input, f.output); err != nil {
+		return err
 	}
 	file, err := reserveFlame(input, f)
 	if err != nil {
@@ -80,7 +84,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 		return outputFailed(err)
 	}
 	if name != output.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "flame graph: %s (%d samples, %d stacks, %d frames)\n", name, tree.Total, tree.Stacks, len(tree.Nodes)-1)
+		fmt.Fprintf(cmd.ErrOrStderr(), "flame graph: %s (%d samples, %d stacks, %d frames)\n", output.Printable(name), tree.Total, tree.Stacks, len(tree.Nodes)-1)
 	}
 	return nil
 }
@@ -127,7 +131,7 @@ func findSummary(cmd *cobra.Command, input, named string, tree *output.Tree) (*p
 	if named != "" {
 		return nil, &exit.Error{Code: exit.BadInput, What: "cannot use " + name, Err: err}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s not used: %v\n", name, err)
+	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s not used: %s\n", output.Printable(name), output.Printable(err.Error()))
 	return nil, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"goprof/output"
 )
 
 // FuzzDuration: what is understood is a time that goes on, and is understood again as it is
@@ -44,7 +46,7 @@ func FuzzPrintable(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		shown := printable(text)
+		shown := output.Printable(text)
 		if utf8.RuneCountInString(shown) != utf8.RuneCountInString(text) || !utf8.ValidString(shown) ||
 			strings.ContainsFunc(shown, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
 			t.Fatalf("%q is shown as %q", text, shown)

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -117,7 +116,7 @@ func cell(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "-"
 	}
-	return printable(s)
+	return output.Printable(s)
 }
 
 // listProblems says why some cannot be recorded, each cause once.
@@ -136,9 +135,9 @@ func listProblems(w io.Writer, jvms []session.JVM) error {
 	}
 	var b strings.Builder
 	for _, p := range order {
-		fmt.Fprintf(&b, "\n%s cannot be recorded: %s\n", strings.Join(pids[p], ", "), printable(p.why))
+		fmt.Fprintf(&b, "\n%s cannot be recorded: %s\n", strings.Join(pids[p], ", "), output.Printable(p.why))
 		if p.remedy != "" {
-			fmt.Fprintf(&b, "try: %s\n", printable(p.remedy))
+			fmt.Fprintf(&b, "try: %s\n", output.Printable(p.remedy))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -209,13 +208,5 @@ func listJSON(w io.Writer, jvms []session.JVM, withArgs bool) error {
 			list[i].Options, list[i].Args = j.Options, j.Args
 		}
 	}
-	return writeJSON(w, map[string]any{"jvms": list})
-}
-
-// writeJSON writes JSON for people and programs.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	return output.WriteJSON(w, map[string]any{"jvms": list})
 }

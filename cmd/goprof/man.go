@@ -68,6 +68,13 @@ func manPage(to io.Writer, cmd *cobra.Command, name string) error {
 		b.WriteString(".SH EXIT STATUS\n")
 		for _, c := range exit.Codes {
 			fmt.Fprintf(&b, ".TP\n%d\n%s\n", c.Code, roff(c.Meaning))
+			for _, cause := range c.Causes {
+				fmt.Fprintf(&b, ".br\n\\- %s", roff(cause.When))
+				if cause.Remedy != "" {
+					fmt.Fprintf(&b, " (%s)", roff(cause.Remedy))
+				}
+				b.WriteByte('\n')
+			}
 		}
 	}
 	_, err := to.Write(b.Bytes())

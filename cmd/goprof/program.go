@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/output"
 	"goprof/sampler/session"
 )
 
@@ -76,11 +77,11 @@ func (p *program) finish(talk io.Writer) {
 	select {
 	case <-p.ended:
 	default:
-		fmt.Fprintf(talk, "goprof: waiting for %s (process %d) to end; Ctrl-C leaves it running\n", printable(p.cmd.Args[0]), p.pid())
+		fmt.Fprintf(talk, "goprof: waiting for %s (process %d) to end; Ctrl-C leaves it running\n", output.Printable(p.cmd.Args[0]), p.pid())
 		<-p.ended
 	}
 	if s := p.status(); s != "exit status 0" {
-		fmt.Fprintf(talk, "goprof: %s: %s\n", printable(p.cmd.Args[0]), s)
+		fmt.Fprintf(talk, "goprof: %s: %s\n", output.Printable(p.cmd.Args[0]), s)
 	}
 }
 

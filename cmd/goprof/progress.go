@@ -4,12 +4,8 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"goprof/profile"
 )
@@ -19,12 +15,10 @@ const progressEvery = time.Second
 
 // showProgress keeps a line on a terminal that says how far the recording is, until the
 // function that it returns is called. Elsewhere it does nothing.
-func showProgress(talk io.Writer, f *recordFlags, recorders []*recorder) (stop func()) {
-	file, ok := talk.(*os.File)
-	if !ok || f.quiet || !term.IsTerminal(int(file.Fd())) {
+func showProgress(line *statusLine, f *recordFlags, recorders []*recorder) (stop func()) {
+	if f.quiet || !line.shown() {
 		return func() {}
 	}
-	const eraseLine = "\r\x1b[K"
 	end := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -33,16 +27,16 @@ func showProgress(talk io.Writer, f *recordFlags, recorders []*recorder) (stop f
 		for {
 			select {
 			case <-end:
-				io.WriteString(talk, eraseLine)
 				return
 			case <-tick.C:
-				io.WriteString(talk, eraseLine+progressLine(f.duration.Duration, accounts(recorders)))
+				line.draw(progressLine(f.duration.Duration, accounts(recorders)))
 			}
 		}
 	})
 	return func() {
 		close(end)
 		all.Wait()
+		line.wipe()
 	}
 }
 

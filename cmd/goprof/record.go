@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -25,7 +26,7 @@ Which JVM: --pid, several times for several; or NAME, a part of its main class o
 list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
 
 Beside FILE.collapsed it writes FILE.summary.json, the account of the run, unless --summary
-names another place for it.
+names another place for it. Without a sample it writes neither, and exits with 7.
 
 Without -d it records until Ctrl-C, or until the JVM ends; both write what there is. SIGUSR1
 writes what there is and goes on. A program that goprof started is never ended by it.`
@@ -66,17 +67,17 @@ func newRecord() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntSliceVarP(&f.pids, "pid", "p", nil, "process id of the JVM; may be given several times")
-	fs.StringVar(&f.wait, "wait", "", "wait for a JVM with this in its main class or jar")
-	fs.VarP(&f.duration, "duration", "d", "how long: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
-	fs.Float64VarP(&f.rate, "rate", "r", 100, "samples for each second of CPU time, up to 10,000")
-	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU time between two samples, instead of --rate: 10ms")
-	fs.StringVar(&f.mode, "mode", "cpu", "which threads: cpu, those that use CPU time")
+	fs.IntSliceVarP(&f.pids, "pid", "p", nil, "process `PID` of the JVM; may be given several times")
+	fs.StringVar(&f.wait, "wait", "", "wait for a JVM with `NAME` in its main class or jar")
+	fs.VarP(&f.duration, "duration", "d", "how `long`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
+	fs.Float64VarP(&f.rate, "rate", "r", 100, "samples for each second of CPU time, in `Hz`, up to 10,000")
+	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU `time` between two samples, instead of --rate: 10ms")
+	fs.StringVar(&f.mode, "mode", "cpu", "`which` threads: cpu, those that use CPU time")
 	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
-	fs.IntVar(&f.depth, "depth", 2048, "frames that a stack may have; deeper ones are cut at the root and say so")
-	fs.Float64Var(&f.maxOverhead, "max-overhead", 0, "percent of CPU time that pauses may cost; where they cost more, the rate is lowered (0: any)")
-	fs.StringVarP(&f.output, "output", "o", "", "file; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
-	fs.StringVar(&f.summary, "summary", "", "where to write the account of the run as JSON (beside the output)")
+	fs.IntVar(&f.depth, "depth", 2048, "`frames` that a stack may have; deeper ones are cut at the root and say so")
+	fs.Float64Var(&f.maxOverhead, "max-overhead", 0, "`percent` of CPU time that pauses may cost; where they cost more, the rate is lowered (0: any)")
+	fs.StringVarP(&f.output, "output", "o", "", "`file`; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
+	fs.StringVar(&f.summary, "summary", "", "`file` for the account of the run as JSON (beside the output)")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
 	return cmd
 }
@@ -102,6 +103,11 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	now := make(chan os.Signal, 1)
 	signal.Notify(now, syscall.SIGUSR1)
 	defer signal.Stop(now)
+	if which.program != nil {
+		if _, err := f.reserve(0); err != nil { // before anything is started
+			return outputFailed(err)
+		}
+	}
 	talk := cmd.ErrOrStderr()
 	targets, err := which.find(ctx, talk)
 	if err != nil {
@@ -123,6 +129,9 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	}
 	if !(f.maxOverhead >= 0 && f.maxOverhead <= 100) {
 		return 0, usageError(cmd, "--max-overhead is a percentage, between 0 and 100")
+	}
+	if f.summary != "" && filepath.Clean(f.summary) == filepath.Clean(f.output) {
+		return 0, usageError(cmd, "--output and --summary are the same file")
 	}
 	if err := f.checkNames(); err != nil {
 		return 0, usageError(cmd, err.Error())

@@ -51,8 +51,14 @@ func (o *outputs) writeBoth(stacks func(io.Writer) error, sum *profile.Summary) 
 			return "", err
 		}
 	}
-	if o.summary != nil {
-		_, err = o.summary.Write(func(w io.Writer) error { return output.WriteSummary(w, sum) })
+	return name, o.writeSummary(sum)
+}
+
+// writeSummary writes the account, where there is a file for it.
+func (o *outputs) writeSummary(sum *profile.Summary) error {
+	if o.summary == nil {
+		return nil
 	}
-	return name, err
+	_, err := o.summary.Write(func(w io.Writer) error { return output.WriteSummary(w, sum) })
+	return err
 }

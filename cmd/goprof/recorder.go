@@ -30,7 +30,8 @@ type recorder struct {
 
 // recordAll records all targets side by side until ctx is done, the time is over, or they
 // have ended. Of several errors it returns the first and tells the others.
-func recordAll(ctx context.Context, talk io.Writer, f *recordFlags, targets []recordable, now <-chan os.Signal) error {
+func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []recordable, now <-chan os.Signal) error {
+	talk := newStatusLine(stderr)
 	var recorders []*recorder
 	for _, t := range targets {
 		r, err := newRecorder(f, t)
@@ -71,6 +72,10 @@ func newRecorder(f *recordFlags, t recordable) (*recorder, error) {
 		if r.session, err = session.Attach(t.pid); err != nil {
 			return nil, attachError(t.pid, err)
 		}
+	}
+	if err := host().Traced(t.pid); err != nil {
+		r.session.Close()
+		return nil, attachError(t.pid, err)
 	}
 	return r, nil
 }
@@ -136,6 +141,9 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 	if res.err != nil && res.summary.Samples == 0 {
 		return attachError(r.pid, res.err)
 	}
+	if res.summary.Samples == 0 {
+		return r.tellEmpty(talk, &res.summary)
+	}
 	name, err := r.out.write(res.profile, &res.summary)
 	if err != nil {
 		return outputFailed(err)
@@ -146,13 +154,22 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 			fmt.Fprintf(talk, "written    %s\n", name)
 		}
 	}
-	switch {
-	case res.err != nil:
+	if res.err != nil {
 		return attachError(r.pid, res.err)
-	case res.summary.Samples == 0:
-		return r.noSamples(&res.summary)
 	}
 	return nil
+}
+
+// tellEmpty writes no stacks: an empty file helps nobody, and could replace a full one. An
+// account that was asked for by name is written, as it says what became of the looks.
+func (r *recorder) tellEmpty(talk io.Writer, sum *profile.Summary) error {
+	if err := r.out.writeSummary(sum); err != nil {
+		return outputFailed(err)
+	}
+	if !r.flags.quiet {
+		output.SummaryText(talk, sum)
+	}
+	return r.noSamples(sum)
 }
 
 // noSamples says why a recording is empty.
@@ -232,6 +249,6 @@ func interruptible(parent context.Context) (context.Context, context.CancelFunc)
 // warnMissing says once what this JVM does not let us see.
 func warnMissing(talk io.Writer, missing []string) {
 	for _, m := range missing {
-		fmt.Fprintf(talk, "goprof: this JVM does not tell all: %s\n", m)
+		fmt.Fprintf(talk, "goprof: this JVM does not tell all: %s\n", output.Printable(m))
 	}
 }

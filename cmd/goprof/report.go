@@ -37,6 +37,9 @@ have it anywhere on their stack, each once however often it recurs.`,
 			if !slices.Contains(output.ReportKeys, by) {
 				return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(output.ReportKeys, ", "), by))
 			}
+			if err := notItself(args[0], to); err != nil {
+				return err
+			}
 			tree, err := readCollapsed(args[0])
 			if err != nil {
 				return err
@@ -53,10 +56,12 @@ have it anywhere on their stack, each once however often it recurs.`,
 		},
 	}
 	flags := cmd.Flags()
+	flags.SortFlags = false
 	flags.StringVar(&by, "by", "method", "sum up by `what`: "+strings.Join(output.ReportKeys, ", "))
 	flags.IntVar(&top, "top", 30, "show the first `n` rows, 0 for all")
 	flags.BoolVar(&asJSON, "json", false, "write JSON")
 	flags.StringVarP(&to, "output", "o", output.Stdout, "write to `file`")
+	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(output.ReportKeys, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -42,6 +42,9 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err.Error()) })
 	root.SuggestionsMinimumDistance = 2
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
+	cobra.EnableCommandSorting = false // as they are used: list, record, look
 	for _, commands := range [][]func() *cobra.Command{platform, portable} {
 		for _, make := range commands {
 			root.AddCommand(make())
@@ -61,6 +64,14 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		err.Remedy = cmd.Name() + " " + strings.Join(near, ", ")
 	}
 	return err
+}
+
+// atMostOne takes one argument or none.
+func atMostOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError(cmd, fmt.Sprintf("one argument too many: %q", args[1]))
+	}
+	return nil
 }
 
 // usageError is what is wrong with the command line itself.
@@ -83,11 +94,5 @@ func exactly(names ...string) cobra.PositionalArgs {
 
 // exitCodesTopic is shown by "goprof help exit-codes".
 func exitCodesTopic() *cobra.Command {
-	var b strings.Builder
-	b.WriteString("goprof's exit codes never change their meaning:\n\n")
-	for _, c := range exit.Codes {
-		fmt.Fprintf(&b, "  %d  %s\n", c.Code, c.Meaning)
-	}
-	b.WriteString("\nErrors are written to standard error, as \"goprof: what: why\", and where a command\nmends them or tells more, a line \"try: command\" follows.")
-	return &cobra.Command{Use: "exit-codes", Short: "What goprof's exit codes mean", Long: b.String()}
+	return &cobra.Command{Use: "exit-codes", Short: "What goprof's exit codes mean, and what mends them", Long: exit.Help()}
 }

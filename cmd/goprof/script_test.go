@@ -9,9 +9,10 @@ import (
 )
 
 // The command line is specified in testdata/script. There, goprof is this program.
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"goprof": main})
-}
+func TestMain(m *testing.M) { testscript.Main(m, programs) }
+
+// programs are what this one is when it is called by another name; tests add theirs.
+var programs = map[string]func(){"goprof": main}
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/output"
 	"goprof/sampler/session"
 )
 
@@ -37,6 +38,9 @@ func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error)
 	}
 	if len(args) > 1 {
 		return nil, usageError(cmd, fmt.Sprintf("one argument too many: %q (a program to start comes after --)", args[1]))
+	}
+	if len(args) == 1 && args[0] == "" || cmd.Flags().Changed("wait") && c.wait == "" {
+		return nil, usageError(cmd, "an empty name fits every JVM: which one?")
 	}
 	if len(args) == 1 {
 		c.name = args[0]
@@ -113,7 +117,7 @@ func namesOf(jvms []session.JVM) string {
 	const most = 10
 	var names []string
 	for i := range jvms[:min(len(jvms), most)] {
-		names = append(names, fmt.Sprintf("%d %s", jvms[i].PID, printable(jvms[i].Name())))
+		names = append(names, fmt.Sprintf("%d %s", jvms[i].PID, output.Printable(jvms[i].Name())))
 	}
 	if len(jvms) > most {
 		names = append(names, "...")
@@ -126,7 +130,7 @@ const waitEvery = 200 * time.Millisecond
 
 // waitFor waits until a JVM of that name runs; one that runs already will do.
 func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
-	fmt.Fprintf(talk, "goprof: waiting for a JVM with %q in its main class or jar\n", printable(part))
+	fmt.Fprintf(talk, "goprof: waiting for a JVM with %q in its main class or jar\n", output.Printable(part))
 	for {
 		ready := slices.DeleteFunc(host().Match(part), func(j session.JVM) bool { return j.Problem != nil && j.Problem.Class == session.NotJVM })
 		switch {

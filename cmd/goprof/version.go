@@ -15,9 +15,14 @@ func newVersion() *cobra.Command {
 		Example: "  goprof version",
 		Args:    exactly(),
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "goprof %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 		},
 	}
+}
+
+// versionLine is all that a bug report needs.
+func versionLine() string {
+	return fmt.Sprintf("goprof %s %s %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // version is what the build knows of itself: the module's version, which Go derives

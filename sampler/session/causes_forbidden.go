@@ -23,7 +23,7 @@ func (h Host) ExplainForbidden(pid int) Cause {
 	}
 	self, ok := h.status(0)
 	if !ok {
-		return Cause{Class: Forbidden, Name: "unknown", Why: "the kernel does not permit it", Remedy: h.doctor(pid)}
+		return Cause{Class: Forbidden, Name: "not-permitted", Why: "the kernel does not permit it", Remedy: h.doctor(pid)}
 	}
 	rule, asksCap := h.rule(pid, self, them)
 	capable := self.can(unix.CAP_SYS_PTRACE)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"goprof/output"
 )
 
 // Code is the exit status of the process. Scripts rely on the numbers: they never change.
@@ -24,22 +26,6 @@ const (
 	BadInput      Code = 8
 	OutputFailed  Code = 9
 )
-
-// Codes is the documented table.
-var Codes = []struct {
-	Code    Code
-	Meaning string
-}{
-	{OK, "done; a recording that ended because its target did, too"},
-	{General, "any other error, wrong usage among them"},
-	{NoSuchProcess, "no such process, or no JVM of that name"},
-	{NotJVM, "the process is not a HotSpot JVM, or not one that can be read"},
-	{NotPermitted, "the kernel does not let us look at the process"},
-	{TargetGone, "the process ended, or became another program, before there was anything to write"},
-	{NoSamples, "the recording holds no samples"},
-	{BadInput, "an input file is missing or is not what it should be"},
-	{OutputFailed, "the result could not be written"},
-}
 
 // Error is a failure with all that the user should be told.
 type Error struct {
@@ -85,7 +71,7 @@ func Tell(to io.Writer, err error) Code {
 // sequences of their own.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if output.Unsafe(r) {
 			return ' '
 		}
 		return r

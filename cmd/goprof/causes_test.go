@@ -1,0 +1,129 @@
+//go:build linux
+
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/sampler/session"
+)
+
+// TestEveryCauseIsDocumented: "goprof help exit-codes" names every cause that the session
+// can find, under the code that it leads to, and no other.
+func TestEveryCauseIsDocumented(t *testing.T) {
+	documented := map[string]exit.Code{}
+	for _, m := range exit.Codes {
+		for _, c := range m.Causes {
+			for _, name := range c.Names {
+				if _, twice := documented[name]; twice {
+					t.Errorf("%s is there twice", name)
+				}
+				documented[name] = m.Code
+			}
+		}
+	}
+	found := causesInSource(t)
+	if len(found) < 20 {
+		t.Fatalf("only %d causes in the source: %v", len(found), found)
+	}
+	for name, class := range found {
+		code, ok := documented[name]
+		if !ok {
+			t.Errorf("%s is not in the table", name)
+		}
+		if class != "" && code != codeOf(classes[class]) {
+			t.Errorf("%s stands under %d, and is %s", name, code, class)
+		}
+	}
+	for name := range documented {
+		if _, ok := found[name]; !ok {
+			t.Errorf("the table has %s, and no source has", name)
+		}
+	}
+}
+
+var classes = map[string]session.Class{
+	"NoProcess": session.NoProcess, "NotJVM": session.NotJVM, "Forbidden": session.Forbidden, "Gone": session.Gone,
+}
+
+// causesInSource finds the names of causes in the session's source: Cause{Name: "x"} with
+// its Class, where both stand together, and c.Name = "x".
+func causesInSource(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../../sampler/session/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	found := map[string]string{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CompositeLit:
+				if id, ok := n.Type.(*ast.Ident); ok && id.Name == "Cause" {
+					noteLiteral(found, n)
+				}
+			case *ast.AssignStmt:
+				noteAssignment(found, n)
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func noteLiteral(found map[string]string, lit *ast.CompositeLit) {
+	name, class := "", ""
+	for _, e := range lit.Elts {
+		pair, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		switch key := pair.Key.(*ast.Ident).Name; key {
+		case "Name":
+			name = text(pair.Value)
+		case "Class":
+			if id, ok := pair.Value.(*ast.Ident); ok {
+				class = id.Name
+			}
+		}
+	}
+	if name != "" && found[name] == "" {
+		found[name] = class
+	}
+}
+
+func noteAssignment(found map[string]string, n *ast.AssignStmt) {
+	if len(n.Lhs) != len(n.Rhs) {
+		return
+	}
+	for i, left := range n.Lhs {
+		field, ok := left.(*ast.SelectorExpr)
+		if name := text(n.Rhs[i]); ok && name != "" && field.Sel.Name == "Name" {
+			if _, known := found[name]; !known {
+				found[name] = ""
+			}
+		}
+	}
+}
+
+func text(e ast.Expr) string {
+	if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+		s, _ := strconv.Unquote(lit.Value)
+		return s
+	}
+	return ""
+}

@@ -1,0 +1,93 @@
+package exit
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Meaning is what a code says, and which situations give it.
+type Meaning struct {
+	Code    Code
+	Meaning string
+	Causes  []Cause
+}
+
+// Cause is a situation that ends with a code.
+type Cause struct {
+	// Names are what "goprof list --json" and "goprof doctor --json" call it, if they can
+	// meet it (session.Cause.Name).
+	Names  []string
+	When   string
+	Remedy string // what usually mends it
+}
+
+// Codes is the documented table: help, manual page and tests are made from it.
+var Codes = []Meaning{
+	{OK, "done; a recording that ended because its target did, too", nil},
+	{General, "any other error, wrong usage among them", []Cause{
+		{nil, "a flag, an argument or a command that does not exist", "COMMAND --help"},
+		{nil, "several JVMs have the name that was given", "--pid with one of those listed"},
+		{nil, "the program after -- cannot be started", "its path"},
+		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
+		{[]string{"hangs"}, "the process hangs in the kernel and cannot be read", "cat /proc/PID/stack"},
+		{[]string{"unknown"}, "anything that nobody thought of", "goprof doctor --pid PID"},
+	}},
+	{NoSuchProcess, "no such process, or no JVM of that name", []Cause{
+		{[]string{"no-process"}, "it has ended, or runs outside goprof's container", "goprof list"},
+		{nil, "no JVM has that in its main class or jar", "goprof list --args"},
+		{[]string{"thread-id"}, "it is the number of a thread", "the process's number, which is told"},
+		{[]string{"inner-pid"}, "it is a number inside a container", "the host's number, which is told"},
+	}},
+	{NotJVM, "the process is not a HotSpot JVM, or not one that can be read", []Cause{
+		{[]string{"not-java"}, "another program: a start script, a wrapper", "goprof list"},
+		{[]string{"starting"}, "its JVM is still starting", "once more, or goprof record --wait NAME"},
+		{[]string{"openj9", "native-image"}, "Eclipse OpenJ9, a GraalVM native image", "another profiler"},
+		{[]string{"no-symbols", "unsupported", "bad-tables"}, "its libjvm.so does not export what goprof needs", "goprof doctor --pid PID"},
+		{[]string{"other-cpu"}, "neither x86-64 nor aarch64, or 32 bits", ""},
+		{[]string{"kernel-thread"}, "it is a thread of the kernel", "goprof list"},
+	}},
+	{NotPermitted, "something does not let us look at the process", []Cause{
+		{[]string{"other-user", "other-group", "more-capabilities", "not-dumpable"}, "another user's, or one with more rights", "sudo goprof ..."},
+		{[]string{"no-capability"}, "root without CAP_SYS_PTRACE, as in a container", "docker run --cap-add SYS_PTRACE"},
+		{[]string{"yama"}, "kernel.yama.ptrace_scope is not 0", "sudo goprof ..."},
+		{[]string{"seccomp"}, "a seccomp filter on goprof", "docker run --security-opt seccomp=unconfined"},
+		{[]string{"user-namespace"}, "a container with users of its own", "sudo goprof ... on the host"},
+		{[]string{"security-module"}, "SELinux, AppArmor", "sudo dmesg | grep -iE 'apparmor|avc'"},
+		{[]string{"not-permitted"}, "anything else that the kernel forbids", "goprof doctor --pid PID"},
+		{[]string{"traced"}, "a debugger or strace traces it already", "end that one; its pid is told"},
+	}},
+	{TargetGone, "the process ended, or became another program, before there was anything to write", []Cause{
+		{[]string{"gone", "zombie"}, "it ended", "goprof list"},
+		{[]string{"exec"}, "it became another program", "the same command once more"},
+	}},
+	{NoSamples, "the recording holds no samples", []Cause{
+		{nil, "all threads were idle", "goprof dump --pid PID shows what they wait for"},
+		{nil, "the JVM is stopped", "kill -CONT PID"},
+		{nil, "it was too short for its rate", "-d or --rate"},
+	}},
+	{BadInput, "an input file is missing or is not what it should be", []Cause{
+		{nil, "a line that is not \"stack count\"; it is told which", "a file of goprof record"},
+		{nil, "an empty file, or one that is no text", "a file of goprof record"},
+	}},
+	{OutputFailed, "the result could not be written", []Cause{
+		{nil, "a folder that is missing or read-only, a full disk", "-o elsewhere"},
+		{nil, "a symbolic link: goprof writes through none", "the name that it leads to"},
+	}},
+}
+
+// Help is the table for people.
+func Help() string {
+	var b strings.Builder
+	b.WriteString("goprof's exit codes never change their meaning (2 has none):\n\n")
+	for _, m := range Codes {
+		fmt.Fprintf(&b, "  %d  %s\n", m.Code, m.Meaning)
+		for _, c := range m.Causes {
+			fmt.Fprintf(&b, "       - %s\n", c.When)
+			if c.Remedy != "" {
+				fmt.Fprintf(&b, "           try: %s\n", c.Remedy)
+			}
+		}
+	}
+	b.WriteString("\nErrors are written to standard error, as \"goprof: what: why\", and where a command\nmends them or tells more, a line \"try: command\" follows.")
+	return b.String()
+}

@@ -1,0 +1,70 @@
+//go:build linux
+
+package main
+
+import (
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// statusLine is a line at the bottom of a terminal that is drawn anew. What is written
+// meanwhile goes above it.
+type statusLine struct {
+	to       io.Writer
+	terminal *os.File // nil if to is none, or one that cannot erase
+	mu       sync.Mutex
+	drawn    bool
+}
+
+func newStatusLine(to io.Writer) *statusLine {
+	l := &statusLine{to: to}
+	if file, ok := to.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
+		l.terminal = file
+	}
+	return l
+}
+
+// shown reports whether anybody would see the line.
+func (l *statusLine) shown() bool { return l.terminal != nil }
+
+// eraseLine is carriage return and EL, erase in line (ECMA-48).
+const eraseLine = "\r\x1b[K"
+
+// draw shows text, cut to the terminal's width: of a line that wraps, only the end could be erased.
+func (l *statusLine) draw(text string) {
+	if !l.shown() {
+		return
+	}
+	if width, _, err := term.GetSize(int(l.terminal.Fd())); err == nil && width > 0 {
+		text = text[:min(len(text), width-1)]
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	io.WriteString(l.to, eraseLine+text)
+	l.drawn = true
+}
+
+// wipe leaves the terminal as if there had been no line.
+func (l *statusLine) wipe() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+}
+
+func (l *statusLine) erase() {
+	if l.drawn {
+		io.WriteString(l.to, eraseLine)
+		l.drawn = false
+	}
+}
+
+// Write writes lines of text in the line's place; it comes back when it is drawn again.
+func (l *statusLine) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+	return l.to.Write(p)
+}

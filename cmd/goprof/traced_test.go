@@ -1,0 +1,105 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/testdata/jvmtest"
+)
+
+func init() { programs["seizeall"] = seizeAll }
+
+// seizeAll is a debugger: it traces every thread of a process until it is killed.
+func seizeAll() {
+	tasks := "/proc/" + os.Args[1] + "/task/*"
+	seized := map[string]bool{}
+	for again := true; again; {
+		again = false
+		threads, _ := filepath.Glob(tasks)
+		for _, path := range threads {
+			tid, _ := strconv.Atoi(filepath.Base(path))
+			if seized[path] || unix.PtraceSeize(tid) != nil {
+				continue
+			}
+			seized[path], again = true, true
+		}
+	}
+	fmt.Println("READY", len(seized))
+	select {}
+}
+
+// TestTracedAlready: a JVM that a debugger has is told at once, with the debugger's pid, and
+// is recorded again once that is gone.
+func TestTracedAlready(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a JVM")
+	}
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	pid := strconv.Itoa(jvm.PID)
+	debugger := exec.Command("seizeall", pid)
+	debugger.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := debugger.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := debugger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := func() { debugger.Process.Kill(); debugger.Wait() }
+	defer end()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || strings.HasPrefix(line, "READY 0") {
+		t.Fatalf("%q %v", line, err)
+	}
+
+	file := t.TempDir() + "/o.collapsed"
+	// Without -d: nothing but the tracer can end it.
+	for _, args := range [][]string{{"record", "--pid", pid, "-o", file}, {"dump", "--pid", pid}, {"doctor", "--pid", pid}} {
+		code, told := runGoprof(t, args...)
+		why := fmt.Sprintf("process %d (seizeall) traces it already", debugger.Process.Pid)
+		remedy := fmt.Sprintf("try: kill %d\n", debugger.Process.Pid)
+		if code != exit.NotPermitted || !strings.Contains(told, why) || !strings.HasSuffix(told, remedy) {
+			t.Errorf("%v: exit code %d: %s", args, code, told)
+		}
+	}
+	if _, err := os.Lstat(file); err == nil {
+		t.Error("an empty recording was written")
+	}
+	if code, told := runGoprof(t, "dump", "--nonblocking", "--pid", pid); code != exit.OK {
+		t.Errorf("a dump that stops nobody: exit code %d: %s", code, told)
+	}
+	end()
+	if code, told := runGoprof(t, "record", "--pid", pid, "-d", "1", "-o", file); code != exit.OK {
+		t.Errorf("after the tracer's end: exit code %d: %s", code, told)
+	}
+}
+
+// runGoprof returns the exit code and standard error.
+func runGoprof(t *testing.T, args ...string) (exit.Code, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "goprof", args...)
+	var told strings.Builder
+	cmd.Stderr = &told
+	err := cmd.Run()
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		t.Fatal(err)
+	}
+	return exit.Code(cmd.ProcessState.ExitCode()), told.String()
+}

@@ -1,0 +1,60 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Unsafe names what ends a line, moves a terminal's cursor, or lies about the order of what
+// is shown: control characters (ISO 6429, with C1), line and paragraph separators, and the
+// bidirectional formatting characters (Unicode standard annex 9).
+func Unsafe(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// Printable makes text of others fit for one line of a terminal.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || Unsafe(r) {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// WriteJSON writes JSON for people and programs. It loses nothing, and yet can be shown on
+// a terminal: what is unsafe there is escaped, of which JSON itself asks only a part.
+func WriteJSON(to io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := to.Write(escapeUnsafe(b.Bytes()))
+	return err
+}
+
+// escapeUnsafe escapes what is unsafe in JSON. That can only stand within its strings, but
+// for the line breaks of the indentation. All of it has four hexadecimal digits.
+func escapeUnsafe(text []byte) []byte {
+	unsafe := func(r rune) bool { return r != '\n' && Unsafe(r) }
+	if bytes.IndexFunc(text, unsafe) < 0 {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if unsafe(r) {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
+}

@@ -47,7 +47,7 @@ func buildNative(t *testing.T, source, library string, options ...string) *nativ
 	need(err)
 	include := jniHeaders(t)
 	lib := &nativeLibrary{path: filepath.Join(t.TempDir(), library)}
-	args := append([]string{"-std=gnu11", "-Wall", "-Werror", "-fPIC", "-shared", "-I" + include, "-I" + filepath.Join(include, "linux")},
+	args := append([]string{"-std=gnu11", "-Wall", "-Werror", "-fPIC", "-shared", "-pthread", "-I" + include, "-I" + filepath.Join(include, "linux")},
 		options...)
 	args = append(args, "-o", lib.path, filepath.Join("..", "..", "testdata", "native", source))
 	if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {

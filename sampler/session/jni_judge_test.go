@@ -19,9 +19,10 @@ import (
 //	native method <- C      nothing; the native method itself has no shadow
 //	C <- C                  nothing
 //	C <- Java               libjvm's functions, then one call_stub
+//	(root) <- C             nothing
 //
 // and where C has no unwind information, only its uppermost such function is there, then a
-// gap, then the native method that led to it.
+// gap, then the native method that led to it; nothing where a thread began there.
 
 // linkKind is what a link of the chain is.
 type linkKind uint8
@@ -59,7 +60,7 @@ func expectedChain(shadow []jvmtest.ShadowFrame) (chain []link) {
 	for _, f := range slices.Backward(shadow) {
 		switch wasC := last != "" && isC(last); {
 		case isC(f.Method):
-			if !wasC {
+			if last != "" && !wasC {
 				method, _, _ := strings.Cut(f.Method, "_")
 				chain = append(chain, link{kind: nativeLink, name: "truth.JniChain." + method})
 			}
@@ -101,6 +102,8 @@ func mayCall(caller, callee string) bool {
 	switch {
 	case !isC(caller):
 		return outer || !inner && callee != "truth.JniChain.back"
+	case strings.HasSuffix(caller, "_root"):
+		return callee == "truth.JniChain.run"
 	case strings.HasSuffix(caller, "_outer"):
 		return inner && strings.TrimSuffix(caller, "_outer") == strings.TrimSuffix(callee, "_inner")
 	default: // C calls back, or the other library
@@ -286,6 +289,10 @@ func TestChainJudge(t *testing.T) {
 		{"entering a native method", shadow[3:], append([]link{method("plainCfi")}, right[4:]...), jvmtest.OneMore},
 		{"entering C", shadow[3:], append([]link{c("plainCfi_outer"), method("plainCfi")}, right[4:]...), jvmtest.OneMore},
 		{"entering C without unwind information", shadow[2:], append([]link{c("savedBare_outer"), gap, method("savedBare")}, right[3:]...), jvmtest.OneMore},
+		{"a thread that C has made", []jvmtest.ShadowFrame{{Method: "truth.JniChain.run"}, {Method: "attachedCfi_root"}},
+			[]link{java("run", 0), entry, c("attachedCfi_root")}, jvmtest.Exact},
+		{"a thread that C without unwind information has made", []jvmtest.ShadowFrame{{Method: "attachedBare_root"}},
+			[]link{java("run", 0), entry, c("attachedBare_root"), gap}, jvmtest.OneMore},
 		{"leaving by an exception", shadow[2:], right[4:], jvmtest.OneLess},
 		{"inlined on top", shadow[2:], append([]link{top(java("sum", 3)), top(java("sum", 3)), top(java("step", 8))}, right[4:]...), jvmtest.InlinedDiffer},
 		{"a method that is nowhere inlined", append([]jvmtest.ShadowFrame{{Method: "truth.JniChain.run"}, {Method: "truth.JniChain.run"}}, shadow[2:]...),

@@ -29,10 +29,33 @@ func TestJNI(t *testing.T) {
 		bare: buildNative(t, "jnichain.c", "libjnibare.so", append(bare, "-DLIB=Bare", "-DFIRST=201")...).strip(t),
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, mode := range []string{"-Xmixed", "-Xint"} {
-			t.Run(mode[2:], func(t *testing.T) { jniRun(t, jdk, mode, judge, stops) })
+		for _, mode := range jniModes {
+			t.Run(mode.name, func(t *testing.T) { jniRun(t, jdk, mode, judge, stops/mode.share) })
 		}
 	})
+}
+
+// jniMode is a way to run truth.JniChain.
+type jniMode struct {
+	name, flag, maker string
+	// whole is how a stack ends that is as whole as it can be: the root of a thread that C
+	// without unwind information has made is not to be told.
+	whole profile.Reason
+	share int // of the stops
+}
+
+var jniModes = []jniMode{
+	{"mixed", "-Xmixed", "java", profile.Whole, 1},
+	{"interpreted", "-Xint", "java", profile.Whole, 1},
+	{"attached", "-Xmixed", "Cfi", profile.Whole, 3},
+	{"attached-no-unwind-info", "-Xmixed", "Bare", profile.NoUnwindInfo, 3},
+}
+
+// isWhole: the stack ends as it should.
+func (m *jniMode) isWhole(st *profile.Stack, chain []link) bool {
+	ends := m.whole == profile.Whole || len(chain) > 0 && chain[len(chain)-1].kind == gapLink &&
+		len(chain) > 1 && chain[len(chain)-2].name == "attachedBare_root"
+	return st.Truncated == m.whole && ends
 }
 
 // jniCount is what became of the stops.
@@ -56,10 +79,10 @@ func (c *jniCount) String() string {
 		c.reasons, c.deepest, c.gapOnTop, c.gapBetween, c.generated, c.kinds, c.shapes)
 }
 
-func jniRun(t *testing.T, jdk jvmtest.JDK, mode string, judge chainJudge, stops int) {
+func jniRun(t *testing.T, jdk jvmtest.JDK, mode jniMode, judge chainJudge, stops int) {
 	lockThread(t)
 	path := filepath.Join(t.TempDir(), "shadow")
-	jvm := jvmtest.Start(t, jdk, "truth.JniChain", append(jniFlags(jdk), mode, "--", path, judge.cfi.path, judge.bare.path)...)
+	jvm := jvmtest.Start(t, jdk, "truth.JniChain", append(jniFlags(jdk), mode.flag, "--", path, judge.cfi.path, judge.bare.path, mode.maker)...)
 	shadow, err := jvmtest.OpenShadow(path)
 	if err != nil {
 		t.Fatal(err)
@@ -79,11 +102,11 @@ func jniRun(t *testing.T, jdk jvmtest.JDK, mode string, judge chainJudge, stops 
 	count := &jniCount{reasons: map[profile.Reason]int{}, shapes: map[string]int{}, kinds: map[profile.Kind]int{},
 		code: shadowCount{code: map[[2]uint64]map[string]bool{}}}
 	for i := range stops {
-		jniStop(t, s, shadow, tid, th, &judge, count)
+		jniStop(t, s, shadow, tid, th, &mode, &judge, count)
 		pause(i)
 	}
 	t.Log(count)
-	checkJNI(t, mode, &judge, count, stops)
+	checkJNI(t, &mode, &judge, count, stops)
 }
 
 // jniFlags: since JDK 24 a JVM warns of native code that nobody has allowed.
@@ -109,7 +132,7 @@ func shadowNames(t *testing.T, path string) (names []string) {
 	return names
 }
 
-func jniStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thread, judge *chainJudge, count *jniCount) {
+func jniStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thread, mode *jniMode, judge *chainJudge, count *jniCount) {
 	t.Helper()
 	var own jvmtest.ShadowThread
 	var snap *target.Snapshot
@@ -129,23 +152,24 @@ func jniStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thre
 	var st profile.Stack
 	s.walker.Walk(snap, &st)
 	chain := judge.chain(&st)
-	count.add(&st, chain)
+	whole := mode.isWhole(&st, chain)
+	count.add(&st, chain, whole)
 	verdicts, how := &count.verdicts, judge.judge
-	if st.Truncated != profile.Whole {
+	if !whole {
 		verdicts, how = &count.parts, judge.judgePart
 	}
 	verdict, why := how(own.Frames, chain, count.code.walkOf(s, shadow, &st).Code)
 	if verdicts[verdict]++; verdict == jvmtest.Mismatch && verdicts[verdict] < 4 {
 		t.Errorf("seed %d: %v\n%s\nshadow:\n%s", own.Seed, why, describe(s, snap, &st), shadowText(own))
 	}
-	if st.Truncated != profile.Whole && os.Getenv("GOPROF_SHOW") != "" {
+	if !whole && os.Getenv("GOPROF_SHOW") != "" {
 		t.Log(describe(s, snap, &st))
 	}
 }
 
-func (c *jniCount) add(st *profile.Stack, chain []link) {
+func (c *jniCount) add(st *profile.Stack, chain []link, whole bool) {
 	c.stops++
-	if st.Truncated == profile.Whole {
+	if whole {
 		c.whole++
 	} else {
 		c.reasons[st.Truncated]++
@@ -172,7 +196,7 @@ func (c *jniCount) add(st *profile.Stack, chain []link) {
 }
 
 // checkJNI: no stack is wrong, hardly any cut, and all shapes of C have been walked through.
-func checkJNI(t *testing.T, mode string, judge *chainJudge, count *jniCount, stops int) {
+func checkJNI(t *testing.T, mode *jniMode, judge *chainJudge, count *jniCount, stops int) {
 	t.Helper()
 	if n := count.verdicts[jvmtest.Mismatch] + count.parts[jvmtest.Mismatch]; n > 0 {
 		t.Errorf("%d mismatches", n)
@@ -186,8 +210,10 @@ func checkJNI(t *testing.T, mode string, judge *chainJudge, count *jniCount, sto
 		}
 	}
 	for _, name := range judge.names {
-		// Of the functions without unwind information the outer ones are seen only on top.
-		seen := count.shapes[name] > 0 || isBare(name) && strings.HasSuffix(name, "_outer")
+		// Of the functions without unwind information the outer ones are seen only on top, and
+		// a thread has one maker.
+		seen := count.shapes[name] > 0 || isBare(name) && strings.HasSuffix(name, "_outer") ||
+			strings.HasPrefix(name, "attached") && name != "attached"+mode.maker+"_root"
 		if isC(name) && !seen {
 			t.Errorf("no stack went through %s", name)
 		}
@@ -197,7 +223,7 @@ func checkJNI(t *testing.T, mode string, judge *chainJudge, count *jniCount, sto
 	}
 	compiled := []profile.Kind{profile.C1, profile.C2, profile.Inlined}
 	seen := slices.ContainsFunc(compiled, func(k profile.Kind) bool { return count.kinds[k] > 0 })
-	if seen == (mode == "-Xint") || mode != "-Xint" && count.kinds[profile.C2] == 0 {
+	if interpreted := mode.flag == "-Xint"; seen == interpreted || !interpreted && count.kinds[profile.C2] == 0 {
 		t.Errorf("Java frames are of the wrong kinds: %v", count.kinds)
 	}
 }

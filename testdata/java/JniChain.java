@@ -18,7 +18,8 @@ import java.util.concurrent.locks.LockSupport;
  * or spins, sleeps, or calls what HotSpot has generated for C. Java throws exceptions through C. Each
  * tree is run twice and must give the same number both times.
  *
- * Arguments: FILE of the shadow, the library with unwind information, the one without.
+ * Arguments: FILE of the shadow, the library with unwind information, the one without, and "java",
+ * "Cfi" or "Bare" for who has made the thread: Java, or C of either library, which has attached it.
  * The command "trees" prints how many trees were run.
  */
 public final class JniChain implements Runnable {
@@ -45,6 +46,7 @@ public final class JniChain implements Runnable {
 
     private volatile long trees;
     private volatile boolean stop;
+    private volatile boolean ended;
     private volatile Throwable wrong;
 
     public static void main(String[] args) throws Exception {
@@ -56,9 +58,14 @@ public final class JniChain implements Runnable {
         JniChain chain = new JniChain();
         initCfi(s.region, tableBare(), chain);
         initBare(s.region, tableCfi(), chain);
-        Thread thread = new Thread(chain, "jni-chain");
-        thread.setDaemon(true);
-        thread.start();
+        switch (args[3]) {
+            case "Cfi": Control.check(attachCfi(chain), "no thread"); break;
+            case "Bare": Control.check(attachBare(chain), "no thread"); break;
+            default:
+                Thread thread = new Thread(chain, "jni-chain");
+                thread.setDaemon(true);
+                thread.start();
+        }
         boolean interpreted = System.getProperty("java.vm.info", "").contains("interpreted");
         while (chain.trees < (interpreted ? 1 : WARM)) {
             Control.check(chain.wrong == null, String.valueOf(chain.wrong));
@@ -69,8 +76,10 @@ public final class JniChain implements Runnable {
             out.println(chain.trees);
         }, () -> {
             chain.stop = true;
-            thread.join(60_000);
-            Control.check(!thread.isAlive(), thread + " hangs");
+            for (int i = 0; i < 6_000 && !chain.ended; i++) {
+                Thread.sleep(10);
+            }
+            Control.check(chain.ended, "the thread hangs");
             if (chain.wrong != null) {
                 throw new IllegalStateException(chain.wrong);
             }
@@ -82,10 +91,13 @@ public final class JniChain implements Runnable {
             JniShadow.id(first + 2 * i, SHAPES[i] + library + "_outer");
             JniShadow.id(first + 2 * i + 1, SHAPES[i] + library + "_inner");
         }
+        JniShadow.id(first + 2 * SHAPES.length, "attached" + library + "_root");
     }
 
     private static native void initCfi(ByteBuffer shadow, long others, JniChain object);
     private static native void initBare(ByteBuffer shadow, long others, JniChain object);
+    private static native boolean attachCfi(JniChain chain);
+    private static native boolean attachBare(JniChain chain);
     private static native long tableCfi();
     private static native long tableBare();
 
@@ -118,6 +130,7 @@ public final class JniChain implements Runnable {
             wrong = thrown;
         } finally {
             s.end();
+            ended = true;
         }
     }
 
@@ -129,11 +142,12 @@ public final class JniChain implements Runnable {
             s.seed(seed);
             random = new Random(seed);
             budget = 40;
+            int depth = s.depth();
             int sum = 0;
             while (budget > 0) {
                 s.at(__LINE__); sum = 31 * sum + catching(LEVELS);
             }
-            Control.check(s.depth() == 2, "the shadow is off by " + (s.depth() - 2));
+            Control.check(s.depth() == depth, "the shadow is off by " + (s.depth() - depth));
             return sum;
         } finally {
             s.pop();

@@ -10,6 +10,7 @@
  */
 #include <alloca.h>
 #include <jni.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -155,6 +156,26 @@ DEFINE(expression, 4, EXPRESSION)
 static method methods[SHAPES] = {NAME(plain, outer), NAME(alloca, outer), NAME(realigned, outer), NAME(saved, outer),
                                  NAME(expression, outer)};
 
+/* A thread that C has made: the root of its stack is here, and Java is called. */
+static JavaVM *machine;
+static jmethodID run; /* void run() */
+
+NOINLINE void *NAME(attached, root)(void *chain) {
+    JNIEnv *env;
+    push(FIRST + 2 * SHAPES);
+    if ((*machine)->AttachCurrentThread(machine, (void **)&env, NULL) == JNI_OK) {
+        (*env)->CallVoidMethod(env, chain, run);
+        (*machine)->DetachCurrentThread(machine);
+    }
+    pop();
+    return NULL;
+}
+
+static jboolean attach(JNIEnv *env, jclass class, jobject chain) {
+    pthread_t thread;
+    return pthread_create(&thread, NULL, NAME(attached, root), (*env)->NewGlobalRef(env, chain)) == 0;
+}
+
 /* table() is where the methods are, for the other library. */
 static jlong table(JNIEnv *env, jclass class) { return (jlong)(intptr_t)methods; }
 
@@ -165,6 +186,7 @@ static void init(JNIEnv *env, jclass class, jobject buffer, jlong otherTable, jo
     back = (*env)->GetStaticMethodID(env, class, "back", "(I)I");
     object = (*env)->NewGlobalRef(env, o);
     field = (*env)->GetFieldID(env, class, "seven", "I");
+    run = (*env)->GetMethodID(env, class, "run", "()V");
 }
 
 #define METHOD(shape) {EXPANDED_TEXT(EXPAND_METHOD(shape, LIB)), "(II)I", (void *)NAME(shape, outer)}
@@ -174,6 +196,7 @@ static void init(JNIEnv *env, jclass class, jobject buffer, jlong otherTable, jo
 /* The functions have no names that the linker needs: the VM is told where they are. */
 JNIEXPORT jint JNI_OnLoad(JavaVM *vm, void *reserved) {
     JNIEnv *env;
+    machine = vm;
     if ((*vm)->GetEnv(vm, (void **)&env, JNI_VERSION_1_8) != JNI_OK) {
         return JNI_ERR;
     }
@@ -185,6 +208,7 @@ JNIEXPORT jint JNI_OnLoad(JavaVM *vm, void *reserved) {
         METHOD(expression),
         {EXPANDED_TEXT(EXPAND_METHOD(table, LIB)), "()J", (void *)table},
         {EXPANDED_TEXT(EXPAND_METHOD(init, LIB)), "(Ljava/nio/ByteBuffer;JLtruth/JniChain;)V", (void *)init},
+        {EXPANDED_TEXT(EXPAND_METHOD(attach, LIB)), "(Ltruth/JniChain;)Z", (void *)attach},
     };
     jclass class = (*env)->FindClass(env, "truth/JniChain");
     if (class == NULL || (*env)->RegisterNatives(env, class, natives, sizeof natives / sizeof natives[0]) != 0) {

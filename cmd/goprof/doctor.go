@@ -45,6 +45,7 @@ func newDoctor() *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().IntVarP(&pid, "pid", "p", 0, "process `PID` of a JVM to look at, too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd
 }
 

@@ -34,6 +34,8 @@ func newDump() *cobra.Command {
 		Long:    dumpHelp,
 		Example: dumpExample,
 		Args:    atMostOne,
+
+		ValidArgsFunction: completeNames,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			given := cmd.Flags().Changed("pid")
 			switch {
@@ -61,6 +63,7 @@ func newDump() *cobra.Command {
 	fs.BoolVar(&asJSON, "json", false, "as JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
+	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd
 }
 

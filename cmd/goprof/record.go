@@ -65,6 +65,7 @@ func newRecord() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
+	cmd.ValidArgsFunction = completeRecord
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.IntSliceVarP(&f.pids, "pid", "p", nil, "process `PID` of the JVM; may be given several times")
@@ -79,6 +80,8 @@ func newRecord() *cobra.Command {
 	fs.StringVarP(&f.output, "output", "o", "", "`file`; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
 	fs.StringVar(&f.summary, "summary", "", "`file` for the account of the run as JSON (beside the output)")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
+	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
+	cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"cpu"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

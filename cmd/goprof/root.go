@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"goprof/cmd/goprof/exit"
 )
@@ -40,7 +43,7 @@ func newRoot() *cobra.Command {
 		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err.Error()) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, flagProblem(err)) })
 	root.SuggestionsMinimumDistance = 2
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -51,7 +54,40 @@ func newRoot() *cobra.Command {
 		}
 	}
 	root.AddCommand(exitCodesTopic())
+	root.InitDefaultHelpCmd()
+	replaceHelp(root)
 	return root
+}
+
+// replaceHelp lets help say what it does not know: cobra's shows goprof's own help then.
+func replaceHelp(root *cobra.Command) {
+	help, _, err := root.Find([]string{"help"})
+	if err != nil || help == root {
+		return
+	}
+	help.Run = nil
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		about, rest, err := root.Find(args)
+		if err != nil || about == nil || len(rest) > 0 {
+			return noCommand(root, args[len(args)-max(1, len(rest)):])
+		}
+		about.InitDefaultHelpFlag()
+		return about.Help()
+	}
+}
+
+// flagProblem is what is wrong with a flag, without the names of Go's functions.
+func flagProblem(err error) string {
+	var number *strconv.NumError
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) && errors.As(err, &number) {
+		why := "it is no number"
+		if errors.Is(number, strconv.ErrRange) {
+			why = "it is too large"
+		}
+		return fmt.Sprintf("invalid argument %q for --%s: %s", value.GetValue(), value.GetFlag().Name, why)
+	}
+	return err.Error()
 }
 
 // noCommand says that what was taken for a command is none.

@@ -1,0 +1,39 @@
+//go:build linux
+
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+)
+
+// completeNames completes NAME with the JVMs that run.
+func completeNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if len(args) == 0 {
+		for _, j := range host().Match("") {
+			names = append(names, cobra.CompletionWithDesc(output.Printable(j.Name()), strconv.Itoa(j.PID)))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeRecord leaves a program to start, after "--", to the shell.
+func completeRecord(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+	if cmd.ArgsLenAtDash() >= 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return completeNames(cmd, args, part)
+}
+
+// completePIDs completes --pid.
+func completePIDs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var pids []string
+	for _, j := range host().Match("") {
+		pids = append(pids, cobra.CompletionWithDesc(strconv.Itoa(j.PID), output.Printable(j.Name())))
+	}
+	return pids, cobra.ShellCompDirectiveNoFileComp
+}

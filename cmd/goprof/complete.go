@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -21,9 +23,10 @@ func completeNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeRecord leaves a program to start, after "--", to the shell.
+// completeRecord leaves a program to start, after "--", to the shell. (Cobra ends what is
+// there so far with a "--" of its own, so only the words themselves tell.)
 func completeRecord(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
-	if cmd.ArgsLenAtDash() >= 0 {
+	if slices.Contains(os.Args[:len(os.Args)-1], "--") {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	return completeNames(cmd, args, part)

@@ -224,3 +224,17 @@ func BenchmarkPage(b *testing.B) {
 		})
 	}
 }
+
+// TestSVGIsSafe: neither a picture's viewer nor a terminal that shows its text obeys a name.
+func TestSVGIsSafe(t *testing.T) {
+	tree := parse(t, "a\u202egnp.exe;b\u009b2J;\x1b[31m</title><script>;\ufffe 1\n")
+	var b strings.Builder
+	if err := SVG(&b, tree, Options{Title: "\u2066<b>\x1b"}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), output.Unsafe) || strings.Contains(line, "<script") || strings.Contains(line, "<b>") {
+			t.Errorf("%q", line)
+		}
+	}
+}

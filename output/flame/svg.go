@@ -165,10 +165,11 @@ func cut(name string, room int) string {
 
 var xmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
-// xmlText escapes a name. What XML cannot hold at all becomes '?'.
+// xmlText escapes a name. What XML cannot hold at all, or what would turn the order of the
+// picture's text, becomes '?'.
 func xmlText(s string) string {
 	return xmlEscapes.Replace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0xfffe || r == 0xffff {
+		if output.Unsafe(r) || r == 0xfffe || r == 0xffff {
 			return '?'
 		}
 		return r

@@ -109,24 +109,46 @@ func (h Host) look(pids []int) []JVM {
 	return found
 }
 
+// hung are the processes that are being looked at for longer than that may take, by their
+// numbers. They are not looked at again meanwhile: who waits for a JVM looks time and again,
+// and each look would leave a goroutine and its files behind.
+var hung sync.Map
+
 // lookInTime leaves a process alone that does not let itself be looked at: the goroutine
 // then waits on for it, and what it finds is lost.
 func (h Host) lookInTime(pid int) (JVM, bool) {
+	if _, waits := hung.Load(pid); waits {
+		return h.hangs(pid)
+	}
+	return inTime(pid, lookTimeout, func() (JVM, bool) { return h.lookAt(pid) }, func() (JVM, bool) { return h.hangs(pid) })
+}
+
+// inTime returns what look finds, and otherwise's answer where that takes too long.
+func inTime(pid int, limit time.Duration, look, otherwise func() (JVM, bool)) (JVM, bool) {
 	type result struct {
 		jvm JVM
 		ok  bool
 	}
 	done := make(chan result, 1)
 	go func() {
-		jvm, ok := h.lookAt(pid)
+		jvm, ok := look()
 		done <- result{jvm, ok}
 	}()
 	select {
 	case r := <-done:
 		return r.jvm, r.ok
-	case <-time.After(lookTimeout):
+	case <-time.After(limit):
 	}
-	// stat alone waits for nothing.
+	hung.Store(pid, true)
+	go func() {
+		<-done
+		hung.Delete(pid)
+	}()
+	return otherwise()
+}
+
+// hangs tells of a process that hangs in the kernel, by stat alone, which waits for nothing.
+func (h Host) hangs(pid int) (JVM, bool) {
 	jvm, comm, ok := h.visible(pid)
 	if !ok || comm != "java" {
 		return JVM{}, false

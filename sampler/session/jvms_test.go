@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"goprof/testdata/jvmtest"
 )
@@ -308,5 +309,30 @@ func TestJVMThatHangs(t *testing.T) {
 	found := Host{Proc: f.dir}.JVMs()
 	if len(found) != 1 || found[0].PID != 77 || found[0].Problem == nil || found[0].Problem.Name != "hangs" {
 		t.Errorf("%+v", found)
+	}
+}
+
+// TestHungProcessIsAskedOnce: however often goprof looks, one goroutine waits for a process
+// that hangs, and it is looked at again once that is over.
+func TestHungProcessIsAskedOnce(t *testing.T) {
+	const pid = 1 << 30 // nobody's
+	release, ended := make(chan struct{}), make(chan struct{})
+	slow := func() (JVM, bool) {
+		defer close(ended)
+		<-release
+		return JVM{}, true
+	}
+	given := func() (JVM, bool) { return JVM{PID: pid}, false }
+	if jvm, ok := inTime(pid, time.Millisecond, slow, given); ok || jvm.PID != pid {
+		t.Fatalf("%+v %v", jvm, ok)
+	}
+	if _, waits := hung.Load(pid); !waits {
+		t.Fatal("it would be asked again")
+	}
+	close(release)
+	<-ended
+	waitFor(t, "forgotten", func() bool { _, waits := hung.Load(pid); return !waits })
+	if jvm, ok := inTime(pid, time.Minute, func() (JVM, bool) { return JVM{PID: 7}, true }, given); !ok || jvm.PID != 7 {
+		t.Errorf("%+v %v", jvm, ok)
 	}
 }

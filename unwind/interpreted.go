@@ -205,8 +205,14 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 		return profile.Whole
 	}
 	bci, ok := w.bci(fp, l, m)
-	if !ok {
-		return profile.BadInterpreted
+	if !ok { // another method may have come to that address
+		if m, err = w.vm.MethodNow(addr); err != nil {
+			return profile.BadMethod
+		}
+		w.proof.Method(m)
+		if bci, ok = w.bci(fp, l, m); !ok {
+			return profile.BadInterpreted
+		}
 	}
 	w.emitInterpreted(m, bci)
 	return profile.Whole

@@ -31,7 +31,7 @@ func TestContendedNativeMethod(t *testing.T) {
 				}
 			}
 		}
-		if len(callers) != 2 || callers["SyncNat.held < SyncNat.warm"] != 1 || callers["SyncNat.heldI < SyncNat.warm"] != 1 {
+		if len(callers) != 2 || callers["truth.Contended.ofClass < truth.Contended.call"] != 1 || callers["truth.Contended.ofInstance < truth.Contended.call"] != 1 {
 			t.Errorf("%s: %v", file, callers)
 		}
 	}

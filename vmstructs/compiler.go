@@ -27,7 +27,7 @@ func (vm *VM) Compiling(t Thread) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	m, err := vm.trueMethod(addr)
+	m, err := vm.MethodNow(addr)
 	if err != nil {
 		return "", false
 	}

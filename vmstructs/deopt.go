@@ -37,7 +37,7 @@ func (vm *VM) VFrames(addr uint64, side []byte) ([]Scope, error) {
 		if err != nil {
 			return nil, err
 		}
-		m, err := vm.trueMethod(addr)
+		m, err := vm.MethodNow(addr)
 		if err != nil {
 			return nil, err
 		}

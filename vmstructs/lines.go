@@ -1,6 +1,9 @@
 package vmstructs
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // lineEntry says that the bytecodes from bci on come from a line of the source file.
 type lineEntry struct{ bci, line uint16 }
@@ -9,30 +12,34 @@ const (
 	// lineBytes bounds a compressed table: javac writes an entry for each statement.
 	maxLineBytes   = 256 << 10
 	maxLineEntries = 1 << 16
+	// provenLines is how much of a table identifies its method: enough for some 20 statements.
+	provenLines = 32
 )
 
 // readLines reads the compressed line number table that follows a method's bytecodes, if
 // its flags say that there is one (oops/constMethod.hpp). Without one there are no lines.
-func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) []lineEntry {
+// The fact holds the beginning of the table.
+func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []lineEntry, made fact) {
 	l := &vm.l.method
 	if !l.constFlags.ok() || !l.wordSize.ok() || head[l.constFlags]&l.hasLines == 0 {
-		return nil
+		return nil, fact{}
 	}
 	size := 8 * uint64(l.wordSize.u32(head))
 	begin := l.constSize + uint64(codeSize)
 	if size <= begin || size-begin > maxLineBytes {
-		return nil
+		return nil, fact{}
 	}
 	// What follows the table (checked exceptions, annotations) is read along with it.
 	b := make([]byte, size-begin)
 	if vm.mem.Bytes(constMethod+begin, b) != nil {
-		return nil
+		return nil, fact{}
 	}
+	made = fact{addr: constMethod + begin, want: slices.Clone(b[:min(len(b), provenLines)])}
 	lines, ok := decodeLines(b, l.unsigned5X)
 	if !ok {
-		return nil
+		return nil, made
 	}
-	return lines
+	return lines, made
 }
 
 // decodeLines decodes a table (code/compressedStream.hpp, oops/method.cpp

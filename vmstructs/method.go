@@ -20,7 +20,8 @@ type Method struct {
 	lines []lineEntry
 	pool  *pool
 	// What identifies the method: its ConstMethod, that one's constants, indexes and
-	// number, the entries of the constant pool and the symbol that is the name. Of the
+	// number, the entries of the constant pool, the symbol that is the name, and the
+	// lines: two versions of a redefined class differ in nothing else. Of the
 	// signature, which no frame shows, the pointer is enough.
 	facts [numMethodFacts]fact
 }
@@ -31,6 +32,7 @@ const (
 	factNameEntry
 	factSigEntry
 	factName
+	factLines
 	numMethodFacts
 )
 
@@ -119,9 +121,9 @@ func (vm *VM) Method(addr uint64) (*Method, error) {
 	return vm.loadMethod(addr)
 }
 
-// trueMethod is Method with the proof already made. What is new in a cache uses it, so
+// MethodNow is Method with the proof already made. What is new in a cache uses it, so
 // that nothing in there is made from two things of different age.
-func (vm *VM) trueMethod(addr uint64) (*Method, error) {
+func (vm *VM) MethodNow(addr uint64) (*Method, error) {
 	if m := vm.methods.byAddr[addr]; m != nil {
 		ok, err := vm.proveMethod(m)
 		if err != nil || ok {
@@ -176,7 +178,7 @@ func (m *Method) noteAll(p *Proof) {
 // broken reports whether a Check has just found one of m's facts false.
 func (m *Method) broken() bool {
 	for i := range m.facts {
-		if m.facts[i].proof == 0 {
+		if f := &m.facts[i]; f.proof == 0 && f.want != nil {
 			return true
 		}
 	}
@@ -233,7 +235,7 @@ func (vm *VM) readMethod(addr uint64) (*Method, error) {
 		return nil, ErrBadMethod
 	}
 	m.full = m.Class + "." + m.Name
-	m.lines = vm.readLines(constAddr, m.CodeSize, body.want)
+	m.lines, m.facts[factLines] = vm.readLines(constAddr, m.CodeSize, body.want)
 	return m, nil
 }
 

@@ -85,7 +85,7 @@ func (vm *VM) readNmethod(b *Blob, raw []byte) error {
 			return err
 		}
 	}
-	m, err := vm.trueMethod(methodAddr)
+	m, err := vm.MethodNow(methodAddr)
 	if err != nil {
 		return err
 	}

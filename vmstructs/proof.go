@@ -142,9 +142,9 @@ func (p *Proof) Method(m *Method) {
 	m.noteAll(p)
 }
 
-// note adds a fact unless p has it. Methods share what they have in common.
+// note adds a fact unless p has it, or it is none. Methods share what they have in common.
 func (p *Proof) note(f *fact) bool {
-	if f.proof == p.gen {
+	if f.proof == p.gen || f.want == nil {
 		return false
 	}
 	f.proof = p.gen

@@ -34,6 +34,9 @@ func TestProofFindsWhatChanged(t *testing.T) {
 			w.entry(pool, 2, "()V")
 			w.put64(constMethodOf(w, b.Method)+uint64(w.l.method.constants), pool)
 		}, false, "x.Y.moved"},
+		{"another version of a class that was redefined", func(w *world, b *Blob) {
+			w.put(b.Method.CodeBegin+uint64(b.Method.CodeSize)+1, 0x0f)
+		}, false, "app.Main.outer"},
 		{"another compile id", func(w *world, b *Blob) { w.put32(b.Addr+uint64(w.l.nm.compileID), 78) }, true, "app.Main.outer"},
 		{"flushed", func(w *world, b *Blob) { w.free(4, nmSegments) }, true, "app.Main.outer"},
 	} {

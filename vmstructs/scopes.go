@@ -154,7 +154,7 @@ func (vm *VM) decodeScopes(b *Blob, i int) ([]Scope, error) {
 	for k, ref := range list {
 		m := b.Method
 		if ref.method != b.Method.Addr {
-			if m, err = vm.trueMethod(ref.method); err != nil {
+			if m, err = vm.MethodNow(ref.method); err != nil {
 				return nil, err
 			}
 		}

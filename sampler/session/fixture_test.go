@@ -14,8 +14,6 @@ import (
 	"goprof/sampler"
 	"goprof/target"
 	"goprof/testdata/jvmtest"
-	"goprof/unwind"
-	"goprof/vmstructs"
 )
 
 // TestRecordWalks makes the fixtures of package unwind: walks of javac with all the memory
@@ -36,29 +34,14 @@ func TestRecordWalks(t *testing.T) {
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "30")
-		file, err := os.Create(filepath.Join(dir, "javac-"+jdk.String()+"-amd64.walks"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		recordWalks(t, jvm.PID, n, file)
+		rec := recordWalks(t, jvm.PID, n)
+		saveWalks(t, rec, filepath.Join(dir, "javac-"+jdk.String()+"-amd64.walks"))
 	})
 }
 
-func recordWalks(t *testing.T, pid, n int, file *os.File) {
-	p, err := target.Open(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	rec := target.NewRecorder(p)
-	vm, err := vmstructs.Open(rec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := unwind.New(rec, vm)
-	w.Warm()
-	s := &Session{Process: p, VM: vm, walker: w, dir: newDirectory(p, vm)}
+func recordWalks(t *testing.T, pid, n int) *target.Recorder {
+	s := attach(t, pid)
+	rec, w := recorderOf(t, s.Process)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	r := s.recording(RecordOptions{})
@@ -79,9 +62,5 @@ func recordWalks(t *testing.T, pid, n int, file *os.File) {
 	}
 	for range q.Snapshots() {
 	}
-	if err := rec.Save(file, nil); err != nil {
-		t.Fatal(err)
-	}
-	info, _ := file.Stat()
-	t.Logf("%d walks, %d bytes", walks, info.Size())
+	return rec
 }

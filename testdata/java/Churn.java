@@ -17,10 +17,11 @@ import java.util.stream.IntStream;
  *    churn.Gn.runn calls churn.Gn.leafn: all three numbers agree, and leafn has no other caller. A stack
  *    in which they do not holds a wrong name, whenever it was taken.
  *  - A fifth one loads a class with lambdas and streams again and again, so that hidden classes are spun.
+ *  - Where there is an agent (see Redefine), a class is redefined every 10 ms while it runs.
  *  - 500 threads a second start, work and end; every 50 ms the heap is collected, and classes unloaded.
  *
  * Each result is verified. To be started with -XX:ReservedCodeCacheSize=6m, so that code is flushed, too.
- * The command "counts" prints: generations, templates, threads, collections.
+ * The command "counts" prints: generations, templates, threads, collections, redefinitions.
  */
 public final class Churn {
     private static final int CALLS = 400;
@@ -31,6 +32,7 @@ public final class Churn {
     private static final AtomicInteger templates = new AtomicInteger();
     private static final AtomicInteger started = new AtomicInteger();
     private static final AtomicInteger collections = new AtomicInteger();
+    private static final AtomicInteger redefined = new AtomicInteger();
     private static final AtomicLong results = new AtomicLong();
     private static volatile boolean stop;
     private static volatile Throwable wrong;
@@ -51,13 +53,17 @@ public final class Churn {
         threads.add(start("templates", () -> runTemplate(template)));
         threads.add(start("threads", Churn::startThreads));
         threads.add(start("collections", Churn::collect));
+        if (Redefine.possible()) {
+            threads.add(start("redefined", Redefine::run));
+            threads.add(start("redefining", Churn::redefine));
+        }
         while (generation.get() < 20 || templates.get() < 2 || started.get() < 20) {
             Control.check(wrong == null, String.valueOf(wrong));
             Thread.sleep(5);
         }
         Control.serve((command, out) -> {
             Control.check(command.equals("counts"), "no such command: " + command);
-            out.println(generation + " " + templates + " " + started + " " + collections);
+            out.println(generation + " " + templates + " " + started + " " + collections + " " + redefined);
         }, () -> {
             stop = true;
             for (Thread thread : threads) {
@@ -86,7 +92,7 @@ public final class Churn {
     }
 
     /** Loads classes from bytes; it and they are garbage after use. */
-    private static final class Loader extends ClassLoader {
+    static final class Loader extends ClassLoader {
         Loader() {
             super(Churn.class.getClassLoader());
         }
@@ -117,14 +123,18 @@ public final class Churn {
         file.method(ClassFile.PUBLIC, "applyAsInt", "(I)I", 2, 2, 0x1b, 0xb8, callRun >> 8, callRun, 0xac);
         // iload_0, invokestatic leaf, iconst_1, iadd, ireturn
         file.method(ClassFile.STATIC, run, "(I)I", 1, 3, 0x1a, 0xb8, callLeaf >> 8, callLeaf, 0x04, 0x60, 0xac);
-        // What expected does, in the same order.
-        file.method(ClassFile.STATIC, leaf, "(I)I", 2, 4,
+        file.method(ClassFile.STATIC, leaf, "(I)I", 2, 4, loop(STEPS));
+        return file.bytes();
+    }
+
+    /** What expected does, in the same order. */
+    static int[] loop(int steps) {
+        return new int[] {
             0x03, 0x3c, // i = 0
-            0x1b, 0x11, STEPS >> 8, STEPS, 0xa2, 0, 16, // 2: if i >= STEPS goto 22
+            0x1b, 0x11, steps >> 8, steps, 0xa2, 0, 16, // 2: if i >= steps goto 22
             0x1a, 0x10, 31, 0x68, 0x1b, 0x60, 0x3b, // n = n * 31 + i
             0x84, 1, 1, 0xa7, 0xff, 0xef, // i++, goto 2
-            0x1a, 0xac); // 22: return n
-        return file.bytes();
+            0x1a, 0xac}; // 22: return n
     }
 
     private static int expected(int n) {
@@ -165,6 +175,12 @@ public final class Churn {
             thread.join();
         }
         Thread.sleep(5);
+    }
+
+    private static void redefine() throws Exception {
+        Redefine.next();
+        redefined.incrementAndGet();
+        Thread.sleep(10);
     }
 
     private static void collect() throws InterruptedException {

@@ -1,0 +1,90 @@
+//go:build linux
+
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"goprof/profile"
+	"goprof/target"
+	"goprof/testdata/jvmtest"
+	"goprof/unwind"
+	"goprof/vmstructs"
+)
+
+// TestContendedNatives: threads that wait for the monitor of a synchronized native method have
+// whole stacks. GOPROF_RECORD_WALKS=1 makes the recordings of unwind/testdata/contended anew.
+func TestContendedNatives(t *testing.T) {
+	lockThread(t)
+	lib := buildNative(t, "contended.c", "libcontended.so", withCFI...)
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Contended", append(jniFlags(jdk), "--", lib.path)...)
+		s := attach(t, jvm.PID)
+		rec, w := recorderOf(t, s.Process)
+		if err := s.dir.refresh(); err != nil {
+			t.Fatal(err)
+		}
+		waiters := 0
+		for tid, th := range s.dir.threads {
+			if !strings.HasPrefix(th.name, "waiter-") {
+				continue
+			}
+			waiters++
+			var stack profile.Stack
+			err := stopped(s.Process, tid, th.hint(s.VM), func(snap *target.Snapshot) {
+				rec.Begin(snap)
+				w.Walk(snap, &stack)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var java []string
+			for _, f := range stack.Frames {
+				if f.Kind.Java() && strings.HasPrefix(f.Func.Name, "truth.") {
+					java = append(java, f.Func.Name)
+				}
+			}
+			want := map[string]string{"waiter-0": "truth.Contended.ofClass", "waiter-1": "truth.Contended.ofInstance"}[th.name]
+			if stack.Truncated != profile.Whole || len(java) < 2 || java[0] != want || java[1] != "truth.Contended.call" {
+				t.Errorf("%s: %v\n%s", th.name, stack.Truncated, framesText(&stack))
+			}
+		}
+		if waiters != 2 {
+			t.Errorf("%d threads wait", waiters)
+		}
+		if os.Getenv("GOPROF_RECORD_WALKS") != "" {
+			saveWalks(t, rec, filepath.Join("..", "..", "unwind", "testdata", "contended", "native-"+jdk.String()+"-amd64.walks"))
+		}
+	})
+}
+
+// recorderOf records what a walker reads of p.
+func recorderOf(t *testing.T, p *target.Process) (*target.Recorder, *unwind.Walker) {
+	t.Helper()
+	rec := target.NewRecorder(p)
+	vm, err := vmstructs.Open(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := unwind.New(rec, vm)
+	w.Warm()
+	return rec, w
+}
+
+func saveWalks(t *testing.T, rec *target.Recorder, name string) {
+	t.Helper()
+	file, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := rec.Save(file, nil); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := file.Stat(); err == nil {
+		t.Logf("%s: %d bytes", name, info.Size())
+	}
+}

@@ -1,0 +1,132 @@
+//go:build linux && amd64
+
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"goprof/profile"
+)
+
+// change is what one instruction did to the list of frames.
+type change struct {
+	before, after *moment
+	op            op
+	// Counted from the root, common frames are the same before and after: their pcs, sps,
+	// places of return addresses, methods and lines. The topmost ones are never among them.
+	// So many others are gone, and so many have come.
+	common, gone, come int
+}
+
+func changeOf(before, after *moment) change {
+	c := change{before: before, after: after, op: opOf(before.code[:])}
+	b, a := before.frames, after.frames
+	for c.common < min(len(b), len(a))-1 && samePhysical(&b[len(b)-1-c.common], &a[len(a)-1-c.common]) {
+		c.common++
+	}
+	c.gone, c.come = len(b)-c.common, len(a)-c.common
+	return c
+}
+
+// samePhysical compares callers.
+func samePhysical(b, a *physical) bool {
+	return b.pc == a.pc && b.sp == a.sp && b.slot == a.slot && sameMethods(b, a)
+}
+
+func sameMethods(b, a *physical) bool {
+	if len(b.methods) != len(a.methods) {
+		return false
+	}
+	for i := range b.methods {
+		if !sameMethod(&b.methods[i], &a.methods[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameMethod(b, a *profile.Frame) bool {
+	return b.Kind == a.Kind && b.Line == a.Line && b.BCI == a.BCI && b.Level == a.Level &&
+		(b.Func == a.Func || b.Func.Name == a.Func.Name)
+}
+
+// sameOwner: what is inlined into the topmost frame may change at will, its owner may not.
+func sameOwner(b, a *physical) bool {
+	x, y := b.owner(), a.owner()
+	if x.Kind == profile.Native && nameless(x) && nameless(y) {
+		return x.Func.Module == y.Func.Module
+	}
+	return x.Kind == y.Kind && (x.Func == y.Func || x.Func.Name == y.Func.Name)
+}
+
+// nameless: native code without a symbol goes by module and offset, lib.so+0x1f.
+func nameless(f *profile.Frame) bool { return strings.HasPrefix(f.Func.Name, f.Func.Module+"+0x") }
+
+// The explanations that need no region.
+const (
+	byNothing = "no change" // the list is the same
+	byCall    = "call"
+	byReturn  = "return"
+)
+
+// judge explains the step from before to after: by the instruction, or by the name of a
+// region. The error tells why there is no explanation.
+func judge(before, after *moment) (string, error) {
+	c := changeOf(before, after)
+	if before.pc == after.pc && before.sp == after.sp && c.gone == 1 && c.come == 1 {
+		return byNothing, nil // a repeated instruction, or one that met a signal
+	}
+	if before.signal == 0 {
+		if by, ok := c.byInstruction(); ok {
+			return by, nil
+		}
+	}
+	for i := range regions {
+		if regions[i].is(&c) {
+			return regions[i].name, nil
+		}
+	}
+	return "", fmt.Errorf("a %v from %s to %s: %d of the topmost frames are gone and %d have come",
+		c.op, before.where.what, after.where.what, c.gone, c.come)
+}
+
+// byInstruction explains what every machine does.
+func (c *change) byInstruction() (string, bool) {
+	switch {
+	case c.op == opCall && c.isCall():
+		return byCall, true
+	case c.op == opReturn && c.isReturn():
+		return byReturn, true
+	case c.op != opCall && c.op != opReturn && c.gone == 1 && c.come == 1 && sameOwner(c.top(), c.newTop()):
+		return byNothing, true
+	}
+	return "", false
+}
+
+func (c *change) top() *physical    { return &c.before.frames[0] }
+func (c *change) newTop() *physical { return &c.after.frames[0] }
+
+// isCall: the frame that was topmost is now the caller, at the return address that the
+// instruction has just written.
+func (c *change) isCall() bool {
+	b, a := c.before, c.after
+	if c.gone != 1 || c.come != 2 || a.sp != b.sp-8 {
+		return false
+	}
+	caller := &a.frames[1]
+	pushed, ok := a.word(a.sp)
+	return ok && pushed > b.pc && pushed-b.pc <= maxInstruction &&
+		caller.pc == pushed && caller.slot == a.sp && caller.sp == b.sp && sameOwner(&b.frames[0], caller)
+}
+
+// isReturn: the caller is now topmost, at the return address that stood at the stack pointer.
+func (c *change) isReturn() bool {
+	b, a := c.before, c.after
+	if c.gone != 2 || c.come != 1 {
+		return false
+	}
+	caller := &b.frames[1]
+	popped, ok := b.word(b.sp)
+	return ok && caller.slot == b.sp && caller.pc == popped && a.pc == popped && caller.sp == a.sp && sameOwner(caller, &a.frames[0])
+}

@@ -1,0 +1,197 @@
+//go:build linux && amd64
+
+package session
+
+import (
+	"slices"
+	"strings"
+)
+
+// region is a way to change the list of frames that is neither a call nor a return. The list of
+// them is closed and printed with each run; it may only shrink.
+type region struct {
+	name string
+	// is reports whether the change is one of this region. All frames below those that the
+	// change counts as gone are known to be the same.
+	is func(c *change) bool
+}
+
+// What blobs are called (vmstructs.BlobKind).
+const (
+	inMethod     = "nmethod"
+	inWrapper    = "native wrapper"
+	inLinker     = "method handle intrinsic"
+	inAdapter    = "adapter"
+	inVtable     = "vtable stub"
+	inStub       = "stub routines"
+	inRuntime    = "runtime stub"
+	inSafepoint  = "safepoint"
+	inDeopt      = "deoptimization"
+	inUncommon   = "uncommon trap"
+	inException  = "exception"
+	signalReturn = "__restore_rt"
+)
+
+var regions = []region{
+	// Native code.
+	{"C tail call", func(c *change) bool {
+		return c.op == opJump && c.from(inNative) && c.onlyTop() && c.spMoved(0)
+	}},
+	{"signal delivery", func(c *change) bool {
+		if c.before.signal == 0 || !c.to(inNative) || c.gone != 1 || c.come != 3 {
+			return false
+		}
+		a, b := c.after.frames, c.before
+		return a[1].owner().Func.Name == signalReturn && a[1].slot == c.after.sp && a[2].pc == b.pc && a[2].sp == b.sp && sameOwner(&a[2], &b.frames[0])
+	}},
+	{"signal handler sends its thread elsewhere", redirects},
+	{"signal return", func(c *change) bool {
+		return c.op == opSyscall && c.before.where.name == signalReturn && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
+	}},
+
+	// The interpreter.
+	{"interpreter calls itself", func(c *change) bool {
+		return c.op == opCall && c.within(inInterpreter) && c.onlyTop() && c.sameTop() && c.spMoved(-8)
+	}},
+	{"interpreter returns within itself", func(c *change) bool {
+		return c.op == opReturn && c.within(inInterpreter) && c.onlyTop() && c.sameTop() && c.spMoved(8)
+	}},
+	{"interpreter invokes by a pushed address and a jump", func(c *change) bool {
+		return c.op == opJump && c.from(inInterpreter) && !c.before.where.isEntry() && c.counts(1, 2) && c.spMoved(0) &&
+			c.isPushedCaller()
+	}},
+	{"a call of an interpreted method", func(c *change) bool {
+		return c.op == opCall && (c.to(inAdapter) || c.after.where.isEntry()) && c.counts(1, 2) && c.spMoved(-8) && c.isPushedCaller()
+	}},
+	{"intrinsic entry of the interpreter calls a stub, which forgets its method", func(c *change) bool {
+		b, a := c.before, c.after
+		return c.op == opCall && b.where.isEntry() && c.to(inStub) && c.counts(1, 2) && c.spMoved(-8) && a.frames[1].slot == a.sp ||
+			c.op == opReturn && a.where.isEntry() && c.from(inStub) && c.counts(2, 1) && c.spMoved(8) && b.frames[1].slot == b.sp
+	}},
+	{"interpreter drops its frame", func(c *change) bool {
+		return c.op != opCall && c.op != opReturn && c.from(inInterpreter) && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
+	}},
+	{"interpreter entry moves its return address", func(c *change) bool {
+		return (c.op == opOther || c.op == opJump) && c.before.where.isEntry() && c.after.where.isEntry() && c.counts(2, 2) && c.sameTop() && c.movedCaller()
+	}},
+
+	// Between the conventions of calls.
+	{"adapter moves its return address", func(c *change) bool {
+		return c.op == opOther && c.within(inAdapter) && c.counts(2, 2) && c.sameTop() && c.movedCaller()
+	}},
+	{"adapter, vtable stub or linker jumps on", func(c *change) bool {
+		return c.op == opJump && c.spMoved(0) && c.from(inAdapter, inVtable, inLinker) &&
+			c.to(inMethod, inWrapper, inLinker, inAdapter, inVtable, inInterpreter, inRuntime) &&
+			(c.onlyTop() || c.counts(2, 2) && c.movedCaller())
+	}},
+	{"compiled code jumps to a stub before its frame or after", func(c *change) bool {
+		return c.op == opJump && c.onlyTop() && c.spMoved(0) && c.from(inMethod, inWrapper, inLinker) &&
+			c.to(inSafepoint, inException, inAdapter, inVtable, inRuntime, inStub)
+	}},
+	{"stub jumps on to another", func(c *change) bool {
+		return c.op == opJump && c.onlyTop() && c.spMoved(0) && c.from(inStub, inRuntime) && c.to(inStub, inRuntime)
+	}},
+	{"runtime stub jumps on to the method that it has resolved", func(c *change) bool {
+		return c.op == opJump && c.onlyTop() && c.spMoved(0) && c.from(inRuntime) && c.to(inMethod, inWrapper, inAdapter, inLinker)
+	}},
+	{"compiled code calls its own stub", func(c *change) bool {
+		return c.op == opCall && c.within(inMethod) && c.onlyTop() && c.sameTop() && c.spMoved(-8) && c.newTop().sp == c.before.sp
+	}},
+	{"compiled code's own stub jumps on", func(c *change) bool {
+		return c.op == opJump && c.from(inMethod) && c.to(inAdapter, inMethod, inInterpreter, inDeopt) && c.counts(1, 2) && c.spMoved(0) &&
+			c.after.frames[1].slot == c.after.sp && c.after.frames[1].pc == c.top().pc && sameOwner(c.top(), &c.after.frames[1])
+	}},
+	{"compiled method's exception handler goes on in a stub above its frame", func(c *change) bool {
+		return c.op == opJump && c.from(inMethod) && c.to(inException) && c.counts(1, 2) && c.spMoved(0) && sameButPC(c.top(), &c.after.frames[1])
+	}},
+	{"safepoint stub writes its return address", func(c *change) bool {
+		return c.op == opOther && c.within(inSafepoint) && c.counts(2, 2) && c.sameTop() && c.sameCaller()
+	}},
+
+	// Exceptions.
+	{"exception stub changes its return address", func(c *change) bool {
+		return c.op == opOther && c.inExceptionStub() && c.counts(2, 2) && c.sameTop() && c.sameCaller()
+	}},
+	{"exception stub is told its return address by the VM", func(c *change) bool {
+		return c.op == opReturn && c.from(inNative) && c.to(inException, inRuntime) && c.counts(3, 2) && c.spMoved(8) &&
+			c.leavesTo(&c.before.frames[1]) && sameButPC(&c.before.frames[2], &c.after.frames[1])
+	}},
+	{"interpreter has dropped its frame and asks the VM for a handler", func(c *change) bool {
+		b, a := c.before, c.after
+		return c.op == opCall && b.where == exceptionCodelet && c.to(inNative) && c.counts(1, 2) && c.spMoved(-8) && sameButTop(&b.frames[0], &a.frames[1]) ||
+			c.op == opReturn && a.where == exceptionCodelet && c.from(inNative) && c.counts(2, 1) && c.spMoved(8) && sameButTop(&b.frames[1], &a.frames[0])
+	}},
+	{"exception goes on in a handler", func(c *change) bool {
+		return c.op == opJump && c.inExceptionStub() && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
+	}},
+}
+
+func (c *change) from(whats ...string) bool { return slices.Contains(whats, c.before.where.what) }
+func (c *change) to(whats ...string) bool   { return slices.Contains(whats, c.after.where.what) }
+func (c *change) within(what string) bool   { return c.from(what) && c.to(what) }
+
+// inExceptionStub: JDK 17 and 25 count some of these stubs among others.
+func (c *change) inExceptionStub() bool {
+	return c.from(inException) || c.from(inRuntime, inStub) && strings.Contains(c.before.where.name, "exception")
+}
+
+func (c *change) counts(gone, come int) bool { return c.gone == gone && c.come == come }
+
+// onlyTop: all callers are the same.
+func (c *change) onlyTop() bool { return c.counts(1, 1) }
+
+// sameTop: the topmost frame is of the same code and method.
+func (c *change) sameTop() bool { return sameOwner(c.top(), c.newTop()) }
+
+func (c *change) spMoved(by int64) bool { return int64(c.after.sp-c.before.sp) == by }
+
+// leavesTo: caller is the topmost frame now, at the address at which it stood as a caller.
+func (c *change) leavesTo(caller *physical) bool {
+	top := c.newTop()
+	return top.pc == caller.pc && top.sp == caller.sp && sameOwner(caller, top)
+}
+
+// isPushedCaller: the frame that was topmost is the caller now, at the address on top of the stack.
+func (c *change) isPushedCaller() bool {
+	caller := &c.after.frames[1]
+	return caller.framed && caller.slot == c.after.sp && sameOwner(c.top(), caller)
+}
+
+// movedCaller: the topmost frame's caller is at the same pc, of which only the place has changed. The
+// frames of the interpreter and of the call stub go by their frame pointer, and their sp is
+// wherever their arguments end.
+func (c *change) movedCaller() bool {
+	b, a := &c.before.frames[1], &c.after.frames[1]
+	return b.pc == a.pc && sameMethods(b, a) && (b.sp == a.sp || b.framed && a.framed)
+}
+
+// sameCaller: the topmost frame's caller is the same frame, but elsewhere in its method.
+func (c *change) sameCaller() bool {
+	b, a := &c.before.frames[1], &c.after.frames[1]
+	return sameButPC(b, a)
+}
+
+func sameButPC(b, a *physical) bool { return b.sp == a.sp && sameOwner(b, a) }
+
+// sameButTop compares a frame that is shown as topmost with the same as a caller.
+func sameButTop(b, a *physical) bool { return b.pc == a.pc && sameButPC(b, a) }
+
+// exceptionCodelet is where the interpreter unwinds
+// (interpreter/templateInterpreterGenerator.cpp, generate_all).
+var exceptionCodelet = place{what: inInterpreter, name: "exception handling"}
+
+// redirects: a signal handler changes the pc at which the thread goes on. HotSpot's goes on
+// in a stub, which may have the interrupted frame as its caller.
+func redirects(c *change) bool {
+	b, a := c.before.frames, c.after.frames
+	i := slices.IndexFunc(b, func(p physical) bool { return p.owner().Func.Name == signalReturn })
+	if !c.within(inNative) || i < 1 || c.gone < i+1 || c.gone > i+2 || c.come < i+2 || c.come > i+3 || !c.sameTop() {
+		return false
+	}
+	for k := 1; k <= i; k++ {
+		if !samePhysical(&b[k], &a[k]) {
+			return false
+		}
+	}
+	return b[i+1].sp == a[i+1].sp && a[i+1].slot == 0
+}

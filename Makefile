@@ -14,7 +14,7 @@ BUILD_ENV   := CGO_ENABLED=0
 BUILD_FLAGS := -trimpath -ldflags "-s -w"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick demo vet staticcheck fmt bench fuzz cover clean
+.PHONY: help build test quick demo vet staticcheck fmt bench fuzz cover clean prove
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -30,6 +30,9 @@ test: ## all tests, with real JVMs (installs a JDK and tools, or says what to in
 	@start=$$(date +%s); status=0; \
 	GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1 $(GO) test -p 1 -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) || status=$$?; \
 	echo "make test: $$(( $$(date +%s) - start )) s"; exit $$status
+
+prove: ## the oracles in their long form, some hours (STOPS=, STEPS=, SAMPLES=, CHURN=seconds)
+	@scripts/prove.sh $(ORACLE)
 
 quick: ## the tests that need no JVM and no time
 	@$(GO) test -short $(PKG)

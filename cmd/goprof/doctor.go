@@ -43,7 +43,7 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVarP(&pid, "pid", "p", 0, "process `PID` of a JVM to look at, too")
+	cmd.Flags().IntVarP(&pid, "pid", "p", 0, "`PID` of a process to look at, too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd

@@ -59,8 +59,8 @@ func newDump() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntVarP(&pid, "pid", "p", 0, "process `PID` of the JVM")
-	fs.BoolVar(&asJSON, "json", false, "as JSON")
+	fs.IntVarP(&pid, "pid", "p", 0, "`PID` of the JVM")
+	fs.BoolVar(&asJSON, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)

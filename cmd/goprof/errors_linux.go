@@ -5,8 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"regexp"
-	"strings"
 
 	"goprof/cmd/goprof/exit"
 	"goprof/sampler/session"
@@ -37,17 +35,4 @@ func codeOf(c session.Class) exit.Code {
 		return exit.TargetGone
 	}
 	return exit.General
-}
-
-var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-
-// commandLine is how goprof was called, as a shell reads it.
-func commandLine(args []string) string {
-	words := make([]string, len(args))
-	for i, a := range args {
-		if words[i] = a; !plainWord.MatchString(a) {
-			words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
 }

@@ -7,17 +7,23 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 )
 
 // readCollapsed reads a file for flame and report.
-func readCollapsed(name string) (*output.Tree, error) {
+func readCollapsed(cmd *cobra.Command, name string) (*output.Tree, error) {
 	file := os.Stdin
 	if name != output.Stdout {
 		var err error
 		if file, err = os.Open(name); err != nil {
-			return nil, badInput(name, err)
+			e := badInput(name, err)
+			if near := collapsedFile(name); errors.Is(err, fs.ErrNotExist) && near != "" {
+				e.Remedy = cmd.CommandPath() + " " + commandLine([]string{near})
+			}
+			return nil, e
 		}
 		defer file.Close()
 		if info, err := file.Stat(); err == nil && info.IsDir() {
@@ -43,15 +49,12 @@ func notItself(input, name string) error {
 	return &exit.Error{Code: exit.OutputFailed, What: "cannot write " + name, Why: "it is the recording itself"}
 }
 
-func badInput(name string, err error) error {
+func badInput(name string, err error) *exit.Error {
 	e := &exit.Error{Code: exit.BadInput, What: "cannot read " + name, Err: err}
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Why = "there is no such file"
-		if found := collapsedFiles(name); found != "" {
-			e.Remedy = found
-		}
 	case errors.As(err, &path):
 		e.Why = path.Err.Error()
 	case errors.As(err, new(*output.BadFile)):
@@ -60,8 +63,8 @@ func badInput(name string, err error) error {
 	return e
 }
 
-// collapsedFiles names files that might have been meant.
-func collapsedFiles(missing string) string {
+// collapsedFile names a file that might have been meant.
+func collapsedFile(missing string) string {
 	found, err := filepath.Glob(filepath.Join(filepath.Dir(missing), "*.collapsed"))
 	if err != nil || len(found) == 0 {
 		return ""

@@ -66,7 +66,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	if err != nil {
 		return outputFailed(err)
 	}
-	tree, err := readCollapsed(input)
+	tree, err := readCollapsed(cmd, input)
 	if err != nil {
 		return err
 	}

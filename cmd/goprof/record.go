@@ -68,9 +68,9 @@ func newRecord() *cobra.Command {
 	cmd.ValidArgsFunction = completeRecord
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntSliceVarP(&f.pids, "pid", "p", nil, "process `PID` of the JVM; may be given several times")
+	fs.IntSliceVarP(&f.pids, "pid", "p", nil, "`PID` of the JVM; may be given several times")
 	fs.StringVar(&f.wait, "wait", "", "wait for a JVM with `NAME` in its main class or jar")
-	fs.VarP(&f.duration, "duration", "d", "how `long`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
+	fs.VarP(&f.duration, "duration", "d", "record for so much `time`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
 	fs.Float64VarP(&f.rate, "rate", "r", 100, "samples for each second of CPU time, in `Hz`, up to 10,000")
 	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU `time` between two samples, instead of --rate: 10ms")
 	fs.StringVar(&f.mode, "mode", "cpu", "`which` threads: cpu, those that use CPU time")

@@ -40,7 +40,7 @@ have it anywhere on their stack, each once however often it recurs.`,
 			if err := notItself(args[0], to); err != nil {
 				return err
 			}
-			tree, err := readCollapsed(args[0])
+			tree, err := readCollapsed(cmd, args[0])
 			if err != nil {
 				return err
 			}

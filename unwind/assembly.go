@@ -27,9 +27,13 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	}
 	var r exitResult
 	code := w.code[:maxAssembly]
-	if w.tracer != nil && w.t.Read(pc, code) == nil {
-		exit, err := w.tracer.Trace(code, pc, pc, 0)
-		r = exitResult{exit: exit, ok: err == nil}
+	// Loops lead back, but before a library's first function there is nothing to read.
+	for _, base := range [...]uint64{pc - maxAssembly/2, pc} {
+		if w.tracer != nil && w.t.Read(base, code) == nil {
+			exit, err := w.tracer.Trace(code, base, pc, 0)
+			r = exitResult{exit: exit, ok: err == nil}
+			break
+		}
 	}
 	w.exits[pc] = r
 	return r.exit, r.ok

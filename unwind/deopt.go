@@ -30,6 +30,11 @@ func (w *Walker) tracedDeopt(b *vmstructs.Blob) profile.Reason {
 			return w.goTo(c)
 		}
 	}
+	// While registers are saved the whole frame stands, at the frame pointer and of its size.
+	fp, known := w.fp()
+	if c, ok := w.sizedCaller(b); ok && known && w.exitAt(b, w.cur.pc).framed && fp+16 == c.sp && w.compiledReturn(c.pc) {
+		return w.goTo(c)
+	}
 	return profile.Deoptimizing
 }
 

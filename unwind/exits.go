@@ -145,7 +145,7 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	pc = w.strip(pc)
 	fp, fpKnown := w.evalIn(&e, e.FP)
 	c := caller{pc: pc, fp: fp, fpKnown: fpKnown}
-	framed := w.vm.InInterpreter(pc) || pc == w.vm.CallStubReturn()
+	framed := w.framed(pc)
 	switch {
 	case moved && !framed:
 		c.sp, ok = w.evalIn(&e, e.SenderSP)
@@ -159,6 +159,9 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	}
 	return c, ok && c.sp >= w.cur.sp
 }
+
+// framed reports whether the frame that pc returns into is found by its frame pointer.
+func (w *Walker) framed(pc uint64) bool { return w.vm.InInterpreter(pc) || pc == w.vm.CallStubReturn() }
 
 // goTo moves the cursor to a caller.
 func (w *Walker) goTo(c caller) profile.Reason {

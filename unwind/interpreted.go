@@ -53,6 +53,10 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	if e.FrameBuilt {
 		return w.beforeFrame(e), true
 	}
+	if e.Jump && !e.Indirect && codelet.MethodEntry && e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.SP {
+		// An intrinsic entry on its way to the entry for all methods (CRC32's slow path).
+		return w.beforeFrame(e), true
+	}
 	ra := e.RA
 	sp := e.SP
 	if e.Jump {
@@ -68,6 +72,14 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	}
 	e.RA, e.SP = ra, sp
 	c, ok := w.evalExit(e, false)
+	if !ok && codelet.MethodEntry && e.Jump && ra.Kind == arch.AtMem {
+		// An intrinsic entry that calls a stub: the register with its caller's sp is not known any
+		// more. Callers that go by their frame pointer do without.
+		e.SP = arch.Loc{Kind: arch.Value, Reg: uint8(w.cpu.SP), Off: ra.Off + 8}
+		if c, ok = w.evalExit(e, false); !ok || !w.framed(c.pc) {
+			return profile.BadInterpreted, true
+		}
+	}
 	if !ok || !w.plausible(c.pc) || c.pc >= codelet.Begin && c.pc < codelet.End {
 		// Within itself a codelet calls when it calls the VM (MacroAssembler::call_VM).
 		return 0, false

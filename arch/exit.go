@@ -27,6 +27,9 @@ type Exit struct {
 	// SenderSP is what CPU.Java.SenderSP holds at the end: for code on its way into
 	// the interpreter, the caller's stack pointer before adapters moved it.
 	SenderSP Loc
+	// BCP is what CPU.Java.BCP holds at the end: code that keeps to the conventions of C gives
+	// the interpreter its registers back.
+	BCP Loc
 	// ThrownAt is what CPU.Java.ThrownAt holds at an indirect Jump by register: for code that has
 	// taken a frame away because of an exception, and jumps to the caller's handler, where it
 	// would have returned to.

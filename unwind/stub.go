@@ -21,7 +21,26 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 	if !ok {
 		return profile.StubFrame
 	}
-	return w.goTo(c)
+	bcp, kept := w.keptBCP(b)
+	why := w.goTo(c)
+	if kept {
+		w.cur.regs[w.cpu.Java.BCP] = bcp
+		w.cur.known |= 1 << w.cpu.Java.BCP
+	}
+	return why
+}
+
+// keptBCP finds the interpreter's bytecode pointer in what a stub will give back. The interpreter
+// calls some stubs as C code does, without saving that pointer to its frame before.
+func (w *Walker) keptBCP(b *vmstructs.Blob) (uint64, bool) {
+	if b.Kind != vmstructs.StubRoutines {
+		return 0, false
+	}
+	r := w.exitAt(b, w.cur.pc)
+	if !r.ok || r.exit.Jump {
+		return 0, false
+	}
+	return w.evalIn(&r.exit, r.exit.BCP)
 }
 
 // stubCaller finds where a stub returns to. Where it is in a call, its frame size tells;

@@ -154,7 +154,7 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	default:
 		c.sp, ok = w.evalIn(&e, e.SP)
 	}
-	if moved && framed {
+	if framed { // the sp may lie below an argument that a linker has popped
 		c.sp = max(c.sp, w.cur.sp)
 	}
 	return c, ok && c.sp >= w.cur.sp

@@ -62,11 +62,16 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	if e.Jump {
 		if isThrowing(codelet) && w.thrownAt(e) {
 			e.Target = e.ThrownAt
-		} else if !w.popped(e.Target) {
+		}
+		switch {
+		case w.popped(e.Target): // popped, and jumped to: a return
+			ra = e.Target
+			sp.Off -= 8
+		case codelet.MethodEntry || !w.popped(e.RA):
 			return 0, false
 		}
-		ra = e.Target // popped, and jumped to: a return
-		sp.Off -= 8
+		// Else it goes on in compiled code with the return address that it has popped and pushed:
+		// on-stack replacement (templateTable_*.cpp, branch).
 	} else if e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.FP {
 		return 0, false
 	}

@@ -18,7 +18,7 @@ scripts/jdk.sh >/dev/null
 out=build/prove
 mkdir -p "$out"
 go test -c -o "$out/session.test" ./sampler/session
-tests='TestShadow|TestSteps|TestJNI|TestJNISignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestChurn'
+tests='TestShadow|TestSteps|TestJNI|TestJNISignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn'
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
 failed=()
 for test in $(cd sampler/session && "../../$out/session.test" -test.list "^($tests)$" | grep -E "$which"); do

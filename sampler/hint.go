@@ -4,6 +4,9 @@ package sampler
 type Hint struct {
 	// StackTop is the first address above its stack, 0 if that is not known.
 	StackTop uint64
+	// StackLow is the first address of its stack, 0 if that is not known. A stack pointer
+	// below it, too, is on another stack.
+	StackLow uint64
 	// Side is another piece of memory, of SideLen bytes, that is to be copied in the same
 	// moment as the stack; 0 for none. At most maxSide bytes.
 	Side    uint64

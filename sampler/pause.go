@@ -84,7 +84,7 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 //go:nosplit
 func (t *Tracer) take(tid int, hint *Hint) {
 	l := &t.look
-	l.got, l.want, l.side, l.cut, l.big = 0, 0, 0, false, false
+	l.got, l.want, l.side, l.cut, l.big, l.under = 0, 0, 0, false, false, 0
 	l.when = t.missed
 	if l.regErr = t.getRegs(tid); l.regErr != 0 {
 		return
@@ -98,7 +98,8 @@ func (t *Tracer) take(tid int, hint *Hint) {
 
 // copyStack copies the stack from look.sp to its top, or as much as the limit allows, and
 // in the same system call, before it, the piece that the hint asks for. A stack pointer
-// above the top is on another stack (a signal's, a coroutine's).
+// above the top is on another stack (a signal's, a coroutine's): then the thread's own one is
+// copied beside.
 //
 //go:nosplit
 func (t *Tracer) copyStack(tid int, hint *Hint) {
@@ -129,6 +130,31 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 		l.got, _ = readRemote(tid, &t.local[1], &t.remote[1], 1)
 	}
 	l.cut = l.got == l.want && (!known || l.sp+uint64(l.got) < top)
+	if hint.StackLow != 0 && (!known || l.sp < hint.StackLow) {
+		t.copyUnder(tid, hint, local.Base)
+	}
+}
+
+// copyUnder copies the thread's own stack while it is on another one, whose copy begins at first:
+// from the lowest word there that points into the own one. That is the stack pointer with which the
+// signal's handler will go back, or lies below it.
+//
+//go:nosplit
+func (t *Tracer) copyUnder(tid int, hint *Hint, first *byte) {
+	l := &t.look
+	from := hint.StackTop
+	for at := 0; at+8 <= min(l.got, unknownStack); at += 8 {
+		word := *(*uint64)(unsafe.Add(unsafe.Pointer(first), at))
+		if word >= hint.StackLow && word < from {
+			from = word &^ 7
+		}
+	}
+	if size := min(hint.StackTop-from, uint64(len(t.under))); size > 0 {
+		t.underVec.Len = size
+		t.underRemote = remoteVec{uintptr(from), uintptr(size)}
+		l.under, _ = readRemote(tid, &t.underVec, &t.underRemote, 1)
+		l.underSP = from
+	}
 }
 
 //go:nosplit

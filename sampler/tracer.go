@@ -51,26 +51,30 @@ type Tracer struct {
 	rescue  rescuer
 
 	// All below is prepared outside the pause and used inside.
-	regs      [512]byte
-	spAt      int // where the stack pointer is in regs
-	regsVec   unix.Iovec
-	own       unix.Iovec // the snapshot's buffer
-	side      [maxSide]byte
-	local     [2]unix.Iovec // side, stack
-	remote    [2]remoteVec
-	ownCap    int
-	scratch   []byte // for stacks that do not fit it
-	overflow  unix.Iovec
-	pac       [2]uint64 // struct user_pac_mask: data, instructions
-	pacVec    unix.Iovec
-	pacDue    bool
-	info      siginfo
-	ts        unix.Timespec
-	mask      uint64
-	oldMask   uint64
-	missed    int64 // when the thread was last seen not to have stopped
-	look      look
-	unstopped struct { // what /proc/PID/task/TID/syscall told
+	regs     [512]byte
+	spAt     int // where the stack pointer is in regs
+	regsVec  unix.Iovec
+	own      unix.Iovec // the snapshot's buffer
+	side     [maxSide]byte
+	local    [2]unix.Iovec // side, stack
+	remote   [2]remoteVec
+	ownCap   int
+	scratch  []byte // for stacks that do not fit it
+	overflow unix.Iovec
+	// Where the thread's own stack is copied while it is on another one.
+	under       []byte
+	underVec    unix.Iovec
+	underRemote remoteVec
+	pac         [2]uint64 // struct user_pac_mask: data, instructions
+	pacVec      unix.Iovec
+	pacDue      bool
+	info        siginfo
+	ts          unix.Timespec
+	mask        uint64
+	oldMask     uint64
+	missed      int64 // when the thread was last seen not to have stopped
+	look        look
+	unstopped   struct { // what /proc/PID/task/TID/syscall told
 		call int64
 		pc   uint64
 	}
@@ -80,15 +84,17 @@ type Tracer struct {
 
 // look is what the pause leaves behind.
 type look struct {
-	when   int64
-	regErr syscall.Errno
-	sp     uint64
-	want   int
-	got    int
-	side   int // bytes in Tracer.side
-	cut    bool
-	big    bool // the copy is in Tracer.scratch
-	letGo  syscall.Errno
+	when    int64
+	regErr  syscall.Errno
+	sp      uint64
+	want    int
+	got     int
+	side    int // bytes in Tracer.side
+	cut     bool
+	big     bool // the copy is in Tracer.scratch
+	under   int  // bytes in Tracer.under, which were at underSP
+	underSP uint64
+	letGo   syscall.Errno
 }
 
 // NewTracer prepares to look at threads of pid. It stops nothing.
@@ -210,6 +216,8 @@ func (t *Tracer) prepare(snap *target.Snapshot) {
 			t.scratch[i] = 1 // so that the kernel need not find pages in the pause
 		}
 		t.overflow.Base = unsafe.SliceData(t.scratch)
+		t.under = make([]byte, t.StackLimit) // costs no memory before it is used
+		t.underVec.Base = unsafe.SliceData(t.under)
 	}
 	if snap.Stack == nil {
 		snap.Stack = make([]byte, unknownStack)
@@ -267,6 +275,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.
 		return Failed
 	}
 	t.keepStack(snap)
+	t.keepUnder(snap)
 	t.keepSide(snap, hint)
 	snap.SP, snap.Cut = l.sp, l.cut
 	snap.Syscall, snap.When = call, l.when
@@ -286,6 +295,12 @@ func (t *Tracer) keepStack(snap *target.Snapshot) {
 		snap.Stack = make([]byte, min(got+got/4, len(t.scratch)))
 	}
 	snap.Stack = snap.Stack[:copy(snap.Stack[:got], t.scratch)]
+}
+
+// keepUnder makes snap.Under the copy of the thread's own stack, empty if Stack is that.
+func (t *Tracer) keepUnder(snap *target.Snapshot) {
+	snap.Under = append(snap.Under[:0], t.under[:t.look.under]...)
+	snap.UnderSP = t.look.underSP
 }
 
 // keepSide makes snap.Side the copy of what the hint asked for, empty if there is none.

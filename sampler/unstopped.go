@@ -45,6 +45,7 @@ func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *target.Snapshot) Outcom
 			continue
 		}
 		t.keepStack(snap)
+		t.keepUnder(snap)
 		t.keepSide(snap, &hint)
 		clear(snap.Regs[:])
 		snap.Regs[t.cpu.SP], snap.Regs[t.cpu.PC] = t.look.sp, t.unstopped.pc

@@ -86,6 +86,7 @@ func (r *Recorder) Begin(snap *Snapshot) {
 	c := *snap
 	c.Stack = slices.Clone(snap.Stack)
 	c.Side = slices.Clone(snap.Side)
+	c.Under = slices.Clone(snap.Under)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.steps = append(r.steps, recStep{snap: &c})

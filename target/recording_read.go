@@ -26,6 +26,7 @@ type recReader struct {
 	strings []string
 	rows    []*Row
 	stacks  map[int]*Snapshot
+	first   bool // the format's first version
 }
 
 func loadRecording(rd io.Reader, budget int64) (*Recording, error) {
@@ -40,9 +41,10 @@ func loadRecording(rd io.Reader, budget int64) (*Recording, error) {
 func readRecording(rd io.Reader, budget int64) (*Recording, error) {
 	r := &recReader{r: bufio.NewReader(rd), budget: budget, stacks: map[int]*Snapshot{}}
 	magic := make([]byte, len(recordingMagic))
-	if _, err := io.ReadFull(r.r, magic); err != nil || string(magic) != recordingMagic {
+	if _, err := io.ReadFull(r.r, magic); err != nil || string(magic) != recordingMagic && string(magic) != recordingFirst {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrBadRecording, recordingMagic)
 	}
+	r.first = string(magic) == recordingFirst
 	rec := &Recording{
 		cpu:     arch.ByName(string(r.bytes())),
 		codes:   map[codeKey]codeAnswer{},
@@ -303,6 +305,14 @@ func (r *recReader) snapshot() *Snapshot {
 		s.Stack = expectedStack(r.stacks[s.TID], s.SP, int(size))
 		r.stack(s.Stack)
 		r.stacks[s.TID] = s
+	}
+	if r.first {
+		return s
+	}
+	s.UnderSP = r.num()
+	if size := r.below(maxStack + 1); size > 0 && r.pay(int64(size)) {
+		s.Under = expectedStack(nil, 0, int(size))
+		r.stack(s.Under)
 	}
 	return s
 }

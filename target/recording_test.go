@@ -176,7 +176,10 @@ func TestRecordingSteps(t *testing.T) {
 	var want [][]byte
 	for i := range steps {
 		s := &Snapshot{TID: 100 + i%3, SP: 0x7000 + uint64(i%5)*64, Syscall: int64(i) - 1, When: int64(i) * -1e9, Cut: i%2 == 0, PACMask: uint64(i) << 48,
-			SideAddr: 0x9000 + uint64(i), Side: []byte{byte(i), 2, 3}}
+			SideAddr: 0x9000 + uint64(i), Side: []byte{byte(i), 2, 3}, UnderSP: uint64(i) << 12}
+		if i%2 == 0 {
+			s.Under = []byte{0, byte(i + 1), 0, 0, 4, 0}
+		}
 		for k := range s.Regs {
 			s.Regs[k] = rnd.Uint64()
 		}

@@ -14,7 +14,7 @@ import (
 // The format of a recording, inside gzip. Numbers are unsigned varints unless said
 // otherwise; bytes and strings have their length before them.
 //
-//	magic "goprof recording 1\n"
+//	magic "goprof recording 2\n" (1 had no second stack)
 //	CPU's name
 //	memory as first seen:  count, then for each piece: distance from the last piece's end, bytes
 //	strings:               count, then each; they are named by number below
@@ -26,8 +26,11 @@ import (
 //	steps:                 count, then for each: snapshot, then its changes: count, and for each: address, bytes
 //
 // A snapshot's stack is written as what differs from the last one of the same thread:
-// deep stacks change little from one look to the next.
-const recordingMagic = "goprof recording 1\n"
+// deep stacks change little from one look to the next. A second stack, as what is not 0.
+const (
+	recordingMagic = "goprof recording 2\n"
+	recordingFirst = "goprof recording 1\n"
+)
 
 // Kinds of errors in a recording.
 const (
@@ -276,6 +279,9 @@ func (w *recWriter) snapshot(s *Snapshot) {
 	w.num(uint64(len(s.Stack)))
 	w.stack(s.Stack, expectedStack(w.stacks[s.TID], s.SP, len(s.Stack)))
 	w.stacks[s.TID] = s
+	w.num(s.UnderSP)
+	w.num(uint64(len(s.Under)))
+	w.stack(s.Under, expectedStack(nil, 0, len(s.Under)))
 }
 
 // expectedStack is the content that the last snapshot of the same thread lets expect.

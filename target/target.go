@@ -91,6 +91,10 @@ type Snapshot struct {
 	// the walker asked for, such as the thread's frame anchor.
 	Side     []byte
 	SideAddr uint64
+	// Under is a copy of the thread's own stack from UnderSP upward, where Stack is another
+	// one: that of a signal's handler. Else it is empty.
+	Under   []byte
+	UnderSP uint64
 	// PACMask holds the address bits that carry pointer authentication (arm64).
 	PACMask uint64
 }

@@ -6,6 +6,19 @@ import (
 	"goprof/profile"
 )
 
+// toOwnStack goes on in the copy of the thread's own stack where the frame of a signal leads
+// there, from a handler on an alternate one (sigaltstack(2)).
+func (w *Walker) toOwnStack() bool {
+	if !w.cur.exact || w.cur.sp-w.snap.UnderSP >= uint64(len(w.snap.Under)) {
+		return false
+	}
+	w.own = *w.snap
+	w.own.SP, w.own.Stack, w.own.Cut = w.snap.UnderSP, w.snap.Under, false
+	w.own.UnderSP, w.own.Under = 0, nil
+	w.snap = &w.own
+	return true
+}
+
 // word reads a word of the copied stack.
 func (w *Walker) word(addr uint64) (uint64, bool) {
 	off := addr - w.snap.SP

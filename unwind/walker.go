@@ -46,6 +46,7 @@ type Walker struct {
 
 	// The walk under way.
 	snap   *target.Snapshot
+	own    target.Snapshot // snap, once the walk has left a signal's stack
 	out    *profile.Stack
 	cur    cursor
 	anchor vmstructs.Anchor // where Java goes on beyond a gap
@@ -136,9 +137,10 @@ func (w *Walker) WalkUnstopped(snap *target.Snapshot, out *profile.Stack) {
 
 // run walks until what a walk has used proves true.
 func (w *Walker) run(snap *target.Snapshot, out *profile.Stack, walk func() profile.Reason) {
-	w.snap, w.out = snap, out
+	w.out = out
 	w.trimCaches()
 	for range maxAttempts {
+		w.snap = snap // a walk before may have gone on in another one
 		w.begin()
 		out.Truncated = w.cut(walk())
 		if w.vm == nil {
@@ -201,6 +203,9 @@ func (w *Walker) walk() profile.Reason {
 		why, root := w.step()
 		if why != profile.Whole || root {
 			return why
+		}
+		if w.toOwnStack() {
+			continue
 		}
 		// Physical frames tile the stack: each lies above the last. Only interrupted code
 		// that has its return address in a register can have the same sp as its caller.

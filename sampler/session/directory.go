@@ -134,5 +134,9 @@ func (th *thread) hint(vm *vmstructs.VM) sampler.Hint {
 		return sampler.Hint{}
 	}
 	off, size := vm.Side()
-	return sampler.Hint{StackTop: th.java.StackBase, Side: th.java.Addr + off, SideLen: size}
+	low := uint64(0)
+	if size := th.java.StackSize; size > 0 {
+		low = th.java.StackBase - size
+	}
+	return sampler.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size}
 }

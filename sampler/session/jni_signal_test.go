@@ -33,15 +33,14 @@ func TestSignals(t *testing.T) {
 	modes := []struct {
 		name, flag, stack string
 		lib               *nativeLibrary
-		// mayEnd is why stacks may end in the handler, but never with a wrong frame: below an alternate
-		// stack lies another one, of which there is no copy; where there are no rules for
-		// the handler and the thread was in Java, nothing tells where.
+		// mayEnd is why stacks may end in the handler, but never with a wrong frame: where there
+		// are no rules for it and the thread was in Java, nothing tells where.
 		mayEnd profile.Reason
 	}{
 		{"mixed", "-Xmixed", "own", cfi, profile.Whole},
 		{"interpreted", "-Xint", "own", cfi, profile.Whole},
-		{"alternate", "-Xmixed", "alternate", cfi, profile.StackRange},
-		{"alternate-interpreted", "-Xint", "alternate", cfi, profile.StackRange},
+		{"alternate", "-Xmixed", "alternate", cfi, profile.Whole},
+		{"alternate-interpreted", "-Xint", "alternate", cfi, profile.Whole},
 		{"no-unwind-info", "-Xmixed", "own", none, profile.NoUnwindInfo},
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
@@ -53,6 +52,9 @@ func TestSignals(t *testing.T) {
 					run.stop(i)
 				}
 				run.check(stops, mode.stack == "alternate")
+				if mode.mayEnd == profile.Whole {
+					run.checkDump()
+				}
 			})
 		}
 	})
@@ -268,6 +270,28 @@ func (r *signalRun) judge(st *profile.Stack, own jvmtest.ShadowThread, count *sh
 	}
 	count.verdicts[verdict]++
 	return ""
+}
+
+// checkDump: what the sampler itself copies is enough, too.
+func (r *signalRun) checkDump() {
+	t := r.t
+	t.Helper()
+	for range 50 {
+		if err := unix.Tgkill(r.s.Process.PID(), r.tid, unix.SIGPROF); err != nil {
+			t.Fatal(err)
+		}
+		th := threadNamed(t, dumped(t, r.s, DumpOptions{}), "shadow-0")
+		r.letGo()
+		inHandler := slices.ContainsFunc(th.Frames, func(f dumpedFrame) bool { return f.Name == "onSignal" })
+		if !inHandler && th.Truncated == "" {
+			continue // it was looked at before the signal came, or did not stop in time
+		}
+		if th.Truncated != "" || !hasMethod(javaOf(&th), "truth.Shadow.run") {
+			t.Errorf("a dump shows: truncated %q, error %q\n%s", th.Truncated, th.Error, dumpedText(&th))
+		}
+		return
+	}
+	t.Error("no dump shows the handler")
 }
 
 func (r *signalRun) check(stops int, alternate bool) {

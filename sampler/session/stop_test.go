@@ -3,6 +3,7 @@
 package session
 
 import (
+	"encoding/binary"
 	"errors"
 	"runtime"
 	"testing"
@@ -82,8 +83,25 @@ func copyStack(p *target.Process, h sampler.Hint, snap *target.Snapshot) error {
 		return err
 	}
 	snap.Stack = snap.Stack[:n]
+	if snap.SP < h.StackLow || snap.SP >= h.StackTop {
+		copyUnder(p, h, snap)
+	}
 	snap.Cut = n == want && (!known || snap.SP+uint64(n) < h.StackTop)
 	return nil
+}
+
+// copyUnder copies the thread's own stack from the lowest word that another one holds of it.
+func copyUnder(p *target.Process, h sampler.Hint, snap *target.Snapshot) {
+	snap.UnderSP = h.StackTop
+	for at := 0; at+8 <= len(snap.Stack); at += 8 {
+		if word := binary.LittleEndian.Uint64(snap.Stack[at:]); word >= h.StackLow && word < snap.UnderSP {
+			snap.UnderSP = word &^ 7
+		}
+	}
+	snap.Under = make([]byte, h.StackTop-snap.UnderSP)
+	if p.Read(snap.UnderSP, snap.Under) != nil {
+		snap.Under = nil
+	}
 }
 
 // lockThread keeps the test on one OS thread, which ptrace wants.

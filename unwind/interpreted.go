@@ -1,6 +1,8 @@
 package unwind
 
 import (
+	"strings"
+
 	"goprof/arch"
 	"goprof/profile"
 	"goprof/vmstructs"
@@ -47,6 +49,11 @@ func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 // (interpreter/templateInterpreterGenerator.cpp, generate_all).
 func isThrowing(c vmstructs.Codelet) bool { return c.Description == "exception handling" }
 
+// isBranch tells the codelets of bytecodes that may lead back in a loop.
+func isBranch(c vmstructs.Codelet) bool {
+	return strings.HasPrefix(c.Description, "if") || strings.HasPrefix(c.Description, "goto")
+}
+
 // unframed deals with interpreter code that has no frame of its own yet, or none any
 // more. done is false if the code ahead shows that the frame stands.
 func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
@@ -67,11 +74,11 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 		case w.popped(e.Target): // popped, and jumped to: a return
 			ra = e.Target
 			sp.Off -= 8
-		case codelet.MethodEntry || !w.popped(e.RA):
+		case !isBranch(codelet) || !w.popped(e.RA):
 			return 0, false
 		}
-		// Else it goes on in compiled code with the return address that it has popped and pushed:
-		// on-stack replacement (templateTable_*.cpp, branch).
+		// A branch that jumps away goes on in compiled code, with the return address that it has
+		// popped and pushed: on-stack replacement (templateTable_*.cpp, branch).
 	} else if e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.FP {
 		return 0, false
 	}

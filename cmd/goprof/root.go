@@ -33,6 +33,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof doctor --pid 1234                 what would work, and what mends the rest`
 
 func newRoot() *cobra.Command {
+	var showVersion bool
 	root := &cobra.Command{
 		Use:           "goprof",
 		Short:         "Profile a running JVM from outside",
@@ -41,12 +42,18 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // exit.Tell does it
 		Args:          noCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if showVersion {
+				fmt.Fprintln(cmd.OutOrStdout(), versionLine())
+				return nil
+			}
+			return cmd.Help()
+		},
 	}
+	// Not cobra's own: its template needs reflection, with which the linker can leave out nothing.
+	root.Flags().BoolVarP(&showVersion, "version", "v", false, "show which goprof this is")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, flagProblem(err)) })
 	root.SuggestionsMinimumDistance = 2
-	root.Version = versionLine()
-	root.SetVersionTemplate("{{.Version}}\n")
 	cobra.EnableCommandSorting = false // as they are used: list, record, look
 	for _, commands := range [][]func() *cobra.Command{platform, portable} {
 		for _, make := range commands {

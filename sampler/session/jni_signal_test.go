@@ -223,7 +223,7 @@ func (r *signalRun) handlers(st *profile.Stack) (n int, why string) {
 			if r.hasGap(frames[i:]) {
 				continue
 			}
-			if i+1 == len(frames) || frames[i+1].Kind != profile.Native || !strings.HasPrefix(frames[i+1].Func.Module, "libc.so") {
+			if i+1 == len(frames) || !isTrampoline(&frames[i+1]) {
 				return n, "below a handler there is no trampoline"
 			}
 			if i+2 < len(frames) {
@@ -231,7 +231,7 @@ func (r *signalRun) handlers(st *profile.Stack) (n int, why string) {
 			}
 		default:
 			// On its way to clock_gettime, in the linker's table, which has no names: on top, or interrupted.
-			interrupted := i == 0 || strings.HasPrefix(frames[i-1].Func.Module, "libc.so")
+			interrupted := i == 0 || isTrampoline(&frames[i-1])
 			if !interrupted || !strings.HasPrefix(name, r.lib.name()+"+") {
 				return n, "an unknown function of the library: " + name
 			}
@@ -241,6 +241,12 @@ func (r *signalRun) handlers(st *profile.Stack) (n int, why string) {
 		}
 	}
 	return n, ""
+}
+
+// isTrampoline: a handler returns to code that makes the system call rt_sigreturn. It is libc's, or
+// the kernel's own (arm64).
+func isTrampoline(f *profile.Frame) bool {
+	return f.Kind == profile.Native && (strings.HasPrefix(f.Func.Module, "libc.so") || f.Func.Module == "[vdso]")
 }
 
 // hasGap: the uppermost frame is followed by a gap for its library.

@@ -98,10 +98,21 @@ func (c *change) byInstruction() (string, bool) {
 		return byCall, true
 	case c.op == opReturn && c.isReturn():
 		return byReturn, true
-	case c.op != opCall && c.op != opReturn && c.gone == 1 && c.come == 1 && sameOwner(c.top(), c.newTop()):
+	case c.op != opCall && c.op != opReturn && c.gone == 1 && c.come == 1 && sameOwner(c.top(), c.newTop()) && c.staysOnTop():
 		return byNothing, true
 	}
 	return "", false
+}
+
+// staysOnTop: the topmost frame is where the thread is. Code between two frames (an interpreter's
+// method that has dropped its own, a compiled method's stub of a call) has none to show; it
+// takes a region to get there.
+func (c *change) staysOnTop() bool {
+	if c.after.onTop() {
+		return true
+	}
+	b, a := c.top(), c.newTop()
+	return !c.before.onTop() && b.pc == a.pc && (b.sp == a.sp || b.framed && a.framed)
 }
 
 func (c *change) top() *physical    { return &c.before.frames[0] }

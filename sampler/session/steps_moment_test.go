@@ -50,6 +50,7 @@ func (p *physical) owner() *profile.Frame { return &p.methods[len(p.methods)-1] 
 type place struct {
 	what string // "native", "interpreter", or the kind of the blob
 	name string // of the codelet, stub, method or C function
+	at   uint64 // where that piece of code begins, 0 for native code
 }
 
 const (
@@ -63,6 +64,9 @@ func (p place) isEntry() bool {
 }
 
 func (p place) String() string { return p.what + " " + p.name }
+
+// onTop: the topmost frame is the one whose code the thread is in.
+func (m *moment) onTop() bool { return m.frames[0].pc == m.pc && m.frames[0].sp == m.sp }
 
 // word reads a word of the stack as it was then.
 func (m *moment) word(addr uint64) (uint64, bool) {
@@ -160,13 +164,13 @@ func placeOf(s *Session, pc uint64, frames []physical) place {
 		return place{what: inNative, name: name}
 	}
 	if c, ok := s.VM.Codelet(pc); ok {
-		return place{what: inInterpreter, name: c.Description}
+		return place{what: inInterpreter, name: c.Description, at: c.Begin}
 	}
 	b, err := s.VM.Blob(pc)
 	if err != nil {
 		return place{what: "unknown", name: name}
 	}
-	return place{what: b.Kind.String(), name: name}
+	return place{what: b.Kind.String(), name: name, at: b.Begin}
 }
 
 func (m *moment) String() string {

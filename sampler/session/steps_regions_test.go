@@ -79,8 +79,8 @@ var regions = []region{
 	{"adapter moves its return address", func(c *change) bool {
 		return c.op == opOther && c.within(inAdapter) && c.counts(2, 2) && c.sameTop() && c.movedCaller()
 	}},
-	{"adapter, vtable stub or linker jumps on", func(c *change) bool {
-		return c.op == opJump && c.spMoved(0) && c.from(inAdapter, inVtable, inLinker) &&
+	{"adapter, vtable stub, inline cache or linker jumps on", func(c *change) bool {
+		return c.op == opJump && c.spMoved(0) && (c.from(inAdapter, inVtable, inLinker) || c.before.where.name == "InlineCacheBuffer") &&
 			c.to(inMethod, inWrapper, inLinker, inAdapter, inVtable, inInterpreter, inRuntime) &&
 			(c.onlyTop() || c.counts(2, 2) && c.movedCaller())
 	}},
@@ -94,10 +94,13 @@ var regions = []region{
 	{"runtime stub jumps on to the method that it has resolved", func(c *change) bool {
 		return c.op == opJump && c.onlyTop() && c.spMoved(0) && c.from(inRuntime) && c.to(inMethod, inWrapper, inAdapter, inLinker)
 	}},
-	{"compiled code calls its own stub", func(c *change) bool {
-		return c.op == opCall && c.within(inMethod) && c.onlyTop() && c.sameTop() && c.spMoved(-8) && c.newTop().sp == c.before.sp
+	{"compiled method's own stub puts a return address on the stack", func(c *change) bool {
+		top, sp := c.newTop(), c.after.sp
+		pushed, ok := c.after.word(sp)
+		return c.within(inMethod) && c.before.where.at == c.after.where.at && c.onlyTop() && c.sameTop() &&
+			ok && top.pc == pushed && top.sp == sp+8
 	}},
-	{"compiled code's own stub jumps on", func(c *change) bool {
+	{"compiled method's own stub jumps on", func(c *change) bool {
 		return c.op == opJump && c.from(inMethod) && c.to(inAdapter, inMethod, inInterpreter, inDeopt) && c.counts(1, 2) && c.spMoved(0) &&
 			c.after.frames[1].slot == c.after.sp && c.after.frames[1].pc == c.top().pc && sameOwner(c.top(), &c.after.frames[1])
 	}},
@@ -118,8 +121,8 @@ var regions = []region{
 	}},
 	{"interpreter has dropped its frame and asks the VM for a handler", func(c *change) bool {
 		b, a := c.before, c.after
-		return c.op == opCall && b.where == exceptionCodelet && c.to(inNative) && c.counts(1, 2) && c.spMoved(-8) && sameButTop(&b.frames[0], &a.frames[1]) ||
-			c.op == opReturn && a.where == exceptionCodelet && c.from(inNative) && c.counts(2, 1) && c.spMoved(8) && sameButTop(&b.frames[1], &a.frames[0])
+		return c.op == opCall && b.where.inExceptionCodelet() && c.to(inNative) && c.counts(1, 2) && c.spMoved(-8) && sameButTop(&b.frames[0], &a.frames[1]) ||
+			c.op == opReturn && a.where.inExceptionCodelet() && c.from(inNative) && c.counts(2, 1) && c.spMoved(8) && sameButTop(&b.frames[1], &a.frames[0])
 	}},
 	{"exception goes on in a handler", func(c *change) bool {
 		return c.op == opJump && c.inExceptionStub() && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
@@ -176,16 +179,18 @@ func sameButPC(b, a *physical) bool { return b.sp == a.sp && sameOwner(b, a) }
 // sameButTop compares a frame that is shown as topmost with the same as a caller.
 func sameButTop(b, a *physical) bool { return b.pc == a.pc && sameButPC(b, a) }
 
-// exceptionCodelet is where the interpreter unwinds
+// inExceptionCodelet: where the interpreter unwinds
 // (interpreter/templateInterpreterGenerator.cpp, generate_all).
-var exceptionCodelet = place{what: inInterpreter, name: "exception handling"}
+func (p place) inExceptionCodelet() bool {
+	return p.what == inInterpreter && p.name == "exception handling"
+}
 
-// redirects: a signal handler changes the pc at which the thread goes on. HotSpot's goes on
-// in a stub, which may have the interrupted frame as its caller.
+// redirects: a signal handler changes the pc at which its thread goes on. HotSpot's goes on in a
+// stub, which may have the interrupted frame as its caller. The frames above, of the handler, stay.
 func redirects(c *change) bool {
 	b, a := c.before.frames, c.after.frames
 	i := slices.IndexFunc(b, func(p physical) bool { return p.owner().Func.Name == signalReturn })
-	if !c.within(inNative) || i < 1 || c.gone < i+1 || c.gone > i+2 || c.come < i+2 || c.come > i+3 || !c.sameTop() {
+	if c.op != opOther || !c.within(inNative) || !c.sameTop() || i < 1 || c.gone < i+1 || c.gone > i+2 || c.come < i+2 || c.come > i+3 {
 		return false
 	}
 	for k := 1; k <= i; k++ {

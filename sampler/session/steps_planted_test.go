@@ -1,0 +1,185 @@
+//go:build linux && amd64
+
+package session
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"testing"
+
+	"goprof/profile"
+)
+
+// The machine of these tests: code at plantedPC, and a stack of which each word is told.
+const (
+	plantedPC = 0x1000
+	plantedSP = 0x8000
+)
+
+// plant makes a moment. code is what stands at pc; stack are words from sp upward.
+func plant(what, name string, pc, sp uint64, code string, stack []uint64, frames ...physical) *moment {
+	m := &moment{pc: pc, sp: sp, where: place{what, name, pc &^ 0xfff}, stackAt: sp, frames: frames}
+	raw, _ := hex.DecodeString(code)
+	copy(m.code[:], raw)
+	for _, word := range stack {
+		m.stack = binary.LittleEndian.AppendUint64(m.stack, word)
+	}
+	return m
+}
+
+// frame makes a physical frame of one method.
+func frame(kind profile.Kind, name string, line int32, pc, sp, slot uint64) physical {
+	fn := &profile.Func{Name: name}
+	return physical{pc: pc, sp: sp, slot: slot, methods: []profile.Frame{{Func: fn, Kind: kind, Line: line, PC: pc, SP: sp}}}
+}
+
+func interpreted(name string, pc, sp, slot uint64) physical {
+	p := frame(profile.Interpreted, name, 7, pc, sp, slot)
+	p.framed = true
+	return p
+}
+
+// below are the callers of all these tests. Nothing that happens above touches them.
+func below() []physical {
+	return []physical{
+		interpreted("caller", 0x5000, 0x8100, 0x80f0),
+		frame(profile.C2, "root", 9, 0x6000, 0x8200, 0x81f8),
+	}
+}
+
+type step struct{ before, after *moment }
+
+// honest are steps as they happen, and what explains them.
+func honest() map[string]step {
+	on := func(top ...physical) []physical { return append(top, below()...) }
+	at := func(what string, pc, sp uint64, code string, stack []uint64, frames ...physical) *moment {
+		return plant(what, "somewhere", pc, sp, code, stack, frames...)
+	}
+	method := func(pc, sp, slot uint64) physical { return frame(profile.C1, "method", 3, pc, sp, slot) }
+	callee := func(pc, sp uint64) physical { return frame(profile.C2, "callee", 4, pc, sp, 0) }
+	return map[string]step{
+		byNothing: {
+			at(inMethod, plantedPC, plantedSP, "4889c3", nil, on(method(plantedPC, plantedSP, 0))...),
+			at(inMethod, plantedPC+3, plantedSP, "90", nil, on(method(plantedPC+3, plantedSP, 0))...)},
+		byCall: {
+			at(inMethod, plantedPC, plantedSP, "e8fb0f0000", nil, on(method(plantedPC, plantedSP, 0))...),
+			at(inMethod, 0x2000, plantedSP-8, "55", []uint64{plantedPC + 5},
+				on(callee(0x2000, plantedSP-8), method(plantedPC+5, plantedSP, plantedSP-8))...)},
+		byReturn: {
+			at(inMethod, 0x2010, plantedSP-8, "c3", []uint64{plantedPC + 5},
+				on(callee(0x2010, plantedSP-8), method(plantedPC+5, plantedSP, plantedSP-8))...),
+			at(inMethod, plantedPC+5, plantedSP, "90", nil, on(method(plantedPC+5, plantedSP, 0))...)},
+		"C tail call": {
+			at(inNative, plantedPC, plantedSP, "ff2500000000", nil, on(frame(profile.Native, "thunk", 0, plantedPC, plantedSP, 0))...),
+			at(inNative, 0x2000, plantedSP, "55", nil, on(frame(profile.Native, "target", 0, 0x2000, plantedSP, 0))...)},
+		"interpreter invokes by a pushed address and a jump": {
+			plant(inInterpreter, "invokestatic", plantedPC, plantedSP, "ff6350", []uint64{0x1800}, on(interpreted("invoker", plantedPC, plantedSP, 0))...),
+			plant(inInterpreter, "method entry point (kind = zerolocals)", 0x2000, plantedSP, "58", []uint64{0x1800},
+				on(frame(profile.Interpreted, "invoked", 1, 0x2000, plantedSP, 0), interpreted("invoker", 0x1800, plantedSP+8, plantedSP))...)},
+		"signal return": {
+			plant(inNative, signalReturn, plantedPC, plantedSP-0x80, "0f05", nil,
+				on(frame(profile.Native, signalReturn, 0, plantedPC, plantedSP-0x80, 0), method(0x2000, plantedSP, 0))...),
+			at(inMethod, 0x2000, plantedSP, "90", nil, on(method(0x2000, plantedSP, 0))...)},
+	}
+}
+
+// TestJudge: steps as they happen are explained, and a walk that has one frame wrong is not.
+func TestJudge(t *testing.T) {
+	for want, s := range honest() {
+		if by, err := judge(s.before, s.after); by != want {
+			t.Errorf("%s is explained by %q: %v", want, by, err)
+		}
+		for name, wrong := range plantedFaults {
+			spoilt := honest()[want]
+			wrong(spoilt.after)
+			if by, err := judge(spoilt.before, spoilt.after); err == nil {
+				t.Errorf("%s, %s: explained by %q", want, name, by)
+			}
+		}
+	}
+}
+
+// plantedFaults make the later one of two walks wrong. The lowest two frames are callers in all
+// the steps above.
+var plantedFaults = map[string]func(*moment){
+	"the topmost frame is missing": func(m *moment) { m.frames = m.frames[1:] },
+	"a caller is missing":          func(m *moment) { m.frames = slices.Delete(m.frames, len(m.frames)-2, len(m.frames)-1) },
+	"all callers are missing":      func(m *moment) { m.frames = m.frames[:1] },
+	"the root is missing":          func(m *moment) { m.frames = m.frames[:len(m.frames)-1] },
+	"a frame is invented": func(m *moment) {
+		m.frames = slices.Insert(m.frames, 1, frame(profile.C1, "ghost", 1, 0x7000, plantedSP+16, plantedSP+8))
+	},
+	"a frame is there twice":       func(m *moment) { m.frames = slices.Insert(m.frames, len(m.frames)-1, m.frames[len(m.frames)-2]) },
+	"a caller's pc is another":     func(m *moment) { m.frames[len(m.frames)-2].pc++ },
+	"a caller's sp is another":     func(m *moment) { m.frames[len(m.frames)-1].sp += 8 },
+	"its return address has moved": func(m *moment) { m.frames[len(m.frames)-1].slot -= 8 },
+	"a caller's line is another":   func(m *moment) { m.frames[len(m.frames)-1].methods[0].Line++ },
+	"a caller's name is another":   func(m *moment) { m.frames[len(m.frames)-2].methods[0].Func = &profile.Func{Name: "other"} },
+	"a caller has a method inlined": func(m *moment) {
+		m.frames[len(m.frames)-1].methods = append([]profile.Frame{{Func: &profile.Func{}}}, m.frames[len(m.frames)-1].methods...)
+	},
+	"a caller's kind is another":     func(m *moment) { m.frames[len(m.frames)-1].methods[0].Kind = profile.C1 },
+	"two callers have changed place": func(m *moment) { n := len(m.frames); m.frames[n-1], m.frames[n-2] = m.frames[n-2], m.frames[n-1] },
+}
+
+// TestJudgeKnowsItsCaller: faults in the frames that the instruction itself has changed.
+func TestJudgeKnowsItsCaller(t *testing.T) {
+	rows := []struct {
+		name string
+		step string
+		do   func(s step)
+	}{
+		{"a call whose callee is not there", byCall, func(s step) { s.after.frames = s.after.frames[1:] }},
+		{"the new caller is one byte off", byCall, func(s step) { s.after.frames[1].pc++ }},
+		{"the new caller's sp is one word off", byCall, func(s step) { s.after.frames[1].sp += 8 }},
+		{"the new caller's return address is not on top of the stack", byCall, func(s step) { s.after.frames[1].slot += 8 }},
+		{"the new caller is another method", byCall, func(s step) { s.after.frames[1].methods[0].Func = &profile.Func{Name: "other"} }},
+		{"a call that left no frame", byCall, func(s step) { s.after.frames = slices.Delete(s.after.frames, 1, 2) }},
+		{"a return to where nothing stood", byReturn, func(s step) { s.before.frames[1].slot += 8 }},
+		{"a return into another method", byReturn, func(s step) { s.after.frames[0].methods[0].Func = &profile.Func{Name: "other"} }},
+		{"a return past a frame", byReturn, func(s step) { s.after.frames = s.after.frames[1:] }},
+		{"another method without a jump", byNothing, func(s step) { s.after.frames[0].methods[0].Func = &profile.Func{Name: "other"} }},
+		{"an invocation by another method", "interpreter invokes by a pushed address and a jump",
+			func(s step) { s.after.frames[1].methods[0].Func = &profile.Func{Name: "other"} }},
+		{"a signal's end elsewhere", "signal return", func(s step) { s.after.frames[0].sp += 16 }},
+		{"a C function that jumps into Java", "C tail call", func(s step) { s.after.frames[0].sp += 16; s.after.sp += 16 }},
+	}
+	for _, r := range rows {
+		s := honest()[r.step]
+		r.do(s)
+		if by, err := judge(s.before, s.after); err == nil {
+			t.Errorf("%s: explained by %q", r.name, by)
+		}
+	}
+}
+
+// TestInlinedIsFree: what is inlined on top may change at every instruction, even across a call.
+func TestInlinedIsFree(t *testing.T) {
+	for name, s := range honest() {
+		top := &s.before.frames[0].methods
+		*top = append([]profile.Frame{{Func: &profile.Func{Name: "inlined"}, Kind: profile.Inlined}}, *top...)
+		if by, _ := judge(s.before, s.after); by != name {
+			t.Errorf("%s is explained by %q", name, by)
+		}
+	}
+}
+
+// TestOpOf: instructions that change frames, as compilers and HotSpot write them.
+func TestOpOf(t *testing.T) {
+	for code, want := range map[string]op{
+		"e800000000": opCall, "ffd0": opCall, "41ff5210": opCall, "ff542408": opCall, "67e800000000": opOther,
+		"c3": opReturn, "f3c3": opReturn, "c20800": opReturn,
+		"ffe0": opJump, "41ff24da": opJump, "3effe0": opJump, "eb10": opJump, "0f8510000000": opJump, "7510": opJump, "f2e900000000": opJump,
+		"0f05": opSyscall, "9c": opPushFlags, "9d": opPopFlags, "669d": opPopFlags,
+		"55": opOther, "ff3424": opOther, "48ffc0": opOther, "0faf": opOther, "c9": opOther,
+	} {
+		raw, err := hex.DecodeString(code + "9090")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := opOf(raw); got != want {
+			t.Errorf("%s is told as %v, not %v", code, got, want)
+		}
+	}
+}

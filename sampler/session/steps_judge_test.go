@@ -3,7 +3,9 @@
 package session
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"goprof/profile"
@@ -89,6 +91,35 @@ func judge(before, after *moment) (string, error) {
 	}
 	return "", fmt.Errorf("a %v from %s to %s: %d of the topmost frames are gone and %d have come",
 		c.op, before.where.what, after.where.what, c.gone, c.come)
+}
+
+// byRebuilding explains what has become of a stack between two walks that reached the root, if
+// those between them were cut short.
+const byRebuilding = "stack rebuilt while walks were cut short: the same methods"
+
+// judgeAcross compares two such walks. A compiled frame may have become interpreted ones, but the
+// methods are the same, and so are the frames further down.
+func judgeAcross(before, after *moment) (string, error) {
+	c := changeOf(before, after)
+	b, a := javaMethods(before), javaMethods(after)
+	if !slices.Equal(b, a) {
+		return "", fmt.Errorf("walks were cut short, and before and after them are other methods: %q and %q", b, a)
+	}
+	if c.common == 0 {
+		return "", errors.New("walks were cut short, and not even the root is the same after them")
+	}
+	return byRebuilding, nil
+}
+
+func javaMethods(m *moment) (names []string) {
+	for _, p := range m.frames {
+		for i := range p.methods {
+			if p.methods[i].Kind.Java() {
+				names = append(names, p.methods[i].Func.Name)
+			}
+		}
+	}
+	return names
 }
 
 // byInstruction explains what every machine does.

@@ -124,7 +124,7 @@ func (m *moment) group(s *Session) {
 		p := physical{pc: all[i].PC, sp: all[i].SP, methods: all[i:n]}
 		p.framed = s.VM.InInterpreter(p.pc) || p.pc == s.VM.CallStubReturn()
 		if i > 0 {
-			p.slot = m.slotOf(all[i-1].SP, p.pc, p.sp)
+			p.slot = m.slotOf(&m.frames[len(m.frames)-1], &p)
 		}
 		if k := p.owner().Kind; k == profile.C1 || k == profile.C2 {
 			b, err := s.VM.Blob(p.pc)
@@ -135,21 +135,23 @@ func (m *moment) group(s *Session) {
 	}
 }
 
-// slotOf finds where the return address into a frame with that sp stands: right below, unless
-// its callee is interpreted. Then the callee's locals lie between, and the word two below
-// the return address is the caller's sp (runtime/frame.hpp, interpreter_frame_sender_sp).
-func (m *moment) slotOf(calleeSP, pc, sp uint64) uint64 {
-	if v, ok := m.word(sp - 8); ok && v == pc {
-		return sp - 8
-	}
-	for at := calleeSP + 16; at <= sp; at += 8 {
-		if v, _ := m.word(at); v == pc {
-			if v, _ := m.word(at - 16); v == sp {
-				return at
+// slotOf finds where the return address into a frame stands: right below it, unless its callee is
+// interpreted. Then the callee's locals lie between, and the word two below the return address is
+// the caller's sp (runtime/frame.hpp, interpreter_frame_sender_sp).
+func (m *moment) slotOf(callee, caller *physical) uint64 {
+	if callee.framed {
+		for at := callee.sp + 16; at <= caller.sp; at += 8 {
+			if v, _ := m.word(at); v == caller.pc {
+				if v, _ := m.word(at - 16); v == caller.sp {
+					return at
+				}
 			}
 		}
 	}
-	if v, ok := m.word(calleeSP); ok && v == pc && calleeSP == m.sp {
+	if v, ok := m.word(caller.sp - 8); ok && v == caller.pc {
+		return caller.sp - 8
+	}
+	if v, ok := m.word(callee.sp); ok && v == caller.pc && callee.sp == m.sp {
 		return m.sp // of a topmost frame that is not built yet, or no more
 	}
 	return 0

@@ -154,6 +154,34 @@ func TestJudgeKnowsItsCaller(t *testing.T) {
 	}
 }
 
+// TestJudgeAcross: while a compiled frame becomes interpreted ones, methods stay what they are.
+func TestJudgeAcross(t *testing.T) {
+	before := func() *moment {
+		compiled := frame(profile.C2, "outer", 3, 0x2000, plantedSP+0x40, plantedSP+0x38)
+		compiled.methods = append([]profile.Frame{{Func: &profile.Func{Name: "inner"}, Kind: profile.Inlined}}, compiled.methods...)
+		return plant("deoptimization", "blob", plantedPC, plantedSP, "90", nil,
+			append([]physical{frame(profile.Stub, "blob", 0, plantedPC, plantedSP, 0), compiled}, below()...)...)
+	}
+	after := func() *moment {
+		return plant("deoptimization", "blob", plantedPC+0x80, plantedSP-0x40, "90", nil,
+			append([]physical{frame(profile.Stub, "blob", 0, plantedPC+0x80, plantedSP-0x40, 0), interpreted("inner", 0x3000, plantedSP, plantedSP-8),
+				interpreted("outer", 0x3100, plantedSP+0x40, plantedSP+0x38)}, below()...)...)
+	}
+	if by, err := judgeAcross(before(), after()); by != byRebuilding {
+		t.Errorf("explained by %q: %v", by, err)
+	}
+	wrong := after()
+	wrong.frames = slices.Delete(wrong.frames, 1, 2)
+	if by, err := judgeAcross(before(), wrong); err == nil {
+		t.Errorf("a method is missing: explained by %q", by)
+	}
+	wrong = after()
+	wrong.frames[len(wrong.frames)-1].sp += 8
+	if by, err := judgeAcross(before(), wrong); err == nil {
+		t.Errorf("the root is elsewhere: explained by %q", by)
+	}
+}
+
 // TestInlinedIsFree: what is inlined on top may change at every instruction, even across a call.
 func TestInlinedIsFree(t *testing.T) {
 	for name, s := range honest() {

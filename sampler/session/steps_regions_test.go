@@ -111,6 +111,21 @@ var regions = []region{
 		return c.op == opOther && c.within(inSafepoint) && c.counts(2, 2) && c.sameTop() && c.sameCaller()
 	}},
 
+	// Deoptimisation.
+	{"return address patched because its frame will be deoptimised", func(c *change) bool {
+		b, a := c.before.frames, c.after.frames
+		n := c.gone - 1
+		if c.gone != c.come || n < 1 || !c.sameTop() || !a[n].patched || a[n].slot != b[n].slot || !sameButPC(&b[n], &a[n]) {
+			return false
+		}
+		for k := 1; k < n; k++ {
+			if !samePhysical(&b[k], &a[k]) {
+				return false
+			}
+		}
+		return true
+	}},
+
 	// Exceptions.
 	{"exception stub changes its return address", func(c *change) bool {
 		return c.op == opOther && c.inExceptionStub() && c.counts(2, 2) && c.sameTop() && c.sameCaller()

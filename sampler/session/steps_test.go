@@ -22,7 +22,7 @@ var stepModes = []struct {
 	name  string
 	flags []string
 }{
-	{name: "mixed"},
+	{name: "mixed", flags: []string{"-XX:PerMethodTrapLimit=100000", "-XX:PerBytecodeTrapLimit=100000", "-XX:Tier4InvocationThreshold=500", "-XX:Tier4MinInvocationThreshold=100", "-XX:Tier4CompileThreshold=1000", "-XX:Tier4BackEdgeThreshold=2000"}},
 	{name: "interpreted", flags: []string{"-Xint"}},
 	{name: "c1", flags: []string{"-XX:TieredStopAtLevel=1"}},
 }
@@ -41,6 +41,8 @@ const (
 	stretch = 500
 	// maxShown is how many violations of a mode are printed.
 	maxShown = 4
+	// maxCutShown is how many walks that were cut short are, if asked for.
+	maxCutShown = 60
 	// deoptSteps is more than one deoptimisation takes, in which walks may be cut short.
 	deoptSteps = 150
 )
@@ -104,26 +106,77 @@ func steppedThread(t *testing.T, s *Session) int {
 
 // stepping is a thread that is stepped, and what has become of its steps.
 type stepping struct {
-	t       *testing.T
-	s       *Session
-	st      *stepper
-	hint    sampler.Hint
-	moments [2]moment
-	count   *stepCount
-	shown   int
+	t         *testing.T
+	s         *Session
+	st        *stepper
+	hint      sampler.Hint
+	moments   [3]moment
+	whole     *moment // the last one before walks that are cut short
+	count     *stepCount
+	stretches int
 }
 
-// stretch makes n steps, fewer if the thread blocks.
+// rareCode are parts of the names of functions and stubs in which a thread is rarely, and by which
+// frames come and go; and how many steps it is followed there, at most.
+var rareCode = []struct {
+	part  string
+	steps int
+}{
+	{"DeoptimizationBlob", 60_000}, {"UncommonTrapBlob", 60_000}, {"counter_overflow", 1500}, {"exception_handler", 3000},
+	{"ExceptionBlob", 3000}, {"SafepointBlob", 2000}, {"wrong_method", 2000}, {"ic_miss", 2000}, {"resolve_", 2000},
+	{"freeze", 2000}, {"thaw", 2000}, {"cont_", 2000},
+}
+
+// rare returns how many steps a thread is to be followed where it is.
+func rare(m *moment) (steps int) {
+	for _, p := range m.frames {
+		for _, code := range rareCode {
+			if strings.Contains(p.owner().Func.Name, code.part) {
+				steps = max(steps, code.steps)
+			}
+		}
+	}
+	return steps
+}
+
+// maxLooks is how often a thread is looked at in the hope to meet it in rare code.
+const maxLooks = 40
+
+// stretch makes n steps, fewer if the thread blocks. Every other one begins in rare code, if that
+// is met, and goes on to its end.
 func (r *stepping) stretch(n int) error {
+	r.stretches++
+	looks := 1
+	if r.stretches%2 == 0 {
+		looks = maxLooks
+	}
+	for ; ; looks-- {
+		isRare, err := r.look()
+		if err == nil && (isRare || looks <= 1) {
+			err = r.steps(n)
+			return errors.Join(err, r.st.resume())
+		}
+		if err := errors.Join(err, r.st.resume()); err != nil {
+			return err
+		}
+		pause(r.stretches * looks)
+	}
+}
+
+// look stops the thread, and reports whether it is in rare code.
+func (r *stepping) look() (isRare bool, err error) {
 	if err := r.st.stop(); err != nil {
-		return err
+		return false, err
 	}
-	defer r.st.resume()
-	before, after := &r.moments[0], &r.moments[1]
-	if err := before.take(r.s, r.st, r.hint); err != nil {
-		return err
-	}
-	for range n {
+	err = r.moments[0].take(r.s, r.st, r.hint)
+	return rare(&r.moments[0]) > 0, err
+}
+
+// steps makes n steps, and more while the thread is in rare code.
+func (r *stepping) steps(n int) error {
+	before, after, spare := &r.moments[0], &r.moments[1], &r.moments[2]
+	r.whole = nil
+	for i := 0; i < n || i < rare(before); i++ {
 		err := r.st.step()
 		if errors.Is(err, errBlocked) {
 			r.count.blocked++
@@ -136,7 +189,16 @@ func (r *stepping) stretch(n int) error {
 			return err
 		}
 		r.judge(before, after)
-		before, after = after, before
+		switch wasWhole, isWhole := before.why == profile.Whole, after.why == profile.Whole; {
+		case wasWhole && !isWhole:
+			r.whole = before
+			before, after = after, spare
+		case r.whole != nil && isWhole:
+			spare, before, after = before, after, r.whole
+			r.whole = nil
+		default:
+			before, after = after, before
+		}
 	}
 	return nil
 }
@@ -146,28 +208,29 @@ func (r *stepping) judge(before, after *moment) {
 	c.steps++
 	if after.why != profile.Whole {
 		c.truncated[after.why]++
-		if os.Getenv("GOPROF_SHOW") != "" {
-			r.show("cut short", before, after)
+		if os.Getenv("GOPROF_SHOW") != "" && c.truncatedSum() <= maxCutShown {
+			r.t.Logf("cut short\nbefore: %vafter: %v", before, after)
 		}
-	}
-	if before.why != profile.Whole || after.why != profile.Whole {
 		return
+	}
+	judge := judge
+	if before.why != profile.Whole {
+		if r.whole == nil {
+			return
+		}
+		before, judge = r.whole, judgeAcross
 	}
 	c.judged++
 	c.noteSlots(after)
 	by, err := judge(before, after)
-	if err != nil {
-		c.violations++
-		r.t.Fail()
-		r.show("VIOLATION: "+err.Error(), before, after)
+	if err == nil {
+		c.by[by]++
 		return
 	}
-	c.by[by]++
-}
-
-func (r *stepping) show(what string, before, after *moment) {
-	if r.shown++; r.shown <= maxShown {
-		r.t.Logf("%s\nbefore: %vafter: %v", what, before, after)
+	c.violations++
+	r.t.Fail()
+	if c.violations <= maxShown {
+		r.t.Logf("VIOLATION: %v\nbefore: %vafter: %v", err, before, after)
 	}
 }
 
@@ -227,7 +290,7 @@ func (c *stepCount) String() string {
 
 // explanations lists all that a step can be explained by.
 func explanations() []string {
-	names := []string{byNothing, byCall, byReturn}
+	names := []string{byNothing, byCall, byReturn, byRebuilding}
 	for _, r := range regions {
 		names = append(names, r.name)
 	}

@@ -108,8 +108,8 @@ public final class Steps {
                 return;
             }
             // Code that has the site's target compiled in is thrown away.
-            if (i % 8 == 0) {
-                SITE.setTarget(i % 16 == 0 ? TWICE : DOUBLED);
+            if (i % 2 == 0) {
+                SITE.setTarget(i % 4 == 0 ? TWICE : DOUBLED);
                 MutableCallSite.syncAll(new MutableCallSite[] {SITE});
             }
             if (i % 4 == 1) {

@@ -2,6 +2,7 @@
 # Makes sure that what the tests call is present: gcc and binutils (readelf), and what is named beside:
 #   scripts/tools.sh             gcc, binutils
 #   scripts/tools.sh chromium    a browser, too
+#   scripts/tools.sh gdb         a debugger, too
 # Installs from this machine's own package sources if it may, else says what to install.
 set -euo pipefail
 

@@ -112,10 +112,10 @@ var regions = []region{
 	}},
 
 	// Deoptimisation.
-	{"return address patched because its frame will be deoptimised", func(c *change) bool {
+	{"HotSpot patches the return address of a frame that it deoptimises", func(c *change) bool {
 		b, a := c.before.frames, c.after.frames
 		n := c.gone - 1
-		if c.gone != c.come || n < 1 || !c.sameTop() || !a[n].patched || a[n].slot != b[n].slot || !sameButPC(&b[n], &a[n]) {
+		if c.gone != c.come || n < 1 || !c.sameTop() || !a[n].patched && c.before.where.name != "frame::patch_pc" || a[n].slot != b[n].slot || !sameButPC(&b[n], &a[n]) {
 			return false
 		}
 		for k := 1; k < n; k++ {

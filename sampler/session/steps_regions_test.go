@@ -27,7 +27,6 @@ const (
 	inRuntime    = "runtime stub"
 	inSafepoint  = "safepoint"
 	inDeopt      = "deoptimization"
-	inUncommon   = "uncommon trap"
 	inException  = "exception"
 	signalReturn = "__restore_rt"
 )
@@ -42,7 +41,8 @@ var regions = []region{
 			return false
 		}
 		a, b := c.after.frames, c.before
-		return a[1].owner().Func.Name == signalReturn && a[1].slot == c.after.sp && a[2].pc == b.pc && a[2].sp == b.sp && sameOwner(&a[2], &b.frames[0])
+		return a[1].owner().Func.Name == signalReturn && a[1].slot == c.after.sp &&
+			a[2].pc == b.pc && a[2].sp == b.sp && sameOwner(&a[2], &b.frames[0])
 	}},
 	{"signal handler sends its thread elsewhere", redirects},
 	{"signal return", func(c *change) bool {
@@ -72,7 +72,8 @@ var regions = []region{
 		return c.op != opCall && c.op != opReturn && c.from(inInterpreter) && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
 	}},
 	{"interpreter entry moves its return address", func(c *change) bool {
-		return (c.op == opOther || c.op == opJump) && c.before.where.isEntry() && c.after.where.isEntry() && c.counts(2, 2) && c.sameTop() && c.movedCaller()
+		return (c.op == opOther || c.op == opJump) && c.before.where.isEntry() && c.after.where.isEntry() &&
+			c.counts(2, 2) && c.sameTop() && c.movedCaller()
 	}},
 
 	// Between the conventions of calls.
@@ -80,7 +81,8 @@ var regions = []region{
 		return c.op == opOther && c.within(inAdapter) && c.counts(2, 2) && c.sameTop() && c.movedCaller()
 	}},
 	{"adapter, vtable stub, inline cache or linker jumps on", func(c *change) bool {
-		return c.op == opJump && c.spMoved(0) && (c.from(inAdapter, inVtable, inLinker) || c.before.where.name == "InlineCacheBuffer") &&
+		return c.op == opJump && c.spMoved(0) &&
+			(c.from(inAdapter, inVtable, inLinker) || c.before.where.name == "InlineCacheBuffer") &&
 			c.to(inMethod, inWrapper, inLinker, inAdapter, inVtable, inInterpreter, inRuntime) &&
 			(c.onlyTop() || c.counts(2, 2) && c.movedCaller())
 	}},
@@ -101,30 +103,20 @@ var regions = []region{
 			ok && top.pc == pushed && top.sp == sp+8
 	}},
 	{"compiled method's own stub jumps on", func(c *change) bool {
-		return c.op == opJump && c.from(inMethod) && c.to(inAdapter, inMethod, inInterpreter, inDeopt) && c.counts(1, 2) && c.spMoved(0) &&
+		return c.op == opJump && c.from(inMethod) && c.to(inAdapter, inMethod, inInterpreter, inDeopt) &&
+			c.counts(1, 2) && c.spMoved(0) &&
 			c.after.frames[1].slot == c.after.sp && c.after.frames[1].pc == c.top().pc && sameOwner(c.top(), &c.after.frames[1])
 	}},
 	{"compiled method's exception handler goes on in a stub above its frame", func(c *change) bool {
-		return c.op == opJump && c.from(inMethod) && c.to(inException) && c.counts(1, 2) && c.spMoved(0) && sameButPC(c.top(), &c.after.frames[1])
+		return c.op == opJump && c.from(inMethod) && c.to(inException) && c.counts(1, 2) && c.spMoved(0) &&
+			sameButPC(c.top(), &c.after.frames[1])
 	}},
 	{"safepoint stub writes its return address", func(c *change) bool {
 		return c.op == opOther && c.within(inSafepoint) && c.counts(2, 2) && c.sameTop() && c.sameCaller()
 	}},
 
 	// Deoptimisation.
-	{"HotSpot patches the return address of a frame that it deoptimises", func(c *change) bool {
-		b, a := c.before.frames, c.after.frames
-		n := c.gone - 1
-		if c.gone != c.come || n < 1 || !c.sameTop() || !a[n].patched && c.before.where.name != "frame::patch_pc" || a[n].slot != b[n].slot || !sameButPC(&b[n], &a[n]) {
-			return false
-		}
-		for k := 1; k < n; k++ {
-			if !samePhysical(&b[k], &a[k]) {
-				return false
-			}
-		}
-		return true
-	}},
+	{"HotSpot patches the return address of a frame that it deoptimises", patches},
 
 	// Exceptions.
 	{"exception stub changes its return address", func(c *change) bool {
@@ -136,8 +128,10 @@ var regions = []region{
 	}},
 	{"interpreter has dropped its frame and asks the VM for a handler", func(c *change) bool {
 		b, a := c.before, c.after
-		return c.op == opCall && b.where.inExceptionCodelet() && c.to(inNative) && c.counts(1, 2) && c.spMoved(-8) && sameButTop(&b.frames[0], &a.frames[1]) ||
-			c.op == opReturn && a.where.inExceptionCodelet() && c.from(inNative) && c.counts(2, 1) && c.spMoved(8) && sameButTop(&b.frames[1], &a.frames[0])
+		return c.op == opCall && b.where.inExceptionCodelet() && c.to(inNative) &&
+			c.counts(1, 2) && c.spMoved(-8) && sameButTop(&b.frames[0], &a.frames[1]) ||
+			c.op == opReturn && a.where.inExceptionCodelet() && c.from(inNative) &&
+				c.counts(2, 1) && c.spMoved(8) && sameButTop(&b.frames[1], &a.frames[0])
 	}},
 	{"exception goes on in a handler", func(c *change) bool {
 		return c.op == opJump && c.inExceptionStub() && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
@@ -205,13 +199,29 @@ func (p place) inExceptionCodelet() bool {
 func redirects(c *change) bool {
 	b, a := c.before.frames, c.after.frames
 	i := slices.IndexFunc(b, func(p physical) bool { return p.owner().Func.Name == signalReturn })
-	if c.op != opOther || !c.within(inNative) || !c.sameTop() || i < 1 || c.gone < i+1 || c.gone > i+2 || c.come < i+2 || c.come > i+3 {
+	if c.op != opOther || !c.within(inNative) || i < 1 || c.gone < i+1 || c.gone > i+2 || c.come < i+2 || c.come > i+3 {
 		return false
 	}
-	for k := 1; k <= i; k++ {
-		if !samePhysical(&b[k], &a[k]) {
+	return c.sameAbove(i+1) && b[i+1].sp == a[i+1].sp && a[i+1].slot == 0
+}
+
+// patches: the VM makes a frame return into its deoptimisation handler, or an interpreted frame
+// that it has just filled into where it goes on.
+func patches(c *change) bool {
+	n := c.gone - 1
+	if c.gone != c.come || n < 1 || !c.sameAbove(n) {
+		return false
+	}
+	b, a := &c.before.frames[n], &c.after.frames[n]
+	return (a.patched || c.before.where.name == "frame::patch_pc") && a.slot == b.slot && sameButPC(b, a)
+}
+
+// sameAbove: so many of the topmost frames are the same.
+func (c *change) sameAbove(n int) bool {
+	for k := 1; k < n; k++ {
+		if !samePhysical(&c.before.frames[k], &c.after.frames[k]) {
 			return false
 		}
 	}
-	return b[i+1].sp == a[i+1].sp && a[i+1].slot == 0
+	return c.sameTop()
 }

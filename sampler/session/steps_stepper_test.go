@@ -171,7 +171,8 @@ const running = unix.WaitStatus(0xffffffff)
 func (s *stepper) wait(flags int) (unix.WaitStatus, error) {
 	var status int32
 	for {
-		got, _, e := syscall.RawSyscall6(unix.SYS_WAIT4, uintptr(s.tid), uintptr(unsafe.Pointer(&status)), uintptr(flags|unix.WALL), 0, 0, 0)
+		got, _, e := syscall.RawSyscall6(unix.SYS_WAIT4, uintptr(s.tid), uintptr(unsafe.Pointer(&status)),
+			uintptr(flags|unix.WALL), 0, 0, 0)
 		switch {
 		case e == unix.EINTR:
 			continue

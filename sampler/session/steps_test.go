@@ -22,13 +22,17 @@ var stepModes = []struct {
 	name  string
 	flags []string
 }{
-	{name: "mixed", flags: []string{"-XX:PerMethodTrapLimit=100000", "-XX:PerBytecodeTrapLimit=100000", "-XX:Tier4InvocationThreshold=500", "-XX:Tier4MinInvocationThreshold=100", "-XX:Tier4CompileThreshold=1000", "-XX:Tier4BackEdgeThreshold=2000"}},
+	{name: "mixed", flags: []string{ // C2 soon, and all its traps for ever
+		"-XX:Tier4InvocationThreshold=500", "-XX:Tier4MinInvocationThreshold=100", "-XX:Tier4CompileThreshold=1000",
+		"-XX:Tier4BackEdgeThreshold=2000", "-XX:PerMethodTrapLimit=100000", "-XX:PerBytecodeTrapLimit=100000",
+	}},
 	{name: "interpreted", flags: []string{"-Xint"}},
 	{name: "c1", flags: []string{"-XX:TieredStopAtLevel=1"}},
 }
 
 // stepFlags are those of all modes.
 var stepFlags = []string{
+	"-XX:+IgnoreUnrecognizedVMOptions",
 	"-XX:CompileCommand=quiet",
 	"-XX:CompileCommand=dontinline,truth/Steps.leaf*",
 	"-XX:CompileCommand=exclude,truth/Steps.excluded*",

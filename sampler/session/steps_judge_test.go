@@ -111,6 +111,22 @@ func judgeAcross(before, after *moment) (string, error) {
 	return byRebuilding, nil
 }
 
+// judgeCut holds what a walk has that was cut short against a whole one before it: an instruction
+// that leaves the topmost frame what it is leaves its callers, too.
+func judgeCut(before, after *moment) error {
+	b, a := before.frames, after.frames
+	switch op := opOf(before.code[:]); {
+	case before.signal != 0, op == opCall, op == opReturn, len(a) == 0, !sameOwner(&b[0], &a[0]):
+		return nil
+	}
+	for k := 1; k < len(a); k++ {
+		if k >= len(b) || b[k].pc != a[k].pc || b[k].sp != a[k].sp && !(b[k].framed && a[k].framed) {
+			return fmt.Errorf("a walk is cut short (%v), and its frame %d is another", after.why, k)
+		}
+	}
+	return nil
+}
+
 func javaMethods(m *moment) (names []string) {
 	for _, p := range m.frames {
 		for i := range p.methods {

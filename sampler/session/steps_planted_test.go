@@ -182,6 +182,30 @@ func TestJudgeAcross(t *testing.T) {
 	}
 }
 
+// TestJudgeCut: what is there of a stack that is cut short must be right.
+func TestJudgeCut(t *testing.T) {
+	cut := func() (before, after *moment) {
+		s := honest()[byNothing]
+		s.after.frames, s.after.why = s.after.frames[:3], profile.NotCode
+		return s.before, s.after
+	}
+	before, after := cut()
+	if err := judgeCut(before, after); err != nil {
+		t.Error(err)
+	}
+	for name, wrong := range map[string]func(*moment){
+		"a caller is left out":  func(m *moment) { m.frames = slices.Delete(m.frames, 1, 2) },
+		"a caller is elsewhere": func(m *moment) { m.frames[2].sp += 8 },
+		"the last is another":   func(m *moment) { m.frames[2].pc++ },
+	} {
+		before, after := cut()
+		wrong(after)
+		if judgeCut(before, after) == nil {
+			t.Errorf("%s: not noticed", name)
+		}
+	}
+}
+
 // TestInlinedIsFree: what is inlined on top may change at every instruction, even across a call.
 func TestInlinedIsFree(t *testing.T) {
 	for name, s := range honest() {

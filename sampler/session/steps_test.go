@@ -215,6 +215,9 @@ func (r *stepping) judge(before, after *moment) {
 		if os.Getenv("GOPROF_SHOW") != "" && c.truncatedSum() <= maxCutShown {
 			r.t.Logf("cut short\nbefore: %vafter: %v", before, after)
 		}
+		if before.why == profile.Whole {
+			r.violated(judgeCut(before, after), before, after)
+		}
 		return
 	}
 	judge := judge
@@ -229,12 +232,18 @@ func (r *stepping) judge(before, after *moment) {
 	by, err := judge(before, after)
 	if err == nil {
 		c.by[by]++
+	}
+	r.violated(err, before, after)
+}
+
+// violated tells of a step that has no explanation.
+func (r *stepping) violated(why error, before, after *moment) {
+	if why == nil {
 		return
 	}
-	c.violations++
 	r.t.Fail()
-	if c.violations <= maxShown {
-		r.t.Logf("VIOLATION: %v\nbefore: %vafter: %v", err, before, after)
+	if r.count.violations++; r.count.violations <= maxShown {
+		r.t.Logf("VIOLATION: %v\nbefore: %vafter: %v", why, before, after)
 	}
 }
 

@@ -79,7 +79,6 @@ type signalRun struct {
 
 func startSignals(t *testing.T, jdk jvmtest.JDK, flag, stack string, lib *nativeLibrary) *signalRun {
 	t.Helper()
-	lockThread(t)
 	dir := t.TempDir()
 	shadowPath, statePath := filepath.Join(dir, "shadow"), filepath.Join(dir, "state")
 	jvm := jvmtest.Start(t, jdk, "truth.JniSignals", append(jniFlags(jdk), flag, "--", lib.path, stack, statePath, shadowPath)...)

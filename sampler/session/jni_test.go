@@ -80,7 +80,6 @@ func (c *jniCount) String() string {
 }
 
 func jniRun(t *testing.T, jdk jvmtest.JDK, mode jniMode, judge chainJudge, stops int) {
-	lockThread(t)
 	path := filepath.Join(t.TempDir(), "shadow")
 	jvm := jvmtest.Start(t, jdk, "truth.JniChain", append(jniFlags(jdk), mode.flag, "--", path, judge.cfi.path, judge.bare.path, mode.maker)...)
 	shadow, err := jvmtest.OpenShadow(path)

@@ -72,7 +72,6 @@ func TestShadow(t *testing.T) {
 }
 
 func shadowRun(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) {
-	lockThread(t)
 	path := filepath.Join(t.TempDir(), "shadow")
 	options := append(append(append([]string{}, flags...), "--", path), args...)
 	jvm := jvmtest.Start(t, jdk, "truth.Shadow", options...)

@@ -18,8 +18,11 @@ import (
 
 // stopped stops one thread, takes a snapshot as the sampler does, calls during while the
 // thread still stands, and lets it go. It is for tests that must see more than the
-// sampler takes. The calling goroutine must be locked to its OS thread.
+// sampler takes.
 func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Snapshot)) error {
+	// Only the OS thread that has stopped it can let it go.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if err := unix.PtraceSeize(tid); err != nil {
 		return err
 	}

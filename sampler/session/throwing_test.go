@@ -21,7 +21,6 @@ func TestThrowing(t *testing.T) {
 		if !hasSymbols(jdk) {
 			t.Skip("libjvm.so has no symbols by which the moment can be told")
 		}
-		lockThread(t)
 		path := filepath.Join(t.TempDir(), "shadow")
 		jvm := jvmtest.Start(t, jdk, "truth.Throwing", "-XX:CompileCommand=quiet",
 			"-XX:CompileCommand=exclude,truth/Throwing.interpreted", "--", path)

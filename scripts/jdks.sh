@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# The JDKs of `make test-matrix`: fetches those of Debian's unstable suite (the only one that has all of 8 to 27) side by
+# side into a cache, and prints them as GOPROF_JDKS wants them: 8=/path:11=/path...
+#   scripts/jdks.sh               8 11 17 21 25 26 27, and the JDKs under /usr/lib/jvm
+#   scripts/jdks.sh 8 21          only these
+# GOPROF_CACHE names another cache than ~/.cache/goprof; GOPROF_SUITE another suite than sid.
+# Needs Debian or what is built like it, not root: packages are downloaded and unpacked, nothing is installed but patchelf.
+# What cannot be had is told on stderr, with the reason, and left out; the exit status is 1 only if there is none.
+#
+# Unstable's C library is newer than most machines'. So each JDK lies in a tree of its own with all that it depends on, and its
+# commands are told (patchelf) to start with that tree's loader and to look for libraries there first. Only
+# the launchers change; libjvm.so is byte for byte Debian's.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+all=(8 11 17 21 25 26 27)
+suite=${GOPROF_SUITE:-sid}
+cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/jdks
+# Counted up when what this script makes of a package changes: older trees are made anew.
+recipe=1
+
+say() { echo "$*" >&2; }
+
+# apt with our own lists and cache and an empty machine, else as this machine is configured (proxies, certificates).
+apt_get() {
+    apt-get -qq -o Dir::State="$cache/apt/state" -o Dir::State::status="$cache/apt/status" -o Dir::Cache="$cache/apt/cache" \
+        -o Dir::Etc::sourcelist="$cache/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
+        -o Dir::Etc::preferences=/dev/null -o APT::Get::List-Cleanup=false -o APT::Sandbox::User="$(id -un)" \
+        -o APT::Install-Recommends=false -o Acquire::Check-Valid-Until=false "$@" </dev/null
+}
+
+# Where this machine has Debian from: its own sources, whatever they are.
+mirror() {
+    local found
+    found=$(apt-get indextargets --format '$(REPO_URI)' 'Label: Debian' 'Component: main' 'Created-By: Packages' 2>/dev/null | head -1)
+    if [ -z "$found" ]; then # never updated: the label stands in what an update fetches
+        found=$(apt-get indextargets --format '$(REPO_URI)' 'Component: main' 'Created-By: Packages' 2>/dev/null | grep '/debian/*$' | head -1)
+    fi
+    echo "$found"
+}
+
+# Fetches the suite's package lists, at most once a day.
+update_lists() {
+    if [ -n "$(find "$cache/apt/updated" -mtime -1 2>/dev/null)" ]; then
+        return 0
+    fi
+    local from keys=/usr/share/keyrings/debian-archive-keyring.gpg trust=""
+    from=$(mirror)
+    if [ -z "$from" ]; then
+        say "no Debian mirror in this machine's apt sources"
+        return 1
+    fi
+    [ -e "$keys" ] && trust="[signed-by=$keys] "
+    mkdir -p "$cache/apt/state/lists/partial" "$cache/apt/cache/archives/partial"
+    : >"$cache/apt/status"
+    echo "deb $trust$from $suite main" >"$cache/apt/sources.list"
+    say "reading the package lists of Debian $suite"
+    apt_get update >&2 || return 1
+    touch "$cache/apt/updated"
+}
+
+# Links that lead to /etc or /usr/share are turned to the same place in the tree: else jvm.cfg would be the machine's.
+relink() { # tree
+    find "$1" -type l -lname '/*' -printf '%p\t%l\n' | while IFS=$'\t' read -r link to; do
+        ln -sfnr "$1$to" "$link"
+    done
+}
+
+# Makes a home's commands use the libraries of the tree in which it will lie.
+retarget() { # home, tree now, tree then
+    local loader
+    loader=$(find "$2/usr/lib64" "$2/lib64" "$2/usr/lib" "$2/lib" -name 'ld-linux*.so.*' 2>/dev/null | head -1)
+    if [ -z "$loader" ]; then
+        say "no loader among the packages"
+        return 1
+    fi
+    local libs
+    libs=$(find "$2" -name 'libc.so.6' -printf '%h\n' | head -1)
+    find "$1" -type f -perm -u+x ! -name '*.so' | while read -r file; do
+        local old
+        old=$(patchelf --print-interpreter "$file" 2>/dev/null) || continue # a script, or a library
+        [ -n "$old" ] || continue
+        old=$(patchelf --print-rpath "$file")
+        # DT_RPATH, not RUNPATH: it holds for the libraries of libraries, too.
+        patchelf --set-interpreter "$3${loader#"$2"}" --force-rpath --set-rpath "${old:+$old:}$3${libs#"$2"}" "$file"
+    done
+}
+
+# Unpacks one JDK with all that it needs, in a place beside, and moves it when it is whole and has run.
+build() { # version
+    local version=$1 tree=$cache/$suite-$1 work package=openjdk-$1-jdk-headless
+    work=$(mktemp -d "$cache/.unpacking-XXXXXX")
+    # shellcheck disable=SC2064 # now, not then
+    trap "rm -rf '$work'" RETURN
+    if ! apt_get --download-only -y install "$package" 2>"$work.err" >&2; then
+        say "JDK $version: Debian $suite at this machine's mirror has no installable $package: $(tail -1 "$work.err")"
+        rm -f "$work.err"
+        return 1
+    fi
+    rm -f "$work.err"
+    mkdir -p "$work"/usr/{bin,sbin,lib,lib64} && ln -s usr/bin usr/sbin usr/lib usr/lib64 "$work" # merged, as Debian is
+    apt_get -s -y install "$package" | sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1 \2/p' | while read -r name number; do
+        local file
+        file=$(find "$cache/apt/cache/archives" -name "${name}_${number//:/%3a}_*.deb" | head -1)
+        dpkg-deb --fsys-tarfile "$file" | tar -x -C "$work" --keep-directory-symlink --no-same-owner
+    done
+    relink "$work"
+    local home
+    home=$(find "$work/usr/lib/jvm" -maxdepth 1 -type d -name "java-*$version-openjdk-*" | head -1)
+    if [ -z "$home" ]; then
+        say "JDK $version: $package unpacked, but it has no home"
+        return 1
+    fi
+    retarget "$home" "$work" "$tree"
+    echo "${home#"$work"/}" >"$work/home"
+    echo "$recipe" >"$work/recipe"
+    chmod 755 "$work"
+    rm -rf "$tree"
+    mv "$work" "$tree"
+    home=$tree/$(cat "$tree/home")
+    if ! "$home/bin/java" -version >/dev/null 2>"$tree/version"; then
+        say "JDK $version: it does not run here: $(tail -1 "$tree/version")"
+        rm -rf "$tree"
+        return 1
+    fi
+    # Debian makes the archive of class data when the package is installed.
+    [ "$version" = 8 ] || "$home/bin/java" -Xshare:dump >/dev/null 2>&1 || say "JDK $version: no archive of class data"
+    say "JDK $version: $(head -1 "$tree/version")"
+}
+
+# The home of a version, from the cache or fetched.
+home_of() { # version
+    local tree=$cache/$suite-$1
+    if [ "$(cat "$tree/recipe" 2>/dev/null)" != "$recipe" ]; then
+        ready_to_build && build "$1" || return 1
+    fi
+    echo "$tree/$(cat "$tree/home")"
+}
+
+ready() { command -v "$1" >/dev/null || { say "$2"; return 1; }; }
+ready_to_build() {
+    ready apt-get "only Debian and what is built like it has apt-get: give GOPROF_JDKS=8=/path:11=/path yourself" || return 1
+    command -v patchelf >/dev/null || scripts/tools.sh patchelf >&2 || return 1
+    update_lists
+}
+
+wanted=("$@")
+[ $# != 0 ] || wanted=("${all[@]}")
+mkdir -p "$cache"
+exec 9>"$cache/.lock"
+flock 9 # two runs would unpack over one another
+found=()
+missing=()
+for version in "${wanted[@]}"; do
+    if home=$(home_of "$version"); then
+        found+=("$version=$home")
+    else
+        missing+=("$version")
+    fi
+done
+if [ $# = 0 ]; then
+    for home in /usr/lib/jvm/*; do
+        [ ! -L "$home" ] && [ -x "$home/bin/java" ] && [ -f "$home/release" ] || continue
+        version=$(sed -n 's/^JAVA_VERSION="\(1\.\)\?\([0-9]*\).*/\2/p' "$home/release")
+        [ -z "$version" ] || found+=("$version-$(basename "$home" | tr -dc 'a-z0-9-')=$home")
+    done
+fi
+[ ${#missing[@]} = 0 ] || say "JDKs that could not be had: ${missing[*]}"
+[ ${#found[@]} != 0 ] || exit 1
+(IFS=:; echo "${found[*]}")

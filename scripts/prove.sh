@@ -13,7 +13,7 @@ export GOPROF_JAVAC_SAMPLES=${SAMPLES:-50000} GOPROF_INTRINSICS_SAMPLES=${SAMPLE
 export GOPROF_SHARES_SAMPLES=${SAMPLES:-50000} GOPROF_SHARES_STRICT=1
 export GOPROF_CHURN_SECONDS=${CHURN:-600}
 
-scripts/tools.sh
+scripts/tools.sh gdb
 scripts/jdk.sh >/dev/null
 out=build/prove
 mkdir -p "$out"

@@ -7,15 +7,19 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"goprof/profile"
 )
 
 // witnessThread is a Java thread as another tool tells it.
 type witnessThread struct {
-	tid    int
-	name   string
-	frames []witnessFrame
+	tid     int
+	name    string
+	frames  []witnessFrame
+	mounted int // of them, those on top are of the virtual thread that it carries
 }
 
 // witnessFrame is one Java frame as another tool tells it. What it does not tell is left out.
@@ -37,16 +41,17 @@ func (f *witnessFrame) String() string {
 	return strings.Join(strings.Fields(s+" "+f.file+" "+f.code), " ")
 }
 
-// hiddenName is how tools part the name of a hidden class from its address: the JVM itself writes
-// Name+0x0000000081044ab0, Class.getName and so a thread dump Name/0x0000000081044ab0.
+// hiddenName is how tools part the name of a hidden class from its address: inside the JVM it is
+// Name+0x0000000081044ab0, for Class.getName and so in a thread dump Name/0x0000000081044ab0.
 var hiddenName = regexp.MustCompile(`[/+](0x[0-9a-f]+)`)
 
 func plainHidden(method string) string { return hiddenName.ReplaceAllString(method, "+$1") }
 
-// witnessText reads the text of a tool line by line. A line that it does not know is an error: nothing that a
-// witness says is overlooked.
+// witnessText reads the text of a tool line by line. A line that it does not know is an error:
+// nothing that a witness says is overlooked.
 type witnessText struct {
-	header  *regexp.Regexp // name, thread number
+	header  *regexp.Regexp // name, and the thread's number in one of the other groups
+	mounted string         // begins a line: from here on the frames are those of the virtual thread on top
 	frame   func(line string) (witnessFrame, bool, error)
 	ignored *regexp.Regexp
 }
@@ -54,17 +59,22 @@ type witnessText struct {
 func (w *witnessText) threads(r io.Reader) ([]witnessThread, error) {
 	var all []witnessThread
 	var last *witnessThread
+	mounted := false
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
 		line := in.Text()
 		if m := w.header.FindStringSubmatch(line); m != nil {
-			tid, err := strconv.ParseInt(m[2], 0, 32)
+			tid, err := strconv.ParseInt(strings.Join(m[2:], ""), 0, 32)
 			if err != nil {
 				return nil, fmt.Errorf("%q: %w", line, err)
 			}
 			all = append(all, witnessThread{tid: int(tid), name: m[1]})
-			last = &all[len(all)-1]
+			last, mounted = &all[len(all)-1], false
+			continue
+		}
+		if w.mounted != "" && strings.HasPrefix(line, w.mounted) && last != nil {
+			mounted = true
 			continue
 		}
 		frame, ok, err := w.frame(line)
@@ -73,6 +83,9 @@ func (w *witnessText) threads(r io.Reader) ([]witnessThread, error) {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		case ok && last == nil:
 			return nil, fmt.Errorf("%q: a frame of no thread", line)
+		case ok && mounted:
+			last.frames = slices.Insert(last.frames, last.mounted, frame)
+			last.mounted++
 		case ok:
 			last.frames = append(last.frames, frame)
 		case !w.ignored.MatchString(line):
@@ -83,17 +96,19 @@ func (w *witnessText) threads(r io.Reader) ([]witnessThread, error) {
 }
 
 // threadPrint reads "jcmd PID Thread.print -l" (HotSpot: JavaThread::print_on, javaVFrame::print_lock_info_on).
-// The JVM's own threads have no "#", and no Java frames.
+// The JVM's own threads have no "#", and no Java frames. A carrier has no nid=, and its number in brackets only.
 var threadPrint = witnessText{
-	header: regexp.MustCompile(`^"(.*)" #\d+ .*\bnid=(0x[0-9a-f]+|\d+) `),
-	frame:  threadPrintFrame,
-	ignored: regexp.MustCompile(`^$|^\d+:$|^\d{4}-\d\d-\d\d |^Full thread dump |^Threads class SMR info:|^_java_thread_list=|^(0x[0-9a-f]+,? ?)+$|^}$` +
-		`|^   java.lang.Thread.State: |^   (No compile task|Compiling: .*)$|^   Locked ownable synchronizers:$|^\t- |^"[^"]*" os_prio=.*|^JNI global refs: `),
+	header:  regexp.MustCompile(`^"(.*)" #\d+ (?:.*\bnid=(0x[0-9a-f]+|\d+) |\[(\d+)\] (?:[^n]|n[^i])*$)`),
+	mounted: "   Mounted virtual thread #",
+	frame:   threadPrintFrame,
+	ignored: regexp.MustCompile(`^$|^\d+:$|^\d{4}-\d\d-\d\d |^Full thread dump |^Threads class SMR info:` +
+		`|^_java_thread_list=|^(0x[0-9a-f]+,? ?)+$|^}$|^   java.lang.Thread.State: ` +
+		`|^   (No compile task|Compiling: .*|Carrying virtual thread #\d+)$|^   Locked ownable synchronizers:$|^\t- |^"[^"]*" os_prio=.*|^JNI global refs: `),
 }
 
 // A method's place: Thread.java:840, java.base@17.0.15/Thread.java:840, java.base@17.0.15/Native Method,
 // java.base@17.0.15/LambdaForm$MH (a file, but no line), Unknown Source.
-var threadPrintAt = regexp.MustCompile(`^\tat (\S+)\((?:[\w.]+@[^/()]+/)?([^()]+)\)$`)
+var threadPrintAt = regexp.MustCompile(`^\tat (\S+)\((?:[\w.]+(?:@[^/()]+)?/)?([^()]+)\)$`)
 
 func threadPrintFrame(line string) (f witnessFrame, ok bool, err error) {
 	m := threadPrintAt.FindStringSubmatch(line)
@@ -117,12 +132,13 @@ func threadPrintFrame(line string) (f witnessFrame, ok bool, err error) {
 var jstack = witnessText{
 	header: regexp.MustCompile(`^"(.*)" #\d+ .*\bnid=(0x[0-9a-f]+|\d+) `),
 	frame:  jstackFrame,
-	ignored: regexp.MustCompile(`^$|^Attaching to process ID |^Debugger attached successfully|^(Server|Client) compiler detected|^JVM version is |^Deadlock Detection:` +
-		`|^No deadlocks found|^   java.lang.Thread.State: |^   JavaThread state: |^\t- `),
+	ignored: regexp.MustCompile(`^$|^Attaching to process ID |^Debugger attached successfully` +
+		`|^(Server|Client) compiler detected|^JVM version is |^Deadlock Detection:|^No deadlocks found|^   java.lang.Thread.State: |^   JavaThread state: |^\t- `),
 }
 
 // jstackAt: " - Class.method(types) @bci=1, line=2 (Compiled frame; information may be imprecise)".
-var jstackAt = regexp.MustCompile(`^ - ([^(]+)\(.*\) @bci=(\d+)(?:, line=(\d+))? \((Interpreted|Compiled) frame( \[deoptimized\])?(; information may be imprecise)?\)$`)
+var jstackAt = regexp.MustCompile(`^ - ([^(]+)\(.*\) @bci=(\d+)(?:, line=(\d+))? ` +
+	`\((Interpreted|Compiled) frame( \[deoptimized\])?(; information may be imprecise)?\)$`)
 
 func jstackFrame(line string) (f witnessFrame, ok bool, err error) {
 	m := jstackAt.FindStringSubmatch(line)
@@ -136,14 +152,20 @@ func jstackFrame(line string) (f witnessFrame, ok bool, err error) {
 	return f, true, err
 }
 
+// enterSpecial is the one method that is on a stack and in no thread dump: the native method between
+// the frames of a virtual thread and those of its carrier.
+const enterSpecial = "jdk.internal.vm.Continuation.enterSpecial"
+
 // javaDifference tells the first frame in which a witness and a walk differ; empty if they agree.
 // Compared are the number of frames and of each frame class, method, line and, where the witness
-// tells them, file, bytecode index, and whether it is compiled.
+// tells them, file, bytecode index, and whether it is compiled. Of a virtual thread that has been
+// thawed in part the walk has the frames that are on the carrier's stack.
 func javaDifference(w *witnessThread, ours *dumpedThread) string {
 	if w.name != ours.Name {
 		return fmt.Sprintf("it is called %q, not %q", w.name, ours.Name)
 	}
-	if why := notWhole(ours); why != "" {
+	thawed := ours.Truncated == profile.Continuation.String() && w.mounted > 0
+	if why := notWhole(ours); why != "" && !thawed {
 		return why
 	}
 	var java []dumpedFrame
@@ -152,10 +174,19 @@ func javaDifference(w *witnessThread, ours *dumpedThread) string {
 			java = append(java, ours.Frames[i])
 		}
 	}
+	if w.mounted > 0 && w.mounted < len(java) && java[w.mounted].Name == enterSpecial && java[w.mounted].Kind == "native-method" {
+		java = slices.Delete(java, w.mounted, w.mounted+1)
+	}
 	for i := range min(len(java), len(w.frames)) {
 		if why := frameDifference(&w.frames[i], &java[i]); why != "" {
 			return fmt.Sprintf("Java frame %d: %s", i, why)
 		}
+	}
+	if thawed {
+		if len(java) > 0 && len(java) < w.mounted {
+			return ""
+		}
+		return fmt.Sprintf("%d Java frames, the rest of %d in the heap", len(java), w.mounted)
 	}
 	if len(java) != len(w.frames) {
 		return fmt.Sprintf("%d Java frames, the witness has %d", len(java), len(w.frames))

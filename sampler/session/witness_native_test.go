@@ -21,9 +21,10 @@ type gdbFrame struct {
 	pc, sp uint64
 }
 
-// gdbCommands make gdb show each frame of each thread as "bt" does, and a line with its pc and sp below: frames
-// that it adds from debug information (inlined functions, tail calls) can be told from those on the stack only by these.
-// Beyond the first Java frame gdb is lost; what it makes up there is bounded.
+// gdbCommands make gdb show each frame of each thread as "bt" does, and below it a line with its pc and
+// sp. Only by these can frames that it adds from debug information (inlined functions, tail calls) be
+// told from those on the stack. Beyond the first Java frame gdb is lost; what it makes up there is
+// bounded.
 var gdbCommands = []string{
 	"set width 0", "set print frame-arguments none", "set print address on",
 	"set backtrace past-main on", "set backtrace past-entry on", "set backtrace limit 100",
@@ -62,8 +63,8 @@ func gdbThreads(r io.Reader) (map[int][]gdbFrame, error) {
 	return threads, in.Err()
 }
 
-// gdbName cuts "Parker::park(bool, long) () from libjvm.so" and "__libc_read (fd=...) at read.c:26" to their names, without
-// parameters, as goprof shows them.
+// gdbName cuts "Parker::park(bool, long) () from libjvm.so" and "__libc_read (fd=...) at read.c:26" to
+// their names, without parameters, as goprof shows them.
 func gdbName(text string) string {
 	text = gdbPlace.ReplaceAllString(text, "")
 	text = strings.TrimSpace(withoutLastParens(text)) // the arguments
@@ -119,9 +120,9 @@ type nativeJudge struct {
 	threads int
 }
 
-// difference tells the first native frame in which gdb and a walk differ; empty if they agree. Compared are all frames
-// down to the first of Java, that one's pc included, or to the thread's root. Each must have gdb's
-// pc, sp and name.
+// difference tells the first native frame in which gdb and a walk differ; empty if they agree.
+// Compared are all frames down to the first of Java, that one's pc included, or to the thread's root.
+// Each must have gdb's pc, sp and name.
 func (j *nativeJudge) difference(gdb []gdbFrame, ours *dumpedThread) string {
 	if why := notWhole(ours); why != "" {
 		return why

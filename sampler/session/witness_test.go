@@ -21,10 +21,15 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestWitnesses asks others where the threads of a JVM stand: the JVM itself (jcmd Thread.print), the JDK's
-// debugger (jhsdb jstack) and gdb. Each is held, name by name and line by line, against a
-// dump that was taken before. In its long form (GOPROF_PROVE=1: jhsdb and Maven take their time) also jhsdb's mixed stacks, and a
-// servlet container at rest.
+// TestWitnesses asks others where the threads of a JVM stand: the JVM itself (jcmd Thread.print), the
+// JDK's debugger (jhsdb jstack) and gdb. Each is held, name by name and line by line, against a dump
+// that was taken before. gdb comes last: it may harm the JVM.
+//
+// Hidden frames (lambdas, method handles) are compared, too: all witnesses show them; only how they
+// part a hidden class from its address is made alike.
+//
+// In its long form (GOPROF_PROVE=1, as make prove sets it) the JVM also runs in other modes, jhsdb tells mixed
+// stacks, and a servlet container at rest is asked about: that takes minutes.
 func TestWitnesses(t *testing.T) {
 	gdb, err := exec.LookPath("gdb")
 	if err != nil {
@@ -35,14 +40,42 @@ func TestWitnesses(t *testing.T) {
 	}
 	library := buildNative(t, "witness.c", "libwitness.so", "-O2")
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		flags := append(append(jniFlags(jdk), jvmtest.KindsFlags...), "--", library.path)
-		jvm := jvmtest.Start(t, jdk, "truth.Witness", flags...)
-		hearAll(t, jvm, gdb, jvm.Command("threads"))
+		for _, mode := range witnessModes(jdk) {
+			t.Run(mode.name, func(t *testing.T) {
+				jvm := jvmtest.Start(t, jdk, "truth.Witness", append(mode.flags, "--", library.path)...)
+				hearAll(t, jvm, gdb, jvm.Command("threads"))
+			})
+		}
+		if jdk.Version >= 24 { // the first whose thread dump shows them
+			t.Run("virtual", func(t *testing.T) { hearVirtual(t, jdk) })
+		}
+		if longForm {
+			t.Run("container", func(t *testing.T) { hearContainer(t, jdk, gdb) })
+		}
 	})
 }
 
-// hearAll asks all witnesses about a JVM. The threads that are named stand still; of others what they had
-// done while a witness looked is not told.
+// longForm: make prove.
+var longForm = os.Getenv("GOPROF_PROVE") == "1"
+
+// witnessMode is a way to run truth.Witness.
+type witnessMode struct {
+	name  string
+	flags []string
+}
+
+func witnessModes(jdk jvmtest.JDK) []witnessMode {
+	modes := []witnessMode{{"kinds", append(jniFlags(jdk), jvmtest.KindsFlags...)}}
+	if longForm {
+		modes = append(modes, witnessMode{"interpreted", append(jniFlags(jdk), "-Xint")},
+			witnessMode{"no-flags", jniFlags(jdk)},
+			witnessMode{"serial-gc-c1", append(jniFlags(jdk), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")})
+	}
+	return modes
+}
+
+// hearAll asks all witnesses about a JVM. The threads that are named stand still; others may do
+// something while a witness looks.
 func hearAll(t *testing.T, jvm *jvmtest.JVM, gdb string, names []string) {
 	t.Helper()
 	var still []jvmtest.ExpectedStack
@@ -53,13 +86,7 @@ func hearAll(t *testing.T, jvm *jvmtest.JVM, gdb string, names []string) {
 		t.Fatal("no threads that stand still")
 	}
 	s, pid := attach(t, jvm.PID), strconv.Itoa(jvm.PID)
-	hear(t, s, still, "jcmd Thread.print", func(t *testing.T, ours []dumpedThread) (*hearing, error) {
-		text, err := ask(t, jvm.PID, jvm.JDK.Tool("jcmd"), pid, "Thread.print", "-l")
-		if err != nil {
-			return nil, err
-		}
-		return hearJava(&threadPrint, text, ours)
-	})
+	hearJcmd(t, s, jvm, still)
 	hear(t, s, still, "jhsdb jstack", func(t *testing.T, ours []dumpedThread) (*hearing, error) {
 		text, err := ask(t, jvm.PID, jvm.JDK.Tool("jhsdb"), "jstack", "--pid", pid)
 		if err != nil {
@@ -68,6 +95,15 @@ func hearAll(t *testing.T, jvm *jvmtest.JVM, gdb string, names []string) {
 		return hearJava(&jstack, text, ours)
 	})
 	symbols := imageSymbols{paths: imagePaths(t, jvm.PID), read: map[string]map[string][]uint64{}}
+	if longForm {
+		hear(t, s, still, "jhsdb jstack --mixed", func(t *testing.T, ours []dumpedThread) (*hearing, error) {
+			text, err := ask(t, jvm.PID, jvm.JDK.Tool("jhsdb"), "jstack", "--mixed", "--pid", pid)
+			if err != nil {
+				return nil, err
+			}
+			return hearMixed(text, ours, symbols.alias)
+		})
+	}
 	hear(t, s, still, "gdb", func(t *testing.T, ours []dumpedThread) (*hearing, error) {
 		args := []string{"-nx", "-batch", "-p", pid}
 		for _, command := range gdbCommands {
@@ -81,6 +117,33 @@ func hearAll(t *testing.T, jvm *jvmtest.JVM, gdb string, names []string) {
 	})
 }
 
+func hearJcmd(t *testing.T, s *Session, jvm *jvmtest.JVM, still []jvmtest.ExpectedStack) {
+	t.Helper()
+	hear(t, s, still, "jcmd Thread.print", func(t *testing.T, ours []dumpedThread) (*hearing, error) {
+		text, err := ask(t, jvm.PID, jvm.JDK.Tool("jcmd"), strconv.Itoa(jvm.PID), "Thread.print", "-l")
+		if err != nil {
+			return nil, err
+		}
+		return hearJava(&threadPrint, text, ours)
+	})
+}
+
+// hearVirtual asks the JVM about virtual threads that are mounted: of one all frames are on the stack of
+// its carrier, of the other those on top.
+func hearVirtual(t *testing.T, jdk jvmtest.JDK) {
+	t.Helper()
+	jvm := jvmtest.Start(t, jdk, "truth.Virtual")
+	s := attach(t, jvm.PID)
+	var still []jvmtest.ExpectedStack
+	for _, th := range carriersOf(dumped(t, s, DumpOptions{})) {
+		still = append(still, jvmtest.ExpectedStack{Thread: th.Name, Parked: true})
+	}
+	if len(still) != 2 {
+		t.Fatalf("%d carriers", len(still))
+	}
+	hearJcmd(t, s, jvm, still)
+}
+
 // hearing is what came of one comparison.
 type hearing struct {
 	told    string         // what was compared
@@ -90,7 +153,8 @@ type hearing struct {
 // hear compares a dump with what a witness says then. Threads of the JVM's own go about their business
 // meanwhile: where one differs, dump and witness are repeated. One that stands still must agree at
 // once.
-func hear(t *testing.T, s *Session, still []jvmtest.ExpectedStack, name string, witness func(*testing.T, []dumpedThread) (*hearing, error)) {
+func hear(t *testing.T, s *Session, still []jvmtest.ExpectedStack, name string,
+	witness func(*testing.T, []dumpedThread) (*hearing, error)) {
 	t.Helper()
 	for try := 1; ; try++ {
 		ours := dumpedParked(t, s, still, DumpOptions{})
@@ -101,12 +165,13 @@ func hear(t *testing.T, s *Session, still []jvmtest.ExpectedStack, name string, 
 			return
 		}
 		t.Logf("%s: %s (%.1f s)", name, heard.told, time.Since(begun).Seconds())
-		wrong := ""
+		wrong, brief := "", ""
 		for _, tid := range slices.Sorted(maps.Keys(heard.against)) {
 			i := slices.IndexFunc(ours, func(th dumpedThread) bool { return th.TID == tid })
 			if i < 0 {
 				if !begunByWitness(s, tid) {
-					wrong += fmt.Sprintf("\nthread %d: %s", tid, heard.against[tid])
+					why := fmt.Sprintf("\nthread %d: %s", tid, heard.against[tid])
+					wrong, brief = wrong+why, brief+why
 				}
 				continue
 			}
@@ -116,6 +181,7 @@ func hear(t *testing.T, s *Session, still []jvmtest.ExpectedStack, name string, 
 				t.Errorf("%s:%s", name, why)
 			} else {
 				wrong += why
+				brief += fmt.Sprintf("\n%s: %s", th.Name, heard.against[tid])
 			}
 		}
 		if wrong == "" {
@@ -125,7 +191,7 @@ func hear(t *testing.T, s *Session, still []jvmtest.ExpectedStack, name string, 
 			t.Errorf("%s: after %d tries:%s", name, try, wrong)
 			return
 		}
-		t.Logf("%s: once more, these have moved or are wrong:%s", name, wrong)
+		t.Logf("%s: once more, these have moved or are wrong:%s", name, brief)
 	}
 }
 
@@ -141,6 +207,7 @@ func hearJava(reader *witnessText, text []byte, ours []dumpedThread) (*hearing, 
 	if err != nil {
 		return nil, err
 	}
+	carriers := 0
 	h, frames, lines, seen := &hearing{against: map[int]string{}}, 0, 0, map[int]bool{}
 	for i := range theirs {
 		w := &theirs[i]
@@ -154,8 +221,12 @@ func hearJava(reader *witnessText, text []byte, ours []dumpedThread) (*hearing, 
 			h.against[w.tid] = why
 			continue
 		}
-		frames += len(w.frames)
-		for _, f := range w.frames {
+		if w.mounted > 0 {
+			carriers++
+		}
+		compared := w.frames[:min(len(w.frames), len(javaOf(&ours[n])))]
+		frames += len(compared)
+		for _, f := range compared {
 			if f.line > 0 {
 				lines++
 			}
@@ -167,6 +238,9 @@ func hearJava(reader *witnessText, text []byte, ours []dumpedThread) (*hearing, 
 		}
 	}
 	h.told = fmt.Sprintf("%d threads agree, %d Java frames, %d of them with lines", len(theirs)-len(h.against), frames, lines)
+	if carriers > 0 {
+		h.told += fmt.Sprintf("; %d carry virtual threads, of which the witness shows no %s, but frames in the heap", carriers, enterSpecial)
+	}
 	return h, nil
 }
 

@@ -98,14 +98,14 @@ func (t *Tracer) take(tid int, hint *Hint) {
 
 // copyStack copies the stack from look.sp to its top, or as much as the limit allows, and
 // in the same system call, before it, the piece that the hint asks for. A stack pointer
-// above the top is on another stack (a signal's, a coroutine's): then the thread's own one is
-// copied beside.
+// outside the thread's own stack is on another one (a signal's, a coroutine's), of which nothing
+// is known: then the own one is copied beside.
 //
 //go:nosplit
 func (t *Tracer) copyStack(tid int, hint *Hint) {
 	l := &t.look
 	top := hint.StackTop
-	known := top > l.sp
+	known := top > l.sp && l.sp >= hint.StackLow
 	l.want = min(unknownStack, t.StackLimit)
 	if known {
 		l.want = t.StackLimit
@@ -130,7 +130,7 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 		l.got, _ = readRemote(tid, &t.local[1], &t.remote[1], 1)
 	}
 	l.cut = l.got == l.want && (!known || l.sp+uint64(l.got) < top)
-	if hint.StackLow != 0 && (!known || l.sp < hint.StackLow) {
+	if hint.StackLow != 0 && !known {
 		t.copyUnder(tid, hint, local.Base)
 	}
 }

@@ -131,8 +131,12 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 
 // lookPatiently is Look, and Collect if the stop comes late.
 func lookPatiently(tr *Tracer, tid int, top uint64) (*target.Snapshot, Outcome) {
+	return lookAt(tr, tid, Hint{StackTop: top})
+}
+
+func lookAt(tr *Tracer, tid int, hint Hint) (*target.Snapshot, Outcome) {
 	snap := new(target.Snapshot)
-	o := tr.Look(tid, Hint{StackTop: top}, snap)
+	o := tr.Look(tid, hint, snap)
 	for range 10000 {
 		if o != Pending {
 			return snap, o

@@ -63,6 +63,11 @@ func TestStackLimits(t *testing.T) {
 		if o != Taken || len(snap.Stack) < 16384 {
 			t.Errorf("top below sp: %v, %d bytes", o, len(snap.Stack))
 		}
+		// Nor is it the thread's own stack if that lies above sp: what is between is not copied.
+		snap, o = lookAt(tr, p.pid, Hint{StackLow: top + (32 << 10), StackTop: top + (64 << 20)})
+		if o != Taken || len(snap.Stack) > unknownStack {
+			t.Errorf("below its own stack: %v, %d bytes", o, len(snap.Stack))
+		}
 	})
 }
 

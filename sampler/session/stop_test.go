@@ -74,7 +74,7 @@ func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Sna
 // much as there is.
 func copyStack(p *target.Process, h sampler.Hint, snap *target.Snapshot) error {
 	const unknown = 64 << 10
-	known := h.StackTop > snap.SP
+	known := h.StackTop > snap.SP && snap.SP >= h.StackLow
 	want := unknown
 	if known {
 		want = int(min(h.StackTop-snap.SP, sampler.DefaultStackLimit))

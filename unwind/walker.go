@@ -86,7 +86,7 @@ const (
 	maxMethods = 1 << 17
 	// maxHeld bounds, in bytes that the VM has read, what the caches hold beside that, and
 	// maxHeldByWalk what one walk brings in. A walk of javac brings in 4 MB, the first one.
-	maxHeld       = 128 << 20
+	maxHeld       = 64 << 20
 	maxHeldByWalk = 64 << 20
 )
 

@@ -14,10 +14,10 @@ BUILD_ENV   := CGO_ENABLED=0
 BUILD_FLAGS := -trimpath -ldflags "-s -w"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick demo vet staticcheck fmt bench fuzz cover clean prove
+.PHONY: help build test quick demo vet staticcheck fmt bench fuzz cover clean prove test-matrix
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
 
 build: ## the static binary ./goprof
 	@$(BUILD_ENV) $(GO) build $(BUILD_FLAGS) -o $(BINARY) ./cmd/goprof
@@ -36,6 +36,9 @@ prove: ## the oracles in their long form, some hours (STOPS=, STEPS=, SAMPLES=, 
 
 quick: ## the tests that need no JVM and no time
 	@$(GO) test -short $(PKG)
+
+test-matrix: ## every JDK from 8 to 27 with every collector and mode, an hour or two (STOPS=, JDKS="8 21", ROWS=regexp)
+	@scripts/matrix.sh $(JDKS)
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

@@ -31,10 +31,11 @@ apt_get() {
 
 # Where this machine has Debian from: its own sources, whatever they are.
 mirror() {
-    local found
-    found=$(apt-get indextargets --format '$(REPO_URI)' 'Label: Debian' 'Component: main' 'Created-By: Packages' 2>/dev/null | head -1)
+    # shellcheck disable=SC2016 # apt-get's own variable
+    local found uri='$(REPO_URI)'
+    found=$(apt-get indextargets --format "$uri" 'Label: Debian' 'Component: main' 'Created-By: Packages' 2>/dev/null | head -1)
     if [ -z "$found" ]; then # never updated: the label stands in what an update fetches
-        found=$(apt-get indextargets --format '$(REPO_URI)' 'Component: main' 'Created-By: Packages' 2>/dev/null | grep '/debian/*$' | head -1)
+        found=$(apt-get indextargets --format "$uri" 'Component: main' 'Created-By: Packages' 2>/dev/null | grep '/debian/*$' | head -1)
     fi
     echo "$found"
 }
@@ -160,9 +161,13 @@ for version in "${wanted[@]}"; do
 done
 if [ $# = 0 ]; then
     for home in /usr/lib/jvm/*; do
-        [ ! -L "$home" ] && [ -x "$home/bin/java" ] && [ -f "$home/release" ] || continue
+        if [ -L "$home" ] || [ ! -x "$home/bin/java" ] || [ ! -f "$home/release" ]; then
+            continue
+        fi
         version=$(sed -n 's/^JAVA_VERSION="\(1\.\)\?\([0-9]*\).*/\2/p' "$home/release")
-        [ -z "$version" ] || found+=("$version-$(basename "$home" | tr -dc 'a-z0-9-')=$home")
+        # temurin-25-jdk-amd64 is 25-temurin, java-17-openjdk-amd64 17-system.
+        label=$(basename "$home" | sed -E 's/[^a-z]+/-/g; s/(^|-)(java|jdk|jre|openjdk|amd|arm|aarch|x|lts|release)\b//g; s/^-+|-+$//g')
+        [ -z "$version" ] || found+=("$version-${label:-system}=$home")
     done
 fi
 [ ${#missing[@]} = 0 ] || say "JDKs that could not be had: ${missing[*]}"

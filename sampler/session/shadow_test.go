@@ -72,6 +72,12 @@ func TestShadow(t *testing.T) {
 }
 
 func shadowRun(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) {
+	countShadow(t, jdk, flags, args, stops).judge(t, flags, stops)
+}
+
+// countShadow runs the program and compares at so many stops.
+func countShadow(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) *shadowCount {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "shadow")
 	options := append(append(append([]string{}, flags...), "--", path), args...)
 	jvm := jvmtest.Start(t, jdk, "truth.Shadow", options...)
@@ -96,21 +102,27 @@ func shadowRun(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) {
 		pause(i)
 	}
 	t.Log(count)
-	if n := count.verdicts[jvmtest.Mismatch]; n > 0 {
+	return count
+}
+
+// judge fails the test if more stops disagree than may.
+func (c *shadowCount) judge(t *testing.T, flags []string, stops int) {
+	t.Helper()
+	if n := c.verdicts[jvmtest.Mismatch]; n > 0 {
 		t.Errorf("%d mismatches", n)
 	}
 	percent := mayDiffer
 	if slices.Contains(flags, "-XX:+DebugNonSafepoints") {
 		percent = mayDifferExact
 	}
-	if n := count.verdicts[jvmtest.InlinedDiffer] + count.verdicts[jvmtest.OneMore]; n*100 > count.stops*percent {
-		t.Errorf("%d of %d stops differ on top, more than %d %%", n, count.stops, percent)
+	if n := c.verdicts[jvmtest.InlinedDiffer] + c.verdicts[jvmtest.OneMore]; n*100 > c.stops*percent {
+		t.Errorf("%d of %d stops differ on top, more than %d %%", n, c.stops, percent)
 	}
-	if count.stops < stops*9/10 {
-		t.Errorf("only %d of %d stops could be compared", count.stops, stops)
+	if c.stops < stops*9/10 {
+		t.Errorf("only %d of %d stops could be compared", c.stops, stops)
 	}
-	if count.truncated*200 > count.stops {
-		t.Errorf("%d of %d stacks are truncated, more than 0.5 %%", count.truncated, count.stops)
+	if c.truncated*200 > c.stops {
+		t.Errorf("%d of %d stacks are truncated, more than 0.5 %%", c.truncated, c.stops)
 	}
 }
 

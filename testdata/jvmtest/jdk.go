@@ -29,9 +29,15 @@ type JDK struct {
 	Version int    // 8, 17, 25
 	Release string // 17.0.15
 	Home    string
+	Label   string // tells JDKs of one version apart, as GOPROF_JDKS has it
 }
 
-func (j JDK) String() string { return fmt.Sprintf("jdk%d", j.Version) }
+func (j JDK) String() string {
+	if j.Label != "" {
+		return fmt.Sprintf("jdk%d-%s", j.Version, j.Label)
+	}
+	return fmt.Sprintf("jdk%d", j.Version)
+}
 
 // Tool is the path of one of the JDK's commands, such as jcmd.
 func (j JDK) Tool(name string) string { return filepath.Join(j.Home, "bin", name) }
@@ -39,7 +45,7 @@ func (j JDK) Tool(name string) string { return filepath.Join(j.Home, "bin", name
 func (j JDK) hasCompiler() bool { return executable(j.Tool("javac")) }
 
 // JDKs returns all that were found, the oldest first: those that GOPROF_JDKS names
-// ("17=/path:25=/path"), else those under /usr/lib/jvm and the one of JAVA_HOME.
+// ("17=/path:25=/path:25-temurin=/path"), else those under /usr/lib/jvm and the one of JAVA_HOME.
 // Without any, the test is skipped.
 func JDKs(t testing.TB) []JDK {
 	t.Helper()
@@ -96,16 +102,17 @@ var find = sync.OnceValues(func() ([]JDK, error) {
 	return inspectAll(homes), nil
 })
 
-// parseList reads "17=/path:25=/path". What is named must be there.
+// parseList reads "17=/path:25-temurin=/path". What is named must be there.
 func parseList(list string) ([]JDK, error) {
 	var jdks []JDK
 	for item := range strings.SplitSeq(list, ":") {
-		version, home, ok := strings.Cut(item, "=")
+		name, home, ok := strings.Cut(item, "=")
+		version, label, _ := strings.Cut(name, "-")
 		number, err := strconv.Atoi(version)
 		if !ok || err != nil {
-			return nil, fmt.Errorf("GOPROF_JDKS: %q is not VERSION=PATH", item)
+			return nil, fmt.Errorf("GOPROF_JDKS: %q is neither VERSION=PATH nor VERSION-LABEL=PATH", item)
 		}
-		jdk := JDK{Version: number, Release: version, Home: home}
+		jdk := JDK{Version: number, Release: version, Home: home, Label: label}
 		if !executable(jdk.Tool("java")) {
 			return nil, fmt.Errorf("GOPROF_JDKS: no bin/java in %s", home)
 		}
@@ -139,7 +146,7 @@ func inspectAll(homes []string) []JDK {
 }
 
 func sortByVersion(jdks []JDK) {
-	slices.SortFunc(jdks, func(a, b JDK) int { return cmp.Compare(a.Version, b.Version) })
+	slices.SortStableFunc(jdks, func(a, b JDK) int { return cmp.Compare(a.Version, b.Version) })
 }
 
 func inspect(home string) (JDK, bool) {

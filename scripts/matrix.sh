@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# make test-matrix: holds goprof against every JDK from 8 to 27 in every way to run it, and prints a table of what it saw.
+#   scripts/matrix.sh           all that scripts/jdks.sh finds or fetches
+#   scripts/matrix.sh 8 21      only these
+# STOPS (2000) says how often each JVM is stopped, ROWS picks ways to run one by a regular expression, GOPROF_JDKS names JDKs
+# that are there already. The whole output is kept in build/matrix.log.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/tools.sh
+if [ $# != 0 ] || [ -z "${GOPROF_JDKS:-}" ]; then
+    GOPROF_JDKS=$(scripts/jdks.sh "$@")
+fi
+export GOPROF_JDKS GOPROF_REQUIRE_JVM=1 GOPROF_MATRIX=${STOPS:-2000} GOPROF_MATRIX_ROWS=${ROWS:-}
+mkdir -p build
+status=0
+go test -count 1 -timeout 12h -v -run '^TestMatrix$' ./sampler/session >build/matrix.log 2>&1 || status=$?
+echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs, STOPS=$GOPROF_MATRIX"
+grep -E '^\||^n/a|^- jdk|^$' build/matrix.log || true
+if [ "$status" != 0 ]; then
+    grep -E -B1 -A20 '^ *--- FAIL' build/matrix.log >&2 || tail -40 build/matrix.log >&2
+    echo "the whole output is in build/matrix.log" >&2
+fi
+exit "$status"

@@ -56,6 +56,7 @@ var AMD64 = &CPU{
 	Enters:       entersAMD64,
 	EndsInCall:   endsInCallAMD64,
 	MaxCall:      8,
+	Trampoline:   trampolineAMD64,
 	CanonicalTop: 1 << 47,
 }
 

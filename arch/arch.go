@@ -69,6 +69,10 @@ type CPU struct {
 	EndsInCall func(code []byte) bool
 	MaxCall    int
 
+	// Trampoline returns where code that does nothing but jump goes on, with these registers. It
+	// is nil for a CPU whose trampolines nobody has read yet.
+	Trampoline func(code []byte, r *Regs) (to uint64, ok bool)
+
 	// CanonicalTop is the first address that user space cannot have.
 	CanonicalTop uint64
 }

@@ -22,6 +22,9 @@ func (w *Walker) stepNative() (why profile.Reason, root bool) {
 	if site == nil {
 		return w.notCode()
 	}
+	if site.row == nil && w.overTrampoline() {
+		return profile.Whole, false
+	}
 	w.emit(profile.Frame{Func: site.fn, Kind: profile.Native, BCI: -1})
 	if site.row == nil {
 		if c, ok := w.assemblyCaller(site); ok {

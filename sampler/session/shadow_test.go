@@ -46,6 +46,7 @@ const (
 type shadowCount struct {
 	stops, truncated int
 	verdicts         [jvmtest.NumVerdicts]int
+	byAddress        [jvmtest.NumVerdicts]int // what they would be by HotSpot's own rule
 	reasons          map[profile.Reason]int
 	code             map[[2]uint64]map[string]bool // see codeAt, by nmethod
 }
@@ -55,7 +56,8 @@ func (c *shadowCount) String() string {
 	for v, n := range c.verdicts {
 		s += fmt.Sprintf(", %d %v", n, jvmtest.Verdict(v))
 	}
-	return s + fmt.Sprintf(", %d truncated %v", c.truncated, c.reasons)
+	return s + fmt.Sprintf(", %d truncated %v; by address %d would be exact, %d inlined differ", c.truncated, c.reasons,
+		c.byAddress[jvmtest.Exact], c.byAddress[jvmtest.InlinedDiffer])
 }
 
 // TestShadow stops a thread that keeps its own stack and compares frame by frame.
@@ -155,9 +157,40 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	}
 	verdict, why := shadow.Judge(own.Frames, count.walkOf(s, shadow, &st))
 	count.verdicts[verdict]++
+	if other := count.nextByAddress(s, &st); other != nil {
+		verdict, _ := shadow.Judge(own.Frames, count.walkOf(s, shadow, other))
+		count.byAddress[verdict]++
+	} else {
+		count.byAddress[verdict]++
+	}
 	if verdict == jvmtest.Mismatch && count.verdicts[verdict] < 4 {
 		t.Errorf("seed %d: %v\n%s\nshadow:\n%s", own.Seed, why, describe(s, snap, &st), shadowText(own))
 	}
+}
+
+// nextByAddress is the stack as it would be if the methods on top were those of the next record by
+// address (see unwind/nearby.go); nil if the thread is not in compiled Java.
+func (c *shadowCount) nextByAddress(s *Session, st *profile.Stack) *profile.Stack {
+	top := st.Frames[0]
+	blob, err := s.VM.Blob(top.PC)
+	if err != nil || blob.Kind != vmstructs.Nmethod {
+		return nil
+	}
+	scopes, err := s.VM.Scopes(blob, top.PC, false)
+	if err != nil {
+		return nil
+	}
+	other := new(profile.Stack)
+	for i, scope := range scopes {
+		f := profile.Frame{Func: &profile.Func{Name: scope.Method.Full()}, Kind: profile.Inlined, Line: scope.Line, PC: top.PC, SP: top.SP}
+		if i == len(scopes)-1 {
+			f.Kind = profile.C2
+		}
+		other.Frames = append(other.Frames, f)
+	}
+	below := slices.IndexFunc(st.Frames, func(f profile.Frame) bool { return f.SP != top.SP })
+	other.Frames = append(other.Frames, st.Frames[max(below, 0):]...)
+	return other
 }
 
 // walkOf takes the Java frames of a stack for the judge, and marks those of the topmost physical

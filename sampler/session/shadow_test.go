@@ -120,6 +120,9 @@ func (c *shadowCount) judge(t *testing.T, flags []string, stops int) {
 	if n := c.verdicts[jvmtest.InlinedDiffer] + c.verdicts[jvmtest.OneMore]; n*100 > c.stops*percent {
 		t.Errorf("%d of %d stops differ on top, more than %d %%", n, c.stops, percent)
 	}
+	if ours, theirs := c.verdicts[jvmtest.InlinedDiffer], c.byAddress[jvmtest.InlinedDiffer]; ours > theirs+c.stops/50 {
+		t.Errorf("%d stops differ in what is inlined on top, by address %d would", ours, theirs)
+	}
 	if c.stops < stops*9/10 {
 		t.Errorf("only %d of %d stops could be compared", c.stops, stops)
 	}

@@ -1,5 +1,7 @@
 package arch
 
+import "slices"
+
 // amd64State is the machine on one way: what each register holds, told in terms of
 // the registers at the start, and what was stored to the stack since.
 type amd64State struct {
@@ -133,14 +135,14 @@ func (s *amd64State) store(addr, v Loc) {
 	if addr.Kind != Value || addr.Reg != amd64RBP && addr.Reg != s.regs[amd64RSP].Reg {
 		return // not on the stack
 	}
-	for i := range s.slots[:s.nslots] {
-		if s.slots[i].reg == addr.Reg && s.slots[i].off == addr.Off {
-			s.slots[i].val = v
-			return
-		}
+	// The oldest is forgotten, by its last store: where a barrier has spilled all registers
+	// just before, the slot that the return address moves to has been stored to long ago, too.
+	old := slices.IndexFunc(s.slots[:s.nslots], func(slot amd64Slot) bool { return slot.reg == addr.Reg && slot.off == addr.Off })
+	if old < 0 && int(s.nslots) == len(s.slots) {
+		old = 0
 	}
-	if int(s.nslots) == len(s.slots) { // forget the oldest
-		copy(s.slots[:], s.slots[1:])
+	if old >= 0 {
+		copy(s.slots[old:s.nslots], s.slots[old+1:s.nslots])
 		s.nslots--
 	}
 	s.slots[s.nslots] = amd64Slot{addr.Reg, addr.Off, v}

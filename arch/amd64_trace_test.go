@@ -385,3 +385,21 @@ func BenchmarkTraceAMD64(b *testing.B) {
 		tr.Trace(code, 0, 0, 0)
 	}
 }
+
+// TestTraceAfterManySpills: a return address that is moved after code has spilled more registers than
+// a Tracer remembers, to a place of which it remembers an older value. Shenandoah's barrier does that in adapters.
+func TestTraceAfterManySpills(t *testing.T) {
+	code := []byte{0x50, 0x48, 0x81, 0xec, 0, 4, 0, 0} // push rax; sub rsp, 0x400
+	for i := range maxTraceSlots - 1 {
+		code = append(code, 0x48, 0x89, 0x8c, 0x24, byte(8*i), byte(8*i>>8), 0, 0) // mov [rsp+8*i], rcx
+	}
+	code = append(code,
+		0x48, 0x81, 0xc4, 0, 4, 0, 0, 0x58, // add rsp, 0x400; pop rax
+		0x58, 0x48, 0x83, 0xec, 0x08, 0x50, // pop rax; sub rsp, 8; push rax: one word lower
+		0x48, 0x89, 0x4c, 0x24, 0x08, // mov [rsp+8], rcx
+		0xff, 0xe1) // jmp rcx
+	exit, err := AMD64.NewTracer().Trace(code, 0x1000, 0x1000, 0)
+	if want := (Loc{AtMem, amd64RSP, 0}); err != nil || !exit.Jump || exit.RA != want {
+		t.Errorf("%+v, %v", exit, err)
+	}
+}

@@ -58,6 +58,9 @@ func isBranch(c vmstructs.Codelet) bool {
 // more. done is false if the code ahead shows that the frame stands.
 func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
 	if e.FrameBuilt {
+		if codelet.MethodEntry && w.beforeBarrier(e) {
+			return 0, false
+		}
 		return w.beforeFrame(e), true
 	}
 	if e.Jump && !e.Indirect && codelet.MethodEntry && e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.SP {
@@ -191,6 +194,7 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 	if !known || fp < w.cur.sp || !w.inCopy(fp) {
 		return profile.BadInterpreted
 	}
+	fp = w.outOfBarrier(fp)
 	l := w.vm.Interp()
 	if building && w.cur.exact && w.cur.sp > fp+uint64(int64(l.Method)*8) {
 		if !w.emitEntered() {

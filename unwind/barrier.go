@@ -1,0 +1,43 @@
+package unwind
+
+import "goprof/arch"
+
+// Where the interpreter loads an object, Shenandoah's collector barrier stands in its code. To call
+// C++ it makes a frame within the interpreter's own, only to save registers: push rbp; mov rbp, rsp.
+// Nobody has called it, so no return address lies above (JDK 25,
+// gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier;
+// macroAssembler_x86.cpp, push_call_clobbered). By that it is told from a method's frame.
+
+// beforeBarrier reports whether the frame that a method entry's code ahead makes is a barrier's: the
+// method's own stands already.
+func (w *Walker) beforeBarrier(e arch.Exit) bool {
+	if c, ok := w.evalExit(e, true); ok && w.plausible(c.pc) {
+		return false
+	}
+	fp, known := w.fp()
+	if !known || fp < w.cur.sp || !w.hasCaller(fp) {
+		return false
+	}
+	// Of a caller's frame that would be true, too, but only in this one is the method that its register holds.
+	method, ok := w.slot(fp, w.vm.Interp().Method)
+	return ok && (!w.cur.exact || w.isKnown(w.cpu.Java.Method) && method == w.cur.regs[w.cpu.Java.Method])
+}
+
+// outOfBarrier returns the frame pointer of the interpreter's frame in which a barrier made the one
+// at fp; fp itself if that is a method's.
+func (w *Walker) outOfBarrier(fp uint64) uint64 {
+	if w.hasCaller(fp) {
+		return fp
+	}
+	outer, ok := w.word(fp)
+	if !ok || outer <= fp || !w.hasCaller(outer) {
+		return fp
+	}
+	return outer
+}
+
+// hasCaller reports whether the frame at fp holds what can be a return address.
+func (w *Walker) hasCaller(fp uint64) bool {
+	pc, ok := w.slot(fp, 1)
+	return ok && w.plausible(pc)
+}

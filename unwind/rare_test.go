@@ -1,0 +1,209 @@
+package unwind
+
+import (
+	"bytes"
+	"encoding/binary"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"goprof/profile"
+	"goprof/target"
+	"goprof/vmstructs"
+)
+
+// eachRareWalk walks what sampler/session/rare_fixture_test.go has recorded: threads in code in
+// which single steps have found a wrong walk, and that samples hardly ever meet.
+func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack)) {
+	files, _ := filepath.Glob("testdata/rare/*.walks")
+	if len(files) != 2 {
+		t.Fatalf("%d recordings", len(files))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			rec, w := recorded(t, file)
+			for i, snap := range rec.Snapshots {
+				var stack profile.Stack
+				rec.Step(i)
+				w.Walk(snap, &stack)
+				do(t, w, snap, &stack)
+			}
+		})
+	}
+}
+
+// TestRareWalks: each of them is whole, and as it was when the steps had shown it to be right.
+func TestRareWalks(t *testing.T) {
+	texts := map[string]*bytes.Buffer{}
+	eachRareWalk(t, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) {
+		if stack.Truncated != profile.Whole {
+			t.Errorf("%s: %v after %d frames", w.placeName(snap), stack.Truncated, len(stack.Frames))
+		}
+		if texts[t.Name()] == nil {
+			texts[t.Name()] = new(bytes.Buffer)
+		}
+		text := texts[t.Name()]
+		text.WriteString(w.placeName(snap) + " ")
+		writeStack(text, snap, stack)
+	})
+	for name, text := range texts {
+		golden := strings.TrimSuffix(filepath.Base(name), ".walks") + ".golden.gz"
+		compareGolden(t, filepath.Join("testdata", "rare", golden), text.Bytes())
+	}
+}
+
+// placeName names the code that a thread was stopped in.
+func (w *Walker) placeName(snap *target.Snapshot) string {
+	pc := snap.Regs[w.cpu.PC]
+	if c, ok := w.vm.Codelet(pc); ok {
+		return c.Description
+	}
+	if b, err := w.vm.Blob(pc); err == nil {
+		return b.Name
+	}
+	if site := w.native(pc, true); site != nil {
+		return site.fn.Name
+	}
+	return "nowhere"
+}
+
+// What templateTable_x86.cpp, branch, ends with where it goes over to compiled code, behind a leave:
+// pop rcx; mov rsp, rdx; and rsp, -16; push rcx. A jump follows.
+var toCompiled = []byte{0x59, 0x48, 0x8b, 0xe2, 0x48, 0x83, 0xe4, 0xf0, 0x51}
+
+// TestBranchGoesToCompiledCode brings recorded threads, whose interpreted method was called by
+// compiled code, into the five instructions by which a branch leaves the interpreter (on-stack
+// replacement): the frame has gone, so that the frame pointer is the caller's and may be anything.
+func TestBranchGoesToCompiledCode(t *testing.T) {
+	tried := 0
+	eachRareWalk(t, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) {
+		c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC])
+		if !ok || !strings.HasPrefix(c.Description, "if") {
+			return
+		}
+		code := w.vm.CodeletCode(c)
+		pop := bytes.Index(code, toCompiled)
+		if pop < 0 {
+			t.Fatalf("%s: no way to compiled code", c.Description)
+		}
+		leave := bytes.LastIndexByte(code[:pop], 0xc9)
+		for _, stopped := range leaveByBranch(w, snap, c.Begin+uint64(leave), c.Begin+uint64(pop)) {
+			var again profile.Stack
+			w.Walk(stopped, &again)
+			if again.Truncated != profile.Whole || !slices.Equal(again.Frames, stack.Frames[1:]) {
+				t.Errorf("%s+%#x: %v, %d frames, want %d", c.Description, stopped.Regs[w.cpu.PC]-c.Begin, again.Truncated,
+					len(again.Frames), len(stack.Frames)-1)
+			}
+			tried++
+		}
+	})
+	if tried < 20 {
+		t.Errorf("only %d stops", tried)
+	}
+}
+
+// leaveByBranch executes the leave and what toCompiled holds, and stops behind each instruction.
+func leaveByBranch(w *Walker, snap *target.Snapshot, leave, pop uint64) (stops []*target.Snapshot) {
+	const rdx, rcx, rbp, rsp = 1, 2, 6, 7 // DWARF's numbers
+	w.snap = snap
+	regs := snap.Regs
+	fp := regs[rbp]
+	stop := func(pc uint64) {
+		regs[w.cpu.PC] = pc
+		s := *snap
+		s.Regs, s.SP, s.Stack = regs, regs[rsp], slices.Clone(snap.Stack[regs[rsp]-snap.SP:])
+		stops = append(stops, &s)
+	}
+	regs[rdx], _ = w.slot(fp, w.vm.Interp().SenderSP)
+	regs[rbp], _ = w.slot(fp, 0)
+	regs[rsp] = fp + 8
+	stop(leave + 1)
+	stop(pop)
+	regs[rcx], _ = w.slot(fp, 1)
+	regs[rsp] += 8
+	stop(pop + 1)
+	regs[rsp] = regs[rdx]
+	stop(pop + 4)
+	regs[rsp] &^= 15
+	stop(pop + 8)
+	regs[rsp] -= 8
+	stop(pop + 9)
+	binary.LittleEndian.PutUint64(stops[len(stops)-1].Stack, regs[rcx])
+	return stops
+}
+
+// TestSlowCRC32: the entry of CRC32's intrinsic jumps to that of all methods if a safepoint is
+// wanted. Until there no frame has been made; the method is still the one in its register.
+func TestSlowCRC32(t *testing.T) {
+	tried := 0
+	eachRareWalk(t, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) {
+		c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC])
+		if !ok || !strings.Contains(c.Description, "CRC32") {
+			return
+		}
+		w.snap = snap
+		if top, ok := w.word(snap.SP); !ok || top != stack.Frames[1].PC {
+			return // the intrinsic is about to return
+		}
+		stopped := *snap
+		code := w.vm.CodeletCode(c)
+		stopped.Regs[w.cpu.PC] = c.Begin + uint64(bytes.LastIndexByte(code, 0xe9)) // jmp
+		var again profile.Stack
+		w.Walk(&stopped, &again)
+		if again.Truncated != profile.Whole || len(again.Frames) != len(stack.Frames) || !slices.Equal(again.Frames[1:], stack.Frames[1:]) ||
+			again.Frames[0].Func != stack.Frames[0].Func {
+			t.Errorf("%v, %d frames, want %d", again.Truncated, len(again.Frames), len(stack.Frames))
+		}
+		tried++
+	})
+	if tried == 0 {
+		t.Error("no stop in the entry")
+	}
+}
+
+// TestCallerOfMathEntry: a math entry of the interpreter calls a stub, and where the register has
+// been lost that has the sp of its caller, only a caller that goes by its frame pointer is found.
+// For compiled code the stack ends; it does not go on with a frame of another size.
+func TestCallerOfMathEntry(t *testing.T) {
+	tried := 0
+	eachRareWalk(t, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) {
+		if len(stack.Frames) < 3 || !strings.HasPrefix(stack.Frames[1].Func.Name, "Interpreter (") || stack.Frames[2].Kind != profile.Interpreted {
+			return
+		}
+		entry, caller := stack.Frames[1], stack.Frames[2]
+		slot := caller.SP - 8
+		if ret, ok := w.word(slot); !ok || ret != caller.PC {
+			t.Fatalf("%#x is no return address", ret)
+		}
+		stopped := *snap
+		stopped.Stack = slices.Clone(snap.Stack)
+		for _, r := range []struct {
+			ret uint64
+			why profile.Reason
+		}{{caller.PC, profile.Whole}, {compiledReturnIn(w, stack), profile.BadInterpreted}} {
+			binary.LittleEndian.PutUint64(stopped.Stack[slot-snap.SP:], r.ret)
+			w.snap, w.out = &stopped, new(profile.Stack)
+			w.begin()
+			w.toCaller(entry.PC, entry.SP, 0, false)
+			if why := w.stepInterpreted(); why != r.why || why == profile.Whole && w.cur.pc != r.ret {
+				t.Errorf("to %#x: %v, %#x", r.ret, why, w.cur.pc)
+			}
+			tried++
+		}
+	})
+	if tried == 0 {
+		t.Error("no math entry")
+	}
+}
+
+// compiledReturnIn finds a return address into compiled Java on a stack.
+func compiledReturnIn(w *Walker, stack *profile.Stack) uint64 {
+	for i := 1; i < len(stack.Frames); i++ {
+		f := &stack.Frames[i]
+		if b, err := w.vm.Blob(f.PC); err == nil && b.Kind == vmstructs.Nmethod && b.HasPcDesc(f.PC) {
+			return f.PC
+		}
+	}
+	return 0
+}

@@ -307,6 +307,12 @@ func checkStubs(t *testing.T, v *live) {
 	if b, err := v.vm.Blob(v.vm.CallStubReturn()); err != nil || b.Kind != StubRoutines {
 		t.Errorf("the call stub is in %+v, %v", b, err)
 	}
+	first, ok := v.vm.firstStub()
+	b, err := v.vm.Blob(first.begin)
+	if !ok || err != nil || !v.vm.UnwindsException(b, first.begin) || !v.vm.UnwindsException(b, first.end) {
+		// Where the JVM names its stubs, this is its word.
+		t.Errorf("the first stub is %+v, in the JVM's own words %q to %q", first, v.vm.StubName(first.begin), v.vm.StubName(first.end))
+	}
 	names := map[string]bool{}
 	v.vm.StubName(v.vm.code.begin)
 	for _, s := range v.vm.stubs.stubs {

@@ -215,7 +215,33 @@ func (vm *VM) stubEntries() []stub {
 			out = append(out, stub{begin: entry, name: name})
 		}
 	}
+	if first, ok := vm.firstStub(); ok {
+		out = append(out, first)
+	}
 	return out
+}
+
+// maxFirstStub bounds the code of the first stub, some 60 bytes.
+const maxFirstStub = 512
+
+// firstStub finds the stub that forwards exceptions, which a JVM without symbols does not name (Debian's 8
+// has none): it is the first that is made, and the call stub, which makes a standard frame, comes
+// second (stubGenerator_*.cpp, generate_initial).
+func (vm *VM) firstStub() (stub, bool) {
+	b, err := vm.Blob(vm.CallStubReturn())
+	if err != nil || b.Kind != StubRoutines {
+		return stub{}, false
+	}
+	code := make([]byte, min(maxFirstStub, vm.CallStubReturn()-b.Begin))
+	if vm.mem.Bytes(b.Begin, code) != nil {
+		return stub{}, false
+	}
+	for n := range code {
+		if n > 0 && vm.t.CPU().Enters(code[n:]) > 0 {
+			return stub{begin: b.Begin, end: b.Begin + uint64(n) - 1, name: "forward exception"}, true
+		}
+	}
+	return stub{}, false
 }
 
 // stubDescriptors walks the list of StubCodeDesc (runtime/stubCodeGenerator.hpp), which
@@ -255,9 +281,19 @@ func (vm *VM) stubDescriptors() []stub {
 		if err != nil {
 			return nil
 		}
-		out = append(out, stub{begin, end, cleanText(name)})
+		out = append(out, stub{begin, end, plainStub(cleanText(name))})
 	}
 	return out
+}
+
+// plainStub is a stub's name as the JVMs before 26 gave it: 26 makes "Stub Generator call_stub_stub" of
+// call_stub, 27 "call_stub_stub (stub gen)" (runtime/stubInfo.cpp).
+func plainStub(name string) string {
+	plain := strings.TrimSuffix(strings.TrimPrefix(name, "Stub Generator "), " (stub gen)")
+	if plain == name {
+		return name
+	}
+	return strings.TrimSuffix(plain, "_stub")
 }
 
 // CodeletCode returns the code of a codelet, which never changes. It reads nothing: the

@@ -1,0 +1,174 @@
+package unwind
+
+import (
+	"bytes"
+	"encoding/binary"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"goprof/profile"
+	"goprof/target"
+	"goprof/vmstructs"
+)
+
+// rareRecordings gives each recording of testdata/rare, with the codelets that its threads were in.
+func rareRecordings(t *testing.T, do func(t *testing.T, rec *target.Recording, w *Walker, codelets []vmstructs.Codelet)) {
+	files, _ := filepath.Glob("testdata/rare/*.walks")
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			rec, w := recorded(t, file)
+			var codelets []vmstructs.Codelet
+			for i, snap := range rec.Snapshots {
+				rec.Step(i)
+				if c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC]); ok && !slices.Contains(codelets, c) {
+					codelets = append(codelets, c)
+				}
+			}
+			do(t, rec, w, codelets)
+		})
+	}
+}
+
+// inCodelet finds where code last stands in the codelet whose description holds name.
+func inCodelet(t *testing.T, w *Walker, codelets []vmstructs.Codelet, name string, code ...byte) (pc uint64) {
+	t.Helper()
+	for _, c := range codelets {
+		if at := bytes.LastIndex(w.vm.CodeletCode(c), code); at >= 0 && strings.Contains(c.Description, name) {
+			return c.Begin + uint64(at)
+		}
+	}
+	t.Fatalf("no % x in %s", code, name)
+	return 0
+}
+
+// DWARF's numbers of registers.
+const (
+	dwarfRDX, dwarfRBX, dwarfRBP, dwarfRSP, dwarfR13 = 1, 3, 6, 7, 13
+)
+
+// moveTo is the thread of snap with its stack pointer further up, at another pc.
+func moveTo(w *Walker, snap *target.Snapshot, pc, sp uint64) *target.Snapshot {
+	s := *snap
+	s.SP, s.Stack = sp, slices.Clone(snap.Stack[sp-snap.SP:])
+	s.Regs[w.cpu.PC], s.Regs[dwarfRSP] = pc, sp
+	return &s
+}
+
+// standing walks the threads whose interpreted frame stands on one of compiled code.
+func standing(rec *target.Recording, w *Walker, do func(snap *target.Snapshot, stack profile.Stack)) {
+	for i, snap := range rec.Snapshots {
+		rec.Step(i)
+		if c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC]); !ok || !strings.HasPrefix(c.Description, "if") {
+			continue
+		}
+		var stack profile.Stack
+		w.Walk(snap, &stack)
+		do(snap, stack)
+	}
+}
+
+// TestEntryBeforeSenderSP: behind 'mov rbp, rsp' of a method's entry the frame pointer is the frame's
+// own, but the sp of its caller is not in the frame yet (templateInterpreterGenerator_x86.cpp,
+// generate_fixed_frame). A compiled caller's is not the word above the return address: the adapter
+// has put the arguments between.
+func TestEntryBeforeSenderSP(t *testing.T) {
+	moved := 0
+	rareRecordings(t, func(t *testing.T, rec *target.Recording, w *Walker, codelets []vmstructs.Codelet) {
+		pc := inCodelet(t, w, codelets, "zerolocals", 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55) + 4
+		standing(rec, w, func(snap *target.Snapshot, stack profile.Stack) {
+			fp := snap.Regs[dwarfRBP]
+			stopped := moveTo(w, snap, pc, fp)
+			stopped.Regs[dwarfR13], _ = w.slot(fp, w.vm.Interp().SenderSP)
+			stopped.Regs[dwarfRBX], _ = w.slot(fp, w.vm.Interp().Method)
+			if stopped.Regs[dwarfR13] != fp+16 {
+				moved++
+			}
+			var again profile.Stack
+			w.Walk(stopped, &again)
+			if again.Truncated != profile.Whole || again.Frames[0].Func != stack.Frames[0].Func || !slices.Equal(again.Frames[1:], stack.Frames[1:]) {
+				t.Errorf("%v, %d frames, want %d", again.Truncated, len(again.Frames), len(stack.Frames))
+			}
+		})
+	})
+	if moved == 0 {
+		t.Error("no caller whose sp is elsewhere")
+	}
+}
+
+// TestExceptionAsksForHandler: an exception leaves an interpreted method, and its caller is compiled.
+// From when the frame has gone until the jump to the handler, the frame pointer is the caller's
+// (templateInterpreterGenerator_x86.cpp, generate_throw_exception).
+func TestExceptionAsksForHandler(t *testing.T) {
+	tried := 0
+	rareRecordings(t, func(t *testing.T, rec *target.Recording, w *Walker, codelets []vmstructs.Codelet) {
+		pop := inCodelet(t, w, codelets, "exception handling", 0x5a, 0x48, 0x8b, 0xe3) // pop rdx; mov rsp, rbx
+		standing(rec, w, func(snap *target.Snapshot, stack profile.Stack) {
+			fp := snap.Regs[dwarfRBP]
+			sender, _ := w.slot(fp, w.vm.Interp().SenderSP)
+			gone := *snap
+			gone.Regs[dwarfRBX] = sender
+			gone.Regs[dwarfRBP], _ = w.slot(fp, 0)
+			beforePop := moveTo(w, &gone, pop, fp+8)
+			gone.Regs[dwarfRDX], _ = w.slot(fp, 1)
+			for _, stopped := range []*target.Snapshot{beforePop, moveTo(w, &gone, pop+1, fp+16), moveTo(w, &gone, pop+4, sender)} {
+				var again profile.Stack
+				w.Walk(stopped, &again)
+				if again.Truncated != profile.Whole || !slices.Equal(again.Frames, stack.Frames[1:]) {
+					t.Errorf("at %#x: %v, %d frames, want %d", stopped.Regs[w.cpu.PC]-pop, again.Truncated, len(again.Frames), len(stack.Frames)-1)
+				}
+				tried++
+			}
+		})
+	})
+	if tried < 6 {
+		t.Errorf("only %d stops", tried)
+	}
+}
+
+// TestDeoptBlobSavesRegisters: where the deoptimisation blob saves registers its code tells no way out,
+// but its whole frame stands at the frame pointer. If it does not, the stack ends.
+func TestDeoptBlobSavesRegisters(t *testing.T) {
+	tried := 0
+	rareRecordings(t, func(t *testing.T, rec *target.Recording, w *Walker, _ []vmstructs.Codelet) {
+		var blob *vmstructs.Blob
+		for i, snap := range rec.Snapshots {
+			rec.Step(i)
+			if b, err := w.vm.Blob(snap.Regs[w.cpu.PC]); err == nil && b.Kind == vmstructs.Deopt {
+				blob = b
+			}
+		}
+		if blob == nil {
+			return // no thread of this recording was in it
+		}
+		standing(rec, w, func(snap *target.Snapshot, stack profile.Stack) {
+			k := slices.IndexFunc(stack.Frames, func(f profile.Frame) bool { return w.compiledReturn(f.PC) })
+			caller := stack.Frames[k].SP
+			stopped := *snap
+			stopped.SP = caller - uint64(blob.FrameSize)*8
+			missing := int64(snap.SP - stopped.SP)
+			stopped.Stack = slices.Concat(make([]byte, max(missing, 0)), snap.Stack[max(-missing, 0):])
+			binary.LittleEndian.PutUint64(stopped.Stack[caller-8-stopped.SP:], stack.Frames[k].PC)
+			stopped.Regs[dwarfRSP] = stopped.SP
+			for pc := blob.Begin; pc < blob.End; pc++ {
+				if r := w.exitAt(blob, pc); r.ok || !r.framed {
+					continue
+				}
+				for _, off := range []uint64{0, 16} {
+					stopped.Regs[w.cpu.PC], stopped.Regs[dwarfRBP] = pc, caller-16-off
+					w.snap, w.out = &stopped, new(profile.Stack)
+					w.begin()
+					why := w.stepDeopt(blob)
+					if off == 0 && (why != profile.Whole || w.cur.pc != stack.Frames[k].PC || w.cur.sp != caller) || off != 0 && why != profile.Deoptimizing {
+						t.Fatalf("at %#x, %d: %v, %#x", pc-blob.Begin, off, why, w.cur.pc)
+					}
+				}
+				tried++
+			}
+		})
+	})
+	if tried < 20 {
+		t.Errorf("only %d places", tried)
+	}
+}

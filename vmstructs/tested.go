@@ -2,8 +2,9 @@ package vmstructs
 
 import "slices"
 
-// tested are the JDKs that the tests run on. Others are read by what they export.
-var tested = []int{17, 25}
+// tested are the JDKs that make test-matrix runs on (docs/support.md). Others are read by what they
+// export.
+var tested = []int{8, 11, 17, 21, 25, 26, 27}
 
 // TestedReleases lists the feature releases of the JDK that the tests run on.
 func TestedReleases() []int { return slices.Clone(tested) }

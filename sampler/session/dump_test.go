@@ -139,7 +139,11 @@ func TestNamesAndStates(t *testing.T) {
 			t.Errorf("%q, as it is called now, is %q, not %q", renamed, got, state)
 		}
 		// The JVM's own threads; kernel names (GC, VM) have up to 15 characters.
-		for _, name := range []string{"main", "VM Thread", "Reference Handler", "Signal Dispatcher", "GC Thread#0", "C2 CompilerThread0"} {
+		gc := "GC Thread#0"
+		if jdk.Version == 8 {
+			gc = "GC task thread#"
+		}
+		for _, name := range []string{"main", "VM Thread", "Reference Handler", "Signal Dispatcher", gc, "C2 CompilerThread0"} {
 			th := threadNamed(t, dumped(t, s, DumpOptions{}), name)
 			if th.Truncated != "" || th.Error != "" || len(th.Frames) == 0 || th.State == "" {
 				t.Errorf("%s: state %q, truncated %q, error %q\n%s", name, th.State, th.Truncated, th.Error, dumpedText(&th))

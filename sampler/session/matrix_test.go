@@ -123,7 +123,8 @@ func refuses(jdk jvmtest.JDK, flags []string) string {
 	}
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "Picked up") && !strings.Contains(line, "was deprecated") {
+		if line != "" && !strings.HasPrefix(line, "Picked up") && !strings.HasPrefix(line, "Error occurred") &&
+			!strings.Contains(line, "was deprecated") {
 			return line
 		}
 	}

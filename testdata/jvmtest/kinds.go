@@ -27,6 +27,10 @@ const (
 	NativeLine = -2 // a native method
 )
 
+// With ShowHiddenFrames a JVM gives code without line numbers, as lambdas' classes are in JDK 8, its
+// bytecode index and so much more for a line (classfile/javaClasses.cpp, get_line_number).
+const bciAsLine = 1_000_000
+
 // ExpectedFrame is what a program knows of one of its frames.
 type ExpectedFrame struct {
 	Method string // class.method
@@ -83,7 +87,9 @@ func parseFrame(text string) (ExpectedFrame, error) {
 		if err != nil {
 			return ExpectedFrame{}, fmt.Errorf("bad line number: %q", text)
 		}
-		frame.Line = number
+		if number < bciAsLine {
+			frame.Line = number
+		}
 	}
 	return frame, nil
 }

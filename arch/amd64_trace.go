@@ -158,7 +158,11 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 func (s *amd64State) exit(popped int32) Exit {
 	sp := s.regs[amd64RSP]
 	_, writes := s.stored(sp)
-	e := Exit{RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], SenderSP: s.regs[AMD64.Java.SenderSP], BCP: told(s.regs[AMD64.Java.BCP]), Calls: s.calls, Saved: s.saved, WritesRA: writes || s.patch}
+	e := Exit{
+		RA: s.load(sp), SP: sp, FP: s.regs[amd64RBP], Saved: s.saved,
+		SenderSP: s.regs[AMD64.Java.SenderSP], BCP: told(s.regs[AMD64.Java.BCP]),
+		Calls: s.calls, WritesRA: writes || s.patch,
+	}
 	if e.RA.Kind == Unknown && sp.Kind == Value && sp.Reg < firstToken {
 		// The code ahead writes its own return address (exception stubs do); until then
 		// the word is what it was.

@@ -86,8 +86,8 @@ type Tracer interface {
 	// a frame of that size stands there, or to a jump through a table, which a method makes
 	// only with its frame: some code has no exit, or none that can be told.
 	TraceTo(code []byte, base, pc uint64, frame int32, whole func(pc uint64) bool) (Exit, error)
-	// TraceEntry does the same but stops where a frame is built, if it comes first:
-	// for the interpreter's method entries, which build a frame and never return.
+	// TraceEntry goes to the exit as Trace does, but stops where a standard frame is built, if that
+	// comes first: for the interpreter's method entries, which build a frame and never return.
 	TraceEntry(code []byte, base, pc uint64) (Exit, error)
 	// Ahead follows the code at pc the way that it most likely goes, and returns the first pc
 	// on it, but for that one, of which stop says so. false: the code returns before it comes

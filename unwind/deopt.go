@@ -25,14 +25,16 @@ func (w *Walker) stepDeopt(b *vmstructs.Blob) profile.Reason {
 // tracedDeopt asks the code of a blob that is not in a call. Its frame may be of any size there,
 // and the words where its caller's address would lie at a call are those of other frames.
 func (w *Walker) tracedDeopt(b *vmstructs.Blob) profile.Reason {
-	if r := w.exitAt(b, w.cur.pc); r.ok {
+	r := w.exitAt(b, w.cur.pc)
+	if r.ok {
 		if c, ok := w.evalExit(r.exit, false); ok && w.plausible(c.pc) {
 			return w.goTo(c)
 		}
 	}
-	// While registers are saved the whole frame stands, at the frame pointer and of its size.
+	// While registers are saved the whole frame stands, at the frame pointer and of its size
+	// (sharedRuntime_x86.cpp, RegisterSaver::save_live_registers).
 	fp, known := w.fp()
-	if c, ok := w.sizedCaller(b); ok && known && w.exitAt(b, w.cur.pc).framed && fp+16 == c.sp && w.compiledReturn(c.pc) {
+	if c, ok := w.sizedCaller(b); ok && known && r.framed && fp+16 == c.sp && w.compiledReturn(c.pc) {
 		return w.goTo(c)
 	}
 	return profile.Deoptimizing

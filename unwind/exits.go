@@ -16,7 +16,8 @@ type exitResult struct {
 	framed bool
 }
 
-// exitAt asks the code of b, which is no method's, how it returns from pc. The answer is kept for each pc.
+// exitAt asks the code of b, which is no method's, how it returns from pc. The answer is kept
+// for each pc.
 func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 	if r, ok := w.exits[pc]; ok && r.blob == b {
 		return r

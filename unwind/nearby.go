@@ -42,8 +42,12 @@ func (w *Walker) recordNearby(b *vmstructs.Blob, pc uint64) (uint64, bool) {
 // recordsAll reports whether the compiler has recorded where each instruction comes from, and not
 // calls alone: with -XX:+DebugNonSafepoints, which agents and JFR switch on. Then a record tells
 // of what stands behind it. Few records stand elsewhere than behind a call without it (polls,
-// implicit null checks), two of three with it.
+// implicit null checks), two of three with it. A large method has tens of thousands: they are
+// counted once, not for each pc.
 func (w *Walker) recordsAll(b *vmstructs.Blob, code []byte) bool {
+	if all, ok := w.detailed[b]; ok {
+		return all
+	}
 	calls, others := 0, 0
 	for pc := range b.Records() {
 		end := pc - b.Begin
@@ -53,5 +57,6 @@ func (w *Walker) recordsAll(b *vmstructs.Blob, code []byte) bool {
 			others++
 		}
 	}
+	w.detailed[b] = others > calls
 	return others > calls
 }

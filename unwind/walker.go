@@ -37,6 +37,7 @@ type Walker struct {
 	natives   map[uint64]*nativeSite
 	nativeGen uint64
 	sites     map[uint64]*compiledSite
+	detailed  map[*vmstructs.Blob]bool // recordsAll
 	exits     map[uint64]exitResult
 	stubs     map[uint64]*profile.Func
 	calls     map[uint64]callSite
@@ -97,6 +98,7 @@ func (w *Walker) forget() {
 	w.stubs = make(map[uint64]*profile.Func)
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
 	w.sites = make(map[uint64]*compiledSite)
+	w.detailed = make(map[*vmstructs.Blob]bool)
 	w.exits = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
 	w.heldFrom = w.loaded()
@@ -173,7 +175,7 @@ func (w *Walker) trimCaches() {
 		w.natives = make(map[uint64]*nativeSite)
 		w.nativeGen = gen
 	}
-	if len(w.sites) > maxSites || len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
+	if len(w.sites) > maxSites || len(w.detailed) > maxSites || len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
 		w.loaded()-w.heldFrom > maxHeld {
 		w.forget()
 	}

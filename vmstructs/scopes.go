@@ -49,10 +49,10 @@ func (d *debugInfo) at(rel int32) int {
 }
 
 // find returns the record for a pc that is rel bytes into the code: the one for exactly
-// that pc if exact, else the next one behind it, as the compiler describes an
+// that pc if own, else the next one behind it, as the compiler describes an
 // instruction range by its end.
-func (d *debugInfo) find(rel int32, exact bool) int {
-	if exact {
+func (d *debugInfo) find(rel int32, own bool) int {
+	if own {
 		if i := d.at(rel); i >= 0 && d.pcOffset(i) == rel {
 			return i
 		}
@@ -106,18 +106,18 @@ func (b *Blob) OwnScope() []Scope {
 }
 
 // Scopes returns the methods at pc, the innermost first, the one that owns the code last.
-// If exact, pc is a return address and its own record counts; where there is none, and for
-// any other pc, the next record does. Code without a record (leaf methods, and what stands behind
+// If own, the record of pc itself counts, as at a return address; where there is none, and if
+// not own, the next record does. Code without a record (leaf methods, and what stands behind
 // a method's last call) gives the owner alone, with the line of its beginning. That is HotSpot's
 // own answer for such a pc (code/scopeDesc.cpp, decode_body: InvocationEntryBci; oops/method.cpp,
 // line_number_from_bci). The record before it would name a line that is nearer, but whether the
 // code belongs to it nobody knows: compilers lay blocks out as they like.
 // The slice is shared: do not change it.
-func (vm *VM) Scopes(b *Blob, pc uint64, exact bool) ([]Scope, error) {
+func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 	if b.Method == nil || !b.holds(pc) || b.End-b.Begin >= 1<<31 {
 		return nil, ErrBadDebugInfo
 	}
-	i := int32(b.debug.find(int32(pc-b.Begin), exact))
+	i := int32(b.debug.find(int32(pc-b.Begin), own))
 	if s, ok := b.scopes[i]; ok {
 		return s, nil
 	}

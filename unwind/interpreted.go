@@ -67,30 +67,14 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 		// An intrinsic entry on its way to the entry for all methods (CRC32's slow path).
 		return w.beforeFrame(e), true
 	}
-	ra := e.RA
-	sp := e.SP
-	if e.Jump {
-		if isThrowing(codelet) && w.thrownAt(e) {
-			e.Target = e.ThrownAt
-		}
-		switch {
-		case w.popped(e.Target): // popped, and jumped to: a return
-			ra = e.Target
-			sp.Off -= 8
-		case !isBranch(codelet) || !w.popped(e.RA):
-			return 0, false
-		}
-		// A branch that jumps away goes on in compiled code, with the return address that it has
-		// popped and pushed: on-stack replacement (templateTable_*.cpp, branch).
-	} else if e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.FP {
+	if !w.frameGone(codelet, &e) {
 		return 0, false
 	}
-	e.RA, e.SP = ra, sp
 	c, ok := w.evalExit(e, false)
-	if !ok && codelet.MethodEntry && e.Jump && ra.Kind == arch.AtMem {
+	if !ok && codelet.MethodEntry && e.Jump && e.RA.Kind == arch.AtMem {
 		// An intrinsic entry that calls a stub: the register with its caller's sp is not known any
 		// more. Callers that go by their frame pointer do without.
-		e.SP = arch.Loc{Kind: arch.Value, Reg: uint8(w.cpu.SP), Off: ra.Off + 8}
+		e.SP = arch.Loc{Kind: arch.Value, Reg: uint8(w.cpu.SP), Off: e.RA.Off + 8}
 		if c, ok = w.evalExit(e, false); !ok || !w.framed(c.pc) {
 			return profile.BadInterpreted, true
 		}
@@ -103,6 +87,24 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 		w.emitLeafEntry(codelet)
 	}
 	return w.goTo(c), true
+}
+
+// frameGone reports whether code returns without a frame of its own. By a jump it does so where it
+// has popped the address, which is then made the exit's.
+func (w *Walker) frameGone(codelet vmstructs.Codelet, e *arch.Exit) bool {
+	if !e.Jump {
+		return e.RA.Kind != arch.AtMem || int(e.RA.Reg) != w.cpu.FP
+	}
+	if isThrowing(codelet) && w.thrownAt(*e) {
+		e.Target = e.ThrownAt
+	}
+	if w.popped(e.Target) {
+		*e = e.Popped(e.Target)
+		return true
+	}
+	// A branch that jumps away goes on in compiled code, with the return address that it has
+	// popped and pushed: on-stack replacement (templateTable_*.cpp, branch).
+	return isBranch(codelet) && w.popped(e.RA)
 }
 
 // thrownAt reports whether code takes a frame away because of an exception: it goes on at an

@@ -58,7 +58,7 @@ func isBranch(c vmstructs.Codelet) bool {
 // more. done is false if the code ahead shows that the frame stands.
 func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
 	if e.FrameBuilt {
-		if codelet.MethodEntry && w.beforeBarrier(e) {
+		if !codelet.MethodEntry || w.beforeBarrier(e) { // only method entries make frames for methods
 			return 0, false
 		}
 		return w.beforeFrame(e), true

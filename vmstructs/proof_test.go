@@ -1,6 +1,9 @@
 package vmstructs
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 // TestProofFindsWhatChanged: metadata of equal size is soon reused at the same address,
 // so a cached name holds only as long as all that it was made from.
@@ -66,6 +69,25 @@ func TestProofFindsWhatChanged(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFreedSymbolIsNoName: what lies where a name was is no name, however long.
+func TestFreedSymbolIsNoName(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		b, err := w.vm.Blob(sample(w) + nmCodeAt + 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := b.Method.Addr
+		name := word(b.Method.facts[factNameEntry].want) &^ 1
+		for _, garbage := range [][]byte{{0}, {0xff}, {0xc3, 'x'}} {
+			w.vm.methods.init()
+			w.put(name+uint64(w.l.method.symBody), garbage...)
+			if m, err := w.vm.Method(addr); !errors.Is(err, ErrBadMethod) {
+				t.Errorf("% x: %+v %v", garbage, m, err)
+			}
+		}
+	})
 }
 
 func constMethodOf(w *world, m *Method) uint64 { return m.CodeBegin - w.l.method.constSize }

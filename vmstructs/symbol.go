@@ -42,6 +42,9 @@ func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 			return symbol{}, err
 		}
 	}
+	if !isModifiedUTF8(want[bodyAt:]) {
+		return symbol{}, fmt.Errorf("%w: no name at %#x", ErrBadMethod, addr)
+	}
 	s := symbol{text: vm.methods.intern(want[bodyAt:]), fact: fact{addr: from, want: want}}
 	if lengthAt+2 != bodyAt { // JDK 8 to 11 count references in between
 		s.fact.parts = []part{{lengthAt, lengthAt + 2}, {bodyAt, bodyAt + n}}
@@ -73,6 +76,21 @@ func modifiedUTF8(b []byte) string {
 		b = b[n:]
 	}
 	return out.String()
+}
+
+// isModifiedUTF8 tells a name from memory that held one: a class may be unloaded, and its symbols
+// freed, before a walk has read them, and whatever comes to lie there holds zeros, mostly. The JVM
+// refuses class files with names that are not of this form (classFileParser.cpp,
+// verify_legal_utf8).
+func isModifiedUTF8(b []byte) bool {
+	for len(b) > 0 {
+		r, n := modifiedRune(b)
+		if b[0] == 0 || r == utf8.RuneError && n == 1 {
+			return false
+		}
+		b = b[n:]
+	}
+	return true
 }
 
 // modifiedRune decodes one code unit of one to three bytes; 0, 0 for none.

@@ -18,9 +18,6 @@ type Reader struct {
 // NewReader returns a Reader of m.
 func NewReader(m Memory) *Reader { return &Reader{m: m} }
 
-// Memory returns what the Reader reads from.
-func (r *Reader) Memory() Memory { return r.m }
-
 // U8 reads one byte.
 func (r *Reader) U8(addr uint64) (uint8, error) {
 	if err := r.m.Read(addr, r.scratch[:1]); err != nil {

@@ -59,20 +59,6 @@ func JDKs(t testing.TB) []JDK {
 	return found
 }
 
-// NeedJDK returns the JDK of one version, or skips the test.
-func NeedJDK(t testing.TB, version int) JDK {
-	t.Helper()
-	all := JDKs(t)
-	for _, jdk := range all {
-		if jdk.Version == version {
-			return jdk
-		}
-	}
-	// Which versions a machine has is its owner's choice: that some are missing fails nothing.
-	t.Skipf("no JDK %d here, only %v", version, all)
-	return JDK{}
-}
-
 // ForEachJDK runs a subtest on every JDK.
 func ForEachJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
 	t.Helper()

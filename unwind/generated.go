@@ -49,7 +49,7 @@ func (w *Walker) plausible(pc uint64) bool {
 	case vmstructs.VtableStub, vmstructs.MethodHandleIntrinsic:
 		return false // they jump, they do not call
 	}
-	return w.afterCall(pc, b)
+	return w.vm.ReturnBarrier(b, pc) || w.afterCall(pc, b)
 }
 
 // callSite is whether a call stands before a pc.

@@ -36,9 +36,10 @@ var shadowModes = []struct {
 }
 
 // Most stops that may differ in what is inlined on top, in percent. Where the JVM records of each
-// instruction where it comes from, hardly any does.
+// instruction where it comes from, hardly any does. Otherwise it depends on how the compiler laid out
+// the loop in which a run spends its time, so only all modes together are held to it.
 const (
-	mayDiffer      = 30
+	mayDiffer      = 20
 	mayDifferExact = 6
 )
 
@@ -67,14 +68,20 @@ func TestShadow(t *testing.T) {
 		stops, _ = strconv.Atoi(s)
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		var all shadowCount
+		ran := 0
 		for _, mode := range shadowModes {
-			t.Run(mode.name, func(t *testing.T) { shadowRun(t, jdk, mode.flags, mode.args, stops) })
+			t.Run(mode.name, func(t *testing.T) {
+				count := countShadow(t, jdk, mode.flags, mode.args, stops)
+				count.judge(t, mode.flags, stops)
+				all.add(count)
+				ran++
+			})
+		}
+		if ran == len(shadowModes) {
+			all.judgeTop(t)
 		}
 	})
-}
-
-func shadowRun(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) {
-	countShadow(t, jdk, flags, args, stops).judge(t, flags, stops)
 }
 
 // countShadow runs the program and compares at so many stops.
@@ -113,21 +120,39 @@ func (c *shadowCount) judge(t *testing.T, flags []string, stops int) {
 	if n := c.verdicts[jvmtest.Mismatch]; n > 0 {
 		t.Errorf("%d mismatches", n)
 	}
-	percent := mayDiffer
 	if slices.Contains(flags, "-XX:+DebugNonSafepoints") {
-		percent = mayDifferExact
-	}
-	if n := c.verdicts[jvmtest.InlinedDiffer] + c.verdicts[jvmtest.OneMore]; n*100 > c.stops*percent {
-		t.Errorf("%d of %d stops differ on top, more than %d %%", n, c.stops, percent)
-	}
-	if ours, theirs := c.verdicts[jvmtest.InlinedDiffer], c.byAddress[jvmtest.InlinedDiffer]; ours > theirs+c.stops/50 {
-		t.Errorf("%d stops differ in what is inlined on top, by address %d would", ours, theirs)
+		c.atMostDiffer(t, mayDifferExact)
 	}
 	if c.stops < stops*9/10 {
 		t.Errorf("only %d of %d stops could be compared", c.stops, stops)
 	}
 	if c.truncated*200 > c.stops {
 		t.Errorf("%d of %d stacks are truncated, more than 0.5 %%", c.truncated, c.stops)
+	}
+}
+
+// judgeTop fails the test if the methods inlined on top are wrong too often, or more often than by
+// HotSpot's own rule.
+func (c *shadowCount) judgeTop(t *testing.T) {
+	t.Helper()
+	c.atMostDiffer(t, mayDiffer)
+	if ours, theirs := c.verdicts[jvmtest.InlinedDiffer], c.byAddress[jvmtest.InlinedDiffer]; ours > theirs {
+		t.Errorf("%d of %d stops differ in what is inlined on top, by address %d would", ours, c.stops, theirs)
+	}
+}
+
+func (c *shadowCount) atMostDiffer(t *testing.T, percent int) {
+	t.Helper()
+	if n := c.verdicts[jvmtest.InlinedDiffer] + c.verdicts[jvmtest.OneMore]; n*100 > c.stops*percent {
+		t.Errorf("%d of %d stops differ on top, more than %d %%", n, c.stops, percent)
+	}
+}
+
+func (c *shadowCount) add(more *shadowCount) {
+	c.stops += more.stops
+	for v := range c.verdicts {
+		c.verdicts[v] += more.verdicts[v]
+		c.byAddress[v] += more.byAddress[v]
 	}
 }
 

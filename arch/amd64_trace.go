@@ -128,7 +128,7 @@ func (t *amd64Tracer) follow(s *amd64State, steps *int) (Exit, bool) {
 			return exit, true
 		case wayGoesOn:
 			if t.frame != 0 && t.whole == nil && !s.calls {
-				if exit, ok := s.framed(t.frame); ok {
+				if exit, ok := s.framed(t.frame, *steps); ok {
 					return exit, true
 				}
 			}
@@ -187,12 +187,24 @@ func told(l Loc) Loc {
 	return l
 }
 
-// framed tells the exit of code that has just completed a frame of that size, from before
-// the frame pointer was pushed or from right after it. Nothing has been done yet where the
-// stack pointer has not moved: with two words only, both would look the same.
-func (s *amd64State) framed(size int32) (Exit, bool) {
+// framed tells the exit of code that has just completed a frame of that size: from before the frame
+// pointer was saved, or from right after it was pushed, when only rbp may be set before the stack
+// pointer moves (-XX:+PreserveFramePointer). Later in a method, intrinsics move it by any amount.
+func (s *amd64State) framed(size int32, before int) (Exit, bool) {
 	sp := s.regs[amd64RSP]
-	if sp.Kind != Value || sp.Reg != amd64RSP || sp.Off >= 0 || sp.Off != 8-size && sp.Off != 16-size {
+	if sp.Kind != Value || sp.Reg != amd64RSP || sp.Off >= 0 {
+		return Exit{}, false
+	}
+	switch sp.Off {
+	case 8 - size:
+		if s.load(Loc{Value, amd64RSP, -8}) != (Loc{Value, amd64RBP, 0}) {
+			return Exit{}, false
+		}
+	case 16 - size:
+		if before > 1 {
+			return Exit{}, false
+		}
+	default:
 		return Exit{}, false
 	}
 	return s.sized(size)

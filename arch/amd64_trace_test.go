@@ -112,10 +112,16 @@ func TestTracePrologueAMD64(t *testing.T) {
 		{"before push", "^55 4883ec20 ebfe", Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), FrameBuilt: true}},
 		{"after push", "55 ^4883ec20 ebfe", Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: mem(sp, 0), FrameBuilt: true}},
 		{"sub first", "^4881ec28000000 48896c2420 ebfe", Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), FrameBuilt: true}},
+		{"after push, the frame pointer kept", "55 ^488bec 4883ec20 ebfe",
+			Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: mem(sp, 0), FrameBuilt: true}},
+		{"whole, before an intrinsic that makes as much room (TestIntrinsics, one stop in 100,000)",
+			"55 4883ec20 ^41817f2001000000 488bcc 4883ec20 488be1 4883c420 5d c3",
+			Exit{RA: mem(sp, 0x28), SP: val(sp, 0x30), FP: mem(sp, 0x20)}},
 	}
 	for _, r := range rows {
 		code, pc := assemble(t, r.code)
 		got, err := new(amd64Tracer).Trace(code, 0, pc, size)
+		got.Below, got.SenderSP, got.BCP = Loc{}, Loc{}, Loc{}
 		if err != nil || got != r.want {
 			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
 		}

@@ -35,7 +35,7 @@ func TestChurn(t *testing.T) {
 		end := time.Now().Add(duration)
 		before := heapInUse()
 		for time.Now().Before(end) {
-			sample(t, s, time.Millisecond, 1000, c.check)
+			sample(t, s, time.Millisecond, 1000, func(snap *target.Snapshot, st *profile.Stack) { c.check(s, snap, st) })
 		}
 		counts := jvm.Command("counts")[0]
 		t.Logf("%d stacks, %d whole, %d frames of generations, %d of versions; program: %s (generations, templates, threads, collections, redefinitions)",
@@ -79,7 +79,7 @@ type churn struct {
 
 var generated = regexp.MustCompile(`^churn\.G(\d+)\.(?:applyAsInt|<init>|(run|leaf)(\d+))$`)
 
-func (c *churn) check(_ *target.Snapshot, st *profile.Stack) {
+func (c *churn) check(s *Session, snap *target.Snapshot, st *profile.Stack) {
 	c.stacks++
 	if st.Truncated == profile.Whole {
 		c.whole++
@@ -89,7 +89,7 @@ func (c *churn) check(_ *target.Snapshot, st *profile.Stack) {
 	for i := range st.Frames {
 		if why := c.judge(st, i); why != "" {
 			if c.wrong++; c.wrong < 4 {
-				c.t.Errorf("frame %d: %s\n%s", i, why, framesText(st))
+				c.t.Errorf("frame %d: %s\n%s", i, why, describe(s, snap, st))
 			}
 			return
 		}
@@ -137,14 +137,6 @@ func (c *churn) judgeVersion(f, caller *profile.Frame) string {
 		return fmt.Sprintf("it is in line %d, called by %s", f.Line, caller.Func.Name)
 	}
 	return ""
-}
-
-func framesText(st *profile.Stack) string {
-	var b strings.Builder
-	for _, f := range st.Frames {
-		fmt.Fprintf(&b, "  %-13v %s:%d pc %#x sp %#x\n", f.Kind, f.Func.Name, f.Line, f.PC, f.SP)
-	}
-	return b.String()
 }
 
 // agentJar makes a jar that names a class of the class path as an agent that may redefine classes.

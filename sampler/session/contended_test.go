@@ -33,7 +33,9 @@ func TestContendedNatives(t *testing.T) {
 			}
 			waiters++
 			var stack profile.Stack
-			err := stopped(s.Process, tid, th.hint(s.VM), func(snap *target.Snapshot) {
+			var snap *target.Snapshot
+			err := stopped(s.Process, tid, th.hint(s.VM), func(sn *target.Snapshot) {
+				snap = sn
 				rec.Begin(snap)
 				w.Walk(snap, &stack)
 			})
@@ -48,7 +50,7 @@ func TestContendedNatives(t *testing.T) {
 			}
 			want := map[string]string{"waiter-0": "truth.Contended.ofClass", "waiter-1": "truth.Contended.ofInstance"}[th.name]
 			if stack.Truncated != profile.Whole || len(java) < 2 || java[0] != want || java[1] != "truth.Contended.call" {
-				t.Errorf("%s: %v\n%s", th.name, stack.Truncated, framesText(&stack))
+				t.Errorf("%s: %v\n%s", th.name, stack.Truncated, describe(s, snap, &stack))
 			}
 		}
 		if waiters != 2 {

@@ -57,6 +57,7 @@ var AMD64 = &CPU{
 	EndsInCall:   endsInCallAMD64,
 	MaxCall:      8,
 	Trampoline:   trampolineAMD64,
+	ThreadSlot:   threadSlotAMD64,
 	CanonicalTop: 1 << 47,
 }
 

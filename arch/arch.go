@@ -73,6 +73,10 @@ type CPU struct {
 	// is nil for a CPU whose trampolines nobody has read yet.
 	Trampoline func(code []byte, r *Regs) (to uint64, ok bool)
 
+	// ThreadSlot returns which word of the JavaThread code takes its stack pointer from, in its first
+	// instruction. It is nil for a CPU on which nobody has read that.
+	ThreadSlot func(code []byte) (offset uint64, ok bool)
+
 	// CanonicalTop is the first address that user space cannot have.
 	CanonicalTop uint64
 }

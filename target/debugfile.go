@@ -27,14 +27,18 @@ func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	if !ok {
 		return nil
 	}
-	dir := path.Dir(l.Path)
 	for root := range 2 {
+		own := l.Path
+		if root == 0 {
+			own = l.files.inRoot(own)
+		}
+		dir := path.Dir(own)
 		for _, name := range []string{
 			path.Join(dir, link),
 			path.Join(dir, ".debug", link),
 			path.Join("/usr/lib/debug", dir, link),
 		} {
-			if name == l.Path {
+			if name == own {
 				continue
 			}
 			if t := l.openDebugFile(name, root, func(d *elfFile) bool { return d.checksum() == sum }); t != nil {

@@ -11,10 +11,9 @@ const maxDynamic = 1024
 // maxChain bounds the symbols in one bucket of a hash table; linkers aim at a few.
 const maxChain = 4096
 
-// dynamicSymtab finds the dynamic symbols the way a loader does, by PT_DYNAMIC: an image
-// that is read out of memory has no section headers. bias is where it is loaded: glibc
-// writes relocated addresses into the dynamic section, musl leaves it alone.
-func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
+// dynamic reads the dynamic section the way a loader does, by PT_DYNAMIC: an image that is read out of
+// memory has no section headers. Of entries with the same tag the last one counts.
+func (f *elfFile) dynamic() map[elf.DynTag]uint64 {
 	p := f.prog(elf.PT_DYNAMIC)
 	if p == nil {
 		return nil
@@ -27,34 +26,42 @@ func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
 	if err != nil {
 		return nil
 	}
-	var symbols, names, namesSize, hash, gnuHash uint64
+	entries := make(map[elf.DynTag]uint64)
 	for ; len(b) >= 16; b = b[16:] {
-		v := binary.LittleEndian.Uint64(b[8:])
-		switch elf.DynTag(binary.LittleEndian.Uint64(b)) {
-		case elf.DT_SYMTAB:
-			symbols = v
-		case elf.DT_STRTAB:
-			names = v
-		case elf.DT_STRSZ:
-			namesSize = v
-		case elf.DT_HASH:
-			hash = v
-		case elf.DT_GNU_HASH:
-			gnuHash = v
-		}
+		entries[elf.DynTag(binary.LittleEndian.Uint64(b))] = binary.LittleEndian.Uint64(b[8:])
 	}
-	n := f.countGNUHash(gnuHash, bias)
-	if h := f.at(hash, 8, bias); n == 0 && h != nil {
+	return entries
+}
+
+// dynamicSymtab finds the dynamic symbols. bias is where the image is loaded: glibc writes relocated
+// addresses into the dynamic section, musl leaves it alone.
+func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
+	d := f.dynamic()
+	n := f.countGNUHash(d[elf.DT_GNU_HASH], bias)
+	if h := f.at(d[elf.DT_HASH], 8, bias); n == 0 && h != nil {
 		n = uint64(binary.LittleEndian.Uint32(h[4:])) // nchain: one for each symbol
 	}
 	if n == 0 || n > maxSymbols {
 		return nil
 	}
-	t := &symtab{raw: f.at(symbols, n*symSize, bias), names: f.at(names, namesSize, bias)}
+	t := &symtab{raw: f.at(d[elf.DT_SYMTAB], n*symSize, bias), names: f.at(d[elf.DT_STRTAB], d[elf.DT_STRSZ], bias)}
 	if t.raw == nil || t.names == nil {
 		return nil
 	}
 	return t
+}
+
+// maxSoname bounds the name that a library calls itself by.
+const maxSoname = 64
+
+// soname is the name that a library calls itself by, empty if it has none.
+func (f *elfFile) soname(bias uint64) string {
+	d := f.dynamic()
+	name, ok := d[elf.DT_SONAME]
+	if !ok || name >= d[elf.DT_STRSZ] || d[elf.DT_STRTAB] == 0 {
+		return ""
+	}
+	return string(cstring(f.at(d[elf.DT_STRTAB]+name, min(maxSoname, d[elf.DT_STRSZ]-name), bias), 0))
 }
 
 // at reads n bytes at an address of the file, or one that the loader has relocated.

@@ -31,6 +31,8 @@ type imageFiles interface {
 	// openDebug opens a separate debug file by its path, where the target would find it
 	// (n = 0) or where we do (n = 1).
 	openDebug(path string, n int) (imageFile, int64, error)
+	// inRoot is the path of an image as the target would say it.
+	inRoot(path string) string
 }
 
 // loaded is one image and what was found in it so far. Everything is read when it is
@@ -40,6 +42,7 @@ type loaded struct {
 	files  imageFiles
 	budget *readBudget
 
+	noFile error // why the file could not be opened when it was last asked for
 	placed bool
 	cfi    *cfiTable
 	hasCFI bool // it was looked for
@@ -47,6 +50,9 @@ type loaded struct {
 	hasDyn bool
 	syms   []*symtab
 	hasSym bool
+	// soname is what the file calls itself.
+	soname    string
+	hasSoname bool
 }
 
 // place finds the bias.
@@ -65,6 +71,18 @@ func (l *loaded) place() {
 	})
 }
 
+func (l *loaded) name() string { return l.Name }
+
+// ownName is what the file calls itself, whatever it is called on disk by now.
+func (l *loaded) ownName() string {
+	if !l.hasSoname {
+		l.hasSoname = true
+		l.place()
+		l.with(func(f *elfFile) { l.soname = f.soname(l.Bias) })
+	}
+	return l.soname
+}
+
 // with opens the image and calls do with it: the file, or what is mapped of it where the
 // file cannot be had. Whatever a damaged file brings about ends here.
 func (l *loaded) with(do func(*elfFile)) (err error) {
@@ -75,6 +93,7 @@ func (l *loaded) with(do func(*elfFile)) (err error) {
 	}()
 	if l.Name != vdsoName {
 		file, size, err := l.files.openImage(&l.group)
+		l.noFile = err
 		if err == nil {
 			defer file.Close()
 			f, err := readELF(file, size, l.budget)

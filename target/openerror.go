@@ -15,6 +15,8 @@ var (
 	ErrNoProcess    = errors.New("no such process")
 	ErrNotPermitted = errors.New("not permitted")
 	ErrNoMemory     = errors.New("it has no memory of its own (a kernel thread, or it is just exiting)")
+	ErrNoProc       = errors.New("/proc is not mounted")
+	ErrOtherProc    = errors.New("/proc shows another pid namespace than goprof's own")
 	ErrUnknownCPU   = errors.New("not a 64-bit program of a CPU that goprof knows")
 )
 

@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 var (
 	errNotRegular = errors.New("target: not a regular file")
-	errOtherFile  = errors.New("target: the file at that path is not the one that is mapped")
+	// ErrOtherFile: since a file was mapped, another one has taken its place.
+	ErrOtherFile = errors.New("target: the file at that path is not the one that is mapped")
 )
 
 // openImage opens a mapped file. /proc/PID/map_files leads to the file itself, deleted or
@@ -30,15 +32,56 @@ func (p *Process) openImage(g *group) (imageFile, int64, error) {
 			return f, size, nil
 		}
 	}
-	f, size, err := openInRoot(p.file("root"), g.Path)
+	f, size, err := p.OpenPath(g.Path)
 	if err != nil {
 		return nil, 0, err
 	}
 	if !p.isMapped(f, size, g) {
 		f.Close()
-		return nil, 0, errOtherFile
+		return nil, 0, ErrOtherFile
 	}
 	return f, size, nil
+}
+
+// Unopened is an image whose file could not be had: what is known of it stands in the target's memory,
+// and symbols that only the file has are missing.
+type Unopened struct {
+	Image
+	Err error
+}
+
+// Unopened lists such images among those that were asked for so far.
+func (p *Process) Unopened() []Unopened {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []Unopened
+	for _, l := range p.images {
+		if l.noFile != nil {
+			list = append(list, Unopened{l.Image, l.noFile})
+		}
+	}
+	return list
+}
+
+// OpenPath opens a regular file by a path of Mappings: by a name, so it may be another file than the
+// one that is mapped. Nothing outside of the target's root is opened.
+func (p *Process) OpenPath(path string) (*os.File, int64, error) {
+	return openInRoot(p.file("root"), p.inRoot(path))
+}
+
+// inRoot is a path of Mappings as the target itself would say it. The kernel tells paths from our
+// own root, or where a mount cannot be reached from there, from the root of its mount namespace
+// (fs/d_path.c, prepend_path). A target in a chroot has its root further down; where, the link
+// /proc/PID/root tells in the same words.
+func (p *Process) inRoot(path string) string {
+	root, err := os.Readlink(p.file("root"))
+	if err != nil || root == "/" {
+		return path
+	}
+	if inside, ok := strings.CutPrefix(path, root+"/"); ok {
+		return "/" + inside
+	}
+	return path
 }
 
 // isMapped compares the build id of a file with the one in the target's memory. Where

@@ -57,6 +57,9 @@ func Open(pid int) (*Process, error) {
 }
 
 func (p *Process) open() error {
+	if err := CheckProc(); err != nil {
+		return &OpenError{PID: p.pid, Op: "self", Err: err}
+	}
 	status, err := readStatus(p.pid, p.pid)
 	if err != nil {
 		return openError(p.pid, "status", err)

@@ -128,6 +128,7 @@ type noFiles struct{ *Process }
 
 func (noFiles) openImage(*group) (imageFile, int64, error)      { return nil, 0, os.ErrNotExist }
 func (noFiles) openDebug(string, int) (imageFile, int64, error) { return nil, 0, os.ErrNotExist }
+func (noFiles) inRoot(path string) string                       { return path }
 
 // TestImageOutOfMemory reads a library whose file cannot be had: its unwind rules must be
 // the same as the file's.

@@ -13,6 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// CheckProc returns ErrNoProc or ErrOtherProc if the numbers in /proc are not those that our own system
+// calls take: to look at a process by them would meet another one.
+func CheckProc() error {
+	var fs unix.Statfs_t
+	if unix.Statfs("/proc", &fs) != nil || fs.Type != unix.PROC_SUPER_MAGIC {
+		return ErrNoProc
+	}
+	// Of a namespace around ours it tells all our numbers from there inward (NSpid); elsewhere we are nobody.
+	self, err := readBounded("/proc/self/status", 64<<10)
+	if s := parseStatus(self, 0); err != nil || s.nested || s.tgid != os.Getpid() {
+		return ErrOtherProc
+	}
+	return nil
+}
+
 // readBounded reads at most max bytes of a file of /proc.
 func readBounded(path string, max int) ([]byte, error) {
 	f, err := os.Open(path)

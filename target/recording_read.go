@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"goprof/arch"
 )
@@ -26,7 +27,7 @@ type recReader struct {
 	strings []string
 	rows    []*Row
 	stacks  map[int]*Snapshot
-	first   bool // the format's first version
+	version int // of the format
 }
 
 func loadRecording(rd io.Reader, budget int64) (*Recording, error) {
@@ -41,10 +42,11 @@ func loadRecording(rd io.Reader, budget int64) (*Recording, error) {
 func readRecording(rd io.Reader, budget int64) (*Recording, error) {
 	r := &recReader{r: bufio.NewReader(rd), budget: budget, stacks: map[int]*Snapshot{}}
 	magic := make([]byte, len(recordingMagic))
-	if _, err := io.ReadFull(r.r, magic); err != nil || string(magic) != recordingMagic && string(magic) != recordingFirst {
+	_, err := io.ReadFull(r.r, magic)
+	r.version = slices.Index([]string{"", recordingFirst, recordingSecond, recordingMagic}, string(magic))
+	if err != nil || r.version < 1 {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrBadRecording, recordingMagic)
 	}
-	r.first = string(magic) == recordingFirst
 	rec := &Recording{
 		cpu:     arch.ByName(string(r.bytes())),
 		codes:   map[codeKey]codeAnswer{},
@@ -306,7 +308,7 @@ func (r *recReader) snapshot() *Snapshot {
 		r.stack(s.Stack)
 		r.stacks[s.TID] = s
 	}
-	if r.first {
+	if r.version < 2 {
 		return s
 	}
 	s.UnderSP = r.num()
@@ -314,7 +316,24 @@ func (r *recReader) snapshot() *Snapshot {
 		s.Under = expectedStack(nil, 0, int(size))
 		r.stack(s.Under)
 	}
+	if r.version > 2 {
+		r.continuation(&s.Continuation)
+	}
 	return s
+}
+
+func (r *recReader) continuation(c *Continuation) {
+	if c.Entry = r.num(); c.Entry == 0 {
+		return
+	}
+	c.ID = r.num()
+	c.Name = string(r.bytes())
+	c.Settled = r.bool()
+	c.BaseAddr = r.num()
+	c.Base = r.bytes()
+	for n := r.count(64); n > 0 && r.err == nil; n-- {
+		c.Chunks = append(c.Chunks, Chunk{SP: r.num(), Stack: r.bytes()})
+	}
 }
 
 // stack overwrites what is expected with what differs.

@@ -14,7 +14,7 @@ import (
 // The format of a recording, inside gzip. Numbers are unsigned varints unless said
 // otherwise; bytes and strings have their length before them.
 //
-//	magic "goprof recording 2\n" (1 had no second stack)
+//	magic "goprof recording 3\n" (1 had no second stack, 2 no continuation)
 //	CPU's name
 //	memory as first seen:  count, then for each piece: distance from the last piece's end, bytes
 //	strings:               count, then each; they are named by number below
@@ -28,8 +28,9 @@ import (
 // A snapshot's stack is written as what differs from the last one of the same thread:
 // deep stacks change little from one look to the next. A second stack, as what is not 0.
 const (
-	recordingMagic = "goprof recording 2\n"
-	recordingFirst = "goprof recording 1\n"
+	recordingMagic  = "goprof recording 3\n"
+	recordingSecond = "goprof recording 2\n"
+	recordingFirst  = "goprof recording 1\n"
 )
 
 // Kinds of errors in a recording.
@@ -282,6 +283,24 @@ func (w *recWriter) snapshot(s *Snapshot) {
 	w.num(s.UnderSP)
 	w.num(uint64(len(s.Under)))
 	w.stack(s.Under, expectedStack(nil, 0, len(s.Under)))
+	w.continuation(&s.Continuation)
+}
+
+func (w *recWriter) continuation(c *Continuation) {
+	w.num(c.Entry)
+	if c.Entry == 0 {
+		return
+	}
+	w.num(c.ID)
+	w.bytes([]byte(c.Name))
+	w.bool(c.Settled)
+	w.num(c.BaseAddr)
+	w.bytes(c.Base)
+	w.num(uint64(len(c.Chunks)))
+	for i := range c.Chunks {
+		w.num(c.Chunks[i].SP)
+		w.bytes(c.Chunks[i].Stack)
+	}
 }
 
 // expectedStack is the content that the last snapshot of the same thread lets expect.

@@ -147,7 +147,8 @@ func (p *Process) Code(pc uint64, exact bool) (Code, bool) {
 	return c, true
 }
 
-// Image returns where the first image of that file name is loaded.
+// Image returns where the first image of that file name is loaded. Where none has it, one that
+// calls itself so will do: its file was renamed since.
 func (p *Process) Image(name string) (Image, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,9 +172,11 @@ func (p *Process) Global(image, symbol string) (uint64, error) {
 }
 
 func (p *Process) findImage(name string) *loaded {
-	for _, l := range p.images {
-		if l.Name == name {
-			return l
+	for _, called := range []func(*loaded) string{(*loaded).name, (*loaded).ownName} {
+		for _, l := range p.images {
+			if called(l) == name {
+				return l
+			}
 		}
 	}
 	return nil

@@ -200,6 +200,8 @@ type diskFiles struct {
 
 func (d *diskFiles) openImage(*group) (imageFile, int64, error) { return openDisk(d.image) }
 
+func (d *diskFiles) inRoot(path string) string { return path }
+
 func (d *diskFiles) openDebug(path string, n int) (imageFile, int64, error) {
 	return openDisk(d.roots[n] + path)
 }

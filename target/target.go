@@ -95,6 +95,8 @@ type Snapshot struct {
 	// one: that of a signal's handler. Else it is empty.
 	Under   []byte
 	UnderSP uint64
+	// Continuation is what of the stack lay in the Java heap; see there.
+	Continuation Continuation
 	// PACMask holds the address bits that carry pointer authentication (arm64).
 	PACMask uint64
 }

@@ -37,7 +37,9 @@ func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
 	if why := w.emitCompiled(b, pc, exact); why != profile.Whole {
 		return why
 	}
-	return w.goTo(c)
+	w.goTo(c)
+	w.cur.callee = b.Method
+	return profile.Whole
 }
 
 func isDeoptHandler(b *vmstructs.Blob, pc uint64) bool {

@@ -217,7 +217,9 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 			return profile.BadInterpreted
 		}
 	}
-	return w.goTo(c)
+	w.goTo(c)
+	w.cur.interpreted = true
+	return profile.Whole
 }
 
 // emitFramed emits the method of the frame at fp.
@@ -244,8 +246,31 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 			return profile.BadInterpreted
 		}
 	}
+	if !w.cur.exact && !w.calledAt(fp, l) {
+		return profile.BadInterpreted
+	}
 	w.emitInterpreted(m, bci)
 	return profile.Whole
+}
+
+// calledAt reports whether the frame at fp ends where the walk has come to. Before it calls Java it
+// notes its stack pointer (interp_masm_x86.cpp, prepare_to_jump_from_interpreted; JDK 25 in words
+// from fp, JDK 21 still the address), and clears it afterwards. Below that adapters align, and put the
+// arguments of a compiled callee. By that a frame further up, to which a wrong frame pointer would
+// lead, is told.
+func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
+	at, ok := w.slot(fp, l.LastSP)
+	if words := int64(at); words < 0 && words > -1<<20 {
+		at = fp + at*8
+	}
+	const aligned, most = 4, 255 // words; a method has no more parameters (JVMS 4.3.3)
+	arguments := most
+	if w.cur.interpreted {
+		arguments = 0
+	} else if w.cur.callee != nil {
+		arguments = min(w.cur.callee.Parameters(), most)
+	}
+	return ok && (at == 0 || at+aligned*8 >= w.cur.sp && at <= w.cur.sp+uint64(arguments+aligned)*8)
 }
 
 // bci finds the bytecode index. The interpreter keeps its bytecode pointer in a

@@ -162,6 +162,7 @@ func (w *Walker) applyRow(row *target.Row) (why profile.Reason, root bool) {
 		return profile.NoUnwindInfo, false
 	}
 	c.pc, c.sp, c.exact, c.byRules = w.strip(c.regs[w.cpu.PC]), c.regs[w.cpu.SP], row.Signal, true
+	c.callee, c.interpreted = nil, false
 	c.regs[w.cpu.PC] = c.pc
 	return profile.Whole, false
 }

@@ -66,6 +66,10 @@ type cursor struct {
 	exact bool
 	// byRules: DWARF unwind rules led here, out of a native frame.
 	byRules bool
+	// callee is the compiled method, interpreted says that it was an interpreted one, from which
+	// the walk came here: what a call puts on the stack depends on it.
+	callee      *vmstructs.Method
+	interpreted bool
 }
 
 // New makes a Walker. vm may be nil: then only native frames can be told.
@@ -189,6 +193,7 @@ func (w *Walker) begin() {
 	c.known = ^uint64(0)
 	c.pc, c.sp = c.regs[w.cpu.PC], c.regs[w.cpu.SP]
 	c.exact, c.byRules = true, false
+	c.callee, c.interpreted = nil, false
 	w.anchor = vmstructs.Anchor{}
 	w.evaluated = 0
 	if w.vm != nil {
@@ -260,6 +265,7 @@ func (w *Walker) emit(f profile.Frame) {
 func (w *Walker) toCaller(pc, sp uint64, fp uint64, fpKnown bool) profile.Reason {
 	c := &w.cur
 	c.pc, c.sp, c.exact, c.byRules = w.strip(pc), sp, false, false
+	c.callee, c.interpreted = nil, false
 	c.known = 1<<w.cpu.SP | 1<<w.cpu.PC
 	if fpKnown {
 		c.regs[w.cpu.FP] = fp

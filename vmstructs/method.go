@@ -104,6 +104,22 @@ func (c *methodCache) evict(m *Method) {
 // Full returns the class and name: java.lang.String.length.
 func (m *Method) Full() string { return m.full }
 
+// Parameters bounds the words that its arguments take, its receiver among them.
+func (m *Method) Parameters() (words int) {
+	words = 1
+	for s := m.Signature[1:]; s != "" && s[0] != ')'; words++ {
+		if s[0] == 'J' || s[0] == 'D' {
+			words++
+		}
+		if s = strings.TrimLeft(s, "["); strings.HasPrefix(s, "L") {
+			_, s, _ = strings.Cut(s, ";")
+		} else if s != "" {
+			s = s[1:]
+		}
+	}
+	return words
+}
+
 // BCI returns the bytecode index of a bytecode's address.
 func (m *Method) BCI(bcp uint64) (int32, bool) {
 	if bcp-m.CodeBegin >= uint64(m.CodeSize) {

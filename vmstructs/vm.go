@@ -143,4 +143,4 @@ func excludedByte(major int, fieldStream bool) uint8 {
 func (vm *VM) Loaded() uint64 { return vm.loaded }
 
 // Library is the file name of the VM's own library.
-func (vm *VM) Library() string { return libjvm }
+func (vm *VM) Library() string { return vm.lib.Name }

@@ -3,14 +3,10 @@
 package session
 
 import (
-	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,42 +14,6 @@ import (
 	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
-
-// matrixRow is one way to run a JVM. A JDK whose java refuses or ignores the flags has no such way.
-type matrixRow struct {
-	name  string
-	flags []string
-}
-
-// matrixHeap makes all collectors work while they are watched.
-const matrixHeap = "-Xmx200m"
-
-// matrixRows are the collectors, each with all else at its default, and the modes, one at a time.
-var matrixRows = []matrixRow{
-	{"default", []string{matrixHeap}},
-	{"Serial", []string{matrixHeap, "-XX:+UseSerialGC"}},
-	{"Parallel", []string{matrixHeap, "-XX:+UseParallelGC"}},
-	{"G1", []string{matrixHeap, "-XX:+UseG1GC"}},
-	{"CMS", []string{matrixHeap, "-XX:+UseConcMarkSweepGC"}},
-	{"Shenandoah", []string{matrixHeap, "-XX:+UseShenandoahGC"}},
-	{"Shenandoah, generational", []string{matrixHeap, "-XX:+UseShenandoahGC", "-XX:ShenandoahGCMode=generational"}},
-	{"ZGC", []string{matrixHeap, "-XX:+UseZGC"}},
-	{"ZGC, +ZGenerational", []string{matrixHeap, "-XX:+UseZGC", "-XX:+ZGenerational"}},
-	{"Epsilon", []string{"-Xmx6g", "-XX:+UseEpsilonGC"}}, // it collects nothing
-	{"-Xint", []string{"-Xint"}},
-	{"C1 only", []string{"-XX:TieredStopAtLevel=1"}},
-	{"-TieredCompilation", []string{"-XX:-TieredCompilation"}},
-	{"-UseCompressedOops", []string{"-XX:-UseCompressedOops"}},
-	{"-UseCompressedClassPointers", []string{"-XX:-UseCompressedClassPointers"}},
-	{"+UseCompactObjectHeaders", []string{"-XX:+UseCompactObjectHeaders"}},
-	{"-UseCompactObjectHeaders", []string{"-XX:-UseCompactObjectHeaders"}},
-	{"-SegmentedCodeCache", []string{"-XX:-SegmentedCodeCache"}},
-	{"code cache of 6 MB", []string{"-XX:ReservedCodeCacheSize=6m"}},
-	{"code cache of 240 MB", []string{"-XX:ReservedCodeCacheSize=240m"}},
-	{"-Xshare:off", []string{"-Xshare:off"}},
-	{"+PreserveFramePointer", []string{"-XX:+PreserveFramePointer"}},
-	{"+DisableAttachMechanism", []string{"-XX:+DisableAttachMechanism"}},
-}
 
 // TestMatrix is make test-matrix: every JDK in every way to run it. It takes an hour, so it runs only
 // with GOPROF_MATRIX=stops, and prints a table of what it saw. GOPROF_MATRIX_ROWS picks ways by a
@@ -72,7 +32,7 @@ func TestMatrix(t *testing.T) {
 		table.jdks = append(table.jdks, jdk)
 		for _, row := range matrixRows {
 			if only.MatchString(row.name) {
-				t.Run(row.name, func(t *testing.T) { matrixShadow(t, table, jdk, row, stops) })
+				t.Run(row.name, func(t *testing.T) { matrixCell(t, table, jdk, row, stops) })
 			}
 		}
 		if only.MatchString(matrixJavac) {
@@ -82,18 +42,38 @@ func TestMatrix(t *testing.T) {
 	fmt.Print(table)
 }
 
-// matrixShadow holds a JVM against its own word, as TestShadow does.
-func matrixShadow(t *testing.T, table *matrixTable, jdk jvmtest.JDK, row matrixRow, stops int) {
+// matrixCell runs a JDK in one way.
+func matrixCell(t *testing.T, table *matrixTable, jdk jvmtest.JDK, row matrixRow, stops int) {
 	flags := append([]string{"-XX:+UnlockExperimentalVMOptions"}, row.flags...)
-	if why := refuses(jdk, flags); why != "" {
+	why := refuses(jdk, flags)
+	if why == "" && row.ready != nil {
+		var more []string
+		if more, why = row.ready(t, jdk, flags); why == "" {
+			flags = append(flags, more...)
+			why = refuses(jdk, flags)
+		}
+	}
+	if why != "" {
 		table.set(jdk, row.name, "n/a")
 		table.notes = append(table.notes, fmt.Sprintf("%v, %s: %s", jdk, row.name, why))
 		t.Skip(why)
 	}
 	table.set(jdk, row.name, "FAILED")
+	run := row.run
+	if run == nil {
+		run = matrixShadow
+	}
+	table.set(jdk, row.name, run(t, jdk, flags, stops))
+}
+
+// matrixShadow holds a JVM against its own word, as TestShadow does.
+func matrixShadow(t *testing.T, jdk jvmtest.JDK, flags []string, stops int) string {
 	count := countShadow(t, jdk, flags, nil, stops)
-	table.set(jdk, row.name, fmt.Sprintf("%d %d %d", count.stops, count.stops-count.truncated, count.verdicts[jvmtest.Mismatch]))
 	count.judge(t, flags, stops)
+	if count.truncated*1000 > count.stops {
+		t.Errorf("%d of %d stacks are truncated, more than 0.1 %%: %v", count.truncated, count.stops, count.reasons)
+	}
+	return fmt.Sprintf("%d %d %d", count.stops, count.stops-count.truncated, count.verdicts[jvmtest.Mismatch])
 }
 
 const matrixJavac = "javac, sampled"
@@ -107,64 +87,4 @@ func matrixSamples(t *testing.T, table *matrixTable, jdk jvmtest.JDK, n int) {
 	if missing := got.attempted() - got.whole; missing*1000 > 2*got.attempted() {
 		t.Errorf("%d of %d samples are not whole, more than 0.2 %%", missing, got.attempted())
 	}
-}
-
-// What a JVM prints of a flag that it does not have any more but starts all the same.
-var ignoredFlag = regexp.MustCompile(`(?i)(ignoring option|is obsolete|support was removed|requires UseCompressed).*`)
-
-// refuses asks a JDK's java whether it takes these flags. It returns its reason if not.
-func refuses(jdk jvmtest.JDK, flags []string) string {
-	out, err := exec.Command(jdk.Tool("java"), append(slices.Clone(flags), "-version")...).CombinedOutput()
-	if why := ignoredFlag.Find(out); why != nil {
-		return string(why)
-	}
-	if err == nil {
-		return ""
-	}
-	for line := range strings.Lines(string(out)) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "Picked up") && !strings.HasPrefix(line, "Error occurred") &&
-			!strings.Contains(line, "was deprecated") {
-			return line
-		}
-	}
-	return err.Error()
-}
-
-// matrixTable is what came of it: by JDK and way "stops complete mismatches".
-type matrixTable struct {
-	jdks  []jvmtest.JDK
-	cells map[[2]string]string
-	notes []string
-}
-
-func (m *matrixTable) set(jdk jvmtest.JDK, row, cell string) {
-	m.cells[[2]string{jdk.Home, row}] = cell
-}
-
-// String is the table in Markdown, and what it leaves out.
-func (m *matrixTable) String() string {
-	var b strings.Builder
-	head, rule := "| stops complete mismatches |", "|---|"
-	for _, jdk := range m.jdks {
-		head += fmt.Sprintf(" %s %s |", cmp.Or(jdk.Label, "Debian"), jdk.Release)
-		rule += "---|"
-	}
-	fmt.Fprintf(&b, "%s\n%s\n", head, rule)
-	for _, row := range append(slices.Clone(matrixRows), matrixRow{name: matrixJavac}) {
-		line, ran := "| "+row.name+" |", false
-		for _, jdk := range m.jdks {
-			cell := m.cells[[2]string{jdk.Home, row.name}]
-			ran = ran || cell != ""
-			line += " " + cell + " |"
-		}
-		if ran {
-			fmt.Fprintln(&b, line)
-		}
-	}
-	fmt.Fprint(&b, "\nn/a, in the words of java:\n\n")
-	for _, note := range m.notes {
-		fmt.Fprintln(&b, "- "+note)
-	}
-	return b.String()
 }

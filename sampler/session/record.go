@@ -54,7 +54,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	queue := sampler.NewQueue(queueLength)
 	done := make(chan error, 1)
 	go func() {
-		_, err := r.sampler.Run(ctx, sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead}, queue)
+		_, err := r.sampler.Run(ctx, sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead,
+			MaxStack: stackLimit(opt.Depth)}, queue)
 		done <- err
 	}()
 	r.takeAll(queue)

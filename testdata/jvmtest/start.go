@@ -78,7 +78,10 @@ func CommandLine(t testing.TB, jdk JDK, class string, options ...string) []strin
 		flags, args = options[:i], options[i+1:]
 	}
 	line := append([]string{jdk.Tool("java")}, flags...)
-	line = append(line, "-cp", Classes(t), class)
+	if !slices.Contains(flags, "-cp") { // archives of class data want jars, no directories
+		line = append(line, "-cp", Classes(t))
+	}
+	line = append(line, class)
 	return append(line, args...)
 }
 

@@ -1,0 +1,122 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/target"
+	"goprof/testdata/jvmtest"
+	"goprof/unwind"
+)
+
+// deepLooks are stacks of known depth, and how many frames a walk may have for them.
+var deepLooks = []struct {
+	method       string
+	calls, depth int
+}{
+	{"down", 1_000, 0},
+	{"wideDown", 1_900, 0},
+	{"down", 100_000, 0},
+	{"down", 100_000, 1 << 20},
+	{"wideDown", 30_000, 1 << 16},
+}
+
+const deepThread = "deep" // its name
+
+// deepCount is what became of the looks at one program.
+type deepCount struct{ looks, complete, wrong int }
+
+// TestDeepStacks: a stack is whole however deep it is, as long as it is not deeper than asked for.
+func TestDeepStacks(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		count := countDeep(t, jdk, []string{"-Xss1g"}, 5)
+		if count.complete != count.looks {
+			t.Errorf("%+v", count)
+		}
+	})
+}
+
+// TestDeepStacksAreCutShort: whoever asks for no deeper stacks than others copies no more of them.
+func TestDeepStacksAreCutShort(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Deep", "-Xss1g")
+		jvm.Command("down 100000")
+		deep := 0
+		got := sample(t, attach(t, jvm.PID), time.Millisecond, 100, func(snap *target.Snapshot, st *profile.Stack) {
+			if len(snap.Stack) > sampler.DefaultStackLimit {
+				t.Errorf("%d bytes of stack were copied", len(snap.Stack))
+			}
+			if st.Truncated == profile.TooDeep {
+				deep++
+			}
+		})
+		if deep == 0 || deep+got.whole != got.attempted() {
+			t.Errorf("%d samples, %d whole, %d too deep", got.attempted(), got.whole, deep)
+		}
+	})
+}
+
+// countDeep looks so often at each of the depths.
+func countDeep(t *testing.T, jdk jvmtest.JDK, flags []string, looks int) (count deepCount) {
+	t.Helper()
+	jvm := jvmtest.Start(t, jdk, "truth.Deep", flags...)
+	s := attach(t, jvm.PID)
+	for _, look := range deepLooks {
+		jvm.Command(fmt.Sprintf("%s %d", look.method, look.calls))
+		s.walker.MaxDepth = unwind.DefaultDepth
+		for i := range looks {
+			threads, err := s.Dump(DumpOptions{Depth: look.depth})
+			if err != nil {
+				t.Fatal(err)
+			}
+			count.looks++
+			if why := judgeDeep(threads, "truth.Deep."+look.method, look.calls, s.walker.MaxDepth); why == "" {
+				count.complete++
+			} else if count.wrong++; count.wrong < 4 {
+				t.Errorf("%d %s, at most %d frames: %s", look.calls, look.method, s.walker.MaxDepth, why)
+			}
+			pause(i)
+		}
+	}
+	return count
+}
+
+// judgeDeep says what is wrong with the stack of Deep's thread. It may be in bottom, with what the JVM does on top of it.
+func judgeDeep(threads []profile.ThreadDump, method string, calls, depth int) string {
+	for _, th := range threads {
+		if th.Name != deepThread {
+			continue
+		}
+		st := &th.Stack
+		seen := 0
+		for _, f := range st.Frames {
+			if f.Func.Name == method {
+				seen++
+			}
+		}
+		others := len(st.Frames) - seen
+		switch {
+		case th.Err != "":
+			return th.Err
+		case calls+32 > depth:
+			if st.Truncated != profile.TooDeep || len(st.Frames) != depth || others > 16 {
+				return fmt.Sprintf("%v, %d frames, %d of the method", st.Truncated, len(st.Frames), seen)
+			}
+		case st.Truncated != profile.Whole || seen != calls+1 || others > 24:
+			return fmt.Sprintf("%v, %d frames, %d of the method", st.Truncated, len(st.Frames), seen)
+		}
+		return ""
+	}
+	return "no thread " + deepThread
+}
+
+// matrixDeep counts as complete what ends where it should: at the root, or at --depth.
+func matrixDeep(t *testing.T, jdk jvmtest.JDK, flags []string, stops int) string {
+	count := countDeep(t, jdk, flags, max(stops/100, 5))
+	return fmt.Sprintf("%d %d %d", count.looks, count.complete, count.wrong)
+}

@@ -180,7 +180,7 @@ func TestRecordingSteps(t *testing.T) {
 		if i%2 == 0 {
 			s.Under = []byte{0, byte(i + 1), 0, 0, 4, 0}
 			s.Continuation = Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0, BaseAddr: 0x77f0, Base: []byte{byte(i), 1},
-				Chunks: []Chunk{{SP: 0x10010, Stack: []byte{1, byte(i)}}, {SP: 0x20010, Stack: []byte{}}}}
+				Chunks: []Chunk{{SP: 0x10010, Stack: []byte{1, byte(i)}}, {SP: 0x20010, Stack: []byte{2}}}}
 		}
 		for k := range s.Regs {
 			s.Regs[k] = rnd.Uint64()

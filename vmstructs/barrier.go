@@ -8,18 +8,32 @@ import "strings"
 // .symtab has it; else any return into a continuation stub is taken for it, for those
 // stubs do not call Java.
 func (vm *VM) ReturnBarrier(b *Blob, pc uint64) bool {
-	if vm.barrier == 0 {
-		vm.barrier = vm.findReturnBarrier()
+	if at := vm.returnBarrier(); at != 0 {
+		return pc == at
 	}
-	if vm.barrier != noBarrier {
-		return pc == vm.barrier
-	}
-	return strings.HasPrefix(b.Name, "StubRoutines (continuation") && pc != vm.callRet
+	return vm.InContinuationStub(b) && pc != vm.callRet
+}
+
+// InContinuationStub reports whether b holds the stubs that freeze and thaw.
+func (vm *VM) InContinuationStub(b *Blob) bool {
+	return b.Kind == StubRoutines && strings.HasPrefix(b.Name, "StubRoutines (continuation")
 }
 
 // noBarrier: nothing tells where the return barrier is.
 const noBarrier = ^uint64(0)
 
+// returnBarrier is where it is, 0 if nothing tells.
+func (vm *VM) returnBarrier() uint64 {
+	if vm.barrier == 0 {
+		vm.barrier = vm.findReturnBarrier()
+	}
+	if vm.barrier == noBarrier {
+		return 0
+	}
+	return vm.barrier
+}
+
+// findReturnBarrier is 0 while the stub has not been made yet.
 func (vm *VM) findReturnBarrier() uint64 {
 	at, ok := vm.l.stubs.entries["cont_returnBarrier"]
 	if !ok {
@@ -29,8 +43,80 @@ func (vm *VM) findReturnBarrier() uint64 {
 		}
 	}
 	pc, err := vm.mem.Ptr(at)
-	if err != nil || pc == 0 {
+	if err != nil {
 		return noBarrier
 	}
 	return pc
 }
+
+// entryOffset is where a JavaThread points at the entry of the continuation that it runs. JDK 21 does
+// not export that field, but the return barrier takes its stack pointer from it.
+func (vm *VM) entryOffset() (offset, bool) {
+	l := &vm.l.cont
+	switch {
+	case !l.vthread.ok():
+		return absent, false
+	case l.entry.ok():
+		return l.entry, true
+	}
+	if vm.derived == 0 {
+		vm.derived = vm.deriveEntry()
+	}
+	return vm.derived, vm.derived > 0
+}
+
+// deriveEntry is absent where nothing tells, 0 if it is to be asked again.
+func (vm *VM) deriveEntry() offset {
+	barrier, read := vm.returnBarrier(), vm.t.CPU().ThreadSlot
+	if read == nil || vm.barrier == noBarrier {
+		return absent
+	}
+	if barrier == 0 {
+		return 0
+	}
+	var code [16]byte
+	if vm.mem.Bytes(barrier, code[:]) != nil {
+		return absent
+	}
+	if at, ok := read(code[:]); ok && at < maxOffset {
+		return offset(at)
+	}
+	return absent
+}
+
+// ContinuationReturn is where the lowest frame of a continuation returns to, 0 if nothing tells: the
+// only call in the code of the entry's frame (ContinuationEntry::_return_pc).
+func (vm *VM) ContinuationReturn() uint64 {
+	if vm.contRet != 0 {
+		return vm.contRet
+	}
+	at := vm.l.cont.entryPC
+	if at == 0 && vm.l.cont.vthread.ok() {
+		at, _ = vm.t.Global(libjvm, "_ZN17ContinuationEntry10_return_pcE")
+	}
+	if at == 0 {
+		return 0
+	}
+	if pc, err := vm.mem.Ptr(at); err == nil {
+		vm.contRet = pc
+	}
+	return vm.contRet
+}
+
+// IsContinuationEntry reports whether b is the code whose frame holds a ContinuationEntry at its stack
+// pointer: jdk.internal.vm.Continuation.enterSpecial, which the VM generates.
+func (vm *VM) IsContinuationEntry(b *Blob) bool {
+	return b.Kind == NativeWrapper && b.Method != nil && b.Method.Full() == "jdk.internal.vm.Continuation.enterSpecial"
+}
+
+// VirtualEntry reports whether the ContinuationEntry that begins with these bytes is a virtual
+// thread's, and how many bytes its lowest frame may have for arguments.
+func (vm *VM) VirtualEntry(entry []byte) (virtual bool, args uint64) {
+	if len(entry) < entrySize {
+		return false, 0
+	}
+	return offset(entryFlags).u32(entry) != 0, uint64(max(0, offset(entryArgSize).i32(entry))) * 8
+}
+
+// EntryBytes is how much of a ContinuationEntry VirtualEntry wants.
+const EntryBytes = entrySize

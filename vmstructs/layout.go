@@ -41,6 +41,7 @@ type layout struct {
 	flags  flagLayout
 	task   compilerLayout
 	deopt  deoptLayout
+	cont   contLayout
 }
 
 // codeLayout: memory/heap.hpp, code/codeCache.hpp, memory/virtualspace.hpp.
@@ -238,5 +239,6 @@ func resolve(t *tables) (*layout, *resolver) {
 		flags:  r.flags(),
 		task:   r.compiler(),
 		deopt:  r.deopt(),
+		cont:   r.continuation(),
 	}, r
 }

@@ -15,7 +15,8 @@ func (vm *VM) Side() (from uint64, size int) {
 		return 0, 0
 	}
 	begin, end := uint64(t.anchor), uint64(t.anchor)+uint64(t.anchorSpan)
-	for _, f := range [...]offset{vm.l.deopt.head, t.trapPC} {
+	entry, _ := vm.entryOffset()
+	for _, f := range [...]offset{vm.l.deopt.head, t.trapPC, entry} {
 		if f.ok() && max(end, uint64(f)+8)-min(begin, uint64(f)) <= maxSide {
 			begin, end = min(begin, uint64(f)), max(end, uint64(f)+8)
 		}

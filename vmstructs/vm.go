@@ -33,6 +33,8 @@ type VM struct {
 	java    javaFields
 	threads threadCache
 	barrier uint64 // where lowest frames of virtual threads return to; 0 not looked for
+	derived offset // JavaThread::_cont_entry where it is not exported; 0 not looked for
+	contRet uint64 // ContinuationEntry::_return_pc
 	proofs  uint64 // generation of the last Proof that was reset
 	loaded  uint64 // bytes, see Loaded
 }

@@ -1,0 +1,171 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"goprof/target"
+)
+
+// ErrChunk: a stack chunk does not hold together.
+var ErrChunk = fmt.Errorf("%w: a stack chunk", ErrBadThread)
+
+// chunkHeadBytes is how much of a StackChunk is read: its fields, which lie before the stack.
+const chunkHeadBytes = 128
+
+// chunkHead is a chunk's fields as they were read.
+type chunkHead struct {
+	addr uint64
+	n    int
+	raw  [chunkHeadBytes]byte
+}
+
+// maxChunkWords bounds a chunk. Its size is an int.
+const maxChunkWords = 1 << 27
+
+// readChunks copies the stack of the Continuation at cont. It fails if anything of it changes meanwhile.
+func (c *Continuations) readChunks(cont uint64, k *target.Continuation) error {
+	tail, err := c.tailOf(cont)
+	if err != nil {
+		return err
+	}
+	heads := 0
+	left := maxChunkBytes
+	for at := tail; at != 0; heads++ {
+		if heads >= maxChunks {
+			return fmt.Errorf("%w: of very many", ErrChunk)
+		}
+		h := &c.heads[heads]
+		if at, err = c.readChunk(at, h, k, &left); err != nil {
+			return err
+		}
+	}
+	return c.chunksAgain(cont, tail, heads)
+}
+
+// tailOf returns the last chunk of the Continuation at cont.
+func (c *Continuations) tailOf(cont uint64) (uint64, error) {
+	if cont == 0 || cont%8 != 0 {
+		return 0, errKind
+	}
+	b := c.object[:max(c.cont.span, klassBytes)]
+	if err := c.vm.mem.Bytes(cont, b); err != nil {
+		return 0, c.vm.moved(err)
+	}
+	klass := c.klasses.klassIn(b)
+	if c.cont.klass == 0 || klass != c.cont.klass {
+		class, err := c.class(klass, "jdk/internal/vm/Continuation")
+		if err != nil {
+			return 0, c.vm.moved(err)
+		}
+		f := contFields{klass: klass, tail: class.fields["tail"]}
+		f.span = f.tail + 8
+		if f.tail == 0 || f.span > uint64(len(c.object)) {
+			return 0, fmt.Errorf("%w: fields of Continuation", ErrMissing)
+		}
+		c.cont = f
+		b = c.object[:f.span]
+		if err := c.vm.mem.Bytes(cont, b); err != nil {
+			return 0, c.vm.moved(err)
+		}
+	}
+	return c.vm.oopIn(b, c.cont.tail)
+}
+
+// readChunk copies what the chunk at addr holds, and returns its parent.
+func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *target.Continuation, left *int) (parent uint64, err error) {
+	if addr%8 != 0 {
+		return 0, ErrChunk
+	}
+	f := &c.chunk
+	h.addr, h.n = addr, int(max(f.start, klassBytes))
+	if err := c.vm.mem.Bytes(addr, h.raw[:h.n]); err != nil {
+		return 0, c.vm.moved(err)
+	}
+	klass := c.klasses.klassIn(h.raw[:])
+	if f.klass == 0 || f.klass != klass {
+		if err := c.findChunk(klass); err != nil {
+			return 0, c.vm.moved(err)
+		}
+		h.n = int(f.start)
+		if err := c.vm.mem.Bytes(addr, h.raw[:h.n]); err != nil {
+			return 0, c.vm.moved(err)
+		}
+	}
+	if parent, err = c.vm.oopIn(h.raw[:], f.parent); err != nil {
+		return 0, err
+	}
+	size, sp, bottom := c.bounds(h)
+	if size < 0 || size > maxChunkWords || sp < 0 || sp > size || bottom < 0 || bottom > size {
+		return 0, fmt.Errorf("%w: size %d, sp %d, bottom %d", ErrChunk, size, sp, bottom)
+	}
+	if sp >= bottom {
+		return parent, nil // empty: kept for the next freeze
+	}
+	n := (bottom-sp)*8 + target.ChunkHead
+	if *left -= n; sp < target.ChunkHead/8 || *left < 0 {
+		return 0, fmt.Errorf("%w: size %d, sp %d, bottom %d", ErrChunk, size, sp, bottom)
+	}
+	top := addr + f.start + uint64(sp)*8
+	chunk := k.Add(top, n)
+	if err := c.vm.mem.Bytes(top-target.ChunkHead, chunk.Stack); err != nil {
+		return 0, c.vm.moved(err)
+	}
+	return parent, nil
+}
+
+// bounds returns a chunk's fields, in words from where its stack begins.
+func (c *Continuations) bounds(h *chunkHead) (size, sp, bottom int) {
+	f := &c.chunk
+	field := func(at uint64) int { return int(int32(binary.LittleEndian.Uint32(h.raw[at:]))) }
+	size, sp = field(f.size), field(f.sp)
+	if f.bottom != 0 {
+		return size, sp, field(f.bottom)
+	}
+	return size, sp, size - field(f.argsize)
+}
+
+// findChunk finds the fields of StackChunk. Its stack lies behind the fields, at the size that
+// instances without a stack would have (oops/instanceStackChunkKlass.hpp).
+func (c *Continuations) findChunk(klass uint64) error {
+	class, err := c.class(klass, "jdk/internal/vm/StackChunk")
+	if err != nil {
+		return err
+	}
+	f := chunkFields{klass: klass, start: class.size, parent: class.fields["parent"], size: class.fields["size"],
+		sp: class.fields["sp"], bottom: class.fields["bottom"], argsize: class.fields["argsize"]}
+	ends := max(f.parent, f.size, f.sp, f.bottom, f.argsize) + 4
+	if f.parent == 0 || f.size == 0 || f.sp == 0 || f.bottom == 0 && f.argsize == 0 || ends > f.start || f.start > chunkHeadBytes {
+		return fmt.Errorf("%w: fields of StackChunk", ErrMissing)
+	}
+	c.chunk = f
+	return nil
+}
+
+// chunksAgain makes sure that a continuation's chunks are as they were.
+func (c *Continuations) chunksAgain(cont, tail uint64, n int) error {
+	c.ranges = c.ranges[:0]
+	for i := range n {
+		h := &c.heads[i]
+		c.ranges = append(c.ranges, target.Range{Addr: h.addr, Buf: c.again[i*chunkHeadBytes:][:h.n:h.n]})
+	}
+	c.vm.t.ReadMany(c.ranges)
+	for i := range n {
+		if h := &c.heads[i]; !c.ranges[i].OK || !c.sameHead(h, c.ranges[i].Buf) {
+			return ErrChanged
+		}
+	}
+	if now, err := c.tailOf(cont); err != nil || now != tail {
+		return ErrChanged
+	}
+	return nil
+}
+
+// sameHead compares what counts of a chunk's fields: flags and the mark may change.
+func (c *Continuations) sameHead(h *chunkHead, raw []byte) bool {
+	now := chunkHead{n: h.n}
+	copy(now.raw[:], raw)
+	s1, p1, b1 := c.bounds(h)
+	s2, p2, b2 := c.bounds(&now)
+	return s1 == s2 && p1 == p2 && b1 == b2 && c.klasses.klassIn(h.raw[:]) == c.klasses.klassIn(now.raw[:])
+}

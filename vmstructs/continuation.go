@@ -1,0 +1,332 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"goprof/target"
+)
+
+// A virtual thread runs on a carrier's stack, above a ContinuationEntry. When it gives up the
+// carrier, its frames are copied to the heap, into a StackChunk; when it goes on, often only the
+// topmost are copied back ("thawed"), and the lowest of these returns to the return barrier, which
+// thaws the next (runtime/continuationFreezeThaw.cpp):
+//
+//	carrier's stack                     heap
+//	  frames of the virtual thread        Continuation -> tail
+//	  the lowest thawed one                 StackChunk: its callers
+//	    returns to the return barrier       parent
+//	  ContinuationEntry                       StackChunk: those frozen before
+//	  Continuation.run, the carrier's frames
+//
+// A chunk is a Java object: collectors move it, and the thread takes frames out of it and puts
+// others in whenever it runs. So what is read of it counts only if it hangs together before and
+// after, and whether it belongs to a stack that was copied before is for the walker to ask.
+
+const (
+	// maxChunks bounds how many chunks one continuation may have. A new one is made where the
+	// last has been seen by a collector.
+	maxChunks = 64
+	// maxChunkBytes bounds what is copied of all of them: more than a walk has room for.
+	maxChunkBytes = 4 << 20
+	// maxParents bounds how many continuations may run within each other.
+	maxParents = 8
+	// baseBytes is how much of the carrier's stack above its entry is read again.
+	baseBytes = 2048
+)
+
+// Continuations reads continuations and the virtual threads that they belong to. It has scratch memory
+// of its own: one goroutine may use it while another uses the VM that it was made of.
+type Continuations struct {
+	vm      *VM // our own
+	klasses klassModel
+	ready   bool
+	side    uint64 // where in a JavaThread a Side begins
+	entry   uint64 // JavaThread::_cont_entry
+	mask    uint64 // the bits of a reference that are no colour
+
+	classes map[uint64]*javaClass // by Klass*; nil: not one of ours
+	chunk   chunkFields
+	cont    contFields
+	virtual virtualFields
+	names   map[uint64]namedThread
+
+	object [512]byte
+	heads  [maxChunks]chunkHead
+	again  [maxChunks * chunkHeadBytes]byte
+	ranges []target.Range
+}
+
+// chunkFields are the fields of jdk.internal.vm.StackChunk: sp, size and bottom count words.
+type chunkFields struct {
+	klass, start                      uint64
+	parent, size, sp, bottom, argsize uint64 // bottom since 22 or so, before argsize: bottom is size-argsize
+}
+
+// contFields are those of jdk.internal.vm.Continuation.
+type contFields struct{ klass, tail, span uint64 }
+
+// virtualFields are those of java.lang.VirtualThread.
+type virtualFields struct {
+	klass, span                           uint64
+	tid, name, cont, state, carrier, owns uint64
+}
+
+// namedThread is a thread's name as it was at a time.
+type namedThread struct {
+	name string
+	when int64
+}
+
+const (
+	maxNamed   = 1 << 16
+	renewNames = int64(1e9) // nanoseconds
+)
+
+// NewContinuations returns a reader of continuations, nil if this JVM has none that could be read.
+func (vm *VM) NewContinuations() *Continuations {
+	if !vm.l.cont.vthread.ok() || vm.lacks(capVirtual) || vm.lacks(capNames) {
+		return nil
+	}
+	c := &Continuations{vm: newVM(vm.t, vm.l), classes: map[uint64]*javaClass{}, names: map[uint64]namedThread{}}
+	c.vm.lib, c.vm.version, c.vm.barrier = vm.lib, vm.version, vm.barrier
+	return c
+}
+
+// prepare finds what is found once.
+func (c *Continuations) prepare() error {
+	if c.ready {
+		return nil
+	}
+	if err := c.vm.readJavaFields(); err != nil {
+		return err
+	}
+	var err error
+	if c.klasses, err = c.vm.readKlassModel(); err != nil {
+		return err
+	}
+	c.mask = c.vm.offsetMask()
+	entry, ok := c.vm.entryOffset()
+	if !ok {
+		return ErrMissing
+	}
+	c.entry = uint64(entry)
+	c.side, _ = c.vm.Side()
+	c.ready = true
+	return nil
+}
+
+// Read fills in snap.Continuation, soon after the thread was let go.
+func (c *Continuations) Read(snap *target.Snapshot) {
+	k := &snap.Continuation
+	k.Reset()
+	if len(snap.Side) == 0 || c.prepare() != nil {
+		return
+	}
+	entry, ok := c.vm.sideWord(snap.Side, offset(c.entry))
+	if !ok || entry == 0 {
+		return
+	}
+	own, ok := copied(snap, entry, entrySize)
+	if !ok {
+		return
+	}
+	k.Entry = entry
+	thread := snap.SideAddr - c.side
+	k.Settled = c.readChunks(word(own[entryCont:]), k) == nil && c.readBase(snap, thread, own)
+	c.readIdentity(snap, thread, own)
+}
+
+// copied returns n bytes of the snapshot's copy of the thread's own stack.
+func copied(snap *target.Snapshot, addr uint64, n int) ([]byte, bool) {
+	stack, sp := snap.Stack, snap.SP
+	if len(snap.Under) > 0 {
+		stack, sp = snap.Under, snap.UnderSP
+	}
+	at := addr - sp
+	if addr%8 != 0 || at > uint64(len(stack)) || uint64(len(stack))-at < uint64(n) {
+		return nil, false
+	}
+	return stack[at : at+uint64(n)], true
+}
+
+// readBase reads the lowest part of the virtual thread's frames again, and makes sure that the
+// thread still runs the same continuation.
+func (c *Continuations) readBase(snap *target.Snapshot, thread uint64, own []byte) bool {
+	k := &snap.Continuation
+	low := snap.SP
+	if len(snap.Under) > 0 {
+		low = snap.UnderSP
+	}
+	k.BaseAddr = max(low, k.Entry-min(k.Entry, baseBytes))
+	n := int(k.Entry - k.BaseAddr)
+	buf := append(k.Base[:0], make([]byte, n+entrySize)...)
+	var now [8]byte
+	c.ranges = append(c.ranges[:0], target.Range{Addr: k.BaseAddr, Buf: buf}, target.Range{Addr: thread + c.entry, Buf: now[:]})
+	c.vm.t.ReadMany(c.ranges)
+	k.Base = buf[:n]
+	entry := buf[n:]
+	return c.ranges[0].OK && c.ranges[1].OK && word(now[:]) == k.Entry &&
+		word(entry[entryCont:]) == word(own[entryCont:]) && word(entry[entryFlags:]) == word(own[entryFlags:])
+}
+
+// readIdentity reads whose the continuation is. The thread may run another one by now; so it counts only
+// if the virtual thread's own continuation is the one of the entry that was copied.
+func (c *Continuations) readIdentity(snap *target.Snapshot, thread uint64, entry []byte) {
+	cont, ok := c.virtualEntry(snap, entry)
+	if !ok {
+		return
+	}
+	handle, err := c.vm.mem.Ptr(thread + uint64(c.vm.l.cont.vthread))
+	if err != nil || handle == 0 {
+		return
+	}
+	obj, err := c.vm.wideOopAt(handle)
+	if err != nil || obj == 0 {
+		return
+	}
+	v, err := c.readVirtual(obj)
+	if err != nil || v.cont&c.mask != cont&c.mask || v.ID == 0 {
+		return
+	}
+	name, err := c.nameOf(v, snap.When)
+	if err != nil {
+		return
+	}
+	snap.Continuation.ID, snap.Continuation.Name = v.ID, name
+}
+
+// virtualEntry finds the continuation that is a virtual thread's: others may run within it.
+func (c *Continuations) virtualEntry(snap *target.Snapshot, entry []byte) (cont uint64, ok bool) {
+	for range maxParents {
+		if binary.LittleEndian.Uint32(entry[entryFlags:]) != 0 {
+			return word(entry[entryCont:]), true
+		}
+		if entry, ok = copied(snap, word(entry[entryParent:]), entrySize); !ok {
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// virtualThread is a java.lang.VirtualThread as it was read.
+type virtualThread struct {
+	ID    uint64
+	obj   uint64
+	cont  uint64 // Continuation
+	name  uint64 // String, or 0
+	state uint32
+}
+
+// readVirtual reads the object at obj if it is a virtual thread.
+func (c *Continuations) readVirtual(obj uint64) (virtualThread, error) {
+	f := &c.virtual
+	v := virtualThread{obj: obj}
+	span := max(f.span, klassBytes)
+	b := c.object[:span]
+	if err := c.vm.mem.Bytes(obj, b); err != nil {
+		return v, c.vm.moved(err)
+	}
+	klass := c.klasses.klassIn(b)
+	if f.klass == 0 || klass != f.klass {
+		if err := c.findVirtual(klass); err != nil {
+			return v, c.vm.moved(err)
+		}
+		b = c.object[:f.span]
+		if err := c.vm.mem.Bytes(obj, b); err != nil {
+			return v, c.vm.moved(err)
+		}
+	}
+	v.ID = word(b[f.tid:])
+	v.state = binary.LittleEndian.Uint32(b[f.state:])
+	var err error
+	if v.cont, err = c.vm.oopIn(b, f.cont); err != nil {
+		return v, err
+	}
+	v.name, err = c.vm.oopIn(b, f.name)
+	return v, err
+}
+
+// errKind: an object is of another class than it should be.
+var errKind = fmt.Errorf("%w: an object of another class", ErrBadThread)
+
+// class reads a class once.
+func (c *Continuations) class(klass uint64, name string) (*javaClass, error) {
+	if klass == 0 || klass%8 != 0 {
+		return nil, errKind
+	}
+	known, ok := c.classes[klass]
+	if !ok {
+		var err error
+		if known, err = c.vm.readClass(klass); err != nil {
+			return nil, err
+		}
+		if len(c.classes) >= maxVtables {
+			clear(c.classes)
+		}
+		c.classes[klass] = known
+	}
+	if !known.is(name) {
+		return nil, errKind
+	}
+	return known, nil
+}
+
+func (c *Continuations) findVirtual(klass uint64) error {
+	class, err := c.class(klass, "java/lang/VirtualThread")
+	if err != nil {
+		return err
+	}
+	f := virtualFields{klass: klass, tid: class.fields["tid"], name: class.fields["name"], cont: class.fields["cont"], state: class.fields["state"]}
+	f.span = max(f.tid, f.name, f.cont, f.state) + 8
+	if f.tid == 0 || f.name == 0 || f.cont == 0 || f.state == 0 || f.span > uint64(len(c.object)) {
+		return fmt.Errorf("%w: fields of VirtualThread", ErrMissing)
+	}
+	c.virtual = f
+	return nil
+}
+
+// nameOf returns the name of v, which may be some time old.
+func (c *Continuations) nameOf(v virtualThread, when int64) (string, error) {
+	if n, ok := c.names[v.ID]; ok && when-n.when < renewNames {
+		return n.name, nil
+	}
+	name := ""
+	if v.name != 0 {
+		var err error
+		if name, err = c.vm.javaString(v.name); err != nil {
+			return "", err
+		}
+	}
+	if len(c.names) >= maxNamed {
+		clear(c.names)
+	}
+	c.names[v.ID] = namedThread{name, when}
+	return name, nil
+}
+
+// offsetMask is which bits of a reference say where an object is: all but ZGC's colours.
+func (vm *VM) offsetMask() uint64 {
+	z := &vm.java.heap.z
+	l := &vm.l.oops
+	if !z.on || z.shift != 0 {
+		return ^uint64(0) // what has been read of it has no colour
+	}
+	holder, at := l.zGlobals, vm.l.cont.zOffsetMask
+	if l.xGlobals != 0 {
+		holder, at = l.xGlobals, vm.l.cont.xOffsetMask
+	}
+	globals, err := vm.mem.Ptr(holder)
+	if err != nil || !at.ok() {
+		return ^uint64(0)
+	}
+	p, err := vm.mem.Ptr(globals + uint64(at))
+	if err != nil {
+		return ^uint64(0)
+	}
+	mask, err := vm.mem.U64(p)
+	if err != nil || mask == 0 {
+		return ^uint64(0)
+	}
+	return mask
+}

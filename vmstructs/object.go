@@ -1,0 +1,144 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// klassModel is how an object's header tells its class (oops/oop.hpp, markWord.hpp).
+type klassModel struct {
+	compact bool // in the upper bits of the mark
+	narrow  bool // four bytes behind the mark
+	base    uint64
+	shift   uint64
+}
+
+// compactShift is markWord::klass_shift where headers are compact (since 24).
+const compactShift = 42
+
+// klassBytes is how much of an object holds its class.
+const klassBytes = 16
+
+// maxSupers bounds how deep a class may be. Those that are asked for are at most five deep.
+const maxSupers = 32
+
+func (vm *VM) readKlassModel() (klassModel, error) {
+	l := &vm.l.cont
+	var k klassModel
+	if l.narrowBase == 0 || l.narrowShift == 0 {
+		return k, ErrMissing
+	}
+	classPointers, exists := vm.Flag("UseCompressedClassPointers")
+	k.compact = vm.flagOn("UseCompactObjectHeaders")
+	k.narrow = classPointers.Bool || !exists // 27 has no other way
+	var err error
+	if k.base, err = vm.mem.Ptr(l.narrowBase); err != nil {
+		return k, err
+	}
+	shift, err := vm.mem.U32(l.narrowShift)
+	if err != nil {
+		return k, err
+	}
+	if k.shift = uint64(shift); (k.narrow || k.compact) && k.shift > 16 {
+		return k, fmt.Errorf("%w: shift of class pointers %d", ErrBadTables, shift)
+	}
+	return k, nil
+}
+
+// klassIn returns the class that the head of an object names, 0 if it names none: so it is
+// with one that a collector has moved away.
+func (k *klassModel) klassIn(head []byte) uint64 {
+	mark := binary.LittleEndian.Uint64(head)
+	if mark&3 == 3 {
+		return 0 // forwarded (oops/markWord.hpp, marked_value)
+	}
+	n := mark >> compactShift
+	switch {
+	case k.compact:
+	case k.narrow:
+		n = uint64(binary.LittleEndian.Uint32(head[8:]))
+	default:
+		return binary.LittleEndian.Uint64(head[8:])
+	}
+	if n == 0 {
+		return 0
+	}
+	return k.base + n<<k.shift
+}
+
+// javaClass is what is known of one class.
+type javaClass struct {
+	names  []string          // its own and those of its superclasses, with slashes
+	fields map[string]uint64 // its own and inherited ones; of equal names its own
+	size   uint64            // of an instance, without what a stack chunk has behind its fields
+	end    uint64            // behind the last of fields
+}
+
+func (c *javaClass) is(name string) bool {
+	for _, n := range c.names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// readClass reads the class whose Klass is at klass.
+func (vm *VM) readClass(klass uint64) (*javaClass, error) {
+	l := &vm.l.cont
+	helper, err := vm.mem.I32(klass + uint64(l.layoutHelper))
+	if err != nil {
+		return nil, err
+	}
+	// oops/klass.hpp: positive for instances, the lowest bit says something else.
+	if helper <= 0 || helper > maxFieldOffset {
+		return nil, fmt.Errorf("%w: layout %#x", ErrBadMethod, helper)
+	}
+	c := &javaClass{fields: map[string]uint64{}, size: uint64(helper) &^ 7}
+	for k := klass; k != 0; {
+		if len(c.names) >= maxSupers {
+			return nil, fmt.Errorf("%w: superclasses without end", ErrBadMethod)
+		}
+		name, err := vm.klassName(k)
+		if err != nil {
+			return nil, err
+		}
+		c.names = append(c.names, name)
+		fields, err := vm.fieldsOf(k)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range fields {
+			if _, twice := c.fields[f.name]; !twice {
+				c.fields[f.name] = f.offset
+				c.end = max(c.end, f.offset+8)
+			}
+		}
+		if k, err = vm.mem.Ptr(k + uint64(l.super)); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (vm *VM) klassName(klass uint64) (string, error) {
+	addr, err := vm.mem.Ptr(klass + uint64(vm.l.method.klassName))
+	if err != nil {
+		return "", err
+	}
+	s, err := vm.readSymbol(addr)
+	return s.text, err
+}
+
+// oopIn takes a reference out of an object's bytes.
+func (vm *VM) oopIn(b []byte, at uint64) (uint64, error) {
+	h := &vm.java.heap
+	if !h.narrow {
+		return vm.uncolour(word(b[at:]))
+	}
+	n := binary.LittleEndian.Uint32(b[at:])
+	if n == 0 {
+		return 0, nil
+	}
+	return h.base + uint64(n)<<h.shift, nil
+}

@@ -289,5 +289,5 @@ func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32
 	if !ok {
 		return 0, false
 	}
-	return m.BCI(bcp)
+	return w.vm.SavedBCI(m, bcp)
 }

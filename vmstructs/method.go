@@ -128,6 +128,15 @@ func (m *Method) BCI(bcp uint64) (int32, bool) {
 	return int32(bcp - m.CodeBegin), true
 }
 
+// SavedBCI returns the bytecode index that the bcp slot of an interpreter frame tells. JDK 8 puts the index itself
+// there while it collects (frame.cpp, frame::gc_prologue), as if methods moved then.
+func (vm *VM) SavedBCI(m *Method, slot uint64) (int32, bool) {
+	if vm.l.jdk8 && slot < uint64(m.CodeSize) {
+		return int32(slot), true
+	}
+	return m.BCI(slot)
+}
+
 // Method returns the method at addr. One that is known already costs no read; whether
 // it is still what it was is for a Proof to say.
 func (vm *VM) Method(addr uint64) (*Method, error) {

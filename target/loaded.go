@@ -50,6 +50,7 @@ type loaded struct {
 	hasDyn bool
 	syms   []*symtab
 	hasSym bool
+	full   bool // syms hold all symbols, exported or not
 	// soname is what the file calls itself.
 	soname    string
 	hasSoname bool
@@ -145,7 +146,7 @@ func (l *loaded) readSymbols(f *elfFile) {
 		full = l.debugSymbols(f)
 	}
 	if full != nil {
-		l.syms = []*symtab{full}
+		l.syms, l.full = []*symtab{full}, true
 	} else {
 		for _, t := range []*symtab{l.readDynsym(f), miniSymbols(f)} {
 			if t != nil {

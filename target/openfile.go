@@ -43,24 +43,34 @@ func (p *Process) openImage(g *group) (imageFile, int64, error) {
 	return f, size, nil
 }
 
-// Unopened is an image whose file could not be had: what is known of it stands in the target's memory,
-// and symbols that only the file has are missing.
+// Unopened is an image whose file could not be had. What is known of it stands in the target's memory:
+// not the symbols that it does not export.
 type Unopened struct {
 	Image
 	Err error
 }
 
-// Unopened lists such images among those that were asked for so far.
+// Unopened lists such images among those of which a symbol was asked for.
 func (p *Process) Unopened() []Unopened {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []Unopened
 	for _, l := range p.images {
-		if l.noFile != nil {
+		if l.hasSym && !l.full && l.noFile != nil {
 			list = append(list, Unopened{l.Image, l.noFile})
 		}
 	}
 	return list
+}
+
+// HasSection reports whether the file of an image has a section of that name.
+func (p *Process) HasSection(image, section string) (has bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.findImage(image); l != nil {
+		l.with(func(f *elfFile) { has = f.section(section) != nil })
+	}
+	return has
 }
 
 // OpenPath opens a regular file by a path of Mappings: by a name, so it may be another file than the

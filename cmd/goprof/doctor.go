@@ -27,10 +27,10 @@ const doctorExample = `  goprof doctor
   goprof doctor --pid 1234 --json | jq '.checks[] | select(.verdict != "ok")'`
 
 func newDoctor() *cobra.Command {
-	var pid int
+	var pid, inner int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "doctor [--pid PID]",
+		Use:     "doctor [--pid PID | --ns-pid PID]",
 		Short:   "Say what would work here and what mends the rest",
 		Long:    doctorHelp,
 		Example: doctorExample,
@@ -39,11 +39,24 @@ func newDoctor() *cobra.Command {
 			if cmd.Flags().Changed("pid") && pid <= 0 {
 				return usageError(cmd, fmt.Sprintf("%d is no process id", pid))
 			}
+			if err := checkInner(cmd, inner); err != nil {
+				return err
+			}
+			if inner != 0 && pid != 0 {
+				return usageError(cmd, "--pid and --ns-pid exclude each other")
+			}
+			if inner != 0 {
+				var err error
+				if pid, err = inside(inner, "", "doctor"); err != nil {
+					return err
+				}
+			}
 			return doctor(cmd, pid, asJSON)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().IntVarP(&pid, "pid", "p", 0, "`PID` of a process to look at, too")
+	addInner(cmd, &inner)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,11 +26,11 @@ const dumpExample = `  goprof dump --pid 1234
   goprof dump --pid 1234 --nonblocking        stop no thread: running ones have no stack then`
 
 func newDump() *cobra.Command {
-	var pid int
+	var pid, inner int
 	var asJSON bool
 	var opt session.DumpOptions
 	cmd := &cobra.Command{
-		Use:     "dump {--pid PID | NAME}",
+		Use:     "dump {--pid PID | NAME | --ns-pid PID [NAME]}",
 		Short:   "Show what every thread of a JVM does at this moment",
 		Long:    dumpHelp,
 		Example: dumpExample,
@@ -45,6 +46,15 @@ func newDump() *cobra.Command {
 				return usageError(cmd, "--pid and NAME exclude each other")
 			case len(args) > 0 && args[0] == "":
 				return usageError(cmd, "an empty name fits every JVM: which one?")
+			case given && inner != 0:
+				return usageError(cmd, "--pid and --ns-pid exclude each other")
+			case cmd.Flags().Changed("ns-pid"):
+				if err := checkInner(cmd, inner); err != nil {
+					return err
+				}
+				if pid, err = inside(inner, strings.Join(args, ""), "dump"); err != nil {
+					return err
+				}
 			case len(args) > 0:
 				if pid, err = named(args[0], "dump"); err != nil {
 					return err
@@ -60,6 +70,7 @@ func newDump() *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.IntVarP(&pid, "pid", "p", 0, "`PID` of the JVM")
+	addInner(cmd, &inner)
 	fs.BoolVar(&asJSON, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
@@ -81,6 +92,7 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions) err
 	if err != nil {
 		return attachError(pid, err)
 	}
+	tellNotes(cmd.ErrOrStderr(), s)
 	out, err := output.Reserve(output.Stdout)
 	if err != nil {
 		return outputFailed(err)

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -20,7 +21,8 @@ const listHelp = `list shows the JVMs of this host, those of other users and in 
 goprof may see them. It stops no thread.
 
 CPU is the share of one CPU that a JVM uses at this moment. IN CONTAINER is the number
-that the process has in its own pid namespace; the other commands take the one under PID.
+that the process has in its own pid namespace: the other commands take it with --ns-pid, and
+the one under PID with --pid. CONTAINER is the container's id or name, as its cgroup tells.
 
 Arguments are left out, for they may hold passwords: --args shows them.`
 
@@ -37,6 +39,9 @@ func newList() *cobra.Command {
 		Example: listExample,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkProc(); err != nil {
+				return err
+			}
 			jvms := host().JVMs()
 			return writeResult(cmd, output.Stdout, func(w io.Writer) error {
 				if asJSON {
@@ -60,16 +65,14 @@ func listText(w io.Writer, jvms []session.JVM, withArgs bool) error {
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	head := []string{"PID", "USER", "VERSION", "VENDOR", "GC", "UPTIME", "THREADS", "CPU", "MAIN CLASS"}
-	nested := hasNested(jvms)
-	if nested {
-		head = append([]string{"PID", "IN CONTAINER"}, head[1:]...)
-	}
+	shown := containerColumns(jvms)
+	head = slices.Insert(head, 1, shown.heads()...)
 	if withArgs {
 		head[len(head)-1] = "COMMAND"
 	}
 	fmt.Fprintln(table, strings.Join(head, "\t"))
 	for i := range jvms {
-		fmt.Fprintln(table, strings.Join(listRow(&jvms[i], nested, withArgs), "\t"))
+		fmt.Fprintln(table, strings.Join(listRow(&jvms[i], shown, withArgs), "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -77,23 +80,38 @@ func listText(w io.Writer, jvms []session.JVM, withArgs bool) error {
 	return listProblems(w, jvms)
 }
 
-func hasNested(jvms []session.JVM) bool {
+// columns are those that only containers need.
+type columns struct{ inner, container bool }
+
+func containerColumns(jvms []session.JVM) (c columns) {
 	for i := range jvms {
-		if jvms[i].InnerPID != 0 {
-			return true
-		}
+		c.inner = c.inner || jvms[i].InnerPID != 0
+		c.container = c.container || jvms[i].Container != ""
 	}
-	return false
+	return c
 }
 
-func listRow(j *session.JVM, nested, withArgs bool) []string {
+func (c columns) heads() (heads []string) {
+	if c.inner {
+		heads = append(heads, "IN CONTAINER")
+	}
+	if c.container {
+		heads = append(heads, "CONTAINER")
+	}
+	return heads
+}
+
+func listRow(j *session.JVM, shown columns, withArgs bool) []string {
 	row := []string{strconv.Itoa(j.PID)}
-	if nested {
+	if shown.inner {
 		inner := ""
 		if j.InnerPID != 0 {
 			inner = strconv.Itoa(j.InnerPID)
 		}
 		row = append(row, cell(inner))
+	}
+	if shown.container {
+		row = append(row, cell(j.Container))
 	}
 	what := []string{j.Main}
 	if withArgs {
@@ -163,6 +181,7 @@ func uptime(d time.Duration) string {
 type jvmJSON struct {
 	PID        int          `json:"pid"`
 	InnerPID   int          `json:"inner_pid,omitempty"`
+	Container  string       `json:"container,omitempty"`
 	User       string       `json:"user"`
 	UID        int          `json:"uid"`
 	Version    string       `json:"version,omitempty"`
@@ -198,7 +217,7 @@ func listJSON(w io.Writer, jvms []session.JVM, withArgs bool) error {
 	for i := range jvms {
 		j := &jvms[i]
 		list[i] = jvmJSON{
-			PID: j.PID, InnerPID: j.InnerPID, User: j.User, UID: j.UID,
+			PID: j.PID, InnerPID: j.InnerPID, Container: j.Container, User: j.User, UID: j.UID,
 			Version: j.Version, Vendor: j.Vendor, Collector: j.Collector,
 			Uptime: j.Uptime.Seconds(), Threads: j.Threads,
 			CPU: j.CPU.Seconds(), CPUPercent: 100 * j.Share,

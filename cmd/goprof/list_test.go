@@ -14,7 +14,7 @@ import (
 var listed = []session.JVM{
 	{PID: 7, UID: 1000, User: "ann", Version: "17.0.15+6", Vendor: "Debian", Collector: "G1", Uptime: 200 * time.Second,
 		Threads: 33, CPU: 1500 * time.Millisecond, Share: 1.507, Main: "pkg.Main", Options: []string{"-Xmx1g"}, Args: []string{"--password=geheim"}},
-	{PID: 8, InnerPID: 1, User: "0", Uptime: 49 * time.Hour, Threads: 2, Main: "/x/\x1b[2J\u202eapp\tb\n.jar\xff",
+	{PID: 8, InnerPID: 1, Container: "0123456789ab", User: "0", Uptime: 49 * time.Hour, Threads: 2, Main: "/x/\x1b[2J\u202eapp\tb\n.jar\xff",
 		Problem: &session.Cause{Class: session.Forbidden, Name: "other-user", Why: "it is an\x1bother's", Remedy: "sudo goprof list"}},
 	{PID: 9, User: "0", Uptime: 3 * time.Second, Threads: 2,
 		Problem: &session.Cause{Class: session.Forbidden, Name: "other-user", Why: "it is an\x1bother's", Remedy: "sudo goprof list"}},
@@ -25,10 +25,10 @@ func TestListText(t *testing.T) {
 	if err := listText(&b, listed, false); err != nil {
 		t.Fatal(err)
 	}
-	want := `PID  IN CONTAINER  USER  VERSION    VENDOR  GC  UPTIME  THREADS  CPU   MAIN CLASS
-7    -             ann   17.0.15+6  Debian  G1  3m20s   33       151%  pkg.Main
-8    1             0     -          -       -   2d1h    2        0%    /x/?[2J?app?b?.jar?
-9    -             0     -          -       -   3s      2        0%    -
+	want := `PID  IN CONTAINER  CONTAINER     USER  VERSION    VENDOR  GC  UPTIME  THREADS  CPU   MAIN CLASS
+7    -             -             ann   17.0.15+6  Debian  G1  3m20s   33       151%  pkg.Main
+8    1             0123456789ab  0     -          -       -   2d1h    2        0%    /x/?[2J?app?b?.jar?
+9    -             -             0     -          -       -   3s      2        0%    -
 
 8, 9 cannot be recorded: it is an?other's
 try: sudo goprof list

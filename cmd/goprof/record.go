@@ -42,6 +42,7 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
 // recordFlags are the flags of record as they were given.
 type recordFlags struct {
 	pids        []int
+	nsPID       int
 	wait        string
 	duration    durationFlag
 	rate        float64
@@ -58,7 +59,7 @@ type recordFlags struct {
 func newRecord() *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
-		Use:     "record {--pid PID | NAME | --wait NAME | -- PROGRAM ARG...}",
+		Use:     "record {--pid PID | NAME | --ns-pid PID [NAME] | --wait NAME | -- PROGRAM ARG...}",
 		Short:   "Sample a JVM's stacks into a file",
 		Long:    recordHelp,
 		Example: recordExample,
@@ -69,6 +70,7 @@ func newRecord() *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.IntSliceVarP(&f.pids, "pid", "p", nil, "`PID` of the JVM; may be given several times")
+	addInner(cmd, &f.nsPID)
 	fs.StringVar(&f.wait, "wait", "", "wait for a JVM with `NAME` in its main class or jar")
 	fs.VarP(&f.duration, "duration", "d", "record for so much `time`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
 	fs.Float64VarP(&f.rate, "rate", "r", 100, "samples for each second of CPU time, in `Hz`, up to 10,000")

@@ -150,6 +150,7 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 	}
 	if !r.flags.quiet {
 		output.SummaryText(talk, &res.summary)
+		tellNotes(talk, r.session)
 		if name != output.Stdout {
 			fmt.Fprintf(talk, "written    %s\n", name)
 		}
@@ -244,6 +245,13 @@ func interruptible(parent context.Context) (context.Context, context.CancelFunc)
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
+}
+
+// tellNotes says what names are missing although all went well.
+func tellNotes(talk io.Writer, s *session.Session) {
+	for _, n := range host().Notes(s) {
+		fmt.Fprintf(talk, "goprof: %s: %s\ntry: %s\n", n.Name, output.Printable(n.Text), output.Printable(n.Remedy))
+	}
 }
 
 // warnMissing says once what this JVM does not let us see.

@@ -21,13 +21,14 @@ import (
 type chosen struct {
 	pids    []int
 	name    string
+	inner   int // as the JVM's container counts; name may narrow it down
 	wait    string
 	program *program
 }
 
 // choose reads the command line: "--pid N...", "NAME", "--wait NAME", or "-- PROGRAM ARG...".
 func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error) {
-	c := &chosen{pids: slices.Compact(slices.Sorted(slices.Values(f.pids))), wait: f.wait}
+	c := &chosen{pids: slices.Compact(slices.Sorted(slices.Values(f.pids))), wait: f.wait, inner: f.nsPID}
 	ways := 0
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		if dash == len(args) {
@@ -44,6 +45,8 @@ func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error)
 	}
 	if len(args) == 1 {
 		c.name = args[0]
+	}
+	if c.name != "" || c.inner != 0 {
 		ways++
 	}
 	if len(c.pids) > 0 {
@@ -60,7 +63,7 @@ func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error)
 	case len(c.pids) > 0 && c.pids[0] <= 0:
 		return nil, usageError(cmd, fmt.Sprintf("%d is no process id", c.pids[0]))
 	}
-	return c, nil
+	return c, checkInner(cmd, c.inner)
 }
 
 // recordable is one JVM to record: attached already if that took a wait.
@@ -80,6 +83,9 @@ func (c *chosen) find(ctx context.Context, talk io.Writer) ([]recordable, error)
 		return []recordable{{c.program.pid(), s}}, nil
 	case c.wait != "":
 		pid, err := waitFor(ctx, talk, c.wait)
+		return []recordable{{pid: pid}}, err
+	case c.inner != 0:
+		pid, err := inside(c.inner, c.name, "record")
 		return []recordable{{pid: pid}}, err
 	case c.name != "":
 		pid, err := named(c.name, "record")
@@ -101,6 +107,9 @@ func (c *chosen) finish(talk io.Writer) {
 
 // named is the one JVM with part in its main class or jar.
 func named(part, command string) (int, error) {
+	if err := checkProc(); err != nil {
+		return 0, err
+	}
 	found := host().Match(part)
 	switch len(found) {
 	case 0:
@@ -117,7 +126,11 @@ func namesOf(jvms []session.JVM) string {
 	const most = 10
 	var names []string
 	for i := range jvms[:min(len(jvms), most)] {
-		names = append(names, fmt.Sprintf("%d %s", jvms[i].PID, output.Printable(jvms[i].Name())))
+		name := fmt.Sprintf("%d %s", jvms[i].PID, output.Printable(jvms[i].Name()))
+		if id := jvms[i].Container; id != "" {
+			name += " in container " + id
+		}
+		names = append(names, name)
 	}
 	if len(jvms) > most {
 		names = append(names, "...")

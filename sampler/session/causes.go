@@ -57,6 +57,8 @@ func (h Host) Explain(pid int, err error) Cause {
 	var unsupported *vmstructs.Unsupported
 	var denied *sampler.NotPermittedError
 	switch {
+	case errors.Is(err, target.ErrNoProc), errors.Is(err, target.ErrOtherProc):
+		return h.explainProc(err)
 	case errors.Is(err, target.ErrNoProcess):
 		return h.explainMissing(pid)
 	case errors.Is(err, target.ErrNoMemory):

@@ -35,6 +35,9 @@ func (h Host) explainMissing(pid int) Cause {
 			c.Why = fmt.Sprintf("there is no such process in goprof's own pid namespace (where goprof is %d)", self.pid)
 			c.Remedy = "docker run --pid container:NAME --cap-add SYS_PTRACE ..., or goprof on the host"
 		}
+		if h.hidden(pid) {
+			c = Cause{Class: Forbidden, Name: "hidden", Why: "it belongs to another user, and /proc hides it (hidepid)", Remedy: h.sudo()}
+		}
 	}
 	return c
 }

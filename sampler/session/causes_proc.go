@@ -198,9 +198,8 @@ const (
 // libraries are the mapped files of a process that give it away.
 type libraries struct {
 	kind     program
-	jvm      string // path of libjvm.so
-	launcher bool   // the launcher's libjli.so is there
-	any      bool   // some file is mapped
+	launcher bool // the launcher's libjli.so is there
+	any      bool // some file is mapped
 }
 
 // maxMaps bounds what is read of a process's maps: the kernel's default limit of 65,530
@@ -227,8 +226,8 @@ func (h Host) libraries(pid int) (libs libraries, readable bool) {
 		case bytes.HasPrefix(name, []byte("libj9vm")):
 			libs.kind = openJ9 // its own libjvm.so is a shell around it
 			return libs, true
-		case string(name) == "libjvm.so" && libs.jvm == "":
-			libs.kind, libs.jvm = hotSpot, string(file)
+		case string(name) == "libjvm.so":
+			libs.kind = hotSpot
 		case string(name) == "libjli.so":
 			libs.launcher = true
 		}

@@ -58,6 +58,10 @@ func (r *Report) fail(name string, c Cause) {
 // are tried on ourselves.
 func (h Host) Examine(pid int) Report {
 	var r Report
+	if c := h.CheckProc(); c != nil {
+		r.fail("/proc", *c) // the rest reads it
+		return r
+	}
 	h.checkCPU(&r)
 	h.checkKernel(&r)
 	h.checkCapabilities(&r)
@@ -195,15 +199,13 @@ func (h Host) checkNamespaces(r *Report) {
 	r.ok("namespaces", "goprof is in the host's: it sees the processes of all containers")
 }
 
-// checkMapFiles: the kernel opens mapped files for those who may checkpoint (fs/proc/base.c,
-// proc_map_files_get_link).
+// checkMapFiles: who may open mapped files does not depend on what became of their names.
 func (h Host) checkMapFiles(r *Report) {
-	self, _ := h.status(0)
-	if self.can(unix.CAP_SYS_ADMIN) || self.can(unix.CAP_CHECKPOINT_RESTORE) {
+	if h.opensMapped() {
 		r.ok("map_files", "libraries that were replaced on disk can still be read")
 		return
 	}
-	r.warn("map_files", h.sudo(), "no CAP_CHECKPOINT_RESTORE: a library that was replaced on disk since the JVM started has no native names")
+	r.warn("map_files", h.mapFilesRemedy(), "no CAP_CHECKPOINT_RESTORE on the host: of a library that was replaced on disk since the JVM started, only exported functions have names")
 }
 
 // fewFiles is where the number of threads that are watched becomes small: each takes one or two.

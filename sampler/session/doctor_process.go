@@ -37,11 +37,23 @@ func (h Host) checkProcess(r *Report, pid int) {
 		return
 	}
 	r.ok("process", "%d (%s) of user %s: its memory can be read", pid, status.name, userName(status.euid))
-	if n := len(status.nspid); n > 1 {
-		r.ok("container", "in its own pid namespace it is %d; its files are looked up in its own root", status.nspid[n-1])
-	}
+	h.tellContainer(r, pid, status)
 	if status.state == 'T' {
 		r.warn("state", "kill -CONT "+itoa(pid), "it is stopped by a signal: it uses no CPU, so there is nothing to record, but goprof dump works")
+	}
+}
+
+// tellContainer says which container it is in, as far as its pid namespace and its cgroup tell.
+func (h Host) tellContainer(r *Report, pid int, status procStatus) {
+	var told []string
+	if id := h.container(pid); id != "" {
+		told = append(told, "it is in container "+id)
+	}
+	if n := len(status.nspid); n > 1 {
+		told = append(told, fmt.Sprintf("in its own pid namespace it is %d (--ns-pid %[1]d)", status.nspid[n-1]))
+	}
+	if len(told) > 0 {
+		r.ok("container", "%s; its files are looked up in its own root", strings.Join(told, ", "))
 	}
 }
 

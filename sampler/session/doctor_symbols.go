@@ -3,11 +3,7 @@
 package session
 
 import (
-	"debug/elf"
-	"os"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"goprof/target"
 	"goprof/vmstructs"
@@ -24,11 +20,16 @@ func (h Host) checkSymbols(r *Report, p *target.Process, vm *vmstructs.VM) {
 		return
 	}
 	if replaced(p, image) {
-		r.warn("library", "", "%s was replaced on disk since the JVM started", image.Path)
+		r.ok("library", "%s was replaced or removed since the JVM started: its memory and what is still mapped of it count", image.Path)
 	}
-	_, err := p.Global(image.Name, hiddenSymbol)
-	if err == nil {
+	if _, err := p.Global(image.Name, hiddenSymbol); err == nil {
 		r.ok("symbols", "%s: %s", image.Name, symbolSource(p, image))
+		return
+	}
+	if notes := h.notes(p); len(notes) > 0 {
+		for _, n := range notes {
+			r.warn("symbols", n.Remedy, "%s", n.Text)
+		}
 		return
 	}
 	r.warn("symbols", debugPackage(vendor(p, image.Path), vm.Version().Major), "%s is stripped and has no debug file: the VM's own functions (collector, compiler) have no names; Java is whole", image.Path)
@@ -45,18 +46,10 @@ func replaced(p *target.Process, image target.Image) bool {
 
 // symbolSource says which of the places it was that has them.
 func symbolSource(p *target.Process, image target.Image) string {
-	f, ok := openInRoot(p.PID(), image.Path)
-	if !ok {
-		return "its symbols are found"
-	}
-	defer f.Close()
-	file, err := elf.NewFile(f)
 	switch {
-	case err != nil:
-		return "its symbols are found"
-	case file.Section(".symtab") != nil:
+	case p.HasSection(image.Name, ".symtab"):
 		return "it has its symbols itself (.symtab)"
-	case file.Section(".gnu_debugdata") != nil:
+	case p.HasSection(image.Name, ".gnu_debugdata"):
 		return "its symbols are in its mini debug info or a debug file"
 	}
 	return "its symbols are in a separate debug file"
@@ -72,28 +65,4 @@ func debugPackage(vendor string, major int) string {
 		return "sudo dnf debuginfo-install java-" + jdk + "-openjdk-headless"
 	}
 	return "put libjvm.debuginfo, from the debug image of exactly this JDK, beside libjvm.so"
-}
-
-// openInRoot opens a regular file in a process's root; links cannot lead out of it, and no
-// device or pipe is opened.
-func openInRoot(pid int, name string) (*os.File, bool) {
-	root, err := unix.Open("/proc/"+itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, false
-	}
-	defer unix.Close(root)
-	path, err := unix.Openat2(root, name, &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
-	})
-	if err != nil {
-		return nil, false
-	}
-	defer unix.Close(path)
-	var st unix.Stat_t
-	if unix.Fstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, false
-	}
-	f, err := os.OpenFile("/proc/self/fd/"+itoa(path), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	return f, err == nil
 }

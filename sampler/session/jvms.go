@@ -15,13 +15,16 @@ import (
 type JVM struct {
 	PID      int
 	InnerPID int // its number in its own pid namespace, 0 if that is ours
-	UID      int
-	User     string // the name that this host gives the number, else the number
-	Started  time.Duration
-	Uptime   time.Duration
-	Threads  int
-	CPU      time.Duration // used so far
-	Share    float64       // of one CPU, while JVMs looked; 0 where it did not
+	// Container is a name of its container: the first digits of the id that Docker and others give
+	// it, what LXC and nspawn call it; empty if its cgroup tells of none.
+	Container string
+	UID       int
+	User      string // the name that this host gives the number, else the number
+	Started   time.Duration
+	Uptime    time.Duration
+	Threads   int
+	CPU       time.Duration // used so far
+	Share     float64       // of one CPU, while JVMs looked; 0 where it did not
 
 	Version   string // "17.0.15+6"
 	Vendor    string // "Eclipse Adoptium"
@@ -76,11 +79,23 @@ func (h Host) JVMs() []JVM {
 
 // Match lists the JVMs whose main class or jar contains part, in whatever case. Arguments
 // do not count.
-func (h Host) Match(part string) []JVM {
+func (h Host) Match(part string) []JVM { return h.match(h.pids(), part) }
+
+func (h Host) match(pids []int, part string) []JVM {
 	part = strings.ToLower(part)
-	return slices.DeleteFunc(h.look(h.pids()), func(j JVM) bool {
+	return slices.DeleteFunc(h.look(pids), func(j JVM) bool {
 		return !strings.Contains(strings.ToLower(j.Name()), part)
 	})
+}
+
+// MatchInner lists the JVMs that have the number inner in a pid namespace of their own, or in one between
+// that and ours, and part in their main class or jar. Each container has its own 1.
+func (h Host) MatchInner(inner int, part string) []JVM {
+	var pids []int
+	for _, p := range h.insideNamespaces(inner) {
+		pids = append(pids, p.pid)
+	}
+	return h.match(pids, part)
 }
 
 // look finds the JVMs among processes.

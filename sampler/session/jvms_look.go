@@ -29,10 +29,15 @@ func (h Host) lookAt(pid int) (JVM, bool) {
 	libs, readable := h.libraries(pid)
 	switch {
 	case readable && libs.kind == hotSpot:
-		h.lookInto(&jvm, libs.jvm, argv)
+		h.lookInto(&jvm, argv)
 	case readable && libs.kind == openJ9:
 		c := h.explainOtherProgram(pid)
 		jvm.Problem = &c
+	case readable && libs.kind == unknownProgram && h.hasThread(pid, vmThreadName):
+		h.lookInto(&jvm, argv) // its libjvm.so was given another name
+		if c := jvm.Problem; c != nil && c.Name == "not-java" {
+			return JVM{}, false
+		}
 	case readable && launched && libs.launcher:
 		c := h.Explain(pid, vmstructs.ErrStarting)
 		jvm.Problem = &c
@@ -53,7 +58,7 @@ func (h Host) lookAt(pid int) (JVM, bool) {
 const vmThreadName = "VM Thread"
 
 // lookInto reads what HotSpot says of itself.
-func (h Host) lookInto(jvm *JVM, library string, argv []string) {
+func (h Host) lookInto(jvm *JVM, argv []string) {
 	p, err := target.Open(jvm.PID)
 	if err != nil {
 		c := h.Explain(jvm.PID, err)
@@ -61,7 +66,9 @@ func (h Host) lookInto(jvm *JVM, library string, argv []string) {
 		return
 	}
 	defer p.Close()
-	jvm.Vendor = vendor(p, library)
+	if image, ok := p.Image("libjvm.so"); ok {
+		jvm.Vendor = vendor(p, image.Path)
+	}
 	vm, err := vmstructs.Open(p)
 	if err != nil {
 		c := h.Explain(jvm.PID, err)
@@ -115,5 +122,6 @@ func (h Host) visible(pid int) (jvm JVM, comm string, ok bool) {
 	if n := len(status.nspid); n > 1 {
 		jvm.InnerPID = status.nspid[n-1]
 	}
+	jvm.Container = h.container(pid)
 	return jvm, stat.comm, true
 }

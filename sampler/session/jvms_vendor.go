@@ -18,7 +18,7 @@ const maxRelease = 64 << 10
 // the target's word, so it is followed inside the target's root only.
 func vendor(p *target.Process, library string) string {
 	for dir, up := path.Dir(library), 0; up < 5 && dir != "/"; dir, up = path.Dir(dir), up+1 {
-		text, ok := readInRoot(p.PID(), path.Join(dir, "release"))
+		text, ok := readSmall(p, path.Join(dir, "release"))
 		if !ok {
 			continue
 		}
@@ -32,10 +32,10 @@ func vendor(p *target.Process, library string) string {
 	return ""
 }
 
-// readInRoot reads a small regular file in a process's root.
-func readInRoot(pid int, name string) (string, bool) {
-	f, ok := openInRoot(pid, name)
-	if !ok {
+// readSmall reads a small regular file in a process's root.
+func readSmall(p *target.Process, name string) (string, bool) {
+	f, _, err := p.OpenPath(name)
+	if err != nil {
 		return "", false
 	}
 	defer f.Close()

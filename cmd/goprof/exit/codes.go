@@ -23,10 +23,12 @@ type Cause struct {
 
 // Codes is the documented table: help, manual page and tests are made from it.
 var Codes = []Meaning{
-	{OK, "done; a recording that ended because its target did, too", nil},
+	{OK, "done; a recording that ended because its target did, too", []Cause{
+		{[]string{"library-replaced", "library-deleted", "library-unreadable"}, "some native functions have no names, which is told: the file of a library is gone since it was loaded", "sudo goprof ..."},
+	}},
 	{General, "any other error, wrong usage among them", []Cause{
 		{nil, "a flag, an argument or a command that does not exist", "COMMAND --help"},
-		{nil, "several JVMs have the name that was given", "--pid with one of those listed"},
+		{nil, "several JVMs have the name, or the number in a container, that was given", "--pid with one of those listed"},
 		{nil, "the program after -- cannot be started", "its path"},
 		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
 		{[]string{"hangs"}, "the process hangs in the kernel and cannot be read", "cat /proc/PID/stack"},
@@ -53,6 +55,8 @@ var Codes = []Meaning{
 		{[]string{"seccomp"}, "a seccomp filter on goprof", "docker run --security-opt seccomp=unconfined"},
 		{[]string{"user-namespace"}, "a container with users of its own", "sudo goprof ... on the host"},
 		{[]string{"security-module"}, "SELinux, AppArmor", "sudo dmesg | grep -iE 'apparmor|avc'"},
+		{[]string{"no-proc", "other-proc"}, "/proc is missing, or another pid namespace's", "mount -t proc proc /proc"},
+		{[]string{"hidden"}, "another user's, and /proc is mounted with hidepid", "sudo goprof ..."},
 		{[]string{"not-permitted"}, "anything else that the kernel forbids", "goprof doctor --pid PID"},
 		{[]string{"traced"}, "a debugger or strace traces it already", "end that one; its pid is told"},
 	}},

@@ -1,0 +1,52 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+)
+
+// addInner adds --ns-pid to a command that looks at one JVM.
+func addInner(cmd *cobra.Command, inner *int) {
+	cmd.Flags().IntVar(inner, "ns-pid", 0, "`PID` of the JVM as its container counts, instead of --pid; with NAME where several have it")
+}
+
+func checkInner(cmd *cobra.Command, inner int) error {
+	if cmd.Flags().Changed("ns-pid") && inner <= 0 {
+		return usageError(cmd, fmt.Sprintf("%d is no process id", inner))
+	}
+	return nil
+}
+
+// inside is the one JVM that has the number inner in a container, and part in its main class or jar. Each
+// container counts for itself, so several may have it: then none is chosen.
+func inside(inner int, part, command string) (int, error) {
+	if err := checkProc(); err != nil {
+		return 0, err
+	}
+	found := host().MatchInner(inner, part)
+	what := fmt.Sprintf("have the number %d in a container", inner)
+	if part != "" {
+		what += fmt.Sprintf(" and %q in their main class or jar", part)
+	}
+	switch len(found) {
+	case 0:
+		return 0, &exit.Error{Code: exit.NoSuchProcess, What: "there are no JVMs that " + what, Remedy: "goprof list"}
+	case 1:
+		return found[0].PID, nil
+	}
+	return 0, &exit.Error{Code: exit.General, What: fmt.Sprintf("%d JVMs %s", len(found), what),
+		Why: namesOf(found), Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
+}
+
+// checkProc says why no process can be found by its number or name, if so it is.
+func checkProc() error {
+	if c := host().CheckProc(); c != nil {
+		return causeError("cannot look for JVMs", *c, nil)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/target"
+)
+
+// Note is what a user should know of a recording or a dump although it worked.
+type Note struct {
+	Name   string // a stable word for it: "library-replaced"
+	Text   string // may hold text of the target
+	Remedy string // a command; empty where there is none
+}
+
+// maxNotes bounds the libraries that are told of.
+const maxNotes = 5
+
+// Notes tells, after a look, what names are missing because files could not be opened.
+func (h Host) Notes(s *Session) []Note { return h.notes(s.Process) }
+
+func (h Host) notes(p *target.Process) []Note {
+	var notes []Note
+	for _, u := range p.Unopened() {
+		if len(notes) == maxNotes {
+			break
+		}
+		notes = append(notes, h.noteOf(u))
+	}
+	return notes
+}
+
+// noteOf tells of one library of which only its memory can be read: the loader maps the dynamic symbols
+// and the unwind rules, but not the full table of symbols.
+func (h Host) noteOf(u target.Unopened) Note {
+	n := Note{Remedy: h.mapFilesRemedy()}
+	var why string
+	switch {
+	case errors.Is(u.Err, target.ErrOtherFile):
+		n.Name, why = "library-replaced", "another file has taken its place since it was loaded"
+	case errors.Is(u.Err, fs.ErrNotExist):
+		n.Name, why = "library-deleted", "its file is not there any more"
+	default:
+		n.Name, why = "library-unreadable", "its file cannot be opened"
+	}
+	n.Text = fmt.Sprintf("%s: %s, and only its memory can be read: functions that it does not export have no names, stacks are whole", u.Path, why)
+	return n
+}
+
+// mapFilesRemedy lets goprof open what is mapped, whatever became of its name
+// (fs/proc/base.c, proc_map_files_get_link: by the capabilities of the first user namespace).
+func (h Host) mapFilesRemedy() string {
+	self, ok := h.status(0)
+	switch {
+	case ok && h.nested("user"):
+		return "goprof as root of the host"
+	case ok && self.euid == 0:
+		return "docker run --cap-add CHECKPOINT_RESTORE --cap-add SYS_PTRACE --pid container:NAME ..., or goprof on the host"
+	}
+	return h.sudo()
+}
+
+// opensMapped reports whether goprof may do that.
+func (h Host) opensMapped() bool {
+	self, _ := h.status(0)
+	able := self.can(unix.CAP_SYS_ADMIN) || self.can(unix.CAP_CHECKPOINT_RESTORE)
+	return able && !h.nested("user")
+}

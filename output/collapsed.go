@@ -33,6 +33,7 @@ import (
 //	[name tid=N]            the thread, if stacks are kept apart by thread
 //	[truncated: reason]     the stack does not reach its thread's root
 //	[no unwind info: lib]   native code that could not be unwound lies here
+//	[reflection] ...        frames that only pass calls on, if they are hidden: see package naming
 //
 // # Names
 //

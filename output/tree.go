@@ -1,6 +1,10 @@
 package output
 
-import "strings"
+import (
+	"strings"
+
+	"goprof/profile/naming"
+)
 
 // Tree is a profile as it was read from a file: what is known of a frame is its label.
 type Tree struct {
@@ -86,7 +90,7 @@ func bracketKind(text string) LabelKind {
 		return LabelThread
 	case strings.HasPrefix(text, "[truncated: "):
 		return LabelTruncated
-	case strings.HasPrefix(text, "[no unwind info"):
+	case strings.HasPrefix(text, "[no unwind info") || naming.IsFold(text):
 		return LabelGap
 	}
 	return LabelNative

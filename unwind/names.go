@@ -6,6 +6,7 @@ import (
 	"github.com/ianlancetaylor/demangle"
 
 	"goprof/profile"
+	"goprof/profile/naming"
 	"goprof/vmstructs"
 )
 
@@ -28,12 +29,16 @@ func demangled(symbol string) string {
 	return strings.ToValidUTF8(demangle.Filter(symbol, demangle.NoParams, demangle.MaxLength(maxDemangled)), "\uFFFD")
 }
 
-// method returns the Func of a Java method.
+// method returns the Func of a Java method, which is named once.
 func (w *Walker) method(m *vmstructs.Method) *profile.Func {
 	if fn, ok := w.methods[m]; ok {
 		return fn
 	}
-	fn := &profile.Func{Name: m.Full(), File: m.File}
+	name := m.Full()
+	if !w.RawNames {
+		name = naming.Method(m.Class, m.Name, m.File)
+	}
+	fn := &profile.Func{Name: name, File: m.File}
 	w.methods[m] = fn
 	return fn
 }

@@ -34,7 +34,9 @@ func recorded(t testing.TB, file string) (*target.Recording, *Walker) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rec, New(rec, vm)
+	w := New(rec, vm)
+	w.RawNames = true // as the JVM's own word on the stack is
+	return rec, w
 }
 
 // TestRecordedWalks replays walks that real JVMs were recorded in, on any machine, and

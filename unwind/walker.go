@@ -26,6 +26,9 @@ const DefaultDepth = 2048
 // Walker walks the stacks of one process.
 type Walker struct {
 	MaxDepth int
+	// RawNames leaves the names of Java methods as the JVM has them; else they are those of package
+	// naming. It is to be set before the first walk.
+	RawNames bool
 
 	t      target.Target
 	vm     *vmstructs.VM

@@ -71,6 +71,7 @@ func recorderOf(t *testing.T, p *target.Process) (*target.Recorder, *unwind.Walk
 		t.Fatal(err)
 	}
 	w := unwind.New(rec, vm)
+	w.RawNames = true
 	w.Warm()
 	return rec, w
 }

@@ -113,6 +113,7 @@ func attach(t testing.TB, pid int) *Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
+	s.RawNames() // as the JVM's own word on its stacks is
 	return s
 }
 

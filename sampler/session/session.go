@@ -56,5 +56,9 @@ func openVM(p *target.Process) (vm *vmstructs.VM, err error) {
 	return nil, err
 }
 
+// RawNames leaves the names of Java methods as the JVM has them (package naming says how they differ). It is
+// to be called before the first stack.
+func (s *Session) RawNames() { s.walker.RawNames = true }
+
 // Close lets go of the process.
 func (s *Session) Close() error { return s.Process.Close() }

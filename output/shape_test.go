@@ -1,0 +1,108 @@
+package output
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"goprof/profile"
+)
+
+// lines are the stacks of a tree, sorted.
+func lines(t *Tree) (all []string) {
+	for n, node := range t.Nodes {
+		if node.Self == 0 {
+			continue
+		}
+		var path []string
+		for at := int32(n); at != 0; at = t.Nodes[at].Parent {
+			path = append(path, t.Labels[t.Nodes[at].Name].Text)
+		}
+		slices.Reverse(path)
+		all = append(all, strings.Join(path, ";")+" "+Percent(node.Self, 100))
+	}
+	slices.Sort(all)
+	return all
+}
+
+const shapeFile = `[pool-1-thread-1 tid=7];P.run_[0];java.lang.reflect.Method.invoke_[i];jdk.internal.reflect.GeneratedMethodAccessor.invoke_[j];P.work_[j] 3
+[pool-1-thread-2 tid=8];P.run_[0];java.lang.reflect.Method.invoke_[0];sun.reflect.NativeMethodAccessorImpl.invoke0_[j];JVM_InvokeMethod;call_stub;P.work_[j] 5
+[pool-1-thread-2 tid=8];P.run_[0];java.lang.reflect.Method.invoke_[0];sun.reflect.NativeMethodAccessorImpl.invoke0_[j];JVM_InvokeMethod;load 2
+[pool-1-thread-2 tid=8];P.run_[0];java.lang.reflect.Method.invoke_[0] 1
+[main tid=1];[truncated: bad method];P$$Lambda.run_[0];P.lambda$main$0_[0] 4
+`
+
+func TestShaped(t *testing.T) {
+	tree, err := ParseCollapsed(strings.NewReader(shapeFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		shape Shape
+		want  []string
+	}{
+		{Shape{HideInternal: true}, []string{
+			"[main tid=1];[truncated: bad method];[lambda];P.lambda$main$0 4.0%",
+			"[pool-1-thread-1 tid=7];P.run;[reflection];P.work 3.0%",
+			"[pool-1-thread-2 tid=8];P.run;[reflection];JVM_InvokeMethod;load 2.0%",
+			"[pool-1-thread-2 tid=8];P.run;[reflection];P.work 5.0%",
+			"[pool-1-thread-2 tid=8];P.run;java.lang.reflect.Method.invoke 1.0%",
+		}},
+		{Shape{HideInternal: true, GroupThreads: true}, []string{
+			"[main tid=*];[truncated: bad method];[lambda];P.lambda$main$0 4.0%",
+			"[pool-1-thread-* tid=*];P.run;[reflection];JVM_InvokeMethod;load 2.0%",
+			"[pool-1-thread-* tid=*];P.run;[reflection];P.work 8.0%",
+			"[pool-1-thread-* tid=*];P.run;java.lang.reflect.Method.invoke 1.0%",
+		}},
+	} {
+		got := tree.Shaped(c.shape)
+		if all := lines(got); !slices.Equal(all, c.want) {
+			t.Errorf("%+v:\n%s\nnot\n%s", c.shape, strings.Join(all, "\n"), strings.Join(c.want, "\n"))
+		}
+		if got.Total != tree.Total || got.Stacks != len(c.want) {
+			t.Errorf("%+v: %d samples, %d stacks", c.shape, got.Total, got.Stacks)
+		}
+		sameSelf(t, tree, got)
+		for i := 1; i < len(got.Nodes); i++ {
+			if int(got.Nodes[i].Parent) >= i {
+				t.Fatalf("node %d stands before its parent", i)
+			}
+		}
+	}
+	if same := tree.Shaped(Shape{}); same != tree {
+		t.Error("no shape makes another tree")
+	}
+}
+
+// sameSelf: whatever is folded, what the samples were spent in stays, to the kind of code.
+func sameSelf(t *testing.T, before, after *Tree) {
+	t.Helper()
+	for _, by := range []string{"method", "kind", "class", "package"} {
+		self := map[string]int64{}
+		for sign, tree := range map[int64]*Tree{1: before, -1: after} {
+			r, err := NewReport(tree, by, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range r.Rows {
+				self[row.Name] += sign * row.Self
+			}
+		}
+		for name, n := range self {
+			if n != 0 {
+				t.Errorf("by %s: self of %s differs by %d", by, name, n)
+			}
+		}
+	}
+}
+
+// TestFoldsInAFile: what record --hide-internal writes is read again as what it is.
+func TestFoldsInAFile(t *testing.T) {
+	label := Label(&profile.Func{Name: "[method handles]"}, profile.Gap)
+	if name := ParseLabel(label); name.Kind != LabelGap || name.Text != "[method handles]" {
+		t.Errorf("%q is read as %+v", label, name)
+	}
+	if name := ParseLabel("[method handles of mine]"); name.Kind == LabelGap {
+		t.Errorf("%+v is a fold", name)
+	}
+}

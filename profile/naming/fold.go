@@ -1,0 +1,110 @@
+package naming
+
+import "goprof/profile"
+
+// Fold folds a stack, given root first: a run of frames that only pass calls on becomes one frame. It
+// calls keep with the index of each frame that stays, and fold for each run, in the stack's order.
+//
+// The leaf always stays as it is, so that what the samples were spent in does not change.
+func Fold(stack []Plumbing, keep func(i int), fold func(Plumbing)) {
+	for i := 0; i < len(stack); {
+		what, end := run(stack, i)
+		if end == i {
+			keep(i)
+			i++
+			continue
+		}
+		fold(what)
+		i = end
+	}
+}
+
+// run finds where the run that begins at i ends, before the leaf.
+func run(stack []Plumbing, i int) (what Plumbing, end int) {
+	leaf := len(stack) - 1
+	for end = i; end < leaf && stack[end].passes(); {
+		at := stack[end]
+		end++
+		if at == IntoVM {
+			at = Reflection
+			end = beyondVM(stack, end, leaf)
+		}
+		what = max(what, at)
+	}
+	return what, end
+}
+
+// beyondVM is where Java goes on that the VM was asked to call: behind native frames and the call stub.
+// Where there is none, the native frames are work of the VM's own (it checks, or loads a class).
+func beyondVM(stack []Plumbing, i, leaf int) int {
+	for k := i; k < leaf; k++ {
+		switch stack[k] {
+		case VMEntry:
+			return k + 1
+		case VMCall:
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// CallStub is the name of the stub by which the VM calls Java.
+const CallStub = "call_stub"
+
+// Folder folds stacks of one process, one after the other. It asks once what a function is.
+type Folder struct {
+	known map[*profile.Func]Plumbing
+	folds [VMCall]profile.Func
+	stack []Plumbing
+	out   []profile.Frame
+}
+
+// maxKnown bounds what a Folder remembers.
+const maxKnown = 1 << 16
+
+// Stack folds a stack in place.
+func (f *Folder) Stack(s *profile.Stack) {
+	n := len(s.Frames)
+	f.stack, f.out = f.stack[:0], f.out[:0]
+	for i := n - 1; i >= 0; i-- {
+		f.stack = append(f.stack, f.plumbing(&s.Frames[i]))
+	}
+	Fold(f.stack, func(i int) {
+		f.out = append(f.out, s.Frames[n-1-i])
+	}, func(what Plumbing) {
+		f.out = append(f.out, profile.Frame{Func: f.frame(what), Kind: profile.Gap, BCI: -1})
+	})
+	s.Frames = s.Frames[:len(f.out)]
+	for i, frame := range f.out {
+		s.Frames[len(f.out)-1-i] = frame
+	}
+}
+
+func (f *Folder) frame(what Plumbing) *profile.Func {
+	fn := &f.folds[what]
+	fn.Name = what.String()
+	return fn
+}
+
+func (f *Folder) plumbing(frame *profile.Frame) Plumbing {
+	what, ok := f.known[frame.Func]
+	if ok {
+		return what
+	}
+	switch {
+	case frame.Func == nil:
+		return NoPlumbing
+	case frame.Kind.Java():
+		what = PlumbingOf(frame.Func.Name)
+	case frame.Func.Name == CallStub:
+		what = VMEntry
+	default:
+		what = VMCall
+	}
+	if f.known == nil || len(f.known) >= maxKnown {
+		f.known = make(map[*profile.Func]Plumbing)
+	}
+	f.known[frame.Func] = what
+	return what
+}

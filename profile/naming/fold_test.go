@@ -1,0 +1,143 @@
+package naming
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"goprof/profile"
+)
+
+// What the list holds, by names as JVMs of all ages have them, and what it leaves alone.
+func TestPlumbingOf(t *testing.T) {
+	for what, names := range map[Plumbing]string{
+		Lambda: `P$$Lambda.run P$$Lambda$12.run P$$Lambda$10+0x00007f5028003448.run P$$Lambda+0x00007f99a8001228.run
+			P$$Lambda/0x00007f99a8001228.run P$$Lambda$14/1364335809.run scala.runtime.java8.JFunction1$mcVI$sp.apply`,
+		MethodHandles: `java.lang.invoke.LambdaForm$DMH.invokeStatic_I_I java.lang.invoke.LambdaForm$MH+0x00007f5028002800.invoke_MT
+			java/lang/invoke/LambdaForm$MH/0x00007f5028002800.invoke java.lang.invoke.Invokers$Holder.linkToCallSite
+			java.lang.invoke.DirectMethodHandle$Holder.newInvokeSpecial java.lang.invoke.MethodHandle.invokeWithArguments
+			java.lang.invoke.Invokers.checkGenericType java.lang.invoke.MethodHandle.linkToStatic
+			jdk.internal.foreign.abi.DowncallStub+0x00007f5028002800.invoke java.lang.invoke.LambdaForm.interpretWithArguments`,
+		Reflection: `java.lang.reflect.Method.invoke java.lang.reflect.Constructor.newInstanceWithCaller java/lang/reflect/Method.invoke
+			sun.reflect.DelegatingMethodAccessorImpl.invoke jdk.internal.reflect.GeneratedMethodAccessor.invoke
+			jdk.internal.reflect.GeneratedMethodAccessor17.invoke jdk.internal.reflect.DirectMethodHandleAccessor.invokeImpl
+			jdk.internal.reflect.DirectConstructorHandleAccessor.newInstance sun.reflect.NativeMethodAccessorImpl.invoke`,
+		IntoVM: `sun.reflect.NativeMethodAccessorImpl.invoke0 jdk.internal.reflect.NativeConstructorAccessorImpl.newInstance0
+			jdk.internal.reflect.DirectMethodHandleAccessor$NativeAccessor.invoke0`,
+		Stream: `java.util.stream.ReferencePipeline$3$1.accept java.util.stream.AbstractPipeline.copyInto
+			java.util.Spliterators$ArraySpliterator.forEachRemaining java.util.ArrayList$ArrayListSpliterator.forEachRemaining
+			java.util.stream.ForEachOps$ForEachOp$OfRef.accept java.util.Spliterator$OfInt.forEachRemaining`,
+		GroovyCalls: `org.codehaus.groovy.vmplugin.v8.IndyInterface.fromCache groovy.lang.MetaMethod.doMethodInvoke groovy.lang.Closure.call
+			org.codehaus.groovy.runtime.callsite.CallSiteArray.defaultCall org.codehaus.groovy.runtime.dgm$207.doMethodInvoke`,
+		RubyCalls: `org.jruby.runtime.callsite.CachingCallSite.call org.jruby.internal.runtime.methods.CompiledIRMethod.call
+			org.jruby.RubyArray$INVOKER$i$0$0$each.call shop.invokeOther31:blocky org.jruby.runtime.Block.yield`,
+		NoPlumbing: `P.lambda$main$0 P.run java.lang.Thread.run java.lang.reflect.Method.getName java.lang.invoke.InnerClassLambdaMetafactory.spinInnerClass
+			java.lang.invoke.MethodHandleNatives.linkCallSite java.util.stream.Collectors.lambda$toMap$0 java.lang.invoke.LambdaForm.compileToBytecode
+			java.util.HashMap.forEach com.example.reflect.Method.invoke jdk.internal.reflect.ReflectionFactory.newMethodAccessor
+			jdk.proxy2.$Proxy12.find org.codehaus.groovy.runtime.DefaultGroovyMethods.each org.jruby.RubyArray.each
+			com.example.Spliterator.tryAdvance main . .x`,
+	} {
+		for _, name := range strings.Fields(names) {
+			if got := PlumbingOf(name); got != what {
+				t.Errorf("%s is %d %s, not %d %s", name, got, got, what, what)
+			}
+		}
+	}
+}
+
+// Stacks root first: capital letters are plumbing, n is native code, c the call stub.
+var foldCases = []struct{ what, stack, want string }{
+	{"nothing to fold", "abc", "abc"},
+	{"a run", "aMMb", "a[M]b"},
+	{"the root", "MMb", "[M]b"},
+	{"two runs", "aMbLc", "a[M]b[L]c"},
+	{"the leaf stays", "aMM", "a[M]M"},
+	{"a leaf alone stays", "aM", "aM"},
+	{"only plumbing", "M", "M"},
+	{"empty", "", ""},
+	{"whoever knows more names the run", "aRMMb", "a[R]b"},
+	{"and lambdas in a stream", "aSSLb", "a[S]b"},
+	{"through the VM", "aRRIvvcb", "a[R]b"},
+	{"through the VM into more", "aRIvcMMb", "a[R]b"},
+	{"in the VM", "aRIvv", "a[R]vv"},
+	{"in the stub", "aRIvvc", "a[R]vvc"},
+	{"the VM at its own work", "aRIvvxvcb", "a[R]vvxvcb"},
+	{"native code elsewhere", "avvcb", "avvcb"},
+	{"called by a handle", "aMvvcb", "a[M]vvcb"},
+	{"into the VM as leaf", "aRI", "a[R]I"},
+}
+
+func TestFold(t *testing.T) {
+	letters := map[rune]Plumbing{'M': MethodHandles, 'L': Lambda, 'R': Reflection, 'S': Stream, 'I': IntoVM, 'v': VMCall, 'c': VMEntry}
+	name := map[Plumbing]string{}
+	for letter, what := range letters {
+		name[what] = string(letter)
+	}
+	for _, c := range foldCases {
+		var stack []Plumbing
+		for _, letter := range c.stack {
+			stack = append(stack, letters[letter])
+		}
+		var got strings.Builder
+		Fold(stack, func(i int) { got.WriteByte(c.stack[i]) }, func(what Plumbing) { got.WriteString("[" + name[what] + "]") })
+		if got.String() != c.want {
+			t.Errorf("%s: %q became %q, not %q", c.what, c.stack, got.String(), c.want)
+		}
+	}
+}
+
+// TestFolder: a whole stack, as the walker gives it: leaf first.
+func TestFolder(t *testing.T) {
+	frame := func(name string, kind profile.Kind) profile.Frame {
+		return profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, Line: 7}
+	}
+	frames := []profile.Frame{
+		frame("java.lang.reflect.Method.invoke", profile.C2), // the leaf
+		frame("P.refl", profile.Interpreted),
+		frame(CallStub, profile.Stub),
+		frame("libjvm.so+0x7ca343", profile.Native),
+		frame("sun.reflect.NativeMethodAccessorImpl.invoke0", profile.NativeMethod),
+		frame("java.lang.reflect.Method.invoke", profile.Inlined),
+		frame("P$$Lambda$3.run", profile.C1),
+		frame("P.main", profile.Interpreted),
+		frame(CallStub, profile.Stub),
+		frame("java.lang.reflect.Method.invoke", profile.Native), // a native function of that name
+	}
+	want := []string{"java.lang.reflect.Method.invoke", "P.refl", "[reflection]", "P.main", CallStub, "java.lang.reflect.Method.invoke"}
+	var f Folder
+	for range 2 { // the second time all functions are known
+		s := profile.Stack{Frames: slices.Clone(frames)}
+		f.Stack(&s)
+		var got []string
+		for i := range s.Frames {
+			got = append(got, s.Frames[i].Func.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, not %q", got, want)
+		}
+		if fold := s.Frames[2]; fold.Kind != profile.Gap || fold.BCI != -1 || fold.Line != 0 || !IsFold(fold.Func.Name) {
+			t.Errorf("the fold is %+v", fold)
+		}
+		if s.Frames[1] != frames[1] {
+			t.Error("what stays has changed")
+		}
+	}
+	allocs := testing.AllocsPerRun(100, func() {
+		s := profile.Stack{Frames: f.stackOf(frames)}
+		f.Stack(&s)
+	})
+	if allocs > 0 {
+		t.Errorf("%v allocations for a stack of known functions", allocs)
+	}
+	for _, name := range []string{"", "[no unwind info: x]", "reflection"} {
+		if IsFold(name) {
+			t.Errorf("%q is no fold", name)
+		}
+	}
+}
+
+var scratch [32]profile.Frame
+
+func (f *Folder) stackOf(frames []profile.Frame) []profile.Frame {
+	return scratch[:copy(scratch[:], frames)]
+}

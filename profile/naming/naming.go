@@ -1,0 +1,30 @@
+// Package naming makes the JVM's names readable: what a compiler, or the JVM itself, has put into
+// a name and nobody wrote goes, so that the same piece of code has the same name in every run.
+//
+// The rule. A name is changed only where two signs agree that nobody wrote it so: the spelling, and
+// who spells like that (the JVM, by a form that no source can have, or the compiler of the language
+// that the class's source file is written in). What tells two pieces of code apart stays, but for
+// numbers that depend on the order in which the JVM happened to come by them. Everything else is
+// spelt as the language's own stack traces spell it.
+//
+// It also knows which frames only pass calls on (plumbing.go), and which threads are one pool
+// (threads.go). Names come from the target and are only text here: whatever bytes they hold, nothing
+// panics, and no name grows. What a format cannot hold is for package output to replace.
+package naming
+
+import "path"
+
+// Method is the readable name of a Java method, with its class. The class has dots. File is the name of
+// its source file as the class says, "" if it does not.
+func Method(class, method, file string) string {
+	class = hidden(class)
+	switch path.Ext(file) {
+	case ".kt", ".kts":
+		class, method = kotlin(class, method, file)
+	case ".scala":
+		class, method = scala(class, method)
+	case ".rb":
+		class, method = ruby(class, method)
+	}
+	return class + "." + method
+}

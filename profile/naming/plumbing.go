@@ -1,0 +1,126 @@
+package naming
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Plumbing is what a frame is that only passes a call on. The list is closed: what is hidden where
+// plumbing is hidden stands in this file.
+type Plumbing uint8
+
+const (
+	NoPlumbing Plumbing = iota
+	// In the order of what a run of several is called after: whoever knows more of what the
+	// program meant comes later.
+	MethodHandles
+	Lambda
+	Reflection
+	Stream
+	RubyCalls
+	GroovyCalls
+	// IntoVM is reflection that leaves Java to call Java from within the VM.
+	IntoVM
+	// VMCall is native code, which is plumbing only between reflection and the Java that it calls.
+	VMCall
+	// VMEntry is where the VM calls Java.
+	VMEntry
+)
+
+var plumbingNames = [...]string{
+	MethodHandles: "[method handles]", Lambda: "[lambda]", Reflection: "[reflection]", Stream: "[stream]",
+	RubyCalls: "[ruby calls]", GroovyCalls: "[groovy calls]",
+}
+
+// String is the frame that stands for a run of plumbing.
+func (p Plumbing) String() string {
+	if int(p) < len(plumbingNames) {
+		return plumbingNames[p]
+	}
+	return ""
+}
+
+// passes reports whether a Java frame of this sort passes a call on.
+func (p Plumbing) passes() bool { return p > NoPlumbing && p < VMCall }
+
+// IsFold reports whether a frame's name stands for a run of plumbing.
+func IsFold(name string) bool {
+	return slices.Contains(plumbingNames[MethodHandles:], name)
+}
+
+// plumbing is a rule for the methods of some classes.
+type plumbing struct {
+	what    Plumbing
+	classes *regexp.Regexp // whole names, in dots
+	methods *regexp.Regexp // whole names; nil is all
+}
+
+func rule(what Plumbing, classes, methods string) plumbing {
+	p := plumbing{what: what, classes: regexp.MustCompile(`^(?:` + classes + `)$`)}
+	if methods != "" {
+		p.methods = regexp.MustCompile(`^(?:` + methods + `)$`)
+	}
+	return p
+}
+
+// The closed list. Only what passes calls on: making a lambda, linking a call site, or spinning a class
+// is work, and stays.
+var plumbingRules = []plumbing{
+	rule(Lambda, `.*\$\$Lambda(?:\$[0-9]+)?(?:[+./]0x[0-9a-f]+|[./][0-9]+)?`, ""),
+	rule(Lambda, `scala\.runtime\.java8\.JFunction[0-9].*`, ""),
+
+	rule(MethodHandles, `java\.lang\.invoke\.LambdaForm\$D?MH(?:[+./].*)?`, ""),
+	rule(MethodHandles, `java\.lang\.invoke\.(?:DirectMethodHandle|DelegatingMethodHandle|Invokers|VarHandle)\$Holder(?:[+./].*)?`, ""),
+	rule(MethodHandles, `java\.lang\.invoke\.LambdaForm(?:\$NamedFunction)?`, `interpret.*|invoke.*`),
+	rule(MethodHandles, `java\.lang\.invoke\.MethodHandle`, `invoke|invokeExact|invokeBasic|invokeWithArguments|linkTo[A-Z][a-zA-Z]*`),
+	rule(MethodHandles, `java\.lang\.invoke\.Invokers`, `check[A-Z][a-zA-Z]*|getCallSiteTarget`),
+	rule(MethodHandles, `java\.lang\.invoke\.VarHandleGuards`, ""),
+	rule(MethodHandles, `java\.lang\.invoke\.MethodHandleImpl`, `checkSpreadArgument|selectAlternative|profileBoolean|fillArray|array|loop|tryFinally|countedLoop|whileLoop|doWhileLoop|iteratedLoop`),
+	rule(MethodHandles, `jdk\.internal\.foreign\.abi\.(?:Downcall|Upcall)Stub(?:[+./].*)?`, ""),
+
+	rule(Reflection, `java\.lang\.reflect\.Method`, `invoke`),
+	rule(Reflection, `java\.lang\.reflect\.Constructor`, `newInstance(?:WithCaller)?`),
+	rule(Reflection, `java\.lang\.Class`, `newInstance`),
+	rule(IntoVM, `(?:sun|jdk\.internal)\.reflect\.(?:Native(?:Method|Constructor)AccessorImpl|Direct(?:Method|Constructor)HandleAccessor\$NativeAccessor)`,
+		`invoke0|newInstance0`),
+	rule(Reflection, `(?:sun|jdk\.internal)\.reflect\.[A-Za-z]*(?:Method|Constructor)(?:Handle)?Accessor[A-Za-z0-9$]*(?:[+./].*)?`,
+		`invoke.*|newInstance.*`),
+
+	// Collectors and what they collect with are the program's; Spliterators are the collections' part of streams.
+	rule(Stream, `java\.util\.stream\.(?:Abstract|Reference|Int|Long|Double)Pipeline.*`, ""),
+	rule(Stream, `java\.util\.stream\.(?:ForEach|Reduce|Match|Find|Slice|Sorted|Distinct|While)Ops.*`, ""),
+	rule(Stream, `java\.util\.stream\.(?:Sink|Streams|StreamSpliterators|StreamSupport|AbstractTask|AbstractShortCircuitTask|Nodes|SpinedBuffer).*`, ""),
+	rule(Stream, `java\.util\.(?:.*\$)?[A-Za-z]*Spliterators?(?:\$.*)?`, `forEachRemaining|tryAdvance`),
+
+	rule(GroovyCalls, `org\.codehaus\.groovy\.(?:runtime\.callsite|runtime\.metaclass|reflection|vmplugin)\..*`, `(?i).*(?:invoke|call|fromCache).*`),
+	rule(GroovyCalls, `org\.codehaus\.groovy\.runtime\.(?:InvokerHelper|ScriptBytecodeAdapter)`, `invoke.*|runScript`),
+	rule(GroovyCalls, `org\.codehaus\.groovy\.runtime\.dgm\$[0-9]+`, ""),
+	rule(GroovyCalls, `groovy\.lang\.(?:MetaClassImpl|DelegatingMetaClass|ExpandoMetaClass|MetaMethod|GroovyObjectSupport|GroovyObject)`,
+		`invoke.*|doMethodInvoke|doInvokeMethod`),
+	rule(GroovyCalls, `groovy\.lang\.Closure`, `call`),
+
+	rule(RubyCalls, `org\.jruby\.(?:runtime\.callsite|internal\.runtime\.methods|ir\.targets\.indy|java\.invokers)\..*`, `(?i).*(?:call|invoke|fallback|send).*`),
+	rule(RubyCalls, `org\.jruby\.runtime\.(?:Block|BlockBody|IRBlockBody|CompiledIRBlockBody|MixedModeIRBlockBody|InterpretedIRBlockBody)`,
+		`call.*|yield.*`),
+	rule(RubyCalls, `org\.jruby\..*\$INVOKER\$.*`, "call"),
+	rule(RubyCalls, `.*`, `invoke(?:Other|Self)[A-Za-z]*[0-9]+:.+`),
+}
+
+// PlumbingOf says what the frame of a Java method is. The name may be as the JVM has it, as Method makes it,
+// or as other tools write it: with "/" for dots.
+func PlumbingOf(name string) Plumbing {
+	name = strings.ReplaceAll(name, "/", ".")
+	dot := strings.LastIndexByte(name, '.')
+	if dot <= 0 {
+		return NoPlumbing
+	}
+	class, method := name[:dot], name[dot+1:]
+	for i := range plumbingRules {
+		r := &plumbingRules[i]
+		if r.classes.MatchString(class) && (r.methods == nil || r.methods.MatchString(method)) {
+			return r.what
+		}
+	}
+	return NoPlumbing
+}

@@ -1,0 +1,68 @@
+package naming
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Compiled Ruby is a method for each scope (JRuby's JavaNameMangler, encodeScopeForBacktrace; a number
+// follows). Call sites are methods, too: invokeOther3:each.
+var (
+	rubyScope = regexp.MustCompile(`^RUBY\$(method|block|class|module)\$([^$]+)\$[0-9]+$`)
+	rubyBody  = regexp.MustCompile(`^RUBY\$(script|metaclass)(?:\$[0-9]+)?$`)
+	rubySite  = regexp.MustCompile(`^(invoke[A-Za-z]*[0-9]+:)(.+)$`)
+	// JRuby 1.7: a class for each method, named after a sum of its source.
+	rubyJIT   = regexp.MustCompile(`^rubyjit\.(.+)\$\$(.+)_[0-9A-Fa-f]{40}[0-9]*$`)
+	rubyBlock = regexp.MustCompile(`^block_[0-9]+\$RUBY\$`)
+)
+
+// ruby names what Ruby's backtraces name: the method, "block in" it, "<class:Name>", "<top>". The class is
+// that of the script, for compiled Ruby does not know the Ruby class that a method belongs to.
+func ruby(class, method string) (string, string) {
+	if m := rubyJIT.FindStringSubmatch(class); m != nil {
+		return rubyJITted(m[1], m[2], method)
+	}
+	if m := rubyBody.FindStringSubmatch(method); m != nil {
+		return class, rubyBodies[m[1]]
+	}
+	if m := rubySite.FindStringSubmatch(method); m != nil {
+		return class, m[1] + rubyName(m[2])
+	}
+	m := rubyScope.FindStringSubmatch(method)
+	if m == nil {
+		return class, method
+	}
+	switch name := rubyName(m[2]); m[1] {
+	case "method":
+		return class, name
+	case "block":
+		return class, "block in " + name
+	default:
+		return class, "<" + m[1] + ":" + name + ">"
+	}
+}
+
+var rubyBodies = map[string]string{"script": "<top>", "metaclass": "singleton class"}
+
+func rubyJITted(class, name, method string) (string, string) {
+	switch {
+	case method == "__file__":
+		return class, name
+	case rubyBlock.MatchString(method):
+		return class, "block in " + name
+	}
+	return class + "$$" + name, method
+}
+
+// rubyEscapes are the characters that a JVM does not allow in names, and what follows the "\" that stands
+// for them (JVM specification, 4.2.2; John Rose, Symbolic Freedom in the VM).
+var rubyEscapes = strings.NewReplacer(`\-`, `\`, `\|`, "/", `\,`, ".", `\?`, ";", `\!`, ":", `\%`, "$", `\{`, "[", `\}`, "]",
+	`\^`, "<", `\_`, ">")
+
+// rubyName undoes the escapes, which there are only if the name begins with the one for nothing.
+func rubyName(name string) string {
+	if plain, ok := strings.CutPrefix(name, `\=`); ok && plain != "" {
+		return rubyEscapes.Replace(plain)
+	}
+	return name
+}

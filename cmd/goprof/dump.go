@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/profile"
+	"goprof/profile/naming"
 	"goprof/sampler/session"
 )
 
@@ -29,6 +31,7 @@ func newDump() *cobra.Command {
 	var pid, inner int
 	var asJSON bool
 	var opt session.DumpOptions
+	var names dumpNames
 	cmd := &cobra.Command{
 		Use:     "dump {--pid PID | NAME | --ns-pid PID [NAME]}",
 		Short:   "Show what every thread of a JVM does at this moment",
@@ -64,7 +67,7 @@ func newDump() *cobra.Command {
 			case !given:
 				return usageError(cmd, "which JVM? --pid is missing, or a part of its name")
 			}
-			return dump(cmd, pid, asJSON, opt)
+			return dump(cmd, pid, asJSON, opt, names)
 		},
 	}
 	fs := cmd.Flags()
@@ -74,11 +77,25 @@ func newDump() *cobra.Command {
 	fs.BoolVar(&asJSON, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
+	fs.BoolVar(&names.hideInternal, "hide-internal", false, hideInternalUsage)
+	fs.BoolVar(&names.raw, "raw-names", false, rawNamesUsage)
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd
 }
 
-func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions) error {
+// dumpNames say how frames are shown.
+type dumpNames struct{ raw, hideInternal bool }
+
+func (n dumpNames) fold(threads []profile.ThreadDump) {
+	if n.hideInternal {
+		var folder naming.Folder
+		for i := range threads {
+			folder.Stack(&threads[i].Stack)
+		}
+	}
+}
+
+func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, names dumpNames) error {
 	s, err := session.Attach(pid)
 	if err != nil {
 		return attachError(pid, err)
@@ -88,10 +105,14 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions) err
 		return attachError(pid, err)
 	}
 	warnMissing(cmd.ErrOrStderr(), s.VM.Missing())
+	if names.raw {
+		s.RawNames()
+	}
 	threads, err := s.Dump(opt)
 	if err != nil {
 		return attachError(pid, err)
 	}
+	names.fold(threads)
 	tellNotes(cmd.ErrOrStderr(), s)
 	out, err := output.Reserve(output.Stdout)
 	if err != nil {

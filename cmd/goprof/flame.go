@@ -22,6 +22,7 @@ type flameFlags struct {
 	output, title, summary string
 	minwidth               float64
 	svg                    bool
+	shape                  output.Shape
 }
 
 func newFlame() *cobra.Command {
@@ -51,6 +52,7 @@ An older page is not overwritten, unless it is named with -o.`,
 	flags.StringVar(&f.title, "title", "", "the page's `title` (default: the program's name)")
 	flags.Float64Var(&f.minwidth, "minwidth", 0, "leave out frames with less than this share of all samples, in `percent`")
 	flags.BoolVar(&f.svg, "svg", false, "a picture without scripts instead of a page")
+	addShape(flags, &f.shape)
 	flags.StringVar(&f.summary, "summary", "", "the recording's summary `file` (default: beside FILE)")
 	return cmd
 }
@@ -74,6 +76,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	if err != nil {
 		return err
 	}
+	tree = tree.Shaped(f.shape)
 	o := flame.Options{Title: flameTitle(input, f.title, summary), MinShare: f.minwidth / 100, About: about(input, tree, summary)}
 	draw := flame.Page
 	if f.svg {

@@ -49,6 +49,9 @@ type recordFlags struct {
 	interval    time.Duration
 	mode        string
 	threads     bool
+	group       bool
+	internal    bool // hidden
+	rawNames    bool
 	depth       int
 	maxOverhead float64
 	output      string
@@ -77,6 +80,9 @@ func newRecord() *cobra.Command {
 	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU `time` between two samples, instead of --rate: 10ms")
 	fs.StringVar(&f.mode, "mode", "cpu", "`which` threads: cpu, those that use CPU time")
 	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
+	fs.BoolVar(&f.group, "group-threads", false, "as --threads, but "+groupThreadsUsage)
+	fs.BoolVar(&f.internal, "hide-internal", false, hideInternalUsage)
+	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
 	fs.IntVar(&f.depth, "depth", 2048, "`frames` that a stack may have; deeper ones are cut at the root and say so")
 	fs.Float64Var(&f.maxOverhead, "max-overhead", 0, "`percent` of CPU time that pauses may cost; where they cost more, the rate is lowered (0: any)")
 	fs.StringVarP(&f.output, "output", "o", "", "`file`; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")

@@ -95,8 +95,12 @@ type result struct {
 
 func (r *recorder) record(ctx context.Context) result {
 	defer close(r.ended)
+	if r.flags.rawNames {
+		r.session.RawNames()
+	}
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
-		Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads,
+		Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
+		GroupThreads: r.flags.group, HideInternal: r.flags.internal,
 		MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()

@@ -18,6 +18,7 @@ func newReport() *cobra.Command {
 		top    int
 		asJSON bool
 		to     string
+		shape  output.Shape
 	)
 	cmd := &cobra.Command{
 		Use:   "report FILE",
@@ -28,6 +29,7 @@ have it anywhere on their stack, each once however often it recurs.`,
 		Example: `  goprof report out.collapsed
   goprof report --by package --top 10 out.collapsed
   goprof report --by thread out.collapsed        after goprof record --threads
+  goprof report --by thread --group-threads out.collapsed
   goprof report --json out.collapsed | jq '.rows[0]'`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +46,7 @@ have it anywhere on their stack, each once however often it recurs.`,
 			if err != nil {
 				return err
 			}
-			r, err := output.NewReport(tree, by, top)
+			r, err := output.NewReport(tree.Shaped(shape), by, top)
 			if err != nil {
 				return err
 			}
@@ -59,6 +61,7 @@ have it anywhere on their stack, each once however often it recurs.`,
 	flags.SortFlags = false
 	flags.StringVar(&by, "by", "method", "sum up by `what`: "+strings.Join(output.ReportKeys, ", "))
 	flags.IntVar(&top, "top", 30, "show the first `n` rows, 0 for all")
+	addShape(flags, &shape)
 	flags.BoolVar(&asJSON, "json", false, "write JSON")
 	flags.StringVarP(&to, "output", "o", output.Stdout, "write to `file`")
 	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(output.ReportKeys, cobra.ShellCompDirectiveNoFileComp))

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/profile"
+	"goprof/profile/naming"
 	"goprof/sampler"
 	"goprof/target"
 )
@@ -19,6 +20,9 @@ type RecordOptions struct {
 	Interval time.Duration // of CPU time between two samples of a thread
 	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
 	Threads  bool          // each stack begins with its thread
+	// GroupThreads makes one of the threads of a pool, and HideInternal one of frames that only pass calls
+	// on: see package naming.
+	GroupThreads, HideInternal bool
 	// MaxOverhead is the share of CPU time that pauses may cost; see sampler.Config. 0 is any.
 	MaxOverhead float64
 	// Visits are let in between two samples, to see how far the recording is. Nothing is
@@ -70,6 +74,8 @@ type recording struct {
 	profile *profile.Profile
 	sampler *sampler.Sampler
 	stack   profile.Stack
+	folder  naming.Folder
+	pools   map[string]string // labels of threads, by those of single ones
 	sampled map[int]bool
 	advised int                  // the round of the directory that the sampler knows of
 	hints   map[int]sampler.Hint // what the sampler was told
@@ -79,7 +85,7 @@ type recording struct {
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
-	return &recording{Session: s, opt: opt, sampled: map[int]bool{}, hints: map[int]sampler.Hint{},
+	return &recording{Session: s, opt: opt, sampled: map[int]bool{}, hints: map[int]sampler.Hint{}, pools: map[string]string{},
 		sampler: sampler.New(s.Process.PID(), s.Process.CPU())}
 }
 
@@ -156,10 +162,32 @@ func (r *recording) take(snap *target.Snapshot) {
 	}
 	root := ""
 	if r.opt.Threads {
-		root = r.dir.label(snap.TID)
+		root = r.pool(r.dir.label(snap.TID))
+	}
+	if r.opt.HideInternal {
+		r.folder.Stack(&r.stack)
 	}
 	r.profile.Add(root, &r.stack, 1)
 	r.sampled[snap.TID] = true
+}
+
+// maxPools bounds how many threads' labels are kept.
+const maxPools = 1 << 16
+
+// pool is the label of the threads that a thread is one of, if they are to be one.
+func (r *recording) pool(label string) string {
+	if !r.opt.GroupThreads {
+		return label
+	}
+	pool, ok := r.pools[label]
+	if !ok {
+		if len(r.pools) >= maxPools {
+			clear(r.pools)
+		}
+		pool = naming.PoolLabel(label)
+		r.pools[label] = pool
+	}
+	return pool
 }
 
 // follow looks up a thread that was sampled.

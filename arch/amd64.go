@@ -37,8 +37,9 @@ var AMD64 = &CPU{
 	LR:      -1,
 	RA:      amd64RIP,
 
-	PrstatusSize: len(amd64Prstatus) * 8,
-	DecodeRegs:   decodeAMD64,
+	SyscallResult: amd64RAX,
+	PrstatusSize:  len(amd64Prstatus) * 8,
+	DecodeRegs:    decodeAMD64,
 
 	// HotSpot cpu/x86/register_x86.hpp, interp_masm_x86.hpp, assembler_x86.hpp.
 	Java: JavaRegs{

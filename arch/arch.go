@@ -35,6 +35,9 @@ type CPU struct {
 	// of the system call that the thread is in, or -1 for none or unknown.
 	DecodeRegs func(prstatus []byte, r *Regs) (syscall int64, ok bool)
 
+	// SyscallResult is the register in which the kernel returns.
+	SyscallResult int
+
 	// PrstatusSize is the size of that register set.
 	PrstatusSize int
 

@@ -7,6 +7,7 @@ import (
 
 // DWARF numbers of the arm64 registers (AADWARF64): x0 to x30 are 0 to 30.
 const (
+	arm64X0  = 0
 	arm64X12 = 12
 	arm64X19 = 19
 	arm64X22 = 22
@@ -27,8 +28,9 @@ var ARM64 = &CPU{
 	LR:      arm64X30,
 	RA:      arm64X30,
 
-	PrstatusSize: arm64PrstatusWords * 8,
-	DecodeRegs:   decodeARM64,
+	SyscallResult: arm64X0,
+	PrstatusSize:  arm64PrstatusWords * 8,
+	DecodeRegs:    decodeARM64,
 
 	// HotSpot cpu/aarch64/assembler_aarch64.hpp.
 	Java: JavaRegs{

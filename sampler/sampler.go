@@ -29,6 +29,8 @@ type Config struct {
 	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up;
 	// where they cost more, Interval grows. 0 is any.
 	MaxOverhead float64
+	// After is Tracer.After. It is called on the sampler's OS thread.
+	After func(*target.Snapshot)
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.
@@ -50,6 +52,7 @@ type Stats struct {
 	Pauses    Histogram
 	Wall      time.Duration
 	CPU       time.Duration // of the sampling thread
+	Times     Times
 }
 
 // LostSum is how many looks came to nothing.
@@ -191,6 +194,7 @@ type run struct {
 func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	t := NewTracer(s.pid, s.cpu)
 	defer t.Close()
+	t.After = cfg.After
 	if cfg.MaxStack > 0 {
 		t.StackLimit = cfg.MaxStack
 	}
@@ -313,94 +317,6 @@ func (r *run) takeHints() {
 	}
 }
 
-// look samples one thread that is due. Whatever comes of it, the thread has paid.
-func (r *run) look(th *thread) {
-	if r.t.isPending(th.tid) || r.t.Pending() >= maxPending {
-		return // this sample is under way, or more than enough are: it has not paid and waits for its time
-	}
-	r.scan.pay(th)
-	th.atLook, th.lookAt = th.last, r.scan.now
-	snap := r.q.take()
-	if snap == nil {
-		r.stats.Attempted++
-		r.stats.Lost[QueueFull]++
-		return
-	}
-	o := r.t.lookOn(th.tid, int(th.cpu), th.hint, snap)
-	if o != Pending {
-		r.account(snap, o)
-	}
-}
-
-// account counts what became of a look and passes the snapshot on.
-func (r *run) account(snap *target.Snapshot, o Outcome) {
-	if o == Taken && r.wasWaiting(snap.TID) {
-		r.stats.Waiting++
-		r.q.Done(snap)
-		return
-	}
-	r.stats.Attempted++
-	if o == Taken {
-		r.stats.Taken++
-		r.denied = 0
-		r.q.put(snap)
-		return
-	}
-	r.stats.Lost[o]++
-	r.q.Done(snap)
-	switch o {
-	case ProcessGone:
-		r.stats.Ended = true
-	case NotPermitted:
-		if r.denied++; r.denied == maxDenied {
-			r.failed = &NotPermittedError{r.pid}
-		}
-	}
-}
-
-// wasWaiting tells whether a thread that was looked at had no CPU when the tick began. Its
-// state is R, but it stands where it was when it lost its CPU, as often as it is looked at:
-// that is no sample of what it runs. It gets back what it has paid.
-func (r *run) wasWaiting(tid int) bool {
-	th := r.scan.byTID[tid]
-	if th == nil || r.scan.noStats {
-		return false
-	}
-	after, ok := parseSchedstat(r.scan.readFile(th, fdSchedstat))
-	if !ok || !hadNoCPU(th.atLook, after, monotonic(&r.ts), th.lookAt) {
-		return false
-	}
-	th.credit += r.scan.interval
-	return true
-}
-
-// hadNoCPU compares what the kernel had charged a thread before a look that began at lookAt with what it
-// has now, when the look is over.
-func hadNoCPU(before, after schedstat, now, lookAt int64) bool {
-	if after.turns == before.turns {
-		return false // it has had its CPU all the time
-	}
-	// It was given a CPU to stop on, after it had waited for so long. If it lost its CPU
-	// when we woke up, we took it away: that is a sample. If before, somebody else did.
-	return now-int64(after.waited-before.waited) < lookAt
-}
-
-// maxDenied looks in a row that are not permitted end the run.
-const maxDenied = 10
-
-func (r *run) collect() {
-	for {
-		snap, o, ok := r.t.Collect()
-		if !ok {
-			return
-		}
-		if o == Taken {
-			r.stats.Late++
-		}
-		r.account(snap, o)
-	}
-}
-
 // NotPermittedError: the kernel does not let us trace the process, in the middle of a run too (it
 // may have changed its user, or become undumpable).
 type NotPermittedError struct{ PID int }
@@ -428,6 +344,8 @@ func (r *run) sum() {
 	r.stats.Interval = r.cfg.Interval
 	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
 	r.stats.CPU = threadCPU() - r.cpuAtStart
+	r.scan.settle()
+	r.stats.Times = r.scan.bills.sum(r.scan.byTID)
 }
 
 // threadCPU is the CPU time of this OS thread.

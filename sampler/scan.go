@@ -62,6 +62,7 @@ type thread struct {
 	hint    Hint
 	credit  int64
 	last    schedstat
+	billed  uint64    // of what it has run: what is no matter of ours, and what samples carry
 	atLook  schedstat // what it had been charged at its last look
 	lookAt  int64     // when the tick of that look began
 	movedAt int64     // when its CPU time was last seen to have changed
@@ -101,6 +102,7 @@ type scan struct {
 	coldCost int64 // ns for one cold read, averaged
 	lastTick int64
 
+	bills    bills
 	round    uint32
 	listedAt int64
 	listCost int64
@@ -125,6 +127,7 @@ func newScan(proc *procDir, interval time.Duration, want func(tid int) bool, fds
 		fdsLeft:  fds,
 	}
 	s.seen = s.meet
+	s.bills.begin(proc.pid)
 	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))
 	s.noStats = !ok || own.turns == 0
 	return s
@@ -225,6 +228,18 @@ func (s *scan) isDue(th *thread) bool {
 	th.asleep = state != 'R'
 	th.cpu = int16(cpu)
 	return !th.asleep
+}
+
+// settle reads what all threads have been charged since they were last read.
+func (s *scan) settle() {
+	for _, th := range s.byTID {
+		if stat, ok := s.charged(th); !ok {
+			s.forget(th)
+		} else if stat.ran > th.last.ran {
+			th.credit = min(th.credit+int64(stat.ran-th.last.ran), max(maxCredit, 2*s.interval))
+			th.movedAt, th.last, th.hot = s.now, stat, true
+		}
+	}
 }
 
 // pay takes the price of one sample off a thread's account.

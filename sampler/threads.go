@@ -29,6 +29,7 @@ func (s *scan) list() {
 			s.forget(th)
 		}
 	}
+	s.bills.read()
 	s.listedAt = s.now
 	s.listCost = monotonic(&s.ts) - s.now
 }
@@ -59,6 +60,8 @@ func (s *scan) meet(tid int) {
 	if s.round > 1 {
 		// It was born since the last listing: all that it has run is ours to sample.
 		th.credit = min(int64(stat.ran), s.now-s.listedAt, maxCredit)
+	} else {
+		th.billed = stat.ran
 	}
 	s.byTID[tid] = th
 	s.hot = append(s.hot, th)
@@ -70,6 +73,7 @@ func (s *scan) forget(th *thread) {
 		return
 	}
 	s.closeFiles(th)
+	s.bills.end(th)
 	delete(s.byTID, th.tid)
 	th.tid = 0
 }

@@ -85,6 +85,8 @@ type Snapshot struct {
 	Syscall int64
 	// When is CLOCK_MONOTONIC in nanoseconds at the moment of the look.
 	When int64
+	// CPU is how much CPU time the thread has used since the sample of it before, in nanoseconds.
+	CPU int64
 	// Cut: the stack goes on above the copy (the copy reached its limit).
 	Cut bool
 	// Side is a second piece of memory copied in the same moment, at SideAddr: what

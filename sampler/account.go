@@ -1,0 +1,98 @@
+//go:build linux
+
+package sampler
+
+import "goprof/target"
+
+// This file keeps the account of one look: what became of it, and who pays for it.
+
+// look samples one thread that is due. Whatever comes of it, the thread has paid.
+func (r *run) look(th *thread) {
+	if r.t.isPending(th.tid) || r.t.Pending() >= maxPending {
+		return // this sample is under way, or more than enough are: it has not paid and waits for its time
+	}
+	r.scan.pay(th)
+	th.atLook, th.lookAt = th.last, r.scan.now
+	snap := r.q.take()
+	if snap == nil {
+		r.stats.Attempted++
+		r.stats.Lost[QueueFull]++
+		return
+	}
+	o := r.t.lookOn(th.tid, int(th.cpu), th.hint, snap)
+	if o != Pending {
+		r.account(snap, o)
+	}
+}
+
+// account counts what became of a look and passes the snapshot on.
+func (r *run) account(snap *target.Snapshot, o Outcome) {
+	if o == Taken && r.wasWaiting(snap) {
+		r.stats.Waiting++
+		r.q.Done(snap)
+		return
+	}
+	r.stats.Attempted++
+	if o == Taken {
+		r.stats.Taken++
+		r.denied = 0
+		r.q.put(snap)
+		return
+	}
+	r.stats.Lost[o]++
+	r.q.Done(snap)
+	switch o {
+	case ProcessGone:
+		r.stats.Ended = true
+	case NotPermitted:
+		if r.denied++; r.denied == maxDenied {
+			r.failed = &NotPermittedError{r.pid}
+		}
+	}
+}
+
+// wasWaiting tells whether a thread that was looked at had no CPU when the tick began. Its
+// state is R, but it stands where it was when it lost its CPU, as often as it is looked at:
+// that is no sample of what it runs. It gets back what it has paid. Otherwise the sample is given the
+// time that the thread has used.
+func (r *run) wasWaiting(snap *target.Snapshot) bool {
+	snap.CPU = 0
+	th := r.scan.byTID[snap.TID]
+	if th == nil {
+		return false
+	}
+	after, ok := r.scan.charged(th)
+	if ok && !r.scan.noStats && hadNoCPU(th.atLook, after, monotonic(&r.ts), th.lookAt) {
+		th.credit += r.scan.interval
+		return true
+	}
+	r.scan.bills.give(th, after.ran, snap.Regs[r.cpu.SyscallResult], snap)
+	return false
+}
+
+// hadNoCPU compares what the kernel had charged a thread before a look that began at lookAt with what it
+// has now, when the look is over.
+func hadNoCPU(before, after schedstat, now, lookAt int64) bool {
+	if after.turns == before.turns {
+		return false // it has had its CPU all the time
+	}
+	// It was given a CPU to stop on, after it had waited for so long. If it lost its CPU
+	// when we woke up, we took it away: that is a sample. If before, somebody else did.
+	return now-int64(after.waited-before.waited) < lookAt
+}
+
+// maxDenied looks in a row that are not permitted end the run.
+const maxDenied = 10
+
+func (r *run) collect() {
+	for {
+		snap, o, ok := r.t.Collect()
+		if !ok {
+			return
+		}
+		if o == Taken {
+			r.stats.Late++
+		}
+		r.account(snap, o)
+	}
+}

@@ -1,0 +1,103 @@
+//go:build linux
+
+package sampler
+
+import (
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/target"
+)
+
+// Whose CPU time it was.
+//
+// A sample counts one. It also carries the time that its thread has used since the sample before
+// (target.Snapshot.CPU), as the kernel charged it, read after the stop: so the sum over a profile is
+// what the process has used, however late or uneven the samples came. Time goes only to a stack
+// that was seen on a CPU. That of a thread found asleep waits for its next such stack; what finds
+// none is not sampled. Threads that end take their rest with them, and some come and go between two
+// listings: those are known by the process's own clock alone, which counts threads that have ended, too.
+
+// Times is where the CPU time of the process went. Process = Sampled + NotSampled + Exited.
+type Times struct {
+	Process    time.Duration // what the process used during the run
+	Sampled    time.Duration // what samples carry
+	NotSampled time.Duration // of threads that live, but were not seen on a CPU after they had used it
+	Exited     time.Duration // of threads that had ended before a sample could carry it
+}
+
+// bills keeps the account.
+type bills struct {
+	clock int32 // the process's CPU clock
+	base  int64 // what it said at the beginning
+	now   int64 // what it said last: it ends with the process
+	given int64 // to samples
+	left  int64 // of ended threads: charged and not given
+}
+
+// processClock is the clock of all CPU time of a process, that of threads that have ended too
+// (include/linux/posix-timers_types.h, make_process_cpuclock, CPUCLOCK_SCHED). Anybody may read it.
+func processClock(pid int) int32 { return int32(^pid<<3 | 2) }
+
+func (b *bills) begin(pid int) {
+	b.clock = processClock(pid)
+	b.read()
+	b.base = b.now
+}
+
+func (b *bills) read() {
+	var ts unix.Timespec
+	if unix.ClockGettime(b.clock, &ts) == nil {
+		b.now = ts.Nano()
+	}
+}
+
+// give bills a thread for what it was charged since its last sample. A thread that was found
+// asleep gets no bill: its stack is not where the time went.
+func (b *bills) give(th *thread, charged, result uint64, snap *target.Snapshot) {
+	if charged <= th.billed || isInterrupted(snap.Syscall, result) {
+		return
+	}
+	snap.CPU = int64(charged - th.billed)
+	b.given += snap.CPU
+	th.billed = charged
+}
+
+// isInterrupted reports whether a thread slept in a system call until it was told to stop: the kernel
+// then means to call again (include/linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK).
+func isInterrupted(call int64, result uint64) bool {
+	return call >= 0 && -int64(result) >= 512 && -int64(result) <= 516
+}
+
+// end closes the account of a thread that has ended.
+func (b *bills) end(th *thread) {
+	b.left += th.owed()
+}
+
+// lateCharge is how late the kernel may charge a running thread: a tick (HZ=100). There are no more of
+// them than CPUs.
+var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
+
+// sum is the account so far, once all threads that live have been read. What the process's clock says
+// more, others have used that have ended.
+func (b *bills) sum(threads map[int]*thread) Times {
+	b.read()
+	unsampled := int64(0)
+	for _, th := range threads {
+		unsampled += th.owed()
+	}
+	t := Times{Sampled: time.Duration(b.given), NotSampled: time.Duration(unsampled), Exited: time.Duration(b.left)}
+	switch rest := b.now - b.base - b.given - unsampled - b.left; {
+	case rest > lateCharge:
+		t.Exited += time.Duration(rest)
+	case rest > 0:
+		t.NotSampled += time.Duration(rest)
+	}
+	t.Process = t.Sampled + t.NotSampled + t.Exited
+	return t
+}
+
+// owed is what a thread has been charged and no sample carries.
+func (th *thread) owed() int64 { return int64(th.last.ran - min(th.last.ran, th.billed)) }

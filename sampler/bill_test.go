@@ -1,0 +1,153 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// timesProgram has one thread that never rests, many that run in bursts shorter than a tick, and many
+// that live for less than the time between two listings. For each line it is sent it says, in
+// nanoseconds, what it has used altogether, in bursts and in short threads.
+const timesProgram = `
+static volatile long inBursts[64], inShort;
+static void *burst(void *x) {
+	for (;;) {
+		long end = cpu_ns() + 200000;
+		while (cpu_ns() < end) for (volatile int i = 0; i < 200; i++);
+		inBursts[(long)x] = cpu_ns();
+		usleep(20000);
+	}
+}
+static void *spin(void *x) { for (volatile long i = 0;; i++); }
+static void *brief(void *x) {
+	while (cpu_ns() < 2000000) for (volatile int i = 0; i < 200; i++);
+	__sync_fetch_and_add(&inShort, cpu_ns());
+	return 0;
+}
+static void *briefs(void *x) {
+	for (;;) {
+		pthread_t t;
+		if (pthread_create(&t, 0, brief, 0) == 0) pthread_join(t, 0);
+		usleep(10000);
+	}
+}
+int main(void) {
+	pthread_t t;
+	pthread_create(&t, 0, spin, 0);
+	pthread_create(&t, 0, briefs, 0);
+	for (long i = 0; i < 40; i++) pthread_create(&t, 0, burst, (void *)i);
+	ready();
+	char line[16];
+	while (fgets(line, sizeof line, stdin)) {
+		struct rusage u;
+		long bursts = 0;
+		for (int i = 0; i < 40; i++) bursts += inBursts[i];
+		getrusage(RUSAGE_SELF, &u);
+		printf("%ld %ld %ld\n", (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000L + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000L, bursts, inShort);
+		fflush(stdout);
+	}
+}`
+
+// used asks the program.
+func (p *program) used(t *testing.T) (all, bursts, short int64) {
+	t.Helper()
+	if _, err := p.in.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	var n [3]int64
+	for i, field := range strings.Fields(p.line(t)) {
+		n[i], _ = strconv.ParseInt(field, 10, 64)
+	}
+	return n[0], n[1], n[2]
+}
+
+// TestTimesAddUp: what samples carry, what none carries and what short threads used is what the
+// program itself says that it has used.
+func TestTimesAddUp(t *testing.T) {
+	p := run1(t, timesProgram)
+	time.Sleep(100 * time.Millisecond) // for all threads to be there
+	s, q := New(p.pid, thisCPU()), NewQueue(64)
+	ctx, cancel := context.WithCancel(context.Background())
+	byTID, sum := map[int]int64{}, int64(0)
+	consumed := make(chan struct{})
+	go func() {
+		defer close(consumed)
+		for n := 0; ; n++ {
+			snap, ok := <-q.Snapshots()
+			if !ok {
+				return
+			}
+			byTID[snap.TID] += snap.CPU
+			sum += snap.CPU
+			q.Done(snap)
+			if n == 1500 {
+				cancel()
+			}
+		}
+	}()
+	all, bursts, short := p.used(t)
+	got, err := s.Run(ctx, Config{Interval: 2 * time.Millisecond}, q)
+	<-consumed
+	allAfter, burstsAfter, shortAfter := p.used(t)
+	all, bursts, short = allAfter-all, burstsAfter-bursts, shortAfter-short
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := got.Times
+	t.Logf("%+v; the program: %v, in bursts %v, in short threads %v", times, time.Duration(all), time.Duration(bursts), time.Duration(short))
+	if sum != int64(times.Sampled) || times.Process != times.Sampled+times.NotSampled+times.Exited {
+		t.Errorf("samples carry %d: %+v", sum, times)
+	}
+	if near := float64(times.Process) / float64(all); near < 0.98 || near > 1.02 {
+		t.Errorf("%.3f of the time that the program used", near)
+	}
+	if times.NotSampled > times.Process/10 {
+		t.Errorf("%v of %v are not sampled", times.NotSampled, times.Process)
+	}
+	// What the kernel charges short threads has no ticks in it, but for what of them was met.
+	if got := float64(times.Exited) / float64(short); got < 0.5 || got > 1.3 {
+		t.Errorf("ended threads: %.2f of what they used", got)
+	}
+	delete(byTID, longest(byTID)) // the one that never rests
+	inBursts := int64(0)
+	for _, ns := range byTID {
+		inBursts += ns
+	}
+	if share := float64(inBursts) / float64(bursts); share < 0.8 || share > 1.25 {
+		t.Errorf("bursts have %.2f of what they used", share)
+	}
+}
+
+func longest(byTID map[int]int64) (tid int) {
+	for id, ns := range byTID {
+		if ns > byTID[tid] {
+			tid = id
+		}
+	}
+	return tid
+}
+
+// A thread that slept until it was told to stop is not where its time went.
+func TestInterruptedSleepIsNotBilled(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		call   int64
+		result int64
+		want   bool
+	}{
+		{"in no call", -1, -516, false},
+		{"in a call that has ended", 0, 17, false},
+		{"in a call that failed", 0, -11, false},
+		{"read, asleep", 0, -512, true},
+		{"nanosleep", 35, -516, true},
+	} {
+		if got := isInterrupted(c.call, uint64(c.result)); got != c.want {
+			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+}

@@ -244,7 +244,7 @@ func TestRecordOfStoppedJVM(t *testing.T) {
 // TestRecordChangesNothing compares what the kernel says of a process before and after.
 func TestRecordChangesNothing(t *testing.T) {
 	// Flags against threads that the JVM starts and ends as it likes.
-	flags := []string{"-XX:+UseSerialGC", "-XX:-UseDynamicNumberOfCompilerThreads"}
+	flags := []string{"-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UseSerialGC", "-XX:-UseDynamicNumberOfCompilerThreads"}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", flags...)
 		before := lookOf(t, jvm.PID)

@@ -59,7 +59,21 @@ func sameOwner(b, a *physical) bool {
 	if x.Kind == profile.Native && nameless(x) && nameless(y) {
 		return x.Func.Module == y.Func.Module
 	}
+	if y.Kind == profile.Stub && (callStubOf8(x, y) || mathEntryOf8(x, y)) || x.Kind == profile.Stub && mathEntryOf8(y, x) {
+		return true
+	}
 	return x.Kind == y.Kind && (x.Func == y.Func || x.Func.Name == y.Func.Name)
+}
+
+// mathEntryOf8: while JDK 8's entry for a method of Math calls C, only the entry tells which method that is.
+func mathEntryOf8(b, a *profile.Frame) bool {
+	return b.Kind == profile.Interpreted && strings.HasPrefix(a.Func.Name, "Interpreter (method entry point (kind = java_lang_math")
+}
+
+// callStubOf8: JDK 8 tells only to where the call stub's callee returns, not where the stub begins.
+func callStubOf8(b, a *profile.Frame) bool {
+	const stub, unnamed = "call_stub", "StubRoutines (1)"
+	return b.Func.Name == stub && a.Func.Name == unnamed || b.Func.Name == unnamed && a.Func.Name == stub
 }
 
 // nameless: native code without a symbol goes by module and offset, lib.so+0x1f.

@@ -41,12 +41,12 @@ var regions = []region{
 			return false
 		}
 		a, b := c.after.frames, c.before
-		return a[1].owner().Func.Name == signalReturn && a[1].slot == c.after.sp &&
+		return returnsFromSignal(a, 1) && a[1].slot == c.after.sp &&
 			a[2].pc == b.pc && a[2].sp == b.sp && sameOwner(&a[2], &b.frames[0])
 	}},
 	{"signal handler sends its thread elsewhere", redirects},
 	{"signal return", func(c *change) bool {
-		return c.op == opSyscall && c.before.where.name == signalReturn && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
+		return c.op == opSyscall && returnsFromSignal(c.before.frames, 0) && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
 	}},
 
 	// The interpreter.
@@ -194,11 +194,30 @@ func (p place) inExceptionCodelet() bool {
 	return p.what == inInterpreter && p.name == "exception handling"
 }
 
+// signalFrame is less than the kernel puts on the stack for a signal (struct rt_sigframe).
+const signalFrame = 0x300
+
+// returnsFromSignal: frame i goes back to what a signal interrupted. Where the C library is stripped, that is its large
+// frame without a name.
+func returnsFromSignal(frames []physical, i int) bool {
+	owner := frames[i].owner()
+	if owner.Func.Name == signalReturn {
+		return true
+	}
+	return nameless(owner) && strings.HasPrefix(owner.Func.Module, "libc.so") && i+1 < len(frames) && frames[i+1].sp-frames[i].sp >= signalFrame
+}
+
 // redirects: a signal handler changes the pc at which its thread goes on. HotSpot's goes on in a
 // stub, which may have the interrupted frame as its caller. The frames above, of the handler, stay.
 func redirects(c *change) bool {
 	b, a := c.before.frames, c.after.frames
-	i := slices.IndexFunc(b, func(p physical) bool { return p.owner().Func.Name == signalReturn })
+	i := 0
+	for i < len(b) && !returnsFromSignal(b, i) {
+		i++
+	}
+	if i == len(b) {
+		return false
+	}
 	if c.op != opOther || !c.within(inNative) || i < 1 || c.gone < i+1 || c.gone > i+2 || c.come < i+2 || c.come > i+3 {
 		return false
 	}
@@ -213,7 +232,8 @@ func patches(c *change) bool {
 		return false
 	}
 	b, a := &c.before.frames[n], &c.after.frames[n]
-	return (a.patched || c.before.where.name == "frame::patch_pc") && a.slot == b.slot && sameButPC(b, a)
+	byName := c.before.where.name == "frame::patch_pc" || nameless(c.top().owner()) // as far as libjvm.so has names
+	return (a.patched || byName) && a.slot == b.slot && sameButPC(b, a)
 }
 
 // sameAbove: so many of the topmost frames are the same.

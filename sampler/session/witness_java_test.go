@@ -45,7 +45,12 @@ func (f *witnessFrame) String() string {
 // Name+0x0000000081044ab0, for Class.getName and so in a thread dump Name/0x0000000081044ab0.
 var hiddenName = regexp.MustCompile(`[/+](0x[0-9a-f]+)`)
 
-func plainHidden(method string) string { return hiddenName.ReplaceAllString(method, "+$1") }
+// In JDK 8 the thread dump adds a hash, which the JVM itself has not: Name/381259350.
+var hashedName = regexp.MustCompile(`/\d+\.`)
+
+func plainHidden(method string) string {
+	return hashedName.ReplaceAllString(hiddenName.ReplaceAllString(method, "+$1"), ".")
+}
 
 // witnessText reads the text of a tool line by line. A line that it does not know is an error:
 // nothing that a witness says is overlooked.
@@ -103,12 +108,15 @@ var threadPrint = witnessText{
 	frame:   threadPrintFrame,
 	ignored: regexp.MustCompile(`^$|^\d+:$|^\d{4}-\d\d-\d\d |^Full thread dump |^Threads class SMR info:` +
 		`|^_java_thread_list=|^(0x[0-9a-f]+,? ?)+$|^}$|^   java.lang.Thread.State: ` +
-		`|^   (No compile task|Compiling: .*|Carrying virtual thread #\d+)$|^   Locked ownable synchronizers:$|^\t- |^"[^"]*" os_prio=.*|^JNI global refs: `),
+		`|^   (No compile task|Compiling: .*|Carrying virtual thread #\d+)$|^   Locked ownable synchronizers:$|^\t- |^"[^"]*" os_prio=.*|^JNI global ref(s|erences): `),
 }
 
 // A method's place: Thread.java:840, java.base@17.0.15/Thread.java:840, java.base@17.0.15/Native Method,
 // java.base@17.0.15/LambdaForm$MH (a file, but no line), Unknown Source.
 var threadPrintAt = regexp.MustCompile(`^\tat (\S+)\((?:[\w.]+(?:@[^/()]+)?/)?([^()]+)\)$`)
+
+// noLineOf8 and more is what JDK 8 tells of a method without lines (javaVFrame::print_on): the bytecode's index and a million.
+const noLineOf8 = 1_000_000
 
 func threadPrintFrame(line string) (f witnessFrame, ok bool, err error) {
 	m := threadPrintAt.FindStringSubmatch(line)
@@ -123,6 +131,9 @@ func threadPrintFrame(line string) (f witnessFrame, ok bool, err error) {
 		f.file = file
 		if numbered {
 			f.line, err = strconv.Atoi(number)
+		}
+		if f.line >= noLineOf8 {
+			f.line = 0
 		}
 	}
 	return f, true, err

@@ -32,7 +32,7 @@ var gdbCommands = []string{
 }
 
 var (
-	gdbThread = regexp.MustCompile(`^Thread \d+ \(.*\bLWP (\d+)\)`)
+	gdbThread = regexp.MustCompile(`^Thread \d+ \(.*?\bLWP (\d+)\b`) // of another C library than gdb's: (LWP 1 "java")
 	gdbLine   = regexp.MustCompile(`^#\d+ +(?:0x[0-9a-f]+ in )?(.*)$`)
 	gdbAt     = regexp.MustCompile(`^at (?:0x)?([0-9a-f]+) (?:0x)?([0-9a-f]+)$`)
 	gdbPlace  = regexp.MustCompile(` (from|at) \S+$`)

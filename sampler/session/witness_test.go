@@ -87,15 +87,21 @@ func hearAll(t *testing.T, jvm *jvmtest.JVM, gdb string, names []string) {
 	}
 	s, pid := attach(t, jvm.PID), strconv.Itoa(jvm.PID)
 	hearJcmd(t, s, jvm, still)
-	hear(t, s, still, "jhsdb jstack", func(t *testing.T, ours []dumpedThread) (*hearing, error) {
-		text, err := ask(t, jvm.PID, jvm.JDK.Tool("jhsdb"), "jstack", "--pid", pid)
-		if err != nil {
-			return nil, err
-		}
-		return hearJava(&jstack, text, ours)
-	})
+	_, err := os.Stat(jvm.JDK.Tool("jhsdb"))
+	jhsdb := err == nil
+	if !jhsdb {
+		t.Logf("%v has no jhsdb: it came with JDK 9", jvm.JDK)
+	} else {
+		hear(t, s, still, "jhsdb jstack", func(t *testing.T, ours []dumpedThread) (*hearing, error) {
+			text, err := ask(t, jvm.PID, jvm.JDK.Tool("jhsdb"), "jstack", "--pid", pid)
+			if err != nil {
+				return nil, err
+			}
+			return hearJava(&jstack, text, ours)
+		})
+	}
 	symbols := imageSymbols{paths: imagePaths(t, jvm.PID), read: map[string]map[string][]uint64{}}
-	if longForm {
+	if longForm && jhsdb {
 		hear(t, s, still, "jhsdb jstack --mixed", func(t *testing.T, ours []dumpedThread) (*hearing, error) {
 			text, err := ask(t, jvm.PID, jvm.JDK.Tool("jhsdb"), "jstack", "--mixed", "--pid", pid)
 			if err != nil {

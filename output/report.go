@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"goprof/profile"
 )
 
 // ReportKeys are what a report can be about.
@@ -14,10 +16,12 @@ var ReportKeys = []string{"method", "class", "package", "kind", "thread"}
 
 // Report is a table of what the samples of a profile were spent in.
 type Report struct {
-	Samples int64       `json:"samples"`
-	By      string      `json:"by"`
-	Rows    []ReportRow `json:"rows"` // by self, then total, then name
-	Omitted int         `json:"omitted"`
+	Weight  profile.Weight `json:"weight"`            // what is counted
+	Samples int64          `json:"samples,omitempty"` // all that there are, of this or
+	CPU     int64          `json:"cpu_ns,omitempty"`  // of that
+	By      string         `json:"by"`
+	Rows    []ReportRow    `json:"rows"` // by self, then total, then name
+	Omitted int            `json:"omitted"`
 }
 
 // ReportRow is one method, class, package, kind or thread.
@@ -44,7 +48,12 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 	}
 	s.sum(by == "thread")
 
-	r := &Report{Samples: t.Total, By: by}
+	r := &Report{Weight: t.Weight, By: by}
+	if t.Weight == profile.CPUTime {
+		r.CPU = t.Total
+	} else {
+		r.Samples = t.Total
+	}
 	for i := range s.table {
 		row := &s.table[i]
 		row.SelfShare = float64(row.Self) / float64(t.Total)
@@ -178,9 +187,11 @@ func (r *Report) JSON(to io.Writer) error {
 // Text writes the report as a table.
 func (r *Report) Text(to io.Writer) error {
 	w := bufio.NewWriter(to)
-	fmt.Fprintf(w, "%d samples\n\n%10s %7s %10s %7s  %s\n", r.Samples, "self", "", "total", "", r.By)
+	all := r.Samples + r.CPU // one of them
+	fmt.Fprintf(w, "%s\n\n%10s %7s %10s %7s  %s\n", Amount(r.Weight, all), "self", "", "total", "", r.By)
 	for _, row := range r.Rows {
-		fmt.Fprintf(w, "%10d %7s %10d %7s  %s\n", row.Self, Percent(row.Self, r.Samples), row.Total, Percent(row.Total, r.Samples), CleanName(row.Name))
+		fmt.Fprintf(w, "%10s %7s %10s %7s  %s\n", figure(r.Weight, row.Self), Percent(row.Self, all),
+			figure(r.Weight, row.Total), Percent(row.Total, all), CleanName(row.Name))
 	}
 	if r.Omitted > 0 {
 		fmt.Fprintf(w, "%s  and %d more: --top %d shows them\n", strings.Repeat(" ", 37), r.Omitted, len(r.Rows)+r.Omitted)

@@ -111,7 +111,7 @@ func TestReportFormats(t *testing.T) {
 	if err := r.JSON(&js); err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"samples":4,"by":"method","rows":[{"name":"evil\u001b[2J","self":3,"self_share":0.75,"total":3,"total_share":0.75}],"omitted":1}`
+	const want = `{"weight":"samples","samples":4,"by":"method","rows":[{"name":"evil\u001b[2J","self":3,"self_share":0.75,"total":3,"total_share":0.75}],"omitted":1}`
 	var x, y any
 	if json.Unmarshal([]byte(js.String()), &x) != nil || json.Unmarshal([]byte(want), &y) != nil {
 		t.Fatal(js.String())

@@ -53,6 +53,12 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	if s.Waiting > 0 {
 		fmt.Fprintf(&b, "waiting    %d more looks met threads that had no CPU: no samples, and made up for\n", s.Waiting)
 	}
+	if t := &s.Times; t.Process > 0 {
+		fmt.Fprintf(&b, "cpu time   %s used", round(t.Process))
+		fmt.Fprintf(&b, "%s", share(int64(t.Sampled), int64(t.Process), ": %s sampled"))
+		fmt.Fprintf(&b, "%s", share(int64(t.NotSampled), int64(t.Process), ", %s not sampled"))
+		fmt.Fprintf(&b, "%s\n", share(int64(t.Exited), int64(t.Process), ", %s exited threads"))
+	}
 	if s.Overflow > 0 {
 		fmt.Fprintf(&b, "not kept   %d stacks: the profile is full\n", s.Overflow)
 	}

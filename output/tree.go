@@ -3,15 +3,17 @@ package output
 import (
 	"strings"
 
+	"goprof/profile"
 	"goprof/profile/naming"
 )
 
 // Tree is a profile as it was read from a file: what is known of a frame is its label.
 type Tree struct {
-	Labels []Name     // of all nodes
-	Nodes  []TreeNode // Nodes[0] is the root, which is no frame; parents stand before their children
-	Total  int64      // of all counts
-	Stacks int        // lines of the file
+	Labels []Name         // of all nodes
+	Nodes  []TreeNode     // Nodes[0] is the root, which is no frame; parents stand before their children
+	Total  int64          // of all counts
+	Weight profile.Weight // what is counted: a file does not say, its summary does
+	Stacks int            // lines of the file
 }
 
 // TreeNode is a frame under its callers.
@@ -90,7 +92,7 @@ func bracketKind(text string) LabelKind {
 		return LabelThread
 	case strings.HasPrefix(text, "[truncated: "):
 		return LabelTruncated
-	case strings.HasPrefix(text, "[no unwind info") || naming.IsFold(text):
+	case strings.HasPrefix(text, "[no unwind info") || text == NotSampled || text == ExitedThreads || naming.IsFold(text):
 		return LabelGap
 	}
 	return LabelNative

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Each calls visit for every different stack with its count, always in the same order
+// Each calls visit for every different stack with its weight (see Meta), always in the same order
 // for the same profile. Frames are root first and valid only during the call.
 func (p *Profile) Each(visit func(frames []Frame, n int64)) {
 	w := walk{p: p, links: p.links()}
 	w.each(0, nil, visit)
 }
 
-// EachLine calls visit for every different path of labels with its count, in the order
-// in which the lines "label;label;label" sort by their bytes when a blank and the count
+// EachLine calls visit for every different path of labels with its weight, in the order
+// in which the lines "label;label;label" sort by their bytes when a blank and the weight
 // stand behind them. Frames with the same label are one. Labels are root first and valid only during the call;
 // no label may hold a ';'.
 func (p *Profile) EachLine(label func(*Func, Kind) string, visit func(path []string, n int64)) {
@@ -52,7 +52,7 @@ type walk struct {
 }
 
 func (w *walk) each(at int32, path []Frame, visit func([]Frame, int64)) {
-	if n := w.p.nodes[at].self; n != 0 {
+	if n := w.p.nodes[at].self[w.p.Meta.Weight]; n != 0 {
 		visit(path, n)
 	}
 	kids := w.children(at, nil)
@@ -125,7 +125,7 @@ func (b branch) behind() string {
 
 func (w *walk) self(nodes []int32) (n int64) {
 	for _, k := range nodes {
-		n += w.p.nodes[k].self
+		n += w.p.nodes[k].self[w.p.Meta.Weight]
 	}
 	return n
 }

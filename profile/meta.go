@@ -15,6 +15,7 @@ type Meta struct {
 	Start     time.Time     `json:"start"`                //
 	Duration  time.Duration `json:"duration_ns"`          //
 	Interval  time.Duration `json:"interval_ns"`          // between two looks at a thread, as asked
+	Weight    Weight        `json:"weight"`               // what stacks are counted in
 }
 
 // Rate is how often a thread was to be looked at in a second.
@@ -51,7 +52,16 @@ type Summary struct {
 	Overflow    int64            `json:"overflow"`          // samples whose stack was not kept for want of room
 	Threads     int              `json:"threads"`           // that gave at least one sample
 	Pauses      Pauses           `json:"pauses"`
+	Times       Times            `json:"cpu_time"`
 	OwnCPU      time.Duration    `json:"own_cpu_ns"` // what goprof itself used
+}
+
+// Times is where the CPU time of the process went. Process = Sampled + NotSampled + Exited.
+type Times struct {
+	Process    time.Duration `json:"process_ns"`     // what it used meanwhile
+	Sampled    time.Duration `json:"sampled_ns"`     // of this, stacks were seen
+	NotSampled time.Duration `json:"not_sampled_ns"` // of this, none was
+	Exited     time.Duration `json:"exited_ns"`      // threads had ended before one was
 }
 
 // Summary fills in all that a profile knows of itself. The rate reached, the number of

@@ -1,6 +1,8 @@
 package profile
 
-// DefaultMaxNodes bounds the memory of a profile: about 60 bytes for each node.
+import "time"
+
+// DefaultMaxNodes bounds the memory of a profile: about 70 bytes for each node.
 const DefaultMaxNodes = 1 << 20
 
 const (
@@ -19,6 +21,8 @@ type Profile struct {
 	// Overflow is how many samples found the tree full. They are in the profile too,
 	// under a frame of their own that says so.
 	Overflow int64
+	// CPU is the CPU time of all stacks.
+	CPU time.Duration
 
 	maxNodes int
 	nodes    []node           // nodes[0] is the root and no frame
@@ -35,7 +39,7 @@ type Profile struct {
 }
 
 type node struct {
-	self   int64
+	self   [numWeights]int64
 	parent int32
 	fn     int32
 	kind   Kind
@@ -67,31 +71,40 @@ func NewSize(maxNodes int) *Profile {
 	return p
 }
 
-// Add counts a stack n times. A root that is not empty stands above all its frames
-// (the name of its thread); below it a stack that does not reach its thread's root
-// has a frame that says why. Once its frames are known, adding a stack allocates nothing.
-// The stack is not kept, its Funcs are.
-func (p *Profile) Add(root string, s *Stack, n int64) {
+// Add counts a stack n times; see AddTimed.
+func (p *Profile) Add(root string, s *Stack, n int64) { p.AddTimed(root, s, n, 0) }
+
+// AddTimed counts a stack n times, with the CPU time that its thread had used. A root that is not
+// empty stands above all its frames (the name of its thread); below it a stack that does not reach its
+// thread's root has a frame that says why. Once its frames are known, adding a stack allocates
+// nothing. The stack is not kept, its Funcs are.
+func (p *Profile) AddTimed(root string, s *Stack, n int64, cpu time.Duration) {
 	if n <= 0 {
 		return
 	}
 	p.Counts.add(s.Truncated, n)
-	at := cursor{p: p}
-	if root != "" {
-		at.down(p.label(root), Gap)
-	}
+	at := p.under(root)
 	if s.Truncated != Whole {
 		at.down(p.reason(s.Truncated), Gap)
 	}
 	for i := len(s.Frames) - 1; i >= 0; i-- {
 		at.down(s.Frames[i].Func, s.Frames[i].Kind)
 	}
-	p.path = p.path[:at.depth]
 	if at.full {
-		at.node = p.overflow()
 		p.Overflow += n
 	}
-	p.nodes[at.node].self += n
+	at.weigh(n, cpu)
+	p.CPU += cpu
+}
+
+// SetTime is how much CPU time no stack is known for, under a frame that says why.
+func (p *Profile) SetTime(why string, cpu time.Duration) {
+	at := cursor{p: p}
+	at.down(p.label(why), Gap)
+	p.path = p.path[:at.depth]
+	if !at.full {
+		p.nodes[at.node].self[CPUTime] = int64(cpu)
+	}
 }
 
 // Lose counts n looks that gave no stack at all.
@@ -111,6 +124,26 @@ type cursor struct {
 	depth    int
 	diverged bool // from the path of the last stack
 	full     bool
+}
+
+// under begins at the root, or at the label of one.
+func (p *Profile) under(root string) cursor {
+	at := cursor{p: p}
+	if root != "" {
+		at.down(p.label(root), Gap)
+	}
+	return at
+}
+
+// weigh ends the way down.
+func (c *cursor) weigh(samples int64, cpu time.Duration) {
+	p := c.p
+	p.path = p.path[:c.depth]
+	if c.full {
+		c.node = p.overflow()
+	}
+	p.nodes[c.node].self[Samples] += samples
+	p.nodes[c.node].self[CPUTime] += int64(cpu)
 }
 
 func (c *cursor) down(fn *Func, kind Kind) {

@@ -87,7 +87,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 		return outputFailed(err)
 	}
 	if name != output.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "flame graph: %s (%d samples, %d stacks, %d frames)\n", output.Printable(name), tree.Total, tree.Stacks, len(tree.Nodes)-1)
+		fmt.Fprintf(cmd.ErrOrStderr(), "flame graph: %s (%s, %d stacks, %d frames)\n", output.Printable(name), output.Amount(tree.Weight, tree.Total), tree.Stacks, len(tree.Nodes)-1)
 	}
 	return nil
 }
@@ -125,10 +125,11 @@ func findSummary(cmd *cobra.Command, input, named string, tree *output.Tree) (*p
 	}
 	defer file.Close()
 	s, err := output.ReadSummary(file)
-	if err == nil && s.Samples != tree.Total {
-		err = fmt.Errorf("it is of a recording of %d samples, and %s holds %d", s.Samples, input, tree.Total)
+	if err == nil && weightOf(s) != tree.Total {
+		err = fmt.Errorf("it is of a recording of %s, and %s holds %d", output.Amount(s.Meta.Weight, weightOf(s)), input, tree.Total)
 	}
 	if err == nil {
+		tree.Weight = s.Meta.Weight
 		return s, nil
 	}
 	if named != "" {
@@ -136,6 +137,14 @@ func findSummary(cmd *cobra.Command, input, named string, tree *output.Tree) (*p
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s not used: %s\n", output.Printable(name), output.Printable(err.Error()))
 	return nil, nil
+}
+
+// weightOf is the sum of the counts in the file that a summary is of.
+func weightOf(s *profile.Summary) int64 {
+	if s.Meta.Weight == profile.CPUTime {
+		return int64(s.Times.Process)
+	}
+	return s.Samples
 }
 
 func flameTitle(input, title string, s *profile.Summary) string {
@@ -169,7 +178,12 @@ func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]stri
 		add("mode", "%s", m.Mode)
 		add("rate", "%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)
 	}
-	add("samples", "%d", tree.Total)
+	if tree.Weight == profile.CPUTime {
+		add("CPU time", "%s", output.Amount(tree.Weight, tree.Total))
+		add("samples", "%d", s.Samples)
+	} else {
+		add("samples", "%d", tree.Total)
+	}
 	add("stacks", "%d different", tree.Stacks)
 	add("frames", "%d", len(tree.Nodes)-1)
 	if s != nil {

@@ -46,6 +46,9 @@ have it anywhere on their stack, each once however often it recurs.`,
 			if err != nil {
 				return err
 			}
+			if _, err := findSummary(cmd, args[0], "", tree); err != nil { // it tells what is counted
+				return err
+			}
 			r, err := output.NewReport(tree.Shaped(shape), by, top)
 			if err != nil {
 				return err

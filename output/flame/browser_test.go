@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"goprof/output"
+	"goprof/profile"
 )
 
 // browser is a page in a headless Chromium.
@@ -160,6 +161,18 @@ func shop(t *testing.T) *output.Tree {
 [main tid=1];Shop.main_[0];Shop.log_[1];memcpy 300
 [gc tid=2];GCThread::run;memcpy 200
 `)
+}
+
+// What is weighed by CPU time is told in seconds.
+func TestPageOfCPUTime(t *testing.T) {
+	tree := parse(t, "Shop.main_[0];Shop.sell_[1] 1500000000\nShop.main_[0] 499000000\n[not sampled] 1000000\n")
+	tree.Weight = profile.CPUTime
+	b := open(t, tree, Options{Title: "Shop"}, "#q=sell")
+	b.expect("cpu 2000000000 ns; frames 3; matches 1 frames, 1.50 s of CPU, 75.00%; zoom all 2.00 s of CPU, 100.00%")
+	var svg strings.Builder
+	if err := SVG(&svg, tree, Options{}); err != nil || !strings.Contains(svg.String(), "Shop.sell (1.5s of CPU, 75.0%)") {
+		t.Errorf("%v\n%s", err, svg.String())
+	}
 }
 
 func TestPageDraws(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 // page is what the script is given; data.js takes it apart.
 type page struct {
 	About [][2]string `json:"about"`
+	Unit  string      `json:"unit"` // profile.Weight: what is counted
 	// Names in their order. The first character of each is a base64 digit: how many
 	// characters it shares with the one before, ASCII ones only, 63 at most.
 	Names []string `json:"names"`
@@ -27,7 +28,7 @@ type page struct {
 
 func encode(t *output.Tree, o Options) *page {
 	s := newShape(t, o.MinShare)
-	p := &page{About: o.About}
+	p := &page{About: o.About, Unit: t.Weight.String()}
 	if p.About == nil {
 		p.About = [][2]string{}
 	}

@@ -11,7 +11,17 @@ const state = {
 };
 
 const whole = tree.total[0];
+const timed = page.unit === 'cpu';
 const thousands = n => n.toLocaleString('en-US');
+// duration is a time in nanoseconds, with three digits or so.
+const duration = ns => {
+  const [unit, of] = [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]].find(([, of]) => ns >= of) || ['s', 1];
+  const n = ns / of;
+  return `${n >= 100 ? n.toFixed(0) : n.toPrecision(3)} ${unit}`;
+};
+const figure = n => timed ? duration(n) : thousands(n);
+const amount = n => timed ? `${duration(n)} of CPU` : `${thousands(n)} samples`;
+const plainAmount = n => timed ? `${duration(n)} of CPU` : `${n} samples`;
 const percent = (n, of) => {
   const p = of ? (100 * n) / of : 0;
   return (p !== 0 && p < 0.1 ? p.toFixed(3) : p.toFixed(2)) + '%';
@@ -56,9 +66,9 @@ function redrawSoon() {
 // tell keeps the text for tests and screen readers, and the address, as the picture is.
 function tell() {
   const s = state, parts = [
-    `samples ${whole}`, `frames ${page.count}`,
-    `matches ${s.found ? `${s.found.frames} frames, ${s.matched} samples, ${percent(s.matched, whole)}` : 'none'}`,
-    `zoom ${nameOf(s.view.name(s.zoom))} ${s.view.total(s.zoom)} samples, ${percent(s.view.total(s.zoom), whole)}`,
+    timed ? `cpu ${whole} ns` : `samples ${whole}`, `frames ${page.count}`,
+    `matches ${s.found ? `${s.found.frames} frames, ${plainAmount(s.matched)}, ${percent(s.matched, whole)}` : 'none'}`,
+    `zoom ${nameOf(s.view.name(s.zoom))} ${plainAmount(s.view.total(s.zoom))}, ${percent(s.view.total(s.zoom), whole)}`,
     `view ${s.view === reverse ? 'reverse ' : ''}${s.icicle ? 'icicle' : 'flame'}${s.dark ? ' dark' : ' light'}`,
     `drawn ${s.plan.boxes} boxes, ${s.plan.rows.length} rows`,
   ];
@@ -190,8 +200,8 @@ function nodeAt(event) {
 
 function figures(node) {
   const {view} = state, total = view.total(node), self = view.self(node);
-  return `${thousands(total)} samples, ${percent(total, whole)}; ` +
-    (view === reverse ? `root ${thousands(self)}` : `self ${thousands(self)}, ${percent(self, whole)}`);
+  return `${amount(total)}, ${percent(total, whole)}; ` +
+    (view === reverse ? `root ${figure(self)}` : `self ${figure(self)}, ${percent(self, whole)}`);
 }
 
 // details tells of the frame that is pointed at, else of the selected one, else of the zoom.

@@ -126,8 +126,8 @@ func (d *drawing) box(b svgBox) {
 	total := d.totals[b.node]
 	x, y := svgMargin+b.x*d.scale, svgTitle+(d.rows-1-b.depth)*svgRow
 	width := float64(total) * d.scale
-	fmt.Fprintf(d.w, `<g><title>%s (%d samples, %s)</title><rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`,
-		xmlText(name), total, output.Percent(total, d.totals[0]), x, y, max(width-0.5, 0.2), svgRow-1, fill)
+	fmt.Fprintf(d.w, `<g><title>%s (%s, %s)</title><rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`,
+		xmlText(name), output.Amount(d.tree.Weight, total), output.Percent(total, d.totals[0]), x, y, max(width-0.5, 0.2), svgRow-1, fill)
 	if text := cut(name, int((width-4)/svgLetter)); text != "" {
 		fmt.Fprintf(d.w, `<text x="%.1f" y="%d">%s</text>`, x+3, y+12, xmlText(text))
 	}

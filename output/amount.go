@@ -1,0 +1,31 @@
+package output
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"goprof/profile"
+)
+
+// Frames of CPU time that no stack is known for.
+const (
+	NotSampled    = profile.NotSampled
+	ExitedThreads = profile.ExitedThreads
+)
+
+// figure is a weight without its unit's name.
+func figure(w profile.Weight, n int64) string {
+	if w == profile.CPUTime {
+		return round(time.Duration(n)).String()
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Amount is a weight in words: 1234 samples, or 1.23s of CPU.
+func Amount(w profile.Weight, n int64) string {
+	if w == profile.CPUTime {
+		return fmt.Sprintf("%s of CPU", round(time.Duration(n)))
+	}
+	return fmt.Sprintf("%d samples", n)
+}

@@ -1,0 +1,48 @@
+package profile
+
+import "fmt"
+
+// Weight is what the stacks of a profile are counted in.
+type Weight uint8
+
+const (
+	// Samples is how often a stack was seen.
+	Samples Weight = iota
+	// CPUTime is the CPU time, in nanoseconds, that threads had used when they were seen in it.
+	CPUTime
+
+	numWeights = int(iota)
+)
+
+// Frames of CPU time that no stack is known for.
+const (
+	NotSampled    = "[not sampled]"    // of threads that were never seen on a CPU after they had used it
+	ExitedThreads = "[exited threads]" // of threads that had ended before a sample could carry it
+)
+
+var weightNames = [numWeights]string{Samples: "samples", CPUTime: "cpu"}
+
+func (w Weight) String() string {
+	if int(w) < numWeights {
+		return weightNames[w]
+	}
+	return "unknown"
+}
+
+// ParseWeight is the opposite of String.
+func ParseWeight(name string) (Weight, error) {
+	for w, n := range weightNames {
+		if n == name {
+			return Weight(w), nil
+		}
+	}
+	return Samples, fmt.Errorf("no weight is called %q: samples, cpu", name)
+}
+
+// MarshalText and UnmarshalText write it as its name.
+func (w Weight) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+
+func (w *Weight) UnmarshalText(text []byte) (err error) {
+	*w, err = ParseWeight(string(text))
+	return err
+}

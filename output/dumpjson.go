@@ -20,6 +20,18 @@ type (
 		Frames    []jsonFrame `json:"frames"` // from the top down
 		Truncated string      `json:"truncated,omitempty"`
 		Error     string      `json:"error,omitempty"`
+		jsonCarrier
+	}
+	// jsonCarrier is there where a thread ran a virtual one: that one's are then the frames, and
+	// its own are carrier.
+	jsonCarrier struct {
+		Virtual          *jsonVirtual `json:"virtual,omitempty"`
+		Carrier          []jsonFrame  `json:"carrier,omitempty"`
+		CarrierTruncated string       `json:"carrier_truncated,omitempty"`
+	}
+	jsonVirtual struct {
+		ID   uint64 `json:"id"` // 0: unknown
+		Name string `json:"name"`
 	}
 	jsonFrame struct {
 		Name   string `json:"name"`
@@ -44,14 +56,26 @@ func DumpJSON(to io.Writer, threads []profile.ThreadDump) error {
 }
 
 func dumpThread(t *profile.ThreadDump) jsonThread {
-	j := jsonThread{TID: t.TID, Name: t.Name, State: t.State, Error: t.Err, Frames: make([]jsonFrame, 0, len(t.Stack.Frames))}
-	for i := range t.Stack.Frames {
-		j.Frames = append(j.Frames, dumpFrame(&t.Stack.Frames[i]))
+	j := jsonThread{TID: t.TID, Name: t.Name, State: t.State, Error: t.Err}
+	stack := t.Stack
+	if virtual, carrier, ok := stack.Split(); ok {
+		stack = virtual
+		j.Virtual = &jsonVirtual{virtual.Virtual.ID, virtual.Virtual.Name}
+		j.Carrier, j.CarrierTruncated = dumpFrames(&carrier)
 	}
-	if why := t.Stack.Truncated; why != profile.Whole {
-		j.Truncated = why.String()
-	}
+	j.Frames, j.Truncated = dumpFrames(&stack)
 	return j
+}
+
+func dumpFrames(s *profile.Stack) (frames []jsonFrame, truncated string) {
+	frames = make([]jsonFrame, 0, len(s.Frames))
+	for i := range s.Frames {
+		frames = append(frames, dumpFrame(&s.Frames[i]))
+	}
+	if s.Truncated != profile.Whole {
+		truncated = s.Truncated.String()
+	}
+	return frames, truncated
 }
 
 func dumpFrame(f *profile.Frame) jsonFrame {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strconv"
 
 	"goprof/profile"
 )
@@ -15,6 +16,12 @@ import (
 //	    com.example.Shop.sell        Shop.java:12  c2
 //	    __libc_read                  libc.so.6     native
 //	    (truncated: reason)
+//
+//	"ForkJoinPool-1-worker-1" tid=4720 RUNNABLE
+//	  virtual thread #31 "order 17"
+//	    com.example.Shop.sell        Shop.java:12  c2
+//	  its carrier
+//	    jdk.internal.vm.Continuation.enterSpecial ...
 func DumpText(to io.Writer, threads []profile.ThreadDump) error {
 	w := bufio.NewWriter(to)
 	for i := range threads {
@@ -36,11 +43,37 @@ func dumpTextThread(w *bufio.Writer, t *profile.ThreadDump) {
 		fmt.Fprintf(w, "    (no stack: %s)\n", CleanName(t.Err))
 		return
 	}
-	for i := range t.Stack.Frames {
-		dumpTextFrame(w, &t.Stack.Frames[i])
+	virtual, carrier, ok := t.Stack.Split()
+	if !ok {
+		dumpTextStack(w, &t.Stack)
+		return
 	}
-	if why := t.Stack.Truncated; why != profile.Whole {
-		fmt.Fprintf(w, "    (truncated: %s)\n", why)
+	fmt.Fprintf(w, "  %s\n", virtualTitle(virtual.Virtual))
+	dumpTextStack(w, &virtual)
+	if len(carrier.Frames) > 0 {
+		w.WriteString("  its carrier\n")
+		dumpTextStack(w, &carrier)
+	}
+}
+
+// virtualTitle is how a virtual thread is called in text.
+func virtualTitle(v profile.VirtualThread) string {
+	id := "?"
+	if v.ID != 0 {
+		id = strconv.FormatUint(v.ID, 10)
+	}
+	if v.Name == "" {
+		return "virtual thread #" + id
+	}
+	return fmt.Sprintf("virtual thread #%s \"%s\"", id, CleanName(v.Name))
+}
+
+func dumpTextStack(w *bufio.Writer, s *profile.Stack) {
+	for i := range s.Frames {
+		dumpTextFrame(w, &s.Frames[i])
+	}
+	if s.Truncated != profile.Whole {
+		fmt.Fprintf(w, "    (truncated: %s)\n", s.Truncated)
 	}
 }
 

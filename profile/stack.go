@@ -53,4 +53,31 @@ type Stack struct {
 	Frames []Frame
 	// Truncated says why the thread's root was not reached; Whole if it was.
 	Truncated Reason
+	// Mounted: the thread ran a virtual thread, whose frames come first.
+	Mounted bool
+	// Carrier is where the carrier's own frames begin, behind the virtual thread's root; 0 if that was
+	// not reached, or none was mounted.
+	Carrier int
+	// Virtual is the virtual thread that was mounted.
+	Virtual VirtualThread
+}
+
+// VirtualThread names a virtual thread. ID is 0 where it is not known which one it was.
+type VirtualThread struct {
+	ID   uint64
+	Name string // often empty
+}
+
+// Split parts the stack of a virtual thread from its carrier's. ok is false where the carrier ran
+// none, and all frames are its own. A virtual thread whose root was not reached hides its carrier's
+// frames.
+func (s *Stack) Split() (virtual, carrier Stack, ok bool) {
+	switch {
+	case s.Carrier > 0 && s.Carrier <= len(s.Frames):
+		virtual = Stack{Frames: s.Frames[:s.Carrier], Mounted: true, Virtual: s.Virtual}
+		return virtual, Stack{Frames: s.Frames[s.Carrier:], Truncated: s.Truncated}, true
+	case s.Mounted && s.Truncated != Whole:
+		return *s, Stack{Truncated: s.Truncated}, true
+	}
+	return Stack{}, Stack{}, false
 }

@@ -33,6 +33,9 @@ const (
 type Tracer struct {
 	// StackLimit bounds the copy of a stack.
 	StackLimit int
+	// After is called with each snapshot as soon as its thread has been let go, for what is to be
+	// read soon but not in the pause. It may be nil.
+	After func(*target.Snapshot)
 	// Pauses is how long threads were stopped, as upper bounds: from the last moment
 	// at which the thread was seen not to have stopped, to the return of its release.
 	Pauses Histogram
@@ -281,7 +284,14 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.
 	snap.Syscall, snap.When = call, l.when
 	snap.PACMask = t.pac[1]
 	t.warmAt, t.warmLen = l.sp, l.got
+	t.after(snap)
 	return Taken
+}
+
+func (t *Tracer) after(snap *target.Snapshot) {
+	if t.After != nil {
+		t.After(snap)
+	}
 }
 
 // keepStack makes snap.Stack the copy, growing it where the copy did not fit.

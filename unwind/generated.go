@@ -20,10 +20,18 @@ func (w *Walker) stepGenerated() profile.Reason {
 	}
 	w.proof.Blob(b)
 	switch b.Kind {
-	case vmstructs.Nmethod, vmstructs.NativeWrapper:
+	case vmstructs.Nmethod:
+		return w.stepCompiled(b)
+	case vmstructs.NativeWrapper:
+		if why := w.passEntry(b); why != profile.Whole {
+			return why
+		}
 		return w.stepCompiled(b)
 	case vmstructs.Deopt, vmstructs.UncommonTrap:
 		return w.stepDeopt(b)
+	}
+	if w.isReturnBarrier(b) && w.heapFrames() {
+		return w.carrierFrames()
 	}
 	return w.stepStub(b)
 }

@@ -205,6 +205,7 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 	} else if why := w.emitFramed(fp, l); why != profile.Whole {
 		return why
 	}
+	w.framePointer, w.frameAt = fp, len(w.out.Frames)-1
 	sender := l.SenderSP
 	pushed := w.cur.sp <= fp+uint64(int64(sender)*8)
 	c, ok := w.linked(fp, sender, !pushed)

@@ -14,8 +14,8 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 	} else {
 		w.emit(profile.Frame{Func: w.stubFunc(b, w.cur.pc), Kind: profile.Stub, BCI: -1})
 	}
-	if w.isReturnBarrier(b) {
-		return profile.Continuation
+	if w.vm.InContinuationStub(b) {
+		return profile.Continuation // being thawed, or what heapFrames did not believe
 	}
 	c, ok := w.stubCaller(b)
 	if !ok {

@@ -54,6 +54,9 @@ type Walker struct {
 	out    *profile.Stack
 	cur    cursor
 	anchor vmstructs.Anchor // where Java goes on beyond a gap
+	// framePointer is that of the interpreted frame that was walked last, at frameAt of out.Frames.
+	framePointer uint64
+	frameAt      int
 	// evaluated counts the bytes of DWARF expressions.
 	evaluated int
 }
@@ -174,6 +177,9 @@ func (w *Walker) cut(why profile.Reason) profile.Reason {
 		return why
 	}
 	w.out.Frames = w.out.Frames[:w.MaxDepth]
+	if w.out.Carrier > w.MaxDepth {
+		w.out.Carrier = 0
+	}
 	return profile.TooDeep
 }
 
@@ -191,6 +197,7 @@ func (w *Walker) trimCaches() {
 func (w *Walker) begin() {
 	w.out.Frames = w.out.Frames[:0]
 	w.out.Truncated = profile.Whole
+	w.beginContinuation()
 	c := &w.cur
 	c.regs = w.snap.Regs
 	c.known = ^uint64(0)

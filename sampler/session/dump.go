@@ -36,7 +36,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	sampler.OnOwnThread(func() {
 		t := sampler.NewTracer(s.Process.PID(), s.Process.CPU())
 		defer t.Close()
-		t.StackLimit = stackLimit(opt.Depth)
+		t.StackLimit, t.After = stackLimit(opt.Depth), s.afterLook()
 		if opt.NonBlocking {
 			sampler.AllUnstopped(t, looks, d.takeUnstopped)
 		} else {

@@ -31,6 +31,15 @@ type dumpedThread struct {
 	Frames    []dumpedFrame
 	Truncated string
 	Error     string
+
+	Virtual          *dumpedVirtual
+	Carrier          []dumpedFrame
+	CarrierTruncated string `json:"carrier_truncated"`
+}
+
+type dumpedVirtual struct {
+	ID   uint64
+	Name string
 }
 
 type dumpedFrame struct {
@@ -298,74 +307,4 @@ func awaitStates(t testing.TB, pid int, state string) {
 			t.Fatalf("threads are in states %s, not %s", threadStates(t, pid), state)
 		}
 	}
-}
-
-// TestVirtualThreads: frames of a mounted virtual thread are its carrier's. Where the
-// rest of them is in the heap, that is said.
-func TestVirtualThreads(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		if jdk.Version < 21 {
-			t.Skip("no virtual threads before JDK 21")
-		}
-		for _, mode := range []string{"-Xmixed", "-Xint"} {
-			t.Run(mode, func(t *testing.T) {
-				jvm := jvmtest.Start(t, jdk, "truth.Virtual", mode, "-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames")
-				stacks, err := jvmtest.ParseStacks(jvm.Command("stacks"))
-				if err != nil || len(stacks) != 2 {
-					t.Fatalf("%d stacks, %v", len(stacks), err)
-				}
-				carriers := carriersOf(dumped(t, attach(t, jvm.PID), DumpOptions{}))
-				if len(carriers) != 2 {
-					t.Fatalf("%d carriers", len(carriers))
-				}
-				checkMounted(t, &carriers[0], stacks[0])
-				checkThawed(t, &carriers[1], stacks[1])
-			})
-		}
-	})
-}
-
-// carriersOf are the threads that stand in a virtual thread, those whose stack is whole first.
-func carriersOf(threads []dumpedThread) (carriers []dumpedThread) {
-	for _, th := range threads {
-		if hasMethod(javaOf(&th), "truth.Virtual.stand") {
-			carriers = append(carriers, th)
-		}
-	}
-	slices.SortFunc(carriers, func(a, b dumpedThread) int { return strings.Compare(a.Truncated, b.Truncated) })
-	return carriers
-}
-
-// checkMounted: the virtual thread's frames, and below them the carrier's to its root.
-func checkMounted(t *testing.T, th *dumpedThread, want jvmtest.ExpectedStack) {
-	t.Helper()
-	walked := javaOf(th)
-	n := len(want.Frames)
-	if th.Truncated != "" || len(walked) <= n {
-		t.Errorf("truncated %q, %d Java frames\n%s", th.Truncated, len(walked), dumpedText(th))
-		return
-	}
-	if err := want.Compare(walked[:n]); err != nil {
-		t.Errorf("%v\n%s", err, dumpedText(th))
-	}
-	if root := walked[len(walked)-1].Method; !hasMethod(walked[n:], "java.lang.VirtualThread.runContinuation") ||
-		root != "java.util.concurrent.ForkJoinWorkerThread.run" {
-		t.Errorf("the carrier's frames are not there\n%s", dumpedText(th))
-	}
-	checkFrames(t, th)
-}
-
-// checkThawed: the uppermost frames, and a reason.
-func checkThawed(t *testing.T, th *dumpedThread, want jvmtest.ExpectedStack) {
-	t.Helper()
-	walked := javaOf(th)
-	if th.Truncated != profile.Continuation.String() || len(walked) < 3 || len(walked) >= len(want.Frames) {
-		t.Errorf("truncated %q, %d of %d Java frames\n%s", th.Truncated, len(walked), len(want.Frames), dumpedText(th))
-		return
-	}
-	want.Frames = want.Frames[:len(walked)]
-	if err := want.Compare(walked); err != nil {
-		t.Errorf("%v\n%s", err, dumpedText(th))
-	}
-	checkFrames(t, th)
 }

@@ -59,7 +59,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	done := make(chan error, 1)
 	go func() {
 		_, err := r.sampler.Run(ctx, sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead,
-			MaxStack: stackLimit(opt.Depth)}, queue)
+			MaxStack: stackLimit(opt.Depth), After: s.afterLook()}, queue)
 		done <- err
 	}()
 	r.takeAll(queue)
@@ -74,6 +74,8 @@ type recording struct {
 	profile *profile.Profile
 	sampler *sampler.Sampler
 	stack   profile.Stack
+	virtual profile.Stack // the part of stack that is a virtual thread's
+	labels  virtualLabels
 	folder  naming.Folder
 	pools   map[string]string // labels of threads, by those of single ones
 	sampled map[int]bool
@@ -85,7 +87,7 @@ type recording struct {
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
-	return &recording{Session: s, opt: opt, sampled: map[int]bool{}, hints: map[int]sampler.Hint{}, pools: map[string]string{},
+	return &recording{Session: s, opt: opt, sampled: map[int]bool{}, hints: map[int]sampler.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
 		sampler: sampler.New(s.Process.PID(), s.Process.CPU())}
 }
 
@@ -160,14 +162,14 @@ func (r *recording) take(snap *target.Snapshot) {
 		r.profile.Lose(profile.ProcessGone, 1)
 		return
 	}
-	root := ""
-	if r.opt.Threads {
-		root = r.pool(r.dir.label(snap.TID))
+	stack, root := r.subject(snap)
+	if root = r.pool(root); !r.opt.Threads {
+		root = ""
 	}
 	if r.opt.HideInternal {
-		r.folder.Stack(&r.stack)
+		r.folder.Stack(stack)
 	}
-	r.profile.Add(root, &r.stack, 1)
+	r.profile.Add(root, stack, 1)
 	r.sampled[snap.TID] = true
 }
 

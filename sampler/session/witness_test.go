@@ -163,7 +163,7 @@ func hear(t *testing.T, s *Session, still []jvmtest.ExpectedStack, name string,
 	witness func(*testing.T, []dumpedThread) (*hearing, error)) {
 	t.Helper()
 	for try := 1; ; try++ {
-		ours := dumpedParked(t, s, still, DumpOptions{})
+		ours := withCarriers(dumpedParked(t, s, still, DumpOptions{}))
 		begun := time.Now()
 		heard, err := witness(t, ours)
 		if err != nil {

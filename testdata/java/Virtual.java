@@ -5,8 +5,8 @@ import java.io.FileInputStream;
 import java.io.RandomAccessFile;
 
 /**
- * Proves: of a mounted virtual thread all frames are shown that lie on its carrier's stack, and that
- * the others are in the heap is said. Needs JDK 21; it is compiled for 8, hence the reflection.
+ * Proves: of a mounted virtual thread all frames are shown, also those that are in the heap, and who it
+ * is. Needs JDK 21; it is compiled for 8, hence the reflection.
  *
  * Two virtual threads descend and then stand in a native method, which keeps them mounted:
  *
@@ -15,7 +15,7 @@ import java.io.RandomAccessFile;
  *   thawed    has given up its carrier at its deepest point. As it goes on, HotSpot thaws its topmost frames
  *             alone; the others stay in the heap
  *
- * "stacks" prints both, as truth.Kinds does. Argument: how deep they descend (300).
+ * "stacks" prints both, as truth.Kinds does, "ids" their numbers and names. Argument: how deep they descend (300).
  */
 public final class Virtual {
     private Virtual() {}
@@ -27,11 +27,16 @@ public final class Virtual {
         int depth = args.length > 0 ? Integer.parseInt(args[0]) : 300;
         int[] results = new int[2];
         RandomAccessFile writer = openPipe();
-        Thread mounted = start(() -> results[0] = descend(depth, false));
+        Thread mounted = start("", () -> results[0] = descend(depth, false));
         awaitStanding(mounted, 1);
-        Thread thawed = start(() -> results[1] = descend(depth, true));
+        Thread thawed = start("thawed \u00e9", () -> results[1] = descend(depth, true));
         awaitStanding(thawed, 2);
         Control.serve((command, out) -> {
+            if (command.equals("ids")) {
+                out.println(id(mounted) + " " + mounted.getName());
+                out.println(id(thawed) + " " + thawed.getName());
+                return;
+            }
             Control.check(command.equals("stacks"), "no such command: " + command);
             print("mounted", mounted, out);
             print("thawed", thawed, out);
@@ -73,8 +78,19 @@ public final class Virtual {
         return writer;
     }
 
-    private static Thread start(Runnable task) throws Exception {
-        return (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, task);
+    private static Thread start(String name, Runnable task) throws Exception {
+        Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+        Class<?> type = Class.forName("java.lang.Thread$Builder");
+        builder = type.getMethod("name", String.class).invoke(builder, name);
+        return (Thread) type.getMethod("start", Runnable.class).invoke(builder, task);
+    }
+
+    private static long id(Thread thread) {
+        try {
+            return (Long) Thread.class.getMethod("threadId").invoke(thread);
+        } catch (ReflectiveOperationException impossible) {
+            throw new IllegalStateException(impossible);
+        }
     }
 
     private static void awaitStanding(Thread thread, int count) throws InterruptedException {

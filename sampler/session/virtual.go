@@ -1,0 +1,61 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+
+	"goprof/profile"
+	"goprof/target"
+)
+
+// A virtual thread that a carrier runs is a thread of its own: in a profile the carrier's frames are
+// not in its stacks, and its name stands above them.
+
+// afterLook is what is to be done with each snapshot as soon as its thread runs again.
+func (s *Session) afterLook() func(*target.Snapshot) {
+	c := s.VM.NewContinuations()
+	if c == nil {
+		return nil
+	}
+	return c.Read
+}
+
+// subject is the stack of whom a snapshot shows, and its label: a virtual thread, if one was mounted.
+func (r *recording) subject(snap *target.Snapshot) (*profile.Stack, string) {
+	virtual, _, ok := r.stack.Split()
+	if !ok {
+		return &r.stack, r.dir.label(snap.TID)
+	}
+	r.virtual = virtual
+	return &r.virtual, r.labels.of(virtual.Virtual)
+}
+
+// virtualLabels makes the frames that stand above virtual threads' stacks, each once.
+type virtualLabels map[profile.VirtualThread]string
+
+// maxVirtualLabels bounds how many are kept: a program may start millions of virtual threads.
+const maxVirtualLabels = 1 << 16
+
+func (l virtualLabels) of(v profile.VirtualThread) string {
+	label, ok := l[v]
+	if !ok {
+		if len(l) >= maxVirtualLabels {
+			clear(l)
+		}
+		label = virtualLabel(v)
+		l[v] = label
+	}
+	return label
+}
+
+// virtualLabel is "[name virtual #id]", without what is not known.
+func virtualLabel(v profile.VirtualThread) string {
+	switch {
+	case v.ID == 0:
+		return "[virtual #?]"
+	case v.Name == "":
+		return fmt.Sprintf("[virtual #%d]", v.ID)
+	}
+	return fmt.Sprintf("[%s virtual #%d]", v.Name, v.ID)
+}

@@ -1,0 +1,208 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"goprof/profile"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/testdata/jvmtest"
+)
+
+// virtualJDKs runs a test on each JDK that has virtual threads.
+func virtualJDKs(t *testing.T, test func(t *testing.T, jdk jvmtest.JDK)) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if jdk.Version < 21 {
+			t.Skip("no virtual threads before JDK 21")
+		}
+		test(t, jdk)
+	})
+}
+
+// TestVirtualThreads: the entry of a carrier names the virtual thread that it runs, and holds that
+// one's frames, those that are still in the heap too, apart from the carrier's own.
+func TestVirtualThreads(t *testing.T) {
+	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, mode := range []string{"-Xmixed", "-Xint", "-XX:-UseCompressedOops", "-XX:+UseZGC"} {
+			t.Run(mode, func(t *testing.T) {
+				jvm := jvmtest.Start(t, jdk, "truth.Virtual", mode, "-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames")
+				stacks, err := jvmtest.ParseStacks(jvm.Command("stacks"))
+				if err != nil || len(stacks) != 2 {
+					t.Fatalf("%d stacks, %v", len(stacks), err)
+				}
+				s := attach(t, jvm.PID)
+				for _, opt := range []DumpOptions{{}, {NonBlocking: true}} {
+					threads := dumped(t, s, opt)
+					for i, who := range jvm.Command("ids") {
+						checkMounted(t, threads, stacks[i], strings.TrimSpace(who))
+					}
+				}
+			})
+		}
+	})
+}
+
+// checkMounted holds one virtual thread, "id name", against what Java says of it.
+func checkMounted(t *testing.T, threads []dumpedThread, want jvmtest.ExpectedStack, who string) {
+	t.Helper()
+	i := slices.IndexFunc(threads, func(th dumpedThread) bool {
+		return th.Virtual != nil && strings.TrimSpace(fmt.Sprintf("%d %s", th.Virtual.ID, th.Virtual.Name)) == who
+	})
+	if i < 0 {
+		t.Errorf("no carrier runs %q", who)
+		return
+	}
+	th := &threads[i]
+	if th.Truncated != "" || th.CarrierTruncated != "" {
+		t.Errorf("truncated %q, the carrier's %q\n%s", th.Truncated, th.CarrierTruncated, dumpedText(th))
+	}
+	// To the JVM the frame that holds the entry is the virtual thread's, too.
+	if n := len(want.Frames) - 1; n > 0 && want.Frames[n].Method == "jdk.internal.vm.Continuation.enterSpecial" {
+		want.Frames = want.Frames[:n]
+	}
+	if err := want.Compare(javaOf(th)); err != nil {
+		t.Errorf("%v\n%s", err, dumpedText(th))
+	}
+	carrier := javaOf(&dumpedThread{Frames: th.Carrier})
+	if len(carrier) == 0 || carrier[0].Method != "jdk.internal.vm.Continuation.enterSpecial" ||
+		carrier[len(carrier)-1].Method != "java.util.concurrent.ForkJoinWorkerThread.run" {
+		t.Errorf("the carrier's frames: %v", carrier)
+	}
+}
+
+// carriersOf are the threads that stand in a virtual thread of truth.Virtual.
+func carriersOf(threads []dumpedThread) (carriers []dumpedThread) {
+	for _, th := range threads {
+		if hasMethod(javaOf(&th), "truth.Virtual.stand") {
+			carriers = append(carriers, th)
+		}
+	}
+	return carriers
+}
+
+// withCarriers is the threads as stacks of the kernel's threads: a carrier's own frames below those of
+// the virtual thread that it runs.
+func withCarriers(threads []dumpedThread) []dumpedThread {
+	for i := range threads {
+		th := &threads[i]
+		th.Frames = append(th.Frames, th.Carrier...)
+	}
+	return threads
+}
+
+// TestVirtualLoad records virtual threads that compute after they have given up their carrier, so that their
+// callers are in the heap: at least 99 of 100 stacks are whole, those of each thread down to its own root.
+func TestVirtualLoad(t *testing.T) {
+	duration := 5 * time.Second
+	if s := os.Getenv("GOPROF_VIRTUAL_LOAD"); s != "" {
+		duration, _ = time.ParseDuration(s)
+	}
+	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, mode := range []struct {
+			name  string
+			flags []string
+			args  []string
+		}{
+			{name: "mixed"},
+			{name: "interpreted", flags: []string{"-Xint"}},
+			{name: "deep", args: []string{"16", "200"}},
+			{name: "pinned", args: []string{"16", "25", "pinned"}},
+		} {
+			t.Run(mode.name, func(t *testing.T) {
+				jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", append(append(mode.flags, "--"), mode.args...)...)
+				s := attach(t, jvm.PID)
+				ctx, cancel := context.WithTimeout(t.Context(), duration)
+				defer cancel()
+				p, _, err := s.Record(ctx, RecordOptions{Interval: 2 * time.Millisecond, Threads: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				depth := 25
+				if len(mode.args) > 1 {
+					depth, _ = strconv.Atoi(mode.args[1])
+				}
+				judgeLoad(t, p, depth)
+			})
+		}
+	})
+}
+
+// judgeLoad fails the test if a stack that holds leaf is not what the program is, or too many are cut.
+func judgeLoad(t *testing.T, p *profile.Profile, depth int) {
+	t.Helper()
+	var whole, cut, unknown, named int64
+	reasons := map[string]int64{}
+	p.Each(func(frames []profile.Frame, n int64) {
+		label := frames[0].Func.Name
+		if !strings.Contains(label, "virtual #") {
+			if slices.ContainsFunc(frames, func(f profile.Frame) bool { return strings.HasPrefix(f.Func.Name, "truth.VirtualLoad.leaf") }) {
+				t.Errorf("%d stacks of a virtual thread under %s", n, label)
+			}
+			return
+		}
+		switch {
+		case strings.Contains(label, "#?"):
+			unknown += n
+		case strings.HasPrefix(label, "[load-"):
+			named += n
+		}
+		if why := frames[1].Func.Name; strings.HasPrefix(why, "[truncated") {
+			cut += n
+			reasons[why] += n
+			return
+		}
+		whole += n
+		if err := loadStack(frames[1:], depth); err != nil {
+			t.Errorf("%d stacks: %v: %s", n, err, pathOf(frames))
+		}
+	})
+	t.Logf("%d whole, %d cut %v, %d of an unknown thread, %d of a named one", whole, cut, reasons, unknown, named)
+	if whole < 100 {
+		t.Errorf("only %d stacks of virtual threads", whole)
+	}
+	if cut*100 > whole+cut || unknown*100 > whole+cut {
+		t.Errorf("%d of %d stacks of virtual threads are cut, %d are of an unknown thread", cut, whole+cut, unknown)
+	}
+	if named*4 < whole || named*4 > 3*whole {
+		t.Errorf("%d of %d stacks are of the threads with a name, of two threads one", named, whole)
+	}
+}
+
+// loadStack checks a stack from its root: VirtualThread.run is near, and those that have come to
+// VirtualLoad.leaf have passed down as often as the program goes down.
+func loadStack(frames []profile.Frame, depth int) error {
+	var java []string
+	for _, f := range frames {
+		if f.Kind.Java() {
+			java = append(java, f.Func.Name)
+		}
+	}
+	if len(java) == 0 || java[0] != "jdk.internal.vm.Continuation.enter" || !slices.Contains(java, "java.lang.VirtualThread.run") {
+		return errors.New("it does not begin at its root")
+	}
+	root := slices.Index(java, "truth.VirtualLoad.root")
+	leaf := slices.Index(java, "truth.VirtualLoad.leaf")
+	if root >= 0 && leaf >= 0 && leaf-root-1 != depth {
+		return fmt.Errorf("%d times down, not %d", leaf-root-1, depth)
+	}
+	if leaf >= 0 && root < 0 {
+		return errors.New("leaf without root")
+	}
+	return nil
+}
+
+func pathOf(frames []profile.Frame) string {
+	var b strings.Builder
+	for _, f := range frames {
+		fmt.Fprintf(&b, ";%s", f.Func.Name)
+	}
+	return b.String()
+}

@@ -1,0 +1,141 @@
+package unwind
+
+import (
+	"encoding/binary"
+
+	"goprof/profile"
+	"goprof/target"
+	"goprof/vmstructs"
+)
+
+// heapFrame is a frame in a stack chunk. Interpreted ones have more room on the stack than their
+// callees see of it: so what the compiled caller of one takes for its stack pointer is another address
+// than the end of the callee's frame (runtime/stackChunkFrameStream.inline.hpp: sp and
+// unextended_sp).
+type heapFrame struct {
+	pc, sp, unextended uint64
+}
+
+// chunkFrames walks all frames of a chunk. It ends at the chunk's end, exactly, or is false.
+func (w *Walker) chunkFrames(c *target.Chunk) bool {
+	pc, ok := chunkWord(c, c.SP-8)
+	f := heapFrame{pc: w.strip(pc), sp: c.SP, unextended: c.SP}
+	for end := c.End(); ok && f.sp < end; {
+		if len(w.out.Frames) >= w.MaxDepth {
+			return true
+		}
+		sp := f.sp
+		w.cur.pc, w.cur.sp, w.cur.exact = f.pc, f.sp, false
+		if w.vm.InInterpreter(f.pc) {
+			f, ok = w.interpretedInChunk(c, f)
+		} else {
+			f, ok = w.compiledInChunk(c, f)
+		}
+		ok = ok && f.sp > sp && f.unextended >= f.sp-8*maxExtended && f.unextended <= end
+	}
+	return ok
+}
+
+// maxExtended bounds by how many words an interpreted frame may reach into its caller's: by its
+// locals, of which a method has at most 65,535.
+const maxExtended = 1 << 16
+
+// maxArguments bounds how many words of arguments a method has (JVM specification, 4.3.3), with room
+// for alignment.
+const maxArguments = 256 + 2
+
+// chunkWord reads a word of a chunk's copy.
+func chunkWord(c *target.Chunk, addr uint64) (uint64, bool) {
+	off := addr - (c.SP - target.ChunkHead)
+	if off > uint64(len(c.Stack)) || uint64(len(c.Stack))-off < 8 || addr&7 != 0 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(c.Stack[off:]), true
+}
+
+// compiledInChunk emits the methods of a compiled frame and returns its caller.
+func (w *Walker) compiledInChunk(c *target.Chunk, f heapFrame) (heapFrame, bool) {
+	b, err := w.vm.Blob(f.pc)
+	if err != nil || b.FrameSize < 1 {
+		return f, false
+	}
+	w.proof.Blob(b)
+	pc := f.pc
+	switch b.Kind {
+	case vmstructs.Nmethod:
+		if isDeoptHandler(b, pc) { // see stepCompiled
+			orig, ok := chunkWord(c, f.unextended+uint64(int64(b.OrigPC)))
+			if !ok || orig < b.Begin || orig >= b.End {
+				return f, false
+			}
+			pc = orig
+		}
+		if !b.HasPcDesc(pc) || w.emitCompiled(b, pc, false) != profile.Whole {
+			return f, false
+		}
+	case vmstructs.NativeWrapper:
+		if w.emitCompiled(b, pc, false) != profile.Whole {
+			return f, false
+		}
+	case vmstructs.RuntimeStub, vmstructs.Safepoint:
+		// Where a virtual thread gives up its carrier within the VM (runtime/objectMonitor.cpp).
+		w.emit(profile.Frame{Func: w.stubFunc(b, pc), Kind: profile.Stub, BCI: -1})
+	default:
+		return f, false
+	}
+	next := f.unextended + uint64(b.FrameSize)*8
+	if next >= c.End()-16 {
+		return heapFrame{sp: c.End(), unextended: c.End()}, next <= c.End()
+	}
+	caller, ok := chunkWord(c, next-8)
+	return heapFrame{pc: w.strip(caller), sp: next, unextended: next}, ok
+}
+
+// interpretedInChunk emits the method of an interpreted frame and returns its caller. In the heap
+// the links of such frames are distances in words, for the chunk may be moved
+// (cpu/*/stackChunkFrameStream_*.inline.hpp); the method and the bytecode pointer are as on a stack.
+func (w *Walker) interpretedInChunk(c *target.Chunk, f heapFrame) (heapFrame, bool) {
+	link, ok := chunkWord(c, f.sp-16)
+	fp := f.sp - 16 + link*8
+	if !ok || fp < f.sp || fp > c.End() {
+		return f, false
+	}
+	l := w.vm.Interp()
+	slot := func(n int) uint64 {
+		v, in := chunkWord(c, fp+uint64(int64(n)*8))
+		ok = ok && in
+		return v
+	}
+	method, bcp, locals, sender, ret := slot(l.Method), slot(l.BCP), slot(l.Locals), slot(l.SenderSP), slot(1)
+	if !ok || !w.emitHeapMethod(method, bcp) {
+		return f, false
+	}
+	if above := fp + locals*8 + 8; above >= c.End() && above-c.End() <= 8*maxArguments {
+		// The chunk's lowest frame: its arguments lie above the chunk's bottom.
+		return heapFrame{sp: c.End(), unextended: c.End()}, true
+	}
+	return heapFrame{pc: w.strip(ret), sp: fp + 16, unextended: fp + sender*8}, true
+}
+
+// emitHeapMethod emits an interpreted method by what its frame says of it.
+func (w *Walker) emitHeapMethod(addr, bcp uint64) bool {
+	m, err := w.vm.Method(addr)
+	if err != nil {
+		return false
+	}
+	if m.Native {
+		w.emitInterpreted(m, -1)
+		return true
+	}
+	bci, ok := m.BCI(bcp)
+	if !ok { // another method may have come to that address
+		if m, err = w.vm.MethodNow(addr); err != nil {
+			return false
+		}
+		if bci, ok = m.BCI(bcp); !ok {
+			return false
+		}
+	}
+	w.emitInterpreted(m, bci)
+	return true
+}

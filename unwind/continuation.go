@@ -1,0 +1,161 @@
+package unwind
+
+import (
+	"bytes"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// A virtual thread's stack ends at Continuation.enter. Below that, on its carrier's stack, is the
+// frame of Continuation.enterSpecial, and then the carrier's own. Where the lowest frames of the
+// virtual thread are in the heap, the return barrier stands for them, and the walk goes through
+// the chunks that target.Continuation holds (chunk.go).
+//
+// Those were read when the thread was running again. What the stack's copy can tell of them is hardly
+// anything: no counter says how often the barrier was passed since. So they are believed only if
+//   - they read the same before and after, and the thread still ran the same continuation then,
+//   - the lowest frame on the stack, which leads to them, still stood there unchanged afterwards,
+//   - every return address in them follows a call of which the compiler has a record,
+//   - their last frame is Continuation.enter.
+// What remains is a thread that passes the barrier within the microseconds from its release to the
+// second look, into a frame of the same method with the same words in the same place.
+
+// entryMethod is the root of a virtual thread's frames.
+const entryMethod = "jdk.internal.vm.Continuation.enter"
+
+// maxEntryPad is what alignment may leave free above a ContinuationEntry: a word
+// (runtime/continuationFreezeThaw.cpp, ReconstructedStack).
+const maxEntryPad = 8
+
+func (w *Walker) beginContinuation() {
+	k := &w.snap.Continuation
+	w.out.Carrier, w.out.Mounted = 0, k.Entry != 0
+	w.out.Virtual = profile.VirtualThread{ID: k.ID, Name: k.Name}
+	w.framePointer, w.frameAt = 0, -1
+}
+
+// passEntry notes where the carrier's frames begin, if b is the code that enters a virtual thread's
+// continuation. Something else than that thread's root may stand above it: a stub that is just thawing its
+// frames. Then those are in the heap.
+func (w *Walker) passEntry(b *vmstructs.Blob) profile.Reason {
+	if w.cur.exact || w.out.Carrier > 0 || !w.vm.IsContinuationEntry(b) {
+		return profile.Whole
+	}
+	entry, ok := w.stackBytes(w.cur.sp, vmstructs.EntryBytes)
+	if !ok {
+		return w.beyond()
+	}
+	if virtual, _ := w.vm.VirtualEntry(entry); !virtual {
+		return profile.Whole
+	}
+	if !w.atContinuationRoot() {
+		return profile.Continuation
+	}
+	w.out.Mounted, w.out.Carrier = true, len(w.out.Frames)
+	return profile.Whole
+}
+
+// atContinuationRoot reports whether the last frame is a continuation's lowest.
+func (w *Walker) atContinuationRoot() bool {
+	n := len(w.out.Frames)
+	return n > 0 && w.out.Frames[n-1].Kind.Java() && w.out.Frames[n-1].Func.Name == entryMethod
+}
+
+// stackBytes returns n bytes of the copied stack.
+func (w *Walker) stackBytes(addr uint64, n int) ([]byte, bool) {
+	off := addr - w.snap.SP
+	if off > uint64(len(w.snap.Stack)) || uint64(len(w.snap.Stack))-off < uint64(n) || addr&7 != 0 {
+		return nil, false
+	}
+	return w.snap.Stack[off : off+uint64(n)], true
+}
+
+// heapFrames walks the frames to which the return barrier at the cursor leads, and on to the
+// ContinuationEntry. It is false, and nothing has happened, if they cannot be believed.
+func (w *Walker) heapFrames() bool {
+	k := &w.snap.Continuation
+	if !k.Settled || len(k.Chunks) == 0 || !w.endsAtEntry() || !w.stillThere() {
+		return false
+	}
+	back, n := w.cur, len(w.out.Frames)
+	ok := true
+	for i := range k.Chunks {
+		if ok = w.chunkFrames(&k.Chunks[i]); !ok || len(w.out.Frames) >= w.MaxDepth {
+			break
+		}
+	}
+	if len(w.out.Frames) < w.MaxDepth {
+		ok = ok && w.atContinuationRoot()
+	}
+	w.cur = back
+	if !ok {
+		w.out.Frames = w.out.Frames[:n]
+		return false
+	}
+	return true
+}
+
+// carrierFrames goes on at the ContinuationEntry, behind frames from the heap.
+func (w *Walker) carrierFrames() profile.Reason {
+	ret := w.vm.ContinuationReturn()
+	if ret == 0 || !w.vm.InCode(ret) {
+		w.out.Carrier = len(w.out.Frames) // nothing tells where the entry's code is
+		return profile.Continuation
+	}
+	w.toCaller(ret, w.snap.Continuation.Entry, 0, false)
+	return w.stepGenerated()
+}
+
+// endsAtEntry reports whether the frame that the walk has left is the lowest one above the
+// ContinuationEntry: only arguments of its own, and a word of padding, may lie between them.
+func (w *Walker) endsAtEntry() bool {
+	entry := w.snap.Continuation.Entry
+	b, ok := w.stackBytes(entry, vmstructs.EntryBytes)
+	if !ok || w.cur.sp > entry {
+		return false
+	}
+	_, args := w.vm.VirtualEntry(b)
+	return entry-w.cur.sp <= args+maxEntryPad
+}
+
+// stillThere reports whether the lowest frame on the stack was the same once the chunks had been read.
+// While it is in a call its words do not change. If it is the one that runs, an interpreted one changes
+// those that do not say what it is.
+func (w *Walker) stillThere() bool {
+	n := len(w.out.Frames)
+	if n == 0 {
+		return false
+	}
+	last := &w.out.Frames[n-1]
+	from := last.SP
+	if last.Kind == profile.Interpreted {
+		if w.frameAt != n-1 {
+			return false
+		}
+		l := w.vm.Interp()
+		for _, slot := range [...]int{l.SenderSP, l.Method, 0, 1} {
+			at := w.framePointer + uint64(int64(slot)*8)
+			if !w.sameBase(at, at+8) {
+				return false
+			}
+		}
+		if from = w.framePointer + 16; w.out.Frames[0].SP == last.SP {
+			return true // its locals
+		}
+	}
+	return w.sameBase(from, w.snap.Continuation.Entry)
+}
+
+// sameBase compares the copied stack with what was read of it afterwards. A large frame's uppermost part
+// does for the whole.
+func (w *Walker) sameBase(from, to uint64) bool {
+	k := &w.snap.Continuation
+	from = max(from, k.BaseAddr)
+	if from >= to {
+		return to <= k.Entry
+	}
+	off := from - k.BaseAddr
+	was, ok := w.stackBytes(from, int(to-from))
+	return ok && off <= uint64(len(k.Base)) && uint64(len(k.Base))-off >= to-from && bytes.Equal(was, k.Base[off:off+to-from])
+}

@@ -21,7 +21,8 @@ import (
 func TestLiveVersionAndFlags(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m", "-XX:+UseParallelGC", "-Dx=\u00e9"}, func(t *testing.T, v *live) {
 		vm := v.vm
-		if got := vm.Version(); got.Major != v.jdk.Version || !strings.Contains(got.Release, v.jdk.Release) || !strings.Contains(got.Info, "linux") {
+		// JDK 8's own number stands in Info only: Release is HotSpot's.
+		if got := vm.Version(); got.Major != v.jdk.Version || !strings.Contains(got.Release+" "+got.Info, v.jdk.Release) || !strings.Contains(got.Info, "linux") {
 			t.Errorf("%+v, want %s", got, v.jdk.Release)
 		}
 		if missing := vm.Missing(); len(missing) != 0 {
@@ -50,8 +51,12 @@ func TestLiveVersionAndFlags(t *testing.T) {
 		if n < 300 {
 			t.Errorf("only %d flags compared", n)
 		}
-		if f, ok := vm.Flag("CompileThresholdScaling"); !ok || f.Kind != DoubleFlag || f.Double != 1 {
-			t.Errorf("%+v", f)
+		name, value := "CompileThresholdScaling", 1.0
+		if v.jdk.Version == 8 {
+			name, value = "CMSSmallCoalSurplusPercent", 1.05
+		}
+		if f, ok := vm.Flag(name); !ok || f.Kind != DoubleFlag || f.Double != value {
+			t.Errorf("%s: %+v", name, f)
 		}
 		if _, ok := vm.Flag("NoSuchFlag"); ok {
 			t.Error("a flag that does not exist")
@@ -65,7 +70,7 @@ func TestLiveCollectors(t *testing.T) {
 		{"Serial", "-Xmx128m", "-XX:+UseSerialGC"},
 		{"Shenandoah", "-Xmx128m", "-XX:+UseShenandoahGC"},
 		{"ZGC", "-Xmx3g", "-XX:+UseZGC"}, // so much that it need not collect
-		{"G1", "-Xmx128m", "-XX:-UseCompressedOops"},
+		{"G1", "-Xmx128m", "-XX:-UseCompressedOops -XX:+UseG1GC"},
 		{"Parallel", "-Xmx128m", "-XX:+UseCompactObjectHeaders -XX:+UseParallelGC"},
 		{"Serial", "-Xmx128m", "-XX:-UseCompressedClassPointers -XX:+UseSerialGC"},
 	} {
@@ -73,6 +78,9 @@ func TestLiveCollectors(t *testing.T) {
 			flags := append([]string{c.heap, "-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions",
 				"-XX:-ZProactive", "-XX:+IgnoreUnrecognizedVMOptions"}, strings.Fields(c.flag)...)
 			eachLive(t, flags, func(t *testing.T, v *live) {
+				if _, has := v.vm.Flag("Use" + strings.TrimSuffix(c.name, "GC") + "GC"); !has {
+					t.Skipf("%v has no %s", v.jdk, c.name)
+				}
 				if got := v.vm.Collector(); got != c.name {
 					t.Errorf("%s, want %s", got, c.name)
 				}
@@ -84,7 +92,11 @@ func TestLiveCollectors(t *testing.T) {
 
 // TestLiveNamesWhileObjectsMove: ZGC at work. A name may be unreadable, never wrong.
 func TestLiveNamesWhileObjectsMove(t *testing.T) {
-	eachLive(t, []string{"-Xmx64m", "-XX:+UseZGC"}, func(t *testing.T, v *live) {
+	flags := []string{"-Xmx64m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"}
+	eachLive(t, flags, func(t *testing.T, v *live) {
+		if v.vm.Collector() != "ZGC" {
+			t.Skipf("%v has no ZGC", v.jdk)
+		}
 		read, moved := 0, 0
 		names := map[uint64]string{}
 		for range 20 {
@@ -212,7 +224,11 @@ func TestLiveCodeCache(t *testing.T) {
 		want := map[uint64]code{}
 		// Compiler.codelist: id level state method [header, code begin - code end].
 		row := regexp.MustCompile(`^(\d+) (-?\d+) (-?\d+) (\S+)\((.*)\)\S+ \[0x(\w+), 0x(\w+) - 0x(\w+)\]`)
-		for _, line := range strings.Split(v.jcmd(t, "Compiler.codelist"), "\n") {
+		list := ""
+		if v.jdk.Version > 8 { // which has no such command
+			list = v.jcmd(t, "Compiler.codelist")
+		}
+		for _, line := range strings.Split(list, "\n") {
 			if m := row.FindStringSubmatch(line); m != nil {
 				id, _ := strconv.Atoi(m[1])
 				level, _ := strconv.Atoi(m[2])
@@ -274,7 +290,7 @@ func TestLiveCodeCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%v; %d of %d in the list agree; %d records, %d inlined, %d deep", kinds, seen, len(want), scopes, inlined, maxDepth)
-		if seen < len(want)*8/10 || seen < 50 {
+		if list != "" && (seen < len(want)*8/10 || seen < 50) {
 			t.Errorf("only %d of the %d nmethods that the JVM lists", seen, len(want))
 		}
 		for _, k := range []BlobKind{Nmethod, NativeWrapper, MethodHandleIntrinsic, InterpreterBlob, Adapter, VtableStub,
@@ -321,7 +337,11 @@ func checkStubs(t *testing.T, v *live) {
 		}
 		names[strings.TrimSuffix(s.name, "_avx3")] = true // 17 names the variant for the CPU
 	}
-	for _, want := range []string{"jbyte_disjoint_arraycopy", "updateBytesCRC32"} {
+	stubs := []string{"jbyte_disjoint_arraycopy", "updateBytesCRC32"}
+	if v.jdk.Version == 8 { // which exports fewer
+		stubs = stubs[1:]
+	}
+	for _, want := range stubs {
 		if !names[want] {
 			t.Errorf("no stub %q among %d", want, len(names))
 		}

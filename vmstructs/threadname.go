@@ -130,27 +130,51 @@ func (vm *VM) moved(err error) error {
 	return err
 }
 
-// ThreadName returns the name that Java gave a thread.
+// ThreadName returns the name that Java gave a thread. Threads run and collectors work while it is read: so
+// the references that led to its characters are followed again afterwards. If they lead elsewhere, what
+// was read may be what came to lie there since, and the answer is ErrMoved.
 func (vm *VM) ThreadName(t Thread) (string, error) {
-	obj, err := vm.threadObject(t)
+	way, err := vm.wayToName(t)
+	if err != nil || way.chars == 0 {
+		return "", err
+	}
+	name, err := vm.charsOf(way.name, way.chars)
 	if err != nil {
 		return "", err
 	}
-	str, err := vm.oopAt(obj + vm.java.name)
-	if err != nil || str == 0 {
-		return "", err
+	if again, err := vm.wayToName(t); err != nil || again != way {
+		return "", ErrMoved
 	}
-	return vm.javaString(str)
+	return name, nil
+}
+
+// wayToName is where a thread's object, its name, and that one's characters are. Zeros where there is no name.
+type wayToName struct{ thread, name, chars uint64 }
+
+func (vm *VM) wayToName(t Thread) (w wayToName, err error) {
+	if w.thread, err = vm.threadObject(t); err != nil {
+		return w, err
+	}
+	if w.name, err = vm.oopAt(w.thread + vm.java.name); err != nil || w.name == 0 {
+		return w, err
+	}
+	w.chars, err = vm.oopAt(w.name + vm.java.value)
+	return w, err
 }
 
 // javaString reads a java.lang.String: up to JDK 8 an array of chars, since 9 one of
 // bytes and a coder that says whether they are Latin-1 (0) or UTF-16 (1).
 func (vm *VM) javaString(str uint64) (string, error) {
-	j := &vm.java
-	array, err := vm.oopAt(str + j.value)
+	array, err := vm.oopAt(str + vm.java.value)
 	if err != nil || array == 0 {
 		return "", err
 	}
+	return vm.charsOf(str, array)
+}
+
+// charsOf reads the characters of the String at str, which are in the array.
+func (vm *VM) charsOf(str, array uint64) (string, error) {
+	j := &vm.java
 	n, err := vm.mem.U32(array + j.heap.arrayLength)
 	if err != nil {
 		return "", vm.moved(err)

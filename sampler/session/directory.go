@@ -3,6 +3,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -96,11 +97,11 @@ func (d *directory) refresh() error {
 
 // rename reads the thread's name again: programs rename pooled threads for each task. A
 // name that cannot be read now (a collector moves it) stays as it was, and where there
-// is none the kernel's short name stands in.
+// is none the kernel's short name stands in, until a later look has better luck.
 func (d *directory) rename(th *thread) {
 	name := th.name
 	if th.java.Addr != 0 {
-		if n, err := d.vm.ThreadName(th.java); err == nil && n != "" {
+		if n, err := d.javaName(th); err == nil && n != "" {
 			name = n
 		}
 	}
@@ -110,6 +111,18 @@ func (d *directory) rename(th *thread) {
 	if name != th.name {
 		th.name, th.label = name, ""
 	}
+}
+
+// nameTries is how often a name is asked for that a collector is moving.
+const nameTries = 3
+
+func (d *directory) javaName(th *thread) (name string, err error) {
+	for range nameTries {
+		if name, err = d.vm.ThreadName(th.java); !errors.Is(err, vmstructs.ErrMoved) {
+			break
+		}
+	}
+	return name, err
 }
 
 // label is the frame that stands above a thread's stacks.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -229,4 +230,58 @@ func checkShape(t *testing.T, tree *output.Tree) {
 		methods, _ := output.NewReport(tree, "method", 20)
 		t.Errorf("no turn was seen: %+v", methods.Rows)
 	}
+}
+
+// ownProof is the name of a thread of truth.Renamed.
+var ownProof = regexp.MustCompile(`^renamed-(\d+)-is-a-long-name-(\d+)$`)
+
+// TestNamesWhileObjectsMove: threads rename themselves while the collector moves all it can. A name is
+// what Java says, or the short one of the kernel; it is never what lay where a name had been.
+func TestNamesWhileObjectsMove(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, collector := range []string{"-XX:+UseZGC", "-XX:+UseShenandoahGC", "-XX:+UseG1GC", "-XX:+UseSerialGC"} {
+			t.Run(collector, func(t *testing.T) {
+				flags := []string{"-Xmx64m", "-XX:+UnlockExperimentalVMOptions", collector}
+				if why := refuses(jdk, flags); why != "" {
+					t.Skip(why)
+				}
+				jvm := jvmtest.Start(t, jdk, "truth.Renamed", flags...)
+				s := attach(t, jvm.PID)
+				judgeNames(t, s)
+			})
+		}
+	})
+}
+
+func judgeNames(t *testing.T, s *Session) {
+	t.Helper()
+	full, short := 0, 0
+	for range 60 {
+		if err := s.dir.refresh(); err != nil {
+			t.Fatal(err)
+		}
+		for _, th := range s.dir.threads {
+			if th.java.Addr == 0 || !strings.HasPrefix(th.kernel.Comm, "renamed-") {
+				continue
+			}
+			switch m := ownProof.FindStringSubmatch(th.name); {
+			case th.name == th.kernel.Comm:
+				short++
+			case m == nil || !isProof(m[1], m[2]):
+				t.Errorf("a thread is called %q", th.name)
+			default:
+				full++
+			}
+			th.name = "" // so that the next one is read, not kept
+		}
+	}
+	t.Logf("%d names, %d short ones of the kernel", full, short)
+	if full == 0 {
+		t.Error("no name was read")
+	}
+}
+
+func isProof(number, proof string) bool {
+	n, err := strconv.ParseInt(number, 10, 64)
+	return err == nil && proof == strconv.FormatInt(31*n, 10)
 }

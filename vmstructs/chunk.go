@@ -23,36 +23,38 @@ type chunkHead struct {
 // maxChunkWords bounds a chunk. Its size is an int.
 const maxChunkWords = 1 << 27
 
-// readChunks copies the stack of the Continuation at cont. It fails if anything of it changes meanwhile.
+// readChunks copies the stack of the Continuation at cont. It counts only if unchanged says so afterwards.
 func (c *Continuations) readChunks(cont uint64, k *target.Continuation) error {
-	tail, err := c.tailOf(cont)
+	c.ranges, c.nHeads = c.ranges[:0], 0
+	c.tail = chunkHead{addr: cont}
+	at, err := c.tailOf(&c.tail)
 	if err != nil {
 		return err
 	}
-	heads := 0
 	left := maxChunkBytes
-	for at := tail; at != 0; heads++ {
-		if heads >= maxChunks {
+	for at != 0 {
+		if c.nHeads >= maxChunks {
 			return fmt.Errorf("%w: of very many", ErrChunk)
 		}
-		h := &c.heads[heads]
+		h := &c.heads[c.nHeads]
 		if at, err = c.readChunk(at, h, k, &left); err != nil {
 			return err
 		}
+		c.nHeads++
 	}
-	return c.chunksAgain(cont, tail, heads)
+	return nil
 }
 
 // tailOf returns the last chunk of the Continuation at cont.
-func (c *Continuations) tailOf(cont uint64) (uint64, error) {
-	if cont == 0 || cont%8 != 0 {
+func (c *Continuations) tailOf(h *chunkHead) (uint64, error) {
+	if h.addr == 0 || h.addr%8 != 0 {
 		return 0, errKind
 	}
-	b := c.object[:max(c.cont.span, klassBytes)]
-	if err := c.vm.mem.Bytes(cont, b); err != nil {
+	h.n = int(max(c.cont.span, klassBytes))
+	if err := c.vm.mem.Bytes(h.addr, h.raw[:h.n]); err != nil {
 		return 0, c.vm.moved(err)
 	}
-	klass := c.klasses.klassIn(b)
+	klass := c.klasses.klassIn(h.raw[:])
 	if c.cont.klass == 0 || klass != c.cont.klass {
 		class, err := c.class(klass, "jdk/internal/vm/Continuation")
 		if err != nil {
@@ -60,16 +62,16 @@ func (c *Continuations) tailOf(cont uint64) (uint64, error) {
 		}
 		f := contFields{klass: klass, tail: class.fields["tail"]}
 		f.span = f.tail + 8
-		if f.tail == 0 || f.span > uint64(len(c.object)) {
+		if f.tail == 0 || f.span > chunkHeadBytes {
 			return 0, fmt.Errorf("%w: fields of Continuation", ErrMissing)
 		}
 		c.cont = f
-		b = c.object[:f.span]
-		if err := c.vm.mem.Bytes(cont, b); err != nil {
+		h.n = int(f.span)
+		if err := c.vm.mem.Bytes(h.addr, h.raw[:h.n]); err != nil {
 			return 0, c.vm.moved(err)
 		}
 	}
-	return c.vm.oopIn(b, c.cont.tail)
+	return c.vm.oopIn(h.raw[:], c.cont.tail)
 }
 
 // readChunk copies what the chunk at addr holds, and returns its parent.
@@ -142,23 +144,30 @@ func (c *Continuations) findChunk(klass uint64) error {
 	return nil
 }
 
-// chunksAgain makes sure that a continuation's chunks are as they were.
-func (c *Continuations) chunksAgain(cont, tail uint64, n int) error {
-	c.ranges = c.ranges[:0]
-	for i := range n {
+// unchanged reads again what readChunks has read, but for the frames, and the other ranges too, with
+// one call, and reports whether all of it could be read and the chunks are as they were.
+func (c *Continuations) unchanged(others ...target.Range) bool {
+	c.ranges = append(c.ranges[:0], others...)
+	tail := c.tailAgain[:]
+	c.ranges = append(c.ranges, target.Range{Addr: c.tail.addr, Buf: tail[:c.tail.n:c.tail.n]})
+	for i := range c.nHeads {
 		h := &c.heads[i]
 		c.ranges = append(c.ranges, target.Range{Addr: h.addr, Buf: c.again[i*chunkHeadBytes:][:h.n:h.n]})
 	}
 	c.vm.t.ReadMany(c.ranges)
-	for i := range n {
-		if h := &c.heads[i]; !c.ranges[i].OK || !c.sameHead(h, c.ranges[i].Buf) {
-			return ErrChanged
+	for i := range c.ranges {
+		if !c.ranges[i].OK {
+			return false
 		}
 	}
-	if now, err := c.tailOf(cont); err != nil || now != tail {
-		return ErrChanged
+	for i := range c.nHeads {
+		if h := &c.heads[i]; !c.sameHead(h, c.ranges[len(others)+1+i].Buf) {
+			return false
+		}
 	}
-	return nil
+	was, err1 := c.vm.oopIn(c.tail.raw[:], c.cont.tail)
+	now, err2 := c.vm.oopIn(tail, c.cont.tail)
+	return err1 == nil && err2 == nil && was == now
 }
 
 // sameHead compares what counts of a chunk's fields: flags and the mark may change.

@@ -3,6 +3,7 @@ package vmstructs
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"goprof/target"
 )
@@ -50,11 +51,17 @@ type Continuations struct {
 	cont    contFields
 	virtual virtualFields
 	names   map[uint64]namedThread
+	owners  map[uint64]uint64 // Continuation -> VirtualThread, as they were once
 
 	object [512]byte
+	tail   chunkHead // the Continuation itself
 	heads  [maxChunks]chunkHead
+	nHeads int
 	again  [maxChunks * chunkHeadBytes]byte
-	ranges []target.Range
+	// What is read again of a Continuation, and of JavaThread::_cont_entry.
+	tailAgain  [chunkHeadBytes]byte
+	entryAgain [8]byte
+	ranges     []target.Range
 }
 
 // chunkFields are the fields of jdk.internal.vm.StackChunk: sp, size and bottom count words.
@@ -88,7 +95,7 @@ func (vm *VM) NewContinuations() *Continuations {
 	if !vm.l.cont.vthread.ok() || vm.lacks(capVirtual) || vm.lacks(capNames) {
 		return nil
 	}
-	c := &Continuations{vm: newVM(vm.t, vm.l), classes: map[uint64]*javaClass{}, names: map[uint64]namedThread{}}
+	c := &Continuations{vm: newVM(vm.t, vm.l), classes: map[uint64]*javaClass{}, names: map[uint64]namedThread{}, owners: map[uint64]uint64{}}
 	c.vm.lib, c.vm.version, c.vm.barrier = vm.lib, vm.version, vm.barrier
 	return c
 }
@@ -160,40 +167,62 @@ func (c *Continuations) readBase(snap *target.Snapshot, thread uint64, own []byt
 	}
 	k.BaseAddr = max(low, k.Entry-min(k.Entry, baseBytes))
 	n := int(k.Entry - k.BaseAddr)
-	buf := append(k.Base[:0], make([]byte, n+entrySize)...)
-	var now [8]byte
-	c.ranges = append(c.ranges[:0], target.Range{Addr: k.BaseAddr, Buf: buf}, target.Range{Addr: thread + c.entry, Buf: now[:]})
-	c.vm.t.ReadMany(c.ranges)
+	buf := slices.Grow(k.Base[:0], n+entrySize)[:n+entrySize]
+	now := c.entryAgain[:]
 	k.Base = buf[:n]
 	entry := buf[n:]
-	return c.ranges[0].OK && c.ranges[1].OK && word(now[:]) == k.Entry &&
+	return c.unchanged(target.Range{Addr: k.BaseAddr, Buf: buf}, target.Range{Addr: thread + c.entry, Buf: now}) &&
+		word(now) == k.Entry &&
 		word(entry[entryCont:]) == word(own[entryCont:]) && word(entry[entryFlags:]) == word(own[entryFlags:])
 }
 
-// readIdentity reads whose the continuation is. The thread may run another one by now; so it counts only
-// if the virtual thread's own continuation is the one of the entry that was copied.
+// readIdentity reads whose the continuation is. The thread may run another one by now; so a virtual thread
+// counts only if its own continuation is the one of the entry that was copied.
 func (c *Continuations) readIdentity(snap *target.Snapshot, thread uint64, entry []byte) {
 	cont, ok := c.virtualEntry(snap, entry)
 	if !ok {
 		return
 	}
-	handle, err := c.vm.mem.Ptr(thread + uint64(c.vm.l.cont.vthread))
-	if err != nil || handle == 0 {
-		return
+	obj, known := c.owners[cont]
+	v, ok := c.owning(obj, cont)
+	if !ok {
+		obj = c.mounted(thread)
+		if v, ok = c.owning(obj, cont); !ok {
+			if known {
+				delete(c.owners, cont)
+			}
+			return
+		}
+		if len(c.owners) >= maxNamed {
+			clear(c.owners)
+		}
+		c.owners[cont] = obj
 	}
-	obj, err := c.vm.wideOopAt(handle)
-	if err != nil || obj == 0 {
-		return
+	if name, err := c.nameOf(v, snap.When); err == nil {
+		snap.Continuation.ID, snap.Continuation.Name = v.ID, name
+	}
+}
+
+// owning reads the virtual thread at obj if the Continuation at cont is its own.
+func (c *Continuations) owning(obj, cont uint64) (virtualThread, bool) {
+	if obj == 0 {
+		return virtualThread{}, false
 	}
 	v, err := c.readVirtual(obj)
-	if err != nil || v.cont&c.mask != cont&c.mask || v.ID == 0 {
-		return
+	return v, err == nil && v.cont&c.mask == cont&c.mask && v.ID != 0
+}
+
+// mounted is the thread object that a JavaThread runs now, 0 if it cannot be told.
+func (c *Continuations) mounted(thread uint64) uint64 {
+	handle, err := c.vm.mem.Ptr(thread + uint64(c.vm.l.cont.vthread))
+	if err != nil || handle == 0 {
+		return 0
 	}
-	name, err := c.nameOf(v, snap.When)
+	obj, err := c.vm.wideOopAt(handle)
 	if err != nil {
-		return
+		return 0
 	}
-	snap.Continuation.ID, snap.Continuation.Name = v.ID, name
+	return obj
 }
 
 // virtualEntry finds the continuation that is a virtual thread's: others may run within it.

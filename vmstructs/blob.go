@@ -233,6 +233,9 @@ func (vm *VM) readBlob(h *codeHeap, addr uint64) (*Blob, error) {
 		return nil, err
 	}
 	if b.Kind.IsNmethod() {
+		if vm.lacks(capNmethods) {
+			return nil, ErrMissing
+		}
 		if len(head) < full {
 			return nil, ErrBadBlob
 		}

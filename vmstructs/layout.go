@@ -225,7 +225,7 @@ func (r *resolver) hasMutableData() bool {
 
 // resolve finds everything in the tables and lists what is not there.
 func resolve(t *tables) (*layout, *resolver) {
-	r := &resolver{t: t, missing: map[string][]string{}}
+	r := &resolver{t: t, missing: map[string][]string{}, odd: map[string]string{}}
 	_, jdk8 := t.sizes["Flag"] // renamed JVMFlag in 9 or 10
 	return &layout{
 		jdk8:   jdk8,

@@ -55,7 +55,10 @@ func (r *resolver) thread() threadLayout {
 		r.lost(capThreads, "ThreadsSMRSupport._java_thread_list")
 	}
 	if f, ok := r.lookup("JavaThread._threadObj", false); ok {
-		l.objHandle = strings.Contains(f.typ, "OopHandle")
+		if l.objHandle = strings.Contains(f.typ, "OopHandle"); !l.objHandle && f.typ != "oop" {
+			r.lost(capNames, "JavaThread._threadObj (here a "+f.typ+")")
+			l.threadObj = absent
+		}
 	}
 	l.begin = min(l.osThread, l.threadObj, l.state, l.stackBase, l.stackSize)
 	l.end = span(l.osThread, l.threadObj, l.state, l.stackBase, l.stackSize, l.next)

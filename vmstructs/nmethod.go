@@ -152,7 +152,7 @@ func (vm *VM) sections(b *Blob, raw []byte) (pcs, scopes, metadata section, ok b
 		}
 		metadata.end -= metadata.size() % 8
 		return pcs, scopes, metadata, true
-	case l.dependencies.ok() && l.metadata.ok() && (l.scopesData.ok() || l.scopesDataPtr.ok()):
+	case l.scopesPCs.ok() && l.dependencies.ok() && l.metadata.ok() && (l.scopesData.ok() || l.scopesDataPtr.ok()):
 		pcs = section{b.Addr + uint64(l.scopesPCs.u32(raw)), b.Addr + uint64(l.dependencies.u32(raw))}
 		if l.scopesDataPtr.ok() {
 			scopes.begin = l.scopesDataPtr.u64(raw)

@@ -71,14 +71,26 @@ func span(fields ...offset) int {
 type resolver struct {
 	t       *tables
 	missing map[string][]string
+	odd     map[string]string // fields that are there, but not as they are read: how they are
 }
 
 // lookup finds the first of the alternatives in "Type.field|Type.field" that exists.
 func (r *resolver) lookup(names string, static bool) (tableField, bool) {
+	return r.find(names, static, r.tooNarrow)
+}
+
+// find is lookup with another opinion on which instance fields are too narrow.
+func (r *resolver) find(names string, static bool, narrow func(string, tableField) bool) (tableField, bool) {
 	for name := range strings.SplitSeq(names, "|") {
 		typ, field, _ := strings.Cut(name, ".") // types have no dots, fields may
 		f, ok := r.t.fields[fieldName{typ, field}]
-		if ok && f.static == static && (static || f.offset < maxOffset) {
+		switch {
+		case !ok:
+		case f.static != static, !static && f.offset >= maxOffset:
+			r.odd[name] = "elsewhere"
+		case !static && narrow(name, f):
+			r.odd[name] = "a " + f.typ
+		default:
 			return f, true
 		}
 	}
@@ -87,6 +99,11 @@ func (r *resolver) lookup(names string, static bool) (tableField, bool) {
 
 func (r *resolver) lost(capability, names string) {
 	if capability != "" {
+		for name := range strings.SplitSeq(names, "|") {
+			if how := r.odd[name]; how != "" {
+				names += " (here " + how + ")"
+			}
+		}
 		r.missing[capability] = append(r.missing[capability], names)
 	}
 }
@@ -101,33 +118,19 @@ func (r *resolver) field(capability, names string) offset {
 	return offset(f.offset)
 }
 
-// sized is field for one whose C++ type says its width.
+// sized is field for one whose C++ type says its width. A type that is not known says nothing.
 func (r *resolver) sized(capability, names string) sized {
-	f, ok := r.lookup(names, false)
+	f, ok := r.find(names, false, func(string, tableField) bool { return false })
 	if !ok {
 		r.lost(capability, names)
 		return sized{absent, 0}
 	}
-	return sized{offset(f.offset), r.width(f.typ)}
-}
-
-// width returns the size of an integral C++ type. Those that the table of types does not
-// know are enums and ints.
-func (r *resolver) width(typ string) uint8 {
-	typ = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(typ, "volatile "), "const "))
-	switch size := r.t.sizes[typ]; size {
-	case 1, 2, 4, 8:
-		return uint8(size)
+	width, known := r.knownWidth(f.typ)
+	if !known {
+		r.lost(capability, names+" (here a "+f.typ+")")
+		return sized{absent, 0}
 	}
-	switch typ {
-	case "u1", "uint8_t", "bool":
-		return 1
-	case "u2", "uint16_t", "int16_t":
-		return 2
-	case "u8", "uint64_t", "int64_t", "size_t":
-		return 8
-	}
-	return 4
+	return sized{offset(f.offset), width}
 }
 
 // static finds the address of a static field, 0 if there is none.

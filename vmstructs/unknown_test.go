@@ -1,0 +1,338 @@
+package vmstructs
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A JVM that nobody has seen exports tables that differ from those of 8 to 27. Every entry that we use is taken away,
+// renamed, made narrower or put elsewhere, one at a time, in every release; then the JVM is either refused
+// by name, or what it lacks is told, and what it still answers is the truth.
+
+// mutation is a way in which an entry of a table can differ from what we know.
+type mutation struct {
+	name  string
+	apply func(t *tables, n fieldName)
+	// told: that a capability is lost must be said.
+	told bool
+}
+
+var mutations = []mutation{
+	{"missing", func(t *tables, n fieldName) { delete(t.fields, n) }, true},
+	{"renamed", func(t *tables, n fieldName) {
+		t.fields[fieldName{n.typ, n.field + "_of_29"}] = t.fields[n]
+		delete(t.fields, n)
+	}, true},
+	{"in another type", func(t *tables, n fieldName) {
+		t.fields[fieldName{n.typ + "Base", n.field}] = t.fields[n]
+		delete(t.fields, n)
+	}, true},
+	{"static instead, or not", func(t *tables, n fieldName) {
+		f := t.fields[n]
+		f.static = !f.static
+		if f.static {
+			f.addr = staticsAt - 8
+		}
+		t.fields[n] = f
+	}, true},
+	{"far away", func(t *tables, n fieldName) {
+		f := t.fields[n]
+		f.offset = maxOffset + 8
+		t.fields[n] = f
+	}, true},
+	{"without an address", func(t *tables, n fieldName) {
+		f := t.fields[n]
+		f.addr = 0
+		t.fields[n] = f
+	}, true},
+	{"of one byte", func(t *tables, n fieldName) {
+		f := t.fields[n]
+		f.typ = "u1"
+		t.fields[n] = f
+	}, false},
+	{"of a type that is not known", func(t *tables, n fieldName) {
+		f := t.fields[n]
+		f.typ = "Atomic<Something>"
+		t.fields[n] = f
+	}, false},
+}
+
+// notTold are the fields without which nothing is lost that a user would miss: others serve, or the walk does without.
+var notTold = []string{
+	"JavaThread._next", "Threads._thread_list", "ThreadsSMRSupport._java_thread_list", "ThreadsList._length", "ThreadsList._threads",
+	"JavaFrameAnchor._last_Java_fp", "JavaThread._saved_exception_pc", "Method._access_flags",
+	"CodeCache._low_bound", "CodeCache._high_bound",
+	"nmethod._entry_point", "nmethod._entry_offset", "nmethod._osr_entry_point", "nmethod._stub_offset",
+	"CodeBlob._kind", "CodeBlob._data_offset", "CodeBlob._relocation_size", "CompiledMethod._deopt_mh_handler_begin", "nmethod._deopt_mh_handler_offset", "nmethod._deoptimize_mh_offset",
+	"Array<u1>._data", "Array<u2>._data", // of the other way to list a class's fields
+	"Symbol._vm_symbols[0]", "JDK_Version._current", "JDK_Version._major",
+	"OopHandle._obj", "ContinuationEntry._return_pc", "JavaThread._cont_entry", "JavaThread._vthread",
+}
+
+// clone is a table that a test may change.
+func (t *tables) clone() *tables {
+	return &tables{maps.Clone(t.fields), maps.Clone(t.sizes), maps.Clone(t.ints), maps.Clone(t.longs)}
+}
+
+// usedFields are the fields that make a difference.
+func usedFields(j jdkTables) (used []fieldName) {
+	whole, _ := resolve(j.tab)
+	for n, f := range j.tab.fields {
+		if f.static && strings.HasPrefix(n.typ, "StubRoutines") && n.field != "_call_stub_return_address" {
+			continue // any number of stubs, each for its own name
+		}
+		delete(j.tab.fields, n)
+		if l, _ := resolve(j.tab); !reflect.DeepEqual(l, whole) {
+			used = append(used, n)
+		}
+		j.tab.fields[n] = f
+	}
+	slices.SortFunc(used, func(a, b fieldName) int { return strings.Compare(a.typ+"."+a.field, b.typ+"."+b.field) })
+	return used
+}
+
+// answers is all that a JVM says of its world, without what it refuses to say.
+func (w *hostileWorld) answers(vm *VM) map[string]string {
+	said := map[string]string{}
+	for _, pc := range w.pcs {
+		at := fmt.Sprintf("%#x ", pc)
+		if b, err := vm.Blob(pc); err == nil {
+			said[at+"blob"] = fmt.Sprintf("%v %#x %#x %#x %d %d", b.Kind, b.Addr, b.Begin, b.End, b.FrameSize, b.FrameComplete)
+			if b.Kind.IsNmethod() {
+				said[at+"nmethod"] = fmt.Sprintf("%d %v %s", b.CompileID, b.OSR, b.Method.Full())
+				said[at+"level"] = fmt.Sprint(b.Level)
+				for _, exact := range []bool{true, false} {
+					if scopes, err := vm.Scopes(b, pc, exact); err == nil {
+						said[fmt.Sprint(at, "scopes", exact)] = tellWithoutLines(scopes)
+					}
+				}
+			}
+		}
+		if c, ok := vm.Codelet(pc); ok {
+			said[at+"codelet"] = fmt.Sprintf("%+v", c)
+		}
+	}
+	if threads, err := vm.Threads(); err == nil {
+		for _, th := range threads {
+			said[fmt.Sprintf("thread %#x", th.Addr)] = fmt.Sprintf("%d %d %#x %#x", th.NSTID, th.State, th.StackBase, th.StackSize)
+		}
+	}
+	if ret := vm.CallStubReturn(); ret != 0 {
+		said["call stub"] = fmt.Sprintf("%#x", ret)
+	}
+	off, size := vm.Side()
+	side := make([]byte, size)
+	if w.Read(w.thread+off, side) == nil {
+		if scopes, err := vm.VFrames(w.thread+off, side); err == nil && scopes != nil {
+			said["deoptimized"] = tellWithoutLines(scopes)
+		}
+	}
+	return said
+}
+
+// tellWithoutLines: line numbers are a capability of their own; which methods, and where, must be right in any case.
+func tellWithoutLines(scopes []Scope) string {
+	var s []string
+	for _, sc := range scopes {
+		s = append(s, fmt.Sprintf("%s:%d", sc.Method.Full(), sc.BCI))
+	}
+	return strings.Join(s, " < ")
+}
+
+// openAs opens the world as a JVM with other tables: what Open does behind the tables.
+func (w *hostileWorld) openAs(tab *tables) (*VM, *resolver, error) {
+	l, r := resolve(tab)
+	if lost := r.essentials(); len(lost) > 0 {
+		return nil, r, &Unsupported{lost}
+	}
+	l.method.unsigned5X = w.l.method.unsigned5X
+	vm := newVM(w, l)
+	vm.missing = r.report()
+	if err := vm.openCodeCache(); err != nil {
+		return nil, r, err
+	}
+	return vm, r, vm.openStubs()
+}
+
+func TestUnknownTables(t *testing.T) {
+	for _, j := range loadTables(t) {
+		t.Run(j.name, func(t *testing.T) {
+			w := newHostileWorld(t, j)
+			vm, _, err := w.openAs(j.tab)
+			if err != nil {
+				t.Fatal(err)
+			}
+			truth := w.answers(vm)
+			if len(truth) < 20 {
+				t.Fatalf("the world says no more than %q", truth)
+			}
+			used := usedFields(j)
+			refused, told, served := 0, 0, 0
+			for _, n := range used {
+				for _, m := range mutations {
+					tab := j.tab.clone()
+					m.apply(tab, n)
+					before, _ := resolve(j.tab)
+					vm, r, err := w.openAs(tab)
+					report := strings.Join(r.report(), "; ")
+					name := n.typ + "." + n.field
+					switch {
+					case err != nil:
+						refused++
+						if !strings.Contains(err.Error(), name) && !coveredBy(n, err.Error()) {
+							t.Errorf("%s, %s: refused without its name: %v", name, m.name, err)
+						}
+						continue
+					case report != "":
+						told++
+						if !strings.Contains(report, name) && !coveredBy(n, report) {
+							t.Errorf("%s, %s: told as %s", name, m.name, report)
+						}
+					default:
+						served++
+						after, _ := resolve(tab)
+						if m.told && !reflect.DeepEqual(before, after) && !slices.Contains(notTold, name) && !zgc(n) && !wellKnownClass(n) {
+							t.Errorf("%s, %s: nothing is told", name, m.name)
+						}
+					}
+					for what, says := range w.answers(vm) {
+						if truth[what] != says && !(strings.Contains(report, capScopes) && isOwnerOf(says, truth[what])) {
+							t.Errorf("%s, %s: %s is %q, not %q", name, m.name, what, says, truth[what])
+						}
+					}
+				}
+			}
+			t.Logf("%d fields: %d times refused, %d times told what is missing, %d times not needed", len(used), refused, told, served)
+			if len(used) < 60 || refused == 0 || told == 0 {
+				t.Error("so few fields are used?")
+			}
+		})
+	}
+}
+
+// isOwnerOf: where inlined frames are lost, and that is told, only the method that owns the code is known.
+func isOwnerOf(says, truth string) bool {
+	owner, ok := strings.CutSuffix(says, ":-1")
+	return ok && strings.Contains(truth[strings.LastIndex(truth, " ")+1:], owner+":")
+}
+
+// coveredBy: of fields that only serve together the report names one.
+func coveredBy(n fieldName, report string) bool {
+	for group, names := range map[string]string{
+		"nmethod._scopes_data_offset": "nmethod._dependencies_offset nmethod._metadata_offset CompiledMethod._scopes_data_begin nmethod._scopes_data_begin " +
+			"nmethod._immutable_data nmethod._immutable_data_size CodeBlob._mutable_data CodeBlob._mutable_data_size CodeBlob._relocation_size nmethod._scopes_data_offset",
+		"nmethod._verified_entry_offset":             "nmethod._verified_entry_point",
+		"nmethod._deopt_handler_offset":              "CompiledMethod._deopt_handler_begin nmethod._deopt_handler_entry_offset nmethod._deoptimize_offset",
+		"ThreadsSMRSupport._java_thread_list":        "Threads._thread_list JavaThread._next ThreadsList._length ThreadsList._threads",
+		"InstanceKlass._fieldinfo_stream":            "InstanceKlass._fields InstanceKlass._java_fields_count Array<u1>._data Array<u2>._data",
+		"ConstantPool._source_file_name_index":       "InstanceKlass._source_file_name_index",
+		"CodeBlob._code_begin|CodeBlob._code_offset": "CodeBlob._code_begin CodeBlob._code_end CodeBlob._code_offset CodeBlob._data_offset",
+		"CodeCache._heaps":                           "CodeCache._heap",
+	} {
+		if strings.Contains(report, group) && slices.Contains(strings.Fields(names), n.typ+"."+n.field) {
+			return true
+		}
+	}
+	return false
+}
+
+// zgc: the masks of ZGC are read when it is used; without them names are ErrMoved or read as they are, and checked.
+func zgc(n fieldName) bool {
+	return strings.HasPrefix(n.typ, "ZGlobals") || strings.HasPrefix(n.typ, "XGlobals")
+}
+
+func wellKnownClass(n fieldName) bool { return strings.Contains(n.field, "_klass_knum") }
+
+// families are types whose fields lie in one another's objects: they move together.
+var families = [][]string{
+	{"CodeBlob", "CompiledMethod", "nmethod", "RuntimeStub", "BufferBlob", "UpcallStub"},
+	{"Thread", "JavaThread", "CompilerThread", "NamedThread"},
+	{"Klass", "InstanceKlass"},
+	{"HeapBlock", "HeapBlock::Header"},
+	{"vframeArray", "vframeArrayElement"},
+	{"Method"}, {"ConstMethod"}, {"ConstantPool"}, {"Symbol"}, {"CodeHeap"}, {"VirtualSpace"}, {"OSThread"}, {"ThreadsList"}, {"StubQueue"},
+	{"InterpreterCodelet"}, {"GrowableArrayBase", "GenericGrowableArray"}, {"GrowableArray<int>"}, {"JavaFrameAnchor"}, {"Array<int>"},
+}
+
+// TestMovedFields: wherever the tables say that fields are, there they are read. All fields of one family of types after
+// the other lie further on, and the types are larger.
+func TestMovedFields(t *testing.T) {
+	const further = 16
+	for _, j := range loadTables(t) {
+		t.Run(j.name, func(t *testing.T) {
+			w := newHostileWorld(t, j)
+			vm, _, err := w.openAs(j.tab)
+			if err != nil {
+				t.Fatal(err)
+			}
+			truth := len(w.answers(vm))
+			for _, family := range families {
+				tab := j.tab.clone()
+				moved := 0
+				for n, f := range tab.fields {
+					if slices.Contains(family, n.typ) && !f.static {
+						f.offset += further
+						tab.fields[n] = f
+						moved++
+					}
+				}
+				if moved == 0 {
+					continue // of another release
+				}
+				for _, typ := range family {
+					if tab.sizes[typ] != 0 {
+						tab.sizes[typ] += further
+					}
+				}
+				other := newHostileWorld(t, jdkTables{j.name, tab})
+				vm, r, err := other.openAs(tab)
+				if err != nil || len(r.report()) != 0 {
+					t.Errorf("%s: %v %q", family, err, r.report())
+					continue
+				}
+				if got := len(other.answers(vm)); got != truth {
+					t.Errorf("%s: %d answers, not %d", family, got, truth)
+				}
+			}
+		})
+	}
+}
+
+// TestUnknownSizes: a type whose size is not told, or absurd, is as good as missing.
+func TestUnknownSizes(t *testing.T) {
+	for _, j := range loadTables(t) {
+		whole, _ := resolve(j.tab)
+		used := 0
+		for _, typ := range slices.Sorted(maps.Keys(j.tab.sizes)) {
+			for _, size := range []uint64{0, maxOffset + 1} {
+				tab := j.tab.clone()
+				tab.sizes[typ] = size
+				if size == 0 {
+					delete(tab.sizes, typ)
+				}
+				l, r := resolve(tab)
+				if reflect.DeepEqual(l, whole) {
+					continue
+				}
+				used++
+				report := strings.Join(r.report(), "; ")
+				if typ == "Flag" { // that it is JDK 8 is told by the type
+					report += typ
+				}
+				if !strings.Contains(report, typ) && !slices.Contains(numbers, typ) {
+					t.Errorf("%s, sizeof %s %d: %q is told", j.name, typ, size, report)
+				}
+			}
+		}
+		if used < 10 {
+			t.Errorf("%s: %d sizes are used", j.name, used)
+		}
+	}
+}
+
+// numbers are types of which only the width is of interest, and is known anyway where it matters.
+var numbers = []string{"int", "u1", "u2", "u4", "size_t", "int16_t", "uint32_t", "AccessFlags", "CompLevel"}

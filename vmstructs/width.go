@@ -1,0 +1,63 @@
+package vmstructs
+
+import "strings"
+
+// readWidths is how many bytes are read of the fields that are no pointers; of those that are not here 8. A release that
+// makes a field narrower than that (as 21 did with nmethod._comp_level and 25 with CodeBlob._frame_complete_offset)
+// would give us its neighbours' bytes, so it counts as one that has no such field. In a wider one the low bytes are
+// what was read before: all CPUs here are little-endian. Fields that are read as wide as they are (resolver.sized) are
+// not here.
+var readWidths = map[string]uint8{
+	"Array<int>._length": 4, "Array<u1>._data": 1, "Array<u2>._data": 2, "GrowableArrayBase._len": 4, "GenericGrowableArray._len": 4,
+
+	"CodeHeap._log2_segment_size": 4, "HeapBlock::Header._used": 1,
+	"CodeBlob._size": 4, "CodeBlob._code_offset": 4, "CodeBlob._data_offset": 4, "CodeBlob._frame_size": 4, "CodeBlob._kind": 1,
+	"CodeBlob._mutable_data_size": 4, "CodeBlob._relocation_size": 4,
+	"nmethod._compile_id": 4, "nmethod._comp_level": 1, "nmethod._entry_bci": 4, "nmethod._stub_offset": 4, "nmethod._orig_pc_offset": 4,
+	"nmethod._scopes_pcs_offset": 4, "nmethod._dependencies_offset": 4, "nmethod._scopes_data_offset": 4, "nmethod._immutable_data_size": 4,
+	"nmethod._deopt_handler_entry_offset": 4, "nmethod._deopt_handler_offset": 4, "nmethod._deopt_mh_handler_offset": 4,
+	"nmethod._deoptimize_offset": 4, "nmethod._deoptimize_mh_offset": 4,
+
+	"Method._access_flags": 2, "ConstMethod._constMethod_size": 4, "ConstMethod._code_size": 2, "ConstMethod._name_index": 2,
+	"ConstMethod._signature_index": 2, "ConstMethod._method_idnum": 2, "ConstMethod._flags": 1, "ConstMethod._flags._flags": 1,
+	"ConstantPool._length": 4, "ConstantPool._source_file_name_index": 2, "InstanceKlass._source_file_name_index": 2,
+	"InstanceKlass._java_fields_count": 2, "Symbol._length": 2, "Symbol._body": 1, "Symbol._body[0]": 1, "Klass._layout_helper": 4,
+
+	"ThreadsList._length": 4, "JavaThread._thread_state": 4, "OSThread._thread_id": 4,
+	"StubQueue._buffer_limit": 4, "InterpreterCodelet._size": 4, "JVMFlag._type": 4, "Flag._type": 4, "JDK_Version._major": 1,
+	"CompileTask._comp_level": 1, "vframeArray._frames": 4, "vframeArrayElement._bci": 4,
+}
+
+// tooNarrow reports whether a field has fewer bytes than are read of it, as far as its type's size is known.
+func (r *resolver) tooNarrow(name string, f tableField) bool {
+	want, ok := readWidths[name]
+	if !ok {
+		want = 8
+	}
+	width, known := r.knownWidth(f.typ)
+	return known && width < want
+}
+
+// knownWidth returns the size of a C++ type that is a number or a pointer. Other types, and those that the
+// tables do not tell the size of, are not known.
+func (r *resolver) knownWidth(typ string) (uint8, bool) {
+	typ = strings.TrimPrefix(strings.TrimPrefix(typ, "volatile "), "const ")
+	if strings.HasSuffix(typ, "*") {
+		return 8, true
+	}
+	switch size := r.t.sizes[typ]; size {
+	case 1, 2, 4, 8:
+		return uint8(size), true
+	}
+	switch typ {
+	case "u1", "uint8_t", "int8_t", "jbyte", "bool", "char":
+		return 1, true
+	case "u2", "uint16_t", "int16_t", "short", "unsigned short":
+		return 2, true
+	case "u4", "uint32_t", "int32_t", "int", "uint", "jint":
+		return 4, true
+	case "u8", "uint64_t", "int64_t", "size_t", "intptr_t", "uintptr_t", "address":
+		return 8, true
+	}
+	return 0, false
+}

@@ -104,7 +104,7 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 	if err := host().Traced(pid); err != nil && !opt.NonBlocking {
 		return attachError(pid, err)
 	}
-	warnMissing(cmd.ErrOrStderr(), s.VM.Missing())
+	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
 	if names.raw {
 		s.RawNames()
 	}

@@ -33,13 +33,14 @@ type recorder struct {
 func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []recordable, now <-chan os.Signal) error {
 	talk := newStatusLine(stderr)
 	var recorders []*recorder
+	warned := doubts{}
 	for _, t := range targets {
 		r, err := newRecorder(f, t)
 		if err != nil {
 			closeAll(recorders)
 			return err
 		}
-		warnMissing(talk, r.session.VM.Missing())
+		warned.warn(talk, r.session.Doubts())
 		recorders = append(recorders, r)
 	}
 	defer closeAll(recorders)
@@ -255,12 +256,5 @@ func interruptible(parent context.Context) (context.Context, context.CancelFunc)
 func tellNotes(talk io.Writer, s *session.Session) {
 	for _, n := range host().Notes(s) {
 		fmt.Fprintf(talk, "goprof: %s: %s\ntry: %s\n", n.Name, output.Printable(n.Text), output.Printable(n.Remedy))
-	}
-}
-
-// warnMissing says once what this JVM does not let us see.
-func warnMissing(talk io.Writer, missing []string) {
-	for _, m := range missing {
-		fmt.Fprintf(talk, "goprof: this JVM does not tell all: %s\n", output.Printable(m))
 	}
 }

@@ -74,7 +74,7 @@ func (m *shaper) add(leaf int32) {
 	at := int32(0)
 	naming.Fold(m.plumbing, func(i int) {
 		at = m.child(at, m.label[m.stack[i]])
-	}, func(what naming.Plumbing) {
+	}, func(_ int, what naming.Plumbing) {
 		at = m.child(at, m.labelOf(Name{what.String(), LabelGap}))
 	})
 	if m.to.Nodes[at].Self == 0 {

@@ -88,7 +88,7 @@ func labelKind(text, suffix string) LabelKind {
 
 func bracketKind(text string) LabelKind {
 	switch {
-	case strings.HasSuffix(text, "]") && strings.Contains(text, " tid="):
+	case naming.IsThreadLabel(text):
 		return LabelThread
 	case strings.HasPrefix(text, "[truncated: "):
 		return LabelTruncated

@@ -3,10 +3,10 @@ package naming
 import "goprof/profile"
 
 // Fold folds a stack, given root first: a run of frames that only pass calls on becomes one frame. It
-// calls keep with the index of each frame that stays, and fold for each run, in the stack's order.
+// calls keep with the index of each frame that stays, and fold with where each run begins, in the stack's order.
 //
 // The leaf always stays as it is, so that what the samples were spent in does not change.
-func Fold(stack []Plumbing, keep func(i int), fold func(Plumbing)) {
+func Fold(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
 	for i := 0; i < len(stack); {
 		what, end := run(stack, i)
 		if end == i {
@@ -14,7 +14,7 @@ func Fold(stack []Plumbing, keep func(i int), fold func(Plumbing)) {
 			i++
 			continue
 		}
-		fold(what)
+		fold(i, what)
 		i = end
 	}
 }
@@ -70,12 +70,22 @@ func (f *Folder) Stack(s *profile.Stack) {
 	for i := n - 1; i >= 0; i-- {
 		f.stack = append(f.stack, f.plumbing(&s.Frames[i]))
 	}
+	carrier := 0 // frames of the carrier of a virtual thread
+	add := func(i int, frame profile.Frame) {
+		f.out = append(f.out, frame)
+		if n-1-i >= s.Carrier {
+			carrier = len(f.out)
+		}
+	}
 	Fold(f.stack, func(i int) {
-		f.out = append(f.out, s.Frames[n-1-i])
-	}, func(what Plumbing) {
-		f.out = append(f.out, profile.Frame{Func: f.frame(what), Kind: profile.Gap, BCI: -1})
+		add(i, s.Frames[n-1-i])
+	}, func(i int, what Plumbing) {
+		add(i, profile.Frame{Func: f.frame(what), Kind: profile.Gap, BCI: -1})
 	})
 	s.Frames = s.Frames[:len(f.out)]
+	if s.Carrier > 0 {
+		s.Carrier = len(f.out) - carrier
+	}
 	for i, frame := range f.out {
 		s.Frames[len(f.out)-1-i] = frame
 	}

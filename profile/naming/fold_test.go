@@ -79,7 +79,7 @@ func TestFold(t *testing.T) {
 			stack = append(stack, letters[letter])
 		}
 		var got strings.Builder
-		Fold(stack, func(i int) { got.WriteByte(c.stack[i]) }, func(what Plumbing) { got.WriteString("[" + name[what] + "]") })
+		Fold(stack, func(i int) { got.WriteByte(c.stack[i]) }, func(_ int, what Plumbing) { got.WriteString("[" + name[what] + "]") })
 		if got.String() != c.want {
 			t.Errorf("%s: %q became %q, not %q", c.what, c.stack, got.String(), c.want)
 		}
@@ -121,6 +121,12 @@ func TestFolder(t *testing.T) {
 		if s.Frames[1] != frames[1] {
 			t.Error("what stays has changed")
 		}
+	}
+	// The last three frames are a carrier's, of which no run is a part.
+	s := profile.Stack{Frames: slices.Clone(frames), Carrier: len(frames) - 3}
+	f.Stack(&s)
+	if virtual, carrier, ok := s.Split(); !ok || len(virtual.Frames) != 3 || len(carrier.Frames) != 3 {
+		t.Errorf("of %d frames, the carrier's begin at %d", len(s.Frames), s.Carrier)
 	}
 	allocs := testing.AllocsPerRun(100, func() {
 		s := profile.Stack{Frames: f.stackOf(frames)}

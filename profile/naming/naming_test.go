@@ -145,12 +145,18 @@ func TestPool(t *testing.T) {
 		"[pool-1-thread-17 tid=4711]": "[pool-1-thread-* tid=*]",
 		"[main tid=7]":                "[main tid=*]",
 		"[a tid=3 b-4 tid=7]":         "[a tid=3 b-* tid=*]",
+		"[order-17 virtual #31]":      "[order-* virtual #*]",
+		"[virtual #31]":               "[virtual #*]",
+		"[pool-1-thread-* tid=*]":     "[pool-1-thread-* tid=*]",
 		"[truncated: stack-1]":        "[truncated: stack-1]",
 		"main-1":                      "main-1",
 		"[":                           "[",
 	} {
 		if got := PoolLabel(label); got != want {
 			t.Errorf("%q is of %q, not %q", label, got, want)
+		}
+		if is := strings.HasSuffix(want, "*]"); IsThreadLabel(label) != is || IsThreadLabel(want) != is {
+			t.Errorf("%q is a thread: %v; %q: %v", label, IsThreadLabel(label), want, IsThreadLabel(want))
 		}
 	}
 }

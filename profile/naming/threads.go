@@ -1,9 +1,6 @@
 package naming
 
-import (
-	"regexp"
-	"strings"
-)
+import "regexp"
 
 var (
 	lastNumber = regexp.MustCompile(`(^|[^0-9.:])[0-9]+$`)
@@ -23,19 +20,27 @@ func Pool(name string) string {
 	return inBrackets.ReplaceAllString(lastNumber.ReplaceAllString(name, "${1}*"), "(*)")
 }
 
-// threadMark is between the name and the number of a thread in the frame above its stacks.
-const threadMark = " tid="
+// threadLabel is the frame that stands above a thread's stacks: the name, if there is one, and a number.
+var threadLabel = regexp.MustCompile(`(?s)^\[(?:(.*) )?(tid=|virtual #)[0-9]+\]$`)
 
-// PoolLabel makes "[pool-1-thread-* tid=*]" of "[pool-1-thread-17 tid=4711]", the frame that stands above
-// a thread's stacks. What is no such frame stays.
+// IsThreadLabel reports whether a frame is the one that stands above a thread's stacks: "[name tid=4711]" or,
+// of virtual threads, "[name virtual #31]".
+func IsThreadLabel(label string) bool {
+	return threadLabel.MatchString(label) || poolLabel.MatchString(label)
+}
+
+// poolLabel is what PoolLabel makes.
+var poolLabel = regexp.MustCompile(`^\[(?:.* )?(?:tid=|virtual #)\*\]$`)
+
+// PoolLabel makes "[pool-1-thread-* tid=*]" of "[pool-1-thread-17 tid=4711]", and "[virtual #*]" of "[virtual #31]".
+// What is no label of a thread stays.
 func PoolLabel(label string) string {
-	name, ok := strings.CutPrefix(label, "[")
-	if !ok || !strings.HasSuffix(name, "]") {
+	m := threadLabel.FindStringSubmatch(label)
+	if m == nil {
 		return label
 	}
-	at := strings.LastIndex(name, threadMark)
-	if at < 0 {
-		return label
+	if m[1] == "" {
+		return "[" + m[2] + "*]"
 	}
-	return "[" + Pool(name[:at]) + threadMark + "*]"
+	return "[" + Pool(m[1]) + " " + m[2] + "*]"
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"goprof/profile"
 )
 
 const recordHelp = `record samples the stacks of a running JVM and writes them as collapsed stacks: a line
@@ -21,6 +23,11 @@ const recordHelp = `record samples the stacks of a running JVM and writes them a
 A sample is one thread that was using CPU time, stopped for the few microseconds in which its
 registers and stack are copied. Every thread gets as many samples as it used CPU time: at 100 Hz
 one for each 10 ms. Threads that sleep are not stopped.
+
+With --weight cpu the count is nanoseconds of CPU time: what the kernel has charged a thread goes to
+the stack in which it was seen next, and their sum is what the process has used, however
+late the samples came. "[not sampled]" is the time of threads that were never seen after they
+had used it, "[exited threads]" that of threads that had ended before.
 
 Which JVM: --pid, several times for several; or NAME, a part of its main class or jar ("goprof
 list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
@@ -34,6 +41,7 @@ writes what there is and goes on. A program that goprof started is never ended b
 const recordExample = `  goprof record --pid 1234 -d 30s              into out.collapsed, or out.1.collapsed ...
   goprof record petclinic -d 30s               the JVM with that in its main class or jar
   goprof record --pid 1234 -d 5m -r 1000 -t    1,000 Hz, stacks split by thread
+  goprof record --pid 1234 -d 1m --weight cpu  nanoseconds of CPU time, not samples
   goprof record --pid 1234 -d 10s -o - | head  to standard output
   goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
   goprof record --wait petclinic -d 1m         from its start
@@ -49,6 +57,8 @@ type recordFlags struct {
 	interval    time.Duration
 	mode        string
 	threads     bool
+	weight      string
+	weighed     profile.Weight
 	group       bool
 	internal    bool // hidden
 	rawNames    bool
@@ -78,6 +88,7 @@ func newRecord() *cobra.Command {
 	fs.VarP(&f.duration, "duration", "d", "record for so much `time`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
 	fs.Float64VarP(&f.rate, "rate", "r", 100, "samples for each second of CPU time, in `Hz`, up to 10,000")
 	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU `time` between two samples, instead of --rate: 10ms")
+	fs.StringVar(&f.weight, "weight", profile.Samples.String(), "`what` stacks are counted in: samples, or cpu: nanoseconds of CPU time")
 	fs.StringVar(&f.mode, "mode", "cpu", "`which` threads: cpu, those that use CPU time")
 	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
 	fs.BoolVar(&f.group, "group-threads", false, "as --threads, but "+groupThreadsUsage)
@@ -89,6 +100,7 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.summary, "summary", "", "`file` for the account of the run as JSON (beside the output)")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
+	cmd.RegisterFlagCompletionFunc("weight", cobra.FixedCompletions([]string{"samples", "cpu"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"cpu"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -134,6 +146,10 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	if f.mode != "cpu" {
 		return 0, usageError(cmd, fmt.Sprintf("there is no mode %q; there is cpu", f.mode))
+	}
+	var err error
+	if f.weighed, err = profile.ParseWeight(f.weight); err != nil {
+		return 0, usageError(cmd, fmt.Sprintf("--weight is samples or cpu, not %q", f.weight))
 	}
 	if f.depth < 1 || f.depth > maxDepth {
 		return 0, usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))

@@ -20,6 +20,7 @@ type RecordOptions struct {
 	Interval time.Duration // of CPU time between two samples of a thread
 	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
 	Threads  bool          // each stack begins with its thread
+	Weight   profile.Weight
 	// GroupThreads makes one of the threads of a pool, and HideInternal one of frames that only pass calls
 	// on: see package naming.
 	GroupThreads, HideInternal bool
@@ -138,6 +139,7 @@ func (r *recording) account() profile.Summary {
 	}
 	r.lost = stats.Lost
 	r.profile.Meta.Duration = stats.Wall
+	times := r.times(&stats)
 	sum := r.profile.Summary()
 	sum.RateReached = stats.Rate()
 	if stats.Interval > r.opt.Interval {
@@ -145,9 +147,21 @@ func (r *recording) account() profile.Summary {
 	}
 	sum.Threads = len(r.sampled)
 	sum.Waiting = stats.Waiting
+	sum.Times = times
 	sum.Pauses = pausesOf(&stats)
 	sum.OwnCPU = ownCPU() - r.before
 	return sum
+}
+
+// times is where the CPU time of the process went. What snapshots carry that gave no stack, or have not been
+// walked yet, is not sampled.
+func (r *recording) times(stats *sampler.Stats) profile.Times {
+	t := profile.Times{Process: stats.Times.Process, Sampled: r.profile.CPU, Exited: stats.Times.Exited}
+	t.NotSampled = max(t.Process-t.Sampled-t.Exited, 0)
+	t.Process = t.Sampled + t.NotSampled + t.Exited
+	r.profile.SetTime(profile.NotSampled, t.NotSampled)
+	r.profile.SetTime(profile.ExitedThreads, t.Exited)
+	return t
 }
 
 // take walks one snapshot and adds it to the profile.
@@ -169,7 +183,7 @@ func (r *recording) take(snap *target.Snapshot) {
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}
-	r.profile.Add(root, stack, 1)
+	r.profile.AddTimed(root, stack, 1, time.Duration(snap.CPU))
 	r.sampled[snap.TID] = true
 }
 
@@ -228,6 +242,7 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 		Mode:      "cpu",
 		Start:     time.Now(),
 		Interval:  opt.Interval,
+		Weight:    opt.Weight,
 	}
 }
 

@@ -30,7 +30,7 @@ func (h Host) ExplainForbidden(pid int) Cause {
 	switch {
 	case h.yamaScope() >= 3:
 		return yamaForbids()
-	case capable && h.differs(pid, "user") && !h.initial("user"):
+	case capable && h.nested("user") && h.namespace(pid, "user") != h.namespace(0, "user"): // or it cannot even be seen
 		return Cause{Class: Forbidden, Name: "user-namespace",
 			Why:    "it is in another user namespace, where goprof's capabilities count for nothing",
 			Remedy: "goprof list, then goprof record --pid PID, both as root of the host"}

@@ -37,6 +37,7 @@ func TestShaped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tree.Weight = profile.CPUTime
 	for _, c := range []struct {
 		shape Shape
 		want  []string
@@ -59,7 +60,7 @@ func TestShaped(t *testing.T) {
 		if all := lines(got); !slices.Equal(all, c.want) {
 			t.Errorf("%+v:\n%s\nnot\n%s", c.shape, strings.Join(all, "\n"), strings.Join(c.want, "\n"))
 		}
-		if got.Total != tree.Total || got.Stacks != len(c.want) {
+		if got.Total != tree.Total || got.Weight != tree.Weight || got.Stacks != len(c.want) {
 			t.Errorf("%+v: %d samples, %d stacks", c.shape, got.Total, got.Stacks)
 		}
 		sameSelf(t, tree, got)

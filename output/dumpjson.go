@@ -11,10 +11,11 @@ import (
 // native code has no line, an inlined method no level of its own, Java no module.
 type (
 	jsonDump struct {
-		Threads []jsonThread `json:"threads"`
+		Threads []jsonThread           `json:"threads"`
+		Virtual *profile.VirtualCensus `json:"virtual_threads,omitempty"`
 	}
 	jsonThread struct {
-		TID       int         `json:"tid"`
+		TID       int         `json:"tid,omitempty"` // none: a virtual thread that no carrier ran
 		Name      string      `json:"name"`
 		State     string      `json:"state,omitempty"`
 		Frames    []jsonFrame `json:"frames"` // from the top down
@@ -48,7 +49,12 @@ type (
 
 // DumpJSON writes one look at all threads as JSON.
 func DumpJSON(to io.Writer, threads []profile.ThreadDump) error {
-	dump := jsonDump{Threads: make([]jsonThread, 0, len(threads))}
+	return DumpVirtualJSON(to, threads, nil)
+}
+
+// DumpVirtualJSON is DumpJSON with a count of the virtual threads that are among the threads.
+func DumpVirtualJSON(to io.Writer, threads []profile.ThreadDump, census *profile.VirtualCensus) error {
+	dump := jsonDump{Threads: make([]jsonThread, 0, len(threads)), Virtual: census}
 	for i := range threads {
 		dump.Threads = append(dump.Threads, dumpThread(&threads[i]))
 	}
@@ -58,6 +64,9 @@ func DumpJSON(to io.Writer, threads []profile.ThreadDump) error {
 func dumpThread(t *profile.ThreadDump) jsonThread {
 	j := jsonThread{TID: t.TID, Name: t.Name, State: t.State, Error: t.Err}
 	stack := t.Stack
+	if v := t.Virtual; v != nil {
+		j.Virtual = &jsonVirtual{v.ID, v.Name}
+	}
 	if virtual, carrier, ok := stack.Split(); ok {
 		stack = virtual
 		j.Virtual = &jsonVirtual{virtual.Virtual.ID, virtual.Virtual.Name}

@@ -34,7 +34,11 @@ func DumpText(to io.Writer, threads []profile.ThreadDump) error {
 }
 
 func dumpTextThread(w *bufio.Writer, t *profile.ThreadDump) {
-	fmt.Fprintf(w, "\"%s\" tid=%d", CleanName(t.Name), t.TID)
+	if t.Virtual != nil {
+		w.WriteString(virtualTitle(*t.Virtual))
+	} else {
+		fmt.Fprintf(w, "\"%s\" tid=%d", CleanName(t.Name), t.TID)
+	}
 	if t.State != "" {
 		fmt.Fprintf(w, " %s", CleanName(t.State))
 	}

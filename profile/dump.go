@@ -6,6 +6,18 @@ type ThreadDump struct {
 	Name  string
 	State string // as Java says it, else the kernel's
 	Stack Stack
+	// Virtual is the virtual thread that this is the look at, one that no carrier ran: TID is 0 then.
+	// Nil for a thread of the kernel's.
+	Virtual *VirtualThread
 	// Err says why there is no stack at all; empty otherwise.
 	Err string
+}
+
+// VirtualCensus says how many virtual threads a dump has found that no carrier ran.
+type VirtualCensus struct {
+	Seen   int            `json:"seen"`   // in the JVM's thread containers, mounted ones too
+	Shown  int            `json:"shown"`  // with their stacks
+	Unread map[string]int `json:"unread"` // those of which there is no stack, or not all of it, and places that may tell of others: by reason
+	// Untracked: the JVM keeps no list of those that were started without an executor.
+	Untracked bool `json:"untracked,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"goprof/profile"
+	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -105,6 +106,27 @@ func (w *Walker) carrierFrames() profile.Reason {
 	}
 	w.toCaller(ret, w.snap.Continuation.Entry, 0, false)
 	return w.stepGenerated()
+}
+
+// WalkContinuation walks the stack of a virtual thread that no carrier runs: all of it is in the heap.
+func (w *Walker) WalkContinuation(k *target.Continuation, out *profile.Stack) {
+	w.run(&target.Snapshot{Continuation: *k}, out, w.walkContinuation)
+}
+
+func (w *Walker) walkContinuation() profile.Reason {
+	k := &w.snap.Continuation
+	for i := range k.Chunks {
+		if !w.chunkFrames(&k.Chunks[i]) {
+			return profile.Continuation
+		}
+		if len(w.out.Frames) >= w.MaxDepth {
+			return profile.TooDeep
+		}
+	}
+	if !w.atContinuationRoot() {
+		return profile.Continuation
+	}
+	return profile.Whole
 }
 
 // endsAtEntry reports whether the frame that the walk has left is the lowest one above the

@@ -62,6 +62,7 @@ type Continuations struct {
 	tailAgain  [chunkHeadBytes]byte
 	entryAgain [8]byte
 	ranges     []target.Range
+	heap       target.Continuation // of EachVirtual
 }
 
 // chunkFields are the fields of jdk.internal.vm.StackChunk: sp, size and bottom count words.

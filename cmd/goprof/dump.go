@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,11 +22,18 @@ and inlined Java, stubs, and native frames. Each thread is stopped by itself, fo
 microseconds, so two threads are not seen at the same instant.
 
 It needs no help from the JVM, so it works where jstack hangs: on a JVM that is deadlocked,
-stopped (and stays so), or in a safepoint that never ends.`
+stopped (and stays so), or in a safepoint that never ends.
+
+Where a thread runs a virtual thread, that one's frames come first, then those of the carrier.
+--virtual also shows the virtual threads that no carrier runs (parked, blocked, waiting). Nothing is
+stopped for those: their frames are read from the heap, each at a moment of its own, and one
+that runs meanwhile may be missing, or is said not to be readable. Those that the JVM does
+not keep (-Djdk.trackAllThreads=false) cannot be found.`
 
 const dumpExample = `  goprof dump --pid 1234
   goprof dump petclinic                       the JVM with that in its main class or jar
   goprof dump --pid 1234 --json > threads.json
+  goprof dump --pid 1234 --virtual            parked virtual threads, too
   goprof dump --pid 1234 --nonblocking        stop no thread: running ones have no stack then`
 
 func newDump() *cobra.Command {
@@ -76,6 +85,7 @@ func newDump() *cobra.Command {
 	addInner(cmd, &inner)
 	fs.BoolVar(&asJSON, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
+	fs.BoolVar(&names.virtual, "virtual", false, "also show virtual threads that no carrier runs")
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&names.hideInternal, "hide-internal", false, hideInternalUsage)
 	fs.BoolVar(&names.raw, "raw-names", false, rawNamesUsage)
@@ -83,8 +93,8 @@ func newDump() *cobra.Command {
 	return cmd
 }
 
-// dumpNames say how frames are shown.
-type dumpNames struct{ raw, hideInternal bool }
+// dumpNames say what is shown, and how frames are.
+type dumpNames struct{ raw, hideInternal, virtual bool }
 
 func (n dumpNames) fold(threads []profile.ThreadDump) {
 	if n.hideInternal {
@@ -112,6 +122,15 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 	if err != nil {
 		return attachError(pid, err)
 	}
+	var census *profile.VirtualCensus
+	if names.virtual {
+		unmounted, found, err := s.DumpVirtual(opt)
+		if err != nil {
+			return attachError(pid, err)
+		}
+		threads, census = append(threads, unmounted...), &found
+		tellCensus(cmd.ErrOrStderr(), census)
+	}
 	names.fold(threads)
 	tellNotes(cmd.ErrOrStderr(), s)
 	out, err := output.Reserve(output.Stdout)
@@ -120,7 +139,7 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 	}
 	_, err = out.Write(func(w io.Writer) error {
 		if asJSON {
-			return output.DumpJSON(w, threads)
+			return output.DumpVirtualJSON(w, threads, census)
 		}
 		return output.DumpText(w, threads)
 	})
@@ -128,4 +147,15 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 		return outputFailed(err)
 	}
 	return nil
+}
+
+// tellCensus says how many virtual threads are shown, and why others are not.
+func tellCensus(to io.Writer, c *profile.VirtualCensus) {
+	fmt.Fprintf(to, "goprof: %d virtual threads, %d of them shown that no carrier ran\n", c.Seen, c.Shown)
+	for _, why := range slices.Sorted(maps.Keys(c.Unread)) {
+		fmt.Fprintf(to, "goprof: %d could not be read: %s\n", c.Unread[why], why)
+	}
+	if c.Untracked {
+		fmt.Fprintln(to, "goprof: the JVM keeps only those that an executor has started (jdk.trackAllThreads=false)")
+	}
 }

@@ -63,8 +63,21 @@ type Folder struct {
 // maxKnown bounds what a Folder remembers.
 const maxKnown = 1 << 16
 
-// Stack folds a stack in place.
+// Stack folds a stack in place. A virtual thread's frames and its carrier's are folded each for themselves.
 func (f *Folder) Stack(s *profile.Stack) {
+	c := s.Carrier
+	if c <= 0 || c > len(s.Frames) {
+		f.fold(s)
+		return
+	}
+	virtual, carrier := profile.Stack{Frames: s.Frames[:c]}, profile.Stack{Frames: s.Frames[c:]}
+	f.fold(&virtual)
+	f.fold(&carrier)
+	s.Carrier = len(virtual.Frames)
+	s.Frames = append(virtual.Frames, carrier.Frames...)
+}
+
+func (f *Folder) fold(s *profile.Stack) {
 	n := len(s.Frames)
 	f.stack, f.out = f.stack[:0], f.out[:0]
 	for i := n - 1; i >= 0; i-- {

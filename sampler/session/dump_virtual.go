@@ -1,0 +1,70 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"slices"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// ErrNoVirtual: the JVM has no virtual threads, or does not say where they are.
+var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be listed (they came with JDK 21)")
+
+// DumpVirtual looks at every virtual thread that no carrier runs. Nothing is stopped for it: such a
+// thread's frames lie in the heap until a carrier takes it up. Those that one runs are in Dump.
+func (s *Session) DumpVirtual(opt DumpOptions) ([]profile.ThreadDump, profile.VirtualCensus, error) {
+	if opt.Depth > 0 {
+		s.walker.MaxDepth = opt.Depth
+	}
+	census := profile.VirtualCensus{Unread: map[string]int{}}
+	c := s.VM.NewContinuations()
+	if c == nil {
+		return nil, census, ErrNoVirtual
+	}
+	platform, err := s.VM.Threads()
+	if err != nil {
+		return nil, census, err
+	}
+	var all []profile.ThreadDump
+	found, err := c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
+		if v.Mounted && v.Err == nil {
+			return // its carrier shows it
+		}
+		t := profile.ThreadDump{Name: v.Name, State: v.State, Virtual: &profile.VirtualThread{ID: v.ID, Name: v.Name}}
+		switch {
+		case v.Err != nil:
+			t.Err = whyUnread(v.Err)
+			census.Unread[t.Err]++
+		case len(v.Stack.Chunks) > 0:
+			s.walker.WalkContinuation(v.Stack, &t.Stack)
+			t.Stack.Frames = slices.Clip(t.Stack.Frames)
+			if t.Stack.Truncated != profile.Whole {
+				census.Unread[t.Stack.Truncated.String()]++
+			}
+		}
+		if t.Err == "" {
+			census.Shown++
+		}
+		all = append(all, t)
+	})
+	census.Seen, census.Untracked = found.Seen, found.Untracked
+	for why, n := range found.Failed {
+		census.Unread["a list of threads: "+why] += n
+	}
+	slices.SortFunc(all, func(a, b profile.ThreadDump) int { return int(a.Virtual.ID) - int(b.Virtual.ID) })
+	return all, census, errors.Join(err, s.Process.Alive())
+}
+
+// whyUnread puts an error into words for a user.
+func whyUnread(err error) string {
+	switch {
+	case errors.Is(err, vmstructs.ErrMoved):
+		return "the collector is moving it"
+	case errors.Is(err, vmstructs.ErrChanged):
+		return "it ran while it was looked at, again and again"
+	}
+	return err.Error()
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package session
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"goprof/output"
+	"goprof/profile"
+	"goprof/testdata/jvmtest"
+)
+
+// TestVirtualParked: virtual threads that no carrier runs are listed, each with its whole stack, from
+// whatever container, with several collectors, and also of a JVM that is stopped.
+func TestVirtualParked(t *testing.T) {
+	count := 600
+	if s := os.Getenv("GOPROF_VIRTUAL_PARKED"); s != "" {
+		count, _ = strconv.Atoi(s)
+	}
+	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, mode := range []string{"-Xmixed", "-Xint", "-XX:-UseCompressedOops", "-XX:+UseZGC", "-XX:+UseSerialGC"} {
+			t.Run(mode, func(t *testing.T) {
+				jvm := jvmtest.Start(t, jdk, "truth.VirtualParked", mode, "--", fmt.Sprint(count))
+				s := attach(t, jvm.PID)
+				checkAllParked(t, s, count)
+				signal(t, jvm.PID, syscall.SIGSTOP)
+				awaitStates(t, jvm.PID, "T")
+				checkAllParked(t, s, count)
+				signal(t, jvm.PID, syscall.SIGCONT)
+			})
+		}
+	})
+}
+
+// checkAllParked fails the test if less than 95 of 100 are there, or one of them is not as it should be.
+func checkAllParked(t *testing.T, s *Session, count int) {
+	t.Helper()
+	all, census, err := s.DumpVirtual(DumpOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[int]bool{}
+	for i := range all {
+		th := &all[i]
+		number, err := strconv.Atoi(strings.TrimPrefix(th.Virtual.Name, "parked-"))
+		if err != nil || th.Err != "" || th.Stack.Truncated != profile.Whole {
+			t.Logf("%q %s: %s%v", th.Virtual.Name, th.State, th.Err, th.Stack.Truncated)
+			continue
+		}
+		if found[number] {
+			t.Errorf("%s is there twice", th.Virtual.Name)
+		}
+		found[number] = true
+		if err := parkedStack(th, number); err != nil {
+			t.Errorf("%s: %v", th.Virtual.Name, err)
+		}
+	}
+	if len(found)*100 < count*95 {
+		t.Errorf("%d of %d virtual threads are there: %+v", len(found), count, census)
+	}
+	var b bytes.Buffer
+	if err := output.DumpVirtualJSON(&b, all, &census); err != nil || !strings.Contains(b.String(), `"shown"`) {
+		t.Error(err, b.Len())
+	}
+	t.Logf("%d of %d, %+v", len(found), count, census)
+}
+
+// parkedStack checks thread number n of truth.VirtualParked.
+func parkedStack(th *profile.ThreadDump, n int) error {
+	want := "parked"
+	if n%4 == 0 {
+		want = "timed-parked"
+	}
+	if th.State != want && !(n%4 == 0 && th.State == "parked") { // 21 has one word for both
+		return fmt.Errorf("it is %s, not %s", th.State, want)
+	}
+	down, bottom, run := 0, 0, 0
+	for _, f := range th.Stack.Frames {
+		switch f.Func.Name {
+		case "truth.VirtualParked.down":
+			down++
+		case "truth.VirtualParked.bottom":
+			bottom++
+		case "java.lang.VirtualThread.run":
+			run++
+		}
+	}
+	if down != n%40+1 || bottom != 1 || run != 1 {
+		return fmt.Errorf("%d times down, %d bottom, %d run", down, bottom, run)
+	}
+	return nil
+}

@@ -1,0 +1,344 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Virtual threads are in no list of the VM. The JDK keeps them in thread containers
+// (jdk.internal.vm.ThreadContainers and what it registers), all in concurrent hash sets:
+//
+//	Thread.startVirtualThread, Thread.ofVirtual()   the root container's VTHREADS (THREADS in 21)
+//	Executors.newVirtualThreadPerTaskExecutor       ThreadPerTaskExecutor.threads
+//	other executors                                 SharedThreadContainer.virtualThreads
+//	StructuredTaskScope                             ThreadFlock.threads, from its owner's Thread.headStackableScopes
+//
+// The sets change while they are walked; a thread that comes or goes meanwhile may be missed.
+const (
+	classContainers   = "jdk/internal/vm/ThreadContainers"
+	classTrackingRoot = "jdk/internal/vm/ThreadContainers$RootContainer$TrackingRootContainer"
+	classVirtual      = "java/lang/VirtualThread"
+	classThread       = "java/lang/Thread"
+)
+
+// Bounds of the search: a hundred times what a large program has.
+const (
+	maxKlasses    = 1 << 21
+	maxLoaders    = 1 << 20
+	maxSetNodes   = 1 << 24
+	maxContainers = 1 << 20
+	maxTable      = 1 << 28
+	maxScopes     = 1 << 10
+)
+
+// search is an EachVirtual under way.
+type search struct {
+	c       *Continuations
+	visit   func(*VirtualThread)
+	census  Census
+	seen    map[uint64]bool // objects: threads and sets
+	klasses map[string]uint64
+	nodes   int
+
+	states    map[uint32]string
+	suspended uint32
+	table     [8 << 10]byte
+}
+
+func (s *search) run(platform []Thread) error {
+	var err error
+	if s.klasses, err = s.findKlasses(classContainers, classTrackingRoot, classVirtual); err != nil {
+		return err
+	}
+	if s.klasses[classVirtual] == 0 {
+		return nil // none was ever made
+	}
+	s.root()
+	s.registry()
+	for _, t := range platform {
+		if obj, err := s.c.vm.threadObject(t); err == nil {
+			s.scopes(obj)
+		}
+	}
+	return nil
+}
+
+// root walks the container of threads that belong to no executor.
+func (s *search) root() {
+	for _, name := range []string{"VTHREADS", "THREADS"} {
+		if at, err := s.static(classTrackingRoot, name); err == nil {
+			s.setAt(at, s.thread)
+			return
+		}
+	}
+	// The class is loaded if they are tracked.
+	s.census.Untracked = s.klasses[classContainers] != 0
+}
+
+// registry walks the containers that are registered: weak references to them.
+func (s *search) registry() {
+	at, err := s.static(classContainers, "CONTAINER_REGISTRY")
+	if err != nil {
+		return // ThreadContainers has not been needed yet
+	}
+	containers := 0
+	s.setAt(at, func(ref uint64) {
+		if containers++; containers > maxContainers {
+			return
+		}
+		container, err := s.field(ref, "referent")
+		if err != nil {
+			s.census.fail(err)
+			return
+		}
+		if container != 0 {
+			s.container(container)
+		}
+	})
+}
+
+// container walks the threads of one container.
+func (s *search) container(obj uint64) {
+	class, err := s.classOf(obj)
+	if err != nil {
+		s.census.fail(err)
+		return
+	}
+	if at, ok := class.fields["flock"]; ok {
+		flock, err := s.c.vm.oopAt(obj + at)
+		if err != nil || flock == 0 {
+			return
+		}
+		obj = flock
+		if class, err = s.classOf(obj); err != nil {
+			s.census.fail(err)
+			return
+		}
+	}
+	for _, name := range []string{"threads", "virtualThreads"} {
+		if at, ok := class.fields[name]; ok {
+			s.setAt(obj+at, s.thread)
+		}
+	}
+}
+
+// scopes walks the containers that a thread owns.
+func (s *search) scopes(thread uint64) {
+	scope, err := s.field(thread, "headStackableScopes")
+	for n := 0; err == nil && scope != 0 && n < maxScopes; n++ {
+		s.container(scope)
+		scope, err = s.field(scope, "previous")
+	}
+}
+
+// thread looks at a thread once, and at what it owns.
+func (s *search) thread(obj uint64) {
+	if s.seen[obj] {
+		return
+	}
+	s.seen[obj] = true
+	class, err := s.classOf(obj)
+	switch {
+	case err != nil:
+		s.census.Seen++
+		s.visit(&VirtualThread{Err: err})
+	case class.is(classVirtual):
+		s.look(obj)
+		s.scopes(obj)
+	case class.is(classThread):
+		s.scopes(obj)
+	}
+}
+
+// setAt walks the elements of the concurrent hash set that a field at addr refers to.
+func (s *search) setAt(addr uint64, each func(obj uint64)) {
+	set, err := s.c.vm.oopAt(addr)
+	if err == nil && set != 0 && !s.seen[set] {
+		s.seen[set] = true
+		var m, table uint64
+		if m, err = s.field(set, "map"); err == nil && m != 0 {
+			if table, err = s.field(m, "table"); err == nil && table != 0 {
+				err = s.tableOf(table, each)
+			}
+		}
+	}
+	if err != nil {
+		s.census.fail(err)
+	}
+}
+
+// tableOf walks the bins of a table (java.util.concurrent.ConcurrentHashMap: Node[]).
+func (s *search) tableOf(table uint64, each func(obj uint64)) error {
+	if s.seen[table] {
+		return nil // a table that grows leads there from each bin
+	}
+	s.seen[table] = true
+	h := &s.c.vm.java.heap
+	n, err := s.c.vm.mem.U32(table + h.arrayLength)
+	if err != nil {
+		return s.c.vm.moved(err)
+	}
+	if n > maxTable {
+		return fmt.Errorf("%w: a table of %d", ErrBadThread, n)
+	}
+	size := uint64(8)
+	if h.narrow {
+		size = 4
+	}
+	at := table + alignUp(h.arrayData, size)
+	for left := uint64(n) * size; left > 0; {
+		b := make([]byte, min(left, uint64(len(s.table))))
+		if err := s.c.vm.mem.Bytes(at, b); err != nil {
+			return s.c.vm.moved(err)
+		}
+		for i := uint64(0); i < uint64(len(b)); i += size {
+			if isNull(b[i : i+size]) {
+				continue
+			}
+			node, err := s.c.vm.oopIn(b, i)
+			if err == nil {
+				err = s.bin(node, each)
+			}
+			if err != nil {
+				s.census.fail(err)
+			}
+		}
+		at += uint64(len(b))
+		left -= uint64(len(b))
+	}
+	return nil
+}
+
+func isNull(b []byte) bool {
+	if len(b) == 4 {
+		return binary.LittleEndian.Uint32(b) == 0
+	}
+	return word(b) == 0
+}
+
+// bin walks one bin: a list of Nodes, a tree of them, which is a list too, or a way to the next table.
+func (s *search) bin(node uint64, each func(obj uint64)) error {
+	for node != 0 {
+		if s.nodes++; s.nodes > maxSetNodes {
+			return fmt.Errorf("%w: a set without end", ErrBadThread)
+		}
+		class, err := s.classOf(node)
+		if err != nil {
+			return err
+		}
+		if at, ok := class.fields["nextTable"]; ok {
+			table, err := s.c.vm.oopAt(node + at)
+			if err != nil || table == 0 {
+				return err
+			}
+			return s.tableOf(table, each)
+		}
+		if at, ok := class.fields["first"]; ok {
+			if node, err = s.c.vm.oopAt(node + at); err != nil {
+				return err
+			}
+			continue
+		}
+		key, ok1 := class.fields["key"]
+		next, ok2 := class.fields["next"]
+		if !ok1 || !ok2 {
+			return errKind
+		}
+		obj, err := s.c.vm.oopAt(node + key)
+		if err != nil {
+			s.census.fail(err)
+		} else if obj != 0 {
+			each(obj)
+		}
+		if node, err = s.c.vm.oopAt(node + next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// classOf returns the class of an object.
+func (s *search) classOf(obj uint64) (*javaClass, error) {
+	if obj == 0 || obj%8 != 0 {
+		return nil, errKind
+	}
+	var head [klassBytes]byte
+	if err := s.c.vm.mem.Bytes(obj, head[:]); err != nil {
+		return nil, s.c.vm.moved(err)
+	}
+	class, err := s.c.class(s.c.klasses.klassIn(head[:]), "java/lang/Object")
+	if err != nil {
+		return nil, s.c.vm.moved(err)
+	}
+	return class, nil
+}
+
+// field reads a reference out of an object.
+func (s *search) field(obj uint64, name string) (uint64, error) {
+	class, err := s.classOf(obj)
+	if err != nil {
+		return 0, err
+	}
+	at, ok := class.fields[name]
+	if !ok {
+		return 0, errKind
+	}
+	return s.c.vm.oopAt(obj + at)
+}
+
+// static is the address of a static field: it lies in the class's mirror.
+func (s *search) static(class, field string) (uint64, error) {
+	klass := s.klasses[class]
+	if klass == 0 {
+		return 0, ErrMissing
+	}
+	known, err := s.c.class(klass, class)
+	if err != nil {
+		return 0, err
+	}
+	at, ok := known.fields[field]
+	if !ok {
+		return 0, ErrMissing
+	}
+	handle, err := s.c.vm.mem.Ptr(klass + uint64(s.c.vm.l.cont.mirror))
+	if err != nil {
+		return 0, err
+	}
+	mirror, err := s.c.vm.wideOopAt(handle)
+	if err != nil || mirror == 0 {
+		return 0, err
+	}
+	return mirror + at, nil
+}
+
+// findKlasses looks for classes by name through all that are loaded.
+func (s *search) findKlasses(names ...string) (map[string]uint64, error) {
+	l := &s.c.vm.l.cont
+	want := map[string]bool{}
+	for _, n := range names {
+		want[n] = true
+	}
+	found := map[string]uint64{}
+	loader, err := s.c.vm.mem.Ptr(l.loaders)
+	klasses := 0
+	for n := 0; err == nil && loader != 0 && n < maxLoaders; n++ {
+		var klass uint64
+		if klass, err = s.c.vm.mem.Ptr(loader + uint64(l.klasses)); err != nil {
+			break
+		}
+		for klass != 0 && klasses < maxKlasses {
+			klasses++
+			if name, err := s.c.vm.klassName(klass); err == nil && want[name] && found[name] == 0 {
+				found[name] = klass
+			}
+			if klass, err = s.c.vm.mem.Ptr(klass + uint64(l.nextKlass)); err != nil {
+				break
+			}
+		}
+		if len(found) == len(want) {
+			return found, nil
+		}
+		loader, err = s.c.vm.mem.Ptr(loader + uint64(l.nextLoader))
+	}
+	return found, err
+}

@@ -1,0 +1,167 @@
+package vmstructs
+
+import (
+	"fmt"
+	"strings"
+
+	"goprof/target"
+)
+
+// VirtualThread is a virtual thread that no carrier runs.
+type VirtualThread struct {
+	ID    uint64
+	Name  string
+	State string // parked, timed-waiting, ...
+	// Stack holds all its frames. It is valid during the visit only.
+	Stack *target.Continuation
+	// Mounted: a carrier ran it when it was looked at, so its frames are not all in the heap.
+	Mounted bool
+	// Err says why its frames could not be read.
+	Err error
+}
+
+// Census says how many virtual threads there are.
+type Census struct {
+	Seen int // visited, those that have ended not among them
+	// Failed is how many places could not be read where others may be told of, by their error.
+	Failed map[string]int
+	// Untracked: the JVM does not keep those that are started without an executor
+	// (-Djdk.trackAllThreads=false).
+	Untracked bool
+}
+
+func (s *Census) fail(err error) {
+	if s.Failed == nil {
+		s.Failed = map[string]int{}
+	}
+	if len(s.Failed) < 64 {
+		s.Failed[err.Error()]++
+	}
+}
+
+// virtualTries is how often a virtual thread is read that changes meanwhile.
+const virtualTries = 3
+
+// EachVirtual visits every virtual thread that the JVM's thread containers know. They run on
+// meanwhile, and nothing stands still: one is shown as it was at a moment of its own.
+func (c *Continuations) EachVirtual(platform []Thread, visit func(*VirtualThread)) (Census, error) {
+	if err := c.prepare(); err != nil {
+		return Census{}, err
+	}
+	s := search{c: c, visit: visit, seen: map[uint64]bool{}}
+	if err := s.run(platform); err != nil {
+		return s.census, err
+	}
+	return s.census, nil
+}
+
+// look reads one virtual thread.
+func (s *search) look(obj uint64) {
+	c := s.c
+	var t VirtualThread
+	for range virtualTries {
+		t = s.lookOnce(obj)
+		if t.Err == nil {
+			break
+		}
+	}
+	if t.State == "terminated" {
+		return
+	}
+	s.census.Seen++
+	t.Stack = &c.heap
+	s.visit(&t)
+}
+
+func (s *search) lookOnce(obj uint64) (t VirtualThread) {
+	c := s.c
+	c.heap.Reset()
+	v, err := c.readVirtual(obj)
+	if err != nil {
+		t.Err = err
+		return t
+	}
+	t.ID, t.State = v.ID, s.stateOf(v.state)
+	t.Mounted = isMounted(t.State)
+	if v.name != 0 {
+		if t.Name, err = c.vm.javaString(v.name); err != nil {
+			t.Err = err
+			return t
+		}
+	}
+	if t.State == "new" || t.State == "started" || t.State == "terminated" || t.Mounted {
+		return t
+	}
+	if t.Err = c.readChunks(v.cont, &c.heap); t.Err != nil {
+		return t
+	}
+	if !c.unchanged() {
+		t.Err = ErrChanged
+		return t
+	}
+	if now, err := c.readVirtual(obj); err != nil || now.state != v.state || now.ID != v.ID || now.cont != v.cont {
+		t.Err = ErrChanged
+	} else if len(c.heap.Chunks) == 0 {
+		t.Err = fmt.Errorf("%w: it has no frames", ErrChunk)
+	}
+	c.heap.Settled = t.Err == nil
+	return t
+}
+
+// isMounted: by its state a carrier runs the thread, or is about to begin or to end.
+func isMounted(state string) bool {
+	switch state {
+	case "waiting", "timed-waiting":
+		return false
+	case "beginning to wait":
+		return true
+	}
+	return strings.HasSuffix(state, "ing") || strings.HasSuffix(state, "pinned")
+}
+
+// states are the names of VirtualThread's constants. Their values differ between releases, so they are
+// read from the class.
+var states = []string{"NEW", "STARTED", "RUNNABLE", "RUNNING", "PARKING", "PARKED", "PINNED", "TIMED_PARKING", "TIMED_PARKED",
+	"TIMED_PINNED", "UNPARKED", "YIELDING", "YIELDED", "BLOCKING", "BLOCKED", "UNBLOCKED", "WAITING", "WAIT", "TIMED_WAITING",
+	"TIMED_WAIT", "TERMINATED"}
+
+func stateName(constant string) string {
+	switch constant {
+	case "WAIT":
+		return "waiting"
+	case "TIMED_WAIT":
+		return "timed-waiting"
+	case "WAITING", "TIMED_WAITING":
+		return "beginning to wait" // as PARKING is the way to PARKED
+	}
+	return strings.ReplaceAll(strings.ToLower(constant), "_", "-")
+}
+
+func (s *search) stateOf(state uint32) string {
+	if s.states == nil {
+		s.states = s.readStates()
+	}
+	if name, ok := s.states[state&^s.suspended]; ok {
+		return name
+	}
+	return fmt.Sprintf("state %d", state)
+}
+
+func (s *search) readStates() map[uint32]string {
+	found := map[uint32]string{}
+	read := func(name string) (uint32, bool) {
+		at, err := s.static(classVirtual, name)
+		if err != nil {
+			return 0, false
+		}
+		v, err := s.c.vm.mem.U32(at)
+		return v, err == nil
+	}
+	for _, name := range states {
+		if v, ok := read(name); ok {
+			found[v] = stateName(name)
+		}
+	}
+	s.suspended, _ = read("SUSPENDED")
+	return found
+}

@@ -22,7 +22,7 @@ import (
 
 // Times is where the CPU time of the process went. Process = Sampled + NotSampled + Exited.
 type Times struct {
-	Process    time.Duration // what the process used during the run
+	Process    time.Duration // what the process used during the run, without threads to be skipped
 	Sampled    time.Duration // what samples carry
 	NotSampled time.Duration // of threads that live, but were not seen on a CPU after they had used it
 	Exited     time.Duration // of threads that had ended before a sample could carry it
@@ -30,11 +30,12 @@ type Times struct {
 
 // bills keeps the account.
 type bills struct {
-	clock int32 // the process's CPU clock
-	base  int64 // what it said at the beginning
-	now   int64 // what it said last: it ends with the process
-	given int64 // to samples
-	left  int64 // of ended threads: charged and not given
+	clock   int32 // the process's CPU clock
+	base    int64 // what it said at the beginning
+	now     int64 // what it said last: it ends with the process
+	given   int64 // to samples
+	left    int64 // of ended threads: charged and not given
+	skipped int64 // the same of those that were to be skipped
 }
 
 // processClock is the clock of all CPU time of a process, that of threads that have ended too
@@ -73,7 +74,11 @@ func isInterrupted(call int64, result uint64) bool {
 
 // end closes the account of a thread that has ended.
 func (b *bills) end(th *thread) {
-	b.left += th.owed()
+	if th.hint.Skip {
+		b.skipped += th.owed()
+	} else {
+		b.left += th.owed()
+	}
 }
 
 // lateCharge is how late the kernel may charge a running thread: a tick (HZ=100). There are no more of
@@ -84,12 +89,16 @@ var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 // more, others have used that have ended.
 func (b *bills) sum(threads map[int]*thread) Times {
 	b.read()
-	unsampled := int64(0)
+	unsampled, skipped := int64(0), b.skipped
 	for _, th := range threads {
-		unsampled += th.owed()
+		if th.hint.Skip {
+			skipped += th.owed()
+		} else {
+			unsampled += th.owed()
+		}
 	}
 	t := Times{Sampled: time.Duration(b.given), NotSampled: time.Duration(unsampled), Exited: time.Duration(b.left)}
-	switch rest := b.now - b.base - b.given - unsampled - b.left; {
+	switch rest := b.now - b.base - b.given - unsampled - b.left - skipped; {
 	case rest > lateCharge:
 		t.Exited += time.Duration(rest)
 	case rest > 0:

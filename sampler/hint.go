@@ -11,6 +11,8 @@ type Hint struct {
 	// moment as the stack; 0 for none. At most maxSide bytes.
 	Side    uint64
 	SideLen int
+	// Skip: leave the thread alone. Its CPU time is no matter of the run's.
+	Skip bool
 }
 
 // maxSide bounds that second piece.

@@ -22,8 +22,6 @@ type Config struct {
 	// NoJitter fires at exact multiples of Interval: for tests. Otherwise each tick
 	// falls anywhere within its interval, so that no program runs in step with us.
 	NoJitter bool
-	// Want chooses threads; nil is all. It is asked once for each new thread.
-	Want func(tid int) bool
 	// MaxStack bounds the copy of one stack; 0 is DefaultStackLimit.
 	MaxStack int
 	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up;
@@ -203,7 +201,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	}
 	r := &run{Sampler: s, cfg: cfg, q: q, t: t,
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	r.scan = newScan(t.proc, cfg.Interval, cfg.Want, descriptors())
+	r.scan = newScan(t.proc, cfg.Interval, descriptors())
 	defer r.scan.close()
 	r.start = monotonic(&r.ts)
 	r.began, r.cpuAtStart = r.start, threadCPU()

@@ -270,12 +270,35 @@ func TestSessionBesideADebugger(t *testing.T) {
 	}
 }
 
-func TestWantedThreadsOnly(t *testing.T) {
+// A thread that is to be skipped is left alone from then on, and its CPU time is no matter of ours.
+func TestSkippedThreads(t *testing.T) {
 	p := run1(t, sharesProgram, "2", "1", "0")
 	want, other := p.number(t), p.number(t)
-	got := session(t, p.pid, Config{Interval: time.Millisecond, Want: func(tid int) bool { return tid == want }}, 8, untilSamples(100))
-	if got.byTID[want] < 100 || got.byTID[other] != 0 {
-		t.Errorf("%v", got.byTID)
+	s, q := New(p.pid, thisCPU()), NewQueue(8)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		wanted, late := 0, 0
+		for snap := range q.Snapshots() {
+			if snap.TID == want {
+				wanted++
+			} else if wanted > 10 {
+				late++ // it was advised by then
+			}
+			s.Advise(other, Hint{Skip: true})
+			if q.Done(snap); wanted == 200 {
+				cancel()
+			}
+		}
+		if late > 0 {
+			t.Errorf("%d samples of %d, which was to be skipped", late, other)
+		}
+	}()
+	before := ranNanos(t, p.pid, want)
+	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
+	used := time.Duration(ranNanos(t, p.pid, want) - before)
+	if err != nil || got.Times.Process > used*11/10+50*time.Millisecond {
+		t.Errorf("%v: %v used, with a thread that was to be skipped; the other one used %v", err, got.Times.Process, used)
 	}
 }
 

@@ -85,7 +85,6 @@ var fdNames = [2]string{"schedstat", "stat"}
 type scan struct {
 	proc     *procDir
 	interval int64
-	want     func(tid int) bool
 	rng      *rand.Rand
 
 	byTID map[int]*thread
@@ -115,11 +114,10 @@ type scan struct {
 	ts      unix.Timespec
 }
 
-func newScan(proc *procDir, interval time.Duration, want func(tid int) bool, fds int) *scan {
+func newScan(proc *procDir, interval time.Duration, fds int) *scan {
 	s := &scan{
 		proc:     proc,
 		interval: int64(interval),
-		want:     want,
 		rng:      rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		byTID:    make(map[int]*thread),
 		coldCost: 1000,
@@ -211,6 +209,9 @@ func (s *scan) isDue(th *thread) bool {
 	changed := stat != th.last
 	if stat.ran > th.last.ran {
 		th.credit = min(th.credit+int64(stat.ran-th.last.ran), max(maxCredit, 2*s.interval))
+	}
+	if th.hint.Skip {
+		th.credit = 0
 	}
 	if changed {
 		th.movedAt, th.last = s.now, stat

@@ -66,7 +66,7 @@ func TestScanOfManyThreads(t *testing.T) {
 			proc := openProc(p.pid)
 			defer proc.close()
 			before := countFDs(t)
-			s := newScan(proc, 10*time.Millisecond, nil, c.fds)
+			s := newScan(proc, 10*time.Millisecond, c.fds)
 			scanFor(s, 60) // by then the sleepers are cold
 			if len(s.byTID) != made+1 {
 				t.Errorf("%d threads of %d", len(s.byTID), made+1)

@@ -40,9 +40,6 @@ func (s *scan) meet(tid int) {
 		th.round = s.round
 		return
 	}
-	if s.want != nil && !s.want(tid) {
-		return
-	}
 	var th *thread
 	if n := len(s.spare); n > 0 {
 		th, s.spare = s.spare[n-1], s.spare[:n-1]

@@ -41,6 +41,7 @@ writes what there is and goes on. A program that goprof started is never ended b
 const recordExample = `  goprof record --pid 1234 -d 30s              into out.collapsed, or out.1.collapsed ...
   goprof record petclinic -d 30s               the JVM with that in its main class or jar
   goprof record --pid 1234 -d 5m -r 1000 -t    1,000 Hz, stacks split by thread
+  goprof record --pid 1234 -d 1m --thread '^http-' --exclude-thread 'acceptor|tid=4711$'
   goprof record --pid 1234 -d 1m --weight cpu  nanoseconds of CPU time, not samples
   goprof record --pid 1234 -d 10s -o - | head  to standard output
   goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
@@ -57,6 +58,7 @@ type recordFlags struct {
 	interval    time.Duration
 	mode        string
 	threads     bool
+	wants       threadFilter
 	weight      string
 	weighed     profile.Weight
 	group       bool
@@ -91,6 +93,7 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.weight, "weight", profile.Samples.String(), "`what` stacks are counted in: samples, or cpu: nanoseconds of CPU time")
 	fs.StringVar(&f.mode, "mode", "cpu", "`which` threads: cpu, those that use CPU time")
 	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
+	f.wants.add(fs)
 	fs.BoolVar(&f.group, "group-threads", false, "as --threads, but "+groupThreadsUsage)
 	fs.BoolVar(&f.internal, "hide-internal", false, hideInternalUsage)
 	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
@@ -150,6 +153,9 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	var err error
 	if f.weighed, err = profile.ParseWeight(f.weight); err != nil {
 		return 0, usageError(cmd, fmt.Sprintf("--weight is samples or cpu, not %q", f.weight))
+	}
+	if err := f.wants.check(cmd); err != nil {
+		return 0, err
 	}
 	if f.depth < 1 || f.depth > maxDepth {
 		return 0, usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))

@@ -102,7 +102,7 @@ func (r *recorder) record(ctx context.Context) result {
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
 		Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal,
-		Weight: r.flags.weighed, MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
+		Weight: r.flags.weighed, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()
 	return result{p, sum, err}

@@ -5,6 +5,7 @@ package session
 import (
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,8 @@ type RecordOptions struct {
 	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
 	Threads  bool          // each stack begins with its thread
 	Weight   profile.Weight
+	// Wants chooses threads by "name tid=N"; nil is all. The others are left alone, their CPU time too.
+	Wants func(thread string) bool
 	// GroupThreads makes one of the threads of a pool, and HideInternal one of frames that only pass calls
 	// on: see package naming.
 	GroupThreads, HideInternal bool
@@ -71,20 +74,21 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 // recording is a Record under way.
 type recording struct {
 	*Session
-	opt     RecordOptions
-	profile *profile.Profile
-	sampler *sampler.Sampler
-	stack   profile.Stack
-	virtual profile.Stack // the part of stack that is a virtual thread's
-	labels  virtualLabels
-	folder  naming.Folder
-	pools   map[string]string // labels of threads, by those of single ones
-	sampled map[int]bool
-	advised int                  // the round of the directory that the sampler knows of
-	hints   map[int]sampler.Hint // what the sampler was told
-	stop    context.CancelFunc
-	before  time.Duration              // own CPU
-	lost    [sampler.NumOutcomes]int64 // what the profile has been told
+	opt      RecordOptions
+	profile  *profile.Profile
+	sampler  *sampler.Sampler
+	stack    profile.Stack
+	virtual  profile.Stack // the part of stack that is a virtual thread's
+	labels   virtualLabels
+	folder   naming.Folder
+	pools    map[string]string // labels of threads, by those of single ones
+	sampled  map[int]bool
+	unwanted time.Duration        // CPU time of threads that were sampled before it was known that nobody wants them
+	advised  int                  // the round of the directory that the sampler knows of
+	hints    map[int]sampler.Hint // what the sampler was told
+	stop     context.CancelFunc
+	before   time.Duration              // own CPU
+	lost     [sampler.NumOutcomes]int64 // what the profile has been told
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
@@ -156,7 +160,7 @@ func (r *recording) account() profile.Summary {
 // times is where the CPU time of the process went. What snapshots carry that gave no stack, or have not been
 // walked yet, is not sampled.
 func (r *recording) times(stats *sampler.Stats) profile.Times {
-	t := profile.Times{Process: stats.Times.Process, Sampled: r.profile.CPU, Exited: stats.Times.Exited}
+	t := profile.Times{Process: stats.Times.Process - r.unwanted, Sampled: r.profile.CPU, Exited: stats.Times.Exited}
 	t.NotSampled = max(t.Process-t.Sampled-t.Exited, 0)
 	t.Process = t.Sampled + t.NotSampled + t.Exited
 	r.profile.SetTime(profile.NotSampled, t.NotSampled)
@@ -170,7 +174,10 @@ func (r *recording) take(snap *target.Snapshot) {
 		r.profile.Lose(profile.Stale, 1)
 		return
 	}
-	r.follow(snap)
+	if !r.follow(snap) {
+		r.unwanted += time.Duration(snap.CPU)
+		return
+	}
 	r.walker.Walk(snap, &r.stack)
 	if !r.alive() {
 		r.profile.Lose(profile.ProcessGone, 1)
@@ -206,12 +213,26 @@ func (r *recording) pool(label string) string {
 	return pool
 }
 
-// follow looks up a thread that was sampled.
-func (r *recording) follow(snap *target.Snapshot) {
+// follow looks up a thread that was sampled, and tells whether it is wanted.
+func (r *recording) follow(snap *target.Snapshot) bool {
 	r.news(snap.TID)
-	if h := r.hints[snap.TID]; h.Side != snap.SideAddr {
+	h, known := r.hints[snap.TID]
+	if !known {
+		h = r.hint(snap.TID)
+	}
+	if h.Side != snap.SideAddr || h.Skip {
 		r.sampler.Advise(snap.TID, h) // when it was told, it had not met the thread yet
 	}
+	return !h.Skip
+}
+
+// hint is what the sampler should know of a thread.
+func (r *recording) hint(tid int) (h sampler.Hint) {
+	if th := r.dir.threads[tid]; th != nil {
+		h = th.hint(r.VM)
+	}
+	h.Skip = r.opt.Wants != nil && !r.opt.Wants(strings.Trim(r.dir.label(tid), "[]"))
+	return h
 }
 
 // news looks for the thread tid if it is unknown, and for all now and then. The sampler is told of
@@ -222,8 +243,8 @@ func (r *recording) news(tid int) {
 		return
 	}
 	r.advised = r.dir.round
-	for tid, th := range r.dir.threads {
-		if h := th.hint(r.VM); h != r.hints[tid] && r.sampler.Advise(tid, h) {
+	for tid := range r.dir.threads {
+		if h := r.hint(tid); h != r.hints[tid] && r.sampler.Advise(tid, h) {
 			r.hints[tid] = h
 		}
 	}

@@ -30,7 +30,7 @@
 // reused at the same place, and so is code.
 //
 // A JVM that lacks a field loses the capability that needs it, nothing else: Missing lists
-// them. Only without code cache, blobs or method names is a JVM Unsupported.
+// them. Only without code cache, blobs, compiled frames or method names is a JVM Unsupported.
 //
 // # Choosing layouts
 //

@@ -22,8 +22,10 @@ const (
 	capVersion  = "version"
 )
 
-// essential capabilities: without one of them there is nothing that goprof could tell.
-var essential = []string{capCode, capBlobs, capMethods}
+// essential capabilities: without one of them there is nothing that goprof could tell. Without compiled frames it
+// could tell something, but not that it is the truth: from the code that they call, a wrong frame pointer
+// leads past them.
+var essential = []string{capCode, capBlobs, capMethods, capNmethods}
 
 // layout is every offset, size, constant and static address that this package uses,
 // resolved once. Where releases differ, both spellings are fields here and the absent

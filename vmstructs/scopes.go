@@ -96,10 +96,11 @@ func (b *Blob) Records() iter.Seq[uint64] {
 	}
 }
 
-// OwnScope is the method that owns the code, with nothing known of where in it a pc is.
+// OwnScope is the method that owns the code, with nothing known of where in it a pc is. It has no line in a JVM
+// that does not export where debug information is: there that is so of every pc, callers' too.
 func (b *Blob) OwnScope() []Scope {
 	s := Scope{Method: b.Method, BCI: -1}
-	if b.Method != nil {
+	if b.Method != nil && !b.vm.lacks(capScopes) {
 		s.Line = b.Method.Line(-1)
 	}
 	return []Scope{s}

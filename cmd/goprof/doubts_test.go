@@ -1,0 +1,20 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestDoubtsAreToldOnce: of three JVMs of one kind a run warns once.
+func TestDoubtsAreToldOnce(t *testing.T) {
+	var out strings.Builder
+	told := doubts{}
+	for range 3 {
+		told.warn(&out, []string{"JDK 29 is new", "this JVM does not tell all: \x1b[2J"})
+	}
+	told.warn(&out, []string{"JDK 30 is new"})
+	want := "goprof: JDK 29 is new\ngoprof: this JVM does not tell all: "
+	if got := out.String(); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 3 || strings.Contains(got, "\x1b") {
+		t.Errorf("%q", got)
+	}
+}

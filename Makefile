@@ -14,7 +14,7 @@ BUILD_ENV   := CGO_ENABLED=0
 BUILD_FLAGS := -trimpath -ldflags "-s -w"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick demo vet staticcheck fmt bench fuzz cover clean prove test-matrix
+.PHONY: help build test test-languages quick demo vet staticcheck fmt bench fuzz cover clean prove test-matrix
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -39,6 +39,9 @@ quick: ## the tests that need no JVM and no time
 
 test-matrix: ## every JDK from 8 to 27 with every collector and mode, an hour or two (STOPS=, JDKS="8 21", ROWS=regexp)
 	@scripts/matrix.sh $(JDKS)
+
+test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetches the compilers by Maven)
+	@GOPROF_LANGUAGES=$$(scripts/languages.sh) GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestLanguages$$' ./sampler/session
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

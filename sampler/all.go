@@ -10,8 +10,15 @@ import (
 	"goprof/target"
 )
 
-// lastWait is how long stops that have not come are waited for in the end.
-const lastWait = 100 * time.Millisecond
+const (
+	// lastWait is how long it may take until the next one comes of the stops that are waited for.
+	lastWait = 100 * time.Millisecond
+	// maxWait bounds a wait for all of them: of thousands of threads each needs the CPU for a moment to stop.
+	maxWait = 10 * time.Second
+	// mostPending is how many threads are told to stop before the first of them have. More would
+	// stand still for longer once they have stopped.
+	mostPending = 32
+)
 
 // Target is a thread to look at.
 type Target struct {
@@ -20,18 +27,22 @@ type Target struct {
 }
 
 // All looks once at each thread, for a dump. each is called for every one, with a
-// snapshot that is valid during the call. Threads whose stop does not come in 100 ms are
-// TimedOut: let the OS thread end afterwards, as Tracer says.
+// snapshot that is valid during the call. Threads are TimedOut when for 100 ms none of those that are
+// waited for has stopped: let the OS thread end afterwards, as Tracer says.
 func All(t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) {
 	snap := new(target.Snapshot)
+	most := mostPending
 	for _, th := range threads {
 		o := t.Look(th.TID, th.Hint, snap)
 		if o == Pending {
 			snap = new(target.Snapshot) // the Tracer has the old one now
-			continue
+		} else {
+			each(snap, o)
 		}
-		each(snap, o)
-		collectAll(t, each)
+		if collectAll(t, each); t.Pending() > most {
+			collectUntil(t, most/2, each)
+			most = max(most, t.Pending()+mostPending) // what has not come may never do
+		}
 	}
 	patience(t, each)
 }
@@ -44,22 +55,35 @@ func AllUnstopped(t *Tracer, threads []Target, each func(*target.Snapshot, Outco
 	}
 }
 
-func collectAll(t *Tracer, each func(*target.Snapshot, Outcome)) {
+// collectAll hands over the stops that have come, and reports whether there were any.
+func collectAll(t *Tracer, each func(*target.Snapshot, Outcome)) (some bool) {
 	for {
 		snap, o, ok := t.Collect()
 		if !ok {
+			return some
+		}
+		some = true
+		each(snap, o)
+	}
+}
+
+// collectUntil waits for stops until no more than left are pending, or none comes any more.
+func collectUntil(t *Tracer, left int, each func(*target.Snapshot, Outcome)) {
+	var ts unix.Timespec
+	now := monotonic(&ts)
+	for last, end := now+int64(lastWait), now+int64(maxWait); now < min(last, end); now = monotonic(&ts) {
+		if collectAll(t, each) {
+			last = now + int64(lastWait)
+		}
+		if t.Pending() <= left {
 			return
 		}
-		each(snap, o)
+		time.Sleep(t.Patience())
 	}
 }
 
 // patience collects what is pending for a while and gives up the rest.
 func patience(t *Tracer, each func(*target.Snapshot, Outcome)) {
-	var ts unix.Timespec
-	end := monotonic(&ts) + int64(lastWait)
-	for collectAll(t, each); t.Pending() > 0 && monotonic(&ts) < end; collectAll(t, each) {
-		time.Sleep(t.Patience())
-	}
+	collectUntil(t, 0, each)
 	t.Abandon(each)
 }

@@ -29,7 +29,7 @@ var languages = map[string]struct {
 }{
 	"kotlin": {[]string{"shop.ShopKt.spin", "shop.ShopKt.walk", "shop.ShopKt.walk$default", "shop.Meters.twice", "shop.ShopKt.my slow-Function",
 		"shop.ShopKt.plain-default", "shop.Box.slow", "shop.Box.withDefault$default", "kotlin.text.StringsKt.split"},
-		regexp.MustCompile(`(walk|slow|twice)-|__StringsKt\.`), "[lambda]"},
+		regexp.MustCompile(`\.(walk|slow|twice)-|__StringsKt\.`), "[lambda]"},
 	"scala": {[]string{"shop.Ops.spin", "shop.Vec.+", "shop.Vec.++:", "shop.Vec.size_=", "shop.Special.id", "shop.Main$Deep.down", "shop.Main.main"},
 		regexp.MustCompile(`^shop\..*(\$plus|\$eq|\$colon|Main\$\.)`), "[lambda]"},
 	"groovy": {[]string{"shop.Box.slow", "shop.Box.spin", "shop.Shop.run", "shop.Shop$_run_closure1.doCall", "shop.Box$_slow_closure1.doCall"},

@@ -160,3 +160,10 @@ func TestPool(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkMethod: a name is made once for each method of a program.
+func BenchmarkMethod(b *testing.B) {
+	for b.Loop() {
+		Method("com.example.shop.Order$Item", "price", "Order.java")
+	}
+}

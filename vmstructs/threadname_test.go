@@ -1,0 +1,56 @@
+package vmstructs
+
+import (
+	"errors"
+	"testing"
+)
+
+// namedThread makes a thread whose object, name and characters lie in memory of their own.
+func (w *world) namedThread(name string) (th Thread, chars uint64) {
+	j := &w.vm.java
+	j.done, j.name, j.eetop, j.value, j.coder = true, 16, 24, 16, 28
+	j.heap = heapModel{arrayLength: 16, arrayData: 24}
+	th.Addr, th.obj = w.alloc(64), w.alloc(64)
+	object, str := w.alloc(64), w.alloc(64)
+	chars = w.alloc(64)
+	if w.l.thread.objHandle {
+		w.put64(th.obj, object)
+	} else {
+		th.obj = object
+	}
+	w.put64(object+j.eetop, th.Addr)
+	w.put64(object+j.name, str)
+	w.put64(str+j.value, chars)
+	w.put32(chars+j.heap.arrayLength, uint32(len(name)))
+	w.put(chars+j.heap.arrayData, []byte(name)...)
+	return th, chars
+}
+
+// TestNameThatIsMoved: a collector moves the name, and something else comes to lie there, right before its
+// characters are read.
+func TestNameThatIsMoved(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		th, chars := w.namedThread("pool-1-thread-17")
+		if got, err := w.vm.ThreadName(th); got != "pool-1-thread-17" || err != nil {
+			t.Fatalf("%q %v", got, err)
+		}
+		object := th.obj
+		if w.l.thread.objHandle {
+			object, _ = w.vm.wideOopAt(th.obj)
+		}
+		str, err := w.vm.oopAt(object + w.vm.java.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		elsewhere := w.alloc(64)
+		w.onRead = func(addr uint64) {
+			if addr == chars+w.vm.java.heap.arrayData {
+				w.put(addr, []byte("\x00\x01what came there")...)
+				w.put64(str+w.vm.java.value, elsewhere)
+			}
+		}
+		if got, err := w.vm.ThreadName(th); !errors.Is(err, ErrMoved) {
+			t.Errorf("%q %v", got, err)
+		}
+	})
+}

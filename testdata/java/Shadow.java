@@ -26,13 +26,15 @@ import java.util.stream.IntStream;
  * and one less while an exception is on its way out. Each tree is run twice and must give the same
  * number both times, and now and then the shadow is held against the JVM's own stack trace.
  *
- * Arguments: FILE [threads (1)] [seed (1)] [storm]. With "storm" a further thread changes, every few
- * milliseconds, the target of a call that compiled code takes for constant: deoptimisation, for ever
- * with -XX:PerMethodRecompilationCutoff=100000000.
+ * Arguments: FILE [threads (1)] [seed (1)] [storm | shallow]. With "storm" a further thread changes,
+ * every few milliseconds, the target of a call that compiled code takes for constant: deoptimisation, for
+ * ever with -XX:PerMethodRecompilationCutoff=100000000. With "shallow" no recursion goes deep: for small stacks.
  * The command "trees" prints how many trees were run.
  */
 public final class Shadow implements Runnable {
     private static final long STORM_MS = 4;
+    /** How deep the deepest recursion goes. */
+    private static int deepest = 1_000;
 
     private final ShadowStack s;
     private Random random;
@@ -57,6 +59,9 @@ public final class Shadow implements Runnable {
         ShadowStack[] stacks = ShadowStack.create(path, count);
         Shadow[] all = new Shadow[count];
         Thread[] threads = new Thread[count];
+        if (args.length > 3 && args[3].equals("shallow")) {
+            deepest = 60;
+        }
         for (int i = 0; i < count; i++) {
             all[i] = new Shadow(stacks[i], seed + 1_000_003 * i);
             threads[i] = new Thread(all[i], "shadow-" + i);
@@ -66,7 +71,7 @@ public final class Shadow implements Runnable {
         for (Thread thread : threads) {
             thread.start();
         }
-        if (args.length > 3) {
+        if (args.length > 3 && !args[3].equals("shallow")) {
             Control.check(args[3].equals("storm"), "no such argument: " + args[3]);
             Thread storm = new Thread(Shadow::storm, "storm");
             storm.setDaemon(true);
@@ -149,7 +154,7 @@ public final class Shadow implements Runnable {
             }
             switch (random.nextInt(19)) {
                 case 0: s.at(__LINE__); return recurse(random.nextInt(40), levels);
-                case 1: s.at(__LINE__); return random.nextInt(20) == 0 ? recurse(1_000, 0) : leaf(9);
+                case 1: s.at(__LINE__); return random.nextInt(20) == 0 ? recurse(deepest, 0) : leaf(9);
                 case 2: s.at(__LINE__); return throughLambda(levels);
                 case 3: s.at(__LINE__); return throughStream(levels);
                 case 4: s.at(__LINE__); return throughReflection(levels);

@@ -180,5 +180,6 @@ func (t *Tracer) getPAC(tid int) {
 func (t *Tracer) release(tid int, sig uintptr) {
 	t.look.letGo = ptrace(unix.PTRACE_DETACH, uintptr(tid), 0, sig)
 	now := monotonic(&t.ts)
+	t.released = now
 	t.Pauses.Add(now - t.missed)
 }

@@ -28,7 +28,7 @@ type Config struct {
 	// where they cost more, Interval grows. 0 is any.
 	MaxOverhead float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
-	After func(*target.Snapshot)
+	After func(snap *target.Snapshot, released int64)
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.

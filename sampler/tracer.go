@@ -34,8 +34,8 @@ type Tracer struct {
 	// StackLimit bounds the copy of a stack.
 	StackLimit int
 	// After is called with each snapshot as soon as its thread has been let go, for what is to be
-	// read soon but not in the pause. It may be nil.
-	After func(*target.Snapshot)
+	// read soon but not in the pause. released is when that was, as CLOCK_MONOTONIC. It may be nil.
+	After func(snap *target.Snapshot, released int64)
 	// Pauses is how long threads were stopped, as upper bounds: from the last moment
 	// at which the thread was seen not to have stopped, to the return of its release.
 	Pauses Histogram
@@ -76,6 +76,7 @@ type Tracer struct {
 	mask        uint64
 	oldMask     uint64
 	missed      int64 // when the thread was last seen not to have stopped
+	released    int64 // when it was let go
 	look        look
 	unstopped   struct { // what /proc/PID/task/TID/syscall told
 		call int64
@@ -290,7 +291,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.
 
 func (t *Tracer) after(snap *target.Snapshot) {
 	if t.After != nil {
-		t.After(snap)
+		t.After(snap, t.released)
 	}
 }
 

@@ -52,6 +52,7 @@ func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *target.Snapshot) Outcom
 		snap.SP, snap.Cut = t.look.sp, t.look.cut
 		snap.Syscall, snap.When = t.unstopped.call, t.look.when
 		snap.PACMask = t.pac[1]
+		t.released = snap.When
 		t.after(snap)
 		return Taken
 	}

@@ -17,6 +17,7 @@ import (
 // anything: no counter says how often the barrier was passed since. So they are believed only if
 //   - they read the same before and after, and the thread still ran the same continuation then,
 //   - the lowest frame on the stack, which leads to them, still stood there unchanged afterwards,
+//   - they are not those of a thread that is giving up its carrier, whose frames are in both places,
 //   - every return address in them follows a call of which the compiler has a record,
 //   - their last frame is Continuation.enter.
 // What remains is a thread that passes the barrier within the microseconds from its release to the
@@ -24,6 +25,11 @@ import (
 
 // entryMethod is the root of a virtual thread's frames.
 const entryMethod = "jdk.internal.vm.Continuation.enter"
+
+// yieldMethod is what a virtual thread runs that gives up its carrier: its frames are copied to the heap
+// whole, from this one on. The first that come back are this one and its callers, so a chunk with
+// it on top is of a thread that is not to be seen on a stack any more, or only just.
+const yieldMethod = "jdk.internal.vm.Continuation.yield0"
 
 // maxEntryPad is what alignment may leave free above a ContinuationEntry: a word
 // (runtime/continuationFreezeThaw.cpp, ReconstructedStack).
@@ -86,6 +92,8 @@ func (w *Walker) heapFrames() bool {
 			break
 		}
 	}
+	ok = ok && len(w.out.Frames) > n && w.out.Frames[n].Kind != profile.Stub && w.out.Frames[n].Kind != profile.NativeMethod &&
+		w.out.Frames[n].Func.Name != yieldMethod
 	if len(w.out.Frames) < w.MaxDepth {
 		ok = ok && w.atContinuationRoot()
 	}

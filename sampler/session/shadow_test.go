@@ -49,6 +49,8 @@ type shadowCount struct {
 	verdicts         [jvmtest.NumVerdicts]int
 	byAddress        [jvmtest.NumVerdicts]int // what they would be by HotSpot's own rule
 	reasons          map[profile.Reason]int
+	continuations    *vmstructs.Continuations      // not nil: the thread is a virtual one
+	fromHeap         int                           // stacks with frames from the heap
 	code             map[[2]uint64]map[string]bool // see codeAt, by nmethod
 }
 
@@ -106,7 +108,10 @@ func countShadow(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int)
 		t.Fatalf("thread %d is not a Java thread", tid)
 	}
 	count := &shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}}
-	for i := range stops {
+	if slices.Contains(args, "virtual") {
+		count.continuations = s.VM.NewContinuations()
+	}
+	for i := 0; i < stops || count.continuations != nil && count.stops < stops && i < 4*stops; i++ {
 		shadowStop(t, s, shadow, tid, th, count)
 		pause(i)
 	}
@@ -165,6 +170,7 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 		if own, err = shadow.Thread(tid); err != nil {
 			t.Fatal(err)
 		}
+		sn.When = now()
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -172,8 +178,22 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	if !own.Running {
 		return
 	}
+	if count.continuations != nil {
+		count.continuations.Read(snap)
+		snap.Continuation.Settled = snap.Continuation.Settled && now()-snap.When < int64(soon)
+	}
 	var st profile.Stack
 	s.walker.Walk(snap, &st)
+	if count.continuations != nil {
+		virtual, _, mounted := st.Split()
+		if !mounted {
+			return // the carrier runs nothing just now
+		}
+		st = virtual
+		if i := slices.IndexFunc(st.Frames, func(f profile.Frame) bool { return f.SP-snap.SP > uint64(len(snap.Stack)) }); i >= 0 {
+			count.fromHeap++
+		}
+	}
 	count.stops++
 	if st.Truncated != profile.Whole {
 		count.truncated++

@@ -4,6 +4,7 @@ package session
 
 import (
 	"fmt"
+	"time"
 
 	"goprof/profile"
 	"goprof/target"
@@ -13,13 +14,23 @@ import (
 // not in its stacks, and its name stands above them.
 
 // afterLook is what is to be done with each snapshot as soon as its thread runs again.
-func (s *Session) afterLook() func(*target.Snapshot) {
+func (s *Session) afterLook() func(snap *target.Snapshot, released int64) {
 	c := s.VM.NewContinuations()
 	if c == nil {
 		return nil
 	}
-	return c.Read
+	return func(snap *target.Snapshot, released int64) {
+		c.Read(snap)
+		if now()-released > int64(soon) {
+			snap.Continuation.Settled = false
+		}
+	}
 }
+
+// soon is how long after a thread was let go its frames in the heap may have been read. In more time it
+// may have been through many of them, and have come back to where it was. Most are read in 30 us; a sampler
+// that loses its CPU just then takes longer.
+const soon = 150 * time.Microsecond
 
 // subject is the stack of whom a snapshot shows, and its label: a virtual thread, if one was mounted.
 func (r *recording) subject(snap *target.Snapshot) (*profile.Stack, string) {

@@ -206,3 +206,37 @@ func pathOf(frames []profile.Frame) string {
 	}
 	return b.String()
 }
+
+// TestShadowVirtual is TestShadow of a virtual thread that gives up its carrier at random depths, so
+// that most of its frames are in the heap: none of them may be wrong. While the thread comes back to
+// them or leaves them nobody can tell where they are, and it does hardly anything else.
+func TestShadowVirtual(t *testing.T) {
+	stops := 500
+	if s := os.Getenv("GOPROF_SHADOW_STOPS"); s != "" {
+		stops, _ = strconv.Atoi(s)
+	}
+	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, mode := range []struct {
+			name  string
+			flags []string
+		}{
+			{"mixed", nil},
+			{"interpreted", []string{"-Xint"}},
+			{"c1", []string{"-XX:TieredStopAtLevel=1"}},
+			{"small-heap", []string{"-Xmx24m", "-XX:+UseSerialGC"}},
+			{"zgc", []string{"-XX:+UseZGC", "-Xmx64m"}},
+		} {
+			t.Run(mode.name, func(t *testing.T) {
+				flags := append([]string{"-Djdk.virtualThreadScheduler.parallelism=1", "-Djdk.virtualThreadScheduler.maxPoolSize=1"}, mode.flags...)
+				count := countShadow(t, jdk, flags, []string{"1", "1", "virtual"}, stops)
+				t.Logf("%d with frames from the heap", count.fromHeap)
+				if n := count.verdicts[jvmtest.Mismatch]; n > 0 {
+					t.Errorf("%d mismatches", n)
+				}
+				if count.stops < stops*9/10 || count.fromHeap*10 < stops {
+					t.Errorf("only %d of %d stops could be compared, %d with frames from the heap", count.stops, stops, count.fromHeap)
+				}
+			})
+		}
+	})
+}

@@ -26,9 +26,12 @@ import java.util.stream.IntStream;
  * and one less while an exception is on its way out. Each tree is run twice and must give the same
  * number both times, and now and then the shadow is held against the JVM's own stack trace.
  *
- * Arguments: FILE [threads (1)] [seed (1)] [storm | shallow]. With "storm" a further thread changes,
+ * Arguments: FILE [threads (1)] [seed (1)] [storm | shallow | virtual]. With "storm" a further thread changes,
  * every few milliseconds, the target of a call that compiled code takes for constant: deoptimisation, for
  * ever with -XX:PerMethodRecompilationCutoff=100000000. With "shallow" no recursion goes deep: for small stacks.
+ * With "virtual" (JDK 21) the trees are run by virtual threads, each of which gives up its carrier every so
+ * many calls, at whatever depth: most of its frames then stay in the heap until they are returned to. It
+ * takes a single carrier to be compared: -Djdk.virtualThreadScheduler.parallelism=1 and maxPoolSize=1.
  * The command "trees" prints how many trees were run.
  */
 public final class Shadow implements Runnable {
@@ -56,6 +59,7 @@ public final class Shadow implements Runnable {
         String path = args[0];
         int count = args.length > 1 ? Integer.parseInt(args[1]) : 1;
         int seed = args.length > 2 ? Integer.parseInt(args[2]) : 1;
+        boolean virtual = args.length > 3 && args[3].equals("virtual");
         ShadowStack[] stacks = ShadowStack.create(path, count);
         Shadow[] all = new Shadow[count];
         Thread[] threads = new Thread[count];
@@ -64,14 +68,17 @@ public final class Shadow implements Runnable {
         }
         for (int i = 0; i < count; i++) {
             all[i] = new Shadow(stacks[i], seed + 1_000_003 * i);
-            threads[i] = new Thread(all[i], "shadow-" + i);
-            threads[i].setDaemon(true);
+            threads[i] = virtual ? virtualThread(all[i]) : new Thread(all[i], "shadow-" + i);
+            all[i].yields = virtual;
+            if (!virtual) {
+                threads[i].setDaemon(true);
+            }
         }
         ShadowStack.writeIds(path);
         for (Thread thread : threads) {
             thread.start();
         }
-        if (args.length > 3 && !args[3].equals("shallow")) {
+        if (args.length > 3 && !args[3].equals("shallow") && !virtual) {
             Control.check(args[3].equals("storm"), "no such argument: " + args[3]);
             Thread storm = new Thread(Shadow::storm, "storm");
             storm.setDaemon(true);
@@ -100,6 +107,21 @@ public final class Shadow implements Runnable {
                 }
             }
         });
+    }
+
+    private static Thread virtualThread(Runnable task) throws ReflectiveOperationException {
+        Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+        return (Thread) Class.forName("java.lang.Thread$Builder").getMethod("unstarted", Runnable.class).invoke(builder, task);
+    }
+
+    private boolean yields;
+    private int sinceYield;
+
+    /** Gives up the carrier now and then. */
+    private void mayYield() {
+        if (yields && ++sinceYield % 61 == 0) {
+            Thread.yield();
+        }
     }
 
     private static final int RUN = ShadowStack.id("truth.Shadow.run");
@@ -183,6 +205,7 @@ public final class Shadow implements Runnable {
     private int leaf(int n) {
         s.push(LEAF);
         try {
+            mayYield();
             if ((++leaves & 4_095) == 0) {
                 s.compareWithJvm();
             }

@@ -146,7 +146,7 @@ func (vm *VM) flagType(entry []byte) (flagType, bool) {
 // readFlags reads the array of flags and their names (runtime/flags/jvmFlag.cpp, flagTable).
 func (vm *VM) readFlags() {
 	l := &vm.l.flags
-	if l.flags == 0 || l.count == 0 || l.size < uint64(l.span) || !l.typ.ok() {
+	if l.flags == 0 || l.count == 0 || l.size < uint64(l.span) || !l.name.ok() || !l.addr.ok() || !l.typ.ok() {
 		return
 	}
 	array, err := vm.mem.Ptr(l.flags)

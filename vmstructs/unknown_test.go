@@ -124,6 +124,14 @@ func (w *hostileWorld) answers(vm *VM) map[string]string {
 	if ret := vm.CallStubReturn(); ret != 0 {
 		said["call stub"] = fmt.Sprintf("%#x", ret)
 	}
+	for _, name := range []string{"UseG1GC", "UseZGC"} {
+		if f, ok := vm.Flag(name); ok {
+			said[name] = f.String()
+		}
+	}
+	if gc := vm.Collector(); gc != "" {
+		said["collector"] = gc
+	}
 	off, size := vm.Side()
 	side := make([]byte, size)
 	if w.Read(w.thread+off, side) == nil {
@@ -141,6 +149,25 @@ func tellWithoutLines(scopes []Scope) string {
 		s = append(s, fmt.Sprintf("%s:%d", sc.Method.Full(), sc.BCI))
 	}
 	return strings.Join(s, " < ")
+}
+
+// putFlags makes a table of two flags.
+func (w *hostileWorld) putFlags() {
+	l := &w.l.flags
+	array := w.alloc(3 * int(l.size))
+	w.put64(l.flags, array)
+	w.put64(l.count, 3)
+	for i, name := range []string{"UseG1GC", "UseZGC"} {
+		entry, value := array+uint64(i)*l.size, w.alloc(8)
+		w.put(value, 1)
+		w.put64(entry+uint64(l.name), w.cstring(name))
+		w.put64(entry+uint64(l.addr), value)
+		if l.typeIsText {
+			w.put64(entry+uint64(l.typ), w.cstring("bool"))
+		} else {
+			w.put32(entry+uint64(l.typ), 0)
+		}
+	}
 }
 
 // openAs opens the world as a JVM with other tables: what Open does behind the tables.
@@ -162,11 +189,15 @@ func TestUnknownTables(t *testing.T) {
 	for _, j := range loadTables(t) {
 		t.Run(j.name, func(t *testing.T) {
 			w := newHostileWorld(t, j)
+			w.putFlags()
 			vm, _, err := w.openAs(j.tab)
 			if err != nil {
 				t.Fatal(err)
 			}
 			truth := w.answers(vm)
+			if truth["UseZGC"] != "true" || truth["collector"] != "G1" {
+				t.Fatalf("%q", truth)
+			}
 			if len(truth) < 20 {
 				t.Fatalf("the world says no more than %q", truth)
 			}
@@ -199,6 +230,13 @@ func TestUnknownTables(t *testing.T) {
 							t.Errorf("%s, %s: nothing is told", name, m.name)
 						}
 					}
+					whole := w.l
+					l, _ := resolve(tab)
+					l.method.unsigned5X, w.l = whole.method.unsigned5X, l
+					if err := w.tour(w, nil); err != nil { // all other questions: no panic
+						t.Errorf("%s, %s: %v", name, m.name, err)
+					}
+					w.l = whole
 					for what, says := range w.answers(vm) {
 						if truth[what] != says && !(strings.Contains(report, capScopes) && isOwnerOf(says, truth[what])) {
 							t.Errorf("%s, %s: %s is %q, not %q", name, m.name, what, says, truth[what])

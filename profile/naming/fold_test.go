@@ -13,7 +13,7 @@ func TestPlumbingOf(t *testing.T) {
 	for what, names := range map[Plumbing]string{
 		Lambda: `P$$Lambda.run P$$Lambda$12.run P$$Lambda$10+0x00007f5028003448.run P$$Lambda+0x00007f99a8001228.run
 			P$$Lambda/0x00007f99a8001228.run P$$Lambda$14/1364335809.run scala.runtime.java8.JFunction1$mcVI$sp.apply`,
-		MethodHandles: `java.lang.invoke.LambdaForm$DMH.invokeStatic_I_I java.lang.invoke.LambdaForm$MH+0x00007f5028002800.invoke_MT
+		MethodHandles: `java.lang.invoke.LambdaForm$DMH.invokeStatic_I_I java.lang.invoke.LambdaForm$BMH.reinvoke java.lang.invoke.LambdaForm$MH+0x00007f5028002800.invoke_MT
 			java/lang/invoke/LambdaForm$MH/0x00007f5028002800.invoke java.lang.invoke.Invokers$Holder.linkToCallSite
 			java.lang.invoke.DirectMethodHandle$Holder.newInvokeSpecial java.lang.invoke.MethodHandle.invokeWithArguments
 			java.lang.invoke.Invokers.checkGenericType java.lang.invoke.MethodHandle.linkToStatic

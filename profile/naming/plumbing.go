@@ -70,7 +70,7 @@ var plumbingRules = []plumbing{
 	rule(Lambda, `.*\$\$Lambda(?:\$[0-9]+)?(?:[+./]0x[0-9a-f]+|[./][0-9]+)?`, ""),
 	rule(Lambda, `scala\.runtime\.java8\.JFunction[0-9].*`, ""),
 
-	rule(MethodHandles, `java\.lang\.invoke\.LambdaForm\$D?MH(?:[+./].*)?`, ""),
+	rule(MethodHandles, `java\.lang\.invoke\.LambdaForm\$(?:MH|DMH|BMH|NFI)(?:[+./].*)?`, ""),
 	rule(MethodHandles, `java\.lang\.invoke\.(?:DirectMethodHandle|DelegatingMethodHandle|Invokers|VarHandle)\$Holder(?:[+./].*)?`, ""),
 	rule(MethodHandles, `java\.lang\.invoke\.LambdaForm(?:\$NamedFunction)?`, `interpret.*|invoke.*`),
 	rule(MethodHandles, `java\.lang\.invoke\.MethodHandle`, `invoke|invokeExact|invokeBasic|invokeWithArguments|linkTo[A-Z][a-zA-Z]*`),

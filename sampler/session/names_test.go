@@ -155,7 +155,8 @@ func TestHideInternal(t *testing.T) {
 // if the shape is given to it later.
 func TestRecordShape(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.Plumbing", "--", "spin")
+		// Inlined into its caller, and in a loop without a safepoint, it would have no debug information of its own.
+		jvm := jvmtest.Start(t, jdk, "truth.Plumbing", "-XX:CompileCommand=dontinline,truth/Plumbing.turn", "--", "spin")
 		s, err := Attach(jvm.PID)
 		if err != nil {
 			t.Fatal(err)

@@ -88,7 +88,9 @@ func (w *Walker) heapFrames() bool {
 	back, n := w.cur, len(w.out.Frames)
 	ok := true
 	for i := range k.Chunks {
-		if ok = w.chunkFrames(&k.Chunks[i]); !ok || len(w.out.Frames) >= w.MaxDepth {
+		// Only the last chunk has the root.
+		ok = w.chunkFrames(&k.Chunks[i]) && (i == len(k.Chunks)-1 || !w.atContinuationRoot())
+		if !ok || len(w.out.Frames) >= w.MaxDepth {
 			break
 		}
 	}

@@ -1,0 +1,55 @@
+//go:build linux && amd64
+
+package session
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/testdata/jvmtest"
+)
+
+// TestRecordVirtualWalks makes the recordings of unwind/testdata/virtual: carriers whose virtual thread has
+// frames in the heap, and whose stack is whole. It is run by hand:
+//
+//	GOPROF_RECORD_WALKS=12 go test ./sampler/session -run TestRecordVirtualWalks
+func TestRecordVirtualWalks(t *testing.T) {
+	all, _ := strconv.Atoi(os.Getenv("GOPROF_RECORD_WALKS"))
+	if all == 0 {
+		t.Skip("makes fixtures: set GOPROF_RECORD_WALKS to their number")
+	}
+	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", "-XX:CompileCommand=quiet",
+			"-XX:CompileCommand=exclude,truth/VirtualLoad.root", "-XX:CompileCommand=exclude,java/lang/Thread.runWith")
+		s := attach(t, jvm.PID)
+		rec, w := recorderOf(t, s.Process)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r := s.recording(RecordOptions{})
+		r.news(0)
+		q := sampler.NewQueue(queueLength)
+		go r.sampler.Run(ctx, sampler.Config{Interval: 2 * time.Millisecond, After: s.afterLook()}, q)
+		var stack profile.Stack
+		want := all
+		for snap := range q.Snapshots() {
+			r.follow(snap)
+			if k := &snap.Continuation; want > 0 && k.Settled && len(k.Chunks) > 0 {
+				if s.walker.Walk(snap, &stack); stack.Truncated == profile.Whole && stack.Carrier > 0 && k.ID != 0 {
+					rec.Begin(snap)
+					w.Walk(snap, &stack)
+					if want--; want == 0 {
+						cancel()
+					}
+				}
+			}
+			q.Done(snap)
+		}
+		saveWalks(t, rec, filepath.Join("..", "..", "unwind", "testdata", "virtual", "virtual-"+jdk.String()+"-amd64.walks"))
+	})
+}

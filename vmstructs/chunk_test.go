@@ -1,0 +1,136 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"goprof/target"
+)
+
+// Where the chunks of these tests are, and what they are made of: wide references and class pointers, no
+// collector's colours, and fields as a JVM might lay them out.
+const (
+	chunkKlass = 0x7f0000001000
+	contKlass  = 0x7f0000002000
+	chunkAt    = 0x7e0000000000
+	contAt     = 0x7d0000000000
+	chunkStart = 48
+)
+
+// chunkWorld is a reader of continuations over a heap made of bytes.
+type chunkWorld struct {
+	*fakeTarget
+	*Continuations
+}
+
+func newChunkWorld(t *testing.T) chunkWorld {
+	f := newFake()
+	c := &Continuations{vm: newVM(f, &layout{}), ready: true, mask: ^uint64(0), classes: map[uint64]*javaClass{}}
+	c.chunk = chunkFields{klass: chunkKlass, start: chunkStart, parent: 16, size: 24, sp: 28, bottom: 32}
+	c.cont = contFields{klass: contKlass, tail: 16, span: 24}
+	f.put64(contAt, 1)
+	f.put64(contAt+8, contKlass)
+	f.put64(contAt+16, chunkAt)
+	w := chunkWorld{f, c}
+	w.putChunk(chunkAt, 0, 100, 40, 98)
+	return w
+}
+
+func (w chunkWorld) putChunk(at, parent uint64, size, sp, bottom int32) {
+	w.put64(at, 1)
+	w.put64(at+8, chunkKlass)
+	w.put64(at+16, parent)
+	w.put32(at+24, uint32(size))
+	w.put32(at+28, uint32(sp))
+	w.put32(at+32, uint32(bottom))
+	for i := range uint64(100) {
+		w.put64(at+chunkStart+i*8, at+i)
+	}
+}
+
+func TestChunks(t *testing.T) {
+	w := newChunkWorld(t)
+	w.putChunk(chunkAt, chunkAt+0x1000, 100, 100, 98) // empty, kept for the next freeze
+	w.putChunk(chunkAt+0x1000, chunkAt+0x2000, 100, 40, 98)
+	w.putChunk(chunkAt+0x2000, 0, 100, 90, 100)
+	var k target.Continuation
+	if err := w.readChunks(contAt, &k); err != nil || !w.unchanged() {
+		t.Fatal(err)
+	}
+	if len(k.Chunks) != 2 {
+		t.Fatalf("%d chunks", len(k.Chunks))
+	}
+	first := &k.Chunks[0]
+	if first.SP != chunkAt+0x1000+chunkStart+40*8 || first.End() != chunkAt+0x1000+chunkStart+98*8 ||
+		binary.LittleEndian.Uint64(first.Stack) != chunkAt+0x1000+38 {
+		t.Errorf("sp %#x, end %#x, %x", first.SP, first.End(), first.Stack[:8])
+	}
+	n := testing.AllocsPerRun(10, func() {
+		k.Reset()
+		if w.readChunks(contAt, &k) != nil || !w.unchanged() {
+			t.Fatal("changed")
+		}
+	})
+	if n > 0 {
+		t.Errorf("%.1f allocations", n)
+	}
+}
+
+// TestHostileChunks: whatever the heap holds, little is read, and what does not hang together is an error.
+func TestHostileChunks(t *testing.T) {
+	cases := map[string]func(w chunkWorld){
+		"a chunk is its own parent":     func(w chunkWorld) { w.put64(chunkAt+16, chunkAt) },
+		"sp is above the size":          func(w chunkWorld) { w.putChunk(chunkAt, 0, 100, 101, 98) },
+		"sp is negative":                func(w chunkWorld) { w.putChunk(chunkAt, 0, 100, -1, 98) },
+		"no room for the words below":   func(w chunkWorld) { w.putChunk(chunkAt, 0, 100, 1, 98) },
+		"bottom is above the size":      func(w chunkWorld) { w.putChunk(chunkAt, 0, 100, 40, 101) },
+		"bottom is negative":            func(w chunkWorld) { w.putChunk(chunkAt, 0, 100, 40, -8) },
+		"a size of gigabytes":           func(w chunkWorld) { w.putChunk(chunkAt, 0, 1<<30, 2, 1<<30) },
+		"a size of negative bytes":      func(w chunkWorld) { w.putChunk(chunkAt, 0, -100, -100, -100) },
+		"megabytes more than are there": func(w chunkWorld) { w.putChunk(chunkAt, 0, 400_000, 2, 400_000) },
+		"the chunk is of another class": func(w chunkWorld) { w.put64(chunkAt+8, contKlass) },
+		"the chunk was moved":           func(w chunkWorld) { w.put64(chunkAt, 0x7c0000000003) },
+		"the chunk has an odd address":  func(w chunkWorld) { w.put64(contAt+16, chunkAt+4) },
+		"the chunk is nowhere":          func(w chunkWorld) { w.put64(contAt+16, 0x1000) },
+		"the owner is of another class": func(w chunkWorld) { w.put64(contAt+8, chunkKlass+8) },
+		"a parent chain of new chunks": func(w chunkWorld) {
+			for i := uint64(0); i < 200; i++ {
+				w.putChunk(chunkAt+i*0x1000, chunkAt+(i+1)*0x1000, 100, 100, 98)
+			}
+		},
+	}
+	for name, change := range cases {
+		w := newChunkWorld(t)
+		change(w)
+		var k target.Continuation
+		if err := w.readChunks(contAt, &k); err == nil {
+			t.Errorf("%s: no error, %d chunks", name, len(k.Chunks))
+		}
+		if w.reads > 1000 {
+			t.Errorf("%s: %d reads", name, w.reads)
+		}
+	}
+}
+
+// TestChunksThatChange: a thread that runs meanwhile changes what has been read.
+func TestChunksThatChange(t *testing.T) {
+	cases := map[string]func(w chunkWorld){
+		"a frame came back":          func(w chunkWorld) { w.put32(chunkAt+28, 48) },
+		"all was frozen again":       func(w chunkWorld) { w.put32(chunkAt+28, 8) },
+		"another chunk is the last":  func(w chunkWorld) { w.put64(contAt+16, chunkAt+0x4000) },
+		"the chunk has gone":         func(w chunkWorld) { w.put64(chunkAt+8, contKlass) },
+		"the chunk is mapped nomore": func(w chunkWorld) { delete(w.pages, chunkAt/pageSize) },
+		"its bottom has other words": func(w chunkWorld) { w.put32(chunkAt+32, 97) },
+	}
+	for name, change := range cases {
+		w := newChunkWorld(t)
+		var k target.Continuation
+		if err := w.readChunks(contAt, &k); err != nil {
+			t.Fatal(err)
+		}
+		change(w)
+		if w.unchanged() {
+			t.Errorf("%s: not noticed", name)
+		}
+	}
+}

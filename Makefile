@@ -25,7 +25,7 @@ build: ## the static binary ./goprof
 
 # One package at a time (-p 1): tests of real JVMs need the CPUs for themselves.
 test: ## all tests, with real JVMs (installs a JDK and tools, or says what to install)
-	@scripts/tools.sh chromium gdb
+	@scripts/tools.sh chromium gdb musl-gcc
 	@scripts/jdk.sh
 	@start=$$(date +%s); status=0; \
 	GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1 $(GO) test -p 1 -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) || status=$$?; \

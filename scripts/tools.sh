@@ -3,6 +3,7 @@
 #   scripts/tools.sh             gcc, binutils
 #   scripts/tools.sh chromium    a browser, too
 #   scripts/tools.sh gdb         a debugger, too
+#   scripts/tools.sh musl-gcc    another C library, too
 # Installs from this machine's own package sources if it may, else says what to install.
 set -euo pipefail
 
@@ -17,6 +18,7 @@ need readelf binutils
 for tool in "$@"; do
     case $tool in
         chromium) command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || need chromium chromium ;;
+        musl-gcc) need musl-gcc musl-tools ;;
         *) need "$tool" "$tool" ;;
     esac
 done

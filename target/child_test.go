@@ -55,6 +55,12 @@ func child(what string, in *bufio.Reader) error {
 		in.ReadString('\n')
 	case "open":
 		return childOpen(arg)
+	case "chroot":
+		if err := unix.Chroot(arg); err != nil {
+			return err
+		}
+		fmt.Println("ready")
+		in.ReadString('\n')
 	}
 	return errors.New("what?")
 }

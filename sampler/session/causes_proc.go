@@ -148,9 +148,6 @@ func (h Host) namespace(pid int, kind string) string {
 	return link
 }
 
-// initial reports whether we run in the host's own namespace of that kind.
-func (h Host) initial(kind string) bool { return h.namespace(0, kind) == initialNamespace[kind] }
-
 // nested reports whether we surely run in a namespace of our own, as in a container.
 func (h Host) nested(kind string) bool {
 	ours := h.namespace(0, kind)

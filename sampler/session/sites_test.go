@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"goprof/testdata/jvmtest"
 )
 
@@ -129,19 +127,6 @@ func treeOf(jdk jvmtest.JDK) string {
 		return tree
 	}
 	return jdk.Home
-}
-
-// change does something to a file that the container's JVM has mapped: to its own copy, never to the machine's file.
-func (c container) change(t *testing.T, library string, do func(file string) error) {
-	t.Helper()
-	file := c.root + mapped(t, c.pid, library)
-	var fs unix.Statfs_t
-	if err := unix.Statfs(file, &fs); err != nil || fs.Type != unix.OVERLAYFS_SUPER_MAGIC {
-		t.Fatalf("%s is on no overlay (type %#x, %v): it would be the machine's", file, fs.Type, err)
-	}
-	if err := do(file); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // ran is what a command has said.

@@ -51,7 +51,7 @@ func TestLanguages(t *testing.T) {
 	jdks := slices.DeleteFunc(slices.Clone(jvmtest.JDKs(t)), func(j jvmtest.JDK) bool { return j.Version < 17 })
 	for _, language := range slices.Sorted(maps.Keys(languages)) {
 		t.Run(language, func(t *testing.T) {
-			seen, folded := namesOf(t, startLanguage(t, jdks[0], filepath.Join(dir, language)), languages[language].want)
+			seen, folded := languageNames(t, startLanguage(t, jdks[0], filepath.Join(dir, language)), languages[language].want)
 			for _, want := range languages[language].want {
 				if !seen[want] {
 					t.Errorf("%s was not seen", want)
@@ -90,8 +90,8 @@ func startLanguage(t *testing.T, jdk jvmtest.JDK, dir string) (pid int) {
 	return cmd.Process.Pid
 }
 
-// namesOf samples until all wanted names were seen, or it takes too long. Folded are names of the folds.
-func namesOf(t *testing.T, pid int, want []string) (seen, folded map[string]bool) {
+// languageNames samples until all wanted names were seen, or it takes too long. Folded are names of the folds.
+func languageNames(t *testing.T, pid int, want []string) (seen, folded map[string]bool) {
 	t.Helper()
 	s, err := attachSoon(pid)
 	if err != nil {

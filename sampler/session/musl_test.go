@@ -38,9 +38,9 @@ func TestMusl(t *testing.T) {
 			pid := startReady(t, exec.Command(program, "spin"))
 			waitFor(t, "the program spins", func() bool { // it may still be on its way out of fflush
 				spinning = walkedC(t, pid, 'R')
-				return namesOf(spinning)[0] == own[0]
+				return framesOf(spinning)[0] == own[0]
 			})
-			if names := namesOf(spinning); len(names) < len(own) || !slices.Equal(names[:len(own)], own) {
+			if names := framesOf(spinning); len(names) < len(own) || !slices.Equal(names[:len(own)], own) {
 				t.Errorf("spinning: %q", names)
 			}
 			checkMuslRoot(t, spinning, options)
@@ -58,7 +58,7 @@ func checkMuslRoot(t *testing.T, stack profile.Stack, options []string) {
 	if slices.Contains(options, "-static") {
 		library = "musl" // the program itself
 	}
-	names := namesOf(stack)
+	names := framesOf(stack)
 	if stack.Truncated != profile.NoUnwindInfo || names[len(names)-1] != "[no unwind info: "+library+"]" {
 		t.Errorf("%v: %q", stack.Truncated, names)
 	}
@@ -69,7 +69,7 @@ func checkMuslRoot(t *testing.T, stack profile.Stack, options []string) {
 	}
 }
 
-func namesOf(stack profile.Stack) (names []string) {
+func framesOf(stack profile.Stack) (names []string) {
 	for _, f := range stack.Frames {
 		names = append(names, f.Func.Name)
 	}

@@ -31,6 +31,7 @@ import (
 // Native functions and stubs have no suffix, and neither have frames in brackets, which are no code:
 //
 //	[name tid=N]            the thread, if stacks are kept apart by thread
+//	[name virtual #N]       or the virtual thread; #? if it is not known which one
 //	[truncated: reason]     the stack does not reach its thread's root
 //	[no unwind info: lib]   native code that could not be unwound lies here
 //	[reflection] ...        frames that only pass calls on, if they are hidden: see package naming

@@ -21,7 +21,7 @@ func Pool(name string) string {
 }
 
 // threadLabel is the frame that stands above a thread's stacks: the name, if there is one, and a number.
-var threadLabel = regexp.MustCompile(`(?s)^\[(?:(.*) )?(tid=|virtual #)[0-9]+\]$`)
+var threadLabel = regexp.MustCompile(`(?s)^\[(?:(.*) )?(tid=|virtual #)(?:[0-9]+|\?)\]$`)
 
 // IsThreadLabel reports whether a frame is the one that stands above a thread's stacks: "[name tid=4711]" or,
 // of virtual threads, "[name virtual #31]".

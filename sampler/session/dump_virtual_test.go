@@ -26,7 +26,8 @@ func TestVirtualParked(t *testing.T) {
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range []string{"-Xmixed", "-Xint", "-XX:-UseCompressedOops", "-XX:+UseZGC", "-XX:+UseSerialGC"} {
 			t.Run(mode, func(t *testing.T) {
-				jvm := jvmtest.Start(t, jdk, "truth.VirtualParked", mode, "--", fmt.Sprint(count))
+				jvm := jvmtest.Start(t, jdk, "truth.VirtualParked", mode,
+					"--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED", "--", fmt.Sprint(count))
 				s := attach(t, jvm.PID)
 				checkAllParked(t, s, count)
 				signal(t, jvm.PID, syscall.SIGSTOP)

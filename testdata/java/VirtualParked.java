@@ -16,7 +16,8 @@ import java.util.concurrent.locks.LockSupport;
  *
  * Thread number i is called "parked-i", has gone down i % 40 times, and then parks for ever (i % 4 is
  * not 0) or sleeps for an hour. They are started in turns by Thread.ofVirtual(), by an executor with a thread for
- * each task, and by a pool of virtual threads. Argument: how many (300).
+ * each task, by a pool of virtual threads, and in a flock, as structured task scopes make them (needs
+ * --add-exports java.base/jdk.internal.misc=ALL-UNNAMED). Argument: how many (300).
  */
 public final class VirtualParked {
     private VirtualParked() {}
@@ -38,16 +39,20 @@ public final class VirtualParked {
         };
         ExecutorService each = (ExecutorService) newExecutor.invoke(null, factory);
         ExecutorService pool = Executors.newFixedThreadPool(count, factory);
+        Class<?> flockClass = Class.forName("jdk.internal.misc.ThreadFlock");
+        Object flock = flockClass.getMethod("open", String.class).invoke(null, "flock");
+        Method startInFlock = flockClass.getMethod("start", Thread.class);
         for (int i = 0; i < count; i++) {
             int number = i;
             Runnable task = () -> {
                 Thread.currentThread().setName("parked-" + number);
                 down(number % 40, number % 4 == 0);
             };
-            if (i % 3 == 0) {
-                factory.newThread(task).start();
-            } else {
-                (i % 3 == 1 ? each : pool).execute(task);
+            switch (i / 4 % 4) {
+                case 0: factory.newThread(task).start(); break;
+                case 1: each.execute(task); break;
+                case 2: pool.execute(task); break;
+                default: startInFlock.invoke(flock, factory.newThread(task));
             }
         }
         while (PARKED.get() < count || !allWait(threads)) {
@@ -69,6 +74,7 @@ public final class VirtualParked {
                 thread.join(20_000);
                 Control.check(!thread.isAlive(), thread + " hangs");
             }
+            flockClass.getMethod("close").invoke(flock);
         });
     }
 

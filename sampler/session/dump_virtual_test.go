@@ -4,6 +4,7 @@ package session
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -96,4 +97,34 @@ func parkedStack(th *profile.ThreadDump, n int) error {
 		return fmt.Errorf("%d times down, %d bottom, %d run", down, bottom, run)
 	}
 	return nil
+}
+
+// TestVirtualUntracked: a JVM that keeps only threads of executors says nothing of the others, and that is told.
+func TestVirtualUntracked(t *testing.T) {
+	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.VirtualParked", "-Djdk.trackAllThreads=false",
+			"--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED", "--", "160")
+		all, census, err := attach(t, jvm.PID).DumpVirtual(DumpOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// One of four is started without an executor.
+		if len(all) != 120 || !census.Untracked || census.Seen != 120 {
+			t.Errorf("%d shown, %+v", len(all), census)
+		}
+	})
+}
+
+// TestNoVirtualThreads: a JVM without any has none, and one that knows none says so.
+func TestNoVirtualThreads(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm, _ := startParked(t, jdk)
+		all, census, err := attach(t, jvm.PID).DumpVirtual(DumpOptions{})
+		if jdk.Version < 21 && !errors.Is(err, ErrNoVirtual) || jdk.Version >= 21 && err != nil {
+			t.Error(err)
+		}
+		if len(all) != 0 || census.Seen != 0 || len(census.Unread) != 0 {
+			t.Errorf("%d shown, %+v", len(all), census)
+		}
+	})
 }

@@ -115,6 +115,7 @@ func TestVirtualLoad(t *testing.T) {
 			{name: "interpreted", flags: []string{"-Xint"}},
 			{name: "deep", args: []string{"16", "200"}},
 			{name: "pinned", args: []string{"16", "25", "pinned"}},
+			{name: "zgc", flags: []string{"-XX:+UseZGC"}},
 		} {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", append(append(mode.flags, "--"), mode.args...)...)

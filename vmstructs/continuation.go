@@ -76,8 +76,8 @@ type contFields struct{ klass, tail, span uint64 }
 
 // virtualFields are those of java.lang.VirtualThread.
 type virtualFields struct {
-	klass, span                           uint64
-	tid, name, cont, state, carrier, owns uint64
+	klass, span            uint64
+	tid, name, cont, state uint64
 }
 
 // namedThread is a thread's name as it was at a time.

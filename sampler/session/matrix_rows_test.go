@@ -41,7 +41,7 @@ var matrixRows = []matrixRow{
 	{name: "-Xint", flags: []string{"-Xint"}},
 	{name: "C1 only", flags: []string{"-XX:TieredStopAtLevel=1"}},
 	{name: "-TieredCompilation", flags: []string{"-XX:-TieredCompilation"}},
-	{name: "Graal's compiler", flags: []string{"-Xmx400m"}, ready: withGraal},
+	{name: "Graal's compiler", flags: []string{"-Xmx400m"}, ready: withGraal, run: matrixGraal},
 	{name: "-UseOnStackReplacement", flags: []string{"-XX:-UseOnStackReplacement"}},
 	{name: "+UseCountedLoopSafepoints", flags: []string{"-XX:+UseCountedLoopSafepoints"}},
 	{name: "+DebugNonSafepoints", flags: []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}},

@@ -77,8 +77,28 @@ func matrixShallow(t *testing.T, jdk jvmtest.JDK, flags []string, stops int) str
 	return matrixShadowOf(t, jdk, flags, []string{"1", "1", "shallow"}, stops)
 }
 
+// matrixGraal waits for code of the compiler that it is about: it is written in Java, and has to be compiled itself before it
+// compiles much.
+func matrixGraal(t *testing.T, jdk jvmtest.JDK, flags []string, stops int) string {
+	jvm, path := startShadow(t, jdk, flags, nil)
+	count := watchShadow(t, jvm, path, false, stops)
+	for tries := 0; count.c2*10 < count.stops && tries < 20; tries++ {
+		time.Sleep(time.Second)
+		count = watchShadow(t, jvm, path, false, stops)
+	}
+	if count.c2 == 0 {
+		t.Error("no code of the compiler that this is about was seen")
+	}
+	return judgeCell(t, count, flags, stops)
+}
+
 func matrixShadowOf(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) string {
 	count := countShadow(t, jdk, flags, args, stops)
+	return judgeCell(t, count, flags, stops)
+}
+
+func judgeCell(t *testing.T, count *shadowCount, flags []string, stops int) string {
+	t.Helper()
 	count.judge(t, flags, stops)
 	if count.truncated*1000 > count.stops {
 		t.Errorf("%d of %d stacks are truncated, more than 0.1 %%: %v", count.truncated, count.stops, count.reasons)

@@ -46,6 +46,7 @@ const (
 // shadowCount is what became of the stops of one mode.
 type shadowCount struct {
 	stops, truncated int
+	c2               int // stacks with code of the JVM's best compiler
 	verdicts         [jvmtest.NumVerdicts]int
 	byAddress        [jvmtest.NumVerdicts]int // what they would be by HotSpot's own rule
 	reasons          map[profile.Reason]int
@@ -59,7 +60,7 @@ func (c *shadowCount) String() string {
 	for v, n := range c.verdicts {
 		s += fmt.Sprintf(", %d %v", n, jvmtest.Verdict(v))
 	}
-	return s + fmt.Sprintf(", %d truncated %v; by address %d would be exact, %d inlined differ", c.truncated, c.reasons,
+	return s + fmt.Sprintf(", %d with C2's code, %d truncated %v; by address %d would be exact, %d inlined differ", c.c2, c.truncated, c.reasons,
 		c.byAddress[jvmtest.Exact], c.byAddress[jvmtest.InlinedDiffer])
 }
 
@@ -89,9 +90,21 @@ func TestShadow(t *testing.T) {
 // countShadow runs the program and compares at so many stops.
 func countShadow(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) *shadowCount {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "shadow")
+	jvm, path := startShadow(t, jdk, flags, args)
+	return watchShadow(t, jvm, path, slices.Contains(args, "virtual"), stops)
+}
+
+// startShadow starts the program; the path is its file's.
+func startShadow(t *testing.T, jdk jvmtest.JDK, flags, args []string) (jvm *jvmtest.JVM, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "shadow")
 	options := append(append(append([]string{}, flags...), "--", path), args...)
-	jvm := jvmtest.Start(t, jdk, "truth.Shadow", options...)
+	return jvmtest.Start(t, jdk, "truth.Shadow", options...), path
+}
+
+// watchShadow compares at so many stops. virtual: the program runs on a virtual thread.
+func watchShadow(t *testing.T, jvm *jvmtest.JVM, path string, virtual bool, stops int) *shadowCount {
+	t.Helper()
 	shadow, err := jvmtest.OpenShadow(path)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +121,7 @@ func countShadow(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int)
 		t.Fatalf("thread %d is not a Java thread", tid)
 	}
 	count := &shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}}
-	if slices.Contains(args, "virtual") {
+	if virtual {
 		count.continuations = s.VM.NewContinuations()
 	}
 	for i := 0; i < stops || count.continuations != nil && count.stops < stops && i < 4*stops; i++ {
@@ -195,6 +208,9 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 		}
 	}
 	count.stops++
+	if slices.ContainsFunc(st.Frames, func(f profile.Frame) bool { return f.Kind == profile.C2 }) {
+		count.c2++
+	}
 	if st.Truncated != profile.Whole {
 		count.truncated++
 		count.reasons[st.Truncated]++

@@ -86,6 +86,10 @@ func withAgent(what string) func(*testing.T, jvmtest.JDK, []string) ([]string, s
 // of its jars, as scripts/graal.sh does: 21=/path:25=/path.
 func withGraal(t *testing.T, jdk jvmtest.JDK, flags []string) ([]string, string) {
 	use := []string{"-XX:+EnableJVMCI", "-XX:+UseJVMCICompiler"}
+	out, err := exec.Command(jdk.Tool("java"), "--list-modules").Output()
+	if err != nil || !strings.Contains(string(out), "jdk.internal.vm.ci@") && !strings.Contains(string(out), "jdk.internal.vm.ci\n") {
+		return nil, "it has no module jdk.internal.vm.ci"
+	}
 	for item := range strings.SplitSeq(os.Getenv("GOPROF_GRAAL"), ":") {
 		version, dir, _ := strings.Cut(item, "=")
 		if version != strconv.Itoa(jdk.Version) {
@@ -98,8 +102,7 @@ func withGraal(t *testing.T, jdk jvmtest.JDK, flags []string) ([]string, string)
 		path := strings.Join(jars, ":")
 		return append(use, "--module-path="+path, "--upgrade-module-path="+path), ""
 	}
-	out, err := exec.Command(jdk.Tool("java"), "--list-modules").Output()
-	if err != nil || !strings.Contains(string(out), "jdk.internal.vm.compiler@") {
+	if !strings.Contains(string(out), "jdk.internal.vm.compiler@") {
 		return nil, "no Graal compiler for it"
 	}
 	return use, ""

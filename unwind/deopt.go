@@ -34,8 +34,13 @@ func (w *Walker) tracedDeopt(b *vmstructs.Blob) profile.Reason {
 	// While registers are saved the whole frame stands, at the frame pointer and of its size
 	// (sharedRuntime_x86.cpp, RegisterSaver::save_live_registers).
 	fp, known := w.fp()
-	if c, ok := w.sizedCaller(b); ok && known && r.framed && fp+16 == c.sp && w.compiledReturn(c.pc) {
-		return w.goTo(c)
+	if c, ok := w.sizedCaller(b); ok && known && r.framed && fp+16 == c.sp {
+		if c.pc == 0 { // an exception brought it here: the address has still to be fetched from the thread
+			c.pc = w.vm.ThrownAt(w.snap.Side)
+		}
+		if w.compiledReturn(c.pc) {
+			return w.goTo(c)
+		}
 	}
 	return profile.Deoptimizing
 }
@@ -56,7 +61,7 @@ func (w *Walker) skeletons() profile.Reason {
 	if !known || len(w.snap.Side) == 0 {
 		return profile.Deoptimizing
 	}
-	frames, err := w.vm.VFrames(w.snap.SideAddr, w.snap.Side)
+	unpacking, err := w.vm.VFrames(w.snap.SideAddr, w.snap.Side)
 	if err != nil {
 		return profile.Deoptimizing
 	}
@@ -66,7 +71,7 @@ func (w *Walker) skeletons() profile.Reason {
 	if c, known = w.linked(fp, layout.SenderSP, true); !known {
 		return profile.Deoptimizing
 	}
-	for _, f := range frames {
+	for _, f := range unpacking.Frames {
 		if !w.vm.InInterpreter(w.strip(c.pc)) {
 			return profile.Deoptimizing
 		}
@@ -76,6 +81,9 @@ func (w *Walker) skeletons() profile.Reason {
 		if c, known = w.linked(c.fp, layout.SenderSP, false); !known {
 			return profile.Deoptimizing
 		}
+	}
+	if len(unpacking.Frames) > 0 && c.sp != unpacking.CallerSP {
+		return profile.Deoptimizing // the array was of another frame when it was read
 	}
 	return w.goTo(c)
 }

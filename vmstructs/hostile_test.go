@@ -198,8 +198,8 @@ func (w *hostileWorld) tour(t target.Target, more []uint64) error {
 	if t.Read(w.thread+off, side) == nil {
 		vm.AnchorIn(side)
 		vm.TrapPC(side)
-		if scopes, err := vm.VFrames(w.thread+off, side); err == nil {
-			if err := tourScopes(scopes); err != nil {
+		if u, err := vm.VFrames(w.thread+off, side); err == nil {
+			if err := tourScopes(u.Frames); err != nil {
 				return err
 			}
 		}

@@ -167,6 +167,8 @@ type deoptLayout struct {
 	elements    int    // where they begin: they are the last member of vframeArray
 	elementSize uint64
 	bci, method offset
+	caller      offset // of the frame that is unpacked: a frame, whose first member is its _sp
+	thrownAt    offset // JavaThread
 }
 
 func (r *resolver) deopt() deoptLayout {
@@ -176,6 +178,8 @@ func (r *resolver) deopt() deoptLayout {
 		elementSize: r.size(capDeopt, "vframeArrayElement"),
 		bci:         r.field(capDeopt, "vframeArrayElement._bci"),
 		method:      r.field(capDeopt, "vframeArrayElement._method"),
+		caller:      r.field(capDeopt, "vframeArray._caller"),
+		thrownAt:    r.field("", "JavaThread._exception_pc"),
 	}
 	l.elements = int(r.size(capDeopt, "vframeArray")) - int(l.elementSize)
 	if l.elements <= 0 || int(l.elementSize) < span(l.method, l.bci)-4 {

@@ -16,7 +16,7 @@ func (vm *VM) Side() (from uint64, size int) {
 	}
 	begin, end := uint64(t.anchor), uint64(t.anchor)+uint64(t.anchorSpan)
 	entry, _ := vm.entryOffset()
-	for _, f := range [...]offset{vm.l.deopt.head, t.trapPC, entry} {
+	for _, f := range [...]offset{vm.l.deopt.head, t.trapPC, entry, vm.l.deopt.thrownAt} {
 		if f.ok() && max(end, uint64(f)+8)-min(begin, uint64(f)) <= maxSide {
 			begin, end = min(begin, uint64(f)), max(end, uint64(f)+8)
 		}
@@ -38,6 +38,13 @@ func (vm *VM) AnchorIn(side []byte) (Anchor, bool) {
 func (vm *VM) vframesIn(side []byte) uint64 {
 	array, _ := vm.sideWord(side, vm.l.deopt.head)
 	return array
+}
+
+// ThrownAt returns where in compiled code an exception was thrown, or passed, on its way to a handler
+// (JavaThread::_exception_pc). 0: nowhere.
+func (vm *VM) ThrownAt(side []byte) uint64 {
+	pc, _ := vm.sideWord(side, vm.l.deopt.thrownAt)
+	return pc
 }
 
 // TrapPC returns where in Java code the thread was when it ran into a trap, such as a poll for a

@@ -165,23 +165,31 @@ func TestVFrames(t *testing.T) {
 			}
 			return b
 		}
-		if got, err := w.vm.VFrames(th+begin, side()); err != nil || got != nil {
+		if got, err := w.vm.VFrames(th+begin, side()); err != nil || got.Frames != nil {
 			t.Fatalf("nothing to unpack: %v %v", got, err)
 		}
 		l := &w.l.deopt
 		array := w.alloc(l.elements + 3*int(l.elementSize))
 		w.put64(th+uint64(l.head), array)
 		w.put32(array+uint64(l.frames), 2)
+		w.put64(array+uint64(l.caller), 0x7f12345)
 		for i, bci := range []uint32{6, 3} {
 			e := array + uint64(l.elements) + uint64(i)*l.elementSize
 			w.put32(e+uint64(l.bci), bci)
 			w.put64(e+uint64(l.method), b.Method.Addr)
 		}
 		got, err := w.vm.VFrames(th+begin, side())
-		if err != nil || tell(got) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
-			t.Errorf("%s %v", tell(got), err)
+		if err != nil || got.CallerSP != 0x7f12345 || tell(got.Frames) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
+			t.Errorf("%s %#x %v", tell(got.Frames), got.CallerSP, err)
 		}
 		w.put32(array+uint64(l.frames), 1<<30)
+		if at := w.vm.ThrownAt(side()); at != 0 {
+			t.Errorf("thrown at %#x, and nothing was", at)
+		}
+		w.put64(th+uint64(l.thrownAt), 0x7f10cafe)
+		if at := w.vm.ThrownAt(side()); at != 0x7f10cafe {
+			t.Errorf("thrown at %#x", at)
+		}
 		if _, err := w.vm.VFrames(th+begin, side()); !errors.Is(err, ErrBadThread) {
 			t.Errorf("a billion frames: %v", err)
 		}

@@ -64,7 +64,7 @@ var mutations = []mutation{
 // notTold are the fields without which nothing is lost that a user would miss: others serve, or the walk does without.
 var notTold = []string{
 	"JavaThread._next", "Threads._thread_list", "ThreadsSMRSupport._java_thread_list", "ThreadsList._length", "ThreadsList._threads",
-	"JavaFrameAnchor._last_Java_fp", "JavaThread._saved_exception_pc", "Method._access_flags",
+	"JavaFrameAnchor._last_Java_fp", "JavaThread._saved_exception_pc", "JavaThread._exception_pc", "Method._access_flags",
 	"CodeCache._low_bound", "CodeCache._high_bound",
 	"nmethod._entry_point", "nmethod._entry_offset", "nmethod._osr_entry_point", "nmethod._stub_offset",
 	"CodeBlob._kind", "CodeBlob._data_offset", "CodeBlob._relocation_size", "CompiledMethod._deopt_mh_handler_begin", "nmethod._deopt_mh_handler_offset", "nmethod._deoptimize_mh_offset",
@@ -135,8 +135,8 @@ func (w *hostileWorld) answers(vm *VM) map[string]string {
 	off, size := vm.Side()
 	side := make([]byte, size)
 	if w.Read(w.thread+off, side) == nil {
-		if scopes, err := vm.VFrames(w.thread+off, side); err == nil && scopes != nil {
-			said["deoptimized"] = tellWithoutLines(scopes)
+		if u, err := vm.VFrames(w.thread+off, side); err == nil && u.Frames != nil {
+			said["deoptimized"] = tellWithoutLines(u.Frames)
 		}
 	}
 	return said

@@ -9,6 +9,7 @@ which=${1:-.}
 export GOPROF_REQUIRE_JVM=1 GOPROF_PROVE=1
 export GOPROF_SHADOW_STOPS=${STOPS:-100000} GOPROF_JNI_STOPS=${STOPS:-100000}
 export GOPROF_SIGNAL_STOPS=$((GOPROF_JNI_STOPS / 20))
+export GOPROF_VIRTUAL_LOAD=60s GOPROF_VIRTUAL_PARKED=5000
 export GOPROF_STEPS=${STEPS:-5000000}
 export GOPROF_JAVAC_SAMPLES=${SAMPLES:-50000} GOPROF_INTRINSICS_SAMPLES=${SAMPLES:-50000}
 export GOPROF_SHARES_SAMPLES=${SAMPLES:-50000} GOPROF_SHARES_STRICT=1
@@ -19,7 +20,7 @@ scripts/jdk.sh >/dev/null
 out=build/prove
 mkdir -p "$out"
 go test -c -o "$out/session.test" ./sampler/session
-tests='TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn'
+tests='TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked'
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
 failed=()
 for test in $(cd sampler/session && "../../$out/session.test" -test.list "^($tests)$" | grep -E "$which"); do

@@ -42,9 +42,10 @@ type Continuations struct {
 	vm      *VM // our own
 	klasses klassModel
 	ready   bool
-	side    uint64 // where in a JavaThread a Side begins
-	entry   uint64 // JavaThread::_cont_entry
-	mask    uint64 // the bits of a reference that are no colour
+	side    uint64   // where in a JavaThread a Side begins
+	entry   uint64   // JavaThread::_cont_entry
+	mask    uint64   // the bits of a reference that are no colour
+	colours zColours // of ZGC, while one continuation is read
 
 	classes map[uint64]*javaClass // by Klass*; nil: not one of ours
 	chunk   chunkFields
@@ -141,8 +142,14 @@ func (c *Continuations) Read(snap *target.Snapshot) {
 	}
 	k.Entry = entry
 	thread := snap.SideAddr - c.side
+	if c.vm.holdColours(&c.colours) != nil {
+		return
+	}
 	k.Settled = c.readChunks(word(own[entryCont:]), k) == nil && c.readBase(snap, thread, own)
 	c.readIdentity(snap, thread, own)
+	if !c.vm.letGoColours() {
+		k.Settled, k.ID, k.Name = false, 0, ""
+	}
 }
 
 // copied returns n bytes of the snapshot's copy of the thread's own stack.

@@ -96,4 +96,12 @@
 // flags, so fields are found by name in the metadata of their class, and an object counts
 // as a thread's only if its field eetop points back. While ZGC relocates, and for
 // references that it has not touched since, the answer is ErrMoved; metadata never moves.
+//
+// # Virtual threads (continuation.go, chunk.go, virtual.go, containers.go)
+//
+// A Continuations reads, with scratch memory of its own and for a goroutine of its own, what lies in
+// the heap: which virtual thread a carrier runs, the stack chunks of its continuation, and all
+// virtual threads that the JDK's thread containers know. An object's class is read from its header,
+// fields are found by name, and classes by the list of each class loader. What was read counts if it
+// reads the same again.
 package vmstructs

@@ -18,7 +18,11 @@ type zModel struct {
 	on      bool
 	badMask uint64 // address of the mask, which changes with each phase
 	shift   uint64 // generational: address of the shift that uncolours good references
+	held    *zColours
 }
+
+// zColours is what mask and shift were at a moment; see holdColours.
+type zColours struct{ badMask, shift uint64 }
 
 // readHeapModel works out how objects are laid out. oops/arrayOop.hpp: the length follows
 // the header, which is 8 bytes with compact headers, 12 with compressed class pointers,
@@ -117,20 +121,17 @@ func (vm *VM) uncolour(v uint64) (uint64, error) {
 	if !z.on || v == 0 {
 		return v, nil
 	}
-	mask, err := vm.mem.U64(z.badMask)
+	now, err := vm.coloursNow()
 	if err != nil {
 		return 0, err
 	}
-	if v&mask != 0 {
+	if v&now.badMask != 0 {
 		return 0, ErrMoved
 	}
 	if z.shift == 0 {
 		return v, nil // each colour has its own mapping of the heap
 	}
-	shift, err := vm.mem.U64(z.shift)
-	if err != nil {
-		return 0, err
-	}
+	shift := now.shift
 	if shift == 0 {
 		return v, nil
 	}
@@ -138,4 +139,42 @@ func (vm *VM) uncolour(v uint64) (uint64, error) {
 		return 0, fmt.Errorf("%w: shift of references %d", ErrBadTables, shift)
 	}
 	return v >> shift, nil
+}
+
+// coloursNow reads the mask and the shift, unless they are held.
+func (vm *VM) coloursNow() (now zColours, err error) {
+	z := &vm.java.heap.z
+	if z.held != nil {
+		return *z.held, nil
+	}
+	if now.badMask, err = vm.mem.U64(z.badMask); err != nil || z.shift == 0 {
+		return now, err
+	}
+	now.shift, err = vm.mem.U64(z.shift)
+	return now, err
+}
+
+// holdColours reads the mask and the shift once for several references that are read soon. They change
+// with each phase of a collection: letGoColours reports whether they have not.
+func (vm *VM) holdColours(in *zColours) error {
+	z := &vm.java.heap.z
+	z.held = nil
+	if !z.on {
+		return nil
+	}
+	var err error
+	if *in, err = vm.coloursNow(); err == nil {
+		z.held = in
+	}
+	return err
+}
+
+func (vm *VM) letGoColours() bool {
+	z := &vm.java.heap.z
+	held := z.held
+	if z.held = nil; held == nil {
+		return true
+	}
+	now, err := vm.coloursNow()
+	return err == nil && now == *held
 }

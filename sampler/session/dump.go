@@ -37,10 +37,15 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		t := sampler.NewTracer(s.Process.PID(), s.Process.CPU())
 		defer t.Close()
 		t.StackLimit, t.After = stackLimit(opt.Depth), s.afterLook()
-		if opt.NonBlocking {
-			sampler.AllUnstopped(t, looks, d.takeUnstopped)
-		} else {
-			sampler.All(t, looks, d.take)
+		for range virtualLooks {
+			if opt.NonBlocking {
+				sampler.AllUnstopped(t, looks, d.takeUnstopped)
+			} else {
+				sampler.All(t, looks, d.take)
+			}
+			if looks = d.inTheHeap(looks); len(looks) == 0 {
+				break
+			}
 		}
 	})
 	if err := s.Process.Alive(); err != nil {
@@ -65,6 +70,9 @@ func (d *dump) take(snap *target.Snapshot, o sampler.Outcome) {
 		return
 	}
 	t := &d.threads[i]
+	if o != sampler.Taken && len(t.Stack.Frames) > 0 {
+		return // a look before this one has come to more
+	}
 	switch o {
 	case sampler.Taken:
 		d.walker.Walk(snap, &t.Stack)

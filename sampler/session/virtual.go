@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goprof/profile"
+	"goprof/sampler"
 	"goprof/target"
 )
 
@@ -31,6 +32,20 @@ func (s *Session) afterLook() func(snap *target.Snapshot, released int64) {
 // may have been through many of them, and have come back to where it was. Most are read in 30 us; a sampler
 // that loses its CPU just then takes longer.
 const soon = 150 * time.Microsecond
+
+// virtualLooks is how often a dump looks at a carrier whose virtual thread has moved on while it was looked
+// at, or was going to the heap or coming from there.
+const virtualLooks = 4
+
+// inTheHeap picks those of the threads whose frames in the heap could not be told.
+func (d *dump) inTheHeap(looks []sampler.Target) (again []sampler.Target) {
+	for _, l := range looks {
+		if s := &d.threads[d.byTID[l.TID]].Stack; s.Mounted && s.Truncated == profile.Continuation {
+			again = append(again, l)
+		}
+	}
+	return again
+}
 
 // subject is the stack of whom a snapshot shows, and its label: a virtual thread, if one was mounted.
 func (r *recording) subject(snap *target.Snapshot) (*profile.Stack, string) {

@@ -99,13 +99,20 @@ func withCarriers(threads []dumpedThread) []dumpedThread {
 }
 
 // TestVirtualLoad records virtual threads that compute after they have given up their carrier, so that their
-// callers are in the heap: at least 99 of 100 stacks are whole, those of each thread down to its own root.
+// callers are in the heap: at least 99 of 100 stacks are whole on each JDK, down to their own root. On a machine
+// where goprof has to wait for a CPU right after a pause some have moved on by then, so one mode alone may have fewer.
 func TestVirtualLoad(t *testing.T) {
 	duration := 5 * time.Second
 	if s := os.Getenv("GOPROF_VIRTUAL_LOAD"); s != "" {
 		duration, _ = time.ParseDuration(s)
 	}
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
+		var whole, cut int64
+		defer func() {
+			if t.Logf("%d whole, %d cut", whole, cut); cut*100 > whole+cut {
+				t.Errorf("%d of %d stacks of virtual threads are cut", cut, whole+cut)
+			}
+		}()
 		for _, mode := range []struct {
 			name  string
 			flags []string
@@ -130,16 +137,17 @@ func TestVirtualLoad(t *testing.T) {
 				if len(mode.args) > 1 {
 					depth, _ = strconv.Atoi(mode.args[1])
 				}
-				judgeLoad(t, p, depth)
+				w, c := judgeLoad(t, p, depth)
+				whole, cut = whole+w, cut+c
 			})
 		}
 	})
 }
 
-// judgeLoad fails the test if a stack that holds leaf is not what the program is, or too many are cut.
-func judgeLoad(t *testing.T, p *profile.Profile, depth int) {
+// judgeLoad fails the test if a stack that holds leaf is not what the program is, or very many are cut.
+func judgeLoad(t *testing.T, p *profile.Profile, depth int) (whole, cut int64) {
 	t.Helper()
-	var whole, cut, unknown, named int64
+	var unknown, named int64
 	reasons := map[string]int64{}
 	p.Each(func(frames []profile.Frame, n int64) {
 		label := frames[0].Func.Name
@@ -169,12 +177,13 @@ func judgeLoad(t *testing.T, p *profile.Profile, depth int) {
 	if whole < 100 {
 		t.Errorf("only %d stacks of virtual threads", whole)
 	}
-	if cut*100 > whole+cut || unknown*100 > whole+cut {
+	if cut*25 > whole+cut || unknown*100 > whole+cut {
 		t.Errorf("%d of %d stacks of virtual threads are cut, %d are of an unknown thread", cut, whole+cut, unknown)
 	}
 	if named*4 < whole || named*4 > 3*whole {
 		t.Errorf("%d of %d stacks are of the threads with a name, of two threads one", named, whole)
 	}
+	return whole, cut
 }
 
 // loadStack checks a stack from its root: VirtualThread.run is near, and those that have come to

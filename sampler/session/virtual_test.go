@@ -235,6 +235,8 @@ func TestShadowVirtual(t *testing.T) {
 			{"c1", []string{"-XX:TieredStopAtLevel=1"}},
 			{"small-heap", []string{"-Xmx24m", "-XX:+UseSerialGC"}},
 			{"zgc", []string{"-XX:+UseZGC", "-Xmx64m"}},
+			{"shenandoah", []string{"-XX:+UseShenandoahGC", "-Xmx64m"}},
+			{"g1", []string{"-XX:+UseG1GC", "-Xmx24m", "-XX:+UseStringDeduplication"}},
 		} {
 			t.Run(mode.name, func(t *testing.T) {
 				flags := append([]string{"-Djdk.virtualThreadScheduler.parallelism=1", "-Djdk.virtualThreadScheduler.maxPoolSize=1"}, mode.flags...)

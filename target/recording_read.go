@@ -43,7 +43,7 @@ func readRecording(rd io.Reader, budget int64) (*Recording, error) {
 	r := &recReader{r: bufio.NewReader(rd), budget: budget, stacks: map[int]*Snapshot{}}
 	magic := make([]byte, len(recordingMagic))
 	_, err := io.ReadFull(r.r, magic)
-	r.version = slices.Index([]string{"", recordingFirst, recordingSecond, recordingMagic}, string(magic))
+	r.version = slices.Index([]string{"", recordingFirst, recordingSecond, recordingThird, recordingMagic}, string(magic))
 	if err != nil || r.version < 1 {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrBadRecording, recordingMagic)
 	}
@@ -318,6 +318,10 @@ func (r *recReader) snapshot() *Snapshot {
 	}
 	if r.version > 2 {
 		r.continuation(&s.Continuation)
+	}
+	if r.version > 3 {
+		s.Unpacked = r.bytes()
+		s.CPU = r.signed()
 	}
 	return s
 }

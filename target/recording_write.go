@@ -14,7 +14,7 @@ import (
 // The format of a recording, inside gzip. Numbers are unsigned varints unless said
 // otherwise; bytes and strings have their length before them.
 //
-//	magic "goprof recording 3\n" (1 had no second stack, 2 no continuation)
+//	magic "goprof recording 4\n" (1 had no second stack, 2 no continuation, 3 nothing unpacked and no CPU time)
 //	CPU's name
 //	memory as first seen:  count, then for each piece: distance from the last piece's end, bytes
 //	strings:               count, then each; they are named by number below
@@ -28,7 +28,8 @@ import (
 // A snapshot's stack is written as what differs from the last one of the same thread:
 // deep stacks change little from one look to the next. A second stack, as what is not 0.
 const (
-	recordingMagic  = "goprof recording 3\n"
+	recordingMagic  = "goprof recording 4\n"
+	recordingThird  = "goprof recording 3\n"
 	recordingSecond = "goprof recording 2\n"
 	recordingFirst  = "goprof recording 1\n"
 )
@@ -284,6 +285,8 @@ func (w *recWriter) snapshot(s *Snapshot) {
 	w.num(uint64(len(s.Under)))
 	w.stack(s.Under, expectedStack(nil, 0, len(s.Under)))
 	w.continuation(&s.Continuation)
+	w.bytes(s.Unpacked)
+	w.signed(s.CPU)
 }
 
 func (w *recWriter) continuation(c *Continuation) {

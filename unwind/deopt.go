@@ -61,7 +61,7 @@ func (w *Walker) skeletons() profile.Reason {
 	if !known || len(w.snap.Side) == 0 {
 		return profile.Deoptimizing
 	}
-	unpacking, err := w.vm.VFrames(w.snap.SideAddr, w.snap.Side)
+	unpacking, err := w.vm.VFrames(w.snap)
 	if err != nil {
 		return profile.Deoptimizing
 	}

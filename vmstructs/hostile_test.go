@@ -198,7 +198,7 @@ func (w *hostileWorld) tour(t target.Target, more []uint64) error {
 	if t.Read(w.thread+off, side) == nil {
 		vm.AnchorIn(side)
 		vm.TrapPC(side)
-		if u, err := vm.VFrames(w.thread+off, side); err == nil {
+		if u, err := vm.VFrames(&target.Snapshot{SideAddr: w.thread + off, Side: side}); err == nil {
 			if err := tourScopes(u.Frames); err != nil {
 				return err
 			}

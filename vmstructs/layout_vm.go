@@ -169,6 +169,7 @@ type deoptLayout struct {
 	bci, method offset
 	caller      offset // of the frame that is unpacked: a frame, whose first member is its _sp
 	thrownAt    offset // JavaThread
+	whole       bool   // all that a vframeArray needs is there, and lies within it
 }
 
 func (r *resolver) deopt() deoptLayout {
@@ -182,8 +183,9 @@ func (r *resolver) deopt() deoptLayout {
 		thrownAt:    r.field("", "JavaThread._exception_pc"),
 	}
 	l.elements = int(r.size(capDeopt, "vframeArray")) - int(l.elementSize)
-	if l.elements <= 0 || int(l.elementSize) < span(l.method, l.bci)-4 {
+	if l.elements < span(l.frames, l.caller) || int(l.elementSize) < span(l.method, l.bci)-4 {
 		r.lost(capDeopt, "sizeof vframeArrayElement")
 	}
+	l.whole = len(r.missing[capDeopt]) == 0
 	return l
 }

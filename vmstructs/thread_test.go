@@ -165,7 +165,7 @@ func TestVFrames(t *testing.T) {
 			}
 			return b
 		}
-		if got, err := w.vm.VFrames(th+begin, side()); err != nil || got.Frames != nil {
+		if got, err := w.vm.VFrames(&target.Snapshot{SideAddr: th + begin, Side: side()}); err != nil || got.Frames != nil {
 			t.Fatalf("nothing to unpack: %v %v", got, err)
 		}
 		l := &w.l.deopt
@@ -178,7 +178,7 @@ func TestVFrames(t *testing.T) {
 			w.put32(e+uint64(l.bci), bci)
 			w.put64(e+uint64(l.method), b.Method.Addr)
 		}
-		got, err := w.vm.VFrames(th+begin, side())
+		got, err := w.vm.VFrames(&target.Snapshot{SideAddr: th + begin, Side: side()})
 		if err != nil || got.CallerSP != 0x7f12345 || tell(got.Frames) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
 			t.Errorf("%s %#x %v", tell(got.Frames), got.CallerSP, err)
 		}
@@ -190,7 +190,7 @@ func TestVFrames(t *testing.T) {
 		if at := w.vm.ThrownAt(side()); at != 0x7f10cafe {
 			t.Errorf("thrown at %#x", at)
 		}
-		if _, err := w.vm.VFrames(th+begin, side()); !errors.Is(err, ErrBadThread) {
+		if _, err := w.vm.VFrames(&target.Snapshot{SideAddr: th + begin, Side: side()}); !errors.Is(err, ErrBadThread) {
 			t.Errorf("a billion frames: %v", err)
 		}
 	})

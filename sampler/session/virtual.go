@@ -16,14 +16,16 @@ import (
 
 // afterLook is what is to be done with each snapshot as soon as its thread runs again.
 func (s *Session) afterLook() func(snap *target.Snapshot, released int64) {
-	c := s.VM.NewContinuations()
-	if c == nil {
-		return nil
-	}
+	u, c := s.VM.NewUnpackings(), s.VM.NewContinuations()
 	return func(snap *target.Snapshot, released int64) {
-		c.Read(snap)
-		if now()-released > int64(soon) {
-			snap.Continuation.Settled = false
+		if c != nil {
+			c.Read(snap)
+			if now()-released > int64(soon) {
+				snap.Continuation.Settled = false
+			}
+		}
+		if u != nil {
+			u.Read(snap)
 		}
 	}
 }

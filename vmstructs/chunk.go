@@ -137,6 +137,9 @@ func (c *Continuations) findChunk(klass uint64) error {
 	f := chunkFields{klass: klass, start: class.size, parent: class.fields["parent"], size: class.fields["size"],
 		sp: class.fields["sp"], bottom: class.fields["bottom"], argsize: class.fields["argsize"]}
 	ends := max(f.parent, f.size, f.sp, f.bottom, f.argsize) + 4
+	if !c.vm.java.heap.narrow {
+		ends = max(ends, f.parent+8)
+	}
 	if f.parent == 0 || f.size == 0 || f.sp == 0 || f.bottom == 0 && f.argsize == 0 || ends > f.start || f.start > chunkHeadBytes {
 		return fmt.Errorf("%w: fields of StackChunk", ErrMissing)
 	}

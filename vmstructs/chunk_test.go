@@ -134,3 +134,42 @@ func TestChunksThatChange(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileChunkFields: a wide reference does not fit where a narrow one would.
+func TestHostileChunkFields(t *testing.T) {
+	w := newChunkWorld(t)
+	for _, narrow := range []bool{false, true} {
+		w.vm.java.heap.narrow = narrow
+		w.chunk = chunkFields{}
+		w.classes[chunkKlass] = &javaClass{names: []string{"jdk/internal/vm/StackChunk"}, size: chunkHeadBytes,
+			fields: map[string]uint64{"parent": chunkHeadBytes - 4, "size": 24, "sp": 28, "bottom": 32}}
+		var k target.Continuation
+		left := maxChunkBytes
+		_, err := w.readChunk(chunkAt, &w.heads[0], &k, &left)
+		if fits := err == nil; fits != narrow {
+			t.Errorf("narrow references %v: %v", narrow, err)
+		}
+	}
+}
+
+// TestTablesWithoutEnd: each table of a set leads to the next, far more than a program has.
+func TestTablesWithoutEnd(t *testing.T) {
+	w := newChunkWorld(t)
+	const nodeKlass, tables, nodes, step = 0x7f0000003000, 0x7c0000000000, 0x7b0000000000, 64
+	w.vm.java.heap.arrayLength, w.vm.java.heap.arrayData = 16, 24
+	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, fields: map[string]uint64{"nextTable": 16}}
+	for i := range uint64(2 * maxNested) {
+		w.put32(tables+i*step+16, 1)
+		w.put64(tables+i*step+24, nodes+i*step)
+		w.put64(nodes+i*step, 1)
+		w.put64(nodes+i*step+8, nodeKlass)
+		w.put64(nodes+i*step+16, tables+(i+1)*step)
+	}
+	s := search{c: w.Continuations, seen: map[uint64]bool{}}
+	if err := s.tableOf(tables, func(uint64) {}); err != nil || len(s.census.Failed) != 1 {
+		t.Errorf("%v; %v", err, s.census.Failed)
+	}
+	if len(s.seen) > maxNested+1 || s.depth != 0 {
+		t.Errorf("%d tables, depth %d in the end", len(s.seen), s.depth)
+	}
+}

@@ -2,6 +2,7 @@ package vmstructs
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -29,6 +30,7 @@ const (
 	maxContainers = 1 << 20
 	maxTable      = 1 << 28
 	maxScopes     = 1 << 10
+	maxNested     = 1 << 12 // containers within each other, and tables that lead to the next
 )
 
 // search is an EachVirtual under way.
@@ -39,11 +41,24 @@ type search struct {
 	seen    map[uint64]bool // objects: threads and sets
 	klasses map[string]uint64
 	nodes   int
+	depth   int // of container and tableOf, which lead to themselves
 
 	states    map[uint32]string
 	suspended uint32
-	table     [8 << 10]byte
 }
+
+// tableStep is how much of a table is read at a time.
+const tableStep = 8 << 10
+
+func (s *search) enter() error {
+	if s.depth >= maxNested {
+		return fmt.Errorf("%w: containers in containers without end", ErrBadThread)
+	}
+	s.depth++
+	return nil
+}
+
+func (s *search) leave() { s.depth-- }
 
 func (s *search) run(platform []Thread) error {
 	var err error
@@ -65,21 +80,29 @@ func (s *search) run(platform []Thread) error {
 
 // root walks the container of threads that belong to no executor.
 func (s *search) root() {
-	for _, name := range []string{"VTHREADS", "THREADS"} {
-		if at, err := s.static(classTrackingRoot, name); err == nil {
-			s.setAt(at, s.thread)
-			return
-		}
+	if s.klasses[classTrackingRoot] == 0 { // it is loaded if they are tracked
+		s.census.Untracked = s.klasses[classContainers] != 0
+		return
 	}
-	// The class is loaded if they are tracked.
-	s.census.Untracked = s.klasses[classContainers] != 0
+	at, err := s.static(classTrackingRoot, "VTHREADS")
+	if errors.Is(err, ErrMissing) {
+		at, err = s.static(classTrackingRoot, "THREADS")
+	}
+	if err != nil {
+		s.census.fail(err)
+		return
+	}
+	s.setAt(at, s.thread)
 }
 
 // registry walks the containers that are registered: weak references to them.
 func (s *search) registry() {
 	at, err := s.static(classContainers, "CONTAINER_REGISTRY")
 	if err != nil {
-		return // ThreadContainers has not been needed yet
+		if s.klasses[classContainers] != 0 { // else it has not been needed yet
+			s.census.fail(err)
+		}
+		return
 	}
 	containers := 0
 	s.setAt(at, func(ref uint64) {
@@ -99,6 +122,11 @@ func (s *search) registry() {
 
 // container walks the threads of one container.
 func (s *search) container(obj uint64) {
+	if err := s.enter(); err != nil {
+		s.census.fail(err)
+		return
+	}
+	defer s.leave()
 	class, err := s.classOf(obj)
 	if err != nil {
 		s.census.fail(err)
@@ -173,6 +201,10 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 		return nil // a table that grows leads there from each bin
 	}
 	s.seen[table] = true
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
 	h := &s.c.vm.java.heap
 	n, err := s.c.vm.mem.U32(table + h.arrayLength)
 	if err != nil {
@@ -187,7 +219,7 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 	}
 	at := table + alignUp(h.arrayData, size)
 	for left := uint64(n) * size; left > 0; {
-		b := make([]byte, min(left, uint64(len(s.table))))
+		b := make([]byte, min(left, tableStep))
 		if err := s.c.vm.mem.Bytes(at, b); err != nil {
 			return s.c.vm.moved(err)
 		}
@@ -305,8 +337,11 @@ func (s *search) static(class, field string) (uint64, error) {
 		return 0, err
 	}
 	mirror, err := s.c.vm.wideOopAt(handle)
-	if err != nil || mirror == 0 {
+	if err != nil {
 		return 0, err
+	}
+	if mirror == 0 {
+		return 0, ErrMoved
 	}
 	return mirror + at, nil
 }
@@ -338,7 +373,9 @@ func (s *search) findKlasses(names ...string) (map[string]uint64, error) {
 		if len(found) == len(want) {
 			return found, nil
 		}
-		loader, err = s.c.vm.mem.Ptr(loader + uint64(l.nextLoader))
+		if err == nil {
+			loader, err = s.c.vm.mem.Ptr(loader + uint64(l.nextLoader))
+		}
 	}
 	return found, err
 }

@@ -138,6 +138,9 @@ func (c *Continuations) Read(snap *target.Snapshot) {
 	}
 	own, ok := copied(snap, entry, entrySize)
 	if !ok {
+		if snap.Cut && entry%8 == 0 && entry > snap.SP {
+			k.Entry = entry // above what was copied of a very deep stack: it is a virtual thread's, nobody can tell whose
+		}
 		return
 	}
 	k.Entry = entry
@@ -191,20 +194,18 @@ func (c *Continuations) readIdentity(snap *target.Snapshot, thread uint64, entry
 	if !ok {
 		return
 	}
-	obj, known := c.owners[cont]
+	// The one that it runs now comes first: what is remembered may be of threads that have ended, whose
+	// bytes still lie there while another continuation has come to the same address.
+	obj := c.mounted(thread)
 	v, ok := c.owning(obj, cont)
-	if !ok {
-		obj = c.mounted(thread)
-		if v, ok = c.owning(obj, cont); !ok {
-			if known {
-				delete(c.owners, cont)
-			}
-			return
-		}
+	if ok {
 		if len(c.owners) >= maxNamed {
 			clear(c.owners)
 		}
 		c.owners[cont] = obj
+	} else if v, ok = c.owning(c.owners[cont], cont); !ok {
+		delete(c.owners, cont)
+		return
 	}
 	if name, err := c.nameOf(v, snap.When); err == nil {
 		snap.Continuation.ID, snap.Continuation.Name = v.ID, name
@@ -328,17 +329,38 @@ func (c *Continuations) nameOf(v virtualThread, when int64) (string, error) {
 	if n, ok := c.names[v.ID]; ok && when-n.when < renewNames {
 		return n.name, nil
 	}
-	name := ""
-	if v.name != 0 {
-		var err error
-		if name, err = c.vm.javaString(v.name); err != nil {
-			return "", err
-		}
+	name, err := c.readName(v)
+	if err != nil {
+		return "", err
 	}
 	if len(c.names) >= maxNamed {
 		clear(c.names)
 	}
 	c.names[v.ID] = namedThread{name, when}
+	return name, nil
+}
+
+// readName reads the name of v, and then again what led to its characters: see VM.ThreadName.
+func (c *Continuations) readName(v virtualThread) (string, error) {
+	if v.name == 0 {
+		return "", nil
+	}
+	value := v.name + c.vm.java.value
+	chars, err := c.vm.oopAt(value)
+	if err != nil || chars == 0 {
+		return "", err
+	}
+	name, err := c.vm.charsOf(v.name, chars)
+	if err != nil {
+		return "", err
+	}
+	again, err := c.vm.oopAt(value)
+	if err != nil || again != chars {
+		return "", ErrMoved
+	}
+	if now, err := c.readVirtual(v.obj); err != nil || now.ID != v.ID || now.name != v.name {
+		return "", ErrMoved
+	}
 	return name, nil
 }
 

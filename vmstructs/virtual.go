@@ -83,11 +83,9 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	}
 	t.ID, t.State = v.ID, s.stateOf(v.state)
 	t.Mounted = isMounted(t.State)
-	if v.name != 0 {
-		if t.Name, err = c.vm.javaString(v.name); err != nil {
-			t.Err = err
-			return t
-		}
+	if t.Name, err = c.readName(v); err != nil {
+		t.Err = err
+		return t
 	}
 	if t.State == "new" || t.State == "started" || t.State == "terminated" || t.Mounted {
 		return t

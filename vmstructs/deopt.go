@@ -36,6 +36,9 @@ func (u *Unpackings) Read(snap *target.Snapshot) {
 	if err != nil {
 		raw = raw[:0]
 	}
+	if raw == nil {
+		raw = []byte{} // it was asked for
+	}
 	snap.Unpacked = raw
 }
 
@@ -80,7 +83,14 @@ func (vm *VM) VFrames(snap *target.Snapshot) (none Unpacking, err error) {
 		return none, ErrMissing
 	}
 	raw := snap.Unpacked
-	if len(raw) == 0 {
+	switch {
+	case len(raw) > 0:
+	case raw != nil: // it had gone right after the pause: what is there by now is another one
+		if vm.vframesIn(snap.Side) != 0 {
+			return none, ErrChanged
+		}
+		return none, nil
+	default: // nobody looked
 		if raw, err = vm.readUnpacked(snap, nil); err != nil || len(raw) == 0 {
 			return none, err
 		}

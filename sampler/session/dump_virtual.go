@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -29,6 +30,7 @@ func (s *Session) DumpVirtual(opt DumpOptions) ([]profile.ThreadDump, profile.Vi
 		return nil, census, err
 	}
 	var all []profile.ThreadDump
+	var stack profile.Stack
 	found, err := c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
 		if v.Mounted && v.Err == nil {
 			return // its carrier shows it
@@ -39,8 +41,9 @@ func (s *Session) DumpVirtual(opt DumpOptions) ([]profile.ThreadDump, profile.Vi
 			t.Err = whyUnread(v.Err)
 			census.Unread[t.Err]++
 		case len(v.Stack.Chunks) > 0:
-			s.walker.WalkContinuation(v.Stack, &t.Stack)
-			t.Stack.Frames = slices.Clip(t.Stack.Frames)
+			s.walker.WalkContinuation(v.Stack, &stack)
+			t.Stack = stack
+			t.Stack.Frames = slices.Clone(stack.Frames) // there may be very many: no room is kept for more
 			if t.Stack.Truncated != profile.Whole {
 				census.Unread[t.Stack.Truncated.String()]++
 			}
@@ -54,7 +57,7 @@ func (s *Session) DumpVirtual(opt DumpOptions) ([]profile.ThreadDump, profile.Vi
 	for why, n := range found.Failed {
 		census.Unread["a list of threads: "+why] += n
 	}
-	slices.SortFunc(all, func(a, b profile.ThreadDump) int { return int(a.Virtual.ID) - int(b.Virtual.ID) })
+	slices.SortFunc(all, func(a, b profile.ThreadDump) int { return cmp.Compare(a.Virtual.ID, b.Virtual.ID) })
 	return all, census, errors.Join(err, s.Process.Alive())
 }
 

@@ -5,7 +5,6 @@ package session
 import (
 	"context"
 	"maps"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -231,7 +230,10 @@ func (r *recording) hint(tid int) (h sampler.Hint) {
 	if th := r.dir.threads[tid]; th != nil {
 		h = th.hint(r.VM)
 	}
-	h.Skip = r.opt.Wants != nil && !r.opt.Wants(strings.Trim(r.dir.label(tid), "[]"))
+	if r.opt.Wants != nil {
+		label := r.dir.label(tid)
+		h.Skip = !r.opt.Wants(label[1 : len(label)-1]) // a name may have brackets of its own
+	}
 	return h
 }
 

@@ -62,7 +62,12 @@ func (s *search) leave() { s.depth-- }
 
 func (s *search) run(platform []Thread) error {
 	var err error
-	if s.klasses, err = s.findKlasses(classContainers, classTrackingRoot, classVirtual); err != nil {
+	for range virtualTries { // a loader may be unloaded meanwhile
+		if s.klasses, err = s.findKlasses(classContainers, classTrackingRoot, classVirtual); err == nil {
+			break
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if s.klasses[classVirtual] == 0 {

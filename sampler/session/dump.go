@@ -33,6 +33,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		d.byTID[tid] = len(d.threads)
 		d.threads = append(d.threads, profile.ThreadDump{TID: tid, Name: th.name, State: s.stateOf(th)})
 	}
+	s.walker.Warm() // walks come between stops, and those that come late would wait for the first
 	sampler.OnOwnThread(func() {
 		t := sampler.NewTracer(s.Process.PID(), s.Process.CPU())
 		defer t.Close()

@@ -38,7 +38,7 @@ type RecordOptions struct {
 type Visit func(*profile.Profile, *profile.Summary)
 
 const (
-	// queueLength is how many snapshots can wait for their walk.
+	// queueLength is how many snapshots can wait for their walk; see queueFor.
 	queueLength = 256
 	// staleAfter is how old a snapshot may get before its walk: what it points at moves on.
 	staleAfter = 250 * time.Millisecond
@@ -58,7 +58,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r := s.recording(opt)
 	r.profile, r.before, r.stop = p, before, stop
 	r.news(0)
-	queue := sampler.NewQueue(queueLength)
+	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
 	done := make(chan error, 1)
 	go func() {
 		_, err := r.sampler.Run(ctx, sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead,

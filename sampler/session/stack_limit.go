@@ -19,3 +19,13 @@ func stackLimit(depth int) int {
 	}
 	return max(depth*bytesOfFrame, sampler.DefaultStackLimit)
 }
+
+// mostQueued bounds the memory of all snapshots that go round: each grows to the largest stack that it has
+// met, and they take turns. leastQueued are there in any case.
+const (
+	mostQueued  = queueLength * sampler.DefaultStackLimit
+	leastQueued = 8
+)
+
+// queueFor is how many snapshots may wait where each may have so large a stack.
+func queueFor(limit int) int { return max(min(queueLength, mostQueued/limit), leastQueued) }

@@ -1,0 +1,23 @@
+//go:build linux
+
+package session
+
+import (
+	"testing"
+
+	"goprof/sampler"
+)
+
+// TestDeepStacksLeaveMemory: however deep a stack may be, the snapshots that go round are small together.
+func TestDeepStacksLeaveMemory(t *testing.T) {
+	if n := queueFor(stackLimit(0)); n != queueLength {
+		t.Errorf("%d snapshots of stacks as deep as others", n)
+	}
+	for _, depth := range []int{1, 2048, 10_000, 100_000, 1 << 20, 1 << 62} {
+		limit := stackLimit(depth)
+		n := queueFor(limit)
+		if limit < sampler.DefaultStackLimit || limit > mostStack || n < leastQueued || n*limit > 2*mostQueued {
+			t.Errorf("depth %d: %d snapshots of %d bytes", depth, n, limit)
+		}
+	}
+}

@@ -56,6 +56,9 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && isWhole(b, w.cur.pc) {
 		return w.sizedCaller(b)
 	}
+	if w.cur.exact && w.cur.pc == b.VerifiedEntry && w.cpu.LR < 0 {
+		return w.javaCaller(w.atEntry())
+	}
 	if w.cur.exact && inStubs(b, w.cur.pc) { // in a handler, see behindBody
 		return w.javaCaller(w.sizedCaller(b))
 	}
@@ -70,6 +73,17 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	// Nobody can read the code of this CPU, or the walk has come to a native method's wrapper
 	// by way of the frame anchor, which tells no frame pointer but the sp of a whole frame.
 	return w.javaCaller(w.sizedCaller(b))
+}
+
+// atEntry is the caller of code that has done nothing yet. Its own instructions may not tell: to
+// make a method not entrant HotSpot lets threads spin here on a jump to itself while it writes the
+// jump that leads away (nativeInst_x86.cpp, NativeJump::patch_verified_entry).
+func (w *Walker) atEntry() (caller, bool) {
+	c := caller{sp: w.cur.sp + 8}
+	c.fp, c.fpKnown = w.fp()
+	pc, ok := w.word(w.cur.sp)
+	c.pc = pc
+	return c, ok
 }
 
 // javaCaller is c if a compiled method can return there: only generated code calls them.

@@ -159,6 +159,7 @@ func TestTablesWithoutEnd(t *testing.T) {
 	w.vm.java.heap.arrayLength, w.vm.java.heap.arrayData = 16, 24
 	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, fields: map[string]uint64{"nextTable": 16}}
 	for i := range uint64(2 * maxNested) {
+		w.put64(tables+i*step+8, nodeKlass+8) // of arrays
 		w.put32(tables+i*step+16, 1)
 		w.put64(tables+i*step+24, nodes+i*step)
 		w.put64(nodes+i*step, 1)
@@ -171,5 +172,35 @@ func TestTablesWithoutEnd(t *testing.T) {
 	}
 	if len(s.seen) > maxNested+1 || s.depth != 0 {
 		t.Errorf("%d tables, depth %d in the end", len(s.seen), s.depth)
+	}
+}
+
+// TestTableThatMoves: what is read of a table that a collector moves away meanwhile does not count as all.
+func TestTableThatMoves(t *testing.T) {
+	w := newChunkWorld(t)
+	const nodeKlass, table, node, threadAt = 0x7f0000003000, 0x7c0000000000, 0x7b0000000000, 0x7a0000000000
+	w.vm.java.heap.arrayLength, w.vm.java.heap.arrayData = 16, 24
+	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, fields: map[string]uint64{"key": 16, "next": 24}}
+	w.put64(table, 1)
+	w.put64(table+8, nodeKlass+8)
+	w.put32(table+16, 1)
+	w.put64(table+24, node)
+	w.put64(node, 1)
+	w.put64(node+8, nodeKlass)
+	w.put64(node+16, threadAt)
+	w.put64(node+24, 0)
+	for _, moves := range []bool{false, true} {
+		s, seen := search{c: w.Continuations, seen: map[uint64]bool{}}, 0
+		err := s.tableOf(table, func(obj uint64) {
+			if seen++; obj != threadAt {
+				t.Errorf("%#x", obj)
+			}
+			if moves {
+				w.put64(table, node|3)
+			}
+		})
+		if seen != 1 || (err != nil) != moves {
+			t.Errorf("it moves %v: %d seen, %v", moves, seen, err)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package vmstructs
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -46,9 +45,6 @@ type search struct {
 	states    map[uint32]string
 	suspended uint32
 }
-
-// tableStep is how much of a table is read at a time.
-const tableStep = 8 << 10
 
 func (s *search) enter() error {
 	if s.depth >= maxNested {
@@ -181,117 +177,6 @@ func (s *search) thread(obj uint64) {
 	case class.is(classThread):
 		s.scopes(obj)
 	}
-}
-
-// setAt walks the elements of the concurrent hash set that a field at addr refers to.
-func (s *search) setAt(addr uint64, each func(obj uint64)) {
-	set, err := s.c.vm.oopAt(addr)
-	if err == nil && set != 0 && !s.seen[set] {
-		s.seen[set] = true
-		var m, table uint64
-		if m, err = s.field(set, "map"); err == nil && m != 0 {
-			if table, err = s.field(m, "table"); err == nil && table != 0 {
-				err = s.tableOf(table, each)
-			}
-		}
-	}
-	if err != nil {
-		s.census.fail(err)
-	}
-}
-
-// tableOf walks the bins of a table (java.util.concurrent.ConcurrentHashMap: Node[]).
-func (s *search) tableOf(table uint64, each func(obj uint64)) error {
-	if s.seen[table] {
-		return nil // a table that grows leads there from each bin
-	}
-	s.seen[table] = true
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	h := &s.c.vm.java.heap
-	n, err := s.c.vm.mem.U32(table + h.arrayLength)
-	if err != nil {
-		return s.c.vm.moved(err)
-	}
-	if n > maxTable {
-		return fmt.Errorf("%w: a table of %d", ErrBadThread, n)
-	}
-	size := uint64(8)
-	if h.narrow {
-		size = 4
-	}
-	at := table + alignUp(h.arrayData, size)
-	for left := uint64(n) * size; left > 0; {
-		b := make([]byte, min(left, tableStep))
-		if err := s.c.vm.mem.Bytes(at, b); err != nil {
-			return s.c.vm.moved(err)
-		}
-		for i := uint64(0); i < uint64(len(b)); i += size {
-			if isNull(b[i : i+size]) {
-				continue
-			}
-			node, err := s.c.vm.oopIn(b, i)
-			if err == nil {
-				err = s.bin(node, each)
-			}
-			if err != nil {
-				s.census.fail(err)
-			}
-		}
-		at += uint64(len(b))
-		left -= uint64(len(b))
-	}
-	return nil
-}
-
-func isNull(b []byte) bool {
-	if len(b) == 4 {
-		return binary.LittleEndian.Uint32(b) == 0
-	}
-	return word(b) == 0
-}
-
-// bin walks one bin: a list of Nodes, a tree of them, which is a list too, or a way to the next table.
-func (s *search) bin(node uint64, each func(obj uint64)) error {
-	for node != 0 {
-		if s.nodes++; s.nodes > maxSetNodes {
-			return fmt.Errorf("%w: a set without end", ErrBadThread)
-		}
-		class, err := s.classOf(node)
-		if err != nil {
-			return err
-		}
-		if at, ok := class.fields["nextTable"]; ok {
-			table, err := s.c.vm.oopAt(node + at)
-			if err != nil || table == 0 {
-				return err
-			}
-			return s.tableOf(table, each)
-		}
-		if at, ok := class.fields["first"]; ok {
-			if node, err = s.c.vm.oopAt(node + at); err != nil {
-				return err
-			}
-			continue
-		}
-		key, ok1 := class.fields["key"]
-		next, ok2 := class.fields["next"]
-		if !ok1 || !ok2 {
-			return errKind
-		}
-		obj, err := s.c.vm.oopAt(node + key)
-		if err != nil {
-			s.census.fail(err)
-		} else if obj != 0 {
-			each(obj)
-		}
-		if node, err = s.c.vm.oopAt(node + next); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // classOf returns the class of an object.

@@ -5,6 +5,7 @@ package session
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -125,6 +126,10 @@ const matrixJavac = "javac, sampled"
 
 // matrixSamples takes samples of javac, as a recording does; nobody knows its stacks but to their roots.
 func matrixSamples(t *testing.T, table *matrixTable, jdk jvmtest.JDK, n int) {
+	if _, err := os.Stat(filepath.Join(jdk.Home, "bin", "javac")); err != nil {
+		table.set(jdk, matrixJavac, "n/a")
+		t.Skip("a runtime without javac")
+	}
 	table.set(jdk, matrixJavac, "FAILED")
 	jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "200")
 	got := sample(t, attach(t, jvm.PID), time.Millisecond, n, func(*target.Snapshot, *profile.Stack) {})

@@ -162,17 +162,8 @@ func (vm *VM) wayToName(t Thread) (w wayToName, err error) {
 	return w, err
 }
 
-// javaString reads a java.lang.String: up to JDK 8 an array of chars, since 9 one of
-// bytes and a coder that says whether they are Latin-1 (0) or UTF-16 (1).
-func (vm *VM) javaString(str uint64) (string, error) {
-	array, err := vm.oopAt(str + vm.java.value)
-	if err != nil || array == 0 {
-		return "", err
-	}
-	return vm.charsOf(str, array)
-}
-
-// charsOf reads the characters of the String at str, which are in the array.
+// charsOf reads the characters of the java.lang.String at str, which are in the array: up to JDK 8 one of chars,
+// since 9 one of bytes, with a coder that says whether they are Latin-1 (0) or UTF-16 (1).
 func (vm *VM) charsOf(str, array uint64) (string, error) {
 	j := &vm.java
 	n, err := vm.mem.U32(array + j.heap.arrayLength)

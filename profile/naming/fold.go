@@ -83,22 +83,12 @@ func (f *Folder) fold(s *profile.Stack) {
 	for i := n - 1; i >= 0; i-- {
 		f.stack = append(f.stack, f.plumbing(&s.Frames[i]))
 	}
-	carrier := 0 // frames of the carrier of a virtual thread
-	add := func(i int, frame profile.Frame) {
-		f.out = append(f.out, frame)
-		if n-1-i >= s.Carrier {
-			carrier = len(f.out)
-		}
-	}
 	Fold(f.stack, func(i int) {
-		add(i, s.Frames[n-1-i])
-	}, func(i int, what Plumbing) {
-		add(i, profile.Frame{Func: f.frame(what), Kind: profile.Gap, BCI: -1})
+		f.out = append(f.out, s.Frames[n-1-i])
+	}, func(_ int, what Plumbing) {
+		f.out = append(f.out, profile.Frame{Func: f.frame(what), Kind: profile.Gap, BCI: -1})
 	})
 	s.Frames = s.Frames[:len(f.out)]
-	if s.Carrier > 0 {
-		s.Carrier = len(f.out) - carrier
-	}
 	for i, frame := range f.out {
 		s.Frames[len(f.out)-1-i] = frame
 	}

@@ -59,6 +59,7 @@ func ParseCollapsed(from io.Reader) (*Tree, error) {
 	if p.tree.Total == 0 {
 		return nil, &BadFile{Problem: "there are no stacks in it"}
 	}
+	p.tree.guessWeight()
 	return p.tree, nil
 }
 

@@ -11,6 +11,20 @@ import (
 	"goprof/profile"
 )
 
+// TestParsedWeight: what is counted is seen without a summary.
+func TestParsedWeight(t *testing.T) {
+	for in, want := range map[string]profile.Weight{
+		"[exited threads] 123\na;b 7000000\n":     profile.CPUTime,
+		"[not sampled] 5\na;b 7000000\n":          profile.CPUTime,
+		"[not sampled] 0\na;b 7000000\n":          profile.Samples,
+		"a;[not sampled] 5\nb;[not sampled]x 5\n": profile.Samples,
+	} {
+		if tree, err := ParseCollapsed(strings.NewReader(in)); err != nil || tree.Weight != want {
+			t.Errorf("%q: %+v, %v", in, tree, err)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	for name, c := range map[string]struct {
 		in    string

@@ -12,8 +12,20 @@ type Tree struct {
 	Labels []Name         // of all nodes
 	Nodes  []TreeNode     // Nodes[0] is the root, which is no frame; parents stand before their children
 	Total  int64          // of all counts
-	Weight profile.Weight // what is counted: a file does not say, its summary does
+	Weight profile.Weight // what is counted: its summary says that for sure
 	Stacks int            // lines of the file
+}
+
+// guessWeight sees by two roots that only CPU time has that it is what is counted: a file may have lost its summary,
+// or come through a pipe.
+func (t *Tree) guessWeight() {
+	for i := 1; i < len(t.Nodes); i++ {
+		n := &t.Nodes[i]
+		if text := t.Labels[n.Name].Text; n.Parent == 0 && n.Self > 0 && (text == NotSampled || text == ExitedThreads) {
+			t.Weight = profile.CPUTime
+			return
+		}
+	}
 }
 
 // TreeNode is a frame under its callers.

@@ -38,6 +38,9 @@ type Profile struct {
 	path []step
 }
 
+// ownFrames stand for what no stack does.
+var ownFrames = [...]string{"[profile full: stack not kept]", NotSampled, ExitedThreads}
+
 type node struct {
 	self   [numWeights]int64
 	parent int32
@@ -57,13 +60,13 @@ func New() *Profile { return NewSize(DefaultMaxNodes) }
 // NewSize makes an empty profile whose tree never has more than maxNodes nodes.
 func NewSize(maxNodes int) *Profile {
 	p := &Profile{
-		maxNodes: min(max(maxNodes, 2), 1<<31-1),
+		maxNodes: min(max(maxNodes, 1+len(ownFrames)), 1<<31-1),
 		nodes:    make([]node, 1, 1024),
 		children: make(map[uint64]int32),
 		byFunc:   make(map[Func]int32),
 		byPtr:    make(map[*Func]int32),
 		labels:   make(map[string]*Func),
-		full:     &Func{Name: "[profile full: stack not kept]"},
+		full:     &Func{Name: ownFrames[0]},
 	}
 	for r := range NumReasons {
 		p.reasons[r] = &Func{Name: "[truncated: " + r.String() + "]"}
@@ -99,12 +102,7 @@ func (p *Profile) AddTimed(root string, s *Stack, n int64, cpu time.Duration) {
 
 // SetTime is how much CPU time no stack is known for, under a frame that says why.
 func (p *Profile) SetTime(why string, cpu time.Duration) {
-	at := cursor{p: p}
-	at.down(p.label(why), Gap)
-	p.path = p.path[:at.depth]
-	if !at.full {
-		p.nodes[at.node].self[CPUTime] = int64(cpu)
-	}
+	p.nodes[p.own(p.label(why))].self[CPUTime] = int64(cpu)
 }
 
 // Lose counts n looks that gave no stack at all.
@@ -181,7 +179,7 @@ func (p *Profile) child(parent, fn int32, kind Kind) (int32, bool) {
 	if n, ok := p.children[edge]; ok {
 		return n, true
 	}
-	if len(p.nodes) >= p.maxNodes-1 {
+	if len(p.nodes) >= p.maxNodes-len(ownFrames) {
 		return 0, false
 	}
 	return p.newNode(edge, node{parent: parent, fn: fn, kind: kind}), true
@@ -199,10 +197,13 @@ func (p *Profile) newNode(edge uint64, nd node) int32 {
 }
 
 // overflow is the one frame of all stacks for which there was no room.
-func (p *Profile) overflow() int32 {
-	id, ok := p.byFunc[*p.full]
+func (p *Profile) overflow() int32 { return p.own(p.full) }
+
+// own finds or makes a frame of the profile's own, for which there is always room.
+func (p *Profile) own(fn *Func) int32 {
+	id, ok := p.byFunc[*fn]
 	if !ok {
-		id = p.newFunc(p.full)
+		id = p.newFunc(fn)
 	}
 	edge := edgeOf(0, id, Gap)
 	if n, ok := p.children[edge]; ok {

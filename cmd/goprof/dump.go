@@ -118,16 +118,19 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 	if names.raw {
 		s.RawNames()
 	}
+	if names.virtual && !s.HasVirtual() {
+		return attachError(pid, session.ErrNoVirtual)
+	}
 	threads, err := s.Dump(opt)
 	if err != nil {
 		return attachError(pid, err)
 	}
 	var census *profile.VirtualCensus
+	var incomplete error // the others' stacks are there, and are shown
 	if names.virtual {
-		unmounted, found, err := s.DumpVirtual(opt)
-		if err != nil {
-			return attachError(pid, err)
-		}
+		var unmounted []profile.ThreadDump
+		var found profile.VirtualCensus
+		unmounted, found, incomplete = s.DumpVirtual(opt)
 		threads, census = append(threads, unmounted...), &found
 		tellCensus(cmd.ErrOrStderr(), census)
 	}
@@ -145,6 +148,9 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 	})
 	if err != nil {
 		return outputFailed(err)
+	}
+	if incomplete != nil {
+		return attachError(pid, incomplete)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ have it anywhere on their stack, each once however often it recurs.`,
 				return err
 			}
 			if _, err := findSummary(cmd, args[0], "", tree); err != nil { // it tells what is counted
-				return err
+				fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(err.Error()))
 			}
 			r, err := output.NewReport(tree.Shaped(shape), by, top)
 			if err != nil {

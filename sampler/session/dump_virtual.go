@@ -14,6 +14,15 @@ import (
 // ErrNoVirtual: the JVM has no virtual threads, or does not say where they are.
 var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be listed (they came with JDK 21)")
 
+// HasVirtual reports whether the JVM has virtual threads that DumpVirtual could list.
+func (s *Session) HasVirtual() bool { return s.VM.NewContinuations() != nil }
+
+// maxDumped bounds the virtual threads that are shown: a program may have millions.
+const (
+	maxDumped = 100_000
+	notShown  = "more than 100000 are not shown"
+)
+
 // DumpVirtual looks at every virtual thread that no carrier runs. Nothing is stopped for it: such a
 // thread's frames lie in the heap until a carrier takes it up. Those that one runs are in Dump.
 func (s *Session) DumpVirtual(opt DumpOptions) ([]profile.ThreadDump, profile.VirtualCensus, error) {
@@ -34,6 +43,10 @@ func (s *Session) DumpVirtual(opt DumpOptions) ([]profile.ThreadDump, profile.Vi
 	found, err := c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
 		if v.Mounted && v.Err == nil {
 			return // its carrier shows it
+		}
+		if len(all) >= maxDumped {
+			census.Unread[notShown]++
+			return
 		}
 		t := profile.ThreadDump{Name: v.Name, State: v.State, Virtual: &profile.VirtualThread{ID: v.ID, Name: v.Name}}
 		switch {

@@ -193,7 +193,9 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	if !own.Running {
 		return
 	}
-	count.unpackings.Read(snap)
+	if count.unpackings != nil {
+		count.unpackings.Read(snap)
+	}
 	if count.continuations != nil {
 		count.continuations.Read(snap)
 		snap.Continuation.Settled = snap.Continuation.Settled && now()-snap.When < int64(soon)

@@ -137,19 +137,12 @@ type ran struct {
 
 func runIt(t *testing.T, args ...string) ran {
 	t.Helper()
-	return runThen(t, func(any) {}, args...)
-}
-
-// runThen runs a command and tells what it used.
-func runThen(t *testing.T, used func(usage any), args ...string) ran {
-	t.Helper()
 	var out, err bytes.Buffer
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), &out, &err
 	if e := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatal(args, e)
 	}
-	used(cmd.ProcessState.SysUsage())
 	return ran{out.String(), err.String(), cmd.ProcessState.ExitCode()}
 }
 

@@ -173,6 +173,9 @@ func (p *Process) findCPU() (*arch.CPU, error) {
 			return cpuOf(head)
 		}
 	}
+	if st, err := readStat(p.pid, int(p.tid.Load())); err != nil || !st.alive() {
+		return nil, ErrGone // it has ended meanwhile, and with it its memory
+	}
 	return nil, errors.New("no ELF header found")
 }
 

@@ -141,9 +141,13 @@ func (w *Walker) sizedCaller(b *vmstructs.Blob) (caller, bool) {
 	return caller{pc: pc, sp: sp, fp: fp, fpKnown: ok2}, ok1
 }
 
-// emitCompiled emits the methods at pc.
+// emitCompiled emits the methods at pc. Where they cannot be had, a thread that stands there is at least in
+// the method that owns the code; but who called the frame above may be one that was inlined there.
 func (w *Walker) emitCompiled(b *vmstructs.Blob, pc uint64, exact bool) profile.Reason {
 	site := w.site(b, pc, exact)
+	if site.why != profile.Whole && !exact && len(w.out.Frames) > 0 {
+		return site.why
+	}
 	for _, f := range site.frames {
 		w.emit(f)
 	}

@@ -75,7 +75,7 @@ type recording struct {
 	*Session
 	opt      RecordOptions
 	profile  *profile.Profile
-	sampler  *sampler.Sampler
+	sampler  sampler.Engine
 	stack    profile.Stack
 	virtual  profile.Stack // the part of stack that is a virtual thread's
 	labels   virtualLabels

@@ -8,12 +8,6 @@ import (
 	"goprof/profile"
 )
 
-// Frames of CPU time that no stack is known for.
-const (
-	NotSampled    = profile.NotSampled
-	ExitedThreads = profile.ExitedThreads
-)
-
 // figure is a weight without its unit's name.
 func figure(w profile.Weight, n int64) string {
 	if w == profile.CPUTime {

@@ -21,7 +21,7 @@ type Tree struct {
 func (t *Tree) guessWeight() {
 	for i := 1; i < len(t.Nodes); i++ {
 		n := &t.Nodes[i]
-		if text := t.Labels[n.Name].Text; n.Parent == 0 && n.Self > 0 && (text == NotSampled || text == ExitedThreads) {
+		if text := t.Labels[n.Name].Text; n.Parent == 0 && n.Self > 0 && (text == profile.NotSampled || text == profile.ExitedThreads) {
 			t.Weight = profile.CPUTime
 			return
 		}
@@ -104,7 +104,7 @@ func bracketKind(text string) LabelKind {
 		return LabelThread
 	case strings.HasPrefix(text, "[truncated: "):
 		return LabelTruncated
-	case strings.HasPrefix(text, "[no unwind info") || text == NotSampled || text == ExitedThreads || naming.IsFold(text):
+	case strings.HasPrefix(text, "[no unwind info") || text == profile.NotSampled || text == profile.ExitedThreads || naming.IsFold(text):
 		return LabelGap
 	}
 	return LabelNative

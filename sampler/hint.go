@@ -11,9 +11,16 @@ type Hint struct {
 	// moment as the stack; 0 for none. At most maxSide bytes.
 	Side    uint64
 	SideLen int
+	// FollowAt is where in Side a pointer lies, of whose target FollowLen bytes are to be copied as
+	// well, unless it is nil; 0 for none. At most maxFollow bytes.
+	FollowAt  int
+	FollowLen int
 	// Skip: leave the thread alone. Its CPU time is no matter of the run's.
 	Skip bool
 }
 
-// maxSide bounds that second piece.
-const maxSide = 1024
+// maxSide and maxFollow bound those pieces.
+const (
+	maxSide   = 1024
+	maxFollow = 16 << 10
+)

@@ -84,7 +84,7 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 //go:nosplit
 func (t *Tracer) take(tid int, hint *Hint) {
 	l := &t.look
-	l.got, l.want, l.side, l.cut, l.big, l.under = 0, 0, 0, false, false, 0
+	l.got, l.want, l.side, l.cut, l.big, l.follow, l.under = 0, 0, 0, false, false, 0, 0
 	l.when = t.missed
 	if l.regErr = t.getRegs(tid); l.regErr != 0 {
 		return
@@ -124,6 +124,7 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 		t.remote[0] = remoteVec{uintptr(hint.Side), uintptr(hint.SideLen)}
 		if n, _ := readRemote(tid, &t.local[0], &t.remote[0], 2); n > hint.SideLen {
 			l.side, l.got = hint.SideLen, n-hint.SideLen
+			t.copyFollowed(tid, hint)
 		}
 	}
 	if l.got == 0 { // nothing else was asked for, or it is not there any more
@@ -133,6 +134,24 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 	if hint.StackLow != 0 && !known {
 		t.copyUnder(tid, hint, local.Base)
 	}
+}
+
+// copyFollowed copies what a pointer in the side piece points at. It is nil but for moments of a thread's
+// life, so this costs a system call in few pauses.
+//
+//go:nosplit
+func (t *Tracer) copyFollowed(tid int, hint *Hint) {
+	l := &t.look
+	if hint.FollowLen <= 0 || hint.FollowLen > maxFollow || hint.FollowAt < 0 || hint.FollowAt > l.side-8 {
+		return
+	}
+	at := *(*uint64)(unsafe.Add(unsafe.Pointer(&t.side), hint.FollowAt))
+	if at == 0 {
+		return
+	}
+	t.followVec.Len = uint64(hint.FollowLen)
+	t.followFrom = remoteVec{uintptr(at), uintptr(hint.FollowLen)}
+	l.follow, _ = readRemote(tid, &t.followVec, &t.followFrom, 1)
 }
 
 // copyUnder copies the thread's own stack while it is on another one, whose copy begins at first:

@@ -59,6 +59,7 @@ type Tracer struct {
 	regsVec  unix.Iovec
 	own      unix.Iovec // the snapshot's buffer
 	side     [maxSide]byte
+	followed [maxFollow]byte
 	local    [2]unix.Iovec // side, stack
 	remote   [2]remoteVec
 	ownCap   int
@@ -68,6 +69,8 @@ type Tracer struct {
 	under       []byte
 	underVec    unix.Iovec
 	underRemote remoteVec
+	followVec   unix.Iovec
+	followFrom  remoteVec
 	pac         [2]uint64 // struct user_pac_mask: data, instructions
 	pacVec      unix.Iovec
 	pacDue      bool
@@ -96,6 +99,7 @@ type look struct {
 	side    int // bytes in Tracer.side
 	cut     bool
 	big     bool // the copy is in Tracer.scratch
+	follow  int  // bytes in Tracer.followed
 	under   int  // bytes in Tracer.under, which were at underSP
 	underSP uint64
 	letGo   syscall.Errno
@@ -118,6 +122,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 	}
 	t.regsVec.Base = &t.regs[0]
 	t.local[0].Base = &t.side[0]
+	t.followVec.Base = &t.followed[0]
 	t.pacVec.Base = (*byte)(unsafe.Pointer(&t.pac))
 	return t
 }
@@ -314,10 +319,14 @@ func (t *Tracer) keepUnder(snap *target.Snapshot) {
 	snap.UnderSP = t.look.underSP
 }
 
-// keepSide makes snap.Side the copy of what the hint asked for, empty if there is none.
+// keepSide makes snap.Side and Followed the copies of what the hint asked for, empty if there are none.
 func (t *Tracer) keepSide(snap *target.Snapshot, hint *Hint) {
 	snap.Side = append(snap.Side[:0], t.side[:t.look.side]...)
 	snap.SideAddr = hint.Side
+	if snap.Followed == nil {
+		snap.Followed = []byte{}
+	}
+	snap.Followed = append(snap.Followed[:0], t.followed[:t.look.follow]...)
 }
 
 // SyscallError names the system call behind a Failed.

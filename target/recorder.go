@@ -87,7 +87,7 @@ func (r *Recorder) Begin(snap *Snapshot) {
 	c.Stack = slices.Clone(snap.Stack)
 	c.Side = slices.Clone(snap.Side)
 	c.Under = slices.Clone(snap.Under)
-	c.Unpacked = slices.Clone(snap.Unpacked)
+	c.Followed = slices.Clone(snap.Followed)
 	c.Continuation = snap.Continuation.clone()
 	r.mu.Lock()
 	defer r.mu.Unlock()

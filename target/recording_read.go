@@ -320,7 +320,7 @@ func (r *recReader) snapshot() *Snapshot {
 		r.continuation(&s.Continuation)
 	}
 	if r.version > 3 {
-		s.Unpacked = r.bytes()
+		s.Followed = r.bytes()
 		s.CPU = r.signed()
 	}
 	return s

@@ -179,7 +179,7 @@ func TestRecordingSteps(t *testing.T) {
 			SideAddr: 0x9000 + uint64(i), Side: []byte{byte(i), 2, 3}, UnderSP: uint64(i) << 12}
 		if i%2 == 0 {
 			s.Under = []byte{0, byte(i + 1), 0, 0, 4, 0}
-			s.Unpacked, s.CPU = []byte{byte(i), 2, 3}, int64(i)*1e6
+			s.Followed, s.CPU = []byte{byte(i), 2, 3}, int64(i)*1e6
 			s.Continuation = Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0, BaseAddr: 0x77f0, Base: []byte{byte(i), 1},
 				Chunks: []Chunk{{SP: 0x10010, Stack: []byte{1, byte(i)}}, {SP: 0x20010, Stack: []byte{2}}}}
 		}

@@ -285,7 +285,7 @@ func (w *recWriter) snapshot(s *Snapshot) {
 	w.num(uint64(len(s.Under)))
 	w.stack(s.Under, expectedStack(nil, 0, len(s.Under)))
 	w.continuation(&s.Continuation)
-	w.bytes(s.Unpacked)
+	w.bytes(s.Followed)
 	w.signed(s.CPU)
 }
 

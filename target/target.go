@@ -97,9 +97,9 @@ type Snapshot struct {
 	// one: that of a signal's handler. Else it is empty.
 	Under   []byte
 	UnderSP uint64
-	// Unpacked is what a thread kept, right after the pause, of a compiled frame that it was turning
-	// into interpreted ones. Empty: it did not, or was through with it.
-	Unpacked []byte
+	// Followed is a piece of what a pointer in Side pointed at, copied in the same moment. Empty: the
+	// pointer was nil, or led nowhere. nil: nobody looked.
+	Followed []byte
 	// Continuation is what of the stack lay in the Java heap; see there.
 	Continuation Continuation
 	// PACMask holds the address bits that carry pointer authentication (arm64).

@@ -37,7 +37,8 @@ type search struct {
 	c       *Continuations
 	visit   func(*VirtualThread)
 	census  Census
-	seen    map[uint64]bool // objects: threads and sets
+	seen    map[uint64]bool // sets and platform threads, by address
+	shown   map[uint64]bool // virtual threads, by id: the collector may move one between two sets that hold it
 	klasses map[string]uint64
 	nodes   int
 	depth   int // of container and tableOf, which lead to themselves
@@ -160,21 +161,19 @@ func (s *search) scopes(thread uint64) {
 	}
 }
 
-// thread looks at a thread once, and at what it owns.
+// thread looks at a thread and at what it owns, unless it has been looked at already.
 func (s *search) thread(obj uint64) {
-	if s.seen[obj] {
-		return
-	}
-	s.seen[obj] = true
 	class, err := s.classOf(obj)
 	switch {
 	case err != nil:
 		s.census.Seen++
 		s.visit(&VirtualThread{Err: err})
 	case class.is(classVirtual):
-		s.look(obj)
-		s.scopes(obj)
-	case class.is(classThread):
+		if s.look(obj) {
+			s.scopes(obj)
+		}
+	case class.is(classThread) && !s.seen[obj]:
+		s.seen[obj] = true
 		s.scopes(obj)
 	}
 }

@@ -2,71 +2,61 @@ package vmstructs
 
 import (
 	"fmt"
-	"slices"
 
 	"goprof/target"
 )
 
 // A thread that turns a compiled frame into interpreted ones keeps in a vframeArray what these are to
 // be (runtime/vframeArray.hpp). It is through with that in microseconds; then the array is freed, and
-// the next one often lies in the same place. So it is read right after the pause, as
-// Snapshot.Unpacked, and whether it was still that frame's is for the walker to ask.
+// the next one often lies in the same place. So it is copied in the pause, as Snapshot.Followed.
 
-// maxVFrames bounds the frames that one compiled frame is turned into.
-const maxVFrames = maxInline
+const (
+	// maxVFrames bounds the frames that one compiled frame is turned into.
+	maxVFrames = maxInline
+	// maxVFrameCopy bounds how much of an array is copied in a pause: its head alone takes up to 6 KB.
+	maxVFrameCopy = 16 << 10
+)
 
-// Unpackings reads vframeArrays. It has memory of its own: one goroutine may use it while another uses
-// the VM that it was made of.
-type Unpackings struct{ vm *VM }
-
-// NewUnpackings returns a reader of vframeArrays, nil if nothing tells how.
-func (vm *VM) NewUnpackings() *Unpackings {
-	if !vm.l.deopt.whole {
-		return nil
+// Follow tells where in a thread's Side the pointer to that array lies, and how many bytes of it are
+// wanted; 0 if nothing tells what they mean.
+func (vm *VM) Follow() (at, size int) {
+	l := &vm.l.deopt
+	begin, have := vm.Side()
+	if !l.whole || uint64(l.head) < begin || uint64(l.head)+8 > begin+uint64(have) {
+		return 0, 0
 	}
-	u := &Unpackings{newVM(vm.t, vm.l)}
-	u.vm.lib, u.vm.version, u.vm.barrier = vm.lib, vm.version, vm.barrier
-	return u
+	return int(uint64(l.head) - begin), min(l.elements+maxVFrames*int(l.elementSize), maxVFrameCopy)
 }
 
-// Read fills in snap.Unpacked, soon after the thread was let go. It stays empty if there was no array, or
-// if it has gone.
-func (u *Unpackings) Read(snap *target.Snapshot) {
-	raw, err := u.vm.readUnpacked(snap, snap.Unpacked[:0])
-	if err != nil {
-		raw = raw[:0]
-	}
-	if raw == nil {
-		raw = []byte{} // it was asked for
-	}
-	snap.Unpacked = raw
-}
-
-// readUnpacked reads the array that the thread had in the pause into dst. It must be there still.
-func (vm *VM) readUnpacked(snap *target.Snapshot, dst []byte) ([]byte, error) {
+// unpacked returns the array that snap's thread had, up to its last element: empty if it had none.
+func (vm *VM) unpacked(snap *target.Snapshot) ([]byte, error) {
 	l := &vm.l.deopt
 	array := vm.vframesIn(snap.Side)
 	if array == 0 {
-		return dst[:0], nil
+		return nil, nil
 	}
-	n, err := vm.mem.I32(array + uint64(l.frames))
-	if err != nil {
-		return dst[:0], err
+	raw := snap.Followed
+	if raw == nil { // nobody looked: the thread still stands there, or it is a recording of one
+		n, err := vm.mem.I32(array + uint64(l.frames))
+		if err != nil {
+			return nil, err
+		}
+		if n <= 0 || n > maxVFrames {
+			return nil, fmt.Errorf("%w: %d frames being unpacked", ErrBadThread, n)
+		}
+		raw = make([]byte, l.elements+int(n)*int(l.elementSize))
+		if err := vm.mem.Bytes(array, raw); err != nil {
+			return nil, err
+		}
 	}
-	if n <= 0 || n > maxVFrames {
-		return dst[:0], fmt.Errorf("%w: %d frames being unpacked", ErrBadThread, n)
+	if len(raw) < l.elements {
+		return nil, ErrChanged
 	}
-	size := l.elements + int(n)*int(l.elementSize)
-	dst = slices.Grow(dst[:0], size)[:size]
-	if err := vm.mem.Bytes(array, dst); err != nil {
-		return dst[:0], err
+	n := l.frames.i32(raw)
+	if n <= 0 || n > maxVFrames || l.elements+int(n)*int(l.elementSize) > len(raw) {
+		return nil, fmt.Errorf("%w: %d frames being unpacked", ErrBadThread, n)
 	}
-	begin, _ := vm.Side()
-	again, err := vm.mem.Ptr(snap.SideAddr + uint64(l.head) - begin)
-	if err != nil || again != array || l.frames.u32(dst) != uint32(n) {
-		return dst[:0], ErrChanged
-	}
-	return dst, nil
+	return raw[:l.elements+int(n)*int(l.elementSize)], nil
 }
 
 // Unpacking is a compiled frame on its way to be interpreted ones.
@@ -82,21 +72,9 @@ func (vm *VM) VFrames(snap *target.Snapshot) (none Unpacking, err error) {
 	if !l.whole {
 		return none, ErrMissing
 	}
-	raw := snap.Unpacked
-	switch {
-	case len(raw) > 0:
-	case raw != nil: // it had gone right after the pause: what is there by now is another one
-		if vm.vframesIn(snap.Side) != 0 {
-			return none, ErrChanged
-		}
-		return none, nil
-	default: // nobody looked
-		if raw, err = vm.readUnpacked(snap, nil); err != nil || len(raw) == 0 {
-			return none, err
-		}
-	}
-	if len(raw) < l.elements {
-		return none, ErrBadThread
+	raw, err := vm.unpacked(snap)
+	if err != nil || len(raw) == 0 {
+		return none, err
 	}
 	// The array's elements go from the youngest to the oldest.
 	var frames []Scope

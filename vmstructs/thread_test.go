@@ -182,7 +182,22 @@ func TestVFrames(t *testing.T) {
 		if err != nil || got.CallerSP != 0x7f12345 || tell(got.Frames) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
 			t.Errorf("%s %#x %v", tell(got.Frames), got.CallerSP, err)
 		}
+		followed := make([]byte, l.elements+3*int(l.elementSize))
+		if err := w.Read(array, followed); err != nil {
+			t.Fatal(err)
+		}
 		w.put32(array+uint64(l.frames), 1<<30)
+		// What was copied in the pause counts, whatever is there by now; all of it must have been.
+		snap := &target.Snapshot{SideAddr: th + begin, Side: side(), Followed: followed}
+		if got, err := w.vm.VFrames(snap); err != nil || tell(got.Frames) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
+			t.Errorf("copied: %s %v", tell(got.Frames), err)
+		}
+		for _, short := range []int{0, l.elements - 1, l.elements + int(l.elementSize)} {
+			snap.Followed = followed[:short]
+			if got, err := w.vm.VFrames(snap); err == nil {
+				t.Errorf("%d bytes of it: %s", short, tell(got.Frames))
+			}
+		}
 		if at := w.vm.ThrownAt(side()); at != 0 {
 			t.Errorf("thrown at %#x, and nothing was", at)
 		}

@@ -48,15 +48,15 @@ func (c *Continuations) EachVirtual(platform []Thread, visit func(*VirtualThread
 	if err := c.prepare(); err != nil {
 		return Census{}, err
 	}
-	s := search{c: c, visit: visit, seen: map[uint64]bool{}}
+	s := search{c: c, visit: visit, seen: map[uint64]bool{}, shown: map[uint64]bool{}}
 	if err := s.run(platform); err != nil {
 		return s.census, err
 	}
 	return s.census, nil
 }
 
-// look reads one virtual thread.
-func (s *search) look(obj uint64) {
+// look reads one virtual thread, and reports whether it is one that has not been seen before.
+func (s *search) look(obj uint64) bool {
 	c := s.c
 	var t VirtualThread
 	for range virtualTries {
@@ -65,12 +65,16 @@ func (s *search) look(obj uint64) {
 			break
 		}
 	}
-	if t.State == "terminated" {
-		return
+	if t.State == "terminated" || s.shown[t.ID] {
+		return false
+	}
+	if t.ID != 0 { // it could be read
+		s.shown[t.ID] = true
 	}
 	s.census.Seen++
 	t.Stack = &c.heap
 	s.visit(&t)
+	return true
 }
 
 func (s *search) lookOnce(obj uint64) (t VirtualThread) {

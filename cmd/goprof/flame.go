@@ -180,7 +180,9 @@ func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]stri
 	}
 	if tree.Weight == profile.CPUTime {
 		add("CPU time", "%s", output.Amount(tree.Weight, tree.Total))
-		add("samples", "%d", s.Samples)
+		if s != nil {
+			add("samples", "%d", s.Samples)
+		}
 	} else {
 		add("samples", "%d", tree.Total)
 	}

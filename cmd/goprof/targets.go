@@ -28,6 +28,9 @@ type chosen struct {
 
 // choose reads the command line: "--pid N...", "NAME", "--wait NAME", or "-- PROGRAM ARG...".
 func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error) {
+	if err := checkInner(cmd, f.nsPID); err != nil {
+		return nil, err
+	}
 	c := &chosen{pids: slices.Compact(slices.Sorted(slices.Values(f.pids))), wait: f.wait, inner: f.nsPID}
 	ways := 0
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -63,7 +66,7 @@ func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error)
 	case len(c.pids) > 0 && c.pids[0] <= 0:
 		return nil, usageError(cmd, fmt.Sprintf("%d is no process id", c.pids[0]))
 	}
-	return c, checkInner(cmd, c.inner)
+	return c, nil
 }
 
 // recordable is one JVM to record: attached already if that took a wait.

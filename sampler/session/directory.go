@@ -151,5 +151,6 @@ func (th *thread) hint(vm *vmstructs.VM) sampler.Hint {
 	if size := th.java.StackSize; size > 0 {
 		low = th.java.StackBase - size
 	}
-	return sampler.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size}
+	at, follow := vm.Follow()
+	return sampler.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size, FollowAt: at, FollowLen: follow}
 }

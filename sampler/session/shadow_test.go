@@ -50,8 +50,7 @@ type shadowCount struct {
 	verdicts         [jvmtest.NumVerdicts]int
 	byAddress        [jvmtest.NumVerdicts]int // what they would be by HotSpot's own rule
 	reasons          map[profile.Reason]int
-	continuations    *vmstructs.Continuations // not nil: the thread is a virtual one
-	unpackings       *vmstructs.Unpackings
+	continuations    *vmstructs.Continuations      // not nil: the thread is a virtual one
 	fromHeap         int                           // stacks with frames from the heap
 	code             map[[2]uint64]map[string]bool // see codeAt, by nmethod
 }
@@ -122,7 +121,6 @@ func watchShadow(t *testing.T, jvm *jvmtest.JVM, path string, virtual bool, stop
 		t.Fatalf("thread %d is not a Java thread", tid)
 	}
 	count := &shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}}
-	count.unpackings = s.VM.NewUnpackings()
 	if virtual {
 		count.continuations = s.VM.NewContinuations()
 	}
@@ -192,9 +190,6 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	}
 	if !own.Running {
 		return
-	}
-	if count.unpackings != nil {
-		count.unpackings.Read(snap)
 	}
 	if count.continuations != nil {
 		count.continuations.Read(snap)

@@ -16,16 +16,14 @@ import (
 
 // afterLook is what is to be done with each snapshot as soon as its thread runs again.
 func (s *Session) afterLook() func(snap *target.Snapshot, released int64) {
-	u, c := s.VM.NewUnpackings(), s.VM.NewContinuations()
+	c := s.VM.NewContinuations()
+	if c == nil {
+		return nil
+	}
 	return func(snap *target.Snapshot, released int64) {
-		if c != nil {
-			c.Read(snap)
-			if now()-released > int64(soon) {
-				snap.Continuation.Settled = false
-			}
-		}
-		if u != nil {
-			u.Read(snap)
+		c.Read(snap)
+		if now()-released > int64(soon) {
+			snap.Continuation.Settled = false
 		}
 	}
 }

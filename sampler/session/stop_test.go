@@ -65,9 +65,25 @@ func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Sna
 		if err := p.Read(h.Side, snap.Side); err != nil {
 			return err
 		}
+		copyFollowed(p, h, snap)
 	}
 	during(snap)
 	return nil
+}
+
+// copyFollowed copies what a pointer in the side piece points at, as the sampler does.
+func copyFollowed(p *target.Process, h sampler.Hint, snap *target.Snapshot) {
+	snap.Followed = []byte{}
+	if h.FollowLen == 0 {
+		return
+	}
+	if at := binary.LittleEndian.Uint64(snap.Side[h.FollowAt:]); at != 0 {
+		b := make([]byte, h.FollowLen)
+		local := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
+		if n, err := unix.ProcessVMReadv(p.PID(), local, []unix.RemoteIovec{{Base: uintptr(at), Len: len(b)}}, 0); err == nil {
+			snap.Followed = b[:n]
+		}
+	}
 }
 
 // copyStack copies what the sampler does: of another stack than the thread's own (a signal's) as

@@ -31,18 +31,60 @@ func (w *Walker) tracedDeopt(b *vmstructs.Blob) profile.Reason {
 			return w.goTo(c)
 		}
 	}
-	// While registers are saved the whole frame stands, at the frame pointer and of its size
-	// (sharedRuntime_x86.cpp, RegisterSaver::save_live_registers).
-	fp, known := w.fp()
-	if c, ok := w.sizedCaller(b); ok && known && r.framed && fp+16 == c.sp {
-		if c.pc == 0 { // an exception brought it here: the address has still to be fetched from the thread
-			c.pc = w.vm.ThrownAt(w.snap.Side)
-		}
-		if w.compiledReturn(c.pc) {
-			return w.goTo(c)
-		}
+	if c, ok := w.savingRegisters(b); ok && r.framed && w.compiledReturn(c.pc) {
+		return w.goTo(c)
 	}
-	return profile.Deoptimizing
+	return w.replacing()
+}
+
+// savingRegisters finds the caller of a blob that is saving registers, or has just done so: its frame
+// stands at the frame pointer (sharedRuntime_x86.cpp, RegisterSaver::save_live_registers).
+func (w *Walker) savingRegisters(b *vmstructs.Blob) (caller, bool) {
+	fp, known := w.fp()
+	if !known || fp < w.cur.sp {
+		return caller{}, false
+	}
+	c, ok := w.linked(fp, 0, true)
+	size := w.cur.sp + uint64(max(b.FrameSize, 0))*8
+	if ok && c.pc == 0 && c.sp <= size {
+		// An exception brought it here: the address has still to be fetched from the thread.
+		c.pc = w.vm.ThrownAt(w.snap.Side)
+		return c, true
+	}
+	return c, ok && c.sp == size
+}
+
+// replacing finds the caller of a compiled frame that is just being replaced: from when it is
+// known what its interpreted frames are to be, until they stand there and the second call is made. Whatever is
+// on the stack meanwhile, the thread's vframeArray tells them and whom they return to.
+func (w *Walker) replacing() profile.Reason {
+	if len(w.snap.Side) == 0 {
+		return profile.Deoptimizing
+	}
+	unpacking, err := w.vm.VFrames(w.snap)
+	if err != nil || len(unpacking.Frames) == 0 || unpacking.CallerSP < w.cur.sp {
+		return profile.Deoptimizing
+	}
+	c := caller{pc: unpacking.CallerPC, sp: unpacking.CallerSP}
+	if !w.plausible(w.strip(c.pc)) {
+		return profile.Deoptimizing
+	}
+	c.fp, c.fpKnown = w.linkAbove(c.sp, len(unpacking.Frames)+1)
+	for _, f := range unpacking.Frames {
+		w.proof.Method(f.Method)
+		w.emit(profile.Frame{Func: w.method(f.Method), Kind: profile.Interpreted, Line: f.Line, BCI: f.BCI})
+	}
+	return w.goTo(c)
+}
+
+// linkAbove follows the frame pointers of frames that are being built to the first that is not below sp:
+// the caller's, at which the first of them was linked.
+func (w *Walker) linkAbove(sp uint64, frames int) (uint64, bool) {
+	fp, known := w.fp()
+	for ; known && fp >= w.cur.sp && fp < sp && frames > 0; frames-- {
+		fp, known = w.slot(fp, 0)
+	}
+	return fp, known && fp >= sp
 }
 
 // compiledReturn reports whether pc returns into compiled Java.

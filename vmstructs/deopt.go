@@ -63,6 +63,7 @@ func (vm *VM) unpacked(snap *target.Snapshot) ([]byte, error) {
 type Unpacking struct {
 	Frames   []Scope // innermost first
 	CallerSP uint64  // of the frame's caller
+	CallerPC uint64  // where it goes on
 }
 
 // VFrames returns the frames that deoptimization was about to build in place of a compiled frame of
@@ -89,5 +90,5 @@ func (vm *VM) VFrames(snap *target.Snapshot) (none Unpacking, err error) {
 		}
 		frames = append(frames, Scope{m, bci, m.Line(bci)})
 	}
-	return Unpacking{frames, l.caller.u64(raw)}, nil
+	return Unpacking{frames, l.caller.u64(raw), (l.caller + 8).u64(raw)}, nil
 }

@@ -167,7 +167,7 @@ type deoptLayout struct {
 	elements    int    // where they begin: they are the last member of vframeArray
 	elementSize uint64
 	bci, method offset
-	caller      offset // of the frame that is unpacked: a frame, whose first member is its _sp
+	caller      offset // of the frame that is unpacked: a frame, which begins with its _sp and _pc (runtime/frame.hpp)
 	thrownAt    offset // JavaThread
 	whole       bool   // all that a vframeArray needs is there, and lies within it
 }
@@ -183,7 +183,7 @@ func (r *resolver) deopt() deoptLayout {
 		thrownAt:    r.field("", "JavaThread._exception_pc"),
 	}
 	l.elements = int(r.size(capDeopt, "vframeArray")) - int(l.elementSize)
-	if l.elements < span(l.frames, l.caller) || int(l.elementSize) < span(l.method, l.bci)-4 {
+	if l.elements < span(l.frames, l.caller)+8 || int(l.elementSize) < span(l.method, l.bci)-4 {
 		r.lost(capDeopt, "sizeof vframeArrayElement")
 	}
 	l.whole = len(r.missing[capDeopt]) == 0

@@ -66,9 +66,9 @@ var matrixRows = []matrixRow{
 	{name: "-Xss1g, 100,000 calls deep", flags: []string{"-Xss1g"}, run: matrixDeep},
 	{name: "+PreserveFramePointer", flags: []string{"-XX:+PreserveFramePointer"}},
 	{name: "+DisableAttachMechanism", flags: []string{"-XX:+DisableAttachMechanism"}},
-	{name: "JVMTI agent", flags: []string{matrixHeap}, ready: withAgent("events"), run: matrixStorm},
+	{name: "JVMTI agent", flags: []string{matrixHeap}, ready: withAgent("events")},
 	{name: "JVMTI agent, every call", flags: []string{matrixHeap}, ready: withAgent("calls")},
-	{name: "debugger's agent", flags: []string{"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"}, run: matrixStorm},
+	{name: "debugger's agent", flags: []string{"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"}},
 	{name: "JFR, settings=profile", flags: []string{matrixHeap, "-XX:StartFlightRecording=settings=profile"}},
 }
 

@@ -93,17 +93,6 @@ func matrixGraal(t *testing.T, jdk jvmtest.JDK, flags []string, stops int) strin
 	return judgeCell(t, count, flags, stops)
 }
 
-// matrixStorm is matrixShadow for agents that are told of exceptions: the JVM deoptimises every frame that one
-// leaves, and of what is just being deoptimised the stack is not always to be had.
-func matrixStorm(t *testing.T, jdk jvmtest.JDK, flags []string, stops int) string {
-	count := countShadow(t, jdk, flags, nil, stops)
-	count.judge(t, flags, stops)
-	if others := count.truncated - count.reasons[profile.Deoptimizing]; others*1000 > count.stops {
-		t.Errorf("%d of %d stacks are truncated otherwise than by deoptimisation, more than 0.1 %%: %v", others, count.stops, count.reasons)
-	}
-	return cellOf(count)
-}
-
 func matrixShadowOf(t *testing.T, jdk jvmtest.JDK, flags, args []string, stops int) string {
 	count := countShadow(t, jdk, flags, args, stops)
 	return judgeCell(t, count, flags, stops)

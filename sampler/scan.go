@@ -103,6 +103,7 @@ type scan struct {
 	ofHot    int
 	nextCold int
 	coldLeft int
+	coldRead int   // in this tick
 	coldCost int64 // CPU time of one cold read, averaged
 	lastTick int64
 
@@ -162,7 +163,7 @@ func (s *scan) begin() {
 	since := min(s.now-s.lastTick, int64(time.Second))
 	s.lastTick = s.now
 	s.coldLeft = min(int(since/coldShare/s.coldCost)+1, len(s.cold))
-	s.ofHot, s.done, s.start = len(s.hot), 0, 0
+	s.ofHot, s.done, s.start, s.coldRead = len(s.hot), 0, 0, 0
 	if s.ofHot > 0 {
 		s.start = s.rng.IntN(s.ofHot)
 	}
@@ -200,6 +201,7 @@ func (s *scan) nextOfCold() *thread {
 			break
 		}
 		n++
+		s.coldRead++
 		found := s.unseen.found
 		if s.isDue(th) {
 			due = th

@@ -60,7 +60,7 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 		fmt.Fprintf(&b, "%s\n", share(int64(t.Exited), int64(t.Process), ", %s exited threads"))
 	}
 	if s.Overflow > 0 {
-		fmt.Fprintf(&b, "not kept   %d stacks: the profile is full\n", s.Overflow)
+		fmt.Fprintf(&b, "not kept   callees of %d samples: the profile is full\n", s.Overflow)
 	}
 	fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together\n",
 		round(s.Pauses.P50), round(s.Pauses.P99), round(s.Pauses.Max), round(s.Pauses.Total))

@@ -18,7 +18,7 @@ func (p *Profile) Each(visit func(frames []Frame, n int64)) {
 // stand behind them. Frames with the same label are one. Labels are root first and valid only during the call;
 // no label may hold a ';'.
 func (p *Profile) EachLine(label func(*Func, Kind) string, visit func(path []string, n int64)) {
-	w := walk{p: p, links: p.links(), label: label, names: make(map[int64]string)}
+	w := walk{p: p, links: p.links(), label: label, names: make(map[uint32]string)}
 	w.lines([]int32{0}, nil, visit)
 }
 
@@ -28,11 +28,11 @@ type links struct {
 }
 
 func (p *Profile) links() links {
-	l := links{make([]int32, len(p.nodes)), make([]int32, len(p.nodes))}
-	for n := len(p.nodes) - 1; n > 0; n-- {
-		parent := p.nodes[n].parent
+	l := links{make([]int32, p.tree.size), make([]int32, p.tree.size)}
+	for n := p.tree.size - 1; n > 0; n-- {
+		parent := p.tree.at(n).parent
 		l.next[n] = l.first[parent]
-		l.first[parent] = int32(n)
+		l.first[parent] = n
 	}
 	return l
 }
@@ -48,25 +48,25 @@ type walk struct {
 	p *Profile
 	links
 	label func(*Func, Kind) string
-	names map[int64]string // labels made so far, by function and kind
+	names map[uint32]string // labels made so far, by function and kind
 }
 
 func (w *walk) each(at int32, path []Frame, visit func([]Frame, int64)) {
-	if n := w.p.nodes[at].self[w.p.Meta.Weight]; n != 0 {
+	if n := w.p.tree.at(at).self[w.p.Meta.Weight]; n != 0 {
 		visit(path, n)
 	}
 	kids := w.children(at, nil)
 	slices.SortFunc(kids, w.compareFrames)
 	for _, k := range kids {
-		nd := &w.p.nodes[k]
-		w.each(k, append(path, Frame{Func: w.p.funcs[nd.fn], Kind: nd.kind, BCI: -1}), visit)
+		nd := w.p.tree.at(k)
+		w.each(k, append(path, Frame{Func: w.p.funcs.list[nd.fn()], Kind: nd.kind(), BCI: -1}), visit)
 	}
 }
 
 func (w *walk) compareFrames(a, b int32) int {
-	x, y := &w.p.nodes[a], &w.p.nodes[b]
-	f, g := w.p.funcs[x.fn], w.p.funcs[y.fn]
-	return cmp.Or(strings.Compare(f.Name, g.Name), cmp.Compare(x.kind, y.kind),
+	x, y := w.p.tree.at(a), w.p.tree.at(b)
+	f, g := w.p.funcs.list[x.fn()], w.p.funcs.list[y.fn()]
+	return cmp.Or(strings.Compare(f.Name, g.Name), cmp.Compare(x.kind(), y.kind()),
 		strings.Compare(f.Module, g.Module), strings.Compare(f.File, g.File))
 }
 
@@ -125,18 +125,17 @@ func (b branch) behind() string {
 
 func (w *walk) self(nodes []int32) (n int64) {
 	for _, k := range nodes {
-		n += w.p.nodes[k].self[w.p.Meta.Weight]
+		n += w.p.tree.at(k).self[w.p.Meta.Weight]
 	}
 	return n
 }
 
 func (w *walk) labelOf(n int32) string {
-	nd := &w.p.nodes[n]
-	key := int64(nd.fn)<<kindBits | int64(nd.kind)
-	name, ok := w.names[key]
+	nd := w.p.tree.at(n)
+	name, ok := w.names[nd.what]
 	if !ok {
-		name = w.label(w.p.funcs[nd.fn], nd.kind)
-		w.names[key] = name
+		name = w.label(w.p.funcs.list[nd.fn()], nd.kind())
+		w.names[nd.what] = name
 	}
 	return name
 }

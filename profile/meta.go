@@ -49,7 +49,7 @@ type Summary struct {
 	TruncatedBy map[string]int64 `json:"truncated_by"`
 	LostBy      map[string]int64 `json:"lost_by"`
 	Waiting     int64            `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
-	Overflow    int64            `json:"overflow"`          // samples whose stack was not kept for want of room
+	Overflow    int64            `json:"overflow"`          // samples of whose stack only the callers were kept, for want of room
 	Threads     int              `json:"threads"`           // that gave at least one sample
 	Pauses      Pauses           `json:"pauses"`
 	Times       Times            `json:"cpu_time"`

@@ -2,15 +2,8 @@ package profile
 
 import "time"
 
-// DefaultMaxNodes bounds the memory of a profile: about 70 bytes for each node.
+// DefaultMaxNodes bounds the memory of a profile: about 35 bytes for each node.
 const DefaultMaxNodes = 1 << 20
-
-const (
-	// maxFuncs and maxIdentities bound the table of functions and its cache.
-	maxFuncs      = 1 << 24
-	maxIdentities = 1 << 16
-	kindBits      = 4
-)
 
 // Profile is the sum of many stacks: a tree in which stacks share what they have in
 // common from the root on, and an account of every look that was attempted. It is
@@ -18,18 +11,17 @@ const (
 type Profile struct {
 	Meta   Meta
 	Counts Counts
-	// Overflow is how many samples found the tree full. They are in the profile too,
-	// under a frame of their own that says so.
+	// Overflow is how many samples found the tree full. They are in the profile too, as far from the root on as their
+	// stack was known, and there under a frame of its own that says so.
 	Overflow int64
 	// CPU is the CPU time of all stacks.
 	CPU time.Duration
 
 	maxNodes int
-	nodes    []node           // nodes[0] is the root and no frame
-	children map[uint64]int32 // edge -> node
-	funcs    []*Func          // one for each content
-	byFunc   map[Func]int32   // content -> index in funcs
-	byPtr    map[*Func]int32  // identity -> index in funcs, a cache
+	maxFuncs int
+	cuts     int // nodes that say that the tree is full
+	tree     tree
+	funcs    functions
 	labels   map[string]*Func // roots that Add was given
 	reasons  [NumReasons]*Func
 	full     *Func
@@ -39,14 +31,10 @@ type Profile struct {
 }
 
 // ownFrames stand for what no stack does.
-var ownFrames = [...]string{"[profile full: stack not kept]", NotSampled, ExitedThreads}
+var ownFrames = [...]string{"[profile full: callees not kept]", NotSampled, ExitedThreads}
 
-type node struct {
-	self   [numWeights]int64
-	parent int32
-	fn     int32
-	kind   Kind
-}
+// cutShare is the part of all nodes that may say that the tree is full.
+const cutShare = 16
 
 type step struct {
 	fn   *Func
@@ -61,13 +49,12 @@ func New() *Profile { return NewSize(DefaultMaxNodes) }
 func NewSize(maxNodes int) *Profile {
 	p := &Profile{
 		maxNodes: min(max(maxNodes, 1+len(ownFrames)), 1<<31-1),
-		nodes:    make([]node, 1, 1024),
-		children: make(map[uint64]int32),
-		byFunc:   make(map[Func]int32),
-		byPtr:    make(map[*Func]int32),
+		tree:     newTree(),
+		funcs:    newFunctions(),
 		labels:   make(map[string]*Func),
 		full:     &Func{Name: ownFrames[0]},
 	}
+	p.maxFuncs = min(maxFuncs, p.maxNodes)
 	for r := range NumReasons {
 		p.reasons[r] = &Func{Name: "[truncated: " + r.String() + "]"}
 	}
@@ -102,7 +89,7 @@ func (p *Profile) AddTimed(root string, s *Stack, n int64, cpu time.Duration) {
 
 // SetTime is how much CPU time no stack is known for, under a frame that says why.
 func (p *Profile) SetTime(why string, cpu time.Duration) {
-	p.nodes[p.own(p.label(why))].self[CPUTime] = int64(cpu)
+	p.tree.at(p.own(0, p.label(why))).self[CPUTime] = int64(cpu)
 }
 
 // Lose counts n looks that gave no stack at all.
@@ -113,7 +100,7 @@ func (p *Profile) Lose(why Reason, n int64) {
 }
 
 // Nodes is the size of the tree without its root.
-func (p *Profile) Nodes() int { return len(p.nodes) - 1 }
+func (p *Profile) Nodes() int { return int(p.tree.size) - 1 }
 
 // cursor walks down the tree from the root and makes what is missing.
 type cursor struct {
@@ -138,10 +125,11 @@ func (c *cursor) weigh(samples int64, cpu time.Duration) {
 	p := c.p
 	p.path = p.path[:c.depth]
 	if c.full {
-		c.node = p.overflow()
+		c.node = p.cut(c.node)
 	}
-	p.nodes[c.node].self[Samples] += samples
-	p.nodes[c.node].self[CPUTime] += int64(cpu)
+	nd := p.tree.at(c.node)
+	nd.self[Samples] += samples
+	nd.self[CPUTime] += int64(cpu)
 }
 
 func (c *cursor) down(fn *Func, kind Kind) {
@@ -160,82 +148,60 @@ func (c *cursor) down(fn *Func, kind Kind) {
 		c.diverged = true
 		p.path = p.path[:c.depth]
 	}
-	id, ok := p.identify(fn)
+	id, ok := p.funcs.find(fn, p.maxFuncs)
+	next := int32(0)
 	if ok {
-		c.node, ok = p.child(c.node, id, kind)
+		next = p.child(c.node, whatOf(id, kind))
 	}
-	if !ok {
+	if next == 0 {
 		c.full = true
 		return
 	}
-	p.path = append(p.path, step{fn, kind, c.node})
+	c.node = next
+	p.path = append(p.path, step{fn, kind, next})
 	c.depth++
 }
 
-// child finds the node under parent, or makes it unless the tree is full. One place is
-// kept for the overflow frame.
-func (p *Profile) child(parent, fn int32, kind Kind) (int32, bool) {
-	edge := edgeOf(parent, fn, kind)
-	if n, ok := p.children[edge]; ok {
-		return n, true
-	}
-	if len(p.nodes) >= p.maxNodes-len(ownFrames) {
-		return 0, false
-	}
-	return p.newNode(edge, node{parent: parent, fn: fn, kind: kind}), true
-}
-
-func edgeOf(parent, fn int32, kind Kind) uint64 {
-	return uint64(parent)<<32 | uint64(fn)<<kindBits | uint64(kind)&(1<<kindBits-1)
-}
-
-func (p *Profile) newNode(edge uint64, nd node) int32 {
-	n := int32(len(p.nodes))
-	p.nodes = append(p.nodes, nd)
-	p.children[edge] = n
-	return n
-}
-
-// overflow is the one frame of all stacks for which there was no room.
-func (p *Profile) overflow() int32 { return p.own(p.full) }
-
-// own finds or makes a frame of the profile's own, for which there is always room.
-func (p *Profile) own(fn *Func) int32 {
-	id, ok := p.byFunc[*fn]
-	if !ok {
-		id = p.newFunc(fn)
-	}
-	edge := edgeOf(0, id, Gap)
-	if n, ok := p.children[edge]; ok {
+// child finds the node under parent, or makes it. 0: the tree is full.
+func (p *Profile) child(parent int32, what uint32) int32 {
+	if n := p.tree.find(parent, what); n != 0 {
 		return n
 	}
-	return p.newNode(edge, node{fn: id, kind: Gap})
+	if int(p.tree.size)-p.cuts >= p.maxNodes-p.maxNodes/cutShare-len(ownFrames) {
+		return 0
+	}
+	return p.tree.add(parent, what)
 }
 
-// identify gives a function its number. Different Funcs with the same content are one
-// function: a walker that forgets its names and reads them again must not split a tree.
-func (p *Profile) identify(fn *Func) (int32, bool) {
-	if id, ok := p.byPtr[fn]; ok {
-		return id, true
-	}
-	id, ok := p.byFunc[*fn]
-	if !ok {
-		if len(p.funcs) >= min(maxFuncs, p.maxNodes) {
-			return 0, false
+// cut is the frame that stands for all that is not kept below a node. Once there is no room for another such frame, it
+// is that of a caller, of the root at last.
+func (p *Profile) cut(below int32) int32 {
+	id := p.must(p.full)
+	for n := below; ; n = p.tree.at(n).parent {
+		if cut := p.tree.find(n, whatOf(id, Gap)); cut != 0 {
+			return cut
 		}
-		id = p.newFunc(fn)
+		if n == 0 || p.cuts < p.maxNodes/cutShare {
+			if n != 0 {
+				p.cuts++
+			}
+			return p.tree.add(n, whatOf(id, Gap))
+		}
 	}
-	if len(p.byPtr) >= maxIdentities {
-		clear(p.byPtr)
-	}
-	p.byPtr[fn] = id
-	return id, true
 }
 
-func (p *Profile) newFunc(fn *Func) int32 {
-	id := int32(len(p.funcs))
-	p.funcs = append(p.funcs, fn)
-	p.byFunc[*fn] = id
+// own finds or makes a frame of the profile's own, for which there is always room.
+func (p *Profile) own(parent int32, fn *Func) int32 {
+	what := whatOf(p.must(fn), Gap)
+	if n := p.tree.find(parent, what); n != 0 {
+		return n
+	}
+	return p.tree.add(parent, what)
+}
+
+// must numbers a frame of the profile's own.
+func (p *Profile) must(fn *Func) int32 {
+	id, _ := p.funcs.find(fn, maxFuncs+len(ownFrames))
 	return id
 }
 

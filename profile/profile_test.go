@@ -113,12 +113,20 @@ func TestFullTreeIsHonest(t *testing.T) {
 		t.Errorf("%d nodes", p.Nodes())
 	}
 	var inTree, full int64
+	under := map[int]int64{}
 	p.Each(func(frames []Frame, n int64) {
 		inTree += n
-		if frames[0].Func == p.full {
+		if leaf := frames[len(frames)-1].Func; leaf == p.full {
 			full += n
+			if len(frames) > 1 && frames[0].Func.Name != "root" {
+				t.Errorf("%s is not where the stacks are known to", leaf.Name)
+			}
+			under[len(frames)] += n
 		}
 	})
+	if under[2] == 0 { // some could still say at which caller
+		t.Errorf("cut at these depths: %v", under)
+	}
 	if inTree != stacks || full != p.Overflow || full == 0 || p.Summary().Overflow != full {
 		t.Errorf("%d samples in the tree, %d under the overflow frame, %d counted as overflow", inTree, full, p.Overflow)
 	}

@@ -27,10 +27,14 @@ func (r *run) look(th *thread) {
 
 // account counts what became of a look and passes the snapshot on.
 func (r *run) account(snap *target.Snapshot, o Outcome) {
-	if o == Taken && r.wasWaiting(snap) {
-		r.stats.Waiting++
-		r.q.Done(snap)
-		return
+	snap.CPU = 0
+	if th := r.scan.byTID[snap.TID]; o == Taken && th != nil {
+		after, ok := r.scan.charged(th)
+		if ok && !r.scan.noStats && hadNoCPU(th.atLook, after, monotonic(&r.ts), th.lookAt) {
+			r.refund(th, snap)
+			return
+		}
+		r.scan.bills.give(th, after.ran, snap.Regs[r.cpu.SyscallResult], snap)
 	}
 	r.stats.Attempted++
 	if o == Taken {
@@ -51,23 +55,12 @@ func (r *run) account(snap *target.Snapshot, o Outcome) {
 	}
 }
 
-// wasWaiting tells whether a thread that was looked at had no CPU when the tick began. Its
-// state is R, but it stands where it was when it lost its CPU, as often as it is looked at:
-// that is no sample of what it runs. It gets back what it has paid. Otherwise the sample is given the
-// time that the thread has used.
-func (r *run) wasWaiting(snap *target.Snapshot) bool {
-	snap.CPU = 0
-	th := r.scan.byTID[snap.TID]
-	if th == nil {
-		return false
-	}
-	after, ok := r.scan.charged(th)
-	if ok && !r.scan.noStats && hadNoCPU(th.atLook, after, monotonic(&r.ts), th.lookAt) {
-		th.credit += r.scan.interval
-		return true
-	}
-	r.scan.bills.give(th, after.ran, snap.Regs[r.cpu.SyscallResult], snap)
-	return false
+// refund forgets a look at a thread that had no CPU when the tick began. Its state is R, but it stands where it was
+// when it lost its CPU, as often as it is looked at: that is no sample of what it runs.
+func (r *run) refund(th *thread, snap *target.Snapshot) {
+	th.credit += r.scan.interval
+	r.stats.Waiting++
+	r.q.Done(snap)
 }
 
 // hadNoCPU compares what the kernel had charged a thread before a look that began at lookAt with what it

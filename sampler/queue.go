@@ -1,25 +1,51 @@
 package sampler
 
-import "goprof/target"
+import (
+	"sync/atomic"
+
+	"goprof/target"
+)
 
 // Queue hands snapshots from the sampler to a walker: a fixed number of them goes round.
 // When the walker holds all, the sampler finds none free and counts a lost sample
 // instead of waiting: a snapshot that is walked late points at what has moved on.
 //
+// Stacks may be deep, so what waits is bounded in bytes, too. The snapshot that was given back last is the first to be
+// filled again: so only as many grow to the deepest stacks as are under way at a time.
+//
 // One consumer or more: receive from Snapshots until it is closed, give each back with Done.
 type Queue struct {
-	free chan *target.Snapshot
-	full chan *target.Snapshot
+	full  chan *target.Snapshot
+	slots []slot
+	index map[*target.Snapshot]int32 // of slots, only read
+	// top is the free slot to be taken next, as its number + 1 (0: none), below a count of all changes: without
+	// that, a slot that was taken and given back meanwhile would look as if nothing had happened.
+	top    atomic.Uint64
+	queued atomic.Int64 // bytes of stacks that the consumer has
 }
+
+type slot struct {
+	snap   *target.Snapshot
+	next   atomic.Uint32 // free slot below this one, as its number + 1
+	queued int64         // bytes, while the consumer has it
+}
+
+const (
+	// mostBytes of stacks may wait for their walk: then the next sample is lost as if no snapshot were free.
+	mostBytes = 32 << 20
+	// keptStack is how large a buffer a free snapshot keeps.
+	keptStack = 1 << 20
+)
 
 // NewQueue makes a queue of n snapshots.
 func NewQueue(n int) *Queue {
-	q := &Queue{
-		free: make(chan *target.Snapshot, n),
-		full: make(chan *target.Snapshot, n),
+	q := &Queue{full: make(chan *target.Snapshot, n), slots: make([]slot, n), index: make(map[*target.Snapshot]int32, n)}
+	for i := range q.slots {
+		snap := new(target.Snapshot)
+		q.slots[i].snap, q.index[snap] = snap, int32(i)
 	}
-	for range n {
-		q.free <- new(target.Snapshot)
+	for i := range q.slots {
+		q.release(uint32(i))
 	}
 	return q
 }
@@ -29,20 +55,51 @@ func (q *Queue) Snapshots() <-chan *target.Snapshot { return q.full }
 
 // Done gives a snapshot back to be filled again.
 func (q *Queue) Done(s *target.Snapshot) {
-	select {
-	case q.free <- s:
-	default: // not one of ours
+	i, ok := q.index[s]
+	if !ok {
+		return // not one of ours
+	}
+	slot := &q.slots[i]
+	q.queued.Add(-slot.queued)
+	slot.queued = 0
+	if cap(s.Stack) > keptStack {
+		s.Stack = nil
+	}
+	if cap(s.Under) > keptStack {
+		s.Under = nil
+	}
+	q.release(uint32(i))
+}
+
+func (q *Queue) release(i uint32) {
+	for {
+		top := q.top.Load()
+		q.slots[i].next.Store(uint32(top))
+		if q.top.CompareAndSwap(top, (top>>32+1)<<32|uint64(i+1)) {
+			return
+		}
 	}
 }
 
+// take is a snapshot to fill, nil if there is none.
 func (q *Queue) take() *target.Snapshot {
-	select {
-	case s := <-q.free:
-		return s
-	default:
-		return nil
+	for q.queued.Load() < mostBytes {
+		top := q.top.Load()
+		if uint32(top) == 0 {
+			break
+		}
+		slot := &q.slots[uint32(top)-1]
+		if q.top.CompareAndSwap(top, (top>>32+1)<<32|uint64(slot.next.Load())) {
+			return slot.snap
+		}
 	}
+	return nil
 }
 
 // put never blocks: there are no more snapshots than places.
-func (q *Queue) put(s *target.Snapshot) { q.full <- s }
+func (q *Queue) put(s *target.Snapshot) {
+	slot := &q.slots[q.index[s]]
+	slot.queued = int64(cap(s.Stack) + cap(s.Under))
+	q.queued.Add(slot.queued)
+	q.full <- s
+}

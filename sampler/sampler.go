@@ -77,6 +77,7 @@ type Sampler struct {
 	asked chan chan Stats
 	done  chan struct{} // closed when Run has ended
 	last  Stats         // of a Run that has ended
+	fds   int           // how many descriptors the scan may keep; 0: as many as it can
 }
 
 type advice struct {
@@ -201,7 +202,11 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	}
 	r := &run{Sampler: s, cfg: cfg, q: q, t: t,
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	r.scan = newScan(t.proc, cfg.Interval, descriptors())
+	fds := descriptors()
+	if s.fds > 0 {
+		fds = s.fds
+	}
+	r.scan = newScan(t.proc, cfg.Interval, fds)
 	defer r.scan.close()
 	r.start = monotonic(&r.ts)
 	r.began, r.cpuAtStart = r.start, threadCPU()
@@ -331,6 +336,7 @@ func (r *run) finish() {
 		}
 		r.account(snap, o)
 	})
+	r.scan.settle()
 	r.sum()
 }
 
@@ -342,7 +348,6 @@ func (r *run) sum() {
 	r.stats.Interval = r.cfg.Interval
 	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
 	r.stats.CPU = threadCPU() - r.cpuAtStart
-	r.scan.settle()
 	r.stats.Times = r.scan.bills.sum(r.scan.byTID)
 }
 

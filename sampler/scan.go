@@ -4,7 +4,9 @@ package sampler
 
 import (
 	"math/rand/v2"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +27,7 @@ import (
 // Where CPUs are short, most threads in state R wait for one. Such a thread stands where it
 // was when it lost its CPU, a place that the scheduler or its own system call chose, however often it is looked
 // at. So what it waited is read again after the look; if it had no CPU when the tick began, the look is no sample
-// and the thread gets back what it paid (Sampler, wasWaiting).
+// and the thread gets back what it paid (account.go, refund).
 //
 // A thread is never sampled for time that it spent earlier in another place: one that is
 // found asleep keeps its credit until it is seen running. A thread that runs in short bursts (0.2 ms
@@ -48,12 +50,15 @@ const (
 	// seconds, are hot: read at each tick. The others are cold.
 	hotFor  = int64(100 * time.Millisecond)
 	owedFor = int64(5 * time.Second)
-	// Cold threads are read in turn, as many at each tick as a tenth of a CPU can.
+	// Cold threads are read in turn if any of them has run (unseen.go), as many at each tick as a tenth of a
+	// CPU can; one in any case.
 	coldShare = 10
-	// New threads are looked for when the number of threads changes, and every
-	// listEvery in any case, but with at most a twentieth of a CPU.
+	// New threads are looked for when the number of threads changes, and when somebody whom we do not know
+	// uses CPU time, but with at most a twentieth of a CPU; every listEvery in any case, but with at most a
+	// hundredth.
 	listEvery = int64(100 * time.Millisecond)
 	listShare = 20
+	listIdle  = 100
 )
 
 // thread is what the scan knows of one thread.
@@ -98,10 +103,12 @@ type scan struct {
 	ofHot    int
 	nextCold int
 	coldLeft int
-	coldCost int64 // ns for one cold read, averaged
+	coldRead int   // in this tick
+	coldCost int64 // CPU time of one cold read, averaged
 	lastTick int64
 
 	bills    bills
+	unseen   unseen
 	round    uint32
 	listedAt int64
 	listCost int64
@@ -109,6 +116,7 @@ type scan struct {
 	dirents  []byte
 	seen     func(tid int)
 
+	fds     int // how many descriptors there may be
 	fdsLeft int
 	noStats bool // no schedstat in this kernel: clock ticks instead
 	ts      unix.Timespec
@@ -122,10 +130,12 @@ func newScan(proc *procDir, interval time.Duration, fds int) *scan {
 		byTID:    make(map[int]*thread),
 		coldCost: 1000,
 		dirents:  make([]byte, 32<<10),
+		fds:      fds,
 		fdsLeft:  fds,
 	}
 	s.seen = s.meet
 	s.bills.begin(proc.pid)
+	s.unseen.base = s.bills.now
 	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))
 	s.noStats = !ok || own.turns == 0
 	return s
@@ -148,11 +158,12 @@ func (s *scan) setHint(tid int, hint Hint) {
 // begin starts a tick.
 func (s *scan) begin() {
 	s.now = monotonic(&s.ts)
+	s.readClock()
 	s.list()
 	since := min(s.now-s.lastTick, int64(time.Second))
 	s.lastTick = s.now
 	s.coldLeft = min(int(since/coldShare/s.coldCost)+1, len(s.cold))
-	s.ofHot, s.done, s.start = len(s.hot), 0, 0
+	s.ofHot, s.done, s.start, s.coldRead = len(s.hot), 0, 0, 0
 	if s.ofHot > 0 {
 		s.start = s.rng.IntN(s.ofHot)
 	}
@@ -169,6 +180,7 @@ func (s *scan) next() *thread {
 			return th
 		}
 	}
+	s.compare()
 	return s.nextOfCold()
 }
 
@@ -176,24 +188,31 @@ func (s *scan) nextOfCold() *thread {
 	if s.coldLeft <= 0 {
 		return nil
 	}
-	began, n := monotonic(&s.ts), int64(0)
+	began, n := s.spent(), int64(0)
 	var due *thread
 	for ; s.coldLeft > 0 && due == nil; s.coldLeft-- {
+		if n > 0 && s.unseen.asking == 0 && !s.noStats {
+			s.coldLeft = 0 // no other has run
+			break
+		}
 		th := s.takeCold()
 		if th == nil {
 			s.coldLeft = 0
 			break
 		}
 		n++
+		s.coldRead++
+		found := s.unseen.found
 		if s.isDue(th) {
 			due = th
 		}
+		s.unseen.asked(s.unseen.found - found)
 		if th.tid == 0 || th.hot {
 			s.nextCold-- // back, so that takeCold moves it off the list
 		}
 	}
 	if n > 0 {
-		cost := (monotonic(&s.ts) - began) / n
+		cost := (s.spent() - began) / n
 		s.coldCost = max((s.coldCost*7+cost)/8, 100)
 	}
 	return due
@@ -206,16 +225,9 @@ func (s *scan) isDue(th *thread) bool {
 		s.forget(th)
 		return false
 	}
-	changed := stat != th.last
-	if stat.ran > th.last.ran {
-		th.credit = min(th.credit+int64(stat.ran-th.last.ran), max(maxCredit, 2*s.interval))
-	}
+	changed := s.book(th, stat)
 	if th.hint.Skip {
 		th.credit = 0
-	}
-	if changed {
-		th.movedAt, th.last = s.now, stat
-		th.hot = true
 	}
 	if th.credit < s.interval {
 		return false
@@ -236,11 +248,17 @@ func (s *scan) settle() {
 	for _, th := range s.byTID {
 		if stat, ok := s.charged(th); !ok {
 			s.forget(th)
-		} else if stat.ran > th.last.ran {
-			th.credit = min(th.credit+int64(stat.ran-th.last.ran), max(maxCredit, 2*s.interval))
-			th.movedAt, th.last, th.hot = s.now, stat, true
+		} else {
+			s.book(th, stat)
 		}
 	}
+}
+
+// spent is the CPU time that our OS thread has used: what it is given of a busy machine does not matter for what
+// a read costs.
+func (s *scan) spent() int64 {
+	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&s.ts)), 0)
+	return s.ts.Nano()
 }
 
 // pay takes the price of one sample off a thread's account.

@@ -14,12 +14,15 @@ import (
 func (s *scan) list() {
 	s.sortLists()
 	count := s.proc.count()
-	changed := count != s.counted
-	quiet := s.now - s.listedAt
-	if s.round > 0 && (quiet < s.listCost*listShare || (!changed && quiet < listEvery)) {
+	wait := max(listEvery, s.listCost*listIdle)
+	if count != s.counted || s.unseen.strays {
+		wait = s.listCost * listShare
+	}
+	if s.round > 0 && s.now-s.listedAt < wait {
 		return
 	}
-	s.counted = count
+	s.counted, s.unseen.strays = count, false
+	began := s.spent()
 	s.round++
 	if s.proc.threads(s.dirents, s.seen) != nil {
 		return
@@ -29,9 +32,8 @@ func (s *scan) list() {
 			s.forget(th)
 		}
 	}
-	s.bills.read()
 	s.listedAt = s.now
-	s.listCost = monotonic(&s.ts) - s.now
+	s.listCost = s.spent() - began
 }
 
 // meet notes that the listing has seen tid.
@@ -46,7 +48,10 @@ func (s *scan) meet(tid int) {
 	} else {
 		th = new(thread)
 	}
-	*th = thread{tid: tid, round: s.round, fds: [2]int32{-1, -1}, cpu: -1, movedAt: s.now, hot: true}
+	// The threads of the first listing are asked for all at once soon (unseen.go), those that are born later are probably
+	// at work.
+	born := s.round > 1
+	*th = thread{tid: tid, round: s.round, fds: [2]int32{-1, -1}, cpu: -1, movedAt: s.now, hot: born}
 	stat, ok := s.charged(th)
 	if !ok {
 		s.closeFiles(th)
@@ -54,13 +59,15 @@ func (s *scan) meet(tid int) {
 		return
 	}
 	th.last = stat
-	if s.round > 1 {
-		// It was born since the last listing: all that it has run is ours to sample.
-		th.credit = min(int64(stat.ran), s.now-s.listedAt, maxCredit)
-	} else {
-		th.billed = stat.ran
-	}
 	s.byTID[tid] = th
+	if !born {
+		th.billed = stat.ran
+		s.cold = append(s.cold, th)
+		return
+	}
+	// All that it has run since the last listing is ours to sample.
+	th.credit = min(int64(stat.ran), s.now-s.listedAt, maxCredit)
+	s.unseen.found += int64(stat.ran)
 	s.hot = append(s.hot, th)
 }
 
@@ -86,7 +93,7 @@ func (s *scan) sortLists() {
 		case s.isCold(th):
 			th.hot = false
 			s.cold = append(s.cold, th)
-			if s.fdsLeft < len(s.byTID)/4 {
+			if s.fdsLeft <= s.fds/4 {
 				s.closeFiles(th) // descriptors are short: hot threads need them more
 			}
 		default:
@@ -129,7 +136,7 @@ func (s *scan) isCold(th *thread) bool {
 }
 
 // readFile reads one of a thread's files through a kept descriptor, or opens it for this
-// once if there are no descriptors left. nil: the thread has ended.
+// once if there are no descriptors left; the last quarter of them is for hot threads. nil: the thread has ended.
 func (s *scan) readFile(th *thread, which int) []byte {
 	if fd := th.fds[which]; fd >= 0 {
 		return s.proc.pread(int(fd))
@@ -142,7 +149,7 @@ func (s *scan) readFile(th *thread, which int) []byte {
 		return nil
 	}
 	b := s.proc.pread(fd)
-	if s.fdsLeft > 0 {
+	if s.fdsLeft > 0 && (th.hot || s.fdsLeft > s.fds/4) {
 		s.fdsLeft--
 		th.fds[which] = int32(fd)
 	} else {

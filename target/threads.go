@@ -41,6 +41,18 @@ func (p *Process) Threads() ([]Thread, error) {
 	return threads, nil
 }
 
+// ThreadIDs lists the threads' numbers alone, lowest first.
+func (p *Process) ThreadIDs() ([]int, error) { return listThreads(p.pid) }
+
+// NSTID is a thread's number in its own pid namespace.
+func (p *Process) NSTID(tid int) (int, error) {
+	if !p.nested {
+		return tid, nil
+	}
+	status, err := readStatus(p.pid, tid)
+	return status.nstid, threadError(err)
+}
+
 // Thread tells about one thread. It returns ErrGone for one that has ended.
 func (p *Process) Thread(tid int) (Thread, error) {
 	stat, err := readStat(p.pid, tid)

@@ -22,6 +22,8 @@ type directory struct {
 	round   int
 	at      time.Time     // of the last refresh
 	cost    time.Duration // of the last refresh
+	// allNames: all names are wanted fresh, not only those of threads that are asked for.
+	allNames bool
 }
 
 // thread is one thread.
@@ -31,10 +33,11 @@ type thread struct {
 	name   string           // as Java knows it, else the kernel's
 	label  string           // "[name tid=N]"
 	round  int
+	named  time.Time // when its name was read
 }
 
 const (
-	// refreshEvery bounds how old names may be; refreshUnknown how often an unknown
+	// refreshEvery bounds how old names may be, and the list of threads; refreshUnknown how often an unknown
 	// thread can have the list read anew; refreshShare what part of the time it may cost.
 	refreshEvery   = time.Second
 	refreshUnknown = 20 * time.Millisecond
@@ -51,17 +54,36 @@ func (d *directory) get(tid int) *thread {
 	th := d.threads[tid]
 	due := age > refreshEvery || th == nil && age > refreshUnknown
 	if due && age > d.cost*refreshShare {
-		d.refresh()
+		d.update(d.allNames)
 		th = d.threads[tid]
+	}
+	if th != nil && time.Since(th.named) > refreshEvery {
+		d.name(th)
 	}
 	return th
 }
 
-// refresh reads both lists of threads. What cannot be read is kept as it was.
-func (d *directory) refresh() error {
+// name reads a thread's names. It returns false for one that has ended.
+func (d *directory) name(th *thread) bool {
+	k, err := d.p.Thread(th.kernel.TID)
+	if err != nil {
+		return false
+	}
+	th.kernel = k
+	d.rename(th)
+	return true
+}
+
+// refresh reads all about all threads.
+func (d *directory) refresh() error { return d.update(true) }
+
+// update reads both lists of threads, and the names of all or only of those that had one and are another now. What
+// cannot be read is kept as it was. Of ten thousand threads a few are sampled, and get names them when they are: the names of
+// the others would be nearly all of the cost.
+func (d *directory) update(all bool) error {
 	began := time.Now()
 	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()
-	kernel, err := d.p.Threads()
+	tids, err := d.p.ThreadIDs()
 	if err != nil {
 		return err
 	}
@@ -71,21 +93,28 @@ func (d *directory) refresh() error {
 		byNS[j.NSTID] = j
 	}
 	d.round++
-	for _, k := range kernel {
-		th := d.threads[k.TID]
+	for _, tid := range tids {
+		th := d.threads[tid]
 		if th == nil {
-			th = &thread{}
-			d.threads[k.TID] = th
+			ns, err := d.p.NSTID(tid)
+			if err != nil {
+				continue
+			}
+			th = &thread{kernel: target.Thread{TID: tid, NSTID: ns}}
 		}
-		th.kernel, th.round = k, d.round
-		j, isJava := byNS[k.NSTID]
-		if isJava || javaErr == nil {
+		named := all
+		if j, isJava := byNS[th.kernel.NSTID]; isJava || javaErr == nil {
 			if j.Addr != th.java.Addr {
 				th.name = ""
+				named = named || !th.named.IsZero()
 			}
 			th.java = j
 		}
-		d.rename(th)
+		if named && !d.name(th) {
+			continue
+		}
+		th.round = d.round
+		d.threads[tid] = th
 	}
 	for tid, th := range d.threads {
 		if th.round != d.round {
@@ -100,6 +129,7 @@ func (d *directory) refresh() error {
 // is none the kernel's short name stands in, until a later look has better luck.
 func (d *directory) rename(th *thread) {
 	name := th.name
+	th.named = time.Now()
 	if th.java.Addr != 0 {
 		if n, err := d.javaName(th); err == nil && n != "" {
 			name = n
@@ -130,6 +160,9 @@ func (d *directory) label(tid int) string {
 	th := d.threads[tid]
 	if th == nil {
 		return fmt.Sprintf("[? tid=%d]", tid)
+	}
+	if th.named.IsZero() {
+		d.name(th)
 	}
 	if th.label == "" {
 		th.label = fmt.Sprintf("[%s tid=%d]", th.name, tid)

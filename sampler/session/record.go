@@ -56,6 +56,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	r := s.recording(opt)
+	s.dir.allNames = opt.Wants != nil
 	r.profile, r.before, r.stop = p, before, stop
 	r.news(0)
 	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
@@ -95,13 +96,18 @@ func (s *Session) recording(opt RecordOptions) *recording {
 		sampler: sampler.New(s.Process.PID(), s.Process.CPU())}
 }
 
-// remapEvery is how often the process is asked what it has mapped, and whether it is still there.
-const remapEvery = time.Second
+// remapEvery is how often the process is asked what it has mapped, and whether it is still there; remapShare what part
+// of the time it may take: the stacks of ten thousand threads are twenty thousand mappings.
+const (
+	remapEvery = time.Second
+	remapShare = 100
+)
 
 // takeAll takes what the sampler hands over, until it ends.
 func (r *recording) takeAll(queue *sampler.Queue) {
 	idle := time.NewTicker(remapEvery)
 	defer idle.Stop()
+	var mapped sparing
 	for {
 		select {
 		case snap, ok := <-queue.Snapshots():
@@ -113,9 +119,10 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 		case <-idle.C:
 			// Another library may have come to where one was; and nothing else notices an exec
 			// while all threads are idle.
-			if r.Process.Refresh() != nil {
-				r.alive()
+			if mapped.due(remapShare) {
+				mapped.do(r.Process.Refresh)
 			}
+			r.alive()
 			r.news(0)
 		case visit := <-r.opt.Visits:
 			sum := r.account()

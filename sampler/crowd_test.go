@@ -1,0 +1,167 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// crowdProgram has so many threads that sleep and so many that work: each fourth of these without rest, the others for 1 to
+// 3 of each 8 milliseconds. It says the tids of those that work.
+const crowdProgram = `
+static void *sleeper(void *x) { for (;;) pause(); }
+static void *worker(void *x) {
+	long share = (long)x % 4;
+	say(gettid_());
+	for (;;) {
+		long end = cpu_ns() + (share ? share : 8) * 1000000;
+		while (cpu_ns() < end) for (volatile int i = 0; i < 2000; i++);
+		if (share) usleep((8 - share) * 1000);
+	}
+}
+int main(int argc, char **argv) {
+	int sleeping = atoi(argv[1]), running = atoi(argv[2]);
+	pthread_attr_t a;
+	pthread_t t;
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, 16384);
+	for (int i = 0; i < sleeping; i++) if (pthread_create(&t, &a, sleeper, 0)) { perror("thread"); return 1; }
+	ready();
+	for (long i = 0; i < running; i++) pthread_create(&t, 0, worker, (void *)i);
+	for (;;) pause();
+}`
+
+// TestCrowd: of thousands of threads some run. They are sampled by the CPU time that they use, whether or not there are
+// descriptors for all, and the others are next to no work. With GOPROF_CROWD=10s it takes that long and has 10,000 threads.
+func TestCrowd(t *testing.T) {
+	sleeping, samples, length := "2000", int64(1500), time.Duration(0)
+	if d, err := time.ParseDuration(os.Getenv("GOPROF_CROWD")); err == nil {
+		sleeping, length = "9980", d
+	}
+	const workers = 20
+	p := run1(t, crowdProgram, sleeping, "20")
+	var tids []int
+	for range workers {
+		tids = append(tids, p.number(t))
+	}
+	for _, c := range []struct {
+		name string
+		fds  int
+	}{{"descriptors for all", descriptors()}, {"ulimit -n 1024", 1024 - reservedFDs}} {
+		t.Run(c.name, func(t *testing.T) {
+			interval := 10 * time.Millisecond
+			if length == 0 {
+				interval = 2 * time.Millisecond // sooner done
+			}
+			before := map[int]int64{}
+			for _, tid := range tids {
+				before[tid] = ranNanos(t, p.pid, tid)
+			}
+			s, q := New(p.pid, thisCPU()), NewQueue(64)
+			s.fds = c.fds
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			if length > 0 {
+				time.AfterFunc(length, cancel)
+			}
+			count, cpu := map[int]int64{}, map[int]int64{}
+			consumed := make(chan struct{})
+			go func() {
+				defer close(consumed)
+				n := int64(0)
+				for snap := range q.Snapshots() {
+					count[snap.TID]++
+					cpu[snap.TID] += snap.CPU
+					q.Done(snap)
+					if n++; length == 0 && n == samples {
+						cancel()
+					}
+				}
+			}()
+			got, err := s.Run(ctx, Config{Interval: interval}, q)
+			<-consumed
+			if err != nil {
+				t.Fatal(err)
+			}
+			used, usedAll := map[int]int64{}, int64(0)
+			for _, tid := range tids {
+				used[tid] = ranNanos(t, p.pid, tid) - before[tid]
+				usedAll += used[tid]
+			}
+			pass := bareScan(t, p.pid)
+			t.Logf("%d samples, %.1f Hz reached; sampling thread %.1f %% of a CPU; a bare loop over all threads' schedstat: %v a tick, %.1f %%",
+				got.Taken, got.Rate(), 100*got.CPU.Seconds()/got.Wall.Seconds(), pass, 100*pass.Seconds()*got.Rate())
+			if got.Skipped > got.Ticks/4 {
+				return // we had no CPU to sample with: that is told, and shares mean little
+			}
+			for _, tid := range tids {
+				want := float64(got.Taken) * float64(used[tid]) / float64(usedAll)
+				if n := float64(count[tid]); n < 0.6*want-20 || n > 1.5*want+20 {
+					t.Errorf("thread %d has %.0f samples, %.0f by CPU time", tid, n, want)
+				}
+				// Some milliseconds before the first sample and after the last.
+				if slack := used[tid]/5 + int64(100*time.Millisecond); cpu[tid] < used[tid]-slack || cpu[tid] > used[tid]+slack {
+					t.Errorf("thread %d: its samples carry %v of %v", tid, time.Duration(cpu[tid]), time.Duration(used[tid]))
+				}
+			}
+			if off := got.Times.Process - time.Duration(usedAll); -off > time.Duration(usedAll)/20 {
+				t.Errorf("%v of %v", got.Times.Process, time.Duration(usedAll))
+			}
+		})
+	}
+}
+
+// bareScan is the CPU time of reading schedstat of all threads once, by kept descriptors or, where they do not suffice, without.
+func bareScan(t *testing.T, pid int) (each time.Duration) {
+	OnOwnThread(func() {
+		d := openProc(pid)
+		defer d.close()
+		s := &scan{}
+		var fds []int
+		d.threads(make([]byte, 32<<10), func(tid int) {
+			if fd, err := d.open(tid, "schedstat"); err == nil {
+				fds = append(fds, fd)
+			}
+		})
+		const passes = 20
+		began := s.spent()
+		for range passes {
+			for _, fd := range fds {
+				parseSchedstat(d.pread(fd))
+			}
+		}
+		each = time.Duration(s.spent()-began) / passes
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	})
+	return each
+}
+
+// Threads that sleep are not read at each tick: the process's clock says that none of them has run.
+func TestColdThreadsAreNotRead(t *testing.T) {
+	p := run1(t, crowdProgram, "2000", "0")
+	proc := openProc(p.pid)
+	defer proc.close()
+	s := newScan(proc, 10*time.Millisecond, descriptors())
+	defer s.close()
+	scanFor(s, 100)
+	reads := 0
+	for range 50 {
+		s.begin()
+		for th := s.next(); th != nil; th = s.next() {
+			s.pay(th)
+		}
+		reads += s.coldRead
+		time.Sleep(10 * time.Millisecond)
+	}
+	// One in each tick, and all of them when something else (the kernel, on the process's behalf) has been charged.
+	if reads > 50+3*2000 {
+		t.Errorf("%d reads of 2000 threads that sleep, in 50 ticks", reads)
+	}
+}

@@ -1,0 +1,76 @@
+package sampler
+
+import (
+	"sync"
+	"testing"
+
+	"goprof/target"
+)
+
+// What waits for its walk is bounded in number and in bytes, and one that comes back is used again.
+func TestQueueIsBounded(t *testing.T) {
+	q := NewQueue(64)
+	first := q.take()
+	q.Done(first)
+	if again := q.take(); again != first {
+		t.Error("another snapshot than the one that was given back last")
+	}
+	q.Done(first)
+	q.Done(new(target.Snapshot)) // nobody's
+	var held []*target.Snapshot
+	for s := q.take(); s != nil; s = q.take() {
+		s.Stack = make([]byte, 1<<20)
+		q.put(s)
+		held = append(held, <-q.Snapshots())
+	}
+	if len(held) != mostBytes>>20 {
+		t.Errorf("%d MB wait", len(held))
+	}
+	for _, s := range held {
+		s.Stack = make([]byte, 2<<20) // grown beyond what is kept
+		q.Done(s)
+	}
+	n := 0
+	for s := q.take(); s != nil; s = q.take() {
+		if n++; cap(s.Stack) > keptStack {
+			t.Error("a free snapshot keeps a large buffer")
+		}
+	}
+	if n != 64 {
+		t.Errorf("%d of 64 are free again", n)
+	}
+}
+
+// A snapshot is never with two at a time.
+func TestQueueFromTwoSides(t *testing.T) {
+	q := NewQueue(8)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for s := range q.Snapshots() {
+			if s.TID != 1 {
+				t.Errorf("it is at %d", s.TID)
+			}
+			s.TID = 0
+			q.Done(s)
+		}
+	})
+	for n := 0; n < 200_000; {
+		s := q.take()
+		if s == nil {
+			continue
+		}
+		if s.TID != 0 {
+			t.Fatalf("it is at %d", s.TID)
+		}
+		s.TID = 1
+		if n%3 == 0 { // nothing came of the look
+			s.TID = 0
+			q.Done(s)
+		} else {
+			q.put(s)
+		}
+		n++
+	}
+	close(q.full)
+	all.Wait()
+}

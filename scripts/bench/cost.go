@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -47,9 +46,9 @@ func (b *bench) idleSection() error {
 			perThread[n] = append(perThread[n], (cpu.Seconds()-alone)*1e6/float64(n))
 		}
 	}
-	fmt.Printf("\n## Threads that sleep: the sampling thread's CPU time at %d Hz\n\n%10s %34s %34s\n", hz, "threads", "ms a second", "us a second for each thread")
+	fmt.Fprintf(b.out, "\n## Threads that sleep: the sampling thread's CPU time at %d Hz\n\n%10s %34s %34s\n", hz, "threads", "ms a second", "us a second for each thread")
 	for _, n := range b.crowds {
-		fmt.Printf("%10d %34v %34v\n", n, spreadOf(perSecond[n]), spreadOf(perThread[n]))
+		fmt.Fprintf(b.out, "%10d %34v %34v\n", n, spreadOf(perSecond[n]), spreadOf(perThread[n]))
 	}
 	return nil
 }
@@ -63,11 +62,7 @@ func plus1(v []int) []int {
 
 // scanCost is the CPU time of a second.
 func scanCost(p *program, hz int, d time.Duration) (time.Duration, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return 0, err
-	}
-	end, err := child([]string{self, "scan", strconv.Itoa(p.pid), strconv.Itoa(hz), seconds(d)}, samplesAndCPU(d))
+	end, err := noWalk{}.begin(p, hz, d)
 	if err != nil {
 		return 0, err
 	}
@@ -117,28 +112,33 @@ func (b *bench) rateSection() error {
 			}
 		}
 	}
-	fmt.Printf("\n## Samples a second, as fast as it goes (goprof record: 10,000 asked)\n\n")
+	fmt.Fprintf(b.out, "\n## Samples a second, as fast as it goes (goprof record: 10,000 asked)\n\n")
 	for _, f := range append(fast, b.records()...) {
 		s := spreadOf(rate[f.name()])
-		fmt.Printf("%-30s %8.0f [%.0f %.0f]\n", f.name(), s.mid, s.low, s.high)
+		fmt.Fprintf(b.out, "%-30s %8.0f [%.0f %.0f]\n", f.name(), s.mid, s.low, s.high)
 	}
-	fmt.Printf("\n## CPU time of a sample, in us, with the walk where there is one\n\n")
+	fmt.Fprintf(b.out, "\n## CPU time of a sample, in us, with the walk where there is one\n\n")
 	for _, f := range fast {
-		fmt.Printf("%-30s %v\n", f.name()+", as fast as it goes", spreadOf(cpu[f.name()]))
+		fmt.Fprintf(b.out, "%-30s %v\n", f.name()+", as fast as it goes", spreadOf(cpu[f.name()]))
 	}
 	for _, rec := range b.records() {
 		for _, hz := range rates {
 			w := way{rec, hz}
-			fmt.Printf("%-30s %v\n", w, spreadOf(cpu[w.String()]))
+			fmt.Fprintf(b.out, "%-30s %v\n", w, spreadOf(cpu[w.String()]))
 		}
 	}
 	return nil
 }
 
+// alone lets a profiler run for so long, and no longer.
 func alone(p *program, with profiler, hz int, d time.Duration) (result, error) {
 	end, err := with.begin(p, hz, d)
 	if err != nil {
 		return result{}, err
 	}
-	return end()
+	r, err := end()
+	if err == errNoSamples {
+		return result{wall: d}, nil
+	}
+	return r, err
 }

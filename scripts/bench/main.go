@@ -12,6 +12,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ import (
 type bench struct {
 	dir        string // of what is compiled
 	java       string // home of a JDK
-	goprof     string
+	goprofs    []string
 	engines    []string
 	async      string
 	jfr        bool
@@ -38,17 +39,17 @@ type bench struct {
 	slowWindow time.Duration
 	crowds     []int
 	repeated   int
-	quiet      bool
+	out        io.Writer
 }
 
 func main() {
 	if err := helper(os.Args[1:]); err != errNoHelper {
 		exit(err)
 	}
-	b := &bench{crowds: crowds}
-	var sections, engines string
+	b := &bench{crowds: crowds, out: os.Stdout}
+	var sections, goprofs, engines string
 	flag.StringVar(&sections, "sections", "pauses,slowdown,idle,rate", "which of the sections")
-	flag.StringVar(&b.goprof, "goprof", "./goprof", "the `binary`")
+	flag.StringVar(&goprofs, "goprof", "./goprof", "the `binary`, or several to be compared: new,old")
 	flag.StringVar(&engines, "engines", "", "engines of goprof to compare: ptrace,perf (as it comes)")
 	flag.StringVar(&b.java, "java", "", "`home` of the JDK (that of javac)")
 	flag.StringVar(&b.async, "async", os.Getenv("GOPROF_ASYNC"), "`path` of asprof, to be compared with")
@@ -57,11 +58,25 @@ func main() {
 	flag.IntVar(&b.pairs, "pairs", 30, "for the slowdown")
 	flag.DurationVar(&b.window, "window", time.Second, "how long one thing is measured at a time")
 	flag.DurationVar(&b.slowWindow, "slow-window", 2*time.Second, "the same for the slowdown")
+	flag.Func("rates", "in `Hz` (1000,100)", setRates)
 	flag.Parse()
+	b.goprofs = strings.Split(goprofs, ",")
 	if engines != "" {
 		b.engines = strings.Split(engines, ",")
 	}
 	exit(b.run(strings.Split(sections, ",")))
+}
+
+func setRates(list string) error {
+	rates = nil
+	for word := range strings.SplitSeq(list, ",") {
+		hz, err := strconv.Atoi(word)
+		if err != nil || hz < 1 || hz > 10_000 {
+			return fmt.Errorf("%q is no rate", word)
+		}
+		rates = append(rates, hz)
+	}
+	return nil
 }
 
 func exit(err error) {
@@ -82,7 +97,7 @@ func helper(args []string) error {
 	n := make([]float64, len(args))
 	for i, a := range args[1:] {
 		var err error
-		if n[i], err = strconv.ParseFloat(a, 64); err != nil { // addresses of a process fit: 2^53
+		if n[i], err = strconv.ParseFloat(a, 64); err != nil { // holds any address of a process: they end below 2^53
 			return err
 		}
 	}
@@ -113,9 +128,6 @@ func (b *bench) run(sections []string) error {
 	} else if b.java, err = findJava(""); err != nil {
 		b.progress("%v", err) // the C thread remains
 	}
-	if b.goprof, err = filepath.Abs(b.goprof); err != nil {
-		return err
-	}
 	if b.async != "" {
 		if b.async, err = asprof(b.async); err != nil {
 			return err
@@ -131,19 +143,24 @@ func (b *bench) run(sections []string) error {
 			return fmt.Errorf("%s: %w", s, err)
 		}
 	}
-	fmt.Printf("\n%v in all; %d windows repeated, because a profiler began too late; load at the end %s\n",
+	fmt.Fprintf(b.out, "\n%v in all; %d windows repeated, because a profiler began too late; load at the end %s\n",
 		time.Since(began).Round(time.Second), b.repeated, loadAverage())
 	return nil
 }
 
-// records is goprof, with each of the engines that are to be compared.
-func (b *bench) records() []profiler {
-	if len(b.engines) == 0 {
-		return []profiler{record{b.goprof, b.dir, ""}}
-	}
-	var all []profiler
-	for _, e := range b.engines {
-		all = append(all, record{b.goprof, b.dir, e})
+// records is goprof: each binary, with each of the engines that are to be compared.
+func (b *bench) records() (all []profiler) {
+	for _, binary := range b.goprofs {
+		which := ""
+		if len(b.goprofs) > 1 {
+			which = filepath.Base(binary)
+		}
+		if len(b.engines) == 0 {
+			all = append(all, record{binary, b.dir, which, ""})
+		}
+		for _, engine := range b.engines {
+			all = append(all, record{binary, b.dir, which, engine})
+		}
 	}
 	return all
 }
@@ -152,13 +169,13 @@ func (b *bench) records() []profiler {
 func (b *bench) header() {
 	var uts unix.Utsname
 	unix.Uname(&uts)
-	version, _ := exec.Command(b.goprof, "version").Output()
+	version, _ := exec.Command(b.goprofs[0], "version").Output()
 	java := "no JDK"
 	if b.java != "" {
 		out, _ := exec.Command(filepath.Join(b.java, "bin", "java"), "-version").CombinedOutput()
 		java, _, _ = strings.Cut(string(out), "\n")
 	}
-	fmt.Printf("# %s\n\n%s, %d CPUs; Linux %s; load %s\n%s; %s\n%s\n\n", time.Now().UTC().Format(time.DateTime),
+	fmt.Fprintf(b.out, "# %s\n\n%s, %d CPUs; Linux %s; load %s\n%s; %s\n%s\n\n", time.Now().UTC().Format(time.DateTime),
 		cpuModel(), runtime.NumCPU(), unix.ByteSliceToString(uts.Release[:]), loadAverage(),
 		strings.TrimSpace(string(version)), java, strings.Join(os.Args[1:], " "))
 }
@@ -171,9 +188,7 @@ func loadAverage() string {
 
 // progress is not for the record.
 func (b *bench) progress(format string, args ...any) {
-	if !b.quiet {
-		fmt.Fprintf(os.Stderr, format+"\n", args...)
-	}
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }
 
 // asprof finds the command, given itself or the library beside it.

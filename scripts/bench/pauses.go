@@ -3,7 +3,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 )
@@ -71,9 +73,9 @@ func (b *bench) pausesSection() error {
 			}
 		}
 	}
-	fmt.Println("## Pauses, as the thread sees them")
+	fmt.Fprintln(b.out, "## Pauses, as the thread sees them")
 	for _, t := range trials {
-		t.print()
+		t.print(b.out)
 	}
 	return nil
 }
@@ -111,37 +113,37 @@ func (t *pauseTrial) round(b *bench) error {
 	return nil
 }
 
-// maxRepeats is how often a window is repeated whose profiler began too late for it.
-const maxRepeats = 5
+// lead is the time between a profiler's start and the window that is measured. A window whose profiler began
+// too late for it is repeated with twice as much, up to mostLead.
+const (
+	lead     = 800 * time.Millisecond
+	mostLead = 64 * lead
+)
 
 // during measures while a profiler runs.
 func (b *bench) during(p *program, w way, window time.Duration, measure func() error) (result, error) {
 	if w.profiler == nil {
 		return result{}, measure()
 	}
-	for range maxRepeats {
-		end, err := w.begin(p, w.hz, lead+window+200*time.Millisecond)
+	for lead := lead; lead <= mostLead; lead *= 2 {
+		end, err := w.begin(p, w.hz, lead+window+window/8)
 		if err != nil {
 			return result{}, err
 		}
 		time.Sleep(lead)
-		merr := measure()
+		measured := measure()
 		r, err := end()
-		if merr != nil {
-			return result{}, merr
-		}
-		if err != nil {
-			return result{}, err
-		}
-		if r.startup < lead {
-			return r, nil
+		if late := r.startup >= lead || err == errNoSamples; !late {
+			return r, errors.Join(measured, err)
+		} else if measured != nil {
+			return result{}, measured
 		}
 		b.repeated++
 	}
-	return result{}, fmt.Errorf("%v: it does not start within %v", w, lead)
+	return result{}, fmt.Errorf("%v: it does not start within %v", w, mostLead)
 }
 
-// lastWay is whom the ways of a rate are compared with.
+// yardstick is the C loop at the same rate.
 func (t *pauseTrial) yardstick(w way) way {
 	for _, y := range t.ways {
 		if _, ok := y.profiler.(cLoop); ok && y.hz == w.hz {
@@ -151,33 +153,33 @@ func (t *pauseTrial) yardstick(w way) way {
 	return w
 }
 
-func (t *pauseTrial) print() {
-	fmt.Printf("\n%s, %d bytes of its stack; %d rounds. us: median over the rounds [quartiles]; 'all': of all rounds together.\n", t.what, t.target.bytes, len(t.base))
-	fmt.Printf("'ratio' is to the C loop of the same round. 'lost' is what a stop cost the thread in all, in us.\n\n")
-	fmt.Printf("%-30s %20s %20s %20s %9s %9s %20s %18s %18s %9s\n", "", "p50", "p90", "p99", "p50 all", "p99 all", "lost", "ratio p50", "ratio p99", "p99 all")
+func (t *pauseTrial) print(out io.Writer) {
+	fmt.Fprintf(out, "\n%s, %d bytes of its stack; %d rounds. us: median over the rounds [quartiles]; 'all': of all rounds together.\n", t.what, t.target.bytes, len(t.base))
+	fmt.Fprintf(out, "'ratio' is to the C loop of the same round. 'lost' is what a stop cost the thread in all, in us.\n\n")
+	fmt.Fprintf(out, "%-30s %20s %20s %20s %9s %9s %20s %18s %18s %9s\n", "", "p50", "p90", "p99", "p50 all", "p99 all", "lost", "ratio p50", "ratio p99", "p99 all")
 	for _, w := range t.ways {
 		if w.profiler == nil {
-			t.printBase(w)
+			t.printBase(out, w)
 			continue
 		}
 		y := t.yardstick(w)
 		of := func(f func(p *pauses) float64) spread { return spreadOf(each(t.rounds[w], f)) }
 		p50, p99 := quantileOf(0.5), quantileOf(0.99)
 		all, allC := pool(t.rounds[w]), pool(t.rounds[y])
-		fmt.Printf("%-30s %20v %20v %20v %9.1f %9.1f %20v", w, of(p50), of(quantileOf(0.9)), of(p99),
+		fmt.Fprintf(out, "%-30s %20v %20v %20v %9.1f %9.1f %20v", w, of(p50), of(quantileOf(0.9)), of(p99),
 			all.quantile(0.5)/1e3, all.quantile(0.99)/1e3, of(func(p *pauses) float64 { return p.lost() / 1e3 }))
 		if y != w {
-			fmt.Printf(" %18s %18s %9.2f", ratios(t.rounds[w], t.rounds[y], p50), ratios(t.rounds[w], t.rounds[y], p99), all.quantile(0.99)/allC.quantile(0.99))
+			fmt.Fprintf(out, " %18s %18s %9.2f", ratios(t.rounds[w], t.rounds[y], p50), ratios(t.rounds[w], t.rounds[y], p99), all.quantile(0.99)/allC.quantile(0.99))
 		}
-		fmt.Println()
+		fmt.Fprintln(out)
 	}
-	fmt.Printf("\nGaps of so many us for each 1,000 stops, the baseline's subtracted:\n%-30s %s\n", "", histogramHead())
+	fmt.Fprintf(out, "\nGaps of so many us for each 1,000 stops, the baseline's subtracted:\n%-30s %s\n", "", histogramHead())
 	for _, w := range t.ways[1:] {
-		fmt.Printf("%-30s %s\n", w, pool(t.rounds[w]).histogram())
+		fmt.Fprintf(out, "%-30s %s\n", w, pool(t.rounds[w]).histogram())
 	}
 }
 
-func (t *pauseTrial) printBase(w way) {
+func (t *pauseTrial) printBase(out io.Writer, w way) {
 	n := each(t.base, func(g gaps) float64 { return float64(len(g)) })
 	var at [3][]float64
 	for _, g := range t.base {
@@ -187,7 +189,7 @@ func (t *pauseTrial) printBase(w way) {
 			}
 		}
 	}
-	fmt.Printf("%-30s %20v %20v %20v   its own gaps, %.0f in a window\n", w, spreadOf(at[0]), spreadOf(at[1]), spreadOf(at[2]), spreadOf(n).mid)
+	fmt.Fprintf(out, "%-30s %20v %20v %20v   its own gaps, %.0f in a window\n", w, spreadOf(at[0]), spreadOf(at[1]), spreadOf(at[2]), spreadOf(n).mid)
 }
 
 // quantileOf is in us.

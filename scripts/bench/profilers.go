@@ -31,8 +31,11 @@ type result struct {
 	startup time.Duration // until it took the first
 }
 
-// lead is the time between a profiler's start and the window that is measured.
-const lead = time.Second
+// exitNoSamples is how goprof record says that it has seen nothing (cmd/goprof/exit): on a busy machine it
+// may have had no CPU for so long.
+const exitNoSamples = 7
+
+var errNoSamples = errors.New("no samples")
 
 // child is a profiler that runs for so long as its command line says.
 func child(line []string, read func(stdout string, elapsed time.Duration) (result, error)) (func() (result, error), error) {
@@ -44,7 +47,9 @@ func child(line []string, read func(stdout string, elapsed time.Duration) (resul
 		return nil, err
 	}
 	return func() (result, error) {
-		if err := cmd.Wait(); err != nil {
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() == exitNoSamples {
+			return result{}, errNoSamples
+		} else if err != nil {
 			return result{}, fmt.Errorf("%s: %w\n%s", strings.Join(line, " "), err, stderr.String())
 		}
 		return read(stdout.String(), time.Since(began))
@@ -85,17 +90,34 @@ func (ourLook) begin(p *program, hz int, d time.Duration) (func() (result, error
 		strconv.Itoa(hz), seconds(d)}, samplesAndCPU(d))
 }
 
+// noWalk is goprof's sampler, with nobody who walks the stacks.
+type noWalk struct{}
+
+func (noWalk) name() string { return "our sampler, no walks" }
+
+func (noWalk) begin(p *program, hz int, d time.Duration) (func() (result, error), error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return child([]string{self, "scan", strconv.Itoa(p.pid), strconv.Itoa(hz), seconds(d)}, samplesAndCPU(d))
+}
+
 // record is the whole goprof.
 type record struct {
 	goprof, dir string
+	which       string // tells it from other binaries
 	engine      string // "": as it comes
 }
 
 func (r record) name() string {
-	if r.engine != "" {
-		return "goprof record, " + r.engine
+	name := "goprof record"
+	for _, more := range []string{r.which, r.engine} {
+		if more != "" {
+			name += ", " + more
+		}
 	}
-	return "goprof record"
+	return name
 }
 
 func (r record) begin(p *program, hz int, d time.Duration) (func() (result, error), error) {

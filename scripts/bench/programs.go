@@ -76,7 +76,6 @@ type program struct {
 
 func start(line ...string) (*program, error) {
 	cmd := exec.Command(line[0], line[1:]...)
-	// If we end, it does. (By the process, not by the OS thread: Go's threads come and go.)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

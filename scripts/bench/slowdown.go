@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 )
 
 // slowdownSection measures what a piece of work costs its thread in CPU time, with a profiler and without.
@@ -54,19 +53,19 @@ func (b *bench) slowdownSection() error {
 			pieces = append(pieces, sum[base]/2)
 		}
 	}
-	fmt.Printf("\n## Slowdown: CPU time of the thread for each piece of work\n\n"+
+	fmt.Fprintf(b.out, "\n## Slowdown: CPU time of the thread for each piece of work\n\n"+
 		"Two busy threads, pieces of %.2f ms; %d pairs of 2 x %v with a profiler and without.\n"+
 		"%%: Hodges-Lehmann estimate [95 %% confidence]; median [quartiles] of the pairs.\n\n", spreadOf(pieces).mid/1e6, b.pairs, b.slowWindow)
 	for _, w := range all {
 		e, s := shift(differences[w]), spreadOf(differences[w])
-		fmt.Printf("%-30s %6.2f [%5.2f %5.2f]   %6.2f [%5.2f %5.2f]\n", w, e.at, e.low, e.high, s.mid, s.low, s.high)
+		fmt.Fprintf(b.out, "%-30s %6.2f [%5.2f %5.2f]   %6.2f [%5.2f %5.2f]\n", w, e.at, e.low, e.high, s.mid, s.low, s.high)
 	}
 	return nil
 }
 
 // beside are all profilers of a JVM that are at hand.
 func (b *bench) beside() []profiler {
-	all := slices.Clone(b.records())
+	all := append([]profiler{noWalk{}}, b.records()...)
 	if b.async != "" {
 		all = append(all, asyncProfiler{b.async, b.dir})
 	}

@@ -52,6 +52,7 @@ type Tracer struct {
 	pending []pendingStop
 	nextP   int
 	rescue  rescuer
+	cpus    cpuMask
 
 	// All below is prepared outside the pause and used inside.
 	regs     [512]byte
@@ -164,7 +165,7 @@ func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *target.Snapshot) Outcome 
 		return Backlog
 	}
 	t.prepare(snap)
-	elsewhere := cpu >= 0 && cpu != currentCPU()
+	elsewhere := t.cpus.elsewhere(cpu)
 	t.warm(tid)
 	if e := t.seize(tid); e != 0 {
 		return t.refused(tid, e)

@@ -1,0 +1,51 @@
+//go:build linux
+
+package sampler
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A thread cannot stop before we leave its CPU. With real-time priority we wake up where we
+// went to sleep, whoever runs there and however idle the others are (kernel/sched/rt.c,
+// select_task_rq_rt), and would find ourselves on the busiest thread's CPU for as long as it stays there:
+// each of its stops would come while we sleep, and last until we wake up again. So we move first.
+
+// cpuMask has room for the CPUs of any machine that Linux is built for (NR_CPUS is 8,192 at most).
+type cpuMask [8192 / 64]uint64
+
+// elsewhere makes sure that this OS thread is not on that CPU, and reports whether it could: -1 is
+// an unknown one, and there may be no other.
+func (m *cpuMask) elsewhere(cpu int) bool {
+	return cpu >= 0 && (cpu != currentCPU() || m.leave(cpu))
+}
+
+// leave moves to another of the CPUs that we may use. Then all of them are allowed again.
+func (m *cpuMask) leave(cpu int) bool {
+	size, ok := m.get()
+	if !ok || cpu/64 >= len(m) {
+		return false
+	}
+	bit := uint64(1) << (cpu % 64)
+	m[cpu/64] &^= bit
+	moved := m.set(size)
+	m[cpu/64] |= bit
+	if moved {
+		m.set(size)
+	}
+	return moved
+}
+
+func (m *cpuMask) get() (size uintptr, ok bool) {
+	size, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(*m), uintptr(unsafe.Pointer(m)))
+	return size, e == 0
+}
+
+// set fails if no CPU is left.
+func (m *cpuMask) set(size uintptr) bool {
+	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, 0, size, uintptr(unsafe.Pointer(m)))
+	return e == 0
+}

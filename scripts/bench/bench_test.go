@@ -1,0 +1,81 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"goprof/testdata/jvmtest"
+)
+
+// TestMain lets the test binary be its own helper, as bench is.
+func TestMain(m *testing.M) {
+	if err := helper(os.Args[1:]); err != errNoHelper {
+		exit(err)
+	}
+	os.Exit(m.Run())
+}
+
+// TestShortForm runs all that is measured once and briefly: that there are stops to be seen, not how long they are.
+func TestShortForm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a JVM and a dozen seconds")
+	}
+	jdk := jvmtest.JDKs(t)[0]
+	dir := t.TempDir()
+	goprof := filepath.Join(dir, "goprof")
+	if out, err := exec.Command("go", "build", "-o", goprof, "goprof/cmd/goprof").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	defer func(before []int) { rates = before }(rates)
+	rates = []int{500}
+	var out bytes.Buffer
+	b := &bench{java: jdk.Home, goprofs: []string{goprof}, rounds: 1, pairs: 1, window: 100 * time.Millisecond,
+		slowWindow: 50 * time.Millisecond, crowds: []int{1, 20}, out: &out}
+	if err := b.run([]string{"pauses", "slowdown", "idle", "rate"}); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{
+		`C loop, 500 Hz +\d`, `our stop, 500 Hz +\d`, `goprof record, 500 Hz +\d`,
+		`our sampler, no walks, 500 Hz +-?\d`, `(?m)^ +20 `, `goprof record +[1-9]`, `C loop, as fast as it goes +[1-9]`,
+	} {
+		if !regexp.MustCompile(want).Match(out.Bytes()) {
+			t.Errorf("%q is not in it", want)
+		}
+	}
+	t.Log("\n" + out.String())
+}
+
+// The targets use as much stack as the yardstick copies, in C and in Java.
+func TestTargetsUse16KB(t *testing.T) {
+	jdk := jvmtest.JDKs(t)[0]
+	dir := t.TempDir()
+	if err := compileAll(dir, jdk.Home); err != nil {
+		t.Fatal(err)
+	}
+	c, err := startSpinC(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.end()
+	j, err := startSpinJava(dir, jdk.Home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.end()
+	for what, n := range map[string]int{"C": c.bytes, "Java": j.bytes} {
+		if n < 14<<10 || n > 20<<10 {
+			t.Errorf("the %s thread uses %d bytes", what, n)
+		}
+	}
+	if name := "/proc/" + strconv.Itoa(j.pid) + "/task/" + strconv.Itoa(j.tid) + "/comm"; j.tid == j.pid {
+		t.Errorf("%s is the main thread", name)
+	}
+}

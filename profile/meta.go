@@ -54,6 +54,14 @@ type Summary struct {
 	Pauses      Pauses           `json:"pauses"`
 	Times       Times            `json:"cpu_time"`
 	OwnCPU      time.Duration    `json:"own_cpu_ns"` // what goprof itself used
+	Notes       []Note           `json:"notes,omitempty"`
+}
+
+// Note is what a user should know of a recording or a dump although it worked.
+type Note struct {
+	Name   string `json:"name"`             // a stable word for it: "library-replaced"
+	Text   string `json:"text"`             // may hold text of the target
+	Remedy string `json:"remedy,omitempty"` // a command
 }
 
 // Times is where the CPU time of the process went. Process = Sampled + NotSampled + Exited.
@@ -65,7 +73,7 @@ type Times struct {
 }
 
 // Summary fills in all that a profile knows of itself. The rate reached, the number of
-// threads, the pauses and goprof's own CPU are the recorder's to add.
+// threads, the pauses, goprof's own CPU and the notes are the recorder's to add.
 func (p *Profile) Summary() Summary {
 	c := &p.Counts
 	return Summary{

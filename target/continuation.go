@@ -19,6 +19,8 @@ type Continuation struct {
 	// Base is the carrier's stack from BaseAddr to Entry as it was after Chunks had been read.
 	Base     []byte
 	BaseAddr uint64
+
+	room []byte // what the chunks' copies are cut from: one for all, however the frames are spread over them
 }
 
 // Chunk is the used part of one stack chunk.
@@ -35,27 +37,32 @@ const ChunkHead = 16
 // End is the first address above c's frames.
 func (c *Chunk) End() uint64 { return c.SP - ChunkHead + uint64(len(c.Stack)) }
 
+// keptRoom bounds the memory that waits for the next continuation: hundreds of snapshots go round.
+const keptRoom = 256 << 10
+
 // Reset makes c that of a thread without a continuation, and keeps its memory for the next.
 func (c *Continuation) Reset() {
-	*c = Continuation{Chunks: c.Chunks[:0], Base: c.Base[:0]}
+	clear(c.Chunks) // they hold on to rooms of before
+	*c = Continuation{Chunks: c.Chunks[:0], Base: c.Base[:0], room: c.room[:0]}
+	if cap(c.room) > keptRoom {
+		c.room = nil
+	}
 }
 
 // Add appends a chunk of n bytes to be filled in.
 func (c *Continuation) Add(sp uint64, n int) *Chunk {
-	i := len(c.Chunks)
-	if i < cap(c.Chunks) {
-		c.Chunks = c.Chunks[:i+1]
-	} else {
-		c.Chunks = append(c.Chunks, Chunk{})
+	at := len(c.room)
+	if cap(c.room)-at < n {
+		c.room, at = make([]byte, 0, max(n, 2*min(cap(c.room), keptRoom))), 0 // those before stay in the old one
 	}
-	chunk := &c.Chunks[i]
-	chunk.SP = sp
-	chunk.Stack = slices.Grow(chunk.Stack[:0], n)[:n]
-	return chunk
+	c.room = c.room[:at+n]
+	c.Chunks = append(c.Chunks, Chunk{sp, c.room[at : at+n : at+n]})
+	return &c.Chunks[len(c.Chunks)-1]
 }
 
 func (c *Continuation) clone() Continuation {
 	d := *c
+	d.room = nil
 	d.Base = slices.Clone(c.Base)
 	d.Chunks = slices.Clone(c.Chunks)
 	for i := range d.Chunks {

@@ -2,6 +2,8 @@ package vmstructs
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"testing"
 
 	"goprof/target"
@@ -157,7 +159,7 @@ func TestTablesWithoutEnd(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, tables, nodes, step = 0x7f0000003000, 0x7c0000000000, 0x7b0000000000, 64
 	w.vm.java.heap.arrayLength, w.vm.java.heap.arrayData = 16, 24
-	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, fields: map[string]uint64{"nextTable": 16}}
+	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, size: 24, fields: map[string]uint64{"nextTable": 16}}
 	for i := range uint64(2 * maxNested) {
 		w.put64(tables+i*step+8, nodeKlass+8) // of arrays
 		w.put32(tables+i*step+16, 1)
@@ -180,7 +182,7 @@ func TestTableThatMoves(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, table, node, threadAt = 0x7f0000003000, 0x7c0000000000, 0x7b0000000000, 0x7a0000000000
 	w.vm.java.heap.arrayLength, w.vm.java.heap.arrayData = 16, 24
-	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, fields: map[string]uint64{"key": 16, "next": 24}}
+	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, size: 32, fields: map[string]uint64{"key": 16, "next": 24}}
 	w.put64(table, 1)
 	w.put64(table+8, nodeKlass+8)
 	w.put32(table+16, 1)
@@ -202,5 +204,80 @@ func TestTableThatMoves(t *testing.T) {
 		if seen != 1 || (err != nil) != moves {
 			t.Errorf("it moves %v: %d seen, %v", moves, seen, err)
 		}
+	}
+}
+
+// TestNodeThatMoves: what came to lie where a node was is not taken for its fields, and that it was is told.
+func TestNodeThatMoves(t *testing.T) {
+	w := newChunkWorld(t)
+	const nodeKlass, other, node = 0x7f0000003000, 0x7f0000004000, 0x7b0000000000
+	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, size: 32, fields: map[string]uint64{"key": 16, "next": 24}}
+	for _, now := range []struct{ mark, klass uint64 }{{1, other}, {0x7c0000000003, nodeKlass}, {0, 0}} {
+		w.onRead = nil
+		w.put64(node, 1)
+		w.put64(node+8, nodeKlass)
+		w.put64(node+16, 0x7a0000000000)
+		w.put64(node+24, 0)
+		reads := 0
+		w.onRead = func(addr uint64) {
+			if reads++; addr == node && reads == 2 {
+				w.put64(node, now.mark)
+				w.put64(node+8, now.klass)
+			}
+		}
+		s := search{c: w.Continuations, seen: map[uint64]bool{}}
+		err := s.bin(node, func(obj uint64) { t.Errorf("%#x", obj) })
+		if !errors.Is(err, ErrMoved) || reads != 2 {
+			t.Errorf("%+v: %v after %d reads", now, err, reads)
+		}
+	}
+}
+
+// TestVastTables: many tables that are empty, but large, do not keep the search for long.
+func TestVastTables(t *testing.T) {
+	w := newChunkWorld(t)
+	w.vm.java.heap.arrayLength, w.vm.java.heap.arrayData = 16, 24
+	const tables = 0x7c0000000000
+	s := search{c: w.Continuations, seen: map[uint64]bool{}, slots: maxSlots - 100}
+	for i := range uint64(20) {
+		at := tables + i*0x1000
+		w.put64(at, 1)
+		w.put64(at+8, chunkKlass)
+		w.put32(at+16, 10)
+		for k := range uint64(10) {
+			w.put64(at+24+k*8, 0)
+		}
+		if err := s.tableOf(at, func(uint64) {}); (err == nil) != (i < 10) {
+			t.Errorf("table %d: %v", i, err)
+		}
+	}
+}
+
+// TestUnknownState: a thread whose state nothing tells may be running on a carrier, so that what is in the heap is
+// not all of its stack.
+func TestUnknownState(t *testing.T) {
+	w := newChunkWorld(t)
+	s := search{c: w.Continuations, states: map[uint32]string{5: "parked"}, suspended: 1 << 8}
+	if got, err := s.stateOf(5 | 1<<8); got != "parked" || err != nil {
+		t.Errorf("%q %v", got, err)
+	}
+	if got, err := s.stateOf(7); err == nil {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestReasonsAreCounted: however many differ, each failure is counted.
+func TestReasonsAreCounted(t *testing.T) {
+	var c Census
+	for i := range 1000 {
+		c.fail(fmt.Errorf("at %d", i))
+		c.fail(ErrMoved)
+	}
+	n := 0
+	for _, k := range c.Failed {
+		n += k
+	}
+	if n != 2000 || c.Failed[ErrMoved.Error()] != 1000 || len(c.Failed) > maxReasons+1 {
+		t.Errorf("%d counted, by %d reasons", n, len(c.Failed))
 	}
 }

@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -21,15 +22,17 @@ const (
 	classThread       = "java/lang/Thread"
 )
 
-// Bounds of the search: a hundred times what a large program has.
+// Bounds of the search, all in all: a hundred times what a large program has.
 const (
 	maxKlasses    = 1 << 21
 	maxLoaders    = 1 << 20
 	maxSetNodes   = 1 << 24
+	maxSlots      = 1 << 28 // of tables
 	maxContainers = 1 << 20
-	maxTable      = 1 << 28
-	maxScopes     = 1 << 10
+	maxScopes     = 1 << 10 // of one thread
 	maxNested     = 1 << 12 // containers within each other, and tables that lead to the next
+	// maxObject is how much is read of an object: the fields that are wanted lie further in front.
+	maxObject = 4096
 )
 
 // search is an EachVirtual under way.
@@ -40,11 +43,13 @@ type search struct {
 	seen    map[uint64]bool // sets and platform threads, by address
 	shown   map[uint64]bool // virtual threads, by id: the collector may move one between two sets that hold it
 	klasses map[string]uint64
-	nodes   int
 	depth   int // of container and tableOf, which lead to themselves
+
+	nodes, slots, containers int
 
 	states    map[uint32]string
 	suspended uint32
+	object    [maxObject]byte
 }
 
 func (s *search) enter() error {
@@ -73,8 +78,11 @@ func (s *search) run(platform []Thread) error {
 	s.root()
 	s.registry()
 	for _, t := range platform {
+		// One without an object is not linked to it yet, or no more.
 		if obj, err := s.c.vm.threadObject(t); err == nil {
 			s.scopes(obj)
+		} else if errors.Is(err, ErrMoved) {
+			s.census.fail(err)
 		}
 	}
 	return nil
@@ -86,31 +94,24 @@ func (s *search) root() {
 		s.census.Untracked = s.klasses[classContainers] != 0
 		return
 	}
-	at, err := s.static(classTrackingRoot, "VTHREADS")
-	if errors.Is(err, ErrMissing) {
-		at, err = s.static(classTrackingRoot, "THREADS")
-	}
+	threads, err := s.static(classTrackingRoot, "VTHREADS", "THREADS")
 	if err != nil {
 		s.census.fail(err)
 		return
 	}
-	s.setAt(at, s.thread)
+	s.set(threads, s.thread)
 }
 
 // registry walks the containers that are registered: weak references to them.
 func (s *search) registry() {
-	at, err := s.static(classContainers, "CONTAINER_REGISTRY")
+	all, err := s.static(classContainers, "CONTAINER_REGISTRY")
 	if err != nil {
 		if s.klasses[classContainers] != 0 { // else it has not been needed yet
 			s.census.fail(err)
 		}
 		return
 	}
-	containers := 0
-	s.setAt(at, func(ref uint64) {
-		if containers++; containers > maxContainers {
-			return
-		}
+	s.set(all, func(ref uint64) {
 		container, err := s.field(ref, "referent")
 		if err != nil {
 			s.census.fail(err)
@@ -129,35 +130,42 @@ func (s *search) container(obj uint64) {
 		return
 	}
 	defer s.leave()
-	class, err := s.classOf(obj)
+	if s.containers++; s.containers > maxContainers {
+		s.census.fail(fmt.Errorf("%w: containers without end", ErrBadThread))
+		return
+	}
+	o, err := s.read(obj)
+	if flock, ok, failed := o.ref("flock"); ok {
+		if err = failed; err == nil && flock != 0 { // 0: it has just been made
+			o, err = s.read(flock)
+		}
+	}
 	if err != nil {
 		s.census.fail(err)
 		return
 	}
-	if at, ok := class.fields["flock"]; ok {
-		flock, err := s.c.vm.oopAt(obj + at)
-		if err != nil || flock == 0 {
-			return
-		}
-		obj = flock
-		if class, err = s.classOf(obj); err != nil {
-			s.census.fail(err)
-			return
-		}
+	threads, _, err1 := o.ref("threads")
+	virtual, _, err2 := o.ref("virtualThreads")
+	if err := cmp.Or(err1, err2); err != nil {
+		s.census.fail(err)
 	}
-	for _, name := range []string{"threads", "virtualThreads"} {
-		if at, ok := class.fields[name]; ok {
-			s.setAt(obj+at, s.thread)
-		}
-	}
+	s.set(threads, s.thread)
+	s.set(virtual, s.thread)
 }
 
 // scopes walks the containers that a thread owns.
 func (s *search) scopes(thread uint64) {
 	scope, err := s.field(thread, "headStackableScopes")
-	for n := 0; err == nil && scope != 0 && n < maxScopes; n++ {
+	for n := 0; err == nil && scope != 0; n++ {
+		if n >= maxScopes {
+			err = fmt.Errorf("%w: scopes without end", ErrBadThread)
+			break
+		}
 		s.container(scope)
 		scope, err = s.field(scope, "previous")
+	}
+	if err != nil {
+		s.census.fail(err)
 	}
 }
 
@@ -194,45 +202,99 @@ func (s *search) classOf(obj uint64) (*javaClass, error) {
 	return class, nil
 }
 
-// field reads a reference out of an object.
-func (s *search) field(obj uint64, name string) (uint64, error) {
+// object is an object as it was read, with one call: it is the search's until the next.
+type object struct {
+	vm    *VM
+	class *javaClass
+	bytes []byte
+}
+
+// read reads an object by its class. A collector may move it, and something else come to lie there, between
+// the look at its class and that at its fields: so its class is compared in what was read together.
+func (s *search) read(obj uint64) (o object, err error) {
 	class, err := s.classOf(obj)
+	if err != nil {
+		return o, err
+	}
+	b := s.object[:max(min(class.size, maxObject), klassBytes)]
+	if err := s.c.vm.mem.Bytes(obj, b); err != nil {
+		return o, s.c.vm.moved(err)
+	}
+	if again := s.c.klasses.klassIn(b); again == 0 || s.c.classes[again] != class {
+		return o, ErrMoved
+	}
+	return object{s.c.vm, class, b}, nil
+}
+
+// ref takes a reference out of an object: ok is false if its class has no such field, or it could not be read.
+func (o *object) ref(field string) (obj uint64, ok bool, err error) {
+	if o.class == nil {
+		return 0, false, nil
+	}
+	at, ok := o.class.fields[field]
+	if !ok {
+		return 0, false, nil
+	}
+	if at+8 > uint64(len(o.bytes)) && !(o.vm.java.heap.narrow && at+4 <= uint64(len(o.bytes))) {
+		return 0, true, fmt.Errorf("%w: field %s at %d", ErrBadThread, field, at)
+	}
+	obj, err = o.vm.oopIn(o.bytes, at)
+	return obj, true, err
+}
+
+// field reads a reference out of an object that must have it.
+func (s *search) field(obj uint64, name string) (uint64, error) {
+	o, err := s.read(obj)
 	if err != nil {
 		return 0, err
 	}
-	at, ok := class.fields[name]
+	v, ok, err := o.ref(name)
 	if !ok {
 		return 0, errKind
 	}
-	return s.c.vm.oopAt(obj + at)
+	return v, err
 }
 
-// static is the address of a static field: it lies in the class's mirror.
-func (s *search) static(class, field string) (uint64, error) {
+// statics returns the mirror of a class, which holds its static fields, and where in it each is.
+func (s *search) statics(class string) (mirror uint64, fields map[string]uint64, err error) {
 	klass := s.klasses[class]
 	if klass == 0 {
-		return 0, ErrMissing
+		return 0, nil, ErrMissing
 	}
 	known, err := s.c.class(klass, class)
 	if err != nil {
-		return 0, err
-	}
-	at, ok := known.fields[field]
-	if !ok {
-		return 0, ErrMissing
+		return 0, nil, err
 	}
 	handle, err := s.c.vm.mem.Ptr(klass + uint64(s.c.vm.l.cont.mirror))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	mirror, err := s.c.vm.wideOopAt(handle)
-	if err != nil {
-		return 0, err
+	if mirror, err = s.c.vm.wideOopAt(handle); err == nil && mirror == 0 {
+		err = ErrMoved
 	}
-	if mirror == 0 {
-		return 0, ErrMoved
+	return mirror, known.fields, err
+}
+
+// static reads a static field that is a reference, of the first of those names that the class has.
+func (s *search) static(class string, names ...string) (obj uint64, err error) {
+	for range virtualTries {
+		mirror, fields, failed := s.statics(class)
+		if failed != nil {
+			return 0, failed
+		}
+		at := uint64(0)
+		for _, name := range names {
+			at = cmp.Or(at, fields[name])
+		}
+		if at == 0 {
+			return 0, ErrMissing
+		}
+		obj, err = s.c.vm.oopAt(mirror + at)
+		if now, _, failed := s.statics(class); failed == nil && now == mirror {
+			return obj, err // the mirror was not moved meanwhile
+		}
 	}
-	return mirror + at, nil
+	return 0, ErrMoved
 }
 
 // findKlasses looks for classes by name through all that are loaded.
@@ -245,7 +307,10 @@ func (s *search) findKlasses(names ...string) (map[string]uint64, error) {
 	found := map[string]uint64{}
 	loader, err := s.c.vm.mem.Ptr(l.loaders)
 	klasses := 0
-	for n := 0; err == nil && loader != 0 && n < maxLoaders; n++ {
+	for n := 0; err == nil && loader != 0; n++ {
+		if n >= maxLoaders || klasses >= maxKlasses {
+			return found, fmt.Errorf("%w: classes without end", ErrBadTables)
+		}
 		var klass uint64
 		if klass, err = s.c.vm.mem.Ptr(loader + uint64(l.klasses)); err != nil {
 			break

@@ -39,19 +39,22 @@ const (
 // Continuations reads continuations and the virtual threads that they belong to. It has scratch memory
 // of its own: one goroutine may use it while another uses the VM that it was made of.
 type Continuations struct {
-	vm      *VM // our own
-	klasses klassModel
-	ready   bool
-	side    uint64   // where in a JavaThread a Side begins
-	entry   uint64   // JavaThread::_cont_entry
-	mask    uint64   // the bits of a reference that are no colour
-	colours zColours // of ZGC, while one continuation is read
+	vm       *VM // our own
+	klasses  klassModel
+	ready    bool
+	retry    int64    // when to try prepare again, by Snapshot.When
+	side     uint64   // where in a JavaThread a Side begins
+	sideSize int      // and how long it is
+	entry    uint64   // JavaThread::_cont_entry
+	mask     uint64   // the bits of a reference that are no colour
+	colours  zColours // of ZGC, while one continuation is read
 
 	classes map[uint64]*javaClass // by Klass*; nil: not one of ours
 	chunk   chunkFields
 	cont    contFields
 	virtual virtualFields
 	names   map[uint64]namedThread
+	bytes   int               // of names
 	owners  map[uint64]uint64 // Continuation -> VirtualThread, as they were once
 
 	object [512]byte
@@ -88,18 +91,39 @@ type namedThread struct {
 }
 
 const (
-	maxNamed   = 1 << 16
-	renewNames = int64(1e9) // nanoseconds
+	maxNamed     = 1 << 16
+	maxNameBytes = 8 << 20     // of all of them
+	renewNames   = int64(1e9)  // nanoseconds
+	retryPrepare = int64(10e9) // nanoseconds; a JVM that has just begun may not have all yet
 )
 
-// NewContinuations returns a reader of continuations, nil if this JVM has none that could be read.
+// HasVirtual reports whether this JVM has virtual threads that could be read.
+func (vm *VM) HasVirtual() bool {
+	return vm.l.cont.vthread.ok() && !vm.lacks(capVirtual) && !vm.lacks(capNames)
+}
+
+// NewContinuations returns a reader of continuations, nil if this JVM has none that could be read. It reads what
+// is read once, so that the first look need not.
 func (vm *VM) NewContinuations() *Continuations {
-	if !vm.l.cont.vthread.ok() || vm.lacks(capVirtual) || vm.lacks(capNames) {
+	if !vm.HasVirtual() {
 		return nil
 	}
 	c := &Continuations{vm: newVM(vm.t, vm.l), classes: map[uint64]*javaClass{}, names: map[uint64]namedThread{}, owners: map[uint64]uint64{}}
-	c.vm.lib, c.vm.version, c.vm.barrier = vm.lib, vm.version, vm.barrier
+	c.vm.lib, c.vm.version, c.vm.barrier, c.vm.missing = vm.lib, vm.version, vm.barrier, vm.missing
+	_ = c.prepare() // whoever uses it asks again
 	return c
+}
+
+// prepareAt is prepare, not more often than now and then where it fails.
+func (c *Continuations) prepareAt(now int64) bool {
+	if c.ready {
+		return true
+	}
+	if now < c.retry {
+		return false
+	}
+	c.retry = now + retryPrepare
+	return c.prepare() == nil
 }
 
 // prepare finds what is found once.
@@ -120,7 +144,7 @@ func (c *Continuations) prepare() error {
 		return ErrMissing
 	}
 	c.entry = uint64(entry)
-	c.side, _ = c.vm.Side()
+	c.side, c.sideSize = c.vm.Side()
 	c.ready = true
 	return nil
 }
@@ -129,8 +153,8 @@ func (c *Continuations) prepare() error {
 func (c *Continuations) Read(snap *target.Snapshot) {
 	k := &snap.Continuation
 	k.Reset()
-	if len(snap.Side) == 0 || c.prepare() != nil {
-		return
+	if len(snap.Side) == 0 || !c.prepareAt(snap.When) || len(snap.Side) != c.sideSize {
+		return // the last: it was told what to copy before the JVM had made the return barrier
 	}
 	entry, ok := c.vm.sideWord(snap.Side, offset(c.entry))
 	if !ok || entry == 0 {
@@ -333,8 +357,9 @@ func (c *Continuations) nameOf(v virtualThread, when int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(c.names) >= maxNamed {
+	if c.bytes += len(name); len(c.names) >= maxNamed || c.bytes > maxNameBytes {
 		clear(c.names)
+		c.bytes = len(name)
 	}
 	c.names[v.ID] = namedThread{name, when}
 	return name, nil

@@ -13,7 +13,8 @@ type javaField struct {
 
 const (
 	maxFieldBytes  = 1 << 20
-	maxFields      = 1 << 16
+	maxFields      = 1 << 12  // of one class
+	maxFieldText   = 64 << 10 // of all their names
 	maxFieldOffset = 1 << 20
 )
 
@@ -92,6 +93,7 @@ func (vm *VM) fieldStream(pool uint64, poolLength uint32, b []byte) ([]javaField
 		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, n)
 	}
 	var out []javaField
+	text := 0
 	for range n {
 		name, _, at, _, flags := s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
 		for _, more := range []uint32{fieldInitialized, fieldGeneric, fieldContended} {
@@ -109,6 +111,9 @@ func (vm *VM) fieldStream(pool uint64, poolLength uint32, b []byte) ([]javaField
 		if err != nil {
 			return nil, err
 		}
+		if text += len(f.name); text > maxFieldText {
+			return nil, fmt.Errorf("%w: %d bytes of fields' names", ErrBadMethod, text)
+		}
 		out = append(out, f)
 	}
 	return out, nil
@@ -118,7 +123,11 @@ func (vm *VM) fieldStream(pool uint64, poolLength uint32, b []byte) ([]javaField
 // signature, initial value, and the offset in two halves, two tag bits below it.
 func (vm *VM) fieldTuples(pool uint64, poolLength uint32, b []byte, count int) ([]javaField, error) {
 	const tuple = 12
+	if count > maxFields {
+		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, count)
+	}
 	var out []javaField
+	text := 0
 	for i := range count {
 		if (i+1)*tuple > len(b) {
 			return nil, fmt.Errorf("%w: %d fields in %d bytes", ErrBadMethod, count, len(b))
@@ -129,6 +138,9 @@ func (vm *VM) fieldTuples(pool uint64, poolLength uint32, b []byte, count int) (
 		f, err := vm.field(pool, poolLength, uint32(name), uint64(at))
 		if err != nil {
 			return nil, err
+		}
+		if text += len(f.name); text > maxFieldText {
+			return nil, fmt.Errorf("%w: %d bytes of fields' names", ErrBadMethod, text)
 		}
 		out = append(out, f)
 	}

@@ -11,17 +11,19 @@ import (
 // tableStep is how much of a table is read at a time.
 const tableStep = 8 << 10
 
-// setAt walks the elements of the concurrent hash set that a field at addr refers to.
-func (s *search) setAt(addr uint64, each func(obj uint64)) {
-	set, err := s.c.vm.oopAt(addr)
-	if err == nil && set != 0 && !s.seen[set] {
-		s.seen[set] = true
-		var m, table uint64
-		if m, err = s.field(set, "map"); err == nil && m != 0 {
-			if table, err = s.field(m, "table"); err == nil && table != 0 {
-				err = s.tableOf(table, each)
-			}
-		}
+// set walks the elements of a concurrent hash set; 0 is one that nobody has made yet.
+func (s *search) set(set uint64, each func(obj uint64)) {
+	if set == 0 || s.seen[set] {
+		return
+	}
+	s.seen[set] = true
+	m, err := s.field(set, "map")
+	var table uint64
+	if err == nil && m != 0 {
+		table, err = s.field(m, "table")
+	}
+	if err == nil && table != 0 {
+		err = s.tableOf(table, each)
 	}
 	if err != nil {
 		s.census.fail(err)
@@ -43,8 +45,8 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 	if err != nil {
 		return err
 	}
-	if was.n > maxTable {
-		return fmt.Errorf("%w: a table of %d", ErrBadThread, was.n)
+	if s.slots += int(was.n); s.slots > maxSlots {
+		return fmt.Errorf("%w: tables of %d", ErrBadThread, s.slots)
 	}
 	size := uint64(8)
 	if h.narrow {
@@ -110,37 +112,37 @@ func (s *search) bin(node uint64, each func(obj uint64)) error {
 		if s.nodes++; s.nodes > maxSetNodes {
 			return fmt.Errorf("%w: a set without end", ErrBadThread)
 		}
-		class, err := s.classOf(node)
+		o, err := s.read(node)
 		if err != nil {
 			return err
 		}
-		if at, ok := class.fields["nextTable"]; ok {
-			table, err := s.c.vm.oopAt(node + at)
+		if table, ok, err := o.ref("nextTable"); ok {
 			if err != nil || table == 0 {
 				return err
 			}
 			return s.tableOf(table, each)
 		}
-		if at, ok := class.fields["first"]; ok {
-			if node, err = s.c.vm.oopAt(node + at); err != nil {
+		if first, ok, err := o.ref("first"); ok {
+			if err != nil {
 				return err
 			}
+			node = first
 			continue
 		}
-		key, ok1 := class.fields["key"]
-		next, ok2 := class.fields["next"]
+		obj, ok1, err1 := o.ref("key")
+		next, ok2, err2 := o.ref("next")
 		if !ok1 || !ok2 {
 			return errKind
 		}
-		obj, err := s.c.vm.oopAt(node + key)
-		if err != nil {
-			s.census.fail(err)
+		if err1 != nil {
+			s.census.fail(err1)
 		} else if obj != 0 {
 			each(obj)
 		}
-		if node, err = s.c.vm.oopAt(node + next); err != nil {
-			return err
+		if err2 != nil {
+			return err2
 		}
+		node = next
 	}
 	return nil
 }

@@ -26,7 +26,10 @@ const capVirtual = "virtual threads"
 func (r *resolver) continuation() contLayout {
 	l := contLayout{vthread: r.field("", "JavaThread._vthread")}
 	if !l.vthread.ok() {
-		return l // before JDK 21: there are none
+		if _, has := r.t.fields[fieldName{"JavaThread", "_jvmti_vthread"}]; has || r.t.sizes["ContinuationEntry"] != 0 {
+			r.lost(capVirtual, "JavaThread._vthread") // it stands beside what is there since 21
+		}
+		return l // else there are none
 	}
 	l.entry = r.field("", "JavaThread._cont_entry")
 	l.entryPC = r.static("", "ContinuationEntry._return_pc")

@@ -183,7 +183,7 @@ func (r *resolver) deopt() deoptLayout {
 		thrownAt:    r.field("", "JavaThread._exception_pc"),
 	}
 	l.elements = int(r.size(capDeopt, "vframeArray")) - int(l.elementSize)
-	if l.elements < span(l.frames, l.caller)+8 || int(l.elementSize) < span(l.method, l.bci)-4 {
+	if l.elements < span(l.frames, l.caller)+8 || int(l.elementSize) < max(span(l.method), span(l.bci)-4) {
 		r.lost(capDeopt, "sizeof vframeArrayElement")
 	}
 	l.whole = len(r.missing[capDeopt]) == 0

@@ -92,6 +92,13 @@ func (c *methodCache) intern(b []byte) string {
 	return s
 }
 
+// trim empties the cache where it is full.
+func (c *methodCache) trim() {
+	if len(c.byAddr) >= maxMethods || len(c.pools) >= maxPools || c.bytes > maxMethodBytes {
+		c.init()
+	}
+}
+
 func (c *methodCache) evict(m *Method) {
 	if c.byAddr[m.Addr] == m {
 		delete(c.byAddr, m.Addr)
@@ -172,9 +179,7 @@ func (vm *VM) loadMethod(addr uint64) (*Method, error) {
 	cost := 1024 + 8*len(m.lines) + 2*len(m.full)
 	c.bytes += cost
 	vm.loaded += uint64(cost)
-	if len(c.byAddr) >= maxMethods || len(c.pools) >= maxPools || c.bytes > maxMethodBytes {
-		c.init()
-	}
+	c.trim()
 	c.byAddr[addr] = m
 	c.pools[m.pool.addr] = m.pool
 	return m, nil

@@ -19,8 +19,13 @@ const compactShift = 42
 // klassBytes is how much of an object holds its class.
 const klassBytes = 16
 
-// maxSupers bounds how deep a class may be. Those that are asked for are at most five deep.
-const maxSupers = 32
+const (
+	// maxSupers bounds how deep a class may be. Those that are asked for are at most five deep.
+	maxSupers = 32
+	// maxClassFields and maxClassText bound what a class and its superclasses have, and the bytes of their names.
+	maxClassFields = 2 * maxFields
+	maxClassText   = 2 * maxFieldText
+)
 
 func (vm *VM) readKlassModel() (klassModel, error) {
 	l := &vm.l.cont
@@ -71,7 +76,6 @@ type javaClass struct {
 	names  []string          // its own and those of its superclasses, with slashes
 	fields map[string]uint64 // its own and inherited ones; of equal names its own
 	size   uint64            // of an instance, without what a stack chunk has behind its fields
-	end    uint64            // behind the last of fields
 }
 
 func (c *javaClass) is(name string) bool {
@@ -95,6 +99,7 @@ func (vm *VM) readClass(klass uint64) (*javaClass, error) {
 		return nil, fmt.Errorf("%w: layout %#x", ErrBadMethod, helper)
 	}
 	c := &javaClass{fields: map[string]uint64{}, size: uint64(helper) &^ 7}
+	seen, text := 0, 0
 	for k := klass; k != 0; {
 		if len(c.names) >= maxSupers {
 			return nil, fmt.Errorf("%w: superclasses without end", ErrBadMethod)
@@ -109,10 +114,13 @@ func (vm *VM) readClass(klass uint64) (*javaClass, error) {
 			return nil, err
 		}
 		for _, f := range fields {
+			text += len(f.name)
 			if _, twice := c.fields[f.name]; !twice {
 				c.fields[f.name] = f.offset
-				c.end = max(c.end, f.offset+8)
 			}
+		}
+		if seen += len(fields); seen > maxClassFields || text > maxClassText {
+			return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, seen)
 		}
 		if k, err = vm.mem.Ptr(k + uint64(l.super)); err != nil {
 			return nil, err
@@ -126,6 +134,7 @@ func (vm *VM) klassName(klass uint64) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	vm.methods.trim() // where the names of all classes are read
 	s, err := vm.readSymbol(addr)
 	return s.text, err
 }

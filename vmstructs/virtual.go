@@ -34,10 +34,15 @@ func (s *Census) fail(err error) {
 	if s.Failed == nil {
 		s.Failed = map[string]int{}
 	}
-	if len(s.Failed) < 64 {
-		s.Failed[err.Error()]++
+	why := err.Error()
+	if _, known := s.Failed[why]; !known && len(s.Failed) >= maxReasons {
+		why = "other reasons"
 	}
+	s.Failed[why]++
 }
+
+// maxReasons bounds how many reasons are told apart: some have an address in them.
+const maxReasons = 64
 
 // virtualTries is how often a virtual thread is read that changes meanwhile.
 const virtualTries = 3
@@ -85,7 +90,11 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 		t.Err = err
 		return t
 	}
-	t.ID, t.State = v.ID, s.stateOf(v.state)
+	t.ID = v.ID
+	if t.State, err = s.stateOf(v.state); err != nil {
+		t.Err = err // perhaps a carrier runs it: what is in the heap is not to be taken for all
+		return t
+	}
 	t.Mounted = isMounted(t.State)
 	if t.Name, err = c.readName(v); err != nil {
 		t.Err = err
@@ -139,31 +148,45 @@ func stateName(constant string) string {
 	return strings.ReplaceAll(strings.ToLower(constant), "_", "-")
 }
 
-func (s *search) stateOf(state uint32) string {
+func (s *search) stateOf(state uint32) (string, error) {
 	if s.states == nil {
-		s.states = s.readStates()
+		if err := s.readStates(); err != nil {
+			return "", err
+		}
 	}
 	if name, ok := s.states[state&^s.suspended]; ok {
-		return name
+		return name, nil
 	}
-	return fmt.Sprintf("state %d", state)
+	return "", fmt.Errorf("%w: state %d of a virtual thread is not known", ErrBadThread, state)
 }
 
-func (s *search) readStates() map[uint32]string {
-	found := map[uint32]string{}
-	read := func(name string) (uint32, bool) {
-		at, err := s.static(classVirtual, name)
+// readStates reads the constants out of the mirror of VirtualThread, which must not be moved meanwhile.
+func (s *search) readStates() error {
+	for range virtualTries {
+		mirror, fields, err := s.statics(classVirtual)
 		if err != nil {
-			return 0, false
+			return err
 		}
-		v, err := s.c.vm.mem.U32(at)
-		return v, err == nil
-	}
-	for _, name := range states {
-		if v, ok := read(name); ok {
-			found[v] = stateName(name)
+		found, suspended := map[uint32]string{}, uint32(0)
+		for _, name := range append([]string{"SUSPENDED"}, states...) {
+			at, ok := fields[name]
+			if !ok {
+				continue // of another release
+			}
+			v, err := s.c.vm.mem.U32(mirror + at)
+			if err != nil {
+				return s.c.vm.moved(err)
+			}
+			if name == "SUSPENDED" {
+				suspended = v
+			} else {
+				found[v] = stateName(name)
+			}
+		}
+		if now, _, err := s.statics(classVirtual); err == nil && now == mirror {
+			s.states, s.suspended = found, suspended
+			return nil
 		}
 	}
-	s.suspended, _ = read("SUSPENDED")
-	return found
+	return ErrMoved
 }

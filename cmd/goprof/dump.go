@@ -135,7 +135,7 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 		tellCensus(cmd.ErrOrStderr(), census)
 	}
 	names.fold(threads)
-	tellNotes(cmd.ErrOrStderr(), s)
+	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
 	out, err := output.Reserve(output.Stdout)
 	if err != nil {
 		return outputFailed(err)

@@ -105,6 +105,7 @@ func (r *recorder) record(ctx context.Context) result {
 		Weight: r.flags.weighed, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()
+	sum.Notes = host().Notes(r.session)
 	return result{p, sum, err}
 }
 
@@ -155,7 +156,7 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 	}
 	if !r.flags.quiet {
 		output.SummaryText(talk, &res.summary)
-		tellNotes(talk, r.session)
+		tellNotes(talk, res.summary.Notes)
 		if name != output.Stdout {
 			fmt.Fprintf(talk, "written    %s\n", name)
 		}
@@ -231,7 +232,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 		fmt.Fprintf(talk, "goprof: no samples of process %d yet: nothing is written\n", r.pid)
 		return
 	}
-	sum.Meta.Version = version()
+	sum.Meta.Version, sum.Notes = version(), host().Notes(r.session)
 	name, err := r.out.writeText(stacks.Bytes(), &sum)
 	switch {
 	case err != nil:
@@ -253,8 +254,8 @@ func interruptible(parent context.Context) (context.Context, context.CancelFunc)
 }
 
 // tellNotes says what names are missing although all went well.
-func tellNotes(talk io.Writer, s *session.Session) {
-	for _, n := range host().Notes(s) {
+func tellNotes(talk io.Writer, notes []profile.Note) {
+	for _, n := range notes {
 		fmt.Fprintf(talk, "goprof: %s: %s\ntry: %s\n", n.Name, output.Printable(n.Text), output.Printable(n.Remedy))
 	}
 }

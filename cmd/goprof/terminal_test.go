@@ -91,7 +91,7 @@ func openTerminal(t *testing.T, width int) (ours, theirs *os.File) {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("no pseudo terminals here: %v", err)
 	}
 	fd := int(ours.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)

@@ -219,7 +219,7 @@ func endedPID(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("/bin/true")
 	if err := cmd.Run(); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	return cmd.Process.Pid
 }
@@ -239,7 +239,7 @@ func pidMax(t *testing.T) int {
 	t.Helper()
 	b, err := os.ReadFile("/proc/sys/kernel/pid_max")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	n, err := strconv.Atoi(string(bytes.TrimSpace(b)))
 	if err != nil {
@@ -277,7 +277,7 @@ func copyFile(t *testing.T, to, from string) {
 	t.Helper()
 	b, err := os.ReadFile(from)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(to, b, 0o755); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,9 @@ package session
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,17 +128,19 @@ func TestInnerPIDs(t *testing.T) {
 	needSites(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]
+	// Names of our own: other processes 1 may run on this machine, those of another run of this test too.
+	shares, named := fmt.Sprintf("inner-%d-shares.jar", os.Getpid()), fmt.Sprintf("inner-%d-named.jar", os.Getpid())
 	pid := sites[1]
-	one := pid.start(t, jdk, "", "truth.Shares", "--", "1", "1")
-	two := pid.start(t, jdk, "", "truth.Named")
+	one := pid.start(t, jdk, "", publicJar(t, shares, "truth.Shares"), "-cp", "none", "-jar", "--", "1", "1")
+	two := pid.start(t, jdk, "", publicJar(t, named, "truth.Named"), "-cp", "none", "-jar")
 	for _, args := range [][]string{{"dump", "--ns-pid", "1"}, {"record", "--ns-pid", "1", "-d", "1"}, {"doctor", "--ns-pid", "1"}} {
 		r := runIt(t, append([]string{goprof}, args...)...)
-		r.wantError(t, 1, "JVMs have the number 1 in a container", itoa(one.pid)+" truth.Shares", itoa(two.pid)+" truth.Named", "try: goprof "+args[0]+" --pid ")
+		r.wantError(t, 1, "JVMs have the number 1 in a container", itoa(one.pid)+" "+shares, itoa(two.pid)+" "+named, "try: goprof "+args[0]+" --pid ")
 	}
-	if r := runIt(t, goprof, "dump", "--ns-pid", "1", "truth.named"); r.code != 0 || !strings.Contains(r.out, "truth.Named") {
+	if r := runIt(t, goprof, "dump", "--ns-pid", "1", strings.ToUpper(named)); r.code != 0 || !strings.Contains(r.out, "truth.Named") {
 		t.Errorf("%+v", r)
 	}
-	if r := runIt(t, goprof, "record", "--ns-pid", "1", "truth.shares", "-d", "3", "-o", "-"); r.code != 0 || !strings.Contains(r.out, "truth.Shares.") {
+	if r := runIt(t, goprof, "record", "--ns-pid", "1", shares, "-d", "3", "-o", "-"); r.code != 0 || !strings.Contains(r.out, "truth.Shares.") {
 		t.Errorf("%+v", r)
 	}
 	runIt(t, goprof, "dump", "--ns-pid", "1", "no such thing").wantError(t, 3, `have the number 1 in a container and "no such thing"`)

@@ -15,7 +15,7 @@ import (
 var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be listed (they came with JDK 21)")
 
 // HasVirtual reports whether the JVM has virtual threads that DumpVirtual could list.
-func (s *Session) HasVirtual() bool { return s.VM.NewContinuations() != nil }
+func (s *Session) HasVirtual() bool { return s.VM.HasVirtual() }
 
 // maxDumped bounds the virtual threads that are shown: a program may have millions.
 const (

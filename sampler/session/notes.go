@@ -9,24 +9,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/profile"
 	"goprof/target"
 )
-
-// Note is what a user should know of a recording or a dump although it worked.
-type Note struct {
-	Name   string // a stable word for it: "library-replaced"
-	Text   string // may hold text of the target
-	Remedy string // a command; empty where there is none
-}
 
 // maxNotes bounds the libraries that are told of.
 const maxNotes = 5
 
 // Notes tells, after a look, what names are missing because files could not be opened.
-func (h Host) Notes(s *Session) []Note { return h.notes(s.Process) }
+func (h Host) Notes(s *Session) []profile.Note { return h.notes(s.Process) }
 
-func (h Host) notes(p *target.Process) []Note {
-	var notes []Note
+func (h Host) notes(p *target.Process) []profile.Note {
+	var notes []profile.Note
 	for _, u := range p.Unopened() {
 		if len(notes) == maxNotes {
 			break
@@ -38,8 +32,8 @@ func (h Host) notes(p *target.Process) []Note {
 
 // noteOf tells of one library of which only its memory can be read: the loader maps the dynamic symbols
 // and the unwind rules, but not the full table of symbols.
-func (h Host) noteOf(u target.Unopened) Note {
-	n := Note{Remedy: h.mapFilesRemedy()}
+func (h Host) noteOf(u target.Unopened) profile.Note {
+	n := profile.Note{Remedy: h.mapFilesRemedy()}
 	var why string
 	switch {
 	case errors.Is(u.Err, target.ErrOtherFile):

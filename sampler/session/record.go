@@ -61,9 +61,9 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r.news(0)
 	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
 	done := make(chan error, 1)
+	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: s.afterLook()}
 	go func() {
-		_, err := r.sampler.Run(ctx, sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead,
-			MaxStack: stackLimit(opt.Depth), After: s.afterLook()}, queue)
+		_, err := r.sampler.Run(ctx, config, queue)
 		done <- err
 	}()
 	r.takeAll(queue)

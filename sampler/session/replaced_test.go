@@ -3,17 +3,20 @@
 package session
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"goprof/profile"
 	"goprof/testdata/jvmtest"
 )
 
@@ -37,7 +40,7 @@ func TestLibrariesReplaced(t *testing.T) {
 				before, _ := dumpAtRest(t, []string{goprof}, c.pid)
 				for _, library := range []string{"libjvm.so", "libc.so.6"} {
 					file := c.root + mapped(t, c.pid, library)
-					mustBeOverlaid(t, file)
+					mustBeOverlaid(t, c.pid, file)
 					if err := change(file); err != nil {
 						t.Fatal(err)
 					}
@@ -53,19 +56,48 @@ func TestLibrariesReplaced(t *testing.T) {
 					t.Errorf("%d names are missing though the file is there", missing)
 				}
 				checkNote(t, said, missing)
+				if missing > 0 {
+					checkNotesOfSummary(t, goprof, c)
+				}
 				checkReplaced(t, goprof, c)
 			})
 		}
 	})
 }
 
-// mustBeOverlaid ends the test where a change of a file would be one of this machine's own.
-func mustBeOverlaid(t *testing.T, file string) {
+// mustBeOverlaid ends the test where a change of a file would be one of this machine's own: it must lie on an overlay, and
+// on one that we have not mounted ourselves, as where this machine's root is an overlay.
+func mustBeOverlaid(t *testing.T, pid int, file string) {
 	t.Helper()
 	var fs unix.Statfs_t
 	if err := unix.Statfs(file, &fs); err != nil || fs.Type != unix.OVERLAYFS_SUPER_MAGIC {
 		t.Fatalf("%s is no file of the container's alone: file system %#x, %v", file, fs.Type, err)
 	}
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, file, 0, unix.STATX_MNT_ID, &st); err != nil || st.Mask&unix.STATX_MNT_ID == 0 {
+		t.Fatalf("nobody knows which mount %s lies on: %v", file, err)
+	}
+	_, there := mounts(t, itoa(pid))
+	ours, _ := mounts(t, "self")
+	if device := there[strconv.FormatUint(st.Mnt_id, 10)]; device == "" || ours[device] {
+		t.Fatalf("%s is no file of the container's alone: this machine has its file system %q, too", file, device)
+	}
+}
+
+// mounts lists the file systems that a process has mounted, and by the number of each mount which it is (proc(5), mountinfo).
+func mounts(t *testing.T, pid string) (devices map[string]bool, byMount map[string]string) {
+	t.Helper()
+	info, err := os.ReadFile("/proc/" + pid + "/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, byMount = map[string]bool{}, map[string]string{}
+	for line := range strings.Lines(string(info)) {
+		if f := strings.Fields(line); len(f) > 2 {
+			devices[f[2]], byMount[f[0]] = true, f[2]
+		}
+	}
+	return devices, byMount
 }
 
 // otherThan is a library that is not the JDK's own: another JDK's, or any.
@@ -110,6 +142,20 @@ func checkNote(t *testing.T, said string, missing int) {
 		if !strings.Contains(said, word) {
 			t.Errorf("no %q though %d names are missing: %s", word, missing, said)
 		}
+	}
+}
+
+// checkNotesOfSummary: a recording's account holds them, too.
+func checkNotesOfSummary(t *testing.T, goprof string, c container) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "sum.json")
+	r := runIt(t, append(slices.Clone(weak), goprof, "record", "--pid", itoa(c.pid), "-d", "3", "-q", "-o", "-", "--summary", file)...)
+	var sum profile.Summary
+	if b, err := os.ReadFile(file); r.code != 0 || err != nil || json.Unmarshal(b, &sum) != nil {
+		t.Fatalf("%v %+v", err, r)
+	}
+	if len(sum.Notes) == 0 || !strings.HasPrefix(sum.Notes[0].Name, "library-") || sum.Notes[0].Remedy == "" {
+		t.Errorf("%+v", sum.Notes)
 	}
 }
 

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What a release consists of: the static binary for each CPU, and their checksums.
+#   scripts/dist.sh          builds the commit at hand into build/dist
+#   scripts/dist.sh verify   builds it a second time, elsewhere and from nothing, and holds the bytes against build/dist
+# Built is what is committed, in a fresh clone (its tags make the version). The same commit and the same Go give the same bytes:
+# no path of this machine (-trimpath), no C, no setting of the environment comes into them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dist=build/dist
+
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+
+build() { # directory for the result
+    local out=$1 cpu
+    git clone -q . "$work/src"
+    for cpu in amd64 arm64; do
+        (cd "$work/src" && env GOOS=linux GOARCH="$cpu" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0 GOFLAGS= GOEXPERIMENT= GOWORK=off \
+            go build -buildvcs=true -trimpath -ldflags "-s -w" -o "$out/goprof-linux-$cpu" ./cmd/goprof)
+    done
+    (cd "$out" && sha256sum goprof-linux-* >SHA256SUMS)
+}
+
+case ${1:-} in
+    "")
+        [ -z "$(git status --porcelain)" ] || echo "what is not committed is not in it" >&2
+        build "$work"
+        mkdir -p "$dist"
+        mv "$work"/goprof-linux-* "$work/SHA256SUMS" "$dist"
+        cat "$dist/SHA256SUMS"
+        echo "$dist: commit $(git rev-parse --short HEAD), $(go env GOVERSION)"
+        ;;
+    verify)
+        GOCACHE=$work/cache build "$work"
+        if ! diff "$work/SHA256SUMS" "$dist/SHA256SUMS" || ! (cd "$dist" && sha256sum --quiet -c SHA256SUMS); then
+            echo "$dist is not what commit $(git rev-parse --short HEAD) gives with $(go env GOVERSION)" >&2
+            exit 1
+        fi
+        echo "$dist: the same bytes again"
+        ;;
+    *) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac

@@ -26,6 +26,7 @@ pages=${GOPROF_ARM64_PAGES:-4k}
 # Counted up when what this script makes changes: an older machine is made anew.
 recipe="1 of Debian $suite with JDK ${jdks[*]}"
 
+# shellcheck disable=SC2034 # debian.sh wants it
 apt_architecture=arm64
 . scripts/debian.sh # apt_get, update_lists, say
 
@@ -89,18 +90,22 @@ build_root() {
 }
 
 build_kernel() { # page size, package
-    local size=$1 package tree=$work/kernel-$1 version
-    package=$(apt_with cache depends "$2" | sed -n 's/^ *Depends: \(linux-image-[^ ]*\).*/\1/p' | head -1)
-    say "downloading $package"
+    local size=$1 tree=$work/kernel-$1 image parts version
+    image=$(depends "$2" image)
+    mapfile -t parts < <(echo "$image"; depends "$image" 'binary\|modules') # a new kernel comes in three pieces
+    say "downloading ${parts[*]}"
     mkdir "$tree"
-    (cd "$tree" && apt_get download "$package" >&2 && dpkg-deb -x ./*.deb .)
-    version=$(basename "$tree"/boot/vmlinuz-*)
-    version=${version#vmlinuz-}
-    mv "$tree/boot/vmlinuz-$version" "$work/image/linux-$size"
-    [ -d "$tree/lib/modules" ] || { mkdir -p "$tree/lib" && ln -s ../usr/lib/modules "$tree/lib/modules"; }
+    (cd "$tree" && apt_get download "${parts[@]}" >&2 && find . -name '*.deb' -exec dpkg-deb -x {} . \;)
+    version=$(find "$tree" -path '*/lib/modules/*' -prune -printf '%f\n' | head -1)
+    find "$tree" -name 'vmlinuz*' -exec mv {} "$work/image/linux-$size" \;
+    [ -d "$tree/lib" ] || ln -s usr/lib "$tree"
     depmod -b "$tree" "$version" 2>/dev/null
     build_initrd "$tree/lib/modules/$version" "$work/initrd-$size" "$work/image/initrd-$size"
     rm -rf "$tree"
+}
+
+depends() { # package, kinds of kernel packages
+    apt_with cache depends "$1" | sed -n "s/^ *Depends: \(linux-\($2\)-[0-9][^ ]*\).*/\1/p"
 }
 
 build_initrd() { # the kernel's modules, a directory to work in, result
@@ -188,7 +193,7 @@ sync
 mount -o remount,ro /
 poweroff -f
 INIT
-    # The pipe is for qemu, which makes its output non-blocking for all who share it.
+    # The pipe is what /dev/stdout can always be opened as.
     timeout --foreground -k 10 "$limit" qemu-system-aarch64 \
         -machine virt,gic-version=3 -cpu "$cpu" -smp 2 -m 3G -accel tcg,thread=multi,tb-size=512 \
         -nodefaults -display none -nic none -no-reboot \
@@ -197,7 +202,7 @@ INIT
         -drive "if=none,id=root,format=raw,snapshot=$snapshot,file=${from//,/,,}/root.img" -device virtio-blk-pci,drive=root \
         -fsdev "local,id=host,security_model=none,multidevs=remap,path=${share//,/,,}" -device virtio-9p-pci,fsdev=host,mount_tag=host \
         -fsdev "local,id=vm,security_model=none,path=$vm/ctl" -device virtio-9p-pci,fsdev=vm,mount_tag=vm \
-        -device virtio-serial-pci -chardev stdio,id=out,signal=off -device virtserialport,chardev=out,name=out \
+        -device virtio-serial-pci -chardev file,id=out,append=on,path=/dev/stdout -device virtserialport,chardev=out,name=out \
         </dev/null 9>&- | cat || status=${PIPESTATUS[0]}
     if [ -s "$vm/ctl/status" ]; then
         return "$(cat "$vm/ctl/status")"

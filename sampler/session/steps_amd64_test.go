@@ -64,9 +64,12 @@ func skipPrefixes(code []byte) int {
 }
 
 // returnAddress is what a call leaves behind: the word on top of the stack.
-func (m *moment) returnAddress() (addr, slot uint64, ok bool) {
-	addr, ok = m.word(m.sp)
-	return addr, m.sp, ok
+func (m *moment) returnAddress() (uint64, bool) { return m.word(m.sp) }
+
+// calledFrom reports whether that is how a caller was found.
+func (m *moment) calledFrom(caller *physical) bool {
+	to, ok := m.returnAddress()
+	return ok && caller.pc == to && caller.slot == m.sp
 }
 
 // mayMoveSlot: an address that was once pushed stays where it is.

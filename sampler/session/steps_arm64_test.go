@@ -48,8 +48,13 @@ func opOfWord(w uint32) op {
 func isStoreExclusive(w uint32) bool { return w&0x3fe00000 == 0x08000000 || w&0xbfe00000 == 0x88200000 }
 
 // returnAddress is what a call leaves behind: the link register.
-func (m *moment) returnAddress() (addr, slot uint64, ok bool) {
-	return m.regs[30] &^ m.snap.PACMask, inLinkRegister, true
+func (m *moment) returnAddress() (uint64, bool) { return m.regs[30] &^ m.snap.PACMask, true }
+
+// calledFrom reports whether that is how a caller was found. The same address may stand on the stack, too, from an
+// earlier call.
+func (m *moment) calledFrom(caller *physical) bool {
+	to, _ := m.returnAddress()
+	return caller.pc == to
 }
 
 // mayMoveSlot: a method stores the link register when it builds its frame, and loads it when it drops it.
@@ -74,13 +79,13 @@ func (m *moment) slotOf(callee, caller *physical) uint64 {
 	if callee.sp < caller.sp && returns(caller.sp-8) {
 		return caller.sp - 8
 	}
-	if callee == &m.frames[0] && m.regs[30]&^m.snap.PACMask == caller.pc {
-		return inLinkRegister // of a topmost frame that is not built yet, or no more, or needs none
-	}
 	for at := callee.sp; at < caller.sp; at += 8 {
 		if returns(at) {
 			return at
 		}
+	}
+	if callee == &m.frames[0] && m.calledFrom(caller) {
+		return inLinkRegister // of a topmost frame that is not built yet, or no more, or needs none
 	}
 	return 0
 }

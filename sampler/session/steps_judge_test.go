@@ -193,9 +193,8 @@ func (c *change) isCall() bool {
 		return false
 	}
 	caller := &a.frames[1]
-	to, slot, ok := a.returnAddress()
-	return ok && to > b.pc && to-b.pc <= maxInstruction &&
-		caller.pc == to && caller.slot == slot && caller.sp == b.sp && sameOwner(&b.frames[0], caller)
+	return a.calledFrom(caller) && caller.pc > b.pc && caller.pc-b.pc <= maxInstruction &&
+		caller.sp == b.sp && sameOwner(&b.frames[0], caller)
 }
 
 // isReturn: the caller is now topmost, at the return address that was at hand.
@@ -205,6 +204,5 @@ func (c *change) isReturn() bool {
 		return false
 	}
 	caller := &b.frames[1]
-	to, slot, ok := b.returnAddress()
-	return ok && caller.slot == slot && caller.pc == to && a.pc == to && caller.sp == a.sp && sameOwner(caller, &a.frames[0])
+	return b.calledFrom(caller) && a.pc == caller.pc && caller.sp == a.sp && sameOwner(caller, &a.frames[0])
 }

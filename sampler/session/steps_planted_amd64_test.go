@@ -16,6 +16,12 @@ const (
 	codeSyscall = "0f05"         // syscall
 )
 
+// plantedSlot is where a call leaves its return address.
+const plantedSlot = plantedSP - pushed
+
+// misplace has that address elsewhere.
+func misplace(m *moment) { m.frames[1].slot += 8 }
+
 // TestOpOf: instructions that change frames, as compilers and HotSpot write them.
 func TestOpOf(t *testing.T) {
 	for code, want := range map[string]op{

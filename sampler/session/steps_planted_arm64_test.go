@@ -13,6 +13,12 @@ const (
 	codeSyscall = "010000d4" // svc #0
 )
 
+// plantedSlot is where a call leaves its return address.
+const plantedSlot = inLinkRegister
+
+// misplace has that address elsewhere.
+func misplace(m *moment) { m.regs[30] += 4 }
+
 // TestOpOf: instructions that change frames, as compilers and HotSpot write them (assembled by binutils).
 func TestOpOf(t *testing.T) {
 	for code, want := range map[uint32]op{

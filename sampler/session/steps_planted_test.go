@@ -64,16 +64,15 @@ func honest() map[string]step {
 	callee := func(pc, sp uint64) physical { return frame(profile.C2, "callee", 4, pc, sp, 0) }
 	const called = plantedSP - pushed
 	next := plantedPC + uint64(len(codeCall)/2)
-	slot := plant("", "", 0, called, "", next).slot() // where a call has left its return address
 	return map[string]step{
 		byNothing: {
 			at(inMethod, plantedPC, plantedSP, codeOther, 0, on(method(plantedPC, plantedSP, 0))...),
 			at(inMethod, plantedPC+4, plantedSP, codeOther, 0, on(method(plantedPC+4, plantedSP, 0))...)},
 		byCall: {
 			at(inMethod, plantedPC, plantedSP, codeCall, 0, on(method(plantedPC, plantedSP, 0))...),
-			at(inMethod, 0x2000, called, codeOther, next, on(callee(0x2000, called), method(next, plantedSP, slot))...)},
+			at(inMethod, 0x2000, called, codeOther, next, on(callee(0x2000, called), method(next, plantedSP, plantedSlot))...)},
 		byReturn: {
-			at(inMethod, 0x2010, called, codeReturn, next, on(callee(0x2010, called), method(next, plantedSP, slot))...),
+			at(inMethod, 0x2010, called, codeReturn, next, on(callee(0x2010, called), method(next, plantedSP, plantedSlot))...),
 			at(inMethod, next, plantedSP, codeOther, 0, on(method(next, plantedSP, 0))...)},
 		"C tail call": {
 			at(inNative, plantedPC, plantedSP, codeJump, 0, on(frame(profile.Native, "thunk", 0, plantedPC, plantedSP, 0))...),
@@ -81,7 +80,7 @@ func honest() map[string]step {
 		"interpreter invokes by a pushed address and a jump": {
 			plant(inInterpreter, "invokestatic", plantedPC, called, codeJump, 0x1800, on(interpreted("invoker", plantedPC, called, 0))...),
 			plant(inInterpreter, "method entry point (kind = zerolocals)", 0x2000, called, codeOther, 0x1800,
-				on(frame(profile.Interpreted, "invoked", 1, 0x2000, called, 0), interpreted("invoker", 0x1800, plantedSP, slot))...)},
+				on(frame(profile.Interpreted, "invoked", 1, 0x2000, called, 0), interpreted("invoker", 0x1800, plantedSP, plantedSlot))...)},
 		"signal return": {
 			plant(inNative, signalReturn, plantedPC, plantedSP-0x80, codeSyscall, 0,
 				on(frame(profile.Native, signalReturn, 0, plantedPC, plantedSP-0x80, 0), method(0x2000, plantedSP, 0))...),
@@ -138,10 +137,10 @@ func TestJudgeKnowsItsCaller(t *testing.T) {
 		{"a call whose callee is not there", byCall, func(s step) { s.after.frames = s.after.frames[1:] }},
 		{"the new caller is one byte off", byCall, func(s step) { s.after.frames[1].pc++ }},
 		{"the new caller's sp is one word off", byCall, func(s step) { s.after.frames[1].sp += 8 }},
-		{"the new caller's return address is not on top of the stack", byCall, func(s step) { s.after.frames[1].slot += 8 }},
+		{"the new caller's return address is not where a call leaves it", byCall, func(s step) { misplace(s.after) }},
 		{"the new caller is another method", byCall, func(s step) { s.after.frames[1].methods[0].Func = &profile.Func{Name: "other"} }},
 		{"a call that left no frame", byCall, func(s step) { s.after.frames = slices.Delete(s.after.frames, 1, 2) }},
-		{"a return to where nothing stood", byReturn, func(s step) { s.before.frames[1].slot += 8 }},
+		{"a return to where nothing stood", byReturn, func(s step) { misplace(s.before) }},
 		{"a return into another method", byReturn, func(s step) { s.after.frames[0].methods[0].Func = &profile.Func{Name: "other"} }},
 		{"a return past a frame", byReturn, func(s step) { s.after.frames = s.after.frames[1:] }},
 		{"another method without a jump", byNothing, func(s step) { s.after.frames[0].methods[0].Func = &profile.Func{Name: "other"} }},

@@ -40,7 +40,7 @@ var regions = []region{
 			return false
 		}
 		a, b := c.after.frames, c.before
-		return returnsFromSignal(a, 1) && a[1].slot == c.after.slot() &&
+		return returnsFromSignal(a, 1) && c.after.calledFrom(&a[1]) &&
 			a[2].pc == b.pc && a[2].sp == b.sp && sameOwner(&a[2], &b.frames[0])
 	}},
 	{"signal handler sends its thread elsewhere", redirects},
@@ -64,8 +64,8 @@ var regions = []region{
 	}},
 	{"intrinsic entry of the interpreter calls a stub, which forgets its method", func(c *change) bool {
 		b, a := c.before, c.after
-		return c.op == opCall && b.where.isEntry() && c.to(inStub) && c.counts(1, 2) && c.spMoved(-pushed) && a.frames[1].slot == a.slot() ||
-			c.op == opReturn && a.where.isEntry() && c.from(inStub) && c.counts(2, 1) && c.spMoved(pushed) && b.frames[1].slot == b.slot()
+		return c.op == opCall && b.where.isEntry() && c.to(inStub) && c.counts(1, 2) && c.spMoved(-pushed) && a.calledFrom(&a.frames[1]) ||
+			c.op == opReturn && a.where.isEntry() && c.from(inStub) && c.counts(2, 1) && c.spMoved(pushed) && b.calledFrom(&b.frames[1])
 	}},
 	{"interpreter drops its frame", func(c *change) bool {
 		return c.op != opCall && c.op != opReturn && c.from(inInterpreter) && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
@@ -97,14 +97,14 @@ var regions = []region{
 	}},
 	{"compiled method's own stub puts a return address on the stack", func(c *change) bool {
 		top := c.newTop()
-		to, _, ok := c.after.returnAddress()
+		to, ok := c.after.returnAddress()
 		return c.within(inMethod) && c.before.where.at == c.after.where.at && c.onlyTop() && c.sameTop() &&
 			ok && top.pc == to && top.sp == c.after.sp+pushed
 	}},
 	{"compiled method's own stub jumps on", func(c *change) bool {
 		return c.op == opJump && c.from(inMethod) && c.to(inAdapter, inMethod, inInterpreter, inDeopt) &&
 			c.counts(1, 2) && c.spMoved(0) &&
-			c.after.frames[1].slot == c.after.slot() && c.after.frames[1].pc == c.top().pc && sameOwner(c.top(), &c.after.frames[1])
+			c.after.calledFrom(&c.after.frames[1]) && c.after.frames[1].pc == c.top().pc && sameOwner(c.top(), &c.after.frames[1])
 	}},
 	{"compiled method's exception handler goes on in a stub above its frame", func(c *change) bool {
 		return c.op == opJump && c.from(inMethod) && c.to(inException) && c.counts(1, 2) && c.spMoved(0) &&
@@ -146,12 +146,6 @@ func (c *change) inExceptionStub() bool {
 	return c.from(inException) || c.from(inRuntime, inStub) && strings.Contains(c.before.where.name, "exception")
 }
 
-// slot is where the return address stands that was just made.
-func (m *moment) slot() uint64 {
-	_, slot, _ := m.returnAddress()
-	return slot
-}
-
 func (c *change) counts(gone, come int) bool { return c.gone == gone && c.come == come }
 
 // onlyTop: all callers are the same.
@@ -171,7 +165,7 @@ func (c *change) leavesTo(caller *physical) bool {
 // isPushedCaller: the frame that was topmost is the caller now, at the address on top of the stack.
 func (c *change) isPushedCaller() bool {
 	caller := &c.after.frames[1]
-	return caller.framed && caller.slot == c.after.slot() && sameOwner(c.top(), caller)
+	return caller.framed && c.after.calledFrom(caller) && sameOwner(c.top(), caller)
 }
 
 // movedCaller: the topmost frame's caller is at the same pc, of which only the place has changed. The

@@ -14,7 +14,7 @@ BUILD_ENV   := CGO_ENABLED=0
 BUILD_FLAGS := -trimpath -ldflags "-s -w"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-languages quick demo vet staticcheck fmt bench fuzz cover clean prove test-matrix
+.PHONY: help build test test-languages quick demo vet staticcheck fmt bench fuzz cover clean prove test-matrix test-arm64 dist dist-verify
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -36,6 +36,15 @@ prove: ## the oracles in their long form, some hours (STOPS=, STEPS=, SAMPLES=, 
 
 quick: ## the tests that need no JVM and no time
 	@$(GO) test -short $(PKG)
+
+test-arm64: ## the tests on a real arm64 kernel with arm64 JVMs, under qemu (STOPS=, STEPS=, JDKS="8 21", CPUS=, ROWS=)
+	@scripts/test-arm64.sh $(JDKS)
+
+dist: ## static binaries for both CPUs and their checksums in build/dist (make dist-verify: the same bytes again, elsewhere)
+	@scripts/dist.sh
+
+dist-verify:
+	@scripts/dist.sh verify
 
 test-matrix: ## every JDK from 8 to 27 with every collector and mode, an hour or two (STOPS=, JDKS="8 21", ROWS=regexp)
 	@scripts/matrix.sh $(JDKS)

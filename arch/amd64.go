@@ -50,9 +50,11 @@ var AMD64 = &CPU{
 		ThrownAt: amd64RDX,
 	},
 
+	AtEntry: Exit{RA: Loc{AtMem, amd64RSP, 0}, SP: Loc{Value, amd64RSP, 8}, FP: Loc{Value, amd64RBP, 0}},
+
 	CalleeSaved: 1<<amd64RBX | 1<<amd64RBP | 1<<amd64R12 | 1<<amd64R13 | 1<<amd64R14 | 1<<amd64R15,
 
-	NewTracer:    func() Tracer { return new(amd64Tracer) },
+	NewTracer:    func(JavaRegs) Tracer { return new(amd64Tracer) },
 	AfterLeave:   afterLeaveAMD64,
 	Enters:       entersAMD64,
 	EndsInCall:   endsInCallAMD64,

@@ -170,12 +170,13 @@ func (s *amd64State) exit(popped int32) Exit {
 	}
 	below := sp
 	below.Off -= 8
-	e.Below = s.load(below)
+	e.Taken, e.End = s.load(below), sp
 	e.SP.Off += 8 + popped
 	if sp.Kind != Value {
-		e.SP = Loc{}
+		e.SP, e.End = Loc{}, Loc{}
 	}
-	e.RA, e.SP, e.FP, e.Below, e.SenderSP = told(e.RA), told(e.SP), told(e.FP), told(e.Below), told(e.SenderSP)
+	e.RA, e.SP, e.FP, e.Taken, e.SenderSP = told(e.RA), told(e.SP), told(e.FP), told(e.Taken), told(e.SenderSP)
+	e.End = told(e.End)
 	return e
 }
 

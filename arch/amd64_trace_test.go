@@ -94,7 +94,7 @@ func TestTraceAMD64(t *testing.T) {
 			if r.want.SenderSP.Kind == Unknown {
 				got.SenderSP = Loc{}
 			}
-			got.Below, got.Calls, got.WritesRA = Loc{}, false, false // have tests of their own
+			got.Taken, got.End, got.Calls, got.WritesRA = Loc{}, Loc{}, false, false // have tests of their own
 			if got != r.want {
 				t.Errorf("got  %+v\nwant %+v", got, r.want)
 			}
@@ -121,7 +121,7 @@ func TestTracePrologueAMD64(t *testing.T) {
 	for _, r := range rows {
 		code, pc := assemble(t, r.code)
 		got, err := new(amd64Tracer).Trace(code, 0, pc, size)
-		got.Below, got.SenderSP, got.BCP = Loc{}, Loc{}, Loc{}
+		got.Taken, got.End, got.SenderSP, got.BCP = Loc{}, Loc{}, Loc{}, Loc{}
 		if err != nil || got != r.want {
 			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
 		}
@@ -174,7 +174,7 @@ func TestTraceStringIndexOfAMD64(t *testing.T) {
 			base, saved = SavedSP, mem(amd64RSP, 0)
 		}
 		got, err := new(amd64Tracer).Trace(code, 0, pc, 0)
-		got.Below, got.SenderSP, got.BCP = Loc{}, Loc{}, Loc{}
+		got.Taken, got.End, got.SenderSP, got.BCP = Loc{}, Loc{}, Loc{}, Loc{}
 		want := Exit{RA: mem(base, 0x28), SP: val(base, 0x30), FP: mem(base, 0x20), Saved: saved}
 		if err != nil || got != want {
 			t.Errorf("at %#x: got %+v, %v\nwant %+v", pc, got, err, want)
@@ -233,7 +233,7 @@ func TestTracePoppedAMD64(t *testing.T) {
 	for _, r := range rows {
 		code, pc := assemble(t, r.code)
 		got, err := new(amd64Tracer).Trace(code, 0, pc, 0)
-		if err != nil || !got.Indirect || got.Below != r.want && got.Target != r.want {
+		if err != nil || !got.Indirect || got.Taken != r.want && got.Target != r.want {
 			t.Errorf("%s: %+v %v", r.name, got, err)
 		}
 	}
@@ -374,7 +374,7 @@ func checkExit(t *testing.T, name string, e Exit) {
 	if e.Saved != (Loc{}) && (e.Saved.Kind != AtMem || e.Saved.Reg != amd64RSP || e.Saved.Off < 0) {
 		t.Fatalf("%s: Saved is %+v", name, e.Saved)
 	}
-	for what, l := range map[string]Loc{"RA": e.RA, "SP": e.SP, "FP": e.FP, "Target": e.Target, "Below": e.Below, "SenderSP": e.SenderSP, "ThrownAt": e.ThrownAt} {
+	for what, l := range map[string]Loc{"RA": e.RA, "SP": e.SP, "End": e.End, "FP": e.FP, "Target": e.Target, "Taken": e.Taken, "SenderSP": e.SenderSP, "ThrownAt": e.ThrownAt} {
 		if saved := l.Reg == SavedSP && e.Saved.Kind == AtMem; l.Kind > AtMem || l.Kind != Unknown && l.Reg >= 16 && !saved {
 			t.Fatalf("%s: %s is %+v", name, what, l)
 		}
@@ -404,7 +404,7 @@ func TestTraceAfterManySpills(t *testing.T) {
 		0x58, 0x48, 0x83, 0xec, 0x08, 0x50, // pop rax; sub rsp, 8; push rax: one word lower
 		0x48, 0x89, 0x4c, 0x24, 0x08, // mov [rsp+8], rcx
 		0xff, 0xe1) // jmp rcx
-	exit, err := AMD64.NewTracer().Trace(code, 0x1000, 0x1000, 0)
+	exit, err := AMD64.NewTracer(AMD64.Java).Trace(code, 0x1000, 0x1000, 0)
 	if want := (Loc{AtMem, amd64RSP, 0}); err != nil || !exit.Jump || exit.RA != want {
 		t.Errorf("%+v, %v", exit, err)
 	}

@@ -7,6 +7,9 @@ package arch
 
 import "debug/elf"
 
+// MaxSenderSP is how much code tells a CPU's SenderSP.
+const MaxSenderSP = 8
+
 // MaxRegs bounds the register numbers of all CPUs that we know.
 const MaxRegs = 34
 
@@ -44,6 +47,13 @@ type CPU struct {
 	// Java names the registers that HotSpot's generated code gives a fixed meaning.
 	Java JavaRegs
 
+	// SenderSP finds Java.SenderSP in the code that ends with the call stub's call, MaxSenderSP bytes of it.
+	// It is nil where all JDKs have the same.
+	SenderSP func(code []byte) (reg int, ok bool)
+
+	// AtEntry is how code returns that has done nothing since it was called.
+	AtEntry Exit
+
 	// Interp lists the layouts of an interpreter frame; vmstructs chooses one.
 	Interp struct {
 		JDK8, JDK9 InterpLayout // up to JDK 8, and since 9
@@ -55,9 +65,9 @@ type CPU struct {
 	// CallStub is the frame that HotSpot's call stub makes between C++ and Java.
 	CallStub CallStubLayout
 
-	// NewTracer makes a reader of code ahead (see Exit). It is nil for a CPU that
-	// has none.
-	NewTracer func() Tracer
+	// NewTracer makes a reader of code ahead (see Exit). java are the registers of the JVM whose code
+	// it is.
+	NewTracer func(java JavaRegs) Tracer
 
 	// AfterLeave reports whether the code shortly before offset off drops a frame: where
 	// it may be worth asking a Tracer. It may say yes too often.
@@ -72,13 +82,18 @@ type CPU struct {
 	EndsInCall func(code []byte) bool
 	MaxCall    int
 
-	// Trampoline returns where code that does nothing but jump goes on, with these registers. It
-	// is nil for a CPU whose trampolines nobody has read yet.
+	// Trampoline returns where code that does nothing but jump goes on, with these registers.
 	Trampoline func(code []byte, r *Regs) (to uint64, ok bool)
 
 	// ThreadSlot returns which word of the JavaThread code takes its stack pointer from, in its first
-	// instruction. It is nil for a CPU on which nobody has read that.
+	// instructions.
 	ThreadSlot func(code []byte) (offset uint64, ok bool)
+
+	// Sigreturn is the code to which a signal's handler returns, SigRegs where the interrupted registers are
+	// from the stack pointer there on, in the order and form of DecodeRegs. Sigreturn is empty where the unwind
+	// rules of that code tell all of that.
+	Sigreturn []byte
+	SigRegs   int
 
 	// CanonicalTop is the first address that user space cannot have.
 	CanonicalTop uint64
@@ -96,6 +111,11 @@ type JavaRegs struct {
 // InterpLayout gives the slots of an interpreter frame in words from the frame pointer.
 type InterpLayout struct {
 	SenderSP, LastSP, Method, Locals, BCP int
+	// Operands: the operand stack has a stack pointer of its own, which LastSP keeps, somewhere above the
+	// machine's. A callee's frame is made where the operands end, so it may lie above its SenderSP.
+	Operands bool
+	// ExtendedSP is where such a frame keeps the machine's stack pointer, 0 if it does not.
+	ExtendedSP int
 }
 
 // CallStubLayout says where the call stub keeps what it must give back, in words

@@ -8,7 +8,9 @@ import (
 // DWARF numbers of the arm64 registers (AADWARF64): x0 to x30 are 0 to 30.
 const (
 	arm64X0  = 0
+	arm64X3  = 3
 	arm64X12 = 12
+	arm64X13 = 13
 	arm64X19 = 19
 	arm64X22 = 22
 	arm64X28 = 28
@@ -32,21 +34,35 @@ var ARM64 = &CPU{
 	PrstatusSize:  arm64PrstatusWords * 8,
 	DecodeRegs:    decodeARM64,
 
-	// HotSpot cpu/aarch64/assembler_aarch64.hpp.
+	// HotSpot cpu/aarch64/assembler_aarch64.hpp, register_aarch64.hpp. The sender's sp was in x13
+	// before (senderSPARM64).
 	Java: JavaRegs{
 		Thread:   arm64X28,
 		BCP:      arm64X22,
 		Method:   arm64X12,
 		SenderSP: arm64X19,
+		ThrownAt: arm64X3,
 	},
+
+	AtEntry: Exit{RA: Loc{Value, arm64X30, 0}, SP: Loc{Value, arm64SP, 0}, FP: Loc{Value, arm64X29, 0}},
 
 	CalleeSaved: 1<<(arm64X29+1) - 1<<arm64X19,
 
-	AfterLeave:   func(code []byte, off uint64) bool { return false },
+	SenderSP:     senderSPARM64,
+	NewTracer:    func(java JavaRegs) Tracer { return &arm64Tracer{java: java} },
+	AfterLeave:   afterLeaveARM64,
 	Enters:       entersARM64,
 	EndsInCall:   endsInCallARM64,
 	MaxCall:      4,
+	Trampoline:   trampolineARM64,
+	ThreadSlot:   threadSlotARM64,
 	CanonicalTop: 1 << 52,
+
+	// mov x8, #139; svc #0 (arch/arm64/kernel/vdso/sigreturn.S). Its unwind rules tell the frame pointer
+	// and the link register only. The stack pointer is at a struct rt_sigframe: a siginfo of 128 bytes, a
+	// ucontext whose sigcontext comes after 176, and in that the registers after one word.
+	Sigreturn: []byte{0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4},
+	SigRegs:   128 + 176 + 8,
 }
 
 // arm64PrstatusWords: struct user_pt_regs is x0-x30, sp, pc, pstate
@@ -63,33 +79,62 @@ func decodeARM64(b []byte, r *Regs) (int64, bool) {
 	return -1, true
 }
 
-// entersARM64 looks for STP x29, x30, [sp, #-16]!; MOV x29, sp.
+// senderSPARM64 reads the call stub's last two instructions: mov x19, sp; blr (cpu/aarch64/stubGenerator_aarch64.cpp,
+// generate_call_stub). JDK 8 to 17 have x13 there.
+func senderSPARM64(code []byte) (int, bool) {
+	var in a64Inst
+	ok := decodeA64(code, &in) && in.Op == a64Add && in.Rn == arm64SP && in.Imm == 0 && in.Rd < arm64X30
+	return int(in.Rd), ok && endsInCallARM64(code)
+}
+
+// maxAfterLeaveARM64 is maxAfterLeave for this CPU.
+const maxAfterLeaveARM64 = 192
+
+// afterLeaveARM64 looks for MOV sp, x29.
+func afterLeaveARM64(code []byte, off uint64) bool {
+	off = min(off, uint64(len(code))) &^ 3
+	for at := off - min(off, maxAfterLeaveARM64); at < off; at += 4 {
+		if binary.LittleEndian.Uint32(code[at:]) == 0x910003bf {
+			return true
+		}
+	}
+	return false
+}
+
+// entersARM64 looks for STP x29, x30, [sp, #-16]!; MOV x29, sp, behind a hint that signs x30 (PACIASP) or makes it
+// plain (XPACLRI).
 func entersARM64(code []byte) int {
-	if len(code) >= 8 && binary.LittleEndian.Uint32(code) == 0xa9bf7bfd && binary.LittleEndian.Uint32(code[4:]) == 0x910003fd {
-		return 8
+	n := 0
+	for ; len(code)-n >= 12 && n < 8; n += 4 {
+		if w := binary.LittleEndian.Uint32(code[n:]); w != 0xd503233f && w != 0xd50320ff {
+			break
+		}
+	}
+	if len(code)-n >= 8 && binary.LittleEndian.Uint32(code[n:]) == 0xa9bf7bfd && binary.LittleEndian.Uint32(code[n+4:]) == 0x910003fd {
+		return n + 8
 	}
 	return 0
 }
 
-// endsInCallARM64 looks for BL and BLR.
+// endsInCallARM64 looks for BL and BLR, and for those of BLR that check a signature.
 func endsInCallARM64(code []byte) bool {
 	if len(code) < 4 {
 		return false
 	}
 	op := binary.LittleEndian.Uint32(code[len(code)-4:])
-	return op>>26 == 0x25 || op&0xfffffc1f == 0xd63f0000
+	return op>>26 == 0x25 || op&0xfffffc1f == 0xd63f0000 || op&0xfefff800 == 0xd63f0800
 }
 
 func init() {
-	// HotSpot cpu/aarch64/frame_aarch64.hpp; 8 has no mirror slot.
-	ARM64.Interp.JDK8 = InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -6, BCP: -7}
-	ARM64.Interp.JDK9 = InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -8, BCP: -9}
+	// HotSpot cpu/aarch64/frame_aarch64.hpp; 8 has no mirror slot. Up to 17 or so ExtendedSP holds 0.
+	ARM64.Interp.JDK8 = InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -6, BCP: -7, Operands: true}
+	ARM64.Interp.JDK9 = InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -8, BCP: -9, Operands: true, ExtendedSP: -5}
 	// HotSpot cpu/aarch64/stubGenerator_aarch64.cpp, enum call_stub_layout.
 	ARM64.CallStub = CallStubLayout{
 		CallWrapper: -8,
 		Saved: []Saved{
-			{20, -9}, {19, -10}, {22, -11}, {21, -12}, {24, -13}, {23, -14},
-			{26, -15}, {25, -16}, {28, -17}, {27, -18},
+			{19, -9}, {20, -10}, {21, -11}, {22, -12}, {23, -13}, {24, -14},
+			{25, -15}, {26, -16}, {27, -17}, {28, -18},
 		},
 	}
 }

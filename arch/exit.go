@@ -22,8 +22,11 @@ type Exit struct {
 	// Target is where an indirect Jump goes, where that can be told. A popped return
 	// address that is jumped to is a Target.
 	Target Loc
-	// Below is the word below the stack pointer at the end: one that was just popped.
-	Below Loc
+	// Taken is a return address that the code has at the end of a Jump and does not return to itself:
+	// the word below the stack pointer, one that was just popped, or the link register.
+	Taken Loc
+	// End is the stack pointer at the end itself.
+	End Loc
 	// SenderSP is what CPU.Java.SenderSP holds at the end: for code on its way into
 	// the interpreter, the caller's stack pointer before adapters moved it.
 	SenderSP Loc
@@ -47,10 +50,9 @@ type Exit struct {
 
 // Popped is e for code that took its own return address off the stack, or never had one
 // there, before it jumps: exception handling goes on in a caller's frame that way. ra is
-// where that goes on: Target or Below.
+// where that goes on: Target or Taken.
 func (e Exit) Popped(ra Loc) Exit {
-	e.RA = ra
-	e.SP.Off -= 8
+	e.RA, e.SP = ra, e.End
 	return e
 }
 

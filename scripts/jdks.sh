@@ -20,46 +20,7 @@ cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/jdks
 # Counted up when what this script makes of a package changes: older trees are made anew.
 recipe=1
 
-say() { echo "$*" >&2; }
-
-# apt with our own lists and cache and an empty machine, else as this machine is configured (proxies, certificates).
-apt_get() {
-    apt-get -qq -o Dir::State="$cache/apt/state" -o Dir::State::status="$cache/apt/status" -o Dir::Cache="$cache/apt/cache" \
-        -o Dir::Etc::sourcelist="$cache/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
-        -o Dir::Etc::preferences=/dev/null -o APT::Get::List-Cleanup=false -o APT::Sandbox::User="$(id -un)" \
-        -o APT::Install-Recommends=false -o Acquire::Check-Valid-Until=false "$@" </dev/null
-}
-
-# Where this machine has Debian from: its own sources, whatever they are.
-mirror() {
-    # shellcheck disable=SC2016 # apt-get's own variable
-    local found uri='$(REPO_URI)'
-    found=$(apt-get indextargets --format "$uri" 'Label: Debian' 'Component: main' 'Created-By: Packages' 2>/dev/null | head -1)
-    if [ -z "$found" ]; then # never updated: the label stands in what an update fetches
-        found=$(apt-get indextargets --format "$uri" 'Component: main' 'Created-By: Packages' 2>/dev/null | grep '/debian/*$' | head -1)
-    fi
-    echo "$found"
-}
-
-# Fetches the suite's package lists, at most once a day.
-update_lists() {
-    if [ -n "$(find "$cache/apt/updated" -mtime -1 2>/dev/null)" ]; then
-        return 0
-    fi
-    local from keys=/usr/share/keyrings/debian-archive-keyring.gpg trust=""
-    from=$(mirror)
-    if [ -z "$from" ]; then
-        say "no Debian mirror in this machine's apt sources"
-        return 1
-    fi
-    [ -e "$keys" ] && trust="[signed-by=$keys] "
-    mkdir -p "$cache/apt/state/lists/partial" "$cache/apt/cache/archives/partial"
-    : >"$cache/apt/status"
-    echo "deb $trust$from $suite main" >"$cache/apt/sources.list"
-    say "reading the package lists of Debian $suite"
-    apt_get update >&2 || return 1
-    touch "$cache/apt/updated"
-}
+. scripts/debian.sh # apt_get, update_lists, say
 
 # Links that lead to /etc or /usr/share are turned to the same place in the tree: else jvm.cfg would be the machine's.
 relink() { # tree

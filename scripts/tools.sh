@@ -19,6 +19,10 @@ for tool in "$@"; do
     case $tool in
         chromium) command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || need chromium chromium ;;
         musl-gcc) need musl-gcc musl-tools ;;
+        qemu-system-aarch64) need qemu-system-aarch64 qemu-system-arm ;;
+        depmod) need depmod kmod ;;
+        mke2fs) need mke2fs e2fsprogs ;;
+        xz) need xz xz-utils ;;
         *) need "$tool" "$tool" ;;
     esac
 done

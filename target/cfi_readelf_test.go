@@ -4,12 +4,17 @@ import (
 	"bufio"
 	"debug/elf"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"goprof/arch"
 )
 
 // TestCFIAgainstReadelf compares every row of the unwind tables of libc and of the
@@ -19,26 +24,28 @@ func TestCFIAgainstReadelf(t *testing.T) {
 	if err != nil {
 		t.Skip("readelf (Debian: binutils) is not installed")
 	}
-	for _, file := range oracleFiles(t) {
+	for _, file := range oracleFiles(t, slices.Collect(maps.Keys(readelfNames))...) {
 		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
 			compareWithReadelf(t, readelf, file)
 		})
 	}
 }
 
-// oracleFiles are large real libraries for amd64, libc first.
-func oracleFiles(t testing.TB) []string {
+// oracleFiles are large real libraries for one of these CPUs: this machine's, and arm64's libc if a compiler for it is
+// installed.
+func oracleFiles(t testing.TB, machines ...elf.Machine) []string {
 	var files []string
 	for _, pattern := range []string{
 		"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
 		"/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
-		"/usr/lib/jvm/*/lib/server/libjvm.so", "/usr/lib/jvm/*/jre/lib/amd64/server/libjvm.so",
+		"/lib/aarch64-linux-gnu/libc.so.6", "/usr/aarch64-linux-gnu/lib/libc.so.6",
+		"/usr/lib/jvm/*/lib/server/libjvm.so", "/usr/lib/jvm/*/jre/lib/*/server/libjvm.so",
 	} {
 		found, _ := filepath.Glob(pattern)
 		for _, file := range found {
 			if real, err := filepath.EvalSymlinks(file); err == nil && !contains(files, real) {
 				if f, err := elf.Open(real); err == nil {
-					if f.Machine == elf.EM_X86_64 {
+					if slices.Contains(machines, f.Machine) {
 						files = append(files, real)
 					}
 					f.Close()
@@ -47,7 +54,7 @@ func oracleFiles(t testing.TB) []string {
 		}
 	}
 	if len(files) == 0 {
-		t.Skip("neither libc.so.6 nor libjvm.so for x86-64 is where Debian and Fedora put it")
+		t.Skip("neither libc.so.6 nor libjvm.so is where Debian and Fedora put it")
 	}
 	return files
 }
@@ -89,6 +96,12 @@ func loadCFI(t testing.TB, path string) *cfiTable {
 }
 
 func compareWithReadelf(t *testing.T, readelf, file string) {
+	elfFile, err := elf.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elfFile.Close()
+	names := readelfNames[elfFile.Machine]
 	table := loadCFI(t, file)
 	if table.pairs == nil {
 		t.Error("the linker's search table was not used")
@@ -113,7 +126,7 @@ func compareWithReadelf(t *testing.T, readelf, file string) {
 		for _, table := range []*cfiTable{table, linear} {
 			row, err := table.row(loc, &m)
 			if err == nil {
-				err = sameRow(row, columns, values)
+				err = sameRow(row, names, columns, values)
 			}
 			if err != nil {
 				if wrong++; wrong < 20 {
@@ -176,23 +189,33 @@ func readelfRows(r interface{ ReadString(byte) (string, error) }, each func(loc 
 	}
 }
 
-var amd64Names = strings.Fields("rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 ra")
+var thisMachine = arch.ByName(runtime.GOARCH).Machine
 
-func sameRow(row *Row, columns, values []string) error {
+// readelfNames are registers by their DWARF numbers, as readelf calls them.
+var readelfNames = map[elf.Machine][]string{
+	elf.EM_X86_64: strings.Fields("rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 ra"),
+	elf.EM_AARCH64: strings.Fields("x0 x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13 x14 x15 x16 x17 x18 x19 x20 x21 x22 x23 x24 x25 x26 x27" +
+		" x28 x29 ra sp"),
+}
+
+func sameRow(row *Row, names, columns, values []string) error {
 	cfa := "exp"
 	if row.CFA.Kind == RuleRegister {
-		cfa = fmt.Sprintf("%s%+d", amd64Names[row.CFA.Reg], row.CFA.Off)
+		cfa = fmt.Sprintf("%s%+d", names[row.CFA.Reg], row.CFA.Off)
 	}
 	if cfa != values[0] {
 		return fmt.Errorf("CFA is %s, want %s", cfa, values[0])
 	}
 	saved := map[string]Rule{}
 	for _, s := range row.Saved {
-		if int(s.Reg) < len(amd64Names) {
-			saved[amd64Names[s.Reg]] = s.Rule
+		if int(s.Reg) < len(names) {
+			saved[names[s.Reg]] = s.Rule
 		}
 	}
 	for i, column := range columns {
+		if !slices.Contains(names, column) {
+			continue // a vector register
+		}
 		rule, ok := saved[column]
 		delete(saved, column)
 		got := "u"
@@ -209,7 +232,7 @@ func sameRow(row *Row, columns, values []string) error {
 		case rule.Kind == RuleValExpr:
 			got = "vexp"
 		case rule.Kind == RuleRegister:
-			got = amd64Names[rule.Reg]
+			got = names[rule.Reg]
 		}
 		if got != values[i+1] {
 			return fmt.Errorf("%s is %s, want %s", column, got, values[i+1])

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/frame"
 	"github.com/google/go-cmp/cmp"
+
+	"goprof/arch"
 )
 
 // frameSection makes an .eh_frame section at address 0x1000 with one CIE and one FDE for
@@ -193,7 +195,7 @@ func TestAugmentations(t *testing.T) {
 // TestCFIAgainstDelve compares rows with delve's reader. It is wrong about registers after
 // DW_CFA_restore (it calls them undefined), so these are left out.
 func TestCFIAgainstDelve(t *testing.T) {
-	for _, path := range oracleFiles(t) {
+	for _, path := range oracleFiles(t, arch.AMD64.Machine) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			table := loadCFI(t, path)
 			frames := table.frames
@@ -268,7 +270,7 @@ func agrees(ours *Row, theirs *frame.FrameContext) bool {
 }
 
 func BenchmarkRowCold(b *testing.B) {
-	for _, path := range oracleFiles(b) {
+	for _, path := range oracleFiles(b, thisMachine) {
 		b.Run(filepath.Base(path), func(b *testing.B) {
 			table := loadCFI(b, path)
 			n := len(table.pairs) / 8

@@ -11,7 +11,7 @@ import (
 )
 
 func TestReadELFAgainstDebugELF(t *testing.T) {
-	for _, path := range oracleFiles(t) {
+	for _, path := range oracleFiles(t, thisMachine) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			std, err := elf.Open(path)
 			if err != nil {

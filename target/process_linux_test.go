@@ -349,9 +349,6 @@ func TestParseStat(t *testing.T) {
 // memory, with what readelf says of a copy of it.
 func TestVDSOAgainstReadelf(t *testing.T) {
 	p := openSelf(t)
-	if p.CPU().Name != "amd64" {
-		t.Skip("register names are amd64's")
-	}
 	run(t, "readelf", "--version")
 	image, ok := p.Image(vdsoName)
 	if !ok {
@@ -374,7 +371,7 @@ func TestVDSOAgainstReadelf(t *testing.T) {
 			t.Errorf("%#x: %+v, %v", loc, c, ok)
 			return
 		}
-		if err := sameRow(c.Row, columns, values); err != nil {
+		if err := sameRow(c.Row, readelfNames[p.CPU().Machine], columns, values); err != nil {
 			t.Errorf("%#x: %v", loc, err)
 		}
 	})

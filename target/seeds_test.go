@@ -23,7 +23,7 @@ import (
 // recorded walks: see package fuzzseed.
 func TestWriteSeeds(t *testing.T) {
 	fuzzseed.Making(t)
-	for _, path := range oracleFiles(t) {
+	for _, path := range oracleFiles(t, thisMachine) {
 		name := strings.Trim(strings.NewReplacer("/usr/lib/jvm/", "", "/lib/server/", "-", "/lib/x86_64-linux-gnu/", "", "/usr", "").Replace(path), "/")
 		seedsOfFrames(t, name, loadCFI(t, path))
 	}

@@ -29,7 +29,7 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	code := w.code[:maxAssembly]
 	// Loops lead back, but before a library's first function there is nothing to read.
 	for _, base := range [...]uint64{pc - maxAssembly/2, pc} {
-		if w.tracer != nil && w.t.Read(base, code) == nil {
+		if w.t.Read(base, code) == nil {
 			exit, err := w.tracer.Trace(code, base, pc, 0)
 			r = exitResult{exit: exit, ok: err == nil}
 			break

@@ -20,7 +20,7 @@ func (w *Walker) beforeBarrier(e arch.Exit) bool {
 	}
 	// Of a caller's frame that would be true, too, but only in this one is the method that its register holds.
 	method, ok := w.slot(fp, w.vm.Interp().Method)
-	return ok && (!w.cur.exact || w.isKnown(w.cpu.Java.Method) && method == w.cur.regs[w.cpu.Java.Method])
+	return ok && (!w.cur.exact || w.isKnown(w.java.Method) && method == w.cur.regs[w.java.Method])
 }
 
 // outOfBarrier returns the frame pointer of the interpreter's frame in which a barrier made the one

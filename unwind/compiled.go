@@ -56,7 +56,7 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && isWhole(b, w.cur.pc) {
 		return w.sizedCaller(b)
 	}
-	if w.cur.exact && w.cur.pc == b.VerifiedEntry && w.cpu.LR < 0 {
+	if w.cur.exact && w.cur.pc == b.VerifiedEntry {
 		return w.javaCaller(w.atEntry())
 	}
 	if w.cur.exact && inStubs(b, w.cur.pc) { // in a handler, see behindBody
@@ -67,11 +67,11 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 			return c, true
 		}
 	}
-	if w.tracer != nil && !(b.Kind == vmstructs.NativeWrapper && !w.cur.exact) {
+	if b.Kind != vmstructs.NativeWrapper || w.cur.exact {
 		return caller{}, false
 	}
-	// Nobody can read the code of this CPU, or the walk has come to a native method's wrapper
-	// by way of the frame anchor, which tells no frame pointer but the sp of a whole frame.
+	// The walk has come to a native method's wrapper by way of the frame anchor, which tells no
+	// frame pointer but the sp of a whole frame.
 	return w.javaCaller(w.sizedCaller(b))
 }
 
@@ -79,11 +79,11 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 // make a method not entrant HotSpot lets threads spin here on a jump to itself while it writes the
 // jump that leads away (nativeInst_x86.cpp, NativeJump::patch_verified_entry).
 func (w *Walker) atEntry() (caller, bool) {
-	c := caller{sp: w.cur.sp + 8}
-	c.fp, c.fpKnown = w.fp()
-	pc, ok := w.word(w.cur.sp)
-	c.pc = pc
-	return c, ok
+	e := &w.cpu.AtEntry
+	pc, ok1 := w.eval(e.RA)
+	sp, ok2 := w.eval(e.SP)
+	fp, known := w.eval(e.FP)
+	return caller{pc: w.strip(pc), sp: sp, fp: fp, fpKnown: known}, ok1 && ok2
 }
 
 // javaCaller is c if a compiled method can return there: only generated code calls them.
@@ -106,20 +106,19 @@ func inStubs(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && b.StubBegin != 0 && pc >= b.StubBegin
 }
 
-// behindBody finds the body's frame where code behind it was interrupted and the word on top is
-// a return address into the same method: the stub of a static call is called by the body, and the
+// behindBody finds the body's frame where code behind it was interrupted that was called
+// from the same method: the stub of a static call is called by the body, and the
 // deoptimisation handler makes an address for itself (c1_LIRAssembler_x86.cpp, emit_deopt_handler).
 // The method must not be told twice.
 func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact || !inStubs(b, w.cur.pc) {
 		return caller{}, false
 	}
-	ret, ok := w.word(w.cur.sp)
+	c, ok := w.atEntry()
+	ret := c.pc
 	if !ok || ret < b.Begin || ret > b.End {
 		return caller{}, false
 	}
-	c := caller{pc: ret, sp: w.cur.sp + 8}
-	c.fp, c.fpKnown = w.fp()
 	for _, h := range b.DeoptHandlers {
 		if h != 0 && w.cur.pc > h && ret >= h && ret <= w.cur.pc {
 			c.pc = h

@@ -70,7 +70,7 @@ func TestInDeoptHandler(t *testing.T) {
 	} {
 		w := evaluator()
 		w.snap = &target.Snapshot{SP: 0x7000, Stack: binary.LittleEndian.AppendUint64(nil, r.on)}
-		w.cur.pc, w.cur.sp = r.pc, w.snap.SP
+		w.cur.pc, w.cur.sp, w.cur.regs[w.cpu.SP] = r.pc, w.snap.SP, w.snap.SP
 		c, ok := w.behindBody(b)
 		if ok != r.pushed || ok && (c.pc != handler || c.sp != w.cur.sp+8 || !c.fpKnown) {
 			t.Errorf("%s: %+v %v", r.name, c, ok)

@@ -23,7 +23,7 @@ func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 		return r
 	}
 	r := exitResult{blob: b}
-	if code, err := w.vm.Code(b, w.code); err == nil && w.tracer != nil {
+	if code, err := w.vm.Code(b, w.code); err == nil {
 		w.code = code[:cap(code)]
 		exit, err := w.tracer.Trace(code, b.Begin, pc, 0)
 		r.exit, r.ok = exit, err == nil
@@ -43,7 +43,7 @@ func (w *Walker) methodExit(b *vmstructs.Blob, pc uint64) exitResult {
 		return r
 	}
 	r := exitResult{blob: b}
-	if code, err := w.vm.Code(b, w.code); err == nil && w.tracer != nil {
+	if code, err := w.vm.Code(b, w.code); err == nil {
 		w.code = code[:cap(code)]
 		exit, err := w.tracer.Trace(code, b.Begin, pc, buildsFrame(b, pc))
 		r.exit, r.ok = exit, err == nil && leavesMethod(b, exit)

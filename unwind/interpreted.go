@@ -28,7 +28,7 @@ func (w *Walker) stepInterpreted() profile.Reason {
 // entries, and near a return. In a call the frame stands, but for the one that asks the
 // VM where a method that has just been left by an exception is handled.
 func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
-	if w.tracer == nil || !c.MethodEntry && !w.cur.exact && !isThrowing(c) {
+	if !c.MethodEntry && !w.cur.exact && !isThrowing(c) {
 		return arch.Exit{}, false
 	}
 	pc := w.cur.pc
@@ -150,10 +150,10 @@ func (w *Walker) beforeFrame(e arch.Exit) profile.Reason {
 
 // emitEntered emits the method that is being entered: it is still in its register.
 func (w *Walker) emitEntered() bool {
-	if !w.isKnown(w.cpu.Java.Method) {
+	if !w.isKnown(w.java.Method) {
 		return false
 	}
-	m, err := w.vm.Method(w.cur.regs[w.cpu.Java.Method])
+	m, err := w.vm.Method(w.cur.regs[w.java.Method])
 	if err != nil {
 		return false
 	}
@@ -212,14 +212,15 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 	if !ok {
 		return profile.BadInterpreted
 	}
-	if !pushed && building && w.isKnown(w.cpu.Java.SenderSP) {
+	if !pushed && building && w.isKnown(w.java.SenderSP) {
 		// Adapters have made room below a compiled caller's frame: it does not begin at fp+16.
-		if c.sp = w.cur.regs[w.cpu.Java.SenderSP]; c.sp <= fp || !w.inCopy(c.sp) {
+		if c.sp = w.cur.regs[w.java.SenderSP]; c.sp <= fp || !w.inCopy(c.sp) {
 			return profile.BadInterpreted
 		}
 	}
+	called, _ := w.slot(fp, sender)
 	w.goTo(c)
-	w.cur.interpreted = true
+	w.cur.interpreted, w.cur.calledSP = true, called
 	return profile.Whole
 }
 
@@ -260,26 +261,44 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 // arguments of a compiled callee. By that a frame further up, to which a wrong frame pointer would
 // lead, is told.
 func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
-	at, ok := w.slot(fp, l.LastSP)
-	if words := int64(at); words < 0 && words > -1<<20 {
-		at = fp + at*8
-	}
-	const aligned, most = 4, 255 // words; a method has no more parameters (JVMS 4.3.3)
-	arguments := most
+	at, isOperands, ok := w.notedSP(fp, l)
+	const aligned, most, operands = 4, 255, 256 // words; a method has no more parameters (JVMS 4.3.3)
+	arguments, sp := most, w.cur.sp
 	if w.cur.interpreted {
 		arguments = 0
+		if l.Operands {
+			sp = w.cur.calledSP
+		}
 	} else if w.cur.callee != nil {
 		arguments = min(w.cur.callee.Parameters(), most)
 	}
-	return ok && (at == 0 || at+aligned*8 >= w.cur.sp && at <= w.cur.sp+uint64(arguments+aligned)*8)
+	if isOperands {
+		arguments += operands
+	}
+	return ok && (at == 0 || at+aligned*8 >= sp && at <= sp+uint64(arguments+aligned)*8)
+}
+
+// notedSP is the stack pointer that the frame at fp has noted before it called Java, 0 if it has not. Up to
+// JDK 17 it may be that of the operands, which is somewhere above.
+func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
+	at, ok = w.slot(fp, l.LastSP)
+	if isOperands = l.Operands; isOperands && at != 0 && l.ExtendedSP != 0 {
+		if sp, _ := w.slot(fp, l.ExtendedSP); sp != 0 {
+			at, isOperands = sp, false
+		}
+	}
+	if words := int64(at); words < 0 && words > -1<<20 {
+		at = fp + at*8
+	}
+	return at, isOperands, ok
 }
 
 // bci finds the bytecode index. The interpreter keeps its bytecode pointer in a
 // register and saves it to the frame only before calls; C++ gives the register back, so
 // it counts wherever it is known and points into the method.
 func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32, bool) {
-	if w.isKnown(w.cpu.Java.BCP) {
-		if bci, ok := m.BCI(w.cur.regs[w.cpu.Java.BCP]); ok {
+	if w.isKnown(w.java.BCP) {
+		if bci, ok := m.BCI(w.cur.regs[w.java.BCP]); ok {
 			return bci, true
 		}
 	}

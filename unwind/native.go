@@ -14,6 +14,8 @@ type nativeSite struct {
 	fn  *profile.Func
 	row *target.Row
 	gap *profile.Func // what stands for callers that cannot be found, if row is nil
+	// sigreturn: a signal's handler returns to here.
+	sigreturn bool
 }
 
 // stepNative walks a frame of compiled C, C++ ... by its DWARF unwind rules.
@@ -26,6 +28,9 @@ func (w *Walker) stepNative() (why profile.Reason, root bool) {
 		return profile.Whole, false
 	}
 	w.emit(profile.Frame{Func: site.fn, Kind: profile.Native, BCI: -1})
+	if site.sigreturn {
+		return w.interrupted(), false
+	}
 	if site.row == nil {
 		if c, ok := w.assemblyCaller(site); ok {
 			return w.goTo(c), false
@@ -63,6 +68,7 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	if site.row == nil {
 		site.gap = &profile.Func{Name: "[no unwind info: " + code.Image + "]", Module: code.Image}
 	}
+	site.sigreturn = w.isSigreturn(pc, site.row)
 	w.natives[key] = site
 	return site
 }
@@ -123,8 +129,8 @@ func (w *Walker) applyRow(row *target.Row) (why profile.Reason, root bool) {
 	}
 	set(w.cpu.SP, cfa)
 	pcKnown := false
-	if w.cpu.LR >= 0 && old.exact && old.known&(1<<w.cpu.LR) != 0 {
-		set(w.cpu.PC, old.regs[w.cpu.LR]) // a leaf's return address is still in the register
+	if ra := int(row.RA); ra != w.cpu.PC && ra < arch.MaxRegs && old.exact && old.known&(1<<ra) != 0 {
+		set(w.cpu.PC, old.regs[ra]) // a leaf's return address is still in its register
 		pcKnown = true
 	}
 	for i := range row.Saved {
@@ -155,14 +161,11 @@ func (w *Walker) applyRow(row *target.Row) (why profile.Reason, root bool) {
 			set(reg, v)
 		}
 	}
-	if row.Signal && w.cpu.LR >= 0 {
-		pcKnown = c.known&(1<<w.cpu.PC) != 0
-	}
 	if !pcKnown {
 		return profile.NoUnwindInfo, false
 	}
 	c.pc, c.sp, c.exact, c.byRules = w.strip(c.regs[w.cpu.PC]), c.regs[w.cpu.SP], row.Signal, true
-	c.callee, c.interpreted = nil, false
+	c.callee, c.interpreted, c.calledSP = nil, false, 0
 	c.regs[w.cpu.PC] = c.pc
 	return profile.Whole, false
 }

@@ -13,9 +13,6 @@ func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.S
 	if !exact || b.Kind != vmstructs.Nmethod || b.HasPcDesc(pc) {
 		return w.vm.Scopes(b, pc, true)
 	}
-	if w.tracer == nil { // nobody can read the code of this CPU
-		return w.vm.Scopes(b, pc, false)
-	}
 	if at, ok := w.recordNearby(b, pc); ok {
 		return w.vm.Scopes(b, at, true)
 	}

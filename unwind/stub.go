@@ -24,8 +24,8 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 	bcp, kept := w.keptBCP(b)
 	why := w.goTo(c)
 	if kept {
-		w.cur.regs[w.cpu.Java.BCP] = bcp
-		w.cur.known |= 1 << w.cpu.Java.BCP
+		w.cur.regs[w.java.BCP] = bcp
+		w.cur.known |= 1 << w.java.BCP
 	}
 	return why
 }
@@ -97,7 +97,7 @@ func (w *Walker) polled(e arch.Exit) (caller, bool) {
 // unwinding finds the frame in which a stub goes on that unwinds an exception: it takes its
 // own return address off the stack and jumps to a handler.
 func (w *Walker) unwinding(e arch.Exit) (caller, bool) {
-	for _, ra := range [...]arch.Loc{e.Below, e.Target} {
+	for _, ra := range [...]arch.Loc{e.Taken, e.Target} {
 		if c, ok := w.evalExit(e.Popped(ra), false); ok && w.returnsTo(c.pc, false) {
 			return c, true
 		}

@@ -9,7 +9,7 @@ const maxTrampoline = 16
 // i2i_entry_code_buffers; interpreter/abstractInterpreter.cpp, update_cds_entry_table). A jump changes
 // nothing that a frame is told by.
 func (w *Walker) overTrampoline() bool {
-	if w.vm == nil || !w.cur.exact || w.cpu.Trampoline == nil {
+	if w.vm == nil || !w.cur.exact {
 		return false
 	}
 	code := w.code[:maxTrampoline]

@@ -14,6 +14,8 @@
 package unwind
 
 import (
+	"cmp"
+
 	"goprof/arch"
 	"goprof/profile"
 	"goprof/target"
@@ -33,6 +35,7 @@ type Walker struct {
 	t      target.Target
 	vm     *vmstructs.VM
 	cpu    *arch.CPU
+	java   arch.JavaRegs
 	proof  *vmstructs.Proof
 	tracer arch.Tracer
 	code   []byte // scratch for code that is traced
@@ -47,6 +50,9 @@ type Walker struct {
 	methods   map[*vmstructs.Method]*profile.Func
 	heldFrom  uint64 // what the VM had loaded when the caches were empty
 	mayHold   uint64 // maxHeldByWalk
+
+	// pacMask is that of the last snapshot: all of a process have the same.
+	pacMask uint64
 
 	// The walk under way.
 	snap   *target.Snapshot
@@ -76,17 +82,18 @@ type cursor struct {
 	// the walk came here: what a call puts on the stack depends on it.
 	callee      *vmstructs.Method
 	interpreted bool
+	// calledSP is the stack pointer that an interpreted callee has noted of this frame.
+	calledSP uint64
 }
 
 // New makes a Walker. vm may be nil: then only native frames can be told.
 func New(t target.Target, vm *vmstructs.VM) *Walker {
 	w := &Walker{MaxDepth: DefaultDepth, mayHold: maxHeldByWalk, t: t, vm: vm, cpu: t.CPU(), code: make([]byte, 4096)}
+	w.java = w.cpu.Java
 	if vm != nil {
-		w.proof = vm.NewProof()
+		w.proof, w.java = vm.NewProof(), vm.Java()
 	}
-	if w.cpu.NewTracer != nil {
-		w.tracer = w.cpu.NewTracer()
-	}
+	w.tracer = w.cpu.NewTracer(w.java)
 	w.forget()
 	return w
 }
@@ -150,6 +157,7 @@ func (w *Walker) WalkUnstopped(snap *target.Snapshot, out *profile.Stack) {
 // run walks until what a walk has used proves true.
 func (w *Walker) run(snap *target.Snapshot, out *profile.Stack, walk func() profile.Reason) {
 	w.out = out
+	w.pacMask = cmp.Or(snap.PACMask, w.pacMask)
 	w.trimCaches()
 	for range maxAttempts {
 		w.snap = snap // a walk before may have gone on in another one
@@ -203,7 +211,7 @@ func (w *Walker) begin() {
 	c.known = ^uint64(0)
 	c.pc, c.sp = c.regs[w.cpu.PC], c.regs[w.cpu.SP]
 	c.exact, c.byRules = true, false
-	c.callee, c.interpreted = nil, false
+	c.callee, c.interpreted, c.calledSP = nil, false, 0
 	w.anchor = vmstructs.Anchor{}
 	w.evaluated = 0
 	if w.vm != nil {
@@ -275,7 +283,7 @@ func (w *Walker) emit(f profile.Frame) {
 func (w *Walker) toCaller(pc, sp uint64, fp uint64, fpKnown bool) profile.Reason {
 	c := &w.cur
 	c.pc, c.sp, c.exact, c.byRules = w.strip(pc), sp, false, false
-	c.callee, c.interpreted = nil, false
+	c.callee, c.interpreted, c.calledSP = nil, false, 0
 	c.known = 1<<w.cpu.SP | 1<<w.cpu.PC
 	if fpKnown {
 		c.regs[w.cpu.FP] = fp
@@ -286,7 +294,7 @@ func (w *Walker) toCaller(pc, sp uint64, fp uint64, fpKnown bool) profile.Reason
 }
 
 // strip removes pointer authentication from a code address.
-func (w *Walker) strip(pc uint64) uint64 { return pc &^ w.snap.PACMask }
+func (w *Walker) strip(pc uint64) uint64 { return pc &^ w.pacMask }
 
 func (w *Walker) isKnown(reg int) bool { return w.cur.known&(1<<reg) != 0 }
 

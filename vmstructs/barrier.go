@@ -68,7 +68,7 @@ func (vm *VM) entryOffset() (offset, bool) {
 // deriveEntry is absent where nothing tells, 0 if it is to be asked again.
 func (vm *VM) deriveEntry() offset {
 	barrier, read := vm.returnBarrier(), vm.t.CPU().ThreadSlot
-	if read == nil || vm.barrier == noBarrier {
+	if vm.barrier == noBarrier {
 		return absent
 	}
 	if barrier == 0 {

@@ -129,6 +129,20 @@ func (vm *VM) Interp() arch.InterpLayout {
 	return vm.t.CPU().Interp.JDK9
 }
 
+// Java returns the registers to which this JVM's generated code gives a meaning.
+func (vm *VM) Java() arch.JavaRegs {
+	cpu := vm.t.CPU()
+	java := cpu.Java
+	var code [arch.MaxSenderSP]byte
+	if cpu.SenderSP == nil || vm.callRet == 0 || vm.mem.Bytes(vm.callRet-uint64(len(code)), code[:]) != nil {
+		return java
+	}
+	if reg, ok := cpu.SenderSP(code[:]); ok {
+		java.SenderSP = reg
+	}
+	return java
+}
+
 // excludedByte chooses the X of UNSIGNED5 (see unsigned5.go). Since JDK 20 zero bytes
 // are left out, so X is 1 (JDK-8292758, utilities/unsigned5.hpp); up to 19 it is 0
 // (code/compressedStream.hpp). A field stream means 21 or later for certain.

@@ -4,7 +4,6 @@ package session
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,7 +56,7 @@ func TestContendedNatives(t *testing.T) {
 			t.Errorf("%d threads wait", waiters)
 		}
 		if os.Getenv("GOPROF_RECORD_WALKS") != "" {
-			saveWalks(t, rec, filepath.Join("..", "..", "unwind", "testdata", "contended", "native-"+jdk.String()+"-amd64.walks"))
+			saveWalks(t, rec, walksFile(t, "contended", "native", jdk))
 		}
 	})
 }

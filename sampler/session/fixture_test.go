@@ -25,17 +25,14 @@ func TestRecordWalks(t *testing.T) {
 	if n == 0 {
 		t.Skip("makes fixtures: set GOPROF_RECORD_WALKS to their number")
 	}
-	dir := os.Getenv("GOPROF_RECORD_DIR")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "unwind", "testdata", "walks")
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "30")
 		rec := recordWalks(t, jvm.PID, n)
-		saveWalks(t, rec, filepath.Join(dir, "javac-"+jdk.String()+"-amd64.walks"))
+		file := walksFile(t, "walks", "javac", jdk)
+		if dir := os.Getenv("GOPROF_RECORD_DIR"); dir != "" {
+			file = filepath.Join(dir, filepath.Base(file))
+		}
+		saveWalks(t, rec, file)
 	})
 }
 

@@ -1,12 +1,12 @@
-//go:build linux && amd64
+//go:build linux
 
 package session
 
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,8 +50,14 @@ func rarePlaces() []*rarePlace {
 	}
 }
 
-// maxRecording is how long one JVM is stepped.
-const maxRecording = 75 * time.Second
+// maxRecording is how long one JVM is stepped; GOPROF_RECORD_SECONDS gives a slow machine more.
+func maxRecording() time.Duration {
+	seconds, err := strconv.Atoi(os.Getenv("GOPROF_RECORD_SECONDS"))
+	if err != nil {
+		seconds = 75
+	}
+	return time.Duration(seconds) * time.Second
+}
 
 // calledBy reports whether the caller of the frame on top is of one of the kinds.
 func calledBy(m *moment, kinds ...profile.Kind) bool {
@@ -88,13 +94,13 @@ func TestRecordRareWalks(t *testing.T) {
 		tid := steppedThread(t, s)
 		r.st, r.hint = &stepper{p: s.Process, tid: tid}, s.dir.threads[tid].hint(s.VM)
 		r.rec, r.walker = recorderOf(t, s.Process)
-		for end := time.Now().Add(maxRecording); !r.done() && time.Now().Before(end); {
+		for end := time.Now().Add(maxRecording()); !r.done() && time.Now().Before(end); {
 			r.round()
 		}
 		for _, p := range r.places {
 			t.Logf("%s: %d more wanted", p.name, p.want)
 		}
-		saveWalks(t, r.rec, filepath.Join("..", "..", "unwind", "testdata", "rare", "rare-"+jdk.String()+"-amd64.walks"))
+		saveWalks(t, r.rec, walksFile(t, "rare", "rare", jdk))
 	})
 }
 

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux
 
 package session
 
@@ -27,13 +27,19 @@ func changeOf(before, after *moment) change {
 	for c.common < min(len(b), len(a))-1 && samePhysical(&b[len(b)-1-c.common], &a[len(a)-1-c.common]) {
 		c.common++
 	}
+	if mayMoveSlot(c.op) && c.common == len(b)-2 && len(a) == len(b) && samePlace(&b[1], &a[1]) {
+		c.common++
+	}
 	c.gone, c.come = len(b)-c.common, len(a)-c.common
 	return c
 }
 
 // samePhysical compares callers.
-func samePhysical(b, a *physical) bool {
-	return b.pc == a.pc && b.sp == a.sp && b.slot == a.slot && sameMethods(b, a)
+func samePhysical(b, a *physical) bool { return b.slot == a.slot && samePlace(b, a) }
+
+// samePlace compares them but for where their return addresses stand.
+func samePlace(b, a *physical) bool {
+	return b.pc == a.pc && b.sp == a.sp && sameMethods(b, a)
 }
 
 func sameMethods(b, a *physical) bool {
@@ -180,25 +186,23 @@ func (c *change) top() *physical    { return &c.before.frames[0] }
 func (c *change) newTop() *physical { return &c.after.frames[0] }
 
 // isCall: the frame that was topmost is now the caller, at the return address that the
-// instruction has just written.
+// instruction has just made.
 func (c *change) isCall() bool {
 	b, a := c.before, c.after
-	if c.gone != 1 || c.come != 2 || a.sp != b.sp-8 {
+	if c.gone != 1 || c.come != 2 || a.sp != b.sp-pushed {
 		return false
 	}
 	caller := &a.frames[1]
-	pushed, ok := a.word(a.sp)
-	return ok && pushed > b.pc && pushed-b.pc <= maxInstruction &&
-		caller.pc == pushed && caller.slot == a.sp && caller.sp == b.sp && sameOwner(&b.frames[0], caller)
+	return a.calledFrom(caller) && caller.pc > b.pc && caller.pc-b.pc <= maxInstruction &&
+		caller.sp == b.sp && sameOwner(&b.frames[0], caller)
 }
 
-// isReturn: the caller is now topmost, at the return address that stood at the stack pointer.
+// isReturn: the caller is now topmost, at the return address that was at hand.
 func (c *change) isReturn() bool {
 	b, a := c.before, c.after
 	if c.gone != 2 || c.come != 1 {
 		return false
 	}
 	caller := &b.frames[1]
-	popped, ok := b.word(b.sp)
-	return ok && caller.slot == b.sp && caller.pc == popped && a.pc == popped && caller.sp == a.sp && sameOwner(caller, &a.frames[0])
+	return b.calledFrom(caller) && a.pc == caller.pc && caller.sp == a.sp && sameOwner(caller, &a.frames[0])
 }

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux
 
 package session
 
@@ -33,8 +33,8 @@ type moment struct {
 // physical is a frame on the stack, with all methods that are inlined into it.
 type physical struct {
 	pc, sp uint64
-	// slot is where pc stands as a return address; 0 where it is no return address (the
-	// topmost frame, one that a signal interrupted) or is not to be found.
+	// slot is where pc stands as a return address, or that it stands in a register; 0 where it is no return
+	// address (the topmost frame, one that a signal interrupted) or is not to be found.
 	slot    uint64
 	methods []profile.Frame // innermost first; the last one owns the frame
 	// patched: pc is where HotSpot sends those that return into a frame which it has
@@ -92,6 +92,7 @@ func (m *moment) take(s *Session, st *stepper, h sampler.Hint) error {
 	m.stack, m.stackAt = m.stack[:n], m.sp
 	snap := &m.snap
 	snap.TID, snap.Regs, snap.SP, snap.Stack, snap.Syscall = st.tid, m.regs, m.sp, m.stack, -1
+	snap.PACMask = st.pac
 	if len(snap.Side) != h.SideLen {
 		snap.Side = make([]byte, h.SideLen)
 	}
@@ -133,28 +134,6 @@ func (m *moment) group(s *Session) {
 		m.frames = append(m.frames, p)
 		i = n
 	}
-}
-
-// slotOf finds where the return address into a frame stands: right below it, unless its callee is
-// interpreted. Then the callee's locals lie between, and the word two below the return address is
-// the caller's sp (runtime/frame.hpp, interpreter_frame_sender_sp).
-func (m *moment) slotOf(callee, caller *physical) uint64 {
-	if callee.framed {
-		for at := callee.sp + 16; at <= caller.sp; at += 8 {
-			if v, _ := m.word(at); v == caller.pc {
-				if v, _ := m.word(at - 16); v == caller.sp {
-					return at
-				}
-			}
-		}
-	}
-	if v, ok := m.word(caller.sp - 8); ok && v == caller.pc {
-		return caller.sp - 8
-	}
-	if v, ok := m.word(callee.sp); ok && v == caller.pc && callee.sp == m.sp {
-		return m.sp // of a topmost frame that is not built yet, or no more
-	}
-	return 0
 }
 
 func placeOf(s *Session, pc uint64, frames []physical) place {

@@ -1,13 +1,15 @@
-//go:build linux && amd64
+//go:build linux
 
 package session
 
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"runtime"
 	"slices"
 	"testing"
 
+	"goprof/arch"
 	"goprof/profile"
 )
 
@@ -17,13 +19,15 @@ const (
 	plantedSP = 0x8000
 )
 
-// plant makes a moment. code is what stands at pc; stack are words from sp upward.
-func plant(what, name string, pc, sp uint64, code string, stack []uint64, frames ...physical) *moment {
+// plant makes a moment. code is what stands at pc; link is the return address that was just made, or 0.
+func plant(what, name string, pc, sp uint64, code string, link uint64, frames ...physical) *moment {
 	m := &moment{pc: pc, sp: sp, where: place{what, name, pc &^ 0xfff}, stackAt: sp, frames: frames}
 	raw, _ := hex.DecodeString(code)
 	copy(m.code[:], raw)
-	for _, word := range stack {
-		m.stack = binary.LittleEndian.AppendUint64(m.stack, word)
+	if pushed > 0 {
+		m.stack = binary.LittleEndian.AppendUint64(m.stack, link)
+	} else if cpu := arch.ByName(runtime.GOARCH); cpu.LR >= 0 {
+		m.regs[cpu.LR] = link
 	}
 	return m
 }
@@ -53,34 +57,34 @@ type step struct{ before, after *moment }
 // honest are steps as they happen, and what explains them.
 func honest() map[string]step {
 	on := func(top ...physical) []physical { return append(top, below()...) }
-	at := func(what string, pc, sp uint64, code string, stack []uint64, frames ...physical) *moment {
-		return plant(what, "somewhere", pc, sp, code, stack, frames...)
+	at := func(what string, pc, sp uint64, code string, link uint64, frames ...physical) *moment {
+		return plant(what, "somewhere", pc, sp, code, link, frames...)
 	}
 	method := func(pc, sp, slot uint64) physical { return frame(profile.C1, "method", 3, pc, sp, slot) }
 	callee := func(pc, sp uint64) physical { return frame(profile.C2, "callee", 4, pc, sp, 0) }
+	const called = plantedSP - pushed
+	next := plantedPC + uint64(len(codeCall)/2)
 	return map[string]step{
 		byNothing: {
-			at(inMethod, plantedPC, plantedSP, "4889c3", nil, on(method(plantedPC, plantedSP, 0))...),
-			at(inMethod, plantedPC+3, plantedSP, "90", nil, on(method(plantedPC+3, plantedSP, 0))...)},
+			at(inMethod, plantedPC, plantedSP, codeOther, 0, on(method(plantedPC, plantedSP, 0))...),
+			at(inMethod, plantedPC+4, plantedSP, codeOther, 0, on(method(plantedPC+4, plantedSP, 0))...)},
 		byCall: {
-			at(inMethod, plantedPC, plantedSP, "e8fb0f0000", nil, on(method(plantedPC, plantedSP, 0))...),
-			at(inMethod, 0x2000, plantedSP-8, "55", []uint64{plantedPC + 5},
-				on(callee(0x2000, plantedSP-8), method(plantedPC+5, plantedSP, plantedSP-8))...)},
+			at(inMethod, plantedPC, plantedSP, codeCall, 0, on(method(plantedPC, plantedSP, 0))...),
+			at(inMethod, 0x2000, called, codeOther, next, on(callee(0x2000, called), method(next, plantedSP, plantedSlot))...)},
 		byReturn: {
-			at(inMethod, 0x2010, plantedSP-8, "c3", []uint64{plantedPC + 5},
-				on(callee(0x2010, plantedSP-8), method(plantedPC+5, plantedSP, plantedSP-8))...),
-			at(inMethod, plantedPC+5, plantedSP, "90", nil, on(method(plantedPC+5, plantedSP, 0))...)},
+			at(inMethod, 0x2010, called, codeReturn, next, on(callee(0x2010, called), method(next, plantedSP, plantedSlot))...),
+			at(inMethod, next, plantedSP, codeOther, 0, on(method(next, plantedSP, 0))...)},
 		"C tail call": {
-			at(inNative, plantedPC, plantedSP, "ff2500000000", nil, on(frame(profile.Native, "thunk", 0, plantedPC, plantedSP, 0))...),
-			at(inNative, 0x2000, plantedSP, "55", nil, on(frame(profile.Native, "target", 0, 0x2000, plantedSP, 0))...)},
+			at(inNative, plantedPC, plantedSP, codeJump, 0, on(frame(profile.Native, "thunk", 0, plantedPC, plantedSP, 0))...),
+			at(inNative, 0x2000, plantedSP, codeOther, 0, on(frame(profile.Native, "target", 0, 0x2000, plantedSP, 0))...)},
 		"interpreter invokes by a pushed address and a jump": {
-			plant(inInterpreter, "invokestatic", plantedPC, plantedSP, "ff6350", []uint64{0x1800}, on(interpreted("invoker", plantedPC, plantedSP, 0))...),
-			plant(inInterpreter, "method entry point (kind = zerolocals)", 0x2000, plantedSP, "58", []uint64{0x1800},
-				on(frame(profile.Interpreted, "invoked", 1, 0x2000, plantedSP, 0), interpreted("invoker", 0x1800, plantedSP+8, plantedSP))...)},
+			plant(inInterpreter, "invokestatic", plantedPC, called, codeJump, 0x1800, on(interpreted("invoker", plantedPC, called, 0))...),
+			plant(inInterpreter, "method entry point (kind = zerolocals)", 0x2000, called, codeOther, 0x1800,
+				on(frame(profile.Interpreted, "invoked", 1, 0x2000, called, 0), interpreted("invoker", 0x1800, plantedSP, plantedSlot))...)},
 		"signal return": {
-			plant(inNative, signalReturn, plantedPC, plantedSP-0x80, "0f05", nil,
+			plant(inNative, signalReturn, plantedPC, plantedSP-0x80, codeSyscall, 0,
 				on(frame(profile.Native, signalReturn, 0, plantedPC, plantedSP-0x80, 0), method(0x2000, plantedSP, 0))...),
-			at(inMethod, 0x2000, plantedSP, "90", nil, on(method(0x2000, plantedSP, 0))...)},
+			at(inMethod, 0x2000, plantedSP, codeOther, 0, on(method(0x2000, plantedSP, 0))...)},
 	}
 }
 
@@ -133,10 +137,10 @@ func TestJudgeKnowsItsCaller(t *testing.T) {
 		{"a call whose callee is not there", byCall, func(s step) { s.after.frames = s.after.frames[1:] }},
 		{"the new caller is one byte off", byCall, func(s step) { s.after.frames[1].pc++ }},
 		{"the new caller's sp is one word off", byCall, func(s step) { s.after.frames[1].sp += 8 }},
-		{"the new caller's return address is not on top of the stack", byCall, func(s step) { s.after.frames[1].slot += 8 }},
+		{"the new caller's return address is not where a call leaves it", byCall, func(s step) { misplace(s.after) }},
 		{"the new caller is another method", byCall, func(s step) { s.after.frames[1].methods[0].Func = &profile.Func{Name: "other"} }},
 		{"a call that left no frame", byCall, func(s step) { s.after.frames = slices.Delete(s.after.frames, 1, 2) }},
-		{"a return to where nothing stood", byReturn, func(s step) { s.before.frames[1].slot += 8 }},
+		{"a return to where nothing stood", byReturn, func(s step) { misplace(s.before) }},
 		{"a return into another method", byReturn, func(s step) { s.after.frames[0].methods[0].Func = &profile.Func{Name: "other"} }},
 		{"a return past a frame", byReturn, func(s step) { s.after.frames = s.after.frames[1:] }},
 		{"another method without a jump", byNothing, func(s step) { s.after.frames[0].methods[0].Func = &profile.Func{Name: "other"} }},
@@ -159,11 +163,11 @@ func TestJudgeAcross(t *testing.T) {
 	before := func() *moment {
 		compiled := frame(profile.C2, "outer", 3, 0x2000, plantedSP+0x40, plantedSP+0x38)
 		compiled.methods = append([]profile.Frame{{Func: &profile.Func{Name: "inner"}, Kind: profile.Inlined}}, compiled.methods...)
-		return plant("deoptimization", "blob", plantedPC, plantedSP, "90", nil,
+		return plant("deoptimization", "blob", plantedPC, plantedSP, codeOther, 0,
 			append([]physical{frame(profile.Stub, "blob", 0, plantedPC, plantedSP, 0), compiled}, below()...)...)
 	}
 	after := func() *moment {
-		return plant("deoptimization", "blob", plantedPC+0x80, plantedSP-0x40, "90", nil,
+		return plant("deoptimization", "blob", plantedPC+0x80, plantedSP-0x40, codeOther, 0,
 			append([]physical{frame(profile.Stub, "blob", 0, plantedPC+0x80, plantedSP-0x40, 0), interpreted("inner", 0x3000, plantedSP, plantedSP-8),
 				interpreted("outer", 0x3100, plantedSP+0x40, plantedSP+0x38)}, below()...)...)
 	}
@@ -213,25 +217,6 @@ func TestInlinedIsFree(t *testing.T) {
 		*top = append([]profile.Frame{{Func: &profile.Func{Name: "inlined"}, Kind: profile.Inlined}}, *top...)
 		if by, _ := judge(s.before, s.after); by != name {
 			t.Errorf("%s is explained by %q", name, by)
-		}
-	}
-}
-
-// TestOpOf: instructions that change frames, as compilers and HotSpot write them.
-func TestOpOf(t *testing.T) {
-	for code, want := range map[string]op{
-		"e800000000": opCall, "ffd0": opCall, "41ff5210": opCall, "ff542408": opCall, "67e800000000": opOther,
-		"c3": opReturn, "f3c3": opReturn, "c20800": opReturn,
-		"ffe0": opJump, "41ff24da": opJump, "3effe0": opJump, "eb10": opJump, "0f8510000000": opJump, "7510": opJump, "f2e900000000": opJump,
-		"0f05": opSyscall, "9c": opPushFlags, "9d": opPopFlags, "669d": opPopFlags,
-		"55": opOther, "ff3424": opOther, "48ffc0": opOther, "0faf": opOther, "c9": opOther,
-	} {
-		raw, err := hex.DecodeString(code + "9090")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := opOf(raw); got != want {
-			t.Errorf("%s is told as %v, not %v", code, got, want)
 		}
 	}
 }

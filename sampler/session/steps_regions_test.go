@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux
 
 package session
 
@@ -18,17 +18,16 @@ type region struct {
 
 // What blobs are called (vmstructs.BlobKind).
 const (
-	inMethod     = "nmethod"
-	inWrapper    = "native wrapper"
-	inLinker     = "method handle intrinsic"
-	inAdapter    = "adapter"
-	inVtable     = "vtable stub"
-	inStub       = "stub routines"
-	inRuntime    = "runtime stub"
-	inSafepoint  = "safepoint"
-	inDeopt      = "deoptimization"
-	inException  = "exception"
-	signalReturn = "__restore_rt"
+	inMethod    = "nmethod"
+	inWrapper   = "native wrapper"
+	inLinker    = "method handle intrinsic"
+	inAdapter   = "adapter"
+	inVtable    = "vtable stub"
+	inStub      = "stub routines"
+	inRuntime   = "runtime stub"
+	inSafepoint = "safepoint"
+	inDeopt     = "deoptimization"
+	inException = "exception"
 )
 
 var regions = []region{
@@ -41,7 +40,7 @@ var regions = []region{
 			return false
 		}
 		a, b := c.after.frames, c.before
-		return returnsFromSignal(a, 1) && a[1].slot == c.after.sp &&
+		return returnsFromSignal(a, 1) && c.after.calledFrom(&a[1]) &&
 			a[2].pc == b.pc && a[2].sp == b.sp && sameOwner(&a[2], &b.frames[0])
 	}},
 	{"signal handler sends its thread elsewhere", redirects},
@@ -51,22 +50,22 @@ var regions = []region{
 
 	// The interpreter.
 	{"interpreter calls itself", func(c *change) bool {
-		return c.op == opCall && c.within(inInterpreter) && c.onlyTop() && c.sameTop() && c.spMoved(-8)
+		return c.op == opCall && c.within(inInterpreter) && c.onlyTop() && c.sameTop() && c.spMoved(-pushed)
 	}},
 	{"interpreter returns within itself", func(c *change) bool {
-		return c.op == opReturn && c.within(inInterpreter) && c.onlyTop() && c.sameTop() && c.spMoved(8)
+		return c.op == opReturn && c.within(inInterpreter) && c.onlyTop() && c.sameTop() && c.spMoved(pushed)
 	}},
 	{"interpreter invokes by a pushed address and a jump", func(c *change) bool {
 		return c.op == opJump && c.from(inInterpreter) && !c.before.where.isEntry() && c.counts(1, 2) && c.spMoved(0) &&
 			c.isPushedCaller()
 	}},
 	{"a call of an interpreted method", func(c *change) bool {
-		return c.op == opCall && (c.to(inAdapter) || c.after.where.isEntry()) && c.counts(1, 2) && c.spMoved(-8) && c.isPushedCaller()
+		return c.op == opCall && (c.to(inAdapter) || c.after.where.isEntry()) && c.counts(1, 2) && c.spMoved(-pushed) && c.isPushedCaller()
 	}},
 	{"intrinsic entry of the interpreter calls a stub, which forgets its method", func(c *change) bool {
 		b, a := c.before, c.after
-		return c.op == opCall && b.where.isEntry() && c.to(inStub) && c.counts(1, 2) && c.spMoved(-8) && a.frames[1].slot == a.sp ||
-			c.op == opReturn && a.where.isEntry() && c.from(inStub) && c.counts(2, 1) && c.spMoved(8) && b.frames[1].slot == b.sp
+		return c.op == opCall && b.where.isEntry() && c.to(inStub) && c.counts(1, 2) && c.spMoved(-pushed) && a.calledFrom(&a.frames[1]) ||
+			c.op == opReturn && a.where.isEntry() && c.from(inStub) && c.counts(2, 1) && c.spMoved(pushed) && b.calledFrom(&b.frames[1])
 	}},
 	{"interpreter drops its frame", func(c *change) bool {
 		return c.op != opCall && c.op != opReturn && c.from(inInterpreter) && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
@@ -97,15 +96,15 @@ var regions = []region{
 		return c.op == opJump && c.onlyTop() && c.spMoved(0) && c.from(inRuntime) && c.to(inMethod, inWrapper, inAdapter, inLinker)
 	}},
 	{"compiled method's own stub puts a return address on the stack", func(c *change) bool {
-		top, sp := c.newTop(), c.after.sp
-		pushed, ok := c.after.word(sp)
+		top := c.newTop()
+		to, ok := c.after.returnAddress()
 		return c.within(inMethod) && c.before.where.at == c.after.where.at && c.onlyTop() && c.sameTop() &&
-			ok && top.pc == pushed && top.sp == sp+8
+			ok && top.pc == to && top.sp == c.after.sp+pushed
 	}},
 	{"compiled method's own stub jumps on", func(c *change) bool {
 		return c.op == opJump && c.from(inMethod) && c.to(inAdapter, inMethod, inInterpreter, inDeopt) &&
 			c.counts(1, 2) && c.spMoved(0) &&
-			c.after.frames[1].slot == c.after.sp && c.after.frames[1].pc == c.top().pc && sameOwner(c.top(), &c.after.frames[1])
+			c.after.calledFrom(&c.after.frames[1]) && c.after.frames[1].pc == c.top().pc && sameOwner(c.top(), &c.after.frames[1])
 	}},
 	{"compiled method's exception handler goes on in a stub above its frame", func(c *change) bool {
 		return c.op == opJump && c.from(inMethod) && c.to(inException) && c.counts(1, 2) && c.spMoved(0) &&
@@ -123,15 +122,15 @@ var regions = []region{
 		return c.op == opOther && c.inExceptionStub() && c.counts(2, 2) && c.sameTop() && c.sameCaller()
 	}},
 	{"exception stub is told its return address by the VM", func(c *change) bool {
-		return c.op == opReturn && c.from(inNative) && c.to(inException, inRuntime) && c.counts(3, 2) && c.spMoved(8) &&
+		return c.op == opReturn && c.from(inNative) && c.to(inException, inRuntime) && c.counts(3, 2) && c.spMoved(pushed) &&
 			c.leavesTo(&c.before.frames[1]) && sameButPC(&c.before.frames[2], &c.after.frames[1])
 	}},
 	{"interpreter has dropped its frame and asks the VM for a handler", func(c *change) bool {
 		b, a := c.before, c.after
 		return c.op == opCall && b.where.inExceptionCodelet() && c.to(inNative) &&
-			c.counts(1, 2) && c.spMoved(-8) && sameButTop(&b.frames[0], &a.frames[1]) ||
+			c.counts(1, 2) && c.spMoved(-pushed) && sameButTop(&b.frames[0], &a.frames[1]) ||
 			c.op == opReturn && a.where.inExceptionCodelet() && c.from(inNative) &&
-				c.counts(2, 1) && c.spMoved(8) && sameButTop(&b.frames[1], &a.frames[0])
+				c.counts(2, 1) && c.spMoved(pushed) && sameButTop(&b.frames[1], &a.frames[0])
 	}},
 	{"exception goes on in a handler", func(c *change) bool {
 		return c.op == opJump && c.inExceptionStub() && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
@@ -166,7 +165,7 @@ func (c *change) leavesTo(caller *physical) bool {
 // isPushedCaller: the frame that was topmost is the caller now, at the address on top of the stack.
 func (c *change) isPushedCaller() bool {
 	caller := &c.after.frames[1]
-	return caller.framed && caller.slot == c.after.sp && sameOwner(c.top(), caller)
+	return caller.framed && c.after.calledFrom(caller) && sameOwner(c.top(), caller)
 }
 
 // movedCaller: the topmost frame's caller is at the same pc, of which only the place has changed. The

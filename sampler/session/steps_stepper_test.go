@@ -1,9 +1,8 @@
-//go:build linux && amd64
+//go:build linux
 
 package session
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -33,11 +32,10 @@ type stepper struct {
 	mayBlock bool
 
 	regs arch.Regs
+	pac  uint64 // see target.Snapshot.PACMask
 	raw  [512]byte
 	vec  unix.Iovec
 }
-
-const maxInstruction = 15 // Intel SDM volume 2, 2.3.11
 
 // errBlocked: the step entered a system call that does not come to its end.
 var errBlocked = errors.New("the thread is blocked in a system call")
@@ -58,6 +56,7 @@ func (s *stepper) stop() error {
 	if err := s.interrupt(); err != nil {
 		return err
 	}
+	s.pac = pacMask(s.tid)
 	return s.read()
 }
 
@@ -120,8 +119,8 @@ func (s *stepper) step() error {
 	if s.signal == 0 {
 		next = opOf(s.code[:])
 	}
-	if next == opPopFlags {
-		return s.popFlags(skipPrefixes(s.code[:]) + 1)
+	if done, err := s.instead(next); done {
+		return err
 	}
 	if err := s.ptrace(unix.PTRACE_SINGLESTEP, 0, uintptr(s.signal)); err != nil {
 		return err
@@ -138,10 +137,7 @@ func (s *stepper) step() error {
 	if err := s.read(); err != nil {
 		return err
 	}
-	if next == opPushFlags {
-		return s.hideTrapFlag()
-	}
-	return nil
+	return s.afterwards(next)
 }
 
 // awaitStep waits for the end of a step. Only a system call can last.
@@ -199,46 +195,6 @@ func (s *stepper) read() error {
 	}
 	s.pc, s.sp = s.regs[s.p.CPU().PC], s.regs[s.p.CPU().SP]
 	return nil
-}
-
-// A thread is stepped by TF in its EFLAGS. Left behind it kills the process. The kernel keeps
-// it from the program (arch/x86/kernel/step.c, TIF_FORCED_TF), but not where the program stores
-// its flags, and loses its hold on it where they are loaded. So PUSHF and POPF want help.
-const trapFlag = 1 << 8
-
-// Where registers lie in struct user_regs_struct (arch/x86/include/asm/user_64.h).
-const (
-	ripAt    = 16 * 8
-	eflagsAt = 18 * 8
-	rspAt    = 19 * 8
-)
-
-// hideTrapFlag takes the trap flag out of the flags that were just pushed.
-func (s *stepper) hideTrapFlag() error {
-	var word [8]byte
-	if err := s.p.Read(s.sp, word[:]); err != nil {
-		return err
-	}
-	word[1] &^= trapFlag >> 8
-	_, err := unix.PtracePokeData(s.tid, uintptr(s.sp), word[:])
-	return err
-}
-
-// popFlags does what a POPF of that many bytes does.
-func (s *stepper) popFlags(length int) error {
-	var word [8]byte
-	if err := s.p.Read(s.sp, word[:]); err != nil {
-		return err
-	}
-	for _, set := range [...]struct {
-		at    uintptr
-		value uint64
-	}{{ripAt, s.pc + uint64(length)}, {rspAt, s.sp + 8}, {eflagsAt, binary.LittleEndian.Uint64(word[:]) &^ trapFlag}} {
-		if err := s.ptrace(unix.PTRACE_POKEUSR, set.at, uintptr(set.value)); err != nil {
-			return err
-		}
-	}
-	return s.read()
 }
 
 func (s *stepper) ptrace(request, addr, data uintptr) error {

@@ -54,7 +54,7 @@ func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Sna
 	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), unix.NT_PRSTATUS, uintptr(unsafe.Pointer(&iov)), 0, 0); e != 0 {
 		return e
 	}
-	snap := &target.Snapshot{TID: tid}
+	snap := &target.Snapshot{TID: tid, PACMask: pacMask(tid)}
 	snap.Syscall, _ = cpu.DecodeRegs(regs, &snap.Regs)
 	snap.SP = snap.Regs[cpu.SP]
 	if err := copyStack(p, h, snap); err != nil {
@@ -84,6 +84,15 @@ func copyFollowed(p *target.Process, h sampler.Hint, snap *target.Snapshot) {
 			snap.Followed = b[:n]
 		}
 	}
+}
+
+// pacMask is what the sampler reads, too, of a stopped thread (sampler/pause.go, getPAC).
+func pacMask(tid int) uint64 {
+	const ntARMPACMask = 0x406
+	var masks [2]uint64 // of data addresses, of code addresses
+	iov := unix.Iovec{Base: (*byte)(unsafe.Pointer(&masks)), Len: uint64(unsafe.Sizeof(masks))}
+	unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), ntARMPACMask, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	return masks[1] // 0 if the CPU has none
 }
 
 // copyStack copies what the sampler does: of another stack than the thread's own (a signal's) as

@@ -1,11 +1,10 @@
-//go:build linux && amd64
+//go:build linux
 
 package session
 
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -50,6 +49,6 @@ func TestRecordVirtualWalks(t *testing.T) {
 			}
 			q.Done(snap)
 		}
-		saveWalks(t, rec, filepath.Join("..", "..", "unwind", "testdata", "virtual", "virtual-"+jdk.String()+"-amd64.walks"))
+		saveWalks(t, rec, walksFile(t, "virtual", "virtual", jdk))
 	})
 }

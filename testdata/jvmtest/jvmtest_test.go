@@ -17,6 +17,15 @@ import (
 	"time"
 )
 
+// TestClasses also tells other machines where the classes are (scripts/test-arm64.sh).
+func TestClasses(t *testing.T) {
+	dir := Classes(t)
+	if _, err := os.Stat(filepath.Join(dir, "truth", "Shadow.class")); err != nil {
+		t.Error(err)
+	}
+	t.Logf("classes are in %s", dir)
+}
+
 func TestKinds(t *testing.T) {
 	modes := map[string][]string{
 		"as named":    KindsFlags,

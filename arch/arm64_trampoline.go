@@ -1,0 +1,62 @@
+package arch
+
+import "encoding/binary"
+
+// threadSlotARM64 reads the instructions that a return barrier begins with, ldr x8, [x28, #imm]; mov sp, x8
+// (cpu/aarch64/stubGenerator_aarch64.cpp, generate_cont_thaw: x28 is the JavaThread).
+func threadSlotARM64(code []byte) (uint64, bool) {
+	var load, move a64Inst
+	if len(code) < 8 || !decodeA64(code, &load) || !decodeA64(code[4:], &move) {
+		return 0, false
+	}
+	isLoad := load.Op == a64Load && !load.Narrow && !load.Pair && load.Index == a64Offset && load.Rn == arm64X28
+	isMove := move.Op == a64Add && move.Rd == arm64SP && move.Rn == load.Rd && move.Imm == 0
+	return uint64(load.Imm), isLoad && isMove && load.Imm > 0
+}
+
+// maxTrampolineInsts is how many instructions make up an address and jump there.
+const maxTrampolineInsts = 4
+
+// trampolineARM64 follows what SharedRuntime::generate_trampoline writes (cpu/aarch64/sharedRuntime_aarch64.cpp):
+// a far branch by way of a register, made up of up to four parts or read from beside the code.
+func trampolineARM64(code []byte, r *Regs) (uint64, bool) {
+	regs := *r
+	var in a64Inst
+	for i := 0; i < maxTrampolineInsts && decodeA64(code[min(4*i, len(code)):], &in); i++ {
+		pc := r[arm64PC] + 4*uint64(i)
+		switch in.Op {
+		case a64Branch:
+			return pc + uint64(in.Imm), true
+		case a64Jump:
+			return regs[in.Rn&31], in.Rn != zr
+		case a64Const:
+			regs[in.Rd&31] = uint64(in.Imm)
+		case a64Keep:
+			v := &regs[in.Rd&31]
+			*v = *v&^(0xffff<<in.Rm) | uint64(in.Imm)<<in.Rm
+		case a64Add:
+			regs[in.Rd&31] = regs[in.Rn&31] + uint64(in.Imm)
+		case a64Addr:
+			to, ok := pageAddress(binary.LittleEndian.Uint32(code[4*i:]), pc)
+			if !ok {
+				return 0, false
+			}
+			regs[in.Rd&31] = to
+		default:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// pageAddress is what adr and adrp compute.
+func pageAddress(w uint32, pc uint64) (uint64, bool) {
+	if field(w, 24, 5) != 0x10 {
+		return 0, false
+	}
+	off := sext(w, 5, 19)<<2 | int64(field(w, 29, 2))
+	if w>>31 == 0 {
+		return pc + uint64(off), true
+	}
+	return pc&^0xfff + uint64(off<<12), true
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Makes the recordings of unwind/testdata/arm64 anew: walks of arm64 JVMs with the memory that they read, from the emulated
+# machine (scripts/arm64.sh), on CPUs with and without pointer authentication. Run it when the walker has come to read other memory;
+# then `go test ./unwind -run TestRecordedArm64 -update` writes the stacks that they give.
+#   scripts/arm64-walks.sh [REGEXP]   only tests that match
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/arm64.sh build
+out=build/arm64
+mkdir -p "$out"
+rm -rf "$out/classes"
+cp -r "$(go test -count 1 -v -run '^TestClasses$' ./testdata/jvmtest | sed -n 's/.*classes are in //p')" "$out/classes"
+GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/sampler-session.test" ./sampler/session
+
+record() { # JDKs, number of walks, test
+    [[ $3 =~ ${only:-.} ]] || return 0
+    local jdk list=""
+    for jdk in $1; do list+=:$jdk=/jdk/$jdk; done
+    scripts/arm64.sh run --timeout 1800 --env GOPROF_JDKS="${list#:}" --env GOPROF_RECORD_WALKS="$2" --env GOPROF_RECORD_SECONDS=200 \
+        --env GOPROF_RECORD_FLAGS="${flags:-}" --env GOPROF_REQUIRE_JVM=1 \
+        "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
+        cd sampler/session && /host/$out/bin/sampler-session.test -test.v -test.timeout 1800s -test.run '^$3\$'" |
+        grep -E '^ *---|_test.go|^panic|^ +[a-z0-9-]* ' || true
+}
+
+only=${1:-.}
+for GOPROF_ARM64_CPU in neoverse-n1 max,pauth-impdef=on; do
+    export GOPROF_ARM64_CPU
+    record "8 11 17 21 25 27" 1 TestRecordKinds
+    record "17 25" 40 TestRecordWalks
+    record "21 27" 6 TestRecordVirtualWalks
+    record "17 25" 1 TestRecordRareWalks
+    record "17 25" 1 TestContendedNatives
+done
+flags=-XX:UseBranchProtection=standard record "21 25" 1 TestRecordKinds

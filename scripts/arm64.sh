@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# An arm64 machine for the tests, on any x86-64 one: a real arm64 kernel under qemu-system-aarch64 in full emulation. ptrace,
+# /proc and the JVMs are what they are on arm hardware; only time is not: emulated code is some ten times slower.
+#   scripts/arm64.sh build       makes the machine, if it is not there
+#   scripts/arm64.sh run [--share DIR] [--timeout SECONDS] [--env NAME=VALUE]... COMMAND
+#                                boots it, runs a shell command line as root, and exits with its status; 124: out of time,
+#                                125: the machine died (the end of its console follows). stdout and stderr come as stdout
+# The command finds DIR (else the current directory) as /host, its working directory, which it may write; JDKs as /jdk/8 to
+# /jdk/27; gcc, gdb, strace. What it writes elsewhere is gone afterwards. There is no network.
+#
+# GOPROF_ARM64_CPU    qemu's name of a CPU: neoverse-n1 (no pointer authentication); max,pauth-impdef=on has it
+# GOPROF_ARM64_PAGES  4k or 16k
+# GOPROF_CACHE        another cache than ~/.cache/goprof; GOPROF_SUITE another suite of Debian than sid, the only one with all JDKs
+# A build takes about ten minutes and downloads 0.8 GB; the machine takes 2 GB. It needs Debian or what is built like it, and no
+# right to anything but packages, if qemu is missing.
+set -euo pipefail
+cd_here=$PWD
+cd "$(dirname "$0")/.."
+
+jdks=(8 11 17 21 25 27)
+suite=${GOPROF_SUITE:-sid}
+cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/arm64
+image=$cache/image # root.img, and for each page size Linux-SIZE and initrd-SIZE
+cpu=${GOPROF_ARM64_CPU:-neoverse-n1}
+pages=${GOPROF_ARM64_PAGES:-4k}
+# Counted up when what this script makes changes: an older machine is made anew.
+recipe="1 of Debian $suite with JDK ${jdks[*]}"
+
+# shellcheck disable=SC2034 # debian.sh wants it
+apt_architecture=arm64
+. scripts/debian.sh # apt_get, update_lists, say
+
+packages=(base-files bash coreutils dash findutils grep sed mawk tar gzip diffutils procps util-linux mount busybox-static libc-bin
+    strace gdb gcc libc6-dev binutils musl-tools)
+for jdk in "${jdks[@]}"; do packages+=("openjdk-$jdk-jdk-headless"); done
+
+# What the kernel needs for its root disk and the shared folder; what is built into it is not found, and not missed.
+modules=(virtio_pci virtio_blk virtio_console ext4 9p 9pnet_virtio)
+
+temporary=()
+trap 'for dir in "${temporary[@]}"; do rm -rf "$dir"; done' EXIT
+
+# ---- build
+
+build() {
+    scripts/tools.sh qemu-system-aarch64 cpio depmod mke2fs xz
+    mkdir -p "$cache"
+    exec 9>"$cache/.lock"
+    flock 9
+    [ "$(cat "$image/recipe" 2>/dev/null)" != "$recipe" ] || return 0
+    work=$(mktemp -d "$cache/.building-XXXXXX")
+    temporary+=("$work")
+    mkdir "$work/image"
+    update_lists
+    build_root
+    build_kernel 4k linux-image-arm64
+    build_kernel 16k linux-image-arm64-16k
+    say "making the disk"
+    local size
+    size=$(du -sm --apparent-size "$work/root" | cut -f1)
+    mke2fs -q -t ext4 -O ^has_journal -m 0 -E root_owner=0:0 -d "$work/root" "$work/image/root.img" $((size + size / 8 + 512))M >/dev/null
+    first_boot
+    echo "$recipe" >"$work/image/recipe"
+    rm -rf "$image"
+    mv "$work/image" "$image"
+    rm -rf "$cache/apt/cache"
+    say "built $image, $(du -sh "$image" | cut -f1)"
+}
+
+# Debian's packages, unpacked beside each other: no script of theirs is run.
+build_root() {
+    local root=$work/root deb jdk
+    say "downloading JDKs ${jdks[*]} and tools"
+    apt_get --download-only -y install "${packages[@]}" >&2
+    mkdir -p "$root"/usr/{bin,sbin,lib} "$root"/{dev,proc,sys,tmp,run,host,jdk,root,etc}
+    ln -s usr/bin usr/sbin usr/lib "$root" # merged, as Debian is
+    say "unpacking"
+    for deb in "$cache/apt/cache/archives"/*.deb; do
+        dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$root" --keep-directory-symlink --no-same-owner \
+            --exclude=./usr/share/{doc,man,info,locale,lintian,bug} --exclude='./usr/lib/jvm/*/jmods'
+    done
+    for jdk in "${jdks[@]}"; do
+        ln -s "../usr/lib/jvm/java-$jdk-openjdk-arm64" "$root/jdk/$jdk"
+    done
+    ln -sf mawk "$root/usr/bin/awk"
+    printf '%s\n' root:x:0:0:root:/root:/bin/bash nobody:x:65534:65534:nobody:/tmp:/bin/sh >"$root/etc/passwd"
+    printf '%s\n' root:x:0: nogroup:x:65534: >"$root/etc/group"
+    echo 127.0.0.1 localhost arm64 >"$root/etc/hosts"
+    find "$root" -type d ! -perm -u=rwx -exec chmod u+rwx {} +
+}
+
+build_kernel() { # page size, package
+    local size=$1 tree=$work/kernel-$1 image parts version
+    image=$(depends "$2" image)
+    mapfile -t parts < <(echo "$image"; depends "$image" 'binary\|modules') # a new kernel comes in three pieces
+    say "downloading ${parts[*]}"
+    mkdir "$tree"
+    (cd "$tree" && apt_get download "${parts[@]}" >&2 && find . -name '*.deb' -exec dpkg-deb -x {} . \;)
+    version=$(find "$tree" -path '*/lib/modules/*' -prune -printf '%f\n' | head -1)
+    find "$tree" -name 'vmlinuz*' -exec mv {} "$work/image/linux-$size" \;
+    [ -d "$tree/lib" ] || ln -s usr/lib "$tree"
+    depmod -b "$tree" "$version" 2>/dev/null
+    build_initrd "$tree/lib/modules/$version" "$work/initrd-$size" "$work/image/initrd-$size"
+    rm -rf "$tree"
+}
+
+depends() { # package, kinds of kernel packages
+    apt_with cache depends "$1" | sed -n "s/^ *Depends: \(linux-\($2\)-[0-9][^ ]*\).*/\1/p"
+}
+
+build_initrd() { # the kernel's modules, a directory to work in, result
+    local from=$1 dir=$2 module file number=10
+    mkdir -p "$dir"/{bin,dev,proc,sys,new,modules}
+    cp "$work/root/usr/bin/busybox" "$dir/bin"
+    for module in "${modules[@]}"; do # a line of modules.dep is "module: needs needs"; the deepest need stands last
+        { grep -E "/$module\.ko[.a-z]*:" "$from/modules.dep" || true; } | tr -d : | tr ' ' '\n' | tac
+    done | awk 'NF && !seen[$0]++' | while read -r file; do
+        case $file in
+            *.xz) xz -dc "$from/$file" ;;
+            *) cat "$from/$file" ;;
+        esac >"$dir/modules/$((number++))-$(basename "$file" | sed 's/\.ko.*//').ko"
+    done
+    cat >"$dir/init" <<'INIT'
+#!/bin/busybox sh
+# The first process: loads what the disk needs, mounts it and all else, and hands over to what the host made for this run.
+/bin/busybox --install -s /bin
+export PATH=/bin
+mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev
+for m in /modules/*; do insmod $m; done
+n=0; until [ -b /dev/vda ] || [ $n = 100 ]; do usleep 100000; n=$((n + 1)); done
+mount -t ext4 /dev/vda /new || { echo "no root disk"; poweroff -f; }
+for d in proc sys dev; do mount --move /$d /new/$d; done
+mkdir -p /new/dev/pts /new/dev/shm
+mount -t devpts devpts /new/dev/pts; mount -t tmpfs -o mode=1777 shm /new/dev/shm
+mount -t tmpfs -o mode=1777,size=80% tmp /new/tmp; mount -t tmpfs -o mode=755 run /new/run
+ln -s /proc/self/fd /new/dev/fd
+mkdir /new/run/vm
+mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=mmap host /new/host
+mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 vm /new/run/vm
+exec switch_root /new /bin/busybox sh /run/vm/init
+INIT
+    chmod 755 "$dir/init"
+    (cd "$dir" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -1 >"$3"
+}
+
+# What the packages' own scripts would have made, on the disk itself: the loader's cache, archives of class data.
+first_boot() {
+    say "booting it for the first time"
+    # shellcheck disable=SC2016
+    boot "$work/image" off "$work" 1800 'ldconfig
+        for home in /jdk/*; do
+            $home/bin/java -version 2>&1 | sed -n 2p
+            [ $home = /jdk/8 ] || $home/bin/java -Xshare:dump >/dev/null || exit 1
+        done' >&2 || { say "the new machine does not work"; exit 125; }
+}
+
+# ---- run
+
+run() {
+    local share=$cd_here limit=600 environment=""
+    while [ $# -gt 1 ]; do
+        case $1 in
+            --share) share=$2 ;;
+            --timeout) limit=$2 ;;
+            --env) environment+="export ${2%%=*}=$(printf '%q' "${2#*=}")"$'\n' ;;
+            *) break ;;
+        esac
+        shift 2
+    done
+    [ $# = 1 ] || usage
+    [ -e "$image/recipe" ] || { say "no machine: scripts/arm64.sh build"; exit 125; }
+    share=$(cd "$cd_here" && realpath -e "$share")
+    boot "$image" on "$share" "$limit" "$environment$1"
+}
+
+boot() { # image, snapshot (on: what is written to the disk is forgotten), share, timeout, command line
+    local from=$1 snapshot=$2 share=$3 limit=$4 vm status=0
+    vm=$(mktemp -d)
+    temporary+=("$vm")
+    mkdir "$vm/ctl"
+    printf '%s\n' "$5" >"$vm/ctl/command"
+    cat >"$vm/ctl/init" <<'INIT'
+mkdir /run/bin
+busybox --install -s /run/bin
+export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/run/bin HOME=/root LANG=C.UTF-8
+hostname arm64
+ifconfig lo 127.0.0.1 up
+for p in /sys/class/virtio-ports/*; do [ "$(cat $p/name)" != out ] || out=/dev/${p##*/}; done
+cd /host
+setsid bash /run/vm/command </dev/null >$out 2>&1
+echo $? >/run/vm/status
+sync
+mount -o remount,ro /
+poweroff -f
+INIT
+    # The pipe is what /dev/stdout can always be opened as.
+    timeout --foreground -k 10 "$limit" qemu-system-aarch64 \
+        -machine virt,gic-version=3 -cpu "$cpu" -smp 2 -m 3G -accel tcg,thread=multi,tb-size=512 \
+        -nodefaults -display none -nic none -no-reboot \
+        -kernel "$from/linux-$pages" -initrd "$from/initrd-$pages" \
+        -append "console=ttyAMA0 quiet loglevel=4 panic=-1" -serial "file:$vm/console" \
+        -drive "if=none,id=root,format=raw,snapshot=$snapshot,file=${from//,/,,}/root.img" -device virtio-blk-pci,drive=root \
+        -fsdev "local,id=host,security_model=none,multidevs=remap,path=${share//,/,,}" -device virtio-9p-pci,fsdev=host,mount_tag=host \
+        -fsdev "local,id=vm,security_model=none,path=$vm/ctl" -device virtio-9p-pci,fsdev=vm,mount_tag=vm \
+        -device virtio-serial-pci -chardev file,id=out,append=on,path=/dev/stdout -device virtserialport,chardev=out,name=out \
+        </dev/null 9>&- | cat || status=${PIPESTATUS[0]}
+    if [ -s "$vm/ctl/status" ]; then
+        return "$(cat "$vm/ctl/status")"
+    fi
+    if [ "$status" = 124 ]; then
+        say "out of time after $limit s"
+        return 124
+    fi
+    say "the machine ended without a result (qemu: $status); its console's end:"
+    tail -n 30 "$vm/console" >&2 || true
+    return 125
+}
+
+usage() {
+    sed -n '2,/^set /s/^# \{0,1\}//p' scripts/arm64.sh >&2
+    exit 125
+}
+
+case ${1:-} in
+    build) build ;;
+    run) shift; run "$@" ;;
+    *) usage ;;
+esac

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# The tests on a real arm64 kernel with real arm64 JVMs, emulated (scripts/arm64.sh). Go and Java are compiled here, and run there.
+#   scripts/test-arm64.sh             JDK 8 11 17 21 25 27, some hours
+#   scripts/test-arm64.sh 17 25       only these
+# STAGES=regexp    only some of: unit live end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow
+# STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (20000)
+# ROWS=regexp      modes of the shadow oracle (sampler/session/matrix_rows_test.go)
+# Each stage's whole output is kept in build/arm64. At the end stand tables for docs/support.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+jdks=("$@")
+[ $# != 0 ] || jdks=(8 11 17 21 25 27)
+rows=${ROWS:-^(default|-Xint|C1 only|-TieredCompilation|ZGC|.PreserveFramePointer|branch protection)$}
+out=build/arm64
+pauth=max,pauth-impdef=on
+failed=()
+
+prepare() {
+    local package
+    scripts/arm64.sh build
+    scripts/jdk.sh >/dev/null
+    mkdir -p "$out"
+    classes=$(go test -count 1 -v -run '^TestClasses$' ./testdata/jvmtest | sed -n 's/.*classes are in //p')
+    rm -rf "$out/classes"
+    cp -r "$classes" "$out/classes"
+    for package in $(go list ./... ./testdata/jvmtest); do
+        [ -z "$(GOARCH=arm64 go list -f '{{.TestGoFiles}}{{.XTestGoFiles}}' "$package" | tr -d '[]')" ] ||
+            GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/$(name_of "$package").test" "$package"
+    done
+    GOARCH=arm64 CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$out/bin/goprof" ./cmd/goprof
+}
+
+name_of() { echo "${1#goprof/}" | tr / -; }
+
+# The JDKs of a list, as GOPROF_JDKS has them.
+homes() { local jdk; for jdk; do printf '%s=/jdk/%s\n' "$jdk" "$jdk"; done | paste -sd :; }
+
+# Those of the JDKs that are wanted that are in a list, too.
+among() { local jdk; for jdk in "${jdks[@]}"; do [[ " $* " != *" $jdk "* ]] || echo "$jdk"; done; }
+
+stage() { # name, timeout in seconds, JDKs, package, test flags...
+    local name=$1 limit=$2 versions=$3 package=$4 log=$out/$1.log start=$SECONDS status=0
+    shift 4
+    [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
+    [ -n "$versions" ] || return 0
+    # shellcheck disable=SC2086 # a list
+    scripts/arm64.sh run --timeout "$limit" --env GOPROF_EMULATED=1 --env GOPROF_REQUIRE_JVM=1 --env GOPROF_JDKS="$(homes $versions)" "${with[@]}" \
+        "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
+        cd $package && /host/$out/bin/$(name_of "$package").test -test.v -test.timeout ${limit}s $(printf '%q ' "$@")" >"$log" || status=$?
+    tell
+}
+
+tell() {
+    [ "$status" = 0 ] || failed+=("$name")
+    echo "== $name: status $status, $((SECONDS - start)) s, $(grep -c '^ *--- PASS' "$log" || true) passed," \
+        "$(grep -c '^ *--- FAIL' "$log" || true) failed, $(grep -c '^ *--- SKIP' "$log" || true) skipped"
+    grep -E '^ *--- FAIL|^panic:' "$log" || true
+}
+
+# All that needs no JVM, of every package, in one boot.
+unit() {
+    local name=unit log=$out/unit.log start=$SECONDS status=0
+    [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
+    # shellcheck disable=SC2016
+    scripts/arm64.sh run --timeout 3000 --env GOPROF_EMULATED=1 --env BIN="/host/$out/bin" 'status=0
+        for package in $(cd $BIN && ls *.test | sed s/.test//); do
+            echo "== $package"
+            (cd ${package//-//} && $BIN/$package.test -test.short -test.v -test.timeout 600s) || status=1
+        done; exit $status' >"$log" || status=$?
+    tell
+}
+
+prepare
+with=()
+echo "$(date -u +%F) $(git rev-parse --short HEAD), $(qemu-system-aarch64 --version | head -1)"
+unit
+few=$(among 17 25)
+stage live 7200 "$few" sampler/session -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|TestShares|TestJavacIsWhole'
+stage end-to-end 3600 "$few" cmd/goprof
+stage virtual 3600 "$(among 21 25 27)" sampler/session -test.run 'TestShadowVirtual|TestVirtual'
+with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
+stage shadow 14400 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
+with=(--env GOPROF_STEPS=$((${STEPS:-20000} * $(wc -w <<<"$few"))))
+stage steps 7200 "$few" sampler/session -test.run 'TestSteps$'
+export GOPROF_ARM64_CPU=$pauth
+stage pauth-steps 7200 "$few" sampler/session -test.run 'TestSteps$'
+with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
+stage pauth-shadow 14400 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
+unset GOPROF_ARM64_CPU
+export GOPROF_ARM64_PAGES=16k
+with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS='^(default|ZGC)$')
+stage 16k-shadow 7200 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
+
+for name in shadow pauth-shadow 16k-shadow; do
+    [ ! -e "$out/$name.log" ] || { echo; echo "$name"; grep '^|' "$out/$name.log"; } || true
+done
+for name in steps pauth-steps; do
+    [ ! -e "$out/$name.log" ] || grep -h 'together:' "$out/$name.log" | sed "s/.*together/$name/" || true
+done
+if [ ${#failed[@]} != 0 ]; then
+    echo "FAILED: ${failed[*]} (build/arm64)"
+    exit 1
+fi

@@ -1,0 +1,37 @@
+package unwind
+
+import (
+	"bytes"
+
+	"goprof/profile"
+	"goprof/target"
+)
+
+// isSigreturn reports whether a signal's handler returns to pc, on a CPU where unwind rules do not tell
+// what it has interrupted. Who looks is one that has no rules, or says that they are a signal frame's.
+func (w *Walker) isSigreturn(pc uint64, row *target.Row) bool {
+	want := w.cpu.Sigreturn
+	if len(want) == 0 || row != nil && !row.Signal {
+		return false
+	}
+	code := w.code[:len(want)]
+	return w.t.Read(pc, code) == nil && bytes.Equal(code, want)
+}
+
+// interrupted goes on where a signal has interrupted the thread: the kernel has put all registers on
+// the stack.
+func (w *Walker) interrupted() profile.Reason {
+	c := &w.cur
+	saved, ok := w.stackBytes(c.sp+uint64(w.cpu.SigRegs), w.cpu.PrstatusSize)
+	if !ok {
+		return w.beyond()
+	}
+	regs := c.regs
+	if _, ok := w.cpu.DecodeRegs(saved, &regs); !ok {
+		return profile.NoUnwindInfo
+	}
+	c.regs, c.known = regs, ^uint64(0)
+	c.pc, c.sp, c.exact, c.byRules = regs[w.cpu.PC], regs[w.cpu.SP], true, true
+	c.callee, c.interpreted, c.calledSP = nil, false, 0
+	return profile.Whole
+}

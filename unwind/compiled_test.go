@@ -15,7 +15,7 @@ import (
 // frame was in: the return address has been pushed, the callee has not begun. The frames must be
 // those that stood there in the recording, the method with its line and once.
 func TestStaticCallStubs(t *testing.T) {
-	files, _ := filepath.Glob("testdata/walks/*.walks")
+	files := recordings(t, "walks")
 	for _, file := range files {
 		rec, w := recorded(t, file)
 		tried := 0
@@ -82,62 +82,47 @@ func TestInDeoptHandler(t *testing.T) {
 // even be read) ends the stack. That a return address lies where the frame's size would have it
 // is no proof: the frame may be half built, and the address that of a frame further up.
 func TestCompiledCallerIsNotGuessed(t *testing.T) {
-	files, _ := filepath.Glob("testdata/walks/*.walks")
-	for _, file := range files {
-		rec, w := recorded(t, file)
-		tried := 0
-		for i, snap := range rec.Snapshots {
-			rec.Step(i)
-			var stack profile.Stack
-			w.Walk(snap, &stack)
-			for k := 1; k < len(stack.Frames); k++ {
-				f := &stack.Frames[k]
-				if ret, ok := w.slot(f.SP, -1); !ok || ret != f.PC || f.SP-snap.SP < 16 || !w.vm.InCode(ret) || !w.plausible(ret) {
-					continue
-				}
-				b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, End: 4096, FrameSize: int(f.SP-snap.SP) / 8}
-				w.snap, w.out = snap, &stack
-				w.begin()
-				w.cur.pc = 64
-				if c, ok := w.compiledCaller(b); ok {
-					t.Fatalf("%s: %+v", file, c)
-				}
-				tried++
-				break
-			}
+	eachCall(t, func(w *Walker, snap *target.Snapshot, f *profile.Frame) {
+		b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, End: 4096, FrameSize: int(f.SP-snap.SP) / 8}
+		w.snap = snap
+		w.begin()
+		w.cur.pc = 64
+		if c, ok := w.compiledCaller(b); ok {
+			t.Fatalf("%+v", c)
 		}
-		if tried < 50 {
-			t.Errorf("%s: only %d stacks", file, tried)
-		}
-	}
+	})
 }
 
 // TestAtVerifiedEntry: a thread that spins at a method's entry while HotSpot writes a jump there (JDK 11: 5
 // of 2,000 stacks in a bad moment) has its caller on top of its stack, whatever the code looks like.
 func TestAtVerifiedEntry(t *testing.T) {
-	files, _ := filepath.Glob("testdata/walks/*.walks")
-	for _, file := range files {
+	eachCall(t, func(w *Walker, snap *target.Snapshot, f *profile.Frame) {
+		b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, VerifiedEntry: 64, End: 4096, FrameSize: 4}
+		w.snap = moveTo(w, snap, 64, f.SP-8)
+		w.begin()
+		if c, ok := w.compiledCaller(b); !ok || c.pc != f.PC || c.sp != f.SP || c.fp != snap.Regs[w.cpu.FP] {
+			t.Fatalf("%v %+v", ok, c)
+		}
+	})
+}
+
+// eachCall gives, of each recorded thread that has one, the first frame that is in a call and has its return address
+// right below it. There are many.
+func eachCall(t *testing.T, do func(w *Walker, snap *target.Snapshot, caller *profile.Frame)) {
+	for _, file := range recordings(t, "walks") {
 		rec, w := recorded(t, file)
 		tried := 0
-		for i, snap := range rec.Snapshots {
-			rec.Step(i)
-			var stack profile.Stack
-			w.Walk(snap, &stack)
+		eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) {
 			for k := 1; k < len(stack.Frames); k++ {
 				f := &stack.Frames[k]
-				if ret, ok := w.slot(f.SP, -1); !ok || ret != f.PC || f.SP-snap.SP < 16 || !w.vm.InCode(ret) || !w.plausible(ret) {
-					continue
+				if ret, ok := w.slot(f.SP, -1); ok && ret == f.PC && f.SP-snap.SP >= 16 && w.vm.InCode(ret) && w.plausible(ret) {
+					w.out = stack
+					do(w, snap, f)
+					tried++
+					break
 				}
-				b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, VerifiedEntry: 64, End: 4096, FrameSize: 4}
-				w.snap, w.out = moveTo(w, snap, 64, f.SP-8), &stack
-				w.begin()
-				if c, ok := w.compiledCaller(b); !ok || c.pc != f.PC || c.sp != f.SP || c.fp != snap.Regs[w.cpu.FP] {
-					t.Fatalf("%s: %v %+v", file, ok, c)
-				}
-				tried++
-				break
 			}
-		}
+		})
 		if tried < 50 {
 			t.Errorf("%s: only %d stacks", file, tried)
 		}
@@ -147,8 +132,7 @@ func TestAtVerifiedEntry(t *testing.T) {
 // TestCallerWithoutDebugInfo: where nobody can tell which methods are inlined at a call, the method that owns
 // the code is not said to have called the frame above (churn in CI: one stack of 6,000).
 func TestCallerWithoutDebugInfo(t *testing.T) {
-	files, _ := filepath.Glob("testdata/walks/*.walks")
-	rec, w := recorded(t, files[0])
+	rec, w := recorded(t, recordings(t, "walks")[0])
 	b := *compiledIn(t, w, rec)
 	b.End = b.Begin + 1<<31 // no code is that large: its records are not believed
 	for _, exact := range []bool{true, false} {

@@ -15,11 +15,7 @@ import (
 
 // eachVirtual runs a test on each recording of carriers whose virtual threads have frames in the heap.
 func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *target.Recording, w *Walker)) {
-	files, err := filepath.Glob("testdata/virtual/*.walks")
-	if err != nil || len(files) < 2 {
-		t.Fatal("no recorded walks of virtual threads", err)
-	}
-	for _, file := range files {
+	for _, file := range recordings(t, "virtual") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
 			w.RawNames = true

@@ -1,7 +1,6 @@
 package unwind
 
 import (
-	"path/filepath"
 	"testing"
 
 	"goprof/profile"
@@ -12,7 +11,7 @@ import (
 // size. Elsewhere the word at that distance may be the return address of any frame further up,
 // and the frames between would be missed.
 func TestDeoptBlobBetweenCalls(t *testing.T) {
-	files, _ := filepath.Glob("testdata/walks/*.walks")
+	files := recordings(t, "walks")
 	for _, file := range files {
 		rec, w := recorded(t, file)
 		tried := 0

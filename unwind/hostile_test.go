@@ -363,7 +363,7 @@ func TestHostileWalks(t *testing.T) {
 // TestWalksHoldLittle: a walk ends that brings in more than an honest one can need, and the
 // caches are emptied when all walks together have.
 func TestWalksHoldLittle(t *testing.T) {
-	files, _ := filepath.Glob("testdata/walks/*.walks")
+	files := recordings(t, "walks")
 	if len(files) == 0 {
 		t.Fatal("no recorded walks")
 	}

@@ -1,7 +1,6 @@
 package unwind
 
 import (
-	"path/filepath"
 	"testing"
 
 	"goprof/profile"
@@ -11,7 +10,7 @@ import (
 // that it was called with, so its frame is larger than it says. What lies where the return address
 // would be by its size is a saved frame pointer, an argument, or a 0, which is no thread's root.
 func TestContendedNativeMethod(t *testing.T) {
-	files, _ := filepath.Glob("testdata/contended/*.walks")
+	files := recordings(t, "contended")
 	if len(files) != 2 {
 		t.Fatalf("%d recordings", len(files))
 	}

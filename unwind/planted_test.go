@@ -15,8 +15,7 @@ import (
 
 // rareRecordings gives each recording of testdata/rare, with the codelets that its threads were in.
 func rareRecordings(t *testing.T, do func(t *testing.T, rec *target.Recording, w *Walker, codelets []vmstructs.Codelet)) {
-	files, _ := filepath.Glob("testdata/rare/*.walks")
-	for _, file := range files {
+	for _, file := range recordings(t, "rare") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
 			var codelets []vmstructs.Codelet
@@ -58,15 +57,11 @@ func moveTo(w *Walker, snap *target.Snapshot, pc, sp uint64) *target.Snapshot {
 
 // standing walks the threads whose interpreted frame stands on one of compiled code.
 func standing(rec *target.Recording, w *Walker, do func(snap *target.Snapshot, stack profile.Stack)) {
-	for i, snap := range rec.Snapshots {
-		rec.Step(i)
-		if c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC]); !ok || !strings.HasPrefix(c.Description, "if") {
-			continue
+	eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) {
+		if c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC]); ok && strings.HasPrefix(c.Description, "if") {
+			do(snap, *stack)
 		}
-		var stack profile.Stack
-		w.Walk(snap, &stack)
-		do(snap, stack)
-	}
+	})
 }
 
 // TestEntryBeforeSenderSP: behind 'mov rbp, rsp' of a method's entry the frame pointer is the frame's
@@ -178,7 +173,7 @@ func TestDeoptBlobSavesRegisters(t *testing.T) {
 // stood between (churn, one stack in 160,000).
 func TestSkippedFrames(t *testing.T) {
 	planted := 0
-	files, _ := filepath.Glob("testdata/walks/*.walks")
+	files := recordings(t, "walks")
 	for _, file := range files {
 		rec, w := recorded(t, file)
 		for i, snap := range rec.Snapshots {

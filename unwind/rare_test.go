@@ -16,20 +16,21 @@ import (
 // eachRareWalk walks what sampler/session/rare_fixture_test.go has recorded: threads in code in
 // which single steps have found a wrong walk, and that samples hardly ever meet.
 func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack)) {
-	files, _ := filepath.Glob("testdata/rare/*.walks")
-	if len(files) != 2 {
-		t.Fatalf("%d recordings", len(files))
-	}
-	for _, file := range files {
+	for _, file := range recordings(t, "rare") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
-			for i, snap := range rec.Snapshots {
-				var stack profile.Stack
-				rec.Step(i)
-				w.Walk(snap, &stack)
-				do(t, w, snap, &stack)
-			}
+			eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) { do(t, w, snap, stack) })
 		})
+	}
+}
+
+// eachWalk walks all threads of a recording.
+func eachWalk(rec *target.Recording, w *Walker, do func(snap *target.Snapshot, stack *profile.Stack)) {
+	for i, snap := range rec.Snapshots {
+		var stack profile.Stack
+		rec.Step(i)
+		w.Walk(snap, &stack)
+		do(snap, &stack)
 	}
 }
 

@@ -18,6 +18,16 @@ import (
 
 var update = flag.Bool("update", false, "write the golden stacks of the recorded walks anew")
 
+// recordings are the files of a folder of testdata.
+func recordings(t testing.TB, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.walks"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings in testdata/%s: %v", folder, err)
+	}
+	return files
+}
+
 // recorded opens a recording and a walker over it.
 func recorded(t testing.TB, file string) (*target.Recording, *Walker) {
 	t.Helper()
@@ -42,11 +52,7 @@ func recorded(t testing.TB, file string) (*target.Recording, *Walker) {
 // TestRecordedWalks replays walks that real JVMs were recorded in, on any machine, and
 // compares them with the stacks that they gave then.
 func TestRecordedWalks(t *testing.T) {
-	files, err := filepath.Glob("testdata/walks/*.walks")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no recorded walks", err)
-	}
-	for _, file := range files {
+	for _, file := range recordings(t, "walks") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
 			var text bytes.Buffer
@@ -107,7 +113,7 @@ func compareGolden(t *testing.T, file string, got []byte) {
 
 // TestWarmWalkDoesNotAllocate: once all is cached a walk costs no allocation.
 func TestWarmWalkDoesNotAllocate(t *testing.T) {
-	files, _ := filepath.Glob("testdata/walks/*.walks")
+	files := recordings(t, "walks")
 	for _, file := range files {
 		rec, w := recorded(t, file)
 		var stack profile.Stack
@@ -127,7 +133,7 @@ func TestWarmWalkDoesNotAllocate(t *testing.T) {
 // new to the walker, included. GOPROF_WALKS names another
 // recording, of thousands of walks; make bench makes one.
 func BenchmarkWalk(b *testing.B) {
-	files, _ := filepath.Glob("testdata/walks/*.walks")
+	files := recordings(b, "walks")
 	if f := os.Getenv("GOPROF_WALKS"); f != "" {
 		files, _ = filepath.Glob(f)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -35,12 +34,4 @@ func (d *durationFlag) Set(s string) error {
 	}
 	d.Duration = v
 	return nil
-}
-
-// limit ends ctx after so long; without a duration it does not.
-func (d *durationFlag) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	if d.Duration == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, d.Duration)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -77,7 +76,11 @@ func outputFailed(err error) error {
 	e := &exit.Error{Code: exit.OutputFailed, What: err.Error(), Err: err}
 	var fe *output.FileError
 	if errors.As(err, &fe) {
-		e.What, e.Err = fmt.Sprintf("cannot write %s", fe.Name), fe.Err
+		name := fe.Name
+		if name == output.Stdout {
+			name = "standard output"
+		}
+		e.What, e.Err = "cannot write "+name, fe.Err
 	}
 	if errors.Is(err, output.ErrLink) {
 		e.Remedy = "the name that the link leads to, or -o - for standard output"

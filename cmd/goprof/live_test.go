@@ -3,7 +3,8 @@
 package main
 
 import (
-	"strconv"
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,8 +23,9 @@ func TestLiveScripts(t *testing.T) {
 			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 			Setup: func(env *testscript.Env) error {
 				env.Setenv("JAVA_HOME", jdk.Home)
-				env.Setenv("JDK", strconv.Itoa(jdk.Version))
-				env.Setenv("MAIN", "Scripted"+strconv.Itoa(jdk.Version))
+				own := fmt.Sprintf("%dr%d", jdk.Version, os.Getpid()) // other runs of this test may go on beside it
+				env.Setenv("JDK", own)
+				env.Setenv("MAIN", "Scripted"+own)
 				return nil
 			},
 		})

@@ -44,8 +44,6 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 		recorders = append(recorders, r)
 	}
 	defer closeAll(recorders)
-	ctx, stop := f.duration.limit(ctx)
-	defer stop()
 	noMoreSignals := writeOnSignal(talk, recorders, now)
 	noMoreProgress := showProgress(talk, f, recorders)
 	results := make([]result, len(recorders))
@@ -100,7 +98,7 @@ func (r *recorder) record(ctx context.Context) result {
 		r.session.RawNames()
 	}
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
-		Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
+		Duration: r.flags.duration.Duration, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal,
 		Weight: r.flags.weighed, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
 	})
@@ -194,6 +192,9 @@ func (r *recorder) noSamples(sum *profile.Summary) error {
 	case r.session.Stopped():
 		e.Why = "it is stopped (SIGSTOP or Ctrl-Z)"
 		e.Remedy = fmt.Sprintf("kill -CONT %d lets it run; goprof dump --pid %d shows where it stands", r.pid, r.pid)
+	case r.flags.wants.wants() != nil:
+		e.Why = "none of the threads that --thread and --exclude-thread choose used as much CPU time as lies between two samples"
+		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' names", r.pid)
 	}
 	return e
 }

@@ -17,6 +17,7 @@ import (
 
 // RecordOptions say how to record.
 type RecordOptions struct {
+	Duration time.Duration // from the first look on; 0 is until ctx is done
 	Interval time.Duration // of CPU time between two samples of a thread
 	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
 	Threads  bool          // each stack begins with its thread
@@ -53,15 +54,22 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	p.Meta = s.meta(opt)
 	before := ownCPU()
 	s.walker.Warm()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	r := s.recording(opt)
 	s.dir.allNames = opt.Wants != nil
-	r.profile, r.before, r.stop = p, before, stop
+	r.profile, r.before = p, before
 	r.news(0)
+	after := s.afterLook()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if opt.Duration > 0 {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, opt.Duration)
+		defer end()
+	}
+	r.stop = stop
 	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: s.afterLook()}
+	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after}
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)
 		done <- err

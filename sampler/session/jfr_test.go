@@ -27,7 +27,7 @@ func TestSharesBesideJFR(t *testing.T) {
 	}
 	const samples = 30_000
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1")
+		jvm := jvmtest.Start(t, jdk, "truth.Shares", "-Djava.io.tmpdir="+t.TempDir(), "--", "1")
 		s := attach(t, jvm.PID)
 		s.walker.Warm()
 		tids := threadsCalled(t, s, "shares-")

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -69,7 +70,12 @@ var matrixRows = []matrixRow{
 	{name: "JVMTI agent", flags: []string{matrixHeap}, ready: withAgent("events")},
 	{name: "JVMTI agent, every call", flags: []string{matrixHeap}, ready: withAgent("calls")},
 	{name: "debugger's agent", flags: []string{"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"}},
-	{name: "JFR, settings=profile", flags: []string{matrixHeap, "-XX:StartFlightRecording=settings=profile"}},
+	{name: "JFR, settings=profile", flags: []string{matrixHeap}, ready: withJFR},
+}
+
+// withJFR has a JVM record itself, into a folder that goes with the test: one that is halted leaves what it has there.
+func withJFR(t *testing.T, _ jvmtest.JDK, _ []string) (more []string, why string) {
+	return []string{"-XX:StartFlightRecording=settings=profile", "-Djava.io.tmpdir=" + t.TempDir()}, ""
 }
 
 // What a JVM prints of a flag that it does not have any more, or that this machine cannot serve, but
@@ -79,7 +85,9 @@ var ignoredFlag = regexp.MustCompile(`(?i)(ignoring option|is obsolete|support w
 
 // refuses asks a JDK's java whether it takes these flags. It returns its reason if not.
 func refuses(jdk jvmtest.JDK, flags []string) string {
-	out, err := exec.Command(jdk.Tool("java"), append(slices.Clone(flags), "-version")...).CombinedOutput()
+	cmd := exec.Command(jdk.Tool("java"), append(slices.Clone(flags), "-version")...)
+	cmd.Dir = os.TempDir() // not where this test's sources are
+	out, err := cmd.CombinedOutput()
 	if why := ignoredFlag.Find(out); why != nil {
 		return string(why)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"goprof/profile"
 	"os"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/profile"
 	"goprof/testdata/jvmtest"
 )
 

@@ -48,6 +48,7 @@ func Start(t testing.TB, jdk JDK, class string, options ...string) *JVM {
 	t.Helper()
 	line := CommandLine(t, jdk, class, options...)
 	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Dir = t.TempDir() // where a JVM that crashes or is halted leaves its hs_err_pid.log, recordings and cores
 	cmd.Env = cleanEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	jvm := &JVM{JDK: jdk, t: t, cmd: cmd, lines: make(chan string, 64)}

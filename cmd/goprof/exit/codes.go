@@ -68,6 +68,7 @@ var Codes = []Meaning{
 	{NoSamples, "the recording holds no samples", []Cause{
 		{nil, "all threads were idle", "goprof dump --pid PID shows what they wait for"},
 		{nil, "the JVM is stopped", "kill -CONT PID"},
+		{nil, "no thread that --thread chooses used CPU time", "goprof dump --pid PID shows the threads' names"},
 		{nil, "it was too short for its rate", "-d or --rate"},
 	}},
 	{BadInput, "an input file is missing or is not what it should be", []Cause{

@@ -118,7 +118,11 @@ func (s *scan) excuse() {
 // only once it holds no thread (Suspend), until the function that it returns is called.
 func StopAfterSuspend() (end func()) {
 	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, unix.SIGTSTP, unix.SIGTTOU)
+	for _, sig := range []os.Signal{unix.SIGTSTP, unix.SIGTTOU} {
+		if !signal.Ignored(sig) {
+			signal.Notify(asked, sig)
+		}
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -24,8 +24,8 @@ type helperRun struct {
 	After int // samples after the longest gap
 }
 
-// TestHelperSampler is not a test: others run it in a process of its own. It samples SAMPLER_RUN every millisecond until
-// SIGTERM. With SAMPLER_PANIC it panics after so many microseconds. SIGTSTP stops it as it does the command.
+// TestHelperSampler is not a test: others run it in a process of its own. It samples SAMPLER_RUN every millisecond, or
+// SAMPLER_INTERVAL, until SIGTERM. With SAMPLER_PANIC it panics after so many microseconds. SIGTSTP stops it as it does the command.
 func TestHelperSampler(t *testing.T) {
 	pid, _ := strconv.Atoi(os.Getenv("SAMPLER_RUN"))
 	if pid == 0 {
@@ -63,8 +63,11 @@ func TestHelperSampler(t *testing.T) {
 			got.Burst = max(got.Burst, i-first+1)
 		}
 	}()
-	var err error
-	if got.Stats, err = s.Run(ctx, Config{Interval: time.Millisecond, NoJitter: true}, q); err != nil {
+	interval, err := time.ParseDuration(os.Getenv("SAMPLER_INTERVAL"))
+	if err != nil {
+		interval = time.Millisecond
+	}
+	if got.Stats, err = s.Run(ctx, Config{Interval: interval, NoJitter: true}, q); err != nil {
 		t.Fatal(err)
 	}
 	<-consumed

@@ -212,6 +212,9 @@ func TestEndsOfGoprof(t *testing.T) {
 				t.Fatalf("%s after %d ends, the last by %s: %v", u.name, n+1, how, err)
 			}
 		}
+		if (n+1)%1000 == 0 {
+			t.Logf("%d ends so far: %v", n+1, by)
+		}
 	}
 	t.Logf("%d ends: %v", kills, by)
 	for i := range targets {
@@ -250,6 +253,8 @@ func end(t *testing.T, u *unharmed, how string, rng *rand.Rand) {
 func unharmedC(t *testing.T) unharmed {
 	file := filepath.Join(t.TempDir(), "counts")
 	p := run1(t, unharmedProgram, file)
+	interrupted := 0
+	t.Cleanup(func() { t.Logf("C: epoll_wait was interrupted %d times", interrupted) })
 	return unharmed{"C", p.pid, file, func() error {
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -258,7 +263,7 @@ func unharmedC(t *testing.T) unharmed {
 		if n := binary.NativeEndian.Uint64(b[8:]); n != 0 {
 			return &wrongError{int(n)}
 		}
-		t.Logf("C: epoll_wait was interrupted %d times", binary.NativeEndian.Uint64(b[16:]))
+		interrupted = int(binary.NativeEndian.Uint64(b[16:]))
 		return nil
 	}}
 }

@@ -48,6 +48,7 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	if s.RateLowered > 0 {
 		fmt.Fprintf(&b, "           lowered to %.4g Hz: pauses cost more than they may; early samples count for more\n", s.RateLowered)
 	}
+	behind(&b, s)
 	reasons(&b, "truncated", s.Truncated, s.Attempted, s.TruncatedBy)
 	reasons(&b, "lost", s.Lost, s.Attempted, s.LostBy)
 	if s.Waiting > 0 {
@@ -67,6 +68,24 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration), " (%s of one)"))
 	_, err := io.WriteString(to, b.String())
 	return err
+}
+
+// behind says that goprof did not get to sample when it meant to: it was stopped, or had no CPU. Less than a tenth of all
+// shows in the rate alone.
+func behind(b *strings.Builder, s *profile.Summary) {
+	long := time.Second + 2*s.Meta.Interval
+	want := s.Rate
+	if s.RateLowered > 0 {
+		want = s.RateLowered
+	}
+	if s.Skipped == 0 || s.RateReached > 0.9*want && s.Gap < long {
+		return
+	}
+	fmt.Fprintf(b, "behind     %s skipped and not made up for, the longest gap %s", count(int(s.Skipped), "tick"), round(s.Gap))
+	if s.Gap >= long {
+		fmt.Fprintf(b, ": its CPU time is not sampled")
+	}
+	b.WriteByte('\n')
 }
 
 func reasons(b *strings.Builder, what string, n, of int64, by map[string]int64) {

@@ -78,6 +78,40 @@ goprof     120ms of CPU (1.2% of one)
 	}
 }
 
+func TestSummaryOfAGap(t *testing.T) {
+	for _, c := range []struct {
+		what             string
+		reached, lowered float64
+		skipped          int64
+		gap              time.Duration
+		want             string
+	}{
+		{"goprof was stopped", 95, 0, 412, 4*time.Second + 123*time.Millisecond,
+			"behind     412 ticks skipped and not made up for, the longest gap 4.12s: its CPU time is not sampled\n"},
+		{"goprof had no CPU", 60, 0, 400, 80 * time.Millisecond,
+			"behind     400 ticks skipped and not made up for, the longest gap 80ms\n"},
+		{"a few ticks", 95, 0, 4, 80 * time.Millisecond, ""},
+		{"a lowered rate that was kept", 48, 50, 4, 80 * time.Millisecond, ""},
+		{"a long interval", 0.1, 0, 0, 12 * time.Second, ""},
+	} {
+		s := someSummary()
+		s.RateReached, s.RateLowered, s.Skipped, s.Gap = c.reached, c.lowered, c.skipped, c.gap
+		var b strings.Builder
+		if err := SummaryText(&b, &s); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for line := range strings.Lines(b.String()) {
+			if strings.HasPrefix(line, "behind") {
+				got = line
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q", c.what, got)
+		}
+	}
+}
+
 func TestReadSummaryRefusesOtherThings(t *testing.T) {
 	for _, in := range []string{"", "[]", "a;b 1", "{\"attempted\":\"x\"}"} {
 		if s, err := ReadSummary(strings.NewReader(in)); err == nil {

@@ -41,6 +41,8 @@ type Summary struct {
 	Rate        float64          `json:"rate_hz"`                   // as asked
 	RateReached float64          `json:"rate_reached_hz"`           // as it came out
 	RateLowered float64          `json:"rate_lowered_hz,omitempty"` // what it was lowered to, because pauses cost too much
+	Skipped     int64            `json:"skipped_ticks,omitempty"`   // moments to sample that had passed before goprof got to them; never made up for
+	Gap         time.Duration    `json:"longest_gap_ns,omitempty"`  // between two such moments
 	Attempted   int64            `json:"attempted"`                 // = whole + truncated + lost
 	Samples     int64            `json:"samples"`                   // = whole + truncated
 	Whole       int64            `json:"whole"`

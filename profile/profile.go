@@ -2,8 +2,8 @@ package profile
 
 import "time"
 
-// DefaultMaxNodes bounds the memory of a profile: about 35 bytes for each node.
-const DefaultMaxNodes = 1 << 20
+// DefaultMaxNodes bounds the memory of a profile: 30 bytes for each node, as the index is full then (tree.go).
+const DefaultMaxNodes = 3 << 18
 
 // Profile is the sum of many stacks: a tree in which stacks share what they have in
 // common from the root on, and an account of every look that was attempted. It is

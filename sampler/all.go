@@ -26,25 +26,81 @@ type Target struct {
 	Hint Hint
 }
 
+// mostReady is how many snapshots wait at most until nobody stands still.
+const mostReady = 64
+
 // All looks once at each thread, for a dump. each is called for every one, with a
-// snapshot that is valid during the call. Threads are TimedOut when for 100 ms none of those that are
-// waited for has stopped: let the OS thread end afterwards, as Tracer says.
+// snapshot that is valid during the call, when no thread stands still or is about to (but those that did not when they
+// were waited for). Threads are TimedOut when for 100 ms none of those that are waited for has stopped: let the OS
+// thread end afterwards, as Tracer says.
 func All(t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) {
-	snap := new(target.Snapshot)
-	most := mostPending
+	a := all{t: t, each: each}
 	for _, th := range threads {
-		o := t.Look(th.TID, th.Hint, snap)
-		if o == Pending {
-			snap = new(target.Snapshot) // the Tracer has the old one now
-		} else {
-			each(snap, o)
+		snap := a.snapshot()
+		if o := t.Look(th.TID, th.Hint, snap); o != Pending {
+			a.keep(snap, o)
 		}
-		if collectAll(t, each); t.Pending() > most {
-			collectUntil(t, most/2, each)
-			most = max(most, t.Pending()+mostPending) // what has not come may never do
+		a.collect()
+		switch {
+		case t.Pending() == 0:
+			a.handOver()
+		case t.Pending() > min(a.stuck+mostPending, maxPending-1):
+			a.collectUntil(a.stuck + mostPending/2)
+		case len(a.ready) >= mostReady:
+			a.collectUntil(a.stuck)
+			a.handOver()
 		}
 	}
-	patience(t, each)
+	a.collectUntil(0)
+	t.Abandon(a.keep)
+	a.handOver()
+}
+
+// all is an All under way.
+type all struct {
+	t     *Tracer
+	each  func(*target.Snapshot, Outcome)
+	ready []outcome
+	spare []*target.Snapshot
+	stuck int // stops that have not come when they were waited for, and may never do
+}
+
+type outcome struct {
+	snap *target.Snapshot
+	o    Outcome
+}
+
+func (a *all) snapshot() *target.Snapshot {
+	if n := len(a.spare); n > 0 {
+		snap := a.spare[n-1]
+		a.spare = a.spare[:n-1]
+		return snap
+	}
+	return new(target.Snapshot)
+}
+
+// keep puts a look's outcome by: what each does takes time, in which those that stop meanwhile would stand still.
+func (a *all) keep(snap *target.Snapshot, o Outcome) { a.ready = append(a.ready, outcome{snap, o}) }
+
+func (a *all) handOver() {
+	for _, r := range a.ready {
+		a.each(r.snap, r.o)
+		a.spare = append(a.spare, r.snap)
+	}
+	a.ready = a.ready[:0]
+}
+
+// collect takes the stops that have come.
+func (a *all) collect() { collectAll(a.t, a.keep) }
+
+// collectUntil waits for stops until no more than left are pending, or none comes any more.
+func (a *all) collectUntil(left int) {
+	collectUntil(a.t, left, a.keep)
+	if n := a.t.Pending(); n > left {
+		a.stuck = n
+	} else {
+		a.stuck = min(a.stuck, n)
+	}
 }
 
 // AllUnstopped is All without stopping any thread.

@@ -35,7 +35,8 @@ type bills struct {
 	now     int64 // what it said last: it ends with the process
 	given   int64 // to samples
 	left    int64 // of ended threads: charged and not given
-	skipped int64 // the same of those that were to be skipped
+	excused int64 // used while nobody could look (scan.excuse)
+	skipped int64 // the same as left, of those that were to be skipped
 }
 
 // processClock is the clock of all CPU time of a process, that of threads that have ended too
@@ -89,7 +90,7 @@ var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 // more, others have used that have ended.
 func (b *bills) sum(threads map[int]*thread) Times {
 	b.read()
-	unsampled, skipped := int64(0), b.skipped
+	unsampled, skipped := b.excused, b.skipped
 	for _, th := range threads {
 		if th.hint.Skip {
 			skipped += th.owed()

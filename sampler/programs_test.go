@@ -46,7 +46,14 @@ func compile(t testing.TB, source string) string {
 
 func start(t testing.TB, bin string, args ...string) *program {
 	t.Helper()
-	cmd := exec.Command(bin, args...)
+	p := startCommand(t, exec.Command(bin, args...))
+	p.line(t)
+	return p
+}
+
+// startCommand starts a program that ends with the test.
+func startCommand(t testing.TB, cmd *exec.Cmd) *program {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +71,6 @@ func start(t testing.TB, bin string, args ...string) *program {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	p.line(t)
 	return p
 }
 

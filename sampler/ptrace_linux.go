@@ -123,17 +123,25 @@ func currentCPU() int {
 // (SA_NOCLDSTOP). Go's handler stays: os/exec does not need it, a user of
 // signal.Notify does. Ends are still told.
 func ignoreChildStops() {
-	var act struct { // the kernel's struct sigaction
-		handler, flags, restorer uintptr
-		mask                     uint64
-	}
-	if _, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0); e != 0 {
-		return
-	}
 	const saNoCldStop = 1
-	if act.flags&saNoCldStop != 0 {
-		return
+	var act sigaction
+	if getSigaction(unix.SIGCHLD, &act) && act.flags&saNoCldStop == 0 {
+		act.flags |= saNoCldStop
+		setSigaction(unix.SIGCHLD, &act)
 	}
-	act.flags |= saNoCldStop
-	syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
+}
+
+// sigaction is the kernel's struct sigaction (include/linux/signal_types.h). arm64's has no restorer, and the mask in its place.
+type sigaction struct {
+	handler, flags, restorer uintptr
+	mask                     uint64
+}
+
+func getSigaction(sig syscall.Signal, act *sigaction) bool {
+	_, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(act)), 8, 0, 0)
+	return e == 0
+}
+
+func setSigaction(sig syscall.Signal, act *sigaction) {
+	syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(act)), 0, 8, 0, 0)
 }

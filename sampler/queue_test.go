@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 
@@ -54,9 +55,10 @@ func TestQueueFromTwoSides(t *testing.T) {
 			q.Done(s)
 		}
 	})
-	for n := 0; n < 200_000; {
+	for n := 0; n < 50_000; {
 		s := q.take()
 		if s == nil {
+			runtime.Gosched()
 			continue
 		}
 		if s.TID != 0 {

@@ -44,6 +44,7 @@ type Stats struct {
 	Signals   int64              // looks that met a signal on its way
 	Ticks     int64
 	Skipped   int64         // ticks that were not held because their time had passed
+	Gap       time.Duration // the longest between two ticks
 	Threads   int           // seen by now
 	Interval  time.Duration // between two samples of a thread; more than asked for if MaxOverhead made it so
 	Ended     bool          // the process ended by itself
@@ -120,35 +121,15 @@ var ErrInterval = errors.New("sampler: interval is below 50 us")
 var ErrNoProcess = errors.New("sampler: no such process")
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
-// It works on an OS thread of its own, which ends with it. Run is called once.
+// It works on OS threads of its own, which end with it. Run is called once.
 func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (stats Stats, err error) {
 	defer close(q.full)
 	defer close(s.done)
 	if cfg.Interval < MinInterval {
 		return Stats{}, ErrInterval
 	}
-	OnOwnThread(func() { s.last, err = s.run(ctx, cfg, q) })
+	s.last, err = s.run(ctx, cfg, q)
 	return s.last, err
-}
-
-// OnOwnThread runs f on an OS thread that ends afterwards, and waits for it: the place
-// for a Tracer. With the thread the kernel lets go of everything that it has seized (kernel/ptrace.c, exit_ptrace).
-// Go never ends the main thread; that one is held while another is used.
-func OnOwnThread(f func()) {
-	done := make(chan struct{})
-	go func() {
-		runtime.LockOSThread()
-		defer close(done)
-		if unix.Gettid() == unix.Getpid() {
-			OnOwnThread(f)
-			runtime.UnlockOSThread()
-			return
-		}
-		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns: sleeps end when they should
-		preemptAtOnce()
-		f()
-	}()
-	<-done
 }
 
 // preemptAtOnce gives our OS thread a CPU at the moment at which it wakes up (docs/decisions/0003).
@@ -171,7 +152,7 @@ func preemptAtOnce() {
 	}
 }
 
-// run is one sampling session on its own OS thread.
+// run is one sampling session.
 type run struct {
 	*Sampler
 	cfg        Config
@@ -182,6 +163,7 @@ type run struct {
 	rng        *rand.Rand
 	began      int64
 	cpuAtStart time.Duration // of our OS thread, which Go may have used before
+	cpuBefore  time.Duration // of those that we had before
 	start      int64         // of the ticks of this interval
 	tick       int64         // number of the next tick
 	ts         unix.Timespec
@@ -209,18 +191,22 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	r.scan = newScan(t.proc, cfg.Interval, fds)
 	defer r.scan.close()
 	r.start = monotonic(&r.ts)
-	r.began, r.cpuAtStart = r.start, threadCPU()
-	r.loop(ctx)
-	r.finish()
+	r.began = r.start
+	r.shifts(ctx)
 	return r.stats, r.failed
 }
 
-func (r *run) loop(ctx context.Context) {
+// loop holds ticks until the run is over, or goprof is to be suspended: then it returns true.
+func (r *run) loop(ctx context.Context) (again bool) {
 	stop := ctx.Done()
 	rest := int64(0)
 	for r.sleep(stop, max(r.deadline(), rest)) {
-		began := monotonic(&r.ts)
-		r.scan.begin()
+		if hold.wanted.Load() > 0 {
+			return true
+		}
+		spent := r.scan.spent()
+		gap := r.scan.begin()
+		r.stats.Gap = max(r.stats.Gap, time.Duration(gap))
 		r.takeHints() // also those for threads that have just been met
 		for th := r.scan.next(); th != nil; th = r.scan.next() {
 			r.look(th)
@@ -228,13 +214,13 @@ func (r *run) loop(ctx context.Context) {
 		}
 		r.stats.Ticks++
 		if r.stats.Ended || r.failed != nil {
-			return
+			return false
 		}
-		now := monotonic(&r.ts)
-		rest = now + (now - began) // at least as long as the tick took: never more than half of a CPU is ours
+		rest = monotonic(&r.ts) + r.scan.spent() - spent // never more than half of a CPU is ours
 		r.skipMissed()
 		r.yield()
 	}
+	return false
 }
 
 // yield makes the interval longer if pauses cost more than they may.
@@ -271,7 +257,7 @@ func (r *run) skipMissed() {
 // nap bounds how long a sleep can go on when the run is cancelled.
 const maxNap = 50 * int64(time.Millisecond)
 
-// sleep waits until the deadline and looks after pending stops meanwhile. It returns
+// sleep waits until the deadline, or until goprof is to be suspended, and looks after pending stops meanwhile. It returns
 // false when the run is over.
 func (r *run) sleep(stop <-chan struct{}, deadline int64) bool {
 	for {
@@ -287,7 +273,7 @@ func (r *run) sleep(stop <-chan struct{}, deadline int64) bool {
 		r.collect()
 		r.answer()
 		now := monotonic(&r.ts)
-		if now >= deadline {
+		if now >= deadline || hold.wanted.Load() > 0 {
 			return true
 		}
 		until := min(deadline, now+maxNap)
@@ -328,16 +314,14 @@ func (e *NotPermittedError) Error() string {
 	return "sampler: not permitted to trace the process"
 }
 
-// finish waits a little for pending stops, then gives them up: this OS thread ends.
-func (r *run) finish() {
+// letGo waits a little for pending stops, then gives them up: this OS thread ends.
+func (r *run) letGo() {
 	patience(r.t, func(snap *target.Snapshot, o Outcome) {
 		if o == Taken {
 			r.stats.Late++
 		}
 		r.account(snap, o)
 	})
-	r.scan.settle()
-	r.sum()
 }
 
 // sum brings together what others have counted.
@@ -347,7 +331,7 @@ func (r *run) sum() {
 	r.stats.Threads = len(r.scan.byTID)
 	r.stats.Interval = r.cfg.Interval
 	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
-	r.stats.CPU = threadCPU() - r.cpuAtStart
+	r.stats.CPU = r.cpuBefore + threadCPU() - r.cpuAtStart
 	r.stats.Times = r.scan.bills.sum(r.scan.byTID)
 }
 

@@ -155,9 +155,15 @@ func (s *scan) setHint(tid int, hint Hint) {
 	}
 }
 
-// begin starts a tick.
-func (s *scan) begin() {
+// begin starts a tick and says how long the last one is ago.
+func (s *scan) begin() (gap int64) {
 	s.now = monotonic(&s.ts)
+	if s.lastTick > 0 {
+		gap = s.now - s.lastTick
+	}
+	if gap > longGap+s.interval {
+		s.excuse()
+	}
 	s.readClock()
 	s.list()
 	since := min(s.now-s.lastTick, int64(time.Second))
@@ -167,6 +173,7 @@ func (s *scan) begin() {
 	if s.ofHot > 0 {
 		s.start = s.rng.IntN(s.ofHot)
 	}
+	return gap
 }
 
 // next is the next thread that is due in this tick, nil at its end.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+
+	"goprof/sampler/session"
 )
 
 const (
@@ -15,9 +17,6 @@ const (
 	// one that walks, two for the garbage collector and what else there is. Fewer CPUs change nothing:
 	// the one that samples keeps its share while it sleeps, and must not wait for another's.
 	processors = 4
-	// memoryGoal is what the garbage collector works harder not to exceed. What a recording
-	// keeps is bounded by its own limits (profile.MaxNodes and the caches of unwind and vmstructs).
-	memoryGoal = 256 << 20
 )
 
 // beGoodNeighbour bounds what goprof takes from the machine that it measures. What the kernel
@@ -25,5 +24,5 @@ const (
 func beGoodNeighbour() {
 	os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0)
 	runtime.GOMAXPROCS(processors)
-	debug.SetMemoryLimit(memoryGoal)
+	debug.SetMemoryLimit(session.MemoryGoal)
 }

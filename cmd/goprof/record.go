@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/profile"
+	"goprof/sampler/session"
 )
 
 const recordHelp = `record samples the stacks of a running JVM and writes them as collapsed stacks: a line
@@ -139,6 +140,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	defer session.StopAfterSuspend()()
 	beGoodNeighbour() // not before a program was started: it would inherit some of it
 	err = recordAll(ctx, talk, f, targets, now)
 	which.finish(talk)

@@ -165,6 +165,7 @@ func (r *recording) account() profile.Summary {
 	}
 	sum.Threads = len(r.sampled)
 	sum.Waiting = stats.Waiting
+	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
 	sum.Times = times
 	sum.Pauses = pausesOf(&stats)
 	sum.OwnCPU = ownCPU() - r.before

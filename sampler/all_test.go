@@ -1,0 +1,42 @@
+//go:build linux
+
+package sampler
+
+import (
+	"testing"
+
+	"goprof/target"
+)
+
+// While a snapshot is walked, no other thread stands still: twelve threads that never rest share the CPUs, so that most
+// stop late.
+func TestNobodyWaitsForAWalk(t *testing.T) {
+	p := run1(t, sharesProgram, "12", "1", "0")
+	var threads []Target
+	for range 12 {
+		threads = append(threads, Target{TID: p.number(t)})
+	}
+	for range 20 {
+		left := map[int]bool{}
+		for _, th := range threads {
+			left[th.TID] = true
+		}
+		onTracer(t, p.pid, func(tr *Tracer) {
+			All(tr, threads, func(snap *target.Snapshot, o Outcome) {
+				if o != Taken && o != TimedOut || !left[snap.TID] {
+					t.Errorf("%d: %v, %v", snap.TID, o, left[snap.TID])
+				}
+				delete(left, snap.TID)
+				if n := tr.Pending(); n != 0 && o != TimedOut {
+					t.Errorf("%d threads are told to stop while one is walked", n)
+				}
+			})
+		})
+		if len(left) != 0 {
+			t.Fatalf("nothing of %v", left)
+		}
+	}
+	for _, th := range threads {
+		eventually(t, "runs on", func() bool { return threadState(p.pid, th.TID) == 'R' })
+	}
+}

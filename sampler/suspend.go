@@ -1,0 +1,153 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// When goprof itself is stopped (Ctrl-Z), a thread that it holds, or has told to stop, would stand still for as long as
+// goprof does. So whoever wants to stop it asks here first: all that may hold threads end their OS threads, with which
+// the kernel lets go of everything, and come back on new ones.
+
+// hold is held for reading by whoever may hold threads.
+var hold struct {
+	sync.RWMutex
+	wanted atomic.Int32
+}
+
+// Suspend waits until goprof holds no thread of any process, calls stop, and lets sampling go on when that has returned.
+// The wait is short where a Sampler runs (a nap, and 0.1 s for stops that are late); a dump is waited for to its end.
+func Suspend(stop func()) {
+	hold.wanted.Add(1)
+	hold.Lock()
+	hold.wanted.Add(-1)
+	defer hold.Unlock()
+	stop()
+}
+
+// OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end: the place
+// for a Tracer. With the thread the kernel lets go of everything that it has seized (kernel/ptrace.c, exit_ptrace).
+// Go never ends the main thread; that one is held while another is used.
+func OnOwnThread(f func()) {
+	hold.RLock()
+	defer hold.RUnlock()
+	onOwnThread(f)
+}
+
+func onOwnThread(f func()) {
+	ended := make(chan int, 1)
+	go func() {
+		runtime.LockOSThread()
+		tid := 0
+		defer func() { ended <- tid }()
+		if unix.Gettid() == unix.Getpid() {
+			onOwnThread(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		tid = unix.Gettid()
+		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns: sleeps end when they should
+		preemptAtOnce()
+		f()
+	}()
+	awaitEnd(<-ended)
+}
+
+// awaitEnd waits for an OS thread that is about to end: until then what it has seized is not let go.
+func awaitEnd(tid int) {
+	if tid == 0 {
+		return
+	}
+	task := fmt.Sprintf("/proc/self/task/%d", tid)
+	for wait := 10 * time.Microsecond; wait < time.Second && unix.Access(task, unix.F_OK) == nil; wait *= 2 {
+		time.Sleep(wait)
+	}
+}
+
+// shifts samples until the run is over: each time on another OS thread, for each ends when goprof is to be suspended.
+func (r *run) shifts(ctx context.Context) {
+	for again := true; again; {
+		OnOwnThread(func() {
+			r.t.owner = 0
+			r.cpuAtStart = threadCPU()
+			again = r.loop(ctx)
+			r.letGo()
+			if !again {
+				r.scan.settle()
+				r.sum()
+			}
+			r.cpuBefore += threadCPU() - r.cpuAtStart
+		})
+	}
+}
+
+// longGap is how late a tick must be for what was used meanwhile to be nobody's sample: goprof was stopped, or the whole
+// machine was.
+const longGap = int64(time.Second)
+
+// excuse forgives what threads have used while nobody could look: it is no credit for a burst of samples now, nor
+// the weight of a single one.
+func (s *scan) excuse() {
+	for _, th := range s.byTID {
+		credit, ran := th.credit, th.last.ran
+		stat, ok := s.charged(th)
+		if !ok {
+			s.forget(th)
+			continue
+		}
+		s.book(th, stat)
+		th.credit = credit
+		if used := th.last.ran - ran; used > 0 && !th.hint.Skip {
+			th.billed += used
+			s.bills.excused += int64(used)
+		}
+	}
+}
+
+// StopAfterSuspend has Ctrl-Z, and writing to a terminal from the background where that stops a process, stop this process
+// only once it holds no thread (Suspend), until the function that it returns is called.
+func StopAfterSuspend() (end func()) {
+	asked := make(chan os.Signal, 1)
+	for _, sig := range []os.Signal{unix.SIGTSTP, unix.SIGTTOU} {
+		if !signal.Ignored(sig) {
+			signal.Notify(asked, sig)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for sig := range asked {
+			Suspend(func() { stopSelf(sig.(unix.Signal)) })
+		}
+	}()
+	return func() {
+		signal.Stop(asked)
+		close(asked)
+		<-done
+	}
+}
+
+// stopSelf stops this process as if the signal had not been caught, and returns when it goes on. Not simply by SIGSTOP: the
+// kernel leaves out a process that nobody would continue (an orphaned process group, kernel/signal.c, get_signal). And not by
+// signal.Reset, which leaves Go's handler where it is.
+func stopSelf(sig unix.Signal) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var old, byDefault sigaction
+	if !getSigaction(sig, &old) {
+		return
+	}
+	setSigaction(sig, &byDefault)
+	unix.Tgkill(unix.Getpid(), unix.Gettid(), sig) // to this OS thread: it has stopped before the call returns
+	setSigaction(sig, &old)
+}

@@ -1,0 +1,144 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// helperRun is what a sampling process of its own says at its end.
+type helperRun struct {
+	Stats Stats
+	Burst int // most samples within 100 ms
+	After int // samples after the longest gap
+}
+
+// TestHelperSampler is not a test: others run it in a process of its own. It samples SAMPLER_RUN every millisecond, or
+// SAMPLER_INTERVAL, until SIGTERM. With SAMPLER_PANIC it panics after so many microseconds. SIGTSTP stops it as it does the command.
+func TestHelperSampler(t *testing.T) {
+	pid, _ := strconv.Atoi(os.Getenv("SAMPLER_RUN"))
+	if pid == 0 {
+		t.Skip("run by others")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
+	defer stop()
+	defer StopAfterSuspend()()
+	s, q := New(pid, thisCPU()), NewQueue(64)
+	var got helperRun
+	consumed := make(chan struct{})
+	go func() {
+		defer close(consumed)
+		var at []int64
+		for snap := range q.Snapshots() {
+			if len(at) == 0 {
+				fmt.Println("begun")
+				if us, err := strconv.Atoi(os.Getenv("SAMPLER_PANIC")); err == nil {
+					time.Sleep(time.Duration(us) * time.Microsecond)
+					panic("as a test wants it")
+				}
+			}
+			at = append(at, snap.When)
+			if n := len(at); n > 1 && snap.When-at[n-2] > longGap {
+				got.After = 0
+			}
+			got.After++
+			q.Done(snap)
+		}
+		first := 0
+		for i := range at {
+			for at[i]-at[first] > int64(100*time.Millisecond) {
+				first++
+			}
+			got.Burst = max(got.Burst, i-first+1)
+		}
+	}()
+	interval, err := time.ParseDuration(os.Getenv("SAMPLER_INTERVAL"))
+	if err != nil {
+		interval = time.Millisecond
+	}
+	if got.Stats, err = s.Run(ctx, Config{Interval: interval, NoJitter: true}, q); err != nil {
+		t.Fatal(err)
+	}
+	<-consumed
+	json.NewEncoder(os.Stdout).Encode(got)
+}
+
+// startHelper starts a process that samples pid, and waits until it does.
+func startHelper(t testing.TB, pid int, env ...string) *program {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestHelperSampler$")
+	cmd.Env = append(append(os.Environ(), "SAMPLER_RUN="+strconv.Itoa(pid)), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a job of its own, as a shell has it: else Ctrl-Z does nothing
+	p := startCommand(t, cmd)
+	unix.Setpriority(unix.PRIO_PROCESS, p.pid, -19) // soon done, where that is permitted
+	if p.line(t) != "begun" {
+		t.Fatal("the helper did not begin")
+	}
+	return p
+}
+
+// end has the helper say what it did.
+func (p *program) end(t testing.TB) (got helperRun) {
+	t.Helper()
+	p.Process.Signal(unix.SIGTERM)
+	if err := json.NewDecoder(p.out).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait()
+	return got
+}
+
+// A process that was stopped for a time neither catches up nor gives that time to anybody, and says so.
+func TestNothingIsCaughtUpWith(t *testing.T) {
+	const away = 1500 * time.Millisecond
+	for _, c := range []struct {
+		name string
+		sig  unix.Signal
+	}{{"SIGSTOP", unix.SIGSTOP}, {"SIGTSTP", unix.SIGTSTP}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := run1(t, cSpin)
+			p.number(t)
+			h := startHelper(t, p.pid)
+			time.Sleep(300 * time.Millisecond)
+			h.Process.Signal(c.sig)
+			eventually(t, "goprof is stopped", func() bool { return threadState(h.pid, h.pid) == 'T' })
+			if c.sig == unix.SIGTSTP {
+				if s, by := threadState(p.pid, p.pid), tracerOf(p.pid); s != 'R' || by != 0 {
+					t.Errorf("the program is in state %c, traced by %d", s, by)
+				}
+			}
+			before := ranNanos(t, p.pid, p.pid)
+			time.Sleep(away)
+			used := ranNanos(t, p.pid, p.pid) - before
+			h.Process.Signal(unix.SIGCONT)
+			eventually(t, "goprof goes on", func() bool { return threadState(h.pid, h.pid) != 'T' })
+			time.Sleep(300 * time.Millisecond)
+			got := h.end(t)
+			t.Logf("gap %v, %d ticks skipped of %d, most within 0.1 s %d, after the gap %d; %+v",
+				got.Stats.Gap, got.Stats.Skipped, got.Stats.Ticks, got.Burst, got.After, got.Stats.Times)
+			if got.Stats.Gap < away || got.Stats.Skipped < int64(away/time.Millisecond)*9/10 {
+				t.Error("it does not say that it was away")
+			}
+			if got.Burst > 105 {
+				t.Errorf("%d samples of one thread within 0.1 s", got.Burst)
+			}
+			if got.After < 5 {
+				t.Errorf("%d samples after it was away: it did not go on", got.After)
+			}
+			if times := got.Stats.Times; int64(times.NotSampled) < used*9/10 {
+				t.Errorf("%v used in the gap went to samples: %+v", time.Duration(used), times)
+			}
+		})
+	}
+}

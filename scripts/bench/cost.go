@@ -77,6 +77,9 @@ func (b *bench) rateSection() error {
 		return err
 	}
 	defer p.end()
+	if err := p.rest(false); err != nil {
+		return err
+	}
 	fast := []profiler{cLoop{b.dir}, ourLook{}}
 	rate, cpu := map[string][]float64{}, map[string][]float64{}
 	for round := range b.rounds {
@@ -88,7 +91,7 @@ func (b *bench) rateSection() error {
 			}
 			name := fast[i].name()
 			rate[name] = append(rate[name], r.samples/r.wall.Seconds())
-			cpu[name] = append(cpu[name], r.cpu.Seconds()*1e6/r.samples)
+			cpu[name] = append(cpu[name], r.cpu.Seconds()*1e6/max(r.samples, 1))
 		}
 		for _, rec := range b.records() {
 			const hz = 10_000

@@ -37,6 +37,8 @@ type bench struct {
 	pairs      int
 	window     time.Duration
 	slowWindow time.Duration
+	lead       time.Duration // between a profiler's start and the window that is measured
+	warm       time.Duration // before the first window of a Java program
 	crowds     []int
 	repeated   int
 	out        io.Writer
@@ -58,6 +60,8 @@ func main() {
 	flag.IntVar(&b.pairs, "pairs", 30, "for the slowdown")
 	flag.DurationVar(&b.window, "window", time.Second, "how long one thing is measured at a time")
 	flag.DurationVar(&b.slowWindow, "slow-window", 2*time.Second, "the same for the slowdown")
+	flag.DurationVar(&b.lead, "lead", 800*time.Millisecond, "between a profiler's start and what is measured")
+	flag.DurationVar(&b.warm, "warm", 5*time.Second, "how long the Java program for the slowdown may warm up")
 	flag.Func("rates", "in `Hz` (1000,100)", setRates)
 	flag.Parse()
 	b.goprofs = strings.Split(goprofs, ",")

@@ -16,6 +16,9 @@ func (b *bench) slowdownSection() error {
 		return err
 	}
 	defer p.end()
+	if _, err := p.window(b.warm); err != nil {
+		return err
+	}
 	all := ways(b.beside()...)[1:]
 	differences := map[way][]float64{}
 	var pieces []float64
@@ -65,7 +68,7 @@ func (b *bench) slowdownSection() error {
 
 // beside are all profilers of a JVM that are at hand.
 func (b *bench) beside() []profiler {
-	all := append([]profiler{noWalk{}}, b.records()...)
+	all := append([]profiler{cLoops{b.dir}, noWalk{}}, b.records()...)
 	if b.async != "" {
 		all = append(all, asyncProfiler{b.async, b.dir})
 	}

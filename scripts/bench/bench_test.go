@@ -38,7 +38,7 @@ func TestShortForm(t *testing.T) {
 	rates = []int{500}
 	var out bytes.Buffer
 	b := &bench{java: jdk.Home, goprofs: []string{goprof}, rounds: 1, pairs: 1, window: 100 * time.Millisecond,
-		slowWindow: 50 * time.Millisecond, lead: 100 * time.Millisecond, warm: 100 * time.Millisecond,
+		lead: 100 * time.Millisecond, warm: 100 * time.Millisecond,
 		crowds: []int{1, 20}, out: &out}
 	if err := b.run([]string{"pauses", "slowdown", "idle", "rate"}); err != nil {
 		t.Fatalf("%v\n%s", err, &out)

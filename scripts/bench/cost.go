@@ -34,7 +34,7 @@ func (b *bench) idleSection() error {
 		alone := 0.0
 		for i, at := range append([]int{0}, plus1(rand.Perm(len(b.crowds)-1))...) { // the first is subtracted from the others
 			n := b.crowds[at]
-			cpu, err := scanCost(programs[n], hz, 2*b.window)
+			cpu, err := scanCost(programs[n], hz, b.window)
 			if err != nil {
 				return err
 			}
@@ -82,8 +82,9 @@ func (b *bench) rateSection() error {
 	}
 	fast := []profiler{cLoop{b.dir}, ourLook{}}
 	rate, cpu := map[string][]float64{}, map[string][]float64{}
-	for round := range b.rounds {
-		b.progress("rate: round %d of %d", round+1, b.rounds)
+	rounds := (b.rounds + 2) / 3 // each is long
+	for round := range rounds {
+		b.progress("rate: round %d of %d", round+1, rounds)
 		for _, i := range rand.Perm(len(fast)) {
 			r, err := alone(p, fast[i], 0, b.window)
 			if err != nil {
@@ -115,7 +116,7 @@ func (b *bench) rateSection() error {
 			}
 		}
 	}
-	fmt.Fprintf(b.out, "\n## Samples a second, as fast as it goes (goprof record: 10,000 asked)\n\n")
+	fmt.Fprintf(b.out, "\n## Samples a second, as fast as it goes (goprof record: 10,000 asked); %d rounds\n\n", rounds)
 	for _, f := range append(fast, b.records()...) {
 		s := spreadOf(rate[f.name()])
 		fmt.Fprintf(b.out, "%-30s %8.0f [%.0f %.0f]\n", f.name(), s.mid, s.low, s.high)

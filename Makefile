@@ -14,7 +14,8 @@ BUILD_ENV   := CGO_ENABLED=0
 BUILD_FLAGS := -trimpath -ldflags "-s -w"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-languages quick demo vet staticcheck fmt bench fuzz cover clean prove test-matrix test-arm64 dist dist-verify
+.PHONY: help build test test-languages quick demo vet staticcheck fmt bench microbench fuzz cover clean prove \
+	test-matrix test-arm64 dist dist-verify
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -65,7 +66,11 @@ fmt: ## list the files that gofmt would change; fails if there are any
 	@files=$$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 -r gofmt -l); \
 	if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 
-bench: ## all benchmarks
+bench: build ## goprof's pauses and cost, beside a C loop, JFR and async-profiler (half an hour; BENCH="-rounds 5 -sections pauses", GOPROF_ASYNC=path)
+	@scripts/tools.sh
+	@java=$$(scripts/jdk.sh) && $(GO) run ./scripts/bench -goprof ./$(BINARY) -java "$$java" $(BENCH)
+
+microbench: ## all benchmarks of Go functions
 	@$(GO) test -run '^$$' -bench . -benchmem -timeout $(TIMEOUT) $(PKG)
 
 fuzz: ## each fuzzer for FUZZTIME (20s)

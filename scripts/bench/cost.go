@@ -34,7 +34,7 @@ func (b *bench) idleSection() error {
 		alone := 0.0
 		for i, at := range append([]int{0}, plus1(rand.Perm(len(b.crowds)-1))...) { // the first is subtracted from the others
 			n := b.crowds[at]
-			cpu, err := scanCost(programs[n], hz, 2*b.window)
+			cpu, err := scanCost(programs[n], hz, b.window)
 			if err != nil {
 				return err
 			}
@@ -77,10 +77,14 @@ func (b *bench) rateSection() error {
 		return err
 	}
 	defer p.end()
+	if err := p.rest(false); err != nil {
+		return err
+	}
 	fast := []profiler{cLoop{b.dir}, ourLook{}}
 	rate, cpu := map[string][]float64{}, map[string][]float64{}
-	for round := range b.rounds {
-		b.progress("rate: round %d of %d", round+1, b.rounds)
+	rounds := (b.rounds + 2) / 3 // each is long
+	for round := range rounds {
+		b.progress("rate: round %d of %d", round+1, rounds)
 		for _, i := range rand.Perm(len(fast)) {
 			r, err := alone(p, fast[i], 0, b.window)
 			if err != nil {
@@ -88,7 +92,7 @@ func (b *bench) rateSection() error {
 			}
 			name := fast[i].name()
 			rate[name] = append(rate[name], r.samples/r.wall.Seconds())
-			cpu[name] = append(cpu[name], r.cpu.Seconds()*1e6/r.samples)
+			cpu[name] = append(cpu[name], r.cpu.Seconds()*1e6/max(r.samples, 1))
 		}
 		for _, rec := range b.records() {
 			const hz = 10_000
@@ -112,7 +116,7 @@ func (b *bench) rateSection() error {
 			}
 		}
 	}
-	fmt.Fprintf(b.out, "\n## Samples a second, as fast as it goes (goprof record: 10,000 asked)\n\n")
+	fmt.Fprintf(b.out, "\n## Samples a second, as fast as it goes (goprof record: 10,000 asked); %d rounds\n\n", rounds)
 	for _, f := range append(fast, b.records()...) {
 		s := spreadOf(rate[f.name()])
 		fmt.Fprintf(b.out, "%-30s %8.0f [%.0f %.0f]\n", f.name(), s.mid, s.low, s.high)

@@ -27,19 +27,20 @@ import (
 
 // bench is one run.
 type bench struct {
-	dir        string // of what is compiled
-	java       string // home of a JDK
-	goprofs    []string
-	engines    []string
-	async      string
-	jfr        bool
-	rounds     int
-	pairs      int
-	window     time.Duration
-	slowWindow time.Duration
-	crowds     []int
-	repeated   int
-	out        io.Writer
+	dir      string // of what is compiled
+	java     string // home of a JDK
+	goprofs  []string
+	engines  []string
+	async    string
+	jfr      bool
+	rounds   int
+	pairs    int
+	window   time.Duration
+	lead     time.Duration // between a profiler's start and the window that is measured
+	warm     time.Duration // before the first window of a Java program
+	crowds   []int
+	repeated int
+	out      io.Writer
 }
 
 func main() {
@@ -55,9 +56,10 @@ func main() {
 	flag.StringVar(&b.async, "async", os.Getenv("GOPROF_ASYNC"), "`path` of asprof, to be compared with")
 	flag.BoolVar(&b.jfr, "jfr", true, "compare with JFR")
 	flag.IntVar(&b.rounds, "rounds", 15, "of all that is measured")
-	flag.IntVar(&b.pairs, "pairs", 30, "for the slowdown")
-	flag.DurationVar(&b.window, "window", time.Second, "how long one thing is measured at a time")
-	flag.DurationVar(&b.slowWindow, "slow-window", 2*time.Second, "the same for the slowdown")
+	flag.IntVar(&b.pairs, "pairs", 30, "rounds for the slowdown")
+	flag.DurationVar(&b.window, "window", time.Second, "how long one thing is measured at a time; at 100 Hz pauses are twice as long")
+	flag.DurationVar(&b.lead, "lead", 800*time.Millisecond, "between a profiler's start and what is measured")
+	flag.DurationVar(&b.warm, "warm", 5*time.Second, "how long the Java program for the slowdown may warm up")
 	flag.Func("rates", "in `Hz` (1000,100)", setRates)
 	flag.Parse()
 	b.goprofs = strings.Split(goprofs, ",")

@@ -80,8 +80,12 @@ func (b *bench) pausesSection() error {
 	return nil
 }
 
-// round is one window of each way, in an order of its own.
+// round is one window of each way, in an order of its own. The other trial's thread rests meanwhile.
 func (t *pauseTrial) round(b *bench) error {
+	if err := t.target.rest(false); err != nil {
+		return err
+	}
+	defer t.target.rest(true)
 	var base gaps
 	met := map[way]*pauses{}
 	for _, i := range rand.Perm(len(t.ways)) {
@@ -113,27 +117,24 @@ func (t *pauseTrial) round(b *bench) error {
 	return nil
 }
 
-// lead is the time between a profiler's start and the window that is measured. A window whose profiler began
-// too late for it is repeated with twice as much, up to mostLead.
-const (
-	lead     = 800 * time.Millisecond
-	mostLead = 64 * lead
-)
+// mostLead is how long a profiler may need to begin. A window that it was too late for is repeated, with
+// twice the time before it and before all that follow.
+const mostLead = time.Minute
 
 // during measures while a profiler runs.
 func (b *bench) during(p *program, w way, window time.Duration, measure func() error) (result, error) {
 	if w.profiler == nil {
 		return result{}, measure()
 	}
-	for lead := lead; lead <= mostLead; lead *= 2 {
-		end, err := w.begin(p, w.hz, lead+window+window/8)
+	for ; b.lead <= mostLead; b.lead *= 2 {
+		end, err := w.begin(p, w.hz, b.lead+window+window/8)
 		if err != nil {
 			return result{}, err
 		}
-		time.Sleep(lead)
+		time.Sleep(b.lead)
 		measured := measure()
 		r, err := end()
-		if late := r.startup >= lead || err == errNoSamples; !late {
+		if late := r.startup >= b.lead || err == errNoSamples; !late {
 			return r, errors.Join(measured, err)
 		} else if measured != nil {
 			return result{}, measured

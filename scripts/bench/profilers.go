@@ -76,6 +76,36 @@ func (c cLoop) begin(p *program, hz int, d time.Duration) (func() (result, error
 	return child([]string{filepath.Join(c.dir, "loop"), strconv.Itoa(p.tid), strconv.Itoa(hz), seconds(d), strconv.Itoa(p.bytes)}, samplesAndCPU(d))
 }
 
+// cLoops is loop.c twice, one for each thread of Work.java.
+type cLoops struct{ dir string }
+
+func (cLoops) name() string { return "a C loop for each thread" }
+
+func (c cLoops) begin(p *program, hz int, d time.Duration) (func() (result, error), error) {
+	var ends []func() (result, error)
+	for _, name := range []string{"work-1", "work-2"} {
+		one := *p
+		var err error
+		if one.tid, err = threadNamed(p.pid, name); err != nil {
+			return nil, err
+		}
+		one.bytes = 16 << 10
+		end, err := cLoop(c).begin(&one, hz, d)
+		if err != nil {
+			return nil, err
+		}
+		ends = append(ends, end)
+	}
+	return func() (sum result, err error) {
+		for _, end := range ends {
+			r, e := end()
+			sum.samples += r.samples
+			err = errors.Join(err, e)
+		}
+		return sum, err
+	}, nil
+}
+
 // ourLook is goprof's stop alone.
 type ourLook struct{}
 

@@ -136,6 +136,16 @@ func (p *program) window(d time.Duration) ([]int64, error) {
 	return p.numbers()
 }
 
+// rest lets the thread of spin.c or Spin.java rest until it is to run again.
+func (p *program) rest(on bool) error {
+	run := 1
+	if on {
+		run = 0
+	}
+	_, err := fmt.Fprintf(p.in, "r %d\n", run)
+	return err
+}
+
 // gaps is a window of spin.c or Spin.java.
 func (p *program) gaps(d time.Duration) (gaps, error) {
 	n, err := p.window(d)
@@ -220,11 +230,12 @@ func stackTop(pid, tid int) (uint64, error) {
 	return 0, fmt.Errorf("the JVM does not know its thread %d: %w", tid, err)
 }
 
-// measure finds how much of its stack the thread uses, by a first look.
+// measure finds how much of its stack the thread uses, by a first look, and lets it rest.
 func (p *program) measure() error {
 	snap, err := lookOnce(p.pid, p.tid, p.top)
 	if err == nil {
 		p.bytes = len(snap.Stack)
+		err = p.rest(true)
 	}
 	return err
 }

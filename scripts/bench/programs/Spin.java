@@ -1,4 +1,5 @@
 import java.util.Scanner;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * spin.c in Java: one thread, named "spin", does nothing but read its clock, and so sees each moment at which it
@@ -6,6 +7,7 @@ import java.util.Scanner;
  *
  * Prints "ready", then obeys its standard input:
  *   w MILLISECONDS  prints the gaps of the next so many milliseconds, in ns: "N g1 g2 ... gN"
+ *   r 0, r 1        the thread rests, and runs again; it runs at first
  */
 public final class Spin {
     private static final int MOST = 1 << 18;
@@ -16,6 +18,7 @@ public final class Spin {
     private static volatile long until; // the window that is measured ends then
     private static volatile int count;
     private static volatile boolean done;
+    private static volatile boolean resting;
 
     /** Each frame holds 16 longs, for the interpreter keeps what nobody reads any more. */
     private static long dive(int n) {
@@ -24,9 +27,16 @@ public final class Spin {
         if (n == 0) {
             while (true) {
                 spin();
+                rest();
             }
         }
         return dive(n - 1) + a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11 + a12 + a13 + a14 + a15;
+    }
+
+    private static void rest() {
+        while (resting) {
+            LockSupport.parkNanos(1_000_000);
+        }
     }
 
     /** Measures windows, and comes back now and then, to be compiled whole. */
@@ -48,6 +58,8 @@ public final class Spin {
             } else if (until != 0) {
                 end = until;
                 until = 0;
+            } else if (resting) {
+                return;
             }
             before = at;
         }
@@ -63,8 +75,13 @@ public final class Spin {
         }
         System.out.println("ready");
         while (in.hasNext()) {
-            in.next();
-            window(in.nextLong());
+            String what = in.next();
+            long number = in.nextLong();
+            if (what.equals("r")) {
+                resting = number == 0;
+                continue;
+            }
+            window(number);
             StringBuilder line = new StringBuilder().append(count);
             for (int i = 0; i < count; i++) {
                 line.append(' ').append(gaps[i]);

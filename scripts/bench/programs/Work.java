@@ -6,8 +6,8 @@ import java.util.Scanner;
  * Two busy threads that do equal pieces of work, and read what CPU time each has cost them: arithmetic, memory of
  * 256 KB a thread, virtual calls, recursion.
  *
- * Prints "ready" when they are warm, then obeys its standard input:
- *   w MILLISECONDS  works so long, and prints "PIECES CPU_NS" of both threads together
+ * Prints "ready", then obeys its standard input:
+ *   w MILLISECONDS  works so long, and prints "PIECES CPU_NS" of both threads together, at least one of each
  */
 public final class Work extends Thread {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -46,7 +46,7 @@ public final class Work extends Thread {
         }
     }
 
-    /** Some 2 ms. */
+    /** Some milliseconds. */
     private int piece(int x) {
         for (int round = 0; round < 3; round++) {
             x = descend(24, x);
@@ -70,7 +70,6 @@ public final class Work extends Thread {
         for (Work w : workers) {
             w.start();
         }
-        Thread.sleep(4000);
         System.out.println("ready");
         Scanner in = new Scanner(System.in);
         while (in.hasNext()) {
@@ -84,6 +83,9 @@ public final class Work extends Thread {
             long pieces = 0;
             long cpu = 0;
             for (int i = 0; i < workers.length; i++) {
+                while (workers[i].mark == before[i]) {
+                    Thread.sleep(1); // it has had no CPU for so long
+                }
                 Mark after = workers[i].mark;
                 pieces += after.pieces - before[i].pieces;
                 cpu += after.cpu - before[i].cpu;

@@ -3,6 +3,7 @@
 //
 //   spin            prints "TID STACKTOP", then obeys its standard input:
 //   w MILLISECONDS  prints the gaps of the next so many milliseconds, in ns: "N g1 g2 ... gN"
+//   r 0, r 1        the thread rests, and runs again; it runs at first
 //
 // Spin.java keeps the same protocol.
 #define _GNU_SOURCE
@@ -21,6 +22,7 @@ static int64_t gaps[MOST];
 static volatile int64_t until; // the window that is measured ends then
 static volatile int count;
 static volatile int done;
+static volatile int resting;
 
 static int64_t now(void) {
 	struct timespec t;
@@ -43,6 +45,9 @@ static _Noreturn void *spin(void *unused) {
 			end = 0, done = 1;
 		if (until)
 			end = until, until = 0;
+		if (!end)
+			while (resting)
+				usleep(1000);
 	}
 }
 
@@ -53,6 +58,10 @@ int main(void) {
 	char what;
 	long ms;
 	while (scanf(" %c %ld", &what, &ms) == 2) {
+		if (what == 'r') {
+			resting = ms == 0;
+			continue;
+		}
 		done = count = 0;
 		until = now() + ms * 1000000LL;
 		struct timespec nap = {ms / 1000, ms % 1000 * 1000000};

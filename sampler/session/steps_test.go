@@ -78,7 +78,11 @@ func TestSteps(t *testing.T) {
 
 func stepRun(t *testing.T, jdk jvmtest.JDK, flags []string, steps int) *stepCount {
 	lockThread(t)
-	jvm := jvmtest.Start(t, jdk, "truth.Steps", append(slices.Clone(stepFlags), flags...)...)
+	flags = append(slices.Clone(stepFlags), flags...)
+	if os.Getenv("GOPROF_EMULATED") != "" { // it would hardly get ready, nor anywhere
+		flags = append(flags, "--", "1", "200", "30")
+	}
+	jvm := jvmtest.Start(t, jdk, "truth.Steps", flags...)
 	s := attach(t, jvm.PID)
 	s.walker.Warm()
 	tid := steppedThread(t, s)

@@ -47,6 +47,8 @@ public final class Steps {
 
     public static void main(String[] args) throws Exception {
         int seed = args.length > 0 ? Integer.parseInt(args[0]) : 1;
+        int warm = args.length > 1 ? Integer.parseInt(args[1]) : 2000; // rounds, before anybody looks
+        int rest = args.length > 2 ? Integer.parseInt(args[2]) : 2; // ms between two disturbances
         long[][] expected = new long[WORK.length][ARGUMENTS];
         for (int i = 0; i < WORK.length; i++) {
             for (int x = 0; x < ARGUMENTS; x++) {
@@ -54,8 +56,8 @@ public final class Steps {
             }
         }
         Thread stepped = start("stepped", () -> work(expected, seed));
-        Thread disturber = start("disturber", Steps::disturb);
-        while (rounds < 2000 && wrong == null) {
+        Thread disturber = start("disturber", () -> disturb(rest));
+        while (rounds < warm && wrong == null) {
             Thread.sleep(5);
         }
         Control.serve((command, out) -> Control.check(false, "no such command: " + command), () -> {
@@ -100,10 +102,10 @@ public final class Steps {
         }
     }
 
-    private static void disturb() {
+    private static void disturb(int rest) {
         for (int i = 0; !stop; i++) {
             try {
-                Thread.sleep(2);
+                Thread.sleep(rest);
             } catch (InterruptedException never) {
                 return;
             }

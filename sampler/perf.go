@@ -124,7 +124,7 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 const nobodyIsDue = time.Duration(1 << 61)
 
 func (r *perfRun) open() (err error) {
-	if r.power, err = TryPerf(r.anyThread(), r.Sampler.cpu); err != nil {
+	if r.power, err = TryPerf(r.pid); err != nil {
 		return err
 	}
 	r.cpus = onlineCPUs()
@@ -136,18 +136,6 @@ func (r *perfRun) open() (err error) {
 	r.mostEvents = min(fds/2, mostEvents)
 	r.scan = newScan(r.proc, nobodyIsDue, fds-r.mostEvents)
 	return nil
-}
-
-// anyThread is a thread that lives: a leader may have ended before its process.
-func (r *perfRun) anyThread() (tid int) {
-	tid = r.pid
-	buf := make([]byte, 4096)
-	r.proc.threads(buf, func(t int) {
-		if state, _ := r.proc.status(tid); state == 'Z' || state == 'X' || state == 0 {
-			tid = t
-		}
-	})
-	return tid
 }
 
 func (r *perfRun) close() {

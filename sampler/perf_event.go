@@ -3,7 +3,7 @@
 package sampler
 
 import (
-	"errors"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -30,7 +30,7 @@ func perfAttr(cpu *arch.CPU, period int64, stack int, kernel, prompt bool) unix.
 		Config:            unix.PERF_COUNT_SW_TASK_CLOCK,
 		Sample:            uint64(period),
 		Sample_type:       perfSampleType,
-		Bits:              unix.PerfBitUseClockID | unix.PerfBitTask | unix.PerfBitExcludeHv,
+		Bits:              unix.PerfBitUseClockID | unix.PerfBitExcludeHv,
 		Clockid:           unix.CLOCK_MONOTONIC,
 		Sample_regs_user:  cpu.Perf.Mask,
 		Sample_stack_user: uint32(stack) &^ 7,
@@ -90,22 +90,43 @@ type PerfPower struct {
 
 // TryPerf finds out whether perf_event may be used on a process, and for what. It opens an event that never
 // begins, on a thread of that process, and closes it; pid 0 is ourselves.
-func TryPerf(pid int, cpu *arch.CPU) (PerfPower, error) {
-	if cpu.Perf == nil {
+func TryPerf(pid int) (PerfPower, error) {
+	cpu := arch.ByName(runtime.GOARCH)
+	if cpu == nil || cpu.Perf == nil {
 		return PerfPower{}, &PerfError{"perf_event_open", unix.EOPNOTSUPP}
+	}
+	tid := pid
+	if pid != 0 {
+		proc := openProc(pid)
+		tid = proc.anyThread()
+		proc.close()
 	}
 	var err error
 	for _, kernel := range []bool{true, false} {
 		attr := perfAttr(cpu, 1e9, perfStackMost, kernel, false)
 		attr.Bits |= unix.PerfBitDisabled
 		var fd int
-		if fd, err = unix.PerfEventOpen(&attr, pid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC); err == nil {
+		if fd, err = unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC); err == nil {
 			unix.Close(fd)
 			return PerfPower{Kernel: kernel}, nil
 		}
-		if !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) {
+		if err != unix.EACCES && err != unix.EPERM {
 			break
 		}
 	}
 	return PerfPower{}, &PerfError{"perf_event_open", err}
+}
+
+// anyThread is a thread of the process that lives: a leader may have ended before the others.
+func (p *procDir) anyThread() (tid int) {
+	tid = p.pid
+	if state, _ := p.status(tid); p.task < 0 || state != 'Z' && state != 'X' {
+		return tid
+	}
+	p.threads(make([]byte, 32<<10), func(t int) {
+		if state, _ := p.status(t); tid == p.pid && state != 0 && state != 'Z' && state != 'X' {
+			tid = t
+		}
+	})
+	return tid
 }

@@ -15,9 +15,7 @@ import (
 // The records that are met here.
 const (
 	perfLost         = 2  // {u64 id, lost}
-	perfExit         = 4  // {u32 pid, ppid, tid, ptid; u64 time}
 	perfThrottle     = 5  // {u64 time, id, stream}
-	perfFork         = 7  // as exit
 	perfSample       = 9  // see parseSample
 	perfLostSamples  = 13 // {u64 lost}
 	perfHeader       = 8
@@ -139,12 +137,4 @@ func (b ringBytes) parseLost(r perfRecord) int64 {
 	}
 	const believable = 1 << 40
 	return int64(min(b.u64(at), believable))
-}
-
-// parseTask tells whose end or birth a record is about.
-func (b ringBytes) parseTask(r perfRecord) (pid, tid int, ok bool) {
-	if r.end-r.at < 16 {
-		return 0, 0, false
-	}
-	return int(int32(b.u32(r.at))), int(int32(b.u32(r.at + 8))), true
 }

@@ -22,7 +22,7 @@ func needPerf(t testing.TB) {
 	if thisCPU() == nil {
 		t.Skip("no such CPU")
 	}
-	if power, err := TryPerf(0, thisCPU()); err != nil || !power.Kernel {
+	if power, err := TryPerf(0); err != nil || !power.Kernel {
 		t.Skipf("perf_event: %+v, %v", power, err)
 	}
 }
@@ -333,7 +333,7 @@ func TestPerfRefusals(t *testing.T) {
 			t.Errorf("%+v: %v", c.cfg, err)
 		}
 	}
-	if _, err := TryPerf(1<<30, thisCPU()); !errors.Is(err, unix.ESRCH) {
+	if _, err := TryPerf(1 << 30); !errors.Is(err, unix.ESRCH) {
 		t.Errorf("no process: %v", err)
 	}
 }

@@ -23,6 +23,7 @@ type recorder struct {
 	flags   *recordFlags
 	pid     int
 	session *session.Session
+	engine  session.Engine
 	out     outputs
 	visits  chan session.Visit
 	ended   chan struct{}
@@ -35,7 +36,7 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 	var recorders []*recorder
 	warned := doubts{}
 	for _, t := range targets {
-		r, err := newRecorder(f, t)
+		r, err := newRecorder(talk, f, t)
 		if err != nil {
 			closeAll(recorders)
 			return err
@@ -60,7 +61,7 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 }
 
 // newRecorder finds the files first: a name that cannot be written must not cost a recording.
-func newRecorder(f *recordFlags, t recordable) (*recorder, error) {
+func newRecorder(talk io.Writer, f *recordFlags, t recordable) (*recorder, error) {
 	r := &recorder{flags: f, pid: t.pid, session: t.session, visits: make(chan session.Visit), ended: make(chan struct{})}
 	var err error
 	if r.out, err = f.reserve(t.pid); err != nil {
@@ -74,9 +75,9 @@ func newRecorder(f *recordFlags, t recordable) (*recorder, error) {
 			return nil, attachError(t.pid, err)
 		}
 	}
-	if err := host().Traced(t.pid); err != nil {
+	if err := r.choose(talk); err != nil {
 		r.session.Close()
-		return nil, attachError(t.pid, err)
+		return nil, err
 	}
 	return r, nil
 }
@@ -102,7 +103,7 @@ func (r *recorder) record(ctx context.Context) result {
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
 		Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal,
-		Weight: r.flags.weighed, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
+		Weight: r.flags.weighed, Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()
 	sum.Notes = host().Notes(r.session)

@@ -42,10 +42,13 @@ import (
 // The time of either is known, and carried by the thread's next sample, or told as not sampled.
 
 // Perf samples the threads of one process through perf_event.
-type Perf struct{ *Sampler }
+type Perf struct {
+	*Sampler
+	events int // how many there may be; 0: as many as make sense
+}
 
 // NewPerf makes a sampler of pid.
-func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{New(pid, cpu)} }
+func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{Sampler: New(pid, cpu)} }
 
 // ErrPerfOverhead: nothing tells what an interrupt of the kernel costs.
 var ErrPerfOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
@@ -102,7 +105,7 @@ type perfRun struct {
 }
 
 func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	r := &perfRun{Sampler: p.Sampler, cfg: cfg, q: q, proc: openProc(p.pid), threads: map[int]*perfThread{},
+	r := &perfRun{Sampler: p.Sampler, mostEvents: p.events, cfg: cfg, q: q, proc: openProc(p.pid), threads: map[int]*perfThread{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	defer r.proc.close()
 	if r.proc.task < 0 {
@@ -133,7 +136,9 @@ func (r *perfRun) open() (err error) {
 	}
 	r.each = r.record
 	fds := descriptors()
-	r.mostEvents = min(fds/2, mostEvents)
+	if r.mostEvents == 0 {
+		r.mostEvents = min(fds/2, mostEvents)
+	}
 	r.scan = newScan(r.proc, nobodyIsDue, fds-r.mostEvents)
 	return nil
 }

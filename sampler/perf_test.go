@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -344,4 +345,120 @@ func TestParseCPUList(t *testing.T) {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
+}
+
+// TestPerfFewEvents: where there cannot be events for all threads, those that run have them, those that begin to run
+// get them, and what is missed meanwhile is known.
+func TestPerfFewEvents(t *testing.T) {
+	needPerf(t)
+	// 200 that use a microsecond each second, and two that run.
+	p := run1(t, sharesProgram, "200", "1", "1000000", "2", "1", "0")
+	var tids []int
+	for range 202 {
+		tids = append(tids, p.number(t))
+	}
+	proc := openProc(p.pid)
+	defer proc.close()
+	time.Sleep(100 * time.Millisecond)
+	most := 6 * len(onlineCPUs())
+	s, q := NewPerf(p.pid, thisCPU()), NewQueue(64)
+	s.events = most
+	ctx, cancel := context.WithCancel(context.Background())
+	by, n, mostOpen := map[int]int{}, 0, 0
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for snap := range q.Snapshots() {
+			by[snap.TID]++
+			q.Done(snap)
+			if n++; n%50 == 0 {
+				mostOpen = max(mostOpen, openEventsOfOurs(t))
+			}
+			if n == 600 {
+				cancel()
+			}
+		}
+	}()
+	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
+	<-done
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := by[tids[200]], by[tids[201]]
+	t.Logf("%d and %d samples of those that run, of %d; %d events open; %+v", a, b, n, mostOpen, got.Times)
+	if a < n/10 || b < n/10 {
+		t.Errorf("%d and %d samples of %d are of those that run", a, b, n)
+	}
+	if mostOpen > most+2*len(onlineCPUs()) || mostOpen == 0 {
+		t.Errorf("%d events were open, and there may be %d and two for each CPU", mostOpen, most)
+	}
+	if got.Times.NotSampled > got.Times.Process/4 {
+		t.Errorf("%+v", got.Times)
+	}
+}
+
+// openEventsOfOurs counts our descriptors of events.
+func openEventsOfOurs(t *testing.T) (n int) {
+	dir, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range dir {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && to == "anon_inode:[perf_event]" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestPerfMovesWithItsThread: a thread that is sent to other CPUs after it was met is seen there, too.
+func TestPerfMovesWithItsThread(t *testing.T) {
+	if len(onlineCPUs()) < 2 {
+		t.Skip("one CPU")
+	}
+	p := run1(t, cSpin)
+	p.number(t)
+	var one, other unix.CPUSet
+	one.Set(onlineCPUs()[0])
+	other.Set(onlineCPUs()[1])
+	if err := unix.SchedSetaffinity(p.pid, &one); err != nil {
+		t.Skip(err)
+	}
+	perfSession(t, p.pid, Config{Interval: time.Millisecond}, nil, func(_ *Perf, seen *atomic.Int64) {
+		untilSamples(50)(seen)
+		if err := unix.SchedSetaffinity(p.pid, &other); err != nil {
+			t.Error(err)
+		}
+		n := seen.Load()
+		untilSamples(n + 100)(seen)
+		if now := seen.Load(); now < n+100 {
+			t.Errorf("%d samples since it was moved", now-n)
+		}
+	})
+}
+
+// Threads that are born meanwhile are met.
+func TestPerfMeetsNewThreads(t *testing.T) {
+	p := run1(t, `
+static void *spin(void *x) { say(gettid_()); for (volatile long i = 0;; i++); }
+int main(void) {
+	ready();
+	char line[16];
+	pthread_t t;
+	while (fgets(line, sizeof line, stdin)) pthread_create(&t, 0, spin, 0);
+}`)
+	var born, seenBorn atomic.Int64
+	perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *target.Snapshot) {
+		if int64(s.TID) == born.Load() {
+			seenBorn.Add(1)
+		}
+	}, func(pf *Perf, seen *atomic.Int64) {
+		pf.Stats()
+		for range 3 {
+			seenBorn.Store(0)
+			p.in.Write([]byte("\n"))
+			born.Store(int64(p.number(t)))
+			eventually(t, "a new thread is sampled", func() bool { return seenBorn.Load() > 5 })
+		}
+	})
 }

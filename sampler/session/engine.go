@@ -5,7 +5,9 @@ package session
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"goprof/profile"
 	"goprof/sampler"
 	"goprof/target"
 )
@@ -37,8 +39,8 @@ type Choice struct {
 	Remedy string // a command; empty where there is none
 }
 
-// ChooseEngine finds the engine for a process. It errs only where the one that is asked for by name cannot be had.
-func (h Host) ChooseEngine(want Engine, pid int, maxOverhead float64) (Choice, error) {
+// ChooseEngine finds the engine for a process; virtual says whether it runs virtual threads. It errs only where the one that is asked for by name cannot be had.
+func (h Host) ChooseEngine(want Engine, pid int, maxOverhead float64, virtual bool) (Choice, error) {
 	if want == PtraceEngine || want == "" {
 		return Choice{Engine: PtraceEngine}, h.Traced(pid)
 	}
@@ -55,6 +57,8 @@ func (h Host) ChooseEngine(want Engine, pid int, maxOverhead float64) (Choice, e
 		return Choice{PtraceEngine, "the engine is ptrace: " + c.Why, ""}, h.Traced(pid)
 	case !power.Kernel:
 		return Choice{PtraceEngine, "the engine is ptrace: perf_event may not look at threads that are in the kernel (" + h.perfLevel() + ")", ""}, h.Traced(pid)
+	case virtual:
+		return Choice{PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the heap perf_event leaves no time to read", ""}, h.Traced(pid)
 	case maxOverhead > 0:
 		return Choice{PtraceEngine, "the engine is ptrace: what perf_event costs cannot be bounded, as --max-overhead wants", ""}, h.Traced(pid)
 	}
@@ -105,17 +109,44 @@ func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
 	}
 }
 
-// hurry asks for a thread that was seen to run virtual ones to be looked at soon: with its frames in the heap nothing else helps.
-func (r *recording) hurry(tid int) {
-	if r.opt.Engine == PerfEngine && r.stack.Mounted && !r.soon[tid] {
-		if r.soon == nil {
-			r.soon = map[int]bool{}
+// RunsVirtual reports whether there are threads that may run virtual ones.
+func (s *Session) RunsVirtual() bool {
+	if s.VM.NewContinuations() == nil || s.dir.refresh() != nil {
+		return false
+	}
+	for _, th := range s.dir.threads {
+		if th.mayCarry() {
+			return true
 		}
-		r.soon[tid] = true
-		h := r.hint(tid)
-		if r.sampler.Advise(tid, h) {
-			r.hints[tid] = h
-		}
+	}
+	return false
+}
+
+// mayCarry tells by its name whether a thread may run virtual ones (java.lang.VirtualThread, createDefaultScheduler).
+func (th *thread) mayCarry() bool {
+	return th.java.Addr != 0 && strings.HasPrefix(th.name, "ForkJoinPool-")
+}
+
+// isCarrier tells whether a thread is one that runs virtual ones, or may. With frames in the heap only what is read soon helps, and from the first sample on.
+func (r *recording) isCarrier(tid int) bool {
+	if r.opt.Engine != PerfEngine {
+		return false
+	}
+	th := r.dir.threads[tid]
+	return r.carriers[tid] || th != nil && th.mayCarry()
+}
+
+// hurry asks for a thread to be looked at soon from now on if its stack, walked just now, was that of a virtual one.
+func (r *recording) hurry(tid int, st *profile.Stack) {
+	if !st.Mounted || r.isCarrier(tid) || r.opt.Engine != PerfEngine {
+		return
+	}
+	if r.carriers == nil {
+		r.carriers = map[int]bool{}
+	}
+	r.carriers[tid] = true
+	if h := r.hint(tid); r.sampler.Advise(tid, h) {
+		r.hints[tid] = h
 	}
 }
 

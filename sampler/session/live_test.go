@@ -49,8 +49,7 @@ func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*
 	for snap := range q.Snapshots() {
 		r.follow(snap)
 		s.walker.Walk(snap, &stack)
-		r.stack.Mounted = stack.Mounted
-		r.hurry(snap.TID)
+		r.hurry(snap.TID, &stack)
 		out.truncated[stack.Truncated]++
 		if stack.Truncated == profile.Whole {
 			out.whole++

@@ -87,7 +87,7 @@ type recording struct {
 	unwanted time.Duration        // CPU time of threads that were sampled before it was known that nobody wants them
 	advised  int                  // the round of the directory that the sampler knows of
 	hints    map[int]sampler.Hint // what the sampler was told
-	soon     map[int]bool         // threads that run virtual ones; see hurry
+	carriers map[int]bool         // threads that were seen to run virtual ones
 	stop     context.CancelFunc
 	before   time.Duration              // own CPU
 	lost     [sampler.NumOutcomes]int64 // what the profile has been told
@@ -187,7 +187,7 @@ func (r *recording) take(snap *target.Snapshot) {
 		return
 	}
 	r.walker.Walk(snap, &r.stack)
-	r.hurry(snap.TID)
+	r.hurry(snap.TID, &r.stack)
 	if !r.alive() {
 		r.profile.Lose(profile.ProcessGone, 1)
 		return
@@ -240,7 +240,7 @@ func (r *recording) hint(tid int) (h sampler.Hint) {
 	if th := r.dir.threads[tid]; th != nil {
 		h = th.hint(r.VM)
 	}
-	h.Soon = r.soon[tid]
+	h.Soon = r.isCarrier(tid)
 	if r.opt.Wants != nil {
 		label := r.dir.label(tid)
 		h.Skip = !r.opt.Wants(label[1 : len(label)-1]) // a name may have brackets of its own

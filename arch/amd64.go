@@ -39,6 +39,7 @@ var AMD64 = &CPU{
 
 	SyscallResult: amd64RAX,
 	PrstatusSize:  len(amd64Prstatus) * 8,
+	Perf:          &amd64Perf,
 	DecodeRegs:    decodeAMD64,
 
 	// HotSpot cpu/x86/register_x86.hpp, interp_masm_x86.hpp, assembler_x86.hpp.

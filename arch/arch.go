@@ -44,6 +44,9 @@ type CPU struct {
 	// PrstatusSize is the size of that register set.
 	PrstatusSize int
 
+	// Perf is what perf_event_open calls the registers.
+	Perf *PerfLayout
+
 	// Java names the registers that HotSpot's generated code gives a fixed meaning.
 	Java JavaRegs
 

@@ -32,6 +32,7 @@ var ARM64 = &CPU{
 
 	SyscallResult: arm64X0,
 	PrstatusSize:  arm64PrstatusWords * 8,
+	Perf:          &arm64Perf,
 	DecodeRegs:    decodeARM64,
 
 	// HotSpot cpu/aarch64/assembler_aarch64.hpp, register_aarch64.hpp. The sender's sp was in x13

@@ -63,8 +63,12 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	if s.Overflow > 0 {
 		fmt.Fprintf(&b, "not kept   callees of %d samples: the profile is full\n", s.Overflow)
 	}
-	fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together\n",
-		round(s.Pauses.P50), round(s.Pauses.P99), round(s.Pauses.Max), round(s.Pauses.Total))
+	if s.Meta.Engine == "perf" {
+		b.WriteString("pauses     none: the kernel took the samples (perf_event)\n")
+	} else {
+		fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together\n",
+			round(s.Pauses.P50), round(s.Pauses.P99), round(s.Pauses.Max), round(s.Pauses.Total))
+	}
 	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration), " (%s of one)"))
 	_, err := io.WriteString(to, b.String())
 	return err

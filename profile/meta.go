@@ -12,6 +12,7 @@ type Meta struct {
 	JVM       string        `json:"jvm,omitempty"`        // version and vendor
 	Collector string        `json:"collector,omitempty"`  //
 	Mode      string        `json:"mode"`                 // cpu
+	Engine    string        `json:"engine,omitempty"`     // ptrace, perf
 	Start     time.Time     `json:"start"`                //
 	Duration  time.Duration `json:"duration_ns"`          //
 	Interval  time.Duration `json:"interval_ns"`          // between two looks at a thread, as asked

@@ -32,7 +32,10 @@ const (
 	AlreadyTraced
 	Stale // waited too long for its walk
 	ProcessGone
-	Other // must stay under 0.005 %
+	RingFull    // the kernel had no room for it
+	Throttled   // the kernel found that samples came too often
+	NoRegisters // the kernel could not tell the thread's registers
+	Other       // must stay under 0.005 %
 
 	NumReasons
 )
@@ -61,6 +64,9 @@ var reasonNames = [NumReasons]string{
 	AlreadyTraced:    "already traced",
 	Stale:            "stale",
 	ProcessGone:      "process gone",
+	RingFull:         "no room in the kernel's ring",
+	Throttled:        "throttled by the kernel",
+	NoRegisters:      "no registers",
 	Other:            "other",
 }
 

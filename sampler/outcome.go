@@ -29,6 +29,12 @@ const (
 	Moved
 	// QueueFull: no free snapshot, the walker is behind. The thread was not stopped.
 	QueueFull
+	// RingFull: the kernel had no room for a sample (Perf).
+	RingFull
+	// Throttled: the kernel found that samples came too often, and took none for a while (Perf).
+	Throttled
+	// NoRegisters: the kernel could not tell the thread's registers (Perf).
+	NoRegisters
 	// WrongThread: a Tracer was called from another OS thread than before.
 	WrongThread
 	// Failed: a system call failed in a way that has no name here (Tracer.Err).
@@ -51,6 +57,9 @@ var outcomeNames = [NumOutcomes]string{
 	Running:       "running",
 	Moved:         "moved",
 	QueueFull:     "queue full",
+	RingFull:      "ring full",
+	Throttled:     "throttled",
+	NoRegisters:   "no registers",
 	WrongThread:   "wrong OS thread",
 	Failed:        "failed",
 }

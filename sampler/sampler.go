@@ -43,6 +43,7 @@ type Stats struct {
 	Waiting   int64              // looks at threads that waited for a CPU: no attempts, the thread has not paid
 	Signals   int64              // looks that met a signal on its way
 	Ticks     int64
+	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
 	Skipped   int64         // ticks that were not held because their time had passed
 	Gap       time.Duration // the longest between two ticks
 	Threads   int           // seen by now
@@ -62,8 +63,11 @@ func (s *Stats) LostSum() (n int64) {
 	return n
 }
 
-// Rate is how many ticks a second were held.
+// Rate is how many ticks a second were held, or times a second of CPU time a thread was sampled.
 func (s *Stats) Rate() float64 {
+	if s.Reached > 0 {
+		return s.Reached
+	}
 	if s.Wall <= 0 {
 		return 0
 	}

@@ -9,6 +9,9 @@ type Continuation struct {
 	// Entry is the address on the carrier's stack of the ContinuationEntry that the thread had in
 	// the pause: the frames below that address are the virtual thread's. 0: it ran none.
 	Entry uint64
+	// Late: Entry, too, was read after the look. It counts only where the copied stack leads to that very
+	// address. Recordings do not keep this.
+	Late bool
 	// ID is Thread.threadId, 0 if it is not known whose the continuation was.
 	ID   uint64
 	Name string // often empty

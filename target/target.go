@@ -77,10 +77,12 @@ type Code struct {
 
 // Snapshot is what one look at a thread took: everything that cannot be had later.
 type Snapshot struct {
-	TID   int
-	Regs  arch.Regs
-	Stack []byte // copy of the stack from SP upward
-	SP    uint64 // address of Stack[0]
+	TID  int
+	Regs arch.Regs
+	// Unknown is the set (by bit) of Regs that nobody could tell. Recordings do not keep it.
+	Unknown uint64
+	Stack   []byte // copy of the stack from SP upward
+	SP      uint64 // address of Stack[0]
 	// Syscall is the system call that the thread was in, -1 if none.
 	Syscall int64
 	// When is CLOCK_MONOTONIC in nanoseconds at the moment of the look.

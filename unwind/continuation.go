@@ -37,9 +37,23 @@ const maxEntryPad = 8
 
 func (w *Walker) beginContinuation() {
 	k := &w.snap.Continuation
-	w.out.Carrier, w.out.Mounted = 0, k.Entry != 0
-	w.out.Virtual = profile.VirtualThread{ID: k.ID, Name: k.Name}
+	w.out.Carrier, w.out.Mounted = 0, k.Entry != 0 && !k.Late
+	w.out.Virtual = profile.VirtualThread{}
+	if !k.Late {
+		w.out.Virtual = profile.VirtualThread{ID: k.ID, Name: k.Name}
+	}
+	w.metEntry = false
 	w.framePointer, w.frameAt = 0, -1
+}
+
+// meetEntry notes that the copied stack leads to a ContinuationEntry. The first one is the one that the thread
+// had: where that was read late, this shows that it was so at the look already, and so whose it was.
+func (w *Walker) meetEntry(at uint64) {
+	k := &w.snap.Continuation
+	if !w.metEntry && k.Late && k.Entry == at {
+		w.out.Virtual = profile.VirtualThread{ID: k.ID, Name: k.Name}
+	}
+	w.metEntry = true
 }
 
 // passEntry notes where the carrier's frames begin, if b is the code that enters a virtual thread's
@@ -49,6 +63,7 @@ func (w *Walker) passEntry(b *vmstructs.Blob) profile.Reason {
 	if w.cur.exact || w.out.Carrier > 0 || !w.vm.IsContinuationEntry(b) {
 		return profile.Whole
 	}
+	w.meetEntry(w.cur.sp)
 	entry, ok := w.stackBytes(w.cur.sp, vmstructs.EntryBytes)
 	if !ok {
 		return w.beyond()
@@ -104,6 +119,8 @@ func (w *Walker) heapFrames() bool {
 		w.out.Frames = w.out.Frames[:n]
 		return false
 	}
+	w.out.Mounted = true
+	w.meetEntry(k.Entry)
 	return true
 }
 

@@ -30,8 +30,11 @@ func (w *Walker) stepGenerated() profile.Reason {
 	case vmstructs.Deopt, vmstructs.UncommonTrap:
 		return w.stepDeopt(b)
 	}
-	if w.isReturnBarrier(b) && w.heapFrames() {
-		return w.carrierFrames()
+	if w.isReturnBarrier(b) {
+		if w.heapFrames() {
+			return w.carrierFrames()
+		}
+		w.out.Mounted = true // the barrier stands under a virtual thread's frames only
 	}
 	return w.stepStub(b)
 }

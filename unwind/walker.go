@@ -63,6 +63,7 @@ type Walker struct {
 	// framePointer is that of the interpreted frame that was walked last, at frameAt of out.Frames.
 	framePointer uint64
 	frameAt      int
+	metEntry     bool // of a continuation; see meetEntry
 	// evaluated counts the bytes of DWARF expressions.
 	evaluated int
 }
@@ -208,7 +209,7 @@ func (w *Walker) begin() {
 	w.beginContinuation()
 	c := &w.cur
 	c.regs = w.snap.Regs
-	c.known = ^uint64(0)
+	c.known = ^w.snap.Unknown
 	c.pc, c.sp = c.regs[w.cpu.PC], c.regs[w.cpu.SP]
 	c.exact, c.byRules = true, false
 	c.callee, c.interpreted, c.calledSP = nil, false, 0

@@ -30,6 +30,8 @@ the stack in which it was seen next, and their sum is what the process has used,
 late the samples came. "[not sampled]" is the time of threads that were never seen after they
 had used it, "[exited threads]" that of threads that had ended before.
 
+` + engineHelp + `
+
 Which JVM: --pid, several times for several; or NAME, a part of its main class or jar ("goprof
 list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
 
@@ -44,6 +46,7 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 5m -r 1000 -t    1,000 Hz, stacks split by thread
   goprof record --pid 1234 -d 1m --thread '^http-' --exclude-thread 'acceptor|tid=4711$'
   goprof record --pid 1234 -d 1m --weight cpu  nanoseconds of CPU time, not samples
+  goprof record --pid 1234 -d 1m --engine auto no stops, where the kernel's perf_event may be used
   goprof record --pid 1234 -d 10s -o - | head  to standard output
   goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
   goprof record --wait petclinic -d 1m         from its start
@@ -70,6 +73,7 @@ type recordFlags struct {
 	output      string
 	summary     string
 	quiet       bool
+	engineFlag
 }
 
 func newRecord() *cobra.Command {
@@ -93,6 +97,7 @@ func newRecord() *cobra.Command {
 	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU `time` between two samples, instead of --rate: 10ms")
 	fs.StringVar(&f.weight, "weight", profile.Samples.String(), "`what` stacks are counted in: samples, or cpu: nanoseconds of CPU time")
 	fs.StringVar(&f.mode, "mode", "cpu", "`which` threads: cpu, those that use CPU time")
+	f.engineFlag.add(cmd, fs)
 	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
 	f.wants.add(fs)
 	fs.BoolVar(&f.group, "group-threads", false, "as --threads, but "+groupThreadsUsage)
@@ -157,6 +162,9 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 		return 0, usageError(cmd, fmt.Sprintf("--weight is samples or cpu, not %q", f.weight))
 	}
 	if err := f.wants.check(cmd); err != nil {
+		return 0, err
+	}
+	if err := f.engineFlag.check(cmd, f.mode, f.maxOverhead); err != nil {
 		return 0, err
 	}
 	if f.depth < 1 || f.depth > maxDepth {

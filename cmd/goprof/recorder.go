@@ -23,6 +23,7 @@ type recorder struct {
 	flags   *recordFlags
 	pid     int
 	session *session.Session
+	engine  session.Engine
 	out     outputs
 	visits  chan session.Visit
 	ended   chan struct{}
@@ -35,7 +36,7 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 	var recorders []*recorder
 	warned := doubts{}
 	for _, t := range targets {
-		r, err := newRecorder(f, t)
+		r, err := newRecorder(talk, f, t)
 		if err != nil {
 			closeAll(recorders)
 			return err
@@ -58,7 +59,7 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 }
 
 // newRecorder finds the files first: a name that cannot be written must not cost a recording.
-func newRecorder(f *recordFlags, t recordable) (*recorder, error) {
+func newRecorder(talk io.Writer, f *recordFlags, t recordable) (*recorder, error) {
 	r := &recorder{flags: f, pid: t.pid, session: t.session, visits: make(chan session.Visit), ended: make(chan struct{})}
 	var err error
 	if r.out, err = f.reserve(t.pid); err != nil {
@@ -72,9 +73,9 @@ func newRecorder(f *recordFlags, t recordable) (*recorder, error) {
 			return nil, attachError(t.pid, err)
 		}
 	}
-	if err := host().Traced(t.pid); err != nil {
+	if err := r.choose(talk); err != nil {
 		r.session.Close()
-		return nil, attachError(t.pid, err)
+		return nil, err
 	}
 	return r, nil
 }
@@ -100,10 +101,10 @@ func (r *recorder) record(ctx context.Context) result {
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
 		Duration: r.flags.duration.Duration, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal,
-		Weight: r.flags.weighed, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
+		Weight: r.flags.weighed, Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()
-	sum.Notes = host().Notes(r.session)
+	sum.Notes = r.notes(&sum)
 	return result{p, sum, err}
 }
 
@@ -233,7 +234,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 		fmt.Fprintf(talk, "goprof: no samples of process %d yet: nothing is written\n", r.pid)
 		return
 	}
-	sum.Meta.Version, sum.Notes = version(), host().Notes(r.session)
+	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
 	name, err := r.out.writeText(stacks.Bytes(), &sum)
 	switch {
 	case err != nil:
@@ -254,9 +255,12 @@ func interruptible(parent context.Context) (context.Context, context.CancelFunc)
 	return ctx, stop
 }
 
-// tellNotes says what names are missing although all went well.
+// tellNotes says what a user should know although all went well.
 func tellNotes(talk io.Writer, notes []profile.Note) {
 	for _, n := range notes {
-		fmt.Fprintf(talk, "goprof: %s: %s\ntry: %s\n", n.Name, output.Printable(n.Text), output.Printable(n.Remedy))
+		fmt.Fprintf(talk, "goprof: %s: %s\n", n.Name, output.Printable(n.Text))
+		if n.Remedy != "" {
+			fmt.Fprintf(talk, "try: %s\n", output.Printable(n.Remedy))
+		}
 	}
 }

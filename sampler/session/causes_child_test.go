@@ -64,6 +64,27 @@ func child(words []string) error {
 			}
 			os.Setenv(childEnv, strings.Join(words[i+1:], " "))
 			return unix.Exec("/proc/self/exe", []string{"child"}, os.Environ())
+		case "dropperf": // the capabilities for perf_event, in the same way
+			for _, c := range []uintptr{unix.CAP_PERFMON, unix.CAP_SYS_ADMIN} {
+				if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+					return err
+				}
+			}
+			os.Setenv(childEnv, strings.Join(words[i+1:], " "))
+			return unix.Exec("/proc/self/exe", []string{"child"}, os.Environ())
+		case "noperf":
+			err = filter(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM), unix.SYS_PERF_EVENT_OPEN)
+		case "engine": // a pid follows
+			pid, _ := strconv.Atoi(words[i+1])
+			for _, e := range Engines {
+				c, err := Host{}.ChooseEngine(e, pid, 0, false)
+				if err != nil {
+					fmt.Println(e, "error:", Host{}.Explain(pid, err))
+				} else {
+					fmt.Printf("%s: engine %s %s\n", e, c.Engine, c.Note)
+				}
+			}
+			return nil
 		case "seccomp":
 			err = filter(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM), unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV)
 		case "fewfiles": // one more can be opened

@@ -71,7 +71,7 @@ func (h Host) Examine(pid int) Report {
 	h.checkNamespaces(&r)
 	h.checkMapFiles(&r)
 	h.checkFiles(&r)
-	h.checkPerf(&r)
+	h.checkPerf(&r, pid)
 	if pid == 0 {
 		h.checkJVMs(&r)
 	} else {
@@ -221,15 +221,6 @@ func (h Host) checkFiles(r *Report) {
 		return
 	}
 	r.ok("open files", "%d", limit.Max)
-}
-
-func (h Host) checkPerf(r *Report) {
-	b, ok := h.read(filepath.Join(h.proc(), "sys/kernel/perf_event_paranoid"), 16)
-	if !ok {
-		r.ok("perf", "not in this kernel, and not needed")
-		return
-	}
-	r.ok("perf", "not needed (kernel.perf_event_paranoid is %s)", strings.TrimSpace(string(b)))
 }
 
 // checkJVMs counts what list would show.

@@ -34,7 +34,7 @@ func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	r := s.recording(RecordOptions{})
+	r := s.recording(RecordOptions{Engine: testEngine})
 	q := sampler.NewQueue(queueLength)
 	s.walker.Warm()
 	r.news(0)
@@ -42,13 +42,14 @@ func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		out.stats, err = r.sampler.Run(ctx, sampler.Config{Interval: interval}, q)
+		out.stats, err = r.sampler.Run(ctx, sampler.Config{Interval: interval, After: r.afterOfTest()}, q)
 		done <- err
 	}()
 	var stack profile.Stack
 	for snap := range q.Snapshots() {
 		r.follow(snap)
 		s.walker.Walk(snap, &stack)
+		r.hurry(snap.TID, &stack)
 		out.truncated[stack.Truncated]++
 		if stack.Truncated == profile.Whole {
 			out.whole++

@@ -22,6 +22,12 @@ func reasonOf(o sampler.Outcome) profile.Reason {
 		return profile.AlreadyTraced
 	case sampler.Pending, sampler.TimedOut, sampler.Backlog:
 		return profile.StopTimeout
+	case sampler.RingFull:
+		return profile.RingFull
+	case sampler.Throttled:
+		return profile.Throttled
+	case sampler.NoRegisters:
+		return profile.NoRegisters
 	case sampler.QueueFull:
 		return profile.Stale
 	}

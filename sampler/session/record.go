@@ -22,6 +22,7 @@ type RecordOptions struct {
 	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
 	Threads  bool          // each stack begins with its thread
 	Weight   profile.Weight
+	Engine   Engine // not AutoEngine; "" is PtraceEngine
 	// Wants chooses threads by "name tid=N"; nil is all. The others are left alone, their CPU time too.
 	Wants func(thread string) bool
 	// GroupThreads makes one of the threads of a pool, and HideInternal one of frames that only pass calls
@@ -58,7 +59,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	s.dir.allNames = opt.Wants != nil
 	r.profile, r.before = p, before
 	r.news(0)
-	after := s.afterLook()
+	after := s.after(opt.Engine)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if opt.Duration > 0 {
@@ -94,6 +95,7 @@ type recording struct {
 	unwanted time.Duration        // CPU time of threads that were sampled before it was known that nobody wants them
 	advised  int                  // the round of the directory that the sampler knows of
 	hints    map[int]sampler.Hint // what the sampler was told
+	carriers map[int]bool         // threads that were seen to run virtual ones
 	stop     context.CancelFunc
 	before   time.Duration              // own CPU
 	lost     [sampler.NumOutcomes]int64 // what the profile has been told
@@ -101,7 +103,7 @@ type recording struct {
 
 func (s *Session) recording(opt RecordOptions) *recording {
 	return &recording{Session: s, opt: opt, sampled: map[int]bool{}, hints: map[int]sampler.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
-		sampler: sampler.New(s.Process.PID(), s.Process.CPU())}
+		sampler: s.cpuEngine(opt.Engine)}
 }
 
 // remapEvery is how often the process is asked what it has mapped, and whether it is still there; remapShare what part
@@ -194,6 +196,7 @@ func (r *recording) take(snap *target.Snapshot) {
 		return
 	}
 	r.walker.Walk(snap, &r.stack)
+	r.hurry(snap.TID, &r.stack)
 	if !r.alive() {
 		r.profile.Lose(profile.ProcessGone, 1)
 		return
@@ -246,6 +249,7 @@ func (r *recording) hint(tid int) (h sampler.Hint) {
 	if th := r.dir.threads[tid]; th != nil {
 		h = th.hint(r.VM)
 	}
+	h.Soon = r.isCarrier(tid)
 	if r.opt.Wants != nil {
 		label := r.dir.label(tid)
 		h.Skip = !r.opt.Wants(label[1 : len(label)-1]) // a name may have brackets of its own
@@ -279,6 +283,7 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 		JVM:       v.Release,
 		Collector: s.VM.Collector(),
 		Mode:      "cpu",
+		Engine:    opt.Engine.name(),
 		Start:     time.Now(),
 		Interval:  opt.Interval,
 		Weight:    opt.Weight,

@@ -32,6 +32,7 @@ var Codes = []Meaning{
 		{nil, "the program after -- cannot be started", "its path"},
 		{[]string{"no-virtual"}, "dump --virtual of a JVM that has no virtual threads", "goprof dump --pid PID"},
 		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
+		{[]string{"no-perf", "perf-failed"}, "--engine perf, and the kernel's perf_event cannot do that", "--engine ptrace"},
 		{[]string{"hangs"}, "the process hangs in the kernel and cannot be read", "cat /proc/PID/stack"},
 		{[]string{"unknown"}, "anything that nobody thought of", "goprof doctor --pid PID"},
 	}},
@@ -59,6 +60,8 @@ var Codes = []Meaning{
 		{[]string{"no-proc", "other-proc"}, "/proc is missing, or another pid namespace's", "mount -t proc proc /proc"},
 		{[]string{"hidden"}, "another user's, and /proc is mounted with hidepid", "sudo goprof ..."},
 		{[]string{"not-permitted"}, "anything else that the kernel forbids", "goprof doctor --pid PID"},
+		{[]string{"perf-paranoid", "perf-memory"}, "--engine perf without CAP_PERFMON: kernel.perf_event_paranoid, the limit of locked memory", "sudo goprof ..."},
+		{[]string{"perf-seccomp", "perf-module"}, "--engine perf under a seccomp filter, SELinux, AppArmor or lockdown", "--engine ptrace"},
 		{[]string{"traced"}, "a debugger or strace traces it already", "end that one; its pid is told"},
 	}},
 	{TargetGone, "the process ended, or became another program, before there was anything to write", []Cause{

@@ -1,0 +1,373 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/target"
+)
+
+// The second engine: perf_event_open(2). Nobody is stopped. The kernel itself keeps a timer for each thread
+// that runs while the thread does, and when it is over writes, in its interrupt, the thread's registers and
+// a copy of its stack into memory that we share with it. So a sample costs the thread that interrupt and no
+// more, and falls at a moment that nothing of ours has chosen.
+//
+// What differs for those who use the snapshots:
+//   - The copy of a stack ends at 64 KB (perfStackMost), and at a page that was never used or is swapped out: an
+//     interrupt cannot wait for it. What is longer is Cut.
+//   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame
+//     anchor (native code without unwind information, a signal on a stack of its own) ends there.
+//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read for threads of
+//     which that is wanted (Hint.Soon), some 50 us later.
+//   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
+//     kernel: the time of system calls goes to what comes after them.
+//
+// An event belongs to one thread and one CPU: a ring can be shared by the threads of one CPU only
+// (kernel/events/core.c, perf_event_set_output), and one for each thread would take too much memory. The kernel
+// would have new threads inherit events, but of inherited ones the period cannot be changed; see perf_period.go.
+// So threads are listed as for the other engine, whose account of CPU time this is, too (bill.go), and
+//   - a thread is not sampled before the tick after its birth (10 ms), and not at all if its life is shorter,
+//   - where there are more threads times CPUs than mostEvents or than we may open files, those
+//     that have slept longest have no events, and get them at the tick after they were seen to run.
+// The time of either is known, and carried by the thread's next sample, or told as not sampled.
+
+// Perf samples the threads of one process through perf_event.
+type Perf struct {
+	*Sampler
+	events int // how many there may be; 0: as many as make sense
+}
+
+// NewPerf makes a sampler of pid.
+func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{Sampler: New(pid, cpu)} }
+
+// ErrPerfOverhead: nothing tells what an interrupt of the kernel costs.
+var ErrPerfOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
+
+// Run is Sampler.Run.
+func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (stats Stats, err error) {
+	defer close(q.full)
+	defer close(p.done)
+	switch {
+	case cfg.Interval < MinInterval:
+		return Stats{}, ErrInterval
+	case cfg.MaxOverhead > 0:
+		return Stats{}, ErrPerfOverhead
+	}
+	OnOwnThread(func() { p.last, err = p.run(ctx, cfg, q) })
+	return p.last, err
+}
+
+// perfTick is the mean time between two looks into the rings, and at who has run.
+const perfTick = int64(10 * time.Millisecond)
+
+// perfRun is one sampling session on its own OS thread.
+type perfRun struct {
+	*Sampler
+	cfg        Config
+	q          *Queue
+	proc       *procDir
+	scan       *scan
+	stats      Stats
+	rng        *rand.Rand
+	power      PerfPower
+	cpus       []int // their numbers; events and rings go by the index here
+	steady     []*perfRing
+	prompt     []*perfRing // of threads with Hint.Soon; none until there is such a thread
+	polls      []unix.PollFd
+	threads    map[int]*perfThread
+	events     int // that are open
+	mostEvents int
+	round      uint32 // of the scan's listing that was seen last
+	failed     error
+	denied     int // in a row
+
+	// The reading of a ring that is under way.
+	cpu     int
+	each    func(ringBytes, perfRecord)
+	sample  rawSample
+	batch   uint64
+	sampled []*perfThread // that have new samples
+	now     int64
+
+	began      int64
+	cpuAtStart time.Duration
+	ts         unix.Timespec
+}
+
+func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	r := &perfRun{Sampler: p.Sampler, mostEvents: p.events, cfg: cfg, q: q, proc: openProc(p.pid), threads: map[int]*perfThread{},
+		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	defer r.proc.close()
+	if r.proc.task < 0 {
+		return Stats{}, ErrNoProcess
+	}
+	if err := r.open(); err != nil {
+		return Stats{}, err
+	}
+	defer r.close()
+	r.began, r.cpuAtStart = monotonic(&r.ts), threadCPU()
+	r.loop(ctx)
+	r.drain()
+	r.sum()
+	return r.stats, r.failed
+}
+
+// nobodyIsDue is an interval that no thread ever pays for: the scan is only to say who is there, who has run, and for
+// how long.
+const nobodyIsDue = time.Duration(1 << 61)
+
+func (r *perfRun) open() (err error) {
+	if r.power, err = TryPerf(r.pid); err != nil {
+		return err
+	}
+	r.cpus = onlineCPUs()
+	if r.steady, err = r.openRings(ringShare(len(r.cpus))); err != nil {
+		return err
+	}
+	r.each = r.record
+	fds := descriptors()
+	if r.mostEvents == 0 {
+		r.mostEvents = min(fds/2, mostEvents)
+	}
+	r.scan = newScan(r.proc, nobodyIsDue, fds-r.mostEvents)
+	return nil
+}
+
+func (r *perfRun) close() {
+	for _, th := range r.threads {
+		r.unwatch(th)
+	}
+	for _, rings := range [][]*perfRing{r.steady, r.prompt} {
+		for _, ring := range rings {
+			ring.close()
+		}
+	}
+	r.scan.close()
+}
+
+func (r *perfRun) loop(ctx context.Context) {
+	stop := ctx.Done()
+	due := int64(0)
+	for r.failed == nil {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if r.proc.ended() {
+			r.stats.Ended = true
+			return
+		}
+		r.now = monotonic(&r.ts)
+		if r.now >= due {
+			r.lookAround()
+			due = r.next(r.now)
+		}
+		r.drain()
+		r.answerPerf()
+		r.wait(due)
+	}
+}
+
+// lookAround finds out who is there and who has run.
+func (r *perfRun) lookAround() {
+	r.scan.begin()
+	r.takeHints()
+	for r.scan.next() != nil {
+	}
+	r.watchAll()
+	r.stats.Ticks++
+}
+
+// next is when to look around again. It falls anywhere, so that it is in step with nothing, and costs at most a
+// tenth of a CPU.
+func (r *perfRun) next(began int64) int64 {
+	took := monotonic(&r.ts) - began
+	return began + max(perfTick/2+r.rng.Int64N(perfTick), 10*took)
+}
+
+func (r *perfRun) takeHints() {
+	for range cap(r.hints) {
+		select {
+		case h := <-r.hints:
+			r.scan.setHint(h.tid, h.hint)
+			if th := r.threads[h.tid]; th != nil && (h.hint.Skip || h.hint.Soon != th.prompt) {
+				r.unwatch(th) // to be watched in another way, or not
+			}
+		default:
+			return
+		}
+	}
+}
+
+// wait sleeps until a ring is half full, a thread was sampled that is to be looked at soon, or until the deadline.
+// Like sleepUntil it does not tell Go's scheduler; see there.
+func (r *perfRun) wait(deadline int64) {
+	left := min(deadline-monotonic(&r.ts), perfTick)
+	if left <= 0 {
+		return
+	}
+	for i := range r.polls {
+		r.polls[i].Revents = 0
+	}
+	r.ts = unix.NsecToTimespec(left)
+	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(r.polls))), uintptr(len(r.polls)),
+		uintptr(unsafe.Pointer(&r.ts)), 0, 0, 0)
+}
+
+func (r *perfRun) answerPerf() {
+	select {
+	case reply := <-r.asked:
+		r.sum()
+		reply <- r.stats
+	default:
+	}
+}
+
+func (r *perfRun) sum() {
+	r.scan.settle()
+	r.stats.Threads = len(r.scan.byTID)
+	r.stats.Interval = r.cfg.Interval
+	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
+	r.stats.CPU = threadCPU() - r.cpuAtStart
+	r.stats.Times = r.scan.bills.sum(r.scan.byTID)
+	if sampled := r.stats.Times.Sampled; sampled > 0 {
+		r.stats.Reached = float64(r.stats.Taken) / sampled.Seconds()
+	}
+}
+
+// drain reads all rings.
+func (r *perfRun) drain() {
+	r.batch++
+	r.sampled = r.sampled[:0]
+	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
+		for i, ring := range rings {
+			r.cpu = i
+			if ring.read(r.each) {
+				r.stats.Attempted++
+				r.stats.Lost[Failed]++
+			}
+		}
+	}
+	r.now = monotonic(&r.ts)
+	for _, th := range r.sampled {
+		r.adapt(th)
+	}
+}
+
+// record deals with one record. It is called while the kernel may want its room back.
+func (r *perfRun) record(b ringBytes, rec perfRecord) {
+	switch rec.kind {
+	case perfSample:
+		if !b.parse(rec, r.Sampler.cpu, &r.sample) {
+			r.lose(Failed, 1)
+			return
+		}
+		if r.sample.pid == r.pid {
+			r.take(b, &r.sample)
+		}
+	case perfLost, perfLostSamples:
+		r.lose(RingFull, b.parseLost(rec))
+	case perfThrottle:
+		r.lose(Throttled, 1) // at least: until the next tick of the kernel's clock
+	}
+}
+
+func (r *perfRun) lose(o Outcome, n int64) {
+	r.stats.Attempted += n
+	r.stats.Lost[o] += n
+}
+
+// take makes a snapshot of a sample and hands it over.
+func (r *perfRun) take(b ringBytes, s *rawSample) {
+	th, known := r.threads[s.tid], r.scan.byTID[s.tid]
+	if known != nil && known.hint.Skip || th != nil && !th.events[r.cpu].accept(s.when, uint64(r.cfg.Interval)) {
+		return
+	}
+	if !s.hasRegs {
+		r.lose(NoRegisters, 1)
+		return
+	}
+	snap := r.q.take()
+	if snap == nil {
+		r.lose(QueueFull, 1)
+		return
+	}
+	var hint Hint
+	if known != nil {
+		hint = known.hint
+	}
+	need := r.fill(b, s, &hint, snap)
+	if th != nil {
+		r.note(th, s, need)
+		r.bill(th, known, snap)
+	}
+	if th != nil && th.prompt && r.cfg.After != nil {
+		r.cfg.After(snap, snap.When)
+	}
+	r.stats.Attempted++
+	r.stats.Taken++
+	r.q.put(snap)
+}
+
+// fill makes the snapshot. It returns how much stack there was, 0 if that is not known.
+func (r *perfRun) fill(b ringBytes, s *rawSample, hint *Hint, snap *target.Snapshot) (need uint64) {
+	cpu := r.Sampler.cpu
+	sp := s.regs[cpu.SP]
+	size := s.stackLen
+	known := hint.StackTop > sp && sp >= hint.StackLow
+	snap.Cut = size == s.asked
+	if known {
+		need = hint.StackTop - sp
+		snap.Cut = uint64(size) < need
+		size = int(min(uint64(size), need))
+	}
+	if cap(snap.Stack) < size {
+		snap.Stack = make([]byte, perfStackMost)
+	}
+	snap.Stack = snap.Stack[:size]
+	b.copyTo(snap.Stack, s.stackAt)
+	snap.TID, snap.Regs, snap.Unknown, snap.SP = s.tid, s.regs, s.unknown, sp
+	snap.Syscall, snap.When, snap.PACMask, snap.CPU = -1, s.when, cpu.Perf.PACMask, 0
+	snap.Side, snap.SideAddr, snap.Followed = snap.Side[:0], hint.Side, nothing
+	snap.Under, snap.UnderSP = snap.Under[:0], 0
+	snap.Continuation.Reset()
+	return need
+}
+
+// nothing says that there was nobody who could look.
+var nothing = []byte{}
+
+// onlineCPUs are the CPUs that threads can run on now.
+func onlineCPUs() []int {
+	var buf [1024]byte
+	text := readSmall("/sys/devices/system/cpu/online", buf[:])
+	if cpus := parseCPUList(text); len(cpus) > 0 {
+		return cpus
+	}
+	cpus := make([]int, runtime.NumCPU())
+	for i := range cpus {
+		cpus[i] = i
+	}
+	return cpus
+}
+
+func readSmall(name string, buf []byte) []byte {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	n, _ := unix.Read(fd, buf)
+	return buf[:max(n, 0)]
+}

@@ -1,0 +1,132 @@
+//go:build linux
+
+package sampler
+
+import (
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+)
+
+// perfStackMost is the largest copy of a stack that the kernel makes: a record has 16 bits for its length
+// (kernel/events/core.c, perf_copy_attr, perf_sample_ustack_size).
+const perfStackMost = 65528
+
+const perfSampleType = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER
+
+// perfAttr asks for a sample after each period of a thread's CPU time.
+//
+// The clock is the kernel's task clock, a timer that runs while the thread does, and not the CPU's cycle
+// counter: most virtual machines have none; its interrupt is an NMI, in which the kernel does not tell the registers of
+// system calls; cycles are not time; and it gains nothing, since a timer of nanoseconds is as
+// exact as the instruction that it meets. task-clock and cpu-clock are the same here, as events of a thread.
+func perfAttr(cpu *arch.CPU, period int64, stack int, kernel, prompt bool) unix.PerfEventAttr {
+	attr := unix.PerfEventAttr{
+		Type:              unix.PERF_TYPE_SOFTWARE,
+		Size:              unix.PERF_ATTR_SIZE_VER5, // as long as Linux 4.1's, which has all of this
+		Config:            unix.PERF_COUNT_SW_TASK_CLOCK,
+		Sample:            uint64(period),
+		Sample_type:       perfSampleType,
+		Bits:              unix.PerfBitUseClockID | unix.PerfBitExcludeHv,
+		Clockid:           unix.CLOCK_MONOTONIC,
+		Sample_regs_user:  cpu.Perf.Mask,
+		Sample_stack_user: uint32(stack) &^ 7,
+	}
+	if !kernel {
+		attr.Bits |= unix.PerfBitExcludeKernel
+	}
+	if prompt {
+		attr.Wakeup = 1 // records
+	}
+	return attr
+}
+
+// holderAttr is an event that never happens.
+func holderAttr(watermark int) unix.PerfEventAttr {
+	return unix.PerfEventAttr{
+		Type:    unix.PERF_TYPE_SOFTWARE,
+		Size:    unix.PERF_ATTR_SIZE_VER5,
+		Config:  unix.PERF_COUNT_SW_DUMMY,
+		Bits:    unix.PerfBitUseClockID | unix.PerfBitExcludeKernel | unix.PerfBitWatermark,
+		Wakeup:  uint32(watermark),
+		Clockid: unix.CLOCK_MONOTONIC,
+	}
+}
+
+// openEvent makes an event of thread tid on a CPU, whose samples go to that CPU's ring.
+func openEvent(attr *unix.PerfEventAttr, tid, cpu int, ring *perfRing) (int, error) {
+	fd, err := unix.PerfEventOpen(attr, tid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return -1, &PerfError{"perf_event_open", err}
+	}
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_OUTPUT, ring.fd); err != nil {
+		unix.Close(fd)
+		return -1, &PerfError{"PERF_EVENT_IOC_SET_OUTPUT", err}
+	}
+	return fd, nil
+}
+
+// setPeriod makes an event begin anew, with another period.
+func setPeriod(fd int, period *uint64) {
+	unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_PERIOD, uintptr(unsafe.Pointer(period)))
+}
+
+// PerfError says which step of setting up perf_event failed.
+type PerfError struct {
+	Call string
+	Err  error
+}
+
+func (e *PerfError) Error() string { return "sampler: " + e.Call + ": " + e.Err.Error() }
+func (e *PerfError) Unwrap() error { return e.Err }
+
+// PerfPower is what perf_event lets us see of a process.
+type PerfPower struct {
+	Kernel bool // also where a thread is in the kernel: system calls, page faults
+}
+
+// TryPerf finds out whether perf_event may be used on a process, and for what. It opens an event that never
+// begins, on a thread of that process, and closes it; pid 0 is ourselves.
+func TryPerf(pid int) (PerfPower, error) {
+	cpu := arch.ByName(runtime.GOARCH)
+	if cpu == nil || cpu.Perf == nil {
+		return PerfPower{}, &PerfError{"perf_event_open", unix.EOPNOTSUPP}
+	}
+	tid := pid
+	if pid != 0 {
+		proc := openProc(pid)
+		tid = proc.anyThread()
+		proc.close()
+	}
+	var err error
+	for _, kernel := range []bool{true, false} {
+		attr := perfAttr(cpu, 1e9, perfStackMost, kernel, false)
+		attr.Bits |= unix.PerfBitDisabled
+		var fd int
+		if fd, err = unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC); err == nil {
+			unix.Close(fd)
+			return PerfPower{Kernel: kernel}, nil
+		}
+		if err != unix.EACCES && err != unix.EPERM {
+			break
+		}
+	}
+	return PerfPower{}, &PerfError{"perf_event_open", err}
+}
+
+// anyThread is a thread of the process that lives: a leader may have ended before the others.
+func (p *procDir) anyThread() (tid int) {
+	tid = p.pid
+	if state, _ := p.status(tid); p.task < 0 || state != 'Z' && state != 'X' {
+		return tid
+	}
+	p.threads(make([]byte, 32<<10), func(t int) {
+		if state, _ := p.status(t); tid == p.pid && state != 0 && state != 'Z' && state != 'X' {
+			tid = t
+		}
+	})
+	return tid
+}

@@ -1,0 +1,97 @@
+//go:build linux
+
+package sampler
+
+// When samples fall.
+//
+// The kernel's timer runs out after each period of a thread's CPU time: a program whose own period is the same, or a
+// multiple, would be met in the same place again and again. So now and then an event is given another period,
+// anywhere within a tenth of the one that was asked for, in such a way that the mean rate stays. Within
+// some twenty samples the timer has passed through all of the program's period.
+//
+// A period is changed by an ioctl, which begins it anew: what had passed of it since the last sample is lost. So this is
+// done soon after a sample, and seldom (it interrupts the CPU that the thread runs on).
+//
+// The first period of an event begins anywhere, too: a thread that moves among many CPUs has an event on each, and used
+// less than one period on each of them would else never be seen. That it is too short must not make it count for
+// more: until its period is set right, samples are taken out.
+const (
+	jitterShare = 10 // 1/10 up and down
+	redrawAfter = 16 // samples
+	// shortest is the least part of an interval that a first period is: what its surplus samples
+	// cost until the next tick is bounded so.
+	shortest = 16
+)
+
+// perfEvent is the event of one thread on one CPU.
+type perfEvent struct {
+	fd       int32
+	starting bool   // its period is a part of the interval
+	gaps     int32  // samples since its period was set
+	period   uint64 // ns
+	credit   uint64 // while starting: CPU time since the sample that counted
+	newest   int64  // when its last sample was
+}
+
+// firstPeriod draws where a new event begins.
+func (r *perfRun) firstPeriod(e *perfEvent) {
+	interval := uint64(r.cfg.Interval)
+	e.gaps, e.credit, e.newest = 0, 0, 0
+	e.period, e.starting = interval, false
+	if !r.cfg.NoJitter {
+		e.period, e.starting = max(1+r.rng.Uint64N(interval), interval/shortest, leastPeriod), true
+	}
+}
+
+// leastPeriod is the kernel's own bound (kernel/events/core.c, perf_swevent_start_hrtimer).
+const leastPeriod = 10_000
+
+// accept tells whether a sample counts.
+func (e *perfEvent) accept(when int64, interval uint64) bool {
+	e.newest = when
+	e.gaps++
+	if !e.starting || e.gaps == 1 {
+		return true
+	}
+	e.credit += e.period
+	if e.credit < interval {
+		return false
+	}
+	e.credit -= interval
+	return true
+}
+
+// adapt changes what is to be changed of a thread's events after a sample.
+func (r *perfRun) adapt(w *perfThread) {
+	if r.threads[w.tid] != w {
+		return
+	}
+	most := perfStackMost
+	if r.cfg.MaxStack > 0 {
+		most = min(most, r.cfg.MaxStack)
+	}
+	if stack := w.fitStack(most); stack != w.stack {
+		r.rewatch(w, stack)
+		return
+	}
+	if r.cfg.NoJitter {
+		return
+	}
+	for i := range w.events {
+		e := &w.events[i]
+		if e.fd < 0 || e.gaps == 0 {
+			continue
+		}
+		fresh := r.now-e.newest <= int64(e.period)/4
+		if e.starting || e.gaps >= redrawAfter && fresh {
+			e.period, e.gaps, e.starting = jittered(uint64(r.cfg.Interval), r.rng.Float64()), 0, false
+			setPeriod(int(e.fd), &e.period)
+		}
+	}
+}
+
+// jittered is a period near the interval. Its inverse, the rate, is drawn evenly: periods are drawn anew
+// after a time that does not depend on them, so that it is rates that must have the right mean.
+func jittered(interval uint64, at float64) uint64 {
+	return uint64(float64(interval) / (1 + (2*at-1)/jitterShare))
+}

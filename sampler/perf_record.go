@@ -1,0 +1,140 @@
+//go:build linux
+
+package sampler
+
+import (
+	"encoding/binary"
+
+	"goprof/arch"
+)
+
+// This file reads the records that the kernel writes into a ring (include/uapi/linux/perf_event.h, enum
+// perf_event_type): a header of 8 bytes {u32 type, u16 misc, u16 size}, then what its type says. All are
+// multiples of 8 bytes long, so that a word never lies across the ring's end, and only bytes do.
+
+// The records that are met here.
+const (
+	perfLost         = 2  // {u64 id, lost}
+	perfThrottle     = 5  // {u64 time, id, stream}
+	perfSample       = 9  // see parseSample
+	perfLostSamples  = 13 // {u64 lost}
+	perfHeader       = 8
+	perfMiscCPUMode  = 7
+	perfMiscInKernel = 1
+)
+
+// perfABI64 is PERF_SAMPLE_REGS_ABI_64. Without registers (of a thread that is just ending, say) it is 0.
+const perfABI64 = 2
+
+// ringBytes are the bytes of a ring, a power of two of them. Positions run on and are never wrapped.
+type ringBytes []byte
+
+func (b ringBytes) u64(at uint64) uint64 {
+	return binary.LittleEndian.Uint64(b[at&uint64(len(b)-1)&^7:])
+}
+
+// u32 reads the half of a word; at is a multiple of 4.
+func (b ringBytes) u32(at uint64) uint32 {
+	return binary.LittleEndian.Uint32(b[at&uint64(len(b)-1)&^3:])
+}
+
+// copyTo copies len(to) bytes, no more than the ring has, to to.
+func (b ringBytes) copyTo(to []byte, at uint64) {
+	at &= uint64(len(b) - 1)
+	n := copy(to, b[at:])
+	copy(to[n:], b)
+}
+
+// perfRecord is one record: its type, flags, and where what follows the header lies.
+type perfRecord struct {
+	kind, misc uint32
+	at, end    uint64
+}
+
+// next reads the header at tail; head is where the kernel has got to. ok is false where none is whole,
+// or none can be: then what is there is no use.
+func (b ringBytes) next(tail, head uint64) (r perfRecord, ok bool) {
+	have := head - tail
+	if have < perfHeader || have > uint64(len(b)) || tail&7 != 0 {
+		return r, false
+	}
+	r.kind = b.u32(tail)
+	word := b.u32(tail + 4)
+	size := uint64(word >> 16)
+	if size < perfHeader || size&7 != 0 || size > have {
+		return r, false
+	}
+	r.misc, r.at, r.end = word&0xffff, tail+perfHeader, tail+size
+	return r, true
+}
+
+// rawSample is a sample of a thread in user space, or on its way back there: where it was and when, and
+// where its stack lies in the ring.
+type rawSample struct {
+	pid, tid int
+	when     int64
+	inKernel bool // registers are those with which it entered
+	regs     arch.Regs
+	unknown  uint64 // of regs
+	hasRegs  bool
+	stackAt  uint64
+	stackLen int // bytes that could be copied
+	asked    int // bytes that there was room for
+}
+
+// parse reads a sample as perfSampleType asks for it:
+//
+//	u32 pid, tid; u64 time; u64 abi, regs[]; u64 size; bytes[size]; u64 copied, if size is not 0
+func (b ringBytes) parse(r perfRecord, cpu *arch.CPU, s *rawSample) bool {
+	at := r.at
+	if r.end-at < 3*8 {
+		return false
+	}
+	s.pid, s.tid = int(int32(b.u32(at))), int(int32(b.u32(at+4)))
+	s.when = int64(b.u64(at + 8))
+	s.inKernel = r.misc&perfMiscCPUMode == perfMiscInKernel
+	abi := b.u64(at + 16)
+	at += 24
+	s.hasRegs, s.unknown = false, 0
+	if abi != 0 {
+		n := uint64(cpu.Perf.Len()) * 8
+		if r.end-at < n {
+			return false
+		}
+		from := at
+		s.unknown = cpu.Perf.Decode(func(i int) uint64 { return b.u64(from + uint64(i)*8) }, &s.regs)
+		s.hasRegs = abi == perfABI64
+		at += n
+	}
+	if r.end-at < 8 {
+		return false
+	}
+	size := b.u64(at)
+	at += 8
+	s.stackAt, s.stackLen, s.asked = at, 0, 0
+	if size == 0 {
+		return true
+	}
+	if size&7 != 0 || size > r.end-at || r.end-at-size < 8 {
+		return false
+	}
+	copied := b.u64(at + size)
+	if copied > size {
+		return false
+	}
+	s.stackLen, s.asked = int(copied), int(size)
+	return true
+}
+
+// parseLost tells how many records the kernel had no room for.
+func (b ringBytes) parseLost(r perfRecord) int64 {
+	at := r.at
+	if r.kind == perfLost {
+		at += 8
+	}
+	if r.end < at || r.end-at < 8 {
+		return 0
+	}
+	const believable = 1 << 40
+	return int64(min(b.u64(at), believable))
+}

@@ -1,0 +1,78 @@
+//go:build linux
+
+package sampler
+
+import (
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// perfRing is memory that we share with the kernel: a page that says how far either has got, and behind
+// it the records. It belongs to one CPU, on which all that is written into it happens, so its
+// records are in the order of time.
+type perfRing struct {
+	fd   int // of an event of our own that does nothing but hold the ring
+	mem  []byte
+	head *uint64 // written by the kernel
+	tail *uint64 // by us
+	data ringBytes
+}
+
+// Where struct perf_event_mmap_page has data_head and data_tail (include/uapi/linux/perf_event.h).
+const (
+	mmapPageHead = 1024
+	mmapPageTail = 1032
+)
+
+// openRing makes a ring of size bytes, or as many fewer as we may: who has no CAP_IPC_LOCK or CAP_PERFMON
+// may lock 516 KB for each CPU, beside RLIMIT_MEMLOCK (kernel.perf_event_mlock_kb).
+func openRing(cpu, size, least int, attr *unix.PerfEventAttr) (*perfRing, error) {
+	fd, err := unix.PerfEventOpen(attr, 0, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return nil, &PerfError{"perf_event_open", err}
+	}
+	page := os.Getpagesize()
+	for ; ; size /= 2 {
+		mem, err := unix.Mmap(fd, 0, page+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if err == nil {
+			return &perfRing{
+				fd: fd, mem: mem, data: ringBytes(mem[page:]),
+				head: (*uint64)(unsafe.Pointer(&mem[mmapPageHead])),
+				tail: (*uint64)(unsafe.Pointer(&mem[mmapPageTail])),
+			}, nil
+		}
+		if size <= least {
+			unix.Close(fd)
+			return nil, &PerfError{"mmap", err}
+		}
+	}
+}
+
+func (r *perfRing) close() {
+	unix.Munmap(r.mem)
+	unix.Close(r.fd)
+}
+
+// read gives each record that there is to the caller, in order. What it is given lies in the ring: it is
+// gone when the caller returns.
+//
+// Go's atomic loads and stores order what stands around them: records are not read before the head
+// that says that they are whole, and not given back before they were read (kernel/events/ring_buffer.c,
+// perf_output_put_handle).
+func (r *perfRing) read(each func(b ringBytes, rec perfRecord)) (damaged bool) {
+	head, tail := atomic.LoadUint64(r.head), *r.tail
+	for tail != head {
+		rec, ok := r.data.next(tail, head)
+		if !ok {
+			atomic.StoreUint64(r.tail, head)
+			return true
+		}
+		each(r.data, rec)
+		tail = rec.end
+		atomic.StoreUint64(r.tail, tail) // soon: the next sample may need the room
+	}
+	return false
+}

@@ -1,0 +1,464 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/target"
+)
+
+// needPerf skips where perf_event may not be used, as in most containers.
+func needPerf(t testing.TB) {
+	t.Helper()
+	if thisCPU() == nil {
+		t.Skip("no such CPU")
+	}
+	if power, err := TryPerf(0); err != nil || !power.Kernel {
+		t.Skipf("perf_event: %+v, %v", power, err)
+	}
+}
+
+// perfSession samples pid until end returns; each sees every snapshot.
+func perfSession(t *testing.T, pid int, cfg Config, each func(*target.Snapshot), end func(p *Perf, seen *atomic.Int64)) sampled {
+	t.Helper()
+	needPerf(t)
+	p, q := NewPerf(pid, thisCPU()), NewQueue(64)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	got := sampled{byTID: make(map[int]int)}
+	var seen atomic.Int64
+	consumed := make(chan struct{})
+	go func() {
+		defer close(consumed)
+		for snap := range q.Snapshots() {
+			got.byTID[snap.TID]++
+			if each != nil {
+				each(snap)
+			}
+			seen.Add(1)
+			q.Done(snap)
+		}
+	}()
+	go func() {
+		end(p, &seen)
+		cancel()
+	}()
+	got.Stats, got.err = p.Run(ctx, cfg, q)
+	<-consumed
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	if got.Attempted != got.Taken+got.LostSum() || got.Taken != seen.Load() {
+		t.Errorf("attempted %d, taken %d, lost %v; %d came out of the queue", got.Attempted, got.Taken, got.Lost, seen.Load())
+	}
+	return got
+}
+
+func perfUntil(n int64) func(*Perf, *atomic.Int64) {
+	return func(_ *Perf, seen *atomic.Int64) { untilSamples(n)(seen) }
+}
+
+// TestPerfSeesWhatIsThere: registers and stack are those of the moment. The program counts in a register and writes
+// that to its stack, so that both must say the same, or differ by the one step that lies between.
+func TestPerfSeesWhatIsThere(t *testing.T) {
+	p := run1(t, `
+int main(void) {
+	volatile uint64_t pad[2048];
+	for (int i = 0; i < 2048; i++) pad[i] = 0x5a5a5a5a00000000 + i;
+	ready();
+	say((long)(uintptr_t)pad);
+	for (uint64_t n = 1;; n++) {
+		__asm__ volatile("mov %0, %1" : : "r"(n), "m"(pad[0]) : "memory");
+		__asm__ volatile("mov %0, %1" : : "r"(n), "m"(pad[1]) : "memory");
+		__asm__ volatile("mov %0, %1" : : "r"(n), "m"(pad[1024]) : "memory");
+	}
+}`)
+	pad := uint64(p.number(t))
+	last := uint64(0)
+	got := perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *target.Snapshot) {
+		if s.SP != s.Regs[thisCPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || s.Followed == nil {
+			t.Errorf("%#x, sp %#x, unknown %#x, call %d", s.SP, s.Regs[thisCPU().SP], s.Unknown, s.Syscall)
+		}
+		word := func(i uint64) uint64 {
+			if at := pad + 8*i - s.SP; at+8 <= uint64(len(s.Stack)) {
+				return binary.LittleEndian.Uint64(s.Stack[at:])
+			}
+			t.Fatalf("%d bytes of stack from %#x have no word %d of %#x", len(s.Stack), s.SP, i, pad)
+			return 0
+		}
+		a, b, c := word(0), word(1), word(1024)
+		if a < b || b < c || a-c > 1 || a < last {
+			t.Errorf("%d, %d, %d after %d: no state that the program was in", a, b, c, last)
+		}
+		last = a
+		for i := uint64(2); i < 1024; i++ {
+			if word(i) != 0x5a5a5a5a00000000+i {
+				t.Fatalf("word %d is %#x", i, word(i))
+			}
+		}
+	}, perfUntil(300))
+	t.Logf("%d taken, lost %v, rate %.1f Hz, %+v", got.Taken, got.Lost, got.Rate(), got.Times)
+}
+
+// TestPerfShares: each thread has as many samples as it used CPU time, whether it runs all the time or in bursts.
+func TestPerfShares(t *testing.T) {
+	// One that never rests, ten of 1 ms in 20, a hundred of 0.2 ms in 20.
+	p := run1(t, sharesProgram, "1", "1", "0", "10", "1000", "20000", "100", "200", "20000")
+	var tids []int
+	for range 111 {
+		tids = append(tids, p.number(t))
+	}
+	time.Sleep(100 * time.Millisecond)
+	time0 := make([]uint64, len(tids))
+	proc := openProc(p.pid)
+	defer proc.close()
+	ran := func(tid int) uint64 {
+		stat, _ := parseSchedstat(proc.read(tid, "schedstat"))
+		return stat.ran
+	}
+	for i, tid := range tids {
+		time0[i] = ran(tid)
+	}
+	got := perfSession(t, p.pid, Config{Interval: time.Millisecond}, nil, perfUntil(4000))
+	all, truth, seen := 0.0, [3]float64{}, [3]float64{}
+	for i, tid := range tids {
+		group := 2
+		if i == 0 {
+			group = 0
+		} else if i <= 10 {
+			group = 1
+		}
+		d := float64(ran(tid) - time0[i])
+		all += d
+		truth[group] += d
+		seen[group] += float64(got.byTID[tid])
+	}
+	t.Logf("rate %.1f Hz, lost %v", got.Rate(), got.Lost)
+	for g := range truth {
+		want, have := truth[g]/all, seen[g]/float64(got.Taken)
+		t.Logf("group %d: %.2f %% of the time, %.2f %% of %d samples", g, 100*want, 100*have, got.Taken)
+		// Three times what chance does to independent samples, and a little for what was used before and after.
+		if off := have - want; off*off > 9*want*(1-want)/float64(got.Taken)+0.0004 {
+			t.Errorf("group %d has %.2f %% of the time and %.2f %% of the samples", g, 100*want, 100*have)
+		}
+	}
+}
+
+// lockstepProgram does two things in turn for each interval of its CPU time: one for a tenth of it.
+// It leaves which in a word of its stack.
+const lockstepProgram = `
+int main(int argc, char **argv) {
+	volatile long doing[2] = {0, 0x1234567887654321};
+	long period = atol(argv[1]);
+	ready();
+	say((long)(uintptr_t)doing);
+	long next = cpu_ns();
+	for (;;) {
+		doing[0] = 1;
+		while (cpu_ns() < next + period / 10) for (volatile int i = 0; i < 20; i++);
+		doing[0] = 2;
+		while (cpu_ns() < next + period) for (volatile int i = 0; i < 20; i++);
+		next += period;
+	}
+}`
+
+// TestPerfIsNotInStep: a program whose period is exactly that of the samples gives no other shares than any other.
+func TestPerfIsNotInStep(t *testing.T) {
+	const period = 2 * time.Millisecond
+	p := run1(t, lockstepProgram, strconv.Itoa(int(period)))
+	at := uint64(p.number(t))
+	var first, all int
+	got := perfSession(t, p.pid, Config{Interval: period}, func(s *target.Snapshot) {
+		if off := at - s.SP; off+8 <= uint64(len(s.Stack)) {
+			all++
+			if s.Stack[off] == 1 {
+				first++
+			}
+		}
+	}, perfUntil(3000))
+	share := float64(first) / float64(all)
+	t.Logf("%d of %d samples in a tenth of the period (%.1f %%), rate %.1f Hz", first, all, 100*share, got.Rate())
+	// Neighbouring samples are alike, so this is no binomial: 16 of them count as one.
+	if share < 0.04 || share > 0.18 {
+		t.Errorf("%.1f %% of the samples are in a tenth of the period", 100*share)
+	}
+}
+
+// TestPerfTimesAddUp is TestTimesAddUp for this engine.
+func TestPerfTimesAddUp(t *testing.T) {
+	p := run1(t, timesProgram)
+	time.Sleep(100 * time.Millisecond)
+	sum := int64(0)
+	all, _, _ := p.used(t)
+	began := time.Now()
+	got := perfSession(t, p.pid, Config{Interval: 2 * time.Millisecond}, func(s *target.Snapshot) { sum += s.CPU }, perfUntil(1500))
+	allAfter, _, _ := p.used(t)
+	beside := time.Since(began) - got.Wall
+	times := got.Times
+	t.Logf("%+v; the program: %v; lost %v", times, time.Duration(allAfter-all), got.Lost)
+	if sum != int64(times.Sampled) || times.Process != times.Sampled+times.NotSampled+times.Exited {
+		t.Errorf("samples carry %d: %+v", sum, times)
+	}
+	if off := time.Duration(allAfter-all) - times.Process; off > times.Process/50+beside*time.Duration(len(onlineCPUs())) || -off > times.Process/50 {
+		t.Errorf("%v, and the program used %v", times.Process, time.Duration(allAfter-all))
+	}
+	if times.NotSampled > times.Process/4 {
+		t.Errorf("%v of %v are not sampled", times.NotSampled, times.Process)
+	}
+}
+
+// deepProgram uses as much stack as it is told in a thread of its own.
+const deepProgram = `
+static long size;
+static void *work(void *x) {
+	volatile char *pad = alloca(size);
+	for (long i = 0; i < size; i++) pad[i] = 0x5a;
+	say(gettid_());
+	say((long)(uintptr_t)__builtin_frame_address(0));
+	for (volatile long i = 0;; i++) pad[i & 1023] = 0x5a;
+}
+int main(int argc, char **argv) {
+	size = atol(argv[1]);
+	ready();
+	pthread_t t;
+	pthread_create(&t, 0, work, 0);
+	for (;;) pause();
+}`
+
+// TestPerfStackSizes: what is longer than 64 KB is cut and says so; of what is short, less is copied soon.
+func TestPerfStackSizes(t *testing.T) {
+	for _, c := range []struct {
+		size int
+		cut  bool
+	}{{1000, false}, {20_000, false}, {200_000, true}} {
+		p := run1(t, "#include <alloca.h>\n"+deepProgram, strconv.Itoa(c.size))
+		tid, frame := p.number(t), uint64(p.number(t))
+		top := frame + 64
+		var last, most int
+		cuts, n := 0, 0
+		perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *target.Snapshot) {
+			last, most = len(s.Stack), max(most, len(s.Stack))
+			if n++; s.Cut && n > 50 {
+				cuts++
+			}
+		}, func(p *Perf, seen *atomic.Int64) {
+			untilSamples(20)(seen)
+			p.Advise(tid, Hint{StackTop: top, StackLow: top - 1<<20})
+			untilSamples(300)(seen)
+		})
+		t.Logf("%d bytes: %d at last, %d at most, %d cut", c.size, last, most, cuts)
+		if most > perfStackMost || !c.cut && (cuts > 0 || last < c.size || last > c.size+4096) || c.cut && (last < 60_000 || cuts == 0) {
+			t.Errorf("%d bytes of stack: the last copy has %d, %d were cut", c.size, last, cuts)
+		}
+	}
+}
+
+// Threads that nobody wants have no events, and what they use is no matter of ours.
+func TestPerfSkips(t *testing.T) {
+	p := run1(t, sharesProgram, "2", "1", "0")
+	wanted, other := p.number(t), p.number(t)
+	needPerf(t)
+	after := 0
+	var told atomic.Bool
+	perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *target.Snapshot) {
+		if told.Load() && s.TID == other {
+			after++
+		}
+	}, func(p *Perf, seen *atomic.Int64) {
+		untilSamples(20)(seen)
+		p.Advise(other, Hint{Skip: true})
+		p.Stats() // so that the hint has been taken
+		time.Sleep(50 * time.Millisecond)
+		p.Stats()
+		n := seen.Load()
+		told.Store(true)
+		untilSamples(n + 300)(seen)
+	})
+	if after > 64 { // as many as were in the queue
+		t.Errorf("%d samples of thread %d, which nobody wants beside %d", after, other, wanted)
+	}
+}
+
+// A queue that nobody empties costs samples, all of which are counted.
+func TestPerfQueueFull(t *testing.T) {
+	needPerf(t)
+	p := run1(t, cSpin)
+	s, q := NewPerf(p.pid, thisCPU()), NewQueue(4)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		eventually(t, "samples are lost", func() bool { return s.Stats().Lost[QueueFull] > 20 })
+		cancel()
+	}()
+	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
+	if err != nil || got.Taken != 4 || got.Attempted != got.Taken+got.LostSum() {
+		t.Errorf("%v, %+v", err, got.Lost)
+	}
+}
+
+// The end of the process ends the run.
+func TestPerfEnds(t *testing.T) {
+	p := run1(t, cSpin)
+	got := perfSession(t, p.pid, Config{Interval: time.Millisecond}, nil, func(_ *Perf, seen *atomic.Int64) {
+		untilSamples(5)(seen)
+		p.Process.Kill()
+		p.Wait()
+		time.Sleep(time.Minute)
+	})
+	if !got.Ended {
+		t.Error("the process has ended, and nobody says so")
+	}
+}
+
+func TestPerfRefusals(t *testing.T) {
+	needPerf(t)
+	for _, c := range []struct {
+		cfg  Config
+		pid  int
+		want error
+	}{
+		{Config{Interval: time.Microsecond}, 1, ErrInterval},
+		{Config{Interval: time.Second, MaxOverhead: 0.1}, 1, ErrPerfOverhead},
+		{Config{Interval: time.Second}, 1 << 30, ErrNoProcess},
+	} {
+		if _, err := NewPerf(c.pid, thisCPU()).Run(context.Background(), c.cfg, NewQueue(1)); !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v", c.cfg, err)
+		}
+	}
+	if _, err := TryPerf(1 << 30); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("no process: %v", err)
+	}
+}
+
+func TestParseCPUList(t *testing.T) {
+	for text, want := range map[string]int{"0": 1, "0-3": 4, "0-1,4,8-9\n": 5, "": 0, "x": 0, "3-1": 0, "0-99999": 0, "1,": 1, "1-": 0} {
+		if got := parseCPUList([]byte(text)); len(got) != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// TestPerfFewEvents: where there cannot be events for all threads, those that run have them, those that begin to run
+// get them, and what is missed meanwhile is known.
+func TestPerfFewEvents(t *testing.T) {
+	needPerf(t)
+	// 200 that use a microsecond each second, and two that run.
+	p := run1(t, sharesProgram, "200", "1", "1000000", "2", "1", "0")
+	var tids []int
+	for range 202 {
+		tids = append(tids, p.number(t))
+	}
+	proc := openProc(p.pid)
+	defer proc.close()
+	time.Sleep(100 * time.Millisecond)
+	most := 6 * len(onlineCPUs())
+	s, q := NewPerf(p.pid, thisCPU()), NewQueue(64)
+	s.events = most
+	ctx, cancel := context.WithCancel(context.Background())
+	by, n, mostOpen := map[int]int{}, 0, 0
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for snap := range q.Snapshots() {
+			by[snap.TID]++
+			q.Done(snap)
+			if n++; n%50 == 0 {
+				mostOpen = max(mostOpen, openEventsOfOurs(t))
+			}
+			if n == 600 {
+				cancel()
+			}
+		}
+	}()
+	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
+	<-done
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := by[tids[200]], by[tids[201]]
+	t.Logf("%d and %d samples of those that run, of %d; %d events open; %+v", a, b, n, mostOpen, got.Times)
+	if a < n/10 || b < n/10 {
+		t.Errorf("%d and %d samples of %d are of those that run", a, b, n)
+	}
+	if mostOpen > most+2*len(onlineCPUs()) || mostOpen == 0 {
+		t.Errorf("%d events were open, and there may be %d and two for each CPU", mostOpen, most)
+	}
+	if got.Times.NotSampled > got.Times.Process/4 {
+		t.Errorf("%+v", got.Times)
+	}
+}
+
+// openEventsOfOurs counts our descriptors of events.
+func openEventsOfOurs(t *testing.T) (n int) {
+	dir, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range dir {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && to == "anon_inode:[perf_event]" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestPerfMovesWithItsThread: a thread that is sent to other CPUs after it was met is seen there, too.
+func TestPerfMovesWithItsThread(t *testing.T) {
+	if len(onlineCPUs()) < 2 {
+		t.Skip("one CPU")
+	}
+	p := run1(t, cSpin)
+	p.number(t)
+	var one, other unix.CPUSet
+	one.Set(onlineCPUs()[0])
+	other.Set(onlineCPUs()[1])
+	if err := unix.SchedSetaffinity(p.pid, &one); err != nil {
+		t.Skip(err)
+	}
+	perfSession(t, p.pid, Config{Interval: time.Millisecond}, nil, func(_ *Perf, seen *atomic.Int64) {
+		untilSamples(50)(seen)
+		if err := unix.SchedSetaffinity(p.pid, &other); err != nil {
+			t.Error(err)
+		}
+		n := seen.Load()
+		untilSamples(n + 100)(seen)
+		if now := seen.Load(); now < n+100 {
+			t.Errorf("%d samples since it was moved", now-n)
+		}
+	})
+}
+
+// Threads that are born meanwhile are met.
+func TestPerfMeetsNewThreads(t *testing.T) {
+	p := run1(t, `
+static void *spin(void *x) { say(gettid_()); for (volatile long i = 0;; i++); }
+int main(void) {
+	ready();
+	char line[16];
+	pthread_t t;
+	while (fgets(line, sizeof line, stdin)) pthread_create(&t, 0, spin, 0);
+}`)
+	var born, seenBorn atomic.Int64
+	perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *target.Snapshot) {
+		if int64(s.TID) == born.Load() {
+			seenBorn.Add(1)
+		}
+	}, func(pf *Perf, seen *atomic.Int64) {
+		pf.Stats()
+		for range 3 {
+			seenBorn.Store(0)
+			p.in.Write([]byte("\n"))
+			born.Store(int64(p.number(t)))
+			eventually(t, "a new thread is sampled", func() bool { return seenBorn.Load() > 5 })
+		}
+	})
+}

@@ -1,0 +1,316 @@
+//go:build linux
+
+package sampler
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/target"
+)
+
+// This file keeps the events: which threads have some, on which CPUs, and how much stack they copy.
+
+const (
+	// mostEvents bounds the events: each takes the kernel some 2 KB.
+	mostEvents = 1 << 15
+	// All rings together, and one of them.
+	ringsTotal = 64 << 20
+	ringMost   = 4 << 20
+	ringLeast  = 256 << 10
+)
+
+// perfThread is a thread that has events.
+type perfThread struct {
+	tid    int
+	th     *thread
+	events []perfEvent // by index of CPU; fd -1 where it may not run
+	prompt bool
+	stack  int  // bytes that its events copy
+	varies bool // copies were made smaller once, and that was too little
+	allows unix.CPUSet
+
+	batch   uint64 // the drain that saw it last
+	charged uint64 // what the kernel had charged it then
+	heardAt uint64 // the same at its last sample, or when its events were opened
+
+	// Its last samples, to see whether copies could be smaller.
+	seen    int
+	deepest uint64
+}
+
+// watchAll gives events to threads: to all where there are few, else to those that run.
+func (r *perfRun) watchAll() {
+	if r.scan.round != r.round {
+		r.round = r.scan.round
+		for tid, th := range r.threads {
+			if r.scan.byTID[tid] != th.th {
+				r.unwatch(th)
+			}
+		}
+		for _, th := range r.scan.byTID {
+			if r.events+len(r.cpus) > r.mostEvents {
+				break
+			}
+			r.watch(th)
+		}
+	}
+	for _, th := range r.scan.hot {
+		if th.tid == 0 {
+			continue
+		}
+		if known := r.threads[th.tid]; known != nil {
+			r.keepUp(known)
+		} else if r.makeRoom() {
+			r.watch(th)
+		}
+	}
+}
+
+// makeRoom takes the events of a thread that sleeps if there can be no more. It tries few: the
+// next tick tries others.
+func (r *perfRun) makeRoom() bool {
+	tries := 64
+	for _, th := range r.threads {
+		if r.events+len(r.cpus) <= r.mostEvents {
+			return true
+		}
+		if tries--; tries == 0 {
+			return false
+		}
+		if !th.th.hot {
+			r.unwatch(th)
+		}
+	}
+	return r.events+len(r.cpus) <= r.mostEvents
+}
+
+// silence is how many samples a thread may owe before it is asked whether it has gone to other CPUs.
+const silence = 32
+
+// keepUp looks where a thread may run if it runs and gives no samples.
+func (r *perfRun) keepUp(th *perfThread) {
+	if int64(th.th.last.ran-min(th.heardAt, th.th.last.ran)) < silence*int64(r.cfg.Interval) {
+		return
+	}
+	th.heardAt = th.th.last.ran
+	if allows, ok := affinity(th.tid); ok && allows != th.allows {
+		r.rewatch(th, th.stack)
+	}
+}
+
+// watch opens a thread's events, with the largest copies: how much it needs is not known yet.
+func (r *perfRun) watch(th *thread) {
+	if th.hint.Skip || r.threads[th.tid] != nil {
+		return
+	}
+	most := perfStackMost
+	if r.cfg.MaxStack > 0 {
+		most = min(most, r.cfg.MaxStack)
+	}
+	w := &perfThread{tid: th.tid, th: th, prompt: th.hint.Soon, stack: most}
+	r.threads[th.tid] = w
+	r.openEvents(w)
+	if r.events%128 < len(r.cpus) {
+		r.drain() // opening thousands takes a while
+	}
+}
+
+func (r *perfRun) openEvents(w *perfThread) {
+	rings := r.steady
+	if w.prompt {
+		rings = r.promptRings()
+	}
+	var ok bool
+	w.allows, ok = affinity(w.tid)
+	w.heardAt = w.th.last.ran
+	w.events = make([]perfEvent, len(r.cpus))
+	attr := perfAttr(r.Sampler.cpu, 0, w.stack, r.power.Kernel, w.prompt)
+	for i, cpu := range r.cpus {
+		e := &w.events[i]
+		e.fd = -1
+		if ok && !w.allows.IsSet(cpu) {
+			continue
+		}
+		r.firstPeriod(e)
+		attr.Sample = e.period
+		fd, err := openEvent(&attr, w.tid, cpu, rings[i])
+		if err != nil {
+			r.couldNot(err)
+			return
+		}
+		e.fd = int32(fd)
+		r.events++
+		r.denied = 0
+	}
+}
+
+// couldNot deals with an event that could not be opened. That of a thread that has ended is nobody's loss.
+func (r *perfRun) couldNot(err error) {
+	switch {
+	case errors.Is(err, unix.ESRCH):
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
+		r.mostEvents = r.events
+	default:
+		if r.denied++; r.denied == maxDenied {
+			r.failed = err
+		}
+	}
+}
+
+func (r *perfRun) unwatch(w *perfThread) {
+	for i := range w.events {
+		if fd := w.events[i].fd; fd >= 0 {
+			unix.Close(int(fd))
+			w.events[i].fd = -1
+			r.events--
+		}
+	}
+	delete(r.threads, w.tid)
+}
+
+// rewatch opens a thread's events anew, with copies of another size.
+func (r *perfRun) rewatch(w *perfThread, stack int) {
+	for i := range w.events {
+		if fd := w.events[i].fd; fd >= 0 {
+			unix.Close(int(fd))
+			r.events--
+		}
+	}
+	w.stack, w.seen, w.deepest = stack, 0, 0
+	r.openEvents(w)
+}
+
+// note keeps what a sample tells of its thread: need is how much stack it had, 0 if that is not known.
+func (r *perfRun) note(w *perfThread, s *rawSample, need uint64) {
+	if w.batch != r.batch {
+		w.batch = r.batch
+		r.sampled = append(r.sampled, w)
+		w.charged = w.th.last.ran
+		if stat, ok := r.scan.charged(w.th); ok && w.th.tid != 0 {
+			w.charged = stat.ran
+		}
+		w.heardAt = w.charged
+	}
+	if need == 0 {
+		need = perfStackMost
+	}
+	w.seen++
+	w.deepest = max(w.deepest, need)
+}
+
+// Copies of the whole 64 KB cost a thread some microseconds more than of the few KB that most stacks have, and
+// the rings are full sooner. So they are made smaller once many samples have needed less than
+// half of that, and at once as large as can be when one needs more; that is done once for a thread.
+const (
+	stackWindow = 64
+	stackLeast  = 8 << 10
+	stackStep   = 4 << 10
+)
+
+// fitStack is how much to copy from now on.
+func (w *perfThread) fitStack(most int) int {
+	if w.deepest > uint64(w.stack) && w.stack < most {
+		w.varies = true
+		return most
+	}
+	if w.varies || w.seen < stackWindow {
+		return w.stack
+	}
+	fits := max(int(2*min(w.deepest, perfStackMost)+stackStep-1)/stackStep*stackStep, stackLeast)
+	w.seen, w.deepest = 0, 0
+	if fits <= w.stack/2 {
+		return fits
+	}
+	return w.stack
+}
+
+// bill gives a sample the CPU time that its thread has used since the sample before (bill.go). Samples that are
+// read together share what there is; a debt that has grown large is paid over several.
+func (r *perfRun) bill(w *perfThread, th *thread, snap *target.Snapshot) {
+	if th == nil || th != w.th || w.charged <= th.billed {
+		return
+	}
+	owed := w.charged - th.billed
+	r.scan.bills.give(th, th.billed+min(owed, max(2*uint64(r.cfg.Interval), owed/8)), 0, snap)
+}
+
+// promptRings are those of threads that are to be looked at soon: their samples wake us up. They have rings of their own, since
+// the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
+func (r *perfRun) promptRings() []*perfRing {
+	if r.prompt == nil {
+		rings, err := r.openRings(ringLeast * 2)
+		if err != nil {
+			return r.steady // they are looked at later then, and so it is said of them
+		}
+		r.prompt = rings
+	}
+	return r.prompt
+}
+
+// openRings makes a ring for each CPU.
+func (r *perfRun) openRings(size int) (rings []*perfRing, err error) {
+	attr := holderAttr(size / 2)
+	for _, cpu := range r.cpus {
+		ring, err := openRing(cpu, size, ringLeast, &attr)
+		if err != nil {
+			for _, ring := range rings {
+				ring.close()
+			}
+			return nil, err
+		}
+		rings = append(rings, ring)
+	}
+	for _, ring := range rings {
+		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
+	}
+	return rings, nil
+}
+
+// ringShare is how large a ring may be where there are so many CPUs.
+func ringShare(cpus int) int {
+	size := ringMost
+	for size > ringLeast && size*cpus > ringsTotal {
+		size /= 2
+	}
+	return size
+}
+
+func affinity(tid int) (set unix.CPUSet, ok bool) {
+	return set, unix.SchedGetaffinity(tid, &set) == nil
+}
+
+// parseCPUList reads "0-3,8" (Documentation/admin-guide/cputopology.rst).
+func parseCPUList(b []byte) (cpus []int) {
+	const most = 1 << 13
+	for len(b) > 0 {
+		from, ok := leadingUint(b)
+		if !ok || from >= most {
+			return nil
+		}
+		b = skipDigits(b)
+		to := from
+		if len(b) > 0 && b[0] == '-' {
+			if to, ok = leadingUint(b[1:]); !ok || to >= most || to < from {
+				return nil
+			}
+			b = skipDigits(b[1:])
+		}
+		for cpu := from; cpu <= to && len(cpus) < most; cpu++ {
+			cpus = append(cpus, int(cpu))
+		}
+		if len(b) == 0 || b[0] != ',' {
+			return cpus
+		}
+		b = b[1:]
+	}
+	return cpus
+}
+
+func skipDigits(b []byte) []byte {
+	for len(b) > 0 && b[0] >= '0' && b[0] <= '9' {
+		b = b[1:]
+	}
+	return b
+}

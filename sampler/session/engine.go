@@ -1,0 +1,165 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/target"
+)
+
+// Engine is what takes the samples of a recording of CPU time.
+type Engine string
+
+const (
+	PtraceEngine Engine = "ptrace" // stops a thread for the moment of a look
+	PerfEngine   Engine = "perf"   // lets the kernel take samples; stops nobody
+	AutoEngine   Engine = "auto"   // PerfEngine where it is permitted and sees all, else PtraceEngine
+)
+
+// Engines are all of them, the default first.
+var Engines = []Engine{PtraceEngine, PerfEngine, AutoEngine}
+
+// name is what a profile's Meta calls it.
+func (e Engine) name() string {
+	if e == "" {
+		return string(PtraceEngine)
+	}
+	return string(e)
+}
+
+// Choice is an engine, and what the user should know of it, if that is not empty.
+type Choice struct {
+	Engine Engine
+	Note   string
+	Remedy string // a command; empty where there is none
+}
+
+// ChooseEngine finds the engine for a process; virtual says whether it runs virtual threads. It errs only where the one that is asked for by name cannot be had.
+func (h Host) ChooseEngine(want Engine, pid int, maxOverhead float64, virtual bool) (Choice, error) {
+	if want == PtraceEngine || want == "" {
+		return Choice{Engine: PtraceEngine}, h.Traced(pid)
+	}
+	power, err := sampler.TryPerf(pid)
+	switch {
+	case want == PerfEngine && err != nil:
+		return Choice{}, err
+	case want == PerfEngine && !power.Kernel:
+		return Choice{PerfEngine, "no samples of threads that are in the kernel (" + h.perfLevel() + "): the time of system calls is given to what comes after them", h.perfRemedy()}, nil
+	case want == PerfEngine:
+		return Choice{Engine: PerfEngine}, nil
+	case err != nil:
+		c := h.explainPerf(pid, err)
+		return Choice{PtraceEngine, "the engine is ptrace: " + c.Why, ""}, h.Traced(pid)
+	case !power.Kernel:
+		return Choice{PtraceEngine, "the engine is ptrace: perf_event may not look at threads that are in the kernel (" + h.perfLevel() + ")", ""}, h.Traced(pid)
+	case virtual:
+		return Choice{PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the heap perf_event leaves no time to read", ""}, h.Traced(pid)
+	case maxOverhead > 0:
+		return Choice{PtraceEngine, "the engine is ptrace: what perf_event costs cannot be bounded, as --max-overhead wants", ""}, h.Traced(pid)
+	}
+	return Choice{Engine: PerfEngine}, nil
+}
+
+// cpuEngine makes the engine of a recording of CPU time.
+func (s *Session) cpuEngine(e Engine) sampler.Engine {
+	pid, cpu := s.Process.PID(), s.Process.CPU()
+	if e == PerfEngine {
+		return sampler.NewPerf(pid, cpu)
+	}
+	return sampler.New(pid, cpu)
+}
+
+// after is what that engine is to read as soon as a thread runs again.
+func (s *Session) after(e Engine) func(snap *target.Snapshot, released int64) {
+	if e == PerfEngine {
+		return s.afterSample()
+	}
+	return s.afterLook()
+}
+
+// afterSample is afterLook for a thread that was not stopped: which continuation it ran has to be read now, too. That
+// counts only where the copied stack leads to it (target.Continuation.Late).
+func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
+	c := s.VM.NewContinuations()
+	if c == nil {
+		return nil
+	}
+	_, size := s.VM.Side()
+	return func(snap *target.Snapshot, sampled int64) {
+		if snap.SideAddr == 0 || now()-sampled > int64(soon) {
+			return
+		}
+		if cap(snap.Side) < size {
+			snap.Side = make([]byte, size)
+		}
+		snap.Side = snap.Side[:size]
+		if s.Process.Read(snap.SideAddr, snap.Side) == nil {
+			c.Read(snap)
+			snap.Continuation.Late = true
+			if now()-sampled > int64(soon) {
+				snap.Continuation.Settled = false
+			}
+		}
+		snap.Side = snap.Side[:0] // of another moment than the stack
+	}
+}
+
+// RunsVirtual reports whether there are threads that may run virtual ones.
+func (s *Session) RunsVirtual() bool {
+	if s.VM.NewContinuations() == nil || s.dir.refresh() != nil {
+		return false
+	}
+	for _, th := range s.dir.threads {
+		if th.mayCarry() {
+			return true
+		}
+	}
+	return false
+}
+
+// mayCarry tells by its name whether a thread may run virtual ones (java.lang.VirtualThread, createDefaultScheduler).
+func (th *thread) mayCarry() bool {
+	return th.java.Addr != 0 && strings.HasPrefix(th.name, "ForkJoinPool-")
+}
+
+// isCarrier tells whether a thread is one that runs virtual ones, or may. With frames in the heap only what is read soon helps, and from the first sample on.
+func (r *recording) isCarrier(tid int) bool {
+	if r.opt.Engine != PerfEngine {
+		return false
+	}
+	th := r.dir.threads[tid]
+	return r.carriers[tid] || th != nil && th.mayCarry()
+}
+
+// hurry asks for a thread to be looked at soon from now on if its stack, walked just now, was that of a virtual one.
+func (r *recording) hurry(tid int, st *profile.Stack) {
+	if !st.Mounted || r.isCarrier(tid) || r.opt.Engine != PerfEngine {
+		return
+	}
+	if r.carriers == nil {
+		r.carriers = map[int]bool{}
+	}
+	r.carriers[tid] = true
+	if h := r.hint(tid); r.sampler.Advise(tid, h) {
+		r.hints[tid] = h
+	}
+}
+
+// StackNote tells, after a recording, of stacks that were longer than what perf_event copies.
+func StackNote(e Engine, cut, samples int64) (n profile.Note, ok bool) {
+	if e != PerfEngine || cut == 0 {
+		return n, false
+	}
+	return profile.Note{Name: "stacks-cut", Text: fmt.Sprintf("%d of %d stacks are longer than the 64 KB that perf_event copies, and end there", cut, samples)}, true
+}
+
+// isPerfError reports whether the kernel refused perf_event.
+func isPerfError(err error) bool {
+	var failed *sampler.PerfError
+	return errors.As(err, &failed)
+}

@@ -41,6 +41,7 @@ var AMD64 = &CPU{
 	PrstatusSize:  len(amd64Prstatus) * 8,
 	Perf:          &amd64Perf,
 	DecodeRegs:    decodeAMD64,
+	Calls:         amd64Calls,
 
 	// HotSpot cpu/x86/register_x86.hpp, interp_masm_x86.hpp, assembler_x86.hpp.
 	Java: JavaRegs{

@@ -47,6 +47,9 @@ type CPU struct {
 	// Perf is what perf_event_open calls the registers.
 	Perf *PerfLayout
 
+	// Calls are the system calls by their numbers that tell what a thread waits for.
+	Calls map[int64]Call
+
 	// Java names the registers that HotSpot's generated code gives a fixed meaning.
 	Java JavaRegs
 

@@ -31,6 +31,7 @@ const (
 	StopTimeout  // the thread did not stop in time
 	AlreadyTraced
 	Stale // waited too long for its walk
+	Moved // looked at without a stop, it ran meanwhile, at each try
 	ProcessGone
 	RingFull    // the kernel had no room for it
 	Throttled   // the kernel found that samples came too often
@@ -63,6 +64,7 @@ var reasonNames = [NumReasons]string{
 	StopTimeout:      "did not stop in time",
 	AlreadyTraced:    "already traced",
 	Stale:            "stale",
+	Moved:            "moved",
 	ProcessGone:      "process gone",
 	RingFull:         "no room in the kernel's ring",
 	Throttled:        "throttled by the kernel",

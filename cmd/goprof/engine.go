@@ -50,6 +50,10 @@ func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64)
 // choose finds the engine for one JVM and says what is to be said of it.
 func (r *recorder) choose(talk io.Writer) error {
 	f := r.flags
+	if f.modeFlags.session().IsWall() {
+		r.engine = session.PtraceEngine
+		return nil
+	}
 	c, err := host().ChooseEngine(session.Engine(f.engine), r.pid, f.maxOverhead, f.engine == string(session.AutoEngine) && r.session.RunsVirtual())
 	if err != nil {
 		return attachError(r.pid, err)

@@ -141,10 +141,21 @@ func findSummary(cmd *cobra.Command, input, named string, tree *output.Tree) (*p
 
 // weightOf is the sum of the counts in the file that a summary is of.
 func weightOf(s *profile.Summary) int64 {
-	if s.Meta.Weight == profile.CPUTime {
+	switch {
+	case s.Meta.Weight == profile.CPUTime:
 		return int64(s.Times.Process)
+	case s.Meta.Weight == profile.WallTime && s.Looks != nil:
+		return int64(s.Looks.Time)
 	}
 	return s.Samples
+}
+
+// otherMode is the mode of a recording in words for a title, empty for the usual one.
+func otherMode(s *profile.Summary) string {
+	if s == nil || s.Meta.Mode == "" || s.Meta.Mode == "cpu" {
+		return ""
+	}
+	return output.CleanName(s.Meta.Mode)
 }
 
 func flameTitle(input, title string, s *profile.Summary) string {
@@ -152,7 +163,11 @@ func flameTitle(input, title string, s *profile.Summary) string {
 	case title != "":
 		return title
 	case s != nil && s.Meta.MainClass != "":
-		return output.CleanName(s.Meta.MainClass)
+		title := output.CleanName(s.Meta.MainClass)
+		if mode := otherMode(s); mode != "" {
+			title += ", " + mode
+		}
+		return title
 	case input == output.Stdout:
 		return "flame graph"
 	}
@@ -178,13 +193,16 @@ func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]stri
 		add("mode", "%s", m.Mode)
 		add("rate", "%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)
 	}
-	if tree.Weight == profile.CPUTime {
-		add("CPU time", "%s", output.Amount(tree.Weight, tree.Total))
-		if s != nil {
-			add("samples", "%d", s.Samples)
-		}
-	} else {
+	switch {
+	case tree.Weight == profile.Samples:
 		add("samples", "%d", tree.Total)
+	case tree.Weight == profile.CPUTime:
+		add("CPU time", "%s", output.Amount(tree.Weight, tree.Total))
+	default:
+		add("time", "%s", output.Amount(tree.Weight, tree.Total))
+	}
+	if s != nil && tree.Weight.IsTime() {
+		add("samples", "%d", s.Samples)
 	}
 	add("stacks", "%d different", tree.Stacks)
 	add("frames", "%d", len(tree.Nodes)-1)

@@ -30,6 +30,8 @@ func reasonOf(o sampler.Outcome) profile.Reason {
 		return profile.NoRegisters
 	case sampler.QueueFull:
 		return profile.Stale
+	case sampler.Moved:
+		return profile.Moved
 	}
 	return profile.Other
 }

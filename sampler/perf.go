@@ -122,10 +122,6 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	return r.stats, r.failed
 }
 
-// nobodyIsDue is an interval that no thread ever pays for: the scan is only to say who is there, who has run, and for
-// how long.
-const nobodyIsDue = time.Duration(1 << 61)
-
 func (r *perfRun) open() (err error) {
 	if r.power, err = TryPerf(r.pid); err != nil {
 		return err
@@ -139,7 +135,8 @@ func (r *perfRun) open() (err error) {
 	if r.mostEvents == 0 {
 		r.mostEvents = min(fds/2, mostEvents)
 	}
-	r.scan = newScan(r.proc, nobodyIsDue, fds-r.mostEvents)
+	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
+	r.scan.books = true
 	return nil
 }
 

@@ -92,6 +92,8 @@ type scan struct {
 	interval int64
 	rng      *rand.Rand
 
+	books bool // nobody is ever due: only who is there, who has run, and for how long (Perf)
+
 	byTID map[int]*thread
 	hot   []*thread
 	cold  []*thread
@@ -233,7 +235,7 @@ func (s *scan) isDue(th *thread) bool {
 		return false
 	}
 	changed := s.book(th, stat)
-	if th.hint.Skip {
+	if th.hint.Skip || s.books {
 		th.credit = 0
 	}
 	if th.credit < s.interval {

@@ -155,7 +155,7 @@ func StackNote(e Engine, cut, samples int64) (n profile.Note, ok bool) {
 	if e != PerfEngine || cut == 0 {
 		return n, false
 	}
-	return profile.Note{Name: "stacks-cut", Text: fmt.Sprintf("%d of %d stacks are longer than the 64 KB that perf_event copies, and end there", cut, samples)}, true
+	return profile.Note{Name: "stacks-cut", Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after 64 KB, or at memory that is not present", cut, samples)}, true
 }
 
 // isPerfError reports whether the kernel refused perf_event.

@@ -179,6 +179,12 @@ func judgeLoad(t *testing.T, p *profile.Profile, depth int) (whole, cut int64) {
 		}
 	})
 	t.Logf("%d whole, %d cut %v, %d of an unknown thread, %d of a named one", whole, cut, reasons, unknown, named)
+	if testEngine == PerfEngine { // how many are cut depends on how soon it has a CPU
+		if whole < 20 || named == 0 {
+			t.Errorf("only %d stacks of virtual threads, %d of named ones", whole, named)
+		}
+		return whole, cut
+	}
 	if whole < 100 {
 		t.Errorf("only %d stacks of virtual threads", whole)
 	}

@@ -71,7 +71,7 @@ func StartWatchdog(args ...string) (end func()) {
 	return func() {
 		tellWatchdog.Store(nil)
 		fromUs.Close() // it ends with this
-		cmd.Wait()
+		go cmd.Wait()
 		toUs.Close()
 	}
 }

@@ -2,11 +2,12 @@ package main
 
 import "github.com/spf13/cobra"
 
-// platform are the commands that need Linux. A command here has a line in
+// platform are the commands that need Linux. A command here that users call has a line in
 // commands_other.go too.
 var platform = []func() *cobra.Command{
 	newList,
 	newRecord,
 	newDump,
 	newDoctor,
+	newWatchdog,
 }

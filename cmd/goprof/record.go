@@ -150,6 +150,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer session.StopAfterSuspend()()
+	defer session.StartWatchdog(watchdogName)()
 	beGoodNeighbour() // not before a program was started: it would inherit some of it
 	err = recordAll(ctx, talk, f, targets, now)
 	which.finish(talk)

@@ -6,3 +6,10 @@ import "goprof/sampler"
 
 // StopAfterSuspend has Ctrl-Z stop goprof only once it holds no thread, until the function that it returns is called.
 func StopAfterSuspend() (end func()) { return sampler.StopAfterSuspend() }
+
+// StartWatchdog starts this program anew with these arguments, which must call Watch: a process that has goprof let go of all
+// threads when it was stopped by force (SIGSTOP).
+func StartWatchdog(args ...string) (end func()) { return sampler.StartWatchdog(args...) }
+
+// Watch is that process.
+func Watch() { sampler.Watch() }

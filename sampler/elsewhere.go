@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -13,14 +14,17 @@ import (
 // went to sleep, whoever runs there and however idle the others are (kernel/sched/rt.c,
 // select_task_rq_rt), and would find ourselves on the busiest thread's CPU for as long as it stays there:
 // each of its stops would come while we sleep, and last until we wake up again. So we move first.
+//
+// Not where all CPUs are busy with threads that are looked at: each move takes another one's CPU, and costs
+// more than it saves (docs/performance.md).
 
 // cpuMask has room for the CPUs of any machine that Linux is built for (NR_CPUS is 8,192 at most).
 type cpuMask [8192 / 64]uint64
 
-// elsewhere makes sure that this OS thread is not on that CPU, and reports whether it could: -1 is
+// elsewhere makes sure, if it may, that this OS thread is not on that CPU, and reports whether it could: -1 is
 // an unknown one, and there may be no other.
-func (m *cpuMask) elsewhere(cpu int) bool {
-	return cpu >= 0 && (cpu != currentCPU() || m.leave(cpu))
+func (m *cpuMask) elsewhere(cpu int, mayMove bool) bool {
+	return cpu >= 0 && (cpu != currentCPU() || mayMove && m.leave(cpu))
 }
 
 // leave moves to another of the CPUs that we may use. Then all of them are allowed again.
@@ -48,4 +52,18 @@ func (m *cpuMask) get() (size uintptr, ok bool) {
 func (m *cpuMask) set(size uintptr) bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, 0, size, uintptr(unsafe.Pointer(m)))
 	return e == 0
+}
+
+// crowded tells whether there are as many threads to look at in a tick as CPUs, on the average.
+func (r *run) crowded() bool { return r.dueMean >= dueUnit*int64(runtime.NumCPU())-dueUnit/2 }
+
+// dueUnit is one thread in dueMean, dueWeight how many ticks that looks back.
+const (
+	dueUnit   = 1024
+	dueWeight = 16
+)
+
+// countDue takes one tick into account.
+func (r *run) countDue(looks int64) {
+	r.dueMean += (looks*dueUnit - r.dueMean) / dueWeight
 }

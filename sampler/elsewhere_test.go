@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -24,13 +25,13 @@ func TestLeaveCPU(t *testing.T) {
 		if after.get(); after != before {
 			t.Errorf("allowed on %v, before on %v", after[0], before[0])
 		}
-		if new(cpuMask).elsewhere(-1) {
+		if new(cpuMask).elsewhere(-1, true) {
 			t.Error("away from an unknown CPU")
 		}
 		if err := unix.SchedSetaffinity(0, &one); err != nil {
 			t.Fatal(err)
 		}
-		if new(cpuMask).elsewhere(currentCPU()) {
+		if new(cpuMask).elsewhere(currentCPU(), true) {
 			t.Error("left the only CPU")
 		}
 		if again.get(); cpuCount(again) != 1 {
@@ -46,4 +47,25 @@ func cpuCount(m cpuMask) int {
 		n += int(m[cpu/64] >> (cpu % 64) & 1)
 	}
 	return n
+}
+
+// As many threads to look at as CPUs: nothing is gained by moving. One less now and then does not change that.
+func TestCrowded(t *testing.T) {
+	cpus := int64(runtime.NumCPU())
+	r := &run{}
+	if r.crowded() {
+		t.Error("before anything was due")
+	}
+	for range 200 {
+		r.countDue(cpus)
+	}
+	if r.countDue(cpus - 1); !r.crowded() {
+		t.Errorf("%d threads on as many CPUs: %d", cpus, r.dueMean)
+	}
+	for range 200 {
+		r.countDue(cpus - 1)
+	}
+	if r.crowded() {
+		t.Errorf("%d threads on %d CPUs: %d", cpus-1, cpus, r.dueMean)
+	}
 }

@@ -114,7 +114,8 @@ func (t *Tracer) settle(p pendingStop) Outcome {
 }
 
 // Patience is how long the next Collect may wait. A thread that had to wait for its CPU
-// is kept by us for at most an eighth of that time longer, and for 50 us to 1 ms.
+// is kept by us for at most an eighth of that time longer, and for 20 us to 1 ms: where there is but one
+// CPU each stop comes while we sleep, and lasts until we wake up (docs/performance.md).
 func (t *Tracer) Patience() time.Duration {
 	if len(t.pending) == 0 {
 		return time.Hour
@@ -122,7 +123,7 @@ func (t *Tracer) Patience() time.Duration {
 	wait := int64(time.Millisecond)
 	for i := range t.pending {
 		p := &t.pending[i]
-		wait = min(wait, max((p.missed-p.asked)/8, int64(50*time.Microsecond)))
+		wait = min(wait, max((p.missed-p.asked)/8, int64(20*time.Microsecond)))
 	}
 	return time.Duration(wait)
 }

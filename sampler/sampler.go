@@ -175,6 +175,7 @@ type run struct {
 	denied     int // in a row
 	failed     error
 	thrift     thrift
+	dueMean    int64 // threads due in a tick, in dueUnit: see crowded
 }
 
 func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
@@ -213,10 +214,13 @@ func (r *run) loop(ctx context.Context) (again bool) {
 		gap := r.scan.begin()
 		r.stats.Gap = max(r.stats.Gap, time.Duration(gap))
 		r.takeHints() // also those for threads that have just been met
+		due := int64(0)
 		for th := r.scan.next(); th != nil; th = r.scan.next() {
 			r.look(th)
 			r.collect()
+			due++
 		}
+		r.countDue(due)
 		r.stats.Ticks++
 		if r.stats.Ended || r.failed != nil {
 			return false

@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,7 +50,7 @@ func main() {
 	}
 	b := &bench{crowds: crowds, out: os.Stdout}
 	var sections, goprofs, engines string
-	flag.StringVar(&sections, "sections", "pauses,slowdown,idle,rate", "which of the sections")
+	flag.StringVar(&sections, "sections", "pauses,slowdown,idle,crowd,rate", "which of the sections")
 	flag.StringVar(&goprofs, "goprof", "./goprof", "the `binary`, or several to be compared: new,old")
 	flag.StringVar(&engines, "engines", "", "engines of goprof to compare: ptrace,perf (as it comes)")
 	flag.StringVar(&b.java, "java", "", "`home` of the JDK (that of javac)")
@@ -111,7 +112,7 @@ func helper(args []string) error {
 }
 
 func (b *bench) run(sections []string) error {
-	all := map[string]func() error{"pauses": b.pausesSection, "slowdown": b.slowdownSection, "idle": b.idleSection, "rate": b.rateSection}
+	all := map[string]func() error{"pauses": b.pausesSection, "slowdown": b.slowdownSection, "idle": b.idleSection, "crowd": b.crowdSection, "rate": b.rateSection}
 	for _, s := range sections {
 		if all[s] == nil {
 			return fmt.Errorf("there is no section %q", s)
@@ -123,7 +124,7 @@ func (b *bench) run(sections []string) error {
 	}
 	defer os.RemoveAll(dir)
 	b.dir = dir
-	if slices.Contains(sections, "slowdown") || slices.Contains(sections, "rate") || b.java != "" {
+	if b.java != "" || slices.ContainsFunc(sections, func(s string) bool { return s != "pauses" && s != "idle" }) {
 		if b.java, err = findJava(b.java); err != nil {
 			return err
 		}
@@ -138,6 +139,7 @@ func (b *bench) run(sections []string) error {
 	if err := compileAll(dir, b.java); err != nil {
 		return err
 	}
+	b.chooseEngines()
 	b.header()
 	began := time.Now()
 	for _, s := range sections {
@@ -150,6 +152,29 @@ func (b *bench) run(sections []string) error {
 	return nil
 }
 
+// can tells whether goprof's record has that in its help.
+func (b *bench) can(what string) bool {
+	help, _ := exec.Command(b.goprofs[0], "record", "--help").CombinedOutput()
+	return strings.Contains(string(help), what)
+}
+
+// chooseEngines compares both where there are two and the kernel permits the second.
+func (b *bench) chooseEngines() {
+	var fd int
+	var err error
+	if len(b.engines) > 0 || !b.can("--engine") {
+		return
+	}
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
+		Bits: unix.PerfBitDisabled | unix.PerfBitExcludeKernel}
+	if fd, err = unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC); err != nil {
+		b.progress("without the perf engine: perf_event_open: %v", err)
+		return
+	}
+	unix.Close(fd)
+	b.engines = []string{"ptrace", "perf"}
+}
+
 // records is goprof: each binary, with each of the engines that are to be compared.
 func (b *bench) records() (all []profiler) {
 	for _, binary := range b.goprofs {
@@ -158,10 +183,10 @@ func (b *bench) records() (all []profiler) {
 			which = filepath.Base(binary)
 		}
 		if len(b.engines) == 0 {
-			all = append(all, record{binary, b.dir, which, ""})
+			all = append(all, record{binary, b.dir, which, "", ""})
 		}
 		for _, engine := range b.engines {
-			all = append(all, record{binary, b.dir, which, engine})
+			all = append(all, record{binary, b.dir, which, engine, ""})
 		}
 	}
 	return all

@@ -138,11 +138,12 @@ type record struct {
 	goprof, dir string
 	which       string // tells it from other binaries
 	engine      string // "": as it comes
+	mode        string
 }
 
 func (r record) name() string {
 	name := "goprof record"
-	for _, more := range []string{r.which, r.engine} {
+	for _, more := range []string{r.which, r.engine, r.mode} {
 		if more != "" {
 			name += ", " + more
 		}
@@ -155,6 +156,9 @@ func (r record) begin(p *program, hz int, d time.Duration) (func() (result, erro
 	line := []string{r.goprof, "record", "-q", "-p", strconv.Itoa(p.pid), "-r", strconv.Itoa(hz), "-d", seconds(d) + "s", "-o", out}
 	if r.engine != "" {
 		line = append(line, "--engine", r.engine)
+	}
+	if r.mode != "" {
+		line = append(line, "--mode", r.mode)
 	}
 	return child(line, func(_ string, elapsed time.Duration) (result, error) {
 		f, err := os.Open(output.SummaryPath(out))

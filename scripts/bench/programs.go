@@ -176,9 +176,9 @@ func startSpinC(dir string) (*program, error) {
 }
 
 // startJava starts a class of ours and waits until it is ready.
-func startJava(dir, java, class string, options ...string) (*program, error) {
-	line := append([]string{filepath.Join(java, "bin", "java"), "-Xmx64m", "-XX:+UseSerialGC"}, options...)
-	p, err := start(append(line, "-cp", dir, class)...)
+func startJava(dir, java, class string, args ...string) (*program, error) {
+	line := []string{filepath.Join(java, "bin", "java"), "-Xmx64m", "-XX:+UseSerialGC", "-cp", dir, class}
+	p, err := start(append(line, args...)...)
 	if err != nil {
 		return nil, err
 	}

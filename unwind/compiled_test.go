@@ -15,39 +15,43 @@ import (
 // frame was in: the return address has been pushed, the callee has not begun. The frames must be
 // those that stood there in the recording, the method with its line and once.
 func TestStaticCallStubs(t *testing.T) {
-	files := recordings(t, "walks")
-	for _, file := range files {
-		rec, w := recorded(t, file)
-		tried := 0
-		for i, snap := range rec.Snapshots {
-			rec.Step(i)
-			var stack, again profile.Stack
-			w.Walk(snap, &stack)
-			for k := range stack.Frames {
-				f := &stack.Frames[k]
-				if k == 0 || stack.Frames[k-1].SP == f.SP || !w.vm.InCode(f.PC) {
-					continue // the innermost method of a frame in a call is wanted
-				}
-				b, err := w.vm.Blob(f.PC)
-				if err != nil || b.StubBegin == 0 || !b.HasPcDesc(f.PC) {
-					continue
-				}
-				stopped := *snap
-				stopped.SP = f.SP - 8
-				stopped.Stack = slices.Clone(snap.Stack[stopped.SP-snap.SP:])
-				binary.LittleEndian.PutUint64(stopped.Stack, f.PC)
-				stopped.Regs[w.cpu.PC], stopped.Regs[w.cpu.SP] = b.StubBegin, stopped.SP
-				w.Walk(&stopped, &again)
-				if again.Truncated != stack.Truncated || !slices.Equal(again.Frames, stack.Frames[k:]) {
-					t.Fatalf("%s, snapshot %d, frame %d of %s: %v, %d frames, want %d", filepath.Base(file), i, k, f.Func.Name,
-						again.Truncated, len(again.Frames), len(stack.Frames)-k)
-				}
-				tried++
+	manyWalks(t, 100, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) (tried int) {
+		var again profile.Stack
+		for k := range stack.Frames {
+			f := &stack.Frames[k]
+			if k == 0 || stack.Frames[k-1].SP == f.SP || !w.vm.InCode(f.PC) {
+				continue // the innermost method of a frame in a call is wanted
 			}
+			b, err := w.vm.Blob(f.PC)
+			if err != nil || b.StubBegin == 0 || !b.HasPcDesc(f.PC) {
+				continue
+			}
+			stopped := *snap
+			stopped.SP = f.SP - 8
+			stopped.Stack = slices.Clone(snap.Stack[stopped.SP-snap.SP:])
+			binary.LittleEndian.PutUint64(stopped.Stack, f.PC)
+			stopped.Regs[w.cpu.PC], stopped.Regs[w.cpu.SP] = b.StubBegin, stopped.SP
+			w.Walk(&stopped, &again)
+			if again.Truncated != stack.Truncated || !slices.Equal(again.Frames, stack.Frames[k:]) {
+				t.Fatalf("frame %d of %s: %v, %d frames, want %d", k, f.Func.Name, again.Truncated, len(again.Frames), len(stack.Frames)-k)
+			}
+			tried++
 		}
-		if tried < 100 {
-			t.Errorf("%s: only %d frames", file, tried)
-		}
+		return tried
+	})
+}
+
+// manyWalks walks all recorded threads of javac. do tells how many cases it has tried; there must be so many in each recording.
+func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) (tried int)) {
+	for _, file := range recordings(t, "walks") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			rec, w := recorded(t, file)
+			tried := 0
+			eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) { tried += do(t, w, snap, stack) })
+			if tried < least {
+				t.Errorf("only %d cases", tried)
+			}
+		})
 	}
 }
 
@@ -82,7 +86,7 @@ func TestInDeoptHandler(t *testing.T) {
 // even be read) ends the stack. That a return address lies where the frame's size would have it
 // is no proof: the frame may be half built, and the address that of a frame further up.
 func TestCompiledCallerIsNotGuessed(t *testing.T) {
-	eachCall(t, func(w *Walker, snap *target.Snapshot, f *profile.Frame) {
+	eachCall(t, func(t *testing.T, w *Walker, snap *target.Snapshot, f *profile.Frame) {
 		b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, End: 4096, FrameSize: int(f.SP-snap.SP) / 8}
 		w.snap = snap
 		w.begin()
@@ -96,7 +100,7 @@ func TestCompiledCallerIsNotGuessed(t *testing.T) {
 // TestAtVerifiedEntry: a thread that spins at a method's entry while HotSpot writes a jump there (JDK 11: 5
 // of 2,000 stacks in a bad moment) has its caller on top of its stack, whatever the code looks like.
 func TestAtVerifiedEntry(t *testing.T) {
-	eachCall(t, func(w *Walker, snap *target.Snapshot, f *profile.Frame) {
+	eachCall(t, func(t *testing.T, w *Walker, snap *target.Snapshot, f *profile.Frame) {
 		b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, VerifiedEntry: 64, End: 4096, FrameSize: 4}
 		w.snap = moveTo(w, snap, 64, f.SP-8)
 		w.begin()
@@ -108,25 +112,18 @@ func TestAtVerifiedEntry(t *testing.T) {
 
 // eachCall gives, of each recorded thread that has one, the first frame that is in a call and has its return address
 // right below it. There are many.
-func eachCall(t *testing.T, do func(w *Walker, snap *target.Snapshot, caller *profile.Frame)) {
-	for _, file := range recordings(t, "walks") {
-		rec, w := recorded(t, file)
-		tried := 0
-		eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) {
-			for k := 1; k < len(stack.Frames); k++ {
-				f := &stack.Frames[k]
-				if ret, ok := w.slot(f.SP, -1); ok && ret == f.PC && f.SP-snap.SP >= 16 && w.vm.InCode(ret) && w.plausible(ret) {
-					w.out = stack
-					do(w, snap, f)
-					tried++
-					break
-				}
+func eachCall(t *testing.T, do func(t *testing.T, w *Walker, snap *target.Snapshot, caller *profile.Frame)) {
+	manyWalks(t, 50, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) (tried int) {
+		for k := 1; k < len(stack.Frames); k++ {
+			f := &stack.Frames[k]
+			if ret, ok := w.slot(f.SP, -1); ok && ret == f.PC && f.SP-snap.SP >= 16 && w.vm.InCode(ret) && w.plausible(ret) {
+				w.out = stack
+				do(t, w, snap, f)
+				return 1
 			}
-		})
-		if tried < 50 {
-			t.Errorf("%s: only %d stacks", file, tried)
 		}
-	}
+		return 0
+	})
 }
 
 // TestCallerWithoutDebugInfo: where nobody can tell which methods are inlined at a call, the method that owns

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"goprof/profile"
+	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -11,39 +12,28 @@ import (
 // size. Elsewhere the word at that distance may be the return address of any frame further up,
 // and the frames between would be missed.
 func TestDeoptBlobBetweenCalls(t *testing.T) {
-	files := recordings(t, "walks")
-	for _, file := range files {
-		rec, w := recorded(t, file)
-		tried := 0
-		for i, snap := range rec.Snapshots {
-			rec.Step(i)
-			var stack, again profile.Stack
-			w.Walk(snap, &stack)
-			for k := 1; k < len(stack.Frames); k++ {
-				f := &stack.Frames[k]
-				size := f.SP - snap.SP
-				if ret, ok := w.slot(f.SP, -1); !ok || ret != f.PC || !w.compiledReturn(ret) || stack.Frames[k-1].SP == f.SP || size < 16 {
-					continue
-				}
-				b := &vmstructs.Blob{Kind: vmstructs.Deopt, Name: "DeoptimizationBlob", Begin: 8, End: 4096, FrameSize: int(size / 8)}
-				for _, exact := range []bool{false, true} {
-					w.snap, w.out = snap, &again
-					w.begin()
-					w.cur.pc, w.cur.exact = 64, exact
-					why := w.stepDeopt(b)
-					if !exact && (why != profile.Whole || w.cur.pc != f.PC) {
-						t.Fatalf("%s: in a call: %v, %#x", file, why, w.cur.pc)
-					}
-					if exact && why != profile.Deoptimizing {
-						t.Fatalf("%s: between calls: %v, %#x", file, why, w.cur.pc)
-					}
-				}
-				tried++
-				break
+	manyWalks(t, 50, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) (tried int) {
+		for k := 1; k < len(stack.Frames); k++ {
+			f := &stack.Frames[k]
+			size := f.SP - snap.SP
+			if ret, ok := w.slot(f.SP, -1); !ok || ret != f.PC || !w.compiledReturn(ret) || stack.Frames[k-1].SP == f.SP || size < 16 {
+				continue
 			}
+			b := &vmstructs.Blob{Kind: vmstructs.Deopt, Name: "DeoptimizationBlob", Begin: 8, End: 4096, FrameSize: int(size / 8)}
+			for _, exact := range []bool{false, true} {
+				w.snap, w.out = snap, new(profile.Stack)
+				w.begin()
+				w.cur.pc, w.cur.exact = 64, exact
+				why := w.stepDeopt(b)
+				if !exact && (why != profile.Whole || w.cur.pc != f.PC) {
+					t.Fatalf("in a call: %v, %#x", why, w.cur.pc)
+				}
+				if exact && why != profile.Deoptimizing {
+					t.Fatalf("between calls: %v, %#x", why, w.cur.pc)
+				}
+			}
+			return 1
 		}
-		if tried < 50 {
-			t.Errorf("%s: only %d stacks", file, tried)
-		}
-	}
+		return 0
+	})
 }

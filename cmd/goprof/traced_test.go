@@ -83,7 +83,11 @@ func TestTracedAlready(t *testing.T) {
 		t.Errorf("a dump that stops nobody: exit code %d: %s", code, told)
 	}
 	end()
-	if code, told := runGoprof(t, "record", "--pid", pid, "-d", "1", "-o", file); code != exit.OK {
+	code, told := exit.NoSamples, ""
+	for tries := 0; code == exit.NoSamples && tries < 30; tries++ { // on a busy machine the JVM has no CPU for a while
+		code, told = runGoprof(t, "record", "--pid", pid, "-d", "1", "-o", file)
+	}
+	if code != exit.OK {
 		t.Errorf("after the tracer's end: exit code %d: %s", code, told)
 	}
 }

@@ -21,10 +21,7 @@ import (
 //
 //	GOPROF_RECORD_WALKS=300 go test ./sampler/session -run TestRecordWalks
 func TestRecordWalks(t *testing.T) {
-	n, _ := strconv.Atoi(os.Getenv("GOPROF_RECORD_WALKS"))
-	if n == 0 {
-		t.Skip("makes fixtures: set GOPROF_RECORD_WALKS to their number")
-	}
+	n := wantedWalks(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "30")
 		rec := recordWalks(t, jvm.PID, n)
@@ -34,6 +31,16 @@ func TestRecordWalks(t *testing.T) {
 		}
 		saveWalks(t, rec, file)
 	})
+}
+
+// wantedWalks is how many walks are to be recorded. No test run makes fixtures by the way.
+func wantedWalks(t *testing.T) int {
+	t.Helper()
+	n, _ := strconv.Atoi(os.Getenv("GOPROF_RECORD_WALKS"))
+	if n <= 0 {
+		t.Skip("makes fixtures: set GOPROF_RECORD_WALKS to their number")
+	}
+	return n
 }
 
 func recordWalks(t *testing.T, pid, n int) *target.Recorder {

@@ -81,9 +81,7 @@ func rareFlags() []string {
 // does not meet all places; those of one JDK and of the other together must have each
 // (unwind/rare_test.go).
 func TestRecordRareWalks(t *testing.T) {
-	if os.Getenv("GOPROF_RECORD_WALKS") == "" {
-		t.Skip("makes fixtures: set GOPROF_RECORD_WALKS")
-	}
+	wantedWalks(t) // any number
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		lockThread(t)
 		jvm := jvmtest.Start(t, jdk, "truth.Steps", rareFlags()...)

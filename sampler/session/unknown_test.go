@@ -99,11 +99,12 @@ func withoutDebugInformation(t *testing.T, jdk jvmtest.JDK) {
 	for i := range 200 {
 		var own jvmtest.ShadowThread
 		var snap *target.Snapshot
+		var unread error
 		err := stopped(s.Process, tid, th.hint(s.VM), func(sn *target.Snapshot) {
 			snap = sn
-			own, err = shadow.Thread(tid)
+			own, unread = shadow.Thread(tid)
 		})
-		if err != nil {
+		if err := errors.Join(err, unread); err != nil {
 			t.Fatal(err)
 		}
 		var st profile.Stack

@@ -4,8 +4,6 @@ package session
 
 import (
 	"context"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -19,10 +17,7 @@ import (
 //
 //	GOPROF_RECORD_WALKS=12 go test ./sampler/session -run TestRecordVirtualWalks
 func TestRecordVirtualWalks(t *testing.T) {
-	all, _ := strconv.Atoi(os.Getenv("GOPROF_RECORD_WALKS"))
-	if all == 0 {
-		t.Skip("makes fixtures: set GOPROF_RECORD_WALKS to their number")
-	}
+	all := wantedWalks(t)
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", "-XX:CompileCommand=quiet",
 			"-XX:CompileCommand=exclude,truth/VirtualLoad.root", "-XX:CompileCommand=exclude,java/lang/Thread.runWith")

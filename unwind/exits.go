@@ -157,6 +157,9 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	}
 	if framed { // the sp may lie below an argument that a linker has popped
 		c.sp = max(c.sp, w.cur.sp)
+		if ra := e.RA; w.vm.Interp().Operands && ra.Kind == arch.AtMem && int(ra.Reg) == w.cpu.SP { // or in the callee's frame
+			c.sp = max(c.sp, w.cur.sp+uint64(int64(ra.Off))+8)
+		}
 	}
 	return c, ok && c.sp >= w.cur.sp
 }

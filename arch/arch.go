@@ -44,6 +44,12 @@ type CPU struct {
 	// SyscallResult is the register in which the kernel returns.
 	SyscallResult int
 
+	// SyscallInst is the instruction at which a thread stands that slept in a system call until it was stopped:
+	// the kernel has set it back, to call again. Then SyscallNumber is the register that says what it was in.
+	// It is empty where DecodeRegs tells that, and SyscallResult what the kernel means to do.
+	SyscallInst   []byte
+	SyscallNumber int
+
 	// PrstatusSize is the size of that register set.
 	PrstatusSize int
 

@@ -33,6 +33,9 @@ var ARM64 = &CPU{
 	RA:      arm64X30,
 
 	SyscallResult: arm64X0,
+	// svc #0. Before it lets a tracer look, the kernel prepares to call again (arch/arm64/kernel/signal.c, do_signal).
+	SyscallInst:   []byte{0x01, 0x00, 0x00, 0xd4},
+	SyscallNumber: arm64X8,
 	PrstatusSize:  arm64PrstatusWords * 8,
 	DecodeRegs:    decodeARM64,
 

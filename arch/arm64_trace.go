@@ -40,7 +40,7 @@ func (t *arm64Tracer) begins(code []byte, base, pc uint64) bool {
 		return false
 	}
 	t.code, t.base = code, base
-	words := len(code)/256 + 1
+	words := 2 * (len(code)/256 + 1)
 	if cap(t.seen) < words {
 		t.seen = make([]uint64, words)
 	}
@@ -75,11 +75,15 @@ func (t *arm64Tracer) run(code []byte, base, pc uint64) (Exit, error) {
 	return Exit{}, ErrNoExit
 }
 
-// isNew reports whether an offset is one of the code to which no way has led yet.
-func (t *arm64Tracer) isNew(at uint32) bool {
-	word, bit := at/256, uint64(1)<<(at/4%64)
-	if int(at) >= len(t.code) || t.seen[word]&bit != 0 {
+// isNew reports whether an offset is one of the code to which no way has led yet. lost: the way has lost the
+// stack pointer; then another one that has not may come there again.
+func (t *arm64Tracer) isNew(at uint32, lost bool) bool {
+	word, bit := at/256*2, uint64(1)<<(at/4%64)
+	if int(at) >= len(t.code) || t.seen[word]&bit != 0 || lost && t.seen[word+1]&bit != 0 {
 		return false
+	}
+	if lost {
+		word++
 	}
 	t.seen[word] |= bit
 	return true
@@ -92,7 +96,7 @@ func (t *arm64Tracer) follow(s *arm64State, steps *int) (Exit, bool) {
 		if t.whole != nil && t.whole(t.base+uint64(s.pc)) {
 			return s.sized(t.frame)
 		}
-		if !t.isNew(s.pc) || !decodeA64(t.code[s.pc:], &in) {
+		if !t.isNew(s.pc, s.regs[arm64SP].Reg >= firstToken) || !decodeA64(t.code[s.pc:], &in) {
 			return Exit{}, false
 		}
 		at := s.pc
@@ -150,7 +154,8 @@ func (t *arm64Tracer) jumpsOut(s *arm64State, in *a64Inst) {
 			exit.Taken = exit.ThrownAt
 		}
 	}
-	if !t.found || exit.Indirect && !t.fallback.Indirect {
+	was := &t.fallback
+	if !t.found || exit.Indirect && !was.Indirect || exit.Indirect == was.Indirect && was.SP.Kind == Unknown && exit.SP.Kind != Unknown {
 		t.fallback, t.found = exit, true
 	}
 }

@@ -176,13 +176,13 @@ func TestTracePrologueARM64(t *testing.T) {
 		want Exit
 		code string
 	}{
-		{"at the beginning", 0x30, built(val(lr, 0), val(sp, 0), val(fp, 0)), "^d100c3ff a9027bfd 14000000"},// ^sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; b .
+		{"at the beginning", 0x30, built(val(lr, 0), val(sp, 0), val(fp, 0)), "^d100c3ff a9027bfd 14000000"}, // ^sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; b .
 
-		{"room made", 0x30, built(val(lr, 0), val(sp, 0x30), val(fp, 0)), "d100c3ff ^a9027bfd 14000000"},// sub sp, sp, #0x30; ^stp x29, x30, [sp, #0x20]; b .
+		{"room made", 0x30, built(val(lr, 0), val(sp, 0x30), val(fp, 0)), "d100c3ff ^a9027bfd 14000000"}, // sub sp, sp, #0x30; ^stp x29, x30, [sp, #0x20]; b .
 
-		{"large, at the beginning", 0x1010, built(val(lr, 0), val(sp, 0), val(fp, 0)), "^a9bf7bfd d2820008 cb2863ff 14000000"},// ^stp x29, x30, [sp, #-16]!; mov x8, #0x1000; sub sp, sp, x8; b .
+		{"large, at the beginning", 0x1010, built(val(lr, 0), val(sp, 0), val(fp, 0)), "^a9bf7bfd d2820008 cb2863ff 14000000"}, // ^stp x29, x30, [sp, #-16]!; mov x8, #0x1000; sub sp, sp, x8; b .
 
-		{"large, pushed", 0x1010, built(mem(sp, 8), val(sp, 16), mem(sp, 0)), "a9bf7bfd ^d2820008 cb2863ff 14000000"},// stp x29, x30, [sp, #-16]!; ^mov x8, #0x1000; sub sp, sp, x8; b .
+		{"large, pushed", 0x1010, built(mem(sp, 8), val(sp, 16), mem(sp, 0)), "a9bf7bfd ^d2820008 cb2863ff 14000000"}, // stp x29, x30, [sp, #-16]!; ^mov x8, #0x1000; sub sp, sp, x8; b .
 
 	} {
 		code, pc := a64(t, r.code)
@@ -221,11 +221,11 @@ func TestTraceToARM64(t *testing.T) {
 		want Exit
 		code string // the bar marks a record of the debug information
 	}{
-		{"an endless loop with a poll", whole, "^91000400 |f9402388 17fffffe"},// ^a: add x0, x0, #1; |ldr x8, [x28, #0x40]; b a
+		{"an endless loop with a poll", whole, "^91000400 |f9402388 17fffffe"}, // ^a: add x0, x0, #1; |ldr x8, [x28, #0x40]; b a
 
-		{"before the frame is made", Exit{RA: val(lr, 0), SP: val(sp, 0), FP: val(fp, 0), FrameBuilt: true}, "^d100c3ff a9027bfd 94000400 |d4200000"},// ^sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; bl .+0x1000; |brk #0
+		{"before the frame is made", Exit{RA: val(lr, 0), SP: val(sp, 0), FP: val(fp, 0), FrameBuilt: true}, "^d100c3ff a9027bfd 94000400 |d4200000"}, // ^sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; bl .+0x1000; |brk #0
 
-		{"a switch through a table", whole, "^10000008 8b090908 d61f0100"},// ^adr x8, .; add x8, x8, x9, lsl #2; br x8
+		{"a switch through a table", whole, "^10000008 8b090908 d61f0100"}, // ^adr x8, .; add x8, x8, x9, lsl #2; br x8
 
 	} {
 		code, pc := a64(t, r.code)
@@ -284,19 +284,19 @@ func TestAheadARM64(t *testing.T) {
 		want int // of the bars, where the way may end
 		code string
 	}{
-		{"past a call", 0, "^94000400 |d503201f"},// ^bl .+0x1000; |nop
+		{"past a call", 0, "^94000400 |d503201f"}, // ^bl .+0x1000; |nop
 
-		{"over a branch that is laid out elsewhere", 0, "^b4000080 d503201f |d503201f d65f03c0 |d503201f"},// ^cbz x0, a; nop; |nop; ret; |a: nop
+		{"over a branch that is laid out elsewhere", 0, "^b4000080 d503201f |d503201f d65f03c0 |d503201f"}, // ^cbz x0, a; nop; |nop; ret; |a: nop
 
-		{"round the loop, not out of it", 0, "|d503201f ^f1000400 54ffffc1 |d503201f"},// |a: nop; ^subs x0, x0, #1; b.ne a; |nop
+		{"round the loop, not out of it", 0, "|d503201f ^f1000400 54ffffc1 |d503201f"}, // |a: nop; ^subs x0, x0, #1; b.ne a; |nop
 
-		{"along a branch, not what stands behind it", 1, "^14000002 |d503201f |d503201f"},// ^b a; |nop; |a: nop
+		{"along a branch, not what stands behind it", 1, "^14000002 |d503201f |d503201f"}, // ^b a; |nop; |a: nop
 
-		{"the code returns", none, "^d503201f d65f03c0 |d503201f"},// ^nop; ret; |nop
+		{"the code returns", none, "^d503201f d65f03c0 |d503201f"}, // ^nop; ret; |nop
 
-		{"a switch", none, "^d61f0100 |d503201f"},// ^br x8; |nop
+		{"a switch", none, "^d61f0100 |d503201f"}, // ^br x8; |nop
 
-		{"off the end", none, "^d503201f"},// ^nop
+		{"off the end", none, "^d503201f"}, // ^nop
 
 	} {
 		code, pc := a64(t, r.code)

@@ -66,7 +66,7 @@ func (r *run) wasWaiting(snap *target.Snapshot) bool {
 		th.credit += r.scan.interval
 		return true
 	}
-	r.scan.bills.give(th, after.ran, snap.Regs[r.cpu.SyscallResult], snap)
+	r.scan.bills.give(th, after.ran, isInterrupted(r.cpu, snap.Syscall, snap.Regs[r.cpu.SyscallResult]), snap)
 	return false
 }
 

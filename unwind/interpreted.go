@@ -218,9 +218,11 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 			return profile.BadInterpreted
 		}
 	}
-	called, _ := w.slot(fp, sender)
+	if l.Operands {
+		c.called, _ = w.slot(fp, sender)
+	}
 	w.goTo(c)
-	w.cur.interpreted, w.cur.calledSP = true, called
+	w.cur.interpreted = true
 	return profile.Whole
 }
 
@@ -264,11 +266,11 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	at, isOperands, ok := w.notedSP(fp, l)
 	const aligned, most, operands = 4, 255, 256 // words; a method has no more parameters (JVMS 4.3.3)
 	arguments, sp := most, w.cur.sp
+	if w.cur.calledSP != 0 {
+		sp = w.cur.calledSP
+	}
 	if w.cur.interpreted {
 		arguments = 0
-		if l.Operands {
-			sp = w.cur.calledSP
-		}
 	} else if w.cur.callee != nil {
 		arguments = min(w.cur.callee.Parameters(), most)
 	}

@@ -84,7 +84,8 @@ type cursor struct {
 	// the walk came here: what a call puts on the stack depends on it.
 	callee      *vmstructs.Method
 	interpreted bool
-	// calledSP is the stack pointer that an interpreted callee has noted of this frame.
+	// calledSP is the stack pointer that this frame had when it called, if the callee's frame does not end
+	// there (arch.InterpLayout.Operands); else 0.
 	calledSP uint64
 }
 

@@ -7,6 +7,9 @@ package arch
 
 import "debug/elf"
 
+// MaxLinkerStub is how much code a CPU's LinkerStub wants.
+const MaxLinkerStub = 20
+
 // MaxSenderSP is how much code tells a CPU's SenderSP.
 const MaxSenderSP = 8
 
@@ -40,6 +43,12 @@ type CPU struct {
 
 	// SyscallResult is the register in which the kernel returns.
 	SyscallResult int
+
+	// SyscallInst is the instruction at which a thread stands that slept in a system call until it was stopped:
+	// the kernel has set it back, to call again. Then SyscallNumber is the register that says what it was in.
+	// It is empty where DecodeRegs tells that, and SyscallResult what the kernel means to do.
+	SyscallInst   []byte
+	SyscallNumber int
 
 	// PrstatusSize is the size of that register set.
 	PrstatusSize int
@@ -94,6 +103,10 @@ type CPU struct {
 	// ThreadSlot returns which word of the JavaThread code takes its stack pointer from, in its first
 	// instructions.
 	ThreadSlot func(code []byte) (offset uint64, ok bool)
+
+	// LinkerStub reports whether code is what a linker makes for calls into another library: it goes on
+	// there, and leaves all as it was at its entry. It is nil where that code has unwind rules.
+	LinkerStub func(code []byte) bool
 
 	// Sigreturn is the code to which a signal's handler returns, SigRegs where the interrupted registers are
 	// from the stack pointer there on, in the order and form of DecodeRegs. Sigreturn is empty where the unwind

@@ -9,6 +9,8 @@ import (
 const (
 	arm64X0  = 0
 	arm64X3  = 3
+	arm64X8  = 8
+	arm64X9  = 9
 	arm64X12 = 12
 	arm64X13 = 13
 	arm64X19 = 19
@@ -31,6 +33,9 @@ var ARM64 = &CPU{
 	RA:      arm64X30,
 
 	SyscallResult: arm64X0,
+	// svc #0. Before it lets a tracer look, the kernel prepares to call again (arch/arm64/kernel/signal.c, do_signal).
+	SyscallInst:   []byte{0x01, 0x00, 0x00, 0xd4},
+	SyscallNumber: arm64X8,
 	PrstatusSize:  arm64PrstatusWords * 8,
 	Perf:          &arm64Perf,
 	DecodeRegs:    decodeARM64,
@@ -51,6 +56,7 @@ var ARM64 = &CPU{
 	CalleeSaved: 1<<(arm64X29+1) - 1<<arm64X19,
 
 	SenderSP:     senderSPARM64,
+	LinkerStub:   linkerStubARM64,
 	NewTracer:    func(java JavaRegs) Tracer { return &arm64Tracer{java: java} },
 	AfterLeave:   afterLeaveARM64,
 	Enters:       entersARM64,
@@ -92,12 +98,16 @@ func senderSPARM64(code []byte) (int, bool) {
 // maxAfterLeaveARM64 is maxAfterLeave for this CPU.
 const maxAfterLeaveARM64 = 192
 
-// afterLeaveARM64 looks for MOV sp, x29.
+// afterLeaveARM64 looks for MOV sp, x29 in the instructions that were executed just before.
 func afterLeaveARM64(code []byte, off uint64) bool {
 	off = min(off, uint64(len(code))) &^ 3
-	for at := off - min(off, maxAfterLeaveARM64); at < off; at += 4 {
-		if binary.LittleEndian.Uint32(code[at:]) == 0x910003bf {
+	var in a64Inst
+	for at := off; at >= 4 && off-at < maxAfterLeaveARM64; at -= 4 {
+		if binary.LittleEndian.Uint32(code[at-4:]) == 0x910003bf {
 			return true
+		}
+		if !decodeA64(code[at-4:], &in) || in.Op == a64Branch || in.Op == a64Jump || in.Op == a64Ret || in.Op == a64Trap {
+			return false // what stands here was come to by another way
 		}
 	}
 	return false

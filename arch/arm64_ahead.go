@@ -9,7 +9,7 @@ func (t *arm64Tracer) Ahead(code []byte, base, pc uint64, stop func(pc uint64) b
 	for steps := 0; len(t.ways) > 0 && steps < maxTraceSteps; {
 		at := t.ways[len(t.ways)-1]
 		t.ways = t.ways[:len(t.ways)-1]
-		for goesOn := true; goesOn && steps < maxTraceSteps && t.isNew(at); steps++ {
+		for goesOn := true; goesOn && steps < maxTraceSteps && t.isNew(at, false); steps++ {
 			if here := base + uint64(at); here != pc && stop(here) {
 				return here, true
 			}

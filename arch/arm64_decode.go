@@ -158,18 +158,19 @@ func (in *a64Inst) addImm(w uint32, wide bool) {
 }
 
 func (in *a64Inst) logicalImm(w uint32, wide bool) {
+	const and, orr, ands = 0, 1, 3
 	opc := field(w, 29, 2)
+	mask, ok := bitMask(field(w, 22, 1), field(w, 16, 6), field(w, 10, 6))
 	switch {
-	case opc == 3: // ands
+	case wide && !ok:
+		in.Op = a64Bad
+	case opc == ands:
 		in.writes(in.Rd)
-	case !wide || opc != 0:
+	case wide && opc == orr && in.Rn == 31: // mov of a mask
+		in.Op, in.Imm = a64Const, int64(mask)
+	case !wide || opc != and:
 		in.writesOrSP(in.Rd)
 	default:
-		mask, ok := bitMask(field(w, 22, 1), field(w, 16, 6), field(w, 10, 6))
-		if !ok {
-			in.Op = a64Bad
-			return
-		}
 		if rest := ^mask; rest&(rest+1) == 0 && rest < 64 {
 			in.Op, in.Rn = a64And, orZR(in.Rn)
 			return
@@ -385,8 +386,8 @@ func (in *a64Inst) sve(w uint32) {
 	case w&0xfffff000 == 0x04bf5000: // rdvl
 		in.writes(in.Rd)
 	case w>>24 == 0x04 && field(w, 21, 1) == 1 && field(w, 13, 3) == 7, // cntb, incb, uqdecb ...
-		w>>24 == 0x05 && field(w, 21, 1) == 1 && field(w, 13, 3) == 5, // lasta, clasta to a general register
-		w>>24 == 0x25 && field(w, 21, 1) == 1 && field(w, 14, 2) == 2: // cntp, incp
+		w>>24 == 0x05 && field(w, 19, 1) == 0 && field(w, 21, 1) == 1 && field(w, 13, 3) == 5, // lasta, clasta to a general register
+		w>>24 == 0x25 && field(w, 21, 1) == 1 && field(w, 14, 2) == 2:                         // cntp, incp
 		in.writes(in.Rd)
 	default:
 		in.writes()

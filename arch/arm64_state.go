@@ -103,6 +103,8 @@ func (s *arm64State) forgetSavedSP() {
 func plus(l Loc, n int64) Loc {
 	off := int64(l.Off) + n
 	switch {
+	case n == 0:
+		return l
 	case l.Kind != Value:
 		return Loc{}
 	case l.Reg == addrReg:
@@ -208,8 +210,8 @@ func isTracked(v Loc) bool {
 	return v.Reg >= arm64X19 || v.Reg == arm64X13 || v.Reg == arm64X3
 }
 
-// access does what a load or a store does to the registers and the stack.
-func (s *arm64State) access(in *a64Inst) {
+// access does what a load or a store does to the registers and the stack. by is what a64PostReg adds.
+func (s *arm64State) access(in *a64Inst, by Loc) {
 	base := s.get(in.Rn)
 	addr := base
 	switch in.Index {
@@ -222,7 +224,11 @@ func (s *arm64State) access(in *a64Inst) {
 	case a64Pre, a64Post:
 		s.set(in.Rn, plus(base, in.Imm))
 	case a64PostReg:
-		s.set(in.Rn, Loc{})
+		v := Loc{}
+		if by.Kind == Value && by.Reg == constReg {
+			v = plus(base, int64(by.Off))
+		}
+		s.set(in.Rn, v)
 	}
 	if in.Op == a64Load {
 		s.loads(in, addr)

@@ -8,6 +8,7 @@ type arm64Tracer struct {
 	java     JavaRegs
 	code     []byte
 	base     uint64
+	start    uint32   // offset
 	seen     []uint64 // one bit per instruction
 	todo     []arm64State
 	ways     []uint32 // of Ahead: offsets
@@ -39,7 +40,7 @@ func (t *arm64Tracer) begins(code []byte, base, pc uint64) bool {
 		return false
 	}
 	t.code, t.base = code, base
-	words := len(code)/256 + 1
+	words := 2 * (len(code)/256 + 1)
 	if cap(t.seen) < words {
 		t.seen = make([]uint64, words)
 	}
@@ -55,6 +56,7 @@ func (t *arm64Tracer) run(code []byte, base, pc uint64) (Exit, error) {
 	t.todo, t.found = t.todo[:0], false
 	var s arm64State
 	s.pc = uint32(pc - base)
+	t.start = s.pc
 	for i := range s.regs {
 		s.regs[i] = Loc{Value, uint8(i), 0}
 	}
@@ -73,11 +75,15 @@ func (t *arm64Tracer) run(code []byte, base, pc uint64) (Exit, error) {
 	return Exit{}, ErrNoExit
 }
 
-// isNew reports whether an offset is one of the code to which no way has led yet.
-func (t *arm64Tracer) isNew(at uint32) bool {
-	word, bit := at/256, uint64(1)<<(at/4%64)
-	if int(at) >= len(t.code) || t.seen[word]&bit != 0 {
+// isNew reports whether an offset is one of the code to which no way has led yet. lost: the way has lost the
+// stack pointer; then another one that has not may come there again.
+func (t *arm64Tracer) isNew(at uint32, lost bool) bool {
+	word, bit := at/256*2, uint64(1)<<(at/4%64)
+	if int(at) >= len(t.code) || t.seen[word]&bit != 0 || lost && t.seen[word+1]&bit != 0 {
 		return false
+	}
+	if lost {
+		word++
 	}
 	t.seen[word] |= bit
 	return true
@@ -90,7 +96,7 @@ func (t *arm64Tracer) follow(s *arm64State, steps *int) (Exit, bool) {
 		if t.whole != nil && t.whole(t.base+uint64(s.pc)) {
 			return s.sized(t.frame)
 		}
-		if !t.isNew(s.pc) || !decodeA64(t.code[s.pc:], &in) {
+		if !t.isNew(s.pc, s.regs[arm64SP].Reg >= firstToken) || !decodeA64(t.code[s.pc:], &in) {
 			return Exit{}, false
 		}
 		at := s.pc
@@ -127,14 +133,20 @@ func (t *arm64Tracer) follow(s *arm64State, steps *int) (Exit, bool) {
 }
 
 // jumpsOut keeps an exit by a jump, if no better one is known. A jump to an address that the code itself
-// holds is a direct one over a long way.
+// holds is a direct one over a long way. In the scratch registers, x8 and x9, is where the interpreter goes on
+// or a method begins, never a return address.
 func (t *arm64Tracer) jumpsOut(s *arm64State, in *a64Inst) {
 	exit := s.exit(s.regs[arm64X30], t.java)
 	exit.Jump = true
 	if in.Op == a64Jump {
 		target := s.get(in.Rn)
 		exit.Indirect = !isConstant(target)
-		exit.Target = told(target)
+		if in.Rn != arm64X8 && in.Rn != arm64X9 {
+			exit.Target = told(target)
+		}
+	}
+	if sender := (Loc{Value, uint8(t.java.SenderSP), 0}); exit.SenderSP == sender && !t.hasSetSender() {
+		exit.SenderSP = exit.SP
 	}
 	if exit.Indirect {
 		exit.ThrownAt = told(s.regs[t.java.ThrownAt])
@@ -142,9 +154,27 @@ func (t *arm64Tracer) jumpsOut(s *arm64State, in *a64Inst) {
 			exit.Taken = exit.ThrownAt
 		}
 	}
-	if !t.found || exit.Indirect && !t.fallback.Indirect {
+	was := &t.fallback
+	if !t.found || exit.Indirect && !was.Indirect || exit.Indirect == was.Indirect && was.SP.Kind == Unknown && exit.SP.Kind != Unknown {
 		t.fallback, t.found = exit, true
 	}
+}
+
+// hasSetSender reports whether the code before the start has put its stack pointer where an adapter passes it on
+// (sharedRuntime_aarch64.cpp, gen_c2i_adapter: from there on it does not branch).
+func (t *arm64Tracer) hasSetSender() bool {
+	var in a64Inst
+	for at := t.start; at >= 4 && decodeA64(t.code[at-4:], &in); at -= 4 {
+		switch in.Op {
+		case a64Add:
+			if int(in.Rd) == t.java.SenderSP && in.Rn == arm64SP {
+				return true
+			}
+		case a64Branch, a64Cond, a64Call, a64Jump, a64Ret, a64Trap:
+			return false
+		}
+	}
+	return false
 }
 
 // exit tells the state at a return to ra (or where one would be) in terms of the start.
@@ -242,9 +272,9 @@ func (t *arm64Tracer) step(s *arm64State, in *a64Inst, at uint32) way {
 		s.set(in.Rd, someAddress)
 	case a64Sign: // the walk strips signatures
 	case a64Load:
-		s.access(in)
+		s.access(in, t.postStep(s, in))
 	case a64Store:
-		s.access(in)
+		s.access(in, t.postStep(s, in))
 		if t.entry && t.storesSenderSP(s, in) {
 			return wayBuildsFrame
 		}
@@ -266,6 +296,25 @@ func (t *arm64Tracer) step(s *arm64State, in *a64Inst, at uint32) way {
 		return wayEnds
 	}
 	return wayGoesOn
+}
+
+// postStep is what an a64PostReg adds to its base. Where the code that saves all registers has been
+// interrupted between its stores, that was loaded before (macroAssembler_aarch64.cpp, push_CPU_state).
+func (t *arm64Tracer) postStep(s *arm64State, in *a64Inst) Loc {
+	by := s.get(in.Rm)
+	if in.Index != a64PostReg || by != (Loc{Value, in.Rm, 0}) {
+		return by
+	}
+	var before a64Inst
+	for at := t.start; at >= 4 && t.start-at < 4*maxTraceSlots && decodeA64(t.code[at-4:], &before); at -= 4 {
+		switch {
+		case before.Op == a64Const && before.Rd == in.Rm:
+			return constant(before.Imm)
+		case before.Op != a64Store && before.Op != a64Load && before.Op != a64Add:
+			return by
+		}
+	}
+	return by
 }
 
 // clobber forgets the registers of a set. A stack pointer that is forgotten is one of unknown origin.

@@ -60,3 +60,25 @@ func pageAddress(w uint32, pc uint64) (uint64, bool) {
 	}
 	return pc&^0xfff + uint64(off<<12), true
 }
+
+// linkerStubARM64 looks for an entry of a procedure linkage table, or what is left of it: adrp x16; ldr x17, [x16];
+// add x16, x16; br x17 (AAELF64, "Procedure linkage table"; x16 and x17 are the linker's).
+func linkerStubARM64(code []byte) bool {
+	const x16, x17 = 16, 17
+	for ; len(code) >= 4; code = code[4:] {
+		var in a64Inst
+		ok := decodeA64(code, &in)
+		switch {
+		case !ok:
+			return false
+		case in.Op == a64Jump:
+			return in.Rn == x17
+		case in.Op == a64Other && in.Writes == 0, in.Op == a64Sign && in.Rd == x17: // hints
+		case in.Op == a64Addr && in.Rd == x16, in.Op == a64Add && in.Rd == x16 && in.Rn == x16:
+		case in.Op == a64Load && in.Rd == x17 && in.Rn == x16 && in.Index == a64Offset && !in.Pair:
+		default:
+			return false
+		}
+	}
+	return false
+}

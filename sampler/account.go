@@ -34,7 +34,7 @@ func (r *run) account(snap *target.Snapshot, o Outcome) {
 			r.refund(th, snap)
 			return
 		}
-		r.scan.bills.give(th, after.ran, snap.Regs[r.cpu.SyscallResult], snap)
+		r.scan.bills.give(th, after.ran, isInterrupted(r.cpu, snap.Syscall, snap.Regs[r.cpu.SyscallResult]), snap)
 	}
 	r.stats.Attempted++
 	if o == Taken {

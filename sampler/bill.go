@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/arch"
 	"goprof/target"
 )
 
@@ -58,8 +59,8 @@ func (b *bills) read() {
 
 // give bills a thread for what it was charged since its last sample. A thread that was found
 // asleep gets no bill: its stack is not where the time went.
-func (b *bills) give(th *thread, charged, result uint64, snap *target.Snapshot) {
-	if charged <= th.billed || isInterrupted(snap.Syscall, result) {
+func (b *bills) give(th *thread, charged uint64, asleep bool, snap *target.Snapshot) {
+	if charged <= th.billed || asleep {
 		return
 	}
 	snap.CPU = int64(charged - th.billed)
@@ -68,9 +69,9 @@ func (b *bills) give(th *thread, charged, result uint64, snap *target.Snapshot) 
 }
 
 // isInterrupted reports whether a thread slept in a system call until it was told to stop: the kernel
-// then means to call again (include/linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK).
-func isInterrupted(call int64, result uint64) bool {
-	return call >= 0 && -int64(result) >= 512 && -int64(result) <= 516
+// then means to call again (include/linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK), or has prepared that.
+func isInterrupted(cpu *arch.CPU, call int64, result uint64) bool {
+	return call >= 0 && (len(cpu.SyscallInst) > 0 || -int64(result) >= 512 && -int64(result) <= 516)
 }
 
 // end closes the account of a thread that has ended.

@@ -4,6 +4,7 @@ package sampler
 
 import (
 	"context"
+	"goprof/arch"
 	"runtime"
 	"strconv"
 	"strings"
@@ -144,17 +145,20 @@ func longest(byTID map[int]int64) (tid int) {
 func TestInterruptedSleepIsNotBilled(t *testing.T) {
 	for _, c := range []struct {
 		what   string
+		cpu    *arch.CPU
 		call   int64
 		result int64
 		want   bool
 	}{
-		{"in no call", -1, -516, false},
-		{"in a call that has ended", 0, 17, false},
-		{"in a call that failed", 0, -11, false},
-		{"read, asleep", 0, -512, true},
-		{"nanosleep", 35, -516, true},
+		{"in no call", arch.AMD64, -1, -516, false},
+		{"in a call that has ended", arch.AMD64, 0, 17, false},
+		{"in a call that failed", arch.AMD64, 0, -11, false},
+		{"read, asleep", arch.AMD64, 0, -512, true},
+		{"nanosleep", arch.AMD64, 35, -516, true},
+		{"arm64: not at a call", arch.ARM64, -1, 17, false},
+		{"arm64: set back to its call", arch.ARM64, 63, 17, true},
 	} {
-		if got := isInterrupted(c.call, uint64(c.result)); got != c.want {
+		if got := isInterrupted(c.cpu, c.call, uint64(c.result)); got != c.want {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}

@@ -233,7 +233,7 @@ func (r *perfRun) bill(w *perfThread, th *thread, snap *target.Snapshot) {
 		return
 	}
 	owed := w.charged - th.billed
-	r.scan.bills.give(th, th.billed+min(owed, max(2*uint64(r.cfg.Interval), owed/8)), 0, snap)
+	r.scan.bills.give(th, th.billed+min(owed, max(2*uint64(r.cfg.Interval), owed/8)), false, snap)
 }
 
 // promptRings are those of threads that are to be looked at soon: their samples wake us up. They have rings of their own, since

@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"bytes"
 	"errors"
 	"syscall"
 	"time"
@@ -77,6 +78,8 @@ type Tracer struct {
 	pac         [2]uint64 // struct user_pac_mask: data, instructions
 	pacVec      unix.Iovec
 	pacDue      bool
+	instruction [8]byte // what is at the pc
+	atPC        unix.Iovec
 	info        siginfo
 	ts          unix.Timespec
 	mask        uint64
@@ -129,6 +132,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 	t.regsVec.Base = &t.regs[0]
 	t.local[0].Base = &t.side[0]
 	t.followVec.Base = &t.followed[0]
+	t.atPC.Base = &t.instruction[0]
 	t.pacVec.Base = (*byte)(unsafe.Pointer(&t.pac))
 	return t
 }
@@ -294,11 +298,27 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.
 	t.keepUnder(snap)
 	t.keepSide(snap, hint)
 	snap.SP, snap.Cut = l.sp, l.cut
+	if t.standsAtSyscall(tid, snap) {
+		call = int64(snap.Regs[t.cpu.SyscallNumber])
+	}
 	snap.Syscall, snap.When = call, l.when
 	snap.PACMask = t.pac[1]
 	t.warmAt, t.warmLen = l.sp, l.got
 	t.after(snap)
 	return Taken
+}
+
+// standsAtSyscall reports whether the thread was in a system call on a CPU whose registers do not say so. Code
+// does not change, so there is time for that after the pause.
+func (t *Tracer) standsAtSyscall(tid int, snap *target.Snapshot) bool {
+	n := len(t.cpu.SyscallInst)
+	if n == 0 {
+		return false
+	}
+	t.atPC.SetLen(n)
+	at := remoteVec{uintptr(snap.Regs[t.cpu.PC]), uintptr(n)}
+	got, _ := readRemote(tid, &t.atPC, &at, 1)
+	return got == n && bytes.Equal(t.instruction[:n], t.cpu.SyscallInst)
 }
 
 func (t *Tracer) after(snap *target.Snapshot) {

@@ -125,7 +125,7 @@ func (r *wallRun) goesOn(th *watched, snap *target.Snapshot) {
 
 // stopOne looks at a thread by a stop, which may come later.
 func (r *wallRun) stopOne(th *watched, snap *target.Snapshot) {
-	o := r.t.lookOn(th.tid, r.t.unstopped.trace.cpu, th.hint, snap)
+	o := r.t.lookOn(th.tid, r.t.unstopped.trace.cpu, true, th.hint, snap)
 	if th.pending = o == Pending; !th.pending {
 		r.collected(snap, o)
 	}
@@ -159,7 +159,7 @@ func (r *wallRun) collected(snap *target.Snapshot, o Outcome) {
 func (r *wallRun) tellWaiting(th *watched, snap *target.Snapshot) {
 	w := &snap.Waiting
 	result := snap.Regs[r.cpu.SyscallResult]
-	slept := isInterrupted(snap.Syscall, result)
+	slept := isInterrupted(r.cpu, snap.Syscall, result)
 	if th.atRest {
 		r.stats.Looks.AtRest++
 		// Some calls are not gone on with after a stop: the program sees that (EINTR, signal(7)).

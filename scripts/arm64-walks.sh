@@ -26,6 +26,7 @@ record() { # JDKs, number of walks, test
 only=${1:-.}
 for GOPROF_ARM64_CPU in neoverse-n1 max,pauth-impdef=on; do
     export GOPROF_ARM64_CPU
+    record "8 11 17 21 25 27" 30 TestRecordShadow
     record "8 11 17 21 25 27" 1 TestRecordKinds
     record "17 25" 40 TestRecordWalks
     record "21 27" 6 TestRecordVirtualWalks

@@ -58,7 +58,7 @@ tell() {
     grep -E '^ *--- FAIL|^panic:' "$log" || true
 }
 
-# All that needs no JVM, of every package, in one boot.
+# All that needs no JVM, of every package, in one boot. (What is held against objdump is so on any machine; here it takes an hour.)
 unit() {
     local name=unit log=$out/unit.log start=$SECONDS status=0
     [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
@@ -66,7 +66,7 @@ unit() {
     scripts/arm64.sh run --timeout 3000 --env GOPROF_EMULATED=1 --env BIN="/host/$out/bin" 'status=0
         for package in $(cd $BIN && ls *.test | sed s/.test//); do
             echo "== $package"
-            (cd ${package//-//} && $BIN/$package.test -test.short -test.v -test.timeout 600s) || status=1
+            (cd ${package//-//} && $BIN/$package.test -test.short -test.v -test.timeout 900s -test.skip AgainstObjdump) || status=1
         done; exit $status' >"$log" || status=$?
     tell
 }

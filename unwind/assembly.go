@@ -38,3 +38,9 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	w.exits[pc] = r
 	return r.exit, r.ok
 }
+
+// isLinkerStub reports whether code was made by a linker to go on in another library.
+func (w *Walker) isLinkerStub(pc uint64) bool {
+	code := w.code[:arch.MaxLinkerStub]
+	return w.cpu.LinkerStub != nil && w.t.Read(pc, code) == nil && w.cpu.LinkerStub(code)
+}

@@ -99,6 +99,7 @@ func (w *Walker) stubFrame(code []byte, off, begin uint64, r *exitResult) {
 type caller struct {
 	pc, sp, fp uint64
 	fpKnown    bool
+	called     uint64 // cursor.calledSP, if it is another than sp
 }
 
 // eval computes a Loc with the cursor's registers. What lies below the stack pointer is dead:
@@ -155,8 +156,16 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	default:
 		c.sp, ok = w.evalIn(&e, e.SP)
 	}
+	if framed && w.vm.Interp().Operands {
+		if c.called = c.sp; moved {
+			c.called, _ = w.evalIn(&e, e.SenderSP)
+		}
+	}
 	if framed { // the sp may lie below an argument that a linker has popped
 		c.sp = max(c.sp, w.cur.sp)
+		if ra := e.RA; w.vm.Interp().Operands && ra.Kind == arch.AtMem && int(ra.Reg) == w.cpu.SP { // or in the callee's frame
+			c.sp = max(c.sp, w.cur.sp+uint64(int64(ra.Off))+8)
+		}
 	}
 	return c, ok && c.sp >= w.cur.sp
 }
@@ -166,5 +175,7 @@ func (w *Walker) framed(pc uint64) bool { return w.vm.InInterpreter(pc) || pc ==
 
 // goTo moves the cursor to a caller.
 func (w *Walker) goTo(c caller) profile.Reason {
-	return w.toCaller(c.pc, c.sp, c.fp, c.fpKnown)
+	why := w.toCaller(c.pc, c.sp, c.fp, c.fpKnown)
+	w.cur.calledSP = c.called
+	return why
 }

@@ -63,7 +63,7 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 		}
 		return w.beforeFrame(e), true
 	}
-	if e.Jump && !e.Indirect && codelet.MethodEntry && e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.SP {
+	if e.Jump && !e.Indirect && codelet.MethodEntry && (e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.SP || e.RA == w.cpu.AtEntry.RA) {
 		// An intrinsic entry on its way to the entry for all methods (CRC32's slow path).
 		return w.beforeFrame(e), true
 	}
@@ -218,9 +218,11 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 			return profile.BadInterpreted
 		}
 	}
-	called, _ := w.slot(fp, sender)
+	if l.Operands {
+		c.called, _ = w.slot(fp, sender)
+	}
 	w.goTo(c)
-	w.cur.interpreted, w.cur.calledSP = true, called
+	w.cur.interpreted = true
 	return profile.Whole
 }
 
@@ -264,11 +266,11 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	at, isOperands, ok := w.notedSP(fp, l)
 	const aligned, most, operands = 4, 255, 256 // words; a method has no more parameters (JVMS 4.3.3)
 	arguments, sp := most, w.cur.sp
+	if w.cur.calledSP != 0 {
+		sp = w.cur.calledSP
+	}
 	if w.cur.interpreted {
 		arguments = 0
-		if l.Operands {
-			sp = w.cur.calledSP
-		}
 	} else if w.cur.callee != nil {
 		arguments = min(w.cur.callee.Parameters(), most)
 	}
@@ -282,15 +284,23 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 // JDK 17 it may be that of the operands, which is somewhere above.
 func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
 	at, ok = w.slot(fp, l.LastSP)
+	at = addressFrom(fp, at)
 	if isOperands = l.Operands; isOperands && at != 0 && l.ExtendedSP != 0 {
-		if sp, _ := w.slot(fp, l.ExtendedSP); sp != 0 {
+		// Before that slot was used, deoptimisation left in it what was there.
+		sp, in := w.slot(fp, l.ExtendedSP)
+		if sp = addressFrom(fp, sp); in && sp&15 == 0 && sp <= at && sp >= w.cur.sp-8*maxArguments {
 			at, isOperands = sp, false
 		}
 	}
-	if words := int64(at); words < 0 && words > -1<<20 {
-		at = fp + at*8
-	}
 	return at, isOperands, ok
+}
+
+// addressFrom is the address that a slot of the interpreter's frame at fp holds: JDK 25 counts in words from fp.
+func addressFrom(fp, slot uint64) uint64 {
+	if words := int64(slot); words < 0 && words > -1<<20 {
+		return fp + slot*8
+	}
+	return slot
 }
 
 // bci finds the bytecode index. The interpreter keeps its bytecode pointer in a

@@ -51,6 +51,8 @@ type Walker struct {
 	heldFrom  uint64 // what the VM had loaded when the caches were empty
 	mayHold   uint64 // maxHeldByWalk
 
+	// untouched are the unwind rules of code that leaves all as it was at its entry.
+	untouched *target.Row
 	// pacMask is that of the last snapshot: all of a process have the same.
 	pacMask uint64
 
@@ -83,7 +85,8 @@ type cursor struct {
 	// the walk came here: what a call puts on the stack depends on it.
 	callee      *vmstructs.Method
 	interpreted bool
-	// calledSP is the stack pointer that an interpreted callee has noted of this frame.
+	// calledSP is the stack pointer that this frame had when it called, if the callee's frame does not end
+	// there (arch.InterpLayout.Operands); else 0.
 	calledSP uint64
 }
 
@@ -95,6 +98,7 @@ func New(t target.Target, vm *vmstructs.VM) *Walker {
 		w.proof, w.java = vm.NewProof(), vm.Java()
 	}
 	w.tracer = w.cpu.NewTracer(w.java)
+	w.untouched = &target.Row{CFA: target.Rule{Kind: target.RuleRegister, Reg: uint8(w.cpu.SP)}, RA: uint8(w.cpu.RA)}
 	w.forget()
 	return w
 }

@@ -74,6 +74,10 @@ func describe(s *Session, snap *target.Snapshot, st *profile.Stack) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tid %d pc %#x sp %#x fp %#x: %v\n", snap.TID, snap.Regs[s.Process.CPU().PC], snap.SP,
 		snap.Regs[s.Process.CPU().FP], st.Truncated)
+	fmt.Fprintf(&b, "  registers %x\n", snap.Regs)
+	if c, ok := s.VM.Codelet(snap.Regs[s.Process.CPU().PC]); ok {
+		fmt.Fprintf(&b, "  codelet %+v\n", c)
+	}
 	for i, f := range st.Frames {
 		fmt.Fprintf(&b, "  %-13v %s:%d pc %#x sp %#x\n", f.Kind, f.Func.Name, f.Line, f.PC, f.SP)
 		if i > 40 {

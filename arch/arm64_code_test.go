@@ -1,0 +1,81 @@
+package arch
+
+import "testing"
+
+// What a CPU tells of pieces of code.
+func TestCodeARM64(t *testing.T) {
+	var r Regs
+	r[arm64PC], r[8] = 0x800000000, 0x7f0b5c001240
+	bytes := func(words string) []byte { code, _ := a64(t, words); return code }
+	for _, c := range []struct {
+		want uint64
+		code string
+	}{
+		{0x7f0b5c001240, "d2824808 f2ab8008 f2cfe168 d61f0100"}, // mov x8, #0x1240; movk x8, #0x5c00, lsl #16; movk x8, #0x7f0b, lsl #32; br x8
+
+		{0x7f0b5c001240, "d61f0100"}, // br x8
+
+		{0x800010040, "90000088 91010108 d61f0100"}, // adrp x8, 0x10000; add x8, x8, #0x40; br x8
+
+		{0x800000110, "14000044"}, // b .+0x110
+
+		{0, "f9400008 d61f0100"}, // ldr x8, [x0]; br x8
+
+		{0, "d503201f d65f03c0"}, // nop; ret
+
+	} {
+		if got, ok := ARM64.Trampoline(bytes(c.code), &r); ok != (c.want != 0) || ok && got != c.want {
+			t.Errorf("trampoline %s: %#x %v", c.code, got, ok)
+		}
+	}
+	thread := bytes("f9430f88 9100011f") // ldr x8, [x28, #0x618]; mov sp, x8
+
+	if at, ok := ARM64.ThreadSlot(thread); !ok || at != 0x618 {
+		t.Errorf("thread slot: %#x %v", at, ok)
+	}
+	if _, ok := ARM64.ThreadSlot(thread[4:]); ok {
+		t.Error("a thread slot in half of the code")
+	}
+	if reg, ok := ARM64.SenderSP(bytes("910003ed d63f0080")); // mov x13, sp; blr x4
+	!ok || reg != 13 {
+		t.Errorf("sender sp: %d %v", reg, ok)
+	}
+	if _, ok := ARM64.SenderSP(bytes("aa0e03ed d63f0080")); // mov x13, x14; blr x4
+	ok {
+		t.Error("a sender sp that is none")
+	}
+	plt := bytes("90000010 f9400611 91002210 d61f0220") // adrp x16, 0x10000; ldr x17, [x16, #8]; add x16, x16, #8; br x17
+
+	for at := 0; at < len(plt); at += 4 {
+		if !ARM64.LinkerStub(plt[at:]) {
+			t.Errorf("linker's stub at %d", at)
+		}
+	}
+	if ARM64.LinkerStub(plt[:12]) || ARM64.LinkerStub(bytes("f9400211 d61f0200")) { // ldr x17, [x16]; br x16
+
+		t.Error("a linker's stub that is none")
+	}
+	for words, want := range map[string]int{
+		"a9bf7bfd 910003fd":                   8,  // stp x29, x30, [sp, #-16]!; mov x29, sp
+		"d503233f a9bf7bfd 910003fd":          12, // paciasp first
+		"d50320ff d503233f a9bf7bfd 910003fd": 16, // xpaclri, paciasp
+		"a9bf7bfd 910003fc":                   0,
+		"d503233f":                            0,
+	} {
+		if got := ARM64.Enters(bytes(words)); got != want {
+			t.Errorf("%s enters in %d bytes, want %d", words, got, want)
+		}
+	}
+	for words, want := range map[string]bool{"94000400": true, "d63f0100": true, "d73f0901": true, "d63f08ff": true, "d61f0100": false, "14000400": false} {
+		if ARM64.EndsInCall(bytes(words)) != want {
+			t.Errorf("%s: %v", words, !want)
+		}
+	}
+	gone := bytes("f85f83a9 910003bf a8c17bfd 927ced3f d65f03c0 d503201f") // ldr x9, [x29, #-8]; mov sp, x29; ldp x29, x30, [sp], #16; and sp, x9, #-16; ret; nop
+
+	for off, want := range []bool{false, false, true, true, true, false} {
+		if ARM64.AfterLeave(gone, uint64(4*off)) != want {
+			t.Errorf("after leave at %d: %v", off, !want)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package arch
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// a64 turns words into code; ^ marks the pc.
+func a64(t testing.TB, s string) (code []byte, pc uint64) {
+	t.Helper()
+	for _, word := range strings.Fields(s) {
+		if strings.HasPrefix(word, "^") {
+			pc = uint64(len(code))
+		}
+		w, err := strconv.ParseUint(strings.Trim(word, "^|"), 16, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code = binary.LittleEndian.AppendUint32(code, uint32(w))
+	}
+	return code, pc
+}
+
+// traced is what a row of a table tells of an Exit.
+func traced(e Exit) Exit {
+	e.Taken, e.End, e.BCP, e.SenderSP, e.ThrownAt, e.WritesRA, e.Calls = Loc{}, Loc{}, Loc{}, Loc{}, Loc{}, false, false
+	return e
+}
+
+// Each row is one place in code as HotSpot makes it (cpu/aarch64 of JDK 17 and 25), assembled with binutils.
+func TestTraceARM64(t *testing.T) {
+	const sp, fp, lr = arm64SP, arm64X29, arm64X30
+	atEntry := Exit{RA: val(lr, 0), SP: val(sp, 0), FP: val(fp, 0)}
+	whole := Exit{RA: mem(sp, 0x28), SP: val(sp, 0x30), FP: mem(sp, 0x20)}
+	jumps := func(e Exit) Exit { e.Jump = true; return e }
+	rows := []struct {
+		name string
+		want Exit
+		code string
+	}{
+		{"C2 entry, before the bang", atEntry,
+			"^d503201f d14053e9 f900013f d100c3ff a9027bfd d503201f a9427bfd 9100c3ff d65f03c0", // ^nop; sub x9, sp, #0x14, lsl #12; str xzr, [x9]; sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; nop; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; ret
+		},
+		{"C2, room made, nothing saved", Exit{RA: val(lr, 0), SP: val(sp, 0x30), FP: val(fp, 0)},
+			"d100c3ff ^a9027bfd d503201f a9427bfd 9100c3ff d65f03c0", // sub sp, sp, #0x30; ^stp x29, x30, [sp, #0x20]; nop; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; ret
+		},
+		{"C2 body, past a call", whole,
+			"d100c3ff a9027bfd ^d503201f 94000400 a9427bfd 9100c3ff d65f03c0", // sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; ^nop; bl .+0x1000; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; ret
+		},
+		{"C2 epilogue, registers back, room not", Exit{RA: val(lr, 0), SP: val(sp, 0x30), FP: val(fp, 0)},
+			"a9427bfd ^9100c3ff d65f03c0", // ldp x29, x30, [sp, #0x20]; ^add sp, sp, #0x30; ret
+		},
+		{"C2 at the return poll", atEntry,
+			"9100c3ff ^f9402388 eb2863ff 54000048 d65f03c0 10000008 f901c788 14000400", // add sp, sp, #0x30; ^ldr x8, [x28, #0x40]; cmp sp, x8; b.hi p; ret; p: adr x8, p; str x8, [x28, #0x388]; b .+0x1000
+		},
+		{"C2 in the poll's stub", jumps(atEntry),
+			"d65f03c0 10000008 ^f901c788 14000400", // ret; p: adr x8, p; ^str x8, [x28, #0x388]; b .+0x1000
+		},
+		{"C2 in the poll's stub, far away from where it goes", jumps(atEntry),
+			"d65f03c0 ^10000008 f901c788 90000008 91010108 d61f0100", // ret; p: ^adr x8, p; str x8, [x28, #0x388]; adrp x8, 0x10000000; add x8, x8, #0x40; br x8
+		},
+		{"large frame, after the push", Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: mem(sp, 0)},
+			"a9bf7bfd ^d2820008 cb2863ff d503201f d2820008 8b2863ff a8c17bfd d65f03c0", // stp x29, x30, [sp, #-16]!; ^mov x8, #0x1000; sub sp, sp, x8; nop; mov x8, #0x1000; add sp, sp, x8; ldp x29, x30, [sp], #16; ret
+		},
+		{"large frame, whole", Exit{RA: mem(sp, 0x12348), SP: val(sp, 0x12350), FP: mem(sp, 0x12340)},
+			"^d503201f d2846808 f2a00028 8b2863ff a8c17bfd d65f03c0", // ^nop; mov x8, #0x2340; movk x8, #1, lsl #16; add sp, sp, x8; ldp x29, x30, [sp], #16; ret
+		},
+		{"signed return address, before", atEntry,
+			"^d503233f d100c3ff a9027bfd a9427bfd 9100c3ff d50323bf d65f03c0", // ^paciasp; sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; autiasp; ret
+		},
+		{"signed return address, whole", whole,
+			"^d503201f a9427bfd 9100c3ff d65f0bff", // ^nop; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; retaa
+		},
+		{"stub with enter and leave, stack pointer of unknown origin", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)},
+			"a9bf7bfd 910003fd ^cb2363ff 910003bf a8c17bfd d65f03c0", // stp x29, x30, [sp, #-16]!; mov x29, sp; ^sub sp, sp, x3; mov sp, x29; ldp x29, x30, [sp], #16; ret
+		},
+		{"the other way out of a leave", Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: mem(sp, 0)},
+			"910003bf ^a8c17bfd d65f03c0", // mov sp, x29; ^ldp x29, x30, [sp], #16; ret
+		},
+		{"leaf stub with a loop", atEntry,
+			"^f8408408 f8008428 f1000442 54ffffa1 d65f03c0", // ^a: ldr x8, [x0], #8; str x8, [x1], #8; subs x2, x2, #1; b.ne a; ret
+		},
+		{"leaf stub that pushes", Exit{RA: val(lr, 0), SP: val(sp, 64), FP: val(fp, 0)},
+			"^0cdf2fe8 a94153f3 910083ff d65f03c0", // ^ld1 {v8.1d-v11.1d}, [sp], #32; ldp x19, x20, [sp, #16]; add sp, sp, #32; ret
+		},
+		{"the interpreter leaves a frame", Exit{RA: mem(fp, 8), SP: val(SavedSP, 0), FP: mem(fp, 0), Saved: mem(fp, -8)},
+			"^f85f83a9 910003bf a8c17bfd aa0903f4 927cee9f d65f03c0", // ^ldr x9, [x29, #-8]; mov sp, x29; ldp x29, x30, [sp], #16; mov x20, x9; and sp, x20, #-16; ret
+		},
+		{"the interpreter has left a frame", Exit{RA: val(lr, 0), SP: val(9, 0), FP: val(fp, 0)},
+			"910003bf a8c17bfd ^aa0903f4 927cee9f d65f03c0", // mov sp, x29; ldp x29, x30, [sp], #16; ^mov x20, x9; and sp, x20, #-16; ret
+		},
+		{"intrinsic entry that keeps its return address in x23", Exit{RA: val(lr, 0), SP: val(arm64X19, 0), FP: val(fp, 0), Jump: true, Indirect: true, Target: val(lr, 0)},
+			"^fd400280 9100027f aa1e03f7 d61f02e0", // ^ldr d0, [x20]; mov sp, x19; mov x23, x30; br x23
+		},
+		{"a template goes on to the next: no return address is in x9", Exit{RA: val(lr, 0), SP: val(sp, 0), FP: val(fp, 0), Jump: true, Indirect: true},
+			"f8695aa9 ^d61f0120", // ldr x9, [x21, w9, uxtw #3]; ^br x9
+		},
+		{"all registers are being restored, the frame pointer among them",
+			Exit{RA: mem(SavedSP, 8), SP: val(SavedSP, 16), FP: mem(SavedSP, 0), Saved: mem(sp, 8)},
+			"^a8c177fc 910003bf a8c17bfd d65f03c0", // ^ldp x28, x29, [sp], #16; mov sp, x29; ldp x29, x30, [sp], #16; ret
+		},
+		{"vectors are being saved downwards", Exit{RA: mem(sp, 72), SP: val(sp, 80), FP: mem(sp, 64)},
+			"928003e8 d10083ff ^0c882fe4 0c002fe0 910183ff a8c17bfd d65f03c0", // mov x8, #-32; sub sp, sp, #32; ^st1 {v4.1d-v7.1d}, [sp], x8; st1 {v0.1d-v3.1d}, [sp]; add sp, sp, #96; ldp x29, x30, [sp], #16; ret
+		},
+		{"a saved frame pointer overwritten by a vector", Exit{RA: mem(sp, 8), SP: val(sp, 16)},
+			"^f90003fd 3d8003e0 a8c17bfd d65f03c0", // ^str x29, [sp]; str q0, [sp]; ldp x29, x30, [sp], #16; ret
+		},
+		{"half of the frame pointer", Exit{RA: val(lr, 0), SP: val(sp, 16)},
+			"^b84107fd d65f03c0", // ^ldr w29, [sp], #16; ret
+		},
+		{"a trap on the first way, another way returns", atEntry,
+			"^b4000040 d4200000 d65f03c0", // ^cbz x0, a; brk #0; a: ret
+		},
+	}
+	for _, r := range rows {
+		code, pc := a64(t, r.code)
+		got, err := ARM64.NewTracer(ARM64.Java).Trace(code, 0x1000, 0x1000+pc, 0)
+		if got = traced(got); err != nil || got != r.want {
+			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
+		}
+	}
+}
+
+// Code that takes a frame away because of an exception, and the way back of one that rewrites where it returns.
+func TestTraceExceptionARM64(t *testing.T) {
+	const sp, fp, lr = arm64SP, arm64X29, arm64X30
+	type told struct {
+		taken, thrown, ra Loc
+		writes            bool
+	}
+	for _, r := range []struct {
+		name string
+		want told
+		code string
+	}{
+		{"an interpreted method was left, the VM is not asked yet", told{taken: val(lr, 0), thrown: val(lr, 0), ra: val(lr, 0)},
+			"^a9bf7be0 aa1c03e0 aa1e03e1 d2824688 d63f0100 aa0003e1 a8c17be0 aa1e03e3 d61f0020", // ^stp x0, x30, [sp, #-16]!; mov x0, x28; mov x1, x30; mov x8, #0x1234; blr x8; mov x1, x0; ldp x0, x30, [sp], #16; mov x3, x30; br x1
+		},
+		{"in the VM", told{taken: mem(sp, 8), thrown: mem(sp, 8), ra: mem(sp, 8)},
+			"d63f0100 ^aa0003e1 a8c17be0 aa1e03e3 d61f0020", // blr x8; ^mov x1, x0; ldp x0, x30, [sp], #16; mov x3, x30; br x1
+		},
+		{"forward exception, in the VM", told{taken: val(arm64X19, 0), thrown: val(arm64X19, 0), ra: val(arm64X19, 0)},
+			"d63f0100 ^aa1303fe aa1303e3 aa0003f3 d61f0260", // blr x8; ^mov x30, x19; mov x3, x19; mov x19, x0; br x19
+		},
+		{"C2's exception blob: only x3 tells", told{taken: mem(sp, 8), thrown: mem(sp, 8)},
+			"^94000400 a8c10ffd aa0003e8 d61f0100", // ^bl .+0x1000; ldp x29, x3, [sp], #16; mov x8, x0; br x8
+		},
+		{"C1's handler patches its return address", told{ra: mem(fp, 8), writes: true, taken: Loc{}},
+			"^94000400 f90007a0 910003bf a8c17bfd d65f03c0", // ^bl .+0x1000; str x0, [x29, #8]; mov sp, x29; ldp x29, x30, [sp], #16; ret
+		},
+		{"a poll's stub, before the pc comes out of the thread", told{ra: mem(sp, 8), writes: true},
+			"a9bf7bfd ^910003fd f941c794 f90007b4 94000400 91001294 f90007b4 a8c17bfd d65f03c0", // stp x29, x30, [sp, #-16]!; ^mov x29, sp; ldr x20, [x28, #0x388]; str x20, [x29, #8]; bl .+0x1000; add x20, x20, #4; str x20, [x29, #8]; ldp x29, x30, [sp], #16; ret
+		},
+	} {
+		code, pc := a64(t, r.code)
+		e, err := ARM64.NewTracer(ARM64.Java).Trace(code, 0x1000, 0x1000+pc, 0)
+		got := told{taken: e.Taken, thrown: e.ThrownAt, ra: e.RA, writes: e.WritesRA}
+		if !e.Jump {
+			got.taken = Loc{}
+		}
+		if err != nil || got != r.want {
+			t.Errorf("%s: got %+v %v\nwant %+v", r.name, got, err, r.want)
+		}
+	}
+}
+
+// A long method: its return is far away, the end of its prologue is near.
+func TestTracePrologueARM64(t *testing.T) {
+	const sp, fp, lr = arm64SP, arm64X29, arm64X30
+	built := func(ra, sp, fp Loc) Exit { return Exit{RA: ra, SP: sp, FP: fp, FrameBuilt: true} }
+	for _, r := range []struct {
+		name string
+		size int32
+		want Exit
+		code string
+	}{
+		{"at the beginning", 0x30, built(val(lr, 0), val(sp, 0), val(fp, 0)), "^d100c3ff a9027bfd 14000000"}, // ^sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; b .
+
+		{"room made", 0x30, built(val(lr, 0), val(sp, 0x30), val(fp, 0)), "d100c3ff ^a9027bfd 14000000"}, // sub sp, sp, #0x30; ^stp x29, x30, [sp, #0x20]; b .
+
+		{"large, at the beginning", 0x1010, built(val(lr, 0), val(sp, 0), val(fp, 0)), "^a9bf7bfd d2820008 cb2863ff 14000000"}, // ^stp x29, x30, [sp, #-16]!; mov x8, #0x1000; sub sp, sp, x8; b .
+
+		{"large, pushed", 0x1010, built(mem(sp, 8), val(sp, 16), mem(sp, 0)), "a9bf7bfd ^d2820008 cb2863ff 14000000"}, // stp x29, x30, [sp, #-16]!; ^mov x8, #0x1000; sub sp, sp, x8; b .
+
+	} {
+		code, pc := a64(t, r.code)
+		got, err := ARM64.NewTracer(ARM64.Java).Trace(code, 0, pc, r.size)
+		if got = traced(got); err != nil || got != r.want {
+			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
+		}
+	}
+}
+
+// The interpreter's method entry (generate_fixed_frame): its frame can be walked once the sender's sp stands in it.
+func TestTraceEntryARM64(t *testing.T) {
+	const sp, fp, lr = arm64SP, arm64X29, arm64X30
+	code, _ := a64(t,
+		"927cee9f d10183f4 a9ba5bf4 a90333ff a9057bfd 910143fd a9016bf8 a9044fff 9100011f f8695aa9 d61f0120", // and sp, x20, #-16; sub x20, sp, #0x60; stp x20, x22, [sp, #-0x60]!; stp xzr, x12, [sp, #0x30]; stp x29, x30, [sp, #0x50]; add x29, sp, #0x50; stp x24, x26, [sp, #0x10]; stp xzr, x19, [sp, #0x40]; mov sp, x8; ldr x9, [x21, w9, uxtw #3]; br x9
+	)
+	for pc := uint64(0); pc < uint64(len(code)); pc += 4 {
+		e, err := ARM64.NewTracer(ARM64.Java).TraceEntry(code, 0, pc)
+		ra, caller := val(lr, 0), val(fp, 0)
+		if pc >= 6*4 { // the frame pointer is set
+			ra, caller = mem(fp, 8), mem(fp, 0)
+		} else if pc >= 5*4 {
+			ra, caller = mem(sp, 0x58), mem(sp, 0x50)
+		}
+		if built := pc <= 7*4; err != nil || e.FrameBuilt != built || built && (e.RA != ra || e.FP != caller || e.SenderSP != val(arm64X19, 0)) {
+			t.Errorf("at %#x: %+v %v", pc, e, err)
+		}
+	}
+}
+
+func TestTraceToARM64(t *testing.T) {
+	const sp, fp, lr, size = arm64SP, arm64X29, arm64X30, 0x30
+	whole := Exit{RA: mem(sp, 0x28), SP: val(sp, 0x30), FP: mem(sp, 0x20), FrameBuilt: true}
+	for _, r := range []struct {
+		name string
+		want Exit
+		code string // the bar marks a record of the debug information
+	}{
+		{"an endless loop with a poll", whole, "^91000400 |f9402388 17fffffe"}, // ^a: add x0, x0, #1; |ldr x8, [x28, #0x40]; b a
+
+		{"before the frame is made", Exit{RA: val(lr, 0), SP: val(sp, 0), FP: val(fp, 0), FrameBuilt: true}, "^d100c3ff a9027bfd 94000400 |d4200000"}, // ^sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; bl .+0x1000; |brk #0
+
+		{"a switch through a table", whole, "^10000008 8b090908 d61f0100"}, // ^adr x8, .; add x8, x8, x9, lsl #2; br x8
+
+	} {
+		code, pc := a64(t, r.code)
+		record := -1
+		for i, word := range strings.Fields(r.code) {
+			if strings.HasPrefix(word, "|") {
+				record = 4 * i
+			}
+		}
+		got, err := ARM64.NewTracer(ARM64.Java).TraceTo(code, 0x1000, 0x1000+pc, size, func(pc uint64) bool { return record >= 0 && pc == 0x1000+uint64(record) })
+		if got = traced(got); err != nil || got != r.want {
+			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
+		}
+	}
+	for _, words := range []string{
+		"^d503201f d65f03c0", // ^nop; ret
+		"^14000000",          // ^b .
+		"^d4200000",          // ^brk #0
+		"^cb2063ff d61f0020", // ^sub sp, sp, x0; br x1
+	} {
+		code, pc := a64(t, words)
+		if got, err := ARM64.NewTracer(ARM64.Java).TraceTo(code, 0, pc, size, func(uint64) bool { return false }); err == nil {
+			t.Errorf("%s: %+v", words, got)
+		}
+	}
+}
+
+func TestTraceFindsNoWayOutARM64(t *testing.T) {
+	for _, words := range []string{
+		"^14000000",          // ^b .
+		"^d4200000",          // ^brk #0
+		"^d503201f",          // ^nop
+		"^00000000",          // ^udf #0
+		"^cb2163ff d65f03c0", // ^sub sp, sp, x1; ret
+		"^94000400 d65f03c0", // ^bl .+0x1000; ret
+		"^2a1e03fe d65f03c0", // ^mov w30, w30; ret
+		"^f8e1005e d65f03c0", // ^ldaddal x1, x30, [x2]; ret
+	} {
+		code, pc := a64(t, words)
+		if got, err := ARM64.NewTracer(ARM64.Java).Trace(code, 0, pc, 0); err == nil {
+			t.Errorf("%s: %+v", words, got)
+		}
+	}
+	code, _ := a64(t, "d65f03c0 d65f03c0")
+	for _, pc := range []uint64{0xffc, 0x1001, 0x1002, 0x1008} {
+		if _, err := ARM64.NewTracer(ARM64.Java).Trace(code, 0x1000, pc, 0); err != ErrNoCode {
+			t.Errorf("pc %#x: %v", pc, err)
+		}
+	}
+}
+
+func TestAheadARM64(t *testing.T) {
+	const none = -1
+	for _, r := range []struct {
+		name string
+		want int // of the bars, where the way may end
+		code string
+	}{
+		{"past a call", 0, "^94000400 |d503201f"}, // ^bl .+0x1000; |nop
+
+		{"over a branch that is laid out elsewhere", 0, "^b4000080 d503201f |d503201f d65f03c0 |d503201f"}, // ^cbz x0, a; nop; |nop; ret; |a: nop
+
+		{"round the loop, not out of it", 0, "|d503201f ^f1000400 54ffffc1 |d503201f"}, // |a: nop; ^subs x0, x0, #1; b.ne a; |nop
+
+		{"along a branch, not what stands behind it", 1, "^14000002 |d503201f |d503201f"}, // ^b a; |nop; |a: nop
+
+		{"the code returns", none, "^d503201f d65f03c0 |d503201f"}, // ^nop; ret; |nop
+
+		{"a switch", none, "^d61f0100 |d503201f"}, // ^br x8; |nop
+
+		{"off the end", none, "^d503201f"}, // ^nop
+
+	} {
+		code, pc := a64(t, r.code)
+		var marks []uint64
+		for i, word := range strings.Fields(r.code) {
+			if strings.Contains(word, "|") {
+				marks = append(marks, 0x1000+4*uint64(i))
+			}
+		}
+		got, ok := ARM64.NewTracer(ARM64.Java).Ahead(code, 0x1000, 0x1000+pc, func(pc uint64) bool {
+			for _, m := range marks {
+				if pc == m {
+					return true
+				}
+			}
+			return false
+		})
+		if ok != (r.want != none) || ok && got != marks[r.want] {
+			t.Errorf("%s: %#x %v", r.name, got, ok)
+		}
+	}
+}

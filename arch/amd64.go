@@ -40,6 +40,7 @@ var AMD64 = &CPU{
 	SyscallResult: amd64RAX,
 	PrstatusSize:  len(amd64Prstatus) * 8,
 	DecodeRegs:    decodeAMD64,
+	Calls:         amd64Calls,
 
 	// HotSpot cpu/x86/register_x86.hpp, interp_masm_x86.hpp, assembler_x86.hpp.
 	Java: JavaRegs{

@@ -44,6 +44,9 @@ type CPU struct {
 	// PrstatusSize is the size of that register set.
 	PrstatusSize int
 
+	// Calls are the system calls by their numbers that tell what a thread waits for.
+	Calls map[int64]Call
+
 	// Java names the registers that HotSpot's generated code gives a fixed meaning.
 	Java JavaRegs
 

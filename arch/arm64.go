@@ -33,6 +33,7 @@ var ARM64 = &CPU{
 	SyscallResult: arm64X0,
 	PrstatusSize:  arm64PrstatusWords * 8,
 	DecodeRegs:    decodeARM64,
+	Calls:         arm64Calls,
 
 	// HotSpot cpu/aarch64/assembler_aarch64.hpp, register_aarch64.hpp. The sender's sp was in x13
 	// before (senderSPARM64).

@@ -10,16 +10,19 @@ import (
 
 // figure is a weight without its unit's name.
 func figure(w profile.Weight, n int64) string {
-	if w == profile.CPUTime {
+	if w.IsTime() {
 		return round(time.Duration(n)).String()
 	}
 	return strconv.FormatInt(n, 10)
 }
 
-// Amount is a weight in words: 1234 samples, or 1.23s of CPU.
+// Amount is a weight in words: 1234 samples, 1.23s of CPU, or 1.23s of threads' time.
 func Amount(w profile.Weight, n int64) string {
-	if w == profile.CPUTime {
+	switch w {
+	case profile.CPUTime:
 		return fmt.Sprintf("%s of CPU", round(time.Duration(n)))
+	case profile.WallTime:
+		return fmt.Sprintf("%s of threads' time", round(time.Duration(n)))
 	}
 	return fmt.Sprintf("%d samples", n)
 }

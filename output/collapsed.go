@@ -33,6 +33,8 @@ import (
 //	[name tid=N]            the thread, if stacks are kept apart by thread
 //	[name virtual #N]       or the virtual thread; #? if it is not known which one
 //	[truncated: reason]     the stack does not reach its thread's root
+//	[parked], [running] ... what the thread did or waited for, the leaf in wall-clock modes (profile.State)
+//	[parked: class]         and for what, in mode off-cpu
 //	[no unwind info: lib]   native code that could not be unwound lies here
 //	[reflection] ...        frames that only pass calls on, if they are hidden: see package naming
 //

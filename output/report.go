@@ -12,19 +12,20 @@ import (
 )
 
 // ReportKeys are what a report can be about.
-var ReportKeys = []string{"method", "class", "package", "kind", "thread"}
+var ReportKeys = []string{"method", "class", "package", "kind", "thread", "state"}
 
 // Report is a table of what the samples of a profile were spent in.
 type Report struct {
 	Weight  profile.Weight `json:"weight"`            // what is counted
 	Samples int64          `json:"samples,omitempty"` // all that there are, of this or
-	CPU     int64          `json:"cpu_ns,omitempty"`  // of that
+	CPU     int64          `json:"cpu_ns,omitempty"`  // of that, or
+	Time    int64          `json:"time_ns,omitempty"` // of that
 	By      string         `json:"by"`
 	Rows    []ReportRow    `json:"rows"` // by self, then total, then name
 	Omitted int            `json:"omitted"`
 }
 
-// ReportRow is one method, class, package, kind or thread.
+// ReportRow is one method, class, package, kind, thread or state.
 type ReportRow struct {
 	Name string `json:"name"`
 	// Self counts samples whose leaf it is; of a thread, all its samples.
@@ -46,19 +47,22 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 	for i, l := range t.Labels {
 		s.keys[i] = s.row(keyOf(l))
 	}
-	s.sum(by == "thread")
+	s.sum(inherits(by))
 
 	r := &Report{Weight: t.Weight, By: by}
-	if t.Weight == profile.CPUTime {
+	switch t.Weight {
+	case profile.CPUTime:
 		r.CPU = t.Total
-	} else {
+	case profile.WallTime:
+		r.Time = t.Total
+	default:
 		r.Samples = t.Total
 	}
 	for i := range s.table {
 		row := &s.table[i]
 		row.SelfShare = float64(row.Self) / float64(t.Total)
 		row.TotalShare = float64(row.Total) / float64(t.Total)
-		if row.Total > 0 {
+		if row.Total > 0 && (by != "state" || row.Self > 0) {
 			r.Rows = append(r.Rows, *row)
 		}
 	}
@@ -98,9 +102,30 @@ var reportKeys = map[string]func(Name) string{
 		}
 		return noThread
 	},
+	"state": func(n Name) string {
+		if n.Kind == LabelState {
+			return n.Text
+		}
+		return noState
+	},
 }
 
-const noThread = "[all threads]"
+const (
+	noThread = "[all threads]"
+	noState  = "[no state]"
+)
+
+// inherits says which frames count as what stands below them: a thread is what all its frames are of. What a thread waited
+// for is no method: the time is its caller's.
+func inherits(by string) func(Name) bool {
+	switch by {
+	case "thread":
+		return func(Name) bool { return true }
+	case "state":
+		return func(Name) bool { return false }
+	}
+	return func(n Name) bool { return n.Kind == LabelState }
+}
 
 // splitJava finds class and package of a Java method.
 func splitJava(n Name) (class, pkg string) {
@@ -138,8 +163,8 @@ func (s *sums) row(name string) int32 {
 }
 
 // sum walks the tree with a count for each key of how often it is on the path: recursion
-// adds to a total once. With inherit a frame belongs to what its stack began with.
-func (s *sums) sum(inherit bool) {
+// adds to a total once. A frame that inherits belongs to what it stands on.
+func (s *sums) sum(inherits func(Name) bool) {
 	nodes, totals := s.tree.Nodes, s.tree.Totals()
 	first, next := make([]int32, len(nodes)), make([]int32, len(nodes))
 	for n := len(nodes) - 1; n > 0; n-- {
@@ -149,7 +174,7 @@ func (s *sums) sum(inherit bool) {
 	keys, onPath := make([]int32, len(nodes)), make([]int32, len(s.table))
 	enter := func(n int32) {
 		key := s.keys[nodes[n].Name]
-		if parent := nodes[n].Parent; inherit && parent != 0 {
+		if parent := nodes[n].Parent; parent != 0 && inherits(s.tree.Labels[nodes[n].Name]) {
 			key = keys[parent]
 		}
 		keys[n] = key
@@ -187,7 +212,7 @@ func (r *Report) JSON(to io.Writer) error {
 // Text writes the report as a table.
 func (r *Report) Text(to io.Writer) error {
 	w := bufio.NewWriter(to)
-	all := r.Samples + r.CPU // one of them
+	all := r.Samples + r.CPU + r.Time // one of them
 	fmt.Fprintf(w, "%s\n\n%10s %7s %10s %7s  %s\n", Amount(r.Weight, all), "self", "", "total", "", r.By)
 	for _, row := range r.Rows {
 		fmt.Fprintf(w, "%10s %7s %10s %7s  %s\n", figure(r.Weight, row.Self), Percent(row.Self, all),

@@ -40,7 +40,7 @@ func plumbingOf(l Name) naming.Plumbing {
 		return naming.PlumbingOf(l.Text)
 	case l.Text == naming.CallStub:
 		return naming.VMEntry
-	case l.Kind == LabelThread || l.Kind == LabelTruncated:
+	case l.Kind == LabelThread || l.Kind == LabelTruncated || l.Kind == LabelState:
 		return naming.NoPlumbing
 	}
 	return naming.VMCall
@@ -72,11 +72,18 @@ func (m *shaper) add(leaf int32) {
 		m.plumbing = append(m.plumbing, m.what[l])
 	}
 	at := int32(0)
+	state := m.from.Labels[m.stack[len(m.stack)-1]].Kind == LabelState // it is no code: the leaf is below it
+	if state {
+		m.plumbing = m.plumbing[:len(m.plumbing)-1]
+	}
 	naming.Fold(m.plumbing, func(i int) {
 		at = m.child(at, m.label[m.stack[i]])
 	}, func(_ int, what naming.Plumbing) {
 		at = m.child(at, m.labelOf(Name{what.String(), LabelGap}))
 	})
+	if state {
+		at = m.child(at, m.label[m.stack[len(m.stack)-1]])
+	}
 	if m.to.Nodes[at].Self == 0 {
 		m.to.Stacks++
 	}

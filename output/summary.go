@@ -60,11 +60,28 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 		fmt.Fprintf(&b, "%s", share(int64(t.NotSampled), int64(t.Process), ", %s not sampled"))
 		fmt.Fprintf(&b, "%s\n", share(int64(t.Exited), int64(t.Process), ", %s exited threads"))
 	}
+	if l := s.Looks; l != nil {
+		fmt.Fprintf(&b, "looks      %d at threads that had not moved, %d without a stop, %d by a stop", l.Repeated, l.Unstopped, l.Stopped)
+		if l.AtRest > 0 {
+			fmt.Fprintf(&b, " (%d of them at rest)", l.AtRest)
+		}
+		if l.Running > 0 {
+			fmt.Fprintf(&b, ", %d at threads that ran and were left alone", l.Running)
+		}
+		fmt.Fprintf(&b, "\nvoid       %d looks: the thread ran meanwhile; repeated, those in vain are lost\n", l.Moved)
+		if l.Asleep > 0 {
+			fmt.Fprintf(&b, "asleep     %d threads had gone to sleep in the microseconds before they stopped\n", l.Asleep)
+		}
+	}
 	if s.Overflow > 0 {
 		fmt.Fprintf(&b, "not kept   callees of %d samples: the profile is full\n", s.Overflow)
 	}
-	fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together\n",
-		round(s.Pauses.P50), round(s.Pauses.P99), round(s.Pauses.Max), round(s.Pauses.Total))
+	if s.Pauses.Count == 0 {
+		b.WriteString("pauses     none\n")
+	} else {
+		fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together\n",
+			round(s.Pauses.P50), round(s.Pauses.P99), round(s.Pauses.Max), round(s.Pauses.Total))
+	}
 	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration), " (%s of one)"))
 	_, err := io.WriteString(to, b.String())
 	return err

@@ -55,11 +55,12 @@ const (
 	LabelGap
 	LabelThread
 	LabelTruncated
+	LabelState // what a thread did or waited for
 	NumLabelKinds
 )
 
 var labelKindNames = [NumLabelKinds]string{
-	"compiled", "c1", "interpreted", "inlined", "native", "c++", "kernel", "gap", "thread", "truncated",
+	"compiled", "c1", "interpreted", "inlined", "native", "c++", "kernel", "gap", "thread", "truncated", "state",
 }
 
 func (k LabelKind) String() string { return labelKindNames[k] }
@@ -102,6 +103,8 @@ func bracketKind(text string) LabelKind {
 	switch {
 	case naming.IsThreadLabel(text):
 		return LabelThread
+	case profile.IsState(text):
+		return LabelState
 	case strings.HasPrefix(text, "[truncated: "):
 		return LabelTruncated
 	case strings.HasPrefix(text, "[no unwind info") || text == profile.NotSampled || text == profile.ExitedThreads || naming.IsFold(text):

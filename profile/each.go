@@ -52,7 +52,7 @@ type walk struct {
 }
 
 func (w *walk) each(at int32, path []Frame, visit func([]Frame, int64)) {
-	if n := w.p.tree.at(at).self[w.p.Meta.Weight]; n != 0 {
+	if n := w.p.tree.at(at).self[w.p.Meta.Weight.slot()]; n != 0 {
 		visit(path, n)
 	}
 	kids := w.children(at, nil)
@@ -125,7 +125,7 @@ func (b branch) behind() string {
 
 func (w *walk) self(nodes []int32) (n int64) {
 	for _, k := range nodes {
-		n += w.p.tree.at(k).self[w.p.Meta.Weight]
+		n += w.p.tree.at(k).self[w.p.Meta.Weight.slot()]
 	}
 	return n
 }

@@ -11,7 +11,7 @@ type Meta struct {
 	MainClass string        `json:"main_class,omitempty"` // or jar, without arguments
 	JVM       string        `json:"jvm,omitempty"`        // version and vendor
 	Collector string        `json:"collector,omitempty"`  //
-	Mode      string        `json:"mode"`                 // cpu
+	Mode      string        `json:"mode"`                 // cpu, wall, off-cpu
 	Start     time.Time     `json:"start"`                //
 	Duration  time.Duration `json:"duration_ns"`          //
 	Interval  time.Duration `json:"interval_ns"`          // between two looks at a thread, as asked
@@ -55,8 +55,21 @@ type Summary struct {
 	Threads     int              `json:"threads"`           // that gave at least one sample
 	Pauses      Pauses           `json:"pauses"`
 	Times       Times            `json:"cpu_time"`
-	OwnCPU      time.Duration    `json:"own_cpu_ns"` // what goprof itself used
+	Looks       *Looks           `json:"looks,omitempty"` // in wall-clock modes
+	OwnCPU      time.Duration    `json:"own_cpu_ns"`      // what goprof itself used
 	Notes       []Note           `json:"notes,omitempty"`
+}
+
+// Looks is how the threads of a wall-clock recording were looked at.
+type Looks struct {
+	Unstopped int64         `json:"unstopped"` // threads that stood still, without a stop
+	Stopped   int64         `json:"stopped"`   // threads that ran, and with --native-once those that came to rest
+	Repeated  int64         `json:"repeated"`  // threads that had not moved since: the last look counted again
+	Moved     int64         `json:"moved"`     // void looks: the thread ran meanwhile. Most were repeated
+	Asleep    int64         `json:"asleep"`    // of those stopped, threads that had gone to sleep in the microseconds before
+	Running   int64         `json:"running"`   // threads that ran and were not stopped: --nonblocking, off-cpu
+	Time      time.Duration `json:"time_ns"`   // that all stacks stand for
+	AtRest    int64         `json:"at_rest"`   // of those stopped, threads at rest, for --native-once
 }
 
 // Note is what a user should know of a recording or a dump although it worked.

@@ -14,8 +14,8 @@ type Profile struct {
 	// Overflow is how many samples found the tree full. They are in the profile too, as far from the root on as their
 	// stack was known, and there under a frame of its own that says so.
 	Overflow int64
-	// CPU is the CPU time of all stacks.
-	CPU time.Duration
+	// Time is the time of all stacks: CPU time, or in wall-clock modes that which passed.
+	Time time.Duration
 
 	maxNodes int
 	maxFuncs int
@@ -69,27 +69,14 @@ func (p *Profile) Add(root string, s *Stack, n int64) { p.AddTimed(root, s, n, 0
 // thread's root has a frame that says why. Once its frames are known, adding a stack allocates
 // nothing. The stack is not kept, its Funcs are.
 func (p *Profile) AddTimed(root string, s *Stack, n int64, cpu time.Duration) {
-	if n <= 0 {
-		return
+	if n > 0 {
+		p.AddAt(root, s, n, cpu)
 	}
-	p.Counts.add(s.Truncated, n)
-	at := p.under(root)
-	if s.Truncated != Whole {
-		at.down(p.reason(s.Truncated), Gap)
-	}
-	for i := len(s.Frames) - 1; i >= 0; i-- {
-		at.down(s.Frames[i].Func, s.Frames[i].Kind)
-	}
-	if at.full {
-		p.Overflow += n
-	}
-	at.weigh(n, cpu)
-	p.CPU += cpu
 }
 
 // SetTime is how much CPU time no stack is known for, under a frame that says why.
 func (p *Profile) SetTime(why string, cpu time.Duration) {
-	p.tree.at(p.own(0, p.label(why))).self[CPUTime] = int64(cpu)
+	p.tree.at(p.own(0, p.label(why))).self[CPUTime.slot()] = int64(cpu)
 }
 
 // Lose counts n looks that gave no stack at all.
@@ -120,16 +107,13 @@ func (p *Profile) under(root string) cursor {
 	return at
 }
 
-// weigh ends the way down.
-func (c *cursor) weigh(samples int64, cpu time.Duration) {
-	p := c.p
-	p.path = p.path[:c.depth]
+// end ends the way down.
+func (c *cursor) end() Place {
+	c.p.path = c.p.path[:c.depth]
 	if c.full {
-		c.node = p.cut(c.node)
+		return Place{node: c.p.cut(c.node), full: true}
 	}
-	nd := p.tree.at(c.node)
-	nd.self[Samples] += samples
-	nd.self[CPUTime] += int64(cpu)
+	return Place{node: c.node}
 }
 
 func (c *cursor) down(fn *Func, kind Kind) {

@@ -31,6 +31,7 @@ const (
 	StopTimeout  // the thread did not stop in time
 	AlreadyTraced
 	Stale // waited too long for its walk
+	Moved // looked at without a stop, it ran meanwhile, at each try
 	ProcessGone
 	Other // must stay under 0.005 %
 
@@ -60,6 +61,7 @@ var reasonNames = [NumReasons]string{
 	StopTimeout:      "did not stop in time",
 	AlreadyTraced:    "already traced",
 	Stale:            "stale",
+	Moved:            "moved",
 	ProcessGone:      "process gone",
 	Other:            "other",
 }

@@ -15,9 +15,10 @@ const (
 	Stub              // generated code that belongs to no method
 	Native            // compiled C, C++, Rust ...
 	Gap               // native code without unwind information
+	StateFrame        // no code, but what the thread did or waited for: see State
 )
 
-var kindNames = [...]string{"interpreted", "c1", "c2", "inlined", "native-method", "stub", "native", "gap"}
+var kindNames = [...]string{"interpreted", "c1", "c2", "inlined", "native-method", "stub", "native", "gap", "state"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

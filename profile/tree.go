@@ -12,7 +12,7 @@ type tree struct {
 
 // node is one frame below another. Node 0 is the root and no frame.
 type node struct {
-	self   [numWeights]int64
+	self   [numSlots]int64 // by Weight.slot
 	parent int32
 	what   uint32 // function and kind
 }

@@ -10,9 +10,21 @@ const (
 	Samples Weight = iota
 	// CPUTime is the CPU time, in nanoseconds, that threads had used when they were seen in it.
 	CPUTime
+	// WallTime is the time, in nanoseconds, that passed while threads were seen in it. A profile of
+	// a wall-clock mode has it in place of CPU time.
+	WallTime
 
 	numWeights = int(iota)
 )
+
+// numSlots is how many weights one profile can have: samples, and one kind of time.
+const numSlots = 2
+
+// slot is where a node of a profile has this weight.
+func (w Weight) slot() int { return min(int(w), numSlots-1) }
+
+// IsTime reports whether the weight is nanoseconds.
+func (w Weight) IsTime() bool { return w != Samples }
 
 // Frames of CPU time that no stack is known for.
 const (
@@ -20,7 +32,7 @@ const (
 	ExitedThreads = "[exited threads]" // of threads that had ended before a sample could carry it
 )
 
-var weightNames = [numWeights]string{Samples: "samples", CPUTime: "cpu"}
+var weightNames = [numWeights]string{Samples: "samples", CPUTime: "cpu", WallTime: "time"}
 
 func (w Weight) String() string {
 	if int(w) < numWeights {
@@ -36,7 +48,7 @@ func ParseWeight(name string) (Weight, error) {
 			return Weight(w), nil
 		}
 	}
-	return Samples, fmt.Errorf("no weight is called %q: samples, cpu", name)
+	return Samples, fmt.Errorf("no weight is called %q: samples, cpu, time", name)
 }
 
 // MarshalText and UnmarshalText write it as its name.

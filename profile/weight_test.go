@@ -31,8 +31,8 @@ func TestWeights(t *testing.T) {
 			}
 		}
 	}
-	if p.CPU != 15*time.Millisecond || p.Counts.Attempted != 4 {
-		t.Errorf("%v of CPU in %d samples", p.CPU, p.Counts.Attempted)
+	if p.Time != 15*time.Millisecond || p.Counts.Attempted != 4 {
+		t.Errorf("%v of CPU in %d samples", p.Time, p.Counts.Attempted)
 	}
 }
 

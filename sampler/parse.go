@@ -88,29 +88,31 @@ func parseStat(b []byte) (state byte, cpu int, ticks uint64) {
 // parseSyscall reads /proc/PID/task/TID/syscall (fs/proc/base.c, proc_pid_syscall):
 // "running", or the system call's number (-1: none) with six arguments (unless -1), then sp
 // and pc.
-func parseSyscall(b []byte) (call int64, sp, pc uint64, ok bool) {
+func parseSyscall(b []byte) (call int64, args [6]uint64, sp, pc uint64, ok bool) {
 	word, rest := nextField(b)
-	args := 6
+	n := len(args)
 	if string(word) == "-1" {
-		call, args = -1, 0
+		call, n = -1, 0
 	} else {
 		v, isNumber := leadingUint(word)
 		if !isNumber {
-			return 0, 0, 0, false
+			return 0, args, 0, 0, false
 		}
 		call = int64(v)
 	}
-	for range args {
-		_, rest = nextField(rest)
+	for i := range n {
+		word, rest = nextField(rest)
+		if args[i], ok = hex(word); !ok {
+			return 0, args, 0, 0, false
+		}
 	}
 	word, rest = nextField(rest)
-	sp, ok = hex(word)
-	if !ok {
-		return 0, 0, 0, false
+	if sp, ok = hex(word); !ok {
+		return 0, args, 0, 0, false
 	}
 	word, _ = nextField(rest)
 	pc, ok = hex(word)
-	return call, sp, pc, ok
+	return call, args, sp, pc, ok
 }
 
 // hex reads 0x1f.

@@ -50,8 +50,9 @@ func FuzzProc(f *testing.F) {
 			args = " 0x1 0x0 0xffffffffffffffff 0x3 0x4 0x5"
 		}
 		line = fmt.Appendf(nil, "%d%s %#x %#x\n", call, args, at, a)
-		if c, sp, pc, ok := parseSyscall(line); !ok || c != call || sp != at || pc != a {
-			t.Fatalf("%q: %d %#x %#x %v", line, c, sp, pc, ok)
+		noArgs := call < 0
+		if c, args, sp, pc, ok := parseSyscall(line); !ok || c != call || sp != at || pc != a || noArgs != (args == [6]uint64{}) {
+			t.Fatalf("%q: %d %#x %#x %#x %v", line, c, args, sp, pc, ok)
 		}
 		// A directory of two threads, with the entries that every directory has.
 		var dir []byte

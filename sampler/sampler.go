@@ -52,6 +52,7 @@ type Stats struct {
 	Wall      time.Duration
 	CPU       time.Duration // of the sampling thread
 	Times     Times
+	Looks     LookCounts // of a Wall; what it has Repeated is Taken, too
 }
 
 // LostSum is how many looks came to nothing.

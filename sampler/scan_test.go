@@ -145,7 +145,7 @@ func TestParseSyscall(t *testing.T) {
 		{"not hexadecimal", "-1 0xzz 0x1\n", -1, 0, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			call, sp, pc, ok := parseSyscall([]byte(c.in))
+			call, _, sp, pc, ok := parseSyscall([]byte(c.in))
 			if ok != c.ok || (ok && (call != c.call || sp != c.sp || pc != c.pc)) {
 				t.Errorf("%d %#x %#x %v", call, sp, pc, ok)
 			}

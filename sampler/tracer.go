@@ -41,6 +41,8 @@ type Tracer struct {
 	Pauses Histogram
 	// Signals counts looks that met a signal on its way to the thread.
 	Signals int64
+	// Voids counts looks without a stop that the thread has spoilt by running, the repeated ones too.
+	Voids int64
 
 	pid   int
 	cpu   *arch.CPU
@@ -83,9 +85,12 @@ type Tracer struct {
 	released    int64 // when it was let go
 	look        look
 	unstopped   struct { // what /proc/PID/task/TID/syscall told
-		call int64
-		pc   uint64
+		call  int64
+		args  [6]uint64
+		pc    uint64
+		trace trace
 	}
+	pollBuf [8]byte
 	warmAt  uint64 // stack pointer and size of the last look
 	warmLen int
 }

@@ -2,7 +2,11 @@
 
 package sampler
 
-import "goprof/target"
+import (
+	"golang.org/x/sys/unix"
+
+	"goprof/target"
+)
 
 // unstoppedTries is how often a look is repeated that the thread has spoilt by running.
 const unstoppedTries = 3
@@ -15,66 +19,128 @@ const unstoppedTries = 3
 //
 // A thread that is running cannot be looked at in this way: Running.
 func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *target.Snapshot) Outcome {
+	return t.lookUnstopped(tid, hint, snap, nil)
+}
+
+// lookUnstopped is LookUnstopped that reads more of the thread while it is known not to move: during does
+// that. The last try goes without, to be done sooner.
+func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during func(*target.Snapshot)) Outcome {
 	snap.TID = tid
 	t.prepare(snap)
-	for range unstoppedTries {
-		before, ok := t.proc.trace(tid)
+	f := t.proc.follow(tid)
+	defer f.close()
+	for try := range unstoppedTries {
+		before, ok := t.proc.trace(&f)
 		if !ok {
 			return t.gone()
 		}
-		if before.state == 'R' {
+		switch before.state {
+		case 'R':
 			return Running
-		}
-		if before.state == 'Z' || before.state == 'X' {
+		case 'Z', 'X':
 			if o := t.gone(); o == ProcessGone {
 				return o
 			}
 			return Zombie
 		}
-		if o := t.readUnstopped(tid, &hint); o != Taken {
+		if o := t.readUnstopped(tid, &f, &hint); o != Taken {
 			if o == Running {
+				t.Voids++
 				continue // it woke up just now
 			}
 			return o
 		}
-		after, ok := t.proc.trace(tid)
+		t.keepUnstopped(snap, &hint)
+		snap.Waiting.Reset()
+		if during != nil && try < unstoppedTries-1 {
+			t.readWaiting(snap)
+			during(snap)
+		}
+		after, ok := t.proc.trace(&f)
 		if !ok {
 			return t.gone()
 		}
-		if before != after {
-			continue
+		if before == after {
+			snap.Waiting.State, snap.Waiting.Unstopped = before.state, true
+			t.unstopped.trace = after
+			return Taken
 		}
-		t.keepStack(snap)
-		t.keepUnder(snap)
-		t.keepSide(snap, &hint)
-		clear(snap.Regs[:])
-		snap.Regs[t.cpu.SP], snap.Regs[t.cpu.PC] = t.look.sp, t.unstopped.pc
-		snap.SP, snap.Cut = t.look.sp, t.look.cut
-		snap.Syscall, snap.When = t.unstopped.call, t.look.when
-		snap.PACMask = t.pac[1]
-		t.released = snap.When
-		t.after(snap)
-		return Taken
+		t.Voids++
 	}
 	return Moved
 }
 
-func (t *Tracer) readUnstopped(tid int, hint *Hint) Outcome {
-	b := t.proc.read(tid, "syscall")
+// keepUnstopped makes a snapshot of what was read.
+func (t *Tracer) keepUnstopped(snap *target.Snapshot, hint *Hint) {
+	t.keepStack(snap)
+	t.keepUnder(snap)
+	t.keepSide(snap, hint)
+	clear(snap.Regs[:])
+	snap.Regs[t.cpu.SP], snap.Regs[t.cpu.PC] = t.look.sp, t.unstopped.pc
+	snap.SP, snap.Cut = t.look.sp, t.look.cut
+	snap.Syscall, snap.When = t.unstopped.call, t.look.when
+	snap.PACMask = t.pac[1]
+	t.released = snap.When
+	t.after(snap)
+}
+
+func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
+	b := t.proc.readKept(f, fileSyscall)
 	if b == nil {
 		if t.proc.lastCPU(tid) < 0 {
 			return t.gone()
 		}
 		return NotPermitted
 	}
-	call, sp, pc, ok := parseSyscall(b)
-	if !ok {
+	u := &t.unstopped
+	var sp uint64
+	var ok bool
+	if u.call, u.args, sp, u.pc, ok = parseSyscall(b); !ok {
 		return Running
 	}
-	t.unstopped.call, t.unstopped.pc = call, pc
 	t.look = look{when: monotonic(&t.ts), sp: sp}
 	t.copyStack(tid, hint)
 	return Taken
+}
+
+// followed is a thread whose files are kept open for a look.
+type followed struct {
+	tid int
+	fds [numFollowed]int
+}
+
+// Which file of it.
+const (
+	fileStat = iota
+	fileSchedstat
+	fileSyscall
+	fileStatus
+
+	numFollowed
+)
+
+var followedNames = [numFollowed]string{"stat", "schedstat", "syscall", "status"}
+
+func (p *procDir) follow(tid int) followed { return followed{tid, [numFollowed]int{-1, -1, -1, -1}} }
+
+func (f *followed) close() {
+	for _, fd := range f.fds {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// readKept reads one of a thread's files, which is opened at the first time; nil if that fails.
+func (p *procDir) readKept(f *followed, which int) []byte {
+	if f.fds[which] < 0 {
+		fd, err := p.open(f.tid, followedNames[which])
+		if err != nil {
+			return nil
+		}
+		f.fds[which] = fd
+	}
+	return p.pread(f.fds[which])
 }
 
 // trace is what changes when a thread runs.
@@ -86,17 +152,21 @@ type trace struct {
 }
 
 // trace reads it. Where the kernel keeps no schedstat, switch counts stand in for it.
-func (p *procDir) trace(tid int) (tr trace, ok bool) {
-	tr.state, _, tr.ticks = parseStat(p.read(tid, "stat"))
+func (p *procDir) trace(f *followed) (tr trace, ok bool) {
+	tr.state, _, tr.ticks = parseStat(p.readKept(f, fileStat))
 	if tr.state == 0 {
 		return tr, false
 	}
-	tr.stat, ok = parseSchedstat(p.read(tid, "schedstat"))
+	tr.stat, ok = parseSchedstat(p.readKept(f, fileSchedstat))
 	if !ok || tr.stat.turns == 0 {
-		b := p.read(tid, "status")
-		own, _ := leadingUint(field(b, "\nvoluntary_ctxt_switches:\t"))
-		forced, _ := leadingUint(field(b, "\nnonvoluntary_ctxt_switches:\t"))
-		tr.switches = own + forced
+		tr.switches = parseSwitches(p.readKept(f, fileStatus))
 	}
 	return tr, true
+}
+
+// parseSwitches reads from /proc/PID/task/TID/status how often the thread has given up its CPU, or lost it.
+func parseSwitches(b []byte) uint64 {
+	own, _ := leadingUint(field(b, "\nvoluntary_ctxt_switches:\t"))
+	forced, _ := leadingUint(field(b, "\nnonvoluntary_ctxt_switches:\t"))
+	return own + forced
 }

@@ -102,6 +102,9 @@ type Snapshot struct {
 	Followed []byte
 	// Continuation is what of the stack lay in the Java heap; see there.
 	Continuation Continuation
+	// Tally is how often this look counts, nil where each look counts once; then there is also Waiting.
+	Tally   *Tally
+	Waiting Waiting
 	// PACMask holds the address bits that carry pointer authentication (arm64).
 	PACMask uint64
 }

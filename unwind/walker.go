@@ -264,6 +264,16 @@ func (w *Walker) walkUnstopped() profile.Reason {
 // unstoppedGap stands for native frames whose unwind rules need more registers.
 var unstoppedGap = &profile.Func{Name: "[native frames that only a stop can tell]"}
 
+// UnstoppedGap is where in a stack of WalkUnstopped native frames are missing, -1 if none are.
+func UnstoppedGap(s *profile.Stack) int {
+	for i := range s.Frames {
+		if s.Frames[i].Func == unstoppedGap {
+			return i
+		}
+	}
+	return -1
+}
+
 // step emits the frames at the cursor and moves it to the caller.
 func (w *Walker) step() (why profile.Reason, root bool) {
 	if w.vm == nil || !w.vm.InCode(w.cur.pc) {

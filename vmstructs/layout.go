@@ -44,6 +44,7 @@ type layout struct {
 	task   compilerLayout
 	deopt  deoptLayout
 	cont   contLayout
+	wait   waitLayout
 }
 
 // codeLayout: memory/heap.hpp, code/codeCache.hpp, memory/virtualspace.hpp.
@@ -242,5 +243,6 @@ func resolve(t *tables) (*layout, *resolver) {
 		task:   r.compiler(),
 		deopt:  r.deopt(),
 		cont:   r.continuation(),
+		wait:   r.wait(),
 	}, r
 }

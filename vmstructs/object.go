@@ -28,19 +28,23 @@ const (
 )
 
 func (vm *VM) readKlassModel() (klassModel, error) {
-	l := &vm.l.cont
+	return vm.klassModelAt(vm.l.cont.narrowBase, vm.l.cont.narrowShift)
+}
+
+// klassModelAt is readKlassModel for JVMs that have base and shift there.
+func (vm *VM) klassModelAt(narrowBase, narrowShift uint64) (klassModel, error) {
 	var k klassModel
-	if l.narrowBase == 0 || l.narrowShift == 0 {
+	if narrowBase == 0 || narrowShift == 0 {
 		return k, ErrMissing
 	}
 	classPointers, exists := vm.Flag("UseCompressedClassPointers")
 	k.compact = vm.flagOn("UseCompactObjectHeaders")
 	k.narrow = classPointers.Bool || !exists // 27 has no other way
 	var err error
-	if k.base, err = vm.mem.Ptr(l.narrowBase); err != nil {
+	if k.base, err = vm.mem.Ptr(narrowBase); err != nil {
 		return k, err
 	}
-	shift, err := vm.mem.U32(l.narrowShift)
+	shift, err := vm.mem.U32(narrowShift)
 	if err != nil {
 		return k, err
 	}

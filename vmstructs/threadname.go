@@ -17,6 +17,7 @@ type javaFields struct {
 	name, eetop  uint64 // Thread
 	status       uint64 // Thread (up to 18) or Thread.FieldHolder
 	holder       uint64 // Thread: its FieldHolder, 0 if there is none
+	blocker      uint64 // Thread: parkBlocker
 	value, coder uint64 // String; coder 0: chars
 }
 
@@ -51,7 +52,7 @@ func (vm *VM) readJavaFields() error {
 	if j.name == 0 || j.eetop == 0 || j.value == 0 {
 		return fmt.Errorf("%w: no fields of Thread or String", ErrMissing)
 	}
-	j.status = thread["threadStatus"]
+	j.status, j.blocker = thread["threadStatus"], thread["parkBlocker"]
 	if j.status == 0 && vm.l.oops.holderKlass != 0 {
 		holder, err := vm.classFields(vm.l.oops.holderKlass)
 		if err != nil {

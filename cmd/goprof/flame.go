@@ -141,8 +141,11 @@ func findSummary(cmd *cobra.Command, input, named string, tree *output.Tree) (*p
 
 // weightOf is the sum of the counts in the file that a summary is of.
 func weightOf(s *profile.Summary) int64 {
-	if s.Meta.Weight == profile.CPUTime {
+	switch {
+	case s.Meta.Weight == profile.CPUTime:
 		return int64(s.Times.Process)
+	case s.Meta.Weight == profile.WallTime && s.Looks != nil:
+		return int64(s.Looks.Time)
 	}
 	return s.Samples
 }
@@ -178,13 +181,16 @@ func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]stri
 		add("mode", "%s", m.Mode)
 		add("rate", "%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)
 	}
-	if tree.Weight == profile.CPUTime {
-		add("CPU time", "%s", output.Amount(tree.Weight, tree.Total))
-		if s != nil {
-			add("samples", "%d", s.Samples)
-		}
-	} else {
+	switch {
+	case tree.Weight == profile.Samples:
 		add("samples", "%d", tree.Total)
+	case tree.Weight == profile.CPUTime:
+		add("CPU time", "%s", output.Amount(tree.Weight, tree.Total))
+	default:
+		add("time", "%s", output.Amount(tree.Weight, tree.Total))
+	}
+	if s != nil && tree.Weight.IsTime() {
+		add("samples", "%d", s.Samples)
 	}
 	add("stacks", "%d different", tree.Stacks)
 	add("frames", "%d", len(tree.Nodes)-1)

@@ -30,6 +30,8 @@ the stack in which it was seen next, and their sum is what the process has used,
 late the samples came. "[not sampled]" is the time of threads that were never seen after they
 had used it, "[exited threads]" that of threads that had ended before.
 
+` + modeHelp + `
+
 Which JVM: --pid, several times for several; or NAME, a part of its main class or jar ("goprof
 list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
 
@@ -44,6 +46,8 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 5m -r 1000 -t    1,000 Hz, stacks split by thread
   goprof record --pid 1234 -d 1m --thread '^http-' --exclude-thread 'acceptor|tid=4711$'
   goprof record --pid 1234 -d 1m --weight cpu  nanoseconds of CPU time, not samples
+  goprof record --pid 1234 -d 1m --mode wall -t   what each thread did, and waited for
+  goprof record --pid 1234 -d 1m --mode off-cpu --weight time --thread '^http-'
   goprof record --pid 1234 -d 10s -o - | head  to standard output
   goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
   goprof record --wait petclinic -d 1m         from its start
@@ -57,7 +61,6 @@ type recordFlags struct {
 	duration    durationFlag
 	rate        float64
 	interval    time.Duration
-	mode        string
 	threads     bool
 	wants       threadFilter
 	weight      string
@@ -70,6 +73,8 @@ type recordFlags struct {
 	output      string
 	summary     string
 	quiet       bool
+
+	modeFlags
 }
 
 func newRecord() *cobra.Command {
@@ -89,10 +94,10 @@ func newRecord() *cobra.Command {
 	addInner(cmd, &f.nsPID)
 	fs.StringVar(&f.wait, "wait", "", "wait for a JVM with `NAME` in its main class or jar")
 	fs.VarP(&f.duration, "duration", "d", "record for so much `time`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
-	fs.Float64VarP(&f.rate, "rate", "r", 100, "samples for each second of CPU time, in `Hz`, up to 10,000")
+	fs.Float64VarP(&f.rate, "rate", "r", 100, "samples for each second of CPU time, in `Hz`, up to 10,000; in modes wall and off-cpu looks at each thread (20)")
 	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU `time` between two samples, instead of --rate: 10ms")
-	fs.StringVar(&f.weight, "weight", profile.Samples.String(), "`what` stacks are counted in: samples, or cpu: nanoseconds of CPU time")
-	fs.StringVar(&f.mode, "mode", "cpu", "`which` threads: cpu, those that use CPU time")
+	fs.StringVar(&f.weight, "weight", profile.Samples.String(), "`what` stacks are counted in: samples, or nanoseconds: cpu, of CPU time; time, in modes wall and off-cpu")
+	f.modeFlags.add(fs)
 	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
 	f.wants.add(fs)
 	fs.BoolVar(&f.group, "group-threads", false, "as --threads, but "+groupThreadsUsage)
@@ -104,8 +109,8 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.summary, "summary", "", "`file` for the account of the run as JSON (beside the output)")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
-	cmd.RegisterFlagCompletionFunc("weight", cobra.FixedCompletions([]string{"samples", "cpu"}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"cpu"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("weight", cobra.FixedCompletions([]string{"samples", "cpu", "time"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -149,12 +154,12 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 
 // check validates the flags and returns the interval.
 func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
-	if f.mode != "cpu" {
-		return 0, usageError(cmd, fmt.Sprintf("there is no mode %q; there is cpu", f.mode))
-	}
 	var err error
 	if f.weighed, err = profile.ParseWeight(f.weight); err != nil {
-		return 0, usageError(cmd, fmt.Sprintf("--weight is samples or cpu, not %q", f.weight))
+		return 0, usageError(cmd, fmt.Sprintf("--weight is samples, cpu or time, not %q", f.weight))
+	}
+	if err := f.modeFlags.check(cmd, f.weighed); err != nil {
+		return 0, err
 	}
 	if err := f.wants.check(cmd); err != nil {
 		return 0, err
@@ -180,6 +185,7 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 		}
 		return f.interval, nil
 	}
+	f.rate = f.modeFlags.rate(f.rate, cmd.Flags().Changed("rate"))
 	if !(f.rate > 0 && f.rate <= maxRate) || f.rate < 1/maxInterval.Seconds() {
 		return 0, usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate))
 	}

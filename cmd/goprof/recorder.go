@@ -98,6 +98,7 @@ func (r *recorder) record(ctx context.Context) result {
 		r.session.RawNames()
 	}
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
+		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce,
 		Duration: r.flags.duration.Duration, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal,
 		Weight: r.flags.weighed, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,

@@ -8,6 +8,7 @@ const rowHeight = 18, narrowest = 0.4, fontSize = 12;
 const kinds = [
   ['Java, compiled', 120, 50, 72], ['Java, C1', 75, 62, 70], ['Java, interpreted', 45, 28, 78], ['Java, inlined', 178, 50, 72],
   ['native', 8, 72, 76], ['C++, Rust', 52, 85, 70], ['kernel', 28, 90, 70], ['gap', 0, 0, 72], ['thread', 265, 50, 82], ['truncated', 330, 35, 78],
+  ['state', 215, 55, 78],
 ];
 
 const colours = new Map();

@@ -11,7 +11,7 @@ const state = {
 };
 
 const whole = tree.total[0];
-const timed = page.unit === 'cpu';
+const timed = page.unit === 'cpu' || page.unit === 'time';
 const thousands = n => n.toLocaleString('en-US');
 // duration is a time in nanoseconds, with three digits or so.
 const duration = ns => {
@@ -66,7 +66,7 @@ function redrawSoon() {
 // tell keeps the text for tests and screen readers, and the address, as the picture is.
 function tell() {
   const s = state, parts = [
-    timed ? `cpu ${whole} ns` : `samples ${whole}`, `frames ${page.count}`,
+    timed ? `${page.unit} ${whole} ns` : `samples ${whole}`, `frames ${page.count}`,
     `matches ${s.found ? `${s.found.frames} frames, ${plainAmount(s.matched)}, ${percent(s.matched, whole)}` : 'none'}`,
     `zoom ${nameOf(s.view.name(s.zoom))} ${plainAmount(s.view.total(s.zoom))}, ${percent(s.view.total(s.zoom), whole)}`,
     `view ${s.view === reverse ? 'reverse ' : ''}${s.icicle ? 'icicle' : 'flame'}${s.dark ? ' dark' : ' light'}`,

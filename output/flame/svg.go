@@ -27,11 +27,11 @@ const (
 var svgColours = [output.NumLabelKinds]string{
 	output.LabelCompiled: "#94dc94", output.LabelC1: "#cfe283", output.LabelInterpreted: "#d7cfb7", output.LabelInlined: "#94dcda",
 	output.LabelNative: "#ee967b", output.LabelCPP: "#f4e671", output.LabelKernel: "#f7ae6e", output.LabelGap: "#b8b8b8",
-	output.LabelThread: "#c9bae8", output.LabelTruncated: "#dbb3c7",
+	output.LabelThread: "#c9bae8", output.LabelTruncated: "#dbb3c7", output.LabelState: "#a8c2e6",
 }
 
 var svgKinds = [output.NumLabelKinds]string{
-	"Java, compiled", "Java, C1", "Java, interpreted", "Java, inlined", "native", "C++, Rust", "kernel", "gap", "thread", "truncated",
+	"Java, compiled", "Java, C1", "Java, interpreted", "Java, inlined", "native", "C++, Rust", "kernel", "gap", "thread", "truncated", "state",
 }
 
 // SVG writes a picture for tickets and mail: no script, a frame's name and figures show

@@ -24,6 +24,8 @@ func reasonOf(o sampler.Outcome) profile.Reason {
 		return profile.StopTimeout
 	case sampler.QueueFull:
 		return profile.Stale
+	case sampler.Moved:
+		return profile.Moved
 	}
 	return profile.Other
 }

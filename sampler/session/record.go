@@ -17,8 +17,9 @@ import (
 
 // RecordOptions say how to record.
 type RecordOptions struct {
+	Mode     Mode          // "" is CPUMode
 	Duration time.Duration // from the first look on; 0 is until ctx is done
-	Interval time.Duration // of CPU time between two samples of a thread
+	Interval time.Duration // between two samples of a thread: of CPU time, in other modes than CPUMode of time
 	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
 	Threads  bool          // each stack begins with its thread
 	Weight   profile.Weight
@@ -32,6 +33,8 @@ type RecordOptions struct {
 	// Visits are let in between two samples, to see how far the recording is. Nothing is
 	// walked meanwhile, so a visit should be short.
 	Visits <-chan Visit
+	// NonBlocking and NativeOnce are sampler.WallOptions, for modes that are wall-clock ones.
+	NonBlocking, NativeOnce bool
 }
 
 // Visit is called with the profile as it is and its account, in the middle of a recording. Both
@@ -97,11 +100,13 @@ type recording struct {
 	stop     context.CancelFunc
 	before   time.Duration              // own CPU
 	lost     [sampler.NumOutcomes]int64 // what the profile has been told
+
+	standings *standings // of a wall-clock recording
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
 	return &recording{Session: s, opt: opt, sampled: map[int]bool{}, hints: map[int]sampler.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
-		sampler: sampler.New(s.Process.PID(), s.Process.CPU())}
+		sampler: s.engine(opt), standings: newStandings()}
 }
 
 // remapEvery is how often the process is asked what it has mapped, and whether it is still there; remapShare what part
@@ -132,6 +137,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			r.alive()
 			r.news(0)
+			r.settleAll()
 		case visit := <-r.opt.Visits:
 			sum := r.account()
 			visit(r.profile, &sum)
@@ -157,7 +163,13 @@ func (r *recording) account() profile.Summary {
 	}
 	r.lost = stats.Lost
 	r.profile.Meta.Duration = stats.Wall
-	times := r.times(&stats)
+	times, looks := profile.Times{}, (*profile.Looks)(nil)
+	if r.opt.Mode.IsWall() {
+		r.settleAll()
+		looks = r.looks(&stats)
+	} else {
+		times = r.times(&stats)
+	}
 	sum := r.profile.Summary()
 	sum.RateReached = stats.Rate()
 	if stats.Interval > r.opt.Interval {
@@ -166,7 +178,7 @@ func (r *recording) account() profile.Summary {
 	sum.Threads = len(r.sampled)
 	sum.Waiting = stats.Waiting
 	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
-	sum.Times = times
+	sum.Times, sum.Looks = times, looks
 	sum.Pauses = pausesOf(&stats)
 	sum.OwnCPU = ownCPU() - r.before
 	return sum
@@ -175,7 +187,7 @@ func (r *recording) account() profile.Summary {
 // times is where the CPU time of the process went. What snapshots carry that gave no stack, or have not been
 // walked yet, is not sampled.
 func (r *recording) times(stats *sampler.Stats) profile.Times {
-	t := profile.Times{Process: stats.Times.Process - r.unwanted, Sampled: r.profile.CPU, Exited: stats.Times.Exited}
+	t := profile.Times{Process: stats.Times.Process - r.unwanted, Sampled: r.profile.Time, Exited: stats.Times.Exited}
 	t.NotSampled = max(t.Process-t.Sampled-t.Exited, 0)
 	t.Process = t.Sampled + t.NotSampled + t.Exited
 	r.profile.SetTime(profile.NotSampled, t.NotSampled)
@@ -185,6 +197,10 @@ func (r *recording) times(stats *sampler.Stats) profile.Times {
 
 // take walks one snapshot and adds it to the profile.
 func (r *recording) take(snap *target.Snapshot) {
+	if snap.Tally != nil {
+		r.takeWall(snap)
+		return
+	}
 	if time.Duration(now()-snap.When) > staleAfter {
 		r.profile.Lose(profile.Stale, 1)
 		return
@@ -278,7 +294,7 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 		MainClass: mainClass(s.VM.JavaCommand()),
 		JVM:       v.Release,
 		Collector: s.VM.Collector(),
-		Mode:      "cpu",
+		Mode:      opt.Mode.name(),
 		Start:     time.Now(),
 		Interval:  opt.Interval,
 		Weight:    opt.Weight,

@@ -1,0 +1,72 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"goprof/profile"
+	"goprof/sampler/session"
+)
+
+// modeFlags say which threads are looked at, and how.
+type modeFlags struct {
+	mode        string
+	nonBlocking bool
+	nativeOnce  bool
+}
+
+// modes are the values of --mode.
+var modes = []string{string(session.CPUMode), string(session.WallMode), string(session.WaitingMode)}
+
+const modeHelp = `With --mode wall every thread is looked at 20 times a second, whatever it does, and a sample is a twentieth of a
+second of its time. The leaf of each stack says what it did: [running], [runnable] (it waits
+for a CPU), [blocked] (on a monitor), [parked], [sleeping], [waiting] (in Object.wait), [socket], [file],
+[in VM], [in native]. A thread that stands still is never stopped: its native frames are told as far as
+that goes without, or wholly with --native-once. --nonblocking stops nobody: threads that run have no stack then.
+
+With --mode off-cpu only waiting counts, and the leaf says for what: [parked: class of the blocker],
+[blocked: class of the monitor], [socket: read], [file: write]. Virtual threads that no carrier runs are in neither.`
+
+func (f *modeFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.mode, "mode", modes[0], "`which` threads: cpu, those that use CPU time; wall, all; off-cpu, those that wait")
+	fs.BoolVar(&f.nonBlocking, "nonblocking", false, "in modes wall and off-cpu: never stop a thread; what runs has no stack")
+	fs.BoolVar(&f.nativeOnce, "native-once", false, "in modes wall and off-cpu: stop a thread once where it comes to rest, for its native frames")
+}
+
+func (f *modeFlags) session() session.Mode { return session.Mode(f.mode) }
+
+// wallRate is how often each thread is looked at in a wall-clock mode, unless said otherwise.
+const wallRate = 20
+
+// check holds the flags against each other.
+func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
+	if !slices.Contains(modes, f.mode) {
+		return usageError(cmd, fmt.Sprintf("there is no mode %q; there are %s", f.mode, strings.Join(modes, ", ")))
+	}
+	wall := f.session().IsWall()
+	switch {
+	case !wall && (f.nonBlocking || f.nativeOnce):
+		return usageError(cmd, "--nonblocking and --native-once are for --mode wall and off-cpu: a thread that uses CPU time can only be seen by a stop")
+	case f.nonBlocking && f.nativeOnce:
+		return usageError(cmd, "--nonblocking stops no thread, --native-once does: give one")
+	case wall && weight == profile.CPUTime:
+		return usageError(cmd, "--weight cpu is for --mode cpu; in wall-clock modes it is samples or time")
+	case !wall && weight == profile.WallTime:
+		return usageError(cmd, "--weight time is for --mode wall and off-cpu; it is samples or cpu here")
+	}
+	return nil
+}
+
+// rate is the default of --rate.
+func (f *modeFlags) rate(given float64, changed bool) float64 {
+	if changed || !f.session().IsWall() {
+		return given
+	}
+	return wallRate
+}

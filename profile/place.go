@@ -1,0 +1,54 @@
+package profile
+
+import "time"
+
+// Place is where in a profile a stack was added: there it can be counted again without its frames.
+type Place struct {
+	node int32
+	why  Reason
+	full bool
+}
+
+// AddAt is AddTimed that says where; n may be 0.
+func (p *Profile) AddAt(root string, s *Stack, n int64, d time.Duration) Place {
+	at := p.under(root)
+	if s.Truncated != Whole {
+		at.down(p.reason(s.Truncated), Gap)
+	}
+	for i := len(s.Frames) - 1; i >= 0; i-- {
+		at.down(s.Frames[i].Func, s.Frames[i].Kind)
+	}
+	place := at.end()
+	place.why = s.Truncated
+	p.Again(place, n, d)
+	return place
+}
+
+// Again counts the stack of a place n times more. n may be negative, for a stack that has been counted too often.
+func (p *Profile) Again(at Place, n int64, d time.Duration) {
+	if at.node >= p.tree.size {
+		return // another profile's
+	}
+	p.Counts.add(at.why, n)
+	if at.full {
+		p.Overflow += n
+	}
+	nd := p.tree.at(at.node)
+	nd.self[Samples.slot()] += n
+	nd.self[CPUTime.slot()] += int64(d)
+	p.Time += d
+}
+
+// Beside is the place of the same stack with another leaf.
+func (p *Profile) Beside(at Place, leaf *Func, kind Kind) Place {
+	if at.full || at.node <= 0 || at.node >= p.tree.size {
+		return at
+	}
+	parent := p.tree.at(at.node).parent
+	if id, ok := p.funcs.find(leaf, p.maxFuncs); ok {
+		if n := p.child(parent, whatOf(id, kind)); n != 0 {
+			return Place{n, at.why, false}
+		}
+	}
+	return Place{p.cut(parent), at.why, true}
+}

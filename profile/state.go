@@ -1,0 +1,57 @@
+package profile
+
+import "strings"
+
+// State is what a thread did, or waited for, when it was looked at. In a wall-clock profile the leaf of each stack is a
+// frame that names it (kind StateFrame).
+type State uint8
+
+const (
+	Running  State = iota
+	Runnable       // waited for a CPU
+	Blocked        // waited to enter a monitor
+	Parked         // java.util.concurrent.locks.LockSupport: locks, queues, pools
+	Sleeping
+	Waiting  // in Object.wait
+	Socket   // waited for a socket, or for any of many (a selector)
+	File     // waited for a file or a pipe
+	InVM     // waited within the JVM: for a safepoint to end, for a class, for work
+	InNative // waited in native code, or in another system call
+	Stopped  // by a signal, a debugger
+
+	numStates = int(iota)
+)
+
+var stateNames = [numStates]string{
+	Running: "running", Runnable: "runnable", Blocked: "blocked", Parked: "parked", Sleeping: "sleeping", Waiting: "waiting",
+	Socket: "socket", File: "file", InVM: "in VM", InNative: "in native", Stopped: "stopped",
+}
+
+func (s State) String() string {
+	if int(s) < numStates {
+		return stateNames[s]
+	}
+	return "unknown"
+}
+
+// Label is the frame that stands for the state: "[parked]", or, if it is known what for, "[parked: what]".
+func (s State) Label(what string) string {
+	if what == "" {
+		return "[" + s.String() + "]"
+	}
+	return "[" + s.String() + ": " + what + "]"
+}
+
+// IsState reports whether a frame's name is a State's Label.
+func IsState(name string) bool {
+	inner, ok := strings.CutPrefix(name, "[")
+	if inner, ok2 := strings.CutSuffix(inner, "]"); ok && ok2 {
+		inner, _, _ = strings.Cut(inner, ": ")
+		for _, s := range stateNames {
+			if s == inner {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+//go:build linux
+
+package session
+
+import (
+	"goprof/sampler"
+	"goprof/target"
+)
+
+// Mode is which threads a recording looks at.
+type Mode string
+
+const (
+	CPUMode     Mode = "cpu"     // those that use CPU time
+	WallMode    Mode = "wall"    // all, whatever they do
+	WaitingMode Mode = "off-cpu" // those that wait
+)
+
+// IsWall reports whether every thread is looked at in turn, and a look stands for the time that passes.
+func (m Mode) IsWall() bool { return m == WallMode || m == WaitingMode }
+
+// name is what a profile's Meta calls it.
+func (m Mode) name() string {
+	if m == "" {
+		return string(CPUMode)
+	}
+	return string(m)
+}
+
+// engine makes what takes the samples of a recording.
+func (s *Session) engine(opt RecordOptions) sampler.Engine {
+	pid, cpu := s.Process.PID(), s.Process.CPU()
+	if !opt.Mode.IsWall() {
+		return sampler.New(pid, cpu)
+	}
+	waits := s.VM.NewWaits(opt.Mode == WaitingMode)
+	return sampler.NewWall(pid, cpu, sampler.WallOptions{
+		NonBlocking: opt.NonBlocking,
+		NativeOnce:  opt.NativeOnce,
+		WaitingOnly: opt.Mode == WaitingMode,
+		During:      func(snap *target.Snapshot) { waits.Read(snap) },
+	})
+}

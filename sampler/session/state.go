@@ -1,0 +1,136 @@
+//go:build linux
+
+package session
+
+import (
+	"strings"
+
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/profile/naming"
+	"goprof/target"
+)
+
+// What a thread did or waited for, put together from what the kernel, the JVM and the stack tell. The kernel
+// knows files and sockets; the JVM knows locks and sleeps, which all are futexes to the kernel; and where the JVM's word
+// could not be had (a collector was moving the thread's object) the topmost Java frame tells.
+
+// stateOf is the state of a thread that was looked at, and for what it waits, as far as that was asked for.
+func stateOf(w *target.Waiting, stack *profile.Stack) (profile.State, string) {
+	switch {
+	case w.State == 'T' || w.State == 't':
+		return profile.Stopped, ""
+	case w.NoCPU:
+		return profile.Runnable, ""
+	case w.State == 'R':
+		return profile.Running, ""
+	case w.Call.HasFile() || w.Call == arch.CallPoll:
+		return stateOfFile(w)
+	}
+	if s, ok := stateOfJava(w, stack); ok {
+		return s, className(w.Java.For)
+	}
+	switch {
+	case w.Java.InVM:
+		return profile.InVM, ""
+	case w.Call == arch.CallSleep:
+		return profile.Sleeping, ""
+	}
+	return profile.InNative, ""
+}
+
+// stateOfFile tells sockets from files.
+func stateOfFile(w *target.Waiting) (profile.State, string) {
+	what := w.Call.String()
+	switch w.File {
+	case target.Socket, target.Selector:
+		return profile.Socket, what
+	case target.RegularFile:
+		return profile.File, what
+	case target.Pipe:
+		return profile.File, strings.TrimSpace("pipe " + what)
+	case target.NoFile: // it could not be asked
+		switch w.Call {
+		case arch.CallAccept, arch.CallConnect, arch.CallReceive, arch.CallSend, arch.CallSelect:
+			return profile.Socket, what
+		}
+	}
+	return profile.InNative, ""
+}
+
+func stateOfJava(w *target.Waiting, stack *profile.Stack) (profile.State, bool) {
+	if w.Java.Monitor {
+		return profile.Blocked, true
+	}
+	switch w.Java.Status {
+	case "BLOCKED":
+		return profile.Blocked, true
+	case "PARKED", "TIMED_PARKED":
+		return profile.Parked, true
+	case "SLEEPING":
+		return profile.Sleeping, true
+	case "WAITING", "TIMED_WAITING":
+		return profile.Waiting, true
+	case "":
+	default:
+		return 0, false
+	}
+	if w.Call == arch.CallOther {
+		return 0, false
+	}
+	if w.Java.Notify {
+		return profile.Waiting, true
+	}
+	return stateOfMethod(stack)
+}
+
+// waits are the methods in which Java threads wait: java.lang.Object, java.lang.Thread and Unsafe of JDK 8 to 27.
+var waits = map[string]profile.State{
+	"java.lang.Object.wait": profile.Waiting, "java.lang.Object.wait0": profile.Waiting,
+	"java.lang.Thread.sleep": profile.Sleeping, "java.lang.Thread.sleep0": profile.Sleeping,
+	"java.lang.Thread.sleepNanos0": profile.Sleeping,
+	"sun.misc.Unsafe.park":         profile.Parked, "jdk.internal.misc.Unsafe.park": profile.Parked,
+}
+
+// stateOfMethod tells the state by the topmost Java frame, if it is a method in which threads wait.
+func stateOfMethod(stack *profile.Stack) (profile.State, bool) {
+	for i := range stack.Frames {
+		if f := &stack.Frames[i]; f.Kind.Java() {
+			s, ok := waits[f.Func.Name]
+			return s, ok
+		}
+	}
+	return 0, false
+}
+
+// className is the name of a class as users know it. It was read as the JVM writes it: with slashes, of arrays
+// as in a descriptor (JVMS 4.3.2).
+func className(class string) string {
+	dims := len(class) - len(strings.TrimLeft(class, "["))
+	if dims > 0 {
+		class = elementName(class[dims:])
+	}
+	return naming.Class(strings.ReplaceAll(class, "/", ".")) + strings.Repeat("[]", dims)
+}
+
+func elementName(descriptor string) string {
+	switch descriptor {
+	case "Z":
+		return "boolean"
+	case "B":
+		return "byte"
+	case "C":
+		return "char"
+	case "S":
+		return "short"
+	case "I":
+		return "int"
+	case "J":
+		return "long"
+	case "F":
+		return "float"
+	case "D":
+		return "double"
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(descriptor, "L"), ";")
+}

@@ -1,0 +1,163 @@
+//go:build linux
+
+package session
+
+import (
+	"maps"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/target"
+)
+
+// A look of a wall-clock recording counts as long as its thread does not move. So it is walked once, and what
+// is kept is its place in the profile: there it is counted again, by its Tally.
+
+// standing is the last look at a thread.
+type standing struct {
+	tally *target.Tally
+	lost  profile.Reason // Whole: it is in the profile, at
+	at    profile.Place
+	ready profile.Place // the same stack of a thread that has been woken and has no CPU yet
+
+	// What of the tally has been counted.
+	looks, readyLooks int64
+	time, readyTime   time.Duration
+}
+
+// standings are the last looks at all threads.
+type standings struct {
+	of     map[int]*standing
+	frames map[stateFrame]*profile.Func
+	leafed profile.Stack
+	rests  rests
+}
+
+// stateFrame is the leaf of a stack.
+type stateFrame struct {
+	state profile.State
+	what  string
+}
+
+// maxStateFrames bounds how many leaves are kept: classes come and go.
+const maxStateFrames = 1 << 12
+
+func newStandings() *standings {
+	return &standings{of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{}, rests: rests{}}
+}
+
+// frame is the leaf for a state, each made once.
+func (s *standings) frame(state profile.State, what string) *profile.Func {
+	key := stateFrame{state, what}
+	fn := s.frames[key]
+	if fn == nil {
+		if len(s.frames) >= maxStateFrames {
+			clear(s.frames)
+		}
+		fn = &profile.Func{Name: state.Label(what)}
+		s.frames[key] = fn
+	}
+	return fn
+}
+
+// takeWall walks one snapshot of a wall-clock recording and gives it its place.
+func (r *recording) takeWall(snap *target.Snapshot) {
+	s := r.standings
+	if old := s.of[snap.TID]; old != nil {
+		r.settle(old)
+		delete(s.of, snap.TID)
+	}
+	st := &standing{tally: snap.Tally}
+	if time.Duration(now()-snap.Tally.Last()) > staleAfter {
+		snap.Tally.Void()
+		st.lost = profile.Stale
+		r.stand(snap.TID, st)
+		return
+	}
+	if !r.follow(snap) {
+		return
+	}
+	r.walkWall(snap)
+	if !r.alive() {
+		st.lost = profile.ProcessGone
+		r.stand(snap.TID, st)
+		return
+	}
+	state, what := stateOf(&snap.Waiting, &r.stack)
+	if r.opt.Mode != WaitingMode {
+		what = ""
+	} else if state == profile.Running {
+		return // it woke up right before it was stopped for --native-once
+	}
+	stack, root := r.subject(snap)
+	if root = r.pool(root); !r.opt.Threads {
+		root = ""
+	}
+	if r.opt.HideInternal {
+		r.folder.Stack(stack)
+	}
+	leaf := profile.Frame{Func: s.frame(state, what), Kind: profile.StateFrame, BCI: -1}
+	s.leafed.Truncated = stack.Truncated
+	s.leafed.Frames = append(append(s.leafed.Frames[:0], leaf), stack.Frames...)
+	st.at = r.profile.AddAt(root, &s.leafed, 0, 0)
+	r.stand(snap.TID, st)
+	r.sampled[snap.TID] = true
+}
+
+// walkWall walks a snapshot by what is known of its registers.
+func (r *recording) walkWall(snap *target.Snapshot) {
+	switch {
+	case !snap.Waiting.Unstopped:
+		r.walker.Walk(snap, &r.stack)
+		if snap.Waiting.State != 'R' {
+			r.standings.rests.note(r.Session, snap, &r.stack)
+		}
+	case snap.SP == 0: // nothing was looked at
+		r.stack = profile.Stack{Frames: r.stack.Frames[:0], Truncated: profile.NotStopped}
+	default:
+		r.walker.WalkUnstopped(snap, &r.stack)
+		r.standings.rests.complete(r.Session, snap, &r.stack)
+	}
+}
+
+// stand keeps a look, and counts it as often as it does by now.
+func (r *recording) stand(tid int, st *standing) {
+	r.standings.of[tid] = st
+	r.settle(st)
+}
+
+// settle counts what a look's tally has come to since it was settled last.
+func (r *recording) settle(st *standing) {
+	looks, d := st.tally.Count()
+	ready, readyTime := st.tally.CountReady()
+	if st.lost != profile.Whole {
+		r.profile.Lose(st.lost, looks+ready-st.looks-st.readyLooks)
+	} else {
+		r.profile.Again(st.at, looks-st.looks, d-st.time)
+		if ready != st.readyLooks {
+			if st.readyLooks == 0 {
+				st.ready = r.profile.Beside(st.at, r.standings.frame(profile.Runnable, ""), profile.StateFrame)
+			}
+			r.profile.Again(st.ready, ready-st.readyLooks, readyTime-st.readyTime)
+		}
+	}
+	st.looks, st.time, st.readyLooks, st.readyTime = looks, d, ready, readyTime
+}
+
+// settleAll brings the profile up to date, and drops the looks at threads that are gone.
+func (r *recording) settleAll() {
+	maps.DeleteFunc(r.standings.of, func(tid int, st *standing) bool {
+		before := st.looks + st.readyLooks
+		r.settle(st)
+		return st.looks+st.readyLooks == before && r.dir.threads[tid] == nil
+	})
+	maps.DeleteFunc(r.standings.rests, func(tid int, _ []rest) bool { return r.dir.threads[tid] == nil })
+}
+
+// looks is the account of how threads were looked at.
+func (r *recording) looks(stats *sampler.Stats) *profile.Looks {
+	l := &stats.Looks
+	return &profile.Looks{Unstopped: l.Unstopped, Stopped: l.Stopped, AtRest: l.AtRest, Asleep: l.Asleep, Repeated: l.Repeated,
+		Moved: l.Voids, Running: l.Running, Time: r.profile.Time}
+}

@@ -1,0 +1,89 @@
+//go:build linux
+
+package sampler
+
+import (
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/target"
+)
+
+// What a thread waits for, as the kernel tells it: by its system call, and by the file that this is about.
+
+// readWaiting fills in what the look that is under way tells of it.
+func (t *Tracer) readWaiting(snap *target.Snapshot) {
+	u := &t.unstopped
+	t.setWaiting(snap, u.call, u.args[0], u.args[1])
+}
+
+// setWaiting does so for a thread in a system call with these arguments.
+func (t *Tracer) setWaiting(snap *target.Snapshot, number int64, first, second uint64) {
+	w := &snap.Waiting
+	w.Call = t.cpu.Calls[number]
+	switch {
+	case w.Call.HasFile():
+		w.File = t.proc.fileKind(first)
+	case w.Call == arch.CallPoll && second > 0:
+		w.File = t.polled(snap.TID, first)
+	}
+}
+
+// polled is what the first of the descriptors is that a poll is about: the array at addr holds struct pollfd,
+// whose first member is the descriptor. Java polls one at a time (sun.nio.ch.Net.poll).
+func (t *Tracer) polled(tid int, addr uint64) target.FileKind {
+	b := t.pollBuf[:]
+	local := unix.Iovec{Base: &b[0]}
+	local.SetLen(len(b))
+	remote := remoteVec{uintptr(addr), uintptr(len(b))}
+	if n, _ := readRemote(tid, &local, &remote, 1); n < len(b) {
+		return target.NoFile
+	}
+	fd := *(*int32)(unsafe.Pointer(&b[0]))
+	if fd < 0 {
+		return target.NoFile
+	}
+	return t.proc.fileKind(uint64(fd))
+}
+
+// fileKind follows a link in /proc/PID/fd: "socket:[4711]", "pipe:[1]", "anon_inode:[eventpoll]" or a path
+// (fs/proc/fd.c; net/socket.c, sockfs_dname; fs/pipe.c; fs/anon_inodes.c).
+func (p *procDir) fileKind(fd uint64) target.FileKind {
+	if fd > 1<<31-1 {
+		return target.NoFile
+	}
+	name := append(p.name[:0], "/proc/"...)
+	name = strconv.AppendInt(name, int64(p.pid), 10)
+	name = append(name, "/fd/"...)
+	name = strconv.AppendInt(name, int64(fd), 10)
+	name = append(name, 0)
+	cwd := unix.AT_FDCWD
+	n, _, e := syscall.RawSyscall6(unix.SYS_READLINKAT, uintptr(cwd), uintptr(unsafe.Pointer(&name[0])),
+		uintptr(unsafe.Pointer(&p.buf)), 64, 0, 0)
+	if e != 0 {
+		return target.NoFile
+	}
+	return kindOfLink(p.buf[:n])
+}
+
+func kindOfLink(link []byte) target.FileKind {
+	switch {
+	case hasPrefix(link, "socket:["):
+		return target.Socket
+	case hasPrefix(link, "pipe:["):
+		return target.Pipe
+	case hasPrefix(link, "anon_inode:[eventpoll]"):
+		return target.Selector
+	case hasPrefix(link, "/"):
+		return target.RegularFile
+	}
+	return target.OtherFile
+}
+
+func hasPrefix(b []byte, prefix string) bool {
+	return len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix
+}

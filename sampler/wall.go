@@ -1,0 +1,314 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/target"
+)
+
+// Looking at every thread, whatever it does.
+//
+// In each interval every thread is looked at once, at a moment of its own: the threads are
+// visited in turn, some of them in each slot of the interval, beginning with any. So no program runs in step with us,
+// and 10,000 threads take us many short times instead of one long one.
+//
+//   - A thread that has not moved since its last look (the kernel has charged it nothing and given it no CPU: one
+//     pread of its schedstat tells) has the same stack still: that look counts once more (target.Tally).
+//   - A thread that is blocked is looked at without a stop (Tracer.LookUnstopped).
+//   - A thread that runs is stopped, as Sampler does it. With NonBlocking it is not: then it has no stack.
+//
+// One that was woken and has no CPU yet has not moved either, and its letter in /proc/PID/stat, which would tell, costs
+// seven times as much. But the kernel counts what it waited, once it gets its CPU: then looks that were counted as
+// what it did before are made those of a thread that was ready (settleReady).
+//
+// What is left: a thread that is seen running and goes to sleep in the microseconds before its stop is stopped
+// in its system call (LookCounts.Asleep). No tracer can prevent that; NonBlocking can.
+
+// WallOptions say how a Wall looks.
+type WallOptions struct {
+	// NonBlocking stops no thread.
+	NonBlocking bool
+	// NativeOnce stops a thread that has come to rest where it has not been seen before, once, so
+	// that its native frames can be told.
+	NativeOnce bool
+	// WaitingOnly leaves out threads that run.
+	WaitingOnly bool
+	// During is called with each look at a blocked thread while that is known not to have moved, to read more of it.
+	// It is called on the sampler's OS thread, and may be nil.
+	During func(*target.Snapshot)
+}
+
+// LookCounts is how threads were looked at.
+type LookCounts struct {
+	Unstopped int64 // without a stop
+	Stopped   int64
+	AtRest    int64 // of those, for NativeOnce
+	Asleep    int64 // of those, had gone to sleep in the microseconds before
+	Repeated  int64 // had not moved since the look before, which counts again
+	Running   int64 // ran and were not to be stopped
+	Voids     int64 // Tracer.Voids
+}
+
+// Wall is an Engine that looks at every thread at each interval.
+type Wall struct {
+	pid   int
+	cpu   *arch.CPU
+	opt   WallOptions
+	mu    sync.Mutex
+	hints map[int]Hint // news, not yet taken
+	asked chan chan Stats
+	done  chan struct{}
+	last  Stats
+}
+
+var _ Engine = (*Wall)(nil)
+
+// NewWall makes a Wall for pid.
+func NewWall(pid int, cpu *arch.CPU, opt WallOptions) *Wall {
+	return &Wall{pid: pid, cpu: cpu, opt: opt, hints: map[int]Hint{}, asked: make(chan chan Stats), done: make(chan struct{})}
+}
+
+// maxNews bounds the hints that wait to be taken.
+const maxNews = 1 << 18
+
+// Advise tells what is known of a thread. A look that was made without knowing it does not count again.
+func (w *Wall) Advise(tid int, hint Hint) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.hints) >= maxNews {
+		return false
+	}
+	w.hints[tid] = hint
+	return true
+}
+
+// Stats is what happened so far.
+func (w *Wall) Stats() Stats {
+	reply := make(chan Stats, 1)
+	select {
+	case w.asked <- reply:
+		return <-reply
+	case <-w.done:
+		return w.last
+	}
+}
+
+// Run samples until ctx is done or the process ends; both are normal ends. It closes q.
+func (w *Wall) Run(ctx context.Context, cfg Config, q *Queue) (stats Stats, err error) {
+	defer close(q.full)
+	defer close(w.done)
+	if cfg.Interval < MinInterval {
+		return Stats{}, ErrInterval
+	}
+	OnOwnThread(func() { w.last, err = w.run(ctx, cfg, q) })
+	return w.last, err
+}
+
+// wallRun is one recording of a Wall, on its own OS thread.
+type wallRun struct {
+	*Wall
+	cfg        Config
+	q          *Queue
+	t          *Tracer
+	threads    watchList
+	stats      Stats
+	rng        *rand.Rand
+	stop       <-chan struct{}
+	began      int64
+	cpuAtStart time.Duration
+	start      int64 // of the ticks of this interval
+	tick       int64 // number of the next tick
+	first      int   // whom this tick began with
+	now        int64 // when the visits that are under way began
+	rest       int64 // until when we let others have the CPU
+	looked     bool  // the last visit did more than read one file
+	ts         unix.Timespec
+	denied     int // in a row
+	failed     error
+	over       bool // ctx is done, or the process has ended
+	thrift     thrift
+}
+
+func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	t := NewTracer(w.pid, w.cpu)
+	defer t.Close()
+	t.After = cfg.After
+	if cfg.MaxStack > 0 {
+		t.StackLimit = cfg.MaxStack
+	}
+	if t.proc.task < 0 {
+		return Stats{}, ErrNoProcess
+	}
+	r := &wallRun{Wall: w, cfg: cfg, q: q, t: t, stop: ctx.Done(),
+		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	r.threads.open(t.proc, descriptors())
+	defer r.threads.close()
+	r.start = monotonic(&r.ts)
+	r.began, r.cpuAtStart = r.start, threadCPU()
+	for r.round() {
+		r.stats.Ticks++
+		r.skipMissed()
+		r.yield()
+	}
+	patience(t, r.collected)
+	r.sum()
+	return r.stats, r.failed
+}
+
+const (
+	// perSlot is how many threads are visited in one slot of the interval, if there are so many slots.
+	perSlot = 256
+	minSlot = 2 * time.Millisecond
+	// maxPiece is how long we go on without letting others have the CPU.
+	maxPiece = int64(time.Millisecond)
+)
+
+// round visits every thread once.
+func (r *wallRun) round() bool {
+	slots := max(1, min(len(r.threads.order)/perSlot, int(r.cfg.Interval/minSlot)))
+	width := int64(r.cfg.Interval) / int64(slots)
+	start := r.start + r.tick*int64(r.cfg.Interval)
+	n := 0
+	for i := range slots {
+		at := start + int64(i)*width
+		if !r.cfg.NoJitter {
+			at += r.rng.Int64N(width)
+		}
+		if !r.sleep(max(at, r.rest)) {
+			return false
+		}
+		if i == 0 {
+			r.threads.list()
+			r.takeHints()
+			if n = len(r.threads.order); n == 0 {
+				return true
+			}
+			r.first = r.rng.IntN(n)
+		}
+		if !r.slot(n*i/slots, n*(i+1)/slots) {
+			return false
+		}
+	}
+	return true
+}
+
+// slot visits some of the threads.
+func (r *wallRun) slot(from, to int) bool {
+	order := r.threads.order
+	r.now = monotonic(&r.ts)
+	for i := from; i < to; i++ {
+		if th := order[(r.first+i)%len(order)]; th.tid != 0 {
+			r.visit(th)
+		}
+		if r.t.Pending() > 0 {
+			r.collect()
+		}
+		if r.stats.Ended || r.over || r.failed != nil {
+			return false
+		}
+		if (i-from)%16 != 15 && !r.looked {
+			continue // reading the clock is a system call, and an idle thread is done with in one
+		}
+		r.looked = false
+		if now := monotonic(&r.ts); now-r.now > maxPiece {
+			if !r.sleep(now + (now - r.now)) {
+				return false
+			}
+			r.now = monotonic(&r.ts)
+		}
+	}
+	now := monotonic(&r.ts)
+	r.rest = now + (now - r.now) // as long as we worked: never more than half of a CPU is ours
+	return true
+}
+
+// skipMissed moves on to the next tick that is not yet over; see run.skipMissed.
+func (r *wallRun) skipMissed() {
+	r.tick++
+	current := (monotonic(&r.ts) - r.start) / int64(r.cfg.Interval)
+	if current > r.tick {
+		r.stats.Skipped += current - r.tick
+		r.tick = current
+	}
+}
+
+// yield makes the interval longer if pauses cost more than they may.
+func (r *wallRun) yield() {
+	longer := r.thrift.interval(r.cfg.MaxOverhead, r.cfg.Interval, &r.t.Pauses)
+	if longer != r.cfg.Interval {
+		r.cfg.Interval = longer
+		r.start, r.tick = monotonic(&r.ts), 0
+	}
+}
+
+// sleep waits until the deadline and looks after pending stops and questions meanwhile. It returns false when
+// the run is over.
+func (r *wallRun) sleep(deadline int64) bool {
+	for {
+		select {
+		case <-r.stop:
+			return false
+		default:
+		}
+		if r.t.proc.ended() {
+			r.stats.Ended = true
+			return false
+		}
+		r.collect()
+		r.answer()
+		now := monotonic(&r.ts)
+		if now >= deadline {
+			return true
+		}
+		until := min(deadline, now+maxNap)
+		if r.t.Pending() > 0 {
+			until = min(until, now+int64(r.t.Patience()))
+		}
+		r.ts = unix.NsecToTimespec(until)
+		sleepUntil(&r.ts)
+	}
+}
+
+func (r *wallRun) answer() {
+	select {
+	case reply := <-r.asked:
+		r.sum()
+		reply <- r.stats
+	default:
+	}
+}
+
+// takeHints passes on what was told of threads. What is not of a thread that we have met by now is kept until the
+// thread is met, or has proved not to be there.
+func (r *wallRun) takeHints() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for tid, hint := range r.hints {
+		if th := r.threads.byTID[tid]; th != nil {
+			th.setHint(hint)
+			delete(r.hints, tid)
+		}
+	}
+	if r.threads.whole {
+		clear(r.hints)
+	}
+}
+
+// sum brings together what others have counted.
+func (r *wallRun) sum() {
+	r.stats.Pauses = r.t.Pauses
+	r.stats.Signals = r.t.Signals
+	r.stats.Threads = len(r.threads.byTID)
+	r.stats.Interval = r.cfg.Interval
+	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
+	r.stats.CPU = threadCPU() - r.cpuAtStart
+	r.stats.Looks.Voids = r.t.Voids
+}

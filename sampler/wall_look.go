@@ -1,0 +1,259 @@
+//go:build linux
+
+package sampler
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/target"
+)
+
+// This file is one visit to one thread of a Wall, and the account of what came of it.
+
+// visit finds out what a thread does now. Whatever comes of it is one look, and has a name.
+func (r *wallRun) visit(th *watched) {
+	if th.hint.Skip || th.zombie {
+		return
+	}
+	stat, ok := r.threads.charged(th)
+	if !ok {
+		r.threads.forget(th)
+		return
+	}
+	passed := time.Duration(r.now - th.lookedAt)
+	th.lookedAt = r.now
+	switch {
+	case th.pending: // it was told to stop, and has had no CPU to do so
+		th.owed++
+		th.owedTime += passed
+		th.waited += passed
+	case th.still && stat == th.last && !th.tally.IsVoid():
+		th.tally.Add(1, passed, r.now)
+		r.stats.Attempted++
+		r.stats.Taken++
+		r.stats.Looks.Repeated++
+	default:
+		r.settleReady(th, stat)
+		th.owed, th.owedTime, th.waited = 1, passed, 0
+		th.before, th.beganAt = stat, r.now
+		r.lookAnew(th)
+	}
+}
+
+// settleReady deals with a thread that has moved since it was found at rest. The kernel tells how long it waited
+// for its CPU when it was woken (schedstat's second field; with several turns since, the first is taken for
+// their mean). Ticks that fell into that time found it as if it had not moved. How many fell into it depends on chance; so
+// does what is settled here, with the same mean.
+func (r *wallRun) settleReady(th *watched, now schedstat) {
+	if !th.still || now.turns <= th.last.turns || now.waited <= th.last.waited {
+		return
+	}
+	waited := float64(now.waited-th.last.waited) / float64(now.turns-th.last.turns)
+	n := int64(waited/float64(r.cfg.Interval) + r.rng.Float64())
+	if looks, _ := th.tally.Count(); n > looks-1 {
+		n = looks - 1 // the look itself met it at rest
+	}
+	if n > 0 {
+		th.tally.Ready(n, time.Duration(n)*r.cfg.Interval)
+	}
+}
+
+// lookAnew takes a new look at a thread that has moved since the last, or has none.
+func (r *wallRun) lookAnew(th *watched) {
+	th.still, r.looked = false, true
+	snap := r.freeSnapshot()
+	if snap == nil {
+		if !r.over {
+			r.lose(th, QueueFull)
+		}
+		return
+	}
+	o := r.t.lookUnstopped(th.tid, th.hint, snap, r.opt.During)
+	switch {
+	case o == Running:
+		r.lookRunning(th, snap)
+	case o == Taken && r.opt.NativeOnce && !r.opt.NonBlocking && th.restAt(r.t.unstopped.pc, snap.SP) == nil:
+		r.lookAtRest(th, snap)
+	case o == Taken:
+		r.goesOn(th, snap)
+		th.still = true
+		th.last = r.t.unstopped.trace.stat
+		if r.threads.noStats {
+			th.last = schedstat{turns: r.t.unstopped.trace.switches}
+		}
+		r.stats.Looks.Unstopped++
+		r.account(th, snap, o)
+	default:
+		r.account(th, snap, o)
+	}
+}
+
+// lookRunning looks at a thread that is on a CPU, or wants to be.
+func (r *wallRun) lookRunning(th *watched, snap *target.Snapshot) {
+	switch {
+	case r.opt.WaitingOnly:
+		r.stats.Looks.Running++
+		r.q.Done(snap)
+	case r.opt.NonBlocking:
+		r.stats.Looks.Running++
+		r.notLookedAt(snap)
+		r.account(th, snap, Taken)
+	default:
+		r.stopped(th, snap, r.t.Look(th.tid, th.hint, snap))
+	}
+}
+
+// lookAtRest stops a thread that is at rest, for its registers. What it waits for is what the look before, without a
+// stop, has told.
+func (r *wallRun) lookAtRest(th *watched, snap *target.Snapshot) {
+	th.atRest, th.resting = true, snap.Waiting
+	th.addRest(rest{r.t.unstopped.pc, snap.SP, snap.Waiting.Call, snap.Waiting.File})
+	r.stopped(th, snap, r.t.Look(th.tid, th.hint, snap))
+}
+
+// goesOn deals with a thread that was stopped in a system call and has gone on with it since: the kernel does not tell
+// which that was.
+func (r *wallRun) goesOn(th *watched, snap *target.Snapshot) {
+	if w := &snap.Waiting; w.Call == arch.CallRestart {
+		if at := th.restAt(r.t.unstopped.pc, snap.SP); at != nil {
+			w.Call, w.File = at.call, at.file
+		}
+	}
+}
+
+// stopped goes on after a thread was told to stop.
+func (r *wallRun) stopped(th *watched, snap *target.Snapshot, o Outcome) {
+	if th.pending = o == Pending; !th.pending {
+		r.collected(snap, o)
+	}
+}
+
+// notLookedAt makes a snapshot of a thread of which nothing is known but that it runs.
+func (r *wallRun) notLookedAt(snap *target.Snapshot) {
+	snap.Stack, snap.Under, snap.Side, snap.Followed = snap.Stack[:0], snap.Under[:0], snap.Side[:0], snap.Followed[:0]
+	snap.Continuation.Reset()
+	clear(snap.Regs[:])
+	snap.SP, snap.Syscall, snap.Cut, snap.When = 0, -1, false, r.now
+	snap.Waiting = target.Waiting{State: 'R', Unstopped: true}
+}
+
+// collected takes a look that had to be done by a stop, which has come, or never will.
+func (r *wallRun) collected(snap *target.Snapshot, o Outcome) {
+	th := r.threads.byTID[snap.TID]
+	if th == nil { // listed as gone meanwhile
+		th = &watched{tid: snap.TID, owed: 1}
+	}
+	th.pending = false
+	if o == Taken {
+		r.stats.Looks.Stopped++
+		r.tellWaiting(th, snap)
+	}
+	th.atRest = false
+	r.account(th, snap, o)
+}
+
+// tellWaiting fills in what a thread did that was stopped.
+func (r *wallRun) tellWaiting(th *watched, snap *target.Snapshot) {
+	w := &snap.Waiting
+	result := snap.Regs[r.cpu.SyscallResult]
+	slept := isInterrupted(snap.Syscall, result)
+	if th.atRest {
+		r.stats.Looks.AtRest++
+		// Some calls are not gone on with after a stop: the program sees that (EINTR, signal(7)).
+		if slept || snap.Syscall >= 0 && -int64(result) == int64(unix.EINTR) {
+			*w = th.resting
+			w.Unstopped = false
+			return
+		}
+	}
+	w.Reset()
+	w.State = 'R'
+	if slept {
+		r.stats.Looks.Asleep++
+		w.State, w.Call = 'S', r.cpu.Calls[snap.Syscall]
+		return
+	}
+	after, ok := r.threads.charged(th)
+	came := snap.When + (r.t.released-snap.When)/2 // when it was given the CPU to stop on: between these two
+	w.NoCPU = ok && !r.threads.noStats && hadNoCPU(th.before, after, came, th.beganAt)
+}
+
+func (r *wallRun) collect() {
+	for {
+		snap, o, ok := r.t.Collect()
+		if !ok {
+			return
+		}
+		if o == Taken {
+			r.stats.Late++
+		}
+		r.collected(snap, o)
+	}
+}
+
+// account counts what became of a look and passes the snapshot on.
+func (r *wallRun) account(th *watched, snap *target.Snapshot, o Outcome) {
+	if o != Taken {
+		r.q.Done(snap)
+		r.lose(th, o)
+		return
+	}
+	r.denied = 0
+	r.stats.Attempted += th.owed
+	r.stats.Taken += th.owed
+	th.tally = new(target.Tally)
+	th.tally.Add(th.owed, th.owedTime, snap.When)
+	if th.owed > 1 { // it may have run when it was told to stop; while it did not, it had no CPU
+		th.tally.Ready(th.owed-1, th.waited)
+		r.stats.Looks.Repeated += th.owed - 1
+	}
+	snap.CPU = 0
+	snap.Tally = th.tally
+	r.q.put(snap)
+}
+
+// lose counts a look that gave nothing.
+func (r *wallRun) lose(th *watched, o Outcome) {
+	switch o {
+	case ThreadGone:
+		r.threads.forget(th)
+	case Zombie:
+		th.zombie = true // it stays in the list as long as the others live
+	}
+	r.stats.Attempted += th.owed
+	r.stats.Lost[o] += th.owed
+	switch o {
+	case ProcessGone:
+		r.stats.Ended = true
+	case NotPermitted:
+		if r.denied++; r.denied == maxDenied {
+			r.failed = &NotPermittedError{r.pid}
+		}
+	}
+}
+
+const (
+	// queuePatience is how long a look waits for its snapshot: where thousands of threads are seen for the first
+	// time, or all have moved at once, walking takes longer than looking.
+	queuePatience = 250 * time.Millisecond
+	queueNap      = int64(500 * time.Microsecond)
+)
+
+// freeSnapshot waits a while for a snapshot, nil if none comes.
+func (r *wallRun) freeSnapshot() *target.Snapshot {
+	if snap := r.q.take(); snap != nil {
+		return snap
+	}
+	for end := monotonic(&r.ts) + int64(queuePatience); ; {
+		now := monotonic(&r.ts)
+		if r.over = !r.sleep(now + queueNap); r.over || now >= end {
+			return nil
+		}
+		if snap := r.q.take(); snap != nil {
+			return snap
+		}
+	}
+}

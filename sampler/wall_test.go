@@ -1,0 +1,302 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/target"
+)
+
+// wallSeen is what a Wall has told of one thread.
+type wallSeen struct {
+	tallies []*target.Tally
+	last    target.Waiting
+}
+
+func (s *wallSeen) looks() (n int64) {
+	for _, t := range s.tallies {
+		looks, _ := t.Count()
+		ready, _ := t.CountReady()
+		n += looks + ready
+	}
+	return n
+}
+
+// walled looks at a process for so many rounds.
+func walled(t testing.TB, pid int, rounds int64, interval time.Duration, opt WallOptions) (Stats, map[int]*wallSeen) {
+	t.Helper()
+	if thisCPU() == nil {
+		t.Skip("no such CPU")
+	}
+	w := NewWall(pid, thisCPU(), opt)
+	q := NewQueue(64)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	seen := map[int]*wallSeen{}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for snap := range q.Snapshots() {
+			s := seen[snap.TID]
+			if s == nil {
+				s = &wallSeen{}
+				seen[snap.TID] = s
+			}
+			s.tallies = append(s.tallies, snap.Tally)
+			s.last = snap.Waiting
+			q.Done(snap)
+		}
+	})
+	all.Go(func() {
+		for range 6_000 {
+			if w.Stats().Ticks >= rounds {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		cancel()
+	})
+	stats, err := w.Run(ctx, Config{Interval: interval}, q)
+	cancel()
+	all.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stats.Attempted != stats.Taken+stats.LostSum() {
+		t.Errorf("attempted %d, taken %d, lost %v", stats.Attempted, stats.Taken, stats.Lost)
+	}
+	looks := int64(0)
+	for _, s := range seen {
+		looks += s.looks()
+	}
+	if looks != stats.Taken {
+		t.Errorf("%d looks were taken, the tallies count %d", stats.Taken, looks)
+	}
+	return stats, seen
+}
+
+// cInterrupted has threads in calls that end with EINTR if their thread is stopped, and one that spins. A line on stdin makes
+// it say how many did.
+const cInterrupted = `
+#include <sys/epoll.h>
+static long interrupted; static volatile long spun;
+static void *epolls(void *p) {
+	struct epoll_event e; int fd = epoll_create1(0);
+	for (;;) if (epoll_wait(fd, &e, 1, -1) < 0 && errno == EINTR) __atomic_add_fetch(&interrupted, 1, 5);
+}
+static void *signals(void *p) {
+	sigset_t s; sigemptyset(&s); sigaddset(&s, SIGUSR2);
+	for (;;) { struct timespec t = {1000, 0}; if (sigtimedwait(&s, 0, &t) < 0 && errno == EINTR) __atomic_add_fetch(&interrupted, 1, 5); }
+}
+static void *spins(void *p) { for (;;) spun++; }
+int main(void) {
+	pthread_t t; char line[16];
+	pthread_create(&t, 0, epolls, 0); pthread_create(&t, 0, signals, 0); pthread_create(&t, 0, spins, 0);
+	usleep(100000);
+	ready();
+	while (fgets(line, sizeof line, stdin)) { usleep(100000); say(interrupted); }
+}`
+
+// TestWallInterruptsNobody: what a program would see if a blocked thread of it were stopped, it does not see.
+func TestWallInterruptsNobody(t *testing.T) {
+	p := run1(t, cInterrupted)
+	ask := func() int {
+		p.in.Write([]byte("\n"))
+		return p.number(t)
+	}
+	stats, seen := walled(t, p.pid, 100, 2*time.Millisecond, WallOptions{})
+	if n := ask(); n != 0 {
+		t.Errorf("%d calls were interrupted", n)
+	}
+	if stats.Looks.Stopped == 0 || len(seen) != 4 || stats.Looks.Repeated < stats.Attempted/2 {
+		t.Errorf("%d threads, %+v", len(seen), stats.Looks)
+	}
+	if stats, _ := walled(t, p.pid, 100, 2*time.Millisecond, WallOptions{NonBlocking: true}); stats.Looks.Stopped != 0 || stats.Pauses.Count() != 0 || stats.Looks.Running == 0 {
+		t.Errorf("stopped although it was not to be: %+v", stats.Looks)
+	}
+	if stats, _ := walled(t, p.pid, 100, 2*time.Millisecond, WallOptions{WaitingOnly: true}); stats.Looks.Stopped != 0 || stats.Looks.Running == 0 {
+		t.Errorf("stopped although only what waits is asked for: %+v", stats.Looks)
+	}
+	if n := ask(); n != 0 {
+		t.Errorf("%d calls were interrupted without a stop", n)
+	}
+	stats, _ = walled(t, p.pid, 100, 2*time.Millisecond, WallOptions{NativeOnce: true})
+	if n := ask(); n == 0 || stats.Looks.AtRest == 0 {
+		t.Errorf("%d calls were interrupted by %d stops of threads at rest: this test proves nothing", n, stats.Looks.AtRest)
+	}
+}
+
+// cWaits has a thread in each kind of system call.
+const cWaits = `
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+static int pipes[2], sockets[2];
+static void tell(const char *what) { printf("%s %d\n", what, gettid_()); fflush(stdout); }
+static void *reads(void *p) { char c; tell("pipe"); read(pipes[0], &c, 1); return 0; }
+static void *receives(void *p) { char c; tell("socket"); recv(sockets[0], &c, 1, 0); return 0; }
+static void *polls(void *p) { struct pollfd f = {sockets[1], POLLIN, 0}; tell("polled"); poll(&f, 1, -1); return 0; }
+static void *selects(void *p) { struct epoll_event e; int fd = epoll_create1(0); tell("selector"); epoll_wait(fd, &e, 1, -1); return 0; }
+static void *sleeps(void *p) { struct timespec t = {1000, 0}; tell("sleep"); nanosleep(&t, 0); return 0; }
+static void *locks(void *p) { pthread_mutex_t *m = p; tell("futex"); pthread_mutex_lock(m); return 0; }
+int main(void) {
+	pthread_t t; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+	pipe(pipes); socketpair(AF_UNIX, SOCK_STREAM, 0, sockets); pthread_mutex_lock(&m);
+	ready();
+	pthread_create(&t, 0, reads, 0); pthread_create(&t, 0, receives, 0); pthread_create(&t, 0, polls, 0);
+	pthread_create(&t, 0, selects, 0); pthread_create(&t, 0, sleeps, 0); pthread_create(&t, 0, locks, &m);
+	pause();
+}`
+
+// TestWallKnowsTheCall: the kernel tells what a thread waits for.
+func TestWallKnowsTheCall(t *testing.T) {
+	p := run1(t, cWaits)
+	want := map[string]target.Waiting{
+		"pipe": {Call: arch.CallRead, File: target.Pipe}, "socket": {Call: arch.CallReceive, File: target.Socket},
+		"polled": {Call: arch.CallPoll, File: target.Socket}, "selector": {Call: arch.CallSelect, File: target.Selector},
+		"sleep": {Call: arch.CallSleep}, "futex": {Call: arch.CallFutex},
+	}
+	tids := map[string]int{}
+	for range want {
+		var name string
+		var tid int
+		if _, err := fmt.Sscan(p.line(t), &name, &tid); err != nil {
+			t.Fatal(err)
+		}
+		tids[name] = tid
+		eventually(t, name+" waits", func() bool { return threadState(p.pid, tid) == 'S' })
+	}
+	_, seen := walled(t, p.pid, 20, 2*time.Millisecond, WallOptions{During: func(*target.Snapshot) {}})
+	for name, want := range want {
+		want.State, want.Unstopped = 'S', true
+		if got := seen[tids[name]]; got == nil || got.last != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+// TestKindOfLink: what the links in /proc/PID/fd look like.
+func TestKindOfLink(t *testing.T) {
+	for link, want := range map[string]target.FileKind{
+		"socket:[4711]": target.Socket, "pipe:[1]": target.Pipe, "anon_inode:[eventpoll]": target.Selector, "/tmp/a file": target.RegularFile,
+		"anon_inode:[eventfd]": target.OtherFile, "/dev/pts/0": target.RegularFile, "": target.OtherFile, "sock": target.OtherFile,
+	} {
+		if got := kindOfLink([]byte(link)); got != want {
+			t.Errorf("%q is %d, want %d", link, got, want)
+		}
+	}
+}
+
+// TestReadyIsSettled: of the looks at a thread that had been woken and had no CPU, as many are made those of a ready one as fell into
+// that time on average, and never more than there are.
+func TestReadyIsSettled(t *testing.T) {
+	const interval = 10 * time.Millisecond
+	r := &wallRun{Wall: &Wall{}, cfg: Config{Interval: interval}, rng: rand.New(rand.NewPCG(1, 2))}
+	settle := func(waited time.Duration, turns uint64, looks int64) (ready int64) {
+		for range 10_000 {
+			th := &watched{still: true, tally: new(target.Tally), last: schedstat{ran: 5, waited: 7, turns: 3}}
+			th.tally.Add(looks, time.Duration(looks)*interval, 0)
+			r.settleReady(th, schedstat{ran: 9, waited: 7 + uint64(waited), turns: 3 + turns})
+			n, d := th.tally.CountReady()
+			if left, _ := th.tally.Count(); left < 1 || d != time.Duration(n)*interval {
+				t.Fatalf("%d looks left, %d ready in %v", left, n, d)
+			}
+			ready += n
+		}
+		return ready
+	}
+	for _, c := range []struct {
+		name     string
+		waited   time.Duration
+		turns    uint64
+		looks    int64
+		low, top int64 // of 10,000
+	}{
+		{"it had its CPU at once", 0, 1, 10, 0, 0},
+		{"a quarter of an interval", interval / 4, 1, 10, 2250, 2750},
+		{"three and a half", 7 * interval / 2, 1, 10, 34_500, 35_500},
+		{"three turns of half an interval", 3 * interval / 2, 3, 10, 4700, 5300},
+		{"longer than it was seen at rest", 100 * interval, 1, 4, 30_000, 30_000},
+		{"the first look met it at rest", interval, 1, 1, 0, 0},
+	} {
+		if got := settle(c.waited, c.turns, c.looks); got < c.low || got > c.top {
+			t.Errorf("%s: %d of 10,000, want %d to %d", c.name, got, c.low, c.top)
+		}
+	}
+}
+
+// cIdle starts so many threads that sleep for ever.
+const cIdle = `
+static void *idles(void *p) { for (;;) pause(); }
+int main(int argc, char **argv) {
+	pthread_attr_t a; pthread_attr_init(&a); pthread_attr_setstacksize(&a, 65536);
+	pthread_t t;
+	for (int i = atoi(argv[1]); i > 0; i--) if (pthread_create(&t, &a, idles, 0)) { puts("no more threads"); return 1; }
+	usleep(300000);
+	ready();
+	for (;;) pause();
+}`
+
+// TestWallCost: an idle thread costs little more than to read what the kernel has charged it, in CPU time of both in
+// the same run. GOPROF_WALL_THREADS is how many there are.
+func TestWallCost(t *testing.T) {
+	threads, rounds := 1000, int64(60)
+	if n := os.Getenv("GOPROF_WALL_THREADS"); n != "" {
+		fmt.Sscan(n, &threads)
+	}
+	p := run1(t, cIdle, fmt.Sprint(threads))
+	bare := bareReads(t, p.pid, int(rounds), 0)
+	paced := bareReads(t, p.pid, int(rounds), 100*time.Millisecond)
+	first, _ := walled(t, p.pid, 2, 100*time.Millisecond, WallOptions{})
+	stats, seen := walled(t, p.pid, rounds, 100*time.Millisecond, WallOptions{})
+	again := bareReads(t, p.pid, int(rounds), 0)
+	looks := stats.Attempted - first.Attempted
+	cost := time.Duration(int64(stats.CPU-first.CPU) / max(looks, 1))
+	t.Logf("%d threads, %d rounds at 10 Hz, %d looks: %v of CPU each, %.1f %% of a CPU at 10 Hz; a bare pread of schedstat %v before and %v after, %v at that pace; first looks at all %v",
+		threads, stats.Ticks, stats.Attempted, cost, float64(cost)*float64(threads)*10/1e9*100, bare, again, paced, first.CPU)
+	if len(seen) < threads || stats.Looks.Repeated*10 < stats.Attempted*9 {
+		t.Errorf("%d threads seen, %+v", len(seen), stats.Looks)
+	}
+	if cost > 5*max(bare, again, paced) {
+		t.Errorf("a look at an idle thread costs %v, a bare read %v", cost, max(bare, again, paced))
+	}
+}
+
+// bareReads is what one pread of a thread's schedstat costs in CPU time, of as many as a Wall makes, through kept descriptors: one after the
+// other, or like a Wall 256 at a time, so that a round takes as long as it is told to.
+func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time.Duration) {
+	OnOwnThread(func() {
+		d := openProc(pid)
+		defer d.close()
+		limit := descriptors()
+		var fds []int
+		d.threads(make([]byte, 32<<10), func(tid int) {
+			if fd, err := d.open(tid, "schedstat"); err == nil && len(fds) < limit {
+				fds = append(fds, fd)
+			}
+		})
+		began := threadCPU()
+		for range rounds {
+			for i, fd := range fds {
+				d.pread(fd)
+				if interval > 0 && i%perSlot == perSlot-1 {
+					time.Sleep(interval * perSlot / time.Duration(len(fds)))
+				}
+			}
+		}
+		each = (threadCPU() - began) / time.Duration(max(rounds*len(fds), 1))
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	})
+	return each
+}

@@ -1,0 +1,204 @@
+//go:build linux
+
+package sampler
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/target"
+)
+
+// watched is one thread of a Wall.
+type watched struct {
+	tid   int
+	hint  Hint
+	fd    int32
+	round uint32 // of the listing that saw it last
+	// zombie: it is the leader and has ended, others live on.
+	zombie bool
+
+	// Its last look that gave a snapshot.
+	tally *target.Tally
+	last  schedstat // what it had been charged then
+	still bool      // it was at rest: until it has moved, that look is what it does
+
+	lookedAt int64 // when it was visited last
+
+	// The look that is under way, which may wait for a stop.
+	pending  bool
+	owed     int64 // how often it counts: once more for each visit that it has waited for its stop
+	owedTime time.Duration
+	waited   time.Duration // of this, while it has
+	before   schedstat     // what it had been charged when that began
+	beganAt  int64
+	atRest   bool           // it was stopped for NativeOnce
+	resting  target.Waiting // and this it was waiting for
+
+	rests    [maxRests]rest
+	nextRest int
+}
+
+// maxRests is how many places are remembered at which a thread has been stopped for its native frames.
+const maxRests = 8
+
+// rest is a place where a thread has come to rest, and what it waited for there.
+type rest struct {
+	pc, sp uint64
+	call   arch.Call
+	file   target.FileKind
+}
+
+// setHint takes what is known of the thread. A look that knew less does not count again.
+func (th *watched) setHint(h Hint) {
+	if th.hint != h {
+		th.hint, th.still = h, false
+	}
+}
+
+// restAt is where the thread has been stopped for its native frames, if it was at that place; nil if not.
+func (th *watched) restAt(pc, sp uint64) *rest {
+	for i := range th.rests {
+		if r := &th.rests[i]; r.pc == pc && r.sp == sp && pc != 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+func (th *watched) addRest(r rest) {
+	th.rests[th.nextRest%maxRests] = r
+	th.nextRest++
+}
+
+// watchList is all threads of a process.
+type watchList struct {
+	proc    *procDir
+	byTID   map[int]*watched
+	order   []*watched // those that have ended have the number 0 until the next listing
+	whole   bool       // the last listing was: whoever is not there has not been there
+	round   uint32
+	at      int64 // when it was
+	cost    int64
+	counted int
+	dirents []byte
+	seen    func(tid int)
+	fdsLeft int
+	noStats bool // no schedstat in this kernel: switches instead
+	ts      unix.Timespec
+}
+
+const (
+	// relistEvery is how old the list may be if the number of threads has not changed; where it has, the list is read
+	// at the next tick, but for at most a 30th of a CPU.
+	relistEvery = int64(time.Second)
+	relistShare = 30
+)
+
+func (l *watchList) open(proc *procDir, fds int) {
+	l.proc, l.fdsLeft = proc, fds
+	l.byTID = make(map[int]*watched)
+	l.dirents = make([]byte, 32<<10)
+	l.seen = l.meet
+	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))
+	l.noStats = !ok || own.turns == 0
+}
+
+func (l *watchList) close() {
+	for _, th := range l.byTID {
+		l.closeFile(th)
+	}
+}
+
+// list looks for new threads when it is time to.
+func (l *watchList) list() {
+	now := monotonic(&l.ts)
+	count := l.proc.count()
+	changed := count != l.counted
+	age := now - l.at
+	l.whole = false
+	if l.round > 0 && (age < l.cost*relistShare || !changed && age < relistEvery) {
+		return
+	}
+	l.counted = count
+	l.round++
+	if l.proc.threads(l.dirents, l.seen) != nil {
+		return
+	}
+	for _, th := range l.byTID {
+		if th.round != l.round {
+			l.forget(th)
+		}
+	}
+	keep := l.order[:0]
+	for _, th := range l.order {
+		if th.tid != 0 {
+			keep = append(keep, th)
+		}
+	}
+	clear(l.order[len(keep):])
+	l.order = keep
+	l.whole = true
+	l.at = now
+	l.cost = monotonic(&l.ts) - now
+}
+
+func (l *watchList) meet(tid int) {
+	if th := l.byTID[tid]; th != nil {
+		th.round = l.round
+		return
+	}
+	th := &watched{tid: tid, fd: -1, round: l.round, lookedAt: monotonic(&l.ts)}
+	l.byTID[tid] = th
+	l.order = append(l.order, th)
+}
+
+// forget drops a thread that has ended. A stop of it that is still to come is collected in any case.
+func (l *watchList) forget(th *watched) {
+	if th.tid == 0 {
+		return
+	}
+	l.closeFile(th)
+	delete(l.byTID, th.tid)
+	th.tid = 0
+}
+
+// charged reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: it has ended.
+func (l *watchList) charged(th *watched) (schedstat, bool) {
+	name := "schedstat"
+	if l.noStats {
+		name = "status"
+	}
+	b := []byte(nil)
+	if th.fd >= 0 {
+		b = l.proc.pread(int(th.fd))
+	} else if fd, err := l.proc.open(th.tid, name); err == nil {
+		b = l.proc.pread(fd)
+		l.keep(th, fd)
+	} else if err == unix.EMFILE || err == unix.ENFILE {
+		l.fdsLeft = 0
+	}
+	if l.noStats {
+		return schedstat{turns: parseSwitches(b)}, len(b) > 0
+	}
+	return parseSchedstat(b)
+}
+
+func (l *watchList) keep(th *watched, fd int) {
+	if l.fdsLeft <= 0 {
+		unix.Close(fd)
+		return
+	}
+	l.fdsLeft--
+	th.fd = int32(fd)
+}
+
+func (l *watchList) closeFile(th *watched) {
+	if th.fd >= 0 {
+		unix.Close(int(th.fd))
+		th.fd = -1
+		l.fdsLeft++
+	}
+}

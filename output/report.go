@@ -20,6 +20,7 @@ type Report struct {
 	Samples int64          `json:"samples,omitempty"` // all that there are, of this or
 	CPU     int64          `json:"cpu_ns,omitempty"`  // of that, or
 	Time    int64          `json:"time_ns,omitempty"` // of that
+	Mode    string         `json:"mode,omitempty"`    // of the recording, if it is known and not cpu
 	By      string         `json:"by"`
 	Rows    []ReportRow    `json:"rows"` // by self, then total, then name
 	Omitted int            `json:"omitted"`
@@ -213,7 +214,11 @@ func (r *Report) JSON(to io.Writer) error {
 func (r *Report) Text(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	all := r.Samples + r.CPU + r.Time // one of them
-	fmt.Fprintf(w, "%s\n\n%10s %7s %10s %7s  %s\n", Amount(r.Weight, all), "self", "", "total", "", r.By)
+	title := Amount(r.Weight, all)
+	if r.Mode != "" {
+		title += ", " + r.Mode
+	}
+	fmt.Fprintf(w, "%s\n\n%10s %7s %10s %7s  %s\n", title, "self", "", "total", "", r.By)
 	for _, row := range r.Rows {
 		fmt.Fprintf(w, "%10s %7s %10s %7s  %s\n", figure(r.Weight, row.Self), Percent(row.Self, all),
 			figure(r.Weight, row.Total), Percent(row.Total, all), CleanName(row.Name))

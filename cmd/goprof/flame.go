@@ -150,12 +150,24 @@ func weightOf(s *profile.Summary) int64 {
 	return s.Samples
 }
 
+// otherMode is the mode of a recording in words for a title, empty for the usual one.
+func otherMode(s *profile.Summary) string {
+	if s == nil || s.Meta.Mode == "" || s.Meta.Mode == "cpu" {
+		return ""
+	}
+	return output.CleanName(s.Meta.Mode)
+}
+
 func flameTitle(input, title string, s *profile.Summary) string {
 	switch {
 	case title != "":
 		return title
 	case s != nil && s.Meta.MainClass != "":
-		return output.CleanName(s.Meta.MainClass)
+		title := output.CleanName(s.Meta.MainClass)
+		if mode := otherMode(s); mode != "" {
+			title += ", " + mode
+		}
+		return title
 	case input == output.Stdout:
 		return "flame graph"
 	}

@@ -30,6 +30,7 @@ have it anywhere on their stack, each once however often it recurs.`,
   goprof report --by package --top 10 out.collapsed
   goprof report --by thread out.collapsed        after goprof record --threads
   goprof report --by thread --group-threads out.collapsed
+  goprof report --by state out.collapsed         after goprof record --mode wall or off-cpu
   goprof report --json out.collapsed | jq '.rows[0]'`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,13 +47,15 @@ have it anywhere on their stack, each once however often it recurs.`,
 			if err != nil {
 				return err
 			}
-			if _, err := findSummary(cmd, args[0], "", tree); err != nil { // it tells what is counted
+			summary, err := findSummary(cmd, args[0], "", tree)
+			if err != nil { // it tells what is counted
 				fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(err.Error()))
 			}
 			r, err := output.NewReport(tree.Shaped(shape), by, top)
 			if err != nil {
 				return err
 			}
+			r.Mode = otherMode(summary)
 			write := r.Text
 			if asJSON {
 				write = r.JSON

@@ -94,7 +94,7 @@ func FuzzDump(f *testing.F) {
 	f.Fuzz(func(t *testing.T, thread, name, file string, pc uint64, line int32) {
 		fn := &profile.Func{Name: name, File: file, Module: file}
 		dump := profile.ThreadDump{Name: thread, State: file}
-		for k := profile.Interpreted; k <= profile.Gap; k++ {
+		for k := profile.Interpreted; k <= profile.StateFrame; k++ {
 			dump.Stack.Frames = append(dump.Stack.Frames, profile.Frame{Func: fn, Kind: k, Line: line, BCI: line, PC: pc, SP: pc})
 		}
 		var b bytes.Buffer

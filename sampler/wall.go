@@ -108,11 +108,11 @@ func (w *Wall) Run(ctx context.Context, cfg Config, q *Queue) (stats Stats, err 
 	if cfg.Interval < MinInterval {
 		return Stats{}, ErrInterval
 	}
-	OnOwnThread(func() { w.last, err = w.run(ctx, cfg, q) })
+	w.last, err = w.run(ctx, cfg, q)
 	return w.last, err
 }
 
-// wallRun is one recording of a Wall, on its own OS thread.
+// wallRun is one recording of a Wall.
 type wallRun struct {
 	*Wall
 	cfg        Config
@@ -123,13 +123,15 @@ type wallRun struct {
 	rng        *rand.Rand
 	stop       <-chan struct{}
 	began      int64
-	cpuAtStart time.Duration
-	start      int64 // of the ticks of this interval
-	tick       int64 // number of the next tick
-	first      int   // whom this tick began with
-	now        int64 // when the visits that are under way began
-	rest       int64 // until when we let others have the CPU
-	looked     bool  // the last visit did more than read one file
+	cpuAtStart time.Duration // of our OS thread, which Go may have used before
+	cpuBefore  time.Duration // of those that we had before
+	start      int64         // of the ticks of this interval
+	tick       int64         // number of the next tick
+	heldAt     int64         // when the last one was over
+	first      int           // whom this tick began with
+	now        int64         // when the visits that are under way began
+	rest       int64         // until when we let others have the CPU
+	looked     bool          // the last visit did more than read one file
 	ts         unix.Timespec
 	denied     int // in a row
 	failed     error
@@ -152,15 +154,30 @@ func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	r.threads.open(t.proc, descriptors())
 	defer r.threads.close()
 	r.start = monotonic(&r.ts)
-	r.began, r.cpuAtStart = r.start, threadCPU()
-	for r.round() {
-		r.stats.Ticks++
-		r.skipMissed()
-		r.yield()
-	}
-	patience(t, r.collected)
-	r.sum()
+	r.began = r.start
+	r.shifts()
 	return r.stats, r.failed
+}
+
+// shifts goes on until the run is over: each time on another OS thread, for each ends when goprof is to be suspended.
+func (r *wallRun) shifts() {
+	for again := true; again; {
+		OnOwnThread(func() {
+			r.t.owner = 0
+			r.cpuAtStart = threadCPU()
+			for r.round() {
+				r.stats.Ticks++
+				r.skipMissed()
+				r.yield()
+			}
+			patience(r.t, r.collected)
+			again = hold.wanted.Load() > 0 && !r.over && !r.stats.Ended && r.failed == nil
+			if !again {
+				r.sum()
+			}
+			r.cpuBefore += threadCPU() - r.cpuAtStart
+		})
+	}
 }
 
 const (
@@ -171,7 +188,7 @@ const (
 	maxPiece = int64(time.Millisecond)
 )
 
-// round visits every thread once.
+// round visits every thread once. False: the run is over, or goprof is to be suspended.
 func (r *wallRun) round() bool {
 	slots := max(1, min(len(r.threads.order)/perSlot, int(r.cfg.Interval/minSlot)))
 	width := int64(r.cfg.Interval) / int64(slots)
@@ -233,7 +250,12 @@ func (r *wallRun) slot(from, to int) bool {
 // skipMissed moves on to the next tick that is not yet over; see run.skipMissed.
 func (r *wallRun) skipMissed() {
 	r.tick++
-	current := (monotonic(&r.ts) - r.start) / int64(r.cfg.Interval)
+	now := monotonic(&r.ts)
+	if r.heldAt > 0 {
+		r.stats.Gap = max(r.stats.Gap, time.Duration(now-r.heldAt))
+	}
+	r.heldAt = now
+	current := (now - r.start) / int64(r.cfg.Interval)
 	if current > r.tick {
 		r.stats.Skipped += current - r.tick
 		r.tick = current
@@ -250,13 +272,17 @@ func (r *wallRun) yield() {
 }
 
 // sleep waits until the deadline and looks after pending stops and questions meanwhile. It returns false when
-// the run is over.
+// the run is over, or goprof is to be suspended.
 func (r *wallRun) sleep(deadline int64) bool {
 	for {
 		select {
 		case <-r.stop:
+			r.over = true
 			return false
 		default:
+		}
+		if hold.wanted.Load() > 0 {
+			return false
 		}
 		if r.t.proc.ended() {
 			r.stats.Ended = true
@@ -309,6 +335,6 @@ func (r *wallRun) sum() {
 	r.stats.Threads = len(r.threads.byTID)
 	r.stats.Interval = r.cfg.Interval
 	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
-	r.stats.CPU = threadCPU() - r.cpuAtStart
+	r.stats.CPU = r.cpuBefore + threadCPU() - r.cpuAtStart
 	r.stats.Looks.Voids = r.t.Voids
 }

@@ -24,6 +24,9 @@ func (r *wallRun) visit(th *watched) {
 		return
 	}
 	passed := time.Duration(r.now - th.lookedAt)
+	if passed > max(time.Duration(longGap), 4*r.cfg.Interval) {
+		passed = r.cfg.Interval // goprof was stopped, or the whole machine was: nobody knows what the thread did meanwhile
+	}
 	th.lookedAt = r.now
 	switch {
 	case th.pending: // it was told to stop, and has had no CPU to do so
@@ -66,7 +69,7 @@ func (r *wallRun) lookAnew(th *watched) {
 	th.still, r.looked = false, true
 	snap := r.freeSnapshot()
 	if snap == nil {
-		if !r.over {
+		if hold.wanted.Load() == 0 && !r.over && !r.stats.Ended {
 			r.lose(th, QueueFull)
 		}
 		return
@@ -249,7 +252,7 @@ func (r *wallRun) freeSnapshot() *target.Snapshot {
 	}
 	for end := monotonic(&r.ts) + int64(queuePatience); ; {
 		now := monotonic(&r.ts)
-		if r.over = !r.sleep(now + queueNap); r.over || now >= end {
+		if now >= end || !r.sleep(now+queueNap) {
 			return nil
 		}
 		if snap := r.q.take(); snap != nil {

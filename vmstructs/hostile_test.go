@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"goprof/arch"
 	"goprof/target"
 )
 
@@ -257,7 +258,10 @@ func tourMethod(m *Method) error {
 
 func tourThreads(vm *VM) {
 	threads, _ := vm.Threads()
+	waits := vm.NewWaits(true)
+	from, _ := vm.Side()
 	for _, th := range threads[:min(len(threads), 8)] {
+		waits.Read(&target.Snapshot{SideAddr: th.Addr + from, Side: []byte{0}, Waiting: target.Waiting{Call: arch.CallFutex}})
 		vm.ThreadName(th)
 		vm.ThreadStatus(th)
 		vm.Compiling(th)

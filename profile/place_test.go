@@ -1,0 +1,78 @@
+package profile
+
+import (
+	"testing"
+	"time"
+)
+
+// TestPlaces: a stack is counted again where it was added, also under another leaf, and the account stays right.
+func TestPlaces(t *testing.T) {
+	p := New()
+	p.Meta.Weight = WallTime
+	leaf, ready := &Func{Name: Parked.Label("")}, &Func{Name: Runnable.Label("")}
+	s := stack(Whole, "main", "park")
+	s.Frames = append([]Frame{{Func: leaf, Kind: StateFrame}}, s.Frames...)
+	at := p.AddAt("[t tid=1]", s, 1, time.Second)
+	p.Again(at, 9, 9*time.Second)
+	beside := p.Beside(at, ready, StateFrame)
+	p.Again(beside, 2, 2*time.Second)
+	p.Again(at, -2, -2*time.Second) // it had been counted too often
+	if again := p.AddAt("[t tid=1]", s, 0, 0); again != at {
+		t.Errorf("the same stack is at %v and at %v", at, again)
+	}
+	want := map[string]int64{"[parked]": 8, "[runnable]": 2}
+	for _, w := range []Weight{Samples, WallTime} {
+		p.Meta.Weight = w
+		got := map[string]int64{}
+		p.Each(func(frames []Frame, n int64) {
+			if len(frames) != 4 || frames[0].Func.Name != "[t tid=1]" {
+				t.Errorf("%d frames", len(frames))
+			}
+			got[frames[len(frames)-1].Func.Name] += n
+		})
+		for name, n := range want {
+			if w == WallTime {
+				n *= int64(time.Second)
+			}
+			if got[name] != n {
+				t.Errorf("%v: %v", w, got)
+			}
+		}
+	}
+	if p.Counts.Attempted != 10 || p.Counts.Whole != 10 || p.Time != 10*time.Second {
+		t.Errorf("%+v, %v", p.Counts, p.Time)
+	}
+}
+
+// TestPlacesInAFullProfile: what has no room is counted there, too.
+func TestPlacesInAFullProfile(t *testing.T) {
+	p := NewSize(1)
+	s := stack(NotStopped, "main", "park", "and", "more")
+	at := p.AddAt("", s, 2, 0)
+	other := p.Beside(at, &Func{Name: "[runnable]"}, StateFrame)
+	p.Again(other, 3, 0)
+	n := int64(0)
+	p.Each(func(_ []Frame, self int64) { n += self })
+	if n != 5 || p.Overflow != 5 || p.Counts.Truncated[NotStopped] != 5 {
+		t.Errorf("%d in the tree, %d overflowed, %+v", n, p.Overflow, p.Counts)
+	}
+	p.Again(Place{node: 1 << 20}, 1, 0) // of another profile: not counted, no panic
+	if p.Counts.Attempted != 5 {
+		t.Errorf("%+v", p.Counts)
+	}
+}
+
+func TestStateLabels(t *testing.T) {
+	for s := range State(numStates) {
+		for _, what := range []string{"", "a.B$C", "int[][]", "x: y"} {
+			if label := s.Label(what); !IsState(label) {
+				t.Errorf("%q is no state", label)
+			}
+		}
+	}
+	for _, name := range []string{"", "[", "]", "[]", "parked", "[parked", "[park]", "[main tid=1]", "[truncated: too deep]", "[parked tid=1]", "a[running]"} {
+		if IsState(name) {
+			t.Errorf("%q is a state", name)
+		}
+	}
+}

@@ -36,6 +36,7 @@ func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during
 		}
 		switch before.state {
 		case 'R':
+			t.unstopped.trace = before
 			return Running
 		case 'Z', 'X':
 			if o := t.gone(); o == ProcessGone {
@@ -52,9 +53,11 @@ func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during
 		}
 		t.keepUnstopped(snap, &hint)
 		snap.Waiting.Reset()
-		if during != nil && try < unstoppedTries-1 {
+		if during != nil {
 			t.readWaiting(snap)
-			during(snap)
+			if try < unstoppedTries-1 {
+				during(snap)
+			}
 		}
 		after, ok := t.proc.trace(&f)
 		if !ok {
@@ -146,6 +149,7 @@ func (p *procDir) readKept(f *followed, which int) []byte {
 // trace is what changes when a thread runs.
 type trace struct {
 	state    byte
+	cpu      int // the one that it last ran on
 	ticks    uint64
 	stat     schedstat
 	switches uint64
@@ -153,7 +157,7 @@ type trace struct {
 
 // trace reads it. Where the kernel keeps no schedstat, switch counts stand in for it.
 func (p *procDir) trace(f *followed) (tr trace, ok bool) {
-	tr.state, _, tr.ticks = parseStat(p.readKept(f, fileStat))
+	tr.state, tr.cpu, tr.ticks = parseStat(p.readKept(f, fileStat))
 	if tr.state == 0 {
 		return tr, false
 	}

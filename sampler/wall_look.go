@@ -56,11 +56,10 @@ func (r *wallRun) settleReady(th *watched, now schedstat) {
 	}
 	waited := float64(now.waited-th.last.waited) / float64(now.turns-th.last.turns)
 	n := int64(waited/float64(r.cfg.Interval) + r.rng.Float64())
-	if looks, _ := th.tally.Count(); n > looks-1 {
-		n = looks - 1 // the look itself met it at rest
-	}
+	looks, all := th.tally.Count()
+	n = min(n, looks-1) // the look itself met it at rest
 	if n > 0 {
-		th.tally.Ready(n, time.Duration(n)*r.cfg.Interval)
+		th.tally.Ready(n, time.Duration(float64(all)*float64(n)/float64(looks)))
 	}
 }
 
@@ -105,7 +104,7 @@ func (r *wallRun) lookRunning(th *watched, snap *target.Snapshot) {
 		r.notLookedAt(snap)
 		r.account(th, snap, Taken)
 	default:
-		r.stopped(th, snap, r.t.Look(th.tid, th.hint, snap))
+		r.stopOne(th, snap)
 	}
 }
 
@@ -114,7 +113,7 @@ func (r *wallRun) lookRunning(th *watched, snap *target.Snapshot) {
 func (r *wallRun) lookAtRest(th *watched, snap *target.Snapshot) {
 	th.atRest, th.resting = true, snap.Waiting
 	th.addRest(rest{r.t.unstopped.pc, snap.SP, snap.Waiting.Call, snap.Waiting.File})
-	r.stopped(th, snap, r.t.Look(th.tid, th.hint, snap))
+	r.stopOne(th, snap)
 }
 
 // goesOn deals with a thread that was stopped in a system call and has gone on with it since: the kernel does not tell
@@ -127,8 +126,9 @@ func (r *wallRun) goesOn(th *watched, snap *target.Snapshot) {
 	}
 }
 
-// stopped goes on after a thread was told to stop.
-func (r *wallRun) stopped(th *watched, snap *target.Snapshot, o Outcome) {
+// stopOne looks at a thread by a stop, which may come later.
+func (r *wallRun) stopOne(th *watched, snap *target.Snapshot) {
+	o := r.t.lookOn(th.tid, r.t.unstopped.trace.cpu, th.hint, snap)
 	if th.pending = o == Pending; !th.pending {
 		r.collected(snap, o)
 	}

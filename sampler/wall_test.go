@@ -207,7 +207,7 @@ func TestReadyIsSettled(t *testing.T) {
 			th.tally.Add(looks, time.Duration(looks)*interval, 0)
 			r.settleReady(th, schedstat{ran: 9, waited: 7 + uint64(waited), turns: 3 + turns})
 			n, d := th.tally.CountReady()
-			if left, _ := th.tally.Count(); left < 1 || d != time.Duration(n)*interval {
+			if left, _ := th.tally.Count(); left < 1 || d.Round(time.Microsecond) != time.Duration(n)*interval {
 				t.Fatalf("%d looks left, %d ready in %v", left, n, d)
 			}
 			ready += n

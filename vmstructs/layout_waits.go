@@ -13,13 +13,21 @@ type waitLayout struct {
 	narrowBase, narrowShift uint64 // of class pointers
 }
 
+// capWaits is lost by JVMs that do not tell all of it.
+const capWaits = "what threads wait for"
+
 func (r *resolver) wait() waitLayout {
-	return waitLayout{
-		pending:     r.field("", "JavaThread._current_pending_monitor|Thread._current_pending_monitor"),
-		waiting:     r.field("", "JavaThread._current_waiting_monitor|Thread._current_waiting_monitor"),
-		object:      r.field("", "ObjectMonitor._object"),
+	l := waitLayout{
+		pending:     r.field(capWaits, "JavaThread._current_pending_monitor|Thread._current_pending_monitor"),
+		waiting:     r.field(capWaits, "JavaThread._current_waiting_monitor|Thread._current_waiting_monitor"),
+		object:      r.field(capWaits, "ObjectMonitor._object"),
 		handle:      r.static("", "ObjectSynchronizer._in_use_list") != 0,
-		narrowBase:  r.static("", "CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base|Universe._narrow_klass._base"),
-		narrowShift: r.static("", "CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift|Universe._narrow_klass._shift"),
+		narrowBase:  r.static(capWaits, "CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base|Universe._narrow_klass._base"),
+		narrowShift: r.static(capWaits, "CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift|Universe._narrow_klass._shift"),
 	}
+	if !l.handle && r.static("", "ObjectSynchronizer.gBlockList") == 0 {
+		r.lost(capWaits, "ObjectSynchronizer._in_use_list|ObjectSynchronizer.gBlockList")
+		l.object = absent // there is no telling which of the two it is
+	}
+	return l
 }

@@ -63,7 +63,7 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (stats Stats, err 
 	case cfg.MaxOverhead > 0:
 		return Stats{}, ErrPerfOverhead
 	}
-	OnOwnThread(func() { p.last, err = p.run(ctx, cfg, q) })
+	onOwnThread(func() { p.last, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
 	return p.last, err
 }
 

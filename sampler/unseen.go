@@ -2,6 +2,8 @@
 
 package sampler
 
+import "time"
+
 // Whether any of the threads that are not read has run.
 //
 // The process's clock counts the CPU time of all its threads (kernel/sched/cputime.c, thread_group_cputime, adds up
@@ -13,8 +15,9 @@ package sampler
 const (
 	// clockShare of a CPU is what reading the clock may cost: the kernel walks over all threads for it.
 	clockShare = 50
-	// unseenShare of an interval may be used by cold threads before they are asked.
+	// unseenShare of an interval, or of what is one mostly, may be used by cold threads before they are asked.
 	unseenShare = 8
+	unseenMost  = int64(10 * time.Millisecond)
 )
 
 // unseen keeps that account.
@@ -51,7 +54,7 @@ func (s *scan) compare() {
 	}
 	u.fresh = false
 	u.owing = s.bills.now - u.base - u.found
-	if u.asking == 0 && u.owing > s.interval/unseenShare {
+	if u.asking == 0 && u.owing > min(s.interval, unseenMost)/unseenShare {
 		u.asking = len(s.cold)
 	}
 }

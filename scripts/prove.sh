@@ -14,23 +14,30 @@ export GOPROF_STEPS=${STEPS:-5000000}
 export GOPROF_JAVAC_SAMPLES=${SAMPLES:-50000} GOPROF_INTRINSICS_SAMPLES=${SAMPLES:-50000}
 export GOPROF_SHARES_SAMPLES=${SAMPLES:-50000} GOPROF_SHARES_STRICT=1
 export GOPROF_CHURN_SECONDS=${CHURN:-600}
+export GOPROF_KILLS=${KILLS:-10000} GOPROF_CROWD=30s GOPROF_HOUR=3600000 GOPROF_STOPS=300
+export GOPROF_MIX_SAMPLES=${SAMPLES:-20000}
 
 scripts/tools.sh gdb
 scripts/jdk.sh >/dev/null
 out=build/prove
 mkdir -p "$out"
 go test -c -o "$out/session.test" ./sampler/session
-tests='TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked'
+go test -c -o "$out/sampler.test" ./sampler
+tests='TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestGoprofStoppedByForce'
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
 failed=()
-for test in $(cd sampler/session && "../../$out/session.test" -test.list "^($tests)$" | grep -E "$which"); do
-    echo "== $test"
-    status=0
-    (cd sampler/session && "../../$out/session.test" -test.run "^$test\$" -test.v -test.timeout 12h) >"$out/$test.log" 2>&1 || status=$?
-    # Of go's own lines those that say what ran, and how it ended; of the tests' all.
-    grep -Ev '^=== (CONT|PAUSE|NAME)' "$out/$test.log"
-    [ "$status" = 0 ] || failed+=("$test")
-done
+prove() { # folder, test binary, tests
+    for test in $(cd "$1" && "$2" -test.list "^($3)$" | grep -E "$which"); do
+        echo "== $test"
+        status=0
+        (cd "$1" && "$2" -test.run "^$test\$" -test.v -test.timeout 12h) >"$out/$test.log" 2>&1 || status=$?
+        # Of go's own lines those that say what ran, and how it ended; of the tests' all.
+        grep -Ev '^=== (CONT|PAUSE|NAME)' "$out/$test.log"
+        [ "$status" = 0 ] || failed+=("$test")
+    done
+}
+prove sampler/session "$PWD/$out/session.test" "$tests"
+prove sampler "$PWD/$out/sampler.test" 'TestEndsOfGoprof|TestCrowd'
 if [ ${#failed[@]} != 0 ]; then
     echo "FAILED: ${failed[*]}" >&2
     exit 1

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -25,8 +26,8 @@ func TestWallShares(t *testing.T) {
 		looks := int64(0)
 		times(t, jvm)
 		for tries := 0; looks < 600 && tries < 20; tries++ { // as long as that takes, on any machine
-			p, sum, err := s.Record(after(t, 2*time.Second),
-				RecordOptions{Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Wants: wanted})
+			p, sum, err := s.Record(context.Background(),
+				RecordOptions{Duration: 2 * time.Second, Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Wants: wanted})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -346,7 +346,8 @@ func TestWallWhileObjectsMove(t *testing.T) {
 			t.Run(flag, func(t *testing.T) {
 				jvm, known := startStates(t, jdk, flag, "-Xmx256m")
 				s := attach(t, jvm.PID)
-				ctx := after(t, 2*time.Second)
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
 				moved := make(chan struct{})
 				go func() {
 					defer close(moved)
@@ -354,7 +355,8 @@ func TestWallWhileObjectsMove(t *testing.T) {
 						jvm.Command("moves")
 					}
 				}()
-				p, sum := record(t, s, ctx, RecordOptions{Mode: WaitingMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+				p, sum := record(t, s, context.Background(), RecordOptions{Duration: 2 * time.Second, Mode: WaitingMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+				cancel()
 				<-moved
 				checkLooks(t, &sum)
 				seen := threadsIn(t, p)

@@ -66,6 +66,9 @@ func (r *wallRun) settleReady(th *watched, now schedstat) {
 // lookAnew takes a new look at a thread that has moved since the last, or has none.
 func (r *wallRun) lookAnew(th *watched) {
 	th.still, r.looked = false, true
+	if th.tally != nil && th.tally.IsVoid() {
+		clear(th.rests[:]) // what came of its stops may be lost, too
+	}
 	snap := r.freeSnapshot()
 	if snap == nil {
 		if hold.wanted.Load() == 0 && !r.over && !r.stats.Ended {

@@ -9,6 +9,7 @@ import (
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/target"
+	"goprof/unwind"
 )
 
 // A look of a wall-clock recording counts as long as its thread does not move. So it is walked once, and what
@@ -32,6 +33,7 @@ type standings struct {
 	frames map[stateFrame]*profile.Func
 	leafed profile.Stack
 	rests  rests
+	asked  map[int]int // how often a thread was to be stopped again
 }
 
 // stateFrame is the leaf of a stack.
@@ -44,7 +46,7 @@ type stateFrame struct {
 const maxStateFrames = 1 << 12
 
 func newStandings() *standings {
-	return &standings{of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{}, rests: rests{}}
+	return &standings{of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{}, rests: rests{}, asked: map[int]int{}}
 }
 
 // frame is the leaf for a state, each made once.
@@ -118,8 +120,15 @@ func (r *recording) walkWall(snap *target.Snapshot) {
 	default:
 		r.walker.WalkUnstopped(snap, &r.stack)
 		r.standings.rests.complete(r.Session, snap, &r.stack)
+		if s := r.standings; r.opt.NativeOnce && unwind.UnstoppedGap(&r.stack) >= 0 && s.asked[snap.TID] < mostAsked {
+			s.asked[snap.TID]++
+			snap.Tally.Void() // the stop that would have told was lost on its way
+		}
 	}
 }
+
+// mostAsked is how often a thread is stopped again because a stop for its native frames came to nothing.
+const mostAsked = 3
 
 // stand keeps a look, and counts it as often as it does by now.
 func (r *recording) stand(tid int, st *standing) {
@@ -153,6 +162,7 @@ func (r *recording) settleAll() {
 		return st.looks+st.readyLooks == before && r.dir.threads[tid] == nil
 	})
 	maps.DeleteFunc(r.standings.rests, func(tid int, _ []rest) bool { return r.dir.threads[tid] == nil })
+	maps.DeleteFunc(r.standings.asked, func(tid, _ int) bool { return r.dir.threads[tid] == nil })
 }
 
 // looks is the account of how threads were looked at.

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -20,24 +21,51 @@ func TestWallShares(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Alternating")
 		s := attach(t, jvm.PID)
 		wanted := func(thread string) bool { return strings.HasPrefix(thread, "alternating ") }
-		var truth struct{ slept, spun float64 }
-		got := map[profile.Weight]*alternated{profile.Samples: {}, profile.WallTime: {}}
-		looks := int64(0)
-		times(t, jvm)
-		for tries := 0; looks < 600 && tries < 20; tries++ { // as long as that takes, on any machine
-			p, sum, err := s.Record(after(t, 2*time.Second),
-				RecordOptions{Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Wants: wanted})
-			if err != nil {
-				t.Fatal(err)
-			}
+		visits := make(chan Visit)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		done := make(chan error, 1)
+		go func() {
+			_, sum, err := s.Record(ctx, RecordOptions{Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Wants: wanted, Visits: visits})
 			checkAccount(t, &sum)
-			slept, spun := times(t, jvm)
-			truth.slept, truth.spun = truth.slept+slept, truth.spun+spun
-			for p.Meta.Weight = range got {
-				got[p.Meta.Weight].add(p)
+			done <- err
+		}()
+		got := map[profile.Weight]*alternated{profile.Samples: {}, profile.WallTime: {}}
+		visit := func(sign int64) (looks int64) {
+			seen := make(chan struct{})
+			look := func(p *profile.Profile, sum *profile.Summary) {
+				defer close(seen)
+				for p.Meta.Weight = range got {
+					got[p.Meta.Weight].add(p, sign)
+				}
+				looks = sum.Samples
 			}
-			looks += sum.Samples
+			select {
+			case visits <- look:
+				<-seen
+			case <-ctx.Done():
+				t.Fatal("the recording did not come to 600 looks")
+			}
+			return looks
 		}
+		// The program's clock and ours begin and end together, whatever else the machine does before.
+		looks := visit(0)
+		for looks == 0 {
+			time.Sleep(10 * time.Millisecond)
+			looks = visit(0)
+		}
+		times(t, jvm)
+		first := visit(-1)
+		for looks = 0; looks < 600 && ctx.Err() == nil; looks = visit(0) - first {
+			time.Sleep(50 * time.Millisecond)
+		}
+		slept, spun := times(t, jvm)
+		visit(1)
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		truth := struct{ slept, spun float64 }{slept, spun}
 		want := truth.slept / (truth.slept + truth.spun)
 		for weight, a := range got {
 			share := float64(a.slept) / float64(a.slept+a.spun)
@@ -56,8 +84,9 @@ func TestWallShares(t *testing.T) {
 // alternated is what a recording says of the thread.
 type alternated struct{ slept, spun, other int64 }
 
-func (a *alternated) add(p *profile.Profile) {
+func (a *alternated) add(p *profile.Profile, sign int64) {
 	p.Each(func(frames []profile.Frame, n int64) {
+		n *= sign
 		for _, f := range frames {
 			switch f.Func.Name {
 			case "truth.Alternating.rest":

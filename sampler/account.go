@@ -19,7 +19,7 @@ func (r *run) look(th *thread) {
 		r.stats.Lost[QueueFull]++
 		return
 	}
-	o := r.t.lookOn(th.tid, int(th.cpu), !r.crowded(), th.hint, snap)
+	o := r.t.lookOn(th.tid, int(th.cpu), th.hint, snap)
 	if o != Pending {
 		r.account(snap, o)
 	}

@@ -66,4 +66,5 @@ const (
 // countDue takes one tick into account.
 func (r *run) countDue(looks int64) {
 	r.dueMean += (looks*dueUnit - r.dueMean) / dueWeight
+	r.t.stay = r.crowded()
 }

@@ -56,6 +56,7 @@ type Tracer struct {
 	nextP   int
 	rescue  rescuer
 	cpus    cpuMask
+	stay    bool // on the CPU where we are
 
 	// All below is prepared outside the pause and used inside.
 	regs     [512]byte
@@ -161,12 +162,12 @@ func prstatusOffset(cpu *arch.CPU, reg int) int {
 // Look stops thread tid, fills snap and lets the thread go. On Pending the Tracer keeps snap
 // until Collect returns it; otherwise it is the caller's again, with TID set.
 func (t *Tracer) Look(tid int, hint Hint, snap *target.Snapshot) Outcome {
-	return t.lookOn(tid, t.proc.lastCPU(tid), true, hint, snap)
+	return t.lookOn(tid, t.proc.lastCPU(tid), hint, snap)
 }
 
-// lookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that is ours, we move to another one
-// where we may.
-func (t *Tracer) lookOn(tid, cpu int, mayMove bool, hint Hint, snap *target.Snapshot) Outcome {
+// lookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that is ours, we move to another
+// one, but not where we are to stay.
+func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *target.Snapshot) Outcome {
 	snap.TID = tid
 	if !t.onItsThread() {
 		return WrongThread
@@ -175,7 +176,7 @@ func (t *Tracer) lookOn(tid, cpu int, mayMove bool, hint Hint, snap *target.Snap
 		return Backlog
 	}
 	t.prepare(snap)
-	elsewhere := t.cpus.elsewhere(cpu, mayMove)
+	elsewhere := t.cpus.elsewhere(cpu, !t.stay)
 	t.warm(tid)
 	if e := t.seize(tid); e != 0 {
 		return t.refused(tid, e)

@@ -131,7 +131,7 @@ func (r *wallRun) goesOn(th *watched, snap *target.Snapshot) {
 
 // stopOne looks at a thread by a stop, which may come later.
 func (r *wallRun) stopOne(th *watched, snap *target.Snapshot) {
-	o := r.t.lookOn(th.tid, r.t.unstopped.trace.cpu, true, th.hint, snap)
+	o := r.t.lookOn(th.tid, r.t.unstopped.trace.cpu, th.hint, snap)
 	if th.pending = o == Pending; !th.pending {
 		r.collected(snap, o)
 	}

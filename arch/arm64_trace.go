@@ -185,6 +185,11 @@ func (s *arm64State) exit(ra Loc, java JavaRegs) Exit {
 		SenderSP: told(s.regs[java.SenderSP]), BCP: told(s.regs[java.BCP]),
 		Calls: s.calls, WritesRA: s.patch,
 	}
+	for r := arm64X19; r < arm64X29; r++ {
+		if s.regs[r] == (Loc{Value, uint8(r), 0}) {
+			e.Kept |= 1 << r
+		}
+	}
 	if at := s.raAt; ra == s.regs[arm64X30] && at.Kind == Value {
 		_, writes := s.stored(at)
 		e.WritesRA = e.WritesRA || writes && e.RA.Kind == Unknown

@@ -344,7 +344,8 @@ func (s *arm64State) enters() bool {
 // makes its frame one that can be walked (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
 func (t *arm64Tracer) storesSenderSP(s *arm64State, in *a64Inst) bool {
 	sender := Loc{Value, uint8(t.java.SenderSP), 0}
-	return !in.Narrow && in.Rn == arm64SP && (s.get(in.Rd) == sender || in.Pair && s.get(in.Rt2) == sender)
+	// With a zero beside it: code that saves all registers pairs them otherwise.
+	return in.Pair && !in.Narrow && in.Index == a64Offset && in.Rn == arm64SP && in.Rd == zr && s.get(in.Rt2) == sender
 }
 
 // afterCall forgets what a callee may change.

@@ -30,8 +30,11 @@ func (w *Walker) beforeBarrier(e arch.Exit) bool {
 // the time: the frame of the method that is being entered has noted who calls it.
 func (w *Walker) ownFrameStands() bool {
 	fp, known := w.fp()
-	if !known || fp < w.cur.sp || !w.cur.exact {
+	if !known || fp < w.cur.sp {
 		return false
+	}
+	if !w.cur.exact {
+		return w.hasMethod(fp)
 	}
 	l := w.vm.Interp()
 	method, ok1 := w.slot(fp, l.Method)

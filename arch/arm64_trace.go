@@ -185,6 +185,11 @@ func (s *arm64State) exit(ra Loc, java JavaRegs) Exit {
 		SenderSP: told(s.regs[java.SenderSP]), BCP: told(s.regs[java.BCP]),
 		Calls: s.calls, WritesRA: s.patch,
 	}
+	for r := arm64X19; r < arm64X29; r++ {
+		if s.regs[r] == (Loc{Value, uint8(r), 0}) {
+			e.Kept |= 1 << r
+		}
+	}
 	if at := s.raAt; ra == s.regs[arm64X30] && at.Kind == Value {
 		_, writes := s.stored(at)
 		e.WritesRA = e.WritesRA || writes && e.RA.Kind == Unknown
@@ -339,7 +344,8 @@ func (s *arm64State) enters() bool {
 // makes its frame one that can be walked (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
 func (t *arm64Tracer) storesSenderSP(s *arm64State, in *a64Inst) bool {
 	sender := Loc{Value, uint8(t.java.SenderSP), 0}
-	return !in.Narrow && in.Rn == arm64SP && (s.get(in.Rd) == sender || in.Pair && s.get(in.Rt2) == sender)
+	// With a zero beside it: code that saves all registers pairs them otherwise.
+	return in.Pair && !in.Narrow && in.Index == a64Offset && in.Rn == arm64SP && in.Rd == zr && s.get(in.Rt2) == sender
 }
 
 // afterCall forgets what a callee may change.

@@ -25,7 +25,7 @@ func a64(t testing.TB, s string) (code []byte, pc uint64) {
 
 // traced is what a row of a table tells of an Exit.
 func traced(e Exit) Exit {
-	e.Taken, e.End, e.BCP, e.SenderSP, e.ThrownAt, e.WritesRA, e.Calls = Loc{}, Loc{}, Loc{}, Loc{}, Loc{}, false, false
+	e.Taken, e.End, e.BCP, e.SenderSP, e.ThrownAt, e.WritesRA, e.Calls, e.Kept = Loc{}, Loc{}, Loc{}, Loc{}, Loc{}, false, false, 0
 	return e
 }
 

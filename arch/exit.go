@@ -33,6 +33,8 @@ type Exit struct {
 	// BCP is what CPU.Java.BCP holds at the end: code that keeps to the conventions of C gives
 	// the interpreter its registers back.
 	BCP Loc
+	// Kept is the set (by bit) of registers that the code does not change, as far as that is told.
+	Kept uint64
 	// ThrownAt is what CPU.Java.ThrownAt holds at an indirect Jump by register: for code that has
 	// taken a frame away because of an exception, and jumps to the caller's handler, where it
 	// would have returned to.

@@ -11,6 +11,9 @@ import "goprof/arch"
 // beforeBarrier reports whether the frame that a method entry's code ahead makes is a barrier's: the
 // method's own stands already.
 func (w *Walker) beforeBarrier(e arch.Exit) bool {
+	if w.vm.Interp().Operands {
+		return w.ownFrameStands()
+	}
 	if c, ok := w.evalExit(e, true); ok && w.plausible(c.pc) {
 		return false
 	}
@@ -23,10 +26,26 @@ func (w *Walker) beforeBarrier(e arch.Exit) bool {
 	return ok && (!w.cur.exact || w.isKnown(w.java.Method) && method == w.cur.regs[w.java.Method])
 }
 
+// ownFrameStands is beforeBarrier where a return address proves nothing, for the link register holds one all
+// the time: the frame of the method that is being entered has noted who calls it.
+func (w *Walker) ownFrameStands() bool {
+	fp, known := w.fp()
+	if !known || fp < w.cur.sp {
+		return false
+	}
+	if !w.cur.exact {
+		return w.hasMethod(fp)
+	}
+	l := w.vm.Interp()
+	method, ok1 := w.slot(fp, l.Method)
+	sender, ok2 := w.slot(fp, l.SenderSP)
+	return ok1 && ok2 && method == w.cur.regs[w.java.Method] && sender == w.cur.regs[w.java.SenderSP]
+}
+
 // outOfBarrier returns the frame pointer of the interpreter's frame in which a barrier made the one
 // at fp; fp itself if that is a method's.
 func (w *Walker) outOfBarrier(fp uint64) uint64 {
-	if w.hasCaller(fp) {
+	if w.hasCaller(fp) && (!w.vm.Interp().Operands || w.hasMethod(fp)) {
 		return fp
 	}
 	outer, ok := w.word(fp)
@@ -34,6 +53,16 @@ func (w *Walker) outOfBarrier(fp uint64) uint64 {
 		return fp
 	}
 	return outer
+}
+
+// hasMethod reports whether the frame at fp holds a method.
+func (w *Walker) hasMethod(fp uint64) bool {
+	addr, ok := w.slot(fp, w.vm.Interp().Method)
+	if !ok {
+		return false
+	}
+	_, err := w.vm.Method(addr)
+	return err == nil
 }
 
 // hasCaller reports whether the frame at fp holds what can be a return address.

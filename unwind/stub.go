@@ -21,26 +21,29 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 	if !ok {
 		return profile.StubFrame
 	}
-	bcp, kept := w.keptBCP(b)
+	bcp, hasBCP, kept := w.kept(b)
 	why := w.goTo(c)
-	if kept {
+	w.cur.known |= kept
+	if hasBCP {
 		w.cur.regs[w.java.BCP] = bcp
 		w.cur.known |= 1 << w.java.BCP
 	}
 	return why
 }
 
-// keptBCP finds the interpreter's bytecode pointer in what a stub will give back. The interpreter
-// calls some stubs as C code does, without saving that pointer to its frame before.
-func (w *Walker) keptBCP(b *vmstructs.Blob) (uint64, bool) {
+// kept finds the interpreter's bytecode pointer in what a stub will give back, and the registers that it leaves
+// alone. The interpreter calls some stubs as C code does: without saving that pointer to its frame before,
+// and with its return address in a register.
+func (w *Walker) kept(b *vmstructs.Blob) (bcp uint64, hasBCP bool, kept uint64) {
 	if b.Kind != vmstructs.StubRoutines {
-		return 0, false
+		return 0, false, 0
 	}
 	r := w.exitAt(b, w.cur.pc)
 	if !r.ok || r.exit.Jump {
-		return 0, false
+		return 0, false, 0
 	}
-	return w.evalIn(&r.exit, r.exit.BCP)
+	bcp, hasBCP = w.evalIn(&r.exit, r.exit.BCP)
+	return bcp, hasBCP, r.exit.Kept & w.cur.known
 }
 
 // stubCaller finds where a stub returns to. Where it is in a call, its frame size tells;

@@ -1,0 +1,51 @@
+package unwind
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"goprof/profile"
+)
+
+// TestRecordedArm64 replays, on any machine, walks that were recorded of arm64 JVMs (sampler/session's TestRecordShadow and others,
+// by scripts/arm64-walks.sh), with and without signed return addresses, and compares them with the stacks that they gave then.
+func TestRecordedArm64(t *testing.T) {
+	files, _ := filepath.Glob("testdata/arm64/*.walks")
+	walks, whole := 0, 0
+	kinds, signed := map[profile.Kind]int{}, map[bool]int{}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			rec, w := recorded(t, file)
+			var text bytes.Buffer
+			var stack profile.Stack
+			for i, snap := range rec.Snapshots {
+				rec.Step(i)
+				w.Walk(snap, &stack)
+				writeStack(&text, snap, &stack)
+				if stack.Carrier > 0 {
+					fmt.Fprintf(&text, "  virtual %d %q, carrier from %d\n", stack.Virtual.ID, stack.Virtual.Name, stack.Carrier)
+				}
+				walks++
+				signed[snap.PACMask != 0]++
+				for _, f := range stack.Frames {
+					kinds[f.Kind]++
+				}
+				if stack.Truncated == profile.Whole {
+					whole++
+				}
+			}
+			compareGolden(t, strings.TrimSuffix(file, ".walks")+".golden.gz", text.Bytes())
+		})
+	}
+	if walks < 300 || whole < walks*99/100 || signed[true] < 100 || signed[false] < 100 {
+		t.Errorf("%d walks, %d whole, with and without pointer authentication: %v", walks, whole, signed)
+	}
+	for _, kind := range []profile.Kind{profile.Interpreted, profile.C1, profile.C2, profile.Inlined, profile.NativeMethod, profile.Stub, profile.Native} {
+		if kinds[kind] == 0 {
+			t.Errorf("no frame of kind %v", kind)
+		}
+	}
+}

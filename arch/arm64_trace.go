@@ -150,7 +150,7 @@ func (t *arm64Tracer) jumpsOut(s *arm64State, in *a64Inst) {
 	}
 	if exit.Indirect {
 		exit.ThrownAt = told(s.regs[t.java.ThrownAt])
-		if exit.Taken.Kind == Unknown {
+		if exit.ThrownAt.Kind != Unknown { // the link register may be stale: C2's exception blob does not load it
 			exit.Taken = exit.ThrownAt
 		}
 	}

@@ -69,6 +69,9 @@ func (m *moment) slotOf(callee, caller *physical) uint64 {
 		v, ok := m.word(at)
 		return ok && v&^m.snap.PACMask == caller.pc
 	}
+	if callee.owner().Func.Name == signalReturn || callee.owner().Func.Module == "[vdso]" && nameless(callee.owner()) {
+		return 0 // a signal interrupted the caller
+	}
 	if callee.framed {
 		for at := callee.sp + 16; at <= caller.sp; at += 8 {
 			if v, _ := m.word(at - 16); v == caller.sp && returns(at) {

@@ -133,7 +133,12 @@ var regions = []region{
 				c.counts(2, 1) && c.spMoved(pushed) && sameButTop(&b.frames[1], &a.frames[0])
 	}},
 	{"exception goes on in a handler", func(c *change) bool {
-		return c.op == opJump && c.inExceptionStub() && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
+		if c.op != opJump || !c.inExceptionStub() || !c.counts(2, 1) {
+			return false
+		}
+		// A CPU with a link register has the handler in another one, until it is there.
+		caller := &c.before.frames[1]
+		return c.leavesTo(caller) || pushed == 0 && c.after.onTop() && sameButPC(caller, c.newTop())
 	}},
 }
 
@@ -197,13 +202,14 @@ func (p place) inExceptionCodelet() bool {
 const signalFrame = 0x300
 
 // returnsFromSignal: frame i goes back to what a signal interrupted. Where the C library is stripped, that is its large
-// frame without a name.
+// frame without a name; so it is in arm64's vdso, where a handler returns to the beginning of a function that nobody has called.
 func returnsFromSignal(frames []physical, i int) bool {
 	owner := frames[i].owner()
 	if owner.Func.Name == signalReturn {
 		return true
 	}
-	return nameless(owner) && strings.HasPrefix(owner.Func.Module, "libc.so") && i+1 < len(frames) && frames[i+1].sp-frames[i].sp >= signalFrame
+	module := owner.Func.Module
+	return nameless(owner) && (strings.HasPrefix(module, "libc.so") || module == "[vdso]") && i+1 < len(frames) && frames[i+1].sp-frames[i].sp >= signalFrame
 }
 
 // redirects: a signal handler changes the pc at which its thread goes on. HotSpot's goes on in a

@@ -383,14 +383,20 @@ func (t *Tracer) refused(tid int, e syscall.Errno) Outcome {
 		t.by = tracer
 		return AlreadyTraced
 	case state == 'Z' || state == 'X':
-		if o := t.gone(); o == ProcessGone {
-			return o
-		}
-		return Zombie
+		return t.ended(tid)
 	case state == 0:
 		return t.gone()
 	}
 	return NotPermitted
+}
+
+// ended is what to say of a thread that has ended and is still there. Only a leader stays so, while other
+// threads live; another one is about to go.
+func (t *Tracer) ended(tid int) Outcome {
+	if o := t.gone(); o == ProcessGone || tid != t.pid {
+		return o
+	}
+	return Zombie
 }
 
 // gone tells the end of a thread from the end of its process.

@@ -39,10 +39,7 @@ func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during
 			t.unstopped.trace = before
 			return Running
 		case 'Z', 'X':
-			if o := t.gone(); o == ProcessGone {
-				return o
-			}
-			return Zombie
+			return t.ended(tid)
 		}
 		if o := t.readUnstopped(tid, &f, &hint); o != Taken {
 			if o == Running {

@@ -394,7 +394,7 @@ func TestPerfFewEvents(t *testing.T) {
 	if mostOpen > most+2*len(onlineCPUs()) || mostOpen == 0 {
 		t.Errorf("%d events were open, and there may be %d and two for each CPU", mostOpen, most)
 	}
-	if got.Times.NotSampled > got.Times.Process/4 {
+	if got.Times.Sampled < got.Times.Process/4 { // the rest is of before they had their events
 		t.Errorf("%+v", got.Times)
 	}
 }

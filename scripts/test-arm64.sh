@@ -45,7 +45,7 @@ stage() { # name, timeout in seconds, JDKs, package, test flags...
     [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
     [ -n "$versions" ] || return 0
     # shellcheck disable=SC2086 # a list
-    scripts/arm64.sh run --timeout "$limit" --env GOPROF_EMULATED=1 --env GOPROF_REQUIRE_JVM=1 --env GOPROF_JDKS="$(homes $versions)" "${with[@]}" \
+    scripts/arm64.sh run --timeout "$limit" --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_REQUIRE_JVM=1 --env GOPROF_JDKS="$(homes $versions)" "${with[@]}" \
         "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
         cd $package && /host/$out/bin/$(name_of "$package").test -test.v -test.timeout ${limit}s $(printf '%q ' "$@")" >"$log" || status=$?
     tell

@@ -5,12 +5,16 @@ import "goprof/arch"
 // maxAssembly is how much code is read of a function in assembly.
 const maxAssembly = 2048
 
+// kernelLibrary is how a mapping of the kernel's own code is called (/proc/PID/maps).
+const kernelLibrary = "[vdso]"
+
 // assemblyCaller finds the caller of one of HotSpot's few functions in hand-written
 // assembly (os_cpu/linux_*/*.S: SpinPause, the copy loops), for which nobody wrote
-// unwind rules. Their code is asked how it returns, as that of stubs is. Other
+// unwind rules, and of one in the kernel's own library, which has none on arm64 but for signals
+// (arch/arm64/kernel/vdso/Makefile). Their code is asked how it returns, as that of stubs is. Other
 // libraries without unwind information are a gap: they may do anything.
 func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
-	if w.vm == nil || !w.cur.exact || site.fn.Module != w.vm.Library() {
+	if w.vm == nil || !w.cur.exact || site.fn.Module != w.vm.Library() && site.fn.Module != kernelLibrary {
 		return caller{}, false
 	}
 	exit, ok := w.assemblyExit(w.cur.pc)

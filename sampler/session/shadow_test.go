@@ -37,7 +37,8 @@ var shadowModes = []struct {
 }
 
 // Most stops that may differ in what is inlined on top, in percent. Where the JVM records of each
-// instruction where it comes from, hardly any does. Otherwise it depends on how the compiler laid out
+// instruction where it comes from, hardly any does, unless a loop has records that are wrong in themselves: then
+// HotSpot's own rule is as often wrong. Otherwise it depends on how the compiler laid out
 // the loop in which a run spends its time, so only all modes together are held to it.
 const (
 	mayDiffer      = 20
@@ -139,7 +140,8 @@ func (c *shadowCount) judge(t *testing.T, flags []string, stops int) {
 	if n := c.verdicts[jvmtest.Mismatch]; n > 0 {
 		t.Errorf("%d mismatches", n)
 	}
-	if slices.Contains(flags, "-XX:+DebugNonSafepoints") {
+	ours, theirs := c.verdicts[jvmtest.InlinedDiffer], c.byAddress[jvmtest.InlinedDiffer]
+	if slices.Contains(flags, "-XX:+DebugNonSafepoints") && (ours-theirs)*50 > c.stops {
 		c.atMostDiffer(t, mayDifferExact)
 	}
 	if c.stops < stops*9/10 {

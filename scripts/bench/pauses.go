@@ -118,7 +118,7 @@ func (t *pauseTrial) round(b *bench) error {
 }
 
 // mostLead is how long a profiler may need to begin. A window that it was too late for is repeated, with
-// twice the time before it and before all that follow.
+// twice the time before it.
 const mostLead = time.Minute
 
 // during measures while a profiler runs.
@@ -126,15 +126,15 @@ func (b *bench) during(p *program, w way, window time.Duration, measure func() e
 	if w.profiler == nil {
 		return result{}, measure()
 	}
-	for ; b.lead <= mostLead; b.lead *= 2 {
-		end, err := w.begin(p, w.hz, b.lead+window+window/8)
+	for lead := b.lead; lead <= mostLead; lead *= 2 {
+		end, err := w.begin(p, w.hz, lead+window+window/8)
 		if err != nil {
 			return result{}, err
 		}
-		time.Sleep(b.lead)
+		time.Sleep(lead)
 		measured := measure()
 		r, err := end()
-		if late := r.startup >= b.lead || err == errNoSamples; !late {
+		if late := r.startup >= lead || err == errNoSamples; !late {
 			return r, errors.Join(measured, err)
 		} else if measured != nil {
 			return result{}, measured

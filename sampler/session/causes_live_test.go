@@ -162,7 +162,10 @@ func TestExplainGoneAndExec(t *testing.T) {
 	}
 	defer p.Close()
 	in.Close()
-	waitFor(t, "exec", func() bool { return p.Refresh() != nil })
+	waitFor(t, "exec", func() bool {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // the kernel changes it some moments after the memory
+		return p.Refresh() != nil && string(name) == "sleep\n"
+	})
 	wantCause(t, explained(pid, p.Refresh()), "gone exec", "became another program (sleep)", "goprof dump")
 	cmd.Process.Kill()
 	cmd.Wait()

@@ -63,7 +63,7 @@ func checkIntrinsics(t *testing.T, s *Session, n int, polls bool) {
 	}
 }
 
-// checkReasons fails if stacks end for another reason than a deoptimisation, or more than one in
+// checkReasons fails if stacks that were copied in a pause end for another reason than a deoptimisation, or more than one in
 // 200 for that.
 func checkReasons(t *testing.T, got *sampled, n int) {
 	t.Helper()
@@ -76,6 +76,8 @@ func checkReasons(t *testing.T, got *sampled, n int) {
 		switch why := profile.Reason(r); {
 		case why == profile.Whole || count == 0:
 		case why == profile.Deoptimizing && count*oneIn <= n:
+			t.Logf("%v: %d", why, count)
+		case testEngine == PerfEngine && count*200 <= n: // walked some milliseconds later: code may have gone
 			t.Logf("%v: %d", why, count)
 		default:
 			t.Errorf("%v: %d of %d", why, count, n)

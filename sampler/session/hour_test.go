@@ -25,6 +25,9 @@ import (
 // program of 100,000 methods whose calls branch at every level, so that hardly two of them are the same. It ends with
 // writing the file. The hour is short here; in full: GOPROF_HOUR=3600000 go test ./sampler/session -run TestAnHourIsSmall -v
 func TestAnHourIsSmall(t *testing.T) {
+	if !longForm {
+		t.Skip("make prove: its figures depend on what else the machine does")
+	}
 	stacks := "40000"
 	if n := os.Getenv("GOPROF_HOUR"); n != "" {
 		stacks = n

@@ -50,6 +50,9 @@ func checkIntrinsics(t *testing.T, s *Session, n int, polls bool) {
 			return
 		}
 		inStub++
+		if testEngine == PerfEngine && st.Truncated != profile.Whole {
+			return // where the poll was is in the thread's memory, and perf_event copies registers and the stack alone
+		}
 		if len(st.Frames) < 2 || !st.Frames[1].Kind.Java() {
 			t.Errorf("nobody polled: %s", describe(s, snap, st))
 		}

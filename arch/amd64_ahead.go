@@ -1,35 +1,15 @@
 package arch
 
-// Ahead is described at Tracer. What the instructions compute does not matter here, only where
-// they go.
+// Ahead is described at Tracer.
 func (t *amd64Tracer) Ahead(code []byte, base, pc uint64, stop func(pc uint64) bool) (uint64, bool) {
 	if pc < base || pc-base >= uint64(len(code)) || uint64(len(code)) >= 1<<31 {
 		return 0, false
 	}
 	t.code, t.base = code, base
 	t.forget()
-	t.ways = append(t.ways[:0], uint32(pc-base))
-	for steps := 0; len(t.ways) > 0 && steps < maxTraceSteps; {
-		at := t.ways[len(t.ways)-1]
-		t.ways = t.ways[:len(t.ways)-1]
-		for goesOn := true; goesOn && steps < maxTraceSteps && t.isNew(at); steps++ {
-			if here := base + uint64(at); here != pc && stop(here) {
-				return here, true
-			}
-			var w way
-			if at, w = t.goes(at); w == wayReturns {
-				return 0, false
-			} else {
-				goesOn = w == wayGoesOn
-			}
-		}
-	}
-	return 0, false
+	return t.ways.ahead(t, base, pc, stop)
 }
 
-// goes tells where the instruction at an offset goes on, and keeps the other way of a branch for
-// later. Compilers put what they expect right behind a branch; but a branch back is the end of a
-// loop, which is expected to be run again.
 func (t *amd64Tracer) goes(at uint32) (uint32, way) {
 	var in x86Inst
 	if !decodeX86(t.code[at:], &in) {
@@ -66,18 +46,9 @@ func (t *amd64Tracer) goes(at uint32) (uint32, way) {
 	return next, wayGoesOn
 }
 
-// fork chooses a way at a branch.
 func (t *amd64Tracer) fork(next uint32, in *x86Inst) uint32 {
 	target, ok := t.target(next, in)
-	switch {
-	case !ok || len(t.ways) >= maxTraceWays:
-		return next
-	case target < next:
-		t.ways = append(t.ways, next)
-		return target
-	}
-	t.ways = append(t.ways, target)
-	return next
+	return t.ways.fork(next, target, ok)
 }
 
 // target is where a jump goes, if that is in the code.

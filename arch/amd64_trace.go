@@ -13,7 +13,7 @@ type amd64Tracer struct {
 	base       uint64
 	seen       []uint64 // one bit per byte of code
 	todo       []amd64State
-	ways       []uint32 // of Ahead: offsets
+	ways       ways
 	stopAtPush bool
 	frame      int32                // where to stop: when this many bytes stand between sp and the caller's
 	whole      func(pc uint64) bool // or where they are known to

@@ -105,8 +105,13 @@ type CPU struct {
 	ThreadSlot func(code []byte) (offset uint64, ok bool)
 
 	// LinkerStub reports whether code is what a linker makes for calls into another library: it goes on
-	// there, and leaves all as it was at its entry. It is nil where that code has unwind rules.
+	// there, and leaves all as it was at its entry. It is nil, and Detour, where such code has unwind rules.
 	LinkerStub func(code []byte) bool
+
+	// Detour reports whether code is an instruction that a linker has moved away, and a jump back, or that jump
+	// alone. It returns how far from the start it goes back to: what unwind rules say of that place holds here, too.
+	// It is nil where linkers do not do that.
+	Detour func(code []byte) (by int64, ok bool)
 
 	// Sigreturn is the code to which a signal's handler returns, SigRegs where the interrupted registers are
 	// from the stack pointer there on, in the order and form of DecodeRegs. Sigreturn is empty where the unwind

@@ -57,6 +57,7 @@ var ARM64 = &CPU{
 
 	SenderSP:     senderSPARM64,
 	LinkerStub:   linkerStubARM64,
+	Detour:       detourARM64,
 	NewTracer:    func(java JavaRegs) Tracer { return &arm64Tracer{java: java} },
 	AfterLeave:   afterLeaveARM64,
 	Enters:       entersARM64,

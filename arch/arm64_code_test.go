@@ -55,6 +55,22 @@ func TestCodeARM64(t *testing.T) {
 
 		t.Error("a linker's stub that is none")
 	}
+	for words, want := range map[string]int64{
+		"f9400421 17fffffe": -4, // ldr x1, [x1, #8]; b .-8
+		"f9000421 14000010": 68, // str x1, [x1, #8]; b .+0x40
+		"9b010c40 17fffffe": -4, // madd x0, x2, x1, x3; b .-8
+		"17fffffe":          -8, // its second half alone
+		"f940043e 17fffffe": 0,  // ldr x30, [x1, #8]: changes what rules speak of
+		"f8410421 17fffffe": 0,  // ldr x1, [x1], #16
+		"910043ff 17fffffe": 0,  // add sp, sp, #16
+		"f9400421 d65f03c0": 0,  // ret
+		"f9400421":          0,
+		"a9400821 17fffffe": 0, // ldp: no erratum of these
+	} {
+		if by, ok := ARM64.Detour(bytes(words)); by != want && ok || ok != (want != 0) {
+			t.Errorf("%s goes back by %d %v, want %d", words, by, ok, want)
+		}
+	}
 	for words, want := range map[string]int{
 		"a9bf7bfd 910003fd":                   8,  // stp x29, x30, [sp, #-16]!; mov x29, sp
 		"d503233f a9bf7bfd 910003fd":          12, // paciasp first

@@ -46,6 +46,7 @@ func FuzzTraceARM64(f *testing.F) {
 		ARM64.Enters(code)
 		ARM64.EndsInCall(code)
 		ARM64.LinkerStub(code)
+		ARM64.Detour(code)
 		ARM64.ThreadSlot(code)
 		ARM64.SenderSP(code)
 		ARM64.Trampoline(code, new(Regs))

@@ -11,7 +11,7 @@ type arm64Tracer struct {
 	start    uint32   // offset
 	seen     []uint64 // one bit per instruction
 	todo     []arm64State
-	ways     []uint32 // of Ahead: offsets
+	ways     ways
 	entry    bool
 	frame    int32                // where to stop: when this many bytes stand between sp and the caller's
 	whole    func(pc uint64) bool // or where they are known to
@@ -75,9 +75,9 @@ func (t *arm64Tracer) run(code []byte, base, pc uint64) (Exit, error) {
 	return Exit{}, ErrNoExit
 }
 
-// isNew reports whether an offset is one of the code to which no way has led yet. lost: the way has lost the
+// isNewFor reports whether an offset is one of the code to which no way has led yet. lost: the way has lost the
 // stack pointer; then another one that has not may come there again.
-func (t *arm64Tracer) isNew(at uint32, lost bool) bool {
+func (t *arm64Tracer) isNewFor(at uint32, lost bool) bool {
 	word, bit := at/256*2, uint64(1)<<(at/4%64)
 	if int(at) >= len(t.code) || t.seen[word]&bit != 0 || lost && t.seen[word+1]&bit != 0 {
 		return false
@@ -96,7 +96,7 @@ func (t *arm64Tracer) follow(s *arm64State, steps *int) (Exit, bool) {
 		if t.whole != nil && t.whole(t.base+uint64(s.pc)) {
 			return s.sized(t.frame)
 		}
-		if !t.isNew(s.pc, s.regs[arm64SP].Reg >= firstToken) || !decodeA64(t.code[s.pc:], &in) {
+		if !t.isNewFor(s.pc, s.regs[arm64SP].Reg >= firstToken) || !decodeA64(t.code[s.pc:], &in) {
 			return Exit{}, false
 		}
 		at := s.pc

@@ -82,3 +82,29 @@ func linkerStubARM64(code []byte) bool {
 	}
 	return false
 }
+
+// detourARM64 looks for what linkers make of a load or store that Cortex-A53's erratum 843419, or 835769, may break: it is moved to the end of
+// the section, with a branch back behind it, and a branch to there stands in its place (GNU ld and gold, --fix-cortex-a53-843419; their
+// symbols are e843419@...). There are no unwind rules there.
+func detourARM64(code []byte) (by int64, ok bool) {
+	const frame = 1<<arm64X29 | 1<<arm64X30 | 1<<arm64SP
+	var in a64Inst
+	if !decodeA64(code, &in) {
+		return 0, false
+	}
+	if in.Op == a64Branch {
+		return in.Imm, true
+	}
+	written := in.Writes
+	switch in.Op {
+	case a64Other, a64Store:
+	case a64Load:
+		written = 1 << (in.Rd & 31)
+	default:
+		return 0, false
+	}
+	if written&frame != 0 || in.Pair || in.Index != a64Offset || !decodeA64(code[4:], &in) {
+		return 0, false
+	}
+	return 4 + in.Imm, in.Op == a64Branch
+}

@@ -1,6 +1,9 @@
 package unwind
 
-import "goprof/arch"
+import (
+	"goprof/arch"
+	"goprof/target"
+)
 
 // maxAssembly is how much code is read of a function in assembly.
 const maxAssembly = 2048
@@ -43,8 +46,22 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	return r.exit, r.ok
 }
 
-// isLinkerStub reports whether code was made by a linker to go on in another library.
-func (w *Walker) isLinkerStub(pc uint64) bool {
+// askLinker finds the rules for code that a linker has made: to go on in another library, or in place of an instruction
+// elsewhere in this one, whose function it belongs to.
+func (w *Walker) askLinker(pc uint64, at *target.Code, site *nativeSite) {
 	code := w.code[:arch.MaxLinkerStub]
-	return w.cpu.LinkerStub != nil && w.t.Read(pc, code) == nil && w.cpu.LinkerStub(code)
+	if w.cpu.LinkerStub == nil || w.t.Read(pc, code) != nil {
+		return
+	}
+	if w.cpu.LinkerStub(code) {
+		site.row = w.untouched
+		return
+	}
+	by, ok := w.cpu.Detour(code)
+	if !ok {
+		return
+	}
+	if home, ok := w.t.Code(pc+uint64(by), true); ok && home.Row != nil && home.Image == at.Image {
+		site.fn, site.row = nativeFunc(home), home.Row
+	}
 }

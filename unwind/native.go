@@ -65,8 +65,8 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 		return nil
 	}
 	site := &nativeSite{fn: nativeFunc(code), row: code.Row}
-	if site.row == nil && exact && w.isLinkerStub(pc) {
-		site.row = w.untouched
+	if site.row == nil && exact {
+		w.askLinker(pc, &code, site)
 	}
 	if site.row == nil {
 		site.gap = &profile.Func{Name: "[no unwind info: " + code.Image + "]", Module: code.Image}

@@ -26,7 +26,8 @@ const maxNumber = 100_000
 type File struct {
 	name     string
 	numbered bool
-	special  fs.FileInfo // a device or a pipe: written as it is
+	beside   func(string) string // of a numbered file: a name that must be free, too
+	special  fs.FileInfo         // a device or a pipe: written as it is
 }
 
 // FileError says which file could not be written and why.
@@ -51,8 +52,14 @@ func Expand(name string, pid int, t time.Time) string {
 func Reserve(name string) (*File, error) { return reserve(&File{name: name}) }
 
 // ReserveNumbered is Reserve for a name that the user did not choose: where
-// out.collapsed exists, out.1.collapsed is written, and so on.
-func ReserveNumbered(name string) (*File, error) { return reserve(&File{name: name, numbered: true}) }
+// out.collapsed exists, out.1.collapsed is written, and so on. beside, if not nil, tells the name of a file that will go with
+// it: a number is taken only if that is free, too.
+func ReserveNumbered(name string, beside func(string) string) (*File, error) {
+	return reserve(&File{name: name, numbered: true, beside: beside})
+}
+
+// IsStream reports whether what is written goes away, to standard output, a pipe or a device: nothing written later can replace it.
+func (f *File) IsStream() bool { return f.name == Stdout || f.special != nil }
 
 func reserve(f *File) (*File, error) {
 	if f.name == Stdout {
@@ -92,7 +99,7 @@ func (f *File) temp() (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(f.name), "."+filepath.Base(f.name)+".*.tmp")
 }
 
-// Write writes the whole file and returns its name. Called again, it replaces what it wrote.
+// Write writes the whole file and returns its name. Called again, it replaces what it wrote, unless it IsStream.
 func (f *File) Write(write func(io.Writer) error) (string, error) {
 	name := f.name
 	var err error
@@ -156,6 +163,11 @@ func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 func (f *File) place(temp string) (string, error) {
 	for n := range maxNumber {
 		name := f.number(n)
+		if f.beside != nil {
+			if _, err := os.Lstat(f.beside(name)); err == nil {
+				continue
+			}
+		}
 		err := os.Link(temp, name) // fails if there is anything of that name
 		if err == nil {
 			return name, nil

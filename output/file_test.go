@@ -81,8 +81,11 @@ func TestNumberedFileReplacesNothing(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(dir, "out.2.collapsed")); err != nil {
 		t.Skip("no links here: ", err)
 	}
-	for i, want := range []string{"out.collapsed", "out.1.collapsed", "out.3.collapsed"} {
-		f, err := ReserveNumbered(name)
+	if err := os.WriteFile(filepath.Join(dir, "out.3.summary.json"), nil, 0o600); err != nil { // of a file that was renamed
+		t.Fatal(err)
+	}
+	for i, want := range []string{"out.collapsed", "out.1.collapsed", "out.4.collapsed"} {
+		f, err := ReserveNumbered(name, SummaryPath)
 		if got := write(t, f, err, string(rune('a'+i))); filepath.Base(got) != want {
 			t.Errorf("wrote %s, want %s", got, want)
 		}
@@ -90,7 +93,7 @@ func TestNumberedFileReplacesNothing(t *testing.T) {
 	if got, _ := os.ReadFile(name); string(got) != "a" {
 		t.Errorf("the first file holds %q", got)
 	}
-	if got := entries(t, dir); len(got) != 4 {
+	if got := entries(t, dir); len(got) != 5 {
 		t.Errorf("there are %q", got)
 	}
 }

@@ -68,6 +68,9 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 		if l.Running > 0 {
 			fmt.Fprintf(&b, ", %d at threads that ran and were left alone", l.Running)
 		}
+		if l.Others > 0 {
+			fmt.Fprintf(&b, "\nleft out   %d looks at threads in a state that was not asked for: no samples", l.Others)
+		}
 		fmt.Fprintf(&b, "\nvoid       %d looks: the thread ran meanwhile; repeated, those in vain are lost\n", l.Moved)
 		if l.Asleep > 0 {
 			fmt.Fprintf(&b, "asleep     %d threads had gone to sleep in the microseconds before they stopped\n", l.Asleep)

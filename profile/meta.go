@@ -71,6 +71,7 @@ type Looks struct {
 	Running   int64         `json:"running"`   // threads that ran and were not stopped: --nonblocking, off-cpu
 	Time      time.Duration `json:"time_ns"`   // that all stacks stand for
 	AtRest    int64         `json:"at_rest"`   // of those stopped, threads at rest, for --native-once
+	Others    int64         `json:"others"`    // found in a state that was not asked for: no samples
 }
 
 // Note is what a user should know of a recording or a dump although it worked.

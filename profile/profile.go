@@ -1,6 +1,9 @@
 package profile
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // DefaultMaxNodes bounds the memory of a profile: 30 bytes for each node, as the index is full then (tree.go).
 const DefaultMaxNodes = 3 << 18
@@ -59,6 +62,11 @@ func NewSize(maxNodes int) *Profile {
 		p.reasons[r] = &Func{Name: "[truncated: " + r.String() + "]"}
 	}
 	return p
+}
+
+// Copy is the profile as it is now, to be read while p goes on: nothing can be added to it.
+func (p *Profile) Copy() *Profile {
+	return &Profile{Meta: p.Meta, Counts: p.Counts, Overflow: p.Overflow, Time: p.Time, tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}}
 }
 
 // Add counts a stack n times; see AddTimed.

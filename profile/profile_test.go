@@ -56,6 +56,32 @@ func TestAdd(t *testing.T) {
 		"main;run;work 3")
 }
 
+// A copy can be read while the profile goes on.
+func TestCopy(t *testing.T) {
+	p := New()
+	for i := range 10_000 {
+		p.Add("", stack(Whole, "main", fmt.Sprint("f", i%5000)), 1)
+	}
+	before, counts := contents(p), p.Counts
+	c := p.Copy()
+	done := make(chan struct{})
+	go func() { // the race detector looks, too
+		defer close(done)
+		for i := range 10_000 {
+			p.Add("[new]", stack(Whole, "main", fmt.Sprint("f", i)), 3)
+			p.Add("", stack(Whole, "main", fmt.Sprint("f", i%5000)), 1)
+		}
+	}()
+	for range 5 {
+		expect(t, contents(c), before...)
+	}
+	<-done
+	if c.Counts != counts || p.Counts == counts {
+		t.Errorf("%+v, of the copy %+v", p.Counts, c.Counts)
+	}
+	expect(t, contents(c), before...)
+}
+
 func TestSameContentIsOneFunction(t *testing.T) {
 	p := New()
 	for range 3 {

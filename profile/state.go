@@ -1,6 +1,10 @@
 package profile
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // State is what a thread did, or waited for, when it was looked at. In a wall-clock profile the leaf of each stack is a
 // frame that names it (kind StateFrame).
@@ -32,6 +36,23 @@ func (s State) String() string {
 		return stateNames[s]
 	}
 	return "unknown"
+}
+
+// StateNames are the names of all states as ParseState wants them, without spaces.
+func StateNames() []string {
+	names := slices.Clone(stateNames[:])
+	for i, name := range names {
+		names[i] = strings.ToLower(strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
+}
+
+// ParseState is the inverse of String. Case does not matter, and a hyphen may stand for a space.
+func ParseState(name string) (State, error) {
+	if s := slices.Index(StateNames(), strings.ReplaceAll(strings.ToLower(name), " ", "-")); s >= 0 {
+		return State(s), nil
+	}
+	return 0, fmt.Errorf("there is no state %q; there are %s", name, strings.Join(StateNames(), ", "))
 }
 
 // Label is the frame that stands for the state: "[parked]", or, if it is known what for, "[parked: what]".

@@ -1,5 +1,7 @@
 package profile
 
+import "slices"
+
 // tree is stacks that share what they have in common from the root on. A recording may last for days, so a node is
 // small (24 bytes, and 6 to 11 in the index), holds no pointer that a garbage collector would follow, and never moves.
 type tree struct {
@@ -46,6 +48,15 @@ func (t *tree) push(nd node) int32 {
 	t.size++
 	*t.at(n) = nd
 	return n
+}
+
+// copy is the nodes without their index: it can be read.
+func (t *tree) copy() tree {
+	c := tree{chunks: make([][]node, len(t.chunks)), size: t.size}
+	for i, chunk := range t.chunks {
+		c.chunks[i] = slices.Clone(chunk)
+	}
+	return c
 }
 
 // find returns the node under parent, 0 if there is none.

@@ -106,6 +106,7 @@ func (n dumpNames) fold(threads []profile.ThreadDump) {
 }
 
 func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, names dumpNames) error {
+	goFirst()
 	defer session.StopAfterSuspend()()
 	s, err := session.Attach(pid)
 	if err != nil {

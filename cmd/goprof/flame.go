@@ -101,9 +101,9 @@ func reserveFlame(input string, f *flameFlags) (*output.File, error) {
 		name = strings.TrimSuffix(input, filepath.Ext(input))
 	}
 	if f.svg {
-		return output.ReserveNumbered(name + ".svg")
+		return output.ReserveNumbered(name+".svg", nil)
 	}
-	return output.ReserveNumbered(name + ".html")
+	return output.ReserveNumbered(name+".html", nil)
 }
 
 // findSummary reads the summary that is named, or the one beside the input. A summary

@@ -39,7 +39,11 @@ func writeManPages(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return outputFailed(err)
 	}
-	if _, err := file.Write(func(w io.Writer) error { return manPage(w, cmd, name) }); err != nil {
+	written, err := file.Write(func(w io.Writer) error { return manPage(w, cmd, name) })
+	if err != nil {
+		return outputFailed(err)
+	}
+	if err := os.Chmod(written, 0o644); err != nil { // all users read manual pages
 		return outputFailed(err)
 	}
 	for _, sub := range cmd.Commands() {

@@ -19,6 +19,8 @@ type modeFlags struct {
 	mode        string
 	nonBlocking bool
 	nativeOnce  bool
+	states      []string
+	chosen      map[profile.State]bool
 }
 
 // modes are the values of --mode.
@@ -35,6 +37,7 @@ With --mode off-cpu only waiting counts, and the leaf says for what: [parked: cl
 
 func (f *modeFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.mode, "mode", modes[0], "`which` threads: cpu, those that use CPU time; wall, all; off-cpu, those that wait")
+	fs.StringSliceVar(&f.states, "state", nil, "in modes wall and off-cpu: only threads in these `states`: blocked,parked")
 	fs.BoolVar(&f.nonBlocking, "nonblocking", false, "in modes wall and off-cpu: never stop a thread; what runs has no stack")
 	fs.BoolVar(&f.nativeOnce, "native-once", false, "in modes wall and off-cpu: stop a thread once where it comes to rest, for its native frames")
 }
@@ -50,7 +53,19 @@ func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 		return usageError(cmd, fmt.Sprintf("there is no mode %q; there are %s", f.mode, strings.Join(modes, ", ")))
 	}
 	wall := f.session().IsWall()
+	f.chosen = map[profile.State]bool{}
+	for _, name := range f.states {
+		s, err := profile.ParseState(name)
+		if err != nil {
+			return usageError(cmd, "--state: "+err.Error())
+		}
+		f.chosen[s] = true
+	}
 	switch {
+	case !wall && len(f.states) > 0:
+		return usageError(cmd, "--state is for --mode wall and off-cpu: in mode cpu all threads run")
+	case f.session() == session.WaitingMode && f.chosen[profile.Running]:
+		return usageError(cmd, "--state running is for --mode wall: off-cpu shows what waits")
 	case !wall && (f.nonBlocking || f.nativeOnce):
 		return usageError(cmd, "--nonblocking and --native-once are for --mode wall and off-cpu: a thread that uses CPU time can only be seen by a stop")
 	case f.nonBlocking && f.nativeOnce:
@@ -61,6 +76,14 @@ func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 		return usageError(cmd, "--weight time is for --mode wall and off-cpu; it is samples or cpu here")
 	}
 	return nil
+}
+
+// wantsState is nil if all states are wanted.
+func (f *modeFlags) wantsState() func(profile.State) bool {
+	if len(f.chosen) == 0 {
+		return nil
+	}
+	return func(s profile.State) bool { return f.chosen[s] }
 }
 
 // rate is the default of --rate.

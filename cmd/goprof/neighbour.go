@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// oomScore makes the kernel end goprof, not the JVM beside it, when memory runs out.
+	// oomScore is far above that of other programs, for when memory runs out.
 	oomScore = "900"
 	// processors is how many threads of goprof's may run Go code at a time: one that samples,
 	// one that walks, two for the garbage collector and what else there is. Fewer CPUs change nothing:
@@ -19,10 +19,12 @@ const (
 	processors = 4
 )
 
-// beGoodNeighbour bounds what goprof takes from the machine that it measures. What the kernel
-// refuses is left as it is.
+// goFirst has the kernel end goprof before the JVM. What it refuses is left as it is.
+func goFirst() { os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0) }
+
+// beGoodNeighbour bounds what goprof takes from the machine that it measures.
 func beGoodNeighbour() {
-	os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0)
+	goFirst()
 	runtime.GOMAXPROCS(processors)
 	debug.SetMemoryLimit(session.MemoryGoal)
 }

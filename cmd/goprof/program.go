@@ -77,7 +77,7 @@ func (p *program) finish(talk io.Writer) {
 	select {
 	case <-p.ended:
 	default:
-		fmt.Fprintf(talk, "goprof: waiting for %s (process %d) to end; Ctrl-C leaves it running\n", output.Printable(p.cmd.Args[0]), p.pid())
+		fmt.Fprintf(talk, "goprof: waiting for %s (process %d) to end\n", output.Printable(p.cmd.Args[0]), p.pid())
 		<-p.ended
 	}
 	if s := p.status(); s != "exit status 0" {

@@ -38,7 +38,7 @@ Which JVM: --pid, several times for several; or NAME, a part of its main class o
 list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
 
 Beside FILE.collapsed it writes FILE.summary.json, the account of the run, unless --summary
-names another place for it. Without a sample it writes neither, and exits with 7.
+names another place for it. Without a sample it writes no stacks, no account but into a file that --summary names, and exits with 7.
 
 Without -d it records until Ctrl-C, or until the JVM ends; both write what there is. SIGUSR1
 writes what there is and goes on. A program that goprof started is never ended by it.`
@@ -115,6 +115,7 @@ func newRecord() *cobra.Command {
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	cmd.RegisterFlagCompletionFunc("weight", cobra.FixedCompletions([]string{"samples", "cpu", "time"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(profile.StateNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -153,6 +154,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	defer session.StartWatchdog(watchdogName)()
 	beGoodNeighbour() // not before a program was started: it would inherit some of it
 	err = recordAll(ctx, talk, f, targets, now)
+	stop() // from now on a signal ends goprof, and nothing else
 	which.finish(talk)
 	return err
 }

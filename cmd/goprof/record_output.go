@@ -11,7 +11,10 @@ import (
 )
 
 // outputs are the files that a recording ends in. They are checked before it begins.
-type outputs struct{ stacks, summary *output.File }
+type outputs struct {
+	stacks, summary *output.File
+	asked           bool // for the summary, by its name
+}
 
 // reserve finds the files for the recording of a process.
 func (f *recordFlags) reserve(pid int) (outputs, error) {
@@ -19,34 +22,37 @@ func (f *recordFlags) reserve(pid int) (outputs, error) {
 	var err error
 	switch {
 	case f.output != "":
-		o.stacks, err = output.Reserve(output.Expand(f.output, pid, time.Now()))
+		name := output.Expand(f.output, pid, time.Now())
+		if o.stacks, err = output.Reserve(name); err == nil && f.summary == "" && !o.stacks.IsStream() {
+			o.summary, err = output.Reserve(output.SummaryPath(name))
+		}
 	case len(f.pids) > 1:
-		o.stacks, err = output.ReserveNumbered(output.Expand("out-%p.collapsed", pid, time.Now()))
+		o.stacks, err = output.ReserveNumbered(output.Expand("out-%p.collapsed", pid, time.Now()), f.beside())
 	default:
-		o.stacks, err = output.ReserveNumbered("out.collapsed")
+		o.stacks, err = output.ReserveNumbered("out.collapsed", f.beside())
 	}
 	if err == nil && f.summary != "" {
 		o.summary, err = output.Reserve(output.Expand(f.summary, pid, time.Now()))
 	}
+	o.asked = f.summary != ""
 	return o, err
+}
+
+// beside tells what is written beside the stacks: where "goprof flame" looks for the account.
+func (f *recordFlags) beside() func(string) string {
+	if f.summary != "" {
+		return nil
+	}
+	return output.SummaryPath
 }
 
 // write writes both files and returns the name of the first.
 func (o *outputs) write(p *profile.Profile, sum *profile.Summary) (string, error) {
-	return o.writeBoth(func(w io.Writer) error { return output.Collapsed(w, p) }, sum)
-}
-
-func (o *outputs) writeText(stacks []byte, sum *profile.Summary) (string, error) {
-	return o.writeBoth(func(w io.Writer) error { _, err := w.Write(stacks); return err }, sum)
-}
-
-func (o *outputs) writeBoth(stacks func(io.Writer) error, sum *profile.Summary) (string, error) {
-	name, err := o.stacks.Write(stacks)
+	name, err := o.stacks.Write(func(w io.Writer) error { return output.Collapsed(w, p) })
 	if err != nil {
 		return "", err
 	}
-	if o.summary == nil && name != output.Stdout {
-		// Beside the stacks, where "goprof flame" looks for what it says about them.
+	if o.summary == nil && !o.stacks.IsStream() {
 		if o.summary, err = output.Reserve(output.SummaryPath(name)); err != nil {
 			return "", err
 		}

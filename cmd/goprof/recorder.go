@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -99,7 +98,7 @@ func (r *recorder) record(ctx context.Context) result {
 		r.session.RawNames()
 	}
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
-		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce,
+		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce, States: r.flags.wantsState(),
 		Duration: r.flags.duration.Duration, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal,
 		Weight: r.flags.weighed, Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
@@ -170,8 +169,10 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 // tellEmpty writes no stacks: an empty file helps nobody, and could replace a full one. An
 // account that was asked for by name is written, as it says what became of the looks.
 func (r *recorder) tellEmpty(talk io.Writer, sum *profile.Summary) error {
-	if err := r.out.writeSummary(sum); err != nil {
-		return outputFailed(err)
+	if r.out.asked {
+		if err := r.out.writeSummary(sum); err != nil {
+			return outputFailed(err)
+		}
 	}
 	if !r.flags.quiet {
 		output.SummaryText(talk, sum)
@@ -186,9 +187,13 @@ func (r *recorder) noSamples(sum *profile.Summary) error {
 		Remedy: fmt.Sprintf("goprof dump --pid %d shows what they wait for", r.pid)}
 	switch {
 	case r.session.Process.Alive() != nil:
-		e.Why, e.Remedy = "it ended before it had used enough CPU time", ""
+		c := host().Explain(r.pid, r.session.Process.Alive())
+		e.Code, e.Why, e.Remedy = exit.TargetGone, c.Why+" before it had used enough CPU time", c.Remedy
 	case sum.LostBy[profile.AlreadyTraced.String()] > 0:
 		return attachError(r.pid, session.ErrTraced)
+	case sum.Looks != nil && sum.Looks.Others > 0:
+		e.Why = "no thread was seen in a state that --state asks for"
+		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' states", r.pid)
 	case sum.Attempted > 0:
 		e.Why = fmt.Sprintf("all %d looks were lost: see the account above", sum.Attempted)
 	case r.session.Stopped():
@@ -223,20 +228,23 @@ func writeOnSignal(talk io.Writer, recorders []*recorder, now <-chan os.Signal) 
 	}
 }
 
-// writeNow writes what there is. Only the text is made while the recording waits.
+// writeNow writes what there is. The recording waits only while that is copied.
 func (r *recorder) writeNow(talk io.Writer) {
-	var stacks bytes.Buffer
+	if r.out.stacks.IsStream() { // whoever reads it would count twice what is written twice
+		fmt.Fprintln(talk, "goprof: SIGUSR1 writes what there is into a file (-o FILE); what is not a file gets all of it at the end")
+		return
+	}
+	var now *profile.Profile
 	var sum profile.Summary
-	r.visit(func(p *profile.Profile, s *profile.Summary) {
-		output.Collapsed(&stacks, p)
-		sum = *s
-	})
-	if stacks.Len() == 0 {
+	if !r.visit(func(p *profile.Profile, s *profile.Summary) { now, sum = p.Copy(), *s }) {
+		return // it has ended, and is about to be written
+	}
+	if sum.Samples == 0 {
 		fmt.Fprintf(talk, "goprof: no samples of process %d yet: nothing is written\n", r.pid)
 		return
 	}
 	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
-	name, err := r.out.writeText(stacks.Bytes(), &sum)
+	name, err := r.out.write(now, &sum)
 	switch {
 	case err != nil:
 		exit.Tell(talk, outputFailed(err))

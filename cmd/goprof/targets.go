@@ -146,6 +146,9 @@ const waitEvery = 200 * time.Millisecond
 
 // waitFor waits until a JVM of that name runs; one that runs already will do.
 func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
+	if err := checkProc(); err != nil {
+		return 0, err
+	}
 	fmt.Fprintf(talk, "goprof: waiting for a JVM with %q in its main class or jar\n", output.Printable(part))
 	for {
 		ready := slices.DeleteFunc(host().Match(part), func(j session.JVM) bool { return j.Problem != nil && j.Problem.Class == session.NotJVM })

@@ -175,6 +175,14 @@ func TestPageOfCPUTime(t *testing.T) {
 	}
 }
 
+// Time that passes is not CPU time.
+func TestPageOfTime(t *testing.T) {
+	tree := parse(t, "Shop.main_[0];[parked] 1500000000\n")
+	tree.Weight = profile.WallTime
+	b := open(t, tree, Options{Title: "Shop"}, "")
+	b.expect("zoom all 1.50 s of threads' time, 100.00%")
+}
+
 func TestPageDraws(t *testing.T) {
 	b := open(t, shop(t), Options{Title: "Shop", About: [][2]string{{"host", "prod-<7>"}}}, "")
 	b.expect("samples 1000; frames 11; matches none; zoom all 1000 samples, 100.00%; view flame light; drawn 12 boxes, 6 rows")

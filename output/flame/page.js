@@ -20,8 +20,9 @@ const duration = ns => {
   return `${n >= 100 ? n.toFixed(0) : n.toPrecision(3)} ${unit}`;
 };
 const figure = n => timed ? duration(n) : thousands(n);
-const amount = n => timed ? `${duration(n)} of CPU` : `${thousands(n)} samples`;
-const plainAmount = n => timed ? `${duration(n)} of CPU` : `${n} samples`;
+const ofWhat = page.unit === 'cpu' ? 'of CPU' : "of threads' time";
+const amount = n => timed ? `${duration(n)} ${ofWhat}` : `${thousands(n)} samples`;
+const plainAmount = n => timed ? `${duration(n)} ${ofWhat}` : `${n} samples`;
 const percent = (n, of) => {
   const p = of ? (100 * n) / of : 0;
   return (p !== 0 && p < 0.1 ? p.toFixed(3) : p.toFixed(2)) + '%';

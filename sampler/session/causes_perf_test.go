@@ -57,10 +57,7 @@ func TestExplainPerf(t *testing.T) {
 
 // TestChooseEngine: what is asked for by name is had or refused; auto finds another.
 func TestChooseEngine(t *testing.T) {
-	power, err := sampler.TryPerf(0)
-	if err != nil || !power.Kernel {
-		t.Skipf("perf_event: %+v, %v", power, err)
-	}
+	needPerf(t)
 	pid := startSleep(t, "/bin/sleep")
 	for _, c := range []struct {
 		want    Engine

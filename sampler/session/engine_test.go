@@ -20,11 +20,18 @@ var testEngine Engine
 // withPerf makes the rest of a test sample by perf_event, or skips it where that is not permitted.
 func withPerf(t testing.TB) {
 	t.Helper()
-	if power, err := sampler.TryPerf(0); err != nil || !power.Kernel {
-		t.Skipf("perf_event: %+v, %v", power, err)
-	}
+	needPerf(t)
 	testEngine = PerfEngine
 	t.Cleanup(func() { testEngine = "" })
+}
+
+func needPerf(t testing.TB) {
+	t.Helper()
+	if power, err := sampler.TryPerf(0); err != nil {
+		t.Skipf("this machine does not permit perf_event: %v", err)
+	} else if !power.Kernel {
+		t.Skip("perf_event is permitted here outside of the kernel only (kernel.perf_event_paranoid, CAP_PERFMON)")
+	}
 }
 
 func (r *recording) afterOfTest() func(*target.Snapshot, int64) {

@@ -34,6 +34,8 @@ type RecordOptions struct {
 	// Visits are let in between two samples, to see how far the recording is. Nothing is
 	// walked meanwhile, so a visit should be short.
 	Visits <-chan Visit
+	// States chooses looks by what the thread did, in modes that are wall-clock ones; nil is all.
+	States func(profile.State) bool
 	// NonBlocking and NativeOnce are sampler.WallOptions, for modes that are wall-clock ones.
 	NonBlocking, NativeOnce bool
 }

@@ -17,10 +17,12 @@ import (
 
 // standing is the last look at a thread.
 type standing struct {
+	tid   int
 	tally *target.Tally
 	lost  profile.Reason // Whole: it is in the profile, at
 	at    profile.Place
 	ready profile.Place // the same stack of a thread that has been woken and has no CPU yet
+	state profile.State // without ready
 
 	// What of the tally has been counted.
 	looks, readyLooks int64
@@ -34,6 +36,7 @@ type standings struct {
 	leafed profile.Stack
 	rests  rests
 	asked  map[int]int // how often a thread was to be stopped again
+	others int64       // looks at threads in states that are not wanted
 }
 
 // stateFrame is the leaf of a stack.
@@ -70,11 +73,11 @@ func (r *recording) takeWall(snap *target.Snapshot) {
 		r.settle(old)
 		delete(s.of, snap.TID)
 	}
-	st := &standing{tally: snap.Tally}
+	st := &standing{tid: snap.TID, tally: snap.Tally}
 	if time.Duration(now()-snap.Tally.Last()) > staleAfter {
 		snap.Tally.Void()
 		st.lost = profile.Stale
-		r.stand(snap.TID, st)
+		r.stand(st)
 		return
 	}
 	if !r.follow(snap) {
@@ -83,7 +86,7 @@ func (r *recording) takeWall(snap *target.Snapshot) {
 	r.walkWall(snap)
 	if !r.alive() {
 		st.lost = profile.ProcessGone
-		r.stand(snap.TID, st)
+		r.stand(st)
 		return
 	}
 	state, what := stateOf(&snap.Waiting, &r.stack)
@@ -99,12 +102,12 @@ func (r *recording) takeWall(snap *target.Snapshot) {
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}
+	st.state = state
 	leaf := profile.Frame{Func: s.frame(state, what), Kind: profile.StateFrame, BCI: -1}
 	s.leafed.Truncated = stack.Truncated
 	s.leafed.Frames = append(append(s.leafed.Frames[:0], leaf), stack.Frames...)
 	st.at = r.profile.AddAt(root, &s.leafed, 0, 0)
-	r.stand(snap.TID, st)
-	r.sampled[snap.TID] = true
+	r.stand(st)
 }
 
 // walkWall walks a snapshot by what is known of its registers.
@@ -131,8 +134,8 @@ func (r *recording) walkWall(snap *target.Snapshot) {
 const mostAsked = 3
 
 // stand keeps a look, and counts it as often as it does by now.
-func (r *recording) stand(tid int, st *standing) {
-	r.standings.of[tid] = st
+func (r *recording) stand(st *standing) {
+	r.standings.of[st.tid] = st
 	r.settle(st)
 }
 
@@ -143,15 +146,25 @@ func (r *recording) settle(st *standing) {
 	if st.lost != profile.Whole {
 		r.profile.Lose(st.lost, looks+ready-st.looks-st.readyLooks)
 	} else {
-		r.profile.Again(st.at, looks-st.looks, d-st.time)
+		r.countAgain(st, st.state, st.at, looks-st.looks, d-st.time)
 		if ready != st.readyLooks {
 			if st.readyLooks == 0 {
 				st.ready = r.profile.Beside(st.at, r.standings.frame(profile.Runnable, ""), profile.StateFrame)
 			}
-			r.profile.Again(st.ready, ready-st.readyLooks, readyTime-st.readyTime)
+			r.countAgain(st, profile.Runnable, st.ready, ready-st.readyLooks, readyTime-st.readyTime)
 		}
 	}
 	st.looks, st.time, st.readyLooks, st.readyTime = looks, d, ready, readyTime
+}
+
+// countAgain counts looks at a thread in that state, if it is wanted.
+func (r *recording) countAgain(st *standing, state profile.State, at profile.Place, looks int64, d time.Duration) {
+	if r.opt.States != nil && !r.opt.States(state) {
+		r.standings.others += looks
+		return
+	}
+	r.profile.Again(at, looks, d)
+	r.sampled[st.tid] = r.sampled[st.tid] || looks > 0
 }
 
 // settleAll brings the profile up to date, and drops the looks at threads that are gone.
@@ -159,7 +172,11 @@ func (r *recording) settleAll() {
 	maps.DeleteFunc(r.standings.of, func(tid int, st *standing) bool {
 		before := st.looks + st.readyLooks
 		r.settle(st)
-		return st.looks+st.readyLooks == before && r.dir.threads[tid] == nil
+		if st.looks+st.readyLooks != before || r.dir.threads[tid] != nil {
+			return false
+		}
+		st.tally.Void() // should it live after all, it is looked at anew
+		return true
 	})
 	maps.DeleteFunc(r.standings.rests, func(tid int, _ []rest) bool { return r.dir.threads[tid] == nil })
 	maps.DeleteFunc(r.standings.asked, func(tid, _ int) bool { return r.dir.threads[tid] == nil })
@@ -169,5 +186,5 @@ func (r *recording) settleAll() {
 func (r *recording) looks(stats *sampler.Stats) *profile.Looks {
 	l := &stats.Looks
 	return &profile.Looks{Unstopped: l.Unstopped, Stopped: l.Stopped, AtRest: l.AtRest, Asleep: l.Asleep, Repeated: l.Repeated,
-		Moved: l.Voids, Running: l.Running, Time: r.profile.Time}
+		Moved: l.Voids, Running: l.Running, Others: r.standings.others, Time: r.profile.Time}
 }

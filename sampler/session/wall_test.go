@@ -188,6 +188,27 @@ func checkLooks(t *testing.T, sum *profile.Summary) {
 	}
 }
 
+// TestWallOnlyStates: looks that found a thread in another state are no samples, and are counted.
+func TestWallOnlyStates(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm, known := startStates(t, jdk)
+		wanted := map[profile.State]bool{profile.Blocked: true, profile.Sleeping: true}
+		p, sum := record(t, attach(t, jvm.PID), context.Background(), RecordOptions{Duration: time.Second, Mode: WallMode,
+			Interval: 5 * time.Millisecond, Threads: true, States: func(s profile.State) bool { return wanted[s] }})
+		seen := threadsIn(t, p)
+		for _, k := range known {
+			if th := seen[k.name]; (th != nil) != (k.state == "blocked" || k.state == "sleeping") {
+				t.Errorf("%s, %s: %+v", k.name, k.state, th)
+			} else if th != nil && th.states["["+k.state+"]"] != th.total {
+				t.Errorf("%s is %s: %v", k.name, k.state, th.states)
+			}
+		}
+		if all := sum.Attempted + sum.Looks.Others; sum.Looks.Others < sum.Attempted || sum.Looks.Repeated > all {
+			t.Errorf("%d samples, %d looks left out: %+v", sum.Attempted, sum.Looks.Others, *sum.Looks)
+		}
+	})
+}
+
 // TestOffCPU: only what waits is shown, with what it waits for.
 func TestOffCPU(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

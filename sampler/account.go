@@ -37,22 +37,14 @@ func (r *run) account(snap *target.Snapshot, o Outcome) {
 		r.scan.bills.give(th, after.ran, isInterrupted(r.cpu, snap.Syscall, snap.Regs[r.cpu.SyscallResult]), snap)
 	}
 	r.stats.Attempted++
+	r.noteEnd(o)
 	if o == Taken {
 		r.stats.Taken++
-		r.denied = 0
 		r.q.put(snap)
 		return
 	}
 	r.stats.Lost[o]++
 	r.q.Done(snap)
-	switch o {
-	case ProcessGone:
-		r.stats.Ended = true
-	case NotPermitted:
-		if r.denied++; r.denied == maxDenied {
-			r.failed = &NotPermittedError{r.pid}
-		}
-	}
 }
 
 // refund forgets a look at a thread that had no CPU when the tick began. Its state is R, but it stands where it was
@@ -72,20 +64,4 @@ func hadNoCPU(before, after schedstat, now, lookAt int64) bool {
 	// It was given a CPU to stop on, after it had waited for so long. If it lost its CPU
 	// when we woke up, we took it away: that is a sample. If before, somebody else did.
 	return now-int64(after.waited-before.waited) < lookAt
-}
-
-// maxDenied looks in a row that are not permitted end the run.
-const maxDenied = 10
-
-func (r *run) collect() {
-	for {
-		snap, o, ok := r.t.Collect()
-		if !ok {
-			return
-		}
-		if o == Taken {
-			r.stats.Late++
-		}
-		r.account(snap, o)
-	}
 }

@@ -87,9 +87,9 @@ func (b *bills) end(th *thread) {
 // them than CPUs.
 var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
-// sum is the account so far, once all threads that live have been read. What the process's clock says
-// more, others have used that have ended.
-func (b *bills) sum(threads map[int]*thread) Times {
+// sum is the account so far. When the run is over, and all threads that live have been read, what the process's clock says
+// more, others have used that have ended. Before, nobody knows whose it is.
+func (b *bills) sum(threads map[int]*thread, over bool) Times {
 	b.read()
 	unsampled, skipped := b.excused, b.skipped
 	for _, th := range threads {
@@ -101,7 +101,7 @@ func (b *bills) sum(threads map[int]*thread) Times {
 	}
 	t := Times{Sampled: time.Duration(b.given), NotSampled: time.Duration(unsampled), Exited: time.Duration(b.left)}
 	switch rest := b.now - b.base - b.given - unsampled - b.left - skipped; {
-	case rest > lateCharge:
+	case rest > lateCharge && over:
 		t.Exited += time.Duration(rest)
 	case rest > 0:
 		t.NotSampled += time.Duration(rest)

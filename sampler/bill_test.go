@@ -112,9 +112,7 @@ func TestTimesAddUp(t *testing.T) {
 	if off := time.Duration(all) - times.Process; off > times.Process/50+beside || -off > times.Process/50 {
 		t.Errorf("%v, and the program used %v, of which at most %v were before and after", times.Process, time.Duration(all), beside)
 	}
-	if got.Skipped > got.Ticks/4 {
-		return // we had no CPU to sample with: that is told, and shares mean little
-	}
+	needTicks(t, &got)
 	if times.NotSampled > times.Process/4 {
 		t.Errorf("%v of %v are not sampled", times.NotSampled, times.Process)
 	}

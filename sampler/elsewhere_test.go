@@ -52,7 +52,7 @@ func cpuCount(m cpuMask) int {
 // As many threads to look at as CPUs: nothing is gained by moving. One less now and then does not change that.
 func TestCrowded(t *testing.T) {
 	cpus := int64(runtime.NumCPU())
-	r := &run{t: new(Tracer)}
+	r := &run{tracing: tracing{t: new(Tracer)}}
 	if r.crowded() {
 		t.Error("before anything was due")
 	}

@@ -54,17 +54,14 @@ func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{Sampler: New(pid, cpu)
 var ErrPerfOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
 
 // Run is Sampler.Run.
-func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (stats Stats, err error) {
-	defer close(q.full)
-	defer close(p.done)
-	switch {
-	case cfg.Interval < MinInterval:
-		return Stats{}, ErrInterval
-	case cfg.MaxOverhead > 0:
-		return Stats{}, ErrPerfOverhead
-	}
-	onOwnThread(func() { p.last, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
-	return p.last, err
+func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	return p.whole(cfg, q, func() (stats Stats, err error) {
+		if cfg.MaxOverhead > 0 {
+			return Stats{}, ErrPerfOverhead
+		}
+		onOwnThread(func() { stats, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
+		return stats, err
+	})
 }
 
 // perfTick is the mean time between two looks into the rings, and at who has run.
@@ -89,7 +86,8 @@ type perfRun struct {
 	mostEvents int
 	round      uint32 // of the scan's listing that was seen last
 	failed     error
-	denied     int // in a row
+	over       bool // and all threads have been read a last time
+	denied     int  // in a row
 
 	// The reading of a ring that is under way.
 	cpu     int
@@ -118,8 +116,9 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	r.began, r.cpuAtStart = monotonic(&r.ts), threadCPU()
 	r.loop(ctx)
 	r.drain()
-	r.sum()
-	return r.stats, r.failed
+	r.scan.settle()
+	r.over = true
+	return r.sum(), r.failed
 }
 
 func (r *perfRun) open() (err error) {
@@ -134,6 +133,9 @@ func (r *perfRun) open() (err error) {
 	fds := descriptors()
 	if r.mostEvents == 0 {
 		r.mostEvents = min(fds/2, mostEvents)
+	}
+	if r.mostEvents < len(r.cpus) {
+		return unix.EMFILE // not one thread could have its events
 	}
 	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
 	r.scan.books = true
@@ -167,11 +169,12 @@ func (r *perfRun) loop(ctx context.Context) {
 		}
 		r.now = monotonic(&r.ts)
 		if r.now >= due {
+			began := r.now
 			r.lookAround()
-			due = r.next(r.now)
+			due = r.next(began)
 		}
 		r.drain()
-		r.answerPerf()
+		r.answer(r.sum)
 		r.wait(due)
 	}
 }
@@ -222,25 +225,17 @@ func (r *perfRun) wait(deadline int64) {
 		uintptr(unsafe.Pointer(&r.ts)), 0, 0, 0)
 }
 
-func (r *perfRun) answerPerf() {
-	select {
-	case reply := <-r.asked:
-		r.sum()
-		reply <- r.stats
-	default:
+func (r *perfRun) sum() Stats {
+	s := r.stats
+	s.Threads = len(r.scan.byTID)
+	s.Interval = r.cfg.Interval
+	s.Wall = time.Duration(monotonic(&r.ts) - r.began)
+	s.CPU = threadCPU() - r.cpuAtStart
+	s.Times = r.scan.bills.sum(r.scan.byTID, r.over)
+	if sampled := s.Times.Sampled; sampled > 0 {
+		s.Reached = float64(s.Taken) / sampled.Seconds()
 	}
-}
-
-func (r *perfRun) sum() {
-	r.scan.settle()
-	r.stats.Threads = len(r.scan.byTID)
-	r.stats.Interval = r.cfg.Interval
-	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
-	r.stats.CPU = threadCPU() - r.cpuAtStart
-	r.stats.Times = r.scan.bills.sum(r.scan.byTID)
-	if sampled := r.stats.Times.Sampled; sampled > 0 {
-		r.stats.Reached = float64(r.stats.Taken) / sampled.Seconds()
-	}
+	return s
 }
 
 // drain reads all rings.

@@ -44,14 +44,14 @@ func perfAttr(cpu *arch.CPU, period int64, stack int, kernel, prompt bool) unix.
 	return attr
 }
 
-// holderAttr is an event that never happens.
-func holderAttr(watermark int) unix.PerfEventAttr {
+// holderAttr is an event that never happens. It asks for no watermark: so its ring wakes us when it is half full, whatever
+// its size is (kernel/events/ring_buffer.c, ring_buffer_init).
+func holderAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:    unix.PERF_TYPE_SOFTWARE,
 		Size:    unix.PERF_ATTR_SIZE_VER5,
 		Config:  unix.PERF_COUNT_SW_DUMMY,
-		Bits:    unix.PerfBitUseClockID | unix.PerfBitExcludeKernel | unix.PerfBitWatermark,
-		Wakeup:  uint32(watermark),
+		Bits:    unix.PerfBitUseClockID | unix.PerfBitExcludeKernel,
 		Clockid: unix.CLOCK_MONOTONIC,
 	}
 }

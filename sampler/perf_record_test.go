@@ -202,7 +202,7 @@ func FuzzPerfRing(f *testing.F) {
 // The first page of a ring is as the kernel has it: heads at 1024 and 1032.
 func TestMmapPage(t *testing.T) {
 	needPerf(t)
-	attr := holderAttr(ringLeast / 2)
+	attr := holderAttr()
 	r, err := openRing(onlineCPUs()[0], ringLeast, ringLeast, &attr)
 	if err != nil {
 		t.Fatal(err)

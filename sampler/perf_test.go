@@ -3,9 +3,12 @@
 package sampler
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -21,11 +24,11 @@ import (
 // needPerf skips where perf_event may not be used, as in most containers.
 func needPerf(t testing.TB) {
 	t.Helper()
-	if thisCPU() == nil {
-		t.Skip("no such CPU")
-	}
-	if power, err := TryPerf(0); err != nil || !power.Kernel {
-		t.Skipf("perf_event: %+v, %v", power, err)
+	needCPU(t)
+	if power, err := TryPerf(0); err != nil {
+		t.Skipf("this machine does not permit perf_event: %v", err)
+	} else if !power.Kernel {
+		t.Skip("perf_event is permitted here outside of the kernel only (kernel.perf_event_paranoid, CAP_PERFMON)")
 	}
 }
 
@@ -54,15 +57,27 @@ func perfSession(t *testing.T, pid int, cfg Config, each func(*target.Snapshot),
 		end(p, &seen)
 		cancel()
 	}()
+	before := standardFiles()
 	got.Stats, got.err = p.Run(ctx, cfg, q)
 	<-consumed
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
+	if after := standardFiles(); after != before {
+		t.Errorf("standard files before %v, after %v", before, after)
+	}
 	if got.Attempted != got.Taken+got.LostSum() || got.Taken != seen.Load() {
 		t.Errorf("attempted %d, taken %d, lost %v; %d came out of the queue", got.Attempted, got.Taken, got.Lost, seen.Load())
 	}
 	return got
+}
+
+// standardFiles are what nobody here may close.
+func standardFiles() (links [3]string) {
+	for fd := range links {
+		links[fd], _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	}
+	return links
 }
 
 func perfUntil(n int64) func(*Perf, *atomic.Int64) {
@@ -358,7 +373,6 @@ func TestPerfFewEvents(t *testing.T) {
 	for range 202 {
 		tids = append(tids, p.number(t))
 	}
-	slices.Sort(tids) // they tell them in any order; those that run were made last
 	proc := openProc(p.pid)
 	defer proc.close()
 	time.Sleep(100 * time.Millisecond)
@@ -386,6 +400,11 @@ func TestPerfFewEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	used := map[int]int64{} // they tell their numbers in any order
+	for _, tid := range tids {
+		used[tid] = ranNanos(t, p.pid, tid)
+	}
+	slices.SortFunc(tids, func(a, b int) int { return cmp.Compare(used[a], used[b]) })
 	a, b := by[tids[200]], by[tids[201]]
 	t.Logf("%d and %d samples of those that run, of %d; %d events open; %+v", a, b, n, mostOpen, got.Times)
 	if a < n/10 || b < n/10 {
@@ -416,7 +435,7 @@ func openEventsOfOurs(t *testing.T) (n int) {
 // TestPerfMovesWithItsThread: a thread that is sent to other CPUs after it was met is seen there, too.
 func TestPerfMovesWithItsThread(t *testing.T) {
 	if len(onlineCPUs()) < 2 {
-		t.Skip("one CPU")
+		t.Skip("needs two CPUs")
 	}
 	p := run1(t, cSpin)
 	p.number(t)
@@ -424,7 +443,7 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 	one.Set(onlineCPUs()[0])
 	other.Set(onlineCPUs()[1])
 	if err := unix.SchedSetaffinity(p.pid, &one); err != nil {
-		t.Skip(err)
+		t.Skipf("this machine lets nobody choose the CPU of a thread: %v", err)
 	}
 	perfSession(t, p.pid, Config{Interval: time.Millisecond}, nil, func(_ *Perf, seen *atomic.Int64) {
 		untilSamples(50)(seen)
@@ -437,6 +456,24 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 			t.Errorf("%d samples since it was moved", now-n)
 		}
 	})
+}
+
+// TestPerfGone: a thread that ends before it has its events costs nobody anything: least of all standard input, descriptor 0.
+func TestPerfGone(t *testing.T) {
+	needPerf(t)
+	before := standardFiles()
+	r := &perfRun{Sampler: New(os.Getpid(), thisCPU()), cpus: onlineCPUs(), threads: map[int]*perfThread{}, mostEvents: 100,
+		cfg: Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)), steady: make([]*perfRing, len(onlineCPUs()))}
+	const nobody = 1 << 22 // above the kernel's PID_MAX_LIMIT
+	for range 3 {
+		w := &perfThread{tid: nobody, th: &thread{tid: nobody}, stack: stackLeast}
+		r.threads[nobody] = w
+		r.openEvents(w)
+		r.unwatch(w)
+	}
+	if after := standardFiles(); r.events != 0 || len(r.threads) != 0 || r.failed != nil || after != before {
+		t.Errorf("%d events, %d threads, %v, standard files %v, then %v", r.events, len(r.threads), r.failed, before, after)
+	}
 }
 
 // Threads that are born meanwhile are met.

@@ -126,17 +126,23 @@ func (r *perfRun) openEvents(w *perfThread) {
 	w.allows, ok = affinity(w.tid)
 	w.heardAt = w.th.last.ran
 	w.events = make([]perfEvent, len(r.cpus))
+	for i := range w.events {
+		w.events[i].fd = -1
+	}
 	attr := perfAttr(r.Sampler.cpu, 0, w.stack, r.power.Kernel, w.prompt)
 	for i, cpu := range r.cpus {
 		e := &w.events[i]
-		e.fd = -1
 		if ok && !w.allows.IsSet(cpu) {
 			continue
 		}
 		r.firstPeriod(e)
 		attr.Sample = e.period
 		fd, err := openEvent(&attr, w.tid, cpu, rings[i])
+		if errors.Is(err, unix.ENODEV) { // this CPU was switched off meanwhile
+			continue
+		}
 		if err != nil {
+			r.unwatch(w) // all or nothing: it comes to its turn again
 			r.couldNot(err)
 			return
 		}
@@ -251,7 +257,7 @@ func (r *perfRun) promptRings() []*perfRing {
 
 // openRings makes a ring for each CPU.
 func (r *perfRun) openRings(size int) (rings []*perfRing, err error) {
-	attr := holderAttr(size / 2)
+	attr := holderAttr()
 	for _, cpu := range r.cpus {
 		ring, err := openRing(cpu, size, ringLeast, &attr)
 		if err != nil {

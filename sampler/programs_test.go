@@ -121,13 +121,29 @@ func eventually(t testing.TB, what string, f func() bool) {
 
 func thisCPU() *arch.CPU { return arch.ByName(runtime.GOARCH) }
 
-// onTracer runs f with a Tracer of pid on an OS thread that ends afterwards.
-func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
+// needCPU skips on a CPU that goprof is not written for.
+func needCPU(t testing.TB) *arch.CPU {
 	t.Helper()
 	cpu := thisCPU()
 	if cpu == nil {
-		t.Skip("no such CPU: " + runtime.GOARCH)
+		t.Skipf("goprof does not know this CPU, %s", runtime.GOARCH)
 	}
+	return cpu
+}
+
+// needTicks ends a test whose figures mean little, because the machine gave the sampling thread no CPU at more than a quarter of its ticks.
+// That these ticks are counted is what goprof promises then.
+func needTicks(t testing.TB, got *Stats) {
+	t.Helper()
+	if got.Skipped > got.Ticks/4 {
+		t.Skipf("not judged: there was no CPU for the sampling thread at %d ticks, beside %d that were held", got.Skipped, got.Ticks)
+	}
+}
+
+// onTracer runs f with a Tracer of pid on an OS thread that ends afterwards.
+func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
+	t.Helper()
+	cpu := needCPU(t)
 	OnOwnThread(func() {
 		tr := NewTracer(pid, cpu)
 		defer tr.Close()

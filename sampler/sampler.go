@@ -5,7 +5,6 @@ package sampler
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"runtime"
 	"time"
 
@@ -77,13 +76,11 @@ func (s *Stats) Rate() float64 {
 
 // Sampler samples the threads of one process that use CPU time.
 type Sampler struct {
+	progress
 	pid   int
 	cpu   *arch.CPU
 	hints chan advice
-	asked chan chan Stats
-	done  chan struct{} // closed when Run has ended
-	last  Stats         // of a Run that has ended
-	fds   int           // how many descriptors the scan may keep; 0: as many as it can
+	fds   int // how many descriptors the scan may keep; 0: as many as it can
 }
 
 type advice struct {
@@ -93,7 +90,7 @@ type advice struct {
 
 // New makes a sampler of pid.
 func New(pid int, cpu *arch.CPU) *Sampler {
-	return &Sampler{pid: pid, cpu: cpu, hints: make(chan advice, 1024), asked: make(chan chan Stats), done: make(chan struct{})}
+	return &Sampler{progress: newProgress(), pid: pid, cpu: cpu, hints: make(chan advice, 1024)}
 }
 
 // Advise tells what is known of a thread, from any goroutine, also before Run. Until then 64 KB
@@ -107,18 +104,6 @@ func (s *Sampler) Advise(tid int, hint Hint) bool {
 	}
 }
 
-// Stats is what happened so far, from any goroutine, once Run has been called. It waits for
-// the sampler's next look around, 50 ms at most.
-func (s *Sampler) Stats() Stats {
-	reply := make(chan Stats, 1)
-	select {
-	case s.asked <- reply:
-		return <-reply
-	case <-s.done:
-		return s.last
-	}
-}
-
 // ErrInterval: Config.Interval is too short.
 var ErrInterval = errors.New("sampler: interval is below 50 us")
 
@@ -127,14 +112,8 @@ var ErrNoProcess = errors.New("sampler: no such process")
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 // It works on OS threads of its own, which end with it. Run is called once.
-func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (stats Stats, err error) {
-	defer close(q.full)
-	defer close(s.done)
-	if cfg.Interval < MinInterval {
-		return Stats{}, ErrInterval
-	}
-	s.last, err = s.run(ctx, cfg, q)
-	return s.last, err
+func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	return s.whole(cfg, q, func() (Stats, error) { return s.run(ctx, cfg, q) })
 }
 
 // preemptAtOnce gives our OS thread a CPU at the moment at which it wakes up (docs/decisions/0003).
@@ -160,56 +139,32 @@ func preemptAtOnce() {
 // run is one sampling session.
 type run struct {
 	*Sampler
-	cfg        Config
-	q          *Queue
-	t          *Tracer
-	scan       *scan
-	stats      Stats
-	rng        *rand.Rand
-	began      int64
-	cpuAtStart time.Duration // of our OS thread, which Go may have used before
-	cpuBefore  time.Duration // of those that we had before
-	start      int64         // of the ticks of this interval
-	tick       int64         // number of the next tick
-	ts         unix.Timespec
-	denied     int // in a row
-	failed     error
-	thrift     thrift
-	dueMean    int64 // threads due in a tick, in dueUnit: see crowded
+	tracing
+	scan    *scan
+	dueMean int64 // threads due in a tick, in dueUnit: see crowded
 }
 
 func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	t := NewTracer(s.pid, s.cpu)
 	defer t.Close()
-	t.After = cfg.After
-	if cfg.MaxStack > 0 {
-		t.StackLimit = cfg.MaxStack
-	}
 	if t.proc.task < 0 {
 		return Stats{}, ErrNoProcess
 	}
-	r := &run{Sampler: s, cfg: cfg, q: q, t: t,
-		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	fds := descriptors()
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	r.scan = newScan(t.proc, cfg.Interval, fds)
+	r := &run{Sampler: s, scan: newScan(t.proc, cfg.Interval, fds)}
 	defer r.scan.close()
-	r.start = monotonic(&r.ts)
-	r.began = r.start
-	r.shifts(ctx)
-	return r.stats, r.failed
+	r.tracing = newTracing(t, &s.progress, ctx.Done(), cfg, q)
+	r.who = r
+	return r.shifts()
 }
 
-// loop holds ticks until the run is over, or goprof is to be suspended: then it returns true.
-func (r *run) loop(ctx context.Context) (again bool) {
-	stop := ctx.Done()
+// loop holds ticks.
+func (r *run) loop() {
 	rest := int64(0)
-	for r.sleep(stop, max(r.deadline(), rest)) {
-		if hold.wanted.Load() > 0 {
-			return true
-		}
+	for r.sleep(max(r.tickAt()+r.anywhere(int64(r.cfg.Interval)), rest)) {
 		spent := r.scan.spent()
 		gap := r.scan.begin()
 		r.stats.Gap = max(r.stats.Gap, time.Duration(gap))
@@ -222,85 +177,13 @@ func (r *run) loop(ctx context.Context) (again bool) {
 		}
 		r.countDue(due)
 		r.stats.Ticks++
-		if r.stats.Ended || r.failed != nil {
-			return false
+		if r.over() {
+			return
 		}
 		rest = monotonic(&r.ts) + r.scan.spent() - spent // never more than half of a CPU is ours
 		r.skipMissed()
 		r.yield()
-	}
-	return false
-}
-
-// yield makes the interval longer if pauses cost more than they may.
-func (r *run) yield() {
-	longer := r.thrift.interval(r.cfg.MaxOverhead, r.cfg.Interval, &r.t.Pauses)
-	if longer == r.cfg.Interval {
-		return
-	}
-	r.cfg.Interval = longer
-	r.scan.interval = int64(longer)
-	r.start, r.tick = monotonic(&r.ts), 0
-}
-
-// deadline is when the next tick falls: anywhere within its interval.
-func (r *run) deadline() int64 {
-	at := r.start + r.tick*int64(r.cfg.Interval)
-	if !r.cfg.NoJitter {
-		at += r.rng.Int64N(int64(r.cfg.Interval))
-	}
-	return at
-}
-
-// skipMissed moves on to the next tick that is not yet over. Those in between, missed because a
-// tick took too long or we were suspended, are counted and never made up for.
-func (r *run) skipMissed() {
-	r.tick++
-	current := (monotonic(&r.ts) - r.start) / int64(r.cfg.Interval)
-	if current > r.tick {
-		r.stats.Skipped += current - r.tick
-		r.tick = current
-	}
-}
-
-// nap bounds how long a sleep can go on when the run is cancelled.
-const maxNap = 50 * int64(time.Millisecond)
-
-// sleep waits until the deadline, or until goprof is to be suspended, and looks after pending stops meanwhile. It returns
-// false when the run is over.
-func (r *run) sleep(stop <-chan struct{}, deadline int64) bool {
-	for {
-		select {
-		case <-stop:
-			return false
-		default:
-		}
-		if r.t.proc.ended() {
-			r.stats.Ended = true
-			return false
-		}
-		r.collect()
-		r.answer()
-		now := monotonic(&r.ts)
-		if now >= deadline || hold.wanted.Load() > 0 {
-			return true
-		}
-		until := min(deadline, now+maxNap)
-		if r.t.Pending() > 0 {
-			until = min(until, now+int64(r.t.Patience()))
-		}
-		r.ts = unix.NsecToTimespec(until)
-		sleepUntil(&r.ts)
-	}
-}
-
-// answer tells how far the run is, if somebody asks.
-func (r *run) answer() {
-	select {
-	case reply := <-r.asked:
-		r.sum()
-		reply <- r.stats
-	default:
+		r.scan.interval = int64(r.cfg.Interval)
 	}
 }
 
@@ -315,40 +198,12 @@ func (r *run) takeHints() {
 	}
 }
 
-// NotPermittedError: the kernel does not let us trace the process, in the middle of a run too (it
-// may have changed its user, or become undumpable).
-type NotPermittedError struct{ PID int }
-
-func (e *NotPermittedError) Error() string {
-	return "sampler: not permitted to trace the process"
-}
-
-// letGo waits a little for pending stops, then gives them up: this OS thread ends.
-func (r *run) letGo() {
-	patience(r.t, func(snap *target.Snapshot, o Outcome) {
-		if o == Taken {
-			r.stats.Late++
-		}
-		r.account(snap, o)
-	})
-}
+func (r *run) settle() { r.scan.settle() }
 
 // sum brings together what others have counted.
-func (r *run) sum() {
-	r.stats.Pauses = r.t.Pauses
-	r.stats.Signals = r.t.Signals
-	r.stats.Threads = len(r.scan.byTID)
-	r.stats.Interval = r.cfg.Interval
-	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
-	r.stats.CPU = r.cpuBefore + threadCPU() - r.cpuAtStart
-	r.stats.Times = r.scan.bills.sum(r.scan.byTID)
-}
-
-// threadCPU is the CPU time of this OS thread.
-func threadCPU() time.Duration {
-	var ts unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
-		return 0
-	}
-	return time.Duration(ts.Nano())
+func (r *run) sum() Stats {
+	s := r.tracing.sum()
+	s.Threads = len(r.scan.byTID)
+	s.Times = r.scan.bills.sum(r.scan.byTID, r.over())
+	return s
 }

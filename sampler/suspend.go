@@ -3,7 +3,6 @@
 package sampler
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -71,23 +70,6 @@ func awaitEnd(tid int) {
 	task := fmt.Sprintf("/proc/self/task/%d", tid)
 	for wait := 10 * time.Microsecond; wait < time.Second && unix.Access(task, unix.F_OK) == nil; wait *= 2 {
 		time.Sleep(wait)
-	}
-}
-
-// shifts samples until the run is over: each time on another OS thread, for each ends when goprof is to be suspended.
-func (r *run) shifts(ctx context.Context) {
-	for again := true; again; {
-		OnOwnThread(func() {
-			r.t.owner = 0
-			r.cpuAtStart = threadCPU()
-			again = r.loop(ctx)
-			r.letGo()
-			if !again {
-				r.scan.settle()
-				r.sum()
-			}
-			r.cpuBefore += threadCPU() - r.cpuAtStart
-		})
 	}
 }
 

@@ -28,7 +28,11 @@ func (s *scan) list() {
 		return
 	}
 	for _, th := range s.byTID {
-		if th.round != s.round {
+		if th.round == s.round {
+			continue
+		}
+		// While threads end, a listing may leave out some that live (fs/proc/base.c, next_tid).
+		if _, ok := s.charged(th); !ok {
 			s.forget(th)
 		}
 	}
@@ -60,8 +64,8 @@ func (s *scan) meet(tid int) {
 	}
 	th.last = stat
 	s.byTID[tid] = th
-	if !born {
-		th.billed = stat.ran
+	if !born || int64(stat.ran) > s.now-s.listedAt+lateCharge { // it is older: listings have left it out by now
+		th.billed, th.hot = stat.ran, false
 		s.cold = append(s.cold, th)
 		return
 	}
@@ -143,7 +147,8 @@ func (s *scan) readFile(th *thread, which int) []byte {
 	}
 	fd, err := s.proc.open(th.tid, fdNames[which])
 	if err == unix.EMFILE || err == unix.ENFILE {
-		s.fdsLeft = 0
+		s.giveUpFiles()
+		fd, err = s.proc.open(th.tid, fdNames[which])
 	}
 	if err != nil {
 		return nil
@@ -156,6 +161,18 @@ func (s *scan) readFile(th *thread, which int) []byte {
 		unix.Close(fd)
 	}
 	return b
+}
+
+// giveUpFiles closes some, and keeps no others: the rest of goprof has taken more than was reserved for it.
+func (s *scan) giveUpFiles() {
+	n := 0
+	for _, th := range s.byTID {
+		s.closeFiles(th)
+		if n++; n == reservedFDs {
+			break
+		}
+	}
+	s.fdsLeft = 0
 }
 
 func (s *scan) closeFiles(th *thread) {

@@ -26,10 +26,10 @@ func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *target.Snapshot) Outcom
 // that. The last try goes without, to be done sooner.
 func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during func(*target.Snapshot)) Outcome {
 	snap.TID = tid
-	t.prepare(snap)
 	f := t.proc.follow(tid)
 	defer f.close()
 	for try := range unstoppedTries {
+		t.prepare(snap) // the try before may have given it another stack
 		before, ok := t.proc.trace(&f)
 		if !ok {
 			return t.gone()

@@ -4,11 +4,8 @@ package sampler
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"goprof/arch"
 	"goprof/target"
@@ -59,21 +56,19 @@ type LookCounts struct {
 
 // Wall is an Engine that looks at every thread at each interval.
 type Wall struct {
+	progress
 	pid   int
 	cpu   *arch.CPU
 	opt   WallOptions
 	mu    sync.Mutex
 	hints map[int]Hint // news, not yet taken
-	asked chan chan Stats
-	done  chan struct{}
-	last  Stats
 }
 
 var _ Engine = (*Wall)(nil)
 
 // NewWall makes a Wall for pid.
 func NewWall(pid int, cpu *arch.CPU, opt WallOptions) *Wall {
-	return &Wall{pid: pid, cpu: cpu, opt: opt, hints: map[int]Hint{}, asked: make(chan chan Stats), done: make(chan struct{})}
+	return &Wall{progress: newProgress(), pid: pid, cpu: cpu, opt: opt, hints: map[int]Hint{}}
 }
 
 // maxNews bounds the hints that wait to be taken.
@@ -90,93 +85,44 @@ func (w *Wall) Advise(tid int, hint Hint) bool {
 	return true
 }
 
-// Stats is what happened so far.
-func (w *Wall) Stats() Stats {
-	reply := make(chan Stats, 1)
-	select {
-	case w.asked <- reply:
-		return <-reply
-	case <-w.done:
-		return w.last
-	}
-}
-
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
-func (w *Wall) Run(ctx context.Context, cfg Config, q *Queue) (stats Stats, err error) {
-	defer close(q.full)
-	defer close(w.done)
-	if cfg.Interval < MinInterval {
-		return Stats{}, ErrInterval
-	}
-	w.last, err = w.run(ctx, cfg, q)
-	return w.last, err
+func (w *Wall) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	return w.whole(cfg, q, func() (Stats, error) { return w.run(ctx, cfg, q) })
 }
 
 // wallRun is one recording of a Wall.
 type wallRun struct {
 	*Wall
-	cfg        Config
-	q          *Queue
-	t          *Tracer
-	threads    watchList
-	stats      Stats
-	rng        *rand.Rand
-	stop       <-chan struct{}
-	began      int64
-	cpuAtStart time.Duration // of our OS thread, which Go may have used before
-	cpuBefore  time.Duration // of those that we had before
-	start      int64         // of the ticks of this interval
-	tick       int64         // number of the next tick
-	heldAt     int64         // when the last one was over
-	first      int           // whom this tick began with
-	now        int64         // when the visits that are under way began
-	rest       int64         // until when we let others have the CPU
-	looked     bool          // the last visit did more than read one file
-	ts         unix.Timespec
-	denied     int // in a row
-	failed     error
-	over       bool // ctx is done, or the process has ended
-	thrift     thrift
+	tracing
+	threads watchList
+	heldAt  int64 // when the last tick was over
+	first   int   // whom this tick began with
+	now     int64 // when the visits that are under way began
+	rest    int64 // until when we let others have the CPU
+	looked  bool  // the last visit did more than read one file
 }
 
 func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	t := NewTracer(w.pid, w.cpu)
 	defer t.Close()
-	t.After = cfg.After
-	if cfg.MaxStack > 0 {
-		t.StackLimit = cfg.MaxStack
-	}
 	if t.proc.task < 0 {
 		return Stats{}, ErrNoProcess
 	}
-	r := &wallRun{Wall: w, cfg: cfg, q: q, t: t, stop: ctx.Done(),
-		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	r := &wallRun{Wall: w}
 	r.threads.open(t.proc, descriptors())
 	defer r.threads.close()
-	r.start = monotonic(&r.ts)
-	r.began = r.start
-	r.shifts()
-	return r.stats, r.failed
+	r.tracing = newTracing(t, &w.progress, ctx.Done(), cfg, q)
+	r.who = r
+	return r.shifts()
 }
 
-// shifts goes on until the run is over: each time on another OS thread, for each ends when goprof is to be suspended.
-func (r *wallRun) shifts() {
-	for again := true; again; {
-		OnOwnThread(func() {
-			r.t.owner = 0
-			r.cpuAtStart = threadCPU()
-			for r.round() {
-				r.stats.Ticks++
-				r.skipMissed()
-				r.yield()
-			}
-			patience(r.t, r.collected)
-			again = hold.wanted.Load() > 0 && !r.over && !r.stats.Ended && r.failed == nil
-			if !again {
-				r.sum()
-			}
-			r.cpuBefore += threadCPU() - r.cpuAtStart
-		})
+// loop holds ticks.
+func (r *wallRun) loop() {
+	for r.round() {
+		r.stats.Ticks++
+		r.countGap()
+		r.skipMissed()
+		r.yield()
 	}
 }
 
@@ -192,13 +138,10 @@ const (
 func (r *wallRun) round() bool {
 	slots := max(1, min(len(r.threads.order)/perSlot, int(r.cfg.Interval/minSlot)))
 	width := int64(r.cfg.Interval) / int64(slots)
-	start := r.start + r.tick*int64(r.cfg.Interval)
+	start := r.tickAt()
 	n := 0
 	for i := range slots {
-		at := start + int64(i)*width
-		if !r.cfg.NoJitter {
-			at += r.rng.Int64N(width)
-		}
+		at := start + int64(i)*width + r.anywhere(width)
 		if !r.sleep(max(at, r.rest)) {
 			return false
 		}
@@ -228,7 +171,7 @@ func (r *wallRun) slot(from, to int) bool {
 		if r.t.Pending() > 0 {
 			r.collect()
 		}
-		if r.stats.Ended || r.over || r.failed != nil {
+		if r.over() {
 			return false
 		}
 		if (i-from)%16 != 15 && !r.looked {
@@ -247,69 +190,13 @@ func (r *wallRun) slot(from, to int) bool {
 	return true
 }
 
-// skipMissed moves on to the next tick that is not yet over; see run.skipMissed.
-func (r *wallRun) skipMissed() {
-	r.tick++
+// countGap notes how long it was since the tick before was over.
+func (r *wallRun) countGap() {
 	now := monotonic(&r.ts)
 	if r.heldAt > 0 {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(now-r.heldAt))
 	}
 	r.heldAt = now
-	current := (now - r.start) / int64(r.cfg.Interval)
-	if current > r.tick {
-		r.stats.Skipped += current - r.tick
-		r.tick = current
-	}
-}
-
-// yield makes the interval longer if pauses cost more than they may.
-func (r *wallRun) yield() {
-	longer := r.thrift.interval(r.cfg.MaxOverhead, r.cfg.Interval, &r.t.Pauses)
-	if longer != r.cfg.Interval {
-		r.cfg.Interval = longer
-		r.start, r.tick = monotonic(&r.ts), 0
-	}
-}
-
-// sleep waits until the deadline and looks after pending stops and questions meanwhile. It returns false when
-// the run is over, or goprof is to be suspended.
-func (r *wallRun) sleep(deadline int64) bool {
-	for {
-		select {
-		case <-r.stop:
-			r.over = true
-			return false
-		default:
-		}
-		if hold.wanted.Load() > 0 {
-			return false
-		}
-		if r.t.proc.ended() {
-			r.stats.Ended = true
-			return false
-		}
-		r.collect()
-		r.answer()
-		now := monotonic(&r.ts)
-		if now >= deadline {
-			return true
-		}
-		until := min(deadline, now+maxNap)
-		if r.t.Pending() > 0 {
-			until = min(until, now+int64(r.t.Patience()))
-		}
-		r.ts = unix.NsecToTimespec(until)
-		sleepUntil(&r.ts)
-	}
-}
-
-func (r *wallRun) answer() {
-	select {
-	case reply := <-r.asked:
-		r.sum()
-		reply <- r.stats
-	default:
-	}
 }
 
 // takeHints passes on what was told of threads. What is not of a thread that we have met by now is kept until the
@@ -328,13 +215,12 @@ func (r *wallRun) takeHints() {
 	}
 }
 
+func (r *wallRun) settle() {}
+
 // sum brings together what others have counted.
-func (r *wallRun) sum() {
-	r.stats.Pauses = r.t.Pauses
-	r.stats.Signals = r.t.Signals
-	r.stats.Threads = len(r.threads.byTID)
-	r.stats.Interval = r.cfg.Interval
-	r.stats.Wall = time.Duration(monotonic(&r.ts) - r.began)
-	r.stats.CPU = r.cpuBefore + threadCPU() - r.cpuAtStart
-	r.stats.Looks.Voids = r.t.Voids
+func (r *wallRun) sum() Stats {
+	s := r.tracing.sum()
+	s.Threads = len(r.threads.byTID)
+	s.Looks.Voids = r.t.Voids
+	return s
 }

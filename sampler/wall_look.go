@@ -71,7 +71,7 @@ func (r *wallRun) lookAnew(th *watched) {
 	}
 	snap := r.freeSnapshot()
 	if snap == nil {
-		if hold.wanted.Load() == 0 && !r.over && !r.stats.Ended {
+		if hold.wanted.Load() == 0 && !r.over() {
 			r.lose(th, QueueFull)
 		}
 		return
@@ -90,9 +90,9 @@ func (r *wallRun) lookAnew(th *watched) {
 			th.last = schedstat{turns: r.t.unstopped.trace.switches}
 		}
 		r.stats.Looks.Unstopped++
-		r.account(th, snap, o)
+		r.enter(th, snap, o)
 	default:
-		r.account(th, snap, o)
+		r.enter(th, snap, o)
 	}
 }
 
@@ -105,7 +105,7 @@ func (r *wallRun) lookRunning(th *watched, snap *target.Snapshot) {
 	case r.opt.NonBlocking:
 		r.stats.Looks.Running++
 		r.notLookedAt(snap)
-		r.account(th, snap, Taken)
+		r.enter(th, snap, Taken)
 	default:
 		r.stopOne(th, snap)
 	}
@@ -133,7 +133,7 @@ func (r *wallRun) goesOn(th *watched, snap *target.Snapshot) {
 func (r *wallRun) stopOne(th *watched, snap *target.Snapshot) {
 	o := r.t.lookOn(th.tid, r.t.unstopped.trace.cpu, th.hint, snap)
 	if th.pending = o == Pending; !th.pending {
-		r.collected(snap, o)
+		r.account(snap, o)
 	}
 }
 
@@ -146,11 +146,11 @@ func (r *wallRun) notLookedAt(snap *target.Snapshot) {
 	snap.Waiting = target.Waiting{State: 'R', Unstopped: true}
 }
 
-// collected takes a look that had to be done by a stop, which has come, or never will.
-func (r *wallRun) collected(snap *target.Snapshot, o Outcome) {
+// account takes a look that had to be done by a stop, which has come, or never will.
+func (r *wallRun) account(snap *target.Snapshot, o Outcome) {
 	th := r.threads.byTID[snap.TID]
 	if th == nil { // listed as gone meanwhile
-		th = &watched{tid: snap.TID, owed: 1}
+		th = &watched{tid: snap.TID, fd: -1, owed: 1}
 	}
 	th.pending = false
 	if o == Taken {
@@ -158,7 +158,7 @@ func (r *wallRun) collected(snap *target.Snapshot, o Outcome) {
 		r.tellWaiting(th, snap)
 	}
 	th.atRest = false
-	r.account(th, snap, o)
+	r.enter(th, snap, o)
 }
 
 // tellWaiting fills in what a thread did that was stopped.
@@ -187,27 +187,14 @@ func (r *wallRun) tellWaiting(th *watched, snap *target.Snapshot) {
 	w.NoCPU = ok && !r.threads.noStats && hadNoCPU(th.before, after, came, th.beganAt)
 }
 
-func (r *wallRun) collect() {
-	for {
-		snap, o, ok := r.t.Collect()
-		if !ok {
-			return
-		}
-		if o == Taken {
-			r.stats.Late++
-		}
-		r.collected(snap, o)
-	}
-}
-
-// account counts what became of a look and passes the snapshot on.
-func (r *wallRun) account(th *watched, snap *target.Snapshot, o Outcome) {
+// enter counts what became of a look and passes the snapshot on.
+func (r *wallRun) enter(th *watched, snap *target.Snapshot, o Outcome) {
 	if o != Taken {
 		r.q.Done(snap)
 		r.lose(th, o)
 		return
 	}
-	r.denied = 0
+	r.noteEnd(o)
 	r.stats.Attempted += th.owed
 	r.stats.Taken += th.owed
 	th.tally = new(target.Tally)
@@ -231,14 +218,7 @@ func (r *wallRun) lose(th *watched, o Outcome) {
 	}
 	r.stats.Attempted += th.owed
 	r.stats.Lost[o] += th.owed
-	switch o {
-	case ProcessGone:
-		r.stats.Ended = true
-	case NotPermitted:
-		if r.denied++; r.denied == maxDenied {
-			r.failed = &NotPermittedError{r.pid}
-		}
-	}
+	r.noteEnd(o)
 }
 
 const (

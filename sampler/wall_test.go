@@ -35,10 +35,7 @@ func (s *wallSeen) looks() (n int64) {
 // walled looks at a process for so many rounds.
 func walled(t testing.TB, pid int, rounds int64, interval time.Duration, opt WallOptions) (Stats, map[int]*wallSeen) {
 	t.Helper()
-	if thisCPU() == nil {
-		t.Skip("no such CPU")
-	}
-	w := NewWall(pid, thisCPU(), opt)
+	w := NewWall(pid, needCPU(t), opt)
 	q := NewQueue(64)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -200,7 +197,7 @@ func TestKindOfLink(t *testing.T) {
 // that time on average, and never more than there are.
 func TestReadyIsSettled(t *testing.T) {
 	const interval = 10 * time.Millisecond
-	r := &wallRun{Wall: &Wall{}, cfg: Config{Interval: interval}, rng: rand.New(rand.NewPCG(1, 2))}
+	r := &wallRun{tracing: tracing{cfg: Config{Interval: interval}, rng: rand.New(rand.NewPCG(1, 2))}}
 	settle := func(waited time.Duration, turns uint64, looks int64) (ready int64) {
 		for range 10_000 {
 			th := &watched{still: true, tally: new(target.Tally), last: schedstat{ran: 5, waited: 7, turns: 3}}

@@ -5,6 +5,7 @@ package sampler
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -83,7 +84,13 @@ func obey(dog *os.File) {
 		if n, err := dog.Read(b[:]); n == 0 || err != nil {
 			return
 		}
-		Suspend(func() { stopSelf(unix.SIGSTOP) })
+		again := make(chan os.Signal, 1) // the watchdog's own was before this, or else who stopped us has had us go on before it
+		signal.Notify(again, unix.SIGCONT)
+		Suspend(func() {
+			if signal.Stop(again); len(again) == 0 {
+				stopSelf(unix.SIGSTOP)
+			}
+		})
 	}
 }
 
@@ -123,7 +130,7 @@ func Watch() {
 			continue
 		}
 		time.Sleep(watchEvery / 10) // what it says comes before it stops, but another OS thread of ours reads it
-		if proper.Load() || unix.Getppid() != parent {
+		if proper.Load() || unix.Getppid() != parent || !isStopped(stat) {
 			continue
 		}
 		if _, err := out.Write([]byte{'!'}); err != nil {

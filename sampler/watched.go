@@ -128,7 +128,10 @@ func (l *watchList) list() {
 		return
 	}
 	for _, th := range l.byTID {
-		if th.round != l.round {
+		if th.round == l.round {
+			continue
+		}
+		if _, ok := l.charged(th); !ok { // a listing may leave out threads that live: see scan.list
 			l.forget(th)
 		}
 	}
@@ -171,19 +174,36 @@ func (l *watchList) charged(th *watched) (schedstat, bool) {
 	if l.noStats {
 		name = "status"
 	}
-	b := []byte(nil)
-	if th.fd >= 0 {
-		b = l.proc.pread(int(th.fd))
-	} else if fd, err := l.proc.open(th.tid, name); err == nil {
-		b = l.proc.pread(fd)
-		l.keep(th, fd)
-	} else if err == unix.EMFILE || err == unix.ENFILE {
-		l.fdsLeft = 0
-	}
+	b := l.read(th, name)
 	if l.noStats {
 		return schedstat{turns: parseSwitches(b)}, len(b) > 0
 	}
 	return parseSchedstat(b)
+}
+
+func (l *watchList) read(th *watched, name string) []byte {
+	if th.fd >= 0 {
+		return l.proc.pread(int(th.fd))
+	}
+	fd, err := l.proc.open(th.tid, name)
+	if err == unix.EMFILE || err == unix.ENFILE {
+		l.giveUpFiles()
+		fd, err = l.proc.open(th.tid, name)
+	}
+	if err != nil {
+		return nil
+	}
+	b := l.proc.pread(fd)
+	l.keep(th, fd)
+	return b
+}
+
+// giveUpFiles closes some, and keeps no others: the rest of goprof has taken more than was reserved for it.
+func (l *watchList) giveUpFiles() {
+	for _, th := range l.order[:min(len(l.order), reservedFDs)] {
+		l.closeFile(th)
+	}
+	l.fdsLeft = 0
 }
 
 func (l *watchList) keep(th *watched, fd int) {

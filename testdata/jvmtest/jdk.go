@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -85,6 +86,11 @@ var find = sync.OnceValues(func() ([]JDK, error) {
 		return nil, err
 	}
 	homes = append(homes, os.Getenv("JAVA_HOME"))
+	if javac, err := exec.LookPath("javac"); err == nil {
+		if javac, err = filepath.EvalSymlinks(javac); err == nil {
+			homes = append(homes, filepath.Dir(filepath.Dir(javac)))
+		}
+	}
 	return inspectAll(homes), nil
 })
 

@@ -1,0 +1,94 @@
+//go:build linux
+
+package sampler
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"goprof/target"
+)
+
+// forkingProgram forks, in the one way and the other, as fast as it can, until it is told to end. Each child works for a moment, makes
+// sure that nobody traces it, and is waited for. Then it says how many there were, and how many met something odd.
+const forkingProgram = `
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <unistd.h>
+static int traced(void) {
+	char b[4096], *at;
+	int fd = open("/proc/self/status", O_RDONLY), n = read(fd, b, sizeof b - 1);
+	b[n < 0 ? 0 : n] = 0;
+	at = strstr(b, "TracerPid:");
+	return at == 0 || atoi(at + 10) != 0;
+}
+static int odd(int pid) {
+	int status;
+	return pid <= 0 || waitpid(pid, &status, 0) != pid || status != 0;
+}
+int main(int argc, char **argv) {
+	if (argc > 1) return traced();
+	struct pollfd told = { 0, POLLIN, 0 };
+	ready();
+	long children = 0, odds = 0;
+	while (poll(&told, 1, 0) == 0) {
+		int pid = fork();
+		if (pid == 0) {
+			for (volatile int i = 0; i < 300000; i++);
+			_exit(traced());
+		}
+		odds += odd(pid);
+		char *args[] = { argv[0], "child", 0 };
+		char *none[] = { 0 };
+		odds += posix_spawn(&pid, "/proc/self/exe", 0, 0, args, none) != 0 || odd(pid);
+		children += 2;
+	}
+	say(children);
+	say(odds);
+	pause();
+}`
+
+// TestTargetThatForks: children of a process that is being sampled are nobody's business: they are not traced, not sampled, not
+// disturbed, and their parent gets all of them back. A vfork parent, which cannot stop until its child has gone on, waits no longer for us.
+func TestTargetThatForks(t *testing.T) {
+	t.Run("ptrace", func(t *testing.T) {
+		testForks(t, func(pid int, end func(*atomic.Int64)) Stats {
+			got := session(t, pid, Config{Interval: 500 * time.Microsecond}, 16, end)
+			for tid, n := range got.byTID {
+				if tid != pid {
+					t.Errorf("%d samples of %d, a child of %d", n, tid, pid)
+				}
+			}
+			if got.err != nil {
+				t.Error(got.err)
+			}
+			return got.Stats
+		})
+	})
+	t.Run("perf", func(t *testing.T) {
+		needPerf(t)
+		testForks(t, func(pid int, end func(*atomic.Int64)) Stats {
+			return perfSession(t, pid, Config{Interval: 500 * time.Microsecond}, func(s *target.Snapshot) {
+				if s.TID != pid {
+					t.Errorf("a sample of %d, a child of %d", s.TID, pid)
+				}
+			}, func(_ *Perf, seen *atomic.Int64) { end(seen) }).Stats
+		})
+	})
+}
+
+func testForks(t *testing.T, sample func(pid int, end func(*atomic.Int64)) Stats) {
+	p := run1(t, forkingProgram)
+	got := sample(p.pid, func(seen *atomic.Int64) {
+		untilSamples(500)(seen)
+		p.in.Write([]byte("x"))
+	})
+	children, odd := p.number(t), p.number(t)
+	t.Logf("%d children; %d samples, %d late, lost %v", children, got.Taken, got.Late, got.Lost)
+	if children < 20 || odd != 0 || got.Taken < 500 {
+		t.Errorf("%d children, %d with something odd, %d samples", children, odd, got.Taken)
+	}
+	eventually(t, "nobody traces it", func() bool { return tracerOf(p.pid) == 0 && threadState(p.pid, p.pid) == 'S' })
+}

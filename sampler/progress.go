@@ -1,0 +1,46 @@
+//go:build linux
+
+package sampler
+
+// progress tells, from any goroutine, what an engine has done so far.
+type progress struct {
+	asked chan chan Stats
+	done  chan struct{} // closed when the run has ended
+	last  Stats         // of a run that has ended
+}
+
+func newProgress() progress {
+	return progress{asked: make(chan chan Stats), done: make(chan struct{})}
+}
+
+// Stats is what happened so far, from any goroutine, once Run has been called. It waits for
+// the engine's next look around: 50 ms, or as long as goprof is suspended, or late stops are waited for before it is.
+func (p *progress) Stats() Stats {
+	reply := make(chan Stats, 1)
+	select {
+	case p.asked <- reply:
+		return <-reply
+	case <-p.done:
+		return p.last
+	}
+}
+
+// answer tells how far the run is, if somebody asks.
+func (p *progress) answer(sum func() Stats) {
+	select {
+	case reply := <-p.asked:
+		reply <- sum()
+	default:
+	}
+}
+
+// whole is an engine's Run, from its beginning to its end.
+func (p *progress) whole(cfg Config, q *Queue, run func() (Stats, error)) (_ Stats, err error) {
+	defer close(q.full)
+	defer close(p.done)
+	if cfg.Interval < MinInterval {
+		return Stats{}, ErrInterval
+	}
+	p.last, err = run()
+	return p.last, err
+}

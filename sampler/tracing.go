@@ -1,0 +1,209 @@
+//go:build linux
+
+package sampler
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/target"
+)
+
+// tracing is what the engines that stop threads have in common: a Tracer on OS threads of our own, ticks that fall anywhere
+// within their interval, and the end of all that. Whom a tick looks at is the looker's.
+type tracing struct {
+	cfg       Config
+	q         *Queue
+	t         *Tracer
+	who       looker
+	progress  *progress
+	cancel    <-chan struct{}
+	stats     Stats
+	rng       *rand.Rand
+	began     int64
+	cpuBefore time.Duration // of the OS threads that we had before
+	cpuAtFrom time.Duration // of the one that we have, which Go may have used before
+	start     int64         // of the ticks of this interval
+	tick      int64         // number of the next tick
+	ts        unix.Timespec
+	denied    int // in a row
+	failed    error
+	cancelled bool
+	thrift    thrift
+}
+
+// looker decides whom to look at, and keeps the account of it.
+type looker interface {
+	// loop holds ticks until sleep returns false or over true.
+	loop()
+	// account takes what became of a look by a stop, at once or later.
+	account(snap *target.Snapshot, o Outcome)
+	// settle is called when the run is over.
+	settle()
+	// sum brings together what others have counted.
+	sum() Stats
+}
+
+// newTracing begins a run. The looker is still to be set.
+func newTracing(t *Tracer, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) tracing {
+	t.After = cfg.After
+	if cfg.MaxStack > 0 {
+		t.StackLimit = cfg.MaxStack
+	}
+	r := tracing{cfg: cfg, q: q, t: t, progress: p, cancel: cancel,
+		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	r.start = monotonic(&r.ts)
+	r.began = r.start
+	return r
+}
+
+// shifts goes on until the run is over: each time on another OS thread, for each ends when goprof is to be suspended.
+func (r *tracing) shifts() (Stats, error) {
+	for again := true; again; {
+		OnOwnThread(func() {
+			r.t.owner = 0
+			r.cpuAtFrom = threadCPU()
+			r.who.loop()
+			patience(r.t, r.late)
+			if again = !r.over(); !again {
+				r.who.settle()
+				r.stats = r.who.sum()
+			}
+			r.cpuBefore += threadCPU() - r.cpuAtFrom
+		})
+	}
+	return r.stats, r.failed
+}
+
+// over: nobody wants more, or there is no more to be had.
+func (r *tracing) over() bool { return r.cancelled || r.stats.Ended || r.failed != nil }
+
+// tickAt is when the next tick begins.
+func (r *tracing) tickAt() int64 { return r.start + r.tick*int64(r.cfg.Interval) }
+
+// anywhere is a moment within so much time.
+func (r *tracing) anywhere(width int64) int64 {
+	if r.cfg.NoJitter {
+		return 0
+	}
+	return r.rng.Int64N(width)
+}
+
+// skipMissed moves on to the next tick that is not yet over. Those in between, missed because a
+// tick took too long or we were suspended, are counted and never made up for.
+func (r *tracing) skipMissed() {
+	r.tick++
+	current := (monotonic(&r.ts) - r.start) / int64(r.cfg.Interval)
+	if current > r.tick {
+		r.stats.Skipped += current - r.tick
+		r.tick = current
+	}
+}
+
+// yield makes the interval longer if pauses cost more than they may.
+func (r *tracing) yield() {
+	longer := r.thrift.interval(r.cfg.MaxOverhead, r.cfg.Interval, &r.t.Pauses)
+	if longer != r.cfg.Interval {
+		r.cfg.Interval = longer
+		r.start, r.tick = monotonic(&r.ts), 0
+	}
+}
+
+// nap bounds how long a sleep can go on when the run is cancelled.
+const maxNap = 50 * int64(time.Millisecond)
+
+// sleep waits until the deadline, and looks after pending stops and questions meanwhile. It returns false when
+// the run is over, or goprof is to be suspended.
+func (r *tracing) sleep(deadline int64) bool {
+	for {
+		select {
+		case <-r.cancel:
+			r.cancelled = true
+			return false
+		default:
+		}
+		if r.t.proc.ended() {
+			r.stats.Ended = true
+		}
+		if r.over() || hold.wanted.Load() > 0 {
+			return false
+		}
+		r.collect()
+		r.progress.answer(r.who.sum)
+		now := monotonic(&r.ts)
+		if now >= deadline {
+			return true
+		}
+		until := min(deadline, now+maxNap)
+		if r.t.Pending() > 0 {
+			until = min(until, now+int64(r.t.Patience()))
+		}
+		r.ts = unix.NsecToTimespec(until)
+		sleepUntil(&r.ts)
+	}
+}
+
+// collect takes the stops that have come.
+func (r *tracing) collect() {
+	for {
+		snap, o, ok := r.t.Collect()
+		if !ok {
+			return
+		}
+		r.late(snap, o)
+	}
+}
+
+func (r *tracing) late(snap *target.Snapshot, o Outcome) {
+	taken := r.stats.Taken
+	if r.who.account(snap, o); r.stats.Taken > taken {
+		r.stats.Late++
+	}
+}
+
+// maxDenied looks in a row that are not permitted end the run.
+const maxDenied = 10
+
+// noteEnd takes from a look whether others make sense.
+func (r *tracing) noteEnd(o Outcome) {
+	switch o {
+	case Taken:
+		r.denied = 0
+	case ProcessGone:
+		r.stats.Ended = true
+	case NotPermitted:
+		if r.denied++; r.denied == maxDenied {
+			r.failed = &NotPermittedError{r.t.pid}
+		}
+	}
+}
+
+// sum is what both engines have counted here.
+func (r *tracing) sum() Stats {
+	s := r.stats
+	s.Pauses = r.t.Pauses
+	s.Signals = r.t.Signals
+	s.Interval = r.cfg.Interval
+	s.Wall = time.Duration(monotonic(&r.ts) - r.began)
+	s.CPU = r.cpuBefore + threadCPU() - r.cpuAtFrom
+	return s
+}
+
+// NotPermittedError: the kernel does not let us trace the process, in the middle of a run too (it
+// may have changed its user, or become undumpable).
+type NotPermittedError struct{ PID int }
+
+func (e *NotPermittedError) Error() string {
+	return "sampler: not permitted to trace the process"
+}
+
+// threadCPU is the CPU time of this OS thread.
+func threadCPU() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}

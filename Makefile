@@ -50,8 +50,8 @@ dist-verify:
 test-matrix: ## every JDK from 8 to 27 with every collector and mode, an hour or two (STOPS=, JDKS="8 21", ROWS=regexp)
 	@scripts/matrix.sh $(JDKS)
 
-test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetches the compilers by Maven)
-	@GOPROF_LANGUAGES=$$(scripts/languages.sh) GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestLanguages$$' ./sampler/session
+test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetches the compilers; needs Maven, mvn)
+	@programs=$$(scripts/languages.sh) && GOPROF_LANGUAGES=$$programs GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestLanguages$$' ./sampler/session
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

@@ -6,6 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/arm64.sh build
+scripts/jdk.sh >/dev/null
+failed=0
 out=build/arm64
 mkdir -p "$out"
 rm -rf "$out/classes"
@@ -14,13 +16,13 @@ GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/sampler-session.test" ./sampl
 
 record() { # JDKs, number of walks, test
     [[ $3 =~ ${only:-.} ]] || return 0
-    local jdk list=""
+    local jdk list="" log=$out/$3-$GOPROF_ARM64_CPU.log
     for jdk in $1; do list+=:$jdk=/jdk/$jdk; done
     scripts/arm64.sh run --timeout 1800 --env GOPROF_JDKS="${list#:}" --env GOPROF_RECORD_WALKS="$2" --env GOPROF_RECORD_SECONDS=200 \
         --env GOPROF_RECORD_FLAGS="${flags:-}" --env GOPROF_REQUIRE_JVM=1 \
         "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
-        cd sampler/session && /host/$out/bin/sampler-session.test -test.v -test.timeout 1800s -test.run '^$3\$'" |
-        grep -E '^ *---|_test.go|^panic|^ +[a-z0-9-]* ' || true
+        cd sampler/session && /host/$out/bin/sampler-session.test -test.v -test.timeout 1800s -test.run '^$3\$'" >"$log" || failed=1
+    grep -E '^ *---|_test.go|^panic|^ +[a-z0-9-]* ' "$log" || true
 }
 
 only=${1:-.}
@@ -34,3 +36,4 @@ for GOPROF_ARM64_CPU in neoverse-n1 max,pauth-impdef=on; do
     record "17 25" 1 TestContendedNatives
 done
 flags=-XX:UseBranchProtection=standard record "21 25" 1 TestRecordKinds
+exit $failed

@@ -33,7 +33,7 @@ mirror() {
 
 # Fetches the suite's package lists, at most once a day.
 update_lists() {
-    if [ -n "$(find "$cache/apt/updated" -mtime -1 2>/dev/null)" ]; then
+    if [ -n "$(find "$cache/apt/updated" -mtime -1 2>/dev/null)" ] && grep -q " $suite main\$" "$cache/apt/sources.list"; then
         return 0
     fi
     local from keys=/usr/share/keyrings/debian-archive-keyring.gpg trust=""

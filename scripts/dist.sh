@@ -16,7 +16,8 @@ build() { # commit, directory for the result
     git clone -q --no-checkout . "$work/src"
     git -C "$work/src" checkout -q --detach "$1"
     for cpu in amd64 arm64; do
-        (cd "$work/src" && env GOOS=linux GOARCH="$cpu" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0 GOFLAGS= GOEXPERIMENT= GOWORK=off \
+        (cd "$work/src" && env -u GOFLAGS -u GOEXPERIMENT GOENV=off GOPROXY="$(go env GOPROXY)" \
+            GOOS=linux GOARCH="$cpu" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0 GOWORK=off \
             go build -buildvcs=true -trimpath -ldflags "-s -w" -o "$out/goprof-linux-$cpu" ./cmd/goprof)
     done
     (cd "$out" && sha256sum goprof-linux-* >SHA256SUMS)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # The oracles in their long form, for docs/accuracy.md: prints what each counted.
 #   scripts/prove.sh             all, some hours
-#   scripts/prove.sh TestShadow  one, or those that match
-# STOPS, STEPS, SAMPLES and CHURN (seconds) make it shorter or longer. The whole output is kept in build/prove.
+#   scripts/prove.sh TestShadow  one, or those whose whole names match: 'TestShadow.*'
+# STOPS, STEPS, SAMPLES, KILLS and CHURN (seconds) make it shorter or longer. The whole output is kept in build/prove.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-which=${1:-.}
+which=${1:-.*}
 export GOPROF_REQUIRE_JVM=1 GOPROF_PROVE=1
 export GOPROF_SHADOW_STOPS=${STOPS:-100000} GOPROF_JNI_STOPS=${STOPS:-100000}
 export GOPROF_SIGNAL_STOPS=$((GOPROF_JNI_STOPS / 20))
@@ -26,8 +26,10 @@ go test -c -o "$out/sampler.test" ./sampler
 tests='TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestGoprofStoppedByForce|TestPerfJavacIsWhole'
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
 failed=()
+ran=0
 prove() { # folder, test binary, tests
-    for test in $(cd "$1" && "$2" -test.list "^($3)$" | grep -E "$which"); do
+    for test in $(cd "$1" && "$2" -test.list "^($3)$" | grep -xE "$which"); do
+        ran=$((ran + 1))
         echo "== $test"
         status=0
         (cd "$1" && "$2" -test.run "^$test\$" -test.v -test.timeout 12h) >"$out/$test.log" 2>&1 || status=$?
@@ -38,6 +40,10 @@ prove() { # folder, test binary, tests
 }
 prove sampler/session "$PWD/$out/session.test" "$tests"
 prove sampler "$PWD/$out/sampler.test" 'TestEndsOfGoprof|TestCrowd'
+if [ $ran = 0 ]; then
+    echo "there is no oracle $which" >&2
+    exit 1
+fi
 if [ ${#failed[@]} != 0 ]; then
     echo "FAILED: ${failed[*]}" >&2
     exit 1

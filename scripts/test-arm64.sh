@@ -15,6 +15,7 @@ rows=${ROWS:-^(default|-Xint|C1 only|-TieredCompilation|ZGC|.PreserveFramePointe
 out=build/arm64
 pauth=max,pauth-impdef=on
 failed=()
+ran=()
 
 prepare() {
     local package
@@ -52,6 +53,7 @@ stage() { # name, timeout in seconds, JDKs, package, test flags...
 }
 
 tell() {
+    ran+=("$name")
     [ "$status" = 0 ] || failed+=("$name")
     echo "== $name: status $status, $((SECONDS - start)) s, $(grep -c '^ *--- PASS' "$log" || true) passed," \
         "$(grep -c '^ *--- FAIL' "$log" || true) failed, $(grep -c '^ *--- SKIP' "$log" || true) skipped"
@@ -92,11 +94,11 @@ export GOPROF_ARM64_PAGES=16k
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS='^(default|ZGC)$')
 stage 16k-shadow 7200 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
 
-for name in shadow pauth-shadow 16k-shadow; do
-    [ ! -e "$out/$name.log" ] || { echo; echo "$name"; grep '^|' "$out/$name.log"; } || true
-done
-for name in steps pauth-steps; do
-    [ ! -e "$out/$name.log" ] || grep -h 'together:' "$out/$name.log" | sed "s/.*together/$name/" || true
+for name in "${ran[@]}"; do
+    case $name in
+        *shadow) echo; echo "$name"; grep '^|' "$out/$name.log" || true ;;
+        *steps) grep -h 'together:' "$out/$name.log" | sed "s/.*together/$name/" || true ;;
+    esac
 done
 if [ ${#failed[@]} != 0 ]; then
     echo "FAILED: ${failed[*]} (build/arm64)"

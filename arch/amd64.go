@@ -56,14 +56,13 @@ var AMD64 = &CPU{
 
 	CalleeSaved: 1<<amd64RBX | 1<<amd64RBP | 1<<amd64R12 | 1<<amd64R13 | 1<<amd64R14 | 1<<amd64R15,
 
-	NewTracer:    func(JavaRegs) Tracer { return new(amd64Tracer) },
-	AfterLeave:   afterLeaveAMD64,
-	Enters:       entersAMD64,
-	EndsInCall:   endsInCallAMD64,
-	MaxCall:      8,
-	Trampoline:   trampolineAMD64,
-	ThreadSlot:   threadSlotAMD64,
-	CanonicalTop: 1 << 47,
+	NewTracer:  func(JavaRegs) Tracer { return new(amd64Tracer) },
+	AfterLeave: afterLeaveAMD64,
+	Enters:     entersAMD64,
+	EndsInCall: endsInCallAMD64,
+	MaxCall:    8,
+	Trampoline: trampolineAMD64,
+	ThreadSlot: threadSlotAMD64,
 }
 
 // amd64Prstatus is the order of struct user_regs_struct (arch/x86/include/asm/user_64.h);

@@ -118,9 +118,6 @@ type CPU struct {
 	// rules of that code tell all of that.
 	Sigreturn []byte
 	SigRegs   int
-
-	// CanonicalTop is the first address that user space cannot have.
-	CanonicalTop uint64
 }
 
 // JavaRegs are registers with a fixed meaning in generated code (numbers into Regs).

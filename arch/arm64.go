@@ -55,17 +55,16 @@ var ARM64 = &CPU{
 
 	CalleeSaved: 1<<(arm64X29+1) - 1<<arm64X19,
 
-	SenderSP:     senderSPARM64,
-	LinkerStub:   linkerStubARM64,
-	Detour:       detourARM64,
-	NewTracer:    func(java JavaRegs) Tracer { return &arm64Tracer{java: java} },
-	AfterLeave:   afterLeaveARM64,
-	Enters:       entersARM64,
-	EndsInCall:   endsInCallARM64,
-	MaxCall:      4,
-	Trampoline:   trampolineARM64,
-	ThreadSlot:   threadSlotARM64,
-	CanonicalTop: 1 << 52,
+	SenderSP:   senderSPARM64,
+	LinkerStub: linkerStubARM64,
+	Detour:     detourARM64,
+	NewTracer:  func(java JavaRegs) Tracer { return &arm64Tracer{java: java} },
+	AfterLeave: afterLeaveARM64,
+	Enters:     entersARM64,
+	EndsInCall: endsInCallARM64,
+	MaxCall:    4,
+	Trampoline: trampolineARM64,
+	ThreadSlot: threadSlotARM64,
 
 	// mov x8, #139; svc #0 (arch/arm64/kernel/vdso/sigreturn.S). Its unwind rules tell the frame pointer
 	// and the link register only. The stack pointer is at a struct rt_sigframe: a siginfo of 128 bytes, a

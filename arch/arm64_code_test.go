@@ -60,6 +60,9 @@ func TestCodeARM64(t *testing.T) {
 		"f9000421 14000010": 68, // str x1, [x1, #8]; b .+0x40
 		"9b010c40 17fffffe": -4, // madd x0, x2, x1, x3; b .-8
 		"17fffffe":          -8, // its second half alone
+		"fd400420 17fffffe": -4, // ldr d0, [x1, #8]
+		"f9000bfe 17fffffe": 0,  // str x30, [sp, #16]
+		"f900043e 17fffffe": 0,  // str x30, [x1, #8]
 		"f940043e 17fffffe": 0,  // ldr x30, [x1, #8]: changes what rules speak of
 		"f8410421 17fffffe": 0,  // ldr x1, [x1], #16
 		"910043ff 17fffffe": 0,  // add sp, sp, #16

@@ -276,9 +276,7 @@ func (in *a64Inst) system(w uint32) {
 	switch {
 	case w&0xfffff01f == 0xd503201f: // hints
 		in.hint(field(w, 5, 7))
-	case field(w, 21, 1) == 1: // mrs, sysl
-		in.writes(in.Rd)
-	case w&0xfffffff0 == 0xd5233060, w&0xffffffe0 == 0xd5233160: // tstart, ttest
+	case field(w, 21, 1) == 1: // mrs, sysl, tstart, ttest
 		in.writes(in.Rd)
 	default:
 		in.writes()

@@ -18,7 +18,7 @@ func threadSlotARM64(code []byte) (uint64, bool) {
 const maxTrampolineInsts = 4
 
 // trampolineARM64 follows what SharedRuntime::generate_trampoline writes (cpu/aarch64/sharedRuntime_aarch64.cpp):
-// a far branch by way of a register, made up of up to four parts or read from beside the code.
+// a far branch by way of a register, made up of up to four parts.
 func trampolineARM64(code []byte, r *Regs) (uint64, bool) {
 	regs := *r
 	var in a64Inst
@@ -97,9 +97,15 @@ func detourARM64(code []byte) (by int64, ok bool) {
 	}
 	written := in.Writes
 	switch in.Op {
-	case a64Other, a64Store:
+	case a64Other:
+	case a64Store: // not to the stack, and nothing that rules speak of
+		if in.Rn == arm64SP || in.Rd == arm64X29 || in.Rd == arm64X30 {
+			return 0, false
+		}
 	case a64Load:
-		written = 1 << (in.Rd & 31)
+		if in.Rd != zr {
+			written = 1 << in.Rd
+		}
 	default:
 		return 0, false
 	}

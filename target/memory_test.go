@@ -107,22 +107,6 @@ func TestReadsDoNotAllocate(t *testing.T) {
 	}
 }
 
-func TestStackTop(t *testing.T) {
-	p := openSelf(t)
-	mem := mapPages(t, 3)
-	if err := p.Refresh(); err != nil {
-		t.Fatal(err)
-	}
-	// The kernel may have merged the pages with what lies above or below them, but not
-	// with the unreadable one.
-	if got, want := p.StackTop(addressOf(mem)+8), addressOf(mem)+uint64(len(mem)); got != want {
-		t.Errorf("StackTop = %#x, want %#x", got, want)
-	}
-	if got := p.StackTop(16); got != 0 {
-		t.Errorf("StackTop where nothing is: %#x", got)
-	}
-}
-
 func BenchmarkRead8(b *testing.B)   { benchmarkRead(b, 8) }
 func BenchmarkRead16K(b *testing.B) { benchmarkRead(b, 16<<10) }
 

@@ -102,21 +102,6 @@ func (p *Process) setImages(groups []group) {
 	p.gen.Add(1)
 }
 
-// StackTop returns the end of the mapping that holds sp: a thread's stack cannot go on
-// above it. It returns 0 where nothing is mapped.
-func (p *Process) StackTop(sp uint64) uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m, ok := findMapping(p.mappings, sp)
-	if !ok && p.refreshIfOld() {
-		m, ok = findMapping(p.mappings, sp)
-	}
-	if !ok {
-		return 0
-	}
-	return m.End
-}
-
 func (p *Process) refreshIfOld() bool {
 	return time.Since(p.refreshed) >= refreshEvery && p.refresh() == nil
 }

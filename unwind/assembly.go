@@ -1,6 +1,8 @@
 package unwind
 
 import (
+	"strings"
+
 	"goprof/arch"
 	"goprof/target"
 )
@@ -62,6 +64,9 @@ func (w *Walker) askLinker(pc uint64, at *target.Code, site *nativeSite) {
 		return
 	}
 	if home, ok := w.t.Code(pc+uint64(by), true); ok && home.Row != nil && home.Image == at.Image {
-		site.fn, site.row = nativeFunc(home), home.Row
+		site.row = home.Row
+		if at.Symbol == "" || strings.HasPrefix(at.Symbol, "e843419@") || strings.HasPrefix(at.Symbol, "__erratum_") {
+			site.fn = nativeFunc(home)
+		}
 	}
 }

@@ -181,6 +181,7 @@ func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 		})
 	}
 	w.sites[key] = site
+	w.siteFrames += len(site.frames)
 	return site
 }
 

@@ -170,11 +170,11 @@ func (w *Walker) emitLeafEntry(c vmstructs.Codelet) {
 }
 
 func (w *Walker) codeletFunc(c vmstructs.Codelet) *profile.Func {
-	if fn, ok := w.stubs[c.Begin]; ok {
-		return fn
+	if s, ok := w.stubs[c.Begin]; ok && s.blob == nil {
+		return s.fn
 	}
 	fn := &profile.Func{Name: "Interpreter (" + c.Description + ")"}
-	w.stubs[c.Begin] = fn
+	w.stubs[c.Begin] = stubSite{fn: fn}
 	return fn
 }
 
@@ -303,11 +303,21 @@ func addressFrom(fp, slot uint64) uint64 {
 	return slot
 }
 
+// hasJustReturned reports whether the interpreter is where calls return to, and has its registers to restore.
+func (w *Walker) hasJustReturned() bool {
+	if !w.cur.exact {
+		return false
+	}
+	c, ok := w.vm.Codelet(w.cur.pc)
+	return ok && strings.Contains(c.Description, "return entry points")
+}
+
 // bci finds the bytecode index. The interpreter keeps its bytecode pointer in a
 // register and saves it to the frame only before calls; C++ gives the register back, so
-// it counts wherever it is known and points into the method.
+// it counts wherever it is known and points into the method; but not right behind a return, where it
+// may still be the callee's, of the same method perhaps (aarch64; templateInterpreterGenerator_*.cpp, generate_return_entry_for).
 func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32, bool) {
-	if w.isKnown(w.java.BCP) {
+	if w.isKnown(w.java.BCP) && !w.hasJustReturned() {
 		if bci, ok := m.BCI(w.cur.regs[w.java.BCP]); ok {
 			return bci, true
 		}

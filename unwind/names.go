@@ -43,10 +43,16 @@ func (w *Walker) method(m *vmstructs.Method) *profile.Func {
 	return fn
 }
 
+// stubSite is what code that is no method's is called, while it is that blob's; of the interpreter's, which stays, nil.
+type stubSite struct {
+	blob *vmstructs.Blob
+	fn   *profile.Func
+}
+
 // stubFunc returns the Func of generated code that is no method's.
 func (w *Walker) stubFunc(b *vmstructs.Blob, pc uint64) *profile.Func {
-	if fn, ok := w.stubs[pc]; ok {
-		return fn
+	if s, ok := w.stubs[pc]; ok && s.blob == b {
+		return s.fn
 	}
 	name := w.vm.StubName(pc)
 	if name == "" {
@@ -56,6 +62,6 @@ func (w *Walker) stubFunc(b *vmstructs.Blob, pc uint64) *profile.Func {
 		name = b.Kind.String()
 	}
 	fn := &profile.Func{Name: name}
-	w.stubs[pc] = fn
+	w.stubs[pc] = stubSite{b, fn}
 	return fn
 }

@@ -40,20 +40,22 @@ type Walker struct {
 	tracer arch.Tracer
 	code   []byte // scratch for code that is traced
 
-	natives   map[uint64]*nativeSite
-	nativeGen uint64
-	sites     map[uint64]*compiledSite
-	detailed  map[*vmstructs.Blob]bool // recordsAll
-	exits     map[uint64]exitResult
-	stubs     map[uint64]*profile.Func
-	calls     map[uint64]callSite
-	methods   map[*vmstructs.Method]*profile.Func
-	heldFrom  uint64 // what the VM had loaded when the caches were empty
-	mayHold   uint64 // maxHeldByWalk
+	natives    map[uint64]*nativeSite
+	nativeGen  uint64
+	sites      map[uint64]*compiledSite
+	siteFrames int                      // of all of them
+	detailed   map[*vmstructs.Blob]bool // recordsAll
+	exits      map[uint64]exitResult
+	stubs      map[uint64]stubSite
+	calls      map[uint64]callSite
+	methods    map[*vmstructs.Method]*profile.Func
+	heldFrom   uint64 // what the VM had loaded when the caches were empty
+	mayHold    uint64 // maxHeldByWalk
 
 	// untouched are the unwind rules of code that leaves all as it was at its entry.
 	untouched *target.Row
-	// pacMask is that of the last snapshot: all of a process have the same.
+	// pacMask is that of the last snapshot, for all of a process have the same; before, and where only looks without a stop are
+	// taken, all the bits that a signature may have: in addresses of programs they are 0.
 	pacMask uint64
 
 	// The walk under way.
@@ -98,6 +100,9 @@ func New(t target.Target, vm *vmstructs.VM) *Walker {
 		w.proof, w.java = vm.NewProof(), vm.Java()
 	}
 	w.tracer = w.cpu.NewTracer(w.java)
+	if w.cpu.Perf != nil {
+		w.pacMask = w.cpu.Perf.PACMask
+	}
 	w.untouched = &target.Row{CFA: target.Rule{Kind: target.RuleRegister, Reg: uint8(w.cpu.SP)}, RA: uint8(w.cpu.RA)}
 	w.forget()
 	return w
@@ -105,8 +110,10 @@ func New(t target.Target, vm *vmstructs.VM) *Walker {
 
 // The caches are emptied when they reach these sizes; a running program uses fewer.
 const (
-	maxSites   = 1 << 16
-	maxMethods = 1 << 17
+	maxSites = 1 << 16
+	// maxSiteFrames bounds the frames of all compiled sites together, of 40 bytes each.
+	maxSiteFrames = 1 << 19
+	maxMethods    = 1 << 17
 	// maxHeld bounds, in bytes that the VM has read, what the caches hold beside that, and
 	// maxHeldByWalk what one walk brings in. A walk of javac brings in 4 MB, the first one.
 	maxHeld       = 64 << 20
@@ -117,9 +124,9 @@ const (
 // code has been replaced the VM gives another one, and the old entry counts no more.
 func (w *Walker) forget() {
 	w.natives = make(map[uint64]*nativeSite)
-	w.stubs = make(map[uint64]*profile.Func)
+	w.stubs = make(map[uint64]stubSite)
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
-	w.sites = make(map[uint64]*compiledSite)
+	w.sites, w.siteFrames = make(map[uint64]*compiledSite), 0
 	w.detailed = make(map[*vmstructs.Blob]bool)
 	w.exits = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
@@ -197,12 +204,11 @@ func (w *Walker) cut(why profile.Reason) profile.Reason {
 }
 
 func (w *Walker) trimCaches() {
-	if gen := w.t.Generation(); gen != w.nativeGen || len(w.natives) > maxSites {
-		w.natives = make(map[uint64]*nativeSite)
-		w.nativeGen = gen
-	}
-	if len(w.sites) > maxSites || len(w.detailed) > maxSites || len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
+	gen := w.t.Generation()
+	if gen != w.nativeGen || len(w.natives) > maxSites || len(w.stubs) > maxSites || w.siteFrames > maxSiteFrames || len(w.sites) > maxSites ||
+		len(w.detailed) > maxSites || len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
 		w.loaded()-w.heldFrom > maxHeld {
+		w.nativeGen = gen
 		w.forget()
 	}
 }

@@ -19,7 +19,7 @@ func (vm *VM) InContinuationStub(b *Blob) bool {
 	return b.Kind == StubRoutines && strings.HasPrefix(b.Name, "StubRoutines (continuation")
 }
 
-// noBarrier: nothing tells where the return barrier is.
+// noBarrier: nothing tells where the return barrier, or a variable, is.
 const noBarrier = ^uint64(0)
 
 // returnBarrier is where it is, 0 if nothing tells.
@@ -37,16 +37,31 @@ func (vm *VM) returnBarrier() uint64 {
 func (vm *VM) findReturnBarrier() uint64 {
 	at, ok := vm.l.stubs.entries["cont_returnBarrier"]
 	if !ok {
-		var err error
-		if at, err = vm.t.Global(libjvm, "_ZN12StubRoutines19_cont_returnBarrierE"); err != nil {
-			return noBarrier
-		}
+		at = vm.global(&vm.barrierAt, "_ZN12StubRoutines19_cont_returnBarrierE")
+	}
+	if at == 0 {
+		return noBarrier
 	}
 	pc, err := vm.mem.Ptr(at)
 	if err != nil {
 		return noBarrier
 	}
 	return pc
+}
+
+// global is where a variable of libjvm.so is, 0 if nothing tells. It is looked up once.
+func (vm *VM) global(known *uint64, symbol string) uint64 {
+	if *known == 0 {
+		if at, err := vm.t.Global(libjvm, symbol); err == nil {
+			*known = at
+		} else {
+			*known = noBarrier
+		}
+	}
+	if *known == noBarrier {
+		return 0
+	}
+	return *known
 }
 
 // entryOffset is where a JavaThread points at the entry of the continuation that it runs. JDK 21 does
@@ -92,7 +107,7 @@ func (vm *VM) ContinuationReturn() uint64 {
 	}
 	at := vm.l.cont.entryPC
 	if at == 0 && vm.l.cont.vthread.ok() {
-		at, _ = vm.t.Global(libjvm, "_ZN17ContinuationEntry10_return_pcE")
+		at = vm.global(&vm.contRetAt, "_ZN17ContinuationEntry10_return_pcE")
 	}
 	if at == 0 {
 		return 0

@@ -46,6 +46,7 @@ type search struct {
 	depth   int // of container and tableOf, which lead to themselves
 
 	nodes, slots, containers int
+	spent                    bool // one of the bounds is reached: nothing more is read
 
 	states    map[uint32]string
 	suspended uint32
@@ -53,6 +54,9 @@ type search struct {
 }
 
 func (s *search) enter() error {
+	if s.spent {
+		return fmt.Errorf("%w: threads and containers without end", ErrBadThread)
+	}
 	if s.depth >= maxNested {
 		return fmt.Errorf("%w: containers in containers without end", ErrBadThread)
 	}
@@ -131,6 +135,7 @@ func (s *search) container(obj uint64) {
 	}
 	defer s.leave()
 	if s.containers++; s.containers > maxContainers {
+		s.spent = true
 		s.census.fail(fmt.Errorf("%w: containers without end", ErrBadThread))
 		return
 	}
@@ -156,7 +161,7 @@ func (s *search) container(obj uint64) {
 // scopes walks the containers that a thread owns.
 func (s *search) scopes(thread uint64) {
 	scope, err := s.field(thread, "headStackableScopes")
-	for n := 0; err == nil && scope != 0; n++ {
+	for n := 0; err == nil && scope != 0 && !s.spent; n++ {
 		if n >= maxScopes {
 			err = fmt.Errorf("%w: scopes without end", ErrBadThread)
 			break

@@ -227,7 +227,7 @@ func (c *Continuations) readIdentity(snap *target.Snapshot, thread uint64, entry
 			clear(c.owners)
 		}
 		c.owners[cont] = obj
-	} else if v, ok = c.owning(c.owners[cont], cont); !ok {
+	} else if v, ok = c.owning(c.owners[cont], cont); !ok || v.state == terminated {
 		delete(c.owners, cont)
 		return
 	}
@@ -235,6 +235,9 @@ func (c *Continuations) readIdentity(snap *target.Snapshot, thread uint64, entry
 		snap.Continuation.ID, snap.Continuation.Name = v.ID, name
 	}
 }
+
+// terminated is VirtualThread.TERMINATED, the same in 21 to 27.
+const terminated = 99
 
 // owning reads the virtual thread at obj if the Continuation at cont is its own.
 func (c *Continuations) owning(obj, cont uint64) (virtualThread, bool) {

@@ -46,6 +46,7 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 		return err
 	}
 	if s.slots += int(was.n); s.slots > maxSlots {
+		s.spent = true
 		return fmt.Errorf("%w: tables of %d", ErrBadThread, s.slots)
 	}
 	size := uint64(8)
@@ -53,7 +54,7 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 		size = 4
 	}
 	at := table + alignUp(h.arrayData, size)
-	for left := uint64(was.n) * size; left > 0; {
+	for left := uint64(was.n) * size; left > 0 && !s.spent; {
 		b := make([]byte, min(left, tableStep))
 		if err := s.c.vm.mem.Bytes(at, b); err != nil {
 			return s.c.vm.moved(err)
@@ -109,7 +110,11 @@ func isNull(b []byte) bool {
 // bin walks one bin: a list of Nodes, a tree of them, which is a list too, or a way to the next table.
 func (s *search) bin(node uint64, each func(obj uint64)) error {
 	for node != 0 {
+		if s.spent {
+			return nil // it has been said
+		}
 		if s.nodes++; s.nodes > maxSetNodes {
+			s.spent = true
 			return fmt.Errorf("%w: a set without end", ErrBadThread)
 		}
 		o, err := s.read(node)

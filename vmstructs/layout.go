@@ -55,7 +55,6 @@ type codeLayout struct {
 	memory, segmap      offset // CodeHeap
 	log2Segment         offset
 	low, high           offset // VirtualSpace
-	lowBoundary         offset
 	highBoundary        offset
 	blockSize           uint64 // HeapBlock
 	blockLength         sized
@@ -73,7 +72,6 @@ func (r *resolver) code() codeLayout {
 		log2Segment:  r.field(capCode, "CodeHeap._log2_segment_size"),
 		low:          r.field(capCode, "VirtualSpace._low"),
 		high:         r.field(capCode, "VirtualSpace._high"),
-		lowBoundary:  r.field(capCode, "VirtualSpace._low_boundary"),
 		highBoundary: r.field(capCode, "VirtualSpace._high_boundary"),
 		blockSize:    r.size(capCode, "HeapBlock"),
 		blockLength:  r.sized(capCode, "HeapBlock::Header._length"),

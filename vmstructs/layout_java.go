@@ -26,7 +26,6 @@ type methodLayout struct {
 	poolSpan    int
 	klassFile   offset // up to 11: the same in InstanceKlass
 	klassName   offset
-	klassSpan   int
 	symLength   offset
 	symBody     offset
 	unsigned5X  uint8 // byte value that UNSIGNED5 never writes; see version.go
@@ -36,7 +35,6 @@ type methodLayout struct {
 	arrayU1     offset // Array<u1>._data
 	arrayU2     offset
 	arrayLen    offset
-	vmSymbols   uint64
 	klassPool   offset // InstanceKlass._constants
 }
 
@@ -71,7 +69,6 @@ func (r *resolver) method() methodLayout {
 		arrayU1:     r.field("", "Array<u1>._data"),
 		arrayU2:     r.field("", "Array<u2>._data"),
 		arrayLen:    r.field(capNames, "Array<int>._length"),
-		vmSymbols:   r.static("", "Symbol._vm_symbols[0]"),
 		klassPool:   r.field(capNames, "InstanceKlass._constants"),
 	}
 	if !l.poolFile.ok() && !l.klassFile.ok() {
@@ -80,7 +77,6 @@ func (r *resolver) method() methodLayout {
 	l.span = span(l.constMethod, l.accessFlags)
 	l.constSpan = max(int(l.constSize), span(l.constants, l.wordSize, l.codeSize, l.nameIndex, l.sigIndex, l.idnum, l.constFlags))
 	l.poolSpan = span(l.poolHolder, l.poolLength, l.poolFile)
-	l.klassSpan = span(l.klassName)
 	l.idBegin = min(l.codeSize, l.nameIndex, l.sigIndex, l.idnum)
 	l.idEnd = max(l.codeSize, l.nameIndex, l.sigIndex, l.idnum) + 2
 	stream := l.fieldStream.ok() && l.arrayU1.ok()
@@ -102,7 +98,6 @@ type oopLayout struct {
 	xBadMask                              offset
 	zLoadBadMask                          offset // generational ZGC
 	zLoadShift                            offset
-	handle                                offset
 }
 
 // wellKnown is how the tables spell a class that the VM knows by itself.
@@ -124,6 +119,5 @@ func (r *resolver) oops() oopLayout {
 		zBadMask:     r.field("", "ZGlobalsForVMStructs._ZAddressBadMask"),
 		zLoadBadMask: r.field("", "ZGlobalsForVMStructs._ZPointerLoadBadMask"),
 		zLoadShift:   r.field("", "ZGlobalsForVMStructs._ZPointerLoadShift"),
-		handle:       r.field("", "OopHandle._obj"),
 	}
 }

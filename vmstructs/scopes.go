@@ -132,8 +132,11 @@ func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 	b.scopes[i] = s
 	cost := 32 + 16*len(s)
 	b.bytes += cost
+	vm.loaded += uint64(cost)
 	if vm.blobs.byAddr[b.Addr] == b {
-		vm.blobs.bytes += cost
+		if vm.blobs.bytes += cost; vm.blobs.bytes > maxBlobBytes {
+			vm.blobs.init()
+		}
 	}
 	return s, nil
 }

@@ -112,8 +112,10 @@ func (vm *VM) readCodelets() []Codelet {
 	need := max(span(l.codeletSize, l.description), int(l.codeletBytes))
 	// The code begins at an aligned address behind the header.
 	align := uint64(1)
-	if f, ok := vm.Flag("CodeEntryAlignment"); ok && f.Int > 0 && f.Int <= 128 && f.Int&(f.Int-1) == 0 {
-		align = uint64(f.Int)
+	if f, ok := vm.Flag("CodeEntryAlignment"); ok { // an intx, since 27 a uint
+		if n := max(uint64(max(f.Int, 0)), f.Uint); n > 0 && n <= 128 && n&(n-1) == 0 {
+			align = n
+		}
 	}
 	out := make([]Codelet, 0, 512)
 	for at := 0; at+need <= len(code) && len(out) < maxCodelets; {

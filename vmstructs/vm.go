@@ -32,6 +32,9 @@ type VM struct {
 	flagTab flagTable
 	java    javaFields
 	threads threadCache
+	// Where libjvm.so keeps the next two; see global.
+	barrierAt, contRetAt uint64
+
 	barrier uint64 // where lowest frames of virtual threads return to; 0 not looked for
 	derived offset // JavaThread::_cont_entry where it is not exported; 0 not looked for
 	contRet uint64 // ContinuationEntry::_return_pc

@@ -21,6 +21,7 @@ type directory struct {
 	threads map[int]*thread
 	round   int
 	at      time.Time     // of the last refresh
+	mapped  time.Time     // when the mappings were read
 	cost    time.Duration // of the last refresh
 	// allNames: all names are wanted fresh, not only those of threads that are asked for.
 	allNames bool
@@ -42,6 +43,9 @@ const (
 	refreshEvery   = time.Second
 	refreshUnknown = 20 * time.Millisecond
 	refreshShare   = 20
+	// refreshMaps is how often the mappings are read again although nothing asked for it: where a library was unloaded and another
+	// lies there now, no pc is unknown. While they are read the process cannot map anything, so it is seldom.
+	refreshMaps = 10 * time.Second
 )
 
 func newDirectory(p *target.Process, vm *vmstructs.VM) *directory {
@@ -83,6 +87,12 @@ func (d *directory) refresh() error { return d.update(true) }
 func (d *directory) update(all bool) error {
 	began := time.Now()
 	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()
+	if began.Sub(d.mapped) > refreshMaps {
+		if !d.mapped.IsZero() && d.p.Refresh() != nil {
+			return target.ErrGone
+		}
+		d.mapped = began
+	}
 	tids, err := d.p.ThreadIDs()
 	if err != nil {
 		return err

@@ -313,6 +313,9 @@ func checkStubs(t *testing.T, v *live) {
 	for pc := v.vm.interp.begin; pc < v.vm.interp.end; pc += 16 {
 		if c, ok := v.vm.Codelet(pc); ok && c.MethodEntry {
 			entries[c.Description] = true
+			if c.Begin%32 != 0 { // CodeEntryAlignment of all releases on both CPUs, at least
+				t.Errorf("%q begins at %#x", c.Description, c.Begin)
+			}
 		}
 	}
 	for _, want := range []string{"method entry point (kind = zerolocals)", "method entry point (kind = native)"} {

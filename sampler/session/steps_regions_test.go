@@ -27,6 +27,7 @@ const (
 	inRuntime   = "runtime stub"
 	inSafepoint = "safepoint"
 	inDeopt     = "deoptimization"
+	inTrap      = "uncommon trap"
 	inException = "exception"
 )
 
@@ -115,6 +116,9 @@ var regions = []region{
 	}},
 
 	// Deoptimisation.
+	{"deoptimisation replaces a compiled frame by interpreted ones: the same methods", func(c *change) bool {
+		return (c.from(inDeopt, inTrap) || c.to(inDeopt, inTrap)) && c.common > 0 && slices.Equal(javaMethods(c.before), javaMethods(c.after))
+	}},
 	{"HotSpot patches the return address of a frame that it deoptimises", patches},
 
 	// Exceptions.

@@ -50,6 +50,7 @@ type LookCounts struct {
 	AtRest    int64 // of those, for NativeOnce
 	Asleep    int64 // of those, had gone to sleep in the microseconds before
 	Repeated  int64 // had not moved since the look before, which counts again
+	Quiet     int64 // of those, were not even asked (quiet.go)
 	Running   int64 // ran and were not to be stopped
 	Voids     int64 // Tracer.Voids
 }
@@ -137,6 +138,9 @@ const (
 // round visits every thread once. False: the run is over, or goprof is to be suspended.
 func (r *wallRun) round() bool {
 	slots := max(1, min(len(r.threads.order)/perSlot, int(r.cfg.Interval/minSlot)))
+	if r.threads.knows() {
+		slots = min(slots, mostSlots)
+	}
 	width := int64(r.cfg.Interval) / int64(slots)
 	start := r.tickAt()
 	n := 0
@@ -164,6 +168,7 @@ func (r *wallRun) round() bool {
 func (r *wallRun) slot(from, to int) bool {
 	order := r.threads.order
 	r.now = monotonic(&r.ts)
+	r.threads.compare(r.now, to-from)
 	for i := from; i < to; i++ {
 		if th := order[(r.first+i)%len(order)]; th.tid != 0 {
 			r.visit(th)

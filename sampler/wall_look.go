@@ -15,7 +15,14 @@ import (
 
 // visit finds out what a thread does now. Whatever comes of it is one look, and has a name.
 func (r *wallRun) visit(th *watched) {
-	if th.hint.Skip || th.zombie {
+	switch {
+	case th.hint.Skip:
+		r.threads.quiet.skips = true
+		return
+	case th.zombie:
+		if th.epoch != r.threads.quiet.epoch {
+			r.threads.ask(th)
+		}
 		return
 	}
 	stat, ok := r.threads.charged(th)
@@ -38,6 +45,9 @@ func (r *wallRun) visit(th *watched) {
 		r.stats.Attempted++
 		r.stats.Taken++
 		r.stats.Looks.Repeated++
+		if r.threads.quiet.now && !th.hot {
+			r.stats.Looks.Quiet++
+		}
 	default:
 		r.settleReady(th, stat)
 		th.owed, th.owedTime, th.waited = 1, passed, 0
@@ -182,7 +192,7 @@ func (r *wallRun) tellWaiting(th *watched, snap *target.Snapshot) {
 		w.State, w.Call = 'S', r.cpu.Calls[snap.Syscall]
 		return
 	}
-	after, ok := r.threads.charged(th)
+	after, ok := r.threads.ask(th)
 	came := snap.When + (r.t.released-snap.When)/2 // when it was given the CPU to stop on: between these two
 	w.NoCPU = ok && !r.threads.noStats && hadNoCPU(th.before, after, came, th.beganAt)
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -260,6 +262,7 @@ func TestWallCost(t *testing.T) {
 	cost := time.Duration(int64(stats.CPU-first.CPU) / max(looks, 1))
 	t.Logf("%d threads, %d rounds at 10 Hz, %d looks: %v of CPU each, %.1f %% of a CPU at 10 Hz; a bare pread of schedstat %v before and %v after, %v at that pace; first looks at all %v",
 		threads, stats.Ticks, stats.Attempted, cost, float64(cost)*float64(threads)*10/1e9*100, bare, again, paced, first.CPU)
+	t.Logf("%d looks at threads that were not even asked", stats.Looks.Quiet)
 	if len(seen) < threads || stats.Looks.Repeated*10 < stats.Attempted*9 {
 		t.Errorf("%d threads seen, %+v", len(seen), stats.Looks)
 	}
@@ -296,4 +299,77 @@ func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time
 		}
 	})
 	return each
+}
+
+// quietProgram is many threads that sleep, and one that waits in two places in turn, deeper and less deep: it goes to the other when it
+// is told to, which takes it some microseconds.
+const quietProgram = `
+#include <unistd.h>
+static void *idle(void *x) { pause(); return 0; }
+static void waitHere(void) { char c; while (read(0, &c, 1) != 1); }
+static int waitDeeper(int n) {
+	volatile char pad[1024];
+	pad[n] = n;
+	if (n == 0) waitHere(); else waitDeeper(n - 1);
+	return pad[n];
+}
+int main(int argc, char **argv) {
+	for (int i = atoi(argv[1]); i > 0; i--) {
+		pthread_t t;
+		pthread_attr_t a;
+		pthread_attr_init(&a);
+		pthread_attr_setstacksize(&a, 65536);
+		pthread_create(&t, &a, idle, 0);
+	}
+	ready();
+	for (;;) { waitHere(); waitDeeper(8); }
+}`
+
+// TestQuietThreadsAreNotAsked: where nobody runs, nobody is asked; and a thread that has moved for a moment, among hundreds that
+// stand still, is noticed each time.
+func TestQuietThreadsAreNotAsked(t *testing.T) {
+	const threads, moves, interval = 600, 40, 10 * time.Millisecond
+	p := run1(t, quietProgram, strconv.Itoa(threads))
+	eventually(t, "waits", func() bool { return threadState(p.pid, p.pid) == 'S' })
+	w, q := NewWall(p.pid, needCPU(t), WallOptions{}), NewQueue(1024)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var places []uint64
+	consumed := make(chan struct{})
+	go func() {
+		defer close(consumed)
+		for snap := range q.Snapshots() {
+			if snap.TID == p.pid {
+				places = append(places, snap.SP)
+			}
+			q.Done(snap)
+		}
+	}()
+	go func() {
+		defer cancel()
+		ticks := func(n int64) {
+			for from := w.Stats().Ticks; w.Stats().Ticks < from+n; {
+				time.Sleep(interval)
+			}
+		}
+		for range moves {
+			ticks(3) // it is looked at once in each tick
+			p.in.Write([]byte("x"))
+		}
+		ticks(3)
+	}()
+	stats, err := w.Run(ctx, Config{Interval: interval}, q)
+	<-consumed
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d looks, %d repeated, of these %d at threads that were not asked; %d snapshots of the one that moves",
+		stats.Attempted, stats.Looks.Repeated, stats.Looks.Quiet, len(places))
+	// It may be looked at more than once in one place: on its way.
+	if places = slices.Compact(places); len(places) != moves+1 {
+		t.Errorf("it has moved %d times, and was seen in %d places", moves, len(places))
+	}
+	if stats.Looks.Quiet*2 < stats.Attempted {
+		t.Errorf("%d of %d looks were at threads that were not asked", stats.Looks.Quiet, stats.Attempted)
+	}
 }

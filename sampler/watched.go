@@ -27,6 +27,12 @@ type watched struct {
 
 	lookedAt int64 // when it was visited last
 
+	// See quiet.go.
+	read    schedstat // what it had been charged when that was read
+	epoch   uint32
+	hot     bool
+	movedAt int64
+
 	// The look that is under way, which may wait for a stop.
 	pending  bool
 	owed     int64 // how often it counts: once more for each visit that it has waited for its stop
@@ -87,6 +93,7 @@ type watchList struct {
 	seen    func(tid int)
 	fdsLeft int
 	noStats bool // no schedstat in this kernel: switches instead
+	quiet   quiet
 	ts      unix.Timespec
 }
 
@@ -102,6 +109,8 @@ func (l *watchList) open(proc *procDir, fds int) {
 	l.byTID = make(map[int]*watched)
 	l.dirents = make([]byte, 32<<10)
 	l.seen = l.meet
+	l.quiet = quiet{clock: processClock(proc.pid)}
+	l.quiet.learn(-1)
 	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))
 	l.noStats = !ok || own.turns == 0
 }
@@ -115,6 +124,8 @@ func (l *watchList) close() {
 // list looks for new threads when it is time to.
 func (l *watchList) list() {
 	now := monotonic(&l.ts)
+	l.quiet.now, l.quiet.skips = false, false
+	l.quiet.cool()
 	count := l.proc.count()
 	changed := count != l.counted
 	age := now - l.at
@@ -131,7 +142,7 @@ func (l *watchList) list() {
 		if th.round == l.round {
 			continue
 		}
-		if _, ok := l.charged(th); !ok { // a listing may leave out threads that live: see scan.list
+		if _, ok := l.ask(th); !ok { // a listing may leave out threads that live: see scan.list
 			l.forget(th)
 		}
 	}
@@ -164,12 +175,13 @@ func (l *watchList) forget(th *watched) {
 		return
 	}
 	l.closeFile(th)
+	l.quiet.drop(th)
 	delete(l.byTID, th.tid)
 	th.tid = 0
 }
 
-// charged reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: it has ended.
-func (l *watchList) charged(th *watched) (schedstat, bool) {
+// ask reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: it has ended.
+func (l *watchList) ask(th *watched) (schedstat, bool) {
 	name := "schedstat"
 	if l.noStats {
 		name = "status"
@@ -178,7 +190,11 @@ func (l *watchList) charged(th *watched) (schedstat, bool) {
 	if l.noStats {
 		return schedstat{turns: parseSwitches(b)}, len(b) > 0
 	}
-	return parseSchedstat(b)
+	stat, ok := parseSchedstat(b)
+	if ok {
+		l.note(th, stat)
+	}
+	return stat, ok
 }
 
 func (l *watchList) read(th *watched, name string) []byte {

@@ -22,6 +22,9 @@ func (p *Profile) EachLine(label func(*Func, Kind) string, visit func(path []str
 	w.lines([]int32{0}, nil, visit)
 }
 
+// maxLabels bounds the labels that are kept, of some 100 bytes each: a profile has up to ten times as many.
+const maxLabels = 1 << 14
+
 // links are the tree's edges from the root down.
 type links struct {
 	first, next []int32
@@ -134,6 +137,9 @@ func (w *walk) labelOf(n int32) string {
 	nd := w.p.tree.at(n)
 	name, ok := w.names[nd.what]
 	if !ok {
+		if len(w.names) >= maxLabels {
+			clear(w.names)
+		}
 		name = w.label(w.p.funcs.list[nd.fn()], nd.kind())
 		w.names[nd.what] = name
 	}

@@ -5,4 +5,4 @@ package session
 // MemoryGoal is what a recording's garbage collector should work harder not to exceed. What a recording keeps is bounded by
 // its own limits: the profile by profile.DefaultMaxNodes (23 MB, and 20 for names), snapshots by sampler.Queue, and the
 // caches of unwind and vmstructs by theirs.
-const MemoryGoal = 80 << 20
+const MemoryGoal = 70 << 20

@@ -19,11 +19,8 @@ import (
 // TestMix: long native calls with a little Java between them, in lockstep, sampled without bias: by number and by CPU time,
 // on a machine that is idle otherwise and on one whose CPUs are all wanted by others. Longer, so that smaller biases show:
 //
-//	GOPROF_PROVE=1 GOPROF_MIX_SAMPLES=20000 go test ./sampler/session -run TestMix -v
+//	GOPROF_MIX_SAMPLES=20000 go test ./sampler/session -run TestMix -v
 func TestMix(t *testing.T) {
-	if !longForm {
-		t.Skip("make prove: its figures depend on what else the machine does")
-	}
 	samples := 2000
 	if n, err := strconv.Atoi(os.Getenv("GOPROF_MIX_SAMPLES")); err == nil {
 		samples = n
@@ -64,8 +61,6 @@ func mixRun(t *testing.T, jdk jvmtest.JDK, samples int) {
 			return
 		}
 		for _, f := range st.Frames {
-			// Where goprof is woken late, it meets the thread where that calls the scheduler: here, where it reads its clock
-			// (see tolerance).
 			if part, ok := strings.CutPrefix(f.Func.Name, "truth.Mix."); ok && part != "mix" {
 				number[part]++
 				weight[part] += float64(snap.CPU)

@@ -11,8 +11,9 @@ import java.util.zip.Inflater;
  * them: long native calls, each followed by a little Java. Timers that fire at the kernel's ticks or at the end of a system
  * call see one kind for the other there.
  *
- * One thread, "mix", runs the parts in turn and reads its CPU time between them. Commands: "mark" begins to count anew,
- * "truth" prints the share of each part since then, as JSON.
+ * One thread, "mix", runs the parts in turn and reads its CPU time between them in one round of sixteen, any one: to read it has
+ * the kernel bring up to date what it has charged the thread, so that whoever follows that would see it move just there.
+ * Commands: "mark" begins to count anew, "truth" prints the share of each part since then, as JSON.
  */
 public final class Mix {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -51,21 +52,28 @@ public final class Mix {
         Deflater deflater = new Deflater();
         Inflater inflater = new Inflater();
         long[] at = new long[5];
+        int random = 1;
         while (true) {
-            at[0] = THREADS.getCurrentThreadCpuTime();
+            random ^= random << 13;
+            random ^= random >>> 17;
+            random ^= random << 5;
+            boolean read = (random & 15) == 0;
+            at[0] = read ? THREADS.getCurrentThreadCpuTime() : 0;
             int packed = deflate(deflater);
-            at[1] = THREADS.getCurrentThreadCpuTime();
+            at[1] = read ? THREADS.getCurrentThreadCpuTime() : 0;
             afterDeflate();
-            at[2] = THREADS.getCurrentThreadCpuTime();
+            at[2] = read ? THREADS.getCurrentThreadCpuTime() : 0;
             for (int i = 0; i < 4; i++) {
                 inflate(inflater, packed);
             }
-            at[3] = THREADS.getCurrentThreadCpuTime();
+            at[3] = read ? THREADS.getCurrentThreadCpuTime() : 0;
             afterInflate();
-            at[4] = THREADS.getCurrentThreadCpuTime();
-            synchronized (USED) {
-                for (int i = 0; i < 4; i++) {
-                    USED[i] += at[i + 1] - at[i];
+            at[4] = read ? THREADS.getCurrentThreadCpuTime() : 0;
+            if (read) {
+                synchronized (USED) {
+                    for (int i = 0; i < 4; i++) {
+                        USED[i] += at[i + 1] - at[i];
+                    }
                 }
             }
         }

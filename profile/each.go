@@ -52,6 +52,20 @@ type walk struct {
 	links
 	label func(*Func, Kind) string
 	names map[uint32]string // labels made so far, by function and kind
+	rows  []*row            // of lines, by depth
+}
+
+// row is what lines needs for one depth. It is used again for the next branch: a large tree has hundreds of thousands.
+type row struct {
+	kids     []int32
+	branches []branch
+}
+
+func (w *walk) row(depth int) *row {
+	for len(w.rows) <= depth {
+		w.rows = append(w.rows, new(row))
+	}
+	return w.rows[depth]
 }
 
 func (w *walk) each(at int32, path []Frame, visit func([]Frame, int64)) {
@@ -82,7 +96,7 @@ type branch struct {
 }
 
 func (w *walk) lines(nodes []int32, path []string, visit func([]string, int64)) {
-	for _, b := range w.branches(nodes) {
+	for _, b := range w.branches(nodes, w.row(len(path))) {
 		path := append(path, b.label)
 		if b.below {
 			w.lines(b.nodes, path, visit)
@@ -92,13 +106,13 @@ func (w *walk) lines(nodes []int32, path []string, visit func([]string, int64)) 
 	}
 }
 
-func (w *walk) branches(nodes []int32) []branch {
-	var kids []int32
+func (w *walk) branches(nodes []int32, r *row) []branch {
+	kids := r.kids[:0]
 	for _, n := range nodes {
 		kids = w.children(n, kids)
 	}
 	slices.SortFunc(kids, func(a, b int32) int { return strings.Compare(w.labelOf(a), w.labelOf(b)) })
-	branches := make([]branch, 0, 2*len(kids))
+	branches := r.branches[:0]
 	for i, j := 0, 0; i < len(kids); i = j {
 		label := w.labelOf(kids[i])
 		for j = i + 1; j < len(kids) && w.labelOf(kids[j]) == label; j++ {
@@ -106,6 +120,7 @@ func (w *walk) branches(nodes []int32) []branch {
 		branches = append(branches, branch{label, kids[i:j], false}, branch{label, kids[i:j], true})
 	}
 	slices.SortStableFunc(branches, compareBranches)
+	r.kids, r.branches = kids, branches
 	return branches
 }
 

@@ -231,6 +231,12 @@ func TestNonBlocking(t *testing.T) {
 		s := attach(t, jvm.PID)
 		threads := dumped(t, s, DumpOptions{NonBlocking: true})
 		turns := parkedSwitches(t, threads, jvm.PID, stacks)
+		waitFor(t, "all have come to a stand", func() bool {
+			time.Sleep(100 * time.Millisecond)
+			before := turns
+			turns = parkedSwitches(t, threads, jvm.PID, stacks)
+			return turns == before
+		})
 		threads = dumped(t, s, DumpOptions{NonBlocking: true})
 		// A thread that is stopped in a system call wakes up for that, which the kernel counts.
 		if now := parkedSwitches(t, threads, jvm.PID, stacks); now != turns {
@@ -249,11 +255,15 @@ func TestNonBlocking(t *testing.T) {
 	})
 }
 
-// parkedSwitches is how often the kernel has switched from the threads that stand still.
+// parkedSwitches is how often the kernel has switched from the threads that stand still. Those that wait for a monitor look around now
+// and then by themselves (runtime/objectMonitor.cpp, MAX_RECHECK_INTERVAL).
 func parkedSwitches(t *testing.T, threads []dumpedThread, pid int, stacks []jvmtest.ExpectedStack) (sum int) {
 	t.Helper()
 	for _, want := range stacks {
 		th := threadNamed(t, threads, want.Thread)
+		if strings.HasPrefix(th.State, "BLOCKED") {
+			continue
+		}
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", pid, th.TID))
 		if err != nil {
 			t.Fatal(err)

@@ -46,8 +46,8 @@ func (j JDK) Tool(name string) string { return filepath.Join(j.Home, "bin", name
 func (j JDK) hasCompiler() bool { return executable(j.Tool("javac")) }
 
 // JDKs returns all that were found, the oldest first: those that GOPROF_JDKS names
-// ("17=/path:25=/path:25-temurin=/path"), else those under /usr/lib/jvm and the one of JAVA_HOME.
-// Without any, the test is skipped.
+// ("17=/path:25=/path:25-temurin=/path"), else those under /usr/lib/jvm, and those of JAVA_HOME and the PATH.
+// Without any, or if GOPROF_JDKS is none, the test is skipped.
 func JDKs(t testing.TB) []JDK {
 	t.Helper()
 	found, err := find()
@@ -78,7 +78,11 @@ func missing(t testing.TB, why string) {
 }
 
 var find = sync.OnceValues(func() ([]JDK, error) {
-	if list := os.Getenv("GOPROF_JDKS"); list != "" {
+	switch list := os.Getenv("GOPROF_JDKS"); list {
+	case "":
+	case "none":
+		return nil, nil
+	default:
 		return parseList(list)
 	}
 	homes, err := filepath.Glob("/usr/lib/jvm/*")

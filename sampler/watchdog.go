@@ -84,10 +84,11 @@ func obey(dog *os.File) {
 		if n, err := dog.Read(b[:]); n == 0 || err != nil {
 			return
 		}
-		again := make(chan os.Signal, 1) // the watchdog's own was before this, or else who stopped us has had us go on before it
+		again := make(chan os.Signal, 2)
 		signal.Notify(again, unix.SIGCONT)
 		Suspend(func() {
-			if signal.Stop(again); len(again) == 0 {
+			// One may be the watchdog's own. With two, who stopped us wants us to go on by now.
+			if signal.Stop(again); len(again) < 2 {
 				stopSelf(unix.SIGSTOP)
 			}
 		})

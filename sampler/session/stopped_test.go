@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -38,13 +39,16 @@ func TestGoprofStoppedByForce(t *testing.T) {
 	defer cmd.Process.Kill()
 	time.Sleep(time.Second)
 	found := 0
+	var stood []time.Duration // until goprof has let go, where it held a thread
 	for range stops {
 		time.Sleep(time.Duration(rand.IntN(5000)) * time.Microsecond)
 		signal(t, cmd.Process.Pid, syscall.SIGSTOP)
-		if held(t, jvm.PID) > 0 {
-			found++ // in the very moment: this is what the watchdog is for
-		}
+		began, holds := time.Now(), held(t, jvm.PID) > 0 // in the very moment: this is what the watchdog is for
 		awaitHeld(t, cmd.Process.Pid, jvm.PID)
+		if holds {
+			found++
+			stood = append(stood, time.Since(began))
+		}
 		before := worked(t, file)
 		for n := 0; worked(t, file) == before; n++ {
 			if n == 10_000 {
@@ -66,6 +70,10 @@ func TestGoprofStoppedByForce(t *testing.T) {
 	var sum profile.Summary
 	if err != nil || json.Unmarshal(b, &sum) != nil || sum.Samples == 0 || sum.Skipped == 0 {
 		t.Errorf("%v: %s", err, b)
+	}
+	slices.Sort(stood)
+	if found > 0 {
+		t.Logf("a thread that goprof held when it was stopped stood still for %v, at most %v", stood[found/2], stood[found-1])
 	}
 	t.Logf("%d stops, %d of them met a thread that goprof held; own CPU %v in %v", stops, found, sum.OwnCPU, sum.Meta.Duration)
 	jvm.Command("check")

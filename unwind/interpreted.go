@@ -57,6 +57,9 @@ func isBranch(c vmstructs.Codelet) bool {
 // unframed deals with interpreter code that has no frame of its own yet, or none any
 // more. done is false if the code ahead shows that the frame stands.
 func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
+	if (e.FrameBuilt || e.Jump) && w.returnsWithin(codelet, e) {
+		return 0, false // nobody calls an entry from there: it is where a call of its own has returned to, still in the link register
+	}
 	if e.FrameBuilt {
 		if !codelet.MethodEntry || w.beforeBarrier(e) { // only method entries make frames for methods
 			return 0, false
@@ -87,6 +90,16 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 		w.emitLeafEntry(codelet)
 	}
 	return w.goTo(c), true
+}
+
+// returnsWithin reports whether an exit leads back into the codelet itself.
+func (w *Walker) returnsWithin(codelet vmstructs.Codelet, e arch.Exit) bool {
+	if !codelet.MethodEntry {
+		return false
+	}
+	c, ok := w.evalExit(e, true)
+	pc := w.strip(c.pc)
+	return ok && pc >= codelet.Begin && pc < codelet.End
 }
 
 // frameGone reports whether code returns without a frame of its own. By a jump it does so where it

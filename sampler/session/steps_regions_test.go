@@ -71,6 +71,9 @@ var regions = []region{
 	{"interpreter drops its frame", func(c *change) bool {
 		return c.op != opCall && c.op != opReturn && c.from(inInterpreter) && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
 	}},
+	{"interpreter returns after it has dropped its frame", func(c *change) bool { // where that is no jump: aarch64
+		return c.op == opReturn && c.from(inInterpreter) && !c.before.onTop() && c.onlyTop() && c.spMoved(0) && c.leavesTo(c.top())
+	}},
 	{"interpreter entry moves its return address", func(c *change) bool {
 		return (c.op == opOther || c.op == opJump) && c.before.where.isEntry() && c.after.where.isEntry() &&
 			c.counts(2, 2) && c.sameTop() && c.movedCaller()

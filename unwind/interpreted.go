@@ -97,8 +97,8 @@ func (w *Walker) returnsWithin(codelet vmstructs.Codelet, e arch.Exit) bool {
 	if !codelet.MethodEntry {
 		return false
 	}
-	c, ok := w.evalExit(e, true)
-	pc := w.strip(c.pc)
+	ra, ok := w.eval(e.RA)
+	pc := w.strip(ra)
 	return ok && pc >= codelet.Begin && pc < codelet.End
 }
 

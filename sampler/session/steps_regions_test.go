@@ -114,6 +114,11 @@ var regions = []region{
 		return c.op == opJump && c.from(inMethod) && c.to(inException) && c.counts(1, 2) && c.spMoved(0) &&
 			sameButPC(c.top(), &c.after.frames[1])
 	}},
+	{"stub calls, and keeps its own return address in another register", func(c *change) bool { // it was in the link register
+		b, a := c.before, c.after
+		return pushed == 0 && c.op == opCall && c.from(inStub, inRuntime) && c.counts(2, 3) && c.spMoved(0) &&
+			a.calledFrom(&a.frames[1]) && sameOwner(&b.frames[0], &a.frames[1]) && samePlace(&b.frames[1], &a.frames[2]) && a.frames[2].slot == 0
+	}},
 	{"safepoint stub writes its return address", func(c *change) bool {
 		return c.op == opOther && c.within(inSafepoint) && c.counts(2, 2) && c.sameTop() && c.sameCaller()
 	}},

@@ -17,16 +17,18 @@ import (
 // none ends. So if the difference is that and not a nanosecond more, nobody has run since: all that were not read stand where they stood.
 // The clock costs the kernel a walk over its threads, a fifteenth of reading a file of each.
 //
-// What ended threads have left is not to be had, but is the least difference that there is. It is believed when every thread has been read
-// since that was seen first: a thread that had run before without being read would have made it smaller.
+// What ended threads have left is not to be had, but shows: it is the difference, if that is the same at two moments between which every
+// thread has been read. Had one run before the first and not been read, its reading would have made the difference smaller.
 
 // quiet is that account for a watchList.
 type quiet struct {
 	clock int32
 	sum   int64 // of what was read of all threads
-	left  int64 // the least difference since the last thread ended; -1: unknown
-	epoch uint32
-	read  int  // so many threads were read in this epoch
+	left  int64 // the difference where nobody has run; unknown if a thread has ended since
+	other int64 // another one, which was seen first after so many reads
+	since uint64
+	reads uint64
+	vain  int  // comparisons in a row
 	now   bool // nobody but the hot threads has moved since it was read
 	skips bool // there are threads that are not to be looked at: to read those costs more than this saves
 	at    int64
@@ -34,31 +36,22 @@ type quiet struct {
 }
 
 const (
+	unknown = -1
 	// clockWorth is how many threads the clock adds up while one file is read, at least.
 	clockWorth = 16
 	// coolAfter is how long after it has moved a thread is hot.
 	coolAfter = int64(time.Second)
-	// mostSlots is how many comparisons there are in a round.
-	mostSlots = 4
+	// vainMost comparisons in a row that came to nothing are enough: others are held seldom then, one of so many.
+	vainMost   = 2 * mostSlots
+	seldomEach = 16
 )
-
-// learn begins anew: something has ended, or the difference is smaller than was thought to be possible.
-func (q *quiet) learn(left int64) {
-	q.left, q.read, q.now = left, 0, false
-	q.epoch++
-}
-
-// knows reports whether left is believed.
-func (l *watchList) knows() bool { return l.quiet.left >= 0 && l.quiet.read == len(l.byTID) }
 
 // note keeps what was read of a thread.
 func (l *watchList) note(th *watched, stat schedstat) {
 	q := &l.quiet
-	known := th.epoch > 0
-	if th.epoch != q.epoch {
-		th.epoch = q.epoch
-		q.read++
-	}
+	q.reads++
+	known := th.readAs > 0
+	th.readAs = q.reads
 	if stat == th.read {
 		return
 	}
@@ -73,7 +66,7 @@ func (l *watchList) note(th *watched, stat schedstat) {
 // drop takes a thread that has ended out of the account.
 func (q *quiet) drop(th *watched) {
 	q.sum -= int64(th.read.ran)
-	q.learn(-1)
+	q.left, q.other, q.now = unknown, unknown, false
 }
 
 // cool drops hot threads that have not moved for long, or have ended.
@@ -91,6 +84,9 @@ func (l *watchList) compare(now int64, many int) {
 	if l.noStats || q.skips || 2*(len(q.hot)+len(l.byTID)/clockWorth) > many {
 		return
 	}
+	if q.vain++; q.vain > vainMost && q.vain%seldomEach != 0 {
+		return
+	}
 	for range 2 { // a thread that runs may be charged between its reading and the clock's
 		for _, th := range q.hot {
 			if th.tid == 0 {
@@ -103,15 +99,35 @@ func (l *watchList) compare(now int64, many int) {
 		if unix.ClockGettime(q.clock, &l.ts) != nil {
 			return
 		}
-		more := l.ts.Nano() - q.sum
-		if q.left < 0 || more < q.left {
-			q.learn(more)
-		}
-		if more == q.left {
-			q.now = l.knows()
+		if q.now = l.isLeft(l.ts.Nano() - q.sum); q.now {
+			q.vain = 0
 			return
 		}
 	}
+}
+
+// isLeft reports whether a difference is what ended threads have left.
+func (l *watchList) isLeft(more int64) bool {
+	q := &l.quiet
+	switch {
+	case more == q.left:
+	case more != q.other:
+		q.other, q.since = more, q.reads
+		return false
+	case !l.allReadSince(q.since):
+		return false
+	}
+	q.left = more
+	return true
+}
+
+func (l *watchList) allReadSince(reads uint64) bool {
+	for _, th := range l.byTID {
+		if th.readAs <= reads {
+			return false
+		}
+	}
+	return true
 }
 
 // charged is what the kernel has charged a thread: what was read of it, if it has not moved since. False: it has ended.

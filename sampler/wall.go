@@ -128,19 +128,18 @@ func (r *wallRun) loop() {
 }
 
 const (
-	// perSlot is how many threads are visited in one slot of the interval, if there are so many slots.
+	// perSlot is how many threads are visited in one slot of the interval, at least.
 	perSlot = 256
 	minSlot = 2 * time.Millisecond
+	// mostSlots there are: at the beginning of each all threads may be asked about at once (quiet.go).
+	mostSlots = 4
 	// maxPiece is how long we go on without letting others have the CPU.
 	maxPiece = int64(time.Millisecond)
 )
 
 // round visits every thread once. False: the run is over, or goprof is to be suspended.
 func (r *wallRun) round() bool {
-	slots := max(1, min(len(r.threads.order)/perSlot, int(r.cfg.Interval/minSlot)))
-	if r.threads.knows() {
-		slots = min(slots, mostSlots)
-	}
+	slots := max(1, min(len(r.threads.order)/perSlot, int(r.cfg.Interval/minSlot), mostSlots))
 	width := int64(r.cfg.Interval) / int64(slots)
 	start := r.tickAt()
 	n := 0

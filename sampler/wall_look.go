@@ -20,7 +20,7 @@ func (r *wallRun) visit(th *watched) {
 		r.threads.quiet.skips = true
 		return
 	case th.zombie:
-		if th.epoch != r.threads.quiet.epoch {
+		if th.readAs <= r.threads.quiet.since { // it must not look like one that was overlooked
 			r.threads.ask(th)
 		}
 		return

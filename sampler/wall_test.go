@@ -302,10 +302,10 @@ func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time
 }
 
 // quietProgram is many threads that sleep, and one that waits in two places in turn, deeper and less deep: it goes to the other when it
-// is told to, which takes it some microseconds.
+// is told to, which takes it some microseconds, and has a thread live for a moment, which nobody will have met.
 const quietProgram = `
 #include <unistd.h>
-static void *idle(void *x) { pause(); return 0; }
+static void *idle(void *x) { if (x) pause(); return 0; }
 static void waitHere(void) { char c; while (read(0, &c, 1) != 1); }
 static int waitDeeper(int n) {
 	volatile char pad[1024];
@@ -319,10 +319,16 @@ int main(int argc, char **argv) {
 		pthread_attr_t a;
 		pthread_attr_init(&a);
 		pthread_attr_setstacksize(&a, 65536);
-		pthread_create(&t, &a, idle, 0);
+		pthread_create(&t, &a, idle, "stays");
 	}
 	ready();
-	for (;;) { waitHere(); waitDeeper(8); }
+	for (;;) {
+		pthread_t t;
+		waitHere();
+		pthread_create(&t, 0, idle, 0);
+		pthread_join(t, 0);
+		waitDeeper(8);
+	}
 }`
 
 // TestQuietThreadsAreNotAsked: where nobody runs, nobody is asked; and a thread that has moved for a moment, among hundreds that
@@ -365,7 +371,12 @@ func TestQuietThreadsAreNotAsked(t *testing.T) {
 	}
 	t.Logf("%d looks, %d repeated, of these %d at threads that were not asked; %d snapshots of the one that moves",
 		stats.Attempted, stats.Looks.Repeated, stats.Looks.Quiet, len(places))
-	// It may be looked at more than once in one place: on its way.
+	// It may be looked at on its way, too, and more than once in one place.
+	often := map[uint64]int{}
+	for _, sp := range places {
+		often[sp]++
+	}
+	places = slices.DeleteFunc(places, func(sp uint64) bool { return often[sp] < moves/4 })
 	if places = slices.Compact(places); len(places) != moves+1 {
 		t.Errorf("it has moved %d times, and was seen in %d places", moves, len(places))
 	}

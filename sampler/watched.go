@@ -29,7 +29,7 @@ type watched struct {
 
 	// See quiet.go.
 	read    schedstat // what it had been charged when that was read
-	epoch   uint32
+	readAs  uint64    // the how manyth read that was
 	hot     bool
 	movedAt int64
 
@@ -109,8 +109,7 @@ func (l *watchList) open(proc *procDir, fds int) {
 	l.byTID = make(map[int]*watched)
 	l.dirents = make([]byte, 32<<10)
 	l.seen = l.meet
-	l.quiet = quiet{clock: processClock(proc.pid)}
-	l.quiet.learn(-1)
+	l.quiet = quiet{clock: processClock(proc.pid), left: unknown, other: unknown}
 	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))
 	l.noStats = !ok || own.turns == 0
 }

@@ -118,8 +118,8 @@ type scan struct {
 	dirents  []byte
 	seen     func(tid int)
 
-	fds     int // how many descriptors there may be
-	fdsLeft int
+	kept    keptFiles
+	giveUp  func()
 	noStats bool // no schedstat in this kernel: clock ticks instead
 	ts      unix.Timespec
 }
@@ -132,10 +132,9 @@ func newScan(proc *procDir, interval time.Duration, fds int) *scan {
 		byTID:    make(map[int]*thread),
 		coldCost: 1000,
 		dirents:  make([]byte, 32<<10),
-		fds:      fds,
-		fdsLeft:  fds,
+		kept:     keptFiles{fds, fds},
 	}
-	s.seen = s.meet
+	s.seen, s.giveUp = s.meet, s.giveUpFiles
 	s.bills.begin(proc.pid)
 	s.unseen.base = s.bills.now
 	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))

@@ -29,7 +29,7 @@ type helperRun struct {
 func TestHelperSampler(t *testing.T) {
 	pid, _ := strconv.Atoi(os.Getenv("SAMPLER_RUN"))
 	if pid == 0 {
-		t.Skip("run by others")
+		t.Skip("run by the tests that start a process which samples")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()

@@ -4,8 +4,6 @@ package sampler
 
 import (
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // This file keeps the scan's lists: who is there, who is hot, whose files are open.
@@ -97,7 +95,7 @@ func (s *scan) sortLists() {
 		case s.isCold(th):
 			th.hot = false
 			s.cold = append(s.cold, th)
-			if s.fdsLeft <= s.fds/4 {
+			if s.kept.isShort() {
 				s.closeFiles(th) // descriptors are short: hot threads need them more
 			}
 		default:
@@ -142,46 +140,23 @@ func (s *scan) isCold(th *thread) bool {
 // readFile reads one of a thread's files through a kept descriptor, or opens it for this
 // once if there are no descriptors left; the last quarter of them is for hot threads. nil: the thread has ended.
 func (s *scan) readFile(th *thread, which int) []byte {
-	if fd := th.fds[which]; fd >= 0 {
-		return s.proc.pread(int(fd))
-	}
-	fd, err := s.proc.open(th.tid, fdNames[which])
-	if err == unix.EMFILE || err == unix.ENFILE {
-		s.giveUpFiles()
-		fd, err = s.proc.open(th.tid, fdNames[which])
-	}
-	if err != nil {
-		return nil
-	}
-	b := s.proc.pread(fd)
-	if s.fdsLeft > 0 && (th.hot || s.fdsLeft > s.fds/4) {
-		s.fdsLeft--
-		th.fds[which] = int32(fd)
-	} else {
-		unix.Close(fd)
-	}
-	return b
+	return s.kept.read(s.proc, th.tid, fdNames[which], &th.fds[which], th.hot || !s.kept.isShort(), s.giveUp)
 }
 
-// giveUpFiles closes some, and keeps no others: the rest of goprof has taken more than was reserved for it.
+// giveUpFiles closes some.
 func (s *scan) giveUpFiles() {
 	n := 0
 	for _, th := range s.byTID {
 		s.closeFiles(th)
 		if n++; n == reservedFDs {
-			break
+			return
 		}
 	}
-	s.fdsLeft = 0
 }
 
 func (s *scan) closeFiles(th *thread) {
-	for i, fd := range th.fds {
-		if fd >= 0 {
-			unix.Close(int(fd))
-			th.fds[i] = -1
-			s.fdsLeft++
-		}
+	for i := range th.fds {
+		s.kept.close(&th.fds[i])
 	}
 }
 

@@ -91,7 +91,8 @@ type watchList struct {
 	counted int
 	dirents []byte
 	seen    func(tid int)
-	fdsLeft int
+	kept    keptFiles
+	giveUp  func()
 	noStats bool // no schedstat in this kernel: switches instead
 	quiet   quiet
 	ts      unix.Timespec
@@ -105,10 +106,10 @@ const (
 )
 
 func (l *watchList) open(proc *procDir, fds int) {
-	l.proc, l.fdsLeft = proc, fds
+	l.proc, l.kept = proc, keptFiles{fds, fds}
 	l.byTID = make(map[int]*watched)
 	l.dirents = make([]byte, 32<<10)
-	l.seen = l.meet
+	l.seen, l.giveUp = l.meet, l.giveUpFiles
 	l.quiet = quiet{clock: processClock(proc.pid), left: unknown, other: unknown}
 	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))
 	l.noStats = !ok || own.turns == 0
@@ -116,7 +117,7 @@ func (l *watchList) open(proc *procDir, fds int) {
 
 func (l *watchList) close() {
 	for _, th := range l.byTID {
-		l.closeFile(th)
+		l.kept.close(&th.fd)
 	}
 }
 
@@ -173,7 +174,7 @@ func (l *watchList) forget(th *watched) {
 	if th.tid == 0 {
 		return
 	}
-	l.closeFile(th)
+	l.kept.close(&th.fd)
 	l.quiet.drop(th)
 	delete(l.byTID, th.tid)
 	th.tid = 0
@@ -185,7 +186,7 @@ func (l *watchList) ask(th *watched) (schedstat, bool) {
 	if l.noStats {
 		name = "status"
 	}
-	b := l.read(th, name)
+	b := l.kept.read(l.proc, th.tid, name, &th.fd, true, l.giveUp)
 	if l.noStats {
 		return schedstat{turns: parseSwitches(b)}, len(b) > 0
 	}
@@ -196,44 +197,9 @@ func (l *watchList) ask(th *watched) (schedstat, bool) {
 	return stat, ok
 }
 
-func (l *watchList) read(th *watched, name string) []byte {
-	if th.fd >= 0 {
-		return l.proc.pread(int(th.fd))
-	}
-	fd, err := l.proc.open(th.tid, name)
-	if err == unix.EMFILE || err == unix.ENFILE {
-		l.giveUpFiles()
-		fd, err = l.proc.open(th.tid, name)
-	}
-	if err != nil {
-		return nil
-	}
-	b := l.proc.pread(fd)
-	l.keep(th, fd)
-	return b
-}
-
-// giveUpFiles closes some, and keeps no others: the rest of goprof has taken more than was reserved for it.
+// giveUpFiles closes some.
 func (l *watchList) giveUpFiles() {
 	for _, th := range l.order[:min(len(l.order), reservedFDs)] {
-		l.closeFile(th)
-	}
-	l.fdsLeft = 0
-}
-
-func (l *watchList) keep(th *watched, fd int) {
-	if l.fdsLeft <= 0 {
-		unix.Close(fd)
-		return
-	}
-	l.fdsLeft--
-	th.fd = int32(fd)
-}
-
-func (l *watchList) closeFile(th *watched) {
-	if th.fd >= 0 {
-		unix.Close(int(th.fd))
-		th.fd = -1
-		l.fdsLeft++
+		l.kept.close(&th.fd)
 	}
 }

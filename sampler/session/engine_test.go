@@ -4,8 +4,6 @@ package session
 
 import (
 	"context"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -53,7 +51,7 @@ func TestPerfSharesOfJava(t *testing.T) {
 // now and then.
 func TestPerfJavacIsWhole(t *testing.T) {
 	if !longForm {
-		t.Skip("make prove: its figures depend on what else the machine does")
+		t.Skip("make prove runs it: its figures depend on what else the machine does")
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		withPerf(t)
@@ -89,11 +87,4 @@ func TestPerfVirtual(t *testing.T) {
 		}
 		judgeLoad(t, p, 25)
 	})
-}
-
-func envNumber(name string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
-	}
-	return otherwise
 }

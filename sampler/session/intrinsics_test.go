@@ -4,7 +4,6 @@ package session
 
 import (
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -19,10 +18,7 @@ import (
 // root. Only in a deoptimisation may it end: there the walk needs what the thread throws away
 // a few microseconds later, and says so. GOPROF_SHOW=1 prints what did not reach its root.
 func TestIntrinsics(t *testing.T) {
-	samples := 3000
-	if n, err := strconv.Atoi(os.Getenv("GOPROF_INTRINSICS_SAMPLES")); err == nil {
-		samples = n
-	}
+	samples := envNumber("GOPROF_INTRINSICS_SAMPLES", 3000)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, group := range []string{"strings", "text", "arrays", "numbers", "crypto", "polls"} {
 			t.Run(group, func(t *testing.T) {

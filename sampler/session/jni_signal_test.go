@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -24,10 +23,7 @@ import (
 // the kernel's trampoline below it, and below that the stack that was interrupted.
 // GOPROF_SIGNAL_STOPS is the number of stops.
 func TestSignals(t *testing.T) {
-	stops := 1000
-	if n, err := strconv.Atoi(os.Getenv("GOPROF_SIGNAL_STOPS")); err == nil {
-		stops = n
-	}
+	stops := envNumber("GOPROF_SIGNAL_STOPS", 1000)
 	cfi := buildNative(t, "jnisignal.c", "libjnisignal.so", withCFI...)
 	none := buildNative(t, "jnisignal.c", "libjnisignalbare.so", bare...).strip(t)
 	modes := []struct {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -20,10 +19,7 @@ import (
 // instructions, and compares with what both say of themselves. C is compiled with unwind
 // information, and without it and symbols. GOPROF_JNI_STOPS is the number of stops.
 func TestJNI(t *testing.T) {
-	stops := 1500
-	if n, err := strconv.Atoi(os.Getenv("GOPROF_JNI_STOPS")); err == nil {
-		stops = n
-	}
+	stops := envNumber("GOPROF_JNI_STOPS", 1500)
 	judge := chainJudge{
 		cfi:  buildNative(t, "jnichain.c", "libjnicfi.so", append(withCFI, "-DLIB=Cfi", "-DFIRST=101")...),
 		bare: buildNative(t, "jnichain.c", "libjnibare.so", append(bare, "-DLIB=Bare", "-DFIRST=201")...).strip(t),

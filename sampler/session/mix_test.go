@@ -3,7 +3,6 @@
 package session
 
 import (
-	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -21,10 +20,7 @@ import (
 //
 //	GOPROF_MIX_SAMPLES=20000 go test ./sampler/session -run TestMix -v
 func TestMix(t *testing.T) {
-	samples := 2000
-	if n, err := strconv.Atoi(os.Getenv("GOPROF_MIX_SAMPLES")); err == nil {
-		samples = n
-	}
+	samples := envNumber("GOPROF_MIX_SAMPLES", 2000)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, load := range []int{0, runtime.NumCPU()} {
 			t.Run(strconv.Itoa(load)+" others", func(t *testing.T) {

@@ -39,13 +39,7 @@ const shareRounds = 4
 //
 //	GOPROF_SHARES_STRICT=1 GOPROF_SHARES_SAMPLES=50000 GOPROF_SHARES_THREADS=4 go test ./sampler/session -run TestShares -v -timeout 30m
 func TestShares(t *testing.T) {
-	samples, threads := 4000, 1
-	if n, err := strconv.Atoi(os.Getenv("GOPROF_SHARES_SAMPLES")); err == nil {
-		samples = n
-	}
-	if n, err := strconv.Atoi(os.Getenv("GOPROF_SHARES_THREADS")); err == nil {
-		threads = n
-	}
+	samples, threads := envNumber("GOPROF_SHARES_SAMPLES", 4000), envNumber("GOPROF_SHARES_THREADS", 1)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) { sharesRun(t, jdk, threads, samples) })
 }
 

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -22,10 +21,7 @@ import (
 // TestGoprofStoppedByForce stops a goprof that samples as fast as it can at random moments by SIGSTOP: it does stop, and no
 // thread of the program stands still with it. In full: GOPROF_STOPS=300 go test ./sampler/session -run TestGoprofStoppedByForce -v
 func TestGoprofStoppedByForce(t *testing.T) {
-	stops := 8
-	if n, err := strconv.Atoi(os.Getenv("GOPROF_STOPS")); err == nil {
-		stops = n
-	}
+	stops := envNumber("GOPROF_STOPS", 8)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]
 	file := filepath.Join(t.TempDir(), "counts")

@@ -1,0 +1,47 @@
+//go:build linux
+
+package sampler
+
+import "golang.org/x/sys/unix"
+
+// keptFiles is how many descriptors a list of threads may keep, so that it need not open their files for each read.
+type keptFiles struct {
+	most, left int
+}
+
+// read reads a thread's file through the descriptor that is kept, or opens it: for this once, or to be kept, if that is wanted and there
+// are descriptors left. nil: the thread has ended. giveUp closes some; it is called where the rest of goprof has taken more
+// than was reserved for it.
+func (k *keptFiles) read(proc *procDir, tid int, name string, kept *int32, keep bool, giveUp func()) []byte {
+	if *kept >= 0 {
+		return proc.pread(int(*kept))
+	}
+	fd, err := proc.open(tid, name)
+	if err == unix.EMFILE || err == unix.ENFILE {
+		giveUp()
+		k.left = 0
+		fd, err = proc.open(tid, name)
+	}
+	if err != nil {
+		return nil
+	}
+	b := proc.pread(fd)
+	if keep && k.left > 0 {
+		k.left--
+		*kept = int32(fd)
+	} else {
+		unix.Close(fd)
+	}
+	return b
+}
+
+func (k *keptFiles) close(kept *int32) {
+	if *kept >= 0 {
+		unix.Close(int(*kept))
+		*kept = -1
+		k.left++
+	}
+}
+
+// isShort: there are few left.
+func (k *keptFiles) isShort() bool { return k.left <= k.most/4 }

@@ -1,0 +1,16 @@
+//go:build linux
+
+package session
+
+import (
+	"os"
+	"strconv"
+)
+
+// envNumber is the number in a variable of the environment, by which tests are made longer (scripts/prove.sh).
+func envNumber(name string, otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return otherwise
+}

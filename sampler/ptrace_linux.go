@@ -131,7 +131,8 @@ func ignoreChildStops() {
 	}
 }
 
-// sigaction is the kernel's struct sigaction (include/linux/signal_types.h). arm64's has no restorer, and the mask in its place.
+// sigaction is the kernel's struct sigaction (include/linux/signal_types.h). It is only kept, emptied and put back: what stands where
+// behind the flags does not matter.
 type sigaction struct {
 	handler, flags, restorer uintptr
 	mask                     uint64

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"goprof/profile"
+	"goprof/target"
 )
 
 // TestRecordedArm64 replays, on any machine, walks that were recorded of arm64 JVMs (sampler/session's TestRecordShadow and others,
@@ -20,11 +21,8 @@ func TestRecordedArm64(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
 			var text bytes.Buffer
-			var stack profile.Stack
-			for i, snap := range rec.Snapshots {
-				rec.Step(i)
-				w.Walk(snap, &stack)
-				writeStack(&text, snap, &stack)
+			eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) {
+				writeStack(&text, snap, stack)
 				if stack.Carrier > 0 {
 					fmt.Fprintf(&text, "  virtual %d %q, carrier from %d\n", stack.Virtual.ID, stack.Virtual.Name, stack.Carrier)
 				}
@@ -36,7 +34,7 @@ func TestRecordedArm64(t *testing.T) {
 				if stack.Truncated == profile.Whole {
 					whole++
 				}
-			}
+			})
 			compareGolden(t, strings.TrimSuffix(file, ".walks")+".golden.gz", text.Bytes())
 		})
 	}

@@ -56,12 +56,7 @@ func TestRecordedWalks(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
 			var text bytes.Buffer
-			var stack profile.Stack
-			for i, snap := range rec.Snapshots {
-				rec.Step(i)
-				w.Walk(snap, &stack)
-				writeStack(&text, snap, &stack)
-			}
+			eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) { writeStack(&text, snap, stack) })
 			compareGolden(t, strings.TrimSuffix(file, ".walks")+".golden.gz", text.Bytes())
 		})
 	}

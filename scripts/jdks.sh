@@ -4,6 +4,7 @@
 #   scripts/jdks.sh               8 11 17 21 25 26 27, the JDKs under /usr/lib/jvm, Temurin's 11, 17 and 21 (built by other
 #                                 compilers: gcc 7, 10 and 11), and 25 with a libjvm.so without symbols
 #   scripts/jdks.sh 8 21          only these
+#   scripts/jdks.sh zero          the home of a 17 with a Zero VM beside the usual one (java -zero), which goprof refuses
 # GOPROF_CACHE names another cache than ~/.cache/goprof; GOPROF_SUITE another suite than sid.
 # Needs Debian or what is built like it, not root: packages are downloaded and unpacked, nothing is installed but patchelf.
 # What cannot be had is told on stderr, with the reason, and left out; the exit status is 1 only if there is none.
@@ -130,7 +131,13 @@ temurin() { # version of the package
     echo "$tree"
 }
 
-# A copy of a JDK, all links but libjvm.so, which loses its symbols: so some distributions ship it.
+# A copy of a JDK, all links but its launchers, which find their JVM from where they lie.
+linked() { # home, to
+    cp -rs "$1/." "$2"
+    find "$2/bin" -type l -exec sh -c 'for f; do cp --remove-destination "$(readlink -f "$f")" "$f"; done' - {} +
+}
+
+# A JDK whose libjvm.so has lost its symbols: so some distributions ship it.
 stripped() { # home of 9 or later, version
     local tree=$cache/stripped-$2
     if [ ! -d "$tree" ]; then
@@ -139,9 +146,7 @@ stripped() { # home of 9 or later, version
         work=$(mktemp -d "$cache/.unpacking-XXXXXX")
         # shellcheck disable=SC2064 # now, not then
         trap "rm -rf '$work'" RETURN
-        cp -rs "$1/." "$work"
-        # The launcher finds its JVM from where it lies.
-        find "$work/bin" -type l -exec sh -c 'for f; do cp --remove-destination "$(readlink -f "$f")" "$f"; done' - {} +
+        linked "$1" "$work"
         rm -f "$work/lib/server/"*.jsa "$work/lib/server/libjvm.so"
         strip -s -o "$work/lib/server/libjvm.so" "$1/lib/server/libjvm.so"
         "$work/bin/java" -version 2>/dev/null || { say "JDK $2 without symbols: it does not run here"; return 1; }
@@ -152,11 +157,39 @@ stripped() { # home of 9 or later, version
     echo "$tree"
 }
 
+# A JDK with the Zero VM of Debian's package beside its own.
+zero() { # home, version
+    local tree=$cache/zero-$2 work package=openjdk-$2-jre-zero
+    if [ ! -d "$tree" ]; then
+        ready_to_build || return 1
+        work=$(mktemp -d "$cache/.unpacking-XXXXXX")
+        # shellcheck disable=SC2064 # now, not then
+        trap "rm -rf '$work'" RETURN
+        mkdir "$work/home" "$work/package"
+        if ! (cd "$work" && apt_get download "$package" >&2); then
+            say "Zero VM: Debian $suite at this machine's mirror has no $package"
+            return 1
+        fi
+        dpkg-deb -x "$work"/*.deb "$work/package"
+        linked "$1" "$work/home"
+        cp -r "$work"/package/usr/lib/jvm/*/lib/zero "$work/home/lib/zero"
+        cp --remove-destination "$(readlink -f "$1/lib/jvm.cfg")" "$work/home/lib/jvm.cfg"
+        grep -q '^-zero KNOWN' "$work/home/lib/jvm.cfg" || echo '-zero KNOWN' >>"$work/home/lib/jvm.cfg"
+        "$work/home/bin/java" -zero -version 2>/dev/null || { say "Zero VM: it does not run here"; return 1; }
+        mv "$work/home" "$tree"
+    fi
+    echo "$tree"
+}
+
 wanted=("$@")
 [ $# != 0 ] || wanted=("${all[@]}")
 mkdir -p "$cache"
 exec 9>"$cache/.lock"
 flock 9 # two runs would unpack over one another
+if [ "$*" = zero ]; then
+    home=$(home_of 17) && zero "$home" 17
+    exit
+fi
 found=()
 missing=()
 for version in "${wanted[@]}"; do

@@ -17,10 +17,11 @@ if [ -n "${HUGEPAGES:-}" ]; then
     trap 'echo "$before" >/proc/sys/vm/nr_hugepages' EXIT
     echo "$HUGEPAGES" >/proc/sys/vm/nr_hugepages
 fi
-export GOPROF_GRAAL GOPROF_JDKS GOPROF_REQUIRE_JVM=1 GOPROF_MATRIX=${STOPS:-2000} GOPROF_MATRIX_ROWS=${ROWS:-}
+GOPROF_ZERO=${GOPROF_ZERO:-$(scripts/jdks.sh zero || true)}
+export GOPROF_GRAAL GOPROF_JDKS GOPROF_ZERO GOPROF_REQUIRE_JVM=1 GOPROF_MATRIX=${STOPS:-2000} GOPROF_MATRIX_ROWS=${ROWS:-}
 mkdir -p build
 status=0
-go test -count 1 -timeout 12h -v -run '^TestMatrix$' ./sampler/session >build/matrix.log 2>&1 || status=$?
+go test -count 1 -timeout 12h -v -run '^Test(Matrix|ZeroVM)$' ./sampler/session >build/matrix.log 2>&1 || status=$?
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs, STOPS=$GOPROF_MATRIX"
 grep -E '^\||^n/a|^- jdk|^$' build/matrix.log || true
 if [ "$status" != 0 ]; then

@@ -9,6 +9,8 @@ var (
 	// ErrNotHotSpot: the process runs no HotSpot. The error's text says what it seems
 	// to run instead, where that can be told.
 	ErrNotHotSpot = errors.New("not a HotSpot JVM")
+	// ErrZero: HotSpot's Zero VM (cpu/zero): it interprets in C++, and its Java frames stand on stacks of its own.
+	ErrZero = errors.New("vmstructs: a Zero VM")
 	// ErrStarting: HotSpot is there, but has not filled in what it exports. Try again.
 	ErrStarting = errors.New("the JVM is still starting")
 	// ErrChanged: the code or the method was replaced while it was being read.

@@ -1,6 +1,9 @@
 package vmstructs
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Version is what the JVM says of itself.
 type Version struct {
@@ -11,6 +14,10 @@ type Version struct {
 
 // Version returns the JVM's version.
 func (vm *VM) Version() Version { return vm.version }
+
+// zero: the VM has no interpreter of generated code. Its name tells so (runtime/abstract_vm_version.cpp, VMNAME);
+// the call stub's return address, which is null for ever, looks as in a JVM that still starts.
+func (v *Version) zero() bool { return strings.Contains(v.Info, " Zero VM ") }
 
 const maxVersionText = 1024
 

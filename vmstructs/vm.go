@@ -74,6 +74,9 @@ func Open(t target.Target) (*VM, error) {
 	if err := vm.readVersion(); err != nil {
 		return nil, err
 	}
+	if vm.version.zero() {
+		return nil, ErrZero
+	}
 	if err := vm.openCodeCache(); err != nil {
 		return nil, err
 	}

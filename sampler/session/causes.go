@@ -76,6 +76,8 @@ func (h Host) Explain(pid int, err error) Cause {
 		return Cause{Class: NotJVM, Name: "other-cpu", Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
 	case errors.Is(err, vmstructs.ErrStarting):
 		return Cause{Class: NotJVM, Name: "starting", Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}
+	case errors.Is(err, vmstructs.ErrZero):
+		return Cause{Class: NotJVM, Name: "zero", Why: "its JVM is a Zero VM, which keeps Java frames in its own way, and goprof reads the other HotSpot JVMs only", Remedy: byJcmd(pid)}
 	case errors.Is(err, vmstructs.ErrNotHotSpot):
 		return h.explainOtherProgram(pid)
 	case errors.As(err, &unsupported):
@@ -112,7 +114,7 @@ func (h Host) explainOtherProgram(pid int) Cause {
 	c := Cause{Class: NotJVM, Remedy: h.list()}
 	switch h.program(pid) {
 	case openJ9:
-		c.Name, c.Why, c.Remedy = "openj9", "its JVM is Eclipse OpenJ9, and goprof reads HotSpot only", "jcmd "+strconv.Itoa(pid)+" Thread.print"
+		c.Name, c.Why, c.Remedy = "openj9", "its JVM is Eclipse OpenJ9, and goprof reads HotSpot only", byJcmd(pid)
 	case nativeImage:
 		c.Name, c.Why, c.Remedy = "native-image", "it is a GraalVM native image: it holds no JVM", "perf record -g --pid "+strconv.Itoa(pid)
 	case hotSpot:
@@ -122,6 +124,9 @@ func (h Host) explainOtherProgram(pid int) Cause {
 	}
 	return c
 }
+
+// byJcmd is what a JVM that goprof cannot read may still tell of itself.
+func byJcmd(pid int) string { return "jcmd " + strconv.Itoa(pid) + " Thread.print" }
 
 // explainNotJava also thinks of who took a pid out of a container: 1, say.
 func (h Host) explainNotJava(pid int, c *Cause) {

@@ -210,6 +210,7 @@ func TestExplainFaked(t *testing.T) {
 			f.it(nil)
 			f.write("77/maps", mapsOf("/opt/java", "/opt/lib/default/libj9vm29.so", "/opt/lib/default/libjvm.so"))
 		}, vmstructs.ErrNotHotSpot, NotJVM, "openj9", "Eclipse OpenJ9", "jcmd 77 Thread.print"},
+		{"Zero", func(f *fakeProc) { f.it(nil) }, vmstructs.ErrZero, NotJVM, "zero", "a Zero VM", "jcmd 77 Thread.print"},
 		{"native image", func(f *fakeProc) {
 			f.it(nil)
 			f.write("77/maps", mapsOf("/srv/app"))

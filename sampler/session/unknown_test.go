@@ -63,6 +63,11 @@ func TestUnknownJVM(t *testing.T) {
 				}
 			})
 		}
+		t.Run("Zero", func(t *testing.T) {
+			wantZero(t, jdkWith(t, jdk, func(library []byte) []byte {
+				return bytes.ReplaceAll(library, []byte("-Bit Server VM ("), []byte("-Bit Zero VM   ("))
+			}))
+		})
 		t.Run("no debug information", func(t *testing.T) { withoutDebugInformation(t, changedJDK(t, jdk, "_scopes_pcs_offset")) })
 		for field, name := range map[string]string{"_constMethod": "Method._constMethod", "_compile_id": "nmethod._compile_id"} {
 			t.Run("no "+name, func(t *testing.T) {
@@ -75,6 +80,24 @@ func TestUnknownJVM(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestZeroVM: the real one, whose call stub leaves no return address, so that it must not be taken for a JVM that starts.
+func TestZeroVM(t *testing.T) {
+	home := os.Getenv("GOPROF_ZERO")
+	if home == "" {
+		t.Skip("GOPROF_ZERO names no Zero VM: make test-matrix fetches one (scripts/jdks.sh zero)")
+	}
+	wantZero(t, jvmtest.JDK{Version: 17, Home: home, Label: "zero"}, "-zero")
+}
+
+// wantZero: a JVM that calls itself Zero is refused as that.
+func wantZero(t *testing.T, jdk jvmtest.JDK, options ...string) {
+	t.Helper()
+	jvm := jvmtest.Start(t, jdk, "truth.Shadow", append(options, "--", filepath.Join(t.TempDir(), "shadow"))...)
+	if _, err := Attach(jvm.PID); !errors.Is(err, vmstructs.ErrZero) {
+		t.Errorf("%v, want a refusal of a Zero VM", err)
+	}
 }
 
 // withoutDebugInformation: of compiled code only the methods are told that own it, in their order, without lines.
@@ -144,18 +167,27 @@ func inOrder(some, others []string) bool {
 	return len(some) == 0
 }
 
-// changedJDK copies a JDK, with links for all but libjvm.so, which is changed.
+// changedJDK copies a JDK that says that it is of an unknown release, and exports a field under another name.
 func changedJDK(t *testing.T, jdk jvmtest.JDK, field string) jvmtest.JDK {
+	t.Helper()
+	return jdkWith(t, jdk, func(library []byte) []byte {
+		setMajor(t, library)
+		if field != "" {
+			renameField(t, library, field)
+		}
+		return library
+	})
+}
+
+// jdkWith copies a JDK, with links for all but libjvm.so, which is changed.
+func jdkWith(t *testing.T, jdk jvmtest.JDK, change func([]byte) []byte) jvmtest.JDK {
 	t.Helper()
 	library := jdk.Library(t)
 	data, err := os.ReadFile(library)
 	if err != nil {
 		t.Fatal(err)
 	}
-	setMajor(t, data)
-	if field != "" {
-		renameField(t, data, field)
-	}
+	data = change(data)
 	home, err := filepath.EvalSymlinks(jdk.Home)
 	if err != nil {
 		t.Fatal(err)

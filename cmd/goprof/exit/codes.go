@@ -45,7 +45,7 @@ var Codes = []Meaning{
 	{NotJVM, "the process is not a HotSpot JVM, or not one that can be read", []Cause{
 		{[]string{"not-java"}, "another program: a start script, a wrapper", "goprof list"},
 		{[]string{"starting"}, "its JVM is still starting", "once more, or goprof record --wait NAME"},
-		{[]string{"openj9", "native-image"}, "Eclipse OpenJ9, a GraalVM native image", "another profiler"},
+		{[]string{"openj9", "zero", "native-image"}, "Eclipse OpenJ9, HotSpot's Zero VM, a GraalVM native image", "another profiler"},
 		{[]string{"no-symbols", "unsupported", "bad-tables"}, "its libjvm.so does not export what goprof needs", "goprof doctor --pid PID"},
 		{[]string{"other-cpu"}, "neither x86-64 nor aarch64, or 32 bits", ""},
 		{[]string{"kernel-thread"}, "it is a thread of the kernel", "goprof list"},

@@ -41,14 +41,14 @@ func TestForeign(t *testing.T) {
 				s := attach(t, jvm.PID)
 				standing := dumpedParked(t, s, []jvmtest.ExpectedStack{{Thread: "standing", Parked: true}}, DumpOptions{})
 				th := threadNamed(t, standing, "standing")
-				if th.Truncated != "" || th.Error != "" || !isForeign(foreignFrames(&th), true) {
+				if th.Truncated != "" || th.Error != "" || !inOrder(calledBack, foreignFrames(&th)) {
 					t.Errorf("truncated %q, error %q\n%s", th.Truncated, th.Error, dumpedText(&th))
 				}
 				f := foreign{t: t, s: s}
 				sample(t, s, time.Millisecond, foreignSamples, f.check)
-				t.Logf("%d stacks in sort, %d of them in compare, %d not whole", f.sorts, f.compares, f.cut)
-				if f.compares == 0 || f.cut*50 > f.sorts {
-					t.Errorf("%d stacks in sort, %d of them in compare, %d not whole", f.sorts, f.compares, f.cut)
+				t.Logf("%d stacks in sort, %d of them called back, %d not whole", f.sorts, f.upcalls, f.cut)
+				if f.upcalls == 0 || f.cut*50 > f.sorts {
+					t.Error("too few")
 				}
 			})
 		}
@@ -57,9 +57,9 @@ func TestForeign(t *testing.T) {
 
 // foreign judges stacks of truth.Foreign.
 type foreign struct {
-	t                    *testing.T
-	s                    *Session
-	sorts, compares, cut int
+	t                   *testing.T
+	s                   *Session
+	sorts, upcalls, cut int
 }
 
 func (f *foreign) check(snap *target.Snapshot, st *profile.Stack) {
@@ -79,14 +79,25 @@ func (f *foreign) check(snap *target.Snapshot, st *profile.Stack) {
 		return // another thread, or between two sorts
 	}
 	f.sorts++
-	inCompare := slices.Contains(frames, "truth.Foreign.compare")
-	if inCompare {
-		f.compares++
+	due := called
+	// Which method inlined on top a pc belongs to HotSpot may not know: compare can be missing there.
+	if i := slices.Index(frames, "upcall_stub"); i >= 0 {
+		f.upcalls++
+		due = calledBack[1:]
+		if slices.Contains(frames[:i], "truth.Foreign.compare") {
+			due = calledBack
+		}
 	}
-	if !isForeign(frames, inCompare) {
+	if !inOrder(due, frames) {
 		f.t.Error(describe(f.s, snap, st))
 	}
 }
+
+// From the top down: what stands in any stack of a sort, and in one of its comparator; at the root is libc, where the thread began.
+var (
+	called     = []string{"truth.Foreign.sort", "truth.Foreign.run", "call_stub", "libc"}
+	calledBack = append([]string{"truth.Foreign.compare", "upcall_stub", "libc", "nep_invoker_blob"}, called...)
+)
 
 func foreignFrames(th *dumpedThread) (frames []string) {
 	for i := range th.Frames {
@@ -101,21 +112,6 @@ func foreignName(name, module string) string {
 		return "libc"
 	}
 	return name
-}
-
-// isForeign: from the top down compare, the upcall's stub, libc, the downcall's stub, sort, run, the call stub and
-// libc, where the thread began.
-func isForeign(frames []string, inCompare bool) bool {
-	due := []string{"truth.Foreign.sort", "truth.Foreign.run", "call_stub", "libc"}
-	if inCompare {
-		due = append([]string{"truth.Foreign.compare", "upcall_stub", "libc", "nep_invoker_blob"}, due...)
-	}
-	for _, name := range frames {
-		if len(due) > 0 && name == due[0] {
-			due = due[1:]
-		}
-	}
-	return len(due) == 0
 }
 
 // TestCritical: a thread in a JNI critical section holds the collector up; its stacks are whole all the same, and

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -12,7 +13,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestLiveScripts are scripts with a JVM: JAVA_HOME is a JDK, one after the other.
+// TestLiveScripts are scripts with a JVM: JAVA_HOME is a JDK, one after the other. BRIEF is long enough for a JVM to start and run
+// some of its program, in seconds; what runs for LONG does not end by itself while a BRIEF recording goes on, and what runs for LIFE
+// not before the script does.
 func TestLiveScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts JVMs")
@@ -26,6 +29,13 @@ func TestLiveScripts(t *testing.T) {
 				own := fmt.Sprintf("%dr%d", jdk.Version, os.Getpid()) // other runs of this test may go on beside it
 				env.Setenv("JDK", own)
 				env.Setenv("MAIN", "Scripted"+own)
+				brief := 1
+				if os.Getenv("GOPROF_EMULATED") != "" {
+					brief = 15
+				}
+				env.Setenv("BRIEF", strconv.Itoa(brief))
+				env.Setenv("LONG", strconv.Itoa(3*brief))
+				env.Setenv("LIFE", strconv.Itoa(60*brief))
 				return nil
 			},
 		})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,6 +27,7 @@ func init() { programs["seizeall"] = seizeAll }
 
 // seizeAll is a debugger: it traces every thread of a process until it is killed.
 func seizeAll() {
+	runtime.LockOSThread() // which is the tracer
 	tasks := "/proc/" + os.Args[1] + "/task/*"
 	seized := map[string]bool{}
 	for again := true; again; {
@@ -40,7 +42,7 @@ func seizeAll() {
 		}
 	}
 	fmt.Println("READY", len(seized))
-	select {}
+	time.Sleep(time.Hour) // select {} is a deadlock to Go where no C is linked
 }
 
 // TestTracedAlready: a JVM that a debugger has is told at once, with the debugger's pid, and

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"goprof/profile"
 	"goprof/target"
@@ -196,7 +195,7 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	}
 	if count.continuations != nil {
 		count.continuations.Read(snap)
-		snap.Continuation.Settled = snap.Continuation.Settled && now()-snap.When < int64(soonHere())
+		snap.Continuation.Settled = snap.Continuation.Settled && now()-snap.When < int64(jvmtest.Slow(soon))
 	}
 	var st profile.Stack
 	s.walker.Walk(snap, &st)
@@ -233,13 +232,6 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	if verdict == jvmtest.Mismatch && count.verdicts[verdict] < 4 {
 		t.Errorf("seed %d: %v\n%s\nshadow:\n%s", own.Seed, why, describe(s, snap, &st), shadowText(own))
 	}
-}
-
-// soonHere is soon on this machine: GOPROF_SLOW says how many times slower than others it is. Under emulation the
-// heap cannot be read in so short a time.
-func soonHere() time.Duration {
-	slow, _ := strconv.Atoi(os.Getenv("GOPROF_SLOW"))
-	return soon * time.Duration(max(slow, 1))
 }
 
 // nextByAddress is the stack as it would be if the methods on top were those of the next record by

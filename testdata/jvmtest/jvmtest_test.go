@@ -154,7 +154,7 @@ func TestJVMDiesWithItsTest(t *testing.T) {
 	if os.Getenv(child) != "" {
 		jvm := Start(t, JDKs(t)[0], "truth.ManyClasses", "--", "10")
 		fmt.Printf("pid=%d\n", jvm.PID)
-		select {} // until it is killed
+		time.Sleep(time.Hour) // until it is killed
 	}
 	Classes(t)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestJVMDiesWithItsTest$")

@@ -46,7 +46,8 @@ stage() { # name, timeout in seconds, JDKs, package, test flags...
     [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
     [ -n "$versions" ] || return 0
     # shellcheck disable=SC2086 # a list
-    scripts/arm64.sh run --timeout "$limit" --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_REQUIRE_JVM=1 --env GOPROF_JDKS="$(homes $versions)" "${with[@]}" \
+    scripts/arm64.sh run --timeout "$limit" --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_REQUIRE_JVM=1 --env GOPROF_JDKS="$(homes $versions)" \
+        --env GOPROF_BINARY="/host/$out/bin/goprof" "${with[@]}" \
         "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
         cd $package && /host/$out/bin/$(name_of "$package").test -test.v -test.timeout ${limit}s $(printf '%q ' "$@")" >"$log" || status=$?
     tell
@@ -65,7 +66,7 @@ unit() {
     local name=unit log=$out/unit.log start=$SECONDS status=0
     [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
     # shellcheck disable=SC2016
-    scripts/arm64.sh run --timeout 3000 --env GOPROF_EMULATED=1 --env GOPROF_JDKS=none --env BIN="/host/$out/bin" 'status=0
+    scripts/arm64.sh run --timeout 3000 --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_JDKS=none --env BIN="/host/$out/bin" --env GOPROF_BINARY="/host/$out/bin/goprof" 'status=0
         for package in $(cd $BIN && ls *.test | sed s/.test//); do
             echo "== $package"
             (cd ${package//-//} && $BIN/$package.test -test.short -test.v -test.timeout 900s -test.skip AgainstObjdump) || status=1

@@ -5,6 +5,7 @@ package sampler
 import (
 	"bytes"
 	"errors"
+	"math"
 	"syscall"
 	"time"
 	"unsafe"
@@ -35,7 +36,7 @@ type Tracer struct {
 	// StackLimit bounds the copy of a stack.
 	StackLimit int
 	// After is called with each snapshot as soon as its thread has been let go, for what is to be
-	// read soon but not in the pause. released is when that was, as CLOCK_MONOTONIC. It may be nil.
+	// read soon but not in the pause. released is when that was, as CLOCK_MONOTONIC, or StandsStill. It may be nil.
 	After func(snap *target.Snapshot, released int64)
 	// Pauses is how long threads were stopped, as upper bounds: from the last moment
 	// at which the thread was seen not to have stopped, to the return of its release.
@@ -305,7 +306,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.
 	snap.Syscall, snap.When = call, l.when
 	snap.PACMask = t.pac[1]
 	t.warmAt, t.warmLen = l.sp, l.got
-	t.after(snap)
+	t.after(snap, t.released)
 	return Taken
 }
 
@@ -322,9 +323,13 @@ func (t *Tracer) standsAtSyscall(tid int, snap *target.Snapshot) bool {
 	return got == n && bytes.Equal(t.instruction[:n], t.cpu.SyscallInst)
 }
 
-func (t *Tracer) after(snap *target.Snapshot) {
+// StandsStill, as the moment when a thread was let go, is that of one that was not stopped: the look counts only if it
+// does not run before After is done.
+const StandsStill int64 = math.MaxInt64
+
+func (t *Tracer) after(snap *target.Snapshot, released int64) {
 	if t.After != nil {
-		t.After(snap, t.released)
+		t.After(snap, released)
 	}
 }
 

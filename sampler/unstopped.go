@@ -81,7 +81,7 @@ func (t *Tracer) keepUnstopped(snap *target.Snapshot, hint *Hint) {
 	snap.Syscall, snap.When = t.unstopped.call, t.look.when
 	snap.PACMask = t.pac[1]
 	t.released = snap.When
-	t.after(snap)
+	t.after(snap, StandsStill)
 }
 
 func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {

@@ -195,7 +195,7 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	}
 	if count.continuations != nil {
 		count.continuations.Read(snap)
-		snap.Continuation.Settled = snap.Continuation.Settled && now()-snap.When < int64(jvmtest.Slow(soon))
+		snap.Continuation.Settled = snap.Continuation.Settled && now()-snap.When < int64(soon)
 	}
 	var st profile.Stack
 	s.walker.Walk(snap, &st)

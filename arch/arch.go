@@ -7,8 +7,8 @@ package arch
 
 import "debug/elf"
 
-// MaxLinkerStub is how much code a CPU's LinkerStub wants.
-const MaxLinkerStub = 20
+// MaxLinkerStub is how much code a CPU's LinkerStub wants, MinLinkerStub how little may be enough.
+const MaxLinkerStub, MinLinkerStub = 24, 16
 
 // MaxSenderSP is how much code tells a CPU's SenderSP.
 const MaxSenderSP = 8

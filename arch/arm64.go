@@ -113,19 +113,23 @@ func afterLeaveARM64(code []byte, off uint64) bool {
 	return false
 }
 
-// entersARM64 looks for STP x29, x30, [sp, #-16]!; MOV x29, sp, behind a hint that signs x30 (PACIASP) or makes it
-// plain (XPACLRI).
+// entersARM64 looks for STP x29, x30, [sp, #-16]!; MOV x29, sp, behind one or two instructions that sign x30 or make it
+// plain.
 func entersARM64(code []byte) int {
 	n := 0
-	for ; len(code)-n >= 12 && n < 8; n += 4 {
-		if w := binary.LittleEndian.Uint32(code[n:]); w != 0xd503233f && w != 0xd50320ff {
-			break
-		}
+	for len(code)-n >= 12 && n < 8 && signsARM64(binary.LittleEndian.Uint32(code[n:])) {
+		n += 4
 	}
 	if len(code)-n >= 8 && binary.LittleEndian.Uint32(code[n:]) == 0xa9bf7bfd && binary.LittleEndian.Uint32(code[n+4:]) == 0x910003fd {
 		return n + 8
 	}
 	return 0
+}
+
+// signsARM64 knows XPACLRI, PACIASP, and HotSpot's own PACIAZ or, up to 19, PACIA x30, x29
+// (cpu/aarch64/macroAssembler_aarch64.cpp, protect_return_address).
+func signsARM64(w uint32) bool {
+	return w == 0xd50320ff || w == 0xd503233f || w == 0xd503231f || w == 0xdac103be
 }
 
 // endsInCallARM64 looks for BL and BLR, and for those of BLR that check a signature.

@@ -44,12 +44,17 @@ func TestCodeARM64(t *testing.T) {
 	ok {
 		t.Error("a sender sp that is none")
 	}
-	plt := bytes("90000010 f9400611 91002210 d61f0220") // adrp x16, 0x10000; ldr x17, [x16, #8]; add x16, x16, #8; br x17
-
-	for at := 0; at < len(plt); at += 4 {
-		if !ARM64.LinkerStub(plt[at:]) {
-			t.Errorf("linker's stub at %d", at)
+	plt := bytes("90000010 f9400611 91002210 d61f0220")                    // adrp x16, 0x10000; ldr x17, [x16, #8]; add x16, x16, #8; br x17
+	signed := bytes("d503245f 90000010 f9400611 91002210 d503219f d61f0220") // bti c before, autia1716 in it
+	for _, stub := range [][]byte{plt, signed} {
+		for at := 0; at < len(stub); at += 4 {
+			if !ARM64.LinkerStub(stub[at:]) {
+				t.Errorf("linker's stub of %d bytes at %d", len(stub), at)
+			}
 		}
+	}
+	if len(signed) > MaxLinkerStub {
+		t.Error("longer than what is read")
 	}
 	if ARM64.LinkerStub(plt[:12]) || ARM64.LinkerStub(bytes("f9400211 d61f0200")) { // ldr x17, [x16]; br x16
 
@@ -78,6 +83,8 @@ func TestCodeARM64(t *testing.T) {
 		"a9bf7bfd 910003fd":                   8,  // stp x29, x30, [sp, #-16]!; mov x29, sp
 		"d503233f a9bf7bfd 910003fd":          12, // paciasp first
 		"d50320ff d503233f a9bf7bfd 910003fd": 16, // xpaclri, paciasp
+		"d50320ff d503231f a9bf7bfd 910003fd": 16, // xpaclri, paciaz
+		"dac103be a9bf7bfd 910003fd":          12, // pacia x30, x29
 		"a9bf7bfd 910003fc":                   0,
 		"d503233f":                            0,
 	} {

@@ -3,6 +3,8 @@
 package sampler
 
 import (
+	"bytes"
+	"os"
 	"slices"
 	"time"
 
@@ -16,6 +18,10 @@ import (
 // read is therefore what ended threads have left, and what living ones have used since they were read. The former does not change while
 // none ends. So if the difference is that and not a nanosecond more, nobody has run since: all that were not read stand where they stood.
 // The clock costs the kernel a walk over its threads, a fifteenth of reading a file of each.
+//
+// Neither knows what a thread on a CPU has used since its last tick, but its file would show that it was given the CPU. So a thread that
+// runs for the first time in a second, has been on its CPU for less than a tick, and is the only one that has run, is still told to stand where it
+// stood. Where there may be no tick for long (nohz_full, kernel/sched/core.c, sched_tick_remote), the clock is not asked.
 //
 // What ended threads have left is not to be had, but shows: it is the difference, if that is the same at two moments between which every
 // thread has been read. Had one run before the first and not been read, its reading would have made the difference smaller.
@@ -31,6 +37,7 @@ type quiet struct {
 	vain  int  // comparisons in a row
 	now   bool // nobody but the hot threads has moved since it was read
 	skips bool // there are threads that are not to be looked at: to read those costs more than this saves
+	ticks bool // every CPU has a tick while a thread runs there
 	at    int64
 	hot   []*watched // those that have moved lately: they are read before the clock is
 }
@@ -45,6 +52,12 @@ const (
 	vainMost   = 2 * mostSlots
 	seldomEach = 16
 )
+
+// allCPUsTick reports whether this machine has no CPU that may run a thread without a tick.
+func allCPUsTick() bool {
+	list, err := os.ReadFile("/sys/devices/system/cpu/nohz_full") // is not there, or " (null)", where there is none
+	return err != nil || !bytes.ContainsAny(list, "0123456789")
+}
 
 // note keeps what was read of a thread.
 func (l *watchList) note(th *watched, stat schedstat) {
@@ -81,7 +94,7 @@ func (q *quiet) cool() {
 func (l *watchList) compare(now int64, many int) {
 	q := &l.quiet
 	q.now, q.at = false, now
-	if l.noStats || q.skips || 2*(len(q.hot)+len(l.byTID)/clockWorth) > many {
+	if l.noStats || q.skips || !q.ticks || 2*(len(q.hot)+len(l.byTID)/clockWorth) > many {
 		return
 	}
 	if q.vain++; q.vain > vainMost && q.vain%seldomEach != 0 {
@@ -132,7 +145,7 @@ func (l *watchList) allReadSince(reads uint64) bool {
 
 // charged is what the kernel has charged a thread: what was read of it, if it has not moved since. False: it has ended.
 func (l *watchList) charged(th *watched) (schedstat, bool) {
-	if l.quiet.now && !th.hot {
+	if l.quiet.now && !th.hot && th.readAs > 0 {
 		return th.read, true
 	}
 	return l.ask(th)

@@ -167,6 +167,9 @@ func (r *wallRun) account(snap *target.Snapshot, o Outcome) {
 		r.stats.Looks.Stopped++
 		r.tellWaiting(th, snap)
 	}
+	if th.atRest && o == Backlog { // it is to be stopped there once more
+		th.forgetRest()
+	}
 	th.atRest = false
 	r.enter(th, snap, o)
 }
@@ -179,7 +182,7 @@ func (r *wallRun) tellWaiting(th *watched, snap *target.Snapshot) {
 	if th.atRest {
 		r.stats.Looks.AtRest++
 		// Some calls are not gone on with after a stop: the program sees that (EINTR, signal(7)).
-		if slept || snap.Syscall >= 0 && -int64(result) == int64(unix.EINTR) {
+		if slept || -int64(result) == int64(unix.EINTR) && (snap.Syscall >= 0 || th.restAt(snap.Regs[r.cpu.PC], snap.SP) != nil) {
 			*w = th.resting
 			w.Unstopped = false
 			return
@@ -191,6 +194,9 @@ func (r *wallRun) tellWaiting(th *watched, snap *target.Snapshot) {
 		r.stats.Looks.Asleep++
 		w.State, w.Call = 'S', r.cpu.Calls[snap.Syscall]
 		return
+	}
+	if r.threads.byTID[th.tid] != th {
+		return // it has left the list, and what is read of it now would never be taken out of the account again
 	}
 	after, ok := r.threads.ask(th)
 	came := snap.When + (r.t.released-snap.When)/2 // when it was given the CPU to stop on: between these two

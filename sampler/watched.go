@@ -79,6 +79,12 @@ func (th *watched) addRest(r rest) {
 	th.nextRest++
 }
 
+// forgetRest takes the place back that was added last.
+func (th *watched) forgetRest() {
+	th.nextRest--
+	th.rests[th.nextRest%maxRests] = rest{}
+}
+
 // watchList is all threads of a process.
 type watchList struct {
 	proc    *procDir
@@ -110,7 +116,7 @@ func (l *watchList) open(proc *procDir, fds int) {
 	l.byTID = make(map[int]*watched)
 	l.dirents = make([]byte, 32<<10)
 	l.seen, l.giveUp = l.meet, l.giveUpFiles
-	l.quiet = quiet{clock: processClock(proc.pid), left: unknown, other: unknown}
+	l.quiet = quiet{clock: processClock(proc.pid), left: unknown, other: unknown, ticks: allCPUsTick()}
 	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))
 	l.noStats = !ok || own.turns == 0
 }

@@ -12,7 +12,7 @@ import "goprof/arch"
 // method's own stands already.
 func (w *Walker) beforeBarrier(e arch.Exit) bool {
 	if w.vm.Interp().Operands {
-		return w.ownFrameStands()
+		return w.ownFrameStands(e)
 	}
 	if c, ok := w.evalExit(e, true); ok && w.plausible(c.pc) {
 		return false
@@ -27,8 +27,10 @@ func (w *Walker) beforeBarrier(e arch.Exit) bool {
 }
 
 // ownFrameStands is beforeBarrier where a return address proves nothing, for the link register holds one all
-// the time: the frame of the method that is being entered has noted who calls it.
-func (w *Walker) ownFrameStands() bool {
+// the time: the frame of the method that is being entered has noted who calls it. Behind a call of the VM the register that
+// tells that, too, holds anything; but an entry calls nobody before its frame stands, so where the way ahead has lost the return
+// address in such a call, it stands (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
+func (w *Walker) ownFrameStands(e arch.Exit) bool {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp {
 		return false
@@ -39,7 +41,8 @@ func (w *Walker) ownFrameStands() bool {
 	l := w.vm.Interp()
 	method, ok1 := w.slot(fp, l.Method)
 	sender, ok2 := w.slot(fp, l.SenderSP)
-	return ok1 && ok2 && method == w.cur.regs[w.java.Method] && sender == w.cur.regs[w.java.SenderSP]
+	return ok1 && ok2 && method == w.cur.regs[w.java.Method] &&
+		(sender == w.cur.regs[w.java.SenderSP] || e.FrameBuilt && e.Calls && e.RA.Kind == arch.Unknown)
 }
 
 // outOfBarrier returns the frame pointer of the interpreter's frame in which a barrier made the one

@@ -1,0 +1,45 @@
+//go:build linux
+
+package sampler
+
+import "testing"
+
+// TestQuietKnowsWhomItRead: that nobody has moved since it was read says nothing of a thread that never was.
+func TestQuietKnowsWhomItRead(t *testing.T) {
+	p := run1(t, cSpin)
+	onTracer(t, p.pid, func(tr *Tracer) {
+		var l watchList
+		l.open(tr.proc, 16)
+		defer l.close()
+		l.list()
+		th := l.byTID[p.pid]
+		if th == nil || l.noStats {
+			t.Skip("this kernel has no schedstat")
+		}
+		l.quiet.now = true
+		first, ok := l.charged(th)
+		if !ok || first.ran == 0 {
+			t.Fatalf("%+v %v of a thread that spins", first, ok)
+		}
+		l.quiet.now = true
+		if again, ok := l.charged(th); !ok || again != first {
+			t.Errorf("%+v %v: it was asked again", again, ok)
+		}
+	})
+}
+
+// TestForgottenRests: a place at which a thread was to be stopped, and was not, is a new one the next time.
+func TestForgottenRests(t *testing.T) {
+	var th watched
+	for pc := range uint64(maxRests + 2) {
+		th.addRest(rest{pc: pc + 1, sp: 16})
+	}
+	last := uint64(maxRests + 2)
+	if th.restAt(last, 16) == nil {
+		t.Fatal("the last place is not known")
+	}
+	th.forgetRest()
+	if th.restAt(last, 16) != nil || th.restAt(last-1, 16) == nil {
+		t.Error("the last place, and only that, is to be forgotten")
+	}
+}

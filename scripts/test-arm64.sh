@@ -66,10 +66,10 @@ unit() {
     local name=unit log=$out/unit.log start=$SECONDS status=0
     [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
     # shellcheck disable=SC2016
-    scripts/arm64.sh run --timeout 3000 --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_JDKS=none --env BIN="/host/$out/bin" --env GOPROF_BINARY="/host/$out/bin/goprof" 'status=0
+    scripts/arm64.sh run --timeout 5400 --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_JDKS=none --env BIN="/host/$out/bin" --env GOPROF_BINARY="/host/$out/bin/goprof" 'status=0
         for package in $(cd $BIN && ls *.test | sed s/.test//); do
             echo "== $package"
-            (cd ${package//-//} && $BIN/$package.test -test.short -test.v -test.timeout 900s -test.skip AgainstObjdump) || status=1
+            (cd ${package//-//} && $BIN/$package.test -test.short -test.v -test.timeout 2400s -test.skip AgainstObjdump) || status=1
         done; exit $status' >"$log" || status=$?
     tell
 }

@@ -363,6 +363,9 @@ func TestVDSOAgainstReadelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := run(t, "readelf", "-wNF", path)
+	if strings.TrimSpace(out) == "" {
+		t.Skip("this kernel's vdso has no unwind rules that readelf shows") // arm64: see unwind/assembly.go
+	}
 	rows := 0
 	readelfRows(bytes.NewBufferString(out), func(loc uint64, columns, values []string) {
 		rows++

@@ -129,6 +129,15 @@ type JavaRegs struct {
 	ThrownAt int // where an exception has left a method: the address that it would have returned to
 }
 
+// ReturnSlots are the words, from first to below end, in one of which a function holds its return address: below the caller's stack
+// pointer, where the call has pushed it, or anywhere in its frame, where it has saved the link register.
+func (c *CPU) ReturnSlots(sp, callerSP uint64) (first, end uint64) {
+	if c.LR < 0 {
+		return callerSP - 8, callerSP
+	}
+	return sp, callerSP
+}
+
 // InterpLayout gives the slots of an interpreter frame in words from the frame pointer.
 type InterpLayout struct {
 	SenderSP, LastSP, Method, Locals, BCP int

@@ -44,7 +44,7 @@ func TestCodeARM64(t *testing.T) {
 	ok {
 		t.Error("a sender sp that is none")
 	}
-	plt := bytes("90000010 f9400611 91002210 d61f0220")                    // adrp x16, 0x10000; ldr x17, [x16, #8]; add x16, x16, #8; br x17
+	plt := bytes("90000010 f9400611 91002210 d61f0220")                      // adrp x16, 0x10000; ldr x17, [x16, #8]; add x16, x16, #8; br x17
 	signed := bytes("d503245f 90000010 f9400611 91002210 d503219f d61f0220") // bti c before, autia1716 in it
 	for _, stub := range [][]byte{plt, signed} {
 		for at := 0; at < len(stub); at += 4 {

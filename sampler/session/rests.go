@@ -26,8 +26,11 @@ type rest struct {
 	whole   bool       // there is no generated code: the frames are the whole stack
 }
 
-// returnTo is a frame that another one returns to: the word below sp is pc.
-type returnTo struct{ sp, pc uint64 }
+// returnTo is a frame that another one returns to.
+type returnTo struct {
+	sp, pc uint64
+	at     []uint64 // the words that hold pc where the return address can be; none where it is in a leaf's register
+}
 
 // maxRestsKept is how many are kept of a thread, as the sampler remembers them.
 const maxRestsKept = 8
@@ -41,15 +44,22 @@ func (k rests) note(s *Session, snap *target.Snapshot, stack *profile.Stack) {
 	if n == 0 {
 		return
 	}
-	r := rest{pc: snap.Regs[s.Process.CPU().PC], sp: snap.SP, frames: append([]profile.Frame(nil), stack.Frames[:n]...),
+	cpu := s.Process.CPU()
+	r := rest{pc: restingPC(cpu, snap), sp: snap.SP, frames: append([]profile.Frame(nil), stack.Frames[:n]...),
 		whole: n == len(stack.Frames)}
 	end := n
 	if !r.whole {
 		end++ // the address that leads to generated code
 	}
 	for i := 1; i < end; i++ {
-		to := returnTo{stack.Frames[i].SP, stack.Frames[i].PC}
-		if at, ok := returnAt(s.Process.CPU(), snap, to.sp); !ok || at != to.pc {
+		to := returnTo{sp: stack.Frames[i].SP, pc: stack.Frames[i].PC}
+		for at, top := cpu.ReturnSlots(stack.Frames[i-1].SP, to.sp); at < top; at += 8 {
+			if pc, ok := returnAt(snap, at); ok && pc == to.pc {
+				to.at = append(to.at, at)
+			}
+		}
+		// A leaf's callers are told by the return addresses above: none of them calls two functions from one place.
+		if len(to.at) == 0 && (i > 1 || cpu.LR < 0) {
 			return // not by a plain call
 		}
 		r.returns = append(r.returns, to)
@@ -71,13 +81,23 @@ func nativePart(s *Session, stack *profile.Stack) int {
 	return len(stack.Frames)
 }
 
-// returnAt is the return address by which a frame with this stack pointer was returned to: on x86-64 the word below it.
-func returnAt(cpu *arch.CPU, snap *target.Snapshot, sp uint64) (uint64, bool) {
-	at := sp - 8 - snap.SP
-	if cpu.LR >= 0 || sp < 8 || at > uint64(len(snap.Stack)) || uint64(len(snap.Stack))-at < 8 {
+// restingPC is the pc that /proc tells while the thread is at rest. Where a stop has prepared the call to be made again
+// that is behind it.
+func restingPC(cpu *arch.CPU, snap *target.Snapshot) uint64 {
+	pc := snap.Regs[cpu.PC]
+	if snap.Syscall >= 0 {
+		pc += uint64(len(cpu.SyscallInst))
+	}
+	return pc
+}
+
+// returnAt is the return address that a word of the stack holds.
+func returnAt(snap *target.Snapshot, addr uint64) (uint64, bool) {
+	at := addr - snap.SP
+	if at > uint64(len(snap.Stack)) || uint64(len(snap.Stack))-at < 8 {
 		return 0, false
 	}
-	return binary.LittleEndian.Uint64(snap.Stack[at:]), true
+	return binary.LittleEndian.Uint64(snap.Stack[at:]) &^ snap.PACMask, true
 }
 
 // complete puts the native part in place of the gap of a look without a stop.
@@ -87,14 +107,14 @@ func (k rests) complete(s *Session, snap *target.Snapshot, stack *profile.Stack)
 		return
 	}
 	for _, r := range k[snap.TID] {
-		if r.pc != snap.Regs[s.Process.CPU().PC] || r.sp != snap.SP || !r.stands(s.Process.CPU(), snap) {
+		if r.pc != snap.Regs[s.Process.CPU().PC] || r.sp != snap.SP || !r.stands(snap) {
 			continue
 		}
 		rest := stack.Frames[gap+1:]
 		if r.whole != (len(rest) == 0) {
 			continue
 		}
-		if !r.whole && rest[0].SP != r.returns[len(r.returns)-1].sp {
+		if !r.whole && !sameFrame(rest[0].SP, r.returns[len(r.returns)-1].sp) {
 			continue // Java goes on at another frame than it did
 		}
 		frames := append(append([]profile.Frame(nil), r.frames...), rest...)
@@ -109,11 +129,17 @@ func (k rests) complete(s *Session, snap *target.Snapshot, stack *profile.Stack)
 	}
 }
 
+// sameFrame compares the stack pointers of two looks at a frame of generated code. In one that interprets a native method on
+// arm64 HotSpot notes its expressions', which is not aligned (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
+func sameFrame(a, b uint64) bool { return a&^15 == b&^15 }
+
 // stands reports whether every return address is where it was.
-func (r *rest) stands(cpu *arch.CPU, snap *target.Snapshot) bool {
-	for _, to := range r.returns {
-		if pc, ok := returnAt(cpu, snap, to.sp); !ok || pc != to.pc {
-			return false
+func (r *rest) stands(snap *target.Snapshot) bool {
+	for i := range r.returns {
+		for _, at := range r.returns[i].at {
+			if pc, ok := returnAt(snap, at); !ok || pc != r.returns[i].pc {
+				return false
+			}
 		}
 	}
 	return true

@@ -81,7 +81,8 @@ unit
 few=$(among 17 25)
 stage live 7200 "$few" sampler/session -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|TestShares|TestJavacIsWhole'
 stage end-to-end 3600 "$few" cmd/goprof
-stage virtual 3600 "$(among 21 25 27)" sampler/session -test.run 'TestShadowVirtual|TestVirtual'
+with=(--env GOPROF_VIRTUAL_LOAD=40s)
+stage virtual 7200 "$(among 21 25 27)" sampler/session -test.run 'TestShadowVirtual|TestVirtual'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
 stage shadow 14400 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
 with=(--env GOPROF_STEPS=$((${STEPS:-20000} * $(wc -w <<<"$few"))))

@@ -35,6 +35,9 @@ func (w *Walker) stepNative() (why profile.Reason, root bool) {
 		if c, ok := w.assemblyCaller(site); ok {
 			return w.goTo(c), false
 		}
+		if w.beganHere() {
+			return profile.Whole, true
+		}
 		w.emit(profile.Frame{Func: site.gap, Kind: profile.Gap, BCI: -1})
 		return w.toAnchor(profile.NoUnwindInfo), false
 	}

@@ -3,9 +3,11 @@
 package session
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,7 +18,8 @@ import (
 )
 
 // TestMusl: a C program on musl. Its own frames have unwind rules, though no index of them (.eh_frame_hdr: musl-gcc asks
-// for none) leads there; musl itself is built without any, so below it is a named gap, and no frame is guessed.
+// for none) leads there. musl itself is built without any: where it was called a named gap is, and no frame is guessed; where it has
+// called a thread's first function the stack is whole.
 func TestMusl(t *testing.T) {
 	gcc, err := exec.LookPath("musl-gcc")
 	if err != nil {
@@ -33,26 +36,55 @@ func TestMusl(t *testing.T) {
 			if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			own := []string{"innermost", "middle", "outer", "main"}
-			var spinning profile.Stack
-			pid := startReady(t, exec.Command(program, "spin"))
-			waitFor(t, "the program spins", func() bool { // it may still be on its way out of fflush
-				spinning = walkedC(t, pid, 'R')
-				return framesOf(spinning)[0] == own[0]
-			})
-			if names := framesOf(spinning); len(names) < len(own) || !slices.Equal(names[:len(own)], own) {
-				t.Errorf("spinning: %q", names)
+			spinsFrom(t, program, sampler.Hint{}, profile.Whole, []string{"main"}, "spin")
+			end := filepath.Join(t.TempDir(), "end")
+			spinsFrom(t, program, sampler.Hint{}, profile.Whole, []string{"spin", "thread_native_entry"}, "thread", end)
+			unnamed := []string{"spin", "other_entry"}
+			unknown := profile.NoUnwindInfo
+			if name == "static" {
+				unknown = profile.Whole // so little of its thread's own stands above its stack that the mapping's end is as good
 			}
-			checkMuslRoot(t, spinning, options)
+			pid := spinsFrom(t, program, sampler.Hint{}, unknown, unnamed, "unnamed", end)
+			top, err := os.ReadFile(end)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hint := sampler.Hint{StackLow: 1}
+			if hint.StackTop, err = strconv.ParseUint(string(top), 10, 64); err != nil {
+				t.Fatal(err)
+			}
+			checkMuslSpins(t, pid, hint, profile.Whole, unnamed)
 			// In a system call of musl's the gap stands before the program's frames: they cannot be found.
-			asleep := walkedC(t, startReady(t, exec.Command(program, "sleep")), 'S')
-			checkMuslRoot(t, asleep, options)
+			asleep := walkedC(t, startReady(t, exec.Command(program, "sleep")), 'S', sampler.Hint{})
+			checkMuslGap(t, asleep, options)
 		})
 	}
 }
 
-// checkMuslRoot: a stack that does not reach its root says where unwind information ends.
-func checkMuslRoot(t *testing.T, stack profile.Stack, options []string) {
+// spinsFrom starts the program, and checks the stack of its thread that spins: from innermost to entry, the first that musl has called.
+func spinsFrom(t *testing.T, program string, hint sampler.Hint, want profile.Reason, entry []string, args ...string) int {
+	t.Helper()
+	pid := startReady(t, exec.Command(program, args...))
+	checkMuslSpins(t, pid, hint, want, entry)
+	return pid
+}
+
+func checkMuslSpins(t *testing.T, pid int, hint sampler.Hint, want profile.Reason, entry []string) {
+	t.Helper()
+	own := append([]string{"innermost", "middle", "outer"}, entry...)
+	var stack profile.Stack
+	waitFor(t, "the program spins", func() bool { // it may still be on its way out of fflush
+		stack = walkedC(t, pid, 'R', hint)
+		return framesOf(stack)[0] == own[0]
+	})
+	names := framesOf(stack)
+	if len(names) <= len(own) || !slices.Equal(names[:len(own)], own) || stack.Truncated != want {
+		t.Errorf("%q, %v, want %v", names, stack.Truncated, want)
+	}
+}
+
+// checkMuslGap: a stack that does not reach its root says where unwind information ends.
+func checkMuslGap(t *testing.T, stack profile.Stack, options []string) {
 	t.Helper()
 	library := "libc.so"
 	if slices.Contains(options, "-static") {
@@ -76,20 +108,25 @@ func framesOf(stack profile.Stack) (names []string) {
 	return names
 }
 
-// walkedC stops a program of one thread once it is in that state, and walks its stack.
-func walkedC(t *testing.T, pid int, state byte) (stack profile.Stack) {
+// walkedC stops a program's youngest thread once it is in that state, and walks its stack.
+func walkedC(t *testing.T, pid int, state byte, hint sampler.Hint) (stack profile.Stack) {
 	t.Helper()
 	p, err := target.Open(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
+	threads, err := p.Threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tid := threads[len(threads)-1].TID
 	waitFor(t, "the program is where it says", func() bool {
-		th, err := p.Thread(pid)
+		th, err := p.Thread(tid)
 		return err == nil && th.State == state
 	})
 	lockThread(t)
-	err = stopped(p, pid, sampler.Hint{}, func(snap *target.Snapshot) { unwind.New(p, nil).Walk(snap, &stack) })
+	err = stopped(p, tid, hint, func(snap *target.Snapshot) { unwind.New(p, nil).Walk(snap, &stack) })
 	if err != nil {
 		t.Fatal(err)
 	}

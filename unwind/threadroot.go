@@ -1,0 +1,29 @@
+package unwind
+
+import "slices"
+
+// A thread begins in its C library. glibc's unwind rules end there, and say so. musl is built without any
+// (its configure: -fno-unwind-tables), but its part of a stack is no more than the function that calls the
+// thread's own (src/thread/pthread_create.c, start), or the program's main. By that it is told from a gap.
+
+// threadEntries are what a C library calls as the first of a thread, as far as it has a name: HotSpot's
+// (os/linux/os_linux.cpp; java_start up to 8), the launcher's (libjli/java_md.c; JavaMain up to 13) and any program's.
+var threadEntries = []string{"thread_native_entry", "java_start", "ThreadJavaMain", "JavaMain", "main"}
+
+// muslStart bounds what start takes of the stack, and what it is given there (struct start_args).
+const muslStart = 512
+
+// beganHere reports whether the frame that was emitted last, one without unwind rules, is that of the C library
+// that the thread began in.
+func (w *Walker) beganHere() bool {
+	n := len(w.out.Frames)
+	if w.cur.exact || !w.cur.byRules || n < 2 {
+		return false
+	}
+	stack, begin := w.snap.Stack, w.snap.SP
+	if len(w.snap.Under) > 0 {
+		stack, begin = w.snap.Under, w.snap.UnderSP
+	}
+	atTop := !w.snap.Cut && begin+uint64(len(stack))-w.cur.sp <= muslStart
+	return atTop || slices.Contains(threadEntries, w.out.Frames[n-2].Func.Name)
+}

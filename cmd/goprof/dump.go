@@ -161,7 +161,7 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 func tellCensus(to io.Writer, c *profile.VirtualCensus) {
 	fmt.Fprintf(to, "goprof: %d virtual threads, %d of them shown that no carrier ran\n", c.Seen, c.Shown)
 	for _, why := range slices.Sorted(maps.Keys(c.Unread)) {
-		fmt.Fprintf(to, "goprof: %d could not be read: %s\n", c.Unread[why], output.Printable(why))
+		fmt.Fprintf(to, "goprof: %d could not be read, or not whole: %s\n", c.Unread[why], output.Printable(why))
 	}
 	if c.Untracked {
 		fmt.Fprintln(to, "goprof: the JVM keeps only those that an executor has started (jdk.trackAllThreads=false)")

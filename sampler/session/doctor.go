@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/arch"
 )
 
 // Verdict is how a check of the doctor came out.
@@ -81,10 +83,9 @@ func (h Host) Examine(pid int) Report {
 }
 
 func (h Host) checkCPU(r *Report) {
-	switch runtime.GOARCH {
-	case "amd64", "arm64":
+	if arch.ByName(runtime.GOARCH) != nil {
 		r.ok("cpu", "%s, %d CPUs", runtime.GOARCH, runtime.NumCPU())
-	default:
+	} else {
 		r.fail("cpu", Cause{Class: NotJVM, Name: "other-cpu", Why: "goprof knows x86-64 and aarch64, and this is " + runtime.GOARCH})
 	}
 }

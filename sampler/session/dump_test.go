@@ -78,6 +78,13 @@ func dumped(t *testing.T, s *Session, opt DumpOptions) []dumpedThread {
 	if err := in.Decode(&all); err != nil {
 		t.Fatal(err)
 	}
+	once := map[int]bool{}
+	for _, th := range all.Threads {
+		if once[th.TID] {
+			t.Errorf("thread %d is there twice", th.TID)
+		}
+		once[th.TID] = true
+	}
 	return all.Threads
 }
 

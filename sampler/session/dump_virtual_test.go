@@ -4,9 +4,11 @@ package session
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,6 +26,7 @@ func TestVirtualParked(t *testing.T) {
 	if s := os.Getenv("GOPROF_VIRTUAL_PARKED"); s != "" {
 		count, _ = strconv.Atoi(s)
 	}
+	goprof := buildGoprof(t)
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range []string{"-Xmixed", "-Xint", "-XX:-UseCompressedOops", "-XX:+UseZGC", "-XX:+UseSerialGC"} {
 			t.Run(mode, func(t *testing.T) {
@@ -35,9 +38,46 @@ func TestVirtualParked(t *testing.T) {
 				awaitStates(t, jvm.PID, "T")
 				checkAllParked(t, s, count)
 				signal(t, jvm.PID, syscall.SIGCONT)
+				if mode == "-Xmixed" {
+					checkDumpCommand(t, goprof, jvm.PID, count)
+				}
 			})
 		}
 	})
+}
+
+// checkDumpCommand runs what a user would: data on one stream, the account on the other.
+func checkDumpCommand(t *testing.T, goprof string, pid, count int) {
+	t.Helper()
+	cmd := exec.Command(goprof, "dump", "--pid", strconv.Itoa(pid), "--virtual", "--json")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &stderr)
+	}
+	var dump struct {
+		Threads []dumpedThread
+		Virtual profile.VirtualCensus `json:"virtual_threads"`
+	}
+	if err := json.Unmarshal(out, &dump); err != nil {
+		t.Fatal(err)
+	}
+	parked := 0
+	for _, th := range dump.Threads {
+		if th.Virtual != nil && strings.HasPrefix(th.Virtual.Name, "parked-") && th.Truncated == "" {
+			parked++
+		}
+	}
+	account := fmt.Sprintf("goprof: %d virtual threads, %d of them shown that no carrier ran\n", dump.Virtual.Seen, dump.Virtual.Shown)
+	if parked*100 < count*95 || !strings.HasPrefix(stderr.String(), account) {
+		t.Errorf("%d of %d whole, %+v: %s", parked, count, dump.Virtual, &stderr)
+	}
+	for why, n := range dump.Virtual.Unread {
+		if !strings.Contains(stderr.String(), fmt.Sprintf("goprof: %d could not be read, or not whole: %s\n", n, why)) {
+			t.Errorf("%d %s is not told: %s", n, why, &stderr)
+		}
+	}
 }
 
 // checkAllParked fails the test if less than 95 of 100 are there, or one of them is not as it should be.
@@ -117,8 +157,12 @@ func TestVirtualUntracked(t *testing.T) {
 
 // TestNoVirtualThreads: a JVM without any has none, and one that knows none says so.
 func TestNoVirtualThreads(t *testing.T) {
+	goprof := buildGoprof(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, _ := startParked(t, jdk)
+		if out, err := exec.Command(goprof, "dump", "--pid", strconv.Itoa(jvm.PID), "--virtual").CombinedOutput(); (err == nil) != (jdk.Version >= 21) {
+			t.Errorf("dump --virtual: %v: %s", err, out)
+		}
 		all, census, err := attach(t, jvm.PID).DumpVirtual(DumpOptions{})
 		if jdk.Version < 21 && !errors.Is(err, ErrNoVirtual) || jdk.Version >= 21 && err != nil {
 			t.Error(err)

@@ -81,12 +81,13 @@ func (f *foreign) check(snap *target.Snapshot, st *profile.Stack) {
 	f.sorts++
 	due := called
 	// Which method inlined on top a pc belongs to HotSpot may not know: compare can be missing there.
-	if i := slices.Index(frames, "upcall_stub"); i >= 0 {
+	switch {
+	case slices.Contains(frames, "truth.Foreign.compare"):
+		f.upcalls++
+		due = calledBack
+	case slices.Contains(frames, "upcall_stub"):
 		f.upcalls++
 		due = calledBack[1:]
-		if slices.Contains(frames[:i], "truth.Foreign.compare") {
-			due = calledBack
-		}
 	}
 	if !inOrder(due, frames) {
 		f.t.Error(describe(f.s, snap, st))

@@ -7,7 +7,8 @@
 #   scripts/jdks.sh zero          the home of a 17 with a Zero VM beside the usual one (java -zero), which goprof refuses
 # GOPROF_CACHE names another cache than ~/.cache/goprof; GOPROF_SUITE another suite than sid.
 # Needs Debian or what is built like it, not root: packages are downloaded and unpacked, nothing is installed but patchelf.
-# What cannot be had is told on stderr, with the reason, and left out; the exit status is 1 only if there is none.
+# What cannot be had is told on stderr, with the reason, and left out; the exit status is 1 only if there is none, or if
+# REQUIRE_ALL is set.
 #
 # Unstable's C library is newer than most machines'. So each JDK lies in a tree of its own with all that it depends on, and its
 # commands are told (patchelf) to start with that tree's loader and to look for libraries there first. Only
@@ -224,5 +225,5 @@ if [ $# = 0 ]; then
     fi
 fi
 [ ${#missing[@]} = 0 ] || say "JDKs that could not be had: ${missing[*]}"
-[ ${#found[@]} != 0 ] || exit 1
+[ ${#found[@]} != 0 ] && { [ -z "${REQUIRE_ALL:-}" ] || [ ${#missing[@]} = 0 ]; } || exit 1
 (IFS=:; echo "${found[*]}")

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# make test-matrix: holds goprof against every JDK from 8 to 27 in every way to run it, and prints a table of what it saw.
+# make test-matrix: holds goprof against every JDK from 8 to 27 in every way to run it, and prints a table of what it saw; then
+# runs the tests of what differs between JDKs on each.
 #   scripts/matrix.sh           all that scripts/jdks.sh finds or fetches
 #   scripts/matrix.sh 8 21      only these
 # STOPS (2000) says how often each JVM is stopped, ROWS picks ways to run one by a regular expression, GOPROF_JDKS names JDKs
 # that are there already. HUGEPAGES=300 has root reserve so many large pages for the run (vm.nr_hugepages), for the row that
-# needs them. The whole output is kept in build/matrix.log.
+# needs them. A JDK that cannot be had is an error, but with MISSING=1. ONLY=matrix and ONLY=live leave out the other half. The whole output
+# is kept in build/matrix.log and build/matrix-live.log.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/tools.sh
 if [ $# != 0 ] || [ -z "${GOPROF_JDKS:-}" ]; then
-    GOPROF_JDKS=$(scripts/jdks.sh "$@")
+    GOPROF_JDKS=$(REQUIRE_ALL=$([ -n "${MISSING:-}" ] || echo 1) scripts/jdks.sh "$@")
 fi
 GOPROF_GRAAL=${GOPROF_GRAAL:-$(scripts/graal.sh)}
 if [ -n "${HUGEPAGES:-}" ]; then
@@ -20,12 +22,27 @@ fi
 GOPROF_ZERO=${GOPROF_ZERO:-$(scripts/jdks.sh zero || true)}
 export GOPROF_GRAAL GOPROF_JDKS GOPROF_ZERO GOPROF_REQUIRE_JVM=1 GOPROF_MATRIX=${STOPS:-2000} GOPROF_MATRIX_ROWS=${ROWS:-}
 mkdir -p build
-status=0
-go test -count 1 -timeout 12h -v -run '^Test(Matrix|ZeroVM)$' ./sampler/session >build/matrix.log 2>&1 || status=$?
-echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs, STOPS=$GOPROF_MATRIX"
-grep -E '^\||^n/a|^- jdk|^$' build/matrix.log || true
-if [ "$status" != 0 ]; then
-    grep -E -B1 -A20 '^ *--- FAIL' build/matrix.log >&2 || tail -40 build/matrix.log >&2
-    echo "the whole output is in build/matrix.log" >&2
+failed=0
+
+run() { # log, regexp of tests
+    local status=0
+    go test -count 1 -timeout 12h -v -run "$2" ./sampler/session >"$1" 2>&1 || status=$?
+    if [ "$status" != 0 ]; then
+        failed=1
+        grep -E -B1 -A20 '^ *--- FAIL' "$1" >&2 || tail -40 "$1" >&2
+        echo "the whole output is in $1" >&2
+    fi
+}
+
+if [ "${ONLY:-matrix}" = matrix ]; then
+    run build/matrix.log '^Test(Matrix|ZeroVM)$'
+    echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs, STOPS=$GOPROF_MATRIX"
+    grep -E '^\||^n/a|^- jdk|^$' build/matrix.log || true
 fi
-exit "$status"
+if [ "${ONLY:-live}" = live ]; then
+    export GOPROF_PROVE=1 GOPROF_VIRTUAL_PARKED=5000
+    run build/matrix-live.log '^Test(Virtual|ShadowVirtual|NoVirtual|PerfVirtual|Foreign|Critical|Contended|Trouble|ManyThreads|Containers|LibrariesReplaced|StableNames|HideInternal|Names|UnknownJVM|Wall|OffCPU|JVMsUntouched)'
+    grep -E '^ *--- (PASS|FAIL|SKIP): [A-Za-z]+/jdk[^/]* ' build/matrix-live.log | sed -E 's/^ *--- ([A-Z]+): ([A-Za-z]+)\/([^ ]*).*/\2 \3 \1/' |
+        awk '{ result[$1] = result[$1] " " substr($2, 4) ":" tolower($3) } END { for (test in result) print test ":" result[test] }' | sort
+fi
+exit "$failed"

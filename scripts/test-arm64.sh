@@ -3,7 +3,7 @@
 #   scripts/test-arm64.sh             JDK 8 11 17 21 25 27, some hours
 #   scripts/test-arm64.sh 17 25       only these
 # STAGES=regexp    only some of: unit live end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow
-# STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (20000)
+# STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (100000)
 # ROWS=regexp      modes of the shadow oracle (sampler/session/matrix_rows_test.go)
 # Each stage's whole output is kept in build/arm64. At the end stand tables for docs/support.md.
 set -euo pipefail
@@ -79,16 +79,15 @@ with=()
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(qemu-system-aarch64 --version | head -1)"
 unit
 few=$(among 17 25)
-stage live 7200 "$few" sampler/session -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|TestShares|TestJavacIsWhole'
+stage live 7200 "$few" sampler/session -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole'
 stage end-to-end 3600 "$few" cmd/goprof
-with=(--env GOPROF_VIRTUAL_LOAD=40s)
 stage virtual 7200 "$(among 21 25 27)" sampler/session -test.run 'TestShadowVirtual|TestVirtual'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
 stage shadow 14400 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
-with=(--env GOPROF_STEPS=$((${STEPS:-20000} * $(wc -w <<<"$few"))))
-stage steps 7200 "$few" sampler/session -test.run 'TestSteps$'
+with=(--env GOPROF_STEPS=$((${STEPS:-100000} * $(wc -w <<<"$few"))))
+stage steps 10800 "$few" sampler/session -test.run 'TestSteps$'
 export GOPROF_ARM64_CPU=$pauth
-stage pauth-steps 7200 "$few" sampler/session -test.run 'TestSteps$'
+stage pauth-steps 10800 "$few" sampler/session -test.run 'TestSteps$'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
 stage pauth-shadow 14400 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
 unset GOPROF_ARM64_CPU

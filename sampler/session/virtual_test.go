@@ -113,11 +113,11 @@ func TestVirtualLoad(t *testing.T) {
 	}
 	// Where CPUs are short the frames in the heap are often read too late, and are not believed.
 	most := int64(10)
-	switch {
-	case os.Getenv("GOPROF_PROVE") != "":
+	if os.Getenv("GOPROF_PROVE") != "" {
 		most = 100
-	case os.Getenv("GOPROF_EMULATED") != "": // a pause there is long, and what is done after it takes ages
-		most = 3
+	}
+	if os.Getenv("GOPROF_EMULATED") != "" {
+		t.Skip("what is read after a pause comes too late on an emulated machine: TestVirtualThreads and TestShadowVirtual are for it")
 	}
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		var whole, cut int64

@@ -185,6 +185,8 @@ busybox --install -s /run/bin
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/run/bin HOME=/root LANG=C.UTF-8
 hostname arm64
 ifconfig lo 127.0.0.1 up
+mkdir -p /mnt
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
 for p in /sys/class/virtio-ports/*; do [ "$(cat $p/name)" != out ] || out=/dev/${p##*/}; done
 cd /host
 setsid bash /run/vm/command </dev/null >$out 2>&1

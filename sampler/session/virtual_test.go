@@ -134,7 +134,7 @@ func TestVirtualLoad(t *testing.T) {
 			{name: "mixed"},
 			{name: "interpreted", flags: []string{"-Xint"}},
 			{name: "deep", args: []string{"16", "200"}},
-			{name: "pinned", args: []string{"16", "25", "pinned"}},
+			{name: "pinned", flags: []string{"-Djdk.reflect.useNativeAccessorOnly=true"}, args: []string{"16", "25", "pinned"}},
 			{name: "zgc", flags: []string{"-XX:+UseZGC"}},
 		} {
 			t.Run(mode.name, func(t *testing.T) {
@@ -152,6 +152,9 @@ func TestVirtualLoad(t *testing.T) {
 				}
 				w, c := judgeLoad(t, p, depth)
 				whole, cut = whole+w, cut+c
+				if mode.name == "pinned" {
+					checkPinned(t, p)
+				}
 			})
 		}
 	})
@@ -203,6 +206,21 @@ func judgeLoad(t *testing.T, p *profile.Profile, depth int) (whole, cut int64) {
 		t.Errorf("%d of %d stacks are of the threads with a name, of two threads one", named, whole)
 	}
 	return whole, cut
+}
+
+// checkPinned: all whole stacks go through the native method because of which their threads stay mounted.
+func checkPinned(t *testing.T, p *profile.Profile) {
+	t.Helper()
+	p.Each(func(frames []profile.Frame, n int64) {
+		leaf, native := false, false
+		for _, f := range frames {
+			leaf = leaf || f.Func.Name == "truth.VirtualLoad.leaf"
+			native = native || f.Kind == profile.NativeMethod && strings.HasSuffix(f.Func.Name, ".invoke0")
+		}
+		if leaf && !native && !strings.HasPrefix(frames[1].Func.Name, "[truncated") {
+			t.Errorf("%d stacks without a native method: %s", n, pathOf(frames))
+		}
+	})
 }
 
 // loadStack checks a stack from its root: VirtualThread.run is near, and those that have come to

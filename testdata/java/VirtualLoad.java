@@ -1,5 +1,6 @@
 package truth;
 
+import java.lang.reflect.Method;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -11,7 +12,8 @@ import java.util.concurrent.locks.LockSupport;
  *
  *   threads   how many (16)
  *   down      how deep (25)
- *   pinned    with "pinned" they park while they hold a monitor, which up to JDK 23 keeps them mounted
+ *   pinned    with "pinned" a native method is among their callers, so they stay mounted while they park
+ *             (-Djdk.reflect.useNativeAccessorOnly=true: what is called by reflection is called by a native method)
  *
  * The command "turns" prints how many turns were taken. Thread number i is named "load-i"; the odd ones
  * have no name.
@@ -20,18 +22,18 @@ public final class VirtualLoad {
     private VirtualLoad() {}
 
     private static volatile boolean stop;
-    private static boolean pinned;
     private static final java.util.concurrent.atomic.AtomicLong TURNS = new java.util.concurrent.atomic.AtomicLong();
 
     public static void main(String[] args) throws Exception {
         int count = args.length > 0 ? Integer.parseInt(args[0]) : 16;
         int depth = args.length > 1 ? Integer.parseInt(args[1]) : 25;
-        pinned = args.length > 2 && args[2].equals("pinned");
+        boolean pinned = args.length > 2 && args[2].equals("pinned");
+        Method root = VirtualLoad.class.getDeclaredMethod("root", int.class);
         Thread[] threads = new Thread[count];
         long[] sums = new long[count];
         for (int i = 0; i < count; i++) {
             int number = i;
-            threads[i] = start(i % 2 == 0 ? "load-" + i : "", () -> sums[number] = root(depth));
+            threads[i] = start(i % 2 == 0 ? "load-" + i : "", () -> sums[number] = pinned ? reflected(root, depth) : root(depth));
         }
         while (TURNS.get() < 20L * count) {
             Thread.sleep(5);
@@ -48,6 +50,14 @@ public final class VirtualLoad {
         });
     }
 
+    private static long reflected(Method root, int depth) {
+        try {
+            return (long) root.invoke(null, depth);
+        } catch (ReflectiveOperationException impossible) {
+            throw new IllegalStateException(impossible);
+        }
+    }
+
     private static long root(int depth) {
         return down(depth) + 1;
     }
@@ -58,17 +68,9 @@ public final class VirtualLoad {
 
     private static long leaf() {
         long sum = 0;
-        Object monitor = new Object();
         while (!stop) {
-            if (pinned) {
-                synchronized (monitor) {
-                    LockSupport.parkNanos(1_000_000);
-                    sum += burn(sum);
-                }
-            } else {
-                LockSupport.parkNanos(1_000_000);
-                sum += burn(sum);
-            }
+            LockSupport.parkNanos(1_000_000);
+            sum += burn(sum);
             TURNS.incrementAndGet();
         }
         return sum;

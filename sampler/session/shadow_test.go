@@ -3,6 +3,7 @@
 package session
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,7 +48,9 @@ const (
 // shadowCount is what became of the stops of one mode.
 type shadowCount struct {
 	stops, truncated int
-	c2               int // stacks with code of the JVM's best compiler
+	c2               int    // stacks with code of the JVM's best compiler
+	pacMask          uint64 // the bits of an address that a signature takes, 0 where the CPU signs none
+	signed           int    // stops with a signed address of generated code on the stack
 	verdicts         [jvmtest.NumVerdicts]int
 	byAddress        [jvmtest.NumVerdicts]int // what they would be by HotSpot's own rule
 	reasons          map[profile.Reason]int
@@ -210,6 +213,7 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 		}
 	}
 	count.stops++
+	count.noteSigned(s, snap)
 	if slices.ContainsFunc(st.Frames, func(f profile.Frame) bool { return f.Kind == profile.C2 }) {
 		count.c2++
 	}
@@ -231,6 +235,18 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	}
 	if verdict == jvmtest.Mismatch && count.verdicts[verdict] < 4 {
 		t.Errorf("seed %d: %v\n%s\nshadow:\n%s", own.Seed, why, describe(s, snap, &st), shadowText(own))
+	}
+}
+
+func (c *shadowCount) noteSigned(s *Session, snap *target.Snapshot) {
+	if c.pacMask = snap.PACMask; c.pacMask == 0 {
+		return
+	}
+	for at := 0; at+8 <= len(snap.Stack); at += 8 {
+		if w := binary.LittleEndian.Uint64(snap.Stack[at:]); w&c.pacMask != 0 && s.VM.InCode(w&^c.pacMask) {
+			c.signed++
+			return
+		}
 	}
 }
 

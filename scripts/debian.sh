@@ -4,6 +4,7 @@
 #   cache   a directory; lists and packages are kept in its apt/
 #   suite   a suite of Debian
 #   apt_architecture   only if it is not this machine's
+#   apt_kind           deb-src for sources, else packages
 # shellcheck shell=bash disable=SC2154
 
 say() { echo "$*" >&2; }
@@ -45,7 +46,7 @@ update_lists() {
     [ -e "$keys" ] && trust="[signed-by=$keys] "
     mkdir -p "$cache/apt/state/lists/partial" "$cache/apt/cache/archives/partial"
     : >"$cache/apt/status"
-    echo "deb $trust$from $suite main" >"$cache/apt/sources.list"
+    echo "${apt_kind:-deb} $trust$from $suite main" >"$cache/apt/sources.list"
     say "reading the package lists of Debian $suite"
     apt_get update >&2 || return 1
     touch "$cache/apt/updated"

@@ -20,9 +20,9 @@ import (
 
 // How long a program may take to get ready, to answer and to end. They bound a hang and measure
 // nothing; the machine may be slow, and the program interpreted.
-const (
-	readyTimeout  = 3 * time.Minute
-	answerTimeout = 2 * time.Minute
+var (
+	readyTimeout  = Slow(10*time.Second) + 3*time.Minute
+	answerTimeout = Slow(10*time.Second) + 2*time.Minute
 )
 
 // JVM is a running program of testdata/java.

@@ -18,7 +18,7 @@ record() { # JDKs, number of walks, test
     [[ $3 =~ ${only:-.} ]] || return 0
     local jdk list="" log=$out/$3-$GOPROF_ARM64_CPU.log
     for jdk in $1; do list+=:$jdk=/jdk/$jdk; done
-    scripts/arm64.sh run --timeout 1800 --env GOPROF_JDKS="${list#:}" --env GOPROF_RECORD_WALKS="$2" --env GOPROF_RECORD_SECONDS=200 \
+    scripts/arm64.sh run --timeout 1800 --env GOPROF_JDKS="${list#:}" --env GOPROF_RECORD_WALKS="$2" --env GOPROF_RECORD_SECONDS=200 --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 \
         --env GOPROF_RECORD_FLAGS="${flags:-}" --env GOPROF_REQUIRE_JVM=1 \
         "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
         cd sampler/session && /host/$out/bin/sampler-session.test -test.v -test.timeout 1800s -test.run '^$3\$'" >"$log" || failed=1

@@ -5,7 +5,7 @@
 # Takes half an hour on two CPUs, 3 GB in the cache (GOPROF_CACHE), and as root the packages that the build wants.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-suite=${GOPROF_SUITE:-sid}
+suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-sid}") # a mirror may not keep unstable's sources
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/fastdebug
 # shellcheck disable=SC2034 # debian.sh wants it
 apt_kind=deb-src

@@ -15,7 +15,8 @@ import (
 
 // eachVirtual runs a test on each recording of carriers whose virtual threads have frames in the heap.
 func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *target.Recording, w *Walker)) {
-	for _, file := range recordings(t, "virtual") {
+	arm64, _ := filepath.Glob("testdata/arm64/virtual-*.walks")
+	for _, file := range append(recordings(t, "virtual"), arm64...) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
 			w.RawNames = true

@@ -23,7 +23,7 @@ func TestRecordVirtualWalks(t *testing.T) {
 			"-XX:CompileCommand=exclude,truth/VirtualLoad.root", "-XX:CompileCommand=exclude,java/lang/Thread.runWith")
 		s := attach(t, jvm.PID)
 		rec, w := recorderOf(t, s.Process)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), jvmtest.Slow(10*time.Second)+time.Minute)
 		defer cancel()
 		r := s.recording(RecordOptions{})
 		r.news(0)
@@ -43,6 +43,9 @@ func TestRecordVirtualWalks(t *testing.T) {
 				}
 			}
 			q.Done(snap)
+		}
+		if want > 0 {
+			t.Fatalf("%d walks of %d are missing", want, all)
 		}
 		saveWalks(t, rec, walksFile(t, "virtual", "virtual", jdk))
 	})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ func TestLibrariesReplaced(t *testing.T) {
 	needSites(t)
 	goprof := buildGoprof(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if jdk.Stripped(t) {
+			t.Skip("its libjvm.so has no symbols: there are no names to be missing")
+		}
 		for name, change := range map[string]func(file string) error{
 			"deleted": os.Remove,
 			"renamed": func(file string) error { return os.Rename(file, filepath.Join(filepath.Dir(file), "moved away")) },
@@ -37,7 +41,7 @@ func TestLibrariesReplaced(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				c := sites[len(sites)-1].start(t, jdk, "", "truth.Shares", "--", "1", "1")
-				before, _ := dumpAtRest(t, []string{goprof}, c.pid)
+				before, _ := dumpNamed(t, []string{goprof}, c.pid)
 				for _, library := range []string{"libjvm.so", "libc.so.6"} {
 					file := c.root + mapped(t, c.pid, library)
 					mustBeOverlaid(t, c.pid, file)
@@ -45,12 +49,12 @@ func TestLibrariesReplaced(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				after, said := dumpAtRest(t, []string{goprof}, c.pid)
+				after, said := dumpNamed(t, []string{goprof}, c.pid)
 				sameStacks(t, after, before)
 				if said != "" {
 					t.Errorf("dump says %s", said)
 				}
-				after, said = dumpAtRest(t, append(slices.Clone(weak), goprof), c.pid)
+				after, said = dumpNamed(t, append(slices.Clone(weak), goprof), c.pid)
 				missing := lesserStacks(t, after, before)
 				if name == "renamed" && missing != 0 {
 					t.Errorf("%d names are missing though the file is there", missing)
@@ -64,6 +68,18 @@ func TestLibrariesReplaced(t *testing.T) {
 		}
 	})
 }
+
+// dumpNamed is dumpAtRest without the name of the file in frames that have no other: it may be renamed.
+func dumpNamed(t *testing.T, command []string, pid int) (stacks map[string]string, said string) {
+	t.Helper()
+	stacks, said = dumpAtRest(t, command, pid)
+	for thread, stack := range stacks {
+		stacks[thread] = noSymbol.ReplaceAllString(stack, "$1")
+	}
+	return stacks, said
+}
+
+var noSymbol = regexp.MustCompile(`(?m)^.*(\+0x[0-9a-f]+)$`)
 
 // mustBeOverlaid ends the test where a change of a file would be one of this machine's own: it must lie on an overlay, and
 // on one that we have not mounted ourselves, as where this machine's root is an overlay.
@@ -124,7 +140,7 @@ func lesserStacks(t *testing.T, got, want map[string]string) (missing int) {
 			if is[i] == name {
 				continue
 			}
-			if missing++; !strings.Contains(is[i], ".so") || !strings.Contains(is[i], "+0x") {
+			if missing++; !strings.HasPrefix(is[i], "+0x") {
 				t.Errorf("%s: frame %d is %s, and was %s", thread, i, is[i], name)
 			}
 		}

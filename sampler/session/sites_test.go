@@ -78,9 +78,17 @@ mount -t overlay -o "lowerdir=/usr,upperdir=$DIR/upper,workdir=$DIR/work" overla
 for d in bin sbin lib lib64; do
 	if [ -L /$d ]; then cp -P /$d .; else mkdir $d; readonly_bind /$d $d; fi
 done
-case $JDK in /usr/*) ;; *) mkdir -p ".$TREE"; readonly_bind "$TREE" ".$TREE" ;; esac
+case $JDK in
+/usr/*) ;;
+*) # with a C library of its own (scripts/jdks.sh)
+	mkdir -p ".$TREE" "$DIR/tree" "$DIR/treework"
+	mount -t overlay -o "lowerdir=$TREE,upperdir=$DIR/tree,workdir=$DIR/treework" overlay ".$TREE" ;;
+esac
+case $JDK in
+"$TREE"/usr/*) mount -t overlay -o "lowerdir=$TREE/etc:/etc" overlay etc ;; # links lead there
+*) readonly_bind /etc etc ;;
+esac
 mkdir -p ".$HOMETHERE" ".$CLASSES"
-readonly_bind /etc etc
 mount -t overlay -o "lowerdir=$JDK,upperdir=$DIR/jdk,workdir=$DIR/jdkwork" overlay ".$HOMETHERE"
 readonly_bind "$CLASSES" ".$CLASSES"
 touch goprof

@@ -47,7 +47,8 @@ func needSites(t *testing.T) {
 			t.Skipf("needs util-linux: %v", err)
 		}
 	}
-	out, err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "mount", "-t", "tmpfs", "none", "/mnt").CombinedOutput()
+	out, err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "sh", "-ec",
+		"mount -t tmpfs none /mnt; mkdir /mnt/upper /mnt/work; mount -t overlay -o lowerdir=/usr,upperdir=/mnt/upper,workdir=/mnt/work overlay /usr").CombinedOutput()
 	if err != nil {
 		t.Skipf("this machine lets nobody build a container: %v %s", err, out)
 	}
@@ -65,7 +66,14 @@ type container struct {
 // there: what is no overlay can only be read, so that this never reaches the machine's own.
 const build = `
 readonly_bind() { mount --bind "$1" "$2"; mount -o remount,bind,ro "$2"; }
+etc_of_tree() { # where the JDK has links to there (scripts/jdks.sh)
+	case $JDK in
+	"$TREE"/usr/*) mount -t overlay -o "lowerdir=$TREE/etc:/etc" overlay "$1" ;;
+	*) return 1 ;;
+	esac
+}
 if [ -z "$KIND" ]; then
+	etc_of_tree /etc || true
 	readonly_bind "$JDK" "$HOMETHERE"
 	exec "$@"
 fi
@@ -84,10 +92,7 @@ case $JDK in
 	mkdir -p ".$TREE" "$DIR/tree" "$DIR/treework"
 	mount -t overlay -o "lowerdir=$TREE,upperdir=$DIR/tree,workdir=$DIR/treework" overlay ".$TREE" ;;
 esac
-case $JDK in
-"$TREE"/usr/*) mount -t overlay -o "lowerdir=$TREE/etc:/etc" overlay etc ;; # links lead there
-*) readonly_bind /etc etc ;;
-esac
+etc_of_tree etc || readonly_bind /etc etc
 mkdir -p ".$HOMETHERE" ".$CLASSES"
 mount -t overlay -o "lowerdir=$JDK,upperdir=$DIR/jdk,workdir=$DIR/jdkwork" overlay ".$HOMETHERE"
 readonly_bind "$CLASSES" ".$CLASSES"

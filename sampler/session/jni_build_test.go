@@ -23,7 +23,7 @@ const noLinkerRules = "-Wl,--no-ld-generated-unwind-info"
 var (
 	withCFI = []string{"-O2", "-fomit-frame-pointer", "-fasynchronous-unwind-tables"}
 	bare    = []string{"-O2", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
-		"-fvisibility=hidden", noLinkerRules}
+		"-fvisibility=hidden", "-nostartfiles", noLinkerRules} // what gcc starts libraries with has rules on arm64
 )
 
 // nativeLibrary is a compiled file of testdata/native.

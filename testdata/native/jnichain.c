@@ -113,13 +113,12 @@ INLINE jint leave(JNIEnv *env, jclass class, jint then, jint levels) {
 #if defined(__x86_64__)
 #define REGISTERS(_) _(0, "rbp") _(1, "rbx") _(2, "r12") _(3, "r13") _(4, "r14") _(5, "r15")
 #define USES "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3), "+r"(r4), "+r"(r5)
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) /* but for x29, which gcc may need for the frame all the same */
 #define REGISTERS(_)                                                                                    \
-    _(0, "x29") _(1, "x19") _(2, "x20") _(3, "x21") _(4, "x22") _(5, "x23") _(6, "x24") _(7, "x25") \
-    _(8, "x26") _(9, "x27") _(10, "x28")
+    _(0, "x19") _(1, "x20") _(2, "x21") _(3, "x22") _(4, "x23") _(5, "x24") _(6, "x25") _(7, "x26")     \
+    _(8, "x27") _(9, "x28")
 #define USES                                                                                     \
-    "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3), "+r"(r4), "+r"(r5), "+r"(r6), "+r"(r7), "+r"(r8), "+r"(r9), \
-        "+r"(r10)
+    "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3), "+r"(r4), "+r"(r5), "+r"(r6), "+r"(r7), "+r"(r8), "+r"(r9)
 #endif
 #define HOLD(number, name) register volatile void *r##number __asm__(name) = looksLikeFrame;
 #define SAVED(call)                                                                \

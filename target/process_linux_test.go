@@ -4,6 +4,7 @@ package target
 
 import (
 	"bytes"
+	"debug/elf"
 	"errors"
 	"os"
 	"path/filepath"
@@ -363,8 +364,8 @@ func TestVDSOAgainstReadelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := run(t, "readelf", "-wNF", path)
-	if strings.TrimSpace(out) == "" {
-		t.Skip("this kernel's vdso has no unwind rules that readelf shows") // arm64: see unwind/assembly.go
+	if f, err := elf.NewFile(bytes.NewReader(b)); err == nil && f.Section(".eh_frame") == nil {
+		t.Skip("this kernel's vdso has no unwind rules") // arm64: see unwind/assembly.go
 	}
 	rows := 0
 	readelfRows(bytes.NewBufferString(out), func(loc uint64, columns, values []string) {

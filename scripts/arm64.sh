@@ -24,7 +24,7 @@ image=$cache/image # root.img, and for each page size Linux-SIZE and initrd-SIZE
 cpu=${GOPROF_ARM64_CPU:-neoverse-n1}
 pages=${GOPROF_ARM64_PAGES:-4k}
 # Counted up when what this script makes changes: an older machine is made anew.
-recipe="1 of Debian $suite with JDK ${jdks[*]}"
+recipe="2 of Debian $suite with JDK ${jdks[*]}"
 
 # shellcheck disable=SC2034 # debian.sh wants it
 apt_architecture=arm64
@@ -34,8 +34,8 @@ packages=(base-files bash coreutils dash findutils grep sed mawk tar gzip diffut
     strace gdb gcc libc6-dev binutils musl-tools)
 for jdk in "${jdks[@]}"; do packages+=("openjdk-$jdk-jdk-headless"); done
 
-# What the kernel needs for its root disk and the shared folder; what is built into it is not found, and not missed.
-modules=(virtio_pci virtio_blk virtio_console ext4 9p 9pnet_virtio)
+# What the kernel needs for its root disk, the shared folder and the tests of containers; what is built into it is not found, and not missed.
+modules=(virtio_pci virtio_blk virtio_console ext4 9p 9pnet_virtio overlay)
 
 temporary=()
 trap 'for dir in "${temporary[@]}"; do rm -rf "$dir"; done' EXIT

@@ -34,6 +34,7 @@ mirror() {
 
 # Fetches the suite's package lists, at most once a day.
 update_lists() {
+    mkdir -p "$cache/apt/state/lists/partial" "$cache/apt/cache/archives/partial" # apt wants them, and who is done deletes the second
     if [ -n "$(find "$cache/apt/updated" -mtime -1 2>/dev/null)" ] && grep -q " $suite main\$" "$cache/apt/sources.list"; then
         return 0
     fi
@@ -44,7 +45,6 @@ update_lists() {
         return 1
     fi
     [ -e "$keys" ] && trust="[signed-by=$keys] "
-    mkdir -p "$cache/apt/state/lists/partial" "$cache/apt/cache/archives/partial"
     : >"$cache/apt/status"
     echo "${apt_kind:-deb} $trust$from $suite main" >"$cache/apt/sources.list"
     say "reading the package lists of Debian $suite"

@@ -79,12 +79,12 @@ with=()
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(qemu-system-aarch64 --version | head -1)"
 unit
 few=$(among 17 25)
-stage live 7200 "$few" sampler/session -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole'
+stage live 14400 "$few" sampler/session -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole'
 stage end-to-end 3600 "$few" cmd/goprof
 stage virtual 7200 "$(among 21 25 27)" sampler/session -test.run 'TestShadowVirtual|TestVirtual'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
 stage shadow 14400 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
-with=(--env GOPROF_STEPS=$((${STEPS:-100000} * $(wc -w <<<"$few"))))
+with=(--env GOPROF_SHOW=1 --env GOPROF_STEPS=$((${STEPS:-100000} * $(wc -w <<<"$few"))))
 stage steps 10800 "$few" sampler/session -test.run 'TestSteps$'
 export GOPROF_ARM64_CPU=$pauth
 stage pauth-steps 10800 "$few" sampler/session -test.run 'TestSteps$'

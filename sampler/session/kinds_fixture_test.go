@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func signs() string {
 	return ""
 }
 
-// TestRecordKinds makes recordings of threads in every kind of frame, of which each is what the program says. It is run
+// TestRecordKinds makes recordings of threads that stand still in every kind of frame, of which each is what the program says. It is run
 // by hand, on arm64:
 //
 //	GOPROF_RECORD_WALKS=1 session.test -test.run TestRecordKinds
@@ -56,7 +57,7 @@ func TestRecordKinds(t *testing.T) {
 		name = "kinds-" + strings.Trim(flag[strings.IndexAny(flag, "+=")+1:], "-:")
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.Kinds", append(more, jvmtest.KindsFlags...)...)
+		jvm := jvmtest.Start(t, jdk, "truth.Kinds", slices.Concat(more, jvmtest.KindsFlags, []string{"--", "parked"})...)
 		stacks, err := jvmtest.ParseStacks(jvm.Command("stacks"))
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ import java.io.PrintStream;
  *
  * Meant to be started with jvmtest.KindsFlags: compilation in the foreground, so that a kind is what
  * its name says; Gate.pass not inlined; interpreted* not compiled; hidden frames shown.
- * Arguments: "parked" or "spinning" starts only those.
+ * Arguments: "parked" or "spinning" starts only those; "spinning 1 3" only every third of them, from the second on.
  */
 public final class Kinds {
     private Kinds() {}
@@ -36,7 +36,9 @@ public final class Kinds {
             awaitStandingStill(kind);
         }
         Parked.invalidate();
-        Spinning[] spinning = only.equals("parked") ? new Spinning[0] : Spinning.all();
+        int first = args.length > 2 ? Integer.parseInt(args[1]) : 0;
+        int step = args.length > 2 ? Integer.parseInt(args[2]) : 1;
+        Spinning[] spinning = only.equals("parked") ? new Spinning[0] : everyOf(Spinning.all(), first, step);
         for (Spinning kind : spinning) {
             kind.thread.start();
         }
@@ -56,6 +58,14 @@ public final class Kinds {
                 kind.verify();
             }
         });
+    }
+
+    private static Spinning[] everyOf(Spinning[] all, int first, int step) {
+        Spinning[] some = new Spinning[(all.length - first + step - 1) / step];
+        for (int i = 0; i < some.length; i++) {
+            some[i] = all[first + i * step];
+        }
+        return some;
     }
 
     private static void awaitStandingStill(Parked kind) throws InterruptedException {

@@ -18,7 +18,8 @@ type a64Inst struct {
 	Writes uint32 // a64Other: the general registers that it writes, by bit; 31 is sp
 	Index  a64Index
 	Pair   bool
-	Narrow bool // a store or load of less than 8 bytes, or of vector registers
+	Narrow bool  // a store or load of less than 8 bytes, or of vector registers
+	Bytes  uint8 // a store or load of other than general registers: how much memory at most
 }
 
 // zr is the zero register where an operand may be it: 31 is always the stack pointer here.

@@ -30,10 +30,10 @@ func (in *a64Inst) access(load bool) {
 	}
 }
 
-// vectorAccess is access for registers that are no general ones.
-func (in *a64Inst) vectorAccess(load bool) {
+// vectorAccess is access for registers that are no general ones, and for that many bytes at most.
+func (in *a64Inst) vectorAccess(load bool, bytes int) {
 	in.access(load)
-	in.Rd, in.Pair, in.Narrow = zr, false, true
+	in.Rd, in.Pair, in.Narrow, in.Bytes = zr, false, true, uint8(bytes)
 }
 
 // pair: ldp, stp, ldnp, stnp, ldpsw; stgp.
@@ -46,8 +46,8 @@ func (in *a64Inst) pair(w uint32) {
 			in.Op = a64Bad
 			return
 		}
-		in.vectorAccess(load)
 		size += int(opc)
+		in.vectorAccess(load, 2<<size)
 	} else {
 		in.access(load)
 		switch {
@@ -85,7 +85,7 @@ func (in *a64Inst) single(w uint32) {
 	in.Rd, in.Narrow = orZR(in.Rd), size != 3
 	switch {
 	case isVector:
-		in.vectorAccess(opc&1 == 1)
+		in.vectorAccess(opc&1 == 1, 1<<scale)
 	case size == 3 && opc == 2: // prfm
 		in.writes()
 		return
@@ -188,7 +188,8 @@ func (in *a64Inst) ordered(w uint32) {
 			in.writes(in.Rd)
 			return
 		}
-		in.Op, in.Rd, in.Narrow, in.Imm = a64Store, zr, true, sext(w, 12, 9)*16
+		in.vectorAccess(false, 32)
+		in.Imm = sext(w, 12, 9) * 16
 		in.Index = [...]a64Index{a64Offset, a64Post, a64Offset, a64Pre}[field(w, 10, 2)]
 	case field(w, 30, 2) != 3 && field(w, 21, 1) == 0 && field(w, 10, 2) == 1: // cpyf, cpy, set
 		in.writes(in.Rd, in.Rn, in.Rm)
@@ -200,7 +201,7 @@ func (in *a64Inst) ordered(w uint32) {
 // structure: ld1 to ld4, st1 to st4.
 func (in *a64Inst) structure(w uint32) {
 	rm := in.Rm
-	in.vectorAccess(field(w, 22, 1) == 1)
+	in.vectorAccess(field(w, 22, 1) == 1, 64)
 	if field(w, 23, 1) == 0 {
 		return
 	}

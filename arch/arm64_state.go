@@ -234,8 +234,8 @@ func (s *arm64State) access(in *a64Inst, by Loc) {
 		s.loads(in, addr)
 		return
 	}
-	if in.Rd == zr && in.Narrow { // vectors
-		s.overwrite(addr)
+	if in.Bytes != 0 {
+		s.overwrite(addr, int32(in.Bytes))
 		return
 	}
 	s.stores(in, addr)
@@ -273,11 +273,11 @@ func (s *arm64State) stores(in *a64Inst, addr Loc) {
 	}
 }
 
-// overwrite forgets the words that a vector register or two may be stored to.
-func (s *arm64State) overwrite(addr Loc) {
+// overwrite forgets the words that vector registers may be stored to.
+func (s *arm64State) overwrite(addr Loc, bytes int32) {
 	for i := range s.slots[:s.nslots] {
 		slot := &s.slots[i]
-		if addr.Kind == Value && slot.reg == addr.Reg && slot.off >= addr.Off && slot.off < addr.Off+64 {
+		if addr.Kind == Value && slot.reg == addr.Reg && slot.off > addr.Off-8 && slot.off < addr.Off+bytes {
 			slot.val = Loc{}
 		}
 	}

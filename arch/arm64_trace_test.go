@@ -107,6 +107,15 @@ func TestTraceARM64(t *testing.T) {
 		{"a saved frame pointer overwritten by a vector", Exit{RA: mem(sp, 8), SP: val(sp, 16)},
 			"^f90003fd 3d8003e0 a8c17bfd d65f03c0", // ^str x29, [sp]; str q0, [sp]; ldp x29, x30, [sp], #16; ret
 		},
+		{"vectors saved below it leave the return address alone", atEntry,
+			"^a9bf7bfd 6dbf27e8 6cc127e8 a8c17bfd d65f03c0", // ^stp x29, x30, [sp, #-16]!; stp d8, d9, [sp, #-16]!; ldp d8, d9, [sp], #16; ldp x29, x30, [sp], #16; ret
+		},
+		{"a vector's end overwrites half of a saved frame pointer", Exit{RA: mem(sp, 8), SP: val(sp, 16)},
+			"^f90003fd fc1fc3e0 a8c17bfd d65f03c0", // ^str x29, [sp]; stur d0, [sp, #-4]; ldp x29, x30, [sp], #16; ret
+		},
+		{"a zero overwrites a byte of it", Exit{RA: mem(sp, 8), SP: val(sp, 16)},
+			"^f90003fd 390003ff a8c17bfd d65f03c0", // ^str x29, [sp]; strb wzr, [sp]; ldp x29, x30, [sp], #16; ret
+		},
 		{"half of the frame pointer", Exit{RA: val(lr, 0), SP: val(sp, 16)},
 			"^b84107fd d65f03c0", // ^ldr w29, [sp], #16; ret
 		},

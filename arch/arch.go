@@ -56,6 +56,10 @@ type CPU struct {
 	// Perf is what perf_event_open calls the registers.
 	Perf *PerfLayout
 
+	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest, for
+	// whom the kernel has not told it: it does so by ptrace only. It is nil where nothing is signed.
+	Signed func(highest uint64) uint64
+
 	// Calls are the system calls by their numbers that tell what a thread waits for.
 	Calls map[int64]Call
 

@@ -38,6 +38,7 @@ var ARM64 = &CPU{
 	SyscallNumber: arm64X8,
 	PrstatusSize:  arm64PrstatusWords * 8,
 	Perf:          &arm64Perf,
+	Signed:        signedARM64,
 	DecodeRegs:    decodeARM64,
 	Calls:         arm64Calls,
 

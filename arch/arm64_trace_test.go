@@ -328,3 +328,17 @@ func TestAheadARM64(t *testing.T) {
 		}
 	}
 }
+
+func TestSignedARM64(t *testing.T) {
+	for _, r := range []struct{ highest, want uint64 }{ // memory of 39 bits, 47, 48, and all of 52 or 55
+		{1<<39 - 4096, 0x007fff8000000000},
+		{1 << 47, 0x007f800000000000},
+		{1<<48 - 1<<16, 0x007f000000000000},
+		{1 << 52, 0x0070000000000000},
+		{^uint64(0), 0},
+	} {
+		if got := ARM64.Signed(r.highest); got != r.want {
+			t.Errorf("memory that ends at %#x: %#x, not %#x", r.highest, got, r.want)
+		}
+	}
+}

@@ -10,9 +10,6 @@ type PerfLayout struct {
 	// Untold are registers that older kernels give as -1 for a thread that is in the kernel. All of
 	// them being -1 means that none is known.
 	Untold uint64
-	// PACMask holds the address bits that may carry a signature. The kernel tells the exact ones by
-	// ptrace only.
-	PACMask uint64
 }
 
 // Decode reads the registers of one sample. values holds Len of them. It returns which registers (by bit)

@@ -330,7 +330,7 @@ func (r *perfRun) fill(b ringBytes, s *rawSample, hint *Hint, snap *target.Snaps
 	snap.Stack = snap.Stack[:size]
 	b.copyTo(snap.Stack, s.stackAt)
 	snap.TID, snap.Regs, snap.Unknown, snap.SP = s.tid, s.regs, s.unknown, sp
-	snap.Syscall, snap.When, snap.PACMask, snap.CPU = -1, s.when, cpu.Perf.PACMask, 0
+	snap.Syscall, snap.When, snap.PACMask, snap.CPU = -1, s.when, 0, 0
 	snap.Side, snap.SideAddr, snap.Followed = snap.Side[:0], hint.Side, nothing
 	snap.Under, snap.UnderSP = snap.Under[:0], 0
 	snap.Continuation.Reset()

@@ -50,3 +50,29 @@ func TestRecordedArm64(t *testing.T) {
 		}
 	}
 }
+
+// TestUntoldSignatures: of signatures the kernel tells a tracer, not perf. Where the target's memory ends tells the same.
+func TestUntoldSignatures(t *testing.T) {
+	stacks := func(prepare func(w *Walker, snap *target.Snapshot)) string {
+		rec, w := recorded(t, "testdata/arm64/shadow-jdk25-pauth.walks")
+		for _, snap := range rec.Snapshots {
+			prepare(w, snap)
+		}
+		var text bytes.Buffer
+		eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) { writeStack(&text, snap, stack) })
+		return text.String()
+	}
+	told := stacks(func(w *Walker, _ *target.Snapshot) { w.MemoryEnds(1 << 55) })
+	if untold := stacks(func(w *Walker, snap *target.Snapshot) {
+		w.MemoryEnds(1<<48 - 4096)
+		snap.PACMask = 0
+	}); untold != told {
+		t.Error("where the memory ends tells other stacks than the kernel's mask does")
+	}
+	if wrong := stacks(func(w *Walker, snap *target.Snapshot) {
+		w.MemoryEnds(1 << 55)
+		snap.PACMask = 0
+	}); wrong == told {
+		t.Error("nothing is signed here")
+	}
+}

@@ -100,12 +100,17 @@ func New(t target.Target, vm *vmstructs.VM) *Walker {
 		w.proof, w.java = vm.NewProof(), vm.Java()
 	}
 	w.tracer = w.cpu.NewTracer(w.java)
-	if w.cpu.Perf != nil {
-		w.pacMask = w.cpu.Perf.PACMask
-	}
+	w.MemoryEnds(1 << 48)
 	w.untouched = &target.Row{CFA: target.Rule{Kind: target.RuleRegister, Reg: uint8(w.cpu.SP)}, RA: uint8(w.cpu.RA)}
 	w.forget()
 	return w
+}
+
+// MemoryEnds tells how high the target's addresses are: for signatures in snapshots that do not tell their bits.
+func (w *Walker) MemoryEnds(at uint64) {
+	if w.cpu.Signed != nil {
+		w.pacMask = w.cpu.Signed(at)
+	}
 }
 
 // The caches are emptied when they reach these sizes; a running program uses fewer.

@@ -39,7 +39,11 @@ func Attach(pid int) (*Session, error) {
 		p.Close()
 		return nil, err
 	}
-	return &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm)}, nil
+	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm)}
+	if maps := p.Mappings(); len(maps) > 0 {
+		s.walker.MemoryEnds(maps[len(maps)-1].End)
+	}
+	return s, nil
 }
 
 func openVM(p *target.Process) (vm *vmstructs.VM, err error) {

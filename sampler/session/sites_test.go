@@ -84,7 +84,7 @@ cd "$DIR/root"
 mkdir -p usr etc proc tmp old
 mount -t overlay -o "lowerdir=/usr,upperdir=$DIR/upper,workdir=$DIR/work" overlay usr
 for d in bin sbin lib lib64; do
-	if [ -L /$d ]; then cp -P /$d .; else mkdir $d; readonly_bind /$d $d; fi
+	if [ -L /$d ]; then cp -P /$d .; elif [ -d /$d ]; then mkdir $d; readonly_bind /$d $d; fi
 done
 case $JDK in
 /usr/*) ;;

@@ -217,7 +217,7 @@ func (r *stepping) judge(before, after *moment) {
 	if after.why != profile.Whole {
 		c.truncated[after.why]++
 		if os.Getenv("GOPROF_SHOW") != "" && c.truncatedSum() <= maxCutShown {
-			r.t.Logf("cut short\nbefore: %vafter: %v", before, after)
+			r.t.Logf("cut short\nbefore: %vafter: %v%s", before, after, r.surroundings(after))
 		}
 		if before.why == profile.Whole {
 			r.violated(judgeCut(before, after), before, after)
@@ -238,6 +238,16 @@ func (r *stepping) judge(before, after *moment) {
 		c.by[by]++
 	}
 	r.violated(err, before, after)
+}
+
+// surroundings are what a walk that was cut short may have failed on: the registers, and the code around.
+func (r *stepping) surroundings(m *moment) string {
+	code := make([]byte, 512)
+	from := m.pc - 256
+	if r.s.Process.Read(from, code) != nil {
+		from, code = m.pc, m.code[:]
+	}
+	return fmt.Sprintf("registers %x\ncode from %#x: % x", m.regs, from, code)
 }
 
 // violated tells of a step that has no explanation.

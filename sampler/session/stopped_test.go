@@ -33,7 +33,7 @@ func TestGoprofStoppedByForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cmd.Process.Kill()
-	time.Sleep(time.Second)
+	awaitHolding(t, jvm.PID)
 	found := 0
 	var stood []time.Duration // until goprof has let go, where it held a thread
 	for range stops {
@@ -89,6 +89,16 @@ func held(t *testing.T, pid int) (traced int) {
 		}
 	}
 	return traced
+}
+
+// awaitHolding waits until somebody traces a thread: goprof has begun.
+func awaitHolding(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(jvmtest.Slow(10 * time.Second)); held(t, pid) == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("goprof has not begun")
+		}
+	}
 }
 
 // awaitHeld waits until goprof is stopped and holds nobody, twice in a row.

@@ -106,7 +106,7 @@ var threadPrint = witnessText{
 	header:  regexp.MustCompile(`^"(.*)" #\d+ (?:.*\bnid=(0x[0-9a-f]+|\d+) |\[(\d+)\] (?:[^n]|n[^i])*$)`),
 	mounted: "   Mounted virtual thread #",
 	frame:   threadPrintFrame,
-	ignored: regexp.MustCompile(`^$|^\d+:$|^\d{4}-\d\d-\d\d |^Full thread dump |^Threads class SMR info:` +
+	ignored: regexp.MustCompile(`^$|^\d+:$|^\d{4}-\d\d-\d\d |^Full thread dump |^ +JDK version: |^Threads class SMR info:` +
 		`|^_java_thread_list=|^(0x[0-9a-f]+,? ?)+$|^}$|^   java.lang.Thread.State: ` +
 		`|^   (No compile task|Compiling: .*|Carrying virtual thread #\d+)$|^   Locked ownable synchronizers:$|^\t- |^"[^"]*" os_prio=.*|^JNI global ref(s|erences): `),
 }

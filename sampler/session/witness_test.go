@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,11 +88,8 @@ func hearAll(t *testing.T, jvm *jvmtest.JVM, gdb string, names []string) {
 	}
 	s, pid := attach(t, jvm.PID), strconv.Itoa(jvm.PID)
 	hearJcmd(t, s, jvm, still)
-	_, err := os.Stat(jvm.JDK.Tool("jhsdb"))
-	jhsdb := err == nil
-	if !jhsdb {
-		t.Logf("%v has no jhsdb: it came with JDK 9", jvm.JDK)
-	} else {
+	jhsdb := hasJhsdb(t, jvm.JDK)
+	if jhsdb {
 		hear(t, s, still, "jhsdb jstack", func(t *testing.T, ours []dumpedThread) (*hearing, error) {
 			text, err := ask(t, jvm.PID, jvm.JDK.Tool("jhsdb"), "jstack", "--pid", pid)
 			if err != nil {
@@ -121,6 +119,19 @@ func hearAll(t *testing.T, jvm *jvmtest.JVM, gdb string, names []string) {
 		}
 		return hearNative(text, ours, symbols.alias)
 	})
+}
+
+func hasJhsdb(t *testing.T, jdk jvmtest.JDK) bool {
+	t.Helper()
+	if runtime.GOARCH == "arm64" {
+		t.Log("on arm64 jhsdb does not find through such stacks itself (UnmappedAddressException in its AARCH64Frame)")
+		return false
+	}
+	_, err := os.Stat(jdk.Tool("jhsdb"))
+	if err != nil {
+		t.Logf("%v has no jhsdb: it came with JDK 9", jdk)
+	}
+	return err == nil
 }
 
 func hearJcmd(t *testing.T, s *Session, jvm *jvmtest.JVM, still []jvmtest.ExpectedStack) {
@@ -278,7 +289,7 @@ func hearNative(text []byte, ours []dumpedThread, alias func(module, a, b string
 }
 
 // askLimit is how long a witness may take: jhsdb sometimes hangs.
-const askLimit = 90 * time.Second
+var askLimit = jvmtest.Slow(90 * time.Second)
 
 // ask runs a tool on a JVM and returns what it says. One that hangs is killed, and asked again.
 func ask(t *testing.T, pid int, tool string, args ...string) ([]byte, error) {

@@ -74,7 +74,7 @@ func after(t *testing.T, d time.Duration) context.Context {
 func TestRecordThreads(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "2")
-		p, sum := record(t, attach(t, jvm.PID), after(t, time.Second), RecordOptions{Threads: true})
+		p, sum := record(t, attach(t, jvm.PID), after(t, longEnough(time.Second)), RecordOptions{Threads: true})
 		ours, labels := int64(0), map[string]bool{}
 		p.Each(func(frames []profile.Frame, n int64) {
 			label := frames[0].Func.Name
@@ -250,7 +250,7 @@ func TestRecordChangesNothing(t *testing.T) {
 		before := lookOf(t, jvm.PID)
 		s := attach(t, jvm.PID)
 		dumped(t, s, DumpOptions{})
-		_, sum := record(t, s, after(t, time.Second), RecordOptions{})
+		_, sum := record(t, s, after(t, longEnough(time.Second)), RecordOptions{})
 		if sum.Samples == 0 {
 			t.Error("no samples")
 		}

@@ -147,8 +147,8 @@ func checkStates(t *testing.T, known []knownThread, seen map[string]*seenThread,
 
 func plainState(k knownThread) string { return "[" + k.state + "]" }
 
-// wallDuration is d, or on a slow machine long enough for as many looks.
-func wallDuration(d time.Duration) time.Duration { return max(d, jvmtest.Slow(d)/2) }
+// longEnough is d, or on a slow machine long enough for as many looks.
+func longEnough(d time.Duration) time.Duration { return max(d, jvmtest.Slow(d)/2) }
 
 // TestWallStates: every thread comes out with what it does, with the stack that the JVM itself tells, and with
 // as many looks as every other.
@@ -156,7 +156,7 @@ func TestWallStates(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		p, sum := record(t, attach(t, jvm.PID), context.Background(),
-			RecordOptions{Duration: wallDuration(2 * time.Second), Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+			RecordOptions{Duration: longEnough(2 * time.Second), Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
 		seen := threadsIn(t, p)
 		checkStates(t, known, seen, plainState)
 		checkLooks(t, &sum)
@@ -196,7 +196,7 @@ func TestWallOnlyStates(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		wanted := map[profile.State]bool{profile.Blocked: true, profile.Sleeping: true}
-		p, sum := record(t, attach(t, jvm.PID), context.Background(), RecordOptions{Duration: wallDuration(time.Second), Mode: WallMode,
+		p, sum := record(t, attach(t, jvm.PID), context.Background(), RecordOptions{Duration: longEnough(time.Second), Mode: WallMode,
 			Interval: 5 * time.Millisecond, Threads: true, States: func(s profile.State) bool { return wanted[s] }})
 		seen := threadsIn(t, p)
 		for _, k := range known {
@@ -217,7 +217,7 @@ func TestOffCPU(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		p, sum := record(t, attach(t, jvm.PID), context.Background(),
-			RecordOptions{Duration: wallDuration(time.Second), Mode: WaitingMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+			RecordOptions{Duration: longEnough(time.Second), Mode: WaitingMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
 		seen := threadsIn(t, p)
 		files := map[string]string{"is-accepting": "poll accept", "is-receiving": "poll receive read", "is-selecting": "select poll", "is-reading": "read"}
 		checkStates(t, slices.DeleteFunc(known, func(k knownThread) bool { return k.state == "running" }), seen, func(k knownThread) string {
@@ -254,7 +254,7 @@ func TestWallNeverStopsTheBlocked(t *testing.T) {
 			// Those that wait for a monitor look around now and then by themselves.
 			names[k.name] = k.state != "running" && k.state != "blocked"
 		}
-		opt := RecordOptions{Duration: wallDuration(time.Second), Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples}
+		opt := RecordOptions{Duration: longEnough(time.Second), Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples}
 		before := switchesOf(t, s, names)
 		_, sum := record(t, s, context.Background(), opt)
 		if now := switchesOf(t, s, names); !maps.Equal(now, before) {
@@ -319,7 +319,7 @@ func TestWallNonBlocking(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		p, sum := record(t, attach(t, jvm.PID), context.Background(),
-			RecordOptions{Duration: wallDuration(time.Second), Mode: WallMode, NonBlocking: true, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+			RecordOptions{Duration: longEnough(time.Second), Mode: WallMode, NonBlocking: true, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
 		seen := threadsIn(t, p)
 		checkStates(t, known, seen, plainState)
 		checkLooks(t, &sum)
@@ -337,7 +337,7 @@ func TestWallTime(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		s := attach(t, jvm.PID)
-		p, sum, err := s.Record(context.Background(), RecordOptions{Duration: wallDuration(2 * time.Second), Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.WallTime})
+		p, sum, err := s.Record(context.Background(), RecordOptions{Duration: longEnough(2 * time.Second), Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.WallTime})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +379,7 @@ func TestWallWhileObjectsMove(t *testing.T) {
 						jvm.Command("moves")
 					}
 				}()
-				p, sum := record(t, s, context.Background(), RecordOptions{Duration: wallDuration(2 * time.Second), Mode: WaitingMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+				p, sum := record(t, s, context.Background(), RecordOptions{Duration: longEnough(2 * time.Second), Mode: WaitingMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
 				cancel()
 				<-moved
 				checkLooks(t, &sum)

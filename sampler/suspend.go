@@ -81,7 +81,7 @@ const longGap = int64(time.Second)
 // the weight of a single one.
 func (s *scan) excuse() {
 	for _, th := range s.byTID {
-		credit, ran := th.credit, th.last.ran
+		credit, known := th.credit, max(th.last.ran, th.billed) // a sample of perf's may carry more than the last look told
 		stat, ok := s.charged(th)
 		if !ok {
 			s.forget(th)
@@ -89,7 +89,8 @@ func (s *scan) excuse() {
 		}
 		s.book(th, stat)
 		th.credit = credit
-		if used := th.last.ran - ran; used > 0 && !th.hint.Skip {
+		if th.last.ran > known && !th.hint.Skip {
+			used := th.last.ran - known
 			th.billed += used
 			s.bills.excused += int64(used)
 		}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/target"
 )
 
 // helperRun is what a sampling process of its own says at its end.
@@ -140,5 +142,32 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 				t.Errorf("%v used in the gap went to samples: %+v", time.Duration(used), times)
 			}
 		})
+	}
+}
+
+// TestExcusedOnce: what a sample carries is not excused as well, though it was charged after the thread's last look, as
+// samples of perf's are.
+func TestExcusedOnce(t *testing.T) {
+	p := run1(t, manyProgram, "0")
+	p.number(t)
+	proc := openProc(p.pid)
+	defer proc.close()
+	s := newScan(proc, 10*time.Millisecond, 10)
+	defer s.close()
+	scanFor(s, 1)
+	th := s.byTID[p.pid]
+	base := th.billed
+	runOn := func() uint64 {
+		was := cpuOf(t, s, p.pid)
+		eventually(t, "it runs on", func() bool { return cpuOf(t, s, p.pid) > was+int64(5*time.Millisecond) })
+		return uint64(cpuOf(t, s, p.pid))
+	}
+	var snap target.Snapshot
+	s.bills.give(th, runOn(), false, &snap)
+	runOn()
+	s.excuse()
+	told, used := s.bills.given+s.bills.excused+th.owed(), int64(th.last.ran-base)
+	if snap.CPU == 0 || s.bills.excused == 0 || told != used {
+		t.Errorf("%d in samples, %d excused, %d owed: %d, of %d that it used", s.bills.given, s.bills.excused, th.owed(), told, used)
 	}
 }

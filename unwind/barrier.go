@@ -27,22 +27,21 @@ func (w *Walker) beforeBarrier(e arch.Exit) bool {
 }
 
 // ownFrameStands is beforeBarrier where a return address proves nothing, for the link register holds one all
-// the time: the frame of the method that is being entered has noted who calls it. Behind a call of the VM the register that
-// tells that, too, holds anything; but an entry calls nobody before its frame stands, so where the way ahead has lost the return
+// the time: the frame of the method that is being entered has noted who calls it. Behind a call of C the registers that
+// tell that, too, hold anything; but an entry calls nobody before its frame stands, so where the way ahead has lost the return
 // address in such a call, it stands (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
 func (w *Walker) ownFrameStands(e arch.Exit) bool {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp {
 		return false
 	}
-	if !w.cur.exact {
+	if !w.cur.exact || e.FrameBuilt && e.Calls && e.RA.Kind == arch.Unknown {
 		return w.hasMethod(fp)
 	}
 	l := w.vm.Interp()
 	method, ok1 := w.slot(fp, l.Method)
 	sender, ok2 := w.slot(fp, l.SenderSP)
-	return ok1 && ok2 && method == w.cur.regs[w.java.Method] &&
-		(sender == w.cur.regs[w.java.SenderSP] || e.FrameBuilt && e.Calls && e.RA.Kind == arch.Unknown)
+	return ok1 && ok2 && method == w.cur.regs[w.java.Method] && sender == w.cur.regs[w.java.SenderSP]
 }
 
 // outOfBarrier returns the frame pointer of the interpreter's frame in which a barrier made the one

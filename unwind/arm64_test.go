@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,7 @@ func TestRecordedArm64(t *testing.T) {
 			compareGolden(t, strings.TrimSuffix(file, ".walks")+".golden.gz", text.Bytes())
 		})
 	}
+	t.Logf("%d walks, %d whole, with pointer authentication and without: %v", walks, whole, signed)
 	if walks < 300 || whole < walks*99/100 || signed[true] < 100 || signed[false] < 100 {
 		t.Errorf("%d walks, %d whole, with and without pointer authentication: %v", walks, whole, signed)
 	}
@@ -75,4 +77,43 @@ func TestUntoldSignatures(t *testing.T) {
 	}); wrong == told {
 		t.Error("nothing is signed here")
 	}
+}
+
+// TestNativeHasJustReturned: where C that the interpreter has called has just returned, no register tells which method that was
+// for: the one for it holds whatever C left there, the link register still where C was to return to.
+func TestNativeHasJustReturned(t *testing.T) {
+	files, _ := filepath.Glob("testdata/arm64/kinds-*.walks")
+	returned := 0
+	for _, file := range files {
+		rec, w := recorded(t, file)
+		eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) {
+			for i, f := range stack.Frames {
+				codelet, ok := w.vm.Codelet(f.PC)
+				if !ok || f.Kind != profile.NativeMethod {
+					continue
+				}
+				fp := f.SP
+				for !w.hasMethod(fp) || !w.hasCaller(fp) {
+					fp += 8
+				}
+				caller, _ := w.word(fp)
+				another, _ := w.slot(caller, w.vm.Interp().Method)
+				for _, left := range []uint64{another, 0xdecf0488} {
+					s := *snap
+					s.SP, s.Stack = f.SP, snap.Stack[f.SP-snap.SP:]
+					s.Regs[w.cpu.PC], s.Regs[w.cpu.SP], s.Regs[w.cpu.FP], s.Regs[w.cpu.LR], s.Regs[w.java.Method] = f.PC, f.SP, fp, f.PC, left
+					var got profile.Stack
+					w.Walk(&s, &got)
+					if got.Truncated != profile.Whole || !slices.Equal(got.Frames, stack.Frames[i:]) {
+						t.Errorf("%s: %s in %v: %v, %d frames of %d\n%v\n%v", file, f.Func.Name, codelet, got.Truncated, len(got.Frames), len(stack.Frames)-i, got.Frames, stack.Frames[i:])
+					}
+					returned++
+				}
+			}
+		})
+	}
+	if returned == 0 {
+		t.Error("nobody has called C from the interpreter")
+	}
+	t.Logf("%d returns", returned)
 }

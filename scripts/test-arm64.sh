@@ -46,7 +46,7 @@ stage() { # name, timeout in seconds, JDKs, package, test flags...
     [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
     [ -n "$versions" ] || return 0
     # shellcheck disable=SC2086 # a list
-    scripts/arm64.sh run --timeout "$limit" --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_REQUIRE_JVM=1 --env GOPROF_JDKS="$(homes $versions)" \
+    scripts/arm64.sh run --timeout "$limit" --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_SHOW=1 --env GOPROF_REQUIRE_JVM=1 --env GOPROF_JDKS="$(homes $versions)" \
         --env GOPROF_BINARY="/host/$out/bin/goprof" "${with[@]}" \
         "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
         cd $package && /host/$out/bin/$(name_of "$package").test -test.v -test.timeout ${limit}s $(printf '%q ' "$@")" >"$log" || status=$?
@@ -84,7 +84,7 @@ stage end-to-end 3600 "$few" cmd/goprof
 stage virtual 7200 "$(among 21 25 27)" sampler/session -test.run 'TestShadowVirtual|TestVirtual'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
 stage shadow 14400 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
-with=(--env GOPROF_SHOW=1 --env GOPROF_STEPS=$((${STEPS:-100000} * $(wc -w <<<"$few"))))
+with=(--env GOPROF_STEPS=$((${STEPS:-100000} * $(wc -w <<<"$few"))))
 stage steps 10800 "$few" sampler/session -test.run 'TestSteps$'
 export GOPROF_ARM64_CPU=$pauth
 stage pauth-steps 10800 "$few" sampler/session -test.run 'TestSteps$'

@@ -220,7 +220,7 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	if st.Truncated != profile.Whole {
 		count.truncated++
 		count.reasons[st.Truncated]++
-		if os.Getenv("SHOW") != "" {
+		if os.Getenv("GOPROF_SHOW") != "" && count.truncated <= maxShown {
 			t.Log(describe(s, snap, &st))
 		}
 		return

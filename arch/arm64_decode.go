@@ -30,12 +30,13 @@ type a64Op uint8
 const (
 	a64Other  a64Op = iota
 	a64Add          // Rd = Rn + Imm
-	a64AddReg       // Rd = Rn + (Rm << Imm)
+	a64AddReg       // Rd = Rn + (Rm << Imm); by something else of Rm where Imm is negative
 	a64SubReg
 	a64And   // Rd = Rn & a mask that only aligns
 	a64Mov   // Rd = Rm
 	a64Const // Rd = Imm
 	a64Keep  // Rd = Rd with 16 bits replaced: Imm << Rm
+	a64Near  // Rd = the address Imm bytes from here
 	a64Addr  // Rd = an address in or near the code
 	a64Sign  // Rd is signed, or its signature checked or removed
 	a64Load
@@ -118,7 +119,10 @@ func (in *a64Inst) immediate(w uint32) {
 	wide := w>>31 == 1
 	switch field(w, 23, 3) {
 	case 0, 1: // adr, adrp
-		in.Op, in.Rd = a64Addr, orZR(in.Rd)
+		in.Op, in.Rd = a64Near, orZR(in.Rd)
+		if in.Imm = sext(w, 5, 19)<<2 | int64(field(w, 29, 2)); wide {
+			in.Op = a64Addr
+		}
 	case 2: // add, sub
 		in.addImm(w, wide)
 	case 3: // with tags: addg, subg; min, max
@@ -345,9 +349,12 @@ func (in *a64Inst) addReg(w uint32, wide bool) {
 	} else {
 		in.Rn = orZR(in.Rn)
 	}
-	if !wide || !plain {
+	if !wide {
 		in.writesOrSP(in.Rd)
 		return
+	}
+	if !plain {
+		shift = -1
 	}
 	in.Op, in.Imm, in.Rm = a64AddReg, shift, orZR(in.Rm)
 	if field(w, 30, 1) == 1 {

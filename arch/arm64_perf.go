@@ -14,4 +14,4 @@ var arm64Perf = PerfLayout{
 // signedARM64: a signature lies between the address's bits and bit 55 (Documentation/arch/arm64/pointer-authentication.rst).
 // How many an address has is the kernel's choice, 36 to 52 (arch/arm64/memory.rst); a program's stack stands at the end
 // of the first 48 of them, where there are more.
-func signedARM64(highest uint64) uint64 { return 1<<55 - 1<<min(bits.Len64(highest-1), 55) }
+func signedARM64(highest uint64) uint64 { return 1<<55 - 1<<min(max(bits.Len64(highest-1), 36), 55) }

@@ -10,7 +10,8 @@ type arm64State struct {
 	calls  bool
 	patch  bool // the return address of the standard frame at the start was written
 	nslots uint8
-	saved  Loc // what SavedSP stands for
+	dead   int32 // the stack pointer has been this far above x29: what lay below is no more
+	saved  Loc   // what SavedSP stands for
 	// raAt is where the link register came from.
 	raAt  Loc
 	regs  [32]Loc // x0 to x30, sp
@@ -23,10 +24,13 @@ type arm64Slot struct {
 	val Loc
 }
 
-// Registers that stand for constants in a Loc: a small number in Off, or an address that the code holds.
+// Registers that stand for constants in a Loc: a small number in Off, or an address that the code holds; and for addresses
+// in the code itself, by their offset: that one, or one computed from it.
 const (
 	constReg = 0xfe
 	addrReg  = 0xfd
+	codeReg  = 0xfc
+	nearReg  = 0xfb
 )
 
 var someAddress = Loc{Value, addrReg, 0}
@@ -39,7 +43,9 @@ func constant(v int64) Loc {
 }
 
 // isConstant reports whether l is known without any register.
-func isConstant(l Loc) bool { return l.Kind == Value && (l.Reg == constReg || l.Reg == addrReg) }
+func isConstant(l Loc) bool {
+	return l.Kind == Value && (l.Reg == constReg || l.Reg == addrReg || l.Reg == codeReg)
+}
 
 func (s *arm64State) get(r uint8) Loc {
 	if r == zr {
@@ -78,6 +84,8 @@ func (s *arm64State) settleSP() {
 	case sp.Kind != Value || isConstant(sp):
 		s.tokens++
 		s.regs[arm64SP] = Loc{Value, firstToken + s.tokens%64, 0}
+	case sp.Reg == arm64X29:
+		s.dead = max(s.dead, sp.Off)
 	}
 }
 
@@ -119,7 +127,10 @@ func plus(l Loc, n int64) Loc {
 // addReg is the value of rn + (rm << shift), or rn - it.
 func (s *arm64State) addReg(in *a64Inst) Loc {
 	n, m := s.get(in.Rn), s.get(in.Rm)
-	if m.Kind != Value || m.Reg != constReg {
+	if m.Kind != Value || m.Reg != constReg || in.Imm < 0 {
+		if n.Kind == Value && (n.Reg == codeReg || n.Reg == nearReg) {
+			return Loc{Value, nearReg, n.Off}
+		}
 		if isConstant(n) && isConstant(m) {
 			return someAddress
 		}
@@ -151,10 +162,15 @@ func (s *arm64State) load(addr Loc) Loc {
 	if v, ok := s.stored(addr); ok {
 		return v
 	}
-	if addr.Reg >= firstToken || addr.Reg == arm64SP && addr.Off < 0 {
+	if addr.Reg >= firstToken || s.isDead(addr) {
 		return Loc{} // below the stack pointer nothing stands yet
 	}
 	return Loc{AtMem, addr.Reg, addr.Off}
+}
+
+// isDead reports whether a word lies where nothing was that counts: it holds what has been stored there since.
+func (s *arm64State) isDead(addr Loc) bool {
+	return addr.Reg == arm64SP && addr.Off < 0 || addr.Reg == arm64X29 && addr.Off < s.dead
 }
 
 // stored returns what was stored at addr on the way here.
@@ -184,7 +200,7 @@ func (s *arm64State) store(addr, v Loc) {
 		v = Loc{}
 	}
 	old := s.slot(addr)
-	if old < 0 && v.Kind == Unknown && addr.Reg == arm64SP && addr.Off < 0 {
+	if old < 0 && v.Kind == Unknown && s.isDead(addr) {
 		return
 	}
 	if old < 0 && int(s.nslots) == len(s.slots) {
@@ -220,6 +236,9 @@ func (s *arm64State) access(in *a64Inst, by Loc) {
 	case a64NoAddr:
 		addr = Loc{}
 	}
+	if in.Op == a64Load { // before its base moves: a stack pointer leaves dead words behind
+		s.loads(in, addr)
+	}
 	switch in.Index { // a base that is written is none of the loaded registers (Arm ARM: unpredictable)
 	case a64Pre, a64Post:
 		s.set(in.Rn, plus(base, in.Imm))
@@ -231,7 +250,6 @@ func (s *arm64State) access(in *a64Inst, by Loc) {
 		s.set(in.Rn, v)
 	}
 	if in.Op == a64Load {
-		s.loads(in, addr)
 		return
 	}
 	if in.Bytes != 0 {

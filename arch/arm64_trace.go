@@ -1,5 +1,10 @@
 package arch
 
+import (
+	"encoding/binary"
+	"math"
+)
+
 // arm64Tracer reads A64 code ahead. It executes a few instructions symbolically (those that move the
 // stack pointer, the frame pointer, the link register, and words between registers and the stack) and
 // steps over all others, until the code returns or jumps away. See amd64Tracer; what differs is that
@@ -55,7 +60,7 @@ func (t *arm64Tracer) run(code []byte, base, pc uint64) (Exit, error) {
 	}
 	t.todo, t.found = t.todo[:0], false
 	var s arm64State
-	s.pc = uint32(pc - base)
+	s.pc, s.dead = uint32(pc-base), math.MinInt32
 	t.start = s.pc
 	for i := range s.regs {
 		s.regs[i] = Loc{Value, uint8(i), 0}
@@ -257,6 +262,9 @@ func (t *arm64Tracer) step(s *arm64State, in *a64Inst, at uint32) way {
 	case a64Other:
 		s.clobber(in.Writes)
 	case a64Add:
+		if t.takesCallersSP(at) {
+			return wayEnds
+		}
 		s.set(in.Rd, plus(s.get(in.Rn), in.Imm))
 		if in.Rd == arm64X29 && in.Rn == arm64SP && in.Imm == 0 && t.entry && s.enters() {
 			return wayBuildsFrame
@@ -273,6 +281,8 @@ func (t *arm64Tracer) step(s *arm64State, in *a64Inst, at uint32) way {
 		s.set(in.Rd, constant(in.Imm))
 	case a64Keep:
 		s.set(in.Rd, s.keep(in))
+	case a64Near:
+		s.set(in.Rd, t.near(at, in))
 	case a64Addr:
 		s.set(in.Rd, someAddress)
 	case a64Sign: // the walk strips signatures
@@ -280,7 +290,7 @@ func (t *arm64Tracer) step(s *arm64State, in *a64Inst, at uint32) way {
 		s.access(in, t.postStep(s, in))
 	case a64Store:
 		s.access(in, t.postStep(s, in))
-		if t.entry && t.storesSenderSP(s, in) {
+		if t.entry && t.storesSenderSP(in) {
 			return wayBuildsFrame
 		}
 	case a64Cond:
@@ -294,13 +304,33 @@ func (t *arm64Tracer) step(s *arm64State, in *a64Inst, at uint32) way {
 	case a64Call:
 		s.afterCall()
 	case a64Jump:
-		return wayJumps
+		to := s.get(in.Rn)
+		if t.whole != nil || to.Kind != Value || to.Reg != nearReg && to.Reg != codeReg {
+			return wayJumps
+		}
+		s.pc = uint32(to.Off) // or some instructions before: the last round of an unrolled loop
 	case a64Ret:
 		return wayReturns
 	default:
 		return wayEnds
 	}
 	return wayGoesOn
+}
+
+// near is an address that the code makes from its own.
+func (t *arm64Tracer) near(at uint32, in *a64Inst) Loc {
+	if to, ok := t.target(at, in); ok && to%4 == 0 {
+		return Loc{Value, codeReg, int32(to)}
+	}
+	return someAddress
+}
+
+// takesCallersSP reports whether the code returns with a stack pointer from its caller's frame pointer. Up to 17 it does so, on
+// a condition, where a method handle's caller handles an exception (c1_Runtime1_aarch64.cpp, handle_exception_from_callee). That
+// stack pointer is the one at hand, for interpreted callees have put it back; the other way goes on with it.
+func (t *arm64Tracer) takesCallersSP(at uint32) bool {
+	const movSPFP, ret = 0x910003bf, 0xd65f03c0
+	return at+8 <= uint32(len(t.code)) && binary.LittleEndian.Uint32(t.code[at:]) == movSPFP && binary.LittleEndian.Uint32(t.code[at+4:]) == ret
 }
 
 // postStep is what an a64PostReg adds to its base. Where the code that saves all registers has been
@@ -342,10 +372,10 @@ func (s *arm64State) enters() bool {
 
 // storesSenderSP reports whether the interpreter has stored its caller's stack pointer, the last word that
 // makes its frame one that can be walked (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
-func (t *arm64Tracer) storesSenderSP(s *arm64State, in *a64Inst) bool {
-	sender := Loc{Value, uint8(t.java.SenderSP), 0}
-	// With a zero beside it: code that saves all registers pairs them otherwise.
-	return in.Pair && !in.Narrow && in.Index == a64Offset && in.Rn == arm64SP && in.Rd == zr && s.get(in.Rt2) == sender
+func (t *arm64Tracer) storesSenderSP(in *a64Inst) bool {
+	// With a zero beside it: code that saves all registers pairs them otherwise. What the register holds does not matter: up to 17
+	// a collector's barrier before that may have called C.
+	return in.Pair && !in.Narrow && in.Index == a64Offset && in.Rn == arm64SP && in.Rd == zr && int(in.Rt2) == t.java.SenderSP
 }
 
 // afterCall forgets what a callee may change.

@@ -111,10 +111,21 @@ func TestTraceARM64(t *testing.T) {
 			"^a9bf7bfd 6dbf27e8 6cc127e8 a8c17bfd d65f03c0", // ^stp x29, x30, [sp, #-16]!; stp d8, d9, [sp, #-16]!; ldp d8, d9, [sp], #16; ldp x29, x30, [sp], #16; ret
 		},
 		{"a vector's end overwrites half of a saved frame pointer", Exit{RA: mem(sp, 8), SP: val(sp, 16)},
-			"^f90003fd fc1fc3e0 a8c17bfd d65f03c0", // ^str x29, [sp]; stur d0, [sp, #-4]; ldp x29, x30, [sp], #16; ret
+			"^f90003fd fc0043e0 a8c17bfd d65f03c0", // ^str x29, [sp]; stur d0, [sp, #4]; ldp x29, x30, [sp], #16; ret
 		},
-		{"a zero overwrites a byte of it", Exit{RA: mem(sp, 8), SP: val(sp, 16)},
-			"^f90003fd 390003ff a8c17bfd d65f03c0", // ^str x29, [sp]; strb wzr, [sp]; ldp x29, x30, [sp], #16; ret
+		{"a zero byte overwrites nothing above it", atEntry,
+			"^a9bf7bfd d10043ff 390003ff 910043ff a8c17bfd d65f03c0", // ^stp x29, x30, [sp, #-16]!; sub sp, sp, #16; strb wzr, [sp]; add sp, sp, #16; ldp x29, x30, [sp], #16; ret
+		},
+		{"a computed jump to one of the last rounds of an unrolled loop", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)},
+			// ^adr x8, end; sub x8, x8, w9, uxtw #3; br x8; ldrb w8, [x1], #1; madd w0, w0, w9, w8; end: mov sp, x29; ldp x29, x30, [sp], #16; ret
+			"^100000a8 cb294d08 d61f0100 38401428 1b092000 910003bf a8c17bfd d65f03c0",
+		},
+		{"a handler's stack pointer is the caller's frame pointer only at method handles", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)},
+			"^910003bf a8c17bfd b9432b88 34000048 910003bf d65f03c0", // ^mov sp, x29; ldp x29, x30, [sp], #16; ldr w8, [x28, #808]; cbz w8, a; mov sp, x29; a: ret
+		},
+		{"an adapter of JDK 25 leaves a barrier's frame; ahead it saves all registers, more than are kept",
+			Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0), Jump: true, Indirect: true},
+			"^910003bf a8c17bfd aa0a03e8 a8c17fea b5000048 17ffe709 f9402588 b4000788 a9bf7bfd 910003fd a9b107e0 a9010fe2 a90217e4 a9031fe6 a90427e8 a9052fea a90637ec a9073fee a90847f0 a9094ff2 a90a57f4 a90b5ff6 a90c67f8 a90d6ffa a90e77fc b27bebe8 d10083ff 0c882ffc 0c882ff8 0c882ff4 0c882ff0 0c882fec 0c882fe8 0c882fe4 0c002fe0 aa0c03e0 aa1e03e1 d290f408 f2b514e8 f2dfffe8 d63f0100 d5033fdf 0cdf2fe0 0cdf2fe4 0cdf2fe8 0cdf2fec 0cdf2ff0 0cdf2ff4 0cdf2ff8 0cdf2ffc a9410fe2 a94217e4 a9431fe6 a94427e8 a9452fea a94637ec a9473fee a94847f0 a8c907e0 a94157f4 a9425ff6 a94367f8 a9446ffa a94577fc a8c64ff2 910003bf a8c17bfd 910003f3 d10043ff a90007e2 910003f4 f9401d88 d61f0100",
 		},
 		{"half of the frame pointer", Exit{RA: val(lr, 0), SP: val(sp, 16)},
 			"^b84107fd d65f03c0", // ^ldr w29, [sp], #16; ret

@@ -229,7 +229,7 @@ func TestPerfTimesAddUp(t *testing.T) {
 	if off := time.Duration(allAfter-all) - times.Process; off > times.Process/50+beside*time.Duration(len(onlineCPUs())) || -off > times.Process/50 {
 		t.Errorf("%v, and the program used %v", times.Process, time.Duration(allAfter-all))
 	}
-	if times.NotSampled > times.Process/4 && got.LostSum() == 0 { // what nobody could take is in no sample
+	if times.NotSampled > times.Process/4 && os.Getenv("GOPROF_SLOW") == "" { // a slow machine cannot take all
 		t.Errorf("%v of %v are not sampled", times.NotSampled, times.Process)
 	}
 }

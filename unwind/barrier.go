@@ -1,6 +1,9 @@
 package unwind
 
-import "goprof/arch"
+import (
+	"goprof/arch"
+	"goprof/vmstructs"
+)
 
 // Where the interpreter loads an object, Shenandoah's collector barrier stands in its code. To call
 // C++ it makes a frame within the interpreter's own, only to save registers: push rbp; mov rbp, rsp.
@@ -10,9 +13,9 @@ import "goprof/arch"
 
 // beforeBarrier reports whether the frame that a method entry's code ahead makes is a barrier's: the
 // method's own stands already.
-func (w *Walker) beforeBarrier(e arch.Exit) bool {
+func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 	if w.vm.Interp().Operands {
-		return w.ownFrameStands(e)
+		return w.ownFrameStands(codelet, e)
 	}
 	if c, ok := w.evalExit(e, true); ok && w.plausible(c.pc) {
 		return false
@@ -28,20 +31,22 @@ func (w *Walker) beforeBarrier(e arch.Exit) bool {
 
 // ownFrameStands is beforeBarrier where a return address proves nothing, for the link register holds one all
 // the time: the frame of the method that is being entered has noted who calls it. Behind a call of C the registers that
-// tell that, too, hold anything; but an entry calls nobody before its frame stands, so where the way ahead has lost the return
-// address in such a call, it stands (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
-func (w *Walker) ownFrameStands(e arch.Exit) bool {
+// tell that, too, hold anything. But then the way ahead has lost the return address, for the link register holds where C was to
+// return to: into this entry (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
+func (w *Walker) ownFrameStands(codelet vmstructs.Codelet, e arch.Exit) bool {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp {
 		return false
 	}
-	if !w.cur.exact || e.FrameBuilt && e.Calls && e.RA.Kind == arch.Unknown {
+	lost := e.FrameBuilt && e.Calls && e.RA.Kind == arch.Unknown
+	link := w.strip(w.cur.regs[w.cpu.LR])
+	if !w.cur.exact || lost && link >= codelet.Begin && link < codelet.End {
 		return w.hasMethod(fp)
 	}
 	l := w.vm.Interp()
 	method, ok1 := w.slot(fp, l.Method)
 	sender, ok2 := w.slot(fp, l.SenderSP)
-	return ok1 && ok2 && method == w.cur.regs[w.java.Method] && sender == w.cur.regs[w.java.SenderSP]
+	return ok1 && ok2 && method == w.cur.regs[w.java.Method] && (sender == w.cur.regs[w.java.SenderSP] || lost)
 }
 
 // outOfBarrier returns the frame pointer of the interpreter's frame in which a barrier made the one

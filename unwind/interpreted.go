@@ -61,7 +61,7 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 		return 0, false // nobody calls an entry from there: it is where a call of its own has returned to, still in the link register
 	}
 	if e.FrameBuilt {
-		if !codelet.MethodEntry || w.beforeBarrier(e) { // only method entries make frames for methods
+		if !codelet.MethodEntry || w.beforeBarrier(codelet, e) { // only method entries make frames for methods
 			return 0, false
 		}
 		return w.beforeFrame(e), true

@@ -40,7 +40,7 @@ func Attach(pid int) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm)}
-	if maps := p.Mappings(); len(maps) > 0 {
+	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
 		s.walker.MemoryEnds(maps[len(maps)-1].End)
 	}
 	return s, nil

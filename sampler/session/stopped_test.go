@@ -98,6 +98,7 @@ func awaitHolding(t *testing.T, pid int) {
 		if time.Now().After(deadline) {
 			t.Fatal("goprof has not begun")
 		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

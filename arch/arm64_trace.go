@@ -325,12 +325,14 @@ func (t *arm64Tracer) near(at uint32, in *a64Inst) Loc {
 	return someAddress
 }
 
-// takesCallersSP reports whether the code returns with a stack pointer from its caller's frame pointer. Up to 17 it does so, on
-// a condition, where a method handle's caller handles an exception (c1_Runtime1_aarch64.cpp, handle_exception_from_callee). That
-// stack pointer is the one at hand, for interpreted callees have put it back; the other way goes on with it.
+// takesCallersSP reports whether the code goes back with a stack pointer from its caller's frame pointer. Up to 17 it does so, on
+// a condition, where a method handle's caller handles an exception (c1_Runtime1_aarch64.cpp, handle_exception_from_callee and
+// generate_unwind_exception). That stack pointer is the one at hand, for interpreted callees have put it back; the other way goes
+// on with it.
 func (t *arm64Tracer) takesCallersSP(at uint32) bool {
-	const movSPFP, ret = 0x910003bf, 0xd65f03c0
-	return at+8 <= uint32(len(t.code)) && binary.LittleEndian.Uint32(t.code[at:]) == movSPFP && binary.LittleEndian.Uint32(t.code[at+4:]) == ret
+	const movSPFP = 0x910003bf
+	var next a64Inst
+	return binary.LittleEndian.Uint32(t.code[at:]) == movSPFP && decodeA64(t.code[at+4:], &next) && (next.Op == a64Ret || next.Op == a64Jump)
 }
 
 // postStep is what an a64PostReg adds to its base. Where the code that saves all registers has been

@@ -123,6 +123,10 @@ func TestTraceARM64(t *testing.T) {
 		{"a handler's stack pointer is the caller's frame pointer only at method handles", Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)},
 			"^910003bf a8c17bfd b9432b88 34000048 910003bf d65f03c0", // ^mov sp, x29; ldp x29, x30, [sp], #16; ldr w8, [x28, #808]; cbz w8, a; mov sp, x29; a: ret
 		},
+		{"and so where a stub unwinds an exception", Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0), Jump: true, Indirect: true, Target: val(0, 0)},
+			// ^mov x1, x0; ldr x30, [sp, #8]; add sp, sp, #16; mov x3, x30; ldr w8, [x28, #808]; cbz w8, a; mov sp, x29; a: br x1
+			"^aa0003e1 f94007fe 910043ff aa1e03e3 b9432b88 34000048 910003bf d61f0020",
+		},
 		{"an adapter of JDK 25 leaves a barrier's frame; ahead it saves all registers, more than are kept",
 			Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0), Jump: true, Indirect: true},
 			"^910003bf a8c17bfd aa0a03e8 a8c17fea b5000048 17ffe709 f9402588 b4000788 a9bf7bfd 910003fd a9b107e0 a9010fe2 a90217e4 a9031fe6 a90427e8 a9052fea a90637ec a9073fee a90847f0 a9094ff2 a90a57f4 a90b5ff6 a90c67f8 a90d6ffa a90e77fc b27bebe8 d10083ff 0c882ffc 0c882ff8 0c882ff4 0c882ff0 0c882fec 0c882fe8 0c882fe4 0c002fe0 aa0c03e0 aa1e03e1 d290f408 f2b514e8 f2dfffe8 d63f0100 d5033fdf 0cdf2fe0 0cdf2fe4 0cdf2fe8 0cdf2fec 0cdf2ff0 0cdf2ff4 0cdf2ff8 0cdf2ffc a9410fe2 a94217e4 a9431fe6 a94427e8 a9452fea a94637ec a9473fee a94847f0 a8c907e0 a94157f4 a9425ff6 a94367f8 a9446ffa a94577fc a8c64ff2 910003bf a8c17bfd 910003f3 d10043ff a90007e2 910003f4 f9401d88 d61f0100",

@@ -101,6 +101,10 @@ type CPU struct {
 	EndsInCall func(code []byte) bool
 	MaxCall    int
 
+	// Pops returns how much code that has been called back takes off the stack at once: what was pushed for that call alone.
+	// It is nil where nothing is.
+	Pops func(code []byte) uint64
+
 	// Trampoline returns where code that does nothing but jump goes on, with these registers.
 	Trampoline func(code []byte, r *Regs) (to uint64, ok bool)
 

@@ -64,6 +64,7 @@ var ARM64 = &CPU{
 	Enters:     entersARM64,
 	EndsInCall: endsInCallARM64,
 	MaxCall:    4,
+	Pops:       popsARM64,
 	Trampoline: trampolineARM64,
 	ThreadSlot: threadSlotARM64,
 
@@ -140,6 +141,15 @@ func endsInCallARM64(code []byte) bool {
 	}
 	op := binary.LittleEndian.Uint32(code[len(code)-4:])
 	return op>>26 == 0x25 || op&0xfffffc1f == 0xd63f0000 || op&0xfefff800 == 0xd63f0800
+}
+
+// popsARM64 looks for ADD sp, sp, #16. Around calls of C there is such a crumb, the return address once more
+// (cpu/aarch64/aarch64.ad, aarch64_enc_java_to_runtime).
+func popsARM64(code []byte) uint64 {
+	if len(code) >= 4 && binary.LittleEndian.Uint32(code) == 0x910043ff {
+		return 16
+	}
+	return 0
 }
 
 func init() {

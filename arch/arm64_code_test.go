@@ -105,3 +105,20 @@ func TestCodeARM64(t *testing.T) {
 		}
 	}
 }
+
+// TestPopsARM64 has the code of a stub of C2's (JDK 8, _rethrow_Java) behind its call, where it has pushed a crumb, and that of others.
+func TestPopsARM64(t *testing.T) {
+	for code, want := range map[string]uint64{
+		"910043ff aa0003eb": 16, // add sp, sp, #16; mov x11, x0
+		"910083ff d65f03c0": 0,  // add sp, sp, #32; ret
+		"a8c17bfd d65f03c0": 0,  // ldp x29, x30, [sp], #16; ret
+	} {
+		b, _ := a64(t, "^"+code)
+		if got := ARM64.Pops(b); got != want {
+			t.Errorf("%s: %d, not %d", code, got, want)
+		}
+	}
+	if got := ARM64.Pops(nil); got != 0 {
+		t.Errorf("no code: %d", got)
+	}
+}

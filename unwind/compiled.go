@@ -54,13 +54,13 @@ func isDeoptHandler(b *vmstructs.Blob, pc uint64) bool {
 // code itself is asked. What it does not tell is not guessed.
 func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && isWhole(b, w.cur.pc) {
-		return w.sizedCaller(b)
+		return w.sizedCaller(b, w.cur.sp)
 	}
 	if w.cur.exact && w.cur.pc == b.VerifiedEntry {
 		return w.javaCaller(w.atEntry())
 	}
 	if w.cur.exact && inStubs(b, w.cur.pc) { // in a handler, see behindBody
-		return w.javaCaller(w.sizedCaller(b))
+		return w.javaCaller(w.sizedCaller(b, w.cur.sp))
 	}
 	if r := w.methodExit(b, w.cur.pc); r.ok {
 		if c, ok := w.javaCaller(w.evalExit(r.exit, false)); ok {
@@ -72,7 +72,7 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	}
 	// The walk has come to a native method's wrapper by way of the frame anchor, which tells no
 	// frame pointer but the sp of a whole frame.
-	return w.javaCaller(w.sizedCaller(b))
+	return w.javaCaller(w.sizedCaller(b, w.cur.sp))
 }
 
 // atEntry is the caller of code that has done nothing yet. Its own instructions may not tell: to
@@ -128,13 +128,13 @@ func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 	return c, b.HasPcDesc(ret)
 }
 
-// sizedCaller uses the frame's size: the return address and below it the saved frame
+// sizedCaller uses the size of the frame that begins at sp: the return address and below it the saved frame
 // pointer are its uppermost words (cpu/*/frame_*.inline.hpp, sender_for_compiled_frame).
-func (w *Walker) sizedCaller(b *vmstructs.Blob) (caller, bool) {
+func (w *Walker) sizedCaller(b *vmstructs.Blob, sp uint64) (caller, bool) {
 	if b.FrameSize < 1 {
 		return caller{}, false
 	}
-	sp := w.cur.sp + uint64(b.FrameSize)*8
+	sp += uint64(b.FrameSize) * 8
 	pc, ok1 := w.slot(sp, -1)
 	fp, ok2 := w.slot(sp, -2)
 	return caller{pc: pc, sp: sp, fp: fp, fpKnown: ok2}, ok1

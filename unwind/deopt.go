@@ -16,7 +16,7 @@ func (w *Walker) stepDeopt(b *vmstructs.Blob) profile.Reason {
 	if w.cur.exact {
 		return w.tracedDeopt(b)
 	}
-	if c, ok := w.sizedCaller(b); ok && w.compiledReturn(c.pc) {
+	if c, ok := w.sizedCaller(b, w.cur.sp); ok && w.compiledReturn(c.pc) {
 		return w.goTo(c)
 	}
 	return w.skeletons()

@@ -14,6 +14,8 @@ type exitResult struct {
 	// framed: the code does not return, but at this pc its frame pointer is that of a frame
 	// that it made itself.
 	framed bool
+	// pushed is how much lies below the frame, if the code has called there.
+	pushed uint64
 }
 
 // exitAt asks the code of b, which is no method's, how it returns from pc. The answer is kept
@@ -27,6 +29,9 @@ func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 		w.code = code[:cap(code)]
 		exit, err := w.tracer.Trace(code, b.Begin, pc, 0)
 		r.exit, r.ok = exit, err == nil
+		if w.cpu.Pops != nil && pc >= b.Begin && pc-b.Begin < uint64(len(code)) {
+			r.pushed = w.cpu.Pops(code[pc-b.Begin:])
+		}
 		if b.Kind != vmstructs.MethodHandleIntrinsic && (err != nil || exit.Jump) {
 			w.stubFrame(code, pc-b.Begin, b.Begin, &r)
 		}

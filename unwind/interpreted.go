@@ -89,7 +89,9 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	if codelet.MethodEntry {
 		w.emitLeafEntry(codelet)
 	}
-	return w.goTo(c), true
+	why = w.goTo(c)
+	w.cur.frameless = codelet.MethodEntry && e.RA.Kind == arch.Value
+	return why, true
 }
 
 // returnsWithin reports whether an exit leads back into the codelet itself.

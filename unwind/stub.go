@@ -50,13 +50,13 @@ func (w *Walker) kept(b *vmstructs.Blob) (bcp uint64, hasBCP bool, kept uint64) 
 // elsewhere its code does; and where the code goes on in another frame without
 // returning, the frame that it made at its beginning.
 func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
+	r := w.exitAt(b, w.cur.pc)
 	sized := b.FrameSize > 0 && !w.cur.exact
 	if sized {
-		if c, ok := w.sizedCaller(b); ok && w.plausible(c.pc) {
+		if c, ok := w.sizedCaller(b, w.cur.sp+r.pushed); ok && w.plausible(c.pc) {
 			return c, true
 		}
 	}
-	r := w.exitAt(b, w.cur.pc)
 	unwinds := r.ok && r.exit.Indirect && w.vm.UnwindsException(b, w.cur.pc)
 	if unwinds {
 		if c, ok := w.unwinding(r.exit); ok {

@@ -90,6 +90,8 @@ type cursor struct {
 	// calledSP is the stack pointer that this frame had when it called, if the callee's frame does not end
 	// there (arch.InterpLayout.Operands); else 0.
 	calledSP uint64
+	// frameless: the walk came here from code that has no frame, though it has called: its return address is in a register.
+	frameless bool
 }
 
 // New makes a Walker. vm may be nil: then only native frames can be told.
@@ -227,7 +229,7 @@ func (w *Walker) begin() {
 	c.known = ^w.snap.Unknown
 	c.pc, c.sp = c.regs[w.cpu.PC], c.regs[w.cpu.SP]
 	c.exact, c.byRules = true, false
-	c.callee, c.interpreted, c.calledSP = nil, false, 0
+	c.callee, c.interpreted, c.calledSP, c.frameless = nil, false, 0, false
 	w.anchor = vmstructs.Anchor{}
 	w.evaluated = 0
 	if w.vm != nil {
@@ -249,8 +251,9 @@ func (w *Walker) walk() profile.Reason {
 			continue
 		}
 		// Physical frames tile the stack: each lies above the last. Only interrupted code
-		// that has its return address in a register can have the same sp as its caller.
-		if w.cur.sp < sp || w.cur.sp == sp && !exact {
+		// that has its return address in a register can have the same sp as its caller; or the interpreter's entry of a method
+		// of java.lang.Math, which keeps it in one while it calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
+		if w.cur.sp < sp || w.cur.sp == sp && !exact && !w.cur.frameless {
 			return profile.StackRange
 		}
 		if w.cur.sp > w.snap.SP+uint64(len(w.snap.Stack)) {
@@ -309,7 +312,7 @@ func (w *Walker) emit(f profile.Frame) {
 func (w *Walker) toCaller(pc, sp uint64, fp uint64, fpKnown bool) profile.Reason {
 	c := &w.cur
 	c.pc, c.sp, c.exact, c.byRules = w.strip(pc), sp, false, false
-	c.callee, c.interpreted, c.calledSP = nil, false, 0
+	c.callee, c.interpreted, c.calledSP, c.frameless = nil, false, 0, false
 	c.known = 1<<w.cpu.SP | 1<<w.cpu.PC
 	if fpKnown {
 		c.regs[w.cpu.FP] = fp

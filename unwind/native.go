@@ -74,7 +74,7 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	if site.row == nil {
 		site.gap = &profile.Func{Name: "[no unwind info: " + code.Image + "]", Module: code.Image}
 	}
-	if site.sigreturn = w.isSigreturn(pc, site.row); site.sigreturn && !exact {
+	if site.sigreturn = w.isSigreturn(pc, exact, site.row); site.sigreturn && !exact {
 		// Nobody has called it: a handler returns to its very beginning.
 		if begin, ok := w.t.Code(pc, true); ok {
 			site.fn = nativeFunc(begin)

@@ -7,15 +7,20 @@ import (
 	"goprof/target"
 )
 
-// isSigreturn reports whether a signal's handler returns to pc, on a CPU where unwind rules do not tell
-// what it has interrupted. Who looks is one that has no rules, or says that they are a signal frame's.
-func (w *Walker) isSigreturn(pc uint64, row *target.Row) bool {
+// isSigreturn reports whether a signal's handler returns to pc, or a thread that is to go on there stands in that code, on a CPU
+// where unwind rules do not tell what it has interrupted. Who looks is one that has no rules, or says that they are a signal frame's.
+func (w *Walker) isSigreturn(pc uint64, exact bool, row *target.Row) bool {
 	want := w.cpu.Sigreturn
-	if len(want) == 0 || row != nil && !row.Signal {
+	if row != nil && !row.Signal {
 		return false
 	}
 	code := w.code[:len(want)]
-	return w.t.Read(pc, code) == nil && bytes.Equal(code, want)
+	for done := 0; done < len(want) && (done == 0 || exact); done += len(w.cpu.SyscallInst) {
+		if w.t.Read(pc-uint64(done), code) == nil && bytes.Equal(code, want) {
+			return true
+		}
+	}
+	return false
 }
 
 // interrupted goes on where a signal has interrupted the thread: the kernel has put all registers on
@@ -32,6 +37,6 @@ func (w *Walker) interrupted() profile.Reason {
 	}
 	c.regs, c.known = regs, ^uint64(0)
 	c.pc, c.sp, c.exact, c.byRules = regs[w.cpu.PC], regs[w.cpu.SP], true, true
-	c.callee, c.interpreted, c.calledSP = nil, false, 0
+	c.callee, c.interpreted, c.calledSP, c.frameless = nil, false, 0, false
 	return profile.Whole
 }

@@ -1,0 +1,53 @@
+package unwind
+
+import (
+	"errors"
+	"testing"
+
+	"goprof/arch"
+	"goprof/target"
+)
+
+// vdsoTarget is an arm64 process of which there is only the code to which handlers return.
+type vdsoTarget struct{ target.Target }
+
+const sigreturnAt = 0x8000
+
+func (vdsoTarget) CPU() *arch.CPU { return arch.ARM64 }
+
+func (vdsoTarget) Read(addr uint64, p []byte) error {
+	code := append([]byte{0x1f, 0x20, 0x03, 0xd5}, arch.ARM64.Sigreturn...) // behind a nop, as in the vdso
+	from := addr - (sigreturnAt - 4)
+	if from > uint64(len(code)) || copy(p, code[from:]) < len(p) {
+		return errors.New("nothing is there")
+	}
+	return nil
+}
+
+// TestIsSigreturn: handlers return to its beginning; a thread is also found at its system call.
+func TestIsSigreturn(t *testing.T) {
+	signal, plain := &target.Row{Signal: true}, &target.Row{}
+	for _, c := range []struct {
+		name  string
+		pc    uint64
+		exact bool
+		row   *target.Row
+		want  bool
+	}{
+		{"a handler returns there", sigreturnAt, false, signal, true},
+		{"no rules", sigreturnAt, false, nil, true},
+		{"a thread is there", sigreturnAt, true, signal, true},
+		{"a thread is at the system call", sigreturnAt + 4, true, nil, true},
+		{"nobody returns to the system call", sigreturnAt + 4, false, signal, false},
+		{"rules of something else", sigreturnAt + 4, true, plain, false},
+		{"before it", sigreturnAt - 4, true, signal, false},
+		{"behind it", sigreturnAt + 8, true, signal, false},
+	} {
+		if got := New(vdsoTarget{}, nil).isSigreturn(c.pc, c.exact, c.row); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	if New(noTarget{}, nil).isSigreturn(sigreturnAt, true, signal) {
+		t.Error("on amd64 unwind rules tell")
+	}
+}

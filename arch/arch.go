@@ -56,8 +56,8 @@ type CPU struct {
 	// Perf is what perf_event_open calls the registers.
 	Perf *PerfLayout
 
-	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest, for
-	// whom the kernel has not told it: it does so by ptrace only. It is nil where nothing is signed.
+	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest, for one
+	// whom the kernel does not tell: it does by ptrace only. It is nil where nothing is signed.
 	Signed func(highest uint64) uint64
 
 	// Calls are the system calls by their numbers that tell what a thread waits for.
@@ -101,7 +101,7 @@ type CPU struct {
 	EndsInCall func(code []byte) bool
 	MaxCall    int
 
-	// Pops returns how much code that has been called back takes off the stack at once: what was pushed for that call alone.
+	// Pops returns how much the code behind a call takes off the stack at once: what was pushed for that call alone.
 	// It is nil where nothing is.
 	Pops func(code []byte) uint64
 

@@ -1,7 +1,5 @@
 package arch
 
-import "math/bits"
-
 // arm64Perf: enum perf_event_arm_regs is x0 to x30, sp, pc from 0 (arch/arm64/include/uapi/asm/perf_regs.h).
 var arm64Perf = PerfLayout{
 	Mask: 1<<(arm64PC+1) - 1,
@@ -10,8 +8,3 @@ var arm64Perf = PerfLayout{
 		arm64X29, arm64X30, arm64SP, arm64PC,
 	},
 }
-
-// signedARM64: a signature lies between the address's bits and bit 55 (Documentation/arch/arm64/pointer-authentication.rst).
-// How many an address has is the kernel's choice, 36 to 52 (arch/arm64/memory.rst); a program's stack stands at the end
-// of the first 48 of them, where there are more.
-func signedARM64(highest uint64) uint64 { return 1<<55 - 1<<min(max(bits.Len64(highest-1), 36), 55) }

@@ -149,7 +149,7 @@ func (s *arm64State) keep(in *a64Inst) Loc {
 	if !isConstant(v) {
 		return Loc{}
 	}
-	if v.Reg == addrReg || in.Rm > 16 {
+	if v.Reg != constReg || in.Rm > 16 {
 		return someAddress
 	}
 	return constant(int64(v.Off)&^(0xffff<<in.Rm) | in.Imm<<in.Rm)

@@ -305,7 +305,7 @@ func (t *arm64Tracer) step(s *arm64State, in *a64Inst, at uint32) way {
 		s.afterCall()
 	case a64Jump:
 		to := s.get(in.Rn)
-		if t.whole != nil || to.Kind != Value || to.Reg != nearReg && to.Reg != codeReg {
+		if t.whole != nil || to.Kind != Value || to.Reg != nearReg && to.Reg != codeReg || to.Off%4 != 0 {
 			return wayJumps
 		}
 		s.pc = uint32(to.Off) // or some instructions before: the last round of an unrolled loop

@@ -11,16 +11,15 @@ import (
 // where unwind rules do not tell what it has interrupted. Who looks is one that has no rules, or says that they are a signal frame's.
 func (w *Walker) isSigreturn(pc uint64, exact bool, row *target.Row) bool {
 	want := w.cpu.Sigreturn
-	if row != nil && !row.Signal {
+	if len(want) == 0 || row != nil && !row.Signal {
 		return false
 	}
-	code := w.code[:len(want)]
-	for done := 0; done < len(want) && (done == 0 || exact); done += len(w.cpu.SyscallInst) {
-		if w.t.Read(pc-uint64(done), code) == nil && bytes.Equal(code, want) {
-			return true
-		}
+	beginsAt := func(pc uint64) bool {
+		code := w.code[:len(want)]
+		return w.t.Read(pc, code) == nil && bytes.Equal(code, want)
 	}
-	return false
+	call := uint64(len(want) - len(w.cpu.SyscallInst)) // its last instruction
+	return beginsAt(pc) || exact && beginsAt(pc-call)
 }
 
 // interrupted goes on where a signal has interrupted the thread: the kernel has put all registers on

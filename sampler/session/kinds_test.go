@@ -41,7 +41,7 @@ func TestKinds(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range modes {
 			for _, group := range mode.groups {
-				t.Run(mode.name+" "+group, func(t *testing.T) {
+				t.Run(strings.TrimSpace(mode.name+" "+group), func(t *testing.T) {
 					flags := append(append(slices.Clone(mode.flags), "--"), strings.Fields(group)...)
 					jvm := jvmtest.Start(t, jdk, "truth.Kinds", flags...)
 					stacks, err := jvmtest.ParseStacks(jvm.Command("stacks"))

@@ -30,20 +30,22 @@ func (r *run) account(snap *target.Snapshot, o Outcome) {
 	snap.CPU = 0
 	if th := r.scan.byTID[snap.TID]; o == Taken && th != nil {
 		after, ok := r.scan.charged(th)
-		if ok && !r.scan.noStats && hadNoCPU(th.atLook, after, monotonic(&r.ts), th.lookAt) {
+		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, monotonic(&r.ts), th.lookAt) {
 			r.refund(th, snap)
 			return
 		}
-		r.scan.bills.give(th, after.ran, isInterrupted(r.cpu, snap.Syscall, snap.Regs[r.cpu.SyscallResult]), snap)
+		asleep := !r.visiting && isInterrupted(r.cpu, snap.Syscall, snap.Regs[r.cpu.SyscallResult])
+		r.scan.bills.give(th, after.ran, asleep, snap)
 	}
-	r.stats.Attempted++
+	n := snap.Samples()
+	r.stats.Attempted += n
 	r.noteEnd(o)
 	if o == Taken {
-		r.stats.Taken++
+		r.stats.Taken += n
 		r.q.put(snap)
 		return
 	}
-	r.stats.Lost[o]++
+	r.stats.Lost[o] += n
 	r.q.Done(snap)
 }
 

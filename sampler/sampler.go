@@ -40,6 +40,8 @@ type Stats struct {
 	Lost      [NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
 	Late      int64              // of those taken, the stop had to be collected
 	Waiting   int64              // looks at threads that waited for a CPU: no attempts, the thread has not paid
+	Asleep    int64              // of those taken, the thread went to sleep in the moment of the look
+	Visits    bool               // threads were met by visiting their CPUs
 	Signals   int64              // looks that met a signal on its way
 	Ticks     int64
 	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
@@ -140,8 +142,11 @@ func preemptAtOnce() {
 type run struct {
 	*Sampler
 	tracing
-	scan    *scan
-	dueMean int64 // threads due in a tick, in dueUnit: see crowded
+	scan   *scan
+	visits *visits // nil where they cannot be made
+
+	spentBefore int64 // CPU time of this OS thread at the end of the last tick
+	dueMean     int64 // threads due in a tick, in dueUnit: see crowded
 }
 
 func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
@@ -158,33 +163,58 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	defer r.scan.close()
 	r.tracing = newTracing(t, &s.progress, ctx.Done(), cfg, q)
 	r.who = r
+	r.visits = newVisits(s.pid)
 	return r.shifts()
 }
 
 // loop holds ticks.
 func (r *run) loop() {
+	if r.visiting = r.visits != nil && !r.scan.noStats && r.visits.begin(); r.visiting {
+		defer r.visits.end()
+		r.scan.hotFor = visitHot
+	}
 	rest := int64(0)
-	for r.sleep(max(r.tickAt()+r.anywhere(int64(r.cfg.Interval)), rest)) {
-		spent := r.scan.spent()
-		gap := r.scan.begin()
-		r.stats.Gap = max(r.stats.Gap, time.Duration(gap))
-		r.takeHints() // also those for threads that have just been met
-		due := int64(0)
-		for th := r.scan.next(); th != nil; th = r.scan.next() {
-			r.look(th)
-			r.collect()
-			due++
+	for r.sleep(r.nextTick(rest)) {
+		spent := r.spentBefore
+		if r.visiting {
+			r.visitNext()
+		} else {
+			r.lookAround()
 		}
-		r.countDue(due)
-		r.stats.Ticks++
+		if !r.visiting || r.visits.turn == 0 {
+			r.stats.Ticks++
+		}
 		if r.over() {
 			return
 		}
-		rest = monotonic(&r.ts) + r.scan.spent() - spent // never more than half of a CPU is ours
+		r.spentBefore = r.scan.spent()
+		rest = monotonic(&r.ts) + r.spentBefore - spent // never more than half of a CPU is ours
 		r.skipMissed()
 		r.yield()
 		r.scan.interval = int64(r.cfg.Interval)
 	}
+}
+
+// nextTick is the moment of the next tick, which is not before rest.
+func (r *run) nextTick(rest int64) int64 {
+	if r.visiting {
+		return r.planVisit(rest)
+	}
+	return max(r.tickAt()+r.anywhere(r.step), rest)
+}
+
+// lookAround looks at threads that have used an interval of CPU time and seem to run.
+func (r *run) lookAround() {
+	gap := r.scan.begin()
+	r.stats.Gap = max(r.stats.Gap, time.Duration(gap))
+	r.takeHints() // also those for threads that have just been met
+	due := int64(0)
+	for th := r.scan.next(); th != nil; th = r.scan.next() {
+		r.look(th)
+		r.collect()
+		due++
+	}
+	r.countDue(due)
 }
 
 func (r *run) takeHints() {
@@ -204,6 +234,7 @@ func (r *run) settle() { r.scan.settle() }
 func (r *run) sum() Stats {
 	s := r.tracing.sum()
 	s.Threads = len(r.scan.byTID)
+	s.Visits = r.visiting
 	s.Times = r.scan.bills.sum(r.scan.byTID, r.over())
 	return s
 }

@@ -71,7 +71,7 @@ type thread struct {
 	atLook  schedstat // what it had been charged at its last look
 	lookAt  int64     // when the tick of that look began
 	movedAt int64     // when its CPU time was last seen to have changed
-	fds     [2]int32
+	fds     [numFDs]int32
 	round   uint32 // of the listing that saw it last
 	cpu     int16
 	hot     bool
@@ -82,9 +82,15 @@ type thread struct {
 const (
 	fdSchedstat = iota
 	fdStat
+	fdSched
+	fdWchan
+
+	numFDs
 )
 
-var fdNames = [2]string{"schedstat", "stat"}
+var fdNames = [numFDs]string{"schedstat", "stat", "sched", "wchan"}
+
+var noFDs = [numFDs]int32{-1, -1, -1, -1}
 
 // scan finds the threads that are due. At each tick call begin, then next until nil.
 type scan struct {
@@ -92,7 +98,8 @@ type scan struct {
 	interval int64
 	rng      *rand.Rand
 
-	books bool // nobody is ever due: only who is there, who has run, and for how long (Perf)
+	hotFor int64
+	books  bool // nobody is ever due: only who is there, who has run, and for how long (Perf)
 
 	byTID map[int]*thread
 	hot   []*thread
@@ -130,6 +137,7 @@ func newScan(proc *procDir, interval time.Duration, fds int) *scan {
 		interval: int64(interval),
 		rng:      rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		byTID:    make(map[int]*thread),
+		hotFor:   hotFor,
 		coldCost: 1000,
 		dirents:  make([]byte, 32<<10),
 		kept:     keptFiles{fds, fds},

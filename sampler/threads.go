@@ -53,7 +53,7 @@ func (s *scan) meet(tid int) {
 	// The threads of the first listing are asked for all at once soon (unseen.go), those that are born later are probably
 	// at work.
 	born := s.round > 1
-	*th = thread{tid: tid, round: s.round, fds: [2]int32{-1, -1}, cpu: -1, movedAt: s.now, hot: born}
+	*th = thread{tid: tid, round: s.round, fds: noFDs, cpu: -1, movedAt: s.now, hot: born}
 	stat, ok := s.charged(th)
 	if !ok {
 		s.closeFiles(th)
@@ -134,7 +134,7 @@ func (s *scan) isCold(th *thread) bool {
 	if th.credit >= s.interval {
 		return quiet > owedFor
 	}
-	return quiet > hotFor
+	return quiet > s.hotFor
 }
 
 // readFile reads one of a thread's files through a kept descriptor, or opens it for this

@@ -127,9 +127,9 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 		pending:    make([]pendingStop, 0, maxPending),
 		spAt:       prstatusOffset(cpu, cpu.SP),
 		pacDue:     cpu.LR >= 0,
-		// All but the signals that a fault of our own would raise.
+		// All but the signals that a fault of our own would raise, and the one that ends waitStop.
 		mask: ^uint64(1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) |
-			1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1)),
+			1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(boundSignal-1)),
 	}
 	t.regsVec.Base = &t.regs[0]
 	t.local[0].Base = &t.side[0]

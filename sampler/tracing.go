@@ -25,12 +25,15 @@ type tracing struct {
 	began     int64
 	cpuBefore time.Duration // of the OS threads that we had before
 	cpuAtFrom time.Duration // of the one that we have, which Go may have used before
-	start     int64         // of the ticks of this interval
-	tick      int64         // number of the next tick
+	start     int64         // of the ticks that are step apart
+	step      int64
+	tick      int64 // number of the next tick
 	ts        unix.Timespec
 	denied    int // in a row
 	failed    error
 	cancelled bool
+	visiting  bool // CPUs, from this OS thread (visit.go)
+	slept     bool // up to the tick, which found this CPU with whom we took it from
 	thrift    thrift
 }
 
@@ -54,7 +57,7 @@ func newTracing(t *Tracer, p *progress, cancel <-chan struct{}, cfg Config, q *Q
 	}
 	r := tracing{cfg: cfg, q: q, t: t, progress: p, cancel: cancel,
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	r.start = monotonic(&r.ts)
+	r.beginTicks(monotonic(&r.ts), int64(cfg.Interval))
 	r.began = r.start
 	return r
 }
@@ -81,7 +84,7 @@ func (r *tracing) shifts() (Stats, error) {
 func (r *tracing) over() bool { return r.cancelled || r.stats.Ended || r.failed != nil }
 
 // tickAt is when the next tick begins.
-func (r *tracing) tickAt() int64 { return r.start + r.tick*int64(r.cfg.Interval) }
+func (r *tracing) tickAt() int64 { return r.start + r.tick*r.step }
 
 // anywhere is a moment within so much time.
 func (r *tracing) anywhere(width int64) int64 {
@@ -95,7 +98,7 @@ func (r *tracing) anywhere(width int64) int64 {
 // tick took too long or we were suspended, are counted and never made up for.
 func (r *tracing) skipMissed() {
 	r.tick++
-	current := (monotonic(&r.ts) - r.start) / int64(r.cfg.Interval)
+	current := (monotonic(&r.ts) - r.start) / r.step
 	if current > r.tick {
 		r.stats.Skipped += current - r.tick
 		r.tick = current
@@ -107,9 +110,12 @@ func (r *tracing) yield() {
 	longer := r.thrift.interval(r.cfg.MaxOverhead, r.cfg.Interval, &r.t.Pauses)
 	if longer != r.cfg.Interval {
 		r.cfg.Interval = longer
-		r.start, r.tick = monotonic(&r.ts), 0
+		r.beginTicks(monotonic(&r.ts), int64(longer))
 	}
 }
+
+// beginTicks counts ticks from now on, so far apart.
+func (r *tracing) beginTicks(now, step int64) { r.start, r.tick, r.step = now, 0, step }
 
 // nap bounds how long a sleep can go on when the run is cancelled.
 const maxNap = 50 * int64(time.Millisecond)
@@ -117,7 +123,7 @@ const maxNap = 50 * int64(time.Millisecond)
 // sleep waits until the deadline, and looks after pending stops and questions meanwhile. It returns false when
 // the run is over, or goprof is to be suspended.
 func (r *tracing) sleep(deadline int64) bool {
-	for {
+	for r.slept = false; ; {
 		select {
 		case <-r.cancel:
 			r.cancelled = true
@@ -142,6 +148,9 @@ func (r *tracing) sleep(deadline int64) bool {
 		}
 		r.ts = unix.NsecToTimespec(until)
 		sleepUntil(&r.ts)
+		if r.slept = monotonic(&r.ts) >= deadline; r.slept && r.t.Pending() == 0 {
+			return true // at once: somebody may stand still for us
+		}
 	}
 }
 

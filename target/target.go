@@ -89,6 +89,8 @@ type Snapshot struct {
 	When int64
 	// CPU is how much CPU time the thread has used since the sample of it before, in nanoseconds.
 	CPU int64
+	// Count is how many samples this look stands for, 1 or more; 0 where nobody has said that, which is 1, too.
+	Count int64
 	// Cut: the stack goes on above the copy (the copy reached its limit).
 	Cut bool
 	// Side is a second piece of memory copied in the same moment, at SideAddr: what
@@ -110,3 +112,6 @@ type Snapshot struct {
 	// PACMask holds the address bits that carry pointer authentication (arm64).
 	PACMask uint64
 }
+
+// Samples is how many samples the look stands for.
+func (s *Snapshot) Samples() int64 { return max(s.Count, 1) }

@@ -19,3 +19,11 @@ func envNumber(name string, otherwise int) int {
 	}
 	return otherwise
 }
+
+// envText is what an environment variable says, or otherwise.
+func envText(name, otherwise string) string {
+	if text := os.Getenv(name); text != "" {
+		return text
+	}
+	return otherwise
+}

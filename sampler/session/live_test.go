@@ -32,9 +32,15 @@ func (s *sampled) attempted() int { return int(s.stats.Attempted) }
 // sample takes n samples of a JVM and walks them; each sees every stack.
 func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*target.Snapshot, *profile.Stack)) *sampled {
 	t.Helper()
+	return sampleBy(t, s, testEngine, interval, n, each)
+}
+
+// sampleBy is sample with an engine by name.
+func sampleBy(t testing.TB, s *Session, engine Engine, interval time.Duration, n int, each func(*target.Snapshot, *profile.Stack)) *sampled {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	r := s.recording(RecordOptions{Engine: testEngine})
+	r := s.recording(RecordOptions{Engine: engine})
 	q := sampler.NewQueue(queueLength)
 	s.walker.Warm()
 	r.news(0)

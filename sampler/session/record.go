@@ -206,7 +206,7 @@ func (r *recording) take(snap *target.Snapshot) {
 		return
 	}
 	if time.Duration(now()-snap.When) > staleAfter {
-		r.profile.Lose(profile.Stale, 1)
+		r.profile.Lose(profile.Stale, snap.Samples())
 		return
 	}
 	if !r.follow(snap) {
@@ -216,7 +216,7 @@ func (r *recording) take(snap *target.Snapshot) {
 	r.walker.Walk(snap, &r.stack)
 	r.hurry(snap.TID, &r.stack)
 	if !r.alive() {
-		r.profile.Lose(profile.ProcessGone, 1)
+		r.profile.Lose(profile.ProcessGone, snap.Samples())
 		return
 	}
 	stack, root := r.subject(snap)
@@ -226,7 +226,7 @@ func (r *recording) take(snap *target.Snapshot) {
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}
-	r.profile.AddTimed(root, stack, 1, time.Duration(snap.CPU))
+	r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
 	r.sampled[snap.TID] = true
 }
 

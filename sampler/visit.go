@@ -1,0 +1,383 @@
+//go:build linux
+
+package sampler
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// How threads are met where they are.
+//
+// In each interval we wake up once on each CPU on which the program may run, at a moment that nothing of the program's has
+// chosen, and with real-time priority take it from whoever runs there. If that is a thread of the program, it is a sample. So
+//
+//	samples = CPU time / interval
+//
+// from a thread's first instruction on, however short its bursts and its life are: nobody has to earn anything first, and
+// no thread that waits for a CPU is looked at in vain. The thread stands where our coming has found it (held.go).
+//
+// Whom we took the CPU from, the kernel tells to the nanosecond: it notes when a thread was last charged
+// (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c), and charges the one that goes and dates the one that
+// comes by one reading of the clock (kernel/sched/core.c, __schedule). So it is the thread whose number is ours.
+//
+// A kernel that is not preempted inside of system calls gives us the CPU at the end of the call, or where the thread goes to
+// sleep in it. It is found in either case: it was on the CPU when we asked for that. One that sleeps is not
+// stopped but looked at as it is (unstopped.go).
+//
+// What was used is read by asking threads. Those that have run lately (hot) are asked at each visit, the others where the
+// process's clock says that one of them has run; where there are too many for that, only at some visits, drawn by lot,
+// and a sample that is found so counts for those that were not searched.
+
+const (
+	// visitHot is how long a thread is hot here.
+	visitHot = int64(30 * time.Millisecond)
+	// searchShare of a CPU is what searching those that are not hot may cost.
+	searchShare = 10
+	// stopWithin is how long one visit waits for its thread to stop; where others wait for that CPU, too, they may go first.
+	stopWithin = int64(100 * time.Microsecond)
+	// visitsMost: with more CPUs than these, of those on which nobody was met lately one is visited in each interval.
+	visitsMost = 8
+	// settleTime lies between our coming to a CPU and the visit, at least.
+	settleTime = int64(100 * time.Microsecond)
+	// metLately is how long a CPU is known as one on which the program runs.
+	metLately = int64(time.Second)
+)
+
+// visits is whose turn it is and what it costs.
+type visits struct {
+	rng     *rand.Rand
+	cpus    []visited
+	at      int   // index of the CPU where we are
+	round   []int // whose turn it is in this round
+	turn    int
+	strange []int   // those on which nobody was met lately; one of them has a turn
+	bound   alarm   // of a visit
+	own     int     // descriptor of our OS thread's sched
+	chance  float64 // that a visit searches those that are not hot
+	cost    float64 // ns of such a search, averaged
+	between float64 // ns between two visits, averaged
+	last    int64
+	buf     [8192]byte
+}
+
+// visited is one CPU.
+type visited struct {
+	number int
+	metAt  int64
+}
+
+// newVisits prepares to visit the CPUs on which the threads of the process may run. It is nil where that cannot be done:
+// without real-time priority whoever runs chooses the moment at which we come; we may not go everywhere; the kernel does
+// not tell whom we took the CPU from.
+func newVisits(pid int) *visits {
+	var ours, theirs unix.CPUSet
+	if unix.SchedGetaffinity(0, &ours) != nil || unix.SchedGetaffinity(pid, &theirs) != nil {
+		return nil
+	}
+	v := &visits{rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), own: -1, chance: 1}
+	for cpu := range len(cpuMask{}) * 64 {
+		switch {
+		case !theirs.IsSet(cpu):
+		case !ours.IsSet(cpu):
+			return nil
+		default:
+			v.cpus = append(v.cpus, visited{number: cpu})
+		}
+	}
+	if len(v.cpus) < 2 {
+		return nil // on the only CPU we have no real-time priority
+	}
+	return v
+}
+
+// begin is called on each new OS thread, and tells whether visits can be made from it.
+func (v *visits) begin() bool {
+	v.end()
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil || attr.Policy != unix.SCHED_FIFO {
+		return false
+	}
+	v.own, err = unix.Open("/proc/thread-self/sched", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		v.own = -1
+		return false
+	}
+	v.bound = newAlarm(boundSignal)
+	_, ok := parseExecStart(v.ownSched())
+	v.at = -1
+	return ok && v.bound.ok && endsCalls(boundSignal)
+}
+
+func (v *visits) end() {
+	v.bound.close()
+	if v.own >= 0 {
+		unix.Close(v.own)
+		v.own = -1
+	}
+}
+
+func (v *visits) ownSched() []byte {
+	n, err := unix.Pread(v.own, v.buf[:], 0)
+	if err != nil {
+		return nil
+	}
+	return v.buf[:n]
+}
+
+// goTo moves this OS thread to a CPU; it returns there.
+func (v *visits) goTo(which int) bool {
+	if which == v.at {
+		return true
+	}
+	var m unix.CPUSet
+	m.Set(v.cpus[which].number)
+	if unix.SchedSetaffinity(0, &m) != nil {
+		return false // switched off, or not allowed any more
+	}
+	v.at = which
+	return true
+}
+
+// next draws which CPU to visit next. Each has its turn once in a round; of those on which nobody was met lately, where
+// there are many, one has.
+func (v *visits) next(now int64) (which int) {
+	if v.turn++; v.turn >= len(v.round) {
+		v.newRound(now)
+	}
+	return v.round[v.turn]
+}
+
+func (v *visits) newRound(now int64) {
+	v.turn, v.round, v.strange = 0, v.round[:0], v.strange[:0]
+	for i, c := range v.cpus {
+		if len(v.cpus) <= visitsMost || c.metAt != 0 && now-c.metAt < metLately {
+			v.round = append(v.round, i)
+		} else {
+			v.strange = append(v.strange, i)
+		}
+	}
+	if len(v.strange) > 0 {
+		v.round = append(v.round, v.strange[v.rng.IntN(len(v.strange))])
+	}
+	v.rng.Shuffle(len(v.round), func(i, j int) { v.round[i], v.round[j] = v.round[j], v.round[i] })
+	if last := len(v.round) - 1; v.round[0] == v.at {
+		v.round[0], v.round[last] = v.round[last], v.round[0]
+	}
+}
+
+// stands is how many visits the one that is under way stands for: those of the CPUs that have no turn in this round.
+func (v *visits) stands() float64 {
+	for _, i := range v.strange {
+		if i == v.at {
+			return float64(len(v.strange))
+		}
+	}
+	return 1
+}
+
+// step is the mean time between two visits.
+func (v *visits) step(interval int64) int64 { return interval / int64(max(len(v.round), 1)) }
+
+// planVisit prepares the next visit, which is at some moment from now on, and returns that.
+//
+// We go to the CPU first and sleep there then, until a timer of that CPU wakes us up: it takes the CPU away at that very moment.
+// To come there from another CPU takes an interrupt between the two. Until it comes the thread runs on, but gives up the CPU at
+// the end of each system call: so it would be met there too often. And who goes from CPU to CPU meets threads that wait for
+// those whom it has just held up.
+func (r *run) planVisit(from int64) (at int64) {
+	v := r.visits
+	now := monotonic(&r.ts)
+	which := v.next(now)
+	if step := v.step(int64(r.cfg.Interval)); step != r.step {
+		r.beginTicks(now, step)
+	}
+	at = max(r.tickAt()+r.anywhere(r.step), from, now+settleTime)
+	v.goTo(which)
+	v.bound.set(at+2*stopWithin, again)
+	return at
+}
+
+// visitNext is one tick.
+func (r *run) visitNext() {
+	if r.slept {
+		r.visit()
+	}
+	if r.visits.turn == 0 {
+		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
+		r.takeHints()
+	}
+	r.collect()
+}
+
+// visit samples whom we took this CPU from.
+func (r *run) visit() {
+	v, arrived := r.visits, monotonic(&r.ts)
+	own, ok := parseExecStart(v.ownSched())
+	if !ok {
+		return
+	}
+	th, searched := r.scan.wasCharged(own, v, arrived)
+	if th == nil {
+		return
+	}
+	v.cpus[v.at].metAt = arrived
+	th.cpu = int16(v.cpus[v.at].number)
+	if th.hint.Skip {
+		return
+	}
+	r.lookHeld(th, arrived, v.draw(v.stands()*searched))
+}
+
+// draw is a whole number whose mean is x.
+func (v *visits) draw(x float64) int64 {
+	n := int64(x)
+	if v.rng.Float64() < x-float64(n) {
+		n++
+	}
+	return n
+}
+
+// wasCharged finds the thread that was last charged at that moment of its CPU's clock, and how many visits that search
+// stands for.
+func (s *scan) wasCharged(at uint64, v *visits, now int64) (*thread, float64) {
+	s.now = now
+	here := int16(v.cpus[v.at].number)
+	for _, guessed := range [2]bool{true, false} {
+		for _, th := range s.hot {
+			if th.tid != 0 && (th.cpu == here) == guessed && s.isCharged(th, at) {
+				return th, 1
+			}
+		}
+	}
+	return s.searchCold(at, v)
+}
+
+// isCharged reads a thread's account, and if it has changed, when that was.
+func (s *scan) isCharged(th *thread, at uint64) bool {
+	stat, ok := s.charged(th)
+	if !ok {
+		s.forget(th)
+		return false
+	}
+	if !s.book(th, stat) {
+		return false
+	}
+	when, ok := parseExecStart(s.readFile(th, fdSched))
+	return ok && when == at
+}
+
+// searchCold asks those that are not hot, if the lot says so and the process's clock that it is worth it.
+func (s *scan) searchCold(at uint64, v *visits) (found *thread, stands float64) {
+	chance := v.chance
+	if len(s.cold) == 0 || v.rng.Float64() >= chance {
+		return nil, 0
+	}
+	began := s.spent()
+	u := &s.unseen
+	s.bills.read()
+	if u.owing = s.bills.now - u.base - u.found; u.owing > 0 || s.noStats {
+		for range s.cold {
+			th := s.takeCold()
+			if th == nil {
+				break
+			}
+			before := u.found
+			if s.isCharged(th, at) {
+				found = th
+			}
+			if u.owing -= u.found - before; th.tid == 0 || th.hot {
+				s.nextCold-- // back, so that takeCold moves it off the list
+			}
+			if found != nil || u.owing <= 0 {
+				break // nobody else has run
+			}
+		}
+		if found == nil && u.owing > 0 {
+			u.base += u.owing
+			u.owing, u.strays = 0, true
+		}
+	}
+	v.learn(float64(s.spent()-began), s.now)
+	return found, 1 / chance
+}
+
+// learn sets the chance of a search by what the last ones have cost, and how often we visit.
+func (v *visits) learn(cost float64, now int64) {
+	const weight = 16
+	v.cost += (cost - v.cost) / weight
+	if v.last != 0 {
+		// Searches are made at a share of the visits.
+		v.between += (float64(now-v.last)*v.chance - v.between) / weight
+		v.chance = min(max(v.between/searchShare/max(v.cost, 1), 0.01), 1)
+	}
+	v.last = now
+}
+
+// lookHeld takes the sample of a thread that we took the CPU from.
+func (r *run) lookHeld(th *thread, arrived, count int64) {
+	if count == 0 || r.t.isPending(th.tid) {
+		return
+	}
+	snap := r.q.take()
+	if snap == nil {
+		r.stats.Attempted += count
+		r.stats.Lost[QueueFull] += count
+		return
+	}
+	snap.Count = count
+	o := Pending
+	if r.scan.sleeps(th) {
+		if o = r.t.LookUnstopped(th.tid, th.hint, snap); o == Taken {
+			r.stats.Asleep += count
+		}
+	} else {
+		o = r.t.LookHeld(th.tid, arrived, th.hint, snap)
+	}
+	if o != Pending {
+		r.account(snap, o)
+	}
+}
+
+// sleeps reports whether a thread has left the queue of its CPU to sleep. One that was preempted while it was about to is
+// in state S, too, but still there, and the kernel tells no place where it waits (kernel/sched/core.c, get_wchan). To read
+// what system call that one is in would take milliseconds (wait_task_inactive).
+func (s *scan) sleeps(th *thread) bool {
+	if state, _, _ := parseStat(s.readFile(th, fdStat)); state == 'R' {
+		return false
+	}
+	where := s.readFile(th, fdWchan)
+	return len(where) > 0 && where[0] != '0'
+}
+
+// parseExecStart reads from /proc/PID/sched when the thread was last charged, in ns of its CPU's clock
+// (kernel/sched/debug.c, proc_sched_show_task). The first line holds the thread's name, which may be anything.
+func parseExecStart(b []byte) (ns uint64, ok bool) {
+	i := bytes.Index(b, []byte("\n----"))
+	if i < 0 {
+		return 0, false
+	}
+	b = b[i:]
+	const key = "\nse.exec_start"
+	if i = bytes.Index(b, []byte(key)); i < 0 {
+		return 0, false
+	}
+	b = b[i+len(key):]
+	for len(b) > 0 && (b[0] == ' ' || b[0] == ':') {
+		b = b[1:]
+	}
+	ms, ok := leadingUint(b)
+	if !ok || ms > 1<<40 {
+		return 0, false
+	}
+	b = b[len(strconv.AppendUint(nil, ms, 10)):]
+	if len(b) < 7 || b[0] != '.' {
+		return 0, false
+	}
+	rest, ok := leadingUint(b[1:7])
+	return ms*1e6 + rest, ok
+}

@@ -34,6 +34,10 @@ func (r *run) account(snap *target.Snapshot, o Outcome) {
 			r.refund(th, snap)
 			return
 		}
+		if r.visiting && ok {
+			r.scan.book(th, after)
+			r.scan.givePool(th, snap)
+		}
 		asleep := !r.visiting && isInterrupted(r.cpu, snap.Syscall, snap.Regs[r.cpu.SyscallResult])
 		r.scan.bills.give(th, after.ran, asleep, snap)
 	}

@@ -38,6 +38,7 @@ type bills struct {
 	left    int64 // of ended threads: charged and not given
 	excused int64 // used while nobody could look (scan.excuse)
 	skipped int64 // the same as left, of those that were to be skipped
+	pool    int64 // charged to threads that have used little, and not given
 }
 
 // processClock is the clock of all CPU time of a process, that of threads that have ended too
@@ -63,9 +64,36 @@ func (b *bills) give(th *thread, charged uint64, asleep bool, snap *target.Snaps
 	if charged <= th.billed || asleep {
 		return
 	}
-	snap.CPU = int64(charged - th.billed)
-	b.given += snap.CPU
+	owed := int64(charged - th.billed)
+	snap.CPU += owed
+	b.given += owed
 	th.billed = charged
+}
+
+// Threads that have used little are billed together. Most threads of a large pool are never sampled, or once: what they
+// used would be nobody's. So what all of these have used goes to the samples of any of them, which is right on the average, for
+// who of them is sampled follows from what they use.
+
+// poolBelow is how many samples' worth of CPU time a thread has used when it begins to have a bill of its own.
+const poolBelow = 10
+
+// pool bills a thread that has used little together with others like it.
+func (s *scan) pool(th *thread, ran uint64, used int64) {
+	if !s.pools || th.hint.Skip || th.spent >= poolBelow*s.interval {
+		return
+	}
+	th.spent += used
+	th.billed = ran
+	s.bills.pool += used
+}
+
+// givePool bills a sample of a thread that has used little for all such threads.
+func (s *scan) givePool(th *thread, snap *target.Snapshot) {
+	if th.spent < poolBelow*s.interval {
+		snap.CPU += s.bills.pool
+		s.bills.given += s.bills.pool
+		s.bills.pool = 0
+	}
 }
 
 // isInterrupted reports whether a thread slept in a system call until it was told to stop: the kernel
@@ -91,7 +119,7 @@ var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 // more, others have used that have ended. Before, nobody knows whose it is.
 func (b *bills) sum(threads map[int]*thread, over bool) Times {
 	b.read()
-	unsampled, skipped := b.excused, b.skipped
+	unsampled, skipped := b.excused+b.pool, b.skipped
 	for _, th := range threads {
 		if th.hint.Skip {
 			skipped += th.owed()

@@ -171,7 +171,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 func (r *run) loop() {
 	if r.visiting = r.visits != nil && !r.scan.noStats && r.visits.begin(); r.visiting {
 		defer r.visits.end()
-		r.scan.hotFor = visitHot
+		r.scan.hotFor, r.scan.pools = visitHot, true
 	}
 	rest := int64(0)
 	for r.sleep(r.nextTick(rest)) {
@@ -188,7 +188,12 @@ func (r *run) loop() {
 			return
 		}
 		r.spentBefore = r.scan.spent()
-		rest = monotonic(&r.ts) + r.spentBefore - spent // never more than half of a CPU is ours
+		spent = r.spentBefore - spent
+		rest = monotonic(&r.ts) + spent // never more than half of a CPU is ours
+		if r.visiting && r.visits.met {
+			// The program could not use that time. What it does use is met as often as is asked for.
+			r.start += spent / int64(len(r.visits.round))
+		}
 		r.skipMissed()
 		r.yield()
 		r.scan.interval = int64(r.cfg.Interval)

@@ -67,6 +67,7 @@ type thread struct {
 	hint    Hint
 	credit  int64
 	last    schedstat
+	spent   int64     // since it was met
 	billed  uint64    // of what it has run: what is no matter of ours, and what samples carry
 	atLook  schedstat // what it had been charged at its last look
 	lookAt  int64     // when the tick of that look began
@@ -99,6 +100,7 @@ type scan struct {
 	rng      *rand.Rand
 
 	hotFor int64
+	pools  bool // threads that have used little are billed together (bill.go)
 	books  bool // nobody is ever due: only who is there, who has run, and for how long (Perf)
 
 	byTID map[int]*thread

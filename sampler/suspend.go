@@ -80,6 +80,8 @@ const longGap = int64(time.Second)
 // excuse forgives what threads have used while nobody could look: it is no credit for a burst of samples now, nor
 // the weight of a single one.
 func (s *scan) excuse() {
+	defer func(pools bool) { s.pools = pools }(s.pools)
+	s.pools = false
 	for _, th := range s.byTID {
 		credit, known := th.credit, max(th.last.ran, th.billed) // a sample of perf's may carry more than the last look told
 		stat, ok := s.charged(th)

@@ -70,6 +70,7 @@ func (s *scan) meet(tid int) {
 	// All that it has run since the last listing is ours to sample.
 	th.credit = min(int64(stat.ran), s.now-s.listedAt, maxCredit)
 	s.unseen.found += int64(stat.ran)
+	s.pool(th, stat.ran, int64(stat.ran))
 	s.hot = append(s.hot, th)
 }
 

@@ -82,6 +82,7 @@ func (s *scan) book(th *thread, stat schedstat) (changed bool) {
 		used := int64(stat.ran - th.last.ran)
 		th.credit = min(th.credit+used, max(maxCredit, 2*s.interval))
 		s.unseen.found += used
+		s.pool(th, stat.ran, used)
 	}
 	th.movedAt, th.last, th.hot = s.now, stat, true
 	return true

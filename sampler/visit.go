@@ -55,6 +55,7 @@ type visits struct {
 	at      int   // index of the CPU where we are
 	round   []int // whose turn it is in this round
 	turn    int
+	met     bool    // the last visit met somebody
 	strange []int   // those on which nobody was met lately; one of them has a turn
 	bound   alarm   // of a visit
 	own     int     // descriptor of our OS thread's sched
@@ -204,10 +205,11 @@ func (r *run) planVisit(from int64) (at int64) {
 
 // visitNext is one tick.
 func (r *run) visitNext() {
-	if r.slept {
+	away := monotonic(&r.ts)-r.scan.lastTick > longGap+int64(r.cfg.Interval) && r.scan.lastTick != 0
+	if r.slept && !away {
 		r.visit()
 	}
-	if r.visits.turn == 0 {
+	if r.visits.turn == 0 || away {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints()
 	}
@@ -217,6 +219,7 @@ func (r *run) visitNext() {
 // visit samples whom we took this CPU from.
 func (r *run) visit() {
 	v, arrived := r.visits, monotonic(&r.ts)
+	v.met = false
 	own, ok := parseExecStart(v.ownSched())
 	if !ok {
 		return
@@ -225,7 +228,7 @@ func (r *run) visit() {
 	if th == nil {
 		return
 	}
-	v.cpus[v.at].metAt = arrived
+	v.cpus[v.at].metAt, v.met = arrived, true
 	th.cpu = int16(v.cpus[v.at].number)
 	if th.hint.Skip {
 		return

@@ -39,11 +39,6 @@ type siginfo struct {
 	_                     [25]int32 // to 128 bytes
 }
 
-// remoteVec is a struct iovec whose address is the target's.
-type remoteVec struct {
-	base, len uintptr
-}
-
 //go:nosplit
 func ptrace(request, tid, addr, data uintptr) syscall.Errno {
 	_, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, request, tid, addr, data, 0, 0)
@@ -73,18 +68,6 @@ func waitReap(tid int, flags uintptr) {
 		return
 	}
 	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0, flags, 0, 0)
-}
-
-// readRemote copies n pieces of the target's memory. It stops at the first bad address.
-//
-//go:nosplit
-func readRemote(tid int, local *unix.Iovec, remote *remoteVec, n uintptr) (int, syscall.Errno) {
-	got, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(tid),
-		uintptr(unsafe.Pointer(local)), n, uintptr(unsafe.Pointer(remote)), n, 0)
-	if e != 0 {
-		return 0, e
-	}
-	return int(got), 0
 }
 
 // monotonic is CLOCK_MONOTONIC. Go's own clock is as good but has a split check.

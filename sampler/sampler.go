@@ -5,10 +5,7 @@ package sampler
 import (
 	"context"
 	"errors"
-	"runtime"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"goprof/arch"
 	"goprof/target"
@@ -124,16 +121,7 @@ func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 // would stand still for as long as we wait for one. We need little of it: every loop on this
 // thread is bounded. Not permitted without privileges: then a better priority, or it is as it is.
 func preemptAtOnce() {
-	const resetOnFork = 1 // SCHED_FLAG_RESET_ON_FORK
-	if runtime.NumCPU() == 1 {
-		// Whoever we may have to wait for, Go's garbage collector among them, has no other CPU.
-		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15)
-		return
-	}
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: 1}
-	if unix.SchedSetAttr(0, &attr, 0) != nil {
-		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15)
-	}
+	goFirst(0, tracerPriority)
 }
 
 // run is one sampling session.

@@ -177,6 +177,8 @@ func (r *tracing) noteEnd(o Outcome) {
 		if r.denied++; r.denied == maxDenied {
 			r.failed = &NotPermittedError{r.t.pid}
 		}
+	case Silent, Failed:
+		r.failed = r.t.silentErr()
 	}
 }
 

@@ -13,7 +13,10 @@
 package errand
 
 import (
+	"bytes"
 	"errors"
+	"os"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -131,6 +134,13 @@ func (r *Runner) Wait(until int64) bool {
 	}
 	c.waits.Store(0)
 	return r.Returned()
+}
+
+// Sleeps reports whether the call waits for something in the kernel, and not just for a CPU.
+func (r *Runner) Sleeps() bool {
+	b, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(r.tid) + "/stat")
+	end := bytes.LastIndexByte(b, ')')
+	return err == nil && end >= 0 && len(b) > end+2 && b[end+2] != 'R' && !r.Returned()
 }
 
 // Result is what the call has returned.

@@ -104,6 +104,9 @@ func TestGivenUp(t *testing.T) {
 	if r.Wait(until) {
 		t.Fatal("a read of an empty pipe has returned")
 	}
+	if !r.Sleeps() {
+		t.Error("it does not sleep")
+	}
 	if now := in(0); now < until {
 		t.Errorf("given up %v too early", time.Duration(until-now))
 	}

@@ -49,6 +49,7 @@ type Stats struct {
 	Wall      time.Duration
 	CPU       time.Duration // of the sampling thread
 	Times     Times
+	Silent    []int      // threads whose memory did not answer; looks at them are Lost[Silent]
 	Looks     LookCounts // of a Wall; what it has Repeated is Taken, too
 }
 

@@ -187,6 +187,7 @@ func (r *tracing) sum() Stats {
 	s := r.stats
 	s.Pauses = r.t.Pauses
 	s.Signals = r.t.Signals
+	s.Silent = r.t.Silent()
 	s.Interval = r.cfg.Interval
 	s.Wall = time.Duration(monotonic(&r.ts) - r.began)
 	s.CPU = r.cpuBefore + threadCPU() - r.cpuAtFrom

@@ -43,7 +43,7 @@ type desk struct {
 type deskHead struct {
 	args     [6]uintptr
 	local    [2]vector // side, stack
-	remote   [2]vector
+	remote   [64]vector
 	side     [maxSide]byte
 	followed [maxFollow]byte
 	small    [16]byte
@@ -91,16 +91,26 @@ func (d *desk) set(i int, to *byte, from uint64, n int) {
 	d.remote[i] = vector{uintptr(from), uintptr(n)}
 }
 
+// stackAt is where stacks are copied to.
+func (d *desk) stackAt() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(d.stack))) }
+
 // fetch reads what n vectors from first on say. It returns how many bytes have come: fewer than were asked for at a bad
 // address, and none once a read has not come back.
 //
 //go:nosplit
 func (t *Tracer) fetch(tid, first int, n uintptr) int {
+	return t.fetchInto(tid, uintptr(first), n, uintptr(first), n)
+}
+
+// fetchInto is fetch where our vectors are not as many as the target's.
+//
+//go:nosplit
+func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 	d := t.desk
 	if t.silent || d == nil {
 		return 0
 	}
-	d.args = [6]uintptr{uintptr(tid), uintptr(unsafe.Pointer(&d.local[first])), n, uintptr(unsafe.Pointer(&d.remote[first])), n, 0}
+	d.args = [6]uintptr{uintptr(tid), uintptr(unsafe.Pointer(&d.local[to])), tos, uintptr(unsafe.Pointer(&d.remote[from])), froms, 0}
 	d.runner.Go(unix.SYS_PROCESS_VM_READV, &d.args)
 	if !d.runner.Returned() && !d.runner.Wait(max(t.readUntil, monotonic(&t.ts)+leastWait)) {
 		t.silent = true

@@ -99,6 +99,7 @@ func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 
 // settle does for a thread whose stop has come late what Look does at once.
 func (t *Tracer) settle(p pendingStop) Outcome {
+	t.lookTID = p.tid
 	want := p.snap != nil && t.desk != nil
 	if want {
 		t.meet()

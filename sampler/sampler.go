@@ -25,6 +25,8 @@ type Config struct {
 	MaxOverhead float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *target.Snapshot, released int64)
+	// Memory is what After and WallOptions.During read; it may be nil.
+	Memory *Memory
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.

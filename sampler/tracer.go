@@ -63,6 +63,7 @@ type Tracer struct {
 	desk          *desk
 	readUntil     int64 // when the reads of this look are given up
 	silent        bool  // one of them was
+	lookTID       int   // the thread that is looked at
 	silentThreads map[int]*silentThread
 	silentIDs     []int
 	lateReads     int // that were given up and are under way
@@ -177,6 +178,7 @@ func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *target.Snapshot) Outcome 
 	elsewhere := t.cpus.elsewhere(cpu, !t.stay)
 	t.meet()
 	defer t.part()
+	t.lookTID = tid
 	if t.warm(tid); !t.heard(tid) {
 		return Silent
 	}
@@ -295,6 +297,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.
 	snap.PACMask = t.pac[1]
 	t.warmAt, t.warmLen = l.sp, l.got
 	t.after(snap, t.released)
+	t.heard(tid) // the stack is whole, whatever else did not answer
 	return Taken
 }
 
@@ -316,6 +319,7 @@ const StandsStill int64 = math.MaxInt64
 
 func (t *Tracer) after(snap *target.Snapshot, released int64) {
 	if t.After != nil {
+		t.beginReads()
 		t.After(snap, released)
 	}
 }

@@ -49,6 +49,9 @@ type looker interface {
 // newTracing begins a run. The looker is still to be set.
 func newTracing(t *Tracer, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) tracing {
 	t.After = cfg.After
+	if cfg.Memory != nil {
+		t.Serve(cfg.Memory)
+	}
 	if cfg.MaxStack > 0 {
 		t.StackLimit = cfg.MaxStack
 	}

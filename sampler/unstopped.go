@@ -32,6 +32,9 @@ func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during
 	if !t.openDesk() {
 		return Failed
 	}
+	t.lookTID = tid
+	t.meet()
+	defer t.part()
 	f := t.proc.follow(tid)
 	defer f.close()
 	for try := range unstoppedTries {
@@ -60,11 +63,12 @@ func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during
 		t.keepUnstopped(snap, &hint)
 		snap.Waiting.Reset()
 		if during != nil {
-			if t.readWaiting(snap); !t.heard(tid) {
-				return Silent
-			}
+			t.readWaiting(snap)
 			if try < unstoppedTries-1 {
 				during(snap)
+			}
+			if !t.heard(tid) {
+				return Silent
 			}
 		}
 		after, ok := t.proc.trace(&f)
@@ -93,6 +97,7 @@ func (t *Tracer) keepUnstopped(snap *target.Snapshot, hint *Hint) {
 	snap.PACMask = t.pac[1]
 	t.released = snap.When
 	t.after(snap, StandsStill)
+	t.heard(snap.TID)
 }
 
 func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {

@@ -38,6 +38,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		t := sampler.NewTracer(s.Process.PID(), s.Process.CPU())
 		defer t.Close()
 		t.StackLimit, t.After = stackLimit(opt.Depth), s.afterLook()
+		t.Serve(s.memory)
 		for range virtualLooks {
 			if opt.NonBlocking {
 				sampler.AllUnstopped(t, looks, d.takeUnstopped)

@@ -75,7 +75,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r.stop = stop
 	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after}
+	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after, Memory: s.memory}
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)
 		done <- err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"goprof/sampler"
 	"goprof/target"
 	"goprof/unwind"
 	"goprof/vmstructs"
@@ -19,6 +20,7 @@ type Session struct {
 	VM      *vmstructs.VM
 	walker  *unwind.Walker
 	dir     *directory
+	memory  *sampler.Memory // for what is read on the sampling thread
 }
 
 // startTries and startWait bound how long a JVM that has just started is waited for.
@@ -39,7 +41,7 @@ func Attach(pid int) (*Session, error) {
 		p.Close()
 		return nil, err
 	}
-	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm)}
+	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm), memory: sampler.NewMemory(p)}
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
 		s.walker.MemoryEnds(maps[len(maps)-1].End)
 	}

@@ -34,13 +34,22 @@ const mostReady = 64
 // were waited for). Threads are TimedOut when for 100 ms none of those that are waited for has stopped: let the OS
 // thread end afterwards, as Tracer says.
 func All(t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) {
-	a := all{t: t, each: each}
+	AllUntil(nil, t, threads, each)
+}
+
+// AllUntil is All until gaveUp is closed: then nobody waits any more for an each that does not return. It reports whether all
+// have. each is called from another goroutine, one at a time, while this one looks after those that stop late.
+func AllUntil(gaveUp <-chan struct{}, t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) bool {
+	a := all{t: t, each: each, gaveUp: gaveUp}
 	for _, th := range threads {
 		snap := a.snapshot()
 		if o := t.Look(th.TID, th.Hint, snap); o != Pending {
 			a.keep(snap, o)
 		}
 		a.collect()
+		if a.over {
+			return false
+		}
 		switch {
 		case t.Pending() == 0:
 			a.handOver()
@@ -54,6 +63,7 @@ func All(t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) {
 	a.collectUntil(0)
 	t.Abandon(a.keep)
 	a.handOver()
+	return !a.over
 }
 
 // all is an All under way.
@@ -63,6 +73,9 @@ type all struct {
 	ready []outcome
 	spare []*target.Snapshot
 	stuck int // stops that have not come when they were waited for, and may never do
+
+	gaveUp <-chan struct{}
+	over   bool
 }
 
 type outcome struct {
@@ -83,11 +96,32 @@ func (a *all) snapshot() *target.Snapshot {
 func (a *all) keep(snap *target.Snapshot, o Outcome) { a.ready = append(a.ready, outcome{snap, o}) }
 
 func (a *all) handOver() {
-	for _, r := range a.ready {
-		a.each(r.snap, r.o)
-		a.spare = append(a.spare, r.snap)
+	if len(a.ready) == 0 || a.over {
+		return
 	}
-	a.ready = a.ready[:0]
+	ready := a.ready
+	a.ready = nil
+	done := make(chan struct{})
+	go func() {
+		for _, r := range ready {
+			a.each(r.snap, r.o)
+		}
+		close(done)
+	}()
+	for {
+		select {
+		case <-done:
+			for _, r := range ready {
+				a.spare = append(a.spare, r.snap)
+			}
+			return
+		case <-a.gaveUp:
+			a.over = true
+			return
+		case <-time.After(a.t.Patience()):
+			a.collect()
+		}
+	}
 }
 
 // collect takes the stops that have come.

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -59,12 +60,18 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	p := profile.New()
 	p.Meta = s.meta(opt)
 	before := ownCPU()
-	s.walker.Warm()
-	r := s.recording(opt)
-	s.dir.allNames = opt.Wants != nil
-	r.profile, r.before = p, before
-	r.news(0)
-	after := s.after(opt.Engine)
+	var r *recording
+	var after func(*target.Snapshot, int64)
+	if !s.guarded(func() {
+		s.walker.Warm()
+		r = s.recording(opt)
+		s.dir.allNames = opt.Wants != nil
+		r.profile, r.before = p, before
+		r.news(0)
+		after = s.after(opt.Engine)
+	}) {
+		return p, p.Summary(), target.ErrSilent
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if opt.Duration > 0 {
@@ -80,9 +87,17 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		_, err := r.sampler.Run(ctx, config, queue)
 		done <- err
 	}()
-	r.takeAll(queue)
-	err := <-done
-	return p, r.account(), err
+	var silent error
+	if !s.guarded(func() { r.takeAll(queue) }) {
+		stop()
+		silent = target.ErrSilent
+	}
+	select {
+	case err := <-done:
+		return p, r.account(), cmp.Or(err, silent)
+	case <-time.After(engineLimit):
+		return p, r.account(), cmp.Or(silent, error(ErrHangs))
+	}
 }
 
 // recording is a Record under way.
@@ -184,6 +199,7 @@ func (r *recording) account() profile.Summary {
 	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
 	sum.Times, sum.Looks = times, looks
 	sum.Pauses = pausesOf(&stats)
+	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.OwnCPU = ownCPU() - r.before
 	return sum
 }
@@ -310,7 +326,7 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 
 func pausesOf(st *sampler.Stats) profile.Pauses {
 	h := &st.Pauses
-	return profile.Pauses{Count: h.Count(), P50: h.Quantile(0.50), P99: h.Quantile(0.99), Max: h.Max(), Total: h.Sum()}
+	return profile.Pauses{Count: h.Count(), P50: h.Quantile(0.50), P99: h.Quantile(0.99), Max: h.Max(), Total: h.Sum(), Bound: sampler.StandsAtMost}
 }
 
 // now is CLOCK_MONOTONIC, by which snapshots are dated.

@@ -31,7 +31,9 @@ const (
 
 // Attach opens the JVM pid. Nothing is done to it: attaching only reads. A JVM that is
 // still starting is waited for for a second.
-func Attach(pid int) (*Session, error) {
+func Attach(pid int) (*Session, error) { return attachInTime(pid) }
+
+func open(pid int) (*Session, error) {
 	p, err := target.Open(pid)
 	if err != nil {
 		return nil, err

@@ -3,12 +3,31 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"goprof/target"
 	"goprof/vmstructs"
 )
+
+// examineInTime is examineProcess for as long as that may take.
+func (h Host) examineInTime(r *Report, pid int) {
+	done := make(chan Report, 1)
+	go func() {
+		var own Report
+		h.examineProcess(&own, pid)
+		done <- own
+	}()
+	select {
+	case own := <-done:
+		r.Checks = append(r.Checks, own.Checks...)
+		r.Cause = cmp.Or(r.Cause, own.Cause)
+	case <-time.After(attachLimit):
+		r.fail("process", h.silentCause(pid))
+	}
+}
 
 // examineProcess says how far one process can be looked at.
 func (h Host) examineProcess(r *Report, pid int) {

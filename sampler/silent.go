@@ -120,9 +120,12 @@ func (t *Tracer) letGoStopped() {
 		if p.letGo {
 			continue
 		}
+		now := monotonic(&t.ts)
 		setSignalMask(&t.mask, &t.oldMask)
 		s, sig := t.peek(p.tid)
-		if s == stopped {
+		if s == running {
+			p.missed = now
+		} else if s == stopped {
 			t.missed = p.missed
 			t.release(p.tid, sig)
 			p.letGo, p.killed = true, t.look.letGo != 0

@@ -56,24 +56,29 @@ func (s *Session) guarded(f func()) bool {
 	}
 }
 
-// attached is what comes of a try to attach.
-type attached struct {
-	session *Session
-	err     error
-}
-
-// attachInTime is open for as long as it may take.
-func attachInTime(pid int) (*Session, error) {
-	done := make(chan attached, 1)
-	go func() {
-		s, err := open(pid)
-		done <- attached{s, err}
-	}()
-	select {
-	case a := <-done:
-		return a.session, a.err
-	case <-time.After(attachLimit):
-		return nil, target.ErrSilent
+// openInTime runs work, which opens a process and says so when it has. It returns false where that takes too long, or a call into
+// the process hangs.
+func openInTime[T any](work func(opened func(*target.Process)) T) (result T, ok bool) {
+	done := make(chan T, 1)
+	processes := make(chan *target.Process, 1)
+	go func() { done <- work(func(p *target.Process) { processes <- p }) }()
+	var watch *target.CallWatch
+	tick := time.NewTicker(hangTick)
+	defer tick.Stop()
+	limit := time.After(attachLimit)
+	for {
+		select {
+		case result = <-done:
+			return result, true
+		case p := <-processes:
+			watch = p.WatchCalls()
+		case <-limit:
+			return result, false
+		case <-tick.C:
+			if watch != nil && watch.Look(hangTicks) {
+				return result, false
+			}
+		}
 	}
 }
 
@@ -89,10 +94,13 @@ func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {
 		if i == maxNotes {
 			break
 		}
-		label := fmt.Sprintf("[? tid=%d]", tid)
+		name := "?"
 		if th := r.dir.threads[tid]; th != nil && th.name != "" {
-			label = fmt.Sprintf("[%s tid=%d]", th.name, tid)
+			name = th.name
+		} else if k, err := r.Process.Thread(tid); err == nil {
+			name = k.Comm // a file of /proc that waits for nothing
 		}
+		label := fmt.Sprintf("[%s tid=%d]", name, tid)
 		notes = append(notes, profile.Note{Name: "memory-hangs",
 			Text: fmt.Sprintf("thread %s: its memory did not answer in time, so it was let go and left alone", label)})
 	}

@@ -31,13 +31,29 @@ const (
 
 // Attach opens the JVM pid. Nothing is done to it: attaching only reads. A JVM that is
 // still starting is waited for for a second.
-func Attach(pid int) (*Session, error) { return attachInTime(pid) }
+//
+// It ends in time: a process whose memory does not answer is target.ErrSilent.
+func Attach(pid int) (*Session, error) {
+	type attached struct {
+		session *Session
+		err     error
+	}
+	a, ok := openInTime(func(opened func(*target.Process)) attached {
+		s, err := open(pid, opened)
+		return attached{s, err}
+	})
+	if !ok {
+		return nil, target.ErrSilent
+	}
+	return a.session, a.err
+}
 
-func open(pid int) (*Session, error) {
+func open(pid int, opened func(*target.Process)) (*Session, error) {
 	p, err := target.Open(pid)
 	if err != nil {
 		return nil, err
 	}
+	opened(p)
 	vm, err := openVM(p)
 	if err != nil {
 		p.Close()

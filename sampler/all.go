@@ -29,6 +29,9 @@ type Target struct {
 // mostReady is how many snapshots wait at most until nobody stands still.
 const mostReady = 64
 
+// mostPasses bounds how often threads are looked at again that were let go because of others.
+const mostPasses = 16
+
 // All looks once at each thread, for a dump. each is called for every one, with a
 // snapshot that is valid during the call, when no thread stands still or is about to (but those that did not when they
 // were waited for). Threads are TimedOut when for 100 ms none of those that are waited for has stopped: let the OS
@@ -40,8 +43,19 @@ func All(t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) {
 // AllUntil is All until gaveUp is closed: then nobody waits any more for an each that does not return. It reports whether all
 // have. each is called from another goroutine, one at a time, while this one looks after those that stop late.
 func AllUntil(gaveUp <-chan struct{}, t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) bool {
-	a := all{t: t, each: each, gaveUp: gaveUp}
+	a := all{t: t, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
+	for len(threads) > 0 && a.pass(threads) {
+		threads, a.bystanders = a.bystanders, nil
+		a.passes++
+	}
+	return !a.over
+}
+
+// pass looks at each of the threads.
+func (a *all) pass(threads []Target) bool {
+	t := a.t
 	for _, th := range threads {
+		a.hints[th.TID] = th.Hint
 		snap := a.snapshot()
 		if o := t.Look(th.TID, th.Hint, snap); o != Pending {
 			a.keep(snap, o)
@@ -66,6 +80,17 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, threads []Target, each func(*ta
 	return !a.over
 }
 
+// keep puts a look's outcome by: what each does takes time, in which those that stop meanwhile would stand still. A thread that
+// was let go because the memory of another one did not answer is looked at again.
+func (a *all) keep(snap *target.Snapshot, o Outcome) {
+	if o == Silent && a.passes < mostPasses && a.t.desk != nil && a.t.silentThreads[snap.TID] == nil {
+		a.bystanders = append(a.bystanders, Target{snap.TID, a.hints[snap.TID]})
+		a.spare = append(a.spare, snap)
+		return
+	}
+	a.ready = append(a.ready, outcome{snap, o})
+}
+
 // all is an All under way.
 type all struct {
 	t     *Tracer
@@ -74,8 +99,11 @@ type all struct {
 	spare []*target.Snapshot
 	stuck int // stops that have not come when they were waited for, and may never do
 
-	gaveUp <-chan struct{}
-	over   bool
+	gaveUp     <-chan struct{}
+	over       bool
+	hints      map[int]Hint
+	bystanders []Target // to be looked at again
+	passes     int
 }
 
 type outcome struct {
@@ -91,9 +119,6 @@ func (a *all) snapshot() *target.Snapshot {
 	}
 	return new(target.Snapshot)
 }
-
-// keep puts a look's outcome by: what each does takes time, in which those that stop meanwhile would stand still.
-func (a *all) keep(snap *target.Snapshot, o Outcome) { a.ready = append(a.ready, outcome{snap, o}) }
 
 func (a *all) handOver() {
 	if len(a.ready) == 0 || a.over {

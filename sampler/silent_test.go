@@ -243,7 +243,11 @@ func TestSilentThreadsInADump(t *testing.T) {
 			t.Errorf("a silent thread: %v", became[tid])
 		}
 	}
-	t.Logf("the others: %v, %v", became[others[0]], became[others[1]])
+	for _, tid := range others {
+		if became[tid] != Taken {
+			t.Errorf("another one: %v", became[tid])
+		}
+	}
 	if most := longest(); most > tooLong {
 		t.Errorf("a thread stood for %v", most)
 	}

@@ -12,7 +12,8 @@ import (
 // Raw system calls for use inside the pause. All are nosplit: a function that may grow
 // its stack has a point at which Go's scheduler can take the thread's CPU away. They
 // take pointers to fields of a Tracer, which lives on the heap and does not move.
-// syscall.RawSyscall6 keeps Go's processor; nothing here blocks for long.
+// syscall.RawSyscall6 keeps Go's processor; nothing here blocks for long. What might, a read of the
+// target's memory, is not made here but by a Runner (desk.go).
 
 // How waitid(2) tells what became of a child: siginfo's si_code
 // (include/uapi/asm-generic/siginfo.h).

@@ -239,13 +239,13 @@ func TestSilentThreadsInADump(t *testing.T) {
 		All(tr, looks, func(snap *target.Snapshot, o Outcome) { became[snap.TID] = o })
 	})
 	for _, tid := range silent {
-		if became[tid] != Silent {
-			t.Errorf("a silent thread: %v", became[tid])
+		if o := became[tid]; o != Silent && o != TimedOut { // on a busy machine it may have had no CPU to stop on
+			t.Errorf("a silent thread: %v", o)
 		}
 	}
 	for _, tid := range others {
-		if became[tid] != Taken {
-			t.Errorf("another one: %v", became[tid])
+		if o := became[tid]; o != Taken && o != TimedOut {
+			t.Errorf("another one: %v", o)
 		}
 	}
 	if most := longest(); most > tooLong {

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -21,14 +22,33 @@ const (
 	hangTicks = 30
 	// attachLimit is how long it may take to attach: besides memory, that opens files (each for 2 s at most).
 	attachLimit = 15 * time.Second
-	// engineLimit is how long a sampling thread may take to end: it may hang in the kernel where another process runs exec.
-	engineLimit = 3 * time.Second
+	// engineLimit is how long a sampling thread may take to end, more than it waits for late stops: it may hang in the kernel where the
+	// target runs exec.
+	engineLimit = 15 * time.Second
 	// virtualLimit is how long virtual threads are searched for, and read.
 	virtualLimit = 30 * time.Second
 )
 
 // ErrHangs: the sampling thread does not end.
 var ErrHangs = errors.New("session: the sampling thread hangs in the kernel")
+
+// hangsAfter is closed when ctx is done and the engine has not ended a while after that.
+func hangsAfter(ctx context.Context, ended <-chan struct{}) <-chan struct{} {
+	hangs := make(chan struct{})
+	go func() {
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+		}
+		select {
+		case <-ended:
+		case <-time.After(engineLimit):
+			close(hangs)
+		}
+	}()
+	return hangs
+}
 
 // guarded runs f, which reads the target. It returns false if a call of f's into the target hangs: the process is given up then, and what f
 // has at hand is the caller's.

@@ -83,10 +83,13 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
 	done := make(chan error, 1)
 	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after, Memory: s.memory}
+	ended := make(chan struct{})
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)
 		done <- err
+		close(ended)
 	}()
+	r.hangs = hangsAfter(ctx, ended)
 	var silent error
 	if !s.guarded(func() { r.takeAll(queue) }) {
 		stop()
@@ -95,7 +98,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	select {
 	case err := <-done:
 		return p, r.account(), cmp.Or(err, silent)
-	case <-time.After(engineLimit):
+	case <-r.hangs:
 		return p, r.account(), cmp.Or(silent, error(ErrHangs))
 	}
 }
@@ -117,6 +120,7 @@ type recording struct {
 	hints    map[int]sampler.Hint // what the sampler was told
 	carriers map[int]bool         // threads that were seen to run virtual ones
 	stop     context.CancelFunc
+	hangs    <-chan struct{} // closed when the sampling thread does not end
 	before   time.Duration              // own CPU
 	lost     [sampler.NumOutcomes]int64 // what the profile has been told
 
@@ -148,6 +152,8 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			r.take(snap)
 			queue.Done(snap)
+		case <-r.hangs:
+			return
 		case <-idle.C:
 			// Another library may have come to where one was; and nothing else notices an exec
 			// while all threads are idle.

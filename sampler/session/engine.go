@@ -117,7 +117,12 @@ func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
 }
 
 // RunsVirtual reports whether there are threads that may run virtual ones.
-func (s *Session) RunsVirtual() bool {
+func (s *Session) RunsVirtual() (does bool) {
+	s.guarded(func() { does = s.runsVirtual() })
+	return does
+}
+
+func (s *Session) runsVirtual() bool {
 	if s.VM.NewContinuations() == nil || s.dir.refresh() != nil {
 		return false
 	}

@@ -58,11 +58,11 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		s.walker.MaxDepth = opt.Depth
 	}
 	p := profile.New()
-	p.Meta = s.meta(opt)
 	before := ownCPU()
 	var r *recording
 	var after func(*target.Snapshot, int64)
 	if !s.guarded(func() {
+		p.Meta = s.meta(opt)
 		s.walker.Warm()
 		r = s.recording(opt)
 		s.dir.allNames = opt.Wants != nil
@@ -120,7 +120,7 @@ type recording struct {
 	hints    map[int]sampler.Hint // what the sampler was told
 	carriers map[int]bool         // threads that were seen to run virtual ones
 	stop     context.CancelFunc
-	hangs    <-chan struct{} // closed when the sampling thread does not end
+	hangs    <-chan struct{}            // closed when the sampling thread does not end
 	before   time.Duration              // own CPU
 	lost     [sampler.NumOutcomes]int64 // what the profile has been told
 

@@ -12,8 +12,9 @@ import (
 // the time is over. From then on nothing else is opened of that file system; if it is many, nothing at all.
 
 const (
-	// fileLimit is how long a file may take to be opened, and each piece to be read.
+	// fileLimit is how long a file may take to be opened, and each piece to be read, of filePiece bytes.
 	fileLimit = 2 * time.Second
+	filePiece = 4 << 20
 	// mostHung is how many calls may hang, of all processes together: each keeps an OS thread.
 	mostHung = 16
 )
@@ -99,17 +100,28 @@ type patientFile struct {
 }
 
 func (f *patientFile) ReadAt(b []byte, at int64) (n int, err error) {
+	for {
+		piece := b[n:min(n+filePiece, len(b))]
+		got, err := f.readPiece(piece, at+int64(n))
+		n += got
+		if err != nil || n == len(b) {
+			return n, err
+		}
+	}
+}
+
+func (f *patientFile) readPiece(b []byte, at int64) (int, error) {
 	if f.dead[f.dev] {
 		return 0, ErrSilent
 	}
 	own := make([]byte, len(b)) // who comes too late must not write to the caller's
 	var got int
-	var failed error
-	if !within(fileLimit, func() { got, failed = f.imageFile.ReadAt(own, at) }) {
+	var err error
+	if !within(fileLimit, func() { got, err = f.imageFile.ReadAt(own, at) }) {
 		f.dead[f.dev] = true
 		return 0, ErrSilent
 	}
-	return copy(b, own[:got]), failed
+	return copy(b, own[:got]), err
 }
 
 // Close does not wait either: who reads a FUSE file may have to tell the file system (FUSE_FLUSH).

@@ -12,17 +12,18 @@ import (
 	"goprof/arch/errand"
 )
 
-// A read of the target's memory may never come back (package errand says when). So the tracing thread does not read: it
-// sends a Runner, which sits on the same CPU, and waits for it no longer than readLimit. On the same CPU because to wake
-// another one costs more than the whole pause, and of higher priority, so that the Runner is done when the call that wakes it
-// returns (docs/decisions/0004).
+// A read of the target's memory may never come back (package errand says when). So the tracing thread does not read:
+// it sends a Runner, which sits on the same CPU, and waits for it no longer than readLimit. On the same CPU because
+// to wake another one costs more than the whole pause, and of higher priority, so that the Runner is done when the
+// call that wakes it returns (docs/decisions/0004).
 
-// StandsAtMost is how long a thread of the target stands still at most, whatever a read of its memory does: one read that does
-// not come back, while a second thread waits to be read, and another for that one. What is left is for the machine.
+// StandsAtMost is how long a thread of the target stands still at most, whatever a read of its memory does: one read
+// that does not come back, while a second thread waits to be read, and another for that one. What is left is for the
+// machine.
 const StandsAtMost = 100 * time.Millisecond
 
-// readLimit is how long the reads of one look are waited for, all together; leastWait how long each of them, should we have had no CPU
-// until then.
+// readLimit is how long the reads of one look are waited for, all together; leastWait how long each of them, should
+// we have had no CPU until then.
 const (
 	readLimit = int64(40 * time.Millisecond)
 	leastWait = int64(5 * time.Millisecond)
@@ -73,8 +74,9 @@ const (
 	runnerPriority = 2
 )
 
-// goFirst gives an OS thread (0: our own) real-time priority; see preemptAtOnce. Where that is not permitted: a better one than others have.
-// Not where there is but one CPU: whoever we may have to wait for, Go's garbage collector among them, has no other.
+// goFirst gives an OS thread (0: our own) real-time priority; see preemptAtOnce. Where that is not permitted: a
+// better one than others have. Not where there is but one CPU: whoever we may have to wait for, Go's garbage
+// collector among them, has no other.
 func goFirst(tid int, priority uint32) {
 	const resetOnFork = 1 // SCHED_FLAG_RESET_ON_FORK
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: priority}
@@ -94,8 +96,8 @@ func (d *desk) set(i int, to *byte, from uint64, n int) {
 // stackAt is where stacks are copied to.
 func (d *desk) stackAt() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(d.stack))) }
 
-// fetch reads what n vectors from first on say. It returns how many bytes have come: fewer than were asked for at a bad
-// address, and none once a read has not come back.
+// fetch reads what n vectors from first on say. It returns how many bytes have come: fewer than were asked for at a
+// bad address, and none once a read has not come back.
 //
 //go:nosplit
 func (t *Tracer) fetch(tid, first int, n uintptr) int {
@@ -110,7 +112,8 @@ func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 	if t.silent || d == nil {
 		return 0
 	}
-	d.args = [6]uintptr{uintptr(tid), uintptr(unsafe.Pointer(&d.local[to])), tos, uintptr(unsafe.Pointer(&d.remote[from])), froms, 0}
+	d.args = [6]uintptr{uintptr(tid),
+		uintptr(unsafe.Pointer(&d.local[to])), tos, uintptr(unsafe.Pointer(&d.remote[from])), froms, 0}
 	d.runner.Go(unix.SYS_PROCESS_VM_READV, &d.args)
 	if !d.runner.Returned() && !d.runner.Wait(max(t.readUntil, monotonic(&t.ts)+leastWait)) {
 		t.silent = true

@@ -7,14 +7,15 @@ import (
 	"syscall"
 )
 
-// What becomes of a thread whose memory did not answer. It was let go when the time was over. It is left alone for as long
-// as its read has not come back, and for good if that happens again and again.
+// What becomes of a thread whose memory did not answer. It was let go when the time was over. It is left alone for as
+// long as its read has not come back, and for good if that happens again and again.
 
 const (
-	// mostSilent is how many reads may be under way that were given up: each keeps an OS thread of ours. With more, nothing is
-	// read any more.
+	// mostSilent is how many reads may be under way that were given up: each keeps an OS thread of ours. With more,
+	// nothing is read any more.
 	mostSilent = 8
-	// mostChances is how often a thread's reads may be given up. It does not count if it was the Runner that had no CPU.
+	// mostChances is how often a thread's reads may be given up. It does not count if it was the Runner that had no
+	// CPU.
 	mostChances = 3
 )
 
@@ -61,8 +62,8 @@ func (t *Tracer) takeBack(s *silentThread) {
 	s.desk = nil
 }
 
-// heard reports whether all reads of a look at tid have come back. If not it notes the thread, lets the others go that have stopped
-// meanwhile, and finds another Runner.
+// heard reports whether all reads of a look at tid have come back. If not it notes the thread, lets the others go
+// that have stopped meanwhile, and finds another Runner.
 func (t *Tracer) heard(tid int) bool {
 	if !t.silent {
 		return true
@@ -112,7 +113,8 @@ func (t *Tracer) closeDesks() {
 	}
 }
 
-// letGoStopped lets all go that have stopped by now, without a look: they have stood still while a read was waited for.
+// letGoStopped lets all go that have stopped by now, without a look: they have stood still while a read was waited
+// for.
 func (t *Tracer) letGoStopped() {
 	defer func(before syscall.Errno) { t.look.letGo = before }(t.look.letGo)
 	for i := range t.pending {

@@ -14,9 +14,9 @@ import (
 	"goprof/target"
 )
 
-// cSilent has threads whose stacks have a hole that nobody fills: pages of userfaultfd, for which whoever touches them waits. The
-// threads themselves never do. It prints the numbers of N such threads and of two others. "sleep" makes the former sleep, else all
-// spin. After a line on its input the holes are filled.
+// cSilent has threads whose stacks have a hole that nobody fills: pages of userfaultfd, for which whoever touches
+// them waits. The threads themselves never do. It prints the numbers of N such threads and of two others. "sleep"
+// makes the former sleep, else all spin. After a line on its input the holes are filled.
 const cSilent = `
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
@@ -48,7 +48,8 @@ int main(int argc, char **argv) {
 		pthread_attr_init(&a);
 		if (i < n) {
 			stacks[i] = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-			struct uffdio_register r = {.range = {(uintptr_t)stacks[i] + SIZE - HOLE + 16384, HOLE - 65536}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+			struct uffdio_register r = {.range = {(uintptr_t)stacks[i] + SIZE - HOLE + 16384, HOLE - 65536},
+				.mode = UFFDIO_REGISTER_MODE_MISSING};
 			if (ioctl(uffd, UFFDIO_REGISTER, &r)) { puts("none"); fflush(stdout); pause(); }
 			pthread_attr_setstack(&a, stacks[i], SIZE);
 		}
@@ -112,7 +113,8 @@ func standing(pid int, tids []int) (longest func() time.Duration) {
 	}
 }
 
-// tooLong is when a thread has stood so long that it cannot be the machine's fault. Without a Runner it stands for ever.
+// tooLong is when a thread has stood so long that it cannot be the machine's fault. Without a Runner it stands for
+// ever.
 const tooLong = 10 * StandsAtMost
 
 func TestSilentThread(t *testing.T) {
@@ -186,7 +188,8 @@ func TestSilentThreadsInARun(t *testing.T) {
 			longest := standing(p.pid, append(silent, others...))
 			stats, of, err := runFor(t, c.engine(p.pid), 2*time.Second, 2*time.Millisecond)
 			most := longest()
-			t.Logf("%d looks, %d taken, lost %v; longest pause %v, seen %v", stats.Attempted, stats.Taken, stats.Lost, stats.Pauses.Max(), most)
+			t.Logf("%d looks, %d taken, lost %v; longest pause %v, seen %v",
+				stats.Attempted, stats.Taken, stats.Lost, stats.Pauses.Max(), most)
 			if err != nil {
 				t.Error(err)
 			}

@@ -11,10 +11,10 @@ import (
 // ErrSilent: the target's memory, or a file of it, does not answer.
 var ErrSilent = errors.New("target: its memory does not answer")
 
-// calls counts the system calls that wait for the target's memory: each may never return (package errand says why). Nothing
-// can be done about one that hangs, but whoever waits for the goroutine that made it need not. He gives the process up:
-// from then on each call fails at once, and a goroutine whose call comes back after all ends there and then. So what it had
-// at hand belongs to whoever gave it up.
+// calls counts the system calls that wait for the target's memory: each may never return (package errand says why).
+// Nothing can be done about one that hangs, but whoever waits for the goroutine that made it need not. He gives the
+// process up: from then on each call fails at once, and a goroutine whose call comes back after all ends there and
+// then. So what it had at hand belongs to whoever gave it up.
 type calls struct {
 	under    atomic.Int64 // way; below 0 once the process is given up
 	returned atomic.Uint64
@@ -61,8 +61,9 @@ type CallWatch struct {
 // WatchCalls begins to watch the calls of a process.
 func (p *Process) WatchCalls() *CallWatch { return &CallWatch{calls: &p.calls} }
 
-// Look is to be called at regular intervals. Once calls have been under way, and none has returned, for that many looks in a row, it gives
-// the process up and returns true. The goroutines that make the calls are then left behind, and take no part any more.
+// Look is to be called at regular intervals. Once calls have been under way, and none has returned, for that many
+// looks in a row, it gives the process up and returns true. The goroutines that make the calls are then left behind,
+// and take no part any more.
 func (w *CallWatch) Look(most int) bool {
 	returned := w.calls.returned.Load()
 	if w.calls.under.Load() == 0 || returned != w.returned {

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fuseFile is a file system with one file, which a test serves by hand (include/uapi/linux/fuse.h), until it does not answer any more.
+// fuseFile is a file system with one file, which a test serves by hand (include/uapi/linux/fuse.h), until it does not
+// answer any more.
 type fuseFile struct {
 	path   string
 	bytes  []byte

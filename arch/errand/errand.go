@@ -3,13 +3,15 @@
 // Package errand makes system calls that may never return.
 //
 // A read of another process's memory waits for as long as the page does not come (mm/process_vm_access.c): a page of
-// userfaultfd, of FUSE, of NFS, of a dead disk. Only the death of the whole calling process ends that wait. So whoever
-// must not wait, because a thread of the target stands still meanwhile, sends a Runner: an OS thread of ours that makes
-// the call. When the time is over the Runner is left behind, asleep in the kernel, and another one takes its place.
+// userfaultfd, of FUSE, of NFS, of a dead disk. Only the death of the whole calling process ends that wait. So
+// whoever must not wait, because a thread of the target stands still meanwhile, sends a Runner: an OS thread of ours
+// that makes the call. When the time is over the Runner is left behind, asleep in the kernel, and another one takes
+// its place.
 //
-// Go knows nothing of a Runner's OS thread. It runs a loop in assembly, uses no stack, and has all signals blocked. So
-// neither Go's scheduler nor its garbage collector ever waits for it, and it never waits for them. What a call writes to
-// must lie in the Runner's Room, which is not in Go's heap: a call that returns after it was given up still writes there.
+// Go knows nothing of a Runner's OS thread. It runs a loop in assembly, uses no stack, and has all signals blocked.
+// So neither Go's scheduler nor its garbage collector ever waits for it, and it never waits for them. What a call
+// writes to must lie in the Runner's Room, which is not in Go's heap: a call that returns after it was given up still
+// writes there.
 package errand
 
 import (
@@ -55,7 +57,8 @@ var ErrNoThread = errors.New("errand: no OS thread can be started")
 
 // New starts a Runner whose Room has that many bytes. Room costs memory only where it is used.
 func New(room int) (*Runner, error) {
-	all, err := unix.Mmap(-1, 0, controlSize+room, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	const access, kind = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
+	all, err := unix.Mmap(-1, 0, controlSize+room, access, kind)
 	if err != nil {
 		return nil, errors.Join(ErrNoThread, err)
 	}
@@ -68,13 +71,13 @@ func New(room int) (*Runner, error) {
 	return r, nil
 }
 
-// start makes the OS thread, as one of this process: what it may read does not differ from what we may. It inherits the
-// signal mask, and Go's signal handlers must never run on it.
+// start makes the OS thread, as one of this process: what it may read does not differ from what we may. It inherits
+// the signal mask, and Go's signal handlers must never run on it.
 //
 //go:nosplit
 func (r *Runner) start() syscall.Errno {
-	const flags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD | unix.CLONE_SYSVSEM |
-		unix.CLONE_CHILD_CLEARTID
+	const flags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
+		unix.CLONE_SYSVSEM | unix.CLONE_CHILD_CLEARTID
 	none, before := ^uint64(0), uint64(0)
 	setSignalMask(&none, &before)
 	tid := clone(r.c, flags, &r.c.lives)
@@ -88,7 +91,8 @@ func (r *Runner) start() syscall.Errno {
 
 //go:nosplit
 func setSignalMask(mask, old *uint64) {
-	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, uintptr(unix.SIG_SETMASK), uintptr(unsafe.Pointer(mask)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, uintptr(unix.SIG_SETMASK),
+		uintptr(unsafe.Pointer(mask)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
 }
 
 // TID is the number of the OS thread, for its priority and its CPU.
@@ -112,8 +116,9 @@ func (r *Runner) Go(number uintptr, args *[6]uintptr) {
 //go:nosplit
 func (r *Runner) Returned() bool { return r.c.answered.Load() == r.c.asked.Load() }
 
-// Wait waits until the call has returned, or until a moment of CLOCK_MONOTONIC, in nanoseconds. It returns Returned. It
-// may be called while a thread of the target stands still: it allocates nothing, and Go's scheduler has no part in it.
+// Wait waits until the call has returned, or until a moment of CLOCK_MONOTONIC, in nanoseconds. It returns Returned.
+// It may be called while a thread of the target stands still: it allocates nothing, and Go's scheduler has no part in
+// it.
 //
 //go:nosplit
 func (r *Runner) Wait(until int64) bool {

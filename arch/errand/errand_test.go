@@ -78,7 +78,8 @@ func TestArguments(t *testing.T) {
 	from, to := uintptr(unsafe.Pointer(&r.Room()[0])), uintptr(unsafe.Pointer(&r.Room()[4096]))
 	vectors := (*[2][2]uintptr)(unsafe.Pointer(&r.Room()[8192]))
 	vectors[0], vectors[1] = [2]uintptr{to, 12}, [2]uintptr{from, 12}
-	r.Go(unix.SYS_PROCESS_VM_READV, &[6]uintptr{uintptr(os.Getpid()), uintptr(unsafe.Pointer(&vectors[0])), 1, uintptr(unsafe.Pointer(&vectors[1])), 1, 0})
+	r.Go(unix.SYS_PROCESS_VM_READV, &[6]uintptr{uintptr(os.Getpid()),
+		uintptr(unsafe.Pointer(&vectors[0])), 1, uintptr(unsafe.Pointer(&vectors[1])), 1, 0})
 	r.Wait(soon())
 	if n, e := r.Result(); n != 12 || e != 0 || string(r.Room()[4096:4108]) != "what is read" {
 		t.Errorf("%d bytes, %v: %q", n, e, r.Room()[4096:4108])

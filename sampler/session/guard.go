@@ -13,8 +13,8 @@ import (
 	"goprof/target"
 )
 
-// Whatever the target's memory and files do, a command ends. A call into the target that hangs cannot be taken back, so the goroutine
-// that made it is left behind (target.CallWatch), and the command goes on with what it has.
+// Whatever the target's memory and files do, a command ends. A call into the target that hangs cannot be taken back,
+// so the goroutine that made it is left behind (target.CallWatch), and the command goes on with what it has.
 
 const (
 	// hangTick and hangTicks say how long a call may be under way: 3 s.
@@ -22,8 +22,8 @@ const (
 	hangTicks = 30
 	// attachLimit is how long it may take to attach: besides memory, that opens files (each for 2 s at most).
 	attachLimit = 15 * time.Second
-	// engineLimit is how long a sampling thread may take to end, more than it waits for late stops: it may hang in the kernel where the
-	// target runs exec.
+	// engineLimit is how long a sampling thread may take to end, more than it waits for late stops: it may hang in
+	// the kernel where the target runs exec.
 	engineLimit = 15 * time.Second
 	// virtualLimit is how long virtual threads are searched for, and read.
 	virtualLimit = 30 * time.Second
@@ -50,8 +50,8 @@ func hangsAfter(ctx context.Context, ended <-chan struct{}) <-chan struct{} {
 	return hangs
 }
 
-// guarded runs f, which reads the target. It returns false if a call of f's into the target hangs: the process is given up then, and what f
-// has at hand is the caller's.
+// guarded runs f, which reads the target. It returns false if a call of f's into the target hangs: the process is
+// given up then, and what f has at hand is the caller's.
 func (s *Session) guarded(f func()) bool {
 	if s.Process.GivenUp() {
 		return false
@@ -76,8 +76,8 @@ func (s *Session) guarded(f func()) bool {
 	}
 }
 
-// openInTime runs work, which opens a process and says so when it has. It returns false where that takes too long, or a call into
-// the process hangs.
+// openInTime runs work, which opens a process and says so when it has. It returns false where that takes too long, or
+// a call into the process hangs.
 func openInTime[T any](work func(opened func(*target.Process)) T) (result T, ok bool) {
 	done := make(chan T, 1)
 	processes := make(chan *target.Process, 1)
@@ -104,7 +104,8 @@ func openInTime[T any](work func(opened func(*target.Process)) T) (result T, ok 
 
 // silentCause is why nothing more can be said of a process.
 func (h Host) silentCause(pid int) Cause {
-	return Cause{Name: "hangs", Why: "its memory, or a file that it has mapped, does not answer (userfaultfd, FUSE, NFS or swap)",
+	return Cause{Name: "hangs",
+		Why:    "its memory, or a file that it has mapped, does not answer (userfaultfd, FUSE, NFS or swap)",
 		Remedy: "cat /proc/" + itoa(pid) + "/stack; mount | grep -E 'fuse|nfs'"}
 }
 

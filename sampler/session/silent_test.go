@@ -29,7 +29,8 @@ func needUserfaultfd(t testing.TB) {
 	unix.Close(int(fd))
 }
 
-// neverEnds is when goprof is said not to end. Nothing here needs more than some seconds; before there were Runners, it hung for ever.
+// neverEnds is when goprof is said not to end. Nothing here needs more than some seconds; before there were Runners,
+// it hung for ever.
 const neverEnds = 100 * time.Second
 
 // endsIn runs goprof, which must end by itself.
@@ -49,19 +50,27 @@ func endsIn(t *testing.T, goprof string, args ...string) (stdout, stderr string,
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
+// startAgent starts a JVM with the agent, and a Java thread that spins.
+func startAgent(t *testing.T, jdk jvmtest.JDK, agent *nativeLibrary, what string) *jvmtest.JVM {
+	t.Helper()
+	return jvmtest.Start(t, jdk, "truth.Trouble", "-agentpath:"+agent.path+"="+what,
+		"-XX:+UseParallelGC", "-XX:-UseCountedLoopSafepoints", "--", "safepoint")
+}
+
 // TestSilentStacks: a JVM with native threads whose stacks have a hole that does not answer.
 func TestSilentStacks(t *testing.T) {
 	needUserfaultfd(t)
 	goprof := buildGoprof(t)
 	agent := buildNative(t, "silent.c", "libsilent.so", withCFI...)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.Trouble", "-agentpath:"+agent.path+"=stack", "-XX:+UseParallelGC", "-XX:-UseCountedLoopSafepoints", "--", "safepoint")
+		jvm := startAgent(t, jdk, agent, "stack")
 		defer jvm.Kill()
 		pid := itoa(jvm.PID)
 		for _, mode := range []string{"cpu", "wall"} {
 			dir := t.TempDir()
 			stacks, account := filepath.Join(dir, "o.collapsed"), filepath.Join(dir, "s.json")
-			_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "--mode", mode, "-d", "2", "-r", "200", "-t", "-o", stacks, "--summary", account)
+			_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "--mode", mode, "-d", "2", "-r", "200", "-t",
+				"-o", stacks, "--summary", account)
 			if code != 0 {
 				t.Errorf("%s: exit code %d\n%s", mode, code, errs)
 			}
@@ -76,7 +85,8 @@ func TestSilentStacks(t *testing.T) {
 			if sum.Pauses.Max > 10*sum.Pauses.Bound || sum.Pauses.Bound == 0 {
 				t.Errorf("%s: a thread stood for %v", mode, sum.Pauses.Max)
 			}
-			if n := strings.Count(errs, "memory-hangs: thread [silent tid="); n != 2 || !strings.Contains(errs, "silent     2 threads") {
+			named := strings.Count(errs, "memory-hangs: thread [silent tid=")
+			if named != 2 || !strings.Contains(errs, "silent     2 threads") {
 				t.Errorf("%s: they are not named:\n%s", mode, errs)
 			}
 			b, _ = os.ReadFile(stacks)
@@ -105,7 +115,7 @@ func TestSilentVariables(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		dir := t.TempDir()
 		now := filepath.Join(dir, "now")
-		jvm := jvmtest.Start(t, jdk, "truth.Trouble", "-agentpath:"+agent.path+"=data="+now, "-XX:+UseParallelGC", "-XX:-UseCountedLoopSafepoints", "--", "safepoint")
+		jvm := startAgent(t, jdk, agent, "data="+now)
 		defer jvm.Kill()
 		pid, stacks := itoa(jvm.PID), filepath.Join(dir, "o.collapsed")
 		go func() {
@@ -119,14 +129,20 @@ func TestSilentVariables(t *testing.T) {
 		if code == 0 || !strings.Contains(errs, "does not answer") || !bytes.Contains(b, []byte("truth.Trouble.counted")) {
 			t.Errorf("record: exit code %d, %d bytes of stacks\n%s", code, len(b), errs)
 		}
-		for _, args := range [][]string{{"dump", "--pid", pid}, {"dump", "--virtual", "--pid", pid}, {"doctor", "--pid", pid}, {"record", "--pid", pid, "-d", "1", "-o", stacks},
-			{"record", "--pid", pid, "-d", "1", "-o", stacks, "--mode", "wall"}} {
+		for _, args := range [][]string{
+			{"dump", "--pid", pid},
+			{"dump", "--virtual", "--pid", pid},
+			{"doctor", "--pid", pid},
+			{"record", "--pid", pid, "-d", "1", "-o", stacks},
+			{"record", "--pid", pid, "-d", "1", "-o", stacks, "--mode", "wall"},
+		} {
 			out, errs, code := endsIn(t, goprof, args...)
 			if code == 0 || !strings.Contains(out+errs, "does not answer") {
 				t.Errorf("%q: exit code %d\n%s%s", args, code, out, errs)
 			}
 		}
-		if out, errs, code := endsIn(t, goprof, "list"); code != 0 || !strings.Contains(out, pid) || !strings.Contains(out, "could not be read") {
+		out, errs, code := endsIn(t, goprof, "list")
+		if code != 0 || !strings.Contains(out, pid) || !strings.Contains(out, "could not be read") {
 			t.Errorf("list: exit code %d\n%s%s", code, out, errs)
 		}
 		if s := threadStates(t, jvm.PID); strings.Contains(s, "t") {

@@ -1,4 +1,5 @@
-// An agent that makes memory of its JVM wait for ever: pages of userfaultfd that nobody fills (-agentpath:libsilent.so=OPTION).
+// An agent that makes memory of its JVM wait for ever: pages of userfaultfd that nobody fills
+// (-agentpath:libsilent.so=OPTION).
 //   stack       two native threads, named silent, spin above a hole in their stacks, which they never touch
 //   data=FILE   as soon as there is such a file, libjvm.so's variables are gone: who reads them waits, the JVM too
 // It prints "silent: none" where there is no userfaultfd.

@@ -84,8 +84,15 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	} else if s.Pauses.Count == 0 {
 		b.WriteString("pauses     none\n")
 	} else {
-		fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together\n",
+		fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together",
 			round(s.Pauses.P50), round(s.Pauses.P99), round(s.Pauses.Max), round(s.Pauses.Total))
+		if s.Pauses.Bound > 0 {
+			fmt.Fprintf(&b, "; bound %s", round(s.Pauses.Bound))
+		}
+		b.WriteByte('\n')
+	}
+	if s.Silent > 0 {
+		fmt.Fprintf(&b, "silent     %s, whose memory did not answer: let go within the bound, and left alone\n", count(s.Silent, "thread"))
 	}
 	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration), " (%s of one)"))
 	_, err := io.WriteString(to, b.String())

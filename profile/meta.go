@@ -34,6 +34,7 @@ type Pauses struct {
 	P99   time.Duration `json:"p99_ns"`
 	Max   time.Duration `json:"max_ns"`
 	Total time.Duration `json:"total_ns"`
+	Bound time.Duration `json:"bound_ns,omitempty"` // none is longer for a read that does not come back
 }
 
 // Summary is the account of a recording that the user is given at its end.
@@ -56,8 +57,9 @@ type Summary struct {
 	Threads     int              `json:"threads"`           // that gave at least one sample
 	Pauses      Pauses           `json:"pauses"`
 	Times       Times            `json:"cpu_time"`
-	Looks       *Looks           `json:"looks,omitempty"` // in wall-clock modes
-	OwnCPU      time.Duration    `json:"own_cpu_ns"`      // what goprof itself used
+	Looks       *Looks           `json:"looks,omitempty"`          // in wall-clock modes
+	Silent      int              `json:"silent_threads,omitempty"` // whose memory did not answer
+	OwnCPU      time.Duration    `json:"own_cpu_ns"`               // what goprof itself used
 	Notes       []Note           `json:"notes,omitempty"`
 }
 

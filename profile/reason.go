@@ -29,6 +29,7 @@ const (
 	ThreadGone   // the thread ended before or during its pause
 	NotPermitted // the kernel refused
 	StopTimeout  // the thread did not stop in time
+	Silent       // the thread's memory did not answer
 	AlreadyTraced
 	Stale // waited too long for its walk
 	Moved // looked at without a stop, it ran meanwhile, at each try
@@ -62,6 +63,7 @@ var reasonNames = [NumReasons]string{
 	ThreadGone:       "thread gone",
 	NotPermitted:     "not permitted",
 	StopTimeout:      "did not stop in time",
+	Silent:           "memory does not answer",
 	AlreadyTraced:    "already traced",
 	Stale:            "stale",
 	Moved:            "moved",

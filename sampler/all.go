@@ -29,18 +29,41 @@ type Target struct {
 // mostReady is how many snapshots wait at most until nobody stands still.
 const mostReady = 64
 
+// mostPasses bounds how often threads are looked at again that were let go because of others.
+const mostPasses = 16
+
 // All looks once at each thread, for a dump. each is called for every one, with a
 // snapshot that is valid during the call, when no thread stands still or is about to (but those that did not when they
 // were waited for). Threads are TimedOut when for 100 ms none of those that are waited for has stopped: let the OS
 // thread end afterwards, as Tracer says.
 func All(t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) {
-	a := all{t: t, each: each}
+	AllUntil(nil, t, threads, each)
+}
+
+// AllUntil is All until gaveUp is closed: then nobody waits any more for an each that does not return. It reports whether all
+// have. each is called from another goroutine, one at a time, while this one looks after those that stop late.
+func AllUntil(gaveUp <-chan struct{}, t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) bool {
+	a := all{t: t, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
+	for len(threads) > 0 && a.pass(threads) {
+		threads, a.bystanders = a.bystanders, nil
+		a.passes++
+	}
+	return !a.over
+}
+
+// pass looks at each of the threads.
+func (a *all) pass(threads []Target) bool {
+	t := a.t
 	for _, th := range threads {
+		a.hints[th.TID] = th.Hint
 		snap := a.snapshot()
 		if o := t.Look(th.TID, th.Hint, snap); o != Pending {
 			a.keep(snap, o)
 		}
 		a.collect()
+		if a.over {
+			return false
+		}
 		switch {
 		case t.Pending() == 0:
 			a.handOver()
@@ -54,6 +77,18 @@ func All(t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) {
 	a.collectUntil(0)
 	t.Abandon(a.keep)
 	a.handOver()
+	return !a.over
+}
+
+// keep puts a look's outcome by: what each does takes time, in which those that stop meanwhile would stand still. A thread that
+// was let go because the memory of another one did not answer is looked at again.
+func (a *all) keep(snap *target.Snapshot, o Outcome) {
+	if o == Silent && a.passes < mostPasses && a.t.desk != nil && a.t.silentThreads[snap.TID] == nil {
+		a.bystanders = append(a.bystanders, Target{snap.TID, a.hints[snap.TID]})
+		a.spare = append(a.spare, snap)
+		return
+	}
+	a.ready = append(a.ready, outcome{snap, o})
 }
 
 // all is an All under way.
@@ -63,6 +98,12 @@ type all struct {
 	ready []outcome
 	spare []*target.Snapshot
 	stuck int // stops that have not come when they were waited for, and may never do
+
+	gaveUp     <-chan struct{}
+	over       bool
+	hints      map[int]Hint
+	bystanders []Target // to be looked at again
+	passes     int
 }
 
 type outcome struct {
@@ -79,15 +120,33 @@ func (a *all) snapshot() *target.Snapshot {
 	return new(target.Snapshot)
 }
 
-// keep puts a look's outcome by: what each does takes time, in which those that stop meanwhile would stand still.
-func (a *all) keep(snap *target.Snapshot, o Outcome) { a.ready = append(a.ready, outcome{snap, o}) }
-
 func (a *all) handOver() {
-	for _, r := range a.ready {
-		a.each(r.snap, r.o)
-		a.spare = append(a.spare, r.snap)
+	if len(a.ready) == 0 || a.over {
+		return
 	}
-	a.ready = a.ready[:0]
+	ready := a.ready
+	a.ready = nil
+	done := make(chan struct{})
+	go func() {
+		for _, r := range ready {
+			a.each(r.snap, r.o)
+		}
+		close(done)
+	}()
+	for {
+		select {
+		case <-done:
+			for _, r := range ready {
+				a.spare = append(a.spare, r.snap)
+			}
+			return
+		case <-a.gaveUp:
+			a.over = true
+			return
+		case <-time.After(a.t.Patience()):
+			a.collect()
+		}
+	}
 }
 
 // collect takes the stops that have come.

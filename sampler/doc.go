@@ -13,6 +13,8 @@
 //     on (PTRACE_SEIZE; with PTRACE_ATTACH it could stay stopped for good).
 //   - A signal that arrives during a look is passed on. It is only peeked at and never
 //     reaped: a reaped signal would die with its tracer.
+//   - A read of its memory that does not come back holds nobody for longer than StandsAtMost: the tracing
+//     thread does not read, it sends another one (desk.go). The thread is let go, and left alone (silent.go).
 //   - A stop that comes late (the thread had no CPU, or slept uninterruptibly) is kept
 //     on a list and collected; nobody is left stopped.
 //

@@ -29,28 +29,29 @@ func (m *cpuMask) elsewhere(cpu int, mayMove bool) bool {
 
 // leave moves to another of the CPUs that we may use. Then all of them are allowed again.
 func (m *cpuMask) leave(cpu int) bool {
-	size, ok := m.get()
+	size, ok := m.get(0)
 	if !ok || cpu/64 >= len(m) {
 		return false
 	}
 	bit := uint64(1) << (cpu % 64)
 	m[cpu/64] &^= bit
-	moved := m.set(size)
+	moved := m.set(0, size)
 	m[cpu/64] |= bit
 	if moved {
-		m.set(size)
+		m.set(0, size)
 	}
 	return moved
 }
 
-func (m *cpuMask) get() (size uintptr, ok bool) {
-	size, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(*m), uintptr(unsafe.Pointer(m)))
+// get reads where an OS thread may run, 0 being our own.
+func (m *cpuMask) get(tid int) (size uintptr, ok bool) {
+	size, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETAFFINITY, uintptr(tid), unsafe.Sizeof(*m), uintptr(unsafe.Pointer(m)))
 	return size, e == 0
 }
 
 // set fails if no CPU is left.
-func (m *cpuMask) set(size uintptr) bool {
-	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, 0, size, uintptr(unsafe.Pointer(m)))
+func (m *cpuMask) set(tid int, size uintptr) bool {
+	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), size, uintptr(unsafe.Pointer(m)))
 	return e == 0
 }
 

@@ -14,7 +14,7 @@ func TestLeaveCPU(t *testing.T) {
 	one := anyCPU(t)
 	OnOwnThread(func() {
 		var before, after, again cpuMask
-		size, ok := before.get()
+		size, ok := before.get(0)
 		if !ok {
 			t.Fatal("no CPU mask")
 		}
@@ -22,7 +22,7 @@ func TestLeaveCPU(t *testing.T) {
 		if moved := new(cpuMask).leave(cpu); moved != (cpuCount(before) > 1) {
 			t.Errorf("left CPU %d of %d: %v", cpu, cpuCount(before), moved)
 		}
-		if after.get(); after != before {
+		if after.get(0); after != before {
 			t.Errorf("allowed on %v, before on %v", after[0], before[0])
 		}
 		if new(cpuMask).elsewhere(-1, true) {
@@ -34,10 +34,10 @@ func TestLeaveCPU(t *testing.T) {
 		if new(cpuMask).elsewhere(currentCPU(), true) {
 			t.Error("left the only CPU")
 		}
-		if again.get(); cpuCount(again) != 1 {
+		if again.get(0); cpuCount(again) != 1 {
 			t.Errorf("allowed on %d CPUs", cpuCount(again))
 		}
-		before.set(size)
+		before.set(0, size)
 	})
 }
 

@@ -21,6 +21,9 @@ const (
 	AlreadyTraced
 	// TimedOut: a thread that was told to stop has not done so to the end.
 	TimedOut
+	// Silent: the thread's memory did not answer in time, so it was let go, or left alone (Tracer.Silent). Or it was
+	// let go because that of another one did not.
+	Silent
 	// Backlog: so many stops are pending that no other was asked for.
 	Backlog
 	// Running: an unstopped look found the thread on a CPU.
@@ -53,6 +56,7 @@ var outcomeNames = [NumOutcomes]string{
 	NotPermitted:  "not permitted",
 	AlreadyTraced: "already traced",
 	TimedOut:      "timed out",
+	Silent:        "memory does not answer",
 	Backlog:       "too many stops pending",
 	Running:       "running",
 	Moved:         "moved",

@@ -33,6 +33,7 @@ const (
 //go:nosplit
 func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
 	t.missed = monotonic(&t.ts)
+	t.readUntil = t.missed + readLimit
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
 	end := t.missed
 	if elsewhere {
@@ -84,7 +85,7 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 //go:nosplit
 func (t *Tracer) take(tid int, hint *Hint) {
 	l := &t.look
-	l.got, l.want, l.side, l.cut, l.big, l.follow, l.under = 0, 0, 0, false, false, 0, 0
+	l.got, l.want, l.side, l.cut, l.follow, l.under = 0, 0, 0, false, 0, 0
 	l.when = t.missed
 	if l.regErr = t.getRegs(tid); l.regErr != 0 {
 		return
@@ -106,33 +107,29 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 	l := &t.look
 	top := hint.StackTop
 	known := top > l.sp && l.sp >= hint.StackLow
-	l.want = min(unknownStack, t.StackLimit)
+	limit := min(t.StackLimit, len(t.desk.stack))
+	l.want = min(unknownStack, limit)
 	if known {
-		l.want = t.StackLimit
+		l.want = limit
 		if rest := top - l.sp; rest < uint64(l.want) {
 			l.want = int(rest)
 		}
 	}
-	local := &t.own
-	if l.want > t.ownCap {
-		local, l.big = &t.overflow, true
-	}
-	t.local[1].Base, t.local[1].Len = local.Base, uint64(l.want)
-	t.remote[1] = remoteVec{uintptr(l.sp), uintptr(l.want)}
+	d := t.desk
+	d.set(1, &d.stack[0], l.sp, l.want)
 	if hint.Side != 0 && hint.SideLen > 0 && hint.SideLen <= maxSide {
-		t.local[0].Len = uint64(hint.SideLen)
-		t.remote[0] = remoteVec{uintptr(hint.Side), uintptr(hint.SideLen)}
-		if n, _ := readRemote(tid, &t.local[0], &t.remote[0], 2); n > hint.SideLen {
+		d.set(0, &d.side[0], hint.Side, hint.SideLen)
+		if n := t.fetch(tid, 0, 2); n > hint.SideLen {
 			l.side, l.got = hint.SideLen, n-hint.SideLen
 			t.copyFollowed(tid, hint)
 		}
 	}
 	if l.got == 0 { // nothing else was asked for, or it is not there any more
-		l.got, _ = readRemote(tid, &t.local[1], &t.remote[1], 1)
+		l.got = t.fetch(tid, 1, 1)
 	}
 	l.cut = l.got == l.want && (!known || l.sp+uint64(l.got) < top)
 	if hint.StackLow != 0 && !known {
-		t.copyUnder(tid, hint, local.Base)
+		t.copyUnder(tid, hint)
 	}
 }
 
@@ -141,37 +138,36 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 //
 //go:nosplit
 func (t *Tracer) copyFollowed(tid int, hint *Hint) {
-	l := &t.look
+	l, d := &t.look, t.desk
 	if hint.FollowLen <= 0 || hint.FollowLen > maxFollow || hint.FollowAt < 0 || hint.FollowAt > l.side-8 {
 		return
 	}
-	at := *(*uint64)(unsafe.Add(unsafe.Pointer(&t.side), hint.FollowAt))
+	at := *(*uint64)(unsafe.Add(unsafe.Pointer(&d.side), hint.FollowAt))
 	if at == 0 {
 		return
 	}
-	t.followVec.Len = uint64(hint.FollowLen)
-	t.followFrom = remoteVec{uintptr(at), uintptr(hint.FollowLen)}
-	l.follow, _ = readRemote(tid, &t.followVec, &t.followFrom, 1)
+	d.set(0, &d.followed[0], at, hint.FollowLen)
+	l.follow = t.fetch(tid, 0, 1)
 }
 
-// copyUnder copies the thread's own stack while it is on another one, whose copy begins at first:
-// from the lowest word there that points into the own one. That is the stack pointer with which the
-// signal's handler will go back, or lies below it.
+// copyUnder copies the thread's own stack while it is on another one: from the lowest word there that
+// points into the own one. That is the stack pointer with which the signal's handler will go back, or
+// lies below it.
 //
 //go:nosplit
-func (t *Tracer) copyUnder(tid int, hint *Hint, first *byte) {
-	l := &t.look
+func (t *Tracer) copyUnder(tid int, hint *Hint) {
+	l, d := &t.look, t.desk
+	first := unsafe.Pointer(unsafe.SliceData(d.stack))
 	from := hint.StackTop
 	for at := 0; at+8 <= min(l.got, unknownStack); at += 8 {
-		word := *(*uint64)(unsafe.Add(unsafe.Pointer(first), at))
+		word := *(*uint64)(unsafe.Add(first, at))
 		if word >= hint.StackLow && word < from {
 			from = word &^ 7
 		}
 	}
-	if size := min(hint.StackTop-from, uint64(len(t.under))); size > 0 {
-		t.underVec.Len = size
-		t.underRemote = remoteVec{uintptr(from), uintptr(size)}
-		l.under, _ = readRemote(tid, &t.underVec, &t.underRemote, 1)
+	if size := min(hint.StackTop-from, uint64(len(d.under))); size > 0 {
+		d.set(0, &d.under[0], from, int(size))
+		l.under = t.fetch(tid, 0, 1)
 		l.underSP = from
 	}
 }

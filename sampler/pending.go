@@ -18,6 +18,8 @@ type pendingStop struct {
 	asked  int64
 	missed int64 // when it was last seen not to have stopped
 	verify int64 // when to make sure that it is still ours
+	letGo  bool  // without a look, see letGoStopped
+	killed bool  // before that
 }
 
 // verifyAfter is when a pending thread is first asked whether it is still our tracee; then
@@ -25,7 +27,7 @@ type pendingStop struct {
 const verifyAfter = int64(5 * time.Millisecond)
 
 func newPending(tid int, hint Hint, snap *target.Snapshot, now int64) pendingStop {
-	return pendingStop{tid, hint, snap, now, now, now + verifyAfter}
+	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false}
 }
 
 // Pending is how many threads have been told to stop and have not yet. While there are
@@ -54,7 +56,10 @@ func (t *Tracer) Collect() (snap *target.Snapshot, o Outcome, ok bool) {
 		}
 		p := &t.pending[t.nextP]
 		now := monotonic(&t.ts)
-		s, _ := t.peek(p.tid)
+		s := lost
+		if !p.letGo {
+			s, _ = t.peek(p.tid)
+		}
 		if s == running && t.stillOurs(p, now) {
 			p.missed = now
 			t.nextP++
@@ -63,7 +68,13 @@ func (t *Tracer) Collect() (snap *target.Snapshot, o Outcome, ok bool) {
 		done := *p
 		t.pending[t.nextP] = t.pending[len(t.pending)-1]
 		t.pending = t.pending[:len(t.pending)-1]
-		if o := t.settle(done); done.snap != nil {
+		o := Silent
+		if !done.letGo {
+			o = t.settle(done)
+		} else if done.killed {
+			t.expectEnd(done.tid)
+		}
+		if done.snap != nil {
 			return done.snap, o, true
 		}
 	}
@@ -88,14 +99,18 @@ func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 
 // settle does for a thread whose stop has come late what Look does at once.
 func (t *Tracer) settle(p pendingStop) Outcome {
-	if p.snap != nil {
-		t.prepare(p.snap)
+	t.lookTID = p.tid
+	want := p.snap != nil && t.desk != nil
+	if want {
+		t.meet()
+		defer t.part()
 	}
 	setSignalMask(&t.mask, &t.oldMask)
 	t.missed = p.missed
+	t.beginReads()
 	s, sig := t.peek(p.tid)
 	if s == stopped {
-		if p.snap != nil {
+		if want {
 			t.take(p.tid, &p.hint)
 		}
 		t.release(p.tid, sig)
@@ -106,6 +121,9 @@ func (t *Tracer) settle(p pendingStop) Outcome {
 		// Killed since it stopped, and on its way out; or no longer ours.
 		t.expectEnd(p.tid)
 		return t.gone()
+	case !t.heard(p.tid), p.snap != nil && !want:
+		t.undo(p.tid, s)
+		return Silent
 	case p.snap != nil:
 		return t.finish(p.tid, s, sig, &p.hint, p.snap)
 	}

@@ -2,12 +2,26 @@
 
 package sampler
 
+import (
+	"sync/atomic"
+	"time"
+)
+
 // progress tells, from any goroutine, what an engine has done so far.
 type progress struct {
 	asked chan chan Stats
 	done  chan struct{} // closed when the run has ended
 	last  Stats         // of a run that has ended
+
+	latest   atomic.Pointer[Stats] // as of latestAt, for when the run hangs
+	latestAt time.Time
 }
+
+// latestEvery is how old latest may get, and hangsAfter how long an answer is waited for.
+const (
+	latestEvery = time.Second
+	hangsAfter  = 5 * time.Second
+)
 
 func newProgress() progress {
 	return progress{asked: make(chan chan Stats), done: make(chan struct{})}
@@ -22,6 +36,11 @@ func (p *progress) Stats() Stats {
 		return <-reply
 	case <-p.done:
 		return p.last
+	case <-time.After(hangsAfter): // the sampling thread hangs in the kernel
+		if s := p.latest.Load(); s != nil {
+			return *s
+		}
+		return Stats{}
 	}
 }
 
@@ -31,6 +50,11 @@ func (p *progress) answer(sum func() Stats) {
 	case reply := <-p.asked:
 		reply <- sum()
 	default:
+		if now := time.Now(); now.Sub(p.latestAt) > latestEvery {
+			s := sum()
+			p.latestAt = now
+			p.latest.Store(&s)
+		}
 	}
 }
 

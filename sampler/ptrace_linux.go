@@ -12,7 +12,8 @@ import (
 // Raw system calls for use inside the pause. All are nosplit: a function that may grow
 // its stack has a point at which Go's scheduler can take the thread's CPU away. They
 // take pointers to fields of a Tracer, which lives on the heap and does not move.
-// syscall.RawSyscall6 keeps Go's processor; nothing here blocks for long.
+// syscall.RawSyscall6 keeps Go's processor; nothing here blocks for long. What might, a read of the
+// target's memory, is not made here but by a Runner (desk.go).
 
 // How waitid(2) tells what became of a child: siginfo's si_code
 // (include/uapi/asm-generic/siginfo.h).
@@ -37,11 +38,6 @@ type siginfo struct {
 	uid                   uint32
 	status                int32
 	_                     [25]int32 // to 128 bytes
-}
-
-// remoteVec is a struct iovec whose address is the target's.
-type remoteVec struct {
-	base, len uintptr
 }
 
 //go:nosplit
@@ -73,18 +69,6 @@ func waitReap(tid int, flags uintptr) {
 		return
 	}
 	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0, flags, 0, 0)
-}
-
-// readRemote copies n pieces of the target's memory. It stops at the first bad address.
-//
-//go:nosplit
-func readRemote(tid int, local *unix.Iovec, remote *remoteVec, n uintptr) (int, syscall.Errno) {
-	got, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(tid),
-		uintptr(unsafe.Pointer(local)), n, uintptr(unsafe.Pointer(remote)), n, 0)
-	if e != 0 {
-		return 0, e
-	}
-	return int(got), 0
 }
 
 // monotonic is CLOCK_MONOTONIC. Go's own clock is as good but has a split check.

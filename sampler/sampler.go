@@ -5,10 +5,7 @@ package sampler
 import (
 	"context"
 	"errors"
-	"runtime"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"goprof/arch"
 	"goprof/target"
@@ -28,6 +25,8 @@ type Config struct {
 	MaxOverhead float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *target.Snapshot, released int64)
+	// Memory is what After and WallOptions.During read; it may be nil.
+	Memory *Memory
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.
@@ -54,6 +53,7 @@ type Stats struct {
 	Wall      time.Duration
 	CPU       time.Duration // of the sampling thread
 	Times     Times
+	Silent    []int      // threads whose memory did not answer; looks at them are Lost[Silent]
 	Looks     LookCounts // of a Wall; what it has Repeated is Taken, too
 }
 
@@ -126,16 +126,7 @@ func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 // would stand still for as long as we wait for one. We need little of it: every loop on this
 // thread is bounded. Not permitted without privileges: then a better priority, or it is as it is.
 func preemptAtOnce() {
-	const resetOnFork = 1 // SCHED_FLAG_RESET_ON_FORK
-	if runtime.NumCPU() == 1 {
-		// Whoever we may have to wait for, Go's garbage collector among them, has no other CPU.
-		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15)
-		return
-	}
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: 1}
-	if unix.SchedSetAttr(0, &attr, 0) != nil {
-		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15)
-	}
+	goFirst(0, tracerPriority)
 }
 
 // run is one sampling session.

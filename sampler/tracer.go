@@ -59,43 +59,37 @@ type Tracer struct {
 	cpus    cpuMask
 	stay    bool // on the CPU where we are
 
+	// What reads the target's memory (desk.go, silent.go).
+	desk          *desk
+	readUntil     int64 // when the reads of this look are given up
+	silent        bool  // one of them was
+	lookTID       int   // the thread that is looked at
+	silentThreads map[int]*silentThread
+	silentIDs     []int
+	lateReads     int // that were given up and are under way
+	here, allowed cpuMask
+	pinned        uintptr // size of allowed while this OS thread is bound to its CPU
+
 	// All below is prepared outside the pause and used inside.
-	regs     [512]byte
-	spAt     int // where the stack pointer is in regs
-	regsVec  unix.Iovec
-	own      unix.Iovec // the snapshot's buffer
-	side     [maxSide]byte
-	followed [maxFollow]byte
-	local    [2]unix.Iovec // side, stack
-	remote   [2]remoteVec
-	ownCap   int
-	scratch  []byte // for stacks that do not fit it
-	overflow unix.Iovec
-	// Where the thread's own stack is copied while it is on another one.
-	under       []byte
-	underVec    unix.Iovec
-	underRemote remoteVec
-	followVec   unix.Iovec
-	followFrom  remoteVec
-	pac         [2]uint64 // struct user_pac_mask: data, instructions
-	pacVec      unix.Iovec
-	pacDue      bool
-	instruction [8]byte // what is at the pc
-	atPC        unix.Iovec
-	info        siginfo
-	ts          unix.Timespec
-	mask        uint64
-	oldMask     uint64
-	missed      int64 // when the thread was last seen not to have stopped
-	released    int64 // when it was let go
-	look        look
-	unstopped   struct { // what /proc/PID/task/TID/syscall told
+	regs      [512]byte
+	spAt      int // where the stack pointer is in regs
+	regsVec   unix.Iovec
+	pac       [2]uint64 // struct user_pac_mask: data, instructions
+	pacVec    unix.Iovec
+	pacDue    bool
+	info      siginfo
+	ts        unix.Timespec
+	mask      uint64
+	oldMask   uint64
+	missed    int64 // when the thread was last seen not to have stopped
+	released  int64 // when it was let go
+	look      look
+	unstopped struct { // what /proc/PID/task/TID/syscall told
 		call  int64
 		args  [6]uint64
 		pc    uint64
 		trace trace
 	}
-	pollBuf [8]byte
 	warmAt  uint64 // stack pointer and size of the last look
 	warmLen int
 }
@@ -107,11 +101,10 @@ type look struct {
 	sp      uint64
 	want    int
 	got     int
-	side    int // bytes in Tracer.side
+	side    int // bytes in desk.side
 	cut     bool
-	big     bool // the copy is in Tracer.scratch
-	follow  int  // bytes in Tracer.followed
-	under   int  // bytes in Tracer.under, which were at underSP
+	follow  int // bytes in desk.followed
+	under   int // bytes in desk.under, which were at underSP
 	underSP uint64
 	letGo   syscall.Errno
 }
@@ -132,15 +125,15 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 			1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(boundSignal-1)),
 	}
 	t.regsVec.Base = &t.regs[0]
-	t.local[0].Base = &t.side[0]
-	t.followVec.Base = &t.followed[0]
-	t.atPC.Base = &t.instruction[0]
 	t.pacVec.Base = (*byte)(unsafe.Pointer(&t.pac))
 	return t
 }
 
-// Close gives back the Tracer's file descriptors.
-func (t *Tracer) Close() { t.proc.close() }
+// Close gives back what the Tracer holds of the system.
+func (t *Tracer) Close() {
+	t.closeDesks()
+	t.proc.close()
+}
 
 // Err tells more of the last Failed.
 func (t *Tracer) Err() error { return t.err }
@@ -176,9 +169,19 @@ func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *target.Snapshot) Outcome 
 	if t.isPending(tid) || len(t.pending) >= maxPending {
 		return Backlog
 	}
-	t.prepare(snap)
+	if t.leavesAlone(tid) {
+		return Silent
+	}
+	if !t.openDesk() {
+		return Failed
+	}
 	elsewhere := t.cpus.elsewhere(cpu, !t.stay)
-	t.warm(tid)
+	t.meet()
+	defer t.part()
+	t.lookTID = tid
+	if t.warm(tid); !t.heard(tid) {
+		return Silent
+	}
 	if e := t.seize(tid); e != 0 {
 		return t.refused(tid, e)
 	}
@@ -199,6 +202,9 @@ func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *target.Snapshot) Outcome 
 	case !ours:
 		t.undo(tid, s)
 		return t.gone()
+	case !t.heard(tid):
+		t.undo(tid, s)
+		return Silent
 	case s == running:
 		t.pending = append(t.pending, newPending(tid, hint, snap, t.missed))
 		return Pending
@@ -230,35 +236,16 @@ func (t *Tracer) onItsThread() bool {
 	return t.owner == unix.Gettid()
 }
 
-// prepare points the system calls at snap's buffer.
-func (t *Tracer) prepare(snap *target.Snapshot) {
-	if t.scratch == nil || len(t.scratch) < t.StackLimit {
-		t.scratch = make([]byte, t.StackLimit)
-		for i := 0; i < len(t.scratch); i += 4096 {
-			t.scratch[i] = 1 // so that the kernel need not find pages in the pause
-		}
-		t.overflow.Base = unsafe.SliceData(t.scratch)
-		t.under = make([]byte, t.StackLimit) // costs no memory before it is used
-		t.underVec.Base = unsafe.SliceData(t.under)
-	}
-	if snap.Stack == nil {
-		snap.Stack = make([]byte, unknownStack)
-	}
-	t.ownCap = cap(snap.Stack)
-	t.own.Base = unsafe.SliceData(snap.Stack)
-}
-
 // warm makes the calls that the pause will make, while the thread still runs. At low
 // rates caches are cold, and this takes a quarter off the pause.
 func (t *Tracer) warm(tid int) {
-	if n := t.warmLen; n > 0 && n <= len(t.scratch) {
-		t.remote[1] = remoteVec{uintptr(t.warmAt), uintptr(t.warmLen)}
-		local := &t.own
-		if t.warmLen > t.ownCap {
-			local = &t.overflow
+	if n := t.warmLen; n > 0 && n <= len(t.desk.stack) {
+		t.beginReads()
+		t.desk.set(0, &t.desk.stack[0], t.warmAt, n)
+		t.fetch(tid, 0, 1)
+		if t.silent {
+			t.warmLen = 0
 		}
-		local.SetLen(t.warmLen)
-		readRemote(tid, local, &t.remote[1], 1)
 	}
 	waitPeek(tid, &t.info)
 	t.getRegs(tid)
@@ -303,10 +290,14 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.
 	if t.standsAtSyscall(tid, snap) {
 		call = int64(snap.Regs[t.cpu.SyscallNumber])
 	}
+	if !t.heard(tid) {
+		return Silent
+	}
 	snap.Syscall, snap.When = call, l.when
 	snap.PACMask = t.pac[1]
 	t.warmAt, t.warmLen = l.sp, l.got
 	t.after(snap, t.released)
+	t.heard(tid) // the stack is whole, whatever else did not answer
 	return Taken
 }
 
@@ -317,10 +308,9 @@ func (t *Tracer) standsAtSyscall(tid int, snap *target.Snapshot) bool {
 	if n == 0 {
 		return false
 	}
-	t.atPC.SetLen(n)
-	at := remoteVec{uintptr(snap.Regs[t.cpu.PC]), uintptr(n)}
-	got, _ := readRemote(tid, &t.atPC, &at, 1)
-	return got == n && bytes.Equal(t.instruction[:n], t.cpu.SyscallInst)
+	t.beginReads()
+	t.desk.set(0, &t.desk.small[0], snap.Regs[t.cpu.PC], n)
+	return t.fetch(tid, 0, 1) == n && bytes.Equal(t.desk.small[:n], t.cpu.SyscallInst)
 }
 
 // StandsStill, as the moment when a thread was let go, is that of one that was not stopped: the look counts only if it
@@ -329,37 +319,34 @@ const StandsStill int64 = math.MaxInt64
 
 func (t *Tracer) after(snap *target.Snapshot, released int64) {
 	if t.After != nil {
+		t.beginReads()
 		t.After(snap, released)
 	}
 }
 
-// keepStack makes snap.Stack the copy, growing it where the copy did not fit.
+// keepStack makes snap.Stack the copy.
 func (t *Tracer) keepStack(snap *target.Snapshot) {
 	got := t.look.got
-	if !t.look.big {
-		snap.Stack = snap.Stack[:got]
-		return
+	if cap(snap.Stack) < got || snap.Stack == nil {
+		snap.Stack = make([]byte, max(min(got+got/4, len(t.desk.stack)), min(unknownStack, t.StackLimit)))
 	}
-	if cap(snap.Stack) < got {
-		snap.Stack = make([]byte, min(got+got/4, len(t.scratch)))
-	}
-	snap.Stack = snap.Stack[:copy(snap.Stack[:got], t.scratch)]
+	snap.Stack = append(snap.Stack[:0], t.desk.stack[:got]...)
 }
 
 // keepUnder makes snap.Under the copy of the thread's own stack, empty if Stack is that.
 func (t *Tracer) keepUnder(snap *target.Snapshot) {
-	snap.Under = append(snap.Under[:0], t.under[:t.look.under]...)
+	snap.Under = append(snap.Under[:0], t.desk.under[:t.look.under]...)
 	snap.UnderSP = t.look.underSP
 }
 
 // keepSide makes snap.Side and Followed the copies of what the hint asked for, empty if there are none.
 func (t *Tracer) keepSide(snap *target.Snapshot, hint *Hint) {
-	snap.Side = append(snap.Side[:0], t.side[:t.look.side]...)
+	snap.Side = append(snap.Side[:0], t.desk.side[:t.look.side]...)
 	snap.SideAddr = hint.Side
 	if snap.Followed == nil {
 		snap.Followed = []byte{}
 	}
-	snap.Followed = append(snap.Followed[:0], t.followed[:t.look.follow]...)
+	snap.Followed = append(snap.Followed[:0], t.desk.followed[:t.look.follow]...)
 }
 
 // SyscallError names the system call behind a Failed.

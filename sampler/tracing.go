@@ -52,6 +52,9 @@ type looker interface {
 // newTracing begins a run. The looker is still to be set.
 func newTracing(t *Tracer, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) tracing {
 	t.After = cfg.After
+	if cfg.Memory != nil {
+		t.Serve(cfg.Memory)
+	}
 	if cfg.MaxStack > 0 {
 		t.StackLimit = cfg.MaxStack
 	}
@@ -186,6 +189,8 @@ func (r *tracing) noteEnd(o Outcome) {
 		if r.denied++; r.denied == maxDenied {
 			r.failed = &NotPermittedError{r.t.pid}
 		}
+	case Silent, Failed:
+		r.failed = r.t.silentErr()
 	}
 }
 
@@ -194,6 +199,7 @@ func (r *tracing) sum() Stats {
 	s := r.stats
 	s.Pauses = r.t.Pauses
 	s.Signals = r.t.Signals
+	s.Silent = r.t.Silent()
 	s.Interval = r.cfg.Interval
 	s.Wall = time.Duration(monotonic(&r.ts) - r.began)
 	s.CPU = r.cpuBefore + threadCPU() - r.cpuAtFrom

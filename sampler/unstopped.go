@@ -26,10 +26,18 @@ func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *target.Snapshot) Outcom
 // that. The last try goes without, to be done sooner.
 func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during func(*target.Snapshot)) Outcome {
 	snap.TID = tid
+	if t.leavesAlone(tid) {
+		return Silent
+	}
+	if !t.openDesk() {
+		return Failed
+	}
+	t.lookTID = tid
+	t.meet()
+	defer t.part()
 	f := t.proc.follow(tid)
 	defer f.close()
 	for try := range unstoppedTries {
-		t.prepare(snap) // the try before may have given it another stack
 		before, ok := t.proc.trace(&f)
 		if !ok {
 			return t.gone()
@@ -41,7 +49,11 @@ func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during
 		case 'Z', 'X':
 			return t.ended(tid)
 		}
-		if o := t.readUnstopped(tid, &f, &hint); o != Taken {
+		o := t.readUnstopped(tid, &f, &hint)
+		if !t.heard(tid) {
+			return Silent
+		}
+		if o != Taken {
 			if o == Running {
 				t.Voids++
 				continue // it woke up just now
@@ -54,6 +66,9 @@ func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during
 			t.readWaiting(snap)
 			if try < unstoppedTries-1 {
 				during(snap)
+			}
+			if !t.heard(tid) {
+				return Silent
 			}
 		}
 		after, ok := t.proc.trace(&f)
@@ -82,6 +97,7 @@ func (t *Tracer) keepUnstopped(snap *target.Snapshot, hint *Hint) {
 	snap.PACMask = t.pac[1]
 	t.released = snap.When
 	t.after(snap, StandsStill)
+	t.heard(snap.TID)
 }
 
 func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
@@ -98,6 +114,7 @@ func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 	if u.call, u.args, sp, u.pc, ok = parseSyscall(b); !ok {
 		return Running
 	}
+	t.beginReads()
 	t.look = look{when: monotonic(&t.ts), sp: sp}
 	t.copyStack(tid, hint)
 	return Taken

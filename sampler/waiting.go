@@ -36,11 +36,9 @@ func (t *Tracer) setWaiting(snap *target.Snapshot, number int64, first, second u
 // polled is what the first of the descriptors is that a poll is about: the array at addr holds struct pollfd,
 // whose first member is the descriptor. Java polls one at a time (sun.nio.ch.Net.poll).
 func (t *Tracer) polled(tid int, addr uint64) target.FileKind {
-	b := t.pollBuf[:]
-	local := unix.Iovec{Base: &b[0]}
-	local.SetLen(len(b))
-	remote := remoteVec{uintptr(addr), uintptr(len(b))}
-	if n, _ := readRemote(tid, &local, &remote, 1); n < len(b) {
+	b := t.desk.small[:8]
+	t.desk.set(0, &b[0], addr, len(b))
+	if t.fetch(tid, 0, 1) < len(b) {
 		return target.NoFile
 	}
 	fd := *(*int32)(unsafe.Pointer(&b[0]))

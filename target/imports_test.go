@@ -12,12 +12,13 @@ import (
 // not listed may import nothing and fails the test.
 var mayImport = map[string][]string{
 	"goprof/arch":            {},
+	"goprof/arch/errand":     {},
 	"goprof/profile":         {},
 	"goprof/profile/naming":  {"goprof/profile"},
 	"goprof/target":          {"goprof/arch"},
 	"goprof/vmstructs":       {"goprof/arch", "goprof/target"},
 	"goprof/unwind":          {"goprof/arch", "goprof/target", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
-	"goprof/sampler":         {"goprof/arch", "goprof/target"},
+	"goprof/sampler":         {"goprof/arch", "goprof/arch/errand", "goprof/target"},
 	"goprof/sampler/session": {"goprof/arch", "goprof/target", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler"},
 	"goprof/output":          {"goprof/profile", "goprof/profile/naming"},
 	"goprof/output/flame":    {"goprof/profile", "goprof/output"},

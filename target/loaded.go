@@ -97,11 +97,15 @@ func (l *loaded) with(do func(*elfFile)) (err error) {
 		l.noFile = err
 		if err == nil {
 			defer file.Close()
-			f, err := readELF(file, size, l.budget)
+			var f *elfFile
+			f, err = readELF(file, size, l.budget)
 			if err == nil {
 				do(f)
 				return nil
 			}
+		}
+		if errors.Is(err, ErrSilent) {
+			return err // what is mapped of it may not answer either
 		}
 	}
 	f, err := readELF(&mappedFile{l.files, l.all}, l.mappedSize(), l.budget)

@@ -82,11 +82,18 @@ func markRead(rs []Range, got int) int {
 	return len(rs)
 }
 
+// errGivenUp is what readv says of a process that was given up.
+const errGivenUp = unix.ETIMEDOUT
+
 // readv calls process_vm_readv on a thread that is alive: a leader that has exited has
 // no memory any more although its process lives on.
 func (p *Process) readv(local []unix.Iovec, remote []unix.RemoteIovec) (int, error) {
 	for try := 0; ; try++ {
+		if !p.calls.begin() {
+			return 0, errGivenUp
+		}
 		n, err := unix.ProcessVMReadv(int(p.tid.Load()), local, remote, 0)
+		p.calls.end()
 		if err != unix.ESRCH || try == 2 || !p.changeThread() {
 			return n, err
 		}
@@ -95,6 +102,8 @@ func (p *Process) readv(local []unix.Iovec, remote []unix.RemoteIovec) (int, err
 
 func (p *Process) readError(err error) error {
 	switch err {
+	case errGivenUp:
+		return ErrSilent
 	case unix.EFAULT:
 		return p.faultOrGone()
 	case unix.ESRCH:

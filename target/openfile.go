@@ -52,7 +52,9 @@ type Unopened struct {
 
 // Unopened lists such images among those of which a symbol was asked for.
 func (p *Process) Unopened() []Unopened {
-	p.mu.Lock()
+	if !p.lock() {
+		return nil
+	}
 	defer p.mu.Unlock()
 	var list []Unopened
 	for _, l := range p.images {
@@ -65,7 +67,9 @@ func (p *Process) Unopened() []Unopened {
 
 // HasSection reports whether the file of an image has a section of that name.
 func (p *Process) HasSection(image, section string) (has bool) {
-	p.mu.Lock()
+	if !p.lock() {
+		return false
+	}
 	defer p.mu.Unlock()
 	if l := p.findImage(image); l != nil {
 		l.with(func(f *elfFile) { has = f.section(section) != nil })

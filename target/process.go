@@ -38,13 +38,15 @@ type Process struct {
 	// noMapFiles: tests set it to be as one who may not use map_files.
 	noMapFiles bool
 
-	mu sync.Mutex // guards what follows
+	calls calls
+	mu    sync.Mutex // guards what follows; see lock
+	dead  deadFiles
 	space
 }
 
 // Open opens a process. Its error is an *OpenError.
 func Open(pid int) (*Process, error) {
-	p := &Process{pid: pid}
+	p := &Process{pid: pid, dead: deadFiles{}}
 	if err := p.open(); err != nil {
 		p.Close()
 		var oe *OpenError
@@ -130,7 +132,11 @@ func (p *Process) Alive() error {
 	// Any address will do: a bad one is EIO as long as the address space lives, and
 	// 0 bytes once it does not (fs/proc/base.c, mem_rw).
 	var b [1]byte
+	if !p.calls.begin() {
+		return ErrSilent
+	}
 	n, err := unix.Pread(int(p.mem.Fd()), b[:], 4096)
+	p.calls.end()
 	if n == 0 && err == nil {
 		return ErrGone
 	}
@@ -161,12 +167,8 @@ func (p *Process) changeThread() bool {
 // findCPU reads the ELF header of the program, or else of any image in its memory.
 func (p *Process) findCPU() (*arch.CPU, error) {
 	head := make([]byte, 20)
-	if f, err := os.Open(p.file("exe")); err == nil {
-		n, _ := f.ReadAt(head, 0)
-		f.Close()
-		if n == len(head) {
-			return cpuOf(head)
-		}
+	if b := p.programHead(len(head)); len(b) == len(head) {
+		return cpuOf(b)
 	}
 	for _, m := range p.Mappings() {
 		if m.Offset == 0 && m.Inode != 0 && p.Read(m.Start, head) == nil && bytes.HasPrefix(head, []byte(elf.ELFMAG)) {

@@ -37,14 +37,18 @@ func (p *Process) Generation() uint64 { return p.gen.Load() }
 
 // Mappings returns the mappings as of the last Refresh. The slice must not be changed.
 func (p *Process) Mappings() []Mapping {
-	p.mu.Lock()
+	if !p.lock() {
+		return nil
+	}
 	defer p.mu.Unlock()
 	return p.mappings
 }
 
 // Refresh reads the mappings anew. It returns ErrGone when the program has ended.
 func (p *Process) Refresh() error {
-	p.mu.Lock()
+	if !p.lock() {
+		return ErrSilent
+	}
 	defer p.mu.Unlock()
 	return p.refresh()
 }
@@ -58,7 +62,11 @@ func (p *Process) refresh() error {
 	if _, err := p.maps.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
+	if !p.calls.begin() {
+		return ErrSilent
+	}
 	ms, err := ParseMaps(p.maps)
+	p.calls.end()
 	if err != nil && !errors.Is(err, ErrTooLong) {
 		return err
 	}
@@ -84,7 +92,7 @@ func (p *Process) setImages(groups []group) {
 			l.Image.End = g.End
 			p.images[i] = l
 		} else {
-			p.images[i] = &loaded{group: *g, files: p, budget: &p.reads}
+			p.images[i] = &loaded{group: *g, files: patientFiles{p}, budget: &p.reads}
 			changed = true
 		}
 	}
@@ -110,7 +118,9 @@ func (p *Process) refreshIfOld() bool {
 // again, but not more often than each 100 ms. Answers are kept: asked again, it does not
 // allocate.
 func (p *Process) Code(pc uint64, exact bool) (Code, bool) {
-	p.mu.Lock()
+	if !p.lock() {
+		return Code{}, false
+	}
 	defer p.mu.Unlock()
 	key := codeKey{pc, exact}
 	if c, ok := p.codes.get(key); ok {
@@ -135,7 +145,9 @@ func (p *Process) Code(pc uint64, exact bool) (Code, bool) {
 // Image returns where the first image of that file name is loaded. Where none has it, one that
 // calls itself so will do: its file was renamed since.
 func (p *Process) Image(name string) (Image, bool) {
-	p.mu.Lock()
+	if !p.lock() {
+		return Image{}, false
+	}
 	defer p.mu.Unlock()
 	l := p.findImage(name)
 	if l == nil {
@@ -147,7 +159,9 @@ func (p *Process) Image(name string) (Image, bool) {
 
 // Global returns the address of a symbol of the first image of that file name.
 func (p *Process) Global(image, symbol string) (uint64, error) {
-	p.mu.Lock()
+	if !p.lock() {
+		return 0, ErrSilent
+	}
 	defer p.mu.Unlock()
 	l := p.findImage(image)
 	if l == nil {

@@ -110,7 +110,17 @@ func (vm *VM) NewContinuations() *Continuations {
 	}
 	c := &Continuations{vm: newVM(vm.t, vm.l), classes: map[uint64]*javaClass{}, names: map[uint64]namedThread{}, owners: map[uint64]uint64{}}
 	c.vm.lib, c.vm.version, c.vm.barrier, c.vm.missing = vm.lib, vm.version, vm.barrier, vm.missing
+	c.vm.returnBarrier() // what stands in files is found now
+	c.vm.ContinuationReturn()
 	_ = c.prepare() // whoever uses it asks again
+	return c
+}
+
+// ReadFrom makes another way to the same process the one by which memory is read.
+func (c *Continuations) ReadFrom(t target.Target) *Continuations {
+	if c != nil {
+		c.vm.t, c.vm.mem = t, target.NewReader(t)
+	}
 	return c
 }
 

@@ -29,6 +29,12 @@ func (vm *VM) NewWaits(classes bool) *Waits {
 	return w
 }
 
+// ReadFrom makes another way to the same process the one by which memory is read.
+func (w *Waits) ReadFrom(t target.Target) *Waits {
+	w.vm.t, w.vm.mem = t, target.NewReader(t)
+	return w
+}
+
 // Read fills in snap.Waiting.Java. The thread must not move meanwhile; the collector may: what leads through
 // the heap is followed twice, and is unknown if the two ways differ.
 func (w *Waits) Read(snap *target.Snapshot) {

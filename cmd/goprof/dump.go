@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/sampler/session"
+	"goprof/target"
 )
 
 const dumpHelp = `dump looks once at every thread of a JVM and shows its whole stack: interpreted, compiled
@@ -124,12 +126,14 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 		return attachError(pid, session.ErrNoVirtual)
 	}
 	threads, err := s.Dump(opt)
-	if err != nil {
+	var incomplete error // the others' stacks are there, and are shown
+	if errors.Is(err, target.ErrSilent) && len(threads) > 0 {
+		incomplete = err
+	} else if err != nil {
 		return attachError(pid, err)
 	}
 	var census *profile.VirtualCensus
-	var incomplete error // the others' stacks are there, and are shown
-	if names.virtual {
+	if names.virtual && incomplete == nil {
 		var unmounted []profile.ThreadDump
 		var found profile.VirtualCensus
 		unmounted, found, incomplete = s.DumpVirtual(opt)

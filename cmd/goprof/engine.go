@@ -67,7 +67,7 @@ func (r *recorder) choose(talk io.Writer) error {
 
 // notes is what is to be said of a recording besides its figures.
 func (r *recorder) notes(sum *profile.Summary) []profile.Note {
-	notes := host().Notes(r.session)
+	notes := append(sum.Notes, host().Notes(r.session)...)
 	if n, ok := session.StackNote(r.engine, sum.TruncatedBy[profile.StackCut.String()], sum.Samples); ok {
 		n.Remedy = fmt.Sprintf("goprof record --engine ptrace --pid %d", r.pid)
 		notes = append(notes, n)

@@ -70,6 +70,8 @@ func (h Host) Explain(pid int, err error) Cause {
 			return h.traced(tracer)
 		}
 		return Cause{Class: Forbidden, Name: "traced", Why: "another process traced it", Remedy: h.command()}
+	case errors.Is(err, target.ErrSilent), errors.Is(err, sampler.ErrSilent), errors.Is(err, ErrHangs):
+		return h.silentCause(pid)
 	case errors.Is(err, target.ErrGone), errors.Is(err, sampler.ErrNoProcess):
 		return h.explainGone(pid)
 	case errors.Is(err, target.ErrUnknownCPU):

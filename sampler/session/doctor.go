@@ -77,7 +77,7 @@ func (h Host) Examine(pid int) Report {
 	if pid == 0 {
 		h.checkJVMs(&r)
 	} else {
-		h.examineProcess(&r, pid)
+		h.examineInTime(&r, pid)
 	}
 	return r
 }

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,14 +11,30 @@ import (
 	"goprof/vmstructs"
 )
 
+// examineInTime is examineProcess for as long as that may take.
+func (h Host) examineInTime(r *Report, pid int) {
+	own, ok := openInTime(func(opened func(*target.Process)) Report {
+		var own Report
+		h.examineProcess(&own, pid, opened)
+		return own
+	})
+	if !ok {
+		r.fail("process", h.silentCause(pid))
+		return
+	}
+	r.Checks = append(r.Checks, own.Checks...)
+	r.Cause = cmp.Or(r.Cause, own.Cause)
+}
+
 // examineProcess says how far one process can be looked at.
-func (h Host) examineProcess(r *Report, pid int) {
+func (h Host) examineProcess(r *Report, pid int, opened func(*target.Process)) {
 	p, err := target.Open(pid)
 	if err != nil {
 		r.fail("process", h.Explain(pid, err))
 		return
 	}
 	defer p.Close()
+	opened(p)
 	h.checkProcess(r, pid)
 	h.checkTracer(r, pid)
 	vm, err := openVM(p)

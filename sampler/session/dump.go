@@ -5,6 +5,7 @@ package session
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"goprof/profile"
 	"goprof/sampler"
@@ -22,33 +23,36 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	if opt.Depth > 0 {
 		s.walker.MaxDepth = opt.Depth
 	}
-	if err := s.dir.refresh(); err != nil && len(s.dir.threads) == 0 {
+	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{})}
+	var looks []sampler.Target
+	var after func(*target.Snapshot, int64)
+	var err error
+	prepared := s.guarded(func() {
+		if err = s.dir.refresh(); err != nil && len(s.dir.threads) == 0 {
+			return
+		}
+		looks, err = d.prepare(), nil
+		after = s.afterLook()
+		s.walker.Warm() // walks come between stops, and those that come late would wait for the first
+	})
+	if !prepared {
+		return d.incomplete()
+	} else if err != nil {
 		return nil, err
 	}
-	d := dump{Session: s, byTID: map[int]int{}}
-	var looks []sampler.Target
-	for _, tid := range s.dir.tids() {
-		th := s.dir.threads[tid]
-		looks = append(looks, sampler.Target{TID: tid, Hint: th.hint(s.VM)})
-		d.byTID[tid] = len(d.threads)
-		d.threads = append(d.threads, profile.ThreadDump{TID: tid, Name: th.name, State: s.stateOf(th)})
-	}
-	s.walker.Warm() // walks come between stops, and those that come late would wait for the first
-	sampler.OnOwnThread(func() {
-		t := sampler.NewTracer(s.Process.PID(), s.Process.CPU())
-		defer t.Close()
-		t.StackLimit, t.After = stackLimit(opt.Depth), s.afterLook()
-		for range virtualLooks {
-			if opt.NonBlocking {
-				sampler.AllUnstopped(t, looks, d.takeUnstopped)
-			} else {
-				sampler.All(t, looks, d.take)
-			}
-			if looks = d.inTheHeap(looks); len(looks) == 0 {
-				break
-			}
-		}
+	ended := make(chan struct{})
+	looked := s.guarded(func() {
+		defer close(ended)
+		sampler.OnOwnThread(func() { d.lookAtAll(looks, opt, after) })
 	})
+	if !looked {
+		close(d.gaveUp)
+		select { // nobody stands still any more when it has
+		case <-ended:
+		case <-time.After(engineLimit):
+		}
+		return d.incomplete()
+	}
 	if err := s.Process.Alive(); err != nil {
 		return nil, err
 	}
@@ -60,6 +64,46 @@ type dump struct {
 	*Session
 	threads []profile.ThreadDump
 	byTID   map[int]int
+	gaveUp  chan struct{} // closed when no walk is to be waited for any more
+}
+
+// prepare lists the threads.
+func (d *dump) prepare() (looks []sampler.Target) {
+	for _, tid := range d.dir.tids() {
+		th := d.dir.threads[tid]
+		looks = append(looks, sampler.Target{TID: tid, Hint: th.hint(d.VM)})
+		d.byTID[tid] = len(d.threads)
+		d.threads = append(d.threads, profile.ThreadDump{TID: tid, Name: th.name, State: d.stateOf(th)})
+	}
+	return looks
+}
+
+// lookAtAll looks at each thread, and again at those whose virtual thread was on its way.
+func (d *dump) lookAtAll(looks []sampler.Target, opt DumpOptions, after func(*target.Snapshot, int64)) {
+	t := sampler.NewTracer(d.Process.PID(), d.Process.CPU())
+	defer t.Close()
+	t.StackLimit, t.After = stackLimit(opt.Depth), after
+	t.Serve(d.memory)
+	for range virtualLooks {
+		if opt.NonBlocking {
+			sampler.AllUnstopped(t, looks, d.takeUnstopped)
+		} else if !sampler.AllUntil(d.gaveUp, t, looks, d.take) {
+			return
+		}
+		if looks = d.inTheHeap(looks); len(looks) == 0 {
+			return
+		}
+	}
+}
+
+// incomplete is what there is of a dump of a process that was given up.
+func (d *dump) incomplete() ([]profile.ThreadDump, error) {
+	for i := range d.threads {
+		if t := &d.threads[i]; len(t.Stack.Frames) == 0 && t.Err == "" {
+			t.Err = "the memory of its process does not answer"
+		}
+	}
+	return d.threads, target.ErrSilent
 }
 
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.

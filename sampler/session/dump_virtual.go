@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"time"
 
 	"goprof/profile"
+	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -25,26 +27,35 @@ const (
 
 // DumpVirtual looks at every virtual thread that no carrier runs. Nothing is stopped for it: such a
 // thread's frames lie in the heap until a carrier takes it up. Those that one runs are in Dump.
-func (s *Session) DumpVirtual(opt DumpOptions) ([]profile.ThreadDump, profile.VirtualCensus, error) {
+//
+// It ends in time: after virtualLimit nothing more is read, and what there is by then is the result.
+func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census profile.VirtualCensus, err error) {
+	census = profile.VirtualCensus{Unread: map[string]int{}}
+	if !s.guarded(func() { err = s.dumpVirtual(opt, &all, &census) }) {
+		err = target.ErrSilent
+	}
+	slices.SortFunc(all, func(a, b profile.ThreadDump) int { return cmp.Compare(a.Virtual.ID, b.Virtual.ID) })
+	return all, census, err
+}
+
+func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census *profile.VirtualCensus) error {
 	if opt.Depth > 0 {
 		s.walker.MaxDepth = opt.Depth
 	}
-	census := profile.VirtualCensus{Unread: map[string]int{}}
-	c := s.VM.NewContinuations()
+	c := s.VM.NewContinuations().ReadFrom(timed{s.Process, time.Now().Add(virtualLimit)})
 	if c == nil {
-		return nil, census, ErrNoVirtual
+		return ErrNoVirtual
 	}
 	platform, err := s.VM.Threads()
 	if err != nil {
-		return nil, census, err
+		return err
 	}
-	var all []profile.ThreadDump
 	var stack profile.Stack
 	found, err := c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
 		if v.Mounted && v.Err == nil {
 			return // its carrier shows it
 		}
-		if len(all) >= maxDumped {
+		if len(*all) >= maxDumped {
 			census.Unread[notShown]++
 			return
 		}
@@ -64,14 +75,13 @@ func (s *Session) DumpVirtual(opt DumpOptions) ([]profile.ThreadDump, profile.Vi
 		if t.Err == "" {
 			census.Shown++
 		}
-		all = append(all, t)
+		*all = append(*all, t)
 	})
 	census.Seen, census.Untracked = found.Seen, found.Untracked
 	for why, n := range found.Failed {
 		census.Unread["a list of threads: "+why] += n
 	}
-	slices.SortFunc(all, func(a, b profile.ThreadDump) int { return cmp.Compare(a.Virtual.ID, b.Virtual.ID) })
-	return all, census, errors.Join(err, s.Process.Alive())
+	return errors.Join(err, s.Process.Alive())
 }
 
 // whyUnread puts an error into words for a user.

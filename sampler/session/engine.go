@@ -92,7 +92,7 @@ func (s *Session) after(e Engine) func(snap *target.Snapshot, released int64) {
 // afterSample is afterLook for a thread that was not stopped: which continuation it ran has to be read now, too. That
 // counts only where the copied stack leads to it (target.Continuation.Late).
 func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
-	c := s.VM.NewContinuations()
+	c := s.VM.NewContinuations().ReadFrom(s.memory)
 	if c == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
 			snap.Side = make([]byte, size)
 		}
 		snap.Side = snap.Side[:size]
-		if s.Process.Read(snap.SideAddr, snap.Side) == nil {
+		if s.memory.Read(snap.SideAddr, snap.Side) == nil {
 			c.Read(snap)
 			snap.Continuation.Late = true
 			if now()-sampled > int64(soon) {
@@ -117,7 +117,12 @@ func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
 }
 
 // RunsVirtual reports whether there are threads that may run virtual ones.
-func (s *Session) RunsVirtual() bool {
+func (s *Session) RunsVirtual() (does bool) {
+	s.guarded(func() { does = s.runsVirtual() })
+	return does
+}
+
+func (s *Session) runsVirtual() bool {
 	if s.VM.NewContinuations() == nil || s.dir.refresh() != nil {
 		return false
 	}

@@ -33,7 +33,7 @@ func (s *Session) engine(opt RecordOptions) sampler.Engine {
 		return s.cpuEngine(opt.Engine)
 	}
 	pid, cpu := s.Process.PID(), s.Process.CPU()
-	waits := s.VM.NewWaits(opt.Mode == WaitingMode)
+	waits := s.VM.NewWaits(opt.Mode == WaitingMode).ReadFrom(s.memory)
 	return sampler.NewWall(pid, cpu, sampler.WallOptions{
 		NonBlocking: opt.NonBlocking,
 		NativeOnce:  opt.NativeOnce,

@@ -38,6 +38,9 @@ func (h Host) noteOf(u target.Unopened) profile.Note {
 	switch {
 	case errors.Is(u.Err, target.ErrOtherFile):
 		n.Name, why = "library-replaced", "another file has taken its place since it was loaded"
+	case errors.Is(u.Err, target.ErrSilent):
+		return profile.Note{Name: "library-hangs", Remedy: "mount | grep -E 'fuse|nfs'",
+			Text: u.Path + ": its file system does not answer; its functions have no names, and stacks may end there"}
 	case errors.Is(u.Err, fs.ErrNotExist):
 		n.Name, why = "library-deleted", "its file is not there any more"
 	default:

@@ -20,6 +20,8 @@ func reasonOf(o sampler.Outcome) profile.Reason {
 		return profile.NotPermitted
 	case sampler.AlreadyTraced:
 		return profile.AlreadyTraced
+	case sampler.Silent:
+		return profile.Silent
 	case sampler.Pending, sampler.TimedOut, sampler.Backlog:
 		return profile.StopTimeout
 	case sampler.RingFull:

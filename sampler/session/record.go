@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -57,14 +58,20 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		s.walker.MaxDepth = opt.Depth
 	}
 	p := profile.New()
-	p.Meta = s.meta(opt)
 	before := ownCPU()
-	s.walker.Warm()
-	r := s.recording(opt)
-	s.dir.allNames = opt.Wants != nil
-	r.profile, r.before = p, before
-	r.news(0)
-	after := s.after(opt.Engine)
+	var r *recording
+	var after func(*target.Snapshot, int64)
+	if !s.guarded(func() {
+		p.Meta = s.meta(opt)
+		s.walker.Warm()
+		r = s.recording(opt)
+		s.dir.allNames = opt.Wants != nil
+		r.profile, r.before = p, before
+		r.news(0)
+		after = s.after(opt.Engine)
+	}) {
+		return p, p.Summary(), target.ErrSilent
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if opt.Duration > 0 {
@@ -75,14 +82,25 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r.stop = stop
 	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after}
+	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after, Memory: s.memory}
+	ended := make(chan struct{})
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)
 		done <- err
+		close(ended)
 	}()
-	r.takeAll(queue)
-	err := <-done
-	return p, r.account(), err
+	r.hangs = hangsAfter(ctx, ended)
+	var silent error
+	if !s.guarded(func() { r.takeAll(queue) }) {
+		stop()
+		silent = target.ErrSilent
+	}
+	select {
+	case err := <-done:
+		return p, r.account(), cmp.Or(err, silent)
+	case <-r.hangs:
+		return p, r.account(), cmp.Or(silent, error(ErrHangs))
+	}
 }
 
 // recording is a Record under way.
@@ -102,6 +120,7 @@ type recording struct {
 	hints    map[int]sampler.Hint // what the sampler was told
 	carriers map[int]bool         // threads that were seen to run virtual ones
 	stop     context.CancelFunc
+	hangs    <-chan struct{}            // closed when the sampling thread does not end
 	before   time.Duration              // own CPU
 	lost     [sampler.NumOutcomes]int64 // what the profile has been told
 
@@ -133,6 +152,8 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			r.take(snap)
 			queue.Done(snap)
+		case <-r.hangs:
+			return
 		case <-idle.C:
 			// Another library may have come to where one was; and nothing else notices an exec
 			// while all threads are idle.
@@ -184,6 +205,7 @@ func (r *recording) account() profile.Summary {
 	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
 	sum.Times, sum.Looks = times, looks
 	sum.Pauses = pausesOf(&stats)
+	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.OwnCPU = ownCPU() - r.before
 	return sum
 }
@@ -310,7 +332,7 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 
 func pausesOf(st *sampler.Stats) profile.Pauses {
 	h := &st.Pauses
-	return profile.Pauses{Count: h.Count(), P50: h.Quantile(0.50), P99: h.Quantile(0.99), Max: h.Max(), Total: h.Sum()}
+	return profile.Pauses{Count: h.Count(), P50: h.Quantile(0.50), P99: h.Quantile(0.99), Max: h.Max(), Total: h.Sum(), Bound: sampler.StandsAtMost}
 }
 
 // now is CLOCK_MONOTONIC, by which snapshots are dated.

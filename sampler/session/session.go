@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"goprof/sampler"
 	"goprof/target"
 	"goprof/unwind"
 	"goprof/vmstructs"
@@ -19,6 +20,7 @@ type Session struct {
 	VM      *vmstructs.VM
 	walker  *unwind.Walker
 	dir     *directory
+	memory  *sampler.Memory // for what is read on the sampling thread
 }
 
 // startTries and startWait bound how long a JVM that has just started is waited for.
@@ -29,17 +31,35 @@ const (
 
 // Attach opens the JVM pid. Nothing is done to it: attaching only reads. A JVM that is
 // still starting is waited for for a second.
+//
+// It ends in time: a process whose memory does not answer is target.ErrSilent.
 func Attach(pid int) (*Session, error) {
+	type attached struct {
+		session *Session
+		err     error
+	}
+	a, ok := openInTime(func(opened func(*target.Process)) attached {
+		s, err := open(pid, opened)
+		return attached{s, err}
+	})
+	if !ok {
+		return nil, target.ErrSilent
+	}
+	return a.session, a.err
+}
+
+func open(pid int, opened func(*target.Process)) (*Session, error) {
 	p, err := target.Open(pid)
 	if err != nil {
 		return nil, err
 	}
+	opened(p)
 	vm, err := openVM(p)
 	if err != nil {
 		p.Close()
 		return nil, err
 	}
-	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm)}
+	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm), memory: sampler.NewMemory(p)}
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
 		s.walker.MemoryEnds(maps[len(maps)-1].End)
 	}

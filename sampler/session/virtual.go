@@ -16,7 +16,7 @@ import (
 
 // afterLook is what is to be done with each snapshot as soon as its thread runs again.
 func (s *Session) afterLook() func(snap *target.Snapshot, released int64) {
-	c := s.VM.NewContinuations()
+	c := s.VM.NewContinuations().ReadFrom(s.memory)
 	if c == nil {
 		return nil
 	}

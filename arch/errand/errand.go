@@ -1,0 +1,189 @@
+//go:build linux
+
+// Package errand makes system calls that may never return.
+//
+// A read of another process's memory waits for as long as the page does not come (mm/process_vm_access.c): a page of
+// userfaultfd, of FUSE, of NFS, of a dead disk. Only the death of the whole calling process ends that wait. So
+// whoever must not wait, because a thread of the target stands still meanwhile, sends a Runner: an OS thread of ours
+// that makes the call. When the time is over the Runner is left behind, asleep in the kernel, and another one takes
+// its place.
+//
+// Go knows nothing of a Runner's OS thread. It runs a loop in assembly, uses no stack, and has all signals blocked.
+// So neither Go's scheduler nor its garbage collector ever waits for it, and it never waits for them. What a call
+// writes to must lie in the Runner's Room, which is not in Go's heap: a call that returns after it was given up still
+// writes there.
+package errand
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// control is what both threads know of a call. The assembly knows its layout (clone_*.s).
+type control struct {
+	asked    atomic.Uint32 // number of the last call that was asked for; the Runner sleeps on it
+	answered atomic.Uint32 // number of the last one that has returned; who waits sleeps on it
+	waits    atomic.Uint32 // 1: somebody sleeps on answered
+	lives    atomic.Uint32 // the kernel sets it to 0 when the OS thread has ended (CLONE_CHILD_CLEARTID)
+	number   uintptr
+	args     [6]uintptr
+	result   uintptr
+	deadline unix.Timespec
+}
+
+// Runner makes one system call at a time. It belongs to one goroutine.
+type Runner struct {
+	c    *control
+	tid  int
+	all  []byte // control and room
+	room []byte
+}
+
+// controlSize is what of a Runner's memory is not its Room.
+const controlSize = 256
+
+// endCall, as a call's number, ends the Runner's OS thread.
+const endCall = ^uintptr(0)
+
+// ErrNoThread: the system gives us no OS thread, or no memory for it.
+var ErrNoThread = errors.New("errand: no OS thread can be started")
+
+// New starts a Runner whose Room has that many bytes. Room costs memory only where it is used.
+func New(room int) (*Runner, error) {
+	const access, kind = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
+	all, err := unix.Mmap(-1, 0, controlSize+room, access, kind)
+	if err != nil {
+		return nil, errors.Join(ErrNoThread, err)
+	}
+	r := &Runner{c: (*control)(unsafe.Pointer(unsafe.SliceData(all))), all: all, room: all[controlSize:]}
+	r.c.lives.Store(1)
+	if e := r.start(); e != 0 {
+		unix.Munmap(all)
+		return nil, errors.Join(ErrNoThread, e)
+	}
+	return r, nil
+}
+
+// start makes the OS thread, as one of this process: what it may read does not differ from what we may. It inherits
+// the signal mask, and Go's signal handlers must never run on it.
+//
+//go:nosplit
+func (r *Runner) start() syscall.Errno {
+	const flags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
+		unix.CLONE_SYSVSEM | unix.CLONE_CHILD_CLEARTID
+	none, before := ^uint64(0), uint64(0)
+	setSignalMask(&none, &before)
+	tid := clone(r.c, flags, &r.c.lives)
+	setSignalMask(&before, nil)
+	if tid < 0 {
+		return syscall.Errno(-tid)
+	}
+	r.tid = tid
+	return 0
+}
+
+//go:nosplit
+func setSignalMask(mask, old *uint64) {
+	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, uintptr(unix.SIG_SETMASK),
+		uintptr(unsafe.Pointer(mask)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+}
+
+// TID is the number of the OS thread, for its priority and its CPU.
+func (r *Runner) TID() int { return r.tid }
+
+// Room is the Runner's own memory. It is never given back while a call may still write to it.
+func (r *Runner) Room() []byte { return r.room }
+
+// Go asks for a system call. The one before must have returned.
+//
+//go:nosplit
+func (r *Runner) Go(number uintptr, args *[6]uintptr) {
+	c := r.c
+	c.number, c.args = number, *args
+	c.asked.Store(c.asked.Load() + 1)
+	futex(&c.asked, futexWake, 1, nil)
+}
+
+// Returned reports whether the call has returned.
+//
+//go:nosplit
+func (r *Runner) Returned() bool { return r.c.answered.Load() == r.c.asked.Load() }
+
+// Wait waits until the call has returned, or until a moment of CLOCK_MONOTONIC, in nanoseconds. It returns Returned.
+// It may be called while a thread of the target stands still: it allocates nothing, and Go's scheduler has no part in
+// it.
+//
+//go:nosplit
+func (r *Runner) Wait(until int64) bool {
+	c := r.c
+	if r.Returned() { // a Runner of higher priority on the same CPU is done by now
+		return true
+	}
+	c.deadline.Sec, c.deadline.Nsec = until/1e9, until%1e9
+	c.waits.Store(1)
+	for {
+		last := c.answered.Load()
+		if last == c.asked.Load() {
+			break
+		}
+		if e := futex(&c.answered, futexWaitUntil, last, &c.deadline); e != 0 && e != unix.EAGAIN && e != unix.EINTR {
+			break // ETIMEDOUT
+		}
+	}
+	c.waits.Store(0)
+	return r.Returned()
+}
+
+// Sleeps reports whether the call waits for something in the kernel, and not just for a CPU.
+func (r *Runner) Sleeps() bool {
+	b, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(r.tid) + "/stat")
+	end := bytes.LastIndexByte(b, ')')
+	return err == nil && end >= 0 && len(b) > end+2 && b[end+2] != 'R' && !r.Returned()
+}
+
+// Result is what the call has returned.
+//
+//go:nosplit
+func (r *Runner) Result() (uintptr, syscall.Errno) {
+	const lastErrno = 4095
+	if v := r.c.result; v >= -lastErrno&(1<<64-1) {
+		return 0, syscall.Errno(-v)
+	}
+	return r.c.result, 0
+}
+
+// End ends the OS thread and gives its memory back. A Runner whose call has not returned stays as it is until this
+// process ends.
+func (r *Runner) End() {
+	if !r.Returned() {
+		return
+	}
+	r.Go(endCall, &[6]uintptr{})
+	for lives := r.c.lives.Load(); lives != 0; lives = r.c.lives.Load() {
+		// The kernel wakes all that sleep on it, with a FUTEX_WAKE that is not private (kernel/fork.c, mm_release).
+		futex(&r.c.lives, futexWaitShared, lives, nil)
+	}
+	unix.Munmap(r.all)
+}
+
+// Operations of futex(2) (include/uapi/linux/futex.h).
+const (
+	futexWaitShared = 0
+	futexWake       = 1 | 128
+	futexWaitUntil  = 9 | 128 // FUTEX_WAIT_BITSET: the time is a moment of CLOCK_MONOTONIC
+	futexAnyBit     = 1<<32 - 1
+)
+
+//go:nosplit
+func futex(word *atomic.Uint32, operation uintptr, value uint32, until *unix.Timespec) syscall.Errno {
+	_, _, e := syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), operation, uintptr(value),
+		uintptr(unsafe.Pointer(until)), 0, futexAnyBit)
+	return e
+}

@@ -1,0 +1,154 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/target"
+)
+
+// Whatever the target's memory and files do, a command ends. A call into the target that hangs cannot be taken back,
+// so the goroutine that made it is left behind (target.CallWatch), and the command goes on with what it has.
+
+const (
+	// hangTick and hangTicks say how long a call may be under way: 3 s.
+	hangTick  = 100 * time.Millisecond
+	hangTicks = 30
+	// attachLimit is how long it may take to attach: besides memory, that opens files (each for 2 s at most).
+	attachLimit = 15 * time.Second
+	// engineLimit is how long a sampling thread may take to end, more than it waits for late stops: it may hang in
+	// the kernel where the target runs exec.
+	engineLimit = 15 * time.Second
+	// virtualLimit is how long virtual threads are searched for, and read.
+	virtualLimit = 30 * time.Second
+)
+
+// ErrHangs: the sampling thread does not end.
+var ErrHangs = errors.New("session: the sampling thread hangs in the kernel")
+
+// hangsAfter is closed when ctx is done and the engine has not ended a while after that.
+func hangsAfter(ctx context.Context, ended <-chan struct{}) <-chan struct{} {
+	hangs := make(chan struct{})
+	go func() {
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+		}
+		select {
+		case <-ended:
+		case <-time.After(engineLimit):
+			close(hangs)
+		}
+	}()
+	return hangs
+}
+
+// guarded runs f, which reads the target. It returns false if a call of f's into the target hangs: the process is
+// given up then, and what f has at hand is the caller's.
+func (s *Session) guarded(f func()) bool {
+	if s.Process.GivenUp() {
+		return false
+	}
+	done := make(chan struct{})
+	go func() {
+		f()
+		close(done)
+	}()
+	watch := s.Process.WatchCalls()
+	tick := time.NewTicker(hangTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return true
+		case <-tick.C:
+			if watch.Look(hangTicks) {
+				return false
+			}
+		}
+	}
+}
+
+// openInTime runs work, which opens a process and says so when it has. It returns false where that takes too long, or
+// a call into the process hangs.
+func openInTime[T any](work func(opened func(*target.Process)) T) (result T, ok bool) {
+	done := make(chan T, 1)
+	processes := make(chan *target.Process, 1)
+	go func() { done <- work(func(p *target.Process) { processes <- p }) }()
+	var watch *target.CallWatch
+	tick := time.NewTicker(hangTick)
+	defer tick.Stop()
+	limit := time.After(attachLimit)
+	for {
+		select {
+		case result = <-done:
+			return result, true
+		case p := <-processes:
+			watch = p.WatchCalls()
+		case <-limit:
+			return result, false
+		case <-tick.C:
+			if watch != nil && watch.Look(hangTicks) {
+				return result, false
+			}
+		}
+	}
+}
+
+// silentCause is why nothing more can be said of a process.
+func (h Host) silentCause(pid int) Cause {
+	return Cause{Name: "hangs",
+		Why:    "its memory, or a file that it has mapped, does not answer (userfaultfd, FUSE, NFS or swap)",
+		Remedy: "cat /proc/" + itoa(pid) + "/stack; mount | grep -E 'fuse|nfs'"}
+}
+
+// silentNotes name the threads whose memory did not answer. What is said of them was known before.
+func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {
+	for i, tid := range stats.Silent {
+		if i == maxNotes {
+			break
+		}
+		name := "?"
+		if th := r.dir.threads[tid]; th != nil && th.name != "" {
+			name = th.name
+		} else if k, err := r.Process.Thread(tid); err == nil {
+			name = k.Comm // a file of /proc that waits for nothing
+		}
+		label := fmt.Sprintf("[%s tid=%d]", name, tid)
+		notes = append(notes, profile.Note{Name: "memory-hangs",
+			Text: fmt.Sprintf("thread %s: its memory did not answer in time, so it was let go and left alone", label)})
+	}
+	return notes
+}
+
+// timed is a target that can be read until its time is over.
+type timed struct {
+	target.Target
+	until time.Time
+}
+
+var errTime = fmt.Errorf("the %v for this were over", virtualLimit)
+
+func (t timed) Read(addr uint64, b []byte) error {
+	if time.Now().After(t.until) {
+		return errTime
+	}
+	return t.Target.Read(addr, b)
+}
+
+func (t timed) ReadMany(rs []target.Range) {
+	if time.Now().After(t.until) {
+		for i := range rs {
+			rs[i].OK = false
+		}
+		return
+	}
+	t.Target.ReadMany(rs)
+}

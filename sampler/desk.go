@@ -134,6 +134,9 @@ func (t *Tracer) meet() {
 	d := t.desk
 	t.pinned = 0
 	cpu := currentCPU()
+	if t.stayAt == cpu && d != nil && d.cpu == cpu {
+		return // both are bound to it
+	}
 	size, ok := t.allowed.get(0)
 	if d == nil || !ok || cpu < 0 || cpu/64 >= len(t.here) {
 		return

@@ -23,13 +23,21 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *target.Snapsh
 	if t.isPending(tid) || len(t.pending) >= maxPending {
 		return Backlog
 	}
-	t.prepare(snap)
+	if t.leavesAlone(tid) {
+		return Silent
+	}
+	if !t.openDesk() {
+		return Failed
+	}
+	t.meet() // where we are
+	t.lookTID = tid
 	setSignalMask(&t.mask, &t.oldMask)
 	if e := t.seize(tid); e != 0 {
 		setSignalMask(&t.oldMask, nil)
 		return t.refused(tid, e)
 	}
 	s, sig := t.hold(tid, arrived)
+	t.beginReads()
 	if s == stopped {
 		t.take(tid, &hint)
 		t.release(tid, sig)
@@ -40,6 +48,10 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *target.Snapsh
 	if !t.proc.owns(tid) {
 		t.undo(tid, s)
 		return t.gone()
+	}
+	if !t.heard(tid) {
+		t.undo(tid, s)
+		return Silent
 	}
 	if s == running {
 		t.pending = append(t.pending, newPending(tid, hint, snap, t.missed))

@@ -68,6 +68,7 @@ type Tracer struct {
 	silentIDs     []int
 	lateReads     int // that were given up and are under way
 	here, allowed cpuMask
+	stayAt        int     // the CPU to which our OS thread is bound by others, -1: none
 	pinned        uintptr // size of allowed while this OS thread is bound to its CPU
 
 	// All below is prepared outside the pause and used inside.
@@ -120,6 +121,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 		pending:    make([]pendingStop, 0, maxPending),
 		spAt:       prstatusOffset(cpu, cpu.SP),
 		pacDue:     cpu.LR >= 0,
+		stayAt:     -1,
 		// All but the signals that a fault of our own would raise, and the one that ends waitStop.
 		mask: ^uint64(1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) |
 			1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(boundSignal-1)),

@@ -198,7 +198,10 @@ func (r *run) planVisit(from int64) (at int64) {
 		r.beginTicks(now, step)
 	}
 	at = max(r.tickAt()+r.anywhere(r.step), from, now+settleTime)
-	v.goTo(which)
+	if r.t.stayAt = -1; v.goTo(which) {
+		r.t.stayAt = v.cpus[which].number
+	}
+	r.t.meet()
 	v.bound.set(at+2*stopWithin, again)
 	return at
 }

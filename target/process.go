@@ -161,7 +161,7 @@ func (p *Process) changeThread() bool {
 // findCPU reads the ELF header of the program, or else of any image in its memory.
 func (p *Process) findCPU() (*arch.CPU, error) {
 	head := make([]byte, 20)
-	if f, err := os.Open(p.file("exe")); err == nil {
+	if f, _, err := OpenKernelLink(p.file("exe")); err == nil {
 		n, _ := f.ReadAt(head, 0)
 		f.Close()
 		if n == len(head) {

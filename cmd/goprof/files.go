@@ -71,6 +71,11 @@ func collapsedFile(missing string) string {
 	return found[len(found)-1]
 }
 
+// accountError is about the file for the account that nobody has named.
+type accountError struct{ error }
+
+func (e *accountError) Unwrap() error { return e.error }
+
 // outputFailed tells of a result that could not be written.
 func outputFailed(err error) error {
 	e := &exit.Error{Code: exit.OutputFailed, What: err.Error(), Err: err}
@@ -82,8 +87,17 @@ func outputFailed(err error) error {
 		}
 		e.What, e.Err = "cannot write "+name, fe.Err
 	}
-	if errors.Is(err, output.ErrLink) {
+	account := errors.As(err, new(*accountError))
+	switch {
+	case account && fe != nil:
+		e.What += ", where the account of the run goes"
+		e.Remedy = "--summary FILE names another place for the account; " + commandLine([]string{"rm", fe.Name}) + " frees this one, if nobody needs it"
+	case errors.Is(err, output.ErrLink):
 		e.Remedy = "the name that the link leads to, or -o - for standard output"
+	case errors.Is(err, output.ErrForeign):
+		e.Remedy = "-o with a name in a folder that only you may write to, or -o - for standard output"
+	case errors.Is(err, output.ErrNoReader) && fe != nil:
+		e.Remedy = "begin to read it first: " + commandLine([]string{"cat", fe.Name}) + " > FILE &"
 	}
 	return e
 }

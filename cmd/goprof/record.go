@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/output"
 	"goprof/profile"
 	"goprof/sampler/session"
 )
@@ -76,6 +77,7 @@ type recordFlags struct {
 	output      string
 	summary     string
 	quiet       bool
+	streams     map[string]*output.File // those that are open
 	engineFlag
 	modeFlags
 }

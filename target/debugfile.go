@@ -42,7 +42,7 @@ func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	}
 	own := l.files.inRoot(l.Path)
 	for _, name := range debugLinkPaths(own, link) {
-		if t := l.openDebugFile(name, inTarget, func(d *elfFile) bool { return d.checksum() == sum }); t != nil {
+		if t := l.openDebugFile(name, inTarget, func(d *elfFile) bool { return l.sums.spend(d.size) && d.checksum() == sum }); t != nil {
 			return t
 		}
 	}
@@ -101,11 +101,8 @@ func (f *elfFile) debugLink() (name string, sum uint32, ok bool) {
 	return string(raw), binary.LittleEndian.Uint32(b[at:]), true
 }
 
-// checksum computes the CRC-32 of the whole file, 0 if it cannot be read or is too much to read.
+// checksum computes the CRC-32 of the whole file, 0 if it cannot be read.
 func (f *elfFile) checksum() uint32 {
-	if !f.budget.spend(f.size) {
-		return 0
-	}
 	h := crc32.NewIEEE()
 	if _, err := io.Copy(h, io.NewSectionReader(f.r, 0, int64(f.size))); err != nil {
 		return 0

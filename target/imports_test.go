@@ -18,6 +18,7 @@ var mayImport = map[string][]string{
 	"goprof/vmstructs":       {"goprof/arch", "goprof/target"},
 	"goprof/unwind":          {"goprof/arch", "goprof/target", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
 	"goprof/sampler":         {"goprof/arch", "goprof/target"},
+	"goprof/sampler/guard":   {},
 	"goprof/sampler/session": {"goprof/arch", "goprof/target", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler"},
 	"goprof/output":          {"goprof/profile", "goprof/profile/naming"},
 	"goprof/output/flame":    {"goprof/profile", "goprof/output"},

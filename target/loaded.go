@@ -39,7 +39,8 @@ type imageFiles interface {
 type loaded struct {
 	group
 	files  imageFiles
-	budget *readBudget
+	budget *readBudget // for tables
+	sums   *readBudget // for checksums of debug files
 
 	noFile error // why the file could not be opened when it was last asked for
 	placed bool

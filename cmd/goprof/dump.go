@@ -14,6 +14,7 @@ import (
 	"goprof/output"
 	"goprof/profile"
 	"goprof/profile/naming"
+	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
 
@@ -106,13 +107,13 @@ func (n dumpNames) fold(threads []profile.ThreadDump) {
 }
 
 func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, names dumpNames) error {
-	goFirst()
 	defer session.StopAfterSuspend()()
 	s, err := session.Attach(pid)
 	if err != nil {
 		return attachError(pid, err)
 	}
 	defer s.Close()
+	guard.Enter(guard.ToDump)
 	if err := host().Traced(pid); err != nil && !opt.NonBlocking {
 		return attachError(pid, err)
 	}

@@ -154,7 +154,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	defer session.StopAfterSuspend()()
 	defer session.StartWatchdog(watchdogName)()
-	beGoodNeighbour() // not before a program was started: it would inherit some of it
+	goFirst() // not before a program was started: it would inherit that
 	err = recordAll(ctx, talk, f, targets, now)
 	stop() // from now on a signal ends goprof, and nothing else
 	which.finish(talk)

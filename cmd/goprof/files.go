@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -51,12 +52,15 @@ func notItself(input, name string) error {
 func badInput(name string, err error) *exit.Error {
 	e := &exit.Error{Code: exit.BadInput, What: "cannot read " + name, Err: err}
 	var path *fs.PathError
+	var bad *output.BadFile
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Why = "there is no such file"
 	case errors.As(err, &path):
 		e.Why = path.Err.Error()
-	case errors.As(err, new(*output.BadFile)):
+	case errors.As(err, &bad) && bad.TooMuch:
+		e.Remedy = "a part of it: " + commandLine([]string{"head", "-n", strconv.Itoa(bad.Line - 1), name}) + " | goprof flame - -o part.html"
+	case bad != nil:
 		e.Remedy = "goprof record --pid PID -o FILE.collapsed writes such files: lines \"root;caller;leaf count\""
 	}
 	return e

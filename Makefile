@@ -11,7 +11,8 @@ FUZZTIME ?= 20s
 
 # The binary is static: it must run in any container beside any libc.
 BUILD_ENV   := CGO_ENABLED=0
-BUILD_FLAGS := -trimpath -ldflags "-s -w"
+# It begins where the limit of address space is looked at first (arch/entry).
+BUILD_FLAGS := -trimpath -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
 .PHONY: help build test test-languages quick demo vet staticcheck fmt bench microbench fuzz cover clean prove \

@@ -12,6 +12,7 @@ import (
 // not listed may import nothing and fails the test.
 var mayImport = map[string][]string{
 	"goprof/arch":            {},
+	"goprof/arch/entry":      {},
 	"goprof/profile":         {},
 	"goprof/profile/naming":  {"goprof/profile"},
 	"goprof/target":          {"goprof/arch"},

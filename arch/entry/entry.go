@@ -10,4 +10,6 @@
 package entry
 
 // start is the first instruction of the program. The kernel jumps to it.
+//
+//lint:ignore U1000 the linker is told its name
 func start()

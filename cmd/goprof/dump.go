@@ -51,6 +51,7 @@ func newDump() *cobra.Command {
 
 		ValidArgsFunction: completeNames,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			guard.Enter(guard.ToDump)
 			given := cmd.Flags().Changed("pid")
 			switch {
 			case opt.Depth < 1 || opt.Depth > maxDepth:
@@ -113,7 +114,6 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 		return attachError(pid, err)
 	}
 	defer s.Close()
-	guard.Enter(guard.ToDump)
 	if err := host().Traced(pid); err != nil && !opt.NonBlocking {
 		return attachError(pid, err)
 	}

@@ -14,7 +14,6 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
-	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
 
@@ -45,7 +44,6 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 		recorders = append(recorders, r)
 	}
 	defer closeAll(recorders)
-	guard.Enter(guard.ToRecord) // all that is started has been: the program, the watchdog
 	noMoreSignals := writeOnSignal(talk, recorders, now)
 	noMoreProgress := showProgress(talk, f, recorders)
 	results := make([]result, len(recorders))

@@ -16,7 +16,7 @@ import (
 // (kernel/seccomp.c, seccomp_cache_prepare). So process_vm_readv, waitid and clock_gettime of a pause cost
 // only the way into the check.
 
-// never are calls that goprof has no use for once it has attached.
+// never are calls that goprof has no use for when it looks at a process.
 var never = []uint32{
 	// Programs. Threads are made by clone, see rules.
 	unix.SYS_EXECVE, unix.SYS_EXECVEAT,

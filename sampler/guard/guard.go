@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package guard gives up what goprof does not need any more once it has attached. Whoever takes goprof over then (by a
+// Package guard gives up what goprof does not need to look at a process. Whoever takes goprof over then (by a
 // mistake in how it reads its target, say) cannot start programs, cannot change the target, and cannot load code
 // into the kernel. docs/operations.md holds the table.
 //
@@ -40,7 +40,8 @@ var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 // and over a file that were found to be writable when the recording began.
 var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.CAP_IPC_LOCK, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
-// Enter gives up what is not kept, in all OS threads of this process, for good.
+// Enter gives up what is not kept, in all OS threads of this process, for good. Go drops the capabilities of each by a
+// signal, and waits until all have: so it is called before any of them reads a process that may hang.
 func Enter(keep Keep) (g Given) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

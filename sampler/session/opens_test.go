@@ -50,6 +50,9 @@ func traced(t *testing.T, as []string, goprof string, args ...string) ran {
 		t.Fatal(err)
 	}
 	checkOpens(t, string(text))
+	if !regexp.MustCompile(`"/proc/self/oom_score_adj", O_WRONLY[^)]*\) += \d`).Match(text) {
+		t.Errorf("%s does not ask to go first when memory runs out", args[0])
+	}
 	return r
 }
 

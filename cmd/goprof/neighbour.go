@@ -31,6 +31,9 @@ var drawers = []string{"flame", "report"}
 // beGoodNeighbour bounds what every command takes from the machine that it looks at. record goes first only when it has
 // started what it is to start: programs inherit that.
 func beGoodNeighbour(cmd *cobra.Command) {
+	if cmd.Name() == watchdogName {
+		return // it takes next to nothing, and should outlive goprof
+	}
 	if cmd.Name() != "record" {
 		goFirst()
 	}

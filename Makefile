@@ -11,10 +11,11 @@ FUZZTIME ?= 20s
 
 # The binary is static: it must run in any container beside any libc.
 BUILD_ENV   := CGO_ENABLED=0
-BUILD_FLAGS := -trimpath -ldflags "-s -w"
+# It begins where the limit of address space is looked at first (arch/entry).
+BUILD_FLAGS := -trimpath -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-languages quick demo vet staticcheck fmt bench microbench fuzz cover clean prove \
+.PHONY: help build test test-languages quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
 	test-matrix test-arm64 dist dist-verify
 
 help: ## show this list
@@ -26,7 +27,7 @@ build: ## the static binary ./goprof
 
 # One package at a time (-p 1): tests of real JVMs need the CPUs for themselves.
 test: ## all tests, with real JVMs (installs a JDK and tools, or says what to install)
-	@scripts/tools.sh chromium gdb musl-gcc
+	@scripts/tools.sh chromium gdb musl-gcc strace
 	@scripts/jdk.sh
 	@start=$$(date +%s); status=0; \
 	GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1 $(GO) test -p 1 -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) || status=$$?; \
@@ -75,6 +76,9 @@ microbench: ## all benchmarks of Go functions
 
 fuzz: ## each fuzzer for FUZZTIME (20s)
 	@scripts/fuzz.sh $(FUZZTIME)
+
+nightly: ## the race detector, known vulnerabilities, every fuzzer for FUZZTIME (NIGHTLY="race vulnerable fuzz")
+	@FUZZTIME=$(FUZZTIME) scripts/nightly.sh $(NIGHTLY)
 
 cover: ## test coverage by function, as ./build/cover.html
 	@mkdir -p build

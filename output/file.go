@@ -16,18 +16,21 @@ import (
 // Stdout is the name that means standard output.
 const Stdout = "-"
 
+// readerWait is how long a pipe may be without a reader.
+const readerWait = 5 * time.Second
+
 // maxNumber bounds the search for a free number.
 const maxNumber = 100_000
 
 // File is a place where a result will be written. A file appears under its name only
 // when it is complete: it is written beside it, only its owner may read it, and it is renamed. It
-// never goes through a symbolic link, and what has no name of the user's choice never
-// replaces anything.
+// never goes through a symbolic link, never to a thing that another user has put where all may (isForeign), and what
+// has no name of the user's choice never replaces anything.
 type File struct {
 	name     string
 	numbered bool
 	beside   func(string) string // of a numbered file: a name that must be free, too
-	special  fs.FileInfo         // a device or a pipe: written as it is
+	stream   *os.File            // a pipe, a device, a descriptor that we were given: opened when it was reserved
 }
 
 // FileError says which file could not be written and why.
@@ -39,8 +42,14 @@ type FileError struct {
 func (e *FileError) Error() string { return fmt.Sprintf("cannot write %s: %v", e.Name, e.Err) }
 func (e *FileError) Unwrap() error { return e.Err }
 
-// ErrLink refuses a name that is a symbolic link.
-var ErrLink = errors.New("it is a symbolic link, and goprof writes through none")
+var (
+	// ErrLink refuses a name that is a symbolic link.
+	ErrLink = errors.New("goprof writes through no symbolic link")
+	// ErrForeign refuses what another user has put into a folder that all may write to.
+	ErrForeign = errors.New("anybody may put such a thing into this folder, so goprof writes only to what is its own user's there")
+	// ErrNoReader refuses a pipe that nobody reads.
+	ErrNoReader = fmt.Errorf("it is a pipe that nobody reads (goprof waited for %v)", readerWait)
+)
 
 // Expand puts a pid for %p and a time for %t into a file's name; %% is a percent sign.
 func Expand(name string, pid int, t time.Time) string {
@@ -59,10 +68,10 @@ func ReserveNumbered(name string, beside func(string) string) (*File, error) {
 }
 
 // IsStream reports whether what is written goes away, to standard output, a pipe or a device: nothing written later can replace it.
-func (f *File) IsStream() bool { return f.name == Stdout || f.special != nil }
+func (f *File) IsStream() bool { return f.name == Stdout || f.stream != nil }
 
 func reserve(f *File) (*File, error) {
-	if f.name == Stdout {
+	if f.name == Stdout || !f.numbered && f.isInherited() {
 		return f, nil
 	}
 	if err := f.check(); err != nil {
@@ -72,18 +81,20 @@ func reserve(f *File) (*File, error) {
 }
 
 func (f *File) check() error {
-	switch info, err := os.Lstat(f.name); {
-	case errors.Is(err, fs.ErrNotExist):
+	info, err := os.Lstat(f.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && f.numbered:
 	case err != nil:
 		return err
-	case f.numbered:
 	case info.Mode()&fs.ModeSymlink != 0:
-		return ErrLink
+		return linkError(f.name, info)
 	case info.IsDir():
 		return errors.New("it is a folder")
+	case isForeign(f.name, info):
+		return fmt.Errorf("it is %s, and %w", ownedBy(info), ErrForeign)
 	case !info.Mode().IsRegular():
-		f.special = info
-		return nil
+		f.stream, err = openStream(f.name, info)
+		return err
 	}
 	temp, err := f.temp()
 	if err != nil {
@@ -93,21 +104,30 @@ func (f *File) check() error {
 	return os.Remove(temp.Name())
 }
 
+// linkError says where a link leads: whoever laid it meant goprof to write there.
+func linkError(name string, info fs.FileInfo) error {
+	to, err := os.Readlink(name)
+	if err != nil {
+		to = "?"
+	}
+	return fmt.Errorf("it is a symbolic link to %s (%s), and %w", to, ownedBy(info), ErrLink)
+}
+
 // temp makes a file beside the one that is meant. os.CreateTemp opens with O_EXCL, which follows
 // no link, and mode 0600.
 func (f *File) temp() (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(f.name), "."+filepath.Base(f.name)+".*.tmp")
 }
 
-// Write writes the whole file and returns its name. Called again, it replaces what it wrote, unless it IsStream.
+// Write writes the whole file and returns its name. Called again, it replaces what it wrote; who IsStream is written once.
 func (f *File) Write(write func(io.Writer) error) (string, error) {
 	name := f.name
 	var err error
 	switch {
 	case f.name == Stdout:
 		err = buffered(os.Stdout, write)
-	case f.special != nil:
-		err = f.writeSpecial(write)
+	case f.stream != nil:
+		err = errors.Join(buffered(f.stream, write), f.closeStream())
 	default:
 		name, err = f.writeBeside(write)
 	}
@@ -125,15 +145,12 @@ func buffered(to io.Writer, write func(io.Writer) error) error {
 	return b.Flush()
 }
 
-func (f *File) writeSpecial(write func(io.Writer) error) error {
-	file, err := os.OpenFile(f.name, os.O_WRONLY, 0)
-	if err != nil {
-		return err
+// closeStream lets a reader see the end.
+func (f *File) closeStream() error {
+	if f.stream == os.Stdout || f.stream == os.Stderr {
+		return nil
 	}
-	if info, err := file.Stat(); err != nil || !os.SameFile(info, f.special) {
-		return errors.Join(errors.New("it was replaced meanwhile"), file.Close())
-	}
-	return errors.Join(buffered(file, write), file.Close())
+	return f.stream.Close()
 }
 
 func (f *File) writeBeside(write func(io.Writer) error) (string, error) {

@@ -10,12 +10,15 @@ import (
 	"strings"
 )
 
-// What a file may ask of the one who reads it.
+// What a file may ask of the one who reads it. A recording of goprof's has at most profile.DefaultMaxNodes frames, a third of
+// what is read here; and a page of more than that shows nobody anything.
 const (
-	maxLine   = 4 << 20 // bytes
-	maxNodes  = 1 << 24
-	maxLabels = 1 << 23
-	maxTotal  = 1 << 53 // numbers of JavaScript are exact up to here
+	maxLine   = 4 << 20  // bytes
+	maxLines  = 16 << 20 // a pipe may never end
+	maxNodes  = 2 << 20
+	maxLabels = 1 << 20
+	maxNames  = 128 << 20 // bytes of all labels
+	maxTotal  = 1 << 53   // numbers of JavaScript are exact up to here
 )
 
 // BadFile says which line of a file is wrong. Line 0 is the file as a whole.
@@ -23,6 +26,7 @@ type BadFile struct {
 	Line    int
 	Problem string
 	Text    string // the beginning of the line, fit to be shown
+	TooMuch bool   // nothing is wrong, but there is more than is read
 }
 
 func (e *BadFile) Error() string {
@@ -68,6 +72,7 @@ type parser struct {
 	line     int              // its number
 	children map[uint64]int32 // parent and name -> node
 	labels   map[string]int32
+	names    int    // bytes of labels
 	long     []byte // a line that is longer than the reader's buffer
 
 	// The last stack and the node of each of its labels: in a sorted file the next one
@@ -84,7 +89,9 @@ type pathEntry struct {
 
 // readLine returns the next line without its end. It is valid until the next call.
 func (p *parser) readLine(from *bufio.Reader) ([]byte, error) {
-	p.line++
+	if p.line++; p.line > maxLines {
+		return nil, p.tooMuch("%d lines", maxLines)
+	}
 	line, err := from.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		p.long = p.long[:0]
@@ -107,7 +114,11 @@ func (p *parser) readLine(from *bufio.Reader) ([]byte, error) {
 func (p *parser) bad(line []byte, problem string) error {
 	const shown = 60
 	text := string(line[:min(len(line), shown)])
-	return &BadFile{p.line, problem, strings.ToValidUTF8(text, "?")}
+	return &BadFile{Line: p.line, Problem: problem, Text: strings.ToValidUTF8(text, "?")}
+}
+
+func (p *parser) tooMuch(format string, limit int) error {
+	return &BadFile{Line: p.line, Problem: fmt.Sprintf("more than "+format, limit), TooMuch: true}
 }
 
 func (p *parser) parse(line []byte) error {
@@ -198,7 +209,10 @@ func (p *parser) child(parent int32, label []byte) (int32, error) {
 	name, ok := p.labels[string(label)]
 	if !ok {
 		if len(p.tree.Labels) >= maxLabels {
-			return 0, p.bad(nil, fmt.Sprintf("more than %d different names", maxLabels))
+			return 0, p.tooMuch("%d different names", maxLabels)
+		}
+		if p.names += len(label); p.names > maxNames {
+			return 0, p.tooMuch("%d bytes of different names", maxNames)
 		}
 		name = int32(len(p.tree.Labels))
 		text := strings.ToValidUTF8(string(label), "\uFFFD")
@@ -209,7 +223,7 @@ func (p *parser) child(parent int32, label []byte) (int32, error) {
 	node, ok := p.children[edge]
 	if !ok {
 		if len(p.tree.Nodes) >= maxNodes {
-			return 0, p.bad(nil, fmt.Sprintf("more than %d frames", maxNodes))
+			return 0, p.tooMuch("%d frames, those that stacks share counted once", maxNodes)
 		}
 		node = int32(len(p.tree.Nodes))
 		p.tree.Nodes = append(p.tree.Nodes, TreeNode{Parent: parent, Name: name})

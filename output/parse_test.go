@@ -232,3 +232,39 @@ func BenchmarkParseCollapsed(b *testing.B) {
 	}
 	b.ReportMetric(float64(nodes), "nodes")
 }
+
+// endless gives a file without end.
+type endless struct {
+	next func(n int) string
+	n    int
+	rest string
+}
+
+func (l *endless) Read(b []byte) (int, error) {
+	var n int
+	for n < len(b) {
+		if l.rest == "" {
+			l.rest = l.next(l.n)
+			l.n++
+		}
+		k := copy(b[n:], l.rest)
+		n, l.rest = n+k, l.rest[k:]
+	}
+	return n, nil
+}
+
+// TestTooMuchHasAnEnd: files that never end, or that have more in them than a page can show, end with the reason.
+func TestTooMuchHasAnEnd(t *testing.T) {
+	for problem, next := range map[string]func(n int) string{
+		"more than 16777216 lines":                                       func(int) string { return "a;b 1\n" },
+		"more than 2097152 frames, those that stacks share counted once": func(n int) string { return fmt.Sprintf("a%d;b%d;c%d 1\n", n%97, n%9973, n%100003) },
+		"more than 1048576 different names":                              func(n int) string { return fmt.Sprintf("name%d 1\n", n) },
+		"more than 134217728 bytes of different names":                   func(n int) string { return fmt.Sprintf("%d%s 1\n", n, strings.Repeat("x", 1<<20)) },
+	} {
+		_, err := ParseCollapsed(&endless{next: next})
+		var bad *BadFile
+		if !errors.As(err, &bad) || !bad.TooMuch || bad.Problem != problem {
+			t.Errorf("%q: %v", problem, err)
+		}
+	}
+}

@@ -18,7 +18,7 @@ build() { # commit, directory for the result
     for cpu in amd64 arm64; do
         (cd "$work/src" && env -u GOFLAGS -u GOEXPERIMENT GOENV=off GOPROXY="$(go env GOPROXY)" \
             GOOS=linux GOARCH="$cpu" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0 GOWORK=off \
-            go build -buildvcs=true -trimpath -ldflags "-s -w" -o "$out/goprof-linux-$cpu" ./cmd/goprof)
+            go build -buildvcs=true -trimpath -ldflags "-s -w -E goprof/arch/entry.start" -o "$out/goprof-linux-$cpu" ./cmd/goprof)
     done
     (cd "$out" && sha256sum goprof-linux-* >SHA256SUMS)
 }

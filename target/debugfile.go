@@ -12,13 +12,26 @@ import (
 // maxDebugFile bounds the file whose checksum we compute for .gnu_debuglink.
 const maxDebugFile = 2 << 30
 
+// debugRoot says below which root a debug file is looked for.
+type debugRoot uint8
+
+const (
+	inTarget debugRoot = iota
+	onHost
+)
+
 // debugSymbols looks for a separate debug file, as gdb does (GDB manual, "Debugging
 // Information in Separate Files"): by build id first, then by the name in .gnu_debuglink.
+//
+// The target chose that name, and its folder. So goprof looks for it in the target's root only: in a container a
+// library /etc/libjvm.so could name "shadow", and on the host that is a file which the container must not reach. A
+// target without a root of its own has the host's. A build id makes a name of hexadecimal digits
+// in the folder for debug files, which is safe in any root.
 func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	id := f.buildID()
-	for root := range 2 {
-		if name := buildIDPath(id); name != "" {
-			if t := l.openDebugFile(name, root, func(d *elfFile) bool { return bytes.Equal(d.buildID(), id) }); t != nil {
+	if name := buildIDPath(id); name != "" {
+		for _, where := range []debugRoot{inTarget, onHost} {
+			if t := l.openDebugFile(name, where, func(d *elfFile) bool { return bytes.Equal(d.buildID(), id) }); t != nil {
 				return t
 			}
 		}
@@ -27,31 +40,29 @@ func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	if !ok {
 		return nil
 	}
-	for root := range 2 {
-		own := l.Path
-		if root == 0 {
-			own = l.files.inRoot(own)
-		}
-		dir := path.Dir(own)
-		for _, name := range []string{
-			path.Join(dir, link),
-			path.Join(dir, ".debug", link),
-			path.Join("/usr/lib/debug", dir, link),
-		} {
-			if name == own {
-				continue
-			}
-			if t := l.openDebugFile(name, root, func(d *elfFile) bool { return d.checksum() == sum }); t != nil {
-				return t
-			}
+	own := l.files.inRoot(l.Path)
+	for _, name := range debugLinkPaths(own, link) {
+		if t := l.openDebugFile(name, inTarget, func(d *elfFile) bool { return l.sums.spend(d.size) && d.checksum() == sum }); t != nil {
+			return t
 		}
 	}
 	return nil
 }
 
+// debugLinkPaths are the places where the debug file of an image is looked for by its name.
+func debugLinkPaths(image, link string) (paths []string) {
+	dir := path.Dir(image)
+	for _, name := range []string{path.Join(dir, link), path.Join(dir, ".debug", link), path.Join("/usr/lib/debug", dir, link)} {
+		if name != image {
+			paths = append(paths, name)
+		}
+	}
+	return paths
+}
+
 // openDebugFile reads the symbols of a debug file if it belongs to the image.
-func (l *loaded) openDebugFile(name string, root int, belongs func(*elfFile) bool) *symtab {
-	file, size, err := l.files.openDebug(name, root)
+func (l *loaded) openDebugFile(name string, where debugRoot, belongs func(*elfFile) bool) *symtab {
+	file, size, err := l.files.openDebug(name, where)
 	if err != nil {
 		return nil
 	}
@@ -90,11 +101,8 @@ func (f *elfFile) debugLink() (name string, sum uint32, ok bool) {
 	return string(raw), binary.LittleEndian.Uint32(b[at:]), true
 }
 
-// checksum computes the CRC-32 of the whole file, 0 if it cannot be read or is too much to read.
+// checksum computes the CRC-32 of the whole file, 0 if it cannot be read.
 func (f *elfFile) checksum() uint32 {
-	if !f.budget.spend(f.size) {
-		return 0
-	}
 	h := crc32.NewIEEE()
 	if _, err := io.Copy(h, io.NewSectionReader(f.r, 0, int64(f.size))); err != nil {
 		return 0

@@ -17,7 +17,7 @@ var ErrBadELF = errors.New("target: malformed ELF")
 const (
 	maxProgs    = 256
 	maxSections = 4096
-	maxSection  = 256 << 20
+	maxSection  = 128 << 20
 	maxNotes    = 64 << 10
 	maxBuildID  = 64
 	// maxName is where a longer name is cut. Section and symbol names are copied, and there
@@ -226,25 +226,6 @@ func findBuildID(b []byte) []byte {
 		b = b[end:]
 	}
 	return nil
-}
-
-// readBudget bounds what is read of all files of a process together: each may have tables of
-// maxSection bytes that stay in memory, and there may be tens of thousands.
-type readBudget struct{ left uint64 }
-
-// maxReads is some ten times what a JVM with full symbols for everything needs.
-const maxReads = 1 << 30
-
-// spend reports whether n more bytes may be read.
-func (b *readBudget) spend(n uint64) bool {
-	if b == nil {
-		return true
-	}
-	if n > b.left {
-		return false
-	}
-	b.left -= n
-	return true
 }
 
 // HasSection reports whether an ELF file of that size has a section of that name. What

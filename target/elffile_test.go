@@ -67,8 +67,8 @@ func (f *fuzzFiles) openImage(*group) (imageFile, int64, error) {
 	return fuzzFile{bytes.NewReader(f.b)}, int64(len(f.b)), nil
 }
 
-func (f *fuzzFiles) openDebug(string, int) (imageFile, int64, error) { return f.openImage(nil) }
-func (f *fuzzFiles) inRoot(path string) string                       { return path }
+func (f *fuzzFiles) openDebug(string, debugRoot) (imageFile, int64, error) { return f.openImage(nil) }
+func (f *fuzzFiles) inRoot(path string) string                             { return path }
 
 // FuzzELF loads a hostile file as an image and asks all that can be asked about it.
 func FuzzELF(f *testing.F) {

@@ -59,8 +59,8 @@ func (p patientFiles) openImage(g *group) (imageFile, int64, error) {
 	return p.open(g.first.Dev, func() (imageFile, int64, error) { return p.Process.openImage(g) })
 }
 
-func (p patientFiles) openDebug(path string, n int) (imageFile, int64, error) {
-	return p.open(0, func() (imageFile, int64, error) { return p.Process.openDebug(path, n) })
+func (p patientFiles) openDebug(path string, where debugRoot) (imageFile, int64, error) {
+	return p.open(0, func() (imageFile, int64, error) { return p.Process.openDebug(path, where) })
 }
 
 func (p patientFiles) open(dev uint64, do func() (imageFile, int64, error)) (imageFile, int64, error) {
@@ -141,8 +141,13 @@ func (f *patientFile) Close() error {
 func (p *Process) programHead(size int) []byte {
 	result := make(chan []byte, 1)
 	if !within(fileLimit, func() {
-		head, _ := readBounded(p.file("exe"), size)
-		result <- head
+		head := make([]byte, size)
+		n := 0
+		if f, _, err := OpenKernelLink(p.file("exe")); err == nil {
+			n, _ = f.ReadAt(head, 0)
+			f.Close()
+		}
+		result <- head[:max(n, 0)]
 	}) {
 		return nil
 	}

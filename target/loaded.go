@@ -28,9 +28,8 @@ type imageFiles interface {
 	Memory
 	// openImage opens the file that is mapped: no other one.
 	openImage(g *group) (imageFile, int64, error)
-	// openDebug opens a separate debug file by its path, where the target would find it
-	// (n = 0) or where we do (n = 1).
-	openDebug(path string, n int) (imageFile, int64, error)
+	// openDebug opens a separate debug file by its path.
+	openDebug(path string, where debugRoot) (imageFile, int64, error)
 	// inRoot is the path of an image as the target would say it.
 	inRoot(path string) string
 }
@@ -40,7 +39,8 @@ type imageFiles interface {
 type loaded struct {
 	group
 	files  imageFiles
-	budget *readBudget
+	budget *readBudget // for tables
+	sums   *readBudget // for checksums of debug files
 
 	noFile error // why the file could not be opened when it was last asked for
 	placed bool

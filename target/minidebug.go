@@ -5,14 +5,18 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/ulikunitz/xz/lzma"
 )
 
 const (
 	maxMiniPacked = 16 << 20
-	maxMiniDebug  = 64 << 20
+	maxMiniDebug  = 32 << 20
 )
+
+// unpacking lets one image at a time have a dictionary.
+var unpacking sync.Mutex
 
 // miniSymbols reads the mini debug info that some distributions put into their stripped
 // files: .gnu_debugdata is an xz-packed ELF file whose .symtab has the functions that
@@ -26,8 +30,10 @@ func miniSymbols(f *elfFile) *symtab {
 	if err != nil {
 		return nil
 	}
+	unpacking.Lock()
 	b, err := unpackXZ(packed)
-	if err != nil {
+	unpacking.Unlock()
+	if err != nil || !f.budget.spend(uint64(len(b))) {
 		return nil
 	}
 	mini, err := readELF(bytes.NewReader(b), int64(len(b)), f.budget)

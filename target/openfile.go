@@ -5,7 +5,6 @@ package target
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -13,11 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var (
-	errNotRegular = errors.New("target: not a regular file")
-	// ErrOtherFile: since a file was mapped, another one has taken its place.
-	ErrOtherFile = errors.New("target: the file at that path is not the one that is mapped")
-)
+// ErrOtherFile: since a file was mapped, another one has taken its place.
+var ErrOtherFile = errors.New("target: the file at that path is not the one that is mapped")
 
 // openImage opens a mapped file. /proc/PID/map_files leads to the file itself, deleted or
 // not, but only who may checkpoint processes can go there. Else the path must do, resolved
@@ -27,8 +23,8 @@ func (p *Process) openImage(g *group) (imageFile, int64, error) {
 		return nil, 0, errNotRegular
 	}
 	link := p.file("map_files/" + strconv.FormatUint(g.first.Start, 16) + "-" + strconv.FormatUint(g.first.End, 16))
-	if fd, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil && !p.noMapFiles {
-		if f, size, err := reopenRegular(fd); err == nil {
+	if !p.noMapFiles {
+		if f, size, err := OpenKernelLink(link); err == nil {
 			return f, size, nil
 		}
 	}
@@ -80,7 +76,7 @@ func (p *Process) HasSection(image, section string) (has bool) {
 // OpenPath opens a regular file by a path of Mappings: by a name, so it may be another file than the
 // one that is mapped. Nothing outside of the target's root is opened.
 func (p *Process) OpenPath(path string) (*os.File, int64, error) {
-	return openInRoot(p.file("root"), p.inRoot(path))
+	return openForeign(p.file("root"), p.inRoot(path))
 }
 
 // inRoot is a path of Mappings as the target itself would say it. The kernel tells paths from our
@@ -121,64 +117,11 @@ func (p *Process) isMapped(f *os.File, size int64, g *group) bool {
 	return st.Ino == g.first.Inode && dev == g.first.Dev
 }
 
-// openDebug opens a separate debug file: in the target's root, or in ours.
-func (p *Process) openDebug(path string, n int) (imageFile, int64, error) {
-	switch n {
-	case 0:
-		return openInRoot(p.file("root"), path)
-	case 1:
-		return openInRoot("/", path)
+// openDebug opens a separate debug file.
+func (p *Process) openDebug(path string, where debugRoot) (imageFile, int64, error) {
+	root := hostRoot
+	if where == inTarget {
+		root = p.file("root")
 	}
-	return nil, 0, os.ErrNotExist
-}
-
-// openInRoot opens a regular file by a path that was found in the target. Links are
-// followed, but never out of that root and never through /proc.
-func openInRoot(root, path string) (*os.File, int64, error) {
-	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer unix.Close(dir)
-	fd, err := unix.Openat2(dir, path, &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
-	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("target: openat2 %q: %w", path, err)
-	}
-	return reopenRegular(fd)
-}
-
-// reopenRegular turns an O_PATH descriptor, which touches nothing, into one that reads,
-// once it is known to be a regular file: to open a pipe may block, a device may do worse.
-func reopenRegular(fd int) (*os.File, int64, error) {
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, 0, err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || isKernels(fd) {
-		return nil, 0, errNotRegular
-	}
-	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	return f, st.Size, nil
-}
-
-// isKernels reports whether a file is one that the kernel makes up as it is read: that may block
-// (trace_pipe), take something away from other readers (kmsg) or never end.
-func isKernels(fd int) bool {
-	var fs unix.Statfs_t
-	if unix.Fstatfs(fd, &fs) != nil {
-		return true
-	}
-	switch fs.Type {
-	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.TRACEFS_MAGIC, unix.DEBUGFS_MAGIC, unix.SECURITYFS_MAGIC, unix.CGROUP_SUPER_MAGIC,
-		unix.CGROUP2_SUPER_MAGIC, unix.BPF_FS_MAGIC, unix.PSTOREFS_MAGIC:
-		return true
-	}
-	return false
+	return openForeign(root, path)
 }

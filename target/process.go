@@ -108,6 +108,7 @@ func (p *Process) open() error {
 
 // Close gives back the descriptors.
 func (p *Process) Close() error {
+	p.tables.giveAllBack()
 	for _, f := range []*os.File{p.mem, p.maps} {
 		if f != nil {
 			f.Close()

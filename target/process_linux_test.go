@@ -127,9 +127,9 @@ func TestMappedFiles(t *testing.T) {
 // noFiles gives memory but no files.
 type noFiles struct{ *Process }
 
-func (noFiles) openImage(*group) (imageFile, int64, error)      { return nil, 0, os.ErrNotExist }
-func (noFiles) openDebug(string, int) (imageFile, int64, error) { return nil, 0, os.ErrNotExist }
-func (noFiles) inRoot(path string) string                       { return path }
+func (noFiles) openImage(*group) (imageFile, int64, error)            { return nil, 0, os.ErrNotExist }
+func (noFiles) openDebug(string, debugRoot) (imageFile, int64, error) { return nil, 0, os.ErrNotExist }
+func (noFiles) inRoot(path string) string                             { return path }
 
 // TestImageOutOfMemory reads a library whose file cannot be had: its unwind rules must be
 // the same as the file's.
@@ -195,7 +195,7 @@ func TestOpenInRootStaysInside(t *testing.T) {
 		"/file": true, "/inner": true, "/../file": true,
 		"/absolute": false, "/climbs": false, "/proc": false, "/pipe": false, "/": false, "/none": false, "": false,
 	} {
-		f, _, err := openInRoot(root, path)
+		f, _, err := openForeign(root, path)
 		if (err == nil) != want {
 			t.Errorf("%q: %v", path, err)
 		}
@@ -215,7 +215,7 @@ func TestKernelsFilesAreNotOpened(t *testing.T) {
 		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
 			t.Errorf("this kernel has no %s: %v", path, err)
 		}
-		if f, _, err := openInRoot("/", path); !errors.Is(err, errNotRegular) {
+		if f, _, err := openForeign("/", path); !errors.Is(err, errNotRegular) {
 			t.Errorf("%s: %v", path, err)
 			f.Close()
 		}

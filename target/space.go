@@ -24,12 +24,14 @@ type space struct {
 	gen       atomic.Uint64
 	codes     codeCache
 	cfi       cfiMachine
-	reads     readBudget // of all images
+	tables    readBudget // of all images
+	sums      readBudget
 }
 
 func (s *space) init(*Process) {
 	s.codes.init()
-	s.reads.left = maxReads
+	s.tables.left, s.tables.from = maxProcessTables, runTables
+	s.sums.left = maxSums
 }
 
 // Generation changes when an executable file was mapped or unmapped.
@@ -91,10 +93,14 @@ func (p *Process) setImages(groups []group) {
 		if l := old[g.first.Start]; l != nil && l.same(g) {
 			l.Image.End = g.End
 			p.images[i] = l
+			delete(old, g.first.Start)
 		} else {
-			p.images[i] = &loaded{group: *g, files: patientFiles{p}, budget: &p.reads}
+			p.images[i] = newLoaded(p, g)
 			changed = true
 		}
+	}
+	for _, l := range old {
+		l.budget.giveAllBack() // it is not mapped any more
 	}
 	if !changed {
 		return
@@ -108,6 +114,10 @@ func (p *Process) setImages(groups []group) {
 	sortExec(p.exec)
 	p.codes.clear()
 	p.gen.Add(1)
+}
+
+func newLoaded(p *Process, g *group) *loaded {
+	return &loaded{group: *g, files: patientFiles{p}, budget: &readBudget{left: maxProcessTables, from: &p.tables}, sums: &p.sums}
 }
 
 func (p *Process) refreshIfOld() bool {

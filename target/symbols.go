@@ -8,6 +8,8 @@ import (
 
 const (
 	symSize = 24 // sizeof(Elf64_Sym)
+	// orderSize is what sort takes for a symbol: an address while it sorts, and its place in the order.
+	orderSize = 8 + 4
 	// maxSymbols: 16 million is far beyond any program; indexes must fit into 24 bits.
 	maxSymbols = 1<<24 - 1
 	// maxNest is how many symbols may begin inside another one before pc.
@@ -36,6 +38,9 @@ func (f *elfFile) readSymtab(section string) *symtab {
 	}
 	names, err := f.data(&f.sections[s.Link])
 	if err != nil {
+		return nil
+	}
+	if !f.budget.spend(s.Size / symSize * orderSize) {
 		return nil
 	}
 	t := &symtab{raw: raw[:len(raw)/symSize*symSize], names: names}

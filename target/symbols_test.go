@@ -202,8 +202,8 @@ func (d *diskFiles) openImage(*group) (imageFile, int64, error) { return openDis
 
 func (d *diskFiles) inRoot(path string) string { return path }
 
-func (d *diskFiles) openDebug(path string, n int) (imageFile, int64, error) {
-	return openDisk(d.roots[n] + path)
+func (d *diskFiles) openDebug(path string, where debugRoot) (imageFile, int64, error) {
+	return openDisk(d.roots[where] + path)
 }
 
 func openDisk(path string) (imageFile, int64, error) {
@@ -326,6 +326,9 @@ func TestDebugFiles(t *testing.T) {
 		run(t, "objcopy", "--add-gnu-debuglink="+debug, lib)
 		if got := lookup(t, lib, addr, [2]string{"", "/nowhere"}); got != "hidden_helper" {
 			t.Errorf("got %q", got)
+		}
+		if got := lookup(t, lib, addr, [2]string{"/nowhere", ""}); got != "" {
+			t.Errorf("the target's name for a debug file led to one of the host: %q", got)
 		}
 		f, err := os.OpenFile(debug, os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {

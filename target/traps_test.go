@@ -123,7 +123,7 @@ func TestSwapped(t *testing.T) {
 	}()
 	opened := 0
 	for range 20_000 {
-		f, size, err := openInRoot(root, "/lib.so")
+		f, size, err := openForeign(root, "/lib.so")
 		if err != nil {
 			continue
 		}

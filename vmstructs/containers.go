@@ -46,6 +46,7 @@ type search struct {
 	depth   int // of container and tableOf, which lead to themselves
 
 	nodes, slots, containers int
+	listed                   int  // classes, each time that all are looked through
 	spent                    bool // one of the bounds is reached: nothing more is read
 
 	states    map[uint32]string
@@ -69,7 +70,7 @@ func (s *search) leave() { s.depth-- }
 func (s *search) run(platform []Thread) error {
 	var err error
 	for range virtualTries { // a loader may be unloaded meanwhile
-		if s.klasses, err = s.findKlasses(classContainers, classTrackingRoot, classVirtual); err == nil {
+		if s.klasses, err = s.findKlasses(classContainers, classTrackingRoot, classVirtual); err == nil || s.spent {
 			break
 		}
 	}
@@ -311,17 +312,17 @@ func (s *search) findKlasses(names ...string) (map[string]uint64, error) {
 	}
 	found := map[string]uint64{}
 	loader, err := s.c.vm.mem.Ptr(l.loaders)
-	klasses := 0
 	for n := 0; err == nil && loader != 0; n++ {
-		if n >= maxLoaders || klasses >= maxKlasses {
+		if n >= maxLoaders || s.listed >= maxKlasses {
+			s.spent = true
 			return found, fmt.Errorf("%w: classes without end", ErrBadTables)
 		}
 		var klass uint64
 		if klass, err = s.c.vm.mem.Ptr(loader + uint64(l.klasses)); err != nil {
 			break
 		}
-		for klass != 0 && klasses < maxKlasses {
-			klasses++
+		for klass != 0 && s.listed < maxKlasses {
+			s.listed++
 			if name, err := s.c.vm.klassName(klass); err == nil && want[name] && found[name] == 0 {
 				found[name] = klass
 			}

@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -18,10 +19,10 @@ const (
 	maxTourBytes = 512 << 20
 )
 
-// liar is a tiny JVM whose memory holds other words in some places and, if it invents,
+// liar is a JVM, tiny or recorded, whose memory holds other words in some places and, if it invents,
 // something everywhere.
 type liar struct {
-	*fakeTarget
+	target.Target
 	lies    map[uint64]uint64 // by address, a multiple of 8
 	fickle  int               // not 0: it lies now and then, so that nothing reads the same twice
 	invents bool
@@ -31,6 +32,8 @@ type liar struct {
 	listens bool
 	reads   int
 	bytes   int
+	// mayRead is how often it may be read, 0 for maxTourReads.
+	mayRead int
 }
 
 // tooMuch is panicked with where something reads beyond all bounds.
@@ -43,7 +46,7 @@ func (l *liar) Read(addr uint64, p []byte) error {
 
 func (l *liar) read(addr uint64, p []byte) error {
 	l.bytes += len(p)
-	if l.reads > maxTourReads || l.bytes > maxTourBytes {
+	if most := cmp.Or(l.mayRead, maxTourReads); l.reads > most || l.bytes > most/maxTourReads*maxTourBytes {
 		panic(tooMuch{l.reads, l.bytes})
 	}
 	if l.listens {
@@ -51,7 +54,7 @@ func (l *liar) read(addr uint64, p []byte) error {
 			l.asked = append(l.asked, a)
 		}
 	}
-	if err := l.fakeTarget.Read(addr, p); err != nil {
+	if err := l.Target.Read(addr, p); err != nil {
 		if !l.invents || addr < 4096 || addr+uint64(len(p)) < addr {
 			return err
 		}
@@ -117,7 +120,7 @@ func newHostileWorld(t testing.TB, j jdkTables) *hostileWorld {
 		w.put64(array+uint64(d.elements)+i*d.elementSize+uint64(d.method), b.Method.Addr)
 	}
 	w.putStubs()
-	h := &liar{fakeTarget: w.fakeTarget, listens: true}
+	h := &liar{Target: w.fakeTarget, listens: true}
 	if err := w.tour(h, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +277,7 @@ const planStep = 8
 
 // attack makes a plan come true and takes a tour.
 func (w *hostileWorld) attack(plan []byte) (err error) {
-	h := &liar{fakeTarget: w.fakeTarget, lies: map[uint64]uint64{}, pool: w.pool}
+	h := &liar{Target: w.fakeTarget, lies: map[uint64]uint64{}, pool: w.pool}
 	defer func() {
 		if r := recover(); r != nil {
 			much, ok := r.(tooMuch)

@@ -15,6 +15,7 @@ import (
 	"goprof/output"
 	"goprof/profile"
 	"goprof/profile/naming"
+	"goprof/sampler/guard"
 	"goprof/sampler/session"
 	"goprof/target"
 )
@@ -52,6 +53,7 @@ func newDump() *cobra.Command {
 
 		ValidArgsFunction: completeNames,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			guard.Enter(guard.ToDump)
 			given := cmd.Flags().Changed("pid")
 			switch {
 			case opt.Depth < 1 || opt.Depth > maxDepth:
@@ -108,7 +110,6 @@ func (n dumpNames) fold(threads []profile.ThreadDump) {
 }
 
 func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, names dumpNames) error {
-	goFirst()
 	defer session.StopAfterSuspend()()
 	s, err := session.Attach(pid)
 	if err != nil {

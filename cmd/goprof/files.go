@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -51,12 +52,15 @@ func notItself(input, name string) error {
 func badInput(name string, err error) *exit.Error {
 	e := &exit.Error{Code: exit.BadInput, What: "cannot read " + name, Err: err}
 	var path *fs.PathError
+	var bad *output.BadFile
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Why = "there is no such file"
 	case errors.As(err, &path):
 		e.Why = path.Err.Error()
-	case errors.As(err, new(*output.BadFile)):
+	case errors.As(err, &bad) && bad.TooMuch:
+		e.Remedy = "a part of it: " + commandLine([]string{"head", "-n", strconv.Itoa(bad.Line - 1), name}) + " | goprof flame - -o part.html"
+	case bad != nil:
 		e.Remedy = "goprof record --pid PID -o FILE.collapsed writes such files: lines \"root;caller;leaf count\""
 	}
 	return e
@@ -71,6 +75,11 @@ func collapsedFile(missing string) string {
 	return found[len(found)-1]
 }
 
+// accountError is about the file for the account that nobody has named.
+type accountError struct{ error }
+
+func (e *accountError) Unwrap() error { return e.error }
+
 // outputFailed tells of a result that could not be written.
 func outputFailed(err error) error {
 	e := &exit.Error{Code: exit.OutputFailed, What: err.Error(), Err: err}
@@ -82,8 +91,17 @@ func outputFailed(err error) error {
 		}
 		e.What, e.Err = "cannot write "+name, fe.Err
 	}
-	if errors.Is(err, output.ErrLink) {
+	account := errors.As(err, new(*accountError))
+	switch {
+	case account && fe != nil:
+		e.What += ", where the account of the run goes"
+		e.Remedy = "--summary FILE names another place for the account; " + commandLine([]string{"rm", fe.Name}) + " frees this one, if nobody needs it"
+	case errors.Is(err, output.ErrLink):
 		e.Remedy = "the name that the link leads to, or -o - for standard output"
+	case errors.Is(err, output.ErrForeign):
+		e.Remedy = "-o with a name in a folder that only you may write to, or -o - for standard output"
+	case errors.Is(err, output.ErrNoReader) && fe != nil:
+		e.Remedy = "begin to read it first: " + commandLine([]string{"cat", fe.Name}) + " > FILE &"
 	}
 	return e
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
 
@@ -42,6 +43,7 @@ func newList() *cobra.Command {
 			if err := checkProc(); err != nil {
 				return err
 			}
+			guard.Enter(guard.ToLook)
 			jvms := host().JVMs()
 			return writeResult(cmd, output.Stdout, func(w io.Writer) error {
 				if asJSON {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	_ "goprof/arch/entry" // where the program begins
 	"goprof/cmd/goprof/exit"
 )
 

@@ -6,6 +6,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
+
+	"github.com/spf13/cobra"
 
 	"goprof/sampler/session"
 )
@@ -22,9 +25,21 @@ const (
 // goFirst has the kernel end goprof before the JVM. What it refuses is left as it is.
 func goFirst() { os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0) }
 
-// beGoodNeighbour bounds what goprof takes from the machine that it measures.
-func beGoodNeighbour() {
-	goFirst()
+// drawers read files and look at no process. They take the memory that a picture needs.
+var drawers = []string{"flame", "report"}
+
+// beGoodNeighbour bounds what every command takes from the machine that it looks at. record goes first only when it has
+// started what it is to start: programs inherit that.
+func beGoodNeighbour(cmd *cobra.Command) {
+	if cmd.Name() == watchdogName {
+		return // it takes next to nothing, and should outlive goprof
+	}
+	if cmd.Name() != "record" {
+		goFirst()
+	}
+	if slices.Contains(drawers, cmd.Name()) {
+		return
+	}
 	runtime.GOMAXPROCS(processors)
 	debug.SetMemoryLimit(session.MemoryGoal)
 }

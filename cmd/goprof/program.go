@@ -36,8 +36,8 @@ func (p *program) pid() int { return p.cmd.Process.Pid }
 // attachEvery is how often a program is looked at that is no JVM yet: it may be a script that becomes one.
 const attachEvery = 5 * time.Millisecond
 
-// start starts the program and attaches as soon as it is a JVM that can be read.
-func (p *program) start(ctx context.Context) (*session.Session, error) {
+// launch starts the program.
+func (p *program) launch() error {
 	if err := p.cmd.Start(); err != nil {
 		e := &exit.Error{Code: exit.General, What: "cannot start " + p.cmd.Args[0], Err: err}
 		if path := (*fs.PathError)(nil); errors.As(err, &path) {
@@ -46,12 +46,17 @@ func (p *program) start(ctx context.Context) (*session.Session, error) {
 		if look := (*exec.Error)(nil); errors.As(err, &look) {
 			e.Err = look.Err
 		}
-		return nil, e
+		return e
 	}
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.ended)
 	}()
+	return nil
+}
+
+// attach attaches to it as soon as it is a JVM that can be read.
+func (p *program) attach(ctx context.Context) (*session.Session, error) {
 	for {
 		s, err := session.Attach(p.pid())
 		if err == nil {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/output"
 	"goprof/profile"
+	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
 
@@ -76,6 +78,7 @@ type recordFlags struct {
 	output      string
 	summary     string
 	quiet       bool
+	streams     map[string]*output.File // those that are open
 	engineFlag
 	modeFlags
 }
@@ -144,15 +147,21 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		if _, err := f.reserve(0); err != nil { // before anything is started
 			return outputFailed(err)
 		}
+		if err := which.program.launch(); err != nil {
+			return err
+		}
 	}
+	defer session.StopAfterSuspend()()
+	defer session.StartWatchdog(watchdogName)()
+	// What is to be started has been, and would inherit the rest. And no OS thread hangs yet in a read of some
+	// process, as each of them has to take part.
+	goFirst()
+	guard.Enter(guard.ToRecord)
 	talk := cmd.ErrOrStderr()
 	targets, err := which.find(ctx, talk)
 	if err != nil {
 		return err
 	}
-	defer session.StopAfterSuspend()()
-	defer session.StartWatchdog(watchdogName)()
-	beGoodNeighbour() // not before a program was started: it would inherit some of it
 	err = recordAll(ctx, talk, f, targets, now)
 	stop() // from now on a signal ends goprof, and nothing else
 	which.finish(talk)

@@ -244,7 +244,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 		return
 	}
 	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
-	name, err := r.out.write(now, &sum)
+	name, err := r.out.writeSoFar(now, &sum)
 	switch {
 	case err != nil:
 		exit.Tell(talk, outputFailed(err))

@@ -35,13 +35,14 @@ const rootExample = `  goprof list                              the JVMs of this
 func newRoot() *cobra.Command {
 	var showVersion bool
 	root := &cobra.Command{
-		Use:           "goprof",
-		Short:         "Profile a running JVM from outside",
-		Long:          rootHelp,
-		Example:       rootExample,
-		SilenceUsage:  true,
-		SilenceErrors: true, // exit.Tell does it
-		Args:          noCommand,
+		Use:              "goprof",
+		Short:            "Profile a running JVM from outside",
+		Long:             rootHelp,
+		Example:          rootExample,
+		SilenceUsage:     true,
+		SilenceErrors:    true, // exit.Tell does it
+		Args:             noCommand,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) { beGoodNeighbour(cmd) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if showVersion {
 				fmt.Fprintln(cmd.OutOrStdout(), versionLine())

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -18,8 +21,9 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":    exits,
-			"hugeline": hugeLine,
+			"exits":      exits,
+			"hugeline":   hugeLine,
+			"manystacks": manyStacks,
 		},
 		Condition: func(cond string) (bool, error) {
 			if path, ok := strings.CutPrefix(cond, "file:"); ok {
@@ -48,4 +52,15 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // hugeLine makes a file with a line longer than goprof reads.
 func hugeLine(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("a;b 1\n"+strings.Repeat("x;", 3<<20)+"x 1\n"), 0o600))
+}
+
+// manyStacks makes a file of more different stacks than are read.
+func manyStacks(ts *testscript.TestScript, _ bool, args []string) {
+	file, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	to := bufio.NewWriterSize(file, 1<<20)
+	for n := range 1_500_000 {
+		fmt.Fprintf(to, "main;a%d;b%d;c%d;d%d 1\n", n%97, n%10007, n%100003, n%900001)
+	}
+	ts.Check(errors.Join(to.Flush(), file.Close()))
 }

@@ -79,7 +79,7 @@ type recordable struct {
 func (c *chosen) find(ctx context.Context, talk io.Writer) ([]recordable, error) {
 	switch {
 	case c.program != nil:
-		s, err := c.program.start(ctx)
+		s, err := c.program.attach(ctx)
 		if err != nil {
 			return nil, err
 		}

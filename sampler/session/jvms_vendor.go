@@ -22,12 +22,17 @@ func vendor(p *target.Process, library string) string {
 		if !ok {
 			continue
 		}
-		for line := range strings.Lines(text) {
-			if value, ok := strings.CutPrefix(line, "IMPLEMENTOR="); ok {
-				return strings.ToValidUTF8(strings.Trim(strings.TrimSpace(value), `"`), "\uFFFD")
-			}
+		return vendorIn(text)
+	}
+	return ""
+}
+
+// vendorIn reads the file.
+func vendorIn(release string) string {
+	for line := range strings.Lines(release) {
+		if value, ok := strings.CutPrefix(line, "IMPLEMENTOR="); ok {
+			return strings.ToValidUTF8(strings.Trim(strings.TrimSpace(value), `"`), "\uFFFD")
 		}
-		return ""
 	}
 	return ""
 }

@@ -1,0 +1,131 @@
+//go:build unix
+
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What is no file is opened when it is reserved and stays open: what was checked is what is written to.
+
+// readerEvery is how often goprof looks whether a pipe has a reader by now.
+const readerEvery = 20 * time.Millisecond
+
+// isForeign reports whether a file, a pipe or whatever it is belongs to somebody else, in a folder where all may put
+// things (/tmp). The rule is the kernel's own for what is opened with O_CREAT there (fs/namei.c,
+// may_create_in_sticky), which does not count for names that are opened without: the owner
+// of a pipe would get what is written, and of a file we would take the place.
+func isForeign(name string, info fs.FileInfo) bool {
+	folder, err := os.Stat(filepath.Dir(name))
+	if err != nil || folder.Mode()&fs.ModeSticky == 0 || folder.Mode().Perm()&0o022 == 0 {
+		return false
+	}
+	owner, ok := uid(info)
+	host, ok2 := uid(folder)
+	return ok && ok2 && owner != os.Geteuid() && owner != host
+}
+
+func uid(info fs.FileInfo) (int, bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(st.Uid), true
+}
+
+func ownedBy(info fs.FileInfo) string {
+	owner, ok := uid(info)
+	if ok && owner == os.Geteuid() {
+		return "your own"
+	}
+	return "user " + strconv.Itoa(owner) + "'s"
+}
+
+// openStream opens a pipe or a device that info was found to be. Opening never blocks: a pipe is tried until it
+// has a reader, for readerWait.
+func openStream(name string, info fs.FileInfo) (*os.File, error) {
+	switch info.Mode().Type() {
+	case fs.ModeNamedPipe, fs.ModeDevice | fs.ModeCharDevice:
+	case fs.ModeSocket:
+		return nil, errors.New("it is a socket")
+	case fs.ModeDevice:
+		return nil, errors.New("it is a disk, and goprof would write over what is on it")
+	default:
+		return nil, errors.New("it is neither a file nor a pipe")
+	}
+	file, err := openUntilRead(name)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := file.Stat(); err != nil || !os.SameFile(now, info) {
+		return nil, errors.Join(errors.New("it was replaced meanwhile"), file.Close())
+	}
+	return file, nil
+}
+
+// openUntilRead opens for writing. The kernel answers ENXIO for a pipe without a reader (fifo(7)).
+func openUntilRead(name string) (*os.File, error) {
+	for began := time.Now(); ; time.Sleep(readerEvery) {
+		file, err := os.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		switch {
+		case err == nil:
+			return file, nil
+		case !errors.Is(err, unix.ENXIO):
+			return nil, err
+		case time.Since(began) > readerWait:
+			return nil, ErrNoReader
+		}
+	}
+}
+
+// isInherited recognises the names of descriptors that goprof was started with: /dev/stdout, and /dev/fd/63 where the
+// shell was told >(program). They are links, but the kernel's own, to what whoever started goprof has opened. So nothing is
+// opened here. A descriptor that closes at exec is not one of them: it is goprof's.
+func (f *File) isInherited() bool {
+	number, ok := descriptor(f.name)
+	switch {
+	case !ok:
+		return false
+	case number == 1:
+		f.name = Stdout
+		return true
+	case number == 2:
+		f.stream = os.Stderr
+		return true
+	}
+	flags, err := unix.FcntlInt(uintptr(number), unix.F_GETFD, 0)
+	mode, err2 := unix.FcntlInt(uintptr(number), unix.F_GETFL, 0)
+	if err != nil || err2 != nil || flags&unix.FD_CLOEXEC != 0 || mode&unix.O_ACCMODE == unix.O_RDONLY {
+		return false
+	}
+	unix.CloseOnExec(number) // a program that we start does not hold it open
+	f.stream = os.NewFile(uintptr(number), f.name)
+	return f.stream != nil
+}
+
+// descriptor is the number in the name of a descriptor.
+func descriptor(name string) (int, bool) {
+	switch name {
+	case "/dev/stdout":
+		return 1, true
+	case "/dev/stderr":
+		return 2, true
+	}
+	for _, folder := range []string{"/dev/fd/", "/proc/self/fd/", fmt.Sprintf("/proc/%d/fd/", os.Getpid())} {
+		if rest, ok := strings.CutPrefix(name, folder); ok {
+			n, err := strconv.Atoi(rest)
+			return n, err == nil && n > 0 && strconv.Itoa(n) == rest
+		}
+	}
+	return 0, false
+}

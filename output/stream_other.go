@@ -1,0 +1,17 @@
+//go:build !unix
+
+package output
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+func isForeign(string, fs.FileInfo) bool { return false }
+
+func ownedBy(fs.FileInfo) string { return "somebody's" }
+
+func openStream(string, fs.FileInfo) (*os.File, error) { return nil, errors.New("it is no file") }
+
+func (f *File) isInherited() bool { return false }

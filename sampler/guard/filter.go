@@ -1,0 +1,141 @@
+//go:build linux
+
+package guard
+
+import (
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The filter is a list of what goprof never does, not of what it does: Go's runtime may use any harmless call in its
+// next version, and a recording must not end for it. A call that is refused returns EPERM.
+//
+// For a call that is always allowed the kernel runs no filter: it finds that out once for each number
+// (kernel/seccomp.c, seccomp_cache_prepare). So process_vm_readv, waitid and clock_gettime of a pause cost
+// only the way into the check.
+
+// never are calls that goprof has no use for when it looks at a process.
+var never = []uint32{
+	// Programs. Threads are made by clone, see rules.
+	unix.SYS_EXECVE, unix.SYS_EXECVEAT,
+	// The target's memory and threads. (process_vm_readv reads.)
+	unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PIDFD_GETFD, unix.SYS_PIDFD_SEND_SIGNAL,
+	unix.SYS_TKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
+	// The kernel.
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_BPF,
+	unix.SYS_USERFAULTFD, unix.SYS_REBOOT, unix.SYS_SYSLOG,
+	// File systems and namespaces.
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN,
+	unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_SETNS, unix.SYS_UNSHARE, unix.SYS_SWAPON,
+	unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_ACCT, unix.SYS_MKNODAT, unix.SYS_OPEN_BY_HANDLE_AT,
+	// The machine.
+	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+	// Keys and users.
+	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_SETUID, unix.SYS_SETGID, unix.SYS_SETREUID, unix.SYS_SETREGID,
+	unix.SYS_SETRESUID, unix.SYS_SETRESGID, unix.SYS_SETGROUPS,
+	// The network. A profile leaves goprof as a file.
+	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_LISTEN,
+	// A way around all of this.
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+}
+
+// rule allows a call only where an argument has one of some values, or has some bits.
+type rule struct {
+	call   uint32
+	only   []test
+	orElse uint32 // what the call returns otherwise: an errno
+}
+
+type test struct {
+	arg   int
+	value uint32
+	bits  bool // all bits of value, else equal
+}
+
+// readOnly are the requests of ptrace that goprof makes (package sampler; GETEVENTMSG is what session asks to find out
+// whether ptrace is forbidden). None writes: POKE*, SETREGS, SETREGSET, CONT, SINGLESTEP and ATTACH are not among them.
+var readOnly = []test{
+	{arg: 0, value: unix.PTRACE_GETREGSET}, {arg: 0, value: unix.PTRACE_INTERRUPT}, {arg: 0, value: unix.PTRACE_SEIZE},
+	{arg: 0, value: unix.PTRACE_DETACH}, {arg: 0, value: unix.PTRACE_GETEVENTMSG},
+}
+
+// rules are the calls of which some are allowed. The first ones are reached soonest: ptrace is what a pause is made of.
+func rules(pid int) []rule {
+	own := uint32(pid)
+	return []rule{
+		{unix.SYS_PTRACE, readOnly, uint32(unix.EPERM)},
+		// Signals go to goprof itself. Signal 0 asks whether there is a thread, and sends nothing.
+		{unix.SYS_TGKILL, []test{{arg: 0, value: own}, {arg: 2, value: 0}}, uint32(unix.EPERM)},
+		{unix.SYS_KILL, []test{{arg: 0, value: own}, {arg: 1, value: 0}}, uint32(unix.EPERM)},
+		// Threads, and no processes. What clone3 is to make stands in memory, where no filter sees it; whoever is told
+		// that it does not exist takes clone.
+		{unix.SYS_CLONE, []test{{arg: 0, value: unix.CLONE_THREAD, bits: true}}, uint32(unix.EPERM)},
+		{unix.SYS_CLONE3, nil, uint32(unix.ENOSYS)},
+		{unix.SYS_PRLIMIT64, []test{{arg: 0, value: 0}, {arg: 0, value: own}}, uint32(unix.EPERM)},
+	}
+}
+
+// Offsets in struct seccomp_data (include/uapi/linux/seccomp.h).
+const (
+	atCall = 0
+	atArch = 4
+	atArgs = 16
+)
+
+// x32 marks the calls of x86-64's other interface (arch/x86/include/uapi/asm/unistd.h, __X32_SYSCALL_BIT).
+const x32 = 0x4000_0000
+
+// auditArch is how the kernel calls the CPU that we were built for.
+var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
+
+// program is the filter, in the kernel's classic BPF: straight on, with jumps over what follows.
+func program(pid int) []unix.SockFilter {
+	refuse := ret(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM))
+	p := []unix.SockFilter{
+		load(atArch), unlessEqual(auditArch[runtime.GOARCH], 1), {Code: unix.BPF_JMP | unix.BPF_JA, K: 1}, refuse,
+		load(atCall), {Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 1, K: x32}, refuse,
+	}
+	for _, r := range rules(pid) {
+		// Over the rule if it is another call.
+		p = append(p, unlessEqual(r.call, uint8(3*len(r.only)+1)))
+		for _, t := range r.only {
+			match := uint16(unix.BPF_JEQ)
+			if t.bits {
+				match = unix.BPF_JSET
+			}
+			// The low half of the argument: the kernel takes these as int.
+			p = append(p, load(atArgs+8*uint32(t.arg)), unix.SockFilter{Code: unix.BPF_JMP | match | unix.BPF_K, Jf: 1, K: t.value}, ret(unix.SECCOMP_RET_ALLOW))
+		}
+		p = append(p, ret(unix.SECCOMP_RET_ERRNO|r.orElse))
+	}
+	for _, call := range append(never, oldForks...) {
+		p = append(p, unlessEqual(call, 1), refuse)
+	}
+	return append(p, ret(unix.SECCOMP_RET_ALLOW))
+}
+
+func load(offset uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+}
+
+func unlessEqual(value uint32, skip uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: skip, K: value}
+}
+
+func ret(what uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: what}
+}
+
+// install puts the filter on all OS threads. SPEC_ALLOW: kernels before 5.16 would else switch off a
+// CPU's speculation for whoever has a filter, which costs more than the filter.
+func install(filter []unix.SockFilter) bool {
+	if auditArch[runtime.GOARCH] == 0 {
+		return false
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	const flags = unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW
+	different, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+	return e == 0 && different == 0
+}

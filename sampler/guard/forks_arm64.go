@@ -1,0 +1,5 @@
+//go:build linux
+
+package guard
+
+var oldForks []uint32

@@ -1,0 +1,103 @@
+//go:build linux
+
+// Package guard gives up what goprof does not need to look at a process. Whoever takes goprof over then (by a
+// mistake in how it reads its target, say) cannot start programs, cannot change the target, and cannot load code
+// into the kernel. docs/operations.md holds the table.
+//
+// What you give: a list of capabilities to keep. What you get: an account of what was given up. Where the kernel lacks
+// something, or goprof was built with cgo, the rest is done all the same: the guard is a second wall, and no
+// recording fails for it. It is not for programs that start others: a child would inherit all of it.
+package guard
+
+import (
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Given says what was given up.
+type Given struct {
+	// NoNewPrivileges: no program that this process executes gets more rights than it has.
+	NoNewPrivileges bool
+	// Filter: the kernel refuses the system calls that the table in filter.go names.
+	Filter bool
+	// Capabilities that were dropped, by their numbers' bits.
+	Capabilities uint64
+}
+
+// Keep are capabilities, by their numbers.
+type Keep []uint
+
+// ToLook are what looking at a target needs, from beginning to end: files of /proc/PID, its memory and its mapped files.
+var ToLook = Keep{unix.CAP_SYS_PTRACE, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH}
+
+// ToDump is for stopping threads, too: at real-time priority, so that the stop is short.
+var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
+
+// ToRecord is for perf events of new threads, too, whose rings are locked memory, and for writing the result into a folder
+// and over a file that were found to be writable when the recording began.
+var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.CAP_IPC_LOCK, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
+
+// Enter gives up what is not kept, in all OS threads of this process, for good. Go drops the capabilities of each by a
+// signal, and waits until all have: so it is called before any of them reads a process that may hang.
+func Enter(keep Keep) (g Given) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	g.Capabilities = drop(keep)
+	// The filter brings this to all other threads (kernel/seccomp.c, seccomp_sync_threads). Where there is no
+	// filter, Go does.
+	if unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil {
+		return g
+	}
+	g.Filter = install(program(unix.Getpid()))
+	if !g.Filter {
+		_, _, e := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
+		g.NoNewPrivileges = e == 0
+		return g
+	}
+	g.NoNewPrivileges = true
+	return g
+}
+
+// drop reduces the capabilities of all OS threads to those that are kept, and returns those that are gone.
+//
+// Without CAP_SYS_PTRACE the kernel lets us look only at a process that has no capability which we lack
+// (security/commoncap.c, cap_ptrace_access_check). So then each that we have may be what lets us look, and all are kept.
+func drop(keep Keep) (gone uint64) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if unix.Capget(&header, &have[0]) != nil {
+		return 0
+	}
+	effective := uint64(have[1].Effective)<<32 | uint64(have[0].Effective)
+	permitted := uint64(have[1].Permitted)<<32 | uint64(have[0].Permitted)
+	if effective&(1<<unix.CAP_SYS_PTRACE) == 0 {
+		return 0
+	}
+	mask := keep.mask(permitted)
+	want := [2]unix.CapUserData{half(effective&mask, permitted&mask), half(effective&mask>>32, permitted&mask>>32)}
+	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&want[0])), 0)
+	if e != 0 {
+		return 0
+	}
+	return permitted &^ mask
+}
+
+func half(effective, permitted uint64) unix.CapUserData {
+	return unix.CapUserData{Effective: uint32(effective), Permitted: uint32(permitted)}
+}
+
+// mask are the bits to keep. CAP_SYS_ADMIN was split up (CAP_PERFMON in Linux 5.8, CAP_CHECKPOINT_RESTORE in 5.9): who has
+// not got the parts that are to be kept keeps the whole.
+func (k Keep) mask(have uint64) (mask uint64) {
+	for _, c := range k {
+		mask |= 1 << c
+	}
+	parts := mask & (1<<unix.CAP_PERFMON | 1<<unix.CAP_CHECKPOINT_RESTORE)
+	if have&parts != parts {
+		mask |= 1 << unix.CAP_SYS_ADMIN
+	}
+	return mask
+}

@@ -1,0 +1,218 @@
+//go:build linux
+
+package vmstructs
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"unicode/utf8"
+
+	"goprof/target"
+	"goprof/testdata/jvmtest"
+)
+
+// recordedVirtual are JVMs with parked virtual threads in containers of every kind, as far as a visit to all of them reads:
+//
+//	GOPROF_SEEDS=1 GOPROF_JDKS=$(scripts/jdks.sh 21 27) go test ./vmstructs -run RecordVirtual
+const recordedVirtual = "testdata/virtual/*.jvm"
+
+// TestRecordVirtual makes the recordings.
+func TestRecordVirtual(t *testing.T) {
+	if os.Getenv("GOPROF_SEEDS") == "" {
+		t.Skip("makes testdata; GOPROF_SEEDS=1 does")
+	}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if jdk.Version < 21 {
+			t.Skip("has no virtual threads")
+		}
+		jvm := jvmtest.Start(t, jdk, "truth.VirtualParked", "--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED", "-Xshare:off",
+			"-XX:+UseSerialGC", "-Xmx32m", "--", "16")
+		p, err := target.Open(jvm.PID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		rec := target.NewRecorder(p)
+		if seen, err := visitVirtual(rec, 0); err != nil || seen < 16 {
+			t.Fatalf("%d virtual threads, %v", seen, err)
+		}
+		file, err := os.Create(filepath.Join("testdata", "virtual", fmt.Sprintf("parked-jdk%d-%s.jvm", jdk.Version, p.CPU().Name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(rec.Save(file, []*target.Snapshot{{}}), file.Close()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// visitVirtual opens a JVM and visits all its virtual threads. Of each bound of the search it leaves 1/share: what goes
+// round in circles then ends while somebody waits for it. 0 leaves all.
+func visitVirtual(t target.Target, share int) (seen int, err error) {
+	vm, err := Open(t)
+	if err != nil {
+		return 0, err
+	}
+	platform, err := vm.Threads()
+	if err != nil {
+		return 0, err
+	}
+	c := vm.NewContinuations()
+	if c == nil {
+		return 0, errors.New("no virtual threads")
+	}
+	if err := c.prepare(); err != nil {
+		return 0, err
+	}
+	var wrong error
+	s := search{c: c, seen: map[uint64]bool{}, shown: map[uint64]bool{}, visit: func(v *VirtualThread) {
+		seen++
+		if !utf8.ValidString(v.Name) || v.Err == nil && (v.ID == 0 || v.Stack == nil || len(v.Stack.Chunks) > maxChunks) {
+			wrong = fmt.Errorf("%w: %+v", errWrong, v)
+		}
+	}}
+	if share > 0 {
+		s.nodes, s.slots, s.containers = maxSetNodes-maxSetNodes/share, maxSlots-maxSlots/share, maxContainers-maxContainers/share
+		s.listed = maxKlasses - fewKlasses
+	}
+	err = s.run(platform)
+	if s.census.Seen != seen || s.nodes > maxSetNodes+1 {
+		wrong = fmt.Errorf("%w: census of %d, %d visited, %d nodes", errWrong, s.census.Seen, seen, s.nodes)
+	}
+	return seen, errors.Join(err, wrong)
+}
+
+// virtualWorld is a recorded JVM, and what lies can be about.
+type virtualWorld struct {
+	rec         *target.Recording
+	asked, pool []uint64
+}
+
+func loadVirtual(t testing.TB) (worlds []*virtualWorld) {
+	t.Helper()
+	files, err := filepath.Glob(recordedVirtual)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no %s: %v", recordedVirtual, err)
+	}
+	for _, name := range files {
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		rec, err := target.LoadRecording(file)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		rec.Step(0)
+		h := &liar{Target: rec, listens: true, mayRead: mayVisit}
+		seen, err := visitVirtual(h, 0)
+		if err != nil || seen < 16 {
+			t.Fatalf("%s: %d virtual threads, %v", name, seen, err)
+		}
+		slices.Sort(h.asked)
+		w := &virtualWorld{rec: rec, asked: slices.Compact(h.asked)}
+		w.pool = []uint64{0, 1, ^uint64(0), 1 << 31, 1<<31 - 1, 1 << 63, 0x0101010101010101}
+		var b [8]byte
+		for _, at := range w.asked {
+			if rec.Read(at, b[:]) == nil {
+				if v := word(b[:]); v > 1<<20 {
+					w.pool = append(w.pool, v, at)
+				}
+			}
+		}
+		worlds = append(worlds, w)
+	}
+	return worlds
+}
+
+// attack makes a plan come true and visits all virtual threads. Errors are fine, no end and wrong answers are not.
+func (w *virtualWorld) attack(plan []byte) (err error) {
+	h := &liar{Target: w.rec, lies: map[uint64]uint64{}, pool: w.pool, mayRead: mayVisit}
+	defer func() {
+		if r := recover(); r != nil {
+			much, ok := r.(tooMuch)
+			if !ok {
+				panic(r)
+			}
+			err = fmt.Errorf("%+v", much)
+		}
+	}()
+	for ; len(plan) >= planStep; plan = plan[planStep:] {
+		at := w.asked[uint64(binary.LittleEndian.Uint32(plan))>>8%uint64(len(w.asked))]
+		b := uint64(binary.LittleEndian.Uint32(plan[4:]))
+		v := (&hostileWorld{pool: w.pool}).value(plan[7], b)
+		var old [8]byte
+		w.rec.Read(at, old[:])
+		switch plan[0] % 8 {
+		case 0, 1: // a word
+			h.lies[at] = v
+		case 2, 3: // half a word: a narrow reference, a length
+			binary.LittleEndian.PutUint32(old[4*(b&1):], uint32(v))
+			h.lies[at] = word(old[:])
+		case 4, 5: // a word that another place has: what leads in circles
+			other := w.asked[b%uint64(len(w.asked))]
+			w.rec.Read(other, old[:])
+			h.lies[at] = word(old[:])
+		case 6:
+			old[b%8] = byte(b >> 8)
+			h.lies[at] = word(old[:])
+		case 7:
+			h.invents, h.fickle = b&1 == 0, int(b>>1%8)
+		}
+	}
+	if _, err := visitVirtual(h, 1<<12); errors.Is(err, errWrong) {
+		return err
+	}
+	return nil
+}
+
+const (
+	// fewKlasses is some times what the recorded JVMs have.
+	fewKlasses = 1 << 13
+	// mayVisit is how often a visit may read then.
+	mayVisit = 1 << 20
+)
+
+// errWrong is an answer that is wrong, whatever memory holds.
+var errWrong = errors.New("a wrong answer")
+
+// FuzzHostileVirtual visits the virtual threads of JVMs that lie about them.
+func FuzzHostileVirtual(f *testing.F) {
+	worlds := loadVirtual(f)
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 32 {
+		f.Add(uint8(r.Uint32()), randomPlan(r))
+	}
+	f.Fuzz(func(t *testing.T, world uint8, plan []byte) {
+		if len(plan) > 64*planStep {
+			return
+		}
+		if err := worlds[int(world)%len(worlds)].attack(plan); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestHostileVirtual is the fuzzer's short form: always the same lies.
+func TestHostileVirtual(t *testing.T) {
+	n := 300
+	if testing.Short() {
+		n = 30
+	}
+	for k, w := range loadVirtual(t) {
+		r := rand.New(rand.NewPCG(uint64(k), 11))
+		for i := range n {
+			plan := randomPlan(r)
+			if err := w.attack(plan); err != nil {
+				t.Fatalf("attack %d, %x: %v", i, plan, err)
+			}
+		}
+	}
+}

@@ -89,12 +89,14 @@ func (vm *VM) sharedParts(k BlobKind, parts []part) []part {
 type Proof struct {
 	vm      *VM
 	gen     uint64
+	since   int64 // see Since
 	facts   []*fact
 	blobs   []*Blob
 	methods []*Method
 	ranges  []target.Range
 	places  []place // of the facts
 	buf     []byte
+	unloads [8]byte
 }
 
 // place is where in a Proof's ranges a fact is read to.
@@ -159,7 +161,14 @@ func (p *Proof) Check() (bool, error) {
 		return true, nil
 	}
 	p.plan()
+	u := &p.vm.unloads
+	if u.addr != 0 {
+		p.ranges = append(p.ranges, target.Range{Addr: u.addr, Buf: p.unloads[:]})
+	}
 	p.vm.t.ReadMany(p.ranges)
+	if u.addr != 0 && p.ranges[len(p.ranges)-1].OK {
+		u.note(p.unloads[:], p.vm.now())
+	}
 	ok := true
 	for i, f := range p.facts {
 		r := &p.ranges[p.places[i].rng]

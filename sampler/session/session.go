@@ -39,6 +39,7 @@ func Attach(pid int) (*Session, error) {
 		p.Close()
 		return nil, err
 	}
+	vm.SetClock(now)
 	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm)}
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
 		s.walker.MemoryEnds(maps[len(maps)-1].End)

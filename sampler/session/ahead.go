@@ -16,7 +16,7 @@ import (
 //
 // Go moves goroutines from one OS thread to another, and a thread that passes one on must have a CPU for that. So all threads
 // of goprof are given the better priority. A program that goprof starts does not inherit it, and a new thread of goprof's
-// does not either: minders look for those.
+// does not either: its minder looks for those.
 
 const (
 	// aheadNice is the priority. It is worth ten times the CPU time of an ordinary thread (kernel/sched/core.c,
@@ -93,10 +93,7 @@ func setAhead(from, to int32) {
 		if err != nil || attr.Policy != unix.SCHED_NORMAL || attr.Nice != from {
 			continue
 		}
-		attr.Nice, attr.Flags = to, resetOnFork
-		if to == 0 {
-			attr.Flags = 0
-		}
+		attr.Nice, attr.Flags = to, resetOnFork // to take that back would need CAP_SYS_NICE
 		unix.SchedSetAttr(tid, attr, 0)
 	}
 }

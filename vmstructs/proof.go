@@ -89,7 +89,6 @@ func (vm *VM) sharedParts(k BlobKind, parts []part) []part {
 type Proof struct {
 	vm      *VM
 	gen     uint64
-	since   int64 // see Since
 	facts   []*fact
 	blobs   []*Blob
 	methods []*Method

@@ -21,6 +21,9 @@ const (
 // Judge says how far the shares can be believed, and why not further.
 func (s *Summary) Judge() (q Quality, why []string) {
 	q = Good
+	if s.Attempted == 0 {
+		return q, nil // there are no shares
+	}
 	doubt := func(part, of int64, fair, poor float64, text string) {
 		if part <= 0 || of <= 0 {
 			return

@@ -13,6 +13,7 @@ func TestJudge(t *testing.T) {
 		why  []string // what the reasons begin with
 	}{
 		"nothing seen":    {Summary{}, Good, nil},
+		"no samples":      {Summary{Times: Times{Process: time.Second, NotSampled: time.Second}}, Good, nil},
 		"nothing lost":    {Summary{Attempted: 1000, Samples: 1000}, Good, nil},
 		"a few lost":      {Summary{Attempted: 1000, Samples: 990, Lost: 10}, Good, nil},
 		"some lost":       {Summary{Attempted: 1000, Samples: 980, Lost: 20}, Fair, []string{"2.0% of the looks"}},

@@ -53,7 +53,7 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	reasons(&b, "truncated", s.Truncated, s.Attempted, s.TruncatedBy)
 	reasons(&b, "lost", s.Lost, s.Attempted, s.LostBy)
 	if s.Asleep > 0 {
-		fmt.Fprintf(&b, "asleep     %d samples%s are of threads that entered a system call in the microseconds before they stopped\n",
+		fmt.Fprintf(&b, "asleep     %d samples%s of threads that entered a system call in the microseconds before they stopped\n",
 			s.Asleep, share(s.Asleep, s.Samples, " (%s)"))
 	}
 	if s.Waiting > 0 {

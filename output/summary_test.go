@@ -76,7 +76,7 @@ samples    902 of 1000 looks, 3 threads, in 10s
 rate       99.5 Hz reached, 100 Hz asked
 truncated  2 (0.2%): 2 stack longer than its copy
 lost       98 (9.8%): 97 thread gone, 1 stale
-asleep     45 samples (5.0%) are of threads that entered a system call in the microseconds before they stopped
+asleep     45 samples (5.0%) of threads that entered a system call in the microseconds before they stopped
 cpu time   9.5s used: 94.7% sampled, 4.2% not sampled, 1.1% exited threads
 pauses     p50 21.3µs, p99 80µs, max 1ms, 25ms together
 goprof     120ms of CPU (1.2% of one)

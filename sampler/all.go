@@ -14,8 +14,10 @@ const (
 	// lastWait is how long it may take until the next one comes of the stops that are waited for, where no
 	// thread waits for a CPU to stop on.
 	lastWait = 100 * time.Millisecond
-	// maxWait bounds a wait for all of them: of thousands of threads each needs the CPU for a moment to stop.
-	maxWait = 10 * time.Second
+	// maxWait bounds a wait for all of them, where one comes after the other: of thousands of threads each needs the CPU for
+	// a moment to stop. Who waits longer for one waits longer for all: maxWaits times as long.
+	maxWait  = 10 * time.Second
+	maxWaits = 6
 	// mostPending is how many threads are told to stop before the first of them have. More would
 	// stand still for longer once they have stopped.
 	mostPending = 32
@@ -140,7 +142,7 @@ func collectAll(t *Tracer, each func(*target.Snapshot, Outcome)) (some bool) {
 func collectUntil(t *Tracer, left int, wait time.Duration, each func(*target.Snapshot, Outcome)) {
 	var ts unix.Timespec
 	now := monotonic(&ts)
-	came, end := now, now+int64(max(wait, maxWait))
+	came, end := now, now+int64(max(maxWaits*wait, maxWait))
 	for asked := now; now < end; now = monotonic(&ts) {
 		if collectAll(t, each) {
 			came, asked = now, now

@@ -94,7 +94,7 @@ func newDump() *cobra.Command {
 	addInner(cmd, &inner)
 	fs.BoolVar(&asJSON, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
-	fs.Var(&wait, "wait-stop", "how much `time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
+	fs.Var(&wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
 	fs.BoolVar(&names.virtual, "virtual", false, "also show virtual threads that no carrier runs")
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&names.hideInternal, "hide-internal", false, hideInternalUsage)

@@ -39,6 +39,7 @@ func ReadSummary(from io.Reader) (*profile.Summary, error) {
 // SummaryText writes the account that stands at the end of a run.
 func SummaryText(to io.Writer, s *profile.Summary) error {
 	var b strings.Builder
+	quality(&b, s)
 	fmt.Fprintf(&b, "samples    %d of %d looks", s.Samples, s.Attempted)
 	if s.Threads > 0 {
 		fmt.Fprintf(&b, ", %s", count(s.Threads, "thread"))
@@ -51,6 +52,10 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	behind(&b, s)
 	reasons(&b, "truncated", s.Truncated, s.Attempted, s.TruncatedBy)
 	reasons(&b, "lost", s.Lost, s.Attempted, s.LostBy)
+	if s.Asleep > 0 {
+		fmt.Fprintf(&b, "asleep     %d samples%s of threads that entered a system call in the microseconds before they stopped\n",
+			s.Asleep, share(s.Asleep, s.Samples, " (%s)"))
+	}
 	if s.Waiting > 0 {
 		fmt.Fprintf(&b, "waiting    %d more looks met threads that had no CPU: no samples, and made up for\n", s.Waiting)
 	}
@@ -97,6 +102,21 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration), " (%s of one)"))
 	_, err := io.WriteString(to, b.String())
 	return err
+}
+
+// quality says how far the shares can be believed, where that is not as far as can be.
+func quality(b *strings.Builder, s *profile.Summary) {
+	if s.Quality == "" || s.Quality == profile.Good {
+		return
+	}
+	what := "shares may be off by some percent"
+	if s.Quality == profile.Poor {
+		what = "shares may be off by a tenth or more"
+	}
+	fmt.Fprintf(b, "quality    %s: %s\n", strings.ToUpper(CleanName(string(s.Quality))), what)
+	for _, why := range s.Doubts {
+		fmt.Fprintf(b, "           %s\n", CleanName(why))
+	}
 }
 
 // behind says that goprof did not get to sample when it meant to: it was stopped, or had no CPU. Less than a tenth of all

@@ -53,6 +53,7 @@ type Summary struct {
 	TruncatedBy map[string]int64 `json:"truncated_by"`
 	LostBy      map[string]int64 `json:"lost_by"`
 	Waiting     int64            `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
+	Asleep      int64            `json:"asleep,omitempty"`  // samples of threads that had entered a system call right before they stopped
 	Overflow    int64            `json:"overflow"`          // samples of whose stack only the callers were kept, for want of room
 	Threads     int              `json:"threads"`           // that gave at least one sample
 	Pauses      Pauses           `json:"pauses"`
@@ -61,6 +62,8 @@ type Summary struct {
 	Silent      int              `json:"silent_threads,omitempty"` // whose memory did not answer
 	OwnCPU      time.Duration    `json:"own_cpu_ns"`               // what goprof itself used
 	Notes       []Note           `json:"notes,omitempty"`
+	Quality     Quality          `json:"quality,omitempty"` // see Judge
+	Doubts      []string         `json:"doubts,omitempty"`  // why it is not good
 }
 
 // Looks is how the threads of a wall-clock recording were looked at.

@@ -31,8 +31,9 @@ const (
 	StopTimeout  // the thread did not stop in time
 	Silent       // the thread's memory did not answer
 	AlreadyTraced
-	Stale // waited too long for its walk
-	Moved // looked at without a stop, it ran meanwhile, at each try
+	Stale     // waited so long for its walk that nobody knows what was there then
+	QueueFull // so many waited for their walk that there was no room
+	Moved     // looked at without a stop, it ran meanwhile, at each try
 	ProcessGone
 	RingFull    // the kernel had no room for it
 	Throttled   // the kernel found that samples came too often
@@ -66,6 +67,7 @@ var reasonNames = [NumReasons]string{
 	Silent:           "memory does not answer",
 	AlreadyTraced:    "already traced",
 	Stale:            "stale",
+	QueueFull:        "queue full",
 	Moved:            "moved",
 	ProcessGone:      "process gone",
 	RingFull:         "no room in the kernel's ring",

@@ -11,10 +11,13 @@ import (
 )
 
 const (
-	// lastWait is how long it may take until the next one comes of the stops that are waited for.
+	// lastWait is how long it may take until the next one comes of the stops that are waited for, where no
+	// thread waits for a CPU to stop on.
 	lastWait = 100 * time.Millisecond
-	// maxWait bounds a wait for all of them: of thousands of threads each needs the CPU for a moment to stop.
-	maxWait = 10 * time.Second
+	// maxWait bounds a wait for all of them, where one comes after the other: of thousands of threads each needs the CPU for
+	// a moment to stop. Who waits longer for one waits longer for all: maxWaits times as long.
+	maxWait  = 10 * time.Second
+	maxWaits = 6
 	// mostPending is how many threads are told to stop before the first of them have. More would
 	// stand still for longer once they have stopped.
 	mostPending = 32
@@ -34,16 +37,19 @@ const mostPasses = 16
 
 // All looks once at each thread, for a dump. each is called for every one, with a
 // snapshot that is valid during the call, when no thread stands still or is about to (but those that did not when they
-// were waited for). Threads are TimedOut when for 100 ms none of those that are waited for has stopped: let the OS
-// thread end afterwards, as Tracer says.
-func All(t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) {
-	AllUntil(nil, t, threads, each)
+// were waited for). Threads are TimedOut when for so long none has stopped of those that are waited for, or for 100 ms where
+// none of them wants a CPU: they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
+//
+// So many threads may be held up that others cannot be told to stop. Those are looked at without a stop, where they sleep:
+// then Waiting.Unstopped is set.
+func All(t *Tracer, wait time.Duration, threads []Target, each func(*target.Snapshot, Outcome)) {
+	AllUntil(nil, t, wait, threads, each)
 }
 
 // AllUntil is All until gaveUp is closed: then nobody waits any more for an each that does not return. It reports whether all
 // have. each is called from another goroutine, one at a time, while this one looks after those that stop late.
-func AllUntil(gaveUp <-chan struct{}, t *Tracer, threads []Target, each func(*target.Snapshot, Outcome)) bool {
-	a := all{t: t, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
+func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Target, each func(*target.Snapshot, Outcome)) bool {
+	a := all{t: t, wait: wait, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
 	for len(threads) > 0 && a.pass(threads) {
 		threads, a.bystanders = a.bystanders, nil
 		a.passes++
@@ -57,7 +63,14 @@ func (a *all) pass(threads []Target) bool {
 	for _, th := range threads {
 		a.hints[th.TID] = th.Hint
 		snap := a.snapshot()
-		if o := t.Look(th.TID, th.Hint, snap); o != Pending {
+		snap.Waiting.Reset()
+		o := t.Look(th.TID, th.Hint, snap)
+		if o == Backlog {
+			if o = t.LookUnstopped(th.TID, th.Hint, snap); o == Running {
+				o = TimedOut
+			}
+		}
+		if o != Pending {
 			a.keep(snap, o)
 		}
 		a.collect()
@@ -94,6 +107,7 @@ func (a *all) keep(snap *target.Snapshot, o Outcome) {
 // all is an All under way.
 type all struct {
 	t     *Tracer
+	wait  time.Duration
 	each  func(*target.Snapshot, Outcome)
 	ready []outcome
 	spare []*target.Snapshot
@@ -154,7 +168,7 @@ func (a *all) collect() { collectAll(a.t, a.keep) }
 
 // collectUntil waits for stops until no more than left are pending, or none comes any more.
 func (a *all) collectUntil(left int) {
-	collectUntil(a.t, left, a.keep)
+	collectUntil(a.t, left, a.wait, a.keep)
 	if n := a.t.Pending(); n > left {
 		a.stuck = n
 	} else {
@@ -182,23 +196,35 @@ func collectAll(t *Tracer, each func(*target.Snapshot, Outcome)) (some bool) {
 	}
 }
 
-// collectUntil waits for stops until no more than left are pending, or none comes any more.
-func collectUntil(t *Tracer, left int, each func(*target.Snapshot, Outcome)) {
+// collectUntil waits for stops until no more than left are pending, or none comes any more: for so long, or for lastWait
+// where no thread that is waited for wants a CPU.
+func collectUntil(t *Tracer, left int, wait time.Duration, each func(*target.Snapshot, Outcome)) {
 	var ts unix.Timespec
 	now := monotonic(&ts)
-	for last, end := now+int64(lastWait), now+int64(maxWait); now < min(last, end); now = monotonic(&ts) {
+	came, end := now, now+int64(max(maxWaits*wait, maxWait))
+	for asked := now; now < end; now = monotonic(&ts) {
 		if collectAll(t, each) {
-			last = now + int64(lastWait)
+			came, asked = now, now
 		}
-		if t.Pending() <= left {
+		if t.Pending() <= left || now-came >= int64(max(wait, lastWait)) {
 			return
 		}
-		time.Sleep(t.Patience())
+		if now-asked >= int64(lastWait) {
+			if !t.pendingWantCPU() {
+				return
+			}
+			asked = now
+		}
+		ts = unix.NsecToTimespec(now + int64(t.Patience()))
+		sleepUntil(&ts) // not Go's: to end that, another thread of ours would need a CPU
 	}
 }
 
+// endWait is how long the end of a recording waits for threads that have no CPU to stop on.
+const endWait = time.Second
+
 // patience collects what is pending for a while and gives up the rest.
 func patience(t *Tracer, each func(*target.Snapshot, Outcome)) {
-	collectUntil(t, 0, each)
+	collectUntil(t, 0, endWait, each)
 	t.Abandon(each)
 }

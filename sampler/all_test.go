@@ -22,7 +22,7 @@ func TestNobodyWaitsForAWalk(t *testing.T) {
 			left[th.TID] = true
 		}
 		onTracer(t, p.pid, func(tr *Tracer) {
-			All(tr, threads, func(snap *target.Snapshot, o Outcome) {
+			All(tr, lastWait, threads, func(snap *target.Snapshot, o Outcome) {
 				if o != Taken && o != TimedOut || !left[snap.TID] {
 					t.Errorf("%d: %v, %v", snap.TID, o, left[snap.TID])
 				}

@@ -34,6 +34,16 @@ func newPending(tid int, hint Hint, snap *target.Snapshot, now int64) pendingSto
 // any, call Collect often (Patience tells how soon): they stand still from when their stop comes.
 func (t *Tracer) Pending() int { return len(t.pending) }
 
+// pendingWantCPU reports whether a thread that was told to stop is ready to run: it stops when it gets a CPU.
+func (t *Tracer) pendingWantCPU() bool {
+	for i := range t.pending {
+		if state, _, _ := parseStat(t.proc.read(t.pending[i].tid, "stat")); state == 'R' {
+			return true
+		}
+	}
+	return false
+}
+
 func (t *Tracer) isPending(tid int) bool {
 	for i := range t.pending {
 		if t.pending[i].tid == tid {

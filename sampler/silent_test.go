@@ -239,7 +239,7 @@ func TestSilentThreadsInADump(t *testing.T) {
 	}
 	became := map[int]Outcome{}
 	onTracer(t, p.pid, func(tr *Tracer) {
-		All(tr, looks, func(snap *target.Snapshot, o Outcome) { became[snap.TID] = o })
+		All(tr, time.Second, looks, func(snap *target.Snapshot, o Outcome) { became[snap.TID] = o })
 	})
 	for _, tid := range silent {
 		if o := became[tid]; o != Silent && o != TimedOut { // on a busy machine it may have had no CPU to stop on

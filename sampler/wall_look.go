@@ -214,6 +214,9 @@ func (r *wallRun) enter(th *watched, snap *target.Snapshot, o Outcome) {
 	r.stats.Attempted += th.owed
 	r.stats.Taken += th.owed
 	th.tally = new(target.Tally)
+	if th.still && !r.threads.noStats {
+		th.tally.Rest = &target.Charge{Ran: th.last.ran, Turns: th.last.turns}
+	}
 	th.tally.Add(th.owed, th.owedTime, snap.When)
 	if th.owed > 1 { // it may have run when it was told to stop; while it did not, it had no CPU
 		th.tally.Ready(th.owed-1, th.waited)

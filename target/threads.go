@@ -23,6 +23,7 @@ type Thread struct {
 	NSTID int    // its number in its own pid namespace: what the JVM knows
 	Comm  string // 15 bytes at most; valid UTF-8, else as the program set it
 	State byte   // R S D T t Z X I, as in /proc/PID/stat
+	Start uint64 // when it began: hundredths of a second since the machine was started (CLOCK_BOOTTIME)
 }
 
 // Threads lists the threads, lowest number first. Threads that come or go meanwhile may
@@ -59,7 +60,7 @@ func (p *Process) Thread(tid int) (Thread, error) {
 	if err != nil {
 		return Thread{}, threadError(err)
 	}
-	t := Thread{TID: tid, NSTID: tid, Comm: stat.comm, State: stat.state}
+	t := Thread{TID: tid, NSTID: tid, Comm: stat.comm, State: stat.state, Start: stat.start}
 	if p.nested {
 		status, err := readStatus(p.pid, tid)
 		if err != nil {

@@ -58,7 +58,15 @@ type Tally struct {
 	readyAt, readyFor atomic.Int64
 	last              atomic.Int64
 	void              atomic.Bool
+
+	// Rest is what the kernel had charged the thread when it was seen at rest; nil if it was not. It is set before
+	// the Tally is shared.
+	Rest *Charge
 }
+
+// Charge is what /proc/PID/task/TID/schedstat says: nanoseconds on a CPU, and how often the thread was given one. While it is
+// the same the thread has not run.
+type Charge struct{ Ran, Turns uint64 }
 
 // Add lets the look count n times more: at when (CLOCK_MONOTONIC) the thread had not moved.
 func (t *Tally) Add(n int64, d time.Duration, when int64) {

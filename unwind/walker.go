@@ -198,6 +198,15 @@ func (w *Walker) run(snap *target.Snapshot, out *profile.Stack, walk func() prof
 	out.Truncated = profile.CodeChanged
 }
 
+// Since is the moment from which on all that the last walk relied on is known to have been as the walk found it. A
+// snapshot that is older may have shown other code at the same place.
+func (w *Walker) Since() int64 {
+	if w.vm == nil {
+		return 0
+	}
+	return w.proof.Since()
+}
+
 // cut leaves MaxDepth frames: the last step may have found many methods inlined.
 func (w *Walker) cut(why profile.Reason) profile.Reason {
 	if len(w.out.Frames) <= w.MaxDepth {

@@ -68,6 +68,7 @@ type Blob struct {
 	debug  debugInfo
 	scopes map[int32][]Scope // by index of the PcDesc
 	fact   fact              // what identifies it, see proof.go
+	since  int64             // when it was known to be there for the first time, see age.go
 	bytes  int               // what it holds of the cache's budget
 }
 
@@ -252,6 +253,7 @@ func (vm *VM) readBlob(h *codeHeap, addr uint64) (*Blob, error) {
 	if !vm.holdsTrue(&b.fact) {
 		return nil, ErrChanged
 	}
+	b.since = vm.blobSince(b.Kind)
 	return b, nil
 }
 

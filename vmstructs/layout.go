@@ -45,6 +45,8 @@ type layout struct {
 	deopt  deoptLayout
 	cont   contLayout
 	wait   waitLayout
+
+	perfStart, perfCapacity uint64 // PerfMemory
 }
 
 // codeLayout: memory/heap.hpp, code/codeCache.hpp, memory/virtualspace.hpp.
@@ -242,5 +244,8 @@ func resolve(t *tables) (*layout, *resolver) {
 		deopt:  r.deopt(),
 		cont:   r.continuation(),
 		wait:   r.wait(),
+
+		perfStart:    r.static("", "PerfMemory._start"),
+		perfCapacity: r.static("", "PerfMemory._capacity"),
 	}, r
 }

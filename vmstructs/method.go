@@ -16,6 +16,10 @@ type Method struct {
 	CodeBegin uint64 // its bytecodes
 	CodeSize  int
 
+	since int64 // when it was known to be there for the first time, see age.go
+	// unloadable: its class may be unloaded.
+	unloadable bool
+
 	full  string
 	lines []lineEntry
 	pool  *pool
@@ -175,6 +179,7 @@ func (vm *VM) loadMethod(addr uint64) (*Method, error) {
 	} else if !ok {
 		return nil, ErrChanged
 	}
+	m.since = vm.now()
 	c := &vm.methods
 	cost := 1024 + 8*len(m.lines) + 2*len(m.full)
 	c.bytes += cost
@@ -264,7 +269,7 @@ func (vm *VM) readMethod(addr uint64) (*Method, error) {
 	if m.Name == "" || !strings.HasPrefix(m.Signature, "(") {
 		return nil, ErrBadMethod
 	}
-	m.full = m.Class + "." + m.Name
+	m.full, m.unloadable = m.Class+"."+m.Name, isUnloadable(m.Class)
 	m.lines, m.facts[factLines] = vm.readLines(constAddr, m.CodeSize, body.want)
 	return m, nil
 }

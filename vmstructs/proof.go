@@ -95,6 +95,7 @@ type Proof struct {
 	ranges  []target.Range
 	places  []place // of the facts
 	buf     []byte
+	unloads [8]byte
 }
 
 // place is where in a Proof's ranges a fact is read to.
@@ -159,7 +160,14 @@ func (p *Proof) Check() (bool, error) {
 		return true, nil
 	}
 	p.plan()
+	u := &p.vm.unloads
+	if u.addr != 0 {
+		p.ranges = append(p.ranges, target.Range{Addr: u.addr, Buf: p.unloads[:]})
+	}
 	p.vm.t.ReadMany(p.ranges)
+	if u.addr != 0 && p.ranges[len(p.ranges)-1].OK {
+		u.note(p.unloads[:], p.vm.now())
+	}
 	ok := true
 	for i, f := range p.facts {
 		r := &p.ranges[p.places[i].rng]

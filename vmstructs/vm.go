@@ -39,7 +39,12 @@ type VM struct {
 	derived offset // JavaThread::_cont_entry where it is not exported; 0 not looked for
 	contRet uint64 // ContinuationEntry::_return_pc
 	proofs  uint64 // generation of the last Proof that was reset
-	loaded  uint64 // bytes, see Loaded
+	clock   func() int64
+	unloads unloads
+
+	sightings *Sightings          // whose notes are taken, nil if nobody takes any
+	sighted   map[uint64]sighting // by block
+	loaded    uint64              // bytes, see Loaded
 }
 
 // span64 is an address range [begin, end).

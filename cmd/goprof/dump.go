@@ -3,15 +3,18 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
 	"goprof/profile/naming"
@@ -26,6 +29,10 @@ microseconds, so two threads are not seen at the same instant.
 
 It needs no help from the JVM, so it works where jstack hangs: on a JVM that is deadlocked,
 stopped (and stays so), or in a safepoint that never ends.
+
+A thread stops when it next has a CPU. Where more threads want one than there are, that takes its
+time: a dump waits (--wait-stop). Threads that have not stopped by then have no stack; how many
+those are is said, and the exit code is 10.
 
 Where a thread runs a virtual thread, that one's frames come first, then those of the carrier.
 --virtual also shows the virtual threads that no carrier runs (parked, blocked, waiting). Nothing is
@@ -44,6 +51,7 @@ func newDump() *cobra.Command {
 	var asJSON bool
 	var opt session.DumpOptions
 	var names dumpNames
+	var wait durationFlag
 	cmd := &cobra.Command{
 		Use:     "dump {--pid PID | NAME | --ns-pid PID [NAME]}",
 		Short:   "Show what every thread of a JVM does at this moment",
@@ -80,6 +88,7 @@ func newDump() *cobra.Command {
 			case !given:
 				return usageError(cmd, "which JVM? --pid is missing, or a part of its name")
 			}
+			opt.Wait = wait.Duration
 			return dump(cmd, pid, asJSON, opt, names)
 		},
 	}
@@ -89,6 +98,7 @@ func newDump() *cobra.Command {
 	addInner(cmd, &inner)
 	fs.BoolVar(&asJSON, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
+	fs.Var(&wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
 	fs.BoolVar(&names.virtual, "virtual", false, "also show virtual threads that no carrier runs")
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&names.hideInternal, "hide-internal", false, hideInternalUsage)
@@ -159,7 +169,19 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 	if incomplete != nil {
 		return attachError(pid, incomplete)
 	}
-	return nil
+	return notStopped(pid, threads, cmp.Or(opt.Wait, session.DumpWait))
+}
+
+// notStopped is the error of a dump that lacks stacks.
+func notStopped(pid int, threads []profile.ThreadDump, wait time.Duration) error {
+	n := session.NotStopped(threads)
+	if n == 0 {
+		return nil
+	}
+	return &exit.Error{Code: exit.Incomplete,
+		What:   fmt.Sprintf("%d of %d threads of process %d have no stack", n, len(threads), pid),
+		Why:    fmt.Sprintf("they did not stop in %v: the machine is overloaded, or the kernel holds them up", wait),
+		Remedy: fmt.Sprintf("goprof dump --pid %d --wait-stop %v", pid, 6*wait)}
 }
 
 // tellCensus says how many virtual threads are shown, and why others are not.

@@ -207,6 +207,9 @@ func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]stri
 	add("stacks", "%d different", tree.Stacks)
 	add("frames", "%d", len(tree.Nodes)-1)
 	if s != nil {
+		if s.Quality != "" && s.Quality != profile.Good {
+			add("quality", "%s: %s", s.Quality, strings.Join(s.Doubts, "; "))
+		}
 		add("truncated", "%d (%s)", s.Truncated, output.Percent(s.Truncated, s.Attempted))
 		add("lost", "%d (%s)", s.Lost, output.Percent(s.Lost, s.Attempted))
 		add("pauses", "p50 %s, p99 %s, max %s", s.Pauses.P50, s.Pauses.P99, s.Pauses.Max)

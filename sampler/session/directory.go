@@ -35,6 +35,11 @@ type thread struct {
 	label  string           // "[name tid=N]"
 	round  int
 	named  time.Time // when its name was read
+
+	// The label before this one, and between which moments the name has changed (CLOCK_MONOTONIC).
+	oldLabel         string
+	oldRead, newRead int64
+	read             int64 // when its name was read, by that clock
 }
 
 const (
@@ -148,9 +153,23 @@ func (d *directory) rename(th *thread) {
 	if name == "" || th.java.Addr == 0 {
 		name = th.kernel.Comm
 	}
+	read := now()
 	if name != th.name {
+		th.oldLabel = ""
+		if th.name != "" {
+			th.oldLabel, th.oldRead, th.newRead = th.makeLabel(), th.read, read
+		}
 		th.name, th.label = name, ""
 	}
+	th.read = read
+}
+
+// makeLabel makes the label once for each name.
+func (th *thread) makeLabel() string {
+	if th.label == "" {
+		th.label = fmt.Sprintf("[%s tid=%d]", th.name, th.kernel.TID)
+	}
+	return th.label
 }
 
 // nameTries is how often a name is asked for that a collector is moving.
@@ -174,10 +193,16 @@ func (d *directory) label(tid int) string {
 	if th.named.IsZero() {
 		d.name(th)
 	}
-	if th.label == "" {
-		th.label = fmt.Sprintf("[%s tid=%d]", th.name, tid)
+	return th.makeLabel()
+}
+
+// labelAt is the label that the thread had at a moment: of the last two the one that was read nearer to it.
+func (d *directory) labelAt(tid int, when int64) string {
+	label := d.label(tid)
+	if th := d.threads[tid]; th != nil && th.oldLabel != "" && when-th.oldRead < th.newRead-when {
+		return th.oldLabel
 	}
-	return th.label
+	return label
 }
 
 // tids lists the threads, lowest number first.

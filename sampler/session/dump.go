@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -16,7 +17,14 @@ import (
 type DumpOptions struct {
 	Depth       int
 	NonBlocking bool // stop no thread: running threads then have no stack
+	// Wait is how long threads are waited for that have been told to stop and have no CPU for it, while none of them
+	// does; 0 is DumpWait.
+	Wait time.Duration
 }
+
+// DumpWait is how long a dump waits for threads. On a machine where fifty threads want each CPU, one gets it for some
+// milliseconds five times a second.
+const DumpWait = 10 * time.Second
 
 // Dump looks once at every thread, each for its own moment.
 func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
@@ -87,7 +95,7 @@ func (d *dump) lookAtAll(looks []sampler.Target, opt DumpOptions, after func(*ta
 	for range virtualLooks {
 		if opt.NonBlocking {
 			sampler.AllUnstopped(t, looks, d.takeUnstopped)
-		} else if !sampler.AllUntil(d.gaveUp, t, looks, d.take) {
+		} else if !sampler.AllUntil(d.gaveUp, t, cmp.Or(opt.Wait, DumpWait), looks, d.take) {
 			return
 		}
 		if looks = d.inTheHeap(looks); len(looks) == 0 {
@@ -106,6 +114,16 @@ func (d *dump) incomplete() ([]profile.ThreadDump, error) {
 	return d.threads, target.ErrSilent
 }
 
+// NotStopped counts the threads of a dump that have no stack because they did not stop.
+func NotStopped(threads []profile.ThreadDump) (n int) {
+	for i := range threads {
+		if threads[i].Err == profile.StopTimeout.String() {
+			n++
+		}
+	}
+	return n
+}
+
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.
 var goneErr = profile.ThreadGone.String()
 
@@ -120,7 +138,12 @@ func (d *dump) take(snap *target.Snapshot, o sampler.Outcome) {
 	}
 	switch o {
 	case sampler.Taken:
-		d.walker.Walk(snap, &t.Stack)
+		t.Err = ""
+		if snap.Waiting.Unstopped {
+			d.walker.WalkUnstopped(snap, &t.Stack)
+		} else {
+			d.walker.Walk(snap, &t.Stack)
+		}
 		t.Stack.Frames = slices.Clip(t.Stack.Frames)
 	case sampler.Running:
 		t.Err = "running, and not to be stopped"

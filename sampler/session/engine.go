@@ -92,13 +92,10 @@ func (s *Session) after(e Engine) func(snap *target.Snapshot, released int64) {
 // afterSample is afterLook for a thread that was not stopped: which continuation it ran has to be read now, too. That
 // counts only where the copied stack leads to it (target.Continuation.Late).
 func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
-	c := s.VM.NewContinuations().ReadFrom(s.memory)
-	if c == nil {
-		return nil
-	}
+	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	_, size := s.VM.Side()
-	return func(snap *target.Snapshot, sampled int64) {
-		if snap.SideAddr == 0 || now()-sampled > int64(soon) {
+	late := func(snap *target.Snapshot, sampled int64) {
+		if c == nil || snap.SideAddr == 0 || now()-sampled > int64(soon) {
 			return
 		}
 		if cap(snap.Side) < size {
@@ -113,6 +110,10 @@ func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
 			}
 		}
 		snap.Side = snap.Side[:0] // of another moment than the stack
+	}
+	return func(snap *target.Snapshot, sampled int64) {
+		late(snap, sampled)
+		code.Note(snap)
 	}
 }
 

@@ -31,7 +31,7 @@ func reasonOf(o sampler.Outcome) profile.Reason {
 	case sampler.NoRegisters:
 		return profile.NoRegisters
 	case sampler.QueueFull:
-		return profile.Stale
+		return profile.QueueFull
 	case sampler.Moved:
 		return profile.Moved
 	}

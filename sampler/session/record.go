@@ -48,8 +48,6 @@ type Visit func(*profile.Profile, *profile.Summary)
 const (
 	// queueLength is how many snapshots can wait for their walk; see queueFor.
 	queueLength = 256
-	// staleAfter is how old a snapshot may get before its walk: what it points at moves on.
-	staleAfter = 250 * time.Millisecond
 )
 
 // Record samples the JVM until ctx is done or the process ends: both are normal ends.
@@ -59,6 +57,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	}
 	p := profile.New()
 	before := ownCPU()
+	defer runAhead()()
 	var r *recording
 	var after func(*target.Snapshot, int64)
 	if !s.guarded(func() {
@@ -124,11 +123,15 @@ type recording struct {
 	before   time.Duration              // own CPU
 	lost     [sampler.NumOutcomes]int64 // what the profile has been told
 
+	asleep   int64  // samples of threads that slept when they were stopped
+	mapped   uint64 // generation of the mappings
+	mappedAt int64  // when that was seen to have changed
+
 	standings *standings // of a wall-clock recording
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
-	return &recording{Session: s, opt: opt, sampled: map[int]bool{}, hints: map[int]sampler.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
+	return &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{}, hints: map[int]sampler.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
 		sampler: s.engine(opt), standings: newStandings()}
 }
 
@@ -207,6 +210,10 @@ func (r *recording) account() profile.Summary {
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.OwnCPU = ownCPU() - r.before
+	if !stats.Visits { // who is visited was on a CPU
+		sum.Asleep = r.asleep
+	}
+	sum.Quality, sum.Doubts = sum.Judge()
 	return sum
 }
 
@@ -227,10 +234,6 @@ func (r *recording) take(snap *target.Snapshot) {
 		r.takeWall(snap)
 		return
 	}
-	if time.Duration(now()-snap.When) > staleAfter {
-		r.profile.Lose(profile.Stale, snap.Samples())
-		return
-	}
 	if !r.follow(snap) {
 		r.unwanted += time.Duration(snap.CPU)
 		return
@@ -241,12 +244,19 @@ func (r *recording) take(snap *target.Snapshot) {
 		r.profile.Lose(profile.ProcessGone, snap.Samples())
 		return
 	}
+	if !r.proven(snap, snap.When) {
+		r.profile.Lose(profile.Stale, snap.Samples())
+		return
+	}
 	stack, root := r.subject(snap)
 	if root = r.pool(root); !r.opt.Threads {
 		root = ""
 	}
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
+	}
+	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), snap) {
+		r.asleep++
 	}
 	r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
 	r.sampled[snap.TID] = true

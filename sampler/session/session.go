@@ -59,6 +59,7 @@ func open(pid int, opened func(*target.Process)) (*Session, error) {
 		p.Close()
 		return nil, err
 	}
+	vm.SetClock(now)
 	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm), memory: sampler.NewMemory(p)}
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
 		s.walker.MemoryEnds(maps[len(maps)-1].End)

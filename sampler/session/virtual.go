@@ -16,15 +16,15 @@ import (
 
 // afterLook is what is to be done with each snapshot as soon as its thread runs again.
 func (s *Session) afterLook() func(snap *target.Snapshot, released int64) {
-	c := s.VM.NewContinuations().ReadFrom(s.memory)
-	if c == nil {
-		return nil
-	}
+	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	return func(snap *target.Snapshot, released int64) {
-		c.Read(snap)
-		if now()-released > int64(soon) {
-			snap.Continuation.Settled = false
+		if c != nil {
+			c.Read(snap)
+			if now()-released > int64(soon) {
+				snap.Continuation.Settled = false
+			}
 		}
+		code.Note(snap)
 	}
 }
 
@@ -51,7 +51,7 @@ func (d *dump) inTheHeap(looks []sampler.Target) (again []sampler.Target) {
 func (r *recording) subject(snap *target.Snapshot) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()
 	if !ok {
-		return &r.stack, r.dir.label(snap.TID)
+		return &r.stack, r.dir.labelAt(snap.TID, snap.When)
 	}
 	r.virtual = virtual
 	return &r.virtual, r.labels.of(virtual.Virtual)

@@ -74,18 +74,18 @@ func (r *recording) takeWall(snap *target.Snapshot) {
 		delete(s.of, snap.TID)
 	}
 	st := &standing{tid: snap.TID, tally: snap.Tally}
-	if time.Duration(now()-snap.Tally.Last()) > staleAfter {
-		snap.Tally.Void()
-		st.lost = profile.Stale
-		r.stand(st)
-		return
-	}
 	if !r.follow(snap) {
 		return
 	}
 	r.walkWall(snap)
 	if !r.alive() {
 		st.lost = profile.ProcessGone
+		r.stand(st)
+		return
+	}
+	if !r.proven(snap, snap.Tally.Last()) {
+		snap.Tally.Void()
+		st.lost = profile.Stale
 		r.stand(st)
 		return
 	}

@@ -4,6 +4,8 @@ import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntUnaryOperator;
@@ -21,7 +23,8 @@ import java.util.stream.IntStream;
  *  - 500 threads a second start, work and end; every 50 ms the heap is collected, and classes unloaded.
  *
  * Each result is verified. To be started with -XX:ReservedCodeCacheSize=6m, so that code is flushed, too.
- * The command "counts" prints: generations, templates, threads, collections, redefinitions.
+ * The command "counts" prints: generations, templates, threads, collections, redefinitions. The command "spans"
+ * prints for each generation that has ended its number, and when by System.nanoTime it began and ended.
  */
 public final class Churn {
     private static final int CALLS = 400;
@@ -34,6 +37,7 @@ public final class Churn {
     private static final AtomicInteger collections = new AtomicInteger();
     private static final AtomicInteger redefined = new AtomicInteger();
     private static final AtomicLong results = new AtomicLong();
+    private static final Queue<long[]> spans = new ConcurrentLinkedQueue<>();
     private static volatile boolean stop;
     private static volatile Throwable wrong;
 
@@ -62,6 +66,12 @@ public final class Churn {
             Thread.sleep(5);
         }
         Control.serve((command, out) -> {
+            if (command.equals("spans")) {
+                for (long[] span = spans.poll(); span != null; span = spans.poll()) {
+                    out.println(span[0] + " " + span[1] + " " + span[2]);
+                }
+                return;
+            }
             Control.check(command.equals("counts"), "no such command: " + command);
             out.println(generation + " " + templates + " " + started + " " + collections + " " + redefined);
         }, () -> {
@@ -104,12 +114,14 @@ public final class Churn {
     }
 
     private static void runGeneration() throws Exception {
+        long began = System.nanoTime();
         int number = generation.incrementAndGet();
         IntUnaryOperator made = new Loader().make("churn.G" + number, generate(number));
         for (int i = 0; i < CALLS; i++) {
             int result = made.applyAsInt(i);
             Control.check(result == expected(i) + 1, "generation " + number + ": " + result + " for " + i);
         }
+        spans.add(new long[] {number, began, System.nanoTime()});
     }
 
     private static byte[] generate(int number) {

@@ -84,6 +84,10 @@ var Codes = []Meaning{
 		{nil, "another user's file or pipe in a folder that all may write to", "-o in a folder of your own"},
 		{nil, "a pipe that nobody reads", "cat PIPE > FILE &, before"},
 	}},
+	{Incomplete, "a dump lacks the stacks of some threads; what there is has been written", []Cause{
+		{nil, "they had no CPU to stop on: more threads want one than there are", "goprof dump --wait-stop 1m"},
+		{nil, "the kernel holds them up (state D, as in a container that is frozen)", "goprof dump --nonblocking"},
+	}},
 }
 
 // Help is the table for people.
@@ -91,7 +95,7 @@ func Help() string {
 	var b strings.Builder
 	b.WriteString("goprof's exit codes never change their meaning (2 has none):\n\n")
 	for _, m := range Codes {
-		fmt.Fprintf(&b, "  %d  %s\n", m.Code, m.Meaning)
+		fmt.Fprintf(&b, "  %-2d %s\n", m.Code, m.Meaning)
 		for _, c := range m.Causes {
 			fmt.Fprintf(&b, "       - %s\n", c.When)
 			if c.Remedy != "" {

@@ -25,6 +25,7 @@ const (
 	NoSamples     Code = 7
 	BadInput      Code = 8
 	OutputFailed  Code = 9
+	Incomplete    Code = 10
 )
 
 // Error is a failure with all that the user should be told.

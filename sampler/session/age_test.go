@@ -1,0 +1,53 @@
+//go:build linux
+
+package session
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/target"
+)
+
+// TestNamesOfThen: a stack that waited has the name that its thread had when it was seen, as far as names were read.
+func TestNamesOfThen(t *testing.T) {
+	th := &thread{kernel: target.Thread{TID: 7}, name: "task-2", oldLabel: "[task-1 tid=7]", oldRead: 1000, newRead: 2000, named: time.Now()}
+	d := &directory{threads: map[int]*thread{7: th}}
+	for when, want := range map[int64]string{900: "[task-1 tid=7]", 1400: "[task-1 tid=7]", 1600: "[task-2 tid=7]", 2100: "[task-2 tid=7]"} {
+		if got := d.labelAt(7, when); got != want {
+			t.Errorf("at %d: %s, want %s", when, got, want)
+		}
+	}
+	if got := d.labelAt(8, 1000); got != "[? tid=8]" {
+		t.Errorf("a thread that is not known: %s", got)
+	}
+}
+
+// TestThreadNumbersComeBack: what a thread was seen in before it began was seen of another one.
+func TestThreadNumbersComeBack(t *testing.T) {
+	self := os.Getpid()
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	start, err := strconv.ParseUint(fields[19], 10, 64) // field 22
+	if err != nil {
+		t.Fatal(err)
+	}
+	th := target.Thread{TID: self, Start: start}
+	r := &recording{Session: &Session{dir: &directory{threads: map[int]*thread{th.TID: {kernel: th}}}}}
+	if r.beganAfter(th.TID, now()) {
+		t.Error("this process began before now")
+	}
+	if !r.beganAfter(th.TID, now()-int64(1000*time.Hour)) {
+		t.Error("this process is no thousand hours old")
+	}
+	if r.beganAfter(1, now()) {
+		t.Error("nobody knows this thread")
+	}
+}

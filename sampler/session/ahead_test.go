@@ -1,0 +1,47 @@
+//go:build linux
+
+package session
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestRunAhead: while somebody records, ordinary threads of ours run ahead, and afterwards not; a program that is started
+// meanwhile is an ordinary one.
+func TestRunAhead(t *testing.T) {
+	runtime.LockOSThread() // whose priority this test sees; it is not unlocked, so it ends with the test
+	nice := func() int32 {
+		attr, err := unix.SchedGetAttr(0, 0)
+		if err != nil {
+			t.Skip(err)
+		}
+		return attr.Nice
+	}
+	if nice() != 0 || os.Geteuid() != 0 {
+		t.Skip("not an ordinary thread of root's")
+	}
+	first := runAhead()
+	if nice() != aheadNice {
+		first()
+		t.Skip("this machine does not permit better priorities")
+	}
+	second := runAhead()
+	first()
+	if nice() != aheadNice {
+		t.Error("given back, and one still records")
+	}
+	out, err := exec.Command("nice").Output()
+	if err != nil || strings.TrimSpace(string(out)) != "0" {
+		t.Errorf("a program that was started has nice %q, %v", out, err)
+	}
+	second()
+	if nice() != 0 {
+		t.Errorf("nice %d, and nobody records", nice())
+	}
+}

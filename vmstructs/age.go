@@ -1,0 +1,167 @@
+package vmstructs
+
+import (
+	"math"
+	"strings"
+)
+
+// A Proof shows that what a walk used is true now. A snapshot that has waited is older than now: the code
+// that its thread was in may have been freed since, and other code may lie there. That one is true now, too, and
+// where many classes are alike it fits the stack as well.
+//
+// So every blob keeps the moment at which it was first known to be there: by a walk, or by a note that was taken when a
+// thread was looked at (sightings.go). A compile id is never given twice, so a blob that was there at that moment, and is there
+// now, was there in between.
+//
+// A method has no such number: a class may be unloaded, another one may lie there for a while, and then the first one again. But
+// the VM counts the classes that it unloads. Since that count is what it is now, each method that was on a stack is where
+// it was. And a method of a class that is never unloaded stays from the moment at which it was first read.
+//
+// Proof.Since is the latest of all these moments. A snapshot that is not older than that is proven; one that is older may not be.
+//
+// Not covered: a class is redefined while a snapshot waits, the version that its thread ran is freed, and a method
+// of the same class loader comes to its place.
+
+// SetClock tells by which clock snapshots are dated. Without one nothing is known to be older than a snapshot.
+func (vm *VM) SetClock(now func() int64) {
+	vm.clock = now
+	vm.unloads = vm.findUnloads()
+}
+
+func (vm *VM) now() int64 {
+	if vm.clock == nil {
+		return math.MaxInt64
+	}
+	return vm.clock()
+}
+
+// Since is the moment from which on everything that was noted is known to have been there until Check said so.
+func (p *Proof) Since() (since int64) {
+	p.vm.takeNotes()
+	for _, b := range p.blobs {
+		if at, ok := p.vm.sightedAt(b, b.since); ok {
+			b.since = at
+		}
+		since = max(since, b.since)
+	}
+	for _, m := range p.methods {
+		since = max(since, p.vm.methodSince(m))
+	}
+	return since
+}
+
+// blobSince is the moment from which on a blob that has just been read is known to be there. Some are made when
+// the VM starts and never freed (code/codeBlob.hpp, BufferBlob, SingletonBlob; opto/runtime.cpp, c1/c1_Runtime1.cpp).
+func (vm *VM) blobSince(k BlobKind) int64 {
+	switch k {
+	case InterpreterBlob, StubRoutines, RuntimeStub, Safepoint, Deopt, UncommonTrap, Exception:
+		return 0
+	}
+	return vm.now()
+}
+
+// methodSince is the moment from which on a method is known to have been there.
+func (vm *VM) methodSince(m *Method) int64 {
+	if m.unloadable {
+		return vm.unloads.since
+	}
+	return min(m.since, vm.unloads.since)
+}
+
+// isUnloadable reports whether a class may ever be unloaded. Only the VM's own loaders define classes in packages "java."
+// (java.lang.ClassLoader, preDefineClass), and they live as long as it does. Its hidden classes do not: their names hold
+// a number behind a '+', or up to JDK 14 behind a '/', which is a dot here.
+func isUnloadable(class string) bool {
+	if !strings.HasPrefix(class, "java.") || strings.Contains(class, "+") {
+		return true
+	}
+	for _, part := range strings.Split(class, ".") {
+		if part == "" || part[0] >= '0' && part[0] <= '9' {
+			return true
+		}
+	}
+	return false
+}
+
+// unloads is the VM's count of classes that it has unloaded. It grows before their memory is given back
+// (services/classLoadingService.cpp, notify_class_unloaded; classfile/classLoaderData.cpp, unload).
+type unloads struct {
+	addr  uint64 // 0: it is not to be had
+	count [8]byte
+	since int64 // when it was first seen to be count
+}
+
+// The counters that jstat reads (runtime/perfMemory.hpp, PerfDataPrologue, PerfDataEntry): the same in all releases.
+const (
+	perfMagic       = 0xc0c0feca // as bytes: ca fe c0 c0
+	perfPrologue    = 32
+	perfEntryOffset = 24
+	perfEntries     = 28
+	perfEntry       = 20
+	perfNameOffset  = 4
+	perfDataOffset  = 16
+	// maxPerf bounds what is read of them; they take 32 KB.
+	maxPerf       = 1 << 20
+	unloadCounter = "java.cls.unloadedClasses"
+)
+
+// findUnloads finds the count. There is none with -XX:-UsePerfData.
+func (vm *VM) findUnloads() (u unloads) {
+	u.since = math.MaxInt64
+	if vm.l.perfStart == 0 || vm.l.perfCapacity == 0 {
+		return u
+	}
+	start, err1 := vm.mem.Ptr(vm.l.perfStart)
+	size, err2 := vm.mem.Ptr(vm.l.perfCapacity)
+	if err1 != nil || err2 != nil || start == 0 || size < perfPrologue || size > maxPerf {
+		return u
+	}
+	all := make([]byte, size)
+	if vm.mem.Bytes(start, all) != nil {
+		return u
+	}
+	if at := counterIn(all, unloadCounter); at > 0 {
+		u.addr = start + uint64(at)
+		vm.readUnloads(&u)
+	}
+	return u
+}
+
+// counterIn is where the value of a counter lies in the area of all of them, 0 if it is not there.
+func counterIn(all []byte, name string) int {
+	if offset(0).u32(all) != perfMagic {
+		return 0
+	}
+	at := int(offset(perfEntryOffset).u32(all))
+	for range min(int(offset(perfEntries).u32(all)), len(all)/perfEntry) {
+		if at < perfPrologue || at > len(all)-perfEntry {
+			return 0
+		}
+		entry := all[at:]
+		length, nameAt, dataAt := int(offset(0).u32(entry)), int(offset(perfNameOffset).u32(entry)), int(offset(perfDataOffset).u32(entry))
+		if length < perfEntry || length > len(entry) {
+			return 0
+		}
+		entry = entry[:length]
+		if nameAt <= length && dataAt <= length-8 && strings.HasPrefix(string(entry[nameAt:]), name+"\x00") {
+			return at + dataAt
+		}
+		at += length
+	}
+	return 0
+}
+
+func (vm *VM) readUnloads(u *unloads) {
+	var count [8]byte
+	if vm.mem.Bytes(u.addr, count[:]) == nil {
+		u.note(count[:], vm.now())
+	}
+}
+
+// note takes what the count has just been read as.
+func (u *unloads) note(count []byte, now int64) {
+	if string(count) != string(u.count[:]) || u.since == math.MaxInt64 {
+		copy(u.count[:], count)
+		u.since = now
+	}
+}

@@ -28,6 +28,8 @@ type Config struct {
 	MaxOverhead float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *target.Snapshot, released int64)
+	// Trail is Tracer.Trail.
+	Trail *target.Trail
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.

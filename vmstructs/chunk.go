@@ -45,13 +45,50 @@ func (c *Continuations) readChunks(cont uint64, k *target.Continuation) error {
 	return nil
 }
 
+// errNotCopied: the pause's copies do not have it.
+var errNotCopied = fmt.Errorf("%w: not copied", ErrChunk)
+
+// heapBytes reads from the heap, or from what was copied of it together with the stack.
+func (c *Continuations) heapBytes(addr uint64, b []byte) error {
+	switch {
+	case c.copied == nil:
+		return c.vm.mem.Bytes(addr, b)
+	case c.copied.Read(addr, b):
+		return nil
+	}
+	return errNotCopied
+}
+
+// Trail tells how a thread's chunks can be copied together with its stack. It is not known before one has been read: the
+// first are read when the thread runs again.
+func (c *Continuations) Trail(t *target.Trail) {
+	f := &c.chunk
+	from, size := c.vm.Side()
+	if c.cont.klass == 0 || f.klass == 0 || c.virtual.klass == 0 || size == 0 || f.start > target.MaxTrailHead {
+		return
+	}
+	heap := &c.vm.java.heap
+	*t = target.Trail{
+		Known: true,
+		Frame: int(c.entry - from),
+		Owner: entryCont, OwnerSize: int(max(c.cont.span, klassBytes)), First: int(c.cont.tail),
+		ObjectSize: int(max(c.virtual.span, klassBytes)),
+		HeadSize:   int(f.start), Next: int(f.parent),
+		Begin: int(f.sp), End: int(f.bottom), Below: target.ChunkHead,
+		Narrow: heap.narrow, Base: heap.base, Left: uint8(heap.shift), Right: uint8(c.colours.shift),
+	}
+	if f.bottom == 0 {
+		t.End, t.Less = int(f.size), int(f.argsize)
+	}
+}
+
 // tailOf returns the last chunk of the Continuation at cont.
 func (c *Continuations) tailOf(h *chunkHead) (uint64, error) {
 	if h.addr == 0 || h.addr%8 != 0 {
 		return 0, errKind
 	}
 	h.n = int(max(c.cont.span, klassBytes))
-	if err := c.vm.mem.Bytes(h.addr, h.raw[:h.n]); err != nil {
+	if err := c.heapBytes(h.addr, h.raw[:h.n]); err != nil {
 		return 0, c.vm.moved(err)
 	}
 	klass := c.klasses.klassIn(h.raw[:])
@@ -67,7 +104,7 @@ func (c *Continuations) tailOf(h *chunkHead) (uint64, error) {
 		}
 		c.cont = f
 		h.n = int(f.span)
-		if err := c.vm.mem.Bytes(h.addr, h.raw[:h.n]); err != nil {
+		if err := c.heapBytes(h.addr, h.raw[:h.n]); err != nil {
 			return 0, c.vm.moved(err)
 		}
 	}
@@ -81,7 +118,7 @@ func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *target.Continuat
 	}
 	f := &c.chunk
 	h.addr, h.n = addr, int(max(f.start, klassBytes))
-	if err := c.vm.mem.Bytes(addr, h.raw[:h.n]); err != nil {
+	if err := c.heapBytes(addr, h.raw[:h.n]); err != nil {
 		return 0, c.vm.moved(err)
 	}
 	klass := c.klasses.klassIn(h.raw[:])
@@ -90,7 +127,7 @@ func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *target.Continuat
 			return 0, c.vm.moved(err)
 		}
 		h.n = int(f.start)
-		if err := c.vm.mem.Bytes(addr, h.raw[:h.n]); err != nil {
+		if err := c.heapBytes(addr, h.raw[:h.n]); err != nil {
 			return 0, c.vm.moved(err)
 		}
 	}
@@ -110,7 +147,7 @@ func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *target.Continuat
 	}
 	top := addr + f.start + uint64(sp)*8
 	chunk := k.Add(top, n)
-	if err := c.vm.mem.Bytes(top-target.ChunkHead, chunk.Stack); err != nil {
+	if err := c.heapBytes(top-target.ChunkHead, chunk.Stack); err != nil {
 		return 0, c.vm.moved(err)
 	}
 	return parent, nil

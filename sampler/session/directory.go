@@ -35,7 +35,11 @@ type thread struct {
 	label  string           // "[name tid=N]"
 	round  int
 	named  time.Time // when its name was read
+	handle handle
 }
+
+// handle is a JavaThread's handle of the virtual thread that it runs.
+type handle struct{ thread, at uint64 }
 
 const (
 	// refreshEvery bounds how old names may be, and the list of threads; refreshUnknown how often an unknown
@@ -195,5 +199,9 @@ func (th *thread) hint(vm *vmstructs.VM) sampler.Hint {
 		low = th.java.StackBase - size
 	}
 	at, follow := vm.Follow()
-	return sampler.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size, FollowAt: at, FollowLen: follow}
+	if th.handle.thread != th.java.Addr {
+		th.handle = handle{th.java.Addr, vm.VirtualHandle(th.java.Addr)}
+	}
+	return sampler.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size, FollowAt: at, FollowLen: follow,
+		Handle: th.handle.at}
 }

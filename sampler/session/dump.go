@@ -37,7 +37,8 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	sampler.OnOwnThread(func() {
 		t := sampler.NewTracer(s.Process.PID(), s.Process.CPU())
 		defer t.Close()
-		t.StackLimit, t.After = stackLimit(opt.Depth), s.afterLook()
+		t.StackLimit = stackLimit(opt.Depth)
+		t.After, t.Trail = s.afterLook()
 		for range virtualLooks {
 			if opt.NonBlocking {
 				sampler.AllUnstopped(t, looks, d.takeUnstopped)

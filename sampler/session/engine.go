@@ -81,10 +81,11 @@ func (s *Session) cpuEngine(e Engine) sampler.Engine {
 	return sampler.New(pid, cpu)
 }
 
-// after is what that engine is to read as soon as a thread runs again.
-func (s *Session) after(e Engine) func(snap *target.Snapshot, released int64) {
+// after is what that engine is to read as soon as a thread runs again, and the trail that it can follow in the moment of
+// the look itself.
+func (s *Session) after(e Engine) (func(snap *target.Snapshot, released int64), *target.Trail) {
 	if e == PerfEngine {
-		return s.afterSample()
+		return s.afterSample(), nil
 	}
 	return s.afterLook()
 }

@@ -34,7 +34,7 @@ func needPerf(t testing.TB) {
 
 func (r *recording) afterOfTest() func(*target.Snapshot, int64) {
 	if r.opt.Engine == PerfEngine {
-		return r.after(PerfEngine)
+		return r.afterSample()
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	s.dir.allNames = opt.Wants != nil
 	r.profile, r.before = p, before
 	r.news(0)
-	after := s.after(opt.Engine)
+	after, trail := s.after(opt.Engine)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if opt.Duration > 0 {
@@ -75,7 +75,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r.stop = stop
 	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after}
+	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after, Trail: trail}
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)
 		done <- err

@@ -15,17 +15,20 @@ import (
 // not in its stacks, and its name stands above them.
 
 // afterLook is what is to be done with each snapshot as soon as its thread runs again.
-func (s *Session) afterLook() func(snap *target.Snapshot, released int64) {
+// It keeps the trail along which the pause copies frames in the heap, nil if there is none.
+func (s *Session) afterLook() (after func(snap *target.Snapshot, released int64), trail *target.Trail) {
 	c := s.VM.NewContinuations()
 	if c == nil {
-		return nil
+		return nil, nil
 	}
+	trail = new(target.Trail)
 	return func(snap *target.Snapshot, released int64) {
 		c.Read(snap)
-		if now()-released > int64(soon) {
-			snap.Continuation.Settled = false
+		if k := &snap.Continuation; !k.Together && now()-released > int64(soon) {
+			k.Settled = false
 		}
-	}
+		c.Trail(trail)
+	}, trail
 }
 
 // soon is how long after a thread was let go its frames in the heap may have been read. In more time it

@@ -29,7 +29,7 @@ type trailCopy struct {
 //go:nosplit
 func (t *Tracer) copyTrail(tid int) {
 	w := t.Trail
-	if w == nil || !w.Known || w.Frame < 0 || w.Frame+8 > t.look.side {
+	if w == nil || !w.Known || w.HeadSize == 0 || w.Frame < 0 || w.Frame+8 > t.look.side {
 		return
 	}
 	frame := *(*uint64)(unsafe.Add(unsafe.Pointer(&t.side), w.Frame))

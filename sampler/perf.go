@@ -88,6 +88,8 @@ type perfRun struct {
 	failed     error
 	over       bool // and all threads have been read a last time
 	denied     int  // in a row
+	copiers    int
+	noCopies   bool // the kernel refuses them
 
 	// The reading of a ring that is under way.
 	cpu     int
@@ -254,6 +256,9 @@ func (r *perfRun) drain() {
 	r.now = monotonic(&r.ts)
 	for _, th := range r.sampled {
 		r.adapt(th)
+		if th.prompt && len(th.events) > 0 && r.threads[th.tid] == th {
+			r.arm(th)
+		}
 	}
 }
 
@@ -304,6 +309,9 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 		r.note(th, s, need)
 		r.bill(th, known, snap)
 	}
+	if th != nil && th.copier != nil {
+		th.copier.take(s.when, int64(r.cfg.Interval), snap)
+	}
 	if th != nil && th.prompt && r.cfg.After != nil {
 		r.cfg.After(snap, snap.When)
 	}
@@ -333,6 +341,7 @@ func (r *perfRun) fill(b ringBytes, s *rawSample, hint *Hint, snap *target.Snaps
 	snap.Syscall, snap.When, snap.PACMask, snap.CPU = -1, s.when, 0, 0
 	snap.Side, snap.SideAddr, snap.Followed = snap.Side[:0], hint.Side, nothing
 	snap.Under, snap.UnderSP = snap.Under[:0], 0
+	snap.Trail.Reset()
 	snap.Continuation.Reset()
 	return need
 }

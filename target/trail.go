@@ -14,7 +14,7 @@ type Trail struct {
 	// Owner is where in the frame the object's address is, OwnerSize how much of the object is copied, First where in it the
 	// reference to the first block is.
 	Owner, OwnerSize, First int
-	// HeadSize is how much of a block is copied in any case, Next where in it the reference to the next block is.
+	// HeadSize is how much of a block is copied in any case, 0 if blocks are not known yet; Next where in it the reference to the next block is.
 	HeadSize, Next int
 	// Begin and End are where in a block's head the bounds of its used part are, numbers of 32 bits that count words from the
 	// head's end. Less is where the number is that is to be subtracted from End, 0 if there is none.
@@ -36,7 +36,7 @@ const (
 	MaxTrailBlocks = 4
 	MaxTrailPieces = 4 + 2*MaxTrailBlocks
 	// MaxTrailBytes bounds what is copied of all of them.
-	MaxTrailBytes = 32 << 10
+	MaxTrailBytes = 64 << 10
 	// MaxTrailHead bounds OwnerSize and HeadSize, MaxTrailObject ObjectSize.
 	MaxTrailHead   = 128
 	MaxTrailObject = 512

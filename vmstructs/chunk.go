@@ -59,12 +59,11 @@ func (c *Continuations) heapBytes(addr uint64, b []byte) error {
 	return errNotCopied
 }
 
-// Trail tells how a thread's chunks can be copied together with its stack. It is not known before one has been read: the
-// first are read when the thread runs again.
+// Trail tells how a thread's chunks and its virtual thread can be copied together with its stack. It is not known before one
+// has been read: the first are read when the thread runs again.
 func (c *Continuations) Trail(t *target.Trail) {
-	f := &c.chunk
 	from, size := c.vm.Side()
-	if c.cont.klass == 0 || f.klass == 0 || c.virtual.klass == 0 || size == 0 || f.start > target.MaxTrailHead {
+	if c.cont.klass == 0 || c.virtual.klass == 0 || size == 0 {
 		return
 	}
 	heap := &c.vm.java.heap
@@ -73,10 +72,14 @@ func (c *Continuations) Trail(t *target.Trail) {
 		Frame: int(c.entry - from),
 		Owner: entryCont, OwnerSize: int(max(c.cont.span, klassBytes)), First: int(c.cont.tail),
 		ObjectSize: int(max(c.virtual.span, klassBytes)),
-		HeadSize:   int(f.start), Next: int(f.parent),
-		Begin: int(f.sp), End: int(f.bottom), Below: target.ChunkHead,
-		Narrow: heap.narrow, Base: heap.base, Left: uint8(heap.shift), Right: uint8(c.colours.shift),
+		Narrow:     heap.narrow, Base: heap.base, Left: uint8(heap.shift), Right: uint8(c.colours.shift),
 	}
+	f := &c.chunk
+	if f.klass == 0 || f.start > target.MaxTrailHead {
+		return
+	}
+	t.HeadSize, t.Next, t.Below = int(f.start), int(f.parent), target.ChunkHead
+	t.Begin, t.End = int(f.sp), int(f.bottom)
 	if f.bottom == 0 {
 		t.End, t.Less = int(f.size), int(f.argsize)
 	}

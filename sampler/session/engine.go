@@ -85,21 +85,31 @@ func (s *Session) cpuEngine(e Engine) sampler.Engine {
 // the look itself.
 func (s *Session) after(e Engine) (func(snap *target.Snapshot, released int64), *target.Trail) {
 	if e == PerfEngine {
-		return s.afterSample(), nil
+		return s.afterSample()
 	}
 	return s.afterLook()
 }
 
-// afterSample is afterLook for a thread that was not stopped: which continuation it ran has to be read now, too. That
-// counts only where the copied stack leads to it (target.Continuation.Late).
-func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
+// afterSample is afterLook for a thread that was not stopped. Where the kernel could not copy the side piece in the moment of
+// the sample, which continuation the thread ran has to be read now, too. That counts only where the copied stack leads to it
+// (target.Continuation.Late).
+func (s *Session) afterSample() (after func(snap *target.Snapshot, sampled int64), trail *target.Trail) {
 	c := s.VM.NewContinuations()
 	if c == nil {
-		return nil
+		return nil, nil
 	}
 	_, size := s.VM.Side()
+	trail = new(target.Trail)
 	return func(snap *target.Snapshot, sampled int64) {
-		if snap.SideAddr == 0 || now()-sampled > int64(soon) {
+		k := &snap.Continuation
+		inTime := func() bool { return now()-sampled <= int64(soon) }
+		if len(snap.Side) > 0 {
+			c.Read(snap)
+			k.Settled = k.Together || k.Settled && inTime()
+			c.Trail(trail)
+			return
+		}
+		if snap.SideAddr == 0 || !inTime() {
 			return
 		}
 		if cap(snap.Side) < size {
@@ -108,13 +118,11 @@ func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
 		snap.Side = snap.Side[:size]
 		if s.Process.Read(snap.SideAddr, snap.Side) == nil {
 			c.Read(snap)
-			snap.Continuation.Late = true
-			if now()-sampled > int64(soon) {
-				snap.Continuation.Settled = false
-			}
+			k.Late, k.Settled = true, k.Settled && inTime()
+			c.Trail(trail)
 		}
 		snap.Side = snap.Side[:0] // of another moment than the stack
-	}
+	}, trail
 }
 
 // RunsVirtual reports whether there are threads that may run virtual ones.
@@ -146,8 +154,8 @@ func (r *recording) isCarrier(tid int) bool {
 
 // hurry asks for a thread to be looked at soon from now on if its stack, walked just now, was that of a virtual one.
 func (r *recording) hurry(tid int, st *profile.Stack) {
-	if !st.Mounted || r.isCarrier(tid) || r.opt.Engine != PerfEngine {
-		return
+	if !st.Mounted || r.hints[tid].Soon || r.opt.Engine != PerfEngine {
+		return // its name may say since this sample that it is a carrier, and the sampler not know yet
 	}
 	if r.carriers == nil {
 		r.carriers = map[int]bool{}

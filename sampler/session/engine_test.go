@@ -34,7 +34,8 @@ func needPerf(t testing.TB) {
 
 func (r *recording) afterOfTest() func(*target.Snapshot, int64) {
 	if r.opt.Engine == PerfEngine {
-		return r.afterSample()
+		after, _ := r.afterSample()
+		return after
 	}
 	return nil
 }

@@ -26,9 +26,11 @@ import (
 //   - The copy of a stack ends at 64 KB (perfStackMost), and at a page that was never used or is swapped out: an
 //     interrupt cannot wait for it. What is longer is Cut.
 //   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame
-//     anchor (native code without unwind information, a signal on a stack of its own) ends there.
-//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read for threads of
-//     which that is wanted (Hint.Soon), some 50 us later.
+//     anchor (native code without unwind information, a signal on a stack of its own) ends there. Threads of which
+//     that is wanted (Hint.Soon) are an exception where the kernel takes a program from us (perf_copy.go): their Side, and
+//     what the trail leads to, are copied in that moment, too.
+//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read for the same threads,
+//     some 50 us later.
 //   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
 //     kernel: the time of system calls goes to what comes after them.
 //

@@ -42,7 +42,7 @@ func (w *Walker) beginContinuation() {
 	if !k.Late {
 		w.out.Virtual = profile.VirtualThread{ID: k.ID, Name: k.Name}
 	}
-	w.metEntry = false
+	w.metEntry, w.isMounting = false, false
 	w.framePointer, w.frameAt = 0, -1
 }
 
@@ -69,6 +69,10 @@ func (w *Walker) passEntry(b *vmstructs.Blob) profile.Reason {
 		return w.beyond()
 	}
 	if virtual, _ := w.vm.VirtualEntry(entry); !virtual {
+		return profile.Whole
+	}
+	if w.isMounting {
+		w.out.Mounted, w.out.Virtual = false, profile.VirtualThread{}
 		return profile.Whole
 	}
 	if !w.atContinuationRoot() {
@@ -124,7 +128,20 @@ func (w *Walker) heapFrames() bool {
 	return true
 }
 
-// carrierFrames goes on at the ContinuationEntry, behind frames from the heap.
+// mounting notes that the thread was about to go on with a virtual thread of which no frame is on the stack yet. What it did
+// was its own work. It reports false if nothing tells where its own frames are.
+func (w *Walker) mounting() bool {
+	k := &w.snap.Continuation
+	entry, ok := w.stackBytes(k.Entry, vmstructs.EntryBytes)
+	if k.Entry == 0 || k.Late || !ok || k.Entry < w.cur.sp {
+		return false
+	}
+	virtual, _ := w.vm.VirtualEntry(entry)
+	w.isMounting = virtual
+	return virtual
+}
+
+// carrierFrames goes on at the ContinuationEntry, behind frames from the heap, or behind none yet.
 func (w *Walker) carrierFrames() profile.Reason {
 	ret := w.vm.ContinuationReturn()
 	if ret == 0 || !w.vm.InCode(ret) {

@@ -19,6 +19,16 @@ func (vm *VM) InContinuationStub(b *Blob) bool {
 	return b.Kind == StubRoutines && strings.HasPrefix(b.Name, "StubRoutines (continuation")
 }
 
+// Mounts reports whether pc is in the stub through which a carrier goes on with a virtual thread that has run before
+// (stubGenerator_*.cpp, generate_cont_thaw). It gives up its own frame first, so its caller is the ContinuationEntry.
+func (vm *VM) Mounts(pc uint64) bool {
+	switch vm.StubName(pc) {
+	case "cont_thaw", "Cont thaw": // the latter up to 22 or so
+		return true
+	}
+	return false
+}
+
 // noBarrier: nothing tells where the return barrier, or a variable, is.
 const noBarrier = ^uint64(0)
 

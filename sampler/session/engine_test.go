@@ -4,6 +4,7 @@ package session
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -72,6 +73,16 @@ func TestPerfIntrinsics(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestPerfVirtualServer is TestVirtualServer by perf_event: what is in the heap is copied by the kernel, if it takes programs
+// from us.
+func TestPerfVirtualServer(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("BPF programs need CAP_BPF and CAP_PERFMON")
+	}
+	withPerf(t)
+	serverRuns(t)
 }
 
 // TestPerfVirtual: stacks of virtual threads, most of whose frames are in the heap. They are read while the

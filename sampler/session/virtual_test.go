@@ -164,9 +164,17 @@ func TestVirtualLoad(t *testing.T) {
 // call or two, and give up their carrier again. So what is read after a pause is often of another moment; at least 98 of 100
 // stacks are whole nevertheless, and each is that of the thread that it is said to be.
 func TestVirtualServer(t *testing.T) {
+	serverRuns(t)
+}
+
+// serverRuns is TestVirtualServer by testEngine.
+func serverRuns(t *testing.T) {
 	duration := 3 * time.Second
 	if s := os.Getenv("GOPROF_VIRTUAL_LOAD"); s != "" {
 		duration, _ = time.ParseDuration(s)
+	}
+	if os.Getenv("GOPROF_EMULATED") != "" {
+		duration *= 4
 	}
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range []struct {
@@ -182,7 +190,7 @@ func TestVirtualServer(t *testing.T) {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.VirtualServer", append(append(mode.flags, "--"), mode.args...)...)
 				s := attach(t, jvm.PID)
-				ctx, cancel := context.WithTimeout(t.Context(), jvmtest.Slow(duration))
+				ctx, cancel := context.WithTimeout(t.Context(), duration)
 				defer cancel()
 				p, _, err := s.Record(ctx, RecordOptions{Interval: 2 * time.Millisecond, Threads: true, Engine: testEngine})
 				if err != nil {
@@ -199,15 +207,24 @@ func TestVirtualServer(t *testing.T) {
 func judgeServer(t *testing.T, p *profile.Profile, depth int) {
 	t.Helper()
 	var whole, cut int64
+	mounts := 0
+	reasons := map[string]int64{}
 	p.Each(func(frames []profile.Frame, n int64) {
 		var number int
 		label := frames[0].Func.Name
 		named, _ := fmt.Sscanf(label, "[serve-%d virtual #", &number)
 		switch {
 		case !strings.Contains(label, "virtual #"):
+			if slices.ContainsFunc(frames, func(f profile.Frame) bool { return f.Func.Name == "truth.VirtualServer.root" }) {
+				t.Errorf("%d stacks of a virtual thread under %s: %s", n, label, pathOf(frames))
+			}
+			mounts += b2i(slices.ContainsFunc(frames, func(f profile.Frame) bool {
+				return f.Func.Name == "cont_thaw" || f.Func.Name == "Cont thaw"
+			}))
 			return
 		case strings.HasPrefix(frames[1].Func.Name, "[truncated"):
 			cut += n
+			reasons[frames[1].Func.Name+" above "+frames[2].Func.Name+" in "+frames[len(frames)-1].Func.Name] += n
 			return
 		}
 		whole += n
@@ -220,9 +237,9 @@ func judgeServer(t *testing.T, p *profile.Profile, depth int) {
 			t.Errorf("%d stacks of %s, %d times down: %v: %s", n, label, down, err, pathOf(frames))
 		}
 	})
-	t.Logf("%d whole, %d cut", whole, cut)
+	t.Logf("%d whole, %d cut, %d stacks of carriers that mount one", whole, cut, mounts)
 	if whole < 100 || cut*50 > whole+cut {
-		t.Errorf("%d of %d stacks of virtual threads are cut", cut, whole+cut)
+		t.Errorf("%d of %d stacks of virtual threads are cut: %v", cut, whole+cut, reasons)
 	}
 }
 

@@ -68,7 +68,7 @@ type Walker struct {
 	framePointer uint64
 	frameAt      int
 	metEntry     bool // of a continuation; see meetEntry
-	isMounting   bool // see mounting
+	isThawing    bool // see thawing
 	// evaluated counts the bytes of DWARF expressions.
 	evaluated int
 }

@@ -19,11 +19,12 @@ func (vm *VM) InContinuationStub(b *Blob) bool {
 	return b.Kind == StubRoutines && strings.HasPrefix(b.Name, "StubRoutines (continuation")
 }
 
-// Mounts reports whether pc is in the stub through which a carrier goes on with a virtual thread that has run before
-// (stubGenerator_*.cpp, generate_cont_thaw). It gives up its own frame first, so its caller is the ContinuationEntry.
-func (vm *VM) Mounts(pc uint64) bool {
+// Thaws reports whether pc is in the stubs that bring frames of a virtual thread back from the heap (stubGenerator_*.cpp,
+// generate_cont_thaw). They have no frame of their own: their caller is the ContinuationEntry.
+func (vm *VM) Thaws(pc uint64) bool {
 	switch vm.StubName(pc) {
-	case "cont_thaw", "Cont thaw": // the latter up to 22 or so
+	case "cont_thaw", "cont_returnBarrier", "cont_returnBarrierExc",
+		"Cont thaw", "Cont thaw return barrier", "Cont thaw return barrier exception": // up to 24 or so
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -96,22 +97,49 @@ func (c *Continuations) tailOf(h *chunkHead) (uint64, error) {
 	}
 	klass := c.klasses.klassIn(h.raw[:])
 	if c.cont.klass == 0 || klass != c.cont.klass {
-		class, err := c.class(klass, "jdk/internal/vm/Continuation")
-		if err != nil {
+		if err := c.findContinuation(klass); err != nil {
 			return 0, c.vm.moved(err)
 		}
-		f := contFields{klass: klass, tail: class.fields["tail"]}
-		f.span = f.tail + 8
-		if f.tail == 0 || f.span > chunkHeadBytes {
-			return 0, fmt.Errorf("%w: fields of Continuation", ErrMissing)
-		}
-		c.cont = f
-		h.n = int(f.span)
+		h.n = int(c.cont.span)
 		if err := c.heapBytes(h.addr, h.raw[:h.n]); err != nil {
 			return 0, c.vm.moved(err)
 		}
 	}
 	return c.vm.oopIn(h.raw[:], c.cont.tail)
+}
+
+const (
+	classContinuation = "jdk/internal/vm/Continuation"
+	classChunk        = "jdk/internal/vm/StackChunk"
+)
+
+// findContinuation finds the fields of Continuation, of which klass is one or below.
+func (c *Continuations) findContinuation(klass uint64) error {
+	class, err := c.class(klass, classContinuation)
+	if err != nil {
+		return err
+	}
+	f := contFields{klass: klass, tail: class.fields["tail"]}
+	f.span = f.tail + 8
+	if f.tail == 0 || f.span > chunkHeadBytes {
+		return fmt.Errorf("%w: fields of Continuation", ErrMissing)
+	}
+	c.cont = f
+	return nil
+}
+
+// FindClasses finds what Trail needs among all classes that are loaded, which may be many: some microseconds for each. Without it
+// the first virtual threads that are met tell.
+func (c *Continuations) FindClasses() error {
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	s := search{c: c}
+	found, err := s.findKlasses(classContinuation, classChunk, classVirtual)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(c.findContinuation(found[classContinuation]), c.findChunk(found[classChunk]), c.findVirtual(found[classVirtual]))
 }
 
 // readChunk copies what the chunk at addr holds, and returns its parent.
@@ -170,7 +198,7 @@ func (c *Continuations) bounds(h *chunkHead) (size, sp, bottom int) {
 // findChunk finds the fields of StackChunk. Its stack lies behind the fields, at the size that
 // instances without a stack would have (oops/instanceStackChunkKlass.hpp).
 func (c *Continuations) findChunk(klass uint64) error {
-	class, err := c.class(klass, "jdk/internal/vm/StackChunk")
+	class, err := c.class(klass, classChunk)
 	if err != nil {
 		return err
 	}

@@ -393,7 +393,7 @@ func (c *Continuations) class(klass uint64, name string) (*javaClass, error) {
 }
 
 func (c *Continuations) findVirtual(klass uint64) error {
-	class, err := c.class(klass, "java/lang/VirtualThread")
+	class, err := c.class(klass, classVirtual)
 	if err != nil {
 		return err
 	}

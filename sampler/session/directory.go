@@ -33,9 +33,11 @@ type thread struct {
 	java   vmstructs.Thread // Addr 0: not a JavaThread
 	name   string           // as Java knows it, else the kernel's
 	label  string           // "[name tid=N]"
-	round  int
-	named  time.Time // when its name was read
-	handle handle
+	// javaNamed: the name is Java's.
+	javaNamed bool
+	round     int
+	named     time.Time // when its name was read
+	handle    handle
 }
 
 // handle is a JavaThread's handle of the virtual thread that it runs.
@@ -119,7 +121,7 @@ func (d *directory) update(all bool) error {
 		named := all
 		if j, isJava := byNS[th.kernel.NSTID]; isJava || javaErr == nil {
 			if j.Addr != th.java.Addr {
-				th.name = ""
+				th.name, th.javaNamed = "", false
 				named = named || !th.named.IsZero()
 			}
 			th.java = j
@@ -146,7 +148,7 @@ func (d *directory) rename(th *thread) {
 	th.named = time.Now()
 	if th.java.Addr != 0 {
 		if n, err := d.javaName(th); err == nil && n != "" {
-			name = n
+			name, th.javaNamed = n, true
 		}
 	}
 	if name == "" || th.java.Addr == 0 {

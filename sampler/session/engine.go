@@ -100,6 +100,9 @@ func (s *Session) afterSample() (after func(snap *target.Snapshot, sampled int64
 	}
 	_, size := s.VM.Side()
 	trail = new(target.Trail)
+	if s.RunsVirtual() && c.FindClasses() == nil { // else the first samples tell
+		c.Trail(trail)
+	}
 	return func(snap *target.Snapshot, sampled int64) {
 		k := &snap.Continuation
 		inTime := func() bool { return now()-sampled <= int64(soon) }

@@ -63,8 +63,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r := s.recording(opt)
 	s.dir.allNames = opt.Wants != nil
 	r.profile, r.before = p, before
-	r.news(0)
 	after, trail := s.after(opt.Engine)
+	r.news(0)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if opt.Duration > 0 {
@@ -96,6 +96,7 @@ type recording struct {
 	labels   virtualLabels
 	folder   naming.Folder
 	pools    map[string]string // labels of threads, by those of single ones
+	late     map[int]lateName
 	sampled  map[int]bool
 	unwanted time.Duration        // CPU time of threads that were sampled before it was known that nobody wants them
 	advised  int                  // the round of the directory that the sampler knows of
@@ -162,6 +163,7 @@ func (r *recording) alive() bool {
 // account brings the profile's account up to date and sums it up.
 func (r *recording) account() profile.Summary {
 	stats := r.sampler.Stats()
+	r.settleNames()
 	for outcome, n := range stats.Lost {
 		r.profile.Lose(reasonOf(sampler.Outcome(outcome)), n-r.lost[outcome])
 	}
@@ -220,9 +222,6 @@ func (r *recording) take(snap *target.Snapshot) {
 		return
 	}
 	stack, root := r.subject(snap)
-	if root = r.pool(root); !r.opt.Threads {
-		root = ""
-	}
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}

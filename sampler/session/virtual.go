@@ -50,14 +50,19 @@ func (d *dump) inTheHeap(looks []sampler.Target) (again []sampler.Target) {
 	return again
 }
 
-// subject is the stack of whom a snapshot shows, and its label: a virtual thread, if one was mounted.
+// subject is the stack of whom a snapshot shows, and its label, empty where none is wanted: a virtual thread, if one was mounted.
 func (r *recording) subject(snap *target.Snapshot) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()
-	if !ok {
-		return &r.stack, r.dir.label(snap.TID)
-	}
 	r.virtual = virtual
-	return &r.virtual, r.labels.of(virtual.Virtual)
+	switch {
+	case ok && r.opt.Threads:
+		return &r.virtual, r.pool(r.labels.of(virtual.Virtual))
+	case ok:
+		return &r.virtual, ""
+	case r.opt.Threads:
+		return &r.stack, r.root(snap.TID, r.dir.label(snap.TID))
+	}
+	return &r.stack, ""
 }
 
 // virtualLabels makes the frames that stand above virtual threads' stacks, each once.

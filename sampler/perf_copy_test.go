@@ -3,11 +3,15 @@
 package sampler
 
 import (
+	"bytes"
+	"runtime"
+	"sync/atomic"
 	"testing"
-	"unsafe"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"goprof/arch"
 	"goprof/target"
 )
 
@@ -51,8 +55,60 @@ func TestCopyProgram(t *testing.T) {
 	}
 }
 
-// TestCopier: what the program copies of a thread of our own in its samples is what is there, and what is nowhere is left out.
+// TestCopier: what the program copies with the samples of a thread of our own is what is there.
 func TestCopier(t *testing.T) {
 	needsBPF(t)
-	_ = unsafe.Pointer(nil)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	w := newTrailWorld()
+	object := make([]byte, 96)
+	for i := range object {
+		object[i] = byte(3 * i)
+	}
+	handle := make([]byte, 8)
+	put(handle, 0, at(object))
+	trail := *w.Trail
+	trail.ObjectSize = len(object)
+	side := w.side[:64]
+	c, err := newCopier(Hint{Side: at(side), SideLen: len(side), Handle: at(handle)}, &trail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	attr := perfAttr(arch.ByName(runtime.GOARCH), 1e6, 4096, false, false)
+	event, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(event)
+	if err := c.attach(event); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(5 * time.Second); *c.word(copyTurns) < 3 && time.Now().Before(end); {
+	}
+	unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_DISABLE, 0)
+	when := int64(*c.word(copyHead + halfWhen))
+	var snap target.Snapshot
+	if c.take(when+int64(copyDelay), 1e9, &snap) || c.take(when-int64(copyDelay), 1e9, &snap) || c.take(when+100, 100, &snap) {
+		t.Error("it was taken for another sample's")
+	}
+	if !c.take(when+100, 1e9, &snap) {
+		t.Fatalf("%d turns, nothing was copied", *c.word(copyTurns))
+	}
+	if !bytes.Equal(snap.Side, side) || snap.SideAddr != at(side) {
+		t.Errorf("side %x, not %x", snap.Side, side)
+	}
+	used := w.first[64+10*8-16 : 64+50*8]
+	for name, want := range map[string][]byte{"owner": w.owner[:32], "object": object, "handle": handle, "first head": w.first[:64],
+		"first used": used, "second head": w.second[:64], "second used": w.second[64+90*8-16 : 64+100*8]} {
+		got := make([]byte, len(want))
+		if !snap.Trail.Read(at(want), got) || !bytes.Equal(got, want) {
+			t.Errorf("%s: %x, not %x", name, got, want)
+		}
+	}
+	atomic.StoreUint64(c.word(copyTurns), *c.word(copyTurns)+2) // it has run again, and again
+	if c.take(when, 1e9, &snap) || len(snap.Side) > 0 || len(snap.Trail.List) > 0 {
+		t.Error("an overwritten copy was taken")
+	}
+	runtime.KeepAlive(w)
 }

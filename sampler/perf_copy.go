@@ -342,3 +342,16 @@ func (c *perfCopier) keep(half []byte, snap *target.Snapshot) {
 		}
 	}
 }
+
+// PerfCopies reports whether the kernel takes such programs from us.
+func PerfCopies() bool {
+	c := &bpfCode{}
+	c.imm(bpfMovImm, r0, 1)
+	c.op(bpfExit, 0, 0, 0, 0)
+	fd, err := c.loadForPerf(nil)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+}

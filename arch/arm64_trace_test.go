@@ -49,6 +49,12 @@ func TestTraceARM64(t *testing.T) {
 		{"C2 body, past a call", whole,
 			"d100c3ff a9027bfd ^d503201f 94000400 a9427bfd 9100c3ff d65f03c0", // sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; ^nop; bl .+0x1000; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; ret
 		},
+		{"a C function's epilogue, before its first load", Exit{RA: mem(sp, 8), SP: val(sp, 48), FP: mem(sp, 0)},
+			"^a94153f3 a8c37bfd d65f03c0", // ^ldp x19, x20, [sp, #16]; ldp x29, x30, [sp], #48; ret
+		},
+		{"a C function's epilogue, before its return", atEntry,
+			"a94153f3 a8c37bfd ^d65f03c0", // ldp x19, x20, [sp, #16]; ldp x29, x30, [sp], #48; ^ret
+		},
 		{"C2 epilogue, registers back, room not", Exit{RA: val(lr, 0), SP: val(sp, 0x30), FP: val(fp, 0)},
 			"a9427bfd ^9100c3ff d65f03c0", // ldp x29, x30, [sp, #0x20]; ^add sp, sp, #0x30; ret
 		},

@@ -10,6 +10,7 @@ type tree struct {
 	// index finds a node by its parent, function and kind: open addressing, at most three quarters full. The
 	// root is nobody's child, so 0 is an empty place.
 	index []int32
+	stale int // places of index that nodes had before they were renamed
 }
 
 // node is one frame below another. Node 0 is the root and no frame.
@@ -75,7 +76,7 @@ func (t *tree) find(parent int32, what uint32) int32 {
 // add makes a node that is not there yet.
 func (t *tree) add(parent int32, what uint32) int32 {
 	n := t.push(node{parent: parent, what: what})
-	if int(t.size) > len(t.index)/4*3 {
+	if int(t.size)+t.stale > len(t.index)/4*3 {
 		t.grow()
 	} else {
 		t.enter(n)
@@ -93,7 +94,7 @@ func (t *tree) enter(n int32) {
 }
 
 func (t *tree) grow() {
-	t.index = make([]int32, 2*len(t.index))
+	t.index, t.stale = make([]int32, 2*len(t.index)), 0
 	for n := int32(1); n < t.size; n++ {
 		t.enter(n)
 	}

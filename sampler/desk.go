@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch/errand"
+	"goprof/target"
 )
 
 // A read of the target's memory may never come back (package errand says when). So the tracing thread does not read:
 // it sends a Runner, which sits on the same CPU, and waits for it no longer than readLimit. On the same CPU because
 // to wake another one costs more than the whole pause, and of higher priority, so that the Runner is done when the
-// call that wakes it returns (docs/decisions/0004).
+// call that wakes it returns (docs/decisions/0005).
 
 // StandsAtMost is how long a thread of the target stands still at most, whatever a read of its memory does: one read
 // that does not come back, while a second thread waits to be read, and another for that one. What is left is for the
@@ -48,6 +49,7 @@ type deskHead struct {
 	side     [maxSide]byte
 	followed [maxFollow]byte
 	small    [16]byte
+	trail    [target.MaxTrailBytes]byte // costs no memory before it is used
 }
 
 // newDesk starts a Runner for stacks of that size.

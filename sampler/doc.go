@@ -5,7 +5,8 @@
 // What it promises the program that it looks at:
 //
 //   - One thread at a time stands still, for two system calls: its registers and one
-//     copy of its stack. Between its stop and its release there is no allocation, no
+//     copy of its stack; of one that runs a virtual thread, some more for the frames that
+//     this has in the heap (pause_trail.go). Between its stop and its release there is no allocation, no
 //     lock, no log and no point at which Go's scheduler could take the CPU away.
 //   - A thread is seized anew for each look. A resident tracer would be asked about
 //     each signal, and HotSpot makes signals by the thousand.

@@ -15,6 +15,8 @@ type Hint struct {
 	// well, unless it is nil; 0 for none. At most maxFollow bytes.
 	FollowAt  int
 	FollowLen int
+	// Handle is the address of the thread's handle, for Trail.ObjectSize; 0 for none.
+	Handle uint64
 	// Soon: what Config.After reads of the thread is wanted. Who stops it reads that in any case.
 	Soon bool
 	// Skip: leave the thread alone. Its CPU time is no matter of the run's.

@@ -85,7 +85,7 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 //go:nosplit
 func (t *Tracer) take(tid int, hint *Hint) {
 	l := &t.look
-	l.got, l.want, l.side, l.cut, l.follow, l.under = 0, 0, 0, false, 0, 0
+	l.got, l.want, l.side, l.cut, l.follow, l.under, l.pieces = 0, 0, 0, false, 0, 0, 0
 	l.when = t.missed
 	if l.regErr = t.getRegs(tid); l.regErr != 0 {
 		return
@@ -95,6 +95,7 @@ func (t *Tracer) take(tid int, hint *Hint) {
 	}
 	l.sp = *(*uint64)(unsafe.Pointer(&t.regs[t.spAt]))
 	t.copyStack(tid, hint)
+	t.copyTrail(tid)
 }
 
 // copyStack copies the stack from look.sp to its top, or as much as the limit allows, and

@@ -26,9 +26,11 @@ import (
 //   - The copy of a stack ends at 64 KB (perfStackMost), and at a page that was never used or is swapped out: an
 //     interrupt cannot wait for it. What is longer is Cut.
 //   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame
-//     anchor (native code without unwind information, a signal on a stack of its own) ends there.
-//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read for threads of
-//     which that is wanted (Hint.Soon), some 50 us later.
+//     anchor (native code without unwind information, a signal on a stack of its own) ends there. Threads of which
+//     that is wanted (Hint.Soon) are an exception where the kernel takes a program from us (perf_copy.go): their Side, and
+//     what the trail leads to, are copied in that moment, too.
+//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read for the same threads,
+//     some 50 us later.
 //   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
 //     kernel: the time of system calls goes to what comes after them.
 //
@@ -88,6 +90,8 @@ type perfRun struct {
 	failed     error
 	over       bool // and all threads have been read a last time
 	denied     int  // in a row
+	copiers    int
+	noCopies   bool // the kernel refuses them
 
 	// The reading of a ring that is under way.
 	cpu     int
@@ -254,6 +258,9 @@ func (r *perfRun) drain() {
 	r.now = monotonic(&r.ts)
 	for _, th := range r.sampled {
 		r.adapt(th)
+		if th.prompt && len(th.events) > 0 && r.threads[th.tid] == th {
+			r.arm(th)
+		}
 	}
 }
 
@@ -304,6 +311,9 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 		r.note(th, s, need)
 		r.bill(th, known, snap)
 	}
+	if th != nil && th.copier != nil {
+		th.copier.take(s.when, int64(r.cfg.Interval), snap)
+	}
 	if th != nil && th.prompt && r.cfg.After != nil {
 		r.cfg.After(snap, snap.When)
 	}
@@ -333,6 +343,7 @@ func (r *perfRun) fill(b ringBytes, s *rawSample, hint *Hint, snap *target.Snaps
 	snap.Syscall, snap.When, snap.PACMask, snap.CPU = -1, s.when, 0, 0
 	snap.Side, snap.SideAddr, snap.Followed = snap.Side[:0], hint.Side, nothing
 	snap.Under, snap.UnderSP = snap.Under[:0], 0
+	snap.Trail.Reset()
 	snap.Continuation.Reset()
 	return need
 }

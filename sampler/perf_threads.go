@@ -31,6 +31,8 @@ type perfThread struct {
 	varies bool // copies were made smaller once, and that was too little
 	allows unix.CPUSet
 
+	copier *perfCopier
+
 	batch   uint64 // the drain that saw it last
 	charged uint64 // what the kernel had charged it then
 	heardAt uint64 // the same at its last sample, or when its events were opened
@@ -150,6 +152,11 @@ func (r *perfRun) openEvents(w *perfThread) {
 		r.events++
 		r.denied = 0
 	}
+	if w.copier != nil {
+		r.attach(w)
+	} else {
+		r.arm(w)
+	}
 }
 
 // couldNot deals with an event that could not be opened. That of a thread that has ended is nobody's loss.
@@ -173,6 +180,7 @@ func (r *perfRun) unwatch(w *perfThread) {
 			r.events--
 		}
 	}
+	r.disarm(w)
 	delete(r.threads, w.tid)
 }
 

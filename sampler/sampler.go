@@ -27,6 +27,8 @@ type Config struct {
 	After func(snap *target.Snapshot, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.
 	Memory *Memory
+	// Trail is Tracer.Trail.
+	Trail *target.Trail
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.

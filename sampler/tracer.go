@@ -38,6 +38,8 @@ type Tracer struct {
 	// After is called with each snapshot as soon as its thread has been let go, for what is to be
 	// read soon but not in the pause. released is when that was, as CLOCK_MONOTONIC, or StandsStill. It may be nil.
 	After func(snap *target.Snapshot, released int64)
+	// Trail is followed in each pause; nil: none. After may change it.
+	Trail *target.Trail
 	// Pauses is how long threads were stopped, as upper bounds: from the last moment
 	// at which the thread was seen not to have stopped, to the return of its release.
 	Pauses Histogram
@@ -75,6 +77,7 @@ type Tracer struct {
 	regs      [512]byte
 	spAt      int // where the stack pointer is in regs
 	regsVec   unix.Iovec
+	trail     trailCopy
 	pac       [2]uint64 // struct user_pac_mask: data, instructions
 	pacVec    unix.Iovec
 	pacDue    bool
@@ -105,6 +108,7 @@ type look struct {
 	side    int // bytes in desk.side
 	cut     bool
 	follow  int // bytes in desk.followed
+	pieces  int // in desk.trail
 	under   int // bytes in desk.under, which were at underSP
 	underSP uint64
 	letGo   syscall.Errno
@@ -288,6 +292,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.
 	t.keepStack(snap)
 	t.keepUnder(snap)
 	t.keepSide(snap, hint)
+	t.keepTrail(snap)
 	snap.SP, snap.Cut = l.sp, l.cut
 	if t.standsAtSyscall(tid, snap) {
 		call = int64(snap.Regs[t.cpu.SyscallNumber])

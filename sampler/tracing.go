@@ -51,7 +51,7 @@ type looker interface {
 
 // newTracing begins a run. The looker is still to be set.
 func newTracing(t *Tracer, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) tracing {
-	t.After = cfg.After
+	t.After, t.Trail = cfg.After, cfg.Trail
 	if cfg.Memory != nil {
 		t.Serve(cfg.Memory)
 	}

@@ -90,6 +90,7 @@ func (t *Tracer) keepUnstopped(snap *target.Snapshot, hint *Hint) {
 	t.keepStack(snap)
 	t.keepUnder(snap)
 	t.keepSide(snap, hint)
+	t.keepTrail(snap)
 	clear(snap.Regs[:])
 	snap.Regs[t.cpu.SP], snap.Regs[t.cpu.PC] = t.look.sp, t.unstopped.pc
 	snap.SP, snap.Cut = t.look.sp, t.look.cut

@@ -3,8 +3,9 @@ package target
 import "slices"
 
 // Continuation is what there is of a virtual thread beside its carrier's stack: frames that are
-// still in the Java heap, and who it is. It is not read in the pause, but right after the
-// thread was let go; so whoever uses it must ask whether it still belongs to the stack.
+// still in the Java heap, and who it is. The frames were copied together with the stack where a Trail
+// led to them. Else they were read right after the thread was let go, so whoever uses them must ask whether they still
+// belong to the stack.
 type Continuation struct {
 	// Entry is the address on the carrier's stack of the ContinuationEntry that the thread had in
 	// the pause: the frames below that address are the virtual thread's. 0: it ran none.
@@ -17,9 +18,11 @@ type Continuation struct {
 	Name string // often empty
 	// Chunks hold the frames in the heap, the topmost first.
 	Chunks []Chunk
+	// Together: Chunks and Base were copied in the same moment as the stack. Recordings do not keep this.
+	Together bool
 	// Settled: Chunks read the same before and after, and so did what leads to them.
 	Settled bool
-	// Base is the carrier's stack from BaseAddr to Entry as it was after Chunks had been read.
+	// Base is the carrier's stack from BaseAddr to Entry as it was after Chunks had been read, or when they were copied.
 	Base     []byte
 	BaseAddr uint64
 

@@ -88,6 +88,7 @@ func (r *Recorder) Begin(snap *Snapshot) {
 	c.Side = slices.Clone(snap.Side)
 	c.Under = slices.Clone(snap.Under)
 	c.Followed = slices.Clone(snap.Followed)
+	c.Trail = snap.Trail.clone()
 	c.Continuation = snap.Continuation.clone()
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -104,6 +104,8 @@ type Snapshot struct {
 	// Followed is a piece of what a pointer in Side pointed at, copied in the same moment. Empty: the
 	// pointer was nil, or led nowhere. nil: nobody looked.
 	Followed []byte
+	// Trail is what was copied in the same moment of what Trail leads to. Recordings do not keep it.
+	Trail Pieces
 	// Continuation is what of the stack lay in the Java heap; see there.
 	Continuation Continuation
 	// Tally is how often this look counts, nil where each look counts once; then there is also Waiting.

@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"bytes"
+	"slices"
 
 	"goprof/profile"
 	"goprof/target"
@@ -17,7 +18,8 @@ import (
 // anything: no counter says how often the barrier was passed since. So they are believed only if
 //   - they read the same before and after, and the thread still ran the same continuation then,
 //   - the lowest frame on the stack, which leads to them, still stood there unchanged afterwards,
-//   - they are not those of a thread that is giving up its carrier, whose frames are in both places,
+//   - they are not those of a thread that is giving up its carrier, whose frames are in both places; of a moment in which
+//     both were copied together those that are on the stack are left out,
 //   - every return address in them follows a call of which the compiler has a record,
 //   - their last frame is Continuation.enter.
 // What remains is a thread that passes the barrier within the microseconds from its release to the
@@ -42,7 +44,7 @@ func (w *Walker) beginContinuation() {
 	if !k.Late {
 		w.out.Virtual = profile.VirtualThread{ID: k.ID, Name: k.Name}
 	}
-	w.metEntry = false
+	w.metEntry, w.isThawing = false, false
 	w.framePointer, w.frameAt = 0, -1
 }
 
@@ -69,6 +71,10 @@ func (w *Walker) passEntry(b *vmstructs.Blob) profile.Reason {
 		return w.beyond()
 	}
 	if virtual, _ := w.vm.VirtualEntry(entry); !virtual {
+		return profile.Whole
+	}
+	if w.isThawing {
+		w.out.Mounted, w.out.Virtual = false, profile.VirtualThread{}
 		return profile.Whole
 	}
 	if !w.atContinuationRoot() {
@@ -109,8 +115,8 @@ func (w *Walker) heapFrames() bool {
 			break
 		}
 	}
-	ok = ok && len(w.out.Frames) > n && w.out.Frames[n].Kind != profile.Stub && w.out.Frames[n].Kind != profile.NativeMethod &&
-		w.out.Frames[n].Func.Name != yieldMethod
+	ok = ok && len(w.out.Frames) > n && w.out.Frames[n].Kind != profile.Stub && w.out.Frames[n].Kind != profile.NativeMethod
+	ok = ok && (w.out.Frames[n].Func.Name != yieldMethod || k.Together && w.dropFrozen(n))
 	if len(w.out.Frames) < w.MaxDepth {
 		ok = ok && w.atContinuationRoot()
 	}
@@ -124,7 +130,39 @@ func (w *Walker) heapFrames() bool {
 	return true
 }
 
-// carrierFrames goes on at the ContinuationEntry, behind frames from the heap.
+// dropFrozen drops those frames of the heap, which begin at n, that are on the stack, too: the thread is giving up its carrier, and has
+// just copied all of them. It reports false if they are not the same.
+func (w *Walker) dropFrozen(n int) bool {
+	fs := w.out.Frames
+	first := slices.IndexFunc(fs[:n], func(f profile.Frame) bool { return f.Func.Name == yieldMethod })
+	if first < 0 || len(fs)-n <= n-first {
+		return false
+	}
+	for i := range n - first {
+		was, now := &fs[first+i], &fs[n+i]
+		if was.Func != now.Func || was.Line != now.Line || was.Kind != now.Kind || i > 0 && was.PC != now.PC {
+			return false
+		}
+	}
+	w.out.Frames = append(fs[:n], fs[n+n-first:]...)
+	return true
+}
+
+// thawing notes that the thread was bringing back frames of a virtual thread, of which none was on the stack: it is about to go on
+// with that one, or the last that was there has returned. Which frames have left the heap already nobody can tell. So
+// the stack is that of the carrier, as it stands. It reports false if nothing tells where the carrier's frames are.
+func (w *Walker) thawing() bool {
+	k := &w.snap.Continuation
+	entry, ok := w.stackBytes(k.Entry, vmstructs.EntryBytes)
+	if k.Entry == 0 || k.Late || !ok || k.Entry < w.cur.sp ||
+		slices.ContainsFunc(w.out.Frames, func(f profile.Frame) bool { return f.Kind.Java() }) {
+		return false
+	}
+	w.isThawing, _ = w.vm.VirtualEntry(entry)
+	return w.isThawing
+}
+
+// carrierFrames goes on at the ContinuationEntry, behind frames from the heap, or behind none yet.
 func (w *Walker) carrierFrames() profile.Reason {
 	ret := w.vm.ContinuationReturn()
 	if ret == 0 || !w.vm.InCode(ret) {

@@ -176,7 +176,9 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 }
 
 // framed reports whether the frame that pc returns into is found by its frame pointer.
-func (w *Walker) framed(pc uint64) bool { return w.vm.InInterpreter(pc) || pc == w.vm.CallStubReturn() }
+func (w *Walker) framed(pc uint64) bool {
+	return w.vm != nil && (w.vm.InInterpreter(pc) || pc == w.vm.CallStubReturn())
+}
 
 // goTo moves the cursor to a caller.
 func (w *Walker) goTo(c caller) profile.Reason {

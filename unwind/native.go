@@ -41,6 +41,9 @@ func (w *Walker) stepNative() (why profile.Reason, root bool) {
 		w.emit(profile.Frame{Func: site.gap, Kind: profile.Gap, BCI: -1})
 		return w.toAnchor(profile.NoUnwindInfo), false
 	}
+	if w.applyCode(site.row) {
+		return profile.Whole, false
+	}
 	return w.applyRow(site.row)
 }
 

@@ -15,6 +15,9 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 		w.emit(profile.Frame{Func: w.stubFunc(b, w.cur.pc), Kind: profile.Stub, BCI: -1})
 	}
 	if w.vm.InContinuationStub(b) {
+		if !w.isReturnBarrier(b) && w.vm.Thaws(w.cur.pc) && w.thawing() {
+			return w.carrierFrames()
+		}
 		return profile.Continuation // being thawed, or what heapFrames did not believe
 	}
 	c, ok := w.stubCaller(b)

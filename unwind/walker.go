@@ -46,6 +46,7 @@ type Walker struct {
 	siteFrames int                      // of all of them
 	detailed   map[*vmstructs.Blob]bool // recordsAll
 	exits      map[uint64]exitResult
+	ahead      map[uint64]exitResult // of native code; see returnAhead
 	stubs      map[uint64]stubSite
 	calls      map[uint64]callSite
 	methods    map[*vmstructs.Method]*profile.Func
@@ -68,6 +69,7 @@ type Walker struct {
 	framePointer uint64
 	frameAt      int
 	metEntry     bool // of a continuation; see meetEntry
+	isThawing    bool // see thawing
 	// evaluated counts the bytes of DWARF expressions.
 	evaluated int
 }
@@ -136,6 +138,7 @@ func (w *Walker) forget() {
 	w.sites, w.siteFrames = make(map[uint64]*compiledSite), 0
 	w.detailed = make(map[*vmstructs.Blob]bool)
 	w.exits = make(map[uint64]exitResult)
+	w.ahead = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
 	w.heldFrom = w.loaded()
 }

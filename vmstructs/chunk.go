@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -45,33 +46,100 @@ func (c *Continuations) readChunks(cont uint64, k *target.Continuation) error {
 	return nil
 }
 
+// errNotCopied: the pause's copies do not have it.
+var errNotCopied = fmt.Errorf("%w: not copied", ErrChunk)
+
+// heapBytes reads from the heap, or from what was copied of it together with the stack.
+func (c *Continuations) heapBytes(addr uint64, b []byte) error {
+	switch {
+	case c.copied == nil:
+		return c.vm.mem.Bytes(addr, b)
+	case c.copied.Read(addr, b):
+		return nil
+	}
+	return errNotCopied
+}
+
+// Trail tells how a thread's chunks and its virtual thread can be copied together with its stack. It is not known before one
+// has been read: the first are read when the thread runs again.
+func (c *Continuations) Trail(t *target.Trail) {
+	from, size := c.vm.Side()
+	if c.cont.klass == 0 || c.virtual.klass == 0 || size == 0 {
+		return
+	}
+	heap := &c.vm.java.heap
+	*t = target.Trail{
+		Known: true,
+		Frame: int(c.entry - from),
+		Owner: entryCont, OwnerSize: int(max(c.cont.span, klassBytes)), First: int(c.cont.tail),
+		ObjectSize: int(max(c.virtual.span, klassBytes)),
+		Narrow:     heap.narrow, Base: heap.base, Left: uint8(heap.shift), Right: uint8(c.colours.shift),
+	}
+	f := &c.chunk
+	if f.klass == 0 || f.start > target.MaxTrailHead {
+		return
+	}
+	t.HeadSize, t.Next, t.Below = int(f.start), int(f.parent), target.ChunkHead
+	t.Begin, t.End = int(f.sp), int(f.bottom)
+	if f.bottom == 0 {
+		t.End, t.Less = int(f.size), int(f.argsize)
+	}
+}
+
 // tailOf returns the last chunk of the Continuation at cont.
 func (c *Continuations) tailOf(h *chunkHead) (uint64, error) {
 	if h.addr == 0 || h.addr%8 != 0 {
 		return 0, errKind
 	}
 	h.n = int(max(c.cont.span, klassBytes))
-	if err := c.vm.mem.Bytes(h.addr, h.raw[:h.n]); err != nil {
+	if err := c.heapBytes(h.addr, h.raw[:h.n]); err != nil {
 		return 0, c.vm.moved(err)
 	}
 	klass := c.klasses.klassIn(h.raw[:])
 	if c.cont.klass == 0 || klass != c.cont.klass {
-		class, err := c.class(klass, "jdk/internal/vm/Continuation")
-		if err != nil {
+		if err := c.findContinuation(klass); err != nil {
 			return 0, c.vm.moved(err)
 		}
-		f := contFields{klass: klass, tail: class.fields["tail"]}
-		f.span = f.tail + 8
-		if f.tail == 0 || f.span > chunkHeadBytes {
-			return 0, fmt.Errorf("%w: fields of Continuation", ErrMissing)
-		}
-		c.cont = f
-		h.n = int(f.span)
-		if err := c.vm.mem.Bytes(h.addr, h.raw[:h.n]); err != nil {
+		h.n = int(c.cont.span)
+		if err := c.heapBytes(h.addr, h.raw[:h.n]); err != nil {
 			return 0, c.vm.moved(err)
 		}
 	}
 	return c.vm.oopIn(h.raw[:], c.cont.tail)
+}
+
+const (
+	classContinuation = "jdk/internal/vm/Continuation"
+	classChunk        = "jdk/internal/vm/StackChunk"
+)
+
+// findContinuation finds the fields of Continuation, of which klass is one or below.
+func (c *Continuations) findContinuation(klass uint64) error {
+	class, err := c.class(klass, classContinuation)
+	if err != nil {
+		return err
+	}
+	f := contFields{klass: klass, tail: class.fields["tail"]}
+	f.span = f.tail + 8
+	if f.tail == 0 || f.span > chunkHeadBytes {
+		return fmt.Errorf("%w: fields of Continuation", ErrMissing)
+	}
+	c.cont = f
+	return nil
+}
+
+// FindClasses finds what Trail needs among all classes that are loaded, which may be many: some microseconds for each. Without it
+// the first virtual threads that are met tell.
+func (c *Continuations) FindClasses() error {
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	s := search{c: c}
+	found, err := s.findKlasses(classContinuation, classChunk, classVirtual)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(c.findContinuation(found[classContinuation]), c.findChunk(found[classChunk]), c.findVirtual(found[classVirtual]))
 }
 
 // readChunk copies what the chunk at addr holds, and returns its parent.
@@ -81,7 +149,7 @@ func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *target.Continuat
 	}
 	f := &c.chunk
 	h.addr, h.n = addr, int(max(f.start, klassBytes))
-	if err := c.vm.mem.Bytes(addr, h.raw[:h.n]); err != nil {
+	if err := c.heapBytes(addr, h.raw[:h.n]); err != nil {
 		return 0, c.vm.moved(err)
 	}
 	klass := c.klasses.klassIn(h.raw[:])
@@ -90,7 +158,7 @@ func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *target.Continuat
 			return 0, c.vm.moved(err)
 		}
 		h.n = int(f.start)
-		if err := c.vm.mem.Bytes(addr, h.raw[:h.n]); err != nil {
+		if err := c.heapBytes(addr, h.raw[:h.n]); err != nil {
 			return 0, c.vm.moved(err)
 		}
 	}
@@ -110,7 +178,7 @@ func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *target.Continuat
 	}
 	top := addr + f.start + uint64(sp)*8
 	chunk := k.Add(top, n)
-	if err := c.vm.mem.Bytes(top-target.ChunkHead, chunk.Stack); err != nil {
+	if err := c.heapBytes(top-target.ChunkHead, chunk.Stack); err != nil {
 		return 0, c.vm.moved(err)
 	}
 	return parent, nil
@@ -130,7 +198,7 @@ func (c *Continuations) bounds(h *chunkHead) (size, sp, bottom int) {
 // findChunk finds the fields of StackChunk. Its stack lies behind the fields, at the size that
 // instances without a stack would have (oops/instanceStackChunkKlass.hpp).
 func (c *Continuations) findChunk(klass uint64) error {
-	class, err := c.class(klass, "jdk/internal/vm/StackChunk")
+	class, err := c.class(klass, classChunk)
 	if err != nil {
 		return err
 	}

@@ -281,3 +281,35 @@ func TestReasonsAreCounted(t *testing.T) {
 		t.Errorf("%d counted, by %d reasons", n, len(c.Failed))
 	}
 }
+
+// TestCopiedChunks: of what was copied with the stack, chunks are read out of the copies alone; one that is missing is not made up
+// for from memory, which is of another moment.
+func TestCopiedChunks(t *testing.T) {
+	w := newChunkWorld(t)
+	copies := target.Pieces{}
+	add := func(addr uint64, size int) {
+		b := make([]byte, size)
+		if err := w.vm.mem.Bytes(addr, b); err != nil {
+			t.Fatal(err)
+		}
+		copies.List = append(copies.List, target.Piece{Addr: addr, Size: size})
+		copies.Bytes = append(copies.Bytes, b...)
+	}
+	add(contAt, 24)
+	add(chunkAt, chunkStart)
+	read := func() (k target.Continuation, err error) {
+		w.copied = &copies
+		defer func() { w.copied = nil }()
+		return k, w.readChunks(contAt, &k)
+	}
+	if _, err := read(); !errors.Is(err, ErrChunk) {
+		t.Errorf("without its frames: %v", err)
+	}
+	add(chunkAt+chunkStart+38*8, 60*8)
+	w.putChunk(chunkAt, 0, 100, 98, 98) // it has gone on
+	w.put64(contAt+16, 0)
+	k, err := read()
+	if err != nil || len(k.Chunks) != 1 || k.Chunks[0].SP != chunkAt+chunkStart+40*8 || len(k.Chunks[0].Stack) != 60*8 {
+		t.Errorf("%v, %d chunks", err, len(k.Chunks))
+	}
+}

@@ -66,6 +66,7 @@ type Continuations struct {
 	tailAgain  [chunkHeadBytes]byte
 	entryAgain [8]byte
 	ranges     []target.Range
+	copied     *target.Pieces      // what chunks are read from; nil: from the process
 	heap       target.Continuation // of EachVirtual
 }
 
@@ -182,10 +183,13 @@ func (c *Continuations) Read(snap *target.Snapshot) {
 	if c.vm.holdColours(&c.colours) != nil {
 		return
 	}
-	k.Settled = c.readChunks(word(own[entryCont:]), k) == nil && c.readBase(snap, thread, own)
+	k.Together = c.takeChunks(snap, own)
+	k.Settled = k.Together || c.readChunks(word(own[entryCont:]), k) == nil && c.readBase(snap, thread, own)
+	c.copied = &snap.Trail
 	c.readIdentity(snap, thread, own)
+	c.copied = nil
 	if !c.vm.letGoColours() {
-		k.Settled, k.ID, k.Name = false, 0, ""
+		k.Together, k.Settled, k.ID, k.Name = false, false, 0, ""
 	}
 }
 
@@ -202,15 +206,41 @@ func copied(snap *target.Snapshot, addr uint64, n int) ([]byte, bool) {
 	return stack[at : at+uint64(n)], true
 }
 
-// readBase reads the lowest part of the virtual thread's frames again, and makes sure that the
-// thread still runs the same continuation.
-func (c *Continuations) readBase(snap *target.Snapshot, thread uint64, own []byte) bool {
+// takeChunks is readChunks of what was copied together with the stack. Then the thread's own frames are those
+// of the same moment, too.
+func (c *Continuations) takeChunks(snap *target.Snapshot, own []byte) bool {
+	if len(snap.Trail.List) == 0 {
+		return false
+	}
 	k := &snap.Continuation
+	c.copied = &snap.Trail
+	err := c.readChunks(word(own[entryCont:]), k)
+	c.copied = nil
+	if err != nil {
+		k.Chunks = k.Chunks[:0]
+		return false
+	}
+	k.BaseAddr = baseOf(snap)
+	base, ok := copied(snap, k.BaseAddr, int(k.Entry-k.BaseAddr))
+	k.Base = append(k.Base[:0], base...)
+	return ok
+}
+
+// baseOf is where the part of the carrier's stack above its entry begins that is kept with the chunks.
+func baseOf(snap *target.Snapshot) uint64 {
 	low := snap.SP
 	if len(snap.Under) > 0 {
 		low = snap.UnderSP
 	}
-	k.BaseAddr = max(low, k.Entry-min(k.Entry, baseBytes))
+	k := &snap.Continuation
+	return max(low, k.Entry-min(k.Entry, baseBytes))
+}
+
+// readBase reads the lowest part of the virtual thread's frames again, and makes sure that the
+// thread still runs the same continuation.
+func (c *Continuations) readBase(snap *target.Snapshot, thread uint64, own []byte) bool {
+	k := &snap.Continuation
+	k.BaseAddr = baseOf(snap)
 	n := int(k.Entry - k.BaseAddr)
 	buf := slices.Grow(k.Base[:0], n+entrySize)[:n+entrySize]
 	now := c.entryAgain[:]
@@ -258,13 +288,38 @@ func (c *Continuations) owning(obj, cont uint64) (virtualThread, bool) {
 	return v, err == nil && v.cont&c.mask == cont&c.mask && v.ID != 0
 }
 
-// mounted is the thread object that a JavaThread runs now, 0 if it cannot be told.
-func (c *Continuations) mounted(thread uint64) uint64 {
-	handle, err := c.vm.mem.Ptr(thread + uint64(c.vm.l.cont.vthread))
-	if err != nil || handle == 0 {
+// objectBytes reads an object as it was in the pause, or as it is now.
+func (c *Continuations) objectBytes(addr uint64, b []byte) error {
+	if c.copied != nil && c.copied.Read(addr, b) {
+		return nil
+	}
+	return c.vm.mem.Bytes(addr, b)
+}
+
+// VirtualHandle is where the reference to the virtual thread is that a JavaThread runs, 0 if that cannot be told. It is there as
+// long as the JavaThread (runtime/javaThread.cpp: _vthread is made once, and what it refers to is replaced).
+func (vm *VM) VirtualHandle(thread uint64) uint64 {
+	if !vm.HasVirtual() {
 		return 0
 	}
-	obj, err := c.vm.wideOopAt(handle)
+	handle, err := vm.mem.Ptr(thread + uint64(vm.l.cont.vthread))
+	if err != nil {
+		return 0
+	}
+	return handle
+}
+
+// mounted is the thread object that a JavaThread ran in the pause, or runs now, 0 if it cannot be told.
+func (c *Continuations) mounted(thread uint64) uint64 {
+	handle := c.vm.VirtualHandle(thread)
+	if handle == 0 {
+		return 0
+	}
+	var word [8]byte
+	if c.objectBytes(handle, word[:]) != nil {
+		return 0
+	}
+	obj, err := c.vm.uncolour(binary.LittleEndian.Uint64(word[:]))
 	if err != nil {
 		return 0
 	}
@@ -299,7 +354,7 @@ func (c *Continuations) readVirtual(obj uint64) (virtualThread, error) {
 	v := virtualThread{obj: obj}
 	span := max(f.span, klassBytes)
 	b := c.object[:span]
-	if err := c.vm.mem.Bytes(obj, b); err != nil {
+	if err := c.objectBytes(obj, b); err != nil {
 		return v, c.vm.moved(err)
 	}
 	klass := c.klasses.klassIn(b)
@@ -348,7 +403,7 @@ func (c *Continuations) class(klass uint64, name string) (*javaClass, error) {
 }
 
 func (c *Continuations) findVirtual(klass uint64) error {
-	class, err := c.class(klass, "java/lang/VirtualThread")
+	class, err := c.class(klass, classVirtual)
 	if err != nil {
 		return err
 	}
@@ -396,6 +451,7 @@ func (c *Continuations) readName(v virtualThread) (string, error) {
 	if err != nil || again != chars {
 		return "", ErrMoved
 	}
+	c.copied = nil
 	if now, err := c.readVirtual(v.obj); err != nil || now.ID != v.ID || now.name != v.name {
 		return "", ErrMoved
 	}

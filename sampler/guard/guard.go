@@ -36,9 +36,10 @@ var ToLook = Keep{unix.CAP_SYS_PTRACE, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC
 // ToDump is for stopping threads, too: at real-time priority, so that the stop is short.
 var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 
-// ToRecord is for perf events of new threads, too, whose rings are locked memory, and for writing the result into a folder
+// ToRecord is for perf events of new threads, too, and what copies with them, whose rings are locked memory, and for writing the result into a folder
 // and over a file that were found to be writable when the recording began.
-var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.CAP_IPC_LOCK, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
+var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_IPC_LOCK,
+	unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
 // Enter gives up what is not kept, in all OS threads of this process, for good. Go drops the capabilities of each by a
 // signal, and waits until all have: so it is called before any of them reads a process that may hang.

@@ -59,6 +59,10 @@ func TestExplainPerf(t *testing.T) {
 func TestChooseEngine(t *testing.T) {
 	needPerf(t)
 	pid := startSleep(t, "/bin/sleep")
+	virtual, why := PerfEngine, ""
+	if !sampler.PerfCopies() {
+		virtual, why = PtraceEngine, "virtual threads"
+	}
 	for _, c := range []struct {
 		want    Engine
 		most    float64
@@ -71,7 +75,7 @@ func TestChooseEngine(t *testing.T) {
 		{PerfEngine, 0, false, PerfEngine, ""},
 		{PerfEngine, 0, true, PerfEngine, ""},
 		{AutoEngine, 0, false, PerfEngine, ""},
-		{AutoEngine, 0, true, PtraceEngine, "virtual threads"},
+		{AutoEngine, 0, true, virtual, why},
 		{AutoEngine, 0.01, false, PtraceEngine, "--max-overhead"},
 	} {
 		got, err := Host{}.ChooseEngine(c.want, pid, c.most, c.carrier)

@@ -33,14 +33,20 @@ type thread struct {
 	java   vmstructs.Thread // Addr 0: not a JavaThread
 	name   string           // as Java knows it, else the kernel's
 	label  string           // "[name tid=N]"
-	round  int
-	named  time.Time // when its name was read
+	// javaNamed: the name is Java's.
+	javaNamed bool
+	round     int
+	named     time.Time // when its name was read
+	handle    handle
 
 	// The label before this one, and between which moments the name has changed (CLOCK_MONOTONIC).
 	oldLabel         string
 	oldRead, newRead int64
 	read             int64 // when its name was read, by that clock
 }
+
+// handle is a JavaThread's handle of the virtual thread that it runs.
+type handle struct{ thread, at uint64 }
 
 const (
 	// refreshEvery bounds how old names may be, and the list of threads; refreshUnknown how often an unknown
@@ -120,7 +126,7 @@ func (d *directory) update(all bool) error {
 		named := all
 		if j, isJava := byNS[th.kernel.NSTID]; isJava || javaErr == nil {
 			if j.Addr != th.java.Addr {
-				th.name = ""
+				th.name, th.javaNamed = "", false
 				named = named || !th.named.IsZero()
 			}
 			th.java = j
@@ -147,7 +153,7 @@ func (d *directory) rename(th *thread) {
 	th.named = time.Now()
 	if th.java.Addr != 0 {
 		if n, err := d.javaName(th); err == nil && n != "" {
-			name = n
+			name, th.javaNamed = n, true
 		}
 	}
 	if name == "" || th.java.Addr == 0 {
@@ -220,5 +226,9 @@ func (th *thread) hint(vm *vmstructs.VM) sampler.Hint {
 		low = th.java.StackBase - size
 	}
 	at, follow := vm.Follow()
-	return sampler.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size, FollowAt: at, FollowLen: follow}
+	if th.handle.thread != th.java.Addr {
+		th.handle = handle{th.java.Addr, vm.VirtualHandle(th.java.Addr)}
+	}
+	return sampler.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size, FollowAt: at, FollowLen: follow,
+		Handle: th.handle.at}
 }

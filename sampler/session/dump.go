@@ -34,13 +34,14 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{})}
 	var looks []sampler.Target
 	var after func(*target.Snapshot, int64)
+	var trail *target.Trail
 	var err error
 	prepared := s.guarded(func() {
 		if err = s.dir.refresh(); err != nil && len(s.dir.threads) == 0 {
 			return
 		}
 		looks, err = d.prepare(), nil
-		after = s.afterLook()
+		after, trail = s.afterLook()
 		s.walker.Warm() // walks come between stops, and those that come late would wait for the first
 	})
 	if !prepared {
@@ -51,7 +52,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	ended := make(chan struct{})
 	looked := s.guarded(func() {
 		defer close(ended)
-		sampler.OnOwnThread(func() { d.lookAtAll(looks, opt, after) })
+		sampler.OnOwnThread(func() { d.lookAtAll(looks, opt, after, trail) })
 	})
 	if !looked {
 		close(d.gaveUp)
@@ -87,10 +88,10 @@ func (d *dump) prepare() (looks []sampler.Target) {
 }
 
 // lookAtAll looks at each thread, and again at those whose virtual thread was on its way.
-func (d *dump) lookAtAll(looks []sampler.Target, opt DumpOptions, after func(*target.Snapshot, int64)) {
+func (d *dump) lookAtAll(looks []sampler.Target, opt DumpOptions, after func(*target.Snapshot, int64), trail *target.Trail) {
 	t := sampler.NewTracer(d.Process.PID(), d.Process.CPU())
 	defer t.Close()
-	t.StackLimit, t.After = stackLimit(opt.Depth), after
+	t.StackLimit, t.After, t.Trail = stackLimit(opt.Depth), after, trail
 	t.Serve(d.memory)
 	for range virtualLooks {
 		if opt.NonBlocking {

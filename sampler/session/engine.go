@@ -22,8 +22,7 @@ const (
 )
 
 // Why the default is to stop threads: that needs no right that containers withhold, and its stacks are whole where
-// perf_event's end: below 64 KB, in the heap frames of virtual threads (of a program that does little else, a quarter
-// and more on a busy machine, TestPerfVirtual), while code is deoptimised, beyond native code without unwind information. And where perf_event may not
+// perf_event's end: below 64 KB, in the heap frames of virtual threads where the kernel takes no BPF program from us (of a server's a half and more), while code is deoptimised, beyond native code without unwind information. And where perf_event may not
 // look into the kernel, it does not see system calls. Where none of that matters it is better: on a machine with 50
 // threads waiting for two CPUs the samples of BenchmarkEngines at 1,000 Hz cost the threads 6 % of their CPU time, stops 10 %, and goprof
 // itself 0.15 ms each and not 1 ms. So AutoEngine takes it unless one of those that can be known before holds.
@@ -64,8 +63,8 @@ func (h Host) ChooseEngine(want Engine, pid int, maxOverhead float64, virtual bo
 		return Choice{PtraceEngine, "the engine is ptrace: " + c.Why, ""}, h.Traced(pid)
 	case !power.Kernel:
 		return Choice{PtraceEngine, "the engine is ptrace: perf_event may not look at threads that are in the kernel (" + h.perfLevel() + ")", ""}, h.Traced(pid)
-	case virtual:
-		return Choice{PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the heap perf_event leaves no time to read", ""}, h.Traced(pid)
+	case virtual && !sampler.PerfCopies():
+		return Choice{PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the heap perf_event leaves no time to read, and the kernel takes no BPF program from us that would copy them", ""}, h.Traced(pid)
 	case maxOverhead > 0:
 		return Choice{PtraceEngine, "the engine is ptrace: what perf_event costs cannot be bounded, as --max-overhead wants", ""}, h.Traced(pid)
 	}
@@ -81,21 +80,38 @@ func (s *Session) cpuEngine(e Engine) sampler.Engine {
 	return sampler.New(pid, cpu)
 }
 
-// after is what that engine is to read as soon as a thread runs again.
-func (s *Session) after(e Engine) func(snap *target.Snapshot, released int64) {
+// after is what that engine is to read as soon as a thread runs again, and the trail that it can follow in the moment of
+// the look itself.
+func (s *Session) after(e Engine) (func(snap *target.Snapshot, released int64), *target.Trail) {
 	if e == PerfEngine {
 		return s.afterSample()
 	}
 	return s.afterLook()
 }
 
-// afterSample is afterLook for a thread that was not stopped: which continuation it ran has to be read now, too. That
-// counts only where the copied stack leads to it (target.Continuation.Late).
-func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
+// afterSample is afterLook for a thread that was not stopped. Where the kernel could not copy the side piece in the moment of
+// the sample, which continuation the thread ran has to be read now, too. That counts only where the copied stack leads to it
+// (target.Continuation.Late).
+func (s *Session) afterSample() (after func(snap *target.Snapshot, sampled int64), trail *target.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
+	if c == nil {
+		return func(snap *target.Snapshot, _ int64) { code.Note(snap) }, nil
+	}
 	_, size := s.VM.Side()
-	late := func(snap *target.Snapshot, sampled int64) {
-		if c == nil || snap.SideAddr == 0 || now()-sampled > int64(soon) {
+	trail = new(target.Trail)
+	if s.RunsVirtual() && c.FindClasses() == nil { // else the first samples tell
+		c.Trail(trail)
+	}
+	read := func(snap *target.Snapshot, sampled int64) {
+		k := &snap.Continuation
+		inTime := func() bool { return now()-sampled <= int64(soon) }
+		if len(snap.Side) > 0 {
+			c.Read(snap)
+			k.Settled = k.Together || k.Settled && inTime()
+			c.Trail(trail)
+			return
+		}
+		if snap.SideAddr == 0 || !inTime() {
 			return
 		}
 		if cap(snap.Side) < size {
@@ -104,17 +120,15 @@ func (s *Session) afterSample() func(snap *target.Snapshot, released int64) {
 		snap.Side = snap.Side[:size]
 		if s.memory.Read(snap.SideAddr, snap.Side) == nil {
 			c.Read(snap)
-			snap.Continuation.Late = true
-			if now()-sampled > int64(soon) {
-				snap.Continuation.Settled = false
-			}
+			k.Late, k.Settled = true, k.Settled && inTime()
+			c.Trail(trail)
 		}
 		snap.Side = snap.Side[:0] // of another moment than the stack
 	}
 	return func(snap *target.Snapshot, sampled int64) {
-		late(snap, sampled)
+		read(snap, sampled)
 		code.Note(snap)
-	}
+	}, trail
 }
 
 // RunsVirtual reports whether there are threads that may run virtual ones.
@@ -151,8 +165,8 @@ func (r *recording) isCarrier(tid int) bool {
 
 // hurry asks for a thread to be looked at soon from now on if its stack, walked just now, was that of a virtual one.
 func (r *recording) hurry(tid int, st *profile.Stack) {
-	if !st.Mounted || r.isCarrier(tid) || r.opt.Engine != PerfEngine {
-		return
+	if !st.Mounted || r.hints[tid].Soon || r.opt.Engine != PerfEngine {
+		return // its name may say since this sample that it is a carrier, and the sampler not know yet
 	}
 	if r.carriers == nil {
 		r.carriers = map[int]bool{}

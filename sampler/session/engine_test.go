@@ -34,7 +34,8 @@ func needPerf(t testing.TB) {
 
 func (r *recording) afterOfTest() func(*target.Snapshot, int64) {
 	if r.opt.Engine == PerfEngine {
-		return r.after(PerfEngine)
+		after, _ := r.afterSample()
+		return after
 	}
 	return nil
 }
@@ -71,6 +72,16 @@ func TestPerfIntrinsics(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestPerfVirtualServer is TestVirtualServer by perf_event: what is in the heap is copied by the kernel, if it takes programs
+// from us.
+func TestPerfVirtualServer(t *testing.T) {
+	if !sampler.PerfCopies() {
+		t.Skip("BPF programs for perf_event need Linux 5.5, CAP_BPF and CAP_PERFMON")
+	}
+	withPerf(t)
+	serverRuns(t)
 }
 
 // TestPerfVirtual: stacks of virtual threads, most of whose frames are in the heap. They are read while the

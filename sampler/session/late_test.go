@@ -50,8 +50,9 @@ func lateRun(t *testing.T, jvm *jvmtest.JVM, delay, duration time.Duration) {
 	s.walker.Warm()
 	r.news(0)
 	done := make(chan error, 1)
+	after, trail := r.after(testEngine)
 	go func() {
-		_, err := r.sampler.Run(ctx, sampler.Config{Interval: 5 * time.Millisecond, After: r.after(testEngine)}, q)
+		_, err := r.sampler.Run(ctx, sampler.Config{Interval: 5 * time.Millisecond, After: after, Trail: trail}, q)
 		done <- err
 	}()
 	c := churn{t: t, truncated: map[profile.Reason]int{}}

@@ -287,3 +287,34 @@ func isProof(number, proof string) bool {
 	n, err := strconv.ParseInt(number, 10, 64)
 	return err == nil && proof == strconv.FormatInt(31*n, 10)
 }
+
+// TestLateNames: a thread that is sampled before its name is known has one name in a recording nevertheless.
+func TestLateNames(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.LongNames")
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		p, _, err := attach(t, jvm.PID).Record(ctx, RecordOptions{Interval: time.Millisecond, Threads: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels := map[string]string{} // by number
+		long := 0
+		p.Each(func(frames []profile.Frame, _ int64) {
+			label := frames[0].Func.Name
+			at := strings.LastIndex(label, " tid=")
+			if at < 0 {
+				return // the account's own
+			}
+			if before, ok := labels[label[at:]]; ok && before != label {
+				t.Errorf("%s was %s, too", label, before)
+			} else if !ok && strings.HasPrefix(label, "[a-thread-of-long-name-") {
+				long++
+			}
+			labels[label[at:]] = label
+		})
+		if long < 10 {
+			t.Errorf("only %d threads with long names in %v", long, labels)
+		}
+	})
+}

@@ -60,14 +60,15 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	defer runAhead()()
 	var r *recording
 	var after func(*target.Snapshot, int64)
+	var trail *target.Trail
 	if !s.guarded(func() {
 		p.Meta = s.meta(opt)
 		s.walker.Warm()
 		r = s.recording(opt)
 		s.dir.allNames = opt.Wants != nil
 		r.profile, r.before = p, before
+		after, trail = s.after(opt.Engine)
 		r.news(0)
-		after = s.after(opt.Engine)
 	}) {
 		return p, p.Summary(), target.ErrSilent
 	}
@@ -81,7 +82,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r.stop = stop
 	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after, Memory: s.memory}
+	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory}
 	ended := make(chan struct{})
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)
@@ -113,6 +114,7 @@ type recording struct {
 	labels   virtualLabels
 	folder   naming.Folder
 	pools    map[string]string // labels of threads, by those of single ones
+	late     map[int]lateName
 	sampled  map[int]bool
 	unwanted time.Duration        // CPU time of threads that were sampled before it was known that nobody wants them
 	advised  int                  // the round of the directory that the sampler knows of
@@ -186,6 +188,7 @@ func (r *recording) alive() bool {
 // account brings the profile's account up to date and sums it up.
 func (r *recording) account() profile.Summary {
 	stats := r.sampler.Stats()
+	r.settleNames()
 	for outcome, n := range stats.Lost {
 		r.profile.Lose(reasonOf(sampler.Outcome(outcome)), n-r.lost[outcome])
 	}
@@ -249,9 +252,6 @@ func (r *recording) take(snap *target.Snapshot) {
 		return
 	}
 	stack, root := r.subject(snap)
-	if root = r.pool(root); !r.opt.Threads {
-		root = ""
-	}
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}

@@ -56,6 +56,7 @@ type shadowCount struct {
 	reasons          map[profile.Reason]int
 	continuations    *vmstructs.Continuations      // not nil: the thread is a virtual one
 	fromHeap         int                           // stacks with frames from the heap
+	together         int                           // stops in which these were copied with the stack
 	code             map[[2]uint64]map[string]bool // see codeAt, by nmethod
 }
 
@@ -127,6 +128,7 @@ func watchShadow(t *testing.T, jvm *jvmtest.JVM, path string, virtual bool, stop
 	count := &shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}}
 	if virtual {
 		count.continuations = s.VM.NewContinuations()
+		defer func() { trailOfTest = target.Trail{} }()
 	}
 	for i := 0; i < stops || count.continuations != nil && count.stops < stops && i < 4*stops; i++ {
 		shadowStop(t, s, shadow, tid, th, count)
@@ -198,7 +200,12 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	}
 	if count.continuations != nil {
 		count.continuations.Read(snap)
-		snap.Continuation.Settled = snap.Continuation.Settled && now()-snap.When < int64(soon)
+		k := &snap.Continuation
+		k.Settled = k.Settled && (k.Together || now()-snap.When < int64(soon))
+		count.together += b2i(k.Together)
+		if trailOfTest.Known = false; count.stops%2 == 0 { // in turns with it and without
+			count.continuations.Trail(&trailOfTest)
+		}
 	}
 	var st profile.Stack
 	s.walker.Walk(snap, &st)

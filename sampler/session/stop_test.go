@@ -67,6 +67,7 @@ func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Sna
 		}
 		copyFollowed(p, h, snap)
 	}
+	copyTrail(p, snap)
 	during(snap)
 	return nil
 }
@@ -83,6 +84,58 @@ func copyFollowed(p *target.Process, h sampler.Hint, snap *target.Snapshot) {
 		if n, err := unix.ProcessVMReadv(p.PID(), local, []unix.RemoteIovec{{Base: uintptr(at), Len: len(b)}}, 0); err == nil {
 			snap.Followed = b[:n]
 		}
+	}
+}
+
+// trailOfTest is followed by stopped.
+var trailOfTest target.Trail
+
+// copyTrail copies what a trail leads to, as the sampler does.
+func copyTrail(p *target.Process, snap *target.Snapshot) {
+	w := &trailOfTest
+	if !w.Known || len(snap.Side) < w.Frame+8 {
+		return
+	}
+	take := func(addr uint64, size int) []byte {
+		b := make([]byte, size)
+		if p.Read(addr, b) != nil {
+			return nil
+		}
+		snap.Trail.List = append(snap.Trail.List, target.Piece{Addr: addr, Size: size})
+		snap.Trail.Bytes = append(snap.Trail.Bytes, b...)
+		return b
+	}
+	reference := func(b []byte, off int) uint64 {
+		if n := binary.LittleEndian.Uint32(b[off:]); w.Narrow && n != 0 {
+			return w.Base + uint64(n)<<w.Left
+		} else if w.Narrow {
+			return 0
+		}
+		return binary.LittleEndian.Uint64(b[off:]) >> w.Right
+	}
+	frame := binary.LittleEndian.Uint64(snap.Side[w.Frame:])
+	off := frame + uint64(w.Owner) - snap.SP
+	if frame == 0 || off > uint64(len(snap.Stack)-8) {
+		return
+	}
+	owner := take(binary.LittleEndian.Uint64(snap.Stack[off:]), w.OwnerSize)
+	if owner == nil {
+		return
+	}
+	block := reference(owner, w.First)
+	for i := 0; i < target.MaxTrailBlocks && block != 0; i++ {
+		head := take(block, w.HeadSize)
+		if head == nil {
+			return
+		}
+		begin, end := int(int32(binary.LittleEndian.Uint32(head[w.Begin:]))), int(int32(binary.LittleEndian.Uint32(head[w.End:])))
+		if w.Less != 0 {
+			end -= int(int32(binary.LittleEndian.Uint32(head[w.Less:])))
+		}
+		if 0 <= begin && begin < end && end < target.MaxTrailBytes/8 {
+			take(block+uint64(w.HeadSize+begin*8-w.Below), (end-begin)*8+w.Below)
+		}
+		block = reference(head, w.Next)
 	}
 }
 
@@ -140,3 +193,10 @@ func lockThread(t testing.TB) {
 
 // pause lets the target run on for a moment that is never the same.
 func pause(i int) { time.Sleep(time.Duration(i*7919%400) * time.Microsecond) }
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

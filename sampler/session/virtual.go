@@ -15,17 +15,21 @@ import (
 // not in its stacks, and its name stands above them.
 
 // afterLook is what is to be done with each snapshot as soon as its thread runs again.
-func (s *Session) afterLook() func(snap *target.Snapshot, released int64) {
+// It keeps the trail along which the pause copies frames in the heap, nil if there is none.
+func (s *Session) afterLook() (after func(snap *target.Snapshot, released int64), trail *target.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
-	return func(snap *target.Snapshot, released int64) {
-		if c != nil {
-			c.Read(snap)
-			if now()-released > int64(soon) {
-				snap.Continuation.Settled = false
-			}
-		}
-		code.Note(snap)
+	if c == nil {
+		return func(snap *target.Snapshot, _ int64) { code.Note(snap) }, nil
 	}
+	trail = new(target.Trail)
+	return func(snap *target.Snapshot, released int64) {
+		c.Read(snap)
+		if k := &snap.Continuation; !k.Together && now()-released > int64(soon) {
+			k.Settled = false
+		}
+		c.Trail(trail)
+		code.Note(snap)
+	}, trail
 }
 
 // soon is how long after a thread was let go its frames in the heap may have been read. In more time it
@@ -47,14 +51,19 @@ func (d *dump) inTheHeap(looks []sampler.Target) (again []sampler.Target) {
 	return again
 }
 
-// subject is the stack of whom a snapshot shows, and its label: a virtual thread, if one was mounted.
+// subject is the stack of whom a snapshot shows, and its label, empty where none is wanted: a virtual thread, if one was mounted.
 func (r *recording) subject(snap *target.Snapshot) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()
-	if !ok {
-		return &r.stack, r.dir.labelAt(snap.TID, snap.When)
-	}
 	r.virtual = virtual
-	return &r.virtual, r.labels.of(virtual.Virtual)
+	switch {
+	case ok && r.opt.Threads:
+		return &r.virtual, r.pool(r.labels.of(virtual.Virtual))
+	case ok:
+		return &r.virtual, ""
+	case r.opt.Threads:
+		return &r.stack, r.root(snap.TID, r.dir.labelAt(snap.TID, snap.When))
+	}
+	return &r.stack, ""
 }
 
 // virtualLabels makes the frames that stand above virtual threads' stacks, each once.

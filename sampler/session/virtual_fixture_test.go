@@ -28,7 +28,8 @@ func TestRecordVirtualWalks(t *testing.T) {
 		r := s.recording(RecordOptions{})
 		r.news(0)
 		q := sampler.NewQueue(queueLength)
-		go r.sampler.Run(ctx, sampler.Config{Interval: 2 * time.Millisecond, After: s.afterLook()}, q)
+		after, trail := s.afterLook()
+		go r.sampler.Run(ctx, sampler.Config{Interval: 2 * time.Millisecond, After: after, Trail: trail}, q)
 		var stack profile.Stack
 		want := all
 		for snap := range q.Snapshots() {

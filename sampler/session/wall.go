@@ -96,9 +96,6 @@ func (r *recording) takeWall(snap *target.Snapshot) {
 		return // it woke up right before it was stopped for --native-once
 	}
 	stack, root := r.subject(snap)
-	if root = r.pool(root); !r.opt.Threads {
-		root = ""
-	}
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}

@@ -1,0 +1,357 @@
+//go:build linux
+
+package sampler
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/target"
+)
+
+// A sample of perf_event has registers and a stack. What else is to be of the same moment is copied by a BPF program: the
+// kernel runs it in the interrupt in which it takes the sample, right before (kernel/events/core.c, bpf_overflow_handler). It
+// reads the thread's side piece and follows the trail, and puts what it finds into memory that it shares with us. It
+// reads only memory that is present, and writes nothing of the target's.
+//
+// Each thread for which this is wanted (Hint.Soon) has a program of its own: all that is known of the thread is a
+// constant in it. It needs Linux 5.5 (bpf_probe_read_user, maps that can be mapped) and CAP_BPF with CAP_PERFMON. Where that is not
+// to be had, such threads are read late, as Perf says.
+
+// The memory of one thread: a head, and two halves that are written in turns.
+const (
+	copyTurns = 0 // how often the program has run
+	copyRight = 8 // Trail.Right, for us to change
+	copyHead  = 64
+
+	// Of a half.
+	halfWhen       = 0 // CLOCK_MONOTONIC; 0: it is being written
+	halfTurn       = 8
+	halfSideSize   = 16
+	halfOwner      = 24 // its address
+	halfHandle     = 32 // what the handle held
+	halfObject     = 40 // its address
+	halfBlocks     = 48 // how many there are
+	halfBlock      = 56 // of each block: its address, that of its used part, and how much of that was copied
+	halfBlockSize  = 24
+	halfSide       = 192
+	halfOwnerBytes = halfSide + maxSide
+	halfObjectData = halfOwnerBytes + target.MaxTrailHead
+	halfHeads      = halfObjectData + target.MaxTrailObject
+	halfUsed       = halfHeads + target.MaxTrailBlocks*target.MaxTrailHead // the used parts of blocks, one after the other
+	halfUsedMost   = 48 << 10
+	halfSize       = halfUsed + 2*halfUsedMost // the verifier adds what there is at most and what comes at most
+
+	copySize = copyHead + 2*halfSize
+)
+
+// perfCopier is the program of one thread, and its memory.
+type perfCopier struct {
+	mem   []byte
+	prog  int
+	hint  Hint // for which it was made
+	trail target.Trail
+}
+
+// maxCopiers bounds how many threads have one: each takes the kernel 200 KB.
+const maxCopiers = 128
+
+// arm gives a thread's events the program that copies with them, if it is to have one and may. What is known of the trail comes
+// with the first samples.
+func (r *perfRun) arm(w *perfThread) {
+	trail := r.cfg.Trail
+	hint := &w.th.hint
+	if r.noCopies || !w.prompt || trail == nil || !trail.Known || hint.Side == 0 || hint.SideLen <= 0 || hint.SideLen > maxSide ||
+		trail.Frame < 0 || trail.Frame > hint.SideLen-8 {
+		return
+	}
+	if w.copier != nil {
+		if w.copier.fits(hint, trail) {
+			w.copier.setRight(trail.Right)
+			return
+		}
+		r.disarm(w)
+		r.rewatch(w, w.stack) // an event keeps its program: with others, it comes back here
+		return
+	}
+	if r.copiers >= maxCopiers {
+		return
+	}
+	c, err := newCopier(*hint, trail)
+	if err != nil {
+		r.noCopies = true
+		return
+	}
+	w.copier = c
+	r.copiers++
+	r.attach(w)
+}
+
+func (r *perfRun) attach(w *perfThread) {
+	for i := range w.events {
+		if fd := w.events[i].fd; fd >= 0 && w.copier.attach(int(fd)) != nil {
+			r.noCopies = true
+		}
+	}
+}
+
+func (r *perfRun) disarm(w *perfThread) {
+	if w.copier != nil {
+		w.copier.close()
+		w.copier = nil
+		r.copiers--
+	}
+}
+
+// newCopier loads a program.
+func newCopier(hint Hint, trail *target.Trail) (*perfCopier, error) {
+	page := unix.Getpagesize()
+	fd, mem, err := bpfMap((copySize + page - 1) / page * page)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd) // the program and the mapping hold the memory
+	c := &perfCopier{mem: mem, hint: hint, trail: *trail}
+	c.setRight(trail.Right)
+	if c.prog, err = copyProgram(fd, &hint, trail).loadForPerf(nil); err != nil {
+		unix.Munmap(mem)
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *perfCopier) close() {
+	unix.Close(c.prog)
+	unix.Munmap(c.mem)
+}
+
+// attach makes the program run with an event's samples.
+func (c *perfCopier) attach(event int) error {
+	return unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, c.prog)
+}
+
+// fits reports whether the program is still what it should be.
+func (c *perfCopier) fits(hint *Hint, trail *target.Trail) bool {
+	now := *trail
+	now.Right = c.trail.Right
+	return c.trail == now && c.hint.Side == hint.Side && c.hint.SideLen == hint.SideLen && c.hint.Handle == hint.Handle
+}
+
+func (c *perfCopier) setRight(right uint8) { atomic.StoreUint64(c.word(copyRight), uint64(right)) }
+
+func (c *perfCopier) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&c.mem[at])) }
+
+// copyProgram is the program of one thread. Registers: r6 is the half, r7 where the way has got to. On its stack are the time
+// (-8), the shift of references (-16), room for a word (-24) and how much of the used parts there is (-32).
+func copyProgram(fd int, hint *Hint, w *target.Trail) *bpfCode {
+	c := &bpfCode{jumps: map[string][]int{}}
+	c.call(bpfKtimeGetNS)
+	c.store(r10, -8, r0)
+	c.value(r6, fd)
+	c.load(bpfLoad64, r7, r6, copyRight)
+	c.store(r10, -16, r7)
+	c.imm(bpfMovImm, r7, 0)
+	c.store(r10, -32, r7)
+	c.load(bpfLoad64, r7, r6, copyTurns)
+	c.mov(r8, r7)
+	c.imm(bpfAddImm, r7, 1)
+	c.store(r6, copyTurns, r7)
+	c.imm(bpfAndImm, r8, 1)
+	c.imm(bpfMulImm, r8, halfSize)
+	c.op(bpfAdd, r6, r8, 0, 0)
+	c.imm(bpfAddImm, r6, copyHead)
+	for at := 0; at < halfSide; at += 8 {
+		c.zero(r6, at)
+	}
+	c.store(r6, halfTurn, r7)
+
+	c.wide(r3, hint.Side)
+	c.read(halfSide, hint.SideLen, "end")
+	c.imm(bpfMovImm, r1, hint.SideLen)
+	c.store(r6, halfSideSize, r1)
+	c.load(bpfLoad64, r7, r6, halfSide+w.Frame)
+	c.jump(bpfJumpEqImm, r7, 0, 0, "end")
+	c.mov(r3, r7)
+	c.imm(bpfAddImm, r3, w.Owner)
+	c.readWord("end")
+	c.mov(r3, r7)
+	c.read(halfOwnerBytes, w.OwnerSize, "end")
+	c.store(r6, halfOwner, r7)
+	if hint.Handle != 0 && w.ObjectSize > 0 {
+		c.wide(r3, hint.Handle)
+		c.readWord("blocks")
+		c.store(r6, halfHandle, r7)
+		c.load(bpfLoad64, r8, r10, -16)
+		c.op(bpfRight, r7, r8, 0, 0)
+		c.mov(r3, r7)
+		c.read(halfObjectData, w.ObjectSize, "blocks")
+		c.store(r6, halfObject, r7)
+	}
+	c.label("blocks")
+	if w.HeadSize > 0 {
+		c.reference(w, halfOwnerBytes+w.First)
+		for i := range target.MaxTrailBlocks {
+			c.block(w, i)
+		}
+	}
+	c.label("end")
+	c.load(bpfLoad64, r1, r10, -8)
+	c.store(r6, halfWhen, r1)
+	c.imm(bpfMovImm, r0, 1) // the sample is wanted
+	c.op(bpfExit, 0, 0, 0, 0)
+	return c
+}
+
+// read copies size bytes from r3 to a place in the half.
+func (c *bpfCode) read(to, size int, otherwise string) {
+	c.mov(r1, r6)
+	c.imm(bpfAddImm, r1, to)
+	c.imm(bpfMovImm, r2, size)
+	c.call(bpfProbeReadUser)
+	c.jump(bpfJumpNeImm, r0, 0, 0, otherwise)
+}
+
+// readWord reads the word at r3 into r7.
+func (c *bpfCode) readWord(otherwise string) {
+	c.mov(r1, r10)
+	c.imm(bpfAddImm, r1, -24)
+	c.imm(bpfMovImm, r2, 8)
+	c.call(bpfProbeReadUser)
+	c.jump(bpfJumpNeImm, r0, 0, 0, otherwise)
+	c.load(bpfLoad64, r7, r10, -24)
+}
+
+// reference decodes the reference at a place in the half into r7, and goes to the end if it is nil.
+func (c *bpfCode) reference(w *target.Trail, at int) {
+	if !w.Narrow {
+		c.load(bpfLoad64, r7, r6, at)
+		c.load(bpfLoad64, r8, r10, -16)
+		c.op(bpfRight, r7, r8, 0, 0)
+		c.jump(bpfJumpEqImm, r7, 0, 0, "end")
+		return
+	}
+	c.load(bpfLoad32, r7, r6, at)
+	c.jump(bpfJumpEqImm, r7, 0, 0, "end")
+	c.imm(bpfLeftImm, r7, int(w.Left))
+	c.wide(r1, w.Base)
+	c.op(bpfAdd, r7, r1, 0, 0)
+}
+
+// block copies block i, which is at r7, and goes on to the next.
+func (c *bpfCode) block(w *target.Trail, i int) {
+	head, note := halfHeads+i*target.MaxTrailHead, halfBlock+i*halfBlockSize
+	c.mov(r3, r7)
+	c.read(head, w.HeadSize, "end")
+	c.store(r6, note, r7)
+	c.imm(bpfMovImm, r1, i+1)
+	c.store(r6, halfBlocks, r1)
+	c.load(bpfLoad32, r8, r6, head+w.Begin)
+	c.load(bpfLoad32, r9, r6, head+w.End)
+	if w.Less != 0 {
+		c.load(bpfLoad32, r1, r6, head+w.Less)
+		c.op(bpfSub, r9, r1, 0, 0)
+	}
+	next := "next" + string(rune('0'+i))
+	c.jump(bpfJumpGe, r8, r9, 0, next)
+	c.op(bpfSub, r9, r8, 0, 0)
+	c.jump(bpfJumpGtImm, r9, 0, (halfUsedMost-w.Below)/8, next)
+	c.imm(bpfLeftImm, r9, 3)
+	c.imm(bpfAddImm, r9, w.Below)
+	c.load(bpfLoad64, r1, r10, -32)
+	c.mov(r2, r1)
+	c.op(bpfAdd, r2, r9, 0, 0)
+	c.jump(bpfJumpGtImm, r2, 0, halfUsedMost, next)
+	c.store(r10, -32, r2)
+	c.imm(bpfLeftImm, r8, 3)
+	c.op(bpfAdd, r8, r7, 0, 0)
+	c.imm(bpfAddImm, r8, w.HeadSize-w.Below)
+	c.store(r6, note+8, r8)
+	c.op(bpfAdd, r1, r6, 0, 0)
+	c.imm(bpfAddImm, r1, halfUsed)
+	c.mov(r2, r9)
+	c.mov(r3, r8)
+	c.call(bpfProbeReadUser)
+	c.jump(bpfJumpNeImm, r0, 0, 0, "end")
+	c.store(r6, note+16, r9)
+	c.label(next)
+	c.reference(w, head+w.Next)
+}
+
+// take gives a sample what was copied in its moment. The program runs once for each sample, some microseconds after its time
+// was taken, or before that up to Linux 6.2. So the run that is nearest in time is the sample's own: those of other samples
+// are an interval away.
+func (c *perfCopier) take(when, interval int64, snap *target.Snapshot) bool {
+	best, bestWhen := -1, uint64(0)
+	nearest := min(copyDelay, interval/2)
+	for _, half := range [2]int{copyHead, copyHead + halfSize} {
+		at := atomic.LoadUint64(c.word(half + halfWhen))
+		if away := max(int64(at)-when, when-int64(at)); at != 0 && away < nearest {
+			best, bestWhen, nearest = half, at, away
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	turn := atomic.LoadUint64(c.word(best + halfTurn))
+	c.keep(c.mem[best:best+halfSize], snap)
+	// Has it been overwritten meanwhile?
+	if atomic.LoadUint64(c.word(copyTurns)) >= turn+2 || atomic.LoadUint64(c.word(best+halfWhen)) != bestWhen {
+		snap.Side = snap.Side[:0]
+		snap.Trail.Reset()
+		return false
+	}
+	return true
+}
+
+// copyDelay is how far from its sample's time the program may have run, in nanoseconds: interrupts are off between the two. More is a
+// machine that was taken away from under the kernel; then that is the run of another sample, perhaps.
+const copyDelay = int64(100_000)
+
+// keep makes a snapshot's side piece and trail of a half. Its counts are the program's own.
+func (c *perfCopier) keep(half []byte, snap *target.Snapshot) {
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(half[at:]) }
+	add := func(addr uint64, at, size int) {
+		snap.Trail.List = append(snap.Trail.List, target.Piece{Addr: addr, Size: size})
+		snap.Trail.Bytes = append(snap.Trail.Bytes, half[at:at+size]...)
+	}
+	w := &c.trail
+	snap.Trail.Reset()
+	if size := min(word(halfSideSize), maxSide); size > 0 {
+		snap.Side = append(snap.Side[:0], half[halfSide:halfSide+size]...)
+		snap.SideAddr = c.hint.Side
+	}
+	if owner := word(halfOwner); owner != 0 {
+		add(owner, halfOwnerBytes, w.OwnerSize)
+	}
+	if c.hint.Handle != 0 && word(halfHandle) != 0 {
+		add(c.hint.Handle, halfHandle, 8)
+	}
+	if object := word(halfObject); object != 0 {
+		add(object, halfObjectData, w.ObjectSize)
+	}
+	used := halfUsed
+	for i := range int(min(word(halfBlocks), target.MaxTrailBlocks)) {
+		note := halfBlock + i*halfBlockSize
+		add(word(note), halfHeads+i*target.MaxTrailHead, w.HeadSize)
+		if size := int(min(word(note+16), uint64(halfUsed+halfUsedMost-used))); size > 0 {
+			add(word(note+8), used, size)
+			used += size
+		}
+	}
+}
+
+// PerfCopies reports whether the kernel takes such programs from us.
+func PerfCopies() bool {
+	c := &bpfCode{}
+	c.imm(bpfMovImm, r0, 1)
+	c.op(bpfExit, 0, 0, 0, 0)
+	fd, err := c.loadForPerf(nil)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+}

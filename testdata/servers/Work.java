@@ -1,0 +1,31 @@
+package servers;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+
+/** What the servers have in common: what a request makes them do, and how a test talks with them. */
+final class Work {
+    private Work() {}
+
+    /** Computes for some microseconds. */
+    static String reply() {
+        StringBuilder b = new StringBuilder();
+        long x = System.nanoTime() | 1;
+        for (int i = 0; i < 40; i++) {
+            x ^= x << 13;
+            x ^= x >>> 7;
+            x ^= x << 17;
+            b.append(Long.toHexString(x));
+        }
+        return b.toString();
+    }
+
+    static void serve(int port) throws IOException {
+        System.out.println("READY " + port);
+        System.out.flush();
+        InputStream in = System.in;
+        while (in.read() >= 0) {
+        }
+    }
+}

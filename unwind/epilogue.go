@@ -1,0 +1,67 @@
+package unwind
+
+import (
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/target"
+)
+
+// Some compilers and assembly files do not say in their unwind tables how an epilogue takes a frame away (GCC's
+// -fno-asynchronous-unwind-tables with tables by hand, libraries of databases that are built so). Between its first pop and its
+// return the table's frame is one that stands no more: what it takes for a return address is a stale word, which may
+// well look like one. The code itself is right: where a return follows within a few instructions, and nothing is called
+// before it, it says where the return address is. It is believed where the table says something else, and where a call stands
+// before the address.
+
+// epilogueBytes is how much code is read ahead: enough to give back all registers and return.
+const epilogueBytes = 64
+
+// returnAhead is how the code at pc returns, if it does so soon and calls nobody before.
+func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
+	if r, ok := w.ahead[pc]; ok {
+		return r.exit, r.ok
+	}
+	var r exitResult
+	if code := w.code[:epilogueBytes]; w.t.Read(pc, code) == nil {
+		exit, err := w.tracer.Trace(code, pc, pc, 0)
+		r = exitResult{exit: exit, ok: err == nil && !exit.Jump && !exit.Calls && !exit.WritesRA && !exit.FrameBuilt}
+	}
+	if len(w.ahead) >= maxSites {
+		clear(w.ahead)
+	}
+	w.ahead[pc] = r
+	return r.exit, r.ok
+}
+
+// applyCode is applyRow where the code at the cursor contradicts its row. It reports false where it does not.
+func (w *Walker) applyCode(row *target.Row) bool {
+	if !w.cur.exact || row.Signal {
+		return false
+	}
+	exit, ok := w.returnAhead(w.cur.pc)
+	if !ok {
+		return false
+	}
+	c, ok := w.evalExit(exit, false)
+	if !ok || !w.behindCall(c.pc) {
+		return false
+	}
+	was := w.cur
+	why, root := w.applyRow(row)
+	told := w.cur
+	w.cur = was
+	if root || why == profile.Whole && told.pc == c.pc && told.sp == c.sp {
+		return false
+	}
+	w.goTo(c)
+	w.cur.known |= was.known & exit.Kept & w.cpu.CalleeSaved
+	return true
+}
+
+// behindCall reports whether pc is behind a call.
+func (w *Walker) behindCall(pc uint64) bool {
+	if w.vm != nil && w.vm.InCode(pc) {
+		return w.plausible(pc)
+	}
+	return w.native(pc, false) != nil && w.afterCall(pc, nil)
+}

@@ -26,6 +26,8 @@ var ownNames = []string{
 	"target/procfs.go readBounded",  // stat, status
 	"target/threads.go listThreads", // task
 	"sampler/perf.go readSmall", "sampler/proc.go openProc", "sampler/quiet.go allCPUsTick", "sampler/watchdog.go Watch",
+	"sampler/charged.go Charged", "sampler/visit.go begin", // schedstat, our own sched
+	"sampler/session/ahead.go setAhead", // our own task
 	"sampler/session/causes_missing.go pids",
 	"sampler/session/causes_proc.go read", "sampler/session/causes_proc.go libraries", // maps
 	"sampler/session/jvms_proc.go threads",

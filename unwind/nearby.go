@@ -10,13 +10,31 @@ import "goprof/vmstructs"
 
 // scopes returns the methods at pc. exact: the thread is at that instruction, has not called there.
 func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.Scope, error) {
-	if !exact || b.Kind != vmstructs.Nmethod || b.HasPcDesc(pc) {
+	if !exact || b.Kind != vmstructs.Nmethod {
+		return w.vm.Scopes(b, pc, true)
+	}
+	if w.vm.FullRecords(b) {
+		return w.vm.Scopes(b, pc, w.isPoll(b, pc))
+	}
+	if b.HasPcDesc(pc) {
 		return w.vm.Scopes(b, pc, true)
 	}
 	if at, ok := w.recordNearby(b, pc); ok {
 		return w.vm.Scopes(b, at, true)
 	}
 	return b.OwnScope(), nil
+}
+
+// isPoll reports whether pc is recorded as the place of a poll. Of all that is recorded this alone tells of
+// the instruction that stands there. Every other record, a call's return address too, is the end of the
+// instructions that it tells of (docs/decisions/0004-the-leaf.md).
+func (w *Walker) isPoll(b *vmstructs.Blob, pc uint64) bool {
+	if !w.vm.IsSafepoint(b, pc) {
+		return false
+	}
+	call := w.code[:w.cpu.MaxCall]
+	begin := pc - uint64(len(call))
+	return begin < b.Begin || w.t.Read(begin, call) == nil && !w.cpu.EndsInCall(call)
 }
 
 // recordNearby finds the record that tells best what the code at pc is. Where there is none on its
@@ -30,30 +48,5 @@ func (w *Walker) recordNearby(b *vmstructs.Blob, pc uint64) (uint64, bool) {
 		return 0, false
 	}
 	w.code = code[:cap(code)]
-	if w.recordsAll(b, code) {
-		return b.RecordBefore(pc)
-	}
 	return w.tracer.Ahead(code, b.Begin, pc, b.HasPcDesc)
-}
-
-// recordsAll reports whether the compiler has recorded where each instruction comes from, and not
-// calls alone: with -XX:+DebugNonSafepoints, which agents and JFR switch on. Then a record tells
-// of what stands behind it. Few records stand elsewhere than behind a call without it (polls,
-// implicit null checks), two of three with it. A large method has tens of thousands: they are
-// counted once, not for each pc.
-func (w *Walker) recordsAll(b *vmstructs.Blob, code []byte) bool {
-	if all, ok := w.detailed[b]; ok {
-		return all
-	}
-	calls, others := 0, 0
-	for pc := range b.Records() {
-		end := pc - b.Begin
-		if end >= uint64(w.cpu.MaxCall) && w.cpu.EndsInCall(code[end-uint64(w.cpu.MaxCall):end]) {
-			calls++
-		} else {
-			others++
-		}
-	}
-	w.detailed[b] = others > calls
-	return others > calls
 }

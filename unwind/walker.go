@@ -43,8 +43,7 @@ type Walker struct {
 	natives    map[uint64]*nativeSite
 	nativeGen  uint64
 	sites      map[uint64]*compiledSite
-	siteFrames int                      // of all of them
-	detailed   map[*vmstructs.Blob]bool // recordsAll
+	siteFrames int // of all of them
 	exits      map[uint64]exitResult
 	stubs      map[uint64]stubSite
 	calls      map[uint64]callSite
@@ -134,7 +133,6 @@ func (w *Walker) forget() {
 	w.stubs = make(map[uint64]stubSite)
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
 	w.sites, w.siteFrames = make(map[uint64]*compiledSite), 0
-	w.detailed = make(map[*vmstructs.Blob]bool)
 	w.exits = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
 	w.heldFrom = w.loaded()
@@ -213,7 +211,7 @@ func (w *Walker) cut(why profile.Reason) profile.Reason {
 func (w *Walker) trimCaches() {
 	gen := w.t.Generation()
 	if gen != w.nativeGen || len(w.natives) > maxSites || len(w.stubs) > maxSites || w.siteFrames > maxSiteFrames || len(w.sites) > maxSites ||
-		len(w.detailed) > maxSites || len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
+		len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
 		w.loaded()-w.heldFrom > maxHeld {
 		w.nativeGen = gen
 		w.forget()

@@ -2,24 +2,25 @@ package vmstructs
 
 // The capabilities that fields belong to, as VM.Missing names them.
 const (
-	capCode     = "code cache"
-	capBlobs    = "code blobs"
-	capNmethods = "compiled frames"
-	capScopes   = "inlined frames"
-	capMethods  = "method names"
-	capLines    = "line numbers"
-	capFiles    = "source files"
-	capThreads  = "threads"
-	capAnchors  = "frame anchors"
-	capNames    = "thread names"
-	capStates   = "thread states of Java"
-	capInterp   = "interpreted frames"
-	capStubs    = "call stub"
-	capCompiler = "what compiler threads compile"
-	capDeopt    = "frames in deoptimization"
-	capFlags    = "flags"
-	capArgs     = "command line"
-	capVersion  = "version"
+	capCode       = "code cache"
+	capBlobs      = "code blobs"
+	capNmethods   = "compiled frames"
+	capScopes     = "inlined frames"
+	capSafepoints = "which records are safepoints"
+	capMethods    = "method names"
+	capLines      = "line numbers"
+	capFiles      = "source files"
+	capThreads    = "threads"
+	capAnchors    = "frame anchors"
+	capNames      = "thread names"
+	capStates     = "thread states of Java"
+	capInterp     = "interpreted frames"
+	capStubs      = "call stub"
+	capCompiler   = "what compiler threads compile"
+	capDeopt      = "frames in deoptimization"
+	capFlags      = "flags"
+	capArgs       = "command line"
+	capVersion    = "version"
 )
 
 // essential capabilities: without one of them there is nothing that goprof could tell. Without compiled frames it
@@ -45,6 +46,8 @@ type layout struct {
 	deopt  deoptLayout
 	cont   contLayout
 	wait   waitLayout
+
+	oopMaps oopMapLayout
 }
 
 // codeLayout: memory/heap.hpp, code/codeCache.hpp, memory/virtualspace.hpp.
@@ -97,6 +100,7 @@ type blobLayout struct {
 	dataOffset    offset
 	frameComplete sized
 	frameSize     offset
+	oopMaps       offset
 	span          int
 	kind          offset // since 23
 	mutable       offset // since 25: relocations and metadata moved out of the blob
@@ -116,13 +120,14 @@ func (r *resolver) blob() blobLayout {
 		dataOffset:    r.field("", "CodeBlob._data_offset"),
 		frameComplete: r.sized(capBlobs, "CodeBlob._frame_complete_offset"),
 		frameSize:     r.field(capBlobs, "CodeBlob._frame_size"),
+		oopMaps:       r.field(capSafepoints, "CodeBlob._oop_maps"),
 		kind:          r.field("", "CodeBlob._kind"),
 		mutable:       r.field("", "CodeBlob._mutable_data"),
 		mutableSize:   r.field("", "CodeBlob._mutable_data_size"),
 		relocSize:     r.field("", "CodeBlob._relocation_size"),
 	}
 	l.span = span(l.name, l.length, l.codeBegin, l.codeEnd, l.codeOffset, l.dataOffset,
-		l.frameComplete.offset, l.frameSize, l.kind, l.mutable, l.mutableSize, l.relocSize)
+		l.frameComplete.offset, l.frameSize, l.oopMaps, l.kind, l.mutable, l.mutableSize, l.relocSize)
 	pointers := l.codeBegin.ok() && l.codeEnd.ok()
 	if !pointers && !(l.codeOffset.ok() && l.dataOffset.ok()) {
 		r.lost(capBlobs, "CodeBlob._code_begin|CodeBlob._code_offset")
@@ -242,5 +247,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		deopt:  r.deopt(),
 		cont:   r.continuation(),
 		wait:   r.wait(),
+
+		oopMaps: r.oopMaps(),
 	}, r
 }

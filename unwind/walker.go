@@ -44,6 +44,11 @@ type Walker struct {
 	nativeGen  uint64
 	sites      map[uint64]*compiledSite
 	siteFrames int // of all of them
+	codeMaps   map[*vmstructs.Blob]*codeMap
+	mapped     int // bytes of code in them
+	bytecode   map[*vmstructs.Method][]vmstructs.Bytecode
+	costs      []int // scratch of work
+	legs       []leg // scratch of between
 	exits      map[uint64]exitResult
 	stubs      map[uint64]stubSite
 	calls      map[uint64]callSite
@@ -133,6 +138,8 @@ func (w *Walker) forget() {
 	w.stubs = make(map[uint64]stubSite)
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
 	w.sites, w.siteFrames = make(map[uint64]*compiledSite), 0
+	w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), 0
+	w.bytecode = make(map[*vmstructs.Method][]vmstructs.Bytecode)
 	w.exits = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
 	w.heldFrom = w.loaded()

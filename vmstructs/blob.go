@@ -69,6 +69,9 @@ type Blob struct {
 	scopes     map[int32][]Scope // by index of the PcDesc
 	oopMaps    uint64            // of an nmethod: where its OopMaps are, 0 if it has none
 	safepoints safepoints
+	nullTable  section // of an nmethod: where its implicit null checks are listed
+	nulls      []nullCheck
+	nullsKnown bool
 	fact       fact // what identifies it, see proof.go
 	bytes      int  // what it holds of the cache's budget
 }

@@ -6,6 +6,7 @@ const (
 	capBlobs      = "code blobs"
 	capNmethods   = "compiled frames"
 	capScopes     = "inlined frames"
+	capNulls      = "implicit null checks"
 	capSafepoints = "which records are safepoints"
 	capMethods    = "method names"
 	capLines      = "line numbers"
@@ -166,6 +167,9 @@ type nmethodLayout struct {
 	immutable     offset // since 23
 	immutableSize offset
 	metadata      sized // 8 to 24
+	nullTable     sized // from the nmethod, or since 23 from its immutable data
+	handlers      sized
+	end           offset // 8 to 22: where its data end
 	span          int
 	deopt         [2]offset // 8, and since 23: offsets of handlers from the nmethod
 	deoptPtr      [2]offset // 9 to 22: pointers
@@ -193,6 +197,9 @@ func (r *resolver) nmethod() nmethodLayout {
 		immutable:     r.field("", "nmethod._immutable_data"),
 		immutableSize: r.field("", "nmethod._immutable_data_size"),
 		metadata:      r.sized("", "nmethod._metadata_offset"),
+		nullTable:     r.sized(capNulls, "nmethod._nul_chk_table_offset"),
+		handlers:      r.sized("", "nmethod._handler_table_offset"),
+		end:           r.field("", "nmethod._nmethod_end_offset"),
 		deopt: [2]offset{
 			r.field("", "nmethod._deopt_handler_entry_offset|nmethod._deopt_handler_offset|nmethod._deoptimize_offset"),
 			r.field("", "nmethod._deopt_mh_handler_offset|nmethod._deoptimize_mh_offset"),
@@ -204,7 +211,7 @@ func (r *resolver) nmethod() nmethodLayout {
 	}
 	l.span = span(l.method, l.compileID, l.level, l.entryBCI, l.entry, l.verified, l.entryOff.offset,
 		l.verifiedOff.offset, l.osrEntry, l.stub, l.origPC, l.scopesPCs, l.dependencies, l.scopesData,
-		l.scopesDataPtr, l.immutable, l.immutableSize, l.metadata.offset, l.deopt[0], l.deopt[1],
+		l.scopesDataPtr, l.immutable, l.immutableSize, l.metadata.offset, l.nullTable.offset, l.handlers.offset, l.end, l.deopt[0], l.deopt[1],
 		l.deoptPtr[0], l.deoptPtr[1])
 	if !l.verified.ok() && !l.verifiedOff.ok() {
 		r.lost(capNmethods, "nmethod._verified_entry_offset")

@@ -16,11 +16,16 @@ func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.S
 		s, err := w.vm.Scopes(b, pc, true)
 		return s, profile.Certain, err
 	case w.vm.FullRecords(b):
-		s, err := w.vm.Scopes(b, pc, w.isPoll(b, pc))
-		return s, profile.Certain, err
+		return w.Recorded(b, pc)
 	}
 	s, sure := w.Inlined(b, pc)
 	return s, sure, nil
+}
+
+// Recorded returns the methods at a pc where a thread was stopped from code whose records tell of every instruction.
+func (w *Walker) Recorded(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty, error) {
+	s, err := w.vm.Scopes(b, pc, w.isPoll(b, pc))
+	return s, profile.Certain, err
 }
 
 // Inlined infers the methods at a pc where a thread was stopped from code whose records are safepoints alone.

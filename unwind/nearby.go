@@ -48,7 +48,7 @@ func (w *Walker) Inlined(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profi
 	case to == nil:
 		return from, profile.Guessed
 	}
-	return w.between(from, to, behind.far, ahead.far), agree(b, from, to)
+	return w.between(from, to, behind.far, ahead.far, b.Level == levelProfiled), agree(b, from, to)
 }
 
 // certainty is how sure the methods are at an instruction that tells them itself. C2 moves instructions, and
@@ -76,8 +76,8 @@ func agree(b *vmstructs.Blob, from, to []vmstructs.Scope) profile.Certainty {
 	return profile.Certain
 }
 
-// levelC2 is CompLevel_full_optimization (compiler/compilerDefinitions.hpp).
-const levelC2 = 4
+// compiler/compilerDefinitions.hpp: CompLevel_full_profile and CompLevel_full_optimization.
+const levelProfiled, levelC2 = 3, 4
 
 // isPoll reports whether pc is recorded as the place of a poll. Of all that is recorded this alone tells of
 // the instruction that stands there. Every other record, a call's return address too, is the end of the

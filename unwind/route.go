@@ -17,8 +17,8 @@ const maxLegs = 64
 
 // between returns the methods that run on the way from one place to another, done of left instructions behind
 // the first and left before the second.
-func (w *Walker) between(from, to []vmstructs.Scope, done, left int) []vmstructs.Scope {
-	legs := w.route(w.legs[:0], from, to)
+func (w *Walker) between(from, to []vmstructs.Scope, done, left int, counts bool) []vmstructs.Scope {
+	legs := w.route(w.legs[:0], from, to, counts)
 	w.legs = legs
 	total := 0
 	for _, l := range legs {
@@ -34,7 +34,7 @@ func (w *Walker) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 }
 
 // route appends the legs of the way.
-func (w *Walker) route(legs []leg, from, to []vmstructs.Scope) []leg {
+func (w *Walker) route(legs []leg, from, to []vmstructs.Scope, counts bool) []leg {
 	if len(from)+len(to) > maxLegs {
 		return append(legs, leg{to, 1})
 	}
@@ -43,42 +43,47 @@ func (w *Walker) route(legs []leg, from, to []vmstructs.Scope) []leg {
 		f, t = f-1, t-1
 	}
 	for i := range f {
-		legs = append(legs, leg{from[i:], w.work(from[i].Method, after(from[i].BCI, i), -1)})
+		legs = append(legs, leg{from[i:], w.work(from[i].Method, from[i].BCI, i > 0, toReturn, counts)})
 	}
-	switch {
-	case from[f].Method == to[t].Method:
-		legs = append(legs, leg{from[f:], w.work(to[t].Method, after(from[f].BCI, f), to[t].BCI)})
-	default:
-		// Two methods that may be called from one place.
-		legs = append(legs, leg{from[f:], w.work(from[f].Method, after(from[f].BCI, f), -1)})
-		legs = append(legs, leg{to[t:], w.work(to[t].Method, 0, to[t].BCI)})
+	if from[f].Method == to[t].Method {
+		legs = append(legs, leg{from[f:], w.work(to[t].Method, from[f].BCI, f > 0, to[t].BCI, counts)})
+	} else { // two methods that may be called from one place
+		legs = append(legs, leg{from[f:], w.work(from[f].Method, from[f].BCI, f > 0, toReturn, counts)})
+		legs = append(legs, leg{to[t:], w.work(to[t].Method, 0, false, to[t].BCI, counts)})
 	}
 	for i := t - 1; i >= 0; i-- {
-		legs = append(legs, leg{to[i:], w.work(to[i].Method, 0, to[i].BCI)})
+		legs = append(legs, leg{to[i:], w.work(to[i].Method, 0, false, to[i].BCI, counts)})
 	}
 	return legs
 }
 
-// after is where a method goes on: at its bytecode, or behind it if that has called the method inside.
-func after(bci int32, inside int) int32 {
-	if inside > 0 {
-		return -bci - 2
-	}
-	return bci
-}
+// toReturn is where work ends that leaves the method; -1 is its entry.
+const toReturn = -2
 
-// work is how much the bytecodes of a method have to do on the shortest way from one index to another, or to a return
-// if that is -1. from below -1 is behind the bytecode at -from-2; -1 is the entry.
-func (w *Walker) work(m *vmstructs.Method, from, to int32) int {
+// work is how much the bytecodes of a method have to do from one index to another, or to a return. behind: the first
+// of them is done, as a call out of which the program comes. counts: methods count their entries.
+func (w *Walker) work(m *vmstructs.Method, from int32, behind bool, to int32, counts bool) int {
 	code := w.bytecodes(m)
-	behind := from < -1
-	if behind {
-		from = -from - 2
-	}
 	first := vmstructs.BytecodeAt(code, max(from, 0))
 	if first < 0 {
 		return 1
 	}
+	work := w.shortest(code, first, behind, to)
+	enters := from <= 0 && !behind
+	if counts && enters {
+		work += workCount
+	}
+	if m.Synchronized && (enters || to == toReturn) {
+		work += workMonitor
+	}
+	return work
+}
+
+// unknownWork is that of code which throws, or turns in a way that bytecodes do not.
+const unknownWork = 4
+
+// shortest is the work on the shortest way through bytecodes.
+func (w *Walker) shortest(code []vmstructs.Bytecode, first int, behind bool, to int32) int {
 	const far = 1 << 30
 	cost := w.costs[:0]
 	for range code {
@@ -94,10 +99,11 @@ func (w *Walker) work(m *vmstructs.Method, from, to int32) int {
 			if c == far {
 				continue
 			}
-			if b.BCI == to && (i != first || pass > 0 || !behind) || to < 0 && b.Returns() {
+			done := behind && i == first
+			if to == toReturn && b.Returns() || to != toReturn && b.BCI == max(to, 0) && (!done || pass > 0) {
 				best = min(best, c+weigh(b))
 			}
-			if i != first || !behind {
+			if !done {
 				c += weigh(b)
 			}
 			if b.Target >= 0 {
@@ -111,20 +117,18 @@ func (w *Walker) work(m *vmstructs.Method, from, to int32) int {
 		}
 	}
 	if best == far {
-		best = 4
+		return unknownWork
 	}
-	if m.Synchronized && (to < 0 || from <= 0 && !behind) {
-		best += workMonitor
-	}
-	return max(best, 1)
+	return best
 }
 
-// weigh is about how many quarters of a machine instruction a bytecode becomes.
+// weigh is about how many quarters of a machine instruction a bytecode becomes. What it calls is not counted: that
+// is a leg of its own, or is not known.
 func weigh(b *vmstructs.Bytecode) int {
 	switch op := b.Op; {
 	case op >= vmstructs.OpIaload && op <= vmstructs.OpSaload, op >= vmstructs.OpIastore && op <= vmstructs.OpSastore:
 		return 12 // with the check of the bounds
-	case op >= vmstructs.OpInvoke && op <= vmstructs.OpInvokeLast, op == vmstructs.OpCheckcast, op == vmstructs.OpInstanceof:
+	case op == vmstructs.OpCheckcast, op == vmstructs.OpInstanceof:
 		return 12
 	case op >= vmstructs.OpNew && op <= vmstructs.OpAnewarray, op == vmstructs.OpMonitorenter, op == vmstructs.OpMonitorexit:
 		return workMonitor
@@ -132,20 +136,30 @@ func weigh(b *vmstructs.Bytecode) int {
 		return 8
 	case op == vmstructs.OpGetstatic, op == vmstructs.OpPutstatic, op == vmstructs.OpArraylength:
 		return 6
-	case op >= vmstructs.OpIadd && op <= vmstructs.OpDcmpg:
+	case op >= vmstructs.OpIadd && op <= vmstructs.OpDcmpg, op >= vmstructs.OpInvoke && op <= vmstructs.OpInvokeLast:
 		return 4
 	}
 	return 1 // loads and stores of locals, constants: registers
 }
 
-// workMonitor is the work of taking or giving a monitor, and of an allocation.
-const workMonitor = 40
+const (
+	// workMonitor is the work of taking a monitor or giving it back, and of an allocation.
+	workMonitor = 80
+	// workCount is what a method does at its entry in tier 3, which counts for C2.
+	workCount = 40
+)
+
+// maxBytecodes bounds those of all methods together, of 12 bytes each.
+const maxBytecodes = 1 << 19
 
 // bytecodes reads a method's bytecodes once.
 func (w *Walker) bytecodes(m *vmstructs.Method) []vmstructs.Bytecode {
 	code, ok := w.bytecode[m]
 	if !ok {
-		code, _ = w.vm.Bytecodes(m) // without them a way has no length
+		code, _ = w.vm.Bytecodes(m) // without them a leg has no length
+		if w.bytecodeSize += len(code) + 1; w.bytecodeSize > maxBytecodes {
+			w.bytecode, w.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), len(code)
+		}
 		w.bytecode[m] = code
 	}
 	return code

@@ -40,21 +40,22 @@ type Walker struct {
 	tracer arch.Tracer
 	code   []byte // scratch for code that is traced
 
-	natives    map[uint64]*nativeSite
-	nativeGen  uint64
-	sites      map[uint64]*compiledSite
-	siteFrames int // of all of them
-	codeMaps   map[*vmstructs.Blob]*codeMap
-	mapped     int // bytes of code in them
-	bytecode   map[*vmstructs.Method][]vmstructs.Bytecode
-	costs      []int // scratch of work
-	legs       []leg // scratch of between
-	exits      map[uint64]exitResult
-	stubs      map[uint64]stubSite
-	calls      map[uint64]callSite
-	methods    map[*vmstructs.Method]*profile.Func
-	heldFrom   uint64 // what the VM had loaded when the caches were empty
-	mayHold    uint64 // maxHeldByWalk
+	natives      map[uint64]*nativeSite
+	nativeGen    uint64
+	sites        map[uint64]*compiledSite
+	siteFrames   int // of all of them
+	codeMaps     map[*vmstructs.Blob]*codeMap
+	mapped       int // bytes of code in them
+	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
+	bytecodeSize int   // of all of them
+	costs        []int // scratch of work
+	legs         []leg // scratch of between
+	exits        map[uint64]exitResult
+	stubs        map[uint64]stubSite
+	calls        map[uint64]callSite
+	methods      map[*vmstructs.Method]*profile.Func
+	heldFrom     uint64 // what the VM had loaded when the caches were empty
+	mayHold      uint64 // maxHeldByWalk
 
 	// untouched are the unwind rules of code that leaves all as it was at its entry.
 	untouched *target.Row
@@ -139,7 +140,7 @@ func (w *Walker) forget() {
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
 	w.sites, w.siteFrames = make(map[uint64]*compiledSite), 0
 	w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), 0
-	w.bytecode = make(map[*vmstructs.Method][]vmstructs.Bytecode)
+	w.bytecode, w.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), 0
 	w.exits = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
 	w.heldFrom = w.loaded()

@@ -36,6 +36,7 @@ func (vm *VM) nullChecks(b *Blob) []nullCheck {
 	}
 	slices.SortFunc(checks, func(a, b nullCheck) int { return int(a.at) - int(b.at) })
 	b.nulls = checks
+	vm.charge(b, 8*len(checks))
 	return checks
 }
 

@@ -70,6 +70,7 @@ func (vm *VM) safepoints(b *Blob) *safepoints {
 	slices.Sort(offsets)
 	n := b.debug.count()
 	s.bits = make([]uint64, n/64+1)
+	vm.charge(b, 8*len(s.bits))
 	for i := range n - min(n, 1) { // the last one only ends the table
 		rel := b.debug.pcOffset(i)
 		if rel < 0 {

@@ -117,7 +117,12 @@ func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 		b.scopes = make(map[int32][]Scope, 4)
 	}
 	b.scopes[i] = s
-	cost := 32 + 16*len(s)
+	vm.charge(b, 32+16*len(s))
+	return s, nil
+}
+
+// charge notes that b holds so many bytes more.
+func (vm *VM) charge(b *Blob, cost int) {
 	b.bytes += cost
 	vm.loaded += uint64(cost)
 	if vm.blobs.byAddr[b.Addr] == b {
@@ -125,7 +130,6 @@ func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 			vm.blobs.init()
 		}
 	}
-	return s, nil
 }
 
 // decodeScopes decodes what PcDesc i points at. code/scopeDesc.cpp, decode_body.

@@ -198,8 +198,8 @@ func (r *resolver) nmethod() nmethodLayout {
 		immutableSize: r.field("", "nmethod._immutable_data_size"),
 		metadata:      r.sized("", "nmethod._metadata_offset"),
 		nullTable:     r.sized(capNulls, "nmethod._nul_chk_table_offset"),
-		handlers:      r.sized("", "nmethod._handler_table_offset"),
-		end:           r.field("", "nmethod._nmethod_end_offset"),
+		handlers:      sized{absent, 0},
+		end:           absent,
 		deopt: [2]offset{
 			r.field("", "nmethod._deopt_handler_entry_offset|nmethod._deopt_handler_offset|nmethod._deoptimize_offset"),
 			r.field("", "nmethod._deopt_mh_handler_offset|nmethod._deoptimize_mh_offset"),
@@ -208,6 +208,11 @@ func (r *resolver) nmethod() nmethodLayout {
 			r.field("", "CompiledMethod._deopt_handler_begin|nmethod._deopt_handler_begin"),
 			r.field("", "CompiledMethod._deopt_mh_handler_begin|nmethod._deopt_mh_handler_begin"),
 		},
+	}
+	if l.immutable.ok() {
+		l.handlers = r.sized(capNulls, "nmethod._handler_table_offset")
+	} else {
+		l.end = r.field(capNulls, "nmethod._nmethod_end_offset")
 	}
 	l.span = span(l.method, l.compileID, l.level, l.entryBCI, l.entry, l.verified, l.entryOff.offset,
 		l.verifiedOff.offset, l.osrEntry, l.stub, l.origPC, l.scopesPCs, l.dependencies, l.scopesData,

@@ -5,7 +5,7 @@ package vmstructs
 import "testing"
 
 // TestLiveSafepoints: of a JVM that records safepoints alone each record is one; of one that records each
-// instruction some are not, and without those it is as if it did not.
+// instruction some are not, and without those it is as if it did not. Implicit null checks lie in the code.
 func TestLiveSafepoints(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -14,7 +14,7 @@ func TestLiveSafepoints(t *testing.T) {
 	}{{"safepoints", nil, false}, {"all", []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			eachLive(t, c.flags, func(t *testing.T, v *live) {
-				compiled, full := 0, 0
+				compiled, full, nulls := 0, 0, 0
 				err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
 					b, err := v.vm.blobAt(h, blk.addr)
 					if err != nil || b.Kind != Nmethod {
@@ -25,10 +25,19 @@ func TestLiveSafepoints(t *testing.T) {
 						full++
 					}
 					checkSafepoints(t, v.vm, b)
+					for _, c := range v.vm.nullChecks(b) {
+						nulls++
+						if size := b.End - b.Begin; uint64(c.at) >= size || uint64(c.to) >= size {
+							t.Errorf("%s: a null check at %#x goes on at %#x of %#x", b.Method.Full(), c.at, c.to, size)
+						}
+						if to, ok := v.vm.OnNull(b, c.at); !ok || to != c.to {
+							t.Errorf("%s: the null check at %#x is not found", b.Method.Full(), c.at)
+						}
+					}
 					return nil
 				})
-				t.Logf("%d compiled methods, %d with full records: %v", compiled, full, err)
-				if compiled < 20 || c.full && full < compiled/2 || !c.full && full > 0 {
+				t.Logf("%d compiled methods, %d with full records, %d implicit null checks: %v", compiled, full, nulls, err)
+				if compiled < 20 || nulls < compiled || c.full && full < compiled/2 || !c.full && full > 0 {
 					t.Errorf("%d compiled methods, %d with full records", compiled, full)
 				}
 			})

@@ -12,7 +12,8 @@ func readAMD64(code []byte, at uint32, out *Inst) bool {
 	}
 	target := int64(at) + int64(in.Len) + in.Imm
 	switch op := in.Op; {
-	case in.Map == 1 && op >= 0x80 && op <= 0x8f, in.Map == 0 && (op >= 0x70 && op <= 0x7f || op >= 0xe0 && op <= 0xe3): // jcc, loop
+	case in.Map == 1 && op >= 0x80 && op <= 0x8f, // jcc
+		in.Map == 0 && (op >= 0x70 && op <= 0x7f || op >= 0xe0 && op <= 0xe3): // jcc, loop
 		out.Flow = FlowBranch
 	case in.Map == 1:
 		if op == 0x0b { // ud2

@@ -26,7 +26,8 @@ const (
 )
 
 const (
-	// maxWay bounds how many instructions are read ahead or back, maxDetour those between a branch and the call to which it leads.
+	// maxWay bounds how many instructions are read ahead or back, maxDetour those between a branch and the call
+	// to which it leads.
 	maxWay    = 300
 	maxDetour = 40
 )
@@ -40,7 +41,8 @@ type codeMap struct {
 
 type jump struct{ to, from uint32 }
 
-// maxMapped bounds the code that all codeMaps are of, of some 3 bytes for each of its own; maxMappedOne that of a single one.
+// maxMapped bounds the code that all codeMaps are of, of some 3 bytes for each of its own; maxMappedOne that of a
+// single one.
 const (
 	maxMapped    = 8 << 20
 	maxMappedOne = 2 << 20

@@ -130,7 +130,8 @@ func weigh(b *vmstructs.Bytecode) int {
 		return 12 // with the check of the bounds
 	case op == vmstructs.OpCheckcast, op == vmstructs.OpInstanceof:
 		return 12
-	case op >= vmstructs.OpNew && op <= vmstructs.OpAnewarray, op == vmstructs.OpMonitorenter, op == vmstructs.OpMonitorexit:
+	case op >= vmstructs.OpNew && op <= vmstructs.OpAnewarray,
+		op == vmstructs.OpMonitorenter, op == vmstructs.OpMonitorexit:
 		return workMonitor
 	case op == vmstructs.OpGetfield, op == vmstructs.OpPutfield, b.Target >= 0:
 		return 8

@@ -104,8 +104,10 @@ func buildBytecodeLengths() (t [opBreakpoint]uint8) {
 // but the one for stores of booleans. One that stands for several is here the first of them, for the
 // others are still in their places.
 var vmBytecodes = [...]uint8{
-	OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, // fast_agetfield to sgetfield
-	OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, // fast_aputfield to sputfield
+	// fast_agetfield to fast_sgetfield
+	OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield,
+	// fast_aputfield to fast_sputfield
+	OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield,
 	0x2a, 0x2a, 0x2a, 0x2a, // fast_aload_0, and with a getfield behind it
 	0x15, 0x15, 0x15, // fast_iload, with another, with caload
 	OpInvoke, opLookup, opLookup, // invokevfinal, linear and binary switch

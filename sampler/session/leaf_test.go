@@ -51,7 +51,8 @@ var leafModes = []struct {
 // numbers its nodes anew (JDK-8201516).
 func fullRecords(jdk jvmtest.JDK) []string {
 	flags := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+DebugNonSafepoints",
-		"-XX:-IncrementalInline", "-XX:-IncrementalInlineMH", "-XX:-IncrementalInlineVirtual", "-XX:-OptimizeStringConcat", "-XX:-EliminateAutoBox"}
+		"-XX:-IncrementalInline", "-XX:-IncrementalInlineMH", "-XX:-IncrementalInlineVirtual",
+		"-XX:-OptimizeStringConcat", "-XX:-EliminateAutoBox"}
 	if jdk.Version == 8 {
 		flags = append(flags, "-XX:-RenumberLiveNodes")
 	}
@@ -85,8 +86,11 @@ type leafScores struct {
 }
 
 func (s *leafScores) String() string {
-	return fmt.Sprintf("%d pcs, %d in inlined methods: leaf right %v, by address %v; certain %d: %v, likely %d: %v, guessed %d: %v", s.ours.n, s.inlined,
-		s.ours, s.byAddress, s.sure[0].n, s.sure[0], s.sure[1].n, s.sure[1], s.sure[2].n, s.sure[2])
+	text := fmt.Sprintf("%d pcs, %d in inlined methods: leaf right %v, by address %v", s.ours.n, s.inlined, s.ours, s.byAddress)
+	for c, score := range s.sure {
+		text += fmt.Sprintf("; %v %d: %v", profile.Certainty(c), score.n, score)
+	}
+	return text
 }
 
 func (s *leafScores) sum(o *leafScores) {
@@ -151,8 +155,11 @@ func scoreLeaves(t *testing.T, s *Session, level uint8, samples int) *leafScores
 		sample(t, s, time.Millisecond, samples, func(snap *target.Snapshot, _ *profile.Stack) {
 			pc := snap.Regs[s.Process.CPU().PC]
 			b, err := s.VM.Blob(pc)
-			if err != nil || b.Kind != vmstructs.Nmethod || b.Level != level || !s.VM.FullRecords(b) || scores.ours.n >= samples {
+			if err != nil || b.Kind != vmstructs.Nmethod || b.Level != level || scores.ours.n >= samples {
 				return
+			}
+			if !s.VM.FullRecords(b) {
+				return // made a moment ago: its OopMaps are not there yet; or all of it are safepoints
 			}
 			truth, _, err := s.walker.Recorded(b, pc)
 			if err != nil {

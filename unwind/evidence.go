@@ -30,6 +30,7 @@ const (
 	// to which it leads.
 	maxWay    = 300
 	maxDetour = 40
+	maxLoops  = 8
 )
 
 // codeMap is what is known of an nmethod's code: where its instructions begin, and which of them jump where.
@@ -140,9 +141,12 @@ func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, at uint32) (uint64, bool)
 }
 
 // ahead finds the evidence to which the code at an offset comes next. Compilers put what they expect right behind a
-// branch; but a branch back is the end of a loop, which is expected to be run again.
+// branch; but a branch back is the end of a loop, which is expected to be run again: once, for a loop that tells
+// nothing itself is left for what does.
 func (w *Walker) ahead(b *vmstructs.Blob, m *codeMap, at uint32) (e evidence) {
 	var in arch.Inst
+	var back [maxLoops]uint32 // the branches back that were taken
+	loops := 0
 	for far := range maxWay {
 		if !w.cpu.Read(m.code, at, &in) {
 			return e
@@ -155,8 +159,14 @@ func (w *Walker) ahead(b *vmstructs.Blob, m *codeMap, at uint32) (e evidence) {
 		switch {
 		case in.Flow == arch.FlowEnds, in.Flow == arch.FlowJump && !in.HasTarget:
 			return e
-		case in.Flow == arch.FlowJump, in.Flow == arch.FlowBranch && in.HasTarget && in.Target < next:
+		case in.Flow == arch.FlowJump:
 			next = in.Target
+		case in.Flow == arch.FlowBranch && in.HasTarget && in.Target < next:
+			if loops < maxLoops && !slices.Contains(back[:loops], at) {
+				back[loops] = at
+				loops++
+				next = in.Target
+			}
 		}
 		at = next
 	}

@@ -61,6 +61,8 @@ var AMD64 = &CPU{
 	Enters:     entersAMD64,
 	EndsInCall: endsInCallAMD64,
 	MaxCall:    8,
+	Read:       readAMD64,
+	MinInst:    1,
 	Trampoline: trampolineAMD64,
 	ThreadSlot: threadSlotAMD64,
 }

@@ -13,7 +13,6 @@ type amd64Tracer struct {
 	base       uint64
 	seen       []uint64 // one bit per byte of code
 	todo       []amd64State
-	ways       ways
 	stopAtPush bool
 	frame      int32                // where to stop: when this many bytes stand between sp and the caller's
 	whole      func(pc uint64) bool // or where they are known to
@@ -405,4 +404,10 @@ func (s *amd64State) arithImm(in *x86Inst) {
 func (s *amd64State) newToken() Loc {
 	s.tokens++
 	return Loc{Value, firstToken + s.tokens%64, 0}
+}
+
+// target is where a jump goes, if that is in the code.
+func (t *amd64Tracer) target(next uint32, in *x86Inst) (uint32, bool) {
+	target := int64(next) + in.Imm
+	return uint32(target), target >= 0 && target < int64(len(t.code))
 }

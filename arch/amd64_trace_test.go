@@ -360,9 +360,9 @@ func FuzzTraceAMD64(f *testing.F) {
 				checkExit(t, name, exit)
 			}
 		}
-		at, ok := used.Ahead(code, base, base+uint64(pc), func(at uint64) bool { return (at-base)%16 == uint64(frame)%16 })
-		if ok && (at < base || at >= base+uint64(len(code)) || at == base+uint64(pc)) {
-			t.Fatalf("Ahead: %#x", at)
+		var in Inst
+		if AMD64.Read(code, uint32(pc), &in) && (in.Len < AMD64.MinInst || int(pc)+int(in.Len) > len(code) || in.HasTarget && int(in.Target) >= len(code)) {
+			t.Fatalf("Read: %+v", in)
 		}
 		AMD64.AfterLeave(code, uint64(pc))
 		AMD64.Enters(code)

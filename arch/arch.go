@@ -101,6 +101,11 @@ type CPU struct {
 	EndsInCall func(code []byte) bool
 	MaxCall    int
 
+	// Read reads the instruction at an offset in code. It returns false where there is none.
+	Read func(code []byte, at uint32, in *Inst) bool
+	// MinInst is the length of the shortest.
+	MinInst uint32
+
 	// Pops returns how much the code behind a call takes off the stack at once: what was pushed for that call alone.
 	// It is nil where nothing is.
 	Pops func(code []byte) uint64

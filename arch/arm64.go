@@ -65,6 +65,8 @@ var ARM64 = &CPU{
 	Enters:     entersARM64,
 	EndsInCall: endsInCallARM64,
 	MaxCall:    4,
+	Read:       readARM64,
+	MinInst:    4,
 	Pops:       popsARM64,
 	Trampoline: trampolineARM64,
 	ThreadSlot: threadSlotARM64,

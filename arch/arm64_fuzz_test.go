@@ -38,9 +38,9 @@ func FuzzTraceARM64(f *testing.F) {
 				checkExitARM64(t, name, exit)
 			}
 		}
-		at, ok := used.Ahead(code, base, base+uint64(pc), stop)
-		if ok && (at < base || at >= base+uint64(len(code)) || at == base+uint64(pc)) {
-			t.Fatalf("Ahead: %#x", at)
+		var in Inst
+		if ARM64.Read(code, uint32(pc), &in) && (in.Len < ARM64.MinInst || int(pc)+int(in.Len) > len(code) || in.HasTarget && int(in.Target) >= len(code)) {
+			t.Fatalf("Read: %+v", in)
 		}
 		ARM64.AfterLeave(code, uint64(pc))
 		ARM64.Enters(code)

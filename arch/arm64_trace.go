@@ -16,7 +16,6 @@ type arm64Tracer struct {
 	start    uint32   // offset
 	seen     []uint64 // one bit per instruction
 	todo     []arm64State
-	ways     ways
 	entry    bool
 	frame    int32                // where to stop: when this many bytes stand between sp and the caller's
 	whole    func(pc uint64) bool // or where they are known to

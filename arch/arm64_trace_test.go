@@ -307,49 +307,6 @@ func TestTraceFindsNoWayOutARM64(t *testing.T) {
 	}
 }
 
-func TestAheadARM64(t *testing.T) {
-	const none = -1
-	for _, r := range []struct {
-		name string
-		want int // of the bars, where the way may end
-		code string
-	}{
-		{"past a call", 0, "^94000400 |d503201f"}, // ^bl .+0x1000; |nop
-
-		{"over a branch that is laid out elsewhere", 0, "^b4000080 d503201f |d503201f d65f03c0 |d503201f"}, // ^cbz x0, a; nop; |nop; ret; |a: nop
-
-		{"round the loop, not out of it", 0, "|d503201f ^f1000400 54ffffc1 |d503201f"}, // |a: nop; ^subs x0, x0, #1; b.ne a; |nop
-
-		{"along a branch, not what stands behind it", 1, "^14000002 |d503201f |d503201f"}, // ^b a; |nop; |a: nop
-
-		{"the code returns", none, "^d503201f d65f03c0 |d503201f"}, // ^nop; ret; |nop
-
-		{"a switch", none, "^d61f0100 |d503201f"}, // ^br x8; |nop
-
-		{"off the end", none, "^d503201f"}, // ^nop
-
-	} {
-		code, pc := a64(t, r.code)
-		var marks []uint64
-		for i, word := range strings.Fields(r.code) {
-			if strings.Contains(word, "|") {
-				marks = append(marks, 0x1000+4*uint64(i))
-			}
-		}
-		got, ok := ARM64.NewTracer(ARM64.Java).Ahead(code, 0x1000, 0x1000+pc, func(pc uint64) bool {
-			for _, m := range marks {
-				if pc == m {
-					return true
-				}
-			}
-			return false
-		})
-		if ok != (r.want != none) || ok && got != marks[r.want] {
-			t.Errorf("%s: %#x %v", r.name, got, ok)
-		}
-	}
-}
-
 func TestSignedARM64(t *testing.T) {
 	for _, r := range []struct{ highest, want uint64 }{ // memory of 39 bits, 47, 48, and all of 52 or 55
 		{1<<39 - 4096, 0x007fff8000000000},

@@ -93,10 +93,6 @@ type Tracer interface {
 	// TraceEntry goes to the exit as Trace does, but stops where a standard frame is built, if that
 	// comes first: for the interpreter's method entries, which build a frame and never return.
 	TraceEntry(code []byte, base, pc uint64) (Exit, error)
-	// Ahead follows the code at pc the way that it most likely goes, and returns the first pc
-	// on it, but for that one, of which stop says so. false: the code returns before it comes
-	// to one, or nobody can tell.
-	Ahead(code []byte, base, pc uint64, stop func(pc uint64) bool) (uint64, bool)
 }
 
 // maxAfterLeave is how many bytes of code HotSpot's interpreter has between dropping a

@@ -15,7 +15,7 @@ func someDump() []profile.ThreadDump {
 		{TID: 1, Name: "main \"x\"\n", State: "in native", Stack: profile.Stack{Truncated: profile.StackCut, Frames: []profile.Frame{
 			{Func: &profile.Func{Name: "read", Module: "/lib/libc.so.6"}, Kind: profile.Native, BCI: -1, PC: 0xffffffffffff1234, SP: 0x10},
 			{Func: &profile.Func{Name: "java.io.FileInputStream.read0", File: "FileInputStream.java"}, Kind: profile.NativeMethod, Line: 0, BCI: -1, PC: 1, SP: 0x20},
-			{Func: &profile.Func{Name: "a.B.inlined", File: "B.java"}, Kind: profile.Inlined, Line: 12, BCI: 0},
+			{Func: &profile.Func{Name: "a.B.inlined", File: "B.java"}, Kind: profile.Inlined, Line: 12, BCI: 0, Sure: profile.Likely},
 			{Func: &profile.Func{Name: "a.B.owner", File: "B.java"}, Kind: profile.C2, Level: 4, Line: 34, BCI: 7, PC: 2, SP: 0x30},
 			{Func: &profile.Func{Name: "[no unwind info: lib.so]"}, Kind: profile.Gap, BCI: -1},
 		}}},
@@ -32,7 +32,7 @@ func TestDumpJSON(t *testing.T) {
 	 {"tid":1,"name":"main \"x\"\n","state":"in native","truncated":"stack longer than its copy","frames":[
 	  {"name":"read","kind":"native","module":"/lib/libc.so.6","pc":"0xffffffffffff1234","sp":"0x10"},
 	  {"name":"java.io.FileInputStream.read0","kind":"native-method","file":"FileInputStream.java","pc":"0x1","sp":"0x20"},
-	  {"name":"a.B.inlined","kind":"inlined","file":"B.java","line":12,"bci":0},
+	  {"name":"a.B.inlined","kind":"inlined","certainty":"likely","file":"B.java","line":12,"bci":0},
 	  {"name":"a.B.owner","kind":"c2","file":"B.java","line":34,"bci":7,"level":4,"pc":"0x2","sp":"0x30"},
 	  {"name":"[no unwind info: lib.so]","kind":"gap"}]},
 	 {"tid":2,"name":"gone","frames":[],"error":"thread gone"}]}`

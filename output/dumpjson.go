@@ -41,6 +41,7 @@ type (
 		Line   int32  `json:"line,omitempty"`
 		BCI    *int32 `json:"bci,omitempty"`
 		Level  uint8  `json:"level,omitempty"`
+		Sure   string `json:"certainty,omitempty"` // "likely" or "guessed", where it is not certain
 		Module string `json:"module,omitempty"`
 		PC     string `json:"pc,omitempty"` // a string: numbers of JSON readers have 53 bits
 		SP     string `json:"sp,omitempty"`
@@ -91,6 +92,9 @@ func dumpFrame(f *profile.Frame) jsonFrame {
 	j := jsonFrame{Kind: f.Kind.String(), Level: f.Level, PC: address(f.PC), SP: address(f.SP)}
 	if f.Func != nil {
 		j.Name, j.Module = f.Func.Name, f.Func.Module
+	}
+	if f.Sure != profile.Certain {
+		j.Sure = f.Sure.String()
 	}
 	if f.Kind.Java() {
 		if f.Func != nil {

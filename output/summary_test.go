@@ -25,6 +25,7 @@ func someSummary() profile.Summary {
 	p.Lose(profile.ThreadGone, 97)
 	p.Lose(profile.Stale, 1)
 	s := p.Summary()
+	s.LeafLikely, s.LeafGuessed = 30, 60
 	s.RateReached, s.Threads, s.OwnCPU = 99.5, 3, 120*time.Millisecond
 	s.Times = profile.Times{Process: 9500 * time.Millisecond, Sampled: 9 * time.Second, NotSampled: 400 * time.Millisecond, Exited: 100 * time.Millisecond}
 	s.Pauses = profile.Pauses{Count: 902, P50: 21345, P99: 80 * time.Microsecond, Max: time.Millisecond, Total: 25 * time.Millisecond}
@@ -44,7 +45,7 @@ func TestSummaryFields(t *testing.T) {
 	const text = `{"recording":{"goprof":"v1","host":"h","pid":12,"main_class":"shop.Main","jvm":"OpenJDK 17","collector":"G1",
 	  "mode":"cpu","start":"2026-11-21T06:00:00Z","duration_ns":10000000000,"interval_ns":10000000,"weight":"cpu"},
 	  "rate_hz":100,"rate_reached_hz":99.5,"attempted":1000,"samples":902,"whole":900,"truncated":2,"lost":98,
-	  "truncated_by":{"stack longer than its copy":2},"lost_by":{"thread gone":97,"stale":1},"overflow":0,"threads":3,
+	  "leaf_likely":30,"leaf_guessed":60,"truncated_by":{"stack longer than its copy":2},"lost_by":{"thread gone":97,"stale":1},"overflow":0,"threads":3,
 	  "pauses":{"count":902,"p50_ns":21345,"p99_ns":80000,"max_ns":1000000,"total_ns":25000000},
 	  "cpu_time":{"process_ns":9500000000,"sampled_ns":9000000000,"not_sampled_ns":400000000,"exited_ns":100000000},"own_cpu_ns":120000000,
 	  "asleep":45,"quality":"fair","doubts":["9.8% of the looks are lost, whatever their threads did",
@@ -77,6 +78,7 @@ rate       99.5 Hz reached, 100 Hz asked
 truncated  2 (0.2%): 2 stack longer than its copy
 lost       98 (9.8%): 97 thread gone, 1 stale
 asleep     45 samples (5.0%) of threads that entered a system call in the microseconds before they stopped
+leaves     812 certain (90.0%), 30 likely (3.3%), 60 guessed (6.7%): which inlined method was running
 cpu time   9.5s used: 94.7% sampled, 4.2% not sampled, 1.1% exited threads
 pauses     p50 21.3µs, p99 80µs, max 1ms, 25ms together
 goprof     120ms of CPU (1.2% of one)

@@ -52,6 +52,8 @@ type Summary struct {
 	Lost        int64            `json:"lost"`
 	TruncatedBy map[string]int64 `json:"truncated_by"`
 	LostBy      map[string]int64 `json:"lost_by"`
+	LeafLikely  int64            `json:"leaf_likely"`       // samples of which it is likely which inlined method was running,
+	LeafGuessed int64            `json:"leaf_guessed"`      // and of which it is a guess; of all others it is certain
 	Waiting     int64            `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
 	Asleep      int64            `json:"asleep,omitempty"`  // samples of threads that had entered a system call right before they stopped
 	Overflow    int64            `json:"overflow"`          // samples of whose stack only the callers were kept, for want of room
@@ -108,6 +110,8 @@ func (p *Profile) Summary() Summary {
 		Lost:        c.LostSum(),
 		TruncatedBy: byName(&c.Truncated),
 		LostBy:      byName(&c.Lost),
+		LeafLikely:  p.Sure[Likely],
+		LeafGuessed: p.Sure[Guessed],
 		Overflow:    p.Overflow,
 	}
 }

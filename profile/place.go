@@ -6,6 +6,7 @@ import "time"
 type Place struct {
 	node int32
 	why  Reason
+	sure Certainty // of the leaf
 	full bool
 }
 
@@ -20,6 +21,9 @@ func (p *Profile) AddAt(root string, s *Stack, n int64, d time.Duration) Place {
 	}
 	place := at.end()
 	place.why = s.Truncated
+	if len(s.Frames) > 0 {
+		place.sure = s.Frames[0].Sure
+	}
 	p.Again(place, n, d)
 	return place
 }
@@ -30,6 +34,7 @@ func (p *Profile) Again(at Place, n int64, d time.Duration) {
 		return // another profile's
 	}
 	p.Counts.add(at.why, n)
+	p.Sure[min(at.sure, NumCertainty-1)] += n
 	if at.full {
 		p.Overflow += n
 	}
@@ -47,8 +52,8 @@ func (p *Profile) Beside(at Place, leaf *Func, kind Kind) Place {
 	parent := p.tree.at(at.node).parent
 	if id, ok := p.funcs.find(leaf, p.maxFuncs); ok {
 		if n := p.child(parent, whatOf(id, kind)); n != 0 {
-			return Place{n, at.why, false}
+			return Place{node: n, why: at.why}
 		}
 	}
-	return Place{p.cut(parent), at.why, true}
+	return Place{node: p.cut(parent), why: at.why, full: true}
 }

@@ -62,6 +62,25 @@ func TestPlacesInAFullProfile(t *testing.T) {
 	}
 }
 
+// TestSure: how sure the leaf is, is counted with its stack, wherever that is counted again; a thread's state is certain.
+func TestSure(t *testing.T) {
+	p := New()
+	s := stack(Whole, "main", "outer", "inner")
+	s.Frames[0].Sure = Guessed
+	at := p.AddAt("", s, 3, 0)
+	p.Again(at, 2, 0)
+	p.Again(p.Beside(at, &Func{Name: "[runnable]"}, StateFrame), 4, 0)
+	s.Frames[0].Sure = Likely
+	p.AddAt("", s, 1, 0)
+	p.AddAt("", stack(Whole, "main"), 7, 0)
+	if want := [NumCertainty]int64{11, 1, 5}; p.Sure != want || p.Copy().Sure != want {
+		t.Errorf("%v, not %v", p.Sure, want)
+	}
+	if sum := p.Summary(); sum.LeafLikely != 1 || sum.LeafGuessed != 5 {
+		t.Errorf("%+v", sum)
+	}
+}
+
 func TestStateLabels(t *testing.T) {
 	for s := range State(numStates) {
 		for _, what := range []string{"", "a.B$C", "int[][]", "x: y"} {

@@ -14,6 +14,8 @@ const DefaultMaxNodes = 3 << 18
 type Profile struct {
 	Meta   Meta
 	Counts Counts
+	// Sure is of how many samples it is how sure which method was running.
+	Sure [NumCertainty]int64
 	// Overflow is how many samples found the tree full. They are in the profile too, as far from the root on as their
 	// stack was known, and there under a frame of its own that says so.
 	Overflow int64
@@ -66,7 +68,7 @@ func NewSize(maxNodes int) *Profile {
 
 // Copy is the profile as it is now, to be read while p goes on: nothing can be added to it.
 func (p *Profile) Copy() *Profile {
-	return &Profile{Meta: p.Meta, Counts: p.Counts, Overflow: p.Overflow, Time: p.Time, tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}}
+	return &Profile{Meta: p.Meta, Counts: p.Counts, Sure: p.Sure, Overflow: p.Overflow, Time: p.Time, tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}}
 }
 
 // Add counts a stack n times; see AddTimed.

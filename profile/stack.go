@@ -42,7 +42,8 @@ type Func struct {
 type Frame struct {
 	Func  *Func
 	Kind  Kind
-	Level uint8  // compilation level of compiled Java, 0 otherwise
+	Level uint8 // compilation level of compiled Java, 0 otherwise
+	Sure  Certainty
 	Line  int32  // source line, 0 if unknown
 	BCI   int32  // bytecode index, -1 if there is none
 	PC    uint64 // 0 where a frame has none of its own

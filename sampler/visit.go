@@ -13,7 +13,7 @@ import (
 
 // How threads are met where they are.
 //
-// In each interval we wake up once on each CPU on which the program may run, at a moment that nothing of the program's has
+// In each interval we wake up once, on the average, on each CPU on which the program may run, at a moment that nothing of the program's has
 // chosen, and with real-time priority take it from whoever runs there. If that is a thread of the program, it is a sample. So
 //
 //	samples = CPU time / interval
@@ -52,9 +52,9 @@ const (
 type visits struct {
 	rng     *rand.Rand
 	cpus    []visited
-	at      int   // index of the CPU where we are
-	round   []int // whose turn it is in this round
-	turn    int
+	at      int     // index of the CPU where we are
+	round   []int   // of which CPUs one is drawn
+	turn    int     // how often since that list was made
 	met     bool    // the last visit met somebody
 	strange []int   // those on which nobody was met lately; one of them has a turn
 	bound   alarm   // of a visit
@@ -144,13 +144,15 @@ func (v *visits) goTo(which int) bool {
 	return true
 }
 
-// next draws which CPU to visit next. Each has its turn once in a round; of those on which nobody was met lately, where
-// there are many, one has.
+// next draws which CPU to visit next. Where many CPUs have met nobody lately, one of them has a turn in a round.
+//
+// It is drawn anew each time: the scheduler moves threads away from the CPU where we are at work, so one that runs all the
+// time would be met twice, or never, by who goes round.
 func (v *visits) next(now int64) (which int) {
 	if v.turn++; v.turn >= len(v.round) {
 		v.newRound(now)
 	}
-	return v.round[v.turn]
+	return v.round[v.rng.IntN(len(v.round))]
 }
 
 func (v *visits) newRound(now int64) {
@@ -164,10 +166,6 @@ func (v *visits) newRound(now int64) {
 	}
 	if len(v.strange) > 0 {
 		v.round = append(v.round, v.strange[v.rng.IntN(len(v.strange))])
-	}
-	v.rng.Shuffle(len(v.round), func(i, j int) { v.round[i], v.round[j] = v.round[j], v.round[i] })
-	if last := len(v.round) - 1; v.round[0] == v.at {
-		v.round[0], v.round[last] = v.round[last], v.round[0]
 	}
 }
 

@@ -15,6 +15,7 @@ export GOPROF_JAVAC_SAMPLES=${SAMPLES:-50000} GOPROF_INTRINSICS_SAMPLES=${SAMPLE
 export GOPROF_SHARES_SAMPLES=${SAMPLES:-50000} GOPROF_SHARES_STRICT=1
 export GOPROF_CHURN_SECONDS=${CHURN:-600}
 export GOPROF_KILLS=${KILLS:-10000} GOPROF_CROWD=30s GOPROF_HOUR=3600000 GOPROF_STOPS=300
+export GOPROF_LEAF_SAMPLES=${SAMPLES:-5000}
 export GOPROF_MIX_SAMPLES=${SAMPLES:-20000}
 
 scripts/tools.sh gdb
@@ -23,7 +24,7 @@ out=build/prove
 mkdir -p "$out"
 go test -c -o "$out/session.test" ./sampler/session
 go test -c -o "$out/sampler.test" ./sampler
-tests='TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestGoprofStoppedByForce|TestPerfJavacIsWhole'
+tests='TestLeaf|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestGoprofStoppedByForce|TestPerfJavacIsWhole'
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
 failed=()
 ran=0

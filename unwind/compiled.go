@@ -162,7 +162,7 @@ func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 		return site
 	}
 	site := &compiledSite{blob: b}
-	scopes, err := w.scopes(b, pc, exact)
+	scopes, sure, err := w.scopes(b, pc, exact)
 	if err != nil {
 		site.why = profile.BadDebugInfo
 		scopes = b.OwnScope()
@@ -177,7 +177,7 @@ func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 			kind = ownerKind(b)
 		}
 		site.frames = append(site.frames, profile.Frame{
-			Func: w.method(s.Method), Kind: kind, Level: b.Level, Line: s.Line, BCI: s.BCI,
+			Func: w.method(s.Method), Kind: kind, Level: b.Level, Line: s.Line, BCI: s.BCI, Sure: sure,
 		})
 	}
 	w.sites[key] = site

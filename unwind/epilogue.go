@@ -18,7 +18,7 @@ const epilogueBytes = 64
 
 // returnAhead is how the code at pc returns, if it does so soon and calls nobody before.
 func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
-	if r, ok := w.ahead[pc]; ok {
+	if r, ok := w.returns[pc]; ok {
 		return r.exit, r.ok
 	}
 	var r exitResult
@@ -26,10 +26,10 @@ func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 		exit, err := w.tracer.Trace(code, pc, pc, 0)
 		r = exitResult{exit: exit, ok: err == nil && !exit.Jump && !exit.Calls && !exit.WritesRA && !exit.FrameBuilt}
 	}
-	if len(w.ahead) >= maxSites {
-		clear(w.ahead)
+	if len(w.returns) >= maxSites {
+		clear(w.returns)
 	}
-	w.ahead[pc] = r
+	w.returns[pc] = r
 	return r.exit, r.ok
 }
 

@@ -1,59 +1,92 @@
 package unwind
 
-import "goprof/vmstructs"
+import (
+	"goprof/profile"
+	"goprof/vmstructs"
+)
 
 // Compilers record which methods are inlined where, and at which line, at calls and at safepoints
-// only. A thread that was stopped is hardly ever at one of them, so its methods must be those of a
-// record nearby. The next one by address, which HotSpot itself would take (nmethod::pc_desc_near),
-// is often that of another branch, laid out there because it is never run. The one to which the
-// code goes next is right nearly twice as often: docs/accuracy.md.
+// only. A thread that was stopped is hardly ever at one of them. What the code says of its methods before and behind
+// the pc tells which they are there, and how surely (docs/decisions/0007-the-leaf.md).
 
 // scopes returns the methods at pc. exact: the thread is at that instruction, has not called there.
-func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.Scope, error) {
-	if !exact || b.Kind != vmstructs.Nmethod || b.HasPcDesc(pc) {
-		return w.vm.Scopes(b, pc, true)
+func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.Scope, profile.Certainty, error) {
+	switch {
+	case !exact || b.Kind != vmstructs.Nmethod:
+		s, err := w.vm.Scopes(b, pc, true)
+		return s, profile.Certain, err
+	case w.vm.FullRecords(b):
+		return w.Recorded(b, pc)
 	}
-	if at, ok := w.recordNearby(b, pc); ok {
-		return w.vm.Scopes(b, at, true)
-	}
-	return b.OwnScope(), nil
+	s, sure := w.Inlined(b, pc)
+	return s, sure, nil
 }
 
-// recordNearby finds the record that tells best what the code at pc is. Where there is none on its
-// way, as in a frame that is being built or is gone, the code is the owner's.
-func (w *Walker) recordNearby(b *vmstructs.Blob, pc uint64) (uint64, bool) {
+// Recorded returns the methods at a pc where a thread was stopped from code whose records tell of every instruction.
+func (w *Walker) Recorded(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty, error) {
+	s, err := w.vm.Scopes(b, pc, w.isPoll(b, pc))
+	return s, profile.Certain, err
+}
+
+// Inlined infers the methods at a pc where a thread was stopped from code whose records are safepoints alone.
+// Where nothing tells, they are the owner alone: that method runs there, too.
+func (w *Walker) Inlined(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty) {
 	if pc < b.Begin+uint64(max(b.FrameComplete, 0)) {
-		return 0, false
+		return b.OwnScope(), profile.Certain // its frame is being built
 	}
-	code, err := w.vm.Code(b, w.code)
-	if err != nil {
-		return 0, false
+	m := w.mapCode(b)
+	at := uint32(pc - b.Begin)
+	ahead, behind := w.ahead(b, m, at), w.behind(b, m, at)
+	to, from := w.told(b, ahead), w.told(b, behind)
+	switch {
+	case to == nil && from == nil:
+		return b.OwnScope(), profile.Guessed
+	case to != nil && ahead.far == 0:
+		return to, certainty(b, ahead.kind)
+	case from == nil:
+		return to, profile.Guessed
+	case to == nil:
+		return from, profile.Guessed
 	}
-	w.code = code[:cap(code)]
-	if w.recordsAll(b, code) {
-		return b.RecordBefore(pc)
-	}
-	return w.tracer.Ahead(code, b.Begin, pc, b.HasPcDesc)
+	return w.between(from, to, behind.far, ahead.far, b.Level == levelProfiled), agree(b, from, to)
 }
 
-// recordsAll reports whether the compiler has recorded where each instruction comes from, and not
-// calls alone: with -XX:+DebugNonSafepoints, which agents and JFR switch on. Then a record tells
-// of what stands behind it. Few records stand elsewhere than behind a call without it (polls,
-// implicit null checks), two of three with it. A large method has tens of thousands: they are
-// counted once, not for each pc.
-func (w *Walker) recordsAll(b *vmstructs.Blob, code []byte) bool {
-	if all, ok := w.detailed[b]; ok {
-		return all
+// certainty is how sure the methods are at an instruction that tells them itself. C2 moves instructions, and
+// makes one of several; C1 does neither.
+func certainty(b *vmstructs.Blob, kind evidenceKind) profile.Certainty {
+	if b.Level == levelC2 && kind != atCall && kind != atPoll {
+		return profile.Likely
 	}
-	calls, others := 0, 0
-	for pc := range b.Records() {
-		end := pc - b.Begin
-		if end >= uint64(w.cpu.MaxCall) && w.cpu.EndsInCall(code[end-uint64(w.cpu.MaxCall):end]) {
-			calls++
-		} else {
-			others++
+	return profile.Certain
+}
+
+// agree is how sure they are between two such instructions.
+func agree(b *vmstructs.Blob, from, to []vmstructs.Scope) profile.Certainty {
+	if len(from) != len(to) {
+		return profile.Guessed
+	}
+	for i := range from {
+		if from[i].Method != to[i].Method || i > 0 && from[i].BCI != to[i].BCI {
+			return profile.Guessed
 		}
 	}
-	w.detailed[b] = others > calls
-	return others > calls
+	if b.Level == levelC2 {
+		return profile.Likely
+	}
+	return profile.Certain
+}
+
+// compiler/compilerDefinitions.hpp: CompLevel_full_profile and CompLevel_full_optimization.
+const levelProfiled, levelC2 = 3, 4
+
+// isPoll reports whether pc is recorded as the place of a poll. Of all that is recorded this alone tells of
+// the instruction that stands there. Every other record, a call's return address too, is the end of the
+// instructions that it tells of.
+func (w *Walker) isPoll(b *vmstructs.Blob, pc uint64) bool {
+	if !w.vm.IsSafepoint(b, pc) {
+		return false
+	}
+	call := w.code[:w.cpu.MaxCall]
+	begin := pc - uint64(len(call))
+	return begin < b.Begin || w.t.Read(begin, call) == nil && !w.cpu.EndsInCall(call)
 }

@@ -40,18 +40,23 @@ type Walker struct {
 	tracer arch.Tracer
 	code   []byte // scratch for code that is traced
 
-	natives    map[uint64]*nativeSite
-	nativeGen  uint64
-	sites      map[uint64]*compiledSite
-	siteFrames int                      // of all of them
-	detailed   map[*vmstructs.Blob]bool // recordsAll
-	exits      map[uint64]exitResult
-	ahead      map[uint64]exitResult // of native code; see returnAhead
-	stubs      map[uint64]stubSite
-	calls      map[uint64]callSite
-	methods    map[*vmstructs.Method]*profile.Func
-	heldFrom   uint64 // what the VM had loaded when the caches were empty
-	mayHold    uint64 // maxHeldByWalk
+	natives      map[uint64]*nativeSite
+	nativeGen    uint64
+	sites        map[uint64]*compiledSite
+	siteFrames   int // of all of them
+	codeMaps     map[*vmstructs.Blob]*codeMap
+	mapped       int // bytes of code in them
+	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
+	bytecodeSize int   // of all of them
+	costs        []int // scratch of work
+	legs         []leg // scratch of between
+	exits        map[uint64]exitResult
+	returns      map[uint64]exitResult // of native code; see returnAhead
+	stubs        map[uint64]stubSite
+	calls        map[uint64]callSite
+	methods      map[*vmstructs.Method]*profile.Func
+	heldFrom     uint64 // what the VM had loaded when the caches were empty
+	mayHold      uint64 // maxHeldByWalk
 
 	// untouched are the unwind rules of code that leaves all as it was at its entry.
 	untouched *target.Row
@@ -136,9 +141,10 @@ func (w *Walker) forget() {
 	w.stubs = make(map[uint64]stubSite)
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
 	w.sites, w.siteFrames = make(map[uint64]*compiledSite), 0
-	w.detailed = make(map[*vmstructs.Blob]bool)
+	w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), 0
+	w.bytecode, w.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), 0
 	w.exits = make(map[uint64]exitResult)
-	w.ahead = make(map[uint64]exitResult)
+	w.returns = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
 	w.heldFrom = w.loaded()
 }
@@ -225,7 +231,7 @@ func (w *Walker) cut(why profile.Reason) profile.Reason {
 func (w *Walker) trimCaches() {
 	gen := w.t.Generation()
 	if gen != w.nativeGen || len(w.natives) > maxSites || len(w.stubs) > maxSites || w.siteFrames > maxSiteFrames || len(w.sites) > maxSites ||
-		len(w.detailed) > maxSites || len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
+		len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
 		w.loaded()-w.heldFrom > maxHeld {
 		w.nativeGen = gen
 		w.forget()

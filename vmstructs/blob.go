@@ -64,12 +64,17 @@ type Blob struct {
 	DeoptHandlers [2]uint64 // 0 where there is none
 	Method        *Method
 
-	vm     *VM
-	debug  debugInfo
-	scopes map[int32][]Scope // by index of the PcDesc
-	fact   fact              // what identifies it, see proof.go
-	since  int64             // when it was known to be there for the first time, see age.go
-	bytes  int               // what it holds of the cache's budget
+	vm         *VM
+	debug      debugInfo
+	scopes     map[int32][]Scope // by index of the PcDesc
+	oopMaps    uint64            // of an nmethod: where its OopMaps are, 0 if it has none
+	safepoints safepoints
+	nullTable  section // of an nmethod: where its implicit null checks are listed
+	nulls      []nullCheck
+	nullsKnown bool
+	fact       fact  // what identifies it, see proof.go
+	since      int64 // when it was known to be there for the first time, see age.go
+	bytes      int   // what it holds of the cache's budget
 }
 
 const (
@@ -282,6 +287,9 @@ func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
 	}
 	b.FrameSize = int(l.frameSize.i32(raw))
 	b.FrameComplete = int(l.frameComplete.signed(raw))
+	if l.oopMaps.ok() {
+		b.oopMaps = l.oopMaps.u64(raw)
+	}
 	if b.FrameSize > maxFrame {
 		return fmt.Errorf("%w: frame of %d words", ErrBadBlob, b.FrameSize)
 	}

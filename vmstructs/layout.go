@@ -2,24 +2,26 @@ package vmstructs
 
 // The capabilities that fields belong to, as VM.Missing names them.
 const (
-	capCode     = "code cache"
-	capBlobs    = "code blobs"
-	capNmethods = "compiled frames"
-	capScopes   = "inlined frames"
-	capMethods  = "method names"
-	capLines    = "line numbers"
-	capFiles    = "source files"
-	capThreads  = "threads"
-	capAnchors  = "frame anchors"
-	capNames    = "thread names"
-	capStates   = "thread states of Java"
-	capInterp   = "interpreted frames"
-	capStubs    = "call stub"
-	capCompiler = "what compiler threads compile"
-	capDeopt    = "frames in deoptimization"
-	capFlags    = "flags"
-	capArgs     = "command line"
-	capVersion  = "version"
+	capCode       = "code cache"
+	capBlobs      = "code blobs"
+	capNmethods   = "compiled frames"
+	capScopes     = "inlined frames"
+	capNulls      = "implicit null checks"
+	capSafepoints = "which records are safepoints"
+	capMethods    = "method names"
+	capLines      = "line numbers"
+	capFiles      = "source files"
+	capThreads    = "threads"
+	capAnchors    = "frame anchors"
+	capNames      = "thread names"
+	capStates     = "thread states of Java"
+	capInterp     = "interpreted frames"
+	capStubs      = "call stub"
+	capCompiler   = "what compiler threads compile"
+	capDeopt      = "frames in deoptimization"
+	capFlags      = "flags"
+	capArgs       = "command line"
+	capVersion    = "version"
 )
 
 // essential capabilities: without one of them there is nothing that goprof could tell. Without compiled frames it
@@ -47,6 +49,7 @@ type layout struct {
 	wait   waitLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
+	oopMaps                 oopMapLayout
 }
 
 // codeLayout: memory/heap.hpp, code/codeCache.hpp, memory/virtualspace.hpp.
@@ -99,6 +102,7 @@ type blobLayout struct {
 	dataOffset    offset
 	frameComplete sized
 	frameSize     offset
+	oopMaps       offset
 	span          int
 	kind          offset // since 23
 	mutable       offset // since 25: relocations and metadata moved out of the blob
@@ -118,13 +122,14 @@ func (r *resolver) blob() blobLayout {
 		dataOffset:    r.field("", "CodeBlob._data_offset"),
 		frameComplete: r.sized(capBlobs, "CodeBlob._frame_complete_offset"),
 		frameSize:     r.field(capBlobs, "CodeBlob._frame_size"),
+		oopMaps:       r.field(capSafepoints, "CodeBlob._oop_maps"),
 		kind:          r.field("", "CodeBlob._kind"),
 		mutable:       r.field("", "CodeBlob._mutable_data"),
 		mutableSize:   r.field("", "CodeBlob._mutable_data_size"),
 		relocSize:     r.field("", "CodeBlob._relocation_size"),
 	}
 	l.span = span(l.name, l.length, l.codeBegin, l.codeEnd, l.codeOffset, l.dataOffset,
-		l.frameComplete.offset, l.frameSize, l.kind, l.mutable, l.mutableSize, l.relocSize)
+		l.frameComplete.offset, l.frameSize, l.oopMaps, l.kind, l.mutable, l.mutableSize, l.relocSize)
 	pointers := l.codeBegin.ok() && l.codeEnd.ok()
 	if !pointers && !(l.codeOffset.ok() && l.dataOffset.ok()) {
 		r.lost(capBlobs, "CodeBlob._code_begin|CodeBlob._code_offset")
@@ -163,6 +168,9 @@ type nmethodLayout struct {
 	immutable     offset // since 23
 	immutableSize offset
 	metadata      sized // 8 to 24
+	nullTable     sized // from the nmethod, or since 23 from its immutable data
+	handlers      sized
+	end           offset // 8 to 22: where its data end
 	span          int
 	deopt         [2]offset // 8, and since 23: offsets of handlers from the nmethod
 	deoptPtr      [2]offset // 9 to 22: pointers
@@ -190,6 +198,9 @@ func (r *resolver) nmethod() nmethodLayout {
 		immutable:     r.field("", "nmethod._immutable_data"),
 		immutableSize: r.field("", "nmethod._immutable_data_size"),
 		metadata:      r.sized("", "nmethod._metadata_offset"),
+		nullTable:     r.sized(capNulls, "nmethod._nul_chk_table_offset"),
+		handlers:      sized{absent, 0},
+		end:           absent,
 		deopt: [2]offset{
 			r.field("", "nmethod._deopt_handler_entry_offset|nmethod._deopt_handler_offset|nmethod._deoptimize_offset"),
 			r.field("", "nmethod._deopt_mh_handler_offset|nmethod._deoptimize_mh_offset"),
@@ -199,9 +210,14 @@ func (r *resolver) nmethod() nmethodLayout {
 			r.field("", "CompiledMethod._deopt_mh_handler_begin|nmethod._deopt_mh_handler_begin"),
 		},
 	}
+	if l.immutable.ok() {
+		l.handlers = r.sized(capNulls, "nmethod._handler_table_offset")
+	} else {
+		l.end = r.field(capNulls, "nmethod._nmethod_end_offset")
+	}
 	l.span = span(l.method, l.compileID, l.level, l.entryBCI, l.entry, l.verified, l.entryOff.offset,
 		l.verifiedOff.offset, l.osrEntry, l.stub, l.origPC, l.scopesPCs, l.dependencies, l.scopesData,
-		l.scopesDataPtr, l.immutable, l.immutableSize, l.metadata.offset, l.deopt[0], l.deopt[1],
+		l.scopesDataPtr, l.immutable, l.immutableSize, l.metadata.offset, l.nullTable.offset, l.handlers.offset, l.end, l.deopt[0], l.deopt[1],
 		l.deoptPtr[0], l.deoptPtr[1])
 	if !l.verified.ok() && !l.verifiedOff.ok() {
 		r.lost(capNmethods, "nmethod._verified_entry_offset")
@@ -247,5 +263,6 @@ func resolve(t *tables) (*layout, *resolver) {
 
 		perfStart:    r.static("", "PerfMemory._start"),
 		perfCapacity: r.static("", "PerfMemory._capacity"),
+		oopMaps:      r.oopMaps(),
 	}, r
 }

@@ -7,14 +7,15 @@ import (
 
 // Method is a Java method. It is shared by all who ask for it and is not to be changed.
 type Method struct {
-	Addr      uint64
-	Class     string // with dots: java.lang.String
-	Name      string
-	Signature string // as in class files: (I)V
-	File      string // source file, may be empty
-	Native    bool
-	CodeBegin uint64 // its bytecodes
-	CodeSize  int
+	Addr         uint64
+	Class        string // with dots: java.lang.String
+	Name         string
+	Signature    string // as in class files: (I)V
+	File         string // source file, may be empty
+	Native       bool
+	Synchronized bool
+	CodeBegin    uint64 // its bytecodes
+	CodeSize     int
 
 	since int64 // when it was known to be there for the first time, see age.go
 	// unloadable: its class may be unloaded.
@@ -55,8 +56,8 @@ const (
 	poolKlassName
 )
 
-// accNative is JVM_ACC_NATIVE.
-const accNative = 0x100
+// accNative is JVM_ACC_NATIVE, accSynchronized JVM_ACC_SYNCHRONIZED.
+const accNative, accSynchronized = 0x100, 0x20
 
 // Limits of the method cache. Over any of them it is emptied.
 const (
@@ -251,9 +252,10 @@ func (vm *VM) readMethod(addr uint64) (*Method, error) {
 	}
 	m := &Method{
 		Addr: addr, Class: p.class, File: p.file, pool: p,
-		Native:    l.accessFlags.u16(head.want)&accNative != 0,
-		CodeBegin: constAddr + l.constSize,
-		CodeSize:  int(l.codeSize.u16(body.want)),
+		Native:       l.accessFlags.u16(head.want)&accNative != 0,
+		Synchronized: l.accessFlags.u16(head.want)&accSynchronized != 0,
+		CodeBegin:    constAddr + l.constSize,
+		CodeSize:     int(l.codeSize.u16(body.want)),
 	}
 	head.parts = []part{{int(l.constMethod), int(l.constMethod) + 8}}
 	body.parts = []part{{int(l.constants), int(l.constants) + 8}, {int(l.idBegin), int(l.idEnd)}}

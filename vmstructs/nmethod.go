@@ -40,6 +40,7 @@ func (vm *VM) parseNmethod(b *Blob, raw []byte) error {
 	if l.stub.ok() {
 		b.StubBegin = b.within(b.Addr + uint64(l.stub.u32(raw)))
 	}
+	b.nullTable = vm.nullTable(b, raw)
 	b.VerifiedEntry, b.EntryPoint, b.OSREntry = b.within(b.VerifiedEntry), b.within(b.EntryPoint), b.within(b.OSREntry)
 	for i := range b.DeoptHandlers {
 		switch {

@@ -71,19 +71,6 @@ func (b *Blob) HasPcDesc(pc uint64) bool {
 	return i >= 0 && b.debug.pcOffset(i) == rel
 }
 
-// RecordBefore returns the last pc that the compiler recorded which is not behind pc.
-func (b *Blob) RecordBefore(pc uint64) (uint64, bool) {
-	if !b.holds(pc) || b.End-b.Begin >= 1<<31 {
-		return 0, false
-	}
-	n := b.debug.count()
-	i := sort.Search(n, func(i int) bool { return b.debug.pcOffset(i) > int32(pc-b.Begin) }) - 1
-	if i < 0 || b.debug.pcOffset(i) < 0 {
-		return 0, false
-	}
-	return b.Begin + uint64(b.debug.pcOffset(i)), true
-}
-
 // Records lists the pcs that the compiler recorded.
 func (b *Blob) Records() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
@@ -130,7 +117,12 @@ func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 		b.scopes = make(map[int32][]Scope, 4)
 	}
 	b.scopes[i] = s
-	cost := 32 + 16*len(s)
+	vm.charge(b, 32+16*len(s))
+	return s, nil
+}
+
+// charge notes that b holds so many bytes more.
+func (vm *VM) charge(b *Blob, cost int) {
 	b.bytes += cost
 	vm.loaded += uint64(cost)
 	if vm.blobs.byAddr[b.Addr] == b {
@@ -138,7 +130,6 @@ func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 			vm.blobs.init()
 		}
 	}
-	return s, nil
 }
 
 // decodeScopes decodes what PcDesc i points at. code/scopeDesc.cpp, decode_body.

@@ -18,6 +18,9 @@ var readWidths = map[string]uint8{
 	"nmethod._deopt_handler_entry_offset": 4, "nmethod._deopt_handler_offset": 4, "nmethod._deopt_mh_handler_offset": 4,
 	"nmethod._deoptimize_offset": 4, "nmethod._deoptimize_mh_offset": 4,
 
+	"nmethod._nmethod_end_offset": 4,
+	"OopMapSet._om_count":         4, "OopMap._pc_offset": 4, "ImmutableOopMapSet._count": 4, "ImmutableOopMapPair._pc_offset": 4,
+
 	"Method._access_flags": 2, "ConstMethod._constMethod_size": 4, "ConstMethod._code_size": 2, "ConstMethod._name_index": 2,
 	"ConstMethod._signature_index": 2, "ConstMethod._method_idnum": 2, "ConstMethod._flags": 1, "ConstMethod._flags._flags": 1,
 	"ConstantPool._length": 4, "ConstantPool._source_file_name_index": 2, "InstanceKlass._source_file_name_index": 2,

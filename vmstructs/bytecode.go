@@ -1,0 +1,207 @@
+package vmstructs
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// Bytecode is one instruction of a method as its class file had it: the interpreter writes its own in their
+// place (interpreter/bytecodes.hpp, rewriter.cpp), of the same length or of several together.
+type Bytecode struct {
+	BCI    int32
+	Op     uint8
+	Target int32 // of a branch or a jump: where it leads; -1 of all others
+}
+
+// Ends reports whether what stands behind a bytecode is reached from elsewhere alone. Behind a switch stands what
+// its first case does.
+func (b *Bytecode) Ends() bool {
+	return b.Op == OpGoto || b.Op == opGotoW || b.Returns() || b.Op == OpAthrow
+}
+
+// Returns reports whether a bytecode leaves its method as it should.
+func (b *Bytecode) Returns() bool { return b.Op >= OpIreturn && b.Op <= OpReturn }
+
+// Bytecodes that are told from others; of families the first and the last.
+const (
+	OpIaload       = 0x2e
+	OpSaload       = 0x35
+	OpIastore      = 0x4f
+	OpSastore      = 0x56
+	OpIadd         = 0x60
+	OpDcmpg        = 0x98
+	opIinc         = 0x84
+	opIfeq         = 0x99
+	OpGoto         = 0xa7
+	opJsr          = 0xa8
+	opTableswitch  = 0xaa
+	opLookup       = 0xab
+	OpIreturn      = 0xac
+	OpReturn       = 0xb1
+	OpGetstatic    = 0xb2
+	OpPutstatic    = 0xb3
+	OpGetfield     = 0xb4
+	OpPutfield     = 0xb5
+	OpInvoke       = 0xb6
+	OpInvokeLast   = 0xba
+	OpNew          = 0xbb
+	OpAnewarray    = 0xbd
+	OpArraylength  = 0xbe
+	OpAthrow       = 0xbf
+	OpCheckcast    = 0xc0
+	OpInstanceof   = 0xc1
+	OpMonitorenter = 0xc2
+	OpMonitorexit  = 0xc3
+	opWide         = 0xc4
+	opIfnull       = 0xc6
+	opIfnonnull    = 0xc7
+	opGotoW        = 0xc8
+	opBreakpoint   = 0xca
+	opFirstOfVM    = 0xcb
+)
+
+// maxBytecodes bounds a method: class files allow 65,535 bytes.
+const maxBytecodes = 1 << 16
+
+// bytecodeLengths are those of the opcodes 0 to 201; 0 for those that say themselves how long they are.
+var bytecodeLengths = buildBytecodeLengths()
+
+func buildBytecodeLengths() (t [opBreakpoint]uint8) {
+	for op := range t {
+		t[op] = 1
+	}
+	set := func(n uint8, from, to int) {
+		for op := from; op <= to; op++ {
+			t[op] = n
+		}
+	}
+	set(2, 0x10, 0x10) // bipush
+	set(3, 0x11, 0x11) // sipush
+	set(2, 0x12, 0x12) // ldc
+	set(3, 0x13, 0x14) // ldc_w, ldc2_w
+	set(2, 0x15, 0x19) // loads
+	set(2, 0x36, 0x3a) // stores
+	set(3, opIinc, opIinc)
+	set(3, 0x99, 0xa8)     // branches, jsr
+	set(2, 0xa9, 0xa9)     // ret
+	set(0, 0xaa, 0xab)     // switches
+	set(3, 0xb2, 0xb8)     // fields, invokes
+	set(5, 0xb9, 0xba)     // invokeinterface, invokedynamic
+	set(3, 0xbb, 0xbb)     // new
+	set(2, 0xbc, 0xbc)     // newarray
+	set(3, 0xbd, 0xbd)     // anewarray
+	set(3, 0xc0, 0xc1)     // checkcast, instanceof
+	set(0, opWide, opWide) //
+	set(4, 0xc5, 0xc5)     // multianewarray
+	set(3, 0xc6, 0xc7)     // ifnull, ifnonnull
+	set(5, 0xc8, 0xc9)     // goto_w, jsr_w
+	return t
+}
+
+// vmBytecodes are what HotSpot's own opcodes stand for, from 203 on (interpreter/bytecodes.hpp). JDK 8 has all
+// but the one for stores of booleans. One that stands for several is here the first of them, for the
+// others are still in their places.
+var vmBytecodes = [...]uint8{
+	// fast_agetfield to fast_sgetfield
+	OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield,
+	// fast_aputfield to fast_sputfield
+	OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield,
+	0x2a, 0x2a, 0x2a, 0x2a, // fast_aload_0, and with a getfield behind it
+	0x15, 0x15, 0x15, // fast_iload, with another, with caload
+	OpInvoke, opLookup, opLookup, // invokevfinal, linear and binary switch
+	0x12, 0x13, 0xb1, OpInvoke, // aldc, aldc_w, return_register_finalizer, invokehandle
+	OpGetfield, OpPutfield, 0x2a, 0x15, // nofast: of archived classes
+}
+
+// fastBPutfield is its place among vmBytecodes: JDK 8 lacks the one behind it.
+const fastBPutfield = 9
+
+// javaOp is the opcode of the class file.
+func javaOp(op uint8, jdk8 bool) (uint8, bool) {
+	if op < opBreakpoint {
+		return op, true
+	}
+	i := int(op) - opFirstOfVM
+	if jdk8 && i > fastBPutfield {
+		i++
+	}
+	if i < 0 || i >= len(vmBytecodes) {
+		return 0, false
+	}
+	return vmBytecodes[i], true
+}
+
+// Bytecodes reads the bytecodes of a method.
+func (vm *VM) Bytecodes(m *Method) ([]Bytecode, error) {
+	if m.CodeSize <= 0 || m.CodeSize > maxBytecodes {
+		return nil, fmt.Errorf("%w: %d bytes of bytecode", ErrBadMethod, m.CodeSize)
+	}
+	raw := make([]byte, m.CodeSize)
+	if err := vm.mem.Bytes(m.CodeBegin, raw); err != nil {
+		return nil, err
+	}
+	return decodeBytecodes(raw, vm.l.jdk8)
+}
+
+func decodeBytecodes(raw []byte, jdk8 bool) ([]Bytecode, error) {
+	list := make([]Bytecode, 0, len(raw)/2)
+	for at := 0; at < len(raw); {
+		op, ok := javaOp(raw[at], jdk8)
+		n := 0
+		if ok {
+			n = bytecodeLength(raw, at, op)
+		}
+		if n == 0 || at+n > len(raw) {
+			return nil, fmt.Errorf("%w: bytecode %d at %d", ErrBadMethod, raw[at], at)
+		}
+		b := Bytecode{BCI: int32(at), Op: op, Target: -1}
+		switch {
+		case op >= opIfeq && op <= opJsr, op == opIfnull, op == opIfnonnull:
+			b.Target = int32(at) + int32(int16(binary.BigEndian.Uint16(raw[at+1:])))
+		case op == opGotoW:
+			b.Target = int32(at) + int32(binary.BigEndian.Uint32(raw[at+1:]))
+		}
+		list = append(list, b)
+		at += n
+	}
+	return list, nil
+}
+
+// bytecodeLength returns how long the instruction at an index is, 0 if it is none.
+func bytecodeLength(raw []byte, at int, op uint8) int {
+	if n := int(bytecodeLengths[op]); n != 0 {
+		return n
+	}
+	if op == opWide {
+		if at+1 < len(raw) && raw[at+1] == opIinc {
+			return 6
+		}
+		return 4
+	}
+	operands := at&^3 + 4
+	if operands+12 > len(raw) {
+		return 0
+	}
+	long := func(i int) int64 { return int64(int32(binary.BigEndian.Uint32(raw[operands+4*i:]))) }
+	n := int64(operands - at)
+	if op == opTableswitch {
+		n += 12 + 4*(long(2)-long(1)+1)
+	} else {
+		n += 8 + 8*long(1)
+	}
+	if n <= 0 || n > int64(len(raw)) {
+		return 0
+	}
+	return int(n)
+}
+
+// BytecodeAt returns the place of the bytecode with that index in a list that Bytecodes made, -1 if there is none.
+func BytecodeAt(code []Bytecode, bci int32) int {
+	i, ok := slices.BinarySearchFunc(code, bci, func(b Bytecode, bci int32) int { return cmp.Compare(b.BCI, bci) })
+	if !ok {
+		return -1
+	}
+	return i
+}

@@ -1,0 +1,69 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// nullCheck says where code goes on if the instruction at an offset faults on a null reference: HotSpot tests no
+// reference that is used soon (code/exceptionHandlerTable.hpp, ImplicitExceptionTable).
+type nullCheck struct{ at, to uint32 }
+
+// maxNullChecks bounds the table.
+const maxNullChecks = 1 << 16
+
+// nullChecks reads b's table once. Where it cannot be had, there are none.
+func (vm *VM) nullChecks(b *Blob) []nullCheck {
+	if b.nullsKnown {
+		return b.nulls
+	}
+	b.nullsKnown = true
+	s := b.nullTable
+	if s.begin == 0 || s.end <= s.begin || s.size() < 4 || s.size() > maxDebugBytes {
+		return nil
+	}
+	n, err := vm.mem.U32(s.begin)
+	if err != nil || n == 0 || n > maxNullChecks || uint64(n)*8+4 > s.size() {
+		return nil
+	}
+	raw := make([]byte, n*8)
+	if vm.mem.Bytes(s.begin+4, raw) != nil || !vm.holdsTrue(&b.fact) {
+		return nil
+	}
+	checks := make([]nullCheck, n)
+	for i := range checks {
+		checks[i] = nullCheck{binary.LittleEndian.Uint32(raw[8*i:]), binary.LittleEndian.Uint32(raw[8*i+4:])}
+	}
+	// Of several for one instruction HotSpot takes the first (ImplicitExceptionTable::continuation_offset).
+	slices.SortStableFunc(checks, func(a, b nullCheck) int { return int(a.at) - int(b.at) })
+	checks = slices.CompactFunc(checks, func(a, b nullCheck) bool { return a.at == b.at })
+	b.nulls = checks
+	vm.charge(b, 8*len(checks))
+	return checks
+}
+
+// OnNull returns where b goes on if the instruction at an offset of its code faults on a null reference.
+func (vm *VM) OnNull(b *Blob, at uint32) (to uint32, ok bool) {
+	checks := vm.nullChecks(b)
+	i, ok := slices.BinarySearchFunc(checks, at, func(c nullCheck, at uint32) int { return int(c.at) - int(at) })
+	if !ok {
+		return 0, false
+	}
+	return checks[i].to, true
+}
+
+// nullTable says where the table is. Up to 22 it stands behind the exception handlers in the nmethod; since 23
+// before them in the immutable data.
+func (vm *VM) nullTable(b *Blob, raw []byte) section {
+	l := &vm.l.nm
+	switch {
+	case !l.nullTable.ok():
+		return section{}
+	case l.immutable.ok() && l.handlers.ok():
+		base := l.immutable.u64(raw)
+		return section{base + l.nullTable.unsigned(raw), base + l.handlers.unsigned(raw)}
+	case !l.immutable.ok() && l.end.ok():
+		return section{b.Addr + l.nullTable.unsigned(raw), b.Addr + uint64(l.end.u32(raw))}
+	}
+	return section{}
+}

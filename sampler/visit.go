@@ -347,15 +347,15 @@ func (r *run) lookHeld(th *thread, arrived, count int64) {
 	}
 }
 
-// sleeps reports whether a thread has left the queue of its CPU to sleep. One that was preempted while it was about to is
-// in state S, too, but still there, and the kernel tells no place where it waits (kernel/sched/core.c, get_wchan). To read
-// what system call that one is in would take milliseconds (wait_task_inactive).
+// sleeps reports whether a thread has left the queue of its CPU to sleep: then the kernel tells a place where it waits
+// (kernel/sched/core.c, get_wchan). One that was preempted while it was about to sleep is in state S, too, but still in the
+// queue. To read what system call that one is in would take milliseconds (wait_task_inactive).
 func (s *scan) sleeps(th *thread) bool {
-	if state, _, _ := parseStat(s.readFile(th, fdStat)); state == 'R' {
-		return false
+	if where := s.readFile(th, fdWchan); len(where) > 0 {
+		return where[0] != '0'
 	}
-	where := s.readFile(th, fdWchan)
-	return len(where) > 0 && where[0] != '0'
+	state, _, _ := parseStat(s.readFile(th, fdStat)) // a kernel without the names of its functions
+	return state != 'R'
 }
 
 // parseExecStart reads from /proc/PID/sched when the thread was last charged, in ns of its CPU's clock

@@ -65,7 +65,9 @@ type Summary struct {
 	OwnCPU      time.Duration    `json:"own_cpu_ns"`               // what goprof itself used
 	Notes       []Note           `json:"notes,omitempty"`
 	Quality     Quality          `json:"quality,omitempty"` // see Judge
-	Doubts      []string         `json:"doubts,omitempty"`  // why it is not good
+	// Leans: CPUs could not be visited, so threads were told to stop from other ones.
+	Leans  bool     `json:"leans,omitempty"`
+	Doubts []string `json:"doubts,omitempty"` // why it is not good
 }
 
 // Looks is how the threads of a wall-clock recording were looked at.

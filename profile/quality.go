@@ -42,6 +42,12 @@ func (s *Summary) Judge() (q Quality, why []string) {
 	doubt(s.Lost, s.Attempted, fairMissing, poorMissing, "of the looks are lost, whatever their threads did")
 	doubt(s.Truncated, s.Samples, fairMissing, poorMissing, "of the stacks are cut: their callers are missing")
 	doubt(s.Overflow, s.Samples, fairMissing, poorMissing, "of the samples have no callees: the profile is full")
+	if s.Leans {
+		if q == Good {
+			q = Fair
+		}
+		why = append(why, "calls that block may have more samples than is true: goprof has no real-time priority (root, or CAP_SYS_NICE) or may not use all CPUs of the program")
+	}
 	doubt(s.Asleep, s.Samples, fairMissing, poorMissing, "of the samples may stand in a call that had not begun when the thread was chosen")
 	doubt(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled, "of the CPU time has no sample")
 	return q, why

@@ -21,6 +21,7 @@ func TestJudge(t *testing.T) {
 		"all lost":        {Summary{Attempted: 5, Lost: 5}, Poor, []string{"100.0% of the looks"}},
 		"some cut":        {Summary{Attempted: 100, Samples: 100, Truncated: 5}, Fair, []string{"5.0% of the stacks"}},
 		"asleep":          {Summary{Attempted: 100, Samples: 100, Asleep: 33}, Poor, []string{"33.0% of the samples"}},
+		"leans":           {Summary{Attempted: 100, Samples: 100, Leans: true}, Fair, []string{"calls that block"}},
 		"full":            {Summary{Attempted: 100, Samples: 100, Overflow: 3}, Fair, []string{"3.0% of the samples"}},
 		"poor stays poor": {Summary{Attempted: 100, Samples: 80, Lost: 20, Truncated: 4}, Poor, []string{"20.0% of the looks", "5.0% of the stacks"}},
 		"time without samples": {Summary{Attempted: 100, Samples: 100, Times: Times{Process: 10 * time.Second, Sampled: 5 * time.Second,

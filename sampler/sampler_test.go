@@ -40,8 +40,8 @@ func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic
 			if len(snap.Stack) == 0 || snap.SP == 0 {
 				t.Error("a snapshot without stack")
 			}
-			got.byTID[snap.TID]++
-			seen.Add(1)
+			got.byTID[snap.TID] += int(snap.Samples())
+			seen.Add(snap.Samples())
 			q.Done(snap)
 		}
 	}()
@@ -375,4 +375,81 @@ func TestUnstopped(t *testing.T) {
 			t.Errorf("a spinning thread: %v", o)
 		}
 	})
+}
+
+// TestPools: threads of which each works a little, like those of a pool for requests, have together as many samples as they use
+// CPU time, and the samples carry nearly all of it.
+func TestPools(t *testing.T) {
+	const interval = 5 * time.Millisecond
+	p := run1(t, sharesProgram, "200", "133", "150000", "200", "67", "150000")
+	tids := make([]int, 400)
+	for i := range tids {
+		tids[i] = p.number(t)
+	}
+	before := make(map[int]int64)
+	for _, tid := range tids {
+		before[tid] = ranNanos(t, p.pid, tid)
+	}
+	got := session(t, p.pid, Config{Interval: interval}, 64, untilSamples(500))
+	var used, usedMuch, much, all int64
+	mean := int64(0)
+	for _, tid := range tids {
+		used += ranNanos(t, p.pid, tid) - before[tid]
+	}
+	mean = used / int64(len(tids))
+	for _, tid := range tids {
+		ns := ranNanos(t, p.pid, tid) - before[tid]
+		all += int64(got.byTID[tid])
+		if ns > mean { // of the pool that does twice as much
+			usedMuch += ns
+			much += int64(got.byTID[tid])
+		}
+	}
+	owed := used / int64(interval)
+	sampled := float64(got.Times.Sampled) / float64(got.Times.Process)
+	t.Logf("%d samples of %d owed; the busier pool has %.3f of the time and %.3f of the samples; %.1f %% of the time is sampled; skipped %d of %d ticks; %.1f %% of a CPU",
+		all, owed, float64(usedMuch)/float64(used), float64(much)/float64(all), 100*sampled, got.Skipped, got.Ticks, 100*got.CPU.Seconds()/got.Wall.Seconds())
+	needTicks(t, &got.Stats)
+	if off := all - owed; off > owed/10+chance(owed) || off < -owed/10-chance(owed) {
+		t.Errorf("%d samples of %d owed", all, owed)
+	}
+	share := float64(usedMuch) / float64(used)
+	if off := math.Abs(float64(much)/float64(all) - share); off > 4*math.Sqrt(share*(1-share)/float64(all)) {
+		t.Errorf("the busier pool has %.3f of the time and %.3f of the samples", share, float64(much)/float64(all))
+	}
+	if sampled < 0.95 && got.Visits {
+		t.Errorf("%.1f %% of the CPU time is sampled", 100*sampled)
+	}
+}
+
+// shortLives is a program whose threads each use 2 ms of CPU time in 20 ms and end; some 250 in a second.
+const shortLives = `
+static void *life(void *x) {
+	for (int i = 0; i < 4; i++) {
+		long end = cpu_ns() + 500000;
+		while (cpu_ns() < end) for (volatile int k = 0; k < 200; k++);
+		usleep(4500);
+	}
+	return 0;
+}
+int main(void) {
+	pthread_attr_t a;
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, 65536);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	ready();
+	for (;;) { pthread_t t; pthread_create(&t, &a, life, 0); usleep(4000); }
+}`
+
+// TestShortLives: threads that live 20 ms have as many samples as they use CPU time.
+func TestShortLives(t *testing.T) {
+	const interval = 2 * time.Millisecond
+	p := run1(t, shortLives)
+	got := session(t, p.pid, Config{Interval: interval}, 64, untilSamples(800))
+	owed := int64(got.Times.Process / interval)
+	t.Logf("%d samples of %d owed; %+v; lost %v; skipped %d of %d ticks", got.Attempted, owed, got.Times, got.Lost, got.Skipped, got.Ticks)
+	needTicks(t, &got.Stats)
+	if off := got.Attempted - owed; got.Visits && (off > owed/10+chance(owed) || off < -owed/10-chance(owed)) {
+		t.Errorf("%d samples of %d owed", got.Attempted, owed)
+	}
 }

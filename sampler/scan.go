@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Which threads are due for a CPU sample.
+// Which threads are due for a CPU sample, where CPUs cannot be visited (visit.go says where they can).
 //
 // The kernel charges CPU time to each thread in /proc/PID/task/TID/schedstat. It does so
 // at its ticks and when a thread leaves the CPU, so the counter is exact in the
@@ -121,6 +121,7 @@ type scan struct {
 	bills    bills
 	unseen   unseen
 	round    uint32
+	met      []*thread // by the last listing for the first time
 	listedAt int64
 	listCost int64
 	counted  int

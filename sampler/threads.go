@@ -19,9 +19,24 @@ func (s *scan) list() {
 	if s.round > 0 && s.now-s.listedAt < wait {
 		return
 	}
-	s.counted, s.unseen.strays = count, false
+	s.counted = count
+	s.listNow()
+}
+
+// listAgain lists the threads if that is not too dear, because one that is unknown was at work just now.
+func (s *scan) listAgain() bool {
+	if s.now-s.listedAt < s.listCost*listShare {
+		return false
+	}
+	s.listNow()
+	return true
+}
+
+func (s *scan) listNow() {
+	s.unseen.strays = false
 	began := s.spent()
 	s.round++
+	s.met = s.met[:0]
 	if s.proc.threads(s.dirents, s.seen) != nil {
 		return
 	}
@@ -62,17 +77,23 @@ func (s *scan) meet(tid int) {
 	}
 	th.last = stat
 	s.byTID[tid] = th
+	s.met = append(s.met, th)
 	if !born || int64(stat.ran) > s.now-s.listedAt+lateCharge { // it is older: listings have left it out by now
 		th.billed, th.hot = stat.ran, false
+		th.credit = s.anyPart()
 		s.cold = append(s.cold, th)
 		return
 	}
 	// All that it has run since the last listing is ours to sample.
-	th.credit = min(int64(stat.ran), s.now-s.listedAt, maxCredit)
+	th.credit = min(int64(stat.ran), s.now-s.listedAt, maxCredit) + s.anyPart()
 	s.unseen.found += int64(stat.ran)
 	s.pool(th, stat.ran, int64(stat.ran))
 	s.hot = append(s.hot, th)
 }
+
+// anyPart is some part of an interval. A thread begins with it, so that one which uses less than an interval in all its life is
+// sampled as often, on the average, as it uses CPU time.
+func (s *scan) anyPart() int64 { return s.rng.Int64N(s.interval) }
 
 // forget drops a thread that has ended. It leaves its list later.
 func (s *scan) forget(th *thread) {

@@ -278,36 +278,63 @@ func (s *scan) isCharged(th *thread, at uint64) bool {
 // searchCold asks those that are not hot, if the lot says so and the process's clock that it is worth it.
 func (s *scan) searchCold(at uint64, v *visits) (found *thread, stands float64) {
 	chance := v.chance
-	if len(s.cold) == 0 || v.rng.Float64() >= chance {
+	if v.rng.Float64() >= chance {
 		return nil, 0
 	}
 	began := s.spent()
-	u := &s.unseen
 	s.bills.read()
-	if u.owing = s.bills.now - u.base - u.found; u.owing > 0 || s.noStats {
-		for range s.cold {
-			th := s.takeCold()
-			if th == nil {
-				break
-			}
-			before := u.found
-			if s.isCharged(th, at) {
-				found = th
-			}
-			if u.owing -= u.found - before; th.tid == 0 || th.hot {
-				s.nextCold-- // back, so that takeCold moves it off the list
-			}
-			if found != nil || u.owing <= 0 {
-				break // nobody else has run
-			}
-		}
-		if found == nil && u.owing > 0 {
-			u.base += u.owing
-			u.owing, u.strays = 0, true
+	if s.unseen.owing = s.unfound(); s.unseen.owing > 0 {
+		if found = s.askCold(at); found == nil && s.unseen.owing > 0 {
+			found = s.askNew(at)
 		}
 	}
 	v.learn(float64(s.spent()-began), s.now)
 	return found, 1 / chance
+}
+
+// unfound is what the process has used and no thread that was asked.
+func (s *scan) unfound() int64 { return s.bills.now - s.unseen.base - s.unseen.found }
+
+// askCold asks those that are not hot, until what the process has used more is found.
+func (s *scan) askCold(at uint64) *thread {
+	u := &s.unseen
+	for range s.cold {
+		th := s.takeCold()
+		if th == nil {
+			break
+		}
+		before := u.found
+		charged := s.isCharged(th, at)
+		if u.owing -= u.found - before; th.tid == 0 || th.hot {
+			s.nextCold-- // back, so that takeCold moves it off the list
+		}
+		if charged {
+			return th
+		}
+		if u.owing <= 0 {
+			break // nobody else has run
+		}
+	}
+	return nil
+}
+
+// askNew lists the threads: somebody has run whom we have not met. What is still not found belongs to threads that have ended.
+func (s *scan) askNew(at uint64) *thread {
+	u := &s.unseen
+	if !s.listAgain() {
+		u.strays = true
+		return nil
+	}
+	if u.owing = s.unfound(); u.owing > 0 {
+		u.base += u.owing
+		u.owing = 0
+	}
+	for _, th := range s.met {
+		if when, ok := parseExecStart(s.readFile(th, fdSched)); ok && when == at {
+			return th
+		}
+	}
+	return nil
 }
 
 // learn sets the chance of a search by what the last ones have cost, and how often we visit.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -216,6 +217,7 @@ func (r *recording) account() profile.Summary {
 	if !stats.Visits { // who is visited was on a CPU
 		sum.Asleep = r.asleep
 	}
+	sum.Leans = r.opt.Engine != PerfEngine && !r.opt.Mode.IsWall() && !stats.Visits && runtime.NumCPU() > 1
 	sum.Quality, sum.Doubts = sum.Judge()
 	return sum
 }

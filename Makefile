@@ -6,7 +6,7 @@ BINARY  := goprof
 PKG     ?= ./... ./testdata/jvmtest
 RUN     ?= .
 # How long a test run may last before it counts as hung, and each fuzzer runs.
-TIMEOUT ?= 25m
+TIMEOUT ?= 45m
 FUZZTIME ?= 20s
 
 # The binary is static: it must run in any container beside any libc.

@@ -89,7 +89,7 @@ func (s *scan) pool(th *thread, ran uint64, used int64) {
 
 // givePool bills a sample of a thread that has used little for all such threads.
 func (s *scan) givePool(th *thread, snap *target.Snapshot) {
-	if th.spent < poolBelow*s.interval {
+	if !th.hint.Skip && th.spent < poolBelow*s.interval {
 		snap.CPU += s.bills.pool
 		s.bills.given += s.bills.pool
 		s.bills.pool = 0

@@ -36,16 +36,18 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *target.Snapsh
 		setSignalMask(&t.oldMask, nil)
 		return t.refused(tid, e)
 	}
+	ours := t.proc.owns(tid) // now that it is seized, its number cannot pass to another thread
 	s, sig := t.hold(tid, arrived)
 	t.beginReads()
-	if s == stopped {
+	if s == stopped && ours {
 		t.take(tid, &hint)
+	}
+	if s == stopped {
 		t.release(tid, sig)
 	}
 	setSignalMask(&t.oldMask, nil)
 
-	// A number that has passed to a thread of another process since it was listed: nothing of that one is kept.
-	if !t.proc.owns(tid) {
+	if !ours {
 		t.undo(tid, s)
 		return t.gone()
 	}

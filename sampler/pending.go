@@ -53,6 +53,20 @@ func (t *Tracer) isPending(tid int) bool {
 	return false
 }
 
+// counts has a look that is pending count for so many more samples: the thread was met again before it stopped. It returns
+// false if the thread is not pending.
+func (t *Tracer) counts(tid int, more int64) bool {
+	for i := range t.pending {
+		if p := &t.pending[i]; p.tid == tid {
+			if p.snap != nil {
+				p.snap.Count += more
+			}
+			return true
+		}
+	}
+	return false
+}
+
 // Collect looks after the pending stops. It returns one snapshot whose thread has
 // stopped by now (and has been let go) or ended; ok is false when there is none.
 // Call it until then.

@@ -91,6 +91,7 @@ func (q *Queue) take() *target.Snapshot {
 		slot := &q.slots[uint32(top)-1]
 		if q.top.CompareAndSwap(top, (top>>32+1)<<32|uint64(slot.next.Load())) {
 			slot.snap.Count = 1
+			slot.snap.Waiting.Reset()
 			return slot.snap
 		}
 	}

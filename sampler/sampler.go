@@ -165,7 +165,11 @@ func (r *run) loop() {
 	if r.visiting = r.visits != nil && !r.scan.noStats && r.visits.begin(); r.visiting {
 		defer r.visits.end()
 		r.scan.hotFor, r.scan.pools = visitHot, true
+	} else {
+		r.t.stayAt, r.scan.hotFor, r.scan.pools = -1, hotFor, false
+		r.beginTicks(monotonic(&r.ts), int64(r.cfg.Interval))
 	}
+	r.spentBefore = r.scan.spent()
 	rest := int64(0)
 	for r.sleep(r.nextTick(rest)) {
 		spent := r.spentBefore

@@ -151,6 +151,19 @@ func (s *scan) takeCold() *thread {
 	return nil
 }
 
+// dropCold takes the thread that takeCold returned last off the list of the cold: it has ended, or is hot now.
+func (s *scan) dropCold() {
+	s.nextCold--
+	th, last := s.cold[s.nextCold], len(s.cold)-1
+	if th.tid == 0 {
+		s.spare = append(s.spare, th)
+	} else {
+		s.hot = append(s.hot, th)
+	}
+	s.cold[s.nextCold] = s.cold[last]
+	s.cold = s.cold[:last]
+}
+
 func (s *scan) isCold(th *thread) bool {
 	quiet := s.now - th.movedAt
 	if th.credit >= s.interval {

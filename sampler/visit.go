@@ -111,7 +111,11 @@ func (v *visits) begin() bool {
 	v.bound = newAlarm(boundSignal)
 	_, ok := parseExecStart(v.ownSched())
 	v.at = -1
-	return ok && v.bound.ok && endsCalls(boundSignal)
+	if ok && v.bound.ok && endsCalls(boundSignal) {
+		return true
+	}
+	v.end()
+	return false
 }
 
 func (v *visits) end() {
@@ -138,7 +142,8 @@ func (v *visits) goTo(which int) bool {
 	var m unix.CPUSet
 	m.Set(v.cpus[which].number)
 	if unix.SchedSetaffinity(0, &m) != nil {
-		return false // switched off, or not allowed any more
+		v.at = -1 // switched off, or not allowed any more
+		return false
 	}
 	v.at = which
 	return true
@@ -207,6 +212,7 @@ func (r *run) planVisit(from int64) (at int64) {
 // visitNext is one tick.
 func (r *run) visitNext() {
 	away := monotonic(&r.ts)-r.scan.lastTick > longGap+int64(r.cfg.Interval) && r.scan.lastTick != 0
+	r.visits.met = false
 	if r.slept && !away {
 		r.visit()
 	}
@@ -220,7 +226,9 @@ func (r *run) visitNext() {
 // visit samples whom we took this CPU from.
 func (r *run) visit() {
 	v, arrived := r.visits, monotonic(&r.ts)
-	v.met = false
+	if v.at < 0 || currentCPU() != v.cpus[v.at].number {
+		return
+	}
 	own, ok := parseExecStart(v.ownSched())
 	if !ok {
 		return
@@ -283,6 +291,9 @@ func (s *scan) searchCold(at uint64, v *visits) (found *thread, stands float64) 
 	}
 	began := s.spent()
 	s.bills.read()
+	if s.unfound() > 0 && len(s.cold) > len(s.hot) {
+		s.bookHot()
+	}
 	if s.unseen.owing = s.unfound(); s.unseen.owing > 0 {
 		if found = s.askCold(at); found == nil && s.unseen.owing > 0 {
 			found = s.askNew(at)
@@ -292,10 +303,20 @@ func (s *scan) searchCold(at uint64, v *visits) (found *thread, stands float64) 
 	return found, 1 / chance
 }
 
+// bookHot brings those that are hot up to date once more, after the clock: what they used before it was read is found then, so
+// that no others are asked for it.
+func (s *scan) bookHot() {
+	for _, th := range s.hot {
+		if stat, ok := s.charged(th); ok && th.tid != 0 {
+			s.book(th, stat)
+		}
+	}
+}
+
 // unfound is what the process has used and no thread that was asked.
 func (s *scan) unfound() int64 { return s.bills.now - s.unseen.base - s.unseen.found }
 
-// askCold asks those that are not hot, until what the process has used more is found.
+// askCold asks those that are not hot. It does not stop where all time is found: while it asks, threads use more.
 func (s *scan) askCold(at uint64) *thread {
 	u := &s.unseen
 	for range s.cold {
@@ -306,13 +327,10 @@ func (s *scan) askCold(at uint64) *thread {
 		before := u.found
 		charged := s.isCharged(th, at)
 		if u.owing -= u.found - before; th.tid == 0 || th.hot {
-			s.nextCold-- // back, so that takeCold moves it off the list
+			s.dropCold()
 		}
 		if charged {
 			return th
-		}
-		if u.owing <= 0 {
-			break // nobody else has run
 		}
 	}
 	return nil
@@ -351,7 +369,7 @@ func (v *visits) learn(cost float64, now int64) {
 
 // lookHeld takes the sample of a thread that we took the CPU from.
 func (r *run) lookHeld(th *thread, arrived, count int64) {
-	if count == 0 || r.t.isPending(th.tid) {
+	if count == 0 || r.t.counts(th.tid, count) {
 		return
 	}
 	snap := r.q.take()
@@ -367,6 +385,10 @@ func (r *run) lookHeld(th *thread, arrived, count int64) {
 			r.stats.Asleep += count
 		}
 	} else {
+		o = Running
+	}
+	if o == Running || o == Moved {
+		snap.Waiting.Reset()
 		o = r.t.LookHeld(th.tid, arrived, th.hint, snap)
 	}
 	if o != Pending {

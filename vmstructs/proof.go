@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 
 	"goprof/target"
@@ -165,8 +166,12 @@ func (p *Proof) Check() (bool, error) {
 		p.ranges = append(p.ranges, target.Range{Addr: u.addr, Buf: p.unloads[:]})
 	}
 	p.vm.t.ReadMany(p.ranges)
-	if u.addr != 0 && p.ranges[len(p.ranges)-1].OK {
-		u.note(p.unloads[:], p.vm.now())
+	if u.addr != 0 {
+		if p.ranges[len(p.ranges)-1].OK {
+			u.note(p.unloads[:], p.vm.now())
+		} else {
+			u.since = math.MaxInt64 // nobody knows what was unloaded
+		}
 	}
 	ok := true
 	for i, f := range p.facts {

@@ -116,8 +116,12 @@ func (r *recorder) visit(f session.Visit) bool {
 		defer close(done)
 		f(p, s)
 	}:
-		<-done
-		return true
+		select {
+		case <-done:
+			return true
+		case <-r.ended: // in the middle of it: the process's memory does not answer
+			return false
+		}
 	case <-r.ended:
 		return false
 	}

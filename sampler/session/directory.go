@@ -149,7 +149,7 @@ func (d *directory) update(all bool) error {
 // name that cannot be read now (a collector moves it) stays as it was, and where there
 // is none the kernel's short name stands in, until a later look has better luck.
 func (d *directory) rename(th *thread) {
-	name := th.name
+	name, wasJava := th.name, th.javaNamed
 	th.named = time.Now()
 	if th.java.Addr != 0 {
 		if n, err := d.javaName(th); err == nil && n != "" {
@@ -162,7 +162,7 @@ func (d *directory) rename(th *thread) {
 	read := now()
 	if name != th.name {
 		th.oldLabel = ""
-		if th.name != "" {
+		if th.name != "" && (wasJava || th.java.Addr == 0) { // else it stood in for this one
 			th.oldLabel, th.oldRead, th.newRead = th.makeLabel(), th.read, read
 		}
 		th.name, th.label = name, ""

@@ -17,7 +17,7 @@ import (
 // named are the files that goprof opens by a name that no target has a say in ("What goprof opens" in
 // docs/operations.md).
 var named = []*regexp.Regexp{
-	regexp.MustCompile(`^/proc(/(self|thread-self|\d+)(/(task(/\d+(/(stat|status|schedstat|syscall|comm|cmdline|wchan))?)?|` +
+	regexp.MustCompile(`^/proc(/(self|thread-self|\d+)(/(task(/\d+(/(stat|status|schedstat|sched|syscall|comm|cmdline|wchan))?)?|` +
 		`stat|statm|status|maps|mem|cmdline|cgroup|exe|root|auxv|environ|mountinfo|limits|fd(/\d+)?|map_files/[0-9a-f]+-[0-9a-f]+|` +
 		`oom_score_adj|attr/current))?)?$`),
 	regexp.MustCompile(`^/proc/(uptime|stat|sys/kernel/[a-z_/]+|mounts)$`),
@@ -25,7 +25,7 @@ var named = []*regexp.Regexp{
 	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?cpu\.(max|cfs_quota_us|cfs_period_us)$`), // goprof's own: Go's runtime asks how many CPUs it has
 	regexp.MustCompile(`^/etc/(passwd|group|nsswitch\.conf|localtime)$`),
 	regexp.MustCompile(`^/usr/share/zoneinfo/|^/dev/null$`),
-	regexp.MustCompile(`^(stat|status|schedstat|syscall|\d+(/(stat|status|schedstat|syscall|comm))?)$`), // below a kept /proc/PID/task
+	regexp.MustCompile(`^(stat|status|schedstat|syscall|\d+(/(stat|status|schedstat|sched|syscall|wchan|comm))?)$`), // below a kept /proc/PID/task
 }
 
 // hostDebug is the only file that openat2 may find in the host's root: its name is a build id.

@@ -98,10 +98,12 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	}
 	select {
 	case err := <-done:
-		return p, r.account(), cmp.Or(err, silent)
+		silent = cmp.Or(err, silent)
 	case <-r.hangs:
-		return p, r.account(), cmp.Or(silent, error(ErrHangs))
+		silent = cmp.Or(silent, error(ErrHangs))
 	}
+	s.guarded(r.settleNames) // it reads the names of threads
+	return p, r.account(), silent
 }
 
 // recording is a Record under way.
@@ -170,6 +172,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			r.news(0)
 			r.settleAll()
 		case visit := <-r.opt.Visits:
+			r.settleNames()
 			sum := r.account()
 			visit(r.profile, &sum)
 		}
@@ -189,7 +192,9 @@ func (r *recording) alive() bool {
 // account brings the profile's account up to date and sums it up.
 func (r *recording) account() profile.Summary {
 	stats := r.sampler.Stats()
-	r.settleNames()
+	if r.opt.Mode.IsWall() {
+		r.settleAll() // under the names that its places have
+	}
 	for outcome, n := range stats.Lost {
 		r.profile.Lose(reasonOf(sampler.Outcome(outcome)), n-r.lost[outcome])
 	}
@@ -243,7 +248,11 @@ func (r *recording) take(snap *target.Snapshot) {
 		r.unwanted += time.Duration(snap.CPU)
 		return
 	}
-	r.walker.Walk(snap, &r.stack)
+	if snap.Waiting.Unstopped {
+		r.walker.WalkUnstopped(snap, &r.stack)
+	} else {
+		r.walker.Walk(snap, &r.stack)
+	}
 	r.hurry(snap.TID, &r.stack)
 	if !r.alive() {
 		r.profile.Lose(profile.ProcessGone, snap.Samples())

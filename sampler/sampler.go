@@ -166,8 +166,7 @@ func (r *run) loop() {
 		defer r.visits.end()
 		r.scan.hotFor, r.scan.pools = visitHot, true
 	} else {
-		r.t.stayAt, r.scan.hotFor, r.scan.pools = -1, hotFor, false
-		r.beginTicks(monotonic(&r.ts), int64(r.cfg.Interval))
+		r.notVisiting()
 	}
 	r.spentBefore = r.scan.spent()
 	rest := int64(0)

@@ -56,6 +56,7 @@ type visits struct {
 	round   []int   // of which CPUs one is drawn
 	turn    int     // how often since that list was made
 	met     bool    // the last visit met somebody
+	meets   int64   // how many have
 	strange []int   // those on which nobody was met lately; one of them has a turn
 	bound   alarm   // of a visit
 	own     int     // descriptor of our OS thread's sched
@@ -219,8 +220,34 @@ func (r *run) visitNext() {
 	if r.visits.turn == 0 || away {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints()
+		expected := (r.scan.bills.now - r.scan.bills.base - r.scan.bills.excused) / int64(r.cfg.Interval)
+		if expected > fewMeets && r.visits.meets < expected/8 {
+			r.stopVisiting()
+		}
 	}
 	r.collect()
+}
+
+// fewMeets is how many threads should have been met before it counts that nearly none were.
+const fewMeets = 50
+
+// stopVisiting goes on in the other way: a goprof that is traced itself (strace), or runs on a kernel that dates charges
+// differently, meets nobody however much the program runs.
+func (r *run) stopVisiting() {
+	var all unix.CPUSet
+	for _, c := range r.visits.cpus {
+		all.Set(c.number)
+	}
+	unix.SchedSetaffinity(0, &all)
+	r.visits.end()
+	r.visits = nil
+	r.notVisiting()
+}
+
+// notVisiting sets what differs where threads are looked for.
+func (r *run) notVisiting() {
+	r.visiting, r.t.stayAt, r.scan.hotFor, r.scan.pools = false, -1, hotFor, false
+	r.beginTicks(monotonic(&r.ts), int64(r.cfg.Interval))
 }
 
 // visit samples whom we took this CPU from.
@@ -238,6 +265,7 @@ func (r *run) visit() {
 		return
 	}
 	v.cpus[v.at].metAt, v.met = arrived, true
+	v.meets++
 	th.cpu = int16(v.cpus[v.at].number)
 	if th.hint.Skip {
 		return

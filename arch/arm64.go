@@ -92,9 +92,9 @@ func decodeARM64(b []byte, r *Regs) (int64, bool) {
 	return -1, true
 }
 
-// signedARM64: a signature lies between the address's bits and bit 55 (Documentation/arch/arm64/pointer-authentication.rst).
-// How many an address has is the kernel's choice, 36 to 52 (arch/arm64/memory.rst); a program's stack stands at the end
-// of the first 48 of them, where there are more.
+// signedARM64: a signature lies between the address's bits and bit 55
+// (Documentation/arch/arm64/pointer-authentication.rst). How many an address has is the kernel's choice, 36 to 52
+// (arch/arm64/memory.rst); a program's stack stands at the end of the first 48 of them, where there are more.
 func signedARM64(highest uint64) uint64 { return 1<<55 - 1<<min(max(bits.Len64(highest-1), 36), 55) }
 
 // senderSPARM64 reads the call stub's last two instructions: mov x19, sp; blr (cpu/aarch64/stubGenerator_aarch64.cpp,

@@ -39,7 +39,8 @@ func FuzzTraceARM64(f *testing.F) {
 			}
 		}
 		var in Inst
-		if ARM64.Read(code, uint32(pc), &in) && (in.Len < ARM64.MinInst || int(pc)+int(in.Len) > len(code) || in.HasTarget && int(in.Target) >= len(code)) {
+		if ARM64.Read(code, uint32(pc), &in) && (in.Len < ARM64.MinInst || int(pc)+int(in.Len) > len(code) ||
+			in.HasTarget && int(in.Target) >= len(code)) {
 			t.Fatalf("Read: %+v", in)
 		}
 		ARM64.AfterLeave(code, uint64(pc))

@@ -119,7 +119,8 @@ func (f *File) temp() (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(f.name), "."+filepath.Base(f.name)+".*.tmp")
 }
 
-// Write writes the whole file and returns its name. Called again, it replaces what it wrote; who IsStream is written once.
+// Write writes the whole file and returns its name. Called again, it replaces what it wrote; who IsStream is written
+// once.
 func (f *File) Write(write func(io.Writer) error) (string, error) {
 	name := f.name
 	var err error

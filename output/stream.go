@@ -89,8 +89,8 @@ func openUntilRead(name string) (*os.File, error) {
 }
 
 // isInherited recognises the names of descriptors that goprof was started with: /dev/stdout, and /dev/fd/63 where the
-// shell was told >(program). They are links, but the kernel's own, to what whoever started goprof has opened. So nothing is
-// opened here. A descriptor that closes at exec is not one of them: it is goprof's.
+// shell was told >(program). They are links, but the kernel's own, to what whoever started goprof has opened. So
+// nothing is opened here. A descriptor that closes at exec is not one of them: it is goprof's.
 func (f *File) isInherited() bool {
 	number, ok := descriptor(f.name)
 	switch {

@@ -52,19 +52,21 @@ type Summary struct {
 	Lost        int64            `json:"lost"`
 	TruncatedBy map[string]int64 `json:"truncated_by"`
 	LostBy      map[string]int64 `json:"lost_by"`
-	LeafLikely  int64            `json:"leaf_likely"`       // samples of which it is likely which inlined method was running,
-	LeafGuessed int64            `json:"leaf_guessed"`      // and of which it is a guess; of all others it is certain
-	Waiting     int64            `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
-	Asleep      int64            `json:"asleep,omitempty"`  // samples of threads that had entered a system call right before they stopped
-	Overflow    int64            `json:"overflow"`          // samples of whose stack only the callers were kept, for want of room
-	Threads     int              `json:"threads"`           // that gave at least one sample
-	Pauses      Pauses           `json:"pauses"`
-	Times       Times            `json:"cpu_time"`
-	Looks       *Looks           `json:"looks,omitempty"`          // in wall-clock modes
-	Silent      int              `json:"silent_threads,omitempty"` // whose memory did not answer
-	OwnCPU      time.Duration    `json:"own_cpu_ns"`               // what goprof itself used
-	Notes       []Note           `json:"notes,omitempty"`
-	Quality     Quality          `json:"quality,omitempty"` // see Judge
+	// samples of which it is likely which inlined method was running,
+	LeafLikely  int64 `json:"leaf_likely"`
+	LeafGuessed int64 `json:"leaf_guessed"`      // and of which it is a guess; of all others it is certain
+	Waiting     int64 `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
+	// samples of threads that had entered a system call right before they stopped
+	Asleep   int64         `json:"asleep,omitempty"`
+	Overflow int64         `json:"overflow"` // samples of whose stack only the callers were kept, for want of room
+	Threads  int           `json:"threads"`  // that gave at least one sample
+	Pauses   Pauses        `json:"pauses"`
+	Times    Times         `json:"cpu_time"`
+	Looks    *Looks        `json:"looks,omitempty"`          // in wall-clock modes
+	Silent   int           `json:"silent_threads,omitempty"` // whose memory did not answer
+	OwnCPU   time.Duration `json:"own_cpu_ns"`               // what goprof itself used
+	Notes    []Note        `json:"notes,omitempty"`
+	Quality  Quality       `json:"quality,omitempty"` // see Judge
 	// Leans: CPUs could not be visited, so threads were told to stop from other ones.
 	Leans  bool     `json:"leans,omitempty"`
 	Doubts []string `json:"doubts,omitempty"` // why it is not good

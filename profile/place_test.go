@@ -62,7 +62,8 @@ func TestPlacesInAFullProfile(t *testing.T) {
 	}
 }
 
-// TestSure: how sure the leaf is, is counted with its stack, wherever that is counted again; a thread's state is certain.
+// TestSure: how sure the leaf is, is counted with its stack, wherever that is counted again; a thread's state is
+// certain.
 func TestSure(t *testing.T) {
 	p := New()
 	s := stack(Whole, "main", "outer", "inner")

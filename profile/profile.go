@@ -68,7 +68,8 @@ func NewSize(maxNodes int) *Profile {
 
 // Copy is the profile as it is now, to be read while p goes on: nothing can be added to it.
 func (p *Profile) Copy() *Profile {
-	return &Profile{Meta: p.Meta, Counts: p.Counts, Sure: p.Sure, Overflow: p.Overflow, Time: p.Time, tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}}
+	return &Profile{Meta: p.Meta, Counts: p.Counts, Sure: p.Sure, Overflow: p.Overflow, Time: p.Time,
+		tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}}
 }
 
 // Add counts a stack n times; see AddTimed.

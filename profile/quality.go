@@ -11,8 +11,8 @@ const (
 	Poor Quality = "poor" // by a tenth, or more
 )
 
-// What is missing may be of one kind, so a share may be off by as much as is missing. A share of CPU time that no sample
-// carries is less of a doubt: most of it is of threads that had not used enough for a sample yet.
+// What is missing may be of one kind, so a share may be off by as much as is missing. A share of CPU time that no
+// sample carries is less of a doubt: most of it is of threads that had not used enough for a sample yet.
 const (
 	fairMissing, poorMissing       = 0.02, 0.10
 	fairNotSampled, poorNotSampled = 0.15, 0.40
@@ -48,7 +48,9 @@ func (s *Summary) Judge() (q Quality, why []string) {
 		}
 		why = append(why, "calls that block may have more samples than is true: goprof has no real-time priority (root, or CAP_SYS_NICE) or may not use all CPUs of the program")
 	}
-	doubt(s.Asleep, s.Samples, fairMissing, poorMissing, "of the samples may stand in a call that had not begun when the thread was chosen")
-	doubt(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled, "of the CPU time has no sample")
+	doubt(s.Asleep, s.Samples, fairMissing, poorMissing,
+		"of the samples may stand in a call that had not begun when the thread was chosen")
+	doubt(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled,
+		"of the CPU time has no sample")
 	return q, why
 }

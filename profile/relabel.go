@@ -24,7 +24,8 @@ func (p *Profile) Relabel(old, root string) {
 	p.tree.rename(n, whatOf(id, Gap))
 }
 
-// merge moves what was counted at and below a node to the same places below another. The nodes stay, with nothing in them.
+// merge moves what was counted at and below a node to the same places below another. The nodes stay, with nothing in
+// them.
 func (p *Profile) merge(from, to int32) {
 	moved := map[int32]int32{from: to}
 	for n := from; n < p.tree.size; n++ { // a node comes after its parent

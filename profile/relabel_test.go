@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRelabel: what was added under a thread's first name is found under its second, once, whether that one was there before or not.
+// TestRelabel: what was added under a thread's first name is found under its second, once, whether that one was there
+// before or not.
 func TestRelabel(t *testing.T) {
 	a, b, c := &Func{Name: "a"}, &Func{Name: "b"}, &Func{Name: "c"}
 	stack := func(fns ...*Func) *Stack {
@@ -28,7 +29,8 @@ func TestRelabel(t *testing.T) {
 		p.Relabel("[nobody]", "[long-name]")
 		p.Add("[long-name]", stack(b, a), 100)
 		p.Add("[long]", stack(a), 1000) // another thread's, born later
-		want := map[string]int64{"[other];a;b": 1, "[long-name];a;b": 101, "[long-name];a;c": 2, "[long-name];a": 4, "[long];a": 1000}
+		want := map[string]int64{"[other];a;b": 1, "[long-name];a;b": 101, "[long-name];a;c": 2, "[long-name];a": 4,
+			"[long];a": 1000}
 		if before {
 			want["[long-name];a;b"] += 10
 		} else {

@@ -15,11 +15,11 @@ type alarm struct {
 	ok bool
 }
 
-// boundSignal ends a blocking waitid(2), which has no time limit of its own. ppoll and signalfd cannot stand in for it: nothing
-// but waitid tells of the stop of a tracee without a signal to the whole process.
+// boundSignal ends a blocking waitid(2), which has no time limit of its own. ppoll and signalfd cannot stand in for
+// it: nothing but waitid tells of the stop of a tracee without a signal to the whole process.
 //
-// It is a real-time signal that nothing else uses: libc's and Go's own begin at 32. Go has a handler for each signal, which
-// forgets those that nobody asked for (runtime, sighandler).
+// It is a real-time signal that nothing else uses: libc's and Go's own begin at 32. Go has a handler for each signal,
+// which forgets those that nobody asked for (runtime, sighandler).
 const boundSignal = 62
 
 // again is how soon boundSignal is sent once more: the first may come just before the call that it is to end.
@@ -38,7 +38,8 @@ type sigevent struct {
 func newAlarm(signal int32) (a alarm) {
 	const threadID = 4 // SIGEV_THREAD_ID
 	ev := sigevent{signo: signal, notify: threadID, tid: int32(unix.Gettid())}
-	_, _, e := syscall.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&ev)), uintptr(unsafe.Pointer(&a.id)))
+	_, _, e := syscall.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&ev)),
+		uintptr(unsafe.Pointer(&a.id)))
 	a.ok = e == 0
 	return a
 }
@@ -70,7 +71,8 @@ func (a *alarm) close() {
 	}
 }
 
-// waitStop blocks until the tracee has stopped or ended, or a signal comes. Like waitPeek it does not consume the answer.
+// waitStop blocks until the tracee has stopped or ended, or a signal comes. Like waitPeek it does not consume the
+// answer.
 //
 //go:nosplit
 func waitStop(tid int, info *siginfo) syscall.Errno {

@@ -14,8 +14,8 @@ const (
 	// lastWait is how long it may take until the next one comes of the stops that are waited for, where no
 	// thread waits for a CPU to stop on.
 	lastWait = 100 * time.Millisecond
-	// maxWait bounds a wait for all of them, where one comes after the other: of thousands of threads each needs the CPU for
-	// a moment to stop. Who waits longer for one waits longer for all: maxWaits times as long.
+	// maxWait bounds a wait for all of them, where one comes after the other: of thousands of threads each needs the
+	// CPU for a moment to stop. Who waits longer for one waits longer for all: maxWaits times as long.
 	maxWait  = 10 * time.Second
 	maxWaits = 6
 	// mostPending is how many threads are told to stop before the first of them have. More would
@@ -37,18 +37,21 @@ const mostPasses = 16
 
 // All looks once at each thread, for a dump. each is called for every one, with a
 // snapshot that is valid during the call, when no thread stands still or is about to (but those that did not when they
-// were waited for). Threads are TimedOut when for so long none has stopped of those that are waited for, or for 100 ms where
-// none of them wants a CPU: they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
+// were waited for). Threads are TimedOut when for so long none has stopped of those that are waited for, or for 100
+// ms where none of them wants a CPU: they are held up in the kernel. Let the OS thread end afterwards, as Tracer
+// says.
 //
-// So many threads may be held up that others cannot be told to stop. Those are looked at without a stop, where they sleep:
-// then Waiting.Unstopped is set.
+// So many threads may be held up that others cannot be told to stop. Those are looked at without a stop, where they
+// sleep: then Waiting.Unstopped is set.
 func All(t *Tracer, wait time.Duration, threads []Target, each func(*target.Snapshot, Outcome)) {
 	AllUntil(nil, t, wait, threads, each)
 }
 
-// AllUntil is All until gaveUp is closed: then nobody waits any more for an each that does not return. It reports whether all
-// have. each is called from another goroutine, one at a time, while this one looks after those that stop late.
-func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Target, each func(*target.Snapshot, Outcome)) bool {
+// AllUntil is All until gaveUp is closed: then nobody waits any more for an each that does not return. It reports
+// whether all have. each is called from another goroutine, one at a time, while this one looks after those that stop
+// late.
+func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Target, each func(*target.Snapshot,
+	Outcome)) bool {
 	a := all{t: t, wait: wait, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
 	for len(threads) > 0 && a.pass(threads) {
 		threads, a.bystanders = a.bystanders, nil
@@ -93,8 +96,8 @@ func (a *all) pass(threads []Target) bool {
 	return !a.over
 }
 
-// keep puts a look's outcome by: what each does takes time, in which those that stop meanwhile would stand still. A thread that
-// was let go because the memory of another one did not answer is looked at again.
+// keep puts a look's outcome by: what each does takes time, in which those that stop meanwhile would stand still. A
+// thread that was let go because the memory of another one did not answer is looked at again.
 func (a *all) keep(snap *target.Snapshot, o Outcome) {
 	if o == Silent && a.passes < mostPasses && a.t.desk != nil && a.t.silentThreads[snap.TID] == nil {
 		a.bystanders = append(a.bystanders, Target{snap.TID, a.hints[snap.TID]})
@@ -196,8 +199,8 @@ func collectAll(t *Tracer, each func(*target.Snapshot, Outcome)) (some bool) {
 	}
 }
 
-// collectUntil waits for stops until no more than left are pending, or none comes any more: for so long, or for lastWait
-// where no thread that is waited for wants a CPU.
+// collectUntil waits for stops until no more than left are pending, or none comes any more: for so long, or for
+// lastWait where no thread that is waited for wants a CPU.
 func collectUntil(t *Tracer, left int, wait time.Duration, each func(*target.Snapshot, Outcome)) {
 	var ts unix.Timespec
 	now := monotonic(&ts)

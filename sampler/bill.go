@@ -71,8 +71,8 @@ func (b *bills) give(th *thread, charged uint64, asleep bool, snap *target.Snaps
 }
 
 // Threads that have used little are billed together. Most threads of a large pool are never sampled, or once: what they
-// used would be nobody's. So what all of these have used goes to the samples of any of them, which is right on the average, for
-// who of them is sampled follows from what they use.
+// used would be nobody's. So what all of these have used goes to the samples of any of them, which is right on the
+// average, for who of them is sampled follows from what they use.
 
 // poolBelow is how many samples' worth of CPU time a thread has used when it begins to have a bill of its own.
 const poolBelow = 10

@@ -13,8 +13,8 @@ import (
 // An assembler for the few BPF instructions that perf_copy.go uses, and the system call that loads them
 // (Documentation/bpf/standardization/instruction-set.rst, include/uapi/linux/bpf.h).
 
-// bpfReg is one of BPF's registers: r0 is a call's result, r1 to r5 are its arguments and lost by it, r6 to r9 are kept,
-// r10 points behind the stack of 512 bytes.
+// bpfReg is one of BPF's registers: r0 is a call's result, r1 to r5 are its arguments and lost by it, r6 to r9 are
+// kept, r10 points behind the stack of 512 bytes.
 type bpfReg uint8
 
 const (

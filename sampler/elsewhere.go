@@ -45,7 +45,8 @@ func (m *cpuMask) leave(cpu int) bool {
 
 // get reads where an OS thread may run, 0 being our own.
 func (m *cpuMask) get(tid int) (size uintptr, ok bool) {
-	size, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETAFFINITY, uintptr(tid), unsafe.Sizeof(*m), uintptr(unsafe.Pointer(m)))
+	size, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETAFFINITY, uintptr(tid), unsafe.Sizeof(*m),
+		uintptr(unsafe.Pointer(m)))
 	return size, e == 0
 }
 

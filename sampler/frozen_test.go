@@ -137,7 +137,8 @@ func TestFreezeWhileSampling(t *testing.T) {
 			})
 			used := time.Duration(ranNanos(t, p.pid, p.pid) - before)
 			t.Logf("%d samples, %d late, lost %v, %v used", got.Taken, got.Late, got.Lost, used)
-			if got.err != nil || got.Taken < 200 || got.LostSum() > 3 || got.Attempted > int64(used/interval)+3+chance(int64(used/interval)) {
+			if got.err != nil || got.Taken < 200 || got.LostSum() > 3 ||
+				got.Attempted > int64(used/interval)+3+chance(int64(used/interval)) {
 				t.Errorf("%v: %d looks, lost %v, in %v of CPU time", got.err, got.Attempted, got.Lost, used)
 			}
 			eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' && tracerOf(p.pid) == 0 })

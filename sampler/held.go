@@ -9,12 +9,12 @@ import (
 )
 
 // LookHeld looks at a thread that lost its CPU to us at the moment arrived, and waits in that CPU's queue. It runs no
-// instruction of its own before it stops: where it was when we came is where it is seen. It stops as soon as we sleep, for
-// which this waits until alarm.set's time; later stops are left to Collect.
+// instruction of its own before it stops: where it was when we came is where it is seen. It stops as soon as we
+// sleep, for which this waits until alarm.set's time; later stops are left to Collect.
 //
-// Telling a thread to stop that runs on another CPU takes an interrupt between CPUs instead. Until that comes (1 us on bare
-// metal, 20 us in some virtual machines) the thread runs on, and where it calls the kernel it stops at once: so it would be
-// seen too often in its system calls (docs/decisions/0004).
+// Telling a thread to stop that runs on another CPU takes an interrupt between CPUs instead. Until that comes (1 us
+// on bare metal, 20 us in some virtual machines) the thread runs on, and where it calls the kernel it stops at once:
+// so it would be seen too often in its system calls (docs/decisions/0004).
 func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *target.Snapshot) Outcome {
 	snap.TID = tid
 	if !t.onItsThread() {

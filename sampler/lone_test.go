@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestLoneThreadIsMetAsOftenAsItRuns: the scheduler moves a thread away from the CPU where goprof is at work. One that runs all
-// the time has as many samples as intervals of CPU time all the same, wherever there is room to move it to.
+// TestLoneThreadIsMetAsOftenAsItRuns: the scheduler moves a thread away from the CPU where goprof is at work. One
+// that runs all the time has as many samples as intervals of CPU time all the same, wherever there is room to move it
+// to.
 func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 	for _, interval := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
 		p := run1(t, cSpin)
@@ -16,7 +17,8 @@ func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 		before := ranNanos(t, p.pid, p.pid)
 		got := session(t, p.pid, Config{Interval: interval}, 64, untilSamples(int64(4*time.Second/interval)))
 		owed := (ranNanos(t, p.pid, p.pid) - before) / int64(interval)
-		t.Logf("%v: %d samples of %d owed, %d skipped of %d, late %d, pauses p50 %v p99 %v max %v, goprof %.1f %%", interval, got.Attempted, owed, got.Skipped, got.Ticks,
+		t.Logf("%v: %d samples of %d owed, %d skipped of %d, late %d, pauses p50 %v p99 %v max %v, goprof %.1f %%",
+			interval, got.Attempted, owed, got.Skipped, got.Ticks,
 			got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), 100*got.CPU.Seconds()/got.Wall.Seconds())
 		if off := got.Attempted - owed; off > chance(owed)+owed/20 || off < -chance(owed)-owed/5 {
 			t.Errorf("%v: %d samples of %d owed", interval, got.Attempted, owed)

@@ -9,8 +9,8 @@ import (
 )
 
 // Most threads have nothing that a trail leads to: their pause is one comparison longer. Of a thread that has, the
-// pieces come by three system calls where there is one block, two more for each further one. What they cost is mostly the
-// pages that they touch, so no more is copied than is used. See pause.go for what holds here.
+// pieces come by three system calls where there is one block, two more for each further one. What they cost is mostly
+// the pages that they touch, so no more is copied than is used. See pause.go for what holds here.
 
 // trailCopy is what following a trail needs, prepared outside the pause, and what it leaves behind.
 type trailCopy struct {

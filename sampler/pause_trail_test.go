@@ -25,8 +25,10 @@ func newTrailWorld() *trailWorld {
 	if err != nil {
 		panic(err)
 	}
-	w := &trailWorld{Tracer: &Tracer{desk: d}, stack: d.stack[:256], owner: make([]byte, 64), first: make([]byte, 1024), second: make([]byte, 1024)}
-	w.Trail = &target.Trail{Known: true, Frame: 8, Owner: 16, OwnerSize: 32, First: 24, HeadSize: 64, Next: 8, Begin: 16, End: 20, Below: 16}
+	w := &trailWorld{Tracer: &Tracer{desk: d}, stack: d.stack[:256], owner: make([]byte, 64), first: make([]byte,
+		1024), second: make([]byte, 1024)}
+	w.Trail = &target.Trail{Known: true, Frame: 8, Owner: 16, OwnerSize: 32, First: 24, HeadSize: 64, Next: 8,
+		Begin: 16, End: 20, Below: 16}
 	w.look = look{side: 64, sp: at(w.stack), got: len(w.stack)}
 	binary.LittleEndian.PutUint64(w.desk.side[8:], at(w.stack)+128)
 	put(w.stack, 128+16, at(w.owner))
@@ -104,9 +106,10 @@ func TestHostileTrail(t *testing.T) {
 		"end is before begin":              {func(w *trailWorld) { w.block(w.first, 0, 60, 50) }, 2},
 		"end is enormous":                  {func(w *trailWorld) { w.block(w.first, 0, 10, 1<<31-1) }, 2},
 		"more than there is room for":      {func(w *trailWorld) { w.block(w.first, 0, 0, target.MaxTrailBytes/8) }, 2},
-		"a list that goes round":           {func(w *trailWorld) { w.block(w.second, at(w.first), 90, 100) }, 1 + 2*target.MaxTrailBlocks},
-		"offsets out of the head":          {func(w *trailWorld) { w.Trail.Begin, w.Trail.Next = 62, 60 }, 2},
-		"the trail is not known":           {func(w *trailWorld) { w.Trail.Known = false }, 0},
+		"a list that goes round": {func(w *trailWorld) { w.block(w.second, at(w.first), 90, 100) }, 1 +
+			2*target.MaxTrailBlocks},
+		"offsets out of the head": {func(w *trailWorld) { w.Trail.Begin, w.Trail.Next = 62, 60 }, 2},
+		"the trail is not known":  {func(w *trailWorld) { w.Trail.Known = false }, 0},
 	}
 	for name, c := range cases {
 		w := newTrailWorld()

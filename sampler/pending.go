@@ -53,8 +53,8 @@ func (t *Tracer) isPending(tid int) bool {
 	return false
 }
 
-// counts has a look that is pending count for so many more samples: the thread was met again before it stopped. It returns
-// false if the thread is not pending.
+// counts has a look that is pending count for so many more samples: the thread was met again before it stopped. It
+// returns false if the thread is not pending.
 func (t *Tracer) counts(tid int, more int64) bool {
 	for i := range t.pending {
 		if p := &t.pending[i]; p.tid == tid {

@@ -12,14 +12,14 @@ import (
 	"goprof/target"
 )
 
-// A sample of perf_event has registers and a stack. What else is to be of the same moment is copied by a BPF program: the
-// kernel runs it in the interrupt in which it takes the sample, right before (kernel/events/core.c, bpf_overflow_handler). It
-// reads the thread's side piece and follows the trail, and puts what it finds into memory that it shares with us. It
-// reads only memory that is present, and writes nothing of the target's.
+// A sample of perf_event has registers and a stack. What else is to be of the same moment is copied by a BPF program:
+// the kernel runs it in the interrupt in which it takes the sample, right before (kernel/events/core.c,
+// bpf_overflow_handler). It reads the thread's side piece and follows the trail, and puts what it finds into memory
+// that it shares with us. It reads only memory that is present, and writes nothing of the target's.
 //
 // Each thread for which this is wanted (Hint.Soon) has a program of its own: all that is known of the thread is a
-// constant in it. It needs Linux 5.5 (bpf_probe_read_user, maps that can be mapped) and CAP_BPF with CAP_PERFMON. Where that is not
-// to be had, such threads are read late, as Perf says.
+// constant in it. It needs Linux 5.5 (bpf_probe_read_user, maps that can be mapped) and CAP_BPF with CAP_PERFMON.
+// Where that is not to be had, such threads are read late, as Perf says.
 
 // The memory of one thread: a head, and two halves that are written in turns.
 const (
@@ -59,12 +59,13 @@ type perfCopier struct {
 // maxCopiers bounds how many threads have one: each takes the kernel 200 KB.
 const maxCopiers = 128
 
-// arm gives a thread's events the program that copies with them, if it is to have one and may. What is known of the trail comes
-// with the first samples.
+// arm gives a thread's events the program that copies with them, if it is to have one and may. What is known of the
+// trail comes with the first samples.
 func (r *perfRun) arm(w *perfThread) {
 	trail := r.cfg.Trail
 	hint := &w.th.hint
-	if r.noCopies || !w.prompt || trail == nil || !trail.Known || hint.Side == 0 || hint.SideLen <= 0 || hint.SideLen > maxSide ||
+	if r.noCopies || !w.prompt || trail == nil || !trail.Known || hint.Side == 0 || hint.SideLen <= 0 ||
+		hint.SideLen > maxSide ||
 		trail.Frame < 0 || trail.Frame > hint.SideLen-8 {
 		return
 	}
@@ -144,8 +145,8 @@ func (c *perfCopier) setRight(right uint8) { atomic.StoreUint64(c.word(copyRight
 
 func (c *perfCopier) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&c.mem[at])) }
 
-// copyProgram is the program of one thread. Registers: r6 is the half, r7 where the way has got to. On its stack are the time
-// (-8), the shift of references (-16), room for a word (-24) and how much of the used parts there is (-32).
+// copyProgram is the program of one thread. Registers: r6 is the half, r7 where the way has got to. On its stack are
+// the time (-8), the shift of references (-16), room for a word (-24) and how much of the used parts there is (-32).
 func copyProgram(fd int, hint *Hint, w *target.Trail) *bpfCode {
 	c := &bpfCode{jumps: map[string][]int{}}
 	c.call(bpfKtimeGetNS)
@@ -280,9 +281,9 @@ func (c *bpfCode) block(w *target.Trail, i int) {
 	c.reference(w, head+w.Next)
 }
 
-// take gives a sample what was copied in its moment. The program runs once for each sample, some microseconds after its time
-// was taken, or before that up to Linux 6.2. So the run that is nearest in time is the sample's own: those of other samples
-// are an interval away.
+// take gives a sample what was copied in its moment. The program runs once for each sample, some microseconds after
+// its time was taken, or before that up to Linux 6.2. So the run that is nearest in time is the sample's own: those
+// of other samples are an interval away.
 func (c *perfCopier) take(when, interval int64, snap *target.Snapshot) bool {
 	best, bestWhen := -1, uint64(0)
 	nearest := min(copyDelay, interval/2)
@@ -306,8 +307,9 @@ func (c *perfCopier) take(when, interval int64, snap *target.Snapshot) bool {
 	return true
 }
 
-// copyDelay is how far from its sample's time the program may have run, in nanoseconds: interrupts are off between the two. More is a
-// machine that was taken away from under the kernel; then that is the run of another sample, perhaps.
+// copyDelay is how far from its sample's time the program may have run, in nanoseconds: interrupts are off between
+// the two. More is a machine that was taken away from under the kernel; then that is the run of another sample,
+// perhaps.
 const copyDelay = int64(100_000)
 
 // keep makes a snapshot's side piece and trail of a half. Its counts are the program's own.

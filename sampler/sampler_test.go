@@ -377,8 +377,8 @@ func TestUnstopped(t *testing.T) {
 	})
 }
 
-// TestPools: threads of which each works a little, like those of a pool for requests, have together as many samples as they use
-// CPU time, and the samples carry nearly all of it.
+// TestPools: threads of which each works a little, like those of a pool for requests, have together as many samples
+// as they use CPU time, and the samples carry nearly all of it.
 func TestPools(t *testing.T) {
 	const interval = 5 * time.Millisecond
 	p := run1(t, sharesProgram, "200", "133", "150000", "200", "67", "150000")
@@ -447,7 +447,8 @@ func TestShortLives(t *testing.T) {
 	p := run1(t, shortLives)
 	got := session(t, p.pid, Config{Interval: interval}, 64, untilSamples(800))
 	owed := int64(got.Times.Process / interval)
-	t.Logf("%d samples of %d owed; %+v; lost %v; skipped %d of %d ticks", got.Attempted, owed, got.Times, got.Lost, got.Skipped, got.Ticks)
+	t.Logf("%d samples of %d owed; %+v; lost %v; skipped %d of %d ticks", got.Attempted, owed, got.Times, got.Lost,
+		got.Skipped, got.Ticks)
 	needTicks(t, &got.Stats)
 	if off := got.Attempted - owed; got.Visits && (off > owed/10+chance(owed) || off < -owed/10-chance(owed)) {
 		t.Errorf("%d samples of %d owed", got.Attempted, owed)

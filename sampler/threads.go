@@ -91,8 +91,8 @@ func (s *scan) meet(tid int) {
 	s.hot = append(s.hot, th)
 }
 
-// anyPart is some part of an interval. A thread begins with it, so that one which uses less than an interval in all its life is
-// sampled as often, on the average, as it uses CPU time.
+// anyPart is some part of an interval. A thread begins with it, so that one which uses less than an interval in all
+// its life is sampled as often, on the average, as it uses CPU time.
 func (s *scan) anyPart() int64 { return s.rng.Int64N(s.interval) }
 
 // forget drops a thread that has ended. It leaves its list later.

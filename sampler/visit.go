@@ -13,32 +13,34 @@ import (
 
 // How threads are met where they are.
 //
-// In each interval we wake up once, on the average, on each CPU on which the program may run, at a moment that nothing of the program's has
-// chosen, and with real-time priority take it from whoever runs there. If that is a thread of the program, it is a sample. So
+// In each interval we wake up once, on the average, on each CPU on which the program may run, at a moment that
+// nothing of the program's has chosen, and with real-time priority take it from whoever runs there. If that is a
+// thread of the program, it is a sample. So
 //
 //	samples = CPU time / interval
 //
-// from a thread's first instruction on, however short its bursts and its life are: nobody has to earn anything first, and
-// no thread that waits for a CPU is looked at in vain. The thread stands where our coming has found it (held.go).
+// from a thread's first instruction on, however short its bursts and its life are: nobody has to earn anything first,
+// and no thread that waits for a CPU is looked at in vain. The thread stands where our coming has found it (held.go).
 //
 // Whom we took the CPU from, the kernel tells to the nanosecond: it notes when a thread was last charged
-// (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c), and charges the one that goes and dates the one that
-// comes by one reading of the clock (kernel/sched/core.c, __schedule). So it is the thread whose number is ours.
+// (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c), and charges the one that goes and dates the one
+// that comes by one reading of the clock (kernel/sched/core.c, __schedule). So it is the thread whose number is ours.
 //
-// A kernel that is not preempted inside of system calls gives us the CPU at the end of the call, or where the thread goes to
-// sleep in it. It is found in either case: it was on the CPU when we asked for that. One that sleeps is not
+// A kernel that is not preempted inside of system calls gives us the CPU at the end of the call, or where the thread
+// goes to sleep in it. It is found in either case: it was on the CPU when we asked for that. One that sleeps is not
 // stopped but looked at as it is (unstopped.go).
 //
-// What was used is read by asking threads. Those that have run lately (hot) are asked at each visit, the others where the
-// process's clock says that one of them has run; where there are too many for that, only at some visits, drawn by lot,
-// and a sample that is found so counts for those that were not searched.
+// What was used is read by asking threads. Those that have run lately (hot) are asked at each visit, the others where
+// the process's clock says that one of them has run; where there are too many for that, only at some visits, drawn by
+// lot, and a sample that is found so counts for those that were not searched.
 
 const (
 	// visitHot is how long a thread is hot here.
 	visitHot = int64(30 * time.Millisecond)
 	// searchShare of a CPU is what searching those that are not hot may cost.
 	searchShare = 10
-	// stopWithin is how long one visit waits for its thread to stop; where others wait for that CPU, too, they may go first.
+	// stopWithin is how long one visit waits for its thread to stop; where others wait for that CPU, too, they may go
+	// first.
 	stopWithin = int64(100 * time.Microsecond)
 	// visitsMost: with more CPUs than these, of those on which nobody was met lately one is visited in each interval.
 	visitsMost = 8
@@ -73,9 +75,9 @@ type visited struct {
 	metAt  int64
 }
 
-// newVisits prepares to visit the CPUs on which the threads of the process may run. It is nil where that cannot be done:
-// without real-time priority whoever runs chooses the moment at which we come; we may not go everywhere; the kernel does
-// not tell whom we took the CPU from.
+// newVisits prepares to visit the CPUs on which the threads of the process may run. It is nil where that cannot be
+// done: without real-time priority whoever runs chooses the moment at which we come; we may not go everywhere; the
+// kernel does not tell whom we took the CPU from.
 func newVisits(pid int) *visits {
 	var ours, theirs unix.CPUSet
 	if unix.SchedGetaffinity(0, &ours) != nil || unix.SchedGetaffinity(pid, &theirs) != nil {
@@ -152,8 +154,8 @@ func (v *visits) goTo(which int) bool {
 
 // next draws which CPU to visit next. Where many CPUs have met nobody lately, one of them has a turn in a round.
 //
-// It is drawn anew each time: the scheduler moves threads away from the CPU where we are at work, so one that runs all the
-// time would be met twice, or never, by who goes round.
+// It is drawn anew each time: the scheduler moves threads away from the CPU where we are at work, so one that runs
+// all the time would be met twice, or never, by who goes round.
 func (v *visits) next(now int64) (which int) {
 	if v.turn++; v.turn >= len(v.round) {
 		v.newRound(now)
@@ -190,10 +192,10 @@ func (v *visits) step(interval int64) int64 { return interval / int64(max(len(v.
 
 // planVisit prepares the next visit, which is at some moment from now on, and returns that.
 //
-// We go to the CPU first and sleep there then, until a timer of that CPU wakes us up: it takes the CPU away at that very moment.
-// To come there from another CPU takes an interrupt between the two. Until it comes the thread runs on, but gives up the CPU at
-// the end of each system call: so it would be met there too often. And who goes from CPU to CPU meets threads that wait for
-// those whom it has just held up.
+// We go to the CPU first and sleep there then, until a timer of that CPU wakes us up: it takes the CPU away at that
+// very moment. To come there from another CPU takes an interrupt between the two. Until it comes the thread runs on,
+// but gives up the CPU at the end of each system call: so it would be met there too often. And who goes from CPU to
+// CPU meets threads that wait for those whom it has just held up.
 func (r *run) planVisit(from int64) (at int64) {
 	v := r.visits
 	now := monotonic(&r.ts)
@@ -231,8 +233,8 @@ func (r *run) visitNext() {
 // fewMeets is how many threads should have been met before it counts that nearly none were.
 const fewMeets = 50
 
-// stopVisiting goes on in the other way: a goprof that is traced itself (strace), or runs on a kernel that dates charges
-// differently, meets nobody however much the program runs.
+// stopVisiting goes on in the other way: a goprof that is traced itself (strace), or runs on a kernel that dates
+// charges differently, meets nobody however much the program runs.
 func (r *run) stopVisiting() {
 	var all unix.CPUSet
 	for _, c := range r.visits.cpus {
@@ -331,8 +333,8 @@ func (s *scan) searchCold(at uint64, v *visits) (found *thread, stands float64) 
 	return found, 1 / chance
 }
 
-// bookHot brings those that are hot up to date once more, after the clock: what they used before it was read is found then, so
-// that no others are asked for it.
+// bookHot brings those that are hot up to date once more, after the clock: what they used before it was read is found
+// then, so that no others are asked for it.
 func (s *scan) bookHot() {
 	for _, th := range s.hot {
 		if stat, ok := s.charged(th); ok && th.tid != 0 {
@@ -364,7 +366,8 @@ func (s *scan) askCold(at uint64) *thread {
 	return nil
 }
 
-// askNew lists the threads: somebody has run whom we have not met. What is still not found belongs to threads that have ended.
+// askNew lists the threads: somebody has run whom we have not met. What is still not found belongs to threads that
+// have ended.
 func (s *scan) askNew(at uint64) *thread {
 	u := &s.unseen
 	if !s.listAgain() {
@@ -425,8 +428,8 @@ func (r *run) lookHeld(th *thread, arrived, count int64) {
 }
 
 // sleeps reports whether a thread has left the queue of its CPU to sleep: then the kernel tells a place where it waits
-// (kernel/sched/core.c, get_wchan). One that was preempted while it was about to sleep is in state S, too, but still in the
-// queue. To read what system call that one is in would take milliseconds (wait_task_inactive).
+// (kernel/sched/core.c, get_wchan). One that was preempted while it was about to sleep is in state S, too, but still
+// in the queue. To read what system call that one is in would take milliseconds (wait_task_inactive).
 func (s *scan) sleeps(th *thread) bool {
 	if where := s.readFile(th, fdWchan); len(where) > 0 {
 		return where[0] != '0'

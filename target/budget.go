@@ -2,8 +2,8 @@ package target
 
 import "sync"
 
-// Tables of symbols and unwind rules stay in memory, and how large they are is what files say, of which there may be tens of
-// thousands. So they are paid for: each image out of what its process has, each process out of what this run
+// Tables of symbols and unwind rules stay in memory, and how large they are is what files say, of which there may be
+// tens of thousands. So they are paid for: each image out of what its process has, each process out of what this run
 // of goprof has. A process of lies cannot use up what others need, and many side by side cannot use more than one.
 
 const (

@@ -42,7 +42,10 @@ func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	}
 	own := l.files.inRoot(l.Path)
 	for _, name := range debugLinkPaths(own, link) {
-		if t := l.openDebugFile(name, inTarget, func(d *elfFile) bool { return l.sums.spend(d.size) && d.checksum() == sum }); t != nil {
+		if t := l.openDebugFile(name, inTarget, func(d *elfFile) bool {
+			return l.sums.spend(d.size) &&
+				d.checksum() == sum
+		}); t != nil {
 			return t
 		}
 	}
@@ -52,7 +55,8 @@ func (l *loaded) debugSymbols(f *elfFile) *symtab {
 // debugLinkPaths are the places where the debug file of an image is looked for by its name.
 func debugLinkPaths(image, link string) (paths []string) {
 	dir := path.Dir(image)
-	for _, name := range []string{path.Join(dir, link), path.Join(dir, ".debug", link), path.Join("/usr/lib/debug", dir, link)} {
+	for _, name := range []string{path.Join(dir, link), path.Join(dir, ".debug", link), path.Join("/usr/lib/debug",
+		dir, link)} {
 		if name != image {
 			paths = append(paths, name)
 		}

@@ -82,7 +82,8 @@ func opensIn(t *testing.T, name string) (functions []string) {
 			if !ok {
 				return true
 			}
-			if pkg, ok := s.X.(*ast.Ident); ok && slices.Contains(opens, pkg.Name+"."+s.Sel.Name) && !slices.Contains(functions, f.Name.Name) {
+			if pkg, ok := s.X.(*ast.Ident); ok && slices.Contains(opens, pkg.Name+"."+s.Sel.Name) &&
+				!slices.Contains(functions, f.Name.Name) {
 				functions = append(functions, f.Name.Name)
 			}
 			return true

@@ -26,7 +26,8 @@ func FuzzDebugPaths(f *testing.F) {
 	f.Fuzz(func(t *testing.T, image string, section, id []byte) {
 		if name := buildIDPath(id); name != "" {
 			digits := strings.NewReplacer("/usr/lib/debug/.build-id/", "", "/", "", ".debug", "").Replace(name)
-			if got, err := hex.DecodeString(digits); err != nil || !bytes.Equal(got, id) || path.Clean(name) != name || strings.Count(name, "/") != 6 {
+			if got, err := hex.DecodeString(digits); err != nil || !bytes.Equal(got, id) ||
+				path.Clean(name) != name || strings.Count(name, "/") != 6 {
 				t.Fatalf("%q of %x", name, id)
 			}
 		}
@@ -43,7 +44,8 @@ func FuzzDebugPaths(f *testing.F) {
 		dir := path.Dir(image)
 		for _, name := range debugLinkPaths(image, link) {
 			in := path.Dir(name)
-			if name == image || path.Base(name) != link || in != dir && in != path.Join(dir, ".debug") && in != path.Join("/usr/lib/debug", dir) {
+			if name == image || path.Base(name) != link || in != dir && in != path.Join(dir, ".debug") &&
+				in != path.Join("/usr/lib/debug", dir) {
 				t.Fatalf("%q for %q of %q", name, link, image)
 			}
 		}
@@ -79,7 +81,8 @@ func FuzzOpenImage(f *testing.F) {
 		f.Fatal("no image of ourselves")
 	}
 	for _, path := range []string{"/lib.so", "/link", "/dir/link", "/link/secret", "/../lib.so", "//dir/../link"} {
-		for _, to := range []string{"/lib.so", outside + "/secret", "../../../../../../../.." + outside + "/secret", "/proc/self/root" + outside, "link", "dir"} {
+		for _, to := range []string{"/lib.so", outside + "/secret", "../../../../../../../.." + outside + "/secret",
+			"/proc/self/root" + outside, "link", "dir"} {
 			f.Add(path, to, []byte("inside"))
 		}
 	}
@@ -96,7 +99,8 @@ func FuzzOpenImage(f *testing.F) {
 		if file, size, err := openForeign(root, path); err == nil {
 			var got unix.Stat_t
 			b, _ := io.ReadAll(file)
-			if err := unix.Fstat(int(file.Fd()), &got); err != nil || got.Ino != want.Ino || got.Dev != want.Dev || !bytes.Equal(b, content) || size != int64(len(content)) {
+			if err := unix.Fstat(int(file.Fd()), &got); err != nil || got.Ino != want.Ino || got.Dev != want.Dev ||
+				!bytes.Equal(b, content) || size != int64(len(content)) {
 				t.Fatalf("%q with a link to %q leads to %q", path, to, b)
 			}
 			file.Close()

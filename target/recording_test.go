@@ -204,7 +204,8 @@ func TestRecordingSteps(t *testing.T) {
 	// A field that Snapshot gets later must not be forgotten here and in the format.
 	// What Trail led to is in Continuation.
 	// How much a look counts is no matter of its walk.
-	notKept := []string{"Unknown", "Tally", "Count", "Waiting", "Trail"} // recordings are of looks by ptrace, which tell all registers and count once
+	// recordings are of looks by ptrace, which tell all registers and count once
+	notKept := []string{"Unknown", "Tally", "Count", "Waiting", "Trail"}
 	fields := reflect.ValueOf(*snaps[2])
 	for i := range fields.NumField() {
 		if name := fields.Type().Field(i).Name; fields.Field(i).IsZero() && !slices.Contains(notKept, name) {

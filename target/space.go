@@ -117,7 +117,8 @@ func (p *Process) setImages(groups []group) {
 }
 
 func newLoaded(p *Process, g *group) *loaded {
-	return &loaded{group: *g, files: patientFiles{p}, budget: &readBudget{left: maxProcessTables, from: &p.tables}, sums: &p.sums}
+	return &loaded{group: *g, files: patientFiles{p}, budget: &readBudget{left: maxProcessTables, from: &p.tables},
+		sums: &p.sums}
 }
 
 func (p *Process) refreshIfOld() bool {

@@ -64,8 +64,8 @@ type Tally struct {
 	Rest *Charge
 }
 
-// Charge is what /proc/PID/task/TID/schedstat says: nanoseconds on a CPU, and how often the thread was given one. While it is
-// the same the thread has not run.
+// Charge is what /proc/PID/task/TID/schedstat says: nanoseconds on a CPU, and how often the thread was given one.
+// While it is the same the thread has not run.
 type Charge struct{ Ran, Turns uint64 }
 
 // Add lets the look count n times more: at when (CLOCK_MONOTONIC) the thread had not moved.

@@ -115,7 +115,8 @@ func (w *Walker) heapFrames() bool {
 			break
 		}
 	}
-	ok = ok && len(w.out.Frames) > n && w.out.Frames[n].Kind != profile.Stub && w.out.Frames[n].Kind != profile.NativeMethod
+	ok = ok && len(w.out.Frames) > n && w.out.Frames[n].Kind != profile.Stub &&
+		w.out.Frames[n].Kind != profile.NativeMethod
 	ok = ok && (w.out.Frames[n].Func.Name != yieldMethod || k.Together && w.dropFrozen(n))
 	if len(w.out.Frames) < w.MaxDepth {
 		ok = ok && w.atContinuationRoot()
@@ -130,8 +131,8 @@ func (w *Walker) heapFrames() bool {
 	return true
 }
 
-// dropFrozen drops those frames of the heap, which begin at n, that are on the stack, too: the thread is giving up its carrier, and has
-// just copied all of them. It reports false if they are not the same.
+// dropFrozen drops those frames of the heap, which begin at n, that are on the stack, too: the thread is giving up
+// its carrier, and has just copied all of them. It reports false if they are not the same.
 func (w *Walker) dropFrozen(n int) bool {
 	fs := w.out.Frames
 	first := slices.IndexFunc(fs[:n], func(f profile.Frame) bool { return f.Func.Name == yieldMethod })
@@ -148,9 +149,10 @@ func (w *Walker) dropFrozen(n int) bool {
 	return true
 }
 
-// thawing notes that the thread was bringing back frames of a virtual thread, of which none was on the stack: it is about to go on
-// with that one, or the last that was there has returned. Which frames have left the heap already nobody can tell. So
-// the stack is that of the carrier, as it stands. It reports false if nothing tells where the carrier's frames are.
+// thawing notes that the thread was bringing back frames of a virtual thread, of which none was on the stack: it is
+// about to go on with that one, or the last that was there has returned. Which frames have left the heap already
+// nobody can tell. So the stack is that of the carrier, as it stands. It reports false if nothing tells where the
+// carrier's frames are.
 func (w *Walker) thawing() bool {
 	k := &w.snap.Continuation
 	entry, ok := w.stackBytes(k.Entry, vmstructs.EntryBytes)

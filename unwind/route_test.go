@@ -23,7 +23,8 @@ func TestRoute(t *testing.T) {
 		return append(ops, vmstructs.Bytecode{BCI: n, Op: vmstructs.OpReturn, Target: -1})
 	}
 	outer, middle, inner := method("outer", plain(100)...), method("middle", plain(50)...), method("inner", plain(10)...)
-	loop := method("loop", vmstructs.Bytecode{BCI: 0, Op: vmstructs.OpIadd, Target: -1}, vmstructs.Bytecode{BCI: 1, Op: vmstructs.OpIadd, Target: -1},
+	loop := method("loop", vmstructs.Bytecode{BCI: 0, Op: vmstructs.OpIadd, Target: -1}, vmstructs.Bytecode{BCI: 1,
+		Op: vmstructs.OpIadd, Target: -1},
 		vmstructs.Bytecode{BCI: 2, Op: vmstructs.OpGoto, Target: 0})
 	unread := method("unread")
 	chain := func(s ...any) (c []vmstructs.Scope) {
@@ -40,8 +41,10 @@ func TestRoute(t *testing.T) {
 		{"on in one method", chain(outer, 10), chain(outer, 20), "outer 44"},
 		{"out of an inlined one", chain(inner, 4, outer, 10), chain(outer, 20), "inner 25, outer 40"},
 		{"into one", chain(outer, 10), chain(inner, 4, outer, 20), "outer 44, inner 20"},
-		{"out of two and into one", chain(inner, 4, middle, 5, outer, 10), chain(inner, 9, outer, 20), "inner 25, middle 177, outer 40, inner 40"},
-		{"on below a call of both", chain(inner, 4, middle, 5, outer, 10), chain(middle, 9, outer, 10), "inner 25, middle 16"},
+		{"out of two and into one", chain(inner, 4, middle, 5, outer, 10), chain(inner, 9, outer, 20),
+			"inner 25, middle 177, outer 40, inner 40"},
+		{"on below a call of both", chain(inner, 4, middle, 5, outer, 10), chain(middle, 9, outer, 10),
+			"inner 25, middle 16"},
 		{"the same place", chain(inner, 4, outer, 10), chain(inner, 4, outer, 10), "inner 4"},
 		{"another method of one call", chain(inner, 4, outer, 10), chain(middle, 1, outer, 10), "inner 25, middle 8"},
 		{"round a loop", chain(loop, 2), chain(loop, 1), "loop 16"},

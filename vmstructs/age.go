@@ -10,14 +10,16 @@ import (
 // where many classes are alike it fits the stack as well.
 //
 // So every blob keeps the moment at which it was first known to be there: by a walk, or by a note that was taken when a
-// thread was looked at (sightings.go). A compile id is never given twice, so a blob that was there at that moment, and is there
-// now, was there in between.
+// thread was looked at (sightings.go). A compile id is never given twice, so a blob that was there at that moment,
+// and is there now, was there in between.
 //
-// A method has no such number: a class may be unloaded, another one may lie there for a while, and then the first one again. But
-// the VM counts the classes that it unloads. Since that count is what it is now, each method that was on a stack is where
-// it was. And a method of a class that is never unloaded stays from the moment at which it was first read.
+// A method has no such number: a class may be unloaded, another one may lie there for a while, and then the first one
+// again. But the VM counts the classes that it unloads. Since that count is what it is now, each method that was on a
+// stack is where it was. And a method of a class that is never unloaded stays from the moment at which it was first
+// read.
 //
-// Proof.Since is the latest of all these moments. A snapshot that is not older than that is proven; one that is older may not be.
+// Proof.Since is the latest of all these moments. A snapshot that is not older than that is proven; one that is older
+// may not be.
 //
 // Not covered: a class is redefined while a snapshot waits, the version that its thread ran is freed, and a method
 // of the same class loader comes to its place.
@@ -68,9 +70,9 @@ func (vm *VM) methodSince(m *Method) int64 {
 	return min(m.since, vm.unloads.since)
 }
 
-// isUnloadable reports whether a class may ever be unloaded. Only the VM's own loaders define classes in packages "java."
-// (java.lang.ClassLoader, preDefineClass), and they live as long as it does. Its hidden classes do not: their names hold
-// a number behind a '+', or up to JDK 14 behind a '/', which is a dot here.
+// isUnloadable reports whether a class may ever be unloaded. Only the VM's own loaders define classes in packages
+// "java." (java.lang.ClassLoader, preDefineClass), and they live as long as it does. Its hidden classes do not: their
+// names hold a number behind a '+', or up to JDK 14 behind a '/', which is a dot here.
 func isUnloadable(class string) bool {
 	if !strings.HasPrefix(class, "java.") || strings.Contains(class, "+") {
 		return true

@@ -19,8 +19,8 @@ func (vm *VM) InContinuationStub(b *Blob) bool {
 	return b.Kind == StubRoutines && strings.HasPrefix(b.Name, "StubRoutines (continuation")
 }
 
-// Thaws reports whether pc is in the stubs that bring frames of a virtual thread back from the heap (stubGenerator_*.cpp,
-// generate_cont_thaw). They have no frame of their own: their caller is the ContinuationEntry.
+// Thaws reports whether pc is in the stubs that bring frames of a virtual thread back from the heap
+// (stubGenerator_*.cpp, generate_cont_thaw). They have no frame of their own: their caller is the ContinuationEntry.
 func (vm *VM) Thaws(pc uint64) bool {
 	switch vm.StubName(pc) {
 	case "cont_thaw", "cont_returnBarrier", "cont_returnBarrierExc",

@@ -13,24 +13,29 @@ func TestBytecodes(t *testing.T) {
 		code []byte
 		want []Bytecode // nil: refused
 	}{
-		{"arithmetic", false, []byte{0x1a, 0x10, 31, 0x68, 0xac}, []Bytecode{{0, 0x1a, -1}, {1, 0x10, -1}, {3, 0x68, -1}, {4, 0xac, -1}}},
+		{"arithmetic", false, []byte{0x1a, 0x10, 31, 0x68, 0xac}, []Bytecode{{0, 0x1a, -1}, {1, 0x10, -1},
+			{3, 0x68, -1}, {4, 0xac, -1}}},
 		{"a loop", false, []byte{0x1a, 0x9e, 0, 7, 0xa7, 0xff, 0xfc, 0x00, 0xb1},
 			[]Bytecode{{0, 0x1a, -1}, {1, 0x9e, 8}, {4, OpGoto, 0}, {7, 0, -1}, {8, OpReturn, -1}}},
 		{"a table", false, []byte{0xaa, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 20, 0xb1},
 			[]Bytecode{{0, opTableswitch, -1}, {20, OpReturn, -1}}},
-		{"the interpreter's own lookup", false, []byte{0x00, 0xe4, 0, 0, 0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 19, 0xb1},
+		{"the interpreter's own lookup", false, []byte{0x00, 0xe4, 0, 0, 0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0,
+			19, 0xb1},
 			[]Bytecode{{0, 0, -1}, {1, opLookup, -1}, {20, OpReturn, -1}}},
 		{"wide", false, []byte{0xc4, 0x84, 1, 0, 1, 0, 0xc4, 0x15, 1, 0, 0xac},
 			[]Bytecode{{0, opWide, -1}, {6, opWide, -1}, {10, OpIreturn, -1}}},
-		{"fast_igetfield behind fast_iaccess_0", false, []byte{0xdd, 0xd0, 0, 0, 0xac}, []Bytecode{{0, 0x2a, -1}, {1, OpGetfield, -1}, {4, OpIreturn, -1}}},
+		{"fast_igetfield behind fast_iaccess_0", false, []byte{0xdd, 0xd0, 0, 0, 0xac}, []Bytecode{{0, 0x2a, -1},
+			{1, OpGetfield, -1}, {4, OpIreturn, -1}}},
 		{"fast_zputfield", false, []byte{0xd5, 0, 0, 0xb1}, []Bytecode{{0, OpPutfield, -1}, {3, OpReturn, -1}}},
 		{"fast_invokevfinal, of JDK 8 too", true, []byte{0xe2, 0, 0, 0xb1}, []Bytecode{{0, OpInvoke, -1}, {3, OpReturn, -1}}},
 		{"fast_aload_0, of JDK 8 too", true, []byte{0xdb, 0xb0}, []Bytecode{{0, 0x2a, -1}, {1, 0xb0, -1}}},
 		{"no bytecode", false, []byte{0xfe}, nil},
 		{"a breakpoint", false, []byte{0xca, 0xb1}, nil},
 		{"cut off", false, []byte{0x11, 0}, nil},
-		{"an endless table", false, []byte{0xaa, 0, 0, 0, 0, 0, 0, 20, 0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 20, 0xb1}, nil},
-		{"a lookup of less than nothing", false, []byte{0xab, 0, 0, 0, 0, 0, 0, 20, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 20, 0xb1}, nil},
+		{"an endless table", false, []byte{0xaa, 0, 0, 0, 0, 0, 0, 20, 0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0,
+			20, 0xb1}, nil},
+		{"a lookup of less than nothing", false, []byte{0xab, 0, 0, 0, 0, 0, 0, 20, 0xff, 0xff, 0xff, 0xff, 0, 0, 0,
+			20, 0xb1}, nil},
 	} {
 		got, err := decodeBytecodes(r.code, r.jdk8)
 		if !slices.Equal(got, r.want) || (err == nil) != (r.want != nil) {

@@ -60,8 +60,8 @@ func (c *Continuations) heapBytes(addr uint64, b []byte) error {
 	return errNotCopied
 }
 
-// Trail tells how a thread's chunks and its virtual thread can be copied together with its stack. It is not known before one
-// has been read: the first are read when the thread runs again.
+// Trail tells how a thread's chunks and its virtual thread can be copied together with its stack. It is not known
+// before one has been read: the first are read when the thread runs again.
 func (c *Continuations) Trail(t *target.Trail) {
 	from, size := c.vm.Side()
 	if c.cont.klass == 0 || c.virtual.klass == 0 || size == 0 {
@@ -128,8 +128,8 @@ func (c *Continuations) findContinuation(klass uint64) error {
 	return nil
 }
 
-// FindClasses finds what Trail needs among all classes that are loaded, which may be many: some microseconds for each. Without it
-// the first virtual threads that are met tell.
+// FindClasses finds what Trail needs among all classes that are loaded, which may be many: some microseconds for
+// each. Without it the first virtual threads that are met tell.
 func (c *Continuations) FindClasses() error {
 	if err := c.prepare(); err != nil {
 		return err
@@ -139,7 +139,8 @@ func (c *Continuations) FindClasses() error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(c.findContinuation(found[classContinuation]), c.findChunk(found[classChunk]), c.findVirtual(found[classVirtual]))
+	return cmp.Or(c.findContinuation(found[classContinuation]), c.findChunk(found[classChunk]),
+		c.findVirtual(found[classVirtual]))
 }
 
 // readChunk copies what the chunk at addr holds, and returns its parent.

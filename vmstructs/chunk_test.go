@@ -282,8 +282,8 @@ func TestReasonsAreCounted(t *testing.T) {
 	}
 }
 
-// TestCopiedChunks: of what was copied with the stack, chunks are read out of the copies alone; one that is missing is not made up
-// for from memory, which is of another moment.
+// TestCopiedChunks: of what was copied with the stack, chunks are read out of the copies alone; one that is missing
+// is not made up for from memory, which is of another moment.
 func TestCopiedChunks(t *testing.T) {
 	w := newChunkWorld(t)
 	copies := target.Pieces{}

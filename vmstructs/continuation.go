@@ -296,8 +296,9 @@ func (c *Continuations) objectBytes(addr uint64, b []byte) error {
 	return c.vm.mem.Bytes(addr, b)
 }
 
-// VirtualHandle is where the reference to the virtual thread is that a JavaThread runs, 0 if that cannot be told. It is there as
-// long as the JavaThread (runtime/javaThread.cpp: _vthread is made once, and what it refers to is replaced).
+// VirtualHandle is where the reference to the virtual thread is that a JavaThread runs, 0 if that cannot be told. It
+// is there as long as the JavaThread (runtime/javaThread.cpp: _vthread is made once, and what it refers to is
+// replaced).
 func (vm *VM) VirtualHandle(thread uint64) uint64 {
 	if !vm.HasVirtual() {
 		return 0

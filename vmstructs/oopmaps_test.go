@@ -68,6 +68,7 @@ func checkSafepoints(t *testing.T, vm *VM, b *Blob) {
 		t.Errorf("%s has %d OopMaps, %d records that are safepoints, %d others", b.Method.Full(), len(maps), safe, others)
 	}
 	if vm.FullRecords(b) != (others > 0) || vm.FullRecords(less) {
-		t.Errorf("%s: full records: %v with %d others; without them %v", b.Method.Full(), vm.FullRecords(b), others, vm.FullRecords(less))
+		t.Errorf("%s: full records: %v with %d others; without them %v", b.Method.Full(), vm.FullRecords(b), others,
+			vm.FullRecords(less))
 	}
 }

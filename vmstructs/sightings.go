@@ -8,8 +8,8 @@ import (
 )
 
 // Sightings notes, as soon as a thread runs again, what generated code its stack points into: the first bytes of
-// each piece, which identify it. Each piece is noted once, so where no code is new this costs one pass over the copy of the stack.
-// With the note a walk that comes late can show that what it found there was there then (age.go).
+// each piece, which identify it. Each piece is noted once, so where no code is new this costs one pass over the copy
+// of the stack. With the note a walk that comes late can show that what it found there was there then (age.go).
 //
 // Note is called on another goroutine than all else of the VM, and never waits.
 type Sightings struct {
@@ -41,7 +41,8 @@ type sighting struct {
 }
 
 const (
-	// knownCells is how many pieces of code are remembered, by their place. Where two share one, they are noted more often.
+	// knownCells is how many pieces of code are remembered, by their place. Where two share one, they are noted more
+	// often.
 	knownCells = 1 << 12
 	// mostFresh bounds how many are noted at a time, mostScanned how much of a stack is looked through.
 	mostFresh   = 128
@@ -57,7 +58,8 @@ const (
 func (vm *VM) NewSightings() *Sightings {
 	cl, bl, nl := &vm.l.code, &vm.l.blob, &vm.l.nm
 	head := 0
-	for _, end := range []int{int(bl.name) + 8, int(bl.length) + 4, int(nl.method) + 8, int(nl.entryBCI) + 4, int(nl.compileID) + 4} {
+	for _, end := range []int{int(bl.name) + 8, int(bl.length) + 4, int(nl.method) + 8, int(nl.entryBCI) + 4,
+		int(nl.compileID) + 4} {
 		head = max(head, int(cl.blockSize)+end)
 	}
 	s := &Sightings{t: vm.t, clock: vm.now, heaps: slices.Clone(vm.heaps), code: vm.code, interp: vm.interp, head: head,

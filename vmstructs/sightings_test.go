@@ -7,8 +7,8 @@ import (
 	"goprof/target"
 )
 
-// TestSightings: code that was noted when a thread was looked at is known since then, although it is walked later. What has come
-// to its place meanwhile is not.
+// TestSightings: code that was noted when a thread was looked at is known since then, although it is walked later.
+// What has come to its place meanwhile is not.
 func TestSightings(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := int64(0)

@@ -17,7 +17,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// recordedVirtual are JVMs with parked virtual threads in containers of every kind, as far as a visit to all of them reads:
+// recordedVirtual are JVMs with parked virtual threads in containers of every kind, as far as a visit to all of them
+// reads:
 //
 //	GOPROF_SEEDS=1 GOPROF_JDKS=$(scripts/jdks.sh 21 27) go test ./vmstructs -run RecordVirtual
 const recordedVirtual = "testdata/virtual/*.jvm"
@@ -31,7 +32,8 @@ func TestRecordVirtual(t *testing.T) {
 		if jdk.Version < 21 {
 			t.Skip("has no virtual threads")
 		}
-		jvm := jvmtest.Start(t, jdk, "truth.VirtualParked", "--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED", "-Xshare:off",
+		jvm := jvmtest.Start(t, jdk, "truth.VirtualParked", "--add-exports",
+			"java.base/jdk.internal.misc=ALL-UNNAMED", "-Xshare:off",
 			"-XX:+UseSerialGC", "-Xmx32m", "--", "16")
 		p, err := target.Open(jvm.PID)
 		if err != nil {
@@ -42,7 +44,8 @@ func TestRecordVirtual(t *testing.T) {
 		if seen, err := visitVirtual(rec, 0); err != nil || seen < 16 {
 			t.Fatalf("%d virtual threads, %v", seen, err)
 		}
-		file, err := os.Create(filepath.Join("testdata", "virtual", fmt.Sprintf("parked-jdk%d-%s.jvm", jdk.Version, p.CPU().Name)))
+		file, err := os.Create(filepath.Join("testdata", "virtual", fmt.Sprintf("parked-jdk%d-%s.jvm", jdk.Version,
+			p.CPU().Name)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,8 @@ func badInput(name string, err error) *exit.Error {
 	case errors.As(err, &path):
 		e.Why = path.Err.Error()
 	case errors.As(err, &bad) && bad.TooMuch:
-		e.Remedy = "a part of it: " + commandLine([]string{"head", "-n", strconv.Itoa(bad.Line - 1), name}) + " | goprof flame - -o part.html"
+		e.Remedy = "a part of it: " + commandLine([]string{"head", "-n", strconv.Itoa(bad.Line - 1), name}) +
+			" | goprof flame - -o part.html"
 	case bad != nil:
 		e.Remedy = "goprof record --pid PID -o FILE.collapsed writes such files: lines \"root;caller;leaf count\""
 	}
@@ -95,7 +96,8 @@ func outputFailed(err error) error {
 	switch {
 	case account && fe != nil:
 		e.What += ", where the account of the run goes"
-		e.Remedy = "--summary FILE names another place for the account; " + commandLine([]string{"rm", fe.Name}) + " frees this one, if nobody needs it"
+		e.Remedy = "--summary FILE names another place for the account; " + commandLine([]string{"rm", fe.Name}) +
+			" frees this one, if nobody needs it"
 	case errors.Is(err, output.ErrLink):
 		e.Remedy = "the name that the link leads to, or -o - for standard output"
 	case errors.Is(err, output.ErrForeign):

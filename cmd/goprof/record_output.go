@@ -82,7 +82,8 @@ func (o *outputs) writeSoFar(p *profile.Profile, sum *profile.Summary) (string, 
 	return name, err
 }
 
-// writeStacks writes the first file, and finds the place of the other where that goes by the name that the first one got.
+// writeStacks writes the first file, and finds the place of the other where that goes by the name that the first one
+// got.
 func (o *outputs) writeStacks(p *profile.Profile) (string, error) {
 	name, err := o.stacks.Write(func(w io.Writer) error { return output.Collapsed(w, p) })
 	if err != nil {

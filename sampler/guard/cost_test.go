@@ -28,7 +28,8 @@ func childCost() {
 			unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&ts)), 0)
 		},
 		"process_vm_readv": func() {
-			unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, pid, uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+			unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, pid, uintptr(unsafe.Pointer(&local)), 1,
+				uintptr(unsafe.Pointer(&remote)), 1, 0)
 		},
 		"waitid": func() { unix.RawSyscall6(unix.SYS_WAITID, 1, pid, 0, unix.WEXITED|unix.WNOHANG, 0, 0) },
 		"ptrace": func() { unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, pid, 0, 0, 0, 0) },
@@ -51,8 +52,8 @@ func childCost() {
 	}
 }
 
-// TestCostInPause prints what the filter adds to each call of a pause (docs/operations.md), and wants that they stay what they
-// are: half as much again would be seen.
+// TestCostInPause prints what the filter adds to each call of a pause (docs/operations.md), and wants that they stay
+// what they are: half as much again would be seen.
 func TestCostInPause(t *testing.T) {
 	said := runChild(t, "cost")
 	all, added := 0, 0

@@ -73,8 +73,9 @@ func rules(pid int) []rule {
 		// that it does not exist takes clone.
 		{unix.SYS_CLONE, []test{{arg: 0, value: unix.CLONE_THREAD, bits: true}}, uint32(unix.EPERM)},
 		{unix.SYS_CLONE3, nil, uint32(unix.ENOSYS)},
-		// What copies frames of virtual threads for perf_event (sampler/perf_copy.go). The kernel checks the program, and with
-		// the capabilities that are kept it cannot write into a process (bpf_probe_write_user needs CAP_SYS_ADMIN).
+		// What copies frames of virtual threads for perf_event (sampler/perf_copy.go). The kernel checks the program,
+		// and with the capabilities that are kept it cannot write into a process (bpf_probe_write_user needs
+		// CAP_SYS_ADMIN).
 		{unix.SYS_BPF, []test{{arg: 0, value: unix.BPF_MAP_CREATE}, {arg: 0, value: unix.BPF_PROG_LOAD}}, uint32(unix.EPERM)},
 		{unix.SYS_PRLIMIT64, []test{{arg: 0, value: 0}, {arg: 0, value: own}}, uint32(unix.EPERM)},
 	}
@@ -109,7 +110,8 @@ func program(pid int) []unix.SockFilter {
 				match = unix.BPF_JSET
 			}
 			// The low half of the argument: the kernel takes these as int.
-			p = append(p, load(atArgs+8*uint32(t.arg)), unix.SockFilter{Code: unix.BPF_JMP | match | unix.BPF_K, Jf: 1, K: t.value}, ret(unix.SECCOMP_RET_ALLOW))
+			p = append(p, load(atArgs+8*uint32(t.arg)), unix.SockFilter{Code: unix.BPF_JMP | match | unix.BPF_K,
+				Jf: 1, K: t.value}, ret(unix.SECCOMP_RET_ALLOW))
 		}
 		p = append(p, ret(unix.SECCOMP_RET_ERRNO|r.orElse))
 	}

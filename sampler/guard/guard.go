@@ -30,14 +30,15 @@ type Given struct {
 // Keep are capabilities, by their numbers.
 type Keep []uint
 
-// ToLook are what looking at a target needs, from beginning to end: files of /proc/PID, its memory and its mapped files.
+// ToLook are what looking at a target needs, from beginning to end: files of /proc/PID, its memory and its mapped
+// files.
 var ToLook = Keep{unix.CAP_SYS_PTRACE, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH}
 
 // ToDump is for stopping threads, too: at real-time priority, so that the stop is short.
 var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 
-// ToRecord is for perf events of new threads, too, and what copies with them, whose rings are locked memory, and for writing the result into a folder
-// and over a file that were found to be writable when the recording began.
+// ToRecord is for perf events of new threads, too, and what copies with them, whose rings are locked memory, and for
+// writing the result into a folder and over a file that were found to be writable when the recording began.
 var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_IPC_LOCK,
 	unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
@@ -65,7 +66,8 @@ func Enter(keep Keep) (g Given) {
 // drop reduces the capabilities of all OS threads to those that are kept, and returns those that are gone.
 //
 // Without CAP_SYS_PTRACE the kernel lets us look only at a process that has no capability which we lack
-// (security/commoncap.c, cap_ptrace_access_check). So then each that we have may be what lets us look, and all are kept.
+// (security/commoncap.c, cap_ptrace_access_check). So then each that we have may be what lets us look, and all are
+// kept.
 func drop(keep Keep) (gone uint64) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
@@ -79,7 +81,8 @@ func drop(keep Keep) (gone uint64) {
 	}
 	mask := keep.mask(permitted)
 	want := [2]unix.CapUserData{half(effective&mask, permitted&mask), half(effective&mask>>32, permitted&mask>>32)}
-	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&want[0])), 0)
+	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)),
+		uintptr(unsafe.Pointer(&want[0])), 0)
 	if e != 0 {
 		return 0
 	}
@@ -90,8 +93,8 @@ func half(effective, permitted uint64) unix.CapUserData {
 	return unix.CapUserData{Effective: uint32(effective), Permitted: uint32(permitted)}
 }
 
-// mask are the bits to keep. CAP_SYS_ADMIN was split up (CAP_PERFMON in Linux 5.8, CAP_CHECKPOINT_RESTORE in 5.9): who has
-// not got the parts that are to be kept keeps the whole.
+// mask are the bits to keep. CAP_SYS_ADMIN was split up (CAP_PERFMON in Linux 5.8, CAP_CHECKPOINT_RESTORE in 5.9):
+// who has not got the parts that are to be kept keeps the whole.
 func (k Keep) mask(have uint64) (mask uint64) {
 	for _, c := range k {
 		mask |= 1 << c

@@ -58,8 +58,8 @@ func runChild(t *testing.T, what string, as ...string) map[string]string {
 	return said
 }
 
-// needThreads skips where a call cannot be made on all OS threads: in a program that holds C, as the race detector's. goprof
-// holds none.
+// needThreads skips where a call cannot be made on all OS threads: in a program that holds C, as the race detector's.
+// goprof holds none.
 func needThreads(t *testing.T) {
 	t.Helper()
 	if _, _, e := syscall.AllThreadsSyscall(unix.SYS_GETPPID, 0, 0, 0); e == unix.ENOTSUP {
@@ -164,7 +164,8 @@ func TestMask(t *testing.T) {
 	if ToRecord.mask(all)&admin != 0 || ToLook.mask(all)&admin != 0 {
 		t.Error("CAP_SYS_ADMIN is kept without need")
 	}
-	if ToRecord.mask(all&^(1<<unix.CAP_PERFMON))&admin == 0 || ToLook.mask(all&^(1<<unix.CAP_CHECKPOINT_RESTORE))&admin == 0 {
+	if ToRecord.mask(all&^(1<<unix.CAP_PERFMON))&admin == 0 ||
+		ToLook.mask(all&^(1<<unix.CAP_CHECKPOINT_RESTORE))&admin == 0 {
 		t.Error("CAP_SYS_ADMIN is dropped, and its part is not there")
 	}
 }
@@ -200,10 +201,12 @@ var tried = []struct {
 	{"clone3", raw(unix.SYS_CLONE3, 0, 0, 0), unix.ENOSYS},
 	{"prlimit of another", raw(unix.SYS_PRLIMIT64, 1<<30, unix.RLIMIT_CORE, 0), unix.EPERM},
 	{"prlimit", func() error { var r unix.Rlimit; return unix.Getrlimit(unix.RLIMIT_NOFILE, &r) }, nil},
-	{"socket", func() error { fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); unix.Close(fd); return err }, unix.EPERM},
+	{"socket", func() error { fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); unix.Close(fd); return err },
+		unix.EPERM},
 	{"io_uring_setup", raw(unix.SYS_IO_URING_SETUP, 0, 0, 0), unix.EPERM},
 	{"setns", raw(unix.SYS_SETNS, ^uintptr(0), 0, 0), unix.EPERM},
-	{"open", func() error { fd, err := unix.Open("/proc/self/status", unix.O_RDONLY, 0); unix.Close(fd); return err }, nil},
+	{"open", func() error { fd, err := unix.Open("/proc/self/status", unix.O_RDONLY, 0); unix.Close(fd); return err },
+		nil},
 	{"perf_event_open", raw(unix.SYS_PERF_EVENT_OPEN, 0, 0, 0), nil},
 }
 
@@ -223,7 +226,8 @@ func childCalls() {
 	Enter(ToRecord)
 	for _, c := range tried {
 		err := c.call()
-		fmt.Printf("%s: %v\n", c.name, c.want == nil && !errors.Is(err, unix.EPERM) || c.want != nil && errors.Is(err, c.want))
+		fmt.Printf("%s: %v\n", c.name, c.want == nil && !errors.Is(err, unix.EPERM) || c.want != nil && errors.Is(err,
+			c.want))
 	}
 }
 

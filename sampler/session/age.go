@@ -11,8 +11,9 @@ import (
 	"goprof/target"
 )
 
-// Where CPUs are short a snapshot waits for its walk. Then its age proves nothing: what its thread was in may be there still,
-// or be gone. So the walk of an old one counts if it is known that all that it relied on was there when the thread was seen:
+// Where CPUs are short a snapshot waits for its walk. Then its age proves nothing: what its thread was in may be
+// there still, or be gone. So the walk of an old one counts if it is known that all that it relied on was there when
+// the thread was seen:
 //
 //   - generated code and methods: since when they are known to be there (vmstructs/age.go);
 //   - native code: no library was mapped or unmapped since;
@@ -23,8 +24,9 @@ import (
 // What is not known is lost as stale.
 
 const (
-	// young is how old a snapshot may be without more being asked than that the walk was proven: to free code, and to put other
-	// code in its place, the VM needs longer. TestLateWalks saw a wrong name at 15 ms, the first, and none at 8.
+	// young is how old a snapshot may be without more being asked than that the walk was proven: to free code, and to
+	// put other code in its place, the VM needs longer. TestLateWalks saw a wrong name at 15 ms, the first, and none
+	// at 8.
 	young = 4 * time.Millisecond
 	// oldest bounds how old one may be in any case, for its thread's name is told from the last two.
 	oldest = 5 * time.Second

@@ -14,9 +14,9 @@ import (
 // Where CPUs are short the walker would wait for one behind all that it measures, and snapshots with it. So while it
 // records, goprof runs ahead of ordinary threads, where it is permitted to: docs/decisions/0006.
 //
-// Go moves goroutines from one OS thread to another, and a thread that passes one on must have a CPU for that. So all threads
-// of goprof are given the better priority. A program that goprof starts does not inherit it, and a new thread of goprof's
-// does not either: its minder looks for those.
+// Go moves goroutines from one OS thread to another, and a thread that passes one on must have a CPU for that. So all
+// threads of goprof are given the better priority. A program that goprof starts does not inherit it, and a new thread
+// of goprof's does not either: its minder looks for those.
 
 const (
 	// aheadNice is the priority. It is worth ten times the CPU time of an ordinary thread (kernel/sched/core.c,

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRunAhead: while somebody records, ordinary threads of ours run ahead, and afterwards not; a program that is started
-// meanwhile is an ordinary one.
+// TestRunAhead: while somebody records, ordinary threads of ours run ahead, and afterwards not; a program that is
+// started meanwhile is an ordinary one.
 func TestRunAhead(t *testing.T) {
 	runtime.LockOSThread() // whose priority this test sees; it is not unlocked, so it ends with the test
 	nice := func() int32 {

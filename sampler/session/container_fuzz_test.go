@@ -21,7 +21,8 @@ func FuzzCgroup(f *testing.F) {
 	f.Add("0::/lxc.payload.web/init.scope\n", "libpod-")
 	f.Add("0::/machine.slice/machine-a\\x2db.scope\n", "x")
 	f.Fuzz(func(t *testing.T, text, before string) {
-		if name := containerOf([]byte(text)); name != "" && (!containerName.MatchString(name) || !strings.Contains(text, name)) {
+		if name := containerOf([]byte(text)); name != "" && (!containerName.MatchString(name) ||
+			!strings.Contains(text, name)) {
 			t.Fatalf("%q of %q", name, text)
 		}
 		// Parts of a path are parted by what is no digit and no letter, on both sides.
@@ -43,7 +44,8 @@ func FuzzRelease(f *testing.F) {
 		if got := vendorIn(text); !utf8.ValidString(got) || len(got) > 3*len(text) || strings.Contains(got, "\n") {
 			t.Fatalf("%q of %q", got, text)
 		}
-		if strings.ContainsAny(name, "\n\"") || strings.TrimSpace(name) != name || !utf8.ValidString(name) || strings.Contains(text, "IMPLEMENTOR=") {
+		if strings.ContainsAny(name, "\n\"") || strings.TrimSpace(name) != name || !utf8.ValidString(name) ||
+			strings.Contains(text, "IMPLEMENTOR=") {
 			return
 		}
 		if text != "" && !strings.HasSuffix(text, "\n") {

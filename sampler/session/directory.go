@@ -229,6 +229,7 @@ func (th *thread) hint(vm *vmstructs.VM) sampler.Hint {
 	if th.handle.thread != th.java.Addr {
 		th.handle = handle{th.java.Addr, vm.VirtualHandle(th.java.Addr)}
 	}
-	return sampler.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size, FollowAt: at, FollowLen: follow,
+	return sampler.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size,
+		FollowAt: at, FollowLen: follow,
 		Handle: th.handle.at}
 }

@@ -88,7 +88,8 @@ func (d *dump) prepare() (looks []sampler.Target) {
 }
 
 // lookAtAll looks at each thread, and again at those whose virtual thread was on its way.
-func (d *dump) lookAtAll(looks []sampler.Target, opt DumpOptions, after func(*target.Snapshot, int64), trail *target.Trail) {
+func (d *dump) lookAtAll(looks []sampler.Target, opt DumpOptions, after func(*target.Snapshot, int64),
+	trail *target.Trail) {
 	t := sampler.NewTracer(d.Process.PID(), d.Process.CPU())
 	defer t.Close()
 	t.StackLimit, t.After, t.Trail = stackLimit(opt.Depth), after, trail

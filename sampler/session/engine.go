@@ -22,10 +22,12 @@ const (
 )
 
 // Why the default is to stop threads: that needs no right that containers withhold, and its stacks are whole where
-// perf_event's end: below 64 KB, in the heap frames of virtual threads where the kernel takes no BPF program from us (of a server's a half and more), while code is deoptimised, beyond native code without unwind information. And where perf_event may not
-// look into the kernel, it does not see system calls. Where none of that matters it is better: on a machine with 50
-// threads waiting for two CPUs the samples of BenchmarkEngines at 1,000 Hz cost the threads 6 % of their CPU time, stops 10 %, and goprof
-// itself 0.15 ms each and not 1 ms. So AutoEngine takes it unless one of those that can be known before holds.
+// perf_event's end: below 64 KB, in the heap frames of virtual threads where the kernel takes no BPF program from us
+// (of a server's a half and more), while code is deoptimised, beyond native code without unwind information. And
+// where perf_event may not look into the kernel, it does not see system calls. Where none of that matters it is
+// better: on a machine with 50 threads waiting for two CPUs the samples of BenchmarkEngines at 1,000 Hz cost the
+// threads 6 % of their CPU time, stops 10 %, and goprof itself 0.15 ms each and not 1 ms. So AutoEngine takes it
+// unless one of those that can be known before holds.
 
 // Engines are all of them, the default first.
 var Engines = []Engine{PtraceEngine, PerfEngine, AutoEngine}
@@ -80,8 +82,8 @@ func (s *Session) cpuEngine(e Engine) sampler.Engine {
 	return sampler.New(pid, cpu)
 }
 
-// after is what that engine is to read as soon as a thread runs again, and the trail that it can follow in the moment of
-// the look itself.
+// after is what that engine is to read as soon as a thread runs again, and the trail that it can follow in the moment
+// of the look itself.
 func (s *Session) after(e Engine) (func(snap *target.Snapshot, released int64), *target.Trail) {
 	if e == PerfEngine {
 		return s.afterSample()
@@ -89,9 +91,9 @@ func (s *Session) after(e Engine) (func(snap *target.Snapshot, released int64), 
 	return s.afterLook()
 }
 
-// afterSample is afterLook for a thread that was not stopped. Where the kernel could not copy the side piece in the moment of
-// the sample, which continuation the thread ran has to be read now, too. That counts only where the copied stack leads to it
-// (target.Continuation.Late).
+// afterSample is afterLook for a thread that was not stopped. Where the kernel could not copy the side piece in the
+// moment of the sample, which continuation the thread ran has to be read now, too. That counts only where the copied
+// stack leads to it (target.Continuation.Late).
 func (s *Session) afterSample() (after func(snap *target.Snapshot, sampled int64), trail *target.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	if c == nil {

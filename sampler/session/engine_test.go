@@ -74,8 +74,8 @@ func TestPerfIntrinsics(t *testing.T) {
 	})
 }
 
-// TestPerfVirtualServer is TestVirtualServer by perf_event: what is in the heap is copied by the kernel, if it takes programs
-// from us.
+// TestPerfVirtualServer is TestVirtualServer by perf_event: what is in the heap is copied by the kernel, if it takes
+// programs from us.
 func TestPerfVirtualServer(t *testing.T) {
 	if !sampler.PerfCopies() {
 		t.Skip("BPF programs for perf_event need Linux 5.5, CAP_BPF and CAP_PERFMON")

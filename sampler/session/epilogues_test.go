@@ -14,8 +14,8 @@ import (
 	"goprof/unwind"
 )
 
-// TestEpilogues steps a thread through a function whose unwind table keeps silent about its epilogue. At each instruction the stack is
-// the one that it has before and behind that function's call.
+// TestEpilogues steps a thread through a function whose unwind table keeps silent about its epilogue. At each
+// instruction the stack is the one that it has before and behind that function's call.
 func TestEpilogues(t *testing.T) {
 	cc, err := exec.LookPath("cc")
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestRecordingIsGuarded: while goprof records, all its OS threads are behind the guard, those of later too, in each mode and
-// with each engine; and it records as well as ever. The program that it started is not behind it.
+// TestRecordingIsGuarded: while goprof records, all its OS threads are behind the guard, those of later too, in each
+// mode and with each engine; and it records as well as ever. The program that it started is not behind it.
 func TestRecordingIsGuarded(t *testing.T) {
 	needRoot(t)
 	goprof := buildGoprof(t)
@@ -29,7 +29,8 @@ func TestRecordingIsGuarded(t *testing.T) {
 	for _, opt := range [][]string{{"--mode", "cpu"}, {"--mode", "wall"}, {"--engine", "perf"}} {
 		t.Run(strings.Join(opt, " "), func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out.collapsed")
-			cmd := exec.Command(goprof, slices.Concat([]string{"record", "-d", "4", "-r", "50", "-o", out}, opt, []string{"--"}, java)...)
+			cmd := exec.Command(goprof, slices.Concat([]string{"record", "-d", "4", "-r", "50", "-o", out}, opt,
+				[]string{"--"}, java)...)
 			cmd.Stdin, _ = os.Open("/dev/null")
 			var said strings.Builder
 			cmd.Stderr = &said

@@ -15,9 +15,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestHandOver samples threads that compute some 50 us and then hand over to another one, as those of most servers do. They
-// know what share of their CPU time handing over takes. All ways (park: timed, and mix) and both engines, longer, and where
-// others want the CPUs, too:
+// TestHandOver samples threads that compute some 50 us and then hand over to another one, as those of most servers
+// do. They know what share of their CPU time handing over takes. All ways (park: timed, and mix) and both engines,
+// longer, and where others want the CPUs, too:
 //
 //	GOPROF_HANDOVER="queue/ptrace yield/ptrace lock/ptrace park/ptrace mix/ptrace queue/perf" GOPROF_HANDOVER_SAMPLES=20000 \
 //	GOPROF_HANDOVER_BESIDE=12 go test ./sampler/session -run TestHandOver -v -timeout 1h
@@ -32,16 +32,17 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// How far what is seen may be from the truth, beside chance. With perf each switch between threads has timers to set, which
-// costs much in a virtual machine. So has each park for a time, and it costs less while another timer is about to run out: the
-// one that wakes goprof up (docs/decisions/0004).
+// How far what is seen may be from the truth, beside chance. With perf each switch between threads has timers to set,
+// which costs much in a virtual machine. So has each park for a time, and it costs less while another timer is about
+// to run out: the one that wakes goprof up (docs/decisions/0004).
 var handOverBias = map[string]float64{"park": 0.15, "mix": 0.10}
 
 func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine Engine, samples, beside int) {
 	const interval = 3333 * time.Microsecond
 	busyLoops(t, beside)
 	// Not inlined: which inlined method runs is another question.
-	jvm := jvmtest.Start(t, jdk, "truth.HandOver", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,truth/HandOver.*", "--", way)
+	jvm := jvmtest.Start(t, jdk, "truth.HandOver", "-XX:CompileCommand=quiet",
+		"-XX:CompileCommand=dontinline,truth/HandOver.*", "--", way)
 	s := attach(t, jvm.PID)
 	s.walker.Warm()
 	tids := threadsCalled(t, s, "hand-")

@@ -4,9 +4,9 @@ package session
 
 import "time"
 
-// A thread may be sampled before its name is known: it has just been born, or a collector moves the name. The kernel's name stands
-// in, which is the first fifteen bytes of Java's, or none. When the name is learnt, what was counted before is given it,
-// so that a thread has one name in a recording.
+// A thread may be sampled before its name is known: it has just been born, or a collector moves the name. The
+// kernel's name stands in, which is the first fifteen bytes of Java's, or none. When the name is learnt, what was
+// counted before is given it, so that a thread has one name in a recording.
 
 // lateName is what a thread of unknown name was called, by its number.
 type lateName struct {
@@ -15,8 +15,8 @@ type lateName struct {
 	when  time.Time
 }
 
-// lateFor is how long a thread is taken for the one that has its number later, though the directory has lost sight of it meanwhile
-// (a listing may leave out threads that live). Numbers come round after thousands of threads.
+// lateFor is how long a thread is taken for the one that has its number later, though the directory has lost sight of
+// it meanwhile (a listing may leave out threads that live). Numbers come round after thousands of threads.
 const lateFor = 2 * refreshEvery
 
 // root is the label under which a thread's own stacks are added.
@@ -45,8 +45,8 @@ func (r *recording) root(tid int, label string) string {
 	return label
 }
 
-// relabel gives what was counted under a late name another one, if it is the same thread's. Else it is one of a pool's, if these
-// are to be one.
+// relabel gives what was counted under a late name another one, if it is the same thread's. Else it is one of a
+// pool's, if these are to be one.
 func (r *recording) relabel(late lateName, th *thread, label string) {
 	if late.th != th && time.Since(late.when) > lateFor {
 		label = r.pool(late.label)

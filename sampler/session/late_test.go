@@ -14,9 +14,10 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestLateWalks is TestChurn with a walker that is late, as on a machine without a CPU for it. The program tells when each
-// generation of its classes began and ended: a stack that names one which did not live when the snapshot was taken has a
-// name that came to that place later. GOPROF_CHURN_SECONDS makes it longer, GOPROF_LATE_MS sets one delay.
+// TestLateWalks is TestChurn with a walker that is late, as on a machine without a CPU for it. The program tells when
+// each generation of its classes began and ended: a stack that names one which did not live when the snapshot was
+// taken has a name that came to that place later. GOPROF_CHURN_SECONDS makes it longer, GOPROF_LATE_MS sets one
+// delay.
 func TestLateWalks(t *testing.T) {
 	duration := time.Duration(envNumber("GOPROF_CHURN_SECONDS", 3)) * time.Second
 	delays := []int{100, 600}
@@ -100,8 +101,8 @@ func livesOf(t *testing.T, jvm *jvmtest.JVM) map[int][2]int64 {
 	return lives
 }
 
-// judgeLate counts the stacks that name a generation which is known to have ended, the wrong ones that were proven, and the wrong
-// ones that were not.
+// judgeLate counts the stacks that name a generation which is known to have ended, the wrong ones that were proven,
+// and the wrong ones that were not.
 func judgeLate(t *testing.T, late []lateStack, lives map[int][2]int64) (judged, wrong, refused int) {
 	t.Helper()
 	for _, l := range late {

@@ -86,7 +86,8 @@ type leafScores struct {
 }
 
 func (s *leafScores) String() string {
-	text := fmt.Sprintf("%d pcs, %d in inlined methods: leaf right %v, by address %v", s.ours.n, s.inlined, s.ours, s.byAddress)
+	text := fmt.Sprintf("%d pcs, %d in inlined methods: leaf right %v, by address %v", s.ours.n, s.inlined, s.ours,
+		s.byAddress)
 	for c, score := range s.sure {
 		text += fmt.Sprintf("; %v %d: %v", profile.Certainty(c), score.n, score)
 	}

@@ -17,8 +17,8 @@ import (
 // package target (256 MB), and what every run takes.
 const maxLies = 400_000
 
-// TestLyingTables: libraries whose tables of symbols are as large as goprof reads any. One process has one of them, then
-// five are looked at side by side.
+// TestLyingTables: libraries whose tables of symbols are as large as goprof reads any. One process has one of them,
+// then five are looked at side by side.
 func TestLyingTables(t *testing.T) {
 	goprof := buildGoprof(t)
 	program := filepath.Join(t.TempDir(), "lure")
@@ -50,10 +50,12 @@ func lyingLibrary(t *testing.T, path string, size uint64) {
 		{Name: 9, Type: uint32(elf.SHT_STRTAB), Off: page + size, Size: size},
 		{Name: 17, Type: uint32(elf.SHT_STRTAB), Off: 1024, Size: 64},
 	}
-	header := elf.Header64{Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Version: 1, Phoff: 64, Shoff: 512, Ehsize: 64,
+	header := elf.Header64{Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Version: 1, Phoff: 64,
+		Shoff: 512, Ehsize: 64,
 		Phentsize: 56, Phnum: 1, Shentsize: 64, Shnum: uint16(len(sections)), Shstrndx: 3}
 	copy(header.Ident[:], "\x7fELF\x02\x01\x01")
-	load := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Filesz: page, Memsz: page, Align: page}
+	load := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Filesz: page, Memsz: page,
+		Align: page}
 	var b bytes.Buffer
 	for _, part := range []any{header, load} {
 		binary.Write(&b, binary.LittleEndian, part)

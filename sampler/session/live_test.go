@@ -36,7 +36,8 @@ func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*
 }
 
 // sampleBy is sample with an engine by name.
-func sampleBy(t testing.TB, s *Session, engine Engine, interval time.Duration, n int, each func(*target.Snapshot, *profile.Stack)) *sampled {
+func sampleBy(t testing.TB, s *Session, engine Engine, interval time.Duration, n int, each func(*target.Snapshot,
+	*profile.Stack)) *sampled {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

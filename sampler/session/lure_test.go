@@ -27,7 +27,10 @@ type lure struct {
 
 // lures are the ways out of a container that are tried.
 var lures = []lure{
-	{name: "debuglink beside the library", lay: func(t *testing.T, b *lureBuilder) { b.section(t, ".gnu_debuglink", debugLinkTo("shadow")) }},
+	{name: "debuglink beside the library", lay: func(t *testing.T,
+		b *lureBuilder) {
+		b.section(t, ".gnu_debuglink", debugLinkTo("shadow"))
+	}},
 	{name: "debuglink with a path", lay: func(t *testing.T, b *lureBuilder) {
 		b.section(t, ".gnu_debuglink", debugLinkTo(strings.Repeat("../", 12)+b.bait+"/shadow"))
 	}},
@@ -61,7 +64,10 @@ var lures = []lure{
 	{name: "debugaltlink", lay: func(t *testing.T, b *lureBuilder) {
 		b.section(t, ".gnu_debugaltlink", append([]byte(b.bait+"/shadow\x00"), bytes.Repeat([]byte{7}, 20)...))
 	}},
-	{name: "replaced by a link to the bait", other: "/other", lay: func(t *testing.T, b *lureBuilder) { b.link(t, b.bait+"/shadow", "/other") }},
+	{name: "replaced by a link to the bait", other: "/other", lay: func(t *testing.T,
+		b *lureBuilder) {
+		b.link(t, b.bait+"/shadow", "/other")
+	}},
 	{name: "replaced by a link that climbs", other: "/other", lay: func(t *testing.T, b *lureBuilder) {
 		b.link(t, strings.Repeat("../", 20)+b.bait[1:]+"/shadow", "/other")
 	}},
@@ -140,8 +146,8 @@ func tool(t *testing.T, name string, args ...string) {
 }
 
 // TestContainerReachesNoHostFile: whatever a container lays out, each command that looks at it opens nothing of the
-// host's. The kernel itself tells of each open of the bait (inotify), and a trace of goprof's system calls shows that every path
-// is opened as docs/operations.md says.
+// host's. The kernel itself tells of each open of the bait (inotify), and a trace of goprof's system calls shows that
+// every path is opened as docs/operations.md says.
 func TestContainerReachesNoHostFile(t *testing.T) {
 	needRoot(t)
 	goprof := buildGoprof(t)
@@ -218,7 +224,8 @@ func watchOpens(t *testing.T, path string) openWatch {
 	return openWatch{fd}
 }
 
-// opened is how often it was since the last call. An O_PATH descriptor opens nothing, and the kernel does not tell of it.
+// opened is how often it was since the last call. An O_PATH descriptor opens nothing, and the kernel does not tell of
+// it.
 func (w openWatch) opened(t *testing.T) (n int) {
 	t.Helper()
 	var buf [64 << 10]byte

@@ -22,10 +22,12 @@ var named = []*regexp.Regexp{
 		`oom_score_adj|attr/current|sched))?)?$`),
 	regexp.MustCompile(`^/proc/(uptime|stat|sys/kernel/[a-z_/]+|mounts)$`),
 	regexp.MustCompile(`^/sys/(devices/system/cpu/(online|nohz_full|possible)|kernel/mm/[a-z_/]+|kernel/security/lsm|fs/selinux/enforce|module/[a-z_/]+)$`),
-	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?cpu\.(max|cfs_quota_us|cfs_period_us)$`), // goprof's own: Go's runtime asks how many CPUs it has
+	// goprof's own: Go's runtime asks how many CPUs it has
+	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?cpu\.(max|cfs_quota_us|cfs_period_us)$`),
 	regexp.MustCompile(`^/etc/(passwd|group|nsswitch\.conf|localtime)$`),
 	regexp.MustCompile(`^/usr/share/zoneinfo/|^/dev/null$`),
-	regexp.MustCompile(`^(stat|status|schedstat|syscall|\d+(/(stat|status|schedstat|sched|syscall|wchan|comm))?)$`), // below a kept /proc/PID/task
+	// below a kept /proc/PID/task
+	regexp.MustCompile(`^(stat|status|schedstat|syscall|\d+(/(stat|status|schedstat|sched|syscall|wchan|comm))?)$`),
 }
 
 // hostDebug is the only file that openat2 may find in the host's root: its name is a build id.
@@ -85,7 +87,8 @@ func checkOpens(t *testing.T, trace string) {
 		switch {
 		case m == nil:
 			t.Errorf("opened in a way that is not written down: %s", call)
-		case !strings.Contains(m[3], "O_PATH") || !strings.Contains(m[4], "RESOLVE_IN_ROOT") || !strings.Contains(m[4], "RESOLVE_NO_MAGICLINKS"):
+		case !strings.Contains(m[3], "O_PATH") || !strings.Contains(m[4], "RESOLVE_IN_ROOT") ||
+			!strings.Contains(m[4], "RESOLVE_NO_MAGICLINKS"):
 			t.Errorf("a target's path is followed out of its root: %s", call)
 		case roots[m[1]] == "/" && !hostDebug.MatchString(m[2]):
 			t.Errorf("a target's path is followed in the host's root: %s", call)
@@ -108,7 +111,8 @@ func checkNamed(t *testing.T, name, flags, call string) {
 	}
 }
 
-// TestOpensAreWrittenDown: what goprof opens to record, dump and list a JVM in each mode is what docs/operations.md says.
+// TestOpensAreWrittenDown: what goprof opens to record, dump and list a JVM in each mode is what docs/operations.md
+// says.
 func TestOpensAreWrittenDown(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("needs strace (scripts/tools.sh strace installs it)")

@@ -59,9 +59,9 @@ func overload(t *testing.T, threads int, longest time.Duration) {
 	time.Sleep(time.Second) // all of them have begun by then
 }
 
-// TestOverloaded records javac while sixty threads of another program want the CPUs: nothing is lost for want of one, though
-// there is new code all the time. GOPROF_OVERLOAD_SECONDS makes it longer, and then so few may be lost that less time would
-// not show it.
+// TestOverloaded records javac while sixty threads of another program want the CPUs: nothing is lost for want of one,
+// though there is new code all the time. GOPROF_OVERLOAD_SECONDS makes it longer, and then so few may be lost that
+// less time would not show it.
 func TestOverloaded(t *testing.T) {
 	seconds := envNumber("GOPROF_OVERLOAD_SECONDS", 4)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
@@ -107,8 +107,10 @@ func TestOverloadedDepths(t *testing.T) {
 	})
 }
 
-// recordOverloaded records a program at 1,000 Hz beside sixty busy threads. begin and ended are called right before and after.
-func recordOverloaded(t *testing.T, jvm *jvmtest.JVM, seconds int, begin func(), ended func(*profile.Profile)) profile.Summary {
+// recordOverloaded records a program at 1,000 Hz beside sixty busy threads. begin and ended are called right before
+// and after.
+func recordOverloaded(t *testing.T, jvm *jvmtest.JVM, seconds int, begin func(),
+	ended func(*profile.Profile)) profile.Summary {
 	t.Helper()
 	s := attach(t, jvm.PID)
 	time.Sleep(time.Second) // most is compiled by then
@@ -162,7 +164,8 @@ func TestOverloadedRest(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer syscall.Kill(jvm.PID, syscall.SIGCONT)
-		_, sum, err := s.Record(context.Background(), RecordOptions{Mode: WallMode, Duration: time.Duration(seconds) * time.Second, Interval: 50 * time.Millisecond})
+		_, sum, err := s.Record(context.Background(), RecordOptions{Mode: WallMode,
+			Duration: time.Duration(seconds) * time.Second, Interval: 50 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

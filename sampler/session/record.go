@@ -83,7 +83,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r.stop = stop
 	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory}
+	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
+		After: after, Trail: trail, Memory: s.memory}
 	ended := make(chan struct{})
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)
@@ -136,7 +137,8 @@ type recording struct {
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
-	return &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{}, hints: map[int]sampler.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
+	return &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
+		hints: map[int]sampler.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
 		sampler: s.engine(opt), standings: newStandings()}
 }
 
@@ -353,7 +355,8 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 
 func pausesOf(st *sampler.Stats) profile.Pauses {
 	h := &st.Pauses
-	return profile.Pauses{Count: h.Count(), P50: h.Quantile(0.50), P99: h.Quantile(0.99), Max: h.Max(), Total: h.Sum(), Bound: sampler.StandsAtMost}
+	return profile.Pauses{Count: h.Count(), P50: h.Quantile(0.50), P99: h.Quantile(0.99), Max: h.Max(),
+		Total: h.Sum(), Bound: sampler.StandsAtMost}
 }
 
 // now is CLOCK_MONOTONIC, by which snapshots are dated.

@@ -22,7 +22,8 @@ func TestRecursive(t *testing.T) {
 		for _, mode := range []struct {
 			name  string
 			flags []string
-		}{{"c2", nil}, {"c1", []string{"-XX:TieredStopAtLevel=1"}}, {"c2-full", full}, {"c1-full", append(slices.Clip(full), "-XX:TieredStopAtLevel=1")}} {
+		}{{"c2", nil}, {"c1", []string{"-XX:TieredStopAtLevel=1"}}, {"c2-full", full}, {"c1-full",
+			append(slices.Clip(full), "-XX:TieredStopAtLevel=1")}} {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Recursive", append(slices.Clip(mode.flags), inline...)...)
 				for jvm.Command("rounds")[0] == "0" {

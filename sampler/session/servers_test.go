@@ -19,8 +19,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestServers records servers that others wrote, whose requests virtual threads answer, under load from this machine: at least 98 of
-// 100 stacks of virtual threads are whole, by either engine. make test-servers fetches them, and runs it with GOPROF_SERVERS.
+// TestServers records servers that others wrote, whose requests virtual threads answer, under load from this machine:
+// at least 98 of 100 stacks of virtual threads are whole, by either engine. make test-servers fetches them, and runs
+// it with GOPROF_SERVERS.
 func TestServers(t *testing.T) {
 	dir := os.Getenv("GOPROF_SERVERS")
 	if dir == "" {
@@ -66,7 +67,8 @@ func recordServer(t *testing.T, pid int, engine Engine) {
 			}
 		}
 	})
-	t.Logf("%s: %d whole, %d cut, %d of an unknown thread; pauses p50 %v, p99 %v", engine, whole, cut, unknown, sum.Pauses.P50, sum.Pauses.P99)
+	t.Logf("%s: %d whole, %d cut, %d of an unknown thread; pauses p50 %v, p99 %v", engine, whole, cut, unknown,
+		sum.Pauses.P50, sum.Pauses.P99)
 	if whole < 20 || cut*50 > whole+cut {
 		t.Errorf("%s: %d of %d stacks of virtual threads are cut", engine, cut, whole+cut)
 	}
@@ -88,7 +90,8 @@ func startServer(t *testing.T, jdk jvmtest.JDK, dir string, connections int) int
 	if _, err := fmt.Sscanf(ready, "READY %d", &port); err != nil {
 		t.Fatalf("%q: %v", ready, err)
 	}
-	startWorking(t, exec.Command(java, "-cp", text("classpath"), "servers.Clients", fmt.Sprint(port), fmt.Sprint(connections)))
+	startWorking(t, exec.Command(java, "-cp", text("classpath"), "servers.Clients", fmt.Sprint(port),
+		fmt.Sprint(connections)))
 	time.Sleep(5 * time.Second) // most is compiled then
 	return server.Process.Pid
 }

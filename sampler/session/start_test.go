@@ -28,7 +28,8 @@ func buildGoprof(t testing.TB) string {
 		return path
 	}
 	path := filepath.Join(t.TempDir(), "goprof")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -E goprof/arch/entry.start", "-o", path, "goprof/cmd/goprof")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -E goprof/arch/entry.start", "-o", path,
+		"goprof/cmd/goprof")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

@@ -51,7 +51,8 @@ func (d *dump) inTheHeap(looks []sampler.Target) (again []sampler.Target) {
 	return again
 }
 
-// subject is the stack of whom a snapshot shows, and its label, empty where none is wanted: a virtual thread, if one was mounted.
+// subject is the stack of whom a snapshot shows, and its label, empty where none is wanted: a virtual thread, if one
+// was mounted.
 func (r *recording) subject(snap *target.Snapshot) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()
 	r.virtual = virtual

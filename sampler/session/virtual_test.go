@@ -160,9 +160,9 @@ func TestVirtualLoad(t *testing.T) {
 	})
 }
 
-// TestVirtualServer records virtual threads that do what those of a server do: they come back from the heap, make a system
-// call or two, and give up their carrier again. So what is read after a pause is often of another moment; at least 98 of 100
-// stacks are whole nevertheless, and each is that of the thread that it is said to be.
+// TestVirtualServer records virtual threads that do what those of a server do: they come back from the heap, make a
+// system call or two, and give up their carrier again. So what is read after a pause is often of another moment; at
+// least 98 of 100 stacks are whole nevertheless, and each is that of the thread that it is said to be.
 func TestVirtualServer(t *testing.T) {
 	serverRuns(t)
 }
@@ -233,7 +233,8 @@ func judgeServer(t *testing.T, p *profile.Profile, depth int) {
 			down += b2i(f.Func.Name == "truth.VirtualServer.down")
 			leaf += b2i(f.Func.Name == "truth.VirtualServer.leaf")
 		}
-		if err := serverStack(frames[1:]); err != nil || leaf > 0 && down < depth || named == 1 && leaf > 0 && down != depth+number%7 {
+		if err := serverStack(frames[1:]); err != nil || leaf > 0 && down < depth || named == 1 && leaf > 0 &&
+			down != depth+number%7 {
 			t.Errorf("%d stacks of %s, %d times down: %v: %s", n, label, down, err, pathOf(frames))
 		}
 	})
@@ -255,7 +256,8 @@ func serverStack(frames []profile.Frame) error {
 			java = append(java, f.Func.Name)
 		}
 	}
-	if len(java) == 0 || java[0] != "jdk.internal.vm.Continuation.enter" || !slices.Contains(java, "java.lang.VirtualThread.run") {
+	if len(java) == 0 || java[0] != "jdk.internal.vm.Continuation.enter" || !slices.Contains(java,
+		"java.lang.VirtualThread.run") {
 		return errors.New("it does not begin at its root")
 	}
 	return nil

@@ -48,8 +48,9 @@ func TestForeignThingsAreRefused(t *testing.T) {
 				}
 				dir := t.TempDir()
 				name := filepath.Join(dir, "thing")
-				if err := errors.Join(make(name), os.Lchown(name, at.owner, at.owner), os.Chown(dir, at.folder,
-					at.folder), os.Chmod(dir, at.mode)); errors.Is(err, unix.EPERM) {
+				err := errors.Join(make(name), os.Lchown(name, at.owner, at.owner),
+					os.Chown(dir, at.folder, at.folder), os.Chmod(dir, at.mode))
+				if errors.Is(err, unix.EPERM) {
 					t.Skipf("only root may make devices: %v", err)
 				} else if err != nil {
 					t.Fatal(err)

@@ -59,8 +59,8 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	if unsure := s.LeafLikely + s.LeafGuessed; unsure > 0 {
 		fmt.Fprintf(&b, "leaves     %d certain%s", s.Samples-unsure, share(s.Samples-unsure, s.Samples, " (%s)"))
 		fmt.Fprintf(&b, ", %d likely%s", s.LeafLikely, share(s.LeafLikely, s.Samples, " (%s)"))
-		fmt.Fprintf(&b, ", %d guessed%s: which inlined method was running\n", s.LeafGuessed, share(s.LeafGuessed,
-			s.Samples, " (%s)"))
+		fmt.Fprintf(&b, ", %d guessed%s: which inlined method was running\n",
+			s.LeafGuessed, share(s.LeafGuessed, s.Samples, " (%s)"))
 	}
 	if s.Waiting > 0 {
 		fmt.Fprintf(&b, "waiting    %d more looks met threads that had no CPU: no samples, and made up for\n", s.Waiting)

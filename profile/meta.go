@@ -52,9 +52,10 @@ type Summary struct {
 	Lost        int64            `json:"lost"`
 	TruncatedBy map[string]int64 `json:"truncated_by"`
 	LostBy      map[string]int64 `json:"lost_by"`
-	// samples of which it is likely which inlined method was running,
+	// Samples of which it is likely, and of which it is a guess, which inlined method was running. Of all others it is
+	// certain.
 	LeafLikely  int64 `json:"leaf_likely"`
-	LeafGuessed int64 `json:"leaf_guessed"`      // and of which it is a guess; of all others it is certain
+	LeafGuessed int64 `json:"leaf_guessed"`
 	Waiting     int64 `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
 	// samples of threads that had entered a system call right before they stopped
 	Asleep   int64         `json:"asleep,omitempty"`

@@ -27,6 +27,7 @@ type tracing struct {
 	cpuAtFrom time.Duration // of the one that we have, which Go may have used before
 	start     int64         // of the ticks that are step apart
 	step      int64
+	missed    int64 // ticks that are not yet a whole interval's
 	tick      int64 // number of the next tick
 	ts        unix.Timespec
 	denied    int // in a row
@@ -103,8 +104,11 @@ func (r *tracing) skipMissed() {
 	r.tick++
 	current := (monotonic(&r.ts) - r.start) / r.step
 	if current > r.tick {
-		r.stats.Skipped += current - r.tick
+		r.missed += current - r.tick
 		r.tick = current
+		each := int64(r.cfg.Interval) / r.step // an interval may have several, see planVisit
+		r.stats.Skipped += r.missed / max(each, 1)
+		r.missed %= max(each, 1)
 	}
 }
 

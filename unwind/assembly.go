@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"slices"
 	"strings"
 
 	"goprof/arch"
@@ -16,10 +17,10 @@ const kernelLibrary = "[vdso]"
 // assemblyCaller finds the caller of one of HotSpot's few functions in hand-written
 // assembly (os_cpu/linux_*/*.S: SpinPause, the copy loops), for which nobody wrote
 // unwind rules, and of one in the kernel's own library, which has none on arm64 but for signals
-// (arch/arm64/kernel/vdso/Makefile). Their code is asked how it returns, as that of stubs is. Other
-// libraries without unwind information are a gap: they may do anything.
+// (arch/arm64/kernel/vdso/Makefile). Their code is asked how it returns, as that of stubs is. So is that of the C library's
+// clone. Other libraries without unwind information are a gap: they may do anything.
 func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
-	if w.vm == nil || !w.cur.exact || site.fn.Module != w.vm.Library() && site.fn.Module != kernelLibrary {
+	if !w.cur.exact || !w.byHand(site.fn.Module) && !w.hasCloned(site) {
 		return caller{}, false
 	}
 	exit, ok := w.assemblyExit(w.cur.pc)
@@ -28,6 +29,22 @@ func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
 	}
 	c, ok := w.evalExit(exit, false)
 	return c, ok && w.afterCall(c.pc, nil)
+}
+
+// byHand reports whether functions of a library that have no unwind rules are such as assemblyCaller reads.
+func (w *Walker) byHand(library string) bool {
+	return w.vm != nil && (library == w.vm.Library() || library == kernelLibrary)
+}
+
+// clones are the functions of C libraries that start a thread. glibc's rules for them end before the system call, for
+// the new thread comes out of it, too (sysdeps/unix/sysv/linux/x86_64/clone3.S, and that of aarch64).
+var clones = []string{"__clone3", "clone3", "__clone", "clone"}
+
+// hasCloned reports whether the frame is that of a thread which has just started another one. The new one has a 0 where the
+// kernel returns.
+func (w *Walker) hasCloned(site *nativeSite) bool {
+	r := w.cpu.SyscallResult
+	return slices.Contains(clones, site.fn.Name) && w.cur.known&(1<<r) != 0 && w.cur.regs[r] != 0
 }
 
 func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {

@@ -42,25 +42,22 @@ type codeMap struct {
 
 type jump struct{ to, from uint32 }
 
-// maxMapped bounds the code that all codeMaps are of, of some 3 bytes for each of its own; maxMappedOne that of a
-// single one.
-const (
-	maxMapped    = 8 << 20
-	maxMappedOne = 2 << 20
-)
+// maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 3 bytes for each byte
+// of code. Only the first sight of a pc asks for one, so few need to be kept.
+const maxMapped = 1 << 20
 
 // mapCode reads an nmethod's code once.
 func (w *Walker) mapCode(b *vmstructs.Blob) *codeMap {
 	if m, ok := w.codeMaps[b]; ok {
 		return m
 	}
-	n := int(min(b.End-b.Begin, maxMappedOne+1))
+	n := int(min(b.End-b.Begin, maxMapped+1))
 	if w.mapped += n + 64; w.mapped > maxMapped {
 		w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), n
 	}
 	m := &codeMap{}
 	w.codeMaps[b] = m
-	if n > maxMappedOne {
+	if n > maxMapped {
 		return m
 	}
 	code, err := w.vm.Code(b, nil)

@@ -111,7 +111,7 @@ func New(t target.Target, vm *vmstructs.VM) *Walker {
 	w.tracer = w.cpu.NewTracer(w.java)
 	w.MemoryEnds(1 << 48)
 	w.untouched = &target.Row{CFA: target.Rule{Kind: target.RuleRegister, Reg: uint8(w.cpu.SP)}, RA: uint8(w.cpu.RA)}
-	w.forget()
+	w.Forget()
 	return w
 }
 
@@ -134,9 +134,9 @@ const (
 	maxHeldByWalk = 64 << 20
 )
 
-// forget empties all caches. What they hold of compiled code they hold with its Blob: where
+// Forget empties all caches. What they hold of compiled code they hold with its Blob: where
 // code has been replaced the VM gives another one, and the old entry counts no more.
-func (w *Walker) forget() {
+func (w *Walker) Forget() {
 	w.natives = make(map[uint64]*nativeSite)
 	w.stubs = make(map[uint64]stubSite)
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
@@ -234,7 +234,7 @@ func (w *Walker) trimCaches() {
 		len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
 		w.loaded()-w.heldFrom > maxHeld {
 		w.nativeGen = gen
-		w.forget()
+		w.Forget()
 	}
 }
 

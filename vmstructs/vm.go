@@ -169,5 +169,11 @@ func excludedByte(major int, fieldStream bool) uint8 {
 // also of what the caches have long forgotten.
 func (vm *VM) Loaded() uint64 { return vm.loaded }
 
+// Forget empties the caches of code and methods. What is needed again is read anew.
+func (vm *VM) Forget() {
+	vm.blobs.init()
+	vm.methods.init()
+}
+
 // Library is the file name of the VM's own library.
 func (vm *VM) Library() string { return vm.lib.Name }

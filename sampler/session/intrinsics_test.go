@@ -63,7 +63,7 @@ func checkIntrinsics(t *testing.T, s *Session, n int, polls bool) {
 }
 
 // checkReasons fails if stacks that were copied in a pause end for another reason than a deoptimisation, or more than one in
-// 200 for that.
+// 200 for that. A thread of the VM that fell asleep before it was met was not stopped: its native frames may end early.
 func checkReasons(t *testing.T, got *sampled, n int) {
 	t.Helper()
 	t.Logf("%d attempted, %d whole", got.attempted(), got.whole)
@@ -74,7 +74,7 @@ func checkReasons(t *testing.T, got *sampled, n int) {
 	for r, count := range got.truncated {
 		switch why := profile.Reason(r); {
 		case why == profile.Whole || count == 0:
-		case why == profile.Deoptimizing && count*oneIn <= n:
+		case (why == profile.Deoptimizing || why == profile.NotStopped) && count*oneIn <= n:
 			t.Logf("%v: %d", why, count)
 		case testEngine == PerfEngine && count*200 <= n: // walked some milliseconds later: code may have gone
 			t.Logf("%v: %d", why, count)

@@ -55,13 +55,18 @@ func sampleBy(t testing.TB, s *Session, engine Engine, interval time.Duration, n
 	var stack profile.Stack
 	for snap := range q.Snapshots() {
 		r.follow(snap)
-		s.walker.Walk(snap, &stack)
-		r.hurry(snap.TID, &stack)
-		out.truncated[stack.Truncated]++
-		if stack.Truncated == profile.Whole {
-			out.whole++
+		if snap.Waiting.Unstopped {
+			s.walker.WalkUnstopped(snap, &stack)
+		} else {
+			s.walker.Walk(snap, &stack)
 		}
-		out.frames += len(stack.Frames)
+		r.hurry(snap.TID, &stack)
+		samples := int(snap.Samples())
+		out.truncated[stack.Truncated] += samples
+		if stack.Truncated == profile.Whole {
+			out.whole += samples
+		}
+		out.frames += samples * len(stack.Frames)
 		if each != nil {
 			each(snap, &stack)
 		}

@@ -93,7 +93,11 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	}()
 	r.hangs = hangsAfter(ctx, ended)
 	var silent error
-	if !s.guarded(func() { r.takeAll(queue) }) {
+	if !s.guarded(func() {
+		r.takeAll(queue)
+		s.walker.Forget() // what was recorded needs memory to be written
+		s.VM.Forget()
+	}) {
 		stop()
 		silent = target.ErrSilent
 	}

@@ -37,7 +37,9 @@ public class Sample {
             for (Shape s : shapes) {
                 d += s.area();
             }
-            list.add("n" + n + d);
+            if (n % 64 == 0) { // few enough that a large heap needs no collection while a test looks
+                list.add("n" + n + d);
+            }
             if (list.size() > 100) {
                 list.clear();
             }

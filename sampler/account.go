@@ -2,7 +2,7 @@
 
 package sampler
 
-import "goprof/target"
+import "goprof/process"
 
 // This file keeps the account of one look: what became of it, and who pays for it.
 
@@ -26,7 +26,7 @@ func (r *run) look(th *thread) {
 }
 
 // account counts what became of a look and passes the snapshot on.
-func (r *run) account(snap *target.Snapshot, o Outcome) {
+func (r *run) account(snap *process.Snapshot, o Outcome) {
 	snap.CPU = 0
 	if th := r.scan.byTID[snap.TID]; o == Taken && th != nil {
 		after, ok := r.scan.charged(th)
@@ -55,7 +55,7 @@ func (r *run) account(snap *target.Snapshot, o Outcome) {
 
 // refund forgets a look at a thread that had no CPU when the tick began. Its state is R, but it stands where it was
 // when it lost its CPU, as often as it is looked at: that is no sample of what it runs.
-func (r *run) refund(th *thread, snap *target.Snapshot) {
+func (r *run) refund(th *thread, snap *process.Snapshot) {
 	th.credit += r.scan.interval
 	r.stats.Waiting++
 	r.q.Done(snap)

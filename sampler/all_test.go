@@ -5,7 +5,7 @@ package sampler
 import (
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // While a snapshot is walked, no other thread stands still: twelve threads that never rest share the CPUs, so that most
@@ -22,7 +22,7 @@ func TestNobodyWaitsForAWalk(t *testing.T) {
 			left[th.TID] = true
 		}
 		onTracer(t, p.pid, func(tr *Tracer) {
-			All(tr, lastWait, threads, func(snap *target.Snapshot, o Outcome) {
+			All(tr, lastWait, threads, func(snap *process.Snapshot, o Outcome) {
 				if o != Taken && o != TimedOut || !left[snap.TID] {
 					t.Errorf("%d: %v, %v", snap.TID, o, left[snap.TID])
 				}

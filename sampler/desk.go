@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch/errand"
-	"goprof/target"
+	"goprof/process"
 )
 
 // A read of the target's memory may never come back (package errand says when). So the tracing thread does not read:
@@ -49,7 +49,7 @@ type deskHead struct {
 	side     [maxSide]byte
 	followed [maxFollow]byte
 	small    [16]byte
-	trail    [target.MaxTrailBytes]byte // costs no memory before it is used
+	trail    [process.MaxTrailBytes]byte // costs no memory before it is used
 }
 
 // newDesk starts a Runner for stacks of that size.

@@ -1,5 +1,5 @@
 // Package sampler decides which thread to look at and when, stops it for the moment
-// that the look takes, and hands out target.Snapshots. It knows ptrace and
+// that the look takes, and hands out process.Snapshots. It knows ptrace and
 // /proc/PID/task and nothing of Java.
 //
 // What it promises the program that it looks at:

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // forkingProgram forks, in the one way and the other, as fast as it can, until it is told to end. Each child works for a moment, makes
@@ -70,7 +70,7 @@ func TestTargetThatForks(t *testing.T) {
 	t.Run("perf", func(t *testing.T) {
 		needPerf(t)
 		testForks(t, func(pid int, end func(*atomic.Int64)) Stats {
-			return perfSession(t, pid, Config{Interval: 500 * time.Microsecond}, func(s *target.Snapshot) {
+			return perfSession(t, pid, Config{Interval: 500 * time.Microsecond}, func(s *process.Snapshot) {
 				if s.TID != pid {
 					t.Errorf("a sample of %d, a child of %d", s.TID, pid)
 				}

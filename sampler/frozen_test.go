@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // freezer is a cgroup whose processes can be frozen, as docker pause does it.
@@ -87,7 +87,7 @@ func TestFrozenThread(t *testing.T) {
 			f.set(t, f.frozen)
 			stands(t, p)
 			onTracer(t, p.pid, func(tr *Tracer) {
-				snap := new(target.Snapshot)
+				snap := new(process.Snapshot)
 				o := tr.Look(p.pid, Hint{}, snap)
 				t.Logf("a look at the frozen thread (state %c): %v", threadState(p.pid, p.pid), o)
 				if o != Taken && o != Pending {
@@ -96,7 +96,7 @@ func TestFrozenThread(t *testing.T) {
 			}) // and dropped
 			eventually(t, "nobody traces it", func() bool { return tracerOf(p.pid) == 0 })
 			onTracer(t, p.pid, func(tr *Tracer) {
-				snap := new(target.Snapshot)
+				snap := new(process.Snapshot)
 				o := tr.Look(p.pid, Hint{}, snap)
 				f.set(t, f.thawed)
 				eventually(t, "taken", func() bool {

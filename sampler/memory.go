@@ -2,7 +2,7 @@
 
 package sampler
 
-import "goprof/target"
+import "goprof/process"
 
 // Memory is a Target whose memory is read by the Runner of a Tracer: what Config.After and WallOptions.During read on
 // the tracing thread, where stops may be pending, must end in time like the looks themselves. Its reads belong to the
@@ -10,12 +10,12 @@ import "goprof/target"
 //
 // Nothing else of the Target is to be asked there: to find an image or a symbol may read files.
 type Memory struct {
-	target.Target
+	process.Target
 	t *Tracer
 }
 
 // NewMemory makes one. Until a Tracer serves it, it reads by itself.
-func NewMemory(t target.Target) *Memory { return &Memory{Target: t} }
+func NewMemory(t process.Target) *Memory { return &Memory{Target: t} }
 
 // Serve makes the Tracer read for m, from now on.
 func (t *Tracer) Serve(m *Memory) { m.t = t }
@@ -28,7 +28,7 @@ func (m *Memory) Read(addr uint64, b []byte) error {
 	for len(b) > 0 {
 		n := m.t.readFor(addr, b)
 		if n == 0 {
-			return target.ErrFault
+			return process.ErrFault
 		}
 		addr, b = addr+uint64(n), b[n:]
 	}
@@ -36,7 +36,7 @@ func (m *Memory) Read(addr uint64, b []byte) error {
 }
 
 // ReadMany reads many ranges and sets OK in each.
-func (m *Memory) ReadMany(rs []target.Range) {
+func (m *Memory) ReadMany(rs []process.Range) {
 	if m.t == nil {
 		m.Target.ReadMany(rs)
 		return
@@ -54,7 +54,7 @@ func (m *Memory) Global(image, symbol string) (uint64, error) {
 	if m.t == nil {
 		return m.Target.Global(image, symbol)
 	}
-	return 0, target.ErrNoSymbol
+	return 0, process.ErrNoSymbol
 }
 
 // readFor copies as much of the target's memory as there is room for.
@@ -72,7 +72,7 @@ func (t *Tracer) readFor(addr uint64, b []byte) int {
 }
 
 // readManyFor reads the first of these ranges, as many as one call can, and returns how many are dealt with.
-func (t *Tracer) readManyFor(rs []target.Range) int {
+func (t *Tracer) readManyFor(rs []process.Range) int {
 	d := t.desk
 	if d == nil {
 		return len(rs)

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // The rows of this file are the odd states that a thread can be in when we come.
@@ -87,11 +87,11 @@ func TestUninterruptibleThreadIsCollected(t *testing.T) {
 	p := run1(t, vforkProgram)
 	eventually(t, "in vfork", func() bool { return threadState(p.pid, p.pid) == 'D' })
 	onTracer(t, p.pid, func(tr *Tracer) {
-		snap := new(target.Snapshot)
+		snap := new(process.Snapshot)
 		if o := tr.Look(p.pid, Hint{}, snap); o != Pending {
 			t.Fatalf("%v, want pending", o)
 		}
-		if o := tr.Look(p.pid, Hint{}, new(target.Snapshot)); o != Backlog {
+		if o := tr.Look(p.pid, Hint{}, new(process.Snapshot)); o != Backlog {
 			t.Errorf("a second look at a pending thread: %v", o)
 		}
 		if _, _, ok := tr.Collect(); ok || tr.Pending() != 1 {
@@ -119,7 +119,7 @@ func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
 	eventually(t, "in vfork", func() bool { return threadState(p.pid, p.pid) == 'D' })
 	lost := 0
 	onTracer(t, p.pid, func(tr *Tracer) {
-		All(tr, lastWait, []Target{{TID: p.pid}}, func(s *target.Snapshot, o Outcome) {
+		All(tr, lastWait, []Target{{TID: p.pid}}, func(s *process.Snapshot, o Outcome) {
 			if s.TID != p.pid || o != TimedOut {
 				t.Errorf("%d: %v, want timed out", s.TID, o)
 			}
@@ -185,7 +185,7 @@ func TestZombieLeader(t *testing.T) {
 		if snap, o := lookPatiently(tr, tid, 0); o != Taken || len(snap.Stack) == 0 {
 			t.Errorf("the thread that lives on: %v, %d bytes", o, len(snap.Stack))
 		}
-		if o := tr.LookUnstopped(p.pid, Hint{}, new(target.Snapshot)); o != Zombie {
+		if o := tr.LookUnstopped(p.pid, Hint{}, new(process.Snapshot)); o != Zombie {
 			t.Errorf("leader, unstopped: %v", o)
 		}
 	})
@@ -240,7 +240,7 @@ func TestNotPermitted(t *testing.T) {
 		if _, _, e := syscall.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); e != 0 {
 			t.Skipf("this machine lets root become nobody else: %v", e)
 		}
-		if o := tr.Look(p.pid, Hint{}, new(target.Snapshot)); o != NotPermitted {
+		if o := tr.Look(p.pid, Hint{}, new(process.Snapshot)); o != NotPermitted {
 			t.Errorf("%v", o)
 		}
 	})
@@ -251,7 +251,7 @@ func TestWrongThread(t *testing.T) {
 	onTracer(t, p.pid, func(tr *Tracer) {
 		lookPatiently(tr, p.pid, 0)
 		OnOwnThread(func() {
-			if o := tr.Look(p.pid, Hint{}, new(target.Snapshot)); o != WrongThread {
+			if o := tr.Look(p.pid, Hint{}, new(process.Snapshot)); o != WrongThread {
 				t.Errorf("%v", o)
 			}
 			if _, o, ok := tr.Collect(); ok || o != WrongThread {
@@ -284,7 +284,7 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 	p := run1(t, churnProgram)
 	var seen [NumOutcomes]int
 	onTracer(t, p.pid, func(tr *Tracer) {
-		snap := new(target.Snapshot)
+		snap := new(process.Snapshot)
 		dirents := make([]byte, 4096)
 		for seen[Taken] < 3000 || seen[ThreadGone] < 20 {
 			var tids []int
@@ -293,7 +293,7 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 				o := tr.Look(tid, Hint{}, snap)
 				seen[o]++
 				if o == Pending {
-					snap = new(target.Snapshot)
+					snap = new(process.Snapshot)
 				}
 				for {
 					_, o, ok := tr.Collect()
@@ -357,7 +357,7 @@ func TestExecDuringTheLook(t *testing.T) {
 	p.in.Write([]byte("x"))
 	looks := 0
 	onTracer(t, p.pid, func(tr *Tracer) {
-		snap := new(target.Snapshot)
+		snap := new(process.Snapshot)
 		dirents := make([]byte, 4096)
 		for {
 			var tids []int
@@ -366,7 +366,7 @@ func TestExecDuringTheLook(t *testing.T) {
 				for _, _, ok := tr.Collect(); ok; _, _, ok = tr.Collect() {
 				}
 				if tr.Look(tid, Hint{}, snap) == Pending {
-					snap = new(target.Snapshot)
+					snap = new(process.Snapshot)
 				}
 				looks++
 			}
@@ -421,11 +421,11 @@ func TestHelperTracer(t *testing.T) {
 		t.Skip("run by TestKilledTracer")
 	}
 	onTracer(t, pid, func(tr *Tracer) {
-		snap := new(target.Snapshot)
+		snap := new(process.Snapshot)
 		fmt.Print("x")
 		for {
 			if tr.Look(pid, Hint{}, snap) == Pending {
-				snap = new(target.Snapshot)
+				snap = new(process.Snapshot)
 			}
 			tr.Collect()
 		}

@@ -5,7 +5,7 @@ package sampler
 import (
 	"unsafe"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // Most threads have nothing that a trail leads to: their pause is one comparison longer. Of a thread that has, the
@@ -14,7 +14,7 @@ import (
 
 // trailCopy is what following a trail needs, prepared outside the pause, and what it leaves behind.
 type trailCopy struct {
-	list [target.MaxTrailPieces]target.Piece
+	list [process.MaxTrailPieces]process.Piece
 	used int // of desk.trail
 }
 
@@ -38,7 +38,7 @@ func (t *Tracer) copyTrail(tid int) {
 		return
 	}
 	block := reference(w, at, w.First, w.OwnerSize)
-	for range target.MaxTrailBlocks {
+	for range process.MaxTrailBlocks {
 		if block == 0 {
 			return
 		}
@@ -50,7 +50,7 @@ func (t *Tracer) copyTrail(tid int) {
 		if w.Less != 0 {
 			end -= int(number(w, head, w.Less))
 		}
-		if 0 <= begin && begin < end && end-begin <= target.MaxTrailBytes/8 {
+		if 0 <= begin && begin < end && end-begin <= process.MaxTrailBytes/8 {
 			from := block + uint64(w.HeadSize) + uint64(begin)*8 - uint64(w.Below)
 			t.copyPiece(tid, from, (end-begin)*8+w.Below)
 		}
@@ -87,7 +87,7 @@ func (t *Tracer) copyPiece(tid int, addr uint64, size int) unsafe.Pointer {
 	if t.fetch(tid, 0, 1) != size {
 		return nil
 	}
-	c.list[n] = target.Piece{Addr: addr, Size: size}
+	c.list[n] = process.Piece{Addr: addr, Size: size}
 	c.used += size
 	t.look.pieces = n + 1
 	return to
@@ -96,7 +96,7 @@ func (t *Tracer) copyPiece(tid int, addr uint64, size int) unsafe.Pointer {
 // reference decodes the reference at an offset of a head of size bytes; 0 is none.
 //
 //go:nosplit
-func reference(w *target.Trail, head unsafe.Pointer, off, size int) uint64 {
+func reference(w *process.Trail, head unsafe.Pointer, off, size int) uint64 {
 	if !w.Narrow {
 		if off < 0 || off > size-8 {
 			return 0
@@ -116,7 +116,7 @@ func reference(w *target.Trail, head unsafe.Pointer, off, size int) uint64 {
 // number reads a count out of a block's head.
 //
 //go:nosplit
-func number(w *target.Trail, head unsafe.Pointer, off int) int32 {
+func number(w *process.Trail, head unsafe.Pointer, off int) int32 {
 	if off < 0 || off > w.HeadSize-4 {
 		return -1
 	}
@@ -124,7 +124,7 @@ func number(w *target.Trail, head unsafe.Pointer, off int) int32 {
 }
 
 // keepTrail makes snap.Trail the copies that were made.
-func (t *Tracer) keepTrail(snap *target.Snapshot) {
+func (t *Tracer) keepTrail(snap *process.Snapshot) {
 	n := t.look.pieces
 	snap.Trail.Reset()
 	if n == 0 {

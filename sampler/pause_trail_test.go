@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // trailWorld is a trail through memory of our own: side, frame, owner, two blocks.
@@ -27,7 +27,7 @@ func newTrailWorld() *trailWorld {
 	}
 	w := &trailWorld{Tracer: &Tracer{desk: d}, stack: d.stack[:256], owner: make([]byte, 64), first: make([]byte,
 		1024), second: make([]byte, 1024)}
-	w.Trail = &target.Trail{Known: true, Frame: 8, Owner: 16, OwnerSize: 32, First: 24, HeadSize: 64, Next: 8,
+	w.Trail = &process.Trail{Known: true, Frame: 8, Owner: 16, OwnerSize: 32, First: 24, HeadSize: 64, Next: 8,
 		Begin: 16, End: 20, Below: 16}
 	w.look = look{side: 64, sp: at(w.stack), got: len(w.stack)}
 	binary.LittleEndian.PutUint64(w.desk.side[8:], at(w.stack)+128)
@@ -54,8 +54,8 @@ func (w *trailWorld) follow() (n int) {
 	w.copyTrail(os.Getpid())
 	return w.look.pieces
 }
-func (w *trailWorld) pieces() (p target.Pieces) {
-	snap := target.Snapshot{}
+func (w *trailWorld) pieces() (p process.Pieces) {
+	snap := process.Snapshot{}
 	w.keepTrail(&snap)
 	return snap.Trail
 }
@@ -105,9 +105,9 @@ func TestHostileTrail(t *testing.T) {
 		"begin is negative":                {func(w *trailWorld) { w.block(w.first, 0, -5, 50) }, 2},
 		"end is before begin":              {func(w *trailWorld) { w.block(w.first, 0, 60, 50) }, 2},
 		"end is enormous":                  {func(w *trailWorld) { w.block(w.first, 0, 10, 1<<31-1) }, 2},
-		"more than there is room for":      {func(w *trailWorld) { w.block(w.first, 0, 0, target.MaxTrailBytes/8) }, 2},
+		"more than there is room for":      {func(w *trailWorld) { w.block(w.first, 0, 0, process.MaxTrailBytes/8) }, 2},
 		"a list that goes round": {func(w *trailWorld) { w.block(w.second, at(w.first), 90, 100) }, 1 +
-			2*target.MaxTrailBlocks},
+			2*process.MaxTrailBlocks},
 		"offsets out of the head": {func(w *trailWorld) { w.Trail.Begin, w.Trail.Next = 62, 60 }, 2},
 		"the trail is not known":  {func(w *trailWorld) { w.Trail.Known = false }, 0},
 	}
@@ -123,12 +123,12 @@ func TestHostileTrail(t *testing.T) {
 func TestTrailReferences(t *testing.T) {
 	head := make([]byte, 16)
 	put(head, 8, 0x1234_0000_8765<<4)
-	w := &target.Trail{Right: 4}
+	w := &process.Trail{Right: 4}
 	if r := reference(w, unsafe.Pointer(&head[0]), 8, 16); r != 0x1234_0000_8765 {
 		t.Errorf("%#x", r)
 	}
 	binary.LittleEndian.PutUint32(head[8:], 0xfedcba98)
-	w = &target.Trail{Narrow: true, Base: 0x8_0000_0000, Left: 3}
+	w = &process.Trail{Narrow: true, Base: 0x8_0000_0000, Left: 3}
 	if r := reference(w, unsafe.Pointer(&head[0]), 8, 16); r != 0x8_0000_0000+0xfedcba98<<3 {
 		t.Errorf("%#x", r)
 	}

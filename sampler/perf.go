@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // The second engine: perf_event_open(2). Nobody is stopped. The kernel itself keeps a timer for each thread
@@ -323,7 +323,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 }
 
 // fill makes the snapshot. It returns how much stack there was, 0 if that is not known.
-func (r *perfRun) fill(b ringBytes, s *rawSample, hint *Hint, snap *target.Snapshot) (need uint64) {
+func (r *perfRun) fill(b ringBytes, s *rawSample, hint *Hint, snap *process.Snapshot) (need uint64) {
 	cpu := r.Sampler.cpu
 	sp := s.regs[cpu.SP]
 	size := s.stackLen

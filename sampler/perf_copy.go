@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // A sample of perf_event has registers and a stack. What else is to be of the same moment is copied by a BPF program:
@@ -39,9 +39,9 @@ const (
 	halfBlockSize  = 24
 	halfSide       = 192
 	halfOwnerBytes = halfSide + maxSide
-	halfObjectData = halfOwnerBytes + target.MaxTrailHead
-	halfHeads      = halfObjectData + target.MaxTrailObject
-	halfUsed       = halfHeads + target.MaxTrailBlocks*target.MaxTrailHead // the used parts of blocks, one after the other
+	halfObjectData = halfOwnerBytes + process.MaxTrailHead
+	halfHeads      = halfObjectData + process.MaxTrailObject
+	halfUsed       = halfHeads + process.MaxTrailBlocks*process.MaxTrailHead // the used parts of blocks, one after the other
 	halfUsedMost   = 48 << 10
 	halfSize       = halfUsed + 2*halfUsedMost // the verifier adds what there is at most and what comes at most
 
@@ -53,7 +53,7 @@ type perfCopier struct {
 	mem   []byte
 	prog  int
 	hint  Hint // for which it was made
-	trail target.Trail
+	trail process.Trail
 }
 
 // maxCopiers bounds how many threads have one: each takes the kernel 200 KB.
@@ -108,7 +108,7 @@ func (r *perfRun) disarm(w *perfThread) {
 }
 
 // newCopier loads a program.
-func newCopier(hint Hint, trail *target.Trail) (*perfCopier, error) {
+func newCopier(hint Hint, trail *process.Trail) (*perfCopier, error) {
 	page := unix.Getpagesize()
 	fd, mem, err := bpfMap((copySize + page - 1) / page * page)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *perfCopier) attach(event int) error {
 }
 
 // fits reports whether the program is still what it should be.
-func (c *perfCopier) fits(hint *Hint, trail *target.Trail) bool {
+func (c *perfCopier) fits(hint *Hint, trail *process.Trail) bool {
 	now := *trail
 	now.Right = c.trail.Right
 	return c.trail == now && c.hint.Side == hint.Side && c.hint.SideLen == hint.SideLen && c.hint.Handle == hint.Handle
@@ -147,7 +147,7 @@ func (c *perfCopier) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&c.m
 
 // copyProgram is the program of one thread. Registers: r6 is the half, r7 where the way has got to. On its stack are
 // the time (-8), the shift of references (-16), room for a word (-24) and how much of the used parts there is (-32).
-func copyProgram(fd int, hint *Hint, w *target.Trail) *bpfCode {
+func copyProgram(fd int, hint *Hint, w *process.Trail) *bpfCode {
 	c := &bpfCode{jumps: map[string][]int{}}
 	c.call(bpfKtimeGetNS)
 	c.store(r10, -8, r0)
@@ -194,7 +194,7 @@ func copyProgram(fd int, hint *Hint, w *target.Trail) *bpfCode {
 	c.label("blocks")
 	if w.HeadSize > 0 {
 		c.reference(w, halfOwnerBytes+w.First)
-		for i := range target.MaxTrailBlocks {
+		for i := range process.MaxTrailBlocks {
 			c.block(w, i)
 		}
 	}
@@ -226,7 +226,7 @@ func (c *bpfCode) readWord(otherwise string) {
 }
 
 // reference decodes the reference at a place in the half into r7, and goes to the end if it is nil.
-func (c *bpfCode) reference(w *target.Trail, at int) {
+func (c *bpfCode) reference(w *process.Trail, at int) {
 	if !w.Narrow {
 		c.load(bpfLoad64, r7, r6, at)
 		c.load(bpfLoad64, r8, r10, -16)
@@ -242,8 +242,8 @@ func (c *bpfCode) reference(w *target.Trail, at int) {
 }
 
 // block copies block i, which is at r7, and goes on to the next.
-func (c *bpfCode) block(w *target.Trail, i int) {
-	head, note := halfHeads+i*target.MaxTrailHead, halfBlock+i*halfBlockSize
+func (c *bpfCode) block(w *process.Trail, i int) {
+	head, note := halfHeads+i*process.MaxTrailHead, halfBlock+i*halfBlockSize
 	c.mov(r3, r7)
 	c.read(head, w.HeadSize, "end")
 	c.store(r6, note, r7)
@@ -284,7 +284,7 @@ func (c *bpfCode) block(w *target.Trail, i int) {
 // take gives a sample what was copied in its moment. The program runs once for each sample, some microseconds after
 // its time was taken, or before that up to Linux 6.2. So the run that is nearest in time is the sample's own: those
 // of other samples are an interval away.
-func (c *perfCopier) take(when, interval int64, snap *target.Snapshot) bool {
+func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
 	best, bestWhen := -1, uint64(0)
 	nearest := min(copyDelay, interval/2)
 	for _, half := range [2]int{copyHead, copyHead + halfSize} {
@@ -313,10 +313,10 @@ func (c *perfCopier) take(when, interval int64, snap *target.Snapshot) bool {
 const copyDelay = int64(100_000)
 
 // keep makes a snapshot's side piece and trail of a half. Its counts are the program's own.
-func (c *perfCopier) keep(half []byte, snap *target.Snapshot) {
+func (c *perfCopier) keep(half []byte, snap *process.Snapshot) {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(half[at:]) }
 	add := func(addr uint64, at, size int) {
-		snap.Trail.List = append(snap.Trail.List, target.Piece{Addr: addr, Size: size})
+		snap.Trail.List = append(snap.Trail.List, process.Piece{Addr: addr, Size: size})
 		snap.Trail.Bytes = append(snap.Trail.Bytes, half[at:at+size]...)
 	}
 	w := &c.trail
@@ -335,9 +335,9 @@ func (c *perfCopier) keep(half []byte, snap *target.Snapshot) {
 		add(object, halfObjectData, w.ObjectSize)
 	}
 	used := halfUsed
-	for i := range int(min(word(halfBlocks), target.MaxTrailBlocks)) {
+	for i := range int(min(word(halfBlocks), process.MaxTrailBlocks)) {
 		note := halfBlock + i*halfBlockSize
-		add(word(note), halfHeads+i*target.MaxTrailHead, w.HeadSize)
+		add(word(note), halfHeads+i*process.MaxTrailHead, w.HeadSize)
 		if size := int(min(word(note+16), uint64(halfUsed+halfUsedMost-used))); size > 0 {
 			add(word(note+8), used, size)
 			used += size

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // needsBPF skips a test where the kernel takes no programs from us.
@@ -26,13 +26,13 @@ func needsBPF(t *testing.T) {
 // TestCopyProgram: the kernel's verifier takes the programs of all kinds of trails.
 func TestCopyProgram(t *testing.T) {
 	needsBPF(t)
-	blocks := target.Trail{Known: true, Frame: 8, Owner: 16, OwnerSize: 32, First: 24, HeadSize: 64, Next: 8,
+	blocks := process.Trail{Known: true, Frame: 8, Owner: 16, OwnerSize: 32, First: 24, HeadSize: 64, Next: 8,
 		Begin: 16, End: 20, Below: 16, ObjectSize: 96}
 	narrow, less, none := blocks, blocks, blocks
 	narrow.Narrow, narrow.Base, narrow.Left = true, 0x8_0000_0000, 3
 	less.Less, less.Right = 24, 13
 	none.HeadSize = 0
-	for name, trail := range map[string]target.Trail{"wide": blocks, "narrow": narrow, "size without arguments": less,
+	for name, trail := range map[string]process.Trail{"wide": blocks, "narrow": narrow, "size without arguments": less,
 		"no blocks": none} {
 		for _, handle := range []uint64{0, 0x7f00_1234_5678} {
 			fd, mem, err := bpfMap((copySize + 4095) / 4096 * 4096)
@@ -85,7 +85,7 @@ func TestCopier(t *testing.T) {
 	}
 	unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_DISABLE, 0)
 	when := int64(*c.word(copyHead + halfWhen))
-	var snap target.Snapshot
+	var snap process.Snapshot
 	if c.take(when+int64(copyDelay), 1e9, &snap) || c.take(when-int64(copyDelay), 1e9, &snap) || c.take(when+100, 100,
 		&snap) {
 		t.Error("it was taken for another sample's")

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // needPerf skips where perf_event may not be used, as in most containers.
@@ -34,7 +34,7 @@ func needPerf(t testing.TB) {
 }
 
 // perfSession samples pid until end returns; each sees every snapshot.
-func perfSession(t *testing.T, pid int, cfg Config, each func(*target.Snapshot), end func(p *Perf, seen *atomic.Int64)) sampled {
+func perfSession(t *testing.T, pid int, cfg Config, each func(*process.Snapshot), end func(p *Perf, seen *atomic.Int64)) sampled {
 	t.Helper()
 	needPerf(t)
 	p, q := NewPerf(pid, thisCPU()), NewQueue(64)
@@ -102,7 +102,7 @@ int main(void) {
 }`)
 	pad := uint64(p.number(t))
 	last := uint64(0)
-	got := perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *target.Snapshot) {
+	got := perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
 		if s.SP != s.Regs[thisCPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || s.Followed == nil {
 			t.Errorf("%#x, sp %#x, unknown %#x, call %d", s.SP, s.Regs[thisCPU().SP], s.Unknown, s.Syscall)
 		}
@@ -195,7 +195,7 @@ func TestPerfIsNotInStep(t *testing.T) {
 	p := run1(t, lockstepProgram, strconv.Itoa(int(period)))
 	at := uint64(p.number(t))
 	var first, all int
-	got := perfSession(t, p.pid, Config{Interval: period}, func(s *target.Snapshot) {
+	got := perfSession(t, p.pid, Config{Interval: period}, func(s *process.Snapshot) {
 		if off := at - s.SP; off+8 <= uint64(len(s.Stack)) {
 			all++
 			if s.Stack[off] == 1 {
@@ -218,7 +218,7 @@ func TestPerfTimesAddUp(t *testing.T) {
 	sum := int64(0)
 	all, _, _ := p.used(t)
 	began := time.Now()
-	got := perfSession(t, p.pid, Config{Interval: 2 * time.Millisecond}, func(s *target.Snapshot) { sum += s.CPU }, perfUntil(1500))
+	got := perfSession(t, p.pid, Config{Interval: 2 * time.Millisecond}, func(s *process.Snapshot) { sum += s.CPU }, perfUntil(1500))
 	allAfter, _, _ := p.used(t)
 	beside := time.Since(began) - got.Wall
 	times := got.Times
@@ -263,7 +263,7 @@ func TestPerfStackSizes(t *testing.T) {
 		top := frame + 64
 		var last, most, cuts int
 		told := false // how long the stack is has come to be known
-		perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *target.Snapshot) {
+		perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
 			last, most = len(s.Stack), max(most, len(s.Stack))
 			if told = told || !s.Cut || c.cut; s.Cut && told {
 				cuts++
@@ -289,7 +289,7 @@ func TestPerfSkips(t *testing.T) {
 	var from atomic.Int64 // samples before were under way when it was told
 	from.Store(math.MaxInt64)
 	n := int64(0)
-	perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *target.Snapshot) {
+	perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
 		if n++; n > from.Load() && s.TID == other {
 			after++
 		}
@@ -490,7 +490,7 @@ int main(void) {
 	while (fgets(line, sizeof line, stdin)) pthread_create(&t, 0, spin, 0);
 }`)
 	var born, seenBorn atomic.Int64
-	perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *target.Snapshot) {
+	perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
 		if int64(s.TID) == born.Load() {
 			seenBorn.Add(1)
 		}

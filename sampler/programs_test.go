@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // program compiles a small C program and starts it. It must print a line when it is ready.
@@ -152,12 +152,12 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 }
 
 // lookPatiently is Look, and Collect if the stop comes late.
-func lookPatiently(tr *Tracer, tid int, top uint64) (*target.Snapshot, Outcome) {
+func lookPatiently(tr *Tracer, tid int, top uint64) (*process.Snapshot, Outcome) {
 	return lookAt(tr, tid, Hint{StackTop: top})
 }
 
-func lookAt(tr *Tracer, tid int, hint Hint) (*target.Snapshot, Outcome) {
-	snap := new(target.Snapshot)
+func lookAt(tr *Tracer, tid int, hint Hint) (*process.Snapshot, Outcome) {
+	snap := new(process.Snapshot)
 	o := tr.Look(tid, hint, snap)
 	for range 10000 {
 		if o != Pending {

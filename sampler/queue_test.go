@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // What waits for its walk is bounded in number and in bytes, and one that comes back is used again.
@@ -17,8 +17,8 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Error("another snapshot than the one that was given back last")
 	}
 	q.Done(first)
-	q.Done(new(target.Snapshot)) // nobody's
-	var held []*target.Snapshot
+	q.Done(new(process.Snapshot)) // nobody's
+	var held []*process.Snapshot
 	for s := q.take(); s != nil; s = q.take() {
 		s.Stack = make([]byte, 1<<20)
 		q.put(s)

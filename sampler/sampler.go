@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // Config says how to sample.
@@ -24,11 +24,11 @@ type Config struct {
 	// where they cost more, Interval grows. 0 is any.
 	MaxOverhead float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
-	After func(snap *target.Snapshot, released int64)
+	After func(snap *process.Snapshot, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.
 	Memory *Memory
 	// Trail is Tracer.Trail.
-	Trail *target.Trail
+	Trail *process.Trail
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // sampled is what a session brought: its figures and its samples by thread.
@@ -248,7 +248,7 @@ func TestWalkerThatIsBehind(t *testing.T) {
 	s := New(p.pid, thisCPU())
 	q := NewQueue(4)
 	ctx, cancel := context.WithCancel(context.Background())
-	var held []*target.Snapshot
+	var held []*process.Snapshot
 	go func() {
 		for range 4 {
 			held = append(held, <-q.Snapshots())
@@ -345,7 +345,7 @@ func TestUnstopped(t *testing.T) {
 	spin := run1(t, cSpin)
 	onTracer(t, p.pid, func(tr *Tracer) {
 		eventually(t, "asleep", func() bool { return threadState(p.pid, p.pid) == 'S' })
-		snap := new(target.Snapshot)
+		snap := new(process.Snapshot)
 		if o := tr.LookUnstopped(p.pid, Hint{}, snap); o != Taken {
 			t.Fatalf("%v", o)
 		}
@@ -371,7 +371,7 @@ func TestUnstopped(t *testing.T) {
 		}
 	})
 	onTracer(t, spin.pid, func(tr *Tracer) {
-		if o := tr.LookUnstopped(spin.pid, Hint{}, new(target.Snapshot)); o != Running {
+		if o := tr.LookUnstopped(spin.pid, Hint{}, new(process.Snapshot)); o != Running {
 			t.Errorf("a spinning thread: %v", o)
 		}
 	})

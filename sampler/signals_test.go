@@ -5,7 +5,7 @@ package sampler
 import (
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // faultProgram raises its own SIGSEGV by the hundred thousand, as HotSpot does for null
@@ -71,12 +71,12 @@ func lookUntilSaid(t *testing.T, p *program) (said int, met int64, seen [NumOutc
 	done := make(chan int)
 	go func() { done <- p.number(t) }()
 	onTracer(t, p.pid, func(tr *Tracer) {
-		snap := new(target.Snapshot)
+		snap := new(process.Snapshot)
 		for {
 			o := tr.Look(p.pid, Hint{}, snap)
 			seen[o]++
 			if o == Pending {
-				snap = new(target.Snapshot)
+				snap = new(process.Snapshot)
 			}
 			for _, o, ok := tr.Collect(); ok; _, o, ok = tr.Collect() {
 				seen[o]++

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // cSilent has threads whose stacks have a hole that nobody fills: pages of userfaultfd, for which whoever touches
@@ -131,7 +131,7 @@ func TestSilentThread(t *testing.T) {
 		if _, o := lookPatiently(tr, silent[0], 0); o != Silent || tr.Pauses.Count() != stops {
 			t.Errorf("the next look: %v, %d stops", o, tr.Pauses.Count()-stops)
 		}
-		if o := tr.LookUnstopped(silent[0], Hint{}, new(target.Snapshot)); o != Silent {
+		if o := tr.LookUnstopped(silent[0], Hint{}, new(process.Snapshot)); o != Silent {
 			t.Errorf("a look without a stop: %v", o)
 		}
 		for range 20 {
@@ -239,7 +239,7 @@ func TestSilentThreadsInADump(t *testing.T) {
 	}
 	became := map[int]Outcome{}
 	onTracer(t, p.pid, func(tr *Tracer) {
-		All(tr, time.Second, looks, func(snap *target.Snapshot, o Outcome) { became[snap.TID] = o })
+		All(tr, time.Second, looks, func(snap *process.Snapshot, o Outcome) { became[snap.TID] = o })
 	})
 	for _, tid := range silent {
 		if o := became[tid]; o != Silent && o != TimedOut { // on a busy machine it may have had no CPU to stop on

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // helperRun is what a sampling process of its own says at its end.
@@ -162,7 +162,7 @@ func TestExcusedOnce(t *testing.T) {
 		eventually(t, "it runs on", func() bool { return cpuOf(t, s, p.pid) > was+int64(5*time.Millisecond) })
 		return uint64(cpuOf(t, s, p.pid))
 	}
-	var snap target.Snapshot
+	var snap process.Snapshot
 	s.bills.give(th, runOn(), false, &snap)
 	runOn()
 	s.excuse()

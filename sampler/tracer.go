@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 const (
@@ -37,9 +37,9 @@ type Tracer struct {
 	StackLimit int
 	// After is called with each snapshot as soon as its thread has been let go, for what is to be
 	// read soon but not in the pause. released is when that was, as CLOCK_MONOTONIC, or StandsStill. It may be nil.
-	After func(snap *target.Snapshot, released int64)
+	After func(snap *process.Snapshot, released int64)
 	// Trail is followed in each pause; nil: none. After may change it.
-	Trail *target.Trail
+	Trail *process.Trail
 	// Pauses is how long threads were stopped, as upper bounds: from the last moment
 	// at which the thread was seen not to have stopped, to the return of its release.
 	Pauses Histogram
@@ -161,13 +161,13 @@ func prstatusOffset(cpu *arch.CPU, reg int) int {
 
 // Look stops thread tid, fills snap and lets the thread go. On Pending the Tracer keeps snap
 // until Collect returns it; otherwise it is the caller's again, with TID set.
-func (t *Tracer) Look(tid int, hint Hint, snap *target.Snapshot) Outcome {
+func (t *Tracer) Look(tid int, hint Hint, snap *process.Snapshot) Outcome {
 	return t.lookOn(tid, t.proc.lastCPU(tid), hint, snap)
 }
 
 // lookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that is ours, we move to another
 // one, but not where we are to stay.
-func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *target.Snapshot) Outcome {
+func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *process.Snapshot) Outcome {
 	snap.TID = tid
 	if !t.onItsThread() {
 		return WrongThread
@@ -259,7 +259,7 @@ func (t *Tracer) warm(tid int) {
 }
 
 // finish turns what the pause left behind into a Snapshot.
-func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.Snapshot) Outcome {
+func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *process.Snapshot) Outcome {
 	switch s {
 	case stopped:
 	case ended:
@@ -310,7 +310,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *target.
 
 // standsAtSyscall reports whether the thread was in a system call on a CPU whose registers do not say so. Code
 // does not change, so there is time for that after the pause.
-func (t *Tracer) standsAtSyscall(tid int, snap *target.Snapshot) bool {
+func (t *Tracer) standsAtSyscall(tid int, snap *process.Snapshot) bool {
 	n := len(t.cpu.SyscallInst)
 	if n == 0 {
 		return false
@@ -324,7 +324,7 @@ func (t *Tracer) standsAtSyscall(tid int, snap *target.Snapshot) bool {
 // does not run before After is done.
 const StandsStill int64 = math.MaxInt64
 
-func (t *Tracer) after(snap *target.Snapshot, released int64) {
+func (t *Tracer) after(snap *process.Snapshot, released int64) {
 	if t.After != nil {
 		t.beginReads()
 		t.After(snap, released)
@@ -332,7 +332,7 @@ func (t *Tracer) after(snap *target.Snapshot, released int64) {
 }
 
 // keepStack makes snap.Stack the copy.
-func (t *Tracer) keepStack(snap *target.Snapshot) {
+func (t *Tracer) keepStack(snap *process.Snapshot) {
 	got := t.look.got
 	if cap(snap.Stack) < got || snap.Stack == nil {
 		snap.Stack = make([]byte, max(min(got+got/4, len(t.desk.stack)), min(unknownStack, t.StackLimit)))
@@ -341,13 +341,13 @@ func (t *Tracer) keepStack(snap *target.Snapshot) {
 }
 
 // keepUnder makes snap.Under the copy of the thread's own stack, empty if Stack is that.
-func (t *Tracer) keepUnder(snap *target.Snapshot) {
+func (t *Tracer) keepUnder(snap *process.Snapshot) {
 	snap.Under = append(snap.Under[:0], t.desk.under[:t.look.under]...)
 	snap.UnderSP = t.look.underSP
 }
 
 // keepSide makes snap.Side and Followed the copies of what the hint asked for, empty if there are none.
-func (t *Tracer) keepSide(snap *target.Snapshot, hint *Hint) {
+func (t *Tracer) keepSide(snap *process.Snapshot, hint *Hint) {
 	snap.Side = append(snap.Side[:0], t.desk.side[:t.look.side]...)
 	snap.SideAddr = hint.Side
 	if snap.Followed == nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 func TestLookAtSpinningThread(t *testing.T) {
@@ -75,7 +75,7 @@ func TestLookDoesNotAllocate(t *testing.T) {
 	p := run1(t, cSpin)
 	top := uint64(p.number(t)) + 16384
 	onTracer(t, p.pid, func(tr *Tracer) {
-		snap := new(target.Snapshot)
+		snap := new(process.Snapshot)
 		taken := 0
 		look := func() {
 			o := tr.Look(p.pid, Hint{StackTop: top}, snap)
@@ -103,7 +103,7 @@ func BenchmarkLook(b *testing.B) {
 	p := run1(b, cSpin)
 	top := uint64(p.number(b)) + 16384
 	onTracer(b, p.pid, func(tr *Tracer) {
-		snap := new(target.Snapshot)
+		snap := new(process.Snapshot)
 		b.ReportAllocs()
 		for b.Loop() {
 			o := tr.Look(p.pid, Hint{StackTop: top}, snap)

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // tracing is what the engines that stop threads have in common: a Tracer on OS threads of our own, ticks that fall anywhere
@@ -43,7 +43,7 @@ type looker interface {
 	// loop holds ticks until sleep returns false or over true.
 	loop()
 	// account takes what became of a look by a stop, at once or later.
-	account(snap *target.Snapshot, o Outcome)
+	account(snap *process.Snapshot, o Outcome)
 	// settle is called when the run is over.
 	settle()
 	// sum brings together what others have counted.
@@ -172,7 +172,7 @@ func (r *tracing) collect() {
 	}
 }
 
-func (r *tracing) late(snap *target.Snapshot, o Outcome) {
+func (r *tracing) late(snap *process.Snapshot, o Outcome) {
 	taken := r.stats.Taken
 	if r.who.account(snap, o); r.stats.Taken > taken {
 		r.stats.Late++

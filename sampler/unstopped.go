@@ -5,7 +5,7 @@ package sampler
 import (
 	"golang.org/x/sys/unix"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // unstoppedTries is how often a look is repeated that the thread has spoilt by running.
@@ -18,13 +18,13 @@ const unstoppedTries = 3
 // same before and after; otherwise the look is void and is repeated.
 //
 // A thread that is running cannot be looked at in this way: Running.
-func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *target.Snapshot) Outcome {
+func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *process.Snapshot) Outcome {
 	return t.lookUnstopped(tid, hint, snap, nil)
 }
 
 // lookUnstopped is LookUnstopped that reads more of the thread while it is known not to move: during does
 // that. The last try goes without, to be done sooner.
-func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during func(*target.Snapshot)) Outcome {
+func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *process.Snapshot, during func(*process.Snapshot)) Outcome {
 	snap.TID = tid
 	if t.leavesAlone(tid) {
 		return Silent
@@ -86,7 +86,7 @@ func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *target.Snapshot, during
 }
 
 // keepUnstopped makes a snapshot of what was read.
-func (t *Tracer) keepUnstopped(snap *target.Snapshot, hint *Hint) {
+func (t *Tracer) keepUnstopped(snap *process.Snapshot, hint *Hint) {
 	t.keepStack(snap)
 	t.keepUnder(snap)
 	t.keepSide(snap, hint)

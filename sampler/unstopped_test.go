@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // waitingDeep waits for a word deep in a recursion, and then for another at its beginning.
@@ -38,8 +38,8 @@ func TestMovedInALook(t *testing.T) {
 	eventually(t, "waits for a word", func() bool { return threadState(p.pid, p.pid) == 'S' })
 	moved := false
 	onTracer(t, p.pid, func(tr *Tracer) {
-		snap := new(target.Snapshot)
-		o := tr.lookUnstopped(p.pid, Hint{StackTop: stackTop(t, p.pid)}, snap, func(first *target.Snapshot) {
+		snap := new(process.Snapshot)
+		o := tr.lookUnstopped(p.pid, Hint{StackTop: stackTop(t, p.pid)}, snap, func(first *process.Snapshot) {
 			if moved {
 				return
 			}

@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // What a thread waits for, as the kernel tells it: by its system call, and by the file that this is about.
 
 // readWaiting fills in what the look that is under way tells of it.
-func (t *Tracer) readWaiting(snap *target.Snapshot) {
+func (t *Tracer) readWaiting(snap *process.Snapshot) {
 	u := &t.unstopped
 	t.setWaiting(snap, u.call, u.args[0], u.args[1])
 }
 
 // setWaiting does so for a thread in a system call with these arguments.
-func (t *Tracer) setWaiting(snap *target.Snapshot, number int64, first, second uint64) {
+func (t *Tracer) setWaiting(snap *process.Snapshot, number int64, first, second uint64) {
 	w := &snap.Waiting
 	w.Call = t.cpu.Calls[number]
 	switch {
@@ -35,24 +35,24 @@ func (t *Tracer) setWaiting(snap *target.Snapshot, number int64, first, second u
 
 // polled is what the first of the descriptors is that a poll is about: the array at addr holds struct pollfd,
 // whose first member is the descriptor. Java polls one at a time (sun.nio.ch.Net.poll).
-func (t *Tracer) polled(tid int, addr uint64) target.FileKind {
+func (t *Tracer) polled(tid int, addr uint64) process.FileKind {
 	b := t.desk.small[:8]
 	t.desk.set(0, &b[0], addr, len(b))
 	if t.fetch(tid, 0, 1) < len(b) {
-		return target.NoFile
+		return process.NoFile
 	}
 	fd := *(*int32)(unsafe.Pointer(&b[0]))
 	if fd < 0 {
-		return target.NoFile
+		return process.NoFile
 	}
 	return t.proc.fileKind(uint64(fd))
 }
 
 // fileKind follows a link in /proc/PID/fd: "socket:[4711]", "pipe:[1]", "anon_inode:[eventpoll]" or a path
 // (fs/proc/fd.c; net/socket.c, sockfs_dname; fs/pipe.c; fs/anon_inodes.c).
-func (p *procDir) fileKind(fd uint64) target.FileKind {
+func (p *procDir) fileKind(fd uint64) process.FileKind {
 	if fd > 1<<31-1 {
-		return target.NoFile
+		return process.NoFile
 	}
 	name := append(p.name[:0], "/proc/"...)
 	name = strconv.AppendInt(name, int64(p.pid), 10)
@@ -63,23 +63,23 @@ func (p *procDir) fileKind(fd uint64) target.FileKind {
 	n, _, e := syscall.RawSyscall6(unix.SYS_READLINKAT, uintptr(cwd), uintptr(unsafe.Pointer(&name[0])),
 		uintptr(unsafe.Pointer(&p.buf)), 64, 0, 0)
 	if e != 0 {
-		return target.NoFile
+		return process.NoFile
 	}
 	return kindOfLink(p.buf[:n])
 }
 
-func kindOfLink(link []byte) target.FileKind {
+func kindOfLink(link []byte) process.FileKind {
 	switch {
 	case hasPrefix(link, "socket:["):
-		return target.Socket
+		return process.Socket
 	case hasPrefix(link, "pipe:["):
-		return target.Pipe
+		return process.Pipe
 	case hasPrefix(link, "anon_inode:[eventpoll]"):
-		return target.Selector
+		return process.Selector
 	case hasPrefix(link, "/"):
-		return target.RegularFile
+		return process.RegularFile
 	}
-	return target.OtherFile
+	return process.OtherFile
 }
 
 func hasPrefix(b []byte, prefix string) bool {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // This file is one visit to one thread of a Wall, and the account of what came of it.
@@ -107,7 +107,7 @@ func (r *wallRun) lookAnew(th *watched) {
 }
 
 // lookRunning looks at a thread that is on a CPU, or wants to be.
-func (r *wallRun) lookRunning(th *watched, snap *target.Snapshot) {
+func (r *wallRun) lookRunning(th *watched, snap *process.Snapshot) {
 	switch {
 	case r.opt.WaitingOnly:
 		r.stats.Looks.Running++
@@ -123,7 +123,7 @@ func (r *wallRun) lookRunning(th *watched, snap *target.Snapshot) {
 
 // lookAtRest stops a thread that is at rest, for its registers. What it waits for is what the look before, without a
 // stop, has told.
-func (r *wallRun) lookAtRest(th *watched, snap *target.Snapshot) {
+func (r *wallRun) lookAtRest(th *watched, snap *process.Snapshot) {
 	th.atRest, th.resting = true, snap.Waiting
 	th.addRest(rest{r.t.unstopped.pc, snap.SP, snap.Waiting.Call, snap.Waiting.File})
 	r.stopOne(th, snap)
@@ -131,7 +131,7 @@ func (r *wallRun) lookAtRest(th *watched, snap *target.Snapshot) {
 
 // goesOn deals with a thread that was stopped in a system call and has gone on with it since: the kernel does not tell
 // which that was.
-func (r *wallRun) goesOn(th *watched, snap *target.Snapshot) {
+func (r *wallRun) goesOn(th *watched, snap *process.Snapshot) {
 	if w := &snap.Waiting; w.Call == arch.CallRestart {
 		if at := th.restAt(r.t.unstopped.pc, snap.SP); at != nil {
 			w.Call, w.File = at.call, at.file
@@ -140,7 +140,7 @@ func (r *wallRun) goesOn(th *watched, snap *target.Snapshot) {
 }
 
 // stopOne looks at a thread by a stop, which may come later.
-func (r *wallRun) stopOne(th *watched, snap *target.Snapshot) {
+func (r *wallRun) stopOne(th *watched, snap *process.Snapshot) {
 	o := r.t.lookOn(th.tid, r.t.unstopped.trace.cpu, th.hint, snap)
 	if th.pending = o == Pending; !th.pending {
 		r.account(snap, o)
@@ -148,16 +148,16 @@ func (r *wallRun) stopOne(th *watched, snap *target.Snapshot) {
 }
 
 // notLookedAt makes a snapshot of a thread of which nothing is known but that it runs.
-func (r *wallRun) notLookedAt(snap *target.Snapshot) {
+func (r *wallRun) notLookedAt(snap *process.Snapshot) {
 	snap.Stack, snap.Under, snap.Side, snap.Followed = snap.Stack[:0], snap.Under[:0], snap.Side[:0], snap.Followed[:0]
 	snap.Continuation.Reset()
 	clear(snap.Regs[:])
 	snap.SP, snap.Syscall, snap.Cut, snap.When = 0, -1, false, r.now
-	snap.Waiting = target.Waiting{State: 'R', Unstopped: true}
+	snap.Waiting = process.Waiting{State: 'R', Unstopped: true}
 }
 
 // account takes a look that had to be done by a stop, which has come, or never will.
-func (r *wallRun) account(snap *target.Snapshot, o Outcome) {
+func (r *wallRun) account(snap *process.Snapshot, o Outcome) {
 	th := r.threads.byTID[snap.TID]
 	if th == nil { // listed as gone meanwhile
 		th = &watched{tid: snap.TID, fd: -1, owed: 1}
@@ -175,7 +175,7 @@ func (r *wallRun) account(snap *target.Snapshot, o Outcome) {
 }
 
 // tellWaiting fills in what a thread did that was stopped.
-func (r *wallRun) tellWaiting(th *watched, snap *target.Snapshot) {
+func (r *wallRun) tellWaiting(th *watched, snap *process.Snapshot) {
 	w := &snap.Waiting
 	result := snap.Regs[r.cpu.SyscallResult]
 	slept := isInterrupted(r.cpu, snap.Syscall, result)
@@ -204,7 +204,7 @@ func (r *wallRun) tellWaiting(th *watched, snap *target.Snapshot) {
 }
 
 // enter counts what became of a look and passes the snapshot on.
-func (r *wallRun) enter(th *watched, snap *target.Snapshot, o Outcome) {
+func (r *wallRun) enter(th *watched, snap *process.Snapshot, o Outcome) {
 	if o != Taken {
 		r.q.Done(snap)
 		r.lose(th, o)
@@ -213,9 +213,9 @@ func (r *wallRun) enter(th *watched, snap *target.Snapshot, o Outcome) {
 	r.noteEnd(o)
 	r.stats.Attempted += th.owed
 	r.stats.Taken += th.owed
-	th.tally = new(target.Tally)
+	th.tally = new(process.Tally)
 	if th.still && !r.threads.noStats {
-		th.tally.Rest = &target.Charge{Ran: th.last.ran, Turns: th.last.turns}
+		th.tally.Rest = &process.Charge{Ran: th.last.ran, Turns: th.last.turns}
 	}
 	th.tally.Add(th.owed, th.owedTime, snap.When)
 	if th.owed > 1 { // it may have run when it was told to stop; while it did not, it had no CPU
@@ -248,7 +248,7 @@ const (
 )
 
 // freeSnapshot waits a while for a snapshot, nil if none comes.
-func (r *wallRun) freeSnapshot() *target.Snapshot {
+func (r *wallRun) freeSnapshot() *process.Snapshot {
 	if snap := r.q.take(); snap != nil {
 		return snap
 	}

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // wallSeen is what a Wall has told of one thread.
 type wallSeen struct {
-	tallies []*target.Tally
-	last    target.Waiting
+	tallies []*process.Tally
+	last    process.Waiting
 }
 
 func (s *wallSeen) looks() (n int64) {
@@ -159,9 +159,9 @@ int main(void) {
 // TestWallKnowsTheCall: the kernel tells what a thread waits for.
 func TestWallKnowsTheCall(t *testing.T) {
 	p := run1(t, cWaits)
-	want := map[string]target.Waiting{
-		"pipe": {Call: arch.CallRead, File: target.Pipe}, "socket": {Call: arch.CallReceive, File: target.Socket},
-		"polled": {Call: arch.CallPoll, File: target.Socket}, "selector": {Call: arch.CallSelect, File: target.Selector},
+	want := map[string]process.Waiting{
+		"pipe": {Call: arch.CallRead, File: process.Pipe}, "socket": {Call: arch.CallReceive, File: process.Socket},
+		"polled": {Call: arch.CallPoll, File: process.Socket}, "selector": {Call: arch.CallSelect, File: process.Selector},
 		"sleep": {Call: arch.CallSleep}, "futex": {Call: arch.CallFutex},
 	}
 	tids := map[string]int{}
@@ -174,7 +174,7 @@ func TestWallKnowsTheCall(t *testing.T) {
 		tids[name] = tid
 		eventually(t, name+" waits", func() bool { return threadState(p.pid, tid) == 'S' })
 	}
-	_, seen := walled(t, p.pid, 20, 2*time.Millisecond, WallOptions{During: func(*target.Snapshot) {}})
+	_, seen := walled(t, p.pid, 20, 2*time.Millisecond, WallOptions{During: func(*process.Snapshot) {}})
 	for name, want := range want {
 		want.State, want.Unstopped = 'S', true
 		if got := seen[tids[name]]; got == nil || got.last != want {
@@ -185,9 +185,9 @@ func TestWallKnowsTheCall(t *testing.T) {
 
 // TestKindOfLink: what the links in /proc/PID/fd look like.
 func TestKindOfLink(t *testing.T) {
-	for link, want := range map[string]target.FileKind{
-		"socket:[4711]": target.Socket, "pipe:[1]": target.Pipe, "anon_inode:[eventpoll]": target.Selector, "/tmp/a file": target.RegularFile,
-		"anon_inode:[eventfd]": target.OtherFile, "/dev/pts/0": target.RegularFile, "": target.OtherFile, "sock": target.OtherFile,
+	for link, want := range map[string]process.FileKind{
+		"socket:[4711]": process.Socket, "pipe:[1]": process.Pipe, "anon_inode:[eventpoll]": process.Selector, "/tmp/a file": process.RegularFile,
+		"anon_inode:[eventfd]": process.OtherFile, "/dev/pts/0": process.RegularFile, "": process.OtherFile, "sock": process.OtherFile,
 	} {
 		if got := kindOfLink([]byte(link)); got != want {
 			t.Errorf("%q is %d, want %d", link, got, want)
@@ -202,7 +202,7 @@ func TestReadyIsSettled(t *testing.T) {
 	r := &wallRun{tracing: tracing{cfg: Config{Interval: interval}, rng: rand.New(rand.NewPCG(1, 2))}}
 	settle := func(waited time.Duration, turns uint64, looks int64) (ready int64) {
 		for range 10_000 {
-			th := &watched{still: true, tally: new(target.Tally), last: schedstat{ran: 5, waited: 7, turns: 3}}
+			th := &watched{still: true, tally: new(process.Tally), last: schedstat{ran: 5, waited: 7, turns: 3}}
 			th.tally.Add(looks, time.Duration(looks)*interval, 0)
 			r.settleReady(th, schedstat{ran: 9, waited: 7 + uint64(waited), turns: 3 + turns})
 			n, d := th.tally.CountReady()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // watched is one thread of a Wall.
@@ -21,7 +21,7 @@ type watched struct {
 	zombie bool
 
 	// Its last look that gave a snapshot.
-	tally *target.Tally
+	tally *process.Tally
 	last  schedstat // what it had been charged then
 	still bool      // it was at rest: until it has moved, that look is what it does
 
@@ -40,8 +40,8 @@ type watched struct {
 	waited   time.Duration // of this, while it has
 	before   schedstat     // what it had been charged when that began
 	beganAt  int64
-	atRest   bool           // it was stopped for NativeOnce
-	resting  target.Waiting // and this it was waiting for
+	atRest   bool            // it was stopped for NativeOnce
+	resting  process.Waiting // and this it was waiting for
 
 	rests    [maxRests]rest
 	nextRest int
@@ -54,7 +54,7 @@ const maxRests = 8
 type rest struct {
 	pc, sp uint64
 	call   arch.Call
-	file   target.FileKind
+	file   process.FileKind
 }
 
 // setHint takes what is known of the thread. A look that knew less does not count again.

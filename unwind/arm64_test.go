@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 )
 
 // TestRecordedArm64 replays, on any machine, walks that were recorded of arm64 JVMs (sampler/session's TestRecordShadow and others,
@@ -25,7 +25,7 @@ func TestRecordedArm64(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
 			var text bytes.Buffer
-			eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) {
+			eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) {
 				writeStack(&text, snap, stack)
 				if stack.Carrier > 0 {
 					fmt.Fprintf(&text, "  virtual %d %q, carrier from %d\n", stack.Virtual.ID, stack.Virtual.Name, stack.Carrier)
@@ -55,23 +55,23 @@ func TestRecordedArm64(t *testing.T) {
 
 // TestUntoldSignatures: of signatures the kernel tells a tracer, not perf. Where the target's memory ends tells the same.
 func TestUntoldSignatures(t *testing.T) {
-	stacks := func(prepare func(w *Walker, snap *target.Snapshot)) string {
+	stacks := func(prepare func(w *Walker, snap *process.Snapshot)) string {
 		rec, w := recorded(t, "testdata/arm64/shadow-jdk25-pauth.walks")
 		for _, snap := range rec.Snapshots {
 			prepare(w, snap)
 		}
 		var text bytes.Buffer
-		eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) { writeStack(&text, snap, stack) })
+		eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) { writeStack(&text, snap, stack) })
 		return text.String()
 	}
-	told := stacks(func(w *Walker, _ *target.Snapshot) { w.MemoryEnds(1 << 55) })
-	if untold := stacks(func(w *Walker, snap *target.Snapshot) {
+	told := stacks(func(w *Walker, _ *process.Snapshot) { w.MemoryEnds(1 << 55) })
+	if untold := stacks(func(w *Walker, snap *process.Snapshot) {
 		w.MemoryEnds(1<<48 - 4096)
 		snap.PACMask = 0
 	}); untold != told {
 		t.Error("where the memory ends tells other stacks than the kernel's mask does")
 	}
-	if wrong := stacks(func(w *Walker, snap *target.Snapshot) {
+	if wrong := stacks(func(w *Walker, snap *process.Snapshot) {
 		w.MemoryEnds(1 << 55)
 		snap.PACMask = 0
 	}); wrong == told {
@@ -86,7 +86,7 @@ func TestNativeHasJustReturned(t *testing.T) {
 	for _, file := range files {
 		returned := 0
 		rec, w := recorded(t, file)
-		eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) {
+		eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) {
 			for i, f := range stack.Frames {
 				codelet, ok := w.vm.Codelet(f.PC)
 				if !ok || f.Kind != profile.NativeMethod {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // maxAssembly is how much code is read of a function in assembly.
@@ -67,7 +67,7 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 
 // askLinker finds the rules for code that a linker has made: to go on in another library, or in place of an instruction
 // elsewhere in this one, whose function it belongs to.
-func (w *Walker) askLinker(pc uint64, at *target.Code, site *nativeSite) {
+func (w *Walker) askLinker(pc uint64, at *process.Code, site *nativeSite) {
 	if w.cpu.LinkerStub == nil {
 		return
 	}

@@ -3,8 +3,8 @@ package unwind
 import (
 	"encoding/binary"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -17,7 +17,7 @@ type heapFrame struct {
 }
 
 // chunkFrames walks all frames of a chunk. It ends at the chunk's end, exactly, or is false.
-func (w *Walker) chunkFrames(c *target.Chunk) bool {
+func (w *Walker) chunkFrames(c *process.Chunk) bool {
 	pc, ok := chunkWord(c, c.SP-8)
 	f := heapFrame{pc: w.strip(pc), sp: c.SP, unextended: c.SP}
 	for end := c.End(); ok && f.sp < end; {
@@ -45,8 +45,8 @@ const maxExtended = 1 << 16
 const maxArguments = 256 + 2
 
 // chunkWord reads a word of a chunk's copy.
-func chunkWord(c *target.Chunk, addr uint64) (uint64, bool) {
-	off := addr - (c.SP - target.ChunkHead)
+func chunkWord(c *process.Chunk, addr uint64) (uint64, bool) {
+	off := addr - (c.SP - process.ChunkHead)
 	if off > uint64(len(c.Stack)) || uint64(len(c.Stack))-off < 8 || addr&7 != 0 {
 		return 0, false
 	}
@@ -54,7 +54,7 @@ func chunkWord(c *target.Chunk, addr uint64) (uint64, bool) {
 }
 
 // compiledInChunk emits the methods of a compiled frame and returns its caller.
-func (w *Walker) compiledInChunk(c *target.Chunk, f heapFrame) (heapFrame, bool) {
+func (w *Walker) compiledInChunk(c *process.Chunk, f heapFrame) (heapFrame, bool) {
 	b, err := w.vm.Blob(f.pc)
 	if err != nil || b.FrameSize < 1 {
 		return f, false
@@ -94,7 +94,7 @@ func (w *Walker) compiledInChunk(c *target.Chunk, f heapFrame) (heapFrame, bool)
 // interpretedInChunk emits the method of an interpreted frame and returns its caller. In the heap
 // the links of such frames are distances in words, for the chunk may be moved
 // (cpu/*/stackChunkFrameStream_*.inline.hpp); the method and the bytecode pointer are as on a stack.
-func (w *Walker) interpretedInChunk(c *target.Chunk, f heapFrame) (heapFrame, bool) {
+func (w *Walker) interpretedInChunk(c *process.Chunk, f heapFrame) (heapFrame, bool) {
 	link, ok := chunkWord(c, f.sp-16)
 	fp := f.sp - 16 + link*8
 	if !ok || fp < f.sp || fp > c.End() {

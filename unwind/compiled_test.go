@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -15,7 +15,7 @@ import (
 // frame was in: the return address has been pushed, the callee has not begun. The frames must be
 // those that stood there in the recording, the method with its line and once.
 func TestStaticCallStubs(t *testing.T) {
-	manyWalks(t, 100, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) (tried int) {
+	manyWalks(t, 100, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int) {
 		var again profile.Stack
 		for k := range stack.Frames {
 			f := &stack.Frames[k]
@@ -42,12 +42,12 @@ func TestStaticCallStubs(t *testing.T) {
 }
 
 // manyWalks walks all recorded threads of javac. do tells how many cases it has tried; there must be so many in each recording.
-func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) (tried int)) {
+func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int)) {
 	for _, file := range recordings(t, "walks") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
 			tried := 0
-			eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) { tried += do(t, w, snap, stack) })
+			eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) { tried += do(t, w, snap, stack) })
 			if tried < least {
 				t.Errorf("only %d cases", tried)
 			}
@@ -73,7 +73,7 @@ func TestInDeoptHandler(t *testing.T) {
 		{"in the body", begin + 20, handler, false},
 	} {
 		w := evaluator()
-		w.snap = &target.Snapshot{SP: 0x7000, Stack: binary.LittleEndian.AppendUint64(nil, r.on)}
+		w.snap = &process.Snapshot{SP: 0x7000, Stack: binary.LittleEndian.AppendUint64(nil, r.on)}
 		w.cur.pc, w.cur.sp, w.cur.regs[w.cpu.SP] = r.pc, w.snap.SP, w.snap.SP
 		c, ok := w.behindBody(b)
 		if ok != r.pushed || ok && (c.pc != handler || c.sp != w.cur.sp+8 || !c.fpKnown) {
@@ -86,7 +86,7 @@ func TestInDeoptHandler(t *testing.T) {
 // even be read) ends the stack. That a return address lies where the frame's size would have it
 // is no proof: the frame may be half built, and the address that of a frame further up.
 func TestCompiledCallerIsNotGuessed(t *testing.T) {
-	eachCall(t, func(t *testing.T, w *Walker, snap *target.Snapshot, f *profile.Frame) {
+	eachCall(t, func(t *testing.T, w *Walker, snap *process.Snapshot, f *profile.Frame) {
 		b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, End: 4096, FrameSize: int(f.SP-snap.SP) / 8}
 		w.snap = snap
 		w.begin()
@@ -100,7 +100,7 @@ func TestCompiledCallerIsNotGuessed(t *testing.T) {
 // TestAtVerifiedEntry: a thread that spins at a method's entry while HotSpot writes a jump there (JDK 11: 5
 // of 2,000 stacks in a bad moment) has its caller on top of its stack, whatever the code looks like.
 func TestAtVerifiedEntry(t *testing.T) {
-	eachCall(t, func(t *testing.T, w *Walker, snap *target.Snapshot, f *profile.Frame) {
+	eachCall(t, func(t *testing.T, w *Walker, snap *process.Snapshot, f *profile.Frame) {
 		b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, VerifiedEntry: 64, End: 4096, FrameSize: 4}
 		w.snap = moveTo(w, snap, 64, f.SP-8)
 		w.begin()
@@ -112,8 +112,8 @@ func TestAtVerifiedEntry(t *testing.T) {
 
 // eachCall gives, of each recorded thread that has one, the first frame that is in a call and has its return address
 // right below it. There are many.
-func eachCall(t *testing.T, do func(t *testing.T, w *Walker, snap *target.Snapshot, caller *profile.Frame)) {
-	manyWalks(t, 50, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) (tried int) {
+func eachCall(t *testing.T, do func(t *testing.T, w *Walker, snap *process.Snapshot, caller *profile.Frame)) {
+	manyWalks(t, 50, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int) {
 		for k := 1; k < len(stack.Frames); k++ {
 			f := &stack.Frames[k]
 			if ret, ok := w.slot(f.SP, -1); ok && ret == f.PC && f.SP-snap.SP >= 16 && w.vm.InCode(ret) && w.plausible(ret) {
@@ -145,7 +145,7 @@ func TestCallerWithoutDebugInfo(t *testing.T) {
 }
 
 // compiledIn is the code of a compiled frame of a recorded thread.
-func compiledIn(t *testing.T, w *Walker, rec *target.Recording) *vmstructs.Blob {
+func compiledIn(t *testing.T, w *Walker, rec *process.Recording) *vmstructs.Blob {
 	t.Helper()
 	for i, snap := range rec.Snapshots {
 		rec.Step(i)

@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"slices"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
 // A virtual thread's stack ends at Continuation.enter. Below that, on its carrier's stack, is the
 // frame of Continuation.enterSpecial, and then the carrier's own. Where the lowest frames of the
 // virtual thread are in the heap, the return barrier stands for them, and the walk goes through
-// the chunks that target.Continuation holds (chunk.go).
+// the chunks that process.Continuation holds (chunk.go).
 //
 // Those were read when the thread was running again. What the stack's copy can tell of them is hardly
 // anything: no counter says how often the barrier was passed since. So they are believed only if
@@ -176,8 +176,8 @@ func (w *Walker) carrierFrames() profile.Reason {
 }
 
 // WalkContinuation walks the stack of a virtual thread that no carrier runs: all of it is in the heap.
-func (w *Walker) WalkContinuation(k *target.Continuation, out *profile.Stack) {
-	w.run(&target.Snapshot{Continuation: *k}, out, w.walkContinuation)
+func (w *Walker) WalkContinuation(k *process.Continuation, out *profile.Stack) {
+	w.run(&process.Snapshot{Continuation: *k}, out, w.walkContinuation)
 }
 
 func (w *Walker) walkContinuation() profile.Reason {

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 )
 
 // eachVirtual runs a test on each recording of carriers whose virtual threads have frames in the heap.
-func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *target.Recording, w *Walker)) {
+func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *process.Recording, w *Walker)) {
 	arm64, _ := filepath.Glob("testdata/arm64/virtual-*.walks")
 	for _, file := range append(recordings(t, "virtual"), arm64...) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -27,7 +27,7 @@ func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *target.
 
 // TestRecordedVirtual: stacks of virtual threads, part of them in the heap, as they were when they were recorded.
 func TestRecordedVirtual(t *testing.T) {
-	eachVirtual(t, func(t *testing.T, file string, rec *target.Recording, w *Walker) {
+	eachVirtual(t, func(t *testing.T, file string, rec *process.Recording, w *Walker) {
 		var text bytes.Buffer
 		var stack profile.Stack
 		for i, snap := range rec.Snapshots {
@@ -60,30 +60,30 @@ func TestRecordedVirtual(t *testing.T) {
 // TestChunkThatMovedOn: frames in the heap that may not be those of the moment of the pause are left out, and the stack
 // says so.
 func TestChunkThatMovedOn(t *testing.T) {
-	cases := map[string]func(k *target.Continuation){
-		"they changed while they were read": func(k *target.Continuation) { k.Settled = false },
-		"all came back to the stack":        func(k *target.Continuation) { k.Chunks = nil },
-		"the lowest frame on the stack is another": func(k *target.Continuation) {
+	cases := map[string]func(k *process.Continuation){
+		"they changed while they were read": func(k *process.Continuation) { k.Settled = false },
+		"all came back to the stack":        func(k *process.Continuation) { k.Chunks = nil },
+		"the lowest frame on the stack is another": func(k *process.Continuation) {
 			for i := range 32 {
 				k.Base[len(k.Base)-1-i] ^= 0x55
 			}
 		},
-		"what is left of the stack was not read": func(k *target.Continuation) { k.Base = nil },
-		"it is another continuation's entry":     func(k *target.Continuation) { k.Entry += 64 },
-		"one frame less": func(k *target.Continuation) {
+		"what is left of the stack was not read": func(k *process.Continuation) { k.Base = nil },
+		"it is another continuation's entry":     func(k *process.Continuation) { k.Entry += 64 },
+		"one frame less": func(k *process.Continuation) {
 			k.Chunks[0].Stack = k.Chunks[0].Stack[:len(k.Chunks[0].Stack)-64]
 		},
-		"the same chunk twice": func(k *target.Continuation) { k.Chunks = append(k.Chunks, k.Chunks[0]) },
-		"a chunk of the same chunks": func(k *target.Continuation) {
+		"the same chunk twice": func(k *process.Continuation) { k.Chunks = append(k.Chunks, k.Chunks[0]) },
+		"a chunk of the same chunks": func(k *process.Continuation) {
 			for range 40 {
 				k.Chunks = append(k.Chunks, k.Chunks[0])
 			}
 		},
-		"nothing but zeros":    func(k *target.Continuation) { clear(k.Chunks[0].Stack) },
-		"an odd top":           func(k *target.Continuation) { k.Chunks[0].SP++ },
-		"only the words below": func(k *target.Continuation) { k.Chunks[0].Stack = k.Chunks[0].Stack[:target.ChunkHead] },
+		"nothing but zeros":    func(k *process.Continuation) { clear(k.Chunks[0].Stack) },
+		"an odd top":           func(k *process.Continuation) { k.Chunks[0].SP++ },
+		"only the words below": func(k *process.Continuation) { k.Chunks[0].Stack = k.Chunks[0].Stack[:process.ChunkHead] },
 	}
-	eachVirtual(t, func(t *testing.T, _ string, rec *target.Recording, w *Walker) {
+	eachVirtual(t, func(t *testing.T, _ string, rec *process.Recording, w *Walker) {
 		for name, change := range cases {
 			for i, snap := range rec.Snapshots {
 				rec.Step(i)
@@ -106,7 +106,7 @@ func TestChunkThatMovedOn(t *testing.T) {
 	})
 }
 
-func copyOf(k *target.Continuation) target.Continuation {
+func copyOf(k *process.Continuation) process.Continuation {
 	c := *k
 	c.Base = slices.Clone(k.Base)
 	c.Chunks = slices.Clone(k.Chunks)
@@ -119,7 +119,7 @@ func copyOf(k *target.Continuation) target.Continuation {
 // TestHostileChunks changes words of chunks at random: no walk panics or goes on for long, and each ends at the root of
 // the continuation or says that it does not.
 func TestHostileChunks(t *testing.T) {
-	eachVirtual(t, func(t *testing.T, _ string, rec *target.Recording, w *Walker) {
+	eachVirtual(t, func(t *testing.T, _ string, rec *process.Recording, w *Walker) {
 		rnd := rand.New(rand.NewPCG(3, 4))
 		var stack profile.Stack
 		cut := 0

@@ -3,8 +3,8 @@ package unwind
 import (
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -12,7 +12,7 @@ import (
 // size. Elsewhere the word at that distance may be the return address of any frame further up,
 // and the frames between would be missed.
 func TestDeoptBlobBetweenCalls(t *testing.T) {
-	manyWalks(t, 50, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) (tried int) {
+	manyWalks(t, 50, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int) {
 		for k := 1; k < len(stack.Frames); k++ {
 			f := &stack.Frames[k]
 			size := f.SP - snap.SP

@@ -2,8 +2,8 @@ package unwind
 
 import (
 	"goprof/arch"
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 )
 
 // Some compilers and assembly files do not say in their unwind tables how an epilogue takes a frame away (GCC's
@@ -34,7 +34,7 @@ func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 }
 
 // applyCode is applyRow where the code at the cursor contradicts its row. It reports false where it does not.
-func (w *Walker) applyCode(row *target.Row) bool {
+func (w *Walker) applyCode(row *process.Row) bool {
 	if !w.cur.exact || row.Signal {
 		return false
 	}

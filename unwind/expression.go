@@ -6,7 +6,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // pushed is the number of a register of ours: it holds what an expression begins with.
@@ -44,7 +44,7 @@ func (w *Walker) evaluate(c *cursor, expr []byte, initial *uint64) (result uint6
 	v, pieces, err := op.ExecuteStackProgram(*dr, program, 8, func(p []byte, addr uint64) (int, error) {
 		off := addr - w.snap.SP
 		if off >= uint64(len(w.snap.Stack)) || uint64(len(w.snap.Stack))-off < uint64(len(p)) {
-			return 0, target.ErrFault
+			return 0, process.ErrFault
 		}
 		return copy(p, w.snap.Stack[off:]), nil
 	})

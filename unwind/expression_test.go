@@ -8,19 +8,19 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 )
 
 // noTarget is a process in which there is nothing.
-type noTarget struct{ target.Target }
+type noTarget struct{ process.Target }
 
 func (noTarget) CPU() *arch.CPU { return arch.AMD64 }
 
 // evaluator is a walker in front of a small stack, with the registers set to their numbers.
 func evaluator() *Walker {
 	w := New(noTarget{}, nil)
-	w.snap = &target.Snapshot{SP: 0x7000, Stack: make([]byte, 64)}
+	w.snap = &process.Snapshot{SP: 0x7000, Stack: make([]byte, 64)}
 	for i := range 8 {
 		binary.LittleEndian.PutUint64(w.snap.Stack[8*i:], uint64(0x1111*i))
 	}

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -26,7 +26,7 @@ const (
 // hostile is a recorded process that lies: in some words of its memory, and, if it
 // invents, in all of the memory that was not recorded.
 type hostile struct {
-	*target.Recording
+	*process.Recording
 	lies    map[uint64]uint64 // by address, a multiple of 8
 	fickle  int               // not 0: it lies now and then, so that nothing reads the same twice
 	invents bool
@@ -93,7 +93,7 @@ func (h *hostile) invent(addr uint64, p []byte) {
 	}
 }
 
-func (h *hostile) ReadMany(rs []target.Range) {
+func (h *hostile) ReadMany(rs []process.Range) {
 	h.reads++
 	for i := range rs {
 		rs[i].OK = h.read(rs[i].Addr, rs[i].Buf) == nil
@@ -102,7 +102,7 @@ func (h *hostile) ReadMany(rs []target.Range) {
 
 // hostileFile is one recording, with what plans choose from.
 type hostileFile struct {
-	rec   *target.Recording
+	rec   *process.Recording
 	pool  []uint64
 	asked []uint64 // what opening the VM and walking reads
 }
@@ -169,7 +169,7 @@ func wordsOf(f *hostileFile) []uint64 {
 const planStep = 8
 
 // apply does what a plan says to the process and to one snapshot of it.
-func (f *hostileFile) apply(plan []byte, h *hostile, s *target.Snapshot, w *Walker) {
+func (f *hostileFile) apply(plan []byte, h *hostile, s *process.Snapshot, w *Walker) {
 	for ; len(plan) >= planStep; plan = plan[planStep:] {
 		a, b := uint64(binary.LittleEndian.Uint16(plan[2:])), uint64(binary.LittleEndian.Uint32(plan[4:]))
 		v := f.value(plan[1], b, s)
@@ -232,7 +232,7 @@ func (f *hostileFile) apply(plan []byte, h *hostile, s *target.Snapshot, w *Walk
 }
 
 // value makes a word: of the stack itself, of something else that means something, or big.
-func (f *hostileFile) value(how byte, b uint64, s *target.Snapshot) uint64 {
+func (f *hostileFile) value(how byte, b uint64, s *process.Snapshot) uint64 {
 	switch how % 8 {
 	case 0:
 		return s.SP + b%uint64(len(s.Stack)+1)&^7
@@ -382,7 +382,7 @@ func TestWalksHoldLittle(t *testing.T) {
 	}
 	kept := len(w.sites) + len(w.methods)
 	w.heldFrom -= maxHeld
-	w.Walk(&target.Snapshot{}, &stack)
+	w.Walk(&process.Snapshot{}, &stack)
 	if now := len(w.sites) + len(w.methods); kept == 0 || now != 0 {
 		t.Errorf("%d entries, then %d", kept, now)
 	}

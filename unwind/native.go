@@ -4,15 +4,15 @@ import (
 	"fmt"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
 // nativeSite is what is known of one native pc.
 type nativeSite struct {
 	fn  *profile.Func
-	row *target.Row
+	row *process.Row
 	gap *profile.Func // what stands for callers that cannot be found, if row is nil
 	// sigreturn: a signal's handler returns to here.
 	sigreturn bool
@@ -87,7 +87,7 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	return site
 }
 
-func nativeFunc(code target.Code) *profile.Func {
+func nativeFunc(code process.Code) *profile.Func {
 	name := demangled(code.Symbol)
 	if name == "" {
 		name = fmt.Sprintf("%s+%#x", code.Image, code.Offset)
@@ -126,7 +126,7 @@ func (w *Walker) notesNoPC(pc uint64) bool {
 }
 
 // applyRow computes the caller's registers (DWARF 5, section 6.4.4).
-func (w *Walker) applyRow(row *target.Row) (why profile.Reason, root bool) {
+func (w *Walker) applyRow(row *process.Row) (why profile.Reason, root bool) {
 	cfa, ok := w.cfa(row)
 	if !ok {
 		return profile.NoUnwindInfo, false
@@ -156,7 +156,7 @@ func (w *Walker) applyRow(row *target.Row) (why profile.Reason, root bool) {
 		}
 		v, state := w.ruleValue(&old, cfa, &s.Rule)
 		switch {
-		case isRA && s.Rule.Kind == target.RuleUndefined:
+		case isRA && s.Rule.Kind == process.RuleUndefined:
 			return profile.Whole, true
 		case state == ruleFailed || state == ruleBeyond:
 			if isRA || reg == w.cpu.SP {
@@ -184,14 +184,14 @@ func (w *Walker) applyRow(row *target.Row) (why profile.Reason, root bool) {
 	return profile.Whole, false
 }
 
-func (w *Walker) cfa(row *target.Row) (uint64, bool) {
+func (w *Walker) cfa(row *process.Row) (uint64, bool) {
 	switch row.CFA.Kind {
-	case target.RuleRegister:
+	case process.RuleRegister:
 		if int(row.CFA.Reg) >= arch.MaxRegs || !w.isKnown(int(row.CFA.Reg)) {
 			return 0, false
 		}
 		return w.cur.regs[row.CFA.Reg] + uint64(int64(row.CFA.Off)), true
-	case target.RuleValExpr, target.RuleExpr:
+	case process.RuleValExpr, process.RuleExpr:
 		return w.evaluate(&w.cur, row.CFA.Expr, nil)
 	}
 	return 0, false
@@ -214,15 +214,15 @@ func (w *Walker) failed(state ruleState) profile.Reason {
 	return profile.NoUnwindInfo
 }
 
-func (w *Walker) ruleValue(old *cursor, cfa uint64, r *target.Rule) (uint64, ruleState) {
+func (w *Walker) ruleValue(old *cursor, cfa uint64, r *process.Rule) (uint64, ruleState) {
 	var v uint64
 	ok, failed := true, ruleFailed
 	switch r.Kind {
-	case target.RuleSame:
+	case process.RuleSame:
 		return 0, ruleSame
-	case target.RuleUndefined:
+	case process.RuleUndefined:
 		return 0, ruleFailed
-	case target.RuleOffset:
+	case process.RuleOffset:
 		at := cfa + uint64(int64(r.Off))
 		if at < old.sp {
 			// Compilers do not say that an epilogue has popped a register; its slot lying
@@ -231,20 +231,20 @@ func (w *Walker) ruleValue(old *cursor, cfa uint64, r *target.Rule) (uint64, rul
 		}
 		v, ok = w.word(at)
 		failed = ruleBeyond
-	case target.RuleValOffset:
+	case process.RuleValOffset:
 		v = cfa + uint64(int64(r.Off))
-	case target.RuleRegister:
+	case process.RuleRegister:
 		ok = int(r.Reg) < arch.MaxRegs && old.known&(1<<r.Reg) != 0
 		if ok {
 			v = old.regs[r.Reg] + uint64(int64(r.Off))
 		}
-	case target.RuleExpr:
+	case process.RuleExpr:
 		var at uint64
 		if at, ok = w.evaluate(old, r.Expr, &cfa); ok {
 			v, ok = w.word(at)
 			failed = ruleBeyond
 		}
-	case target.RuleValExpr:
+	case process.RuleValExpr:
 		v, ok = w.evaluate(old, r.Expr, &cfa)
 	}
 	if !ok {

@@ -4,37 +4,37 @@ import (
 	"testing"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 )
 
 // Why a native frame ends whose return address cannot be had.
 func TestReasonsOfNativeFrames(t *testing.T) {
 	const ra, rsp = 16, 7
-	sp := target.Rule{Kind: target.RuleRegister, Reg: rsp, Off: 16}
+	sp := process.Rule{Kind: process.RuleRegister, Reg: rsp, Off: 16}
 	rows := []struct {
 		name string
-		cfa  target.Rule
-		ra   target.Rule
+		cfa  process.Rule
+		ra   process.Rule
 		cut  bool
 		why  profile.Reason
 		root bool
 	}{
-		{name: "on the stack", cfa: sp, ra: target.Rule{Kind: target.RuleOffset, Off: -8}},
-		{name: "the root", cfa: sp, ra: target.Rule{Kind: target.RuleUndefined}, root: true},
-		{name: "beyond the stack", cfa: sp, ra: target.Rule{Kind: target.RuleOffset, Off: 800}, why: profile.StackRange},
-		{name: "beyond the copy", cfa: sp, ra: target.Rule{Kind: target.RuleOffset, Off: 800}, cut: true, why: profile.StackCut},
-		{name: "a signal frame beyond the copy", cfa: sp, ra: target.Rule{Kind: target.RuleExpr, Expr: []byte{0x77, 0xf8, 0x06}}, cut: true,
+		{name: "on the stack", cfa: sp, ra: process.Rule{Kind: process.RuleOffset, Off: -8}},
+		{name: "the root", cfa: sp, ra: process.Rule{Kind: process.RuleUndefined}, root: true},
+		{name: "beyond the stack", cfa: sp, ra: process.Rule{Kind: process.RuleOffset, Off: 800}, why: profile.StackRange},
+		{name: "beyond the copy", cfa: sp, ra: process.Rule{Kind: process.RuleOffset, Off: 800}, cut: true, why: profile.StackCut},
+		{name: "a signal frame beyond the copy", cfa: sp, ra: process.Rule{Kind: process.RuleExpr, Expr: []byte{0x77, 0xf8, 0x06}}, cut: true,
 			why: profile.StackCut},
-		{name: "in a register that is not known", cfa: sp, ra: target.Rule{Kind: target.RuleRegister, Reg: 20}, why: profile.NoUnwindInfo},
-		{name: "by a bad expression", cfa: sp, ra: target.Rule{Kind: target.RuleValExpr, Expr: []byte{0xff}}, why: profile.NoUnwindInfo},
-		{name: "a frame at a register that is not known", cfa: target.Rule{Kind: target.RuleRegister, Reg: 20}, why: profile.NoUnwindInfo},
+		{name: "in a register that is not known", cfa: sp, ra: process.Rule{Kind: process.RuleRegister, Reg: 20}, why: profile.NoUnwindInfo},
+		{name: "by a bad expression", cfa: sp, ra: process.Rule{Kind: process.RuleValExpr, Expr: []byte{0xff}}, why: profile.NoUnwindInfo},
+		{name: "a frame at a register that is not known", cfa: process.Rule{Kind: process.RuleRegister, Reg: 20}, why: profile.NoUnwindInfo},
 	}
 	for _, r := range rows {
 		w := evaluator()
 		w.cur.regs[rsp] = w.snap.SP
 		w.snap.Cut = r.cut
-		why, root := w.applyRow(&target.Row{CFA: r.cfa, RA: ra, Saved: []target.SavedReg{{Reg: ra, Rule: r.ra}}})
+		why, root := w.applyRow(&process.Row{CFA: r.cfa, RA: ra, Saved: []process.SavedReg{{Reg: ra, Rule: r.ra}}})
 		if why != r.why || root != r.root {
 			t.Errorf("%s: %v %v, want %v", r.name, why, root, r.why)
 		}
@@ -46,8 +46,8 @@ func TestZeroIsTheRootOfNativeCodeOnly(t *testing.T) {
 	w := evaluator()
 	w.cur.regs[arch.AMD64.SP] = w.snap.SP
 	clear(w.snap.Stack)
-	if why, _ := w.applyRow(&target.Row{CFA: target.Rule{Kind: target.RuleRegister, Reg: 7, Off: 16}, RA: 16,
-		Saved: []target.SavedReg{{Reg: 16, Rule: target.Rule{Kind: target.RuleOffset, Off: -8}}}}); why != profile.Whole {
+	if why, _ := w.applyRow(&process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: 7, Off: 16}, RA: 16,
+		Saved: []process.SavedReg{{Reg: 16, Rule: process.Rule{Kind: process.RuleOffset, Off: -8}}}}); why != profile.Whole {
 		t.Fatal(why)
 	}
 	if why, root := w.notCode(); why != profile.Whole || !root {

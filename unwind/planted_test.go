@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
 // rareRecordings gives each recording of testdata/rare, with the codelets that its threads were in.
-func rareRecordings(t *testing.T, do func(t *testing.T, rec *target.Recording, w *Walker, codelets []vmstructs.Codelet)) {
+func rareRecordings(t *testing.T, do func(t *testing.T, rec *process.Recording, w *Walker, codelets []vmstructs.Codelet)) {
 	for _, file := range recordings(t, "rare") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
@@ -48,7 +48,7 @@ const (
 )
 
 // moveTo is the thread of snap with its stack pointer further up, at another pc.
-func moveTo(w *Walker, snap *target.Snapshot, pc, sp uint64) *target.Snapshot {
+func moveTo(w *Walker, snap *process.Snapshot, pc, sp uint64) *process.Snapshot {
 	s := *snap
 	s.SP, s.Stack = sp, slices.Clone(snap.Stack[sp-snap.SP:])
 	s.Regs[w.cpu.PC], s.Regs[dwarfRSP] = pc, sp
@@ -56,8 +56,8 @@ func moveTo(w *Walker, snap *target.Snapshot, pc, sp uint64) *target.Snapshot {
 }
 
 // standing walks the threads whose interpreted frame stands on one of compiled code.
-func standing(rec *target.Recording, w *Walker, do func(snap *target.Snapshot, stack profile.Stack)) {
-	eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) {
+func standing(rec *process.Recording, w *Walker, do func(snap *process.Snapshot, stack profile.Stack)) {
+	eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) {
 		if c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC]); ok && strings.HasPrefix(c.Description, "if") {
 			do(snap, *stack)
 		}
@@ -70,9 +70,9 @@ func standing(rec *target.Recording, w *Walker, do func(snap *target.Snapshot, s
 // has put the arguments between.
 func TestEntryBeforeSenderSP(t *testing.T) {
 	moved := 0
-	rareRecordings(t, func(t *testing.T, rec *target.Recording, w *Walker, codelets []vmstructs.Codelet) {
+	rareRecordings(t, func(t *testing.T, rec *process.Recording, w *Walker, codelets []vmstructs.Codelet) {
 		pc := inCodelet(t, w, codelets, "zerolocals", 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55) + 4
-		standing(rec, w, func(snap *target.Snapshot, stack profile.Stack) {
+		standing(rec, w, func(snap *process.Snapshot, stack profile.Stack) {
 			fp := snap.Regs[dwarfRBP]
 			stopped := moveTo(w, snap, pc, fp)
 			stopped.Regs[dwarfR13], _ = w.slot(fp, w.vm.Interp().SenderSP)
@@ -97,9 +97,9 @@ func TestEntryBeforeSenderSP(t *testing.T) {
 // (templateInterpreterGenerator_x86.cpp, generate_throw_exception).
 func TestExceptionAsksForHandler(t *testing.T) {
 	tried := 0
-	rareRecordings(t, func(t *testing.T, rec *target.Recording, w *Walker, codelets []vmstructs.Codelet) {
+	rareRecordings(t, func(t *testing.T, rec *process.Recording, w *Walker, codelets []vmstructs.Codelet) {
 		pop := inCodelet(t, w, codelets, "exception handling", 0x5a, 0x48, 0x8b, 0xe3) // pop rdx; mov rsp, rbx
-		standing(rec, w, func(snap *target.Snapshot, stack profile.Stack) {
+		standing(rec, w, func(snap *process.Snapshot, stack profile.Stack) {
 			fp := snap.Regs[dwarfRBP]
 			sender, _ := w.slot(fp, w.vm.Interp().SenderSP)
 			gone := *snap
@@ -107,7 +107,7 @@ func TestExceptionAsksForHandler(t *testing.T) {
 			gone.Regs[dwarfRBP], _ = w.slot(fp, 0)
 			beforePop := moveTo(w, &gone, pop, fp+8)
 			gone.Regs[dwarfRDX], _ = w.slot(fp, 1)
-			for _, stopped := range []*target.Snapshot{beforePop, moveTo(w, &gone, pop+1, fp+16), moveTo(w, &gone, pop+4, sender)} {
+			for _, stopped := range []*process.Snapshot{beforePop, moveTo(w, &gone, pop+1, fp+16), moveTo(w, &gone, pop+4, sender)} {
 				var again profile.Stack
 				w.Walk(stopped, &again)
 				if again.Truncated != profile.Whole || !slices.Equal(again.Frames, stack.Frames[1:]) {
@@ -126,7 +126,7 @@ func TestExceptionAsksForHandler(t *testing.T) {
 // but its whole frame stands at the frame pointer. If it does not, the stack ends.
 func TestDeoptBlobSavesRegisters(t *testing.T) {
 	tried := 0
-	rareRecordings(t, func(t *testing.T, rec *target.Recording, w *Walker, _ []vmstructs.Codelet) {
+	rareRecordings(t, func(t *testing.T, rec *process.Recording, w *Walker, _ []vmstructs.Codelet) {
 		var blob *vmstructs.Blob
 		for i, snap := range rec.Snapshots {
 			rec.Step(i)
@@ -137,7 +137,7 @@ func TestDeoptBlobSavesRegisters(t *testing.T) {
 		if blob == nil {
 			return // no thread of this recording was in it
 		}
-		standing(rec, w, func(snap *target.Snapshot, stack profile.Stack) {
+		standing(rec, w, func(snap *process.Snapshot, stack profile.Stack) {
 			k := slices.IndexFunc(stack.Frames, func(f profile.Frame) bool { return w.compiledReturn(f.PC) })
 			caller := stack.Frames[k].SP
 			stopped := *snap
@@ -200,7 +200,7 @@ func TestSkippedFrames(t *testing.T) {
 }
 
 // threeInterpreted are the frame pointers of the frames on top, if these are interpreted.
-func threeInterpreted(w *Walker, snap *target.Snapshot, stack *profile.Stack) (fps [3]uint64, ok bool) {
+func threeInterpreted(w *Walker, snap *process.Snapshot, stack *profile.Stack) (fps [3]uint64, ok bool) {
 	fp := snap.Regs[dwarfRBP]
 	for i := range fps {
 		if len(stack.Frames) < 5 || stack.Frames[i].Kind != profile.Interpreted || !w.inCopy(fp) {

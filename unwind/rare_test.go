@@ -8,24 +8,24 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
 // eachRareWalk walks what sampler/session/rare_fixture_test.go has recorded: threads in code in
 // which single steps have found a wrong walk, and that samples hardly ever meet.
-func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack)) {
+func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack)) {
 	for _, file := range recordings(t, "rare") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
-			eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) { do(t, w, snap, stack) })
+			eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) { do(t, w, snap, stack) })
 		})
 	}
 }
 
 // eachWalk walks all threads of a recording.
-func eachWalk(rec *target.Recording, w *Walker, do func(snap *target.Snapshot, stack *profile.Stack)) {
+func eachWalk(rec *process.Recording, w *Walker, do func(snap *process.Snapshot, stack *profile.Stack)) {
 	for i, snap := range rec.Snapshots {
 		var stack profile.Stack
 		rec.Step(i)
@@ -37,7 +37,7 @@ func eachWalk(rec *target.Recording, w *Walker, do func(snap *target.Snapshot, s
 // TestRareWalks: each of them is whole, and as it was when the steps had shown it to be right.
 func TestRareWalks(t *testing.T) {
 	texts := map[string]*bytes.Buffer{}
-	eachRareWalk(t, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) {
+	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
 		if stack.Truncated != profile.Whole {
 			t.Errorf("%s: %v after %d frames", w.placeName(snap), stack.Truncated, len(stack.Frames))
 		}
@@ -55,7 +55,7 @@ func TestRareWalks(t *testing.T) {
 }
 
 // placeName names the code that a thread was stopped in.
-func (w *Walker) placeName(snap *target.Snapshot) string {
+func (w *Walker) placeName(snap *process.Snapshot) string {
 	pc := snap.Regs[w.cpu.PC]
 	if c, ok := w.vm.Codelet(pc); ok {
 		return c.Description
@@ -78,7 +78,7 @@ var toCompiled = []byte{0x59, 0x48, 0x8b, 0xe2, 0x48, 0x83, 0xe4, 0xf0, 0x51}
 // replacement): the frame has gone, so that the frame pointer is the caller's and may be anything.
 func TestBranchGoesToCompiledCode(t *testing.T) {
 	tried := 0
-	eachRareWalk(t, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) {
+	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
 		c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC])
 		if !ok || !strings.HasPrefix(c.Description, "if") {
 			return
@@ -105,7 +105,7 @@ func TestBranchGoesToCompiledCode(t *testing.T) {
 }
 
 // leaveByBranch executes the leave and what toCompiled holds, and stops behind each instruction.
-func leaveByBranch(w *Walker, snap *target.Snapshot, leave, pop uint64) (stops []*target.Snapshot) {
+func leaveByBranch(w *Walker, snap *process.Snapshot, leave, pop uint64) (stops []*process.Snapshot) {
 	const rdx, rcx, rbp, rsp = 1, 2, 6, 7 // DWARF's numbers
 	w.snap = snap
 	regs := snap.Regs
@@ -138,7 +138,7 @@ func leaveByBranch(w *Walker, snap *target.Snapshot, leave, pop uint64) (stops [
 // wanted. Until there no frame has been made; the method is still the one in its register.
 func TestSlowCRC32(t *testing.T) {
 	tried := 0
-	eachRareWalk(t, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) {
+	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
 		c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC])
 		if !ok || !strings.Contains(c.Description, "CRC32") {
 			return
@@ -168,7 +168,7 @@ func TestSlowCRC32(t *testing.T) {
 // For compiled code the stack ends; it does not go on with a frame of another size.
 func TestCallerOfMathEntry(t *testing.T) {
 	tried := 0
-	eachRareWalk(t, func(t *testing.T, w *Walker, snap *target.Snapshot, stack *profile.Stack) {
+	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
 		if len(stack.Frames) < 3 || !strings.HasPrefix(stack.Frames[1].Func.Name, "Interpreter (") || stack.Frames[2].Kind != profile.Interpreted {
 			return
 		}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -29,14 +29,14 @@ func recordings(t testing.TB, folder string) []string {
 }
 
 // recorded opens a recording and a walker over it.
-func recorded(t testing.TB, file string) (*target.Recording, *Walker) {
+func recorded(t testing.TB, file string) (*process.Recording, *Walker) {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	rec, err := target.LoadRecording(f)
+	rec, err := process.LoadRecording(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,13 +56,13 @@ func TestRecordedWalks(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
 			var text bytes.Buffer
-			eachWalk(rec, w, func(snap *target.Snapshot, stack *profile.Stack) { writeStack(&text, snap, stack) })
+			eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) { writeStack(&text, snap, stack) })
 			compareGolden(t, strings.TrimSuffix(file, ".walks")+".golden.gz", text.Bytes())
 		})
 	}
 }
 
-func writeStack(out io.Writer, snap *target.Snapshot, st *profile.Stack) {
+func writeStack(out io.Writer, snap *process.Snapshot, st *profile.Stack) {
 	fmt.Fprintf(out, "tid %d %v\n", snap.TID, st.Truncated)
 	for _, f := range st.Frames {
 		fmt.Fprintf(out, "  %v %s line %d bci %d level %d sp+%#x\n", f.Kind, f.Func.Name, f.Line, f.BCI, f.Level, f.SP-snap.SP)

@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // vdsoTarget is an arm64 process of which there is only the code to which handlers return.
-type vdsoTarget struct{ target.Target }
+type vdsoTarget struct{ process.Target }
 
 const sigreturnAt = 0x8000
 
@@ -26,12 +26,12 @@ func (vdsoTarget) Read(addr uint64, p []byte) error {
 
 // TestIsSigreturn: handlers return to its beginning; a thread is also found at its system call.
 func TestIsSigreturn(t *testing.T) {
-	signal, plain := &target.Row{Signal: true}, &target.Row{}
+	signal, plain := &process.Row{Signal: true}, &process.Row{}
 	for _, c := range []struct {
 		name  string
 		pc    uint64
 		exact bool
-		row   *target.Row
+		row   *process.Row
 		want  bool
 	}{
 		{"a handler returns there", sigreturnAt, false, signal, true},

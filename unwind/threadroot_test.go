@@ -3,8 +3,8 @@ package unwind
 import (
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -30,7 +30,7 @@ func TestBeganHere(t *testing.T) {
 		{name: "Java below is done with", callee: "thread_native_entry", above: 4096, anchor: sp - 512, want: true},
 	} {
 		w := &Walker{
-			snap:   &target.Snapshot{SP: sp, Stack: make([]byte, c.above), Cut: c.cut},
+			snap:   &process.Snapshot{SP: sp, Stack: make([]byte, c.above), Cut: c.cut},
 			out:    &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: c.callee}}, {Func: &profile.Func{Name: "ld-musl-x86_64.so.1+0x5"}}}},
 			anchor: vmstructs.Anchor{SP: c.anchor},
 		}

@@ -1,4 +1,4 @@
-// Package unwind turns one target.Snapshot (registers and a copy of the stack) into a
+// Package unwind turns one process.Snapshot (registers and a copy of the stack) into a
 // profile.Stack.
 //
 // The walk goes from frame to frame by what each pc is: interpreted code
@@ -17,8 +17,8 @@ import (
 	"cmp"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -32,7 +32,7 @@ type Walker struct {
 	// naming. It is to be set before the first walk.
 	RawNames bool
 
-	t      target.Target
+	t      process.Target
 	vm     *vmstructs.VM
 	cpu    *arch.CPU
 	java   arch.JavaRegs
@@ -59,14 +59,14 @@ type Walker struct {
 	mayHold      uint64 // maxHeldByWalk
 
 	// untouched are the unwind rules of code that leaves all as it was at its entry.
-	untouched *target.Row
+	untouched *process.Row
 	// pacMask is that of the last snapshot, for all of a process have the same; before, and where only looks without a stop are
 	// taken, all the bits that a signature may have: in addresses of programs they are 0.
 	pacMask uint64
 
 	// The walk under way.
-	snap   *target.Snapshot
-	own    target.Snapshot // snap, once the walk has left a signal's stack
+	snap   *process.Snapshot
+	own    process.Snapshot // snap, once the walk has left a signal's stack
 	out    *profile.Stack
 	cur    cursor
 	anchor vmstructs.Anchor // where Java goes on beyond a gap
@@ -102,7 +102,7 @@ type cursor struct {
 }
 
 // New makes a Walker. vm may be nil: then only native frames can be told.
-func New(t target.Target, vm *vmstructs.VM) *Walker {
+func New(t process.Target, vm *vmstructs.VM) *Walker {
 	w := &Walker{MaxDepth: DefaultDepth, mayHold: maxHeldByWalk, t: t, vm: vm, cpu: t.CPU(), code: make([]byte, 4096)}
 	w.java = w.cpu.Java
 	if vm != nil {
@@ -110,7 +110,7 @@ func New(t target.Target, vm *vmstructs.VM) *Walker {
 	}
 	w.tracer = w.cpu.NewTracer(w.java)
 	w.MemoryEnds(1 << 48)
-	w.untouched = &target.Row{CFA: target.Rule{Kind: target.RuleRegister, Reg: uint8(w.cpu.SP)}, RA: uint8(w.cpu.RA)}
+	w.untouched = &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: uint8(w.cpu.SP)}, RA: uint8(w.cpu.RA)}
 	w.Forget()
 	return w
 }
@@ -174,16 +174,16 @@ func (w *Walker) Warm() {
 }
 
 // Walk walks snap's stack into out, whose Frames are reused.
-func (w *Walker) Walk(snap *target.Snapshot, out *profile.Stack) { w.run(snap, out, w.walk) }
+func (w *Walker) Walk(snap *process.Snapshot, out *profile.Stack) { w.run(snap, out, w.walk) }
 
 // WalkUnstopped walks the stack of a thread that was looked at without a stop: of its
 // registers only pc and sp are known.
-func (w *Walker) WalkUnstopped(snap *target.Snapshot, out *profile.Stack) {
+func (w *Walker) WalkUnstopped(snap *process.Snapshot, out *profile.Stack) {
 	w.run(snap, out, w.walkUnstopped)
 }
 
 // run walks until what a walk has used proves true.
-func (w *Walker) run(snap *target.Snapshot, out *profile.Stack, walk func() profile.Reason) {
+func (w *Walker) run(snap *process.Snapshot, out *profile.Stack, walk func() profile.Reason) {
 	w.out = out
 	w.pacMask = cmp.Or(snap.PACMask, w.pacMask)
 	w.trimCaches()

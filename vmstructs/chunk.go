@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // ErrChunk: a stack chunk does not hold together.
@@ -25,7 +25,7 @@ type chunkHead struct {
 const maxChunkWords = 1 << 27
 
 // readChunks copies the stack of the Continuation at cont. It counts only if unchanged says so afterwards.
-func (c *Continuations) readChunks(cont uint64, k *target.Continuation) error {
+func (c *Continuations) readChunks(cont uint64, k *process.Continuation) error {
 	c.ranges, c.nHeads = c.ranges[:0], 0
 	c.tail = chunkHead{addr: cont}
 	at, err := c.tailOf(&c.tail)
@@ -62,13 +62,13 @@ func (c *Continuations) heapBytes(addr uint64, b []byte) error {
 
 // Trail tells how a thread's chunks and its virtual thread can be copied together with its stack. It is not known
 // before one has been read: the first are read when the thread runs again.
-func (c *Continuations) Trail(t *target.Trail) {
+func (c *Continuations) Trail(t *process.Trail) {
 	from, size := c.vm.Side()
 	if c.cont.klass == 0 || c.virtual.klass == 0 || size == 0 {
 		return
 	}
 	heap := &c.vm.java.heap
-	*t = target.Trail{
+	*t = process.Trail{
 		Known: true,
 		Frame: int(c.entry - from),
 		Owner: entryCont, OwnerSize: int(max(c.cont.span, klassBytes)), First: int(c.cont.tail),
@@ -76,10 +76,10 @@ func (c *Continuations) Trail(t *target.Trail) {
 		Narrow:     heap.narrow, Base: heap.base, Left: uint8(heap.shift), Right: uint8(c.colours.shift),
 	}
 	f := &c.chunk
-	if f.klass == 0 || f.start > target.MaxTrailHead {
+	if f.klass == 0 || f.start > process.MaxTrailHead {
 		return
 	}
-	t.HeadSize, t.Next, t.Below = int(f.start), int(f.parent), target.ChunkHead
+	t.HeadSize, t.Next, t.Below = int(f.start), int(f.parent), process.ChunkHead
 	t.Begin, t.End = int(f.sp), int(f.bottom)
 	if f.bottom == 0 {
 		t.End, t.Less = int(f.size), int(f.argsize)
@@ -144,7 +144,7 @@ func (c *Continuations) FindClasses() error {
 }
 
 // readChunk copies what the chunk at addr holds, and returns its parent.
-func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *target.Continuation, left *int) (parent uint64, err error) {
+func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *process.Continuation, left *int) (parent uint64, err error) {
 	if addr%8 != 0 {
 		return 0, ErrChunk
 	}
@@ -173,13 +173,13 @@ func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *target.Continuat
 	if sp >= bottom {
 		return parent, nil // empty: kept for the next freeze
 	}
-	n := (bottom-sp)*8 + target.ChunkHead
-	if *left -= n; sp < target.ChunkHead/8 || *left < 0 {
+	n := (bottom-sp)*8 + process.ChunkHead
+	if *left -= n; sp < process.ChunkHead/8 || *left < 0 {
 		return 0, fmt.Errorf("%w: size %d, sp %d, bottom %d", ErrChunk, size, sp, bottom)
 	}
 	top := addr + f.start + uint64(sp)*8
 	chunk := k.Add(top, n)
-	if err := c.heapBytes(top-target.ChunkHead, chunk.Stack); err != nil {
+	if err := c.heapBytes(top-process.ChunkHead, chunk.Stack); err != nil {
 		return 0, c.vm.moved(err)
 	}
 	return parent, nil
@@ -218,13 +218,13 @@ func (c *Continuations) findChunk(klass uint64) error {
 
 // unchanged reads again what readChunks has read, but for the frames, and the other ranges too, with
 // one call, and reports whether all of it could be read and the chunks are as they were.
-func (c *Continuations) unchanged(others ...target.Range) bool {
+func (c *Continuations) unchanged(others ...process.Range) bool {
 	c.ranges = append(c.ranges[:0], others...)
 	tail := c.tailAgain[:]
-	c.ranges = append(c.ranges, target.Range{Addr: c.tail.addr, Buf: tail[:c.tail.n:c.tail.n]})
+	c.ranges = append(c.ranges, process.Range{Addr: c.tail.addr, Buf: tail[:c.tail.n:c.tail.n]})
 	for i := range c.nHeads {
 		h := &c.heads[i]
-		c.ranges = append(c.ranges, target.Range{Addr: h.addr, Buf: c.again[i*chunkHeadBytes:][:h.n:h.n]})
+		c.ranges = append(c.ranges, process.Range{Addr: h.addr, Buf: c.again[i*chunkHeadBytes:][:h.n:h.n]})
 	}
 	c.vm.t.ReadMany(c.ranges)
 	for i := range c.ranges {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // Where the chunks of these tests are, and what they are made of: wide references and class pointers, no
@@ -55,7 +55,7 @@ func TestChunks(t *testing.T) {
 	w.putChunk(chunkAt, chunkAt+0x1000, 100, 100, 98) // empty, kept for the next freeze
 	w.putChunk(chunkAt+0x1000, chunkAt+0x2000, 100, 40, 98)
 	w.putChunk(chunkAt+0x2000, 0, 100, 90, 100)
-	var k target.Continuation
+	var k process.Continuation
 	if err := w.readChunks(contAt, &k); err != nil || !w.unchanged() {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestHostileChunks(t *testing.T) {
 	for name, change := range cases {
 		w := newChunkWorld(t)
 		change(w)
-		var k target.Continuation
+		var k process.Continuation
 		if err := w.readChunks(contAt, &k); err == nil {
 			t.Errorf("%s: no error, %d chunks", name, len(k.Chunks))
 		}
@@ -126,7 +126,7 @@ func TestChunksThatChange(t *testing.T) {
 	}
 	for name, change := range cases {
 		w := newChunkWorld(t)
-		var k target.Continuation
+		var k process.Continuation
 		if err := w.readChunks(contAt, &k); err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestHostileChunkFields(t *testing.T) {
 		w.chunk = chunkFields{}
 		w.classes[chunkKlass] = &javaClass{names: []string{"jdk/internal/vm/StackChunk"}, size: chunkHeadBytes,
 			fields: map[string]uint64{"parent": chunkHeadBytes - 4, "size": 24, "sp": 28, "bottom": 32}}
-		var k target.Continuation
+		var k process.Continuation
 		left := maxChunkBytes
 		_, err := w.readChunk(chunkAt, &w.heads[0], &k, &left)
 		if fits := err == nil; fits != narrow {
@@ -286,18 +286,18 @@ func TestReasonsAreCounted(t *testing.T) {
 // is not made up for from memory, which is of another moment.
 func TestCopiedChunks(t *testing.T) {
 	w := newChunkWorld(t)
-	copies := target.Pieces{}
+	copies := process.Pieces{}
 	add := func(addr uint64, size int) {
 		b := make([]byte, size)
 		if err := w.vm.mem.Bytes(addr, b); err != nil {
 			t.Fatal(err)
 		}
-		copies.List = append(copies.List, target.Piece{Addr: addr, Size: size})
+		copies.List = append(copies.List, process.Piece{Addr: addr, Size: size})
 		copies.Bytes = append(copies.Bytes, b...)
 	}
 	add(contAt, 24)
 	add(chunkAt, chunkStart)
-	read := func() (k target.Continuation, err error) {
+	read := func() (k process.Continuation, err error) {
 		w.copied = &copies
 		defer func() { w.copied = nil }()
 		return k, w.readChunks(contAt, &k)

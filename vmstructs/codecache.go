@@ -3,7 +3,7 @@ package vmstructs
 import (
 	"fmt"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // The code cache is one to three heaps. A heap is an address range, committed from its
@@ -177,7 +177,7 @@ func (vm *VM) findBlock(h *codeHeap, pc uint64) (uint64, error) {
 }
 
 // findBlock walks the segment map back from pc's segment.
-func findBlock(m target.Memory, h *codeHeap, pc uint64, window []byte) (uint64, error) {
+func findBlock(m process.Memory, h *codeHeap, pc uint64, window []byte) (uint64, error) {
 	i := h.segment(pc)
 	begin, end := i+1, i+1 // what of the map is in the window
 	for n := range maxHops {

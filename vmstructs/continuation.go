@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // A virtual thread runs on a carrier's stack, above a ContinuationEntry. When it gives up the
@@ -65,9 +65,9 @@ type Continuations struct {
 	// What is read again of a Continuation, and of JavaThread::_cont_entry.
 	tailAgain  [chunkHeadBytes]byte
 	entryAgain [8]byte
-	ranges     []target.Range
-	copied     *target.Pieces      // what chunks are read from; nil: from the process
-	heap       target.Continuation // of EachVirtual
+	ranges     []process.Range
+	copied     *process.Pieces      // what chunks are read from; nil: from the process
+	heap       process.Continuation // of EachVirtual
 }
 
 // chunkFields are the fields of jdk.internal.vm.StackChunk: sp, size and bottom count words.
@@ -118,9 +118,9 @@ func (vm *VM) NewContinuations() *Continuations {
 }
 
 // ReadFrom makes another way to the same process the one by which memory is read.
-func (c *Continuations) ReadFrom(t target.Target) *Continuations {
+func (c *Continuations) ReadFrom(t process.Target) *Continuations {
 	if c != nil {
-		c.vm.t, c.vm.mem = t, target.NewReader(t)
+		c.vm.t, c.vm.mem = t, process.NewReader(t)
 	}
 	return c
 }
@@ -161,7 +161,7 @@ func (c *Continuations) prepare() error {
 }
 
 // Read fills in snap.Continuation, soon after the thread was let go.
-func (c *Continuations) Read(snap *target.Snapshot) {
+func (c *Continuations) Read(snap *process.Snapshot) {
 	k := &snap.Continuation
 	k.Reset()
 	if len(snap.Side) == 0 || !c.prepareAt(snap.When) || len(snap.Side) != c.sideSize {
@@ -194,7 +194,7 @@ func (c *Continuations) Read(snap *target.Snapshot) {
 }
 
 // copied returns n bytes of the snapshot's copy of the thread's own stack.
-func copied(snap *target.Snapshot, addr uint64, n int) ([]byte, bool) {
+func copied(snap *process.Snapshot, addr uint64, n int) ([]byte, bool) {
 	stack, sp := snap.Stack, snap.SP
 	if len(snap.Under) > 0 {
 		stack, sp = snap.Under, snap.UnderSP
@@ -208,7 +208,7 @@ func copied(snap *target.Snapshot, addr uint64, n int) ([]byte, bool) {
 
 // takeChunks is readChunks of what was copied together with the stack. Then the thread's own frames are those
 // of the same moment, too.
-func (c *Continuations) takeChunks(snap *target.Snapshot, own []byte) bool {
+func (c *Continuations) takeChunks(snap *process.Snapshot, own []byte) bool {
 	if len(snap.Trail.List) == 0 {
 		return false
 	}
@@ -227,7 +227,7 @@ func (c *Continuations) takeChunks(snap *target.Snapshot, own []byte) bool {
 }
 
 // baseOf is where the part of the carrier's stack above its entry begins that is kept with the chunks.
-func baseOf(snap *target.Snapshot) uint64 {
+func baseOf(snap *process.Snapshot) uint64 {
 	low := snap.SP
 	if len(snap.Under) > 0 {
 		low = snap.UnderSP
@@ -238,7 +238,7 @@ func baseOf(snap *target.Snapshot) uint64 {
 
 // readBase reads the lowest part of the virtual thread's frames again, and makes sure that the
 // thread still runs the same continuation.
-func (c *Continuations) readBase(snap *target.Snapshot, thread uint64, own []byte) bool {
+func (c *Continuations) readBase(snap *process.Snapshot, thread uint64, own []byte) bool {
 	k := &snap.Continuation
 	k.BaseAddr = baseOf(snap)
 	n := int(k.Entry - k.BaseAddr)
@@ -246,14 +246,14 @@ func (c *Continuations) readBase(snap *target.Snapshot, thread uint64, own []byt
 	now := c.entryAgain[:]
 	k.Base = buf[:n]
 	entry := buf[n:]
-	return c.unchanged(target.Range{Addr: k.BaseAddr, Buf: buf}, target.Range{Addr: thread + c.entry, Buf: now}) &&
+	return c.unchanged(process.Range{Addr: k.BaseAddr, Buf: buf}, process.Range{Addr: thread + c.entry, Buf: now}) &&
 		word(now) == k.Entry &&
 		word(entry[entryCont:]) == word(own[entryCont:]) && word(entry[entryFlags:]) == word(own[entryFlags:])
 }
 
 // readIdentity reads whose the continuation is. The thread may run another one by now; so a virtual thread
 // counts only if its own continuation is the one of the entry that was copied.
-func (c *Continuations) readIdentity(snap *target.Snapshot, thread uint64, entry []byte) {
+func (c *Continuations) readIdentity(snap *process.Snapshot, thread uint64, entry []byte) {
 	cont, ok := c.virtualEntry(snap, entry)
 	if !ok {
 		return
@@ -328,7 +328,7 @@ func (c *Continuations) mounted(thread uint64) uint64 {
 }
 
 // virtualEntry finds the continuation that is a virtual thread's: others may run within it.
-func (c *Continuations) virtualEntry(snap *target.Snapshot, entry []byte) (cont uint64, ok bool) {
+func (c *Continuations) virtualEntry(snap *process.Snapshot, entry []byte) (cont uint64, ok bool) {
 	for range maxParents {
 		if binary.LittleEndian.Uint32(entry[entryFlags:]) != 0 {
 			return word(entry[entryCont:]), true

@@ -3,7 +3,7 @@ package vmstructs
 import (
 	"fmt"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // A thread that turns a compiled frame into interpreted ones keeps in a vframeArray what these are to
@@ -29,7 +29,7 @@ func (vm *VM) Follow() (at, size int) {
 }
 
 // unpacked returns the array that snap's thread had, up to its last element: empty if it had none.
-func (vm *VM) unpacked(snap *target.Snapshot) ([]byte, error) {
+func (vm *VM) unpacked(snap *process.Snapshot) ([]byte, error) {
 	l := &vm.l.deopt
 	array := vm.vframesIn(snap.Side)
 	if array == 0 {
@@ -68,7 +68,7 @@ type Unpacking struct {
 
 // VFrames returns the frames that deoptimization was about to build in place of a compiled frame of
 // snap's thread; none if it was not at it.
-func (vm *VM) VFrames(snap *target.Snapshot) (none Unpacking, err error) {
+func (vm *VM) VFrames(snap *process.Snapshot) (none Unpacking, err error) {
 	l := &vm.l.deopt
 	if !l.whole {
 		return none, ErrMissing

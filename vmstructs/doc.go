@@ -4,7 +4,7 @@
 //
 // # What you give, what you get
 //
-// Open takes a target.Target and reads the tables that libjvm.so exports for debuggers
+// Open takes a process.Target and reads the tables that libjvm.so exports for debuggers
 // (runtime/vmStructs.hpp): names of C++ types and fields with their offsets, addresses of
 // static fields, sizes, constants. Everything else follows from them. A VM then answers
 // questions: Blob and Scopes for compiled code, Method for a Method*, Threads, ThreadName

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // fakeTarget is a target made of literal bytes: pages that a test has put something on
@@ -13,13 +13,13 @@ import (
 type fakeTarget struct {
 	pages   map[uint64][]byte
 	symbols map[string]uint64
-	images  map[string]target.Image
+	images  map[string]process.Image
 	reads   int
 	onRead  func(addr uint64) // called before each range
 }
 
 func newFake() *fakeTarget {
-	return &fakeTarget{pages: map[uint64][]byte{}, symbols: map[string]uint64{}, images: map[string]target.Image{}}
+	return &fakeTarget{pages: map[uint64][]byte{}, symbols: map[string]uint64{}, images: map[string]process.Image{}}
 }
 
 func (f *fakeTarget) Read(addr uint64, p []byte) error {
@@ -30,7 +30,7 @@ func (f *fakeTarget) Read(addr uint64, p []byte) error {
 	for len(p) > 0 {
 		page, ok := f.pages[addr/pageSize]
 		if !ok {
-			return target.ErrFault
+			return process.ErrFault
 		}
 		n := copy(p, page[addr%pageSize:])
 		p, addr = p[n:], addr+uint64(n)
@@ -38,16 +38,16 @@ func (f *fakeTarget) Read(addr uint64, p []byte) error {
 	return nil
 }
 
-func (f *fakeTarget) ReadMany(rs []target.Range) {
+func (f *fakeTarget) ReadMany(rs []process.Range) {
 	for i := range rs {
 		rs[i].OK = f.Read(rs[i].Addr, rs[i].Buf) == nil
 	}
 }
 
-func (f *fakeTarget) CPU() *arch.CPU                         { return arch.AMD64 }
-func (f *fakeTarget) Code(uint64, bool) (target.Code, bool)  { return target.Code{}, false }
-func (f *fakeTarget) Generation() uint64                     { return 0 }
-func (f *fakeTarget) Image(name string) (target.Image, bool) { i, ok := f.images[name]; return i, ok }
+func (f *fakeTarget) CPU() *arch.CPU                          { return arch.AMD64 }
+func (f *fakeTarget) Code(uint64, bool) (process.Code, bool)  { return process.Code{}, false }
+func (f *fakeTarget) Generation() uint64                      { return 0 }
+func (f *fakeTarget) Image(name string) (process.Image, bool) { i, ok := f.images[name]; return i, ok }
 func (f *fakeTarget) Global(_, symbol string) (uint64, error) {
 	if a, ok := f.symbols[symbol]; ok {
 		return a, nil

@@ -8,7 +8,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // FuzzTables reads tables out of arbitrary bytes, which stand for all memory there is.
@@ -64,19 +64,19 @@ type sliceMemory []byte
 
 func (m sliceMemory) Read(addr uint64, p []byte) error {
 	if addr > uint64(len(m)) {
-		return target.ErrFault
+		return process.ErrFault
 	}
 	// The last page is whole, as all are.
 	if n := copy(p, m[addr:]); n < len(p) {
 		if addr+uint64(len(p)) > (uint64(len(m))+pageSize-1)&^(pageSize-1) {
-			return target.ErrFault
+			return process.ErrFault
 		}
 		clear(p[n:])
 	}
 	return nil
 }
 
-func (m sliceMemory) ReadMany(rs []target.Range) {
+func (m sliceMemory) ReadMany(rs []process.Range) {
 	for i := range rs {
 		rs[i].OK = m.Read(rs[i].Addr, rs[i].Buf) == nil
 	}

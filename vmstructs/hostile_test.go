@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // What a tour through a hostile JVM may cost.
@@ -22,7 +22,7 @@ const (
 // liar is a JVM, tiny or recorded, whose memory holds other words in some places and, if it invents,
 // something everywhere.
 type liar struct {
-	target.Target
+	process.Target
 	lies    map[uint64]uint64 // by address, a multiple of 8
 	fickle  int               // not 0: it lies now and then, so that nothing reads the same twice
 	invents bool
@@ -83,7 +83,7 @@ func (l *liar) read(addr uint64, p []byte) error {
 	return nil
 }
 
-func (l *liar) ReadMany(rs []target.Range) {
+func (l *liar) ReadMany(rs []process.Range) {
 	l.reads++
 	for i := range rs {
 		rs[i].OK = l.read(rs[i].Addr, rs[i].Buf) == nil
@@ -156,13 +156,13 @@ func (w *hostileWorld) putStubs() {
 }
 
 // tour asks a JVM everything that can be asked. Errors are fine, wrong answers are not.
-func (w *hostileWorld) tour(t target.Target, more []uint64) error {
+func (w *hostileWorld) tour(t process.Target, more []uint64) error {
 	l := *w.l
 	vm := newVM(t, &l)
 	if vm.openCodeCache() != nil || vm.openStubs() != nil {
 		return nil
 	}
-	vm.lib = target.Image{Name: libjvm, Start: worldData, End: worldData + 1<<20}
+	vm.lib = process.Image{Name: libjvm, Start: worldData, End: worldData + 1<<20}
 	p := vm.NewProof()
 	var code []byte
 	pcs := slices.Concat(w.pcs, more)
@@ -202,7 +202,7 @@ func (w *hostileWorld) tour(t target.Target, more []uint64) error {
 	if t.Read(w.thread+off, side) == nil {
 		vm.AnchorIn(side)
 		vm.TrapPC(side)
-		if u, err := vm.VFrames(&target.Snapshot{SideAddr: w.thread + off, Side: side}); err == nil {
+		if u, err := vm.VFrames(&process.Snapshot{SideAddr: w.thread + off, Side: side}); err == nil {
 			if err := tourScopes(u.Frames); err != nil {
 				return err
 			}
@@ -264,7 +264,7 @@ func tourThreads(vm *VM) {
 	waits := vm.NewWaits(true)
 	from, _ := vm.Side()
 	for _, th := range threads[:min(len(threads), 8)] {
-		waits.Read(&target.Snapshot{SideAddr: th.Addr + from, Side: []byte{0}, Waiting: target.Waiting{Call: arch.CallFutex}})
+		waits.Read(&process.Snapshot{SideAddr: th.Addr + from, Side: []byte{0}, Waiting: process.Waiting{Call: arch.CallFutex}})
 		vm.ThreadName(th)
 		vm.ThreadStatus(th)
 		vm.Compiling(th)

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 func TestLiveVersionAndFlags(t *testing.T) {
@@ -394,7 +394,7 @@ func TestLiveLines(t *testing.T) {
 }
 
 func TestLiveNotHotSpot(t *testing.T) {
-	p, err := target.Open(os.Getpid())
+	p, err := process.Open(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 	"goprof/testdata/jvmtest"
 )
 
@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 type live struct {
 	jdk jvmtest.JDK
 	pid int
-	p   *target.Process
+	p   *process.Process
 	vm  *VM
 }
 
@@ -105,7 +105,7 @@ func startLive(t *testing.T, jdk jvmtest.JDK, dir string, flags []string) *live 
 		t.Fatalf("%s ended: %v", jdk, lines.Err())
 	}
 	v := &live{jdk: jdk, pid: cmd.Process.Pid}
-	if v.p, err = target.Open(v.pid); err != nil {
+	if v.p, err = process.Open(v.pid); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { v.p.Close() })

@@ -3,7 +3,7 @@ package vmstructs
 import (
 	"fmt"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // Bounds on an nmethod's sections, generous ones: HotSpot refuses to compile methods of
@@ -117,13 +117,13 @@ func (vm *VM) readDebugInfo(b *Blob, raw []byte) error {
 	d := &b.debug
 	d.pcs, all = all[:pcs.size():pcs.size()], all[pcs.size():]
 	d.scopes, d.metadata = all[:scopes.size():scopes.size()], all[scopes.size():]
-	ranges := []target.Range{
+	ranges := []process.Range{
 		{Addr: pcs.begin, Buf: d.pcs}, {Addr: scopes.begin, Buf: d.scopes}, {Addr: metadata.begin, Buf: d.metadata},
 	}
 	vm.t.ReadMany(ranges)
 	for i := range ranges {
 		if !ranges[i].OK && len(ranges[i].Buf) > 0 {
-			return fmt.Errorf("reading debug information: %w", target.ErrFault)
+			return fmt.Errorf("reading debug information: %w", process.ErrFault)
 		}
 	}
 	return nil

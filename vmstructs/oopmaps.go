@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // A compiler records two kinds of pcs. Safepoints are return addresses of calls and polls: the collector
@@ -133,15 +133,15 @@ func (vm *VM) oldOopMaps(set uint64, n int) ([]int32, error) {
 	if err := vm.mem.Bytes(data, raw); err != nil {
 		return nil, err
 	}
-	ranges := make([]target.Range, n)
+	ranges := make([]process.Range, n)
 	for i := range ranges {
-		ranges[i] = target.Range{Addr: word(raw[i*8:]) + uint64(l.mapOffset), Buf: make([]byte, 4)}
+		ranges[i] = process.Range{Addr: word(raw[i*8:]) + uint64(l.mapOffset), Buf: make([]byte, 4)}
 	}
 	vm.t.ReadMany(ranges)
 	offsets := make([]int32, n)
 	for i := range ranges {
 		if !ranges[i].OK {
-			return nil, fmt.Errorf("reading OopMaps: %w", target.ErrFault)
+			return nil, fmt.Errorf("reading OopMaps: %w", process.ErrFault)
 		}
 		offsets[i] = int32(binary.LittleEndian.Uint32(ranges[i].Buf))
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 func TestOpenTellsWhatItIsNot(t *testing.T) {
@@ -23,7 +23,7 @@ func TestOpenTellsWhatItIsNot(t *testing.T) {
 	} {
 		f := newFake()
 		for _, name := range c.images {
-			f.images[name] = target.Image{Name: name}
+			f.images[name] = process.Image{Name: name}
 		}
 		if _, err := Open(f); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.name, err)
@@ -34,7 +34,7 @@ func TestOpenTellsWhatItIsNot(t *testing.T) {
 // TestOpenTooEarly: libjvm.so is mapped, but its initialisers have not run.
 func TestOpenTooEarly(t *testing.T) {
 	f, _ := fakeTables()
-	f.images[libjvm] = target.Image{Name: libjvm}
+	f.images[libjvm] = process.Image{Name: libjvm}
 	f.put64(f.symbols["gHotSpotVMStructEntryArrayStride"], 0)
 	if _, err := Open(f); !errors.Is(err, ErrStarting) {
 		t.Errorf("%v, want ErrStarting", err)
@@ -43,7 +43,7 @@ func TestOpenTooEarly(t *testing.T) {
 
 func TestOpenUnsupported(t *testing.T) {
 	f, _ := fakeTables() // tables without an entry
-	f.images[libjvm] = target.Image{Name: libjvm}
+	f.images[libjvm] = process.Image{Name: libjvm}
 	var unsupported *Unsupported
 	if _, err := Open(f); !errors.As(err, &unsupported) || len(unsupported.Missing) < 10 {
 		t.Errorf("%v, want Unsupported", err)

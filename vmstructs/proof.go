@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // fact is a piece of the target's memory that something cached was made from. As long as
@@ -93,7 +93,7 @@ type Proof struct {
 	facts   []*fact
 	blobs   []*Blob
 	methods []*Method
-	ranges  []target.Range
+	ranges  []process.Range
 	places  []place // of the facts
 	buf     []byte
 	unloads [8]byte
@@ -163,7 +163,7 @@ func (p *Proof) Check() (bool, error) {
 	p.plan()
 	u := &p.vm.unloads
 	if u.addr != 0 {
-		p.ranges = append(p.ranges, target.Range{Addr: u.addr, Buf: p.unloads[:]})
+		p.ranges = append(p.ranges, process.Range{Addr: u.addr, Buf: p.unloads[:]})
 	}
 	p.vm.t.ReadMany(p.ranges)
 	if u.addr != 0 {
@@ -210,7 +210,7 @@ func (p *Proof) plan() {
 			// What was given out already stays with the old array.
 			p.buf, total = make([]byte, 2*(len(p.buf)+n)), 0
 		}
-		p.ranges = append(p.ranges, target.Range{Addr: begin, Buf: p.buf[total : total+n : total+n]})
+		p.ranges = append(p.ranges, process.Range{Addr: begin, Buf: p.buf[total : total+n : total+n]})
 		total += n
 	}
 }
@@ -232,7 +232,7 @@ func (p *Proof) evict() {
 // gone tells a process that has ended from one whose memory has changed.
 func (p *Proof) gone() error {
 	var b [1]byte
-	if err := p.vm.t.Read(p.vm.heaps[0].addr, b[:]); errors.Is(err, target.ErrGone) {
+	if err := p.vm.t.Read(p.vm.heaps[0].addr, b[:]); errors.Is(err, process.ErrGone) {
 		return err
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 	"goprof/testdata/fuzzseed"
 )
 
@@ -27,7 +27,7 @@ func TestWriteSeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec, err := target.LoadRecording(f)
+		rec, err := process.LoadRecording(f)
 		f.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ type seeds struct {
 	t       *testing.T
 	name    string
 	vm      *VM
-	rec     *target.Recording
+	rec     *process.Recording
 	blobs   []*Blob
 	pcs     map[*Blob]uint64 // one in each
 	methods []*Method

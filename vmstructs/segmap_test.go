@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // onesMemory is all ones, and counts how often it is read.
@@ -18,7 +18,7 @@ func (m *onesMemory) Read(_ uint64, p []byte) error {
 	return nil
 }
 
-func (m *onesMemory) ReadMany([]target.Range) {}
+func (m *onesMemory) ReadMany([]process.Range) {}
 
 // TestFindBlockIsBounded: a segment map that goes back step by step through the largest
 // code cache there may be.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // Sightings notes, as soon as a thread runs again, what generated code its stack points into: the first bytes of
@@ -13,7 +13,7 @@ import (
 //
 // Note is called on another goroutine than all else of the VM, and never waits.
 type Sightings struct {
-	t      target.Target
+	t      process.Target
 	clock  func() int64
 	heaps  []codeHeap
 	code   span64
@@ -21,7 +21,7 @@ type Sightings struct {
 	head   int // bytes that are noted
 	known  [knownCells]uint64
 	fresh  []uint64
-	ranges []target.Range
+	ranges []process.Range
 	window [segmapChunk]byte
 	full   chan *sightingNote
 	free   chan *sightingNote
@@ -72,13 +72,13 @@ func (vm *VM) NewSightings() *Sightings {
 }
 
 // ReadFrom makes another way to the same process the one by which memory is read.
-func (s *Sightings) ReadFrom(t target.Target) *Sightings {
+func (s *Sightings) ReadFrom(t process.Target) *Sightings {
 	s.t = t
 	return s
 }
 
 // Note takes a note of what is new in a snapshot that was taken just now.
-func (s *Sightings) Note(snap *target.Snapshot) {
+func (s *Sightings) Note(snap *process.Snapshot) {
 	s.fresh = s.fresh[:0]
 	cpu := s.t.CPU()
 	s.look(snap.Regs[cpu.PC])
@@ -154,7 +154,7 @@ func (s *Sightings) read(note *sightingNote) {
 	note.bytes = note.bytes[:n]
 	s.ranges = s.ranges[:0]
 	for i, block := range note.blocks {
-		s.ranges = append(s.ranges, target.Range{Addr: block, Buf: note.bytes[i*s.head : (i+1)*s.head]})
+		s.ranges = append(s.ranges, process.Range{Addr: block, Buf: note.bytes[i*s.head : (i+1)*s.head]})
 	}
 	s.t.ReadMany(s.ranges)
 	for i := range s.ranges {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // TestSightings: code that was noted when a thread was looked at is known since then, although it is walked later.
@@ -15,7 +15,7 @@ func TestSightings(t *testing.T) {
 		w.vm.SetClock(func() int64 { return at })
 		s := w.vm.NewSightings()
 		pc := sample(w) + nmCodeAt + 64
-		snap := &target.Snapshot{Stack: binary.LittleEndian.AppendUint64(make([]byte, 8), pc)}
+		snap := &process.Snapshot{Stack: binary.LittleEndian.AppendUint64(make([]byte, 8), pc)}
 		at = 2 * noteWithin
 		s.Note(snap) // too late, so it is noted again
 		snap.When = at
@@ -59,7 +59,7 @@ func TestSightingsOfNonsense(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.vm.SetClock(func() int64 { return 0 })
 		s := w.vm.NewSightings()
-		snap := &target.Snapshot{Stack: make([]byte, 3*mostScanned+5)}
+		snap := &process.Snapshot{Stack: make([]byte, 3*mostScanned+5)}
 		for i := 0; i+8 <= len(snap.Stack); i += 8 {
 			binary.LittleEndian.PutUint64(snap.Stack[i:], w.vm.code.begin+uint64(i)*61-8)
 		}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // Limits on the exported tables. JDK 8 to 27 have at most 840 fields, 800 types and
@@ -81,7 +81,7 @@ func (r *rawTable) u32(i, member int) uint32 {
 }
 
 // readTables reads all four arrays of the image that lookup knows the symbols of.
-func readTables(m target.Memory, lookup func(symbol string) (uint64, error)) (*tables, error) {
+func readTables(m process.Memory, lookup func(symbol string) (uint64, error)) (*tables, error) {
 	var raw [4]rawTable
 	var text textPages
 	for i := range tableShapes {
@@ -150,7 +150,7 @@ func parseTables(raw *[4]rawTable, text *textPages) *tables {
 }
 
 // readRawTable reads one array up to the entry without a name that ends it.
-func readRawTable(m target.Memory, lookup func(string) (uint64, error), shape *tableShape) (rawTable, error) {
+func readRawTable(m process.Memory, lookup func(string) (uint64, error), shape *tableShape) (rawTable, error) {
 	values, err := readVariables(m, lookup, append([]string{shape.array, shape.stride}, shape.offsets...))
 	if err != nil {
 		return rawTable{}, err
@@ -177,21 +177,21 @@ func readRawTable(m target.Memory, lookup func(string) (uint64, error), shape *t
 }
 
 // readVariables reads the word at each of the symbols.
-func readVariables(m target.Memory, lookup func(string) (uint64, error), symbols []string) ([]uint64, error) {
+func readVariables(m process.Memory, lookup func(string) (uint64, error), symbols []string) ([]uint64, error) {
 	buf := make([]byte, 8*len(symbols))
-	ranges := make([]target.Range, len(symbols))
+	ranges := make([]process.Range, len(symbols))
 	for i, s := range symbols {
 		addr, err := lookup(s)
 		if err != nil {
 			return nil, fmt.Errorf("%w: no symbol %s: %w", ErrNotHotSpot, s, err)
 		}
-		ranges[i] = target.Range{Addr: addr, Buf: buf[8*i : 8*i+8]}
+		ranges[i] = process.Range{Addr: addr, Buf: buf[8*i : 8*i+8]}
 	}
 	m.ReadMany(ranges)
 	values := make([]uint64, len(symbols))
 	for i := range ranges {
 		if !ranges[i].OK {
-			return nil, fmt.Errorf("reading %s: %w", symbols[i], target.ErrFault)
+			return nil, fmt.Errorf("reading %s: %w", symbols[i], process.ErrFault)
 		}
 		values[i] = binary.LittleEndian.Uint64(ranges[i].Buf)
 	}
@@ -200,7 +200,7 @@ func readVariables(m target.Memory, lookup func(string) (uint64, error), symbols
 
 // readUntilEnd reads entries from start until one has no name. It reads whole pages, as
 // what lies behind the array need not be mapped, 8 at a time as long as that works.
-func readUntilEnd(m target.Memory, start uint64, r *rawTable) ([]byte, error) {
+func readUntilEnd(m process.Memory, start uint64, r *rawTable) ([]byte, error) {
 	var out []byte
 	done := 0 // entries that were looked at
 	for next, pages := start, uint64(8); ; {
@@ -208,7 +208,7 @@ func readUntilEnd(m target.Memory, start uint64, r *rawTable) ([]byte, error) {
 		old := len(out)
 		out = slices.Grow(out, int(chunk))[:old+int(chunk)]
 		if err := m.Read(next, out[old:]); err != nil {
-			if pages == 1 || errors.Is(err, target.ErrGone) {
+			if pages == 1 || errors.Is(err, process.ErrGone) {
 				return nil, fmt.Errorf("reading a table of the JVM: %w", err)
 			}
 			out, pages = out[:old], 1
@@ -251,7 +251,7 @@ func (t *textPages) want(addr uint64) {
 }
 
 // read fetches all pages that are wanted, each once.
-func (t *textPages) read(m target.Memory) error {
+func (t *textPages) read(m process.Memory) error {
 	slices.Sort(t.wanted)
 	t.addrs = slices.Compact(t.wanted)
 	if len(t.addrs) > maxTextPage {
@@ -260,7 +260,7 @@ func (t *textPages) read(m target.Memory) error {
 	t.bytes = make([]byte, len(t.addrs)*pageSize)
 	t.ok = make([]bool, len(t.addrs))
 	// Runs of pages become one range each.
-	var ranges []target.Range
+	var ranges []process.Range
 	var first []int // index of the first page of each range
 	for i, addr := range t.addrs {
 		if i > 0 && t.addrs[i-1]+pageSize == addr {
@@ -268,7 +268,7 @@ func (t *textPages) read(m target.Memory) error {
 			last.Buf = t.bytes[first[len(first)-1]*pageSize : (i+1)*pageSize]
 			continue
 		}
-		ranges = append(ranges, target.Range{Addr: addr, Buf: t.bytes[i*pageSize : (i+1)*pageSize]})
+		ranges = append(ranges, process.Range{Addr: addr, Buf: t.bytes[i*pageSize : (i+1)*pageSize]})
 		first = append(first, i)
 	}
 	m.ReadMany(ranges)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 const (
@@ -84,7 +84,7 @@ func TestHostileTables(t *testing.T) {
 		{"huge stride", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMStructEntryArrayStride"], 1<<40) }, ErrBadTables},
 		{"odd stride", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMStructEntryArrayStride"], 7) }, ErrBadTables},
 		{"member outside the entry", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMStructEntryOffsetOffset"], 1<<63) }, ErrBadTables},
-		{"array not mapped", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMTypes"], 0xdead0000) }, target.ErrFault},
+		{"array not mapped", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMTypes"], 0xdead0000) }, process.ErrFault},
 		{"no symbols", func(f *fakeTarget) { delete(f.symbols, "gHotSpotVMTypes") }, ErrNotHotSpot},
 		{"no end", func(f *fakeTarget) {
 			for a := uint64(tableAt); a < tableAt+(maxEntries+2)*48; a += 8 {
@@ -97,7 +97,7 @@ func TestHostileTables(t *testing.T) {
 			for a := uint64(tableAt); a < tableAt+pageSize; a += 8 {
 				f.put64(a, textAt)
 			}
-		}, target.ErrFault},
+		}, process.ErrFault},
 		{"names all over the address space", func(f *fakeTarget) {
 			for i := range uint64(maxTextPage / 2) {
 				f.put64(3*tableAt+48*i, 1<<40+2*i*pageSize)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // ThreadState is JavaThreadState: what a thread is doing, as the VM sees it.
@@ -73,7 +73,7 @@ const (
 type threadCache struct {
 	ptrs     []byte
 	raw      []byte
-	ranges   []target.Range
+	ranges   []process.Range
 	compiler map[uint64]bool // vtables: of CompilerThread or not
 	asked    int             // how many names isCompiler has asked for in this list
 }
@@ -157,7 +157,7 @@ func (vm *VM) readThreads(ptrs []byte) ([]Thread, error) {
 	c.asked = 0
 	if c.raw == nil {
 		c.raw = make([]byte, threadBatch*(size+8))
-		c.ranges = make([]target.Range, 0, 2*threadBatch)
+		c.ranges = make([]process.Range, 0, 2*threadBatch)
 	}
 	out := make([]Thread, 0, len(ptrs)/8)
 	for len(ptrs) > 0 {
@@ -167,8 +167,8 @@ func (vm *VM) readThreads(ptrs []byte) ([]Thread, error) {
 			addr := word(ptrs[8*i:])
 			buf := c.raw[i*(size+8):]
 			c.ranges = append(c.ranges,
-				target.Range{Addr: addr + uint64(l.begin), Buf: buf[:size:size]},
-				target.Range{Addr: addr, Buf: buf[size : size+8 : size+8]}) // the vtable
+				process.Range{Addr: addr + uint64(l.begin), Buf: buf[:size:size]},
+				process.Range{Addr: addr, Buf: buf[size : size+8 : size+8]}) // the vtable
 		}
 		vm.t.ReadMany(c.ranges)
 		first := len(out)
@@ -210,7 +210,7 @@ func (vm *VM) readTIDs(threads []Thread) {
 	c := &vm.threads
 	c.ranges = c.ranges[:0]
 	for i := range threads {
-		c.ranges = append(c.ranges, target.Range{
+		c.ranges = append(c.ranges, process.Range{
 			Addr: uint64(threads[i].NSTID) + uint64(vm.l.thread.tid), Buf: c.raw[8*i : 8*i+4 : 8*i+4]})
 	}
 	vm.t.ReadMany(c.ranges)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // thread makes a JavaThread; its OSThread has the thread id.
@@ -83,7 +83,7 @@ func TestHostileThreadLists(t *testing.T) {
 		}
 		w.put32(list+uint64(l.listLength), 1000)
 		w.put64(list+uint64(l.listThreads), 0xdead00000)
-		if _, err := w.vm.Threads(); !errors.Is(err, target.ErrFault) {
+		if _, err := w.vm.Threads(); !errors.Is(err, process.ErrFault) {
 			t.Errorf("freed list: %v", err)
 		}
 	})
@@ -165,7 +165,7 @@ func TestVFrames(t *testing.T) {
 			}
 			return b
 		}
-		if got, err := w.vm.VFrames(&target.Snapshot{SideAddr: th + begin, Side: side()}); err != nil || got.Frames != nil {
+		if got, err := w.vm.VFrames(&process.Snapshot{SideAddr: th + begin, Side: side()}); err != nil || got.Frames != nil {
 			t.Fatalf("nothing to unpack: %v %v", got, err)
 		}
 		l := &w.l.deopt
@@ -178,7 +178,7 @@ func TestVFrames(t *testing.T) {
 			w.put32(e+uint64(l.bci), bci)
 			w.put64(e+uint64(l.method), b.Method.Addr)
 		}
-		got, err := w.vm.VFrames(&target.Snapshot{SideAddr: th + begin, Side: side()})
+		got, err := w.vm.VFrames(&process.Snapshot{SideAddr: th + begin, Side: side()})
 		if err != nil || got.CallerSP != 0x7f12345 || tell(got.Frames) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
 			t.Errorf("%s %#x %v", tell(got.Frames), got.CallerSP, err)
 		}
@@ -188,7 +188,7 @@ func TestVFrames(t *testing.T) {
 		}
 		w.put32(array+uint64(l.frames), 1<<30)
 		// What was copied in the pause counts, whatever is there by now; all of it must have been.
-		snap := &target.Snapshot{SideAddr: th + begin, Side: side(), Followed: followed}
+		snap := &process.Snapshot{SideAddr: th + begin, Side: side(), Followed: followed}
 		if got, err := w.vm.VFrames(snap); err != nil || tell(got.Frames) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
 			t.Errorf("copied: %s %v", tell(got.Frames), err)
 		}
@@ -205,7 +205,7 @@ func TestVFrames(t *testing.T) {
 		if at := w.vm.ThrownAt(side()); at != 0x7f10cafe {
 			t.Errorf("thrown at %#x", at)
 		}
-		if _, err := w.vm.VFrames(&target.Snapshot{SideAddr: th + begin, Side: side()}); !errors.Is(err, ErrBadThread) {
+		if _, err := w.vm.VFrames(&process.Snapshot{SideAddr: th + begin, Side: side()}); !errors.Is(err, ErrBadThread) {
 			t.Errorf("a billion frames: %v", err)
 		}
 	})

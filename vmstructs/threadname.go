@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"unicode/utf16"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // javaFields are the places of the fields of java.lang.Thread and String that names and
@@ -178,7 +178,7 @@ func (vm *VM) charsOf(str, array uint64) (string, error) {
 			return "", vm.moved(err)
 		}
 		if coder > 1 {
-			return "", vm.moved(fmt.Errorf("%w: coder %d", target.ErrFault, coder))
+			return "", vm.moved(fmt.Errorf("%w: coder %d", process.ErrFault, coder))
 		}
 		if coder == 0 {
 			unit = 1
@@ -187,7 +187,7 @@ func (vm *VM) charsOf(str, array uint64) (string, error) {
 		}
 	}
 	if n > maxArray/unit {
-		return "", vm.moved(fmt.Errorf("%w: string of %d", target.ErrFault, n))
+		return "", vm.moved(fmt.Errorf("%w: string of %d", process.ErrFault, n))
 	}
 	b := make([]byte, min(n, maxNameUnits)*unit)
 	if err := vm.mem.Bytes(array+j.heap.arrayData, b); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // A JVM that nobody has seen exports tables that differ from those of 8 to 27. Every entry that we use is taken away,
@@ -138,7 +138,7 @@ func (w *hostileWorld) answers(vm *VM) map[string]string {
 	off, size := vm.Side()
 	side := make([]byte, size)
 	if w.Read(w.thread+off, side) == nil {
-		if u, err := vm.VFrames(&target.Snapshot{SideAddr: w.thread + off, Side: side}); err == nil && u.Frames != nil {
+		if u, err := vm.VFrames(&process.Snapshot{SideAddr: w.thread + off, Side: side}); err == nil && u.Frames != nil {
 			said["deoptimized"] = tellWithoutLines(u.Frames)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // VirtualThread is a virtual thread that no carrier runs.
@@ -13,7 +13,7 @@ type VirtualThread struct {
 	Name  string
 	State string // parked, timed-waiting, ...
 	// Stack holds all its frames. It is valid during the visit only.
-	Stack *target.Continuation
+	Stack *process.Continuation
 	// Mounted: a carrier ran it when it was looked at, so its frames are not all in the heap.
 	Mounted bool
 	// Err says why its frames could not be read.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"goprof/target"
+	"goprof/process"
 	"goprof/testdata/jvmtest"
 )
 
@@ -35,12 +35,12 @@ func TestRecordVirtual(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.VirtualParked", "--add-exports",
 			"java.base/jdk.internal.misc=ALL-UNNAMED", "-Xshare:off",
 			"-XX:+UseSerialGC", "-Xmx32m", "--", "16")
-		p, err := target.Open(jvm.PID)
+		p, err := process.Open(jvm.PID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		rec := target.NewRecorder(p)
+		rec := process.NewRecorder(p)
 		if seen, err := visitVirtual(rec, 0); err != nil || seen < 16 {
 			t.Fatalf("%d virtual threads, %v", seen, err)
 		}
@@ -49,7 +49,7 @@ func TestRecordVirtual(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(rec.Save(file, []*target.Snapshot{{}}), file.Close()); err != nil {
+		if err := errors.Join(rec.Save(file, []*process.Snapshot{{}}), file.Close()); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -57,7 +57,7 @@ func TestRecordVirtual(t *testing.T) {
 
 // visitVirtual opens a JVM and visits all its virtual threads. Of each bound of the search it leaves 1/share: what goes
 // round in circles then ends while somebody waits for it. 0 leaves all.
-func visitVirtual(t target.Target, share int) (seen int, err error) {
+func visitVirtual(t process.Target, share int) (seen int, err error) {
 	vm, err := Open(t)
 	if err != nil {
 		return 0, err
@@ -93,7 +93,7 @@ func visitVirtual(t target.Target, share int) (seen int, err error) {
 
 // virtualWorld is a recorded JVM, and what lies can be about.
 type virtualWorld struct {
-	rec         *target.Recording
+	rec         *process.Recording
 	asked, pool []uint64
 }
 
@@ -109,7 +109,7 @@ func loadVirtual(t testing.TB) (worlds []*virtualWorld) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		rec, err := target.LoadRecording(file)
+		rec, err := process.LoadRecording(file)
 		if err != nil {
 			t.Fatal(name, err)
 		}

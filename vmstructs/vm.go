@@ -6,16 +6,16 @@ import (
 	"slices"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // VM is HotSpot inside a target. It holds caches and scratch memory without locks: one
 // goroutine uses it at a time.
 type VM struct {
-	t       target.Target
-	mem     *target.Reader
+	t       process.Target
+	mem     *process.Reader
 	l       *layout
-	lib     target.Image
+	lib     process.Image
 	missing []string
 	version Version
 
@@ -55,7 +55,7 @@ func (s span64) has(addr uint64) bool { return addr-s.begin < s.end-s.begin }
 const libjvm = "libjvm.so"
 
 // Open finds HotSpot in t and reads what it exports.
-func Open(t target.Target) (*VM, error) {
+func Open(t process.Target) (*VM, error) {
 	lib, ok := t.Image(libjvm)
 	if !ok {
 		return nil, notHotSpot(t)
@@ -94,8 +94,8 @@ func Open(t target.Target) (*VM, error) {
 }
 
 // newVM returns a VM with empty caches.
-func newVM(t target.Target, l *layout) *VM {
-	vm := &VM{t: t, mem: target.NewReader(t), l: l}
+func newVM(t process.Target, l *layout) *VM {
+	vm := &VM{t: t, mem: process.NewReader(t), l: l}
 	vm.blobs.init()
 	vm.methods.init()
 	vm.threads.init()
@@ -112,7 +112,7 @@ func (r *resolver) essentials() []string {
 }
 
 // notHotSpot says what the target is instead, as far as its images tell.
-func notHotSpot(t target.Target) error {
+func notHotSpot(t process.Target) error {
 	if _, ok := t.Image("libj9vm29.so"); ok {
 		return fmt.Errorf("%w: this is OpenJ9", ErrNotHotSpot)
 	}

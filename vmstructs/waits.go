@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // Waits tells what a thread that stands still waits for. It has scratch memory of its own: one
@@ -18,7 +18,7 @@ type Waits struct {
 
 	state, pending, waiting, obj, current [8]byte
 	head                                  [klassBytes]byte
-	ranges                                []target.Range
+	ranges                                []process.Range
 }
 
 // NewWaits returns a reader of what threads wait for. With classes it also reads the class of what that is.
@@ -30,16 +30,16 @@ func (vm *VM) NewWaits(classes bool) *Waits {
 }
 
 // ReadFrom makes another way to the same process the one by which memory is read.
-func (w *Waits) ReadFrom(t target.Target) *Waits {
-	w.vm.t, w.vm.mem = t, target.NewReader(t)
+func (w *Waits) ReadFrom(t process.Target) *Waits {
+	w.vm.t, w.vm.mem = t, process.NewReader(t)
 	return w
 }
 
 // Read fills in snap.Waiting.Java. The thread must not move meanwhile; the collector may: what leads through
 // the heap is followed twice, and is unknown if the two ways differ.
-func (w *Waits) Read(snap *target.Snapshot) {
+func (w *Waits) Read(snap *process.Snapshot) {
 	j := &snap.Waiting.Java
-	*j = target.JavaWait{}
+	*j = process.JavaWait{}
 	if snap.SideAddr == 0 || len(snap.Side) == 0 {
 		return // not a Java thread
 	}
@@ -69,7 +69,7 @@ func (w *Waits) readThread(thread uint64) bool {
 	add := func(f offset, buf []byte) {
 		clear(buf)
 		if f.ok() {
-			w.ranges = append(w.ranges, target.Range{Addr: thread + uint64(f), Buf: buf})
+			w.ranges = append(w.ranges, process.Range{Addr: thread + uint64(f), Buf: buf})
 		}
 	}
 	add(t.state, w.state[:4])
@@ -108,7 +108,7 @@ func (w *Waits) status(t Thread) string {
 }
 
 // waitsFor is the class of the monitor, or of LockSupport's blocker.
-func (w *Waits) waitsFor(thread uint64, j *target.JavaWait) string {
+func (w *Waits) waitsFor(thread uint64, j *process.JavaWait) string {
 	if err := w.vm.readJavaFields(); err != nil {
 		return ""
 	}

@@ -16,11 +16,11 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
-	"goprof/target"
 )
 
 const dumpHelp = `dump looks once at every thread of a JVM and shows its whole stack: interpreted, compiled
@@ -138,7 +138,7 @@ func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, nam
 	}
 	threads, err := s.Dump(opt)
 	var incomplete error // the others' stacks are there, and are shown
-	if errors.Is(err, target.ErrSilent) && len(threads) > 0 {
+	if errors.Is(err, process.ErrSilent) && len(threads) > 0 {
 		incomplete = err
 	} else if err != nil {
 		return attachError(pid, err)

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process"
 	"goprof/sampler"
-	"goprof/target"
 )
 
 // Where CPUs are short a snapshot waits for its walk. Then its age proves nothing: what its thread was in may be
@@ -33,7 +33,7 @@ const (
 )
 
 // proven reports whether the walk that was made just now shows where a thread was at that moment.
-func (r *recording) proven(snap *target.Snapshot, seen int64) bool {
+func (r *recording) proven(snap *process.Snapshot, seen int64) bool {
 	if gen := r.Process.Generation(); gen != r.mapped {
 		r.mapped, r.mappedAt = gen, now()
 	}
@@ -49,7 +49,7 @@ func (r *recording) proven(snap *target.Snapshot, seen int64) bool {
 }
 
 // rests reports whether a thread has not run since that was its charge.
-func (r *recording) rests(tid int, then *target.Charge) bool {
+func (r *recording) rests(tid int, then *process.Charge) bool {
 	now, ok := sampler.Charged(r.Process.PID(), tid)
 	return ok && now == *then
 }

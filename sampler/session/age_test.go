@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // TestNamesOfThen: a stack that waited has the name that its thread had when it was seen, as far as names were read.
 func TestNamesOfThen(t *testing.T) {
-	th := &thread{kernel: target.Thread{TID: 7}, name: "task-2", oldLabel: "[task-1 tid=7]", oldRead: 1000,
+	th := &thread{kernel: process.Thread{TID: 7}, name: "task-2", oldLabel: "[task-1 tid=7]", oldRead: 1000,
 		newRead: 2000, named: time.Now()}
 	d := &directory{threads: map[int]*thread{7: th}}
 	for when, want := range map[int64]string{900: "[task-1 tid=7]", 1400: "[task-1 tid=7]", 1600: "[task-2 tid=7]",
@@ -41,7 +41,7 @@ func TestThreadNumbersComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	th := target.Thread{TID: self, Start: start}
+	th := process.Thread{TID: self, Start: start}
 	r := &recording{Session: &Session{dir: &directory{threads: map[int]*thread{th.TID: {kernel: th}}}}}
 	if r.beganAfter(th.TID, now()) {
 		t.Error("this process began before now")

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -57,24 +57,24 @@ func (h Host) Explain(pid int, err error) Cause {
 	var unsupported *vmstructs.Unsupported
 	var denied *sampler.NotPermittedError
 	switch {
-	case errors.Is(err, target.ErrNoProc), errors.Is(err, target.ErrOtherProc):
+	case errors.Is(err, process.ErrNoProc), errors.Is(err, process.ErrOtherProc):
 		return h.explainProc(err)
-	case errors.Is(err, target.ErrNoProcess):
+	case errors.Is(err, process.ErrNoProcess):
 		return h.explainMissing(pid)
-	case errors.Is(err, target.ErrNoMemory):
+	case errors.Is(err, process.ErrNoMemory):
 		return h.explainNoMemory(pid)
-	case errors.Is(err, target.ErrNotPermitted), errors.As(err, &denied):
+	case errors.Is(err, process.ErrNotPermitted), errors.As(err, &denied):
 		return h.ExplainForbidden(pid)
 	case errors.Is(err, ErrTraced):
 		if tracer := h.tracerOf(pid); tracer != 0 {
 			return h.traced(tracer)
 		}
 		return Cause{Class: Forbidden, Name: "traced", Why: "another process traced it", Remedy: h.command()}
-	case errors.Is(err, target.ErrSilent), errors.Is(err, sampler.ErrSilent), errors.Is(err, ErrHangs):
+	case errors.Is(err, process.ErrSilent), errors.Is(err, sampler.ErrSilent), errors.Is(err, ErrHangs):
 		return h.silentCause(pid)
-	case errors.Is(err, target.ErrGone), errors.Is(err, sampler.ErrNoProcess):
+	case errors.Is(err, process.ErrGone), errors.Is(err, sampler.ErrNoProcess):
 		return h.explainGone(pid)
-	case errors.Is(err, target.ErrUnknownCPU):
+	case errors.Is(err, process.ErrUnknownCPU):
 		return Cause{Class: NotJVM, Name: "other-cpu", Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
 	case errors.Is(err, vmstructs.ErrStarting):
 		return Cause{Class: NotJVM, Name: "starting", Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}

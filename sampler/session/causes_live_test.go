@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // TestExplain brings the causes about that this machine has.
@@ -156,7 +156,7 @@ func TestExplainGoneAndExec(t *testing.T) {
 	if _, err := out.Read(make([]byte, 6)); err != nil {
 		t.Fatal(err)
 	}
-	p, err := target.Open(pid)
+	p, err := process.Open(pid)
 	if err != nil {
 		t.Fatal(err)
 	}

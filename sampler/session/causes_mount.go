@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // CheckProc returns why processes cannot be found at all: /proc is missing, or shows those of another
@@ -16,7 +16,7 @@ func (h Host) CheckProc() *Cause {
 	if h.Proc != "" {
 		return nil // a test's
 	}
-	if err := target.CheckProc(); err != nil {
+	if err := process.CheckProc(); err != nil {
 		c := h.explainProc(err)
 		return &c
 	}
@@ -24,7 +24,7 @@ func (h Host) CheckProc() *Cause {
 }
 
 func (h Host) explainProc(err error) Cause {
-	if errors.Is(err, target.ErrOtherProc) {
+	if errors.Is(err, process.ErrOtherProc) {
 		return Cause{Class: Forbidden, Name: "other-proc",
 			Why:    "/proc shows another pid namespace than goprof's own, so its numbers mean other processes here",
 			Remedy: "unshare --mount --propagation private sh -c 'mount -t proc proc /proc; exec " + h.command() + "'"}

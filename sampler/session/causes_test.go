@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -96,8 +96,8 @@ func with(m map[string]string, key, value string) map[string]string {
 }
 
 func TestExplainFaked(t *testing.T) {
-	denied := &target.OpenError{PID: 77, Op: "mem", Err: target.ErrNotPermitted}
-	missing := &target.OpenError{PID: 77, Op: "status", Err: target.ErrNoProcess}
+	denied := &process.OpenError{PID: 77, Op: "mem", Err: process.ErrNotPermitted}
+	missing := &process.OpenError{PID: 77, Op: "status", Err: process.ErrNoProcess}
 	weak := map[string]string{"Uid": "0 0 0 0", "Gid": "0 0 0 0", "CapBnd": "a80425fb", "CapPrm": "a80425fb", "CapEff": "a80425fb"}
 	for _, c := range []struct {
 		name  string
@@ -185,13 +185,13 @@ func TestExplainFaked(t *testing.T) {
 			Gone, "zombie", "waits for its parent (1)", "goprof list"},
 		{"changed while it was opened", func(f *fakeProc) { f.it(nil) }, missing,
 			Gone, "exec", "changed while it was opened", "goprof record --pid 77"},
-		{"kernel thread", func(f *fakeProc) { f.it(map[string]string{"PPid": "2", "VmSize": "-", "Name": "kworker/0:1"}) }, &target.OpenError{Err: target.ErrNoMemory},
+		{"kernel thread", func(f *fakeProc) { f.it(map[string]string{"PPid": "2", "VmSize": "-", "Name": "kworker/0:1"}) }, &process.OpenError{Err: process.ErrNoMemory},
 			NotJVM, "kernel-thread", "kworker/0:1", "goprof list"},
-		{"just ending", func(f *fakeProc) { f.it(map[string]string{"VmSize": "-"}) }, &target.OpenError{Err: target.ErrNoMemory},
+		{"just ending", func(f *fakeProc) { f.it(map[string]string{"VmSize": "-"}) }, &process.OpenError{Err: process.ErrNoMemory},
 			Gone, "gone", "just ending", ""},
-		{"gone", func(f *fakeProc) {}, fmt.Errorf("reading: %w", target.ErrGone),
+		{"gone", func(f *fakeProc) {}, fmt.Errorf("reading: %w", process.ErrGone),
 			Gone, "gone", "it ended", "goprof list"},
-		{"exec midway", func(f *fakeProc) { f.it(map[string]string{"Name": "sleep"}) }, target.ErrGone,
+		{"exec midway", func(f *fakeProc) { f.it(map[string]string{"Name": "sleep"}) }, process.ErrGone,
 			Gone, "exec", "became another program (sleep)", "goprof record --pid 77"},
 
 		{"not Java", func(f *fakeProc) {
@@ -226,9 +226,9 @@ func TestExplainFaked(t *testing.T) {
 			NotJVM, "unsupported", "CodeCache::_heaps", "goprof doctor --pid 77"},
 		{"tables of rubbish", func(f *fakeProc) { f.it(nil) }, fmt.Errorf("%w: stride", vmstructs.ErrBadTables),
 			NotJVM, "bad-tables", "does not hold together", "goprof doctor --pid 77"},
-		{"a 32-bit program", func(f *fakeProc) { f.it(nil) }, target.ErrUnknownCPU,
+		{"a 32-bit program", func(f *fakeProc) { f.it(nil) }, process.ErrUnknownCPU,
 			NotJVM, "other-cpu", "64-bit", ""},
-		{"too many files", func(f *fakeProc) { f.it(nil) }, &target.OpenError{Err: &os.PathError{Op: "open", Err: unix.EMFILE}},
+		{"too many files", func(f *fakeProc) { f.it(nil) }, &process.OpenError{Err: &os.PathError{Op: "open", Err: unix.EMFILE}},
 			Unexplained, "fd-limit", "may not open more files", "ulimit -n 65536; goprof record --pid 77"},
 		{"something else", func(f *fakeProc) { f.it(nil) }, fmt.Errorf("what nobody thought of"),
 			Unexplained, "unknown", "what nobody thought of", "goprof doctor --pid 77"},

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -35,7 +35,7 @@ func TestChurn(t *testing.T) {
 		end := time.Now().Add(duration)
 		before := heapInUse()
 		for time.Now().Before(end) {
-			sample(t, s, time.Millisecond, 1000, func(snap *target.Snapshot, st *profile.Stack) { c.check(s, snap, st) })
+			sample(t, s, time.Millisecond, 1000, func(snap *process.Snapshot, st *profile.Stack) { c.check(s, snap, st) })
 		}
 		counts := jvm.Command("counts")[0]
 		t.Logf("%d stacks, %d whole, %d frames of generations, %d of versions; program: %s (generations, templates, threads, collections, redefinitions)",
@@ -79,7 +79,7 @@ type churn struct {
 
 var generated = regexp.MustCompile(`^churn\.G(\d+)\.(?:applyAsInt|<init>|(run|leaf)(\d+))$`)
 
-func (c *churn) check(s *Session, snap *target.Snapshot, st *profile.Stack) {
+func (c *churn) check(s *Session, snap *process.Snapshot, st *profile.Stack) {
 	c.stacks++
 	if st.Truncated == profile.Whole {
 		c.whole++

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 	"goprof/vmstructs"
@@ -32,8 +32,8 @@ func TestContendedNatives(t *testing.T) {
 			}
 			waiters++
 			var stack profile.Stack
-			var snap *target.Snapshot
-			err := stopped(s.Process, tid, th.hint(s.VM), func(sn *target.Snapshot) {
+			var snap *process.Snapshot
+			err := stopped(s.Process, tid, th.hint(s.VM), func(sn *process.Snapshot) {
 				snap = sn
 				rec.Begin(snap)
 				w.Walk(snap, &stack)
@@ -62,9 +62,9 @@ func TestContendedNatives(t *testing.T) {
 }
 
 // recorderOf records what a walker reads of p.
-func recorderOf(t *testing.T, p *target.Process) (*target.Recorder, *unwind.Walker) {
+func recorderOf(t *testing.T, p *process.Process) (*process.Recorder, *unwind.Walker) {
 	t.Helper()
-	rec := target.NewRecorder(p)
+	rec := process.NewRecorder(p)
 	vm, err := vmstructs.Open(rec)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func recorderOf(t *testing.T, p *target.Process) (*target.Recorder, *unwind.Walk
 	return rec, w
 }
 
-func saveWalks(t *testing.T, rec *target.Recorder, name string) {
+func saveWalks(t *testing.T, rec *process.Recorder, name string) {
 	t.Helper()
 	file, err := os.Create(name)
 	if err != nil {

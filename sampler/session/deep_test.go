@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 )
@@ -47,7 +47,7 @@ func TestDeepStacksAreCutShort(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Deep", "-Xss1g")
 		jvm.Command("down 100000")
 		deep := 0
-		got := sample(t, attach(t, jvm.PID), time.Millisecond, 100, func(snap *target.Snapshot, st *profile.Stack) {
+		got := sample(t, attach(t, jvm.PID), time.Millisecond, 100, func(snap *process.Snapshot, st *profile.Stack) {
 			if len(snap.Stack) > sampler.DefaultStackLimit {
 				t.Errorf("%d bytes of stack were copied", len(snap.Stack))
 			}

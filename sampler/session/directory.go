@@ -9,14 +9,14 @@ import (
 	"slices"
 	"time"
 
+	"goprof/process"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
 // directory knows the process's threads, the kernel's and the JVM's view together.
 type directory struct {
-	p       *target.Process
+	p       *process.Process
 	vm      *vmstructs.VM
 	threads map[int]*thread
 	round   int
@@ -29,7 +29,7 @@ type directory struct {
 
 // thread is one thread.
 type thread struct {
-	kernel target.Thread
+	kernel process.Thread
 	java   vmstructs.Thread // Addr 0: not a JavaThread
 	name   string           // as Java knows it, else the kernel's
 	label  string           // "[name tid=N]"
@@ -59,7 +59,7 @@ const (
 	refreshMaps = 10 * time.Second
 )
 
-func newDirectory(p *target.Process, vm *vmstructs.VM) *directory {
+func newDirectory(p *process.Process, vm *vmstructs.VM) *directory {
 	return &directory{p: p, vm: vm, threads: make(map[int]*thread)}
 }
 
@@ -100,7 +100,7 @@ func (d *directory) update(all bool) error {
 	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()
 	if began.Sub(d.mapped) > refreshMaps {
 		if !d.mapped.IsZero() && d.p.Refresh() != nil {
-			return target.ErrGone
+			return process.ErrGone
 		}
 		d.mapped = began
 	}
@@ -121,7 +121,7 @@ func (d *directory) update(all bool) error {
 			if err != nil {
 				continue
 			}
-			th = &thread{kernel: target.Thread{TID: tid, NSTID: ns}}
+			th = &thread{kernel: process.Thread{TID: tid, NSTID: ns}}
 		}
 		named := all
 		if j, isJava := byNS[th.kernel.NSTID]; isJava || javaErr == nil {

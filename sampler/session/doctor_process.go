@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"strings"
 
-	"goprof/target"
+	"goprof/process"
 	"goprof/vmstructs"
 )
 
 // examineInTime is examineProcess for as long as that may take.
 func (h Host) examineInTime(r *Report, pid int) {
-	own, ok := openInTime(func(opened func(*target.Process)) Report {
+	own, ok := openInTime(func(opened func(*process.Process)) Report {
 		var own Report
 		h.examineProcess(&own, pid, opened)
 		return own
@@ -27,8 +27,8 @@ func (h Host) examineInTime(r *Report, pid int) {
 }
 
 // examineProcess says how far one process can be looked at.
-func (h Host) examineProcess(r *Report, pid int, opened func(*target.Process)) {
-	p, err := target.Open(pid)
+func (h Host) examineProcess(r *Report, pid int, opened func(*process.Process)) {
+	p, err := process.Open(pid)
 	if err != nil {
 		r.fail("process", h.Explain(pid, err))
 		return
@@ -87,7 +87,7 @@ func (h Host) checkTracer(r *Report, pid int) {
 	}
 }
 
-func (h Host) checkVM(r *Report, p *target.Process, vm *vmstructs.VM) {
+func (h Host) checkVM(r *Report, p *process.Process, vm *vmstructs.VM) {
 	v := vm.Version()
 	name := releaseOf(v)
 	if image, ok := p.Image(vm.Library()); ok {
@@ -125,7 +125,7 @@ func releases(majors []int) string {
 	return strings.Join(words, " and ")
 }
 
-func (h Host) checkThreads(r *Report, p *target.Process, vm *vmstructs.VM) {
+func (h Host) checkThreads(r *Report, p *process.Process, vm *vmstructs.VM) {
 	all, err := p.Threads()
 	if err != nil {
 		r.fail("threads", h.Explain(p.PID(), err))

@@ -5,7 +5,7 @@ package session
 import (
 	"strings"
 
-	"goprof/target"
+	"goprof/process"
 	"goprof/vmstructs"
 )
 
@@ -14,7 +14,7 @@ import (
 const hiddenSymbol = "_ZN8VMThread3runEv"
 
 // checkSymbols says where the names of the VM's own functions come from.
-func (h Host) checkSymbols(r *Report, p *target.Process, vm *vmstructs.VM) {
+func (h Host) checkSymbols(r *Report, p *process.Process, vm *vmstructs.VM) {
 	image, ok := p.Image(vm.Library())
 	if !ok {
 		return
@@ -35,7 +35,7 @@ func (h Host) checkSymbols(r *Report, p *target.Process, vm *vmstructs.VM) {
 	r.warn("symbols", debugPackage(vendor(p, image.Path), vm.Version().Major), "%s is stripped and has no debug file: the VM's own functions (collector, compiler) have no names; Java is whole", image.Path)
 }
 
-func replaced(p *target.Process, image target.Image) bool {
+func replaced(p *process.Process, image process.Image) bool {
 	for _, m := range p.Mappings() {
 		if m.Start == image.Start {
 			return m.Deleted
@@ -45,7 +45,7 @@ func replaced(p *target.Process, image target.Image) bool {
 }
 
 // symbolSource says which of the places it was that has them.
-func symbolSource(p *target.Process, image target.Image) string {
+func symbolSource(p *process.Process, image process.Image) string {
 	switch {
 	case p.HasSection(image.Name, ".symtab"):
 		return "it has its symbols itself (.symtab)"

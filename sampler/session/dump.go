@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 )
 
 // DumpOptions say how to look at all threads.
@@ -33,8 +33,8 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	}
 	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{})}
 	var looks []sampler.Target
-	var after func(*target.Snapshot, int64)
-	var trail *target.Trail
+	var after func(*process.Snapshot, int64)
+	var trail *process.Trail
 	var err error
 	prepared := s.guarded(func() {
 		if err = s.dir.refresh(); err != nil && len(s.dir.threads) == 0 {
@@ -88,8 +88,8 @@ func (d *dump) prepare() (looks []sampler.Target) {
 }
 
 // lookAtAll looks at each thread, and again at those whose virtual thread was on its way.
-func (d *dump) lookAtAll(looks []sampler.Target, opt DumpOptions, after func(*target.Snapshot, int64),
-	trail *target.Trail) {
+func (d *dump) lookAtAll(looks []sampler.Target, opt DumpOptions, after func(*process.Snapshot, int64),
+	trail *process.Trail) {
 	t := sampler.NewTracer(d.Process.PID(), d.Process.CPU())
 	defer t.Close()
 	t.StackLimit, t.After, t.Trail = stackLimit(opt.Depth), after, trail
@@ -113,7 +113,7 @@ func (d *dump) incomplete() ([]profile.ThreadDump, error) {
 			t.Err = "the memory of its process does not answer"
 		}
 	}
-	return d.threads, target.ErrSilent
+	return d.threads, process.ErrSilent
 }
 
 // NotStopped counts the threads of a dump that have no stack because they did not stop.
@@ -129,7 +129,7 @@ func NotStopped(threads []profile.ThreadDump) (n int) {
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.
 var goneErr = profile.ThreadGone.String()
 
-func (d *dump) take(snap *target.Snapshot, o sampler.Outcome) {
+func (d *dump) take(snap *process.Snapshot, o sampler.Outcome) {
 	i, ok := d.byTID[snap.TID]
 	if !ok {
 		return
@@ -158,7 +158,7 @@ func (d *dump) take(snap *target.Snapshot, o sampler.Outcome) {
 
 // takeUnstopped walks a look at a thread that was not stopped: only its pc and sp are
 // known.
-func (d *dump) takeUnstopped(snap *target.Snapshot, o sampler.Outcome) {
+func (d *dump) takeUnstopped(snap *process.Snapshot, o sampler.Outcome) {
 	if i, ok := d.byTID[snap.TID]; ok && o == sampler.Taken {
 		d.walker.WalkUnstopped(snap, &d.threads[i].Stack)
 		return

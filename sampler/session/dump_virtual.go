@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/vmstructs"
 )
 
@@ -32,7 +32,7 @@ const (
 func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census profile.VirtualCensus, err error) {
 	census = profile.VirtualCensus{Unread: map[string]int{}}
 	if !s.guarded(func() { err = s.dumpVirtual(opt, &all, &census) }) {
-		err = target.ErrSilent
+		err = process.ErrSilent
 	}
 	slices.SortFunc(all, func(a, b profile.ThreadDump) int { return cmp.Compare(a.Virtual.ID, b.Virtual.ID) })
 	return all, census, err

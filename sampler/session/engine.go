@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 )
 
 // Engine is what takes the samples of a recording of CPU time.
@@ -84,7 +84,7 @@ func (s *Session) cpuEngine(e Engine) sampler.Engine {
 
 // after is what that engine is to read as soon as a thread runs again, and the trail that it can follow in the moment
 // of the look itself.
-func (s *Session) after(e Engine) (func(snap *target.Snapshot, released int64), *target.Trail) {
+func (s *Session) after(e Engine) (func(snap *process.Snapshot, released int64), *process.Trail) {
 	if e == PerfEngine {
 		return s.afterSample()
 	}
@@ -93,18 +93,18 @@ func (s *Session) after(e Engine) (func(snap *target.Snapshot, released int64), 
 
 // afterSample is afterLook for a thread that was not stopped. Where the kernel could not copy the side piece in the
 // moment of the sample, which continuation the thread ran has to be read now, too. That counts only where the copied
-// stack leads to it (target.Continuation.Late).
-func (s *Session) afterSample() (after func(snap *target.Snapshot, sampled int64), trail *target.Trail) {
+// stack leads to it (process.Continuation.Late).
+func (s *Session) afterSample() (after func(snap *process.Snapshot, sampled int64), trail *process.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	if c == nil {
-		return func(snap *target.Snapshot, _ int64) { code.Note(snap) }, nil
+		return func(snap *process.Snapshot, _ int64) { code.Note(snap) }, nil
 	}
 	_, size := s.VM.Side()
-	trail = new(target.Trail)
+	trail = new(process.Trail)
 	if s.RunsVirtual() && c.FindClasses() == nil { // else the first samples tell
 		c.Trail(trail)
 	}
-	read := func(snap *target.Snapshot, sampled int64) {
+	read := func(snap *process.Snapshot, sampled int64) {
 		k := &snap.Continuation
 		inTime := func() bool { return now()-sampled <= int64(soon) }
 		if len(snap.Side) > 0 {
@@ -127,7 +127,7 @@ func (s *Session) afterSample() (after func(snap *target.Snapshot, sampled int64
 		}
 		snap.Side = snap.Side[:0] // of another moment than the stack
 	}
-	return func(snap *target.Snapshot, sampled int64) {
+	return func(snap *process.Snapshot, sampled int64) {
 		read(snap, sampled)
 		code.Note(snap)
 	}, trail

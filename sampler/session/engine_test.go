@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -32,7 +32,7 @@ func needPerf(t testing.TB) {
 	}
 }
 
-func (r *recording) afterOfTest() func(*target.Snapshot, int64) {
+func (r *recording) afterOfTest() func(*process.Snapshot, int64) {
 	if r.opt.Engine == PerfEngine {
 		after, _ := r.afterSample()
 		return after

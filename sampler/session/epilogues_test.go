@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/unwind"
 )
 
@@ -27,7 +27,7 @@ func TestEpilogues(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	pid := startReady(t, exec.Command(program))
-	p, err := target.Open(pid)
+	p, err := process.Open(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestEpilogues(t *testing.T) {
 	pcs := map[uint64]bool{}
 	var stack profile.Stack
 	for range 2000 {
-		snap := &target.Snapshot{TID: pid, Regs: s.regs, SP: s.sp, PACMask: s.pac, Syscall: -1}
+		snap := &process.Snapshot{TID: pid, Regs: s.regs, SP: s.sp, PACMask: s.pac, Syscall: -1}
 		if err := copyStack(p, sampler.Hint{}, snap); err != nil {
 			t.Fatal(err)
 		}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -43,7 +43,7 @@ func wantedWalks(t *testing.T) int {
 	return n
 }
 
-func recordWalks(t *testing.T, pid, n int) *target.Recorder {
+func recordWalks(t *testing.T, pid, n int) *process.Recorder {
 	s := attach(t, pid)
 	rec, w := recorderOf(t, s.Process)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

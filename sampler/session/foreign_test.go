@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -62,7 +62,7 @@ type foreign struct {
 	sorts, upcalls, cut int
 }
 
-func (f *foreign) check(snap *target.Snapshot, st *profile.Stack) {
+func (f *foreign) check(snap *process.Snapshot, st *profile.Stack) {
 	var frames []string
 	for _, fr := range st.Frames {
 		frames = append(frames, foreignName(fr.Func.Name, fr.Func.Module))
@@ -123,7 +123,7 @@ func TestCritical(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Critical", append(jniFlags(jdk), "-Xmx64m", "--", library.path)...)
 		s := attach(t, jvm.PID)
 		within, cut := 0, 0
-		sample(t, s, time.Millisecond, foreignSamples, func(snap *target.Snapshot, st *profile.Stack) {
+		sample(t, s, time.Millisecond, foreignSamples, func(snap *process.Snapshot, st *profile.Stack) {
 			var names []string
 			for _, f := range st.Frames {
 				names = append(names, f.Func.Name)

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 )
 
 // Whatever the target's memory and files do, a command ends. A call into the target that hangs cannot be taken back,
-// so the goroutine that made it is left behind (target.CallWatch), and the command goes on with what it has.
+// so the goroutine that made it is left behind (process.CallWatch), and the command goes on with what it has.
 
 const (
 	// hangTick and hangTicks say how long a call may be under way: 3 s.
@@ -78,11 +78,11 @@ func (s *Session) guarded(f func()) bool {
 
 // openInTime runs work, which opens a process and says so when it has. It returns false where that takes too long, or
 // a call into the process hangs.
-func openInTime[T any](work func(opened func(*target.Process)) T) (result T, ok bool) {
+func openInTime[T any](work func(opened func(*process.Process)) T) (result T, ok bool) {
 	done := make(chan T, 1)
-	processes := make(chan *target.Process, 1)
-	go func() { done <- work(func(p *target.Process) { processes <- p }) }()
-	var watch *target.CallWatch
+	processes := make(chan *process.Process, 1)
+	go func() { done <- work(func(p *process.Process) { processes <- p }) }()
+	var watch *process.CallWatch
 	tick := time.NewTicker(hangTick)
 	defer tick.Stop()
 	limit := time.After(attachLimit)
@@ -130,7 +130,7 @@ func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {
 
 // timed is a target that can be read until its time is over.
 type timed struct {
-	target.Target
+	process.Target
 	until time.Time
 }
 
@@ -143,7 +143,7 @@ func (t timed) Read(addr uint64, b []byte) error {
 	return t.Target.Read(addr, b)
 }
 
-func (t timed) ReadMany(rs []target.Range) {
+func (t timed) ReadMany(rs []process.Range) {
 	if time.Now().After(t.until) {
 		for i := range rs {
 			rs[i].OK = false

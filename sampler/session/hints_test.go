@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -25,7 +25,7 @@ func TestFirstLookHasTheAnchor(t *testing.T) {
 		}
 		for range 2 {
 			looks := 0
-			sample(t, s, time.Millisecond, 20, func(snap *target.Snapshot, _ *profile.Stack) {
+			sample(t, s, time.Millisecond, 20, func(snap *process.Snapshot, _ *profile.Stack) {
 				if side := known[snap.TID]; side != 0 {
 					looks++
 					if snap.SideAddr != side || len(snap.Side) == 0 {

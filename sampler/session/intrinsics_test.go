@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 	"goprof/vmstructs"
 )
@@ -36,7 +36,7 @@ const pollRounds = 10
 func checkIntrinsics(t *testing.T, s *Session, n int, polls bool) {
 	t.Helper()
 	shown, inStub := 0, 0
-	each := func(snap *target.Snapshot, st *profile.Stack) {
+	each := func(snap *process.Snapshot, st *profile.Stack) {
 		if st.Truncated != profile.Whole && shown < 8 && os.Getenv("GOPROF_SHOW") != "" {
 			shown++
 			t.Log(describe(s, snap, st))

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -150,9 +150,9 @@ func (r *signalRun) stop(i int) {
 		r.letGo()
 	}
 	var own jvmtest.ShadowThread
-	var snap *target.Snapshot
+	var snap *process.Snapshot
 	running := 0
-	err := stopped(r.s.Process, r.tid, r.th.hint(r.s.VM), func(sn *target.Snapshot) {
+	err := stopped(r.s.Process, r.tid, r.th.hint(r.s.VM), func(sn *process.Snapshot) {
 		snap, running = sn, r.told(handlersRunning)
 		var err error
 		if own, err = r.shadow.Thread(r.tid); err != nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -130,8 +130,8 @@ func shadowNames(t *testing.T, path string) (names []string) {
 func jniStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thread, mode *jniMode, judge *chainJudge, count *jniCount) {
 	t.Helper()
 	var own jvmtest.ShadowThread
-	var snap *target.Snapshot
-	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *target.Snapshot) {
+	var snap *process.Snapshot
+	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *process.Snapshot) {
 		snap = sn
 		var err error
 		if own, err = shadow.Thread(tid); err != nil {

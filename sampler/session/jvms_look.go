@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"goprof/target"
+	"goprof/process"
 	"goprof/vmstructs"
 )
 
@@ -59,7 +59,7 @@ const vmThreadName = "VM Thread"
 
 // lookInto reads what HotSpot says of itself.
 func (h Host) lookInto(jvm *JVM, argv []string) {
-	p, err := target.Open(jvm.PID)
+	p, err := process.Open(jvm.PID)
 	if err != nil {
 		c := h.Explain(jvm.PID, err)
 		jvm.Problem = &c

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"goprof/target"
+	"goprof/process"
 )
 
 // maxRelease bounds the file "release" of a JDK: it has some 2 KB.
@@ -16,7 +16,7 @@ const maxRelease = 64 << 10
 // vendor tells who built a JVM: IMPLEMENTOR in the file "release" at the root of its JDK,
 // two or three folders above libjvm.so (lib/server, jre/lib/amd64/server). The path is
 // the target's word, so it is followed inside the target's root only.
-func vendor(p *target.Process, library string) string {
+func vendor(p *process.Process, library string) string {
 	for dir, up := path.Dir(library), 0; up < 5 && dir != "/"; dir, up = path.Dir(dir), up+1 {
 		text, ok := readSmall(p, path.Join(dir, "release"))
 		if !ok {
@@ -38,7 +38,7 @@ func vendorIn(release string) string {
 }
 
 // readSmall reads a small regular file in a process's root.
-func readSmall(p *target.Process, name string) (string, bool) {
+func readSmall(p *process.Process, name string) (string, bool) {
 	f, _, err := p.OpenPath(name)
 	if err != nil {
 		return "", false

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -74,7 +74,7 @@ func TestRecordKinds(t *testing.T) {
 					continue
 				}
 				var stack profile.Stack
-				err := stopped(s.Process, tid, th.hint(s.VM), func(snap *target.Snapshot) {
+				err := stopped(s.Process, tid, th.hint(s.VM), func(snap *process.Snapshot) {
 					rec.Begin(snap)
 					w.Walk(snap, &stack)
 				})

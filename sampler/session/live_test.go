@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -30,13 +30,13 @@ type sampled struct {
 func (s *sampled) attempted() int { return int(s.stats.Attempted) }
 
 // sample takes n samples of a JVM and walks them; each sees every stack.
-func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*target.Snapshot, *profile.Stack)) *sampled {
+func sample(t testing.TB, s *Session, interval time.Duration, n int, each func(*process.Snapshot, *profile.Stack)) *sampled {
 	t.Helper()
 	return sampleBy(t, s, testEngine, interval, n, each)
 }
 
 // sampleBy is sample with an engine by name.
-func sampleBy(t testing.TB, s *Session, engine Engine, interval time.Duration, n int, each func(*target.Snapshot,
+func sampleBy(t testing.TB, s *Session, engine Engine, interval time.Duration, n int, each func(*process.Snapshot,
 	*profile.Stack)) *sampled {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -82,7 +82,7 @@ func sampleBy(t testing.TB, s *Session, engine Engine, interval time.Duration, n
 }
 
 // describe prints a stack and what is around its top, for a failed test.
-func describe(s *Session, snap *target.Snapshot, st *profile.Stack) string {
+func describe(s *Session, snap *process.Snapshot, st *profile.Stack) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tid %d pc %#x sp %#x fp %#x: %v\n", snap.TID, snap.Regs[s.Process.CPU().PC], snap.SP,
 		snap.Regs[s.Process.CPU().FP], st.Truncated)
@@ -166,7 +166,7 @@ func TestJavacIsWhole(t *testing.T) {
 func checkWhole(t *testing.T, s *Session, n int, perMille float64) {
 	const most = 8
 	shown := 0
-	got := sample(t, s, time.Millisecond, n, func(snap *target.Snapshot, st *profile.Stack) {
+	got := sample(t, s, time.Millisecond, n, func(snap *process.Snapshot, st *profile.Stack) {
 		if st.Truncated != profile.Whole && shown < most && os.Getenv("GOPROF_SHOW") != "" {
 			shown++
 			t.Log(describe(s, snap, st))

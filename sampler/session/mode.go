@@ -3,8 +3,8 @@
 package session
 
 import (
+	"goprof/process"
 	"goprof/sampler"
-	"goprof/target"
 )
 
 // Mode is which threads a recording looks at.
@@ -38,6 +38,6 @@ func (s *Session) engine(opt RecordOptions) sampler.Engine {
 		NonBlocking: opt.NonBlocking,
 		NativeOnce:  opt.NativeOnce,
 		WaitingOnly: opt.Mode == WaitingMode,
-		During:      func(snap *target.Snapshot) { waits.Read(snap) },
+		During:      func(snap *process.Snapshot) { waits.Read(snap) },
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/unwind"
 )
 
@@ -111,7 +111,7 @@ func framesOf(stack profile.Stack) (names []string) {
 // walkedC stops a program's youngest thread once it is in that state, and walks its stack.
 func walkedC(t *testing.T, pid int, state byte, hint sampler.Hint) (stack profile.Stack) {
 	t.Helper()
-	p, err := target.Open(pid)
+	p, err := process.Open(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func walkedC(t *testing.T, pid int, state byte, hint sampler.Hint) (stack profil
 		return err == nil && th.State == state
 	})
 	lockThread(t)
-	err = stopped(p, tid, hint, func(snap *target.Snapshot) { unwind.New(p, nil).Walk(snap, &stack) })
+	err = stopped(p, tid, hint, func(snap *process.Snapshot) { unwind.New(p, nil).Walk(snap, &stack) })
 	if err != nil {
 		t.Fatal(err)
 	}

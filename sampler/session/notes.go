@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 )
 
 // maxNotes bounds the libraries that are told of.
@@ -19,7 +19,7 @@ const maxNotes = 5
 // Notes tells, after a look, what names are missing because files could not be opened.
 func (h Host) Notes(s *Session) []profile.Note { return h.notes(s.Process) }
 
-func (h Host) notes(p *target.Process) []profile.Note {
+func (h Host) notes(p *process.Process) []profile.Note {
 	var notes []profile.Note
 	for _, u := range p.Unopened() {
 		if len(notes) == maxNotes {
@@ -32,13 +32,13 @@ func (h Host) notes(p *target.Process) []profile.Note {
 
 // noteOf tells of one library of which only its memory can be read: the loader maps the dynamic symbols
 // and the unwind rules, but not the full table of symbols.
-func (h Host) noteOf(u target.Unopened) profile.Note {
+func (h Host) noteOf(u process.Unopened) profile.Note {
 	n := profile.Note{Remedy: h.mapFilesRemedy()}
 	var why string
 	switch {
-	case errors.Is(u.Err, target.ErrOtherFile):
+	case errors.Is(u.Err, process.ErrOtherFile):
 		n.Name, why = "library-replaced", "another file has taken its place since it was loaded"
-	case errors.Is(u.Err, target.ErrSilent):
+	case errors.Is(u.Err, process.ErrSilent):
 		return profile.Note{Name: "library-hangs", Remedy: "mount | grep -E 'fuse|nfs'",
 			Text: u.Path + ": its file system does not answer; its functions have no names, and stacks may end there"}
 	case errors.Is(u.Err, fs.ErrNotExist):

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 	"goprof/vmstructs"
@@ -104,7 +104,7 @@ func TestRecordRareWalks(t *testing.T) {
 
 type rareRecorder struct {
 	stepping
-	rec    *target.Recorder
+	rec    *process.Recorder
 	walker *unwind.Walker
 	places []*rarePlace
 	seen   map[uint64]bool

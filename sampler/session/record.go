@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/sampler"
-	"goprof/target"
 )
 
 // RecordOptions say how to record.
@@ -60,8 +60,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	before := ownCPU()
 	defer runAhead()()
 	var r *recording
-	var after func(*target.Snapshot, int64)
-	var trail *target.Trail
+	var after func(*process.Snapshot, int64)
+	var trail *process.Trail
 	if !s.guarded(func() {
 		p.Meta = s.meta(opt)
 		s.walker.Warm()
@@ -71,7 +71,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		after, trail = s.after(opt.Engine)
 		r.news(0)
 	}) {
-		return p, p.Summary(), target.ErrSilent
+		return p, p.Summary(), process.ErrSilent
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -99,7 +99,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		s.VM.Forget()
 	}) {
 		stop()
-		silent = target.ErrSilent
+		silent = process.ErrSilent
 	}
 	select {
 	case err := <-done:
@@ -245,7 +245,7 @@ func (r *recording) times(stats *sampler.Stats) profile.Times {
 }
 
 // take walks one snapshot and adds it to the profile.
-func (r *recording) take(snap *target.Snapshot) {
+func (r *recording) take(snap *process.Snapshot) {
 	if snap.Tally != nil {
 		r.takeWall(snap)
 		return
@@ -299,7 +299,7 @@ func (r *recording) pool(label string) string {
 }
 
 // follow looks up a thread that was sampled, and tells whether it is wanted.
-func (r *recording) follow(snap *target.Snapshot) bool {
+func (r *recording) follow(snap *process.Snapshot) bool {
 	r.news(snap.TID)
 	h, known := r.hints[snap.TID]
 	if !known {

@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/unwind"
 )
 
@@ -36,7 +36,7 @@ type returnTo struct {
 const maxRestsKept = 8
 
 // note keeps the native part of a stack that was walked with all registers.
-func (k rests) note(s *Session, snap *target.Snapshot, stack *profile.Stack) {
+func (k rests) note(s *Session, snap *process.Snapshot, stack *profile.Stack) {
 	if stack.Truncated != profile.Whole {
 		return
 	}
@@ -83,7 +83,7 @@ func nativePart(s *Session, stack *profile.Stack) int {
 
 // restingPC is the pc that /proc tells while the thread is at rest. Where a stop has prepared the call to be made again
 // that is behind it.
-func restingPC(cpu *arch.CPU, snap *target.Snapshot) uint64 {
+func restingPC(cpu *arch.CPU, snap *process.Snapshot) uint64 {
 	pc := snap.Regs[cpu.PC]
 	if snap.Syscall >= 0 {
 		pc += uint64(len(cpu.SyscallInst))
@@ -92,7 +92,7 @@ func restingPC(cpu *arch.CPU, snap *target.Snapshot) uint64 {
 }
 
 // returnAt is the return address that a word of the stack holds.
-func returnAt(snap *target.Snapshot, addr uint64) (uint64, bool) {
+func returnAt(snap *process.Snapshot, addr uint64) (uint64, bool) {
 	at := addr - snap.SP
 	if at > uint64(len(snap.Stack)) || uint64(len(snap.Stack))-at < 8 {
 		return 0, false
@@ -101,7 +101,7 @@ func returnAt(snap *target.Snapshot, addr uint64) (uint64, bool) {
 }
 
 // complete puts the native part in place of the gap of a look without a stop.
-func (k rests) complete(s *Session, snap *target.Snapshot, stack *profile.Stack) {
+func (k rests) complete(s *Session, snap *process.Snapshot, stack *profile.Stack) {
 	gap := unwind.UnstoppedGap(stack)
 	if gap < 0 {
 		return
@@ -134,7 +134,7 @@ func (k rests) complete(s *Session, snap *target.Snapshot, stack *profile.Stack)
 func sameFrame(a, b uint64) bool { return a&^15 == b&^15 }
 
 // stands reports whether every return address is where it was.
-func (r *rest) stands(snap *target.Snapshot) bool {
+func (r *rest) stands(snap *process.Snapshot) bool {
 	for i := range r.returns {
 		for _, at := range r.returns[i].at {
 			if pc, ok := returnAt(snap, at); !ok || pc != r.returns[i].pc {

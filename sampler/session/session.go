@@ -8,15 +8,15 @@ import (
 	"errors"
 	"time"
 
+	"goprof/process"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/unwind"
 	"goprof/vmstructs"
 )
 
 // Session is one attached JVM. It belongs to one goroutine.
 type Session struct {
-	Process *target.Process
+	Process *process.Process
 	VM      *vmstructs.VM
 	walker  *unwind.Walker
 	dir     *directory
@@ -32,24 +32,24 @@ const (
 // Attach opens the JVM pid. Nothing is done to it: attaching only reads. A JVM that is
 // still starting is waited for for a second.
 //
-// It ends in time: a process whose memory does not answer is target.ErrSilent.
+// It ends in time: a process whose memory does not answer is process.ErrSilent.
 func Attach(pid int) (*Session, error) {
 	type attached struct {
 		session *Session
 		err     error
 	}
-	a, ok := openInTime(func(opened func(*target.Process)) attached {
+	a, ok := openInTime(func(opened func(*process.Process)) attached {
 		s, err := open(pid, opened)
 		return attached{s, err}
 	})
 	if !ok {
-		return nil, target.ErrSilent
+		return nil, process.ErrSilent
 	}
 	return a.session, a.err
 }
 
-func open(pid int, opened func(*target.Process)) (*Session, error) {
-	p, err := target.Open(pid)
+func open(pid int, opened func(*process.Process)) (*Session, error) {
+	p, err := process.Open(pid)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func open(pid int, opened func(*target.Process)) (*Session, error) {
 	return s, nil
 }
 
-func openVM(p *target.Process) (vm *vmstructs.VM, err error) {
+func openVM(p *process.Process) (vm *vmstructs.VM, err error) {
 	for range startTries {
 		vm, err = vmstructs.Open(p)
 		if !errors.Is(err, vmstructs.ErrStarting) {

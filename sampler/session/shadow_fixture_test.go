@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -40,8 +40,8 @@ func TestRecordShadow(t *testing.T) {
 		count := &shadowCount{code: map[[2]uint64]map[string]bool{}}
 		for i := 0; count.stops < n && i < 20*n; i++ {
 			var own jvmtest.ShadowThread
-			var snap *target.Snapshot
-			err := stopped(s.Process, tid, hint, func(sn *target.Snapshot) {
+			var snap *process.Snapshot
+			err := stopped(s.Process, tid, hint, func(sn *process.Snapshot) {
 				snap = sn
 				own, err = shadow.Thread(tid)
 			})

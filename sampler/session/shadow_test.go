@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 	"goprof/vmstructs"
 )
@@ -128,7 +128,7 @@ func watchShadow(t *testing.T, jvm *jvmtest.JVM, path string, virtual bool, stop
 	count := &shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}}
 	if virtual {
 		count.continuations = s.VM.NewContinuations()
-		defer func() { trailOfTest = target.Trail{} }()
+		defer func() { trailOfTest = process.Trail{} }()
 	}
 	for i := 0; i < stops || count.continuations != nil && count.stops < stops && i < 4*stops; i++ {
 		shadowStop(t, s, shadow, tid, th, count)
@@ -183,8 +183,8 @@ func (c *shadowCount) add(more *shadowCount) {
 
 func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thread, count *shadowCount) {
 	var own jvmtest.ShadowThread
-	var snap *target.Snapshot
-	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *target.Snapshot) {
+	var snap *process.Snapshot
+	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *process.Snapshot) {
 		snap = sn
 		var err error
 		if own, err = shadow.Thread(tid); err != nil {
@@ -245,7 +245,7 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	}
 }
 
-func (c *shadowCount) noteSigned(s *Session, snap *target.Snapshot) {
+func (c *shadowCount) noteSigned(s *Session, snap *process.Snapshot) {
 	if c.pacMask = snap.PACMask; c.pacMask == 0 {
 		return
 	}

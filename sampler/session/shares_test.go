@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -56,7 +56,7 @@ func sharesRun(t *testing.T, jdk jvmtest.JDK, threads, samples int) {
 		without = ""
 	}
 	for range shareRounds {
-		got := sample(t, s, time.Millisecond, samples, func(snap *target.Snapshot, st *profile.Stack) {
+		got := sample(t, s, time.Millisecond, samples, func(snap *process.Snapshot, st *profile.Stack) {
 			if tids[snap.TID] {
 				seen.add(st)
 			}

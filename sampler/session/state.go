@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/naming"
-	"goprof/target"
 )
 
 // What a thread did or waited for, put together from what the kernel, the JVM and the stack tell. The kernel
@@ -16,7 +16,7 @@ import (
 // could not be had (a collector was moving the thread's object) the topmost Java frame tells.
 
 // stateOf is the state of a thread that was looked at, and for what it waits, as far as that was asked for.
-func stateOf(w *target.Waiting, stack *profile.Stack) (profile.State, string) {
+func stateOf(w *process.Waiting, stack *profile.Stack) (profile.State, string) {
 	switch {
 	case w.State == 'T' || w.State == 't':
 		return profile.Stopped, ""
@@ -40,16 +40,16 @@ func stateOf(w *target.Waiting, stack *profile.Stack) (profile.State, string) {
 }
 
 // stateOfFile tells sockets from files.
-func stateOfFile(w *target.Waiting) (profile.State, string) {
+func stateOfFile(w *process.Waiting) (profile.State, string) {
 	what := w.Call.String()
 	switch w.File {
-	case target.Socket, target.Selector:
+	case process.Socket, process.Selector:
 		return profile.Socket, what
-	case target.RegularFile:
+	case process.RegularFile:
 		return profile.File, what
-	case target.Pipe:
+	case process.Pipe:
 		return profile.File, strings.TrimSpace("pipe " + what)
-	case target.NoFile: // it could not be asked
+	case process.NoFile: // it could not be asked
 		switch w.Call {
 		case arch.CallAccept, arch.CallConnect, arch.CallReceive, arch.CallSend, arch.CallSelect:
 			return profile.Socket, what
@@ -58,7 +58,7 @@ func stateOfFile(w *target.Waiting) (profile.State, string) {
 	return profile.InNative, ""
 }
 
-func stateOfJava(w *target.Waiting, stack *profile.Stack) (profile.State, bool) {
+func stateOfJava(w *process.Waiting, stack *profile.Stack) (profile.State, bool) {
 	if w.Java.Monitor {
 		return profile.Blocked, true
 	}

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 )
 
 // moment is a thread between two instructions: the machine, and what the walker made of it.
@@ -27,7 +27,7 @@ type moment struct {
 	stack   []byte
 
 	walk profile.Stack
-	snap target.Snapshot
+	snap process.Snapshot
 }
 
 // physical is a frame on the stack, with all methods that are inlined into it.
@@ -97,7 +97,7 @@ func (m *moment) take(s *Session, st *stepper, h sampler.Hint) error {
 		snap.Side = make([]byte, h.SideLen)
 	}
 	snap.SideAddr = h.Side
-	reads := [...]target.Range{{Addr: m.sp, Buf: m.stack}, {Addr: h.Side, Buf: snap.Side}, {Addr: m.pc, Buf: m.code[:]}}
+	reads := [...]process.Range{{Addr: m.sp, Buf: m.stack}, {Addr: h.Side, Buf: snap.Side}, {Addr: m.pc, Buf: m.code[:]}}
 	s.Process.ReadMany(reads[:])
 	if !reads[0].OK || !reads[1].OK {
 		return errOffStack

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/target"
+	"goprof/process"
 )
 
 // stepper runs one thread instruction by instruction. It is for tests alone: goprof itself
 // never steps, and never writes. The calling goroutine must be locked to its OS thread.
 type stepper struct {
-	p   *target.Process
+	p   *process.Process
 	tid int
 
 	pc, sp uint64
@@ -32,7 +32,7 @@ type stepper struct {
 	mayBlock bool
 
 	regs arch.Regs
-	pac  uint64 // see target.Snapshot.PACMask
+	pac  uint64 // see process.Snapshot.PACMask
 	raw  [512]byte
 	vec  unix.Iovec
 }

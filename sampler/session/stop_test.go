@@ -12,14 +12,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process"
 	"goprof/sampler"
-	"goprof/target"
 )
 
 // stopped stops one thread, takes a snapshot as the sampler does, calls during while the
 // thread still stands, and lets it go. It is for tests that must see more than the
 // sampler takes.
-func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Snapshot)) error {
+func stopped(p *process.Process, tid int, h sampler.Hint, during func(*process.Snapshot)) error {
 	// Only the OS thread that has stopped it can let it go.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -54,7 +54,7 @@ func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Sna
 	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), unix.NT_PRSTATUS, uintptr(unsafe.Pointer(&iov)), 0, 0); e != 0 {
 		return e
 	}
-	snap := &target.Snapshot{TID: tid, PACMask: pacMask(tid)}
+	snap := &process.Snapshot{TID: tid, PACMask: pacMask(tid)}
 	snap.Syscall, _ = cpu.DecodeRegs(regs, &snap.Regs)
 	snap.SP = snap.Regs[cpu.SP]
 	if err := copyStack(p, h, snap); err != nil {
@@ -73,7 +73,7 @@ func stopped(p *target.Process, tid int, h sampler.Hint, during func(*target.Sna
 }
 
 // copyFollowed copies what a pointer in the side piece points at, as the sampler does.
-func copyFollowed(p *target.Process, h sampler.Hint, snap *target.Snapshot) {
+func copyFollowed(p *process.Process, h sampler.Hint, snap *process.Snapshot) {
 	snap.Followed = []byte{}
 	if h.FollowLen == 0 {
 		return
@@ -88,10 +88,10 @@ func copyFollowed(p *target.Process, h sampler.Hint, snap *target.Snapshot) {
 }
 
 // trailOfTest is followed by stopped.
-var trailOfTest target.Trail
+var trailOfTest process.Trail
 
 // copyTrail copies what a trail leads to, as the sampler does.
-func copyTrail(p *target.Process, snap *target.Snapshot) {
+func copyTrail(p *process.Process, snap *process.Snapshot) {
 	w := &trailOfTest
 	if !w.Known || len(snap.Side) < w.Frame+8 {
 		return
@@ -101,7 +101,7 @@ func copyTrail(p *target.Process, snap *target.Snapshot) {
 		if p.Read(addr, b) != nil {
 			return nil
 		}
-		snap.Trail.List = append(snap.Trail.List, target.Piece{Addr: addr, Size: size})
+		snap.Trail.List = append(snap.Trail.List, process.Piece{Addr: addr, Size: size})
 		snap.Trail.Bytes = append(snap.Trail.Bytes, b...)
 		return b
 	}
@@ -123,7 +123,7 @@ func copyTrail(p *target.Process, snap *target.Snapshot) {
 		return
 	}
 	block := reference(owner, w.First)
-	for i := 0; i < target.MaxTrailBlocks && block != 0; i++ {
+	for i := 0; i < process.MaxTrailBlocks && block != 0; i++ {
 		head := take(block, w.HeadSize)
 		if head == nil {
 			return
@@ -132,7 +132,7 @@ func copyTrail(p *target.Process, snap *target.Snapshot) {
 		if w.Less != 0 {
 			end -= int(int32(binary.LittleEndian.Uint32(head[w.Less:])))
 		}
-		if 0 <= begin && begin < end && end < target.MaxTrailBytes/8 {
+		if 0 <= begin && begin < end && end < process.MaxTrailBytes/8 {
 			take(block+uint64(w.HeadSize+begin*8-w.Below), (end-begin)*8+w.Below)
 		}
 		block = reference(head, w.Next)
@@ -150,7 +150,7 @@ func pacMask(tid int) uint64 {
 
 // copyStack copies what the sampler does: of another stack than the thread's own (a signal's) as
 // much as there is.
-func copyStack(p *target.Process, h sampler.Hint, snap *target.Snapshot) error {
+func copyStack(p *process.Process, h sampler.Hint, snap *process.Snapshot) error {
 	const unknown = 64 << 10
 	known := h.StackTop > snap.SP && snap.SP >= h.StackLow
 	want := unknown
@@ -172,7 +172,7 @@ func copyStack(p *target.Process, h sampler.Hint, snap *target.Snapshot) error {
 }
 
 // copyUnder copies the thread's own stack from the lowest word that another one holds of it.
-func copyUnder(p *target.Process, h sampler.Hint, snap *target.Snapshot) {
+func copyUnder(p *process.Process, h sampler.Hint, snap *process.Snapshot) {
 	snap.UnderSP = h.StackTop
 	for at := 0; at+8 <= len(snap.Stack); at += 8 {
 		if word := binary.LittleEndian.Uint64(snap.Stack[at:]); word >= h.StackLow && word < snap.UnderSP {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 )
 
@@ -57,8 +57,8 @@ func TestThrowing(t *testing.T) {
 func throwingStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thread, count *shadowCount) (between bool) {
 	t.Helper()
 	var own jvmtest.ShadowThread
-	var snap *target.Snapshot
-	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *target.Snapshot) {
+	var snap *process.Snapshot
+	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *process.Snapshot) {
 		snap = sn
 		var err error
 		if own, err = shadow.Thread(tid); err != nil {

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/process"
 	"goprof/profile"
-	"goprof/target"
 	"goprof/testdata/jvmtest"
 	"goprof/vmstructs"
 )
@@ -121,9 +121,9 @@ func withoutDebugInformation(t *testing.T, jdk jvmtest.JDK) {
 	th := s.dir.get(tid)
 	for i := range 200 {
 		var own jvmtest.ShadowThread
-		var snap *target.Snapshot
+		var snap *process.Snapshot
 		var unread error
-		err := stopped(s.Process, tid, th.hint(s.VM), func(sn *target.Snapshot) {
+		err := stopped(s.Process, tid, th.hint(s.VM), func(sn *process.Snapshot) {
 			snap = sn
 			own, unread = shadow.Thread(tid)
 		})

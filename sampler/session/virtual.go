@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 )
 
 // A virtual thread that a carrier runs is a thread of its own: in a profile the carrier's frames are
@@ -16,13 +16,13 @@ import (
 
 // afterLook is what is to be done with each snapshot as soon as its thread runs again.
 // It keeps the trail along which the pause copies frames in the heap, nil if there is none.
-func (s *Session) afterLook() (after func(snap *target.Snapshot, released int64), trail *target.Trail) {
+func (s *Session) afterLook() (after func(snap *process.Snapshot, released int64), trail *process.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	if c == nil {
-		return func(snap *target.Snapshot, _ int64) { code.Note(snap) }, nil
+		return func(snap *process.Snapshot, _ int64) { code.Note(snap) }, nil
 	}
-	trail = new(target.Trail)
-	return func(snap *target.Snapshot, released int64) {
+	trail = new(process.Trail)
+	return func(snap *process.Snapshot, released int64) {
 		c.Read(snap)
 		if k := &snap.Continuation; !k.Together && now()-released > int64(soon) {
 			k.Settled = false
@@ -53,7 +53,7 @@ func (d *dump) inTheHeap(looks []sampler.Target) (again []sampler.Target) {
 
 // subject is the stack of whom a snapshot shows, and its label, empty where none is wanted: a virtual thread, if one
 // was mounted.
-func (r *recording) subject(snap *target.Snapshot) (*profile.Stack, string) {
+func (r *recording) subject(snap *process.Snapshot) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()
 	r.virtual = virtual
 	switch {

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/target"
 	"goprof/unwind"
 )
 
@@ -18,7 +18,7 @@ import (
 // standing is the last look at a thread.
 type standing struct {
 	tid   int
-	tally *target.Tally
+	tally *process.Tally
 	lost  profile.Reason // Whole: it is in the profile, at
 	at    profile.Place
 	ready profile.Place // the same stack of a thread that has been woken and has no CPU yet
@@ -67,7 +67,7 @@ func (s *standings) frame(state profile.State, what string) *profile.Func {
 }
 
 // takeWall walks one snapshot of a wall-clock recording and gives it its place.
-func (r *recording) takeWall(snap *target.Snapshot) {
+func (r *recording) takeWall(snap *process.Snapshot) {
 	s := r.standings
 	if old := s.of[snap.TID]; old != nil {
 		r.settle(old)
@@ -108,7 +108,7 @@ func (r *recording) takeWall(snap *target.Snapshot) {
 }
 
 // walkWall walks a snapshot by what is known of its registers.
-func (r *recording) walkWall(snap *target.Snapshot) {
+func (r *recording) walkWall(snap *process.Snapshot) {
 	switch {
 	case !snap.Waiting.Unstopped:
 		r.walker.Walk(snap, &r.stack)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/sampler"
-	"goprof/target"
 )
 
 // look is our stop without a walk: what loop.c does, by sampler.Tracer. It runs in a process of its own, and
@@ -22,7 +22,7 @@ func look(pid, tid int, top uint64, hz, seconds float64) {
 	sampler.OnOwnThread(func() {
 		t := sampler.NewTracer(pid, arch.ByName(runtime.GOARCH))
 		defer t.Close()
-		snap := new(target.Snapshot)
+		snap := new(process.Snapshot)
 		taken := 0
 		interval := time.Duration(0) // as fast as it goes
 		if hz > 0 {
@@ -42,7 +42,7 @@ func look(pid, tid int, top uint64, hz, seconds float64) {
 }
 
 // lookPatiently collects the stop if it comes late.
-func lookPatiently(t *sampler.Tracer, tid int, top uint64, snap *target.Snapshot) sampler.Outcome {
+func lookPatiently(t *sampler.Tracer, tid int, top uint64, snap *process.Snapshot) sampler.Outcome {
 	o := t.Look(tid, sampler.Hint{StackTop: top}, snap)
 	for o == sampler.Pending {
 		sleepUntil(monotonic() + t.Patience())
@@ -53,8 +53,8 @@ func lookPatiently(t *sampler.Tracer, tid int, top uint64, snap *target.Snapshot
 	return o
 }
 
-func lookOnce(pid, tid int, top uint64) (*target.Snapshot, error) {
-	snap := new(target.Snapshot)
+func lookOnce(pid, tid int, top uint64) (*process.Snapshot, error) {
+	snap := new(process.Snapshot)
 	var err error
 	sampler.OnOwnThread(func() {
 		t := sampler.NewTracer(pid, arch.ByName(runtime.GOARCH))

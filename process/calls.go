@@ -1,0 +1,87 @@
+//go:build linux
+
+package process
+
+import (
+	"errors"
+	"runtime"
+	"sync/atomic"
+)
+
+// ErrSilent: the target's memory, or a file of it, does not answer.
+var ErrSilent = errors.New("process: its memory does not answer")
+
+// calls counts the system calls that wait for the target's memory: each may never return (package errand says why).
+// Nothing can be done about one that hangs, but whoever waits for the goroutine that made it need not. He gives the
+// process up: from then on each call fails at once, and a goroutine whose call comes back after all ends there and
+// then. So what it had at hand belongs to whoever gave it up.
+type calls struct {
+	under    atomic.Int64 // way; below 0 once the process is given up
+	returned atomic.Uint64
+}
+
+const givenUp = -1 << 62
+
+// begin reports whether a call may be made.
+func (c *calls) begin() bool {
+	if c.under.Add(1) > 0 {
+		return true
+	}
+	c.under.Add(-1)
+	return false
+}
+
+// end comes after each call.
+func (c *calls) end() {
+	c.returned.Add(1)
+	if c.under.Add(-1) < 0 {
+		runtime.Goexit()
+	}
+}
+
+// giveUp returns false if no call is under way.
+func (c *calls) giveUp() bool {
+	for n := c.under.Load(); n > 0; n = c.under.Load() {
+		if c.under.CompareAndSwap(n, n+givenUp) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *calls) areGivenUp() bool { return c.under.Load() < 0 }
+
+// CallWatch notices a call that does not return.
+type CallWatch struct {
+	calls    *calls
+	returned uint64
+	seen     int
+}
+
+// WatchCalls begins to watch the calls of a process.
+func (p *Process) WatchCalls() *CallWatch { return &CallWatch{calls: &p.calls} }
+
+// Look is to be called at regular intervals. Once calls have been under way, and none has returned, for that many
+// looks in a row, it gives the process up and returns true. The goroutines that make the calls are then left behind,
+// and take no part any more.
+func (w *CallWatch) Look(most int) bool {
+	returned := w.calls.returned.Load()
+	if w.calls.under.Load() == 0 || returned != w.returned {
+		w.returned, w.seen = returned, 0
+		return false
+	}
+	w.seen++
+	return w.seen > most && w.calls.giveUp()
+}
+
+// GivenUp reports whether the process was given up: nothing can be read of it any more.
+func (p *Process) GivenUp() bool { return p.calls.areGivenUp() }
+
+// lock locks mu, unless whoever holds it was given up.
+func (p *Process) lock() bool {
+	if p.GivenUp() {
+		return p.mu.TryLock()
+	}
+	p.mu.Lock()
+	return true
+}

@@ -1,0 +1,78 @@
+package process
+
+import "slices"
+
+// Continuation is what there is of a virtual thread beside its carrier's stack: frames that are
+// still in the Java heap, and who it is. The frames were copied together with the stack where a Trail
+// led to them. Else they were read right after the thread was let go, so whoever uses them must ask whether they still
+// belong to the stack.
+type Continuation struct {
+	// Entry is the address on the carrier's stack of the ContinuationEntry that the thread had in
+	// the pause: the frames below that address are the virtual thread's. 0: it ran none.
+	Entry uint64
+	// Late: Entry, too, was read after the look. It counts only where the copied stack leads to that very
+	// address. Recordings do not keep this.
+	Late bool
+	// ID is Thread.threadId, 0 if it is not known whose the continuation was.
+	ID   uint64
+	Name string // often empty
+	// Chunks hold the frames in the heap, the topmost first.
+	Chunks []Chunk
+	// Together: Chunks and Base were copied in the same moment as the stack. Recordings do not keep this.
+	Together bool
+	// Settled: Chunks read the same before and after, and so did what leads to them.
+	Settled bool
+	// Base is the carrier's stack from BaseAddr to Entry as it was after Chunks had been read, or when they were copied.
+	Base     []byte
+	BaseAddr uint64
+
+	room []byte // what the chunks' copies are cut from: one for all, however the frames are spread over them
+}
+
+// Chunk is the used part of one stack chunk.
+type Chunk struct {
+	// SP is the address of its topmost frame. Two words belong to it below that: where the frame that
+	// was above it has returned to, and its frame pointer.
+	SP    uint64
+	Stack []byte // from SP-ChunkHead to the chunk's end
+}
+
+// ChunkHead is how much of a Chunk's copy lies below its SP.
+const ChunkHead = 16
+
+// End is the first address above c's frames.
+func (c *Chunk) End() uint64 { return c.SP - ChunkHead + uint64(len(c.Stack)) }
+
+// keptRoom bounds the memory that waits for the next continuation: hundreds of snapshots go round.
+const keptRoom = 256 << 10
+
+// Reset makes c that of a thread without a continuation, and keeps its memory for the next.
+func (c *Continuation) Reset() {
+	clear(c.Chunks) // they hold on to rooms of before
+	*c = Continuation{Chunks: c.Chunks[:0], Base: c.Base[:0], room: c.room[:0]}
+	if cap(c.room) > keptRoom {
+		c.room = nil
+	}
+}
+
+// Add appends a chunk of n bytes to be filled in.
+func (c *Continuation) Add(sp uint64, n int) *Chunk {
+	at := len(c.room)
+	if cap(c.room)-at < n {
+		c.room, at = make([]byte, 0, max(n, 2*min(cap(c.room), keptRoom))), 0 // those before stay in the old one
+	}
+	c.room = c.room[:at+n]
+	c.Chunks = append(c.Chunks, Chunk{sp, c.room[at : at+n : at+n]})
+	return &c.Chunks[len(c.Chunks)-1]
+}
+
+func (c *Continuation) clone() Continuation {
+	d := *c
+	d.room = nil
+	d.Base = slices.Clone(c.Base)
+	d.Chunks = slices.Clone(c.Chunks)
+	for i := range d.Chunks {
+		d.Chunks[i].Stack = slices.Clone(d.Chunks[i].Stack)
+	}
+	return d
+}

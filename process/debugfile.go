@@ -1,0 +1,115 @@
+package process
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/crc32"
+	"io"
+	"path"
+)
+
+// maxDebugFile bounds the file whose checksum we compute for .gnu_debuglink.
+const maxDebugFile = 2 << 30
+
+// debugRoot says below which root a debug file is looked for.
+type debugRoot uint8
+
+const (
+	inTarget debugRoot = iota
+	onHost
+)
+
+// debugSymbols looks for a separate debug file, as gdb does (GDB manual, "Debugging
+// Information in Separate Files"): by build id first, then by the name in .gnu_debuglink.
+//
+// The target chose that name, and its folder. So goprof looks for it in the target's root only: in a container a
+// library /etc/libjvm.so could name "shadow", and on the host that is a file which the container must not reach. A
+// target without a root of its own has the host's. A build id makes a name of hexadecimal digits
+// in the folder for debug files, which is safe in any root.
+func (l *loaded) debugSymbols(f *elfFile) *symtab {
+	id := f.buildID()
+	if name := buildIDPath(id); name != "" {
+		for _, where := range []debugRoot{inTarget, onHost} {
+			if t := l.openDebugFile(name, where, func(d *elfFile) bool { return bytes.Equal(d.buildID(), id) }); t != nil {
+				return t
+			}
+		}
+	}
+	link, sum, ok := f.debugLink()
+	if !ok {
+		return nil
+	}
+	own := l.files.inRoot(l.Path)
+	for _, name := range debugLinkPaths(own, link) {
+		if t := l.openDebugFile(name, inTarget, func(d *elfFile) bool {
+			return l.sums.spend(d.size) &&
+				d.checksum() == sum
+		}); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// debugLinkPaths are the places where the debug file of an image is looked for by its name.
+func debugLinkPaths(image, link string) (paths []string) {
+	dir := path.Dir(image)
+	for _, name := range []string{path.Join(dir, link), path.Join(dir, ".debug", link), path.Join("/usr/lib/debug",
+		dir, link)} {
+		if name != image {
+			paths = append(paths, name)
+		}
+	}
+	return paths
+}
+
+// openDebugFile reads the symbols of a debug file if it belongs to the image.
+func (l *loaded) openDebugFile(name string, where debugRoot, belongs func(*elfFile) bool) *symtab {
+	file, size, err := l.files.openDebug(name, where)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	d, err := readELF(file, size, l.budget)
+	if err != nil || size > maxDebugFile || !belongs(d) {
+		return nil
+	}
+	return d.readSymtab(".symtab")
+}
+
+func buildIDPath(id []byte) string {
+	if len(id) < 2 {
+		return ""
+	}
+	s := hex.EncodeToString(id)
+	return "/usr/lib/debug/.build-id/" + s[:2] + "/" + s[2:] + ".debug"
+}
+
+// debugLink reads .gnu_debuglink: a file name, zeros up to a multiple of 4, and the
+// CRC-32 of that file. Only a plain name is believed.
+func (f *elfFile) debugLink() (name string, sum uint32, ok bool) {
+	s := f.section(".gnu_debuglink")
+	if s == nil || s.Size > 4096 {
+		return "", 0, false
+	}
+	b, err := f.data(s)
+	if err != nil {
+		return "", 0, false
+	}
+	raw := cstring(b, 0)
+	at := (len(raw) + 1 + 3) &^ 3
+	if len(raw) == 0 || len(b) < at+4 || bytes.ContainsRune(raw, '/') || string(raw) == ".." || string(raw) == "." {
+		return "", 0, false
+	}
+	return string(raw), binary.LittleEndian.Uint32(b[at:]), true
+}
+
+// checksum computes the CRC-32 of the whole file, 0 if it cannot be read.
+func (f *elfFile) checksum() uint32 {
+	h := crc32.NewIEEE()
+	if _, err := io.Copy(h, io.NewSectionReader(f.r, 0, int64(f.size))); err != nil {
+		return 0
+	}
+	return h.Sum32()
+}

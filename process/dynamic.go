@@ -1,0 +1,118 @@
+package process
+
+import (
+	"debug/elf"
+	"encoding/binary"
+)
+
+// maxDynamic bounds the entries of a dynamic section; libraries have some 30.
+const maxDynamic = 1024
+
+// maxChain bounds the symbols in one bucket of a hash table; linkers aim at a few.
+const maxChain = 4096
+
+// dynamic reads the dynamic section the way a loader does, by PT_DYNAMIC: an image that is read out of
+// memory has no section headers. Of entries with the same tag the last one counts.
+func (f *elfFile) dynamic() map[elf.DynTag]uint64 {
+	p := f.prog(elf.PT_DYNAMIC)
+	if p == nil {
+		return nil
+	}
+	off, left, ok := f.offset(p.Vaddr)
+	if !ok {
+		return nil
+	}
+	b, err := f.bytes(off, min(left, p.Filesz, maxDynamic*16))
+	if err != nil {
+		return nil
+	}
+	entries := make(map[elf.DynTag]uint64)
+	for ; len(b) >= 16; b = b[16:] {
+		entries[elf.DynTag(binary.LittleEndian.Uint64(b))] = binary.LittleEndian.Uint64(b[8:])
+	}
+	return entries
+}
+
+// dynamicSymtab finds the dynamic symbols. bias is where the image is loaded: glibc writes relocated
+// addresses into the dynamic section, musl leaves it alone.
+func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
+	d := f.dynamic()
+	n := f.countGNUHash(d[elf.DT_GNU_HASH], bias)
+	if h := f.at(d[elf.DT_HASH], 8, bias); n == 0 && h != nil {
+		n = uint64(binary.LittleEndian.Uint32(h[4:])) // nchain: one for each symbol
+	}
+	if n == 0 || n > maxSymbols {
+		return nil
+	}
+	t := &symtab{raw: f.at(d[elf.DT_SYMTAB], n*symSize, bias), names: f.at(d[elf.DT_STRTAB], d[elf.DT_STRSZ], bias)}
+	if t.raw == nil || t.names == nil {
+		return nil
+	}
+	return t
+}
+
+// maxSoname bounds the name that a library calls itself by.
+const maxSoname = 64
+
+// soname is the name that a library calls itself by, empty if it has none.
+func (f *elfFile) soname(bias uint64) string {
+	d := f.dynamic()
+	name, ok := d[elf.DT_SONAME]
+	if !ok || name >= d[elf.DT_STRSZ] || d[elf.DT_STRTAB] == 0 {
+		return ""
+	}
+	return string(cstring(f.at(d[elf.DT_STRTAB]+name, min(maxSoname, d[elf.DT_STRSZ]-name), bias), 0))
+}
+
+// at reads n bytes at an address of the file, or one that the loader has relocated.
+func (f *elfFile) at(addr, n, bias uint64) []byte {
+	for _, a := range []uint64{addr, addr - bias} {
+		off, left, ok := f.offset(a)
+		if !ok || addr == 0 || n > left {
+			continue
+		}
+		if b, err := f.bytes(off, n); err == nil {
+			return b
+		}
+	}
+	return nil
+}
+
+// countGNUHash finds out how many symbols there are: the hash table does not say, but the
+// chain of the bucket that begins last ends with the last symbol (binutils, elflink.c;
+// four words, the Bloom filter, a bucket each, then a word for each hashed symbol whose
+// lowest bit ends a chain).
+func (f *elfFile) countGNUHash(addr, bias uint64) uint64 {
+	head := f.at(addr, 16, bias)
+	if head == nil {
+		return 0
+	}
+	buckets := uint64(binary.LittleEndian.Uint32(head))
+	first := uint64(binary.LittleEndian.Uint32(head[4:]))
+	bloom := uint64(binary.LittleEndian.Uint32(head[8:]))
+	if buckets > maxSymbols || bloom > maxSymbols {
+		return 0
+	}
+	at := addr + 16 + bloom*8
+	last := uint64(0)
+	table := f.at(at, buckets*4, bias)
+	for ; len(table) >= 4; table = table[4:] {
+		last = max(last, uint64(binary.LittleEndian.Uint32(table)))
+	}
+	if last < first || last > maxSymbols {
+		return first
+	}
+	at += buckets*4 + (last-first)*4
+	for range maxChain {
+		word := f.at(at, 4, bias)
+		if word == nil {
+			return 0
+		}
+		last++
+		if word[0]&1 != 0 {
+			return last
+		}
+		at += 4
+	}
+	return 0
+}

@@ -1,0 +1,236 @@
+package process
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrBadELF: a file or image is not ELF, or not as ELF should be.
+var ErrBadELF = errors.New("process: malformed ELF")
+
+// Limits on what an ELF file may ask us to read. libjvm.so with full symbols has 40
+// sections and 70,000 symbols (2 MB, with 4 MB of names).
+const (
+	maxProgs    = 256
+	maxSections = 4096
+	maxSection  = 128 << 20
+	maxNotes    = 64 << 10
+	maxBuildID  = 64
+	// maxName is where a longer name is cut. Section and symbol names are copied, and there
+	// may be many that share one string of megabytes.
+	maxName = 4096
+)
+
+// elfFile is the table of contents of a 64-bit little-endian ELF file. debug/elf says of
+// itself that it is not hardened against hostile input; we need little of ELF.
+//
+// Sections may be missing: an image that is read out of memory has none but for the vdso.
+type elfFile struct {
+	r        io.ReaderAt
+	size     uint64
+	budget   *readBudget
+	machine  elf.Machine
+	progs    []elf.Prog64
+	sections []elfSection
+}
+
+type elfSection struct {
+	elf.Section64
+	name string
+}
+
+// readELF reads the headers of an ELF file of that size. All that is ever read of it comes out of
+// the budget, nil for any amount.
+func readELF(r io.ReaderAt, size int64, budget *readBudget) (*elfFile, error) {
+	f := &elfFile{r: r, size: uint64(max(size, 0)), budget: budget}
+	var h elf.Header64
+	if err := f.decode(0, 64, &h); err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(h.Ident[:], []byte(elf.ELFMAG)) || elf.Class(h.Ident[elf.EI_CLASS]) != elf.ELFCLASS64 ||
+		elf.Data(h.Ident[elf.EI_DATA]) != elf.ELFDATA2LSB {
+		return nil, fmt.Errorf("%w: not a 64-bit little-endian file", ErrBadELF)
+	}
+	f.machine = elf.Machine(h.Machine)
+	if h.Phnum > maxProgs || h.Phnum > 0 && h.Phentsize != 56 {
+		return nil, fmt.Errorf("%w: %d program headers of %d bytes", ErrBadELF, h.Phnum, h.Phentsize)
+	}
+	f.progs = make([]elf.Prog64, h.Phnum)
+	if err := f.decode(h.Phoff, uint64(h.Phnum)*56, f.progs); err != nil {
+		return nil, err
+	}
+	f.readSections(&h)
+	return f, nil
+}
+
+// readSections is content with nothing: an image in memory need not have them.
+func (f *elfFile) readSections(h *elf.Header64) {
+	if h.Shnum == 0 || h.Shnum > maxSections || h.Shentsize != 64 || h.Shstrndx >= h.Shnum {
+		return
+	}
+	headers := make([]elf.Section64, h.Shnum)
+	if f.decode(h.Shoff, uint64(h.Shnum)*64, headers) != nil {
+		return
+	}
+	f.sections = make([]elfSection, h.Shnum)
+	for i := range headers {
+		f.sections[i].Section64 = headers[i]
+	}
+	names, err := f.data(&f.sections[h.Shstrndx])
+	if err != nil {
+		f.sections = nil
+		return
+	}
+	for i := range f.sections {
+		f.sections[i].name = string(cstring(names, headers[i].Name))
+	}
+}
+
+// cstring returns the string at an offset of a string table, nil if there is none. One
+// longer than maxName is cut.
+func cstring(table []byte, at uint32) []byte {
+	if uint64(at) >= uint64(len(table)) {
+		return nil
+	}
+	b := table[at:]
+	b = b[:min(len(b), maxName+1)]
+	if end := bytes.IndexByte(b, 0); end >= 0 {
+		return b[:end]
+	}
+	if len(b) > maxName {
+		return b[:maxName]
+	}
+	return nil
+}
+
+func (f *elfFile) decode(off, n uint64, into any) error {
+	b, err := f.bytes(off, n)
+	if err != nil {
+		return err
+	}
+	_, err = binary.Decode(b, binary.LittleEndian, into)
+	return err
+}
+
+// bytes reads a piece of the file.
+func (f *elfFile) bytes(off, n uint64) ([]byte, error) {
+	if off > f.size || n > f.size-off {
+		return nil, fmt.Errorf("%w: %d bytes at %#x of %d", ErrBadELF, n, off, f.size)
+	}
+	if n > maxSection || !f.budget.spend(n) {
+		return nil, fmt.Errorf("%w: a piece of %d bytes", ErrTooLong, n)
+	}
+	b := make([]byte, n)
+	if got, err := f.r.ReadAt(b, int64(off)); uint64(got) < n {
+		return nil, fmt.Errorf("%w: %d bytes at %#x: %w", ErrBadELF, n, off, err)
+	}
+	return b, nil
+}
+
+// section finds a section by name.
+func (f *elfFile) section(name string) *elfSection {
+	for i := range f.sections {
+		if f.sections[i].name == name {
+			return &f.sections[i]
+		}
+	}
+	return nil
+}
+
+// data reads a section. One without bytes (.bss, what a debug file leaves out) or with
+// compressed ones is an error.
+func (f *elfFile) data(s *elfSection) ([]byte, error) {
+	if s == nil || elf.SectionType(s.Type) == elf.SHT_NOBITS || elf.SectionFlag(s.Flags)&elf.SHF_COMPRESSED != 0 {
+		return nil, fmt.Errorf("%w: no such section", ErrBadELF)
+	}
+	return f.bytes(s.Off, s.Size)
+}
+
+// offset translates an address of the file's own address space to an offset; left is how
+// many bytes of the segment follow there.
+func (f *elfFile) offset(addr uint64) (off, left uint64, ok bool) {
+	for i := range f.progs {
+		p := &f.progs[i]
+		if elf.ProgType(p.Type) == elf.PT_LOAD && addr >= p.Vaddr && addr-p.Vaddr < p.Filesz {
+			return p.Off + (addr - p.Vaddr), p.Filesz - (addr - p.Vaddr), true
+		}
+	}
+	return 0, 0, false
+}
+
+// prog finds the first program header of a type.
+func (f *elfFile) prog(t elf.ProgType) *elf.Prog64 {
+	for i := range f.progs {
+		if elf.ProgType(f.progs[i].Type) == t {
+			return &f.progs[i]
+		}
+	}
+	return nil
+}
+
+// bias returns what to add to the file's addresses when its bytes from offset on are
+// mapped at start.
+func (f *elfFile) bias(start, offset, size uint64) (uint64, bool) {
+	for i := range f.progs {
+		p := &f.progs[i]
+		if elf.ProgType(p.Type) == elf.PT_LOAD && elf.ProgFlag(p.Flags)&elf.PF_X != 0 &&
+			p.Off < offset+size && offset < p.Off+p.Filesz {
+			// A loader maps whole pages: start-offset is where the file's byte 0 would be.
+			return start - offset + p.Off - p.Vaddr, true
+		}
+	}
+	return 0, false
+}
+
+// buildID returns the file's build id, nil if it has none. A debug file's program headers
+// describe the program, not the debug file: its section tells.
+func (f *elfFile) buildID() []byte {
+	if s := f.section(".note.gnu.build-id"); s != nil && s.Size <= maxNotes {
+		if b, err := f.data(s); err == nil {
+			return findBuildID(b)
+		}
+	}
+	for i := range f.progs {
+		p := &f.progs[i]
+		if elf.ProgType(p.Type) != elf.PT_NOTE || p.Filesz > maxNotes {
+			continue
+		}
+		if b, err := f.bytes(p.Off, p.Filesz); err == nil {
+			if id := findBuildID(b); id != nil {
+				return id
+			}
+		}
+	}
+	return nil
+}
+
+// findBuildID looks for NT_GNU_BUILD_ID (3) of the owner "GNU" in a list of notes (gABI,
+// "Note Section"): three words, then name and content, each padded to 4 bytes.
+func findBuildID(b []byte) []byte {
+	for len(b) >= 12 {
+		namesz := uint64(binary.LittleEndian.Uint32(b))
+		descsz := uint64(binary.LittleEndian.Uint32(b[4:]))
+		kind := binary.LittleEndian.Uint32(b[8:])
+		desc := 12 + (namesz+3)&^3
+		end := desc + (descsz+3)&^3
+		if end > uint64(len(b)) {
+			return nil
+		}
+		if kind == 3 && namesz == 4 && string(b[12:16]) == "GNU\x00" && descsz > 0 && descsz <= maxBuildID {
+			return b[desc : desc+descsz]
+		}
+		b = b[end:]
+	}
+	return nil
+}
+
+// HasSection reports whether an ELF file of that size has a section of that name. What
+// cannot be read has none.
+func HasSection(r io.ReaderAt, size int64, name string) bool {
+	f, err := readELF(r, size, nil)
+	return err == nil && f.section(name) != nil
+}

@@ -1,0 +1,155 @@
+//go:build linux
+
+package process
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// A file of the target may lie where nobody answers: on NFS, on FUSE, on a dead disk. To open it or to read of it
+// then takes for ever, and only the end of goprof ends that. So each such call is made by a goroutine of its own,
+// which is left behind when the time is over. From then on nothing else is opened of that file system; if it is many,
+// nothing at all.
+
+const (
+	// fileLimit is how long a file may take to be opened, and each piece to be read, of filePiece bytes.
+	fileLimit = 2 * time.Second
+	filePiece = 4 << 20
+	// mostHung is how many calls may hang, of all processes together: each keeps an OS thread.
+	mostHung = 16
+)
+
+var hungCalls atomic.Int64
+
+// deadFiles are the file systems that have not answered, by device. 0 stands for those of which that is not known.
+type deadFiles map[uint64]bool
+
+// within runs f, and reports whether it was done in time.
+func within(limit time.Duration, f func()) bool {
+	if hungCalls.Load() >= mostHung {
+		return false
+	}
+	done := make(chan struct{})
+	go func() {
+		f()
+		close(done)
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+	}
+	hungCalls.Add(1)
+	go func() {
+		<-done
+		hungCalls.Add(-1)
+	}()
+	return false
+}
+
+// patientFiles opens the files of a process, and does not wait for ever. It is used under the process's lock.
+type patientFiles struct {
+	*Process
+}
+
+func (p patientFiles) openImage(g *group) (imageFile, int64, error) {
+	return p.open(g.first.Dev, func() (imageFile, int64, error) { return p.Process.openImage(g) })
+}
+
+func (p patientFiles) openDebug(path string, where debugRoot) (imageFile, int64, error) {
+	return p.open(0, func() (imageFile, int64, error) { return p.Process.openDebug(path, where) })
+}
+
+func (p patientFiles) open(dev uint64, do func() (imageFile, int64, error)) (imageFile, int64, error) {
+	if p.dead[dev] {
+		return nil, 0, ErrSilent
+	}
+	type opened struct {
+		file imageFile
+		size int64
+		err  error
+	}
+	result := make(chan opened, 1)
+	if !within(fileLimit, func() {
+		var o opened
+		o.file, o.size, o.err = do()
+		result <- o
+	}) {
+		p.dead[dev] = true
+		go func() {
+			if o := <-result; o.err == nil {
+				o.file.Close()
+			}
+		}()
+		return nil, 0, ErrSilent
+	}
+	o := <-result
+	if o.err != nil {
+		return nil, 0, o.err
+	}
+	return &patientFile{imageFile: o.file, dev: dev, dead: p.dead}, o.size, nil
+}
+
+// patientFile is a file of which each read ends in time.
+type patientFile struct {
+	imageFile
+	dev  uint64
+	dead deadFiles
+}
+
+func (f *patientFile) ReadAt(b []byte, at int64) (n int, err error) {
+	for {
+		piece := b[n:min(n+filePiece, len(b))]
+		got, err := f.readPiece(piece, at+int64(n))
+		n += got
+		if err != nil || n == len(b) {
+			return n, err
+		}
+	}
+}
+
+func (f *patientFile) readPiece(b []byte, at int64) (int, error) {
+	if f.dead[f.dev] {
+		return 0, ErrSilent
+	}
+	own := make([]byte, len(b)) // who comes too late must not write to the caller's
+	var got int
+	var err error
+	if !within(fileLimit, func() { got, err = f.imageFile.ReadAt(own, at) }) {
+		f.dead[f.dev] = true
+		return 0, ErrSilent
+	}
+	return copy(b, own[:got]), err
+}
+
+// Close does not wait either: who reads a FUSE file may have to tell the file system (FUSE_FLUSH).
+func (f *patientFile) Close() error {
+	if f.dead[f.dev] {
+		go f.imageFile.Close()
+		return nil
+	}
+	if !within(fileLimit, func() { f.imageFile.Close() }) {
+		f.dead[f.dev] = true
+	}
+	return nil
+}
+
+// programHead reads the beginning of the program that a process runs.
+func (p *Process) programHead(size int) []byte {
+	result := make(chan []byte, 1)
+	if !within(fileLimit, func() {
+		head := make([]byte, size)
+		n := 0
+		if f, _, err := OpenKernelLink(p.file("exe")); err == nil {
+			n, _ = f.ReadAt(head, 0)
+			f.Close()
+		}
+		result <- head[:max(n, 0)]
+	}) {
+		return nil
+	}
+	return <-result
+}

@@ -1,0 +1,88 @@
+//go:build linux
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A target chooses where its files lie, what they are called, and what stands at their names. So each file that
+// a target leads goprof to is opened by openForeign and by nothing else (TestOneWayToOpen).
+
+var errNotRegular = errors.New("process: not a regular file")
+
+const (
+	// hostRoot is goprof's own root. goprof opens a file there only by a name that goprof made (a build id).
+	hostRoot = "/"
+	// kernelLink says that the path is a link in /proc that the kernel made for one file. Nobody can bend that link.
+	kernelLink = ""
+)
+
+// OpenKernelLink opens the regular file behind a link of /proc such as /proc/PID/exe. The link leads to
+// the file that the process has mapped, wherever that file lies.
+func OpenKernelLink(link string) (*os.File, int64, error) { return openForeign(kernelLink, link) }
+
+// openForeign opens a regular file for reading. The path is followed inside of root: a link, "..", and an absolute
+// path stay below root (RESOLVE_IN_ROOT), and links of /proc, which would lead out of it, are refused
+// (RESOLVE_NO_MAGICLINKS). The first descriptor only names the file (O_PATH), because to open a pipe
+// may block and to open a device may act. The second descriptor reads; goprof opens it through the first, so
+// nobody can exchange the file in between.
+func openForeign(root, path string) (*os.File, int64, error) {
+	fd, err := findForeign(root, path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, 0, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || isKernels(fd) {
+		return nil, 0, errNotRegular
+	}
+	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	return f, st.Size, nil
+}
+
+// findForeign returns a descriptor that names the file and opens nothing.
+func findForeign(root, path string) (int, error) {
+	if root == kernelLink {
+		return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	}
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat2(dir, path, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return -1, fmt.Errorf("process: openat2 %q: %w", path, err)
+	}
+	return fd, nil
+}
+
+// isKernels reports whether a file is one that the kernel makes up as it is read: that may block
+// (trace_pipe), take something away from other readers (kmsg) or never end.
+func isKernels(fd int) bool {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(fd, &fs) != nil {
+		return true
+	}
+	switch fs.Type {
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.TRACEFS_MAGIC, unix.DEBUGFS_MAGIC, unix.SECURITYFS_MAGIC, unix.CGROUP_SUPER_MAGIC,
+		unix.CGROUP2_SUPER_MAGIC, unix.BPF_FS_MAGIC, unix.PSTOREFS_MAGIC:
+		return true
+	}
+	return false
+}

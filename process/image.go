@@ -1,0 +1,108 @@
+package process
+
+import (
+	"cmp"
+	"slices"
+)
+
+// group is the mappings of one loaded file.
+type group struct {
+	Image
+	first Mapping // the lowest one
+	all   []Mapping
+	exec  []Mapping // those that can be executed
+}
+
+// maxPieces bounds the mappings of one file that we read from: mprotect splits them.
+const maxPieces = 64
+
+// vdsoName is how the kernel calls the piece of code that it maps into each process.
+const vdsoName = "[vdso]"
+
+// groupImages finds the files among mappings that have executable parts. A loader maps a
+// file's segments side by side, the first one with the file's beginning; the same file
+// may be loaded more than once.
+func groupImages(ms []Mapping) []group {
+	var groups []group
+	var g group
+	flush := func() {
+		if len(g.exec) > 0 {
+			g.Name, g.Path, g.Start = g.first.Name(), g.first.Path, g.first.Start
+			g.Bias = g.exec[0].Start - g.exec[0].Offset
+			groups = append(groups, g)
+		}
+		g = group{}
+	}
+	for _, m := range ms {
+		if m.Inode == 0 && m.Path != vdsoName {
+			continue // anonymous memory: a .bss between two segments does not end a file
+		}
+		f := &g.first
+		if m.Dev != f.Dev || m.Inode != f.Inode || m.Path != f.Path || m.Offset == 0 && f.Offset == 0 && m.Perm&PermExec == 0 && len(g.exec) > 0 {
+			flush()
+		}
+		if g.End == 0 {
+			g.first = m
+		}
+		g.End = m.End
+		if len(g.all) < maxPieces {
+			g.all = append(g.all, m)
+		}
+		if m.Perm&PermExec != 0 {
+			g.exec = append(g.exec, m)
+		}
+	}
+	flush()
+	return groups
+}
+
+// same: both are the same file at the same place.
+func (g *group) same(o *group) bool {
+	return g.first.Start == o.first.Start && g.first.Dev == o.first.Dev && g.first.Inode == o.first.Inode &&
+		g.Path == o.Path && slices.EqualFunc(g.exec, o.exec, func(a, b Mapping) bool {
+		return a.Start == b.Start && a.End == b.End && a.Offset == b.Offset
+	})
+}
+
+// findMapping returns the mapping that holds addr.
+func findMapping(ms []Mapping, addr uint64) (*Mapping, bool) {
+	i, ok := slices.BinarySearchFunc(ms, addr, func(m Mapping, a uint64) int {
+		switch {
+		case a < m.Start:
+			return 1
+		case a >= m.End:
+			return -1
+		}
+		return 0
+	})
+	if !ok {
+		return nil, false
+	}
+	return &ms[i], true
+}
+
+// execRange is one executable piece of an image.
+type execRange struct {
+	start, end uint64
+	image      *loaded
+}
+
+func findExec(rs []execRange, pc uint64) (*loaded, bool) {
+	i, ok := slices.BinarySearchFunc(rs, pc, func(r execRange, a uint64) int {
+		switch {
+		case a < r.start:
+			return 1
+		case a >= r.end:
+			return -1
+		}
+		return 0
+	})
+	if !ok {
+		return nil, false
+	}
+	return rs[i].image, true
+}
+
+func sortExec(rs []execRange) {
+	slices.SortFunc(rs, func(a, b execRange) int { return cmp.Compare(a.start, b.start) })
+}

@@ -1,0 +1,102 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayImport is the order of the house: imports point down only. A package of ours that is
+// not listed may import nothing and fails the test.
+var mayImport = map[string][]string{
+	"goprof/arch":            {},
+	"goprof/arch/errand":     {},
+	"goprof/arch/entry":      {},
+	"goprof/profile":         {},
+	"goprof/profile/naming":  {"goprof/profile"},
+	"goprof/process":         {"goprof/arch"},
+	"goprof/vmstructs":       {"goprof/arch", "goprof/process"},
+	"goprof/unwind":          {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
+	"goprof/sampler":         {"goprof/arch", "goprof/arch/errand", "goprof/process"},
+	"goprof/sampler/guard":   {},
+	"goprof/sampler/session": {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler"},
+	"goprof/output":          {"goprof/profile", "goprof/profile/naming"},
+	"goprof/output/flame":    {"goprof/profile", "goprof/output"},
+}
+
+// commands may import all of the others.
+var commands = []string{"goprof/cmd/", "goprof/scripts/"}
+
+func isCommand(pkg string) bool {
+	return slices.ContainsFunc(commands, func(prefix string) bool { return strings.HasPrefix(pkg, prefix) })
+}
+
+// helpers are packages that only tests use; they may import anything, but what is built
+// into the program may not import them.
+const helpers = "goprof/testdata/"
+
+func TestImports(t *testing.T) {
+	// Imports of the package's own files, without those of its tests.
+	list := goList(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
+	seen := 0
+	for line := range strings.Lines(list) {
+		pkg, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasPrefix(pkg, helpers) {
+			continue
+		}
+		seen++
+		allowed, known := mayImport[pkg]
+		if !known && !isCommand(pkg) {
+			t.Errorf("package %s has no place in the order: see mayImport", pkg)
+		}
+		for _, imported := range strings.Fields(rest) {
+			if !strings.HasPrefix(imported, "goprof/") {
+				continue
+			}
+			if strings.HasPrefix(imported, helpers) || known && !slices.Contains(allowed, imported) {
+				t.Errorf("%s must not import %s", pkg, imported)
+			}
+		}
+	}
+	if seen < 3 {
+		t.Errorf("only %d packages found", seen)
+	}
+}
+
+// TestNoDelveProc: delve's process packages change their target (they leave a breakpoint
+// in its loader) and drag in megabytes. At run time, only two small packages of delve serve.
+func TestNoDelveProc(t *testing.T) {
+	const delve = "github.com/go-delve/delve/pkg/"
+	for line := range strings.Lines(goList(t, "-deps", "-test", "-f", "{{.ImportPath}}", "./...")) {
+		pkg := strings.TrimSpace(line)
+		if pkg == delve+"proc" || strings.HasPrefix(pkg, delve+"proc/") {
+			t.Errorf("something of ours, or a test, imports %s", pkg)
+		}
+	}
+	// op and regnum themselves need leb128 and the parent package.
+	atRunTime := []string{delve + "dwarf", delve + "dwarf/op", delve + "dwarf/regnum", delve + "dwarf/leb128", delve + "logflags"}
+	for line := range strings.Lines(goList(t, "-deps", "-f", "{{.ImportPath}}", "./...")) {
+		pkg := strings.TrimSpace(line)
+		if strings.HasPrefix(pkg, delve) && !slices.Contains(atRunTime, pkg) {
+			t.Errorf("something of ours imports %s at run time", pkg)
+		}
+	}
+}
+
+func goList(t *testing.T, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil && os.Getenv("GOPROF_EMULATED") != "" {
+		t.Skip("compiled elsewhere: there is no go here, and nothing that depends on the CPU") // scripts/test-arm64.sh
+	}
+	cmd := exec.Command("go", append([]string{"list", "-e"}, args...)...)
+	cmd.Dir = ".."
+	var errors strings.Builder
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, errors.String())
+	}
+	return string(out)
+}

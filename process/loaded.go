@@ -1,0 +1,223 @@
+package process
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+var (
+	// ErrNoImage: no such file is loaded.
+	ErrNoImage = errors.New("process: no such image")
+	// ErrNoSymbol: the image has no such symbol.
+	ErrNoSymbol = errors.New("process: no such symbol")
+
+	errPanicked = errors.New("a check of ours is missing")
+)
+
+// imageFile is the bytes of an image.
+type imageFile interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// imageFiles opens the files that belong to images.
+type imageFiles interface {
+	Memory
+	// openImage opens the file that is mapped: no other one.
+	openImage(g *group) (imageFile, int64, error)
+	// openDebug opens a separate debug file by its path.
+	openDebug(path string, where debugRoot) (imageFile, int64, error)
+	// inRoot is the path of an image as the target would say it.
+	inRoot(path string) string
+}
+
+// loaded is one image and what was found in it so far. Everything is read when it is
+// first asked for; what cannot be read is then missing for good.
+type loaded struct {
+	group
+	files  imageFiles
+	budget *readBudget // for tables
+	sums   *readBudget // for checksums of debug files
+
+	noFile error // why the file could not be opened when it was last asked for
+	placed bool
+	cfi    *cfiTable
+	hasCFI bool // it was looked for
+	dynsym *symtab
+	hasDyn bool
+	syms   []*symtab
+	hasSym bool
+	full   bool // syms hold all symbols, exported or not
+	// soname is what the file calls itself.
+	soname    string
+	hasSoname bool
+}
+
+// place finds the bias.
+func (l *loaded) place() {
+	if l.placed {
+		return
+	}
+	l.placed = true
+	l.with(func(f *elfFile) {
+		for _, m := range l.exec {
+			if bias, ok := f.bias(m.Start, m.Offset, m.End-m.Start); ok {
+				l.Bias = bias
+				return
+			}
+		}
+	})
+}
+
+func (l *loaded) name() string { return l.Name }
+
+// ownName is what the file calls itself, whatever it is called on disk by now.
+func (l *loaded) ownName() string {
+	if !l.hasSoname {
+		l.hasSoname = true
+		l.place()
+		l.with(func(f *elfFile) { l.soname = f.soname(l.Bias) })
+	}
+	return l.soname
+}
+
+// with opens the image and calls do with it: the file, or what is mapped of it where the
+// file cannot be had. Whatever a damaged file brings about ends here.
+func (l *loaded) with(do func(*elfFile)) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %w: %v", ErrBadELF, errPanicked, r)
+		}
+	}()
+	if l.Name != vdsoName {
+		file, size, err := l.files.openImage(&l.group)
+		l.noFile = err
+		if err == nil {
+			defer file.Close()
+			var f *elfFile
+			f, err = readELF(file, size, l.budget)
+			if err == nil {
+				do(f)
+				return nil
+			}
+		}
+		if errors.Is(err, ErrSilent) {
+			return err // what is mapped of it may not answer either
+		}
+	}
+	f, err := readELF(&mappedFile{l.files, l.all}, l.mappedSize(), l.budget)
+	if err != nil {
+		return err
+	}
+	do(f)
+	return nil
+}
+
+// code tells what is at an address: at is the instruction, pc what the caller asked for.
+func (l *loaded) code(pc, at uint64, m *cfiMachine) Code {
+	l.place()
+	row := l.row(at-l.Bias, m)
+	if row != nil && row.Signal {
+		// Nobody calls a signal's trampoline: the handler returns to its first instruction. Its
+		// unwind rules begin one byte before, for those who do not know that; its symbol does not.
+		at = pc
+	}
+	return Code{Image: l.Name, Offset: pc - l.Bias, Symbol: l.symbol(at - l.Bias), Row: row}
+}
+
+// symbol names the code at an address of the file.
+func (l *loaded) symbol(addr uint64) string {
+	if !l.hasSym {
+		l.hasSym = true
+		l.with(l.readSymbols)
+	}
+	for _, t := range l.syms {
+		if name, ok := t.lookup(addr); ok {
+			return strings.ToValidUTF8(string(name), "\uFFFD")
+		}
+	}
+	return ""
+}
+
+// readSymbols takes the best table of the image or of its debug files. A full table has
+// all that the dynamic one has; the one in the mini debug info leaves that out.
+func (l *loaded) readSymbols(f *elfFile) {
+	full := f.readSymtab(".symtab")
+	if full == nil {
+		full = l.debugSymbols(f)
+	}
+	if full != nil {
+		l.syms, l.full = []*symtab{full}, true
+	} else {
+		for _, t := range []*symtab{l.readDynsym(f), miniSymbols(f)} {
+			if t != nil {
+				l.syms = append(l.syms, t)
+			}
+		}
+	}
+	for _, t := range l.syms {
+		t.sort(f.isText)
+	}
+}
+
+func (l *loaded) readDynsym(f *elfFile) *symtab {
+	if !l.hasDyn {
+		l.hasDyn = true
+		if l.dynsym = f.readSymtab(".dynsym"); l.dynsym == nil {
+			l.dynsym = f.dynamicSymtab(l.Bias)
+		}
+	}
+	return l.dynsym
+}
+
+// isText: the address lies in an executable segment.
+func (f *elfFile) isText(addr uint64) bool {
+	for i := range f.progs {
+		p := &f.progs[i]
+		if elf.ProgType(p.Type) == elf.PT_LOAD && elf.ProgFlag(p.Flags)&elf.PF_X != 0 && addr >= p.Vaddr && addr-p.Vaddr < p.Memsz {
+			return true
+		}
+	}
+	return false
+}
+
+// global finds a symbol by name: in the dynamic table first, which is small.
+func (l *loaded) global(name string) (uint64, error) {
+	l.place()
+	if !l.hasDyn {
+		if err := l.with(func(f *elfFile) { l.readDynsym(f) }); err != nil {
+			return 0, err
+		}
+	}
+	if l.dynsym != nil {
+		if addr, ok := l.dynsym.find(name); ok {
+			return l.Bias + addr, nil
+		}
+	}
+	l.symbol(0)
+	for _, t := range l.syms {
+		if addr, ok := t.find(name); ok {
+			return l.Bias + addr, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %s in %s", ErrNoSymbol, name, l.Name)
+}
+
+// row gives the unwind rules at an address of the file.
+func (l *loaded) row(addr uint64, m *cfiMachine) *Row {
+	if !l.hasCFI {
+		l.hasCFI = true
+		l.with(func(f *elfFile) { l.cfi, _ = readCFI(f) })
+	}
+	if l.cfi == nil {
+		return nil
+	}
+	row, err := l.cfi.row(addr, m)
+	if err != nil {
+		return nil
+	}
+	return row
+}

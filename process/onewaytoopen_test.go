@@ -1,0 +1,93 @@
+package process
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// opens are the functions that open a file by its name.
+var opens = []string{
+	"os.Open", "os.OpenFile", "os.ReadFile", "os.ReadDir", "os.Create", "os.WriteFile", "os.OpenRoot", "os.DirFS", "os.OpenInRoot",
+	"unix.Open", "unix.Openat", "unix.Openat2", "unix.Creat", "unix.OpenByHandleAt", "syscall.Open", "syscall.Openat", "syscall.Creat",
+	"elf.Open", "filepath.EvalSymlinks",
+}
+
+// ownNames are the functions that open files whose names goprof makes: files of /proc and /sys that the kernel writes.
+// What else looks into a target opens files by openForeign.
+var ownNames = []string{
+	"process/foreign.go openForeign", "process/foreign.go findForeign",
+	"process/process.go open",        // /proc/PID/mem and maps
+	"process/procfs.go readBounded",  // stat, status
+	"process/threads.go listThreads", // task
+	"sampler/perf.go readSmall", "sampler/proc.go openProc", "sampler/quiet.go allCPUsTick", "sampler/watchdog.go Watch",
+	"sampler/charged.go Charged", "sampler/visit.go begin", // schedstat, our own sched
+	"sampler/session/ahead.go setAhead", // our own task
+	"sampler/session/causes_missing.go pids",
+	"sampler/session/causes_proc.go read", "sampler/session/causes_proc.go libraries", // maps
+	"sampler/session/jvms_proc.go threads",
+}
+
+// TestOneWayToOpen: a path that a target chose is followed in one place. A new call that opens something has to be
+// put into ownNames by somebody who looked at where its name comes from.
+func TestOneWayToOpen(t *testing.T) {
+	seen := map[string]bool{}
+	for _, dir := range []string{"process", "vmstructs", "unwind", "sampler", "sampler/session", "arch"} {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			for _, f := range opensIn(t, name) {
+				where := dir + "/" + filepath.Base(name) + " " + f
+				if seen[where] = true; !slices.Contains(ownNames, where) {
+					t.Errorf("%s opens a file: by openForeign, if anything of its name comes from a target", where)
+				}
+			}
+		}
+	}
+	for _, where := range ownNames {
+		if !seen[where] {
+			t.Errorf("%s opens nothing any more", where)
+		}
+	}
+}
+
+// opensIn lists the functions of a file that open something.
+func opensIn(t *testing.T, name string) (functions []string) {
+	t.Helper()
+	source, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, ok := s.X.(*ast.Ident); ok && slices.Contains(opens, pkg.Name+"."+s.Sel.Name) &&
+				!slices.Contains(functions, f.Name.Name) {
+				functions = append(functions, f.Name.Name)
+			}
+			return true
+		})
+	}
+	return functions
+}

@@ -1,0 +1,52 @@
+//go:build linux
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+)
+
+// Why a process cannot be opened.
+var (
+	ErrNoProcess    = errors.New("no such process")
+	ErrNotPermitted = errors.New("not permitted")
+	ErrNoMemory     = errors.New("it has no memory of its own (a kernel thread, or it is just exiting)")
+	ErrNoProc       = errors.New("/proc is not mounted")
+	ErrOtherProc    = errors.New("/proc shows another pid namespace than goprof's own")
+	ErrUnknownCPU   = errors.New("not a 64-bit program of a CPU that goprof knows")
+)
+
+// OpenError says that a process could not be opened. Err is one of the errors above, or
+// what the kernel said. What stands in the way, and what to do about it, is for the
+// session to find out: it knows all of /proc.
+type OpenError struct {
+	PID    int
+	Op     string // what was tried: a file of /proc/PID or a system call
+	Err    error
+	Detail string // more of what was found; may be empty
+}
+
+func (e *OpenError) Error() string {
+	s := fmt.Sprintf("process %d: %v", e.PID, e.Err)
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	return s
+}
+
+func (e *OpenError) Unwrap() error { return e.Err }
+
+func openError(pid int, op string, err error) error {
+	e := &OpenError{PID: pid, Op: op, Err: err}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ESRCH), errors.Is(err, ErrGone):
+		e.Err = ErrNoProcess
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, ErrNotPermitted):
+		e.Err = ErrNotPermitted
+	}
+	return e
+}

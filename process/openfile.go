@@ -1,0 +1,127 @@
+//go:build linux
+
+package process
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrOtherFile: since a file was mapped, another one has taken its place.
+var ErrOtherFile = errors.New("process: the file at that path is not the one that is mapped")
+
+// openImage opens a mapped file. /proc/PID/map_files leads to the file itself, deleted or
+// not, but only who may checkpoint processes can go there. Else the path must do, resolved
+// inside the target's root, and then the file must show that it is the one that is mapped.
+func (p *Process) openImage(g *group) (imageFile, int64, error) {
+	if g.first.Inode == 0 {
+		return nil, 0, errNotRegular
+	}
+	link := p.file("map_files/" + strconv.FormatUint(g.first.Start, 16) + "-" + strconv.FormatUint(g.first.End, 16))
+	if !p.noMapFiles {
+		if f, size, err := OpenKernelLink(link); err == nil {
+			return f, size, nil
+		}
+	}
+	f, size, err := p.OpenPath(g.Path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !p.isMapped(f, size, g) {
+		f.Close()
+		return nil, 0, ErrOtherFile
+	}
+	return f, size, nil
+}
+
+// Unopened is an image whose file could not be had. What is known of it stands in the target's memory:
+// not the symbols that it does not export.
+type Unopened struct {
+	Image
+	Err error
+}
+
+// Unopened lists such images among those of which a symbol was asked for.
+func (p *Process) Unopened() []Unopened {
+	if !p.lock() {
+		return nil
+	}
+	defer p.mu.Unlock()
+	var list []Unopened
+	for _, l := range p.images {
+		if l.hasSym && !l.full && l.noFile != nil {
+			list = append(list, Unopened{l.Image, l.noFile})
+		}
+	}
+	return list
+}
+
+// HasSection reports whether the file of an image has a section of that name.
+func (p *Process) HasSection(image, section string) (has bool) {
+	if !p.lock() {
+		return false
+	}
+	defer p.mu.Unlock()
+	if l := p.findImage(image); l != nil {
+		l.with(func(f *elfFile) { has = f.section(section) != nil })
+	}
+	return has
+}
+
+// OpenPath opens a regular file by a path of Mappings: by a name, so it may be another file than the
+// one that is mapped. Nothing outside of the target's root is opened.
+func (p *Process) OpenPath(path string) (*os.File, int64, error) {
+	return openForeign(p.file("root"), p.inRoot(path))
+}
+
+// inRoot is a path of Mappings as the target itself would say it. The kernel tells paths from our
+// own root, or where a mount cannot be reached from there, from the root of its mount namespace
+// (fs/d_path.c, prepend_path). A target in a chroot has its root further down; where, the link
+// /proc/PID/root tells in the same words.
+func (p *Process) inRoot(path string) string {
+	root, err := os.Readlink(p.file("root"))
+	if err != nil || root == "/" {
+		return path
+	}
+	if inside, ok := strings.CutPrefix(path, root+"/"); ok {
+		return "/" + inside
+	}
+	return path
+}
+
+// isMapped compares the build id of a file with the one in the target's memory. Where
+// neither has one, device and inode must agree.
+func (p *Process) isMapped(f *os.File, size int64, g *group) bool {
+	file, err := readELF(f, size, nil)
+	if err != nil {
+		return false
+	}
+	mapped, err := readELF(&mappedFile{p, g.all}, g.mappedSize(), nil)
+	if err != nil {
+		return false
+	}
+	id := mapped.buildID()
+	if len(id) > 0 || len(file.buildID()) > 0 {
+		return bytes.Equal(id, file.buildID())
+	}
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil {
+		return false
+	}
+	dev := uint64(unix.Major(st.Dev))<<32 | uint64(unix.Minor(st.Dev))
+	return st.Ino == g.first.Inode && dev == g.first.Dev
+}
+
+// openDebug opens a separate debug file.
+func (p *Process) openDebug(path string, where debugRoot) (imageFile, int64, error) {
+	root := hostRoot
+	if where == inTarget {
+		root = p.file("root")
+	}
+	return openForeign(root, path)
+}

@@ -1,0 +1,207 @@
+//go:build linux
+
+package process
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+)
+
+// Process is a live process. All its methods may be called from any goroutine.
+//
+// Three things hold on to the program that ran when it was opened: its pid with its
+// start time, and descriptors of /proc/PID/mem and maps. The kernel ties both to the
+// address space (fs/proc/base.c, proc_mem_open), so after an exec, an exit, or when the
+// pid belongs to somebody else, they read 0 bytes. process_vm_readv goes by the pid and
+// then reads the new program without a word: see Alive.
+type Process struct {
+	pid   int
+	tid   atomic.Int32 // a live thread through which memory and files are reached
+	start uint64       // clock ticks since boot
+	mem   *os.File
+	maps  *os.File
+	cpu   *arch.CPU
+
+	// nested: the threads have other numbers inside their own pid namespace.
+	nested bool
+	// noMapFiles: tests set it to be as one who may not use map_files.
+	noMapFiles bool
+
+	calls calls
+	mu    sync.Mutex // guards what follows; see lock
+	dead  deadFiles
+	space
+}
+
+// Open opens a process. Its error is an *OpenError.
+func Open(pid int) (*Process, error) {
+	p := &Process{pid: pid, dead: deadFiles{}}
+	if err := p.open(); err != nil {
+		p.Close()
+		var oe *OpenError
+		if !errors.As(err, &oe) {
+			err = &OpenError{PID: pid, Op: "open", Err: err}
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Process) open() error {
+	if err := CheckProc(); err != nil {
+		return &OpenError{PID: p.pid, Op: "self", Err: err}
+	}
+	status, err := readStatus(p.pid, p.pid)
+	if err != nil {
+		return openError(p.pid, "status", err)
+	}
+	if status.tgid != p.pid {
+		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess,
+			Detail: fmt.Sprintf("%d is a thread of process %d", p.pid, status.tgid)}
+	}
+	p.nested = status.nested
+	stat, err := readStat(p.pid, p.pid)
+	if err != nil {
+		return openError(p.pid, "stat", err)
+	}
+	p.start = stat.start
+	p.tid.Store(int32(p.pid))
+	if !stat.alive() && !p.changeThread() {
+		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess, Detail: "it has exited and waits for its parent to collect it"}
+	}
+	if p.mem, err = os.Open(p.file("mem")); errors.Is(err, unix.ESRCH) {
+		return &OpenError{PID: p.pid, Op: "mem", Err: ErrNoMemory} // kernel threads, since Linux 6.16
+	} else if err != nil {
+		return openError(p.pid, "mem", err)
+	}
+	if p.maps, err = os.Open(p.file("maps")); err != nil {
+		return openError(p.pid, "maps", err)
+	}
+	// Were these descriptors opened on the process whose start time we have?
+	if again, err := readStat(p.pid, p.pid); err != nil || again.start != p.start {
+		return openError(p.pid, "stat", unix.ESRCH)
+	}
+	if err := p.Alive(); err != nil {
+		return &OpenError{PID: p.pid, Op: "mem", Err: ErrNoMemory}
+	}
+	p.space.init(p)
+	if err := p.Refresh(); err != nil {
+		return openError(p.pid, "maps", err)
+	}
+	if p.cpu, err = p.findCPU(); err != nil {
+		return openError(p.pid, "exe", err)
+	}
+	// Reading must work, too: seccomp and some security modules forbid only that.
+	return p.tryRead()
+}
+
+// Close gives back the descriptors.
+func (p *Process) Close() error {
+	p.tables.giveAllBack()
+	for _, f := range []*os.File{p.mem, p.maps} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	return nil
+}
+
+// PID returns the number under which the process was opened.
+func (p *Process) PID() int { return p.pid }
+
+// CPU returns the processor that the program was compiled for.
+func (p *Process) CPU() *arch.CPU { return p.cpu }
+
+// Alive returns ErrGone when the program that was opened no longer runs: the process
+// has exited, or has become another program by exec.
+//
+// It costs one pread of one byte, about a microsecond. A reader calls it once for each
+// round of looks and before it believes what a walk has found; Read calls it when
+// an address turns out bad, and Refresh each time.
+func (p *Process) Alive() error {
+	// Any address will do: a bad one is EIO as long as the address space lives, and
+	// 0 bytes once it does not (fs/proc/base.c, mem_rw).
+	var b [1]byte
+	if !p.calls.begin() {
+		return ErrSilent
+	}
+	n, err := unix.Pread(int(p.mem.Fd()), b[:], 4096)
+	p.calls.end()
+	if n == 0 && err == nil {
+		return ErrGone
+	}
+	return nil
+}
+
+// file returns a file of /proc for a thread that lives. /proc/TID works for any thread
+// and, unlike /proc/PID/task/TID, has map_files.
+func (p *Process) file(name string) string {
+	return "/proc/" + strconv.Itoa(int(p.tid.Load())) + "/" + name
+}
+
+// changeThread looks for another live thread. It reports whether there is one.
+func (p *Process) changeThread() bool {
+	tids, err := listThreads(p.pid)
+	if err != nil {
+		return false
+	}
+	for _, tid := range tids {
+		if st, err := readStat(p.pid, tid); err == nil && st.alive() {
+			p.tid.Store(int32(tid))
+			return true
+		}
+	}
+	return false
+}
+
+// findCPU reads the ELF header of the program, or else of any image in its memory.
+func (p *Process) findCPU() (*arch.CPU, error) {
+	head := make([]byte, 20)
+	if b := p.programHead(len(head)); len(b) == len(head) {
+		return cpuOf(b)
+	}
+	for _, m := range p.Mappings() {
+		if m.Offset == 0 && m.Inode != 0 && p.Read(m.Start, head) == nil && bytes.HasPrefix(head, []byte(elf.ELFMAG)) {
+			return cpuOf(head)
+		}
+	}
+	if st, err := readStat(p.pid, int(p.tid.Load())); err != nil || !st.alive() {
+		return nil, ErrGone // it has ended meanwhile, and with it its memory
+	}
+	return nil, errors.New("no ELF header found")
+}
+
+func cpuOf(head []byte) (*arch.CPU, error) {
+	machine := elf.Machine(binary.LittleEndian.Uint16(head[18:]))
+	cpu := arch.ByMachine(machine)
+	if cpu == nil || elf.Class(head[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(head[elf.EI_DATA]) != elf.ELFDATA2LSB {
+		return nil, fmt.Errorf("%w: %v, %v", ErrUnknownCPU, machine, elf.Class(head[elf.EI_CLASS]))
+	}
+	return cpu, nil
+}
+
+// tryRead reads one byte of the first mapping that is readable.
+func (p *Process) tryRead() error {
+	for _, m := range p.Mappings() {
+		if m.Perm&PermRead == 0 || m.Inode == 0 {
+			continue
+		}
+		var b [1]byte
+		if err := p.Read(m.Start, b[:]); errors.Is(err, ErrNotPermitted) {
+			return openError(p.pid, "process_vm_readv", unix.EPERM)
+		}
+		return nil
+	}
+	return nil
+}

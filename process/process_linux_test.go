@@ -1,0 +1,385 @@
+//go:build linux
+
+package process
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+func needRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+}
+
+// TestMappedFiles finds symbols in files whose names are hard to read or lead nowhere,
+// by map_files and, as one who may not use that, by path.
+func TestMappedFiles(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("not root: map_files cannot be used, all goes by path")
+	}
+	type state int
+	const (
+		kept state = iota
+		deleted
+		replaced // another build stands at that path
+		pipe     // a pipe does
+	)
+	for _, c := range []struct {
+		name, file string
+		verb       string
+		state      state
+		byPath     bool // the path alone leads to the file
+	}{
+		{"plain", "libplain.so", "map", kept, true},
+		{"spaces", "my lib  x.so", "map", kept, true},
+		{"newline", "new\nline.so", "map", kept, true},
+		{"looks deleted", "lib.so (deleted)", "map", kept, false},
+		{"deleted", "libgone.so", "map", deleted, false},
+		{"replaced", "libreplaced.so", "map", replaced, false},
+		{"pipe", "libpipe.so", "map", pipe, false},
+		{"memfd", "libmemfd.so", "memfd", kept, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			built, helper := buildLibrary(t, dir)
+			path := filepath.Join(dir, c.file)
+			if err := os.Rename(built, path); err != nil {
+				t.Fatal(err)
+			}
+			ch := startChild(t, c.verb+" "+path, nil)
+			p := openPID(t, ch.pid)
+			gen := p.Generation()
+			ch.goOn()
+			start, err := strconv.ParseUint(ch.line(), 0, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch c.state {
+			case deleted:
+				os.Remove(path)
+			case replaced:
+				os.Remove(path)
+				other := strings.Replace(librarySource, "* 3", "* 5", 1)
+				if err := os.WriteFile(filepath.Join(dir, "other.c"), []byte(other), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				run(t, "gcc", "-O0", "-fPIC", "-shared", "-Wl,--build-id=sha1", "-o", path, filepath.Join(dir, "other.c"))
+			case pipe:
+				os.Remove(path)
+				if err := unix.Mkfifo(path, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// The new image is found without a Refresh: the pc is unknown.
+			var code Code
+			eventually(t, "the new image is known", func() bool {
+				var ok bool
+				code, ok = p.Code(start+helper, true)
+				return ok
+			})
+			if p.Generation() == gen {
+				t.Error("the generation has not changed")
+			}
+			wantName := c.file
+			if c.verb == "memfd" {
+				wantName = "memfd:jit code"
+			}
+			if c.name == "looks deleted" {
+				wantName = "lib.so"
+			}
+			if code.Image != wantName || code.Offset != helper || code.Row == nil {
+				t.Errorf("Code = %+v, want image %q, offset %#x", code, wantName, helper)
+			}
+			if os.Geteuid() == 0 && code.Symbol != "hidden_helper" {
+				t.Errorf("symbol %q by map_files", code.Symbol)
+			}
+
+			q := openPID(t, ch.pid)
+			q.noMapFiles = true
+			file, _, err := q.openImage(&q.findImage(wantName).group)
+			if err == nil {
+				file.Close()
+			}
+			if want := c.byPath; (err == nil) != want {
+				t.Errorf("opening it by path: %v, want %v", err, want)
+			}
+			// All of the file is mapped, so memory has what the path does not lead to.
+			if c, ok := q.Code(start+helper, true); !ok || c.Symbol != "hidden_helper" || c.Row == nil {
+				t.Errorf("without map_files: %+v, %v", c, ok)
+			}
+		})
+	}
+}
+
+// noFiles gives memory but no files.
+type noFiles struct{ *Process }
+
+func (noFiles) openImage(*group) (imageFile, int64, error)            { return nil, 0, os.ErrNotExist }
+func (noFiles) openDebug(string, debugRoot) (imageFile, int64, error) { return nil, 0, os.ErrNotExist }
+func (noFiles) inRoot(path string) string                             { return path }
+
+// TestImageOutOfMemory reads a library whose file cannot be had: its unwind rules must be
+// the same as the file's.
+func TestImageOutOfMemory(t *testing.T) {
+	ch, _ := startShell(t, "echo ready; read line")
+	p := openPID(t, ch.Process.Pid)
+	fromFile := p.findImage("libc.so.6")
+	if fromFile == nil {
+		t.Skip("the shell of this system has no libc.so.6")
+	}
+	fromMemory := &loaded{group: fromFile.group, files: noFiles{p}}
+	var m cfiMachine
+	rows := 0
+	for pc := fromFile.exec[0].Start; pc < fromFile.exec[0].End; pc += 1001 {
+		want, got := fromFile.code(pc, pc, &m), fromMemory.code(pc, pc, &m)
+		if diff := cmp.Diff(want.Row, got.Row); diff != "" || want.Offset != got.Offset {
+			t.Fatalf("at %#x: %s", want.Offset, diff)
+		}
+		if got.Row != nil {
+			rows++
+		}
+	}
+	if rows < 100 {
+		t.Errorf("only %d rows", rows)
+	}
+	for _, name := range []string{"read", "malloc", "environ"} {
+		want, err := fromFile.global(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := fromMemory.global(name); got != want {
+			t.Errorf("%s at %#x, %v; want %#x", name, got, err, want)
+		}
+	}
+	if fromMemory.dynsym == nil || fromMemory.dynsym.len() != fromFile.dynsym.len() {
+		t.Errorf("the dynamic symbols are not the file's %d", fromFile.dynsym.len())
+	}
+}
+
+func TestOpenInRootStaysInside(t *testing.T) {
+	root := t.TempDir()
+	write := func(name string) {
+		if err := os.WriteFile(filepath.Join(root, name), []byte("inside"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("file")
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("outside"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{
+		"absolute": outside, "climbs": "../../../../../../../../" + outside, "inner": "/file", "proc": "/proc/self/exe",
+	} {
+		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mkfifo(filepath.Join(root, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"/file": true, "/inner": true, "/../file": true,
+		"/absolute": false, "/climbs": false, "/proc": false, "/pipe": false, "/": false, "/none": false, "": false,
+	} {
+		f, _, err := openForeign(root, path)
+		if (err == nil) != want {
+			t.Errorf("%q: %v", path, err)
+		}
+		if err == nil {
+			b := make([]byte, 6)
+			if f.Read(b); string(b) != "inside" {
+				t.Errorf("%q leads out", path)
+			}
+			f.Close()
+		}
+	}
+}
+
+// TestKernelsFilesAreNotOpened: a hostile program may name one of them as its debug file.
+func TestKernelsFilesAreNotOpened(t *testing.T) {
+	for _, path := range []string{"/proc/version", "/proc/sys/kernel/ostype", "/sys/kernel/uevent_seqnum"} {
+		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+			t.Errorf("this kernel has no %s: %v", path, err)
+		}
+		if f, _, err := openForeign("/", path); !errors.Is(err, errNotRegular) {
+			t.Errorf("%s: %v", path, err)
+			f.Close()
+		}
+	}
+}
+
+func TestZombieLeader(t *testing.T) {
+	ch := startChild(t, "leaderless", nil)
+	early := openPID(t, ch.pid) // perhaps while the leader still runs
+	eventually(t, "the leader is a zombie", func() bool {
+		st, err := readStat(ch.pid, ch.pid)
+		return err == nil && st.state == 'Z'
+	})
+	late := openPID(t, ch.pid)
+	for name, p := range map[string]*Process{"opened before": early, "opened after": late} {
+		if err := p.Alive(); err != nil {
+			t.Errorf("%s: Alive: %v", name, err)
+		}
+		var b [4]byte
+		if err := p.Read(p.Mappings()[0].Start, b[:]); err != nil || string(b[:]) != "\x7fELF" {
+			t.Errorf("%s: Read: %q, %v", name, b, err)
+		}
+		if err := p.Refresh(); err != nil {
+			t.Errorf("%s: Refresh: %v", name, err)
+		}
+		threads, err := p.Threads()
+		if err != nil || len(threads) < 2 || threads[0].State != 'Z' {
+			t.Errorf("%s: Threads: %v, %v", name, threads, err)
+		}
+		if c, ok := p.Code(p.exec[0].start+64, true); !ok || c.Image == "" {
+			t.Errorf("%s: Code: %v, %v", name, c, ok)
+		}
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	check := func(name string, pid int, want error) {
+		p, err := Open(pid)
+		if err == nil {
+			p.Close()
+		}
+		var oe *OpenError
+		if !errors.Is(err, want) || !errors.As(err, &oe) || oe.PID != pid {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	check("nobody", 1<<22+1, ErrNoProcess)
+	check("negative", -1, ErrNoProcess)
+	tids, err := listThreads(os.Getpid())
+	if err != nil || len(tids) < 2 {
+		t.Fatalf("threads: %v, %v", tids, err)
+	}
+	check("a thread", tids[len(tids)-1], ErrNoProcess)
+	if b, _ := os.ReadFile("/proc/2/comm"); string(b) == "kthreadd\n" && os.Geteuid() == 0 {
+		check("a kernel thread", 2, ErrNoMemory)
+	}
+	ch := startChild(t, "sleep", nil)
+	ch.goOn()
+	eventually(t, "the child has exited", func() bool {
+		st, err := readStat(ch.pid, ch.pid)
+		tids, _ := listThreads(ch.pid) // the leader may be a zombie before the others are gone
+		return err == nil && st.state == 'Z' && len(tids) == 1
+	})
+	check("a zombie", ch.pid, ErrNoProcess)
+}
+
+func TestOpenByAnotherUser(t *testing.T) {
+	needRoot(t)
+	ch := startChild(t, "open "+strconv.Itoa(os.Getpid()), nil)
+	line := ch.line()
+	if !strings.HasPrefix(line, "true: ") || !strings.Contains(line, ErrNotPermitted.Error()) {
+		t.Errorf("the error is %q", line)
+	}
+}
+
+func TestThreads(t *testing.T) {
+	p := openSelf(t)
+	threads, err := p.Threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.ReadDir("/proc/self/task")
+	if err != nil || len(threads) < len(dir)-2 || len(threads) > len(dir)+2 {
+		t.Errorf("%d threads, the kernel lists %d (%v)", len(threads), len(dir), err)
+	}
+	for _, th := range threads {
+		if th.TID != th.NSTID || th.Comm == "" || !strings.ContainsRune("RSDTtI", rune(th.State)) {
+			t.Errorf("%+v", th)
+		}
+		if tracer, err := p.TracerPid(th.TID); err == nil && tracer != 0 {
+			t.Errorf("thread %d is traced by %d", th.TID, tracer)
+		}
+	}
+	if _, err := p.Thread(1 << 23); !errors.Is(err, ErrGone) {
+		t.Errorf("no such thread: %v", err)
+	}
+}
+
+func TestThreadsInAPidNamespace(t *testing.T) {
+	needRoot(t)
+	ch := startChild(t, "sleep", &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID})
+	p := openPID(t, ch.pid)
+	threads, err := p.Threads()
+	if err != nil || len(threads) == 0 || threads[0].TID != ch.pid || threads[0].NSTID != 1 {
+		t.Errorf("%+v, %v; want %d to be 1 inside", threads, err, ch.pid)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	for _, c := range []struct {
+		in, comm string
+		state    byte
+		start    uint64
+		ok       bool
+	}{
+		{"7 (java) S 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 31 0 4711 9", "java", 'S', 4711, true},
+		{"7 (a) b) (c) R 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 31 0 12 9", "a) b) (c", 'R', 12, true},
+		{"7 (\xff\n) D 1", "\uFFFD\n", 'D', 0, true},
+		{"7 () Z", "", 'Z', 0, true},
+		{"7 (java", "", 0, 0, false},
+		{") (", "", 0, 0, false},
+		{"", "", 0, 0, false},
+	} {
+		s, err := parseStat([]byte(c.in))
+		if (err == nil) != c.ok || s.comm != c.comm || s.state != c.state || s.start != c.start {
+			t.Errorf("%q: %+v, %v", c.in, s, err)
+		}
+	}
+}
+
+// TestVDSOAgainstReadelf compares the unwind rules of the vdso, read out of our own
+// memory, with what readelf says of a copy of it.
+func TestVDSOAgainstReadelf(t *testing.T) {
+	p := openSelf(t)
+	run(t, "readelf", "--version")
+	image, ok := p.Image(vdsoName)
+	if !ok {
+		t.Skip("this kernel maps no vdso")
+	}
+	b := make([]byte, image.End-image.Start)
+	if err := p.Read(image.Start, b); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "vdso.so")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := run(t, "readelf", "-wNF", path)
+	if f, err := elf.NewFile(bytes.NewReader(b)); err == nil && f.Section(".eh_frame") == nil {
+		t.Skip("this kernel's vdso has no unwind rules") // arm64: see unwind/assembly.go
+	}
+	rows := 0
+	readelfRows(bytes.NewBufferString(out), func(loc uint64, columns, values []string) {
+		rows++
+		c, ok := p.Code(image.Bias+loc, true)
+		if !ok || c.Row == nil {
+			t.Errorf("%#x: %+v, %v", loc, c, ok)
+			return
+		}
+		if err := sameRow(c.Row, readelfNames[p.CPU().Machine], columns, values); err != nil {
+			t.Errorf("%#x: %v", loc, err)
+		}
+	})
+	if rows == 0 {
+		t.Errorf("no rows: %s", out)
+	}
+}

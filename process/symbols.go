@@ -1,0 +1,180 @@
+package process
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"slices"
+)
+
+const (
+	symSize = 24 // sizeof(Elf64_Sym)
+	// orderSize is what sort takes for a symbol: an address while it sorts, and its place in the order.
+	orderSize = 8 + 4
+	// maxSymbols: 16 million is far beyond any program; indexes must fit into 24 bits.
+	maxSymbols = 1<<24 - 1
+	// maxNest is how many symbols may begin inside another one before pc.
+	maxNest = 32
+)
+
+// symtab is a symbol table as the file has it, and an order by address of the symbols
+// that name code. The raw table stays as it is: 70,000 symbols of libjvm are then two
+// reads and one sort, without an allocation for each.
+type symtab struct {
+	raw   []byte // Elf64_Sym
+	names []byte
+	order []uint32
+	ends  []uint64 // of the file's sections, by number
+}
+
+// readSymtab reads a symbol table section with its names; nil if there is none.
+func (f *elfFile) readSymtab(section string) *symtab {
+	s := f.section(section)
+	if s == nil || s.Entsize != symSize || s.Size/symSize > maxSymbols || uint64(s.Link) >= uint64(len(f.sections)) {
+		return nil
+	}
+	raw, err := f.data(s)
+	if err != nil {
+		return nil
+	}
+	names, err := f.data(&f.sections[s.Link])
+	if err != nil {
+		return nil
+	}
+	if !f.budget.spend(s.Size / symSize * orderSize) {
+		return nil
+	}
+	t := &symtab{raw: raw[:len(raw)/symSize*symSize], names: names}
+	for i := range f.sections {
+		t.ends = append(t.ends, f.sections[i].Addr+f.sections[i].Size)
+	}
+	return t
+}
+
+func (t *symtab) len() int { return len(t.raw) / symSize }
+
+// sym is one entry of the table.
+type sym struct {
+	name        uint32
+	info        uint8
+	shndx       uint16
+	value, size uint64
+}
+
+func (t *symtab) at(i uint32) sym {
+	b := t.raw[int(i)*symSize:][:symSize]
+	return sym{
+		name:  binary.LittleEndian.Uint32(b),
+		info:  b[4],
+		shndx: binary.LittleEndian.Uint16(b[6:]),
+		value: binary.LittleEndian.Uint64(b[8:]),
+		size:  binary.LittleEndian.Uint64(b[16:]),
+	}
+}
+
+func (s sym) typ() elf.SymType { return elf.SymType(s.info & 0xf) }
+
+func (s sym) isFunc() bool { return s.typ() == elf.STT_FUNC || s.typ() == elf.STT_GNU_IFUNC }
+
+func (s sym) end() uint64 { return s.value + s.size }
+
+// defined: the symbol is in this file and not thread-local.
+func (s sym) defined() bool {
+	i := elf.SectionIndex(s.shndx)
+	return i != elf.SHN_UNDEF && i != elf.SHN_COMMON && s.typ() != elf.STT_TLS && s.typ() != elf.STT_FILE && s.typ() != elf.STT_SECTION
+}
+
+// find returns the address of a symbol by name.
+func (t *symtab) find(name string) (uint64, bool) {
+	for i := range uint32(t.len()) {
+		s := t.at(i)
+		at := uint64(s.name)
+		end := at + uint64(len(name))
+		if end < uint64(len(t.names)) && t.names[end] == 0 && string(t.names[at:end]) == name && s.defined() {
+			return s.value, true
+		}
+	}
+	return 0, false
+}
+
+// sort orders the symbols that name code by address, the best of each address last.
+// text tells whether an address is code.
+func (t *symtab) sort(text func(uint64) bool) {
+	keys := make([]uint64, 0, t.len())
+	for i := range uint32(t.len()) {
+		s := t.at(i)
+		if !s.defined() || s.value >= 1<<40 || s.size >= 1<<40 || !s.isFunc() && (s.typ() != elf.STT_NOTYPE || !t.isLabel(s)) || !text(s.value) {
+			continue
+		}
+		keys = append(keys, s.value<<24|uint64(i))
+	}
+	slices.Sort(keys)
+	t.order = make([]uint32, 0, len(keys))
+	funcEnd := uint64(0) // how far the functions so far reach
+	for _, k := range keys {
+		i := uint32(k & maxSymbols)
+		s := t.at(i)
+		if !s.isFunc() && s.value < funcEnd {
+			continue // a label inside a function is not another function
+		}
+		if s.isFunc() {
+			funcEnd = max(funcEnd, s.end())
+		}
+		if n := len(t.order); n > 0 {
+			if last := t.at(t.order[n-1]); last.value == s.value {
+				if s.betterThan(last) {
+					t.order[n-1] = i
+				}
+				continue
+			}
+		}
+		t.order = append(t.order, i)
+	}
+}
+
+// isLabel leaves out nameless symbols and the marks by which arm64 tells code from data
+// ("$x", "$d": ELF for the Arm 64-bit Architecture, "Mapping symbols").
+func (t *symtab) isLabel(s sym) bool {
+	if uint64(s.name)+1 >= uint64(len(t.names)) {
+		return false
+	}
+	first, second := t.names[s.name], t.names[s.name+1]
+	return first != 0 && first != '$' && !(first == '.' && second == 'L')
+}
+
+// betterThan decides between two names of the same address.
+func (s sym) betterThan(o sym) bool {
+	if s.isFunc() != o.isFunc() {
+		return s.isFunc()
+	}
+	if (s.size > 0) != (o.size > 0) {
+		return s.size > 0
+	}
+	return elf.SymBind(s.info>>4) == elf.STB_GLOBAL && elf.SymBind(o.info>>4) != elf.STB_GLOBAL
+}
+
+// reaches: a symbol without a size has no code beyond its section. Else all calls by way of the
+// linker's table (.plt) were those of _init, which stands in the section before.
+func (t *symtab) reaches(s sym, addr uint64) bool {
+	if s.size > 0 {
+		return addr < s.end()
+	}
+	return int(s.shndx) >= len(t.ends) || addr < t.ends[s.shndx]
+}
+
+// lookup names the code at addr. A symbol with a size ends there; one without reaches to
+// the next.
+func (t *symtab) lookup(addr uint64) (name []byte, ok bool) {
+	n, _ := slices.BinarySearchFunc(t.order, addr, func(i uint32, a uint64) int {
+		if binary.LittleEndian.Uint64(t.raw[int(i)*symSize+8:]) <= a {
+			return -1
+		}
+		return 1
+	})
+	for k := n - 1; k >= 0 && k >= n-maxNest; k-- {
+		s := t.at(t.order[k])
+		if (s.size > 0 || k == n-1) && t.reaches(s, addr) {
+			return cstring(t.names, s.name), true
+		}
+	}
+	return nil, false
+}

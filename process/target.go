@@ -1,0 +1,119 @@
+// Package process is the process that is looked at: its memory, its mappings, the
+// images loaded into it with their symbols and unwind tables, its threads.
+//
+// Three things stand behind the Target interface: a live Process, a Recording made
+// from one, and (later) a core file. Everything above reads through it, so every
+// walk can be recorded and replayed on any machine.
+//
+// Nothing that is read here is trusted. Reads are bounded and checked by the
+// caller; a failed read is an error, never a zero.
+package process
+
+import (
+	"errors"
+
+	"goprof/arch"
+)
+
+var (
+	// ErrFault: no such memory in the target.
+	ErrFault = errors.New("process: bad address")
+	// ErrGone: the process has ended, or runs another program by now (exec).
+	ErrGone = errors.New("process: process is gone")
+	// ErrTooLong: something in the target is larger than any honest one is.
+	ErrTooLong = errors.New("process: too long")
+)
+
+// Memory is the one way in to the target's bytes.
+type Memory interface {
+	// Read fills p with the bytes at addr. Less than all is an error.
+	Read(addr uint64, p []byte) error
+	// ReadMany reads many ranges with few system calls and sets OK in each.
+	ReadMany(rs []Range)
+}
+
+// Range is one piece of a batched read.
+type Range struct {
+	Addr uint64
+	Buf  []byte
+	OK   bool
+}
+
+// Target is a process as the walker sees it.
+type Target interface {
+	Memory
+	CPU() *arch.CPU
+
+	// Code tells what native code stands at pc: its image, unwind rules and symbol.
+	// exact says that pc is the instruction itself; otherwise it is a return address
+	// and the call before it counts. ok is false where no image is mapped.
+	Code(pc uint64, exact bool) (c Code, ok bool)
+	// Generation changes when what Code would answer may have changed.
+	Generation() uint64
+
+	// Global returns the address of a named symbol of the first image whose file
+	// name is image ("libjvm.so").
+	Global(image, symbol string) (addr uint64, err error)
+	// Image returns where the first image of that file name is loaded.
+	Image(image string) (Image, bool)
+}
+
+// Image is one loaded ELF file.
+type Image struct {
+	Name  string // base name of the mapped file
+	Path  string // as /proc/PID/maps gives it
+	Start uint64 // first mapped address
+	End   uint64
+	Bias  uint64 // what to add to the file's addresses
+}
+
+// Code is what is known of one native pc.
+type Code struct {
+	Image  string // base name of the mapped file: "libc.so.6", "[vdso]"
+	Offset uint64 // pc relative to the image's bias, for lib.so+0x1f
+	Symbol string // linkage name, empty if there is none
+	Row    *Row   // unwind rules at that pc, nil if there are none
+}
+
+// Snapshot is what one look at a thread took: everything that cannot be had later.
+type Snapshot struct {
+	TID  int
+	Regs arch.Regs
+	// Unknown is the set (by bit) of Regs that nobody could tell. Recordings do not keep it.
+	Unknown uint64
+	Stack   []byte // copy of the stack from SP upward
+	SP      uint64 // address of Stack[0]
+	// Syscall is the system call that the thread was in, -1 if none.
+	Syscall int64
+	// When is CLOCK_MONOTONIC in nanoseconds at the moment of the look.
+	When int64
+	// CPU is how much CPU time the thread has used since the sample of it before, in nanoseconds.
+	CPU int64
+	// Count is how many samples this look stands for, 1 or more; 0 where nobody has said that, which is 1, too.
+	Count int64
+	// Cut: the stack goes on above the copy (the copy reached its limit).
+	Cut bool
+	// Side is a second piece of memory copied in the same moment, at SideAddr: what
+	// the walker asked for, such as the thread's frame anchor.
+	Side     []byte
+	SideAddr uint64
+	// Under is a copy of the thread's own stack from UnderSP upward, where Stack is another
+	// one: that of a signal's handler. Else it is empty.
+	Under   []byte
+	UnderSP uint64
+	// Followed is a piece of what a pointer in Side pointed at, copied in the same moment. Empty: the
+	// pointer was nil, or led nowhere. nil: nobody looked.
+	Followed []byte
+	// Trail is what was copied in the same moment of what Trail leads to. Recordings do not keep it.
+	Trail Pieces
+	// Continuation is what of the stack lay in the Java heap; see there.
+	Continuation Continuation
+	// Tally is how often this look counts, nil where each look counts once; then there is also Waiting.
+	Tally   *Tally
+	Waiting Waiting
+	// PACMask holds the address bits that carry pointer authentication (arm64).
+	PACMask uint64
+}
+
+// Samples is how many samples the look stands for.
+func (s *Snapshot) Samples() int64 { return max(s.Count, 1) }

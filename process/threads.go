@@ -1,0 +1,114 @@
+//go:build linux
+
+package process
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxThreads bounds a list of threads; the kernel's own limit (FUTEX_TID_MASK,
+// PID_MAX_LIMIT) is 4 million, but no JVM comes near.
+const maxThreads = 1 << 18
+
+// Thread is one thread as the kernel sees it.
+type Thread struct {
+	TID   int
+	NSTID int    // its number in its own pid namespace: what the JVM knows
+	Comm  string // 15 bytes at most; valid UTF-8, else as the program set it
+	State byte   // R S D T t Z X I, as in /proc/PID/stat
+	Start uint64 // when it began: hundredths of a second since the machine was started (CLOCK_BOOTTIME)
+}
+
+// Threads lists the threads, lowest number first. Threads that come or go meanwhile may
+// be missing.
+func (p *Process) Threads() ([]Thread, error) {
+	tids, err := listThreads(p.pid)
+	if err != nil {
+		return nil, err
+	}
+	threads := make([]Thread, 0, len(tids))
+	for _, tid := range tids {
+		if t, err := p.Thread(tid); err == nil {
+			threads = append(threads, t)
+		}
+	}
+	return threads, nil
+}
+
+// ThreadIDs lists the threads' numbers alone, lowest first.
+func (p *Process) ThreadIDs() ([]int, error) { return listThreads(p.pid) }
+
+// NSTID is a thread's number in its own pid namespace.
+func (p *Process) NSTID(tid int) (int, error) {
+	if !p.nested {
+		return tid, nil
+	}
+	status, err := readStatus(p.pid, tid)
+	return status.nstid, threadError(err)
+}
+
+// Thread tells about one thread. It returns ErrGone for one that has ended.
+func (p *Process) Thread(tid int) (Thread, error) {
+	stat, err := readStat(p.pid, tid)
+	if err != nil {
+		return Thread{}, threadError(err)
+	}
+	t := Thread{TID: tid, NSTID: tid, Comm: stat.comm, State: stat.state, Start: stat.start}
+	if p.nested {
+		status, err := readStatus(p.pid, tid)
+		if err != nil {
+			return Thread{}, threadError(err)
+		}
+		t.NSTID = status.nstid
+	}
+	return t, nil
+}
+
+// TracerPid returns who traces a thread, 0 for nobody.
+func (p *Process) TracerPid(tid int) (int, error) {
+	status, err := readStatus(p.pid, tid)
+	return status.tracer, threadError(err)
+}
+
+func threadError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return ErrGone
+	}
+	return err
+}
+
+// listThreads returns the numbers of all threads, in order.
+func listThreads(pid int) ([]int, error) {
+	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil {
+		return nil, threadError(err)
+	}
+	defer dir.Close()
+	var tids []int
+	for len(tids) < maxThreads {
+		names, err := dir.Readdirnames(1024)
+		for _, name := range names {
+			if tid, err := strconv.Atoi(name); err == nil {
+				tids = append(tids, tid)
+			}
+		}
+		if err == io.EOF || len(names) == 0 {
+			break
+		}
+		if err != nil {
+			return nil, threadError(err)
+		}
+	}
+	if len(tids) == 0 {
+		return nil, ErrGone
+	}
+	slices.Sort(tids)
+	return tids, nil
+}

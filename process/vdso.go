@@ -1,0 +1,53 @@
+package process
+
+import "io"
+
+// mappedFile is an ELF file as far as a process has it mapped, read out of memory by
+// file offset. The vdso exists nowhere else. Of other files it gives the headers, the
+// unwind tables and the code; section headers and full symbols are not mapped.
+type mappedFile struct {
+	mem    Memory
+	pieces []Mapping
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *mappedFile) ReadAt(b []byte, off int64) (int, error) {
+	done := 0
+	for done < len(b) {
+		at := uint64(off) + uint64(done)
+		m := f.piece(at)
+		if m == nil {
+			return done, io.EOF
+		}
+		n := int(min(uint64(len(b)-done), m.End-m.Start-(at-m.Offset)))
+		if err := f.mem.Read(m.Start+(at-m.Offset), b[done:done+n]); err != nil {
+			return done, err
+		}
+		done += n
+	}
+	return done, nil
+}
+
+// piece finds what holds a file offset. Two segments may share a page of the file: the
+// first one has it unchanged, a writable one may not.
+func (f *mappedFile) piece(off uint64) *Mapping {
+	for i := range f.pieces {
+		m := &f.pieces[i]
+		if m.Perm&PermRead != 0 && off >= m.Offset && off-m.Offset < m.End-m.Start {
+			return m
+		}
+	}
+	return nil
+}
+
+// mappedSize is how far into the file the mappings reach.
+func (g *group) mappedSize() int64 {
+	var size uint64
+	for _, m := range g.all {
+		size = max(size, m.Offset+(m.End-m.Start))
+	}
+	if size >= 1<<62 {
+		return 0
+	}
+	return int64(size)
+}

@@ -1,0 +1,101 @@
+package process
+
+import (
+	"sync/atomic"
+	"time"
+
+	"goprof/arch"
+)
+
+// Waiting is what there is to tell, at the moment of a look, of what a thread did or waited for. Only a look
+// of a wall-clock recording has it (Snapshot.Tally is set).
+type Waiting struct {
+	// State is the kernel's letter (proc(5)): R runs or is ready to, S, D, T.
+	State byte
+	// NoCPU: it was ready to run and had no CPU.
+	NoCPU bool
+	// Call is the system call that it was in, File what that is about.
+	Call arch.Call
+	File FileKind
+	// Java is what the JVM says of a Java thread; see there.
+	Java JavaWait
+	// Unstopped: of its registers only pc and sp are known.
+	Unstopped bool
+}
+
+// Reset forgets all.
+func (w *Waiting) Reset() { *w = Waiting{} }
+
+// FileKind is what a file descriptor leads to.
+type FileKind uint8
+
+const (
+	NoFile FileKind = iota
+	Socket
+	Selector // an epoll instance
+	Pipe     // a named one is a RegularFile
+	RegularFile
+	OtherFile // an event counter, a timer ...
+)
+
+// JavaWait is what a JVM says of a thread that stands still.
+type JavaWait struct {
+	// Status is java.lang.Thread's: PARKED, SLEEPING ...; empty if it could not be had.
+	Status string
+	// Monitor: it waits to enter one, or (Notify) in Object.wait.
+	Monitor, Notify bool
+	// InVM: it waits within the JVM, for a safepoint to end, for a class, for work.
+	InVM bool
+	// For is the class, in slashes, of what it waits for: the monitor's object, or LockSupport's blocker. Empty
+	// if it was not asked for or could not be had.
+	For string
+}
+
+// Tally counts how often one look at a thread counts, and for how long: while the thread does not
+// move, what was seen is still so. The sampler adds, whoever walked the look reads, at any time.
+type Tally struct {
+	looks, time       atomic.Int64
+	readyAt, readyFor atomic.Int64
+	last              atomic.Int64
+	void              atomic.Bool
+
+	// Rest is what the kernel had charged the thread when it was seen at rest; nil if it was not. It is set before
+	// the Tally is shared.
+	Rest *Charge
+}
+
+// Charge is what /proc/PID/task/TID/schedstat says: nanoseconds on a CPU, and how often the thread was given one.
+// While it is the same the thread has not run.
+type Charge struct{ Ran, Turns uint64 }
+
+// Add lets the look count n times more: at when (CLOCK_MONOTONIC) the thread had not moved.
+func (t *Tally) Add(n int64, d time.Duration, when int64) {
+	t.last.Store(when)
+	t.looks.Add(n)
+	t.time.Add(int64(d))
+}
+
+// Last is when the thread was last known not to have moved.
+func (t *Tally) Last() int64 { return t.last.Load() }
+
+// Ready says that at n of the times that were counted the thread had been woken and waited for a CPU.
+func (t *Tally) Ready(n int64, d time.Duration) {
+	t.readyAt.Add(n)
+	t.readyFor.Add(int64(d))
+}
+
+// Count is how often the look counts by now, and for how long; Ready's part is not in it.
+func (t *Tally) Count() (looks int64, d time.Duration) {
+	return t.looks.Load() - t.readyAt.Load(), time.Duration(t.time.Load() - t.readyFor.Load())
+}
+
+// CountReady is Ready's part.
+func (t *Tally) CountReady() (looks int64, d time.Duration) {
+	return t.readyAt.Load(), time.Duration(t.readyFor.Load())
+}
+
+// Void asks for another look: this one came to nothing.
+func (t *Tally) Void() { t.void.Store(true) }
+
+// IsVoid reports whether Void has been called.
+func (t *Tally) IsVoid() bool { return t.void.Load() }

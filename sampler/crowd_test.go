@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
 )
 
 // crowdProgram has so many threads that sleep and so many that work: each fourth of these without rest, the others for 1 to
@@ -133,7 +135,7 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 		began := s.spent()
 		for range passes {
 			for _, fd := range fds {
-				parseSchedstat(d.pread(fd))
+				procfs.ParseSchedstat(d.pread(fd))
 			}
 		}
 		each = time.Duration(s.spent()-began) / passes

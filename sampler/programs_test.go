@@ -17,6 +17,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // program compiles a small C program and starts it. It must print a line when it is ready.
@@ -103,8 +104,7 @@ func threadState(pid, tid int) byte {
 	if err != nil {
 		return 0
 	}
-	s, _, _ := parseStat(b)
-	return s
+	return procfs.State(b)
 }
 
 // eventually waits for something that must happen; how soon is no part of the test.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // sampled is what a session brought: its figures and its samples by thread.
@@ -77,11 +78,11 @@ func ranNanos(t *testing.T, pid, tid int) int64 {
 	t.Helper()
 	d := openProc(pid)
 	defer d.close()
-	s, ok := parseSchedstat(d.read(tid, "schedstat"))
-	if !ok || s.turns == 0 {
+	s, ok := procfs.ParseSchedstat(d.read(tid, "schedstat"))
+	if !ok || s.Turns == 0 {
 		t.Skip("this kernel keeps no schedstat")
 	}
-	return int64(s.ran)
+	return int64(s.Ran)
 }
 
 // sharesProgram starts threads that are busy for so many microseconds of each period:

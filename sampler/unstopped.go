@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // unstoppedTries is how often a look is repeated that the thread has spoilt by running.
@@ -112,7 +113,7 @@ func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 	u := &t.unstopped
 	var sp uint64
 	var ok bool
-	if u.call, u.args, sp, u.pc, ok = parseSyscall(b); !ok {
+	if u.call, u.args, sp, u.pc, ok = procfs.ParseSyscall(b); !ok {
 		return Running
 	}
 	t.beginReads()
@@ -166,26 +167,20 @@ type trace struct {
 	state    byte
 	cpu      int // the one that it last ran on
 	ticks    uint64
-	stat     schedstat
+	stat     procfs.Schedstat
 	switches uint64
 }
 
 // trace reads it. Where the kernel keeps no schedstat, switch counts stand in for it.
 func (p *procDir) trace(f *followed) (tr trace, ok bool) {
-	tr.state, tr.cpu, tr.ticks = parseStat(p.readKept(f, fileStat))
+	stat, _ := procfs.ParseStat(p.readKept(f, fileStat))
+	tr.state, tr.cpu, tr.ticks = stat.State, stat.CPU, stat.Ticks
 	if tr.state == 0 {
 		return tr, false
 	}
-	tr.stat, ok = parseSchedstat(p.readKept(f, fileSchedstat))
-	if !ok || tr.stat.turns == 0 {
-		tr.switches = parseSwitches(p.readKept(f, fileStatus))
+	tr.stat, ok = procfs.ParseSchedstat(p.readKept(f, fileSchedstat))
+	if !ok || tr.stat.Turns == 0 {
+		tr.switches = procfs.StatusSwitches(p.readKept(f, fileStatus))
 	}
 	return tr, true
-}
-
-// parseSwitches reads from /proc/PID/task/TID/status how often the thread has given up its CPU, or lost it.
-func parseSwitches(b []byte) uint64 {
-	own, _ := leadingUint(field(b, "\nvoluntary_ctxt_switches:\t"))
-	forced, _ := leadingUint(field(b, "\nnonvoluntary_ctxt_switches:\t"))
-	return own + forced
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // waitingDeep waits for a word deep in a recursion, and then for another at its beginning.
@@ -51,7 +52,7 @@ func TestMovedInALook(t *testing.T) {
 			p.in.Write([]byte("x"))
 			eventually(t, "waits elsewhere", func() bool {
 				b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", p.pid))
-				_, _, sp, _, ok := parseSyscall(b)
+				_, _, sp, _, ok := procfs.ParseSyscall(b)
 				return ok && sp != deep
 			})
 		})

@@ -17,6 +17,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/testdata/jvmtest"
 )
 
 // program compiles a small C program and starts it. It must print a line when it is ready.
@@ -29,6 +30,7 @@ type program struct {
 
 func compile(t testing.TB, source string) string {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.Builds)
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("gcc is not installed (Debian: gcc libc6-dev)")
@@ -54,6 +56,7 @@ func start(t testing.TB, bin string, args ...string) *program {
 // startCommand starts a program that ends with the test.
 func startCommand(t testing.TB, cmd *exec.Cmd) *program {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.RunsPrograms)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

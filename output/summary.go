@@ -90,7 +90,7 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	if s.Overflow > 0 {
 		fmt.Fprintf(&b, "not kept   callees of %d samples: the profile is full\n", s.Overflow)
 	}
-	if s.Meta.Engine == "perf" {
+	if s.Meta.Engine == profile.EnginePerf {
 		b.WriteString("pauses     none: the kernel took the samples (perf_event)\n")
 	} else if s.Pauses.Count == 0 {
 		b.WriteString("pauses     none\n")

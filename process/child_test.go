@@ -19,7 +19,7 @@ import (
 
 // The test program is also the process that tests look at: started with childEnv, it does
 // what that says, prints "ready" with what the test needs to know, and ends with its input.
-const childEnv = "GOPROF_TARGET_TEST_CHILD"
+const childEnv = "GOPROF_PROCESS_TEST_CHILD"
 
 func init() {
 	if os.Getenv(childEnv) != "" {

@@ -70,10 +70,17 @@ func TestImports(t *testing.T) {
 // in its loader) and drag in megabytes. At run time, only two small packages of delve serve.
 func TestNoDelveProc(t *testing.T) {
 	const delve = "github.com/go-delve/delve/pkg/"
+	const evaluates = "goprof/unwind"
 	for line := range strings.Lines(goList(t, "-deps", "-test", "-f", "{{.ImportPath}}", "./...")) {
 		pkg := strings.TrimSpace(line)
 		if pkg == delve+"proc" || strings.HasPrefix(pkg, delve+"proc/") {
 			t.Errorf("something of ours, or a test, imports %s", pkg)
+		}
+	}
+	for line := range strings.Lines(goList(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")) {
+		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.Contains(imports, delve) && pkg != evaluates {
+			t.Errorf("%s imports a package of delve; at run time %s alone may, behind a recover", pkg, evaluates)
 		}
 	}
 	// op and regnum themselves need leb128 and the parent package.

@@ -2,6 +2,16 @@ package profile
 
 import "time"
 
+// What Meta.Mode and Meta.Engine say.
+const (
+	ModeCPU    = "cpu"     // threads that use CPU time
+	ModeWall   = "wall"    // all threads, whatever they do
+	ModeOffCPU = "off-cpu" // threads that wait
+
+	EnginePtrace = "ptrace" // stops a thread for the moment of a look
+	EnginePerf   = "perf"   // lets the kernel take samples
+)
+
 // Meta is where a profile comes from. It never holds arguments or environment of the
 // target: they hold passwords.
 type Meta struct {
@@ -11,8 +21,8 @@ type Meta struct {
 	MainClass string        `json:"main_class,omitempty"` // or jar, without arguments
 	JVM       string        `json:"jvm,omitempty"`        // version and vendor
 	Collector string        `json:"collector,omitempty"`  //
-	Mode      string        `json:"mode"`                 // cpu, wall, off-cpu
-	Engine    string        `json:"engine,omitempty"`     // ptrace, perf
+	Mode      string        `json:"mode"`                 // ModeCPU ...
+	Engine    string        `json:"engine,omitempty"`     // EnginePtrace, EnginePerf
 	Start     time.Time     `json:"start"`                //
 	Duration  time.Duration `json:"duration_ns"`          //
 	Interval  time.Duration `json:"interval_ns"`          // between two looks at a thread, as asked

@@ -18,6 +18,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/testdata/jvmtest"
 )
 
 // program compiles a small C program and starts it. It must print a line when it is ready.
@@ -30,6 +31,7 @@ type program struct {
 
 func compile(t testing.TB, source string) string {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.Builds)
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("gcc is not installed (Debian: gcc libc6-dev)")
@@ -55,6 +57,7 @@ func start(t testing.TB, bin string, args ...string) *program {
 // startCommand starts a program that ends with the test.
 func startCommand(t testing.TB, cmd *exec.Cmd) *program {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.RunsPrograms)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -48,11 +48,7 @@ func scanFor(s *scan, ticks int) (due int) {
 }
 
 func TestScanOfManyThreads(t *testing.T) {
-	n := "10000"
-	if testing.Short() {
-		n = "1000"
-	}
-	p := run1(t, manyProgram, n)
+	p := run1(t, manyProgram, "10000")
 	made := p.number(t)
 	for _, c := range []struct {
 		name string

@@ -87,6 +87,29 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
+// delve's evaluator panics on some expressions: of those that a target's files may hold, none ends goprof.
+func TestExpressionsThatPanic(t *testing.T) {
+	panics := func(expr []byte) (did bool) {
+		defer func() { did = recover() != nil }()
+		regs := op.NewDwarfRegisters(0, nil, binary.LittleEndian, 0, 0, 0, 0)
+		_, _, _ = op.ExecuteStackProgram(*regs, expr, 8, func([]byte, uint64) (int, error) { return 0, process.ErrFault })
+		return false
+	}
+	for name, expr := range map[string][]byte{
+		"an addition to nothing":   {byte(op.DW_OP_plus_uconst), 1},
+		"a division by zero":       usualExpressions["a division by zero"],
+		"a number that has no end": usualExpressions["a number without end"],
+	} {
+		if !panics(expr) {
+			t.Errorf("%s: the evaluator does not panic any more", name)
+		}
+		w := evaluator()
+		if v, ok := w.evaluate(&w.cur, expr, nil); ok {
+			t.Errorf("%s: %#x", name, v)
+		}
+	}
+}
+
 // FuzzExpression compares with a second evaluator as far as that one goes.
 func FuzzExpression(f *testing.F) {
 	for _, expr := range usualExpressions {

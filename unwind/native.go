@@ -178,8 +178,8 @@ func (w *Walker) applyRow(row *process.Row) (why profile.Reason, root bool) {
 	if !pcKnown {
 		return profile.NoUnwindInfo, false
 	}
-	c.pc, c.sp, c.exact, c.byRules = w.strip(c.regs[w.cpu.PC]), c.regs[w.cpu.SP], row.Signal, true
-	c.callee, c.interpreted, c.calledSP = nil, false, 0
+	c.arrive(w.strip(c.regs[w.cpu.PC]), c.regs[w.cpu.SP])
+	c.exact, c.byRules = row.Signal, true
 	c.regs[w.cpu.PC] = c.pc
 	return profile.Whole, false
 }

@@ -6,6 +6,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/vmstructs"
 )
 
 // Why a native frame ends whose return address cannot be had.
@@ -56,6 +57,52 @@ func TestZeroIsTheRootOfNativeCodeOnly(t *testing.T) {
 	w.toCaller(0, w.snap.SP+16, 0, false)
 	if why, root := w.notCode(); why != profile.NotCode || root {
 		t.Errorf("out of generated code: %v %v", why, root)
+	}
+}
+
+// Compilers do not say that an epilogue has popped a register. Its slot lies below the stack pointer then, and the
+// register has its caller's value already.
+func TestPoppedRegister(t *testing.T) {
+	const ra, rbx, rbp = 16, 3, 6
+	saved := func(reg uint8, off int64) process.SavedReg {
+		return process.SavedReg{Reg: reg, Rule: process.Rule{Kind: process.RuleOffset, Off: int32(off)}}
+	}
+	w := evaluator()
+	w.cur.sp = w.snap.SP + 16 // rbx is popped, rbp and the return address are not
+	w.cur.regs[arch.AMD64.SP] = w.cur.sp
+	before := w.cur.regs[rbx]
+	row := &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: uint8(arch.AMD64.SP), Off: 16}, RA: ra,
+		Saved: []process.SavedReg{saved(rbx, -24), saved(rbp, -16), saved(ra, -8)}}
+	if why, _ := w.applyRow(row); why != profile.Whole {
+		t.Fatal(why)
+	}
+	if got := w.cur.regs[rbx]; got != before || !w.isKnown(rbx) {
+		t.Errorf("rbx is %#x, known %v, want %#x as it was", got, w.isKnown(rbx), before)
+	}
+	if got := w.cur.regs[rbp]; got != 0x2222 {
+		t.Errorf("rbp is %#x, want what the stack holds", got)
+	}
+}
+
+// A step to another frame forgets what was said of the way to the last one.
+func TestCursorForgets(t *testing.T) {
+	sp := uint8(arch.AMD64.SP)
+	steps := map[string]func(w *Walker){
+		"by a rule of native code": func(w *Walker) {
+			w.applyRow(&process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: sp, Off: 16}, RA: 16,
+				Saved: []process.SavedReg{{Reg: 16, Rule: process.Rule{Kind: process.RuleOffset, Off: -8}}}})
+		},
+		"to the caller of generated code": func(w *Walker) { w.toCaller(0x1234, w.snap.SP+16, 0, false) },
+		"to a new walk":                   func(w *Walker) { w.begin() },
+	}
+	for name, step := range steps {
+		w := evaluator()
+		w.cur.regs[sp] = w.snap.SP
+		w.cur.callee, w.cur.interpreted, w.cur.calledSP, w.cur.frameless = &vmstructs.Method{}, true, 8, true
+		step(w)
+		if c := w.cur; c.callee != nil || c.interpreted || c.calledSP != 0 || c.frameless {
+			t.Errorf("%s: %v %v %#x %v", name, c.callee, c.interpreted, c.calledSP, c.frameless)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (w *Walker) interrupted() profile.Reason {
 		return profile.NoUnwindInfo
 	}
 	c.regs, c.known = regs, ^uint64(0)
-	c.pc, c.sp, c.exact, c.byRules = regs[w.cpu.PC], regs[w.cpu.SP], true, true
-	c.callee, c.interpreted, c.calledSP, c.frameless = nil, false, 0, false
+	c.arrive(regs[w.cpu.PC], regs[w.cpu.SP])
+	c.exact, c.byRules = true, true
 	return profile.Whole
 }

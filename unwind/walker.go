@@ -60,8 +60,8 @@ type Walker struct {
 
 	// untouched are the unwind rules of code that leaves all as it was at its entry.
 	untouched *process.Row
-	// pacMask is that of the last snapshot, for all of a process have the same; before, and where only looks without a stop are
-	// taken, all the bits that a signature may have: in addresses of programs they are 0.
+	// pacMask is the mask of pointer signatures. All threads of a process share it. Until the kernel has told it in a
+	// snapshot, it is every bit that could belong to a signature: in addresses of programs these bits are 0.
 	pacMask uint64
 
 	// The walk under way.
@@ -99,6 +99,14 @@ type cursor struct {
 	calledSP uint64
 	// frameless: the walk came here from code that has no frame, though it has called: its return address is in a register.
 	frameless bool
+}
+
+// arrive moves the cursor to another frame. What it said of the frame before is forgotten: the frame is taken for
+// one in a call, and a step that knows more says so afterwards. The registers are the step's.
+func (c *cursor) arrive(pc, sp uint64) {
+	c.pc, c.sp = pc, sp
+	c.exact, c.byRules = false, false
+	c.callee, c.interpreted, c.calledSP, c.frameless = nil, false, 0, false
 }
 
 // New makes a Walker. vm may be nil: then only native frames can be told.
@@ -245,9 +253,8 @@ func (w *Walker) begin() {
 	c := &w.cur
 	c.regs = w.snap.Regs
 	c.known = ^w.snap.Unknown
-	c.pc, c.sp = c.regs[w.cpu.PC], c.regs[w.cpu.SP]
-	c.exact, c.byRules = true, false
-	c.callee, c.interpreted, c.calledSP, c.frameless = nil, false, 0, false
+	c.arrive(c.regs[w.cpu.PC], c.regs[w.cpu.SP])
+	c.exact = true
 	w.anchor = vmstructs.Anchor{}
 	w.evaluated = 0
 	if w.vm != nil {
@@ -329,8 +336,7 @@ func (w *Walker) emit(f profile.Frame) {
 // and nothing else is: generated code keeps no other register.
 func (w *Walker) toCaller(pc, sp uint64, fp uint64, fpKnown bool) profile.Reason {
 	c := &w.cur
-	c.pc, c.sp, c.exact, c.byRules = w.strip(pc), sp, false, false
-	c.callee, c.interpreted, c.calledSP, c.frameless = nil, false, 0, false
+	c.arrive(w.strip(pc), sp)
 	c.known = 1<<w.cpu.SP | 1<<w.cpu.PC
 	if fpKnown {
 		c.regs[w.cpu.FP] = fp

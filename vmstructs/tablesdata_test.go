@@ -104,8 +104,8 @@ func TestEveryJDKHasAllCapabilities(t *testing.T) {
 	}
 }
 
-// TestResolvedOffsets pins offsets that differ between releases, as hotspot.md's table
-// and the debugger's own reading of the same JVMs have them.
+// TestResolvedOffsets pins offsets that differ between releases, as a field-by-field reading of the same
+// JVMs and their debugger have them.
 func TestResolvedOffsets(t *testing.T) {
 	type want struct{ name, poolLength, level, anchor, osThread, poolFile int }
 	rows := map[string]want{

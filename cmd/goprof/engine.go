@@ -39,7 +39,7 @@ func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64)
 	switch {
 	case !slices.Contains(engineNames, f.engine):
 		return usageError(cmd, fmt.Sprintf("--engine is ptrace, perf or auto, not %q", f.engine))
-	case f.engine == string(session.PerfEngine) && mode != "cpu":
+	case f.engine == string(session.PerfEngine) && mode != profile.ModeCPU:
 		return usageError(cmd, "--engine perf is for --mode cpu: its timers run while a thread has a CPU")
 	case f.engine == string(session.PerfEngine) && maxOverhead > 0:
 		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs")

@@ -153,7 +153,7 @@ func weightOf(s *profile.Summary) int64 {
 
 // otherMode is the mode of a recording in words for a title, empty for the usual one.
 func otherMode(s *profile.Summary) string {
-	if s == nil || s.Meta.Mode == "" || s.Meta.Mode == "cpu" {
+	if s == nil || s.Meta.Mode == "" || s.Meta.Mode == profile.ModeCPU {
 		return ""
 	}
 	return output.CleanName(s.Meta.Mode)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/testdata/jvmtest"
 )
 
 // flameRatio is how many times the CPU time of a mere reader (readStacks) "goprof flame" may take of the same file.
@@ -25,9 +27,7 @@ const flameStacks = 60_000
 // TestFlameIsCheap: "goprof flame" on 60,000 different stacks takes little more than to read them. All of the process
 // counts, and of each the least of some runs: on a busy machine CPU time, too, passes faster.
 func TestFlameIsCheap(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes a large file")
-	}
+	jvmtest.NotQuick(t, jvmtest.TakesLong)
 	file := filepath.Join(t.TempDir(), "large.collapsed")
 	size := writeStacks(t, file, flameStacks)
 	cost, bare := time.Hour, time.Hour

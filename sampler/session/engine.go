@@ -16,9 +16,9 @@ import (
 type Engine string
 
 const (
-	PtraceEngine Engine = "ptrace" // stops a thread for the moment of a look
-	PerfEngine   Engine = "perf"   // lets the kernel take samples; stops nobody
-	AutoEngine   Engine = "auto"   // PerfEngine where it is permitted and sees all, else PtraceEngine
+	PtraceEngine Engine = profile.EnginePtrace // stops a thread for the moment of a look
+	PerfEngine   Engine = profile.EnginePerf   // lets the kernel take samples; stops nobody
+	AutoEngine   Engine = "auto"               // PerfEngine where it is permitted and sees all, else PtraceEngine
 )
 
 // Why the default is to stop threads: that needs no right that containers withhold, and its stacks are whole where

@@ -4,6 +4,7 @@ package session
 
 import (
 	"goprof/process"
+	"goprof/profile"
 	"goprof/sampler"
 )
 
@@ -11,9 +12,9 @@ import (
 type Mode string
 
 const (
-	CPUMode     Mode = "cpu"     // those that use CPU time
-	WallMode    Mode = "wall"    // all, whatever they do
-	WaitingMode Mode = "off-cpu" // those that wait
+	CPUMode     Mode = profile.ModeCPU    // those that use CPU time
+	WallMode    Mode = profile.ModeWall   // all, whatever they do
+	WaitingMode Mode = profile.ModeOffCPU // those that wait
 )
 
 // IsWall reports whether every thread is looked at in turn, and a look stands for the time that passes.

@@ -12,7 +12,7 @@ import (
 )
 
 // Where CPUs are short the walker would wait for one behind all that it measures, and snapshots with it. So while it
-// records, goprof runs ahead of ordinary threads, where it is permitted to: docs/decisions/0006.
+// attaches, records or dumps, goprof runs ahead of ordinary threads, where it is permitted to: docs/decisions/0006.
 //
 // Go moves goroutines from one OS thread to another, and a thread that passes one on must have a CPU for that. So all
 // threads of goprof are given the better priority. A program that goprof starts does not inherit it, and a new thread
@@ -27,7 +27,7 @@ const (
 	aheadEvery = 250 * time.Millisecond
 )
 
-// ahead is how many recordings are under way, and the end of their minder.
+// ahead is how many recordings, dumps and attachments are under way, and the end of their minder.
 var ahead struct {
 	sync.Mutex
 	users int

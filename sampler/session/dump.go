@@ -28,6 +28,7 @@ const DumpWait = 10 * time.Second
 
 // Dump looks once at every thread, each for its own moment.
 func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
+	defer runAhead()()
 	if opt.Depth > 0 {
 		s.walker.MaxDepth = opt.Depth
 	}

@@ -49,6 +49,7 @@ func Attach(pid int) (*Session, error) {
 }
 
 func open(pid int, opened func(*process.Process)) (*Session, error) {
+	defer runAhead()()
 	p, err := process.Open(pid)
 	if err != nil {
 		return nil, err

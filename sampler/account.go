@@ -8,7 +8,7 @@ import "goprof/process"
 
 // look samples one thread that is due. Whatever comes of it, the thread has paid.
 func (r *run) look(th *thread) {
-	if r.t.isPending(th.tid) || r.t.Pending() >= maxPending {
+	if !r.t.HasRoom(th.tid) {
 		return // this sample is under way, or more than enough are: it has not paid and waits for its time
 	}
 	r.scan.pay(th)
@@ -19,7 +19,7 @@ func (r *run) look(th *thread) {
 		r.stats.Lost[QueueFull]++
 		return
 	}
-	o := r.t.lookOn(th.tid, int(th.cpu), th.hint, snap)
+	o := r.t.LookOn(th.tid, int(th.cpu), th.hint, snap)
 	if o != Pending {
 		r.account(snap, o)
 	}

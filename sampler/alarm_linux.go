@@ -11,8 +11,9 @@ import (
 
 // alarm is a timer that sends a signal to this OS thread alone.
 type alarm struct {
-	id int32
-	ok bool
+	id    int32
+	made  bool
+	works bool // its signal ends a system call
 }
 
 // boundSignal ends a blocking waitid(2), which has no time limit of its own. ppoll and signalfd cannot stand in for
@@ -34,13 +35,14 @@ type sigevent struct {
 	_      [44]byte
 }
 
-// newAlarm makes a timer of this OS thread. It ends with close.
-func newAlarm(signal int32) (a alarm) {
+// newAlarm makes a timer of this OS thread that ends what LookHeld waits for. It ends with close.
+func newAlarm() (a alarm) {
 	const threadID = 4 // SIGEV_THREAD_ID
-	ev := sigevent{signo: signal, notify: threadID, tid: int32(unix.Gettid())}
+	ev := sigevent{signo: boundSignal, notify: threadID, tid: int32(unix.Gettid())}
 	_, _, e := syscall.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&ev)),
 		uintptr(unsafe.Pointer(&a.id)))
-	a.ok = e == 0
+	a.made = e == 0
+	a.works = a.made && endsCalls(boundSignal)
 	return a
 }
 
@@ -58,16 +60,16 @@ func endsCalls(signal syscall.Signal) bool {
 	return true
 }
 
-// set has the signal sent at a moment of CLOCK_MONOTONIC, and each interval after it unless that is 0.
-func (a *alarm) set(at, interval int64) {
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at), Interval: unix.NsecToTimespec(interval)}
+// set has the signal sent at a moment of CLOCK_MONOTONIC, and again and again after it.
+func (a *alarm) set(at int64) {
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at), Interval: unix.NsecToTimespec(again)}
 	syscall.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(a.id), unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
 func (a *alarm) close() {
-	if a.ok {
+	if a.made {
 		syscall.RawSyscall(unix.SYS_TIMER_DELETE, uintptr(a.id), 0, 0)
-		a.ok = false
+		a.made, a.works = false, false
 	}
 }
 

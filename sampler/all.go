@@ -23,8 +23,8 @@ const (
 	mostPending = 32
 )
 
-// Target is a thread to look at.
-type Target struct {
+// Subject is a thread to look at.
+type Subject struct {
 	TID  int
 	Hint Hint
 }
@@ -43,14 +43,14 @@ const mostPasses = 16
 //
 // So many threads may be held up that others cannot be told to stop. Those are looked at without a stop, where they
 // sleep: then Waiting.Unstopped is set.
-func All(t *Tracer, wait time.Duration, threads []Target, each func(*process.Snapshot, Outcome)) {
+func All(t *Tracer, wait time.Duration, threads []Subject, each func(*process.Snapshot, Outcome)) {
 	AllUntil(nil, t, wait, threads, each)
 }
 
 // AllUntil is All until gaveUp is closed: then nobody waits any more for an each that does not return. It reports
 // whether all have. each is called from another goroutine, one at a time, while this one looks after those that stop
 // late.
-func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Target, each func(*process.Snapshot,
+func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Subject, each func(*process.Snapshot,
 	Outcome)) bool {
 	a := all{t: t, wait: wait, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
 	for len(threads) > 0 && a.pass(threads) {
@@ -61,7 +61,7 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []T
 }
 
 // pass looks at each of the threads.
-func (a *all) pass(threads []Target) bool {
+func (a *all) pass(threads []Subject) bool {
 	t := a.t
 	for _, th := range threads {
 		a.hints[th.TID] = th.Hint
@@ -100,7 +100,7 @@ func (a *all) pass(threads []Target) bool {
 // thread that was let go because the memory of another one did not answer is looked at again.
 func (a *all) keep(snap *process.Snapshot, o Outcome) {
 	if o == Silent && a.passes < mostPasses && a.t.desk != nil && a.t.silentThreads[snap.TID] == nil {
-		a.bystanders = append(a.bystanders, Target{snap.TID, a.hints[snap.TID]})
+		a.bystanders = append(a.bystanders, Subject{snap.TID, a.hints[snap.TID]})
 		a.spare = append(a.spare, snap)
 		return
 	}
@@ -119,7 +119,7 @@ type all struct {
 	gaveUp     <-chan struct{}
 	over       bool
 	hints      map[int]Hint
-	bystanders []Target // to be looked at again
+	bystanders []Subject // to be looked at again
 	passes     int
 }
 
@@ -180,7 +180,7 @@ func (a *all) collectUntil(left int) {
 }
 
 // AllUnstopped is All without stopping any thread.
-func AllUnstopped(t *Tracer, threads []Target, each func(*process.Snapshot, Outcome)) {
+func AllUnstopped(t *Tracer, threads []Subject, each func(*process.Snapshot, Outcome)) {
 	snap := new(process.Snapshot)
 	for _, th := range threads {
 		each(snap, t.LookUnstopped(th.TID, th.Hint, snap))
@@ -226,8 +226,8 @@ func collectUntil(t *Tracer, left int, wait time.Duration, each func(*process.Sn
 // endWait is how long the end of a recording waits for threads that have no CPU to stop on.
 const endWait = time.Second
 
-// patience collects what is pending for a while and gives up the rest.
-func patience(t *Tracer, each func(*process.Snapshot, Outcome)) {
+// CollectRest collects what is pending for a while and gives up the rest.
+func (t *Tracer) CollectRest(each func(*process.Snapshot, Outcome)) {
 	collectUntil(t, 0, endWait, each)
 	t.Abandon(each)
 }

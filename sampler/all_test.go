@@ -12,9 +12,9 @@ import (
 // stop late.
 func TestNobodyWaitsForAWalk(t *testing.T) {
 	p := run1(t, sharesProgram, "12", "1", "0")
-	var threads []Target
+	var threads []Subject
 	for range 12 {
-		threads = append(threads, Target{TID: p.number(t)})
+		threads = append(threads, Subject{TID: p.number(t)})
 	}
 	for range 20 {
 		left := map[int]bool{}

@@ -3,7 +3,6 @@
 package sampler
 
 import (
-	"runtime"
 	"time"
 	"unsafe"
 
@@ -70,23 +69,6 @@ func newDesk(stackLimit int) (*desk, error) {
 	return d, nil
 }
 
-// The tracing thread and its Runner, as SCHED_FIFO counts. Both are the lowest that do.
-const (
-	tracerPriority = 1
-	runnerPriority = 2
-)
-
-// goFirst gives an OS thread (0: our own) real-time priority; see preemptAtOnce. Where that is not permitted: a
-// better one than others have. Not where there is but one CPU: whoever we may have to wait for, Go's garbage
-// collector among them, has no other.
-func goFirst(tid int, priority uint32) {
-	const resetOnFork = 1 // SCHED_FLAG_RESET_ON_FORK
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: priority}
-	if runtime.NumCPU() == 1 || unix.SchedSetAttr(tid, &attr, 0) != nil {
-		unix.Setpriority(unix.PRIO_PROCESS, tid, -15)
-	}
-}
-
 // set points one of the two vectors from the target's memory to ours.
 //
 //go:nosplit
@@ -130,6 +112,14 @@ func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 
 // beginReads says from when on reads are waited for.
 func (t *Tracer) beginReads() { t.readUntil = monotonic(&t.ts) + readLimit }
+
+// BoundTo says that the caller has bound this OS thread to that CPU and will sleep there (-1: to none), and brings the
+// Runner there.
+func (t *Tracer) BoundTo(cpu int) {
+	if t.stayAt = cpu; cpu >= 0 {
+		t.meet()
+	}
+}
 
 // meet keeps this OS thread on its CPU until part is called, and brings the Runner there.
 func (t *Tracer) meet() {

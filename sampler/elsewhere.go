@@ -3,7 +3,6 @@
 package sampler
 
 import (
-	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -16,7 +15,7 @@ import (
 // each of its stops would come while we sleep, and last until we wake up again. So we move first.
 //
 // Not where all CPUs are busy with threads that are looked at: each move takes another one's CPU, and costs
-// more than it saves (docs/performance.md).
+// more than it saves (docs/performance.md): Tracer.Stay.
 
 // cpuMask has room for the CPUs of any machine that Linux is built for (NR_CPUS is 8,192 at most).
 type cpuMask [8192 / 64]uint64
@@ -54,19 +53,4 @@ func (m *cpuMask) get(tid int) (size uintptr, ok bool) {
 func (m *cpuMask) set(tid int, size uintptr) bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), size, uintptr(unsafe.Pointer(m)))
 	return e == 0
-}
-
-// crowded tells whether there are as many threads to look at in a tick as CPUs, on the average.
-func (r *run) crowded() bool { return r.dueMean >= dueUnit*int64(runtime.NumCPU())-dueUnit/2 }
-
-// dueUnit is one thread in dueMean, dueWeight how many ticks that looks back.
-const (
-	dueUnit   = 1024
-	dueWeight = 16
-)
-
-// countDue takes one tick into account.
-func (r *run) countDue(looks int64) {
-	r.dueMean += (looks*dueUnit - r.dueMean) / dueWeight
-	r.t.stay = r.crowded()
 }

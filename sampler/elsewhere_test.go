@@ -59,13 +59,13 @@ func TestCrowded(t *testing.T) {
 	for range 200 {
 		r.countDue(cpus)
 	}
-	if r.countDue(cpus - 1); !r.crowded() || !r.t.stay {
+	if r.countDue(cpus - 1); !r.crowded() || !r.t.Stay {
 		t.Errorf("%d threads on as many CPUs: %d", cpus, r.dueMean)
 	}
 	for range 200 {
 		r.countDue(cpus - 1)
 	}
-	if r.crowded() || r.t.stay {
+	if r.crowded() || r.t.Stay {
 		t.Errorf("%d threads on %d CPUs: %d", cpus-1, cpus, r.dueMean)
 	}
 }

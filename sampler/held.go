@@ -20,7 +20,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *process.Snaps
 	if !t.onItsThread() {
 		return WrongThread
 	}
-	if t.isPending(tid) || len(t.pending) >= maxPending {
+	if !t.HasRoom(tid) {
 		return Backlog
 	}
 	if t.leavesAlone(tid) {

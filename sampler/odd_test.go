@@ -119,7 +119,7 @@ func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
 	eventually(t, "in vfork", func() bool { return threadState(p.pid, p.pid) == 'D' })
 	lost := 0
 	onTracer(t, p.pid, func(tr *Tracer) {
-		All(tr, lastWait, []Target{{TID: p.pid}}, func(s *process.Snapshot, o Outcome) {
+		All(tr, lastWait, []Subject{{TID: p.pid}}, func(s *process.Snapshot, o Outcome) {
 			if s.TID != p.pid || o != TimedOut {
 				t.Errorf("%d: %v, want timed out", s.TID, o)
 			}

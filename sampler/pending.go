@@ -44,6 +44,9 @@ func (t *Tracer) pendingWantCPU() bool {
 	return false
 }
 
+// HasRoom reports whether tid can be told to stop: it has not been yet, and not too many others have.
+func (t *Tracer) HasRoom(tid int) bool { return len(t.pending) < maxPending && !t.isPending(tid) }
+
 func (t *Tracer) isPending(tid int) bool {
 	for i := range t.pending {
 		if t.pending[i].tid == tid {
@@ -53,9 +56,9 @@ func (t *Tracer) isPending(tid int) bool {
 	return false
 }
 
-// counts has a look that is pending count for so many more samples: the thread was met again before it stopped. It
+// CountAgain has a look that is pending count for so many more samples: the thread was met again before it stopped. It
 // returns false if the thread is not pending.
-func (t *Tracer) counts(tid int, more int64) bool {
+func (t *Tracer) CountAgain(tid int, more int64) bool {
 	for i := range t.pending {
 		if p := &t.pending[i]; p.tid == tid {
 			if p.snap != nil {

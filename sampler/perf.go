@@ -61,7 +61,7 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		if cfg.MaxOverhead > 0 {
 			return Stats{}, ErrPerfOverhead
 		}
-		onOwnThread(func() { stats, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
+		OnThreadHoldingNobody(func() { stats, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
 		return stats, err
 	})
 }

@@ -104,6 +104,26 @@ func (p *procDir) read(tid int, file string) []byte {
 	return b
 }
 
+// fileLink is what descriptor fd of the process leads to, as its link in /proc/PID/fd tells: 64 bytes of it at most.
+// It is nil if there is no such descriptor.
+func (p *procDir) fileLink(fd uint64) []byte {
+	if fd > 1<<31-1 {
+		return nil
+	}
+	name := append(p.name[:0], "/proc/"...)
+	name = strconv.AppendInt(name, int64(p.pid), 10)
+	name = append(name, "/fd/"...)
+	name = strconv.AppendInt(name, int64(fd), 10)
+	name = append(name, 0)
+	cwd := unix.AT_FDCWD
+	n, _, e := syscall.RawSyscall6(unix.SYS_READLINKAT, uintptr(cwd), uintptr(unsafe.Pointer(&name[0])),
+		uintptr(unsafe.Pointer(&p.buf)), 64, 0, 0)
+	if e != 0 {
+		return nil
+	}
+	return p.buf[:n]
+}
+
 // lastCPU is the CPU that a thread last ran on, -1 if unknown.
 func (p *procDir) lastCPU(tid int) int {
 	_, cpu, _ := parseStat(p.read(tid, "stat"))

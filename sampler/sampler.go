@@ -120,17 +120,6 @@ func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	return s.whole(cfg, q, func() (Stats, error) { return s.run(ctx, cfg, q) })
 }
 
-// preemptAtOnce gives our OS thread a CPU at the moment at which it wakes up (docs/decisions/0003).
-//
-// An ordinary thread that wakes up waits until the one that runs has used up its slice, and
-// the kernel notices that at a tick, or where that thread itself enters the scheduler: then
-// samples would gather at its system calls. And where CPUs are short, a thread of the target
-// would stand still for as long as we wait for one. We need little of it: every loop on this
-// thread is bounded. Not permitted without privileges: then a better priority, or it is as it is.
-func preemptAtOnce() {
-	goFirst(0, tracerPriority)
-}
-
 // run is one sampling session.
 type run struct {
 	*Sampler
@@ -143,18 +132,20 @@ type run struct {
 }
 
 func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	t := NewTracer(s.pid, s.cpu)
-	defer t.Close()
-	if t.proc.task < 0 {
+	proc := openProc(s.pid)
+	defer proc.close()
+	if proc.task < 0 {
 		return Stats{}, ErrNoProcess
 	}
+	t := NewTracer(s.pid, s.cpu)
+	defer t.Close()
 	fds := descriptors()
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	r := &run{Sampler: s, scan: newScan(t.proc, cfg.Interval, fds)}
+	r := &run{Sampler: s, scan: newScan(proc, cfg.Interval, fds)}
 	defer r.scan.close()
-	r.tracing = newTracing(t, &s.progress, ctx.Done(), cfg, q)
+	r.tracing = newTracing(t, proc, &s.progress, ctx.Done(), cfg, q)
 	r.who = r
 	r.visits = newVisits(s.pid)
 	return r.shifts()

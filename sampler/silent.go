@@ -166,8 +166,8 @@ func (p *procDir) born(tid int) uint64 {
 	return 0
 }
 
-// silentErr is what ends a run: nothing can be read any more.
-func (t *Tracer) silentErr() error {
+// ReadErr is why nothing can be read any more, nil where that is not so: it ends a run.
+func (t *Tracer) ReadErr() error {
 	if t.desk != nil {
 		return nil
 	}

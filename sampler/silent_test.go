@@ -233,9 +233,9 @@ func TestTooManySilentThreads(t *testing.T) {
 func TestSilentThreadsInADump(t *testing.T) {
 	p, silent, others := startSilent(t, mostSilent-1)
 	longest := standing(p.pid, append(silent, others...))
-	var looks []Target
+	var looks []Subject
 	for _, tid := range append(append([]int{}, silent...), others...) {
-		looks = append(looks, Target{TID: tid})
+		looks = append(looks, Subject{TID: tid})
 	}
 	became := map[int]Outcome{}
 	onTracer(t, p.pid, func(tr *Tracer) {

@@ -35,23 +35,27 @@ func Suspend(stop func()) {
 	stop()
 }
 
+// SuspendWanted reports whether somebody waits in Suspend: who may hold threads is to end its OS thread then.
+func SuspendWanted() bool { return hold.wanted.Load() > 0 }
+
 // OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end: the place
 // for a Tracer. With the thread the kernel lets go of everything that it has seized (kernel/ptrace.c, exit_ptrace).
 // Go never ends the main thread; that one is held while another is used.
 func OnOwnThread(f func()) {
 	hold.RLock()
 	defer hold.RUnlock()
-	onOwnThread(f)
+	OnThreadHoldingNobody(f)
 }
 
-func onOwnThread(f func()) {
+// OnThreadHoldingNobody is OnOwnThread for what never holds a thread: Suspend does not wait for it.
+func OnThreadHoldingNobody(f func()) {
 	ended := make(chan int, 1)
 	go func() {
 		runtime.LockOSThread()
 		tid := 0
 		defer func() { ended <- tid }()
 		if unix.Gettid() == unix.Getpid() {
-			onOwnThread(f)
+			OnThreadHoldingNobody(f)
 			runtime.UnlockOSThread()
 			return
 		}
@@ -71,32 +75,6 @@ func awaitEnd(tid int) {
 	task := fmt.Sprintf("/proc/self/task/%d", tid)
 	for wait := 10 * time.Microsecond; wait < time.Second && unix.Access(task, unix.F_OK) == nil; wait *= 2 {
 		time.Sleep(wait)
-	}
-}
-
-// longGap is how late a tick must be for what was used meanwhile to be nobody's sample: goprof was stopped, or the whole
-// machine was.
-const longGap = int64(time.Second)
-
-// excuse forgives what threads have used while nobody could look: it is no credit for a burst of samples now, nor
-// the weight of a single one.
-func (s *scan) excuse() {
-	defer func(pools bool) { s.pools = pools }(s.pools)
-	s.pools = false
-	for _, th := range s.byTID {
-		credit, known := th.credit, max(th.last.ran, th.billed) // a sample of perf's may carry more than the last look told
-		stat, ok := s.charged(th)
-		if !ok {
-			s.forget(th)
-			continue
-		}
-		s.book(th, stat)
-		th.credit = credit
-		if th.last.ran > known && !th.hint.Skip {
-			used := th.last.ran - known
-			th.billed += used
-			s.bills.excused += int64(used)
-		}
 	}
 }
 

@@ -40,6 +40,8 @@ type Tracer struct {
 	After func(snap *process.Snapshot, released int64)
 	// Trail is followed in each pause; nil: none. After may change it.
 	Trail *process.Trail
+	// Stay keeps this OS thread on its CPU even where the thread that is to stop is on the same one (elsewhere.go).
+	Stay bool
 	// Pauses is how long threads were stopped, as upper bounds: from the last moment
 	// at which the thread was seen not to have stopped, to the return of its release.
 	Pauses Histogram
@@ -59,7 +61,6 @@ type Tracer struct {
 	nextP   int
 	rescue  rescuer
 	cpus    cpuMask
-	stay    bool // on the CPU where we are
 
 	// What reads the target's memory (desk.go, silent.go).
 	desk          *desk
@@ -89,10 +90,10 @@ type Tracer struct {
 	released  int64 // when it was let go
 	look      look
 	unstopped struct { // what /proc/PID/task/TID/syscall told
-		call  int64
-		args  [6]uint64
-		pc    uint64
-		trace trace
+		call   int64
+		args   [6]uint64
+		pc     uint64
+		motion Motion
 	}
 	warmAt  uint64 // stack pointer and size of the last look
 	warmLen int
@@ -141,6 +142,13 @@ func (t *Tracer) Close() {
 	t.proc.close()
 }
 
+// ChangeOSThread binds the Tracer to the OS thread that calls it next. Nothing may be pending: what the OS thread before
+// had seized was let go with its end.
+func (t *Tracer) ChangeOSThread() { t.owner = 0 }
+
+// Released is when the thread was let go that was looked at last, as CLOCK_MONOTONIC.
+func (t *Tracer) Released() int64 { return t.released }
+
 // Err tells more of the last Failed.
 func (t *Tracer) Err() error { return t.err }
 
@@ -162,17 +170,17 @@ func prstatusOffset(cpu *arch.CPU, reg int) int {
 // Look stops thread tid, fills snap and lets the thread go. On Pending the Tracer keeps snap
 // until Collect returns it; otherwise it is the caller's again, with TID set.
 func (t *Tracer) Look(tid int, hint Hint, snap *process.Snapshot) Outcome {
-	return t.lookOn(tid, t.proc.lastCPU(tid), hint, snap)
+	return t.LookOn(tid, t.proc.lastCPU(tid), hint, snap)
 }
 
-// lookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that is ours, we move to another
+// LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that is ours, we move to another
 // one, but not where we are to stay.
-func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *process.Snapshot) Outcome {
+func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *process.Snapshot) Outcome {
 	snap.TID = tid
 	if !t.onItsThread() {
 		return WrongThread
 	}
-	if t.isPending(tid) || len(t.pending) >= maxPending {
+	if !t.HasRoom(tid) {
 		return Backlog
 	}
 	if t.leavesAlone(tid) {
@@ -181,7 +189,7 @@ func (t *Tracer) lookOn(tid, cpu int, hint Hint, snap *process.Snapshot) Outcome
 	if !t.openDesk() {
 		return Failed
 	}
-	elsewhere := t.cpus.elsewhere(cpu, !t.stay)
+	elsewhere := t.cpus.elsewhere(cpu, !t.Stay)
 	t.meet()
 	defer t.part()
 	t.lookTID = tid

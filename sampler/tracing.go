@@ -17,6 +17,7 @@ type tracing struct {
 	cfg       Config
 	q         *Queue
 	t         *Tracer
+	proc      *procDir
 	who       looker
 	progress  *progress
 	cancel    <-chan struct{}
@@ -51,7 +52,7 @@ type looker interface {
 }
 
 // newTracing begins a run. The looker is still to be set.
-func newTracing(t *Tracer, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) tracing {
+func newTracing(t *Tracer, proc *procDir, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) tracing {
 	t.After, t.Trail = cfg.After, cfg.Trail
 	if cfg.Memory != nil {
 		t.Serve(cfg.Memory)
@@ -59,7 +60,7 @@ func newTracing(t *Tracer, p *progress, cancel <-chan struct{}, cfg Config, q *Q
 	if cfg.MaxStack > 0 {
 		t.StackLimit = cfg.MaxStack
 	}
-	r := tracing{cfg: cfg, q: q, t: t, progress: p, cancel: cancel,
+	r := tracing{cfg: cfg, q: q, t: t, proc: proc, progress: p, cancel: cancel,
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	r.beginTicks(monotonic(&r.ts), int64(cfg.Interval))
 	r.began = r.start
@@ -70,10 +71,10 @@ func newTracing(t *Tracer, p *progress, cancel <-chan struct{}, cfg Config, q *Q
 func (r *tracing) shifts() (Stats, error) {
 	for again := true; again; {
 		OnOwnThread(func() {
-			r.t.owner = 0
+			r.t.ChangeOSThread()
 			r.cpuAtFrom = threadCPU()
 			r.who.loop()
-			patience(r.t, r.late)
+			r.t.CollectRest(r.late)
 			if again = !r.over(); !again {
 				r.who.settle()
 				r.stats = r.who.sum()
@@ -137,10 +138,10 @@ func (r *tracing) sleep(deadline int64) bool {
 			return false
 		default:
 		}
-		if r.t.proc.ended() {
+		if r.proc.ended() {
 			r.stats.Ended = true
 		}
-		if r.over() || hold.wanted.Load() > 0 {
+		if r.over() || SuspendWanted() {
 			return false
 		}
 		r.collect()
@@ -191,10 +192,10 @@ func (r *tracing) noteEnd(o Outcome) {
 		r.stats.Ended = true
 	case NotPermitted:
 		if r.denied++; r.denied == maxDenied {
-			r.failed = &NotPermittedError{r.t.pid}
+			r.failed = &NotPermittedError{r.proc.pid}
 		}
 	case Silent, Failed:
-		r.failed = r.t.silentErr()
+		r.failed = r.t.ReadErr()
 	}
 }
 

@@ -19,12 +19,13 @@ const unstoppedTries = 3
 //
 // A thread that is running cannot be looked at in this way: Running.
 func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *process.Snapshot) Outcome {
-	return t.lookUnstopped(tid, hint, snap, nil)
+	return t.LookUnstoppedDuring(tid, hint, snap, nil)
 }
 
-// lookUnstopped is LookUnstopped that reads more of the thread while it is known not to move: during does
+// LookUnstoppedDuring is LookUnstopped that reads more of the thread while it is known not to move: during does
 // that. The last try goes without, to be done sooner.
-func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *process.Snapshot, during func(*process.Snapshot)) Outcome {
+func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *process.Snapshot,
+	during func(*process.Snapshot)) Outcome {
 	snap.TID = tid
 	if t.leavesAlone(tid) {
 		return Silent
@@ -35,16 +36,16 @@ func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *process.Snapshot, durin
 	t.lookTID = tid
 	t.meet()
 	defer t.part()
-	f := t.proc.follow(tid)
+	f := followed{t.proc, tid, noFollowed}
 	defer f.close()
 	for try := range unstoppedTries {
-		before, ok := t.proc.trace(&f)
+		before, ok := f.motion()
 		if !ok {
 			return t.gone()
 		}
-		switch before.state {
+		switch before.State {
 		case 'R':
-			t.unstopped.trace = before
+			t.unstopped.motion = before
 			return Running
 		case 'Z', 'X':
 			return t.ended(tid)
@@ -71,19 +72,22 @@ func (t *Tracer) lookUnstopped(tid int, hint Hint, snap *process.Snapshot, durin
 				return Silent
 			}
 		}
-		after, ok := t.proc.trace(&f)
+		after, ok := f.motion()
 		if !ok {
 			return t.gone()
 		}
 		if before == after {
-			snap.Waiting.State, snap.Waiting.Unstopped = before.state, true
-			t.unstopped.trace = after
+			snap.Waiting.State, snap.Waiting.Unstopped = before.State, true
+			t.unstopped.motion = after
 			return Taken
 		}
 		t.Voids++
 	}
 	return Moved
 }
+
+// Motion is what the last look without a stop has told of how its thread moves.
+func (t *Tracer) Motion() Motion { return t.unstopped.motion }
 
 // keepUnstopped makes a snapshot of what was read.
 func (t *Tracer) keepUnstopped(snap *process.Snapshot, hint *Hint) {
@@ -102,7 +106,7 @@ func (t *Tracer) keepUnstopped(snap *process.Snapshot, hint *Hint) {
 }
 
 func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
-	b := t.proc.readKept(f, fileSyscall)
+	b := f.read(fileSyscall)
 	if b == nil {
 		if t.proc.lastCPU(tid) < 0 {
 			return t.gone()
@@ -123,8 +127,9 @@ func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 
 // followed is a thread whose files are kept open for a look.
 type followed struct {
-	tid int
-	fds [numFollowed]int
+	proc *procDir
+	tid  int
+	fds  [numFollowed]int
 }
 
 // Which file of it.
@@ -139,7 +144,7 @@ const (
 
 var followedNames = [numFollowed]string{"stat", "schedstat", "syscall", "status"}
 
-func (p *procDir) follow(tid int) followed { return followed{tid, [numFollowed]int{-1, -1, -1, -1}} }
+var noFollowed = [numFollowed]int{-1, -1, -1, -1}
 
 func (f *followed) close() {
 	for _, fd := range f.fds {
@@ -149,38 +154,38 @@ func (f *followed) close() {
 	}
 }
 
-// readKept reads one of a thread's files, which is opened at the first time; nil if that fails.
-func (p *procDir) readKept(f *followed, which int) []byte {
+// read reads one of the files, which is opened at the first time; nil if that fails.
+func (f *followed) read(which int) []byte {
 	if f.fds[which] < 0 {
-		fd, err := p.open(f.tid, followedNames[which])
+		fd, err := f.proc.open(f.tid, followedNames[which])
 		if err != nil {
 			return nil
 		}
 		f.fds[which] = fd
 	}
-	return p.pread(f.fds[which])
+	return f.proc.pread(f.fds[which])
 }
 
-// trace is what changes when a thread runs.
-type trace struct {
-	state    byte
-	cpu      int // the one that it last ran on
-	ticks    uint64
-	stat     schedstat
-	switches uint64
+// Motion is what changes when a thread runs.
+type Motion struct {
+	State    byte
+	CPU      int // the one that it last ran on
+	Ticks    uint64
+	Charged  schedstat
+	Switches uint64 // how often it has given up its CPU or lost it; 0 where Charged tells
 }
 
-// trace reads it. Where the kernel keeps no schedstat, switch counts stand in for it.
-func (p *procDir) trace(f *followed) (tr trace, ok bool) {
-	tr.state, tr.cpu, tr.ticks = parseStat(p.readKept(f, fileStat))
-	if tr.state == 0 {
-		return tr, false
+// motion reads it. Where the kernel keeps no schedstat, switch counts stand in for it.
+func (f *followed) motion() (m Motion, ok bool) {
+	m.State, m.CPU, m.Ticks = parseStat(f.read(fileStat))
+	if m.State == 0 {
+		return m, false
 	}
-	tr.stat, ok = parseSchedstat(p.readKept(f, fileSchedstat))
-	if !ok || tr.stat.turns == 0 {
-		tr.switches = parseSwitches(p.readKept(f, fileStatus))
+	m.Charged, ok = parseSchedstat(f.read(fileSchedstat))
+	if !ok || m.Charged.turns == 0 {
+		m.Switches = parseSwitches(f.read(fileStatus))
 	}
-	return tr, true
+	return m, true
 }
 
 // parseSwitches reads from /proc/PID/task/TID/status how often the thread has given up its CPU, or lost it.

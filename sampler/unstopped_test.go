@@ -39,7 +39,7 @@ func TestMovedInALook(t *testing.T) {
 	moved := false
 	onTracer(t, p.pid, func(tr *Tracer) {
 		snap := new(process.Snapshot)
-		o := tr.lookUnstopped(p.pid, Hint{StackTop: stackTop(t, p.pid)}, snap, func(first *process.Snapshot) {
+		o := tr.LookUnstoppedDuring(p.pid, Hint{StackTop: stackTop(t, p.pid)}, snap, func(first *process.Snapshot) {
 			if moved {
 				return
 			}

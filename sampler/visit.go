@@ -111,10 +111,10 @@ func (v *visits) begin() bool {
 		v.own = -1
 		return false
 	}
-	v.bound = newAlarm(boundSignal)
+	v.bound = newAlarm()
 	_, ok := parseExecStart(v.ownSched())
 	v.at = -1
-	if ok && v.bound.ok && endsCalls(boundSignal) {
+	if ok && v.bound.works {
 		return true
 	}
 	v.end()
@@ -204,11 +204,12 @@ func (r *run) planVisit(from int64) (at int64) {
 		r.beginTicks(now, step)
 	}
 	at = max(r.tickAt()+r.anywhere(r.step), from, now+settleTime)
-	if r.t.stayAt = -1; v.goTo(which) {
-		r.t.stayAt = v.cpus[which].number
+	if v.goTo(which) {
+		r.t.BoundTo(v.cpus[which].number)
+	} else {
+		r.t.BoundTo(-1)
 	}
-	r.t.meet()
-	v.bound.set(at+2*stopWithin, again)
+	v.bound.set(at + 2*stopWithin)
 	return at
 }
 
@@ -248,7 +249,8 @@ func (r *run) stopVisiting() {
 
 // notVisiting sets what differs where threads are looked for.
 func (r *run) notVisiting() {
-	r.visiting, r.t.stayAt, r.scan.hotFor, r.scan.pools = false, -1, hotFor, false
+	r.visiting, r.scan.hotFor, r.scan.pools = false, hotFor, false
+	r.t.BoundTo(-1)
 	r.beginTicks(monotonic(&r.ts), int64(r.cfg.Interval))
 }
 
@@ -400,7 +402,7 @@ func (v *visits) learn(cost float64, now int64) {
 
 // lookHeld takes the sample of a thread that we took the CPU from.
 func (r *run) lookHeld(th *thread, arrived, count int64) {
-	if count == 0 || r.t.counts(th.tid, count) {
+	if count == 0 || r.t.CountAgain(th.tid, count) {
 		return
 	}
 	snap := r.q.take()

@@ -3,11 +3,7 @@
 package sampler
 
 import (
-	"strconv"
-	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"goprof/arch"
 	"goprof/process"
@@ -27,7 +23,7 @@ func (t *Tracer) setWaiting(snap *process.Snapshot, number int64, first, second 
 	w.Call = t.cpu.Calls[number]
 	switch {
 	case w.Call.HasFile():
-		w.File = t.proc.fileKind(first)
+		w.File = t.fileKind(first)
 	case w.Call == arch.CallPoll && second > 0:
 		w.File = t.polled(snap.TID, first)
 	}
@@ -45,27 +41,17 @@ func (t *Tracer) polled(tid int, addr uint64) process.FileKind {
 	if fd < 0 {
 		return process.NoFile
 	}
-	return t.proc.fileKind(uint64(fd))
+	return t.fileKind(uint64(fd))
 }
 
 // fileKind follows a link in /proc/PID/fd: "socket:[4711]", "pipe:[1]", "anon_inode:[eventpoll]" or a path
 // (fs/proc/fd.c; net/socket.c, sockfs_dname; fs/pipe.c; fs/anon_inodes.c).
-func (p *procDir) fileKind(fd uint64) process.FileKind {
-	if fd > 1<<31-1 {
+func (t *Tracer) fileKind(fd uint64) process.FileKind {
+	link := t.proc.fileLink(fd)
+	if link == nil {
 		return process.NoFile
 	}
-	name := append(p.name[:0], "/proc/"...)
-	name = strconv.AppendInt(name, int64(p.pid), 10)
-	name = append(name, "/fd/"...)
-	name = strconv.AppendInt(name, int64(fd), 10)
-	name = append(name, 0)
-	cwd := unix.AT_FDCWD
-	n, _, e := syscall.RawSyscall6(unix.SYS_READLINKAT, uintptr(cwd), uintptr(unsafe.Pointer(&name[0])),
-		uintptr(unsafe.Pointer(&p.buf)), 64, 0, 0)
-	if e != 0 {
-		return process.NoFile
-	}
-	return kindOfLink(p.buf[:n])
+	return kindOfLink(link)
 }
 
 func kindOfLink(link []byte) process.FileKind {

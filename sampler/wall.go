@@ -104,15 +104,17 @@ type wallRun struct {
 }
 
 func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	t := NewTracer(w.pid, w.cpu)
-	defer t.Close()
-	if t.proc.task < 0 {
+	proc := openProc(w.pid)
+	defer proc.close()
+	if proc.task < 0 {
 		return Stats{}, ErrNoProcess
 	}
+	t := NewTracer(w.pid, w.cpu)
+	defer t.Close()
 	r := &wallRun{Wall: w}
-	r.threads.open(t.proc, descriptors())
+	r.threads.open(proc, descriptors())
 	defer r.threads.close()
-	r.tracing = newTracing(t, &w.progress, ctx.Done(), cfg, q)
+	r.tracing = newTracing(t, proc, &w.progress, ctx.Done(), cfg, q)
 	r.who = r
 	return r.shifts()
 }

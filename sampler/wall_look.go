@@ -81,23 +81,23 @@ func (r *wallRun) lookAnew(th *watched) {
 	}
 	snap := r.freeSnapshot()
 	if snap == nil {
-		if hold.wanted.Load() == 0 && !r.over() {
+		if !SuspendWanted() && !r.over() {
 			r.lose(th, QueueFull)
 		}
 		return
 	}
-	o := r.t.lookUnstopped(th.tid, th.hint, snap, r.opt.During)
+	o := r.t.LookUnstoppedDuring(th.tid, th.hint, snap, r.opt.During)
 	switch {
 	case o == Running:
 		r.lookRunning(th, snap)
-	case o == Taken && r.opt.NativeOnce && !r.opt.NonBlocking && th.restAt(r.t.unstopped.pc, snap.SP) == nil:
+	case o == Taken && r.opt.NativeOnce && !r.opt.NonBlocking && th.restAt(r.pcOf(snap), snap.SP) == nil:
 		r.lookAtRest(th, snap)
 	case o == Taken:
 		r.goesOn(th, snap)
 		th.still = true
-		th.last = r.t.unstopped.trace.stat
+		th.last = r.t.Motion().Charged
 		if r.threads.noStats {
-			th.last = schedstat{turns: r.t.unstopped.trace.switches}
+			th.last = schedstat{turns: r.t.Motion().Switches}
 		}
 		r.stats.Looks.Unstopped++
 		r.enter(th, snap, o)
@@ -125,7 +125,7 @@ func (r *wallRun) lookRunning(th *watched, snap *process.Snapshot) {
 // stop, has told.
 func (r *wallRun) lookAtRest(th *watched, snap *process.Snapshot) {
 	th.atRest, th.resting = true, snap.Waiting
-	th.addRest(rest{r.t.unstopped.pc, snap.SP, snap.Waiting.Call, snap.Waiting.File})
+	th.addRest(rest{r.pcOf(snap), snap.SP, snap.Waiting.Call, snap.Waiting.File})
 	r.stopOne(th, snap)
 }
 
@@ -133,15 +133,17 @@ func (r *wallRun) lookAtRest(th *watched, snap *process.Snapshot) {
 // which that was.
 func (r *wallRun) goesOn(th *watched, snap *process.Snapshot) {
 	if w := &snap.Waiting; w.Call == arch.CallRestart {
-		if at := th.restAt(r.t.unstopped.pc, snap.SP); at != nil {
+		if at := th.restAt(r.pcOf(snap), snap.SP); at != nil {
 			w.Call, w.File = at.call, at.file
 		}
 	}
 }
 
+func (r *wallRun) pcOf(snap *process.Snapshot) uint64 { return snap.Regs[r.cpu.PC] }
+
 // stopOne looks at a thread by a stop, which may come later.
 func (r *wallRun) stopOne(th *watched, snap *process.Snapshot) {
-	o := r.t.lookOn(th.tid, r.t.unstopped.trace.cpu, th.hint, snap)
+	o := r.t.LookOn(th.tid, r.t.Motion().CPU, th.hint, snap)
 	if th.pending = o == Pending; !th.pending {
 		r.account(snap, o)
 	}
@@ -182,7 +184,7 @@ func (r *wallRun) tellWaiting(th *watched, snap *process.Snapshot) {
 	if th.atRest {
 		r.stats.Looks.AtRest++
 		// Some calls are not gone on with after a stop: the program sees that (EINTR, signal(7)).
-		if slept || -int64(result) == int64(unix.EINTR) && (snap.Syscall >= 0 || th.restAt(snap.Regs[r.cpu.PC], snap.SP) != nil) {
+		if slept || -int64(result) == int64(unix.EINTR) && (snap.Syscall >= 0 || th.restAt(r.pcOf(snap), snap.SP) != nil) {
 			*w = th.resting
 			w.Unstopped = false
 			return
@@ -199,7 +201,7 @@ func (r *wallRun) tellWaiting(th *watched, snap *process.Snapshot) {
 		return // it has left the list, and what is read of it now would never be taken out of the account again
 	}
 	after, ok := r.threads.ask(th)
-	came := snap.When + (r.t.released-snap.When)/2 // when it was given the CPU to stop on: between these two
+	came := snap.When + (r.t.Released()-snap.When)/2 // when it was given the CPU to stop on: between these two
 	w.NoCPU = ok && !r.threads.noStats && hadNoCPU(th.before, after, came, th.beganAt)
 }
 

@@ -32,7 +32,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		s.walker.MaxDepth = opt.Depth
 	}
 	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{})}
-	var looks []sampler.Target
+	var looks []sampler.Subject
 	var after func(*process.Snapshot, int64)
 	var trail *process.Trail
 	var err error
@@ -77,10 +77,10 @@ type dump struct {
 }
 
 // prepare lists the threads.
-func (d *dump) prepare() (looks []sampler.Target) {
+func (d *dump) prepare() (looks []sampler.Subject) {
 	for _, tid := range d.dir.tids() {
 		th := d.dir.threads[tid]
-		looks = append(looks, sampler.Target{TID: tid, Hint: th.hint(d.VM)})
+		looks = append(looks, sampler.Subject{TID: tid, Hint: th.hint(d.VM)})
 		d.byTID[tid] = len(d.threads)
 		d.threads = append(d.threads, profile.ThreadDump{TID: tid, Name: th.name, State: d.stateOf(th)})
 	}
@@ -88,7 +88,7 @@ func (d *dump) prepare() (looks []sampler.Target) {
 }
 
 // lookAtAll looks at each thread, and again at those whose virtual thread was on its way.
-func (d *dump) lookAtAll(looks []sampler.Target, opt DumpOptions, after func(*process.Snapshot, int64),
+func (d *dump) lookAtAll(looks []sampler.Subject, opt DumpOptions, after func(*process.Snapshot, int64),
 	trail *process.Trail) {
 	t := sampler.NewTracer(d.Process.PID(), d.Process.CPU())
 	defer t.Close()

@@ -42,7 +42,7 @@ var soon = 150 * time.Microsecond
 const virtualLooks = 4
 
 // inTheHeap picks those of the threads whose frames in the heap could not be told.
-func (d *dump) inTheHeap(looks []sampler.Target) (again []sampler.Target) {
+func (d *dump) inTheHeap(looks []sampler.Subject) (again []sampler.Subject) {
 	for _, l := range looks {
 		if s := &d.threads[d.byTID[l.TID]].Stack; s.Mounted && s.Truncated == profile.Continuation {
 			again = append(again, l)

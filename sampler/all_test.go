@@ -6,22 +6,23 @@ import (
 	"testing"
 
 	"goprof/process"
+	"goprof/testdata/ctest"
 )
 
 // While a snapshot is walked, no other thread stands still: twelve threads that never rest share the CPUs, so that most
 // stop late.
 func TestNobodyWaitsForAWalk(t *testing.T) {
-	p := run1(t, sharesProgram, "12", "1", "0")
+	p := ctest.Run(t, ctest.Shares, "12", "1", "0")
 	var threads []Subject
 	for range 12 {
-		threads = append(threads, Subject{TID: p.number(t)})
+		threads = append(threads, Subject{TID: p.Number(t)})
 	}
 	for range 20 {
 		left := map[int]bool{}
 		for _, th := range threads {
 			left[th.TID] = true
 		}
-		onTracer(t, p.pid, func(tr *Tracer) {
+		onTracer(t, p.PID, func(tr *Tracer) {
 			All(tr, lastWait, threads, func(snap *process.Snapshot, o Outcome) {
 				if o != Taken && o != TimedOut || !left[snap.TID] {
 					t.Errorf("%d: %v, %v", snap.TID, o, left[snap.TID])
@@ -37,6 +38,6 @@ func TestNobodyWaitsForAWalk(t *testing.T) {
 		}
 	}
 	for _, th := range threads {
-		eventually(t, "runs on", func() bool { return threadState(p.pid, th.TID) == 'R' })
+		ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, th.TID) == 'R' })
 	}
 }

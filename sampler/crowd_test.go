@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/testdata/ctest"
 )
 
 // crowdProgram has so many threads that sleep and so many that work: each fourth of these without rest, the others for 1 to
@@ -44,10 +46,10 @@ func TestCrowd(t *testing.T) {
 		sleeping, length = "9980", d
 	}
 	const workers = 20
-	p := run1(t, crowdProgram, sleeping, "20")
+	p := ctest.Run(t, crowdProgram, sleeping, "20")
 	var tids []int
 	for range workers {
-		tids = append(tids, p.number(t))
+		tids = append(tids, p.Number(t))
 	}
 	for _, c := range []struct {
 		name string
@@ -60,9 +62,9 @@ func TestCrowd(t *testing.T) {
 			}
 			before := map[int]int64{}
 			for _, tid := range tids {
-				before[tid] = ranNanos(t, p.pid, tid)
+				before[tid] = ctest.Ran(t, p.PID, tid)
 			}
-			s, q := New(p.pid, thisCPU()), NewQueue(64)
+			s, q := New(p.PID, ctest.CPU()), NewQueue(64)
 			s.fds = c.fds
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -90,10 +92,10 @@ func TestCrowd(t *testing.T) {
 			}
 			used, usedAll := map[int]int64{}, int64(0)
 			for _, tid := range tids {
-				used[tid] = ranNanos(t, p.pid, tid) - before[tid]
+				used[tid] = ctest.Ran(t, p.PID, tid) - before[tid]
 				usedAll += used[tid]
 			}
-			pass := bareScan(t, p.pid)
+			pass := bareScan(t, p.PID)
 			t.Logf("%d samples, %.1f Hz reached; sampling thread %.1f %% of a CPU; a bare loop over all threads' schedstat: %v a tick, %.1f %%",
 				got.Taken, got.Rate(), 100*got.CPU.Seconds()/got.Wall.Seconds(), pass, 100*pass.Seconds()*got.Rate())
 			needTicks(t, &got)
@@ -146,8 +148,8 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 
 // Threads that sleep are not read at each tick: the process's clock says that none of them has run.
 func TestColdThreadsAreNotRead(t *testing.T) {
-	p := run1(t, crowdProgram, "2000", "0")
-	proc := openProc(p.pid)
+	p := ctest.Run(t, crowdProgram, "2000", "0")
+	proc := openProc(p.PID)
 	defer proc.close()
 	s := newScan(proc, 10*time.Millisecond, descriptors())
 	defer s.close()

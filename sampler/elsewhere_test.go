@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/testdata/ctest"
 )
 
 // Leaving a CPU changes nothing of where the thread may run afterwards, and fails where there is no other.
 func TestLeaveCPU(t *testing.T) {
-	one := anyCPU(t)
+	one := ctest.AnyCPU(t)
 	OnOwnThread(func() {
 		var before, after, again cpuMask
 		size, ok := before.get(0)

@@ -14,18 +14,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/testdata/ctest"
 )
 
 // The rows of this file are the odd states that a thread can be in when we come.
 
 func TestGroupStoppedThreadStaysStopped(t *testing.T) {
-	p := run1(t, cSpin)
-	p.line(t)
+	p := ctest.Run(t, ctest.Spin)
+	p.Line(t)
 	p.Process.Signal(unix.SIGSTOP)
-	eventually(t, "stopped", func() bool { return threadState(p.pid, p.pid) == 'T' })
-	onTracer(t, p.pid, func(tr *Tracer) {
+	ctest.Eventually(t, "stopped", func() bool { return ctest.State(p.PID, p.PID) == 'T' })
+	onTracer(t, p.PID, func(tr *Tracer) {
 		for range 200 {
-			snap, o := lookPatiently(tr, p.pid, 0)
+			snap, o := lookPatiently(tr, p.PID, 0)
 			if o != Taken || len(snap.Stack) < 16384 {
 				t.Fatalf("%v, %d bytes", o, len(snap.Stack))
 			}
@@ -34,15 +35,15 @@ func TestGroupStoppedThreadStaysStopped(t *testing.T) {
 			t.Errorf("%d group stops were taken for signals", tr.Signals)
 		}
 	})
-	eventually(t, "stopped as before", func() bool { return threadState(p.pid, p.pid) == 'T' })
+	ctest.Eventually(t, "stopped as before", func() bool { return ctest.State(p.PID, p.PID) == 'T' })
 	p.Process.Signal(unix.SIGCONT)
-	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' })
+	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })
 }
 
 // A stop signal that meets a look is delivered: the process stops, and CONT wakes it.
 func TestStopSignalsDuringLooks(t *testing.T) {
-	p := run1(t, cSpin)
-	p.line(t)
+	p := ctest.Run(t, ctest.Spin)
+	p.Line(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -54,9 +55,9 @@ func TestStopSignalsDuringLooks(t *testing.T) {
 		}
 		p.Process.Signal(unix.SIGSTOP)
 	}()
-	onTracer(t, p.pid, func(tr *Tracer) {
+	onTracer(t, p.PID, func(tr *Tracer) {
 		for {
-			if _, o := lookPatiently(tr, p.pid, 0); o != Taken {
+			if _, o := lookPatiently(tr, p.PID, 0); o != Taken {
 				t.Fatalf("%v %v", o, tr.Err())
 			}
 			select {
@@ -66,9 +67,9 @@ func TestStopSignalsDuringLooks(t *testing.T) {
 			}
 		}
 	})
-	eventually(t, "the last SIGSTOP holds", func() bool { return threadState(p.pid, p.pid) == 'T' })
+	ctest.Eventually(t, "the last SIGSTOP holds", func() bool { return ctest.State(p.PID, p.PID) == 'T' })
 	p.Process.Signal(unix.SIGCONT)
-	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' })
+	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })
 }
 
 // vforkProgram waits in vfork (state D) while its child sleeps until told.
@@ -84,23 +85,23 @@ int main(void) {
 }`
 
 func TestUninterruptibleThreadIsCollected(t *testing.T) {
-	p := run1(t, vforkProgram)
-	eventually(t, "in vfork", func() bool { return threadState(p.pid, p.pid) == 'D' })
-	onTracer(t, p.pid, func(tr *Tracer) {
+	p := ctest.Run(t, vforkProgram)
+	ctest.Eventually(t, "in vfork", func() bool { return ctest.State(p.PID, p.PID) == 'D' })
+	onTracer(t, p.PID, func(tr *Tracer) {
 		snap := new(process.Snapshot)
-		if o := tr.Look(p.pid, Hint{}, snap); o != Pending {
+		if o := tr.Look(p.PID, Hint{}, snap); o != Pending {
 			t.Fatalf("%v, want pending", o)
 		}
-		if o := tr.Look(p.pid, Hint{}, new(process.Snapshot)); o != Backlog {
+		if o := tr.Look(p.PID, Hint{}, new(process.Snapshot)); o != Backlog {
 			t.Errorf("a second look at a pending thread: %v", o)
 		}
 		if _, _, ok := tr.Collect(); ok || tr.Pending() != 1 {
-			t.Fatalf("collected a thread in state %c, pending %d", threadState(p.pid, p.pid), tr.Pending())
+			t.Fatalf("collected a thread in state %c, pending %d", ctest.State(p.PID, p.PID), tr.Pending())
 		}
-		p.in.Write([]byte("x")) // ends the child
-		eventually(t, "collected", func() bool {
+		p.In.Write([]byte("x")) // ends the child
+		ctest.Eventually(t, "collected", func() bool {
 			s, o, ok := tr.Collect()
-			if ok && (s != snap || o != Taken || s.TID != p.pid || len(s.Stack) == 0) {
+			if ok && (s != snap || o != Taken || s.TID != p.PID || len(s.Stack) == 0) {
 				t.Errorf("%v of %d, %d bytes", o, s.TID, len(s.Stack))
 			}
 			return ok
@@ -109,18 +110,18 @@ func TestUninterruptibleThreadIsCollected(t *testing.T) {
 			t.Errorf("pending %d", tr.Pending())
 		}
 	})
-	p.line(t)
-	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' })
+	p.Line(t)
+	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })
 }
 
 // A stop that is still to come when the tracing thread ends never comes.
 func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
-	p := run1(t, vforkProgram)
-	eventually(t, "in vfork", func() bool { return threadState(p.pid, p.pid) == 'D' })
+	p := ctest.Run(t, vforkProgram)
+	ctest.Eventually(t, "in vfork", func() bool { return ctest.State(p.PID, p.PID) == 'D' })
 	lost := 0
-	onTracer(t, p.pid, func(tr *Tracer) {
-		All(tr, lastWait, []Subject{{TID: p.pid}}, func(s *process.Snapshot, o Outcome) {
-			if s.TID != p.pid || o != TimedOut {
+	onTracer(t, p.PID, func(tr *Tracer) {
+		All(tr, lastWait, []Subject{{TID: p.PID}}, func(s *process.Snapshot, o Outcome) {
+			if s.TID != p.PID || o != TimedOut {
 				t.Errorf("%d: %v, want timed out", s.TID, o)
 			}
 			lost++
@@ -129,37 +130,23 @@ func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
 	if lost != 1 {
 		t.Errorf("%d outcomes for one thread", lost)
 	}
-	eventually(t, "nobody traces it", func() bool { return tracerOf(p.pid) == 0 })
-	p.in.Write([]byte("x"))
-	p.line(t)
-	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' })
+	ctest.Eventually(t, "nobody traces it", func() bool { return ctest.TracerOf(p.PID) == 0 })
+	p.In.Write([]byte("x"))
+	p.Line(t)
+	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })
 }
-
-func tracerOf(pid int) int {
-	d := openProc(pid)
-	defer d.close()
-	return d.tracer(pid)
-}
-
-// tracerProgram seizes the process in its first argument and holds on to it.
-const tracerProgram = `
-int main(int argc, char **argv) {
-	if (ptrace(PTRACE_SEIZE, atoi(argv[1]), 0, 0) != 0) return 1;
-	ready();
-	pause();
-}`
 
 func TestAlreadyTraced(t *testing.T) {
-	p := run1(t, cSpin)
-	other := run1(t, tracerProgram, strconv.Itoa(p.pid))
-	onTracer(t, p.pid, func(tr *Tracer) {
-		_, o := lookPatiently(tr, p.pid, 0)
-		if o != AlreadyTraced || tr.TracedBy() != other.pid {
-			t.Errorf("%v by %d, want already traced by %d", o, tr.TracedBy(), other.pid)
+	p := ctest.Run(t, ctest.Spin)
+	other := ctest.Run(t, ctest.Seizes, strconv.Itoa(p.PID))
+	onTracer(t, p.PID, func(tr *Tracer) {
+		_, o := lookPatiently(tr, p.PID, 0)
+		if o != AlreadyTraced || tr.TracedBy() != other.PID {
+			t.Errorf("%v by %d, want already traced by %d", o, tr.TracedBy(), other.PID)
 		}
 		other.Process.Kill()
 		other.Wait()
-		if _, o := lookPatiently(tr, p.pid, 0); o != Taken {
+		if _, o := lookPatiently(tr, p.PID, 0); o != Taken {
 			t.Errorf("after that tracer's end: %v", o)
 		}
 	})
@@ -175,37 +162,37 @@ int main(void) {
 }`
 
 func TestZombieLeader(t *testing.T) {
-	p := run1(t, zombieLeaderProgram)
-	tid := p.number(t)
-	eventually(t, "a zombie leader", func() bool { return threadState(p.pid, p.pid) == 'Z' })
-	onTracer(t, p.pid, func(tr *Tracer) {
-		if _, o := lookPatiently(tr, p.pid, 0); o != Zombie {
+	p := ctest.Run(t, zombieLeaderProgram)
+	tid := p.Number(t)
+	ctest.Eventually(t, "a zombie leader", func() bool { return ctest.State(p.PID, p.PID) == 'Z' })
+	onTracer(t, p.PID, func(tr *Tracer) {
+		if _, o := lookPatiently(tr, p.PID, 0); o != Zombie {
 			t.Errorf("leader: %v", o)
 		}
 		if snap, o := lookPatiently(tr, tid, 0); o != Taken || len(snap.Stack) == 0 {
 			t.Errorf("the thread that lives on: %v, %d bytes", o, len(snap.Stack))
 		}
-		if o := tr.LookUnstopped(p.pid, Hint{}, new(process.Snapshot)); o != Zombie {
+		if o := tr.LookUnstopped(p.PID, Hint{}, new(process.Snapshot)); o != Zombie {
 			t.Errorf("leader, unstopped: %v", o)
 		}
 	})
 }
 
 func TestGone(t *testing.T) {
-	p := run1(t, cSpin)
-	onTracer(t, p.pid, func(tr *Tracer) {
+	p := ctest.Run(t, ctest.Spin)
+	onTracer(t, p.PID, func(tr *Tracer) {
 		for _, tid := range []int{1 << 22, os.Getpid()} { // nobody, and somebody else's
 			if _, o := lookPatiently(tr, tid, 0); o != ThreadGone && o != NotPermitted {
 				t.Errorf("tid %d: %v", tid, o)
 			}
 		}
 		p.Process.Kill()
-		eventually(t, "ended, not reaped", func() bool { return threadState(p.pid, p.pid) == 'Z' })
-		if _, o := lookPatiently(tr, p.pid, 0); o != ProcessGone {
+		ctest.Eventually(t, "ended, not reaped", func() bool { return ctest.State(p.PID, p.PID) == 'Z' })
+		if _, o := lookPatiently(tr, p.PID, 0); o != ProcessGone {
 			t.Errorf("a zombie process: %v", o)
 		}
 		p.Wait()
-		if _, o := lookPatiently(tr, p.pid, 0); o != ProcessGone {
+		if _, o := lookPatiently(tr, p.PID, 0); o != ProcessGone {
 			t.Errorf("a process that was: %v", o)
 		}
 	})
@@ -213,45 +200,45 @@ func TestGone(t *testing.T) {
 
 // A thread of another process is let go at once and gives nothing.
 func TestThreadOfAnotherProcess(t *testing.T) {
-	p, other := run1(t, cSpin), run1(t, cSpin)
-	onTracer(t, p.pid, func(tr *Tracer) {
+	p, other := ctest.Run(t, ctest.Spin), ctest.Run(t, ctest.Spin)
+	onTracer(t, p.PID, func(tr *Tracer) {
 		for range 100 {
-			if _, o := lookPatiently(tr, other.pid, 0); o != ThreadGone {
+			if _, o := lookPatiently(tr, other.PID, 0); o != ThreadGone {
 				t.Fatalf("%v", o)
 			}
-			eventually(t, "nothing pending", func() bool { tr.Collect(); return tr.Pending() == 0 })
+			ctest.Eventually(t, "nothing pending", func() bool { tr.Collect(); return tr.Pending() == 0 })
 		}
-		if n := tracerOf(other.pid); n != 0 {
+		if n := ctest.TracerOf(other.PID); n != 0 {
 			t.Errorf("still traced by %d", n)
 		}
 	})
-	eventually(t, "runs on", func() bool { return threadState(other.pid, other.pid) == 'R' })
+	ctest.Eventually(t, "runs on", func() bool { return ctest.State(other.PID, other.PID) == 'R' })
 }
 
 func TestNotPermitted(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become somebody else")
 	}
-	p := run1(t, cSpin)
+	p := ctest.Run(t, ctest.Spin)
 	OnOwnThread(func() {
-		tr := NewTracer(p.pid, thisCPU())
+		tr := NewTracer(p.PID, ctest.CPU())
 		defer tr.Close()
 		// Only this OS thread, which ends with the test.
 		if _, _, e := syscall.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); e != 0 {
 			t.Skipf("this machine lets root become nobody else: %v", e)
 		}
-		if o := tr.Look(p.pid, Hint{}, new(process.Snapshot)); o != NotPermitted {
+		if o := tr.Look(p.PID, Hint{}, new(process.Snapshot)); o != NotPermitted {
 			t.Errorf("%v", o)
 		}
 	})
 }
 
 func TestWrongThread(t *testing.T) {
-	p := run1(t, cSpin)
-	onTracer(t, p.pid, func(tr *Tracer) {
-		lookPatiently(tr, p.pid, 0)
+	p := ctest.Run(t, ctest.Spin)
+	onTracer(t, p.PID, func(tr *Tracer) {
+		lookPatiently(tr, p.PID, 0)
 		OnOwnThread(func() {
-			if o := tr.Look(p.pid, Hint{}, new(process.Snapshot)); o != WrongThread {
+			if o := tr.Look(p.PID, Hint{}, new(process.Snapshot)); o != WrongThread {
 				t.Errorf("%v", o)
 			}
 			if _, o, ok := tr.Collect(); ok || o != WrongThread {
@@ -261,29 +248,10 @@ func TestWrongThread(t *testing.T) {
 	})
 }
 
-// churnProgram makes and ends threads as fast as it can, and says how many it made when told to stop.
-const churnProgram = `
-static volatile int stop;
-static void *body(void *x) { for (volatile int i = 0; i < 20000; i++); return 0; }
-static void *churn(void *x) {
-	long n = 0;
-	while (!stop) { pthread_t t[4]; for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, body, 0); for (int i = 0; i < 4; i++) { pthread_join(t[i], 0); n++; } }
-	return (void *)n;
-}
-int main(void) {
-	pthread_t t; void *n; char c;
-	ready();
-	pthread_create(&t, 0, churn, 0);
-	read(0, &c, 1);
-	stop = 1;
-	pthread_join(t, &n);
-	say((long)n);
-}`
-
 func TestThreadsThatEndDuringTheLook(t *testing.T) {
-	p := run1(t, churnProgram)
+	p := ctest.Run(t, ctest.Churn)
 	var seen [NumOutcomes]int
-	onTracer(t, p.pid, func(tr *Tracer) {
+	onTracer(t, p.PID, func(tr *Tracer) {
 		snap := new(process.Snapshot)
 		dirents := make([]byte, 4096)
 		for seen[Taken] < 3000 || seen[ThreadGone] < 20 {
@@ -305,7 +273,7 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 			}
 			time.Sleep(100 * time.Microsecond) // the program shares our CPUs
 		}
-		eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
+		ctest.Eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
 	})
 	for o, n := range seen {
 		switch Outcome(o) {
@@ -316,8 +284,8 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 			}
 		}
 	}
-	p.in.Write([]byte("x"))
-	if n := p.number(t); n < seen[ThreadGone] {
+	p.In.Write([]byte("x"))
+	if n := p.Number(t); n < seen[ThreadGone] {
 		t.Errorf("%d threads were made, %d looks saw one end", n, seen[ThreadGone])
 	}
 	if err := p.Wait(); err != nil { // and it could end: no zombie was left unreaped
@@ -348,15 +316,15 @@ int main(int argc, char **argv) {
 }`
 
 func TestExecDuringTheLook(t *testing.T) {
-	p := run1(t, execProgram, "300")
+	p := ctest.Run(t, execProgram, "300")
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		p.out.ReadString('\n')
+		p.Out.ReadString('\n')
 	}()
-	p.in.Write([]byte("x"))
+	p.In.Write([]byte("x"))
 	looks := 0
-	onTracer(t, p.pid, func(tr *Tracer) {
+	onTracer(t, p.PID, func(tr *Tracer) {
 		snap := new(process.Snapshot)
 		dirents := make([]byte, 4096)
 		for {
@@ -372,7 +340,7 @@ func TestExecDuringTheLook(t *testing.T) {
 			}
 			select {
 			case <-finished:
-				eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
+				ctest.Eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
 				return
 			default:
 			}
@@ -381,20 +349,20 @@ func TestExecDuringTheLook(t *testing.T) {
 			time.Sleep(100 * time.Microsecond)
 		}
 	})
-	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' && tracerOf(p.pid) == 0 })
+	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' && ctest.TracerOf(p.PID) == 0 })
 	t.Logf("%d looks during 300 execs", looks)
 }
 
 // TestKilledTracer kills a process that is taking samples at random moments: the target runs on.
 func TestKilledTracer(t *testing.T) {
-	p := run1(t, cSpin)
+	p := ctest.Run(t, ctest.Spin)
 	rounds := 150
 	if testing.Short() {
 		rounds = 20
 	}
 	for i := range rounds {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestHelperTracer$")
-		cmd.Env = append(os.Environ(), "SAMPLER_TRACE="+strconv.Itoa(p.pid))
+		cmd.Env = append(os.Environ(), "SAMPLER_TRACE="+strconv.Itoa(p.PID))
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -407,9 +375,9 @@ func TestKilledTracer(t *testing.T) {
 		time.Sleep(time.Duration(i*37%1000) * time.Microsecond)
 		cmd.Process.Kill()
 		cmd.Wait()
-		eventually(t, "runs on", func() bool {
-			s := threadState(p.pid, p.pid)
-			return s == 'R' && tracerOf(p.pid) == 0
+		ctest.Eventually(t, "runs on", func() bool {
+			s := ctest.State(p.PID, p.PID)
+			return s == 'R' && ctest.TracerOf(p.PID) == 0
 		})
 	}
 }

@@ -6,25 +6,27 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/testdata/ctest"
 )
 
 // While a seize is held up (on a busy machine each now and then), the rescuer reaps the pending
 // threads that have ended. One that has stopped meanwhile must still be found stopped: otherwise
 // nobody lets it go.
 func TestReapingLeavesStopsAlone(t *testing.T) {
-	p := run1(t, cSpin)
-	p.line(t)
-	onTracer(t, p.pid, func(tr *Tracer) {
-		if e := tr.seize(p.pid); e != 0 {
+	p := ctest.Run(t, ctest.Spin)
+	p.Line(t)
+	onTracer(t, p.PID, func(tr *Tracer) {
+		if e := tr.seize(p.PID); e != 0 {
 			t.Fatal(e)
 		}
-		ptrace(unix.PTRACE_INTERRUPT, uintptr(p.pid), 0, 0)
-		eventually(t, "stopped", func() bool { return threadState(p.pid, p.pid) == 't' })
-		waitReap(p.pid, 0)
-		if s, _ := tr.peek(p.pid); s != stopped {
+		ptrace(unix.PTRACE_INTERRUPT, uintptr(p.PID), 0, 0)
+		ctest.Eventually(t, "stopped", func() bool { return ctest.State(p.PID, p.PID) == 't' })
+		waitReap(p.PID, 0)
+		if s, _ := tr.peek(p.PID); s != stopped {
 			t.Errorf("after reaping the stopped thread is in state %d", s)
 		}
-		tr.release(p.pid, 0)
+		tr.release(p.PID, 0)
 	})
-	eventually(t, "runs on", func() bool { return threadState(p.pid, p.pid) == 'R' })
+	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"goprof/testdata/ctest"
 )
 
 // manyProgram has so many sleeping threads and one that spins.
@@ -52,8 +54,8 @@ func TestScanOfManyThreads(t *testing.T) {
 	if testing.Short() {
 		n = "1000"
 	}
-	p := run1(t, manyProgram, n)
-	made := p.number(t)
+	p := ctest.Run(t, manyProgram, n)
+	made := p.Number(t)
 	for _, c := range []struct {
 		name string
 		fds  int
@@ -63,7 +65,7 @@ func TestScanOfManyThreads(t *testing.T) {
 		{"no descriptors", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			proc := openProc(p.pid)
+			proc := openProc(p.PID)
 			defer proc.close()
 			before := countFDs(t)
 			s := newScan(proc, 10*time.Millisecond, c.fds)
@@ -77,11 +79,11 @@ func TestScanOfManyThreads(t *testing.T) {
 			if open := countFDs(t) - before; open > c.fds || (c.fds > 0 && open == 0) {
 				t.Errorf("%d descriptors are open, %d allowed", open, c.fds)
 			}
-			ranBefore := cpuOf(t, s, p.pid)
+			ranBefore := cpuOf(t, s, p.PID)
 			due, ran := 0, int64(0)
-			eventually(t, "it has run for 30 ticks", func() bool { // a machine that is busy may not let it run at all ticks
+			ctest.Eventually(t, "it has run for 30 ticks", func() bool { // a machine that is busy may not let it run at all ticks
 				due += scanFor(s, 10)
-				ran = (cpuOf(t, s, p.pid) - ranBefore) / s.interval
+				ran = (cpuOf(t, s, p.PID) - ranBefore) / s.interval
 				return ran >= 30
 			})
 			if int64(2*due) < ran {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"goprof/process"
+	"goprof/testdata/ctest"
 )
 
 // faultProgram raises its own SIGSEGV by the hundred thousand, as HotSpot does for null
@@ -66,14 +67,14 @@ int main(void) {
 }`
 
 // lookUntilSaid looks at the leader as often as it can until the program says a number.
-func lookUntilSaid(t *testing.T, p *program) (said int, met int64, seen [NumOutcomes]int) {
+func lookUntilSaid(t *testing.T, p *ctest.Program) (said int, met int64, seen [NumOutcomes]int) {
 	t.Helper()
 	done := make(chan int)
-	go func() { done <- p.number(t) }()
-	onTracer(t, p.pid, func(tr *Tracer) {
+	go func() { done <- p.Number(t) }()
+	onTracer(t, p.PID, func(tr *Tracer) {
 		snap := new(process.Snapshot)
 		for {
-			o := tr.Look(p.pid, Hint{}, snap)
+			o := tr.Look(p.PID, Hint{}, snap)
 			seen[o]++
 			if o == Pending {
 				snap = new(process.Snapshot)
@@ -84,7 +85,7 @@ func lookUntilSaid(t *testing.T, p *program) (said int, met int64, seen [NumOutc
 			select {
 			case said = <-done:
 				met = tr.Signals
-				eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
+				ctest.Eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
 				return
 			default:
 			}
@@ -100,19 +101,19 @@ func TestSignalsAreNeverLost(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var met int64
-			bin := compile(t, c.source)
+			bin := ctest.Compile(t, c.source)
 			var seen [NumOutcomes]int
 			for round := 0; seen[Taken] < 500 || met == 0; round++ {
 				if round == 30 {
 					t.Fatal("no look met a signal: this proves nothing")
 				}
-				p := start(t, bin)
+				p := ctest.Start(t, bin)
 				lost, m, s := lookUntilSaid(t, p)
 				met += m
 				for o, n := range s {
 					seen[o] += n
 				}
-				if wrong := p.number(t); lost != 0 || wrong != 0 {
+				if wrong := p.Number(t); lost != 0 || wrong != 0 {
 					t.Fatalf("%d of 100000 signals lost, %d changed", lost, wrong)
 				}
 				p.Process.Kill()

@@ -6,121 +6,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
 
 	"goprof/process"
+	"goprof/testdata/ctest"
 )
-
-// cSilent has threads whose stacks have a hole that nobody fills: pages of userfaultfd, for which whoever touches
-// them waits. The threads themselves never do. It prints the numbers of N such threads and of two others. "sleep"
-// makes the former sleep, else all spin. After a line on its input the holes are filled.
-const cSilent = `
-#include <linux/userfaultfd.h>
-#include <sys/ioctl.h>
-#include <fcntl.h>
-enum { SIZE = 1 << 20, HOLE = 1 << 18 };
-static int tids[64], n, sleeps;
-static int uffd;
-static char *stacks[64];
-static void __attribute__((noinline)) work(int i, int sleeper) {
-	__atomic_store_n(&tids[i], gettid_(), __ATOMIC_SEQ_CST);
-	if (sleeper) for (;;) pause();
-	for (volatile long k = 0;; k++);
-}
-static void *silent(void *p) {
-	volatile char hole[HOLE]; // never touched, but for its ends
-	hole[0] = 1;
-	work((int)(long)p, sleeps);
-	return (void *)hole;
-}
-static void *other(void *p) { work((int)(long)p, 0); return 0; }
-int main(int argc, char **argv) {
-	n = atoi(argv[1]);
-	sleeps = argc > 2 && !strcmp(argv[2], "sleep");
-	uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	struct uffdio_api api = {.api = UFFD_API};
-	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api)) { puts("none"); fflush(stdout); pause(); }
-	for (long i = 0; i < n + 2; i++) {
-		pthread_attr_t a;
-		pthread_attr_init(&a);
-		if (i < n) {
-			stacks[i] = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-			struct uffdio_register r = {.range = {(uintptr_t)stacks[i] + SIZE - HOLE + 16384, HOLE - 65536},
-				.mode = UFFDIO_REGISTER_MODE_MISSING};
-			if (ioctl(uffd, UFFDIO_REGISTER, &r)) { puts("none"); fflush(stdout); pause(); }
-			pthread_attr_setstack(&a, stacks[i], SIZE);
-		}
-		pthread_t t;
-		pthread_create(&t, &a, i < n ? silent : other, (void *)i);
-		while (!__atomic_load_n(&tids[i], __ATOMIC_SEQ_CST)) usleep(1000);
-	}
-	ready();
-	for (int i = 0; i < n + 2; i++) say(tids[i]);
-	getchar();
-	for (int i = 0; i < n; i++) {
-		struct uffdio_zeropage z = {.range = {(uintptr_t)stacks[i] + SIZE - HOLE + 16384, HOLE - 65536}};
-		ioctl(uffd, UFFDIO_ZEROPAGE, &z);
-	}
-	puts("filled"); fflush(stdout);
-	for (;;) pause();
-}`
-
-// startSilent starts it and returns its threads.
-func startSilent(t testing.TB, n int, args ...string) (p *program, silent, others []int) {
-	t.Helper()
-	p = startCommand(t, exec.Command(compile(t, cSilent), append([]string{fmt.Sprint(n)}, args...)...))
-	if p.line(t) == "none" {
-		t.Skip("userfaultfd is not to be had (it needs root, or vm.unprivileged_userfaultfd=1)")
-	}
-	for range n {
-		silent = append(silent, p.number(t))
-	}
-	return p, silent, []int{p.number(t), p.number(t)}
-}
-
-// standing watches how long threads stand still for a tracer, until the function that it returns is called.
-func standing(pid int, tids []int) (longest func() time.Duration) {
-	var most time.Duration
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		since := map[int]time.Time{}
-		for {
-			for _, tid := range tids {
-				now := time.Now()
-				if threadState(pid, tid) != 't' {
-					delete(since, tid)
-				} else if since[tid].IsZero() {
-					since[tid] = now
-				} else {
-					most = max(most, now.Sub(since[tid]))
-				}
-			}
-			select {
-			case <-end:
-				return
-			case <-time.After(time.Millisecond):
-			}
-		}
-	}()
-	return func() time.Duration {
-		close(end)
-		<-ended
-		return most
-	}
-}
 
 // tooLong is when a thread has stood so long that it cannot be the machine's fault. Without a Runner it stands for
 // ever.
 const tooLong = 10 * StandsAtMost
 
 func TestSilentThread(t *testing.T) {
-	p, silent, others := startSilent(t, 1)
-	longest := standing(p.pid, append(silent, others...))
-	onTracer(t, p.pid, func(tr *Tracer) {
+	p, silent, others := ctest.StartSilent(t, 1)
+	longest := ctest.Standing(p.PID, append(silent, others...))
+	onTracer(t, p.PID, func(tr *Tracer) {
 		if _, o := lookPatiently(tr, silent[0], 0); o != Silent {
 			t.Fatalf("a look at it: %v", o)
 		}
@@ -139,9 +40,9 @@ func TestSilentThread(t *testing.T) {
 				t.Errorf("a look at another one: %v, %d bytes", o, len(snap.Stack))
 			}
 		}
-		p.in.Write([]byte("\n"))
-		p.line(t)
-		eventually(t, "its memory answers, so it is looked at again", func() bool {
+		p.In.Write([]byte("\n"))
+		p.Line(t)
+		ctest.Eventually(t, "its memory answers, so it is looked at again", func() bool {
 			snap, o := lookPatiently(tr, silent[0], 0)
 			return o == Taken && len(snap.Stack) == unknownStack
 		})
@@ -173,7 +74,7 @@ func runFor(t *testing.T, e Engine, d time.Duration, interval time.Duration) (St
 }
 
 func TestSilentThreadsInARun(t *testing.T) {
-	cpu := needCPU(t)
+	cpu := ctest.NeedCPU(t)
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -184,9 +85,9 @@ func TestSilentThreadsInARun(t *testing.T) {
 		{"wall, asleep", []string{"sleep"}, func(pid int) Engine { return NewWall(pid, cpu, WallOptions{}) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, silent, others := startSilent(t, 3, c.args...)
-			longest := standing(p.pid, append(silent, others...))
-			stats, of, err := runFor(t, c.engine(p.pid), 2*time.Second, 2*time.Millisecond)
+			p, silent, others := ctest.StartSilent(t, 3, c.args...)
+			longest := ctest.Standing(p.PID, append(silent, others...))
+			stats, of, err := runFor(t, c.engine(p.PID), 2*time.Second, 2*time.Millisecond)
 			most := longest()
 			t.Logf("%d looks, %d taken, lost %v; longest pause %v, seen %v",
 				stats.Attempted, stats.Taken, stats.Lost, stats.Pauses.Max(), most)
@@ -218,9 +119,9 @@ func TestSilentThreadsInARun(t *testing.T) {
 
 // TestTooManySilentThreads: a run ends, with what it has.
 func TestTooManySilentThreads(t *testing.T) {
-	p, silent, others := startSilent(t, mostSilent+3)
-	longest := standing(p.pid, append(silent, others...))
-	stats, _, err := runFor(t, New(p.pid, needCPU(t)), time.Minute, 2*time.Millisecond)
+	p, silent, others := ctest.StartSilent(t, mostSilent+3)
+	longest := ctest.Standing(p.PID, append(silent, others...))
+	stats, _, err := runFor(t, New(p.PID, ctest.NeedCPU(t)), time.Minute, 2*time.Millisecond)
 	if !errors.Is(err, ErrSilent) || len(stats.Silent) != mostSilent {
 		t.Errorf("%v, silent: %v of %v", err, stats.Silent, silent)
 	}
@@ -231,14 +132,14 @@ func TestTooManySilentThreads(t *testing.T) {
 
 // TestSilentThreadsInADump: all are looked at, or named.
 func TestSilentThreadsInADump(t *testing.T) {
-	p, silent, others := startSilent(t, mostSilent-1)
-	longest := standing(p.pid, append(silent, others...))
+	p, silent, others := ctest.StartSilent(t, mostSilent-1)
+	longest := ctest.Standing(p.PID, append(silent, others...))
 	var looks []Subject
 	for _, tid := range append(append([]int{}, silent...), others...) {
 		looks = append(looks, Subject{TID: tid})
 	}
 	became := map[int]Outcome{}
-	onTracer(t, p.pid, func(tr *Tracer) {
+	onTracer(t, p.PID, func(tr *Tracer) {
 		All(tr, time.Second, looks, func(snap *process.Snapshot, o Outcome) { became[snap.TID] = o })
 	})
 	for _, tid := range silent {

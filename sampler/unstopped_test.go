@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"goprof/process"
+	"goprof/testdata/ctest"
 )
 
 // waitingDeep waits for a word deep in a recursion, and then for another at its beginning.
@@ -34,12 +35,12 @@ int main(void) {
 // TestMovedInALook: a look that a thread has spoilt by going on elsewhere is repeated, and shows the thread as it is then: not
 // what was read of its stack before, which was longer.
 func TestMovedInALook(t *testing.T) {
-	p := run1(t, waitingDeep)
-	eventually(t, "waits for a word", func() bool { return threadState(p.pid, p.pid) == 'S' })
+	p := ctest.Run(t, waitingDeep)
+	ctest.Eventually(t, "waits for a word", func() bool { return ctest.State(p.PID, p.PID) == 'S' })
 	moved := false
-	onTracer(t, p.pid, func(tr *Tracer) {
+	onTracer(t, p.PID, func(tr *Tracer) {
 		snap := new(process.Snapshot)
-		o := tr.LookUnstoppedDuring(p.pid, Hint{StackTop: stackTop(t, p.pid)}, snap, func(first *process.Snapshot) {
+		o := tr.LookUnstoppedDuring(p.PID, Hint{StackTop: stackTop(t, p.PID)}, snap, func(first *process.Snapshot) {
 			if moved {
 				return
 			}
@@ -48,9 +49,9 @@ func TestMovedInALook(t *testing.T) {
 			if len(first.Stack) < 250<<10 {
 				t.Errorf("%d bytes of the deep stack", len(first.Stack))
 			}
-			p.in.Write([]byte("x"))
-			eventually(t, "waits elsewhere", func() bool {
-				b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", p.pid))
+			p.In.Write([]byte("x"))
+			ctest.Eventually(t, "waits elsewhere", func() bool {
+				b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", p.PID))
 				_, _, sp, _, ok := parseSyscall(b)
 				return ok && sp != deep
 			})
@@ -58,7 +59,7 @@ func TestMovedInALook(t *testing.T) {
 		if o != Taken || !moved {
 			t.Fatalf("%v, moved %v", o, moved)
 		}
-		mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", p.pid))
+		mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", p.PID))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,4 +84,42 @@ func stackTop(t *testing.T, pid int) (top uint64) {
 		}
 	}
 	return top
+}
+
+func TestUnstopped(t *testing.T) {
+	p := ctest.Run(t, `int main(void) { volatile char pad[16384]; memset((void *)pad, 0x5a, sizeof pad); ready(); say((long)(uintptr_t)pad); for (;;) pause(); }`)
+	pad := uint64(p.Number(t))
+	spin := ctest.Run(t, ctest.Spin)
+	onTracer(t, p.PID, func(tr *Tracer) {
+		ctest.Eventually(t, "asleep", func() bool { return ctest.State(p.PID, p.PID) == 'S' })
+		snap := new(process.Snapshot)
+		if o := tr.LookUnstopped(p.PID, Hint{}, snap); o != Taken {
+			t.Fatalf("%v", o)
+		}
+		still, o := lookPatiently(tr, p.PID, 0)
+		if o != Taken {
+			t.Fatalf("%v", o)
+		}
+		c := ctest.CPU()
+		// A stop may have prepared the call to be made again (arm64, kernel/signal.c, do_signal).
+		pc := still.Regs[c.PC]
+		if tr.standsAtSyscall(p.PID, still) {
+			pc += uint64(len(c.SyscallInst))
+		}
+		if snap.SP != still.SP || snap.Regs[c.PC] != pc || snap.Syscall != still.Syscall && still.Syscall >= 0 {
+			t.Errorf("unstopped sp %#x pc %#x call %d, stopped sp %#x pc %#x call %d", snap.SP, snap.Regs[c.PC],
+				snap.Syscall, still.SP, still.Regs[c.PC], still.Syscall)
+		}
+		if at := pad - snap.SP; uint64(len(snap.Stack)) < at+16384 || snap.Stack[at] != 0x5a {
+			t.Errorf("%d bytes of stack, pad at %d", len(snap.Stack), at)
+		}
+		if tr.Pauses.Count() != 1 {
+			t.Errorf("%d pauses: the unstopped look stopped it", tr.Pauses.Count())
+		}
+	})
+	onTracer(t, spin.PID, func(tr *Tracer) {
+		if o := tr.LookUnstopped(spin.PID, Hint{}, new(process.Snapshot)); o != Running {
+			t.Errorf("a spinning thread: %v", o)
+		}
+	})
 }

@@ -12,14 +12,15 @@ import (
 // not listed may import nothing and fails the test.
 var mayImport = map[string][]string{
 	"goprof/arch":            {},
-	"goprof/arch/errand":     {},
+	"goprof/arch/errand":     {"goprof/process/procfs"},
 	"goprof/arch/entry":      {},
 	"goprof/profile":         {},
 	"goprof/profile/naming":  {"goprof/profile"},
-	"goprof/process":         {"goprof/arch"},
+	"goprof/process":         {"goprof/arch", "goprof/process/procfs"},
+	"goprof/process/procfs":  {},
 	"goprof/vmstructs":       {"goprof/arch", "goprof/process"},
 	"goprof/unwind":          {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
-	"goprof/sampler":         {"goprof/arch", "goprof/arch/errand", "goprof/process"},
+	"goprof/sampler":         {"goprof/arch", "goprof/arch/errand", "goprof/process", "goprof/process/procfs"},
 	"goprof/sampler/guard":   {},
 	"goprof/sampler/session": {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler"},
 	"goprof/output":          {"goprof/profile", "goprof/profile/naming"},

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/process/procfs"
 )
 
 // Process is a live process. All its methods may be called from any goroutine.
@@ -62,22 +63,22 @@ func (p *Process) open() error {
 	if err := CheckProc(); err != nil {
 		return &OpenError{PID: p.pid, Op: "self", Err: err}
 	}
-	status, err := readStatus(p.pid, p.pid)
+	status, err := procfs.ReadStatus(p.pid, p.pid)
 	if err != nil {
 		return openError(p.pid, "status", err)
 	}
-	if status.tgid != p.pid {
+	if status.TGID != p.pid {
 		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess,
-			Detail: fmt.Sprintf("%d is a thread of process %d", p.pid, status.tgid)}
+			Detail: fmt.Sprintf("%d is a thread of process %d", p.pid, status.TGID)}
 	}
-	p.nested = status.nested
-	stat, err := readStat(p.pid, p.pid)
+	p.nested = status.Nested()
+	stat, _, err := procfs.ReadStat(p.pid, p.pid)
 	if err != nil {
 		return openError(p.pid, "stat", err)
 	}
-	p.start = stat.start
+	p.start = stat.Start
 	p.tid.Store(int32(p.pid))
-	if !stat.alive() && !p.changeThread() {
+	if !stat.Alive() && !p.changeThread() {
 		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess, Detail: "it has exited and waits for its parent to collect it"}
 	}
 	if p.mem, err = os.Open(p.file("mem")); errors.Is(err, unix.ESRCH) {
@@ -89,7 +90,7 @@ func (p *Process) open() error {
 		return openError(p.pid, "maps", err)
 	}
 	// Were these descriptors opened on the process whose start time we have?
-	if again, err := readStat(p.pid, p.pid); err != nil || again.start != p.start {
+	if again, _, err := procfs.ReadStat(p.pid, p.pid); err != nil || again.Start != p.start {
 		return openError(p.pid, "stat", unix.ESRCH)
 	}
 	if err := p.Alive(); err != nil {
@@ -157,7 +158,7 @@ func (p *Process) changeThread() bool {
 		return false
 	}
 	for _, tid := range tids {
-		if st, err := readStat(p.pid, tid); err == nil && st.alive() {
+		if st, _, err := procfs.ReadStat(p.pid, tid); err == nil && st.Alive() {
 			p.tid.Store(int32(tid))
 			return true
 		}
@@ -176,7 +177,7 @@ func (p *Process) findCPU() (*arch.CPU, error) {
 			return cpuOf(head)
 		}
 	}
-	if st, err := readStat(p.pid, int(p.tid.Load())); err != nil || !st.alive() {
+	if st, _, err := procfs.ReadStat(p.pid, int(p.tid.Load())); err != nil || !st.Alive() {
 		return nil, ErrGone // it has ended meanwhile, and with it its memory
 	}
 	return nil, errors.New("no ELF header found")

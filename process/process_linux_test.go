@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
 )
 
 func needRoot(t testing.TB) {
@@ -226,8 +228,8 @@ func TestZombieLeader(t *testing.T) {
 	ch := startChild(t, "leaderless", nil)
 	early := openPID(t, ch.pid) // perhaps while the leader still runs
 	eventually(t, "the leader is a zombie", func() bool {
-		st, err := readStat(ch.pid, ch.pid)
-		return err == nil && st.state == 'Z'
+		st, _, err := procfs.ReadStat(ch.pid, ch.pid)
+		return err == nil && st.State == 'Z'
 	})
 	late := openPID(t, ch.pid)
 	for name, p := range map[string]*Process{"opened before": early, "opened after": late} {
@@ -275,9 +277,9 @@ func TestOpenErrors(t *testing.T) {
 	ch := startChild(t, "sleep", nil)
 	ch.goOn()
 	eventually(t, "the child has exited", func() bool {
-		st, err := readStat(ch.pid, ch.pid)
+		st, _, err := procfs.ReadStat(ch.pid, ch.pid)
 		tids, _ := listThreads(ch.pid) // the leader may be a zombie before the others are gone
-		return err == nil && st.state == 'Z' && len(tids) == 1
+		return err == nil && st.State == 'Z' && len(tids) == 1
 	})
 	check("a zombie", ch.pid, ErrNoProcess)
 }
@@ -321,28 +323,6 @@ func TestThreadsInAPidNamespace(t *testing.T) {
 	threads, err := p.Threads()
 	if err != nil || len(threads) == 0 || threads[0].TID != ch.pid || threads[0].NSTID != 1 {
 		t.Errorf("%+v, %v; want %d to be 1 inside", threads, err, ch.pid)
-	}
-}
-
-func TestParseStat(t *testing.T) {
-	for _, c := range []struct {
-		in, comm string
-		state    byte
-		start    uint64
-		ok       bool
-	}{
-		{"7 (java) S 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 31 0 4711 9", "java", 'S', 4711, true},
-		{"7 (a) b) (c) R 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 31 0 12 9", "a) b) (c", 'R', 12, true},
-		{"7 (\xff\n) D 1", "\uFFFD\n", 'D', 0, true},
-		{"7 () Z", "", 'Z', 0, true},
-		{"7 (java", "", 0, 0, false},
-		{") (", "", 0, 0, false},
-		{"", "", 0, 0, false},
-	} {
-		s, err := parseStat([]byte(c.in))
-		if (err == nil) != c.ok || s.comm != c.comm || s.state != c.state || s.start != c.start {
-			t.Errorf("%q: %+v, %v", c.in, s, err)
-		}
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
 )
 
 // maxThreads bounds a list of threads; the kernel's own limit (FUTEX_TID_MASK,
@@ -50,31 +52,31 @@ func (p *Process) NSTID(tid int) (int, error) {
 	if !p.nested {
 		return tid, nil
 	}
-	status, err := readStatus(p.pid, tid)
-	return status.nstid, threadError(err)
+	status, err := procfs.ReadStatus(p.pid, tid)
+	return status.InnerPID(tid), threadError(err)
 }
 
 // Thread tells about one thread. It returns ErrGone for one that has ended.
 func (p *Process) Thread(tid int) (Thread, error) {
-	stat, err := readStat(p.pid, tid)
+	stat, comm, err := procfs.ReadStat(p.pid, tid)
 	if err != nil {
 		return Thread{}, threadError(err)
 	}
-	t := Thread{TID: tid, NSTID: tid, Comm: stat.comm, State: stat.state, Start: stat.start}
+	t := Thread{TID: tid, NSTID: tid, Comm: comm, State: stat.State, Start: stat.Start}
 	if p.nested {
-		status, err := readStatus(p.pid, tid)
+		status, err := procfs.ReadStatus(p.pid, tid)
 		if err != nil {
 			return Thread{}, threadError(err)
 		}
-		t.NSTID = status.nstid
+		t.NSTID = status.InnerPID(tid)
 	}
 	return t, nil
 }
 
 // TracerPid returns who traces a thread, 0 for nobody.
 func (p *Process) TracerPid(tid int) (int, error) {
-	status, err := readStatus(p.pid, tid)
-	return status.tracer, threadError(err)
+	status, err := procfs.ReadStatus(p.pid, tid)
+	return status.Tracer, threadError(err)
 }
 
 func threadError(err error) error {

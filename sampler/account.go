@@ -2,7 +2,11 @@
 
 package sampler
 
-import "goprof/process"
+import (
+	"goprof/process"
+
+	"goprof/process/procfs"
+)
 
 // This file keeps the account of one look: what became of it, and who pays for it.
 
@@ -39,7 +43,7 @@ func (r *run) account(snap *process.Snapshot, o Outcome) {
 			r.scan.givePool(th, snap)
 		}
 		asleep := !r.visiting && isInterrupted(r.cpu, snap.Syscall, snap.Regs[r.cpu.SyscallResult])
-		r.scan.bills.give(th, after.ran, asleep, snap)
+		r.scan.bills.give(th, after.Ran, asleep, snap)
 	}
 	n := snap.Samples()
 	r.stats.Attempted += n
@@ -63,11 +67,11 @@ func (r *run) refund(th *thread, snap *process.Snapshot) {
 
 // hadNoCPU compares what the kernel had charged a thread before a look that began at lookAt with what it
 // has now, when the look is over.
-func hadNoCPU(before, after schedstat, now, lookAt int64) bool {
-	if after.turns == before.turns {
+func hadNoCPU(before, after procfs.Schedstat, now, lookAt int64) bool {
+	if after.Turns == before.Turns {
 		return false // it has had its CPU all the time
 	}
 	// It was given a CPU to stop on, after it had waited for so long. If it lost its CPU
 	// when we woke up, we took it away: that is a sample. If before, somebody else did.
-	return now-int64(after.waited-before.waited) < lookAt
+	return now-int64(after.Waited-before.Waited) < lookAt
 }

@@ -139,4 +139,4 @@ func (b *bills) sum(threads map[int]*thread, over bool) Times {
 }
 
 // owed is what a thread has been charged and no sample carries.
-func (th *thread) owed() int64 { return int64(th.last.ran - min(th.last.ran, th.billed)) }
+func (th *thread) owed() int64 { return int64(th.last.Ran - min(th.last.Ran, th.billed)) }

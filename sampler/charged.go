@@ -3,11 +3,9 @@
 package sampler
 
 import (
-	"fmt"
-	"os"
-
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // FellAsleep reports whether a thread slept in a system call when it was stopped. It was chosen because it ran: it has
@@ -18,10 +16,10 @@ func FellAsleep(cpu *arch.CPU, snap *process.Snapshot) bool {
 
 // Charged reads what the kernel has charged a thread so far. False: it has ended, or the kernel does not tell.
 func Charged(pid, tid int) (process.Charge, bool) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
+	b, err := procfs.Read(procfs.TaskFile(pid, tid, "schedstat"), procfs.MaxFile)
 	if err != nil {
 		return process.Charge{}, false
 	}
-	s, ok := parseSchedstat(b)
-	return process.Charge{Ran: s.ran, Turns: s.turns}, ok && s.turns > 0
+	s, ok := procfs.ParseSchedstat(b)
+	return process.Charge{Ran: s.Ran, Turns: s.Turns}, ok && s.Turns > 0
 }

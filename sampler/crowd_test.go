@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process/procfs"
 	"goprof/testdata/ctest"
 )
 
@@ -135,7 +136,7 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 		began := s.spent()
 		for range passes {
 			for _, fd := range fds {
-				parseSchedstat(d.pread(fd))
+				procfs.ParseSchedstat(d.pread(fd))
 			}
 		}
 		each = time.Duration(s.spent()-began) / passes

@@ -14,7 +14,7 @@ func (s *scan) excuse() {
 	defer func(pools bool) { s.pools = pools }(s.pools)
 	s.pools = false
 	for _, th := range s.byTID {
-		credit, known := th.credit, max(th.last.ran, th.billed) // a sample of perf's may carry more than the last look told
+		credit, known := th.credit, max(th.last.Ran, th.billed) // a sample of perf's may carry more than the last look told
 		stat, ok := s.charged(th)
 		if !ok {
 			s.forget(th)
@@ -22,8 +22,8 @@ func (s *scan) excuse() {
 		}
 		s.book(th, stat)
 		th.credit = credit
-		if th.last.ran > known && !th.hint.Skip {
-			used := th.last.ran - known
+		if th.last.Ran > known && !th.hint.Skip {
+			used := th.last.Ran - known
 			th.billed += used
 			s.bills.excused += int64(used)
 		}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // pendingStop is a thread that was told to stop and has not yet.
@@ -37,7 +38,7 @@ func (t *Tracer) Pending() int { return len(t.pending) }
 // pendingWantCPU reports whether a thread that was told to stop is ready to run: it stops when it gets a CPU.
 func (t *Tracer) pendingWantCPU() bool {
 	for i := range t.pending {
-		if state, _, _ := parseStat(t.proc.read(t.pending[i].tid, "stat")); state == 'R' {
+		if procfs.State(t.proc.read(t.pending[i].tid, "stat")) == 'R' {
 			return true
 		}
 	}

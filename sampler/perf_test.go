@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/testdata/ctest"
 )
 
@@ -141,8 +142,8 @@ func TestPerfShares(t *testing.T) {
 	proc := openProc(p.PID)
 	defer proc.close()
 	ran := func(tid int) uint64 {
-		stat, _ := parseSchedstat(proc.read(tid, "schedstat"))
-		return stat.ran
+		stat, _ := procfs.ParseSchedstat(proc.read(tid, "schedstat"))
+		return stat.Ran
 	}
 	for i, tid := range tids {
 		time0[i] = ran(tid)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // This file keeps the events: which threads have some, on which CPUs, and how much stack they copy.
@@ -93,10 +94,10 @@ const silence = 32
 
 // keepUp looks where a thread may run if it runs and gives no samples.
 func (r *perfRun) keepUp(th *perfThread) {
-	if int64(th.th.last.ran-min(th.heardAt, th.th.last.ran)) < silence*int64(r.cfg.Interval) {
+	if int64(th.th.last.Ran-min(th.heardAt, th.th.last.Ran)) < silence*int64(r.cfg.Interval) {
 		return
 	}
-	th.heardAt = th.th.last.ran
+	th.heardAt = th.th.last.Ran
 	if allows, ok := affinity(th.tid); ok && allows != th.allows {
 		r.rewatch(th, th.stack)
 	}
@@ -126,7 +127,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 	}
 	var ok bool
 	w.allows, ok = affinity(w.tid)
-	w.heardAt = w.th.last.ran
+	w.heardAt = w.th.last.Ran
 	w.events = make([]perfEvent, len(r.cpus))
 	for i := range w.events {
 		w.events[i].fd = -1
@@ -201,9 +202,9 @@ func (r *perfRun) note(w *perfThread, s *rawSample, need uint64) {
 	if w.batch != r.batch {
 		w.batch = r.batch
 		r.sampled = append(r.sampled, w)
-		w.charged = w.th.last.ran
+		w.charged = w.th.last.Ran
 		if stat, ok := r.scan.charged(w.th); ok && w.th.tid != 0 {
-			w.charged = stat.ran
+			w.charged = stat.Ran
 		}
 		w.heardAt = w.charged
 	}
@@ -299,17 +300,16 @@ func affinity(tid int) (set unix.CPUSet, ok bool) {
 func parseCPUList(b []byte) (cpus []int) {
 	const most = 1 << 13
 	for len(b) > 0 {
-		from, ok := leadingUint(b)
+		from, rest, ok := procfs.CutUint(b)
 		if !ok || from >= most {
 			return nil
 		}
-		b = skipDigits(b)
+		b = rest
 		to := from
 		if len(b) > 0 && b[0] == '-' {
-			if to, ok = leadingUint(b[1:]); !ok || to >= most || to < from {
+			if to, b, ok = procfs.CutUint(b[1:]); !ok || to >= most || to < from {
 				return nil
 			}
-			b = skipDigits(b[1:])
 		}
 		for cpu := from; cpu <= to && len(cpus) < most; cpu++ {
 			cpus = append(cpus, int(cpu))
@@ -320,11 +320,4 @@ func parseCPUList(b []byte) (cpus []int) {
 		b = b[1:]
 	}
 	return cpus
-}
-
-func skipDigits(b []byte) []byte {
-	for len(b) > 0 && b[0] >= '0' && b[0] <= '9' {
-		b = b[1:]
-	}
-	return b
 }

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
 )
 
 // procDir reads /proc/PID without allocating: descriptors of the directories are kept,
@@ -126,18 +128,14 @@ func (p *procDir) fileLink(fd uint64) []byte {
 
 // lastCPU is the CPU that a thread last ran on, -1 if unknown.
 func (p *procDir) lastCPU(tid int) int {
-	_, cpu, _ := parseStat(p.read(tid, "stat"))
-	return cpu
+	s, _ := procfs.ParseStat(p.read(tid, "stat"))
+	return s.CPU
 }
 
 // status tells a thread's state letter (0: there is no such thread) and its tracer.
 func (p *procDir) status(tid int) (state byte, tracer int) {
 	b := p.read(tid, "status")
-	if v := field(b, "\nState:\t"); len(v) > 0 {
-		state = v[0]
-	}
-	n, _ := leadingUint(field(b, "\nTracerPid:\t"))
-	return state, int(n)
+	return procfs.StatusState(b), procfs.StatusTracer(b)
 }
 
 // tracer is the thread that traces any thread of the system, 0 if none.
@@ -147,17 +145,17 @@ func (p *procDir) tracer(tid int) int {
 	if err != nil {
 		return 0
 	}
-	n, _ := leadingUint(field(p.pread(fd), "\nTracerPid:\t"))
+	tracer := procfs.StatusTracer(p.pread(fd))
 	unix.Close(fd)
-	return int(n)
+	return tracer
 }
 
 // isOwnChild says that our own process started the target.
 func (p *procDir) isOwnChild() bool {
 	if p.child == 0 {
 		p.child = -1
-		ppid, ok := leadingUint(field(p.read(p.pid, "status"), "\nPPid:\t"))
-		if ok && int(ppid) == unix.Getpid() {
+		parent, ok := procfs.StatusParent(p.read(p.pid, "status"))
+		if ok && parent == unix.Getpid() {
 			p.child = 1
 		}
 	}
@@ -177,22 +175,7 @@ func (p *procDir) threads(buf []byte, each func(tid int)) error {
 		if n <= 0 {
 			return nil
 		}
-		parseDirents(buf[:n], each)
-	}
-}
-
-// parseDirents reads struct linux_dirent64 (include/linux/dirent.h): inode and offset of
-// 8 bytes each, the record's length in 2, a type in 1, the name with a zero after it.
-func parseDirents(b []byte, each func(tid int)) {
-	for len(b) > 19 {
-		size := int(b[16]) | int(b[17])<<8
-		if size < 19 || size > len(b) {
-			return
-		}
-		if tid, ok := leadingUint(b[19:size]); ok {
-			each(int(tid))
-		}
-		b = b[size:]
+		procfs.EachTask(buf[:n], each)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
 )
 
 // Which threads have not moved, without asking each.
@@ -60,7 +62,7 @@ func allCPUsTick() bool {
 }
 
 // note keeps what was read of a thread.
-func (l *watchList) note(th *watched, stat schedstat) {
+func (l *watchList) note(th *watched, stat procfs.Schedstat) {
 	q := &l.quiet
 	q.reads++
 	known := th.readAs > 0
@@ -68,7 +70,7 @@ func (l *watchList) note(th *watched, stat schedstat) {
 	if stat == th.read {
 		return
 	}
-	q.sum += int64(stat.ran - th.read.ran)
+	q.sum += int64(stat.Ran - th.read.Ran)
 	th.read, th.movedAt = stat, q.at
 	if known && !th.hot {
 		th.hot = true
@@ -78,7 +80,7 @@ func (l *watchList) note(th *watched, stat schedstat) {
 
 // drop takes a thread that has ended out of the account.
 func (q *quiet) drop(th *watched) {
-	q.sum -= int64(th.read.ran)
+	q.sum -= int64(th.read.Ran)
 	q.left, q.other, q.now = unknown, unknown, false
 }
 
@@ -144,7 +146,7 @@ func (l *watchList) allReadSince(reads uint64) bool {
 }
 
 // charged is what the kernel has charged a thread: what was read of it, if it has not moved since. False: it has ended.
-func (l *watchList) charged(th *watched) (schedstat, bool) {
+func (l *watchList) charged(th *watched) (procfs.Schedstat, bool) {
 	if l.quiet.now && !th.hot && th.readAs > 0 {
 		return th.read, true
 	}

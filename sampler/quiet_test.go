@@ -26,7 +26,7 @@ func TestQuietKnowsWhomItRead(t *testing.T) {
 	}
 	l.quiet.now = true
 	first, ok := l.charged(th)
-	if !ok || first.ran == 0 {
+	if !ok || first.Ran == 0 {
 		t.Fatalf("%+v %v of a thread that spins", first, ok)
 	}
 	l.quiet.now = true

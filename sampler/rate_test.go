@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process/procfs"
 	"goprof/testdata/ctest"
 )
 
@@ -98,17 +99,17 @@ func TestWaitingThreadsAreNoSamples(t *testing.T) {
 
 func TestHadNoCPU(t *testing.T) {
 	const lookAt = 1_000_000
-	before := schedstat{ran: 5_000, waited: 100, turns: 7}
+	before := procfs.Schedstat{Ran: 5_000, Waited: 100, Turns: 7}
 	for _, c := range []struct {
 		what   string
-		after  schedstat
+		after  procfs.Schedstat
 		now    int64
 		waited bool
 	}{
-		{"ran all the time", schedstat{ran: 6_000, waited: 100, turns: 7}, lookAt + 50, false},
-		{"lost its CPU to us", schedstat{ran: 6_000, waited: 140, turns: 8}, lookAt + 50, false},
-		{"had lost it before", schedstat{ran: 5_000, waited: 100 + 3_000, turns: 8}, lookAt + 50, true},
-		{"lost it, and was collected late", schedstat{ran: 6_000, waited: 100 + 3_000, turns: 9}, lookAt + 4_000, false},
+		{"ran all the time", procfs.Schedstat{Ran: 6_000, Waited: 100, Turns: 7}, lookAt + 50, false},
+		{"lost its CPU to us", procfs.Schedstat{Ran: 6_000, Waited: 140, Turns: 8}, lookAt + 50, false},
+		{"had lost it before", procfs.Schedstat{Ran: 5_000, Waited: 100 + 3_000, Turns: 8}, lookAt + 50, true},
+		{"lost it, and was collected late", procfs.Schedstat{Ran: 6_000, Waited: 100 + 3_000, Turns: 9}, lookAt + 4_000, false},
 	} {
 		if got := hadNoCPU(before, c.after, c.now, lookAt); got != c.waited {
 			t.Errorf("%s: %v", c.what, got)

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
 )
 
 // Which threads are due for a CPU sample, where CPUs cannot be visited (visit.go says where they can).
@@ -66,12 +68,12 @@ type thread struct {
 	tid     int
 	hint    Hint
 	credit  int64
-	last    schedstat
-	spent   int64     // since it was met
-	billed  uint64    // of what it has run: what is no matter of ours, and what samples carry
-	atLook  schedstat // what it had been charged at its last look
-	lookAt  int64     // when the tick of that look began
-	movedAt int64     // when its CPU time was last seen to have changed
+	last    procfs.Schedstat
+	spent   int64            // since it was met
+	billed  uint64           // of what it has run: what is no matter of ours, and what samples carry
+	atLook  procfs.Schedstat // what it had been charged at its last look
+	lookAt  int64            // when the tick of that look began
+	movedAt int64            // when its CPU time was last seen to have changed
 	fds     [numFDs]int32
 	round   uint32 // of the listing that saw it last
 	cpu     int16
@@ -148,8 +150,8 @@ func newScan(proc *procDir, interval time.Duration, fds int) *scan {
 	s.seen, s.giveUp = s.meet, s.giveUpFiles
 	s.bills.begin(proc.pid)
 	s.unseen.base = s.bills.now
-	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))
-	s.noStats = !ok || own.turns == 0
+	own, ok := procfs.ParseSchedstat(proc.read(proc.pid, "schedstat"))
+	s.noStats = !ok || own.Turns == 0
 	return s
 }
 
@@ -256,9 +258,9 @@ func (s *scan) isDue(th *thread) bool {
 	if !changed && th.asleep && !s.noStats {
 		return false
 	}
-	state, cpu, _ := parseStat(s.readFile(th, fdStat))
-	th.asleep = state != 'R'
-	th.cpu = int16(cpu)
+	now, _ := procfs.ParseStat(s.readFile(th, fdStat))
+	th.asleep = now.State != 'R'
+	th.cpu = int16(now.CPU)
 	return !th.asleep
 }
 
@@ -284,11 +286,10 @@ func (s *scan) spent() int64 {
 func (s *scan) pay(th *thread) { th.credit -= s.interval }
 
 // charged reads what the kernel has charged a thread.
-func (s *scan) charged(th *thread) (schedstat, bool) {
+func (s *scan) charged(th *thread) (procfs.Schedstat, bool) {
 	if !s.noStats {
-		return parseSchedstat(s.readFile(th, fdSchedstat))
+		return procfs.ParseSchedstat(s.readFile(th, fdSchedstat))
 	}
-	state, _, ticks := parseStat(s.readFile(th, fdStat))
-	const perTick = uint64(10 * time.Millisecond) // USER_HZ is 100 on every Linux we know
-	return schedstat{ran: ticks * perTick}, state != 0
+	stat, _ := procfs.ParseStat(s.readFile(th, fdStat))
+	return procfs.Schedstat{Ran: stat.Ticks * uint64(procfs.Tick)}, stat.State != 0
 }

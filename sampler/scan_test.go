@@ -31,7 +31,7 @@ func cpuOf(t *testing.T, s *scan, tid int) int64 {
 	if !ok {
 		t.Fatal("its CPU time cannot be read")
 	}
-	return int64(stat.ran)
+	return int64(stat.Ran)
 }
 
 // scanFor holds ticks at 100 Hz and counts how often the leader was due.
@@ -108,49 +108,4 @@ func countFDs(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(e)
-}
-
-func TestParseStat(t *testing.T) {
-	for _, c := range []struct {
-		name, in string
-		state    byte
-		cpu      int
-		ticks    uint64
-	}{
-		{"plain", "7 (java) R 1 7 7 0 -1 0 0 0 0 0 11 31 0 0 20 0 1 0 5 6 7 8 9 0 0 0 0 0 0 0 0 0 0 0 0 3 0 0 0", 'R', 3, 42},
-		{"brackets and blanks in the name", "7 (a) R (b) S) D 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 6 7 8 9 0 0 0 0 0 0 0 0 0 0 0 0 12\n", 'D', 12, 2},
-		{"cut off", "7 (java) S 1 7", 'S', -1, 0},
-		{"empty", "", 0, -1, 0},
-		{"no more than a name", "7 (java)", 0, -1, 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			state, cpu, ticks := parseStat([]byte(c.in))
-			if state != c.state || cpu != c.cpu || ticks != c.ticks {
-				t.Errorf("%c on %d, %d ticks", state, cpu, ticks)
-			}
-		})
-	}
-}
-
-func TestParseSyscall(t *testing.T) {
-	for _, c := range []struct {
-		name, in string
-		call     int64
-		sp, pc   uint64
-		ok       bool
-	}{
-		{"futex", "202 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffe10 0x7f00ab\n", 202, 0x7ffe10, 0x7f00ab, true},
-		{"blocked outside a call", "-1 0x7ffe10 0x7f00ab\n", -1, 0x7ffe10, 0x7f00ab, true},
-		{"running", "running\n", 0, 0, 0, false},
-		{"cut off", "202 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffe10", 202, 0x7ffe10, 0, false},
-		{"empty", "", 0, 0, 0, false},
-		{"not hexadecimal", "-1 0xzz 0x1\n", -1, 0, 0, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			call, _, sp, pc, ok := parseSyscall([]byte(c.in))
-			if ok != c.ok || (ok && (call != c.call || sp != c.sp || pc != c.pc)) {
-				t.Errorf("%d %#x %#x %v", call, sp, pc, ok)
-			}
-		})
-	}
 }

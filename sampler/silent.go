@@ -5,6 +5,8 @@ package sampler
 import (
 	"errors"
 	"syscall"
+
+	"goprof/process/procfs"
 )
 
 // What becomes of a thread whose memory did not answer. It was let go when the time was over. It is left alone for as
@@ -149,21 +151,10 @@ func insertSorted(list []int, n int) []int {
 	return append(append(append(longer, list[:i]...), n), list[i:]...)
 }
 
-// born is when a thread began, in clock ticks since the machine did; 0 if there is none (proc(5), field 22 of stat).
+// born is when a thread began, in clock ticks since the machine did; 0 if there is none.
 func (p *procDir) born(tid int) uint64 {
-	b := p.read(tid, "stat")
-	for i := len(b) - 1; i >= 0; i-- {
-		if b[i] != ')' {
-			continue
-		}
-		rest := b[i+1:]
-		for range 20 {
-			_, rest = nextField(rest)
-		}
-		born, _ := leadingUint(rest)
-		return born
-	}
-	return 0
+	s, _ := procfs.ParseStat(p.read(tid, "stat"))
+	return s.Start
 }
 
 // ReadErr is why nothing can be read any more, nil where that is not so: it ends a run.

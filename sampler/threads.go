@@ -78,16 +78,16 @@ func (s *scan) meet(tid int) {
 	th.last = stat
 	s.byTID[tid] = th
 	s.met = append(s.met, th)
-	if !born || int64(stat.ran) > s.now-s.listedAt+lateCharge { // it is older: listings have left it out by now
-		th.billed, th.hot = stat.ran, false
+	if !born || int64(stat.Ran) > s.now-s.listedAt+lateCharge { // it is older: listings have left it out by now
+		th.billed, th.hot = stat.Ran, false
 		th.credit = s.anyPart()
 		s.cold = append(s.cold, th)
 		return
 	}
 	// All that it has run since the last listing is ours to sample.
-	th.credit = min(int64(stat.ran), s.now-s.listedAt, maxCredit) + s.anyPart()
-	s.unseen.found += int64(stat.ran)
-	s.pool(th, stat.ran, int64(stat.ran))
+	th.credit = min(int64(stat.Ran), s.now-s.listedAt, maxCredit) + s.anyPart()
+	s.unseen.found += int64(stat.Ran)
+	s.pool(th, stat.Ran, int64(stat.Ran))
 	s.hot = append(s.hot, th)
 }
 

@@ -2,7 +2,11 @@
 
 package sampler
 
-import "time"
+import (
+	"time"
+
+	"goprof/process/procfs"
+)
 
 // Whether any of the threads that are not read has run.
 //
@@ -74,15 +78,15 @@ func (u *unseen) asked(used int64) {
 }
 
 // book brings a thread's account up to date with what the kernel has charged it, and says whether that has changed.
-func (s *scan) book(th *thread, stat schedstat) (changed bool) {
+func (s *scan) book(th *thread, stat procfs.Schedstat) (changed bool) {
 	if stat == th.last {
 		return false
 	}
-	if stat.ran > th.last.ran {
-		used := int64(stat.ran - th.last.ran)
+	if stat.Ran > th.last.Ran {
+		used := int64(stat.Ran - th.last.Ran)
 		th.credit = min(th.credit+used, max(maxCredit, 2*s.interval))
 		s.unseen.found += used
-		s.pool(th, stat.ran, used)
+		s.pool(th, stat.Ran, used)
 	}
 	th.movedAt, th.last, th.hot = s.now, stat, true
 	return true

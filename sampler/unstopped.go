@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // unstoppedTries is how often a look is repeated that the thread has spoilt by running.
@@ -116,7 +117,7 @@ func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 	u := &t.unstopped
 	var sp uint64
 	var ok bool
-	if u.call, u.args, sp, u.pc, ok = parseSyscall(b); !ok {
+	if u.call, u.args, sp, u.pc, ok = procfs.ParseSyscall(b); !ok {
 		return Running
 	}
 	t.beginReads()
@@ -171,26 +172,20 @@ type Motion struct {
 	State    byte
 	CPU      int // the one that it last ran on
 	Ticks    uint64
-	Charged  schedstat
+	Charged  procfs.Schedstat
 	Switches uint64 // how often it has given up its CPU or lost it; 0 where Charged tells
 }
 
 // motion reads it. Where the kernel keeps no schedstat, switch counts stand in for it.
 func (f *followed) motion() (m Motion, ok bool) {
-	m.State, m.CPU, m.Ticks = parseStat(f.read(fileStat))
+	stat, _ := procfs.ParseStat(f.read(fileStat))
+	m.State, m.CPU, m.Ticks = stat.State, stat.CPU, stat.Ticks
 	if m.State == 0 {
 		return m, false
 	}
-	m.Charged, ok = parseSchedstat(f.read(fileSchedstat))
-	if !ok || m.Charged.turns == 0 {
-		m.Switches = parseSwitches(f.read(fileStatus))
+	m.Charged, ok = procfs.ParseSchedstat(f.read(fileSchedstat))
+	if !ok || m.Charged.Turns == 0 {
+		m.Switches = procfs.StatusSwitches(f.read(fileStatus))
 	}
 	return m, true
-}
-
-// parseSwitches reads from /proc/PID/task/TID/status how often the thread has given up its CPU, or lost it.
-func parseSwitches(b []byte) uint64 {
-	own, _ := leadingUint(field(b, "\nvoluntary_ctxt_switches:\t"))
-	forced, _ := leadingUint(field(b, "\nnonvoluntary_ctxt_switches:\t"))
-	return own + forced
 }

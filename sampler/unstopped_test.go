@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/testdata/ctest"
 )
 
@@ -52,7 +53,7 @@ func TestMovedInALook(t *testing.T) {
 			p.In.Write([]byte("x"))
 			ctest.Eventually(t, "waits elsewhere", func() bool {
 				b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", p.PID))
-				_, _, sp, _, ok := parseSyscall(b)
+				_, _, sp, _, ok := procfs.ParseSyscall(b)
 				return ok && sp != deep
 			})
 		})

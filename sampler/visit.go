@@ -3,12 +3,12 @@
 package sampler
 
 import (
-	"bytes"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
 )
 
 // How threads are met where they are.
@@ -112,7 +112,7 @@ func (v *visits) begin() bool {
 		return false
 	}
 	v.bound = newAlarm()
-	_, ok := parseExecStart(v.ownSched())
+	_, ok := procfs.ExecStart(v.ownSched())
 	v.at = -1
 	if ok && v.bound.works {
 		return true
@@ -260,7 +260,7 @@ func (r *run) visit() {
 	if v.at < 0 || currentCPU() != v.cpus[v.at].number {
 		return
 	}
-	own, ok := parseExecStart(v.ownSched())
+	own, ok := procfs.ExecStart(v.ownSched())
 	if !ok {
 		return
 	}
@@ -311,7 +311,7 @@ func (s *scan) isCharged(th *thread, at uint64) bool {
 	if !s.book(th, stat) {
 		return false
 	}
-	when, ok := parseExecStart(s.readFile(th, fdSched))
+	when, ok := procfs.ExecStart(s.readFile(th, fdSched))
 	return ok && when == at
 }
 
@@ -381,7 +381,7 @@ func (s *scan) askNew(at uint64) *thread {
 		u.owing = 0
 	}
 	for _, th := range s.met {
-		if when, ok := parseExecStart(s.readFile(th, fdSched)); ok && when == at {
+		if when, ok := procfs.ExecStart(s.readFile(th, fdSched)); ok && when == at {
 			return th
 		}
 	}
@@ -433,37 +433,8 @@ func (r *run) lookHeld(th *thread, arrived, count int64) {
 // (kernel/sched/core.c, get_wchan). One that was preempted while it was about to sleep is in state S, too, but still
 // in the queue. To read what system call that one is in would take milliseconds (wait_task_inactive).
 func (s *scan) sleeps(th *thread) bool {
-	if where := s.readFile(th, fdWchan); len(where) > 0 {
-		return where[0] != '0'
+	if waits, told := procfs.InKernel(s.readFile(th, fdWchan)); told {
+		return waits
 	}
-	state, _, _ := parseStat(s.readFile(th, fdStat)) // a kernel without the names of its functions
-	return state != 'R'
-}
-
-// parseExecStart reads from /proc/PID/sched when the thread was last charged, in ns of its CPU's clock
-// (kernel/sched/debug.c, proc_sched_show_task). The first line holds the thread's name, which may be anything.
-func parseExecStart(b []byte) (ns uint64, ok bool) {
-	i := bytes.Index(b, []byte("\n----"))
-	if i < 0 {
-		return 0, false
-	}
-	b = b[i:]
-	const key = "\nse.exec_start"
-	if i = bytes.Index(b, []byte(key)); i < 0 {
-		return 0, false
-	}
-	b = b[i+len(key):]
-	for len(b) > 0 && (b[0] == ' ' || b[0] == ':') {
-		b = b[1:]
-	}
-	ms, ok := leadingUint(b)
-	if !ok || ms > 1<<40 {
-		return 0, false
-	}
-	b = b[len(strconv.AppendUint(nil, ms, 10)):]
-	if len(b) < 7 || b[0] != '.' {
-		return 0, false
-	}
-	rest, ok := leadingUint(b[1:7])
-	return ms*1e6 + rest, ok
+	return procfs.State(s.readFile(th, fdStat)) != 'R' // a kernel without the names of its functions
 }

@@ -9,6 +9,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // This file is one visit to one thread of a Wall, and the account of what came of it.
@@ -60,11 +61,11 @@ func (r *wallRun) visit(th *watched) {
 // for its CPU when it was woken (schedstat's second field; with several turns since, the first is taken for
 // their mean). Ticks that fell into that time found it as if it had not moved. How many fell into it depends on chance; so
 // does what is settled here, with the same mean.
-func (r *wallRun) settleReady(th *watched, now schedstat) {
-	if !th.still || now.turns <= th.last.turns || now.waited <= th.last.waited {
+func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
+	if !th.still || now.Turns <= th.last.Turns || now.Waited <= th.last.Waited {
 		return
 	}
-	waited := float64(now.waited-th.last.waited) / float64(now.turns-th.last.turns)
+	waited := float64(now.Waited-th.last.Waited) / float64(now.Turns-th.last.Turns)
 	n := int64(waited/float64(r.cfg.Interval) + r.rng.Float64())
 	looks, all := th.tally.Count()
 	n = min(n, looks-1) // the look itself met it at rest
@@ -97,7 +98,7 @@ func (r *wallRun) lookAnew(th *watched) {
 		th.still = true
 		th.last = r.t.Motion().Charged
 		if r.threads.noStats {
-			th.last = schedstat{turns: r.t.Motion().Switches}
+			th.last = procfs.Schedstat{Turns: r.t.Motion().Switches}
 		}
 		r.stats.Looks.Unstopped++
 		r.enter(th, snap, o)
@@ -217,7 +218,7 @@ func (r *wallRun) enter(th *watched, snap *process.Snapshot, o Outcome) {
 	r.stats.Taken += th.owed
 	th.tally = new(process.Tally)
 	if th.still && !r.threads.noStats {
-		th.tally.Rest = &process.Charge{Ran: th.last.ran, Turns: th.last.turns}
+		th.tally.Rest = &process.Charge{Ran: th.last.Ran, Turns: th.last.Turns}
 	}
 	th.tally.Add(th.owed, th.owedTime, snap.When)
 	if th.owed > 1 { // it may have run when it was told to stop; while it did not, it had no CPU

@@ -17,6 +17,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/testdata/ctest"
 )
 
@@ -203,9 +204,9 @@ func TestReadyIsSettled(t *testing.T) {
 	r := &wallRun{tracing: tracing{cfg: Config{Interval: interval}, rng: rand.New(rand.NewPCG(1, 2))}}
 	settle := func(waited time.Duration, turns uint64, looks int64) (ready int64) {
 		for range 10_000 {
-			th := &watched{still: true, tally: new(process.Tally), last: schedstat{ran: 5, waited: 7, turns: 3}}
+			th := &watched{still: true, tally: new(process.Tally), last: procfs.Schedstat{Ran: 5, Waited: 7, Turns: 3}}
 			th.tally.Add(looks, time.Duration(looks)*interval, 0)
-			r.settleReady(th, schedstat{ran: 9, waited: 7 + uint64(waited), turns: 3 + turns})
+			r.settleReady(th, procfs.Schedstat{Ran: 9, Waited: 7 + uint64(waited), Turns: 3 + turns})
 			n, d := th.tally.CountReady()
 			if left, _ := th.tally.Count(); left < 1 || d.Round(time.Microsecond) != time.Duration(n)*interval {
 				t.Fatalf("%d looks left, %d ready in %v", left, n, d)

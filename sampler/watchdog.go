@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
 )
 
 // SIGSTOP cannot be caught. Who stops goprof by it while it holds a thread, or while one that it has told to stop is about
@@ -148,6 +150,5 @@ func isStopped(stat *os.File) bool {
 	if n == 0 && err != nil {
 		return false
 	}
-	state, _, _ := parseStat(b[:n])
-	return state == 'T'
+	return procfs.State(b[:n]) == 'T'
 }

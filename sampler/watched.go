@@ -9,6 +9,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // watched is one thread of a Wall.
@@ -22,14 +23,14 @@ type watched struct {
 
 	// Its last look that gave a snapshot.
 	tally *process.Tally
-	last  schedstat // what it had been charged then
-	still bool      // it was at rest: until it has moved, that look is what it does
+	last  procfs.Schedstat // what it had been charged then
+	still bool             // it was at rest: until it has moved, that look is what it does
 
 	lookedAt int64 // when it was visited last
 
 	// See quiet.go.
-	read    schedstat // what it had been charged when that was read
-	readAs  uint64    // the how manyth read that was
+	read    procfs.Schedstat // what it had been charged when that was read
+	readAs  uint64           // the how manyth read that was
 	hot     bool
 	movedAt int64
 
@@ -37,8 +38,8 @@ type watched struct {
 	pending  bool
 	owed     int64 // how often it counts: once more for each visit that it has waited for its stop
 	owedTime time.Duration
-	waited   time.Duration // of this, while it has
-	before   schedstat     // what it had been charged when that began
+	waited   time.Duration    // of this, while it has
+	before   procfs.Schedstat // what it had been charged when that began
 	beganAt  int64
 	atRest   bool            // it was stopped for NativeOnce
 	resting  process.Waiting // and this it was waiting for
@@ -117,8 +118,8 @@ func (l *watchList) open(proc *procDir, fds int) {
 	l.dirents = make([]byte, 32<<10)
 	l.seen, l.giveUp = l.meet, l.giveUpFiles
 	l.quiet = quiet{clock: processClock(proc.pid), left: unknown, other: unknown, ticks: allCPUsTick()}
-	own, ok := parseSchedstat(proc.read(proc.pid, "schedstat"))
-	l.noStats = !ok || own.turns == 0
+	own, ok := procfs.ParseSchedstat(proc.read(proc.pid, "schedstat"))
+	l.noStats = !ok || own.Turns == 0
 }
 
 func (l *watchList) close() {
@@ -187,16 +188,16 @@ func (l *watchList) forget(th *watched) {
 }
 
 // ask reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: it has ended.
-func (l *watchList) ask(th *watched) (schedstat, bool) {
+func (l *watchList) ask(th *watched) (procfs.Schedstat, bool) {
 	name := "schedstat"
 	if l.noStats {
 		name = "status"
 	}
 	b := l.kept.read(l.proc, th.tid, name, &th.fd, true, l.giveUp)
 	if l.noStats {
-		return schedstat{turns: parseSwitches(b)}, len(b) > 0
+		return procfs.Schedstat{Turns: procfs.StatusSwitches(b)}, len(b) > 0
 	}
-	stat, ok := parseSchedstat(b)
+	stat, ok := procfs.ParseSchedstat(b)
 	if ok {
 		l.note(th, stat)
 	}

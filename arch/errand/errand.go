@@ -15,7 +15,6 @@
 package errand
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"strconv"
@@ -24,6 +23,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
 )
 
 // control is what both threads know of a call. The assembly knows its layout (clone_*.s).
@@ -144,8 +145,8 @@ func (r *Runner) Wait(until int64) bool {
 // Sleeps reports whether the call waits for something in the kernel, and not just for a CPU.
 func (r *Runner) Sleeps() bool {
 	b, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(r.tid) + "/stat")
-	end := bytes.LastIndexByte(b, ')')
-	return err == nil && end >= 0 && len(b) > end+2 && b[end+2] != 'R' && !r.Returned()
+	state := procfs.State(b)
+	return err == nil && state != 0 && state != 'R' && !r.Returned()
 }
 
 // Result is what the call has returned.

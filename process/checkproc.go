@@ -1,0 +1,26 @@
+//go:build linux
+
+package process
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+)
+
+// CheckProc returns ErrNoProc or ErrOtherProc if the numbers in /proc are not those that our own system
+// calls take: to look at a process by them would meet another one.
+func CheckProc() error {
+	var fs unix.Statfs_t
+	if unix.Statfs("/proc", &fs) != nil || fs.Type != unix.PROC_SUPER_MAGIC {
+		return ErrNoProc
+	}
+	// Of a namespace around ours it tells all our numbers from there inward (NSpid); elsewhere we are nobody.
+	self, err := procfs.Read("/proc/self/status", procfs.MaxFile)
+	if s := procfs.ParseStatus(self); err != nil || s.Nested() || s.TGID != os.Getpid() {
+		return ErrOtherProc
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+package procfs
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+)
+
+// Tick is the unit of time in stat: USER_HZ is 100 on every Linux that we know (include/asm-generic/param.h).
+const Tick = 10 * time.Millisecond
+
+// Ticks is how long that many ticks are. More than some hundred years count as these.
+func Ticks(n uint64) time.Duration { return time.Duration(min(n, 1<<38)) * Tick }
+
+// Uptime reads /proc/uptime: how long the machine has been up.
+func Uptime(b []byte) (time.Duration, bool) {
+	first, _, _ := bytes.Cut(b, []byte(" "))
+	s, err := strconv.ParseFloat(string(first), 64)
+	if err != nil || !(s >= 0 && s < 1e9) {
+		return 0, false
+	}
+	return time.Duration(s * float64(time.Second)), true
+}

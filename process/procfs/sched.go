@@ -1,0 +1,50 @@
+package procfs
+
+import "bytes"
+
+// Schedstat is /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst).
+type Schedstat struct {
+	Ran    uint64 // nanoseconds on a CPU
+	Waited uint64 // nanoseconds waiting for one
+	Turns  uint64 // how often it got one
+}
+
+// ParseSchedstat reads it.
+func ParseSchedstat(b []byte) (s Schedstat, ok bool) {
+	for _, v := range []*uint64{&s.Ran, &s.Waited, &s.Turns} {
+		if *v, b, ok = cutNumber(b); !ok {
+			return Schedstat{}, false
+		}
+	}
+	return s, true
+}
+
+// ExecStart reads from /proc/PID/sched when the thread was last charged, in ns of its CPU's clock
+// (kernel/sched/debug.c, proc_sched_show_task). The first line holds the thread's name, which may be anything.
+func ExecStart(b []byte) (ns uint64, ok bool) {
+	i := bytes.Index(b, []byte("\n----"))
+	if i < 0 {
+		return 0, false
+	}
+	b = b[i:]
+	const key = "\nse.exec_start"
+	if i = bytes.Index(b, []byte(key)); i < 0 {
+		return 0, false
+	}
+	b = b[i+len(key):]
+	for len(b) > 0 && (b[0] == ' ' || b[0] == ':') {
+		b = b[1:]
+	}
+	ms, b, ok := CutUint(b)
+	if !ok || ms > 1<<40 || len(b) < 7 || b[0] != '.' {
+		return 0, false
+	}
+	rest, ok := number(b[1:7])
+	return ms*1e6 + rest, ok
+}
+
+// InKernel reads /proc/PID/task/TID/wchan (fs/proc/base.c, proc_pid_wchan): whether the thread has left the queue of its
+// CPU to wait for something, 0 if not. It is not told where the kernel has no names of its functions.
+func InKernel(wchan []byte) (waits, told bool) {
+	return len(wchan) > 0 && wchan[0] != '0', len(wchan) > 0
+}

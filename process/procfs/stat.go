@@ -1,0 +1,88 @@
+package procfs
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Stat is what we need of /proc/PID/stat and /proc/PID/task/TID/stat (proc(5); fs/proc/array.c, do_task_stat). Reading
+// it takes no lock of the address space, so it can be read of a process that hangs.
+type Stat struct {
+	State   byte   // field 3, R S D T t Z X I; 0 where the text does not even hold that
+	CPU     int    // field 39, the CPU that it last ran on; -1 where that is not told
+	Ticks   uint64 // fields 14 and 15, its CPU time
+	Threads int    // field 20
+	Start   uint64 // field 22, in ticks since the machine started
+	Memory  uint64 // field 23, bytes of address space; 0 for threads of the kernel
+}
+
+// Alive reports whether the thread has not exited. Z waits to be collected, X is just leaving.
+func (s Stat) Alive() bool { return s.State != 'Z' && s.State != 'X' && s.State != 'x' }
+
+// afterName returns what follows the name, from the state on. The name in field 2 may hold anything, but what follows
+// it holds no bracket.
+func afterName(b []byte) []byte {
+	end := bytes.LastIndexByte(b, ')')
+	if end < 0 || len(b) < end+3 || b[end+1] != ' ' {
+		return nil
+	}
+	b = b[end+2:]
+	if b[0] <= ' ' || len(b) > 1 && b[1] != ' ' && b[1] != '\n' {
+		return nil
+	}
+	return b
+}
+
+// State reads just the state of a thread from its stat; 0 where that cannot be read.
+func State(b []byte) byte {
+	if b = afterName(b); len(b) == 0 {
+		return 0
+	}
+	return b[0]
+}
+
+// Comm reads just the name from stat. It may hold brackets itself.
+func Comm(b []byte) string {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 0 || end < open {
+		return ""
+	}
+	return strings.ToValidUTF8(string(b[open+1:end]), "\uFFFD")
+}
+
+// ParseStat reads stat. It is ok if all fields up to that of the memory are there; what is missing is 0 (the CPU -1).
+func ParseStat(b []byte) (s Stat, ok bool) {
+	s.CPU = -1
+	if b = afterName(b); len(b) == 0 {
+		return s, false
+	}
+	s.State = b[0]
+	_, b = cutWord(b)
+	const lastNeeded, last = 23, 39
+	good := true
+	take := func(word []byte) uint64 {
+		v, ok := number(word)
+		good = good && ok
+		return v
+	}
+	n := 4
+	for ; n <= last && len(b) > 0; n++ {
+		var word []byte
+		word, b = cutWord(b)
+		switch n {
+		case 14, 15:
+			s.Ticks += take(word)
+		case 20:
+			s.Threads = int(min(take(word), 1<<30))
+		case 22:
+			s.Start = take(word)
+		case lastNeeded:
+			s.Memory = take(word)
+		case last:
+			if v, ok := number(word); ok {
+				s.CPU = int(v)
+			}
+		}
+	}
+	return s, good && n > lastNeeded
+}

@@ -110,7 +110,7 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	r := &perfRun{Sampler: p.Sampler, mostEvents: p.events, cfg: cfg, q: q, proc: openProc(p.pid), threads: map[int]*perfThread{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	defer r.proc.close()
-	if r.proc.task < 0 {
+	if !r.proc.exists() {
 		return Stats{}, ErrNoProcess
 	}
 	if err := r.open(); err != nil {

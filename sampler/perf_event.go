@@ -116,17 +116,3 @@ func TryPerf(pid int) (PerfPower, error) {
 	}
 	return PerfPower{}, &PerfError{"perf_event_open", err}
 }
-
-// anyThread is a thread of the process that lives: a leader may have ended before the others.
-func (p *procDir) anyThread() (tid int) {
-	tid = p.pid
-	if state, _ := p.status(tid); p.task < 0 || state != 'Z' && state != 'X' {
-		return tid
-	}
-	p.threads(make([]byte, 32<<10), func(t int) {
-		if state, _ := p.status(t); tid == p.pid && state != 0 && state != 'Z' && state != 'X' {
-			tid = t
-		}
-	})
-	return tid
-}

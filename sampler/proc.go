@@ -12,8 +12,8 @@ import (
 	"goprof/process/procfs"
 )
 
-// procDir reads /proc/PID without allocating: descriptors of the directories are kept,
-// names and contents live in its buffers.
+// procDir reads /proc/PID without allocating: descriptors of the directories are kept, names and contents live in its
+// buffers. What a method returns is valid until the next one is called.
 type procDir struct {
 	pid   int
 	task  int // descriptor of /proc/PID/task
@@ -34,6 +34,9 @@ func openProc(pid int) *procDir {
 	}
 	return p
 }
+
+// exists reports whether there was such a process when it was opened.
+func (p *procDir) exists() bool { return p.task >= 0 }
 
 func (p *procDir) close() {
 	for _, fd := range []*int{&p.task, &p.pidfd} {
@@ -187,4 +190,24 @@ func (p *procDir) count() int {
 		return -1
 	}
 	return int(st.Nlink)
+}
+
+// born is when a thread began, in clock ticks since the machine did; 0 if there is none.
+func (p *procDir) born(tid int) uint64 {
+	s, _ := procfs.ParseStat(p.read(tid, "stat"))
+	return s.Start
+}
+
+// anyThread is a thread of the process that lives: a leader may have ended before the others.
+func (p *procDir) anyThread() (tid int) {
+	tid = p.pid
+	if state, _ := p.status(tid); p.task < 0 || state != 'Z' && state != 'X' {
+		return tid
+	}
+	p.threads(make([]byte, 32<<10), func(t int) {
+		if state, _ := p.status(t); tid == p.pid && state != 0 && state != 'Z' && state != 'X' {
+			tid = t
+		}
+	})
+	return tid
 }

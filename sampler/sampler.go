@@ -134,7 +134,7 @@ type run struct {
 func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	proc := openProc(s.pid)
 	defer proc.close()
-	if proc.task < 0 {
+	if !proc.exists() {
 		return Stats{}, ErrNoProcess
 	}
 	t := NewTracer(s.pid, s.cpu)

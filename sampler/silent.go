@@ -5,8 +5,6 @@ package sampler
 import (
 	"errors"
 	"syscall"
-
-	"goprof/process/procfs"
 )
 
 // What becomes of a thread whose memory did not answer. It was let go when the time was over. It is left alone for as
@@ -149,12 +147,6 @@ func insertSorted(list []int, n int) []int {
 	}
 	longer := make([]int, 0, len(list)+1)
 	return append(append(append(longer, list[:i]...), n), list[i:]...)
-}
-
-// born is when a thread began, in clock ticks since the machine did; 0 if there is none.
-func (p *procDir) born(tid int) uint64 {
-	s, _ := procfs.ParseStat(p.read(tid, "stat"))
-	return s.Start
 }
 
 // ReadErr is why nothing can be read any more, nil where that is not so: it ends a run.

@@ -106,7 +106,7 @@ type wallRun struct {
 func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	proc := openProc(w.pid)
 	defer proc.close()
-	if proc.task < 0 {
+	if !proc.exists() {
 		return Stats{}, ErrNoProcess
 	}
 	t := NewTracer(w.pid, w.cpu)

@@ -25,7 +25,8 @@ var ownNames = []string{
 	"process/process.go open",        // /proc/PID/mem and maps
 	"process/procfs/read.go Read",    // stat, status
 	"process/threads.go listThreads", // task
-	"sampler/perf.go readSmall", "sampler/proc.go openProc", "sampler/quiet.go allCPUsTick", "sampler/watchdog.go Watch",
+	"process/procfs/dir.go OpenDir",
+	"sampler/perf.go readSmall", "sampler/quiet.go allCPUsTick", "sampler/watchdog.go Watch",
 	"sampler/visit.go begin",            // our own sched
 	"sampler/session/ahead.go setAhead", // our own task
 	"sampler/session/causes_missing.go pids",

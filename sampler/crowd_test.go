@@ -123,12 +123,12 @@ func TestCrowd(t *testing.T) {
 // bareScan is the CPU time of reading schedstat of all threads once, by kept descriptors or, where they do not suffice, without.
 func bareScan(t *testing.T, pid int) (each time.Duration) {
 	OnOwnThread(func() {
-		d := openProc(pid)
-		defer d.close()
+		d := procfs.OpenDir(pid)
+		defer d.Close()
 		s := &scan{}
 		var fds []int
-		d.threads(make([]byte, 32<<10), func(tid int) {
-			if fd, err := d.open(tid, "schedstat"); err == nil {
+		d.Threads(make([]byte, 32<<10), func(tid int) {
+			if fd, err := d.Open(tid, "schedstat"); err == nil {
 				fds = append(fds, fd)
 			}
 		})
@@ -136,7 +136,7 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 		began := s.spent()
 		for range passes {
 			for _, fd := range fds {
-				procfs.ParseSchedstat(d.pread(fd))
+				procfs.ParseSchedstat(d.ReadFD(fd))
 			}
 		}
 		each = time.Duration(s.spent()-began) / passes
@@ -150,8 +150,8 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 // Threads that sleep are not read at each tick: the process's clock says that none of them has run.
 func TestColdThreadsAreNotRead(t *testing.T) {
 	p := ctest.Run(t, crowdProgram, "2000", "0")
-	proc := openProc(p.PID)
-	defer proc.close()
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
 	s := newScan(proc, 10*time.Millisecond, descriptors())
 	defer s.close()
 	scanFor(s, 100)

@@ -36,7 +36,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *process.Snaps
 		setSignalMask(&t.oldMask, nil)
 		return t.refused(tid, e)
 	}
-	ours := t.proc.owns(tid) // now that it is seized, its number cannot pass to another thread
+	ours := t.proc.Owns(tid) // now that it is seized, its number cannot pass to another thread
 	s, sig := t.hold(tid, arrived)
 	t.beginReads()
 	if s == stopped && ours {

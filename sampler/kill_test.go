@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process/procfs"
 	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )
@@ -157,12 +158,12 @@ func (u *unharmed) isFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := openProc(u.pid)
-	defer d.close()
+	d := procfs.OpenDir(u.pid)
+	defer d.Close()
 	for _, e := range entries {
 		tid, _ := strconv.Atoi(e.Name())
 		ctest.Eventually(t, u.name+": a thread is let go", func() bool {
-			state, tracer := d.status(tid)
+			state, tracer := d.Status(tid)
 			return state != 't' && state != 'T' && tracer == 0
 		})
 	}

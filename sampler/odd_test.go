@@ -256,7 +256,7 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 		dirents := make([]byte, 4096)
 		for seen[Taken] < 3000 || seen[ThreadGone] < 20 {
 			var tids []int
-			tr.proc.threads(dirents, func(tid int) { tids = append(tids, tid) })
+			tr.proc.Threads(dirents, func(tid int) { tids = append(tids, tid) })
 			for _, tid := range tids {
 				o := tr.Look(tid, Hint{}, snap)
 				seen[o]++
@@ -329,7 +329,7 @@ func TestExecDuringTheLook(t *testing.T) {
 		dirents := make([]byte, 4096)
 		for {
 			var tids []int
-			tr.proc.threads(dirents, func(tid int) { tids = append(tids, tid) })
+			tr.proc.Threads(dirents, func(tid int) { tids = append(tids, tid) })
 			for _, tid := range tids {
 				for _, _, ok := tr.Collect(); ok; _, _, ok = tr.Collect() {
 				}

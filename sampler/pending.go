@@ -38,7 +38,7 @@ func (t *Tracer) Pending() int { return len(t.pending) }
 // pendingWantCPU reports whether a thread that was told to stop is ready to run: it stops when it gets a CPU.
 func (t *Tracer) pendingWantCPU() bool {
 	for i := range t.pending {
-		if procfs.State(t.proc.read(t.pending[i].tid, "stat")) == 'R' {
+		if procfs.State(t.proc.Read(t.pending[i].tid, "stat")) == 'R' {
 			return true
 		}
 	}
@@ -118,7 +118,7 @@ func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 		return true
 	}
 	p.verify = now + 2*(now-p.asked)
-	if t.proc.tracer(p.tid) != t.owner {
+	if t.proc.Tracer(p.tid) != t.owner {
 		return false
 	}
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(p.tid), 0, 0)
@@ -190,7 +190,7 @@ func (t *Tracer) expectEnd(tid int) {
 	if s, _ := t.peek(tid); s == ended {
 		t.reap(tid)
 		return
-	} else if s == lost || t.proc.tracer(tid) != t.owner {
+	} else if s == lost || t.proc.Tracer(tid) != t.owner {
 		t.adoptAfterExec(tid)
 		return
 	}
@@ -211,7 +211,7 @@ func (t *Tracer) adoptAfterExec(tid int) {
 	if tid == t.pid || t.isPending(t.pid) {
 		return
 	}
-	if s, _ := t.peek(t.pid); s == lost || (s == running && t.proc.tracer(t.pid) != t.owner) {
+	if s, _ := t.peek(t.pid); s == lost || (s == running && t.proc.Tracer(t.pid) != t.owner) {
 		return
 	}
 	t.letGoLater(t.pid)
@@ -220,7 +220,7 @@ func (t *Tracer) adoptAfterExec(tid int) {
 // reap consumes the end of a thread, but leaves that of a child of our own process to
 // whoever started and waits for it.
 func (t *Tracer) reap(tid int) {
-	if tid == t.pid && t.proc.isOwnChild() {
+	if tid == t.pid && t.proc.IsOwnChild() {
 		return
 	}
 	waitReap(tid, unix.WNOTHREAD)

@@ -15,6 +15,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // The second engine: perf_event_open(2). Nobody is stopped. The kernel itself keeps a timer for each thread
@@ -74,7 +75,7 @@ type perfRun struct {
 	*Sampler
 	cfg        Config
 	q          *Queue
-	proc       *procDir
+	proc       *procfs.Dir
 	scan       *scan
 	stats      Stats
 	rng        *rand.Rand
@@ -107,10 +108,10 @@ type perfRun struct {
 }
 
 func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	r := &perfRun{Sampler: p.Sampler, mostEvents: p.events, cfg: cfg, q: q, proc: openProc(p.pid), threads: map[int]*perfThread{},
+	r := &perfRun{Sampler: p.Sampler, mostEvents: p.events, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid), threads: map[int]*perfThread{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	defer r.proc.close()
-	if !r.proc.exists() {
+	defer r.proc.Close()
+	if !r.proc.Exists() {
 		return Stats{}, ErrNoProcess
 	}
 	if err := r.open(); err != nil {
@@ -167,7 +168,7 @@ func (r *perfRun) loop(ctx context.Context) {
 			return
 		default:
 		}
-		if r.proc.ended() {
+		if r.proc.Ended() {
 			r.stats.Ended = true
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/process/procfs"
 )
 
 // perfStackMost is the largest copy of a stack that the kernel makes: a record has 16 bits for its length
@@ -97,9 +98,9 @@ func TryPerf(pid int) (PerfPower, error) {
 	}
 	tid := pid
 	if pid != 0 {
-		proc := openProc(pid)
-		tid = proc.anyThread()
-		proc.close()
+		proc := procfs.OpenDir(pid)
+		tid = proc.AnyThread()
+		proc.Close()
 	}
 	var err error
 	for _, kernel := range []bool{true, false} {

@@ -139,10 +139,10 @@ func TestPerfShares(t *testing.T) {
 	}
 	time.Sleep(100 * time.Millisecond)
 	time0 := make([]uint64, len(tids))
-	proc := openProc(p.PID)
-	defer proc.close()
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
 	ran := func(tid int) uint64 {
-		stat, _ := procfs.ParseSchedstat(proc.read(tid, "schedstat"))
+		stat, _ := procfs.ParseSchedstat(proc.Read(tid, "schedstat"))
 		return stat.Ran
 	}
 	for i, tid := range tids {
@@ -378,8 +378,8 @@ func TestPerfFewEvents(t *testing.T) {
 	for range 202 {
 		tids = append(tids, p.Number(t))
 	}
-	proc := openProc(p.PID)
-	defer proc.close()
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
 	time.Sleep(100 * time.Millisecond)
 	most := 6 * len(onlineCPUs())
 	s, q := NewPerf(p.PID, ctest.CPU()), NewQueue(64)

@@ -5,14 +5,15 @@ package sampler
 import (
 	"testing"
 
+	"goprof/process/procfs"
 	"goprof/testdata/ctest"
 )
 
 // TestQuietKnowsWhomItRead: that nobody has moved since it was read says nothing of a thread that never was.
 func TestQuietKnowsWhomItRead(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
-	proc := openProc(p.PID)
-	defer proc.close()
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
 	var l watchList
 	l.open(proc, 16)
 	defer l.close()

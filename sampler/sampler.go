@@ -9,6 +9,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // Config says how to sample.
@@ -132,9 +133,9 @@ type run struct {
 }
 
 func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	proc := openProc(s.pid)
-	defer proc.close()
-	if !proc.exists() {
+	proc := procfs.OpenDir(s.pid)
+	defer proc.Close()
+	if !proc.Exists() {
 		return Stats{}, ErrNoProcess
 	}
 	t := NewTracer(s.pid, s.cpu)

@@ -97,7 +97,7 @@ var noFDs = [numFDs]int32{-1, -1, -1, -1}
 
 // scan finds the threads that are due. At each tick call begin, then next until nil.
 type scan struct {
-	proc     *procDir
+	proc     *procfs.Dir
 	interval int64
 	rng      *rand.Rand
 
@@ -136,7 +136,7 @@ type scan struct {
 	ts      unix.Timespec
 }
 
-func newScan(proc *procDir, interval time.Duration, fds int) *scan {
+func newScan(proc *procfs.Dir, interval time.Duration, fds int) *scan {
 	s := &scan{
 		proc:     proc,
 		interval: int64(interval),
@@ -148,9 +148,9 @@ func newScan(proc *procDir, interval time.Duration, fds int) *scan {
 		kept:     keptFiles{fds, fds},
 	}
 	s.seen, s.giveUp = s.meet, s.giveUpFiles
-	s.bills.begin(proc.pid)
+	s.bills.begin(proc.PID)
 	s.unseen.base = s.bills.now
-	own, ok := procfs.ParseSchedstat(proc.read(proc.pid, "schedstat"))
+	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
 	s.noStats = !ok || own.Turns == 0
 	return s
 }

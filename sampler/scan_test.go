@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process/procfs"
 	"goprof/testdata/ctest"
 )
 
@@ -39,7 +40,7 @@ func scanFor(s *scan, ticks int) (due int) {
 	for range ticks {
 		s.begin()
 		for th := s.next(); th != nil; th = s.next() {
-			if th.tid == s.proc.pid {
+			if th.tid == s.proc.PID {
 				due++
 			}
 			s.pay(th)
@@ -65,8 +66,8 @@ func TestScanOfManyThreads(t *testing.T) {
 		{"no descriptors", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			proc := openProc(p.PID)
-			defer proc.close()
+			proc := procfs.OpenDir(p.PID)
+			defer proc.Close()
 			before := countFDs(t)
 			s := newScan(proc, 10*time.Millisecond, c.fds)
 			scanFor(s, 60) // by then the sleepers are cold

@@ -44,7 +44,7 @@ func (t *Tracer) leavesAlone(tid int) bool {
 	if s.desk == nil && s.times < mostChances {
 		return false
 	}
-	if s.desk == nil && t.proc.born(tid) != s.born {
+	if s.desk == nil && t.proc.Born(tid) != s.born {
 		delete(t.silentThreads, tid)
 		return false
 	}
@@ -82,7 +82,7 @@ func (t *Tracer) heard(tid int) bool {
 	if t.desk.runner.Sleeps() {
 		s.times++
 	}
-	s.born, s.desk, t.desk = t.proc.born(tid), t.desk, nil
+	s.born, s.desk, t.desk = t.proc.Born(tid), t.desk, nil
 	t.lateReads++
 	t.openDesk()
 	return false

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/testdata/ctest"
 )
 
@@ -151,8 +152,8 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 func TestExcusedOnce(t *testing.T) {
 	p := ctest.Run(t, manyProgram, "0")
 	p.Number(t)
-	proc := openProc(p.PID)
-	defer proc.close()
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
 	s := newScan(proc, 10*time.Millisecond, 10)
 	defer s.close()
 	scanFor(s, 1)

@@ -14,6 +14,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 const (
@@ -52,7 +53,7 @@ type Tracer struct {
 
 	pid   int
 	cpu   *arch.CPU
-	proc  *procDir
+	proc  *procfs.Dir
 	owner int   // thread id of our OS thread
 	err   error // behind the last Failed
 	by    int   // behind the last AlreadyTraced
@@ -122,7 +123,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 		StackLimit: DefaultStackLimit,
 		pid:        pid,
 		cpu:        cpu,
-		proc:       openProc(pid),
+		proc:       procfs.OpenDir(pid),
 		pending:    make([]pendingStop, 0, maxPending),
 		spAt:       prstatusOffset(cpu, cpu.SP),
 		pacDue:     cpu.LR >= 0,
@@ -139,7 +140,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 // Close gives back what the Tracer holds of the system.
 func (t *Tracer) Close() {
 	t.closeDesks()
-	t.proc.close()
+	t.proc.Close()
 }
 
 // ChangeOSThread binds the Tracer to the OS thread that calls it next. Nothing may be pending: what the OS thread before
@@ -170,7 +171,7 @@ func prstatusOffset(cpu *arch.CPU, reg int) int {
 // Look stops thread tid, fills snap and lets the thread go. On Pending the Tracer keeps snap
 // until Collect returns it; otherwise it is the caller's again, with TID set.
 func (t *Tracer) Look(tid int, hint Hint, snap *process.Snapshot) Outcome {
-	return t.LookOn(tid, t.proc.lastCPU(tid), hint, snap)
+	return t.LookOn(tid, t.proc.LastCPU(tid), hint, snap)
 }
 
 // LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that is ours, we move to another
@@ -200,7 +201,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *process.Snapshot) Outcome
 		return t.refused(tid, e)
 	}
 	// Now that it is seized, its number cannot pass to another thread.
-	ours := t.proc.owns(tid)
+	ours := t.proc.Owns(tid)
 
 	setSignalMask(&t.mask, &t.oldMask)
 	s, sig := t.stop(tid, elsewhere)
@@ -384,7 +385,7 @@ func (t *Tracer) refused(tid int, e syscall.Errno) Outcome {
 		t.err = &SyscallError{"PTRACE_SEIZE", e}
 		return Failed
 	}
-	state, tracer := t.proc.status(tid)
+	state, tracer := t.proc.Status(tid)
 	switch {
 	case tracer != 0:
 		t.by = tracer
@@ -408,7 +409,7 @@ func (t *Tracer) ended(tid int) Outcome {
 
 // gone tells the end of a thread from the end of its process.
 func (t *Tracer) gone() Outcome {
-	if t.proc.ended() {
+	if t.proc.Ended() {
 		return ProcessGone
 	}
 	return ThreadGone

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // tracing is what the engines that stop threads have in common: a Tracer on OS threads of our own, ticks that fall anywhere
@@ -17,7 +18,7 @@ type tracing struct {
 	cfg       Config
 	q         *Queue
 	t         *Tracer
-	proc      *procDir
+	proc      *procfs.Dir
 	who       looker
 	progress  *progress
 	cancel    <-chan struct{}
@@ -52,7 +53,7 @@ type looker interface {
 }
 
 // newTracing begins a run. The looker is still to be set.
-func newTracing(t *Tracer, proc *procDir, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) tracing {
+func newTracing(t *Tracer, proc *procfs.Dir, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) tracing {
 	t.After, t.Trail = cfg.After, cfg.Trail
 	if cfg.Memory != nil {
 		t.Serve(cfg.Memory)
@@ -138,7 +139,7 @@ func (r *tracing) sleep(deadline int64) bool {
 			return false
 		default:
 		}
-		if r.proc.ended() {
+		if r.proc.Ended() {
 			r.stats.Ended = true
 		}
 		if r.over() || SuspendWanted() {
@@ -192,7 +193,7 @@ func (r *tracing) noteEnd(o Outcome) {
 		r.stats.Ended = true
 	case NotPermitted:
 		if r.denied++; r.denied == maxDenied {
-			r.failed = &NotPermittedError{r.proc.pid}
+			r.failed = &NotPermittedError{r.proc.PID}
 		}
 	case Silent, Failed:
 		r.failed = r.t.ReadErr()

@@ -109,7 +109,7 @@ func (t *Tracer) keepUnstopped(snap *process.Snapshot, hint *Hint) {
 func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 	b := f.read(fileSyscall)
 	if b == nil {
-		if t.proc.lastCPU(tid) < 0 {
+		if t.proc.LastCPU(tid) < 0 {
 			return t.gone()
 		}
 		return NotPermitted
@@ -128,7 +128,7 @@ func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 
 // followed is a thread whose files are kept open for a look.
 type followed struct {
-	proc *procDir
+	proc *procfs.Dir
 	tid  int
 	fds  [numFollowed]int
 }
@@ -158,13 +158,13 @@ func (f *followed) close() {
 // read reads one of the files, which is opened at the first time; nil if that fails.
 func (f *followed) read(which int) []byte {
 	if f.fds[which] < 0 {
-		fd, err := f.proc.open(f.tid, followedNames[which])
+		fd, err := f.proc.Open(f.tid, followedNames[which])
 		if err != nil {
 			return nil
 		}
 		f.fds[which] = fd
 	}
-	return f.proc.pread(f.fds[which])
+	return f.proc.ReadFD(f.fds[which])
 }
 
 // Motion is what changes when a thread runs.

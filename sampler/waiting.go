@@ -47,7 +47,7 @@ func (t *Tracer) polled(tid int, addr uint64) process.FileKind {
 // fileKind follows a link in /proc/PID/fd: "socket:[4711]", "pipe:[1]", "anon_inode:[eventpoll]" or a path
 // (fs/proc/fd.c; net/socket.c, sockfs_dname; fs/pipe.c; fs/anon_inodes.c).
 func (t *Tracer) fileKind(fd uint64) process.FileKind {
-	link := t.proc.fileLink(fd)
+	link := t.proc.FileLink(fd)
 	if link == nil {
 		return process.NoFile
 	}

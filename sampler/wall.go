@@ -9,6 +9,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
 )
 
 // Looking at every thread, whatever it does.
@@ -104,9 +105,9 @@ type wallRun struct {
 }
 
 func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	proc := openProc(w.pid)
-	defer proc.close()
-	if !proc.exists() {
+	proc := procfs.OpenDir(w.pid)
+	defer proc.Close()
+	if !proc.Exists() {
 		return Stats{}, ErrNoProcess
 	}
 	t := NewTracer(w.pid, w.cpu)

@@ -277,19 +277,19 @@ func TestWallCost(t *testing.T) {
 // other, or like a Wall 256 at a time, so that a round takes as long as it is told to.
 func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time.Duration) {
 	OnOwnThread(func() {
-		d := openProc(pid)
-		defer d.close()
+		d := procfs.OpenDir(pid)
+		defer d.Close()
 		limit := descriptors()
 		var fds []int
-		d.threads(make([]byte, 32<<10), func(tid int) {
-			if fd, err := d.open(tid, "schedstat"); err == nil && len(fds) < limit {
+		d.Threads(make([]byte, 32<<10), func(tid int) {
+			if fd, err := d.Open(tid, "schedstat"); err == nil && len(fds) < limit {
 				fds = append(fds, fd)
 			}
 		})
 		began := threadCPU()
 		for range rounds {
 			for i, fd := range fds {
-				d.pread(fd)
+				d.ReadFD(fd)
 				if interval > 0 && i%perSlot == perSlot-1 {
 					time.Sleep(interval * perSlot / time.Duration(len(fds)))
 				}

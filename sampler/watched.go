@@ -88,7 +88,7 @@ func (th *watched) forgetRest() {
 
 // watchList is all threads of a process.
 type watchList struct {
-	proc    *procDir
+	proc    *procfs.Dir
 	byTID   map[int]*watched
 	order   []*watched // those that have ended have the number 0 until the next listing
 	whole   bool       // the last listing was: whoever is not there has not been there
@@ -112,13 +112,13 @@ const (
 	relistShare = 30
 )
 
-func (l *watchList) open(proc *procDir, fds int) {
+func (l *watchList) open(proc *procfs.Dir, fds int) {
 	l.proc, l.kept = proc, keptFiles{fds, fds}
 	l.byTID = make(map[int]*watched)
 	l.dirents = make([]byte, 32<<10)
 	l.seen, l.giveUp = l.meet, l.giveUpFiles
-	l.quiet = quiet{clock: processClock(proc.pid), left: unknown, other: unknown, ticks: allCPUsTick()}
-	own, ok := procfs.ParseSchedstat(proc.read(proc.pid, "schedstat"))
+	l.quiet = quiet{clock: processClock(proc.PID), left: unknown, other: unknown, ticks: allCPUsTick()}
+	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
 	l.noStats = !ok || own.Turns == 0
 }
 
@@ -133,7 +133,7 @@ func (l *watchList) list() {
 	now := monotonic(&l.ts)
 	l.quiet.now, l.quiet.skips = false, false
 	l.quiet.cool()
-	count := l.proc.count()
+	count := l.proc.Count()
 	changed := count != l.counted
 	age := now - l.at
 	l.whole = false
@@ -142,7 +142,7 @@ func (l *watchList) list() {
 	}
 	l.counted = count
 	l.round++
-	if l.proc.threads(l.dirents, l.seen) != nil {
+	if l.proc.Threads(l.dirents, l.seen) != nil {
 		return
 	}
 	for _, th := range l.byTID {

@@ -83,7 +83,7 @@ func (a *all) pass(threads []Subject) bool {
 		switch {
 		case t.Pending() == 0:
 			a.handOver()
-		case t.Pending() > min(a.stuck+mostPending, maxPending-1):
+		case t.Pending() > min(a.stuck+mostPending, MaxPending-1):
 			a.collectUntil(a.stuck + mostPending/2)
 		case len(a.ready) >= mostReady:
 			a.collectUntil(a.stuck)

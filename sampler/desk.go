@@ -45,7 +45,7 @@ type deskHead struct {
 	args     [6]uintptr
 	local    [2]vector // side, stack
 	remote   [64]vector
-	side     [maxSide]byte
+	side     [MaxSide]byte
 	followed [maxFollow]byte
 	small    [16]byte
 	trail    [process.MaxTrailBytes]byte // costs no memory before it is used

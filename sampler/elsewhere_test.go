@@ -3,7 +3,6 @@
 package sampler
 
 import (
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -49,25 +48,4 @@ func cpuCount(m cpuMask) int {
 		n += int(m[cpu/64] >> (cpu % 64) & 1)
 	}
 	return n
-}
-
-// As many threads to look at as CPUs: nothing is gained by moving. One less now and then does not change that.
-func TestCrowded(t *testing.T) {
-	cpus := int64(runtime.NumCPU())
-	r := &run{tracing: tracing{t: new(Tracer)}}
-	if r.crowded() {
-		t.Error("before anything was due")
-	}
-	for range 200 {
-		r.countDue(cpus)
-	}
-	if r.countDue(cpus - 1); !r.crowded() || !r.t.Stay {
-		t.Errorf("%d threads on as many CPUs: %d", cpus, r.dueMean)
-	}
-	for range 200 {
-		r.countDue(cpus - 1)
-	}
-	if r.crowded() || r.t.Stay {
-		t.Errorf("%d threads on %d CPUs: %d", cpus-1, cpus, r.dueMean)
-	}
 }

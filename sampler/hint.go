@@ -8,7 +8,7 @@ type Hint struct {
 	// below it, too, is on another stack.
 	StackLow uint64
 	// Side is another piece of memory, of SideLen bytes, that is to be copied in the same
-	// moment as the stack; 0 for none. At most maxSide bytes.
+	// moment as the stack; 0 for none. At most MaxSide bytes.
 	Side    uint64
 	SideLen int
 	// FollowAt is where in Side a pointer lies, of whose target FollowLen bytes are to be copied as
@@ -23,8 +23,8 @@ type Hint struct {
 	Skip bool
 }
 
-// maxSide and maxFollow bound those pieces.
+// MaxSide and maxFollow bound those pieces.
 const (
-	maxSide   = 1024
+	MaxSide   = 1024
 	maxFollow = 16 << 10
 )

@@ -118,7 +118,7 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 	}
 	d := t.desk
 	d.set(1, &d.stack[0], l.sp, l.want)
-	if hint.Side != 0 && hint.SideLen > 0 && hint.SideLen <= maxSide {
+	if hint.Side != 0 && hint.SideLen > 0 && hint.SideLen <= MaxSide {
 		d.set(0, &d.side[0], hint.Side, hint.SideLen)
 		if n := t.fetch(tid, 0, 2); n > hint.SideLen {
 			l.side, l.got = hint.SideLen, n-hint.SideLen

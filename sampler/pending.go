@@ -46,7 +46,7 @@ func (t *Tracer) pendingWantCPU() bool {
 }
 
 // HasRoom reports whether tid can be told to stop: it has not been yet, and not too many others have.
-func (t *Tracer) HasRoom(tid int) bool { return len(t.pending) < maxPending && !t.isPending(tid) }
+func (t *Tracer) HasRoom(tid int) bool { return len(t.pending) < MaxPending && !t.isPending(tid) }
 
 func (t *Tracer) isPending(tid int) bool {
 	for i := range t.pending {

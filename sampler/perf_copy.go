@@ -38,7 +38,7 @@ const (
 	halfBlock      = 56 // of each block: its address, that of its used part, and how much of that was copied
 	halfBlockSize  = 24
 	halfSide       = 192
-	halfOwnerBytes = halfSide + maxSide
+	halfOwnerBytes = halfSide + MaxSide
 	halfObjectData = halfOwnerBytes + process.MaxTrailHead
 	halfHeads      = halfObjectData + process.MaxTrailObject
 	halfUsed       = halfHeads + process.MaxTrailBlocks*process.MaxTrailHead // the used parts of blocks, one after the other
@@ -65,7 +65,7 @@ func (r *perfRun) arm(w *perfThread) {
 	trail := r.cfg.Trail
 	hint := &w.th.hint
 	if r.noCopies || !w.prompt || trail == nil || !trail.Known || hint.Side == 0 || hint.SideLen <= 0 ||
-		hint.SideLen > maxSide ||
+		hint.SideLen > MaxSide ||
 		trail.Frame < 0 || trail.Frame > hint.SideLen-8 {
 		return
 	}
@@ -321,7 +321,7 @@ func (c *perfCopier) keep(half []byte, snap *process.Snapshot) {
 	}
 	w := &c.trail
 	snap.Trail.Reset()
-	if size := min(word(halfSideSize), maxSide); size > 0 {
+	if size := min(word(halfSideSize), MaxSide); size > 0 {
 		snap.Side = append(snap.Side[:0], half[halfSide:halfSide+size]...)
 		snap.SideAddr = c.hint.Side
 	}

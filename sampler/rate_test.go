@@ -60,7 +60,7 @@ func TestStatsMeanwhile(t *testing.T) {
 		for range 20 {
 			now := s.Stats()
 			pending := now.Attempted - now.Taken - now.LostSum()
-			if now.Attempted < before.Attempted || now.Wall < before.Wall || pending < 0 || pending > maxPending {
+			if now.Attempted < before.Attempted || now.Wall < before.Wall || pending < 0 || pending > MaxPending {
 				t.Errorf("%+v after %+v", now, before)
 			}
 			before = now

@@ -11,9 +11,9 @@ import (
 // long as its read has not come back, and for good if that happens again and again.
 
 const (
-	// mostSilent is how many reads may be under way that were given up: each keeps an OS thread of ours. With more,
+	// MostSilent is how many reads may be under way that were given up: each keeps an OS thread of ours. With more,
 	// nothing is read any more.
-	mostSilent = 8
+	MostSilent = 8
 	// mostChances is how often a thread's reads may be given up. It does not count if it was the Runner that had no
 	// CPU.
 	mostChances = 3
@@ -36,7 +36,7 @@ func (t *Tracer) Silent() []int { return t.silentIDs }
 func (t *Tracer) leavesAlone(tid int) bool {
 	s := t.silentThreads[tid]
 	if s == nil {
-		return t.desk == nil && t.lateReads >= mostSilent
+		return t.desk == nil && t.lateReads >= MostSilent
 	}
 	if s.desk != nil && s.desk.runner.Returned() {
 		t.takeBack(s)
@@ -90,7 +90,7 @@ func (t *Tracer) heard(tid int) bool {
 
 // openDesk finds a Runner, unless too many have not come back.
 func (t *Tracer) openDesk() bool {
-	if t.desk == nil && t.lateReads < mostSilent {
+	if t.desk == nil && t.lateReads < MostSilent {
 		if d, err := newDesk(t.StackLimit); err != nil {
 			t.err = err
 		} else {
@@ -154,7 +154,7 @@ func (t *Tracer) ReadErr() error {
 	if t.desk != nil {
 		return nil
 	}
-	if t.lateReads >= mostSilent {
+	if t.lateReads >= MostSilent {
 		return ErrSilent
 	}
 	return t.err

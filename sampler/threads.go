@@ -2,9 +2,7 @@
 
 package sampler
 
-import (
-	"syscall"
-)
+import "syscall"
 
 // This file keeps the scan's lists: who is there, who is hot, whose files are open.
 

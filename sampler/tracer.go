@@ -22,8 +22,8 @@ const (
 	DefaultStackLimit = 1 << 20
 	// unknownStack is how much is copied of a stack whose top is not known.
 	unknownStack = 64 << 10
-	// maxPending bounds the stops that have been asked for and not yet come.
-	maxPending = 64
+	// MaxPending bounds the stops that have been asked for and not yet come.
+	MaxPending = 64
 )
 
 // Tracer looks at threads of one process. ptrace binds a tracee to the OS thread that
@@ -124,7 +124,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 		pid:        pid,
 		cpu:        cpu,
 		proc:       procfs.OpenDir(pid),
-		pending:    make([]pendingStop, 0, maxPending),
+		pending:    make([]pendingStop, 0, MaxPending),
 		spAt:       prstatusOffset(cpu, cpu.SP),
 		pacDue:     cpu.LR >= 0,
 		stayAt:     -1,

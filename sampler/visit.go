@@ -84,7 +84,7 @@ func newVisits(pid int) *visits {
 		return nil
 	}
 	v := &visits{rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), own: -1, chance: 1}
-	for cpu := range len(cpuMask{}) * 64 {
+	for cpu := range len(theirs) * 64 {
 		switch {
 		case !theirs.IsSet(cpu):
 		case !ours.IsSet(cpu):

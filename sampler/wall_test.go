@@ -186,16 +186,6 @@ func TestWallKnowsTheCall(t *testing.T) {
 }
 
 // TestKindOfLink: what the links in /proc/PID/fd look like.
-func TestKindOfLink(t *testing.T) {
-	for link, want := range map[string]process.FileKind{
-		"socket:[4711]": process.Socket, "pipe:[1]": process.Pipe, "anon_inode:[eventpoll]": process.Selector, "/tmp/a file": process.RegularFile,
-		"anon_inode:[eventfd]": process.OtherFile, "/dev/pts/0": process.RegularFile, "": process.OtherFile, "sock": process.OtherFile,
-	} {
-		if got := kindOfLink([]byte(link)); got != want {
-			t.Errorf("%q is %d, want %d", link, got, want)
-		}
-	}
-}
 
 // TestReadyIsSettled: of the looks at a thread that had been woken and had no CPU, as many are made those of a ready one as fell into
 // that time on average, and never more than there are.

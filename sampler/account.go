@@ -6,6 +6,7 @@ import (
 	"goprof/process"
 
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // This file keeps the account of one look: what became of it, and who pays for it.
@@ -20,21 +21,21 @@ func (r *run) look(th *thread) {
 	snap := r.q.take()
 	if snap == nil {
 		r.stats.Attempted++
-		r.stats.Lost[QueueFull]++
+		r.stats.Lost[ptrace.QueueFull]++
 		return
 	}
 	o := r.t.LookOn(th.tid, int(th.cpu), th.hint, snap)
-	if o != Pending {
+	if o != ptrace.Pending {
 		r.account(snap, o)
 	}
 }
 
 // account counts what became of a look and passes the snapshot on.
-func (r *run) account(snap *process.Snapshot, o Outcome) {
+func (r *run) account(snap *process.Snapshot, o ptrace.Outcome) {
 	snap.CPU = 0
-	if th := r.scan.byTID[snap.TID]; o == Taken && th != nil {
+	if th := r.scan.byTID[snap.TID]; o == ptrace.Taken && th != nil {
 		after, ok := r.scan.charged(th)
-		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, monotonic(&r.ts), th.lookAt) {
+		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, ptrace.Monotonic(&r.ts), th.lookAt) {
 			r.refund(th, snap)
 			return
 		}
@@ -48,7 +49,7 @@ func (r *run) account(snap *process.Snapshot, o Outcome) {
 	n := snap.Samples()
 	r.stats.Attempted += n
 	r.noteEnd(o)
-	if o == Taken {
+	if o == ptrace.Taken {
 		r.stats.Taken += n
 		r.q.put(snap)
 		return

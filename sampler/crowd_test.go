@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
@@ -122,7 +123,7 @@ func TestCrowd(t *testing.T) {
 
 // bareScan is the CPU time of reading schedstat of all threads once, by kept descriptors or, where they do not suffice, without.
 func bareScan(t *testing.T, pid int) (each time.Duration) {
-	OnOwnThread(func() {
+	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)
 		defer d.Close()
 		s := &scan{}

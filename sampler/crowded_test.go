@@ -5,12 +5,14 @@ package sampler
 import (
 	"runtime"
 	"testing"
+
+	"goprof/sampler/ptrace"
 )
 
 // As many threads to look at as CPUs: nothing is gained by moving. One less now and then does not change that.
 func TestCrowded(t *testing.T) {
 	cpus := int64(runtime.NumCPU())
-	r := &run{tracing: tracing{t: new(Tracer)}}
+	r := &run{tracing: tracing{t: new(ptrace.Tracer)}}
 	if r.crowded() {
 		t.Error("before anything was due")
 	}

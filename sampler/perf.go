@@ -16,6 +16,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // The second engine: perf_event_open(2). Nobody is stopped. The kernel itself keeps a timer for each thread
@@ -62,7 +63,7 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		if cfg.MaxOverhead > 0 {
 			return Stats{}, ErrPerfOverhead
 		}
-		OnThreadHoldingNobody(func() { stats, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
+		ptrace.OnThreadHoldingNobody(func() { stats, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
 		return stats, err
 	})
 }
@@ -118,7 +119,7 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		return Stats{}, err
 	}
 	defer r.close()
-	r.began, r.cpuAtStart = monotonic(&r.ts), threadCPU()
+	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
 	r.loop(ctx)
 	r.drain()
 	r.scan.settle()
@@ -172,7 +173,7 @@ func (r *perfRun) loop(ctx context.Context) {
 			r.stats.Ended = true
 			return
 		}
-		r.now = monotonic(&r.ts)
+		r.now = ptrace.Monotonic(&r.ts)
 		if r.now >= due {
 			began := r.now
 			r.lookAround()
@@ -197,7 +198,7 @@ func (r *perfRun) lookAround() {
 // next is when to look around again. It falls anywhere, so that it is in step with nothing, and costs at most a
 // tenth of a CPU.
 func (r *perfRun) next(began int64) int64 {
-	took := monotonic(&r.ts) - began
+	took := ptrace.Monotonic(&r.ts) - began
 	return began + max(perfTick/2+r.rng.Int64N(perfTick), 10*took)
 }
 
@@ -218,7 +219,7 @@ func (r *perfRun) takeHints() {
 // wait sleeps until a ring is half full, a thread was sampled that is to be looked at soon, or until the deadline.
 // Like sleepUntil it does not tell Go's scheduler; see there.
 func (r *perfRun) wait(deadline int64) {
-	left := min(deadline-monotonic(&r.ts), perfTick)
+	left := min(deadline-ptrace.Monotonic(&r.ts), perfTick)
 	if left <= 0 {
 		return
 	}
@@ -234,7 +235,7 @@ func (r *perfRun) sum() Stats {
 	s := r.stats
 	s.Threads = len(r.scan.byTID)
 	s.Interval = r.cfg.Interval
-	s.Wall = time.Duration(monotonic(&r.ts) - r.began)
+	s.Wall = time.Duration(ptrace.Monotonic(&r.ts) - r.began)
 	s.CPU = threadCPU() - r.cpuAtStart
 	s.Times = r.scan.bills.sum(r.scan.byTID, r.over)
 	if sampled := s.Times.Sampled; sampled > 0 {
@@ -252,11 +253,11 @@ func (r *perfRun) drain() {
 			r.cpu = i
 			if ring.read(r.each) {
 				r.stats.Attempted++
-				r.stats.Lost[Failed]++
+				r.stats.Lost[ptrace.Failed]++
 			}
 		}
 	}
-	r.now = monotonic(&r.ts)
+	r.now = ptrace.Monotonic(&r.ts)
 	for _, th := range r.sampled {
 		r.adapt(th)
 		if th.prompt && len(th.events) > 0 && r.threads[th.tid] == th {
@@ -270,20 +271,20 @@ func (r *perfRun) record(b ringBytes, rec perfRecord) {
 	switch rec.kind {
 	case perfSample:
 		if !b.parse(rec, r.Sampler.cpu, &r.sample) {
-			r.lose(Failed, 1)
+			r.lose(ptrace.Failed, 1)
 			return
 		}
 		if r.sample.pid == r.pid {
 			r.take(b, &r.sample)
 		}
 	case perfLost, perfLostSamples:
-		r.lose(RingFull, b.parseLost(rec))
+		r.lose(ptrace.RingFull, b.parseLost(rec))
 	case perfThrottle:
-		r.lose(Throttled, 1) // at least: until the next tick of the kernel's clock
+		r.lose(ptrace.Throttled, 1) // at least: until the next tick of the kernel's clock
 	}
 }
 
-func (r *perfRun) lose(o Outcome, n int64) {
+func (r *perfRun) lose(o ptrace.Outcome, n int64) {
 	r.stats.Attempted += n
 	r.stats.Lost[o] += n
 }
@@ -295,15 +296,15 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 		return
 	}
 	if !s.hasRegs {
-		r.lose(NoRegisters, 1)
+		r.lose(ptrace.NoRegisters, 1)
 		return
 	}
 	snap := r.q.take()
 	if snap == nil {
-		r.lose(QueueFull, 1)
+		r.lose(ptrace.QueueFull, 1)
 		return
 	}
-	var hint Hint
+	var hint ptrace.Hint
 	if known != nil {
 		hint = known.hint
 	}
@@ -324,7 +325,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 }
 
 // fill makes the snapshot. It returns how much stack there was, 0 if that is not known.
-func (r *perfRun) fill(b ringBytes, s *rawSample, hint *Hint, snap *process.Snapshot) (need uint64) {
+func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, snap *process.Snapshot) (need uint64) {
 	cpu := r.Sampler.cpu
 	sp := s.regs[cpu.SP]
 	size := s.stackLen

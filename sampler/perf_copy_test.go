@@ -13,6 +13,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
@@ -41,7 +42,7 @@ func TestCopyProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			log := make([]byte, 1<<20)
-			prog, err := copyProgram(fd, &Hint{Side: 0x7fff_8765_4321, SideLen: 432, Handle: handle}, &trail).loadForPerf(log)
+			prog, err := copyProgram(fd, &ptrace.Hint{Side: 0x7fff_8765_4321, SideLen: 432, Handle: handle}, &trail).loadForPerf(log)
 			if err != nil {
 				t.Errorf("%s: %v: %s", name, err, unix.ByteSliceToString(log))
 			} else {
@@ -68,7 +69,7 @@ func TestCopier(t *testing.T) {
 	trail := w.Trail
 	trail.ObjectSize = len(object)
 	side := w.Side
-	c, err := newCopier(Hint{Side: ctest.At(side), SideLen: len(side), Handle: ctest.At(handle)}, &trail)
+	c, err := newCopier(ptrace.Hint{Side: ctest.At(side), SideLen: len(side), Handle: ctest.At(handle)}, &trail)
 	if err != nil {
 		t.Fatal(err)
 	}

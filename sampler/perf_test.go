@@ -21,6 +21,7 @@ import (
 
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
@@ -272,7 +273,7 @@ func TestPerfStackSizes(t *testing.T) {
 			}
 		}, func(p *Perf, seen *atomic.Int64) {
 			untilSamples(20)(seen)
-			p.Advise(tid, Hint{StackTop: top, StackLow: top - 1<<20})
+			p.Advise(tid, ptrace.Hint{StackTop: top, StackLow: top - 1<<20})
 			untilSamples(300)(seen)
 		})
 		t.Logf("%d bytes: %d at last, %d at most, %d cut", c.size, last, most, cuts)
@@ -297,7 +298,7 @@ func TestPerfSkips(t *testing.T) {
 		}
 	}, func(p *Perf, seen *atomic.Int64) {
 		untilSamples(20)(seen)
-		p.Advise(other, Hint{Skip: true})
+		p.Advise(other, ptrace.Hint{Skip: true})
 		p.Stats() // so that the hint has been taken
 		time.Sleep(50 * time.Millisecond)
 		p.Stats()
@@ -317,7 +318,7 @@ func TestPerfQueueFull(t *testing.T) {
 	s, q := NewPerf(p.PID, ctest.CPU()), NewQueue(4)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		ctest.Eventually(t, "samples are lost", func() bool { return s.Stats().Lost[QueueFull] > 20 })
+		ctest.Eventually(t, "samples are lost", func() bool { return s.Stats().Lost[ptrace.QueueFull] > 20 })
 		cancel()
 	}()
 	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)

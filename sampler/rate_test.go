@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
@@ -60,7 +61,7 @@ func TestStatsMeanwhile(t *testing.T) {
 		for range 20 {
 			now := s.Stats()
 			pending := now.Attempted - now.Taken - now.LostSum()
-			if now.Attempted < before.Attempted || now.Wall < before.Wall || pending < 0 || pending > MaxPending {
+			if now.Attempted < before.Attempted || now.Wall < before.Wall || pending < 0 || pending > ptrace.MaxPending {
 				t.Errorf("%+v after %+v", now, before)
 			}
 			before = now

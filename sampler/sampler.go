@@ -10,6 +10,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // Config says how to sample.
@@ -27,7 +28,7 @@ type Config struct {
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *process.Snapshot, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.
-	Memory *Memory
+	Memory *ptrace.Memory
 	// Trail is Tracer.Trail.
 	Trail *process.Trail
 }
@@ -39,12 +40,12 @@ const MinInterval = 50 * time.Microsecond
 type Stats struct {
 	Attempted int64
 	Taken     int64
-	Lost      [NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
-	Late      int64              // of those taken, the stop had to be collected
-	Waiting   int64              // looks at threads that waited for a CPU: no attempts, the thread has not paid
-	Asleep    int64              // of those taken, the thread went to sleep in the moment of the look
-	Visits    bool               // threads were met by visiting their CPUs
-	Signals   int64              // looks that met a signal on its way
+	Lost      [ptrace.NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
+	Late      int64                     // of those taken, the stop had to be collected
+	Waiting   int64                     // looks at threads that waited for a CPU: no attempts, the thread has not paid
+	Asleep    int64                     // of those taken, the thread went to sleep in the moment of the look
+	Visits    bool                      // threads were met by visiting their CPUs
+	Signals   int64                     // looks that met a signal on its way
 	Ticks     int64
 	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
 	Skipped   int64         // ticks that were not held because their time had passed
@@ -52,7 +53,7 @@ type Stats struct {
 	Threads   int           // seen by now
 	Interval  time.Duration // between two samples of a thread; more than asked for if MaxOverhead made it so
 	Ended     bool          // the process ended by itself
-	Pauses    Histogram
+	Pauses    ptrace.Histogram
 	Wall      time.Duration
 	CPU       time.Duration // of the sampling thread
 	Times     Times
@@ -90,7 +91,7 @@ type Sampler struct {
 
 type advice struct {
 	tid  int
-	hint Hint
+	hint ptrace.Hint
 }
 
 // New makes a sampler of pid.
@@ -100,7 +101,7 @@ func New(pid int, cpu *arch.CPU) *Sampler {
 
 // Advise tells what is known of a thread, from any goroutine, also before Run. Until then 64 KB
 // of its stack are copied. It returns false when too many are waiting: try again later.
-func (s *Sampler) Advise(tid int, hint Hint) bool {
+func (s *Sampler) Advise(tid int, hint ptrace.Hint) bool {
 	select {
 	case s.hints <- advice{tid, hint}:
 		return true
@@ -138,7 +139,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	if !proc.Exists() {
 		return Stats{}, ErrNoProcess
 	}
-	t := NewTracer(s.pid, s.cpu)
+	t := ptrace.NewTracer(s.pid, s.cpu)
 	defer t.Close()
 	fds := descriptors()
 	if s.fds > 0 {
@@ -179,7 +180,7 @@ func (r *run) loop() {
 		}
 		r.spentBefore = r.scan.spent()
 		spent = r.spentBefore - spent
-		rest = monotonic(&r.ts) + spent // never more than half of a CPU is ours
+		rest = ptrace.Monotonic(&r.ts) + spent // never more than half of a CPU is ours
 		if r.visiting && r.visits.met {
 			// The program could not use that time. What it does use is met as often as is asked for.
 			r.start += spent / int64(len(r.visits.round))

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
@@ -217,7 +218,7 @@ func TestWalkerThatIsBehind(t *testing.T) {
 		cancel()
 	}()
 	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
-	if err != nil || got.Taken != 4 || got.Lost[QueueFull] == 0 || got.Attempted != 4+got.LostSum() {
+	if err != nil || got.Taken != 4 || got.Lost[ptrace.QueueFull] == 0 || got.Attempted != 4+got.LostSum() {
 		t.Errorf("%v, taken %d, attempted %d, lost %v", err, got.Taken, got.Attempted, got.Lost)
 	}
 }
@@ -228,7 +229,7 @@ func TestSessionBesideADebugger(t *testing.T) {
 	traced, free := p.Number(t), p.Number(t)
 	ctest.Run(t, ctest.Seizes, strconv.Itoa(traced))
 	got := session(t, p.PID, Config{Interval: time.Millisecond}, 8, untilSamples(200))
-	if got.Lost[AlreadyTraced] == 0 || got.byTID[traced] != 0 || got.byTID[free] < 200 {
+	if got.Lost[ptrace.AlreadyTraced] == 0 || got.byTID[traced] != 0 || got.byTID[free] < 200 {
 		t.Errorf("lost %v, samples %v", got.Lost, got.byTID)
 	}
 }
@@ -250,7 +251,7 @@ func TestSkippedThreads(t *testing.T) {
 			} else if wanted > 100 {
 				late++ // it was advised by then, again and again
 			}
-			s.Advise(other, Hint{Skip: true})
+			s.Advise(other, ptrace.Hint{Skip: true})
 			if q.Done(snap); wanted == 300 {
 				cancel()
 			}
@@ -283,7 +284,7 @@ func TestStackTopHints(t *testing.T) {
 		n := 0
 		for snap := range q.Snapshots() {
 			exact = exact || snap.SP+uint64(len(snap.Stack)) == top
-			s.Advise(p.PID, Hint{StackTop: top})
+			s.Advise(p.PID, ptrace.Hint{StackTop: top})
 			if n++; exact || n > 1000 {
 				cancel()
 			}

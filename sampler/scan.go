@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // Which threads are due for a CPU sample, where CPUs cannot be visited (visit.go says where they can).
@@ -66,7 +67,7 @@ const (
 // thread is what the scan knows of one thread.
 type thread struct {
 	tid     int
-	hint    Hint
+	hint    ptrace.Hint
 	credit  int64
 	last    procfs.Schedstat
 	spent   int64            // since it was met
@@ -163,7 +164,7 @@ func (s *scan) close() {
 }
 
 // setHint notes what is known of a thread.
-func (s *scan) setHint(tid int, hint Hint) {
+func (s *scan) setHint(tid int, hint ptrace.Hint) {
 	if th := s.byTID[tid]; th != nil {
 		th.hint = hint
 	}
@@ -171,7 +172,7 @@ func (s *scan) setHint(tid int, hint Hint) {
 
 // begin starts a tick and says how long the last one is ago.
 func (s *scan) begin() (gap int64) {
-	s.now = monotonic(&s.ts)
+	s.now = ptrace.Monotonic(&s.ts)
 	if s.lastTick > 0 {
 		gap = s.now - s.lastTick
 	}

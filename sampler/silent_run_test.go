@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
 // runTooLong is when a thread has stood so long that it cannot be the machine's fault.
-const runTooLong = 10 * StandsAtMost
+const runTooLong = 10 * ptrace.StandsAtMost
 
 // runFor samples for a while and returns how many snapshots of each thread came.
 func runFor(t *testing.T, e Engine, d time.Duration, interval time.Duration) (Stats, map[int]int, error) {
@@ -59,8 +60,8 @@ func TestSilentThreadsInARun(t *testing.T) {
 			if stats.Attempted != stats.Taken+stats.LostSum() {
 				t.Error("the account does not add up")
 			}
-			if fmt.Sprint(stats.Silent) != fmt.Sprint(silent) || stats.Lost[Silent] == 0 {
-				t.Errorf("silent threads: %v, %d looks; they are %v", stats.Silent, stats.Lost[Silent], silent)
+			if fmt.Sprint(stats.Silent) != fmt.Sprint(silent) || stats.Lost[ptrace.Silent] == 0 {
+				t.Errorf("silent threads: %v, %d looks; they are %v", stats.Silent, stats.Lost[ptrace.Silent], silent)
 			}
 			for _, tid := range silent {
 				if of[tid] > 0 {
@@ -81,10 +82,10 @@ func TestSilentThreadsInARun(t *testing.T) {
 
 // TestTooManySilentThreads: a run ends, with what it has.
 func TestTooManySilentThreads(t *testing.T) {
-	p, silent, others := ctest.StartSilent(t, MostSilent+3)
+	p, silent, others := ctest.StartSilent(t, ptrace.MostSilent+3)
 	longest := ctest.Standing(p.PID, append(silent, others...))
 	stats, _, err := runFor(t, New(p.PID, ctest.NeedCPU(t)), time.Minute, 2*time.Millisecond)
-	if !errors.Is(err, ErrSilent) || len(stats.Silent) != MostSilent {
+	if !errors.Is(err, ptrace.ErrSilent) || len(stats.Silent) != ptrace.MostSilent {
 		t.Errorf("%v, silent: %v of %v", err, stats.Silent, silent)
 	}
 	if most := longest(); most > runTooLong {

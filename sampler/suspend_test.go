@@ -18,6 +18,7 @@ import (
 
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
@@ -37,7 +38,7 @@ func TestHelperSampler(t *testing.T) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
-	defer StopAfterSuspend()()
+	defer ptrace.StopAfterSuspend()()
 	s, q := New(pid, ctest.CPU()), NewQueue(64)
 	var got helperRun
 	consumed := make(chan struct{})

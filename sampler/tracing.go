@@ -10,6 +10,7 @@ import (
 
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // tracing is what the engines that stop threads have in common: a Tracer on OS threads of our own, ticks that fall anywhere
@@ -17,7 +18,7 @@ import (
 type tracing struct {
 	cfg       Config
 	q         *Queue
-	t         *Tracer
+	t         *ptrace.Tracer
 	proc      *procfs.Dir
 	who       looker
 	progress  *progress
@@ -45,7 +46,7 @@ type looker interface {
 	// loop holds ticks until sleep returns false or over true.
 	loop()
 	// account takes what became of a look by a stop, at once or later.
-	account(snap *process.Snapshot, o Outcome)
+	account(snap *process.Snapshot, o ptrace.Outcome)
 	// settle is called when the run is over.
 	settle()
 	// sum brings together what others have counted.
@@ -53,7 +54,7 @@ type looker interface {
 }
 
 // newTracing begins a run. The looker is still to be set.
-func newTracing(t *Tracer, proc *procfs.Dir, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) tracing {
+func newTracing(t *ptrace.Tracer, proc *procfs.Dir, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) tracing {
 	t.After, t.Trail = cfg.After, cfg.Trail
 	if cfg.Memory != nil {
 		t.Serve(cfg.Memory)
@@ -63,7 +64,7 @@ func newTracing(t *Tracer, proc *procfs.Dir, p *progress, cancel <-chan struct{}
 	}
 	r := tracing{cfg: cfg, q: q, t: t, proc: proc, progress: p, cancel: cancel,
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	r.beginTicks(monotonic(&r.ts), int64(cfg.Interval))
+	r.beginTicks(ptrace.Monotonic(&r.ts), int64(cfg.Interval))
 	r.began = r.start
 	return r
 }
@@ -71,7 +72,7 @@ func newTracing(t *Tracer, proc *procfs.Dir, p *progress, cancel <-chan struct{}
 // shifts goes on until the run is over: each time on another OS thread, for each ends when goprof is to be suspended.
 func (r *tracing) shifts() (Stats, error) {
 	for again := true; again; {
-		OnOwnThread(func() {
+		ptrace.OnOwnThread(func() {
 			r.t.ChangeOSThread()
 			r.cpuAtFrom = threadCPU()
 			r.who.loop()
@@ -104,7 +105,7 @@ func (r *tracing) anywhere(width int64) int64 {
 // tick took too long or we were suspended, are counted and never made up for.
 func (r *tracing) skipMissed() {
 	r.tick++
-	current := (monotonic(&r.ts) - r.start) / r.step
+	current := (ptrace.Monotonic(&r.ts) - r.start) / r.step
 	if current > r.tick {
 		r.missed += current - r.tick
 		r.tick = current
@@ -119,7 +120,7 @@ func (r *tracing) yield() {
 	longer := r.thrift.interval(r.cfg.MaxOverhead, r.cfg.Interval, &r.t.Pauses)
 	if longer != r.cfg.Interval {
 		r.cfg.Interval = longer
-		r.beginTicks(monotonic(&r.ts), int64(longer))
+		r.beginTicks(ptrace.Monotonic(&r.ts), int64(longer))
 	}
 }
 
@@ -142,12 +143,12 @@ func (r *tracing) sleep(deadline int64) bool {
 		if r.proc.Ended() {
 			r.stats.Ended = true
 		}
-		if r.over() || SuspendWanted() {
+		if r.over() || ptrace.SuspendWanted() {
 			return false
 		}
 		r.collect()
 		r.progress.answer(r.who.sum)
-		now := monotonic(&r.ts)
+		now := ptrace.Monotonic(&r.ts)
 		if now >= deadline {
 			return true
 		}
@@ -156,8 +157,8 @@ func (r *tracing) sleep(deadline int64) bool {
 			until = min(until, now+int64(r.t.Patience()))
 		}
 		r.ts = unix.NsecToTimespec(until)
-		sleepUntil(&r.ts)
-		if r.slept = monotonic(&r.ts) >= deadline; r.slept && r.t.Pending() == 0 {
+		ptrace.SleepUntil(&r.ts)
+		if r.slept = ptrace.Monotonic(&r.ts) >= deadline; r.slept && r.t.Pending() == 0 {
 			return true // at once: somebody may stand still for us
 		}
 	}
@@ -174,7 +175,7 @@ func (r *tracing) collect() {
 	}
 }
 
-func (r *tracing) late(snap *process.Snapshot, o Outcome) {
+func (r *tracing) late(snap *process.Snapshot, o ptrace.Outcome) {
 	taken := r.stats.Taken
 	if r.who.account(snap, o); r.stats.Taken > taken {
 		r.stats.Late++
@@ -185,17 +186,17 @@ func (r *tracing) late(snap *process.Snapshot, o Outcome) {
 const maxDenied = 10
 
 // noteEnd takes from a look whether others make sense.
-func (r *tracing) noteEnd(o Outcome) {
+func (r *tracing) noteEnd(o ptrace.Outcome) {
 	switch o {
-	case Taken:
+	case ptrace.Taken:
 		r.denied = 0
-	case ProcessGone:
+	case ptrace.ProcessGone:
 		r.stats.Ended = true
-	case NotPermitted:
+	case ptrace.NotPermitted:
 		if r.denied++; r.denied == maxDenied {
 			r.failed = &NotPermittedError{r.proc.PID}
 		}
-	case Silent, Failed:
+	case ptrace.Silent, ptrace.Failed:
 		r.failed = r.t.ReadErr()
 	}
 }
@@ -207,7 +208,7 @@ func (r *tracing) sum() Stats {
 	s.Signals = r.t.Signals
 	s.Silent = r.t.Silent()
 	s.Interval = r.cfg.Interval
-	s.Wall = time.Duration(monotonic(&r.ts) - r.began)
+	s.Wall = time.Duration(ptrace.Monotonic(&r.ts) - r.began)
 	s.CPU = r.cpuBefore + threadCPU() - r.cpuAtFrom
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // Looking at every thread, whatever it does.
@@ -63,21 +64,21 @@ type Wall struct {
 	cpu   *arch.CPU
 	opt   WallOptions
 	mu    sync.Mutex
-	hints map[int]Hint // news, not yet taken
+	hints map[int]ptrace.Hint // news, not yet taken
 }
 
 var _ Engine = (*Wall)(nil)
 
 // NewWall makes a Wall for pid.
 func NewWall(pid int, cpu *arch.CPU, opt WallOptions) *Wall {
-	return &Wall{progress: newProgress(), pid: pid, cpu: cpu, opt: opt, hints: map[int]Hint{}}
+	return &Wall{progress: newProgress(), pid: pid, cpu: cpu, opt: opt, hints: map[int]ptrace.Hint{}}
 }
 
 // maxNews bounds the hints that wait to be taken.
 const maxNews = 1 << 18
 
 // Advise tells what is known of a thread. A look that was made without knowing it does not count again.
-func (w *Wall) Advise(tid int, hint Hint) bool {
+func (w *Wall) Advise(tid int, hint ptrace.Hint) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.hints) >= maxNews {
@@ -110,7 +111,7 @@ func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	if !proc.Exists() {
 		return Stats{}, ErrNoProcess
 	}
-	t := NewTracer(w.pid, w.cpu)
+	t := ptrace.NewTracer(w.pid, w.cpu)
 	defer t.Close()
 	r := &wallRun{Wall: w}
 	r.threads.open(proc, descriptors())
@@ -169,7 +170,7 @@ func (r *wallRun) round() bool {
 // slot visits some of the threads.
 func (r *wallRun) slot(from, to int) bool {
 	order := r.threads.order
-	r.now = monotonic(&r.ts)
+	r.now = ptrace.Monotonic(&r.ts)
 	r.threads.compare(r.now, to-from)
 	for i := from; i < to; i++ {
 		if th := order[(r.first+i)%len(order)]; th.tid != 0 {
@@ -185,22 +186,22 @@ func (r *wallRun) slot(from, to int) bool {
 			continue // reading the clock is a system call, and an idle thread is done with in one
 		}
 		r.looked = false
-		if now := monotonic(&r.ts); now-r.now > maxPiece {
+		if now := ptrace.Monotonic(&r.ts); now-r.now > maxPiece {
 			if !r.sleep(now + (now - r.now)) {
 				return false
 			}
-			r.now = monotonic(&r.ts)
+			r.now = ptrace.Monotonic(&r.ts)
 			r.threads.quiet.now = false // many may have moved since
 		}
 	}
-	now := monotonic(&r.ts)
+	now := ptrace.Monotonic(&r.ts)
 	r.rest = now + (now - r.now) // as long as we worked: never more than half of a CPU is ours
 	return true
 }
 
 // countGap notes how long it was since the tick before was over.
 func (r *wallRun) countGap() {
-	now := monotonic(&r.ts)
+	now := ptrace.Monotonic(&r.ts)
 	if r.heldAt > 0 {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(now-r.heldAt))
 	}

@@ -10,6 +10,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // This file is one visit to one thread of a Wall, and the account of what came of it.
@@ -82,18 +83,18 @@ func (r *wallRun) lookAnew(th *watched) {
 	}
 	snap := r.freeSnapshot()
 	if snap == nil {
-		if !SuspendWanted() && !r.over() {
-			r.lose(th, QueueFull)
+		if !ptrace.SuspendWanted() && !r.over() {
+			r.lose(th, ptrace.QueueFull)
 		}
 		return
 	}
 	o := r.t.LookUnstoppedDuring(th.tid, th.hint, snap, r.opt.During)
 	switch {
-	case o == Running:
+	case o == ptrace.Running:
 		r.lookRunning(th, snap)
-	case o == Taken && r.opt.NativeOnce && !r.opt.NonBlocking && th.restAt(r.pcOf(snap), snap.SP) == nil:
+	case o == ptrace.Taken && r.opt.NativeOnce && !r.opt.NonBlocking && th.restAt(r.pcOf(snap), snap.SP) == nil:
 		r.lookAtRest(th, snap)
-	case o == Taken:
+	case o == ptrace.Taken:
 		r.goesOn(th, snap)
 		th.still = true
 		th.last = r.t.Motion().Charged
@@ -116,7 +117,7 @@ func (r *wallRun) lookRunning(th *watched, snap *process.Snapshot) {
 	case r.opt.NonBlocking:
 		r.stats.Looks.Running++
 		r.notLookedAt(snap)
-		r.enter(th, snap, Taken)
+		r.enter(th, snap, ptrace.Taken)
 	default:
 		r.stopOne(th, snap)
 	}
@@ -145,7 +146,7 @@ func (r *wallRun) pcOf(snap *process.Snapshot) uint64 { return snap.Regs[r.cpu.P
 // stopOne looks at a thread by a stop, which may come later.
 func (r *wallRun) stopOne(th *watched, snap *process.Snapshot) {
 	o := r.t.LookOn(th.tid, r.t.Motion().CPU, th.hint, snap)
-	if th.pending = o == Pending; !th.pending {
+	if th.pending = o == ptrace.Pending; !th.pending {
 		r.account(snap, o)
 	}
 }
@@ -160,17 +161,17 @@ func (r *wallRun) notLookedAt(snap *process.Snapshot) {
 }
 
 // account takes a look that had to be done by a stop, which has come, or never will.
-func (r *wallRun) account(snap *process.Snapshot, o Outcome) {
+func (r *wallRun) account(snap *process.Snapshot, o ptrace.Outcome) {
 	th := r.threads.byTID[snap.TID]
 	if th == nil { // listed as gone meanwhile
 		th = &watched{tid: snap.TID, fd: -1, owed: 1}
 	}
 	th.pending = false
-	if o == Taken {
+	if o == ptrace.Taken {
 		r.stats.Looks.Stopped++
 		r.tellWaiting(th, snap)
 	}
-	if th.atRest && o == Backlog { // it is to be stopped there once more
+	if th.atRest && o == ptrace.Backlog { // it is to be stopped there once more
 		th.forgetRest()
 	}
 	th.atRest = false
@@ -207,8 +208,8 @@ func (r *wallRun) tellWaiting(th *watched, snap *process.Snapshot) {
 }
 
 // enter counts what became of a look and passes the snapshot on.
-func (r *wallRun) enter(th *watched, snap *process.Snapshot, o Outcome) {
-	if o != Taken {
+func (r *wallRun) enter(th *watched, snap *process.Snapshot, o ptrace.Outcome) {
+	if o != ptrace.Taken {
 		r.q.Done(snap)
 		r.lose(th, o)
 		return
@@ -231,11 +232,11 @@ func (r *wallRun) enter(th *watched, snap *process.Snapshot, o Outcome) {
 }
 
 // lose counts a look that gave nothing.
-func (r *wallRun) lose(th *watched, o Outcome) {
+func (r *wallRun) lose(th *watched, o ptrace.Outcome) {
 	switch o {
-	case ThreadGone:
+	case ptrace.ThreadGone:
 		r.threads.forget(th)
-	case Zombie:
+	case ptrace.Zombie:
 		th.zombie = true // it stays in the list as long as the others live
 	}
 	r.stats.Attempted += th.owed
@@ -255,8 +256,8 @@ func (r *wallRun) freeSnapshot() *process.Snapshot {
 	if snap := r.q.take(); snap != nil {
 		return snap
 	}
-	for end := monotonic(&r.ts) + int64(queuePatience); ; {
-		now := monotonic(&r.ts)
+	for end := ptrace.Monotonic(&r.ts) + int64(queuePatience); ; {
+		now := ptrace.Monotonic(&r.ts)
 		if now >= end || !r.sleep(now+queueNap) {
 			return nil
 		}

@@ -18,6 +18,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
@@ -266,7 +267,7 @@ func TestWallCost(t *testing.T) {
 // bareReads is what one pread of a thread's schedstat costs in CPU time, of as many as a Wall makes, through kept descriptors: one after the
 // other, or like a Wall 256 at a time, so that a round takes as long as it is told to.
 func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time.Duration) {
-	OnOwnThread(func() {
+	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)
 		defer d.Close()
 		limit := descriptors()

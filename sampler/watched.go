@@ -10,12 +10,13 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // watched is one thread of a Wall.
 type watched struct {
 	tid   int
-	hint  Hint
+	hint  ptrace.Hint
 	fd    int32
 	round uint32 // of the listing that saw it last
 	// zombie: it is the leader and has ended, others live on.
@@ -59,7 +60,7 @@ type rest struct {
 }
 
 // setHint takes what is known of the thread. A look that knew less does not count again.
-func (th *watched) setHint(h Hint) {
+func (th *watched) setHint(h ptrace.Hint) {
 	if th.hint != h {
 		th.hint, th.still = h, false
 	}
@@ -130,7 +131,7 @@ func (l *watchList) close() {
 
 // list looks for new threads when it is time to.
 func (l *watchList) list() {
-	now := monotonic(&l.ts)
+	now := ptrace.Monotonic(&l.ts)
 	l.quiet.now, l.quiet.skips = false, false
 	l.quiet.cool()
 	count := l.proc.Count()
@@ -163,7 +164,7 @@ func (l *watchList) list() {
 	l.order = keep
 	l.whole = true
 	l.at = now
-	l.cost = monotonic(&l.ts) - now
+	l.cost = ptrace.Monotonic(&l.ts) - now
 }
 
 func (l *watchList) meet(tid int) {
@@ -171,7 +172,7 @@ func (l *watchList) meet(tid int) {
 		th.round = l.round
 		return
 	}
-	th := &watched{tid: tid, fd: -1, round: l.round, lookedAt: monotonic(&l.ts)}
+	th := &watched{tid: tid, fd: -1, round: l.round, lookedAt: ptrace.Monotonic(&l.ts)}
 	l.byTID[tid] = th
 	l.order = append(l.order, th)
 }

@@ -217,7 +217,7 @@ func (r *perfRun) takeHints() {
 }
 
 // wait sleeps until a ring is half full, a thread was sampled that is to be looked at soon, or until the deadline.
-// Like sleepUntil it does not tell Go's scheduler; see there.
+// Like ptrace.SleepUntil it does not tell Go's scheduler; see there.
 func (r *perfRun) wait(deadline int64) {
 	left := min(deadline-ptrace.Monotonic(&r.ts), perfTick)
 	if left <= 0 {

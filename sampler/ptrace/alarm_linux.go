@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm is a timer that sends a signal to this OS thread alone.
+// Alarm is a timer that sends a signal to this OS thread alone.
 type Alarm struct {
 	id    int32
 	made  bool
@@ -35,7 +35,7 @@ type sigevent struct {
 	_      [44]byte
 }
 
-// newAlarm makes a timer of this OS thread that ends what LookHeld waits for. It ends with close.
+// NewAlarm makes a timer of this OS thread that ends what LookHeld waits for. It ends with Close.
 func NewAlarm() (a Alarm) {
 	const threadID = 4 // SIGEV_THREAD_ID
 	ev := sigevent{signo: boundSignal, notify: threadID, tid: int32(unix.Gettid())}
@@ -60,12 +60,13 @@ func endsCalls(signal syscall.Signal) bool {
 	return true
 }
 
-// set has the signal sent at a moment of CLOCK_MONOTONIC, and again and again after it.
+// Set has the signal sent at a moment of CLOCK_MONOTONIC, and again and again after it.
 func (a *Alarm) Set(at int64) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at), Interval: unix.NsecToTimespec(again)}
 	syscall.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(a.id), unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
+// Close ends the timer. It may be called again.
 func (a *Alarm) Close() {
 	if a.made {
 		syscall.RawSyscall(unix.SYS_TIMER_DELETE, uintptr(a.id), 0, 0)

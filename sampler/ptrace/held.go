@@ -10,7 +10,7 @@ import (
 
 // LookHeld looks at a thread that lost its CPU to us at the moment arrived, and waits in that CPU's queue. It runs no
 // instruction of its own before it stops: where it was when we came is where it is seen. It stops as soon as we
-// sleep, for which this waits until alarm.set's time; later stops are left to Collect.
+// sleep, for which this waits until the time of Alarm.Set; later stops are left to Collect.
 //
 // Telling a thread to stop that runs on another CPU takes an interrupt between CPUs instead. Until that comes (1 us
 // on bare metal, 20 us in some virtual machines) the thread runs on, and where it calls the kernel it stops at once:

@@ -17,7 +17,7 @@ type Hint struct {
 	FollowLen int
 	// Handle is the address of the thread's handle, for Trail.ObjectSize; 0 for none.
 	Handle uint64
-	// Soon: what Config.After reads of the thread is wanted. Who stops it reads that in any case.
+	// Soon: what is read of the thread after its look is wanted (sampler.Config.After). A Tracer reads it in any case.
 	Soon bool
 	// Skip: leave the thread alone. Its CPU time is no matter of the run's.
 	Skip bool

@@ -71,7 +71,7 @@ func waitReap(tid int, flags uintptr) {
 	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0, flags, 0, 0)
 }
 
-// monotonic is CLOCK_MONOTONIC. Go's own clock is as good but has a split check.
+// Monotonic is CLOCK_MONOTONIC. Go's own clock is as good but has a split check.
 //
 //go:nosplit
 func Monotonic(ts *unix.Timespec) int64 {
@@ -79,7 +79,7 @@ func Monotonic(ts *unix.Timespec) int64 {
 	return ts.Sec*1e9 + ts.Nsec
 }
 
-// sleepUntil sleeps to a moment of CLOCK_MONOTONIC, or to the next signal. It does not tell Go's
+// SleepUntil sleeps to a moment of CLOCK_MONOTONIC, or to the next signal. It does not tell Go's
 // scheduler, unlike unix.ClockNanosleep: the garbage collector would then scan our stack meanwhile, and
 // where we wake up on its CPU, with real-time priority, we would spin for it to finish
 // (runtime, casgstatus), which it cannot: for a second, until the kernel throttles us, with
@@ -95,6 +95,7 @@ func setSignalMask(mask, old *uint64) {
 		uintptr(unsafe.Pointer(mask)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
 }
 
+// CurrentCPU is the CPU on which this OS thread runs, -1 if that is not known.
 func CurrentCPU() int {
 	var cpu uint32
 	if _, _, e := syscall.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); e != 0 {

@@ -20,7 +20,7 @@ const (
 )
 
 // ErrSilent ends a run.
-var ErrSilent = errors.New("sampler: the memory of too many threads does not answer")
+var ErrSilent = errors.New("ptrace: the memory of too many threads does not answer")
 
 // silentThread is one of which a read was given up.
 type silentThread struct {

@@ -25,8 +25,8 @@ var hold struct {
 }
 
 // Suspend waits until goprof holds no thread of any process, calls stop, and lets sampling go on when that has returned.
-// The wait is short where a Sampler runs (a nap, and 0.1 s for stops that are late, up to endWait where threads have
-// no CPU to stop on); a dump is waited for to its end.
+// The wait is short where an engine runs (a nap, and 0.1 s for stops that are late, up to endWait where threads have no
+// CPU to stop on). A dump is waited for to its end.
 func Suspend(stop func()) {
 	hold.wanted.Add(1)
 	hold.Lock()

@@ -371,10 +371,10 @@ type SyscallError struct {
 	Errno syscall.Errno
 }
 
-func (e *SyscallError) Error() string { return "sampler: " + e.Call + ": " + e.Errno.Error() }
+func (e *SyscallError) Error() string { return "ptrace: " + e.Call + ": " + e.Errno.Error() }
 func (e *SyscallError) Unwrap() error { return e.Errno }
 
-var errShortRegs = errors.New("sampler: the kernel's register set is too short")
+var errShortRegs = errors.New("ptrace: the kernel's register set is too short")
 
 // refused names why a thread could not be seized.
 func (t *Tracer) refused(tid int, e syscall.Errno) Outcome {

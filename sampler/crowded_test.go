@@ -12,7 +12,7 @@ import (
 // As many threads to look at as CPUs: nothing is gained by moving. One less now and then does not change that.
 func TestCrowded(t *testing.T) {
 	cpus := int64(runtime.NumCPU())
-	r := &run{tracing: tracing{t: new(ptrace.Tracer)}}
+	r := &run{capture: capture{t: new(ptrace.Tracer)}}
 	if r.crowded() {
 		t.Error("before anything was due")
 	}

@@ -4,8 +4,8 @@ package sampler
 
 import "time"
 
-// longGap is how late a tick must be for what was used meanwhile to be nobody's sample: goprof was stopped, or the whole
-// machine was.
+// longGap is how late a tick must be for what was used meanwhile to be nobody's sample: goprof was stopped, or the
+// whole machine was.
 const longGap = int64(time.Second)
 
 // excuse forgives what threads have used while nobody could look: it is no credit for a burst of samples now, nor

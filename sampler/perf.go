@@ -29,8 +29,8 @@ import (
 //     interrupt cannot wait for it. What is longer is Cut.
 //   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame
 //     anchor (native code without unwind information, a signal on a stack of its own) ends there. Threads of which
-//     that is wanted (Hint.Soon) are an exception where the kernel takes a program from us (perf_copy.go): their Side, and
-//     what the trail leads to, are copied in that moment, too.
+//     that is wanted (Hint.Soon) are an exception where the kernel takes a program from us (perf_copy.go): their
+//     Side, and what the trail leads to, are copied in that moment, too.
 //   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read for the same threads,
 //     some 50 us later.
 //   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
@@ -47,12 +47,15 @@ import (
 
 // Perf samples the threads of one process through perf_event.
 type Perf struct {
-	*Sampler
+	progress
+	hints
+	pid    int
+	cpu    *arch.CPU
 	events int // how many there may be; 0: as many as make sense
 }
 
 // NewPerf makes a sampler of pid.
-func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{Sampler: New(pid, cpu)} }
+func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{progress: newProgress(), pid: pid, cpu: cpu} }
 
 // ErrPerfOverhead: nothing tells what an interrupt of the kernel costs.
 var ErrPerfOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
@@ -73,7 +76,7 @@ const perfTick = int64(10 * time.Millisecond)
 
 // perfRun is one sampling session on its own OS thread.
 type perfRun struct {
-	*Sampler
+	perf       *Perf
 	cfg        Config
 	q          *Queue
 	proc       *procfs.Dir
@@ -109,8 +112,8 @@ type perfRun struct {
 }
 
 func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	r := &perfRun{Sampler: p.Sampler, mostEvents: p.events, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid), threads: map[int]*perfThread{},
-		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	r := &perfRun{perf: p, mostEvents: p.events, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
+		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	defer r.proc.Close()
 	if !r.proc.Exists() {
 		return Stats{}, ErrNoProcess
@@ -128,7 +131,7 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 }
 
 func (r *perfRun) open() (err error) {
-	if r.power, err = TryPerf(r.pid); err != nil {
+	if r.power, err = TryPerf(r.perf.pid); err != nil {
 		return err
 	}
 	r.cpus = onlineCPUs()
@@ -144,7 +147,6 @@ func (r *perfRun) open() (err error) {
 		return unix.EMFILE // not one thread could have its events
 	}
 	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
-	r.scan.books = true
 	return nil
 }
 
@@ -180,7 +182,7 @@ func (r *perfRun) loop(ctx context.Context) {
 			due = r.next(began)
 		}
 		r.drain()
-		r.answer(r.sum)
+		r.perf.answer(r.sum)
 		r.wait(due)
 	}
 }
@@ -188,9 +190,8 @@ func (r *perfRun) loop(ctx context.Context) {
 // lookAround finds out who is there and who has run.
 func (r *perfRun) lookAround() {
 	r.scan.begin()
-	r.takeHints()
-	for r.scan.next() != nil {
-	}
+	r.perf.take(r.setHint, true)
+	r.scan.update()
 	r.watchAll()
 	r.stats.Ticks++
 }
@@ -202,18 +203,12 @@ func (r *perfRun) next(began int64) int64 {
 	return began + max(perfTick/2+r.rng.Int64N(perfTick), 10*took)
 }
 
-func (r *perfRun) takeHints() {
-	for range cap(r.hints) {
-		select {
-		case h := <-r.hints:
-			r.scan.setHint(h.tid, h.hint)
-			if th := r.threads[h.tid]; th != nil && (h.hint.Skip || h.hint.Soon != th.prompt) {
-				r.unwatch(th) // to be watched in another way, or not
-			}
-		default:
-			return
-		}
+// setHint notes what is known of a thread, and reports whether that is in the list.
+func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
+	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.prompt) {
+		r.unwatch(th) // to be watched in another way, or not
 	}
+	return r.scan.setHint(tid, hint)
 }
 
 // wait sleeps until a ring is half full, a thread was sampled that is to be looked at soon, or until the deadline.
@@ -270,11 +265,11 @@ func (r *perfRun) drain() {
 func (r *perfRun) record(b ringBytes, rec perfRecord) {
 	switch rec.kind {
 	case perfSample:
-		if !b.parse(rec, r.Sampler.cpu, &r.sample) {
+		if !b.parse(rec, r.perf.cpu, &r.sample) {
 			r.lose(ptrace.Failed, 1)
 			return
 		}
-		if r.sample.pid == r.pid {
+		if r.sample.pid == r.perf.pid {
 			r.take(b, &r.sample)
 		}
 	case perfLost, perfLostSamples:
@@ -326,7 +321,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 
 // fill makes the snapshot. It returns how much stack there was, 0 if that is not known.
 func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, snap *process.Snapshot) (need uint64) {
-	cpu := r.Sampler.cpu
+	cpu := r.perf.cpu
 	sp := s.regs[cpu.SP]
 	size := s.stackLen
 	known := hint.StackTop > sp && sp >= hint.StackLow

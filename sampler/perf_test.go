@@ -468,7 +468,7 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 func TestPerfGone(t *testing.T) {
 	needPerf(t)
 	before := standardFiles()
-	r := &perfRun{Sampler: New(os.Getpid(), ctest.CPU()), cpus: onlineCPUs(), threads: map[int]*perfThread{}, mostEvents: 100,
+	r := &perfRun{perf: NewPerf(os.Getpid(), ctest.CPU()), cpus: onlineCPUs(), threads: map[int]*perfThread{}, mostEvents: 100,
 		cfg: Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)), steady: make([]*perfRing, len(onlineCPUs()))}
 	const nobody = 1 << 22 // above the kernel's PID_MAX_LIMIT
 	for range 3 {

@@ -83,31 +83,15 @@ func (s *Stats) Rate() float64 {
 // Sampler samples the threads of one process that use CPU time.
 type Sampler struct {
 	progress
-	pid   int
-	cpu   *arch.CPU
-	hints chan advice
-	fds   int // how many descriptors the scan may keep; 0: as many as it can
-}
-
-type advice struct {
-	tid  int
-	hint ptrace.Hint
+	hints
+	pid int
+	cpu *arch.CPU
+	fds int // how many descriptors the scan may keep; 0: as many as it can
 }
 
 // New makes a sampler of pid.
 func New(pid int, cpu *arch.CPU) *Sampler {
-	return &Sampler{progress: newProgress(), pid: pid, cpu: cpu, hints: make(chan advice, 1024)}
-}
-
-// Advise tells what is known of a thread, from any goroutine, also before Run. Until then 64 KB
-// of its stack are copied. It returns false when too many are waiting: try again later.
-func (s *Sampler) Advise(tid int, hint ptrace.Hint) bool {
-	select {
-	case s.hints <- advice{tid, hint}:
-		return true
-	default:
-		return false
-	}
+	return &Sampler{progress: newProgress(), pid: pid, cpu: cpu}
 }
 
 // ErrInterval: Config.Interval is too short.
@@ -124,10 +108,12 @@ func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 
 // run is one sampling session.
 type run struct {
-	*Sampler
-	tracing
-	scan   *scan
-	visits *visits // nil where they cannot be made
+	capture
+	cpu      *arch.CPU
+	hints    *hints
+	scan     *scan
+	visits   *visits // nil where they cannot be made
+	visiting bool    // CPUs, from this OS thread (visit.go)
 
 	spentBefore int64 // CPU time of this OS thread at the end of the last tick
 	dueMean     int64 // threads due in a tick, in dueUnit: see crowded
@@ -145,12 +131,11 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	r := &run{Sampler: s, scan: newScan(proc, cfg.Interval, fds)}
+	r := &run{capture: newCapture(t, proc, &s.progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.hints,
+		scan: newScan(proc, cfg.Interval, fds), visits: newVisits(s.pid)}
 	defer r.scan.close()
-	r.tracing = newTracing(t, proc, &s.progress, ctx.Done(), cfg, q)
-	r.who = r
-	r.visits = newVisits(s.pid)
-	return r.shifts()
+	r.late, r.sum = r.account, r.total
+	return r.shifts(r.loop, r.scan.settle)
 }
 
 // loop holds ticks.
@@ -165,7 +150,7 @@ func (r *run) loop() {
 	}
 	r.spentBefore = r.scan.spent()
 	rest := int64(0)
-	for r.sleep(r.nextTick(rest)) {
+	for r.sleep(r.nextLook(rest)) {
 		spent := r.spentBefore
 		if r.visiting {
 			r.visitNext()
@@ -183,20 +168,20 @@ func (r *run) loop() {
 		rest = ptrace.Monotonic(&r.ts) + spent // never more than half of a CPU is ours
 		if r.visiting && r.visits.met {
 			// The program could not use that time. What it does use is met as often as is asked for.
-			r.start += spent / int64(len(r.visits.round))
+			r.ticks.start += spent / int64(len(r.visits.round))
 		}
-		r.skipMissed()
+		r.nextTick()
 		r.yield()
-		r.scan.interval = int64(r.cfg.Interval)
+		r.scan.interval = int64(r.ticks.interval)
 	}
 }
 
-// nextTick is the moment of the next tick, which is not before rest.
-func (r *run) nextTick(rest int64) int64 {
+// nextLook is the moment of the next tick, which is not before rest.
+func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
 		return r.planVisit(rest)
 	}
-	return max(r.tickAt()+r.anywhere(r.step), rest)
+	return max(r.ticks.at()+r.ticks.anywhere(r.ticks.step), rest)
 }
 
 // lookAround looks at threads that have used an interval of CPU time and seem to run.
@@ -214,21 +199,12 @@ func (r *run) lookAround() {
 }
 
 func (r *run) takeHints() {
-	for range cap(r.hints) {
-		select {
-		case h := <-r.hints:
-			r.scan.setHint(h.tid, h.hint)
-		default:
-			return
-		}
-	}
+	r.hints.take(r.scan.setHint, true)
 }
 
-func (r *run) settle() { r.scan.settle() }
-
-// sum brings together what others have counted.
-func (r *run) sum() Stats {
-	s := r.tracing.sum()
+// total brings together what others have counted.
+func (r *run) total() Stats {
+	s := r.soFar()
 	s.Threads = len(r.scan.byTID)
 	s.Visits = r.visiting
 	s.Times = r.scan.bills.sum(r.scan.byTID, r.over())

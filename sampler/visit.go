@@ -201,10 +201,10 @@ func (r *run) planVisit(from int64) (at int64) {
 	v := r.visits
 	now := ptrace.Monotonic(&r.ts)
 	which := v.next(now)
-	if step := v.step(int64(r.cfg.Interval)); step != r.step {
-		r.beginTicks(now, step)
+	if step := v.step(int64(r.ticks.interval)); step != r.ticks.step {
+		r.ticks.begin(now, step)
 	}
-	at = max(r.tickAt()+r.anywhere(r.step), from, now+settleTime)
+	at = max(r.ticks.at()+r.ticks.anywhere(r.ticks.step), from, now+settleTime)
 	if v.goTo(which) {
 		r.t.BoundTo(v.cpus[which].number)
 	} else {
@@ -216,7 +216,7 @@ func (r *run) planVisit(from int64) (at int64) {
 
 // visitNext is one tick.
 func (r *run) visitNext() {
-	away := ptrace.Monotonic(&r.ts)-r.scan.lastTick > longGap+int64(r.cfg.Interval) && r.scan.lastTick != 0
+	away := ptrace.Monotonic(&r.ts)-r.scan.lastTick > longGap+int64(r.ticks.interval) && r.scan.lastTick != 0
 	r.visits.met = false
 	if r.slept && !away {
 		r.visit()
@@ -224,7 +224,7 @@ func (r *run) visitNext() {
 	if r.visits.turn == 0 || away {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints()
-		expected := (r.scan.bills.now - r.scan.bills.base - r.scan.bills.excused) / int64(r.cfg.Interval)
+		expected := (r.scan.bills.now - r.scan.bills.base - r.scan.bills.excused) / int64(r.ticks.interval)
 		if expected > fewMeets && r.visits.meets < expected/8 {
 			r.stopVisiting()
 		}
@@ -252,7 +252,7 @@ func (r *run) stopVisiting() {
 func (r *run) notVisiting() {
 	r.visiting, r.scan.hotFor, r.scan.pools = false, hotFor, false
 	r.t.BoundTo(-1)
-	r.beginTicks(ptrace.Monotonic(&r.ts), int64(r.cfg.Interval))
+	r.ticks.begin(ptrace.Monotonic(&r.ts), int64(r.ticks.interval))
 }
 
 // visit samples whom we took this CPU from.

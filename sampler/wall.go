@@ -4,7 +4,6 @@ package sampler
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"goprof/arch"
@@ -60,32 +59,17 @@ type LookCounts struct {
 // Wall is an Engine that looks at every thread at each interval.
 type Wall struct {
 	progress
-	pid   int
-	cpu   *arch.CPU
-	opt   WallOptions
-	mu    sync.Mutex
-	hints map[int]ptrace.Hint // news, not yet taken
+	hints
+	pid int
+	cpu *arch.CPU
+	opt WallOptions
 }
 
 var _ Engine = (*Wall)(nil)
 
 // NewWall makes a Wall for pid.
 func NewWall(pid int, cpu *arch.CPU, opt WallOptions) *Wall {
-	return &Wall{progress: newProgress(), pid: pid, cpu: cpu, opt: opt, hints: map[int]ptrace.Hint{}}
-}
-
-// maxNews bounds the hints that wait to be taken.
-const maxNews = 1 << 18
-
-// Advise tells what is known of a thread. A look that was made without knowing it does not count again.
-func (w *Wall) Advise(tid int, hint ptrace.Hint) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.hints) >= maxNews {
-		return false
-	}
-	w.hints[tid] = hint
-	return true
+	return &Wall{progress: newProgress(), pid: pid, cpu: cpu, opt: opt}
 }
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
@@ -95,8 +79,10 @@ func (w *Wall) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 
 // wallRun is one recording of a Wall.
 type wallRun struct {
-	*Wall
-	tracing
+	capture
+	cpu     *arch.CPU
+	hints   *hints
+	opt     WallOptions
 	threads watchList
 	heldAt  int64 // when the last tick was over
 	first   int   // whom this tick began with
@@ -113,12 +99,11 @@ func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	}
 	t := ptrace.NewTracer(w.pid, w.cpu)
 	defer t.Close()
-	r := &wallRun{Wall: w}
+	r := &wallRun{capture: newCapture(t, proc, &w.progress, ctx.Done(), cfg, q), cpu: w.cpu, hints: &w.hints, opt: w.opt}
 	r.threads.open(proc, descriptors())
 	defer r.threads.close()
-	r.tracing = newTracing(t, proc, &w.progress, ctx.Done(), cfg, q)
-	r.who = r
-	return r.shifts()
+	r.late, r.sum = r.account, r.total
+	return r.shifts(r.loop, func() {})
 }
 
 // loop holds ticks.
@@ -126,7 +111,7 @@ func (r *wallRun) loop() {
 	for r.round() {
 		r.stats.Ticks++
 		r.countGap()
-		r.skipMissed()
+		r.nextTick()
 		r.yield()
 	}
 }
@@ -143,22 +128,22 @@ const (
 
 // round visits every thread once. False: the run is over, or goprof is to be suspended.
 func (r *wallRun) round() bool {
-	slots := max(1, min(len(r.threads.order)/perSlot, int(r.cfg.Interval/minSlot), mostSlots))
-	width := int64(r.cfg.Interval) / int64(slots)
-	start := r.tickAt()
+	slots := max(1, min(len(r.threads.order)/perSlot, int(r.ticks.interval/minSlot), mostSlots))
+	width := int64(r.ticks.interval) / int64(slots)
+	start := r.ticks.at()
 	n := 0
 	for i := range slots {
-		at := start + int64(i)*width + r.anywhere(width)
+		at := start + int64(i)*width + r.ticks.anywhere(width)
 		if !r.sleep(max(at, r.rest)) {
 			return false
 		}
 		if i == 0 {
 			r.threads.list()
-			r.takeHints()
+			r.hints.take(r.setHint, r.threads.whole)
 			if n = len(r.threads.order); n == 0 {
 				return true
 			}
-			r.first = r.rng.IntN(n)
+			r.first = r.ticks.rng.IntN(n)
 		}
 		if !r.slot(n*i/slots, n*(i+1)/slots) {
 			return false
@@ -208,27 +193,18 @@ func (r *wallRun) countGap() {
 	r.heldAt = now
 }
 
-// takeHints passes on what was told of threads. What is not of a thread that we have met by now is kept until the
-// thread is met, or has proved not to be there.
-func (r *wallRun) takeHints() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for tid, hint := range r.hints {
-		if th := r.threads.byTID[tid]; th != nil {
-			th.setHint(hint)
-			delete(r.hints, tid)
-		}
+// setHint notes what is known of a thread, and reports whether that is in the list.
+func (r *wallRun) setHint(tid int, hint ptrace.Hint) bool {
+	th := r.threads.byTID[tid]
+	if th != nil {
+		th.setHint(hint)
 	}
-	if r.threads.whole {
-		clear(r.hints)
-	}
+	return th != nil
 }
 
-func (r *wallRun) settle() {}
-
-// sum brings together what others have counted.
-func (r *wallRun) sum() Stats {
-	s := r.tracing.sum()
+// total brings together what others have counted.
+func (r *wallRun) total() Stats {
+	s := r.soFar()
 	s.Threads = len(r.threads.byTID)
 	s.Looks.Voids = r.t.Voids
 	return s

@@ -33,8 +33,8 @@ func (r *wallRun) visit(th *watched) {
 		return
 	}
 	passed := time.Duration(r.now - th.lookedAt)
-	if passed > max(time.Duration(longGap), 4*r.cfg.Interval) {
-		passed = r.cfg.Interval // goprof was stopped, or the whole machine was: nobody knows what the thread did meanwhile
+	if passed > max(time.Duration(longGap), 4*r.ticks.interval) {
+		passed = r.ticks.interval // goprof was stopped, or the whole machine was: nobody knows what the thread did meanwhile
 	}
 	th.lookedAt = r.now
 	switch {
@@ -67,7 +67,7 @@ func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 		return
 	}
 	waited := float64(now.Waited-th.last.Waited) / float64(now.Turns-th.last.Turns)
-	n := int64(waited/float64(r.cfg.Interval) + r.rng.Float64())
+	n := int64(waited/float64(r.ticks.interval) + r.ticks.rng.Float64())
 	looks, all := th.tally.Count()
 	n = min(n, looks-1) // the look itself met it at rest
 	if n > 0 {

@@ -192,7 +192,7 @@ func TestWallKnowsTheCall(t *testing.T) {
 // that time on average, and never more than there are.
 func TestReadyIsSettled(t *testing.T) {
 	const interval = 10 * time.Millisecond
-	r := &wallRun{tracing: tracing{cfg: Config{Interval: interval}, rng: rand.New(rand.NewPCG(1, 2))}}
+	r := &wallRun{capture: capture{ticks: ticks{interval: interval, rng: rand.New(rand.NewPCG(1, 2))}}}
 	settle := func(waited time.Duration, turns uint64, looks int64) (ready int64) {
 		for range 10_000 {
 			th := &watched{still: true, tally: new(process.Tally), last: procfs.Schedstat{Ran: 5, Waited: 7, Turns: 3}}

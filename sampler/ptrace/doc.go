@@ -9,10 +9,10 @@
 //     (pause.go).
 //   - A thread is seized anew for each look (seize.go). A resident tracer would be asked about each signal, and HotSpot
 //     makes signals by the thousand.
-//   - If goprof dies at any moment, by whatever means, the kernel lets the thread go on. PTRACE_SEIZE has that property.
-//     With PTRACE_ATTACH the thread could stay stopped for good.
-//   - A signal that arrives during a look is passed on. It is only peeked at and never reaped: a reaped signal would die
-//     with its tracer.
+//   - If goprof dies at any moment, by whatever means, the kernel lets the thread go on. PTRACE_SEIZE has that
+//     property. With PTRACE_ATTACH the thread could stay stopped for good.
+//   - A signal that arrives during a look is passed on. It is only peeked at and never reaped: a reaped signal
+//     would die with its tracer.
 //   - A read of the target's memory that does not come back holds nobody for longer than StandsAtMost. The tracing
 //     thread does not read, it sends another OS thread (desk.go). The target's thread is let go, and left alone from
 //     then on (silent.go). What is read right after a pause goes the same way (memory.go).
@@ -21,12 +21,12 @@
 //     (elsewhere.go).
 //   - A Tracer lives on an OS thread that ends after it (OnOwnThread). With that OS thread the kernel lets go of all
 //     that is still seized.
-//   - When goprof itself is to be stopped, all such OS threads end first (suspend.go). Where goprof is stopped by force,
-//     another process wakes it up to do that (watchdog.go).
+//   - When goprof itself is to be stopped, all such OS threads end first (suspend.go). Where goprof is stopped by
+//     force, another process wakes it up to do that (watchdog.go).
 //
 // A Tracer looks in three ways. Look stops a thread wherever it is, and All does that for many. LookHeld stops a thread
 // that has just lost its CPU to us. LookUnstopped looks at a thread that sleeps, without a stop.
 //
-// All that can become of a look is an Outcome, a closed list. The caller owns a snapshot again as soon as the outcome is
-// not Pending; a pending one comes back from Collect or Abandon.
+// All that can become of a look is an Outcome, a closed list. The caller owns a snapshot again as soon as the
+// outcome is not Pending; a pending one comes back from Collect or Abandon.
 package ptrace

@@ -5,8 +5,9 @@ package ptrace
 import "goprof/process"
 
 // Memory is a process.Target whose memory is read by the Runner of a Tracer. What Tracer.After and the callback of
-// LookUnstoppedDuring read on the tracing thread, where stops may be pending, must end in time like the looks themselves.
-// Its reads belong to the look that is under way; once one has not come back, all others of that look fail.
+// LookUnstoppedDuring read on the tracing thread, where stops may be pending, must end in time like the looks
+// themselves. Its reads belong to the look that is under way; once one has not come back, all others of that look
+// fail.
 //
 // Nothing else of the Target is to be asked there: to find an image or a symbol may read files.
 type Memory struct {

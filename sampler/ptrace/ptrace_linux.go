@@ -57,10 +57,10 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 	return e
 }
 
-// waitReap consumes the end of a tracee, with WNOTHREAD only of one of this OS thread. A tracee that is not reaped stays a zombie and
-// holds up an exec or the end of its whole process. It asks first: waitid tells of a tracee's stop
-// too, whatever it was asked for (kernel/exit.c, wait_task_stopped), and a stop that has been
-// told of is not told of again. The thread would stand still until we end.
+// waitReap consumes the end of a tracee, with WNOTHREAD only of one of this OS thread. A tracee that is not reaped
+// stays a zombie and holds up an exec or the end of its whole process. It asks first: waitid tells of a tracee's
+// stop too, whatever it was asked for (kernel/exit.c, wait_task_stopped), and a stop that has been told of is not
+// told of again. The thread would stand still until we end.
 func waitReap(tid int, flags uintptr) {
 	var info siginfo
 	flags |= unix.WEXITED | unix.WNOHANG | unix.WALL
@@ -116,8 +116,8 @@ func ignoreChildStops() {
 	}
 }
 
-// sigaction is the kernel's struct sigaction (include/linux/signal_types.h). It is only kept, emptied and put back: what stands where
-// behind the flags does not matter.
+// sigaction is the kernel's struct sigaction (include/linux/signal_types.h). It is only kept, emptied and put back:
+// what stands where behind the flags does not matter.
 type sigaction struct {
 	handler, flags, restorer uintptr
 	mask                     uint64

@@ -24,9 +24,9 @@ var hold struct {
 	wanted atomic.Int32
 }
 
-// Suspend waits until goprof holds no thread of any process, calls stop, and lets sampling go on when that has returned.
-// The wait is short where an engine runs (a nap, and 0.1 s for stops that are late, up to endWait where threads have no
-// CPU to stop on). A dump is waited for to its end.
+// Suspend waits until goprof holds no thread of any process, calls stop, and lets sampling go on when that has
+// returned. The wait is short where an engine runs (a nap, and 0.1 s for stops that are late, up to endWait where
+// threads have no CPU to stop on). A dump is waited for to its end.
 func Suspend(stop func()) {
 	hold.wanted.Add(1)
 	hold.Lock()
@@ -78,8 +78,8 @@ func awaitEnd(tid int) {
 	}
 }
 
-// StopAfterSuspend has Ctrl-Z, and writing to a terminal from the background where that stops a process, stop this process
-// only once it holds no thread (Suspend), until the function that it returns is called.
+// StopAfterSuspend has Ctrl-Z, and writing to a terminal from the background where that stops a process, stop this
+// process only once it holds no thread (Suspend), until the function that it returns is called.
 func StopAfterSuspend() (end func()) {
 	asked := make(chan os.Signal, 1)
 	for _, sig := range []os.Signal{unix.SIGTSTP, unix.SIGTTOU} {
@@ -101,9 +101,9 @@ func StopAfterSuspend() (end func()) {
 	}
 }
 
-// stopSelf stops this process as if the signal had not been caught, and returns when it goes on. Not simply by SIGSTOP: the
-// kernel leaves out a process that nobody would continue (an orphaned process group, kernel/signal.c, get_signal). And not by
-// signal.Reset, which leaves Go's handler where it is.
+// stopSelf stops this process as if the signal had not been caught, and returns when it goes on. Not simply by
+// SIGSTOP: the kernel leaves out a process that nobody would continue (an orphaned process group, kernel/signal.c,
+// get_signal). And not by signal.Reset, which leaves Go's handler where it is.
 func stopSelf(sig unix.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -143,8 +143,8 @@ func (t *Tracer) Close() {
 	t.proc.Close()
 }
 
-// ChangeOSThread binds the Tracer to the OS thread that calls it next. Nothing may be pending: what the OS thread before
-// had seized was let go with its end.
+// ChangeOSThread binds the Tracer to the OS thread that calls it next. Nothing may be pending: what the OS thread
+// before had seized was let go with its end.
 func (t *Tracer) ChangeOSThread() { t.owner = 0 }
 
 // Released is when the thread was let go that was looked at last, as CLOCK_MONOTONIC.

@@ -17,12 +17,13 @@ import (
 	"goprof/process/procfs"
 )
 
-// SIGSTOP cannot be caught. Who stops goprof by it while it holds a thread, or while one that it has told to stop is about
-// to, leaves that thread standing. So a process of its own watches goprof: it has one that was stopped go on, let go of all
-// threads, and stop again. The process that was to be stopped is, some milliseconds later, and nobody else.
+// SIGSTOP cannot be caught. Who stops goprof by it while it holds a thread, or while one that it has told to stop
+// is about to, leaves that thread standing. So a process of its own watches goprof: it has one that was stopped go
+// on, let go of all threads, and stop again. The process that was to be stopped is, some milliseconds later, and
+// nobody else.
 //
-// What remains: who stops both at once (a frozen container, pkill -STOP goprof) can leave a thread standing until goprof goes on
-// or is killed.
+// What remains: who stops both at once (a frozen container, pkill -STOP goprof) can leave a thread standing until
+// goprof goes on or is killed.
 
 // watchEvery is how often the watchdog looks whether goprof is stopped.
 const watchEvery = 20 * time.Millisecond
@@ -42,8 +43,8 @@ func tell(what byte) {
 	}
 }
 
-// StartWatchdog starts this program anew with these arguments, which must call Watch, and lets it watch over us until the
-// function that it returns is called. Where no process can be started there is no watchdog.
+// StartWatchdog starts this program anew with these arguments, which must call Watch, and lets it watch over us
+// until the function that it returns is called. Where no process can be started there is no watchdog.
 func StartWatchdog(args ...string) (end func()) {
 	toUs, fromDog, err := os.Pipe()
 	if err != nil {

@@ -19,9 +19,9 @@ type hints struct {
 // mostHints bounds them.
 const mostHints = 1 << 18
 
-// Advise tells what is known of a thread, from any goroutine, also before Run. Until then 64 KB of its stack are
-// copied. A look of Wall's that was made without the hint does not count again. Advise returns false when too many hints are
-// waiting: try again later.
+// Advise tells what is known of a thread, from any goroutine, also before Run. Until then 64 KB of a stack are copied.
+// A look of Wall's that was made without the hint does not count again.
+// Advise returns false when too many hints are waiting: try again later.
 func (h *hints) Advise(tid int, hint ptrace.Hint) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

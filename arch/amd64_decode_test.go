@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"goprof/testdata/jvmtest"
 )
 
 // disassembled is an instruction as objdump tells it.
@@ -21,6 +23,7 @@ type disassembled struct {
 
 // disassembly yields the instructions of libjvm and libc, 400,000 lines of each file.
 func disassembly(t *testing.T) iter.Seq[disassembled] {
+	jvmtest.NotQuick(t, jvmtest.StartsTool)
 	if _, err := exec.LookPath("objdump"); err != nil {
 		t.Skip("objdump (Debian: binutils) is not installed")
 	}

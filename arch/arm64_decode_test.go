@@ -15,11 +15,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"goprof/testdata/jvmtest"
 )
 
 // disassemblyA64 yields instructions as objdump tells them: 300,000 of each of libc and what GOPROF_ARM64_ELF
 // names, and of words made up at random.
 func disassemblyA64(t *testing.T) iter.Seq[disassembled] {
+	jvmtest.NotQuick(t, jvmtest.StartsTool)
 	objdump := ""
 	for _, name := range []string{"aarch64-linux-gnu-objdump", "objdump"} {
 		if out, err := exec.Command(name, "--info").Output(); err == nil && bytes.Contains(out, []byte("aarch64")) {

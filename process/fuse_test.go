@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/testdata/jvmtest"
 )
 
 // fuseFile is a file system with one file, which a test serves by hand (include/uapi/linux/fuse.h), until it does not
@@ -143,6 +145,7 @@ int main(int argc, char **argv) {
 // compileC compiles a C program.
 func compileC(t testing.TB, source string, options ...string) string {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.Builds)
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("gcc is not installed (Debian: gcc libc6-dev)")

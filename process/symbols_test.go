@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"goprof/testdata/jvmtest"
 )
 
 // TestSymbolsAgainstDebugELF asks for random addresses of real libraries and searches the
@@ -226,6 +228,7 @@ int visible(int x) { return hidden_helper(x) + hidden_helper(x + 1); }
 // run runs a tool, or skips the test where it is not installed.
 func run(t testing.TB, name string, args ...string) string {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.Builds)
 	if _, err := exec.LookPath(name); err != nil {
 		t.Skipf("%s is not installed", name)
 	}

@@ -51,11 +51,7 @@ func scanFor(s *scan, ticks int) (due int) {
 }
 
 func TestScanOfManyThreads(t *testing.T) {
-	n := "10000"
-	if testing.Short() {
-		n = "1000"
-	}
-	p := ctest.Run(t, manyProgram, n)
+	p := ctest.Run(t, manyProgram, "10000")
 	made := p.Number(t)
 	for _, c := range []struct {
 		name string

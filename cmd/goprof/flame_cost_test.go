@@ -19,9 +19,7 @@ import (
 // TestFlameIsCheap: "goprof flame" on 60,000 different stacks takes less than 2 s of CPU (on a machine
 // that is not emulated), all of the process counted.
 func TestFlameIsCheap(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes a large file")
-	}
+	jvmtest.NotQuick(t, jvmtest.TakesLong)
 	const stacks = 60_000
 	most := jvmtest.Slow(2 * time.Second)
 	file := filepath.Join(t.TempDir(), "large.collapsed")

@@ -17,9 +17,6 @@ import (
 // some of its program, in seconds; what runs for LONG does not end by itself while a BRIEF recording goes on, and what runs for LIFE
 // not before the script does.
 func TestLiveScripts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts JVMs")
-	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		testscript.Run(t, testscript.Params{
 			Dir:  "testdata/live",

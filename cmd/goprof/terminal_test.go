@@ -21,9 +21,6 @@ import (
 // TestProgressOnTerminal: the line is drawn, drawn anew within the terminal's width, and
 // wiped; what stays on the screen is what a pipe would get.
 func TestProgressOnTerminal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a JVM")
-	}
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	args := []string{"record", "--pid", fmt.Sprint(jvm.PID), "-d", "3.5", "-o", t.TempDir() + "/o.collapsed"}
 

@@ -48,9 +48,6 @@ func seizeAll() {
 // TestTracedAlready: a JVM that a debugger has is told at once, with the debugger's pid, and
 // is recorded again once that is gone.
 func TestTracedAlready(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a JVM")
-	}
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	pid := strconv.Itoa(jvm.PID)
 	debugger := exec.Command("seizeall", pid)

@@ -15,6 +15,7 @@ import (
 
 	"goprof/output"
 	"goprof/profile"
+	"goprof/testdata/jvmtest"
 )
 
 // browser is a page in a headless Chromium.
@@ -27,6 +28,7 @@ type browser struct {
 // open draws a page and opens it. GOPROF_REQUIRE_CHROMIUM makes a missing browser an error.
 func open(t *testing.T, tree *output.Tree, o Options, fragment string) *browser {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.StartsBrowser)
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -352,9 +354,6 @@ func TestDeepStack(t *testing.T) {
 func TestManyFrames(t *testing.T) {
 	for _, frames := range []int{100_000, 1_000_000} {
 		t.Run(fmt.Sprint(frames), func(t *testing.T) {
-			if testing.Short() && frames > 100_000 {
-				t.Skip("takes its time")
-			}
 			b := open(t, syntheticTree(frames), Options{}, "")
 			b.expect(fmt.Sprintf("frames %d;", frames))
 			took := func(what string) {

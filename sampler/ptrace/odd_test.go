@@ -356,11 +356,7 @@ func TestExecDuringTheLook(t *testing.T) {
 // TestKilledTracer kills a process that is taking samples at random moments: the target runs on.
 func TestKilledTracer(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
-	rounds := 150
-	if testing.Short() {
-		rounds = 20
-	}
-	for i := range rounds {
+	for i := range 150 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestHelperTracer$")
 		cmd.Env = append(os.Environ(), "SAMPLER_TRACE="+strconv.Itoa(p.PID))
 		out, err := cmd.StdoutPipe()

@@ -11,12 +11,14 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/ptrace"
+	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 )
 
 // TestEpilogues steps a thread through a function whose unwind table keeps silent about its epilogue. At each
 // instruction the stack is the one that it has before and behind that function's call.
 func TestEpilogues(t *testing.T) {
+	jvmtest.NotQuick(t, jvmtest.Builds)
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		t.Skip("needs a C compiler: ", err)

@@ -36,6 +36,7 @@ type nativeLibrary struct {
 // buildNative compiles one file of testdata/native with gcc.
 func buildNative(t *testing.T, source, library string, options ...string) *nativeLibrary {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.Builds)
 	need := func(err error) {
 		t.Helper()
 		if err == nil {

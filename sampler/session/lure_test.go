@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/testdata/jvmtest"
 )
 
 // lure is a container that tries to make goprof open a file of the host. bait is a folder of the host; the container
@@ -137,6 +139,7 @@ func (b *lureBuilder) link(t *testing.T, to, name string) {
 
 func tool(t *testing.T, name string, args ...string) {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.StartsTool)
 	if _, err := exec.LookPath(name); err != nil {
 		t.Skipf("%s is not installed (scripts/tools.sh installs it)", name)
 	}

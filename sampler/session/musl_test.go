@@ -14,6 +14,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/ptrace"
+	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 )
 
@@ -21,6 +22,7 @@ import (
 // for none) leads there. musl itself is built without any: where it was called a named gap is, and no frame is guessed; where it has
 // called a thread's first function the stack is whole.
 func TestMusl(t *testing.T) {
+	jvmtest.NotQuick(t, jvmtest.Builds)
 	gcc, err := exec.LookPath("musl-gcc")
 	if err != nil {
 		t.Skipf("needs musl's compiler (scripts/tools.sh musl-gcc): %v", err)

@@ -41,6 +41,7 @@ const allAtOnce = "all at once"
 // needSites skips where they cannot be built.
 func needSites(t *testing.T) {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.NeedsNamespace)
 	needRoot(t)
 	for _, tool := range []string{"unshare", "nsenter", "setpriv", "pivot_root"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -24,6 +24,7 @@ import (
 // buildGoprof builds the command as users get it; where there is no Go, GOPROF_BINARY names one that was built elsewhere.
 func buildGoprof(t testing.TB) string {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.Builds)
 	if path := os.Getenv("GOPROF_BINARY"); path != "" {
 		return path
 	}

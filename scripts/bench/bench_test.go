@@ -25,9 +25,6 @@ func TestMain(m *testing.M) {
 
 // TestShortForm runs all that is measured once and briefly: that there are stops to be seen, not how long they are.
 func TestShortForm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a JVM and takes a dozen seconds: not with -short")
-	}
 	jdk := jvmtest.JDKs(t)[0]
 	dir := t.TempDir()
 	goprof := filepath.Join(dir, "goprof")

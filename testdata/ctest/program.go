@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"goprof/arch"
+	"goprof/testdata/jvmtest"
 )
 
 // Program is a C program that runs.
@@ -29,6 +30,7 @@ type Program struct {
 // Compile compiles a program that begins with what all of them need.
 func Compile(t testing.TB, source string) string {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.Builds)
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("gcc is not installed (Debian: gcc libc6-dev)")
@@ -55,6 +57,7 @@ func Start(t testing.TB, bin string, args ...string) *Program {
 // StartCommand starts a program that ends with the test.
 func StartCommand(t testing.TB, cmd *exec.Cmd) *Program {
 	t.Helper()
+	jvmtest.NotQuick(t, jvmtest.RunsPrograms)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -47,9 +47,10 @@ func (j JDK) hasCompiler() bool { return executable(j.Tool("javac")) }
 
 // JDKs returns all that were found, the oldest first: those that GOPROF_JDKS names
 // ("17=/path:25=/path:25-temurin=/path"), else those under /usr/lib/jvm, and those of JAVA_HOME and the PATH.
-// Without any, or if GOPROF_JDKS is none, the test is skipped.
+// Without any, if GOPROF_JDKS is none, or in make quick, the test is skipped.
 func JDKs(t testing.TB) []JDK {
 	t.Helper()
+	NotQuick(t, StartsJVM)
 	found, err := find()
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ prove: ## the oracles in their long form, some hours (STOPS=, STEPS=, SAMPLES=, 
 quick: ## the tests that need no JVM, no compiler and no browser: less than a minute of CPU time
 	@$(GO) test -short $(PKG)
 
-test-arm64: ## the tests on a real arm64 kernel with arm64 JVMs, under qemu (STOPS=, STEPS=, JDKS="8 21", CPUS=, ROWS=)
+test-arm64: ## the tests on a real arm64 kernel with arm64 JVMs, under qemu (STAGES=regexp, STOPS=, STEPS=, JDKS="8 21", ROWS=)
 	@scripts/test-arm64.sh $(JDKS)
 
 dist: ## static binaries for both CPUs and their checksums in build/dist (make dist-verify: the same bytes again, elsewhere)

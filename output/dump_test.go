@@ -37,16 +37,7 @@ func TestDumpJSON(t *testing.T) {
 	  {"name":"a.B.owner","kind":"c2","file":"B.java","line":34,"bci":7,"level":4,"pc":"0x2","sp":"0x30"},
 	  {"name":"[no unwind info: lib.so]","kind":"gap"}]},
 	 {"tid":2,"name":"gone","frames":[],"error":"thread gone"}]}`
-	var got, want any
-	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(text), &want); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	sameJSON(t, b.String(), text)
 	b.Reset()
 	if err := DumpJSON(&b, nil); err != nil || strings.Contains(b.String(), "null") {
 		t.Errorf("no threads: %s, %v", b.String(), err)
@@ -58,10 +49,7 @@ func TestDumpText(t *testing.T) {
 	if err := DumpText(&b, someDump()); err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for line := range strings.Lines(b.String()) {
-		got = append(got, strings.Join(strings.Fields(line), " "))
-	}
+	got := wordsOfLines(b.String())
 	want := []string{
 		`"main "x"?" tid=1 in native`,
 		"read libc.so.6 native",
@@ -77,4 +65,27 @@ func TestDumpText(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
+}
+
+// sameJSON compares two texts by what they mean.
+func sameJSON(t *testing.T, text, wanted string) {
+	t.Helper()
+	var got, want any
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(wanted), &want); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// wordsOfLines is a text without what stands between words but one blank.
+func wordsOfLines(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return lines
 }

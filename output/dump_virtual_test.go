@@ -1,7 +1,6 @@
 package output
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -38,16 +37,7 @@ func TestDumpVirtualJSON(t *testing.T) {
 	  "truncated":"continuation in the heap","carrier_truncated":"continuation in the heap"},
 	 {"name":"","state":"parked","virtual":{"id":32,"name":""},"frames":[{"name":"v.V.park",` + rest + `}]}],
 	 "virtual_threads":{"seen":3,"shown":1,"unread":{"x":1}}}`
-	var got, want any
-	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(text), &want); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	sameJSON(t, b.String(), text)
 }
 
 func TestDumpVirtualText(t *testing.T) {
@@ -55,10 +45,7 @@ func TestDumpVirtualText(t *testing.T) {
 	if err := DumpText(&b, virtualDump()); err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for line := range strings.Lines(b.String()) {
-		got = append(got, strings.Join(strings.Fields(line), " "))
-	}
+	got := wordsOfLines(b.String())
 	want := []string{
 		`"worker-1" tid=7 RUNNABLE`,
 		`virtual thread #31 "a?b"`,

@@ -125,7 +125,7 @@ func TestLabelKinds(t *testing.T) {
 		"libc.so.6":                    {"libc.so.6", LabelNative},
 		"libX.so+0x1f":                 {"libX.so+0x1f", LabelNative},
 		"__libc_start_main":            {"__libc_start_main", LabelNative},
-		"JavaThread::run":              {"JavaThread::run", LabelCPP},
+		"JavaThread::run":              {"JavaThread::run", LabelNative},
 		"[pool-1-thread-2 tid=77]":     {"[pool-1-thread-2 tid=77]", LabelThread},
 		"[truncated: too deep]":        {"[truncated: too deep]", LabelTruncated},
 		"[truncated: a tid=5]":         {"[truncated: a tid=5]", LabelThread}, // a thread of that name

@@ -79,7 +79,7 @@ func (m *shaper) add(leaf int32) {
 	naming.Fold(m.plumbing, func(i int) {
 		at = m.child(at, m.label[m.stack[i]])
 	}, func(_ int, what naming.Plumbing) {
-		at = m.child(at, m.labelOf(Name{what.String(), LabelGap}))
+		at = m.child(at, m.labelOf(Name{what.String(), LabelFolded}))
 	})
 	if state {
 		at = m.child(at, m.label[m.stack[len(m.stack)-1]])

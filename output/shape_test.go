@@ -100,10 +100,10 @@ func sameSelf(t *testing.T, before, after *Tree) {
 // TestFoldsInAFile: what record --hide-internal writes is read again as what it is.
 func TestFoldsInAFile(t *testing.T) {
 	label := Label(&profile.Func{Name: "[method handles]"}, profile.Gap)
-	if name := ParseLabel(label); name.Kind != LabelGap || name.Text != "[method handles]" {
+	if name := ParseLabel(label); name.Kind != LabelFolded || name.Text != "[method handles]" {
 		t.Errorf("%q is read as %+v", label, name)
 	}
-	if name := ParseLabel("[method handles of mine]"); name.Kind == LabelGap {
+	if name := ParseLabel("[method handles of mine]"); name.Kind == LabelFolded {
 		t.Errorf("%+v is a fold", name)
 	}
 }

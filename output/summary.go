@@ -44,7 +44,7 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	if s.Threads > 0 {
 		fmt.Fprintf(&b, ", %s", count(s.Threads, "thread"))
 	}
-	fmt.Fprintf(&b, ", in %s\n", round(s.Meta.Duration))
+	fmt.Fprintf(&b, ", in %s\n", Round(s.Meta.Duration))
 	fmt.Fprintf(&b, "rate       %.4g Hz reached, %.4g Hz asked\n", s.RateReached, s.Rate)
 	if s.RateLowered > 0 {
 		fmt.Fprintf(&b, "           lowered to %.4g Hz: pauses cost more than they may; early samples count for more\n", s.RateLowered)
@@ -66,7 +66,7 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 		fmt.Fprintf(&b, "waiting    %d more looks met threads that had no CPU: no samples, and made up for\n", s.Waiting)
 	}
 	if t := &s.Times; t.Process > 0 {
-		fmt.Fprintf(&b, "cpu time   %s used", round(t.Process))
+		fmt.Fprintf(&b, "cpu time   %s used", Round(t.Process))
 		fmt.Fprintf(&b, "%s", share(int64(t.Sampled), int64(t.Process), ": %s sampled"))
 		fmt.Fprintf(&b, "%s", share(int64(t.NotSampled), int64(t.Process), ", %s not sampled"))
 		fmt.Fprintf(&b, "%s\n", share(int64(t.Exited), int64(t.Process), ", %s exited threads"))
@@ -96,9 +96,9 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 		b.WriteString("pauses     none\n")
 	} else {
 		fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together",
-			round(s.Pauses.P50), round(s.Pauses.P99), round(s.Pauses.Max), round(s.Pauses.Total))
+			Round(s.Pauses.P50), Round(s.Pauses.P99), Round(s.Pauses.Max), Round(s.Pauses.Total))
 		if s.Pauses.Bound > 0 {
-			fmt.Fprintf(&b, "; bound %s", round(s.Pauses.Bound))
+			fmt.Fprintf(&b, "; bound %s", Round(s.Pauses.Bound))
 		}
 		b.WriteByte('\n')
 	}
@@ -106,7 +106,7 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 		fmt.Fprintf(&b, "silent     %s, whose memory did not answer: let go within the bound, and left alone\n",
 			count(s.Silent, "thread"))
 	}
-	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration), " (%s of one)"))
+	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", Round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration), " (%s of one)"))
 	_, err := io.WriteString(to, b.String())
 	return err
 }
@@ -137,7 +137,7 @@ func behind(b *strings.Builder, s *profile.Summary) {
 	if s.Skipped == 0 || s.RateReached > 0.9*want && s.Gap < long {
 		return
 	}
-	fmt.Fprintf(b, "behind     %s skipped and not made up for, the longest gap %s", count(int(s.Skipped), "tick"), round(s.Gap))
+	fmt.Fprintf(b, "behind     %s skipped and not made up for, the longest gap %s", count(int(s.Skipped), "tick"), Round(s.Gap))
 	if s.Gap >= long {
 		fmt.Fprintf(b, ": its CPU time is not sampled")
 	}
@@ -183,8 +183,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// round leaves three digits or so of a duration.
-func round(d time.Duration) time.Duration {
+// Round leaves three digits or so of a duration.
+func Round(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for d/1000 >= unit { // not d >= 1000*unit, which may be too large for a number
 		unit *= 10

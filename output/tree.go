@@ -49,18 +49,18 @@ const (
 	LabelC1
 	LabelInterpreted
 	LabelInlined
-	LabelNative // also stubs
-	LabelCPP    // native code with a C++ or Rust name
+	LabelNative // also stubs, and the JVM's own code
 	LabelKernel
 	LabelGap
 	LabelThread
 	LabelTruncated
 	LabelState // what a thread did or waited for
+	LabelFolded
 	NumLabelKinds
 )
 
 var labelKindNames = [NumLabelKinds]string{
-	"compiled", "c1", "interpreted", "inlined", "native", "c++", "kernel", "gap", "thread", "truncated", "state",
+	"compiled", "c1", "interpreted", "inlined", "native", "kernel", "gap", "thread", "truncated", "state", "folded",
 }
 
 func (k LabelKind) String() string { return labelKindNames[k] }
@@ -91,9 +91,7 @@ func labelKind(text, suffix string) LabelKind {
 	switch {
 	case strings.HasPrefix(text, "["):
 		return bracketKind(text)
-	case strings.Contains(text, "::"):
-		return LabelCPP
-	case looksJava(text):
+	case !strings.Contains(text, "::") && looksJava(text):
 		return LabelCompiled
 	}
 	return LabelNative
@@ -107,8 +105,10 @@ func bracketKind(text string) LabelKind {
 		return LabelState
 	case strings.HasPrefix(text, "[truncated: "):
 		return LabelTruncated
-	case strings.HasPrefix(text, "[no unwind info") || text == profile.NotSampled || text == profile.ExitedThreads || naming.IsFold(text):
+	case strings.HasPrefix(text, "[no unwind info") || text == profile.NotSampled || text == profile.ExitedThreads:
 		return LabelGap
+	case naming.IsFold(text):
+		return LabelFolded
 	}
 	return LabelNative
 }

@@ -30,7 +30,7 @@ var ownNames = []string{
 	"sampler/visit.go begin",            // our own sched
 	"sampler/session/ahead.go setAhead", // our own task
 	"sampler/session/causes_missing.go pids",
-	"sampler/session/causes_proc.go read", "sampler/session/causes_proc.go libraries", // maps
+	"sampler/session/causes_proc.go libraries", // maps
 	"sampler/session/jvms_proc.go threads",
 }
 

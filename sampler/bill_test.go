@@ -117,17 +117,19 @@ func TestTimesAddUp(t *testing.T) {
 	if times.NotSampled > times.Process/4 {
 		t.Errorf("%v of %v are not sampled", times.NotSampled, times.Process)
 	}
-	// What the kernel charges short threads has no ticks in it, but for what of them was met.
-	if got := float64(times.Exited) / float64(short); got < 0.3 || got > 2 {
-		t.Errorf("ended threads: %.2f of what they used", got)
+	// What the kernel charges short threads has no ticks in it. Some of them are met, and then a sample carries their time.
+	if times.Exited <= 0 || float64(times.Exited) > 2*float64(short) {
+		t.Errorf("ended threads have %v, and short ones used %v", times.Exited, time.Duration(short))
 	}
 	delete(byTID, longest(byTID)) // the one that never rests
-	inBursts := int64(0)
+	others := int64(times.Exited)
 	for _, ns := range byTID {
-		inBursts += ns
+		others += ns
 	}
-	if share := float64(inBursts) / float64(bursts); share < 0.6 || share > 1.6 {
-		t.Errorf("bursts have %.2f of what they used", share)
+	share := float64(others) / float64(bursts+short)
+	t.Logf("bursts and short threads have %.2f of what they used", share)
+	if share < 0.8 || share > 1.2 {
+		t.Error("that is not what they used")
 	}
 }
 

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # An arm64 machine for the tests, on any x86-64 one: a real arm64 kernel under qemu-system-aarch64 in full emulation. ptrace,
 # /proc and the JVMs are what they are on arm hardware; only time is not: emulated code is some ten times slower.
-#   scripts/arm64.sh build       makes the machine, if it is not there
+#   scripts/arm64.sh build [JDK...]
+#                                makes the machine, if it is not there or lacks one of these JDKs (8 11 17 21 25 27)
 #   scripts/arm64.sh run [--share DIR] [--timeout SECONDS] [--env NAME=VALUE]... COMMAND
 #                                boots it, runs a shell command line as root, and exits with its status; 124: out of time,
 #                                125: the machine died (the end of its console follows). stdout and stderr come as stdout
-# The command finds DIR (else the current directory) as /host, its working directory, which it may write; JDKs as /jdk/8 to
-# /jdk/27; gcc, gdb, strace. What it writes elsewhere is gone afterwards. There is no network.
+# The command finds DIR (else the current directory) as /host, its working directory, which it may write; JDKs as /jdk/8 and
+# so on; gcc, gdb, strace. What it writes elsewhere is gone afterwards. There is no network.
 #
 # GOPROF_ARM64_CPU    qemu's name of a CPU: neoverse-n1 (no pointer authentication); max,pauth-impdef=on has it
 # GOPROF_ARM64_PAGES  4k or 16k
+# GOPROF_ARM64_BOOT   how many seconds the first boot may take (7200). The disk is kept if they are not enough
 # GOPROF_CACHE        another cache than ~/.cache/goprof; GOPROF_SUITE another suite of Debian than sid, the only one with all JDKs
 # A build takes about ten minutes and downloads 0.8 GB; the machine takes 2 GB. It needs Debian or what is built like it, and no
 # right to anything but packages, if qemu is missing.
@@ -17,14 +19,16 @@ set -euo pipefail
 cd_here=$PWD
 cd "$(dirname "$0")/.."
 
-jdks=(8 11 17 21 25 27)
+all_jdks=(8 11 17 21 25 27)
+jdks=()
 suite=${GOPROF_SUITE:-sid}
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/arm64
-image=$cache/image # root.img, and for each page size Linux-SIZE and initrd-SIZE
+image=$cache/image # root.img, for each page size linux-SIZE and initrd-SIZE, and what it was made of: recipe, jdks
+unbooted=$cache/unbooted # such an image before its first boot
 cpu=${GOPROF_ARM64_CPU:-neoverse-n1}
 pages=${GOPROF_ARM64_PAGES:-4k}
 # Counted up when what this script makes changes: an older machine is made anew.
-recipe="2 of Debian $suite with JDK ${jdks[*]}"
+recipe="3 of Debian $suite"
 
 # shellcheck disable=SC2034 # debian.sh wants it
 apt_architecture=arm64
@@ -32,7 +36,6 @@ apt_architecture=arm64
 
 packages=(base-files bash coreutils dash findutils grep sed mawk tar gzip diffutils procps util-linux mount busybox-static libc-bin
     strace gdb gcc libc6-dev binutils musl-tools)
-for jdk in "${jdks[@]}"; do packages+=("openjdk-$jdk-jdk-headless"); done
 
 # What the kernel needs for its root disk, the shared folder and the tests of containers; what is built into it is not found, and not missed.
 modules=(virtio_pci virtio_blk virtio_console ext4 9p 9pnet_virtio overlay)
@@ -43,28 +46,57 @@ trap 'for dir in "${temporary[@]}"; do rm -rf "$dir"; done' EXIT
 # ---- build
 
 build() {
+    jdks=("$@")
+    [ $# != 0 ] || jdks=("${all_jdks[@]}")
     scripts/tools.sh qemu-system-aarch64 cpio depmod mke2fs xz
     mkdir -p "$cache"
     exec 9>"$cache/.lock"
     flock 9
-    [ "$(cat "$image/recipe" 2>/dev/null)" != "$recipe" ] || return 0
+    ! suffices "$image" || return 0
     work=$(mktemp -d "$cache/.building-XXXXXX")
     temporary+=("$work")
+    if ! suffices "$unbooted"; then
+        build_image
+        rm -rf "$unbooted"
+        mv "$work/image" "$unbooted"
+        rm -rf "$cache/apt/cache"
+    fi
+    first_boot
+    rm -rf "$image"
+    mv "$work/image" "$image"
+    rm -rf "$unbooted"
+    say "built $image, $(du -sh "$image" | cut -f1)"
+}
+
+# An image is good if this script would make it like that today, and it has the JDKs that are wanted. Else the next one has what
+# the old one had, too.
+suffices() { # image
+    local jdk has
+    [ "$(cat "$1/recipe" 2>/dev/null)" = "$recipe" ] || return 1
+    has=" $(cat "$1/jdks") "
+    for jdk in "${jdks[@]}"; do
+        if [[ $has != *" $jdk "* ]]; then
+            # shellcheck disable=SC2086 # a list
+            mapfile -t jdks < <(printf '%s\n' $has "${jdks[@]}" | sort -nu)
+            return 1
+        fi
+    done
+}
+
+build_image() {
+    local size jdk
+    for jdk in "${jdks[@]}"; do packages+=("openjdk-$jdk-jdk-headless"); done
     mkdir "$work/image"
     update_lists
     build_root
     build_kernel 4k linux-image-arm64
     build_kernel 16k linux-image-arm64-16k
     say "making the disk"
-    local size
     size=$(du -sm --apparent-size "$work/root" | cut -f1)
     mke2fs -q -t ext4 -O ^has_journal -m 0 -E root_owner=0:0 -d "$work/root" "$work/image/root.img" $((size + size / 8 + 512))M >/dev/null
-    first_boot
+    rm -rf "$work/root"
+    echo "${jdks[*]}" >"$work/image/jdks"
     echo "$recipe" >"$work/image/recipe"
-    rm -rf "$image"
-    mv "$work/image" "$image"
-    rm -rf "$cache/apt/cache"
-    say "built $image, $(du -sh "$image" | cut -f1)"
 }
 
 # Debian's packages, unpacked beside each other: no script of theirs is run.
@@ -143,15 +175,20 @@ INIT
     (cd "$dir" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -1 >"$3"
 }
 
-# What the packages' own scripts would have made, on the disk itself: the loader's cache, archives of class data.
+# What the packages' own scripts would have made, on the disk itself: the loader's cache, archives of class data. It is made on a
+# copy: a boot that is out of time may leave a disk broken.
 first_boot() {
     say "booting it for the first time"
+    cp -r --sparse=always "$unbooted" "$work/image"
     # shellcheck disable=SC2016
-    boot "$work/image" off "$work" 1800 'ldconfig
+    boot "$work/image" off "$work" "${GOPROF_ARM64_BOOT:-7200}" 'ldconfig
         for home in /jdk/*; do
             $home/bin/java -version 2>&1 | sed -n 2p
             [ $home = /jdk/8 ] || $home/bin/java -Xshare:dump >/dev/null || exit 1
-        done' >&2 || { say "the new machine does not work"; exit 125; }
+        done' >&2 || {
+        say "the new machine does not work; its disk is kept: try again, with GOPROF_ARM64_BOOT=SECONDS if it ran out of time"
+        exit 125
+    }
 }
 
 # ---- run
@@ -224,7 +261,7 @@ usage() {
 }
 
 case ${1:-} in
-    build) build ;;
+    build) shift; build "$@" ;;
     run) shift; run "$@" ;;
     *) usage ;;
 esac

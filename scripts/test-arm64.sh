@@ -19,7 +19,7 @@ ran=()
 
 prepare() {
     local package
-    scripts/arm64.sh build
+    scripts/arm64.sh build "${jdks[@]}"
     scripts/jdk.sh >/dev/null
     mkdir -p "$out"
     classes=$(go test -count 1 -v -run '^TestClasses$' ./testdata/jvmtest | sed -n 's/.*classes are in //p')

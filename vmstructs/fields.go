@@ -92,8 +92,7 @@ func (vm *VM) fieldStream(pool uint64, poolLength uint32, b []byte) ([]javaField
 	if s.bad || n > maxFields || injected > maxFields {
 		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, n)
 	}
-	var out []javaField
-	text := 0
+	found := fieldList{vm: vm, pool: pool, poolLength: poolLength}
 	for range n {
 		name, _, at, _, flags := s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
 		for _, more := range []uint32{fieldInitialized, fieldGeneric, fieldContended} {
@@ -107,16 +106,11 @@ func (vm *VM) fieldStream(pool uint64, poolLength uint32, b []byte) ([]javaField
 		if flags&fieldInjected != 0 {
 			continue
 		}
-		f, err := vm.field(pool, poolLength, name, uint64(at))
-		if err != nil {
+		if err := found.add(name, uint64(at)); err != nil {
 			return nil, err
 		}
-		if text += len(f.name); text > maxFieldText {
-			return nil, fmt.Errorf("%w: %d bytes of fields' names", ErrBadMethod, text)
-		}
-		out = append(out, f)
 	}
-	return out, nil
+	return found.fields, nil
 }
 
 // fieldTuples decodes what is up to JDK 20: six shorts for each field, access, name,
@@ -126,8 +120,7 @@ func (vm *VM) fieldTuples(pool uint64, poolLength uint32, b []byte, count int) (
 	if count > maxFields {
 		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, count)
 	}
-	var out []javaField
-	text := 0
+	found := fieldList{vm: vm, pool: pool, poolLength: poolLength}
 	for i := range count {
 		if (i+1)*tuple > len(b) {
 			return nil, fmt.Errorf("%w: %d fields in %d bytes", ErrBadMethod, count, len(b))
@@ -135,16 +128,33 @@ func (vm *VM) fieldTuples(pool uint64, poolLength uint32, b []byte, count int) (
 		t := b[i*tuple:]
 		name := binary.LittleEndian.Uint16(t[2:])
 		at := binary.LittleEndian.Uint32(t[8:]) >> 2
-		f, err := vm.field(pool, poolLength, uint32(name), uint64(at))
-		if err != nil {
+		if err := found.add(uint32(name), uint64(at)); err != nil {
 			return nil, err
 		}
-		if text += len(f.name); text > maxFieldText {
-			return nil, fmt.Errorf("%w: %d bytes of fields' names", ErrBadMethod, text)
-		}
-		out = append(out, f)
 	}
-	return out, nil
+	return found.fields, nil
+}
+
+// fieldList is fields whose names are in one constant pool.
+type fieldList struct {
+	vm         *VM
+	pool       uint64
+	poolLength uint32
+	fields     []javaField
+	text       int // bytes of all names
+}
+
+// add reads the name of a field and keeps it. All names together are bounded.
+func (l *fieldList) add(name uint32, at uint64) error {
+	f, err := l.vm.field(l.pool, l.poolLength, name, at)
+	if err != nil {
+		return err
+	}
+	if l.text += len(f.name); l.text > maxFieldText {
+		return fmt.Errorf("%w: %d bytes of fields' names", ErrBadMethod, l.text)
+	}
+	l.fields = append(l.fields, f)
+	return nil
 }
 
 func (vm *VM) field(pool uint64, poolLength, name uint32, at uint64) (javaField, error) {

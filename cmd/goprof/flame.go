@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -77,7 +78,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 		return err
 	}
 	tree = tree.Shaped(f.shape)
-	o := flame.Options{Title: flameTitle(input, f.title, summary), MinShare: f.minwidth / 100, About: about(input, tree, summary)}
+	o := flame.Options{Title: flameTitle(input, f.title, summary), Line: infoLine(tree, summary), MinShare: f.minwidth / 100, About: about(input, tree, summary)}
 	draw := flame.Page
 	if f.svg {
 		draw = flame.SVG
@@ -174,6 +175,21 @@ func flameTitle(input, title string, s *profile.Summary) string {
 	return filepath.Base(input)
 }
 
+// infoLine says in one line what was recorded. Of a file without a summary only its weight is known.
+func infoLine(tree *output.Tree, s *profile.Summary) string {
+	facts := []string{output.Amount(tree.Weight, tree.Total)}
+	if s != nil {
+		m := &s.Meta
+		mode := cmp.Or(output.CleanName(m.Mode), "cpu")
+		facts = append([]string{mode + " mode"}, append(facts, output.Round(m.Duration).String(),
+			m.Start.Format("2006-01-02 15:04:05 MST"), fmt.Sprintf("pid %d on %s", m.PID, cmp.Or(output.CleanName(m.Host), "?")))...)
+		if s.Quality != "" && s.Quality != profile.Good {
+			facts = append(facts, "quality "+string(s.Quality))
+		}
+	}
+	return strings.Join(facts, " \u00b7 ")
+}
+
 // about is what the page says of itself.
 func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
@@ -212,8 +228,9 @@ func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]stri
 		}
 		add("truncated", "%d (%s)", s.Truncated, output.Percent(s.Truncated, s.Attempted))
 		add("lost", "%d (%s)", s.Lost, output.Percent(s.Lost, s.Attempted))
-		add("pauses", "p50 %s, p99 %s, max %s", s.Pauses.P50, s.Pauses.P99, s.Pauses.Max)
-		add("goprof's CPU", "%s", s.OwnCPU.Round(time.Millisecond))
+		p := &s.Pauses
+		add("pauses", "p50 %s, p99 %s, max %s", output.Round(p.P50), output.Round(p.P99), output.Round(p.Max))
+		add("goprof's CPU", "%s", output.Round(s.OwnCPU))
 		add("recorded by", "goprof %s", s.Meta.Version)
 	}
 	add("drawn by", "goprof %s", version())

@@ -147,11 +147,8 @@ func tellAll(talk io.Writer, f *recordFlags, recorders []*recorder, results []re
 }
 
 func (r *recorder) tell(talk io.Writer, res *result) error {
-	if res.err != nil && res.summary.Samples == 0 {
-		return attachError(r.pid, res.err)
-	}
 	if res.summary.Samples == 0 {
-		return r.tellEmpty(talk, &res.summary)
+		return r.tellEmpty(talk, res)
 	}
 	name, err := r.out.write(res.profile, &res.summary)
 	if err != nil {
@@ -172,16 +169,19 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 
 // tellEmpty writes no stacks: an empty file helps nobody, and could replace a full one. An
 // account that was asked for by name is written, as it says what became of the looks.
-func (r *recorder) tellEmpty(talk io.Writer, sum *profile.Summary) error {
+func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
 	if r.out.asked {
-		if err := r.out.writeSummary(sum); err != nil {
+		if err := r.out.writeSummary(&res.summary); err != nil {
 			return outputFailed(err)
 		}
 	}
-	if !r.flags.quiet {
-		output.SummaryText(talk, sum)
+	if res.err != nil {
+		return attachError(r.pid, res.err)
 	}
-	return r.noSamples(sum)
+	if !r.flags.quiet {
+		output.SummaryText(talk, &res.summary)
+	}
+	return r.noSamples(&res.summary)
 }
 
 // noSamples says why a recording is empty.

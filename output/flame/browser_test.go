@@ -215,7 +215,7 @@ func TestSearch(t *testing.T) {
 	b.expect("matches none")
 	b.search("price")
 	b.expect("matches 1 frames, 400 samples, 40.00%")
-	if got := b.text("matched"); got != "40.00%" {
+	if got := b.text("matched"); got != "matched 40.00%" {
 		t.Errorf("told %q", got)
 	}
 	b.screenshot("search")
@@ -250,7 +250,7 @@ func TestZoomAndBack(t *testing.T) {
 	b.screenshot("zoom")
 	b.search("memcpy")
 	b.expect("matches 3 frames, 600 samples, 60.00%")
-	if got := b.text("matched"); got != "60.00%, 100.00% of the zoom" {
+	if got := b.text("matched"); got != "matched 60.00%, 100.00% of the zoom" {
 		t.Errorf("told %q", got)
 	}
 	address := eval[string](b, "location.hash")
@@ -286,7 +286,7 @@ func TestKeysAndDark(t *testing.T) {
 		t.Errorf("at %q", got)
 	}
 	b.press(kb.ArrowLeft)
-	if got := b.text("figures"); b.text("frame") != "Shop.log" || !strings.Contains(got, "Java, C1; 300 samples, 30.00%; self 0") {
+	if got := b.text("figures"); b.text("frame") != "Shop.log" || !strings.Contains(got, "Java, C1; 300 samples, 30.00%, 37.50% of its caller; self 0") {
 		t.Errorf("at %q: %q", b.text("frame"), got)
 	}
 	b.press("c")
@@ -375,5 +375,70 @@ func TestManyFrames(t *testing.T) {
 			b.expect("view reverse flame")
 			took("reverse")
 		})
+	}
+}
+
+// TestDeepRecursion: the page opens where the time is, also behind 300 calls of one method, and shows them as one on a key.
+func TestDeepRecursion(t *testing.T) {
+	b := open(t, parse(t, "Main.main_[0];"+strings.Repeat("Deep.recurse_[j];", 300)+"Work.leaf_[i] 88\nMain.main_[0];Other.done_[j] 12\n"), Options{}, "")
+	b.expect("303 rows")
+	if top := eval[float64](b, "document.getElementById('scroll').scrollTop"); top >= 18 {
+		t.Errorf("the leaf, in the row on top, cannot be seen: the page shows what is %v below", top)
+	}
+	b.press("f")
+	b.expect("samples 100; frames 4; ", "view flame folded", "5 boxes, 4 rows")
+	b.press(kb.ArrowUp, kb.ArrowUp)
+	if got := b.text("figures"); b.text("frame") != "Deep.recurse" || !strings.Contains(got, "88 samples, 88.00%, 88.00% of its caller") {
+		t.Errorf("%q: %q", b.text("frame"), got)
+	}
+	b.screenshot("folded")
+	b.press("r")
+	b.expect("view reverse flame folded", "frames 4")
+	b.press("f")
+	b.expect("view reverse flame light", "frames 303")
+}
+
+// TestIndirectRecursion: methods that call each other are folded, too, and no samples are lost.
+func TestIndirectRecursion(t *testing.T) {
+	b := open(t, parse(t, "a;b;a;b;a;c 3\na;b;a;d 2\na 1\n"), Options{}, "#fold")
+	b.expect("samples 6; frames 4; ", "zoom all 6 samples, 100.00%")
+	b.search("d")
+	b.expect("matches 1 frames, 2 samples, 33.33%")
+}
+
+func TestWalkFromMatchToMatch(t *testing.T) {
+	b := open(t, shop(t), Options{Title: "Shop", Line: "cpu mode · 1000 samples · pid 7 on <host>"}, "")
+	if got := b.text("line"); got != "cpu mode · 1000 samples · pid 7 on <host>" {
+		t.Errorf("below the title: %q", got)
+	}
+	b.search("memcpy")
+	b.press(kb.Enter)
+	for i, want := range []string{"match 1 of 3; JVM and native; 200 samples, 20.00%", "match 2 of 3; JVM and native; 300 samples", "match 3 of 3", "match 1 of 3"} {
+		if got := b.text("figures"); b.text("frame") != "memcpy" || !strings.Contains(got, want) {
+			t.Errorf("step %d: %q, want %q", i, got, want)
+		}
+		b.press("n")
+	}
+	b.press("N")
+	if got := b.text("figures"); !strings.Contains(got, "match 1 of 3") {
+		t.Errorf("back: %q", got)
+	}
+	b.press(kb.Escape)
+	b.search("nothing")
+	b.expect("matches 0 frames")
+	if got := b.text("matched"); got != "no match" {
+		t.Errorf("told %q", got)
+	}
+}
+
+// TestSharesOfZoomAndCaller: a frame's share of all, of the zoom, and of its caller are different questions.
+func TestSharesOfZoomAndCaller(t *testing.T) {
+	b := open(t, shop(t), Options{}, "")
+	b.search("^\\[main")
+	b.press(kb.Enter, kb.Enter) // zoom to the thread
+	b.expect("zoom [main tid=1] 800 samples")
+	b.press(kb.ArrowUp, kb.ArrowUp)
+	if got := b.text("figures"); !strings.Contains(got, "500 samples, 50.00%, 62.50% of the zoom, 62.50% of its caller; self 0") {
+		t.Errorf("%q: %q", b.text("frame"), got)
 	}
 }

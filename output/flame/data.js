@@ -19,39 +19,19 @@ const names = (() => {
 
 const kindOf = id => page.kinds.charCodeAt(id) - 65;
 
-// The tree in preorder: node 0 is the root and no frame, the subtree of n is n to end[n].
-const tree = (() => {
-  const count = page.count + 1;
-  const t = {
+// A tree in preorder: node 0 is the root and no frame, the subtree of n is n to end[n]. measure fills in what follows from
+// name, parent and self.
+function newTree(count) {
+  return {
     count,
     name: new Int32Array(count), depth: new Int32Array(count), parent: new Int32Array(count), end: new Int32Array(count),
     self: new Float64Array(count), total: new Float64Array(count), start: new Float64Array(count),
   };
-  const bytes = atob(page.nodes);
-  let at = 0;
-  const number = () => {
-    let value = 0, scale = 1;
-    for (;;) {
-      const b = bytes.charCodeAt(at++);
-      value += (b & 127) * scale;
-      if (b < 128) return value;
-      scale *= 128;
-    }
-  };
-  t.name[0] = -1;
-  t.parent[0] = -1;
-  t.self[0] = page.rootSelf;
-  let last = 0;
-  for (let n = 1; n < count; n++) {
-    t.name[n] = number();
-    let up = number();
-    t.self[n] = number();
-    let parent = last;
-    while (up-- > 0) parent = t.parent[parent];
-    t.parent[n] = parent;
-    t.depth[n] = t.depth[parent] + 1;
-    last = n;
-  }
+}
+
+function measure(t) {
+  const {count} = t;
+  for (let n = 1; n < count; n++) t.depth[n] = t.depth[t.parent[n]] + 1;
   for (let n = count - 1; n >= 0; n--) {
     t.total[n] += t.self[n];
     if (!t.end[n]) t.end[n] = n + 1;
@@ -69,7 +49,76 @@ const tree = (() => {
     next[p] += t.total[n];
   }
   return t;
+}
+
+const recorded = (() => {
+  const t = newTree(page.count + 1);
+  const bytes = atob(page.nodes);
+  let at = 0;
+  const number = () => {
+    let value = 0, scale = 1;
+    for (;;) {
+      const b = bytes.charCodeAt(at++);
+      value += (b & 127) * scale;
+      if (b < 128) return value;
+      scale *= 128;
+    }
+  };
+  t.name[0] = -1;
+  t.parent[0] = -1;
+  t.self[0] = page.rootSelf;
+  let last = 0;
+  for (let n = 1; n < t.count; n++) {
+    t.name[n] = number();
+    let up = number();
+    t.self[n] = number();
+    let parent = last;
+    while (up-- > 0) parent = t.parent[parent];
+    t.parent[n] = parent;
+    last = n;
+  }
+  return measure(t);
 })();
+
+// foldWithin is how many frames above its caller a frame is looked for, to see that it was called again.
+const foldWithin = 8;
+
+// foldRecursion makes a tree in which a frame that is called again goes on where it was called first.
+function foldRecursion(t) {
+  const parent = [-1], name = [-1], self = [t.self[0]], kids = [null];
+  const made = new Map(); // by caller and name
+  const at = new Int32Array(t.count); // of a node of t: its node here
+  const place = (caller, id) => {
+    for (let n = caller, i = 0; n > 0 && i <= foldWithin; n = parent[n], i++) if (name[n] === id) return n;
+    const key = caller * names.length + id;
+    let n = made.get(key);
+    if (n === undefined) {
+      n = parent.push(caller) - 1;
+      name.push(id);
+      self.push(0);
+      kids.push(null);
+      (kids[caller] || (kids[caller] = [])).push(n);
+      made.set(key, n);
+    }
+    return n;
+  };
+  for (let n = 1; n < t.count; n++) {
+    at[n] = place(at[t.parent[n]], t.name[n]);
+    self[at[n]] += t.self[n];
+  }
+  const out = newTree(parent.length), number = new Int32Array(parent.length), pending = [0];
+  for (let n = 0; pending.length; n++) {
+    const from = pending.pop();
+    number[from] = n;
+    out.name[n] = name[from];
+    out.self[n] = self[from];
+    out.parent[n] = from === 0 ? -1 : number[parent[from]];
+    for (const kid of (kids[from] || []).sort((a, b) => name[b] - name[a])) pending.push(kid);
+  }
+  return measure(out);
+}
+
+let tree = recorded, folded = null;
 
 // A view is a tree as it is drawn. Its nodes are opaque to those who draw it.
 const forward = {
@@ -87,7 +136,7 @@ const forward = {
 
 // The reverse view has the leaves as its first row, and their callers below. It is made
 // as far as it is looked at: a node keeps the nodes of the tree that it stands for.
-const reverse = (() => {
+function reverseOf(tree) {
   const slot = new Int32Array(names.length + 1).fill(-1); // of a name among the kids being made
   const seen = new Int32Array(tree.count).fill(-1); // where a node of the tree is in its group
 
@@ -157,7 +206,15 @@ const reverse = (() => {
       for (const kid of n.kids || expand(n)) visit(kid);
     },
   };
-})();
+}
+
+let reverse = reverseOf(tree);
+
+// setFolded chooses the tree that all views are of.
+function setFolded(on) {
+  tree = on ? folded || (folded = foldRecursion(recorded)) : recorded;
+  reverse = reverseOf(tree);
+}
 
 // search finds the frames that a regular expression matches, and the samples under node
 // of the tree that have one of them on their stack: a stack with two counts once.

@@ -7,8 +7,8 @@ const rowHeight = 18, narrowest = 0.4, fontSize = 12;
 // By kind: what the legend says, hue, saturation, lightness. Greens are compiled Java.
 const kinds = [
   ['Java, compiled', 120, 50, 72], ['Java, C1', 75, 62, 70], ['Java, interpreted', 45, 28, 78], ['Java, inlined', 178, 50, 72],
-  ['native', 8, 72, 76], ['C++, Rust', 52, 85, 70], ['kernel', 28, 90, 70], ['gap', 0, 0, 72], ['thread', 265, 50, 82], ['truncated', 330, 35, 78],
-  ['state', 215, 55, 78],
+  ['JVM and native', 8, 72, 76], ['kernel', 28, 90, 70], ['gap', 0, 0, 72], ['thread', 265, 50, 82], ['truncated', 330, 35, 78],
+  ['state', 215, 55, 78], ['folded', 0, 0, 85],
 ];
 
 const colours = new Map();
@@ -57,6 +57,26 @@ function boxAt(row, x) {
     else return box;
   }
   return null;
+}
+
+// matches are the boxes of found frames, from left to right and from the root on.
+function matches(plan, view, hit) {
+  const found = [];
+  for (const row of plan.rows) for (const box of row) if (view.name(box[0]) >= 0 && hit[view.name(box[0])]) found.push(box);
+  return found.sort((a, b) => a[1] - b[1] || view.depth(a[0]) - view.depth(b[0])).map(box => box[0]);
+}
+
+// hottest is the last frame on the way from node to the widest callees that has half of node's samples.
+function hottest(view, node) {
+  const half = view.total(node) / 2;
+  for (let at = node; ;) {
+    let widest = null;
+    view.each(at, n => {
+      if (widest === null || view.total(n) > view.total(widest)) widest = n;
+    });
+    if (widest === null || view.total(widest) < half) return at;
+    at = widest;
+  }
 }
 
 const nameOf = id => (id < 0 ? 'all' : names[id]);

@@ -38,6 +38,8 @@ var (
 // Options are what a user may choose.
 type Options struct {
 	Title string
+	// Line says below the title what was recorded: mode, samples, when, of which process.
+	Line string
 	// MinShare leaves out frames with less than this share of all samples, 0 to 1.
 	MinShare float64
 	// About is shown in the page: facts and their values.
@@ -53,7 +55,7 @@ func Page(to io.Writer, tree *output.Tree, o Options) error {
 	}
 	w := bufio.NewWriter(to)
 	_, err = strings.NewReplacer(
-		"@TITLE@", html.EscapeString(o.Title),
+		"@TITLE@", html.EscapeString(o.Title), "@LINE@", html.EscapeString(o.Line),
 		"@STYLE@", style, "@STYLE_HASH@", hash(style),
 		"@SCRIPT@", script, "@SCRIPT_HASH@", hash(script),
 		"@DATA@", string(data),

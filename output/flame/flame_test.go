@@ -238,3 +238,22 @@ func TestSVGIsSafe(t *testing.T) {
 		}
 	}
 }
+
+// TestPicture: what was recorded stands in it, one sample is no samples, and names lose their package first, as in the page.
+func TestPicture(t *testing.T) {
+	tree := parse(t, "com.example.shop.Checkout.total_[j];std::sort<com::example>(int, int, and more of them) 1\ncom.example.shop.Checkout.total_[j] 11\n")
+	var b strings.Builder
+	if err := SVG(&b, tree, Options{Title: "Shop", Line: "cpu mode · 12 samples <now>"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{">cpu mode · 12 samples &lt;now&gt;</text>", "more of them) (1 sample, 8.3%)", ">JVM and native</text>", ">std::sort&lt;co\u2026<"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in %s", want, b.String())
+		}
+	}
+	for room, want := range map[int]string{40: "com.example.shop.Checkout.total", 20: "Checkout.total", 10: "Checkout.\u2026", 3: ""} {
+		if got := cut(output.Name{Text: "com.example.shop.Checkout.total", Kind: output.LabelC1}, room); got != want {
+			t.Errorf("%d letters: %q, want %q", room, got, want)
+		}
+	}
+}

@@ -6,7 +6,7 @@ const scroll = $('scroll'), canvas = $('canvas');
 
 const state = {
   view: forward, zoom: forward.root, trail: [], plan: null,
-  icicle: false, dark: false, query: '', found: null, matched: 0,
+  icicle: false, folded: false, dark: false, query: '', found: null, matched: 0,
   hovered: null, selected: null, took: 0,
 };
 
@@ -21,8 +21,9 @@ const duration = ns => {
 };
 const figure = n => timed ? duration(n) : thousands(n);
 const ofWhat = page.unit === 'cpu' ? 'of CPU' : "of threads' time";
-const amount = n => timed ? `${duration(n)} ${ofWhat}` : `${thousands(n)} samples`;
-const plainAmount = n => timed ? `${duration(n)} ${ofWhat}` : `${n} samples`;
+const samples = (n, text) => `${text} ${n === 1 ? 'sample' : 'samples'}`;
+const amount = n => timed ? `${duration(n)} ${ofWhat}` : samples(n, thousands(n));
+const plainAmount = n => timed ? `${duration(n)} ${ofWhat}` : samples(n, n);
 const percent = (n, of) => {
   const p = of ? (100 * n) / of : 0;
   return (p !== 0 && p < 0.1 ? p.toFixed(3) : p.toFixed(2)) + '%';
@@ -35,7 +36,7 @@ function relayout(keepScroll) {
   state.plan = layout(state.view, state.zoom, width);
   const height = state.plan.rows.length * rowHeight;
   $('space').style.height = Math.max(height, scroll.clientHeight) + 'px';
-  if (!keepScroll) scrollToRow(Math.max(state.plan.zoomDepth - 2, 0));
+  if (!keepScroll) scrollToTime();
   redraw();
   state.took = performance.now() - began;
   tell();
@@ -47,6 +48,13 @@ const offset = () => (state.icicle ? 0 : Math.max(scroll.clientHeight - state.pl
 function scrollToRow(depth) {
   const i = rowAt(state.plan, depth, state.icicle);
   scroll.scrollTop = state.icicle ? i * rowHeight : (i + 1) * rowHeight - scroll.clientHeight;
+}
+
+// scrollToTime shows the zoom, or where most of its time is if that is far from it: behind a deep recursion.
+function scrollToTime() {
+  const first = Math.max(state.plan.zoomDepth - 2, 0), rows = Math.floor(scroll.clientHeight / rowHeight);
+  const hot = state.view.depth(hottest(state.view, state.zoom));
+  scrollToRow(hot - first < rows ? first : hot - Math.floor(rows / 2));
 }
 
 function redraw() {
@@ -67,17 +75,18 @@ function redrawSoon() {
 // tell keeps the text for tests and screen readers, and the address, as the picture is.
 function tell() {
   const s = state, parts = [
-    timed ? `${page.unit} ${whole} ns` : `samples ${whole}`, `frames ${page.count}`,
+    timed ? `${page.unit} ${whole} ns` : `samples ${whole}`, `frames ${tree.count - 1}`,
     `matches ${s.found ? `${s.found.frames} frames, ${plainAmount(s.matched)}, ${percent(s.matched, whole)}` : 'none'}`,
     `zoom ${nameOf(s.view.name(s.zoom))} ${plainAmount(s.view.total(s.zoom))}, ${percent(s.view.total(s.zoom), whole)}`,
-    `view ${s.view === reverse ? 'reverse ' : ''}${s.icicle ? 'icicle' : 'flame'}${s.dark ? ' dark' : ' light'}`,
+    `view ${s.view === reverse ? 'reverse ' : ''}${s.icicle ? 'icicle' : 'flame'}${s.folded ? ' folded' : ''}${s.dark ? ' dark' : ' light'}`,
     `drawn ${s.plan.boxes} boxes, ${s.plan.rows.length} rows`,
   ];
   $('summary').textContent = parts.join('; ');
   $('summary').dataset.ms = s.took.toFixed(1);
-  $('matched').textContent = s.query === '' ? '' : !s.found ? 'not an expression' : `${percent(s.matched, whole)}${zoomedShare()}`;
+  $('matched').textContent = s.query === '' ? '' : !s.found ? 'not an expression' :
+    !s.found.frames ? 'no match' : `matched ${percent(s.matched, whole)}${zoomedShare()}`;
   $('back').disabled = s.trail.length === 0;
-  for (const [id, on] of [['reverse', s.view === reverse], ['icicle', s.icicle], ['dark', s.dark]]) $(id).setAttribute('aria-pressed', on);
+  for (const [id, on] of [['reverse', s.view === reverse], ['icicle', s.icicle], ['fold', s.folded], ['dark', s.dark]]) $(id).setAttribute('aria-pressed', on);
   address();
 }
 
@@ -92,6 +101,7 @@ function address() {
   if (state.query) parts.push('q=' + encodeURIComponent(state.query));
   if (state.view === reverse) parts.push('reverse');
   if (state.icicle) parts.push('icicle');
+  if (state.folded) parts.push('fold');
   if (state.dark !== prefersDark()) parts.push(state.dark ? 'dark' : 'light');
   if (state.view === forward && state.zoom !== 0) parts.push('zoom=' + state.zoom);
   try {
@@ -115,6 +125,8 @@ function readAddress() {
   };
   setDark(set.has('dark') || (prefersDark() && !set.has('light')));
   state.icicle = set.has('icicle');
+  state.folded = set.has('fold');
+  setFolded(state.folded);
   state.view = set.has('reverse') ? reverse : forward;
   Object.assign(state, {trail: [], selected: null, hovered: null, plan: null}); // laid out by the caller
   const zoom = Number(set.get('zoom'));
@@ -177,6 +189,14 @@ function setView(view) {
 }
 
 const toggle = {
+  fold() {
+    const reversed = state.view === reverse;
+    state.folded = !state.folded;
+    setFolded(state.folded);
+    state.plan = null; // it has nodes of the other tree
+    find(state.query);
+    setView(reversed ? reverse : forward);
+  },
   reverse: () => setView(state.view === reverse ? forward : reverse),
   icicle() {
     state.icicle = !state.icicle;
@@ -200,8 +220,11 @@ function nodeAt(event) {
 }
 
 function figures(node) {
-  const {view} = state, total = view.total(node), self = view.self(node);
-  return `${amount(total)}, ${percent(total, whole)}; ` +
+  const {view, zoom} = state, total = view.total(node), self = view.self(node), parent = view.parent(node);
+  const of = [percent(total, whole)];
+  if (zoom !== view.root && view.depth(node) > view.depth(zoom)) of.push(`${percent(total, view.total(zoom))} of the zoom`);
+  if (parent !== null && parent !== view.root) of.push(`${percent(total, view.total(parent))} of ${view === reverse ? 'its callee' : 'its caller'}`);
+  return `${amount(total)}, ${of.join(', ')}; ` +
     (view === reverse ? `root ${figure(self)}` : `self ${figure(self)}, ${percent(self, whole)}`);
 }
 
@@ -273,9 +296,22 @@ function step(direction) {
   if (next) select(next[0]);
 }
 
+// walk goes to the next match that is drawn, or to the one before.
+function walk(by) {
+  const {found, plan, view} = state;
+  if (!found || !found.frames) return;
+  const all = matches(plan, view, found.hit);
+  if (!all.length) return;
+  const at = all.indexOf(state.selected);
+  const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : (at + by + all.length) % all.length;
+  select(all[next]);
+  $('figures').textContent = `match ${next + 1} of ${all.length}; ` + $('figures').textContent;
+}
+
 const keyHelp = [
-  ['/', 'search'], ['Esc', 'clear the search, then the zoom'], ['arrows', 'go from frame to frame'], ['Enter', 'zoom to the frame'],
+  ['/', 'search'], ['n, N', 'the next match, the one before'], ['Esc', 'clear the search, then the zoom'], ['arrows', 'go from frame to frame'], ['Enter', 'zoom to the frame'],
   ['Backspace', 'back to the zoom before'], ['0', 'show everything'], ['r', 'reverse: callers of each leaf'], ['i', 'icicle or flame'],
+  ['f', 'fold recursion: a frame that is called again goes on where it was called first'],
   ['d', 'dark or light'], ['c', "copy the frame's name"], ['?', 'about'],
 ];
 
@@ -297,6 +333,9 @@ const keys = {
   Enter: () => zoomTo(state.selected ?? state.zoom),
   Backspace: back,
   0: reset,
+  n: () => walk(1),
+  N: () => walk(-1),
+  f: toggle.fold,
   r: toggle.reverse,
   i: toggle.icicle,
   d: toggle.dark,
@@ -341,7 +380,7 @@ function legend() {
 function begin() {
   for (const fact of page.about) row($('facts'), fact);
   for (const key of keyHelp) row($('keys'), key);
-  for (const id of ['reverse', 'icicle', 'dark']) $(id).onclick = toggle[id];
+  for (const id of ['reverse', 'icicle', 'fold', 'dark']) $(id).onclick = toggle[id];
   $('back').onclick = back;
   $('reset').onclick = reset;
   $('copy').onclick = copy;
@@ -353,8 +392,10 @@ function begin() {
   };
   $('find').onsubmit = event => {
     event.preventDefault();
+    clearTimeout(timer);
     find($('query').value);
     scroll.focus();
+    walk(1);
   };
   canvas.onmousemove = hover;
   canvas.onmouseleave = () => {

@@ -18,7 +18,7 @@ const (
 	svgRow      = 17
 	svgLetter   = 7.0 // width of one letter of its font
 	svgNarrow   = 0.2 // boxes narrower than this are left out
-	svgTitle    = 40
+	svgTitle    = 58
 	svgLegend   = 30
 	svgMaxDepth = 10_000
 )
@@ -26,12 +26,14 @@ const (
 // The colours of draw.js, for a light background.
 var svgColours = [output.NumLabelKinds]string{
 	output.LabelCompiled: "#94dc94", output.LabelC1: "#cfe283", output.LabelInterpreted: "#d7cfb7", output.LabelInlined: "#94dcda",
-	output.LabelNative: "#ee967b", output.LabelCPP: "#f4e671", output.LabelKernel: "#f7ae6e", output.LabelGap: "#b8b8b8",
+	output.LabelNative: "#ee967b", output.LabelKernel: "#f7ae6e", output.LabelGap: "#b8b8b8",
 	output.LabelThread: "#c9bae8", output.LabelTruncated: "#dbb3c7", output.LabelState: "#a8c2e6",
+	output.LabelFolded: "#d9d9d9",
 }
 
 var svgKinds = [output.NumLabelKinds]string{
-	"Java, compiled", "Java, C1", "Java, interpreted", "Java, inlined", "native", "C++, Rust", "kernel", "gap", "thread", "truncated", "state",
+	"Java, compiled", "Java, C1", "Java, interpreted", "Java, inlined", "JVM and native", "kernel", "gap", "thread", "truncated",
+	"state", "folded",
 }
 
 // SVG writes a picture for tickets and mail: no script, a frame's name and figures show
@@ -41,7 +43,7 @@ func SVG(to io.Writer, tree *output.Tree, o Options) error {
 	w := bufio.NewWriter(to)
 	d := drawing{w: w, shape: s, scale: (svgWidth - 2*svgMargin) / float64(s.totals[0])}
 	d.place()
-	d.open(o.Title)
+	d.open(o.Title, o.Line)
 	for _, b := range d.boxes {
 		d.box(b)
 	}
@@ -108,27 +110,28 @@ func (d *drawing) alphabetical() []int32 {
 	return order
 }
 
-func (d *drawing) open(title string) {
+func (d *drawing) open(title, line string) {
 	height := svgTitle + d.rows*svgRow + svgLegend
 	fmt.Fprintf(d.w, `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="monospace" font-size="11.5">
 <rect width="100%%" height="100%%" fill="#fff"/>
 <text x="%d" y="24" text-anchor="middle" font-size="16" font-family="sans-serif">%s</text>
-`, svgWidth, height, svgWidth, height, svgWidth/2, xmlText(title))
+<text x="%d" y="44" text-anchor="middle" font-size="12" font-family="sans-serif" fill="#555">%s</text>
+`, svgWidth, height, svgWidth, height, svgWidth/2, xmlText(title), svgWidth/2, xmlText(line))
 }
 
 func (d *drawing) box(b svgBox) {
-	name, fill := "all", "#ddd"
+	l, fill := output.Name{Text: "all", Kind: output.LabelNative}, "#ddd"
 	if b.node > 0 {
-		l := d.label(b.node)
-		name, fill = l.Text, svgColours[l.Kind]
+		l = d.label(b.node)
+		fill = svgColours[l.Kind]
 	}
 	total := d.totals[b.node]
 	x, y := svgMargin+b.x*d.scale, svgTitle+(d.rows-1-b.depth)*svgRow
 	width := float64(total) * d.scale
 	fmt.Fprintf(d.w, `<g><title>%s (%s, %s)</title><rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`,
-		xmlText(name), output.Amount(d.tree.Weight, total), output.Percent(total, d.totals[0]), x, y, max(width-0.5, 0.2), svgRow-1, fill)
-	if text := cut(name, int((width-4)/svgLetter)); text != "" {
+		xmlText(l.Text), output.Amount(d.tree.Weight, total), output.Percent(total, d.totals[0]), x, y, max(width-0.5, 0.2), svgRow-1, fill)
+	if text := cut(l, int((width-4)/svgLetter)); text != "" {
 		fmt.Fprintf(d.w, `<text x="%.1f" y="%d">%s</text>`, x+3, y+12, xmlText(text))
 	}
 	d.w.WriteString("</g>\n")
@@ -146,21 +149,29 @@ func (d *drawing) legend() {
 	}
 }
 
-// cut makes a name fit into a number of letters: the end of a Java name says most.
-func cut(name string, room int) string {
+// cut makes a name fit into a number of letters, as the page does (draw.js): a Java name goes without its package first,
+// and then its end is cut off.
+func cut(l output.Name, room int) string {
+	name := l.Text
+	if utf8.RuneCountInString(name) > room && l.Kind.Java() {
+		name = withoutPackage(name)
+	}
 	if utf8.RuneCountInString(name) <= room {
 		return name
 	}
 	if room < 4 {
 		return ""
 	}
+	return string([]rune(name)[:room-1]) + "\u2026"
+}
+
+func withoutPackage(name string) string {
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 {
-		if pkg := strings.LastIndexAny(name[:dot], "./"); pkg > 0 && utf8.RuneCountInString(name[pkg+1:]) <= room {
+		if pkg := strings.LastIndexAny(name[:dot], "./"); pkg > 0 {
 			return name[pkg+1:]
 		}
 	}
-	runes := []rune(name)
-	return string(runes[:room-2]) + ".."
+	return name
 }
 
 var xmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")

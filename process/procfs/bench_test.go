@@ -7,23 +7,26 @@ var hot = []struct {
 	name, text string
 	parse      func(b []byte) (ok bool)
 }{
-	{"stat", "4711 (C2 CompilerThre) S 4700 4700 4700 34817 4700 4194368 12345 678 9 10 31415 9265 0 0 20 0 42 0 123456789 8589934592 " +
-		"65536 18446744073709551615 1 1 0 0 0 0 0 4096 1260 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+	{"stat", longStat,
 		func(b []byte) bool { s, ok := ParseStat(b); return ok && s.CPU == 3 }},
-	{"state", "4711 (C2 CompilerThre) S 4700 4700 4700 34817 4700 4194368 12345 678 9 10 31415 9265 0 0 20 0 42 0 123456789 8589934592 " +
-		"65536 18446744073709551615 1 1 0 0 0 0 0 4096 1260 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+	{"state", longStat,
 		func(b []byte) bool { return State(b) == 'S' }},
 	{"schedstat", "664334123456 58987123 200345\n",
 		func(b []byte) bool { s, ok := ParseSchedstat(b); return ok && s.Turns == 200345 }},
 	{"syscall", "202 0x7f12345678 0x189 0x0 0x7ffe12345678 0x0 0xffffffff 0x7ffe12345600 0x7f00abcdef12\n",
 		func(b []byte) bool { _, _, _, pc, ok := ParseSyscall(b); return ok && pc == 0x7f00abcdef12 }},
 	{"sched", "java (4711, #threads: 42)\n-------------------------------------------------------------------\n" +
-		"se.exec_start                                :       3456789.123456\nse.vruntime                                  :            42.424242\n",
+		"se.exec_start                                :       3456789.123456\n" +
+		"se.vruntime                                  :            42.424242\n",
 		func(b []byte) bool { ns, ok := ExecStart(b); return ok && ns == 3456789123456 }},
 	{"wchan", "futex_wait_queue", func(b []byte) bool { waits, told := InKernel(b); return waits && told }},
 	{"tracer", longStatus, func(b []byte) bool { return StatusTracer(b) == 12 }},
 	{"switches", longStatus, func(b []byte) bool { return StatusSwitches(b) == 7 }},
 }
+
+// longStat is as long as what current kernels write.
+const longStat = "4711 (C2 CompilerThre) S 4700 4700 4700 34817 4700 4194368 12345 678 9 10 31415 9265 0 0 20 0 42 0 " +
+	"123456789 8589934592 65536 18446744073709551615 1 1 0 0 0 0 0 4096 1260 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
 
 // longStatus is as long as what current kernels write.
 const longStatus = "Name:\tC2 CompilerThre\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t4700\nNgid:\t0\nPid:\t4711\nPPid:\t1\nTracerPid:\t12\n" +

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/sampler"
 )
 
@@ -64,6 +65,5 @@ func (r *recording) beganAfter(tid int, seen int64) bool {
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
 		return true
 	}
-	const tick = int64(10 * time.Millisecond) // USER_HZ is 100 on every Linux we know
-	return int64(th.kernel.Start)*tick > seen+boot.Nano()-now()
+	return int64(th.kernel.Start)*int64(procfs.Tick) > seen+boot.Nano()-now()
 }

@@ -100,15 +100,15 @@ func (h Host) Explain(pid int, err error) Cause {
 // explainGone tells an exec from an exit.
 func (h Host) explainGone(pid int) Cause {
 	s, ok := h.status(pid)
-	if !ok || s.state == 'Z' || s.state == 'X' {
+	if !ok || s.State == 'Z' || s.State == 'X' {
 		return Cause{Class: Gone, Name: "gone", Why: "it ended", Remedy: h.list()}
 	}
-	return Cause{Class: Gone, Name: "exec", Why: fmt.Sprintf("it became another program (%s)", s.name), Remedy: h.command()}
+	return Cause{Class: Gone, Name: "exec", Why: fmt.Sprintf("it became another program (%s)", s.Name), Remedy: h.command()}
 }
 
 func (h Host) explainNoMemory(pid int) Cause {
-	if s, ok := h.status(pid); ok && s.kernelThread {
-		return Cause{Class: NotJVM, Name: "kernel-thread", Why: fmt.Sprintf("it is a thread of the kernel (%s)", s.name), Remedy: h.list()}
+	if s, ok := h.status(pid); ok && s.KernelThread {
+		return Cause{Class: NotJVM, Name: "kernel-thread", Why: fmt.Sprintf("it is a thread of the kernel (%s)", s.Name), Remedy: h.list()}
 	}
 	return Cause{Class: Gone, Name: "gone", Why: "it is just ending", Remedy: h.list()}
 }
@@ -135,7 +135,7 @@ func byJcmd(pid int) string { return "jcmd " + strconv.Itoa(pid) + " Thread.prin
 func (h Host) explainNotJava(pid int, c *Cause) {
 	c.Name, c.Why = "not-java", "it runs no JVM: no libjvm.so is mapped"
 	if s, ok := h.status(pid); ok {
-		c.Why = fmt.Sprintf("it runs no JVM (%s): no libjvm.so is mapped", s.name)
+		c.Why = fmt.Sprintf("it runs no JVM (%s): no libjvm.so is mapped", s.Name)
 	}
 	var meant []inner
 	for _, p := range h.insideNamespaces(pid) {

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
 )
 
 // ExplainForbidden finds which rule forbids to look into a process (kernel/ptrace.c,
@@ -26,7 +28,7 @@ func (h Host) ExplainForbidden(pid int) Cause {
 		return Cause{Class: Forbidden, Name: "not-permitted", Why: "the kernel does not permit it", Remedy: h.doctor(pid)}
 	}
 	rule, asksCap := h.rule(pid, self, them)
-	capable := self.can(unix.CAP_SYS_PTRACE)
+	capable := self.Can(unix.CAP_SYS_PTRACE)
 	switch {
 	case h.yamaScope() >= 3:
 		return yamaForbids()
@@ -34,11 +36,11 @@ func (h Host) ExplainForbidden(pid int) Cause {
 		return Cause{Class: Forbidden, Name: "user-namespace",
 			Why:    "it is in another user namespace, where goprof's capabilities count for nothing",
 			Remedy: "goprof list, then goprof record --pid PID, both as root of the host"}
-	case asksCap && !capable && self.euid == 0:
+	case asksCap && !capable && self.EUID == 0:
 		return h.weakRoot(self, rule)
 	case asksCap && !capable:
 		return rule
-	case self.seccomp != 0 && h.callsBlocked():
+	case self.Seccomp != 0 && h.callsBlocked():
 		return h.seccomp()
 	}
 	if tracer := h.tracerOf(pid); tracer != 0 {
@@ -50,20 +52,20 @@ func (h Host) ExplainForbidden(pid int) Cause {
 }
 
 // rule is the first rule that only CAP_SYS_PTRACE overrides, in the kernel's order.
-func (h Host) rule(pid int, self, them procStatus) (c Cause, applies bool) {
+func (h Host) rule(pid int, self, them procfs.Status) (c Cause, applies bool) {
 	c = Cause{Class: Forbidden, Remedy: h.sudo()}
 	scope := h.yamaScope()
 	switch {
-	case self.uid != them.uid || self.uid != them.euid || self.uid != them.suid:
-		c.Name, c.Why = "other-user", fmt.Sprintf("it belongs to user %s, and goprof runs as user %s without CAP_SYS_PTRACE", userName(them.euid), userName(self.euid))
-	case self.gid != them.gid || self.gid != them.egid || self.gid != them.sgid:
-		c.Name, c.Why = "other-group", fmt.Sprintf("it runs with group %d, and goprof with group %d without CAP_SYS_PTRACE", them.egid, self.gid)
+	case self.UID != them.UID || self.UID != them.EUID || self.UID != them.SUID:
+		c.Name, c.Why = "other-user", fmt.Sprintf("it belongs to user %s, and goprof runs as user %s without CAP_SYS_PTRACE", userName(them.EUID), userName(self.EUID))
+	case self.GID != them.GID || self.GID != them.EGID || self.GID != them.SGID:
+		c.Name, c.Why = "other-group", fmt.Sprintf("it runs with group %d, and goprof with group %d without CAP_SYS_PTRACE", them.EGID, self.GID)
 	case h.notDumpable(pid, them):
 		c.Name, c.Why = "not-dumpable", "it is not dumpable: it changed its user, has file capabilities, or asked for it with prctl(PR_SET_DUMPABLE, 0)"
 	case h.differs(pid, "user"):
 		c.Name, c.Why = "user-namespace", "it is in another user namespace"
-	case them.permitted&^self.permitted != 0:
-		c.Name, c.Why = "more-capabilities", fmt.Sprintf("it has capabilities that goprof lacks (%#x, see capsh --decode)", them.permitted&^self.permitted)
+	case them.Permitted&^self.Permitted != 0:
+		c.Name, c.Why = "more-capabilities", fmt.Sprintf("it has capabilities that goprof lacks (%#x, see capsh --decode)", them.Permitted&^self.Permitted)
 	case scope > 0:
 		c.Name, c.Why = "yama", fmt.Sprintf("kernel.yama.ptrace_scope is %d: %s", scope, yamaMeaning(scope))
 		c.Remedy = h.sudo() + ", or sudo sysctl kernel.yama.ptrace_scope=0"
@@ -90,7 +92,7 @@ func yamaMeaning(scope int) string {
 func (h Host) traced(tracer int) Cause {
 	name := ""
 	if t, ok := h.status(tracer); ok {
-		name = " (" + t.name + ")"
+		name = " (" + t.Name + ")"
 	}
 	return Cause{Class: Forbidden, Name: "traced",
 		Why:    fmt.Sprintf("process %d%s traces it already, and only one can: quit or end that one", tracer, name),
@@ -103,8 +105,8 @@ func (h Host) traced(tracer int) Cause {
 func (h Host) Traced(pid int) error {
 	tids := h.threads(pid)
 	for _, tid := range tids {
-		b, ok := h.read(h.file(pid, "task/"+tid+"/status"), maxProcFile)
-		if ok && parseProcStatus(b).tracer == 0 {
+		b, ok := h.read(h.file(pid, "task/"+tid+"/status"), procfs.MaxFile)
+		if ok && procfs.ParseStatus(b).Tracer == 0 {
 			return nil
 		}
 	}
@@ -117,13 +119,13 @@ func (h Host) Traced(pid int) error {
 // tracerOf is the process that traces a process or one of its first threads, 0 if none
 // does. Each thread has its own tracer.
 func (h Host) tracerOf(pid int) int {
-	if s, ok := h.status(pid); ok && s.tracer != 0 {
-		return s.tracer
+	if s, ok := h.status(pid); ok && s.Tracer != 0 {
+		return s.Tracer
 	}
 	for _, tid := range h.threads(pid) {
-		if b, ok := h.read(h.file(pid, "task/"+tid+"/status"), maxProcFile); ok {
-			if s := parseProcStatus(b); s.tracer != 0 {
-				return s.tracer
+		if b, ok := h.read(h.file(pid, "task/"+tid+"/status"), procfs.MaxFile); ok {
+			if s := procfs.ParseStatus(b); s.Tracer != 0 {
+				return s.Tracer
 			}
 		}
 	}
@@ -162,9 +164,9 @@ func readBlocked() bool {
 }
 
 // weakRoot is root without CAP_SYS_PTRACE, as in a container.
-func (h Host) weakRoot(self procStatus, rule Cause) Cause {
+func (h Host) weakRoot(self procfs.Status, rule Cause) Cause {
 	c := Cause{Class: Forbidden, Name: "no-capability", Why: "goprof is root but lacks CAP_SYS_PTRACE", Remedy: h.sudo()}
-	if self.bounding&(1<<unix.CAP_SYS_PTRACE) == 0 {
+	if self.Bounding&(1<<unix.CAP_SYS_PTRACE) == 0 {
 		c.Why += ", as in a container or a unit with CapabilityBoundingSet"
 		c.Remedy = inContainer
 	}
@@ -175,9 +177,9 @@ func (h Host) weakRoot(self procStatus, rule Cause) Cause {
 }
 
 // notDumpable: the files of such a process belong to root (fs/proc/base.c, task_dump_owner).
-func (h Host) notDumpable(pid int, them procStatus) bool {
+func (h Host) notDumpable(pid int, them procfs.Status) bool {
 	uid, ok := h.fileOwner(h.file(pid, "status"))
-	return ok && uid != them.euid
+	return ok && uid != them.EUID
 }
 
 // sudo is the same command as root.

@@ -11,18 +11,13 @@ import (
 // FuzzProc: what a process can bring into the files of /proc (its name, its command line,
 // the names of mapped files) must not lead astray.
 func FuzzProc(f *testing.F) {
-	for _, file := range []string{"/proc/self/status", "/proc/self/stat", "/proc/self/cmdline", "/proc/self/maps"} {
+	for _, file := range []string{"/proc/self/cmdline", "/proc/self/maps"} {
 		if b, err := os.ReadFile(file); err == nil {
 			f.Add(b)
 		}
 	}
 	f.Add([]byte("java\x00-cp\x00a\x00-jar\x00my app.jar\x00x"))
-	f.Add([]byte("1 (a) R) R 1 1 1 1 1 1 1 1 1 1 18446744073709551615 1 1 1 1 1 1 1 1 1 1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		parseProcStatus(b)
-		if s, ok := parseProcStat(b); ok && (s.cpu < 0 || s.start < 0 || s.threads < 0) {
-			t.Errorf("%+v", s)
-		}
 		argv := strings.Split(string(b), "\x00")
 		c := parseJavaCommand(argv)
 		words := len(c.options) + len(c.args)

@@ -116,10 +116,10 @@ func TestExplainInnerPID(t *testing.T) {
 	outer := startChild(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, "inner", itoa(high), "sleep")
 	pid := onlyChild(t, outer)
 	status, ok := Host{}.status(pid)
-	if !ok || len(status.nspid) < 2 {
+	if !ok || len(status.NSPID) < 2 {
 		t.Fatalf("%+v", status)
 	}
-	inner := status.nspid[len(status.nspid)-1]
+	inner := status.NSPID[len(status.NSPID)-1]
 	if _, err := os.Stat(fmt.Sprintf("/proc/%d", inner)); err == nil {
 		t.Skipf("%d is a process of the host, too", inner)
 	}
@@ -254,7 +254,7 @@ func pidMax(t *testing.T) int {
 func onlyChild(t *testing.T, pid int) int {
 	t.Helper()
 	for _, p := range (Host{}).pids() {
-		if s, ok := (Host{}).status(p); ok && s.parent == pid {
+		if s, ok := (Host{}).status(p); ok && s.Parent == pid {
 			return p
 		}
 	}

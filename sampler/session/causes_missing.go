@@ -15,11 +15,11 @@ func (h Host) explainMissing(pid int) Cause {
 	c := Cause{Class: NoProcess, Name: "no-process", Why: "there is no such process", Remedy: h.list()}
 	s, ok := h.status(pid)
 	switch {
-	case ok && s.tgid != pid:
-		c.Name, c.Why = "thread-id", fmt.Sprintf("that is a thread of process %d", s.tgid)
-		c.Remedy = h.instead(pid, s.tgid)
-	case ok && s.state == 'Z':
-		c.Class, c.Name, c.Why = Gone, "zombie", fmt.Sprintf("it has ended and waits for its parent (%d) to collect it", s.parent)
+	case ok && s.TGID != pid:
+		c.Name, c.Why = "thread-id", fmt.Sprintf("that is a thread of process %d", s.TGID)
+		c.Remedy = h.instead(pid, s.TGID)
+	case ok && s.State == 'Z':
+		c.Class, c.Name, c.Why = Gone, "zombie", fmt.Sprintf("it has ended and waits for its parent (%d) to collect it", s.Parent)
 	case ok:
 		c.Class, c.Name, c.Why, c.Remedy = Gone, "exec", "it ended or changed while it was opened", h.command()
 	default:
@@ -32,7 +32,7 @@ func (h Host) explainMissing(pid int) Cause {
 				c.Remedy = h.list()
 			}
 		} else if self, ok := h.status(0); ok && h.nested("pid") {
-			c.Why = fmt.Sprintf("there is no such process in goprof's own pid namespace (where goprof is %d)", self.pid)
+			c.Why = fmt.Sprintf("there is no such process in goprof's own pid namespace (where goprof is %d)", self.PID)
 			c.Remedy = "docker run --pid container:NAME --cap-add SYS_PTRACE ..., or goprof on the host"
 		}
 		if h.hidden(pid) {
@@ -58,12 +58,12 @@ func (h Host) insideNamespaces(pid int) []inner {
 	var found []inner
 	for _, p := range h.pids() {
 		s, ok := h.status(p)
-		if !ok || s.tgid != p || len(s.nspid) < 2 {
+		if !ok || s.TGID != p || len(s.NSPID) < 2 {
 			continue
 		}
-		for _, n := range s.nspid[1:] {
+		for _, n := range s.NSPID[1:] {
 			if n == pid {
-				found = append(found, inner{p, s.name})
+				found = append(found, inner{p, s.Name})
 				break
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process/procfs"
 	"goprof/sampler"
 )
 
@@ -23,7 +24,7 @@ func (h Host) explainPerf(pid int, err error) Cause {
 		call = failed.Call
 	}
 	self, _ := h.status(0)
-	filtered := self.seccomp != 0
+	filtered := self.Seccomp != 0
 	switch {
 	case errors.Is(err, unix.ESRCH):
 		return h.explainGone(pid)
@@ -44,8 +45,8 @@ func (h Host) explainPerf(pid int, err error) Cause {
 }
 
 // perfForbidden tells the kernel's setting from what forbids to look at that process.
-func (h Host) perfForbidden(pid int, self procStatus) Cause {
-	capable := self.can(unix.CAP_PERFMON) || self.can(unix.CAP_SYS_ADMIN)
+func (h Host) perfForbidden(pid int, self procfs.Status) Cause {
+	capable := self.Can(unix.CAP_PERFMON) || self.Can(unix.CAP_SYS_ADMIN)
 	c := Cause{Class: Forbidden, Name: "perf-paranoid", Remedy: h.perfRemedy()}
 	switch level := h.perfParanoid(); {
 	case level > 2 && !capable: // Debian's and Ubuntu's kernels

@@ -12,23 +12,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-)
 
-// procStatus is what is needed of /proc/PID/status (fs/proc/array.c).
-type procStatus struct {
-	name                 string
-	state                byte
-	pid, tgid, parent    int
-	uid, euid, suid      int
-	gid, egid, sgid      int
-	tracer               int
-	nspid                []int // outermost first
-	permitted, effective uint64
-	bounding             uint64
-	seccomp              int // 0 off, 1 strict, 2 filter
-	kernelThread         bool
-	hasMemory            bool
-}
+	"goprof/process/procfs"
+)
 
 func (h Host) proc() string {
 	if h.Proc == "" {
@@ -45,96 +31,20 @@ func (h Host) file(pid int, name string) string {
 	return filepath.Join(h.proc(), strconv.Itoa(pid), name)
 }
 
-// maxProcFile bounds what is read of a small file of /proc.
-const maxProcFile = 64 << 10
-
 // read returns a small file of /proc. Opening is never blocked: these files are the
 // kernel's, not the target's (cmdline, which is the target's memory, is read elsewhere).
 func (h Host) read(path string, limit int64) ([]byte, bool) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit))
+	b, err := procfs.Read(path, limit)
 	return b, err == nil
 }
 
-func (h Host) status(pid int) (procStatus, bool) {
-	b, ok := h.read(h.file(pid, "status"), maxProcFile)
+func (h Host) status(pid int) (procfs.Status, bool) {
+	b, ok := h.read(h.file(pid, "status"), procfs.MaxFile)
 	if !ok || len(b) == 0 {
-		return procStatus{}, false
+		return procfs.Status{}, false
 	}
-	return parseProcStatus(b), true
+	return procfs.ParseStatus(b), true
 }
-
-func parseProcStatus(b []byte) procStatus {
-	var s procStatus
-	for line := range bytes.Lines(b) {
-		key, rest, _ := strings.Cut(string(line), ":")
-		fields := strings.Fields(rest)
-		if len(fields) == 0 {
-			continue
-		}
-		number := func(i int) int {
-			if i >= len(fields) {
-				return 0
-			}
-			n, _ := strconv.Atoi(fields[i])
-			return n
-		}
-		switch key {
-		case "Name":
-			s.name = strings.ToValidUTF8(strings.TrimSpace(rest), "?")
-		case "State":
-			s.state = fields[0][0]
-		case "Tgid":
-			s.tgid = number(0)
-		case "Pid":
-			s.pid = number(0)
-		case "PPid":
-			s.parent = number(0)
-		case "TracerPid":
-			s.tracer = number(0)
-		case "Uid": // real, effective, saved, of the file system
-			s.uid, s.euid, s.suid = number(0), number(1), number(2)
-		case "Gid":
-			s.gid, s.egid, s.sgid = number(0), number(1), number(2)
-		case "NSpid":
-			for i := range fields {
-				s.nspid = append(s.nspid, number(i))
-			}
-		case "VmSize":
-			s.hasMemory = true
-		case "Kthread": // since Linux 6.10
-			s.kernelThread = number(0) == 1
-		case "CapPrm":
-			s.permitted = capabilities(fields[0])
-		case "CapEff":
-			s.effective = capabilities(fields[0])
-		case "CapBnd":
-			s.bounding = capabilities(fields[0])
-		case "Seccomp":
-			s.seccomp = number(0)
-		}
-	}
-	// Before Linux 6.10: kernel threads are kthreadd (2) and its children.
-	if !s.hasMemory && s.state != 'Z' && s.state != 'X' && (s.parent == 2 || s.pid == 2) {
-		s.kernelThread = true
-	}
-	return s
-}
-
-// capabilities reads a set of them; what is none is the empty set.
-func capabilities(hex string) uint64 {
-	set, err := strconv.ParseUint(hex, 16, 64)
-	if err != nil {
-		return 0
-	}
-	return set
-}
-
-func (s procStatus) can(capability int) bool { return s.effective&(1<<capability) != 0 }
 
 // The inodes of the first namespaces are fixed (include/linux/proc_ns.h).
 var initialNamespace = map[string]string{"pid": "pid:[4026531836]", "user": "user:[4026531837]"}

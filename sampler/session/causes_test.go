@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/vmstructs"
 )
@@ -238,11 +239,11 @@ func TestExplainFaked(t *testing.T) {
 			c.setup(f)
 			h := Host{Proc: f.dir, Command: "goprof record --pid 77", owner: func(path string) (int, bool) {
 				b, err := os.ReadFile(path)
-				s := parseProcStatus(b)
-				if s.name == "undumpable" {
+				s := procfs.ParseStatus(b)
+				if s.Name == "undumpable" {
 					return 0, err == nil
 				}
-				return s.euid, err == nil
+				return s.EUID, err == nil
 			}}
 			got := h.Explain(77, c.err)
 			if got.Class != c.class || got.Name != c.cause || !strings.Contains(got.Why, c.why) || !strings.Contains(got.Remedy, c.remedy) {
@@ -305,17 +306,4 @@ func nativeImageFile(t *testing.T) string {
 		t.Skip("this machine's sleep has no section .gnu.hash")
 	}
 	return path
-}
-
-func TestParseProcStatus(t *testing.T) {
-	for _, bad := range []string{"", "\n", ":", "Name", "Name:", "Uid:\tx", "NSpid:\t", "State:\t", strings.Repeat("Uid:\n", 1000), "CapEff:\tffffffffffffffffffffffffff"} {
-		if s := parseProcStatus([]byte(bad)); s.uid != 0 || s.can(unix.CAP_SYS_PTRACE) {
-			t.Errorf("%q: %+v", bad, s)
-		}
-	}
-	s := parseProcStatus([]byte("Name:\ta: b\nState:\tR (running)\nTgid:\t7\nPid:\t8\nUid:\t1\t2\t3\t4\nNSpid:\t8\t1\nCapEff:\t0000000000080000\nTracerPid:\t9\nVmSize:\t 1 kB\n"))
-	if s.name != "a: b" || s.state != 'R' || s.tgid != 7 || s.pid != 8 || s.uid != 1 || s.euid != 2 || s.suid != 3 ||
-		len(s.nspid) != 2 || s.nspid[1] != 1 || !s.can(unix.CAP_SYS_PTRACE) || s.can(unix.CAP_SYS_ADMIN) || s.tracer != 9 || s.kernelThread {
-		t.Errorf("%+v", s)
-	}
 }

@@ -132,18 +132,18 @@ func (h Host) checkCapabilities(r *Report) {
 	switch {
 	case !ok:
 		r.warn("capabilities", "", "/proc/self/status cannot be read")
-	case self.can(unix.CAP_SYS_PTRACE):
+	case self.Can(unix.CAP_SYS_PTRACE):
 		r.ok("capabilities", "CAP_SYS_PTRACE: processes of all users")
-	case self.euid == 0 && self.bounding&(1<<unix.CAP_SYS_PTRACE) == 0:
+	case self.EUID == 0 && self.Bounding&(1<<unix.CAP_SYS_PTRACE) == 0:
 		r.warn("capabilities", inContainer, "root without CAP_SYS_PTRACE, as in a container: only processes with the same user and no more capabilities")
 	default:
-		r.warn("capabilities", h.sudo(), "no CAP_SYS_PTRACE: only processes of user %s", userName(self.euid))
+		r.warn("capabilities", h.sudo(), "no CAP_SYS_PTRACE: only processes of user %s", userName(self.EUID))
 	}
 }
 
 func (h Host) checkYama(r *Report) {
 	self, _ := h.status(0)
-	capable := self.can(unix.CAP_SYS_PTRACE)
+	capable := self.Can(unix.CAP_SYS_PTRACE)
 	_, has := h.read(filepath.Join(h.proc(), "sys/kernel/yama/ptrace_scope"), 16)
 	scope := h.yamaScope()
 	switch {
@@ -165,7 +165,7 @@ func (h Host) checkSeccomp(r *Report) {
 	switch {
 	case h.Proc == "" && (ptraceBlocked() || readBlocked()):
 		r.fail("seccomp", h.seccomp())
-	case self.seccomp != 0:
+	case self.Seccomp != 0:
 		r.ok("seccomp", "a filter is on, and lets ptrace and process_vm_readv pass")
 	default:
 		r.ok("seccomp", "no filter")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/vmstructs"
 )
 
@@ -53,21 +54,21 @@ func (h Host) checkProcess(r *Report, pid int) {
 		r.fail("process", h.explainGone(pid))
 		return
 	}
-	r.ok("process", "%d (%s) of user %s: its memory can be read", pid, status.name, userName(status.euid))
+	r.ok("process", "%d (%s) of user %s: its memory can be read", pid, status.Name, userName(status.EUID))
 	h.tellContainer(r, pid, status)
-	if status.state == 'T' {
+	if status.State == 'T' {
 		r.warn("state", "kill -CONT "+itoa(pid), "it is stopped by a signal: it uses no CPU, so there is nothing to record, but goprof dump works")
 	}
 }
 
 // tellContainer says which container it is in, as far as its pid namespace and its cgroup tell.
-func (h Host) tellContainer(r *Report, pid int, status procStatus) {
+func (h Host) tellContainer(r *Report, pid int, status procfs.Status) {
 	var told []string
 	if id := h.container(pid); id != "" {
 		told = append(told, "it is in container "+id)
 	}
-	if n := len(status.nspid); n > 1 {
-		told = append(told, fmt.Sprintf("in its own pid namespace it is %d (--ns-pid %[1]d)", status.nspid[n-1]))
+	if n := len(status.NSPID); n > 1 {
+		told = append(told, fmt.Sprintf("in its own pid namespace it is %d (--ns-pid %[1]d)", status.NSPID[n-1]))
 	}
 	if len(told) > 0 {
 		r.ok("container", "%s; its files are looked up in its own root", strings.Join(told, ", "))

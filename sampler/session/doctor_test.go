@@ -138,7 +138,7 @@ func TestExamineTroubled(t *testing.T) {
 		defer syscall.Kill(jvm.PID, syscall.SIGCONT)
 		waitFor(t, "stopped", func() bool {
 			s, _ := Host{}.status(jvm.PID)
-			return s.state == 'T'
+			return s.State == 'T'
 		})
 		wantLines(t, reported(Host{}.Examine(jvm.PID)), "warn state: it is stopped by a signal ... kill -CONT", "ok JVM: ")
 	})

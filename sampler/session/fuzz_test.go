@@ -3,39 +3,10 @@
 package session
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
-
-// FuzzProcText reads arbitrary text as files of /proc, and then what the kernel would have
-// written for a process of that name.
-func FuzzProcText(f *testing.F) {
-	f.Add([]byte("java"), byte('S'), uint64(31), uint64(1<<40))
-	f.Add([]byte("a) R 1 (b\n"), byte('Z'), ^uint64(0), uint64(0))
-	f.Add([]byte("Name:\tx\nUid:\t1\nCapEff:\tzz\nState:\t\nNSpid:\t1 2 3\n"), byte('t'), uint64(7), uint64(7))
-	f.Fuzz(func(t *testing.T, text []byte, state byte, a, b uint64) {
-		parseProcStat(text)
-		if s := parseProcStatus(text); !utf8.ValidString(s.name) {
-			t.Fatalf("%q", s.name)
-		}
-		if state <= ' ' || state >= 0x7f || state == ')' {
-			state = 'S'
-		}
-		line := fmt.Appendf(nil, "7 (%s) %c 1 7 7 0 -1 4194560 1 2 3 4 %d %d 0 0 20 0 %d 0 %d %d 2 3\n", text, state, a, b, a, b, a)
-		s, ok := parseProcStat(line)
-		if !ok || s.state != state || s.memory != a || s.start != ticks(b) || s.cpu < 0 || s.threads < 0 ||
-			s.comm != strings.ToValidUTF8(string(text), "\uFFFD") {
-			t.Fatalf("%q: %+v %v", line, s, ok)
-		}
-		status := parseProcStatus(fmt.Appendf(nil, "Name:\tx\nState:\t%c (y)\nPid:\t7\nCapEff:\t%016x\nUid:\t1\t2\t3\t4\nNSpid:\t7\t1\n", state, a))
-		if status.state != state || status.effective != a || status.suid != 3 || !slices.Equal(status.nspid, []int{7, 1}) {
-			t.Fatalf("%+v", status)
-		}
-	})
-}
 
 // FuzzCommand takes arbitrary command lines apart: no word is lost, and none invented.
 func FuzzCommand(f *testing.F) {

@@ -54,7 +54,7 @@ func TestRecordingIsGuarded(t *testing.T) {
 			for _, child := range childrenOf(cmd.Process.Pid) {
 				h := Host{}
 				s, _ := h.status(child)
-				if s.name == "java" {
+				if s.Name == "java" {
 					watched = true
 					if states := guardStates(child); states["NoNewPrivs=0 Seccomp=0 "+capabilitiesOf(t)] == 0 || len(states) != 1 {
 						t.Errorf("the program is behind it, too: %v", states)
@@ -93,16 +93,16 @@ func capabilitiesKept(t *testing.T) string {
 	for _, c := range guard.ToRecord {
 		mask |= 1 << c
 	}
-	if self.effective&(1<<unix.CAP_PERFMON) == 0 {
+	if self.Effective&(1<<unix.CAP_PERFMON) == 0 {
 		mask |= 1 << unix.CAP_SYS_ADMIN
 	}
-	return fmt.Sprintf("CapEff=%016x", self.effective&mask)
+	return fmt.Sprintf("CapEff=%016x", self.Effective&mask)
 }
 
 func capabilitiesOf(t *testing.T) string {
 	t.Helper()
 	self, _ := (Host{}).status(0)
-	return fmt.Sprintf("CapEff=%016x", self.effective)
+	return fmt.Sprintf("CapEff=%016x", self.Effective)
 }
 
 // guardStates counts the threads of a process by what guards them.
@@ -127,7 +127,7 @@ func guardStates(pid int) map[string]int {
 
 func childrenOf(pid int) (children []int) {
 	for _, p := range (Host{}).pids() {
-		if s, ok := (Host{}).status(p); ok && s.parent == pid {
+		if s, ok := (Host{}).status(p); ok && s.Parent == pid {
 			children = append(children, p)
 		}
 	}

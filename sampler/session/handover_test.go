@@ -34,8 +34,8 @@ func TestHandOver(t *testing.T) {
 
 // How far what is seen may be from the truth, beside chance. With perf each switch between threads has timers to set,
 // which costs much in a virtual machine. So has each park for a time, and it costs less while another timer is about
-// to run out: the one that wakes goprof up (docs/decisions/0004).
-var handOverBias = map[string]float64{"park": 0.15, "mix": 0.10}
+// to run out: the one that wakes goprof up (docs/decisions/0004). Where others want the CPUs perf leans towards locks.
+var handOverBias = map[string]float64{"park": 0.15, "mix": 0.10, "lock/perf": 0.15}
 
 func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine Engine, samples, beside int) {
 	const interval = 3333 * time.Microsecond
@@ -73,7 +73,7 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine Engine, sampl
 	t.Logf("handing over takes %.3f of the CPU time and has %.3f of %d samples (%+.1f sigma); %.2f samples for each interval; %d lost, %d late; pauses p50 %v p99 %v",
 		truth.Share, seen, n, (seen-truth.Share)/sigma, float64(got.stats.Taken)*float64(interval)/float64(got.stats.Times.Process),
 		got.stats.LostSum(), got.stats.Late, got.stats.Pauses.Quantile(0.5), got.stats.Pauses.Quantile(0.99))
-	if off := math.Abs(seen - truth.Share); off > 4*sigma+max(0.02, handOverBias[way]) {
+	if off := math.Abs(seen - truth.Share); off > 4*sigma+max(0.02, handOverBias[way], handOverBias[way+"/"+string(engine)]) {
 		t.Errorf("handing over has %.3f of the samples and takes %.3f of the CPU time", seen, truth.Share)
 	}
 }

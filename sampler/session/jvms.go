@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"goprof/process/procfs"
 )
 
 // JVM is what can be told of a JVM without disturbing it. Everything in it that is text
@@ -175,12 +177,12 @@ func (h Host) hangs(pid int) (JVM, bool) {
 
 // measure finds what share of a CPU the JVM used since it was looked at.
 func (h Host) measure(j *JVM) {
-	stat, ok := h.stat(j.PID)
+	stat, _, ok := h.stat(j.PID)
 	now, up := h.uptime()
-	if !ok || !up || stat.start != j.Started {
+	if !ok || !up || procfs.Ticks(stat.Start) != j.Started {
 		return
 	}
 	if passed := now - j.Started - j.Uptime; passed > 0 {
-		j.Share = float64(stat.cpu-j.CPU) / float64(passed)
+		j.Share = float64(procfs.Ticks(stat.Ticks)-j.CPU) / float64(passed)
 	}
 }

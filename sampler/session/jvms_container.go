@@ -3,9 +3,9 @@
 package session
 
 import (
-	"bytes"
 	"regexp"
-	"strings"
+
+	"goprof/process/procfs"
 )
 
 // containerNames are how a cgroup's path tells of a container. Docker, Podman, containerd and CRI-O put its id,
@@ -21,21 +21,16 @@ var containerNames = []*regexp.Regexp{
 // container names the container of a process by its cgroups, empty if there is none that they tell of. Who is in a
 // cgroup namespace of his own sees only what lies below.
 func (h Host) container(pid int) string {
-	b, _ := h.read(h.file(pid, "cgroup"), maxProcFile)
+	b, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
 	return containerOf(b)
 }
 
-// containerOf reads /proc/PID/cgroup, "hierarchy:controllers:path" (cgroups(7)): one line in version 2 ("0::path"),
-// one for each hierarchy in version 1. A process may be in a container's group in some of them only; the innermost
+// containerOf reads /proc/PID/cgroup. A process may be in a container's group in some hierarchies only; the innermost
 // container has the last word of a path.
 func containerOf(cgroup []byte) string {
 	for _, name := range containerNames {
-		for line := range bytes.Lines(cgroup) {
-			parts := strings.SplitN(strings.TrimSuffix(string(line), "\n"), ":", 3)
-			if len(parts) < 3 {
-				continue
-			}
-			if found := name.FindAllStringSubmatch(parts[2], -1); found != nil {
+		for _, path := range procfs.CgroupPaths(cgroup) {
+			if found := name.FindAllStringSubmatch(path, -1); found != nil {
 				return found[len(found)-1][1]
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/vmstructs"
 )
 
@@ -107,21 +108,21 @@ func releaseOf(v vmstructs.Version) string {
 
 // visible is what /proc tells everybody of a process.
 func (h Host) visible(pid int) (jvm JVM, comm string, ok bool) {
-	stat, ok := h.stat(pid)
-	if !ok || stat.state == 'Z' || stat.state == 'X' || stat.memory == 0 {
+	stat, comm, ok := h.stat(pid)
+	if !ok || !stat.Alive() || stat.Memory == 0 {
 		return JVM{}, "", false // gone, or a thread of the kernel
 	}
 	status, ok := h.status(pid)
-	if !ok || status.tgid != pid {
+	if !ok || status.TGID != pid {
 		return JVM{}, "", false
 	}
-	jvm = JVM{PID: pid, UID: status.euid, User: userLogin(status.euid), Started: stat.start, Threads: stat.threads, CPU: stat.cpu}
+	jvm = JVM{PID: pid, UID: status.EUID, User: userLogin(status.EUID), Started: procfs.Ticks(stat.Start), Threads: stat.Threads, CPU: procfs.Ticks(stat.Ticks)}
 	if now, ok := h.uptime(); ok {
-		jvm.Uptime = max(0, now-stat.start)
+		jvm.Uptime = max(0, now-jvm.Started)
 	}
-	if n := len(status.nspid); n > 1 {
-		jvm.InnerPID = status.nspid[n-1]
+	if n := len(status.NSPID); n > 1 {
+		jvm.InnerPID = status.NSPID[n-1]
 	}
 	jvm.Container = h.container(pid)
-	return jvm, stat.comm, true
+	return jvm, comm, true
 }

@@ -173,19 +173,6 @@ func TestSplitCommandOfMany(t *testing.T) {
 	}
 }
 
-func TestParseProcStat(t *testing.T) {
-	good := "7 (a) b) R 1 7 7 0 -1 4194304 1 0 0 0 250 50 0 0 20 0 33 0 12345 4096 10 18446744073709551615"
-	s, ok := parseProcStat([]byte(good))
-	if !ok || s.comm != "a) b" || s.state != 'R' || s.threads != 33 || s.cpu != 300*tick || s.start != 12345*tick || s.memory != 4096 {
-		t.Errorf("%t %+v", ok, s)
-	}
-	for _, bad := range []string{"", "7", "7 (x", "7 )x(", "7 (x) R 1", strings.Replace(good, "250", "x", 1), strings.Replace(good, " R ", " RR ", 1)} {
-		if s, ok := parseProcStat([]byte(bad)); ok {
-			t.Errorf("%q is taken: %+v", bad, s)
-		}
-	}
-}
-
 func byPID(jvms []JVM) map[int]*JVM {
 	m := map[int]*JVM{}
 	for i := range jvms {

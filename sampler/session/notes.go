@@ -57,7 +57,7 @@ func (h Host) mapFilesRemedy() string {
 	switch {
 	case ok && h.nested("user"):
 		return "goprof as root of the host"
-	case ok && self.euid == 0:
+	case ok && self.EUID == 0:
 		return "docker run --cap-add CHECKPOINT_RESTORE --cap-add SYS_PTRACE --pid container:NAME ..., or goprof on the host"
 	}
 	return h.sudo()
@@ -66,6 +66,6 @@ func (h Host) mapFilesRemedy() string {
 // opensMapped reports whether goprof may do that.
 func (h Host) opensMapped() bool {
 	self, _ := h.status(0)
-	able := self.can(unix.CAP_SYS_ADMIN) || self.can(unix.CAP_CHECKPOINT_RESTORE)
+	able := self.Can(unix.CAP_SYS_ADMIN) || self.Can(unix.CAP_CHECKPOINT_RESTORE)
 	return able && !h.nested("user")
 }

@@ -339,6 +339,7 @@ func (r *recording) news(tid int) {
 		}
 	}
 	maps.DeleteFunc(r.hints, func(tid int, _ ptrace.Hint) bool { return r.dir.threads[tid] == nil })
+	maps.DeleteFunc(r.carriers, func(tid int, _ bool) bool { return r.dir.threads[tid] == nil })
 }
 
 // meta is what is known before the first sample.

@@ -89,6 +89,9 @@ func (r *recording) takeWall(snap *process.Snapshot) {
 		r.stand(st)
 		return
 	}
+	if !snap.Waiting.Unstopped && snap.Waiting.State != 'R' {
+		s.rests.note(r.Session, snap, &r.stack)
+	}
 	state, what := stateOf(&snap.Waiting, &r.stack)
 	if r.opt.Mode != WaitingMode {
 		what = ""
@@ -101,6 +104,9 @@ func (r *recording) takeWall(snap *process.Snapshot) {
 	}
 	st.state = state
 	leaf := profile.Frame{Func: s.frame(state, what), Kind: profile.StateFrame, BCI: -1}
+	if len(stack.Frames) > 0 {
+		leaf.Sure = stack.Frames[0].Sure // the frame of a state hides the method that is asked about
+	}
 	s.leafed.Truncated = stack.Truncated
 	s.leafed.Frames = append(append(s.leafed.Frames[:0], leaf), stack.Frames...)
 	st.at = r.profile.AddAt(root, &s.leafed, 0, 0)
@@ -112,9 +118,6 @@ func (r *recording) walkWall(snap *process.Snapshot) {
 	switch {
 	case !snap.Waiting.Unstopped:
 		r.walker.Walk(snap, &r.stack)
-		if snap.Waiting.State != 'R' {
-			r.standings.rests.note(r.Session, snap, &r.stack)
-		}
 	case snap.SP == 0: // nothing was looked at
 		r.stack = profile.Stack{Frames: r.stack.Frames[:0], Truncated: profile.NotStopped}
 	default:

@@ -3,7 +3,7 @@
 GO      ?= go
 BINARY  := goprof
 # go's ./... leaves testdata out, but the tests of all packages stand on this one.
-PKG     ?= ./... ./testdata/jvmtest
+PKG     ?= ./... ./testdata/jvmtest ./testdata/ctest
 RUN     ?= .
 # How long a test run may last before it counts as hung, and each fuzzer runs.
 TIMEOUT ?= 45m

@@ -20,9 +20,10 @@ var mayImport = map[string][]string{
 	"goprof/process/procfs":  {},
 	"goprof/vmstructs":       {"goprof/arch", "goprof/process"},
 	"goprof/unwind":          {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
-	"goprof/sampler":         {"goprof/arch", "goprof/arch/errand", "goprof/process", "goprof/process/procfs"},
+	"goprof/sampler":         {"goprof/arch", "goprof/process", "goprof/process/procfs", "goprof/sampler/ptrace"},
+	"goprof/sampler/ptrace":  {"goprof/arch", "goprof/arch/errand", "goprof/process", "goprof/process/procfs"},
 	"goprof/sampler/guard":   {},
-	"goprof/sampler/session": {"goprof/arch", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler"},
+	"goprof/sampler/session": {"goprof/arch", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler", "goprof/sampler/ptrace"},
 	"goprof/output":          {"goprof/profile", "goprof/profile/naming"},
 	"goprof/output/flame":    {"goprof/profile", "goprof/output"},
 }

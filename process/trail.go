@@ -22,7 +22,7 @@ type Trail struct {
 	Begin, End, Less int
 	// Below is how many bytes below the used part are copied with it.
 	Below int
-	// ObjectSize is how much is copied of the object to which the thread's handle refers (sampler.Hint.Handle); 0: it
+	// ObjectSize is how much is copied of the object to which the thread's handle refers (ptrace.Hint.Handle); 0: it
 	// is not wanted.
 	ObjectSize int
 	// Narrow: references have 32 bits, and are Base + n<<Left. Else they have 64 and are n>>Right.

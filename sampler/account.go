@@ -6,13 +6,14 @@ import (
 	"goprof/process"
 
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // This file keeps the account of one look: what became of it, and who pays for it.
 
 // look samples one thread that is due. Whatever comes of it, the thread has paid.
 func (r *run) look(th *thread) {
-	if r.t.isPending(th.tid) || r.t.Pending() >= maxPending {
+	if !r.t.HasRoom(th.tid) {
 		return // this sample is under way, or more than enough are: it has not paid and waits for its time
 	}
 	r.scan.pay(th)
@@ -20,21 +21,21 @@ func (r *run) look(th *thread) {
 	snap := r.q.take()
 	if snap == nil {
 		r.stats.Attempted++
-		r.stats.Lost[QueueFull]++
+		r.stats.Lost[ptrace.QueueFull]++
 		return
 	}
-	o := r.t.lookOn(th.tid, int(th.cpu), th.hint, snap)
-	if o != Pending {
+	o := r.t.LookOn(th.tid, int(th.cpu), th.hint, snap)
+	if o != ptrace.Pending {
 		r.account(snap, o)
 	}
 }
 
 // account counts what became of a look and passes the snapshot on.
-func (r *run) account(snap *process.Snapshot, o Outcome) {
+func (r *run) account(snap *process.Snapshot, o ptrace.Outcome) {
 	snap.CPU = 0
-	if th := r.scan.byTID[snap.TID]; o == Taken && th != nil {
+	if th := r.scan.byTID[snap.TID]; o == ptrace.Taken && th != nil {
 		after, ok := r.scan.charged(th)
-		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, monotonic(&r.ts), th.lookAt) {
+		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, ptrace.Monotonic(&r.ts), th.lookAt) {
 			r.refund(th, snap)
 			return
 		}
@@ -48,7 +49,7 @@ func (r *run) account(snap *process.Snapshot, o Outcome) {
 	n := snap.Samples()
 	r.stats.Attempted += n
 	r.noteEnd(o)
-	if o == Taken {
+	if o == ptrace.Taken {
 		r.stats.Taken += n
 		r.q.put(snap)
 		return

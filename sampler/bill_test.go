@@ -5,6 +5,7 @@ package sampler
 import (
 	"context"
 	"goprof/arch"
+	"goprof/testdata/ctest"
 	"runtime"
 	"strconv"
 	"strings"
@@ -56,13 +57,13 @@ int main(void) {
 }`
 
 // used asks the program.
-func (p *program) used(t *testing.T) (all, bursts, short int64) {
+func used(t *testing.T, p *ctest.Program) (all, bursts, short int64) {
 	t.Helper()
-	if _, err := p.in.Write([]byte("\n")); err != nil {
+	if _, err := p.In.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
 	var n [3]int64
-	for i, field := range strings.Fields(p.line(t)) {
+	for i, field := range strings.Fields(p.Line(t)) {
 		n[i], _ = strconv.ParseInt(field, 10, 64)
 	}
 	return n[0], n[1], n[2]
@@ -71,9 +72,9 @@ func (p *program) used(t *testing.T) (all, bursts, short int64) {
 // TestTimesAddUp: what samples carry, what none carries and what short threads used is what the
 // program itself says that it has used.
 func TestTimesAddUp(t *testing.T) {
-	p := run1(t, timesProgram)
+	p := ctest.Run(t, timesProgram)
 	time.Sleep(100 * time.Millisecond) // for all threads to be there
-	s, q := New(p.pid, thisCPU()), NewQueue(64)
+	s, q := New(p.PID, ctest.CPU()), NewQueue(64)
 	ctx, cancel := context.WithCancel(context.Background())
 	byTID, sum := map[int]int64{}, int64(0)
 	consumed := make(chan struct{})
@@ -93,10 +94,10 @@ func TestTimesAddUp(t *testing.T) {
 		}
 	}()
 	began := time.Now()
-	all, bursts, short := p.used(t)
+	all, bursts, short := used(t, p)
 	got, err := s.Run(ctx, Config{Interval: 2 * time.Millisecond}, q)
 	<-consumed
-	allAfter, burstsAfter, shortAfter := p.used(t)
+	allAfter, burstsAfter, shortAfter := used(t, p)
 	asked := time.Since(began)
 	all, bursts, short = allAfter-all, burstsAfter-bursts, shortAfter-short
 	if err != nil {

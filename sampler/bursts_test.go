@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"goprof/testdata/ctest"
 )
 
 // burstsProgram has 200 threads that each run for 0.2 ms and then sleep for 19.8, and one that never rests. For each line it
@@ -43,14 +45,14 @@ int main(void) {
 // number and by CPU time, as what one uses that never rests.
 func TestShortBursts(t *testing.T) {
 	const interval = 2 * time.Millisecond
-	p := run1(t, burstsProgram)
-	spinner := p.number(t)
+	p := ctest.Run(t, burstsProgram)
+	spinner := p.Number(t)
 	ask := func() (bursts, spin int64) {
-		p.in.Write([]byte("\n"))
-		return int64(p.number(t)), int64(p.number(t))
+		p.In.Write([]byte("\n"))
+		return int64(p.Number(t)), int64(p.Number(t))
 	}
 	time.Sleep(200 * time.Millisecond)
-	s, q := New(p.pid, thisCPU()), NewQueue(64)
+	s, q := New(p.PID, ctest.CPU()), NewQueue(64)
 	ctx, cancel := context.WithCancel(context.Background())
 	var number, weight [2]int64 // of bursts, of the spinner
 	consumed := make(chan struct{})

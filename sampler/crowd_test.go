@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
+	"goprof/testdata/ctest"
 )
 
 // crowdProgram has so many threads that sleep and so many that work: each fourth of these without rest, the others for 1 to
@@ -47,10 +49,10 @@ func TestCrowd(t *testing.T) {
 		sleeping, length = "9980", d
 	}
 	const workers = 20
-	p := run1(t, crowdProgram, sleeping, "20")
+	p := ctest.Run(t, crowdProgram, sleeping, "20")
 	var tids []int
 	for range workers {
-		tids = append(tids, p.number(t))
+		tids = append(tids, p.Number(t))
 	}
 	for _, c := range []struct {
 		name string
@@ -64,9 +66,9 @@ func TestCrowd(t *testing.T) {
 			asked := time.Now()
 			before := map[int]int64{}
 			for _, tid := range tids {
-				before[tid] = ranNanos(t, p.pid, tid)
+				before[tid] = ctest.Ran(t, p.PID, tid)
 			}
-			s, q := New(p.pid, thisCPU()), NewQueue(64)
+			s, q := New(p.PID, ctest.CPU()), NewQueue(64)
 			s.fds = c.fds
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -94,12 +96,12 @@ func TestCrowd(t *testing.T) {
 			}
 			used, usedAll := map[int]int64{}, int64(0)
 			for _, tid := range tids {
-				used[tid] = ranNanos(t, p.pid, tid) - before[tid]
+				used[tid] = ctest.Ran(t, p.PID, tid) - before[tid]
 				usedAll += used[tid]
 			}
 			// They were asked before and after, and have used at most all CPUs in between.
 			beside := int64(time.Since(asked)-got.Wall) * int64(runtime.NumCPU())
-			pass := bareScan(t, p.pid)
+			pass := bareScan(t, p.PID)
 			t.Logf("%d samples, %.1f Hz reached; sampling thread %.1f %% of a CPU; a bare loop over all threads' schedstat: %v a tick, %.1f %%",
 				got.Taken, got.Rate(), 100*got.CPU.Seconds()/got.Wall.Seconds(), pass, 100*pass.Seconds()*got.Rate())
 			needTicks(t, &got)
@@ -125,13 +127,13 @@ func TestCrowd(t *testing.T) {
 
 // bareScan is the CPU time of reading schedstat of all threads once, by kept descriptors or, where they do not suffice, without.
 func bareScan(t *testing.T, pid int) (each time.Duration) {
-	OnOwnThread(func() {
-		d := openProc(pid)
-		defer d.close()
+	ptrace.OnOwnThread(func() {
+		d := procfs.OpenDir(pid)
+		defer d.Close()
 		s := &scan{}
 		var fds []int
-		d.threads(make([]byte, 32<<10), func(tid int) {
-			if fd, err := d.open(tid, "schedstat"); err == nil {
+		d.Threads(make([]byte, 32<<10), func(tid int) {
+			if fd, err := d.Open(tid, "schedstat"); err == nil {
 				fds = append(fds, fd)
 			}
 		})
@@ -139,7 +141,7 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 		began := s.spent()
 		for range passes {
 			for _, fd := range fds {
-				procfs.ParseSchedstat(d.pread(fd))
+				procfs.ParseSchedstat(d.ReadFD(fd))
 			}
 		}
 		each = time.Duration(s.spent()-began) / passes
@@ -152,9 +154,9 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 
 // Threads that sleep are not read at each tick: the process's clock says that none of them has run.
 func TestColdThreadsAreNotRead(t *testing.T) {
-	p := run1(t, crowdProgram, "2000", "0")
-	proc := openProc(p.pid)
-	defer proc.close()
+	p := ctest.Run(t, crowdProgram, "2000", "0")
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
 	s := newScan(proc, 10*time.Millisecond, descriptors())
 	defer s.close()
 	scanFor(s, 100)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goprof/process"
+	"goprof/testdata/ctest"
 )
 
 // forkingProgram forks, in the one way and the other, as fast as it can, until it is told to end. Each child works for a moment, makes
@@ -80,15 +81,15 @@ func TestTargetThatForks(t *testing.T) {
 }
 
 func testForks(t *testing.T, sample func(pid int, end func(*atomic.Int64)) Stats) {
-	p := run1(t, forkingProgram)
-	got := sample(p.pid, func(seen *atomic.Int64) {
+	p := ctest.Run(t, forkingProgram)
+	got := sample(p.PID, func(seen *atomic.Int64) {
 		untilSamples(500)(seen)
-		p.in.Write([]byte("x"))
+		p.In.Write([]byte("x"))
 	})
-	children, odd := p.number(t), p.number(t)
+	children, odd := p.Number(t), p.Number(t)
 	t.Logf("%d children; %d samples, %d late, lost %v", children, got.Taken, got.Late, got.Lost)
 	if children < 20 || odd != 0 || got.Taken < 500 {
 		t.Errorf("%d children, %d with something odd, %d samples", children, odd, got.Taken)
 	}
-	eventually(t, "nobody traces it", func() bool { return tracerOf(p.pid) == 0 && threadState(p.pid, p.pid) == 'S' })
+	ctest.Eventually(t, "nobody traces it", func() bool { return ctest.TracerOf(p.PID) == 0 && ctest.State(p.PID, p.PID) == 'S' })
 }

@@ -2,7 +2,11 @@
 
 package sampler
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+)
 
 // keptFiles is how many descriptors a list of threads may keep, so that it need not open their files for each read.
 type keptFiles struct {
@@ -12,20 +16,20 @@ type keptFiles struct {
 // read reads a thread's file through the descriptor that is kept, or opens it: for this once, or to be kept, if that is wanted and there
 // are descriptors left. nil: the thread has ended. giveUp closes some; it is called where the rest of goprof has taken more
 // than was reserved for it.
-func (k *keptFiles) read(proc *procDir, tid int, name string, kept *int32, keep bool, giveUp func()) []byte {
+func (k *keptFiles) read(proc *procfs.Dir, tid int, name string, kept *int32, keep bool, giveUp func()) []byte {
 	if *kept >= 0 {
-		return proc.pread(int(*kept))
+		return proc.ReadFD(int(*kept))
 	}
-	fd, err := proc.open(tid, name)
+	fd, err := proc.Open(tid, name)
 	if err == unix.EMFILE || err == unix.ENFILE {
 		giveUp()
 		k.left = 0
-		fd, err = proc.open(tid, name)
+		fd, err = proc.Open(tid, name)
 	}
 	if err != nil {
 		return nil
 	}
-	b := proc.pread(fd)
+	b := proc.ReadFD(fd)
 	if keep && k.left > 0 {
 		k.left--
 		*kept = int32(fd)

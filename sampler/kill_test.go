@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process/procfs"
+	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )
 
@@ -156,12 +158,12 @@ func (u *unharmed) isFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := openProc(u.pid)
-	defer d.close()
+	d := procfs.OpenDir(u.pid)
+	defer d.Close()
 	for _, e := range entries {
 		tid, _ := strconv.Atoi(e.Name())
-		eventually(t, u.name+": a thread is let go", func() bool {
-			state, tracer := d.status(tid)
+		ctest.Eventually(t, u.name+": a thread is let go", func() bool {
+			state, tracer := d.Status(tid)
 			return state != 't' && state != 'T' && tracer == 0
 		})
 	}
@@ -171,7 +173,7 @@ func (u *unharmed) isFree(t *testing.T) {
 func (u *unharmed) works(t *testing.T) {
 	t.Helper()
 	before := u.counted(t)
-	eventually(t, u.name+": all its threads go on", func() bool {
+	ctest.Eventually(t, u.name+": all its threads go on", func() bool {
 		for i, n := range u.counted(t) {
 			if n == before[i] {
 				return false
@@ -240,7 +242,7 @@ func end(t *testing.T, u *unharmed, how string, rng *rand.Rand) {
 	case "SIGTSTP":
 		time.Sleep(wait)
 		h.Process.Signal(unix.SIGTSTP)
-		eventually(t, "goprof is stopped", func() bool { return threadState(h.pid, h.pid) == 'T' })
+		ctest.Eventually(t, "goprof is stopped", func() bool { return ctest.State(h.PID, h.PID) == 'T' })
 		u.isFree(t)
 		h.Process.Kill()
 	default:
@@ -252,10 +254,10 @@ func end(t *testing.T, u *unharmed, how string, rng *rand.Rand) {
 
 func unharmedC(t *testing.T) unharmed {
 	file := filepath.Join(t.TempDir(), "counts")
-	p := run1(t, unharmedProgram, file)
+	p := ctest.Run(t, unharmedProgram, file)
 	interrupted := 0
 	t.Cleanup(func() { t.Logf("C: epoll_wait was interrupted %d times", interrupted) })
-	return unharmed{"C", p.pid, file, func() error {
+	return unharmed{"C", p.PID, file, func() error {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return err

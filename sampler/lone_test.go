@@ -5,6 +5,8 @@ package sampler
 import (
 	"testing"
 	"time"
+
+	"goprof/testdata/ctest"
 )
 
 // TestLoneThreadIsMetAsOftenAsItRuns: the scheduler moves a thread away from the CPU where goprof is at work. One
@@ -12,11 +14,11 @@ import (
 // to.
 func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 	for _, interval := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
-		p := run1(t, cSpin)
-		p.number(t)
-		before := ranNanos(t, p.pid, p.pid)
-		got := session(t, p.pid, Config{Interval: interval}, 64, untilSamples(int64(4*time.Second/interval)))
-		owed := (ranNanos(t, p.pid, p.pid) - before) / int64(interval)
+		p := ctest.Run(t, ctest.Spin)
+		p.Number(t)
+		before := ctest.Ran(t, p.PID, p.PID)
+		got := session(t, p.PID, Config{Interval: interval}, 64, untilSamples(int64(4*time.Second/interval)))
+		owed := (ctest.Ran(t, p.PID, p.PID) - before) / int64(interval)
 		t.Logf("%v: %d samples of %d owed, %d skipped of %d, late %d, pauses p50 %v p99 %v max %v, goprof %.1f %%",
 			interval, got.Attempted, owed, got.Skipped, got.Ticks,
 			got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), 100*got.CPU.Seconds()/got.Wall.Seconds())

@@ -15,6 +15,8 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // The second engine: perf_event_open(2). Nobody is stopped. The kernel itself keeps a timer for each thread
@@ -27,8 +29,8 @@ import (
 //     interrupt cannot wait for it. What is longer is Cut.
 //   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame
 //     anchor (native code without unwind information, a signal on a stack of its own) ends there. Threads of which
-//     that is wanted (Hint.Soon) are an exception where the kernel takes a program from us (perf_copy.go): their Side, and
-//     what the trail leads to, are copied in that moment, too.
+//     that is wanted (Hint.Soon) are an exception where the kernel takes a program from us (perf_copy.go): their
+//     Side, and what the trail leads to, are copied in that moment, too.
 //   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read for the same threads,
 //     some 50 us later.
 //   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
@@ -45,12 +47,15 @@ import (
 
 // Perf samples the threads of one process through perf_event.
 type Perf struct {
-	*Sampler
+	progress
+	hints
+	pid    int
+	cpu    *arch.CPU
 	events int // how many there may be; 0: as many as make sense
 }
 
 // NewPerf makes a sampler of pid.
-func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{Sampler: New(pid, cpu)} }
+func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{progress: newProgress(), pid: pid, cpu: cpu} }
 
 // ErrPerfOverhead: nothing tells what an interrupt of the kernel costs.
 var ErrPerfOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
@@ -61,7 +66,7 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		if cfg.MaxOverhead > 0 {
 			return Stats{}, ErrPerfOverhead
 		}
-		onOwnThread(func() { stats, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
+		ptrace.OnThreadHoldingNobody(func() { stats, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
 		return stats, err
 	})
 }
@@ -71,10 +76,10 @@ const perfTick = int64(10 * time.Millisecond)
 
 // perfRun is one sampling session on its own OS thread.
 type perfRun struct {
-	*Sampler
+	perf       *Perf
 	cfg        Config
 	q          *Queue
-	proc       *procDir
+	proc       *procfs.Dir
 	scan       *scan
 	stats      Stats
 	rng        *rand.Rand
@@ -107,17 +112,17 @@ type perfRun struct {
 }
 
 func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	r := &perfRun{Sampler: p.Sampler, mostEvents: p.events, cfg: cfg, q: q, proc: openProc(p.pid), threads: map[int]*perfThread{},
-		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	defer r.proc.close()
-	if r.proc.task < 0 {
+	r := &perfRun{perf: p, mostEvents: p.events, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
+		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	defer r.proc.Close()
+	if !r.proc.Exists() {
 		return Stats{}, ErrNoProcess
 	}
 	if err := r.open(); err != nil {
 		return Stats{}, err
 	}
 	defer r.close()
-	r.began, r.cpuAtStart = monotonic(&r.ts), threadCPU()
+	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
 	r.loop(ctx)
 	r.drain()
 	r.scan.settle()
@@ -126,7 +131,7 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 }
 
 func (r *perfRun) open() (err error) {
-	if r.power, err = TryPerf(r.pid); err != nil {
+	if r.power, err = TryPerf(r.perf.pid); err != nil {
 		return err
 	}
 	r.cpus = onlineCPUs()
@@ -142,7 +147,6 @@ func (r *perfRun) open() (err error) {
 		return unix.EMFILE // not one thread could have its events
 	}
 	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
-	r.scan.books = true
 	return nil
 }
 
@@ -167,18 +171,18 @@ func (r *perfRun) loop(ctx context.Context) {
 			return
 		default:
 		}
-		if r.proc.ended() {
+		if r.proc.Ended() {
 			r.stats.Ended = true
 			return
 		}
-		r.now = monotonic(&r.ts)
+		r.now = ptrace.Monotonic(&r.ts)
 		if r.now >= due {
 			began := r.now
 			r.lookAround()
 			due = r.next(began)
 		}
 		r.drain()
-		r.answer(r.sum)
+		r.perf.answer(r.sum)
 		r.wait(due)
 	}
 }
@@ -186,9 +190,8 @@ func (r *perfRun) loop(ctx context.Context) {
 // lookAround finds out who is there and who has run.
 func (r *perfRun) lookAround() {
 	r.scan.begin()
-	r.takeHints()
-	for r.scan.next() != nil {
-	}
+	r.perf.take(r.setHint, true)
+	r.scan.update()
 	r.watchAll()
 	r.stats.Ticks++
 }
@@ -196,28 +199,22 @@ func (r *perfRun) lookAround() {
 // next is when to look around again. It falls anywhere, so that it is in step with nothing, and costs at most a
 // tenth of a CPU.
 func (r *perfRun) next(began int64) int64 {
-	took := monotonic(&r.ts) - began
+	took := ptrace.Monotonic(&r.ts) - began
 	return began + max(perfTick/2+r.rng.Int64N(perfTick), 10*took)
 }
 
-func (r *perfRun) takeHints() {
-	for range cap(r.hints) {
-		select {
-		case h := <-r.hints:
-			r.scan.setHint(h.tid, h.hint)
-			if th := r.threads[h.tid]; th != nil && (h.hint.Skip || h.hint.Soon != th.prompt) {
-				r.unwatch(th) // to be watched in another way, or not
-			}
-		default:
-			return
-		}
+// setHint notes what is known of a thread, and reports whether that is in the list.
+func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
+	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.prompt) {
+		r.unwatch(th) // to be watched in another way, or not
 	}
+	return r.scan.setHint(tid, hint)
 }
 
 // wait sleeps until a ring is half full, a thread was sampled that is to be looked at soon, or until the deadline.
-// Like sleepUntil it does not tell Go's scheduler; see there.
+// Like ptrace.SleepUntil it does not tell Go's scheduler; see there.
 func (r *perfRun) wait(deadline int64) {
-	left := min(deadline-monotonic(&r.ts), perfTick)
+	left := min(deadline-ptrace.Monotonic(&r.ts), perfTick)
 	if left <= 0 {
 		return
 	}
@@ -233,7 +230,7 @@ func (r *perfRun) sum() Stats {
 	s := r.stats
 	s.Threads = len(r.scan.byTID)
 	s.Interval = r.cfg.Interval
-	s.Wall = time.Duration(monotonic(&r.ts) - r.began)
+	s.Wall = time.Duration(ptrace.Monotonic(&r.ts) - r.began)
 	s.CPU = threadCPU() - r.cpuAtStart
 	s.Times = r.scan.bills.sum(r.scan.byTID, r.over)
 	if sampled := s.Times.Sampled; sampled > 0 {
@@ -251,11 +248,11 @@ func (r *perfRun) drain() {
 			r.cpu = i
 			if ring.read(r.each) {
 				r.stats.Attempted++
-				r.stats.Lost[Failed]++
+				r.stats.Lost[ptrace.Failed]++
 			}
 		}
 	}
-	r.now = monotonic(&r.ts)
+	r.now = ptrace.Monotonic(&r.ts)
 	for _, th := range r.sampled {
 		r.adapt(th)
 		if th.prompt && len(th.events) > 0 && r.threads[th.tid] == th {
@@ -268,21 +265,21 @@ func (r *perfRun) drain() {
 func (r *perfRun) record(b ringBytes, rec perfRecord) {
 	switch rec.kind {
 	case perfSample:
-		if !b.parse(rec, r.Sampler.cpu, &r.sample) {
-			r.lose(Failed, 1)
+		if !b.parse(rec, r.perf.cpu, &r.sample) {
+			r.lose(ptrace.Failed, 1)
 			return
 		}
-		if r.sample.pid == r.pid {
+		if r.sample.pid == r.perf.pid {
 			r.take(b, &r.sample)
 		}
 	case perfLost, perfLostSamples:
-		r.lose(RingFull, b.parseLost(rec))
+		r.lose(ptrace.RingFull, b.parseLost(rec))
 	case perfThrottle:
-		r.lose(Throttled, 1) // at least: until the next tick of the kernel's clock
+		r.lose(ptrace.Throttled, 1) // at least: until the next tick of the kernel's clock
 	}
 }
 
-func (r *perfRun) lose(o Outcome, n int64) {
+func (r *perfRun) lose(o ptrace.Outcome, n int64) {
 	r.stats.Attempted += n
 	r.stats.Lost[o] += n
 }
@@ -294,15 +291,15 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 		return
 	}
 	if !s.hasRegs {
-		r.lose(NoRegisters, 1)
+		r.lose(ptrace.NoRegisters, 1)
 		return
 	}
 	snap := r.q.take()
 	if snap == nil {
-		r.lose(QueueFull, 1)
+		r.lose(ptrace.QueueFull, 1)
 		return
 	}
-	var hint Hint
+	var hint ptrace.Hint
 	if known != nil {
 		hint = known.hint
 	}
@@ -323,8 +320,8 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 }
 
 // fill makes the snapshot. It returns how much stack there was, 0 if that is not known.
-func (r *perfRun) fill(b ringBytes, s *rawSample, hint *Hint, snap *process.Snapshot) (need uint64) {
-	cpu := r.Sampler.cpu
+func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, snap *process.Snapshot) (need uint64) {
+	cpu := r.perf.cpu
 	sp := s.regs[cpu.SP]
 	size := s.stackLen
 	known := hint.StackTop > sp && sp >= hint.StackLow

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"goprof/testdata/ctest"
 )
 
 // workProgram does the same piece of work on two threads for each line that it is sent, with some KB of stack in
@@ -61,12 +63,12 @@ func BenchmarkEngines(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("GOPROF_BENCH_ROUNDS")); err == nil && n > 0 {
 		rounds = n
 	}
-	p := run1(b, workProgram, "150000000")
+	p := ctest.Run(b, workProgram, "150000000")
 	piece := func() float64 {
-		if _, err := p.in.Write([]byte("\n")); err != nil {
+		if _, err := p.In.Write([]byte("\n")); err != nil {
 			b.Fatal(err)
 		}
-		return float64(p.number(b))
+		return float64(p.Number(b))
 	}
 	kinds := []benchKind{{"ptrace", 100}, {"perf", 100}, {"ptrace", 1000}, {"perf", 1000}}
 	slower, cost, lost := make([][]float64, len(kinds)), make([][]float64, len(kinds)), make([]int64, len(kinds))
@@ -74,7 +76,7 @@ func BenchmarkEngines(b *testing.B) {
 	for range rounds {
 		for i, k := range kinds {
 			before := piece()
-			stats, with := k.sample(b, p.pid, piece)
+			stats, with := k.sample(b, p.PID, piece)
 			after := piece()
 			slower[i] = append(slower[i], 100*(2*with/(before+after)-1))
 			cost[i] = append(cost[i], float64(stats.CPU.Nanoseconds())/1e3/float64(max(stats.Attempted, 1)))
@@ -99,9 +101,9 @@ type benchKind struct {
 
 // sample does a piece of work while it is sampled.
 func (k benchKind) sample(b *testing.B, pid int, piece func() float64) (Stats, float64) {
-	var e Engine = New(pid, thisCPU())
+	var e Engine = New(pid, ctest.CPU())
 	if k.engine == "perf" {
-		e = NewPerf(pid, thisCPU())
+		e = NewPerf(pid, ctest.CPU())
 	}
 	q := NewQueue(256)
 	ctx, cancel := context.WithCancel(context.Background())

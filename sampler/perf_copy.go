@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/sampler/ptrace"
 )
 
 // A sample of perf_event has registers and a stack. What else is to be of the same moment is copied by a BPF program:
@@ -38,7 +39,7 @@ const (
 	halfBlock      = 56 // of each block: its address, that of its used part, and how much of that was copied
 	halfBlockSize  = 24
 	halfSide       = 192
-	halfOwnerBytes = halfSide + maxSide
+	halfOwnerBytes = halfSide + ptrace.MaxSide
 	halfObjectData = halfOwnerBytes + process.MaxTrailHead
 	halfHeads      = halfObjectData + process.MaxTrailObject
 	halfUsed       = halfHeads + process.MaxTrailBlocks*process.MaxTrailHead // the used parts of blocks, one after the other
@@ -52,7 +53,7 @@ const (
 type perfCopier struct {
 	mem   []byte
 	prog  int
-	hint  Hint // for which it was made
+	hint  ptrace.Hint // for which it was made
 	trail process.Trail
 }
 
@@ -65,7 +66,7 @@ func (r *perfRun) arm(w *perfThread) {
 	trail := r.cfg.Trail
 	hint := &w.th.hint
 	if r.noCopies || !w.prompt || trail == nil || !trail.Known || hint.Side == 0 || hint.SideLen <= 0 ||
-		hint.SideLen > maxSide ||
+		hint.SideLen > ptrace.MaxSide ||
 		trail.Frame < 0 || trail.Frame > hint.SideLen-8 {
 		return
 	}
@@ -108,7 +109,7 @@ func (r *perfRun) disarm(w *perfThread) {
 }
 
 // newCopier loads a program.
-func newCopier(hint Hint, trail *process.Trail) (*perfCopier, error) {
+func newCopier(hint ptrace.Hint, trail *process.Trail) (*perfCopier, error) {
 	page := unix.Getpagesize()
 	fd, mem, err := bpfMap((copySize + page - 1) / page * page)
 	if err != nil {
@@ -135,7 +136,7 @@ func (c *perfCopier) attach(event int) error {
 }
 
 // fits reports whether the program is still what it should be.
-func (c *perfCopier) fits(hint *Hint, trail *process.Trail) bool {
+func (c *perfCopier) fits(hint *ptrace.Hint, trail *process.Trail) bool {
 	now := *trail
 	now.Right = c.trail.Right
 	return c.trail == now && c.hint.Side == hint.Side && c.hint.SideLen == hint.SideLen && c.hint.Handle == hint.Handle
@@ -147,7 +148,7 @@ func (c *perfCopier) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&c.m
 
 // copyProgram is the program of one thread. Registers: r6 is the half, r7 where the way has got to. On its stack are
 // the time (-8), the shift of references (-16), room for a word (-24) and how much of the used parts there is (-32).
-func copyProgram(fd int, hint *Hint, w *process.Trail) *bpfCode {
+func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail) *bpfCode {
 	c := &bpfCode{jumps: map[string][]int{}}
 	c.call(bpfKtimeGetNS)
 	c.store(r10, -8, r0)
@@ -321,7 +322,7 @@ func (c *perfCopier) keep(half []byte, snap *process.Snapshot) {
 	}
 	w := &c.trail
 	snap.Trail.Reset()
-	if size := min(word(halfSideSize), maxSide); size > 0 {
+	if size := min(word(halfSideSize), ptrace.MaxSide); size > 0 {
 		snap.Side = append(snap.Side[:0], half[halfSide:halfSide+size]...)
 		snap.SideAddr = c.hint.Side
 	}

@@ -13,6 +13,8 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/sampler/ptrace"
+	"goprof/testdata/ctest"
 )
 
 // needsBPF skips a test where the kernel takes no programs from us.
@@ -40,7 +42,7 @@ func TestCopyProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			log := make([]byte, 1<<20)
-			prog, err := copyProgram(fd, &Hint{Side: 0x7fff_8765_4321, SideLen: 432, Handle: handle}, &trail).loadForPerf(log)
+			prog, err := copyProgram(fd, &ptrace.Hint{Side: 0x7fff_8765_4321, SideLen: 432, Handle: handle}, &trail).loadForPerf(log)
 			if err != nil {
 				t.Errorf("%s: %v: %s", name, err, unix.ByteSliceToString(log))
 			} else {
@@ -57,17 +59,17 @@ func TestCopier(t *testing.T) {
 	needsBPF(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	w := newTrailWorld()
+	w := ctest.NewTrail(make([]byte, 64), make([]byte, 256))
 	object := make([]byte, 96)
 	for i := range object {
 		object[i] = byte(3 * i)
 	}
 	handle := make([]byte, 8)
-	put(handle, 0, at(object))
-	trail := *w.Trail
+	ctest.Put(handle, 0, ctest.At(object))
+	trail := w.Trail
 	trail.ObjectSize = len(object)
-	side := w.desk.side[:64]
-	c, err := newCopier(Hint{Side: at(side), SideLen: len(side), Handle: at(handle)}, &trail)
+	side := w.Side
+	c, err := newCopier(ptrace.Hint{Side: ctest.At(side), SideLen: len(side), Handle: ctest.At(handle)}, &trail)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,15 +95,15 @@ func TestCopier(t *testing.T) {
 	if !c.take(when+100, 1e9, &snap) {
 		t.Fatalf("%d turns, nothing was copied", *c.word(copyTurns))
 	}
-	if !bytes.Equal(snap.Side, side) || snap.SideAddr != at(side) {
+	if !bytes.Equal(snap.Side, side) || snap.SideAddr != ctest.At(side) {
 		t.Errorf("side %x, not %x", snap.Side, side)
 	}
-	used := w.first[64+10*8-16 : 64+50*8]
-	for name, want := range map[string][]byte{"owner": w.owner[:32], "object": object, "handle": handle,
-		"first head": w.first[:64],
-		"first used": used, "second head": w.second[:64], "second used": w.second[64+90*8-16 : 64+100*8]} {
+	used := w.First[64+10*8-16 : 64+50*8]
+	for name, want := range map[string][]byte{"owner": w.Owner[:32], "object": object, "handle": handle,
+		"first head": w.First[:64],
+		"first used": used, "second head": w.Second[:64], "second used": w.Second[64+90*8-16 : 64+100*8]} {
 		got := make([]byte, len(want))
-		if !snap.Trail.Read(at(want), got) || !bytes.Equal(got, want) {
+		if !snap.Trail.Read(ctest.At(want), got) || !bytes.Equal(got, want) {
 			t.Errorf("%s: %x, not %x", name, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/process/procfs"
 )
 
 // perfStackMost is the largest copy of a stack that the kernel makes: a record has 16 bits for its length
@@ -97,9 +98,9 @@ func TryPerf(pid int) (PerfPower, error) {
 	}
 	tid := pid
 	if pid != 0 {
-		proc := openProc(pid)
-		tid = proc.anyThread()
-		proc.close()
+		proc := procfs.OpenDir(pid)
+		tid = proc.AnyThread()
+		proc.Close()
 	}
 	var err error
 	for _, kernel := range []bool{true, false} {
@@ -115,18 +116,4 @@ func TryPerf(pid int) (PerfPower, error) {
 		}
 	}
 	return PerfPower{}, &PerfError{"perf_event_open", err}
-}
-
-// anyThread is a thread of the process that lives: a leader may have ended before the others.
-func (p *procDir) anyThread() (tid int) {
-	tid = p.pid
-	if state, _ := p.status(tid); p.task < 0 || state != 'Z' && state != 'X' {
-		return tid
-	}
-	p.threads(make([]byte, 32<<10), func(t int) {
-		if state, _ := p.status(t); tid == p.pid && state != 0 && state != 'Z' && state != 'X' {
-			tid = t
-		}
-	})
-	return tid
 }

@@ -21,12 +21,14 @@ import (
 
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
+	"goprof/testdata/ctest"
 )
 
 // needPerf skips where perf_event may not be used, as in most containers.
 func needPerf(t testing.TB) {
 	t.Helper()
-	needCPU(t)
+	ctest.NeedCPU(t)
 	if power, err := TryPerf(0); err != nil {
 		t.Skipf("this machine does not permit perf_event: %v", err)
 	} else if !power.Kernel {
@@ -38,7 +40,7 @@ func needPerf(t testing.TB) {
 func perfSession(t *testing.T, pid int, cfg Config, each func(*process.Snapshot), end func(p *Perf, seen *atomic.Int64)) sampled {
 	t.Helper()
 	needPerf(t)
-	p, q := NewPerf(pid, thisCPU()), NewQueue(64)
+	p, q := NewPerf(pid, ctest.CPU()), NewQueue(64)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	got := sampled{byTID: make(map[int]int)}
@@ -89,7 +91,7 @@ func perfUntil(n int64) func(*Perf, *atomic.Int64) {
 // TestPerfSeesWhatIsThere: registers and stack are those of the moment. The program counts and writes
 // that to its stack in three places, which must say the same, or differ by the one step that lies between.
 func TestPerfSeesWhatIsThere(t *testing.T) {
-	p := run1(t, `
+	p := ctest.Run(t, `
 int main(void) {
 	volatile uint64_t pad[2048];
 	for (int i = 0; i < 2048; i++) pad[i] = 0x5a5a5a5a00000000 + i;
@@ -101,11 +103,11 @@ int main(void) {
 		pad[1024] = n;
 	}
 }`)
-	pad := uint64(p.number(t))
+	pad := uint64(p.Number(t))
 	last := uint64(0)
-	got := perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
-		if s.SP != s.Regs[thisCPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || s.Followed == nil {
-			t.Errorf("%#x, sp %#x, unknown %#x, call %d", s.SP, s.Regs[thisCPU().SP], s.Unknown, s.Syscall)
+	got := perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
+		if s.SP != s.Regs[ctest.CPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || s.Followed == nil {
+			t.Errorf("%#x, sp %#x, unknown %#x, call %d", s.SP, s.Regs[ctest.CPU().SP], s.Unknown, s.Syscall)
 		}
 		word := func(i uint64) uint64 {
 			if at := pad + 8*i - s.SP; at+8 <= uint64(len(s.Stack)) {
@@ -131,23 +133,23 @@ int main(void) {
 // TestPerfShares: each thread has as many samples as it used CPU time, whether it runs all the time or in bursts.
 func TestPerfShares(t *testing.T) {
 	// One that never rests, ten of 1 ms in 20, a hundred of 0.2 ms in 20.
-	p := run1(t, sharesProgram, "1", "1", "0", "10", "1000", "20000", "100", "200", "20000")
+	p := ctest.Run(t, ctest.Shares, "1", "1", "0", "10", "1000", "20000", "100", "200", "20000")
 	var tids []int
 	for range 111 {
-		tids = append(tids, p.number(t))
+		tids = append(tids, p.Number(t))
 	}
 	time.Sleep(100 * time.Millisecond)
 	time0 := make([]uint64, len(tids))
-	proc := openProc(p.pid)
-	defer proc.close()
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
 	ran := func(tid int) uint64 {
-		stat, _ := procfs.ParseSchedstat(proc.read(tid, "schedstat"))
+		stat, _ := procfs.ParseSchedstat(proc.Read(tid, "schedstat"))
 		return stat.Ran
 	}
 	for i, tid := range tids {
 		time0[i] = ran(tid)
 	}
-	got := perfSession(t, p.pid, Config{Interval: time.Millisecond}, nil, perfUntil(4000))
+	got := perfSession(t, p.PID, Config{Interval: time.Millisecond}, nil, perfUntil(4000))
 	all, truth, seen := 0.0, [3]float64{}, [3]float64{}
 	for i, tid := range tids {
 		group := 2
@@ -193,10 +195,10 @@ int main(int argc, char **argv) {
 // TestPerfIsNotInStep: a program whose period is exactly that of the samples gives no other shares than any other.
 func TestPerfIsNotInStep(t *testing.T) {
 	const period = 2 * time.Millisecond
-	p := run1(t, lockstepProgram, strconv.Itoa(int(period)))
-	at := uint64(p.number(t))
+	p := ctest.Run(t, lockstepProgram, strconv.Itoa(int(period)))
+	at := uint64(p.Number(t))
 	var first, all int
-	got := perfSession(t, p.pid, Config{Interval: period}, func(s *process.Snapshot) {
+	got := perfSession(t, p.PID, Config{Interval: period}, func(s *process.Snapshot) {
 		if off := at - s.SP; off+8 <= uint64(len(s.Stack)) {
 			all++
 			if s.Stack[off] == 1 {
@@ -214,13 +216,13 @@ func TestPerfIsNotInStep(t *testing.T) {
 
 // TestPerfTimesAddUp is TestTimesAddUp for this engine.
 func TestPerfTimesAddUp(t *testing.T) {
-	p := run1(t, timesProgram)
+	p := ctest.Run(t, timesProgram)
 	time.Sleep(100 * time.Millisecond)
 	sum := int64(0)
-	all, _, _ := p.used(t)
+	all, _, _ := used(t, p)
 	began := time.Now()
-	got := perfSession(t, p.pid, Config{Interval: 2 * time.Millisecond}, func(s *process.Snapshot) { sum += s.CPU }, perfUntil(1500))
-	allAfter, _, _ := p.used(t)
+	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, func(s *process.Snapshot) { sum += s.CPU }, perfUntil(1500))
+	allAfter, _, _ := used(t, p)
 	beside := time.Since(began) - got.Wall
 	times := got.Times
 	t.Logf("%+v; the program: %v; lost %v", times, time.Duration(allAfter-all), got.Lost)
@@ -259,19 +261,19 @@ func TestPerfStackSizes(t *testing.T) {
 		size int
 		cut  bool
 	}{{1000, false}, {20_000, false}, {200_000, true}} {
-		p := run1(t, "#include <alloca.h>\n"+deepProgram, strconv.Itoa(c.size))
-		tid, frame := p.number(t), uint64(p.number(t))
+		p := ctest.Run(t, "#include <alloca.h>\n"+deepProgram, strconv.Itoa(c.size))
+		tid, frame := p.Number(t), uint64(p.Number(t))
 		top := frame + 64
 		var last, most, cuts int
 		told := false // how long the stack is has come to be known
-		perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
+		perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
 			last, most = len(s.Stack), max(most, len(s.Stack))
 			if told = told || !s.Cut || c.cut; s.Cut && told {
 				cuts++
 			}
 		}, func(p *Perf, seen *atomic.Int64) {
 			untilSamples(20)(seen)
-			p.Advise(tid, Hint{StackTop: top, StackLow: top - 1<<20})
+			p.Advise(tid, ptrace.Hint{StackTop: top, StackLow: top - 1<<20})
 			untilSamples(300)(seen)
 		})
 		t.Logf("%d bytes: %d at last, %d at most, %d cut", c.size, last, most, cuts)
@@ -283,20 +285,20 @@ func TestPerfStackSizes(t *testing.T) {
 
 // Threads that nobody wants have no events, and what they use is no matter of ours.
 func TestPerfSkips(t *testing.T) {
-	p := run1(t, sharesProgram, "2", "1", "0")
-	wanted, other := p.number(t), p.number(t)
+	p := ctest.Run(t, ctest.Shares, "2", "1", "0")
+	wanted, other := p.Number(t), p.Number(t)
 	needPerf(t)
 	after := 0
 	var from atomic.Int64 // samples before were under way when it was told
 	from.Store(math.MaxInt64)
 	n := int64(0)
-	perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
+	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
 		if n++; n > from.Load() && s.TID == other {
 			after++
 		}
 	}, func(p *Perf, seen *atomic.Int64) {
 		untilSamples(20)(seen)
-		p.Advise(other, Hint{Skip: true})
+		p.Advise(other, ptrace.Hint{Skip: true})
 		p.Stats() // so that the hint has been taken
 		time.Sleep(50 * time.Millisecond)
 		p.Stats()
@@ -312,11 +314,11 @@ func TestPerfSkips(t *testing.T) {
 // A queue that nobody empties costs samples, all of which are counted.
 func TestPerfQueueFull(t *testing.T) {
 	needPerf(t)
-	p := run1(t, cSpin)
-	s, q := NewPerf(p.pid, thisCPU()), NewQueue(4)
+	p := ctest.Run(t, ctest.Spin)
+	s, q := NewPerf(p.PID, ctest.CPU()), NewQueue(4)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		eventually(t, "samples are lost", func() bool { return s.Stats().Lost[QueueFull] > 20 })
+		ctest.Eventually(t, "samples are lost", func() bool { return s.Stats().Lost[ptrace.QueueFull] > 20 })
 		cancel()
 	}()
 	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
@@ -327,8 +329,8 @@ func TestPerfQueueFull(t *testing.T) {
 
 // The end of the process ends the run.
 func TestPerfEnds(t *testing.T) {
-	p := run1(t, cSpin)
-	got := perfSession(t, p.pid, Config{Interval: time.Millisecond}, nil, func(_ *Perf, seen *atomic.Int64) {
+	p := ctest.Run(t, ctest.Spin)
+	got := perfSession(t, p.PID, Config{Interval: time.Millisecond}, nil, func(_ *Perf, seen *atomic.Int64) {
 		untilSamples(5)(seen)
 		p.Process.Kill()
 		p.Wait()
@@ -350,7 +352,7 @@ func TestPerfRefusals(t *testing.T) {
 		{Config{Interval: time.Second, MaxOverhead: 0.1}, 1, ErrPerfOverhead},
 		{Config{Interval: time.Second}, 1 << 30, ErrNoProcess},
 	} {
-		if _, err := NewPerf(c.pid, thisCPU()).Run(context.Background(), c.cfg, NewQueue(1)); !errors.Is(err, c.want) {
+		if _, err := NewPerf(c.pid, ctest.CPU()).Run(context.Background(), c.cfg, NewQueue(1)); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c.cfg, err)
 		}
 	}
@@ -372,16 +374,16 @@ func TestParseCPUList(t *testing.T) {
 func TestPerfFewEvents(t *testing.T) {
 	needPerf(t)
 	// 200 that use a microsecond each second, and two that run.
-	p := run1(t, sharesProgram, "200", "1", "1000000", "2", "1", "0")
+	p := ctest.Run(t, ctest.Shares, "200", "1", "1000000", "2", "1", "0")
 	var tids []int
 	for range 202 {
-		tids = append(tids, p.number(t))
+		tids = append(tids, p.Number(t))
 	}
-	proc := openProc(p.pid)
-	defer proc.close()
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
 	time.Sleep(100 * time.Millisecond)
 	most := 6 * len(onlineCPUs())
-	s, q := NewPerf(p.pid, thisCPU()), NewQueue(64)
+	s, q := NewPerf(p.PID, ctest.CPU()), NewQueue(64)
 	s.events = most
 	ctx, cancel := context.WithCancel(context.Background())
 	by, n, mostOpen := map[int]int{}, 0, 0
@@ -406,7 +408,7 @@ func TestPerfFewEvents(t *testing.T) {
 	}
 	used := map[int]int64{} // they tell their numbers in any order
 	for _, tid := range tids {
-		used[tid] = ranNanos(t, p.pid, tid)
+		used[tid] = ctest.Ran(t, p.PID, tid)
 	}
 	slices.SortFunc(tids, func(a, b int) int { return cmp.Compare(used[a], used[b]) })
 	a, b := by[tids[200]], by[tids[201]]
@@ -441,17 +443,17 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 	if len(onlineCPUs()) < 2 {
 		t.Skip("needs two CPUs")
 	}
-	p := run1(t, cSpin)
-	p.number(t)
+	p := ctest.Run(t, ctest.Spin)
+	p.Number(t)
 	var one, other unix.CPUSet
 	one.Set(onlineCPUs()[0])
 	other.Set(onlineCPUs()[1])
-	if err := unix.SchedSetaffinity(p.pid, &one); err != nil {
+	if err := unix.SchedSetaffinity(p.PID, &one); err != nil {
 		t.Skipf("this machine lets nobody choose the CPU of a thread: %v", err)
 	}
-	perfSession(t, p.pid, Config{Interval: time.Millisecond}, nil, func(_ *Perf, seen *atomic.Int64) {
+	perfSession(t, p.PID, Config{Interval: time.Millisecond}, nil, func(_ *Perf, seen *atomic.Int64) {
 		untilSamples(50)(seen)
-		if err := unix.SchedSetaffinity(p.pid, &other); err != nil {
+		if err := unix.SchedSetaffinity(p.PID, &other); err != nil {
 			t.Error(err)
 		}
 		n := seen.Load()
@@ -466,7 +468,7 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 func TestPerfGone(t *testing.T) {
 	needPerf(t)
 	before := standardFiles()
-	r := &perfRun{Sampler: New(os.Getpid(), thisCPU()), cpus: onlineCPUs(), threads: map[int]*perfThread{}, mostEvents: 100,
+	r := &perfRun{perf: NewPerf(os.Getpid(), ctest.CPU()), cpus: onlineCPUs(), threads: map[int]*perfThread{}, mostEvents: 100,
 		cfg: Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)), steady: make([]*perfRing, len(onlineCPUs()))}
 	const nobody = 1 << 22 // above the kernel's PID_MAX_LIMIT
 	for range 3 {
@@ -482,7 +484,7 @@ func TestPerfGone(t *testing.T) {
 
 // Threads that are born meanwhile are met.
 func TestPerfMeetsNewThreads(t *testing.T) {
-	p := run1(t, `
+	p := ctest.Run(t, `
 static void *spin(void *x) { say(gettid_()); for (volatile long i = 0;; i++); }
 int main(void) {
 	ready();
@@ -491,7 +493,7 @@ int main(void) {
 	while (fgets(line, sizeof line, stdin)) pthread_create(&t, 0, spin, 0);
 }`)
 	var born, seenBorn atomic.Int64
-	perfSession(t, p.pid, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
+	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
 		if int64(s.TID) == born.Load() {
 			seenBorn.Add(1)
 		}
@@ -499,9 +501,9 @@ int main(void) {
 		pf.Stats()
 		for range 3 {
 			seenBorn.Store(0)
-			p.in.Write([]byte("\n"))
-			born.Store(int64(p.number(t)))
-			eventually(t, "a new thread is sampled", func() bool { return seenBorn.Load() > 5 })
+			p.In.Write([]byte("\n"))
+			born.Store(int64(p.Number(t)))
+			ctest.Eventually(t, "a new thread is sampled", func() bool { return seenBorn.Load() > 5 })
 		}
 	})
 }

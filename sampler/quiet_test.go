@@ -2,33 +2,38 @@
 
 package sampler
 
-import "testing"
+import (
+	"testing"
+
+	"goprof/process/procfs"
+	"goprof/testdata/ctest"
+)
 
 // TestQuietKnowsWhomItRead: that nobody has moved since it was read says nothing of a thread that never was.
 func TestQuietKnowsWhomItRead(t *testing.T) {
-	p := run1(t, cSpin)
-	onTracer(t, p.pid, func(tr *Tracer) {
-		var l watchList
-		l.open(tr.proc, 16)
-		defer l.close()
-		l.list()
-		if l.noStats {
-			t.Skip("this kernel has no schedstat, and then nobody's clock is compared")
-		}
-		th := l.byTID[p.pid]
-		if th == nil {
-			t.Fatal("it is not in the list")
-		}
-		l.quiet.now = true
-		first, ok := l.charged(th)
-		if !ok || first.Ran == 0 {
-			t.Fatalf("%+v %v of a thread that spins", first, ok)
-		}
-		l.quiet.now = true
-		if again, ok := l.charged(th); !ok || again != first {
-			t.Errorf("%+v %v: it was asked again", again, ok)
-		}
-	})
+	p := ctest.Run(t, ctest.Spin)
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
+	var l watchList
+	l.open(proc, 16)
+	defer l.close()
+	l.list()
+	if l.noStats {
+		t.Skip("this kernel has no schedstat, and then nobody's clock is compared")
+	}
+	th := l.byTID[p.PID]
+	if th == nil {
+		t.Fatal("it is not in the list")
+	}
+	l.quiet.now = true
+	first, ok := l.charged(th)
+	if !ok || first.Ran == 0 {
+		t.Fatalf("%+v %v of a thread that spins", first, ok)
+	}
+	l.quiet.now = true
+	if again, ok := l.charged(th); !ok || again != first {
+		t.Errorf("%+v %v: it was asked again", again, ok)
+	}
 }
 
 // TestForgottenRests: a place at which a thread was to be stopped, and was not, is a new one the next time.

@@ -9,6 +9,8 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // Config says how to sample.
@@ -26,7 +28,7 @@ type Config struct {
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *process.Snapshot, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.
-	Memory *Memory
+	Memory *ptrace.Memory
 	// Trail is Tracer.Trail.
 	Trail *process.Trail
 }
@@ -38,12 +40,12 @@ const MinInterval = 50 * time.Microsecond
 type Stats struct {
 	Attempted int64
 	Taken     int64
-	Lost      [NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
-	Late      int64              // of those taken, the stop had to be collected
-	Waiting   int64              // looks at threads that waited for a CPU: no attempts, the thread has not paid
-	Asleep    int64              // of those taken, the thread went to sleep in the moment of the look
-	Visits    bool               // threads were met by visiting their CPUs
-	Signals   int64              // looks that met a signal on its way
+	Lost      [ptrace.NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
+	Late      int64                     // of those taken, the stop had to be collected
+	Waiting   int64                     // looks at threads that waited for a CPU: no attempts, the thread has not paid
+	Asleep    int64                     // of those taken, the thread went to sleep in the moment of the look
+	Visits    bool                      // threads were met by visiting their CPUs
+	Signals   int64                     // looks that met a signal on its way
 	Ticks     int64
 	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
 	Skipped   int64         // ticks that were not held because their time had passed
@@ -51,7 +53,7 @@ type Stats struct {
 	Threads   int           // seen by now
 	Interval  time.Duration // between two samples of a thread; more than asked for if MaxOverhead made it so
 	Ended     bool          // the process ended by itself
-	Pauses    Histogram
+	Pauses    ptrace.Histogram
 	Wall      time.Duration
 	CPU       time.Duration // of the sampling thread
 	Times     Times
@@ -81,31 +83,15 @@ func (s *Stats) Rate() float64 {
 // Sampler samples the threads of one process that use CPU time.
 type Sampler struct {
 	progress
-	pid   int
-	cpu   *arch.CPU
-	hints chan advice
-	fds   int // how many descriptors the scan may keep; 0: as many as it can
-}
-
-type advice struct {
-	tid  int
-	hint Hint
+	hints
+	pid int
+	cpu *arch.CPU
+	fds int // how many descriptors the scan may keep; 0: as many as it can
 }
 
 // New makes a sampler of pid.
 func New(pid int, cpu *arch.CPU) *Sampler {
-	return &Sampler{progress: newProgress(), pid: pid, cpu: cpu, hints: make(chan advice, 1024)}
-}
-
-// Advise tells what is known of a thread, from any goroutine, also before Run. Until then 64 KB
-// of its stack are copied. It returns false when too many are waiting: try again later.
-func (s *Sampler) Advise(tid int, hint Hint) bool {
-	select {
-	case s.hints <- advice{tid, hint}:
-		return true
-	default:
-		return false
-	}
+	return &Sampler{progress: newProgress(), pid: pid, cpu: cpu}
 }
 
 // ErrInterval: Config.Interval is too short.
@@ -120,44 +106,36 @@ func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	return s.whole(cfg, q, func() (Stats, error) { return s.run(ctx, cfg, q) })
 }
 
-// preemptAtOnce gives our OS thread a CPU at the moment at which it wakes up (docs/decisions/0003).
-//
-// An ordinary thread that wakes up waits until the one that runs has used up its slice, and
-// the kernel notices that at a tick, or where that thread itself enters the scheduler: then
-// samples would gather at its system calls. And where CPUs are short, a thread of the target
-// would stand still for as long as we wait for one. We need little of it: every loop on this
-// thread is bounded. Not permitted without privileges: then a better priority, or it is as it is.
-func preemptAtOnce() {
-	goFirst(0, tracerPriority)
-}
-
 // run is one sampling session.
 type run struct {
-	*Sampler
-	tracing
-	scan   *scan
-	visits *visits // nil where they cannot be made
+	capture
+	cpu      *arch.CPU
+	hints    *hints
+	scan     *scan
+	visits   *visits // nil where they cannot be made
+	visiting bool    // CPUs, from this OS thread (visit.go)
 
 	spentBefore int64 // CPU time of this OS thread at the end of the last tick
 	dueMean     int64 // threads due in a tick, in dueUnit: see crowded
 }
 
 func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	t := NewTracer(s.pid, s.cpu)
-	defer t.Close()
-	if t.proc.task < 0 {
+	proc := procfs.OpenDir(s.pid)
+	defer proc.Close()
+	if !proc.Exists() {
 		return Stats{}, ErrNoProcess
 	}
+	t := ptrace.NewTracer(s.pid, s.cpu)
+	defer t.Close()
 	fds := descriptors()
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	r := &run{Sampler: s, scan: newScan(t.proc, cfg.Interval, fds)}
+	r := &run{capture: newCapture(t, proc, &s.progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.hints,
+		scan: newScan(proc, cfg.Interval, fds), visits: newVisits(s.pid)}
 	defer r.scan.close()
-	r.tracing = newTracing(t, &s.progress, ctx.Done(), cfg, q)
-	r.who = r
-	r.visits = newVisits(s.pid)
-	return r.shifts()
+	r.late, r.sum = r.account, r.total
+	return r.shifts(r.loop, r.scan.settle)
 }
 
 // loop holds ticks.
@@ -172,7 +150,7 @@ func (r *run) loop() {
 	}
 	r.spentBefore = r.scan.spent()
 	rest := int64(0)
-	for r.sleep(r.nextTick(rest)) {
+	for r.sleep(r.nextLook(rest)) {
 		spent := r.spentBefore
 		if r.visiting {
 			r.visitNext()
@@ -187,23 +165,23 @@ func (r *run) loop() {
 		}
 		r.spentBefore = r.scan.spent()
 		spent = r.spentBefore - spent
-		rest = monotonic(&r.ts) + spent // never more than half of a CPU is ours
+		rest = ptrace.Monotonic(&r.ts) + spent // never more than half of a CPU is ours
 		if r.visiting && r.visits.met {
 			// The program could not use that time. What it does use is met as often as is asked for.
-			r.start += spent / int64(len(r.visits.round))
+			r.ticks.start += spent / int64(len(r.visits.round))
 		}
-		r.skipMissed()
+		r.nextTick()
 		r.yield()
-		r.scan.interval = int64(r.cfg.Interval)
+		r.scan.interval = int64(r.ticks.interval)
 	}
 }
 
-// nextTick is the moment of the next tick, which is not before rest.
-func (r *run) nextTick(rest int64) int64 {
+// nextLook is the moment of the next tick, which is not before rest.
+func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
 		return r.planVisit(rest)
 	}
-	return max(r.tickAt()+r.anywhere(r.step), rest)
+	return max(r.ticks.at()+r.ticks.anywhere(r.ticks.step), rest)
 }
 
 // lookAround looks at threads that have used an interval of CPU time and seem to run.
@@ -221,21 +199,12 @@ func (r *run) lookAround() {
 }
 
 func (r *run) takeHints() {
-	for range cap(r.hints) {
-		select {
-		case h := <-r.hints:
-			r.scan.setHint(h.tid, h.hint)
-		default:
-			return
-		}
-	}
+	r.hints.take(r.scan.setHint, true)
 }
 
-func (r *run) settle() { r.scan.settle() }
-
-// sum brings together what others have counted.
-func (r *run) sum() Stats {
-	s := r.tracing.sum()
+// total brings together what others have counted.
+func (r *run) total() Stats {
+	s := r.soFar()
 	s.Threads = len(r.scan.byTID)
 	s.Visits = r.visiting
 	s.Times = r.scan.bills.sum(r.scan.byTID, r.over())

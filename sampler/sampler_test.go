@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
-	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
+	"goprof/testdata/ctest"
 )
 
 // sampled is what a session brought: its figures and its samples by thread.
@@ -28,7 +29,7 @@ type sampled struct {
 // session samples pid until end returns.
 func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic.Int64)) sampled {
 	t.Helper()
-	s := New(pid, thisCPU())
+	s := New(pid, ctest.CPU())
 	q := NewQueue(queue)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -73,63 +74,22 @@ func untilSamples(n int64) func(*atomic.Int64) {
 	}
 }
 
-// ranNanos is the CPU time that the kernel has charged a thread.
-func ranNanos(t *testing.T, pid, tid int) int64 {
-	t.Helper()
-	d := openProc(pid)
-	defer d.close()
-	s, ok := procfs.ParseSchedstat(d.read(tid, "schedstat"))
-	if !ok || s.Turns == 0 {
-		t.Skip("this kernel keeps no schedstat")
-	}
-	return int64(s.Ran)
-}
-
-// sharesProgram starts threads that are busy for so many microseconds of each period:
-// arguments are count, busy, period, and so on. It says their tids.
-const sharesProgram = `
-struct job { long busy, period; };
-static void *work(void *x) {
-	struct job *j = x;
-	say(gettid_());
-	for (;;) {
-		long end = cpu_ns() + j->busy * 1000;
-		while (cpu_ns() < end) for (volatile int i = 0; i < 200; i++);
-		if (j->period > j->busy) { usleep(j->period - j->busy); }
-	}
-}
-int main(int argc, char **argv) {
-	ready();
-	for (int i = 1; i + 2 < argc; i += 3) {
-		struct job *j = malloc(sizeof *j);
-		j->busy = atol(argv[i + 1]); j->period = atol(argv[i + 2]);
-		for (int k = 0; k < atoi(argv[i]); k++) {
-			pthread_t t;
-			pthread_attr_t a;
-			pthread_attr_init(&a);
-			pthread_attr_setstacksize(&a, 65536);
-			if (pthread_create(&t, &a, work, j) != 0) { perror("thread"); exit(1); }
-		}
-	}
-	for (;;) pause();
-}`
-
 func TestSamplesFollowCPUTime(t *testing.T) {
 	const interval = 2 * time.Millisecond
-	p := run1(t, sharesProgram, "1", "1", "0", "1", "5000", "10000", "1", "3000", "15000", "30", "200", "20000")
+	p := ctest.Run(t, ctest.Shares, "1", "1", "0", "1", "5000", "10000", "1", "3000", "15000", "30", "200", "20000")
 	tids := make([]int, 33)
 	for i := range tids {
-		tids[i] = p.number(t)
+		tids[i] = p.Number(t)
 	}
 	before := make(map[int]int64)
 	for _, tid := range tids {
-		before[tid] = ranNanos(t, p.pid, tid)
+		before[tid] = ctest.Ran(t, p.PID, tid)
 	}
-	got := session(t, p.pid, Config{Interval: interval}, 64, untilSamples(4000))
+	got := session(t, p.PID, Config{Interval: interval}, 64, untilSamples(4000))
 	used := make(map[int]int64)
 	var usedAll int64
 	for _, tid := range tids {
-		used[tid] = ranNanos(t, p.pid, tid) - before[tid]
+		used[tid] = ctest.Ran(t, p.PID, tid) - before[tid]
 		usedAll += used[tid]
 	}
 	judged := got.Skipped <= got.Ticks/4
@@ -169,19 +129,19 @@ func chance(n int64) int64 { return int64(4 * math.Sqrt(float64(n))) }
 
 // More runnable threads than CPUs: all are R all the time, but have a share of a CPU.
 func TestSamplesWhenCPUsAreShort(t *testing.T) {
-	p := run1(t, sharesProgram, "12", "1", "0")
+	p := ctest.Run(t, ctest.Shares, "12", "1", "0")
 	tids := make([]int, 12)
 	before := make(map[int]int64)
 	for i := range tids {
-		tids[i] = p.number(t)
+		tids[i] = p.Number(t)
 	}
 	for _, tid := range tids {
-		before[tid] = ranNanos(t, p.pid, tid)
+		before[tid] = ctest.Ran(t, p.PID, tid)
 	}
-	got := session(t, p.pid, Config{Interval: time.Millisecond}, 256, untilSamples(4000))
+	got := session(t, p.PID, Config{Interval: time.Millisecond}, 256, untilSamples(4000))
 	var used int64
 	for _, tid := range tids {
-		used += ranNanos(t, p.pid, tid) - before[tid]
+		used += ctest.Ran(t, p.PID, tid) - before[tid]
 	}
 	owed := used / int64(time.Millisecond)
 	if got.Attempted > owed+int64(len(tids)*12)+chance(owed) {
@@ -193,13 +153,13 @@ func TestSamplesWhenCPUsAreShort(t *testing.T) {
 	t.Logf("%d of %d owed, %d late, lost %v, pauses p50 %v p99 %v max %v, skipped %d of %d", got.Taken, owed, got.Late, got.Lost,
 		got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), got.Skipped, got.Ticks)
 	for _, tid := range tids {
-		eventually(t, "runs on", func() bool { return threadState(p.pid, tid) == 'R' })
+		ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, tid) == 'R' })
 	}
 }
 
 func TestTargetThatEndsIsANormalEnd(t *testing.T) {
-	p := run1(t, cSpin)
-	got := session(t, p.pid, Config{Interval: time.Millisecond}, 8, func(seen *atomic.Int64) {
+	p := ctest.Run(t, ctest.Spin)
+	got := session(t, p.PID, Config{Interval: time.Millisecond}, 8, func(seen *atomic.Int64) {
 		untilSamples(20)(seen)
 		p.Process.Kill()
 		p.Wait()
@@ -208,7 +168,7 @@ func TestTargetThatEndsIsANormalEnd(t *testing.T) {
 			if seen.Load() < 0 {
 				return
 			}
-			if !alive(p.pid) {
+			if !alive(p.PID) {
 				time.Sleep(500 * time.Millisecond)
 				return
 			}
@@ -222,22 +182,22 @@ func TestTargetThatEndsIsANormalEnd(t *testing.T) {
 func alive(pid int) bool { return unix.Kill(pid, 0) == nil }
 
 func TestRunOnNobody(t *testing.T) {
-	_, err := New(1<<22, thisCPU()).Run(context.Background(), Config{Interval: time.Second}, NewQueue(1))
+	_, err := New(1<<22, ctest.CPU()).Run(context.Background(), Config{Interval: time.Second}, NewQueue(1))
 	if !errors.Is(err, ErrNoProcess) {
 		t.Errorf("%v", err)
 	}
-	_, err = New(os.Getpid(), thisCPU()).Run(context.Background(), Config{Interval: 1}, NewQueue(1))
+	_, err = New(os.Getpid(), ctest.CPU()).Run(context.Background(), Config{Interval: 1}, NewQueue(1))
 	if !errors.Is(err, ErrInterval) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestChurnInASession(t *testing.T) {
-	p := run1(t, churnProgram)
-	got := session(t, p.pid, Config{Interval: 100 * time.Microsecond}, 64, untilSamples(2000))
+	p := ctest.Run(t, ctest.Churn)
+	got := session(t, p.PID, Config{Interval: 100 * time.Microsecond}, 64, untilSamples(2000))
 	t.Logf("attempted %d, taken %d, lost %v", got.Attempted, got.Taken, got.Lost)
-	p.in.Write([]byte("x"))
-	p.line(t)
+	p.In.Write([]byte("x"))
+	p.Line(t)
 	if err := p.Wait(); err != nil {
 		t.Error(err)
 	}
@@ -245,8 +205,8 @@ func TestChurnInASession(t *testing.T) {
 
 // A walker that keeps all snapshots costs samples, which are counted, and nothing else.
 func TestWalkerThatIsBehind(t *testing.T) {
-	p := run1(t, cSpin)
-	s := New(p.pid, thisCPU())
+	p := ctest.Run(t, ctest.Spin)
+	s := New(p.PID, ctest.CPU())
 	q := NewQueue(4)
 	ctx, cancel := context.WithCancel(context.Background())
 	var held []*process.Snapshot
@@ -258,27 +218,27 @@ func TestWalkerThatIsBehind(t *testing.T) {
 		cancel()
 	}()
 	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
-	if err != nil || got.Taken != 4 || got.Lost[QueueFull] == 0 || got.Attempted != 4+got.LostSum() {
+	if err != nil || got.Taken != 4 || got.Lost[ptrace.QueueFull] == 0 || got.Attempted != 4+got.LostSum() {
 		t.Errorf("%v, taken %d, attempted %d, lost %v", err, got.Taken, got.Attempted, got.Lost)
 	}
 }
 
 // A debugger holds one thread: its samples are lost by that name, the session goes on.
 func TestSessionBesideADebugger(t *testing.T) {
-	p := run1(t, sharesProgram, "2", "1", "0")
-	traced, free := p.number(t), p.number(t)
-	run1(t, tracerProgram, strconv.Itoa(traced))
-	got := session(t, p.pid, Config{Interval: time.Millisecond}, 8, untilSamples(200))
-	if got.Lost[AlreadyTraced] == 0 || got.byTID[traced] != 0 || got.byTID[free] < 200 {
+	p := ctest.Run(t, ctest.Shares, "2", "1", "0")
+	traced, free := p.Number(t), p.Number(t)
+	ctest.Run(t, ctest.Seizes, strconv.Itoa(traced))
+	got := session(t, p.PID, Config{Interval: time.Millisecond}, 8, untilSamples(200))
+	if got.Lost[ptrace.AlreadyTraced] == 0 || got.byTID[traced] != 0 || got.byTID[free] < 200 {
 		t.Errorf("lost %v, samples %v", got.Lost, got.byTID)
 	}
 }
 
 // A thread that is to be skipped is left alone from then on, and its CPU time is no matter of ours.
 func TestSkippedThreads(t *testing.T) {
-	p := run1(t, sharesProgram, "2", "1", "0")
-	want, other := p.number(t), p.number(t)
-	s, q := New(p.pid, thisCPU()), NewQueue(8)
+	p := ctest.Run(t, ctest.Shares, "2", "1", "0")
+	want, other := p.Number(t), p.Number(t)
+	s, q := New(p.PID, ctest.CPU()), NewQueue(8)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	wanted, late := 0, 0
@@ -291,16 +251,16 @@ func TestSkippedThreads(t *testing.T) {
 			} else if wanted > 100 {
 				late++ // it was advised by then, again and again
 			}
-			s.Advise(other, Hint{Skip: true})
+			s.Advise(other, ptrace.Hint{Skip: true})
 			if q.Done(snap); wanted == 300 {
 				cancel()
 			}
 		}
 	}()
-	before := ranNanos(t, p.pid, want)
+	before := ctest.Ran(t, p.PID, want)
 	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
 	<-consumed
-	used := time.Duration(ranNanos(t, p.pid, want) - before)
+	used := time.Duration(ctest.Ran(t, p.PID, want) - before)
 	if late > 20 { // of 200, had it not been skipped; some were on their way
 		t.Errorf("%d samples of %d, which was to be skipped", late, other)
 	}
@@ -311,9 +271,9 @@ func TestSkippedThreads(t *testing.T) {
 
 // A known stack top makes the copy end there.
 func TestStackTopHints(t *testing.T) {
-	p := run1(t, cSpin)
-	top := uint64(p.number(t)) + 16384
-	s := New(p.pid, thisCPU())
+	p := ctest.Run(t, ctest.Spin)
+	top := uint64(p.Number(t)) + 16384
+	s := New(p.PID, ctest.CPU())
 	q := NewQueue(4)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -324,7 +284,7 @@ func TestStackTopHints(t *testing.T) {
 		n := 0
 		for snap := range q.Snapshots() {
 			exact = exact || snap.SP+uint64(len(snap.Stack)) == top
-			s.Advise(p.pid, Hint{StackTop: top})
+			s.Advise(p.PID, ptrace.Hint{StackTop: top})
 			if n++; exact || n > 1000 {
 				cancel()
 			}
@@ -340,66 +300,28 @@ func TestStackTopHints(t *testing.T) {
 	}
 }
 
-func TestUnstopped(t *testing.T) {
-	p := run1(t, `int main(void) { volatile char pad[16384]; memset((void *)pad, 0x5a, sizeof pad); ready(); say((long)(uintptr_t)pad); for (;;) pause(); }`)
-	pad := uint64(p.number(t))
-	spin := run1(t, cSpin)
-	onTracer(t, p.pid, func(tr *Tracer) {
-		eventually(t, "asleep", func() bool { return threadState(p.pid, p.pid) == 'S' })
-		snap := new(process.Snapshot)
-		if o := tr.LookUnstopped(p.pid, Hint{}, snap); o != Taken {
-			t.Fatalf("%v", o)
-		}
-		still, o := lookPatiently(tr, p.pid, 0)
-		if o != Taken {
-			t.Fatalf("%v", o)
-		}
-		c := thisCPU()
-		// A stop may have prepared the call to be made again (arm64, kernel/signal.c, do_signal).
-		pc := still.Regs[c.PC]
-		if tr.standsAtSyscall(p.pid, still) {
-			pc += uint64(len(c.SyscallInst))
-		}
-		if snap.SP != still.SP || snap.Regs[c.PC] != pc || snap.Syscall != still.Syscall && still.Syscall >= 0 {
-			t.Errorf("unstopped sp %#x pc %#x call %d, stopped sp %#x pc %#x call %d", snap.SP, snap.Regs[c.PC],
-				snap.Syscall, still.SP, still.Regs[c.PC], still.Syscall)
-		}
-		if at := pad - snap.SP; uint64(len(snap.Stack)) < at+16384 || snap.Stack[at] != 0x5a {
-			t.Errorf("%d bytes of stack, pad at %d", len(snap.Stack), at)
-		}
-		if tr.Pauses.Count() != 1 {
-			t.Errorf("%d pauses: the unstopped look stopped it", tr.Pauses.Count())
-		}
-	})
-	onTracer(t, spin.pid, func(tr *Tracer) {
-		if o := tr.LookUnstopped(spin.pid, Hint{}, new(process.Snapshot)); o != Running {
-			t.Errorf("a spinning thread: %v", o)
-		}
-	})
-}
-
 // TestPools: threads of which each works a little, like those of a pool for requests, have together as many samples
 // as they use CPU time, and the samples carry nearly all of it.
 func TestPools(t *testing.T) {
 	const interval = 5 * time.Millisecond
-	p := run1(t, sharesProgram, "200", "133", "150000", "200", "67", "150000")
+	p := ctest.Run(t, ctest.Shares, "200", "133", "150000", "200", "67", "150000")
 	tids := make([]int, 400)
 	for i := range tids {
-		tids[i] = p.number(t)
+		tids[i] = p.Number(t)
 	}
 	before := make(map[int]int64)
 	for _, tid := range tids {
-		before[tid] = ranNanos(t, p.pid, tid)
+		before[tid] = ctest.Ran(t, p.PID, tid)
 	}
-	got := session(t, p.pid, Config{Interval: interval}, 64, untilSamples(500))
+	got := session(t, p.PID, Config{Interval: interval}, 64, untilSamples(500))
 	var used, usedMuch, much, all int64
 	mean := int64(0)
 	for _, tid := range tids {
-		used += ranNanos(t, p.pid, tid) - before[tid]
+		used += ctest.Ran(t, p.PID, tid) - before[tid]
 	}
 	mean = used / int64(len(tids))
 	for _, tid := range tids {
-		ns := ranNanos(t, p.pid, tid) - before[tid]
+		ns := ctest.Ran(t, p.PID, tid) - before[tid]
 		all += int64(got.byTID[tid])
 		if ns > mean { // of the pool that does twice as much
 			usedMuch += ns
@@ -445,8 +367,8 @@ int main(void) {
 // TestShortLives: threads that live 20 ms have as many samples as they use CPU time.
 func TestShortLives(t *testing.T) {
 	const interval = 2 * time.Millisecond
-	p := run1(t, shortLives)
-	got := session(t, p.pid, Config{Interval: interval}, 64, untilSamples(800))
+	p := ctest.Run(t, shortLives)
+	got := session(t, p.PID, Config{Interval: interval}, 64, untilSamples(800))
 	owed := int64(got.Times.Process / interval)
 	t.Logf("%d samples of %d owed; %+v; lost %v; skipped %d of %d ticks", got.Attempted, owed, got.Times, got.Lost,
 		got.Skipped, got.Ticks)

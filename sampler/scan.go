@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // Which threads are due for a CPU sample, where CPUs cannot be visited (visit.go says where they can).
@@ -66,7 +67,7 @@ const (
 // thread is what the scan knows of one thread.
 type thread struct {
 	tid     int
-	hint    Hint
+	hint    ptrace.Hint
 	credit  int64
 	last    procfs.Schedstat
 	spent   int64            // since it was met
@@ -97,13 +98,12 @@ var noFDs = [numFDs]int32{-1, -1, -1, -1}
 
 // scan finds the threads that are due. At each tick call begin, then next until nil.
 type scan struct {
-	proc     *procDir
+	proc     *procfs.Dir
 	interval int64
 	rng      *rand.Rand
 
 	hotFor int64
 	pools  bool // threads that have used little are billed together (bill.go)
-	books  bool // nobody is ever due: only who is there, who has run, and for how long (Perf)
 
 	byTID map[int]*thread
 	hot   []*thread
@@ -136,7 +136,7 @@ type scan struct {
 	ts      unix.Timespec
 }
 
-func newScan(proc *procDir, interval time.Duration, fds int) *scan {
+func newScan(proc *procfs.Dir, interval time.Duration, fds int) *scan {
 	s := &scan{
 		proc:     proc,
 		interval: int64(interval),
@@ -148,9 +148,9 @@ func newScan(proc *procDir, interval time.Duration, fds int) *scan {
 		kept:     keptFiles{fds, fds},
 	}
 	s.seen, s.giveUp = s.meet, s.giveUpFiles
-	s.bills.begin(proc.pid)
+	s.bills.begin(proc.PID)
 	s.unseen.base = s.bills.now
-	own, ok := procfs.ParseSchedstat(proc.read(proc.pid, "schedstat"))
+	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
 	s.noStats = !ok || own.Turns == 0
 	return s
 }
@@ -162,16 +162,18 @@ func (s *scan) close() {
 	}
 }
 
-// setHint notes what is known of a thread.
-func (s *scan) setHint(tid int, hint Hint) {
-	if th := s.byTID[tid]; th != nil {
+// setHint notes what is known of a thread, and reports whether that is in the list.
+func (s *scan) setHint(tid int, hint ptrace.Hint) bool {
+	th := s.byTID[tid]
+	if th != nil {
 		th.hint = hint
 	}
+	return th != nil
 }
 
 // begin starts a tick and says how long the last one is ago.
 func (s *scan) begin() (gap int64) {
-	s.now = monotonic(&s.ts)
+	s.now = ptrace.Monotonic(&s.ts)
 	if s.lastTick > 0 {
 		gap = s.now - s.lastTick
 	}
@@ -193,19 +195,25 @@ func (s *scan) begin() (gap int64) {
 // next is the next thread that is due in this tick, nil at its end.
 //
 // Hot threads go first, beginning anywhere, so that none is always behind another.
-func (s *scan) next() *thread {
+func (s *scan) next() *thread { return s.nextThat(s.isDue) }
+
+// update is a tick in which nobody is due: only who is there, who has run, and for how long.
+func (s *scan) update() { s.nextThat(s.bringUpToDate) }
+
+// nextThat is the next thread of this tick for which asked is true.
+func (s *scan) nextThat(asked func(*thread) bool) *thread {
 	for s.done < s.ofHot {
 		th := s.hot[(s.start+s.done)%s.ofHot]
 		s.done++
-		if th.tid != 0 && s.isDue(th) {
+		if th.tid != 0 && asked(th) {
 			return th
 		}
 	}
 	s.compare()
-	return s.nextOfCold()
+	return s.nextOfCold(asked)
 }
 
-func (s *scan) nextOfCold() *thread {
+func (s *scan) nextOfCold(asked func(*thread) bool) *thread {
 	if s.coldLeft <= 0 {
 		return nil
 	}
@@ -224,7 +232,7 @@ func (s *scan) nextOfCold() *thread {
 		n++
 		s.coldRead++
 		found := s.unseen.found
-		if s.isDue(th) {
+		if asked(th) {
 			due = th
 		}
 		s.unseen.asked(s.unseen.found - found)
@@ -247,7 +255,7 @@ func (s *scan) isDue(th *thread) bool {
 		return false
 	}
 	changed := s.book(th, stat)
-	if th.hint.Skip || s.books {
+	if th.hint.Skip {
 		th.credit = 0
 	}
 	if th.credit < s.interval {
@@ -262,6 +270,17 @@ func (s *scan) isDue(th *thread) bool {
 	th.asleep = now.State != 'R'
 	th.cpu = int16(now.CPU)
 	return !th.asleep
+}
+
+// bringUpToDate reads what a thread was charged. It is never true: no thread is owed a sample.
+func (s *scan) bringUpToDate(th *thread) bool {
+	if stat, ok := s.charged(th); !ok {
+		s.forget(th)
+	} else {
+		s.book(th, stat)
+		th.credit = 0
+	}
+	return false
 }
 
 // settle reads what all threads have been charged since they were last read.

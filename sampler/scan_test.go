@@ -6,6 +6,9 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"goprof/process/procfs"
+	"goprof/testdata/ctest"
 )
 
 // manyProgram has so many sleeping threads and one that spins.
@@ -37,7 +40,7 @@ func scanFor(s *scan, ticks int) (due int) {
 	for range ticks {
 		s.begin()
 		for th := s.next(); th != nil; th = s.next() {
-			if th.tid == s.proc.pid {
+			if th.tid == s.proc.PID {
 				due++
 			}
 			s.pay(th)
@@ -48,8 +51,8 @@ func scanFor(s *scan, ticks int) (due int) {
 }
 
 func TestScanOfManyThreads(t *testing.T) {
-	p := run1(t, manyProgram, "10000")
-	made := p.number(t)
+	p := ctest.Run(t, manyProgram, "10000")
+	made := p.Number(t)
 	for _, c := range []struct {
 		name string
 		fds  int
@@ -59,8 +62,8 @@ func TestScanOfManyThreads(t *testing.T) {
 		{"no descriptors", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			proc := openProc(p.pid)
-			defer proc.close()
+			proc := procfs.OpenDir(p.PID)
+			defer proc.Close()
 			before := countFDs(t)
 			s := newScan(proc, 10*time.Millisecond, c.fds)
 			scanFor(s, 60) // by then the sleepers are cold
@@ -73,11 +76,11 @@ func TestScanOfManyThreads(t *testing.T) {
 			if open := countFDs(t) - before; open > c.fds || (c.fds > 0 && open == 0) {
 				t.Errorf("%d descriptors are open, %d allowed", open, c.fds)
 			}
-			ranBefore := cpuOf(t, s, p.pid)
+			ranBefore := cpuOf(t, s, p.PID)
 			due, ran := 0, int64(0)
-			eventually(t, "it has run for 30 ticks", func() bool { // a machine that is busy may not let it run at all ticks
+			ctest.Eventually(t, "it has run for 30 ticks", func() bool { // a machine that is busy may not let it run at all ticks
 				due += scanFor(s, 10)
-				ran = (cpuOf(t, s, p.pid) - ranBefore) / s.interval
+				ran = (cpuOf(t, s, p.PID) - ranBefore) / s.interval
 				return ran >= 30
 			})
 			if int64(2*due) < ran {

@@ -17,6 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
+	"goprof/testdata/ctest"
 )
 
 // helperRun is what a sampling process of its own says at its end.
@@ -35,8 +38,8 @@ func TestHelperSampler(t *testing.T) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
-	defer StopAfterSuspend()()
-	s, q := New(pid, thisCPU()), NewQueue(64)
+	defer ptrace.StopAfterSuspend()()
+	s, q := New(pid, ctest.CPU()), NewQueue(64)
 	var got helperRun
 	consumed := make(chan struct{})
 	go func() {
@@ -77,24 +80,24 @@ func TestHelperSampler(t *testing.T) {
 }
 
 // startHelper starts a process that samples pid, and waits until it does.
-func startHelper(t testing.TB, pid int, env ...string) *program {
+func startHelper(t testing.TB, pid int, env ...string) *ctest.Program {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHelperSampler$")
 	cmd.Env = append(append(os.Environ(), "SAMPLER_RUN="+strconv.Itoa(pid)), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a job of its own, as a shell has it: else Ctrl-Z does nothing
-	p := startCommand(t, cmd)
-	unix.Setpriority(unix.PRIO_PROCESS, p.pid, -19) // soon done, where that is permitted
-	if p.line(t) != "begun" {
+	p := ctest.StartCommand(t, cmd)
+	unix.Setpriority(unix.PRIO_PROCESS, p.PID, -19) // soon done, where that is permitted
+	if p.Line(t) != "begun" {
 		t.Fatal("the helper did not begin")
 	}
 	return p
 }
 
-// end has the helper say what it did.
-func (p *program) end(t testing.TB) (got helperRun) {
+// endHelper has the helper say what it did.
+func endHelper(t testing.TB, p *ctest.Program) (got helperRun) {
 	t.Helper()
 	p.Process.Signal(unix.SIGTERM)
-	if err := json.NewDecoder(p.out).Decode(&got); err != nil {
+	if err := json.NewDecoder(p.Out).Decode(&got); err != nil {
 		t.Fatal(err)
 	}
 	p.Wait()
@@ -109,24 +112,24 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 		sig  unix.Signal
 	}{{"SIGSTOP", unix.SIGSTOP}, {"SIGTSTP", unix.SIGTSTP}} {
 		t.Run(c.name, func(t *testing.T) {
-			p := run1(t, cSpin)
-			p.number(t)
-			h := startHelper(t, p.pid)
+			p := ctest.Run(t, ctest.Spin)
+			p.Number(t)
+			h := startHelper(t, p.PID)
 			time.Sleep(300 * time.Millisecond)
 			h.Process.Signal(c.sig)
-			eventually(t, "goprof is stopped", func() bool { return threadState(h.pid, h.pid) == 'T' })
+			ctest.Eventually(t, "goprof is stopped", func() bool { return ctest.State(h.PID, h.PID) == 'T' })
 			if c.sig == unix.SIGTSTP {
-				if s, by := threadState(p.pid, p.pid), tracerOf(p.pid); s != 'R' || by != 0 {
+				if s, by := ctest.State(p.PID, p.PID), ctest.TracerOf(p.PID); s != 'R' || by != 0 {
 					t.Errorf("the program is in state %c, traced by %d", s, by)
 				}
 			}
-			before := ranNanos(t, p.pid, p.pid)
+			before := ctest.Ran(t, p.PID, p.PID)
 			time.Sleep(away)
-			used := ranNanos(t, p.pid, p.pid) - before
+			used := ctest.Ran(t, p.PID, p.PID) - before
 			h.Process.Signal(unix.SIGCONT)
-			eventually(t, "goprof goes on", func() bool { return threadState(h.pid, h.pid) != 'T' })
+			ctest.Eventually(t, "goprof goes on", func() bool { return ctest.State(h.PID, h.PID) != 'T' })
 			time.Sleep(300 * time.Millisecond)
-			got := h.end(t)
+			got := endHelper(t, h)
 			t.Logf("gap %v, %d ticks skipped of %d, most within 0.1 s %d, after the gap %d; %+v",
 				got.Stats.Gap, got.Stats.Skipped, got.Stats.Ticks, got.Burst, got.After, got.Stats.Times)
 			if got.Stats.Gap < away || got.Stats.Skipped < int64(away/time.Millisecond)*9/10 {
@@ -148,19 +151,19 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 // TestExcusedOnce: what a sample carries is not excused as well, though it was charged after the thread's last look, as
 // samples of perf's are.
 func TestExcusedOnce(t *testing.T) {
-	p := run1(t, manyProgram, "0")
-	p.number(t)
-	proc := openProc(p.pid)
-	defer proc.close()
+	p := ctest.Run(t, manyProgram, "0")
+	p.Number(t)
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
 	s := newScan(proc, 10*time.Millisecond, 10)
 	defer s.close()
 	scanFor(s, 1)
-	th := s.byTID[p.pid]
+	th := s.byTID[p.PID]
 	base := th.billed
 	runOn := func() uint64 {
-		was := cpuOf(t, s, p.pid)
-		eventually(t, "it runs on", func() bool { return cpuOf(t, s, p.pid) > was+int64(5*time.Millisecond) })
-		return uint64(cpuOf(t, s, p.pid))
+		was := cpuOf(t, s, p.PID)
+		ctest.Eventually(t, "it runs on", func() bool { return cpuOf(t, s, p.PID) > was+int64(5*time.Millisecond) })
+		return uint64(cpuOf(t, s, p.PID))
 	}
 	var snap process.Snapshot
 	s.bills.give(th, runOn(), false, &snap)

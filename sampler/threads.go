@@ -2,16 +2,14 @@
 
 package sampler
 
-import (
-	"syscall"
-)
+import "syscall"
 
 // This file keeps the scan's lists: who is there, who is hot, whose files are open.
 
 // list looks for new threads when it is time to, and sorts hot from cold.
 func (s *scan) list() {
 	s.sortLists()
-	count := s.proc.count()
+	count := s.proc.Count()
 	wait := max(listEvery, s.listCost*listIdle)
 	if count != s.counted || s.unseen.strays {
 		wait = s.listCost * listShare
@@ -37,7 +35,7 @@ func (s *scan) listNow() {
 	began := s.spent()
 	s.round++
 	s.met = s.met[:0]
-	if s.proc.threads(s.dirents, s.seen) != nil {
+	if s.proc.Threads(s.dirents, s.seen) != nil {
 		return
 	}
 	for _, th := range s.byTID {

@@ -1,6 +1,10 @@
 package sampler
 
-import "time"
+import (
+	"time"
+
+	"goprof/sampler/ptrace"
+)
 
 // thrift holds what pauses cost to the share that they may. A sample stands for one interval of
 // CPU time and costs one pause, so the share is pause / interval, and the interval that keeps
@@ -18,7 +22,7 @@ type thrift struct {
 const thriftWindow = 50
 
 // interval is the interval from now on.
-func (t *thrift) interval(share float64, now time.Duration, pauses *Histogram) time.Duration {
+func (t *thrift) interval(share float64, now time.Duration, pauses *ptrace.Histogram) time.Duration {
 	n := pauses.Count() - t.count
 	if share <= 0 || n < thriftWindow {
 		return now

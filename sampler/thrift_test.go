@@ -3,11 +3,13 @@ package sampler
 import (
 	"testing"
 	"time"
+
+	"goprof/sampler/ptrace"
 )
 
 func TestThrift(t *testing.T) {
 	const asked = time.Millisecond
-	var pauses Histogram
+	var pauses ptrace.Histogram
 	var th thrift
 	pause := func(n int, each time.Duration) {
 		for range n {
@@ -22,7 +24,7 @@ func TestThrift(t *testing.T) {
 	}
 	pause(thriftWindow-1, time.Second)
 	want("too few to tell", th.interval(0.01, asked, &pauses), asked)
-	pauses = Histogram{}
+	pauses = ptrace.Histogram{}
 	pause(thriftWindow, 10*time.Microsecond)
 	want("just within 1 %", th.interval(0.01, asked, &pauses), asked)
 	pause(thriftWindow, 100*time.Microsecond)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // How threads are met where they are.
@@ -54,17 +55,17 @@ const (
 type visits struct {
 	rng     *rand.Rand
 	cpus    []visited
-	at      int     // index of the CPU where we are
-	round   []int   // of which CPUs one is drawn
-	turn    int     // how often since that list was made
-	met     bool    // the last visit met somebody
-	meets   int64   // how many have
-	strange []int   // those on which nobody was met lately; one of them has a turn
-	bound   alarm   // of a visit
-	own     int     // descriptor of our OS thread's sched
-	chance  float64 // that a visit searches those that are not hot
-	cost    float64 // ns of such a search, averaged
-	between float64 // ns between two visits, averaged
+	at      int          // index of the CPU where we are
+	round   []int        // of which CPUs one is drawn
+	turn    int          // how often since that list was made
+	met     bool         // the last visit met somebody
+	meets   int64        // how many have
+	strange []int        // those on which nobody was met lately; one of them has a turn
+	bound   ptrace.Alarm // of a visit
+	own     int          // descriptor of our OS thread's sched
+	chance  float64      // that a visit searches those that are not hot
+	cost    float64      // ns of such a search, averaged
+	between float64      // ns between two visits, averaged
 	last    int64
 	buf     [8192]byte
 }
@@ -84,7 +85,7 @@ func newVisits(pid int) *visits {
 		return nil
 	}
 	v := &visits{rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), own: -1, chance: 1}
-	for cpu := range len(cpuMask{}) * 64 {
+	for cpu := range len(theirs) * 64 {
 		switch {
 		case !theirs.IsSet(cpu):
 		case !ours.IsSet(cpu):
@@ -111,10 +112,10 @@ func (v *visits) begin() bool {
 		v.own = -1
 		return false
 	}
-	v.bound = newAlarm(boundSignal)
+	v.bound = ptrace.NewAlarm()
 	_, ok := procfs.ExecStart(v.ownSched())
 	v.at = -1
-	if ok && v.bound.ok && endsCalls(boundSignal) {
+	if ok && v.bound.Works {
 		return true
 	}
 	v.end()
@@ -122,7 +123,7 @@ func (v *visits) begin() bool {
 }
 
 func (v *visits) end() {
-	v.bound.close()
+	v.bound.Close()
 	if v.own >= 0 {
 		unix.Close(v.own)
 		v.own = -1
@@ -198,23 +199,24 @@ func (v *visits) step(interval int64) int64 { return interval / int64(max(len(v.
 // CPU meets threads that wait for those whom it has just held up.
 func (r *run) planVisit(from int64) (at int64) {
 	v := r.visits
-	now := monotonic(&r.ts)
+	now := ptrace.Monotonic(&r.ts)
 	which := v.next(now)
-	if step := v.step(int64(r.cfg.Interval)); step != r.step {
-		r.beginTicks(now, step)
+	if step := v.step(int64(r.ticks.interval)); step != r.ticks.step {
+		r.ticks.begin(now, step)
 	}
-	at = max(r.tickAt()+r.anywhere(r.step), from, now+settleTime)
-	if r.t.stayAt = -1; v.goTo(which) {
-		r.t.stayAt = v.cpus[which].number
+	at = max(r.ticks.at()+r.ticks.anywhere(r.ticks.step), from, now+settleTime)
+	if v.goTo(which) {
+		r.t.BoundTo(v.cpus[which].number)
+	} else {
+		r.t.BoundTo(-1)
 	}
-	r.t.meet()
-	v.bound.set(at+2*stopWithin, again)
+	v.bound.Set(at + 2*stopWithin)
 	return at
 }
 
 // visitNext is one tick.
 func (r *run) visitNext() {
-	away := monotonic(&r.ts)-r.scan.lastTick > longGap+int64(r.cfg.Interval) && r.scan.lastTick != 0
+	away := ptrace.Monotonic(&r.ts)-r.scan.lastTick > longGap+int64(r.ticks.interval) && r.scan.lastTick != 0
 	r.visits.met = false
 	if r.slept && !away {
 		r.visit()
@@ -222,7 +224,7 @@ func (r *run) visitNext() {
 	if r.visits.turn == 0 || away {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints()
-		expected := (r.scan.bills.now - r.scan.bills.base - r.scan.bills.excused) / int64(r.cfg.Interval)
+		expected := (r.scan.bills.now - r.scan.bills.base - r.scan.bills.excused) / int64(r.ticks.interval)
 		if expected > fewMeets && r.visits.meets < expected/8 {
 			r.stopVisiting()
 		}
@@ -248,14 +250,15 @@ func (r *run) stopVisiting() {
 
 // notVisiting sets what differs where threads are looked for.
 func (r *run) notVisiting() {
-	r.visiting, r.t.stayAt, r.scan.hotFor, r.scan.pools = false, -1, hotFor, false
-	r.beginTicks(monotonic(&r.ts), int64(r.cfg.Interval))
+	r.visiting, r.scan.hotFor, r.scan.pools = false, hotFor, false
+	r.t.BoundTo(-1)
+	r.ticks.begin(ptrace.Monotonic(&r.ts), int64(r.ticks.interval))
 }
 
 // visit samples whom we took this CPU from.
 func (r *run) visit() {
-	v, arrived := r.visits, monotonic(&r.ts)
-	if v.at < 0 || currentCPU() != v.cpus[v.at].number {
+	v, arrived := r.visits, ptrace.Monotonic(&r.ts)
+	if v.at < 0 || ptrace.CurrentCPU() != v.cpus[v.at].number {
 		return
 	}
 	own, ok := procfs.ExecStart(v.ownSched())
@@ -400,29 +403,29 @@ func (v *visits) learn(cost float64, now int64) {
 
 // lookHeld takes the sample of a thread that we took the CPU from.
 func (r *run) lookHeld(th *thread, arrived, count int64) {
-	if count == 0 || r.t.counts(th.tid, count) {
+	if count == 0 || r.t.CountAgain(th.tid, count) {
 		return
 	}
 	snap := r.q.take()
 	if snap == nil {
 		r.stats.Attempted += count
-		r.stats.Lost[QueueFull] += count
+		r.stats.Lost[ptrace.QueueFull] += count
 		return
 	}
 	snap.Count = count
-	o := Pending
+	o := ptrace.Pending
 	if r.scan.sleeps(th) {
-		if o = r.t.LookUnstopped(th.tid, th.hint, snap); o == Taken {
+		if o = r.t.LookUnstopped(th.tid, th.hint, snap); o == ptrace.Taken {
 			r.stats.Asleep += count
 		}
 	} else {
-		o = Running
+		o = ptrace.Running
 	}
-	if o == Running || o == Moved {
+	if o == ptrace.Running || o == ptrace.Moved {
 		snap.Waiting.Reset()
 		o = r.t.LookHeld(th.tid, arrived, th.hint, snap)
 	}
-	if o != Pending {
+	if o != ptrace.Pending {
 		r.account(snap, o)
 	}
 }

@@ -4,11 +4,12 @@ package sampler
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // Looking at every thread, whatever it does.
@@ -58,32 +59,17 @@ type LookCounts struct {
 // Wall is an Engine that looks at every thread at each interval.
 type Wall struct {
 	progress
-	pid   int
-	cpu   *arch.CPU
-	opt   WallOptions
-	mu    sync.Mutex
-	hints map[int]Hint // news, not yet taken
+	hints
+	pid int
+	cpu *arch.CPU
+	opt WallOptions
 }
 
 var _ Engine = (*Wall)(nil)
 
 // NewWall makes a Wall for pid.
 func NewWall(pid int, cpu *arch.CPU, opt WallOptions) *Wall {
-	return &Wall{progress: newProgress(), pid: pid, cpu: cpu, opt: opt, hints: map[int]Hint{}}
-}
-
-// maxNews bounds the hints that wait to be taken.
-const maxNews = 1 << 18
-
-// Advise tells what is known of a thread. A look that was made without knowing it does not count again.
-func (w *Wall) Advise(tid int, hint Hint) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.hints) >= maxNews {
-		return false
-	}
-	w.hints[tid] = hint
-	return true
+	return &Wall{progress: newProgress(), pid: pid, cpu: cpu, opt: opt}
 }
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
@@ -93,8 +79,10 @@ func (w *Wall) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 
 // wallRun is one recording of a Wall.
 type wallRun struct {
-	*Wall
-	tracing
+	capture
+	cpu     *arch.CPU
+	hints   *hints
+	opt     WallOptions
 	threads watchList
 	heldAt  int64 // when the last tick was over
 	first   int   // whom this tick began with
@@ -104,17 +92,18 @@ type wallRun struct {
 }
 
 func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	t := NewTracer(w.pid, w.cpu)
-	defer t.Close()
-	if t.proc.task < 0 {
+	proc := procfs.OpenDir(w.pid)
+	defer proc.Close()
+	if !proc.Exists() {
 		return Stats{}, ErrNoProcess
 	}
-	r := &wallRun{Wall: w}
-	r.threads.open(t.proc, descriptors())
+	t := ptrace.NewTracer(w.pid, w.cpu)
+	defer t.Close()
+	r := &wallRun{capture: newCapture(t, proc, &w.progress, ctx.Done(), cfg, q), cpu: w.cpu, hints: &w.hints, opt: w.opt}
+	r.threads.open(proc, descriptors())
 	defer r.threads.close()
-	r.tracing = newTracing(t, &w.progress, ctx.Done(), cfg, q)
-	r.who = r
-	return r.shifts()
+	r.late, r.sum = r.account, r.total
+	return r.shifts(r.loop, func() {})
 }
 
 // loop holds ticks.
@@ -122,7 +111,7 @@ func (r *wallRun) loop() {
 	for r.round() {
 		r.stats.Ticks++
 		r.countGap()
-		r.skipMissed()
+		r.nextTick()
 		r.yield()
 	}
 }
@@ -139,22 +128,22 @@ const (
 
 // round visits every thread once. False: the run is over, or goprof is to be suspended.
 func (r *wallRun) round() bool {
-	slots := max(1, min(len(r.threads.order)/perSlot, int(r.cfg.Interval/minSlot), mostSlots))
-	width := int64(r.cfg.Interval) / int64(slots)
-	start := r.tickAt()
+	slots := max(1, min(len(r.threads.order)/perSlot, int(r.ticks.interval/minSlot), mostSlots))
+	width := int64(r.ticks.interval) / int64(slots)
+	start := r.ticks.at()
 	n := 0
 	for i := range slots {
-		at := start + int64(i)*width + r.anywhere(width)
+		at := start + int64(i)*width + r.ticks.anywhere(width)
 		if !r.sleep(max(at, r.rest)) {
 			return false
 		}
 		if i == 0 {
 			r.threads.list()
-			r.takeHints()
+			r.hints.take(r.setHint, r.threads.whole)
 			if n = len(r.threads.order); n == 0 {
 				return true
 			}
-			r.first = r.rng.IntN(n)
+			r.first = r.ticks.rng.IntN(n)
 		}
 		if !r.slot(n*i/slots, n*(i+1)/slots) {
 			return false
@@ -166,7 +155,7 @@ func (r *wallRun) round() bool {
 // slot visits some of the threads.
 func (r *wallRun) slot(from, to int) bool {
 	order := r.threads.order
-	r.now = monotonic(&r.ts)
+	r.now = ptrace.Monotonic(&r.ts)
 	r.threads.compare(r.now, to-from)
 	for i := from; i < to; i++ {
 		if th := order[(r.first+i)%len(order)]; th.tid != 0 {
@@ -182,49 +171,40 @@ func (r *wallRun) slot(from, to int) bool {
 			continue // reading the clock is a system call, and an idle thread is done with in one
 		}
 		r.looked = false
-		if now := monotonic(&r.ts); now-r.now > maxPiece {
+		if now := ptrace.Monotonic(&r.ts); now-r.now > maxPiece {
 			if !r.sleep(now + (now - r.now)) {
 				return false
 			}
-			r.now = monotonic(&r.ts)
+			r.now = ptrace.Monotonic(&r.ts)
 			r.threads.quiet.now = false // many may have moved since
 		}
 	}
-	now := monotonic(&r.ts)
+	now := ptrace.Monotonic(&r.ts)
 	r.rest = now + (now - r.now) // as long as we worked: never more than half of a CPU is ours
 	return true
 }
 
 // countGap notes how long it was since the tick before was over.
 func (r *wallRun) countGap() {
-	now := monotonic(&r.ts)
+	now := ptrace.Monotonic(&r.ts)
 	if r.heldAt > 0 {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(now-r.heldAt))
 	}
 	r.heldAt = now
 }
 
-// takeHints passes on what was told of threads. What is not of a thread that we have met by now is kept until the
-// thread is met, or has proved not to be there.
-func (r *wallRun) takeHints() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for tid, hint := range r.hints {
-		if th := r.threads.byTID[tid]; th != nil {
-			th.setHint(hint)
-			delete(r.hints, tid)
-		}
+// setHint notes what is known of a thread, and reports whether that is in the list.
+func (r *wallRun) setHint(tid int, hint ptrace.Hint) bool {
+	th := r.threads.byTID[tid]
+	if th != nil {
+		th.setHint(hint)
 	}
-	if r.threads.whole {
-		clear(r.hints)
-	}
+	return th != nil
 }
 
-func (r *wallRun) settle() {}
-
-// sum brings together what others have counted.
-func (r *wallRun) sum() Stats {
-	s := r.tracing.sum()
+// total brings together what others have counted.
+func (r *wallRun) total() Stats {
+	s := r.soFar()
 	s.Threads = len(r.threads.byTID)
 	s.Looks.Voids = r.t.Voids
 	return s

@@ -10,6 +10,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // This file is one visit to one thread of a Wall, and the account of what came of it.
@@ -32,8 +33,8 @@ func (r *wallRun) visit(th *watched) {
 		return
 	}
 	passed := time.Duration(r.now - th.lookedAt)
-	if passed > max(time.Duration(longGap), 4*r.cfg.Interval) {
-		passed = r.cfg.Interval // goprof was stopped, or the whole machine was: nobody knows what the thread did meanwhile
+	if passed > max(time.Duration(longGap), 4*r.ticks.interval) {
+		passed = r.ticks.interval // goprof was stopped, or the whole machine was: nobody knows what the thread did meanwhile
 	}
 	th.lookedAt = r.now
 	switch {
@@ -66,7 +67,7 @@ func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 		return
 	}
 	waited := float64(now.Waited-th.last.Waited) / float64(now.Turns-th.last.Turns)
-	n := int64(waited/float64(r.cfg.Interval) + r.rng.Float64())
+	n := int64(waited/float64(r.ticks.interval) + r.ticks.rng.Float64())
 	looks, all := th.tally.Count()
 	n = min(n, looks-1) // the look itself met it at rest
 	if n > 0 {
@@ -82,23 +83,23 @@ func (r *wallRun) lookAnew(th *watched) {
 	}
 	snap := r.freeSnapshot()
 	if snap == nil {
-		if hold.wanted.Load() == 0 && !r.over() {
-			r.lose(th, QueueFull)
+		if !ptrace.SuspendWanted() && !r.over() {
+			r.lose(th, ptrace.QueueFull)
 		}
 		return
 	}
-	o := r.t.lookUnstopped(th.tid, th.hint, snap, r.opt.During)
+	o := r.t.LookUnstoppedDuring(th.tid, th.hint, snap, r.opt.During)
 	switch {
-	case o == Running:
+	case o == ptrace.Running:
 		r.lookRunning(th, snap)
-	case o == Taken && r.opt.NativeOnce && !r.opt.NonBlocking && th.restAt(r.t.unstopped.pc, snap.SP) == nil:
+	case o == ptrace.Taken && r.opt.NativeOnce && !r.opt.NonBlocking && th.restAt(r.pcOf(snap), snap.SP) == nil:
 		r.lookAtRest(th, snap)
-	case o == Taken:
+	case o == ptrace.Taken:
 		r.goesOn(th, snap)
 		th.still = true
-		th.last = r.t.unstopped.trace.stat
+		th.last = r.t.Motion().Charged
 		if r.threads.noStats {
-			th.last = procfs.Schedstat{Turns: r.t.unstopped.trace.switches}
+			th.last = procfs.Schedstat{Turns: r.t.Motion().Switches}
 		}
 		r.stats.Looks.Unstopped++
 		r.enter(th, snap, o)
@@ -116,7 +117,7 @@ func (r *wallRun) lookRunning(th *watched, snap *process.Snapshot) {
 	case r.opt.NonBlocking:
 		r.stats.Looks.Running++
 		r.notLookedAt(snap)
-		r.enter(th, snap, Taken)
+		r.enter(th, snap, ptrace.Taken)
 	default:
 		r.stopOne(th, snap)
 	}
@@ -126,7 +127,7 @@ func (r *wallRun) lookRunning(th *watched, snap *process.Snapshot) {
 // stop, has told.
 func (r *wallRun) lookAtRest(th *watched, snap *process.Snapshot) {
 	th.atRest, th.resting = true, snap.Waiting
-	th.addRest(rest{r.t.unstopped.pc, snap.SP, snap.Waiting.Call, snap.Waiting.File})
+	th.addRest(rest{r.pcOf(snap), snap.SP, snap.Waiting.Call, snap.Waiting.File})
 	r.stopOne(th, snap)
 }
 
@@ -134,16 +135,18 @@ func (r *wallRun) lookAtRest(th *watched, snap *process.Snapshot) {
 // which that was.
 func (r *wallRun) goesOn(th *watched, snap *process.Snapshot) {
 	if w := &snap.Waiting; w.Call == arch.CallRestart {
-		if at := th.restAt(r.t.unstopped.pc, snap.SP); at != nil {
+		if at := th.restAt(r.pcOf(snap), snap.SP); at != nil {
 			w.Call, w.File = at.call, at.file
 		}
 	}
 }
 
+func (r *wallRun) pcOf(snap *process.Snapshot) uint64 { return snap.Regs[r.cpu.PC] }
+
 // stopOne looks at a thread by a stop, which may come later.
 func (r *wallRun) stopOne(th *watched, snap *process.Snapshot) {
-	o := r.t.lookOn(th.tid, r.t.unstopped.trace.cpu, th.hint, snap)
-	if th.pending = o == Pending; !th.pending {
+	o := r.t.LookOn(th.tid, r.t.Motion().CPU, th.hint, snap)
+	if th.pending = o == ptrace.Pending; !th.pending {
 		r.account(snap, o)
 	}
 }
@@ -158,17 +161,17 @@ func (r *wallRun) notLookedAt(snap *process.Snapshot) {
 }
 
 // account takes a look that had to be done by a stop, which has come, or never will.
-func (r *wallRun) account(snap *process.Snapshot, o Outcome) {
+func (r *wallRun) account(snap *process.Snapshot, o ptrace.Outcome) {
 	th := r.threads.byTID[snap.TID]
 	if th == nil { // listed as gone meanwhile
 		th = &watched{tid: snap.TID, fd: -1, owed: 1}
 	}
 	th.pending = false
-	if o == Taken {
+	if o == ptrace.Taken {
 		r.stats.Looks.Stopped++
 		r.tellWaiting(th, snap)
 	}
-	if th.atRest && o == Backlog { // it is to be stopped there once more
+	if th.atRest && o == ptrace.Backlog { // it is to be stopped there once more
 		th.forgetRest()
 	}
 	th.atRest = false
@@ -183,7 +186,7 @@ func (r *wallRun) tellWaiting(th *watched, snap *process.Snapshot) {
 	if th.atRest {
 		r.stats.Looks.AtRest++
 		// Some calls are not gone on with after a stop: the program sees that (EINTR, signal(7)).
-		if slept || -int64(result) == int64(unix.EINTR) && (snap.Syscall >= 0 || th.restAt(snap.Regs[r.cpu.PC], snap.SP) != nil) {
+		if slept || -int64(result) == int64(unix.EINTR) && (snap.Syscall >= 0 || th.restAt(r.pcOf(snap), snap.SP) != nil) {
 			*w = th.resting
 			w.Unstopped = false
 			return
@@ -200,13 +203,13 @@ func (r *wallRun) tellWaiting(th *watched, snap *process.Snapshot) {
 		return // it has left the list, and what is read of it now would never be taken out of the account again
 	}
 	after, ok := r.threads.ask(th)
-	came := snap.When + (r.t.released-snap.When)/2 // when it was given the CPU to stop on: between these two
+	came := snap.When + (r.t.Released()-snap.When)/2 // when it was given the CPU to stop on: between these two
 	w.NoCPU = ok && !r.threads.noStats && hadNoCPU(th.before, after, came, th.beganAt)
 }
 
 // enter counts what became of a look and passes the snapshot on.
-func (r *wallRun) enter(th *watched, snap *process.Snapshot, o Outcome) {
-	if o != Taken {
+func (r *wallRun) enter(th *watched, snap *process.Snapshot, o ptrace.Outcome) {
+	if o != ptrace.Taken {
 		r.q.Done(snap)
 		r.lose(th, o)
 		return
@@ -229,11 +232,11 @@ func (r *wallRun) enter(th *watched, snap *process.Snapshot, o Outcome) {
 }
 
 // lose counts a look that gave nothing.
-func (r *wallRun) lose(th *watched, o Outcome) {
+func (r *wallRun) lose(th *watched, o ptrace.Outcome) {
 	switch o {
-	case ThreadGone:
+	case ptrace.ThreadGone:
 		r.threads.forget(th)
-	case Zombie:
+	case ptrace.Zombie:
 		th.zombie = true // it stays in the list as long as the others live
 	}
 	r.stats.Attempted += th.owed
@@ -253,8 +256,8 @@ func (r *wallRun) freeSnapshot() *process.Snapshot {
 	if snap := r.q.take(); snap != nil {
 		return snap
 	}
-	for end := monotonic(&r.ts) + int64(queuePatience); ; {
-		now := monotonic(&r.ts)
+	for end := ptrace.Monotonic(&r.ts) + int64(queuePatience); ; {
+		now := ptrace.Monotonic(&r.ts)
 		if now >= end || !r.sleep(now+queueNap) {
 			return nil
 		}

@@ -18,6 +18,8 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
+	"goprof/testdata/ctest"
 )
 
 // wallSeen is what a Wall has told of one thread.
@@ -38,7 +40,7 @@ func (s *wallSeen) looks() (n int64) {
 // walled looks at a process for so many rounds.
 func walled(t testing.TB, pid int, rounds int64, interval time.Duration, opt WallOptions) (Stats, map[int]*wallSeen) {
 	t.Helper()
-	w := NewWall(pid, needCPU(t), opt)
+	w := NewWall(pid, ctest.NeedCPU(t), opt)
 	q := NewQueue(64)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -108,28 +110,28 @@ int main(void) {
 
 // TestWallInterruptsNobody: what a program would see if a blocked thread of it were stopped, it does not see.
 func TestWallInterruptsNobody(t *testing.T) {
-	p := run1(t, cInterrupted)
+	p := ctest.Run(t, cInterrupted)
 	ask := func() int {
-		p.in.Write([]byte("\n"))
-		return p.number(t)
+		p.In.Write([]byte("\n"))
+		return p.Number(t)
 	}
-	stats, seen := walled(t, p.pid, 100, 2*time.Millisecond, WallOptions{})
+	stats, seen := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{})
 	if n := ask(); n != 0 {
 		t.Errorf("%d calls were interrupted", n)
 	}
 	if stats.Looks.Stopped == 0 || len(seen) != 4 || stats.Looks.Repeated < stats.Attempted/2 {
 		t.Errorf("%d threads, %+v", len(seen), stats.Looks)
 	}
-	if stats, _ := walled(t, p.pid, 100, 2*time.Millisecond, WallOptions{NonBlocking: true}); stats.Looks.Stopped != 0 || stats.Pauses.Count() != 0 || stats.Looks.Running == 0 {
+	if stats, _ := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{NonBlocking: true}); stats.Looks.Stopped != 0 || stats.Pauses.Count() != 0 || stats.Looks.Running == 0 {
 		t.Errorf("stopped although it was not to be: %+v", stats.Looks)
 	}
-	if stats, _ := walled(t, p.pid, 100, 2*time.Millisecond, WallOptions{WaitingOnly: true}); stats.Looks.Stopped != 0 || stats.Looks.Running == 0 {
+	if stats, _ := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{WaitingOnly: true}); stats.Looks.Stopped != 0 || stats.Looks.Running == 0 {
 		t.Errorf("stopped although only what waits is asked for: %+v", stats.Looks)
 	}
 	if n := ask(); n != 0 {
 		t.Errorf("%d calls were interrupted without a stop", n)
 	}
-	stats, _ = walled(t, p.pid, 100, 2*time.Millisecond, WallOptions{NativeOnce: true})
+	stats, _ = walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{NativeOnce: true})
 	if n := ask(); n == 0 || stats.Looks.AtRest == 0 {
 		t.Errorf("%d calls were interrupted by %d stops of threads at rest: this test proves nothing", n, stats.Looks.AtRest)
 	}
@@ -159,7 +161,7 @@ int main(void) {
 
 // TestWallKnowsTheCall: the kernel tells what a thread waits for.
 func TestWallKnowsTheCall(t *testing.T) {
-	p := run1(t, cWaits)
+	p := ctest.Run(t, cWaits)
 	want := map[string]process.Waiting{
 		"pipe": {Call: arch.CallRead, File: process.Pipe}, "socket": {Call: arch.CallReceive, File: process.Socket},
 		"polled": {Call: arch.CallPoll, File: process.Socket}, "selector": {Call: arch.CallSelect, File: process.Selector},
@@ -169,13 +171,13 @@ func TestWallKnowsTheCall(t *testing.T) {
 	for range want {
 		var name string
 		var tid int
-		if _, err := fmt.Sscan(p.line(t), &name, &tid); err != nil {
+		if _, err := fmt.Sscan(p.Line(t), &name, &tid); err != nil {
 			t.Fatal(err)
 		}
 		tids[name] = tid
-		eventually(t, name+" waits", func() bool { return threadState(p.pid, tid) == 'S' })
+		ctest.Eventually(t, name+" waits", func() bool { return ctest.State(p.PID, tid) == 'S' })
 	}
-	_, seen := walled(t, p.pid, 20, 2*time.Millisecond, WallOptions{During: func(*process.Snapshot) {}})
+	_, seen := walled(t, p.PID, 20, 2*time.Millisecond, WallOptions{During: func(*process.Snapshot) {}})
 	for name, want := range want {
 		want.State, want.Unstopped = 'S', true
 		if got := seen[tids[name]]; got == nil || got.last != want {
@@ -185,22 +187,12 @@ func TestWallKnowsTheCall(t *testing.T) {
 }
 
 // TestKindOfLink: what the links in /proc/PID/fd look like.
-func TestKindOfLink(t *testing.T) {
-	for link, want := range map[string]process.FileKind{
-		"socket:[4711]": process.Socket, "pipe:[1]": process.Pipe, "anon_inode:[eventpoll]": process.Selector, "/tmp/a file": process.RegularFile,
-		"anon_inode:[eventfd]": process.OtherFile, "/dev/pts/0": process.RegularFile, "": process.OtherFile, "sock": process.OtherFile,
-	} {
-		if got := kindOfLink([]byte(link)); got != want {
-			t.Errorf("%q is %d, want %d", link, got, want)
-		}
-	}
-}
 
 // TestReadyIsSettled: of the looks at a thread that had been woken and had no CPU, as many are made those of a ready one as fell into
 // that time on average, and never more than there are.
 func TestReadyIsSettled(t *testing.T) {
 	const interval = 10 * time.Millisecond
-	r := &wallRun{tracing: tracing{cfg: Config{Interval: interval}, rng: rand.New(rand.NewPCG(1, 2))}}
+	r := &wallRun{capture: capture{ticks: ticks{interval: interval, rng: rand.New(rand.NewPCG(1, 2))}}}
 	settle := func(waited time.Duration, turns uint64, looks int64) (ready int64) {
 		for range 10_000 {
 			th := &watched{still: true, tally: new(process.Tally), last: procfs.Schedstat{Ran: 5, Waited: 7, Turns: 3}}
@@ -253,12 +245,12 @@ func TestWallCost(t *testing.T) {
 	if n := os.Getenv("GOPROF_WALL_THREADS"); n != "" {
 		fmt.Sscan(n, &threads)
 	}
-	p := run1(t, cIdle, fmt.Sprint(threads))
-	bare := bareReads(t, p.pid, int(rounds), 0)
-	paced := bareReads(t, p.pid, int(rounds), 100*time.Millisecond)
-	first, _ := walled(t, p.pid, 2, 100*time.Millisecond, WallOptions{})
-	stats, seen := walled(t, p.pid, rounds, 100*time.Millisecond, WallOptions{})
-	again := bareReads(t, p.pid, int(rounds), 0)
+	p := ctest.Run(t, cIdle, fmt.Sprint(threads))
+	bare := bareReads(t, p.PID, int(rounds), 0)
+	paced := bareReads(t, p.PID, int(rounds), 100*time.Millisecond)
+	first, _ := walled(t, p.PID, 2, 100*time.Millisecond, WallOptions{})
+	stats, seen := walled(t, p.PID, rounds, 100*time.Millisecond, WallOptions{})
+	again := bareReads(t, p.PID, int(rounds), 0)
 	looks := stats.Attempted - first.Attempted
 	cost := time.Duration(int64(stats.CPU-first.CPU) / max(looks, 1))
 	t.Logf("%d threads, %d rounds at 10 Hz, %d looks: %v of CPU each, %.1f %% of a CPU at 10 Hz; a bare pread of schedstat %v before and %v after, %v at that pace; first looks at all %v",
@@ -275,20 +267,20 @@ func TestWallCost(t *testing.T) {
 // bareReads is what one pread of a thread's schedstat costs in CPU time, of as many as a Wall makes, through kept descriptors: one after the
 // other, or like a Wall 256 at a time, so that a round takes as long as it is told to.
 func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time.Duration) {
-	OnOwnThread(func() {
-		d := openProc(pid)
-		defer d.close()
+	ptrace.OnOwnThread(func() {
+		d := procfs.OpenDir(pid)
+		defer d.Close()
 		limit := descriptors()
 		var fds []int
-		d.threads(make([]byte, 32<<10), func(tid int) {
-			if fd, err := d.open(tid, "schedstat"); err == nil && len(fds) < limit {
+		d.Threads(make([]byte, 32<<10), func(tid int) {
+			if fd, err := d.Open(tid, "schedstat"); err == nil && len(fds) < limit {
 				fds = append(fds, fd)
 			}
 		})
 		began := threadCPU()
 		for range rounds {
 			for i, fd := range fds {
-				d.pread(fd)
+				d.ReadFD(fd)
 				if interval > 0 && i%perSlot == perSlot-1 {
 					time.Sleep(interval * perSlot / time.Duration(len(fds)))
 				}
@@ -336,9 +328,9 @@ int main(int argc, char **argv) {
 // stand still, is noticed each time.
 func TestQuietThreadsAreNotAsked(t *testing.T) {
 	const threads, moves, interval = 600, 40, 10 * time.Millisecond
-	p := run1(t, quietProgram, strconv.Itoa(threads))
-	eventually(t, "waits", func() bool { return threadState(p.pid, p.pid) == 'S' })
-	w, q := NewWall(p.pid, needCPU(t), WallOptions{}), NewQueue(1024)
+	p := ctest.Run(t, quietProgram, strconv.Itoa(threads))
+	ctest.Eventually(t, "waits", func() bool { return ctest.State(p.PID, p.PID) == 'S' })
+	w, q := NewWall(p.PID, ctest.NeedCPU(t), WallOptions{}), NewQueue(1024)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var places []uint64
@@ -346,7 +338,7 @@ func TestQuietThreadsAreNotAsked(t *testing.T) {
 	go func() {
 		defer close(consumed)
 		for snap := range q.Snapshots() {
-			if snap.TID == p.pid {
+			if snap.TID == p.PID {
 				places = append(places, snap.SP)
 			}
 			q.Done(snap)
@@ -361,7 +353,7 @@ func TestQuietThreadsAreNotAsked(t *testing.T) {
 		}
 		for range moves {
 			ticks(3) // it is looked at once in each tick
-			p.in.Write([]byte("x"))
+			p.In.Write([]byte("x"))
 		}
 		ticks(3)
 	}()

@@ -10,12 +10,13 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // watched is one thread of a Wall.
 type watched struct {
 	tid   int
-	hint  Hint
+	hint  ptrace.Hint
 	fd    int32
 	round uint32 // of the listing that saw it last
 	// zombie: it is the leader and has ended, others live on.
@@ -59,7 +60,7 @@ type rest struct {
 }
 
 // setHint takes what is known of the thread. A look that knew less does not count again.
-func (th *watched) setHint(h Hint) {
+func (th *watched) setHint(h ptrace.Hint) {
 	if th.hint != h {
 		th.hint, th.still = h, false
 	}
@@ -88,7 +89,7 @@ func (th *watched) forgetRest() {
 
 // watchList is all threads of a process.
 type watchList struct {
-	proc    *procDir
+	proc    *procfs.Dir
 	byTID   map[int]*watched
 	order   []*watched // those that have ended have the number 0 until the next listing
 	whole   bool       // the last listing was: whoever is not there has not been there
@@ -112,13 +113,13 @@ const (
 	relistShare = 30
 )
 
-func (l *watchList) open(proc *procDir, fds int) {
+func (l *watchList) open(proc *procfs.Dir, fds int) {
 	l.proc, l.kept = proc, keptFiles{fds, fds}
 	l.byTID = make(map[int]*watched)
 	l.dirents = make([]byte, 32<<10)
 	l.seen, l.giveUp = l.meet, l.giveUpFiles
-	l.quiet = quiet{clock: processClock(proc.pid), left: unknown, other: unknown, ticks: allCPUsTick()}
-	own, ok := procfs.ParseSchedstat(proc.read(proc.pid, "schedstat"))
+	l.quiet = quiet{clock: processClock(proc.PID), left: unknown, other: unknown, ticks: allCPUsTick()}
+	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
 	l.noStats = !ok || own.Turns == 0
 }
 
@@ -130,10 +131,10 @@ func (l *watchList) close() {
 
 // list looks for new threads when it is time to.
 func (l *watchList) list() {
-	now := monotonic(&l.ts)
+	now := ptrace.Monotonic(&l.ts)
 	l.quiet.now, l.quiet.skips = false, false
 	l.quiet.cool()
-	count := l.proc.count()
+	count := l.proc.Count()
 	changed := count != l.counted
 	age := now - l.at
 	l.whole = false
@@ -142,7 +143,7 @@ func (l *watchList) list() {
 	}
 	l.counted = count
 	l.round++
-	if l.proc.threads(l.dirents, l.seen) != nil {
+	if l.proc.Threads(l.dirents, l.seen) != nil {
 		return
 	}
 	for _, th := range l.byTID {
@@ -163,7 +164,7 @@ func (l *watchList) list() {
 	l.order = keep
 	l.whole = true
 	l.at = now
-	l.cost = monotonic(&l.ts) - now
+	l.cost = ptrace.Monotonic(&l.ts) - now
 }
 
 func (l *watchList) meet(tid int) {
@@ -171,7 +172,7 @@ func (l *watchList) meet(tid int) {
 		th.round = l.round
 		return
 	}
-	th := &watched{tid: tid, fd: -1, round: l.round, lookedAt: monotonic(&l.ts)}
+	th := &watched{tid: tid, fd: -1, round: l.round, lookedAt: ptrace.Monotonic(&l.ts)}
 	l.byTID[tid] = th
 	l.order = append(l.order, th)
 }

@@ -11,6 +11,7 @@ import (
 
 	"goprof/process"
 	"goprof/sampler"
+	"goprof/sampler/ptrace"
 	"goprof/vmstructs"
 )
 
@@ -70,7 +71,7 @@ func (h Host) Explain(pid int, err error) Cause {
 			return h.traced(tracer)
 		}
 		return Cause{Class: Forbidden, Name: "traced", Why: "another process traced it", Remedy: h.command()}
-	case errors.Is(err, process.ErrSilent), errors.Is(err, sampler.ErrSilent), errors.Is(err, ErrHangs):
+	case errors.Is(err, process.ErrSilent), errors.Is(err, ptrace.ErrSilent), errors.Is(err, ErrHangs):
 		return h.silentCause(pid)
 	case errors.Is(err, process.ErrGone), errors.Is(err, sampler.ErrNoProcess):
 		return h.explainGone(pid)

@@ -9,7 +9,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 )
@@ -48,7 +48,7 @@ func TestDeepStacksAreCutShort(t *testing.T) {
 		jvm.Command("down 100000")
 		deep := 0
 		got := sample(t, attach(t, jvm.PID), time.Millisecond, 100, func(snap *process.Snapshot, st *profile.Stack) {
-			if len(snap.Stack) > sampler.DefaultStackLimit {
+			if len(snap.Stack) > ptrace.DefaultStackLimit {
 				t.Errorf("%d bytes of stack were copied", len(snap.Stack))
 			}
 			if st.Truncated == profile.TooDeep {

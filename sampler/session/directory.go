@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goprof/process"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 	"goprof/vmstructs"
 )
 
@@ -216,9 +216,9 @@ func (d *directory) tids() []int { return slices.Sorted(maps.Keys(d.threads)) }
 
 // hint returns what a sampler should know before it stops the thread: where its stack ends, and
 // which part of its JavaThread to copy in the same pause.
-func (th *thread) hint(vm *vmstructs.VM) sampler.Hint {
+func (th *thread) hint(vm *vmstructs.VM) ptrace.Hint {
 	if th.java.Addr == 0 {
-		return sampler.Hint{}
+		return ptrace.Hint{}
 	}
 	off, size := vm.Side()
 	low := uint64(0)
@@ -229,7 +229,7 @@ func (th *thread) hint(vm *vmstructs.VM) sampler.Hint {
 	if th.handle.thread != th.java.Addr {
 		th.handle = handle{th.java.Addr, vm.VirtualHandle(th.java.Addr)}
 	}
-	return sampler.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size,
+	return ptrace.Hint{StackTop: th.java.StackBase, StackLow: low, Side: th.java.Addr + off, SideLen: size,
 		FollowAt: at, FollowLen: follow,
 		Handle: th.handle.at}
 }

@@ -10,7 +10,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
 // DumpOptions say how to look at all threads.
@@ -33,7 +33,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		s.walker.MaxDepth = opt.Depth
 	}
 	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{})}
-	var looks []sampler.Target
+	var looks []ptrace.Subject
 	var after func(*process.Snapshot, int64)
 	var trail *process.Trail
 	var err error
@@ -53,7 +53,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	ended := make(chan struct{})
 	looked := s.guarded(func() {
 		defer close(ended)
-		sampler.OnOwnThread(func() { d.lookAtAll(looks, opt, after, trail) })
+		ptrace.OnOwnThread(func() { d.lookAtAll(looks, opt, after, trail) })
 	})
 	if !looked {
 		close(d.gaveUp)
@@ -78,10 +78,10 @@ type dump struct {
 }
 
 // prepare lists the threads.
-func (d *dump) prepare() (looks []sampler.Target) {
+func (d *dump) prepare() (looks []ptrace.Subject) {
 	for _, tid := range d.dir.tids() {
 		th := d.dir.threads[tid]
-		looks = append(looks, sampler.Target{TID: tid, Hint: th.hint(d.VM)})
+		looks = append(looks, ptrace.Subject{TID: tid, Hint: th.hint(d.VM)})
 		d.byTID[tid] = len(d.threads)
 		d.threads = append(d.threads, profile.ThreadDump{TID: tid, Name: th.name, State: d.stateOf(th)})
 	}
@@ -89,16 +89,16 @@ func (d *dump) prepare() (looks []sampler.Target) {
 }
 
 // lookAtAll looks at each thread, and again at those whose virtual thread was on its way.
-func (d *dump) lookAtAll(looks []sampler.Target, opt DumpOptions, after func(*process.Snapshot, int64),
+func (d *dump) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(*process.Snapshot, int64),
 	trail *process.Trail) {
-	t := sampler.NewTracer(d.Process.PID(), d.Process.CPU())
+	t := ptrace.NewTracer(d.Process.PID(), d.Process.CPU())
 	defer t.Close()
 	t.StackLimit, t.After, t.Trail = stackLimit(opt.Depth), after, trail
 	t.Serve(d.memory)
 	for range virtualLooks {
 		if opt.NonBlocking {
-			sampler.AllUnstopped(t, looks, d.takeUnstopped)
-		} else if !sampler.AllUntil(d.gaveUp, t, cmp.Or(opt.Wait, DumpWait), looks, d.take) {
+			ptrace.AllUnstopped(t, looks, d.takeUnstopped)
+		} else if !ptrace.AllUntil(d.gaveUp, t, cmp.Or(opt.Wait, DumpWait), looks, d.take) {
 			return
 		}
 		if looks = d.inTheHeap(looks); len(looks) == 0 {
@@ -130,17 +130,17 @@ func NotStopped(threads []profile.ThreadDump) (n int) {
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.
 var goneErr = profile.ThreadGone.String()
 
-func (d *dump) take(snap *process.Snapshot, o sampler.Outcome) {
+func (d *dump) take(snap *process.Snapshot, o ptrace.Outcome) {
 	i, ok := d.byTID[snap.TID]
 	if !ok {
 		return
 	}
 	t := &d.threads[i]
-	if o != sampler.Taken && len(t.Stack.Frames) > 0 {
+	if o != ptrace.Taken && len(t.Stack.Frames) > 0 {
 		return // a look before this one has come to more
 	}
 	switch o {
-	case sampler.Taken:
+	case ptrace.Taken:
 		t.Err = ""
 		if snap.Waiting.Unstopped {
 			d.walker.WalkUnstopped(snap, &t.Stack)
@@ -148,9 +148,9 @@ func (d *dump) take(snap *process.Snapshot, o sampler.Outcome) {
 			d.walker.Walk(snap, &t.Stack)
 		}
 		t.Stack.Frames = slices.Clip(t.Stack.Frames)
-	case sampler.Running:
+	case ptrace.Running:
 		t.Err = "running, and not to be stopped"
-	case sampler.Moved:
+	case ptrace.Moved:
 		t.Err = "it ran while it was looked at, again and again"
 	default:
 		t.Err = reasonOf(o).String()
@@ -159,8 +159,8 @@ func (d *dump) take(snap *process.Snapshot, o sampler.Outcome) {
 
 // takeUnstopped walks a look at a thread that was not stopped: only its pc and sp are
 // known.
-func (d *dump) takeUnstopped(snap *process.Snapshot, o sampler.Outcome) {
-	if i, ok := d.byTID[snap.TID]; ok && o == sampler.Taken {
+func (d *dump) takeUnstopped(snap *process.Snapshot, o ptrace.Outcome) {
+	if i, ok := d.byTID[snap.TID]; ok && o == ptrace.Taken {
 		d.walker.WalkUnstopped(snap, &d.threads[i].Stack)
 		return
 	}

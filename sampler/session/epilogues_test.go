@@ -10,7 +10,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 )
@@ -46,7 +46,7 @@ func TestEpilogues(t *testing.T) {
 	var stack profile.Stack
 	for range 2000 {
 		snap := &process.Snapshot{TID: pid, Regs: s.regs, SP: s.sp, PACMask: s.pac, Syscall: -1}
-		if err := copyStack(p, sampler.Hint{}, snap); err != nil {
+		if err := copyStack(p, ptrace.Hint{}, snap); err != nil {
 			t.Fatal(err)
 		}
 		w.Walk(snap, &stack)

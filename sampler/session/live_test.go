@@ -16,6 +16,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/jvmtest"
 )
 
@@ -181,7 +182,7 @@ func checkWhole(t *testing.T, s *Session, n int, perMille float64) {
 	}
 	for o, c := range got.stats.Lost {
 		if c > 0 {
-			t.Logf("lost, %v: %d", sampler.Outcome(o), c)
+			t.Logf("lost, %v: %d", ptrace.Outcome(o), c)
 			lost += int(c)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 )
@@ -38,40 +38,40 @@ func TestMusl(t *testing.T) {
 			if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			spinsFrom(t, program, sampler.Hint{}, profile.Whole, []string{"main"}, "spin")
+			spinsFrom(t, program, ptrace.Hint{}, profile.Whole, []string{"main"}, "spin")
 			end := filepath.Join(t.TempDir(), "end")
-			spinsFrom(t, program, sampler.Hint{}, profile.Whole, []string{"spin", "thread_native_entry"}, "thread", end)
+			spinsFrom(t, program, ptrace.Hint{}, profile.Whole, []string{"spin", "thread_native_entry"}, "thread", end)
 			unnamed := []string{"spin", "other_entry"}
 			unknown := profile.NoUnwindInfo
 			if name == "static" {
 				unknown = profile.Whole // so little of its thread's own stands above its stack that the mapping's end is as good
 			}
-			pid := spinsFrom(t, program, sampler.Hint{}, unknown, unnamed, "unnamed", end)
+			pid := spinsFrom(t, program, ptrace.Hint{}, unknown, unnamed, "unnamed", end)
 			top, err := os.ReadFile(end)
 			if err != nil {
 				t.Fatal(err)
 			}
-			hint := sampler.Hint{StackLow: 1}
+			hint := ptrace.Hint{StackLow: 1}
 			if hint.StackTop, err = strconv.ParseUint(string(top), 10, 64); err != nil {
 				t.Fatal(err)
 			}
 			checkMuslSpins(t, pid, hint, profile.Whole, unnamed)
 			// In a system call of musl's the gap stands before the program's frames: they cannot be found.
-			asleep := walkedC(t, startReady(t, exec.Command(program, "sleep")), 'S', sampler.Hint{})
+			asleep := walkedC(t, startReady(t, exec.Command(program, "sleep")), 'S', ptrace.Hint{})
 			checkMuslGap(t, asleep, options)
 		})
 	}
 }
 
 // spinsFrom starts the program, and checks the stack of its thread that spins: from innermost to entry, the first that musl has called.
-func spinsFrom(t *testing.T, program string, hint sampler.Hint, want profile.Reason, entry []string, args ...string) int {
+func spinsFrom(t *testing.T, program string, hint ptrace.Hint, want profile.Reason, entry []string, args ...string) int {
 	t.Helper()
 	pid := startReady(t, exec.Command(program, args...))
 	checkMuslSpins(t, pid, hint, want, entry)
 	return pid
 }
 
-func checkMuslSpins(t *testing.T, pid int, hint sampler.Hint, want profile.Reason, entry []string) {
+func checkMuslSpins(t *testing.T, pid int, hint ptrace.Hint, want profile.Reason, entry []string) {
 	t.Helper()
 	own := append([]string{"innermost", "middle", "outer"}, entry...)
 	var stack profile.Stack
@@ -111,7 +111,7 @@ func framesOf(stack profile.Stack) (names []string) {
 }
 
 // walkedC stops a program's youngest thread once it is in that state, and walks its stack.
-func walkedC(t *testing.T, pid int, state byte, hint sampler.Hint) (stack profile.Stack) {
+func walkedC(t *testing.T, pid int, state byte, hint ptrace.Hint) (stack profile.Stack) {
 	t.Helper()
 	p, err := process.Open(pid)
 	if err != nil {

@@ -4,35 +4,35 @@ package session
 
 import (
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
 // reasonOf names what became of a look in the profile's words.
-func reasonOf(o sampler.Outcome) profile.Reason {
+func reasonOf(o ptrace.Outcome) profile.Reason {
 	switch o {
-	case sampler.Taken:
+	case ptrace.Taken:
 		return profile.Whole
-	case sampler.ThreadGone, sampler.Zombie:
+	case ptrace.ThreadGone, ptrace.Zombie:
 		return profile.ThreadGone
-	case sampler.ProcessGone:
+	case ptrace.ProcessGone:
 		return profile.ProcessGone
-	case sampler.NotPermitted:
+	case ptrace.NotPermitted:
 		return profile.NotPermitted
-	case sampler.AlreadyTraced:
+	case ptrace.AlreadyTraced:
 		return profile.AlreadyTraced
-	case sampler.Silent:
+	case ptrace.Silent:
 		return profile.Silent
-	case sampler.Pending, sampler.TimedOut, sampler.Backlog:
+	case ptrace.Pending, ptrace.TimedOut, ptrace.Backlog:
 		return profile.StopTimeout
-	case sampler.RingFull:
+	case ptrace.RingFull:
 		return profile.RingFull
-	case sampler.Throttled:
+	case ptrace.Throttled:
 		return profile.Throttled
-	case sampler.NoRegisters:
+	case ptrace.NoRegisters:
 		return profile.NoRegisters
-	case sampler.QueueFull:
+	case ptrace.QueueFull:
 		return profile.QueueFull
-	case sampler.Moved:
+	case ptrace.Moved:
 		return profile.Moved
 	}
 	return profile.Other

@@ -15,6 +15,7 @@ import (
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
 // RecordOptions say how to record.
@@ -124,14 +125,14 @@ type recording struct {
 	pools    map[string]string // labels of threads, by those of single ones
 	late     map[int]lateName
 	sampled  map[int]bool
-	unwanted time.Duration        // CPU time of threads that were sampled before it was known that nobody wants them
-	advised  int                  // the round of the directory that the sampler knows of
-	hints    map[int]sampler.Hint // what the sampler was told
-	carriers map[int]bool         // threads that were seen to run virtual ones
+	unwanted time.Duration       // CPU time of threads that were sampled before it was known that nobody wants them
+	advised  int                 // the round of the directory that the sampler knows of
+	hints    map[int]ptrace.Hint // what the sampler was told
+	carriers map[int]bool        // threads that were seen to run virtual ones
 	stop     context.CancelFunc
-	hangs    <-chan struct{}            // closed when the sampling thread does not end
-	before   time.Duration              // own CPU
-	lost     [sampler.NumOutcomes]int64 // what the profile has been told
+	hangs    <-chan struct{}           // closed when the sampling thread does not end
+	before   time.Duration             // own CPU
+	lost     [ptrace.NumOutcomes]int64 // what the profile has been told
 
 	asleep   int64  // samples of threads that slept when they were stopped
 	mapped   uint64 // generation of the mappings
@@ -142,7 +143,7 @@ type recording struct {
 
 func (s *Session) recording(opt RecordOptions) *recording {
 	return &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
-		hints: map[int]sampler.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
+		hints: map[int]ptrace.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
 		sampler: s.engine(opt), standings: newStandings()}
 }
 
@@ -202,7 +203,7 @@ func (r *recording) account() profile.Summary {
 		r.settleAll() // under the names that its places have
 	}
 	for outcome, n := range stats.Lost {
-		r.profile.Lose(reasonOf(sampler.Outcome(outcome)), n-r.lost[outcome])
+		r.profile.Lose(reasonOf(ptrace.Outcome(outcome)), n-r.lost[outcome])
 	}
 	r.lost = stats.Lost
 	r.profile.Meta.Duration = stats.Wall
@@ -312,7 +313,7 @@ func (r *recording) follow(snap *process.Snapshot) bool {
 }
 
 // hint is what the sampler should know of a thread.
-func (r *recording) hint(tid int) (h sampler.Hint) {
+func (r *recording) hint(tid int) (h ptrace.Hint) {
 	if th := r.dir.threads[tid]; th != nil {
 		h = th.hint(r.VM)
 	}
@@ -337,7 +338,7 @@ func (r *recording) news(tid int) {
 			r.hints[tid] = h
 		}
 	}
-	maps.DeleteFunc(r.hints, func(tid int, _ sampler.Hint) bool { return r.dir.threads[tid] == nil })
+	maps.DeleteFunc(r.hints, func(tid int, _ ptrace.Hint) bool { return r.dir.threads[tid] == nil })
 	maps.DeleteFunc(r.carriers, func(tid int, _ bool) bool { return r.dir.threads[tid] == nil })
 }
 
@@ -361,7 +362,7 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 func pausesOf(st *sampler.Stats) profile.Pauses {
 	h := &st.Pauses
 	return profile.Pauses{Count: h.Count(), P50: h.Quantile(0.50), P99: h.Quantile(0.99), Max: h.Max(),
-		Total: h.Sum(), Bound: sampler.StandsAtMost}
+		Total: h.Sum(), Bound: ptrace.StandsAtMost}
 }
 
 // now is CLOCK_MONOTONIC, by which snapshots are dated.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"goprof/process"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 	"goprof/unwind"
 	"goprof/vmstructs"
 )
@@ -20,7 +20,7 @@ type Session struct {
 	VM      *vmstructs.VM
 	walker  *unwind.Walker
 	dir     *directory
-	memory  *sampler.Memory // for what is read on the sampling thread
+	memory  *ptrace.Memory // for what is read on the sampling thread
 }
 
 // startTries and startWait bound how long a JVM that has just started is waited for.
@@ -61,7 +61,7 @@ func open(pid int, opened func(*process.Process)) (*Session, error) {
 		return nil, err
 	}
 	vm.SetClock(now)
-	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm), memory: sampler.NewMemory(p)}
+	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm), memory: ptrace.NewMemory(p)}
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
 		s.walker.MemoryEnds(maps[len(maps)-1].End)
 	}

@@ -2,7 +2,7 @@
 
 package session
 
-import "goprof/sampler"
+import "goprof/sampler/ptrace"
 
 // Bytes of stack that a frame takes, generously: interpreted ones have some 100, compiled ones mostly less.
 const bytesOfFrame = 512
@@ -17,13 +17,13 @@ func stackLimit(depth int) int {
 	if depth > mostStack/bytesOfFrame {
 		return mostStack
 	}
-	return max(depth*bytesOfFrame, sampler.DefaultStackLimit)
+	return max(depth*bytesOfFrame, ptrace.DefaultStackLimit)
 }
 
 // mostQueued bounds the memory of all snapshots that go round: each grows to the largest stack that it has
 // met, and they take turns. leastQueued are there in any case.
 const (
-	mostQueued  = queueLength * sampler.DefaultStackLimit
+	mostQueued  = queueLength * ptrace.DefaultStackLimit
 	leastQueued = 8
 )
 

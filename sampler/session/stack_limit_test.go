@@ -5,7 +5,7 @@ package session
 import (
 	"testing"
 
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
 // TestDeepStacksLeaveMemory: however deep a stack may be, the snapshots that go round are small together.
@@ -16,7 +16,7 @@ func TestDeepStacksLeaveMemory(t *testing.T) {
 	for _, depth := range []int{1, 2048, 10_000, 100_000, 1 << 20, 1 << 62} {
 		limit := stackLimit(depth)
 		n := queueFor(limit)
-		if limit < sampler.DefaultStackLimit || limit > mostStack || n < leastQueued || n*limit > 2*mostQueued {
+		if limit < ptrace.DefaultStackLimit || limit > mostStack || n < leastQueued || n*limit > 2*mostQueued {
 			t.Errorf("depth %d: %d snapshots of %d bytes", depth, n, limit)
 		}
 	}

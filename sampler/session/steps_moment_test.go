@@ -11,7 +11,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
 // moment is a thread between two instructions: the machine, and what the walker made of it.
@@ -80,7 +80,7 @@ func (m *moment) word(addr uint64) (uint64, bool) {
 var errOffStack = errors.New("the thread is not on its stack")
 
 // take fills m with the moment at which the stepper's thread stands.
-func (m *moment) take(s *Session, st *stepper, h sampler.Hint) error {
+func (m *moment) take(s *Session, st *stepper, h ptrace.Hint) error {
 	m.pc, m.sp, m.regs, m.signal = st.pc, st.sp, st.regs, st.signal
 	if m.sp >= h.StackTop || h.StackTop-m.sp > 4<<20 {
 		return errOffStack

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/jvmtest"
 )
 
@@ -117,7 +117,7 @@ type stepping struct {
 	t         *testing.T
 	s         *Session
 	st        *stepper
-	hint      sampler.Hint
+	hint      ptrace.Hint
 	moments   [3]moment
 	whole     *moment // the last one before walks that are cut short
 	count     *stepCount

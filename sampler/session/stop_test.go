@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
 // stopped stops one thread, takes a snapshot as the sampler does, calls during while the
 // thread still stands, and lets it go. It is for tests that must see more than the
 // sampler takes.
-func stopped(p *process.Process, tid int, h sampler.Hint, during func(*process.Snapshot)) error {
+func stopped(p *process.Process, tid int, h ptrace.Hint, during func(*process.Snapshot)) error {
 	// Only the OS thread that has stopped it can let it go.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -73,7 +73,7 @@ func stopped(p *process.Process, tid int, h sampler.Hint, during func(*process.S
 }
 
 // copyFollowed copies what a pointer in the side piece points at, as the sampler does.
-func copyFollowed(p *process.Process, h sampler.Hint, snap *process.Snapshot) {
+func copyFollowed(p *process.Process, h ptrace.Hint, snap *process.Snapshot) {
 	snap.Followed = []byte{}
 	if h.FollowLen == 0 {
 		return
@@ -150,12 +150,12 @@ func pacMask(tid int) uint64 {
 
 // copyStack copies what the sampler does: of another stack than the thread's own (a signal's) as
 // much as there is.
-func copyStack(p *process.Process, h sampler.Hint, snap *process.Snapshot) error {
+func copyStack(p *process.Process, h ptrace.Hint, snap *process.Snapshot) error {
 	const unknown = 64 << 10
 	known := h.StackTop > snap.SP && snap.SP >= h.StackLow
 	want := unknown
 	if known {
-		want = int(min(h.StackTop-snap.SP, sampler.DefaultStackLimit))
+		want = int(min(h.StackTop-snap.SP, ptrace.DefaultStackLimit))
 	}
 	snap.Stack = make([]byte, want)
 	local := []unix.Iovec{{Base: &snap.Stack[0], Len: uint64(want)}}
@@ -172,7 +172,7 @@ func copyStack(p *process.Process, h sampler.Hint, snap *process.Snapshot) error
 }
 
 // copyUnder copies the thread's own stack from the lowest word that another one holds of it.
-func copyUnder(p *process.Process, h sampler.Hint, snap *process.Snapshot) {
+func copyUnder(p *process.Process, h ptrace.Hint, snap *process.Snapshot) {
 	snap.UnderSP = h.StackTop
 	for at := 0; at+8 <= len(snap.Stack); at += 8 {
 		if word := binary.LittleEndian.Uint64(snap.Stack[at:]); word >= h.StackLow && word < snap.UnderSP {

@@ -8,7 +8,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
 // A virtual thread that a carrier runs is a thread of its own: in a profile the carrier's frames are
@@ -42,7 +42,7 @@ var soon = 150 * time.Microsecond
 const virtualLooks = 4
 
 // inTheHeap picks those of the threads whose frames in the heap could not be told.
-func (d *dump) inTheHeap(looks []sampler.Target) (again []sampler.Target) {
+func (d *dump) inTheHeap(looks []ptrace.Subject) (again []ptrace.Subject) {
 	for _, l := range looks {
 		if s := &d.threads[d.byTID[l.TID]].Stack; s.Mounted && s.Truncated == profile.Continuation {
 			again = append(again, l)

@@ -14,13 +14,14 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
-// look is our stop without a walk: what loop.c does, by sampler.Tracer. It runs in a process of its own, and
+// look is our stop without a walk: what loop.c does, by ptrace.Tracer. It runs in a process of its own, and
 // prints what loop.c prints.
 func look(pid, tid int, top uint64, hz, seconds float64) {
-	sampler.OnOwnThread(func() {
-		t := sampler.NewTracer(pid, arch.ByName(runtime.GOARCH))
+	ptrace.OnOwnThread(func() {
+		t := ptrace.NewTracer(pid, arch.ByName(runtime.GOARCH))
 		defer t.Close()
 		snap := new(process.Snapshot)
 		taken := 0
@@ -30,7 +31,7 @@ func look(pid, tid int, top uint64, hz, seconds float64) {
 		}
 		for at, end := monotonic(), monotonic()+time.Duration(seconds*float64(time.Second)); at < end; at += interval {
 			sleepUntil(at)
-			if lookPatiently(t, tid, top, snap) == sampler.Taken {
+			if lookPatiently(t, tid, top, snap) == ptrace.Taken {
 				taken++
 			}
 			if interval == 0 {
@@ -42,9 +43,9 @@ func look(pid, tid int, top uint64, hz, seconds float64) {
 }
 
 // lookPatiently collects the stop if it comes late.
-func lookPatiently(t *sampler.Tracer, tid int, top uint64, snap *process.Snapshot) sampler.Outcome {
-	o := t.Look(tid, sampler.Hint{StackTop: top}, snap)
-	for o == sampler.Pending {
+func lookPatiently(t *ptrace.Tracer, tid int, top uint64, snap *process.Snapshot) ptrace.Outcome {
+	o := t.Look(tid, ptrace.Hint{StackTop: top}, snap)
+	for o == ptrace.Pending {
 		sleepUntil(monotonic() + t.Patience())
 		if _, got, ok := t.Collect(); ok {
 			o = got
@@ -56,10 +57,10 @@ func lookPatiently(t *sampler.Tracer, tid int, top uint64, snap *process.Snapsho
 func lookOnce(pid, tid int, top uint64) (*process.Snapshot, error) {
 	snap := new(process.Snapshot)
 	var err error
-	sampler.OnOwnThread(func() {
-		t := sampler.NewTracer(pid, arch.ByName(runtime.GOARCH))
+	ptrace.OnOwnThread(func() {
+		t := ptrace.NewTracer(pid, arch.ByName(runtime.GOARCH))
 		defer t.Close()
-		if o := lookPatiently(t, tid, top, snap); o != sampler.Taken {
+		if o := lookPatiently(t, tid, top, snap); o != ptrace.Taken {
 			err = errors.Join(fmt.Errorf("a look at thread %d: %v", tid, o), t.Err())
 		}
 	})

@@ -1,0 +1,213 @@
+//go:build linux
+
+package procfs
+
+import (
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir reads /proc/PID without allocating: descriptors of the directories are kept, names and contents live in its
+// buffers. What a method returns is valid until the next one is called.
+type Dir struct {
+	PID   int
+	task  int // descriptor of /proc/PID/task
+	pidfd int
+	child int8 // 1: our own child, -1: not, 0: not asked yet
+	name  [64]byte
+	buf   [4096]byte
+}
+
+// OpenDir opens the directory of a process, which may not exist.
+func OpenDir(pid int) *Dir {
+	p := &Dir{PID: pid, task: -1, pidfd: -1}
+	flags := unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
+	if fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/task", flags, 0); err == nil {
+		p.task = fd
+	}
+	if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+		p.pidfd = fd
+	}
+	return p
+}
+
+// Exists reports whether there was such a process when it was opened.
+func (p *Dir) Exists() bool { return p.task >= 0 }
+
+// Close gives back the descriptors.
+func (p *Dir) Close() {
+	for _, fd := range []*int{&p.task, &p.pidfd} {
+		if *fd >= 0 {
+			unix.Close(*fd)
+			*fd = -1
+		}
+	}
+}
+
+// Ended says that the whole process has ended: also when nobody has reaped it yet, and
+// also when its number has gone to another process since (a pidfd stays with its process).
+func (p *Dir) Ended() bool {
+	if p.pidfd < 0 { // before Linux 5.3
+		return p.task < 0 || unix.Faccessat(p.task, ".", unix.F_OK, 0) != nil || unix.Kill(p.PID, 0) == unix.ESRCH
+	}
+	fds := [1]unix.PollFd{{Fd: int32(p.pidfd), Events: unix.POLLIN}}
+	zero := unix.Timespec{}
+	n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), 1,
+		uintptr(unsafe.Pointer(&zero)), 0, 0, 0)
+	return n == 1
+}
+
+// Owns says that tid is a thread of this process, not of one that got its number later.
+func (p *Dir) Owns(tid int) bool {
+	_, _, e := syscall.RawSyscall(unix.SYS_TGKILL, uintptr(p.PID), uintptr(tid), 0)
+	return e != unix.ESRCH && !p.Ended()
+}
+
+// Open opens /proc/PID/task/TID/file.
+func (p *Dir) Open(tid int, file string) (int, error) {
+	name := strconv.AppendInt(p.name[:0], int64(tid), 10)
+	name = append(name, '/')
+	name = append(name, file...)
+	return p.openName(p.task, append(name, 0))
+}
+
+func (p *Dir) openName(dir int, name []byte) (int, error) {
+	for {
+		fd, _, e := syscall.RawSyscall6(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(&name[0])),
+			unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+		switch e {
+		case 0:
+			return int(fd), nil
+		case unix.EINTR:
+		default:
+			return -1, e
+		}
+	}
+}
+
+// ReadFD reads a kept descriptor from its start into the buffer.
+func (p *Dir) ReadFD(fd int) []byte {
+	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&p.buf)),
+		uintptr(len(p.buf)), 0, 0, 0)
+	if e != 0 {
+		return nil
+	}
+	return p.buf[:n]
+}
+
+// Read reads /proc/PID/task/TID/file; nil if that fails.
+func (p *Dir) Read(tid int, file string) []byte {
+	fd, err := p.Open(tid, file)
+	if err != nil {
+		return nil
+	}
+	b := p.ReadFD(fd)
+	unix.Close(fd)
+	return b
+}
+
+// FileLink is what descriptor fd of the process leads to, as its link in /proc/PID/fd tells: 64 bytes of it at most.
+// It is nil if there is no such descriptor.
+func (p *Dir) FileLink(fd uint64) []byte {
+	if fd > 1<<31-1 {
+		return nil
+	}
+	name := append(p.name[:0], "/proc/"...)
+	name = strconv.AppendInt(name, int64(p.PID), 10)
+	name = append(name, "/fd/"...)
+	name = strconv.AppendInt(name, int64(fd), 10)
+	name = append(name, 0)
+	cwd := unix.AT_FDCWD
+	n, _, e := syscall.RawSyscall6(unix.SYS_READLINKAT, uintptr(cwd), uintptr(unsafe.Pointer(&name[0])),
+		uintptr(unsafe.Pointer(&p.buf)), 64, 0, 0)
+	if e != 0 {
+		return nil
+	}
+	return p.buf[:n]
+}
+
+// LastCPU is the CPU that a thread last ran on, -1 if unknown.
+func (p *Dir) LastCPU(tid int) int {
+	s, _ := ParseStat(p.Read(tid, "stat"))
+	return s.CPU
+}
+
+// Status tells a thread's state letter (0: there is no such thread) and its tracer.
+func (p *Dir) Status(tid int) (state byte, tracer int) {
+	b := p.Read(tid, "status")
+	return StatusState(b), StatusTracer(b)
+}
+
+// Tracer is the thread that traces any thread of the system, 0 if none.
+func (p *Dir) Tracer(tid int) int {
+	name := append(strconv.AppendInt(append(p.name[:0], "/proc/"...), int64(tid), 10), "/status\x00"...)
+	fd, err := p.openName(unix.AT_FDCWD, name)
+	if err != nil {
+		return 0
+	}
+	tracer := StatusTracer(p.ReadFD(fd))
+	unix.Close(fd)
+	return tracer
+}
+
+// IsOwnChild says that our own process started the target.
+func (p *Dir) IsOwnChild() bool {
+	if p.child == 0 {
+		p.child = -1
+		parent, ok := StatusParent(p.Read(p.PID, "status"))
+		if ok && parent == unix.Getpid() {
+			p.child = 1
+		}
+	}
+	return p.child == 1
+}
+
+// Threads calls each for every thread of the process now. buf is for the kernel's use.
+func (p *Dir) Threads(buf []byte, each func(tid int)) error {
+	if _, err := unix.Seek(p.task, 0, unix.SEEK_SET); err != nil {
+		return err
+	}
+	for {
+		n, err := unix.Getdents(p.task, buf)
+		if err != nil {
+			return err
+		}
+		if n <= 0 {
+			return nil
+		}
+		EachTask(buf[:n], each)
+	}
+}
+
+// Count is how many threads there are, by the link count of the task directory
+// (fs/proc/base.c, proc_task_getattr): cheaper than any file there.
+func (p *Dir) Count() int {
+	var st unix.Stat_t
+	if unix.Fstat(p.task, &st) != nil {
+		return -1
+	}
+	return int(st.Nlink)
+}
+
+// Born is when a thread began, in clock ticks since the machine did; 0 if there is none.
+func (p *Dir) Born(tid int) uint64 {
+	s, _ := ParseStat(p.Read(tid, "stat"))
+	return s.Start
+}
+
+// AnyThread is a thread of the process that lives: a leader may have ended before the others.
+func (p *Dir) AnyThread() (tid int) {
+	tid = p.PID
+	if state, _ := p.Status(tid); p.task < 0 || state != 'Z' && state != 'X' {
+		return tid
+	}
+	p.Threads(make([]byte, 32<<10), func(t int) {
+		if state, _ := p.Status(t); tid == p.PID && state != 0 && state != 'Z' && state != 'X' {
+			tid = t
+		}
+	})
+	return tid
+}

@@ -1,0 +1,193 @@
+//go:build linux
+
+package sampler
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
+)
+
+// capture is what the engines that stop threads have in common: a Tracer on OS threads of our own, the stops that come
+// late, and the end of all that. Whom to look at is the engine's business, and so is the account of a look.
+type capture struct {
+	ticks    ticks
+	q        *Queue
+	t        *ptrace.Tracer
+	proc     *procfs.Dir
+	progress *progress
+	cancel   <-chan struct{}
+
+	// late takes what became of a look whose stop has come late, or never will.
+	late func(*process.Snapshot, ptrace.Outcome)
+	// sum is the engine's account so far, for whoever asks.
+	sum func() Stats
+
+	stats       Stats
+	maxOverhead float64
+	thrift      thrift
+	began       int64
+	cpuBefore   time.Duration // of the OS threads that we had before
+	cpuAtFrom   time.Duration // of the one that we have, which Go may have used before
+	ts          unix.Timespec
+	denied      int // in a row
+	failed      error
+	cancelled   bool
+	slept       bool // up to the tick, which found this CPU with whom we took it from
+}
+
+// newCapture begins a run. late and sum are still to be set.
+func newCapture(t *ptrace.Tracer, proc *procfs.Dir, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) capture {
+	t.After, t.Trail = cfg.After, cfg.Trail
+	if cfg.Memory != nil {
+		t.Serve(cfg.Memory)
+	}
+	if cfg.MaxStack > 0 {
+		t.StackLimit = cfg.MaxStack
+	}
+	c := capture{q: q, t: t, proc: proc, progress: p, cancel: cancel, maxOverhead: cfg.MaxOverhead}
+	c.began = ptrace.Monotonic(&c.ts)
+	c.ticks = newTicks(cfg.Interval, cfg.NoJitter, c.began)
+	return c
+}
+
+// shifts calls loop until the run is over, and settle at its end: each time on another OS thread, for each ends when
+// goprof is to be suspended. loop holds ticks until sleep returns false or over true.
+func (c *capture) shifts(loop, settle func()) (Stats, error) {
+	for again := true; again; {
+		ptrace.OnOwnThread(func() {
+			c.t.ChangeOSThread()
+			c.cpuAtFrom = threadCPU()
+			loop()
+			c.t.CollectRest(c.collected)
+			if again = !c.over(); !again {
+				settle()
+				c.stats = c.sum()
+			}
+			c.cpuBefore += threadCPU() - c.cpuAtFrom
+		})
+	}
+	return c.stats, c.failed
+}
+
+// over: nobody wants more, or there is no more to be had.
+func (c *capture) over() bool { return c.cancelled || c.stats.Ended || c.failed != nil }
+
+// nextTick moves on to the next tick that is not yet over.
+func (c *capture) nextTick() { c.stats.Skipped += c.ticks.skipMissed(ptrace.Monotonic(&c.ts)) }
+
+// yield makes the interval longer if pauses cost more than they may.
+func (c *capture) yield() {
+	longer := c.thrift.interval(c.maxOverhead, c.ticks.interval, &c.t.Pauses)
+	if longer != c.ticks.interval {
+		c.ticks.interval = longer
+		c.ticks.begin(ptrace.Monotonic(&c.ts), int64(longer))
+	}
+}
+
+// nap bounds how long a sleep can go on when the run is cancelled.
+const maxNap = 50 * int64(time.Millisecond)
+
+// sleep waits until the deadline, and looks after pending stops and questions meanwhile. It returns false when
+// the run is over, or goprof is to be suspended.
+func (c *capture) sleep(deadline int64) bool {
+	for c.slept = false; ; {
+		select {
+		case <-c.cancel:
+			c.cancelled = true
+			return false
+		default:
+		}
+		if c.proc.Ended() {
+			c.stats.Ended = true
+		}
+		if c.over() || ptrace.SuspendWanted() {
+			return false
+		}
+		c.collect()
+		c.progress.answer(c.sum)
+		now := ptrace.Monotonic(&c.ts)
+		if now >= deadline {
+			return true
+		}
+		until := min(deadline, now+maxNap)
+		if c.t.Pending() > 0 {
+			until = min(until, now+int64(c.t.Patience()))
+		}
+		c.ts = unix.NsecToTimespec(until)
+		ptrace.SleepUntil(&c.ts)
+		if c.slept = ptrace.Monotonic(&c.ts) >= deadline; c.slept && c.t.Pending() == 0 {
+			return true // at once: somebody may stand still for us
+		}
+	}
+}
+
+// collect takes the stops that have come.
+func (c *capture) collect() {
+	for {
+		snap, o, ok := c.t.Collect()
+		if !ok {
+			return
+		}
+		c.collected(snap, o)
+	}
+}
+
+func (c *capture) collected(snap *process.Snapshot, o ptrace.Outcome) {
+	taken := c.stats.Taken
+	if c.late(snap, o); c.stats.Taken > taken {
+		c.stats.Late++
+	}
+}
+
+// maxDenied looks in a row that are not permitted end the run.
+const maxDenied = 10
+
+// noteEnd takes from a look whether others make sense.
+func (c *capture) noteEnd(o ptrace.Outcome) {
+	switch o {
+	case ptrace.Taken:
+		c.denied = 0
+	case ptrace.ProcessGone:
+		c.stats.Ended = true
+	case ptrace.NotPermitted:
+		if c.denied++; c.denied == maxDenied {
+			c.failed = &NotPermittedError{c.proc.PID}
+		}
+	case ptrace.Silent, ptrace.Failed:
+		c.failed = c.t.ReadErr()
+	}
+}
+
+// soFar is what was counted here.
+func (c *capture) soFar() Stats {
+	s := c.stats
+	s.Pauses = c.t.Pauses
+	s.Signals = c.t.Signals
+	s.Silent = c.t.Silent()
+	s.Interval = c.ticks.interval
+	s.Wall = time.Duration(ptrace.Monotonic(&c.ts) - c.began)
+	s.CPU = c.cpuBefore + threadCPU() - c.cpuAtFrom
+	return s
+}
+
+// NotPermittedError: the kernel does not let us trace the process, in the middle of a run too (it
+// may have changed its user, or become undumpable).
+type NotPermittedError struct{ PID int }
+
+func (e *NotPermittedError) Error() string {
+	return "sampler: not permitted to trace the process"
+}
+
+// threadCPU is the CPU time of this OS thread.
+func threadCPU() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}

@@ -1,0 +1,31 @@
+//go:build linux
+
+package sampler
+
+import (
+	"runtime"
+	"testing"
+
+	"goprof/sampler/ptrace"
+)
+
+// As many threads to look at as CPUs: nothing is gained by moving. One less now and then does not change that.
+func TestCrowded(t *testing.T) {
+	cpus := int64(runtime.NumCPU())
+	r := &run{capture: capture{t: new(ptrace.Tracer)}}
+	if r.crowded() {
+		t.Error("before anything was due")
+	}
+	for range 200 {
+		r.countDue(cpus)
+	}
+	if r.countDue(cpus - 1); !r.crowded() || !r.t.Stay {
+		t.Errorf("%d threads on as many CPUs: %d", cpus, r.dueMean)
+	}
+	for range 200 {
+		r.countDue(cpus - 1)
+	}
+	if r.crowded() || r.t.Stay {
+		t.Errorf("%d threads on %d CPUs: %d", cpus-1, cpus, r.dueMean)
+	}
+}

@@ -1,0 +1,31 @@
+//go:build linux
+
+package sampler
+
+import "time"
+
+// longGap is how late a tick must be for what was used meanwhile to be nobody's sample: goprof was stopped, or the
+// whole machine was.
+const longGap = int64(time.Second)
+
+// excuse forgives what threads have used while nobody could look: it is no credit for a burst of samples now, nor
+// the weight of a single one.
+func (s *scan) excuse() {
+	defer func(pools bool) { s.pools = pools }(s.pools)
+	s.pools = false
+	for _, th := range s.byTID {
+		credit, known := th.credit, max(th.last.Ran, th.billed) // a sample of perf's may carry more than the last look told
+		stat, ok := s.charged(th)
+		if !ok {
+			s.forget(th)
+			continue
+		}
+		s.book(th, stat)
+		th.credit = credit
+		if th.last.Ran > known && !th.hint.Skip {
+			used := th.last.Ran - known
+			th.billed += used
+			s.bills.excused += int64(used)
+		}
+	}
+}

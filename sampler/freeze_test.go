@@ -1,0 +1,41 @@
+//go:build linux
+
+package sampler
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"goprof/testdata/ctest"
+)
+
+// A process that is frozen in the middle of a recording has no samples while it is, and those that it is owed afterwards.
+func TestFreezeWhileSampling(t *testing.T) {
+	for version, f := range ctest.Freezers(t) {
+		t.Run("cgroup v"+version, func(t *testing.T) {
+			p := ctest.Run(t, ctest.Spin)
+			p.Line(t)
+			f.Hold(t, p)
+			const interval = 2 * time.Millisecond
+			before := ctest.Ran(t, p.PID, p.PID)
+			got := session(t, p.PID, Config{Interval: interval}, 16, func(seen *atomic.Int64) {
+				for round := range int64(3) {
+					untilSamples(50 * (round + 1))(seen)
+					f.Freeze(t)
+					ctest.AwaitStandstill(t, p)
+					time.Sleep(100 * time.Millisecond)
+					f.Thaw(t)
+				}
+				untilSamples(200)(seen)
+			})
+			used := time.Duration(ctest.Ran(t, p.PID, p.PID) - before)
+			t.Logf("%d samples, %d late, lost %v, %v used", got.Taken, got.Late, got.Lost, used)
+			if got.err != nil || got.Taken < 200 || got.LostSum() > 3 ||
+				got.Attempted > int64(used/interval)+3+chance(int64(used/interval)) {
+				t.Errorf("%v: %d looks, lost %v, in %v of CPU time", got.err, got.Attempted, got.Lost, used)
+			}
+			ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' && ctest.TracerOf(p.PID) == 0 })
+		})
+	}
+}

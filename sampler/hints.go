@@ -1,0 +1,53 @@
+//go:build linux
+
+package sampler
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"goprof/sampler/ptrace"
+)
+
+// hints is what was told of threads and no engine has taken yet.
+type hints struct {
+	mu      sync.Mutex
+	byTID   map[int]ptrace.Hint
+	waiting atomic.Bool // there are some
+}
+
+// mostHints bounds them.
+const mostHints = 1 << 18
+
+// Advise tells what is known of a thread, from any goroutine, also before Run. Until then 64 KB of a stack are copied.
+// A look of Wall's that was made without the hint does not count again.
+// Advise returns false when too many hints are waiting: try again later.
+func (h *hints) Advise(tid int, hint ptrace.Hint) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.byTID) >= mostHints {
+		return false
+	}
+	if h.byTID == nil {
+		h.byTID = map[int]ptrace.Hint{}
+	}
+	h.byTID[tid] = hint
+	h.waiting.Store(true)
+	return true
+}
+
+// take gives each hint to whoever knows its thread. A hint that nobody takes is kept, unless all threads that there are
+// have been met. take never waits, since a thread may stand still for us: while somebody advises, all stay for the next
+// time.
+func (h *hints) take(known func(tid int, hint ptrace.Hint) bool, allMet bool) {
+	if !h.waiting.Load() || !h.mu.TryLock() {
+		return
+	}
+	defer h.mu.Unlock()
+	for tid, hint := range h.byTID {
+		if known(tid, hint) || allMet {
+			delete(h.byTID, tid)
+		}
+	}
+	h.waiting.Store(len(h.byTID) > 0)
+}

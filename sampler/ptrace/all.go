@@ -1,0 +1,233 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+)
+
+const (
+	// lastWait is how long it may take until the next one comes of the stops that are waited for, where no
+	// thread waits for a CPU to stop on.
+	lastWait = 100 * time.Millisecond
+	// maxWait bounds a wait for all of them, where one comes after the other: of thousands of threads each needs the
+	// CPU for a moment to stop. Who waits longer for one waits longer for all: maxWaits times as long.
+	maxWait  = 10 * time.Second
+	maxWaits = 6
+	// mostPending is how many threads are told to stop before the first of them have. More would
+	// stand still for longer once they have stopped.
+	mostPending = 32
+)
+
+// Subject is a thread to look at.
+type Subject struct {
+	TID  int
+	Hint Hint
+}
+
+// mostReady is how many snapshots wait at most until nobody stands still.
+const mostReady = 64
+
+// mostPasses bounds how often threads are looked at again that were let go because of others.
+const mostPasses = 16
+
+// All looks once at each thread, for a dump. each is called for every one, with a
+// snapshot that is valid during the call, when no thread stands still or is about to (but those that did not when they
+// were waited for). Threads are TimedOut when for so long none has stopped of those that are waited for, or for 100
+// ms where none of them wants a CPU: they are held up in the kernel. Let the OS thread end afterwards, as Tracer
+// says.
+//
+// So many threads may be held up that others cannot be told to stop. Those are looked at without a stop, where they
+// sleep: then Waiting.Unstopped is set.
+func All(t *Tracer, wait time.Duration, threads []Subject, each func(*process.Snapshot, Outcome)) {
+	AllUntil(nil, t, wait, threads, each)
+}
+
+// AllUntil is All until gaveUp is closed: then nobody waits any more for an each that does not return. It reports
+// whether all have. each is called from another goroutine, one at a time, while this one looks after those that stop
+// late.
+func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Subject, each func(*process.Snapshot,
+	Outcome)) bool {
+	a := all{t: t, wait: wait, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
+	for len(threads) > 0 && a.pass(threads) {
+		threads, a.bystanders = a.bystanders, nil
+		a.passes++
+	}
+	return !a.over
+}
+
+// pass looks at each of the threads.
+func (a *all) pass(threads []Subject) bool {
+	t := a.t
+	for _, th := range threads {
+		a.hints[th.TID] = th.Hint
+		snap := a.snapshot()
+		snap.Waiting.Reset()
+		o := t.Look(th.TID, th.Hint, snap)
+		if o == Backlog {
+			if o = t.LookUnstopped(th.TID, th.Hint, snap); o == Running {
+				o = TimedOut
+			}
+		}
+		if o != Pending {
+			a.keep(snap, o)
+		}
+		a.collect()
+		if a.over {
+			return false
+		}
+		switch {
+		case t.Pending() == 0:
+			a.handOver()
+		case t.Pending() > min(a.stuck+mostPending, MaxPending-1):
+			a.collectUntil(a.stuck + mostPending/2)
+		case len(a.ready) >= mostReady:
+			a.collectUntil(a.stuck)
+			a.handOver()
+		}
+	}
+	a.collectUntil(0)
+	t.Abandon(a.keep)
+	a.handOver()
+	return !a.over
+}
+
+// keep puts a look's outcome by: what each does takes time, in which those that stop meanwhile would stand still. A
+// thread that was let go because the memory of another one did not answer is looked at again.
+func (a *all) keep(snap *process.Snapshot, o Outcome) {
+	if o == Silent && a.passes < mostPasses && a.t.desk != nil && a.t.silentThreads[snap.TID] == nil {
+		a.bystanders = append(a.bystanders, Subject{snap.TID, a.hints[snap.TID]})
+		a.spare = append(a.spare, snap)
+		return
+	}
+	a.ready = append(a.ready, outcome{snap, o})
+}
+
+// all is an All under way.
+type all struct {
+	t     *Tracer
+	wait  time.Duration
+	each  func(*process.Snapshot, Outcome)
+	ready []outcome
+	spare []*process.Snapshot
+	stuck int // stops that have not come when they were waited for, and may never do
+
+	gaveUp     <-chan struct{}
+	over       bool
+	hints      map[int]Hint
+	bystanders []Subject // to be looked at again
+	passes     int
+}
+
+type outcome struct {
+	snap *process.Snapshot
+	o    Outcome
+}
+
+func (a *all) snapshot() *process.Snapshot {
+	if n := len(a.spare); n > 0 {
+		snap := a.spare[n-1]
+		a.spare = a.spare[:n-1]
+		return snap
+	}
+	return new(process.Snapshot)
+}
+
+func (a *all) handOver() {
+	if len(a.ready) == 0 || a.over {
+		return
+	}
+	ready := a.ready
+	a.ready = nil
+	done := make(chan struct{})
+	go func() {
+		for _, r := range ready {
+			a.each(r.snap, r.o)
+		}
+		close(done)
+	}()
+	for {
+		select {
+		case <-done:
+			for _, r := range ready {
+				a.spare = append(a.spare, r.snap)
+			}
+			return
+		case <-a.gaveUp:
+			a.over = true
+			return
+		case <-time.After(a.t.Patience()):
+			a.collect()
+		}
+	}
+}
+
+// collect takes the stops that have come.
+func (a *all) collect() { collectAll(a.t, a.keep) }
+
+// collectUntil waits for stops until no more than left are pending, or none comes any more.
+func (a *all) collectUntil(left int) {
+	collectUntil(a.t, left, a.wait, a.keep)
+	if n := a.t.Pending(); n > left {
+		a.stuck = n
+	} else {
+		a.stuck = min(a.stuck, n)
+	}
+}
+
+// AllUnstopped is All without stopping any thread.
+func AllUnstopped(t *Tracer, threads []Subject, each func(*process.Snapshot, Outcome)) {
+	snap := new(process.Snapshot)
+	for _, th := range threads {
+		each(snap, t.LookUnstopped(th.TID, th.Hint, snap))
+	}
+}
+
+// collectAll hands over the stops that have come, and reports whether there were any.
+func collectAll(t *Tracer, each func(*process.Snapshot, Outcome)) (some bool) {
+	for {
+		snap, o, ok := t.Collect()
+		if !ok {
+			return some
+		}
+		some = true
+		each(snap, o)
+	}
+}
+
+// collectUntil waits for stops until no more than left are pending, or none comes any more: for so long, or for
+// lastWait where no thread that is waited for wants a CPU.
+func collectUntil(t *Tracer, left int, wait time.Duration, each func(*process.Snapshot, Outcome)) {
+	var ts unix.Timespec
+	now := Monotonic(&ts)
+	came, end := now, now+int64(max(maxWaits*wait, maxWait))
+	for asked := now; now < end; now = Monotonic(&ts) {
+		if collectAll(t, each) {
+			came, asked = now, now
+		}
+		if t.Pending() <= left || now-came >= int64(max(wait, lastWait)) {
+			return
+		}
+		if now-asked >= int64(lastWait) {
+			if !t.pendingWantCPU() {
+				return
+			}
+			asked = now
+		}
+		ts = unix.NsecToTimespec(now + int64(t.Patience()))
+		SleepUntil(&ts) // not Go's: to end that, another thread of ours would need a CPU
+	}
+}
+
+// endWait is how long the end of a recording waits for threads that have no CPU to stop on.
+const endWait = time.Second
+
+// CollectRest collects what is pending for a while and gives up the rest.
+func (t *Tracer) CollectRest(each func(*process.Snapshot, Outcome)) {
+	collectUntil(t, 0, endWait, each)
+	t.Abandon(each)
+}

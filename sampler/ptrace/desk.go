@@ -1,0 +1,151 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch/errand"
+	"goprof/process"
+)
+
+// A read of the target's memory may never come back (package errand says when). So the tracing thread does not read:
+// it sends a Runner, which sits on the same CPU, and waits for it no longer than readLimit. On the same CPU because
+// to wake another one costs more than the whole pause, and of higher priority, so that the Runner is done when the
+// call that wakes it returns (docs/decisions/0005).
+
+// StandsAtMost is how long a thread of the target stands still at most, whatever a read of its memory does: one read
+// that does not come back, while a second thread waits to be read, and another for that one. What is left is for the
+// machine.
+const StandsAtMost = 100 * time.Millisecond
+
+// readLimit is how long the reads of one look are waited for, all together; leastWait how long each of them, should
+// we have had no CPU until then.
+const (
+	readLimit = int64(40 * time.Millisecond)
+	leastWait = int64(5 * time.Millisecond)
+)
+
+// vector is a struct iovec. It points to a Runner's room or into the target, never into Go's heap.
+type vector struct{ base, len uintptr }
+
+// desk is a Runner with all that its reads take and give. It lies in the Runner's Room.
+type desk struct {
+	runner *errand.Runner
+	*deskHead
+	stack []byte // a copy of the stack
+	under []byte // and of the thread's own stack while it is on another one
+	cpu   int    // where the Runner is pinned, -1: nowhere
+}
+
+type deskHead struct {
+	args     [6]uintptr
+	local    [2]vector // side, stack
+	remote   [64]vector
+	side     [MaxSide]byte
+	followed [maxFollow]byte
+	small    [16]byte
+	trail    [process.MaxTrailBytes]byte // costs no memory before it is used
+}
+
+// newDesk starts a Runner for stacks of that size.
+func newDesk(stackLimit int) (*desk, error) {
+	head := int(unsafe.Sizeof(deskHead{})+63) &^ 63
+	stackLimit = (stackLimit + 63) &^ 63
+	r, err := errand.New(head + 2*stackLimit)
+	if err != nil {
+		return nil, err
+	}
+	room := r.Room()
+	d := &desk{runner: r, deskHead: (*deskHead)(unsafe.Pointer(&room[0])), cpu: -1}
+	d.stack, d.under = room[head:head+stackLimit], room[head+stackLimit:] // under costs no memory before it is used
+	for i := 0; i < len(d.stack); i += 4096 {
+		d.stack[i] = 1 // so that the kernel need not find pages in the pause
+	}
+	goFirst(r.TID(), runnerPriority)
+	return d, nil
+}
+
+// set points one of the two vectors from the target's memory to ours.
+//
+//go:nosplit
+func (d *desk) set(i int, to *byte, from uint64, n int) {
+	d.local[i] = vector{uintptr(unsafe.Pointer(to)), uintptr(n)}
+	d.remote[i] = vector{uintptr(from), uintptr(n)}
+}
+
+// stackAt is where stacks are copied to.
+func (d *desk) stackAt() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(d.stack))) }
+
+// fetch reads what n vectors from first on say. It returns how many bytes have come: fewer than were asked for at a
+// bad address, and none once a read has not come back.
+//
+//go:nosplit
+func (t *Tracer) fetch(tid, first int, n uintptr) int {
+	return t.fetchInto(tid, uintptr(first), n, uintptr(first), n)
+}
+
+// fetchInto is fetch where our vectors are not as many as the target's.
+//
+//go:nosplit
+func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
+	d := t.desk
+	if t.silent || d == nil {
+		return 0
+	}
+	d.args = [6]uintptr{uintptr(tid),
+		uintptr(unsafe.Pointer(&d.local[to])), tos, uintptr(unsafe.Pointer(&d.remote[from])), froms, 0}
+	d.runner.Go(unix.SYS_PROCESS_VM_READV, &d.args)
+	if !d.runner.Returned() && !d.runner.Wait(max(t.readUntil, Monotonic(&t.ts)+leastWait)) {
+		t.silent = true
+		return 0
+	}
+	got, e := d.runner.Result()
+	if e != 0 {
+		return 0
+	}
+	return int(got)
+}
+
+// beginReads says from when on reads are waited for.
+func (t *Tracer) beginReads() { t.readUntil = Monotonic(&t.ts) + readLimit }
+
+// BoundTo says that the caller has bound this OS thread to that CPU and will sleep there (-1: to none), and brings the
+// Runner there.
+func (t *Tracer) BoundTo(cpu int) {
+	if t.stayAt = cpu; cpu >= 0 {
+		t.meet()
+	}
+}
+
+// meet keeps this OS thread on its CPU until part is called, and brings the Runner there.
+func (t *Tracer) meet() {
+	d := t.desk
+	t.pinned = 0
+	cpu := CurrentCPU()
+	if t.stayAt == cpu && d != nil && d.cpu == cpu {
+		return // both are bound to it
+	}
+	size, ok := t.allowed.get(0)
+	if d == nil || !ok || cpu < 0 || cpu/64 >= len(t.here) {
+		return
+	}
+	t.here[cpu/64] = 1 << (cpu % 64)
+	if t.here.set(0, size) {
+		t.pinned = size
+		if d.cpu != cpu && t.here.set(d.runner.TID(), size) {
+			d.cpu = cpu
+		}
+	}
+	t.here[cpu/64] = 0
+}
+
+// part lets this OS thread go wherever it may.
+func (t *Tracer) part() {
+	if t.pinned > 0 {
+		t.allowed.set(0, t.pinned)
+	}
+}

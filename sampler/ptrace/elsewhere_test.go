@@ -1,0 +1,51 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/testdata/ctest"
+)
+
+// Leaving a CPU changes nothing of where the thread may run afterwards, and fails where there is no other.
+func TestLeaveCPU(t *testing.T) {
+	one := ctest.AnyCPU(t)
+	OnOwnThread(func() {
+		var before, after, again cpuMask
+		size, ok := before.get(0)
+		if !ok {
+			t.Fatal("no CPU mask")
+		}
+		cpu := CurrentCPU()
+		if moved := new(cpuMask).leave(cpu); moved != (cpuCount(before) > 1) {
+			t.Errorf("left CPU %d of %d: %v", cpu, cpuCount(before), moved)
+		}
+		if after.get(0); after != before {
+			t.Errorf("allowed on %v, before on %v", after[0], before[0])
+		}
+		if new(cpuMask).elsewhere(-1, true) {
+			t.Error("away from an unknown CPU")
+		}
+		if err := unix.SchedSetaffinity(0, &one); err != nil {
+			t.Fatal(err)
+		}
+		if new(cpuMask).elsewhere(CurrentCPU(), true) {
+			t.Error("left the only CPU")
+		}
+		if again.get(0); cpuCount(again) != 1 {
+			t.Errorf("allowed on %d CPUs", cpuCount(again))
+		}
+		before.set(0, size)
+	})
+}
+
+func cpuCount(m cpuMask) int {
+	n := 0
+	for cpu := range len(m) * 64 {
+		n += int(m[cpu/64] >> (cpu % 64) & 1)
+	}
+	return n
+}

@@ -1,0 +1,42 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/testdata/ctest"
+)
+
+// onTracer runs f with a Tracer of pid on an OS thread that ends afterwards.
+func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
+	t.Helper()
+	cpu := ctest.NeedCPU(t)
+	OnOwnThread(func() {
+		tr := NewTracer(pid, cpu)
+		defer tr.Close()
+		f(tr)
+	})
+}
+
+// lookPatiently is Look, and Collect if the stop comes late.
+func lookPatiently(tr *Tracer, tid int, top uint64) (*process.Snapshot, Outcome) {
+	return lookAt(tr, tid, Hint{StackTop: top})
+}
+
+func lookAt(tr *Tracer, tid int, hint Hint) (*process.Snapshot, Outcome) {
+	snap := new(process.Snapshot)
+	o := tr.Look(tid, hint, snap)
+	for range 10000 {
+		if o != Pending {
+			return snap, o
+		}
+		time.Sleep(time.Millisecond)
+		if s, got, ok := tr.Collect(); ok && s == snap {
+			o = got
+		}
+	}
+	return snap, o
+}

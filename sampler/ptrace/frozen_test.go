@@ -1,0 +1,50 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"testing"
+
+	"goprof/process"
+	"goprof/testdata/ctest"
+)
+
+// A look at a frozen thread either comes at once, or is pending until it is thawed, and is dropped with the tracer. In
+// no case is the thread left stopped.
+func TestFrozenThread(t *testing.T) {
+	for version, f := range ctest.Freezers(t) {
+		t.Run("cgroup v"+version, func(t *testing.T) {
+			p := ctest.Run(t, ctest.Spin)
+			p.Line(t)
+			f.Hold(t, p)
+			f.Freeze(t)
+			ctest.AwaitStandstill(t, p)
+			onTracer(t, p.PID, func(tr *Tracer) {
+				snap := new(process.Snapshot)
+				o := tr.Look(p.PID, Hint{}, snap)
+				t.Logf("a look at the frozen thread (state %c): %v", ctest.State(p.PID, p.PID), o)
+				if o != Taken && o != Pending {
+					t.Errorf("%v %v", o, tr.Err())
+				}
+			}) // and dropped
+			ctest.Eventually(t, "nobody traces it", func() bool { return ctest.TracerOf(p.PID) == 0 })
+			onTracer(t, p.PID, func(tr *Tracer) {
+				snap := new(process.Snapshot)
+				o := tr.Look(p.PID, Hint{}, snap)
+				f.Thaw(t)
+				ctest.Eventually(t, "taken", func() bool {
+					if o == Pending {
+						if _, got, ok := tr.Collect(); ok {
+							o = got
+						}
+					}
+					return o == Taken
+				})
+				if len(snap.Stack) < 16384 {
+					t.Errorf("%d bytes of its stack", len(snap.Stack))
+				}
+			})
+			ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' && ctest.TracerOf(p.PID) == 0 })
+		})
+	}
+}

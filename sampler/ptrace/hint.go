@@ -1,0 +1,30 @@
+package ptrace
+
+// Hint is what is known of a thread before it is stopped.
+type Hint struct {
+	// StackTop is the first address above its stack, 0 if that is not known.
+	StackTop uint64
+	// StackLow is the first address of its stack, 0 if that is not known. A stack pointer
+	// below it, too, is on another stack.
+	StackLow uint64
+	// Side is another piece of memory, of SideLen bytes, that is to be copied in the same
+	// moment as the stack; 0 for none. At most MaxSide bytes.
+	Side    uint64
+	SideLen int
+	// FollowAt is where in Side a pointer lies, of whose target FollowLen bytes are to be copied as
+	// well, unless it is nil; 0 for none. At most maxFollow bytes.
+	FollowAt  int
+	FollowLen int
+	// Handle is the address of the thread's handle, for Trail.ObjectSize; 0 for none.
+	Handle uint64
+	// Soon: what is read of the thread after its look is wanted (sampler.Config.After). A Tracer reads it in any case.
+	Soon bool
+	// Skip: leave the thread alone. Its CPU time is no matter of the run's.
+	Skip bool
+}
+
+// MaxSide and maxFollow bound those pieces.
+const (
+	MaxSide   = 1024
+	maxFollow = 16 << 10
+)

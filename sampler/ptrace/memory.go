@@ -1,0 +1,103 @@
+//go:build linux
+
+package ptrace
+
+import "goprof/process"
+
+// Memory is a process.Target whose memory is read by the Runner of a Tracer. What Tracer.After and the callback of
+// LookUnstoppedDuring read on the tracing thread, where stops may be pending, must end in time like the looks
+// themselves. Its reads belong to the look that is under way; once one has not come back, all others of that look
+// fail.
+//
+// Nothing else of the Target is to be asked there: to find an image or a symbol may read files.
+type Memory struct {
+	process.Target
+	t *Tracer
+}
+
+// NewMemory makes one. Until a Tracer serves it, it reads by itself.
+func NewMemory(t process.Target) *Memory { return &Memory{Target: t} }
+
+// Serve makes the Tracer read for m, from now on.
+func (t *Tracer) Serve(m *Memory) { m.t = t }
+
+// Read fills b with the bytes at addr.
+func (m *Memory) Read(addr uint64, b []byte) error {
+	if m.t == nil {
+		return m.Target.Read(addr, b)
+	}
+	for len(b) > 0 {
+		n := m.t.readFor(addr, b)
+		if n == 0 {
+			return process.ErrFault
+		}
+		addr, b = addr+uint64(n), b[n:]
+	}
+	return nil
+}
+
+// ReadMany reads many ranges and sets OK in each.
+func (m *Memory) ReadMany(rs []process.Range) {
+	if m.t == nil {
+		m.Target.ReadMany(rs)
+		return
+	}
+	for i := range rs {
+		rs[i].OK = false
+	}
+	for len(rs) > 0 {
+		rs = rs[m.t.readManyFor(rs):]
+	}
+}
+
+// Global is not to be had on the tracing thread.
+func (m *Memory) Global(image, symbol string) (uint64, error) {
+	if m.t == nil {
+		return m.Target.Global(image, symbol)
+	}
+	return 0, process.ErrNoSymbol
+}
+
+// readFor copies as much of the target's memory as there is room for.
+func (t *Tracer) readFor(addr uint64, b []byte) int {
+	d := t.desk
+	if d == nil {
+		return 0
+	}
+	n := min(len(b), len(d.stack))
+	d.set(0, &d.stack[0], addr, n)
+	if t.fetch(t.lookTID, 0, 1) < n {
+		return 0
+	}
+	return copy(b, d.stack[:n])
+}
+
+// readManyFor reads the first of these ranges, as many as one call can, and returns how many are dealt with.
+func (t *Tracer) readManyFor(rs []process.Range) int {
+	d := t.desk
+	if d == nil {
+		return len(rs)
+	}
+	k, size := 0, 0
+	for k < len(rs) && k < len(d.remote) && size+len(rs[k].Buf) <= len(d.stack) {
+		d.remote[k] = vector{uintptr(rs[k].Addr), uintptr(len(rs[k].Buf))}
+		size += len(rs[k].Buf)
+		k++
+	}
+	if k == 0 {
+		return 1 // larger than any that goprof asks for
+	}
+	d.local[0].base, d.local[0].len = d.stackAt(), uintptr(size)
+	got := t.fetchInto(t.lookTID, 0, 1, 0, uintptr(k))
+	from := d.stack
+	for i := range rs[:k] {
+		n := len(rs[i].Buf)
+		if got < n { // the kernel stops at the first bad address and says nothing
+			return i + 1
+		}
+		copy(rs[i].Buf, from[:n])
+		rs[i].OK = true
+		from, got = from[n:], got-n
+	}
+	return k
+}

@@ -1,0 +1,76 @@
+package ptrace
+
+// Outcome is what became of one look at a thread.
+type Outcome uint8
+
+const (
+	// Taken: the snapshot is whole.
+	Taken Outcome = iota
+	// Pending is not an end: the thread was told to stop and has not yet done so.
+	// The Tracer keeps the snapshot; Collect gives it back with another Outcome.
+	Pending
+	// ThreadGone: the thread has ended.
+	ThreadGone
+	// ProcessGone: the process has ended.
+	ProcessGone
+	// Zombie: the leader has ended and other threads live on. It has no stack.
+	Zombie
+	// NotPermitted: the kernel does not let us trace this process.
+	NotPermitted
+	// AlreadyTraced: somebody else traces the thread (Tracer.TracedBy tells who).
+	AlreadyTraced
+	// TimedOut: a thread that was told to stop has not done so to the end.
+	TimedOut
+	// Silent: the thread's memory did not answer in time, so it was let go, or left alone (Tracer.Silent). Or it was
+	// let go because that of another one did not.
+	Silent
+	// Backlog: so many stops are pending that no other was asked for.
+	Backlog
+	// Running: an unstopped look found the thread on a CPU.
+	Running
+	// Moved: an unstopped look was void, the thread ran meanwhile, at each try.
+	Moved
+	// QueueFull: no free snapshot, the walker is behind. The thread was not stopped.
+	QueueFull
+	// RingFull: the kernel had no room for a sample (Perf).
+	RingFull
+	// Throttled: the kernel found that samples came too often, and took none for a while (Perf).
+	Throttled
+	// NoRegisters: the kernel could not tell the thread's registers (Perf).
+	NoRegisters
+	// WrongThread: a Tracer was called from another OS thread than before.
+	WrongThread
+	// Failed: a system call failed in a way that has no name here (Tracer.Err).
+	Failed
+
+	// NumOutcomes is how many there are.
+	NumOutcomes = int(iota)
+)
+
+var outcomeNames = [NumOutcomes]string{
+	Taken:         "taken",
+	Pending:       "pending",
+	ThreadGone:    "thread gone",
+	ProcessGone:   "process gone",
+	Zombie:        "zombie",
+	NotPermitted:  "not permitted",
+	AlreadyTraced: "already traced",
+	TimedOut:      "timed out",
+	Silent:        "memory does not answer",
+	Backlog:       "too many stops pending",
+	Running:       "running",
+	Moved:         "moved",
+	QueueFull:     "queue full",
+	RingFull:      "ring full",
+	Throttled:     "throttled",
+	NoRegisters:   "no registers",
+	WrongThread:   "wrong OS thread",
+	Failed:        "failed",
+}
+
+func (o Outcome) String() string {
+	if int(o) < NumOutcomes {
+		return outcomeNames[o]
+	}
+	return "unknown outcome"
+}

@@ -1,0 +1,227 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+	"goprof/process/procfs"
+)
+
+// pendingStop is a thread that was told to stop and has not yet.
+type pendingStop struct {
+	tid    int
+	hint   Hint
+	snap   *process.Snapshot // nil: only to be let go
+	asked  int64
+	missed int64 // when it was last seen not to have stopped
+	verify int64 // when to make sure that it is still ours
+	letGo  bool  // without a look, see letGoStopped
+	killed bool  // before that
+}
+
+// verifyAfter is when a pending thread is first asked whether it is still our tracee; then
+// each time after twice as long.
+const verifyAfter = int64(5 * time.Millisecond)
+
+func newPending(tid int, hint Hint, snap *process.Snapshot, now int64) pendingStop {
+	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false}
+}
+
+// Pending is how many threads have been told to stop and have not yet. While there are
+// any, call Collect often (Patience tells how soon): they stand still from when their stop comes.
+func (t *Tracer) Pending() int { return len(t.pending) }
+
+// pendingWantCPU reports whether a thread that was told to stop is ready to run: it stops when it gets a CPU.
+func (t *Tracer) pendingWantCPU() bool {
+	for i := range t.pending {
+		if procfs.State(t.proc.Read(t.pending[i].tid, "stat")) == 'R' {
+			return true
+		}
+	}
+	return false
+}
+
+// HasRoom reports whether tid can be told to stop: it has not been yet, and not too many others have.
+func (t *Tracer) HasRoom(tid int) bool { return len(t.pending) < MaxPending && !t.isPending(tid) }
+
+func (t *Tracer) isPending(tid int) bool {
+	for i := range t.pending {
+		if t.pending[i].tid == tid {
+			return true
+		}
+	}
+	return false
+}
+
+// CountAgain has a look that is pending count for so many more samples: the thread was met again before it stopped. It
+// returns false if the thread is not pending.
+func (t *Tracer) CountAgain(tid int, more int64) bool {
+	for i := range t.pending {
+		if p := &t.pending[i]; p.tid == tid {
+			if p.snap != nil {
+				p.snap.Count += more
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// Collect looks after the pending stops. It returns one snapshot whose thread has
+// stopped by now (and has been let go) or ended; ok is false when there is none.
+// Call it until then.
+func (t *Tracer) Collect() (snap *process.Snapshot, o Outcome, ok bool) {
+	if !t.onItsThread() {
+		return nil, WrongThread, false
+	}
+	for range len(t.pending) {
+		if t.nextP >= len(t.pending) {
+			t.nextP = 0
+		}
+		p := &t.pending[t.nextP]
+		now := Monotonic(&t.ts)
+		s := lost
+		if !p.letGo {
+			s, _ = t.peek(p.tid)
+		}
+		if s == running && t.stillOurs(p, now) {
+			p.missed = now
+			t.nextP++
+			continue
+		}
+		done := *p
+		t.pending[t.nextP] = t.pending[len(t.pending)-1]
+		t.pending = t.pending[:len(t.pending)-1]
+		o := Silent
+		if !done.letGo {
+			o = t.settle(done)
+		} else if done.killed {
+			t.expectEnd(done.tid)
+		}
+		if done.snap != nil {
+			return done.snap, o, true
+		}
+	}
+	return nil, Taken, false
+}
+
+// stillOurs guards against waiting forever. An exec gives the leader's number to another thread; where
+// the target is our own child, waitid goes on answering for it although it is no tracee.
+// If that other thread is our tracee too, it may have missed being told to stop: tell it again. To
+// be told twice does no harm, for letting go cancels what is still to come.
+func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
+	if now < p.verify {
+		return true
+	}
+	p.verify = now + 2*(now-p.asked)
+	if t.proc.Tracer(p.tid) != t.owner {
+		return false
+	}
+	ptrace(unix.PTRACE_INTERRUPT, uintptr(p.tid), 0, 0)
+	return true
+}
+
+// settle does for a thread whose stop has come late what Look does at once.
+func (t *Tracer) settle(p pendingStop) Outcome {
+	t.lookTID = p.tid
+	want := p.snap != nil && t.desk != nil
+	if want {
+		t.meet()
+		defer t.part()
+	}
+	setSignalMask(&t.mask, &t.oldMask)
+	t.missed = p.missed
+	t.beginReads()
+	s, sig := t.peek(p.tid)
+	if s == stopped {
+		if want {
+			t.take(p.tid, &p.hint)
+		}
+		t.release(p.tid, sig)
+	}
+	setSignalMask(&t.oldMask, nil)
+	switch {
+	case s == running:
+		// Killed since it stopped, and on its way out; or no longer ours.
+		t.expectEnd(p.tid)
+		return t.gone()
+	case !t.heard(p.tid), p.snap != nil && !want:
+		t.undo(p.tid, s)
+		return Silent
+	case p.snap != nil:
+		return t.finish(p.tid, s, sig, &p.hint, p.snap)
+	}
+	t.undo(p.tid, s)
+	return t.gone()
+}
+
+// Patience is how long the next Collect may wait. A thread that had to wait for its CPU
+// is kept by us for at most an eighth of that time longer, and for 20 us to 1 ms: where there is but one
+// CPU each stop comes while we sleep, and lasts until we wake up (docs/performance.md).
+func (t *Tracer) Patience() time.Duration {
+	if len(t.pending) == 0 {
+		return time.Hour
+	}
+	wait := int64(time.Millisecond)
+	for i := range t.pending {
+		p := &t.pending[i]
+		wait = min(wait, max((p.missed-p.asked)/8, int64(20*time.Microsecond)))
+	}
+	return time.Duration(wait)
+}
+
+// Abandon gives up all pending stops and hands back their snapshots: TimedOut. The
+// threads are still seized; the caller must end this OS thread (see Tracer).
+func (t *Tracer) Abandon(each func(*process.Snapshot, Outcome)) {
+	for _, p := range t.pending {
+		if p.snap != nil {
+			each(p.snap, TimedOut)
+		}
+	}
+	t.pending = t.pending[:0]
+}
+
+// expectEnd keeps a thread on the list until its end can be reaped.
+func (t *Tracer) expectEnd(tid int) {
+	if s, _ := t.peek(tid); s == ended {
+		t.reap(tid)
+		return
+	} else if s == lost || t.proc.Tracer(tid) != t.owner {
+		t.adoptAfterExec(tid)
+		return
+	}
+	t.letGoLater(tid)
+}
+
+// letGoLater puts a seized thread on the list. It is told to stop again: the first time may
+// have missed it (an exec between seizing and telling).
+func (t *Tracer) letGoLater(tid int) {
+	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
+	now := Monotonic(&t.ts)
+	t.pending = append(t.pending, newPending(tid, Hint{}, nil, now))
+}
+
+// adoptAfterExec covers a thread that runs exec while it is told to stop: it takes over
+// the leader's number (fs/exec.c, de_thread), is still ours, and will stop under that.
+func (t *Tracer) adoptAfterExec(tid int) {
+	if tid == t.pid || t.isPending(t.pid) {
+		return
+	}
+	if s, _ := t.peek(t.pid); s == lost || (s == running && t.proc.Tracer(t.pid) != t.owner) {
+		return
+	}
+	t.letGoLater(t.pid)
+}
+
+// reap consumes the end of a thread, but leaves that of a child of our own process to
+// whoever started and waits for it.
+func (t *Tracer) reap(tid int) {
+	if tid == t.pid && t.proc.IsOwnChild() {
+		return
+	}
+	waitReap(tid, unix.WNOTHREAD)
+}

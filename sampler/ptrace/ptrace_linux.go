@@ -1,0 +1,133 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Raw system calls for use inside the pause. All are nosplit: a function that may grow
+// its stack has a point at which Go's scheduler can take the thread's CPU away. They
+// take pointers to fields of a Tracer, which lives on the heap and does not move.
+// syscall.RawSyscall6 keeps Go's processor; nothing here blocks for long. What might, a read of the
+// target's memory, is not made here but by a Runner (desk.go).
+
+// How waitid(2) tells what became of a child: siginfo's si_code
+// (include/uapi/asm-generic/siginfo.h).
+const (
+	cldExited  = 1
+	cldKilled  = 2
+	cldDumped  = 3
+	cldTrapped = 4
+	cldStopped = 5
+)
+
+const pPID = 1 // waitid(2): P_PID
+
+// ntARMPACMask is the arm64 register set of pointer authentication masks
+// (include/uapi/linux/elf.h). The CPU that has it is known by its link register.
+const ntARMPACMask = 0x406
+
+// siginfo is the part of siginfo_t that waitid fills in, on 64-bit machines.
+type siginfo struct {
+	signo, errno, code, _ int32
+	pid                   int32
+	uid                   uint32
+	status                int32
+	_                     [25]int32 // to 128 bytes
+}
+
+//go:nosplit
+func ptrace(request, tid, addr, data uintptr) syscall.Errno {
+	_, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, request, tid, addr, data, 0, 0)
+	return e
+}
+
+// waitPeek asks whether a tracee has stopped or ended, without blocking and without
+// consuming the answer: what is only peeked at is not lost when we die.
+//
+//go:nosplit
+func waitPeek(tid int, info *siginfo) syscall.Errno {
+	info.pid, info.code = 0, 0
+	_, _, e := syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), uintptr(unsafe.Pointer(info)),
+		unix.WEXITED|unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT|unix.WALL|unix.WNOTHREAD, 0, 0)
+	return e
+}
+
+// waitReap consumes the end of a tracee, with WNOTHREAD only of one of this OS thread. A tracee that is not reaped
+// stays a zombie and holds up an exec or the end of its whole process. It asks first: waitid tells of a tracee's
+// stop too, whatever it was asked for (kernel/exit.c, wait_task_stopped), and a stop that has been told of is not
+// told of again. The thread would stand still until we end.
+func waitReap(tid int, flags uintptr) {
+	var info siginfo
+	flags |= unix.WEXITED | unix.WNOHANG | unix.WALL
+	_, _, e := syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), uintptr(unsafe.Pointer(&info)), flags|unix.WNOWAIT, 0, 0)
+	if e != 0 || info.pid == 0 || info.code == cldTrapped || info.code == cldStopped {
+		return
+	}
+	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0, flags, 0, 0)
+}
+
+// Monotonic is CLOCK_MONOTONIC. Go's own clock is as good but has a split check.
+//
+//go:nosplit
+func Monotonic(ts *unix.Timespec) int64 {
+	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(ts)), 0)
+	return ts.Sec*1e9 + ts.Nsec
+}
+
+// SleepUntil sleeps to a moment of CLOCK_MONOTONIC, or to the next signal. It does not tell Go's
+// scheduler, unlike unix.ClockNanosleep: the garbage collector would then scan our stack meanwhile, and
+// where we wake up on its CPU, with real-time priority, we would spin for it to finish
+// (runtime, casgstatus), which it cannot: for a second, until the kernel throttles us, with
+// threads standing still. Now it asks by a signal, which ends the sleep.
+func SleepUntil(ts *unix.Timespec) {
+	syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+		uintptr(unsafe.Pointer(ts)), 0, 0, 0)
+}
+
+//go:nosplit
+func setSignalMask(mask, old *uint64) {
+	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, uintptr(unix.SIG_SETMASK),
+		uintptr(unsafe.Pointer(mask)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+}
+
+// CurrentCPU is the CPU on which this OS thread runs, -1 if that is not known.
+func CurrentCPU() int {
+	var cpu uint32
+	if _, _, e := syscall.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); e != 0 {
+		return -1
+	}
+	return int(cpu)
+}
+
+// ignoreChildStops asks the kernel not to send SIGCHLD for each stop of a tracee
+// (SA_NOCLDSTOP). Go's handler stays: os/exec does not need it, a user of
+// signal.Notify does. Ends are still told.
+func ignoreChildStops() {
+	const saNoCldStop = 1
+	var act sigaction
+	if getSigaction(unix.SIGCHLD, &act) && act.flags&saNoCldStop == 0 {
+		act.flags |= saNoCldStop
+		setSigaction(unix.SIGCHLD, &act)
+	}
+}
+
+// sigaction is the kernel's struct sigaction (include/linux/signal_types.h). It is only kept, emptied and put back:
+// what stands where behind the flags does not matter.
+type sigaction struct {
+	handler, flags, restorer uintptr
+	mask                     uint64
+}
+
+func getSigaction(sig syscall.Signal, act *sigaction) bool {
+	_, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(act)), 8, 0, 0)
+	return e == 0
+}
+
+func setSigaction(sig syscall.Signal, act *sigaction) {
+	syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(act)), 0, 8, 0, 0)
+}

@@ -1,0 +1,32 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/testdata/ctest"
+)
+
+// While a seize is held up (on a busy machine each now and then), the rescuer reaps the pending
+// threads that have ended. One that has stopped meanwhile must still be found stopped: otherwise
+// nobody lets it go.
+func TestReapingLeavesStopsAlone(t *testing.T) {
+	p := ctest.Run(t, ctest.Spin)
+	p.Line(t)
+	onTracer(t, p.PID, func(tr *Tracer) {
+		if e := tr.seize(p.PID); e != 0 {
+			t.Fatal(e)
+		}
+		ptrace(unix.PTRACE_INTERRUPT, uintptr(p.PID), 0, 0)
+		ctest.Eventually(t, "stopped", func() bool { return ctest.State(p.PID, p.PID) == 't' })
+		waitReap(p.PID, 0)
+		if s, _ := tr.peek(p.PID); s != stopped {
+			t.Errorf("after reaping the stopped thread is in state %d", s)
+		}
+		tr.release(p.PID, 0)
+	})
+	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })
+}

@@ -1,0 +1,129 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"testing"
+
+	"goprof/process"
+	"goprof/testdata/ctest"
+)
+
+// faultProgram raises its own SIGSEGV by the hundred thousand, as HotSpot does for null
+// checks: the handler counts, sees that the fault address came with the signal, and lets the
+// access succeed.
+const faultProgram = `
+static char *page;
+static volatile long faults, wrong;
+static void on_segv(int sig, siginfo_t *si, void *ctx) {
+	faults++;
+	if (si->si_addr != page || si->si_code != SEGV_ACCERR) wrong++;
+	mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+int main(void) {
+	struct sigaction sa = { .sa_sigaction = on_segv, .sa_flags = SA_SIGINFO };
+	sigaction(SIGSEGV, &sa, 0);
+	page = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ready();
+	long made = 100000;
+	for (long i = 0; i < made; i++) {
+		mprotect(page, 4096, PROT_NONE);
+		*(volatile char *)page = 1;
+	}
+	say(made - faults);
+	say(wrong);
+	pause();
+}`
+
+// queueProgram sends itself 100,000 queued signals, each with its number, from another
+// thread, and checks that each comes once and in order.
+const queueProgram = `
+static volatile long got, wrong;
+static void on_sig(int sig, siginfo_t *si, void *ctx) {
+	if (si->si_code != SI_QUEUE || si->si_value.sival_int != got) wrong++;
+	got++;
+}
+static pthread_t victim;
+static void *sender(void *x) {
+	for (int i = 0; i < 100000; i++) {
+		union sigval v = { .sival_int = i };
+		while (pthread_sigqueue(victim, SIGRTMIN + 3, v) != 0) sched_yield();
+		while (got < i - 50) sched_yield();
+	}
+	return 0;
+}
+int main(void) {
+	struct sigaction sa = { .sa_sigaction = on_sig, .sa_flags = SA_SIGINFO | SA_RESTART };
+	sigaction(SIGRTMIN + 3, &sa, 0);
+	victim = pthread_self();
+	pthread_t t;
+	ready();
+	pthread_create(&t, 0, sender, 0);
+	while (got < 100000) for (volatile int i = 0; i < 1000; i++);
+	pthread_join(t, 0);
+	say(100000 - got);
+	say(wrong);
+	pause();
+}`
+
+// lookUntilSaid looks at the leader as often as it can until the program says a number.
+func lookUntilSaid(t *testing.T, p *ctest.Program) (said int, met int64, seen [NumOutcomes]int) {
+	t.Helper()
+	done := make(chan int)
+	go func() { done <- p.Number(t) }()
+	onTracer(t, p.PID, func(tr *Tracer) {
+		snap := new(process.Snapshot)
+		for {
+			o := tr.Look(p.PID, Hint{}, snap)
+			seen[o]++
+			if o == Pending {
+				snap = new(process.Snapshot)
+			}
+			for _, o, ok := tr.Collect(); ok; _, o, ok = tr.Collect() {
+				seen[o]++
+			}
+			select {
+			case said = <-done:
+				met = tr.Signals
+				ctest.Eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
+				return
+			default:
+			}
+		}
+	})
+	return said, met, seen
+}
+
+func TestSignalsAreNeverLost(t *testing.T) {
+	for _, c := range []struct{ name, source string }{
+		{"faults", faultProgram},
+		{"queued", queueProgram},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var met int64
+			bin := ctest.Compile(t, c.source)
+			var seen [NumOutcomes]int
+			for round := 0; seen[Taken] < 500 || met == 0; round++ {
+				if round == 30 {
+					t.Fatal("no look met a signal: this proves nothing")
+				}
+				p := ctest.Start(t, bin)
+				lost, m, s := lookUntilSaid(t, p)
+				met += m
+				for o, n := range s {
+					seen[o] += n
+				}
+				if wrong := p.Number(t); lost != 0 || wrong != 0 {
+					t.Fatalf("%d of 100000 signals lost, %d changed", lost, wrong)
+				}
+				p.Process.Kill()
+			}
+			t.Logf("%d looks taken, %d met a signal, %d had to be collected", seen[Taken], met, seen[Pending])
+			for o, n := range seen {
+				if Outcome(o) != Taken && Outcome(o) != Pending && Outcome(o) != Backlog && n > 0 {
+					t.Errorf("%d looks: %v", n, Outcome(o))
+				}
+			}
+		})
+	}
+}

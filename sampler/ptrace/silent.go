@@ -1,0 +1,161 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"errors"
+	"syscall"
+)
+
+// What becomes of a thread whose memory did not answer. It was let go when the time was over. It is left alone for as
+// long as its read has not come back, and for good if that happens again and again.
+
+const (
+	// MostSilent is how many reads may be under way that were given up: each keeps an OS thread of ours. With more,
+	// nothing is read any more.
+	MostSilent = 8
+	// mostChances is how often a thread's reads may be given up. It does not count if it was the Runner that had no
+	// CPU.
+	mostChances = 3
+)
+
+// ErrSilent ends a run.
+var ErrSilent = errors.New("ptrace: the memory of too many threads does not answer")
+
+// silentThread is one of which a read was given up.
+type silentThread struct {
+	born  uint64 // the thread's start: its number may go to another one
+	times int
+	desk  *desk // of the read that is under way; nil: it has come back
+}
+
+// Silent lists the threads of which a read was given up, in order of their numbers.
+func (t *Tracer) Silent() []int { return t.silentIDs }
+
+// leavesAlone reports whether tid is not to be looked at.
+func (t *Tracer) leavesAlone(tid int) bool {
+	s := t.silentThreads[tid]
+	if s == nil {
+		return t.desk == nil && t.lateReads >= MostSilent
+	}
+	if s.desk != nil && s.desk.runner.Returned() {
+		t.takeBack(s)
+	}
+	if s.desk == nil && s.times < mostChances {
+		return false
+	}
+	if s.desk == nil && t.proc.Born(tid) != s.born {
+		delete(t.silentThreads, tid)
+		return false
+	}
+	return true
+}
+
+// takeBack takes a Runner back into service, or ends it.
+func (t *Tracer) takeBack(s *silentThread) {
+	t.lateReads--
+	if t.desk == nil {
+		t.desk = s.desk
+	} else {
+		s.desk.runner.End()
+	}
+	s.desk = nil
+}
+
+// heard reports whether all reads of a look at tid have come back. If not it notes the thread, lets the others go
+// that have stopped meanwhile, and finds another Runner.
+func (t *Tracer) heard(tid int) bool {
+	if !t.silent {
+		return true
+	}
+	t.letGoStopped()
+	t.silent = false
+	s := t.silentThreads[tid]
+	if s == nil {
+		s = new(silentThread)
+		if t.silentThreads == nil {
+			t.silentThreads = map[int]*silentThread{}
+		}
+		t.silentThreads[tid] = s
+		t.silentIDs = insertSorted(t.silentIDs, tid)
+	}
+	if t.desk.runner.Sleeps() {
+		s.times++
+	}
+	s.born, s.desk, t.desk = t.proc.Born(tid), t.desk, nil
+	t.lateReads++
+	t.openDesk()
+	return false
+}
+
+// openDesk finds a Runner, unless too many have not come back.
+func (t *Tracer) openDesk() bool {
+	if t.desk == nil && t.lateReads < MostSilent {
+		if d, err := newDesk(t.StackLimit); err != nil {
+			t.err = err
+		} else {
+			t.desk = d
+		}
+	}
+	return t.desk != nil
+}
+
+// closeDesks ends the Runners that have come back.
+func (t *Tracer) closeDesks() {
+	if t.desk != nil {
+		t.desk.runner.End()
+		t.desk = nil
+	}
+	for _, s := range t.silentThreads {
+		if s.desk != nil {
+			s.desk.runner.End()
+		}
+	}
+}
+
+// letGoStopped lets all go that have stopped by now, without a look: they have stood still while a read was waited
+// for.
+func (t *Tracer) letGoStopped() {
+	defer func(before syscall.Errno) { t.look.letGo = before }(t.look.letGo)
+	for i := range t.pending {
+		p := &t.pending[i]
+		if p.letGo {
+			continue
+		}
+		now := Monotonic(&t.ts)
+		setSignalMask(&t.mask, &t.oldMask)
+		s, sig := t.peek(p.tid)
+		if s == running {
+			p.missed = now
+		} else if s == stopped {
+			t.missed = p.missed
+			t.release(p.tid, sig)
+			p.letGo, p.killed = true, t.look.letGo != 0
+		}
+		setSignalMask(&t.oldMask, nil)
+	}
+}
+
+// insertSorted adds a number to a sorted list, in a new one: others may hold the old.
+func insertSorted(list []int, n int) []int {
+	i := 0
+	for i < len(list) && list[i] < n {
+		i++
+	}
+	if i < len(list) && list[i] == n {
+		return list
+	}
+	longer := make([]int, 0, len(list)+1)
+	return append(append(append(longer, list[:i]...), n), list[i:]...)
+}
+
+// ReadErr is why nothing can be read any more, nil where that is not so: it ends a run.
+func (t *Tracer) ReadErr() error {
+	if t.desk != nil {
+		return nil
+	}
+	if t.lateReads >= MostSilent {
+		return ErrSilent
+	}
+	return t.err
+}

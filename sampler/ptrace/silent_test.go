@@ -1,0 +1,78 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/testdata/ctest"
+)
+
+// tooLong is when a thread has stood so long that it cannot be the machine's fault. Without a Runner it stands for
+// ever.
+const tooLong = 10 * StandsAtMost
+
+func TestSilentThread(t *testing.T) {
+	p, silent, others := ctest.StartSilent(t, 1)
+	longest := ctest.Standing(p.PID, append(silent, others...))
+	onTracer(t, p.PID, func(tr *Tracer) {
+		if _, o := lookPatiently(tr, silent[0], 0); o != Silent {
+			t.Fatalf("a look at it: %v", o)
+		}
+		if got := tr.Silent(); len(got) != 1 || got[0] != silent[0] {
+			t.Errorf("silent threads: %v", got)
+		}
+		stops := tr.Pauses.Count()
+		if _, o := lookPatiently(tr, silent[0], 0); o != Silent || tr.Pauses.Count() != stops {
+			t.Errorf("the next look: %v, %d stops", o, tr.Pauses.Count()-stops)
+		}
+		if o := tr.LookUnstopped(silent[0], Hint{}, new(process.Snapshot)); o != Silent {
+			t.Errorf("a look without a stop: %v", o)
+		}
+		for range 20 {
+			if snap, o := lookPatiently(tr, others[0], 0); o != Taken || len(snap.Stack) == 0 {
+				t.Errorf("a look at another one: %v, %d bytes", o, len(snap.Stack))
+			}
+		}
+		p.In.Write([]byte("\n"))
+		p.Line(t)
+		ctest.Eventually(t, "its memory answers, so it is looked at again", func() bool {
+			snap, o := lookPatiently(tr, silent[0], 0)
+			return o == Taken && len(snap.Stack) == unknownStack
+		})
+	})
+	if most := longest(); most > tooLong {
+		t.Errorf("a thread stood for %v", most)
+	} else {
+		t.Logf("the longest that a thread was seen to stand: %v", most)
+	}
+}
+
+// TestSilentThreadsInADump: all are looked at, or named.
+func TestSilentThreadsInADump(t *testing.T) {
+	p, silent, others := ctest.StartSilent(t, MostSilent-1)
+	longest := ctest.Standing(p.PID, append(silent, others...))
+	var looks []Subject
+	for _, tid := range append(append([]int{}, silent...), others...) {
+		looks = append(looks, Subject{TID: tid})
+	}
+	became := map[int]Outcome{}
+	onTracer(t, p.PID, func(tr *Tracer) {
+		All(tr, time.Second, looks, func(snap *process.Snapshot, o Outcome) { became[snap.TID] = o })
+	})
+	for _, tid := range silent {
+		if o := became[tid]; o != Silent && o != TimedOut { // on a busy machine it may have had no CPU to stop on
+			t.Errorf("a silent thread: %v", o)
+		}
+	}
+	for _, tid := range others {
+		if o := became[tid]; o != Taken && o != TimedOut {
+			t.Errorf("another one: %v", o)
+		}
+	}
+	if most := longest(); most > tooLong {
+		t.Errorf("a thread stood for %v", most)
+	}
+}

@@ -1,0 +1,119 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// When goprof itself is stopped (Ctrl-Z), a thread that it holds, or has told to stop, would stand still for as long as
+// goprof does. So whoever wants to stop it asks here first: all that may hold threads end their OS threads, with which
+// the kernel lets go of everything, and come back on new ones.
+
+// hold is held for reading by whoever may hold threads.
+var hold struct {
+	sync.RWMutex
+	wanted atomic.Int32
+}
+
+// Suspend waits until goprof holds no thread of any process, calls stop, and lets sampling go on when that has
+// returned. The wait is short where an engine runs (a nap, and 0.1 s for stops that are late, up to endWait where
+// threads have no CPU to stop on). A dump is waited for to its end.
+func Suspend(stop func()) {
+	hold.wanted.Add(1)
+	hold.Lock()
+	hold.wanted.Add(-1)
+	defer hold.Unlock()
+	stop()
+}
+
+// SuspendWanted reports whether somebody waits in Suspend: who may hold threads is to end its OS thread then.
+func SuspendWanted() bool { return hold.wanted.Load() > 0 }
+
+// OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end: the place
+// for a Tracer. With the thread the kernel lets go of everything that it has seized (kernel/ptrace.c, exit_ptrace).
+// Go never ends the main thread; that one is held while another is used.
+func OnOwnThread(f func()) {
+	hold.RLock()
+	defer hold.RUnlock()
+	OnThreadHoldingNobody(f)
+}
+
+// OnThreadHoldingNobody is OnOwnThread for what never holds a thread: Suspend does not wait for it.
+func OnThreadHoldingNobody(f func()) {
+	ended := make(chan int, 1)
+	go func() {
+		runtime.LockOSThread()
+		tid := 0
+		defer func() { ended <- tid }()
+		if unix.Gettid() == unix.Getpid() {
+			OnThreadHoldingNobody(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		tid = unix.Gettid()
+		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns: sleeps end when they should
+		preemptAtOnce()
+		f()
+	}()
+	awaitEnd(<-ended)
+}
+
+// awaitEnd waits for an OS thread that is about to end: until then what it has seized is not let go.
+func awaitEnd(tid int) {
+	if tid == 0 {
+		return
+	}
+	task := fmt.Sprintf("/proc/self/task/%d", tid)
+	for wait := 10 * time.Microsecond; wait < time.Second && unix.Access(task, unix.F_OK) == nil; wait *= 2 {
+		time.Sleep(wait)
+	}
+}
+
+// StopAfterSuspend has Ctrl-Z, and writing to a terminal from the background where that stops a process, stop this
+// process only once it holds no thread (Suspend), until the function that it returns is called.
+func StopAfterSuspend() (end func()) {
+	asked := make(chan os.Signal, 1)
+	for _, sig := range []os.Signal{unix.SIGTSTP, unix.SIGTTOU} {
+		if !signal.Ignored(sig) {
+			signal.Notify(asked, sig)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for sig := range asked {
+			Suspend(func() { stopSelf(sig.(unix.Signal)) })
+		}
+	}()
+	return func() {
+		signal.Stop(asked)
+		close(asked)
+		<-done
+	}
+}
+
+// stopSelf stops this process as if the signal had not been caught, and returns when it goes on. Not simply by
+// SIGSTOP: the kernel leaves out a process that nobody would continue (an orphaned process group, kernel/signal.c,
+// get_signal). And not by signal.Reset, which leaves Go's handler where it is.
+func stopSelf(sig unix.Signal) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var old, byDefault sigaction
+	if !getSigaction(sig, &old) {
+		return
+	}
+	tell(stopsNow)
+	defer tell(goesOn)
+	setSigaction(sig, &byDefault)
+	unix.Tgkill(unix.Getpid(), unix.Gettid(), sig) // to this OS thread: it has stopped before the call returns
+	setSigaction(sig, &old)
+}

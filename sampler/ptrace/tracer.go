@@ -1,0 +1,419 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/process"
+	"goprof/process/procfs"
+)
+
+const (
+	// DefaultStackLimit is how much of a stack one look copies at most.
+	DefaultStackLimit = 1 << 20
+	// unknownStack is how much is copied of a stack whose top is not known.
+	unknownStack = 64 << 10
+	// MaxPending bounds the stops that have been asked for and not yet come.
+	MaxPending = 64
+)
+
+// Tracer looks at threads of one process. ptrace binds a tracee to the OS thread that
+// seized it: call all methods from one goroutine that is locked to its OS thread; from
+// another thread they return WrongThread and do nothing.
+//
+// If stops are pending when the Tracer is no longer needed, let its OS thread end
+// (return from the goroutine without runtime.UnlockOSThread): the kernel then lets go
+// of all that it had seized, wherever they are.
+type Tracer struct {
+	// StackLimit bounds the copy of a stack.
+	StackLimit int
+	// After is called with each snapshot as soon as its thread has been let go, for what is to be
+	// read soon but not in the pause. released is when that was, as CLOCK_MONOTONIC, or StandsStill. It may be nil.
+	After func(snap *process.Snapshot, released int64)
+	// Trail is followed in each pause; nil: none. After may change it.
+	Trail *process.Trail
+	// Stay keeps this OS thread on its CPU even where the thread that is to stop is on the same one (elsewhere.go).
+	Stay bool
+	// Pauses is how long threads were stopped, as upper bounds: from the last moment
+	// at which the thread was seen not to have stopped, to the return of its release.
+	Pauses Histogram
+	// Signals counts looks that met a signal on its way to the thread.
+	Signals int64
+	// Voids counts looks without a stop that the thread has spoilt by running, the repeated ones too.
+	Voids int64
+
+	pid   int
+	cpu   *arch.CPU
+	proc  *procfs.Dir
+	owner int   // thread id of our OS thread
+	err   error // behind the last Failed
+	by    int   // behind the last AlreadyTraced
+
+	pending []pendingStop
+	nextP   int
+	rescue  rescuer
+	cpus    cpuMask
+
+	// What reads the target's memory (desk.go, silent.go).
+	desk          *desk
+	readUntil     int64 // when the reads of this look are given up
+	silent        bool  // one of them was
+	lookTID       int   // the thread that is looked at
+	silentThreads map[int]*silentThread
+	silentIDs     []int
+	lateReads     int // that were given up and are under way
+	here, allowed cpuMask
+	stayAt        int     // the CPU to which our OS thread is bound by others, -1: none
+	pinned        uintptr // size of allowed while this OS thread is bound to its CPU
+
+	// All below is prepared outside the pause and used inside.
+	regs      [512]byte
+	spAt      int // where the stack pointer is in regs
+	regsVec   unix.Iovec
+	trail     trailCopy
+	pac       [2]uint64 // struct user_pac_mask: data, instructions
+	pacVec    unix.Iovec
+	pacDue    bool
+	info      siginfo
+	ts        unix.Timespec
+	mask      uint64
+	oldMask   uint64
+	missed    int64 // when the thread was last seen not to have stopped
+	released  int64 // when it was let go
+	look      look
+	unstopped struct { // what /proc/PID/task/TID/syscall told
+		call   int64
+		args   [6]uint64
+		pc     uint64
+		motion Motion
+	}
+	warmAt  uint64 // stack pointer and size of the last look
+	warmLen int
+}
+
+// look is what the pause leaves behind.
+type look struct {
+	when    int64
+	regErr  syscall.Errno
+	sp      uint64
+	want    int
+	got     int
+	side    int // bytes in desk.side
+	cut     bool
+	follow  int // bytes in desk.followed
+	pieces  int // in desk.trail
+	under   int // bytes in desk.under, which were at underSP
+	underSP uint64
+	letGo   syscall.Errno
+}
+
+// NewTracer prepares to look at threads of pid. It stops nothing.
+func NewTracer(pid int, cpu *arch.CPU) *Tracer {
+	ignoreChildStops()
+	t := &Tracer{
+		StackLimit: DefaultStackLimit,
+		pid:        pid,
+		cpu:        cpu,
+		proc:       procfs.OpenDir(pid),
+		pending:    make([]pendingStop, 0, MaxPending),
+		spAt:       prstatusOffset(cpu, cpu.SP),
+		pacDue:     cpu.LR >= 0,
+		stayAt:     -1,
+		// All but the signals that a fault of our own would raise, and the one that ends waitStop.
+		mask: ^uint64(1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) |
+			1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(boundSignal-1)),
+	}
+	t.regsVec.Base = &t.regs[0]
+	t.pacVec.Base = (*byte)(unsafe.Pointer(&t.pac))
+	return t
+}
+
+// Close gives back what the Tracer holds of the system.
+func (t *Tracer) Close() {
+	t.closeDesks()
+	t.proc.Close()
+}
+
+// ChangeOSThread binds the Tracer to the OS thread that calls it next. Nothing may be pending: what the OS thread
+// before had seized was let go with its end.
+func (t *Tracer) ChangeOSThread() { t.owner = 0 }
+
+// Released is when the thread was let go that was looked at last, as CLOCK_MONOTONIC.
+func (t *Tracer) Released() int64 { return t.released }
+
+// Err tells more of the last Failed.
+func (t *Tracer) Err() error { return t.err }
+
+// TracedBy is the process behind the last AlreadyTraced.
+func (t *Tracer) TracedBy() int { return t.by }
+
+// prstatusOffset finds a register in the kernel's register set by decoding one whose
+// words are all different: arch alone knows the layout.
+func prstatusOffset(cpu *arch.CPU, reg int) int {
+	b := make([]byte, cpu.PrstatusSize)
+	for i := 0; i < len(b); i += 8 {
+		b[i] = byte(i/8 + 1)
+	}
+	var r arch.Regs
+	cpu.DecodeRegs(b, &r)
+	return (int(r[reg]) - 1) * 8
+}
+
+// Look stops thread tid, fills snap and lets the thread go. On Pending the Tracer keeps snap
+// until Collect returns it; otherwise it is the caller's again, with TID set.
+func (t *Tracer) Look(tid int, hint Hint, snap *process.Snapshot) Outcome {
+	return t.LookOn(tid, t.proc.LastCPU(tid), hint, snap)
+}
+
+// LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that is ours, we move to another
+// one, but not where we are to stay.
+func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *process.Snapshot) Outcome {
+	snap.TID = tid
+	if !t.onItsThread() {
+		return WrongThread
+	}
+	if !t.HasRoom(tid) {
+		return Backlog
+	}
+	if t.leavesAlone(tid) {
+		return Silent
+	}
+	if !t.openDesk() {
+		return Failed
+	}
+	elsewhere := t.cpus.elsewhere(cpu, !t.Stay)
+	t.meet()
+	defer t.part()
+	t.lookTID = tid
+	if t.warm(tid); !t.heard(tid) {
+		return Silent
+	}
+	if e := t.seize(tid); e != 0 {
+		return t.refused(tid, e)
+	}
+	// Now that it is seized, its number cannot pass to another thread.
+	ours := t.proc.Owns(tid)
+
+	setSignalMask(&t.mask, &t.oldMask)
+	s, sig := t.stop(tid, elsewhere)
+	if s == stopped {
+		if ours {
+			t.take(tid, &hint)
+		}
+		t.release(tid, sig)
+	}
+	setSignalMask(&t.oldMask, nil)
+
+	switch {
+	case !ours:
+		t.undo(tid, s)
+		return t.gone()
+	case !t.heard(tid):
+		t.undo(tid, s)
+		return Silent
+	case s == running:
+		t.pending = append(t.pending, newPending(tid, hint, snap, t.missed))
+		return Pending
+	}
+	return t.finish(tid, s, sig, &hint, snap)
+}
+
+// undo forgets a thread of which nothing is wanted: it turned out to be another process's, or was
+// only to be let go.
+func (t *Tracer) undo(tid int, s state) {
+	switch s {
+	case stopped:
+		if t.look.letGo != 0 {
+			t.expectEnd(tid) // killed before its release
+		}
+	case running:
+		t.letGoLater(tid)
+	case ended:
+		t.reap(tid)
+	case lost:
+		t.adoptAfterExec(tid)
+	}
+}
+
+func (t *Tracer) onItsThread() bool {
+	if t.owner == 0 {
+		t.owner = unix.Gettid()
+	}
+	return t.owner == unix.Gettid()
+}
+
+// warm makes the calls that the pause will make, while the thread still runs. At low
+// rates caches are cold, and this takes a quarter off the pause.
+func (t *Tracer) warm(tid int) {
+	if n := t.warmLen; n > 0 && n <= len(t.desk.stack) {
+		t.beginReads()
+		t.desk.set(0, &t.desk.stack[0], t.warmAt, n)
+		t.fetch(tid, 0, 1)
+		if t.silent {
+			t.warmLen = 0
+		}
+	}
+	waitPeek(tid, &t.info)
+	t.getRegs(tid)
+	Monotonic(&t.ts)
+}
+
+// finish turns what the pause left behind into a Snapshot.
+func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *process.Snapshot) Outcome {
+	switch s {
+	case stopped:
+	case ended:
+		t.reap(tid)
+		return t.gone()
+	default: // lost
+		t.adoptAfterExec(tid)
+		return t.gone()
+	}
+	if sig != 0 {
+		t.Signals++
+	}
+	l := &t.look
+	if l.letGo != 0 {
+		// Killed in the pause: it is no longer stopped, and its end is ours to reap.
+		t.expectEnd(tid)
+	}
+	if l.regErr != 0 {
+		if l.regErr == unix.ESRCH {
+			return t.gone()
+		}
+		t.err = &SyscallError{"PTRACE_GETREGSET", l.regErr}
+		return Failed
+	}
+	call, ok := t.cpu.DecodeRegs(t.regs[:t.cpu.PrstatusSize], &snap.Regs)
+	if !ok {
+		t.err = errShortRegs
+		return Failed
+	}
+	t.keepStack(snap)
+	t.keepUnder(snap)
+	t.keepSide(snap, hint)
+	t.keepTrail(snap)
+	snap.SP, snap.Cut = l.sp, l.cut
+	if t.standsAtSyscall(tid, snap) {
+		call = int64(snap.Regs[t.cpu.SyscallNumber])
+	}
+	if !t.heard(tid) {
+		return Silent
+	}
+	snap.Syscall, snap.When = call, l.when
+	snap.PACMask = t.pac[1]
+	t.warmAt, t.warmLen = l.sp, l.got
+	t.after(snap, t.released)
+	t.heard(tid) // the stack is whole, whatever else did not answer
+	return Taken
+}
+
+// standsAtSyscall reports whether the thread was in a system call on a CPU whose registers do not say so. Code
+// does not change, so there is time for that after the pause.
+func (t *Tracer) standsAtSyscall(tid int, snap *process.Snapshot) bool {
+	n := len(t.cpu.SyscallInst)
+	if n == 0 {
+		return false
+	}
+	t.beginReads()
+	t.desk.set(0, &t.desk.small[0], snap.Regs[t.cpu.PC], n)
+	return t.fetch(tid, 0, 1) == n && bytes.Equal(t.desk.small[:n], t.cpu.SyscallInst)
+}
+
+// StandsStill, as the moment when a thread was let go, is that of one that was not stopped: the look counts only if it
+// does not run before After is done.
+const StandsStill int64 = math.MaxInt64
+
+func (t *Tracer) after(snap *process.Snapshot, released int64) {
+	if t.After != nil {
+		t.beginReads()
+		t.After(snap, released)
+	}
+}
+
+// keepStack makes snap.Stack the copy.
+func (t *Tracer) keepStack(snap *process.Snapshot) {
+	got := t.look.got
+	if cap(snap.Stack) < got || snap.Stack == nil {
+		snap.Stack = make([]byte, max(min(got+got/4, len(t.desk.stack)), min(unknownStack, t.StackLimit)))
+	}
+	snap.Stack = append(snap.Stack[:0], t.desk.stack[:got]...)
+}
+
+// keepUnder makes snap.Under the copy of the thread's own stack, empty if Stack is that.
+func (t *Tracer) keepUnder(snap *process.Snapshot) {
+	snap.Under = append(snap.Under[:0], t.desk.under[:t.look.under]...)
+	snap.UnderSP = t.look.underSP
+}
+
+// keepSide makes snap.Side and Followed the copies of what the hint asked for, empty if there are none.
+func (t *Tracer) keepSide(snap *process.Snapshot, hint *Hint) {
+	snap.Side = append(snap.Side[:0], t.desk.side[:t.look.side]...)
+	snap.SideAddr = hint.Side
+	if snap.Followed == nil {
+		snap.Followed = []byte{}
+	}
+	snap.Followed = append(snap.Followed[:0], t.desk.followed[:t.look.follow]...)
+}
+
+// SyscallError names the system call behind a Failed.
+type SyscallError struct {
+	Call  string
+	Errno syscall.Errno
+}
+
+func (e *SyscallError) Error() string { return "ptrace: " + e.Call + ": " + e.Errno.Error() }
+func (e *SyscallError) Unwrap() error { return e.Errno }
+
+var errShortRegs = errors.New("ptrace: the kernel's register set is too short")
+
+// refused names why a thread could not be seized.
+func (t *Tracer) refused(tid int, e syscall.Errno) Outcome {
+	if e == unix.ESRCH {
+		return t.gone()
+	}
+	if e != unix.EPERM {
+		t.err = &SyscallError{"PTRACE_SEIZE", e}
+		return Failed
+	}
+	state, tracer := t.proc.Status(tid)
+	switch {
+	case tracer != 0:
+		t.by = tracer
+		return AlreadyTraced
+	case state == 'Z' || state == 'X':
+		return t.ended(tid)
+	case state == 0:
+		return t.gone()
+	}
+	return NotPermitted
+}
+
+// ended is what to say of a thread that has ended and is still there. Only a leader stays so, while other
+// threads live; another one is about to go.
+func (t *Tracer) ended(tid int) Outcome {
+	if o := t.gone(); o == ProcessGone || tid != t.pid {
+		return o
+	}
+	return Zombie
+}
+
+// gone tells the end of a thread from the end of its process.
+func (t *Tracer) gone() Outcome {
+	if t.proc.Ended() {
+		return ProcessGone
+	}
+	return ThreadGone
+}
+
+// pollFor is how long one stop is waited for before it is left to Collect.
+const pollFor = 40 * time.Microsecond

@@ -1,0 +1,191 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+	"goprof/process/procfs"
+)
+
+// unstoppedTries is how often a look is repeated that the thread has spoilt by running.
+const unstoppedTries = 3
+
+// LookUnstopped looks at a thread that is blocked without stopping it. The kernel tells
+// its stack pointer and pc (snap.Regs holds no other register; the frame pointer is not to
+// be had so) and its stack is copied meanwhile. A thread that has not run in between cannot
+// have changed either, so state, CPU time and the number of its turns on a CPU must be the
+// same before and after; otherwise the look is void and is repeated.
+//
+// A thread that is running cannot be looked at in this way: Running.
+func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *process.Snapshot) Outcome {
+	return t.LookUnstoppedDuring(tid, hint, snap, nil)
+}
+
+// LookUnstoppedDuring is LookUnstopped that reads more of the thread while it is known not to move: during does
+// that. The last try goes without, to be done sooner.
+func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *process.Snapshot,
+	during func(*process.Snapshot)) Outcome {
+	snap.TID = tid
+	if t.leavesAlone(tid) {
+		return Silent
+	}
+	if !t.openDesk() {
+		return Failed
+	}
+	t.lookTID = tid
+	t.meet()
+	defer t.part()
+	f := followed{t.proc, tid, noFollowed}
+	defer f.close()
+	for try := range unstoppedTries {
+		before, ok := f.motion()
+		if !ok {
+			return t.gone()
+		}
+		switch before.State {
+		case 'R':
+			t.unstopped.motion = before
+			return Running
+		case 'Z', 'X':
+			return t.ended(tid)
+		}
+		o := t.readUnstopped(tid, &f, &hint)
+		if !t.heard(tid) {
+			return Silent
+		}
+		if o != Taken {
+			if o == Running {
+				t.Voids++
+				continue // it woke up just now
+			}
+			return o
+		}
+		t.keepUnstopped(snap, &hint)
+		snap.Waiting.Reset()
+		if during != nil {
+			t.readWaiting(snap)
+			if try < unstoppedTries-1 {
+				during(snap)
+			}
+			if !t.heard(tid) {
+				return Silent
+			}
+		}
+		after, ok := f.motion()
+		if !ok {
+			return t.gone()
+		}
+		if before == after {
+			snap.Waiting.State, snap.Waiting.Unstopped = before.State, true
+			t.unstopped.motion = after
+			return Taken
+		}
+		t.Voids++
+	}
+	return Moved
+}
+
+// Motion is what the last look without a stop has told of how its thread moves.
+func (t *Tracer) Motion() Motion { return t.unstopped.motion }
+
+// keepUnstopped makes a snapshot of what was read.
+func (t *Tracer) keepUnstopped(snap *process.Snapshot, hint *Hint) {
+	t.keepStack(snap)
+	t.keepUnder(snap)
+	t.keepSide(snap, hint)
+	t.keepTrail(snap)
+	clear(snap.Regs[:])
+	snap.Regs[t.cpu.SP], snap.Regs[t.cpu.PC] = t.look.sp, t.unstopped.pc
+	snap.SP, snap.Cut = t.look.sp, t.look.cut
+	snap.Syscall, snap.When = t.unstopped.call, t.look.when
+	snap.PACMask = t.pac[1]
+	t.released = snap.When
+	t.after(snap, StandsStill)
+	t.heard(snap.TID)
+}
+
+func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
+	b := f.read(fileSyscall)
+	if b == nil {
+		if t.proc.LastCPU(tid) < 0 {
+			return t.gone()
+		}
+		return NotPermitted
+	}
+	u := &t.unstopped
+	var sp uint64
+	var ok bool
+	if u.call, u.args, sp, u.pc, ok = procfs.ParseSyscall(b); !ok {
+		return Running
+	}
+	t.beginReads()
+	t.look = look{when: Monotonic(&t.ts), sp: sp}
+	t.copyStack(tid, hint)
+	return Taken
+}
+
+// followed is a thread whose files are kept open for a look.
+type followed struct {
+	proc *procfs.Dir
+	tid  int
+	fds  [numFollowed]int
+}
+
+// Which file of it.
+const (
+	fileStat = iota
+	fileSchedstat
+	fileSyscall
+	fileStatus
+
+	numFollowed
+)
+
+var followedNames = [numFollowed]string{"stat", "schedstat", "syscall", "status"}
+
+var noFollowed = [numFollowed]int{-1, -1, -1, -1}
+
+func (f *followed) close() {
+	for _, fd := range f.fds {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// read reads one of the files, which is opened at the first time; nil if that fails.
+func (f *followed) read(which int) []byte {
+	if f.fds[which] < 0 {
+		fd, err := f.proc.Open(f.tid, followedNames[which])
+		if err != nil {
+			return nil
+		}
+		f.fds[which] = fd
+	}
+	return f.proc.ReadFD(f.fds[which])
+}
+
+// Motion is what changes when a thread runs.
+type Motion struct {
+	State    byte
+	CPU      int // the one that it last ran on
+	Ticks    uint64
+	Charged  procfs.Schedstat
+	Switches uint64 // how often it has given up its CPU or lost it; 0 where Charged tells
+}
+
+// motion reads it. Where the kernel keeps no schedstat, switch counts stand in for it.
+func (f *followed) motion() (m Motion, ok bool) {
+	stat, _ := procfs.ParseStat(f.read(fileStat))
+	m.State, m.CPU, m.Ticks = stat.State, stat.CPU, stat.Ticks
+	if m.State == 0 {
+		return m, false
+	}
+	m.Charged, ok = procfs.ParseSchedstat(f.read(fileSchedstat))
+	if !ok || m.Charged.Turns == 0 {
+		m.Switches = procfs.StatusSwitches(f.read(fileStatus))
+	}
+	return m, true
+}

@@ -1,0 +1,155 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+)
+
+// SIGSTOP cannot be caught. Who stops goprof by it while it holds a thread, or while one that it has told to stop
+// is about to, leaves that thread standing. So a process of its own watches goprof: it has one that was stopped go
+// on, let go of all threads, and stop again. The process that was to be stopped is, some milliseconds later, and
+// nobody else.
+//
+// What remains: who stops both at once (a frozen container, pkill -STOP goprof) can leave a thread standing until
+// goprof goes on or is killed.
+
+// watchEvery is how often the watchdog looks whether goprof is stopped.
+const watchEvery = 20 * time.Millisecond
+
+// What goprof tells its watchdog.
+const (
+	stopsNow = 's' // it holds nobody and is about to stop: leave it alone
+	goesOn   = 'c'
+)
+
+// tellWatchdog is set while there is one.
+var tellWatchdog atomic.Pointer[func(byte)]
+
+func tell(what byte) {
+	if f := tellWatchdog.Load(); f != nil {
+		(*f)(what)
+	}
+}
+
+// StartWatchdog starts this program anew with these arguments, which must call Watch, and lets it watch over us
+// until the function that it returns is called. Where no process can be started there is no watchdog.
+func StartWatchdog(args ...string) (end func()) {
+	toUs, fromDog, err := os.Pipe()
+	if err != nil {
+		return func() {}
+	}
+	toDog, fromUs, err := os.Pipe()
+	if err != nil {
+		toUs.Close()
+		fromDog.Close()
+		return func() {}
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = append([]string{os.Args[0]}, args...) // ps shows whose it is
+	cmd.ExtraFiles = []*os.File{toDog, fromDog}      // 3 and 4
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-Z and Ctrl-C are not for it
+	err = cmd.Start()
+	toDog.Close()
+	fromDog.Close()
+	if err != nil {
+		toUs.Close()
+		fromUs.Close()
+		return func() {}
+	}
+	send := func(what byte) { fromUs.Write([]byte{what}) }
+	tellWatchdog.Store(&send)
+	go obey(toUs)
+	return func() {
+		tellWatchdog.Store(nil)
+		fromUs.Close() // it ends with this
+		go cmd.Wait()
+		toUs.Close()
+	}
+}
+
+// obey stops this process properly whenever the watchdog found it stopped.
+func obey(dog *os.File) {
+	var b [1]byte
+	for {
+		if n, err := dog.Read(b[:]); n == 0 || err != nil {
+			return
+		}
+		again := make(chan os.Signal, 2)
+		signal.Notify(again, unix.SIGCONT)
+		Suspend(func() {
+			// One may be the watchdog's own. With two, who stopped us wants us to go on by now.
+			if signal.Stop(again); len(again) < 2 {
+				stopSelf(unix.SIGSTOP)
+			}
+		})
+	}
+}
+
+// Watch watches over the process that started this one, until it ends.
+func Watch() {
+	in, out := os.NewFile(3, "from goprof"), os.NewFile(4, "to goprof")
+	if in == nil || out == nil {
+		return
+	}
+	runtime.LockOSThread()
+	parent := unix.Getppid()
+	stat, err := os.Open("/proc/" + strconv.Itoa(parent) + "/stat")
+	if err != nil {
+		return
+	}
+	var proper atomic.Bool // it has stopped as it should
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var b [1]byte
+		for {
+			if n, err := in.Read(b[:]); n == 0 || err != nil {
+				return
+			}
+			proper.Store(b[0] == stopsNow)
+		}
+	}()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+		if proper.Load() || !isStopped(stat) {
+			continue
+		}
+		time.Sleep(watchEvery / 10) // what it says comes before it stops, but another OS thread of ours reads it
+		if proper.Load() || unix.Getppid() != parent || !isStopped(stat) {
+			continue
+		}
+		if _, err := out.Write([]byte{'!'}); err != nil {
+			return
+		}
+		unix.Kill(parent, unix.SIGCONT)
+	}
+}
+
+// isStopped reads /proc/PID/stat: T is stopped by a signal, t by a tracer, whom we leave alone.
+func isStopped(stat *os.File) bool {
+	var b [512]byte
+	n, err := stat.ReadAt(b[:], 0)
+	if n == 0 && err != nil {
+		return false
+	}
+	return procfs.State(b[:n]) == 'T'
+}

@@ -1,0 +1,94 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"goprof/sampler/ptrace"
+	"goprof/testdata/ctest"
+)
+
+// runTooLong is when a thread has stood so long that it cannot be the machine's fault.
+const runTooLong = 10 * ptrace.StandsAtMost
+
+// runFor samples for a while and returns how many snapshots of each thread came.
+func runFor(t *testing.T, e Engine, d time.Duration, interval time.Duration) (Stats, map[int]int, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	q := NewQueue(64)
+	of := map[int]int{}
+	var taken sync.WaitGroup
+	taken.Go(func() {
+		for snap := range q.Snapshots() {
+			of[snap.TID]++
+			q.Done(snap)
+		}
+	})
+	stats, err := e.Run(ctx, Config{Interval: interval}, q)
+	taken.Wait()
+	return stats, of, err
+}
+
+func TestSilentThreadsInARun(t *testing.T) {
+	cpu := ctest.NeedCPU(t)
+	for _, c := range []struct {
+		name   string
+		args   []string
+		engine func(pid int) Engine
+	}{
+		{"cpu", nil, func(pid int) Engine { return New(pid, cpu) }},
+		{"wall", nil, func(pid int) Engine { return NewWall(pid, cpu, WallOptions{}) }},
+		{"wall, asleep", []string{"sleep"}, func(pid int) Engine { return NewWall(pid, cpu, WallOptions{}) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, silent, others := ctest.StartSilent(t, 3, c.args...)
+			longest := ctest.Standing(p.PID, append(silent, others...))
+			stats, of, err := runFor(t, c.engine(p.PID), 2*time.Second, 2*time.Millisecond)
+			most := longest()
+			t.Logf("%d looks, %d taken, lost %v; longest pause %v, seen %v",
+				stats.Attempted, stats.Taken, stats.Lost, stats.Pauses.Max(), most)
+			if err != nil {
+				t.Error(err)
+			}
+			if stats.Attempted != stats.Taken+stats.LostSum() {
+				t.Error("the account does not add up")
+			}
+			if fmt.Sprint(stats.Silent) != fmt.Sprint(silent) || stats.Lost[ptrace.Silent] == 0 {
+				t.Errorf("silent threads: %v, %d looks; they are %v", stats.Silent, stats.Lost[ptrace.Silent], silent)
+			}
+			for _, tid := range silent {
+				if of[tid] > 0 {
+					t.Errorf("%d samples of a silent thread", of[tid])
+				}
+			}
+			for _, tid := range others {
+				if of[tid] < 5 {
+					t.Errorf("%d samples of another one", of[tid])
+				}
+			}
+			if most > runTooLong || stats.Pauses.Max() > runTooLong {
+				t.Errorf("a thread stood for %v", max(most, stats.Pauses.Max()))
+			}
+		})
+	}
+}
+
+// TestTooManySilentThreads: a run ends, with what it has.
+func TestTooManySilentThreads(t *testing.T) {
+	p, silent, others := ctest.StartSilent(t, ptrace.MostSilent+3)
+	longest := ctest.Standing(p.PID, append(silent, others...))
+	stats, _, err := runFor(t, New(p.PID, ctest.NeedCPU(t)), time.Minute, 2*time.Millisecond)
+	if !errors.Is(err, ptrace.ErrSilent) || len(stats.Silent) != ptrace.MostSilent {
+		t.Errorf("%v, silent: %v of %v", err, stats.Silent, silent)
+	}
+	if most := longest(); most > runTooLong {
+		t.Errorf("a thread stood for %v", most)
+	}
+}

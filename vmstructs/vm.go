@@ -132,14 +132,6 @@ func notHotSpot(t process.Target) error {
 // those fields.
 func (vm *VM) Missing() []string { return slices.Clone(vm.missing) }
 
-// Interp returns the layout of this JVM's interpreter frames.
-func (vm *VM) Interp() arch.InterpLayout {
-	if vm.l.jdk8 {
-		return vm.t.CPU().Interp.JDK8
-	}
-	return vm.t.CPU().Interp.JDK9
-}
-
 // Java returns the registers to which this JVM's generated code gives a meaning.
 func (vm *VM) Java() arch.JavaRegs {
 	cpu := vm.t.CPU()

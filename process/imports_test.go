@@ -12,16 +12,19 @@ import (
 // not listed may import nothing and fails the test.
 var mayImport = map[string][]string{
 	"goprof/arch":            {},
+	"goprof/arch/amd64":      {"goprof/arch"},
+	"goprof/arch/arm64":      {"goprof/arch"},
+	"goprof/arch/cpus":       {"goprof/arch", "goprof/arch/amd64", "goprof/arch/arm64"},
 	"goprof/arch/errand":     {},
 	"goprof/arch/entry":      {},
 	"goprof/profile":         {},
 	"goprof/profile/naming":  {"goprof/profile"},
-	"goprof/process":         {"goprof/arch"},
+	"goprof/process":         {"goprof/arch", "goprof/arch/cpus"},
 	"goprof/vmstructs":       {"goprof/arch", "goprof/process"},
 	"goprof/unwind":          {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
-	"goprof/sampler":         {"goprof/arch", "goprof/arch/errand", "goprof/process"},
+	"goprof/sampler":         {"goprof/arch", "goprof/arch/cpus", "goprof/arch/errand", "goprof/process"},
 	"goprof/sampler/guard":   {},
-	"goprof/sampler/session": {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler"},
+	"goprof/sampler/session": {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler"},
 	"goprof/output":          {"goprof/profile", "goprof/profile/naming"},
 	"goprof/output/flame":    {"goprof/profile", "goprof/output"},
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/process"
 )
 
@@ -119,7 +120,7 @@ func eventually(t testing.TB, what string, f func() bool) {
 	t.Fatalf("it never came to this: %s", what)
 }
 
-func thisCPU() *arch.CPU { return arch.ByName(runtime.GOARCH) }
+func thisCPU() *arch.CPU { return cpus.Here() }
 
 // needCPU skips on a CPU that goprof is not written for.
 func needCPU(t testing.TB) *arch.CPU {

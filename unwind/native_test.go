@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"goprof/arch"
+	"goprof/arch/amd64"
 	"goprof/process"
 	"goprof/profile"
 )
@@ -44,7 +45,7 @@ func TestReasonsOfNativeFrames(t *testing.T) {
 // A return address of 0 is the root of a thread only where unwind rules led to it.
 func TestZeroIsTheRootOfNativeCodeOnly(t *testing.T) {
 	w := evaluator()
-	w.cur.regs[arch.AMD64.SP] = w.snap.SP
+	w.cur.regs[amd64.CPU.SP] = w.snap.SP
 	clear(w.snap.Stack)
 	if why, _ := w.applyRow(&process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: 7, Off: 16}, RA: 16,
 		Saved: []process.SavedReg{{Reg: 16, Rule: process.Rule{Kind: process.RuleOffset, Off: -8}}}}); why != profile.Whole {
@@ -62,7 +63,7 @@ func TestZeroIsTheRootOfNativeCodeOnly(t *testing.T) {
 // Below the stack pointer lie the remains of frames that were there before.
 func TestDeadWordsAreNotRead(t *testing.T) {
 	w := evaluator()
-	sp := uint8(arch.AMD64.SP)
+	sp := uint8(amd64.CPU.SP)
 	w.cur.sp = w.snap.SP + 16
 	w.cur.regs[sp] = w.cur.sp
 	if v, ok := w.eval(arch.Loc{Kind: arch.AtMem, Reg: sp}); !ok || v != 0x2222 {

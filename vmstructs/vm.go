@@ -137,7 +137,7 @@ func (vm *VM) Java() arch.JavaRegs {
 	cpu := vm.t.CPU()
 	java := cpu.Java
 	var code [arch.MaxSenderSP]byte
-	if cpu.SenderSP == nil || vm.callRet == 0 || vm.mem.Bytes(vm.callRet-uint64(len(code)), code[:]) != nil {
+	if !cpu.SenderSPVaries || vm.callRet == 0 || vm.mem.Bytes(vm.callRet-uint64(len(code)), code[:]) != nil {
 		return java
 	}
 	if reg, ok := cpu.SenderSP(code[:]); ok {

@@ -60,7 +60,7 @@ func (k rests) note(s *Session, snap *process.Snapshot, stack *profile.Stack) {
 			}
 		}
 		// A leaf's callers are told by the return addresses above: none of them calls two functions from one place.
-		if len(to.at) == 0 && (i > 1 || cpu.LR < 0) {
+		if len(to.at) == 0 && (i > 1 || !cpu.ReturnsInRegister) {
 			return // not by a plain call
 		}
 		r.returns = append(r.returns, to)

@@ -6,17 +6,17 @@ import "goprof/arch"
 // that one of them writes and that is not forgotten would be told with a value that it no longer
 // has, so the list is held against objdump (TestClobberAgainstObjdump). Intel SDM volume 2.
 
-func (s *state) forget(regs ...uint8) {
+func (s state) forget(regs ...uint8) {
 	for _, r := range regs {
-		s.regs[r] = arch.Loc{}
+		s.Regs[r] = arch.Loc{}
 	}
 }
 
 // writesReg: the instruction writes its reg operand.
-func (s *state) writesReg(in *inst) { s.set(in.Reg, arch.Loc{}) }
+func (s state) writesReg(in *inst) { s.set(in.Reg, arch.Loc{}) }
 
 // writesRM: the instruction writes its r/m operand.
-func (s *state) writesRM(in *inst) {
+func (s state) writesRM(in *inst) {
 	if in.Mem {
 		s.store(s.address(in), arch.Loc{})
 		return
@@ -25,7 +25,7 @@ func (s *state) writesRM(in *inst) {
 }
 
 // clobber forgets what an instruction with an opcode of one byte writes.
-func (s *state) clobber(in *inst) {
+func (s state) clobber(in *inst) {
 	switch op := in.Op; {
 	case op < 0x40:
 		s.clobberArith(in)
@@ -62,7 +62,7 @@ func (s *state) clobber(in *inst) {
 }
 
 // clobberArith: add, or, adc, sbb, and, sub, xor, cmp without a ModRM immediate.
-func (s *state) clobberArith(in *inst) {
+func (s state) clobberArith(in *inst) {
 	if in.Op >= 0x38 { // cmp
 		return
 	}
@@ -78,14 +78,14 @@ func (s *state) clobberArith(in *inst) {
 	case mem:
 		s.store(s.address(in), arch.Loc{})
 	case dwarf[dst] == rsp && in.W:
-		s.regs[rsp] = s.newToken()
+		s.Regs[rsp] = s.Token()
 	default:
 		s.set(dst, arch.Loc{})
 	}
 }
 
 // stepTwoByte executes an instruction whose opcode follows 0F.
-func (t *tracer) stepTwoByte(s *state, in *inst) arch.Way {
+func (t *tracer) stepTwoByte(s state, in *inst) arch.Way {
 	switch op := in.Op; {
 	case op >= 0x80 && op <= 0x8f:
 		t.branch(s, in)
@@ -93,7 +93,7 @@ func (t *tracer) stepTwoByte(s *state, in *inst) arch.Way {
 		return arch.WayEnds
 	case op == 0xa0, op == 0xa8: // push fs, gs
 		s.moveSP(-8)
-		s.store(s.regs[rsp], arch.Loc{})
+		s.store(s.Regs[rsp], arch.Loc{})
 	case op == 0xa1, op == 0xa9: // pop fs, gs
 		s.moveSP(8)
 	case op >= 0x40 && op <= 0x4f, op == 0xaf, op == 0xb6, op == 0xb7, op == 0xbe, op == 0xbf,
@@ -130,7 +130,7 @@ func (t *tracer) stepTwoByte(s *state, in *inst) arch.Way {
 
 // clobberVector deals with vector instructions and with all others of VEX, EVEX and the maps
 // 0F38 and 0F3A: few of them write a general register.
-func (s *state) clobberVector(in *inst) {
+func (s state) clobberVector(in *inst) {
 	switch op := in.Op; in.Map {
 	case 1:
 		switch {
@@ -171,9 +171,9 @@ func (s *state) clobberVector(in *inst) {
 }
 
 // afterCall forgets what a callee may change.
-func (s *state) afterCall() {
-	s.calls = true
+func (s state) afterCall() {
+	s.Calls = true
 	for _, r := range [...]int{rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11} {
-		s.regs[r] = arch.Loc{}
+		s.Regs[r] = arch.Loc{}
 	}
 }

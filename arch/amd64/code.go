@@ -1,16 +1,9 @@
 package amd64
 
-import (
-	"bytes"
-
-	"goprof/arch"
-)
+import "bytes"
 
 // code is what this CPU's code tells: arch.Code says of what.
 type code struct{}
-
-// NewTracer makes a reader of code ahead.
-func (code) NewTracer(arch.JavaRegs) arch.Tracer { return new(tracer) }
 
 // maxAfterLeave is how many bytes of code HotSpot's interpreter has between dropping a
 // frame and the jump to its caller (interp_masm_*.cpp, remove_activation), or to a handler in

@@ -43,14 +43,7 @@ var CPU = arch.NewCPU(arch.Facts{
 	Perf:          perf,
 	Calls:         calls,
 
-	// HotSpot cpu/x86/register_x86.hpp, interp_masm_x86.hpp, assembler_x86.hpp.
-	Java: arch.JavaRegs{
-		Thread:   r15,
-		BCP:      r13,
-		Method:   rbx,
-		SenderSP: r13,
-		ThrownAt: rdx,
-	},
+	Java: java,
 
 	AtEntry: arch.Exit{
 		RA: arch.MemAt(rsp, 0), SP: arch.RegPlus(rsp, 8),
@@ -75,6 +68,15 @@ var CPU = arch.NewCPU(arch.Facts{
 	MaxCall: 8,
 	MinInst: 1,
 }, code{})
+
+// java: HotSpot cpu/x86/register_x86.hpp, interp_masm_x86.hpp, assembler_x86.hpp.
+var java = arch.JavaRegs{
+	Thread:   r15,
+	BCP:      r13,
+	Method:   rbx,
+	SenderSP: r13,
+	ThrownAt: rdx,
+}
 
 // prstatus is the order of struct user_regs_struct (arch/x86/include/asm/user_64.h);
 // -1 is a field that we do not keep, -2 the system call's number.

@@ -121,21 +121,16 @@ func TestClobberAgainstObjdump(t *testing.T) {
 		}
 		same := operands == last+","+last || operands == "$0x0,"+last // mov %rdi,%rdi; add $0,%rdi
 		aligns := strings.HasPrefix(mnemonic, "and") && reg == rsp
-		var s state
-		for i := range s.regs {
-			s.regs[i] = arch.RegPlus(uint8(i), 0)
-		}
-		var in inst
-		if !decode(append(slices.Clone(line.code), 0x90, 0x90), &in) {
-			continue
-		}
-		tr := tracer{code: make([]byte, 64)}
-		s.pc = uint32(in.Len)
-		if way := tr.step(&s, &in, 0); way != arch.WayGoesOn || same || aligns {
+		tr := tracer{}
+		tr.Follower = &arch.Follower{Code: append(slices.Clone(line.code), make([]byte, 64)...)}
+		tr.Code[len(line.code)], tr.Code[len(line.code)+1] = 0x90, 0x90
+		var s arch.State
+		s.Begin(0)
+		if way := tr.Step(&s); way != arch.WayGoesOn || same || aligns {
 			continue
 		}
 		checked++
-		if s.regs[reg] == (arch.RegPlus(reg, 0)) {
+		if s.Regs[reg] == arch.RegPlus(reg, 0) {
 			t.Errorf("%x %s: believes that %s is what it was", line.code, line.text, last)
 		}
 	}

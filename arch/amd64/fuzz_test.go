@@ -12,24 +12,26 @@ func FuzzTrace(f *testing.F) {
 	f.Add([]byte{0x55, 0x48, 0x83, 0xec, 0x20, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3}, uint16(1), uint16(0x30))
 	f.Add([]byte{0x48, 0x89, 0xe1, 0x48, 0x29, 0xc4, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xcc, 0xc3}, uint16(0), uint16(0)) // rbp from an unknown rsp
 	f.Add([]byte{0x48, 0x89, 0xe1, 0x48, 0x29, 0xc4, 0x49, 0x89, 0xe3, 0x48, 0x89, 0xcc, 0x41, 0xff, 0xe3}, uint16(0), uint16(0))
-	var used tracer
+	used := newTracer()
 	f.Fuzz(func(t *testing.T, code []byte, pc, frame uint16) {
 		if len(code) > 1<<14 {
 			return
 		}
 		const base = 0x7f0000001000
-		for name, trace := range map[string]func(tr *tracer, base uint64) (arch.Exit, error){
-			"Trace": func(tr *tracer, base uint64) (arch.Exit, error) { return tr.Trace(code, base, base+uint64(pc), 0) },
-			"framed": func(tr *tracer, base uint64) (arch.Exit, error) {
+		for name, trace := range map[string]func(tr arch.Tracer, base uint64) (arch.Exit, error){
+			"Trace": func(tr arch.Tracer, base uint64) (arch.Exit, error) { return tr.Trace(code, base, base+uint64(pc), 0) },
+			"framed": func(tr arch.Tracer, base uint64) (arch.Exit, error) {
 				return tr.Trace(code, base, base+uint64(pc), int32(frame))
 			},
-			"TraceTo": func(tr *tracer, base uint64) (arch.Exit, error) {
+			"TraceTo": func(tr arch.Tracer, base uint64) (arch.Exit, error) {
 				return tr.TraceTo(code, base, base+uint64(pc), int32(frame), func(at uint64) bool { return (at-base)%16 == uint64(frame)%16 })
 			},
-			"TraceEntry": func(tr *tracer, base uint64) (arch.Exit, error) { return tr.TraceEntry(code, base, base+uint64(pc)) },
+			"TraceEntry": func(tr arch.Tracer, base uint64) (arch.Exit, error) {
+				return tr.TraceEntry(code, base, base+uint64(pc))
+			},
 		} {
-			exit, err := trace(&used, 0)
-			again, err2 := trace(new(tracer), base)
+			exit, err := trace(used, 0)
+			again, err2 := trace(newTracer(), base)
 			if exit != again || err != err2 {
 				t.Fatalf("%s: %+v %v, elsewhere %+v %v", name, exit, err, again, err2)
 			}

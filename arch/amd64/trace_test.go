@@ -11,6 +11,8 @@ import (
 func mem(reg int, off int32) arch.Loc { return arch.MemAt(uint8(reg), off) }
 func val(reg int, off int32) arch.Loc { return arch.RegPlus(uint8(reg), off) }
 
+func newTracer() arch.Tracer { return CPU.NewTracer(CPU.Java) }
+
 // Each row is one place in code as HotSpot makes it; the caret marks the pc.
 func TestTrace(t *testing.T) {
 	const sp, fp = rsp, rbp
@@ -88,7 +90,7 @@ func TestTrace(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			code, pc := assemble(t, r.code)
-			got, err := new(tracer).Trace(code, 0x1000, 0x1000+pc, 0)
+			got, err := newTracer().Trace(code, 0x1000, 0x1000+pc, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +124,7 @@ func TestTracePrologue(t *testing.T) {
 	}
 	for _, r := range rows {
 		code, pc := assemble(t, r.code)
-		got, err := new(tracer).Trace(code, 0, pc, size)
+		got, err := newTracer().Trace(code, 0, pc, size)
 		got.Taken, got.End, got.SenderSP, got.BCP = arch.Loc{}, arch.Loc{}, arch.Loc{}, arch.Loc{}
 		if err != nil || got != r.want {
 			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
@@ -130,15 +132,15 @@ func TestTracePrologue(t *testing.T) {
 	}
 	// A frame of two words. Before the push nothing may be taken for what is behind it.
 	code, pc := assemble(t, "^89842400c0feff 55 90 5d c3")
-	if got, err := new(tracer).Trace(code, 0, pc, 16); err != nil || got.RA != mem(sp, 0) || got.FP != val(fp, 0) {
+	if got, err := newTracer().Trace(code, 0, pc, 16); err != nil || got.RA != mem(sp, 0) || got.FP != val(fp, 0) {
 		t.Errorf("a small frame, before push: %+v, %v", got, err)
 	}
 	code, pc = assemble(t, "89842400c0feff 55 ^90 5d c3")
-	if got, err := new(tracer).Trace(code, 0, pc, 16); err != nil || got.RA != mem(sp, 8) || got.FP != mem(sp, 0) {
+	if got, err := newTracer().Trace(code, 0, pc, 16); err != nil || got.RA != mem(sp, 8) || got.FP != mem(sp, 0) {
 		t.Errorf("a small frame, after push: %+v, %v", got, err)
 	}
 	code, pc = assemble(t, "55 4883ec20 ^e8ff000000 4883ec20 ebfe")
-	if got, err := new(tracer).Trace(code, 0, pc, size); err == nil {
+	if got, err := newTracer().Trace(code, 0, pc, size); err == nil {
 		t.Errorf("after a call: %+v", got)
 	}
 }
@@ -175,7 +177,7 @@ func TestTraceStringIndexOf(t *testing.T) {
 		if pc >= pushed {
 			base, saved = arch.SavedSP, mem(rsp, 0)
 		}
-		got, err := new(tracer).Trace(code, 0, pc, 0)
+		got, err := newTracer().Trace(code, 0, pc, 0)
 		got.Taken, got.End, got.SenderSP, got.BCP = arch.Loc{}, arch.Loc{}, arch.Loc{}, arch.Loc{}
 		want := arch.Exit{RA: mem(base, 0x28), SP: val(base, 0x30), FP: mem(base, 0x20), Saved: saved}
 		if err != nil || got != want {
@@ -201,7 +203,7 @@ func TestTraceHandlerBlob(t *testing.T) {
 		if !decode(code[pc:], &in) {
 			t.Fatalf("no instruction at %#x", pc)
 		}
-		got, err := new(tracer).Trace(code, 0, pc, 0)
+		got, err := newTracer().Trace(code, 0, pc, 0)
 		if err != nil || got.SP.Kind != arch.Value || got.SP.Reg != rsp {
 			t.Fatalf("at %#x: %+v %v", pc, got, err)
 		}
@@ -234,7 +236,7 @@ func TestTracePopped(t *testing.T) {
 	}
 	for _, r := range rows {
 		code, pc := assemble(t, r.code)
-		got, err := new(tracer).Trace(code, 0, pc, 0)
+		got, err := newTracer().Trace(code, 0, pc, 0)
 		if err != nil || !got.Indirect || got.Taken != r.want && got.Target != r.want {
 			t.Errorf("%s: %+v %v", r.name, got, err)
 		}
@@ -245,15 +247,15 @@ func TestTraceEntry(t *testing.T) {
 	// generate_normal_entry: pop rax; lea r14; push 0; push rax; push rbp; mov rbp,rsp; push r13
 	const code = "^58 4d8d742418 6a00 50 55 488bec 4155 6a00 ffe3"
 	b, pc := assemble(t, code)
-	got, err := new(tracer).TraceEntry(b, 0, pc)
+	got, err := newTracer().TraceEntry(b, 0, pc)
 	if err != nil || !got.FrameBuilt || got.RA != mem(rsp, 0) || got.FP != val(rbp, 0) || got.SenderSP != val(r13, 0) {
 		t.Errorf("before pop: %+v %v", got, err)
 	}
-	got, err = new(tracer).TraceEntry(b, 0, 1)
+	got, err = newTracer().TraceEntry(b, 0, 1)
 	if err != nil || !got.FrameBuilt || got.RA != val(rax, 0) {
 		t.Errorf("return address in rax: %+v %v", got, err)
 	}
-	got, err = new(tracer).TraceEntry(b, 0, uint64(len(b)-6))
+	got, err = newTracer().TraceEntry(b, 0, uint64(len(b)-6))
 	if err != nil || got.FrameBuilt {
 		t.Errorf("after the frame is built: %+v %v", got, err)
 	}
@@ -283,14 +285,14 @@ func TestTraceTo(t *testing.T) {
 		record := uint64(len(code))
 		rest, _ := assemble(t, after)
 		whole := func(pc uint64) bool { return pc == 0x1000+record && strings.Contains(r.code, "|") }
-		got, err := new(tracer).TraceTo(append(code, rest...), 0x1000, 0x1000+pc, size, whole)
+		got, err := newTracer().TraceTo(append(code, rest...), 0x1000, 0x1000+pc, size, whole)
 		if err != nil || got != r.want {
 			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
 		}
 	}
 	for _, code := range []string{"^90 c3", "^ebfe", "^e900100000", "^4883e4f0 0f0b", "^4829c4 ffe0"} {
 		b, pc := assemble(t, code)
-		if got, err := new(tracer).TraceTo(b, 0, pc, size, func(uint64) bool { return false }); err == nil {
+		if got, err := newTracer().TraceTo(b, 0, pc, size, func(uint64) bool { return false }); err == nil {
 			t.Errorf("%s: %+v", code, got)
 		}
 	}
@@ -309,11 +311,11 @@ func TestTraceFindsNoWayOut(t *testing.T) {
 		"^0f01f8 480fc8 0fcc c3", // bswap esp
 	} {
 		b, pc := assemble(t, code)
-		if got, err := new(tracer).Trace(b, 0, pc, 0); err == nil {
+		if got, err := newTracer().Trace(b, 0, pc, 0); err == nil {
 			t.Errorf("%s: %+v", code, got)
 		}
 	}
-	if _, err := new(tracer).Trace([]byte{0xc3}, 0x1000, 0x1001, 0); err != arch.ErrNoCode {
+	if _, err := newTracer().Trace([]byte{0xc3}, 0x1000, 0x1001, 0); err != arch.ErrNoCode {
 		t.Error("pc outside the code:", err)
 	}
 }
@@ -333,7 +335,7 @@ func assemble(t *testing.T, s string) (code []byte, pc uint64) {
 
 func BenchmarkTrace(b *testing.B) {
 	code, _ := hex.DecodeString(strings.Repeat("4889d8", 200) + "4883c4205dc3")
-	var tr tracer
+	tr := newTracer()
 	for b.Loop() {
 		tr.Trace(code, 0, 0, 0)
 	}

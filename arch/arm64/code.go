@@ -3,15 +3,10 @@ package arm64
 import (
 	"encoding/binary"
 	"math/bits"
-
-	"goprof/arch"
 )
 
 // code is what this CPU's code tells: arch.Code says of what.
 type code struct{}
-
-// NewTracer makes a reader of code ahead.
-func (code) NewTracer(java arch.JavaRegs) arch.Tracer { return &tracer{java: java} }
 
 // SenderSP reads the call stub's last two instructions: mov x19, sp; blr (cpu/aarch64/stubGenerator_aarch64.cpp,
 // generate_call_stub). JDK 8 to 17 have x13 there.

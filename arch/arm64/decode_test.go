@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -164,19 +165,17 @@ func TestDecodeAgainstObjdump(t *testing.T) {
 			}
 			continue
 		}
-		var s state
-		for i := range s.regs {
-			s.regs[i] = arch.RegPlus(uint8(i), 0)
-		}
-		tr := tracer{java: CPU.Java, code: make([]byte, 64)}
-		s.pc = 4
-		if tr.step(&s, &in, 0) != arch.WayGoesOn || in.Op == opCall || in.Op == opSign {
+		tr := tracer{java: CPU.Java}
+		tr.Follower = &arch.Follower{Code: append(slices.Clone(line.code), make([]byte, 64)...)}
+		var s arch.State
+		s.Begin(0)
+		if tr.Step(&s) != arch.WayGoesOn || in.Op == opCall || in.Op == opSign {
 			continue
 		}
 		checked++
 		var changed uint32
-		for i, l := range s.regs {
-			if l != (arch.RegPlus(uint8(i), 0)) {
+		for i, l := range s.Regs {
+			if l != arch.RegPlus(uint8(i), 0) {
 				changed |= 1 << i
 			}
 		}

@@ -1,32 +1,9 @@
 package arm64
 
-import (
-	"slices"
+import "goprof/arch"
 
-	"goprof/arch"
-)
-
-// state is the machine on one way: what each register holds, told in terms of the registers at
-// the start, and what was stored to the stack since.
-type state struct {
-	pc     uint32 // offset in the code
-	tokens uint8
-	calls  bool
-	patch  bool // the return address of the standard frame at the start was written
-	nslots uint8
-	dead   int32    // the stack pointer has been this far above x29: what lay below is no more
-	saved  arch.Loc // what SavedSP stands for
-	// raAt is where the link register came from.
-	raAt  arch.Loc
-	regs  [32]arch.Loc // x0 to x30, sp
-	slots [arch.MaxSlots]slot
-}
-
-type slot struct {
-	reg uint8
-	off int32
-	val arch.Loc
-}
+// state is a State as this CPU's instructions see it.
+type state struct{ *arch.State }
 
 // Registers that stand for constants in a Loc: a small number in Off, or an address that the code holds; and for addresses
 // in the code itself, by their offset: that one, or one computed from it.
@@ -51,23 +28,23 @@ func isConstant(l arch.Loc) bool {
 	return l.Kind == arch.Value && (l.Reg == constReg || l.Reg == addrReg || l.Reg == codeReg)
 }
 
-func (s *state) get(r uint8) arch.Loc {
+func (s state) get(r uint8) arch.Loc {
 	if r == zr {
 		return constant(0)
 	}
-	return s.regs[r&31]
+	return s.Regs[r&31]
 }
 
 // set gives a register a value. A stack pointer always has one: of what cannot be told it is known that
 // it is itself.
-func (s *state) set(r uint8, v arch.Loc) {
+func (s state) set(r uint8, v arch.Loc) {
 	if r == zr {
 		return
 	}
 	if r == x30 {
-		s.raAt = arch.Loc{}
+		s.RAAt = arch.Loc{}
 	}
-	s.regs[r&31] = v
+	s.Regs[r&31] = v
 	if r == regSP {
 		s.settleSP()
 	}
@@ -76,38 +53,15 @@ func (s *state) set(r uint8, v arch.Loc) {
 // settleSP deals with a stack pointer that has just been set. One that was in memory at the start
 // (the interpreter's sender sp, in the frame) is the one that all is told relative to from here on, and
 // nothing to one that came before.
-func (s *state) settleSP() {
-	sp := s.regs[regSP]
+func (s state) settleSP() {
+	sp := s.Regs[regSP]
 	switch {
 	case sp.Kind == arch.AtMem && (sp.Reg == regSP && sp.Off >= 0 || sp.Reg == x29):
-		if s.saved != sp && s.saved.Kind != arch.Unknown {
-			s.forgetSavedSP()
-		}
-		s.saved = sp
-		s.regs[regSP] = arch.RegPlus(arch.SavedSP, 0)
+		s.Regs[regSP] = s.TakeSaved(sp)
 	case sp.Kind != arch.Value || isConstant(sp):
-		s.tokens++
-		s.regs[regSP] = arch.RegPlus(arch.FirstToken+s.tokens%64, 0)
+		s.Regs[regSP] = s.Token()
 	case sp.Reg == x29:
-		s.dead = max(s.dead, sp.Off)
-	}
-}
-
-// forgetSavedSP forgets all that is told relative to a stack pointer that was saved.
-func (s *state) forgetSavedSP() {
-	for i := range s.regs {
-		if s.regs[i].Reg == arch.SavedSP {
-			s.regs[i] = arch.Loc{}
-		}
-	}
-	for i := range s.slots[:s.nslots] {
-		slot := &s.slots[i]
-		if slot.reg == arch.SavedSP || slot.val.Reg == arch.SavedSP {
-			slot.val = arch.Loc{}
-		}
-		if slot.reg == arch.SavedSP {
-			slot.reg = arch.NoReg
-		}
+		s.Dead = max(s.Dead, sp.Off)
 	}
 }
 
@@ -129,7 +83,7 @@ func plus(l arch.Loc, n int64) arch.Loc {
 }
 
 // addReg is the value of rn + (rm << shift), or rn - it.
-func (s *state) addReg(in *inst) arch.Loc {
+func (s state) addReg(in *inst) arch.Loc {
 	n, m := s.get(in.Rn), s.get(in.Rm)
 	if m.Kind != arch.Value || m.Reg != constReg || in.Imm < 0 {
 		if n.Kind == arch.Value && (n.Reg == codeReg || n.Reg == nearReg) {
@@ -148,7 +102,7 @@ func (s *state) addReg(in *inst) arch.Loc {
 }
 
 // keep is movk: 16 bits of a constant.
-func (s *state) keep(in *inst) arch.Loc {
+func (s state) keep(in *inst) arch.Loc {
 	v := s.get(in.Rd)
 	if !isConstant(v) {
 		return arch.Loc{}
@@ -159,11 +113,11 @@ func (s *state) keep(in *inst) arch.Loc {
 	return constant(int64(v.Off)&^(0xffff<<in.Rm) | in.Imm<<in.Rm)
 }
 
-func (s *state) load(addr arch.Loc) arch.Loc {
+func (s state) load(addr arch.Loc) arch.Loc {
 	if addr.Kind != arch.Value {
 		return arch.Loc{}
 	}
-	if v, ok := s.stored(addr); ok {
+	if v, ok := s.Stored(addr); ok {
 		return v
 	}
 	if addr.Reg >= arch.FirstToken || s.isDead(addr) {
@@ -173,49 +127,26 @@ func (s *state) load(addr arch.Loc) arch.Loc {
 }
 
 // isDead reports whether a word lies where nothing was that counts: it holds what has been stored there since.
-func (s *state) isDead(addr arch.Loc) bool {
-	return addr.Reg == regSP && addr.Off < 0 || addr.Reg == x29 && addr.Off < s.dead
-}
-
-// stored returns what was stored at addr on the way here.
-func (s *state) stored(addr arch.Loc) (arch.Loc, bool) {
-	if addr.Kind != arch.Value {
-		return arch.Loc{}, false
-	}
-	i := s.slot(addr)
-	if i < 0 {
-		return arch.Loc{}, false
-	}
-	return s.slots[i].val, true
-}
-
-func (s *state) slot(addr arch.Loc) int {
-	return slices.IndexFunc(s.slots[:s.nslots], func(slot slot) bool { return slot.reg == addr.Reg && slot.off == addr.Off })
+func (s state) isDead(addr arch.Loc) bool {
+	return addr.Reg == regSP && addr.Off < 0 || addr.Reg == x29 && addr.Off < s.Dead
 }
 
 // store notes a word that goes to the stack. Of those that nobody asks for, it is only noted that
 // they are no longer what they were.
-func (s *state) store(addr, v arch.Loc) {
-	if addr.Kind != arch.Value || addr.Reg != x29 && addr.Reg != s.regs[regSP].Reg {
+func (s state) store(addr, v arch.Loc) {
+	if addr.Kind != arch.Value || addr.Reg != x29 && addr.Reg != s.Regs[regSP].Reg {
 		return
 	}
-	s.patch = s.patch || addr == (arch.RegPlus(x29, 8))
+	s.Patched = s.Patched || addr == arch.RegPlus(x29, 8)
 	if !isTracked(v) {
 		v = arch.Loc{}
 	}
-	old := s.slot(addr)
-	if old < 0 && v.Kind == arch.Unknown && s.isDead(addr) {
-		return
+	if v.Kind == arch.Unknown && s.isDead(addr) {
+		if _, ok := s.Stored(addr); !ok {
+			return
+		}
 	}
-	if old < 0 && int(s.nslots) == len(s.slots) {
-		old = 0 // the oldest
-	}
-	if old >= 0 {
-		copy(s.slots[old:s.nslots], s.slots[old+1:s.nslots])
-		s.nslots--
-	}
-	s.slots[s.nslots] = slot{addr.Reg, addr.Off, v}
-	s.nslots++
+	s.Store(addr, v)
 }
 
 // isTracked tells values that an exit may be told by: those of registers that a callee gives back, of
@@ -231,7 +162,7 @@ func isTracked(v arch.Loc) bool {
 }
 
 // access does what a load or a store does to the registers and the stack. by is what indexPostReg adds.
-func (s *state) access(in *inst, by arch.Loc) {
+func (s state) access(in *inst, by arch.Loc) {
 	base := s.get(in.Rn)
 	addr := base
 	switch in.Index {
@@ -257,13 +188,13 @@ func (s *state) access(in *inst, by arch.Loc) {
 		return
 	}
 	if in.Bytes != 0 {
-		s.overwrite(addr, int32(in.Bytes))
+		s.Overwrite(addr, int32(in.Bytes))
 		return
 	}
 	s.stores(in, addr)
 }
 
-func (s *state) loads(in *inst, addr arch.Loc) {
+func (s state) loads(in *inst, addr arch.Loc) {
 	v, v2 := arch.Loc{}, arch.Loc{}
 	if !in.Narrow {
 		v, v2 = s.load(addr), s.load(plus(addr, 8))
@@ -274,14 +205,14 @@ func (s *state) loads(in *inst, addr arch.Loc) {
 	}
 }
 
-func (s *state) loaded(reg uint8, v, addr arch.Loc) {
+func (s state) loaded(reg uint8, v, addr arch.Loc) {
 	s.set(reg, v)
 	if reg == x30 {
-		s.raAt = addr
+		s.RAAt = addr
 	}
 }
 
-func (s *state) stores(in *inst, addr arch.Loc) {
+func (s state) stores(in *inst, addr arch.Loc) {
 	v, v2 := s.get(in.Rd), arch.Loc{}
 	if in.Narrow {
 		v = arch.Loc{}
@@ -292,15 +223,5 @@ func (s *state) stores(in *inst, addr arch.Loc) {
 			v2 = s.get(in.Rt2)
 		}
 		s.store(plus(addr, 8), v2)
-	}
-}
-
-// overwrite forgets the words that vector registers may be stored to.
-func (s *state) overwrite(addr arch.Loc, bytes int32) {
-	for i := range s.slots[:s.nslots] {
-		slot := &s.slots[i]
-		if addr.Kind == arch.Value && slot.reg == addr.Reg && slot.off > addr.Off-8 && slot.off < addr.Off+bytes {
-			slot.val = arch.Loc{}
-		}
 	}
 }

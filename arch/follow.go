@@ -1,5 +1,7 @@
 package arch
 
+import "math/bits"
+
 // Follower reads code ahead, for all CPUs. It follows one way through the code until that returns, jumps away or cannot be
 // followed; at each branch it keeps the other way for later. What instructions do to a State is the CPU's: see Steps.
 //
@@ -13,9 +15,9 @@ type Follower struct {
 	Entry bool
 
 	steps   Steps
-	unit    uint32 // what the length of every instruction is a multiple of
+	shift   int // the length of every instruction is a multiple of 1<<shift
 	base    uint64
-	visited []uint64 // for 64 units two words: a bit for a way that came there, and for one that is Lost
+	visited []uint64 // for 64 units two words: a bit for a way that came there, and for one that had lost its stack pointer
 	todo    []State
 	state   State
 	taken   int                  // steps on all ways together
@@ -35,9 +37,6 @@ type Steps interface {
 	Framed(s *State, size int32, steps int) (Exit, bool)
 	// Sized tells the exit of code whose whole frame has that size.
 	Sized(s *State, size int32) (Exit, bool)
-	// IsLost reports whether the way has lost its stack pointer. Then another way that has not may come to the same
-	// instructions again.
-	IsLost(s *State) bool
 	// IsBetter reports whether an exit by a jump says more than another one.
 	IsBetter(e, than *Exit) bool
 }
@@ -59,8 +58,10 @@ const (
 	maxWays  = 256
 )
 
-// NewFollower makes a Follower for a CPU. The lengths of its instructions are multiples of unit.
-func NewFollower(steps Steps, unit uint32) *Follower { return &Follower{steps: steps, unit: unit} }
+// NewFollower makes a Follower for a CPU. The lengths of its instructions are multiples of unit, a power of two.
+func NewFollower(steps Steps, unit uint32) *Follower {
+	return &Follower{steps: steps, shift: bits.TrailingZeros32(unit)}
+}
 
 // Trace is described at Tracer.
 func (f *Follower) Trace(code []byte, base, pc uint64, frame int32) (Exit, error) {
@@ -101,12 +102,12 @@ func (f *Follower) run(code []byte, base, pc uint64) (Exit, error) {
 // begins reports whether pc can be an instruction of the code. It makes all of the code new, and the way that begins at pc
 // the one to follow.
 func (f *Follower) begins(code []byte, base, pc uint64) bool {
-	if pc < base || pc-base >= uint64(len(code)) || (pc-base)%uint64(f.unit) != 0 || uint64(len(code)) >= 1<<31 {
+	if pc < base || pc-base >= uint64(len(code)) || (pc-base)&(1<<f.shift-1) != 0 || uint64(len(code)) >= 1<<31 {
 		return false
 	}
 	f.Code, f.base, f.Start = code, base, uint32(pc-base)
 	f.taken, f.found = 0, false
-	words := 2 * (len(code)/int(64*f.unit) + 1)
+	words := 2 * (len(code)>>f.shift/64 + 1)
 	if cap(f.visited) < words {
 		f.visited = make([]uint64, words)
 	}
@@ -122,7 +123,7 @@ func (f *Follower) isNew(at uint32, lost bool) bool {
 	if int(at) >= len(f.Code) {
 		return false
 	}
-	n := at / f.unit
+	n := at >> f.shift
 	word, bit := n/64*2, uint64(1)<<(n%64)
 	if f.visited[word]&bit != 0 || lost && f.visited[word+1]&bit != 0 {
 		return false
@@ -140,7 +141,7 @@ func (f *Follower) follow(s *State) (Exit, bool) {
 		if f.whole != nil && f.whole(f.base+uint64(s.PC)) {
 			return f.steps.Sized(s, f.frame)
 		}
-		if !f.isNew(s.PC, f.steps.IsLost(s)) {
+		if !f.isNew(s.PC, s.Lost) {
 			return Exit{}, false
 		}
 		way := f.steps.Step(s)

@@ -11,6 +11,7 @@ type State struct {
 	PC      uint32 // offset in the code
 	Calls   bool   // the way went past a call
 	Patched bool   // the return address of the standard frame at the start was written
+	Lost    bool   // the way has lost its stack pointer; another one that has not may come to the same instructions again
 	Regs    [32]Loc
 	Saved   Loc // what SavedSP stands for
 	// RAAt is where the link register came from, and Dead how far the stack pointer has been above the frame pointer:

@@ -26,9 +26,6 @@ func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 // IsBetter prefers an indirect jump.
 func (t *tracer) IsBetter(e, than *arch.Exit) bool { return e.Indirect && !than.Indirect }
 
-// IsLost: a way without a stack pointer ends.
-func (t *tracer) IsLost(*arch.State) bool { return false }
-
 // exit tells the state at a return (or where one would be) in terms of the start.
 func (s state) exit(popped int32) arch.Exit {
 	sp := s.Regs[rsp]

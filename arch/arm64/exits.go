@@ -43,9 +43,6 @@ func (t *tracer) IsBetter(e, than *arch.Exit) bool {
 	return than.SP.Kind == arch.Unknown && e.SP.Kind != arch.Unknown
 }
 
-// IsLost: the stack pointer is one of unknown origin.
-func (t *tracer) IsLost(s *arch.State) bool { return s.Regs[regSP].Reg >= arch.FirstToken }
-
 // hasSetSender reports whether the code before the start has put its stack pointer where an adapter passes it on
 // (sharedRuntime_aarch64.cpp, gen_c2i_adapter: from there on it does not branch).
 func (t *tracer) hasSetSender() bool {

@@ -63,6 +63,7 @@ func (s state) settleSP() {
 	case sp.Reg == x29:
 		s.Dead = max(s.Dead, sp.Off)
 	}
+	s.Lost = s.Regs[regSP].Reg >= arch.FirstToken
 }
 
 // plus is l + n, if that can be told.

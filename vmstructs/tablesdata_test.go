@@ -3,6 +3,7 @@ package vmstructs
 import (
 	"bufio"
 	"compress/gzip"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -40,10 +41,16 @@ func loadTables(t testing.TB) []jdkTables {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return parseDumps(t, z)
+}
+
+// parseDumps reads what writeTables has written.
+func parseDumps(t testing.TB, r io.Reader) []jdkTables {
+	t.Helper()
 	var all []jdkTables
 	var tab *tables
 	next := uint64(staticsAt)
-	lines := bufio.NewScanner(z)
+	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		c := append(strings.Split(lines.Text(), "\t"), "", "", "", "", "")
 		num := func(s string) uint64 {

@@ -25,8 +25,8 @@ func TestTested(t *testing.T) {
 			t.Errorf("JDK %d", r.major)
 		}
 		for _, cpu := range r.cpus {
-			if cpu != "amd64" && cpu != "arm64" {
-				t.Errorf("JDK %d on %q", r.major, cpu)
+			if _, err := os.Stat("../arch/" + cpu + "/cpu.go"); err != nil {
+				t.Errorf("JDK %d: %v", r.major, err)
 			}
 		}
 	}

@@ -1,6 +1,6 @@
-// Package arch holds what CPUs have in common, and says in what they differ. What one CPU is like stands in a folder of its
-// own, amd64 or arm64. The two are twins: a file of the same name in each, so that a diff of the folders shows what a newcomer
-// must know. cpus knows both. docs/new-cpu.md is the checklist for another one.
+// Package arch holds what CPUs have in common, and says in what they differ. What one CPU is like stands in a folder
+// of its own, amd64 or arm64. The two are twins: a file of the same name in each, so that a diff of the folders shows
+// what a newcomer must know. cpus knows both. docs/new-cpu.md is the checklist for another one.
 //
 // A CPU is a value, not a build constraint: recorded walks of either CPU replay on any machine.
 package arch
@@ -162,8 +162,9 @@ type JavaRegs struct {
 	ThrownAt int // where an exception has left a method: the address that it would have returned to
 }
 
-// ReturnSlots are the words, from first to below end, in one of which a function holds its return address: below the caller's stack
-// pointer, where the call has pushed it, or anywhere in its frame, where it has saved the link register.
+// ReturnSlots are the words, from first to below end, in one of which a function holds its return address: below the
+// caller's stack pointer, where the call has pushed it, or anywhere in its frame, where it has saved the link
+// register.
 func (c *CPU) ReturnSlots(sp, callerSP uint64) (first, end uint64) {
 	if c.ReturnsInRegister {
 		return sp, callerSP

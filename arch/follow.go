@@ -2,11 +2,13 @@ package arch
 
 import "math/bits"
 
-// Follower reads code ahead, for all CPUs. It follows one way through the code until that returns, jumps away or cannot be
-// followed; at each branch it keeps the other way for later. What instructions do to a State is the CPU's: see Steps.
+// Follower reads code ahead, for all CPUs. It follows one way through the code until that returns, jumps away or
+// cannot be followed; at each branch it keeps the other way for later. What instructions do to a State is the CPU's:
+// see Steps.
 //
-// Code that HotSpot generates returns from wherever it is with a balanced stack, so any way to a return tells where the return
-// address is. What cannot be followed (an indirect jump, a stack pointer of unknown origin) ends one way; another is tried.
+// Code that HotSpot generates returns from wherever it is with a balanced stack, so any way to a return tells where
+// the return address is. What cannot be followed (an indirect jump, a stack pointer of unknown origin) ends one way;
+// another is tried.
 type Follower struct {
 	Code []byte
 	// Start is the offset in Code at which the way began.
@@ -99,8 +101,8 @@ func (f *Follower) run(code []byte, base, pc uint64) (Exit, error) {
 	return Exit{}, ErrNoExit
 }
 
-// begins reports whether pc can be an instruction of the code. It makes all of the code new, and the way that begins at pc
-// the one to follow.
+// begins reports whether pc can be an instruction of the code. It makes all of the code new, and the way that begins
+// at pc the one to follow.
 func (f *Follower) begins(code []byte, base, pc uint64) bool {
 	if pc < base || pc-base >= uint64(len(code)) || (pc-base)&(1<<f.shift-1) != 0 || uint64(len(code)) >= 1<<31 {
 		return false

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// State is the machine on one way of a Follower: what each register holds, told in terms of the registers at the start, and
-// what was stored to the stack since.
+// State is the machine on one way of a Follower: what each register holds, told in terms of the registers at the
+// start, and what was stored to the stack since.
 type State struct {
 	PC      uint32 // offset in the code
 	Calls   bool   // the way went past a call
@@ -70,8 +70,8 @@ func (s *State) slot(addr Loc) int {
 	return slices.IndexFunc(s.slots[:s.stored], func(slot slot) bool { return slot.reg == addr.Reg && slot.off == addr.Off })
 }
 
-// Store notes what was stored at an address. The oldest is forgotten, by its last store: where a barrier has spilled all registers
-// just before, the slot that the return address moves to has been stored to long ago, too.
+// Store notes what was stored at an address. The oldest is forgotten, by its last store: where a barrier has spilled
+// all registers just before, the slot that the return address moves to has been stored to long ago, too.
 func (s *State) Store(addr, v Loc) {
 	old := s.slot(addr)
 	if old < 0 && int(s.stored) == len(s.slots) {
@@ -95,8 +95,8 @@ func (s *State) Overwrite(addr Loc, bytes int32) {
 	}
 }
 
-// TakeSaved makes a stack pointer that lay in memory at the start the one that all is told relative to from here on. Nothing is
-// told relative to one that came before.
+// TakeSaved makes a stack pointer that lay in memory at the start the one that all is told relative to from here on.
+// Nothing is told relative to one that came before.
 func (s *State) TakeSaved(from Loc) (sp Loc) {
 	if s.Saved != from && s.Saved.Kind != Unknown {
 		s.forgetSaved()

@@ -48,7 +48,7 @@ dist: ## static binaries for both CPUs and their checksums in build/dist (make d
 dist-verify:
 	@scripts/dist.sh verify
 
-test-matrix: ## every JDK from 8 to 27 with every collector and mode, an hour or two (STOPS=, JDKS="8 21", ROWS=regexp)
+test-matrix: ## every JDK of vmstructs/releases.txt with every collector and mode, an hour or two (STOPS=, JDKS="8 21", ROWS=regexp)
 	@scripts/matrix.sh $(JDKS)
 
 test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetches the compilers; needs Maven, mvn)

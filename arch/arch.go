@@ -1,8 +1,8 @@
-// Package arch holds what differs between CPUs, and nothing else does.
+// Package arch holds what CPUs have in common, and says in what they differ. What one CPU is like stands in a folder
+// of its own, amd64 or arm64. The two are twins: a file of the same name in each, so that a diff of the folders shows
+// what a newcomer must know. cpus knows both. docs/new-cpu.md is the checklist for another one.
 //
-// A CPU is a value, not a build constraint: recorded walks of either CPU replay on
-// any machine. The files amd64.go and arm64.go are twins: the same names in the
-// same order, so that a diff of the two shows what a newcomer must know.
+// A CPU is a value, not a build constraint: recorded walks of either CPU replay on any machine.
 package arch
 
 import "debug/elf"
@@ -24,22 +24,28 @@ const SavedSP = MaxRegs
 // CFI rules need no translation. The program counter sits at CPU.PC.
 type Regs [MaxRegs]uint64
 
-// CPU describes one processor architecture.
+// CPU describes one processor architecture: what is so, and what only its code tells.
 type CPU struct {
+	Facts
+	Code
+}
+
+// NewCPU makes a CPU of both.
+func NewCPU(facts Facts, code Code) *CPU { return &CPU{facts, code} }
+
+// Facts are what can be said of a CPU without a look at code.
+type Facts struct {
 	Name    string      // as GOARCH spells it
 	Machine elf.Machine // as ELF headers spell it
 
 	// Indexes into Regs. PC is the DWARF return address column on amd64 and a
 	// number of our own on arm64, where the return address column is LR.
 	PC, SP, FP int
-	// LR is the link register, or -1 where calls push the return address.
-	LR int
+	// ReturnsInRegister: a call leaves the return address in LR. Elsewhere calls push it, and LR is -1.
+	ReturnsInRegister bool
+	LR                int
 	// RA is the DWARF column that holds the return address.
 	RA int
-
-	// DecodeRegs reads the kernel's NT_PRSTATUS register set. It returns the number
-	// of the system call that the thread is in, or -1 for none or unknown.
-	DecodeRegs func(prstatus []byte, r *Regs) (syscall int64, ok bool)
 
 	// SyscallResult is the register in which the kernel returns.
 	SyscallResult int
@@ -50,33 +56,28 @@ type CPU struct {
 	SyscallInst   []byte
 	SyscallNumber int
 
-	// PrstatusSize is the size of that register set.
+	// PrstatusSize is the size of the kernel's NT_PRSTATUS register set.
 	PrstatusSize int
 
 	// Perf is what perf_event_open calls the registers.
-	Perf *PerfLayout
+	Perf PerfLayout
 
-	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest, for one
-	// whom the kernel does not tell: it does by ptrace only. It is nil where nothing is signed.
-	Signed func(highest uint64) uint64
+	// Signs: code addresses may carry a signature.
+	Signs bool
 
 	// Calls are the system calls by their numbers that tell what a thread waits for.
 	Calls map[int64]Call
 
 	// Java names the registers that HotSpot's generated code gives a fixed meaning.
 	Java JavaRegs
-
-	// SenderSP finds Java.SenderSP in the code that ends with the call stub's call, MaxSenderSP bytes of it.
-	// It is nil where all JDKs have the same.
-	SenderSP func(code []byte) (reg int, ok bool)
+	// SenderSPVaries: JDKs differ in Java.SenderSP; Code.SenderSP finds it.
+	SenderSPVaries bool
 
 	// AtEntry is how code returns that has done nothing since it was called.
 	AtEntry Exit
 
 	// Interp lists the layouts of an interpreter frame; vmstructs chooses one.
-	Interp struct {
-		JDK8, JDK9 InterpLayout // up to JDK 8, and since 9
-	}
+	Interp InterpLayouts
 
 	// CalleeSaved is the set (by bit) of registers that a C function gives back.
 	CalleeSaved uint64
@@ -84,53 +85,72 @@ type CPU struct {
 	// CallStub is the frame that HotSpot's call stub makes between C++ and Java.
 	CallStub CallStubLayout
 
-	// NewTracer makes a reader of code ahead (see Exit). java are the registers of the JVM whose code
-	// it is.
-	NewTracer func(java JavaRegs) Tracer
-
-	// AfterLeave reports whether the code shortly before offset off drops a frame: where
-	// it may be worth asking a Tracer. It may say yes too often.
-	AfterLeave func(code []byte, off uint64) bool
-
-	// Enters returns how long the code at the start is that makes a standard frame (save
-	// the frame pointer, set it to the stack pointer), 0 if there is no such code.
-	Enters func(code []byte) int
-
-	// EndsInCall reports whether code, MaxCall bytes of it, may end in a call: whether
-	// what follows can be a return address.
-	EndsInCall func(code []byte) bool
-	MaxCall    int
-
-	// Read reads the instruction at an offset in code. It returns false where there is none.
-	Read func(code []byte, at uint32, in *Inst) bool
-	// MinInst is the length of the shortest.
+	// MaxCall is the length of the longest call, MinInst that of the shortest instruction.
+	MaxCall int
 	MinInst uint32
 
-	// Pops returns how much the code behind a call takes off the stack at once: what was pushed for that call alone.
-	// It is nil where nothing is.
-	Pops func(code []byte) uint64
-
-	// Trampoline returns where code that does nothing but jump goes on, with these registers.
-	Trampoline func(code []byte, r *Regs) (to uint64, ok bool)
-
-	// ThreadSlot returns which word of the JavaThread code takes its stack pointer from, in its first
-	// instructions.
-	ThreadSlot func(code []byte) (offset uint64, ok bool)
-
-	// LinkerStub reports whether code is what a linker makes for calls into another library: it goes on
-	// there, and leaves all as it was at its entry. It is nil, and Detour, where such code has unwind rules.
-	LinkerStub func(code []byte) bool
-
-	// Detour reports whether code is an instruction that a linker has moved away, and a jump back, or that jump
-	// alone. It returns how far from the start it goes back to: what unwind rules say of that place holds here, too.
-	// It is nil where linkers do not do that.
-	Detour func(code []byte) (by int64, ok bool)
+	// LinkersLeaveNoRules: what linkers put into code has no unwind rules. Code.LinkerStub and Code.Detour know it.
+	LinkersLeaveNoRules bool
 
 	// Sigreturn is the code to which a signal's handler returns, SigRegs where the interrupted registers are
 	// from the stack pointer there on, in the order and form of DecodeRegs. Sigreturn is empty where the unwind
 	// rules of that code tell all of that.
 	Sigreturn []byte
 	SigRegs   int
+}
+
+// SetsBack reports whether the kernel sets a thread back to its system call before a tracer sees it (SyscallInst).
+func (f *Facts) SetsBack() bool { return len(f.SyscallInst) > 0 }
+
+// Code is what a CPU reads out of registers and code. A CPU that lacks one of these does not compile.
+type Code interface {
+	// DecodeRegs reads the kernel's NT_PRSTATUS register set. It returns the number
+	// of the system call that the thread is in, or -1 for none or unknown.
+	DecodeRegs(prstatus []byte, r *Regs) (syscall int64, ok bool)
+
+	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest, for one
+	// whom the kernel does not tell: it does by ptrace only. They are none without Signs.
+	Signed(highest uint64) uint64
+
+	// SenderSP finds Java.SenderSP in the code that ends with the call stub's call, MaxSenderSP bytes of it.
+	SenderSP(code []byte) (reg int, ok bool)
+
+	// NewTracer makes a reader of code ahead (see Exit). java are the registers of the JVM whose code
+	// it is.
+	NewTracer(java JavaRegs) Tracer
+
+	// AfterLeave reports whether the code shortly before offset off drops a frame: where
+	// it may be worth asking a Tracer. It may say yes too often.
+	AfterLeave(code []byte, off uint64) bool
+
+	// Enters returns how long the code at the start is that makes a standard frame (save
+	// the frame pointer, set it to the stack pointer), 0 if there is no such code.
+	Enters(code []byte) int
+
+	// EndsInCall reports whether code, MaxCall bytes of it, may end in a call: whether
+	// what follows can be a return address.
+	EndsInCall(code []byte) bool
+
+	// Read reads the instruction at an offset in code. It returns false where there is none.
+	Read(code []byte, at uint32, in *Inst) bool
+
+	// Pops returns how much the code behind a call takes off the stack at once: what was pushed for that call alone.
+	Pops(code []byte) uint64
+
+	// Trampoline returns where code that does nothing but jump goes on, with these registers.
+	Trampoline(code []byte, r *Regs) (to uint64, ok bool)
+
+	// ThreadSlot returns which word of the JavaThread code takes its stack pointer from, in its first
+	// instructions.
+	ThreadSlot(code []byte) (offset uint64, ok bool)
+
+	// LinkerStub reports whether code is what a linker makes for calls into another library: it goes on
+	// there, and leaves all as it was at its entry. It is asked with LinkersLeaveNoRules, and so is Detour.
+	LinkerStub(code []byte) bool
+
+	// Detour reports whether code is an instruction that a linker has moved away, and a jump back, or that jump
+	// alone. It returns how far from the start it goes back to: what unwind rules say of that place holds here, too.
+	Detour(code []byte) (by int64, ok bool)
 }
 
 // JavaRegs are registers with a fixed meaning in generated code (numbers into Regs).
@@ -142,13 +162,19 @@ type JavaRegs struct {
 	ThrownAt int // where an exception has left a method: the address that it would have returned to
 }
 
-// ReturnSlots are the words, from first to below end, in one of which a function holds its return address: below the caller's stack
-// pointer, where the call has pushed it, or anywhere in its frame, where it has saved the link register.
+// ReturnSlots are the words, from first to below end, in one of which a function holds its return address: below the
+// caller's stack pointer, where the call has pushed it, or anywhere in its frame, where it has saved the link
+// register.
 func (c *CPU) ReturnSlots(sp, callerSP uint64) (first, end uint64) {
-	if c.LR < 0 {
-		return callerSP - 8, callerSP
+	if c.ReturnsInRegister {
+		return sp, callerSP
 	}
-	return sp, callerSP
+	return callerSP - 8, callerSP
+}
+
+// InterpLayouts are those of all JDKs.
+type InterpLayouts struct {
+	JDK8, JDK9 InterpLayout // up to JDK 8, and since 9
 }
 
 // InterpLayout gives the slots of an interpreter frame in words from the frame pointer.
@@ -172,24 +198,4 @@ type CallStubLayout struct {
 type Saved struct {
 	Reg  int
 	Slot int
-}
-
-// ByName returns the CPU that GOARCH calls name, or nil.
-func ByName(name string) *CPU {
-	for _, c := range []*CPU{AMD64, ARM64} {
-		if c.Name == name {
-			return c
-		}
-	}
-	return nil
-}
-
-// ByMachine returns the CPU of an ELF machine number, or nil.
-func ByMachine(m elf.Machine) *CPU {
-	for _, c := range []*CPU{AMD64, ARM64} {
-		if c.Machine == m {
-			return c
-		}
-	}
-	return nil
 }

@@ -74,6 +74,12 @@ type Loc struct {
 	Off  int32
 }
 
+// RegPlus is what register reg holds, and off.
+func RegPlus(reg uint8, off int32) Loc { return Loc{Value, reg, off} }
+
+// MemAt is the word at register reg and off.
+func MemAt(reg uint8, off int32) Loc { return Loc{AtMem, reg, off} }
+
 // Errors of a Tracer.
 var (
 	ErrNoExit = errors.New("arch: no way out of this code was found")
@@ -94,9 +100,3 @@ type Tracer interface {
 	// comes first: for the interpreter's method entries, which build a frame and never return.
 	TraceEntry(code []byte, base, pc uint64) (Exit, error)
 }
-
-// maxAfterLeave is how many bytes of code HotSpot's interpreter has between dropping a
-// frame and the jump to its caller (interp_masm_*.cpp, remove_activation), or to a handler in
-// the caller, which it asks the VM for first (templateInterpreterGenerator_*.cpp,
-// generate_throw_exception).
-const maxAfterLeave = 112

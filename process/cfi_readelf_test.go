@@ -8,13 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/testdata/jvmtest"
 )
 
@@ -194,7 +193,7 @@ func readelfRows(r interface{ ReadString(byte) (string, error) }, each func(loc 
 	}
 }
 
-var thisMachine = arch.ByName(runtime.GOARCH).Machine
+var thisMachine = cpus.Here().Machine
 
 // readelfNames are registers by their DWARF numbers, as readelf calls them.
 var readelfNames = map[elf.Machine][]string{

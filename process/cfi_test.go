@@ -12,7 +12,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/frame"
 	"github.com/google/go-cmp/cmp"
 
-	"goprof/arch"
+	"goprof/arch/amd64"
 )
 
 // frameSection makes an .eh_frame section at address 0x1000 with one CIE and one FDE for
@@ -195,7 +195,7 @@ func TestAugmentations(t *testing.T) {
 // TestCFIAgainstDelve compares rows with delve's reader. It is wrong about registers after
 // DW_CFA_restore (it calls them undefined), so these are left out.
 func TestCFIAgainstDelve(t *testing.T) {
-	for _, path := range oracleFiles(t, arch.AMD64.Machine) {
+	for _, path := range oracleFiles(t, amd64.CPU.Machine) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			table := loadCFI(t, path)
 			frames := table.frames

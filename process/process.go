@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/process/procfs"
 )
 
@@ -185,7 +186,7 @@ func (p *Process) findCPU() (*arch.CPU, error) {
 
 func cpuOf(head []byte) (*arch.CPU, error) {
 	machine := elf.Machine(binary.LittleEndian.Uint16(head[18:]))
-	cpu := arch.ByMachine(machine)
+	cpu := cpus.ByMachine(machine)
 	if cpu == nil || elf.Class(head[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(head[elf.EI_DATA]) != elf.ELFDATA2LSB {
 		return nil, fmt.Errorf("%w: %v, %v", ErrUnknownCPU, machine, elf.Class(head[elf.EI_CLASS]))
 	}

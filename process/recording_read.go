@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"goprof/arch"
+	"goprof/arch/cpus"
 )
 
 // maxRecording bounds the memory that a recording takes once loaded.
@@ -48,7 +48,7 @@ func readRecording(rd io.Reader, budget int64) (*Recording, error) {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrBadRecording, recordingMagic)
 	}
 	rec := &Recording{
-		cpu:     arch.ByName(string(r.bytes())),
+		cpu:     cpus.ByName(string(r.bytes())),
 		codes:   map[codeKey]codeAnswer{},
 		globals: map[globalKey]globalAnswer{},
 		images:  map[string]imageAnswer{},

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goprof/arch"
+	"goprof/arch/arm64"
 )
 
 // fakeTarget is a process of one piece of memory and one image.
@@ -20,7 +21,7 @@ type fakeTarget struct {
 	codes map[codeKey]Code
 }
 
-func (f *fakeTarget) CPU() *arch.CPU     { return arch.ARM64 }
+func (f *fakeTarget) CPU() *arch.CPU     { return arm64.CPU }
 func (f *fakeTarget) Generation() uint64 { return 7 }
 
 func (f *fakeTarget) Code(pc uint64, exact bool) (Code, bool) {
@@ -118,7 +119,7 @@ func TestRecordingAnswersAsTheTargetDid(t *testing.T) {
 	if diff := cmp.Diff(want, ask(rec)); diff != "" {
 		t.Errorf("the recording answers otherwise:\n%s", diff)
 	}
-	if rec.CPU() != arch.ARM64 {
+	if rec.CPU() != arm64.CPU {
 		t.Errorf("CPU %v", rec.CPU())
 	}
 }

@@ -99,7 +99,7 @@ func (s *scan) givePool(th *thread, snap *process.Snapshot) {
 // isInterrupted reports whether a thread slept in a system call until it was told to stop: the kernel
 // then means to call again (include/linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK), or has prepared that.
 func isInterrupted(cpu *arch.CPU, call int64, result uint64) bool {
-	return call >= 0 && (len(cpu.SyscallInst) > 0 || -int64(result) >= 512 && -int64(result) <= 516)
+	return call >= 0 && (cpu.SetsBack() || -int64(result) >= 512 && -int64(result) <= 516)
 }
 
 // end closes the account of a thread that has ended.

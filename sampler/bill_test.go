@@ -5,6 +5,8 @@ package sampler
 import (
 	"context"
 	"goprof/arch"
+	"goprof/arch/amd64"
+	"goprof/arch/arm64"
 	"goprof/testdata/ctest"
 	"runtime"
 	"strconv"
@@ -151,13 +153,13 @@ func TestInterruptedSleepIsNotBilled(t *testing.T) {
 		result int64
 		want   bool
 	}{
-		{"in no call", arch.AMD64, -1, -516, false},
-		{"in a call that has ended", arch.AMD64, 0, 17, false},
-		{"in a call that failed", arch.AMD64, 0, -11, false},
-		{"read, asleep", arch.AMD64, 0, -512, true},
-		{"nanosleep", arch.AMD64, 35, -516, true},
-		{"arm64: not at a call", arch.ARM64, -1, 17, false},
-		{"arm64: set back to its call", arch.ARM64, 63, 17, true},
+		{"in no call", amd64.CPU, -1, -516, false},
+		{"in a call that has ended", amd64.CPU, 0, 17, false},
+		{"in a call that failed", amd64.CPU, 0, -11, false},
+		{"read, asleep", amd64.CPU, 0, -512, true},
+		{"nanosleep", amd64.CPU, 35, -516, true},
+		{"arm64: not at a call", arm64.CPU, -1, 17, false},
+		{"arm64: set back to its call", arm64.CPU, 63, 17, true},
 	} {
 		if got := isInterrupted(c.cpu, c.call, uint64(c.result)); got != c.want {
 			t.Errorf("%s: %v", c.what, got)

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/process"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
@@ -74,7 +74,7 @@ func TestCopier(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.close()
-	attr := perfAttr(arch.ByName(runtime.GOARCH), 1e6, 4096, false, false)
+	attr := perfAttr(cpus.Here(), 1e6, 4096, false, false)
 	event, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)

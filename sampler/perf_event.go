@@ -3,12 +3,12 @@
 package sampler
 
 import (
-	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/process/procfs"
 )
 
@@ -92,8 +92,8 @@ type PerfPower struct {
 // TryPerf finds out whether perf_event may be used on a process, and for what. It opens an event that never
 // begins, on a thread of that process, and closes it; pid 0 is ourselves.
 func TryPerf(pid int) (PerfPower, error) {
-	cpu := arch.ByName(runtime.GOARCH)
-	if cpu == nil || cpu.Perf == nil {
+	cpu := cpus.Here()
+	if cpu == nil {
 		return PerfPower{}, &PerfError{"perf_event_open", unix.EOPNOTSUPP}
 	}
 	tid := pid

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"goprof/arch"
+	"goprof/arch/amd64"
+	"goprof/arch/arm64"
 )
 
 // ringWith is a ring of size bytes into which records were written from position at on.
@@ -37,7 +39,7 @@ func perfRecordOf(kind, misc int, body ...uint64) []byte {
 // sampleOf is a sample of amd64: register i holds 100+i, the stack the words given.
 func sampleOf(misc int, stack []uint64, copied uint64) []byte {
 	body := []uint64{7<<32 | 6, 12345, perfABI64}
-	for i := range arch.AMD64.Perf.Len() {
+	for i := range amd64.CPU.Perf.Len() {
 		body = append(body, uint64(100+i))
 	}
 	body = append(body, uint64(8*len(stack)))
@@ -59,14 +61,14 @@ func TestPerfParse(t *testing.T) {
 			t.Fatalf("at %d: %+v %v", at, rec, ok)
 		}
 		var s rawSample
-		if !b.parse(rec, arch.AMD64, &s) {
+		if !b.parse(rec, amd64.CPU, &s) {
 			t.Fatalf("at %d it does not parse", at)
 		}
 		if s.pid != 6 || s.tid != 7 || s.when != 12345 || !s.inKernel || !s.hasRegs || s.unknown != 0 || s.stackLen != 24 || s.asked != 32 {
 			t.Errorf("at %d: %+v", at, s)
 		}
 		// rax is the first register, rip the ninth, r15 the last (perf_regs.h).
-		if s.regs[0] != 100 || s.regs[arch.AMD64.PC] != 108 || s.regs[arch.AMD64.SP] != 107 || s.regs[15] != 116 {
+		if s.regs[0] != 100 || s.regs[amd64.CPU.PC] != 108 || s.regs[amd64.CPU.SP] != 107 || s.regs[15] != 116 {
 			t.Errorf("at %d: registers %v", at, s.regs)
 		}
 		got := make([]byte, s.stackLen)
@@ -90,7 +92,7 @@ func TestPerfParseDamaged(t *testing.T) {
 		damage(r)
 		b, head := ringWith(512, 64, r)
 		rec, ok := b.next(64, head)
-		if ok && b.parse(rec, arch.AMD64, new(rawSample)) {
+		if ok && b.parse(rec, amd64.CPU, new(rawSample)) {
 			t.Errorf("%s: parses", what)
 		}
 	}
@@ -121,7 +123,7 @@ func TestPerfUntold(t *testing.T) {
 		b, head := ringWith(512, 0, r)
 		rec, _ := b.next(0, head)
 		var s rawSample
-		if !b.parse(rec, arch.AMD64, &s) || s.stackLen != 0 {
+		if !b.parse(rec, amd64.CPU, &s) || s.stackLen != 0 {
 			t.Fatalf("%+v", s)
 		}
 		return s.unknown
@@ -154,7 +156,7 @@ func TestPerfReadAllocates(t *testing.T) {
 	var s rawSample
 	stack := make([]byte, 64)
 	each := func(b ringBytes, rec perfRecord) {
-		if b.parse(rec, arch.AMD64, &s) {
+		if b.parse(rec, amd64.CPU, &s) {
 			b.copyTo(stack[:s.stackLen], s.stackAt)
 		}
 	}
@@ -172,7 +174,7 @@ func FuzzPerfRing(f *testing.F) {
 		const size = 512
 		tail := uint64(from) &^ 7
 		b, head := ringWith(size, tail, content[:min(len(content), size)])
-		for _, cpu := range []*arch.CPU{arch.AMD64, arch.ARM64} {
+		for _, cpu := range []*arch.CPU{amd64.CPU, arm64.CPU} {
 			at := tail
 			r := &perfRing{data: b, head: &head, tail: &at}
 			n := 0

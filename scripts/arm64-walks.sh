@@ -5,6 +5,7 @@
 #   scripts/arm64-walks.sh [REGEXP]   only tests that match
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/releases.sh
 scripts/arm64.sh build
 scripts/jdk.sh >/dev/null
 failed=0
@@ -28,8 +29,8 @@ record() { # JDKs, number of walks, test
 only=${1:-.}
 for GOPROF_ARM64_CPU in neoverse-n1 max,pauth-impdef=on; do
     export GOPROF_ARM64_CPU
-    record "8 11 17 21 25 27" 30 TestRecordShadow
-    record "8 11 17 21 25 27" 1 TestRecordKinds
+    record "$(releases arm64)" 30 TestRecordShadow
+    record "$(releases arm64)" 1 TestRecordKinds
     record "17 25" 40 TestRecordWalks
     record "21 27" 6 TestRecordVirtualWalks
     record "17 25" 1 TestRecordRareWalks

@@ -6,8 +6,8 @@
 #   scripts/arm64.sh run [--share DIR] [--timeout SECONDS] [--env NAME=VALUE]... COMMAND
 #                                boots it, runs a shell command line as root, and exits with its status; 124: out of time,
 #                                125: the machine died (the end of its console follows). stdout and stderr come as stdout
-# The command finds DIR (else the current directory) as /host, its working directory, which it may write; JDKs as /jdk/8 and
-# so on; gcc, gdb, strace. What it writes elsewhere is gone afterwards. There is no network.
+# The command finds DIR (else the current directory) as /host, its working directory, which it may write; JDKs as /jdk/8
+# and so on (vmstructs/releases.txt); gcc, gdb, strace. What it writes elsewhere is gone afterwards. There is no network.
 #
 # GOPROF_ARM64_CPU    qemu's name of a CPU: neoverse-n1 (no pointer authentication); max,pauth-impdef=on has it
 # GOPROF_ARM64_PAGES  4k or 16k
@@ -19,7 +19,8 @@ set -euo pipefail
 cd_here=$PWD
 cd "$(dirname "$0")/.."
 
-all_jdks=(8 11 17 21 25 27)
+. scripts/releases.sh
+read -ra all_jdks <<<"$(releases arm64)"
 jdks=()
 suite=${GOPROF_SUITE:-sid}
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/arm64

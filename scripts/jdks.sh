@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The JDKs of `make test-matrix`: fetches those of Debian's unstable suite (the only one that has all of 8 to 27) side by
+# The JDKs of `make test-matrix`: fetches those of Debian's unstable suite (the only one that has them all) side by
 # side into a cache, and prints them as GOPROF_JDKS wants them: 8=/path:11=/path...
-#   scripts/jdks.sh               8 11 17 21 25 26 27, the JDKs under /usr/lib/jvm, Temurin's 11, 17 and 21 (built by other
+#   scripts/jdks.sh               those of vmstructs/releases.txt, the JDKs under /usr/lib/jvm, Temurin's 11, 17 and 21 (built by other
 #                                 compilers: gcc 7, 10 and 11), and 25 with a libjvm.so without symbols
 #   scripts/jdks.sh 8 21          only these
 #   scripts/jdks.sh zero          the home of a 17 with a Zero VM beside the usual one (java -zero), which goprof refuses
@@ -16,7 +16,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(8 11 17 21 25 26 27)
+. scripts/releases.sh
+read -ra all <<<"$(releases amd64)"
 suite=${GOPROF_SUITE:-sid}
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/jdks
 # Counted up when what this script makes of a package changes: older trees are made anew.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make test-matrix: holds goprof against every JDK from 8 to 27 in every way to run it, and prints a table of what it saw; then
+# make test-matrix: holds goprof against every JDK of vmstructs/releases.txt in every way to run it, and prints a table of what it saw; then
 # runs the tests of what differs between JDKs on each.
 #   scripts/matrix.sh           all that scripts/jdks.sh finds or fetches
 #   scripts/matrix.sh 8 21      only these

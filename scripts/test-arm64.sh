@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tests on a real arm64 kernel with real arm64 JVMs, emulated (scripts/arm64.sh). Go and Java are compiled here, and run there.
-#   scripts/test-arm64.sh             JDK 8 11 17 21 25 27, some hours
+#   scripts/test-arm64.sh             every JDK of vmstructs/releases.txt that has arm64, some hours
 #   scripts/test-arm64.sh 17 25       only these
 # STAGES=regexp    only some of: unit live end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow
 # STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (100000)
@@ -10,7 +10,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 jdks=("$@")
-[ $# != 0 ] || jdks=(8 11 17 21 25 27)
+. scripts/releases.sh
+[ $# != 0 ] || read -ra jdks <<<"$(releases arm64)"
 rows=${ROWS:-^(default|-Xint|C1 only|-TieredCompilation|ZGC|.PreserveFramePointer|branch protection)$}
 out=build/arm64
 pauth=max,pauth-impdef=on
@@ -81,7 +82,7 @@ unit
 few=$(among 17 25)
 stage live 14400 "$few" sampler/session -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole'
 stage end-to-end 3600 "$few" cmd/goprof
-stage virtual 7200 "$(among 21 25 27)" sampler/session -test.run 'TestShadowVirtual|TestVirtual'
+stage virtual 7200 "$(among $(releases arm64 21))" sampler/session -test.run 'TestShadowVirtual|TestVirtual'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
 stage shadow 14400 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
 with=(--env GOPROF_STEPS=$((${STEPS:-100000} * $(wc -w <<<"$few"))))

@@ -68,7 +68,7 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 // askLinker finds the rules for code that a linker has made: to go on in another library, or in place of an instruction
 // elsewhere in this one, whose function it belongs to.
 func (w *Walker) askLinker(pc uint64, at *process.Code, site *nativeSite) {
-	if w.cpu.LinkerStub == nil {
+	if !w.cpu.LinkersLeaveNoRules {
 		return
 	}
 	code := w.code[:arch.MaxLinkerStub]

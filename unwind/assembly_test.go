@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"goprof/arch"
+	"goprof/arch/amd64"
 	"goprof/profile"
 )
 
@@ -51,7 +51,7 @@ func TestClone(t *testing.T) {
 		w := evaluator()
 		w.t = codeAt{at: map[uint64][]byte{0x401000: append(clone3, make([]byte, maxAssembly)...), ret - 21: caller}}
 		w.cur.pc, w.cur.sp, w.cur.exact = pc+2, w.snap.SP+8, true
-		w.cur.regs[arch.AMD64.SP], w.cur.regs[arch.AMD64.SyscallResult] = w.cur.sp, c.result
+		w.cur.regs[amd64.CPU.SP], w.cur.regs[amd64.CPU.SyscallResult] = w.cur.sp, c.result
 		binary.LittleEndian.PutUint64(w.snap.Stack[8:], ret)
 		got, ok := w.assemblyCaller(&nativeSite{fn: &profile.Func{Name: c.fn, Module: "libc.so.6"}})
 		if ok != c.want || ok && (got.pc != ret || got.sp != w.snap.SP+16) {

@@ -14,7 +14,7 @@ import (
 // beforeBarrier reports whether the frame that a method entry's code ahead makes is a barrier's: the
 // method's own stands already.
 func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
-	if w.vm.Interp().Operands {
+	if w.cpu.ReturnsInRegister {
 		return w.ownFrameStands(codelet, e)
 	}
 	if c, ok := w.evalExit(e, true); ok && w.plausible(c.pc) {
@@ -52,7 +52,7 @@ func (w *Walker) ownFrameStands(codelet vmstructs.Codelet, e arch.Exit) bool {
 // outOfBarrier returns the frame pointer of the interpreter's frame in which a barrier made the one
 // at fp; fp itself if that is a method's.
 func (w *Walker) outOfBarrier(fp uint64) uint64 {
-	if w.hasCaller(fp) && (!w.vm.Interp().Operands || w.hasMethod(fp)) {
+	if w.hasCaller(fp) && (!w.cpu.ReturnsInRegister || w.hasMethod(fp)) {
 		return fp
 	}
 	outer, ok := w.word(fp)

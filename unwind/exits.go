@@ -29,7 +29,7 @@ func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 		w.code = code[:cap(code)]
 		exit, err := w.tracer.Trace(code, b.Begin, pc, 0)
 		r.exit, r.ok = exit, err == nil
-		if w.cpu.Pops != nil && pc >= b.Begin && pc-b.Begin < uint64(len(code)) {
+		if pc >= b.Begin && pc-b.Begin < uint64(len(code)) {
 			r.pushed = w.cpu.Pops(code[pc-b.Begin:])
 		}
 		if b.Kind != vmstructs.MethodHandleIntrinsic && (err != nil || exit.Jump) {

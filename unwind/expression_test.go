@@ -8,6 +8,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"goprof/arch"
+	"goprof/arch/amd64"
 	"goprof/process"
 	"goprof/profile"
 )
@@ -15,7 +16,7 @@ import (
 // noTarget is a process in which there is nothing.
 type noTarget struct{ process.Target }
 
-func (noTarget) CPU() *arch.CPU { return arch.AMD64 }
+func (noTarget) CPU() *arch.CPU { return amd64.CPU }
 
 // evaluator is a walker in front of a small stack, with the registers set to their numbers.
 func evaluator() *Walker {

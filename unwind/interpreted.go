@@ -1,8 +1,6 @@
 package unwind
 
 import (
-	"strings"
-
 	"goprof/arch"
 	"goprof/profile"
 	"goprof/vmstructs"
@@ -21,14 +19,14 @@ func (w *Walker) stepInterpreted() profile.Reason {
 			return why
 		}
 	}
-	return w.interpreterFrame(codelet.MethodEntry)
+	return w.interpreterFrame(codelet.Role == vmstructs.MethodEntry)
 }
 
 // codeletExit reads the codelet's code ahead where the frame may not stand: in method
 // entries, and near a return. In a call the frame stands, but for the one that asks the
 // VM where a method that has just been left by an exception is handled.
 func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
-	if !c.MethodEntry && !w.cur.exact && !isThrowing(c) {
+	if c.Role != vmstructs.MethodEntry && !w.cur.exact && c.Role != vmstructs.Throwing {
 		return arch.Exit{}, false
 	}
 	pc := w.cur.pc
@@ -37,21 +35,12 @@ func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 	}
 	var r exitResult
 	code := w.vm.CodeletCode(c)
-	if c.MethodEntry || w.cpu.AfterLeave(code, pc-c.Begin) {
+	if c.Role == vmstructs.MethodEntry || w.cpu.AfterLeave(code, pc-c.Begin) {
 		exit, err := w.tracer.TraceEntry(code, c.Begin, pc)
 		r = exitResult{exit: exit, ok: err == nil}
 	}
 	w.exits[pc] = r
 	return r.exit, r.ok
-}
-
-// isThrowing tells the codelet in which exceptions leave methods
-// (interpreter/templateInterpreterGenerator.cpp, generate_all).
-func isThrowing(c vmstructs.Codelet) bool { return c.Description == "exception handling" }
-
-// isBranch tells the codelets of bytecodes that may lead back in a loop.
-func isBranch(c vmstructs.Codelet) bool {
-	return strings.HasPrefix(c.Description, "if") || strings.HasPrefix(c.Description, "goto")
 }
 
 // unframed deals with interpreter code that has no frame of its own yet, or none any
@@ -61,12 +50,12 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 		return 0, false // nobody calls an entry from there: it is where a call of its own has returned to, still in the link register
 	}
 	if e.FrameBuilt {
-		if !codelet.MethodEntry || w.beforeBarrier(codelet, e) { // only method entries make frames for methods
+		if codelet.Role != vmstructs.MethodEntry || w.beforeBarrier(codelet, e) { // only method entries make frames for methods
 			return 0, false
 		}
 		return w.beforeFrame(e), true
 	}
-	if e.Jump && !e.Indirect && codelet.MethodEntry && (e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.SP || e.RA == w.cpu.AtEntry.RA) {
+	if e.Jump && !e.Indirect && codelet.Role == vmstructs.MethodEntry && (e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.SP || e.RA == w.cpu.AtEntry.RA) {
 		// An intrinsic entry on its way to the entry for all methods (CRC32's slow path).
 		return w.beforeFrame(e), true
 	}
@@ -74,7 +63,7 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 		return 0, false
 	}
 	c, ok := w.evalExit(e, false)
-	if !ok && codelet.MethodEntry && e.Jump && e.RA.Kind == arch.AtMem {
+	if !ok && codelet.Role == vmstructs.MethodEntry && e.Jump && e.RA.Kind == arch.AtMem {
 		// An intrinsic entry that calls a stub: the register with its caller's sp is not known any
 		// more. Callers that go by their frame pointer do without.
 		e.SP = arch.Loc{Kind: arch.Value, Reg: uint8(w.cpu.SP), Off: e.RA.Off + 8}
@@ -86,17 +75,17 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 		// Within itself a codelet calls when it calls the VM (MacroAssembler::call_VM).
 		return 0, false
 	}
-	if codelet.MethodEntry {
+	if codelet.Role == vmstructs.MethodEntry {
 		w.emitLeafEntry(codelet)
 	}
 	why = w.goTo(c)
-	w.cur.frameless = codelet.MethodEntry && e.RA.Kind == arch.Value
+	w.cur.frameless = codelet.Role == vmstructs.MethodEntry && e.RA.Kind == arch.Value
 	return why, true
 }
 
 // returnsWithin reports whether an exit leads back into the codelet itself.
 func (w *Walker) returnsWithin(codelet vmstructs.Codelet, e arch.Exit) bool {
-	if !codelet.MethodEntry {
+	if codelet.Role != vmstructs.MethodEntry {
 		return false
 	}
 	ra, ok := w.eval(e.RA)
@@ -110,7 +99,7 @@ func (w *Walker) frameGone(codelet vmstructs.Codelet, e *arch.Exit) bool {
 	if !e.Jump {
 		return e.RA.Kind != arch.AtMem || int(e.RA.Reg) != w.cpu.FP
 	}
-	if isThrowing(codelet) && w.thrownAt(*e) {
+	if codelet.Role == vmstructs.Throwing && w.thrownAt(*e) {
 		e.Target = e.ThrownAt
 	}
 	if w.popped(e.Target) {
@@ -119,7 +108,7 @@ func (w *Walker) frameGone(codelet vmstructs.Codelet, e *arch.Exit) bool {
 	}
 	// A branch that jumps away goes on in compiled code, with the return address that it has
 	// popped and pushed: on-stack replacement (templateTable_*.cpp, branch).
-	return isBranch(codelet) && w.popped(e.RA)
+	return codelet.Role == vmstructs.Branching && w.popped(e.RA)
 }
 
 // thrownAt reports whether code takes a frame away because of an exception: it goes on at an
@@ -299,23 +288,15 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 // JDK 17 it may be that of the operands, which is somewhere above.
 func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
 	at, ok = w.slot(fp, l.LastSP)
-	at = addressFrom(fp, at)
+	at = vmstructs.SlotAddress(fp, at)
 	if isOperands = l.Operands; isOperands && at != 0 && l.ExtendedSP != 0 {
 		// Before that slot was used, deoptimisation left in it what was there.
 		sp, in := w.slot(fp, l.ExtendedSP)
-		if sp = addressFrom(fp, sp); in && sp&15 == 0 && sp <= at && sp >= w.cur.sp-8*maxArguments {
+		if sp = vmstructs.SlotAddress(fp, sp); in && sp&15 == 0 && sp <= at && sp >= w.cur.sp-8*maxArguments {
 			at, isOperands = sp, false
 		}
 	}
 	return at, isOperands, ok
-}
-
-// addressFrom is the address that a slot of the interpreter's frame at fp holds: JDK 25 counts in words from fp.
-func addressFrom(fp, slot uint64) uint64 {
-	if words := int64(slot); words < 0 && words > -1<<20 {
-		return fp + slot*8
-	}
-	return slot
 }
 
 // hasJustReturned reports whether the interpreter is where calls return to, and has its registers to restore.
@@ -324,7 +305,7 @@ func (w *Walker) hasJustReturned() bool {
 		return false
 	}
 	c, ok := w.vm.Codelet(w.cur.pc)
-	return ok && strings.Contains(c.Description, "return entry points")
+	return ok && c.Role == vmstructs.ReturnEntry
 }
 
 // bci finds the bytecode index. The interpreter keeps its bytecode pointer in a

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"goprof/arch"
+	"goprof/arch/amd64"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/vmstructs"
@@ -45,7 +46,7 @@ func TestReasonsOfNativeFrames(t *testing.T) {
 // A return address of 0 is the root of a thread only where unwind rules led to it.
 func TestZeroIsTheRootOfNativeCodeOnly(t *testing.T) {
 	w := evaluator()
-	w.cur.regs[arch.AMD64.SP] = w.snap.SP
+	w.cur.regs[amd64.CPU.SP] = w.snap.SP
 	clear(w.snap.Stack)
 	if why, _ := w.applyRow(&process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: 7, Off: 16}, RA: 16,
 		Saved: []process.SavedReg{{Reg: 16, Rule: process.Rule{Kind: process.RuleOffset, Off: -8}}}}); why != profile.Whole {
@@ -69,9 +70,9 @@ func TestPoppedRegister(t *testing.T) {
 	}
 	w := evaluator()
 	w.cur.sp = w.snap.SP + 16 // rbx is popped, rbp and the return address are not
-	w.cur.regs[arch.AMD64.SP] = w.cur.sp
+	w.cur.regs[amd64.CPU.SP] = w.cur.sp
 	before := w.cur.regs[rbx]
-	row := &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: uint8(arch.AMD64.SP), Off: 16}, RA: ra,
+	row := &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: uint8(amd64.CPU.SP), Off: 16}, RA: ra,
 		Saved: []process.SavedReg{saved(rbx, -24), saved(rbp, -16), saved(ra, -8)}}
 	if why, _ := w.applyRow(row); why != profile.Whole {
 		t.Fatal(why)
@@ -86,7 +87,7 @@ func TestPoppedRegister(t *testing.T) {
 
 // A step to another frame forgets what was said of the way to the last one.
 func TestCursorForgets(t *testing.T) {
-	sp := uint8(arch.AMD64.SP)
+	sp := uint8(amd64.CPU.SP)
 	steps := map[string]func(w *Walker){
 		"by a rule of native code": func(w *Walker) {
 			w.applyRow(&process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: sp, Off: 16}, RA: 16,
@@ -109,7 +110,7 @@ func TestCursorForgets(t *testing.T) {
 // Below the stack pointer lie the remains of frames that were there before.
 func TestDeadWordsAreNotRead(t *testing.T) {
 	w := evaluator()
-	sp := uint8(arch.AMD64.SP)
+	sp := uint8(amd64.CPU.SP)
 	w.cur.sp = w.snap.SP + 16
 	w.cur.regs[sp] = w.cur.sp
 	if v, ok := w.eval(arch.Loc{Kind: arch.AtMem, Reg: sp}); !ok || v != 0x2222 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"goprof/arch"
+	"goprof/arch/arm64"
 	"goprof/process"
 )
 
@@ -13,10 +14,10 @@ type vdsoTarget struct{ process.Target }
 
 const sigreturnAt = 0x8000
 
-func (vdsoTarget) CPU() *arch.CPU { return arch.ARM64 }
+func (vdsoTarget) CPU() *arch.CPU { return arm64.CPU }
 
 func (vdsoTarget) Read(addr uint64, p []byte) error {
-	code := append([]byte{0x1f, 0x20, 0x03, 0xd5}, arch.ARM64.Sigreturn...) // behind a nop, as in the vdso
+	code := append([]byte{0x1f, 0x20, 0x03, 0xd5}, arm64.CPU.Sigreturn...) // behind a nop, as in the vdso
 	from := addr - (sigreturnAt - 4)
 	if from > uint64(len(code)) || copy(p, code[from:]) < len(p) {
 		return errors.New("nothing is there")

@@ -1,14 +1,13 @@
 package unwind
 
-import "slices"
+import "goprof/vmstructs"
 
 // A thread begins in its C library. glibc's unwind rules end there, and say so. musl is built without any
 // (its configure: -fno-unwind-tables), but its part of a stack is no more than the function that calls the
 // thread's own (src/thread/pthread_create.c, start), or the program's main. By that it is told from a gap.
 
-// threadEntries are what a C library calls as the first of a thread, as far as it has a name: HotSpot's
-// (os/linux/os_linux.cpp; java_start up to 8), the launcher's (libjli/java_md.c; JavaMain up to 13) and any program's.
-var threadEntries = []string{"thread_native_entry", "java_start", "ThreadJavaMain", "JavaMain", "main"}
+// programEntry is what a C library calls as the first of a program's own thread.
+const programEntry = "main"
 
 // muslStart bounds what start takes of the stack, and what it is given there (struct start_args).
 const muslStart = 512
@@ -25,5 +24,6 @@ func (w *Walker) beganHere() bool {
 		stack, begin = w.snap.Under, w.snap.UnderSP
 	}
 	atTop := !w.snap.Cut && begin+uint64(len(stack))-w.cur.sp <= muslStart
-	return atTop || slices.Contains(threadEntries, w.out.Frames[n-2].Func.Name)
+	first := w.out.Frames[n-2].Func.Name
+	return atTop || first == programEntry || vmstructs.BeginsThread(first)
 }

@@ -125,9 +125,7 @@ func New(t process.Target, vm *vmstructs.VM) *Walker {
 
 // MemoryEnds tells how high the target's addresses are: for signatures in snapshots that do not tell their bits.
 func (w *Walker) MemoryEnds(at uint64) {
-	if w.cpu.Signed != nil {
-		w.pacMask = w.cpu.Signed(at)
-	}
+	w.pacMask = w.cpu.Signed(at)
 }
 
 // The caches are emptied when they reach these sizes; a running program uses fewer.

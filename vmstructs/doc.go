@@ -51,6 +51,7 @@
 // A version number decides only what no field can tell: which byte UNSIGNED5 leaves out
 // (vm.go), where an array's elements begin without compressed class pointers (oop.go), and
 // whether interpreter frames have a mirror slot (VM.Interp).
+// docs/new-jdk.md is the checklist for a new release; releases.txt lists those that goprof is tested on.
 //
 // # The code cache (codecache.go)
 //
@@ -82,6 +83,11 @@
 //
 // The compressed numbers, UNSIGNED5, are in unsigned5.go; line tables (lines.go) and, since
 // 21, the list of a class's fields (fields.go) are written with them too.
+//
+// # What goes by a name (codelets.go, known.go, stubs.go)
+//
+// Of some things HotSpot tells nothing but a name: what a codelet of the interpreter does, which function is the first of a
+// thread, in which methods threads wait. Here names become roles. Nobody above compares them.
 //
 // # Methods (method.go, symbol.go, lines.go)
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"goprof/arch"
+	"goprof/arch/amd64"
 	"goprof/process"
 )
 
@@ -44,7 +45,7 @@ func (f *fakeTarget) ReadMany(rs []process.Range) {
 	}
 }
 
-func (f *fakeTarget) CPU() *arch.CPU                          { return arch.AMD64 }
+func (f *fakeTarget) CPU() *arch.CPU                          { return amd64.CPU }
 func (f *fakeTarget) Code(uint64, bool) (process.Code, bool)  { return process.Code{}, false }
 func (f *fakeTarget) Generation() uint64                      { return 0 }
 func (f *fakeTarget) Image(name string) (process.Image, bool) { i, ok := f.images[name]; return i, ok }

@@ -311,7 +311,7 @@ func checkStubs(t *testing.T, v *live) {
 	t.Helper()
 	entries := map[string]bool{}
 	for pc := v.vm.interp.begin; pc < v.vm.interp.end; pc += 16 {
-		if c, ok := v.vm.Codelet(pc); ok && c.MethodEntry {
+		if c, ok := v.vm.Codelet(pc); ok && c.Role == MethodEntry {
 			entries[c.Description] = true
 			if c.Begin%32 != 0 { // CodeEntryAlignment of all releases on both CPUs, at least
 				t.Errorf("%q begins at %#x", c.Description, c.Begin)

@@ -140,9 +140,9 @@ func (s *seeds) code() {
 		from := off - min(off, 160)
 		piece := code[from:min(off+600, uint64(len(code)))]
 		name := fmt.Sprintf("%s-%d", s.name, n)
-		fuzzseed.Write(s.t, "../arch", "FuzzTraceAMD64", name, slices.Clone(piece), uint16(off-from), uint16(max(b.FrameSize, 0)*8))
+		fuzzseed.Write(s.t, "../arch/amd64", "FuzzTrace", name, slices.Clone(piece), uint16(off-from), uint16(max(b.FrameSize, 0)*8))
 		if n < 8 {
-			fuzzseed.Write(s.t, "../arch", "FuzzDecodeX86", name, slices.Clone(code[off:min(off+256, uint64(len(code)))]))
+			fuzzseed.Write(s.t, "../arch/amd64", "FuzzDecode", name, slices.Clone(code[off:min(off+256, uint64(len(code)))]))
 		}
 		n++
 	}

@@ -82,7 +82,7 @@ func (s *Sightings) Note(snap *process.Snapshot) {
 	s.fresh = s.fresh[:0]
 	cpu := s.t.CPU()
 	s.look(snap.Regs[cpu.PC])
-	if cpu.LR >= 0 {
+	if cpu.ReturnsInRegister {
 		s.look(snap.Regs[cpu.LR] &^ snap.PACMask)
 	}
 	begin, size := s.code.begin, s.code.end-s.code.begin

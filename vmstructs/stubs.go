@@ -7,17 +7,8 @@ import (
 	"strings"
 )
 
-// Codelet is a piece of the interpreter: the code for one bytecode, one kind of method
-// entry, and so on.
-type Codelet struct {
-	Begin, End  uint64
-	Description string
-	MethodEntry bool // builds the frame of a method
-}
-
 const (
 	maxInterpreter = 16 << 20 // 150 to 300 KB in fact
-	maxCodelets    = 8192
 	maxStubs       = 8192
 )
 
@@ -80,63 +71,6 @@ func (vm *VM) CallStubReturn() uint64 { return vm.callRet }
 
 // InInterpreter reports whether pc lies in the interpreter. It reads nothing.
 func (vm *VM) InInterpreter(pc uint64) bool { return vm.interp.has(pc) }
-
-// Codelet returns the piece of the interpreter that holds pc.
-func (vm *VM) Codelet(pc uint64) (Codelet, bool) {
-	if !vm.interp.has(pc) {
-		return Codelet{}, false
-	}
-	if vm.codelets == nil {
-		vm.codelets = vm.readCodelets()
-	}
-	i := sort.Search(len(vm.codelets), func(i int) bool { return vm.codelets[i].End > pc })
-	if i == len(vm.codelets) || pc < vm.codelets[i].Begin {
-		return Codelet{}, false
-	}
-	return vm.codelets[i], true
-}
-
-// readCodelets reads the interpreter whole and hops from codelet to codelet by their sizes
-// (code/stubs.hpp, StubQueue; interpreter/interpreter.hpp, InterpreterCodelet). It is
-// generated once, at startup.
-func (vm *VM) readCodelets() []Codelet {
-	l := &vm.l.stubs
-	if !l.codeletSize.ok() || !l.description.ok() || l.codeletBytes == 0 {
-		return nil
-	}
-	code := make([]byte, vm.interp.end-vm.interp.begin)
-	if vm.mem.Bytes(vm.interp.begin, code) != nil {
-		return nil
-	}
-	vm.interpCode = code
-	need := max(span(l.codeletSize, l.description), int(l.codeletBytes))
-	// The code begins at an aligned address behind the header.
-	align := uint64(1)
-	if f, ok := vm.Flag("CodeEntryAlignment"); ok { // an intx, since 27 a uint
-		if n := max(uint64(max(f.Int, 0)), f.Uint); n > 0 && n <= 128 && n&(n-1) == 0 {
-			align = n
-		}
-	}
-	out := make([]Codelet, 0, 512)
-	for at := 0; at+need <= len(code) && len(out) < maxCodelets; {
-		size := int(l.codeletSize.i32(code[at:]))
-		if size < int(l.codeletBytes) || size > len(code)-at {
-			break // the end of what is used
-		}
-		begin := vm.interp.begin + uint64(at)
-		text := ""
-		if p := l.description.u64(code[at:]); p != 0 {
-			text, _ = vm.blobName(p)
-		}
-		out = append(out, Codelet{
-			Begin: min(alignUp(begin+l.codeletBytes, align), begin+uint64(size)), End: begin + uint64(size),
-			Description: text,
-			MethodEntry: strings.HasPrefix(text, "method entry point") || strings.HasPrefix(text, "native method entry point"),
-		})
-		at += size
-	}
-	return out
-}
 
 // StubName returns the name of the stub routine that holds pc: "jbyte_disjoint_arraycopy".
 // It is "" where the JVM does not say.
@@ -296,16 +230,6 @@ func plainStub(name string) string {
 		return name
 	}
 	return strings.TrimSuffix(plain, "_stub")
-}
-
-// CodeletCode returns the code of a codelet, which never changes. It reads nothing: the
-// interpreter was copied whole.
-func (vm *VM) CodeletCode(c Codelet) []byte {
-	begin, end := c.Begin-vm.interp.begin, c.End-vm.interp.begin
-	if begin > end || end > uint64(len(vm.interpCode)) {
-		return nil
-	}
-	return vm.interpCode[begin:end]
 }
 
 // alignUp rounds n up to a multiple of align, a power of two.

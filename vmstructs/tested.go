@@ -1,13 +1,44 @@
 package vmstructs
 
-import "slices"
+import (
+	_ "embed"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
 
-// tested are the JDKs that make test-matrix runs on (docs/support.md). Others are read by what they
-// export.
-var tested = []int{8, 11, 17, 21, 25, 26, 27}
+//go:embed releases.txt
+var releases string
+
+// tested are the JDKs that make test-matrix runs on (docs/support.md), with the CPUs of each. Others are read by what
+// they export.
+var tested = sync.OnceValue(func() (out []testedRelease) {
+	for line := range strings.Lines(releases) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		if major, err := strconv.Atoi(words[0]); err == nil { // TestTested holds the list to it
+			out = append(out, testedRelease{major, words[1:]})
+		}
+	}
+	return out
+})
+
+type testedRelease struct {
+	major int
+	cpus  []string // as GOARCH spells them
+}
 
 // TestedReleases lists the feature releases of the JDK that the tests run on.
-func TestedReleases() []int { return slices.Clone(tested) }
+func TestedReleases() []int {
+	out := make([]int, 0, len(tested()))
+	for _, r := range tested() {
+		out = append(out, r.major)
+	}
+	return out
+}
 
 // Tested reports whether the tests run on this release.
-func (v Version) Tested() bool { return slices.Contains(tested, v.Major) }
+func (v Version) Tested() bool { return slices.Contains(TestedReleases(), v.Major) }

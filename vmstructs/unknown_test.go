@@ -11,7 +11,7 @@ import (
 	"goprof/process"
 )
 
-// A JVM that nobody has seen exports tables that differ from those of 8 to 27. Every entry that we use is taken away,
+// A JVM that nobody has seen exports tables that differ from those that we know. Every entry that we use is taken away,
 // renamed, made narrower or put elsewhere, one at a time, in every release; then the JVM is either refused
 // by name, or what it lacks is told, and what it still answers is the truth.
 

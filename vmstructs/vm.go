@@ -132,20 +132,12 @@ func notHotSpot(t process.Target) error {
 // those fields.
 func (vm *VM) Missing() []string { return slices.Clone(vm.missing) }
 
-// Interp returns the layout of this JVM's interpreter frames.
-func (vm *VM) Interp() arch.InterpLayout {
-	if vm.l.jdk8 {
-		return vm.t.CPU().Interp.JDK8
-	}
-	return vm.t.CPU().Interp.JDK9
-}
-
 // Java returns the registers to which this JVM's generated code gives a meaning.
 func (vm *VM) Java() arch.JavaRegs {
 	cpu := vm.t.CPU()
 	java := cpu.Java
 	var code [arch.MaxSenderSP]byte
-	if cpu.SenderSP == nil || vm.callRet == 0 || vm.mem.Bytes(vm.callRet-uint64(len(code)), code[:]) != nil {
+	if !cpu.SenderSPVaries || vm.callRet == 0 || vm.mem.Bytes(vm.callRet-uint64(len(code)), code[:]) != nil {
 		return java
 	}
 	if reg, ok := cpu.SenderSP(code[:]); ok {

@@ -125,7 +125,7 @@ func (w *Waits) waitsFor(thread uint64, j *process.JavaWait) string {
 		object = func() (uint64, error) { return w.monitorObject(word(w.pending[:])) }
 	case j.Notify:
 		object = func() (uint64, error) { return w.monitorObject(word(w.waiting[:])) }
-	case j.Status == "PARKED" || j.Status == "TIMED_PARKED" || j.Status == "":
+	case j.Status == "" || WaitOfStatus(j.Status) == WaitsForUnpark:
 		object = func() (uint64, error) { return w.parkBlocker(Thread{Addr: thread, obj: word(w.obj[:])}) }
 	default:
 		return ""

@@ -65,7 +65,7 @@ func newWorld(t testing.TB, j jdkTables) *world {
 	return w
 }
 
-// eachWorld runs a test with the layout of every JDK from 8 to 27.
+// eachWorld runs a test with the layout of every JDK that there are tables of.
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	for _, j := range loadTables(t) {
 		t.Run(j.name, func(t *testing.T) { test(t, newWorld(t, j)) })

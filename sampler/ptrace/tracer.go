@@ -126,7 +126,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 		proc:       procfs.OpenDir(pid),
 		pending:    make([]pendingStop, 0, MaxPending),
 		spAt:       prstatusOffset(cpu, cpu.SP),
-		pacDue:     cpu.LR >= 0,
+		pacDue:     cpu.Signs,
 		stayAt:     -1,
 		// All but the signals that a fault of our own would raise, and the one that ends waitStop.
 		mask: ^uint64(1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) |

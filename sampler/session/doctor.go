@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch"
+	"goprof/arch/cpus"
 )
 
 // Verdict is how a check of the doctor came out.
@@ -83,7 +83,7 @@ func (h Host) Examine(pid int) Report {
 }
 
 func (h Host) checkCPU(r *Report) {
-	if arch.ByName(runtime.GOARCH) != nil {
+	if cpus.Here() != nil {
 		r.ok("cpu", "%s, %d CPUs", runtime.GOARCH, runtime.NumCPU())
 	} else {
 		r.fail("cpu", Cause{Class: NotJVM, Name: "other-cpu", Why: "goprof knows x86-64 and aarch64, and this is " + runtime.GOARCH})

@@ -5,11 +5,11 @@ package session
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/vmstructs"
 )
 
 // Engine is what takes the samples of a recording of CPU time.
@@ -151,9 +151,9 @@ func (s *Session) runsVirtual() bool {
 	return false
 }
 
-// mayCarry tells by its name whether a thread may run virtual ones (java.lang.VirtualThread, createDefaultScheduler).
+// mayCarry tells whether a thread may run virtual ones.
 func (th *thread) mayCarry() bool {
-	return th.java.Addr != 0 && strings.HasPrefix(th.name, "ForkJoinPool-")
+	return th.java.Addr != 0 && vmstructs.MayCarry(th.name)
 }
 
 // isCarrier tells whether a thread is one that runs virtual ones, or may. With frames in the heap only what is read soon helps, and from the first sample on.

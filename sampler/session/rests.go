@@ -9,6 +9,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/unwind"
+	"goprof/vmstructs"
 )
 
 // With --native-once a thread is stopped where it comes to rest for the first time, so that its native frames can be
@@ -59,7 +60,7 @@ func (k rests) note(s *Session, snap *process.Snapshot, stack *profile.Stack) {
 			}
 		}
 		// A leaf's callers are told by the return addresses above: none of them calls two functions from one place.
-		if len(to.at) == 0 && (i > 1 || cpu.LR < 0) {
+		if len(to.at) == 0 && (i > 1 || !cpu.ReturnsInRegister) {
 			return // not by a plain call
 		}
 		r.returns = append(r.returns, to)
@@ -114,7 +115,7 @@ func (k rests) complete(s *Session, snap *process.Snapshot, stack *profile.Stack
 		if r.whole != (len(rest) == 0) {
 			continue
 		}
-		if !r.whole && !sameFrame(rest[0].SP, r.returns[len(r.returns)-1].sp) {
+		if !r.whole && !vmstructs.SameFrame(rest[0].SP, r.returns[len(r.returns)-1].sp) {
 			continue // Java goes on at another frame than it did
 		}
 		frames := append(append([]profile.Frame(nil), r.frames...), rest...)
@@ -128,10 +129,6 @@ func (k rests) complete(s *Session, snap *process.Snapshot, stack *profile.Stack
 		return
 	}
 }
-
-// sameFrame compares the stack pointers of two looks at a frame of generated code. In one that interprets a native method on
-// arm64 HotSpot notes its expressions', which is not aligned (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
-func sameFrame(a, b uint64) bool { return a&^15 == b&^15 }
 
 // stands reports whether every return address is where it was.
 func (r *rest) stands(snap *process.Snapshot) bool {

@@ -9,6 +9,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/naming"
+	"goprof/vmstructs"
 )
 
 // What a thread did or waited for, put together from what the kernel, the JVM and the stack tell. The kernel
@@ -62,18 +63,9 @@ func stateOfJava(w *process.Waiting, stack *profile.Stack) (profile.State, bool)
 	if w.Java.Monitor {
 		return profile.Blocked, true
 	}
-	switch w.Java.Status {
-	case "BLOCKED":
-		return profile.Blocked, true
-	case "PARKED", "TIMED_PARKED":
-		return profile.Parked, true
-	case "SLEEPING":
-		return profile.Sleeping, true
-	case "WAITING", "TIMED_WAITING":
-		return profile.Waiting, true
-	case "":
-	default:
-		return 0, false
+	if w.Java.Status != "" {
+		s, ok := waits[vmstructs.WaitOfStatus(w.Java.Status)]
+		return s, ok
 	}
 	if w.Call == arch.CallOther {
 		return 0, false
@@ -84,19 +76,17 @@ func stateOfJava(w *process.Waiting, stack *profile.Stack) (profile.State, bool)
 	return stateOfMethod(stack)
 }
 
-// waits are the methods in which Java threads wait: java.lang.Object, java.lang.Thread and Unsafe of JDK 8 to 27.
-var waits = map[string]profile.State{
-	"java.lang.Object.wait": profile.Waiting, "java.lang.Object.wait0": profile.Waiting,
-	"java.lang.Thread.sleep": profile.Sleeping, "java.lang.Thread.sleep0": profile.Sleeping,
-	"java.lang.Thread.sleepNanos0": profile.Sleeping,
-	"sun.misc.Unsafe.park":         profile.Parked, "jdk.internal.misc.Unsafe.park": profile.Parked,
+// waits are the states of threads by how they wait.
+var waits = map[vmstructs.Wait]profile.State{
+	vmstructs.WaitsToEnter: profile.Blocked, vmstructs.WaitsForNotify: profile.Waiting,
+	vmstructs.WaitsForUnpark: profile.Parked, vmstructs.WaitsForTime: profile.Sleeping,
 }
 
 // stateOfMethod tells the state by the topmost Java frame, if it is a method in which threads wait.
 func stateOfMethod(stack *profile.Stack) (profile.State, bool) {
 	for i := range stack.Frames {
 		if f := &stack.Frames[i]; f.Kind.Java() {
-			s, ok := waits[f.Func.Name]
+			s, ok := waits[vmstructs.WaitOfMethod(f.Func.Name)]
 			return s, ok
 		}
 	}

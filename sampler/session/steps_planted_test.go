@@ -5,11 +5,10 @@ package session
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"runtime"
 	"slices"
 	"testing"
 
-	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/profile"
 )
 
@@ -26,7 +25,7 @@ func plant(what, name string, pc, sp uint64, code string, link uint64, frames ..
 	copy(m.code[:], raw)
 	if pushed > 0 {
 		m.stack = binary.LittleEndian.AppendUint64(m.stack, link)
-	} else if cpu := arch.ByName(runtime.GOARCH); cpu.LR >= 0 {
+	} else if cpu := cpus.Here(); cpu.ReturnsInRegister {
 		m.regs[cpu.LR] = link
 	}
 	return m

@@ -6,12 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/process"
 	"goprof/sampler"
 	"goprof/sampler/ptrace"
@@ -21,7 +20,7 @@ import (
 // prints what loop.c prints.
 func look(pid, tid int, top uint64, hz, seconds float64) {
 	ptrace.OnOwnThread(func() {
-		t := ptrace.NewTracer(pid, arch.ByName(runtime.GOARCH))
+		t := ptrace.NewTracer(pid, cpus.Here())
 		defer t.Close()
 		snap := new(process.Snapshot)
 		taken := 0
@@ -58,7 +57,7 @@ func lookOnce(pid, tid int, top uint64) (*process.Snapshot, error) {
 	snap := new(process.Snapshot)
 	var err error
 	ptrace.OnOwnThread(func() {
-		t := ptrace.NewTracer(pid, arch.ByName(runtime.GOARCH))
+		t := ptrace.NewTracer(pid, cpus.Here())
 		defer t.Close()
 		if o := lookPatiently(t, tid, top, snap); o != ptrace.Taken {
 			err = errors.Join(fmt.Errorf("a look at thread %d: %v", tid, o), t.Err())
@@ -71,7 +70,7 @@ func lookOnce(pid, tid int, top uint64) (*process.Snapshot, error) {
 func scan(pid int, hz, seconds float64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(seconds*float64(time.Second)))
 	defer cancel()
-	s, q := sampler.New(pid, arch.ByName(runtime.GOARCH)), sampler.NewQueue(8)
+	s, q := sampler.New(pid, cpus.Here()), sampler.NewQueue(8)
 	go func() {
 		for snap := range q.Snapshots() {
 			q.Done(snap)

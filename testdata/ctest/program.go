@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/testdata/jvmtest"
 )
 
@@ -117,7 +118,7 @@ func Eventually(t testing.TB, what string, f func() bool) {
 }
 
 // CPU is the one that the tests run on, nil if goprof does not know it.
-func CPU() *arch.CPU { return arch.ByName(runtime.GOARCH) }
+func CPU() *arch.CPU { return cpus.Here() }
 
 // NeedCPU skips on a CPU that goprof is not written for.
 func NeedCPU(t testing.TB) *arch.CPU {

@@ -1,0 +1,32 @@
+package amd64
+
+import (
+	"testing"
+
+	"goprof/arch"
+)
+
+func TestTrampoline(t *testing.T) {
+	var r arch.Regs
+	r[rip], r[r10] = 0x800000000, 0x7f0b5c001240
+	far := []byte{0x49, 0xba, 0x40, 0x12, 0x00, 0x5c, 0x0b, 0x7f, 0, 0, 0x41, 0xff, 0xe2}
+	for _, c := range []struct {
+		name string
+		code []byte
+		want uint64 // 0: no trampoline
+	}{
+		{"far", far, 0x7f0b5c001240},
+		{"far, half done", far[10:], 0x7f0b5c001240},
+		{"near", []byte{0xe9, 0x0b, 0x01, 0, 0}, 0x800000110},
+		{"near, backwards", []byte{0xe9, 0xfb, 0xff, 0xff, 0xff}, 0x800000000},
+		{"far, cut off", far[:12], 0},
+		{"another register", []byte{0x41, 0xff, 0xe3}, 0},
+		{"a call", []byte{0xe8, 0, 0, 0, 0}, 0},
+		{"nothing", nil, 0},
+	} {
+		got, ok := CPU.Trampoline(c.code, &r)
+		if ok != (c.want != 0) || got != c.want {
+			t.Errorf("%s: %#x, %v", c.name, got, ok)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package arm64
+
+import "goprof/arch"
+
+// What instructions write that the tracer does not model: it forgets what was there. The decoder tells which
+// registers those are (inst.Writes), and is held against objdump (TestDecodeAgainstObjdump).
+
+// clobber forgets the registers of a set. A stack pointer that is forgotten is one of unknown origin.
+func (s state) clobber(regs uint32) {
+	for r := uint8(0); regs != 0; r, regs = r+1, regs>>1 {
+		if regs&1 != 0 {
+			s.set(r, arch.Loc{})
+		}
+	}
+}
+
+// afterCall forgets what a callee may change.
+func (s state) afterCall() {
+	s.Calls = true
+	for r := range x19 {
+		s.Regs[r] = arch.Loc{}
+	}
+	s.set(x30, arch.Loc{})
+}

@@ -1,0 +1,77 @@
+package arm64
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// code is what this CPU's code tells: arch.Code says of what.
+type code struct{}
+
+// SenderSP reads the call stub's last two instructions: mov x19, sp; blr (cpu/aarch64/stubGenerator_aarch64.cpp,
+// generate_call_stub). JDK 8 to 17 have x13 there.
+func (c code) SenderSP(code []byte) (int, bool) {
+	var in inst
+	ok := decode(code, &in) && in.Op == opAdd && in.Rn == regSP && in.Imm == 0 && in.Rd < x30
+	return int(in.Rd), ok && c.EndsInCall(code)
+}
+
+// maxAfterLeave is maxAfterLeave for this CPU.
+const maxAfterLeave = 192
+
+// AfterLeave looks for MOV sp, x29 in the instructions that were executed just before.
+func (code) AfterLeave(code []byte, off uint64) bool {
+	off = min(off, uint64(len(code))) &^ 3
+	var in inst
+	for at := off; at >= 4 && off-at < maxAfterLeave; at -= 4 {
+		if binary.LittleEndian.Uint32(code[at-4:]) == 0x910003bf {
+			return true
+		}
+		if !decode(code[at-4:], &in) || in.Op == opBranch || in.Op == opJump || in.Op == opRet || in.Op == opTrap {
+			return false // what stands here was come to by another way
+		}
+	}
+	return false
+}
+
+// Enters looks for STP x29, x30, [sp, #-16]!; MOV x29, sp, behind one or two instructions that sign x30 or make it
+// plain.
+func (code) Enters(code []byte) int {
+	n := 0
+	for len(code)-n >= 12 && n < 8 && signs(binary.LittleEndian.Uint32(code[n:])) {
+		n += 4
+	}
+	if len(code)-n >= 8 && binary.LittleEndian.Uint32(code[n:]) == 0xa9bf7bfd && binary.LittleEndian.Uint32(code[n+4:]) == 0x910003fd {
+		return n + 8
+	}
+	return 0
+}
+
+// signs knows XPACLRI, PACIASP, and HotSpot's own PACIAZ or, up to 19, PACIA x30, x29
+// (cpu/aarch64/macroAssembler_aarch64.cpp, protect_return_address).
+func signs(w uint32) bool {
+	return w == 0xd50320ff || w == 0xd503233f || w == 0xd503231f || w == 0xdac103be
+}
+
+// EndsInCall looks for BL and BLR, and for those of BLR that check a signature.
+func (code) EndsInCall(code []byte) bool {
+	if len(code) < 4 {
+		return false
+	}
+	op := binary.LittleEndian.Uint32(code[len(code)-4:])
+	return op>>26 == 0x25 || op&0xfffffc1f == 0xd63f0000 || op&0xfefff800 == 0xd63f0800
+}
+
+// Pops looks for ADD sp, sp, #16. Around calls of C there is such a crumb, the return address once more
+// (cpu/aarch64/aarch64.ad, aarch64_enc_java_to_runtime).
+func (code) Pops(code []byte) uint64 {
+	if len(code) >= 4 && binary.LittleEndian.Uint32(code) == 0x910043ff {
+		return 16
+	}
+	return 0
+}
+
+// Signed: a signature lies between the address's bits and bit 55
+// (Documentation/arch/arm64/pointer-authentication.rst). How many an address has is the kernel's choice, 36 to 52
+// (arch/arm64/memory.rst); a program's stack stands at the end of the first 48 of them, where there are more.
+func (code) Signed(highest uint64) uint64 { return 1<<55 - 1<<min(max(bits.Len64(highest-1), 36), 55) }

@@ -1,0 +1,137 @@
+package arm64
+
+import "goprof/arch"
+
+// Exit tells the exit of a way: how it ends the last instruction tells.
+func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
+	s := state{at}
+	switch w {
+	case arch.WayReturns:
+		return t.exit(s, s.get(t.in.Rn))
+	case arch.WayBuildsFrame:
+		return t.built(s)
+	}
+	return t.jumpsOut(s, w == arch.WayJumpsAnyhow)
+}
+
+// jumpsOut tells an exit by a jump. In the scratch registers, x8 and x9, is where the interpreter goes on
+// or a method begins, never a return address.
+func (t *tracer) jumpsOut(s state, indirect bool) arch.Exit {
+	e := t.exit(s, s.Regs[x30])
+	e.Jump, e.Indirect = true, indirect
+	if sender := arch.RegPlus(uint8(t.java.SenderSP), 0); e.SenderSP == sender && !t.hasSetSender() {
+		e.SenderSP = e.SP
+	}
+	if !indirect {
+		return e
+	}
+	if t.in.Rn != x8 && t.in.Rn != x9 {
+		e.Target = arch.Told(s.get(t.in.Rn))
+	}
+	e.ThrownAt = arch.Told(s.Regs[t.java.ThrownAt])
+	if e.ThrownAt.Kind != arch.Unknown { // the link register may be stale: C2's exception blob does not load it
+		e.Taken = e.ThrownAt
+	}
+	return e
+}
+
+// IsBetter prefers an indirect jump, and of two alike one whose stack pointer is known.
+func (t *tracer) IsBetter(e, than *arch.Exit) bool {
+	if e.Indirect != than.Indirect {
+		return e.Indirect
+	}
+	return than.SP.Kind == arch.Unknown && e.SP.Kind != arch.Unknown
+}
+
+// hasSetSender reports whether the code before the start has put its stack pointer where an adapter passes it on
+// (sharedRuntime_aarch64.cpp, gen_c2i_adapter: from there on it does not branch).
+func (t *tracer) hasSetSender() bool {
+	var in inst
+	for at := t.Start; at >= 4 && decode(t.Code[at-4:], &in); at -= 4 {
+		switch in.Op {
+		case opAdd:
+			if int(in.Rd) == t.java.SenderSP && in.Rn == regSP {
+				return true
+			}
+		case opBranch, opCond, opCall, opJump, opRet, opTrap:
+			return false
+		}
+	}
+	return false
+}
+
+// exit tells the state at a return to ra (or where one would be) in terms of the start.
+func (t *tracer) exit(s state, ra arch.Loc) arch.Exit {
+	sp := arch.Told(s.Regs[regSP])
+	e := arch.Exit{
+		RA: arch.Told(ra), SP: sp, End: sp, FP: arch.Told(s.Regs[x29]), Saved: s.Saved, Taken: arch.Told(s.Regs[x30]),
+		SenderSP: arch.Told(s.Regs[t.java.SenderSP]), BCP: arch.Told(s.Regs[t.java.BCP]),
+		Calls: s.Calls, WritesRA: s.Patched,
+	}
+	for r := x19; r < x29; r++ {
+		if s.Regs[r] == arch.RegPlus(uint8(r), 0) {
+			e.Kept |= 1 << r
+		}
+	}
+	if at := s.RAAt; ra == s.Regs[x30] && at.Kind == arch.Value {
+		_, writes := s.Stored(at)
+		e.WritesRA = e.WritesRA || writes && e.RA.Kind == arch.Unknown
+		if e.RA.Kind == arch.Unknown && at.Reg < arch.FirstToken && (at.Reg != regSP || at.Off >= 0) {
+			// The code ahead writes its own return address (exception stubs do); until then the word
+			// is what it was.
+			e.RA = arch.MemAt(at.Reg, at.Off)
+		}
+	}
+	return e
+}
+
+// built tells the exit of code that has just made a standard frame: what it has saved there is its caller's.
+func (t *tracer) built(s state) arch.Exit {
+	fp := s.Regs[x29]
+	e := t.exit(s, s.load(plus(fp, 8)))
+	e.FP, e.SP = arch.Told(s.load(fp)), arch.Told(plus(fp, 16))
+	e.FrameBuilt = true
+	return e
+}
+
+// Framed tells the exit of code that has just completed a frame of that size, in one of the two forms that
+// there are (macroAssembler_aarch64.cpp, build_frame): all at once, x29 and x30 stored at its upper end; or
+// first those two, pushed. Then, from behind the push, at most a frame pointer is set and a number loaded.
+func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool) {
+	s := state{at}
+	sp := s.Regs[regSP]
+	if sp.Kind != arch.Value || sp.Reg != regSP {
+		return arch.Exit{}, false
+	}
+	const atMost = 4
+	switch sp.Off {
+	case -size, 0: // from before the frame; from behind the sub
+		ra, ok := s.Stored(plus(sp, int64(size)-8))
+		fp, ok2 := s.Stored(plus(sp, int64(size)-16))
+		if !ok || !ok2 || ra != arch.RegPlus(x30, 0) || fp != arch.RegPlus(x29, 0) {
+			return arch.Exit{}, false
+		}
+	case 16 - size: // from behind the push
+		if before > atMost || size <= 16 {
+			return arch.Exit{}, false
+		}
+	default:
+		return arch.Exit{}, false
+	}
+	return t.Sized(at, size)
+}
+
+// Sized tells the exit of code whose whole frame has that size.
+func (t *tracer) Sized(at *arch.State, size int32) (arch.Exit, bool) {
+	s := state{at}
+	sp := s.Regs[regSP]
+	if sp.Kind != arch.Value || sp.Reg != regSP || size < 16 {
+		return arch.Exit{}, false
+	}
+	end := plus(sp, int64(size))
+	if end.Kind != arch.Value {
+		return arch.Exit{}, false
+	}
+	return arch.Exit{RA: arch.Told(s.load(plus(end, -8))), FP: arch.Told(s.load(plus(end, -16))), SP: end, End: end,
+		Calls: s.Calls, FrameBuilt: true}, true
+}

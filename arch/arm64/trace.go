@@ -1,0 +1,150 @@
+package arm64
+
+import (
+	"encoding/binary"
+
+	"goprof/arch"
+)
+
+// tracer is this CPU's part of reading code ahead. It executes a few instructions symbolically (those that move the
+// stack pointer, the frame pointer, the link register, and words between registers and the stack) and
+// steps over all others. What differs from amd64 is that a call leaves the return address in the link register, so code
+// has none on the stack until it puts it there.
+type tracer struct {
+	*arch.Follower
+	java arch.JavaRegs
+	in   inst // the last that was executed
+}
+
+// NewTracer makes a reader of code ahead.
+func (code) NewTracer(java arch.JavaRegs) arch.Tracer {
+	t := &tracer{java: java}
+	t.Follower = arch.NewFollower(t, 4)
+	return t.Follower
+}
+
+// Step executes one instruction.
+func (t *tracer) Step(on *arch.State) arch.Way {
+	s, in, at := state{on}, &t.in, on.PC
+	if !decode(t.Code[at:], in) {
+		return arch.WayEnds
+	}
+	s.PC += 4
+	switch in.Op {
+	case opOther:
+		s.clobber(in.Writes)
+	case opAdd:
+		if t.takesCallersSP(at) {
+			return arch.WayEnds
+		}
+		s.set(in.Rd, plus(s.get(in.Rn), in.Imm))
+		if in.Rd == x29 && in.Rn == regSP && in.Imm == 0 && t.Entry && s.enters() {
+			return arch.WayBuildsFrame
+		}
+	case opAddReg, opSubReg:
+		s.set(in.Rd, s.addReg(in))
+	case opAnd:
+		// A stack pointer that is aligned either is set back from another register later, or was
+		// aligned, for otherwise the code could not find its own frame again.
+		s.set(in.Rd, s.get(in.Rn))
+	case opMov:
+		s.set(in.Rd, s.get(in.Rm))
+	case opConst:
+		s.set(in.Rd, constant(in.Imm))
+	case opKeep:
+		s.set(in.Rd, s.keep(in))
+	case opNear:
+		s.set(in.Rd, t.near(at, in))
+	case opAddr:
+		s.set(in.Rd, someAddress)
+	case opSign: // the walk strips signatures
+	case opLoad:
+		s.access(in, t.postStep(s, in))
+	case opStore:
+		s.access(in, t.postStep(s, in))
+		if t.Entry && t.storesSenderSP(in) {
+			return arch.WayBuildsFrame
+		}
+	case opCond:
+		if to, ok := t.Inside(at, in.Imm); ok {
+			t.Branch(s.State, to)
+		}
+	case opBranch:
+		to, ok := t.Inside(at, in.Imm)
+		if !ok {
+			return arch.WayJumps
+		}
+		s.PC = to
+	case opCall:
+		s.afterCall()
+	case opJump:
+		to := s.get(in.Rn)
+		switch near := to.Kind == arch.Value && (to.Reg == nearReg || to.Reg == codeReg) && to.Off%4 == 0; {
+		case near && !t.ToWhole():
+			s.PC = uint32(to.Off) // or some instructions before: the last round of an unrolled loop
+		case isConstant(to): // a direct jump over a long way
+			return arch.WayJumps
+		default:
+			return arch.WayJumpsAnyhow
+		}
+	case opRet:
+		return arch.WayReturns
+	default:
+		return arch.WayEnds
+	}
+	return arch.WayGoesOn
+}
+
+// near is an address that the code makes from its own.
+func (t *tracer) near(at uint32, in *inst) arch.Loc {
+	if to, ok := t.Inside(at, in.Imm); ok && to%4 == 0 {
+		return arch.RegPlus(codeReg, int32(to))
+	}
+	return someAddress
+}
+
+// takesCallersSP reports whether the code goes back with a stack pointer from its caller's frame pointer. Up to 17 it does so, on
+// a condition, where a method handle's caller handles an exception (c1_Runtime1_aarch64.cpp, handle_exception_from_callee and
+// generate_unwind_exception). That stack pointer is the one at hand, for interpreted callees have put it back; the other way goes
+// on with it.
+func (t *tracer) takesCallersSP(at uint32) bool {
+	const movSPFP = 0x910003bf
+	var next inst
+	return binary.LittleEndian.Uint32(t.Code[at:]) == movSPFP && decode(t.Code[at+4:], &next) && (next.Op == opRet || next.Op == opJump)
+}
+
+// postStep is what an indexPostReg adds to its base. Where the code that saves all registers has been
+// interrupted between its stores, that was loaded before (macroAssembler_aarch64.cpp, push_CPU_state).
+func (t *tracer) postStep(s state, in *inst) arch.Loc {
+	by := s.get(in.Rm)
+	if in.Index != indexPostReg || by != arch.RegPlus(in.Rm, 0) {
+		return by
+	}
+	var before inst
+	for at := t.Start; at >= 4 && t.Start-at < 4*arch.MaxSlots && decode(t.Code[at-4:], &before); at -= 4 {
+		switch {
+		case before.Op == opConst && before.Rd == in.Rm:
+			return constant(before.Imm)
+		case before.Op != opStore && before.Op != opLoad && before.Op != opAdd:
+			return by
+		}
+	}
+	return by
+}
+
+// enters reports whether the frame pointer has just been set to where it and the return address are saved:
+// macroAssembler_aarch64.cpp, enter.
+func (s state) enters() bool {
+	sp := s.Regs[regSP]
+	fp, ok := s.Stored(sp)
+	_, ok2 := s.Stored(plus(sp, 8))
+	return ok && ok2 && fp.Kind != arch.Unknown
+}
+
+// storesSenderSP reports whether the interpreter has stored its caller's stack pointer, the last word that
+// makes its frame one that can be walked (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
+func (t *tracer) storesSenderSP(in *inst) bool {
+	// With a zero beside it: code that saves all registers pairs them otherwise. What the register holds does not matter: up to 17
+	// a collector's barrier before that may have called C.
+	return in.Pair && !in.Narrow && in.Index == indexOffset && in.Rn == regSP && in.Rd == zr && int(in.Rt2) == t.java.SenderSP
+}

@@ -1,0 +1,203 @@
+package arch
+
+import "math/bits"
+
+// Follower reads code ahead, for all CPUs. It follows one way through the code until that returns, jumps away or
+// cannot be followed; at each branch it keeps the other way for later. What instructions do to a State is the CPU's:
+// see Steps.
+//
+// Code that HotSpot generates returns from wherever it is with a balanced stack, so any way to a return tells where
+// the return address is. What cannot be followed (an indirect jump, a stack pointer of unknown origin) ends one way;
+// another is tried.
+type Follower struct {
+	Code []byte
+	// Start is the offset in Code at which the way began.
+	Start uint32
+	// Entry: the Follower is to stop where a standard frame is built (TraceEntry).
+	Entry bool
+
+	steps   Steps
+	shift   int // the length of every instruction is a multiple of 1<<shift
+	base    uint64
+	visited []uint64 // for 64 units two words: a bit for a way that came there, and for one that had lost its stack pointer
+	todo    []State
+	state   State
+	taken   int                  // steps on all ways together
+	frame   int32                // where to stop: when this many bytes stand between sp and the caller's
+	whole   func(pc uint64) bool // or where they are known to
+	jump    Exit                 // the best exit by a jump
+	found   bool                 // there is one
+}
+
+// Steps is a CPU's part of a Follower.
+type Steps interface {
+	// Step executes the instruction at s.PC, and moves s.PC on.
+	Step(s *State) Way
+	// Exit tells, in terms of the start, the exit of a way on which the last Step has led to one.
+	Exit(s *State, w Way) Exit
+	// Framed tells the exit of code that has just completed a frame of that size, if it has, after so many steps.
+	Framed(s *State, size int32, steps int) (Exit, bool)
+	// Sized tells the exit of code whose whole frame has that size.
+	Sized(s *State, size int32) (Exit, bool)
+	// IsBetter reports whether an exit by a jump says more than another one.
+	IsBetter(e, than *Exit) bool
+}
+
+// Way is how a way goes on behind an instruction.
+type Way uint8
+
+const (
+	WayGoesOn      Way = iota
+	WayEnds            // it cannot be followed, or goes nowhere
+	WayReturns         // to the caller
+	WayJumps           // out of the code, to a place that the code knows
+	WayJumpsAnyhow     // by a register or by memory: nobody knows where
+	WayBuildsFrame     // a standard frame is complete (Entry)
+)
+
+const (
+	maxSteps = 20000 // instructions on all ways together
+	maxWays  = 256
+)
+
+// NewFollower makes a Follower for a CPU. The lengths of its instructions are multiples of unit, a power of two.
+func NewFollower(steps Steps, unit uint32) *Follower {
+	return &Follower{steps: steps, shift: bits.TrailingZeros32(unit)}
+}
+
+// Trace is described at Tracer.
+func (f *Follower) Trace(code []byte, base, pc uint64, frame int32) (Exit, error) {
+	f.Entry, f.frame, f.whole = false, frame, nil
+	return f.run(code, base, pc)
+}
+
+// TraceTo is described at Tracer.
+func (f *Follower) TraceTo(code []byte, base, pc uint64, frame int32, whole func(pc uint64) bool) (Exit, error) {
+	f.Entry, f.frame, f.whole = false, frame, whole
+	return f.run(code, base, pc)
+}
+
+// TraceEntry is described at Tracer.
+func (f *Follower) TraceEntry(code []byte, base, pc uint64) (Exit, error) {
+	f.Entry, f.frame, f.whole = true, 0, nil
+	return f.run(code, base, pc)
+}
+
+func (f *Follower) run(code []byte, base, pc uint64) (Exit, error) {
+	if !f.begins(code, base, pc) {
+		return Exit{}, ErrNoCode
+	}
+	for len(f.todo) > 0 && f.taken < maxSteps {
+		last := len(f.todo) - 1
+		f.state = f.todo[last]
+		f.todo = f.todo[:last]
+		if exit, ok := f.follow(&f.state); ok {
+			return exit, nil
+		}
+	}
+	if f.found {
+		return f.jump, nil
+	}
+	return Exit{}, ErrNoExit
+}
+
+// begins reports whether pc can be an instruction of the code. It makes all of the code new, and the way that begins
+// at pc the one to follow.
+func (f *Follower) begins(code []byte, base, pc uint64) bool {
+	if pc < base || pc-base >= uint64(len(code)) || (pc-base)&(1<<f.shift-1) != 0 || uint64(len(code)) >= 1<<31 {
+		return false
+	}
+	f.Code, f.base, f.Start = code, base, uint32(pc-base)
+	f.taken, f.found = 0, false
+	words := 2 * (len(code)>>f.shift/64 + 1)
+	if cap(f.visited) < words {
+		f.visited = make([]uint64, words)
+	}
+	f.visited = f.visited[:words]
+	clear(f.visited)
+	f.state.Begin(f.Start)
+	f.todo = append(f.todo[:0], f.state)
+	return true
+}
+
+// isNew reports whether an offset is one of the code to which no way has led yet, and notes that one has.
+func (f *Follower) isNew(at uint32, lost bool) bool {
+	if int(at) >= len(f.Code) {
+		return false
+	}
+	n := at >> f.shift
+	word, bit := n/64*2, uint64(1)<<(n%64)
+	if f.visited[word]&bit != 0 || lost && f.visited[word+1]&bit != 0 {
+		return false
+	}
+	if lost {
+		word++
+	}
+	f.visited[word] |= bit
+	return true
+}
+
+// follow goes one way until it returns or ends.
+func (f *Follower) follow(s *State) (Exit, bool) {
+	for ; f.taken < maxSteps; f.taken++ {
+		if f.whole != nil && f.whole(f.base+uint64(s.PC)) {
+			return f.steps.Sized(s, f.frame)
+		}
+		if !f.isNew(s.PC, s.Lost) {
+			return Exit{}, false
+		}
+		way := f.steps.Step(s)
+		if way != WayGoesOn {
+			return f.end(s, way)
+		}
+		if f.frame != 0 && f.whole == nil && !s.Calls {
+			if exit, ok := f.steps.Framed(s, f.frame, f.taken); ok {
+				return exit, true
+			}
+		}
+	}
+	return Exit{}, false
+}
+
+// end tells the exit of a way that does not go on. One by a jump is kept: another way may return.
+func (f *Follower) end(s *State, way Way) (Exit, bool) {
+	switch way {
+	case WayBuildsFrame:
+		return f.steps.Exit(s, way), true
+	case WayReturns:
+		if f.whole != nil {
+			return Exit{}, false
+		}
+		exit := f.steps.Exit(s, way)
+		return exit, exit.RA.Kind != Unknown && exit.SP.Kind == Value
+	case WayJumps, WayJumpsAnyhow:
+		if f.whole != nil {
+			if way == WayJumpsAnyhow { // a table's
+				return f.steps.Sized(s, f.frame)
+			}
+			return Exit{}, false
+		}
+		exit := f.steps.Exit(s, way)
+		if !f.found || f.steps.IsBetter(&exit, &f.jump) {
+			f.jump, f.found = exit, true
+		}
+	}
+	return Exit{}, false
+}
+
+// ToWhole reports whether the Follower is to stop where a frame is known to stand (TraceTo).
+func (f *Follower) ToWhole() bool { return f.whole != nil }
+
+// Branch keeps another way for later.
+func (f *Follower) Branch(s *State, to uint32) {
+	if len(f.todo) < maxWays {
+		f.todo = append(f.todo, *s)
+		f.todo[len(f.todo)-1].PC = to
+	}
+}
+
+// Inside is where a branch by a distance from an offset leads, if that is in the code.
+func (f *Follower) Inside(from uint32, by int64) (to uint32, ok bool) {
+	target := int64(from) + by
+	return uint32(target), target >= 0 && target < int64(len(f.Code))
+}

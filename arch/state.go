@@ -1,0 +1,132 @@
+package arch
+
+import (
+	"math"
+	"slices"
+)
+
+// State is the machine on one way of a Follower: what each register holds, told in terms of the registers at the
+// start, and what was stored to the stack since.
+type State struct {
+	PC      uint32 // offset in the code
+	Calls   bool   // the way went past a call
+	Patched bool   // the return address of the standard frame at the start was written
+	Lost    bool   // the way has lost its stack pointer; another one that has not may come to the same instructions again
+	Regs    [32]Loc
+	Saved   Loc // what SavedSP stands for
+	// RAAt is where the link register came from, and Dead how far the stack pointer has been above the frame pointer:
+	// what lay below is no more. Only a CPU that ReturnsInRegister asks for them.
+	RAAt Loc
+	Dead int32
+
+	tokens uint8
+	stored uint8
+	slots  [MaxSlots]slot
+}
+
+// slot is a word that was stored.
+type slot struct {
+	reg uint8
+	off int32
+	val Loc
+}
+
+const (
+	// MaxSlots is how many stored words a State remembers.
+	MaxSlots = 24
+	// FirstToken is the first of the pseudo registers: stack pointers of unknown origin.
+	FirstToken = 64
+
+	noReg = 0xff // no address has it
+)
+
+// Begin makes every register hold itself.
+func (s *State) Begin(pc uint32) {
+	*s = State{PC: pc, Dead: math.MinInt32}
+	for i := range s.Regs {
+		s.Regs[i] = RegPlus(uint8(i), 0)
+	}
+}
+
+// Token stands for a stack pointer of which nothing is known but itself.
+func (s *State) Token() Loc {
+	s.tokens++
+	return RegPlus(FirstToken+s.tokens%64, 0)
+}
+
+// Stored returns what was stored at addr on the way here.
+func (s *State) Stored(addr Loc) (Loc, bool) {
+	if addr.Kind != Value {
+		return Loc{}, false
+	}
+	i := s.slot(addr)
+	if i < 0 {
+		return Loc{}, false
+	}
+	return s.slots[i].val, true
+}
+
+func (s *State) slot(addr Loc) int {
+	return slices.IndexFunc(s.slots[:s.stored], func(slot slot) bool { return slot.reg == addr.Reg && slot.off == addr.Off })
+}
+
+// Store notes what was stored at an address. The oldest is forgotten, by its last store: where a barrier has spilled
+// all registers just before, the slot that the return address moves to has been stored to long ago, too.
+func (s *State) Store(addr, v Loc) {
+	old := s.slot(addr)
+	if old < 0 && int(s.stored) == len(s.slots) {
+		old = 0
+	}
+	if old >= 0 {
+		copy(s.slots[old:s.stored], s.slots[old+1:s.stored])
+		s.stored--
+	}
+	s.slots[s.stored] = slot{addr.Reg, addr.Off, v}
+	s.stored++
+}
+
+// Overwrite forgets the words of which some of the bytes from addr on are part.
+func (s *State) Overwrite(addr Loc, bytes int32) {
+	for i := range s.slots[:s.stored] {
+		slot := &s.slots[i]
+		if addr.Kind == Value && slot.reg == addr.Reg && slot.off > addr.Off-8 && slot.off < addr.Off+bytes {
+			slot.val = Loc{}
+		}
+	}
+}
+
+// TakeSaved makes a stack pointer that lay in memory at the start the one that all is told relative to from here on.
+// Nothing is told relative to one that came before.
+func (s *State) TakeSaved(from Loc) (sp Loc) {
+	if s.Saved != from && s.Saved.Kind != Unknown {
+		s.forgetSaved()
+	}
+	s.Saved = from
+	return RegPlus(SavedSP, 0)
+}
+
+// forgetSaved forgets all that is told relative to a stack pointer that was saved.
+func (s *State) forgetSaved() {
+	for i := range s.Regs {
+		if s.Regs[i].Reg == SavedSP {
+			s.Regs[i] = Loc{}
+		}
+	}
+	for i := range s.slots[:s.stored] {
+		slot := &s.slots[i]
+		if slot.reg == SavedSP || slot.val.Reg == SavedSP {
+			slot.val = Loc{}
+		}
+		if slot.reg == SavedSP {
+			slot.reg = noReg
+		}
+	}
+}
+
+// Told is l for those outside, who know no tokens.
+func Told(l Loc) Loc {
+	if l.Reg >= FirstToken {
+		return Loc{}
+	}
+	return l
+}

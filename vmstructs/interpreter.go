@@ -1,0 +1,25 @@
+package vmstructs
+
+import "goprof/arch"
+
+// Interp returns the layout of this JVM's interpreter frames.
+func (vm *VM) Interp() arch.InterpLayout {
+	if vm.l.jdk8 {
+		return vm.t.CPU().Interp.JDK8
+	}
+	return vm.t.CPU().Interp.JDK9
+}
+
+// SlotAddress is the address that a slot of the interpreter's frame at fp holds: up to JDK 21 the slot holds it, JDK 25
+// counts in words from fp (interp_masm_*.cpp, prepare_to_jump_from_interpreted).
+func SlotAddress(fp, slot uint64) uint64 {
+	if words := int64(slot); words < 0 && words > -1<<20 {
+		return fp + slot*8
+	}
+	return slot
+}
+
+// SameFrame compares the stack pointers of two looks at a frame of generated code. In a frame that interprets a native
+// method on arm64 HotSpot notes the stack pointer of the expressions, which is not aligned
+// (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
+func SameFrame(a, b uint64) bool { return a&^15 == b&^15 }

@@ -1,0 +1,56 @@
+package vmstructs
+
+import (
+	"slices"
+	"strings"
+)
+
+// What HotSpot, its launcher and its class library call things, where a name is all that tells them.
+
+// threadEntries are the functions that a C library calls as the first of a thread: HotSpot's
+// (os/linux/os_linux.cpp; java_start up to 8), and the launcher's (libjli/java_md.c; JavaMain up to 13).
+var threadEntries = []string{"thread_native_entry", "java_start", "ThreadJavaMain", "JavaMain"}
+
+// BeginsThread reports whether a function of that name is the first of a thread that the JVM or its launcher has made.
+func BeginsThread(function string) bool { return slices.Contains(threadEntries, function) }
+
+// MayCarry reports whether a Java thread of that name may run virtual ones
+// (java.lang.VirtualThread, createDefaultScheduler).
+func MayCarry(thread string) bool { return strings.HasPrefix(thread, "ForkJoinPool-") }
+
+// Wait is how a Java thread waits.
+type Wait uint8
+
+const (
+	NoWait         Wait = iota
+	WaitsToEnter        // a monitor that another thread holds
+	WaitsForNotify      // in Object.wait
+	WaitsForUnpark      // in LockSupport.park
+	WaitsForTime        // in Thread.sleep
+)
+
+// waitMethods are the methods in which Java threads wait: java.lang.Object, java.lang.Thread and Unsafe.
+var waitMethods = map[string]Wait{
+	"java.lang.Object.wait": WaitsForNotify, "java.lang.Object.wait0": WaitsForNotify,
+	"java.lang.Thread.sleep": WaitsForTime, "java.lang.Thread.sleep0": WaitsForTime,
+	"java.lang.Thread.sleepNanos0": WaitsForTime,
+	"sun.misc.Unsafe.park":         WaitsForUnpark, "jdk.internal.misc.Unsafe.park": WaitsForUnpark,
+}
+
+// WaitOfMethod tells how a thread waits whose topmost Java frame is a method of that name.
+func WaitOfMethod(name string) Wait { return waitMethods[name] }
+
+// WaitOfStatus tells how a thread waits of which ThreadStatus says that.
+func WaitOfStatus(status string) Wait {
+	switch status {
+	case "BLOCKED":
+		return WaitsToEnter
+	case "PARKED", "TIMED_PARKED":
+		return WaitsForUnpark
+	case "SLEEPING":
+		return WaitsForTime
+	case "WAITING", "TIMED_WAITING":
+		return WaitsForNotify
+	}
+	return NoWait
+}

@@ -1,0 +1,88 @@
+package vmstructs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"goprof/testdata/fuzzseed"
+)
+
+// writeTables writes the tables of a JVM as lines of words between tabs. Where a static field lies is not told: it differs
+// from run to run.
+func writeTables(w io.Writer, j jdkTables) {
+	fmt.Fprintf(w, "jdk\t%s\n", j.name)
+	var lines []string
+	for name, f := range j.tab.fields {
+		static, offset := "0", fmt.Sprint(f.offset)
+		if f.static {
+			static, offset = "1", "s"
+		}
+		lines = append(lines, fmt.Sprintf("field\t%s\t%s\t%s\t%s\t%s", name.typ, name.field, static, offset, f.typ))
+	}
+	for name, size := range j.tab.sizes {
+		lines = append(lines, fmt.Sprintf("type\t%s\t\t\t%d", name, size))
+	}
+	for name, v := range j.tab.ints {
+		lines = append(lines, fmt.Sprintf("int\t%s\t\t\t%d", name, v))
+	}
+	for name, v := range j.tab.longs {
+		lines = append(lines, fmt.Sprintf("long\t%s\t\t\t%d", name, v))
+	}
+	slices.Sort(lines)
+	fmt.Fprintln(w, strings.Join(lines, "\n"))
+}
+
+// TestWriteTables: what is written is read as it was.
+func TestWriteTables(t *testing.T) {
+	for _, j := range loadTables(t) {
+		var b bytes.Buffer
+		writeTables(&b, j)
+		again := parseDumps(t, &b)
+		if len(again) != 1 || again[0].name != j.name || !maps.Equal(again[0].tab.sizes, j.tab.sizes) ||
+			!maps.Equal(again[0].tab.ints, j.tab.ints) || !maps.Equal(again[0].tab.longs, j.tab.longs) ||
+			len(again[0].tab.fields) != len(j.tab.fields) {
+			t.Fatalf("%s is not what it was", j.name)
+		}
+		for name, want := range j.tab.fields {
+			got := again[0].tab.fields[name]
+			if want.addr, got.addr = 0, 0; got != want {
+				t.Errorf("%s: %v is %+v, was %+v", j.name, name, got, want)
+			}
+		}
+	}
+}
+
+// TestAddTables adds the tables of the JVMs that run here to testdata/tables.txt.gz, if there are none of that release:
+//
+//	GOPROF_SEEDS=1 GOPROF_JDKS=$(scripts/jdks.sh 28) go test ./vmstructs -run AddTables
+func TestAddTables(t *testing.T) {
+	fuzzseed.Making(t)
+	elfNames := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
+	eachLive(t, nil, func(t *testing.T, v *live) {
+		name := fmt.Sprintf("%s-%d", elfNames[v.p.CPU().Name], v.vm.Version().Major)
+		if slices.ContainsFunc(loadTables(t), func(j jdkTables) bool { return j.name == name }) {
+			return
+		}
+		tab, err := readTables(v.p, func(symbol string) (uint64, error) { return v.p.Global(libjvm, symbol) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile("testdata/tables.txt.gz", os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		z := gzip.NewWriter(f) // one more member of the file
+		writeTables(z, jdkTables{name, tab})
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -256,7 +256,12 @@ func TestWallNeverStopsTheBlocked(t *testing.T) {
 		}
 		opt := RecordOptions{Duration: longEnough(time.Second), Mode: WallMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples}
 		before := switchesOf(t, s, names)
-		_, sum := record(t, s, context.Background(), opt)
+		p, sum := record(t, s, context.Background(), opt)
+		for name, th := range threadsIn(t, p) {
+			if names[name] && th.gaps*10 > th.total {
+				t.Errorf("%s: %d of %d looks without a stop lack native frames", name, th.gaps, th.total)
+			}
+		}
 		if now := switchesOf(t, s, names); !maps.Equal(now, before) {
 			t.Errorf("threads at rest were woken: %v, then %v", before, now)
 		}
@@ -266,7 +271,7 @@ func TestWallNeverStopsTheBlocked(t *testing.T) {
 
 		opt.NativeOnce = true
 		before = switchesOf(t, s, names)
-		p, sum := record(t, s, context.Background(), opt)
+		p, sum = record(t, s, context.Background(), opt)
 		now := switchesOf(t, s, names)
 		for name := range before {
 			if now[name] == before[name] {

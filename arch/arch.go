@@ -131,6 +131,9 @@ type Code interface {
 	// what follows can be a return address.
 	EndsInCall(code []byte) bool
 
+	// CallTarget returns what the direct call is of that code, MaxCall bytes of it, ends in. ret is the address behind it.
+	CallTarget(code []byte, ret uint64) (to uint64, ok bool)
+
 	// Read reads the instruction at an offset in code. It returns false where there is none.
 	Read(code []byte, at uint32, in *Inst) bool
 

@@ -54,6 +54,7 @@ type Walker struct {
 	returns      map[uint64]exitResult // of native code; see returnAhead
 	stubs        map[uint64]stubSite
 	calls        map[uint64]callSite
+	links        map[leafCall]uint64 // see linkOfLeaf
 	methods      map[*vmstructs.Method]*profile.Func
 	heldFrom     uint64 // what the VM had loaded when the caches were empty
 	mayHold      uint64 // maxHeldByWalk
@@ -152,6 +153,7 @@ func (w *Walker) Forget() {
 	w.exits = make(map[uint64]exitResult)
 	w.returns = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
+	w.links = make(map[leafCall]uint64)
 	w.heldFrom = w.loaded()
 }
 
@@ -293,6 +295,10 @@ func (w *Walker) walk() profile.Reason {
 // need no other register. From there it goes on at the frame anchor.
 func (w *Walker) walkUnstopped() profile.Reason {
 	w.cur.known = 1<<w.cpu.SP | 1<<w.cpu.PC
+	if link, ok := w.linkOfLeaf(); ok {
+		w.cur.regs[w.cpu.LR] = link
+		w.cur.known |= 1 << w.cpu.LR
+	}
 	why := w.walk()
 	if n := len(w.out.Frames); why == profile.NoUnwindInfo && n > 0 && w.out.Frames[n-1].Kind != profile.Gap {
 		w.emit(profile.Frame{Func: unstoppedGap, Kind: profile.Gap, BCI: -1})

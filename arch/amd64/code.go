@@ -1,6 +1,9 @@
 package amd64
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // code is what this CPU's code tells: arch.Code says of what.
 type code struct{}
@@ -38,6 +41,15 @@ func (code) EndsInCall(b []byte) bool {
 		}
 	}
 	return false
+}
+
+// CallTarget knows CALL rel32.
+func (code) CallTarget(b []byte, ret uint64) (uint64, bool) {
+	n := len(b)
+	if n < 5 || b[n-5] != 0xe8 {
+		return 0, false
+	}
+	return ret + uint64(int64(int32(binary.LittleEndian.Uint32(b[n-4:])))), true
 }
 
 // SenderSP: all JDKs have the same.

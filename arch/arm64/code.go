@@ -62,6 +62,18 @@ func (code) EndsInCall(code []byte) bool {
 	return op>>26 == 0x25 || op&0xfffffc1f == 0xd63f0000 || op&0xfefff800 == 0xd63f0800
 }
 
+// CallTarget knows BL.
+func (code) CallTarget(code []byte, ret uint64) (uint64, bool) {
+	if len(code) < 4 {
+		return 0, false
+	}
+	op := binary.LittleEndian.Uint32(code[len(code)-4:])
+	if op>>26 != 0x25 {
+		return 0, false
+	}
+	return ret - 4 + uint64(int64(int32(op<<6)>>6)*4), true
+}
+
 // Pops looks for ADD sp, sp, #16. Around calls of C there is such a crumb, the return address once more
 // (cpu/aarch64/aarch64.ad, aarch64_enc_java_to_runtime).
 func (code) Pops(code []byte) uint64 {

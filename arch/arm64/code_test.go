@@ -126,3 +126,13 @@ func TestPops(t *testing.T) {
 		t.Errorf("no code: %d", got)
 	}
 }
+
+// TestCallTarget: of calls that say where they lead, forwards and back.
+func TestCallTarget(t *testing.T) {
+	for words, want := range map[string]uint64{"94000400": 0x401000, "97fffffe": 0x3ffff8, "d63f0100": 0, "14000400": 0} {
+		code, _ := assemble(t, words)
+		if got, ok := CPU.CallTarget(code, 0x400004); got != want || ok != (want != 0) {
+			t.Errorf("%s leads to %#x %v, want %#x", words, got, ok, want)
+		}
+	}
+}

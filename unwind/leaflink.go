@@ -1,0 +1,132 @@
+package unwind
+
+import (
+	"goprof/arch"
+	"goprof/process"
+)
+
+// A look without a stop tells pc and sp. Where a call leaves the return address in a register (arm64), a function that calls
+// nobody keeps it there alone, and newer C libraries make the system calls that threads wait in by such a function
+// (glibc from 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). What the register holds can be found nevertheless:
+//
+//   - The leaf has no frame, so at sp begins that of its caller, with the frame record that C compilers keep on arm64. The
+//     return address in there stands behind a call, and that call tells where the caller begins.
+//   - In the caller's code stand its calls of the leaf.
+//   - Behind such a call, the caller's unwind rules must find its return address in just that frame record.
+
+// leafCall is a leaf and its caller's own return address.
+type leafCall struct{ pc, ret uint64 }
+
+const (
+	// maxCallerCode is how much of the caller's code is read, and maxLeaf how long a leaf is.
+	maxCallerCode = 4096
+	maxLeaf       = 256
+	maxLinks      = 4096
+)
+
+// linkOfLeaf finds the return address of the function that a thread waits in, if a register alone holds it.
+func (w *Walker) linkOfLeaf() (uint64, bool) {
+	if !w.cpu.ReturnsInRegister {
+		return 0, false
+	}
+	leaf, ok := w.t.Code(w.cur.pc, true)
+	if !ok || leaf.Row == nil || !w.keepsLink(leaf.Row) {
+		return 0, false
+	}
+	ret, ok := w.word(w.cur.sp + 8)
+	if !ok {
+		return 0, false
+	}
+	key := leafCall{w.cur.pc, w.strip(ret)}
+	link, known := w.links[key]
+	if !known {
+		link = w.findLink(&leaf, key.ret)
+		if len(w.links) >= maxLinks {
+			clear(w.links)
+		}
+		w.links[key] = link
+	}
+	return link, link != 0
+}
+
+// keepsLink reports whether rules are those of code without a frame that has its return address where the call has left it.
+func (w *Walker) keepsLink(row *process.Row) bool {
+	for i := range row.Saved {
+		if row.Saved[i].Reg == row.RA && row.Saved[i].Rule.Kind != process.RuleSame {
+			return false
+		}
+	}
+	c := &row.CFA
+	return int(row.RA) == w.cpu.LR && c.Kind == process.RuleRegister && int(c.Reg) == w.cpu.SP && c.Off == 0
+}
+
+// findLink returns the address behind a call of the leaf, in the function that returns to ret. 0 if there is none.
+func (w *Walker) findLink(leaf *process.Code, ret uint64) uint64 {
+	if !w.afterCall(ret, nil) {
+		return 0
+	}
+	begin, ok := w.callTarget(ret)
+	if !ok {
+		return 0
+	}
+	caller, ok := w.t.Code(begin, true)
+	code := w.code[:maxCallerCode]
+	if !ok || w.t.Read(begin, code) != nil {
+		return 0
+	}
+	var in arch.Inst
+	for at := uint32(0); int(at) < len(code); at += in.Len {
+		if !w.cpu.Read(code, at, &in) {
+			in = arch.Inst{Len: w.cpu.MinInst}
+			continue
+		}
+		behind := begin + uint64(at+in.Len)
+		if in.Flow != arch.FlowCall || int(at+in.Len) > len(code) || !w.callsLeaf(code[at:at+in.Len], behind, leaf) {
+			continue
+		}
+		if c, ok := w.t.Code(behind, false); ok && sameFunction(&c, &caller) && c.Row != nil && w.recordsOnTop(c.Row) {
+			return behind
+		}
+	}
+	return 0
+}
+
+// callTarget is what the call before ret has called.
+func (w *Walker) callTarget(ret uint64) (uint64, bool) {
+	var call [16]byte
+	n := min(w.cpu.MaxCall, len(call))
+	if w.t.Read(ret-uint64(n), call[:n]) != nil {
+		return 0, false
+	}
+	return w.cpu.CallTarget(call[:n], ret)
+}
+
+// callsLeaf reports whether a call leads to the beginning of the function that the thread is in.
+func (w *Walker) callsLeaf(call []byte, behind uint64, leaf *process.Code) bool {
+	to, ok := w.cpu.CallTarget(call, behind)
+	if !ok || to > w.cur.pc || w.cur.pc-to >= maxLeaf {
+		return false
+	}
+	c, ok := w.t.Code(to, true)
+	return ok && sameFunction(&c, leaf)
+}
+
+// sameFunction compares symbols. Two functions that have none, or whose names nobody knows, pass: the rules decide.
+func sameFunction(a, b *process.Code) bool { return a.Image == b.Image && a.Symbol == b.Symbol }
+
+// recordsOnTop reports whether rules say that the frame record stands at the stack pointer: the caller's frame pointer, and
+// then the return address.
+func (w *Walker) recordsOnTop(row *process.Row) bool {
+	if row.CFA.Kind != process.RuleRegister || int(row.CFA.Reg) != w.cpu.SP || int(row.RA) != w.cpu.LR {
+		return false
+	}
+	found := 0
+	for i := range row.Saved {
+		s := &row.Saved[i]
+		at := int64(row.CFA.Off) + int64(s.Rule.Off)
+		if s.Rule.Kind == process.RuleOffset && (int(s.Reg) == w.cpu.FP && at == 0 || int(s.Reg) == w.cpu.LR && at == 8) {
+			found++
+		}
+	}
+	return found == 2
+}

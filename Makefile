@@ -2,8 +2,8 @@
 
 GO      ?= go
 BINARY  := goprof
-# go's ./... leaves testdata out, but the tests of all packages stand on this one.
-PKG     ?= ./... ./testdata/jvmtest
+# go's ./... leaves testdata out, but the tests of all packages stand on these.
+PKG     ?= ./... ./testdata/jvmtest ./testdata/host
 RUN     ?= .
 # How long a test run may last before it counts as hung, and each fuzzer runs.
 TIMEOUT ?= 45m

@@ -11,19 +11,20 @@ import (
 // mayImport is the order of the house: imports point down only. A package of ours that is
 // not listed may import nothing and fails the test.
 var mayImport = map[string][]string{
-	"goprof/arch":            {},
-	"goprof/arch/errand":     {},
-	"goprof/arch/entry":      {},
-	"goprof/profile":         {},
-	"goprof/profile/naming":  {"goprof/profile"},
-	"goprof/process":         {"goprof/arch"},
-	"goprof/vmstructs":       {"goprof/arch", "goprof/process"},
-	"goprof/unwind":          {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
-	"goprof/sampler":         {"goprof/arch", "goprof/arch/errand", "goprof/process"},
-	"goprof/sampler/guard":   {},
-	"goprof/sampler/session": {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler"},
-	"goprof/output":          {"goprof/profile", "goprof/profile/naming"},
-	"goprof/output/flame":    {"goprof/profile", "goprof/output"},
+	"goprof/arch":             {},
+	"goprof/arch/errand":      {},
+	"goprof/arch/entry":       {},
+	"goprof/profile":          {},
+	"goprof/profile/naming":   {"goprof/profile"},
+	"goprof/process":          {"goprof/arch"},
+	"goprof/vmstructs":        {"goprof/arch", "goprof/process"},
+	"goprof/unwind":           {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
+	"goprof/sampler":          {"goprof/arch", "goprof/arch/errand", "goprof/process"},
+	"goprof/sampler/guard":    {},
+	"goprof/sampler/session":  {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler"},
+	"goprof/sampler/diagnose": {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/session"},
+	"goprof/output":           {"goprof/profile", "goprof/profile/naming"},
+	"goprof/output/flame":     {"goprof/profile", "goprof/output"},
 }
 
 // commands may import all of the others.

@@ -2,7 +2,7 @@
 # The tests on a real arm64 kernel with real arm64 JVMs, emulated (scripts/arm64.sh). Go and Java are compiled here, and run there.
 #   scripts/test-arm64.sh             JDK 8 11 17 21 25 27, some hours
 #   scripts/test-arm64.sh 17 25       only these
-# STAGES=regexp    only some of: unit live end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow
+# STAGES=regexp    only some of: unit live diagnose end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow
 # STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (100000)
 # ROWS=regexp      modes of the shadow oracle (sampler/session/matrix_rows_test.go)
 # Each stage's whole output is kept in build/arm64. At the end stand tables for docs/support.md.
@@ -80,6 +80,7 @@ echo "$(date -u +%F) $(git rev-parse --short HEAD), $(qemu-system-aarch64 --vers
 unit
 few=$(among 17 25)
 stage live 14400 "$few" sampler/session -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole'
+stage diagnose 3600 "$few" sampler/diagnose
 stage end-to-end 3600 "$few" cmd/goprof
 stage virtual 7200 "$(among 21 25 27)" sampler/session -test.run 'TestShadowVirtual|TestVirtual'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")

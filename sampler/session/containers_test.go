@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"goprof/profile"
+	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -52,7 +53,7 @@ func (c container) checkCommands(t *testing.T, jdk jvmtest.JDK, goprof []string,
 	if said != "" {
 		t.Errorf("dump says %s", said)
 	}
-	recorded := run("record", "--pid", itoa(c.pid), "-d", "3", "-o", "-")
+	recorded := run("record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-o", "-")
 	if recorded.code != 0 || !strings.Contains(recorded.out, "truth.Shares.") || strings.Contains(recorded.err, "library-") {
 		t.Errorf("record: %d %s\n%s", recorded.code, recorded.err, recorded.out)
 	}
@@ -68,12 +69,12 @@ func (c container) checkCommands(t *testing.T, jdk jvmtest.JDK, goprof []string,
 	}
 	found := false
 	for _, j := range listed.JVMs {
-		found = found || j.PID == c.pid && j.Problem == nil && j.Version != "" && j.Vendor == implementor(t, jdk)
+		found = found || j.PID == c.pid && j.Problem == nil && j.Version != "" && j.Vendor == jdk.Vendor(t)
 	}
 	if !found {
 		t.Errorf("%d is not listed, or not as it should: %+v", c.pid, listed)
 	}
-	if doctor := run("doctor", "--pid", itoa(c.pid)); doctor.code != 0 || !strings.Contains(doctor.out, "ok    symbols") && hasSymbols(jdk) {
+	if doctor := run("doctor", "--pid", strconv.Itoa(c.pid)); doctor.code != 0 || !strings.Contains(doctor.out, "ok    symbols") && hasSymbols(jdk) {
 		t.Errorf("doctor: %d %s%s", doctor.code, doctor.out, doctor.err)
 	}
 }
@@ -84,7 +85,7 @@ func dumpAtRest(t *testing.T, command []string, pid int) (stacks map[string]stri
 	t.Helper()
 	for range 20 {
 		before := stacks
-		dump := runIt(t, append(slices.Clone(command), "dump", "--pid", itoa(pid), "--json")...)
+		dump := runIt(t, append(slices.Clone(command), "dump", "--pid", strconv.Itoa(pid), "--json")...)
 		stacks, said = stacksOf(t, dump), dump.err
 		if maps.Equal(before, stacks) {
 			break
@@ -131,11 +132,11 @@ func TestInnerPIDs(t *testing.T) {
 	// Names of our own: other processes 1 may run on this machine, those of another run of this test too.
 	shares, named := fmt.Sprintf("inner-%d-shares.jar", os.Getpid()), fmt.Sprintf("inner-%d-named.jar", os.Getpid())
 	pid := sites[1]
-	one := pid.start(t, jdk, "", publicJar(t, shares, "truth.Shares"), "-cp", "none", "-jar", "--", "1", "1")
-	two := pid.start(t, jdk, "", publicJar(t, named, "truth.Named"), "-cp", "none", "-jar")
+	one := pid.start(t, jdk, "", jvmtest.PublicJar(t, shares, "truth.Shares"), "-cp", "none", "-jar", "--", "1", "1")
+	two := pid.start(t, jdk, "", jvmtest.PublicJar(t, named, "truth.Named"), "-cp", "none", "-jar")
 	for _, args := range [][]string{{"dump", "--ns-pid", "1"}, {"record", "--ns-pid", "1", "-d", "1"}, {"doctor", "--ns-pid", "1"}} {
 		r := runIt(t, append([]string{goprof}, args...)...)
-		r.wantError(t, 1, "JVMs have the number 1 in a container", itoa(one.pid)+" "+shares, itoa(two.pid)+" "+named, "try: goprof "+args[0]+" --pid ")
+		r.wantError(t, 1, "JVMs have the number 1 in a container", strconv.Itoa(one.pid)+" "+shares, strconv.Itoa(two.pid)+" "+named, "try: goprof "+args[0]+" --pid ")
 	}
 	if r := runIt(t, goprof, "dump", "--ns-pid", "1", strings.ToUpper(named)); r.code != 0 || !strings.Contains(r.out, "truth.Named") {
 		t.Errorf("%+v", r)
@@ -144,8 +145,8 @@ func TestInnerPIDs(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	runIt(t, goprof, "dump", "--ns-pid", "1", "no such thing").wantError(t, 3, `have the number 1 in a container and "no such thing"`)
-	runIt(t, goprof, "dump", "--ns-pid", strconv.Itoa(pidMax(t)-1)).wantError(t, 3, "goprof list")
+	runIt(t, goprof, "dump", "--ns-pid", strconv.Itoa(host.MaxPID(t)-1)).wantError(t, 3, "goprof list")
 	runIt(t, goprof, "dump", "--ns-pid", "0").wantError(t, 1, "0 is no process id")
-	runIt(t, goprof, "dump", "--ns-pid", "1", "--pid", itoa(one.pid)).wantError(t, 1, "exclude each other")
-	runIt(t, goprof, "record", "--ns-pid", "1", "--pid", itoa(one.pid)).wantError(t, 1, "exclude each other")
+	runIt(t, goprof, "dump", "--ns-pid", "1", "--pid", strconv.Itoa(one.pid)).wantError(t, 1, "exclude each other")
+	runIt(t, goprof, "record", "--ns-pid", "1", "--pid", strconv.Itoa(one.pid)).wantError(t, 1, "exclude each other")
 }

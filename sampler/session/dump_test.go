@@ -19,6 +19,7 @@ import (
 
 	"goprof/output"
 	"goprof/profile"
+	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -240,7 +241,7 @@ func TestNonBlocking(t *testing.T) {
 		s := attach(t, jvm.PID)
 		threads := dumped(t, s, DumpOptions{NonBlocking: true})
 		turns := parkedSwitches(t, threads, jvm.PID, stacks)
-		waitFor(t, "all have come to a stand", func() bool {
+		host.WaitFor(t, "all have come to a stand", func() bool {
 			time.Sleep(100 * time.Millisecond)
 			before := turns
 			turns = parkedSwitches(t, threads, jvm.PID, stacks)

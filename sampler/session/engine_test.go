@@ -9,6 +9,7 @@ import (
 
 	"goprof/process"
 	"goprof/sampler"
+	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -18,18 +19,9 @@ var testEngine Engine
 // withPerf makes the rest of a test sample by perf_event, or skips it where that is not permitted.
 func withPerf(t testing.TB) {
 	t.Helper()
-	needPerf(t)
+	host.NeedPerf(t)
 	testEngine = PerfEngine
 	t.Cleanup(func() { testEngine = "" })
-}
-
-func needPerf(t testing.TB) {
-	t.Helper()
-	if power, err := sampler.TryPerf(0); err != nil {
-		t.Skipf("this machine does not permit perf_event: %v", err)
-	} else if !power.Kernel {
-		t.Skip("perf_event is permitted here outside of the kernel only (kernel.perf_event_paranoid, CAP_PERFMON)")
-	}
 }
 
 func (r *recording) afterOfTest() func(*process.Snapshot, int64) {

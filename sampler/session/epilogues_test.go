@@ -11,6 +11,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/testdata/host"
 	"goprof/unwind"
 )
 
@@ -26,7 +27,7 @@ func TestEpilogues(t *testing.T) {
 	if out, err := exec.Command(cc, "-O1", "-o", program, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	pid := startReady(t, exec.Command(program))
+	pid := host.StartReady(t, exec.Command(program))
 	p, err := process.Open(pid)
 	if err != nil {
 		t.Fatal(err)

@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/sampler/guard"
+	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
 // TestRecordingIsGuarded: while goprof records, all its OS threads are behind the guard, those of later too, in each
 // mode and with each engine; and it records as well as ever. The program that it started is not behind it.
 func TestRecordingIsGuarded(t *testing.T) {
-	needRoot(t)
+	host.NeedRoot(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]
 	java := jvmtest.CommandLine(t, jdk, "truth.Shares", "--", "1", "1")
@@ -38,7 +39,7 @@ func TestRecordingIsGuarded(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { // the program goes on when the recording has ended
-				for _, child := range childrenOf(cmd.Process.Pid) {
+				for _, child := range host.Children(cmd.Process.Pid) {
 					unix.Kill(child, unix.SIGKILL)
 				}
 				cmd.Wait()
@@ -51,10 +52,8 @@ func TestRecordingIsGuarded(t *testing.T) {
 				t.Errorf("not all of its threads: %v", states)
 			}
 			watched := false
-			for _, child := range childrenOf(cmd.Process.Pid) {
-				h := Host{}
-				s, _ := h.status(child)
-				if s.name == "java" {
+			for _, child := range host.Children(cmd.Process.Pid) {
+				if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", child)); string(name) == "java\n" {
 					watched = true
 					if states := guardStates(child); states["NoNewPrivs=0 Seccomp=0 "+capabilitiesOf(t)] == 0 || len(states) != 1 {
 						t.Errorf("the program is behind it, too: %v", states)
@@ -88,21 +87,31 @@ func within(limit time.Duration, done func() bool) bool {
 // capabilitiesKept are those that a recording keeps of those that we have.
 func capabilitiesKept(t *testing.T) string {
 	t.Helper()
-	self, _ := (Host{}).status(0)
+	effective := ownCapabilities(t)
 	mask := uint64(0)
 	for _, c := range guard.ToRecord {
 		mask |= 1 << c
 	}
-	if self.effective&(1<<unix.CAP_PERFMON) == 0 {
+	if effective&(1<<unix.CAP_PERFMON) == 0 {
 		mask |= 1 << unix.CAP_SYS_ADMIN
 	}
-	return fmt.Sprintf("CapEff=%016x", self.effective&mask)
+	return fmt.Sprintf("CapEff=%016x", effective&mask)
 }
 
 func capabilitiesOf(t *testing.T) string {
 	t.Helper()
-	self, _ := (Host{}).status(0)
-	return fmt.Sprintf("CapEff=%016x", self.effective)
+	return fmt.Sprintf("CapEff=%016x", ownCapabilities(t))
+}
+
+// ownCapabilities are those that this test has.
+func ownCapabilities(t *testing.T) (effective uint64) {
+	t.Helper()
+	text, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(text), "\nCapEff:\t")
+	if _, err := fmt.Sscanf(rest, "%x", &effective); err != nil {
+		t.Fatal(err)
+	}
+	return effective
 }
 
 // guardStates counts the threads of a process by what guards them.
@@ -123,13 +132,4 @@ func guardStates(pid int) map[string]int {
 		states[strings.Join(state, " ")]++
 	}
 	return states
-}
-
-func childrenOf(pid int) (children []int) {
-	for _, p := range (Host{}).pids() {
-		if s, ok := (Host{}).status(p); ok && s.parent == pid {
-			children = append(children, p)
-		}
-	}
-	return children
 }

@@ -7,9 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -39,13 +41,13 @@ func TestInside(t *testing.T) {
 			if r := run("record", "--pid", "1", "-d", "3", "-o", "-"); r.code != 0 || !strings.Contains(r.out, "truth.Shares.") {
 				t.Errorf("record: %+v", r)
 			}
-			if r := run("list"); !strings.Contains(r.out, "\n1 ") || strings.Contains(r.out, itoa(c.pid)) {
+			if r := run("list"); !strings.Contains(r.out, "\n1 ") || strings.Contains(r.out, strconv.Itoa(c.pid)) {
 				t.Errorf("list: %+v", r)
 			}
 			if r := run("doctor", "--pid", "1"); r.code != 0 || !strings.Contains(r.out, "warn  namespaces") {
 				t.Errorf("doctor: %+v", r)
 			}
-			run("dump", "--pid", itoa(here.PID)).wantError(t, 3, "goprof's own pid namespace", "--pid container:NAME")
+			run("dump", "--pid", strconv.Itoa(here.PID)).wantError(t, 3, "goprof's own pid namespace", "--pid container:NAME")
 			// Without what docker gives to nobody who does not ask: the cause, and what mends it.
 			weakest := append(c.enter(t, dockerLacks...), "/goprof", "dump", "--pid", "1")
 			runIt(t, weakest...).wantError(t, 5, "lacks CAP_SYS_PTRACE", "--cap-add SYS_PTRACE")
@@ -60,10 +62,11 @@ func (c container) enter(t *testing.T, lacks ...string) []string {
 		lacks = []string{"sys_admin", "checkpoint_restore"}
 	}
 	kinds := []string{"--mount", "--pid"}
-	if (Host{}).differs(c.pid, "user") {
+	ours, _ := os.Readlink("/proc/self/ns/user")
+	if theirs, _ := os.Readlink("/proc/" + strconv.Itoa(c.pid) + "/ns/user"); theirs != ours {
 		kinds = append(kinds, "--user")
 	}
-	return slices.Concat([]string{"nsenter", "--target", itoa(c.pid)}, kinds, without(lacks...))
+	return slices.Concat([]string{"nsenter", "--target", strconv.Itoa(c.pid)}, kinds, without(lacks...))
 }
 
 // TestForeignProc: by the numbers of another namespace's /proc, goprof would stop other processes than it was told to.
@@ -106,7 +109,7 @@ func TestUsersOfTheirOwn(t *testing.T) {
 	if out, err := exec.Command(nobody[0], append(slices.Clone(nobody[1:]), "test", "-r", classes[2], "-a", "-x", classes[0])...).CombinedOutput(); err != nil {
 		t.Skipf("a user without rights may not read the JDK or the tests' programs: %v %s", err, out)
 	}
-	pid := startReady(t, exec.Command(line[0], line[1:]...))
+	pid := host.StartReady(t, exec.Command(line[0], line[1:]...))
 	goprof = publicCopy(t, goprof)
 	for name, who := range map[string][]string{"root": nil, "the same user": nobody} {
 		stacks, said := dumpAtRest(t, append(slices.Clone(who), goprof), pid)
@@ -115,7 +118,7 @@ func TestUsersOfTheirOwn(t *testing.T) {
 		}
 	}
 	ours := jvmtest.Start(t, jdk, "truth.Named")
-	r := runIt(t, "unshare", "--user", "--map-root-user", goprof, "dump", "--pid", itoa(ours.PID))
+	r := runIt(t, "unshare", "--user", "--map-root-user", goprof, "dump", "--pid", strconv.Itoa(ours.PID))
 	r.wantError(t, 5, "in another user namespace", "as root of the host")
 }
 
@@ -131,6 +134,6 @@ func publicCopy(t *testing.T, program string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, filepath.Base(program))
-	copyFile(t, path, program)
+	host.CopyFile(t, path, program)
 	return path
 }

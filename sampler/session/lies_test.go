@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
+
+	"goprof/testdata/host"
 )
 
 // maxLies is how much memory goprof may take, in KB, whatever the files of its targets say of themselves: the budget of
@@ -27,7 +30,7 @@ func TestLyingTables(t *testing.T) {
 	for range 5 {
 		library := filepath.Join(t.TempDir(), "libjvm.so")
 		lyingLibrary(t, library, 120<<20)
-		pids = append(pids, itoa(startReady(t, exec.Command(program, "/", library))))
+		pids = append(pids, strconv.Itoa(host.StartReady(t, exec.Command(program, "/", library))))
 	}
 	for _, args := range [][]string{{"dump", "--pid", pids[0]}, {"doctor", "--pid", pids[0]}, {"list"}} {
 		cmd := exec.Command(goprof, args...)

@@ -8,11 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/testdata/host"
 )
 
 // lure is a container that tries to make goprof open a file of the host. bait is a folder of the host; the container
@@ -149,7 +152,7 @@ func tool(t *testing.T, name string, args ...string) {
 // host's. The kernel itself tells of each open of the bait (inotify), and a trace of goprof's system calls shows that
 // every path is opened as docs/operations.md says.
 func TestContainerReachesNoHostFile(t *testing.T) {
-	needRoot(t)
+	host.NeedRoot(t)
 	goprof := buildGoprof(t)
 	program := filepath.Join(t.TempDir(), "lure")
 	tool(t, "gcc", "-static", "-pthread", "-o", program, filepath.Join("..", "..", "testdata", "native", "lure.c"))
@@ -165,8 +168,8 @@ func TestContainerReachesNoHostFile(t *testing.T) {
 		b.section(t, ".gnu_debuglink", debugLinkTo("shadow"))
 		b.root = "/"
 		tool(t, "cp", b.library, bait+"/libjvm.so")
-		pid := startReady(t, exec.Command(program, "/", bait+"/libjvm.so"))
-		runIt(t, goprof, "dump", "--pid", itoa(pid))
+		pid := host.StartReady(t, exec.Command(program, "/", bait+"/libjvm.so"))
+		runIt(t, goprof, "dump", "--pid", strconv.Itoa(pid))
 		if watched.opened(t) == 0 {
 			t.Error("the bait was not opened on the host, or nobody saw it: this test proves nothing")
 		}
@@ -179,12 +182,12 @@ func TestContainerReachesNoHostFile(t *testing.T) {
 		if l.other != "" {
 			args = append(args, l.other)
 		}
-		pid := startReady(t, exec.Command(program, args...))
-		pids = append(pids, itoa(pid))
+		pid := host.StartReady(t, exec.Command(program, args...))
+		pids = append(pids, strconv.Itoa(pid))
 		t.Run(l.name, func(t *testing.T) {
 			for _, as := range [][]string{nil, weak} {
 				for _, command := range []string{"dump", "doctor"} {
-					r := traced(t, as, goprof, command, "--pid", itoa(pid))
+					r := traced(t, as, goprof, command, "--pid", strconv.Itoa(pid))
 					if n := watched.opened(t); n > 0 {
 						t.Errorf("%s opened the bait %d times", command, n)
 					}

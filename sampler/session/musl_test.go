@@ -14,6 +14,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/testdata/host"
 	"goprof/unwind"
 )
 
@@ -55,7 +56,7 @@ func TestMusl(t *testing.T) {
 			}
 			checkMuslSpins(t, pid, hint, profile.Whole, unnamed)
 			// In a system call of musl's the gap stands before the program's frames: they cannot be found.
-			asleep := walkedC(t, startReady(t, exec.Command(program, "sleep")), 'S', sampler.Hint{})
+			asleep := walkedC(t, host.StartReady(t, exec.Command(program, "sleep")), 'S', sampler.Hint{})
 			checkMuslGap(t, asleep, options)
 		})
 	}
@@ -64,7 +65,7 @@ func TestMusl(t *testing.T) {
 // spinsFrom starts the program, and checks the stack of its thread that spins: from innermost to entry, the first that musl has called.
 func spinsFrom(t *testing.T, program string, hint sampler.Hint, want profile.Reason, entry []string, args ...string) int {
 	t.Helper()
-	pid := startReady(t, exec.Command(program, args...))
+	pid := host.StartReady(t, exec.Command(program, args...))
 	checkMuslSpins(t, pid, hint, want, entry)
 	return pid
 }
@@ -73,7 +74,7 @@ func checkMuslSpins(t *testing.T, pid int, hint sampler.Hint, want profile.Reaso
 	t.Helper()
 	own := append([]string{"innermost", "middle", "outer"}, entry...)
 	var stack profile.Stack
-	waitFor(t, "the program spins", func() bool { // it may still be on its way out of fflush
+	host.WaitFor(t, "the program spins", func() bool { // it may still be on its way out of fflush
 		stack = walkedC(t, pid, 'R', hint)
 		return framesOf(stack)[0] == own[0]
 	})
@@ -121,7 +122,7 @@ func walkedC(t *testing.T, pid int, state byte, hint sampler.Hint) (stack profil
 		t.Fatal(err)
 	}
 	tid := threads[len(threads)-1].TID
-	waitFor(t, "the program is where it says", func() bool {
+	host.WaitFor(t, "the program is where it says", func() bool {
 		th, err := p.Thread(tid)
 		return err == nil && th.State == state
 	})

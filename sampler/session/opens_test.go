@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,7 +120,7 @@ func TestOpensAreWrittenDown(t *testing.T) {
 	}
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]
-	pid := itoa(jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "1").PID)
+	pid := strconv.Itoa(jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "1").PID)
 	for _, args := range [][]string{
 		{"record", "--pid", pid, "-d", "1", "-o", "-"},
 		{"record", "--pid", pid, "-d", "1", "-o", "-", "--mode", "wall"},

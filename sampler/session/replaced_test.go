@@ -93,7 +93,7 @@ func mustBeOverlaid(t *testing.T, pid int, file string) {
 	if err := unix.Statx(unix.AT_FDCWD, file, 0, unix.STATX_MNT_ID, &st); err != nil || st.Mask&unix.STATX_MNT_ID == 0 {
 		t.Fatalf("nobody knows which mount %s lies on: %v", file, err)
 	}
-	_, there := mounts(t, itoa(pid))
+	_, there := mounts(t, strconv.Itoa(pid))
 	ours, _ := mounts(t, "self")
 	if device := there[strconv.FormatUint(st.Mnt_id, 10)]; device == "" || ours[device] {
 		t.Fatalf("%s is no file of the container's alone: this machine has its file system %q, too", file, device)
@@ -165,7 +165,7 @@ func checkNote(t *testing.T, said string, missing int) {
 func checkNotesOfSummary(t *testing.T, goprof string, c container) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sum.json")
-	r := runIt(t, append(slices.Clone(weak), goprof, "record", "--pid", itoa(c.pid), "-d", "3", "-q", "-o", "-", "--summary", file)...)
+	r := runIt(t, append(slices.Clone(weak), goprof, "record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-q", "-o", "-", "--summary", file)...)
 	var sum profile.Summary
 	if b, err := os.ReadFile(file); r.code != 0 || err != nil || json.Unmarshal(b, &sum) != nil {
 		t.Fatalf("%v %+v", err, r)
@@ -178,13 +178,13 @@ func checkNotesOfSummary(t *testing.T, goprof string, c container) {
 // checkReplaced: the other commands know the JVM, too.
 func checkReplaced(t *testing.T, goprof string, c container) {
 	t.Helper()
-	if list := runIt(t, goprof, "list"); !strings.Contains(list.out, "\n"+itoa(c.pid)+" ") || strings.Contains(list.out, "cannot be recorded") && strings.Contains(list.out, itoa(c.pid)+" cannot") {
+	if list := runIt(t, goprof, "list"); !strings.Contains(list.out, "\n"+strconv.Itoa(c.pid)+" ") || strings.Contains(list.out, "cannot be recorded") && strings.Contains(list.out, strconv.Itoa(c.pid)+" cannot") {
 		t.Errorf("list: %s", list.out)
 	}
-	if doctor := runIt(t, goprof, "doctor", "--pid", itoa(c.pid)); doctor.code != 0 || strings.Contains(doctor.out, "warn  symbols") {
+	if doctor := runIt(t, goprof, "doctor", "--pid", strconv.Itoa(c.pid)); doctor.code != 0 || strings.Contains(doctor.out, "warn  symbols") {
 		t.Errorf("doctor: %s%s", doctor.out, doctor.err)
 	}
-	if r := runIt(t, goprof, "record", "--pid", itoa(c.pid), "-d", "3", "-o", "-"); r.code != 0 || !strings.Contains(r.out, "truth.Shares.") {
+	if r := runIt(t, goprof, "record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-o", "-"); r.code != 0 || !strings.Contains(r.out, "truth.Shares.") {
 		t.Errorf("record: %+v", r)
 	}
 }
@@ -192,7 +192,7 @@ func checkReplaced(t *testing.T, goprof string, c container) {
 // mapped is the path under which a process has mapped a library, read in another way than goprof does.
 func mapped(t *testing.T, pid int, name string) string {
 	t.Helper()
-	maps, err := os.ReadFile("/proc/" + itoa(pid) + "/maps")
+	maps, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/maps")
 	if err != nil {
 		t.Fatal(err)
 	}

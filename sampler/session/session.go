@@ -2,6 +2,7 @@
 
 // Package session wires sampler, unwind and profile together: it attaches to a JVM,
 // records it or looks at all its threads once, and says what became of every look.
+// Why a process cannot be attached to is told by package diagnose, which stands above this one.
 package session
 
 import (
@@ -38,7 +39,7 @@ func Attach(pid int) (*Session, error) {
 		session *Session
 		err     error
 	}
-	a, ok := openInTime(func(opened func(*process.Process)) attached {
+	a, ok := OpenInTime(func(opened func(*process.Process)) attached {
 		s, err := open(pid, opened)
 		return attached{s, err}
 	})
@@ -54,7 +55,7 @@ func open(pid int, opened func(*process.Process)) (*Session, error) {
 		return nil, err
 	}
 	opened(p)
-	vm, err := openVM(p)
+	vm, err := OpenVM(p)
 	if err != nil {
 		p.Close()
 		return nil, err
@@ -67,7 +68,8 @@ func open(pid int, opened func(*process.Process)) (*Session, error) {
 	return s, nil
 }
 
-func openVM(p *process.Process) (vm *vmstructs.VM, err error) {
+// OpenVM finds the JVM in an open process. A JVM that is still starting is waited for for a second.
+func OpenVM(p *process.Process) (vm *vmstructs.VM, err error) {
 	for range startTries {
 		vm, err = vmstructs.Open(p)
 		if !errors.Is(err, vmstructs.ErrStarting) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -66,7 +67,7 @@ func TestSilentStacks(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := startAgent(t, jdk, agent, "stack")
 		defer jvm.Kill()
-		pid := itoa(jvm.PID)
+		pid := strconv.Itoa(jvm.PID)
 		for _, mode := range []string{"cpu", "wall"} {
 			dir := t.TempDir()
 			stacks, account := filepath.Join(dir, "o.collapsed"), filepath.Join(dir, "s.json")
@@ -118,7 +119,7 @@ func TestSilentVariables(t *testing.T) {
 		now := filepath.Join(dir, "now")
 		jvm := startAgent(t, jdk, agent, "data="+now)
 		defer jvm.Kill()
-		pid, stacks := itoa(jvm.PID), filepath.Join(dir, "o.collapsed")
+		pid, stacks := strconv.Itoa(jvm.PID), filepath.Join(dir, "o.collapsed")
 		go func() {
 			for range 1000 { // goprof makes its file at the end; by then it has samples
 				time.Sleep(2 * time.Millisecond)

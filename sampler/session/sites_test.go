@@ -9,10 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -41,7 +43,7 @@ const allAtOnce = "all at once"
 // needSites skips where they cannot be built.
 func needSites(t *testing.T) {
 	t.Helper()
-	needRoot(t)
+	host.NeedRoot(t)
 	for _, tool := range []string{"unshare", "nsenter", "setpriv", "pivot_root"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("needs util-linux: %v", err)
@@ -127,11 +129,11 @@ func (p site) start(t *testing.T, jdk jvmtest.JDK, goprof, class string, options
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), "KIND="+p.root, "DIR="+filepath.Join(dir, "root"), "JDK="+jdk.Home, "TREE="+treeOf(jdk), "HOMETHERE="+home, "CLASSES="+classes, "GOPROF="+goprof)
-	pid := startReady(t, cmd)
+	pid := host.StartReady(t, cmd)
 	if slices.Contains(p.unshare, "--fork") {
-		pid = onlyChild(t, pid)
+		pid = host.OnlyChild(t, pid)
 	}
-	return container{pid: pid, home: home, root: "/proc/" + itoa(pid) + "/root"}
+	return container{pid: pid, home: home, root: "/proc/" + strconv.Itoa(pid) + "/root"}
 }
 
 // treeOf is what a JDK needs beside itself: one of scripts/jdks.sh lies in a tree with its own C library.

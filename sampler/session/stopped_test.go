@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func TestGoprofStoppedByForce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "counts")
 	jvm := jvmtest.Start(t, jdk, "truth.Unharmed", "-Xmx64m", "--", file)
 	dir := t.TempDir()
-	cmd := exec.Command(goprof, "record", "--pid", itoa(jvm.PID), "-i", "100us", "-q", "-o", filepath.Join(dir, "out.collapsed"), "--summary", filepath.Join(dir, "sum.json"))
+	cmd := exec.Command(goprof, "record", "--pid", strconv.Itoa(jvm.PID), "-i", "100us", "-q", "-o", filepath.Join(dir, "out.collapsed"), "--summary", filepath.Join(dir, "sum.json"))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -78,12 +79,12 @@ func TestGoprofStoppedByForce(t *testing.T) {
 // held is how many threads of a process somebody traces.
 func held(t *testing.T, pid int) (traced int) {
 	t.Helper()
-	entries, err := os.ReadDir("/proc/" + itoa(pid) + "/task")
+	entries, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		b, err := os.ReadFile("/proc/" + itoa(pid) + "/task/" + e.Name() + "/status")
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + e.Name() + "/status")
 		if err == nil && field(b, "TracerPid:") != 0 {
 			traced++
 		}

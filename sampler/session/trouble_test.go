@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,7 +78,7 @@ func (c *troubled) checkDump(t *testing.T, goprof string, pid int) {
 	t.Helper()
 	var missing, last string
 	for range 30 {
-		dump := runIt(t, goprof, "dump", "--pid", itoa(pid), "--json")
+		dump := runIt(t, goprof, "dump", "--pid", strconv.Itoa(pid), "--json")
 		var all struct{ Threads []dumpedThread }
 		if err := json.Unmarshal([]byte(dump.out), &all); err != nil || dump.code != 0 {
 			t.Fatalf("%v, exit code %d\n%s", err, dump.code, dump.err)
@@ -119,7 +120,7 @@ func (c *troubled) missing(threads []dumpedThread) string {
 
 func (c *troubled) checkRecord(t *testing.T, goprof string, pid int) {
 	t.Helper()
-	r := runIt(t, goprof, "record", "--pid", itoa(pid), "-d", "4", "-r", "200", "-t", "-o", "-", "--summary", "sum.json")
+	r := runIt(t, goprof, "record", "--pid", strconv.Itoa(pid), "-d", "4", "-r", "200", "-t", "-o", "-", "--summary", "sum.json")
 	if c.busy == "" {
 		if r.code != 7 && r.code != 0 { // a thread of the VM's own may have used a little
 			t.Errorf("%+v", r)
@@ -139,7 +140,7 @@ func TestManyThreads(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Trouble", "-Xmx512m", "--", "threads", fmt.Sprint(n))
 		defer jvm.Kill()
 		began := time.Now()
-		dump, cpu, kb := runMeasured(t, goprof, "dump", "--pid", itoa(jvm.PID), "--json")
+		dump, cpu, kb := runMeasured(t, goprof, "dump", "--pid", strconv.Itoa(jvm.PID), "--json")
 		passed := time.Since(began)
 		var all struct{ Threads []dumpedThread }
 		if err := json.Unmarshal([]byte(dump.out), &all); err != nil || dump.code != 0 {
@@ -177,7 +178,7 @@ func runMeasured(t *testing.T, args ...string) (r ran, cpu time.Duration, kb int
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	for status := "/proc/" + itoa(cmd.Process.Pid) + "/status"; ; {
+	for status := "/proc/" + strconv.Itoa(cmd.Process.Pid) + "/status"; ; {
 		if b, err := os.ReadFile(status); err == nil {
 			if _, peak, ok := strings.Cut(string(b), "\nVmHWM:"); ok && bytes.Contains(b, []byte("goprof")) {
 				var now int

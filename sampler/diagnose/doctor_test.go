@@ -1,6 +1,6 @@
 //go:build linux
 
-package session
+package diagnose
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -136,7 +137,7 @@ func TestExamineTroubled(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer syscall.Kill(jvm.PID, syscall.SIGCONT)
-		waitFor(t, "stopped", func() bool {
+		host.WaitFor(t, "stopped", func() bool {
 			s, _ := Host{}.status(jvm.PID)
 			return s.state == 'T'
 		})
@@ -152,12 +153,12 @@ func TestExamineTroubled(t *testing.T) {
 		wantLines(t, runChild(t, nil, "seccomp", "doctor", itoa(jvm.PID)), "fail seccomp: ... seccomp=unconfined", "fail process: ", "cause forbidden seccomp")
 	})
 	t.Run("other user", func(t *testing.T) {
-		needRoot(t)
+		host.NeedRoot(t)
 		wantLines(t, runChild(t, asNobody, "doctor", itoa(jvm.PID)), "warn capabilities: ", "fail process: it belongs to user 0", "cause forbidden other-user")
 	})
 	t.Run("container", func(t *testing.T) {
-		needRoot(t)
-		pid := startJava(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, jdk, "-jar", publicJar(t, "app.jar", "truth.Named"))
+		host.NeedRoot(t)
+		pid := startJava(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, jdk, "-jar", jvmtest.PublicJar(t, "app.jar", "truth.Named"))
 		wantLines(t, reported(Host{}.Examine(pid)), "ok container: in its own pid namespace it is 1", "ok JVM: ")
 	})
 }
@@ -194,7 +195,7 @@ func linkedHome(t *testing.T, jdk jvmtest.JDK) string {
 		}
 	}
 	for _, name := range own {
-		copyFile(t, filepath.Join(home, name), filepath.Join(jdk.Home, name))
+		host.CopyFile(t, filepath.Join(home, name), filepath.Join(jdk.Home, name))
 	}
 	for _, dir := range []string{".", "lib"} {
 		files, err := os.ReadDir(filepath.Join(jdk.Home, dir))

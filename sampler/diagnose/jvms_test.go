@@ -1,10 +1,8 @@
 //go:build linux
 
-package session
+package diagnose
 
 import (
-	"archive/zip"
-	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,12 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
 // TestJVMs: every JVM of the host is found, with what it says of itself.
 func TestJVMs(t *testing.T) {
-	jar := publicJar(t, "pet clinic.jar", "truth.Named")
+	jar := jvmtest.PublicJar(t, "pet clinic.jar", "truth.Named")
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		plain := startJava(t, nil, jdk, "-XX:+UseSerialGC", "-Xmx64m", "-cp", filepath.Dir(jar), "-jar", jar, "--password=geheim", "two words")
 		spinning := jvmtest.Start(t, jdk, "truth.Shares", "-XX:+UseParallelGC", "--", "1", "2")
@@ -39,7 +38,7 @@ func TestJVMs(t *testing.T) {
 		if major := strconv.Itoa(jdk.Version); !strings.HasPrefix(j.Version, major) && !strings.HasPrefix(j.Version, "1."+major) {
 			t.Errorf("version %q of a JDK %s", j.Version, major)
 		}
-		if want := implementor(t, jdk); j.Vendor != want {
+		if want := jdk.Vendor(t); j.Vendor != want {
 			t.Errorf("vendor %q, want %q", j.Vendor, want)
 		}
 		if j.UID != os.Getuid() || j.InnerPID != 0 || j.Threads < 5 || j.CPU <= 0 || j.Uptime <= 0 {
@@ -53,7 +52,7 @@ func TestJVMs(t *testing.T) {
 
 // TestMatch: the main class or jar counts, not the path or the arguments.
 func TestMatch(t *testing.T) {
-	jar := publicJar(t, "PetClinic.jar", "truth.Named")
+	jar := jvmtest.PublicJar(t, "PetClinic.jar", "truth.Named")
 	jdk := jvmtest.JDKs(t)[0]
 	first := startJava(t, nil, jdk, "-jar", jar, "zebra")
 	second := startJava(t, nil, jdk, "-cp", jar, "truth.Named", "petclinic")
@@ -79,9 +78,9 @@ func TestMatch(t *testing.T) {
 
 // TestJVMInContainer: a JVM in a pid namespace has two numbers.
 func TestJVMInContainer(t *testing.T) {
-	needRoot(t)
+	host.NeedRoot(t)
 	jdk := jvmtest.JDKs(t)[0]
-	jar := publicJar(t, "app.jar", "truth.Named")
+	jar := jvmtest.PublicJar(t, "app.jar", "truth.Named")
 	pid := startJava(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, jdk, "-jar", jar)
 	j := byPID(Host{}.JVMs())[pid]
 	if j == nil || j.InnerPID != 1 || j.Problem != nil || j.Name() != "app.jar" {
@@ -91,9 +90,9 @@ func TestJVMInContainer(t *testing.T) {
 
 // TestJVMsOfOthers: who may not look into a JVM still sees that it is there, and why not.
 func TestJVMsOfOthers(t *testing.T) {
-	needRoot(t)
+	host.NeedRoot(t)
 	jdk := jdkOfNobody(t)
-	jar := publicJar(t, "app.jar", "truth.Named")
+	jar := jvmtest.PublicJar(t, "app.jar", "truth.Named")
 	pid := startJava(t, nil, jdk, "-Xmx64m", "-jar", jar)
 	theirs := startJava(t, asNobody, jdk, "-Xmx64m", "-jar", jar)
 	out := runChild(t, asNobody, "list")
@@ -194,24 +193,6 @@ func byPID(jvms []JVM) map[int]*JVM {
 	return m
 }
 
-// implementor reads a JDK's release file in another way than the code does.
-func implementor(t *testing.T, jdk jvmtest.JDK) string {
-	t.Helper()
-	if _, err := os.Stat(filepath.Join(jdk.Home, "release")); err != nil {
-		return "" // Debian's 8 has no file that would tell
-	}
-	out, err := exec.Command(jdk.Tool("java"), "-XshowSettings:properties", "-version").CombinedOutput()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(out)) {
-		if vendor, ok := strings.CutPrefix(strings.TrimSpace(line), "java.vendor = "); ok {
-			return vendor
-		}
-	}
-	return ""
-}
-
 // jdkOfNobody is a JDK that every user may run: those that scripts/jdks.sh fetches lie in their fetcher's home.
 func jdkOfNobody(t *testing.T) jvmtest.JDK {
 	t.Helper()
@@ -226,81 +207,13 @@ func jdkOfNobody(t *testing.T) jvmtest.JDK {
 	return jvmtest.JDK{}
 }
 
-// publicJar packs the test programs into a jar that every user can read.
-func publicJar(t *testing.T, name, main string) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "goprof-jar-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	f, err := os.Create(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	jar := zip.NewWriter(f)
-	manifest, err := jar.Create("META-INF/MANIFEST.MF")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := manifest.Write([]byte("Manifest-Version: 1.0\r\nMain-Class: " + main + "\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := jar.AddFS(os.DirFS(jvmtest.Classes(t))); err != nil {
-		t.Fatal(err)
-	}
-	if err := jar.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{dir, f.Name()} {
-		if err := os.Chmod(path, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return f.Name()
-}
-
 // startJava starts a test program in its own way, waits until it is ready and returns its pid.
 func startJava(t *testing.T, attr *syscall.SysProcAttr, jdk jvmtest.JDK, args ...string) int {
 	t.Helper()
 	cmd := exec.Command(jdk.Tool("java"), args...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = attr
-	return startReady(t, cmd)
-}
-
-// startReady starts a command that says READY, and returns its pid. It ends with its
-// input, at the end of the test at the latest.
-func startReady(t *testing.T, cmd *exec.Cmd) int {
-	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.TrimSpace(lines.Text()) == "READY" {
-			return cmd.Process.Pid
-		}
-	}
-	cmd.Wait()
-	t.Fatalf("%v ended: %s", cmd, stderr.String())
-	return 0
+	return host.StartReady(t, cmd)
 }
 
 // TestJVMThatHangs: a process whose address space cannot be read now does not hold up the
@@ -350,7 +263,7 @@ func TestHungProcessIsAskedOnce(t *testing.T) {
 	}
 	close(release)
 	<-ended
-	waitFor(t, "forgotten", func() bool { _, waits := hung.Load(pid); return !waits })
+	host.WaitFor(t, "forgotten", func() bool { _, waits := hung.Load(pid); return !waits })
 	if jvm, ok := inTime(pid, time.Minute, func() (JVM, bool) { return JVM{PID: 7}, true }, given); !ok || jvm.PID != 7 {
 		t.Errorf("%+v %v", jvm, ok)
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package session
+package diagnose
 
 import (
 	"errors"
@@ -11,13 +11,14 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/session"
 )
 
 // maxNotes bounds the libraries that are told of.
 const maxNotes = 5
 
 // Notes tells, after a look, what names are missing because files could not be opened.
-func (h Host) Notes(s *Session) []profile.Note { return h.notes(s.Process) }
+func (h Host) Notes(s *session.Session) []profile.Note { return h.notes(s.Process) }
 
 func (h Host) notes(p *process.Process) []profile.Note {
 	var notes []profile.Note

@@ -1,6 +1,6 @@
 //go:build linux
 
-package session
+package diagnose
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"goprof/testdata/host"
 )
 
 // TestContainerOf: what runtimes put into /proc/PID/cgroup, on hosts with cgroups of version 1, 2 and both.
@@ -43,7 +45,7 @@ func TestContainerOf(t *testing.T) {
 
 // TestContainerOfCgroup: the kernel's own word, where this machine lets a cgroup be made.
 func TestContainerOfCgroup(t *testing.T) {
-	needRoot(t)
+	host.NeedRoot(t)
 	id := strings.Repeat("00c0ffee", 8)
 	tried := 0
 	for version, parent := range map[string]string{"1": "/sys/fs/cgroup/pids", "2": "/sys/fs/cgroup/unified", "2, alone": "/sys/fs/cgroup"} {
@@ -63,7 +65,7 @@ func TestContainerOfCgroup(t *testing.T) {
 				t.Errorf("%q of\n%s", got, b)
 			}
 			syscall.Kill(pid, syscall.SIGKILL)
-			waitFor(t, "the cgroup is empty", func() bool { return os.Remove(group) == nil })
+			host.WaitFor(t, "the cgroup is empty", func() bool { return os.Remove(group) == nil })
 		})
 	}
 	if tried == 0 {

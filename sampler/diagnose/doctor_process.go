@@ -1,6 +1,6 @@
 //go:build linux
 
-package session
+package diagnose
 
 import (
 	"cmp"
@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"goprof/process"
+	"goprof/sampler/session"
 	"goprof/vmstructs"
 )
 
 // examineInTime is examineProcess for as long as that may take.
 func (h Host) examineInTime(r *Report, pid int) {
-	own, ok := openInTime(func(opened func(*process.Process)) Report {
+	own, ok := session.OpenInTime(func(opened func(*process.Process)) Report {
 		var own Report
 		h.examineProcess(&own, pid, opened)
 		return own
@@ -37,7 +38,7 @@ func (h Host) examineProcess(r *Report, pid int, opened func(*process.Process)) 
 	opened(p)
 	h.checkProcess(r, pid)
 	h.checkTracer(r, pid)
-	vm, err := openVM(p)
+	vm, err := session.OpenVM(p)
 	if err != nil {
 		r.fail("JVM", h.Explain(pid, err))
 		return

@@ -1,6 +1,6 @@
 //go:build linux
 
-package session
+package diagnose
 
 import (
 	"os"
@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/sampler"
+	"goprof/sampler/session"
+	"goprof/testdata/host"
 )
 
 // TestExplainPerf: why perf_event may not be used, on hosts that this machine is not.
@@ -57,33 +59,33 @@ func TestExplainPerf(t *testing.T) {
 
 // TestChooseEngine: what is asked for by name is had or refused; auto finds another.
 func TestChooseEngine(t *testing.T) {
-	needPerf(t)
+	host.NeedPerf(t)
 	pid := startSleep(t, "/bin/sleep")
-	virtual, why := PerfEngine, ""
+	virtual, why := session.PerfEngine, ""
 	if !sampler.PerfCopies() {
-		virtual, why = PtraceEngine, "virtual threads"
+		virtual, why = session.PtraceEngine, "virtual threads"
 	}
 	for _, c := range []struct {
-		want    Engine
+		want    session.Engine
 		most    float64
 		carrier bool
-		got     Engine
+		got     session.Engine
 		note    string
 	}{
-		{PtraceEngine, 0, false, PtraceEngine, ""},
-		{"", 0, false, PtraceEngine, ""},
-		{PerfEngine, 0, false, PerfEngine, ""},
-		{PerfEngine, 0, true, PerfEngine, ""},
-		{AutoEngine, 0, false, PerfEngine, ""},
-		{AutoEngine, 0, true, virtual, why},
-		{AutoEngine, 0.01, false, PtraceEngine, "--max-overhead"},
+		{session.PtraceEngine, 0, false, session.PtraceEngine, ""},
+		{"", 0, false, session.PtraceEngine, ""},
+		{session.PerfEngine, 0, false, session.PerfEngine, ""},
+		{session.PerfEngine, 0, true, session.PerfEngine, ""},
+		{session.AutoEngine, 0, false, session.PerfEngine, ""},
+		{session.AutoEngine, 0, true, virtual, why},
+		{session.AutoEngine, 0.01, false, session.PtraceEngine, "--max-overhead"},
 	} {
 		got, err := Host{}.ChooseEngine(c.want, pid, c.most, c.carrier)
 		if err != nil || got.Engine != c.got || (got.Note != "") != (c.note != "") || !strings.Contains(got.Note, c.note) {
 			t.Errorf("%q, at most %v: %+v, %v", c.want, c.most, got, err)
 		}
 	}
-	if _, err := (Host{}).ChooseEngine(PerfEngine, 1<<30, 0, false); err == nil {
+	if _, err := (Host{}).ChooseEngine(session.PerfEngine, 1<<30, 0, false); err == nil {
 		t.Error("no process, no error")
 	}
 }

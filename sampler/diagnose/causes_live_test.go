@@ -1,9 +1,8 @@
 //go:build linux
 
-package session
+package diagnose
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,11 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/sampler/session"
+	"goprof/testdata/host"
 )
 
 // TestExplain brings the causes about that this machine has.
@@ -29,7 +29,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestExplainForbidden(t *testing.T) {
-	needRoot(t)
+	host.NeedRoot(t)
 	ours, theirs := startChild(t, nil, "sleep"), startChild(t, asNobody, "sleep")
 	t.Run("other user", func(t *testing.T) {
 		wantCause(t, runChild(t, asNobody, "explain", itoa(ours)), "forbidden other-user", "belongs to user 0 (root)", "sudo ")
@@ -110,11 +110,11 @@ func asExit(err error, exit **exec.ExitError) bool {
 }
 
 func TestExplainInnerPID(t *testing.T) {
-	needRoot(t)
+	host.NeedRoot(t)
 	// High numbers, which no process of the host has; which it will be is for the kernel to say.
-	high := pidMax(t) - 999
+	high := host.MaxPID(t) - 999
 	outer := startChild(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, "inner", itoa(high), "sleep")
-	pid := onlyChild(t, outer)
+	pid := host.OnlyChild(t, outer)
 	status, ok := Host{}.status(pid)
 	if !ok || len(status.nspid) < 2 {
 		t.Fatalf("%+v", status)
@@ -162,7 +162,7 @@ func TestExplainGoneAndExec(t *testing.T) {
 	}
 	defer p.Close()
 	in.Close()
-	waitFor(t, "exec", func() bool {
+	host.WaitFor(t, "exec", func() bool {
 		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // the kernel changes it some moments after the memory
 		return p.Refresh() != nil && string(name) == "sleep\n"
 	})
@@ -177,7 +177,7 @@ func TestExplainKernelThread(t *testing.T) {
 	if err != nil || strings.TrimSpace(string(comm)) != "kthreadd" {
 		t.Skip("kernel threads are not seen here")
 	}
-	needRoot(t)
+	host.NeedRoot(t)
 	wantCause(t, explain(2), "not a JVM kernel-thread", "kthreadd", "goprof list")
 }
 
@@ -185,24 +185,24 @@ func TestExplainKernelThread(t *testing.T) {
 func TestExplainOtherVMs(t *testing.T) {
 	dir := t.TempDir()
 	library := filepath.Join(dir, "libj9vm29.so")
-	copyFile(t, library, "/proc/self/exe")
+	host.CopyFile(t, library, "/proc/self/exe")
 	wantCause(t, explain(startChild(t, nil, "map", library)), "not a JVM openj9", "OpenJ9", "jcmd ")
 
 	empty := filepath.Join(dir, "libjvm.so")
-	copyFile(t, empty, "/proc/self/exe")
+	host.CopyFile(t, empty, "/proc/self/exe")
 	wantCause(t, explain(startChild(t, nil, "map", empty)), "not a JVM no-symbols", "gHotSpotVMStructs", "goprof doctor")
 
 	wantCause(t, explain(startSleep(t, nativeImageFile(t))), "not a JVM native-image", "GraalVM", "perf record")
 
 	// The launcher before it has loaded libjvm.so.
 	launcher := filepath.Join(dir, "java")
-	copyFile(t, launcher, "/bin/sleep")
+	host.CopyFile(t, launcher, "/bin/sleep")
 	wantCause(t, explain(startSleep(t, launcher)), "not a JVM starting", "still starting", "sleep 1; goprof dump")
 }
 
 // explain tries to attach and tells what comes of it: class and name, why, remedy.
 func explain(pid int) string {
-	s, err := Attach(pid)
+	s, err := session.Attach(pid)
 	if err == nil {
 		s.Close()
 	}
@@ -238,30 +238,6 @@ func otherThread() int {
 	return 0
 }
 
-func pidMax(t *testing.T) int {
-	t.Helper()
-	b, err := os.ReadFile("/proc/sys/kernel/pid_max")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := strconv.Atoi(string(bytes.TrimSpace(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func onlyChild(t *testing.T, pid int) int {
-	t.Helper()
-	for _, p := range (Host{}).pids() {
-		if s, ok := (Host{}).status(p); ok && s.parent == pid {
-			return p
-		}
-	}
-	t.Fatalf("%d has no child", pid)
-	return 0
-}
-
 // startSleep runs a copy of sleep.
 func startSleep(t *testing.T, path string) int {
 	t.Helper()
@@ -274,27 +250,4 @@ func startSleep(t *testing.T, path string) int {
 		cmd.Wait()
 	})
 	return cmd.Process.Pid
-}
-
-func copyFile(t *testing.T, to, from string) {
-	t.Helper()
-	b, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// waitFor waits until something is so; the limit bounds a hang only.
-func waitFor(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for range 6000 {
-		if so() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("it does not come to this: %s", what)
 }

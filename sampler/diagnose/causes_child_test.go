@@ -1,6 +1,6 @@
 //go:build linux
 
-package session
+package diagnose
 
 import (
 	"fmt"
@@ -15,11 +15,14 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/sampler/session"
+	"goprof/testdata/host"
 )
 
 // The test program is also a goprof with fewer rights, and the process that one looks at:
 // started with childEnv it does what its words say, and ends.
-const childEnv = "GOPROF_SESSION_TEST_CHILD"
+const childEnv = "GOPROF_DIAGNOSE_TEST_CHILD"
 
 func init() {
 	if words := strings.Fields(os.Getenv(childEnv)); len(words) > 0 {
@@ -51,7 +54,7 @@ func child(words []string) error {
 			return nil
 		case "explain": // a pid follows
 			pid, _ := strconv.Atoi(words[i+1])
-			_, err := Attach(pid)
+			_, err := session.Attach(pid)
 			fmt.Println(explained(pid, err))
 			return nil
 		case "noptrace":
@@ -76,7 +79,7 @@ func child(words []string) error {
 			err = filter(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM), unix.SYS_PERF_EVENT_OPEN)
 		case "engine": // a pid follows
 			pid, _ := strconv.Atoi(words[i+1])
-			for _, e := range Engines {
+			for _, e := range session.Engines {
 				c, err := Host{}.ChooseEngine(e, pid, 0, false)
 				if err != nil {
 					fmt.Println(e, "error:", Host{}.Explain(pid, err))
@@ -251,12 +254,5 @@ func runChild(t *testing.T, attr *syscall.SysProcAttr, words ...string) string {
 // startChild starts a child that waits for its input to end, and returns its pid.
 func startChild(t *testing.T, attr *syscall.SysProcAttr, words ...string) int {
 	t.Helper()
-	return startReady(t, childCommand(attr, words...))
-}
-
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	return host.StartReady(t, childCommand(attr, words...))
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package session
+package diagnose
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"goprof/process"
 	"goprof/sampler"
+	"goprof/sampler/session"
 	"goprof/vmstructs"
 )
 
@@ -48,9 +49,9 @@ type Host struct {
 }
 
 // ErrTraced: every look failed as somebody else traces the threads.
-var ErrTraced = errors.New("session: it is traced already")
+var ErrTraced = errors.New("diagnose: it is traced already")
 
-// Explain finds out why looking at process pid failed with err: an error of Attach,
+// Explain finds out why looking at process pid failed with err: an error of session.Attach,
 // Record or Dump. It only reads /proc, and what it says is true of now: the cause may
 // be gone by then.
 func (h Host) Explain(pid int, err error) Cause {
@@ -70,7 +71,7 @@ func (h Host) Explain(pid int, err error) Cause {
 			return h.traced(tracer)
 		}
 		return Cause{Class: Forbidden, Name: "traced", Why: "another process traced it", Remedy: h.command()}
-	case errors.Is(err, process.ErrSilent), errors.Is(err, sampler.ErrSilent), errors.Is(err, ErrHangs):
+	case errors.Is(err, process.ErrSilent), errors.Is(err, sampler.ErrSilent), errors.Is(err, session.ErrHangs):
 		return h.silentCause(pid)
 	case errors.Is(err, process.ErrGone), errors.Is(err, sampler.ErrNoProcess):
 		return h.explainGone(pid)
@@ -86,7 +87,7 @@ func (h Host) Explain(pid int, err error) Cause {
 		return Cause{Class: NotJVM, Name: "unsupported", Why: "its JVM cannot be read: " + unsupported.Error(), Remedy: h.doctor(pid)}
 	case errors.Is(err, vmstructs.ErrBadTables):
 		return Cause{Class: NotJVM, Name: "bad-tables", Why: "what its libjvm.so exports for debuggers does not hold together", Remedy: h.doctor(pid)}
-	case errors.Is(err, ErrNoVirtual):
+	case errors.Is(err, session.ErrNoVirtual):
 		return Cause{Name: "no-virtual", Why: err.Error(), Remedy: fmt.Sprintf("goprof dump --pid %d", pid)}
 	case isPerfError(err):
 		return h.explainPerf(pid, err)

@@ -22,18 +22,19 @@ func TestContendedNatives(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Contended", append(jniFlags(jdk), "--", lib.path)...)
 		s := attach(t, jvm.PID)
 		rec, w := recorderOf(t, s.Process)
-		if err := s.dir.refresh(); err != nil {
+		threads, err := s.Threads()
+		if err != nil {
 			t.Fatal(err)
 		}
 		waiters := 0
-		for tid, th := range s.dir.threads {
-			if !strings.HasPrefix(th.name, "waiter-") {
+		for tid, th := range threads {
+			if !strings.HasPrefix(th.Name, "waiter-") {
 				continue
 			}
 			waiters++
 			var stack profile.Stack
 			var snap *process.Snapshot
-			err := stopped(s.Process, tid, th.hint(s.VM), func(sn *process.Snapshot) {
+			err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
 				snap = sn
 				rec.Begin(snap)
 				w.Walk(snap, &stack)
@@ -47,9 +48,9 @@ func TestContendedNatives(t *testing.T) {
 					java = append(java, f.Func.Name)
 				}
 			}
-			want := map[string]string{"waiter-0": "truth.Contended.ofClass", "waiter-1": "truth.Contended.ofInstance"}[th.name]
+			want := map[string]string{"waiter-0": "truth.Contended.ofClass", "waiter-1": "truth.Contended.ofInstance"}[th.Name]
 			if stack.Truncated != profile.Whole || len(java) < 2 || java[0] != want || java[1] != "truth.Contended.call" {
-				t.Errorf("%s: %v\n%s", th.name, stack.Truncated, describe(s, snap, &stack))
+				t.Errorf("%s: %v\n%s", th.Name, stack.Truncated, describe(s, snap, &stack))
 			}
 		}
 		if waiters != 2 {

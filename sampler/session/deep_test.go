@@ -69,20 +69,20 @@ func countDeep(t *testing.T, jdk jvmtest.JDK, flags []string, looks int) (count 
 	s := attach(t, jvm.PID)
 	for _, look := range deepLooks {
 		jvm.Command(fmt.Sprintf("%s %d", look.method, look.calls))
-		s.walker.MaxDepth = unwind.DefaultDepth
+		s.Walker.MaxDepth = unwind.DefaultDepth
 		for i := range looks {
 			threads, err := s.Dump(DumpOptions{Depth: look.depth})
 			if err != nil {
 				t.Fatal(err)
 			}
 			count.looks++
-			why, lost := judgeDeep(threads, "truth.Deep."+look.method, look.calls, s.walker.MaxDepth)
+			why, lost := judgeDeep(threads, "truth.Deep."+look.method, look.calls, s.Walker.MaxDepth)
 			if why == "" {
 				count.complete++
 			} else if lost {
 				t.Log(why)
 			} else if count.wrong++; count.wrong < 4 {
-				t.Errorf("%d %s, at most %d frames: %s", look.calls, look.method, s.walker.MaxDepth, why)
+				t.Errorf("%d %s, at most %d frames: %s", look.calls, look.method, s.Walker.MaxDepth, why)
 			}
 			pause(i)
 		}

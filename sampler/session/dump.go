@@ -29,7 +29,7 @@ const DumpWait = 10 * time.Second
 // Dump looks once at every thread, each for its own moment.
 func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	if opt.Depth > 0 {
-		s.walker.MaxDepth = opt.Depth
+		s.Walker.MaxDepth = opt.Depth
 	}
 	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{})}
 	var looks []sampler.Target
@@ -42,7 +42,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		}
 		looks, err = d.prepare(), nil
 		after, trail = s.afterLook()
-		s.walker.Warm() // walks come between stops, and those that come late would wait for the first
+		s.Walker.Warm() // walks come between stops, and those that come late would wait for the first
 	})
 	if !prepared {
 		return d.incomplete()
@@ -141,11 +141,7 @@ func (d *dump) take(snap *process.Snapshot, o sampler.Outcome) {
 	switch o {
 	case sampler.Taken:
 		t.Err = ""
-		if snap.Waiting.Unstopped {
-			d.walker.WalkUnstopped(snap, &t.Stack)
-		} else {
-			d.walker.Walk(snap, &t.Stack)
-		}
+		d.walk(snap, &t.Stack)
 		t.Stack.Frames = slices.Clip(t.Stack.Frames)
 	case sampler.Running:
 		t.Err = "running, and not to be stopped"
@@ -160,7 +156,7 @@ func (d *dump) take(snap *process.Snapshot, o sampler.Outcome) {
 // known.
 func (d *dump) takeUnstopped(snap *process.Snapshot, o sampler.Outcome) {
 	if i, ok := d.byTID[snap.TID]; ok && o == sampler.Taken {
-		d.walker.WalkUnstopped(snap, &d.threads[i].Stack)
+		d.Walker.WalkUnstopped(snap, &d.threads[i].Stack)
 		return
 	}
 	d.take(snap, o)

@@ -72,7 +72,7 @@ func (s *Session) afterSample() (after func(snap *process.Snapshot, sampled int6
 	}
 	read := func(snap *process.Snapshot, sampled int64) {
 		k := &snap.Continuation
-		inTime := func() bool { return now()-sampled <= int64(soon) }
+		inTime := func() bool { return now()-sampled <= int64(s.Soon) }
 		if len(snap.Side) > 0 {
 			c.Read(snap)
 			k.Settled = k.Together || k.Settled && inTime()

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/sampler"
 	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
@@ -22,14 +21,6 @@ func withPerf(t testing.TB) {
 	host.NeedPerf(t)
 	testEngine = PerfEngine
 	t.Cleanup(func() { testEngine = "" })
-}
-
-func (r *recording) afterOfTest() func(*process.Snapshot, int64) {
-	if r.opt.Engine == PerfEngine {
-		after, _ := r.afterSample()
-		return after
-	}
-	return nil
 }
 
 // TestPerfSharesOfJava is TestShares by perf_event.

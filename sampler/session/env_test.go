@@ -5,12 +5,7 @@ package session
 import (
 	"os"
 	"strconv"
-
-	"goprof/testdata/jvmtest"
 )
-
-// An emulated machine has read nothing in so short a time.
-func init() { soon = jvmtest.Slow(soon) }
 
 // envNumber is the number in a variable of the environment, by which tests are made longer (scripts/prove.sh).
 func envNumber(name string, otherwise int) int {

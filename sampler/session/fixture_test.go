@@ -48,23 +48,17 @@ func recordWalks(t *testing.T, pid, n int) *process.Recorder {
 	rec, w := recorderOf(t, s.Process)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	r := s.recording(RecordOptions{})
-	r.news(0)
-	q := sampler.NewQueue(queueLength)
-	go r.sampler.Run(ctx, sampler.Config{Interval: 3 * time.Millisecond}, q)
 	var stack profile.Stack
 	walks := 0
-	for snap := range q.Snapshots() {
-		r.follow(snap)
+	s.Sampling(PtraceEngine).Run(ctx, sampler.Config{Interval: 3 * time.Millisecond}, func(snap *process.Snapshot) {
+		if walks == n {
+			return
+		}
 		rec.Begin(snap)
 		w.Walk(snap, &stack)
-		q.Done(snap)
 		if walks++; walks == n {
 			cancel()
-			break
 		}
-	}
-	for range q.Snapshots() {
-	}
+	})
 	return rec
 }

@@ -68,7 +68,7 @@ func (f *foreign) check(snap *process.Snapshot, st *profile.Stack) {
 		frames = append(frames, foreignName(fr.Func.Name, fr.Func.Module))
 	}
 	if st.Truncated != profile.Whole {
-		if th := f.s.dir.get(snap.TID); th != nil && th.name == "sorting" {
+		if th, _ := f.s.Thread(snap.TID); th.Name == "sorting" {
 			if f.cut++; f.cut < 3 {
 				f.t.Log(describe(f.s, snap, st))
 			}

@@ -44,7 +44,7 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine Engine, sampl
 	jvm := jvmtest.Start(t, jdk, "truth.HandOver", "-XX:CompileCommand=quiet",
 		"-XX:CompileCommand=dontinline,truth/HandOver.*", "--", way)
 	s := attach(t, jvm.PID)
-	s.walker.Warm()
+	s.Walker.Warm()
 	tids := threadsCalled(t, s, "hand-")
 	n, hand := 0, 0
 	jvm.Command("mark")

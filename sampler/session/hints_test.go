@@ -16,12 +16,13 @@ import (
 func TestFirstLookHasTheAnchor(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		s := attach(t, jvmtest.Start(t, jdk, "truth.Intrinsics", "--", "polls").PID)
-		if err := s.dir.refresh(); err != nil {
+		threads, err := s.Threads()
+		if err != nil {
 			t.Fatal(err)
 		}
 		known := map[int]uint64{}
-		for tid, th := range s.dir.threads {
-			known[tid] = th.hint(s.VM).Side
+		for tid, th := range threads {
+			known[tid] = th.Hint.Side
 		}
 		for range 2 {
 			looks := 0

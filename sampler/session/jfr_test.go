@@ -29,7 +29,7 @@ func TestSharesBesideJFR(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", "-Djava.io.tmpdir="+t.TempDir(), "--", "1")
 		s := attach(t, jvm.PID)
-		s.walker.Warm()
+		s.Walker.Warm()
 		tids := threadsCalled(t, s, "shares-")
 		file := filepath.Join(t.TempDir(), "shares.jfr")
 		jcmd(t, jdk, jvm.PID, "JFR.start", "name=shares", "settings="+jfrSettings(t, jdk))

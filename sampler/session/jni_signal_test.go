@@ -64,7 +64,7 @@ type signalRun struct {
 	shadow  *jvmtest.Shadow
 	handler []byte // the mapped file in which the handler tells what it does
 	tid     int
-	th      *thread
+	th      Thread
 	mayEnd  profile.Reason
 
 	inside, nested int
@@ -93,7 +93,7 @@ func startSignals(t *testing.T, jdk jvmtest.JDK, flag, stack string, lib *native
 		within:  shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}},
 		without: shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}},
 	}
-	if r.th = r.s.dir.get(r.tid); r.th == nil || r.th.java.Addr == 0 {
+	if r.th, _ = r.s.Thread(r.tid); r.th.Java.Addr == 0 {
 		t.Fatalf("thread %d is not a Java thread", r.tid)
 	}
 	return r
@@ -152,7 +152,7 @@ func (r *signalRun) stop(i int) {
 	var own jvmtest.ShadowThread
 	var snap *process.Snapshot
 	running := 0
-	err := stopped(r.s.Process, r.tid, r.th.hint(r.s.VM), func(sn *process.Snapshot) {
+	err := stopped(r.s.Process, r.tid, r.th.Hint, func(sn *process.Snapshot) {
 		snap, running = sn, r.told(handlersRunning)
 		var err error
 		if own, err = r.shadow.Thread(r.tid); err != nil {
@@ -169,7 +169,7 @@ func (r *signalRun) stop(i int) {
 		t.Fatal("the program's thread has ended")
 	}
 	var st profile.Stack
-	r.s.walker.Walk(snap, &st)
+	r.s.Walker.Walk(snap, &st)
 	handlers, why := r.handlers(&st)
 	// A handler has begun before it says so, and still runs when it says no more. One that has no
 	// unwind information hides those that it has interrupted.

@@ -90,8 +90,8 @@ func jniRun(t *testing.T, jdk jvmtest.JDK, mode jniMode, judge chainJudge, stops
 	}
 	s := attach(t, jvm.PID)
 	tid := threads[0].TID
-	th := s.dir.get(tid)
-	if th == nil || th.java.Addr == 0 {
+	th, _ := s.Thread(tid)
+	if th.Java.Addr == 0 {
 		t.Fatalf("thread %d is not a Java thread", tid)
 	}
 	count := &jniCount{reasons: map[profile.Reason]int{}, shapes: map[string]int{}, kinds: map[profile.Kind]int{},
@@ -127,11 +127,11 @@ func shadowNames(t *testing.T, path string) (names []string) {
 	return names
 }
 
-func jniStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thread, mode *jniMode, judge *chainJudge, count *jniCount) {
+func jniStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th Thread, mode *jniMode, judge *chainJudge, count *jniCount) {
 	t.Helper()
 	var own jvmtest.ShadowThread
 	var snap *process.Snapshot
-	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *process.Snapshot) {
+	err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
 		snap = sn
 		var err error
 		if own, err = shadow.Thread(tid); err != nil {
@@ -145,7 +145,7 @@ func jniStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thre
 		t.Fatal("the program's thread has ended")
 	}
 	var st profile.Stack
-	s.walker.Walk(snap, &st)
+	s.Walker.Walk(snap, &st)
 	chain := judge.chain(&st)
 	whole := mode.isWhole(&st, chain)
 	count.add(&st, chain, whole)

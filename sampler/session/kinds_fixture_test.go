@@ -63,18 +63,19 @@ func TestRecordKinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := attach(t, jvm.PID)
-		if err := s.dir.refresh(); err != nil {
+		threads, err := s.Threads()
+		if err != nil {
 			t.Fatal(err)
 		}
 		rec, w := recorderOf(t, s.Process)
 		recorded := 0
-		for tid, th := range s.dir.threads {
+		for tid, th := range threads {
 			for _, want := range stacks {
-				if th.name != want.Thread || strings.HasPrefix(want.Thread, "deep-") { // one such is as large as all others
+				if th.Name != want.Thread || strings.HasPrefix(want.Thread, "deep-") { // one such is as large as all others
 					continue
 				}
 				var stack profile.Stack
-				err := stopped(s.Process, tid, th.hint(s.VM), func(snap *process.Snapshot) {
+				err := stopped(s.Process, tid, th.Hint, func(snap *process.Snapshot) {
 					rec.Begin(snap)
 					w.Walk(snap, &stack)
 				})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/testdata/jvmtest"
@@ -46,26 +47,20 @@ func lateRun(t *testing.T, jvm *jvmtest.JVM, delay, duration time.Duration) {
 	s := attach(t, jvm.PID)
 	ctx, cancel := context.WithTimeout(context.Background(), duration)
 	defer cancel()
-	r := s.recording(RecordOptions{Engine: testEngine})
-	q := sampler.NewQueue(4 * queueLength)
-	s.walker.Warm()
-	r.news(0)
-	done := make(chan error, 1)
-	after, trail := r.after(testEngine)
-	go func() {
-		_, err := r.sampler.Run(ctx, sampler.Config{Interval: 5 * time.Millisecond, After: after, Trail: trail}, q)
-		done <- err
-	}()
+	samples := s.Sampling(testEngine)
+	samples.Queue *= 4
+	s.Walker.Warm()
+	config := sampler.Config{Interval: 5 * time.Millisecond}
+	config.After, config.Trail = samples.After()
 	c := churn{t: t, truncated: map[profile.Reason]int{}}
 	var late []lateStack
 	var stack profile.Stack
 	walks, proven := 0, 0
-	for snap := range q.Snapshots() {
+	_, err := samples.Run(ctx, config, func(snap *process.Snapshot) {
 		time.Sleep(delay - time.Duration(now()-snap.When))
-		r.follow(snap)
-		s.walker.Walk(snap, &stack)
+		s.Walker.Walk(snap, &stack)
 		walks++
-		ok := r.proven(snap, snap.When)
+		ok := samples.Proven(snap)
 		if ok {
 			proven++
 			c.check(s, snap, &stack)
@@ -73,9 +68,8 @@ func lateRun(t *testing.T, jvm *jvmtest.JVM, delay, duration time.Duration) {
 		if n := generationOf(&stack); n > 0 {
 			late = append(late, lateStack{snap.When, n, ok, describeShort(&stack)})
 		}
-		q.Done(snap)
-	}
-	if err := <-done; err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	judged, wrong, refused := judgeLate(t, late, livesOf(t, jvm))

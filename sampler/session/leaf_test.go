@@ -162,7 +162,7 @@ func scoreLeaves(t *testing.T, s *Session, level uint8, samples int) *leafScores
 			if !s.VM.FullRecords(b) {
 				return // made a moment ago: its OopMaps are not there yet; or all of it are safepoints
 			}
-			truth, _, err := s.walker.Recorded(b, pc)
+			truth, _, err := s.Walker.Recorded(b, pc)
 			if err != nil {
 				return // it is gone
 			}
@@ -173,7 +173,7 @@ func scoreLeaves(t *testing.T, s *Session, level uint8, samples int) *leafScores
 			if err != nil {
 				return
 			}
-			told, sure := s.walker.Inlined(less[b], pc)
+			told, sure := s.Walker.Inlined(less[b], pc)
 			scores.ours.add(truth, told)
 			scores.sure[sure].add(truth, told)
 			scores.byAddress.add(truth, address)

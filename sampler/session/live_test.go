@@ -41,41 +41,31 @@ func sampleBy(t testing.TB, s *Session, engine Engine, interval time.Duration, n
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	r := s.recording(RecordOptions{Engine: engine})
-	q := sampler.NewQueue(queueLength)
-	s.walker.Warm()
-	r.news(0)
+	samples := s.Sampling(engine)
+	s.Walker.Warm()
 	out := &sampled{}
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		out.stats, err = r.sampler.Run(ctx, sampler.Config{Interval: interval, After: r.afterOfTest()}, q)
-		done <- err
-	}()
+	config := sampler.Config{Interval: interval}
+	if engine == PerfEngine {
+		config.After, _ = samples.After()
+	}
 	var stack profile.Stack
-	for snap := range q.Snapshots() {
-		r.follow(snap)
-		if snap.Waiting.Unstopped {
-			s.walker.WalkUnstopped(snap, &stack)
-		} else {
-			s.walker.Walk(snap, &stack)
-		}
-		r.hurry(snap.TID, &stack)
-		samples := int(snap.Samples())
-		out.truncated[stack.Truncated] += samples
+	var err error
+	out.stats, err = samples.Run(ctx, config, func(snap *process.Snapshot) {
+		samples.Walk(snap, &stack)
+		count := int(snap.Samples())
+		out.truncated[stack.Truncated] += count
 		if stack.Truncated == profile.Whole {
-			out.whole += samples
+			out.whole += count
 		}
-		out.frames += samples * len(stack.Frames)
+		out.frames += count * len(stack.Frames)
 		if each != nil {
 			each(snap, &stack)
 		}
-		q.Done(snap)
 		if n--; n == 0 {
 			cancel()
 		}
-	}
-	if err := <-done; err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -130,7 +120,8 @@ func attach(t testing.TB, pid int) *Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	s.RawNames() // as the JVM's own word on its stacks is
+	s.Soon = jvmtest.Slow(s.Soon) // an emulated machine has read nothing in so short a time
+	s.RawNames()                  // as the JVM's own word on its stacks is
 	return s
 }
 

@@ -258,23 +258,23 @@ func judgeNames(t *testing.T, s *Session) {
 	t.Helper()
 	full, short := 0, 0
 	for range 60 {
-		if err := s.dir.refresh(); err != nil {
+		threads, err := s.Threads()
+		if err != nil {
 			t.Fatal(err)
 		}
-		for _, th := range s.dir.threads {
+		for _, th := range threads {
 			// Of a long name the kernel has the beginning; from JDK 26 on 7 characters and the last 6.
-			if th.java.Addr == 0 || !strings.HasPrefix(th.kernel.Comm, "renamed") {
+			if th.Java.Addr == 0 || !strings.HasPrefix(th.Kernel.Comm, "renamed") {
 				continue
 			}
-			switch m := ownProof.FindStringSubmatch(th.name); {
-			case th.name == th.kernel.Comm:
+			switch m := ownProof.FindStringSubmatch(th.Name); {
+			case th.Name == th.Kernel.Comm:
 				short++
 			case m == nil || !isProof(m[1], m[2]):
-				t.Errorf("a thread is called %q", th.name)
+				t.Errorf("a thread is called %q", th.Name)
 			default:
 				full++
 			}
-			th.name = "" // so that the next one is read, not kept
 		}
 	}
 	t.Logf("%d names, %d short ones of the kernel", full, short)

@@ -86,11 +86,11 @@ func TestRecordRareWalks(t *testing.T) {
 		lockThread(t)
 		jvm := jvmtest.Start(t, jdk, "truth.Steps", rareFlags()...)
 		s := attach(t, jvm.PID)
-		s.walker.Warm()
+		s.Walker.Warm()
 		r := rareRecorder{places: rarePlaces(), seen: map[uint64]bool{}}
 		r.t, r.s, r.count = t, s, newStepCount()
-		tid := steppedThread(t, s)
-		r.st, r.hint = &stepper{p: s.Process, tid: tid}, s.dir.threads[tid].hint(s.VM)
+		tid, hint := steppedThread(t, s)
+		r.st, r.hint = &stepper{p: s.Process, tid: tid}, hint
 		r.rec, r.walker = recorderOf(t, s.Process)
 		for end := time.Now().Add(maxRecording()); !r.done() && time.Now().Before(end); {
 			r.round()

@@ -19,9 +19,11 @@ import (
 type Session struct {
 	Process *process.Process
 	VM      *vmstructs.VM
-	walker  *unwind.Walker
-	dir     *directory
-	memory  *sampler.Memory // for what is read on the sampling thread
+	Walker  *unwind.Walker // makes stacks of snapshots
+	// Soon is how long after a thread was let go its frames in the heap may have been read (virtual.go).
+	Soon   time.Duration
+	dir    *directory
+	memory *sampler.Memory // for what is read on the sampling thread
 }
 
 // startTries and startWait bound how long a JVM that has just started is waited for.
@@ -61,9 +63,9 @@ func open(pid int, opened func(*process.Process)) (*Session, error) {
 		return nil, err
 	}
 	vm.SetClock(now)
-	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm), memory: sampler.NewMemory(p)}
+	s := &Session{Process: p, VM: vm, Walker: unwind.New(p, vm), Soon: soon, dir: newDirectory(p, vm), memory: sampler.NewMemory(p)}
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
-		s.walker.MemoryEnds(maps[len(maps)-1].End)
+		s.Walker.MemoryEnds(maps[len(maps)-1].End)
 	}
 	return s, nil
 }
@@ -85,7 +87,7 @@ func OpenVM(p *process.Process) (vm *vmstructs.VM, err error) {
 
 // RawNames leaves the names of Java methods as the JVM has them (package naming says how they differ). It is
 // to be called before the first stack.
-func (s *Session) RawNames() { s.walker.RawNames = true }
+func (s *Session) RawNames() { s.Walker.RawNames = true }
 
 // Close lets go of the process.
 func (s *Session) Close() error { return s.Process.Close() }

@@ -35,13 +35,13 @@ func TestRecordShadow(t *testing.T) {
 		}
 		s := attach(t, jvm.PID)
 		tid := threads[0].TID
-		hint := s.dir.get(tid).hint(s.VM)
+		th, _ := s.Thread(tid)
 		rec, w := recorderOf(t, s.Process)
 		count := &shadowCount{code: map[[2]uint64]map[string]bool{}}
 		for i := 0; count.stops < n && i < 20*n; i++ {
 			var own jvmtest.ShadowThread
 			var snap *process.Snapshot
-			err := stopped(s.Process, tid, hint, func(sn *process.Snapshot) {
+			err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
 				snap = sn
 				own, err = shadow.Thread(tid)
 			})
@@ -49,7 +49,7 @@ func TestRecordShadow(t *testing.T) {
 				t.Fatal(err)
 			}
 			var st profile.Stack
-			s.walker.Walk(snap, &st)
+			s.Walker.Walk(snap, &st)
 			if own.Running && st.Truncated == profile.Whole && right(s, shadow, count, own, &st) {
 				count.stops++
 				rec.Begin(snap)

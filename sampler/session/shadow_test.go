@@ -121,8 +121,8 @@ func watchShadow(t *testing.T, jvm *jvmtest.JVM, path string, virtual bool, stop
 	}
 	s := attach(t, jvm.PID)
 	tid := threads[0].TID
-	th := s.dir.get(tid)
-	if th == nil || th.java.Addr == 0 {
+	th, _ := s.Thread(tid)
+	if th.Java.Addr == 0 {
 		t.Fatalf("thread %d is not a Java thread", tid)
 	}
 	count := &shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}}
@@ -181,10 +181,10 @@ func (c *shadowCount) add(more *shadowCount) {
 	}
 }
 
-func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thread, count *shadowCount) {
+func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th Thread, count *shadowCount) {
 	var own jvmtest.ShadowThread
 	var snap *process.Snapshot
-	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *process.Snapshot) {
+	err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
 		snap = sn
 		var err error
 		if own, err = shadow.Thread(tid); err != nil {
@@ -201,14 +201,14 @@ func shadowStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *t
 	if count.continuations != nil {
 		count.continuations.Read(snap)
 		k := &snap.Continuation
-		k.Settled = k.Settled && (k.Together || now()-snap.When < int64(soon))
+		k.Settled = k.Settled && (k.Together || now()-snap.When < int64(s.Soon))
 		count.together += b2i(k.Together)
 		if trailOfTest.Known = false; count.stops%2 == 0 { // in turns with it and without
 			count.continuations.Trail(&trailOfTest)
 		}
 	}
 	var st profile.Stack
-	s.walker.Walk(snap, &st)
+	s.Walker.Walk(snap, &st)
 	if count.continuations != nil {
 		virtual, _, mounted := st.Split()
 		if !mounted {

@@ -46,7 +46,7 @@ func TestShares(t *testing.T) {
 func sharesRun(t *testing.T, jdk jvmtest.JDK, threads, samples int) {
 	jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", strconv.Itoa(threads))
 	s := attach(t, jvm.PID)
-	s.walker.Warm()
+	s.Walker.Warm()
 	tids := threadsCalled(t, s, "shares-")
 	seen := newShareCount()
 	jvm.Command("mark")
@@ -81,12 +81,13 @@ func sharesRun(t *testing.T, jdk jvmtest.JDK, threads, samples int) {
 // threadsCalled are the threads whose names begin so.
 func threadsCalled(t *testing.T, s *Session, prefix string) map[int]bool {
 	t.Helper()
-	if err := s.dir.refresh(); err != nil {
+	threads, err := s.Threads()
+	if err != nil {
 		t.Fatal(err)
 	}
 	tids := map[int]bool{}
-	for tid, th := range s.dir.threads {
-		if strings.HasPrefix(th.name, prefix) {
+	for tid, th := range threads {
+		if strings.HasPrefix(th.Name, prefix) {
 			tids[tid] = true
 		}
 	}

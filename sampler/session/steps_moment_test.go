@@ -106,7 +106,7 @@ func (m *moment) take(s *Session, st *stepper, h sampler.Hint) error {
 		clear(m.code[:])
 	}
 	st.code = m.code
-	s.walker.Walk(snap, &m.walk)
+	s.Walker.Walk(snap, &m.walk)
 	m.why = m.walk.Truncated
 	m.group(s)
 	m.where = placeOf(s, m.pc, m.frames)

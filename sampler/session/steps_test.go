@@ -84,9 +84,9 @@ func stepRun(t *testing.T, jdk jvmtest.JDK, flags []string, steps int) *stepCoun
 	}
 	jvm := jvmtest.Start(t, jdk, "truth.Steps", flags...)
 	s := attach(t, jvm.PID)
-	s.walker.Warm()
-	tid := steppedThread(t, s)
-	run := stepping{t: t, s: s, st: &stepper{p: s.Process, tid: tid}, hint: s.dir.threads[tid].hint(s.VM), count: newStepCount()}
+	s.Walker.Warm()
+	tid, hint := steppedThread(t, s)
+	run := stepping{t: t, s: s, st: &stepper{p: s.Process, tid: tid}, hint: hint, count: newStepCount()}
 	began := time.Now()
 	for i := 0; run.count.steps < steps; i++ {
 		if err := run.stretch(min(stretch, steps-run.count.steps)); err != nil {
@@ -98,18 +98,19 @@ func stepRun(t *testing.T, jdk jvmtest.JDK, flags []string, steps int) *stepCoun
 	return run.count
 }
 
-func steppedThread(t *testing.T, s *Session) int {
+func steppedThread(t *testing.T, s *Session) (tid int, hint sampler.Hint) {
 	t.Helper()
-	if err := s.dir.refresh(); err != nil {
+	threads, err := s.Threads()
+	if err != nil {
 		t.Fatal(err)
 	}
-	for tid, th := range s.dir.threads {
-		if th.name == "stepped" && th.java.Addr != 0 {
-			return tid
+	for tid, th := range threads {
+		if th.Name == "stepped" && th.Java.Addr != 0 {
+			return tid, th.Hint
 		}
 	}
 	t.Fatal("no thread \"stepped\"")
-	return 0
+	return 0, hint
 }
 
 // stepping is a thread that is stepped, and what has become of its steps.

@@ -35,7 +35,7 @@ func TestThrowing(t *testing.T) {
 		}
 		s := attach(t, jvm.PID)
 		tid := threads[0].TID
-		th := s.dir.get(tid)
+		th, _ := s.Thread(tid)
 		count := &shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}}
 		between := 0
 		for count.stops < maxStops && between < enough {
@@ -54,11 +54,11 @@ func TestThrowing(t *testing.T) {
 }
 
 // throwingStop stops once, and tells whether that was between two methods.
-func throwingStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th *thread, count *shadowCount) (between bool) {
+func throwingStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th Thread, count *shadowCount) (between bool) {
 	t.Helper()
 	var own jvmtest.ShadowThread
 	var snap *process.Snapshot
-	err := stopped(s.Process, tid, th.hint(s.VM), func(sn *process.Snapshot) {
+	err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
 		snap = sn
 		var err error
 		if own, err = shadow.Thread(tid); err != nil {
@@ -72,7 +72,7 @@ func throwingStop(t *testing.T, s *Session, shadow *jvmtest.Shadow, tid int, th 
 		t.Fatal("the program's thread has ended")
 	}
 	var st profile.Stack
-	s.walker.Walk(snap, &st)
+	s.Walker.Walk(snap, &st)
 	count.stops++
 	between = asksForHandler(&st)
 	if st.Truncated != profile.Whole {

@@ -118,12 +118,12 @@ func withoutDebugInformation(t *testing.T, jdk jvmtest.JDK) {
 		t.Fatal("no shadow threads", err)
 	}
 	tid, compiled := threads[0].TID, 0
-	th := s.dir.get(tid)
+	th, _ := s.Thread(tid)
 	for i := range 200 {
 		var own jvmtest.ShadowThread
 		var snap *process.Snapshot
 		var unread error
-		err := stopped(s.Process, tid, th.hint(s.VM), func(sn *process.Snapshot) {
+		err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
 			snap = sn
 			own, unread = shadow.Thread(tid)
 		})
@@ -131,7 +131,7 @@ func withoutDebugInformation(t *testing.T, jdk jvmtest.JDK) {
 			t.Fatal(err)
 		}
 		var st profile.Stack
-		s.walker.Walk(snap, &st)
+		s.Walker.Walk(snap, &st)
 		var walked, kept []string // from the root
 		for _, f := range slices.Backward(st.Frames) {
 			if f.Kind == profile.C1 || f.Kind == profile.C2 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/testdata/jvmtest"
@@ -25,17 +26,14 @@ func TestRecordVirtualWalks(t *testing.T) {
 		rec, w := recorderOf(t, s.Process)
 		ctx, cancel := context.WithTimeout(t.Context(), jvmtest.Slow(10*time.Second)+time.Minute)
 		defer cancel()
-		r := s.recording(RecordOptions{})
-		r.news(0)
-		q := sampler.NewQueue(queueLength)
-		after, trail := s.afterLook()
-		go r.sampler.Run(ctx, sampler.Config{Interval: 2 * time.Millisecond, After: after, Trail: trail}, q)
+		samples := s.Sampling(PtraceEngine)
+		config := sampler.Config{Interval: 2 * time.Millisecond}
+		config.After, config.Trail = samples.After()
 		var stack profile.Stack
 		want := all
-		for snap := range q.Snapshots() {
-			r.follow(snap)
+		samples.Run(ctx, config, func(snap *process.Snapshot) {
 			if k := &snap.Continuation; want > 0 && k.Settled && len(k.Chunks) > 0 {
-				if s.walker.Walk(snap, &stack); stack.Truncated == profile.Whole && stack.Carrier > 0 && k.ID != 0 {
+				if s.Walker.Walk(snap, &stack); stack.Truncated == profile.Whole && stack.Carrier > 0 && k.ID != 0 {
 					rec.Begin(snap)
 					w.Walk(snap, &stack)
 					if want--; want == 0 {
@@ -43,8 +41,7 @@ func TestRecordVirtualWalks(t *testing.T) {
 					}
 				}
 			}
-			q.Done(snap)
-		}
+		})
 		if want > 0 {
 			t.Fatalf("%d walks of %d are missing", want, all)
 		}

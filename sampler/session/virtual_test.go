@@ -39,13 +39,13 @@ func TestVirtualThreads(t *testing.T) {
 					t.Fatalf("%d stacks, %v", len(stacks), err)
 				}
 				s := attach(t, jvm.PID)
+				usual := s.Soon
 				for _, opt := range []DumpOptions{{}, {NonBlocking: true}} {
-					usual := soon
 					if opt.NonBlocking {
-						soon = 0 // what stands still may be read slowly
+						s.Soon = 0 // what stands still may be read slowly
 					}
 					threads := dumped(t, s, opt)
-					soon = usual
+					s.Soon = usual
 					for i, who := range jvm.Command("ids") {
 						checkMounted(t, threads, stacks[i], strings.TrimSpace(who))
 					}

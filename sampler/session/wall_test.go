@@ -289,12 +289,13 @@ func TestWallNeverStopsTheBlocked(t *testing.T) {
 // switchesOf is how often the kernel has switched from each of the threads with these names.
 func switchesOf(t *testing.T, s *Session, names map[string]bool) map[string]string {
 	t.Helper()
-	if err := s.dir.refresh(); err != nil {
+	threads, err := s.Threads()
+	if err != nil {
 		t.Fatal(err)
 	}
 	counts := map[string]string{}
-	for tid, th := range s.dir.threads {
-		if !names[th.name] {
+	for tid, th := range threads {
+		if !names[th.Name] {
 			continue
 		}
 		file, err := os.Open(fmt.Sprintf("/proc/%d/task/%d/status", s.Process.PID(), tid))
@@ -304,7 +305,7 @@ func switchesOf(t *testing.T, s *Session, names map[string]bool) map[string]stri
 		defer file.Close()
 		for in := bufio.NewScanner(file); in.Scan(); {
 			if name, value, _ := strings.Cut(in.Text(), ":"); strings.HasSuffix(name, "voluntary_ctxt_switches") {
-				counts[th.name] += strings.TrimSpace(value) + " "
+				counts[th.Name] += strings.TrimSpace(value) + " "
 			}
 		}
 	}

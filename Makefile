@@ -3,7 +3,7 @@
 GO      ?= go
 BINARY  := goprof
 # go's ./... leaves testdata out, but the tests of all packages stand on these.
-PKG     ?= ./... ./testdata/jvmtest ./testdata/host
+PKG     ?= ./... ./testdata/jvmtest ./testdata/host ./testdata/oracle
 RUN     ?= .
 # How long a test run may last before it counts as hung, and each fuzzer runs.
 TIMEOUT ?= 45m
@@ -52,10 +52,10 @@ test-matrix: ## every JDK from 8 to 27 with every collector and mode, an hour or
 	@scripts/matrix.sh $(JDKS)
 
 test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetches the compilers; needs Maven, mvn)
-	@programs=$$(scripts/languages.sh) && GOPROF_LANGUAGES=$$programs GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestLanguages$$' ./sampler/session
+	@programs=$$(scripts/languages.sh) && GOPROF_LANGUAGES=$$programs GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestLanguages$$' ./testdata/oracle
 
 test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetches them; needs Maven, mvn, and a JDK from 21 on)
-	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./sampler/session
+	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./testdata/oracle
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

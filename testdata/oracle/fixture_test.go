@@ -20,7 +20,7 @@ import (
 // TestRecordWalks makes the fixtures of package unwind: walks of javac with all the memory
 // that they read. It is run by hand, when the walker has come to read other memory:
 //
-//	GOPROF_RECORD_WALKS=300 go test ./sampler/session -run TestRecordWalks
+//	GOPROF_RECORD_WALKS=300 go test ./testdata/oracle -run TestRecordWalks
 func TestRecordWalks(t *testing.T) {
 	n := wantedWalks(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

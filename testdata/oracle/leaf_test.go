@@ -108,7 +108,7 @@ func (s *leafScores) sum(o *leafScores) {
 // TestLeaf runs real programs with -XX:+DebugNonSafepoints: at each pc where a thread was sampled the full records are
 // the truth, and those of safepoints alone what a JVM without the flag would have. The code is the same.
 //
-//	GOPROF_LEAF_SAMPLES=5000 go test ./sampler/session -run TestLeaf -v
+//	GOPROF_LEAF_SAMPLES=5000 go test ./testdata/oracle -run TestLeaf -v
 func TestLeaf(t *testing.T) {
 	samples, programs, modes := 300, []string{"javac", "objects"}, []string{"c2", "c1-profiled"}
 	long, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES"))

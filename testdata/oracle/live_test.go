@@ -130,7 +130,7 @@ func attach(t testing.TB, pid int) *session.Session {
 // everybody has. The long form holds the figure of the README, at most 0.05 % lost and
 // 0.05 % not at the thread's root:
 //
-//	GOPROF_JAVAC_SAMPLES=50000 go test ./sampler/session -run TestJavacIsWhole -v
+//	GOPROF_JAVAC_SAMPLES=50000 go test ./testdata/oracle -run TestJavacIsWhole -v
 //
 // GOPROF_SHOW=1 prints what did not reach its root.
 func TestJavacIsWhole(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // TestMix: long native calls with a little Java between them, in lockstep, sampled without bias: by number and by CPU time,
 // on a machine that is idle otherwise and on one whose CPUs are all wanted by others. Longer, so that smaller biases show:
 //
-//	GOPROF_MIX_SAMPLES=20000 go test ./sampler/session -run TestMix -v
+//	GOPROF_MIX_SAMPLES=20000 go test ./testdata/oracle -run TestMix -v
 func TestMix(t *testing.T) {
 	samples := envNumber("GOPROF_MIX_SAMPLES", 2000)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

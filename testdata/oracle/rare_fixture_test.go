@@ -75,7 +75,7 @@ func rareFlags() []string {
 
 // TestRecordRareWalks makes the recordings of unwind/testdata/rare. It is run by hand:
 //
-//	GOPROF_RECORD_WALKS=1 go test ./sampler/session -run TestRecordRareWalks -v
+//	GOPROF_RECORD_WALKS=1 go test ./testdata/oracle -run TestRecordRareWalks -v
 //
 // The thread is stepped, so that a walk that the instructions do not explain is not recorded. A run
 // does not meet all places; those of one JDK and of the other together must have each

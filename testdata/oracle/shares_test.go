@@ -38,7 +38,7 @@ const shareRounds = 4
 // TestShares samples a program that measures itself what share of its CPU time each of its
 // parts takes. Longer, so that smaller biases show, and with more threads than there are CPUs:
 //
-//	GOPROF_SHARES_STRICT=1 GOPROF_SHARES_SAMPLES=50000 GOPROF_SHARES_THREADS=4 go test ./sampler/session -run TestShares -v -timeout 30m
+//	GOPROF_SHARES_STRICT=1 GOPROF_SHARES_SAMPLES=50000 GOPROF_SHARES_THREADS=4 go test ./testdata/oracle -run TestShares -v -timeout 30m
 func TestShares(t *testing.T) {
 	samples, threads := envNumber("GOPROF_SHARES_SAMPLES", 4000), envNumber("GOPROF_SHARES_THREADS", 1)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) { sharesRun(t, jdk, threads, samples) })

@@ -55,7 +55,7 @@ const (
 // TestSteps steps a Java thread and holds every walk against what the instruction did. All JVMs
 // and modes together make 200,000 steps; the long form is
 //
-//	GOPROF_STEPS=5000000 go test ./sampler/session -run 'TestSteps$' -v -timeout 2h
+//	GOPROF_STEPS=5000000 go test ./testdata/oracle -run 'TestSteps$' -v -timeout 2h
 //
 // What explains each step is printed, with all regions (steps_regions_test.go) and their counts.
 // GOPROF_SHOW=1 prints walks that did not reach their root, too.

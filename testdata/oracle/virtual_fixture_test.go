@@ -17,7 +17,7 @@ import (
 // TestRecordVirtualWalks makes the recordings of unwind/testdata/virtual: carriers whose virtual thread has
 // frames in the heap, and whose stack is whole. It is run by hand:
 //
-//	GOPROF_RECORD_WALKS=12 go test ./sampler/session -run TestRecordVirtualWalks
+//	GOPROF_RECORD_WALKS=12 go test ./testdata/oracle -run TestRecordVirtualWalks
 func TestRecordVirtualWalks(t *testing.T) {
 	all := wantedWalks(t)
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {

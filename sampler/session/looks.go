@@ -11,10 +11,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// Record and Dump are made of looks at single threads. Whoever asks another question than they answer takes the looks
-// itself: Threads and Thread say what to know of a thread before it is stopped, a Sampling hands over the samples of a
-// recording one by one, and Walker makes stacks of them. The oracles of testdata/oracle hold each stack against what the
-// program itself says that way.
+// Record and Dump are made of looks at single threads. A caller with another question takes the looks itself.
+// Threads and Thread say what to know of a thread before it is stopped. A Sampling hands over the samples of a
+// recording one by one. Session.Walker makes stacks of them. The oracles of testdata/oracle do that, to hold each stack
+// against what the program itself says.
 
 // Thread is what is known of one thread of the process.
 type Thread struct {
@@ -60,8 +60,8 @@ func (s *Session) Sampling(e Engine) *Sampling {
 	return &Sampling{Queue: queueLength, r: s.recording(RecordOptions{Engine: e})}
 }
 
-// After is what the engine should read as soon as a thread runs again, and the trail for its pause: what Run's
-// configuration wants, so that virtual threads have the frames that lie in the heap.
+// After is what the engine should read as soon as a thread runs again, and the trail for its pause. With both in Run's
+// configuration the stacks of virtual threads have the frames that lie in the heap.
 func (p *Sampling) After() (after func(snap *process.Snapshot, released int64), trail *process.Trail) {
 	return p.r.after(p.r.opt.Engine)
 }
@@ -85,7 +85,7 @@ func (p *Sampling) Run(ctx context.Context, config sampler.Config, each func(*pr
 	return stats, <-done
 }
 
-// Walk makes a snapshot's stack. The engine learns of it, too, where it shows that the thread runs virtual ones.
+// Walk makes a snapshot's stack. Where the stack shows that the thread runs virtual ones, the engine is told.
 func (p *Sampling) Walk(snap *process.Snapshot, stack *profile.Stack) {
 	p.r.walk(snap, stack)
 	p.r.hurry(snap.TID, stack)

@@ -63,7 +63,8 @@ func open(pid int, opened func(*process.Process)) (*Session, error) {
 		return nil, err
 	}
 	vm.SetClock(now)
-	s := &Session{Process: p, VM: vm, Walker: unwind.New(p, vm), Soon: soon, dir: newDirectory(p, vm), memory: sampler.NewMemory(p)}
+	s := &Session{Process: p, VM: vm, Walker: unwind.New(p, vm), Soon: soon,
+		dir: newDirectory(p, vm), memory: sampler.NewMemory(p)}
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
 		s.Walker.MemoryEnds(maps[len(maps)-1].End)
 	}

@@ -77,7 +77,8 @@ func Children(pid int) (children []int) {
 	for _, stat := range stats {
 		b, _ := os.ReadFile(stat)
 		child, _, _ := strings.Cut(string(b), " ")
-		behind := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // proc(5): state, parent; a name may hold anything
+		// The state and the parent stand behind the name, which may hold anything (proc(5)).
+		behind := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 		number, err := strconv.Atoi(child)
 		if err == nil && len(behind) > 1 && behind[1] == strconv.Itoa(pid) {
 			children = append(children, number)

@@ -67,7 +67,8 @@ func (p *Sampling) After() (after func(snap *process.Snapshot, released int64), 
 }
 
 // Run samples until ctx is done or the process ends. Each snapshot belongs to each until that returns.
-func (p *Sampling) Run(ctx context.Context, config sampler.Config, each func(*process.Snapshot)) (sampler.Stats, error) {
+func (p *Sampling) Run(ctx context.Context, config sampler.Config,
+	each func(*process.Snapshot)) (sampler.Stats, error) {
 	var stats sampler.Stats
 	p.r.news(0)
 	queue := sampler.NewQueue(p.Queue)

@@ -2,8 +2,8 @@
 
 GO      ?= go
 BINARY  := goprof
-# go's ./... leaves testdata out, but the tests of all packages stand on this one.
-PKG     ?= ./... ./testdata/jvmtest ./testdata/ctest
+# go's ./... leaves testdata out, but the tests of all packages stand on these.
+PKG     ?= ./... ./testdata/jvmtest ./testdata/ctest ./testdata/host ./testdata/oracle
 RUN     ?= .
 # How long a test run may last before it counts as hung, and each fuzzer runs.
 TIMEOUT ?= 45m
@@ -52,10 +52,10 @@ test-matrix: ## every JDK of vmstructs/releases.txt with every collector and mod
 	@scripts/matrix.sh $(JDKS)
 
 test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetches the compilers; needs Maven, mvn)
-	@programs=$$(scripts/languages.sh) && GOPROF_LANGUAGES=$$programs GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestLanguages$$' ./sampler/session
+	@programs=$$(scripts/languages.sh) && GOPROF_LANGUAGES=$$programs GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestLanguages$$' ./testdata/oracle
 
 test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetches them; needs Maven, mvn, and a JDK from 21 on)
-	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./sampler/session
+	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./testdata/oracle
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

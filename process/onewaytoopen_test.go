@@ -29,16 +29,16 @@ var ownNames = []string{
 	"sampler/perf.go readSmall", "sampler/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
 	"sampler/visit.go begin",            // our own sched
 	"sampler/session/ahead.go setAhead", // our own task
-	"sampler/session/causes_missing.go pids",
-	"sampler/session/causes_proc.go libraries", // maps
-	"sampler/session/jvms_proc.go threads",
+	"sampler/diagnose/causes_missing.go pids",
+	"sampler/diagnose/causes_proc.go libraries", // maps
+	"sampler/diagnose/jvms_proc.go threads",
 }
 
 // TestOneWayToOpen: a path that a target chose is followed in one place. A new call that opens something has to be
 // put into ownNames by somebody who looked at where its name comes from.
 func TestOneWayToOpen(t *testing.T) {
 	seen := map[string]bool{}
-	for _, dir := range []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "sampler/ptrace", "sampler/session", "arch"} {
+	for _, dir := range []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "sampler/ptrace", "sampler/session", "sampler/diagnose", "arch"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

@@ -13,7 +13,7 @@ out=build/arm64
 mkdir -p "$out"
 rm -rf "$out/classes"
 cp -r "$(go test -count 1 -v -run '^TestClasses$' ./testdata/jvmtest | sed -n 's/.*classes are in //p')" "$out/classes"
-GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/sampler-session.test" ./sampler/session
+GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/testdata-oracle.test" ./testdata/oracle
 
 record() { # JDKs, number of walks, test
     [[ $3 =~ ${only:-.} ]] || return 0
@@ -22,7 +22,7 @@ record() { # JDKs, number of walks, test
     scripts/arm64.sh run --timeout 1800 --env GOPROF_JDKS="${list#:}" --env GOPROF_RECORD_WALKS="$2" --env GOPROF_RECORD_SECONDS=200 --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 \
         --env GOPROF_RECORD_FLAGS="${flags:-}" --env GOPROF_REQUIRE_JVM=1 \
         "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
-        cd sampler/session && /host/$out/bin/sampler-session.test -test.v -test.timeout 1800s -test.run '^$3\$'" >"$log" || failed=1
+        cd testdata/oracle && /host/$out/bin/testdata-oracle.test -test.v -test.timeout 1800s -test.run '^$3\$'" >"$log" || failed=1
     grep -E '^ *---|_test.go|^panic|^ +[a-z0-9-]* ' "$log" || true
 }
 

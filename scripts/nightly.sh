@@ -13,7 +13,7 @@ govulncheck=golang.org/x/vuln/cmd/govulncheck@${GOVULNCHECK:-v1.1.4}
 failed=() missing=()
 
 race() { # The race detector needs cgo, which the program is built without. Tests with JVMs have their own night: make prove.
-    CGO_ENABLED=1 go test -race -short -timeout 30m ./... ./testdata/jvmtest
+    CGO_ENABLED=1 go test -race -short -timeout 30m ./... ./testdata/jvmtest ./testdata/ctest ./testdata/oracle
 }
 
 vulnerable() {

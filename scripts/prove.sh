@@ -22,7 +22,7 @@ scripts/tools.sh gdb
 scripts/jdk.sh >/dev/null
 out=build/prove
 mkdir -p "$out"
-go test -c -o "$out/session.test" ./sampler/session
+go test -c -o "$out/oracle.test" ./testdata/oracle
 go test -c -o "$out/sampler.test" ./sampler
 tests='TestLeaf|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestGoprofStoppedByForce|TestPerfJavacIsWhole'
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
@@ -39,7 +39,7 @@ prove() { # folder, test binary, tests
         [ "$status" = 0 ] || failed+=("$test")
     done
 }
-prove sampler/session "$PWD/$out/session.test" "$tests"
+prove testdata/oracle "$PWD/$out/oracle.test" "$tests"
 prove sampler "$PWD/$out/sampler.test" 'TestEndsOfGoprof|TestCrowd'
 if [ $ran = 0 ]; then
     echo "there is no oracle $which" >&2

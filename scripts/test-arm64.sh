@@ -2,9 +2,9 @@
 # The tests on a real arm64 kernel with real arm64 JVMs, emulated (scripts/arm64.sh). Go and Java are compiled here, and run there.
 #   scripts/test-arm64.sh             every JDK of vmstructs/releases.txt that has arm64, some hours
 #   scripts/test-arm64.sh 17 25       only these
-# STAGES=regexp    only some of: unit live end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow
+# STAGES=regexp    only some of: unit live session diagnose end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow
 # STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (100000)
-# ROWS=regexp      modes of the shadow oracle (sampler/session/matrix_rows_test.go)
+# ROWS=regexp      modes of the shadow oracle (testdata/oracle/matrix_rows_test.go)
 # Each stage's whole output is kept in build/arm64. At the end stand tables for docs/support.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +26,7 @@ prepare() {
     classes=$(go test -count 1 -v -run '^TestClasses$' ./testdata/jvmtest | sed -n 's/.*classes are in //p')
     rm -rf "$out/classes"
     cp -r "$classes" "$out/classes"
-    for package in $(go list ./... ./testdata/jvmtest); do
+    for package in $(go list ./... ./testdata/jvmtest ./testdata/oracle); do
         [ -z "$(GOARCH=arm64 go list -f '{{.TestGoFiles}}{{.XTestGoFiles}}' "$package" | tr -d '[]')" ] ||
             GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/$(name_of "$package").test" "$package"
     done
@@ -80,21 +80,23 @@ with=()
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(qemu-system-aarch64 --version | head -1)"
 unit
 few=$(among 17 25)
-stage live 14400 "$few" sampler/session -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole'
+stage live 14400 "$few" testdata/oracle -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole'
+stage session 3600 "$few" sampler/session
+stage diagnose 3600 "$few" sampler/diagnose
 stage end-to-end 3600 "$few" cmd/goprof
-stage virtual 7200 "$(among $(releases arm64 21))" sampler/session -test.run 'TestShadowVirtual|TestVirtual'
+stage virtual 7200 "$(among $(releases arm64 21))" testdata/oracle -test.run 'TestShadowVirtual|TestVirtual'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
-stage shadow 14400 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
+stage shadow 14400 "${jdks[*]}" testdata/oracle -test.run 'TestMatrix$'
 with=(--env GOPROF_STEPS=$((${STEPS:-100000} * $(wc -w <<<"$few"))))
-stage steps 10800 "$few" sampler/session -test.run 'TestSteps$'
+stage steps 10800 "$few" testdata/oracle -test.run 'TestSteps$'
 export GOPROF_ARM64_CPU=$pauth
-stage pauth-steps 10800 "$few" sampler/session -test.run 'TestSteps$'
+stage pauth-steps 10800 "$few" testdata/oracle -test.run 'TestSteps$'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
-stage pauth-shadow 14400 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
+stage pauth-shadow 14400 "${jdks[*]}" testdata/oracle -test.run 'TestMatrix$'
 unset GOPROF_ARM64_CPU
 export GOPROF_ARM64_PAGES=16k
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS='^(default|ZGC)$')
-stage 16k-shadow 7200 "${jdks[*]}" sampler/session -test.run 'TestMatrix$'
+stage 16k-shadow 7200 "${jdks[*]}" testdata/oracle -test.run 'TestMatrix$'
 
 for name in "${ran[@]}"; do
     case $name in

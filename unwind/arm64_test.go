@@ -12,7 +12,7 @@ import (
 	"goprof/profile"
 )
 
-// TestRecordedArm64 replays, on any machine, walks that were recorded of arm64 JVMs (sampler/session's TestRecordShadow and others,
+// TestRecordedArm64 replays, on any machine, walks that were recorded of arm64 JVMs (testdata/oracle, TestRecordShadow and others,
 // by scripts/arm64-walks.sh), with and without signed return addresses, and compares them with the stacks that they gave then.
 func TestRecordedArm64(t *testing.T) {
 	files, _ := filepath.Glob("testdata/arm64/*.walks")

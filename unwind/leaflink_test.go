@@ -92,7 +92,11 @@ func TestLinkOfLeaf(t *testing.T) {
 	for name, change := range map[string]func(*waitingLibc) uint64{
 		"an address behind no call":            func(*waitingLibc) uint64 { return wait + 0x90 },
 		"a call of who does not call the leaf": func(*waitingLibc) uint64 { put(wait+0x90, bl(wait+0x90, wait+0x200)); return wait + 0x94 },
-		"a frame record somewhere else":        func(l *waitingLibc) uint64 { l.codes[1].Row = framed(64); l.codes[1].Row.Saved = nil; return wait + 0x84 },
+		"a frame record somewhere else": func(l *waitingLibc) uint64 {
+			l.codes[1].Row = framed(64)
+			l.codes[1].Row.Saved = nil
+			return wait + 0x84
+		},
 	} {
 		l := libc
 		l.codes = append([]process.Code(nil), libc.codes...)

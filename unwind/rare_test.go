@@ -13,7 +13,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// eachRareWalk walks what sampler/session/rare_fixture_test.go has recorded: threads in code in
+// eachRareWalk walks what testdata/oracle/rare_fixture_test.go has recorded: threads in code in
 // which single steps have found a wrong walk, and that samples hardly ever meet.
 func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack)) {
 	for _, file := range recordings(t, "rare") {

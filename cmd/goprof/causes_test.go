@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/sampler/session"
+	"goprof/sampler/diagnose"
 )
 
 // TestEveryCauseIsDocumented: "goprof help exit-codes" names every cause that the session
@@ -49,15 +49,15 @@ func TestEveryCauseIsDocumented(t *testing.T) {
 	}
 }
 
-var classes = map[string]session.Class{
-	"NoProcess": session.NoProcess, "NotJVM": session.NotJVM, "Forbidden": session.Forbidden, "Gone": session.Gone,
+var classes = map[string]diagnose.Class{
+	"NoProcess": diagnose.NoProcess, "NotJVM": diagnose.NotJVM, "Forbidden": diagnose.Forbidden, "Gone": diagnose.Gone,
 }
 
-// causesInSource finds the names of causes in the session's source: Cause{Name: "x"} with
+// causesInSource finds the names of causes in the source of package diagnose: Cause{Name: "x"} with
 // its Class, where both stand together, and c.Name = "x".
 func causesInSource(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("../../sampler/session/*.go")
+	files, err := filepath.Glob("../../sampler/diagnose/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}

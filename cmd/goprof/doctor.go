@@ -12,7 +12,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
-	"goprof/sampler/session"
+	"goprof/sampler/diagnose"
 )
 
 const doctorHelp = `doctor says what works on this host and what does not, and which command mends it. With
@@ -63,7 +63,7 @@ func newDoctor() *cobra.Command {
 }
 
 func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
-	h := session.Host{Command: commandLine(doctored(os.Args, pid))}
+	h := diagnose.Host{Command: commandLine(doctored(os.Args, pid))}
 	r := h.Examine(pid)
 	err := writeResult(cmd, output.Stdout, func(w io.Writer) error {
 		if asJSON {
@@ -90,7 +90,7 @@ func doctored(args []string, pid int) []string {
 }
 
 // doctorText writes a line for each check, and one for what mends it.
-func doctorText(w io.Writer, r *session.Report) error {
+func doctorText(w io.Writer, r *diagnose.Report) error {
 	width := 0
 	for _, c := range r.Checks {
 		width = max(width, len(c.Name))
@@ -121,7 +121,7 @@ type doctorReport struct {
 	Checks  []checkJSON  `json:"checks"`
 }
 
-func doctorJSON(w io.Writer, pid int, r *session.Report) error {
+func doctorJSON(w io.Writer, pid int, r *diagnose.Report) error {
 	out := doctorReport{PID: pid, Works: r.Cause == nil, Code: int(exit.OK), Problem: problemOf(r.Cause)}
 	if out.Problem != nil {
 		out.Code = out.Problem.Code

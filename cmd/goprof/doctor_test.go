@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/sampler/session"
+	"goprof/sampler/diagnose"
 )
 
-var examined = session.Report{
-	Checks: []session.Check{
-		{Name: "cpu", Verdict: session.OK, Text: "amd64"},
-		{Name: "capabilities", Verdict: session.Warn, Text: "none\x1b[2J", Remedy: "sudo\ngoprof"},
-		{Name: "JVM", Verdict: session.Fail, Text: "none", Remedy: "goprof list"},
+var examined = diagnose.Report{
+	Checks: []diagnose.Check{
+		{Name: "cpu", Verdict: diagnose.OK, Text: "amd64"},
+		{Name: "capabilities", Verdict: diagnose.Warn, Text: "none\x1b[2J", Remedy: "sudo\ngoprof"},
+		{Name: "JVM", Verdict: diagnose.Fail, Text: "none", Remedy: "goprof list"},
 	},
-	Cause: &session.Cause{Class: session.NotJVM, Name: "not-java", Why: "none", Remedy: "goprof list"},
+	Cause: &diagnose.Cause{Class: diagnose.NotJVM, Name: "not-java", Why: "none", Remedy: "goprof list"},
 }
 
 func TestDoctorText(t *testing.T) {
@@ -49,7 +49,7 @@ func TestDoctorJSON(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	b.Reset()
-	if err := doctorJSON(&b, 0, &session.Report{Checks: examined.Checks[:1]}); err != nil || !strings.Contains(b.String(), `"works": true`) || !strings.Contains(b.String(), `"exit_code": 0`) {
+	if err := doctorJSON(&b, 0, &diagnose.Report{Checks: examined.Checks[:1]}); err != nil || !strings.Contains(b.String(), `"works": true`) || !strings.Contains(b.String(), `"exit_code": 0`) {
 		t.Error(err, b.String())
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/sampler/session"
+	"goprof/sampler/diagnose"
 )
 
 // attachError says why a process cannot be looked at, and which command mends it. err is
@@ -17,21 +17,21 @@ func attachError(pid int, err error) error {
 }
 
 // host is this machine; its remedies repeat how goprof was called.
-func host() session.Host { return session.Host{Command: commandLine(os.Args)} }
+func host() diagnose.Host { return diagnose.Host{Command: commandLine(os.Args)} }
 
-func causeError(what string, c session.Cause, err error) *exit.Error {
+func causeError(what string, c diagnose.Cause, err error) *exit.Error {
 	return &exit.Error{Code: codeOf(c.Class), What: what, Why: c.Why, Remedy: c.Remedy, Err: err}
 }
 
-func codeOf(c session.Class) exit.Code {
+func codeOf(c diagnose.Class) exit.Code {
 	switch c {
-	case session.NoProcess:
+	case diagnose.NoProcess:
 		return exit.NoSuchProcess
-	case session.NotJVM:
+	case diagnose.NotJVM:
 		return exit.NotJVM
-	case session.Forbidden:
+	case diagnose.Forbidden:
 		return exit.NotPermitted
-	case session.Gone:
+	case diagnose.Gone:
 		return exit.TargetGone
 	}
 	return exit.General

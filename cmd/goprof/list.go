@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/sampler/diagnose"
 	"goprof/sampler/guard"
-	"goprof/sampler/session"
 )
 
 const listHelp = `list shows the JVMs of this host, those of other users and in containers too, as far as
@@ -60,7 +60,7 @@ func newList() *cobra.Command {
 }
 
 // listText writes a table. What is unknown is "-".
-func listText(w io.Writer, jvms []session.JVM, withArgs bool) error {
+func listText(w io.Writer, jvms []diagnose.JVM, withArgs bool) error {
 	if len(jvms) == 0 {
 		_, err := fmt.Fprintln(w, "goprof sees no JVM on this host.")
 		return err
@@ -85,7 +85,7 @@ func listText(w io.Writer, jvms []session.JVM, withArgs bool) error {
 // columns are those that only containers need.
 type columns struct{ inner, container bool }
 
-func containerColumns(jvms []session.JVM) (c columns) {
+func containerColumns(jvms []diagnose.JVM) (c columns) {
 	for i := range jvms {
 		c.inner = c.inner || jvms[i].InnerPID != 0
 		c.container = c.container || jvms[i].Container != ""
@@ -103,7 +103,7 @@ func (c columns) heads() (heads []string) {
 	return heads
 }
 
-func listRow(j *session.JVM, shown columns, withArgs bool) []string {
+func listRow(j *diagnose.JVM, shown columns, withArgs bool) []string {
 	row := []string{strconv.Itoa(j.PID)}
 	if shown.inner {
 		inner := ""
@@ -140,7 +140,7 @@ func cell(s string) string {
 }
 
 // listProblems says why some cannot be recorded, each cause once.
-func listProblems(w io.Writer, jvms []session.JVM) error {
+func listProblems(w io.Writer, jvms []diagnose.JVM) error {
 	type problem struct{ why, remedy string }
 	var order []problem
 	pids := map[problem][]string{}
@@ -207,14 +207,14 @@ type problemJSON struct {
 	Code   int    `json:"exit_code"`
 }
 
-func problemOf(c *session.Cause) *problemJSON {
+func problemOf(c *diagnose.Cause) *problemJSON {
 	if c == nil {
 		return nil
 	}
 	return &problemJSON{Name: c.Name, Why: c.Why, Remedy: c.Remedy, Code: int(codeOf(c.Class))}
 }
 
-func listJSON(w io.Writer, jvms []session.JVM, withArgs bool) error {
+func listJSON(w io.Writer, jvms []diagnose.JVM, withArgs bool) error {
 	list := make([]jvmJSON, len(jvms))
 	for i := range jvms {
 		j := &jvms[i]

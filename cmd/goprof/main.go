@@ -7,6 +7,7 @@ import (
 	"os"
 
 	_ "goprof/arch/entry" // where the program begins
+
 	"goprof/cmd/goprof/exit"
 )
 

@@ -14,6 +14,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/sampler/diagnose"
 	"goprof/sampler/session"
 )
 
@@ -63,7 +64,7 @@ func (p *program) attach(ctx context.Context) (*session.Session, error) {
 			return s, nil
 		}
 		cause := host().Explain(p.pid(), err)
-		if cause.Class != session.NotJVM && cause.Class != session.Gone && cause.Class != session.NoProcess {
+		if cause.Class != diagnose.NotJVM && cause.Class != diagnose.Gone && cause.Class != diagnose.NoProcess {
 			return nil, attachError(p.pid(), err)
 		}
 		select {

@@ -14,6 +14,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
+	"goprof/sampler/diagnose"
 	"goprof/sampler/session"
 )
 
@@ -194,7 +195,7 @@ func (r *recorder) noSamples(sum *profile.Summary) error {
 		c := host().Explain(r.pid, r.session.Process.Alive())
 		e.Code, e.Why, e.Remedy = exit.TargetGone, c.Why+" before it had used enough CPU time", c.Remedy
 	case sum.LostBy[profile.AlreadyTraced.String()] > 0:
-		return attachError(r.pid, session.ErrTraced)
+		return attachError(r.pid, diagnose.ErrTraced)
 	case sum.Looks != nil && sum.Looks.Others > 0:
 		e.Why = "no thread was seen in a state that --state asks for"
 		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' states", r.pid)

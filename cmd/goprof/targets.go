@@ -14,6 +14,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/sampler/diagnose"
 	"goprof/sampler/session"
 )
 
@@ -125,7 +126,7 @@ func named(part, command string) (int, error) {
 }
 
 // namesOf names JVMs, but not too many.
-func namesOf(jvms []session.JVM) string {
+func namesOf(jvms []diagnose.JVM) string {
 	const most = 10
 	var names []string
 	for i := range jvms[:min(len(jvms), most)] {
@@ -151,7 +152,7 @@ func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
 	}
 	fmt.Fprintf(talk, "goprof: waiting for a JVM with %q in its main class or jar\n", output.Printable(part))
 	for {
-		ready := slices.DeleteFunc(host().Match(part), func(j session.JVM) bool { return j.Problem != nil && j.Problem.Class == session.NotJVM })
+		ready := slices.DeleteFunc(host().Match(part), func(j diagnose.JVM) bool { return j.Problem != nil && j.Problem.Class == diagnose.NotJVM })
 		switch {
 		case len(ready) == 1:
 			return ready[0].PID, nil

@@ -46,7 +46,7 @@ func (r *recording) proven(snap *process.Snapshot, seen int64) bool {
 	case age > oldest:
 		return false
 	}
-	return r.walker.Since() <= seen && r.mappedAt <= seen && !r.beganAfter(snap.TID, seen)
+	return r.Walker.Since() <= seen && r.mappedAt <= seen && !r.beganAfter(snap.TID, seen)
 }
 
 // rests reports whether a thread has not run since that was its charge.

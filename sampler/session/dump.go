@@ -30,7 +30,7 @@ const DumpWait = 10 * time.Second
 func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	defer runAhead()()
 	if opt.Depth > 0 {
-		s.walker.MaxDepth = opt.Depth
+		s.Walker.MaxDepth = opt.Depth
 	}
 	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{})}
 	var looks []ptrace.Subject
@@ -43,7 +43,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		}
 		looks, err = d.prepare(), nil
 		after, trail = s.afterLook()
-		s.walker.Warm() // walks come between stops, and those that come late would wait for the first
+		s.Walker.Warm() // walks come between stops, and those that come late would wait for the first
 	})
 	if !prepared {
 		return d.incomplete()
@@ -142,11 +142,7 @@ func (d *dump) take(snap *process.Snapshot, o ptrace.Outcome) {
 	switch o {
 	case ptrace.Taken:
 		t.Err = ""
-		if snap.Waiting.Unstopped {
-			d.walker.WalkUnstopped(snap, &t.Stack)
-		} else {
-			d.walker.Walk(snap, &t.Stack)
-		}
+		d.walk(snap, &t.Stack)
 		t.Stack.Frames = slices.Clip(t.Stack.Frames)
 	case ptrace.Running:
 		t.Err = "running, and not to be stopped"
@@ -161,7 +157,7 @@ func (d *dump) take(snap *process.Snapshot, o ptrace.Outcome) {
 // known.
 func (d *dump) takeUnstopped(snap *process.Snapshot, o ptrace.Outcome) {
 	if i, ok := d.byTID[snap.TID]; ok && o == ptrace.Taken {
-		d.walker.WalkUnstopped(snap, &d.threads[i].Stack)
+		d.Walker.WalkUnstopped(snap, &d.threads[i].Stack)
 		return
 	}
 	d.take(snap, o)

@@ -40,7 +40,7 @@ func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census
 
 func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census *profile.VirtualCensus) error {
 	if opt.Depth > 0 {
-		s.walker.MaxDepth = opt.Depth
+		s.Walker.MaxDepth = opt.Depth
 	}
 	c := s.VM.NewContinuations().ReadFrom(timed{s.Process, time.Now().Add(virtualLimit)})
 	if c == nil {
@@ -65,7 +65,7 @@ func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census
 			t.Err = whyUnread(v.Err)
 			census.Unread[t.Err]++
 		case len(v.Stack.Chunks) > 0:
-			s.walker.WalkContinuation(v.Stack, &stack)
+			s.Walker.WalkContinuation(v.Stack, &stack)
 			t.Stack = stack
 			t.Stack.Frames = slices.Clone(stack.Frames) // there may be very many: no room is kept for more
 			if t.Stack.Truncated != profile.Whole {

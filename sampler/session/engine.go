@@ -3,7 +3,6 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 
 	"goprof/process"
@@ -40,39 +39,6 @@ func (e Engine) name() string {
 	return string(e)
 }
 
-// Choice is an engine, and what the user should know of it, if that is not empty.
-type Choice struct {
-	Engine Engine
-	Note   string
-	Remedy string // a command; empty where there is none
-}
-
-// ChooseEngine finds the engine for a process; virtual says whether it runs virtual threads. It errs only where the one that is asked for by name cannot be had.
-func (h Host) ChooseEngine(want Engine, pid int, maxOverhead float64, virtual bool) (Choice, error) {
-	if want == PtraceEngine || want == "" {
-		return Choice{Engine: PtraceEngine}, h.Traced(pid)
-	}
-	power, err := sampler.TryPerf(pid)
-	switch {
-	case want == PerfEngine && err != nil:
-		return Choice{}, err
-	case want == PerfEngine && !power.Kernel:
-		return Choice{PerfEngine, "no samples of threads that are in the kernel (" + h.perfLevel() + "): the time of system calls is given to what comes after them", h.perfRemedy()}, nil
-	case want == PerfEngine:
-		return Choice{Engine: PerfEngine}, nil
-	case err != nil:
-		c := h.explainPerf(pid, err)
-		return Choice{PtraceEngine, "the engine is ptrace: " + c.Why, ""}, h.Traced(pid)
-	case !power.Kernel:
-		return Choice{PtraceEngine, "the engine is ptrace: perf_event may not look at threads that are in the kernel (" + h.perfLevel() + ")", ""}, h.Traced(pid)
-	case virtual && !sampler.PerfCopies():
-		return Choice{PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the heap perf_event leaves no time to read, and the kernel takes no BPF program from us that would copy them", ""}, h.Traced(pid)
-	case maxOverhead > 0:
-		return Choice{PtraceEngine, "the engine is ptrace: what perf_event costs cannot be bounded, as --max-overhead wants", ""}, h.Traced(pid)
-	}
-	return Choice{Engine: PerfEngine}, nil
-}
-
 // cpuEngine makes the engine of a recording of CPU time.
 func (s *Session) cpuEngine(e Engine) sampler.Engine {
 	pid, cpu := s.Process.PID(), s.Process.CPU()
@@ -106,7 +72,7 @@ func (s *Session) afterSample() (after func(snap *process.Snapshot, sampled int6
 	}
 	read := func(snap *process.Snapshot, sampled int64) {
 		k := &snap.Continuation
-		inTime := func() bool { return now()-sampled <= int64(soon) }
+		inTime := func() bool { return now()-sampled <= int64(s.Soon) }
 		if len(snap.Side) > 0 {
 			c.Read(snap)
 			k.Settled = k.Together || k.Settled && inTime()
@@ -185,10 +151,4 @@ func StackNote(e Engine, cut, samples int64) (n profile.Note, ok bool) {
 		return n, false
 	}
 	return profile.Note{Name: "stacks-cut", Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after 64 KB, or at memory that is not present", cut, samples)}, true
-}
-
-// isPerfError reports whether the kernel refused perf_event.
-func isPerfError(err error) bool {
-	var failed *sampler.PerfError
-	return errors.As(err, &failed)
 }

@@ -76,9 +76,9 @@ func (s *Session) guarded(f func()) bool {
 	}
 }
 
-// openInTime runs work, which opens a process and says so when it has. It returns false where that takes too long, or
+// OpenInTime runs work, which opens a process and says so when it has. It returns false where that takes too long, or
 // a call into the process hangs.
-func openInTime[T any](work func(opened func(*process.Process)) T) (result T, ok bool) {
+func OpenInTime[T any](work func(opened func(*process.Process)) T) (result T, ok bool) {
 	done := make(chan T, 1)
 	processes := make(chan *process.Process, 1)
 	go func() { done <- work(func(p *process.Process) { processes <- p }) }()
@@ -102,12 +102,8 @@ func openInTime[T any](work func(opened func(*process.Process)) T) (result T, ok
 	}
 }
 
-// silentCause is why nothing more can be said of a process.
-func (h Host) silentCause(pid int) Cause {
-	return Cause{Name: "hangs",
-		Why:    "its memory, or a file that it has mapped, does not answer (userfaultfd, FUSE, NFS or swap)",
-		Remedy: "cat /proc/" + itoa(pid) + "/stack; mount | grep -E 'fuse|nfs'"}
-}
+// maxNotes bounds the threads that are told of.
+const maxNotes = 5
 
 // silentNotes name the threads whose memory did not answer. What is said of them was known before.
 func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {

@@ -55,7 +55,7 @@ const (
 // Record samples the JVM until ctx is done or the process ends: both are normal ends.
 func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profile, profile.Summary, error) {
 	if opt.Depth > 0 {
-		s.walker.MaxDepth = opt.Depth
+		s.Walker.MaxDepth = opt.Depth
 	}
 	p := profile.New()
 	before := ownCPU()
@@ -65,7 +65,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	var trail *process.Trail
 	if !s.guarded(func() {
 		p.Meta = s.meta(opt)
-		s.walker.Warm()
+		s.Walker.Warm()
 		r = s.recording(opt)
 		s.dir.allNames = opt.Wants != nil
 		r.profile, r.before = p, before
@@ -96,7 +96,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	var silent error
 	if !s.guarded(func() {
 		r.takeAll(queue)
-		s.walker.Forget() // what was recorded needs memory to be written
+		s.Walker.Forget() // what was recorded needs memory to be written
 		s.VM.Forget()
 	}) {
 		stop()
@@ -255,11 +255,7 @@ func (r *recording) take(snap *process.Snapshot) {
 		r.unwanted += time.Duration(snap.CPU)
 		return
 	}
-	if snap.Waiting.Unstopped {
-		r.walker.WalkUnstopped(snap, &r.stack)
-	} else {
-		r.walker.Walk(snap, &r.stack)
-	}
+	r.walk(snap, &r.stack)
 	r.hurry(snap.TID, &r.stack)
 	if !r.alive() {
 		r.profile.Lose(profile.ProcessGone, snap.Samples())
@@ -278,6 +274,15 @@ func (r *recording) take(snap *process.Snapshot) {
 	}
 	r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
 	r.sampled[snap.TID] = true
+}
+
+// walk makes a stack by what is known of the registers.
+func (s *Session) walk(snap *process.Snapshot, stack *profile.Stack) {
+	if snap.Waiting.Unstopped {
+		s.Walker.WalkUnstopped(snap, stack)
+	} else {
+		s.Walker.Walk(snap, stack)
+	}
 }
 
 // maxPools bounds how many threads' labels are kept.

@@ -2,6 +2,7 @@
 
 // Package session wires sampler, unwind and profile together: it attaches to a JVM,
 // records it or looks at all its threads once, and says what became of every look.
+// Why a process cannot be attached to is told by package diagnose, which stands above this one.
 package session
 
 import (
@@ -18,9 +19,11 @@ import (
 type Session struct {
 	Process *process.Process
 	VM      *vmstructs.VM
-	walker  *unwind.Walker
-	dir     *directory
-	memory  *ptrace.Memory // for what is read on the sampling thread
+	Walker  *unwind.Walker // makes stacks of snapshots
+	// Soon is how long after a thread was let go its frames in the heap may have been read (virtual.go).
+	Soon   time.Duration
+	dir    *directory
+	memory *ptrace.Memory // for what is read on the sampling thread
 }
 
 // startTries and startWait bound how long a JVM that has just started is waited for.
@@ -38,7 +41,7 @@ func Attach(pid int) (*Session, error) {
 		session *Session
 		err     error
 	}
-	a, ok := openInTime(func(opened func(*process.Process)) attached {
+	a, ok := OpenInTime(func(opened func(*process.Process)) attached {
 		s, err := open(pid, opened)
 		return attached{s, err}
 	})
@@ -55,20 +58,22 @@ func open(pid int, opened func(*process.Process)) (*Session, error) {
 		return nil, err
 	}
 	opened(p)
-	vm, err := openVM(p)
+	vm, err := OpenVM(p)
 	if err != nil {
 		p.Close()
 		return nil, err
 	}
 	vm.SetClock(now)
-	s := &Session{Process: p, VM: vm, walker: unwind.New(p, vm), dir: newDirectory(p, vm), memory: ptrace.NewMemory(p)}
+	s := &Session{Process: p, VM: vm, Walker: unwind.New(p, vm), Soon: soon,
+		dir: newDirectory(p, vm), memory: ptrace.NewMemory(p)}
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
-		s.walker.MemoryEnds(maps[len(maps)-1].End)
+		s.Walker.MemoryEnds(maps[len(maps)-1].End)
 	}
 	return s, nil
 }
 
-func openVM(p *process.Process) (vm *vmstructs.VM, err error) {
+// OpenVM finds the JVM in an open process. A JVM that is still starting is waited for for a second.
+func OpenVM(p *process.Process) (vm *vmstructs.VM, err error) {
 	for range startTries {
 		vm, err = vmstructs.Open(p)
 		if !errors.Is(err, vmstructs.ErrStarting) {
@@ -84,7 +89,7 @@ func openVM(p *process.Process) (vm *vmstructs.VM, err error) {
 
 // RawNames leaves the names of Java methods as the JVM has them (package naming says how they differ). It is
 // to be called before the first stack.
-func (s *Session) RawNames() { s.walker.RawNames = true }
+func (s *Session) RawNames() { s.Walker.RawNames = true }
 
 // Close lets go of the process.
 func (s *Session) Close() error { return s.Process.Close() }

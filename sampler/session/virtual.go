@@ -24,7 +24,7 @@ func (s *Session) afterLook() (after func(snap *process.Snapshot, released int64
 	trail = new(process.Trail)
 	return func(snap *process.Snapshot, released int64) {
 		c.Read(snap)
-		if k := &snap.Continuation; !k.Together && now()-released > int64(soon) {
+		if k := &snap.Continuation; !k.Together && now()-released > int64(s.Soon) {
 			k.Settled = false
 		}
 		c.Trail(trail)
@@ -34,8 +34,9 @@ func (s *Session) afterLook() (after func(snap *process.Snapshot, released int64
 
 // soon is how long after a thread was let go its frames in the heap may have been read. In more time it
 // may have been through many of them, and have come back to where it was. Most are read in 30 us; a sampler
-// that loses its CPU just then takes longer. A variable for the tests' sake: an emulated machine is never so quick.
-var soon = 150 * time.Microsecond
+// that loses its CPU just then takes longer. An emulated machine is never so quick: there a
+// test gives its Session more.
+const soon = 150 * time.Microsecond
 
 // virtualLooks is how often a dump looks at a carrier whose virtual thread has moved on while it was looked
 // at, or was going to the heap or coming from there.

@@ -117,11 +117,11 @@ func (r *recording) takeWall(snap *process.Snapshot) {
 func (r *recording) walkWall(snap *process.Snapshot) {
 	switch {
 	case !snap.Waiting.Unstopped:
-		r.walker.Walk(snap, &r.stack)
+		r.Walker.Walk(snap, &r.stack)
 	case snap.SP == 0: // nothing was looked at
 		r.stack = profile.Stack{Frames: r.stack.Frames[:0], Truncated: profile.NotStopped}
 	default:
-		r.walker.WalkUnstopped(snap, &r.stack)
+		r.Walker.WalkUnstopped(snap, &r.stack)
 		r.standings.rests.complete(r.Session, snap, &r.stack)
 		if s := r.standings; r.opt.NativeOnce && unwind.UnstoppedGap(&r.stack) >= 0 && s.asked[snap.TID] < mostAsked {
 			s.asked[snap.TID]++

@@ -43,6 +43,24 @@ func (j JDK) String() string {
 // Tool is the path of one of the JDK's commands, such as jcmd.
 func (j JDK) Tool(name string) string { return filepath.Join(j.Home, "bin", name) }
 
+// Vendor asks the JDK who made it, empty where nothing tells. goprof reads the file "release".
+func (j JDK) Vendor(t testing.TB) string {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(j.Home, "release")); err != nil {
+		return "" // Debian's 8 has no file that would tell
+	}
+	out, err := exec.Command(j.Tool("java"), "-XshowSettings:properties", "-version").CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if vendor, ok := strings.CutPrefix(strings.TrimSpace(line), "java.vendor = "); ok {
+			return vendor
+		}
+	}
+	return ""
+}
+
 func (j JDK) hasCompiler() bool { return executable(j.Tool("javac")) }
 
 // JDKs returns all that were found, the oldest first: those that GOPROF_JDKS names

@@ -1,5 +1,5 @@
 /*
- * A JVMTI agent that asks for more than most do, for sampler/session/matrix_ready_test.go. Its option:
+ * A JVMTI agent that asks for more than most do, for testdata/oracle/matrix_ready_test.go. Its option:
  *   events   compiled methods, classes as they are read and prepared, exceptions, collections, threads, contended monitors
  *   calls    those, and every call and return of all threads, which run interpreted then
  * It only counts. The capabilities matter as much: local variables and objects that can be looked at change what is compiled.

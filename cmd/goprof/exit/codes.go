@@ -15,7 +15,7 @@ type Meaning struct {
 // Cause is a situation that ends with a code.
 type Cause struct {
 	// Names are what "goprof list --json" and "goprof doctor --json" call it, if they can
-	// meet it (session.Cause.Name).
+	// meet it (diagnose.Cause.Name).
 	Names  []string
 	When   string
 	Remedy string // what usually mends it

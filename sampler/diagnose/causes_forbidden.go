@@ -1,0 +1,202 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+)
+
+// ExplainForbidden finds which rule forbids to look into a process (kernel/ptrace.c,
+// __ptrace_may_access; security/commoncap.c, cap_ptrace_access_check;
+// security/yama/yama_lsm.c). Most rules are for those who lack CAP_SYS_PTRACE; what is
+// left forbids it to everybody.
+func (h Host) ExplainForbidden(pid int) Cause {
+	them, alive := h.status(pid)
+	if !alive {
+		return h.explainGone(pid)
+	}
+	self, ok := h.status(0)
+	if !ok {
+		return Cause{Class: Forbidden, Name: "not-permitted", Why: "the kernel does not permit it", Remedy: h.doctor(pid)}
+	}
+	rule, asksCap := h.rule(pid, self, them)
+	capable := self.Can(unix.CAP_SYS_PTRACE)
+	switch {
+	case h.yamaScope() >= 3:
+		return yamaForbids()
+	case capable && h.nested("user") && h.namespace(pid, "user") != h.namespace(0, "user"): // or it cannot even be seen
+		return Cause{Class: Forbidden, Name: "user-namespace",
+			Why:    "it is in another user namespace, where goprof's capabilities count for nothing",
+			Remedy: "goprof list, then goprof record --pid PID, both as root of the host"}
+	case asksCap && !capable && self.EUID == 0:
+		return h.weakRoot(self, rule)
+	case asksCap && !capable:
+		return rule
+	case self.Seccomp != 0 && h.callsBlocked():
+		return h.seccomp()
+	}
+	if tracer := h.tracerOf(pid); tracer != 0 {
+		return h.traced(tracer)
+	}
+	return Cause{Class: Forbidden, Name: "security-module",
+		Why:    "no rule of the kernel's own forbids it, so a security module (SELinux, AppArmor, BPF) must",
+		Remedy: "sudo dmesg | grep -iE 'apparmor|avc|denied' | tail"}
+}
+
+// rule is the first rule that only CAP_SYS_PTRACE overrides, in the kernel's order.
+func (h Host) rule(pid int, self, them procfs.Status) (c Cause, applies bool) {
+	c = Cause{Class: Forbidden, Remedy: h.sudo()}
+	scope := h.yamaScope()
+	switch {
+	case self.UID != them.UID || self.UID != them.EUID || self.UID != them.SUID:
+		c.Name, c.Why = "other-user", fmt.Sprintf("it belongs to user %s, and goprof runs as user %s without CAP_SYS_PTRACE", userName(them.EUID), userName(self.EUID))
+	case self.GID != them.GID || self.GID != them.EGID || self.GID != them.SGID:
+		c.Name, c.Why = "other-group", fmt.Sprintf("it runs with group %d, and goprof with group %d without CAP_SYS_PTRACE", them.EGID, self.GID)
+	case h.notDumpable(pid, them):
+		c.Name, c.Why = "not-dumpable", "it is not dumpable: it changed its user, has file capabilities, or asked for it with prctl(PR_SET_DUMPABLE, 0)"
+	case h.differs(pid, "user"):
+		c.Name, c.Why = "user-namespace", "it is in another user namespace"
+	case them.Permitted&^self.Permitted != 0:
+		c.Name, c.Why = "more-capabilities", fmt.Sprintf("it has capabilities that goprof lacks (%#x, see capsh --decode)", them.Permitted&^self.Permitted)
+	case scope > 0:
+		c.Name, c.Why = "yama", fmt.Sprintf("kernel.yama.ptrace_scope is %d: %s", scope, yamaMeaning(scope))
+		c.Remedy = h.sudo() + ", or sudo sysctl kernel.yama.ptrace_scope=0"
+	default:
+		return Cause{}, false
+	}
+	return c, true
+}
+
+// yamaForbids is ptrace_scope 3, which counts for everybody.
+func yamaForbids() Cause {
+	return Cause{Class: Forbidden, Name: "yama",
+		Why:    "kernel.yama.ptrace_scope is 3: nobody may trace, and only a restart of the machine changes that",
+		Remedy: "echo kernel.yama.ptrace_scope=0 | sudo tee /etc/sysctl.d/99-ptrace.conf; sudo reboot"}
+}
+
+func yamaMeaning(scope int) string {
+	if scope == 1 {
+		return "only a parent may trace its children"
+	}
+	return "only who has CAP_SYS_PTRACE may trace"
+}
+
+func (h Host) traced(tracer int) Cause {
+	name := ""
+	if t, ok := h.status(tracer); ok {
+		name = " (" + t.Name + ")"
+	}
+	return Cause{Class: Forbidden, Name: "traced",
+		Why:    fmt.Sprintf("process %d%s traces it already, and only one can: quit or end that one", tracer, name),
+		Remedy: "kill " + strconv.Itoa(tracer)}
+}
+
+// Traced returns ErrTraced if somebody else traces every thread of a process, so that no
+// look can succeed. One who traces some of them (strace without -f) leaves the others to us,
+// and another goprof leaves all but one at any time.
+func (h Host) Traced(pid int) error {
+	tids := h.threads(pid)
+	for _, tid := range tids {
+		b, ok := h.read(h.file(pid, "task/"+tid+"/status"), procfs.MaxFile)
+		if ok && procfs.ParseStatus(b).Tracer == 0 {
+			return nil
+		}
+	}
+	if len(tids) == 0 {
+		return nil // it ended, or hides: others say so
+	}
+	return ErrTraced
+}
+
+// tracerOf is the process that traces a process or one of its first threads, 0 if none
+// does. Each thread has its own tracer.
+func (h Host) tracerOf(pid int) int {
+	if s, ok := h.status(pid); ok && s.Tracer != 0 {
+		return s.Tracer
+	}
+	for _, tid := range h.threads(pid) {
+		if b, ok := h.read(h.file(pid, "task/"+tid+"/status"), procfs.MaxFile); ok {
+			if s := procfs.ParseStatus(b); s.Tracer != 0 {
+				return s.Tracer
+			}
+		}
+	}
+	return 0
+}
+
+const inContainer = "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE --pid container:NAME ... (Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
+
+// seccomp tells of a filter on ourselves, which forbids the calls whatever we are.
+func (h Host) seccomp() Cause {
+	return Cause{Class: Forbidden, Name: "seccomp",
+		Why:    "a seccomp filter on goprof itself forbids ptrace or process_vm_readv",
+		Remedy: inContainer}
+}
+
+// callsBlocked tries whether our system calls reach the kernel: a filter need not be
+// about them. It looks at nobody but ourselves. A faked host cannot be tried.
+func (h Host) callsBlocked() bool { return h.Proc != "" || ptraceBlocked() || readBlocked() }
+
+// ptraceBlocked: nobody traces us, so the kernel answers ESRCH to a question about a
+// tracee; anything else comes from a filter.
+func ptraceBlocked() bool {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETEVENTMSG, uintptr(os.Getpid()), 0, 0, 0, 0)
+	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
+}
+
+// probe is what readBlocked reads; a variable of the package does not move.
+var probe, probed byte
+
+// readBlocked tries to read a byte of our own.
+func readBlocked() bool {
+	local := []unix.Iovec{{Base: &probed, Len: 1}}
+	remote := []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&probe)), Len: 1}}
+	_, err := unix.ProcessVMReadv(os.Getpid(), local, remote, 0)
+	return err != nil
+}
+
+// weakRoot is root without CAP_SYS_PTRACE, as in a container.
+func (h Host) weakRoot(self procfs.Status, rule Cause) Cause {
+	c := Cause{Class: Forbidden, Name: "no-capability", Why: "goprof is root but lacks CAP_SYS_PTRACE", Remedy: h.sudo()}
+	if self.Bounding&(1<<unix.CAP_SYS_PTRACE) == 0 {
+		c.Why += ", as in a container or a unit with CapabilityBoundingSet"
+		c.Remedy = inContainer
+	}
+	if rule.Name == "yama" {
+		c.Why += "; " + rule.Why
+	}
+	return c
+}
+
+// notDumpable: the files of such a process belong to root (fs/proc/base.c, task_dump_owner).
+func (h Host) notDumpable(pid int, them procfs.Status) bool {
+	uid, ok := h.fileOwner(h.file(pid, "status"))
+	return ok && uid != them.EUID
+}
+
+// sudo is the same command as root.
+func (h Host) sudo() string { return "sudo " + h.command() }
+
+// userName is a user's number, with the name that this host gives it.
+func userName(uid int) string {
+	if name := userLogin(uid); name != strconv.Itoa(uid) {
+		return fmt.Sprintf("%d (%s)", uid, name)
+	}
+	return strconv.Itoa(uid)
+}
+
+// userLogin is the name that this host gives a user's number, else the number.
+func userLogin(uid int) string {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(uid)
+}

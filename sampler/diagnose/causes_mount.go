@@ -1,0 +1,41 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+)
+
+// CheckProc returns why processes cannot be found at all: /proc is missing, or shows those of another
+// pid namespace, whose numbers mean other processes to our system calls. It returns nil where it is ours.
+func (h Host) CheckProc() *Cause {
+	if h.Proc != "" {
+		return nil // a test's
+	}
+	if err := process.CheckProc(); err != nil {
+		c := h.explainProc(err)
+		return &c
+	}
+	return nil
+}
+
+func (h Host) explainProc(err error) Cause {
+	if errors.Is(err, process.ErrOtherProc) {
+		return Cause{Class: Forbidden, Name: "other-proc",
+			Why:    "/proc shows another pid namespace than goprof's own, so its numbers mean other processes here",
+			Remedy: "unshare --mount --propagation private sh -c 'mount -t proc proc /proc; exec " + h.command() + "'"}
+	}
+	return Cause{Class: Forbidden, Name: "no-proc",
+		Why:    "/proc is not mounted here, and goprof sees processes by it only",
+		Remedy: "mount -t proc proc /proc; " + h.command()}
+}
+
+// hidden reports whether there is such a process although /proc does not show it: it may be mounted
+// with hidepid (Documentation/filesystems/proc.rst). Signal 0 is none.
+func (h Host) hidden(pid int) bool {
+	return h.Proc == "" && pid > 0 && unix.Kill(pid, 0) == unix.EPERM
+}

@@ -1,0 +1,247 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch/cpus"
+)
+
+// Verdict is how a check of the doctor came out.
+type Verdict uint8
+
+const (
+	OK   Verdict = iota
+	Warn         // goprof works, but not on everything or not as well
+	Fail         // goprof does not work
+)
+
+func (v Verdict) String() string { return [...]string{"ok", "warn", "fail"}[min(v, Fail)] }
+
+// Check is one thing that the doctor looked at.
+type Check struct {
+	Name    string
+	Verdict Verdict
+	Text    string // may hold text of the target
+	Remedy  string // the command that mends it
+}
+
+// Report is what the doctor found.
+type Report struct {
+	Checks []Check
+	// Cause is why recording would not work: the first failure. nil if it would.
+	Cause *Cause
+}
+
+func (r *Report) ok(name, format string, args ...any) {
+	r.Checks = append(r.Checks, Check{name, OK, fmt.Sprintf(format, args...), ""})
+}
+
+func (r *Report) warn(name, remedy, format string, args ...any) {
+	r.Checks = append(r.Checks, Check{name, Warn, fmt.Sprintf(format, args...), remedy})
+}
+
+func (r *Report) fail(name string, c Cause) {
+	r.Checks = append(r.Checks, Check{name, Fail, c.Why, c.Remedy})
+	if r.Cause == nil {
+		r.Cause = &c
+	}
+}
+
+// Examine finds out what works here: on this host, and with process pid unless that is 0.
+// It only reads. No thread is stopped, and of our own system calls those that could do so
+// are tried on ourselves.
+func (h Host) Examine(pid int) Report {
+	var r Report
+	if c := h.CheckProc(); c != nil {
+		r.fail("/proc", *c) // the rest reads it
+		return r
+	}
+	h.checkCPU(&r)
+	h.checkKernel(&r)
+	h.checkCapabilities(&r)
+	h.checkYama(&r)
+	h.checkSeccomp(&r)
+	h.checkModules(&r)
+	h.checkNamespaces(&r)
+	h.checkMapFiles(&r)
+	h.checkFiles(&r)
+	h.checkPerf(&r, pid)
+	if pid == 0 {
+		h.checkJVMs(&r)
+	} else {
+		h.examineInTime(&r, pid)
+	}
+	return r
+}
+
+func (h Host) checkCPU(r *Report) {
+	if cpus.Here() != nil {
+		r.ok("cpu", "%s, %d CPUs", runtime.GOARCH, runtime.NumCPU())
+	} else {
+		r.fail("cpu", Cause{Class: NotJVM, Name: "other-cpu", Why: "goprof knows x86-64 and aarch64, and this is " + runtime.GOARCH})
+	}
+}
+
+// openat2 is the newest system call that goprof needs, and it is in Linux since 5.6.
+const needsKernel = "5.6"
+
+func (h Host) checkKernel(r *Report) {
+	b, ok := h.read(filepath.Join(h.proc(), "sys/kernel/osrelease"), 256)
+	release := strings.TrimSpace(string(b))
+	if !ok || release == "" {
+		r.warn("kernel", "uname -r", "its version cannot be read")
+		return
+	}
+	if older(release, needsKernel) {
+		r.warn("kernel", "", "Linux %s; before %s goprof opens no files of the target, so native code has no names", release, needsKernel)
+		return
+	}
+	r.ok("kernel", "Linux %s", release)
+}
+
+// older compares the first two numbers of versions.
+func older(release, than string) bool {
+	a, b := twoNumbers(release), twoNumbers(than)
+	return a[0] < b[0] || a[0] == b[0] && a[1] < b[1]
+}
+
+func twoNumbers(version string) (n [2]int) {
+	for i, part := range strings.SplitN(version, ".", 3) {
+		if i == len(n) {
+			break
+		}
+		end := strings.IndexFunc(part, func(r rune) bool { return r < '0' || r > '9' })
+		if end < 0 {
+			end = len(part)
+		}
+		n[i], _ = strconv.Atoi(part[:end])
+	}
+	return n
+}
+
+func (h Host) checkCapabilities(r *Report) {
+	self, ok := h.status(0)
+	switch {
+	case !ok:
+		r.warn("capabilities", "", "/proc/self/status cannot be read")
+	case self.Can(unix.CAP_SYS_PTRACE):
+		r.ok("capabilities", "CAP_SYS_PTRACE: processes of all users")
+	case self.EUID == 0 && self.Bounding&(1<<unix.CAP_SYS_PTRACE) == 0:
+		r.warn("capabilities", inContainer, "root without CAP_SYS_PTRACE, as in a container: only processes with the same user and no more capabilities")
+	default:
+		r.warn("capabilities", h.sudo(), "no CAP_SYS_PTRACE: only processes of user %s", userName(self.EUID))
+	}
+}
+
+func (h Host) checkYama(r *Report) {
+	self, _ := h.status(0)
+	capable := self.Can(unix.CAP_SYS_PTRACE)
+	_, has := h.read(filepath.Join(h.proc(), "sys/kernel/yama/ptrace_scope"), 16)
+	scope := h.yamaScope()
+	switch {
+	case !has:
+		r.ok("yama", "not in this kernel")
+	case scope <= 0:
+		r.ok("yama", "kernel.yama.ptrace_scope is 0")
+	case scope >= 3:
+		r.fail("yama", yamaForbids())
+	case capable:
+		r.ok("yama", "kernel.yama.ptrace_scope is %d, which CAP_SYS_PTRACE overrides", scope)
+	default:
+		r.warn("yama", h.sudo()+", or sudo sysctl kernel.yama.ptrace_scope=0", "kernel.yama.ptrace_scope is %d: %s", scope, yamaMeaning(scope))
+	}
+}
+
+func (h Host) checkSeccomp(r *Report) {
+	self, _ := h.status(0)
+	switch {
+	case h.Proc == "" && (ptraceBlocked() || readBlocked()):
+		r.fail("seccomp", h.seccomp())
+	case self.Seccomp != 0:
+		r.ok("seccomp", "a filter is on, and lets ptrace and process_vm_readv pass")
+	default:
+		r.ok("seccomp", "no filter")
+	}
+}
+
+// checkModules looks for a profile that confines us. What it forbids cannot be asked.
+func (h Host) checkModules(r *Report) {
+	b, _ := h.read(h.file(0, "attr/current"), 4096)
+	label := strings.TrimRight(strings.ToValidUTF8(string(b), "?"), "\x00\n")
+	if strings.HasSuffix(label, "(enforce)") { // AppArmor
+		r.warn("security module", "docker run --security-opt apparmor=unconfined ...", "goprof runs under the AppArmor profile %s, which may forbid ptrace", label)
+		return
+	}
+	if label == "" {
+		label = "none confines goprof"
+	}
+	r.ok("security module", "%s", label)
+}
+
+func (h Host) checkNamespaces(r *Report) {
+	var in []string
+	for _, kind := range []string{"pid", "user"} {
+		if h.nested(kind) {
+			in = append(in, kind)
+		}
+	}
+	if len(in) > 0 {
+		r.warn("namespaces", inContainer, "goprof is in a container (own %s namespace): it sees only processes there", strings.Join(in, " and "))
+		return
+	}
+	r.ok("namespaces", "goprof is in the host's: it sees the processes of all containers")
+}
+
+// checkMapFiles: who may open mapped files does not depend on what became of their names.
+func (h Host) checkMapFiles(r *Report) {
+	if h.opensMapped() {
+		r.ok("map_files", "libraries that were replaced on disk can still be read")
+		return
+	}
+	r.warn("map_files", h.mapFilesRemedy(), "no CAP_CHECKPOINT_RESTORE on the host: of a library that was replaced on disk since the JVM started, only exported functions have names")
+}
+
+// fewFiles is where the number of threads that are watched becomes small: each takes one or two.
+const fewFiles = 1024
+
+func (h Host) checkFiles(r *Report) {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return
+	}
+	if limit.Max < fewFiles {
+		r.warn("open files", "ulimit -n 65536", "goprof may open %d files, which slows it down with many threads", limit.Max)
+		return
+	}
+	r.ok("open files", "%d", limit.Max)
+}
+
+// checkJVMs counts what list would show.
+func (h Host) checkJVMs(r *Report) {
+	found := h.look(h.pids())
+	var first *JVM
+	readable := 0
+	for i := range found {
+		if found[i].Problem == nil {
+			readable++
+		} else if first == nil {
+			first = &found[i]
+		}
+	}
+	switch {
+	case len(found) == 0:
+		r.ok("JVMs", "none is running")
+	case first == nil:
+		r.ok("JVMs", "%d, and all can be recorded", len(found))
+	default:
+		r.warn("JVMs", h.doctor(first.PID), "%d, of which %d can be recorded; not %d: %s", len(found), readable, first.PID, first.Problem.Why)
+	}
+}

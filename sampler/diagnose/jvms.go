@@ -1,0 +1,188 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"goprof/process/procfs"
+)
+
+// JVM is what can be told of a JVM without disturbing it. Everything in it that is text
+// comes from the target and may hold anything.
+type JVM struct {
+	PID      int
+	InnerPID int // its number in its own pid namespace, 0 if that is ours
+	// Container is a name of its container: the first digits of the id that Docker and others give
+	// it, what LXC and nspawn call it; empty if its cgroup tells of none.
+	Container string
+	UID       int
+	User      string // the name that this host gives the number, else the number
+	Started   time.Duration
+	Uptime    time.Duration
+	Threads   int
+	CPU       time.Duration // used so far
+	Share     float64       // of one CPU, while JVMs looked; 0 where it did not
+
+	Version   string // "17.0.15+6"
+	Vendor    string // "Eclipse Adoptium"
+	Collector string
+	// Main is the main class ("pkg.Main", "module/pkg.Main") or the jar's path.
+	Main string
+	// Args are the program's arguments and Options the JVM's. They may hold passwords.
+	Args, Options []string
+
+	// Problem is why it cannot be recorded, nil if it can. Then only what /proc tells
+	// everybody is known of it, Main being a reading of its command line.
+	Problem *Cause
+}
+
+// Name is what a user calls the JVM by: its main class, or the file name of its jar.
+func (j *JVM) Name() string {
+	switch path.Ext(j.Main) {
+	case ".jar", ".war", ".java":
+		return path.Base(j.Main)
+	}
+	if strings.HasPrefix(j.Main, "/") {
+		return path.Base(j.Main)
+	}
+	return j.Main
+}
+
+const (
+	// lookers is how many processes are looked at at once, and lookTimeout how long one
+	// may take: to read what a process has mapped waits for its address space, which a
+	// process that hangs in the kernel may hold.
+	lookers     = 4
+	lookTimeout = 3 * time.Second
+	// shareTime is over how long the share of a CPU is measured.
+	shareTime = 300 * time.Millisecond
+)
+
+// JVMs lists the JVMs of this host that goprof can see, the lowest pid first: those of
+// other users and containers too. Those that it may not look into have a Problem.
+//
+// It reads /proc and the memory of JVMs; no thread is stopped.
+func (h Host) JVMs() []JVM {
+	began := time.Now()
+	found := h.look(h.pids())
+	if len(found) > 0 {
+		time.Sleep(shareTime - time.Since(began))
+	}
+	for i := range found {
+		h.measure(&found[i])
+	}
+	return found
+}
+
+// Match lists the JVMs whose main class or jar contains part, in whatever case. Arguments
+// do not count.
+func (h Host) Match(part string) []JVM { return h.match(h.pids(), part) }
+
+func (h Host) match(pids []int, part string) []JVM {
+	part = strings.ToLower(part)
+	return slices.DeleteFunc(h.look(pids), func(j JVM) bool {
+		return !strings.Contains(strings.ToLower(j.Name()), part)
+	})
+}
+
+// MatchInner lists the JVMs that have the number inner in a pid namespace of their own, or in one between
+// that and ours, and part in their main class or jar. Each container has its own 1.
+func (h Host) MatchInner(inner int, part string) []JVM {
+	var pids []int
+	for _, p := range h.insideNamespaces(inner) {
+		pids = append(pids, p.pid)
+	}
+	return h.match(pids, part)
+}
+
+// look finds the JVMs among processes.
+func (h Host) look(pids []int) []JVM {
+	var mu sync.Mutex
+	var found []JVM
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range lookers {
+		all.Go(func() {
+			for pid := range next {
+				if jvm, ok := h.lookInTime(pid); ok {
+					mu.Lock()
+					found = append(found, jvm)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, pid := range pids {
+		next <- pid
+	}
+	close(next)
+	all.Wait()
+	slices.SortFunc(found, func(a, b JVM) int { return a.PID - b.PID })
+	return found
+}
+
+// hung are the processes that are being looked at for longer than that may take, by their
+// numbers. They are not looked at again meanwhile: who waits for a JVM looks time and again,
+// and each look would leave a goroutine and its files behind.
+var hung sync.Map
+
+// lookInTime leaves a process alone that does not let itself be looked at: the goroutine
+// then waits on for it, and what it finds is lost.
+func (h Host) lookInTime(pid int) (JVM, bool) {
+	if _, waits := hung.Load(pid); waits {
+		return h.hangs(pid)
+	}
+	return inTime(pid, lookTimeout, func() (JVM, bool) { return h.lookAt(pid) }, func() (JVM, bool) { return h.hangs(pid) })
+}
+
+// inTime returns what look finds, and otherwise's answer where that takes too long.
+func inTime(pid int, limit time.Duration, look, otherwise func() (JVM, bool)) (JVM, bool) {
+	type result struct {
+		jvm JVM
+		ok  bool
+	}
+	done := make(chan result, 1)
+	go func() {
+		jvm, ok := look()
+		done <- result{jvm, ok}
+	}()
+	select {
+	case r := <-done:
+		return r.jvm, r.ok
+	case <-time.After(limit):
+	}
+	hung.Store(pid, true)
+	go func() {
+		<-done
+		hung.Delete(pid)
+	}()
+	return otherwise()
+}
+
+// hangs tells of a process that hangs in the kernel, by stat alone, which waits for nothing.
+func (h Host) hangs(pid int) (JVM, bool) {
+	jvm, comm, ok := h.visible(pid)
+	if !ok || comm != "java" {
+		return JVM{}, false
+	}
+	jvm.Problem = &Cause{Name: "hangs", Why: "its memory could not be read in " + lookTimeout.String() + ": it hangs in the kernel",
+		Remedy: "cat /proc/" + itoa(pid) + "/stack"}
+	return jvm, true
+}
+
+// measure finds what share of a CPU the JVM used since it was looked at.
+func (h Host) measure(j *JVM) {
+	stat, _, ok := h.stat(j.PID)
+	now, up := h.uptime()
+	if !ok || !up || procfs.Ticks(stat.Start) != j.Started {
+		return
+	}
+	if passed := now - j.Started - j.Uptime; passed > 0 {
+		j.Share = float64(procfs.Ticks(stat.Ticks)-j.CPU) / float64(passed)
+	}
+}

@@ -1,0 +1,68 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"slices"
+	"strings"
+)
+
+// javaCommand is a command line of the java launcher.
+type javaCommand struct {
+	main          string
+	args, options []string
+}
+
+// valueFollows are the launcher's options whose value is the next word
+// (java.base/share/native/libjli/java.c, IsLauncherOption and IsModuleOption).
+var valueFollows = []string{
+	"-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
+	"--limit-modules", "--add-exports", "--add-opens", "--add-reads", "--patch-module", "--enable-native-access",
+	"--source", "-d", "--describe-module",
+}
+
+// parseJavaCommand reads a command line as the launcher does. What stands in argument
+// files (@file) is not known; then the main class may be missing.
+func parseJavaCommand(argv []string) (c javaCommand) {
+	for i := 1; i < len(argv); i++ {
+		switch word := argv[i]; {
+		case word == "-jar" || word == "-m" || word == "--module":
+			if i+1 < len(argv) {
+				c.main, c.args = argv[i+1], argv[i+2:]
+			}
+			return c
+		case strings.HasPrefix(word, "--module="):
+			c.main, c.args = strings.TrimPrefix(word, "--module="), argv[i+1:]
+			return c
+		case slices.Contains(valueFollows, word) && i+1 < len(argv):
+			c.options = append(c.options, word, argv[i+1])
+			i++
+		case strings.HasPrefix(word, "-"), strings.HasPrefix(word, "@"):
+			c.options = append(c.options, word)
+		default:
+			c.main, c.args = word, argv[i+1:]
+			return c
+		}
+	}
+	return c
+}
+
+// splitCommand takes the JVM's own note of its command, "main arg arg", apart
+// (sun.java.command). Words of it may have blanks in them; the command line tells where
+// they end. Else the first blank ends the name.
+func splitCommand(command string, argv []string) (main string, args []string) {
+	// Only the words that together are as long as the command can be the command. A
+	// hostile command line has half a million words, so each is looked at once.
+	length := -1
+	for i := len(argv) - 1; i >= 0 && length < len(command); i-- {
+		length += 1 + len(argv[i])
+		if length == len(command) && argv[i] != "" && strings.Join(argv[i:], " ") == command {
+			return argv[i], argv[i+1:]
+		}
+	}
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return "", nil
+	}
+	return words[0], words[1:]
+}

@@ -1,0 +1,39 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"regexp"
+
+	"goprof/process/procfs"
+)
+
+// containerNames are how a cgroup's path tells of a container. Docker, Podman, containerd and CRI-O put its id,
+// 64 hexadecimal digits, somewhere into the last part that is theirs, whether systemd makes the groups or not
+// ("/docker/ID", "docker-ID.scope", "libpod-ID.scope/container", "cri-containerd-ID.scope", "/kubepods/burstable/podUID/ID");
+// the first twelve do for "docker ps". Others put names.
+var containerNames = []*regexp.Regexp{
+	regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{52}\b`),
+	regexp.MustCompile(`/lxc(?:\.payload\.|/)([0-9A-Za-z][0-9A-Za-z_.-]{0,63})`),
+	regexp.MustCompile(`/machine\.slice/machine-([0-9A-Za-z][0-9A-Za-z_.\\-]{0,63})\.scope`),
+}
+
+// container names the container of a process by its cgroups, empty if there is none that they tell of. Who is in a
+// cgroup namespace of his own sees only what lies below.
+func (h Host) container(pid int) string {
+	b, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
+	return containerOf(b)
+}
+
+// containerOf reads /proc/PID/cgroup. A process may be in a container's group in some hierarchies only; the innermost
+// container has the last word of a path.
+func containerOf(cgroup []byte) string {
+	for _, name := range containerNames {
+		for _, path := range procfs.CgroupPaths(cgroup) {
+			if found := name.FindAllStringSubmatch(path, -1); found != nil {
+				return found[len(found)-1][1]
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,128 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"goprof/process"
+	"goprof/process/procfs"
+	"goprof/vmstructs"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// lookAt tells whether a process is a JVM and what sort of one.
+func (h Host) lookAt(pid int) (JVM, bool) {
+	jvm, comm, ok := h.visible(pid)
+	if !ok {
+		return JVM{}, false
+	}
+	argv := h.commandLine(pid)
+	launched := comm == "java" || len(argv) > 0 && path.Base(argv[0]) == "java"
+	if jvm.Threads < 2 && !launched {
+		return JVM{}, false // a JVM has threads of its own, and most processes have one
+	}
+	line := parseJavaCommand(argv)
+	jvm.Main, jvm.Args, jvm.Options = line.main, line.args, line.options
+	libs, readable := h.libraries(pid)
+	switch {
+	case readable && libs.kind == hotSpot:
+		h.lookInto(&jvm, argv)
+	case readable && libs.kind == openJ9:
+		c := h.explainOtherProgram(pid)
+		jvm.Problem = &c
+	case readable && libs.kind == unknownProgram && h.hasThread(pid, vmThreadName):
+		h.lookInto(&jvm, argv) // its libjvm.so was given another name
+		if c := jvm.Problem; c != nil && c.Name == "not-java" {
+			return JVM{}, false
+		}
+	case readable && launched && libs.launcher:
+		c := h.Explain(pid, vmstructs.ErrStarting)
+		jvm.Problem = &c
+	case !readable && (launched || h.hasThread(pid, vmThreadName)):
+		c := h.ExplainForbidden(pid)
+		if c.Class == Gone {
+			return JVM{}, false
+		}
+		jvm.Problem = &c
+	default:
+		return JVM{}, false
+	}
+	return jvm, true
+}
+
+// vmThreadName is how HotSpot calls the thread that does its safepoints (runtime/vmThread.cpp);
+// who may not see what a process has mapped still sees its threads' names.
+const vmThreadName = "VM Thread"
+
+// lookInto reads what HotSpot says of itself.
+func (h Host) lookInto(jvm *JVM, argv []string) {
+	p, err := process.Open(jvm.PID)
+	if err != nil {
+		c := h.Explain(jvm.PID, err)
+		jvm.Problem = &c
+		return
+	}
+	defer p.Close()
+	if image, ok := p.Image("libjvm.so"); ok {
+		jvm.Vendor = vendor(p, image.Path)
+	}
+	vm, err := vmstructs.Open(p)
+	if err != nil {
+		c := h.Explain(jvm.PID, err)
+		jvm.Problem = &c
+		return
+	}
+	jvm.Version = releaseOf(vm.Version())
+	jvm.Collector = vm.Collector()
+	if command := vm.JavaCommand(); command != "" {
+		jvm.Main, jvm.Args = splitCommand(command, argv)
+		if strings.HasPrefix(jvm.Main, sourceLauncher) && len(jvm.Args) > 0 {
+			jvm.Main, jvm.Args = jvm.Args[0], jvm.Args[1:]
+		}
+	}
+	if options := vm.JVMArgs(); options != nil {
+		jvm.Options = options
+	}
+}
+
+// sourceLauncher begins the names of the classes that run "java Program.java".
+const sourceLauncher = "jdk.compiler/com.sun.tools.javac.launcher."
+
+// releaseOf is the JDK's version. Where HotSpot is numbered by itself (25.504-b01), only
+// the line that describes it names the JDK: "... VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
+func releaseOf(v vmstructs.Version) string {
+	if strings.HasPrefix(v.Release, itoa(v.Major)) {
+		return v.Release
+	}
+	if _, rest, ok := strings.Cut(v.Info, " JRE ("); ok {
+		if version, _, ok := strings.Cut(rest, ")"); ok {
+			return version
+		}
+	}
+	return v.Release
+}
+
+// visible is what /proc tells everybody of a process.
+func (h Host) visible(pid int) (jvm JVM, comm string, ok bool) {
+	stat, comm, ok := h.stat(pid)
+	if !ok || !stat.Alive() || stat.Memory == 0 {
+		return JVM{}, "", false // gone, or a thread of the kernel
+	}
+	status, ok := h.status(pid)
+	if !ok || status.TGID != pid {
+		return JVM{}, "", false
+	}
+	jvm = JVM{PID: pid, UID: status.EUID, User: userLogin(status.EUID), Started: procfs.Ticks(stat.Start), Threads: stat.Threads, CPU: procfs.Ticks(stat.Ticks)}
+	if now, ok := h.uptime(); ok {
+		jvm.Uptime = max(0, now-jvm.Started)
+	}
+	if n := len(status.NSPID); n > 1 {
+		jvm.InnerPID = status.NSPID[n-1]
+	}
+	jvm.Container = h.container(pid)
+	return jvm, comm, true
+}

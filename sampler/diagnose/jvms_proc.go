@@ -1,0 +1,71 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"goprof/process/procfs"
+)
+
+// stat is what everybody may read of a process, and its name. It is not ok where a part of what we need is missing.
+func (h Host) stat(pid int) (s procfs.Stat, comm string, ok bool) {
+	b, ok := h.read(h.file(pid, "stat"), procfs.MaxFile)
+	if !ok {
+		return s, "", false
+	}
+	s, ok = procfs.ParseStat(b)
+	return s, procfs.Comm(b), ok
+}
+
+// uptime is how long the host has been up.
+func (h Host) uptime() (time.Duration, bool) {
+	b, ok := h.read(filepath.Join(h.proc(), "uptime"), 256)
+	if !ok {
+		return 0, false
+	}
+	return procfs.Uptime(b)
+}
+
+// maxCommandLine bounds what is read of a command line: class paths are long.
+const maxCommandLine = 1 << 20
+
+// commandLine is the command line as the process has it now: it may write there.
+func (h Host) commandLine(pid int) []string {
+	b, _ := h.read(h.file(pid, "cmdline"), maxCommandLine)
+	b = bytes.TrimRight(b, "\x00")
+	if len(b) == 0 {
+		return nil
+	}
+	return strings.Split(strings.ToValidUTF8(string(b), "\uFFFD"), "\x00")
+}
+
+// maxThreadsAsked bounds how many threads of a process are asked. HotSpot starts its own
+// before those of the program.
+const maxThreadsAsked = 256
+
+// threads lists the first threads of a process, as /proc names them.
+func (h Host) threads(pid int) []string {
+	dir, err := os.Open(h.file(pid, "task"))
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	tids, _ := dir.Readdirnames(maxThreadsAsked)
+	return tids
+}
+
+// hasThread reports whether one of the process's first threads has that name.
+func (h Host) hasThread(pid int, name string) bool {
+	for _, tid := range h.threads(pid) {
+		b, ok := h.read(h.file(pid, filepath.Join("task", tid, "comm")), 64)
+		if ok && string(bytes.TrimSuffix(b, []byte("\n"))) == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/ptrace"
+	"goprof/vmstructs"
+)
+
+// Record and Dump are made of looks at single threads. A caller with another question takes the looks itself.
+// Threads and Thread say what to know of a thread before it is stopped. A Sampling hands over the samples of a
+// recording one by one. Session.Walker makes stacks of them. The oracles of testdata/oracle do that, to hold each stack
+// against what the program itself says.
+
+// Thread is what is known of one thread of the process.
+type Thread struct {
+	Kernel process.Thread
+	Java   vmstructs.Thread // Addr is 0 where it is not one of Java
+	Name   string           // as Java knows it, else the kernel's
+	Hint   ptrace.Hint      // what to know before it is stopped
+}
+
+// Threads lists all threads by their numbers. All of it is read now.
+func (s *Session) Threads() (map[int]Thread, error) {
+	d := newDirectory(s.Process, s.VM)
+	err := d.refresh()
+	threads := make(map[int]Thread, len(d.threads))
+	for tid, th := range d.threads {
+		threads[tid] = s.known(th)
+	}
+	return threads, err
+}
+
+// Thread looks one up, as it was known a second ago at most. It returns false if there is none of that number yet, or
+// no more.
+func (s *Session) Thread(tid int) (Thread, bool) {
+	th := s.dir.get(tid)
+	if th == nil {
+		return Thread{}, false
+	}
+	return s.known(th), true
+}
+
+func (s *Session) known(th *thread) Thread {
+	return Thread{Kernel: th.kernel, Java: th.java, Name: th.name, Hint: th.hint(s.VM)}
+}
+
+// Sampling takes samples as Record does, and leaves what becomes of them to the caller.
+type Sampling struct {
+	Queue int // how many snapshots may wait for the caller
+	r     *recording
+}
+
+// Sampling prepares samples of the CPU time of all threads.
+func (s *Session) Sampling(e Engine) *Sampling {
+	return &Sampling{Queue: queueLength, r: s.recording(RecordOptions{Engine: e})}
+}
+
+// After is what the engine should read as soon as a thread runs again, and the trail for its pause. With both in Run's
+// configuration the stacks of virtual threads have the frames that lie in the heap.
+func (p *Sampling) After() (after func(snap *process.Snapshot, released int64), trail *process.Trail) {
+	return p.r.after(p.r.opt.Engine)
+}
+
+// Run samples until ctx is done or the process ends. Each snapshot belongs to each until that returns.
+func (p *Sampling) Run(ctx context.Context, config sampler.Config,
+	each func(*process.Snapshot)) (sampler.Stats, error) {
+	var stats sampler.Stats
+	p.r.news(0)
+	queue := sampler.NewQueue(p.Queue)
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		stats, err = p.r.sampler.Run(ctx, config, queue)
+		done <- err
+	}()
+	for snap := range queue.Snapshots() {
+		p.r.follow(snap)
+		each(snap)
+		queue.Done(snap)
+	}
+	return stats, <-done
+}
+
+// Walk makes a snapshot's stack. Where the stack shows that the thread runs virtual ones, the engine is told.
+func (p *Sampling) Walk(snap *process.Snapshot, stack *profile.Stack) {
+	p.r.walk(snap, stack)
+	p.r.hurry(snap.TID, stack)
+}
+
+// Proven reports whether the walk that was made just now shows where the thread was when the snapshot was taken. Else
+// Record loses it as stale.
+func (p *Sampling) Proven(snap *process.Snapshot) bool { return p.r.proven(snap, snap.When) }

@@ -1,0 +1,331 @@
+//go:build linux
+
+package oracle
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"goprof/output"
+	"goprof/profile"
+	"goprof/sampler/session"
+	"goprof/testdata/host"
+	"goprof/testdata/jvmtest"
+)
+
+// dumpedThread and dumpedFrame are what "goprof dump --json" says: these tests read it as a
+// user's program would.
+type dumpedThread struct {
+	TID       int
+	Name      string
+	State     string
+	Frames    []dumpedFrame
+	Truncated string
+	Error     string
+
+	Virtual          *dumpedVirtual
+	Carrier          []dumpedFrame
+	CarrierTruncated string `json:"carrier_truncated"`
+}
+
+type dumpedVirtual struct {
+	ID   uint64
+	Name string
+}
+
+type dumpedFrame struct {
+	Name   string
+	Kind   string
+	File   string
+	Line   int
+	BCI    *int
+	Level  int
+	Module string
+	PC, SP string
+
+	Certainty string
+}
+
+func (f *dumpedFrame) isJava() bool {
+	switch f.Kind {
+	case "interpreted", "c1", "c2", "inlined", "native-method":
+		return true
+	}
+	return false
+}
+
+// dumped looks at all threads and takes the way over JSON.
+func dumped(t *testing.T, s *session.Session, opt session.DumpOptions) []dumpedThread {
+	t.Helper()
+	threads, err := s.Dump(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := output.DumpJSON(&text, threads); err != nil {
+		t.Fatal(err)
+	}
+	var all struct{ Threads []dumpedThread }
+	in := json.NewDecoder(&text)
+	in.DisallowUnknownFields()
+	if err := in.Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	once := map[int]bool{}
+	for _, th := range all.Threads {
+		if once[th.TID] {
+			t.Errorf("thread %d is there twice", th.TID)
+		}
+		once[th.TID] = true
+	}
+	return all.Threads
+}
+
+// dumpedParked is dumped for threads that stand still. On a machine with no CPU to spare one may
+// not come to its stop in time, which a dump says and does not wait for; then it looks again.
+func dumpedParked(t *testing.T, s *session.Session, stacks []jvmtest.ExpectedStack, opt session.DumpOptions) []dumpedThread {
+	t.Helper()
+	for tries := 0; ; tries++ {
+		threads, late := dumped(t, s, opt), 0
+		for _, want := range stacks {
+			if want.Parked && threadNamed(t, threads, want.Thread).Error == profile.StopTimeout.String() {
+				late++
+			}
+		}
+		if late == 0 || tries == 10 {
+			return threads
+		}
+		t.Logf("%d threads did not stop in time", late)
+	}
+}
+
+// threadNamed finds a thread by its name, which these programs give to one only.
+func threadNamed(t *testing.T, threads []dumpedThread, name string) dumpedThread {
+	t.Helper()
+	i := slices.IndexFunc(threads, func(th dumpedThread) bool { return th.Name == name })
+	if i < 0 {
+		t.Fatalf("no thread %q in the dump", name)
+	}
+	return threads[i]
+}
+
+// javaOf is what a program's own word on its stack is compared with.
+func javaOf(th *dumpedThread) (frames []jvmtest.ShadowFrame) {
+	for i := range th.Frames {
+		if f := &th.Frames[i]; f.isJava() {
+			frames = append(frames, jvmtest.ShadowFrame{Method: f.Name, Line: f.Line})
+		}
+	}
+	return frames
+}
+
+// dumpedText prints a stack for a failed test.
+func dumpedText(th *dumpedThread) string {
+	var b strings.Builder
+	for i, f := range th.Frames {
+		if i > 15 && i < len(th.Frames)-15 {
+			continue
+		}
+		b.WriteString("  " + f.Kind + " " + f.Name + ":" + strconv.Itoa(f.Line) + " pc " + f.PC + " sp " + f.SP + "\n")
+	}
+	return b.String()
+}
+
+// TestNamesAndStates: a thread's name is what Java says, in any characters, and so is its state.
+func TestNamesAndStates(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Named")
+		s := attach(t, jvm.PID)
+		states := javaStates(t, dumped(t, s, session.DumpOptions{}))
+		for _, line := range jvm.Command("threads") {
+			name, state := namedThread(t, line)
+			if states[name] != state {
+				t.Errorf("%q is %q, not %q", name, states[name], state)
+			}
+		}
+		renamed, state := namedThread(t, jvm.Command("rename")[0])
+		if got := javaStates(t, dumped(t, s, session.DumpOptions{}))[renamed]; got != state {
+			t.Errorf("%q, as it is called now, is %q, not %q", renamed, got, state)
+		}
+		// The JVM's own threads; kernel names (GC, VM) have up to 15 characters.
+		gc := "GC Thread#0"
+		if jdk.Version == 8 {
+			gc = "GC task thread#"
+		}
+		for _, name := range []string{"main", "VM Thread", "Reference Handler", "Signal Dispatcher", gc, "C2 CompilerThread0"} {
+			th := threadNamed(t, dumped(t, s, session.DumpOptions{}), name)
+			if th.Truncated != "" || th.Error != "" || len(th.Frames) == 0 || th.State == "" {
+				t.Errorf("%s: state %q, truncated %q, error %q\n%s", name, th.State, th.Truncated, th.Error, dumpedText(&th))
+			}
+		}
+	})
+}
+
+// javaStates maps names to states.
+func javaStates(t *testing.T, threads []dumpedThread) map[string]string {
+	t.Helper()
+	states := map[string]string{}
+	for _, th := range threads {
+		states[th.Name] = th.State
+	}
+	return states
+}
+
+// namedThread reads "THREAD name-in-hex state". Half a surrogate pair is no character: it
+// is shown as U+FFFD, which is how Unicode replaces what it cannot tell.
+func namedThread(t *testing.T, line string) (name, state string) {
+	t.Helper()
+	words := strings.Fields(line)
+	if len(words) != 3 || words[0] != "THREAD" {
+		t.Fatalf("no thread: %q", line)
+	}
+	raw, err := hex.DecodeString(words[1])
+	if err != nil || len(raw)%2 != 0 {
+		t.Fatalf("no UTF-16: %q", line)
+	}
+	units := make([]uint16, len(raw)/2)
+	for i := range units {
+		units[i] = uint16(raw[2*i])<<8 | uint16(raw[2*i+1])
+	}
+	return string(utf16.Decode(units)), words[2]
+}
+
+// startParked starts the threads of truth.Kinds that stand still, and nothing that runs.
+func startParked(t *testing.T, jdk jvmtest.JDK) (*jvmtest.JVM, []jvmtest.ExpectedStack) {
+	t.Helper()
+	jvm := jvmtest.Start(t, jdk, "truth.Kinds", append(jvmtest.KindsFlags, "--", "parked")...)
+	stacks, err := jvmtest.ParseStacks(jvm.Command("stacks"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return jvm, stacks
+}
+
+// TestDumpOfStoppedJVM: a JVM that is stopped is shown as well, and stays stopped.
+func TestDumpOfStoppedJVM(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm, stacks := startParked(t, jdk)
+		before := dumpedParked(t, attach(t, jvm.PID), stacks, session.DumpOptions{})
+		signal(t, jvm.PID, syscall.SIGSTOP)
+		awaitStates(t, jvm.PID, "T")
+		defer signal(t, jvm.PID, syscall.SIGCONT)
+		// A goprof that comes to a stopped JVM.
+		threads := dumpedParked(t, attach(t, jvm.PID), stacks, session.DumpOptions{})
+		if got := threadStates(t, jvm.PID); got != "T" {
+			t.Errorf("states after the dump: %s, not all T", got)
+		}
+		checkParked(t, threads, stacks, false)
+		for _, want := range stacks {
+			was, is := threadNamed(t, before, want.Thread), threadNamed(t, threads, want.Thread)
+			if dumpedText(&was) != dumpedText(&is) {
+				t.Errorf("%s: stopped\n%s\nrunning\n%s", want.Thread, dumpedText(&is), dumpedText(&was))
+			}
+		}
+	})
+}
+
+// TestNonBlocking: without a stop all Java frames of a thread that stands still are there.
+func TestNonBlocking(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm, stacks := startParked(t, jdk)
+		s := attach(t, jvm.PID)
+		threads := dumped(t, s, session.DumpOptions{NonBlocking: true})
+		turns := parkedSwitches(t, threads, jvm.PID, stacks)
+		host.WaitFor(t, "all have come to a stand", func() bool {
+			time.Sleep(100 * time.Millisecond)
+			before := turns
+			turns = parkedSwitches(t, threads, jvm.PID, stacks)
+			return turns == before
+		})
+		threads = dumped(t, s, session.DumpOptions{NonBlocking: true})
+		// A thread that is stopped in a system call wakes up for that, which the kernel counts.
+		if now := parkedSwitches(t, threads, jvm.PID, stacks); now != turns {
+			t.Errorf("the kernel has switched to parked threads %d times", now-turns)
+		}
+		for _, want := range stacks {
+			th := threadNamed(t, threads, want.Thread)
+			if err := want.Compare(javaOf(&th)); err != nil || th.Truncated != "" || th.Error != "" {
+				t.Errorf("%s: truncated %q, error %q, %v\n%s", th.Name, th.Truncated, th.Error, err, dumpedText(&th))
+			}
+		}
+		threads = dumped(t, s, session.DumpOptions{})
+		if now := parkedSwitches(t, threads, jvm.PID, stacks); now == turns {
+			t.Error("stops do not count as switches here, so this test proves nothing")
+		}
+	})
+}
+
+// parkedSwitches is how often the kernel has switched from the threads that stand still. Those that wait for a monitor look around now
+// and then by themselves (runtime/objectMonitor.cpp, MAX_RECHECK_INTERVAL).
+func parkedSwitches(t *testing.T, threads []dumpedThread, pid int, stacks []jvmtest.ExpectedStack) (sum int) {
+	t.Helper()
+	for _, want := range stacks {
+		th := threadNamed(t, threads, want.Thread)
+		if strings.HasPrefix(th.State, "BLOCKED") {
+			continue
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", pid, th.TID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(status)) {
+			if name, value, _ := strings.Cut(line, ":"); strings.HasSuffix(name, "voluntary_ctxt_switches") {
+				n, err := strconv.Atoi(strings.TrimSpace(value))
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+func signal(t testing.TB, pid int, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// threadStates are the different states in which the kernel has the threads of a process:
+// "T" if all are stopped.
+func threadStates(t testing.TB, pid int) string {
+	t.Helper()
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(stats) == 0 {
+		t.Fatalf("no threads: %v", err)
+	}
+	var states []string
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		states = append(states, rest[:1])
+	}
+	slices.Sort(states)
+	return strings.Join(slices.Compact(states), "")
+}
+
+// awaitStates waits until all threads are in one state: signals take a moment.
+func awaitStates(t testing.TB, pid int, state string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); threadStates(t, pid) != state; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("threads are in states %s, not %s", threadStates(t, pid), state)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+//go:build linux
+
+package oracle
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"goprof/sampler"
+	"goprof/sampler/session"
+	"goprof/testdata/host"
+	"goprof/testdata/jvmtest"
+)
+
+// testEngine is what sample samples with. Tests change it through withPerf only, and none runs beside another.
+var testEngine session.Engine
+
+// withPerf makes the rest of a test sample by perf_event, or skips it where that is not permitted.
+func withPerf(t testing.TB) {
+	t.Helper()
+	host.NeedPerf(t)
+	testEngine = session.PerfEngine
+	t.Cleanup(func() { testEngine = "" })
+}
+
+// TestPerfSharesOfJava is TestShares by perf_event.
+func TestPerfSharesOfJava(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		withPerf(t)
+		sharesRun(t, jdk, 1, 4000)
+	})
+}
+
+// TestPerfJavacIsWhole is TestJavacIsWhole by perf_event. Interpreted, javac's stacks are longer than 64 KB
+// now and then.
+func TestPerfJavacIsWhole(t *testing.T) {
+	if !longForm {
+		t.Skip("make prove runs it: its figures depend on what else the machine does")
+	}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		withPerf(t)
+		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "200")
+		checkWhole(t, attach(t, jvm.PID), envNumber("GOPROF_JAVAC_SAMPLES", 5000), 1)
+	})
+}
+
+// TestPerfIntrinsics is TestIntrinsics by perf_event, without what needs the thread's frame anchor.
+func TestPerfIntrinsics(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, group := range []string{"strings", "crypto"} {
+			t.Run(group, func(t *testing.T) {
+				withPerf(t)
+				jvm := jvmtest.Start(t, jdk, "truth.Intrinsics", "--", group)
+				checkIntrinsics(t, attach(t, jvm.PID), envNumber("GOPROF_INTRINSICS_SAMPLES", 2000), false)
+			})
+		}
+	})
+}
+
+// TestPerfVirtualServer is TestVirtualServer by perf_event: what is in the heap is copied by the kernel, if it takes
+// programs from us.
+func TestPerfVirtualServer(t *testing.T) {
+	if !sampler.PerfCopies() {
+		t.Skip("BPF programs for perf_event need Linux 5.5, CAP_BPF and CAP_PERFMON")
+	}
+	withPerf(t)
+	serverRuns(t)
+}
+
+// TestPerfVirtual: stacks of virtual threads, most of whose frames are in the heap. They are read while the
+// thread runs on, so that more of them end there than by the other engine; none may be wrong.
+func TestPerfVirtual(t *testing.T) {
+	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
+		withPerf(t)
+		jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", "--", "16", "25")
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		p, sum, err := attach(t, jvm.PID).Record(ctx, session.RecordOptions{Interval: time.Millisecond, Threads: true, Engine: session.PerfEngine})
+		if err != nil || sum.Meta.Engine != "perf" || sum.Pauses.Count != 0 {
+			t.Fatalf("%v, %+v", err, sum)
+		}
+		judgeLoad(t, p, 25)
+	})
+}

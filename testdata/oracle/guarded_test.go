@@ -1,0 +1,135 @@
+//go:build linux
+
+package oracle
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler/guard"
+	"goprof/testdata/host"
+	"goprof/testdata/jvmtest"
+)
+
+// TestRecordingIsGuarded: while goprof records, all its OS threads are behind the guard, those of later too, in each
+// mode and with each engine; and it records as well as ever. The program that it started is not behind it.
+func TestRecordingIsGuarded(t *testing.T) {
+	host.NeedRoot(t)
+	goprof := buildGoprof(t)
+	jdk := jvmtest.JDKs(t)[0]
+	java := jvmtest.CommandLine(t, jdk, "truth.Shares", "--", "1", "1")
+	for _, opt := range [][]string{{"--mode", "cpu"}, {"--mode", "wall"}, {"--engine", "perf"}} {
+		t.Run(strings.Join(opt, " "), func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out.collapsed")
+			cmd := exec.Command(goprof, slices.Concat([]string{"record", "-d", "4", "-r", "50", "-o", out}, opt,
+				[]string{"--"}, java)...)
+			cmd.Stdin, _ = os.Open("/dev/null")
+			var said strings.Builder
+			cmd.Stderr = &said
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { // the program goes on when the recording has ended
+				for _, child := range host.Children(cmd.Process.Pid) {
+					unix.Kill(child, unix.SIGKILL)
+				}
+				cmd.Wait()
+			}()
+			if !within(20*time.Second, func() bool { return guardStates(cmd.Process.Pid)["NoNewPrivs=1 Seccomp=2 "+capabilitiesKept(t)] > 0 }) {
+				t.Fatalf("never behind the guard: %v %s", guardStates(cmd.Process.Pid), said.String())
+			}
+			time.Sleep(time.Second)
+			if states := guardStates(cmd.Process.Pid); len(states) != 1 {
+				t.Errorf("not all of its threads: %v", states)
+			}
+			watched := false
+			for _, child := range host.Children(cmd.Process.Pid) {
+				if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", child)); string(name) == "java\n" {
+					watched = true
+					if states := guardStates(child); states["NoNewPrivs=0 Seccomp=0 "+capabilitiesOf(t)] == 0 || len(states) != 1 {
+						t.Errorf("the program is behind it, too: %v", states)
+					}
+				}
+			}
+			if !watched {
+				t.Error("no java among goprof's children")
+			}
+			if !within(20*time.Second, func() bool {
+				text, err := os.ReadFile(out)
+				return err == nil && strings.Contains(string(text), "truth.Shares.")
+			}) {
+				if opt[1] != "perf" {
+					t.Errorf("nothing was recorded: %s", said.String())
+				}
+			}
+		})
+	}
+}
+
+func within(limit time.Duration, done func() bool) bool {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if done() {
+			return true
+		}
+	}
+	return false
+}
+
+// capabilitiesKept are those that a recording keeps of those that we have.
+func capabilitiesKept(t *testing.T) string {
+	t.Helper()
+	effective := ownCapabilities(t)
+	mask := uint64(0)
+	for _, c := range guard.ToRecord {
+		mask |= 1 << c
+	}
+	if effective&(1<<unix.CAP_PERFMON) == 0 {
+		mask |= 1 << unix.CAP_SYS_ADMIN
+	}
+	return fmt.Sprintf("CapEff=%016x", effective&mask)
+}
+
+func capabilitiesOf(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("CapEff=%016x", ownCapabilities(t))
+}
+
+// ownCapabilities are those that this test has.
+func ownCapabilities(t *testing.T) (effective uint64) {
+	t.Helper()
+	text, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(text), "\nCapEff:\t")
+	if _, err := fmt.Sscanf(rest, "%x", &effective); err != nil {
+		t.Fatal(err)
+	}
+	return effective
+}
+
+// guardStates counts the threads of a process by what guards them.
+func guardStates(pid int) map[string]int {
+	states := map[string]int{}
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			continue // it has ended
+		}
+		var state []string
+		for _, key := range []string{"NoNewPrivs", "Seccomp", "CapEff"} {
+			if m := regexp.MustCompile(key + `:\t(\w+)`).FindSubmatch(text); m != nil {
+				state = append(state, key+"="+string(m[1]))
+			}
+		}
+		states[strings.Join(state, " ")]++
+	}
+	return states
+}

@@ -1,0 +1,42 @@
+//go:build linux
+
+package oracle
+
+import (
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/testdata/jvmtest"
+)
+
+// TestFirstLookHasTheAnchor: what the pause must copy of a JavaThread is known before the thread is
+// looked at for the first time, also when the same session records again.
+func TestFirstLookHasTheAnchor(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		s := attach(t, jvmtest.Start(t, jdk, "truth.Intrinsics", "--", "polls").PID)
+		threads, err := s.Threads()
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := map[int]uint64{}
+		for tid, th := range threads {
+			known[tid] = th.Hint.Side
+		}
+		for range 2 {
+			looks := 0
+			sample(t, s, time.Millisecond, 20, func(snap *process.Snapshot, _ *profile.Stack) {
+				if side := known[snap.TID]; side != 0 {
+					looks++
+					if snap.SideAddr != side || len(snap.Side) == 0 {
+						t.Errorf("look %d, thread %d: %d bytes at %#x, want %#x", looks, snap.TID, len(snap.Side), snap.SideAddr, side)
+					}
+				}
+			})
+			if looks == 0 {
+				t.Error("no known thread ran")
+			}
+		}
+	})
+}

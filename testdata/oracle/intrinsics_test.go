@@ -1,0 +1,89 @@
+//go:build linux
+
+package oracle
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler/session"
+	"goprof/testdata/jvmtest"
+	"goprof/vmstructs"
+)
+
+// TestIntrinsics samples code that no compiler made: intrinsics that move the stack pointer by
+// amounts of their own, stubs that write their own return address. Every stack must reach its
+// root. Only in a deoptimisation may it end: there the walk needs what the thread throws away
+// a few microseconds later, and says so. GOPROF_SHOW=1 prints what did not reach its root.
+func TestIntrinsics(t *testing.T) {
+	samples := envNumber("GOPROF_INTRINSICS_SAMPLES", 3000)
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, group := range []string{"strings", "text", "arrays", "numbers", "crypto", "polls"} {
+			t.Run(group, func(t *testing.T) {
+				jvm := jvmtest.Start(t, jdk, "truth.Intrinsics", "--", group)
+				checkIntrinsics(t, attach(t, jvm.PID), samples, group == "polls")
+			})
+		}
+	})
+}
+
+// pollRounds is how often samples are taken until some fall into the stub that threads come to
+// from a poll: one in a thousand does.
+const pollRounds = 10
+
+func checkIntrinsics(t *testing.T, s *session.Session, n int, polls bool) {
+	t.Helper()
+	shown, inStub := 0, 0
+	each := func(snap *process.Snapshot, st *profile.Stack) {
+		if st.Truncated != profile.Whole && shown < 8 && os.Getenv("GOPROF_SHOW") != "" {
+			shown++
+			t.Log(describe(s, snap, st))
+		}
+		b, err := s.VM.Blob(snap.Regs[s.Process.CPU().PC])
+		if err != nil || b.Kind != vmstructs.Safepoint {
+			return
+		}
+		inStub++
+		if testEngine == session.PerfEngine && st.Truncated != profile.Whole {
+			return // where the poll was is in the thread's memory, and perf_event copies registers and the stack alone
+		}
+		if len(st.Frames) < 2 || !st.Frames[1].Kind.Java() {
+			t.Errorf("nobody polled: %s", describe(s, snap, st))
+		}
+	}
+	for round := 0; round == 0 || polls && inStub == 0 && round < pollRounds; round++ {
+		checkReasons(t, sample(t, s, time.Millisecond, n, each), n)
+	}
+	t.Logf("%d in a poll's stub", inStub)
+	if polls && inStub == 0 {
+		t.Error("no sample fell into a poll's stub")
+	}
+}
+
+// checkReasons fails if stacks that were copied in a pause end for another reason than a deoptimisation, or more than one in
+// 200 for that. A thread of the VM that fell asleep before it was met was not stopped: its native frames may end early.
+func checkReasons(t *testing.T, got *sampled, n int) {
+	t.Helper()
+	t.Logf("%d attempted, %d whole", got.attempted(), got.whole)
+	oneIn := 200
+	if testEngine == session.PerfEngine {
+		oneIn = 40 // there is no copy of what deoptimises, and programs that have just begun do that often
+	}
+	for r, count := range got.truncated {
+		switch why := profile.Reason(r); {
+		case why == profile.Whole || count == 0:
+		case (why == profile.Deoptimizing || why == profile.NotStopped) && count*oneIn <= n:
+			t.Logf("%v: %d", why, count)
+		case testEngine == session.PerfEngine && count*200 <= n: // walked some milliseconds later: code may have gone
+			t.Logf("%v: %d", why, count)
+		default:
+			t.Errorf("%v: %d of %d", why, count, n)
+		}
+	}
+	if got.whole < n*9/10 {
+		t.Errorf("only %d samples of %d", got.whole, n)
+	}
+}

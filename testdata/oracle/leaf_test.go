@@ -1,0 +1,205 @@
+//go:build linux
+
+package oracle
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler/session"
+	"goprof/testdata/jvmtest"
+	"goprof/vmstructs"
+)
+
+// leafPrograms are the programs at whose pcs the rules for inlined methods are held against the truth. The rules
+// were made with the figures of the first ones before their author's eyes; the others are held back, and must
+// stay so: whoever changes a rule looks at them afterwards only.
+var leafPrograms = []struct {
+	name string
+	line []string
+	held bool
+}{
+	{"javac", []string{"truth.JavacLoop", "--", "0", "200"}, false},
+	{"xml", []string{"truth.Programs", "--", "xml"}, false},
+	{"streams", []string{"truth.Programs", "--", "streams"}, false},
+	{"maps", []string{"truth.Programs", "--", "maps"}, false},
+	{"regex", []string{"truth.Programs", "--", "regex"}, true},
+	{"numbers", []string{"truth.Programs", "--", "numbers"}, true},
+	{"format", []string{"truth.Programs", "--", "format"}, true},
+	{"objects", []string{"truth.Programs", "--", "objects"}, true},
+}
+
+// leafModes are the compilers, by the level whose code counts.
+var leafModes = []struct {
+	name  string
+	level uint8
+	flags []string
+}{
+	{"c2", 4, nil},
+	{"c1", 1, []string{"-XX:TieredStopAtLevel=1"}},
+	{"c1-profiled", 3, []string{"-XX:TieredStopAtLevel=3"}},
+}
+
+// fullRecords makes the JVM record where each instruction comes from, and keeps C2 from two things that spoil these
+// records. Once it has inlined a method late, it takes all instructions that it makes from then on for that
+// call's (callGenerator.cpp, do_late_inline: the default node notes are never put back). JDK 8 mixes them up where it
+// numbers its nodes anew (JDK-8201516).
+func fullRecords(jdk jvmtest.JDK) []string {
+	flags := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+DebugNonSafepoints",
+		"-XX:-IncrementalInline", "-XX:-IncrementalInlineMH", "-XX:-IncrementalInlineVirtual",
+		"-XX:-OptimizeStringConcat", "-XX:-EliminateAutoBox"}
+	if jdk.Version == 8 {
+		flags = append(flags, "-XX:-RenumberLiveNodes")
+	}
+	return flags
+}
+
+// leafScore is how often a rule was right.
+type leafScore struct{ n, leaf, chain int }
+
+func (s *leafScore) add(truth, told []vmstructs.Scope) {
+	s.n++
+	if told[0].Method != truth[0].Method {
+		return
+	}
+	s.leaf++
+	if slices.EqualFunc(truth, told, func(a, b vmstructs.Scope) bool { return a.Method == b.Method }) {
+		s.chain++
+	}
+}
+
+func (s leafScore) String() string {
+	n := float64(max(s.n, 1)) / 100
+	return fmt.Sprintf("%.1f %% (whole chain %.1f)", float64(s.leaf)/n, float64(s.chain)/n)
+}
+
+// leafScores are those of a program, or of several.
+type leafScores struct {
+	ours, byAddress leafScore
+	sure            [profile.NumCertainty]leafScore
+	inlined         int // samples in methods that are inlined
+}
+
+func (s *leafScores) String() string {
+	text := fmt.Sprintf("%d pcs, %d in inlined methods: leaf right %v, by address %v", s.ours.n, s.inlined, s.ours,
+		s.byAddress)
+	for c, score := range s.sure {
+		text += fmt.Sprintf("; %v %d: %v", profile.Certainty(c), score.n, score)
+	}
+	return text
+}
+
+func (s *leafScores) sum(o *leafScores) {
+	add := func(a *leafScore, b leafScore) { a.n, a.leaf, a.chain = a.n+b.n, a.leaf+b.leaf, a.chain+b.chain }
+	add(&s.ours, o.ours)
+	add(&s.byAddress, o.byAddress)
+	for i := range s.sure {
+		add(&s.sure[i], o.sure[i])
+	}
+	s.inlined += o.inlined
+}
+
+// TestLeaf runs real programs with -XX:+DebugNonSafepoints: at each pc where a thread was sampled the full records are
+// the truth, and those of safepoints alone what a JVM without the flag would have. The code is the same.
+//
+//	GOPROF_LEAF_SAMPLES=5000 go test ./testdata/oracle -run TestLeaf -v
+func TestLeaf(t *testing.T) {
+	samples, programs, modes := 300, []string{"javac", "objects"}, []string{"c2", "c1-profiled"}
+	long, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES"))
+	if long > 0 {
+		samples = long
+	}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, mode := range leafModes {
+			if long == 0 && !slices.Contains(modes, mode.name) {
+				continue
+			}
+			t.Run(mode.name, func(t *testing.T) {
+				var tuned, held leafScores
+				for _, p := range leafPrograms {
+					if long == 0 && !slices.Contains(programs, p.name) {
+						continue
+					}
+					t.Run(p.name, func(t *testing.T) {
+						flags := append(slices.Concat(fullRecords(jdk), mode.flags), p.line[1:]...)
+						jvm := jvmtest.Start(t, jdk, p.line[0], flags...)
+						scores := scoreLeaves(t, attach(t, jvm.PID), mode.level, samples)
+						t.Log(scores)
+						if p.held {
+							held.sum(scores)
+						} else {
+							tuned.sum(scores)
+						}
+					})
+				}
+				t.Logf("programs that rules were made with: %v", &tuned)
+				t.Logf("programs held back: %v", &held)
+				tuned.sum(&held)
+				tuned.judge(t, mode.level)
+			})
+		}
+	})
+}
+
+// scoreLeaves takes so many samples in code of that level. The JVM compiles meanwhile: at first there is little.
+func scoreLeaves(t *testing.T, s *session.Session, level uint8, samples int) *leafScores {
+	t.Helper()
+	scores := new(leafScores)
+	less := map[*vmstructs.Blob]*vmstructs.Blob{}
+	time.Sleep(2 * time.Second)
+	for tries := 0; scores.ours.n < samples && tries < 30; tries++ {
+		sample(t, s, time.Millisecond, samples, func(snap *process.Snapshot, _ *profile.Stack) {
+			pc := snap.Regs[s.Process.CPU().PC]
+			b, err := s.VM.Blob(pc)
+			if err != nil || b.Kind != vmstructs.Nmethod || b.Level != level || scores.ours.n >= samples {
+				return
+			}
+			if !s.VM.FullRecords(b) {
+				return // made a moment ago: its OopMaps are not there yet; or all of it are safepoints
+			}
+			truth, _, err := s.Walker.Recorded(b, pc)
+			if err != nil {
+				return // it is gone
+			}
+			if less[b] == nil {
+				less[b] = s.VM.SafepointsOnly(b)
+			}
+			address, err := s.VM.Scopes(less[b], pc, false)
+			if err != nil {
+				return
+			}
+			told, sure := s.Walker.Inlined(less[b], pc)
+			scores.ours.add(truth, told)
+			scores.sure[sure].add(truth, told)
+			scores.byAddress.add(truth, address)
+			if len(truth) > 1 {
+				scores.inlined++
+			}
+		})
+	}
+	return scores
+}
+
+// judge fails the test if the rules are worse than they were, with room for the luck of a short run.
+func (s *leafScores) judge(t *testing.T, level uint8) {
+	t.Helper()
+	least, certain := 55, 95
+	if level < 4 {
+		least = 75
+	}
+	if s.ours.n < 200 || s.inlined < 30 {
+		t.Errorf("only %d samples, %d in inlined methods", s.ours.n, s.inlined)
+	}
+	if s.ours.leaf*100 < s.ours.n*least || s.ours.leaf < s.byAddress.leaf {
+		t.Errorf("the leaf is right in %d of %d, by address in %d", s.ours.leaf, s.ours.n, s.byAddress.leaf)
+	}
+	if c := s.sure[profile.Certain]; c.leaf*100 < c.n*certain {
+		t.Errorf("the certain ones are right in %d of %d", c.leaf, c.n)
+	}
+}

@@ -1,0 +1,192 @@
+//go:build linux
+
+package oracle
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/session"
+	"goprof/testdata/jvmtest"
+)
+
+// sampled is what became of the samples of a test.
+type sampled struct {
+	stats     sampler.Stats
+	truncated [profile.NumReasons]int
+	whole     int
+	frames    int
+}
+
+func (s *sampled) attempted() int { return int(s.stats.Attempted) }
+
+// sample takes n samples of a JVM and walks them; each sees every stack.
+func sample(t testing.TB, s *session.Session, interval time.Duration, n int, each func(*process.Snapshot, *profile.Stack)) *sampled {
+	t.Helper()
+	return sampleBy(t, s, testEngine, interval, n, each)
+}
+
+// sampleBy is sample with an engine by name.
+func sampleBy(t testing.TB, s *session.Session, engine session.Engine, interval time.Duration, n int, each func(*process.Snapshot,
+	*profile.Stack)) *sampled {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	samples := s.Sampling(engine)
+	s.Walker.Warm()
+	out := &sampled{}
+	config := sampler.Config{Interval: interval}
+	if engine == session.PerfEngine {
+		config.After, _ = samples.After()
+	}
+	var stack profile.Stack
+	var err error
+	out.stats, err = samples.Run(ctx, config, func(snap *process.Snapshot) {
+		samples.Walk(snap, &stack)
+		count := int(snap.Samples())
+		out.truncated[stack.Truncated] += count
+		if stack.Truncated == profile.Whole {
+			out.whole += count
+		}
+		out.frames += count * len(stack.Frames)
+		if each != nil {
+			each(snap, &stack)
+		}
+		if n--; n == 0 {
+			cancel()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// describe prints a stack and what is around its top, for a failed test.
+func describe(s *session.Session, snap *process.Snapshot, st *profile.Stack) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tid %d pc %#x sp %#x fp %#x: %v\n", snap.TID, snap.Regs[s.Process.CPU().PC], snap.SP,
+		snap.Regs[s.Process.CPU().FP], st.Truncated)
+	fmt.Fprintf(&b, "  registers %x\n", snap.Regs)
+	if c, ok := s.VM.Codelet(snap.Regs[s.Process.CPU().PC]); ok {
+		fmt.Fprintf(&b, "  codelet %+v\n", c)
+	}
+	for i, f := range st.Frames {
+		fmt.Fprintf(&b, "  %-13v %s:%d pc %#x sp %#x\n", f.Kind, f.Func.Name, f.Line, f.PC, f.SP)
+		if i > 40 {
+			break
+		}
+	}
+	for i, f := range st.Frames {
+		if !s.VM.InCode(f.PC) || i > 2 && i < len(st.Frames)-2 {
+			continue
+		}
+		blob, err := s.VM.Blob(f.PC)
+		if err != nil {
+			continue
+		}
+		fmt.Fprintf(&b, "  #%d blob %v %q begin %#x end %#x fs %d complete %d level %d", i, blob.Kind, blob.Name, blob.Begin, blob.End,
+			blob.FrameSize, blob.FrameComplete, blob.Level)
+		code := make([]byte, min(blob.End-blob.Begin, 4096))
+		from := max(blob.Begin, f.PC-min(f.PC, 300))
+		code = code[:min(uint64(len(code)), blob.End-from)]
+		if s.Process.Read(from, code) == nil {
+			file := filepath.Join(os.TempDir(), fmt.Sprintf("goprof-code-%x", f.PC))
+			os.WriteFile(file, code, 0o600)
+			fmt.Fprintf(&b, " objdump -D -b binary -m i386:x86-64 --adjust-vma=%#x %s", from, file)
+		}
+		b.WriteByte('\n')
+		off := f.SP - snap.SP
+		for i := uint64(0); i < 24 && off+i*8+8 <= uint64(len(snap.Stack)); i++ {
+			fmt.Fprintf(&b, "   sp+%#x: %#x\n", i*8, binary.LittleEndian.Uint64(snap.Stack[off+i*8:]))
+		}
+	}
+	return b.String()
+}
+
+func attach(t testing.TB, pid int) *session.Session {
+	t.Helper()
+	s, err := session.Attach(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	s.Soon = jvmtest.Slow(s.Soon) // an emulated machine has read nothing in so short a time
+	s.RawNames()                  // as the JVM's own word on its stacks is
+	return s
+}
+
+// TestJavacIsWhole: javac is the program with the deepest and most changing stacks that
+// everybody has. The long form holds the figure of the README, at most 0.05 % lost and
+// 0.05 % not at the thread's root:
+//
+//	GOPROF_JAVAC_SAMPLES=50000 go test ./testdata/oracle -run TestJavacIsWhole -v
+//
+// GOPROF_SHOW=1 prints what did not reach its root.
+func TestJavacIsWhole(t *testing.T) {
+	n := 5000
+	perMille := 1.0 // the short form has too few samples for the figure itself
+	if long, _ := strconv.Atoi(os.Getenv("GOPROF_JAVAC_SAMPLES")); long > n {
+		n, perMille = long, 0.5
+	}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, mode := range []struct {
+			name    string
+			classes string
+			flags   []string
+		}{{"mixed", "200", nil}, {"Xint", "30", []string{"-Xint"}}} {
+			t.Run(mode.name, func(t *testing.T) {
+				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", append(mode.flags, "--", "0", mode.classes)...)
+				checkWhole(t, attach(t, jvm.PID), n, perMille)
+			})
+		}
+	})
+}
+
+// checkWhole takes n samples and fails if more than perMille of a thousand are lost, or
+// are not at their thread's root.
+func checkWhole(t *testing.T, s *session.Session, n int, perMille float64) {
+	const most = 8
+	shown := 0
+	got := sample(t, s, time.Millisecond, n, func(snap *process.Snapshot, st *profile.Stack) {
+		if st.Truncated != profile.Whole && shown < most && os.Getenv("GOPROF_SHOW") != "" {
+			shown++
+			t.Log(describe(s, snap, st))
+		}
+	})
+	truncated, lost := 0, 0
+	for r, c := range got.truncated {
+		if c > 0 && profile.Reason(r) != profile.Whole {
+			t.Logf("truncated, %v: %d", profile.Reason(r), c)
+			truncated += c
+		}
+	}
+	for o, c := range got.stats.Lost {
+		if c > 0 {
+			t.Logf("lost, %v: %d", ptrace.Outcome(o), c)
+			lost += int(c)
+		}
+	}
+	t.Logf("%d attempted, %d whole, %d truncated, %d lost, %d frames a stack", got.attempted(), got.whole, truncated, lost,
+		got.frames/max(got.whole+truncated, 1))
+	if got.attempted() != got.whole+truncated+lost {
+		t.Error("some looks are not accounted for")
+	}
+	if bound := int(perMille * float64(got.attempted()) / 1000); truncated > bound || lost > bound {
+		t.Errorf("%d truncated and %d lost of %d: at most %d each", truncated, lost, got.attempted(), bound)
+	}
+	if got.whole < n/2 {
+		t.Errorf("only %d samples", got.whole)
+	}
+}

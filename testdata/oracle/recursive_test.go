@@ -1,0 +1,70 @@
+//go:build linux
+
+package oracle
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/testdata/jvmtest"
+)
+
+// TestRecursive: a loop that is inlined into a recursive method is not one more call of that method. The code
+// has more polls than calls, with full records and without.
+func TestRecursive(t *testing.T) {
+	const depth, samples = 100, 400
+	inline := []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=inline,truth.Recursive::work"}
+	full := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, mode := range []struct {
+			name  string
+			flags []string
+		}{{"c2", nil}, {"c1", []string{"-XX:TieredStopAtLevel=1"}}, {"c2-full", full}, {"c1-full",
+			append(slices.Clip(full), "-XX:TieredStopAtLevel=1")}} {
+			t.Run(mode.name, func(t *testing.T) {
+				jvm := jvmtest.Start(t, jdk, "truth.Recursive", append(slices.Clip(mode.flags), inline...)...)
+				for jvm.Command("rounds")[0] == "0" {
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(time.Second) // until all is compiled
+				in, inlined, right := 0, 0, 0
+				var wrong *profile.Stack
+				sample(t, attach(t, jvm.PID), time.Millisecond, samples, func(_ *process.Snapshot, st *profile.Stack) {
+					down := count(st, "truth.Recursive.down")
+					if down < depth+1 {
+						return // on its way down, or another thread
+					}
+					in++
+					if st.Frames[0].Kind == profile.Inlined {
+						inlined++
+					}
+					if down == depth+1 && count(st, "truth.Recursive.work") == 1 && st.Frames[0].Func.Name == "truth.Recursive.work" {
+						right++
+					} else if wrong == nil {
+						wrong = &profile.Stack{Frames: slices.Clone(st.Frames)}
+					}
+				})
+				t.Logf("%d at the bottom, %d in an inlined method, %d right", in, inlined, right)
+				if in < samples/2 || inlined < samples/2 || right*100 < in*99 {
+					t.Errorf("of %d samples %d at the bottom, %d in an inlined method, %d right", samples, in, inlined, right)
+					for _, f := range wrong.Frames[:3] {
+						t.Logf("  %v %s:%d", f.Kind, f.Func.Name, f.Line)
+					}
+				}
+			})
+		}
+	})
+}
+
+// count is how often a method stands in a stack.
+func count(st *profile.Stack, method string) (n int) {
+	for _, f := range st.Frames {
+		if f.Func.Name == method {
+			n++
+		}
+	}
+	return n
+}

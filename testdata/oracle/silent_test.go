@@ -1,0 +1,157 @@
+//go:build linux
+
+package oracle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/profile"
+	"goprof/testdata/jvmtest"
+)
+
+// needUserfaultfd skips where a program could not have memory that does not answer.
+func needUserfaultfd(t testing.TB) {
+	t.Helper()
+	fd, _, e := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC, 0, 0)
+	if e != 0 {
+		t.Skipf("userfaultfd is not to be had: %v (it needs root, or vm.unprivileged_userfaultfd=1)", e)
+	}
+	unix.Close(int(fd))
+}
+
+// neverEnds is when goprof is said not to end. Nothing here needs more than some seconds; before there were Runners,
+// it hung for ever.
+const neverEnds = 100 * time.Second
+
+// endsIn runs goprof, which must end by itself.
+func endsIn(t *testing.T, goprof string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), neverEnds)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, goprof, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	began := time.Now()
+	cmd.Run()
+	if ctx.Err() != nil {
+		t.Errorf("goprof %s does not end\n%s", strings.Join(args, " "), errs.String())
+	}
+	t.Logf("goprof %s: %v, exit code %d", args[0], time.Since(began).Round(time.Millisecond), cmd.ProcessState.ExitCode())
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// startAgent starts a JVM with the agent, and a Java thread that spins.
+func startAgent(t *testing.T, jdk jvmtest.JDK, agent *nativeLibrary, what string) *jvmtest.JVM {
+	t.Helper()
+	return jvmtest.Start(t, jdk, "truth.Trouble", "-agentpath:"+agent.path+"="+what,
+		"-XX:+UseParallelGC", "-XX:-UseCountedLoopSafepoints", "--", "safepoint")
+}
+
+// TestSilentStacks: a JVM with native threads whose stacks have a hole that does not answer.
+func TestSilentStacks(t *testing.T) {
+	needUserfaultfd(t)
+	goprof := buildGoprof(t)
+	agent := buildNative(t, "silent.c", "libsilent.so", withCFI...)
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := startAgent(t, jdk, agent, "stack")
+		defer jvm.Kill()
+		pid := strconv.Itoa(jvm.PID)
+		for _, mode := range []string{"cpu", "wall"} {
+			dir := t.TempDir()
+			stacks, account := filepath.Join(dir, "o.collapsed"), filepath.Join(dir, "s.json")
+			_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "--mode", mode, "-d", "2", "-r", "200", "-t",
+				"-o", stacks, "--summary", account)
+			if code != 0 {
+				t.Errorf("%s: exit code %d\n%s", mode, code, errs)
+			}
+			var sum profile.Summary
+			b, err := os.ReadFile(account)
+			if err != nil || json.Unmarshal(b, &sum) != nil {
+				t.Fatalf("%v\n%s", err, b)
+			}
+			if sum.Silent != 2 || sum.LostBy[profile.Silent.String()] < 2 || sum.Attempted != sum.Whole+sum.Truncated+sum.Lost {
+				t.Errorf("%s: %d silent threads, lost: %v", mode, sum.Silent, sum.LostBy)
+			}
+			if sum.Pauses.Max > 10*sum.Pauses.Bound || sum.Pauses.Bound == 0 {
+				t.Errorf("%s: a thread stood for %v", mode, sum.Pauses.Max)
+			}
+			named := strings.Count(errs, "memory-hangs: thread [silent tid=")
+			if named != 2 || !strings.Contains(errs, "silent     2 threads") {
+				t.Errorf("%s: they are not named:\n%s", mode, errs)
+			}
+			b, _ = os.ReadFile(stacks)
+			if !bytes.Contains(b, []byte("truth.Trouble.counted")) || bytes.Contains(b, []byte("[silent tid=")) {
+				t.Errorf("%s: %d bytes of stacks, without the Java thread or with silent ones", mode, len(b))
+			}
+		}
+		out, errs, code := endsIn(t, goprof, "dump", "--pid", pid)
+		if code != 0 || strings.Count(out, profile.Silent.String()) != 2 || !strings.Contains(out, "truth.Trouble.") {
+			t.Errorf("dump: exit code %d\n%s%s", code, errs, out)
+		}
+		if out, _, code := endsIn(t, goprof, "list"); code != 0 || !strings.Contains(out, "truth.Trouble") {
+			t.Errorf("list: exit code %d\n%s", code, out)
+		}
+		if s := threadStates(t, jvm.PID); strings.Contains(s, "t") {
+			t.Errorf("threads stand: %s", s)
+		}
+	})
+}
+
+// TestSilentVariables: in the middle of a recording, all that the JVM itself knows is gone.
+func TestSilentVariables(t *testing.T) {
+	needUserfaultfd(t)
+	goprof := buildGoprof(t)
+	agent := buildNative(t, "silent.c", "libsilent.so", withCFI...)
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		dir := t.TempDir()
+		now := filepath.Join(dir, "now")
+		jvm := startAgent(t, jdk, agent, "data="+now)
+		defer jvm.Kill()
+		pid, stacks := strconv.Itoa(jvm.PID), filepath.Join(dir, "o.collapsed")
+		go func() {
+			for range 1000 { // goprof makes its file at the end; by then it has samples
+				time.Sleep(2 * time.Millisecond)
+			}
+			os.WriteFile(now, nil, 0o600)
+		}()
+		_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "-d", "60", "-r", "500", "-o", stacks)
+		b, _ := os.ReadFile(stacks)
+		if code == 0 || !strings.Contains(errs, "does not answer") || !bytes.Contains(b, []byte("truth.Trouble.counted")) {
+			t.Errorf("record: exit code %d, %d bytes of stacks\n%s", code, len(b), errs)
+		}
+		var commands sync.WaitGroup
+		for _, args := range [][]string{
+			{"dump", "--pid", pid},
+			{"dump", "--virtual", "--pid", pid},
+			{"doctor", "--pid", pid},
+			{"record", "--pid", pid, "-d", "1", "-o", stacks},
+			{"record", "--pid", pid, "-d", "1", "-o", stacks, "--mode", "wall"},
+			{"list"},
+		} {
+			commands.Go(func() {
+				out, errs, code := endsIn(t, goprof, args...)
+				listed := code == 0 && strings.Contains(out, pid) && strings.Contains(out, "could not be read")
+				if args[0] == "list" && listed || code == 1 && strings.Contains(out+errs, "does not answer") {
+					return
+				}
+				t.Errorf("%q: exit code %d\n%s%s", args, code, out, errs)
+			})
+		}
+		commands.Wait()
+		if s := threadStates(t, jvm.PID); strings.Contains(s, "t") {
+			t.Errorf("threads stand: %s", s)
+		}
+	})
+}

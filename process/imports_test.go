@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/session": {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler"},
 	"goprof/output":          {"goprof/profile", "goprof/profile/naming"},
 	"goprof/output/flame":    {"goprof/profile", "goprof/output"},
+	"goprof/output/jfr":      {"goprof/profile"},
 }
 
 // commands may import all of the others.

@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"goprof/output":          {"goprof/profile", "goprof/profile/naming"},
 	"goprof/output/flame":    {"goprof/profile", "goprof/output"},
 	"goprof/output/jfr":      {"goprof/profile"},
+	"goprof/output/pprof":    {"goprof/profile"},
 }
 
 // commands may import all of the others.

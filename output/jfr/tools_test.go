@@ -150,7 +150,11 @@ func samePrinted(t *testing.T, file []byte, theirs []printed) {
 // describe is a sample as one line: event, thread, state, whether it is cut, and its Java frames with their lines.
 func describe(e *Event) string {
 	var b strings.Builder
-	b.WriteString(e.Name + " " + e.Thread.JavaName + " " + strconv.Itoa(e.Thread.TID) + " " + e.State)
+	b.WriteString(e.Name + " ")
+	if e.HasThread {
+		b.WriteString(e.Thread.JavaName + " " + strconv.Itoa(e.Thread.TID))
+	}
+	b.WriteString(" " + e.State)
 	if e.Stack == nil {
 		return b.String()
 	}

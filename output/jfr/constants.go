@@ -4,6 +4,7 @@ package jfr
 type constants struct {
 	texts   map[string]map[uint64]string // of types that are one string, by the type's name
 	classes map[uint64]classRef
+	sources map[uint64]uint64 // symbols, by class: in our files
 	methods map[uint64]methodRef
 	threads map[uint64]Thread
 	stacks  map[uint64]piece
@@ -21,13 +22,14 @@ type checkpoint struct {
 	base int64
 }
 
-type classRef struct{ name, source uint64 }
+type classRef struct{ name uint64 }
 type methodRef struct{ class, name uint64 }
 
 func newConstants() *constants {
 	return &constants{
 		texts:   make(map[string]map[uint64]string),
 		classes: make(map[uint64]classRef),
+		sources: make(map[uint64]uint64),
 		methods: make(map[uint64]methodRef),
 		threads: make(map[uint64]Thread),
 		stacks:  make(map[uint64]piece),
@@ -102,7 +104,9 @@ func (k *constants) text(c *cursor, class *class, key uint64) {
 func (k *constants) keep(class string, key uint64, r *record) {
 	switch class {
 	case "java.lang.Class":
-		keepFirst(k.classes, key, classRef{r.numbers[slotName], r.numbers[slotSource]})
+		keepFirst(k.classes, key, classRef{r.numbers[slotName]})
+	case "goprof.types.Source":
+		keepFirst(k.sources, r.numbers[slotType], r.numbers[slotSource])
 	case "jdk.types.Method":
 		keepFirst(k.methods, key, methodRef{r.numbers[slotType], r.numbers[slotName]})
 	case "java.lang.Thread":

@@ -9,7 +9,8 @@ import (
 type BadFile struct {
 	Offset  int64 // in the file
 	Problem string
-	// Incomplete: nothing is wrong, but the chunk that begins here is not whole. Who wrote it was killed, or writes still.
+	// Incomplete: nothing is wrong, but the chunk that begins here is not whole. Who wrote it was killed, or writes
+	// still.
 	Incomplete bool
 	// TooMuch: nothing is wrong, but there is more than is read.
 	TooMuch bool

@@ -145,8 +145,8 @@ func (w *Writer) Threads(at Instant, n ThreadCount) error {
 	return nil
 }
 
-// Account writes the account of the run: what became of every look, what is missing for which reason, how long threads were
-// held, and what a reader should know. It is written once, before Close.
+// Account writes the account of the run: what became of every look, what is missing for which reason, how long threads
+// were held, and what a reader should know. It is written once, before Close.
 func (w *Writer) Account(at Instant, s *profile.Summary) error {
 	if err := w.at(at); err != nil {
 		return err

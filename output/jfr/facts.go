@@ -41,8 +41,8 @@ type setting struct {
 	name, value string
 }
 
-// SetMeta tells how the recording is made. Call it first, with what is known then. Settings follow from it that JMC and async-profiler's
-// converter want: the period of samples.
+// SetMeta tells how the recording is made. Call it first, with what is known then. Settings follow from it that JMC and
+// async-profiler's converter want: the period of samples.
 func (w *Writer) SetMeta(m profile.Meta) {
 	w.facts.meta = &m
 	w.facts.settings = nil

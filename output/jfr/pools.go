@@ -12,9 +12,10 @@ import (
 	"goprof/profile"
 )
 
-// pool is a constant pool of one chunk in the form in which it is written. Keys go up through all chunks of a file, and a
-// constant that comes again in a later chunk keeps its key: JDK's reader takes a key that it knows from the last chunk for the
-// same constant (ChunkParser.fillConstantPools), and its views count two classes with two keys apart (Histogram.MethodEquality).
+// pool is a constant pool of one chunk in the form in which it is written. Keys go up through all chunks of a file, and
+// a constant that comes again in a later chunk keeps its key: JDK's reader takes a key that it knows from the last
+// chunk for the same constant (ChunkParser.fillConstantPools), and its views count two classes with two keys apart
+// (Histogram.MethodEquality).
 type pool struct {
 	data  []byte
 	count int
@@ -93,7 +94,7 @@ func sortOf(k profile.Kind) codeSort {
 
 // pools are the constants that the events of a chunk refer to.
 type pools struct {
-	symbols, classes, methods, stacks, threads pool
+	symbols, classes, sources, methods, stacks, threads pool
 
 	chunk    uint64 // number of the open one
 	symbolOf map[string]*constant
@@ -135,13 +136,13 @@ func (p *pools) forget() {
 	p.methodBy = make(map[methodText]*constant)
 }
 
-// firstThreadKey lies above every tid (PID_MAX_LIMIT of the kernel, 1 << 22): a thread's key is its tid where it can be,
-// because async-profiler's converter shows keys as tids.
+// firstThreadKey lies above every tid (PID_MAX_LIMIT of the kernel, 1 << 22): a thread's key is its tid where it can
+// be, because async-profiler's converter shows keys as tids.
 const firstThreadKey = 1 << 22
 
 // reset empties the pools for the next chunk. Memory is kept.
 func (p *pools) reset() {
-	for _, pool := range []*pool{&p.symbols, &p.classes, &p.methods, &p.stacks, &p.threads} {
+	for _, pool := range []*pool{&p.symbols, &p.classes, &p.sources, &p.methods, &p.stacks, &p.threads} {
 		pool.reset()
 	}
 	p.chunk++
@@ -158,7 +159,8 @@ func (p *pools) reset() {
 // size is about how much memory a chunk's constants take. A map's entry counts as much as its key and value.
 func (p *pools) size() int {
 	data := len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data) + len(p.threads.data)
-	return data + 16*len(p.stackOf.slots) + 32*len(p.seenOf) + 64*(p.symbols.count+p.classes.count+2*p.methods.count+2*p.threads.count)
+	entries := p.symbols.count + p.classes.count + 2*p.methods.count + 2*p.threads.count
+	return data + 16*len(p.stackOf.slots) + 32*len(p.seenOf) + 64*entries
 }
 
 // again reports whether the chunk has the constant already, and notes that it does from now on.
@@ -198,15 +200,16 @@ func (p *pools) class(name, source string) uint64 {
 	if p.again(c) {
 		return c.key
 	}
-	symbol, from := p.symbol(strings.ReplaceAll(name, ".", "/")), uint64(0)
+	symbol := p.symbol(strings.ReplaceAll(name, ".", "/"))
 	if source != "" {
-		from = p.symbol(source)
+		file := p.symbol(source)
+		p.sources.add(c.key)
+		p.sources.data = appendInt(appendInt(p.sources.data, c.key), file)
 	}
 	p.classes.add(c.key)
 	b := appendInt(p.classes.data, 0) // class loader
 	b = appendInt(b, symbol)
-	b = append(b, 0, 0, 0) // package, modifiers, hidden
-	p.classes.data = appendInt(b, from)
+	p.classes.data = append(b, 0, 0, 0) // package, modifiers, hidden
 	return c.key
 }
 
@@ -237,8 +240,8 @@ func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
 	return c.key
 }
 
-// split gives a function the class that JFR wants. Native code has its image's name without ".so" and what follows: viewers
-// show what lies behind the last dot of a class.
+// split gives a function the class that JFR wants. Native code has its image's name without ".so" and what follows:
+// viewers show what lies behind the last dot of a class.
 func split(fn *profile.Func, sort codeSort) (class, name, source string) {
 	switch {
 	case sort == nativeCode && fn.Module != "":
@@ -330,7 +333,8 @@ func (p *pools) frame(b []byte, f *profile.Frame) []byte {
 	return append(b, byte(frameTypeOf(f.Kind)))
 }
 
-// stackHash is a fingerprint of a stack's frames, of 128 bits with secret seeds: two of a chunk's stacks that differ do not share one.
+// stackHash is a fingerprint of a stack's frames, of 128 bits with secret seeds: two of a chunk's stacks that differ do
+// not share one.
 type stackHash [2]uint64
 
 // hash takes a Func for its address. No other Func can have it as long as methodOf holds the first.

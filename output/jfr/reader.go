@@ -54,7 +54,8 @@ func (e *Event) ProfileState() (profile.State, bool) {
 	return 0, false
 }
 
-// Reader reads a recording, event by event, in the order of the file. Of each chunk it holds the constants, of events one at a time.
+// Reader reads a recording, event by event, in the order of the file. Of each chunk it holds the constants, of events
+// one at a time.
 type Reader struct {
 	file io.ReaderAt
 	size int64
@@ -83,8 +84,8 @@ type Reader struct {
 	err     error
 }
 
-// NewReader makes a reader of a file of so many bytes. want says which events are wanted, by name and by whether they have a
-// stack trace; nil wants all that have one.
+// NewReader makes a reader of a file of so many bytes. want says which events are wanted, by name and by whether they
+// have a stack trace; nil wants all that have one.
 func NewReader(file io.ReaderAt, size int64, want func(name string, stack bool) bool) *Reader {
 	if want == nil {
 		want = func(_ string, stack bool) bool { return stack }
@@ -216,7 +217,8 @@ func (r *Reader) readHeader() *BadFile {
 }
 
 func (r *Reader) cutOff() *BadFile {
-	return &BadFile{Offset: r.start, Incomplete: true, Problem: "the chunk that begins here was never finished, or is cut off"}
+	return &BadFile{Offset: r.start, Incomplete: true,
+		Problem: "the chunk that begins here was never finished, or is cut off"}
 }
 
 // big reads a whole event of the given type, and returns a cursor behind its size and type.

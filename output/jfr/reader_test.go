@@ -137,7 +137,8 @@ func TestFields(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	meta := "goprof.Recording version=1.0 host=host pid=4711 mainClass=shop.Server jvm=OpenJDK 25 collector=G1 mode=cpu engine=ptrace interval=1000000 weight=cpu time"
+	meta := "goprof.Recording version=1.0 host=host pid=4711 mainClass=shop.Server jvm=OpenJDK 25 " +
+		"collector=G1 mode=cpu engine=ptrace interval=1000000 weight=cpu time"
 	want := []string{meta, meta, meta,
 		"goprof.Account attempted=130 whole=100 truncated=20 lost=10 threads=3 rate=1000 rateReached=998.5",
 		"goprof.Unseen reason=no unwind info samples=20",
@@ -202,7 +203,10 @@ func TestHostile(t *testing.T) {
 		{"constants in the header", "constants outside", func(b []byte) []byte { putBE64(b[16:], 3); return b }},
 		{"constants behind the end", "constants outside", func(b []byte) []byte { putBE64(b[16:], 1<<40); return b }},
 		{"a clock that stands", "clock", func(b []byte) []byte { putBE64(b[56:], 0); return b }},
-		{"metadata that are constants", "event type 1", func(b []byte) []byte { putBE64(b[24:], int64(constants)); return b }},
+		{"metadata that are constants", "event type 1", func(b []byte) []byte {
+			putBE64(b[24:], int64(constants))
+			return b
+		}},
 		{"checkpoints in a loop", "lie behind", func(b []byte) []byte { return withCheckpoint(b, 0, nil) }},
 		{"2^63 pools", "a count", func(b []byte) []byte { return withCheckpoint(b, 1, huge) }},
 		{"2^63 constants", "a count", func(b []byte) []byte {
@@ -276,7 +280,8 @@ func putBE64(b []byte, v int64) {
 	}
 }
 
-// withCheckpoint appends a checkpoint to a chunk, before the others: with its pools, or, if there are none, one that leads to itself.
+// withCheckpoint appends a checkpoint to a chunk, before the others: with its pools, or, if there are none, one that
+// leads to itself.
 func withCheckpoint(b []byte, back int64, pools []byte) []byte {
 	at := int64(len(b))
 	delta := uint64(be64(b[16:]) - at)
@@ -294,8 +299,9 @@ func withCheckpoint(b []byte, back int64, pools []byte) []byte {
 func withTypes(t testing.TB, types []typeDef) []byte {
 	metadata := appendEvent(nil, append([]byte{byte(typeMetadata), 0, 0}, encodeMetadata(append(types, typeTable...))...))
 	pools := appendInt([]byte{byte(typeCheckpoint), 0, 0, 0, 0, 1}, uint64(types[0].id))
-	constants := appendEvent(nil, append(pools, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-	h := header{size: int64(headerSize + len(metadata) + len(constants)), constants: int64(headerSize + len(metadata)), metadata: headerSize, ticksPerSec: 1}
+	constants := appendEvent(nil, append(append(pools, 1, 1), make([]byte, 25)...))
+	at := int64(headerSize + len(metadata))
+	h := header{size: at + int64(len(constants)), constants: at, metadata: headerSize, ticksPerSec: 1}
 	return append(append(h.append(nil), metadata...), constants...)
 }
 

@@ -6,13 +6,15 @@ import (
 	"goprof/profile"
 )
 
-// Instant is one moment on two clocks. Events carry Ticks; each chunk holds one pair, by which readers turn ticks into wall time.
+// Instant is one moment on two clocks. Events carry Ticks; each chunk holds one pair, by which readers turn ticks into
+// wall time.
 type Instant struct {
 	Wall  int64 // ns since 1970
 	Ticks int64 // System.nanoTime() of the target: CLOCK_MONOTONIC of its time namespace
 }
 
-// Thread is who was looked at. Two Threads that differ in anything are two in the file, so a thread that renames itself is, too.
+// Thread is who was looked at. Two Threads that differ in anything are two in the file, so a thread that renames itself
+// is, too.
 type Thread struct {
 	TID      int    // of the kernel's thread, of the carrier for a virtual one; 0 if there is none
 	Name     string // the kernel's name for it

@@ -87,8 +87,9 @@ const (
 	numSlots = int(iota)
 )
 
-// eventSlots are the fields of events that are understood, by their names in the JDK's events and async-profiler's. Where an
-// event has several of one slot, the last counts: of an allocation in a new TLAB that is the TLAB's size, for which the sample stands.
+// eventSlots are the fields of events that are understood, by their names in the JDK's events and async-profiler's.
+// Where an event has several of one slot, the last counts: of an allocation in a new TLAB that is the TLAB's size, for
+// which the sample stands.
 var eventSlots = map[string]slot{
 	"startTime": slotStart, "duration": slotDuration,
 	"sampledThread": slotThread, "eventThread": slotThread, "thread": slotThread,
@@ -101,7 +102,8 @@ var eventSlots = map[string]slot{
 
 // constantSlots are the fields of constants that are understood.
 var constantSlots = map[string]map[string]slot{
-	"java.lang.Class": {"name": slotName, "source": slotSource},
+	"java.lang.Class":     {"name": slotName},
+	"goprof.types.Source": {"class": slotType, "file": slotSource},
 	"java.lang.Thread": {"osName": slotName, "osThreadId": slotTID, "javaName": slotJavaName, "javaThreadId": slotJavaID,
 		"virtual": slotVirtual},
 	"jdk.types.Method":     {"type": slotType, "name": slotName},

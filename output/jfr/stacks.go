@@ -15,8 +15,8 @@ const (
 type stackMaker struct {
 	k      *constants
 	schema *schema
-	// kernelKnown: in the file's frame types there is Kernel beside Native. So async-profiler wrote it, and Native is C code; in
-	// the JDK's files it is a Java method that is native.
+	// kernelKnown: in the file's frame types there is Kernel beside Native. So async-profiler wrote it, and Native is C
+	// code; in the JDK's files it is a Java method that is native.
 	kernelKnown bool
 	ours        bool // goprof wrote the chunk
 
@@ -156,7 +156,7 @@ func (m *stackMaker) function(method uint64, sort codeSort) *profile.Func {
 func (m *stackMaker) describe(key uint64, sort codeSort) profile.Func {
 	method := m.k.methods[key]
 	class := m.k.classes[method.class]
-	name, source := m.k.symbol(method.name), m.k.symbol(class.source)
+	name, source := m.k.symbol(method.name), m.k.symbol(m.k.sources[method.class])
 	if name == "" {
 		name = "[unknown]"
 	}

@@ -201,8 +201,8 @@ func (p *printed) describe() string {
 	return b.String()
 }
 
-// TestReadsJDK: a recording of the JDK's own recorder, of a program that computes, allocates, waits and parks. We read what its
-// own command prints, event by event and frame by frame.
+// TestReadsJDK: a recording of the JDK's own recorder, of a program that computes, allocates, waits and parks. We read
+// what its own command prints, event by event and frame by frame.
 func TestReadsJDK(t *testing.T) {
 	needsJDK(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
@@ -267,7 +267,8 @@ func recordWithJDK(t *testing.T, jdk jvmtest.JDK, events []string) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><configuration version="2.0">`)
 	for _, event := range events {
-		b.WriteString(`<event name="` + event + `"><setting name="enabled">true</setting><setting name="stackTrace">true</setting>`)
+		b.WriteString(`<event name="` + event + `"><setting name="enabled">true</setting>` +
+			`<setting name="stackTrace">true</setting>`)
 		switch {
 		case strings.HasSuffix(event, "MethodSample"), event == "jdk.ExecutionSample":
 			b.WriteString(`<setting name="period">10 ms</setting>`)

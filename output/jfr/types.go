@@ -2,7 +2,8 @@ package jfr
 
 import "strconv"
 
-// typeID is a type's number in the files that we write. Events and constants name types by it; readers learn it from the metadata.
+// typeID is a type's number in the files that we write. Events and constants name types by it; readers learn it from
+// the metadata.
 type typeID uint32
 
 // The two events that every reader knows by number (jdk.jfr.internal.consumer.ChunkParser, ChunkHeader).
@@ -37,6 +38,7 @@ const (
 	typeModule
 	typeSymbol
 	typeCertainty
+	typeSource
 )
 
 const (
@@ -52,7 +54,8 @@ const (
 	typeAnnotationFrequency
 )
 
-// Events. A reader that looks for the next chunk's "FLR" takes an event of type 'L' (76) for a possible one: they begin above.
+// Events. A reader that looks for the next chunk's "FLR" takes an event of type 'L' (76) for a possible one: they begin
+// above.
 const (
 	typeExecutionSample typeID = iota + 101
 	typeNativeMethodSample
@@ -70,6 +73,7 @@ const (
 	typeUnseen
 	typePauses
 	typeNote
+	typeSourceEvent
 )
 
 // typeDef is one class of the metadata event.
@@ -159,8 +163,8 @@ func sampleEvent(id typeID, name, label, description string, more ...fieldDef) t
 
 // typeTable is all that our files are made of. Names, order and kinds of the fields of jdk.* types are those of the JDK
 // (src/hotspot/share/jfr/metadata/metadata.xml, JDK 17 to 25); of profiler.WallClockSample those of async-profiler 4.
-// async-profiler's converter reads samples, StackFrame and Method by the places of their fields (JfrReader.java): nothing
-// may be added to these. java.lang.Class has one field of our own, source, at its end.
+// async-profiler's converter reads samples, StackFrame and Method by the places of their fields (JfrReader.java):
+// nothing may be added to these.
 var typeTable = []typeDef{
 	{id: typeBoolean, name: "boolean"},
 	{id: typeChar, name: "char"},
@@ -178,7 +182,6 @@ var typeTable = []typeDef{
 		ref("package", typePackage, "Package"),
 		value("modifiers", typeInt, "Access Modifiers"),
 		value("hidden", typeBoolean, "Hidden"),
-		ref("source", typeSymbol, "Source File or Image"),
 	}},
 	{id: typeThread, name: "java.lang.Thread", label: "Thread", fields: []fieldDef{
 		value("osName", typeString, "OS Thread Name"),
@@ -228,6 +231,12 @@ var typeTable = []typeDef{
 	}},
 	simple(typeSymbol, "jdk.types.Symbol", "Symbol", "string"),
 	simple(typeCertainty, "goprof.types.Certainty", "Certainty", "name"),
+
+	// No field of a class refers to its source: JMC warns of fields that it does not know.
+	{id: typeSource, name: "goprof.types.Source", label: "Source", fields: []fieldDef{
+		ref("class", typeClass, "Class"),
+		ref("file", typeSymbol, "Source File or Image"),
+	}},
 
 	annotation(typeAnnotationLabel, "Label", oneValue),
 	annotation(typeAnnotationDescription, "Description", oneValue),
@@ -334,6 +343,8 @@ var typeTable = []typeDef{
 		value("name", typeString, "Name"),
 		value("text", typeString, "Text"),
 		value("remedy", typeString, "Remedy")),
+	// Never written. The JDK's reader knows how to read only those constants that an event may refer to.
+	event(typeSourceEvent, "goprof.Source", "Source", "", inAccount, ref("source", typeSource, "Source")),
 }
 
 func (t typeID) String() string { return strconv.FormatUint(uint64(t), 10) }

@@ -20,7 +20,8 @@ const (
 	minChunkBytes  = 64 << 10
 )
 
-// Writer writes a recording. It is not safe for concurrent use. After an error it writes no more: every later call returns that error.
+// Writer writes a recording. It is not safe for concurrent use. After an error it writes no more: every later call
+// returns that error.
 type Writer struct {
 	to    io.Writer
 	o     Options
@@ -56,8 +57,9 @@ func (e *WriteError) Unwrap() error { return e.Err }
 
 var errClosed = errors.New("the recording has been closed")
 
-// NewWriter makes a writer of a new recording at the beginning of to. Each chunk is one call of to.Write at most each second or so,
-// never a small one: to needs no buffer, and a file is whole after each. If to can be truncated (os.File), a write that fails halfway is undone.
+// NewWriter makes a writer of a new recording at the beginning of to. Each chunk is one call of to.Write at most each
+// second or so, never a small one: to needs no buffer, and a file is whole after each. If to can be truncated
+// (os.File), a write that fails halfway is undone.
 func NewWriter(to io.Writer, o Options) *Writer {
 	if o.ChunkLength <= 0 || o.ChunkLength > maxChunkLength {
 		o.ChunkLength = maxChunkLength
@@ -226,6 +228,7 @@ func (w *Writer) constants() []byte {
 		constantList{typeStackTrace, p.stacks.count, p.stacks.data},
 		constantList{typeMethod, p.methods.count, p.methods.data},
 		constantList{typeClass, p.classes.count, p.classes.data},
+		constantList{typeSource, p.sources.count, p.sources.data},
 		constantList{typeSymbol, p.symbols.count, p.symbols.data},
 	) {
 		if list.count > 0 { // the JDK's reader refuses an empty pool

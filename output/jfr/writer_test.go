@@ -80,7 +80,8 @@ func aSecond(t testing.TB, w *Writer, from time.Duration) int {
 	t.Helper()
 	all := stacks()
 	for i := range 1000 {
-		s := Sample{At: moment(from + time.Duration(i)*time.Millisecond), Thread: worker, Stack: all[i%len(all)], CPU: time.Millisecond}
+		at := moment(from + time.Duration(i)*time.Millisecond)
+		s := Sample{At: at, Thread: worker, Stack: all[i%len(all)], CPU: time.Millisecond}
 		if i%3 == 0 {
 			s.Thread = virtual
 		}
@@ -93,9 +94,10 @@ func aSecond(t testing.TB, w *Writer, from time.Duration) int {
 
 // setFacts tells all that can be told.
 func setFacts(w *Writer, mode string) {
-	w.SetMeta(profile.Meta{Version: "1.0", Host: "host", PID: 4711, MainClass: "shop.Server", JVM: "OpenJDK 25", Collector: "G1",
-		Mode: mode, Engine: "ptrace", Interval: time.Millisecond, Weight: profile.CPUTime})
-	w.SetJVM(JVM{Name: "OpenJDK 64-Bit Server VM", Version: "25+36", MainClass: "shop.Server", Start: epoch.Add(-time.Hour), PID: 4711})
+	w.SetMeta(profile.Meta{Version: "1.0", Host: "host", PID: 4711, MainClass: "shop.Server", JVM: "OpenJDK 25",
+		Collector: "G1", Mode: mode, Engine: "ptrace", Interval: time.Millisecond, Weight: profile.CPUTime})
+	w.SetJVM(JVM{Name: "OpenJDK 64-Bit Server VM", Version: "25+36", MainClass: "shop.Server",
+		Start: epoch.Add(-time.Hour), PID: 4711})
 	w.SetOS("Linux 6.12")
 	w.SetCPU(CPU{Type: "amd64", Description: "a CPU", Sockets: 1, Cores: 2, Threads: 4})
 }
@@ -103,8 +105,9 @@ func setFacts(w *Writer, mode string) {
 var account = profile.Summary{
 	Attempted: 130, Samples: 120, Whole: 100, Truncated: 20, Lost: 10, Rate: 1000, RateReached: 998.5, Threads: 3,
 	TruncatedBy: map[string]int64{profile.NoUnwindInfo.String(): 20}, LostBy: map[string]int64{profile.Stale.String(): 10},
-	Pauses: profile.Pauses{Count: 120, P50: 20 * time.Microsecond, P99: 60 * time.Microsecond, Max: time.Millisecond, Total: 3 * time.Millisecond},
-	Notes:  []profile.Note{{Name: "library-replaced", Text: "libc.so.6 was replaced", Remedy: "restart it"}},
+	Pauses: profile.Pauses{Count: 120, P50: 20 * time.Microsecond, P99: 60 * time.Microsecond,
+		Max: time.Millisecond, Total: 3 * time.Millisecond},
+	Notes: []profile.Note{{Name: "library-replaced", Text: "libc.so.6 was replaced", Remedy: "restart it"}},
 }
 
 func finish(t testing.TB, w *Writer, at Instant) {
@@ -202,7 +205,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestMemory: a chunk ends when it is large, so memory does not grow with time, with the number of stacks or of threads.
+// TestMemory: a chunk ends when it is large, so memory does not grow with time, with the number of stacks or of
+// threads.
 func TestMemory(t *testing.T) {
 	chunks := &chunkSizes{}
 	w := NewWriter(chunks, Options{ChunkBytes: 256 << 10})
@@ -238,7 +242,8 @@ func TestSampleAllocates(t *testing.T) {
 	i := 0
 	n := testing.AllocsPerRun(2000, func() {
 		i++
-		if err := w.Sample(&Sample{At: moment(time.Duration(i)), Thread: worker, Stack: all[i%len(all)], CPU: 1}); err != nil {
+		s := Sample{At: moment(time.Duration(i)), Thread: worker, Stack: all[i%len(all)], CPU: 1}
+		if err := w.Sample(&s); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -247,7 +252,8 @@ func TestSampleAllocates(t *testing.T) {
 	}
 }
 
-// BenchmarkSample writes samples of a program with many stacks, 60 frames deep, and all chunks of a minute at 1,000 Hz. ns/op is the CPU time of a sample.
+// BenchmarkSample writes samples of a program with many stacks, 60 frames deep, and all chunks of a minute at 1,000 Hz.
+// ns/op is the CPU time of a sample.
 func BenchmarkSample(b *testing.B) {
 	var many []*profile.Stack
 	for i := range 5000 {
@@ -257,7 +263,8 @@ func BenchmarkSample(b *testing.B) {
 			if d < 8 {
 				n = (i*7 + d*13) % 400
 			}
-			s.Frames = append(s.Frames, javaFrame(profile.Kind(d%4), fmt.Sprintf("com.example.service.part%d.Component%d.method%d", n%7, n, d), int32(n), int32(d)))
+			name := fmt.Sprintf("com.example.service.part%d.Component%d.method%d", n%7, n, d)
+			s.Frames = append(s.Frames, javaFrame(profile.Kind(d%4), name, int32(n), int32(d)))
 		}
 		many = append(many, s)
 	}
@@ -266,7 +273,8 @@ func BenchmarkSample(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		s := Sample{At: moment(time.Duration(i) * time.Millisecond), Thread: worker, Stack: many[i*i%len(many)], CPU: time.Millisecond}
+		at := moment(time.Duration(i) * time.Millisecond)
+		s := Sample{At: at, Thread: worker, Stack: many[i*7919%len(many)], CPU: time.Millisecond}
 		if err := w.Sample(&s); err != nil {
 			b.Fatal(err)
 		}

@@ -99,7 +99,8 @@ func (b *Builder) sample(s *Sample) *pb.Sample {
 	}
 	sum := &pb.Sample{Location: append([]*pb.Location(nil), b.stack...), Value: make([]int64, 2)}
 	sum.Label = make(map[string][]string)
-	for name, value := range map[string]string{labelThread: labels.Thread, labelVirtual: labels.Virtual, labelState: labels.State} {
+	texts := map[string]string{labelThread: labels.Thread, labelVirtual: labels.Virtual, labelState: labels.State}
+	for name, value := range texts {
 		if value != "" {
 			sum.Label[name] = []string{value}
 		}
@@ -112,8 +113,8 @@ func (b *Builder) sample(s *Sample) *pb.Sample {
 	return sum
 }
 
-// frames makes locations of a stack's frames: a physical frame with all that is inlined into it, from the leaf on. Of inlined
-// methods whose frame is missing, one location is made, too.
+// frames makes locations of a stack's frames: a physical frame with all that is inlined into it, from the leaf on. Of
+// inlined methods whose frame is missing, one location is made, too.
 func (b *Builder) frames(s *profile.Stack) {
 	if s == nil {
 		return

@@ -52,7 +52,8 @@ func someSamples() []Sample {
 func written(t testing.TB) []byte {
 	t.Helper()
 	b := NewBuilder()
-	b.AddMapping(Mapping{File: libjvm, BuildID: "abcdef0123", Start: 0x7f0000000000, Limit: 0x7f0001000000, Offset: 0x1000})
+	b.AddMapping(Mapping{File: libjvm, BuildID: "abcdef0123",
+		Start: 0x7f0000000000, Limit: 0x7f0001000000, Offset: 0x1000})
 	for _, s := range someSamples() {
 		b.Add(&s)
 	}
@@ -134,7 +135,8 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := int64(0)
-	if err := f.Each(0, func(s *Sample) { n += s.Count }); err != nil || n != 200 || b.Overflow != 196 || len(b.samples) != 3 {
+	err = f.Each(0, func(s *Sample) { n += s.Count })
+	if err != nil || n != 200 || b.Overflow != 196 || len(b.samples) != 3 {
 		t.Errorf("%d samples, %d without room, %d sums, %v", n, b.Overflow, len(b.samples), err)
 	}
 }
@@ -220,7 +222,8 @@ func BenchmarkAdd(b *testing.B) {
 	for i := range 1000 {
 		s := &profile.Stack{}
 		for d := range 40 {
-			s.Frames = append(s.Frames, profile.Frame{Func: &profile.Func{Name: fmt.Sprint("m", (i*d)%300)}, Kind: profile.Kind(d % 4), Line: int32(d)})
+			fn := &profile.Func{Name: fmt.Sprint("m", (i*d)%300)}
+			s.Frames = append(s.Frames, profile.Frame{Func: fn, Kind: profile.Kind(d % 4), Line: int32(d)})
 		}
 		many = append(many, s)
 	}

@@ -86,8 +86,9 @@ func limited(from io.Reader, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// Each visits the samples with the value of one type: an index of Types. The sample is valid only during the call, its Funcs for
-// ever. A value in nanoseconds is the sample's Time, with Count 1 where the file has no count; any other is its Count.
+// Each visits the samples with the value of one type: an index of Types. The sample is valid only during the call, its
+// Funcs for ever. A value in nanoseconds is the sample's Time, with Count 1 where the file has no count; any other is
+// its Count.
 func (f *File) Each(value int, visit func(*Sample)) error {
 	if value < 0 || value >= len(f.p.SampleType) {
 		return &Bad{Problem: fmt.Sprintf("there is no value %d; there are %d", value, len(f.p.SampleType))}

@@ -105,8 +105,6 @@ func (k *constants) keep(class string, key uint64, r *record) {
 	switch class {
 	case "java.lang.Class":
 		keepFirst(k.classes, key, classRef{r.numbers[slotName]})
-	case "goprof.types.Source":
-		keepFirst(k.sources, r.numbers[slotType], r.numbers[slotSource])
 	case "jdk.types.Method":
 		keepFirst(k.methods, key, methodRef{r.numbers[slotType], r.numbers[slotName]})
 	case "java.lang.Thread":

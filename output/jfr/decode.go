@@ -17,13 +17,17 @@ func (r *Reader) decode(of *class) (*Event, *BadFile) {
 	rec := &r.record
 	rec.numbers = [numSlots]uint64{}
 	rec.noTexts = of.stack
-	if of.stack || of.name == detailName {
+	if of.stack || of.name == detailName || of.name == sourceName {
 		c.value(of, 0, rec)
 	} else {
 		r.decodeFields(&c, of, e)
 	}
 	if c.bad != nil {
 		return nil, c.bad
+	}
+	if of.name == sourceName {
+		keepFirst(r.k.sources, rec.numbers[slotType], rec.numbers[slotSource])
+		return e, nil
 	}
 	return e, r.fill(e, of)
 }

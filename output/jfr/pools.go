@@ -94,7 +94,11 @@ func sortOf(k profile.Kind) codeSort {
 
 // pools are the constants that the events of a chunk refer to.
 type pools struct {
-	symbols, classes, sources, methods, stacks, threads pool
+	symbols, classes, methods, stacks, threads pool
+
+	sources []byte // events that say which source a class has
+	source  []byte // the one that is being made
+	now     int64  // ticks of the last event
 
 	chunk    uint64 // number of the open one
 	symbolOf map[string]*constant
@@ -142,10 +146,11 @@ const firstThreadKey = 1 << 22
 
 // reset empties the pools for the next chunk. Memory is kept.
 func (p *pools) reset() {
-	for _, pool := range []*pool{&p.symbols, &p.classes, &p.sources, &p.methods, &p.stacks, &p.threads} {
+	for _, pool := range []*pool{&p.symbols, &p.classes, &p.methods, &p.stacks, &p.threads} {
 		pool.reset()
 	}
 	p.chunk++
+	p.sources = p.sources[:0]
 	if max(len(p.symbolOf), len(p.methodOf)) > maxKept {
 		p.forget()
 	}
@@ -158,7 +163,7 @@ func (p *pools) reset() {
 
 // size is about how much memory a chunk's constants take. A map's entry counts as much as its key and value.
 func (p *pools) size() int {
-	data := len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data) + len(p.threads.data)
+	data := len(p.sources) + len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data) + len(p.threads.data)
 	entries := p.symbols.count + p.classes.count + 2*p.methods.count + 2*p.threads.count
 	return data + 16*len(p.stackOf.slots) + 32*len(p.seenOf) + 64*entries
 }
@@ -203,8 +208,10 @@ func (p *pools) class(name, source string) uint64 {
 	symbol := p.symbol(strings.ReplaceAll(name, ".", "/"))
 	if source != "" {
 		file := p.symbol(source)
-		p.sources.add(c.key)
-		p.sources.data = appendInt(appendInt(p.sources.data, c.key), file)
+		b := appendInt(p.source[:0], uint64(typeSource))
+		b = appendInt(b, uint64(p.now))
+		b = appendInt(appendInt(b, c.key), file)
+		p.source, p.sources = b, appendEvent(p.sources, b)
 	}
 	p.classes.add(c.key)
 	b := appendInt(p.classes.data, 0) // class loader

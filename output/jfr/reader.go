@@ -120,7 +120,11 @@ func (r *Reader) Next() (*Event, error) {
 	return e, nil
 }
 
-const detailName = "goprof.SampleDetail"
+// Events that belong to others are read with these.
+const (
+	detailName = "goprof.SampleDetail"
+	sourceName = "goprof.Source"
+)
 
 // read reads the next event that is wanted; nil if there is none, and err says why.
 func (r *Reader) read() *Event {
@@ -132,7 +136,8 @@ func (r *Reader) read() *Event {
 		of, bad := r.nextEvent()
 		if bad == nil && of != nil {
 			var e *Event
-			if e, bad = r.decode(of); bad == nil {
+			e, bad = r.decode(of)
+			if bad == nil && of.name != sourceName {
 				return e
 			}
 		}
@@ -292,7 +297,7 @@ func (r *Reader) choose() {
 		if !c.event {
 			continue
 		}
-		if r.want(c.name, c.stack) || c.name == detailName {
+		if r.want(c.name, c.stack) || c.name == detailName || c.name == sourceName {
 			r.wanted[id] = c
 		}
 	}

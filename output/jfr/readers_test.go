@@ -43,7 +43,8 @@ func java(t *testing.T, jdk jvmtest.JDK, args ...string) string {
 	cmd.Stderr = &errors
 	out, err := cmd.Output()
 	// JMC 9.1 warns of the field virtual in every recording, also in those of JDK 21 and later.
-	said := strings.ReplaceAll(errors.String(), "WARNING: Could not find field with name 'virtual' in reader for 'thread'", "")
+	const known = "WARNING: Could not find field with name 'virtual' in reader for 'thread'"
+	said := strings.ReplaceAll(errors.String(), known, "")
 	if err != nil || strings.Contains(said, "WARNING") || strings.Contains(said, "Exception") {
 		t.Fatalf("java %s: %v\n%s%s", strings.Join(args, " "), err, out, errors.String())
 	}

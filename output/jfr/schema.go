@@ -100,10 +100,12 @@ var eventSlots = map[string]slot{
 	"objectClass": slotClass, "monitorClass": slotClass, "parkedClass": slotClass,
 }
 
+// sourceSlots are those of the events that come before a chunk's others in our files.
+var sourceSlots = map[string]slot{"class": slotType, "file": slotSource}
+
 // constantSlots are the fields of constants that are understood.
 var constantSlots = map[string]map[string]slot{
-	"java.lang.Class":     {"name": slotName},
-	"goprof.types.Source": {"class": slotType, "file": slotSource},
+	"java.lang.Class": {"name": slotName},
 	"java.lang.Thread": {"osName": slotName, "osThreadId": slotTID, "javaName": slotJavaName, "javaThreadId": slotJavaID,
 		"virtual": slotVirtual},
 	"jdk.types.Method":     {"type": slotType, "name": slotName},
@@ -210,6 +212,9 @@ func (s *schema) link() {
 		slots := constantSlots[c.name]
 		if c.event {
 			slots = eventSlots
+		}
+		if c.name == sourceName {
+			slots = sourceSlots
 		}
 		for i := range c.fields {
 			f := &c.fields[i]

@@ -38,7 +38,6 @@ const (
 	typeModule
 	typeSymbol
 	typeCertainty
-	typeSource
 )
 
 const (
@@ -73,7 +72,7 @@ const (
 	typeUnseen
 	typePauses
 	typeNote
-	typeSourceEvent
+	typeSource
 )
 
 // typeDef is one class of the metadata event.
@@ -232,12 +231,6 @@ var typeTable = []typeDef{
 	simple(typeSymbol, "jdk.types.Symbol", "Symbol", "string"),
 	simple(typeCertainty, "goprof.types.Certainty", "Certainty", "name"),
 
-	// No field of a class refers to its source: JMC warns of fields that it does not know.
-	{id: typeSource, name: "goprof.types.Source", label: "Source", fields: []fieldDef{
-		ref("class", typeClass, "Class"),
-		ref("file", typeSymbol, "Source File or Image"),
-	}},
-
 	annotation(typeAnnotationLabel, "Label", oneValue),
 	annotation(typeAnnotationDescription, "Description", oneValue),
 	annotation(typeAnnotationCategory, "Category", fieldDef{name: "value", typ: typeString, array: true}),
@@ -343,8 +336,10 @@ var typeTable = []typeDef{
 		value("name", typeString, "Name"),
 		value("text", typeString, "Text"),
 		value("remedy", typeString, "Remedy")),
-	// Never written. The JDK's reader knows how to read only those constants that an event may refer to.
-	event(typeSourceEvent, "goprof.Source", "Source", "", inAccount, ref("source", typeSource, "Source")),
+	// A class has no field for its source: JMC warns of fields that it does not know.
+	event(typeSource, "goprof.Source", "Source", "Where a class comes from. These events come first in a chunk", inAccount,
+		ref("class", typeClass, "Class"),
+		ref("file", typeSymbol, "Source File or Image")),
 }
 
 func (t typeID) String() string { return strconv.FormatUint(uint64(t), 10) }

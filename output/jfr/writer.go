@@ -109,6 +109,7 @@ func (w *Writer) at(now Instant) error {
 	if !w.open && w.err == nil {
 		w.begin(now)
 	}
+	w.pools.now = now.Ticks
 	w.from = min(w.from, now.Ticks)
 	w.until = max(w.until, now.Ticks)
 	return w.err
@@ -143,7 +144,7 @@ func (w *Writer) flush() {
 	metadata := w.metadata()
 	constants := w.constants()
 	atEvents := headerSize + len(metadata)
-	atConstants := atEvents + len(w.events)
+	atConstants := atEvents + len(w.pools.sources) + len(w.events)
 	head := header{
 		size:        int64(atConstants + len(constants)),
 		constants:   int64(atConstants),
@@ -155,7 +156,7 @@ func (w *Writer) flush() {
 	}
 	chunk := append(head.append(w.head[:0]), metadata...)
 	w.head = chunk
-	for _, part := range [][]byte{chunk, w.events, constants} {
+	for _, part := range [][]byte{chunk, w.pools.sources, w.events, constants} {
 		if _, err := w.to.Write(part); err != nil {
 			w.fail(err)
 			return
@@ -228,7 +229,6 @@ func (w *Writer) constants() []byte {
 		constantList{typeStackTrace, p.stacks.count, p.stacks.data},
 		constantList{typeMethod, p.methods.count, p.methods.data},
 		constantList{typeClass, p.classes.count, p.classes.data},
-		constantList{typeSource, p.sources.count, p.sources.data},
 		constantList{typeSymbol, p.symbols.count, p.symbols.data},
 	) {
 		if list.count > 0 { // the JDK's reader refuses an empty pool

@@ -17,7 +17,6 @@ var (
 	uptime  = int64(12345 * time.Second) // System.nanoTime at epoch
 	worker  = Thread{TID: 4712, Name: "worker-1", JavaID: 21, JavaName: "worker-1"}
 	virtual = Thread{TID: 4713, Name: "ForkJoinPool-1-", JavaID: 42, JavaName: "request 7", Virtual: true}
-	vmOwn   = Thread{TID: 4720, Name: "VM Thread"}
 )
 
 func moment(after time.Duration) Instant {

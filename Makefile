@@ -15,7 +15,7 @@ BUILD_ENV   := CGO_ENABLED=0
 BUILD_FLAGS := -trimpath -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-languages test-servers quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
+.PHONY: help build test test-languages test-servers test-readers quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
 	test-matrix test-arm64 dist dist-verify
 
 help: ## show this list
@@ -56,6 +56,9 @@ test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetch
 
 test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetches them; needs Maven, mvn, and a JDK from 21 on)
 	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./testdata/oracle
+
+test-readers: ## our JFR files in JMC's reader and async-profiler's converter, and theirs in ours (fetches them; needs Maven, mvn, and a JDK from 17 on)
+	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|JMC|ReadsAsyncProfiler)$$' ./output/jfr
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

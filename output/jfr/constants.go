@@ -1,0 +1,130 @@
+package jfr
+
+// constants are those of a chunk. Stacks stay as they are in the file until an event refers to them.
+type constants struct {
+	texts   map[string]map[uint64]string // of types that are one string, by the type's name
+	classes map[uint64]classRef
+	sources map[uint64]uint64 // symbols, by class: in our files
+	methods map[uint64]methodRef
+	threads map[uint64]Thread
+	stacks  map[uint64]piece
+	record  record
+}
+
+// piece is a place in a checkpoint that was read.
+type piece struct {
+	of       *checkpoint
+	from, to uint32
+}
+
+type checkpoint struct {
+	b    []byte
+	base int64
+}
+
+type classRef struct{ name uint64 }
+type methodRef struct{ class, name uint64 }
+
+func newConstants() *constants {
+	return &constants{
+		texts:   make(map[string]map[uint64]string),
+		classes: make(map[uint64]classRef),
+		sources: make(map[uint64]uint64),
+		methods: make(map[uint64]methodRef),
+		threads: make(map[uint64]Thread),
+		stacks:  make(map[uint64]piece),
+	}
+}
+
+// read takes the constants of a checkpoint, behind its size and type. Checkpoints are read from the last to the
+// first, and the first value that a key is seen with counts. It returns how far back the next one is.
+func (k *constants) read(c *cursor, s *schema) (back int64) {
+	of := &checkpoint{c.b, c.base}
+	c.int() // start
+	c.int() // duration
+	back = int64(c.int())
+	c.byte() // kind
+	for range c.count(2) {
+		id := int64(c.int())
+		class := s.byID[id]
+		if class == nil {
+			c.fail("constants of type %d, which there is not", id)
+			break
+		}
+		k.pool(c, class, of)
+		if c.bad != nil {
+			break
+		}
+	}
+	return back
+}
+
+func (k *constants) pool(c *cursor, class *class, of *checkpoint) {
+	for range c.count(1) {
+		if !c.step() {
+			return
+		}
+		key := c.int()
+		switch {
+		case class.simple, class.name == "java.lang.String":
+			k.text(c, class, key)
+		case class.name == "jdk.types.StackTrace":
+			from := c.at
+			c.value(class, 0, nil)
+			if _, known := k.stacks[key]; !known && c.bad == nil {
+				k.stacks[key] = piece{of, uint32(from), uint32(c.at)}
+			}
+		case constantSlots[class.name] != nil:
+			k.record = record{frames: k.record.frames[:0]}
+			c.value(class, 0, &k.record)
+			if c.bad == nil {
+				k.keep(class.name, key, &k.record)
+			}
+		default:
+			c.value(class, 0, nil)
+		}
+		if c.bad != nil {
+			return
+		}
+	}
+}
+
+func (k *constants) text(c *cursor, class *class, key uint64) {
+	pool := k.texts[class.name]
+	if pool == nil {
+		pool = make(map[uint64]string)
+		k.texts[class.name] = pool
+	}
+	_, known := pool[key]
+	if t := c.text(known); !known && c.bad == nil {
+		pool[key] = t.s
+	}
+}
+
+func (k *constants) keep(class string, key uint64, r *record) {
+	switch class {
+	case "java.lang.Class":
+		keepFirst(k.classes, key, classRef{r.numbers[slotName]})
+	case "jdk.types.Method":
+		keepFirst(k.methods, key, methodRef{r.numbers[slotType], r.numbers[slotName]})
+	case "java.lang.Thread":
+		keepFirst(k.threads, key, Thread{TID: int(int32(r.numbers[slotTID])), Name: r.texts[slotName].s,
+			JavaID: int64(r.numbers[slotJavaID]), JavaName: r.texts[slotJavaName].s, Virtual: r.numbers[slotVirtual] != 0})
+	}
+}
+
+func keepFirst[V any](m map[uint64]V, key uint64, v V) {
+	if _, known := m[key]; !known {
+		m[key] = v
+	}
+}
+
+func (k *constants) symbol(key uint64) string { return k.texts["jdk.types.Symbol"][key] }
+
+// resolve is a text of an event.
+func (k *constants) resolve(t text) string {
+	if t.pooled {
+		return k.texts["java.lang.String"][t.key]
+	}
+	return t.s
+}

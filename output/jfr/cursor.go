@@ -1,0 +1,145 @@
+package jfr
+
+import (
+	"fmt"
+	"unicode/utf16"
+)
+
+// BadFile says where a recording is wrong. Chunks before that place have been read.
+type BadFile struct {
+	Offset  int64 // in the file
+	Problem string
+	// Incomplete: nothing is wrong, but the chunk that begins here is not whole. Who wrote it was killed, or writes
+	// still.
+	Incomplete bool
+	// TooMuch: nothing is wrong, but there is more than is read.
+	TooMuch bool
+}
+
+func (e *BadFile) Error() string { return fmt.Sprintf("at byte %d: %s", e.Offset, e.Problem) }
+
+// cursor reads numbers and strings of a piece of a file. The first thing that is wrong stays in bad; from then on all
+// that is read is zero, and nothing is left, so a loop over what is there ends.
+type cursor struct {
+	b     []byte
+	at    int
+	base  int64 // offset of b in the file
+	steps int   // how much more work may be done: fields of no bytes would let a small file ask for any amount
+	bad   *BadFile
+}
+
+func newCursor(b []byte, base int64) cursor {
+	return cursor{b: b, base: base, steps: stepsFor(len(b))}
+}
+
+// stepsFor is how many fields may be read from so many bytes: all but structures and arrays take one at least.
+func stepsFor(bytes int) int { return 4*bytes + 1<<12 }
+
+func (c *cursor) fail(format string, args ...any) {
+	if c.bad == nil {
+		c.bad = &BadFile{Offset: c.base + int64(c.at), Problem: fmt.Sprintf(format, args...)}
+		c.at = len(c.b)
+	}
+}
+
+// step counts a piece of work.
+func (c *cursor) step() bool {
+	if c.steps--; c.steps < 0 {
+		c.fail("structures without end")
+	}
+	return c.bad == nil
+}
+
+func (c *cursor) left() int { return len(c.b) - c.at }
+
+// int reads what appendInt writes.
+func (c *cursor) int() (v uint64) {
+	for i := range 9 {
+		if c.at >= len(c.b) {
+			c.fail("it ends within a number")
+			return 0
+		}
+		b := c.b[c.at]
+		c.at++
+		if i == 8 {
+			return v | uint64(b)<<56
+		}
+		v |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			break
+		}
+	}
+	return v
+}
+
+// count reads how many things follow, of at least so many bytes each.
+func (c *cursor) count(bytesEach int) int {
+	n := c.int()
+	if n > uint64(c.left()/max(bytesEach, 1)) {
+		c.fail("a count of %d, and %d bytes are left", n, c.left())
+		return 0
+	}
+	return int(n)
+}
+
+// bytes returns the next n bytes, part of what the cursor reads.
+func (c *cursor) bytes(n int) []byte {
+	if n < 0 || n > c.left() {
+		c.fail("%d bytes are missing", n-c.left())
+		return nil
+	}
+	c.at += n
+	return c.b[c.at-n : c.at]
+}
+
+func (c *cursor) byte() byte {
+	if b := c.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+// text is a string or, if pooled, the key of one in the pool of strings.
+type text struct {
+	s      string
+	key    uint64
+	pooled bool
+}
+
+// text reads a string, or skips it.
+func (c *cursor) text(skip bool) (t text) {
+	switch form := c.byte(); form {
+	case stringNull, stringEmpty:
+	case stringPool:
+		t.key, t.pooled = c.int(), true
+	case stringUTF8:
+		if b := c.bytes(c.count(1)); !skip {
+			t.s = string(b)
+		}
+	case stringLatin1:
+		if b := c.bytes(c.count(1)); !skip {
+			t.s = latin1(b)
+		}
+	case stringChars:
+		n := c.count(1)
+		var units []uint16
+		for range n {
+			if u := uint16(c.int()); !skip && c.bad == nil {
+				units = append(units, u)
+			}
+		}
+		t.s = string(utf16.Decode(units))
+	default:
+		c.at--
+		c.fail("a string of the unknown form %d", form)
+	}
+	return t
+}
+
+func latin1(b []byte) string {
+	runes := make([]rune, len(b))
+	for i, c := range b {
+		runes[i] = rune(c)
+	}
+	return string(runes)
+}

@@ -1,0 +1,98 @@
+package jfr
+
+import (
+	"math"
+	"time"
+
+	"goprof/profile"
+)
+
+// decode makes an Event of the bytes of one.
+func (r *Reader) decode(of *class) (*Event, *BadFile) {
+	e := &r.events[r.turn]
+	r.turn ^= 1
+	*e = Event{Name: of.name, Samples: 1, Fields: e.Fields[:0]}
+	c := newCursor(r.body, r.base)
+	c.bytes(r.bodyAt)
+	rec := &r.record
+	rec.numbers = [numSlots]uint64{}
+	rec.noTexts = of.stack
+	if of.stack || of.name == detailName || of.name == sourceName {
+		c.value(of, 0, rec)
+	} else {
+		r.decodeFields(&c, of, e)
+	}
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	if of.name == sourceName {
+		keepFirst(r.k.sources, rec.numbers[slotType], rec.numbers[slotSource])
+		return e, nil
+	}
+	return e, r.fill(e, of)
+}
+
+// fill gives the event what its slots hold.
+func (r *Reader) fill(e *Event, of *class) *BadFile {
+	n := &r.record.numbers
+	start := int64(n[slotStart])
+	e.At = Instant{Wall: r.head.startNanos + r.nanos(start-r.head.startTicks), Ticks: start}
+	e.Thread, e.HasThread = r.k.threads[n[slotThread]]
+	e.Failed = n[slotFailed] != 0
+	e.Bytes = int64(n[slotBytes])
+	for i := range of.fields {
+		switch f := &of.fields[i]; f.slot {
+		case slotDuration:
+			e.Duration = time.Duration(r.nanos(int64(n[slotDuration])))
+		case slotSpan:
+			e.Span = time.Duration(r.nanos(int64(n[slotSpan])))
+		case slotCPU:
+			e.CPU = time.Duration(n[slotCPU])
+		case slotSamples:
+			e.Samples = int64(min(n[slotSamples], math.MaxInt32))
+		case slotLeaf:
+			if n[slotLeaf] > 0 {
+				e.Leaf = profile.Certainty(min(n[slotLeaf]-1, uint64(profile.NumCertainty-1)))
+			}
+		case slotState:
+			if f.class != nil {
+				e.State = r.k.texts[f.class.name][n[slotState]]
+			}
+		case slotClass:
+			e.Class = className(r.k.symbol(r.k.classes[n[slotClass]].name))
+		case slotStack:
+			var bad *BadFile
+			if e.Stack, bad = r.stacks.stack(n[slotStack]); bad != nil {
+				return bad
+			}
+		}
+	}
+	return nil
+}
+
+// decodeFields reads the fields of an event without a stack one by one, so that they can be shown.
+func (r *Reader) decodeFields(c *cursor, of *class, e *Event) {
+	for i := range of.fields {
+		if !c.step() {
+			return
+		}
+		f := &of.fields[i]
+		one := class{name: of.name, fields: of.fields[i : i+1]}
+		c.value(&one, 0, &r.record)
+		if f.array || f.form == formStruct {
+			continue
+		}
+		shown := Field{Name: f.name}
+		switch {
+		case f.form == formFloat, f.form == formDouble:
+			shown.Real = math.Float64frombits(r.record.numbers[f.slot])
+		case f.form == formText:
+			shown.Text = r.k.resolve(r.record.texts[f.slot])
+		case f.ref && f.class != nil:
+			shown.Text = r.k.texts[f.class.name][r.record.numbers[f.slot]]
+		default:
+			shown.Number = int64(r.record.numbers[f.slot])
+		}
+		e.Fields = append(e.Fields, shown)
+	}
+}

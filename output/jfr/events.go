@@ -1,0 +1,200 @@
+package jfr
+
+import (
+	"math"
+	"time"
+
+	"goprof/profile"
+)
+
+// constantList is a pool as a checkpoint has it.
+type constantList struct {
+	typ   typeID
+	count int
+	data  []byte
+}
+
+// fixedPools are the constants that do not depend on what was seen. Key 0 is "none" in all but that of the frame types.
+var fixedPools = []constantList{
+	frameTypes(),
+	names(typeThreadState, 1, stateNames),
+	names(typeCertainty, 1, certainties()),
+}
+
+func frameTypes() constantList {
+	list := constantList{typ: typeFrameType}
+	for _, t := range frameTypeNames {
+		list.count++
+		list.data = appendText(appendInt(list.data, uint64(t.key)), t.name)
+	}
+	return list
+}
+
+func names(typ typeID, first int, texts []string) constantList {
+	list := constantList{typ: typ, count: len(texts)}
+	for i, text := range texts {
+		list.data = appendText(appendInt(list.data, uint64(i+first)), text)
+	}
+	return list
+}
+
+func certainties() (all []string) {
+	for c := range profile.NumCertainty {
+		all = append(all, c.String())
+	}
+	return all
+}
+
+// Sample writes a sample. Once its thread and frames are known to the chunk, it allocates nothing.
+func (w *Writer) Sample(s *Sample) error {
+	if err := w.at(s.At); err != nil {
+		return err
+	}
+	stack := s.Stack
+	if stack == nil {
+		stack = &noStack
+	}
+	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(stack)
+	count := max(s.Count, 1)
+	if s.Wall {
+		w.sample(s, thread, trace, s.CPU, count)
+		return nil
+	}
+	count = min(count, maxCount)
+	share := s.CPU / time.Duration(count)
+	w.sample(s, thread, trace, s.CPU-share*time.Duration(count-1), 1)
+	for range count - 1 {
+		w.sample(s, thread, trace, share, 1)
+	}
+	return nil
+}
+
+var noStack profile.Stack
+
+func (w *Writer) sample(s *Sample, thread, trace uint64, cpu time.Duration, count int64) {
+	w.event(kindOf(s), s.At.Ticks)
+	b := appendInt(w.body, thread)
+	b = appendInt(b, trace)
+	b = appendInt(b, uint64(s.State)+1)
+	if s.Wall {
+		b = appendInt32(b, int32(min(count, math.MaxInt32)))
+		b = appendInt(b, uint64(s.Span))
+	}
+	w.body = b
+	w.end()
+	w.detail(s, thread, cpu)
+}
+
+// detail writes what is known of a sample beyond its event's fields, if anything is.
+func (w *Writer) detail(s *Sample, thread uint64, cpu time.Duration) {
+	sure := profile.Certain
+	if s.Stack != nil && len(s.Stack.Frames) > 0 {
+		sure = min(s.Stack.Frames[0].Sure, profile.NumCertainty-1)
+	}
+	if cpu == 0 && sure == profile.Certain {
+		return
+	}
+	w.event(typeSampleDetail, s.At.Ticks)
+	b := appendInt(w.body, thread)
+	b = appendInt(b, uint64(cpu))
+	w.body = appendInt(b, uint64(sure)+1)
+	w.end()
+	w.unsaved-- // it is no event of its own
+}
+
+// ThreadStart writes that a thread was first seen.
+func (w *Writer) ThreadStart(at Instant, t Thread) error {
+	return w.threadEvent(typeThreadStart, at, &t)
+}
+
+// ThreadEnd writes that a thread was found gone.
+func (w *Writer) ThreadEnd(at Instant, t Thread) error { return w.threadEvent(typeThreadEnd, at, &t) }
+
+func (w *Writer) threadEvent(typ typeID, at Instant, t *Thread) error {
+	if err := w.at(at); err != nil {
+		return err
+	}
+	key := w.pools.thread(t)
+	w.event(typ, at.Ticks)
+	b := appendInt(w.body, key)
+	if typ == typeThreadStart {
+		b = append(b, 0) // stack
+	}
+	b = appendInt(b, key)
+	if typ == typeThreadStart {
+		b = append(b, 0) // parent
+	}
+	w.body = b
+	w.end()
+	return nil
+}
+
+// ThreadCount is how many Java threads there are.
+type ThreadCount struct {
+	Active, Daemon, Started, Peak int64
+}
+
+// Threads writes how many threads there are at a moment.
+func (w *Writer) Threads(at Instant, n ThreadCount) error {
+	if err := w.at(at); err != nil {
+		return err
+	}
+	w.event(typeThreadStatistics, at.Ticks)
+	w.numbers(n.Active, n.Daemon, n.Started, n.Peak)
+	w.end()
+	return nil
+}
+
+// Account writes the account of the run: what became of every look, what is missing for which reason, how long threads
+// were held, and what a reader should know. It is written once, before Close.
+func (w *Writer) Account(at Instant, s *profile.Summary) error {
+	if err := w.at(at); err != nil {
+		return err
+	}
+	t := &s.Times
+	w.event(typeAccount, at.Ticks)
+	w.numbers(s.Attempted, s.Whole, s.Truncated, s.Lost, s.LeafLikely, s.LeafGuessed, s.Skipped, int64(s.Threads))
+	w.body = appendDouble(w.body, s.Rate)
+	w.body = appendDouble(w.body, s.RateReached)
+	w.numbers(int64(t.Process), int64(t.Sampled), int64(t.NotSampled), int64(t.Exited), int64(s.OwnCPU))
+	w.body = appendString(w.body, string(s.Quality))
+	w.end()
+	w.unseen(at, false, s.TruncatedBy)
+	w.unseen(at, true, s.LostBy)
+	p := &s.Pauses
+	w.event(typePauses, at.Ticks)
+	w.numbers(p.Count, int64(p.P50), int64(p.P99), int64(p.Max), int64(p.Total), int64(p.Bound))
+	w.end()
+	for _, n := range s.Notes {
+		w.event(typeNote, at.Ticks)
+		w.texts(n.Name, n.Text, n.Remedy)
+		w.end()
+	}
+	return nil
+}
+
+func (w *Writer) unseen(at Instant, lost bool, by map[string]int64) {
+	for r := range profile.NumReasons { // always in the same order
+		n, ok := by[r.String()]
+		if !ok {
+			continue
+		}
+		w.event(typeUnseen, at.Ticks)
+		w.body = appendBool(w.body, lost)
+		w.texts(r.String())
+		w.numbers(n)
+		w.end()
+	}
+}
+
+func (w *Writer) numbers(all ...int64) {
+	for _, n := range all {
+		w.body = appendInt(w.body, uint64(n))
+	}
+}
+
+func (w *Writer) texts(all ...string) {
+	for _, s := range all {
+		w.body = appendString(w.body, s)
+	}
+}

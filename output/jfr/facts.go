@@ -1,0 +1,169 @@
+package jfr
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"time"
+
+	"goprof/profile"
+)
+
+// JVM is what jdk.JVMInformation says. Arguments, flags and properties are never written: they hold passwords.
+type JVM struct {
+	Name      string // "OpenJDK 64-Bit Server VM"
+	Version   string
+	MainClass string // or jar, without arguments
+	Start     time.Time
+	PID       int
+}
+
+// CPU is what jdk.CPUInformation says.
+type CPU struct {
+	Type        string // "amd64"
+	Description string
+	Sockets     int
+	Cores       int
+	Threads     int
+}
+
+// facts are true of the whole recording and stand in every chunk. Each of them may be set at any time.
+type facts struct {
+	meta     *profile.Meta
+	jvm      *JVM
+	os       string
+	cpu      *CPU
+	settings []setting
+}
+
+type setting struct {
+	event       typeID
+	name, value string
+}
+
+// SetMeta tells how the recording is made. Call it first, with what is known then. Settings follow from it that JMC and
+// async-profiler's converter want: the period of samples.
+func (w *Writer) SetMeta(m profile.Meta) {
+	w.facts.meta = &m
+	w.facts.settings = nil
+	for _, id := range []typeID{typeExecutionSample, typeNativeMethodSample, typeWallClockSample} {
+		wall := id == typeWallClockSample
+		if wall == (m.Mode == "cpu") {
+			continue
+		}
+		w.facts.settings = append(w.facts.settings, setting{id, "enabled", "true"},
+			setting{id, "period", periodText(m.Interval)})
+	}
+	w.again(func() { w.facts.writeMeta(w); w.facts.writeSettings(w) })
+}
+
+// SetJVM tells which JVM it is.
+func (w *Writer) SetJVM(jvm JVM) {
+	w.facts.jvm = &jvm
+	w.again(func() { w.facts.writeJVM(w) })
+}
+
+// SetOS tells the operating system, as a text of some lines.
+func (w *Writer) SetOS(version string) {
+	w.facts.os = version
+	w.again(func() { w.facts.writeOS(w) })
+}
+
+// SetCPU tells the machine's CPUs.
+func (w *Writer) SetCPU(cpu CPU) {
+	w.facts.cpu = &cpu
+	w.again(func() { w.facts.writeCPU(w) })
+}
+
+// again writes a fact into a chunk that is open already.
+func (w *Writer) again(write func()) {
+	if w.open && w.err == nil {
+		write()
+	}
+}
+
+// periodText is an interval as the JDK's settings have it: "20 ms".
+func periodText(d time.Duration) string {
+	units := []struct {
+		unit time.Duration
+		name string
+	}{{time.Second, " s"}, {time.Millisecond, " ms"}, {time.Microsecond, " us"}}
+	for _, u := range units {
+		if d >= u.unit && d%u.unit == 0 {
+			return strconv.FormatInt(int64(d/u.unit), 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(d), 10) + " ns"
+}
+
+func (f *facts) write(w *Writer) {
+	f.writeMeta(w)
+	f.writeSettings(w)
+	f.writeJVM(w)
+	f.writeOS(w)
+	f.writeCPU(w)
+}
+
+func (f *facts) writeMeta(w *Writer) {
+	if f.meta == nil {
+		return
+	}
+	m := f.meta
+	w.event(typeRecording, w.start.Ticks)
+	w.texts(m.Version, m.Host)
+	w.numbers(int64(m.PID))
+	w.texts(m.MainClass, m.JVM, m.Collector, m.Mode, m.Engine)
+	w.numbers(int64(m.Interval))
+	w.texts(weightNames[min(int(m.Weight), len(weightNames)-1)])
+	w.end()
+}
+
+var weightNames = []string{profile.Samples: "samples", profile.CPUTime: "cpu time", profile.WallTime: "wall time"}
+
+func (f *facts) writeSettings(w *Writer) {
+	for _, s := range f.settings {
+		w.event(typeActiveSetting, w.start.Ticks)
+		w.numbers(int64(s.event))
+		w.texts(s.name, s.value)
+		w.end()
+	}
+}
+
+func (f *facts) writeJVM(w *Writer) {
+	if f.jvm == nil {
+		return
+	}
+	w.event(typeJVMInformation, w.start.Ticks)
+	w.texts(f.jvm.Name, f.jvm.Version, "", "", f.jvm.MainClass)
+	start := int64(0)
+	if !f.jvm.Start.IsZero() {
+		start = f.jvm.Start.UnixMilli()
+	}
+	w.numbers(start, int64(f.jvm.PID))
+	w.end()
+}
+
+func (f *facts) writeOS(w *Writer) {
+	if f.os == "" {
+		return
+	}
+	w.event(typeOSInformation, w.start.Ticks)
+	w.texts(f.os)
+	w.end()
+}
+
+func (f *facts) writeCPU(w *Writer) {
+	if f.cpu == nil {
+		return
+	}
+	w.event(typeCPUInformation, w.start.Ticks)
+	w.texts(f.cpu.Type, f.cpu.Description)
+	for _, n := range []int{f.cpu.Sockets, f.cpu.Cores, f.cpu.Threads} {
+		w.body = appendInt32(w.body, int32(n))
+	}
+	w.end()
+}
+
+func appendDouble(b []byte, v float64) []byte {
+	return binary.BigEndian.AppendUint64(b, math.Float64bits(v))
+}

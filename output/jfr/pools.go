@@ -1,0 +1,419 @@
+package jfr
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math/bits"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"unsafe"
+
+	"goprof/profile"
+)
+
+// pool is a constant pool of one chunk in the form in which it is written. Keys go up through all chunks of a file, and
+// a constant that comes again in a later chunk keeps its key: JDK's reader takes a key that it knows from the last
+// chunk for the same constant (ChunkParser.fillConstantPools), and its views count two classes with two keys apart
+// (Histogram.MethodEquality).
+type pool struct {
+	data  []byte
+	count int
+	last  uint64 // key given out
+}
+
+// open begins a new constant and returns its key; its fields are to be appended to data.
+func (p *pool) open() uint64 {
+	p.last++
+	p.add(p.last)
+	return p.last
+}
+
+// add begins a constant with this key.
+func (p *pool) add(key uint64) {
+	p.data = appendInt(p.data, key)
+	p.count++
+}
+
+func (p *pool) reset() {
+	p.data, p.count = p.data[:0], 0
+}
+
+// constant is a constant that keeps its key from chunk to chunk.
+type constant struct {
+	key   uint64
+	chunk uint64 // the last one that holds it
+}
+
+// classKey is what makes a class of a file.
+type classKey struct {
+	name   string // as a Func has it, with dots
+	source string
+}
+
+// methodKey is what makes a method of a file.
+type methodKey struct {
+	fn   *profile.Func
+	sort codeSort
+}
+
+type methodText struct {
+	fn   profile.Func
+	sort codeSort
+}
+
+// codeSort is what a Func's kind makes of its name: a method of a class, or one of those that have no class.
+type codeSort uint8
+
+const (
+	javaCode codeSort = iota
+	nativeCode
+	stubCode
+	gapCode
+	stateCode
+	truncation // no code: the root of a stack that does not reach its thread's
+)
+
+// sortClasses stand for the class of code that has no class and no image.
+var sortClasses = [...]string{stubCode: "stub", gapCode: "gap", stateCode: "state", truncation: "truncated"}
+
+func sortOf(k profile.Kind) codeSort {
+	switch k {
+	case profile.Stub:
+		return stubCode
+	case profile.Gap:
+		return gapCode
+	case profile.StateFrame:
+		return stateCode
+	}
+	if k.Java() {
+		return javaCode
+	}
+	return nativeCode
+}
+
+// pools are the constants that the events of a chunk refer to.
+type pools struct {
+	symbols, classes, methods, stacks, threads pool
+
+	sources []byte // events that say which source a class has
+	source  []byte // the one that is being made
+	now     int64  // ticks of the last event
+
+	chunk    uint64 // number of the open one
+	symbolOf map[string]*constant
+	classOf  map[classKey]*constant
+	methodOf map[methodKey]*constant  // by identity: a cache before methodBy
+	methodBy map[methodText]*constant // different Funcs with the same content are one method
+	threadOf map[Thread]uint64
+	byTID    map[int]Thread // whose key is its tid, in this chunk
+	lastTID  map[int]Thread // and in the one before
+
+	stackOf stackIndex
+	seenOf  map[stackHash]uint64 // keys of stacks by their frames: a cache before stackOf
+	seeds   [2]uint64
+	scratch []byte
+}
+
+// maxKept bounds how many symbols and methods are known from chunk to chunk, of some 200 bytes each.
+const maxKept = 1 << 16
+
+func newPools() *pools {
+	p := &pools{
+		threadOf: make(map[Thread]uint64),
+		byTID:    make(map[int]Thread),
+		lastTID:  make(map[int]Thread),
+		stackOf:  stackIndex{seed: maphash.MakeSeed()},
+		seenOf:   make(map[stackHash]uint64),
+		seeds:    [2]uint64{rand.Uint64(), rand.Uint64()},
+	}
+	p.forget()
+	p.threads.last = firstThreadKey
+	return p
+}
+
+// forget drops what is known from chunk to chunk. What comes again gets a new key.
+func (p *pools) forget() {
+	p.symbolOf = make(map[string]*constant)
+	p.classOf = make(map[classKey]*constant)
+	p.methodOf = make(map[methodKey]*constant)
+	p.methodBy = make(map[methodText]*constant)
+}
+
+// firstThreadKey lies above every tid (PID_MAX_LIMIT of the kernel, 1 << 22): a thread's key is its tid where it can
+// be, because async-profiler's converter shows keys as tids.
+const firstThreadKey = 1 << 22
+
+// reset empties the pools for the next chunk. Memory is kept.
+func (p *pools) reset() {
+	for _, pool := range []*pool{&p.symbols, &p.classes, &p.methods, &p.stacks, &p.threads} {
+		pool.reset()
+	}
+	p.chunk++
+	p.sources = p.sources[:0]
+	if max(len(p.symbolOf), len(p.methodOf)) > maxKept {
+		p.forget()
+	}
+	clear(p.threadOf)
+	p.byTID, p.lastTID = p.lastTID, p.byTID
+	clear(p.byTID)
+	p.stackOf.reset()
+	clear(p.seenOf)
+}
+
+// size is about how much memory a chunk's constants take. A map's entry counts as much as its key and value.
+func (p *pools) size() int {
+	data := len(p.sources) + len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data) + len(p.threads.data)
+	entries := p.symbols.count + p.classes.count + 2*p.methods.count + 2*p.threads.count
+	return data + 16*len(p.stackOf.slots) + 32*len(p.seenOf) + 64*entries
+}
+
+// again reports whether the chunk has the constant already, and notes that it does from now on.
+func (p *pools) again(c *constant) bool {
+	if c.chunk == p.chunk {
+		return true
+	}
+	c.chunk = p.chunk
+	return false
+}
+
+// next is a constant with a new key, which is not in the chunk yet.
+func (p *pool) next() *constant {
+	p.last++
+	return &constant{key: p.last}
+}
+
+func (p *pools) symbol(text string) uint64 {
+	c, ok := p.symbolOf[text]
+	if !ok {
+		c = p.symbols.next()
+		p.symbolOf[text] = c
+	}
+	if !p.again(c) {
+		p.symbols.add(c.key)
+		p.symbols.data = appendText(p.symbols.data, text)
+	}
+	return c.key
+}
+
+func (p *pools) class(name, source string) uint64 {
+	c, ok := p.classOf[classKey{name, source}]
+	if !ok {
+		c = p.classes.next()
+		p.classOf[classKey{name, source}] = c
+	}
+	if p.again(c) {
+		return c.key
+	}
+	symbol := p.symbol(strings.ReplaceAll(name, ".", "/"))
+	if source != "" {
+		file := p.symbol(source)
+		b := appendInt(p.source[:0], uint64(typeSource))
+		b = appendInt(b, uint64(p.now))
+		b = appendInt(appendInt(b, c.key), file)
+		p.source, p.sources = b, appendEvent(p.sources, b)
+	}
+	p.classes.add(c.key)
+	b := appendInt(p.classes.data, 0) // class loader
+	b = appendInt(b, symbol)
+	p.classes.data = append(b, 0, 0, 0) // package, modifiers, hidden
+	return c.key
+}
+
+// anyDescriptor stands for a signature: goprof's names have none. The JDK's printer wants parentheses.
+const anyDescriptor = "()V"
+
+func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
+	k := methodKey{fn, sort}
+	c, ok := p.methodOf[k]
+	if !ok {
+		text := methodText{*fn, sort}
+		if c, ok = p.methodBy[text]; !ok {
+			c = p.methods.next()
+			p.methodBy[text] = c
+		}
+		p.methodOf[k] = c
+	}
+	if p.again(c) {
+		return c.key
+	}
+	class, name, source := split(fn, sort)
+	classKey, nameKey, descriptor := p.class(class, source), p.symbol(name), p.symbol(anyDescriptor)
+	p.methods.add(c.key)
+	b := appendInt(p.methods.data, classKey)
+	b = appendInt(b, nameKey)
+	b = appendInt(b, descriptor)
+	p.methods.data = append(b, 0, 0) // modifiers, hidden
+	return c.key
+}
+
+// split gives a function the class that JFR wants. Native code has its image's name without ".so" and what follows:
+// viewers show what lies behind the last dot of a class.
+func split(fn *profile.Func, sort codeSort) (class, name, source string) {
+	switch {
+	case sort == nativeCode && fn.Module != "":
+		class, _, _ = strings.Cut(path.Base(fn.Module), ".so")
+		return class, fn.Name, fn.Module
+	case sort != javaCode:
+		return sortClasses[sort], fn.Name, fn.Module
+	}
+	if dot := strings.LastIndexByte(fn.Name, '.'); dot > 0 {
+		return fn.Name[:dot], fn.Name[dot+1:], fn.File
+	}
+	return "", fn.Name, fn.File
+}
+
+func (p *pools) thread(t *Thread) uint64 {
+	if key, ok := p.threadOf[*t]; ok {
+		return key
+	}
+	key := uint64(t.TID)
+	if p.isTID(t) {
+		p.byTID[t.TID] = *t
+		p.threads.add(key)
+	} else {
+		key = p.threads.open()
+	}
+	b := appendString(p.threads.data, t.Name)
+	b = appendInt(b, uint64(t.TID))
+	b = appendString(b, t.JavaName)
+	b = appendInt(b, uint64(t.JavaID))
+	b = append(b, 0) // group
+	p.threads.data = appendBool(b, t.Virtual)
+	p.threadOf[*t] = key
+	return key
+}
+
+// isTID reports whether a thread's key can be its tid: no other thread has that, in this chunk or in the last one.
+func (p *pools) isTID(t *Thread) bool {
+	if t.TID <= 0 || t.TID >= firstThreadKey {
+		return false
+	}
+	now, taken := p.byTID[t.TID]
+	before, known := p.lastTID[t.TID]
+	return !(taken && now != *t) && !(known && before != *t)
+}
+
+// stack finds or makes the constant of a stack. A stack's frames in their encoded form are what it is known by.
+func (p *pools) stack(s *profile.Stack) uint64 {
+	hash := p.hash(s)
+	if key, ok := p.seenOf[hash]; ok {
+		return key
+	}
+	b := appendBool(p.scratch[:0], s.Truncated != profile.Whole)
+	n := len(s.Frames)
+	if s.Truncated != profile.Whole {
+		n++
+	}
+	b = appendInt(b, uint64(n))
+	for i := range s.Frames {
+		b = p.frame(b, &s.Frames[i])
+	}
+	if s.Truncated != profile.Whole {
+		b = appendInt(b, p.method(&truncations[min(s.Truncated, profile.Other)], truncation))
+		b = append(b, 0, 0, byte(frameCPP)) // line, bytecode index
+	}
+	p.scratch = b
+	key := p.stackOf.find(&p.stacks, b)
+	p.seenOf[hash] = key
+	return key
+}
+
+// truncations are the frames that say why a stack's root is missing, as collapsed files have them.
+var truncations = func() (all [profile.NumReasons]profile.Func) {
+	for r := range profile.NumReasons {
+		all[r].Name = truncatedBy + r.String() + "]"
+	}
+	return all
+}()
+
+const truncatedBy = "[truncated: "
+
+func (p *pools) frame(b []byte, f *profile.Frame) []byte {
+	b = appendInt(b, p.method(f.Func, sortOf(f.Kind)))
+	b = appendInt32(b, max(f.Line, 0))
+	if f.Kind.Java() {
+		b = appendInt32(b, f.BCI)
+	} else {
+		b = append(b, 0)
+	}
+	return append(b, byte(frameTypeOf(f.Kind)))
+}
+
+// stackHash is a fingerprint of a stack's frames, of 128 bits with secret seeds: two of a chunk's stacks that differ do
+// not share one.
+type stackHash [2]uint64
+
+// hash takes a Func for its address. No other Func can have it as long as methodOf holds the first.
+func (p *pools) hash(s *profile.Stack) stackHash {
+	x, y := p.seeds[0], p.seeds[1]
+	x += uint64(s.Truncated)
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		at := uint64(uintptr(unsafe.Pointer(f.Func)))
+		where := uint64(uint32(f.Line))<<32 | uint64(uint32(f.BCI))
+		x = mix(x^at, where^0x9e3779b97f4a7c15+uint64(f.Kind))
+		y = mix(y^where, at^0xd1b54a32d192ed03-uint64(f.Kind))
+	}
+	return stackHash{x, y}
+}
+
+// mix folds the product of two numbers, as wyhash does. A zero would swallow what came before.
+func mix(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a|1, b|1)
+	return hi ^ lo ^ a ^ bits.RotateLeft64(b, 32)
+}
+
+// stackIndex finds stacks by their bytes: open addressing, at most half full.
+type stackIndex struct {
+	seed  maphash.Seed
+	slots []stackSlot
+	used  int
+}
+
+type stackSlot struct {
+	hash     uint32
+	from, to uint32 // in the pool's data, without the key; to is 0 if the slot is free
+	key      uint32
+}
+
+const firstSlots = 1 << 10
+
+func (x *stackIndex) reset() {
+	clear(x.slots)
+	x.used = 0
+}
+
+func (x *stackIndex) find(in *pool, stack []byte) uint64 {
+	if 2*x.used >= len(x.slots) {
+		x.grow()
+	}
+	hash := uint32(maphash.Bytes(x.seed, stack))
+	at := int(hash) & (len(x.slots) - 1)
+	for ; x.slots[at].to != 0; at = (at + 1) & (len(x.slots) - 1) {
+		if s := &x.slots[at]; s.hash == hash && bytes.Equal(in.data[s.from:s.to], stack) {
+			return uint64(s.key)
+		}
+	}
+	key := in.open()
+	from := len(in.data)
+	in.data = append(in.data, stack...)
+	x.slots[at] = stackSlot{hash: hash, from: uint32(from), to: uint32(len(in.data)), key: uint32(key)}
+	x.used++
+	return key
+}
+
+func (x *stackIndex) grow() {
+	old := x.slots
+	x.slots = make([]stackSlot, max(2*len(old), firstSlots))
+	for _, s := range old {
+		if s.to == 0 {
+			continue
+		}
+		at := int(s.hash) & (len(x.slots) - 1)
+		for x.slots[at].to != 0 {
+			at = (at + 1) & (len(x.slots) - 1)
+		}
+		x.slots[at] = s
+	}
+}

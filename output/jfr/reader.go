@@ -1,0 +1,366 @@
+package jfr
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"goprof/profile"
+)
+
+// What is read at a time.
+const (
+	maxMetadata  = 64 << 20 // bytes; the JDK's is 100 KB
+	maxConstants = 1 << 30  // bytes of one chunk's checkpoints, which are kept while it is read
+	maxEvent     = 16 << 20
+)
+
+// Event is one event of a recording. What it points at is never changed; a Stack may be used until the end.
+type Event struct {
+	Name      string
+	At        Instant // Ticks are the file's own: ns in our files, anything in the JDK's
+	Duration  time.Duration
+	Thread    Thread
+	HasThread bool
+	Stack     *profile.Stack // nil without one
+	State     string         // of a sample: STATE_RUNNABLE
+	Samples   int64          // how many looks a sample stands for: 1 where the event does not say
+	Span      time.Duration  // of a wall sample: the time that it stands for
+	CPU       time.Duration  // of a sample: the CPU time that it stands for
+	Leaf      profile.Certainty
+	Bytes     int64  // of an allocation: how many it stands for
+	Class     string // of the object or the monitor
+	Failed    bool   // jdk.CPUTimeSample without a stack
+	Fields    []Field
+}
+
+// Field is a field of an event without a stack: a text, a whole number or a real one.
+type Field struct {
+	Name   string
+	Text   string
+	Number int64
+	Real   float64
+}
+
+// ProfileState is the sample's state as ours, if its name is known.
+func (e *Event) ProfileState() (profile.State, bool) {
+	if s := slices.Index(stateNames, e.State); s >= 0 {
+		return profile.State(s), true
+	}
+	return 0, false
+}
+
+// Reader reads a recording, event by event, in the order of the file. Of each chunk it holds the constants, of events
+// one at a time.
+type Reader struct {
+	file io.ReaderAt
+	size int64
+	want func(name string, stack bool) bool
+
+	chunk   int64 // offset of the next one
+	chunks  int
+	start   int64 // of the open one
+	head    header
+	schema  *schema
+	k       *constants
+	stacks  stackMaker
+	wanted  map[int64]*class // by type
+	buf     *bufio.Reader
+	at      int64  // offset of the next event
+	end     int64  // of the chunk
+	body    []byte // of the event, with its size and type
+	bodyAt  int    // where its fields begin
+	base    int64  // its offset
+	record  record
+	pending *Event // read already: what follows a sample may belong to it
+	events  [2]Event
+	turn    int   // which of them is next
+	from    int64 // of all chunks
+	to      int64
+	err     error
+}
+
+// NewReader makes a reader of a file of so many bytes. want says which events are wanted, by name and by whether they
+// have a stack trace; nil wants all that have one.
+func NewReader(file io.ReaderAt, size int64, want func(name string, stack bool) bool) *Reader {
+	if want == nil {
+		want = func(_ string, stack bool) bool { return stack }
+	}
+	return &Reader{file: file, size: size, want: want, from: math.MaxInt64}
+}
+
+// Chunks is how many chunks have been begun.
+func (r *Reader) Chunks() int { return r.chunks }
+
+// Range is the time that the chunks that have been begun say they cover.
+func (r *Reader) Range() (from, to time.Time) { return time.Unix(0, r.from), time.Unix(0, r.to) }
+
+// Next returns the next event, valid until the call after: io.EOF at the end, *BadFile where the file is wrong.
+func (r *Reader) Next() (*Event, error) {
+	e := r.pending
+	r.pending = nil
+	for e == nil || e.Name == detailName {
+		if e = r.read(); e == nil {
+			return nil, r.err
+		}
+	}
+	if !r.stacks.ours || e.Stack == nil {
+		return e, nil
+	}
+	next := r.read()
+	if next != nil && next.Name == detailName && next.At.Ticks == e.At.Ticks && next.Thread == e.Thread {
+		e.CPU, e.Leaf = next.CPU, next.Leaf
+	} else {
+		r.pending = next
+	}
+	return e, nil
+}
+
+// Events that belong to others are read with these.
+const (
+	detailName = "goprof.SampleDetail"
+	sourceName = "goprof.Source"
+)
+
+// read reads the next event that is wanted; nil if there is none, and err says why.
+func (r *Reader) read() *Event {
+	for r.err == nil {
+		if r.at >= r.end {
+			r.nextChunk()
+			continue
+		}
+		of, bad := r.nextEvent()
+		if bad == nil && of != nil {
+			var e *Event
+			e, bad = r.decode(of)
+			if bad == nil && of.name != sourceName {
+				return e
+			}
+		}
+		if bad != nil {
+			r.err = bad
+		}
+	}
+	return nil
+}
+
+func (r *Reader) bad(offset int64, problem string) *BadFile {
+	return &BadFile{Offset: offset, Problem: problem}
+}
+
+// nextChunk reads a chunk's header, metadata and constants.
+func (r *Reader) nextChunk() {
+	r.start = r.chunk
+	if r.start == r.size && r.chunks > 0 {
+		r.err = io.EOF
+		return
+	}
+	if bad := r.readHeader(); bad != nil {
+		r.err = bad
+		return
+	}
+	r.chunks++
+	r.from = min(r.from, r.head.startNanos)
+	r.to = max(r.to, r.head.startNanos+r.head.nanos)
+	r.chunk += r.head.size
+	r.end = r.chunk
+	if bad := r.readMetadata(); bad != nil {
+		r.err = bad
+		return
+	}
+	if bad := r.readConstants(); bad != nil {
+		r.err = bad
+		return
+	}
+	r.stacks.begin(r.k, r.schema)
+	r.choose()
+	r.at = r.start + headerSize
+	events := io.NewSectionReader(r.file, r.at, r.end-r.at)
+	if r.buf == nil {
+		r.buf = bufio.NewReaderSize(nil, 256<<10)
+	}
+	r.buf.Reset(events)
+}
+
+func (r *Reader) readHeader() *BadFile {
+	b := make([]byte, headerSize)
+	n, _ := r.file.ReadAt(b, r.start)
+	switch {
+	case n >= len(magic) && string(b[:len(magic)]) != magic, n < len(magic) && r.chunks == 0:
+		return r.bad(r.start, "this is no Flight Recorder file: a chunk begins with FLR")
+	case n < headerSize:
+		return r.cutOff()
+	case binary.BigEndian.Uint16(b[4:]) != majorVersion:
+		return r.bad(r.start+4, "a format other than 2.x")
+	}
+	at := 8
+	for _, v := range []*int64{&r.head.size, &r.head.constants, &r.head.metadata, &r.head.startNanos, &r.head.nanos,
+		&r.head.startTicks, &r.head.ticksPerSec} {
+		*v = int64(binary.BigEndian.Uint64(b[at:]))
+		at += 8
+	}
+	h := &r.head
+	switch {
+	case b[64] != 0 || h.size == 0 || h.constants == 0 || h.metadata == 0 || h.size > r.size-r.start:
+		return r.cutOff()
+	case b[67]&compressedInts == 0:
+		return r.bad(r.start+67, "numbers that are not compressed")
+	case h.size < headerSize:
+		return r.bad(r.start+8, "a chunk shorter than its header")
+	case h.constants < headerSize || h.constants >= h.size:
+		return r.bad(r.start+16, "constants outside the chunk")
+	case h.metadata < headerSize || h.metadata >= h.size:
+		return r.bad(r.start+24, "metadata outside the chunk")
+	case h.ticksPerSec <= 0:
+		return r.bad(r.start+56, "a clock that does not go")
+	}
+	return nil
+}
+
+func (r *Reader) cutOff() *BadFile {
+	return &BadFile{Offset: r.start, Incomplete: true,
+		Problem: "the chunk that begins here was never finished, or is cut off"}
+}
+
+// big reads a whole event of the given type, and returns a cursor behind its size and type.
+func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadFile) {
+	b := make([]byte, min(16, r.end-offset))
+	if _, err := r.file.ReadAt(b, offset); err != nil {
+		return cursor{}, r.bad(offset, err.Error())
+	}
+	c := newCursor(b, offset)
+	size := c.int()
+	if c.bad != nil {
+		return c, c.bad
+	}
+	if size > uint64(r.end-offset) {
+		return c, r.bad(offset, "an event that reaches beyond its chunk")
+	}
+	if size > uint64(most) {
+		bad := r.bad(offset, "more metadata or constants than are read")
+		bad.TooMuch = true
+		return c, bad
+	}
+	head := c.at
+	b = make([]byte, size)
+	if _, err := r.file.ReadAt(b, offset); err != nil {
+		return c, r.bad(offset, err.Error())
+	}
+	c = newCursor(b, offset)
+	c.bytes(head)
+	if got := c.int(); c.bad == nil && got != uint64(typ) {
+		c.fail("event type %d where %d should be", got, typ)
+	}
+	return c, c.bad
+}
+
+func (r *Reader) readMetadata() *BadFile {
+	c, bad := r.big(r.start+r.head.metadata, typeMetadata, maxMetadata)
+	if bad != nil {
+		return bad
+	}
+	r.schema = readSchema(&c)
+	return c.bad
+}
+
+// readConstants follows the checkpoints from the last to the first. Each lies before the one that leads to it.
+func (r *Reader) readConstants() *BadFile {
+	r.k = newConstants()
+	total := int64(0)
+	for at := r.head.constants; ; {
+		c, bad := r.big(r.start+at, typeCheckpoint, maxConstants-total)
+		if bad != nil {
+			return bad
+		}
+		total += int64(len(c.b))
+		back := r.k.read(&c, r.schema)
+		switch {
+		case c.bad != nil:
+			return c.bad
+		case back == 0:
+			return nil
+		case back > 0 || at+back < headerSize:
+			return r.bad(r.start+at, "the constants before these lie behind them, or outside the chunk")
+		}
+		at += back
+	}
+}
+
+// choose looks up which events are wanted.
+func (r *Reader) choose() {
+	r.wanted = make(map[int64]*class)
+	for id, c := range r.schema.byID {
+		if !c.event {
+			continue
+		}
+		if r.want(c.name, c.stack) || c.name == detailName || c.name == sourceName {
+			r.wanted[id] = c
+		}
+	}
+}
+
+// nextEvent reads an event's bytes into body, behind its type; nil if it is not wanted.
+func (r *Reader) nextEvent() (*class, *BadFile) {
+	b, _ := r.buf.Peek(18)
+	c := newCursor(b, r.at)
+	size := c.int()
+	head := c.at
+	if size == uint64(head) {
+		c.fail("an event of nothing")
+	}
+	typ := c.int()
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	if size > uint64(r.end-r.at) || size < uint64(c.at) {
+		return nil, r.bad(r.at, "an event that reaches beyond its chunk, or has no end")
+	}
+	of := r.wanted[int64(typ)]
+	at := r.at
+	r.at += int64(size)
+	if of == nil {
+		return nil, r.skip(int64(size), at)
+	}
+	if size > maxEvent {
+		return nil, &BadFile{Offset: at, Problem: "an event of more than 16 MiB", TooMuch: true}
+	}
+	r.body = slices.Grow(r.body[:0], int(size))[:size]
+	if _, err := io.ReadFull(r.buf, r.body); err != nil {
+		return nil, r.bad(at, err.Error())
+	}
+	r.bodyAt, r.base = c.at, at
+	return of, nil
+}
+
+// skip passes over bytes of the chunk. What is large is not read.
+func (r *Reader) skip(n, at int64) *BadFile {
+	if n <= int64(r.buf.Buffered()) || n < 1<<20 {
+		if _, err := r.buf.Discard(int(n)); err != nil {
+			return r.bad(at, err.Error())
+		}
+		return nil
+	}
+	r.buf.Reset(io.NewSectionReader(r.file, r.at, r.end-r.at))
+	return nil
+}
+
+// nanos turns a length of the file's clock into ns.
+func (r *Reader) nanos(ticks int64) int64 {
+	if r.head.ticksPerSec == int64(time.Second) {
+		return ticks
+	}
+	if ticks < 0 {
+		return -r.nanos(-max(ticks, -math.MaxInt64))
+	}
+	hi, lo := bits.Mul64(uint64(ticks), uint64(time.Second))
+	per := uint64(r.head.ticksPerSec)
+	if hi >= per {
+		return math.MaxInt64
+	}
+	ns, _ := bits.Div64(hi, lo, per)
+	return int64(min(ns, math.MaxInt64))
+}

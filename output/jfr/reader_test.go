@@ -1,0 +1,330 @@
+package jfr
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goprof/profile"
+)
+
+// eachEvent visits all events with a stack of a file, and returns the reader at its end.
+func eachEvent(t testing.TB, file io.ReaderAt, visit func(*Event)) *Reader {
+	t.Helper()
+	r := NewReader(file, sizeOf(t, file), nil)
+	for {
+		e, err := r.Next()
+		if err == io.EOF {
+			return r
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit(e)
+	}
+}
+
+func sizeOf(t testing.TB, file io.ReaderAt) int64 {
+	switch f := file.(type) {
+	case *bytes.Reader:
+		return f.Size()
+	case *os.File:
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	t.Fatalf("a %T", file)
+	return 0
+}
+
+// TestRoundTrip: what a file can hold comes back as it was written, over several chunks.
+func TestRoundTrip(t *testing.T) {
+	all, n := stacks(), 0
+	r := eachEvent(t, bytes.NewReader(recording(t)), func(e *Event) {
+		if e.Name == "jdk.ThreadStart" {
+			return
+		}
+		i := n % 1000 // see aSecond
+		want, who := *all[i%len(all)], worker
+		if i%3 == 0 {
+			who = virtual
+		}
+		at := moment(time.Duration(n) * time.Millisecond)
+		n++
+		if e.At != at || e.Thread != who || e.CPU != time.Millisecond || e.State != "STATE_RUNNABLE" || e.Samples != 1 {
+			t.Fatalf("sample %d: %+v", n, e)
+		}
+		frames := append([]profile.Frame(nil), e.Stack.Frames...)
+		if len(frames) > 0 {
+			frames[0].Sure = e.Leaf
+		}
+		got := profile.Stack{Frames: frames, Truncated: e.Stack.Truncated}
+		if len(want.Frames) == 0 {
+			want.Frames = nil
+		}
+		if len(got.Frames) == 0 {
+			got.Frames = nil
+		}
+		for i := range want.Frames {
+			if f := &want.Frames[i]; f.Kind == profile.Stub { // it has no file, the test's has
+				f.Func = &profile.Func{Name: f.Func.Name}
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("sample %d: %s", n, d)
+		}
+	})
+	if n != 5000 || r.Chunks() != 3 {
+		t.Errorf("%d samples in %d chunks", n, r.Chunks())
+	}
+	if from, to := r.Range(); !from.Equal(epoch) || to.Sub(from) != 5*time.Second {
+		t.Errorf("from %v to %v", from, to)
+	}
+}
+
+func TestRoundTripWall(t *testing.T) {
+	state := profile.State(0)
+	eachEvent(t, bytes.NewReader(wallRecording(t)), func(e *Event) {
+		if e.Name != "profiler.WallClockSample" {
+			return
+		}
+		s, ok := e.ProfileState()
+		leaf := e.Stack.Frames[0]
+		if !ok || s != state || e.Samples != int64(s)+1 || e.Span != time.Duration(s+1)*10*time.Millisecond ||
+			leaf.Kind != profile.StateFrame || leaf.Func.Name != s.Label("") {
+			t.Errorf("%v: %+v, leaf %+v", state, e, leaf)
+		}
+		state++
+	})
+	if int(state) != len(stateNames) || len(stateNames) != len(profile.StateNames()) {
+		t.Errorf("%d of %d states", state, len(profile.StateNames()))
+	}
+}
+
+// TestFields: the account comes back, too.
+func TestFields(t *testing.T) {
+	file := bytes.NewReader(recording(t))
+	r := NewReader(file, file.Size(), func(name string, _ bool) bool { return strings.HasPrefix(name, "goprof.") })
+	var got []string
+	for {
+		e, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := e.Name
+		for _, f := range e.Fields {
+			switch {
+			case f.Name == "startTime":
+			case f.Text != "":
+				line += fmt.Sprintf(" %s=%s", f.Name, f.Text)
+			case f.Real != 0:
+				line += fmt.Sprintf(" %s=%v", f.Name, f.Real)
+			case f.Number != 0:
+				line += fmt.Sprintf(" %s=%d", f.Name, f.Number)
+			}
+		}
+		got = append(got, line)
+	}
+	meta := "goprof.Recording version=1.0 host=host pid=4711 mainClass=shop.Server jvm=OpenJDK 25 " +
+		"collector=G1 mode=cpu engine=ptrace interval=1000000 weight=cpu time"
+	want := []string{meta, meta, meta,
+		"goprof.Account attempted=130 whole=100 truncated=20 lost=10 threads=3 rate=1000 rateReached=998.5",
+		"goprof.Unseen reason=no unwind info samples=20",
+		"goprof.Unseen lost=1 reason=stale samples=10",
+		"goprof.Pauses count=120 median=20000 p99=60000 longest=1000000 total=3000000",
+		"goprof.Note name=library-replaced text=libc.so.6 was replaced remedy=restart it",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// readAll reads a file to its end or to where it is wrong.
+func readAll(file []byte) (n int, err error) {
+	r := NewReader(bytes.NewReader(file), int64(len(file)), func(string, bool) bool { return true })
+	for {
+		e, err := r.Next()
+		if err != nil {
+			return n, err
+		}
+		n += 1 + int(e.Samples&1)
+	}
+}
+
+// TestCutOff: of a file that was cut off, the chunks before are read; then the error says where the last one begins.
+func TestCutOff(t *testing.T) {
+	file := recording(t)
+	whole, _ := readAll(file)
+	for _, size := range []int{len(file) - 1, len(file) / 2, 100} {
+		n, err := readAll(file[:size])
+		var bad *BadFile
+		if !errors.As(err, &bad) || !bad.Incomplete || n >= whole || string(file[bad.Offset:bad.Offset+3]) != "FLR" {
+			t.Errorf("%d of %d bytes: %d events, %v", size, len(file), n, err)
+		}
+	}
+	for size := 0; size < len(file); size += 997 {
+		if _, err := readAll(file[:size]); err == io.EOF && size != 0 {
+			// Only at the end of a chunk is a shorter file a whole one.
+			if _, err := readAll(append(file[:size:size], 'F')); err == io.EOF {
+				t.Errorf("%d bytes are taken for a whole file", size)
+			}
+		}
+	}
+}
+
+// TestHostile: files that no recorder writes end with an error that says where, soon and without much memory.
+func TestHostile(t *testing.T) {
+	huge := appendInt(nil, 1<<63)
+	file := smallFile(t)
+	constants := int(be64(file[16:]))
+	for _, test := range []struct {
+		name    string
+		problem string
+		change  func(b []byte) []byte
+	}{
+		{"not a recording", "no Flight Recorder file", func(b []byte) []byte { return []byte("PK\x03\x04 and so on") }},
+		{"empty", "no Flight Recorder file", func(b []byte) []byte { return nil }},
+		{"version 3", "2.x", func(b []byte) []byte { b[5] = 3; return b }},
+		{"being written", "never finished", func(b []byte) []byte { b[64] = 1; return b }},
+		{"a chunk of 2^62 bytes", "cut off", func(b []byte) []byte { b[8] = 0x40; return b }},
+		{"a negative size", "shorter than its header", func(b []byte) []byte { b[8] = 0x80; return b }},
+		{"constants in the header", "constants outside", func(b []byte) []byte { putBE64(b[16:], 3); return b }},
+		{"constants behind the end", "constants outside", func(b []byte) []byte { putBE64(b[16:], 1<<40); return b }},
+		{"a clock that stands", "clock", func(b []byte) []byte { putBE64(b[56:], 0); return b }},
+		{"metadata that are constants", "event type 1", func(b []byte) []byte {
+			putBE64(b[24:], int64(constants))
+			return b
+		}},
+		{"checkpoints in a loop", "lie behind", func(b []byte) []byte { return withCheckpoint(b, 0, nil) }},
+		{"2^63 pools", "a count", func(b []byte) []byte { return withCheckpoint(b, 1, huge) }},
+		{"2^63 constants", "a count", func(b []byte) []byte {
+			return withCheckpoint(b, 1, append([]byte{1, byte(typeSymbol)}, huge...))
+		}},
+		{"2^63 frames", "a count", func(b []byte) []byte {
+			return withCheckpoint(b, 1, append([]byte{1, byte(typeStackTrace), 1, 9, 0}, huge...))
+		}},
+		{"a string of 2^63 bytes", "a count", func(b []byte) []byte {
+			return withCheckpoint(b, 1, append([]byte{1, byte(typeSymbol), 1, 9, stringUTF8}, huge...))
+		}},
+		{"constants of no type", "of type 99", func(b []byte) []byte { return withCheckpoint(b, 1, []byte{1, 99, 1, 1}) }},
+		{"types in a loop", "more than 16 deep", func(b []byte) []byte {
+			return withTypes(t, []typeDef{{id: 200, name: "Loop", fields: []fieldDef{value("a", 200, ""), value("b", 200, "")}}})
+		}},
+		{"types without a byte", "structures without end", func(b []byte) []byte {
+			var types []typeDef
+			for i := range typeID(12) {
+				d := typeDef{id: 200 + i, name: fmt.Sprint("T", i)}
+				for f := range 9 * min(i, 1) {
+					d.fields = append(d.fields, value(fmt.Sprint(f), 200+i-1, ""))
+				}
+				types = append([]typeDef{d}, types...)
+			}
+			return withTypes(t, types)
+		}},
+		{"a field of no type", "which there is not", func(b []byte) []byte {
+			return withTypes(t, []typeDef{{id: 200, name: "T", fields: []fieldDef{value("a", 777, "")}}})
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			begin := time.Now()
+			_, err := readAll(test.change(bytes.Clone(file)))
+			var bad *BadFile
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), test.problem) {
+				t.Errorf("%v", err)
+			}
+			if d := time.Since(begin); d > time.Second {
+				t.Errorf("it took %v", d)
+			}
+		})
+	}
+}
+
+// smallFile is a chunk with three events.
+func smallFile(t testing.TB) []byte {
+	var file bytes.Buffer
+	w := NewWriter(&file, Options{})
+	if err := w.Sample(&Sample{At: moment(0), Thread: worker, Stack: stacks()[0], CPU: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ThreadEnd(moment(1), worker); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(moment(2)); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func be64(b []byte) (v int64) {
+	for _, c := range b[:8] {
+		v = v<<8 | int64(c)
+	}
+	return v
+}
+
+func putBE64(b []byte, v int64) {
+	for i := range 8 {
+		b[i] = byte(v >> (56 - 8*i))
+	}
+}
+
+// withCheckpoint appends a checkpoint to a chunk, before the others: with its pools, or, if there are none, one that
+// leads to itself.
+func withCheckpoint(b []byte, back int64, pools []byte) []byte {
+	at := int64(len(b))
+	delta := uint64(be64(b[16:]) - at)
+	if back == 0 {
+		delta, pools = 5, []byte{0}
+	}
+	body := appendInt([]byte{byte(typeCheckpoint), 0, 0}, delta)
+	b = appendEvent(b, append(append(body, 0), pools...))
+	putBE64(b[8:], int64(len(b)))
+	putBE64(b[16:], at)
+	return b
+}
+
+// withTypes is a chunk whose metadata has these types, with one constant of the first.
+func withTypes(t testing.TB, types []typeDef) []byte {
+	metadata := appendEvent(nil, append([]byte{byte(typeMetadata), 0, 0}, encodeMetadata(append(types, typeTable...))...))
+	pools := appendInt([]byte{byte(typeCheckpoint), 0, 0, 0, 0, 1}, uint64(types[0].id))
+	constants := appendEvent(nil, append(append(pools, 1, 1), make([]byte, 25)...))
+	at := int64(headerSize + len(metadata))
+	h := header{size: at + int64(len(constants)), constants: at, metadata: headerSize, ticksPerSec: 1}
+	return append(append(h.append(nil), metadata...), constants...)
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(smallFile(f))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		n, err := readAll(file)
+		if n > len(file) {
+			t.Errorf("%d events in %d bytes", n, len(file))
+		}
+		var bad *BadFile
+		if err != io.EOF && (!errors.As(err, &bad) || bad.Offset < 0 || bad.Offset > int64(len(file))) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// BenchmarkRead reads samples of 60 frames. ns/op is the CPU time of one.
+func BenchmarkRead(b *testing.B) {
+	file := recording(b)
+	n := 0
+	for b.Loop() {
+		eachEvent(b, bytes.NewReader(file), func(*Event) { n++ })
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/sample")
+}

@@ -1,0 +1,113 @@
+package jfr
+
+import (
+	"time"
+
+	"goprof/profile"
+)
+
+// Instant is one moment on two clocks. Events carry Ticks; each chunk holds one pair, by which readers turn ticks into
+// wall time.
+type Instant struct {
+	Wall  int64 // ns since 1970
+	Ticks int64 // System.nanoTime() of the target: CLOCK_MONOTONIC of its time namespace
+}
+
+// Thread is who was looked at. Two Threads that differ in anything are two in the file, so a thread that renames itself
+// is, too.
+type Thread struct {
+	TID      int    // of the kernel's thread, of the carrier for a virtual one; 0 if there is none
+	Name     string // the kernel's name for it
+	JavaID   int64  // Thread.threadId(), 0 if it is no Java thread or is not known
+	JavaName string
+	Virtual  bool
+}
+
+// Sample is one look at one thread. Writer keeps nothing of it but Funcs and names.
+type Sample struct {
+	At     Instant
+	Thread Thread
+	Stack  *profile.Stack // leaf first
+	State  profile.State
+	// Count is how many looks this one stands for; 0 means 1. A CPU sample is written that many times, with its
+	// share of CPU each time; a wall sample once, with the count.
+	Count int64
+	CPU   time.Duration // that the thread was charged since it was last looked at; 0 if not known
+	// Wall says that the look was a wall-clock mode's: at any thread, whether it had a CPU or not.
+	Wall bool
+	Span time.Duration // of a wall sample: the time that it stands for
+}
+
+// maxCount bounds how often one CPU sample is written.
+const maxCount = 1 << 16
+
+// kindOf is the event that a sample becomes. A thread executes native code if its leaf does; a stub is part of Java's.
+func kindOf(s *Sample) typeID {
+	if s.Wall {
+		return typeWallClockSample
+	}
+	if s.Stack != nil && len(s.Stack.Frames) > 0 {
+		switch s.Stack.Frames[0].Kind {
+		case profile.Native, profile.Gap, profile.NativeMethod:
+			return typeNativeMethodSample
+		case profile.StateFrame:
+			if len(s.Stack.Frames) > 1 && !s.Stack.Frames[1].Kind.Java() {
+				return typeNativeMethodSample
+			}
+		}
+	}
+	return typeExecutionSample
+}
+
+// frameType is a key of the pool of frame types.
+type frameType byte
+
+// The numbers are async-profiler's, whose converter colours by them. Its Kernel would be 5; that number is left out:
+// where it is there, the converter takes "Native" for C and hides the class of Java's native methods.
+const (
+	frameInterpreted frameType = 0
+	frameCompiled    frameType = 1
+	frameInlined     frameType = 2
+	frameNative      frameType = 3 // a Java method in native code
+	frameCPP         frameType = 4
+	frameC1          frameType = 6
+)
+
+var frameTypeNames = []struct {
+	key  frameType
+	name string
+}{
+	{frameInterpreted, "Interpreted"}, {frameCompiled, "JIT compiled"}, {frameInlined, "Inlined"},
+	{frameNative, "Native"}, {frameCPP, "C++"}, {frameC1, "C1 compiled"},
+}
+
+func frameTypeOf(k profile.Kind) frameType {
+	switch k {
+	case profile.Interpreted:
+		return frameInterpreted
+	case profile.C1:
+		return frameC1
+	case profile.C2:
+		return frameCompiled
+	case profile.Inlined:
+		return frameInlined
+	case profile.NativeMethod:
+		return frameNative
+	}
+	return frameCPP
+}
+
+// stateNames are the names of profile.State's values. The first five are the JDK's own (jfrThreadState.cpp).
+var stateNames = []string{
+	profile.Running:  "STATE_RUNNABLE",
+	profile.Blocked:  "STATE_BLOCKED_ON_MONITOR_ENTER",
+	profile.Parked:   "STATE_PARKED",
+	profile.Sleeping: "STATE_SLEEPING",
+	profile.Waiting:  "STATE_IN_OBJECT_WAIT",
+	profile.Runnable: "STATE_WAITING_FOR_CPU",
+	profile.Socket:   "STATE_SOCKET",
+	profile.File:     "STATE_FILE",
+	profile.InVM:     "STATE_IN_VM",
+	profile.InNative: "STATE_IN_NATIVE",
+	profile.Stopped:  "STATE_STOPPED",
+}

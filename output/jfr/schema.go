@@ -1,0 +1,341 @@
+package jfr
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+)
+
+// What a file's metadata may hold. The JDK's own has 200 types of some 10 fields, and a depth of 6.
+const (
+	maxElementDepth = 32
+	maxValueDepth   = 16
+)
+
+// schema is what one chunk's metadata says: how each type's values are written.
+type schema struct {
+	byID   map[int64]*class
+	byName map[string]*class
+}
+
+// class is a type of the file.
+type class struct {
+	id     int64
+	name   string
+	event  bool
+	fields []field
+	simple bool // one field, a string
+	stack  bool // an event with a stack trace
+}
+
+type field struct {
+	name  string
+	typ   int64
+	class *class
+	form  form
+	ref   bool
+	array bool
+	slot  slot
+}
+
+// form is how a value is written.
+type form uint8
+
+const (
+	formInt form = iota
+	formByte
+	formFloat
+	formDouble
+	formText
+	formStruct
+)
+
+var forms = map[string]form{
+	"boolean": formByte, "byte": formByte, "char": formInt, "short": formInt, "int": formInt, "long": formInt,
+	"float": formFloat, "double": formDouble, "java.lang.String": formText,
+}
+
+// slot is where in a record a field's value is kept.
+type slot uint8
+
+const (
+	noSlot slot = iota
+	slotStart
+	slotDuration
+	slotThread
+	slotStack
+	slotState
+	slotSamples
+	slotSpan
+	slotCPU
+	slotLeaf
+	slotBytes
+	slotClass
+	slotFailed
+	slotName
+	slotType
+	slotSource
+	slotTID
+	slotJavaID
+	slotJavaName
+	slotVirtual
+	slotFrames
+	slotMethod
+	slotLine
+	slotBCI
+	slotTruncated
+	numSlots = int(iota)
+)
+
+// eventSlots are the fields of events that are understood, by their names in the JDK's events and async-profiler's.
+// Where an event has several of one slot, the last counts: of an allocation in a new TLAB that is the TLAB's size, for
+// which the sample stands.
+var eventSlots = map[string]slot{
+	"startTime": slotStart, "duration": slotDuration,
+	"sampledThread": slotThread, "eventThread": slotThread, "thread": slotThread,
+	"stackTrace": slotStack, "state": slotState,
+	"samples": slotSamples, "timeSpan": slotSpan,
+	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "failed": slotFailed,
+	"weight": slotBytes, "allocationSize": slotBytes, "tlabSize": slotBytes,
+	"objectClass": slotClass, "monitorClass": slotClass, "parkedClass": slotClass,
+}
+
+// sourceSlots are those of the events that come before a chunk's others in our files.
+var sourceSlots = map[string]slot{"class": slotType, "file": slotSource}
+
+// constantSlots are the fields of constants that are understood.
+var constantSlots = map[string]map[string]slot{
+	"java.lang.Class": {"name": slotName},
+	"java.lang.Thread": {"osName": slotName, "osThreadId": slotTID, "javaName": slotJavaName, "javaThreadId": slotJavaID,
+		"virtual": slotVirtual},
+	"jdk.types.Method":     {"type": slotType, "name": slotName},
+	"jdk.types.StackTrace": {"truncated": slotTruncated, "frames": slotFrames},
+	"jdk.types.StackFrame": {"method": slotMethod, "lineNumber": slotLine, "bytecodeIndex": slotBCI, "type": slotType},
+}
+
+// readSchema reads a metadata event's body: behind its size and type.
+func readSchema(c *cursor) *schema {
+	c.int() // start
+	c.int() // duration
+	c.int() // the metadata's number
+	var words []string
+	for range c.count(1) {
+		words = append(words, c.text(false).s)
+	}
+	s := &schema{byID: make(map[int64]*class), byName: make(map[string]*class)}
+	p := schemaParser{cursor: c, words: words, schema: s}
+	p.element(0, nil)
+	s.link()
+	return s
+}
+
+type schemaParser struct {
+	*cursor
+	words []string
+	*schema
+}
+
+func (p *schemaParser) word() string {
+	n := p.int()
+	if n >= uint64(len(p.words)) {
+		p.fail("word %d of %d", n, len(p.words))
+		return ""
+	}
+	return p.words[n]
+}
+
+// element reads an element and those in it. of is the class that it belongs to.
+func (p *schemaParser) element(depth int, of *class) {
+	if depth > maxElementDepth {
+		p.fail("metadata more than %d deep", maxElementDepth)
+	}
+	kind := p.word()
+	var attributes attributes
+	for range p.count(2) {
+		key := p.word()
+		attributes.set(key, p.word())
+	}
+	switch {
+	case kind == "class":
+		of = &class{id: attributes.id, name: attributes.name, event: attributes.super == superEvent}
+		p.byID[of.id], p.byName[of.name] = of, of
+	case kind == "field" && of != nil:
+		of.fields = append(of.fields, field{name: attributes.name, typ: attributes.class, ref: attributes.ref,
+			array: attributes.array})
+		of = nil
+	case kind == "annotation" || kind == "setting":
+		of = nil
+	}
+	for range p.count(4) {
+		if p.bad != nil {
+			return
+		}
+		p.element(depth+1, of)
+	}
+}
+
+// attributes are those of an element that matter.
+type attributes struct {
+	name, super string
+	id, class   int64
+	ref, array  bool
+}
+
+func (a *attributes) set(key, value string) {
+	switch key {
+	case "name":
+		a.name = value
+	case "superType":
+		a.super = value
+	case "id":
+		a.id = typeNumber(value)
+	case "class":
+		a.class = typeNumber(value)
+	case "constantPool":
+		a.ref = value == "true"
+	case "dimension":
+		a.array = value != "" && value != "0"
+	}
+}
+
+func typeNumber(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// link finds each field's type and slot.
+func (s *schema) link() {
+	for _, c := range s.byID {
+		slots := constantSlots[c.name]
+		if c.event {
+			slots = eventSlots
+		}
+		if c.name == sourceName {
+			slots = sourceSlots
+		}
+		for i := range c.fields {
+			f := &c.fields[i]
+			f.class = s.byID[f.typ]
+			f.slot = slots[f.name]
+			f.form = f.formOf()
+			c.stack = c.stack || c.event && f.slot == slotStack
+		}
+		c.simple = len(c.fields) == 1 && c.fields[0].form == formText && !c.fields[0].array
+	}
+}
+
+func (f *field) formOf() form {
+	if f.ref {
+		return formInt
+	}
+	if f.class != nil {
+		if form, ok := forms[f.class.name]; ok {
+			return form
+		}
+	}
+	return formStruct
+}
+
+// record is what one value's slots held.
+type record struct {
+	numbers [numSlots]uint64
+	texts   [numSlots]text
+	frames  []rawFrame
+	noTexts bool // they are skipped
+}
+
+type rawFrame struct {
+	method, kind uint64
+	line, bci    int32
+}
+
+// value reads a value of a class. With no record it is skipped.
+func (c *cursor) value(of *class, depth int, into *record) {
+	if depth > maxValueDepth {
+		c.fail("%s: values more than %d deep", of.name, maxValueDepth)
+	}
+	if form, ok := forms[of.name]; ok { // of a primitive type, as constants may be
+		c.single(&field{form: form, class: of}, depth, into)
+		return
+	}
+	for i := range of.fields {
+		if !c.step() {
+			return
+		}
+		f := &of.fields[i]
+		if !f.array {
+			c.single(f, depth, into)
+			continue
+		}
+		n := c.count(f.least())
+		if f.form == formByte {
+			c.bytes(n)
+			continue
+		}
+		for range n {
+			if !c.step() {
+				return
+			}
+			c.single(f, depth, into)
+			if f.slot == slotFrames && into != nil {
+				into.addFrame()
+			}
+		}
+	}
+}
+
+// least is the fewest bytes that a value of the field takes.
+func (f *field) least() int {
+	switch f.form {
+	case formFloat:
+		return 4
+	case formDouble:
+		return 8
+	case formStruct:
+		return 0
+	}
+	return 1
+}
+
+func (c *cursor) single(f *field, depth int, into *record) {
+	switch f.form {
+	case formInt:
+		if v := c.int(); into != nil {
+			into.numbers[f.slot] = v
+		}
+	case formByte:
+		if v := c.byte(); into != nil {
+			into.numbers[f.slot] = uint64(v)
+		}
+	case formFloat:
+		if b := c.bytes(4); b != nil && into != nil {
+			into.numbers[f.slot] = math.Float64bits(float64(math.Float32frombits(binary.BigEndian.Uint32(b))))
+		}
+	case formDouble:
+		if b := c.bytes(8); b != nil && into != nil {
+			into.numbers[f.slot] = binary.BigEndian.Uint64(b)
+		}
+	case formText:
+		t := c.text(into == nil || into.noTexts)
+		if into != nil {
+			into.texts[f.slot] = t
+		}
+	case formStruct:
+		if f.class == nil {
+			c.fail("field %s is of type %d, which there is not", f.name, f.typ)
+			return
+		}
+		if f.slot != slotFrames { // its fields are not those of the whole
+			into = nil
+		}
+		c.value(f.class, depth+1, into)
+	}
+}
+
+func (r *record) addFrame() {
+	r.frames = append(r.frames, rawFrame{method: r.numbers[slotMethod], kind: r.numbers[slotType],
+		line: int32(r.numbers[slotLine]), bci: int32(r.numbers[slotBCI])})
+}

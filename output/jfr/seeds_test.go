@@ -1,0 +1,13 @@
+package jfr
+
+import (
+	"testing"
+
+	"goprof/testdata/fuzzseed"
+)
+
+// TestWriteSeeds makes a fuzzer's seed: a wall-clock recording, with all kinds of events.
+func TestWriteSeeds(t *testing.T) {
+	fuzzseed.Making(t)
+	fuzzseed.Write(t, ".", "FuzzRead", "wall", wallRecording(t))
+}

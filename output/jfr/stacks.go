@@ -1,0 +1,191 @@
+package jfr
+
+import (
+	"strings"
+
+	"goprof/profile"
+)
+
+const (
+	maxFuncs        = 1 << 18 // that are known at a time
+	maxCachedFrames = 1 << 19 // of stacks that are made, of 40 bytes each
+)
+
+// stackMaker makes profile's stacks of a chunk's constants.
+type stackMaker struct {
+	k      *constants
+	schema *schema
+	// kernelKnown: in the file's frame types there is Kernel beside Native. So async-profiler wrote it, and Native is C
+	// code; in the JDK's files it is a Java method that is native.
+	kernelKnown bool
+	ours        bool // goprof wrote the chunk
+
+	funcs  map[profile.Func]*profile.Func // for the whole file
+	made   map[madeKey]*profile.Func      // of the chunk
+	stacks map[uint64]*profile.Stack
+	frames int // in stacks
+	record record
+}
+
+type madeKey struct {
+	method uint64
+	sort   codeSort
+}
+
+// begin begins a chunk.
+func (m *stackMaker) begin(k *constants, s *schema) {
+	m.k, m.schema = k, s
+	m.made = make(map[madeKey]*profile.Func)
+	m.forget()
+	if m.funcs == nil || len(m.funcs) > maxFuncs {
+		m.funcs = make(map[profile.Func]*profile.Func)
+	}
+	m.ours = s.byName["goprof.Recording"] != nil
+	m.kernelKnown = false
+	for _, name := range k.texts["jdk.types.FrameType"] {
+		m.kernelKnown = m.kernelKnown || name == "Kernel"
+	}
+}
+
+func (m *stackMaker) forget() {
+	m.stacks, m.frames = make(map[uint64]*profile.Stack), 0
+}
+
+// stack is the stack of a key, nil if there is none. The same key gives the same pointer most of the time.
+func (m *stackMaker) stack(key uint64) (*profile.Stack, *BadFile) {
+	if s, ok := m.stacks[key]; ok {
+		return s, nil
+	}
+	at, ok := m.k.stacks[key]
+	if !ok {
+		return nil, nil
+	}
+	c := newCursor(at.of.b[at.from:at.to], at.of.base+int64(at.from))
+	m.record.frames = m.record.frames[:0]
+	m.record.numbers[slotTruncated] = 0
+	c.value(m.schema.byName["jdk.types.StackTrace"], 0, &m.record)
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	s := &profile.Stack{Frames: make([]profile.Frame, 0, len(m.record.frames))}
+	if m.record.numbers[slotTruncated] != 0 {
+		s.Truncated = profile.TooDeep // the JDK's only reason
+	}
+	for _, raw := range m.record.frames {
+		m.frame(s, raw)
+	}
+	if m.frames += len(s.Frames); m.frames > maxCachedFrames {
+		m.forget()
+	}
+	m.stacks[key] = s
+	return s, nil
+}
+
+func (m *stackMaker) frame(s *profile.Stack, raw rawFrame) {
+	sort, kind := m.sort(raw)
+	if sort == truncation {
+		s.Truncated = m.reason(raw.method)
+		return
+	}
+	f := profile.Frame{Func: m.function(raw.method, sort), Kind: kind, BCI: -1}
+	if kind.Java() {
+		f.Line, f.BCI = max(raw.line, 0), max(raw.bci, -1)
+	}
+	s.Frames = append(s.Frames, f)
+}
+
+// sort tells what a frame is by its type and, for what we wrote, by its class.
+func (m *stackMaker) sort(raw rawFrame) (codeSort, profile.Kind) {
+	switch m.k.texts["jdk.types.FrameType"][raw.kind] {
+	case "Interpreted":
+		return javaCode, profile.Interpreted
+	case "C1 compiled":
+		return javaCode, profile.C1
+	case "Inlined":
+		return javaCode, profile.Inlined
+	case "Native":
+		if !m.kernelKnown {
+			return javaCode, profile.NativeMethod
+		}
+	case "C++", "Kernel":
+	default: // "JIT compiled"; a name that is new is Java's, too
+		return javaCode, profile.C2
+	}
+	if m.ours {
+		class := m.k.symbol(m.k.classes[m.k.methods[raw.method].class].name)
+		switch class {
+		case sortClasses[stubCode]:
+			return stubCode, profile.Stub
+		case sortClasses[gapCode]:
+			return gapCode, profile.Gap
+		case sortClasses[stateCode]:
+			return stateCode, profile.StateFrame
+		case sortClasses[truncation]:
+			return truncation, profile.Gap
+		}
+	}
+	return nativeCode, profile.Native
+}
+
+func (m *stackMaker) reason(method uint64) profile.Reason {
+	name := m.k.symbol(m.k.methods[method].name)
+	for r := range profile.NumReasons {
+		if truncations[r].Name == name {
+			return r
+		}
+	}
+	return profile.Other
+}
+
+// function is a method's Func, the same for the whole file.
+func (m *stackMaker) function(method uint64, sort codeSort) *profile.Func {
+	key := madeKey{method, sort}
+	if fn := m.made[key]; fn != nil {
+		return fn
+	}
+	text := m.describe(method, sort)
+	fn := m.funcs[text]
+	if fn == nil {
+		fn = &text
+		m.funcs[text] = fn
+	}
+	m.made[key] = fn
+	return fn
+}
+
+func (m *stackMaker) describe(key uint64, sort codeSort) profile.Func {
+	method := m.k.methods[key]
+	class := m.k.classes[method.class]
+	name, source := m.k.symbol(method.name), m.k.symbol(m.k.sources[method.class])
+	if name == "" {
+		name = "[unknown]"
+	}
+	if sort != javaCode {
+		return profile.Func{Name: name, Module: source}
+	}
+	if of := className(m.k.symbol(class.name)); of != "" {
+		name = of + "." + name
+	}
+	return profile.Func{Name: name, File: source}
+}
+
+// className is a class as Java has it: java.lang.String, int[][].
+func className(symbol string) string {
+	dimensions := 0
+	for dimensions < len(symbol) && symbol[dimensions] == '[' {
+		dimensions++
+	}
+	name := symbol[dimensions:]
+	if dimensions > 0 {
+		if p, ok := primitives[name]; ok {
+			name = p
+		} else if rest, ok := strings.CutPrefix(name, "L"); ok {
+			name = strings.TrimSuffix(rest, ";")
+		}
+	}
+	return strings.ReplaceAll(name, "/", ".") + strings.Repeat("[]", min(dimensions, 255))
+}
+
+var primitives = map[string]string{
+	"Z": "boolean", "B": "byte", "C": "char", "S": "short", "I": "int", "J": "long", "F": "float", "D": "double",
+}

@@ -1,0 +1,323 @@
+//go:build linux
+
+package jfr
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"goprof/profile"
+	"goprof/testdata/jvmtest"
+)
+
+// What others make of our files, and what we make of theirs.
+
+// needsJDK skips a test that starts JVMs where tests are to be short.
+func needsJDK(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts the JDK's own jfr command: not with -short")
+	}
+}
+
+func jfrTool(t *testing.T, jdk jvmtest.JDK, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(jdk.Tool("jfr"), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("jfr %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func writeFile(t *testing.T, name string, file []byte) string {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(name, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// printed is an event as jfr print --json has it.
+type printed struct {
+	Type   string `json:"type"`
+	Values struct {
+		SampledThread, EventThread *struct {
+			OSName, JavaName string
+			OSThreadID       int `json:"osThreadId"`
+			JavaThreadID     int64
+			Virtual          bool
+		}
+		State      string
+		StackTrace *struct {
+			Truncated bool
+			Frames    []struct {
+				Method struct {
+					Type struct{ Name string }
+					Name string
+				}
+				LineNumber, BytecodeIndex int32
+				Type                      string
+			}
+		}
+		TimeSpan string
+		Samples  int64
+	} `json:"values"`
+}
+
+func print(t *testing.T, jdk jvmtest.JDK, file, events string) []printed {
+	t.Helper()
+	out := jfrTool(t, jdk, "print", "--json", "--stack-depth", "1000", "--events", events, file)
+	var all struct {
+		Recording struct{ Events []printed }
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatalf("%v\n%.300s", err, out)
+	}
+	return all.Recording.Events
+}
+
+// TestJDKReadsOurs: the JDK's own command finds in our files what is in them, to the sample.
+func TestJDKReadsOurs(t *testing.T) {
+	needsJDK(t)
+	cpu, wall := recording(t), wallRecording(t)
+	cpuFile, wallFile := writeFile(t, "cpu.jfr", cpu), writeFile(t, "wall.jfr", wall)
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if _, err := os.Stat(jdk.Tool("jfr")); err != nil {
+			t.Skip("it has no jfr command")
+		}
+		summary := jfrTool(t, jdk, "summary", cpuFile)
+		for event, n := range map[string]int{"jdk.ExecutionSample": 2495, "jdk.NativeMethodSample": 2505,
+			"goprof.SampleDetail": 5000, "jdk.ThreadStart": 1, "jdk.ThreadEnd": 1, "goprof.Account": 1, "goprof.Note": 1,
+			"jdk.JVMInformation": 3} {
+			if !regexp.MustCompile(regexp.QuoteMeta(event) + " +" + strconv.Itoa(n) + " ").MatchString(summary) {
+				t.Errorf("not %d of %s:\n%s", n, event, summary)
+			}
+		}
+		samePrinted(t, cpu, print(t, jdk, cpuFile, "jdk.ExecutionSample,jdk.NativeMethodSample"))
+		samePrinted(t, wall, print(t, jdk, wallFile, "profiler.WallClockSample"))
+		if jdk.Version < 21 {
+			return // jfr view is new there
+		}
+		for view, want := range map[string]string{
+			"hot-methods":    `shop\.Price\.round\(\) +835 +33`,
+			"native-methods": `libjvm\.G1ParTask::work\(unsigned int\)\(\) +835`,
+			"thread-count":   `3 +1 +9 +5`,
+		} {
+			if out := jfrTool(t, jdk, "view", "--width", "160", view, cpuFile); !regexp.MustCompile(want).MatchString(out) {
+				t.Errorf("%s has no %s:\n%s", view, want, out)
+			}
+		}
+	})
+}
+
+// samePrinted compares the events with a stack that we read in a file with those that the JDK prints.
+func samePrinted(t *testing.T, file []byte, theirs []printed) {
+	t.Helper()
+	ours := map[string]int{}
+	eachEvent(t, bytes.NewReader(file), func(e *Event) {
+		if strings.HasSuffix(e.Name, "Sample") {
+			ours[describe(e)]++
+		}
+	})
+	got := map[string]int{}
+	for i := range theirs {
+		got[theirs[i].describe()]++
+	}
+	if len(got) == 0 || !maps.Equal(ours, got) {
+		t.Errorf("the JDK prints %d sorts of samples, we read %d", len(got), len(ours))
+		for line, n := range got {
+			if ours[line] != n {
+				t.Logf("theirs %d, ours %d: %s", n, ours[line], line)
+			}
+		}
+		for line, n := range ours {
+			if got[line] == 0 {
+				t.Logf("theirs none, ours %d: %s", n, line)
+			}
+		}
+	}
+}
+
+// describe is a sample as one line: event, thread, state, whether it is cut, and its Java frames with their lines.
+func describe(e *Event) string {
+	var b strings.Builder
+	b.WriteString(e.Name + " ")
+	if e.HasThread {
+		b.WriteString(e.Thread.JavaName + " " + strconv.Itoa(e.Thread.TID))
+	}
+	b.WriteString(" " + e.State)
+	if e.Stack == nil {
+		return b.String()
+	}
+	if e.Stack.Truncated != profile.Whole {
+		b.WriteString(" cut")
+	}
+	for _, f := range e.Stack.Frames {
+		if f.Kind.Java() {
+			b.WriteString(" " + f.Func.Name + ":" + strconv.Itoa(int(f.Line)) + "@" + strconv.Itoa(int(f.BCI)))
+		} else {
+			b.WriteString(" " + f.Func.Name)
+		}
+	}
+	return b.String()
+}
+
+func (p *printed) describe() string {
+	v, b := &p.Values, strings.Builder{}
+	who := v.SampledThread
+	if who == nil {
+		who = v.EventThread
+	}
+	b.WriteString(p.Type + " ")
+	if who != nil {
+		b.WriteString(who.JavaName + " " + strconv.Itoa(who.OSThreadID))
+	}
+	b.WriteString(" " + v.State)
+	if v.StackTrace == nil {
+		return b.String()
+	}
+	if v.StackTrace.Truncated {
+		b.WriteString(" cut")
+	}
+	for _, f := range v.StackTrace.Frames {
+		switch {
+		case f.Type == "C++" && strings.HasPrefix(f.Method.Name, truncatedBy):
+		case f.Type == "C++":
+			b.WriteString(" " + f.Method.Name)
+		default:
+			b.WriteString(" " + strings.ReplaceAll(f.Method.Type.Name, "/", ".") + "." + f.Method.Name)
+			b.WriteString(":" + strconv.Itoa(int(max(f.LineNumber, 0))) + "@" + strconv.Itoa(int(f.BytecodeIndex)))
+		}
+	}
+	return b.String()
+}
+
+// TestReadsJDK: a recording of the JDK's own recorder, of a program that computes, allocates, waits and parks. We read
+// what its own command prints, event by event and frame by frame.
+func TestReadsJDK(t *testing.T) {
+	needsJDK(t)
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if _, err := os.Stat(jdk.Tool("jfr")); err != nil {
+			t.Skip("it has no jfr command")
+		}
+		events := []string{"jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.ObjectAllocationInNewTLAB",
+			"jdk.ObjectAllocationOutsideTLAB", "jdk.ObjectAllocationSample", "jdk.JavaMonitorEnter", "jdk.ThreadPark"}
+		if jdk.Version >= 25 {
+			events = append(events, "jdk.CPUTimeSample")
+		}
+		name := recordWithJDK(t, jdk, events)
+		theirs := map[string]map[string]int{}
+		for _, p := range print(t, jdk, name, strings.Join(events, ",")) {
+			if theirs[p.Type] == nil {
+				theirs[p.Type] = map[string]int{}
+			}
+			theirs[p.Type][p.describe()]++
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		ours := map[string]map[string]int{}
+		r := eachEvent(t, file, func(e *Event) {
+			if ours[e.Name] == nil {
+				ours[e.Name] = map[string]int{}
+			}
+			ours[e.Name][describe(e)]++
+			switch {
+			case strings.HasPrefix(e.Name, "jdk.ObjectAllocation") && (e.Bytes <= 0 || e.Class == ""):
+				t.Errorf("%s of %d bytes of class %q", e.Name, e.Bytes, e.Class)
+			case e.Name == "jdk.ThreadPark" && e.Duration <= 0:
+				t.Errorf("parked for %v", e.Duration)
+			case e.Name == "jdk.CPUTimeSample" && e.CPU <= 0:
+				t.Errorf("a sample of %v CPU time", e.CPU)
+			}
+		})
+		for _, event := range events {
+			n := 0
+			for line, count := range theirs[event] {
+				n += count
+				if ours[event][line] != count {
+					t.Errorf("theirs %d, ours %d: %.500s", count, ours[event][line], line)
+				}
+			}
+			if len(ours[event]) != len(theirs[event]) {
+				t.Errorf("%s: the JDK prints %d sorts, we read %d", event, len(theirs[event]), len(ours[event]))
+			}
+			t.Logf("%d of %s, of %d sorts, in %d chunks", n, event, len(theirs[event]), r.Chunks())
+		}
+		if len(theirs["jdk.ExecutionSample"]) == 0 {
+			t.Error("no samples at all")
+		}
+	})
+}
+
+// recordWithJDK runs a program for some seconds under the JDK's recorder.
+func recordWithJDK(t *testing.T, jdk jvmtest.JDK, events []string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><configuration version="2.0">`)
+	for _, event := range events {
+		b.WriteString(`<event name="` + event + `"><setting name="enabled">true</setting>` +
+			`<setting name="stackTrace">true</setting>`)
+		switch {
+		case strings.HasSuffix(event, "MethodSample"), event == "jdk.ExecutionSample":
+			b.WriteString(`<setting name="period">10 ms</setting>`)
+		case event == "jdk.CPUTimeSample":
+			b.WriteString(`<setting name="throttle">10 ms</setting>`)
+		case strings.Contains(event, "Allocation"):
+			b.WriteString(`<setting name="throttle">200/s</setting>`)
+		default:
+			b.WriteString(`<setting name="threshold">0 ms</setting>`)
+		}
+		b.WriteString(`</event>`)
+	}
+	b.WriteString(`</configuration>`)
+	dir := t.TempDir()
+	settings, name := filepath.Join(dir, "all.jfc"), filepath.Join(dir, "jdk.jfr")
+	source := filepath.Join(dir, "Busy.java")
+	for file, text := range map[string]string{settings: b.String(), source: busyProgram} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(jdk.Tool("java"), "-XX:StartFlightRecording=settings="+settings+",filename="+name, source)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return name
+}
+
+const busyProgram = `
+import java.util.concurrent.locks.LockSupport;
+public class Busy {
+    static volatile Object sink;
+    static synchronized long hold(int n) { long h = n; for (int i = 0; i < n; i++) { h = h * 31 + i; } return h; }
+    static long recurse(int d) { return d == 0 ? hold(20_000) : recurse(d - 1) + 1; }
+    public static void main(String[] a) throws Exception {
+        long end = System.nanoTime() + 3_000_000_000L;
+        Thread[] t = new Thread[2];
+        for (int i = 0; i < t.length; i++) {
+            int depth = 20 + 80 * i;
+            t[i] = new Thread(() -> {
+                for (long n = 0; System.nanoTime() < end; n++) {
+                    long x = recurse(depth);
+                    if (n % 10 == 0) { sink = new byte[(int) (x & 0xff) * 1000]; }
+                    if (n % 100 == 0) { LockSupport.parkNanos(1_000_000); }
+                }
+            }, "busy \u00e4\u4e16 " + i);
+            t[i].start();
+        }
+        for (Thread x : t) { x.join(); }
+    }
+}
+`

@@ -1,0 +1,345 @@
+package jfr
+
+import "strconv"
+
+// typeID is a type's number in the files that we write. Events and constants name types by it; readers learn it from
+// the metadata.
+type typeID uint32
+
+// The two events that every reader knows by number (jdk.jfr.internal.consumer.ChunkParser, ChunkHeader).
+const (
+	typeMetadata   typeID = 0
+	typeCheckpoint typeID = 1
+)
+
+const (
+	typeBoolean typeID = iota + 4 // as HotSpot numbers them, BasicType
+	typeChar
+	typeFloat
+	typeDouble
+	typeByte
+	typeShort
+	typeInt
+	typeLong
+)
+
+const (
+	typeString typeID = iota + 20
+	typeClass
+	typeThread
+	typeThreadGroup
+	typeClassLoader
+	typeFrameType
+	typeThreadState
+	typeStackTrace
+	typeStackFrame
+	typeMethod
+	typePackage
+	typeModule
+	typeSymbol
+	typeCertainty
+)
+
+const (
+	typeAnnotationLabel typeID = iota + 40
+	typeAnnotationDescription
+	typeAnnotationCategory
+	typeAnnotationTimestamp
+	typeAnnotationTimespan
+	typeAnnotationAmount
+	typeAnnotationUnsigned
+	typeAnnotationPercentage
+	typeAnnotationContentType
+	typeAnnotationFrequency
+)
+
+// Events. A reader that looks for the next chunk's "FLR" takes an event of type 'L' (76) for a possible one: they begin
+// above.
+const (
+	typeExecutionSample typeID = iota + 101
+	typeNativeMethodSample
+	typeWallClockSample
+	typeSampleDetail
+	typeThreadStart
+	typeThreadEnd
+	typeActiveSetting
+	typeJVMInformation
+	typeOSInformation
+	typeCPUInformation
+	typeThreadStatistics
+	typeRecording
+	typeAccount
+	typeUnseen
+	typePauses
+	typeNote
+	typeSource
+)
+
+// typeDef is one class of the metadata event.
+type typeDef struct {
+	id          typeID
+	name        string
+	super       string
+	simple      bool // one field, which stands for the whole
+	label       string
+	description string
+	category    []string
+	fields      []fieldDef
+}
+
+type fieldDef struct {
+	name  string
+	typ   typeID
+	label string
+	as    contents
+	ref   bool // a key of the type's constant pool
+	array bool
+}
+
+// contents is what a number means, as an annotation says it.
+type contents uint8
+
+const (
+	plain  contents = iota
+	ticks           // a time, in ticks
+	millis          // a time, in ms since 1970
+	tickSpan
+	nanoSpan
+	unsigned
+	hertz
+)
+
+const (
+	superEvent      = "jdk.jfr.Event"
+	superAnnotation = "java.lang.annotation.Annotation"
+)
+
+var startTime = fieldDef{name: "startTime", typ: typeLong, label: "Start Time", as: ticks}
+
+func ref(name string, typ typeID, label string) fieldDef {
+	return fieldDef{name: name, typ: typ, label: label, ref: true}
+}
+
+func value(name string, typ typeID, label string) fieldDef {
+	return fieldDef{name: name, typ: typ, label: label}
+}
+
+func number(name, label string) fieldDef {
+	return fieldDef{name: name, typ: typeLong, label: label, as: unsigned}
+}
+
+func span(name, label string) fieldDef {
+	return fieldDef{name: name, typ: typeLong, label: label, as: nanoSpan}
+}
+
+func simple(id typeID, name, label, field string) typeDef {
+	return typeDef{id: id, name: name, label: label, simple: true, fields: []fieldDef{value(field, typeString, label)}}
+}
+
+func annotation(id typeID, name string, fields ...fieldDef) typeDef {
+	return typeDef{id: id, name: "jdk.jfr." + name, super: superAnnotation, fields: fields}
+}
+
+func event(id typeID, name, label, description string, category []string, fields ...fieldDef) typeDef {
+	return typeDef{id: id, name: name, super: superEvent, label: label, description: description, category: category,
+		fields: append([]fieldDef{startTime}, fields...)}
+}
+
+var (
+	inProfiling = []string{"Java Virtual Machine", "Profiling"}
+	inAccount   = []string{"goprof"}
+	oneValue    = value("value", typeString, "")
+)
+
+func sampleEvent(id typeID, name, label, description string, more ...fieldDef) typeDef {
+	fields := []fieldDef{
+		ref("sampledThread", typeThread, "Thread"),
+		ref("stackTrace", typeStackTrace, "Stack Trace"),
+		ref("state", typeThreadState, "Thread State"),
+	}
+	return event(id, name, label, description, inProfiling, append(fields, more...)...)
+}
+
+// typeTable is all that our files are made of. Names, order and kinds of the fields of jdk.* types are those of the JDK
+// (src/hotspot/share/jfr/metadata/metadata.xml, JDK 17 to 25); of profiler.WallClockSample those of async-profiler 4.
+// async-profiler's converter reads samples, StackFrame and Method by the places of their fields (JfrReader.java):
+// nothing may be added to these.
+var typeTable = []typeDef{
+	{id: typeBoolean, name: "boolean"},
+	{id: typeChar, name: "char"},
+	{id: typeFloat, name: "float"},
+	{id: typeDouble, name: "double"},
+	{id: typeByte, name: "byte"},
+	{id: typeShort, name: "short"},
+	{id: typeInt, name: "int"},
+	{id: typeLong, name: "long"},
+	{id: typeString, name: "java.lang.String"},
+
+	{id: typeClass, name: "java.lang.Class", label: "Java Class", fields: []fieldDef{
+		ref("classLoader", typeClassLoader, "Class Loader"),
+		ref("name", typeSymbol, "Name"),
+		ref("package", typePackage, "Package"),
+		value("modifiers", typeInt, "Access Modifiers"),
+		value("hidden", typeBoolean, "Hidden"),
+	}},
+	{id: typeThread, name: "java.lang.Thread", label: "Thread", fields: []fieldDef{
+		value("osName", typeString, "OS Thread Name"),
+		value("osThreadId", typeLong, "OS Thread Id"),
+		value("javaName", typeString, "Java Thread Name"),
+		value("javaThreadId", typeLong, "Java Thread Id"),
+		ref("group", typeThreadGroup, "Java Thread Group"),
+		value("virtual", typeBoolean, "Virtual Thread"),
+	}},
+	{id: typeThreadGroup, name: "jdk.types.ThreadGroup", label: "Thread Group", fields: []fieldDef{
+		ref("parent", typeThreadGroup, "Parent"),
+		value("name", typeString, "Name"),
+	}},
+	{id: typeClassLoader, name: "jdk.types.ClassLoader", label: "Java Class Loader", fields: []fieldDef{
+		ref("type", typeClass, "Type"),
+		ref("name", typeSymbol, "Name"),
+	}},
+	simple(typeFrameType, "jdk.types.FrameType", "Frame type", "description"),
+	simple(typeThreadState, "jdk.types.ThreadState", "Java Thread State", "name"),
+	{id: typeStackTrace, name: "jdk.types.StackTrace", label: "Stacktrace", fields: []fieldDef{
+		value("truncated", typeBoolean, "Truncated"),
+		{name: "frames", typ: typeStackFrame, label: "Stack Frames", array: true},
+	}},
+	{id: typeStackFrame, name: "jdk.types.StackFrame", fields: []fieldDef{
+		ref("method", typeMethod, "Java Method"),
+		value("lineNumber", typeInt, "Line Number"),
+		value("bytecodeIndex", typeInt, "Bytecode Index"),
+		ref("type", typeFrameType, "Frame Type"),
+	}},
+	{id: typeMethod, name: "jdk.types.Method", label: "Java Method", fields: []fieldDef{
+		ref("type", typeClass, "Type"),
+		ref("name", typeSymbol, "Name"),
+		ref("descriptor", typeSymbol, "Descriptor"),
+		value("modifiers", typeInt, "Access Modifiers"),
+		value("hidden", typeBoolean, "Hidden"),
+	}},
+	{id: typePackage, name: "jdk.types.Package", label: "Package", fields: []fieldDef{
+		ref("name", typeSymbol, "Name"),
+		ref("module", typeModule, "Module"),
+		value("exported", typeBoolean, "Exported"),
+	}},
+	{id: typeModule, name: "jdk.types.Module", label: "Module", fields: []fieldDef{
+		ref("name", typeSymbol, "Name"),
+		ref("version", typeSymbol, "Version"),
+		ref("location", typeSymbol, "Location"),
+		ref("classLoader", typeClassLoader, "Class Loader"),
+	}},
+	simple(typeSymbol, "jdk.types.Symbol", "Symbol", "string"),
+	simple(typeCertainty, "goprof.types.Certainty", "Certainty", "name"),
+
+	annotation(typeAnnotationLabel, "Label", oneValue),
+	annotation(typeAnnotationDescription, "Description", oneValue),
+	annotation(typeAnnotationCategory, "Category", fieldDef{name: "value", typ: typeString, array: true}),
+	annotation(typeAnnotationTimestamp, "Timestamp", oneValue),
+	annotation(typeAnnotationTimespan, "Timespan", oneValue),
+	annotation(typeAnnotationAmount, "DataAmount", oneValue),
+	annotation(typeAnnotationUnsigned, "Unsigned"),
+	annotation(typeAnnotationPercentage, "Percentage"),
+	annotation(typeAnnotationContentType, "ContentType"),
+	annotation(typeAnnotationFrequency, "Frequency"),
+
+	sampleEvent(typeExecutionSample, "jdk.ExecutionSample", "Method Profiling Sample",
+		"A thread that executes Java code"),
+	sampleEvent(typeNativeMethodSample, "jdk.NativeMethodSample", "Method Profiling Sample Native",
+		"A thread that executes native code"),
+	sampleEvent(typeWallClockSample, "profiler.WallClockSample", "Wall Clock Sample",
+		"What a thread does or waits for, whether it has a CPU or not",
+		fieldDef{name: "samples", typ: typeInt, label: "Samples", as: unsigned},
+		fieldDef{name: "timeSpan", typ: typeLong, label: "Time Span", as: tickSpan}),
+	event(typeSampleDetail, "goprof.SampleDetail", "Sample Detail",
+		"What a sample's own event has no field for. It stands right behind that event, with its time and thread", inAccount,
+		ref("thread", typeThread, "Thread"),
+		span("cpuTime", "CPU Time"),
+		ref("leaf", typeCertainty, "Certainty of the Leaf")),
+	event(typeThreadStart, "jdk.ThreadStart", "Java Thread Start", "", []string{"Java Application"},
+		ref("eventThread", typeThread, "Event Thread"),
+		ref("stackTrace", typeStackTrace, "Stack Trace"),
+		ref("thread", typeThread, "New Java Thread"),
+		ref("parentThread", typeThread, "Parent Java Thread")),
+	event(typeThreadEnd, "jdk.ThreadEnd", "Java Thread End", "", []string{"Java Application"},
+		ref("eventThread", typeThread, "Event Thread"),
+		ref("thread", typeThread, "Java Thread")),
+	event(typeActiveSetting, "jdk.ActiveSetting", "Recording Setting", "", []string{"Flight Recorder"},
+		value("id", typeLong, "Event Id"),
+		value("name", typeString, "Setting Name"),
+		value("value", typeString, "Setting Value")),
+	event(typeJVMInformation, "jdk.JVMInformation", "JVM Information", "Description of JVM and the Java application",
+		[]string{"Java Virtual Machine"},
+		value("jvmName", typeString, "JVM Name"),
+		value("jvmVersion", typeString, "JVM Version"),
+		value("jvmArguments", typeString, "JVM Command Line Arguments"),
+		value("jvmFlags", typeString, "JVM Settings File Arguments"),
+		value("javaArguments", typeString, "Java Application Arguments"),
+		fieldDef{name: "jvmStartTime", typ: typeLong, label: "JVM Start Time", as: millis},
+		value("pid", typeLong, "Process Identifier")),
+	event(typeOSInformation, "jdk.OSInformation", "OS Information", "", []string{"Operating System"},
+		value("osVersion", typeString, "OS Version")),
+	event(typeCPUInformation, "jdk.CPUInformation", "CPU Information", "", []string{"Operating System", "Processor"},
+		value("cpu", typeString, "Type"),
+		value("description", typeString, "Description"),
+		fieldDef{name: "sockets", typ: typeInt, label: "Sockets", as: unsigned},
+		fieldDef{name: "cores", typ: typeInt, label: "Cores", as: unsigned},
+		fieldDef{name: "hwThreads", typ: typeInt, label: "Hardware Threads", as: unsigned}),
+	event(typeThreadStatistics, "jdk.JavaThreadStatistics", "Java Thread Statistics", "",
+		[]string{"Java Application", "Statistics"},
+		value("activeCount", typeLong, "Active Threads"),
+		value("daemonCount", typeLong, "Daemon Threads"),
+		value("accumulatedCount", typeLong, "Accumulated Threads"),
+		value("peakCount", typeLong, "Peak Threads")),
+
+	event(typeRecording, "goprof.Recording", "Recording", "How goprof made this recording", inAccount,
+		value("version", typeString, "goprof Version"),
+		value("host", typeString, "Host"),
+		value("pid", typeLong, "Process Identifier"),
+		value("mainClass", typeString, "Main Class"),
+		value("jvm", typeString, "JVM"),
+		value("collector", typeString, "Garbage Collector"),
+		value("mode", typeString, "Mode"),
+		value("engine", typeString, "Engine"),
+		span("interval", "Interval"),
+		value("weight", typeString, "Weight")),
+	event(typeAccount, "goprof.Account", "Account",
+		"What became of every look at a thread: attempted = whole + truncated + lost", inAccount,
+		number("attempted", "Attempted"),
+		number("whole", "Whole"),
+		number("truncated", "Truncated"),
+		number("lost", "Lost"),
+		number("leafLikely", "Leaf Likely"),
+		number("leafGuessed", "Leaf Guessed"),
+		number("skipped", "Moments Skipped"),
+		number("threads", "Threads"),
+		fieldDef{name: "rate", typ: typeDouble, label: "Rate Asked", as: hertz},
+		fieldDef{name: "rateReached", typ: typeDouble, label: "Rate Reached", as: hertz},
+		span("processTime", "CPU Time of the Process"),
+		span("sampledTime", "CPU Time Sampled"),
+		span("notSampledTime", "CPU Time Not Sampled"),
+		span("exitedTime", "CPU Time of Threads That Ended"),
+		span("ownTime", "CPU Time of goprof"),
+		value("quality", typeString, "Quality")),
+	event(typeUnseen, "goprof.Unseen", "Truncated or Lost",
+		"How many stacks do not reach their root, or were lost, for one reason", inAccount,
+		value("lost", typeBoolean, "Lost"),
+		value("reason", typeString, "Reason"),
+		number("samples", "Samples")),
+	event(typePauses, "goprof.Pauses", "Pauses", "How long threads were held to be looked at", inAccount,
+		number("count", "Pauses"),
+		span("median", "Median"),
+		span("p99", "99th Percentile"),
+		span("longest", "Longest"),
+		span("total", "Total"),
+		span("bound", "Bound")),
+	event(typeNote, "goprof.Note", "Note", "What a reader of this recording should know", inAccount,
+		value("name", typeString, "Name"),
+		value("text", typeString, "Text"),
+		value("remedy", typeString, "Remedy")),
+	// A class has no field for its source: JMC warns of fields that it does not know.
+	event(typeSource, "goprof.Source", "Source", "Where a class comes from. These events come first in a chunk", inAccount,
+		ref("class", typeClass, "Class"),
+		ref("file", typeSymbol, "Source File or Image")),
+}
+
+func (t typeID) String() string { return strconv.FormatUint(uint64(t), 10) }

@@ -1,0 +1,246 @@
+package jfr
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Options are how a file is cut into chunks. The zero value is good.
+type Options struct {
+	ChunkLength time.Duration // a minute if 0, and at most
+	ChunkBytes  int           // memory for one chunk's events and constants; 8 MiB if 0. It ends when it has so many
+}
+
+const (
+	maxChunkLength = time.Minute
+	chunkBytes     = 8 << 20
+	minChunkBytes  = 64 << 10
+)
+
+// Writer writes a recording. It is not safe for concurrent use. After an error it writes no more: every later call
+// returns that error.
+type Writer struct {
+	to    io.Writer
+	o     Options
+	facts facts
+
+	open   bool
+	start  Instant // of the chunk: its pair of clocks
+	from   int64   // the earliest of its events, in ticks
+	until  int64   // and the latest
+	events []byte
+	pools  *pools
+	body   []byte // of the event that is being made
+	head   []byte
+
+	written int64 // bytes of whole chunks
+	unsaved int64 // events of the open chunk
+	err     error
+	closed  bool
+}
+
+// WriteError says that a chunk could not be written, and what is lost by that.
+type WriteError struct {
+	Whole  int64 // bytes of the file that are whole chunks. What lies behind was cut off if the file could be truncated
+	Cut    bool  // it was
+	Events int64 // that were lost with the chunk
+	Err    error
+}
+
+func (e *WriteError) Error() string {
+	return fmt.Sprintf("the last %d events are lost, %d bytes before them are kept: %v", e.Events, e.Whole, e.Err)
+}
+func (e *WriteError) Unwrap() error { return e.Err }
+
+var errClosed = errors.New("the recording has been closed")
+
+// NewWriter makes a writer of a new recording at the beginning of to. Each chunk is one call of to.Write at most each
+// second or so, never a small one: to needs no buffer, and a file is whole after each. If to can be truncated
+// (os.File), a write that fails halfway is undone.
+func NewWriter(to io.Writer, o Options) *Writer {
+	if o.ChunkLength <= 0 || o.ChunkLength > maxChunkLength {
+		o.ChunkLength = maxChunkLength
+	}
+	if o.ChunkBytes <= 0 {
+		o.ChunkBytes = chunkBytes
+	}
+	o.ChunkBytes = min(max(o.ChunkBytes, minChunkBytes), 1<<30)
+	return &Writer{to: to, o: o, pools: newPools()}
+}
+
+// Tick tells the time. It ends a chunk that is old enough, also if nothing happens any more: call it each second.
+func (w *Writer) Tick(now Instant) error { return w.at(now) }
+
+// Close writes the last chunk, which ends at now.
+func (w *Writer) Close(now Instant) error {
+	if w.closed {
+		return w.err
+	}
+	w.closed = true
+	if err := w.at(now); err != nil {
+		return err
+	}
+	w.flush()
+	err := w.err
+	if err == nil {
+		w.err = errClosed
+	}
+	return err
+}
+
+// Written is how many bytes of whole chunks there are.
+func (w *Writer) Written() int64 { return w.written }
+
+// at sees to it that a chunk is open for an event of this moment.
+func (w *Writer) at(now Instant) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.open {
+		old := now.Ticks-w.from >= int64(w.o.ChunkLength)
+		full := len(w.events)+w.pools.size() >= w.o.ChunkBytes
+		if old || full {
+			w.flush()
+		}
+	}
+	if !w.open && w.err == nil {
+		w.begin(now)
+	}
+	w.pools.now = now.Ticks
+	w.from = min(w.from, now.Ticks)
+	w.until = max(w.until, now.Ticks)
+	return w.err
+}
+
+func (w *Writer) begin(now Instant) {
+	w.open = true
+	w.start, w.from, w.until = now, now.Ticks, now.Ticks
+	w.events = w.events[:0]
+	w.pools.reset()
+	w.unsaved = 0
+	w.facts.write(w)
+}
+
+// event begins an event of a moment; end appends it to the chunk.
+func (w *Writer) event(typ typeID, ticks int64) {
+	w.body = appendInt(w.body[:0], uint64(typ))
+	w.body = appendInt(w.body, uint64(ticks))
+}
+
+func (w *Writer) end() {
+	w.events = appendEvent(w.events, w.body)
+	w.unsaved++
+}
+
+// flush ends the chunk and writes it.
+func (w *Writer) flush() {
+	if !w.open || w.err != nil {
+		return
+	}
+	w.open = false
+	metadata := w.metadata()
+	constants := w.constants()
+	atEvents := headerSize + len(metadata)
+	atConstants := atEvents + len(w.pools.sources) + len(w.events)
+	head := header{
+		size:        int64(atConstants + len(constants)),
+		constants:   int64(atConstants),
+		metadata:    headerSize,
+		startNanos:  w.start.Wall - (w.start.Ticks - w.from),
+		nanos:       w.until - w.from,
+		startTicks:  w.from,
+		ticksPerSec: int64(time.Second),
+	}
+	chunk := append(head.append(w.head[:0]), metadata...)
+	w.head = chunk
+	for _, part := range [][]byte{chunk, w.pools.sources, w.events, constants} {
+		if _, err := w.to.Write(part); err != nil {
+			w.fail(err)
+			return
+		}
+	}
+	w.written += head.size
+}
+
+// fail keeps the error and cuts off what was written of the chunk.
+func (w *Writer) fail(err error) {
+	failed := &WriteError{Whole: w.written, Events: w.unsaved, Err: err}
+	if file, ok := w.to.(interface {
+		io.Seeker
+		Truncate(int64) error
+	}); ok && file.Truncate(w.written) == nil {
+		_, err := file.Seek(w.written, io.SeekStart)
+		failed.Cut = err == nil
+	}
+	w.err = failed
+}
+
+// The header of a chunk (jdk.jfr.internal.consumer.ChunkHeader): 68 bytes, big-endian.
+const (
+	headerSize   = 68
+	magic        = "FLR\x00"
+	majorVersion = 2
+	minorVersion = 1
+	// features: numbers are compressed. The byte that says that the chunk is still being written is 0.
+	compressedInts = 1
+)
+
+type header struct {
+	size        int64 // of the chunk
+	constants   int64 // offsets in the chunk
+	metadata    int64
+	startNanos  int64 // since 1970
+	nanos       int64 // the chunk's length
+	startTicks  int64
+	ticksPerSec int64
+}
+
+func (h *header) append(b []byte) []byte {
+	b = append(b, magic...)
+	b = binary.BigEndian.AppendUint16(b, majorVersion)
+	b = binary.BigEndian.AppendUint16(b, minorVersion)
+	for _, v := range []int64{h.size, h.constants, h.metadata, h.startNanos, h.nanos, h.startTicks, h.ticksPerSec} {
+		b = binary.BigEndian.AppendUint64(b, uint64(v))
+	}
+	return binary.BigEndian.AppendUint32(b, compressedInts)
+}
+
+func (w *Writer) metadata() []byte {
+	b := appendInt(w.body[:0], uint64(typeMetadata))
+	b = appendInt(b, uint64(w.from))
+	b = appendInt(b, 0) // duration
+	b = append(b, metadataBody...)
+	w.body = b
+	return appendEvent(nil, b)
+}
+
+// constants is the checkpoint event: all constants of the chunk.
+func (w *Writer) constants() []byte {
+	b := appendInt(w.body[:0], uint64(typeCheckpoint))
+	b = appendInt(b, uint64(w.from))
+	b = append(b, 0, 0, 0) // duration; no checkpoint before; kind
+	p := w.pools
+	var lists []constantList
+	for _, list := range append(fixedPools,
+		constantList{typeThread, p.threads.count, p.threads.data},
+		constantList{typeStackTrace, p.stacks.count, p.stacks.data},
+		constantList{typeMethod, p.methods.count, p.methods.data},
+		constantList{typeClass, p.classes.count, p.classes.data},
+		constantList{typeSymbol, p.symbols.count, p.symbols.data},
+	) {
+		if list.count > 0 { // the JDK's reader refuses an empty pool
+			lists = append(lists, list)
+		}
+	}
+	b = appendInt(b, uint64(len(lists)))
+	for _, list := range lists {
+		b = appendInt(b, uint64(list.typ))
+		b = appendInt(b, uint64(list.count))
+		b = append(b, list.data...)
+	}
+	w.body = b
+	return appendEvent(nil, b)
+}

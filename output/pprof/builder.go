@@ -1,0 +1,222 @@
+package pprof
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	pb "github.com/google/pprof/profile"
+
+	"goprof/profile"
+)
+
+// maxSamples bounds how many different stacks with labels a profile has. Each takes about 1 KB.
+const maxSamples = 1 << 19
+
+// Builder sums samples up. It is not safe for concurrent use.
+type Builder struct {
+	// Overflow is how many samples had no room, and are under a stack that says so.
+	Overflow int64
+
+	out       *pb.Profile
+	functions map[profile.Func]*pb.Function
+	byPtr     map[*profile.Func]*pb.Function
+	locations map[string]*pb.Location
+	samples   map[string]*pb.Sample
+	mappings  map[string]*pb.Mapping
+	room      int
+	line      []byte // of a location, then of a sample: what it is known by
+	key       []byte
+	stack     []*pb.Location
+}
+
+// NewBuilder makes an empty profile.
+func NewBuilder() *Builder {
+	return &Builder{
+		out:       &pb.Profile{},
+		functions: make(map[profile.Func]*pb.Function),
+		byPtr:     make(map[*profile.Func]*pb.Function),
+		locations: make(map[string]*pb.Location),
+		samples:   make(map[string]*pb.Sample),
+		mappings:  make(map[string]*pb.Mapping),
+		room:      maxSamples,
+	}
+}
+
+// AddMapping tells an image. Native frames of images that are not told get a mapping without addresses.
+func (b *Builder) AddMapping(m Mapping) {
+	if b.mappings[m.File] != nil {
+		return
+	}
+	p := b.mapping(m.File)
+	p.BuildID, p.Start, p.Limit, p.Offset = m.BuildID, m.Start, m.Limit, m.Offset
+}
+
+func (b *Builder) mapping(file string) *pb.Mapping {
+	m := b.mappings[file]
+	if m == nil {
+		// All Has: a viewer need not look for symbols.
+		m = &pb.Mapping{ID: uint64(len(b.out.Mapping)) + 1, File: file, HasFunctions: true, HasFilenames: true,
+			HasLineNumbers: true, HasInlineFrames: true}
+		b.out.Mapping = append(b.out.Mapping, m)
+		b.mappings[file] = m
+	}
+	return m
+}
+
+// Add counts a sample. It keeps the Funcs of its stack, nothing else.
+func (b *Builder) Add(s *Sample) {
+	b.stack = b.stack[:0]
+	b.frames(s.Stack)
+	b.key = b.key[:0]
+	for _, l := range b.stack {
+		b.key = binary.AppendUvarint(b.key, l.ID)
+	}
+	b.key = fmt.Appendf(b.key, "\x00%s\x00%d\x00%s\x00%s", s.Labels.Thread, s.Labels.TID, s.Labels.Virtual, s.Labels.State)
+	sum := b.samples[string(b.key)]
+	if sum == nil {
+		sum = b.sample(s)
+	}
+	sum.Value[0] += s.Count
+	sum.Value[1] += int64(s.Time)
+}
+
+var fullStack = &profile.Stack{Frames: []profile.Frame{
+	{Func: &profile.Func{Name: "[profile full]"}, Kind: profile.Gap, BCI: -1},
+}}
+
+// sample makes the sum of a stack with its labels, or finds the one for all that have no room.
+func (b *Builder) sample(s *Sample) *pb.Sample {
+	labels := s.Labels
+	if len(b.samples) >= b.room {
+		b.Overflow += s.Count
+		b.key, labels = append(b.key[:0], "full"...), Labels{}
+		if sum := b.samples["full"]; sum != nil {
+			return sum
+		}
+		b.stack = b.stack[:0]
+		b.frames(fullStack)
+	}
+	sum := &pb.Sample{Location: append([]*pb.Location(nil), b.stack...), Value: make([]int64, 2)}
+	sum.Label = make(map[string][]string)
+	texts := map[string]string{labelThread: labels.Thread, labelVirtual: labels.Virtual, labelState: labels.State}
+	for name, value := range texts {
+		if value != "" {
+			sum.Label[name] = []string{value}
+		}
+	}
+	if labels.TID != 0 {
+		sum.NumLabel = map[string][]int64{labelTID: {int64(labels.TID)}}
+	}
+	b.samples[string(b.key)] = sum
+	b.out.Sample = append(b.out.Sample, sum)
+	return sum
+}
+
+// frames makes locations of a stack's frames: a physical frame with all that is inlined into it, from the leaf on. Of
+// inlined methods whose frame is missing, one location is made, too.
+func (b *Builder) frames(s *profile.Stack) {
+	if s == nil {
+		return
+	}
+	for from := 0; from < len(s.Frames); {
+		to := from
+		for to < len(s.Frames)-1 && s.Frames[to].Kind == profile.Inlined {
+			to++
+		}
+		b.stack = append(b.stack, b.location(s.Frames[from:to+1]))
+		from = to + 1
+	}
+	if s.Truncated != profile.Whole {
+		why := profile.Frame{Func: &profile.Func{Name: truncatedBy(s.Truncated)}, Kind: profile.Gap}
+		b.stack = append(b.stack, b.location([]profile.Frame{why}))
+	}
+}
+
+// truncatedBy is the frame that stands where a root is missing, as collapsed files have it.
+func truncatedBy(why profile.Reason) string { return "[truncated: " + why.String() + "]" }
+
+func (b *Builder) location(frames []profile.Frame) *pb.Location {
+	physical := &frames[len(frames)-1]
+	b.line = b.line[:0]
+	for i := range frames {
+		b.line = binary.AppendUvarint(b.line, b.function(frames[i].Func).ID)
+		b.line = binary.AppendVarint(b.line, int64(frames[i].Line))
+	}
+	address := uint64(0)
+	if !physical.Kind.Java() && physical.Func.Module != "" {
+		if m := b.mapping(physical.Func.Module); physical.PC >= m.Start && physical.PC < m.Limit {
+			address = physical.PC
+		}
+	}
+	b.line = binary.AppendUvarint(b.line, address)
+	l := b.locations[string(b.line)]
+	if l != nil {
+		return l
+	}
+	l = &pb.Location{ID: uint64(len(b.out.Location)) + 1, Address: address}
+	if !physical.Kind.Java() && physical.Func.Module != "" {
+		l.Mapping = b.mapping(physical.Func.Module)
+	}
+	for i := range frames {
+		l.Line = append(l.Line, pb.Line{Function: b.function(frames[i].Func), Line: int64(max(frames[i].Line, 0))})
+	}
+	b.out.Location = append(b.out.Location, l)
+	b.locations[string(b.line)] = l
+	return l
+}
+
+func (b *Builder) function(fn *profile.Func) *pb.Function {
+	if f := b.byPtr[fn]; f != nil {
+		return f
+	}
+	f := b.functions[*fn]
+	if f == nil {
+		f = &pb.Function{ID: uint64(len(b.out.Function)) + 1, Name: fn.Name, SystemName: fn.Name, Filename: fn.File}
+		b.out.Function = append(b.out.Function, f)
+		b.functions[*fn] = f
+	}
+	if len(b.byPtr) >= maxSamples {
+		clear(b.byPtr)
+	}
+	b.byPtr[fn] = f
+	return f
+}
+
+// Write writes the profile, compressed. The builder may go on.
+func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
+	p := b.out
+	what := "cpu"
+	if meta.Weight == profile.WallTime || meta.Mode == "wall" || meta.Mode == "off-cpu" {
+		what = "wall"
+	}
+	p.SampleType = []*pb.ValueType{{Type: "samples", Unit: "count"}, {Type: what, Unit: "nanoseconds"}}
+	p.DefaultSampleType = what
+	if meta.Weight == profile.Samples {
+		p.DefaultSampleType = "samples"
+	}
+	p.PeriodType = &pb.ValueType{Type: what, Unit: "nanoseconds"}
+	p.Period = int64(meta.Interval)
+	p.DurationNanos = int64(meta.Duration)
+	if !meta.Start.IsZero() {
+		p.TimeNanos = meta.Start.UnixNano()
+	}
+	p.Comments = comments(&meta)
+	return p.Write(to)
+}
+
+// comments are what -comments of pprof shows.
+func comments(m *profile.Meta) (lines []string) {
+	for _, c := range []struct{ name, value string }{
+		{"goprof", m.Version}, {"host", m.Host}, {"main class", m.MainClass}, {"JVM", m.JVM}, {"mode", m.Mode},
+		{"engine", m.Engine},
+	} {
+		if c.value != "" {
+			lines = append(lines, c.name+": "+c.value)
+		}
+	}
+	if m.PID != 0 {
+		lines = append(lines, fmt.Sprintf("pid: %d", m.PID))
+	}
+	return lines
+}

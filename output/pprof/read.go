@@ -1,0 +1,207 @@
+package pprof
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	pb "github.com/google/pprof/profile"
+
+	"goprof/profile"
+)
+
+// What a file may ask of its reader, in bytes.
+const (
+	maxPacked   = 256 << 20
+	maxUnpacked = 512 << 20
+	maxFrames   = 1 << 16 // of one sample
+)
+
+// Bad says why a file is not read.
+type Bad struct {
+	Problem string
+	TooMuch bool // nothing is wrong, but there is more than is read
+}
+
+func (e *Bad) Error() string { return e.Problem }
+
+// File is a profile that was read.
+type File struct {
+	Types []string     // of values: "cpu/nanoseconds"
+	Meta  profile.Meta // as far as the format has it
+	p     *pb.Profile
+}
+
+// Read reads a profile, packed or not.
+func Read(from io.Reader) (*File, error) {
+	data, err := limited(from, maxPacked)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) >= 2 && data[0] == 0x1f && data[1] == 0x8b {
+		if data, err = unpack(data); err != nil {
+			return nil, err
+		}
+	}
+	p, err := pb.ParseUncompressed(data)
+	if err == nil {
+		err = p.CheckValid()
+	}
+	if err != nil {
+		return nil, &Bad{Problem: "this is no pprof profile: " + err.Error()}
+	}
+	f := &File{p: p, Meta: profile.Meta{Duration: time.Duration(p.DurationNanos), Interval: time.Duration(p.Period)}}
+	for _, t := range p.SampleType {
+		f.Types = append(f.Types, t.Type+"/"+t.Unit)
+	}
+	if p.TimeNanos != 0 {
+		f.Meta.Start = time.Unix(0, p.TimeNanos)
+	}
+	return f, nil
+}
+
+func unpack(data []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, &Bad{Problem: "it is packed, but damaged: " + err.Error()}
+	}
+	return limited(z, maxUnpacked)
+}
+
+func limited(from io.Reader, most int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(from, most+1))
+	switch {
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrHeader):
+		return nil, &Bad{Problem: "it is packed, but damaged: " + err.Error()}
+	case err != nil:
+		return nil, err
+	case int64(len(data)) > most:
+		return nil, &Bad{Problem: fmt.Sprintf("more than %d MiB", most>>20), TooMuch: true}
+	}
+	return data, nil
+}
+
+// Each visits the samples with the value of one type: an index of Types. The sample is valid only during the call, its
+// Funcs for ever. A value in nanoseconds is the sample's Time, with Count 1 where the file has no count; any other is
+// its Count.
+func (f *File) Each(value int, visit func(*Sample)) error {
+	if value < 0 || value >= len(f.p.SampleType) {
+		return &Bad{Problem: fmt.Sprintf("there is no value %d; there are %d", value, len(f.p.SampleType))}
+	}
+	isTime, count := f.p.SampleType[value].Unit == "nanoseconds", f.countIndex()
+	r := fileReader{functions: make(map[funcKey]*profile.Func)}
+	for _, s := range f.p.Sample {
+		if err := r.read(s); err != nil {
+			return err
+		}
+		r.sample.Count, r.sample.Time = s.Value[value], 0
+		if isTime {
+			r.sample.Count, r.sample.Time = 1, time.Duration(s.Value[value])
+			if count >= 0 {
+				r.sample.Count = s.Value[count]
+			}
+		}
+		visit(&r.sample)
+	}
+	return nil
+}
+
+// countIndex is the value that says how many samples there were, -1 if none does.
+func (f *File) countIndex() int {
+	for i, t := range f.p.SampleType {
+		if t.Type == "samples" && t.Unit == "count" {
+			return i
+		}
+	}
+	return -1
+}
+
+type funcKey struct {
+	id     uint64
+	module string
+}
+
+type fileReader struct {
+	functions map[funcKey]*profile.Func
+	stack     profile.Stack
+	sample    Sample
+}
+
+func (r *fileReader) read(s *pb.Sample) error {
+	r.stack = profile.Stack{Frames: r.stack.Frames[:0]}
+	for _, l := range s.Location {
+		r.location(l)
+		if len(r.stack.Frames) > maxFrames {
+			return &Bad{Problem: fmt.Sprintf("a stack of more than %d frames", maxFrames), TooMuch: true}
+		}
+	}
+	r.cutRoot()
+	r.sample = Sample{Stack: &r.stack, Labels: Labels{
+		Thread: first(s.Label[labelThread]), Virtual: first(s.Label[labelVirtual]), State: first(s.Label[labelState])}}
+	if ids := s.NumLabel[labelTID]; len(ids) > 0 {
+		r.sample.Labels.TID = int(ids[0])
+	}
+	return nil
+}
+
+// cutRoot makes a reason again of the frame that says why a stack's root is missing.
+func (r *fileReader) cutRoot() {
+	n := len(r.stack.Frames)
+	if n == 0 {
+		return
+	}
+	for why := range profile.NumReasons {
+		if why != profile.Whole && r.stack.Frames[n-1].Func.Name == truncatedBy(why) {
+			r.stack.Frames, r.stack.Truncated = r.stack.Frames[:n-1], why
+			return
+		}
+	}
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// location takes a location apart. Code in an image is native; the format does not say more.
+func (r *fileReader) location(l *pb.Location) {
+	kind, module := profile.C2, ""
+	if l.Mapping != nil && l.Mapping.File != "" {
+		kind, module = profile.Native, l.Mapping.File
+	}
+	if len(l.Line) == 0 {
+		name := "0x" + strconv.FormatUint(l.Address, 16)
+		r.stack.Frames = append(r.stack.Frames, profile.Frame{
+			Func: r.function(funcKey{l.Address | 1<<63, module}, name, ""), Kind: kind, BCI: -1, PC: l.Address})
+	}
+	for i := range l.Line {
+		line := &l.Line[i]
+		f := profile.Frame{Kind: kind, Line: int32(min(max(line.Line, 0), math.MaxInt32)), BCI: -1}
+		if i < len(l.Line)-1 {
+			f.Kind = profile.Inlined
+		} else {
+			f.PC = l.Address
+		}
+		f.Func = r.function(funcKey{line.Function.ID, module}, line.Function.Name, line.Function.Filename)
+		r.stack.Frames = append(r.stack.Frames, f)
+	}
+}
+
+func (r *fileReader) function(key funcKey, name, file string) *profile.Func {
+	fn := r.functions[key]
+	if fn == nil {
+		if name == "" {
+			name = "[unknown]"
+		}
+		fn = &profile.Func{Name: name, Module: key.module, File: file}
+		r.functions[key] = fn
+	}
+	return fn
+}

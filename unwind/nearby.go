@@ -37,18 +37,28 @@ func (w *Walker) Inlined(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profi
 	m := w.mapCode(b)
 	at := uint32(pc - b.Begin)
 	ahead, behind := w.ahead(b, m, at), w.behind(b, m, at)
-	to, from := w.told(b, ahead), w.told(b, behind)
-	switch {
-	case to == nil && from == nil:
-		return b.OwnScope(), profile.Guessed
-	case to != nil && ahead.far == 0:
-		return to, certainty(b, ahead.kind)
-	case from == nil:
-		return to, profile.Guessed
-	case to == nil:
-		return from, profile.Guessed
+	if ahead.kind == noEvidence {
+		ahead = w.search(b, m, at, false)
 	}
-	return w.between(from, to, behind.far, ahead.far, b.Level == levelProfiled), agree(b, from, to)
+	if behind.kind == noEvidence {
+		behind = w.search(b, m, at, true)
+	}
+	to, from := w.told(b, ahead), w.told(b, behind)
+	if to != nil && ahead.far == 0 {
+		return to, certainty(b, ahead.kind)
+	}
+	sure := profile.Guessed
+	if to != nil && from != nil {
+		sure = agree(b, from, to)
+	}
+	if from == nil {
+		from, behind.far = b.OwnScope(), maxWay // its entry
+	}
+	if to == nil {
+		to, ahead.far = []vmstructs.Scope{{Method: b.Method, BCI: toReturn}}, maxWay
+	}
+	r := router{w: w, level: b.Level, tree: w.inlinings(b, m)}
+	return r.between(from, to, behind.far, ahead.far), sure
 }
 
 // certainty is how sure the methods are at an instruction that tells them itself. C2 moves instructions, and

@@ -15,8 +15,9 @@ func (w *Walker) inlinings(b *vmstructs.Blob, m *codeMap) inlining {
 		return m.tree
 	}
 	var called []vmstructs.Site
+	java := map[uint64]bool{}
 	tree := w.vm.Inlinings(b, func(pc uint64, s vmstructs.Site) {
-		if w.isJavaCall(b, m, pc) {
+		if w.isJavaCall(b, m, pc, java) {
 			called = append(called, s)
 		}
 	})
@@ -30,19 +31,24 @@ func (w *Walker) inlinings(b *vmstructs.Blob, m *codeMap) inlining {
 	return tree
 }
 
-// isJavaCall reports whether a record is that of a call which its bytecode makes. A call out of the compiled code,
-// to be run by the interpreter from there on, is none.
-func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64) bool {
-	end := pc - b.Begin
-	if end > uint64(len(m.code)) || end < uint64(w.cpu.MaxCall) {
+// isJavaCall reports whether a record is that of a call which its bytecode makes. A call of the VM is none: that of an uncommon
+// trap, from which the interpreter goes on, or of a slow path. known is what is known of where calls lead.
+func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64, known map[uint64]bool) bool {
+	end, n := pc-b.Begin, uint64(w.cpu.MaxCall)
+	if end > uint64(len(m.code)) || end < n {
 		return false
 	}
-	to, ok := w.cpu.Callee(m.code[end-uint64(w.cpu.MaxCall):end], pc)
+	to, ok := w.cpu.Callee(m.code[end-n:end], pc)
 	if !ok {
 		return false
 	}
-	callee, err := w.vm.Blob(to)
-	return err == nil && callee.Kind != vmstructs.UncommonTrap && callee.Kind != vmstructs.RuntimeStub
+	java, ok := known[to]
+	if !ok {
+		callee, err := w.vm.Blob(to)
+		java = err == nil && callee.Kind != vmstructs.UncommonTrap && callee.Kind != vmstructs.RuntimeStub
+		known[to] = java
+	}
+	return java
 }
 
 const (

@@ -127,10 +127,19 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		inner[0] = vmstructs.Scope{Method: callee, BCI: 0, Line: callee.Line(0)}
 		copy(inner[1:], chain)
 		inner[1].BCI, inner[1].Line = b.BCI, m.Line(b.BCI)
+		begin := len(r.legs)
 		r.through(inner, -1, false, toReturn)
+		if r.tree[place.Site(b.BCI)] != 0 {
+			for n := range r.legs[begin:] {
+				r.legs[begin+n].work /= toldOtherwise
+			}
+		}
 	}
 	r.leg(chain, work)
 }
+
+// toldOtherwise is how much less is left of a method's work where it has records of its own: most of it lies between them.
+const toldOtherwise = 4
 
 func isInvoke(op uint8) bool { return op >= vmstructs.OpInvoke && op <= vmstructs.OpInvokeLast }
 

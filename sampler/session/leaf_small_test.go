@@ -184,6 +184,9 @@ func (s smallScore) String() string {
 	return fmt.Sprintf("%d of %d (%.2f)", s.right, s.n, float64(s.right)/float64(max(s.n, 1)))
 }
 
+// smallLeast is how often, of a hundred, the leaf must be right, with room for the luck of a run.
+const smallLeast = 65
+
 // smallLoop returns the number of the loop that a stack is in.
 func smallLoop(st *profile.Stack) (string, bool) {
 	for _, f := range st.Frames {
@@ -224,5 +227,9 @@ func TestSmallLeaf(t *testing.T) {
 			}
 		})
 		t.Logf("leaf right in kinds that rules were made with: %v; held back: %v", scores[0], scores[1])
+		n, right := scores[0].n+scores[1].n, scores[0].right+scores[1].right
+		if n < samples/4 || right*100 < n*smallLeast {
+			t.Errorf("the leaf is right in %d of %d samples (%d taken)", right, n, samples)
+		}
 	})
 }

@@ -82,7 +82,7 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	if r.level < levelC2 {
 		most = maxInlinedC1
 	}
-	if m == nil || m.Native || m.CodeSize == 0 || m.CodeSize > most || m.Intrinsic {
+	if m == nil || m.Native || m.CodeSize == 0 || m.CodeSize > most {
 		return nil
 	}
 	for _, s := range chain {

@@ -47,18 +47,26 @@ func (w *Walker) Inlined(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profi
 	if to != nil && ahead.far == 0 {
 		return to, certainty(b, ahead.kind)
 	}
-	sure := profile.Guessed
-	if to != nil && from != nil {
-		sure = agree(b, from, to)
-	}
-	if from == nil {
-		from, behind.far = b.OwnScope(), maxWay // its entry
-	}
-	if to == nil {
-		to, ahead.far = []vmstructs.Scope{{Method: b.Method, BCI: toReturn}}, maxWay
+	if to == nil && from == nil {
+		return b.OwnScope(), profile.Guessed
 	}
 	r := router{w: w, level: b.Level, tree: w.inlinings(b, m)}
-	return r.between(from, to, behind.far, ahead.far), sure
+	switch {
+	case from == nil: // from its entry
+		return known(r.between(b.OwnScope(), to, maxWay, ahead.far), to), profile.Guessed
+	case to == nil:
+		leaves := []vmstructs.Scope{{Method: b.Method, BCI: toReturn}}
+		return known(r.between(from, leaves, behind.far, maxWay), from), profile.Guessed
+	}
+	return r.between(from, to, behind.far, ahead.far), agree(b, from, to)
+}
+
+// known is what was told, but with the line of a place that is known if it is the owner alone, somewhere.
+func known(told, place []vmstructs.Scope) []vmstructs.Scope {
+	if len(told) == 1 && told[0].BCI < 0 {
+		return place[len(place)-1:]
+	}
+	return told
 }
 
 // certainty is how sure the methods are at an instruction that tells them itself. C2 moves instructions, and

@@ -1,7 +1,8 @@
 package vmstructs
 
 // Invoked returns the method that an invoke of m calls, as the constant pool of m's class has resolved it for the interpreter:
-// nil where it has not, and where more than one method may be called and the pool does not say which. A virtual method is that of the class
+// nil where it has not, where more than one method may be called and the pool does not say which, and of methods for which
+// compilers may have code of their own. A virtual method is that of the class
 // that the invoke names; a compiler that inlines it has seen that no other class has one of its own.
 func (vm *VM) Invoked(m *Method, b *Bytecode) *Method {
 	l := &vm.l.invoke
@@ -31,10 +32,17 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) *Method {
 		}
 	}
 	callee, err := vm.MethodNow(e.method)
-	if err != nil {
+	if err != nil || vm.isIntrinsic(e.method) {
 		return nil
 	}
 	return callee
+}
+
+// isIntrinsic reports whether compilers may have code of their own for a method, which is then their caller's.
+func (vm *VM) isIntrinsic(method uint64) bool {
+	l := &vm.l.invoke
+	raw := make([]byte, span(l.intrinsic.offset)-int(l.intrinsic.offset))
+	return vm.mem.Bytes(method+uint64(l.intrinsic.offset), raw) != nil || sized{0, l.intrinsic.width}.unsigned(raw) != 0
 }
 
 // invokeEntry is what the constant pool's cache has of an invoke: a method, or the place in the vtable.
@@ -167,6 +175,7 @@ type invokeLayout struct {
 	entrySize     uint64 // of either kind
 	klasses       offset // ConstantPool, since 9
 	klassesData   offset
+	intrinsic     sized // Method
 	vtableLen     offset
 	vtable        uint64 // where it begins: behind InstanceKlass
 }
@@ -178,6 +187,7 @@ func (r *resolver) invoke() invokeLayout {
 		klasses:   r.field("", "ConstantPool._resolved_klasses"),
 		vtableLen: r.field(capInvokes, "Klass._vtable_len|InstanceKlass._vtable_len"),
 		vtable:    r.size(capInvokes, "InstanceKlass"),
+		intrinsic: r.sized(capInvokes, "Method._intrinsic_id"),
 	}
 	if l.klasses.ok() {
 		l.klassesData = r.field(capInvokes, "Array<Klass*>._data")

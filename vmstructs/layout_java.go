@@ -5,7 +5,6 @@ package vmstructs
 type methodLayout struct {
 	constMethod offset // Method
 	accessFlags offset
-	intrinsic   sized // Method._intrinsic_id
 	span        int
 
 	constSize   uint64 // ConstMethod; the bytecodes follow it
@@ -44,8 +43,6 @@ func (r *resolver) method() methodLayout {
 		constMethod: r.field(capMethods, "Method._constMethod"),
 		accessFlags: r.field(capMethods, "Method._access_flags"),
 
-		intrinsic: r.sized(capInvokes, "Method._intrinsic_id"),
-
 		constSize:  r.size(capMethods, "ConstMethod"),
 		constants:  r.field(capMethods, "ConstMethod._constants"),
 		wordSize:   r.field(capLines, "ConstMethod._constMethod_size"),
@@ -77,7 +74,7 @@ func (r *resolver) method() methodLayout {
 	if !l.poolFile.ok() && !l.klassFile.ok() {
 		r.lost(capFiles, "ConstantPool._source_file_name_index")
 	}
-	l.span = span(l.constMethod, l.accessFlags, l.intrinsic.offset)
+	l.span = span(l.constMethod, l.accessFlags)
 	l.constSpan = max(int(l.constSize), span(l.constants, l.wordSize, l.codeSize, l.nameIndex, l.sigIndex, l.idnum, l.constFlags))
 	l.poolSpan = span(l.poolHolder, l.poolLength, l.poolFile)
 	l.idBegin = min(l.codeSize, l.nameIndex, l.sigIndex, l.idnum)

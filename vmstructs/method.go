@@ -14,7 +14,6 @@ type Method struct {
 	File         string // source file, may be empty
 	Native       bool
 	Synchronized bool
-	Intrinsic    bool   // compilers may have code of their own for it
 	CodeBegin    uint64 // its bytecodes
 	CodeSize     int
 
@@ -255,7 +254,6 @@ func (vm *VM) readMethod(addr uint64) (*Method, error) {
 		Addr: addr, Class: p.class, File: p.file, pool: p,
 		Native:       l.accessFlags.u16(head.want)&accNative != 0,
 		Synchronized: l.accessFlags.u16(head.want)&accSynchronized != 0,
-		Intrinsic:    l.intrinsic.ok() && l.intrinsic.unsigned(head.want) != 0,
 		CodeBegin:    constAddr + l.constSize,
 		CodeSize:     int(l.codeSize.u16(body.want)),
 	}

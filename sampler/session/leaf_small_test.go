@@ -185,7 +185,7 @@ func (s smallScore) String() string {
 }
 
 // smallLeast is how often, of a hundred, the leaf must be right, with room for the luck of a run.
-const smallLeast = 65
+const smallLeast = 55
 
 // smallLoop returns the number of the loop that a stack is in.
 func smallLoop(st *profile.Stack) (string, bool) {

@@ -123,9 +123,9 @@ func (vm *VM) virtualMethod(m *Method, constant uint16, table uint64) uint64 {
 // maxVtable bounds a vtable: a class file has at most that many methods, and inherits as many.
 const maxVtable = 1 << 17
 
-// poolKlass returns the class of a constant that is a method (oops/constantPool.hpp: the number of the class in the lower half, that of name and
-// signature in the upper). A class that is resolved is a pointer there in 8; since 9 it is the number of an entry
-// in a table of its own.
+// poolKlass returns the class of a constant that is a method (oops/constantPool.hpp): the lower half of such a constant is
+// the number of the class. A class that is resolved is a pointer there in 8. Since 9 it is the number of an entry in a
+// table of its own.
 func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 	l := &vm.l.invoke
 	slot := func(i uint16) (uint64, bool) {

@@ -184,12 +184,13 @@ func (r *resolver) invoke() invokeLayout {
 	l := invokeLayout{
 		cache:     r.field(capInvokes, "ConstantPool._cache"),
 		methods:   r.field("", "ConstantPoolCache._resolved_method_entries"),
-		klasses:   r.field("", "ConstantPool._resolved_klasses"),
+		klasses:   absent,
 		vtableLen: r.field(capInvokes, "Klass._vtable_len|InstanceKlass._vtable_len"),
 		vtable:    r.size(capInvokes, "InstanceKlass"),
 		intrinsic: r.sized(capInvokes, "Method._intrinsic_id"),
 	}
-	if l.klasses.ok() {
+	if _, jdk8 := r.t.sizes["Flag"]; !jdk8 {
+		l.klasses = r.field(capInvokes, "ConstantPool._resolved_klasses")
 		l.klassesData = r.field(capInvokes, "Array<Klass*>._data")
 	}
 	if l.methods.ok() {
@@ -209,6 +210,9 @@ func (r *resolver) invoke() invokeLayout {
 		l.entrySize = max(r.size(capInvokes, "ConstantPoolCacheEntry"), uint64(span(l.indices, l.f1, l.f2, l.flags)))
 	}
 	if len(r.missing[capInvokes]) > 0 {
+		if !l.methods.ok() {
+			r.lost(capInvokes, "ConstantPoolCache._resolved_method_entries")
+		}
 		l.cache = absent
 	}
 	return l

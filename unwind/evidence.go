@@ -38,6 +38,7 @@ type codeMap struct {
 	code   []byte
 	starts []uint32
 	jumps  []jump // by where they lead, and then where they stand
+	tree   inlining
 }
 
 type jump struct{ to, from uint32 }

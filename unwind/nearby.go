@@ -37,18 +37,36 @@ func (w *Walker) Inlined(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profi
 	m := w.mapCode(b)
 	at := uint32(pc - b.Begin)
 	ahead, behind := w.ahead(b, m, at), w.behind(b, m, at)
-	to, from := w.told(b, ahead), w.told(b, behind)
-	switch {
-	case to == nil && from == nil:
-		return b.OwnScope(), profile.Guessed
-	case to != nil && ahead.far == 0:
-		return to, certainty(b, ahead.kind)
-	case from == nil:
-		return to, profile.Guessed
-	case to == nil:
-		return from, profile.Guessed
+	if ahead.kind == noEvidence {
+		ahead = w.search(b, m, at, false)
 	}
-	return w.between(from, to, behind.far, ahead.far, b.Level == levelProfiled), agree(b, from, to)
+	if behind.kind == noEvidence {
+		behind = w.search(b, m, at, true)
+	}
+	to, from := w.told(b, ahead), w.told(b, behind)
+	if to != nil && ahead.far == 0 {
+		return to, certainty(b, ahead.kind)
+	}
+	if to == nil && from == nil {
+		return b.OwnScope(), profile.Guessed
+	}
+	r := router{w: w, level: b.Level, tree: w.inlinings(b, m)}
+	switch {
+	case from == nil: // from its entry
+		return known(r.between(b.OwnScope(), to, maxWay, ahead.far), to), profile.Guessed
+	case to == nil:
+		leaves := []vmstructs.Scope{{Method: b.Method, BCI: toReturn}}
+		return known(r.between(from, leaves, behind.far, maxWay), from), profile.Guessed
+	}
+	return r.between(from, to, behind.far, ahead.far), agree(b, from, to)
+}
+
+// known is what was told, but with the line of a place that is known if it is the owner alone, somewhere.
+func known(told, place []vmstructs.Scope) []vmstructs.Scope {
+	if len(told) == 1 && told[0].BCI < 0 {
+		return place[len(place)-1:]
+	}
+	return told
 }
 
 // certainty is how sure the methods are at an instruction that tells them itself. C2 moves instructions, and

@@ -1,6 +1,10 @@
 package unwind
 
-import "goprof/vmstructs"
+import (
+	"slices"
+
+	"goprof/vmstructs"
+)
 
 // Between two places of compiled code of which it is known which methods are inlined there, the program goes a
 // way through its bytecodes: out of the methods that it leaves, on in the one that both have in common, into those
@@ -15,17 +19,28 @@ type leg struct {
 // maxLegs bounds a way: methods are seldom inlined deeper than 15.
 const maxLegs = 64
 
+// router finds the way between two places of one nmethod.
+type router struct {
+	w     *Walker
+	level uint8
+	tree  inlining // nil: what is called on the way is not asked for
+	space int      // instructions between the two places
+	legs  []leg
+	asked int
+}
+
 // between returns the methods that run on the way from one place to another, done of left instructions behind
 // the first and left before the second.
-func (w *Walker) between(from, to []vmstructs.Scope, done, left int, counts bool) []vmstructs.Scope {
-	legs := w.route(w.legs[:0], from, to, counts)
-	w.legs = legs
+func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs.Scope {
+	r.legs, r.space = r.w.legs[:0], done+left
+	r.route(from, to)
+	r.w.legs = r.legs
 	total := 0
-	for _, l := range legs {
+	for _, l := range r.legs {
 		total += l.work
 	}
 	at := total * (2*done + 1) // in halves of an instruction, of 2 * (done + left)
-	for _, l := range legs {
+	for _, l := range r.legs {
 		if at -= l.work * 2 * (done + left); at < 0 {
 			return l.scopes
 		}
@@ -33,66 +48,120 @@ func (w *Walker) between(from, to []vmstructs.Scope, done, left int, counts bool
 	return to
 }
 
-// route appends the legs of the way.
-func (w *Walker) route(legs []leg, from, to []vmstructs.Scope, counts bool) []leg {
+// route lists the legs of the way.
+func (r *router) route(from, to []vmstructs.Scope) {
 	if len(from)+len(to) > maxLegs {
-		return append(legs, leg{to, 1})
+		r.leg(to, 1)
+		return
 	}
 	f, t := len(from)-1, len(to)-1 // the outermost stand last
 	for f > 0 && t > 0 && from[f] == to[t] {
 		f, t = f-1, t-1
 	}
 	for i := range f {
-		legs = append(legs, leg{from[i:], w.work(from[i].Method, from[i].BCI, i > 0, toReturn, counts)})
+		r.through(from[i:], from[i].BCI, i > 0, toReturn)
 	}
 	if from[f].Method == to[t].Method {
-		legs = append(legs, leg{from[f:], w.work(to[t].Method, from[f].BCI, f > 0, to[t].BCI, counts)})
+		chain := from[f:]
+		r.through(chain, from[f].BCI, f > 0, to[t].BCI)
 	} else { // two methods that may be called from one place
-		legs = append(legs, leg{from[f:], w.work(from[f].Method, from[f].BCI, f > 0, toReturn, counts)})
-		legs = append(legs, leg{to[t:], w.work(to[t].Method, 0, false, to[t].BCI, counts)})
+		r.through(from[f:], from[f].BCI, f > 0, toReturn)
+		r.through(to[t:], 0, false, to[t].BCI)
 	}
 	for i := t - 1; i >= 0; i-- {
-		legs = append(legs, leg{to[i:], w.work(to[i].Method, 0, false, to[i].BCI, counts)})
+		r.through(to[i:], 0, false, to[i].BCI)
 	}
-	return legs
+}
+
+// leg adds one, as long as there are not too many.
+func (r *router) leg(scopes []vmstructs.Scope, work int) {
+	if len(r.legs) < 4*maxLegs {
+		r.legs = append(r.legs, leg{scopes, work})
+	}
 }
 
 // toReturn is where work ends that leaves the method; -1 is its entry.
 const toReturn = -2
 
-// work is how much the bytecodes of a method have to do from one index to another, or to a return. behind: the first
-// of them is done, as a call out of which the program comes. counts: methods count their entries.
-func (w *Walker) work(m *vmstructs.Method, from int32, behind bool, to int32, counts bool) int {
-	code := w.bytecodes(m)
+// through adds the legs that the innermost of some methods, and what is inlined into it there, has from one index to
+// another, or to a return. behind: the first of its bytecodes is done, as a call out of which the program comes.
+func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to int32) {
+	m := chain[0].Method
+	code := r.w.bytecodes(m)
 	first := vmstructs.BytecodeAt(code, max(from, 0))
 	if first < 0 {
-		return 1
+		r.leg(chain, 1)
+		return
 	}
-	work := w.shortest(code, first, behind, to)
+	work := 0
 	enters := from <= 0 && !behind
-	if counts && enters {
+	if r.level == levelProfiled && enters { // methods count their entries
 		work += workCount
 	}
 	if m.Synchronized && (enters || to == toReturn) {
 		work += workMonitor
 	}
-	return work
+	var place vmstructs.Place
+	if r.tree != nil {
+		place = vmstructs.PlaceOf(chain)
+	}
+	path, ok := r.shortest(code, place, first, behind, to)
+	if !ok {
+		r.leg(chain, work+unknownWork)
+		return
+	}
+	for n, i := range path {
+		b := &code[i]
+		if !isInvoke(b.Op) || n == len(path)-1 && to != toReturn {
+			work += weigh(b)
+			continue
+		}
+		callee := r.callee(chain, place, b)
+		if callee == nil {
+			work += weigh(b)
+			continue
+		}
+		r.leg(chain, work)
+		work = 0
+		inner := make([]vmstructs.Scope, len(chain)+1)
+		inner[0] = vmstructs.Scope{Method: callee, BCI: 0, Line: callee.Line(0)}
+		copy(inner[1:], chain)
+		inner[1].BCI, inner[1].Line = b.BCI, m.Line(b.BCI)
+		begin := len(r.legs)
+		r.through(inner, -1, false, toReturn)
+		if r.tree[place.Site(b.BCI)] != 0 {
+			for n := range r.legs[begin:] {
+				r.legs[begin+n].work /= toldOtherwise
+			}
+		}
+	}
+	r.leg(chain, work)
 }
+
+// toldOtherwise is how much less is left of a method's work where it has records of its own: most of it lies between them.
+const toldOtherwise = 4
+
+func isInvoke(op uint8) bool { return op >= vmstructs.OpInvoke && op <= vmstructs.OpInvokeLast }
 
 // unknownWork is that of code which throws, or turns in a way that bytecodes do not.
 const unknownWork = 4
 
-// shortest is the work on the shortest way through bytecodes.
-func (w *Walker) shortest(code []vmstructs.Bytecode, first int, behind bool, to int32) int {
-	const far = 1 << 30
-	cost := w.costs[:0]
+// far is the cost of a bytecode to which no way leads, workCalled that of a call which has a record: on the way
+// there is none, or it would be the nearest evidence.
+const far, workCalled = 1 << 30, 1 << 16
+
+// shortest is the way through bytecodes that has least work.
+func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first int, behind bool, to int32) (path []int32, ok bool) {
+	w := r.w
+	cost, before := w.costs[:0], w.before[:0]
 	for range code {
-		cost = append(cost, far)
+		cost, before = append(cost, far), append(before, -1)
 	}
-	w.costs = cost
+	w.costs, w.before = cost, before
 	cost[first] = 0
-	best := far
-	for pass := range 2 { // the second for ways that go back
+	best, last := far, -1
+	round, roundLast := far, -1 // back to the first
+	for pass := range 2 {       // the second for ways that go back
 		for i := range code {
 			b := &code[i]
 			c := cost[i]
@@ -101,25 +170,52 @@ func (w *Walker) shortest(code []vmstructs.Bytecode, first int, behind bool, to 
 			}
 			done := behind && i == first
 			if to == toReturn && b.Returns() || to != toReturn && b.BCI == max(to, 0) && (!done || pass > 0) {
-				best = min(best, c+weigh(b))
+				if c+weigh(b) < best {
+					best, last = c+weigh(b), i
+				}
 			}
 			if !done {
 				c += weigh(b)
-			}
-			if b.Target >= 0 {
-				if t := vmstructs.BytecodeAt(code, b.Target); t >= 0 {
-					cost[t] = min(cost[t], c)
+				if r.tree != nil && isInvoke(b.Op) && r.tree[p.Site(b.BCI)] == isCalled {
+					c += workCalled
 				}
 			}
+			next := [2]int{-1, -1}
+			if b.Target >= 0 {
+				next[0] = vmstructs.BytecodeAt(code, b.Target)
+			}
 			if !b.Ends() && i+1 < len(code) {
-				cost[i+1] = min(cost[i+1], c)
+				next[1] = i + 1
+			}
+			for _, n := range next {
+				switch {
+				case n < 0:
+				case n == first:
+					if c < round {
+						round, roundLast = c, i
+					}
+				case c < cost[n]:
+					cost[n], before[n] = c, int32(i)
+				}
 			}
 		}
 	}
-	if best == far {
-		return unknownWork
+	if last == first && to != toReturn && r.tree != nil && round+weigh(&code[first]) <= 8*r.space {
+		path = append(path, int32(first))
+		last = roundLast
 	}
-	return best
+	if last < 0 {
+		return nil, false
+	}
+	for n := 0; last >= 0 && n <= len(code); n++ {
+		if behind && last == first && len(path) > 0 {
+			break
+		}
+		path = append(path, int32(last))
+		last = int(before[last])
+	}
+	slices.Reverse(path)
+	return path, true
 }
 
 // weigh is about how many quarters of a machine instruction a bytecode becomes. What it calls is not counted: that
@@ -149,6 +245,28 @@ const (
 	// workCount is what a method does at its entry in tier 3, which counts for C2.
 	workCount = 40
 )
+
+// invoked asks once which method an invoke calls.
+func (w *Walker) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
+	key := invokeSite{m, b.BCI}
+	callee, ok := w.callees[key]
+	if !ok {
+		callee = w.vm.Invoked(m, b)
+		if len(w.callees) >= maxInvoked {
+			w.callees = make(map[invokeSite]*vmstructs.Method)
+		}
+		w.callees[key] = callee
+	}
+	return callee
+}
+
+type invokeSite struct {
+	method *vmstructs.Method
+	bci    int32
+}
+
+// maxInvoked bounds the invokes that were asked for.
+const maxInvoked = 1 << 12
 
 // maxBytecodes bounds those of all methods together, of 12 bytes each.
 const maxBytecodes = 1 << 19

@@ -52,7 +52,9 @@ func TestRoute(t *testing.T) {
 		{"bytecodes that cannot be read", chain(unread, 2), chain(inner, 3, unread, 1), "unread 1, inner 16"},
 	} {
 		var text []string
-		for _, l := range w.route(nil, r.from, r.to, false) {
+		way := router{w: w}
+		way.route(r.from, r.to)
+		for _, l := range way.legs {
 			text = append(text, fmt.Sprintf("%s %d", l.scopes[0].Method.Name, l.work))
 		}
 		if got := strings.Join(text, ", "); got != r.want {
@@ -66,7 +68,7 @@ func TestRoute(t *testing.T) {
 		if done < 5 {
 			want = "inner"
 		}
-		if got := w.between(from, to, done, 13-done, false)[0].Method.Name; got != want {
+		if got := (&router{w: w}).between(from, to, done, 13-done)[0].Method.Name; got != want {
 			t.Errorf("%d of 13 instructions behind: %s, not %s", done, got, want)
 		}
 	}

@@ -47,9 +47,11 @@ type Walker struct {
 	codeMaps     map[*vmstructs.Blob]*codeMap
 	mapped       int // bytes of code in them
 	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
-	bytecodeSize int   // of all of them
-	costs        []int // scratch of work
-	legs         []leg // scratch of between
+	bytecodeSize int // of all of them
+	callees      map[invokeSite]*vmstructs.Method
+	costs        []int   // scratch of shortest
+	before       []int32 // the same
+	legs         []leg   // scratch of between
 	exits        map[uint64]exitResult
 	returns      map[uint64]exitResult // of native code; see returnAhead
 	stubs        map[uint64]stubSite
@@ -150,6 +152,7 @@ func (w *Walker) Forget() {
 	w.sites, w.siteFrames = make(map[uint64]*compiledSite), 0
 	w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), 0
 	w.bytecode, w.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), 0
+	w.callees = make(map[invokeSite]*vmstructs.Method)
 	w.exits = make(map[uint64]exitResult)
 	w.returns = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)

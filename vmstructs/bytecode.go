@@ -12,7 +12,8 @@ import (
 type Bytecode struct {
 	BCI    int32
 	Op     uint8
-	Target int32 // of a branch or a jump: where it leads; -1 of all others
+	Index  uint16 // of an invoke or a field: of its entry in the constant pool's cache, as the interpreter has it
+	Target int32  // of a branch or a jump: where it leads; -1 of all others
 }
 
 // Ends reports whether what stands behind a bytecode is reached from elsewhere alone. Behind a switch stands what
@@ -26,26 +27,29 @@ func (b *Bytecode) Returns() bool { return b.Op >= OpIreturn && b.Op <= OpReturn
 
 // Bytecodes that are told from others; of families the first and the last.
 const (
-	OpIaload       = 0x2e
-	OpSaload       = 0x35
-	OpIastore      = 0x4f
-	OpSastore      = 0x56
-	OpIadd         = 0x60
-	OpDcmpg        = 0x98
-	opIinc         = 0x84
-	opIfeq         = 0x99
-	OpGoto         = 0xa7
-	opJsr          = 0xa8
-	opTableswitch  = 0xaa
-	opLookup       = 0xab
-	OpIreturn      = 0xac
-	OpReturn       = 0xb1
-	OpGetstatic    = 0xb2
-	OpPutstatic    = 0xb3
-	OpGetfield     = 0xb4
-	OpPutfield     = 0xb5
-	OpInvoke       = 0xb6
-	OpInvokeLast   = 0xba
+	OpIaload      = 0x2e
+	OpSaload      = 0x35
+	OpIastore     = 0x4f
+	OpSastore     = 0x56
+	OpIadd        = 0x60
+	OpDcmpg       = 0x98
+	opIinc        = 0x84
+	opIfeq        = 0x99
+	OpGoto        = 0xa7
+	opJsr         = 0xa8
+	opTableswitch = 0xaa
+	opLookup      = 0xab
+	OpIreturn     = 0xac
+	OpReturn      = 0xb1
+	OpGetstatic   = 0xb2
+	OpPutstatic   = 0xb3
+	OpGetfield    = 0xb4
+	OpPutfield    = 0xb5
+	OpInvoke      = 0xb6
+	OpInvokeLast  = 0xba
+
+	OpInvokeSpecial, OpInvokeStatic, OpInvokeInterface = 0xb7, 0xb8, 0xb9
+
 	OpNew          = 0xbb
 	OpAnewarray    = 0xbd
 	OpArraylength  = 0xbe
@@ -158,6 +162,8 @@ func decodeBytecodes(raw []byte, jdk8 bool) ([]Bytecode, error) {
 		}
 		b := Bytecode{BCI: int32(at), Op: op, Target: -1}
 		switch {
+		case op >= OpGetstatic && op <= OpInvokeInterface: // in the byte order of the machine
+			b.Index = binary.LittleEndian.Uint16(raw[at+1:])
 		case op >= opIfeq && op <= opJsr, op == opIfnull, op == opIfnonnull:
 			b.Target = int32(at) + int32(int16(binary.BigEndian.Uint16(raw[at+1:])))
 		case op == opGotoW:

@@ -223,6 +223,14 @@ func tourBlob(vm *VM, b *Blob, pc uint64) error {
 		return fmt.Errorf("a %v with method %v", b.Kind, b.Method)
 	}
 	b.HasPcDesc(pc)
+	if tree := vm.Inlinings(b, func(uint64, Site) {}); len(tree) > maxSites+maxInline {
+		return fmt.Errorf("%d sites", len(tree))
+	}
+	if b.Method != nil {
+		if err := tourInvokes(vm, b.Method); err != nil {
+			return err
+		}
+	}
 	for _, exact := range []bool{true, false} {
 		if scopes, err := vm.Scopes(b, pc, exact); err == nil {
 			if len(scopes) == 0 || scopes[len(scopes)-1].Method != b.Method {
@@ -255,6 +263,21 @@ func tourMethod(m *Method) error {
 	if m.Name == "" || m.Class == "" || !utf8.ValidString(m.Full()) || !utf8.ValidString(m.Signature) || !utf8.ValidString(m.File) ||
 		len(m.lines) > maxLineEntries {
 		return fmt.Errorf("%+v", m)
+	}
+	return nil
+}
+
+// tourInvokes asks what each kind of invoke calls.
+func tourInvokes(vm *VM, m *Method) error {
+	vm.Bytecodes(m)
+	for op := range uint8(OpInvokeLast - OpInvoke + 1) {
+		for _, index := range []uint16{0, 1, 0xffff} {
+			if callee := vm.Invoked(m, &Bytecode{Op: OpInvoke + op, Index: index}); callee != nil {
+				if err := tourMethod(callee); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ const (
 	capSafepoints = "which records are safepoints"
 	capMethods    = "method names"
 	capLines      = "line numbers"
+	capInvokes    = "which method an invoke calls"
 	capFiles      = "source files"
 	capThreads    = "threads"
 	capAnchors    = "frame anchors"
@@ -47,6 +48,7 @@ type layout struct {
 	deopt  deoptLayout
 	cont   contLayout
 	wait   waitLayout
+	invoke invokeLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
 	oopMaps                 oopMapLayout
@@ -260,6 +262,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		deopt:  r.deopt(),
 		cont:   r.continuation(),
 		wait:   r.wait(),
+		invoke: r.invoke(),
 
 		perfStart:    r.static("", "PerfMemory._start"),
 		perfCapacity: r.static("", "PerfMemory._capacity"),

@@ -25,6 +25,7 @@ var readWidths = map[string]uint8{
 	"ConstMethod._signature_index": 2, "ConstMethod._method_idnum": 2, "ConstMethod._flags": 1, "ConstMethod._flags._flags": 1,
 	"ConstantPool._length": 4, "ConstantPool._source_file_name_index": 2, "InstanceKlass._source_file_name_index": 2,
 	"InstanceKlass._java_fields_count": 2, "Symbol._length": 2, "Symbol._body": 1, "Symbol._body[0]": 1, "Klass._layout_helper": 4,
+	"ConstantPoolCache._length": 4, "ResolvedMethodEntry._cpool_index": 2, "Klass._vtable_len": 4, "InstanceKlass._vtable_len": 4,
 
 	"ThreadsList._length": 4, "JavaThread._thread_state": 4, "OSThread._thread_id": 4,
 	"StubQueue._buffer_limit": 4, "InterpreterCodelet._size": 4, "JVMFlag._type": 4, "Flag._type": 4, "JDK_Version._major": 1,

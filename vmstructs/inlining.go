@@ -1,0 +1,88 @@
+package vmstructs
+
+import "encoding/binary"
+
+// Place is one method's place in the tree of what is inlined into an nmethod, and Site a bytecode there. They are
+// hashes of the way to there: of methods and bytecode indexes, from the method that owns the code on.
+type (
+	Place uint64
+	Site  uint64
+)
+
+// Site is a bytecode of the method at a place.
+func (p Place) Site(bci int32) Site { return Site(mix(uint64(p), uint64(uint32(bci)))) }
+
+// Inlined is the place of a method that is inlined at a site.
+func (s Site) Inlined(method uint64) Place { return Place(mix(uint64(s), method)) }
+
+// PlaceOf is the place of the innermost of some methods.
+func PlaceOf(chain []Scope) Place {
+	p := Site(0).Inlined(chain[len(chain)-1].Method.Addr)
+	for i := len(chain) - 2; i >= 0; i-- {
+		p = p.Site(chain[i+1].BCI).Inlined(chain[i].Method.Addr)
+	}
+	return p
+}
+
+// mix is a step of a hash (murmur3's finalizer).
+func mix(h, v uint64) uint64 {
+	h ^= v * 0x9e3779b97f4a7c15
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	return h ^ h>>29
+}
+
+// maxSites bounds the tree of one nmethod.
+const maxSites = 1 << 14
+
+// Inlinings returns what the records of b say of its tree: at which sites which method is inlined. each is called with
+// the site of each record.
+func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) map[Site]uint64 {
+	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: map[int32]Site{}, tree: map[Site]uint64{}}
+	for i := range b.debug.count() {
+		rel, at := b.debug.pcOffset(i), b.debug.scopeOffset(i)
+		if rel < 0 || !b.holds(b.Begin+uint64(rel)) || at == noScope || len(t.seen) > maxSites {
+			continue
+		}
+		if s, ok := t.site(at, 0); ok {
+			each(b.Begin+uint64(rel), s)
+		}
+	}
+	return t.tree
+}
+
+type inliningReader struct {
+	b    *Blob
+	x    uint8
+	seen map[int32]Site // by offset of the scope
+	tree map[Site]uint64
+}
+
+// site decodes a scope and its senders, each once.
+func (t *inliningReader) site(at int32, depth int) (Site, bool) {
+	if s, ok := t.seen[at]; ok {
+		return s, s != 0
+	}
+	t.seen[at] = 0 // so that a scope that is its own sender ends
+	d := &t.b.debug
+	if depth >= maxInline || at < 0 || int(at) >= len(d.scopes) {
+		return 0, false
+	}
+	in := stream{b: d.scopes, pos: int(at), x: t.x}
+	sender, method, bci := in.u5(), in.u5(), int64(in.u5())-1
+	if in.bad || method == 0 || uint64(method) > uint64(len(d.metadata)/8) || bci >= maxBCI {
+		return 0, false
+	}
+	addr := binary.LittleEndian.Uint64(d.metadata[8*(method-1):])
+	var from Site
+	if sender != noScope {
+		var ok bool
+		if from, ok = t.site(int32(sender), depth+1); !ok {
+			return 0, false
+		}
+		t.tree[from] = addr
+	}
+	s := from.Inlined(addr).Site(int32(bci))
+	t.seen[at] = s
+	return s, s != 0
+}

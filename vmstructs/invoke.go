@@ -1,0 +1,219 @@
+package vmstructs
+
+// Invoked returns the method that an invoke of m calls, as the constant pool of m's class has resolved it for the interpreter:
+// nil where it has not, where more than one method may be called and the pool does not say which, and of methods for which
+// compilers may have code of their own. A virtual method is that of the class
+// that the invoke names; a compiler that inlines it has seen that no other class has one of its own.
+func (vm *VM) Invoked(m *Method, b *Bytecode) *Method {
+	l := &vm.l.invoke
+	if b.Op < OpInvoke || b.Op > OpInvokeInterface || !l.cache.ok() {
+		return nil
+	}
+	cache, err := vm.mem.Ptr(m.pool.addr + uint64(l.cache))
+	if err != nil || cache == 0 {
+		return nil
+	}
+	var e invokeEntry
+	var ok bool
+	if l.methods.ok() {
+		e, ok = vm.resolvedMethod(cache, b.Index)
+	} else {
+		e, ok = vm.cacheEntry(cache, b)
+	}
+	if !ok {
+		return nil
+	}
+	if e.method == 0 {
+		if b.Op != OpInvoke {
+			return nil
+		}
+		if e.method = vm.virtualMethod(m, e.constant, e.table); e.method == 0 {
+			return nil
+		}
+	}
+	callee, err := vm.MethodNow(e.method)
+	if err != nil || vm.isIntrinsic(e.method) {
+		return nil
+	}
+	return callee
+}
+
+// isIntrinsic reports whether compilers may have code of their own for a method, which is then their caller's.
+func (vm *VM) isIntrinsic(method uint64) bool {
+	l := &vm.l.invoke
+	raw := make([]byte, span(l.intrinsic.offset)-int(l.intrinsic.offset))
+	return vm.mem.Bytes(method+uint64(l.intrinsic.offset), raw) != nil || sized{0, l.intrinsic.width}.unsigned(raw) != 0
+}
+
+// invokeEntry is what the constant pool's cache has of an invoke: a method, or the place in the vtable.
+type invokeEntry struct {
+	method   uint64
+	constant uint16 // the constant that the class file names
+	table    uint64
+}
+
+// cacheEntry reads an entry as JDKs up to 22 have them (oops/cpCache.hpp, ConstantPoolCacheEntry).
+func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
+	l := &vm.l.invoke
+	n, err := vm.mem.U32(cache + uint64(l.length))
+	if err != nil || n > maxPool || uint32(b.Index) >= n {
+		return e, false
+	}
+	raw := make([]byte, l.entrySize)
+	if vm.mem.Bytes(cache+l.cacheSize+uint64(b.Index)*l.entrySize, raw) != nil {
+		return e, false
+	}
+	e.constant = l.indices.u16(raw)
+	flags := l.flags.u64(raw)
+	switch {
+	case b.Op == OpInvokeSpecial || b.Op == OpInvokeStatic:
+		e.method = l.f1.u64(raw)
+	case flags>>l.vfinal&1 != 0:
+		e.method = l.f2.u64(raw)
+	case b.Op == OpInvoke:
+		e.table = l.f2.u64(raw)
+	default:
+		return e, false // of an interface: any class's may be called
+	}
+	return e, flags != 0
+}
+
+// resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, then its place in a table,
+// then the number of the constant. A virtual one that is not final has no method there.
+func (vm *VM) resolvedMethod(cache uint64, index uint16) (e invokeEntry, ok bool) {
+	l := &vm.l.invoke
+	array, err := vm.mem.Ptr(cache + uint64(l.methods))
+	if err != nil {
+		return e, false
+	}
+	n, err := vm.mem.U32(array + uint64(vm.l.method.arrayLen))
+	if err != nil || n > maxPool || uint32(index) >= n {
+		return e, false
+	}
+	raw := make([]byte, l.entrySize)
+	if vm.mem.Bytes(array+uint64(l.methodsData)+uint64(index)*l.entrySize, raw) != nil {
+		return e, false
+	}
+	e.method, e.table, e.constant = word(raw), uint64(offset(8).u16(raw)), l.constant.u16(raw)
+	return e, raw[len(raw)-1] != 0 || raw[len(raw)-2] != 0 || e.method != 0
+}
+
+// virtualMethod looks a method up in the vtable of the class that the constant names.
+func (vm *VM) virtualMethod(m *Method, constant uint16, table uint64) uint64 {
+	l := &vm.l.invoke
+	if !l.vtableLen.ok() || table >= maxVtable || constant == 0 || uint32(constant) >= m.pool.length {
+		return 0
+	}
+	klass := vm.poolKlass(m.pool, constant)
+	if klass == 0 || klass%8 != 0 {
+		return 0
+	}
+	// The length is in words up to 8 and since 9 (oops/klass.hpp): a vtableEntry is one of them.
+	n, err := vm.mem.U32(klass + uint64(l.vtableLen))
+	if err != nil || table >= uint64(n) {
+		return 0
+	}
+	method, err := vm.mem.Ptr(klass + l.vtable + 8*table)
+	if err != nil {
+		return 0
+	}
+	return method
+}
+
+// maxVtable bounds a vtable: a class file has at most that many methods, and inherits as many.
+const maxVtable = 1 << 17
+
+// poolKlass returns the class of a constant that is a method (oops/constantPool.hpp): the lower half of such a constant is
+// the number of the class. A class that is resolved is a pointer there in 8. Since 9 it is the number of an entry in a
+// table of its own.
+func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
+	l := &vm.l.invoke
+	slot := func(i uint16) (uint64, bool) {
+		if i == 0 || uint32(i) >= p.length {
+			return 0, false
+		}
+		v, err := vm.mem.U64(p.addr + vm.l.method.poolSize + 8*uint64(i))
+		return v, err == nil
+	}
+	method, ok := slot(constant)
+	if !ok {
+		return 0
+	}
+	class, ok := slot(uint16(method))
+	if !ok {
+		return 0
+	}
+	if !l.klasses.ok() {
+		if class&1 != 0 {
+			return 0 // not resolved
+		}
+		return class
+	}
+	array, err := vm.mem.Ptr(p.addr + uint64(l.klasses))
+	if err != nil {
+		return 0
+	}
+	n, err := vm.mem.U32(array + uint64(vm.l.method.arrayLen))
+	if i := uint32(uint16(class)); err == nil && i < n && n <= maxPool {
+		klass, _ := vm.mem.Ptr(array + uint64(l.klassesData) + 8*uint64(i))
+		return klass
+	}
+	return 0
+}
+
+// invokeLayout: oops/cpCache.hpp, oops/resolvedMethodEntry.hpp, oops/klassVtable.hpp.
+type invokeLayout struct {
+	cache         offset // ConstantPool
+	length        offset // ConstantPoolCache, up to 22
+	cacheSize     uint64 // its entries follow it
+	indices       offset // ConstantPoolCacheEntry
+	f1, f2, flags offset
+	vfinal        uint8  // bit of the flags
+	methods       offset // ConstantPoolCache, since 23
+	methodsData   offset
+	constant      offset // ResolvedMethodEntry
+	entrySize     uint64 // of either kind
+	klasses       offset // ConstantPool, since 9
+	klassesData   offset
+	intrinsic     sized // Method
+	vtableLen     offset
+	vtable        uint64 // where it begins: behind InstanceKlass
+}
+
+func (r *resolver) invoke() invokeLayout {
+	l := invokeLayout{
+		cache:     r.field(capInvokes, "ConstantPool._cache"),
+		methods:   r.field("", "ConstantPoolCache._resolved_method_entries"),
+		klasses:   absent,
+		vtableLen: r.field(capInvokes, "Klass._vtable_len|InstanceKlass._vtable_len"),
+		vtable:    r.size(capInvokes, "InstanceKlass"),
+		intrinsic: r.sized(capInvokes, "Method._intrinsic_id"),
+	}
+	if _, jdk8 := r.t.sizes["Flag"]; !jdk8 {
+		l.klasses = r.field(capInvokes, "ConstantPool._resolved_klasses")
+		l.klassesData = r.field(capInvokes, "Array<Klass*>._data")
+	}
+	if l.methods.ok() {
+		l.methodsData = r.field(capInvokes, "Array<ResolvedMethodEntry>._data")
+		l.constant = r.field(capInvokes, "ResolvedMethodEntry._cpool_index")
+		if l.entrySize = r.size(capInvokes, "ResolvedMethodEntry"); l.constant != 16 || l.entrySize != 24 {
+			r.lost(capInvokes, "ResolvedMethodEntry as it was in 23")
+		}
+	} else {
+		l.length = r.field(capInvokes, "ConstantPoolCache._length")
+		l.indices = r.field(capInvokes, "ConstantPoolCacheEntry._indices")
+		l.f1 = r.field(capInvokes, "ConstantPoolCacheEntry._f1")
+		l.f2 = r.field(capInvokes, "ConstantPoolCacheEntry._f2")
+		l.flags = r.field(capInvokes, "ConstantPoolCacheEntry._flags")
+		l.vfinal = uint8(r.int("ConstantPoolCacheEntry::is_vfinal_shift", 20)) & 63
+		l.cacheSize = r.size(capInvokes, "ConstantPoolCache")
+		l.entrySize = max(r.size(capInvokes, "ConstantPoolCacheEntry"), uint64(span(l.indices, l.f1, l.f2, l.flags)))
+	}
+	if len(r.missing[capInvokes]) > 0 {
+		if !l.methods.ok() {
+			r.lost(capInvokes, "ConstantPoolCache._resolved_method_entries")
+		}
+		l.cache = absent
+	}
+	return l
+}

@@ -8,9 +8,9 @@ import "time"
 // whole machine was.
 const longGap = int64(time.Second)
 
-// excuse forgives what threads have used while nobody could look: it is no credit for a burst of samples now, nor
+// forgiveUse forgives what threads have used while nobody could look: it is no credit for a burst of samples now, nor
 // the weight of a single one.
-func (s *scan) excuse() {
+func (s *scan) forgiveUse() {
 	defer func(pools bool) { s.pools = pools }(s.pools)
 	s.pools = false
 	for _, th := range s.byTID {

@@ -178,7 +178,7 @@ func (s *scan) begin() (gap int64) {
 		gap = s.now - s.lastTick
 	}
 	if gap > longGap+s.interval {
-		s.excuse()
+		s.forgiveUse()
 	}
 	s.readClock()
 	s.list()

@@ -15,9 +15,9 @@ import (
 
 // TestNamesOfThen: a stack that waited has the name that its thread had when it was seen, as far as names were read.
 func TestNamesOfThen(t *testing.T) {
-	th := &thread{kernel: process.Thread{TID: 7}, name: "task-2", oldLabel: "[task-1 tid=7]", oldRead: 1000,
+	th := &listedThread{kernel: process.Thread{TID: 7}, name: "task-2", oldLabel: "[task-1 tid=7]", oldRead: 1000,
 		newRead: 2000, named: time.Now()}
-	d := &directory{threads: map[int]*thread{7: th}}
+	d := &directory{threads: map[int]*listedThread{7: th}}
 	for when, want := range map[int64]string{900: "[task-1 tid=7]", 1400: "[task-1 tid=7]", 1600: "[task-2 tid=7]",
 		2100: "[task-2 tid=7]"} {
 		if got := d.labelAt(7, when); got != want {
@@ -42,7 +42,7 @@ func TestThreadNumbersComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	th := process.Thread{TID: self, Start: start}
-	r := &recording{Session: &Session{dir: &directory{threads: map[int]*thread{th.TID: {kernel: th}}}}}
+	r := &recording{Session: &Session{dir: &directory{threads: map[int]*listedThread{th.TID: {kernel: th}}}}}
 	if r.beganAfter(th.TID, now()) {
 		t.Error("this process began before now")
 	}

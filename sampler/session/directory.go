@@ -18,7 +18,7 @@ import (
 type directory struct {
 	p       *process.Process
 	vm      *vmstructs.VM
-	threads map[int]*thread
+	threads map[int]*listedThread
 	round   int
 	at      time.Time     // of the last refresh
 	mapped  time.Time     // when the mappings were read
@@ -27,8 +27,8 @@ type directory struct {
 	allNames bool
 }
 
-// thread is one thread.
-type thread struct {
+// listedThread is one thread and its names.
+type listedThread struct {
 	kernel process.Thread
 	java   vmstructs.Thread // Addr 0: not a JavaThread
 	name   string           // as Java knows it, else the kernel's
@@ -60,11 +60,11 @@ const (
 )
 
 func newDirectory(p *process.Process, vm *vmstructs.VM) *directory {
-	return &directory{p: p, vm: vm, threads: make(map[int]*thread)}
+	return &directory{p: p, vm: vm, threads: make(map[int]*listedThread)}
 }
 
 // get returns a thread, nil if it is unknown (it may be new, or gone).
-func (d *directory) get(tid int) *thread {
+func (d *directory) get(tid int) *listedThread {
 	age := time.Since(d.at)
 	th := d.threads[tid]
 	due := age > refreshEvery || th == nil && age > refreshUnknown
@@ -79,7 +79,7 @@ func (d *directory) get(tid int) *thread {
 }
 
 // name reads a thread's names. It returns false for one that has ended.
-func (d *directory) name(th *thread) bool {
+func (d *directory) name(th *listedThread) bool {
 	k, err := d.p.Thread(th.kernel.TID)
 	if err != nil {
 		return false
@@ -121,7 +121,7 @@ func (d *directory) update(all bool) error {
 			if err != nil {
 				continue
 			}
-			th = &thread{kernel: process.Thread{TID: tid, NSTID: ns}}
+			th = &listedThread{kernel: process.Thread{TID: tid, NSTID: ns}}
 		}
 		named := all
 		if j, isJava := byNS[th.kernel.NSTID]; isJava || javaErr == nil {
@@ -148,7 +148,7 @@ func (d *directory) update(all bool) error {
 // rename reads the thread's name again: programs rename pooled threads for each task. A
 // name that cannot be read now (a collector moves it) stays as it was, and where there
 // is none the kernel's short name stands in, until a later look has better luck.
-func (d *directory) rename(th *thread) {
+func (d *directory) rename(th *listedThread) {
 	name, wasJava := th.name, th.javaNamed
 	th.named = time.Now()
 	if th.java.Addr != 0 {
@@ -171,7 +171,7 @@ func (d *directory) rename(th *thread) {
 }
 
 // makeLabel makes the label once for each name.
-func (th *thread) makeLabel() string {
+func (th *listedThread) makeLabel() string {
 	if th.label == "" {
 		th.label = fmt.Sprintf("[%s tid=%d]", th.name, th.kernel.TID)
 	}
@@ -181,7 +181,7 @@ func (th *thread) makeLabel() string {
 // nameTries is how often a name is asked for that a collector is moving.
 const nameTries = 3
 
-func (d *directory) javaName(th *thread) (name string, err error) {
+func (d *directory) javaName(th *listedThread) (name string, err error) {
 	for range nameTries {
 		if name, err = d.vm.ThreadName(th.java); !errors.Is(err, vmstructs.ErrMoved) {
 			break
@@ -216,7 +216,7 @@ func (d *directory) tids() []int { return slices.Sorted(maps.Keys(d.threads)) }
 
 // hint returns what a sampler should know before it stops the thread: where its stack ends, and
 // which part of its JavaThread to copy in the same pause.
-func (th *thread) hint(vm *vmstructs.VM) ptrace.Hint {
+func (th *listedThread) hint(vm *vmstructs.VM) ptrace.Hint {
 	if th.java.Addr == 0 {
 		return ptrace.Hint{}
 	}

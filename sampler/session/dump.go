@@ -164,7 +164,7 @@ func (d *dump) takeUnstopped(snap *process.Snapshot, o ptrace.Outcome) {
 }
 
 // stateOf is the thread's state as Java says it, else the kernel's.
-func (s *Session) stateOf(th *thread) string {
+func (s *Session) stateOf(th *listedThread) string {
 	if th.java.Addr == 0 {
 		return kernelState(th.kernel.State)
 	}

@@ -118,7 +118,7 @@ func (s *Session) runsVirtual() bool {
 }
 
 // mayCarry tells whether a thread may run virtual ones.
-func (th *thread) mayCarry() bool {
+func (th *listedThread) mayCarry() bool {
 	return th.java.Addr != 0 && vmstructs.MayCarry(th.name)
 }
 
@@ -131,8 +131,8 @@ func (r *recording) isCarrier(tid int) bool {
 	return r.carriers[tid] || th != nil && th.mayCarry()
 }
 
-// hurry asks for a thread to be looked at soon from now on if its stack, walked just now, was that of a virtual one.
-func (r *recording) hurry(tid int, st *profile.Stack) {
+// wantSoon asks for a thread to be looked at soon from now on if its stack, walked just now, was that of a virtual one.
+func (r *recording) wantSoon(tid int, st *profile.Stack) {
 	if !st.Mounted || r.hints[tid].Soon || r.opt.Engine != PerfEngine {
 		return // its name may say since this sample that it is a carrier, and the sampler not know yet
 	}

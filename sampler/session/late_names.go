@@ -11,7 +11,7 @@ import "time"
 // lateName is what a thread of unknown name was called, by its number.
 type lateName struct {
 	label string
-	th    *thread // nil: not even the kernel's name was known
+	th    *listedThread // nil: not even the kernel's name was known
 	when  time.Time
 }
 
@@ -47,7 +47,7 @@ func (r *recording) root(tid int, label string) string {
 
 // relabel gives what was counted under a late name another one, if it is the same thread's. Else it is one of a
 // pool's, if these are to be one.
-func (r *recording) relabel(late lateName, th *thread, label string) {
+func (r *recording) relabel(late lateName, th *listedThread, label string) {
 	if late.th != th && time.Since(late.when) > lateFor {
 		label = r.pool(late.label)
 	}

@@ -46,7 +46,7 @@ func (s *Session) Thread(tid int) (Thread, bool) {
 	return s.known(th), true
 }
 
-func (s *Session) known(th *thread) Thread {
+func (s *Session) known(th *listedThread) Thread {
 	return Thread{Kernel: th.kernel, Java: th.java, Name: th.name, Hint: th.hint(s.VM)}
 }
 
@@ -71,7 +71,7 @@ func (p *Sampling) After() (after func(snap *process.Snapshot, released int64), 
 func (p *Sampling) Run(ctx context.Context, config sampler.Config,
 	each func(*process.Snapshot)) (sampler.Stats, error) {
 	var stats sampler.Stats
-	p.r.news(0)
+	p.r.refreshHints(0)
 	queue := sampler.NewQueue(p.Queue)
 	done := make(chan error, 1)
 	go func() {
@@ -90,7 +90,7 @@ func (p *Sampling) Run(ctx context.Context, config sampler.Config,
 // Walk makes a snapshot's stack. Where the stack shows that the thread runs virtual ones, the engine is told.
 func (p *Sampling) Walk(snap *process.Snapshot, stack *profile.Stack) {
 	p.r.walk(snap, stack)
-	p.r.hurry(snap.TID, stack)
+	p.r.wantSoon(snap.TID, stack)
 }
 
 // Proven reports whether the walk that was made just now shows where the thread was when the snapshot was taken. Else

@@ -70,7 +70,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		s.dir.allNames = opt.Wants != nil
 		r.profile, r.before = p, before
 		after, trail = s.after(opt.Engine)
-		r.news(0)
+		r.refreshHints(0)
 	}) {
 		return p, p.Summary(), process.ErrSilent
 	}
@@ -176,7 +176,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 				mapped.do(r.Process.Refresh)
 			}
 			r.alive()
-			r.news(0)
+			r.refreshHints(0)
 			r.settleAll()
 		case visit := <-r.opt.Visits:
 			r.settleNames()
@@ -256,7 +256,7 @@ func (r *recording) take(snap *process.Snapshot) {
 		return
 	}
 	r.walk(snap, &r.stack)
-	r.hurry(snap.TID, &r.stack)
+	r.wantSoon(snap.TID, &r.stack)
 	if !r.alive() {
 		r.profile.Lose(profile.ProcessGone, snap.Samples())
 		return
@@ -306,7 +306,7 @@ func (r *recording) pool(label string) string {
 
 // follow looks up a thread that was sampled, and tells whether it is wanted.
 func (r *recording) follow(snap *process.Snapshot) bool {
-	r.news(snap.TID)
+	r.refreshHints(snap.TID)
 	h, known := r.hints[snap.TID]
 	if !known {
 		h = r.hint(snap.TID)
@@ -330,9 +330,9 @@ func (r *recording) hint(tid int) (h ptrace.Hint) {
 	return h
 }
 
-// news looks for the thread tid if it is unknown, and for all now and then. The sampler is told of
+// refreshHints looks for the thread tid if it is unknown, and for all now and then. The sampler is told of
 // all that are new, because already the first look at a thread needs it.
-func (r *recording) news(tid int) {
+func (r *recording) refreshHints(tid int) {
 	r.dir.get(tid)
 	if r.dir.round == r.advised {
 		return

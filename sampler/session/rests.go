@@ -16,11 +16,11 @@ import (
 // told. When it is seen at rest there again, without a stop, they are the same if every return address of theirs
 // still stands where it stood.
 
-// rests are the native parts of the stacks of threads at rest.
-type rests map[int][]rest
+// nativeRests are the native parts of the stacks of threads at rest.
+type nativeRests map[int][]nativeRest
 
-// rest is one: from the leaf to the first frame of generated code, or to the root if there is none.
-type rest struct {
+// nativeRest is one: from the leaf to the first frame of generated code, or to the root if there is none.
+type nativeRest struct {
 	pc, sp  uint64
 	frames  []profile.Frame
 	returns []returnTo // to each frame but the first, that of generated code among them
@@ -37,7 +37,7 @@ type returnTo struct {
 const maxRestsKept = 8
 
 // note keeps the native part of a stack that was walked with all registers.
-func (k rests) note(s *Session, snap *process.Snapshot, stack *profile.Stack) {
+func (k nativeRests) note(s *Session, snap *process.Snapshot, stack *profile.Stack) {
 	if stack.Truncated != profile.Whole {
 		return
 	}
@@ -46,7 +46,7 @@ func (k rests) note(s *Session, snap *process.Snapshot, stack *profile.Stack) {
 		return
 	}
 	cpu := s.Process.CPU()
-	r := rest{pc: restingPC(cpu, snap), sp: snap.SP, frames: append([]profile.Frame(nil), stack.Frames[:n]...),
+	r := nativeRest{pc: restingPC(cpu, snap), sp: snap.SP, frames: append([]profile.Frame(nil), stack.Frames[:n]...),
 		whole: n == len(stack.Frames)}
 	end := n
 	if !r.whole {
@@ -102,7 +102,7 @@ func returnAt(snap *process.Snapshot, addr uint64) (uint64, bool) {
 }
 
 // complete puts the native part in place of the gap of a look without a stop.
-func (k rests) complete(s *Session, snap *process.Snapshot, stack *profile.Stack) {
+func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile.Stack) {
 	gap := unwind.UnstoppedGap(stack)
 	if gap < 0 {
 		return
@@ -131,7 +131,7 @@ func (k rests) complete(s *Session, snap *process.Snapshot, stack *profile.Stack
 }
 
 // stands reports whether every return address is where it was.
-func (r *rest) stands(snap *process.Snapshot) bool {
+func (r *nativeRest) stands(snap *process.Snapshot) bool {
 	for i := range r.returns {
 		for _, at := range r.returns[i].at {
 			if pc, ok := returnAt(snap, at); !ok || pc != r.returns[i].pc {

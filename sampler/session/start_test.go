@@ -79,7 +79,7 @@ func startOnce(t *testing.T, pid int) (st start) {
 	defer stop()
 	r := s.recording(RecordOptions{})
 	r.profile, r.stop = profile.New(), stop
-	r.news(0)
+	r.refreshHints(0)
 	queue := sampler.NewQueue(queueLength)
 	go r.sampler.Run(ctx, sampler.Config{Interval: time.Millisecond}, queue)
 	for snap := range queue.Snapshots() {

@@ -34,7 +34,7 @@ type standings struct {
 	of     map[int]*standing
 	frames map[stateFrame]*profile.Func
 	leafed profile.Stack
-	rests  rests
+	rests  nativeRests
 	asked  map[int]int // how often a thread was to be stopped again
 	others int64       // looks at threads in states that are not wanted
 }
@@ -49,7 +49,7 @@ type stateFrame struct {
 const maxStateFrames = 1 << 12
 
 func newStandings() *standings {
-	return &standings{of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{}, rests: rests{}, asked: map[int]int{}}
+	return &standings{of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{}, rests: nativeRests{}, asked: map[int]int{}}
 }
 
 // frame is the leaf for a state, each made once.
@@ -80,13 +80,13 @@ func (r *recording) takeWall(snap *process.Snapshot) {
 	r.walkWall(snap)
 	if !r.alive() {
 		st.lost = profile.ProcessGone
-		r.stand(st)
+		r.keepLook(st)
 		return
 	}
 	if !r.proven(snap, snap.Tally.Last()) {
 		snap.Tally.Void()
 		st.lost = profile.Stale
-		r.stand(st)
+		r.keepLook(st)
 		return
 	}
 	if !snap.Waiting.Unstopped && snap.Waiting.State != 'R' {
@@ -110,7 +110,7 @@ func (r *recording) takeWall(snap *process.Snapshot) {
 	s.leafed.Truncated = stack.Truncated
 	s.leafed.Frames = append(append(s.leafed.Frames[:0], leaf), stack.Frames...)
 	st.at = r.profile.AddAt(root, &s.leafed, 0, 0)
-	r.stand(st)
+	r.keepLook(st)
 }
 
 // walkWall walks a snapshot by what is known of its registers.
@@ -133,8 +133,8 @@ func (r *recording) walkWall(snap *process.Snapshot) {
 // mostAsked is how often a thread is stopped again because a stop for its native frames came to nothing.
 const mostAsked = 3
 
-// stand keeps a look, and counts it as often as it does by now.
-func (r *recording) stand(st *standing) {
+// keepLook keeps a look, and counts it as often as it does by now.
+func (r *recording) keepLook(st *standing) {
 	r.standings.of[st.tid] = st
 	r.settle(st)
 }
@@ -178,7 +178,7 @@ func (r *recording) settleAll() {
 		st.tally.Void() // should it live after all, it is looked at anew
 		return true
 	})
-	maps.DeleteFunc(r.standings.rests, func(tid int, _ []rest) bool { return r.dir.threads[tid] == nil })
+	maps.DeleteFunc(r.standings.rests, func(tid int, _ []nativeRest) bool { return r.dir.threads[tid] == nil })
 	maps.DeleteFunc(r.standings.asked, func(tid, _ int) bool { return r.dir.threads[tid] == nil })
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"math"
 	"sort"
 )
 
@@ -56,6 +57,9 @@ func (d *debugInfo) find(rel int32, own bool) int {
 		if i := d.at(rel); i >= 0 && d.pcOffset(i) == rel {
 			return i
 		}
+	}
+	if rel == math.MaxInt32 {
+		return -1
 	}
 	return d.at(rel + 1)
 }

@@ -2,7 +2,7 @@
 # An arm64 machine for the tests, on any x86-64 one: a real arm64 kernel under qemu-system-aarch64 in full emulation. ptrace,
 # /proc and the JVMs are what they are on arm hardware; only time is not: emulated code is some ten times slower.
 #   scripts/arm64.sh build [JDK...]
-#                                makes the machine, if it is not there or lacks one of these JDKs (8 11 17 21 25 27)
+#                                makes the machine, if it is not there or lacks one of these JDKs
 #   scripts/arm64.sh run [--share DIR] [--timeout SECONDS] [--env NAME=VALUE]... COMMAND
 #                                boots it, runs a shell command line as root, and exits with its status; 124: out of time,
 #                                125: the machine died (the end of its console follows). stdout and stderr come as stdout

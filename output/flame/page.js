@@ -285,9 +285,10 @@ function select(node) {
 // step goes from the selected box to its caller, its widest callee, or its neighbour.
 function step(direction) {
   const {view, plan} = state, at = state.selected ?? state.zoom;
-  const depth = view.depth(at), row = plan.rows[depth];
+  const depth = view.depth(at), row = plan.rows[depth] || [];
   if (direction === 'caller') return select(view.parent(at));
   const i = row.findIndex(b => b[0] === at);
+  if (i < 0) return select(state.zoom); // it is not drawn any more
   if (direction === 'callee') {
     const box = row[i], kids = (plan.rows[depth + 1] || []).filter(b => view.parent(b[0]) === at);
     return box && kids.length ? select(kids.reduce((a, b) => (b[2] > a[2] ? b : a))[0]) : undefined;

@@ -3,6 +3,7 @@ package jfr
 import (
 	"fmt"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // BadFile says where a recording is wrong. Chunks before that place have been read.
@@ -137,9 +138,9 @@ func (c *cursor) text(skip bool) (t text) {
 }
 
 func latin1(b []byte) string {
-	runes := make([]rune, len(b))
-	for i, c := range b {
-		runes[i] = rune(c)
+	text := make([]byte, 0, len(b))
+	for _, c := range b {
+		text = utf8.AppendRune(text, rune(c))
 	}
-	return string(runes)
+	return string(text)
 }

@@ -26,6 +26,7 @@ func (r *Reader) decode(of *class) (*Event, *BadFile) {
 		return nil, c.bad
 	}
 	if of.name == sourceName {
+		r.turn ^= 1 // nobody is given this event: the sample before it keeps its place
 		keepFirst(r.k.sources, rec.numbers[slotType], rec.numbers[slotSource])
 		return e, nil
 	}

@@ -14,8 +14,8 @@ import (
 
 // What is read at a time.
 const (
-	maxMetadata  = 64 << 20 // bytes; the JDK's is 100 KB
-	maxConstants = 1 << 30  // bytes of one chunk's checkpoints, which are kept while it is read
+	maxMetadata  = 8 << 20 // bytes; the JDK's is 100 KB
+	maxConstants = 1 << 30 // bytes of one chunk's checkpoints, which are kept while it is read
 	maxEvent     = 16 << 20
 )
 

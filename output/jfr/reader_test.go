@@ -110,6 +110,29 @@ func TestRoundTripWall(t *testing.T) {
 	}
 }
 
+// TestSamplesAlone: samples without a detail behind them are each told once, also where the next chunk begins with the sources
+// of classes.
+func TestSamplesAlone(t *testing.T) {
+	var file bytes.Buffer
+	w := NewWriter(&file, Options{})
+	setFacts(w, "wall")
+	var want, got []string
+	for i := range 7 {
+		name := fmt.Sprintf("shop.C%d.run", i)
+		want = append(want, name)
+		stack := stackOn(javaFrame(profile.C2, name, 7, 7))
+		if err := w.Sample(&Sample{At: moment(time.Duration(i) * 40 * time.Second), Thread: worker, Stack: stack, Wall: true,
+			Count: 1, Span: time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finish(t, w, moment(5*time.Minute))
+	eachEvent(t, bytes.NewReader(file.Bytes()), func(e *Event) { got = append(got, e.Stack.Frames[0].Func.Name) })
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestFields: the account comes back, too.
 func TestFields(t *testing.T) {
 	file := bytes.NewReader(recording(t))

@@ -281,6 +281,11 @@ func (c *cursor) value(of *class, depth int, into *record) {
 			}
 			c.single(f, depth, into)
 			if f.slot == slotFrames && into != nil {
+				if len(into.frames) == maxFrames {
+					c.fail("a stack of more than %d frames", maxFrames)
+					c.bad.TooMuch = true
+					return
+				}
 				into.addFrame()
 			}
 		}

@@ -9,6 +9,8 @@ import (
 const (
 	maxFuncs        = 1 << 18 // that are known at a time
 	maxCachedFrames = 1 << 19 // of stacks that are made, of 40 bytes each
+	maxFrames       = 1 << 16 // of one stack
+	maxMadeFrames   = 1 << 28 // of a chunk's stacks, each time that one is made
 )
 
 // stackMaker makes profile's stacks of a chunk's constants.
@@ -24,6 +26,7 @@ type stackMaker struct {
 	made   map[madeKey]*profile.Func      // of the chunk
 	stacks map[uint64]*profile.Stack
 	frames int // in stacks
+	all    int // that were made of this chunk's
 	record record
 }
 
@@ -37,6 +40,7 @@ func (m *stackMaker) begin(k *constants, s *schema) {
 	m.k, m.schema = k, s
 	m.made = make(map[madeKey]*profile.Func)
 	m.forget()
+	m.all = 0
 	if m.funcs == nil || len(m.funcs) > maxFuncs {
 		m.funcs = make(map[profile.Func]*profile.Func)
 	}
@@ -66,6 +70,9 @@ func (m *stackMaker) stack(key uint64) (*profile.Stack, *BadFile) {
 	c.value(m.schema.byName["jdk.types.StackTrace"], 0, &m.record)
 	if c.bad != nil {
 		return nil, c.bad
+	}
+	if m.all += len(m.record.frames); m.all > maxMadeFrames {
+		return nil, &BadFile{Offset: c.base, Problem: "stacks that are read anew too often", TooMuch: true}
 	}
 	s := &profile.Stack{Frames: make([]profile.Frame, 0, len(m.record.frames))}
 	if m.record.numbers[slotTruncated] != 0 {

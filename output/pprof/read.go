@@ -3,6 +3,7 @@ package pprof
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -15,11 +16,14 @@ import (
 	"goprof/profile"
 )
 
-// What a file may ask of its reader, in bytes.
+// What a file may ask of its reader. A message of two bytes takes some hundred of memory, so messages are counted, too; and
+// many samples may have the same location of many frames.
 const (
-	maxPacked   = 256 << 20
-	maxUnpacked = 512 << 20
-	maxFrames   = 1 << 16 // of one sample
+	maxPacked    = 64 << 20 // bytes
+	maxUnpacked  = 64 << 20
+	maxMessages  = 1 << 22 // samples, locations, functions
+	maxFrames    = 1 << 16 // of one sample
+	maxAllFrames = 1 << 28 // of all samples
 )
 
 // Bad says why a file is not read.
@@ -48,6 +52,9 @@ func Read(from io.Reader) (*File, error) {
 			return nil, err
 		}
 	}
+	if err := countMessages(data); err != nil {
+		return nil, err
+	}
 	p, err := pb.ParseUncompressed(data)
 	if err == nil {
 		err = p.CheckValid()
@@ -73,6 +80,45 @@ func unpack(data []byte) ([]byte, error) {
 	return limited(z, maxUnpacked)
 }
 
+// countMessages refuses data with too many fields in its outermost message. What is malformed the parser refuses.
+func countMessages(data []byte) error {
+	for n := 0; len(data) > 0; n++ {
+		if n > maxMessages {
+			return &Bad{Problem: fmt.Sprintf("more than %d messages", maxMessages), TooMuch: true}
+		}
+		size := fieldSize(data)
+		if size == 0 || size > uint64(len(data)) {
+			return nil
+		}
+		data = data[size:]
+	}
+	return nil
+}
+
+// fieldSize is how long the field is that data begins with (protobuf.dev/programming-guides/encoding); 0 if it is none.
+func fieldSize(data []byte) uint64 {
+	tag, n := binary.Uvarint(data)
+	if n <= 0 {
+		return 0
+	}
+	value, m := binary.Uvarint(data[n:])
+	switch tag & 7 {
+	case 0:
+		value = 0
+	case 1:
+		value, m = 8, 0
+	case 5:
+		value, m = 4, 0
+	case 2:
+	default:
+		return 0
+	}
+	if m < 0 || tag&7 != 1 && tag&7 != 5 && m == 0 || value > maxUnpacked {
+		return 0
+	}
+	return uint64(n+m) + value
+}
+
 func limited(from io.Reader, most int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(from, most+1))
 	switch {
@@ -95,9 +141,13 @@ func (f *File) Each(value int, visit func(*Sample)) error {
 	}
 	isTime, count := f.p.SampleType[value].Unit == "nanoseconds", f.countIndex()
 	r := fileReader{functions: make(map[funcKey]*profile.Func)}
+	frames := 0
 	for _, s := range f.p.Sample {
 		if err := r.read(s); err != nil {
 			return err
+		}
+		if frames += len(r.stack.Frames); frames > maxAllFrames {
+			return &Bad{Problem: fmt.Sprintf("more than %d frames", maxAllFrames), TooMuch: true}
 		}
 		r.sample.Count, r.sample.Time = s.Value[value], 0
 		if isTime {
@@ -121,9 +171,11 @@ func (f *File) countIndex() int {
 	return -1
 }
 
+// funcKey is a function of the file, or an address that no function is known of.
 type funcKey struct {
-	id     uint64
-	module string
+	id      uint64
+	unnamed bool
+	module  string
 }
 
 type fileReader struct {
@@ -179,7 +231,7 @@ func (r *fileReader) location(l *pb.Location) {
 	if len(l.Line) == 0 {
 		name := "0x" + strconv.FormatUint(l.Address, 16)
 		r.stack.Frames = append(r.stack.Frames, profile.Frame{
-			Func: r.function(funcKey{l.Address | 1<<63, module}, name, ""), Kind: kind, BCI: -1, PC: l.Address})
+			Func: r.function(funcKey{l.Address, true, module}, name, ""), Kind: kind, BCI: -1, PC: l.Address})
 	}
 	for i := range l.Line {
 		line := &l.Line[i]
@@ -189,7 +241,7 @@ func (r *fileReader) location(l *pb.Location) {
 		} else {
 			f.PC = l.Address
 		}
-		f.Func = r.function(funcKey{line.Function.ID, module}, line.Function.Name, line.Function.Filename)
+		f.Func = r.function(funcKey{line.Function.ID, false, module}, line.Function.Name, line.Function.Filename)
 		r.stack.Frames = append(r.stack.Frames, f)
 	}
 }

@@ -16,8 +16,11 @@ type hints struct {
 	waiting atomic.Bool // there are some
 }
 
-// mostHints bounds them.
-const mostHints = 1 << 18
+// mostHints bounds them, and mostTaken how many are taken at a time: meanwhile nobody can advise, and a thread may stand still.
+const (
+	mostHints = 1 << 18
+	mostTaken = 1 << 10
+)
 
 // Advise tells what is known of a thread, from any goroutine, also before Run. Until then 64 KB of a stack are copied.
 // A look of Wall's that was made without the hint does not count again.
@@ -44,7 +47,11 @@ func (h *hints) take(known func(tid int, hint ptrace.Hint) bool, allMet bool) {
 		return
 	}
 	defer h.mu.Unlock()
+	n := 0
 	for tid, hint := range h.byTID {
+		if n++; n > mostTaken {
+			break
+		}
 		if known(tid, hint) || allMet {
 			delete(h.byTID, tid)
 		}

@@ -1,6 +1,11 @@
 package unwind
 
-import "goprof/vmstructs"
+import (
+	"slices"
+	"strings"
+
+	"goprof/vmstructs"
+)
 
 // inlining is what an nmethod's records say of its tree of inlined methods: at which sites which method is inlined, by its
 // address, and at which one is called.
@@ -15,9 +20,9 @@ func (w *Walker) inlinings(b *vmstructs.Blob, m *codeMap) inlining {
 		return m.tree
 	}
 	var called []vmstructs.Site
-	java := map[uint64]bool{}
+	looked := 0
 	tree := w.vm.Inlinings(b, func(pc uint64, s vmstructs.Site) {
-		if w.isJavaCall(b, m, pc, java) {
+		if w.isJavaCall(b, m, pc, &looked) {
 			called = append(called, s)
 		}
 	})
@@ -27,13 +32,20 @@ func (w *Walker) inlinings(b *vmstructs.Blob, m *codeMap) inlining {
 		}
 	}
 	m.tree = tree
-	w.mapped += 8 * len(tree)
+	w.mapped += 40 * len(tree)
 	return tree
 }
 
+// maxLooked bounds the calls of an nmethod whose targets are looked at, maxTargets those that are remembered.
+const (
+	maxLooked  = 256
+	maxTargets = 1 << 13
+)
+
 // isJavaCall reports whether a record is that of a call which its bytecode makes. A call of the VM is none: that of an uncommon
-// trap, from which the interpreter goes on, or of a slow path. known is what is known of where calls lead.
-func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64, known map[uint64]bool) bool {
+// trap, from which the interpreter goes on, or of a slow path. Behind maxLooked all are taken for such: what is called is not
+// inlined, so no method is made up.
+func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64, looked *int) bool {
 	end, n := pc-b.Begin, uint64(w.cpu.MaxCall)
 	if end > uint64(len(m.code)) || end < n {
 		return false
@@ -42,13 +54,27 @@ func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64, known map[
 	if !ok {
 		return false
 	}
-	java, ok := known[to]
-	if !ok {
-		callee, err := w.vm.Blob(to)
-		java = err == nil && callee.Kind != vmstructs.UncommonTrap && callee.Kind != vmstructs.RuntimeStub
-		known[to] = java
+	java, ok := w.targets[to]
+	if ok {
+		return java
 	}
+	if *looked++; *looked > maxLooked {
+		return true
+	}
+	callee, err := w.vm.Blob(to)
+	java = err == nil && (resolvesCall(callee) || callee.Kind != vmstructs.UncommonTrap && callee.Kind != vmstructs.RuntimeStub)
+	if len(w.targets) >= maxTargets {
+		clear(w.targets)
+	}
+	w.targets[to] = java
 	return java
+}
+
+// resolvesCall reports whether a stub stands for a Java method that a call has not found yet, or no more
+// (runtime/sharedRuntime.cpp: generate_stubs).
+func resolvesCall(b *vmstructs.Blob) bool {
+	return b.Kind == vmstructs.RuntimeStub && slices.ContainsFunc([]string{"resolve_", "ic_miss", "wrong_method"},
+		func(part string) bool { return strings.Contains(b.Name, part) })
 }
 
 const (
@@ -60,13 +86,24 @@ const (
 	maxInlineLevel = 15
 )
 
+// knowsTree reports whether there is a tree of inlined methods.
+func (r *router) knowsTree() bool { return r.code != nil }
+
+// inlinings is that tree. It is read when the route meets the first invoke.
+func (r *router) inlinings() inlining {
+	if r.tree == nil && r.code != nil {
+		r.tree = r.w.inlinings(r.blob, r.code)
+	}
+	return r.tree
+}
+
 // callee is the method that is inlined at an invoke of the innermost of some methods, nil where none is that anybody could name.
 func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode) *vmstructs.Method {
-	if r.tree == nil || len(chain) > maxInlineLevel || r.asked >= maxCallees {
+	if !r.knowsTree() || len(chain) > maxInlineLevel || r.asked >= maxCallees {
 		return nil
 	}
 	r.asked++
-	addr := r.tree[p.Site(b.BCI)]
+	addr := r.inlinings()[p.Site(b.BCI)]
 	switch {
 	case addr == isCalled:
 		return nil

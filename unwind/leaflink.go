@@ -71,7 +71,11 @@ func (w *Walker) findLink(leaf *process.Code, ret uint64) uint64 {
 	}
 	caller, ok := w.t.Code(begin, true)
 	code := w.code[:maxCallerCode]
-	if !ok || w.t.Read(begin, code) != nil {
+	for ok && w.t.Read(begin, code) != nil { // what is mapped may end soon
+		code = code[:len(code)/2]
+		ok = len(code) >= maxLeaf
+	}
+	if !ok {
 		return 0
 	}
 	var in arch.Inst

@@ -50,7 +50,7 @@ func (w *Walker) Inlined(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profi
 	if to == nil && from == nil {
 		return b.OwnScope(), profile.Guessed
 	}
-	r := router{w: w, level: b.Level, tree: w.inlinings(b, m)}
+	r := router{w: w, level: b.Level, blob: b, code: m}
 	switch {
 	case from == nil: // from its entry
 		return known(r.between(b.OwnScope(), to, maxWay, ahead.far), to), profile.Guessed

@@ -23,7 +23,9 @@ const maxLegs = 64
 type router struct {
 	w     *Walker
 	level uint8
-	tree  inlining // nil: what is called on the way is not asked for
+	blob  *vmstructs.Blob
+	code  *codeMap // nil: what is called on the way is not asked for
+	tree  inlining // see inlinings
 	space int      // instructions between the two places
 	legs  []leg
 	asked int
@@ -102,7 +104,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		work += workMonitor
 	}
 	var place vmstructs.Place
-	if r.tree != nil {
+	if r.knowsTree() {
 		place = vmstructs.PlaceOf(chain)
 	}
 	path, ok := r.shortest(code, place, first, behind, to)
@@ -129,7 +131,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		inner[1].BCI, inner[1].Line = b.BCI, m.Line(b.BCI)
 		begin := len(r.legs)
 		r.through(inner, -1, false, toReturn)
-		if r.tree[place.Site(b.BCI)] != 0 {
+		if r.inlinings()[place.Site(b.BCI)] != 0 {
 			for n := range r.legs[begin:] {
 				r.legs[begin+n].work /= toldOtherwise
 			}
@@ -176,7 +178,7 @@ func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first in
 			}
 			if !done {
 				c += weigh(b)
-				if r.tree != nil && isInvoke(b.Op) && r.tree[p.Site(b.BCI)] == isCalled {
+				if r.knowsTree() && isInvoke(b.Op) && r.inlinings()[p.Site(b.BCI)] == isCalled {
 					c += workCalled
 				}
 			}
@@ -200,7 +202,7 @@ func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first in
 			}
 		}
 	}
-	if last == first && to != toReturn && r.tree != nil && round+weigh(&code[first]) <= 8*r.space {
+	if last == first && to != toReturn && r.knowsTree() && round+weigh(&code[first]) <= 8*r.space {
 		path = append(path, int32(first))
 		last = roundLast
 	}

@@ -16,6 +16,9 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) *Method {
 	var e invokeEntry
 	var ok bool
 	if l.methods.ok() {
+		if b.Op == OpInvokeInterface {
+			return nil // the pool has the interface's own method, and any class may have another one
+		}
 		e, ok = vm.resolvedMethod(cache, b.Index)
 	} else {
 		e, ok = vm.cacheEntry(cache, b)
@@ -63,19 +66,22 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	if vm.mem.Bytes(cache+l.cacheSize+uint64(b.Index)*l.entrySize, raw) != nil {
 		return e, false
 	}
+	// Behind the constant stand the bytecodes that have been resolved here: one of f1's, and invokevirtual, which has f2. A call
+	// of a method handle is written as invokevirtual, and is none here.
 	e.constant = l.indices.u16(raw)
-	flags := l.flags.u64(raw)
+	resolved := (l.indices + 2).u16(raw)
+	byF1, byF2 := uint8(resolved), uint8(resolved>>8)
 	switch {
 	case b.Op == OpInvokeSpecial || b.Op == OpInvokeStatic:
-		e.method = l.f1.u64(raw)
-	case flags>>l.vfinal&1 != 0:
-		e.method = l.f2.u64(raw)
-	case b.Op == OpInvoke:
-		e.table = l.f2.u64(raw)
+		e.method, ok = l.f1.u64(raw), byF1 == uint8(b.Op)
+	case b.Op != OpInvoke:
+		// of an interface: any class's may be called
+	case l.flags.u64(raw)>>l.vfinal&1 != 0:
+		e.method, ok = l.f2.u64(raw), byF2 == uint8(OpInvoke)
 	default:
-		return e, false // of an interface: any class's may be called
+		e.table, ok = l.f2.u64(raw), byF2 == uint8(OpInvoke)
 	}
-	return e, flags != 0
+	return e, ok
 }
 
 // resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, then its place in a table,

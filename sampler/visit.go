@@ -21,7 +21,7 @@ import (
 //	samples = CPU time / interval
 //
 // from a thread's first instruction on, however short its bursts and its life are: nobody has to earn anything first,
-// and no thread that waits for a CPU is looked at in vain. The thread stands where our coming has found it (held.go).
+// and no thread that waits for a CPU is looked at in vain. The thread stands where our coming has found it (ptrace/held.go).
 //
 // Whom we took the CPU from, the kernel tells to the nanosecond: it notes when a thread was last charged
 // (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c), and charges the one that goes and dates the one
@@ -29,7 +29,7 @@ import (
 //
 // A kernel that is not preempted inside of system calls gives us the CPU at the end of the call, or where the thread
 // goes to sleep in it. It is found in either case: it was on the CPU when we asked for that. One that sleeps is not
-// stopped but looked at as it is (unstopped.go).
+// stopped but looked at as it is (ptrace/unstopped.go).
 //
 // What was used is read by asking threads. Those that have run lately (hot) are asked at each visit, the others where
 // the process's clock says that one of them has run; where there are too many for that, only at some visits, drawn by

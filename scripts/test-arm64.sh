@@ -24,7 +24,7 @@ prepare() {
     scripts/jdk.sh >/dev/null
     mkdir -p "$out"
     classes=$(go test -count 1 -v -run '^TestClasses$' ./testdata/jvmtest | sed -n 's/.*classes are in //p')
-    rm -rf "$out/classes"
+    rm -rf "$out/classes" "$out/bin"
     cp -r "$classes" "$out/classes"
     for package in $(go list ./... ./testdata/jvmtest ./testdata/oracle); do
         [ -z "$(GOARCH=arm64 go list -f '{{.TestGoFiles}}{{.XTestGoFiles}}' "$package" | tr -d '[]')" ] ||

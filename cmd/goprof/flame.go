@@ -181,10 +181,18 @@ func infoLine(tree *output.Tree, s *profile.Summary) string {
 	if s != nil {
 		m := &s.Meta
 		mode := cmp.Or(output.CleanName(m.Mode), "cpu")
-		facts = append([]string{mode + " mode"}, append(facts, output.Round(m.Duration).String(),
-			m.Start.Format("2006-01-02 15:04:05 MST"), fmt.Sprintf("pid %d on %s", m.PID, cmp.Or(output.CleanName(m.Host), "?")))...)
+		facts = append([]string{mode + " mode"}, facts...)
+		if m.Duration > 0 {
+			facts = append(facts, output.Round(m.Duration).String())
+		}
+		if !m.Start.IsZero() {
+			facts = append(facts, m.Start.Format("2006-01-02 15:04:05 MST"))
+		}
+		if m.PID > 0 {
+			facts = append(facts, strings.TrimSuffix(fmt.Sprintf("pid %d on %s", m.PID, output.CleanName(m.Host)), " on "))
+		}
 		if s.Quality != "" && s.Quality != profile.Good {
-			facts = append(facts, "quality "+string(s.Quality))
+			facts = append(facts, "quality "+output.CleanName(string(s.Quality)))
 		}
 	}
 	return strings.Join(facts, " \u00b7 ")
@@ -224,7 +232,7 @@ func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]stri
 	add("frames", "%d", len(tree.Nodes)-1)
 	if s != nil {
 		if s.Quality != "" && s.Quality != profile.Good {
-			add("quality", "%s: %s", s.Quality, strings.Join(s.Doubts, "; "))
+			add("quality", "%s: %s", output.CleanName(string(s.Quality)), strings.Join(s.Doubts, "; "))
 		}
 		add("truncated", "%d (%s)", s.Truncated, output.Percent(s.Truncated, s.Attempted))
 		add("lost", "%d (%s)", s.Lost, output.Percent(s.Lost, s.Attempted))

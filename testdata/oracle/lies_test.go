@@ -17,7 +17,7 @@ import (
 )
 
 // maxLies is how much memory goprof may take, in KB, whatever the files of its targets say of themselves: the budget of
-// package target (256 MB), and what every run takes.
+// package process (256 MB), and what every run takes.
 const maxLies = 400_000
 
 // TestLyingTables: libraries whose tables of symbols are as large as goprof reads any. One process has one of them,

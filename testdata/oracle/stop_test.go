@@ -139,7 +139,7 @@ func copyTrail(p *process.Process, snap *process.Snapshot) {
 	}
 }
 
-// pacMask is what the sampler reads, too, of a stopped thread (sampler/pause.go, getPAC).
+// pacMask is what the sampler reads, too, of a stopped thread (sampler/ptrace/pause.go, getPAC).
 func pacMask(tid int) uint64 {
 	const ntARMPACMask = 0x406
 	var masks [2]uint64 // of data addresses, of code addresses

@@ -73,6 +73,7 @@ type recordFlags struct {
 	group       bool
 	internal    bool // hidden
 	rawNames    bool
+	leaf        string
 	depth       int
 	maxOverhead float64
 	output      string
@@ -110,6 +111,7 @@ func newRecord() *cobra.Command {
 	fs.BoolVar(&f.group, "group-threads", false, "as --threads, but "+groupThreadsUsage)
 	fs.BoolVar(&f.internal, "hide-internal", false, hideInternalUsage)
 	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
+	fs.StringVar(&f.leaf, "leaf", leafBest, "the inlined method on top: `best` that is known of it, or sure, where that is a guess: the compiled method around it")
 	fs.IntVar(&f.depth, "depth", 2048, "`frames` that a stack may have; deeper ones are cut at the root and say so")
 	fs.Float64Var(&f.maxOverhead, "max-overhead", 0, "`percent` of CPU time that pauses may cost; where they cost more, the rate is lowered (0: any)")
 	fs.StringVarP(&f.output, "output", "o", "", "`file`; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
@@ -117,10 +119,14 @@ func newRecord() *cobra.Command {
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	cmd.RegisterFlagCompletionFunc("weight", cobra.FixedCompletions([]string{"samples", "cpu", "time"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("leaf", cobra.FixedCompletions([]string{leafBest, leafSure}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(profile.StateNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
+
+// What --leaf may say.
+const leafBest, leafSure = "best", "sure"
 
 const (
 	maxRate     = 10_000
@@ -183,6 +189,12 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	if err := f.engineFlag.check(cmd, f.mode, f.maxOverhead); err != nil {
 		return 0, err
 	}
+	if f.leaf != leafBest && f.leaf != leafSure {
+		return 0, usageError(cmd, fmt.Sprintf("--leaf is best or sure, not %q", f.leaf))
+	}
+	if err := checkExtension(f.output); err != nil {
+		return 0, usageError(cmd, err.Error())
+	}
 	if f.depth < 1 || f.depth > maxDepth {
 		return 0, usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
 	}
@@ -209,6 +221,18 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 		return 0, usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate))
 	}
 	return time.Duration(float64(time.Second) / f.rate), nil
+}
+
+// checkExtension refuses names that promise another format than the one that is written.
+func checkExtension(name string) error {
+	switch ext := strings.ToLower(filepath.Ext(name)); ext {
+	case ".html", ".svg":
+		text := strings.TrimSuffix(name, filepath.Ext(name)) + ".collapsed"
+		return fmt.Errorf("record writes stacks as text, and no %s: record -o %s, then goprof flame %s -o %s", ext, text, text, name)
+	case ".jfr", ".pprof", ".gz", ".json":
+		return fmt.Errorf("record writes stacks as text, and no %s: name the file .collapsed or .txt", ext)
+	}
+	return nil
 }
 
 // checkNames wants a file for each JVM.

@@ -32,6 +32,8 @@ type RecordOptions struct {
 	// GroupThreads makes one of the threads of a pool, and HideInternal one of frames that only pass calls
 	// on: see package naming.
 	GroupThreads, HideInternal bool
+	// SureLeaf counts a leaf that is a guess for the innermost method that is certain.
+	SureLeaf bool
 	// MaxOverhead is the share of CPU time that pauses may cost; see sampler.Config. 0 is any.
 	MaxOverhead float64
 	// Visits are let in between two samples, to see how far the recording is. Nothing is
@@ -266,6 +268,9 @@ func (r *recording) take(snap *process.Snapshot) {
 		return
 	}
 	stack, root := r.subject(snap)
+	if r.opt.SureLeaf {
+		sureLeaf(stack)
+	}
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}

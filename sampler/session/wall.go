@@ -99,6 +99,9 @@ func (r *recording) takeWall(snap *process.Snapshot) {
 		return // it woke up right before it was stopped for --native-once
 	}
 	stack, root := r.subject(snap)
+	if r.opt.SureLeaf {
+		sureLeaf(stack)
+	}
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}

@@ -36,7 +36,7 @@ func TestHandOver(t *testing.T) {
 // How far what is seen may be from the truth, beside chance. With perf each switch between threads has timers to set,
 // which costs much in a virtual machine. So has each park for a time, and it costs less while another timer is about
 // to run out: the one that wakes goprof up (docs/decisions/0004). Where others want the CPUs perf leans towards locks.
-var handOverBias = map[string]float64{"park": 0.15, "mix": 0.10, "lock/perf": 0.15}
+var handOverBias = map[string]float64{"park": 0.15, "mix": 0.10, "lock/perf": 0.25}
 
 func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engine, samples, beside int) {
 	const interval = 3333 * time.Microsecond

@@ -108,8 +108,8 @@ type Code interface {
 	// of the system call that the thread is in, or -1 for none or unknown.
 	DecodeRegs(prstatus []byte, r *Regs) (syscall int64, ok bool)
 
-	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest, for one
-	// whom the kernel does not tell: it does by ptrace only. They are none without Signs.
+	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest, for
+	// one whom the kernel does not tell: it does by ptrace only. They are none without Signs.
 	Signed(highest uint64) uint64
 
 	// SenderSP finds Java.SenderSP in the code that ends with the call stub's call, MaxSenderSP bytes of it.
@@ -131,7 +131,8 @@ type Code interface {
 	// what follows can be a return address.
 	EndsInCall(code []byte) bool
 
-	// CallTarget returns what the direct call is of that code, MaxCall bytes of it, ends in. ret is the address behind it.
+	// CallTarget returns what the direct call is of that code, MaxCall bytes of it, ends in. ret is the address behind
+	// it.
 	CallTarget(code []byte, ret uint64) (to uint64, ok bool)
 
 	// Read reads the instruction at an offset in code. It returns false where there is none.

@@ -4,7 +4,8 @@ package arch
 type Inst struct {
 	Len  uint32
 	Flow Flow
-	// Target is where a branch or jump leads, or a call, as an offset in the code, if HasTarget: if that is in the code.
+	// Target is where a branch or jump leads, or a call, as an offset in the code, if HasTarget: if that is in the
+	// code.
 	Target    uint32
 	HasTarget bool
 }

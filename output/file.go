@@ -60,14 +60,15 @@ func Expand(name string, pid int, t time.Time) string {
 // not end with that error: its folder exists and takes files. A file of that name will be replaced.
 func Reserve(name string) (*File, error) { return reserve(&File{name: name}) }
 
-// ReserveNumbered is Reserve for a name that the user did not choose: where
-// out.collapsed exists, out.1.collapsed is written, and so on. beside, if not nil, tells the name of a file that will go with
-// it: a number is taken only if that is free, too.
+// ReserveNumbered is Reserve for a name that the user did not choose: where out.collapsed exists, out.1.collapsed is
+// written, and so on. beside, if not nil, tells the name of a file that will go with it: a number is taken only if that
+// is free, too.
 func ReserveNumbered(name string, beside func(string) string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, beside: beside})
 }
 
-// IsStream reports whether what is written goes away, to standard output, a pipe or a device: nothing written later can replace it.
+// IsStream reports whether what is written goes away, to standard output, a pipe or a device: nothing written later can
+// replace it.
 func (f *File) IsStream() bool { return f.name == Stdout || f.stream != nil }
 
 func reserve(f *File) (*File, error) {

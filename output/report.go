@@ -116,8 +116,8 @@ const (
 	noState  = "[no state]"
 )
 
-// inherits says which frames count as what stands below them: a thread is what all its frames are of. What a thread waited
-// for is no method: the time is its caller's.
+// inherits says which frames count as what stands below them: a thread is what all its frames are of. What a thread
+// waited for is no method: the time is its caller's.
 func inherits(by string) func(Name) bool {
 	switch by {
 	case "thread":

@@ -126,8 +126,8 @@ func quality(b *strings.Builder, s *profile.Summary) {
 	}
 }
 
-// behind says that goprof did not get to sample when it meant to: it was stopped, or had no CPU. Less than a tenth of all
-// shows in the rate alone.
+// behind says that goprof did not get to sample when it meant to: it was stopped, or had no CPU. Less than a tenth of
+// all shows in the rate alone.
 func behind(b *strings.Builder, s *profile.Summary) {
 	long := time.Second + 2*s.Meta.Interval
 	want := s.Rate

@@ -22,7 +22,8 @@ type Continuation struct {
 	Together bool
 	// Settled: Chunks read the same before and after, and so did what leads to them.
 	Settled bool
-	// Base is the carrier's stack from BaseAddr to Entry as it was after Chunks had been read, or when they were copied.
+	// Base is the carrier's stack from BaseAddr to Entry as it was after Chunks had been read, or when they were
+	// copied.
 	Base     []byte
 	BaseAddr uint64
 

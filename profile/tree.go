@@ -100,8 +100,8 @@ func (t *tree) grow() {
 	}
 }
 
-// place is where the search for a node begins: Fibonacci hashing, and the mixing of high bits into low ones that it needs
-// where many children have one parent.
+// place is where the search for a node begins: Fibonacci hashing, and the mixing of high bits into low ones that it
+// needs where many children have one parent.
 func (t *tree) place(parent int32, what uint32) int {
 	h := (uint64(uint32(parent))<<32 | uint64(what)) * 0x9e3779b97f4a7c15
 	h = (h ^ h>>32) * 0x9e3779b97f4a7c15

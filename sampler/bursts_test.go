@@ -11,8 +11,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// burstsProgram has 200 threads that each run for 0.2 ms and then sleep for 19.8, and one that never rests. For each line it
-// is sent it says what both have used, by their own clocks.
+// burstsProgram has 200 threads that each run for 0.2 ms and then sleep for 19.8, and one that never rests. For each
+// line it is sent it says what both have used, by their own clocks.
 const burstsProgram = `
 static volatile long used[201];
 static void *burst(void *x) {

@@ -16,8 +16,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// crowdProgram has so many threads that sleep and so many that work: each fourth of these without rest, the others for 1 to
-// 3 of each 8 milliseconds. It says the tids of those that work.
+// crowdProgram has so many threads that sleep and so many that work: each fourth of these without rest, the others for
+// 1 to 3 of each 8 milliseconds. It says the tids of those that work.
 const crowdProgram = `
 static void *sleeper(void *x) { for (;;) pause(); }
 static void *worker(void *x) {
@@ -42,7 +42,8 @@ int main(int argc, char **argv) {
 }`
 
 // TestCrowd: of thousands of threads some run. They are sampled by the CPU time that they use, whether or not there are
-// descriptors for all, and the others are next to no work. With GOPROF_CROWD=10s it takes that long and has 10,000 threads.
+// descriptors for all, and the others are next to no work. With GOPROF_CROWD=10s it takes that long and has 10,000
+// threads.
 func TestCrowd(t *testing.T) {
 	sleeping, samples, length := "2000", int64(1500), time.Duration(0)
 	if d, err := time.ParseDuration(os.Getenv("GOPROF_CROWD")); err == nil {
@@ -125,7 +126,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// bareScan is the CPU time of reading schedstat of all threads once, by kept descriptors or, where they do not suffice, without.
+// bareScan is the CPU time of reading schedstat of all threads once, by kept descriptors or, where they do not suffice,
+// without.
 func bareScan(t *testing.T, pid int) (each time.Duration) {
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)

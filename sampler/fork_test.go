@@ -11,8 +11,9 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// forkingProgram forks, in the one way and the other, as fast as it can, until it is told to end. Each child works for a moment, makes
-// sure that nobody traces it, and is waited for. Then it says how many there were, and how many met something odd.
+// forkingProgram forks, in the one way and the other, as fast as it can, until it is told to end. Each child works for
+// a moment, makes sure that nobody traces it, and is waited for. Then it says how many there were, and how many met
+// something odd.
 const forkingProgram = `
 #include <fcntl.h>
 #include <poll.h>
@@ -51,8 +52,9 @@ int main(int argc, char **argv) {
 	pause();
 }`
 
-// TestTargetThatForks: children of a process that is being sampled are nobody's business: they are not traced, not sampled, not
-// disturbed, and their parent gets all of them back. A vfork parent, which cannot stop until its child has gone on, waits no longer for us.
+// TestTargetThatForks: children of a process that is being sampled are nobody's business: they are not traced, not
+// sampled, not disturbed, and their parent gets all of them back. A vfork parent, which cannot stop until its child has
+// gone on, waits no longer for us.
 func TestTargetThatForks(t *testing.T) {
 	t.Run("ptrace", func(t *testing.T) {
 		testForks(t, func(pid int, end func(*atomic.Int64)) Stats {

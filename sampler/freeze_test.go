@@ -10,7 +10,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// A process that is frozen in the middle of a recording has no samples while it is, and those that it is owed afterwards.
+// A process that is frozen in the middle of a recording has no samples while it is, and those that it is owed
+// afterwards.
 func TestFreezeWhileSampling(t *testing.T) {
 	for version, f := range ctest.Freezers(t) {
 		t.Run("cgroup v"+version, func(t *testing.T) {

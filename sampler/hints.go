@@ -16,7 +16,8 @@ type hints struct {
 	waiting atomic.Bool // there are some
 }
 
-// mostHints bounds them, and mostTaken how many are taken at a time: meanwhile nobody can advise, and a thread may stand still.
+// mostHints bounds them, and mostTaken how many are taken at a time: meanwhile nobody can advise, and a thread may
+// stand still.
 const (
 	mostHints = 1 << 18
 	mostTaken = 1 << 10

@@ -13,9 +13,9 @@ type keptFiles struct {
 	most, left int
 }
 
-// read reads a thread's file through the descriptor that is kept, or opens it: for this once, or to be kept, if that is wanted and there
-// are descriptors left. nil: the thread has ended. giveUp closes some; it is called where the rest of goprof has taken more
-// than was reserved for it.
+// read reads a thread's file through the descriptor that is kept, or opens it: for this once, or to be kept, if that is
+// wanted and there are descriptors left. nil: the thread has ended. giveUp closes some; it is called where the rest of
+// goprof has taken more than was reserved for it.
 func (k *keptFiles) read(proc *procfs.Dir, tid int, name string, kept *int32, keep bool, giveUp func()) []byte {
 	if *kept >= 0 {
 		return proc.ReadFD(int(*kept))

@@ -18,9 +18,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// unharmedProgram is truth.Unharmed in C: threads raise and send signals, and call what a stop could interrupt. It counts
-// in the mapped file of its argument, as that does; the second long is how much went wrong, the third how often epoll_wait
-// was interrupted (man 7 signal: by every stop, also SIGSTOP's, and no handler is needed).
+// unharmedProgram is truth.Unharmed in C: threads raise and send signals, and call what a stop could interrupt. It
+// counts in the mapped file of its argument, as that does; the second long is how much went wrong, the third how often
+// epoll_wait was interrupted (man 7 signal: by every stop, also SIGSTOP's, and no handler is needed).
 const unharmedProgram = `
 #include <poll.h>
 #include <sys/epoll.h>

@@ -45,8 +45,8 @@ func perfAttr(cpu *arch.CPU, period int64, stack int, kernel, prompt bool) unix.
 	return attr
 }
 
-// holderAttr is an event that never happens. It asks for no watermark: so its ring wakes us when it is half full, whatever
-// its size is (kernel/events/ring_buffer.c, ring_buffer_init).
+// holderAttr is an event that never happens. It asks for no watermark: so its ring wakes us when it is half full,
+// whatever its size is (kernel/events/ring_buffer.c, ring_buffer_init).
 func holderAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:    unix.PERF_TYPE_SOFTWARE,

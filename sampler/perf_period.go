@@ -9,8 +9,8 @@ package sampler
 // anywhere within a tenth of the one that was asked for, in such a way that the mean rate stays. Within
 // some twenty samples the timer has passed through all of the program's period.
 //
-// A period is changed by an ioctl, which begins it anew: what had passed of it since the last sample is lost. So this is
-// done soon after a sample, and seldom (it interrupts the CPU that the thread runs on).
+// A period is changed by an ioctl, which begins it anew: what had passed of it since the last sample is lost. So this
+// is done soon after a sample, and seldom (it interrupts the CPU that the thread runs on).
 //
 // The first period of an event begins anywhere, too: a thread that moves among many CPUs has an event on each, and used
 // less than one period on each of them would else never be seen. That it is too short must not make it count for

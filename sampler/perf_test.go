@@ -475,7 +475,8 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 	})
 }
 
-// TestPerfGone: a thread that ends before it has its events costs nobody anything: least of all standard input, descriptor 0.
+// TestPerfGone: a thread that ends before it has its events costs nobody anything: least of all standard input,
+// descriptor 0.
 func TestPerfGone(t *testing.T) {
 	needPerf(t)
 	before := standardFiles()

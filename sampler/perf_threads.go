@@ -251,8 +251,8 @@ func (r *perfRun) bill(w *perfThread, th *thread, snap *process.Snapshot) {
 	r.scan.bills.give(th, th.billed+min(owed, max(2*uint64(r.cfg.Interval), owed/8)), false, snap)
 }
 
-// promptRings are those of threads that are to be looked at soon: their samples wake us up. They have rings of their own, since
-// the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
+// promptRings are those of threads that are to be looked at soon: their samples wake us up. They have rings of their
+// own, since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
 func (r *perfRun) promptRings() []*perfRing {
 	if r.prompt == nil {
 		rings, err := r.openRings(ringLeast * 2)

@@ -15,18 +15,21 @@ import (
 
 // Which threads have not moved, without asking each.
 //
-// The process's clock adds up the very numbers that the threads' schedstat shows, as they stand, and what threads that have ended
-// had used (kernel/sched/cputime.c, thread_group_cputime, read_sum_exec_runtime). What it says more than the sum of what was
-// read is therefore what ended threads have left, and what living ones have used since they were read. The former does not change while
-// none ends. So if the difference is that and not a nanosecond more, nobody has run since: all that were not read stand where they stood.
-// The clock costs the kernel a walk over its threads, a fifteenth of reading a file of each.
+// The process's clock adds up the very numbers that the threads' schedstat shows, as they stand, and what threads that
+// have ended had used (kernel/sched/cputime.c, thread_group_cputime, read_sum_exec_runtime). What it says more than the
+// sum of what was read is therefore what ended threads have left, and what living ones have used since they were read.
+// The former does not change while none ends. So if the difference is that and not a nanosecond more, nobody has run
+// since: all that were not read stand where they stood. The clock costs the kernel a walk over its threads, a fifteenth
+// of reading a file of each.
 //
-// Neither knows what a thread on a CPU has used since its last tick, but its file would show that it was given the CPU. So a thread that
-// runs for the first time in a second, has been on its CPU for less than a tick, and is the only one that has run, is still told to stand where it
-// stood. Where there may be no tick for long (nohz_full, kernel/sched/core.c, sched_tick_remote), the clock is not asked.
+// Neither knows what a thread on a CPU has used since its last tick, but its file would show that it was given the CPU.
+// So a thread that runs for the first time in a second, has been on its CPU for less than a tick, and is the only one
+// that has run, is still told to stand where it stood. Where there may be no tick for long (nohz_full,
+// kernel/sched/core.c, sched_tick_remote), the clock is not asked.
 //
-// What ended threads have left is not to be had, but shows: it is the difference, if that is the same at two moments between which every
-// thread has been read. Had one run before the first and not been read, its reading would have made the difference smaller.
+// What ended threads have left is not to be had, but shows: it is the difference, if that is the same at two moments
+// between which every thread has been read. Had one run before the first and not been read, its reading would have made
+// the difference smaller.
 
 // quiet is that account for a watchList.
 type quiet struct {

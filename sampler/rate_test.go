@@ -127,8 +127,8 @@ func TestLongIntervals(t *testing.T) {
 	}
 }
 
-// needTicks ends a test whose figures mean little, because the machine gave the sampling thread no CPU at more than a quarter of its ticks.
-// That these ticks are counted is what goprof promises then.
+// needTicks ends a test whose figures mean little, because the machine gave the sampling thread no CPU at more than a
+// quarter of its ticks. That these ticks are counted is what goprof promises then.
 func needTicks(t testing.TB, got *Stats) {
 	t.Helper()
 	if got.Skipped > got.Ticks/4 {

@@ -30,7 +30,8 @@ type helperRun struct {
 }
 
 // TestHelperSampler is not a test: others run it in a process of its own. It samples SAMPLER_RUN every millisecond, or
-// SAMPLER_INTERVAL, until SIGTERM. With SAMPLER_PANIC it panics after so many microseconds. SIGTSTP stops it as it does the command.
+// SAMPLER_INTERVAL, until SIGTERM. With SAMPLER_PANIC it panics after so many microseconds. SIGTSTP stops it as it does
+// the command.
 func TestHelperSampler(t *testing.T) {
 	pid, _ := strconv.Atoi(os.Getenv("SAMPLER_RUN"))
 	if pid == 0 {

@@ -63,8 +63,8 @@ func (s *scan) meet(tid int) {
 	} else {
 		th = new(thread)
 	}
-	// The threads of the first listing are asked for all at once soon (unseen.go), those that are born later are probably
-	// at work.
+	// The threads of the first listing are asked for all at once soon (unseen.go), those that are born later are
+	// probably at work.
 	born := s.round > 1
 	*th = thread{tid: tid, round: s.round, fds: noFDs, cpu: -1, movedAt: s.now, hot: born}
 	stat, ok := s.charged(th)

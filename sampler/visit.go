@@ -21,7 +21,8 @@ import (
 //	samples = CPU time / interval
 //
 // from a thread's first instruction on, however short its bursts and its life are: nobody has to earn anything first,
-// and no thread that waits for a CPU is looked at in vain. The thread stands where our coming has found it (ptrace/held.go).
+// and no thread that waits for a CPU is looked at in vain. The thread stands where our coming has found it
+// (ptrace/held.go).
 //
 // Whom we took the CPU from, the kernel tells to the nanosecond: it notes when a thread was last charged
 // (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c), and charges the one that goes and dates the one

@@ -58,10 +58,10 @@ func (r *wallRun) visit(th *watched) {
 	}
 }
 
-// settleReady deals with a thread that has moved since it was found at rest. The kernel tells how long it waited
-// for its CPU when it was woken (schedstat's second field; with several turns since, the first is taken for
-// their mean). Ticks that fell into that time found it as if it had not moved. How many fell into it depends on chance; so
-// does what is settled here, with the same mean.
+// settleReady deals with a thread that has moved since it was found at rest. The kernel tells how long it waited for
+// its CPU when it was woken (schedstat's second field; with several turns since, the first is taken for their mean).
+// Ticks that fell into that time found it as if it had not moved. How many fell into it depends on chance; so does what
+// is settled here, with the same mean.
 func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 	if !th.still || now.Turns <= th.last.Turns || now.Waited <= th.last.Waited {
 		return

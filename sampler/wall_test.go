@@ -86,8 +86,8 @@ func walled(t testing.TB, pid int, rounds int64, interval time.Duration, opt Wal
 	return stats, seen
 }
 
-// cInterrupted has threads in calls that end with EINTR if their thread is stopped, and one that spins. A line on stdin makes
-// it say how many did.
+// cInterrupted has threads in calls that end with EINTR if their thread is stopped, and one that spins. A line on stdin
+// makes it say how many did.
 const cInterrupted = `
 #include <sys/epoll.h>
 static long interrupted; static volatile long spun;
@@ -188,8 +188,8 @@ func TestWallKnowsTheCall(t *testing.T) {
 
 // TestKindOfLink: what the links in /proc/PID/fd look like.
 
-// TestReadyIsSettled: of the looks at a thread that had been woken and had no CPU, as many are made those of a ready one as fell into
-// that time on average, and never more than there are.
+// TestReadyIsSettled: of the looks at a thread that had been woken and had no CPU, as many are made those of a ready
+// one as fell into that time on average, and never more than there are.
 func TestReadyIsSettled(t *testing.T) {
 	const interval = 10 * time.Millisecond
 	r := &wallRun{capture: capture{ticks: ticks{interval: interval, rng: rand.New(rand.NewPCG(1, 2))}}}
@@ -264,8 +264,8 @@ func TestWallCost(t *testing.T) {
 	}
 }
 
-// bareReads is what one pread of a thread's schedstat costs in CPU time, of as many as a Wall makes, through kept descriptors: one after the
-// other, or like a Wall 256 at a time, so that a round takes as long as it is told to.
+// bareReads is what one pread of a thread's schedstat costs in CPU time, of as many as a Wall makes, through kept
+// descriptors: one after the other, or like a Wall 256 at a time, so that a round takes as long as it is told to.
 func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time.Duration) {
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)
@@ -294,8 +294,9 @@ func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time
 	return each
 }
 
-// quietProgram is many threads that sleep, and one that waits in two places in turn, deeper and less deep: it goes to the other when it
-// is told to, which takes it some microseconds, and has a thread live for a moment, which nobody will have met.
+// quietProgram is many threads that sleep, and one that waits in two places in turn, deeper and less deep: it goes to
+// the other when it is told to, which takes it some microseconds, and has a thread live for a moment, which nobody will
+// have met.
 const quietProgram = `
 #include <unistd.h>
 static void *idle(void *x) { if (x) pause(); return 0; }
@@ -324,8 +325,8 @@ int main(int argc, char **argv) {
 	}
 }`
 
-// TestQuietThreadsAreNotAsked: where nobody runs, nobody is asked; and a thread that has moved for a moment, among hundreds that
-// stand still, is noticed each time.
+// TestQuietThreadsAreNotAsked: where nobody runs, nobody is asked; and a thread that has moved for a moment, among
+// hundreds that stand still, is noticed each time.
 func TestQuietThreadsAreNotAsked(t *testing.T) {
 	const threads, moves, interval = 600, 40, 10 * time.Millisecond
 	p := ctest.Run(t, quietProgram, strconv.Itoa(threads))

@@ -12,8 +12,9 @@ import (
 	"goprof/profile"
 )
 
-// TestRecordedArm64 replays, on any machine, walks that were recorded of arm64 JVMs (testdata/oracle, TestRecordShadow and others,
-// by scripts/arm64-walks.sh), with and without signed return addresses, and compares them with the stacks that they gave then.
+// TestRecordedArm64 replays, on any machine, walks that were recorded of arm64 JVMs (testdata/oracle, TestRecordShadow
+// and others, by scripts/arm64-walks.sh), with and without signed return addresses, and compares them with the stacks
+// that they gave then.
 func TestRecordedArm64(t *testing.T) {
 	files, _ := filepath.Glob("testdata/arm64/*.walks")
 	walks, whole := 0, 0
@@ -53,7 +54,8 @@ func TestRecordedArm64(t *testing.T) {
 	}
 }
 
-// TestUntoldSignatures: of signatures the kernel tells a tracer, not perf. Where the target's memory ends tells the same.
+// TestUntoldSignatures: of signatures the kernel tells a tracer, not perf. Where the target's memory ends tells the
+// same.
 func TestUntoldSignatures(t *testing.T) {
 	stacks := func(prepare func(w *Walker, snap *process.Snapshot)) string {
 		rec, w := recorded(t, "testdata/arm64/shadow-jdk25-pauth.walks")
@@ -79,8 +81,8 @@ func TestUntoldSignatures(t *testing.T) {
 	}
 }
 
-// TestNativeHasJustReturned: where C that the interpreter has called has just returned, no register tells which method that was
-// for: the one for it holds whatever C left there, the link register still where C was to return to.
+// TestNativeHasJustReturned: where C that the interpreter has called has just returned, no register tells which method
+// that was for: the one for it holds whatever C left there, the link register still where C was to return to.
 func TestNativeHasJustReturned(t *testing.T) {
 	files, _ := filepath.Glob("testdata/arm64/kinds-*.walks")
 	for _, file := range files {

@@ -14,11 +14,10 @@ const maxAssembly = 2048
 // kernelLibrary is how a mapping of the kernel's own code is called (/proc/PID/maps).
 const kernelLibrary = "[vdso]"
 
-// assemblyCaller finds the caller of one of HotSpot's few functions in hand-written
-// assembly (os_cpu/linux_*/*.S: SpinPause, the copy loops), for which nobody wrote
-// unwind rules, and of one in the kernel's own library, which has none on arm64 but for signals
-// (arch/arm64/kernel/vdso/Makefile). Their code is asked how it returns, as that of stubs is. So is that of the C library's
-// clone. Other libraries without unwind information are a gap: they may do anything.
+// assemblyCaller finds the caller of one of HotSpot's few functions in hand-written assembly (os_cpu/linux_*/*.S:
+// SpinPause, the copy loops), for which nobody wrote unwind rules, and of one in the kernel's own library, which has
+// none on arm64 but for signals (arch/arm64/kernel/vdso/Makefile). Their code is asked how it returns, as that of stubs
+// is. So is that of the C library's clone. Other libraries without unwind information are a gap: they may do anything.
 func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
 	if !w.cur.exact || !w.byHand(site.fn.Module) && !w.hasCloned(site) {
 		return caller{}, false
@@ -40,8 +39,8 @@ func (w *Walker) byHand(library string) bool {
 // the new thread comes out of it, too (sysdeps/unix/sysv/linux/x86_64/clone3.S, and that of aarch64).
 var clones = []string{"__clone3", "clone3", "__clone", "clone"}
 
-// hasCloned reports whether the frame is that of a thread which has just started another one. The new one has a 0 where the
-// kernel returns.
+// hasCloned reports whether the frame is that of a thread which has just started another one. The new one has a 0 where
+// the kernel returns.
 func (w *Walker) hasCloned(site *nativeSite) bool {
 	r := w.cpu.SyscallResult
 	return slices.Contains(clones, site.fn.Name) && w.cur.known&(1<<r) != 0 && w.cur.regs[r] != 0

@@ -41,7 +41,8 @@ func TestStaticCallStubs(t *testing.T) {
 	})
 }
 
-// manyWalks walks all recorded threads of javac. do tells how many cases it has tried; there must be so many in each recording.
+// manyWalks walks all recorded threads of javac. do tells how many cases it has tried; there must be so many in each
+// recording.
 func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int)) {
 	for _, file := range recordings(t, "walks") {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -43,8 +43,8 @@ type codeMap struct {
 
 type jump struct{ to, from uint32 }
 
-// maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 3 bytes for each byte
-// of code. Only the first sight of a pc asks for one, so few need to be kept.
+// maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 3 bytes for each
+// byte of code. Only the first sight of a pc asks for one, so few need to be kept.
 const maxMapped = 3 << 20
 
 // mapCode reads an nmethod's code once.

@@ -7,8 +7,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// inlining is what an nmethod's records say of its tree of inlined methods: at which sites which method is inlined, by its
-// address, and at which one is called.
+// inlining is what an nmethod's records say of its tree of inlined methods: at which sites which method is inlined, by
+// its address, and at which one is called.
 type inlining map[vmstructs.Site]uint64
 
 // isCalled stands for a method that is called.
@@ -42,9 +42,9 @@ const (
 	maxTargets = 1 << 13
 )
 
-// isJavaCall reports whether a record is that of a call which its bytecode makes. A call of the VM is none: that of an uncommon
-// trap, from which the interpreter goes on, or of a slow path. Behind maxLooked all are taken for such: what is called is not
-// inlined, so no method is made up.
+// isJavaCall reports whether a record is that of a call which its bytecode makes. A call of the VM is none: that of an
+// uncommon trap, from which the interpreter goes on, or of a slow path. Behind maxLooked all are taken for such: what
+// is called is not inlined, so no method is made up.
 func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64, looked *int) bool {
 	end, n := pc-b.Begin, uint64(w.cpu.MaxCall)
 	if end > uint64(len(m.code)) || end < n {
@@ -80,7 +80,8 @@ func resolvesCall(b *vmstructs.Blob) bool {
 const (
 	// maxCallees bounds the methods that one route asks for.
 	maxCallees = 32
-	// C2 inlines methods of that many bytes at most where they are called often, C1 of fewer (FreqInlineSize, C1MaxInlineSize).
+	// C2 inlines methods of that many bytes at most where they are called often, C1 of fewer (FreqInlineSize,
+	// C1MaxInlineSize).
 	maxInlinedC2, maxInlinedC1 = 325, 35
 	// maxInlineLevel is how deep they inline (MaxInlineLevel, C1MaxInlineLevel).
 	maxInlineLevel = 15
@@ -97,7 +98,8 @@ func (r *router) inlinings() inlining {
 	return r.tree
 }
 
-// callee is the method that is inlined at an invoke of the innermost of some methods, nil where none is that anybody could name.
+// callee is the method that is inlined at an invoke of the innermost of some methods, nil where none is that anybody
+// could name.
 func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode) *vmstructs.Method {
 	if !r.knowsTree() || len(chain) > maxInlineLevel || r.asked >= maxCallees {
 		return nil

@@ -308,10 +308,10 @@ func (w *Walker) hasJustReturned() bool {
 	return ok && c.Role == vmstructs.ReturnEntry
 }
 
-// bci finds the bytecode index. The interpreter keeps its bytecode pointer in a
-// register and saves it to the frame only before calls; C++ gives the register back, so
-// it counts wherever it is known and points into the method; but not right behind a return, where it
-// may still be the callee's, of the same method perhaps (aarch64; templateInterpreterGenerator_*.cpp, generate_return_entry_for).
+// bci finds the bytecode index. The interpreter keeps its bytecode pointer in a register and saves it to the frame only
+// before calls; C++ gives the register back, so it counts wherever it is known and points into the method; but not
+// right behind a return, where it may still be the callee's, of the same method perhaps (aarch64;
+// templateInterpreterGenerator_*.cpp, generate_return_entry_for).
 func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32, bool) {
 	if w.isKnown(w.java.BCP) && !w.hasJustReturned() {
 		if bci, ok := m.BCI(w.cur.regs[w.java.BCP]); ok {

@@ -5,9 +5,10 @@ import (
 	"goprof/process"
 )
 
-// A look without a stop tells pc and sp. Where a call leaves the return address in a register (arm64), a function that calls
-// nobody keeps it there alone, and newer C libraries make the system calls that threads wait in by such a function
-// (glibc from 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). What the register holds can be found nevertheless:
+// A look without a stop tells pc and sp. Where a call leaves the return address in a register (arm64), a function that
+// calls nobody keeps it there alone, and newer C libraries make the system calls that threads wait in by such a
+// function (glibc from 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). What the register holds can be found
+// nevertheless:
 //
 //   - The leaf has no frame, so at sp begins that of its caller, with the frame record that C compilers keep on arm64. The
 //     return address in there stands behind a call, and that call tells where the caller begins.
@@ -49,7 +50,8 @@ func (w *Walker) linkOfLeaf() (uint64, bool) {
 	return link, link != 0
 }
 
-// keepsLink reports whether rules are those of code without a frame that has its return address where the call has left it.
+// keepsLink reports whether rules are those of code without a frame that has its return address where the call has left
+// it.
 func (w *Walker) keepsLink(row *process.Row) bool {
 	for i := range row.Saved {
 		if row.Saved[i].Reg == row.RA && row.Saved[i].Rule.Kind != process.RuleSame {
@@ -118,8 +120,8 @@ func (w *Walker) callsLeaf(call []byte, behind uint64, leaf *process.Code) bool 
 // sameFunction compares symbols. Two functions that have none, or whose names nobody knows, pass: the rules decide.
 func sameFunction(a, b *process.Code) bool { return a.Image == b.Image && a.Symbol == b.Symbol }
 
-// recordsOnTop reports whether rules say that the frame record stands at the stack pointer: the caller's frame pointer, and
-// then the return address.
+// recordsOnTop reports whether rules say that the frame record stands at the stack pointer: the caller's frame pointer,
+// and then the return address.
 func (w *Walker) recordsOnTop(row *process.Row) bool {
 	if row.CFA.Kind != process.RuleRegister || int(row.CFA.Reg) != w.cpu.SP || int(row.RA) != w.cpu.LR {
 		return false

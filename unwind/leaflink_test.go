@@ -11,7 +11,8 @@ import (
 	"goprof/profile"
 )
 
-// waitingLibc is an arm64 program that waits in a system call: wait calls cancellable, and that the leaf that has the svc.
+// waitingLibc is an arm64 program that waits in a system call: wait calls cancellable, and that the leaf that has the
+// svc.
 type waitingLibc struct {
 	process.Target
 	memory map[uint64][]byte

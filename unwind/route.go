@@ -140,7 +140,8 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	r.leg(chain, work)
 }
 
-// toldOtherwise is how much less is left of a method's work where it has records of its own: most of it lies between them.
+// toldOtherwise is how much less is left of a method's work where it has records of its own: most of it lies between
+// them.
 const toldOtherwise = 4
 
 func isInvoke(op uint8) bool { return op >= vmstructs.OpInvoke && op <= vmstructs.OpInvokeLast }

@@ -12,8 +12,9 @@ const programEntry = "main"
 // muslStart bounds what start takes of the stack, and what it is given there (struct start_args).
 const muslStart = 512
 
-// beganHere reports whether the frame that was emitted last, one without unwind rules, is that of the C library
-// that the thread began in. While Java is still above it is not: somebody's library without rules has called a function of such a name.
+// beganHere reports whether the frame that was emitted last, one without unwind rules, is that of the C library that
+// the thread began in. While Java is still above it is not: somebody's library without rules has called a function of
+// such a name.
 func (w *Walker) beganHere() bool {
 	n := len(w.out.Frames)
 	if w.cur.exact || !w.cur.byRules || n < 2 || w.anchor.SP > w.cur.sp {

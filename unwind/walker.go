@@ -101,7 +101,8 @@ type cursor struct {
 	// calledSP is the stack pointer that this frame had when it called, if the callee's frame does not end
 	// there (arch.InterpLayout.Operands); else 0.
 	calledSP uint64
-	// frameless: the walk came here from code that has no frame, though it has called: its return address is in a register.
+	// frameless: the walk came here from code that has no frame, though it has called: its return address is in a
+	// register.
 	frameless bool
 }
 
@@ -280,9 +281,9 @@ func (w *Walker) walk() profile.Reason {
 		if w.toOwnStack() {
 			continue
 		}
-		// Physical frames tile the stack: each lies above the last. Only interrupted code
-		// that has its return address in a register can have the same sp as its caller; or the interpreter's entry of a method
-		// of java.lang.Math, which keeps it in one while it calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
+		// Physical frames tile the stack: each lies above the last. Only interrupted code that has its return address
+		// in a register can have the same sp as its caller; or the interpreter's entry of a method of java.lang.Math,
+		// which keeps it in one while it calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
 		if w.cur.sp < sp || w.cur.sp == sp && !exact && !w.cur.frameless {
 			return profile.StackRange
 		}

@@ -86,8 +86,8 @@
 //
 // # What goes by a name (codelets.go, known.go, stubs.go)
 //
-// Of some things HotSpot tells nothing but a name: what a codelet of the interpreter does, which function is the first of a
-// thread, in which methods threads wait. Here names become roles. Nobody above compares them.
+// Of some things HotSpot tells nothing but a name: what a codelet of the interpreter does, which function is the first
+// of a thread, in which methods threads wait. Here names become roles. Nobody above compares them.
 //
 // # Methods (method.go, symbol.go, lines.go)
 //

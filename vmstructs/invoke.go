@@ -1,9 +1,9 @@
 package vmstructs
 
-// Invoked returns the method that an invoke of m calls, as the constant pool of m's class has resolved it for the interpreter:
-// nil where it has not, where more than one method may be called and the pool does not say which, and of methods for which
-// compilers may have code of their own. A virtual method is that of the class
-// that the invoke names; a compiler that inlines it has seen that no other class has one of its own.
+// Invoked returns the method that an invoke of m calls, as the constant pool of m's class has resolved it for the
+// interpreter: nil where it has not, where more than one method may be called and the pool does not say which, and of
+// methods for which compilers may have code of their own. A virtual method is that of the class that the invoke names;
+// a compiler that inlines it has seen that no other class has one of its own.
 func (vm *VM) Invoked(m *Method, b *Bytecode) *Method {
 	l := &vm.l.invoke
 	if b.Op < OpInvoke || b.Op > OpInvokeInterface || !l.cache.ok() {
@@ -66,8 +66,8 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	if vm.mem.Bytes(cache+l.cacheSize+uint64(b.Index)*l.entrySize, raw) != nil {
 		return e, false
 	}
-	// Behind the constant stand the bytecodes that have been resolved here: one of f1's, and invokevirtual, which has f2. A call
-	// of a method handle is written as invokevirtual, and is none here.
+	// Behind the constant stand the bytecodes that have been resolved here: one of f1's, and invokevirtual, which has
+	// f2. A call of a method handle is written as invokevirtual, and is none here.
 	e.constant = l.indices.u16(raw)
 	resolved := (l.indices + 2).u16(raw)
 	byF1, byF2 := uint8(resolved), uint8(resolved>>8)
@@ -84,8 +84,8 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	return e, ok
 }
 
-// resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, then its place in a table,
-// then the number of the constant. A virtual one that is not final has no method there.
+// resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, then its place
+// in a table, then the number of the constant. A virtual one that is not final has no method there.
 func (vm *VM) resolvedMethod(cache uint64, index uint16) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
 	array, err := vm.mem.Ptr(cache + uint64(l.methods))
@@ -129,9 +129,9 @@ func (vm *VM) virtualMethod(m *Method, constant uint16, table uint64) uint64 {
 // maxVtable bounds a vtable: a class file has at most that many methods, and inherits as many.
 const maxVtable = 1 << 17
 
-// poolKlass returns the class of a constant that is a method (oops/constantPool.hpp): the lower half of such a constant is
-// the number of the class. A class that is resolved is a pointer there in 8. Since 9 it is the number of an entry in a
-// table of its own.
+// poolKlass returns the class of a constant that is a method (oops/constantPool.hpp): the lower half of such a constant
+// is the number of the class. A class that is resolved is a pointer there in 8. Since 9 it is the number of an entry in
+// a table of its own.
 func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 	l := &vm.l.invoke
 	slot := func(i uint16) (uint64, bool) {

@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/fuzzseed"
 )
 
-// writeTables writes the tables of a JVM as lines of words between tabs. Where a static field lies is not told: it differs
-// from run to run.
+// writeTables writes the tables of a JVM as lines of words between tabs. Where a static field lies is not told: it
+// differs from run to run.
 func writeTables(w io.Writer, j jdkTables) {
 	fmt.Fprintf(w, "jdk\t%s\n", j.name)
 	var lines []string

@@ -299,8 +299,8 @@ var families = [][]string{
 	{"InterpreterCodelet"}, {"GrowableArrayBase", "GenericGrowableArray"}, {"GrowableArray<int>"}, {"JavaFrameAnchor"}, {"Array<int>"},
 }
 
-// TestMovedFields: wherever the tables say that fields are, there they are read. All fields of one family of types after
-// the other lie further on, and the types are larger.
+// TestMovedFields: wherever the tables say that fields are, there they are read. All fields of one family of types
+// after the other lie further on, and the types are larger.
 func TestMovedFields(t *testing.T) {
 	const further = 16
 	for _, j := range loadTables(t) {

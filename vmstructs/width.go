@@ -2,11 +2,11 @@ package vmstructs
 
 import "strings"
 
-// readWidths is how many bytes are read of the fields that are no pointers; of those that are not here 8. A release that
-// makes a field narrower than that (as 21 did with nmethod._comp_level and 25 with CodeBlob._frame_complete_offset)
-// would give us its neighbours' bytes, so it counts as one that has no such field. In a wider one the low bytes are
-// what was read before: all CPUs here are little-endian. Fields that are read as wide as they are (resolver.sized) are
-// not here.
+// readWidths is how many bytes are read of the fields that are no pointers; of those that are not here 8. A release
+// that makes a field narrower than that (as 21 did with nmethod._comp_level and 25 with
+// CodeBlob._frame_complete_offset) would give us its neighbours' bytes, so it counts as one that has no such field. In
+// a wider one the low bytes are what was read before: all CPUs here are little-endian. Fields that are read as wide as
+// they are (resolver.sized) are not here.
 var readWidths = map[string]uint8{
 	"Array<int>._length": 4, "Array<u1>._data": 1, "Array<u2>._data": 2, "GrowableArrayBase._len": 4, "GenericGrowableArray._len": 4,
 

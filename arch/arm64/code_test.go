@@ -110,7 +110,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestPops has the code of a stub of C2's (JDK 8, _rethrow_Java) behind its call, where it has pushed a crumb, and that of others.
+// TestPops has the code of a stub of C2's (JDK 8, _rethrow_Java) behind its call, where it has pushed a crumb, and that
+// of others.
 func TestPops(t *testing.T) {
 	for code, want := range map[string]uint64{
 		"910043ff aa0003eb": 16, // add sp, sp, #16; mov x11, x0

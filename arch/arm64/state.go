@@ -5,8 +5,8 @@ import "goprof/arch"
 // state is a State as this CPU's instructions see it.
 type state struct{ *arch.State }
 
-// Registers that stand for constants in a Loc: a small number in Off, or an address that the code holds; and for addresses
-// in the code itself, by their offset: that one, or one computed from it.
+// Registers that stand for constants in a Loc: a small number in Off, or an address that the code holds; and for
+// addresses in the code itself, by their offset: that one, or one computed from it.
 const (
 	constReg = 0xfe
 	addrReg  = 0xfd

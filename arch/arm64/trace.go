@@ -103,10 +103,10 @@ func (t *tracer) near(at uint32, in *inst) arch.Loc {
 	return someAddress
 }
 
-// takesCallersSP reports whether the code goes back with a stack pointer from its caller's frame pointer. Up to 17 it does so, on
-// a condition, where a method handle's caller handles an exception (c1_Runtime1_aarch64.cpp, handle_exception_from_callee and
-// generate_unwind_exception). That stack pointer is the one at hand, for interpreted callees have put it back; the other way goes
-// on with it.
+// takesCallersSP reports whether the code goes back with a stack pointer from its caller's frame pointer. Up to 17 it
+// does so, on a condition, where a method handle's caller handles an exception (c1_Runtime1_aarch64.cpp,
+// handle_exception_from_callee and generate_unwind_exception). That stack pointer is the one at hand, for interpreted
+// callees have put it back; the other way goes on with it.
 func (t *tracer) takesCallersSP(at uint32) bool {
 	const movSPFP = 0x910003bf
 	var next inst
@@ -144,7 +144,7 @@ func (s state) enters() bool {
 // storesSenderSP reports whether the interpreter has stored its caller's stack pointer, the last word that
 // makes its frame one that can be walked (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
 func (t *tracer) storesSenderSP(in *inst) bool {
-	// With a zero beside it: code that saves all registers pairs them otherwise. What the register holds does not matter: up to 17
-	// a collector's barrier before that may have called C.
+	// With a zero beside it: code that saves all registers pairs them otherwise. What the register holds does not
+	// matter: up to 17 a collector's barrier before that may have called C.
 	return in.Pair && !in.Narrow && in.Index == indexOffset && in.Rn == regSP && in.Rd == zr && int(in.Rt2) == t.java.SenderSP
 }

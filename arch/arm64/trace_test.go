@@ -128,14 +128,16 @@ func TestTrace(t *testing.T) {
 			"^a9bf7bfd d10043ff 390003ff 910043ff a8c17bfd d65f03c0", // ^stp x29, x30, [sp, #-16]!; sub sp, sp, #16; strb wzr, [sp]; add sp, sp, #16; ldp x29, x30, [sp], #16; ret
 		},
 		{"a computed jump to one of the last rounds of an unrolled loop", arch.Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)},
-			// ^adr x8, end; sub x8, x8, w9, uxtw #3; br x8; ldrb w8, [x1], #1; madd w0, w0, w9, w8; end: mov sp, x29; ldp x29, x30, [sp], #16; ret
+			// ^adr x8, end; sub x8, x8, w9, uxtw #3; br x8; ldrb w8, [x1], #1; madd w0, w0, w9, w8; end: mov sp, x29;
+			// ldp x29, x30, [sp], #16; ret
 			"^100000a8 cb294d08 d61f0100 38401428 1b092000 910003bf a8c17bfd d65f03c0",
 		},
 		{"a handler's stack pointer is the caller's frame pointer only at method handles", arch.Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)},
 			"^910003bf a8c17bfd b9432b88 34000048 910003bf d65f03c0", // ^mov sp, x29; ldp x29, x30, [sp], #16; ldr w8, [x28, #808]; cbz w8, a; mov sp, x29; a: ret
 		},
 		{"and so where a stub unwinds an exception", arch.Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0), Jump: true, Indirect: true, Target: val(0, 0)},
-			// ^mov x1, x0; ldr x30, [sp, #8]; add sp, sp, #16; mov x3, x30; ldr w8, [x28, #808]; cbz w8, a; mov sp, x29; a: br x1
+			// ^mov x1, x0; ldr x30, [sp, #8]; add sp, sp, #16; mov x3, x30; ldr w8, [x28, #808]; cbz w8, a; mov sp,
+			// x29; a: br x1
 			"^aa0003e1 f94007fe 910043ff aa1e03e3 b9432b88 34000048 910003bf d61f0020",
 		},
 		{"an adapter of JDK 25 leaves a barrier's frame; ahead it saves all registers, more than are kept",

@@ -87,9 +87,9 @@ func (code) LinkerStub(code []byte) bool {
 	return false
 }
 
-// Detour looks for what linkers make of a load or store that Cortex-A53's erratum 843419, or 835769, may break: it is moved to the end of
-// the section, with a branch back behind it, and a branch to there stands in its place (GNU ld and gold, --fix-cortex-a53-843419; their
-// symbols are e843419@...). There are no unwind rules there.
+// Detour looks for what linkers make of a load or store that Cortex-A53's erratum 843419, or 835769, may break: it is
+// moved to the end of the section, with a branch back behind it, and a branch to there stands in its place (GNU ld and
+// gold, --fix-cortex-a53-843419; their symbols are e843419@...). There are no unwind rules there.
 func (code) Detour(code []byte) (by int64, ok bool) {
 	const frame = 1<<x29 | 1<<x30 | 1<<regSP
 	var in inst

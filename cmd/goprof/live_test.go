@@ -13,9 +13,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestLiveScripts are scripts with a JVM: JAVA_HOME is a JDK, one after the other. BRIEF is long enough for a JVM to start and run
-// some of its program, in seconds; what runs for LONG does not end by itself while a BRIEF recording goes on, and what runs for LIFE
-// not before the script does.
+// TestLiveScripts are scripts with a JVM: JAVA_HOME is a JDK, one after the other. BRIEF is long enough for a JVM to
+// start and run some of its program, in seconds; what runs for LONG does not end by itself while a BRIEF recording goes
+// on, and what runs for LIFE not before the script does.
 func TestLiveScripts(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		testscript.Run(t, testscript.Params{

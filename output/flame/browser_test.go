@@ -378,7 +378,8 @@ func TestManyFrames(t *testing.T) {
 	}
 }
 
-// TestDeepRecursion: the page opens where the time is, also behind 300 calls of one method, and shows them as one on a key.
+// TestDeepRecursion: the page opens where the time is, also behind 300 calls of one method, and shows them as one on a
+// key.
 func TestDeepRecursion(t *testing.T) {
 	b := open(t, parse(t, "Main.main_[0];"+strings.Repeat("Deep.recurse_[j];", 300)+"Work.leaf_[i] 88\nMain.main_[0];Other.done_[j] 12\n"), Options{}, "")
 	b.expect("303 rows")

@@ -239,7 +239,8 @@ func TestSVGIsSafe(t *testing.T) {
 	}
 }
 
-// TestPicture: what was recorded stands in it, one sample is no samples, and names lose their package first, as in the page.
+// TestPicture: what was recorded stands in it, one sample is no samples, and names lose their package first, as in the
+// page.
 func TestPicture(t *testing.T) {
 	tree := parse(t, "com.example.shop.Checkout.total_[j];std::sort<com::example>(int, int, and more of them) 1\ncom.example.shop.Checkout.total_[j] 11\n")
 	var b strings.Builder

@@ -149,8 +149,8 @@ func (d *drawing) legend() {
 	}
 }
 
-// cut makes a name fit into a number of letters, as the page does (draw.js): a Java name goes without its package first,
-// and then its end is cut off.
+// cut makes a name fit into a number of letters, as the page does (draw.js): a Java name goes without its package
+// first, and then its end is cut off.
 func cut(l output.Name, room int) string {
 	name := l.Text
 	if utf8.RuneCountInString(name) > room && l.Kind.Java() {

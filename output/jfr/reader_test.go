@@ -110,8 +110,8 @@ func TestRoundTripWall(t *testing.T) {
 	}
 }
 
-// TestSamplesAlone: samples without a detail behind them are each told once, also where the next chunk begins with the sources
-// of classes.
+// TestSamplesAlone: samples without a detail behind them are each told once, also where the next chunk begins with the
+// sources of classes.
 func TestSamplesAlone(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})

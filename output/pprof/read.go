@@ -16,8 +16,8 @@ import (
 	"goprof/profile"
 )
 
-// What a file may ask of its reader. A message of two bytes takes some hundred of memory, so messages are counted, too; and
-// many samples may have the same location of many frames.
+// What a file may ask of its reader. A message of two bytes takes some hundred of memory, so messages are counted, too;
+// and many samples may have the same location of many frames.
 const (
 	maxPacked    = 64 << 20 // bytes
 	maxUnpacked  = 64 << 20

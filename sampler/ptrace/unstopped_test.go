@@ -33,8 +33,8 @@ int main(void) {
 	return pad[1];
 }`
 
-// TestMovedInALook: a look that a thread has spoilt by going on elsewhere is repeated, and shows the thread as it is then: not
-// what was read of its stack before, which was longer.
+// TestMovedInALook: a look that a thread has spoilt by going on elsewhere is repeated, and shows the thread as it is
+// then: not what was read of its stack before, which was longer.
 func TestMovedInALook(t *testing.T) {
 	p := ctest.Run(t, waitingDeep)
 	ctest.Eventually(t, "waits for a word", func() bool { return ctest.State(p.PID, p.PID) == 'S' })

@@ -54,8 +54,9 @@ const (
 	refreshEvery   = time.Second
 	refreshUnknown = 20 * time.Millisecond
 	refreshShare   = 20
-	// refreshMaps is how often the mappings are read again although nothing asked for it: where a library was unloaded and another
-	// lies there now, no pc is unknown. While they are read the process cannot map anything, so it is seldom.
+	// refreshMaps is how often the mappings are read again although nothing asked for it: where a library was unloaded
+	// and another lies there now, no pc is unknown. While they are read the process cannot map anything, so it is
+	// seldom.
 	refreshMaps = 10 * time.Second
 )
 
@@ -93,8 +94,8 @@ func (d *directory) name(th *listedThread) bool {
 func (d *directory) refresh() error { return d.update(true) }
 
 // update reads both lists of threads, and the names of all or only of those that had one and are another now. What
-// cannot be read is kept as it was. Of ten thousand threads a few are sampled, and get names them when they are: the names of
-// the others would be nearly all of the cost.
+// cannot be read is kept as it was. Of ten thousand threads a few are sampled, and get names them when they are: the
+// names of the others would be nearly all of the cost.
 func (d *directory) update(all bool) error {
 	began := time.Now()
 	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()

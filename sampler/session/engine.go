@@ -122,7 +122,8 @@ func (th *listedThread) mayCarry() bool {
 	return th.java.Addr != 0 && vmstructs.MayCarry(th.name)
 }
 
-// isCarrier tells whether a thread is one that runs virtual ones, or may. With frames in the heap only what is read soon helps, and from the first sample on.
+// isCarrier tells whether a thread is one that runs virtual ones, or may. With frames in the heap only what is read
+// soon helps, and from the first sample on.
 func (r *recording) isCarrier(tid int) bool {
 	if r.opt.Engine != PerfEngine {
 		return false

@@ -121,8 +121,8 @@ const startsEach = 5
 // maxStartRatio is how many times what a start on a JVM with few classes takes one with 10,000 may take.
 const maxStartRatio = 2
 
-// TestStart: a JVM with 10,000 classes is sampled as soon as one with few, and the first stack is as good as any. What it
-// takes in milliseconds, BenchmarkStart tells.
+// TestStart: a JVM with 10,000 classes is sampled as soon as one with few, and the first stack is as good as any. What
+// it takes in milliseconds, BenchmarkStart tells.
 func TestStart(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		many := jvmtest.Start(t, jdk, "truth.ManyClasses")

@@ -12,8 +12,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// What a thread did or waited for, put together from what the kernel, the JVM and the stack tell. The kernel
-// knows files and sockets; the JVM knows locks and sleeps, which all are futexes to the kernel; and where the JVM's word
+// What a thread did or waited for, put together from what the kernel, the JVM and the stack tell. The kernel knows
+// files and sockets; the JVM knows locks and sleeps, which all are futexes to the kernel; and where the JVM's word
 // could not be had (a collector was moving the thread's object) the topmost Java frame tells.
 
 // stateOf is the state of a thread that was looked at, and for what it waits, as far as that was asked for.

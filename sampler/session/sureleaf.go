@@ -4,8 +4,8 @@ package session
 
 import "goprof/profile"
 
-// sureLeaf puts the innermost method that is certain in place of a leaf that is a guess: that of the compiled code itself, into
-// which the others were inlined (docs/decisions/0007).
+// sureLeaf puts the innermost method that is certain in place of a leaf that is a guess: that of the compiled code
+// itself, into which the others were inlined (docs/decisions/0007).
 func sureLeaf(s *profile.Stack) {
 	if len(s.Frames) == 0 || s.Frames[0].Sure != profile.Guessed {
 		return

@@ -91,8 +91,8 @@ func countDeep(t *testing.T, jdk jvmtest.JDK, flags []string, looks int) (count 
 	return count
 }
 
-// judgeDeep says what is wrong with the stack of Deep's thread, or why it has none. It may be in bottom, with what the JVM does
-// on top of it.
+// judgeDeep says what is wrong with the stack of Deep's thread, or why it has none. It may be in bottom, with what the
+// JVM does on top of it.
 func judgeDeep(threads []profile.ThreadDump, method string, calls, depth int) (why string, lost bool) {
 	for _, th := range threads {
 		if th.Name != deepThread {

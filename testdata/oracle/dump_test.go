@@ -266,8 +266,8 @@ func TestNonBlocking(t *testing.T) {
 	})
 }
 
-// parkedSwitches is how often the kernel has switched from the threads that stand still. Those that wait for a monitor look around now
-// and then by themselves (runtime/objectMonitor.cpp, MAX_RECHECK_INTERVAL).
+// parkedSwitches is how often the kernel has switched from the threads that stand still. Those that wait for a monitor
+// look around now and then by themselves (runtime/objectMonitor.cpp, MAX_RECHECK_INTERVAL).
 func parkedSwitches(t *testing.T, threads []dumpedThread, pid int, stacks []jvmtest.ExpectedStack) (sum int) {
 	t.Helper()
 	for _, want := range stacks {

@@ -95,7 +95,8 @@ func (f *foreign) check(snap *process.Snapshot, st *profile.Stack) {
 	}
 }
 
-// From the top down: what stands in any stack of a sort, and in one of its comparator; at the root is libc, where the thread began.
+// From the top down: what stands in any stack of a sort, and in one of its comparator; at the root is libc, where the
+// thread began.
 var (
 	called     = []string{"truth.Foreign.sort", "truth.Foreign.run", "call_stub", "libc"}
 	calledBack = append([]string{"truth.Foreign.compare", "upcall_stub", "libc", "nep_invoker_blob"}, called...)

@@ -24,7 +24,8 @@ import (
 // TestAnHourIsSmall: what an hour at 1,000 Hz leaves in memory. A process of its own records javac for some seconds, so
 // that all caches are filled as in a recording, then its profile is given as many stacks as an hour brings: of a
 // program of 100,000 methods whose calls branch at every level, so that hardly two of them are the same. It ends with
-// writing the file. The hour is short here; in full: GOPROF_HOUR=3600000 go test ./testdata/oracle -run TestAnHourIsSmall -v
+// writing the file. The hour is short here; in full: GOPROF_HOUR=3600000 go test ./testdata/oracle -run
+// TestAnHourIsSmall -v
 func TestAnHourIsSmall(t *testing.T) {
 	stacks := "40000"
 	if n := os.Getenv("GOPROF_HOUR"); n != "" {

@@ -63,8 +63,9 @@ func checkIntrinsics(t *testing.T, s *session.Session, n int, polls bool) {
 	}
 }
 
-// checkReasons fails if stacks that were copied in a pause end for another reason than a deoptimisation, or more than one in
-// 200 for that. A thread of the VM that fell asleep before it was met was not stopped: its native frames may end early.
+// checkReasons fails if stacks that were copied in a pause end for another reason than a deoptimisation, or more than
+// one in 200 for that. A thread of the VM that fell asleep before it was met was not stopped: its native frames may end
+// early.
 func checkReasons(t *testing.T, got *sampled, n int) {
 	t.Helper()
 	t.Logf("%d attempted, %d whole", got.attempted(), got.whole)

@@ -133,8 +133,8 @@ func (r *signalRun) letGo() {
 // maxHandlers bounds how many handlers interrupt one another.
 const maxHandlers = 2
 
-// maxUncounted bounds how many handlers stand where they have not counted themselves yet, or no more: on a slow machine the next
-// signal comes before that, again and again.
+// maxUncounted bounds how many handlers stand where they have not counted themselves yet, or no more: on a slow machine
+// the next signal comes before that, again and again.
 var maxUncounted = maxHandlers * int(min(jvmtest.Slow(1), 4))
 
 // stop sends a signal, lets some time pass, and looks.

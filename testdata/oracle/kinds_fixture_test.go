@@ -41,8 +41,8 @@ func signs() string {
 	return ""
 }
 
-// TestRecordKinds makes recordings of threads that stand still in every kind of frame, of which each is what the program says. It is run
-// by hand, on arm64:
+// TestRecordKinds makes recordings of threads that stand still in every kind of frame, of which each is what the
+// program says. It is run by hand, on arm64:
 //
 //	GOPROF_RECORD_WALKS=1 session.test -test.run TestRecordKinds
 //

@@ -41,8 +41,8 @@ var smallKinds = []struct {
 		"d.numbers[i & #m] = x / #s;", "x = Math.sqrt(x * x + #s);"}},
 }
 
-// smallCalls are the ways in which they are called. Those of a class that others could extend are virtual, and the compiler has
-// seen that no other does.
+// smallCalls are the ways in which they are called. Those of a class that others could extend are virtual, and the
+// compiler has seen that no other does.
 var smallCalls = []struct{ class, static string }{
 	{"", "static "}, {"Own", ""}, {"OpenOwn", ""},
 }
@@ -197,8 +197,9 @@ func smallLoop(st *profile.Stack) (string, bool) {
 	return "", false
 }
 
-// TestSmallLeaf: methods without a call or a poll, inlined through up to two wrappers into a loop where they do all the work. The
-// compiler has no record of most of them. GOPROF_SMALL_SEED repeats a run, GOPROF_LEAF_SAMPLES makes it longer.
+// TestSmallLeaf: methods without a call or a poll, inlined through up to two wrappers into a loop where they do all the
+// work. The compiler has no record of most of them. GOPROF_SMALL_SEED repeats a run, GOPROF_LEAF_SAMPLES makes it
+// longer.
 func TestSmallLeaf(t *testing.T) {
 	samples, seed := 600, uint64(time.Now().UnixNano())
 	if n, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES")); n > 0 {

@@ -78,8 +78,8 @@ func matrixShallow(t *testing.T, jdk jvmtest.JDK, flags []string, stops int) str
 	return matrixShadowOf(t, jdk, flags, []string{"1", "1", "shallow"}, stops)
 }
 
-// matrixGraal waits for code of the compiler that it is about: it is written in Java, and has to be compiled itself before it
-// compiles much.
+// matrixGraal waits for code of the compiler that it is about: it is written in Java, and has to be compiled itself
+// before it compiles much.
 func matrixGraal(t *testing.T, jdk jvmtest.JDK, flags []string, stops int) string {
 	jvm, path := startShadow(t, jdk, flags, nil)
 	count := watchShadow(t, jvm, path, false, stops)

@@ -15,8 +15,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestMix: long native calls with a little Java between them, in lockstep, sampled without bias: by number and by CPU time,
-// on a machine that is idle otherwise and on one whose CPUs are all wanted by others. Longer, so that smaller biases show:
+// TestMix: long native calls with a little Java between them, in lockstep, sampled without bias: by number and by CPU
+// time, on a machine that is idle otherwise and on one whose CPUs are all wanted by others. Longer, so that smaller
+// biases show:
 //
 //	GOPROF_MIX_SAMPLES=20000 go test ./testdata/oracle -run TestMix -v
 func TestMix(t *testing.T) {

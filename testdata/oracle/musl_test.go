@@ -19,9 +19,9 @@ import (
 	"goprof/unwind"
 )
 
-// TestMusl: a C program on musl. Its own frames have unwind rules, though no index of them (.eh_frame_hdr: musl-gcc asks
-// for none) leads there. musl itself is built without any: where it was called a named gap is, and no frame is guessed; where it has
-// called a thread's first function the stack is whole.
+// TestMusl: a C program on musl. Its own frames have unwind rules, though no index of them (.eh_frame_hdr: musl-gcc
+// asks for none) leads there. musl itself is built without any: where it was called a named gap is, and no frame is
+// guessed; where it has called a thread's first function the stack is whole.
 func TestMusl(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.Builds)
 	gcc, err := exec.LookPath("musl-gcc")
@@ -64,7 +64,8 @@ func TestMusl(t *testing.T) {
 	}
 }
 
-// spinsFrom starts the program, and checks the stack of its thread that spins: from innermost to entry, the first that musl has called.
+// spinsFrom starts the program, and checks the stack of its thread that spins: from innermost to entry, the first that
+// musl has called.
 func spinsFrom(t *testing.T, program string, hint ptrace.Hint, want profile.Reason, entry []string, args ...string) int {
 	t.Helper()
 	pid := host.StartReady(t, exec.Command(program, args...))

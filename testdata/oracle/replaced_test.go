@@ -81,8 +81,8 @@ func dumpNamed(t *testing.T, command []string, pid int) (stacks map[string]strin
 
 var noSymbol = regexp.MustCompile(`(?m)^.*(\+0x[0-9a-f]+)$`)
 
-// mustBeOverlaid ends the test where a change of a file would be one of this machine's own: it must lie on an overlay, and
-// on one that we have not mounted ourselves, as where this machine's root is an overlay.
+// mustBeOverlaid ends the test where a change of a file would be one of this machine's own: it must lie on an overlay,
+// and on one that we have not mounted ourselves, as where this machine's root is an overlay.
 func mustBeOverlaid(t *testing.T, pid int, file string) {
 	t.Helper()
 	var fs unix.Statfs_t
@@ -100,7 +100,8 @@ func mustBeOverlaid(t *testing.T, pid int, file string) {
 	}
 }
 
-// mounts lists the file systems that a process has mounted, and by the number of each mount which it is (proc(5), mountinfo).
+// mounts lists the file systems that a process has mounted, and by the number of each mount which it is (proc(5),
+// mountinfo).
 func mounts(t *testing.T, pid string) (devices map[string]bool, byMount map[string]string) {
 	t.Helper()
 	info, err := os.ReadFile("/proc/" + pid + "/mountinfo")

@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestRecordShadow makes recordings of a thread at arbitrary instructions, each of which its own account of itself has shown
-// to be right. It is run by hand, on arm64:
+// TestRecordShadow makes recordings of a thread at arbitrary instructions, each of which its own account of itself has
+// shown to be right. It is run by hand, on arm64:
 //
 //	GOPROF_RECORD_WALKS=30 session.test -test.run TestRecordShadow
 func TestRecordShadow(t *testing.T) {

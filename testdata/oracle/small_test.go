@@ -16,7 +16,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// buildGoprof builds the command as users get it; where there is no Go, GOPROF_BINARY names one that was built elsewhere.
+// buildGoprof builds the command as users get it; where there is no Go, GOPROF_BINARY names one that was built
+// elsewhere.
 func buildGoprof(t testing.TB) string {
 	t.Helper()
 	jvmtest.NotQuick(t, jvmtest.Builds)

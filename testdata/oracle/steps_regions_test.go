@@ -214,7 +214,8 @@ func (p place) inExceptionCodelet() bool {
 const signalFrame = 0x300
 
 // returnsFromSignal: frame i goes back to what a signal interrupted. Where the C library is stripped, that is its large
-// frame without a name; so it is in arm64's vdso, where a handler returns to the beginning of a function that nobody has called.
+// frame without a name; so it is in arm64's vdso, where a handler returns to the beginning of a function that nobody
+// has called.
 func returnsFromSignal(frames []physical, i int) bool {
 	owner := frames[i].owner()
 	if owner.Func.Name == signalReturn {

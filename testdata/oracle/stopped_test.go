@@ -19,8 +19,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestGoprofStoppedByForce stops a goprof that samples as fast as it can at random moments by SIGSTOP: it does stop, and no
-// thread of the program stands still with it. In full: GOPROF_STOPS=300 go test ./testdata/oracle -run TestGoprofStoppedByForce -v
+// TestGoprofStoppedByForce stops a goprof that samples as fast as it can at random moments by SIGSTOP: it does stop,
+// and no thread of the program stands still with it. In full: GOPROF_STOPS=300 go test ./testdata/oracle -run
+// TestGoprofStoppedByForce -v
 func TestGoprofStoppedByForce(t *testing.T) {
 	stops := envNumber("GOPROF_STOPS", 8)
 	goprof := buildGoprof(t)

@@ -83,7 +83,8 @@ func TestUnknownJVM(t *testing.T) {
 	})
 }
 
-// TestZeroVM: the real one, whose call stub leaves no return address, so that it must not be taken for a JVM that starts.
+// TestZeroVM: the real one, whose call stub leaves no return address, so that it must not be taken for a JVM that
+// starts.
 func TestZeroVM(t *testing.T) {
 	home := os.Getenv("GOPROF_ZERO")
 	if home == "" {

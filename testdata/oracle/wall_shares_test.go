@@ -15,8 +15,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestWallShares: a thread that sleeps for 30 ms and spins for 10 ms comes out as 3 to 1, or as what it has measured itself: on
-// a busy machine both take longer.
+// TestWallShares: a thread that sleeps for 30 ms and spins for 10 ms comes out as 3 to 1, or as what it has measured
+// itself: on a busy machine both take longer.
 func TestWallShares(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Alternating")

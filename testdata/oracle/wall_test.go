@@ -244,8 +244,8 @@ func TestOffCPU(t *testing.T) {
 	})
 }
 
-// TestWallNeverStopsTheBlocked: a thread that is stopped in a system call is woken for it, which the kernel counts. Threads at
-// rest are not, in wall mode; with NativeOnce they are, so the count would show it.
+// TestWallNeverStopsTheBlocked: a thread that is stopped in a system call is woken for it, which the kernel counts.
+// Threads at rest are not, in wall mode; with NativeOnce they are, so the count would show it.
 func TestWallNeverStopsTheBlocked(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
@@ -400,8 +400,8 @@ func TestWallWhileObjectsMove(t *testing.T) {
 					}
 					for label := range th.states {
 						state, what, _ := strings.Cut(strings.Trim(label, "[]"), ": ")
-						// A state without what it waits for is honest; the class of something else is not. With an array the
-						// brackets are the name's.
+						// A state without what it waits for is honest; the class of something else is not. With an
+						// array the brackets are the name's.
 						if state != k.state && state != "runnable" || what != "" && k.waitsFor != "" && strings.TrimRight(what, "[]") != strings.TrimRight(k.waitsFor, "[]") {
 							t.Errorf("%s is %s", k.name, label)
 						}

@@ -115,7 +115,8 @@ var threadPrint = witnessText{
 // java.base@17.0.15/LambdaForm$MH (a file, but no line), Unknown Source.
 var threadPrintAt = regexp.MustCompile(`^\tat (\S+)\((?:[\w.]+(?:@[^/()]+)?/)?([^()]+)\)$`)
 
-// noLineOf8 and more is what JDK 8 tells of a method without lines (javaVFrame::print_on): the bytecode's index and a million.
+// noLineOf8 and more is what JDK 8 tells of a method without lines (javaVFrame::print_on): the bytecode's index and a
+// million.
 const noLineOf8 = 1_000_000
 
 func threadPrintFrame(line string) (f witnessFrame, ok bool, err error) {

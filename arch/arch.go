@@ -89,9 +89,6 @@ type Facts struct {
 	MaxCall int
 	MinInst uint32
 
-	// LinkersLeaveNoRules: what linkers put into code has no unwind rules. Code.LinkerStub and Code.Detour know it.
-	LinkersLeaveNoRules bool
-
 	// Sigreturn is the code to which a signal's handler returns, SigRegs where the interrupted registers are
 	// from the stack pointer there on, in the order and form of DecodeRegs. Sigreturn is empty where the unwind
 	// rules of that code tell all of that.
@@ -149,7 +146,7 @@ type Code interface {
 	ThreadSlot(code []byte) (offset uint64, ok bool)
 
 	// LinkerStub reports whether code is what a linker makes for calls into another library: it goes on
-	// there, and leaves all as it was at its entry. It is asked with LinkersLeaveNoRules, and so is Detour.
+	// there, and leaves all as it was at its entry. It is asked where there are no unwind rules, and so is Detour.
 	LinkerStub(code []byte) bool
 
 	// Detour reports whether code is an instruction that a linker has moved away, and a jump back, or that jump

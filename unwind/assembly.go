@@ -67,9 +67,6 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 // askLinker finds the rules for code that a linker has made: to go on in another library, or in place of an instruction
 // elsewhere in this one, whose function it belongs to.
 func (w *Walker) askLinker(pc uint64, at *process.Code, site *nativeSite) {
-	if !w.cpu.LinkersLeaveNoRules {
-		return
-	}
 	code := w.code[:arch.MaxLinkerStub]
 	for w.t.Read(pc, code) != nil { // what can be read may end soon behind the last stub
 		if len(code) == arch.MinLinkerStub {

@@ -123,9 +123,19 @@ func New(t process.Target, vm *vmstructs.VM) *Walker {
 	}
 	w.tracer = w.cpu.NewTracer(w.java)
 	w.MemoryEnds(1 << 48)
-	w.untouched = &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: uint8(w.cpu.SP)}, RA: uint8(w.cpu.RA)}
+	w.untouched = atEntry(w.cpu)
 	w.Forget()
 	return w
+}
+
+// atEntry are the unwind rules of a function's first instruction.
+func atEntry(cpu *arch.CPU) *process.Row {
+	row := &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: uint8(cpu.SP)}, RA: uint8(cpu.RA)}
+	if !cpu.ReturnsInRegister { // the call has pushed it
+		row.CFA.Off = 8
+		row.Saved = []process.SavedReg{{Reg: row.RA, Rule: process.Rule{Kind: process.RuleOffset, Off: -8}}}
+	}
+	return row
 }
 
 // MemoryEnds tells how high the target's addresses are: for signatures in snapshots that do not tell their bits.

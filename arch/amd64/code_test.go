@@ -30,3 +30,26 @@ func TestTrampoline(t *testing.T) {
 		}
 	}
 }
+
+func TestLinkerStub(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		code []byte
+		want bool
+	}{
+		{"an entry", []byte{0xff, 0x25, 0x3a, 0x2f, 0, 0}, true},
+		{"with endbr64 and bnd", []byte{0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0x3a, 0x2f, 0, 0}, true},
+		{"not bound yet", []byte{0x68, 1, 0, 0, 0, 0xe9, 0xd0, 0xff, 0xff, 0xff}, true},
+		{"not bound yet, with endbr64 and bnd", []byte{0xf3, 0x0f, 0x1e, 0xfa, 0x68, 1, 0, 0, 0, 0xf2, 0xe9, 0xd0, 0xff, 0xff, 0xff}, true},
+		{"the push is done", []byte{0xe9, 0xd0, 0xff, 0xff, 0xff}, false},
+		{"a push, no jump", []byte{0x68, 1, 0, 0, 0, 0xe8, 0xd0, 0xff, 0xff, 0xff}, false},
+		{"a call", []byte{0xff, 0x15, 0x3a, 0x2f, 0, 0}, false},
+		{"a jump through a table", []byte{0xff, 0x24, 0xc5, 0, 0, 0, 0}, false},
+		{"cut off", []byte{0xff, 0x25, 0x3a}, false},
+		{"nothing", nil, false},
+	} {
+		if got := CPU.LinkerStub(c.code); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

@@ -47,6 +47,7 @@ func FuzzTrace(f *testing.F) {
 		CPU.AfterLeave(code, uint64(pc))
 		CPU.Enters(code)
 		CPU.EndsInCall(code)
+		CPU.LinkerStub(code)
 	})
 }
 

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"goprof/arch"
@@ -31,8 +32,18 @@ func (code) ThreadSlot(code []byte) (uint64, bool) {
 	return uint64(at), at > 0
 }
 
-// LinkerStub: what linkers make has unwind rules.
-func (code) LinkerStub([]byte) bool { return false }
+// LinkerStub looks for an entry of a procedure linkage table: jmp *[rip + disp32], or push imm32; jmp in one that is
+// bound at its first call (System V ABI, 5.2). endbr64 and bnd may stand before them. A library that was built without
+// unwind rules has none for these, either.
+func (code) LinkerStub(code []byte) bool {
+	code = bytes.TrimPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfa}) // endbr64
+	if rest, ok := bytes.CutPrefix(code, []byte{0x68}); ok && len(rest) >= 4+1 {
+		rest = bytes.TrimPrefix(rest[4:], []byte{0xf2})
+		return len(rest) >= 5 && rest[0] == 0xe9
+	}
+	code = bytes.TrimPrefix(code, []byte{0xf2}) // bnd
+	return len(code) >= 6 && code[0] == 0xff && code[1] == 0x25
+}
 
 // Detour: linkers move no instructions.
 func (code) Detour([]byte) (int64, bool) { return 0, false }

@@ -80,8 +80,6 @@ var CPU = arch.NewCPU(arch.Facts{
 	MaxCall: 4,
 	MinInst: 4,
 
-	LinkersLeaveNoRules: true,
-
 	// mov x8, #139; svc #0 (arch/arm64/kernel/vdso/sigreturn.S). Its unwind rules tell the frame pointer
 	// and the link register only. The stack pointer is at a struct rt_sigframe: a siginfo of 128 bytes, a
 	// ucontext whose sigcontext comes after 176, and in that the registers after one word.

@@ -223,7 +223,10 @@ func (j *chainJudge) link(f *profile.Frame) link {
 	case f.Kind == profile.Gap && name == "[no unwind info: "+j.bare.name()+"]":
 		return link{kind: gapLink}
 	case f.Kind == profile.Native && (f.Func.Module == j.cfi.name() || f.Func.Module == j.bare.name()):
-		return link{kind: cLink, name: j.bare.nameAt(name)}
+		if name = j.bare.nameAt(name); strings.HasPrefix(name, f.Func.Module+"+") {
+			break // the linker's own code, on the way to another library's function
+		}
+		return link{kind: cLink, name: name}
 	case f.Kind == profile.Native && f.Func.Module == libjvmName:
 		return link{kind: otherLink, name: libjvmName}
 	case f.Kind == profile.Stub && name == callStubName:

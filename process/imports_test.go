@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"goprof/output/flame":     {"goprof/profile", "goprof/output"},
 	"goprof/output/jfr":       {"goprof/profile"},
 	"goprof/output/pprof":     {"goprof/profile"},
+	"goprof/output/recording": {"goprof/profile"},
 }
 
 // commands may import all of the others.

@@ -1,12 +1,14 @@
 package jfr
 
+import "goprof/profile"
+
 // constants are those of a chunk. Stacks stay as they are in the file until an event refers to them.
 type constants struct {
 	texts   map[string]map[uint64]string // of types that are one string, by the type's name
 	classes map[uint64]classRef
 	sources map[uint64]uint64 // symbols, by class: in our files
 	methods map[uint64]methodRef
-	threads map[uint64]Thread
+	threads map[uint64]profile.Thread
 	stacks  map[uint64]piece
 	record  record
 }
@@ -31,7 +33,7 @@ func newConstants() *constants {
 		classes: make(map[uint64]classRef),
 		sources: make(map[uint64]uint64),
 		methods: make(map[uint64]methodRef),
-		threads: make(map[uint64]Thread),
+		threads: make(map[uint64]profile.Thread),
 		stacks:  make(map[uint64]piece),
 	}
 }
@@ -108,7 +110,7 @@ func (k *constants) keep(class string, key uint64, r *record) {
 	case "jdk.types.Method":
 		keepFirst(k.methods, key, methodRef{r.numbers[slotType], r.numbers[slotName]})
 	case "java.lang.Thread":
-		keepFirst(k.threads, key, Thread{TID: int(int32(r.numbers[slotTID])), Name: r.texts[slotName].s,
+		keepFirst(k.threads, key, profile.Thread{TID: int(int32(r.numbers[slotTID])), Name: r.texts[slotName].s,
 			JavaID: int64(r.numbers[slotJavaID]), JavaName: r.texts[slotJavaName].s, Virtual: r.numbers[slotVirtual] != 0})
 	}
 }

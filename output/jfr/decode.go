@@ -37,7 +37,7 @@ func (r *Reader) decode(of *class) (*Event, *BadFile) {
 func (r *Reader) fill(e *Event, of *class) *BadFile {
 	n := &r.record.numbers
 	start := int64(n[slotStart])
-	e.At = Instant{Wall: r.head.startNanos + r.nanos(start-r.head.startTicks), Ticks: start}
+	e.At = profile.Instant{Wall: r.head.startNanos + r.nanos(start-r.head.startTicks), Ticks: start}
 	e.Thread, e.HasThread = r.k.threads[n[slotThread]]
 	e.Failed = n[slotFailed] != 0
 	e.Bytes = int64(n[slotBytes])

@@ -45,8 +45,9 @@ func certainties() (all []string) {
 	return all
 }
 
-// Sample writes a sample. Once its thread and frames are known to the chunk, it allocates nothing.
-func (w *Writer) Sample(s *Sample) error {
+// Sample writes a sample. One of CPU is written as often as it has looks, each with its share of the CPU time; one of a
+// wall-clock mode once, with their number. Once its thread and frames are known to the chunk, that allocates nothing.
+func (w *Writer) Sample(s *profile.Sample) error {
 	if err := w.at(s.At); err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (w *Writer) Sample(s *Sample) error {
 
 var noStack profile.Stack
 
-func (w *Writer) sample(s *Sample, thread, trace uint64, cpu time.Duration, count int64) {
+func (w *Writer) sample(s *profile.Sample, thread, trace uint64, cpu time.Duration, count int64) {
 	w.event(kindOf(s), s.At.Ticks)
 	b := appendInt(w.body, thread)
 	b = appendInt(b, trace)
@@ -86,7 +87,7 @@ func (w *Writer) sample(s *Sample, thread, trace uint64, cpu time.Duration, coun
 }
 
 // detail writes what is known of a sample beyond its event's fields, if anything is.
-func (w *Writer) detail(s *Sample, thread uint64, cpu time.Duration) {
+func (w *Writer) detail(s *profile.Sample, thread uint64, cpu time.Duration) {
 	sure := profile.Certain
 	if s.Stack != nil && len(s.Stack.Frames) > 0 {
 		sure = min(s.Stack.Frames[0].Sure, profile.NumCertainty-1)
@@ -103,14 +104,16 @@ func (w *Writer) detail(s *Sample, thread uint64, cpu time.Duration) {
 }
 
 // ThreadStart writes that a thread was first seen.
-func (w *Writer) ThreadStart(at Instant, t Thread) error {
+func (w *Writer) ThreadStart(at profile.Instant, t profile.Thread) error {
 	return w.threadEvent(typeThreadStart, at, &t)
 }
 
 // ThreadEnd writes that a thread was found gone.
-func (w *Writer) ThreadEnd(at Instant, t Thread) error { return w.threadEvent(typeThreadEnd, at, &t) }
+func (w *Writer) ThreadEnd(at profile.Instant, t profile.Thread) error {
+	return w.threadEvent(typeThreadEnd, at, &t)
+}
 
-func (w *Writer) threadEvent(typ typeID, at Instant, t *Thread) error {
+func (w *Writer) threadEvent(typ typeID, at profile.Instant, t *profile.Thread) error {
 	if err := w.at(at); err != nil {
 		return err
 	}
@@ -135,7 +138,7 @@ type ThreadCount struct {
 }
 
 // Threads writes how many threads there are at a moment.
-func (w *Writer) Threads(at Instant, n ThreadCount) error {
+func (w *Writer) Threads(at profile.Instant, n ThreadCount) error {
 	if err := w.at(at); err != nil {
 		return err
 	}
@@ -147,7 +150,7 @@ func (w *Writer) Threads(at Instant, n ThreadCount) error {
 
 // Account writes the account of the run: what became of every look, what is missing for which reason, how long threads
 // were held, and what a reader should know. It is written once, before Close.
-func (w *Writer) Account(at Instant, s *profile.Summary) error {
+func (w *Writer) Account(at profile.Instant, s *profile.Summary) error {
 	if err := w.at(at); err != nil {
 		return err
 	}
@@ -173,7 +176,7 @@ func (w *Writer) Account(at Instant, s *profile.Summary) error {
 	return nil
 }
 
-func (w *Writer) unseen(at Instant, lost bool, by map[string]int64) {
+func (w *Writer) unseen(at profile.Instant, lost bool, by map[string]int64) {
 	for r := range profile.NumReasons { // always in the same order
 		n, ok := by[r.String()]
 		if !ok {

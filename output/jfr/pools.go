@@ -105,9 +105,9 @@ type pools struct {
 	classOf  map[classKey]*constant
 	methodOf map[methodKey]*constant  // by identity: a cache before methodBy
 	methodBy map[methodText]*constant // different Funcs with the same content are one method
-	threadOf map[Thread]uint64
-	byTID    map[int]Thread // whose key is its tid, in this chunk
-	lastTID  map[int]Thread // and in the one before
+	threadOf map[profile.Thread]uint64
+	byTID    map[int]profile.Thread // whose key is its tid, in this chunk
+	lastTID  map[int]profile.Thread // and in the one before
 
 	stackOf stackIndex
 	seenOf  map[stackHash]uint64 // keys of stacks by their frames: a cache before stackOf
@@ -120,9 +120,9 @@ const maxKept = 1 << 16
 
 func newPools() *pools {
 	p := &pools{
-		threadOf: make(map[Thread]uint64),
-		byTID:    make(map[int]Thread),
-		lastTID:  make(map[int]Thread),
+		threadOf: make(map[profile.Thread]uint64),
+		byTID:    make(map[int]profile.Thread),
+		lastTID:  make(map[int]profile.Thread),
 		stackOf:  stackIndex{seed: maphash.MakeSeed()},
 		seenOf:   make(map[stackHash]uint64),
 		seeds:    [2]uint64{rand.Uint64(), rand.Uint64()},
@@ -263,7 +263,7 @@ func split(fn *profile.Func, sort codeSort) (class, name, source string) {
 	return "", fn.Name, fn.File
 }
 
-func (p *pools) thread(t *Thread) uint64 {
+func (p *pools) thread(t *profile.Thread) uint64 {
 	if key, ok := p.threadOf[*t]; ok {
 		return key
 	}
@@ -285,7 +285,7 @@ func (p *pools) thread(t *Thread) uint64 {
 }
 
 // isTID reports whether a thread's key can be its tid: no other thread has that, in this chunk or in the last one.
-func (p *pools) isTID(t *Thread) bool {
+func (p *pools) isTID(t *profile.Thread) bool {
 	if t.TID <= 0 || t.TID >= firstThreadKey {
 		return false
 	}

@@ -22,9 +22,9 @@ const (
 // Event is one event of a recording. What it points at is never changed; a Stack may be used until the end.
 type Event struct {
 	Name      string
-	At        Instant // Ticks are the file's own: ns in our files, anything in the JDK's
+	At        profile.Instant // Ticks are the file's own: ns in our files, anything in the JDK's
 	Duration  time.Duration
-	Thread    Thread
+	Thread    profile.Thread
 	HasThread bool
 	Stack     *profile.Stack // nil without one
 	State     string         // of a sample: STATE_RUNNABLE

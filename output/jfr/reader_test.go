@@ -121,7 +121,7 @@ func TestSamplesAlone(t *testing.T) {
 		name := fmt.Sprintf("shop.C%d.run", i)
 		want = append(want, name)
 		stack := stackOn(javaFrame(profile.C2, name, 7, 7))
-		if err := w.Sample(&Sample{At: moment(time.Duration(i) * 40 * time.Second), Thread: worker, Stack: stack, Wall: true,
+		if err := w.Sample(&profile.Sample{At: moment(time.Duration(i) * 40 * time.Second), Thread: worker, Stack: stack, Wall: true,
 			Count: 1, Span: time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestHostile(t *testing.T) {
 func smallFile(t testing.TB) []byte {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})
-	if err := w.Sample(&Sample{At: moment(0), Thread: worker, Stack: stacks()[0], CPU: 1}); err != nil {
+	if err := w.Sample(&profile.Sample{At: moment(0), Thread: worker, Stack: stacks()[0], CPU: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.ThreadEnd(moment(1), worker); err != nil {

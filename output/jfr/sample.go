@@ -1,48 +1,12 @@
 package jfr
 
-import (
-	"time"
-
-	"goprof/profile"
-)
-
-// Instant is one moment on two clocks. Events carry Ticks; each chunk holds one pair, by which readers turn ticks into
-// wall time.
-type Instant struct {
-	Wall  int64 // ns since 1970
-	Ticks int64 // System.nanoTime() of the target: CLOCK_MONOTONIC of its time namespace
-}
-
-// Thread is who was looked at. Two Threads that differ in anything are two in the file, so a thread that renames itself
-// is, too.
-type Thread struct {
-	TID      int    // of the kernel's thread, of the carrier for a virtual one; 0 if there is none
-	Name     string // the kernel's name for it
-	JavaID   int64  // Thread.threadId(), 0 if it is no Java thread or is not known
-	JavaName string
-	Virtual  bool
-}
-
-// Sample is one look at one thread. Writer keeps nothing of it but Funcs and names.
-type Sample struct {
-	At     Instant
-	Thread Thread
-	Stack  *profile.Stack // leaf first
-	State  profile.State
-	// Count is how many looks this one stands for; 0 means 1. A CPU sample is written that many times, with its
-	// share of CPU each time; a wall sample once, with the count.
-	Count int64
-	CPU   time.Duration // that the thread was charged since it was last looked at; 0 if not known
-	// Wall says that the look was a wall-clock mode's: at any thread, whether it had a CPU or not.
-	Wall bool
-	Span time.Duration // of a wall sample: the time that it stands for
-}
+import "goprof/profile"
 
 // maxCount bounds how often one CPU sample is written.
 const maxCount = 1 << 16
 
 // kindOf is the event that a sample becomes. A thread executes native code if its leaf does; a stub is part of Java's.
-func kindOf(s *Sample) typeID {
+func kindOf(s *profile.Sample) typeID {
 	if s.Wall {
 		return typeWallClockSample
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"goprof/profile"
 )
 
 // Options are how a file is cut into chunks. The zero value is good.
@@ -28,9 +30,9 @@ type Writer struct {
 	facts facts
 
 	open   bool
-	start  Instant // of the chunk: its pair of clocks
-	from   int64   // the earliest of its events, in ticks
-	until  int64   // and the latest
+	start  profile.Instant // of the chunk: its pair of clocks
+	from   int64           // the earliest of its events, in ticks
+	until  int64           // and the latest
 	events []byte
 	pools  *pools
 	body   []byte // of the event that is being made
@@ -72,10 +74,10 @@ func NewWriter(to io.Writer, o Options) *Writer {
 }
 
 // Tick tells the time. It ends a chunk that is old enough, also if nothing happens any more: call it each second.
-func (w *Writer) Tick(now Instant) error { return w.at(now) }
+func (w *Writer) Tick(now profile.Instant) error { return w.at(now) }
 
 // Close writes the last chunk, which ends at now.
-func (w *Writer) Close(now Instant) error {
+func (w *Writer) Close(now profile.Instant) error {
 	if w.closed {
 		return w.err
 	}
@@ -95,7 +97,7 @@ func (w *Writer) Close(now Instant) error {
 func (w *Writer) Written() int64 { return w.written }
 
 // at sees to it that a chunk is open for an event of this moment.
-func (w *Writer) at(now Instant) error {
+func (w *Writer) at(now profile.Instant) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -115,7 +117,7 @@ func (w *Writer) at(now Instant) error {
 	return w.err
 }
 
-func (w *Writer) begin(now Instant) {
+func (w *Writer) begin(now profile.Instant) {
 	w.open = true
 	w.start, w.from, w.until = now, now.Ticks, now.Ticks
 	w.events = w.events[:0]

@@ -15,12 +15,12 @@ import (
 var (
 	epoch   = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	uptime  = int64(12345 * time.Second) // System.nanoTime at epoch
-	worker  = Thread{TID: 4712, Name: "worker-1", JavaID: 21, JavaName: "worker-1"}
-	virtual = Thread{TID: 4713, Name: "ForkJoinPool-1-", JavaID: 42, JavaName: "request 7", Virtual: true}
+	worker  = profile.Thread{TID: 4712, Name: "worker-1", JavaID: 21, JavaName: "worker-1"}
+	virtual = profile.Thread{TID: 4713, Name: "ForkJoinPool-1-", JavaID: 42, JavaName: "request 7", Virtual: true}
 )
 
-func moment(after time.Duration) Instant {
-	return Instant{Wall: epoch.Add(after).UnixNano(), Ticks: uptime + int64(after)}
+func moment(after time.Duration) profile.Instant {
+	return profile.Instant{Wall: epoch.Add(after).UnixNano(), Ticks: uptime + int64(after)}
 }
 
 // frames makes the Funcs of a stack once.
@@ -80,7 +80,7 @@ func aSecond(t testing.TB, w *Writer, from time.Duration) int {
 	all := stacks()
 	for i := range 1000 {
 		at := moment(from + time.Duration(i)*time.Millisecond)
-		s := Sample{At: at, Thread: worker, Stack: all[i%len(all)], CPU: time.Millisecond}
+		s := profile.Sample{At: at, Thread: worker, Stack: all[i%len(all)], CPU: time.Millisecond}
 		if i%3 == 0 {
 			s.Thread = virtual
 		}
@@ -109,7 +109,7 @@ var account = profile.Summary{
 	Notes: []profile.Note{{Name: "library-replaced", Text: "libc.so.6 was replaced", Remedy: "restart it"}},
 }
 
-func finish(t testing.TB, w *Writer, at Instant) {
+func finish(t testing.TB, w *Writer, at profile.Instant) {
 	t.Helper()
 	for _, err := range []error{
 		w.Threads(at, ThreadCount{Active: 3, Daemon: 1, Started: 9, Peak: 5}),
@@ -146,7 +146,7 @@ func wallRecording(t testing.TB) []byte {
 	for s := range profile.State(len(stateNames)) {
 		stack := stackOn(profile.Frame{Func: functions.of(s.Label(""), ""), Kind: profile.StateFrame, BCI: -1},
 			javaFrame(profile.C2, "shop.Pool.take", 7, 7))
-		if err := w.Sample(&Sample{At: moment(time.Duration(s)), Thread: worker, Stack: stack, State: s, Wall: true,
+		if err := w.Sample(&profile.Sample{At: moment(time.Duration(s)), Thread: worker, Stack: stack, State: s, Wall: true,
 			Count: int64(s) + 1, Span: time.Duration(s+1) * 10 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestFullDisk(t *testing.T) {
 	w := NewWriter(&brokenDisk{f, 60_000}, Options{ChunkLength: time.Second})
 	stack := stacks()[0]
 	for i := range 10_000 {
-		err = w.Sample(&Sample{At: moment(time.Duration(i) * time.Millisecond), Thread: worker, Stack: stack})
+		err = w.Sample(&profile.Sample{At: moment(time.Duration(i) * time.Millisecond), Thread: worker, Stack: stack})
 		if err != nil {
 			break
 		}
@@ -210,7 +210,7 @@ func TestMemory(t *testing.T) {
 	chunks := &chunkSizes{}
 	w := NewWriter(chunks, Options{ChunkBytes: 256 << 10})
 	for i := range 200_000 {
-		s := Sample{At: moment(time.Duration(i) * time.Microsecond), Thread: Thread{TID: i, Name: fmt.Sprint("t", i/10)},
+		s := profile.Sample{At: moment(time.Duration(i) * time.Microsecond), Thread: profile.Thread{TID: i, Name: fmt.Sprint("t", i/10)},
 			Stack: stackOn(javaFrame(profile.C2, "a.B.c", int32(i), 1))}
 		if err := w.Sample(&s); err != nil {
 			t.Fatal(err)
@@ -241,7 +241,7 @@ func TestSampleAllocates(t *testing.T) {
 	i := 0
 	n := testing.AllocsPerRun(2000, func() {
 		i++
-		s := Sample{At: moment(time.Duration(i)), Thread: worker, Stack: all[i%len(all)], CPU: 1}
+		s := profile.Sample{At: moment(time.Duration(i)), Thread: worker, Stack: all[i%len(all)], CPU: 1}
 		if err := w.Sample(&s); err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +273,7 @@ func BenchmarkSample(b *testing.B) {
 	for b.Loop() {
 		i++
 		at := moment(time.Duration(i) * time.Millisecond)
-		s := Sample{At: at, Thread: worker, Stack: many[i*7919%len(many)], CPU: time.Millisecond}
+		s := profile.Sample{At: at, Thread: worker, Stack: many[i*7919%len(many)], CPU: time.Millisecond}
 		if err := w.Sample(&s); err != nil {
 			b.Fatal(err)
 		}

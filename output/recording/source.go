@@ -1,0 +1,45 @@
+package recording
+
+import (
+	"time"
+
+	"goprof/profile"
+)
+
+// Source is a recording that is read sample by sample.
+type Source interface {
+	// Info is what is known of it before its samples are read.
+	Info() Info
+	// Each calls visit for every sample, in the order of the file, which need not be that of time. A sample and its stack
+	// are valid only during the call, Funcs and names for ever. It may be called again, and begins anew then. The first
+	// error of visit ends it.
+	Each(visit func(*profile.Sample) error) error
+}
+
+// Info is what is known of a recording.
+type Info struct {
+	Name   string // of the file, without folders
+	Format string // "jfr", "pprof", "collapsed"
+	Meta   profile.Meta
+	// Timed says that samples have their times. Those of a file without times have none at all.
+	Timed bool
+	// Event is what a sample is, of recordings that hold several kinds: "jdk.ExecutionSample".
+	Event string
+	// Summary is the account of the run, nil where the file has none.
+	Summary *profile.Summary
+}
+
+// Mark is something that is known of a moment, or of a span of time: a collection, a safepoint, a pause.
+type Mark struct {
+	Kind string // a stable word: "gc", "safepoint", "pause"
+	Text string // may hold text of the target
+	At   profile.Instant
+	For  time.Duration // 0 for a moment
+}
+
+// Marked is a Source that has marks.
+type Marked interface {
+	Source
+	// Marks calls visit for each, in the order of the file.
+	Marks(visit func(Mark) error) error
+}

@@ -1,0 +1,38 @@
+package profile
+
+import "time"
+
+// Instant is one moment on two clocks.
+type Instant struct {
+	Wall  int64 // ns since 1970
+	Ticks int64 // System.nanoTime() of the target: CLOCK_MONOTONIC of its time namespace
+}
+
+// Thread is who was looked at. Two Threads that differ in anything are two in a recording, so a thread that renames
+// itself is, too.
+type Thread struct {
+	TID      int    // of the kernel's thread, of the carrier for a virtual one; 0 if there is none
+	Name     string // the kernel's name for it
+	JavaID   int64  // Thread.threadId(), 0 if it is no Java thread or is not known
+	JavaName string
+	Virtual  bool
+}
+
+// Sample is one look at one thread. Nobody who is given one keeps anything of it but Funcs and names.
+type Sample struct {
+	At     Instant
+	Thread Thread
+	Stack  *Stack // leaf first
+	State  State
+	// Count is how many looks this one stands for; 0 means 1.
+	Count int64
+	CPU   time.Duration // that the thread was charged since it was last looked at; 0 if not known
+	// Wall says that the look was a wall-clock mode's: at any thread, whether it had a CPU or not.
+	Wall bool
+	Span time.Duration // of a wall sample: the time that it stands for
+	// Bytes is what an allocation stands for, in recordings of others.
+	Bytes int64
+}
+
+// Looks is how many looks the sample stands for.
+func (s *Sample) Looks() int64 { return max(s.Count, 1) }

@@ -36,9 +36,10 @@ type bills struct {
 	now     int64 // what it said last: it ends with the process
 	given   int64 // to samples
 	left    int64 // of ended threads: charged and not given
+	pooled  int64 // charged to threads that have used little, and not given, as far as they have been read
 	excused int64 // used while nobody could look (scan.excuse)
 	skipped int64 // the same as left, of those that were to be skipped
-	pool    int64 // charged to threads that have used little, and not given
+	owed    int64 // charged to threads that live and have bills of their own, or are to be skipped, and not given
 }
 
 // processClock is the clock of all CPU time of a process, that of threads that have ended too
@@ -67,33 +68,67 @@ func (b *bills) give(th *thread, charged uint64, asleep bool, snap *process.Snap
 	owed := int64(charged - th.billed)
 	snap.CPU += owed
 	b.given += owed
+	b.owed -= owed
 	th.billed = charged
 }
 
-// Threads that have used little are billed together. Most threads of a large pool are never sampled, or once: what they
-// used would be nobody's. So what all of these have used goes to the samples of any of them, which is right on the
-// average, for who of them is sampled follows from what they use.
+// Threads that have used little are billed together. Most threads of a large pool are never sampled, or once, and some
+// end before anybody has listed them: what they used would be nobody's. So all that the process has used, but for what
+// others owe, goes to the samples of any of them. That is right on the average, for who of them is sampled follows from
+// what they use.
 
 // poolBelow is how many samples' worth of CPU time a thread has used when it begins to have a bill of its own.
 const poolBelow = 10
 
-// pool bills a thread that has used little together with others like it.
-func (s *scan) pool(th *thread, ran uint64, used int64) {
-	if !s.pools || th.hint.Skip || th.spent >= poolBelow*s.interval {
+// isPooled reports whether a thread has no bill of its own.
+func (s *scan) isPooled(th *thread) bool {
+	return s.pools && !th.hint.Skip && th.spent < poolBelow*s.interval
+}
+
+// owe notes what a thread was charged.
+func (s *scan) owe(th *thread, ran uint64, used int64) {
+	if !s.isPooled(th) {
+		s.bills.owed += used
 		return
 	}
 	th.spent += used
 	th.billed = ran
-	s.bills.pool += used
+	s.bills.pooled += used
+	if !s.isPooled(th) {
+		th.owner = true
+		s.owners = append(s.owners, th)
+	}
+}
+
+// bookOwners brings those up to date that have bills of their own: what they owe is not the pool's.
+func (s *scan) bookOwners() {
+	keep := s.owners[:0]
+	for _, th := range s.owners {
+		if th.tid == 0 || !th.owner { // it has ended, and may be another one now
+			continue
+		}
+		s.bringUpToDate(th)
+		keep = append(keep, th)
+	}
+	s.owners = keep
 }
 
 // givePool bills a sample of a thread that has used little for all such threads.
 func (s *scan) givePool(th *thread, snap *process.Snapshot) {
-	if !th.hint.Skip && th.spent < poolBelow*s.interval {
-		snap.CPU += s.bills.pool
-		s.bills.given += s.bills.pool
-		s.bills.pool = 0
+	if !s.isPooled(th) {
+		return
 	}
+	b := &s.bills
+	b.read() // before: what owners use meanwhile makes the pool smaller, never greater
+	s.bookOwners()
+	pool := b.now - b.base - b.given - b.owed - b.left - b.skipped - b.excused
+	if s.skipping { // whether anybody wants threads that nobody has read, is not known
+		pool = min(pool, b.pooled)
+	}
+	pool = max(pool, 0)
+	snap.CPU += pool
+	b.given += pool
+	b.pooled = max(b.pooled-pool, 0)
 }
 
 // isInterrupted reports whether a thread slept in a system call until it was told to stop: the kernel
@@ -104,6 +139,7 @@ func isInterrupted(cpu *arch.CPU, call int64, result uint64) bool {
 
 // end closes the account of a thread that has ended.
 func (b *bills) end(th *thread) {
+	b.owed -= th.owed()
 	if th.hint.Skip {
 		b.skipped += th.owed()
 	} else {
@@ -119,7 +155,7 @@ var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 // says more, others have used that have ended. Before, nobody knows whose it is.
 func (b *bills) sum(threads map[int]*thread, over bool) Times {
 	b.read()
-	unsampled, skipped := b.excused+b.pool, b.skipped
+	unsampled, skipped := b.excused, b.skipped
 	for _, th := range threads {
 		if th.hint.Skip {
 			skipped += th.owed()

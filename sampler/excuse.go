@@ -25,6 +25,7 @@ func (s *scan) forgiveUse() {
 		if th.last.Ran > known && !th.hint.Skip {
 			used := th.last.Ran - known
 			th.billed += used
+			s.bills.owed -= int64(used)
 			s.bills.excused += int64(used)
 		}
 	}

@@ -147,6 +147,7 @@ func (r *perfRun) open() (err error) {
 		return unix.EMFILE // not one thread could have its events
 	}
 	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
+	r.scan.pools = true
 	return nil
 }
 

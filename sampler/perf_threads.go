@@ -244,7 +244,14 @@ func (w *perfThread) fitStack(most int) int {
 // bill gives a sample the CPU time that its thread has used since the sample before (bill.go). Samples that are
 // read together share what there is; a debt that has grown large is paid over several.
 func (r *perfRun) bill(w *perfThread, th *thread, snap *process.Snapshot) {
-	if th == nil || th != w.th || w.charged <= th.billed {
+	if th == nil || th != w.th {
+		return
+	}
+	if r.scan.isPooled(th) {
+		r.scan.givePool(th, snap)
+		return
+	}
+	if w.charged <= th.billed {
 		return
 	}
 	owed := w.charged - th.billed

@@ -20,6 +20,8 @@ type Config struct {
 	// NoJitter fires at exact multiples of Interval: for tests. Otherwise each tick
 	// falls anywhere within its interval, so that no program runs in step with us.
 	NoJitter bool
+	// NoNotes asks threads who was on a CPU, as where the kernel does not note it: for tests.
+	NoNotes bool
 	// MaxStack bounds the copy of one stack; 0 is DefaultStackLimit.
 	MaxStack int
 	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up;
@@ -131,8 +133,10 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	if s.fds > 0 {
 		fds = s.fds
 	}
+	visits := newVisits(s.pid, cfg.NoNotes) // this may take a while: the scan's accounts begin behind it
+	defer visits.closeNotes()               // also if the visits are given up
 	r := &run{capture: newCapture(t, proc, &s.progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.hints,
-		scan: newScan(proc, cfg.Interval, fds), visits: newVisits(s.pid)}
+		scan: newScan(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.close()
 	r.late, r.sum = r.account, r.total
 	return r.shifts(r.loop, r.scan.settle)
@@ -207,6 +211,7 @@ func (r *run) total() Stats {
 	s := r.soFar()
 	s.Threads = len(r.scan.byTID)
 	s.Visits = r.visiting
-	s.Times = r.scan.bills.sum(r.scan.byTID, r.over())
+	// Where threads are billed together, nobody knows which of them have ended.
+	s.Times = r.scan.bills.sum(r.scan.byTID, r.over() && !r.scan.pools)
 	return s
 }

@@ -303,6 +303,11 @@ func TestStackTopHints(t *testing.T) {
 // TestPools: threads of which each works a little, like those of a pool for requests, have together as many samples
 // as they use CPU time, and the samples carry nearly all of it.
 func TestPools(t *testing.T) {
+	t.Run("noted", func(t *testing.T) { poolsRun(t, false) })
+	t.Run("asked", func(t *testing.T) { poolsRun(t, true) })
+}
+
+func poolsRun(t *testing.T, noNotes bool) {
 	const interval = 5 * time.Millisecond
 	p := ctest.Run(t, ctest.Shares, "200", "133", "150000", "200", "67", "150000")
 	tids := make([]int, 400)
@@ -313,7 +318,7 @@ func TestPools(t *testing.T) {
 	for _, tid := range tids {
 		before[tid] = ctest.Ran(t, p.PID, tid)
 	}
-	got := session(t, p.PID, Config{Interval: interval}, 64, untilSamples(500))
+	got := session(t, p.PID, Config{Interval: interval, NoNotes: noNotes}, 64, untilSamples(500))
 	var used, usedMuch, much, all int64
 	mean := int64(0)
 	for _, tid := range tids {

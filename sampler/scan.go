@@ -79,6 +79,7 @@ type thread struct {
 	round   uint32 // of the listing that saw it last
 	cpu     int16
 	hot     bool
+	owner   bool // of a bill of its own (bill.go)
 	asleep  bool // was not running when its state was last read
 }
 
@@ -102,13 +103,15 @@ type scan struct {
 	interval int64
 	rng      *rand.Rand
 
-	hotFor int64
-	pools  bool // threads that have used little are billed together (bill.go)
+	hotFor   int64
+	pools    bool // threads that have used little are billed together (bill.go)
+	skipping bool // some threads are to be skipped
 
-	byTID map[int]*thread
-	hot   []*thread
-	cold  []*thread
-	spare []*thread // of ended threads, to be used again
+	byTID  map[int]*thread
+	hot    []*thread
+	cold   []*thread
+	owners []*thread // those that have bills of their own, where most have none
+	spare  []*thread // of ended threads, to be used again
 
 	now      int64
 	start    int // first of this tick's hot threads
@@ -168,6 +171,7 @@ func (s *scan) setHint(tid int, hint ptrace.Hint) bool {
 	if th != nil {
 		th.hint = hint
 	}
+	s.skipping = s.skipping || hint.Skip
 	return th != nil
 }
 

@@ -85,7 +85,7 @@ func (s *scan) meet(tid int) {
 	// All that it has run since the last listing is ours to sample.
 	th.credit = min(int64(stat.Ran), s.now-s.listedAt, maxCredit) + s.anyPart()
 	s.unseen.found += int64(stat.Ran)
-	s.pool(th, stat.Ran, int64(stat.Ran))
+	s.owe(th, stat.Ran, int64(stat.Ran))
 	s.hot = append(s.hot, th)
 }
 

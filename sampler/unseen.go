@@ -86,7 +86,7 @@ func (s *scan) book(th *thread, stat procfs.Schedstat) (changed bool) {
 		used := int64(stat.Ran - th.last.Ran)
 		th.credit = min(th.credit+used, max(maxCredit, 2*s.interval))
 		s.unseen.found += used
-		s.pool(th, stat.Ran, used)
+		s.owe(th, stat.Ran, used)
 	}
 	th.movedAt, th.last, th.hot = s.now, stat, true
 	return true

@@ -24,7 +24,8 @@ import (
 // and no thread that waits for a CPU is looked at in vain. The thread stands where our coming has found it
 // (ptrace/held.go).
 //
-// Whom we took the CPU from, the kernel tells to the nanosecond: it notes when a thread was last charged
+// Whom we took the CPU from, the kernel notes where it is asked for that (switches.go). Where we may not ask, it tells
+// all the same, to the nanosecond: it notes when a thread was last charged
 // (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c), and charges the one that goes and dates the one
 // that comes by one reading of the clock (kernel/sched/core.c, __schedule). So it is the thread whose number is ours.
 //
@@ -32,7 +33,7 @@ import (
 // goes to sleep in it. It is found in either case: it was on the CPU when we asked for that. One that sleeps is not
 // stopped but looked at as it is (ptrace/unstopped.go).
 //
-// What was used is read by asking threads. Those that have run lately (hot) are asked at each visit, the others where
+// To find that number, threads are asked. Those that have run lately (hot) are asked at each visit, the others where
 // the process's clock says that one of them has run; where there are too many for that, only at some visits, drawn by
 // lot, and a sample that is found so counts for those that were not searched.
 
@@ -46,6 +47,8 @@ const (
 	stopWithin = int64(100 * time.Microsecond)
 	// visitsMost: with more CPUs than these, of those on which nobody was met lately one is visited in each interval.
 	visitsMost = 8
+	// bookEvery is how often all threads that have run are asked what they used, where a visit needs to ask none.
+	bookEvery = int64(100 * time.Millisecond)
 	// settleTime lies between our coming to a CPU and the visit, at least.
 	settleTime = int64(100 * time.Microsecond)
 	// metLately is how long a CPU is known as one on which the program runs.
@@ -64,23 +67,31 @@ type visits struct {
 	strange []int        // those on which nobody was met lately; one of them has a turn
 	bound   ptrace.Alarm // of a visit
 	own     int          // descriptor of our OS thread's sched
+	tid     int          // of our OS thread
 	chance  float64      // that a visit searches those that are not hot
 	cost    float64      // ns of such a search, averaged
 	between float64      // ns between two visits, averaged
 	last    int64
-	buf     [8192]byte
+	// bookedAt is when all threads were asked last, where no visit asks them.
+	bookedAt int64
+	began    int64
+	buf      [8192]byte
 }
 
 // visited is one CPU.
 type visited struct {
 	number int
 	metAt  int64
+	notes  *switchNotes // nil where they are not permitted
 }
+
+// knows reports whether the kernel tells whom we took a CPU from.
+func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
 // newVisits prepares to visit the CPUs on which the threads of the process may run. It is nil where that cannot be
 // done: without real-time priority whoever runs chooses the moment at which we come; we may not go everywhere; the
 // kernel does not tell whom we took the CPU from.
-func newVisits(pid int) *visits {
+func newVisits(pid int, noNotes bool) *visits {
 	var ours, theirs unix.CPUSet
 	if unix.SchedGetaffinity(0, &ours) != nil || unix.SchedGetaffinity(pid, &theirs) != nil {
 		return nil
@@ -98,7 +109,28 @@ func newVisits(pid int) *visits {
 	if len(v.cpus) < 2 {
 		return nil // on the only CPU we have no real-time priority
 	}
+	if !noNotes {
+		v.openNotes()
+	}
 	return v
+}
+
+// openNotes asks for the notes of all CPUs. The first event of a machine waits until all CPUs have taken notice
+// (kernel/events/core.c, account_event), which takes long where they are busy: so this is done before anything else.
+func (v *visits) openNotes() {
+	for i := range v.cpus {
+		v.cpus[i].notes = openSwitches(v.cpus[i].number)
+	}
+}
+
+func (v *visits) closeNotes() {
+	if v == nil {
+		return
+	}
+	for i := range v.cpus {
+		v.cpus[i].notes.close()
+		v.cpus[i].notes = nil
+	}
 }
 
 // begin is called on each new OS thread, and tells whether visits can be made from it.
@@ -113,9 +145,13 @@ func (v *visits) begin() bool {
 		v.own = -1
 		return false
 	}
-	v.bound = ptrace.NewAlarm()
+	v.bound, v.tid = ptrace.NewAlarm(), unix.Gettid()
 	_, ok := procfs.ExecStart(v.ownSched())
 	v.at = -1
+	if v.began == 0 {
+		var ts unix.Timespec
+		v.began = ptrace.Monotonic(&ts)
+	}
 	if ok && v.bound.Works {
 		return true
 	}
@@ -144,13 +180,18 @@ func (v *visits) goTo(which int) bool {
 	if which == v.at {
 		return true
 	}
+	if v.at >= 0 {
+		v.cpus[v.at].notes.watch(false)
+	}
+	cpu := &v.cpus[which]
 	var m unix.CPUSet
-	m.Set(v.cpus[which].number)
+	m.Set(cpu.number)
 	if unix.SchedSetaffinity(0, &m) != nil {
 		v.at = -1 // switched off, or not allowed any more
 		return false
 	}
 	v.at = which
+	cpu.notes.watch(true)
 	return true
 }
 
@@ -225,8 +266,12 @@ func (r *run) visitNext() {
 	if r.visits.turn == 0 || away {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints()
+		if v := r.visits; v.knows() && r.scan.now-v.bookedAt > bookEvery {
+			v.bookedAt = r.scan.now
+			r.scan.update()
+		}
 		expected := (r.scan.bills.now - r.scan.bills.base - r.scan.bills.excused) / int64(r.ticks.interval)
-		if expected > fewMeets && r.visits.meets < expected/8 {
+		if expected > fewMeets && r.visits.meets < expected/8 && r.scan.now-r.visits.began > provesWithin {
 			r.stopVisiting()
 		}
 	}
@@ -235,6 +280,10 @@ func (r *run) visitNext() {
 
 // fewMeets is how many threads should have been met before it counts that nearly none were.
 const fewMeets = 50
+
+// provesWithin is how long a visitor may meet nobody: on a machine where goprof itself has just begun, and others
+// want the CPUs, the first visits come late.
+const provesWithin = int64(2 * time.Second)
 
 // stopVisiting goes on in the other way: a goprof that is traced itself (strace), or runs on a kernel that dates
 // charges differently, meets nobody however much the program runs.
@@ -262,11 +311,7 @@ func (r *run) visit() {
 	if v.at < 0 || ptrace.CurrentCPU() != v.cpus[v.at].number {
 		return
 	}
-	own, ok := procfs.ExecStart(v.ownSched())
-	if !ok {
-		return
-	}
-	th, searched := r.scan.wasCharged(own, v, arrived)
+	th, searched := r.whoWas(arrived)
 	if th == nil {
 		return
 	}
@@ -277,6 +322,39 @@ func (r *run) visit() {
 		return
 	}
 	r.lookHeld(th, arrived, v.draw(v.stands()*searched))
+}
+
+// whoWas finds the thread that we took the CPU from, and how many visits the search for it stands for.
+func (r *run) whoWas(now int64) (*thread, float64) {
+	v := r.visits
+	r.scan.now = now
+	if tid, ok := v.cpus[v.at].notes.before(v.tid); ok {
+		return r.scan.find(tid), 1
+	}
+	own, ok := procfs.ExecStart(v.ownSched())
+	if !ok {
+		return nil, 0
+	}
+	return r.scan.wasCharged(own, v)
+}
+
+// find is the thread of that number, if the process has one.
+func (s *scan) find(tid int) *thread {
+	th := s.byTID[tid]
+	if th == nil && tid != 0 && s.proc.Owns(tid) {
+		s.meet(tid)
+		th = s.byTID[tid]
+	}
+	if th == nil {
+		return nil
+	}
+	stat, ok := s.charged(th)
+	if !ok {
+		s.forget(th)
+		return nil
+	}
+	s.book(th, stat)
+	return th
 }
 
 // draw is a whole number whose mean is x.
@@ -290,8 +368,7 @@ func (v *visits) draw(x float64) int64 {
 
 // wasCharged finds the thread that was last charged at that moment of its CPU's clock, and how many visits that search
 // stands for.
-func (s *scan) wasCharged(at uint64, v *visits, now int64) (*thread, float64) {
-	s.now = now
+func (s *scan) wasCharged(at uint64, v *visits) (*thread, float64) {
 	here := int16(v.cpus[v.at].number)
 	for _, guessed := range [2]bool{true, false} {
 		for _, th := range s.hot {

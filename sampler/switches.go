@@ -1,0 +1,102 @@
+//go:build linux
+
+package sampler
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Whom we took a CPU from, as the kernel itself notes it.
+//
+// A CPU's perf event may note each switch between threads on that CPU, with the number of the thread that was there
+// before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the one to us. Without this note
+// each thread has to be asked whether it was there; with hundreds of them that takes so long that the one that was
+// there has gone on elsewhere meanwhile, and cannot be told any more.
+//
+// The event is on while we wait on that CPU for our visit, and costs each switch there 0.1 us or so. It needs CAP_PERFMON,
+// or kernel.perf_event_paranoid 0.
+
+// switchNotes are the notes of one CPU. The kernel writes them backward into a ring and goes on over the oldest ones, so
+// the newest is where the head points.
+type switchNotes struct {
+	fd   int
+	mem  []byte
+	head *uint64
+	data ringBytes
+}
+
+// switchAttr asks for switches, each with the number of the thread that the CPU goes to.
+func switchAttr() unix.PerfEventAttr {
+	return unix.PerfEventAttr{
+		Type:        unix.PERF_TYPE_SOFTWARE,
+		Size:        unix.PERF_ATTR_SIZE_VER5,
+		Config:      unix.PERF_COUNT_SW_DUMMY,
+		Sample_type: unix.PERF_SAMPLE_TID,
+		Bits: unix.PerfBitDisabled | unix.PerfBitContextSwitch | unix.PerfBitSampleIDAll | unix.PerfBitWriteBackward |
+			unix.PerfBitExcludeHv,
+	}
+}
+
+// openSwitches begins to note the switches of a CPU. It is nil where that is not permitted.
+func openSwitches(cpu int) *switchNotes {
+	attr := switchAttr()
+	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	page := os.Getpagesize()
+	mem, err := unix.Mmap(fd, 0, 2*page, unix.PROT_READ, unix.MAP_SHARED) // not writable: the kernel may go on over what is old
+	if err != nil {
+		unix.Close(fd)
+		return nil
+	}
+	return &switchNotes{fd: fd, mem: mem, data: ringBytes(mem[page:]), head: (*uint64)(unsafe.Pointer(&mem[mmapPageHead]))}
+}
+
+func (n *switchNotes) close() {
+	if n != nil {
+		unix.Munmap(n.mem)
+		unix.Close(n.fd)
+	}
+}
+
+// watch turns the notes on or off. Go's scheduler is not told of the call: a thread with real-time priority that comes
+// back from one waits for locks whose holder it may have taken the CPU from (ptrace.SleepUntil).
+func (n *switchNotes) watch(on bool) {
+	request := uintptr(unix.PERF_EVENT_IOC_DISABLE)
+	if on {
+		request = unix.PERF_EVENT_IOC_ENABLE
+	}
+	if n != nil {
+		syscall.RawSyscall(unix.SYS_IOCTL, uintptr(n.fd), request, 0)
+	}
+}
+
+// Of a record of a switch (include/uapi/linux/perf_event.h).
+const (
+	perfSwitchCPUWide = 15      // PERF_RECORD_SWITCH_CPU_WIDE
+	perfMiscSwitchOut = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
+)
+
+// before tells which thread was on the CPU before tid, which has run there ever since; 0 is none. ok is false if the
+// last note does not say that.
+func (n *switchNotes) before(tid int) (was int, ok bool) {
+	if n == nil {
+		return 0, false
+	}
+	head := atomic.LoadUint64(n.head)
+	rec, ok := n.data.next(head, head+uint64(len(n.data)))
+	if !ok || rec.kind != perfSwitchCPUWide || rec.misc&perfMiscSwitchOut != 0 || rec.end-rec.at < 16 {
+		return 0, false
+	}
+	// u32 next_prev_pid, next_prev_tid; u32 pid, tid of the thread that has the CPU now.
+	if int(int32(n.data.u32(rec.at+12))) != tid {
+		return 0, false
+	}
+	return int(int32(n.data.u32(rec.at + 4))), true
+}

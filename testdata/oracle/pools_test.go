@@ -1,0 +1,68 @@
+//go:build linux
+
+package oracle
+
+import (
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler/session"
+	"goprof/testdata/ctest"
+	"goprof/testdata/jvmtest"
+)
+
+// TestRequestPools samples two pools whose threads work some microseconds for each request, one twice as much as the
+// other. There are as many samples as intervals of CPU time, and the samples carry that time. More threads, and longer:
+//
+//	GOPROF_POOL_THREADS=2500 GOPROF_POOL_SAMPLES=5000 go test ./testdata/oracle -run TestRequestPools -v -timeout 1h
+func TestRequestPools(t *testing.T) {
+	threads, samples := envNumber("GOPROF_POOL_THREADS", 150), envNumber("GOPROF_POOL_SAMPLES", 400)
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, engine := range []session.Engine{session.PtraceEngine, session.PerfEngine} {
+			t.Run(string(engine), func(t *testing.T) { poolsRun(t, jdk, engine, threads, samples) })
+		}
+	})
+}
+
+func poolsRun(t *testing.T, jdk jvmtest.JDK, engine session.Engine, threads, samples int) {
+	const interval = 5 * time.Millisecond
+	jvm := jvmtest.Start(t, jdk, "truth.RequestPools", "-Xss256k", "--", strconv.Itoa(threads))
+	s := attach(t, jvm.PID)
+	much, little := threadsCalled(t, s, "much"), threadsCalled(t, s, "little")
+	used := func(tids map[int]bool) (ran int64) {
+		for tid := range tids {
+			ran += ctest.Ran(t, jvm.PID, tid)
+		}
+		return ran
+	}
+	muchBefore, littleBefore := used(much), used(little)
+	var ofMuch, ofLittle, billed int64
+	got := sampleBy(t, s, engine, interval, samples, func(snap *process.Snapshot, _ *profile.Stack) {
+		billed += snap.CPU
+		switch {
+		case much[snap.TID]:
+			ofMuch += snap.Samples()
+		case little[snap.TID]:
+			ofLittle += snap.Samples()
+		}
+	})
+	muchUsed, littleUsed := used(much)-muchBefore, used(little)-littleBefore
+	n, due := float64(ofMuch+ofLittle), float64(muchUsed+littleUsed)/float64(interval)
+	truth, seen := float64(muchUsed)/float64(muchUsed+littleUsed), float64(ofMuch)/n
+	t.Logf("%d threads: %.0f samples where %.0f are due; the busier pool has %.3f of the time and %.3f of the samples; %.3f of all time is in samples; %d lost; goprof %.1f %% of a CPU",
+		len(much)+len(little), n, due, truth, seen, float64(billed)/float64(got.stats.Times.Process), got.stats.LostSum(),
+		100*got.stats.CPU.Seconds()/got.stats.Wall.Seconds())
+	if math.Abs(n-due) > due/10+4*math.Sqrt(due) {
+		t.Errorf("%.0f samples where %.0f are due", n, due)
+	}
+	if math.Abs(seen-truth) > 4*math.Sqrt(truth*(1-truth)/n) {
+		t.Errorf("the busier pool has %.3f of the time and %.3f of the samples", truth, seen)
+	}
+	if got.stats.Visits && float64(billed) < 0.95*float64(got.stats.Times.Process) {
+		t.Errorf("%v of %v are in samples", time.Duration(billed), got.stats.Times.Process)
+	}
+}

@@ -297,7 +297,7 @@ func (r *recReader) snapshot() *Snapshot {
 		s.Regs[i] = r.num()
 	}
 	s.Syscall = r.signed()
-	s.When = r.signed()
+	r.signed() // when the look was
 	s.Cut = r.bool()
 	s.SideAddr = r.num()
 	s.Side = r.bytes()
@@ -321,7 +321,8 @@ func (r *recReader) snapshot() *Snapshot {
 	}
 	if r.version > 3 {
 		s.Followed = r.bytes()
-		s.CPU = r.signed()
+		s.RunsOn = len(s.Followed) > 0
+		r.signed() // the CPU time that a sample carried
 	}
 	return s
 }

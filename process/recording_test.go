@@ -176,11 +176,11 @@ func TestRecordingSteps(t *testing.T) {
 	var snaps []*Snapshot
 	var want [][]byte
 	for i := range steps {
-		s := &Snapshot{TID: 100 + i%3, SP: 0x7000 + uint64(i%5)*64, Syscall: int64(i) - 1, When: int64(i) * -1e9, Cut: i%2 == 0, PACMask: uint64(i) << 48,
-			SideAddr: 0x9000 + uint64(i), Side: []byte{byte(i), 2, 3}, UnderSP: uint64(i) << 12}
+		s := &Snapshot{TID: 100 + i%3, SP: 0x7000 + uint64(i%5)*64, Syscall: int64(i) - 1, Cut: i%2 == 0,
+			PACMask: uint64(i) << 48, SideAddr: 0x9000 + uint64(i), Side: []byte{byte(i), 2, 3}, UnderSP: uint64(i) << 12}
 		if i%2 == 0 {
 			s.Under = []byte{0, byte(i + 1), 0, 0, 4, 0}
-			s.Followed, s.CPU = []byte{byte(i), 2, 3}, int64(i)*1e6
+			s.Followed, s.RunsOn = []byte{byte(i), 2, 3}, true
 			s.Continuation = Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0, BaseAddr: 0x77f0, Base: []byte{byte(i), 1},
 				Chunks: []Chunk{{SP: 0x10010, Stack: []byte{1, byte(i)}}, {SP: 0x20010, Stack: []byte{2}}}}
 		}
@@ -204,9 +204,8 @@ func TestRecordingSteps(t *testing.T) {
 	}
 	// A field that Snapshot gets later must not be forgotten here and in the format.
 	// What Trail led to is in Continuation.
-	// How much a look counts is no matter of its walk.
-	// recordings are of looks by ptrace, which tell all registers and count once
-	notKept := []string{"Unknown", "Tally", "Count", "Waiting", "Trail"}
+	// Recordings are of looks by ptrace, which tell all registers.
+	notKept := []string{"Unknown", "Trail"}
 	fields := reflect.ValueOf(*snaps[2])
 	for i := range fields.NumField() {
 		if name := fields.Type().Field(i).Name; fields.Field(i).IsZero() && !slices.Contains(notKept, name) {

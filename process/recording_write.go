@@ -272,7 +272,7 @@ func (w *recWriter) snapshot(s *Snapshot) {
 		w.num(v)
 	}
 	w.signed(s.Syscall)
-	w.signed(s.When)
+	w.signed(0) // when the look was; no walk needs it
 	w.bool(s.Cut)
 	w.num(s.SideAddr)
 	w.bytes(s.Side)
@@ -286,7 +286,7 @@ func (w *recWriter) snapshot(s *Snapshot) {
 	w.stack(s.Under, expectedStack(nil, 0, len(s.Under)))
 	w.continuation(&s.Continuation)
 	w.bytes(s.Followed)
-	w.signed(s.CPU)
+	w.signed(0) // the CPU time that a sample carried; the same
 }
 
 func (w *recWriter) continuation(c *Continuation) {

@@ -3,9 +3,8 @@
 package sampler
 
 import (
-	"goprof/process"
-
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -31,8 +30,7 @@ func (r *run) look(th *thread) {
 }
 
 // account counts what became of a look and passes the snapshot on.
-func (r *run) account(snap *process.Snapshot, o ptrace.Outcome) {
-	snap.CPU = 0
+func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	if th := r.scan.byTID[snap.TID]; o == ptrace.Taken && th != nil {
 		after, ok := r.scan.charged(th)
 		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, ptrace.Monotonic(&r.ts), th.lookAt) {
@@ -60,7 +58,7 @@ func (r *run) account(snap *process.Snapshot, o ptrace.Outcome) {
 
 // refund forgets a look at a thread that had no CPU when the tick began. Its state is R, but it stands where it was
 // when it lost its CPU, as often as it is looked at: that is no sample of what it runs.
-func (r *run) refund(th *thread, snap *process.Snapshot) {
+func (r *run) refund(th *thread, snap *look.Look) {
 	th.credit += r.scan.interval
 	r.stats.Waiting++
 	r.q.Done(snap)

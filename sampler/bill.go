@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process"
+	"goprof/sampler/look"
 )
 
 // Whose CPU time it was.
 //
 // A sample counts one. It also carries the time that its thread has used since the sample before
-// (process.Snapshot.CPU), as the kernel charged it, read after the stop: so the sum over a profile is
+// (look.Look.CPU), as the kernel charged it, read after the stop: so the sum over a profile is
 // what the process has used, however late or uneven the samples came. Time goes only to a stack
 // that was seen on a CPU. That of a thread found asleep waits for its next such stack; what finds
 // none is not sampled. Threads that end take their rest with them, and some come and go between two
@@ -60,7 +60,7 @@ func (b *bills) read() {
 
 // give bills a thread for what it was charged since its last sample. A thread that was found
 // asleep gets no bill: its stack is not where the time went.
-func (b *bills) give(th *thread, charged uint64, asleep bool, snap *process.Snapshot) {
+func (b *bills) give(th *thread, charged uint64, asleep bool, snap *look.Look) {
 	if charged <= th.billed || asleep {
 		return
 	}
@@ -88,7 +88,7 @@ func (s *scan) pool(th *thread, ran uint64, used int64) {
 }
 
 // givePool bills a sample of a thread that has used little for all such threads.
-func (s *scan) givePool(th *thread, snap *process.Snapshot) {
+func (s *scan) givePool(th *thread, snap *look.Look) {
 	if !th.hint.Skip && th.spent < poolBelow*s.interval {
 		snap.CPU += s.bills.pool
 		s.bills.given += s.bills.pool

@@ -83,7 +83,7 @@ func TestTimesAddUp(t *testing.T) {
 	go func() {
 		defer close(consumed)
 		for n := 0; ; n++ {
-			snap, ok := <-q.Snapshots()
+			snap, ok := <-q.Looks()
 			if !ok {
 				return
 			}

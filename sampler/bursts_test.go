@@ -59,7 +59,7 @@ func TestShortBursts(t *testing.T) {
 	go func() {
 		defer close(consumed)
 		n := 0
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			which := 0
 			if snap.TID == spinner {
 				which = 1

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -23,7 +23,7 @@ type capture struct {
 	cancel   <-chan struct{}
 
 	// late takes what became of a look whose stop has come late, or never will.
-	late func(*process.Snapshot, ptrace.Outcome)
+	late func(*look.Look, ptrace.Outcome)
 	// sum is the engine's account so far, for whoever asks.
 	sum func() Stats
 
@@ -137,7 +137,7 @@ func (c *capture) collect() {
 	}
 }
 
-func (c *capture) collected(snap *process.Snapshot, o ptrace.Outcome) {
+func (c *capture) collected(snap *look.Look, o ptrace.Outcome) {
 	taken := c.stats.Taken
 	if c.late(snap, o); c.stats.Taken > taken {
 		c.stats.Late++

@@ -81,7 +81,7 @@ func TestCrowd(t *testing.T) {
 			go func() {
 				defer close(consumed)
 				n := int64(0)
-				for snap := range q.Snapshots() {
+				for snap := range q.Looks() {
 					count[snap.TID]++
 					cpu[snap.TID] += snap.CPU
 					q.Done(snap)

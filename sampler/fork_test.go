@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -73,7 +73,7 @@ func TestTargetThatForks(t *testing.T) {
 	t.Run("perf", func(t *testing.T) {
 		needPerf(t)
 		testForks(t, func(pid int, end func(*atomic.Int64)) Stats {
-			return perfSession(t, pid, Config{Interval: 500 * time.Microsecond}, func(s *process.Snapshot) {
+			return perfSession(t, pid, Config{Interval: 500 * time.Microsecond}, func(s *look.Look) {
 				if s.TID != pid {
 					t.Errorf("a sample of %d, a child of %d", s.TID, pid)
 				}

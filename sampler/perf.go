@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -309,7 +309,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 		r.bill(th, known, snap)
 	}
 	if th != nil && th.copier != nil {
-		th.copier.take(s.when, int64(r.cfg.Interval), snap)
+		th.copier.take(s.when, int64(r.cfg.Interval), &snap.Snapshot)
 	}
 	if th != nil && th.prompt && r.cfg.After != nil {
 		r.cfg.After(snap, snap.When)
@@ -320,8 +320,10 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 }
 
 // fill makes the snapshot. It returns how much stack there was, 0 if that is not known.
-func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, snap *process.Snapshot) (need uint64) {
-	cpu := r.perf.cpu
+func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, to *look.Look) (need uint64) {
+	cpu, snap := r.perf.cpu, &to.Snapshot
+	snap.Reset()
+	to.When = s.when
 	sp := s.regs[cpu.SP]
 	size := s.stackLen
 	known := hint.StackTop > sp && sp >= hint.StackLow
@@ -337,16 +339,9 @@ func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, snap *proce
 	snap.Stack = snap.Stack[:size]
 	b.copyTo(snap.Stack, s.stackAt)
 	snap.TID, snap.Regs, snap.Unknown, snap.SP = s.tid, s.regs, s.unknown, sp
-	snap.Syscall, snap.When, snap.PACMask, snap.CPU = -1, s.when, 0, 0
-	snap.Side, snap.SideAddr, snap.Followed = snap.Side[:0], hint.Side, nothing
-	snap.Under, snap.UnderSP = snap.Under[:0], 0
-	snap.Trail.Reset()
-	snap.Continuation.Reset()
+	snap.SideAddr, snap.RunsOn = hint.Side, true
 	return need
 }
-
-// nothing says that there was nobody who could look.
-var nothing = []byte{}
 
 // onlineCPUs are the CPUs that threads can run on now.
 func onlineCPUs() []int {

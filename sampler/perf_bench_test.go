@@ -113,7 +113,7 @@ func (k benchKind) sample(b *testing.B, pid int, piece func() float64) (Stats, f
 		done <- err
 	}()
 	go func() {
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			q.Done(snap)
 		}
 	}()

@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
@@ -38,7 +38,7 @@ func needPerf(t testing.TB) {
 }
 
 // perfSession samples pid until end returns; each sees every snapshot.
-func perfSession(t *testing.T, pid int, cfg Config, each func(*process.Snapshot), end func(p *Perf, seen *atomic.Int64)) sampled {
+func perfSession(t *testing.T, pid int, cfg Config, each func(*look.Look), end func(p *Perf, seen *atomic.Int64)) sampled {
 	t.Helper()
 	needPerf(t)
 	p, q := NewPerf(pid, ctest.CPU()), NewQueue(64)
@@ -49,7 +49,7 @@ func perfSession(t *testing.T, pid int, cfg Config, each func(*process.Snapshot)
 	consumed := make(chan struct{})
 	go func() {
 		defer close(consumed)
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			got.byTID[snap.TID]++
 			if each != nil {
 				each(snap)
@@ -106,8 +106,8 @@ int main(void) {
 }`)
 	pad := uint64(p.Number(t))
 	counts := map[int64]uint64{} // by when they were seen: each CPU has a ring of its own, so samples come in any order
-	got := perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
-		if s.SP != s.Regs[ctest.CPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || s.Followed == nil {
+	got := perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
+		if s.SP != s.Regs[ctest.CPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || !s.RunsOn || len(s.Followed) != 0 {
 			t.Errorf("%#x, sp %#x, unknown %#x, call %d", s.SP, s.Regs[ctest.CPU().SP], s.Unknown, s.Syscall)
 		}
 		word := func(i uint64) uint64 {
@@ -209,7 +209,7 @@ func TestPerfIsNotInStep(t *testing.T) {
 	p := ctest.Run(t, lockstepProgram, strconv.Itoa(int(period)))
 	at := uint64(p.Number(t))
 	var first, all int
-	got := perfSession(t, p.PID, Config{Interval: period}, func(s *process.Snapshot) {
+	got := perfSession(t, p.PID, Config{Interval: period}, func(s *look.Look) {
 		if off := at - s.SP; off+8 <= uint64(len(s.Stack)) {
 			all++
 			if s.Stack[off] == 1 {
@@ -232,7 +232,7 @@ func TestPerfTimesAddUp(t *testing.T) {
 	sum := int64(0)
 	all, _, _ := used(t, p)
 	began := time.Now()
-	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, func(s *process.Snapshot) { sum += s.CPU }, perfUntil(1500))
+	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, func(s *look.Look) { sum += s.CPU }, perfUntil(1500))
 	allAfter, _, _ := used(t, p)
 	beside := time.Since(began) - got.Wall
 	times := got.Times
@@ -277,7 +277,7 @@ func TestPerfStackSizes(t *testing.T) {
 		top := frame + 64
 		var last, most, cuts int
 		told := false // how long the stack is has come to be known
-		perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
+		perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
 			last, most = len(s.Stack), max(most, len(s.Stack))
 			if told = told || !s.Cut || c.cut; s.Cut && told {
 				cuts++
@@ -303,7 +303,7 @@ func TestPerfSkips(t *testing.T) {
 	var from atomic.Int64 // samples before were under way when it was told
 	from.Store(math.MaxInt64)
 	n := int64(0)
-	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
+	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
 		if n++; n > from.Load() && s.TID == other {
 			after++
 		}
@@ -401,7 +401,7 @@ func TestPerfFewEvents(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			by[snap.TID]++
 			q.Done(snap)
 			if n++; n%50 == 0 {
@@ -505,7 +505,7 @@ int main(void) {
 	while (fgets(line, sizeof line, stdin)) pthread_create(&t, 0, spin, 0);
 }`)
 	var born, seenBorn atomic.Int64
-	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
+	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
 		if int64(s.TID) == born.Load() {
 			seenBorn.Add(1)
 		}

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 )
 
 // This file keeps the events: which threads have some, on which CPUs, and how much stack they copy.
@@ -243,7 +243,7 @@ func (w *perfThread) fitStack(most int) int {
 
 // bill gives a sample the CPU time that its thread has used since the sample before (bill.go). Samples that are
 // read together share what there is; a debt that has grown large is paid over several.
-func (r *perfRun) bill(w *perfThread, th *thread, snap *process.Snapshot) {
+func (r *perfRun) bill(w *perfThread, th *thread, snap *look.Look) {
 	if th == nil || th != w.th || w.charged <= th.billed {
 		return
 	}

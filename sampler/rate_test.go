@@ -24,7 +24,7 @@ func TestRateYieldsToTheOverhead(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			q.Done(snap)
 		}
 	}()
@@ -49,7 +49,7 @@ func TestStatsMeanwhile(t *testing.T) {
 	defer cancel()
 	var consumed atomic.Int64
 	go func() {
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			consumed.Add(1)
 			q.Done(snap)
 		}

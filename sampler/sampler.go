@@ -10,6 +10,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -26,7 +27,7 @@ type Config struct {
 	// where they cost more, Interval grows. 0 is any.
 	MaxOverhead float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
-	After func(snap *process.Snapshot, released int64)
+	After func(snap *look.Look, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.
 	Memory *ptrace.Memory
 	// Trail is Tracer.Trail.

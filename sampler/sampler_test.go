@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
@@ -38,7 +38,7 @@ func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic
 	consumed := make(chan struct{})
 	go func() {
 		defer close(consumed)
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			if len(snap.Stack) == 0 || snap.SP == 0 {
 				t.Error("a snapshot without stack")
 			}
@@ -209,10 +209,10 @@ func TestWalkerThatIsBehind(t *testing.T) {
 	s := New(p.PID, ctest.CPU())
 	q := NewQueue(4)
 	ctx, cancel := context.WithCancel(context.Background())
-	var held []*process.Snapshot
+	var held []*look.Look
 	go func() {
 		for range 4 {
-			held = append(held, <-q.Snapshots())
+			held = append(held, <-q.Looks())
 		}
 		time.Sleep(300 * time.Millisecond)
 		cancel()
@@ -245,7 +245,7 @@ func TestSkippedThreads(t *testing.T) {
 	consumed := make(chan struct{})
 	go func() {
 		defer close(consumed)
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			if snap.TID == want {
 				wanted++
 			} else if wanted > 100 {
@@ -282,7 +282,7 @@ func TestStackTopHints(t *testing.T) {
 	go func() {
 		defer close(done)
 		n := 0
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			exact = exact || snap.SP+uint64(len(snap.Stack)) == top
 			s.Advise(p.PID, ptrace.Hint{StackTop: top})
 			if n++; exact || n > 1000 {

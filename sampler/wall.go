@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -19,7 +19,7 @@ import (
 // and 10,000 threads take us many short times instead of one long one.
 //
 //   - A thread that has not moved since its last look (the kernel has charged it nothing and given it no CPU: one
-//     pread of its schedstat tells) has the same stack still: that look counts once more (process.Tally).
+//     pread of its schedstat tells) has the same stack still: that look counts once more (look.Tally).
 //   - A thread that is blocked is looked at without a stop (Tracer.LookUnstopped).
 //   - A thread that runs is stopped, as Sampler does it. With NonBlocking it is not: then it has no stack.
 //
@@ -41,7 +41,7 @@ type WallOptions struct {
 	WaitingOnly bool
 	// During is called with each look at a blocked thread while that is known not to have moved, to read more of it.
 	// It is called on the sampler's OS thread, and may be nil.
-	During func(*process.Snapshot)
+	During func(*look.Look)
 }
 
 // LookCounts is how threads were looked at.

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -23,7 +23,7 @@ type watched struct {
 	zombie bool
 
 	// Its last look that gave a snapshot.
-	tally *process.Tally
+	tally *look.Tally
 	last  procfs.Schedstat // what it had been charged then
 	still bool             // it was at rest: until it has moved, that look is what it does
 
@@ -42,8 +42,8 @@ type watched struct {
 	waited   time.Duration    // of this, while it has
 	before   procfs.Schedstat // what it had been charged when that began
 	beganAt  int64
-	atRest   bool            // it was stopped for NativeOnce
-	resting  process.Waiting // and this it was waiting for
+	atRest   bool         // it was stopped for NativeOnce
+	resting  look.Waiting // and this it was waiting for
 
 	rests    [maxRests]rest
 	nextRest int
@@ -56,7 +56,7 @@ const maxRests = 8
 type rest struct {
 	pc, sp uint64
 	call   arch.Call
-	file   process.FileKind
+	file   look.FileKind
 }
 
 // setHint takes what is known of the thread. A look that knew less does not count again.

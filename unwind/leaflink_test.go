@@ -81,7 +81,6 @@ func TestLinkOfLeaf(t *testing.T) {
 		snap.Regs[sp], snap.Regs[arm64.CPU.PC] = snap.SP, leaf+20
 		binary.LittleEndian.PutUint64(snap.Stack, 0x7030)
 		binary.LittleEndian.PutUint64(snap.Stack[8:], ret)
-		snap.Waiting.Unstopped = true
 		return snap
 	}
 	var out profile.Stack

@@ -287,7 +287,7 @@ func tourThreads(vm *VM) {
 	waits := vm.NewWaits(true)
 	from, _ := vm.Side()
 	for _, th := range threads[:min(len(threads), 8)] {
-		waits.Read(&process.Snapshot{SideAddr: th.Addr + from, Side: []byte{0}, Waiting: process.Waiting{Call: arch.CallFutex}})
+		waits.Read(&process.Snapshot{SideAddr: th.Addr + from, Side: []byte{0}}, arch.CallFutex)
 		vm.ThreadName(th)
 		vm.ThreadStatus(th)
 		vm.Compiling(th)

@@ -5,7 +5,7 @@ package ptrace
 import (
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
+	"goprof/sampler/look"
 )
 
 // LookHeld looks at a thread that lost its CPU to us at the moment arrived, and waits in that CPU's queue. It runs no
@@ -15,7 +15,7 @@ import (
 // Telling a thread to stop that runs on another CPU takes an interrupt between CPUs instead. Until that comes (1 us
 // on bare metal, 20 us in some virtual machines) the thread runs on, and where it calls the kernel it stops at once:
 // so it would be seen too often in its system calls (docs/decisions/0004).
-func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *process.Snapshot) Outcome {
+func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
 	if !t.onItsThread() {
 		return WrongThread

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -28,7 +29,7 @@ func newTrailWorld() *trailWorld {
 	}
 	w := &trailWorld{&Tracer{desk: d}, ctest.NewTrail(d.side[:64], d.stack[:256])}
 	w.Tracer.Trail = &w.Trail.Trail
-	w.look = look{side: 64, sp: ctest.At(w.Stack), got: len(w.Stack)}
+	w.look = pauseLeft{side: 64, sp: ctest.At(w.Stack), got: len(w.Stack)}
 	return w
 }
 
@@ -39,9 +40,9 @@ func (w *trailWorld) follow() (n int) {
 }
 
 func (w *trailWorld) pieces() (p process.Pieces) {
-	snap := process.Snapshot{}
-	w.keepTrail(&snap)
-	return snap.Trail
+	var to look.Look
+	w.fill(0, &Hint{}, &to)
+	return to.Trail
 }
 
 // TestTrail: what a trail leads to is copied, each piece as it stands.

@@ -7,15 +7,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 )
 
 // pendingStop is a thread that was told to stop and has not yet.
 type pendingStop struct {
 	tid    int
 	hint   Hint
-	snap   *process.Snapshot // nil: only to be let go
+	snap   *look.Look // nil: only to be let go
 	asked  int64
 	missed int64 // when it was last seen not to have stopped
 	verify int64 // when to make sure that it is still ours
@@ -27,7 +27,7 @@ type pendingStop struct {
 // each time after twice as long.
 const verifyAfter = int64(5 * time.Millisecond)
 
-func newPending(tid int, hint Hint, snap *process.Snapshot, now int64) pendingStop {
+func newPending(tid int, hint Hint, snap *look.Look, now int64) pendingStop {
 	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false}
 }
 
@@ -74,7 +74,7 @@ func (t *Tracer) CountAgain(tid int, more int64) bool {
 // Collect looks after the pending stops. It returns one snapshot whose thread has
 // stopped by now (and has been let go) or ended; ok is false when there is none.
 // Call it until then.
-func (t *Tracer) Collect() (snap *process.Snapshot, o Outcome, ok bool) {
+func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	if !t.onItsThread() {
 		return nil, WrongThread, false
 	}
@@ -176,7 +176,7 @@ func (t *Tracer) Patience() time.Duration {
 
 // Abandon gives up all pending stops and hands back their snapshots: TimedOut. The
 // threads are still seized; the caller must end this OS thread (see Tracer).
-func (t *Tracer) Abandon(each func(*process.Snapshot, Outcome)) {
+func (t *Tracer) Abandon(each func(*look.Look, Outcome)) {
 	for _, p := range t.pending {
 		if p.snap != nil {
 			each(p.snap, TimedOut)

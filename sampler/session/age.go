@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
 	"goprof/sampler"
+	"goprof/sampler/look"
 )
 
 // Where CPUs are short a snapshot waits for its walk. Then its age proves nothing: what its thread was in may be
@@ -34,7 +34,7 @@ const (
 )
 
 // proven reports whether the walk that was made just now shows where a thread was at that moment.
-func (r *recording) proven(snap *process.Snapshot, seen int64) bool {
+func (r *recording) proven(snap *look.Look, seen int64) bool {
 	if gen := r.Process.Generation(); gen != r.mapped {
 		r.mapped, r.mappedAt = gen, now()
 	}
@@ -50,7 +50,7 @@ func (r *recording) proven(snap *process.Snapshot, seen int64) bool {
 }
 
 // rests reports whether a thread has not run since that was its charge.
-func (r *recording) rests(tid int, then *process.Charge) bool {
+func (r *recording) rests(tid int, then *look.Charge) bool {
 	now, ok := sampler.Charged(r.Process.PID(), tid)
 	return ok && now == *then
 }

@@ -8,6 +8,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/vmstructs"
 )
 
@@ -50,7 +51,7 @@ func (s *Session) cpuEngine(e Engine) sampler.Engine {
 
 // after is what that engine is to read as soon as a thread runs again, and the trail that it can follow in the moment
 // of the look itself.
-func (s *Session) after(e Engine) (func(snap *process.Snapshot, released int64), *process.Trail) {
+func (s *Session) after(e Engine) (func(snap *look.Look, released int64), *process.Trail) {
 	if e == PerfEngine {
 		return s.afterSample()
 	}
@@ -60,21 +61,21 @@ func (s *Session) after(e Engine) (func(snap *process.Snapshot, released int64),
 // afterSample is afterLook for a thread that was not stopped. Where the kernel could not copy the side piece in the
 // moment of the sample, which continuation the thread ran has to be read now, too. That counts only where the copied
 // stack leads to it (process.Continuation.Late).
-func (s *Session) afterSample() (after func(snap *process.Snapshot, sampled int64), trail *process.Trail) {
+func (s *Session) afterSample() (after func(snap *look.Look, sampled int64), trail *process.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	if c == nil {
-		return func(snap *process.Snapshot, _ int64) { code.Note(snap) }, nil
+		return func(snap *look.Look, _ int64) { code.Note(&snap.Snapshot, snap.When) }, nil
 	}
 	_, size := s.VM.Side()
 	trail = new(process.Trail)
 	if s.RunsVirtual() && c.FindClasses() == nil { // else the first samples tell
 		c.Trail(trail)
 	}
-	read := func(snap *process.Snapshot, sampled int64) {
+	read := func(snap *look.Look, sampled int64) {
 		k := &snap.Continuation
 		inTime := func() bool { return now()-sampled <= int64(s.Soon) }
 		if len(snap.Side) > 0 {
-			c.Read(snap)
+			c.Read(&snap.Snapshot, snap.When)
 			k.Settled = k.Together || k.Settled && inTime()
 			c.Trail(trail)
 			return
@@ -87,15 +88,15 @@ func (s *Session) afterSample() (after func(snap *process.Snapshot, sampled int6
 		}
 		snap.Side = snap.Side[:size]
 		if s.memory.Read(snap.SideAddr, snap.Side) == nil {
-			c.Read(snap)
+			c.Read(&snap.Snapshot, snap.When)
 			k.Late, k.Settled = true, k.Settled && inTime()
 			c.Trail(trail)
 		}
 		snap.Side = snap.Side[:0] // of another moment than the stack
 	}
-	return func(snap *process.Snapshot, sampled int64) {
+	return func(snap *look.Look, sampled int64) {
 		read(snap, sampled)
-		code.Note(snap)
+		code.Note(&snap.Snapshot, snap.When)
 	}, trail
 }
 

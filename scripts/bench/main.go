@@ -107,7 +107,7 @@ func helper(args []string) error {
 	if args[0] == "scan" {
 		return scan(int(n[0]), n[1], n[2])
 	}
-	look(int(n[0]), int(n[1]), uint64(n[2]), n[3], n[4])
+	benchLook(int(n[0]), int(n[1]), uint64(n[2]), n[3], n[4])
 	return nil
 }
 

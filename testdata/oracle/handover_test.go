@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 )
@@ -49,7 +49,7 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 	tids := threadsCalled(t, s, "hand-")
 	n, hand := 0, 0
 	jvm.Command("mark")
-	got := sampleBy(t, s, engine, interval, samples, func(snap *process.Snapshot, st *profile.Stack) {
+	got := sampleBy(t, s, engine, interval, samples, func(snap *look.Look, st *profile.Stack) {
 		if !tids[snap.TID] {
 			return
 		}

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -35,7 +35,7 @@ func TestSharesBesideJFR(t *testing.T) {
 		jcmd(t, jdk, jvm.PID, "JFR.start", "name=shares", "settings="+jfrSettings(t, jdk))
 		jvm.Command("mark")
 		seen := newShareCount()
-		sample(t, s, time.Millisecond, samples, func(snap *process.Snapshot, st *profile.Stack) {
+		sample(t, s, time.Millisecond, samples, func(snap *look.Look, st *profile.Stack) {
 			if tids[snap.TID] {
 				seen.add(st)
 			}

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -213,7 +213,7 @@ func TestSmallLeaf(t *testing.T) {
 		text, held := smallProgram(rand.New(rand.NewPCG(seed, uint64(jdk.Version))), 2)
 		jvm := startSmall(t, jdk, text)
 		var scores [2]smallScore // of the kinds with which rules were made, and of those held back
-		sample(t, attach(t, jvm.PID), time.Millisecond, samples, func(_ *process.Snapshot, st *profile.Stack) {
+		sample(t, attach(t, jvm.PID), time.Millisecond, samples, func(_ *look.Look, st *profile.Stack) {
 			k, ok := smallLoop(st)
 			if !ok {
 				return

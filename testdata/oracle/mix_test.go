@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -53,7 +53,7 @@ func mixRun(t *testing.T, jdk jvmtest.JDK, samples int) {
 	time.Sleep(300 * time.Millisecond) // compiled by then
 	jvm.Command("mark")
 	number, weight := map[string]float64{}, map[string]float64{}
-	got := sample(t, s, time.Millisecond, samples, func(snap *process.Snapshot, st *profile.Stack) {
+	got := sample(t, s, time.Millisecond, samples, func(snap *look.Look, st *profile.Stack) {
 		if !tids[snap.TID] {
 			return
 		}

@@ -185,13 +185,14 @@ func (c *shadowCount) add(more *shadowCount) {
 func shadowStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread, count *shadowCount) {
 	var own jvmtest.ShadowThread
 	var snap *process.Snapshot
+	var when int64 // when the thread stood
 	err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
 		snap = sn
 		var err error
 		if own, err = shadow.Thread(tid); err != nil {
 			t.Fatal(err)
 		}
-		sn.When = monotonic()
+		when = monotonic()
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -200,9 +201,9 @@ func shadowStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid in
 		return
 	}
 	if count.continuations != nil {
-		count.continuations.Read(snap)
+		count.continuations.Read(snap, when)
 		k := &snap.Continuation
-		k.Settled = k.Settled && (k.Together || monotonic()-snap.When < int64(s.Soon))
+		k.Settled = k.Settled && (k.Together || monotonic()-when < int64(s.Soon))
 		count.together += b2i(k.Together)
 		if trailOfTest.Known = false; count.stops%2 == 0 { // in turns with it and without
 			count.continuations.Trail(&trailOfTest)

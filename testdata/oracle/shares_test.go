@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 )
@@ -51,7 +51,7 @@ func sharesRun(t *testing.T, jdk jvmtest.JDK, threads, samples int) {
 	if strict {
 		without = ""
 	}
-	got := sample(t, s, time.Millisecond, samples, func(snap *process.Snapshot, st *profile.Stack) {
+	got := sample(t, s, time.Millisecond, samples, func(snap *look.Look, st *profile.Stack) {
 		if tids[snap.TID] {
 			seen.add(st)
 		}

@@ -74,7 +74,7 @@ func stopped(p *process.Process, tid int, h ptrace.Hint, during func(*process.Sn
 
 // copyFollowed copies what a pointer in the side piece points at, as the sampler does.
 func copyFollowed(p *process.Process, h ptrace.Hint, snap *process.Snapshot) {
-	snap.Followed = []byte{}
+	snap.RunsOn = true
 	if h.FollowLen == 0 {
 		return
 	}

@@ -36,7 +36,7 @@ type bills struct {
 	now     int64 // what it said last: it ends with the process
 	given   int64 // to samples
 	left    int64 // of ended threads: charged and not given
-	excused int64 // used while nobody could look (scan.excuse)
+	excused int64 // used while nobody could look (forgive.go)
 	skipped int64 // the same as left, of those that were to be skipped
 	pool    int64 // charged to threads that have used little, and not given
 }
@@ -58,9 +58,9 @@ func (b *bills) read() {
 	}
 }
 
-// give bills a thread for what it was charged since its last sample. A thread that was found
+// billSample bills a thread for what it was charged since its last sample. A thread that was found
 // asleep gets no bill: its stack is not where the time went.
-func (b *bills) give(th *thread, charged uint64, asleep bool, snap *look.Look) {
+func (b *bills) billSample(th *thread, charged uint64, asleep bool, snap *look.Look) {
 	if charged <= th.billed || asleep {
 		return
 	}
@@ -77,8 +77,8 @@ func (b *bills) give(th *thread, charged uint64, asleep bool, snap *look.Look) {
 // poolBelow is how many samples' worth of CPU time a thread has used when it begins to have a bill of its own.
 const poolBelow = 10
 
-// pool bills a thread that has used little together with others like it.
-func (s *scan) pool(th *thread, ran uint64, used int64) {
+// billTogether bills a thread that has used little together with others like it.
+func (s *scan) billTogether(th *thread, ran uint64, used int64) {
 	if !s.pools || th.hint.Skip || th.spent >= poolBelow*s.interval {
 		return
 	}
@@ -87,8 +87,8 @@ func (s *scan) pool(th *thread, ran uint64, used int64) {
 	s.bills.pool += used
 }
 
-// givePool bills a sample of a thread that has used little for all such threads.
-func (s *scan) givePool(th *thread, snap *look.Look) {
+// billPooled bills a sample of a thread that has used little for all such threads.
+func (s *scan) billPooled(th *thread, snap *look.Look) {
 	if !th.hint.Skip && th.spent < poolBelow*s.interval {
 		snap.CPU += s.bills.pool
 		s.bills.given += s.bills.pool

@@ -58,7 +58,7 @@ func TestCrowd(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		fds  int
-	}{{"descriptors for all", descriptors()}, {"ulimit -n 1024", 1024 - reservedFDs}} {
+	}{{"descriptors for all", raiseFileLimit()}, {"ulimit -n 1024", 1024 - reservedFDs}} {
 		t.Run(c.name, func(t *testing.T) {
 			interval := 10 * time.Millisecond
 			if length == 0 {
@@ -140,13 +140,13 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 			}
 		})
 		const passes = 20
-		began := s.spent()
+		began := s.ownCPUTime()
 		for range passes {
 			for _, fd := range fds {
 				procfs.ParseSchedstat(d.ReadFD(fd))
 			}
 		}
-		each = time.Duration(s.spent()-began) / passes
+		each = time.Duration(s.ownCPUTime()-began) / passes
 		for _, fd := range fds {
 			unix.Close(fd)
 		}
@@ -159,14 +159,14 @@ func TestColdThreadsAreNotRead(t *testing.T) {
 	p := ctest.Run(t, crowdProgram, "2000", "0")
 	proc := procfs.OpenDir(p.PID)
 	defer proc.Close()
-	s := newScan(proc, 10*time.Millisecond, descriptors())
+	s := newScan(proc, 10*time.Millisecond, raiseFileLimit())
 	defer s.close()
 	scanFor(s, 100)
 	reads := 0
 	for range 50 {
 		s.begin()
 		for th := s.next(); th != nil; th = s.next() {
-			s.pay(th)
+			s.payForSample(th)
 		}
 		reads += s.coldRead
 		time.Sleep(10 * time.Millisecond)

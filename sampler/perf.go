@@ -62,7 +62,7 @@ var ErrPerfOverhead = errors.New("sampler: perf_event does not tell what a sampl
 
 // Run is Sampler.Run.
 func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return p.whole(cfg, q, func() (stats Stats, err error) {
+	return p.runEngine(cfg, q, func() (stats Stats, err error) {
 		if cfg.MaxOverhead > 0 {
 			return Stats{}, ErrPerfOverhead
 		}
@@ -125,7 +125,7 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
 	r.loop(ctx)
 	r.drain()
-	r.scan.settle()
+	r.scan.readAllCharges()
 	r.over = true
 	return r.sum(), r.failed
 }
@@ -139,7 +139,7 @@ func (r *perfRun) open() (err error) {
 		return err
 	}
 	r.each = r.record
-	fds := descriptors()
+	fds := raiseFileLimit()
 	if r.mostEvents == 0 {
 		r.mostEvents = min(fds/2, mostEvents)
 	}
@@ -179,7 +179,7 @@ func (r *perfRun) loop(ctx context.Context) {
 		if r.now >= due {
 			began := r.now
 			r.lookAround()
-			due = r.next(began)
+			due = r.nextLookAround(began)
 		}
 		r.drain()
 		r.perf.answer(r.sum)
@@ -196,9 +196,9 @@ func (r *perfRun) lookAround() {
 	r.stats.Ticks++
 }
 
-// next is when to look around again. It falls anywhere, so that it is in step with nothing, and costs at most a
-// tenth of a CPU.
-func (r *perfRun) next(began int64) int64 {
+// nextLookAround is when to look around again. It falls anywhere, so that it is in step with nothing, and costs at most
+// a tenth of a CPU.
+func (r *perfRun) nextLookAround(began int64) int64 {
 	took := ptrace.Monotonic(&r.ts) - began
 	return began + max(perfTick/2+r.rng.Int64N(perfTick), 10*took)
 }

@@ -264,7 +264,7 @@ func TestPerfAccept(t *testing.T) {
 	// The mean rate of drawn periods is the one that was asked for, and they differ.
 	sum, least, most := 0.0, uint64(interval*1000), uint64(0)
 	for i := range 1000 {
-		p := jittered(interval*1000, float64(i)/999)
+		p := randomPeriod(interval*1000, float64(i)/999)
 		sum += 1 / float64(p)
 		least, most = min(least, p), max(most, p)
 	}

@@ -104,7 +104,7 @@ var ErrNoProcess = errors.New("sampler: no such process")
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 // It works on OS threads of its own, which end with it. Run is called once.
 func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return s.whole(cfg, q, func() (Stats, error) { return s.run(ctx, cfg, q) })
+	return s.runEngine(cfg, q, func() (Stats, error) { return s.run(ctx, cfg, q) })
 }
 
 // run is one sampling session.
@@ -128,7 +128,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	}
 	t := ptrace.NewTracer(s.pid, s.cpu)
 	defer t.Close()
-	fds := descriptors()
+	fds := raiseFileLimit()
 	if s.fds > 0 {
 		fds = s.fds
 	}
@@ -136,7 +136,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 		scan: newScan(proc, cfg.Interval, fds), visits: newVisits(s.pid)}
 	defer r.scan.close()
 	r.late, r.sum = r.account, r.total
-	return r.shifts(r.loop, r.scan.settle)
+	return r.runInShifts(r.loop, r.scan.readAllCharges)
 }
 
 // loop holds ticks.
@@ -149,7 +149,7 @@ func (r *run) loop() {
 	} else {
 		r.notVisiting()
 	}
-	r.spentBefore = r.scan.spent()
+	r.spentBefore = r.scan.ownCPUTime()
 	rest := int64(0)
 	for r.sleep(r.nextLook(rest)) {
 		spent := r.spentBefore
@@ -164,7 +164,7 @@ func (r *run) loop() {
 		if r.over() {
 			return
 		}
-		r.spentBefore = r.scan.spent()
+		r.spentBefore = r.scan.ownCPUTime()
 		spent = r.spentBefore - spent
 		rest = ptrace.Monotonic(&r.ts) + spent // never more than half of a CPU is ours
 		if r.visiting && r.visits.met {
@@ -172,7 +172,7 @@ func (r *run) loop() {
 			r.ticks.start += spent / int64(len(r.visits.round))
 		}
 		r.nextTick()
-		r.yield()
+		r.lengthenInterval()
 		r.scan.interval = int64(r.ticks.interval)
 	}
 }
@@ -182,7 +182,7 @@ func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
 		return r.planVisit(rest)
 	}
-	return max(r.ticks.at()+r.ticks.anywhere(r.ticks.step), rest)
+	return max(r.ticks.at()+r.ticks.randomWithin(r.ticks.step), rest)
 }
 
 // lookAround looks at threads that have used an interval of CPU time and seem to run.

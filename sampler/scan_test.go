@@ -43,7 +43,7 @@ func scanFor(s *scan, ticks int) (due int) {
 			if th.tid == s.proc.PID {
 				due++
 			}
-			s.pay(th)
+			s.payForSample(th)
 		}
 		time.Sleep(time.Duration(s.interval))
 	}
@@ -57,7 +57,7 @@ func TestScanOfManyThreads(t *testing.T) {
 		name string
 		fds  int
 	}{
-		{"descriptors for all", descriptors()},
+		{"descriptors for all", raiseFileLimit()},
 		{"descriptors for 100", 100},
 		{"no descriptors", 0},
 	} {

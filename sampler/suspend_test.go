@@ -167,7 +167,7 @@ func TestExcusedOnce(t *testing.T) {
 		return uint64(cpuOf(t, s, p.PID))
 	}
 	var snap look.Look
-	s.bills.give(th, runOn(), false, &snap)
+	s.bills.billSample(th, runOn(), false, &snap)
 	runOn()
 	s.forgiveUse()
 	told, used := s.bills.given+s.bills.excused+th.owed(), int64(th.last.Ran-base)

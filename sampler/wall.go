@@ -74,7 +74,7 @@ func NewWall(pid int, cpu *arch.CPU, opt WallOptions) *Wall {
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 func (w *Wall) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return w.whole(cfg, q, func() (Stats, error) { return w.run(ctx, cfg, q) })
+	return w.runEngine(cfg, q, func() (Stats, error) { return w.run(ctx, cfg, q) })
 }
 
 // wallRun is one recording of a Wall.
@@ -100,10 +100,10 @@ func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	t := ptrace.NewTracer(w.pid, w.cpu)
 	defer t.Close()
 	r := &wallRun{capture: newCapture(t, proc, &w.progress, ctx.Done(), cfg, q), cpu: w.cpu, hints: &w.hints, opt: w.opt}
-	r.threads.open(proc, descriptors())
+	r.threads.open(proc, raiseFileLimit())
 	defer r.threads.close()
 	r.late, r.sum = r.account, r.total
-	return r.shifts(r.loop, func() {})
+	return r.runInShifts(r.loop, func() {})
 }
 
 // loop holds ticks.
@@ -112,7 +112,7 @@ func (r *wallRun) loop() {
 		r.stats.Ticks++
 		r.countGap()
 		r.nextTick()
-		r.yield()
+		r.lengthenInterval()
 	}
 }
 
@@ -133,7 +133,7 @@ func (r *wallRun) round() bool {
 	start := r.ticks.at()
 	n := 0
 	for i := range slots {
-		at := start + int64(i)*width + r.ticks.anywhere(width)
+		at := start + int64(i)*width + r.ticks.randomWithin(width)
 		if !r.sleep(max(at, r.rest)) {
 			return false
 		}
@@ -156,7 +156,7 @@ func (r *wallRun) round() bool {
 func (r *wallRun) slot(from, to int) bool {
 	order := r.threads.order
 	r.now = ptrace.Monotonic(&r.ts)
-	r.threads.compare(r.now, to-from)
+	r.threads.findQuiet(r.now, to-from)
 	for i := from; i < to; i++ {
 		if th := order[(r.first+i)%len(order)]; th.tid != 0 {
 			r.visit(th)

@@ -23,7 +23,7 @@ func (r *wallRun) visit(th *watched) {
 		return
 	case th.zombie:
 		if th.readAs <= r.threads.quiet.since { // it must not look like one that was overlooked
-			r.threads.ask(th)
+			r.threads.readCharged(th)
 		}
 		return
 	}
@@ -95,16 +95,16 @@ func (r *wallRun) lookAnew(th *watched) {
 	case o == ptrace.Taken && r.opt.NativeOnce && !r.opt.NonBlocking && th.restAt(r.pcOf(snap), snap.SP) == nil:
 		r.lookAtRest(th, snap)
 	case o == ptrace.Taken:
-		r.goesOn(th, snap)
+		r.restoreCall(th, snap)
 		th.still = true
 		th.last = r.t.Motion().Charged
 		if r.threads.noStats {
 			th.last = procfs.Schedstat{Turns: r.t.Motion().Switches}
 		}
 		r.stats.Looks.Unstopped++
-		r.enter(th, snap, o)
+		r.accountAndPass(th, snap, o)
 	default:
-		r.enter(th, snap, o)
+		r.accountAndPass(th, snap, o)
 	}
 }
 
@@ -117,7 +117,7 @@ func (r *wallRun) lookRunning(th *watched, snap *look.Look) {
 	case r.opt.NonBlocking:
 		r.stats.Looks.Running++
 		r.notLookedAt(snap)
-		r.enter(th, snap, ptrace.Taken)
+		r.accountAndPass(th, snap, ptrace.Taken)
 	default:
 		r.stopOne(th, snap)
 	}
@@ -131,9 +131,9 @@ func (r *wallRun) lookAtRest(th *watched, snap *look.Look) {
 	r.stopOne(th, snap)
 }
 
-// goesOn deals with a thread that was stopped in a system call and has gone on with it since: the kernel does not tell
-// which that was.
-func (r *wallRun) goesOn(th *watched, snap *look.Look) {
+// restoreCall deals with a thread that was stopped in a system call and has gone on with it since: the kernel does not
+// tell which that was.
+func (r *wallRun) restoreCall(th *watched, snap *look.Look) {
 	if w := &snap.Waiting; w.Call == arch.CallRestart {
 		if at := th.restAt(r.pcOf(snap), snap.SP); at != nil {
 			w.Call, w.File = at.call, at.file
@@ -168,17 +168,17 @@ func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
 	th.pending = false
 	if o == ptrace.Taken {
 		r.stats.Looks.Stopped++
-		r.tellWaiting(th, snap)
+		r.fillWaiting(th, snap)
 	}
 	if th.atRest && o == ptrace.Backlog { // it is to be stopped there once more
 		th.forgetRest()
 	}
 	th.atRest = false
-	r.enter(th, snap, o)
+	r.accountAndPass(th, snap, o)
 }
 
-// tellWaiting fills in what a thread did that was stopped.
-func (r *wallRun) tellWaiting(th *watched, snap *look.Look) {
+// fillWaiting fills in what a thread did that was stopped.
+func (r *wallRun) fillWaiting(th *watched, snap *look.Look) {
 	w := &snap.Waiting
 	result := snap.Regs[r.cpu.SyscallResult]
 	slept := isInterrupted(r.cpu, snap.Syscall, result)
@@ -201,19 +201,19 @@ func (r *wallRun) tellWaiting(th *watched, snap *look.Look) {
 	if r.threads.byTID[th.tid] != th {
 		return // it has left the list, and what is read of it now would never be taken out of the account again
 	}
-	after, ok := r.threads.ask(th)
+	after, ok := r.threads.readCharged(th)
 	came := snap.When + (r.t.Released()-snap.When)/2 // when it was given the CPU to stop on: between these two
 	w.NoCPU = ok && !r.threads.noStats && hadNoCPU(th.before, after, came, th.beganAt)
 }
 
-// enter counts what became of a look and passes the snapshot on.
-func (r *wallRun) enter(th *watched, snap *look.Look, o ptrace.Outcome) {
+// accountAndPass counts what became of a look and passes the snapshot on.
+func (r *wallRun) accountAndPass(th *watched, snap *look.Look, o ptrace.Outcome) {
 	if o != ptrace.Taken {
 		r.q.Done(snap)
 		r.lose(th, o)
 		return
 	}
-	r.noteEnd(o)
+	r.checkEnd(o)
 	r.stats.Attempted += th.owed
 	r.stats.Taken += th.owed
 	th.tally = new(look.Tally)
@@ -239,7 +239,7 @@ func (r *wallRun) lose(th *watched, o ptrace.Outcome) {
 	}
 	r.stats.Attempted += th.owed
 	r.stats.Lost[o] += th.owed
-	r.noteEnd(o)
+	r.checkEnd(o)
 }
 
 const (

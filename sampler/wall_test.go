@@ -270,7 +270,7 @@ func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)
 		defer d.Close()
-		limit := descriptors()
+		limit := raiseFileLimit()
 		var fds []int
 		d.Threads(make([]byte, 32<<10), func(tid int) {
 			if fd, err := d.Open(tid, "schedstat"); err == nil && len(fds) < limit {

@@ -54,7 +54,7 @@ func (r *recorder) choose(talk io.Writer) error {
 		r.engine = session.PtraceEngine
 		return nil
 	}
-	c, err := host().ChooseEngine(session.Engine(f.engine), r.pid, f.maxOverhead, f.engine == string(session.AutoEngine) && r.session.RunsVirtual())
+	c, err := host().ChooseEngine(session.EngineName(f.engine), r.pid, f.maxOverhead, f.engine == string(session.AutoEngine) && r.session.RunsVirtual())
 	if err != nil {
 		return attachError(r.pid, err)
 	}

@@ -66,10 +66,10 @@ func TestChooseEngine(t *testing.T) {
 		virtual, why = session.PtraceEngine, "virtual threads"
 	}
 	for _, c := range []struct {
-		want    session.Engine
+		want    session.EngineName
 		most    float64
 		carrier bool
-		got     session.Engine
+		got     session.EngineName
 		note    string
 	}{
 		{session.PtraceEngine, 0, false, session.PtraceEngine, ""},

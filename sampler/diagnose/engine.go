@@ -11,14 +11,14 @@ import (
 
 // Choice is an engine, and what the user should know of it, if that is not empty.
 type Choice struct {
-	Engine session.Engine
+	Engine session.EngineName
 	Note   string
 	Remedy string // a command; empty where there is none
 }
 
 // ChooseEngine finds the engine for a process; virtual says whether it runs virtual threads. It errs only where the one
 // that is asked for by name cannot be had.
-func (h Host) ChooseEngine(want session.Engine, pid int, maxOverhead float64, virtual bool) (Choice, error) {
+func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64, virtual bool) (Choice, error) {
 	if want == session.PtraceEngine || want == "" {
 		return Choice{Engine: session.PtraceEngine}, h.Traced(pid)
 	}

@@ -29,7 +29,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 	if !t.openDesk() {
 		return Failed
 	}
-	t.meet() // where we are
+	t.pin() // where we are
 	t.lookTID = tid
 	setSignalMask(&t.mask, &t.oldMask)
 	if e := t.seize(tid); e != 0 {
@@ -37,10 +37,10 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 		return t.refused(tid, e)
 	}
 	ours := t.proc.Owns(tid) // now that it is seized, its number cannot pass to another thread
-	s, sig := t.hold(tid, arrived)
+	s, sig := t.stopOnOurCPU(tid, arrived)
 	t.beginReads()
 	if s == stopped && ours {
-		t.take(tid, &hint)
+		t.copyStopped(tid, &hint)
 	}
 	if s == stopped {
 		t.release(tid, sig)
@@ -51,7 +51,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 		t.undo(tid, s)
 		return t.gone()
 	}
-	if !t.heard(tid) {
+	if !t.readsCameBack(tid) {
 		t.undo(tid, s)
 		return Silent
 	}
@@ -62,10 +62,10 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 	return t.finish(tid, s, sig, &hint, snap)
 }
 
-// hold tells a thread to stop that waits for the CPU on which we are, and lets it have that CPU.
+// stopOnOurCPU tells a thread to stop that waits for the CPU on which we are, and lets it have that CPU.
 //
 //go:nosplit
-func (t *Tracer) hold(tid int, arrived int64) (state, uintptr) {
+func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
 	t.missed = arrived
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
 	waitStop(tid, &t.info)

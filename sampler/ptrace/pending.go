@@ -98,7 +98,7 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 		t.pending = t.pending[:len(t.pending)-1]
 		o := Silent
 		if !done.letGo {
-			o = t.settle(done)
+			o = t.finishLate(done)
 		} else if done.killed {
 			t.expectEnd(done.tid)
 		}
@@ -125,13 +125,13 @@ func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 	return true
 }
 
-// settle does for a thread whose stop has come late what Look does at once.
-func (t *Tracer) settle(p pendingStop) Outcome {
+// finishLate does for a thread whose stop has come late what Look does at once.
+func (t *Tracer) finishLate(p pendingStop) Outcome {
 	t.lookTID = p.tid
 	want := p.snap != nil && t.desk != nil
 	if want {
-		t.meet()
-		defer t.part()
+		t.pin()
+		defer t.unpin()
 	}
 	setSignalMask(&t.mask, &t.oldMask)
 	t.missed = p.missed
@@ -139,7 +139,7 @@ func (t *Tracer) settle(p pendingStop) Outcome {
 	s, sig := t.peek(p.tid)
 	if s == stopped {
 		if want {
-			t.take(p.tid, &p.hint)
+			t.copyStopped(p.tid, &p.hint)
 		}
 		t.release(p.tid, sig)
 	}
@@ -149,7 +149,7 @@ func (t *Tracer) settle(p pendingStop) Outcome {
 		// Killed since it stopped, and on its way out; or no longer ours.
 		t.expectEnd(p.tid)
 		return t.gone()
-	case !t.heard(p.tid), p.snap != nil && !want:
+	case !t.readsCameBack(p.tid), p.snap != nil && !want:
 		t.undo(p.tid, s)
 		return Silent
 	case p.snap != nil:

@@ -192,10 +192,10 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 		return Failed
 	}
 	elsewhere := t.cpus.elsewhere(cpu, !t.Stay)
-	t.meet()
-	defer t.part()
+	t.pin()
+	defer t.unpin()
 	t.lookTID = tid
-	if t.warm(tid); !t.heard(tid) {
+	if t.warmCaches(tid); !t.readsCameBack(tid) {
 		return Silent
 	}
 	if e := t.seize(tid); e != 0 {
@@ -208,7 +208,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	s, sig := t.stop(tid, elsewhere)
 	if s == stopped {
 		if ours {
-			t.take(tid, &hint)
+			t.copyStopped(tid, &hint)
 		}
 		t.release(tid, sig)
 	}
@@ -218,7 +218,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	case !ours:
 		t.undo(tid, s)
 		return t.gone()
-	case !t.heard(tid):
+	case !t.readsCameBack(tid):
 		t.undo(tid, s)
 		return Silent
 	case s == running:
@@ -252,9 +252,9 @@ func (t *Tracer) onItsThread() bool {
 	return t.owner == unix.Gettid()
 }
 
-// warm makes the calls that the pause will make, while the thread still runs. At low
+// warmCaches makes the calls that the pause will make, while the thread still runs. At low
 // rates caches are cold, and this takes a quarter off the pause.
-func (t *Tracer) warm(tid int) {
+func (t *Tracer) warmCaches(tid int) {
 	if n := t.warmLen; n > 0 && n <= len(t.desk.stack) {
 		t.beginReads()
 		t.desk.set(0, &t.desk.stack[0], t.warmAt, n)
@@ -303,12 +303,12 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 	if t.standsAtSyscall(tid, &snap.Snapshot) {
 		snap.Syscall = int64(snap.Regs[t.cpu.SyscallNumber])
 	}
-	if !t.heard(tid) {
+	if !t.readsCameBack(tid) {
 		return Silent
 	}
 	t.warmAt, t.warmLen = l.sp, l.got
 	t.after(snap, t.released)
-	t.heard(tid) // the stack is whole, whatever else did not answer
+	t.readsCameBack(tid) // the stack is whole, whatever else did not answer
 	return Taken
 }
 

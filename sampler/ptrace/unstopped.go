@@ -35,8 +35,8 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 		return Failed
 	}
 	t.lookTID = tid
-	t.meet()
-	defer t.part()
+	t.pin()
+	defer t.unpin()
 	f := followed{t.proc, tid, noFollowed}
 	defer f.close()
 	for try := range unstoppedTries {
@@ -52,7 +52,7 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 			return t.ended(tid)
 		}
 		o := t.readUnstopped(tid, &f, &hint)
-		if !t.heard(tid) {
+		if !t.readsCameBack(tid) {
 			return Silent
 		}
 		if o != Taken {
@@ -69,7 +69,7 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 			if try < unstoppedTries-1 {
 				during(snap)
 			}
-			if !t.heard(tid) {
+			if !t.readsCameBack(tid) {
 				return Silent
 			}
 		}
@@ -97,7 +97,7 @@ func (t *Tracer) keepUnstopped(snap *look.Look, hint *Hint) {
 	snap.Syscall = t.unstopped.call
 	t.released = snap.When
 	t.after(snap, StandsStill)
-	t.heard(snap.TID)
+	t.readsCameBack(snap.TID)
 }
 
 func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {

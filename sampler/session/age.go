@@ -41,7 +41,7 @@ func (r *recording) proven(snap *look.Look, seen int64) bool {
 	switch age := time.Duration(now() - seen); {
 	case age <= young:
 		return true
-	case snap.Tally != nil && snap.Tally.Rest != nil && r.rests(snap.TID, snap.Tally.Rest):
+	case snap.Tally != nil && snap.Tally.Rest != nil && r.hasNotRunSince(snap.TID, snap.Tally.Rest):
 		return true
 	case age > oldest:
 		return false
@@ -49,8 +49,8 @@ func (r *recording) proven(snap *look.Look, seen int64) bool {
 	return r.Walker.Since() <= seen && r.mappedAt <= seen && !r.beganAfter(snap.TID, seen)
 }
 
-// rests reports whether a thread has not run since that was its charge.
-func (r *recording) rests(tid int, then *look.Charge) bool {
+// hasNotRunSince reports whether a thread has not run since that was its charge.
+func (r *recording) hasNotRunSince(tid int, then *look.Charge) bool {
 	now, ok := sampler.Charged(r.Process.PID(), tid)
 	return ok && now == *then
 }

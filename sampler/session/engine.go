@@ -12,13 +12,13 @@ import (
 	"goprof/vmstructs"
 )
 
-// Engine is what takes the samples of a recording of CPU time.
-type Engine string
+// EngineName says which engine takes the samples of a recording of CPU time.
+type EngineName string
 
 const (
-	PtraceEngine Engine = profile.EnginePtrace // stops a thread for the moment of a look
-	PerfEngine   Engine = profile.EnginePerf   // lets the kernel take samples; stops nobody
-	AutoEngine   Engine = "auto"               // PerfEngine where it is permitted and sees all, else PtraceEngine
+	PtraceEngine EngineName = profile.EnginePtrace // stops a thread for the moment of a look
+	PerfEngine   EngineName = profile.EnginePerf   // lets the kernel take samples; stops nobody
+	AutoEngine   EngineName = "auto"               // PerfEngine where it is permitted and sees all, else PtraceEngine
 )
 
 // Why the default is to stop threads: that needs no right that containers withhold, and its stacks are whole where
@@ -30,10 +30,10 @@ const (
 // unless one of those that can be known before holds.
 
 // Engines are all of them, the default first.
-var Engines = []Engine{PtraceEngine, PerfEngine, AutoEngine}
+var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
 
 // name is what a profile's Meta calls it.
-func (e Engine) name() string {
+func (e EngineName) name() string {
 	if e == "" {
 		return string(PtraceEngine)
 	}
@@ -41,7 +41,7 @@ func (e Engine) name() string {
 }
 
 // cpuEngine makes the engine of a recording of CPU time.
-func (s *Session) cpuEngine(e Engine) sampler.Engine {
+func (s *Session) cpuEngine(e EngineName) sampler.Engine {
 	pid, cpu := s.Process.PID(), s.Process.CPU()
 	if e == PerfEngine {
 		return sampler.NewPerf(pid, cpu)
@@ -51,7 +51,7 @@ func (s *Session) cpuEngine(e Engine) sampler.Engine {
 
 // after is what that engine is to read as soon as a thread runs again, and the trail that it can follow in the moment
 // of the look itself.
-func (s *Session) after(e Engine) (func(snap *look.Look, released int64), *process.Trail) {
+func (s *Session) after(e EngineName) (func(snap *look.Look, released int64), *process.Trail) {
 	if e == PerfEngine {
 		return s.afterSample()
 	}
@@ -148,7 +148,7 @@ func (r *recording) wantSoon(tid int, st *profile.Stack) {
 }
 
 // StackNote tells, after a recording, of stacks that were longer than what perf_event copies.
-func StackNote(e Engine, cut, samples int64) (n profile.Note, ok bool) {
+func StackNote(e EngineName, cut, samples int64) (n profile.Note, ok bool) {
 	if e != PerfEngine || cut == 0 {
 		return n, false
 	}

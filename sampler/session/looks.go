@@ -32,7 +32,7 @@ func (s *Session) Threads() (map[int]Thread, error) {
 	err := d.refresh()
 	threads := make(map[int]Thread, len(d.threads))
 	for tid, th := range d.threads {
-		threads[tid] = s.known(th)
+		threads[tid] = s.toThread(th)
 	}
 	return threads, err
 }
@@ -44,10 +44,10 @@ func (s *Session) Thread(tid int) (Thread, bool) {
 	if th == nil {
 		return Thread{}, false
 	}
-	return s.known(th), true
+	return s.toThread(th), true
 }
 
-func (s *Session) known(th *listedThread) Thread {
+func (s *Session) toThread(th *listedThread) Thread {
 	return Thread{Kernel: th.kernel, Java: th.java, Name: th.name, Hint: th.hint(s.VM)}
 }
 
@@ -58,7 +58,7 @@ type Sampling struct {
 }
 
 // Sampling prepares samples of the CPU time of all threads.
-func (s *Session) Sampling(e Engine) *Sampling {
+func (s *Session) Sampling(e EngineName) *Sampling {
 	return &Sampling{Queue: queueLength, r: s.recording(RecordOptions{Engine: e})}
 }
 

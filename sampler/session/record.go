@@ -27,7 +27,7 @@ type RecordOptions struct {
 	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
 	Threads  bool          // each stack begins with its thread
 	Weight   profile.Weight
-	Engine   Engine // not AutoEngine; "" is PtraceEngine
+	Engine   EngineName // not AutoEngine; "" is PtraceEngine
 	// Wants chooses threads by "name tid=N"; nil is all. The others are left alone, their CPU time too.
 	Wants func(thread string) bool
 	// GroupThreads makes one of the threads of a pool, and HideInternal one of frames that only pass calls
@@ -176,7 +176,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			// Another library may have come to where one was; and nothing else notices an exec
 			// while all threads are idle.
 			if mapped.due(remapShare) {
-				mapped.do(r.Process.Refresh)
+				mapped.doTimed(r.Process.Refresh)
 			}
 			r.alive()
 			r.refreshHints(0)

@@ -64,7 +64,7 @@ func (r *recording) subject(snap *look.Look) (*profile.Stack, string) {
 	case ok:
 		return &r.virtual, ""
 	case r.opt.Threads:
-		return &r.stack, r.root(snap.TID, r.dir.labelAt(snap.TID, snap.When))
+		return &r.stack, r.threadLabel(snap.TID, r.dir.labelAt(snap.TID, snap.When))
 	}
 	return &r.stack, ""
 }

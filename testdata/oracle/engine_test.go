@@ -14,7 +14,7 @@ import (
 )
 
 // testEngine is what sample samples with. Tests change it through withPerf only, and none runs beside another.
-var testEngine session.Engine
+var testEngine session.EngineName
 
 // withPerf makes the rest of a test sample by perf_event, or skips it where that is not permitted.
 func withPerf(t testing.TB) {

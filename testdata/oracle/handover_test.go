@@ -28,7 +28,7 @@ func TestHandOver(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, c := range strings.Fields(cases) {
 			way, engine, _ := strings.Cut(c, "/")
-			t.Run(way+" "+engine, func(t *testing.T) { handOverRun(t, jdk, way, session.Engine(engine), samples, beside) })
+			t.Run(way+" "+engine, func(t *testing.T) { handOverRun(t, jdk, way, session.EngineName(engine), samples, beside) })
 		}
 	})
 }
@@ -38,7 +38,7 @@ func TestHandOver(t *testing.T) {
 // to run out: the one that wakes goprof up (docs/decisions/0004). Where others want the CPUs perf leans towards locks.
 var handOverBias = map[string]float64{"park": 0.15, "mix": 0.10, "lock/perf": 0.25}
 
-func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engine, samples, beside int) {
+func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.EngineName, samples, beside int) {
 	const interval = 3333 * time.Microsecond
 	busyLoops(t, beside)
 	// Not inlined: which inlined method runs is another question.

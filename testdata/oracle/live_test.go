@@ -39,7 +39,7 @@ func sample(t testing.TB, s *session.Session, interval time.Duration, n int, eac
 }
 
 // sampleBy is sample with an engine by name.
-func sampleBy(t testing.TB, s *session.Session, engine session.Engine, interval time.Duration, n int, each func(*look.Look,
+func sampleBy(t testing.TB, s *session.Session, engine session.EngineName, interval time.Duration, n int, each func(*look.Look,
 	*profile.Stack)) *sampled {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)

@@ -41,38 +41,17 @@ func needPerf(t testing.TB) {
 func perfSession(t *testing.T, pid int, cfg Config, each func(*look.Look), end func(p *Perf, seen *atomic.Int64)) sampled {
 	t.Helper()
 	needPerf(t)
-	p, q := NewPerf(pid, ctest.CPU()), NewQueue(64)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	got := sampled{byTID: make(map[int]int)}
-	var seen atomic.Int64
-	consumed := make(chan struct{})
-	go func() {
-		defer close(consumed)
-		for snap := range q.Looks() {
-			got.byTID[snap.TID]++
-			if each != nil {
-				each(snap)
-			}
-			seen.Add(1)
-			q.Done(snap)
-		}
-	}()
-	go func() {
-		end(p, &seen)
-		cancel()
-	}()
+	if each == nil {
+		each = func(*look.Look) {}
+	}
+	p := NewPerf(pid, ctest.CPU())
 	before := standardFiles()
-	got.Stats, got.err = p.Run(ctx, cfg, q)
-	<-consumed
+	got := sessionOf(t, p, cfg, 64, each, func(seen *atomic.Int64) { end(p, seen) })
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
 	if after := standardFiles(); after != before {
 		t.Errorf("standard files before %v, after %v", before, after)
-	}
-	if got.Attempted != got.Taken+got.LostSum() || got.Taken != seen.Load() {
-		t.Errorf("attempted %d, taken %d, lost %v; %d came out of the queue", got.Attempted, got.Taken, got.Lost, seen.Load())
 	}
 	return got
 }

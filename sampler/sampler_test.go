@@ -29,7 +29,17 @@ type sampled struct {
 // session samples pid until end returns.
 func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic.Int64)) sampled {
 	t.Helper()
-	s := New(pid, ctest.CPU())
+	return sessionOf(t, New(pid, ctest.CPU()), cfg, queue, func(snap *look.Look) {
+		if len(snap.Stack) == 0 || snap.SP == 0 {
+			t.Error("a snapshot without stack")
+		}
+	}, end)
+}
+
+// sessionOf samples with an engine until end returns; each sees every look.
+func sessionOf(t *testing.T, e Engine, cfg Config, queue int, each func(*look.Look),
+	end func(seen *atomic.Int64)) sampled {
+	t.Helper()
 	q := NewQueue(queue)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -39,9 +49,7 @@ func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic
 	go func() {
 		defer close(consumed)
 		for snap := range q.Looks() {
-			if len(snap.Stack) == 0 || snap.SP == 0 {
-				t.Error("a snapshot without stack")
-			}
+			each(snap)
 			got.byTID[snap.TID] += int(snap.Samples())
 			seen.Add(snap.Samples())
 			q.Done(snap)
@@ -51,7 +59,7 @@ func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic
 		end(&seen)
 		cancel()
 	}()
-	got.Stats, got.err = s.Run(ctx, cfg, q)
+	got.Stats, got.err = e.Run(ctx, cfg, q)
 	<-consumed
 	if got.Attempted != got.Taken+got.LostSum() {
 		t.Errorf("attempted %d, taken %d, lost %v", got.Attempted, got.Taken, got.Lost)

@@ -11,6 +11,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/testdata/lies"
 )
 
 // What a tour through a hostile JVM may cost.
@@ -58,28 +59,12 @@ func (l *liar) read(addr uint64, p []byte) error {
 		if !l.invents || addr < 4096 || addr+uint64(len(p)) < addr {
 			return err
 		}
-		var b [8]byte
-		for i := 0; i < len(p); {
-			at := addr + uint64(i)
-			binary.LittleEndian.PutUint64(b[:], l.pool[(at>>3)*0x9e3779b97f4a7c15>>32%uint64(len(l.pool))])
-			i += copy(p[i:], b[at&7:])
-		}
+		lies.Invent(l.pool, addr, p)
 	}
 	if l.fickle != 0 && l.reads%(1+l.fickle) == 0 {
 		return nil
 	}
-	var b [8]byte
-	for at, v := range l.lies {
-		if at+8 <= addr || at >= addr+uint64(len(p)) {
-			continue
-		}
-		binary.LittleEndian.PutUint64(b[:], v)
-		if at >= addr {
-			copy(p[at-addr:], b[:])
-		} else {
-			copy(p, b[addr-at:])
-		}
-	}
+	lies.Tell(l.lies, addr, p)
 	return nil
 }
 

@@ -17,17 +17,8 @@ import (
 // so it would be seen too often in its system calls (docs/decisions/0004).
 func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
-	if !t.onItsThread() {
-		return WrongThread
-	}
-	if !t.HasRoom(tid) {
-		return Backlog
-	}
-	if t.leavesAlone(tid) {
-		return Silent
-	}
-	if !t.openDesk() {
-		return Failed
+	if why, ok := t.mayStop(tid); !ok {
+		return why
 	}
 	t.pin() // where we are
 	t.lookTID = tid
@@ -51,15 +42,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 		t.undo(tid, s)
 		return t.gone()
 	}
-	if !t.readsCameBack(tid) {
-		t.undo(tid, s)
-		return Silent
-	}
-	if s == running {
-		t.pending = append(t.pending, newPending(tid, hint, snap, t.missed))
-		return Pending
-	}
-	return t.finish(tid, s, sig, &hint, snap)
+	return t.conclude(tid, s, sig, &hint, snap)
 }
 
 // stopOnOurCPU tells a thread to stop that waits for the CPU on which we are, and lets it have that CPU.

@@ -179,17 +179,8 @@ func (t *Tracer) Look(tid int, hint Hint, snap *look.Look) Outcome {
 // one, but not where we are to stay.
 func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
-	if !t.onItsThread() {
-		return WrongThread
-	}
-	if !t.HasRoom(tid) {
-		return Backlog
-	}
-	if t.leavesAlone(tid) {
-		return Silent
-	}
-	if !t.openDesk() {
-		return Failed
+	if why, ok := t.mayStop(tid); !ok {
+		return why
 	}
 	elsewhere := t.cpus.elsewhere(cpu, !t.Stay)
 	t.pin()
@@ -214,18 +205,39 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	}
 	setSignalMask(&t.oldMask, nil)
 
-	switch {
-	case !ours:
+	if !ours {
 		t.undo(tid, s)
 		return t.gone()
+	}
+	return t.conclude(tid, s, sig, &hint, snap)
+}
+
+// mayStop reports whether the thread can be told to stop, or else why not.
+func (t *Tracer) mayStop(tid int) (why Outcome, ok bool) {
+	switch {
+	case !t.onItsThread():
+		return WrongThread, false
+	case !t.HasRoom(tid):
+		return Backlog, false
+	case t.leavesAlone(tid):
+		return Silent, false
+	case !t.openDesk():
+		return Failed, false
+	}
+	return Taken, true
+}
+
+// conclude deals with a thread that was told to stop, when it has been let go or has not stopped yet.
+func (t *Tracer) conclude(tid int, s state, sig uintptr, hint *Hint, snap *look.Look) Outcome {
+	switch {
 	case !t.readsCameBack(tid):
 		t.undo(tid, s)
 		return Silent
 	case s == running:
-		t.pending = append(t.pending, newPending(tid, hint, snap, t.missed))
+		t.pending = append(t.pending, newPending(tid, *hint, snap, t.missed))
 		return Pending
 	}
-	return t.finish(tid, s, sig, &hint, snap)
+	return t.finish(tid, s, sig, hint, snap)
 }
 
 // undo forgets a thread of which nothing is wanted: it turned out to be another process's, or was

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -79,18 +78,9 @@ func (c *jniCount) String() string {
 func jniRun(t *testing.T, jdk jvmtest.JDK, mode jniMode, judge chainJudge, stops int) {
 	path := filepath.Join(t.TempDir(), "shadow")
 	jvm := jvmtest.Start(t, jdk, "truth.JniChain", append(jniFlags(jdk), mode.flag, "--", path, judge.cfi.path, judge.bare.path, mode.maker)...)
-	shadow, err := jvmtest.OpenShadow(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shadow.Close()
+	shadow, tid := oneShadowThread(t, path)
 	judge.names = shadowNames(t, path)
-	threads, err := shadow.Threads()
-	if err != nil || len(threads) != 1 {
-		t.Fatalf("%d shadow threads, %v", len(threads), err)
-	}
 	s := attach(t, jvm.PID)
-	tid := threads[0].TID
 	th, _ := s.Thread(tid)
 	if th.Java.Addr == 0 {
 		t.Fatalf("thread %d is not a Java thread", tid)
@@ -130,18 +120,7 @@ func shadowNames(t *testing.T, path string) (names []string) {
 
 func jniStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread, mode *jniMode, judge *chainJudge, count *jniCount) {
 	t.Helper()
-	var own jvmtest.ShadowThread
-	var snap *process.Snapshot
-	err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
-		snap = sn
-		var err error
-		if own, err = shadow.Thread(tid); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own, snap := stopShadow(t, s, shadow, tid, th, func() {})
 	if !own.Running {
 		t.Fatal("the program's thread has ended")
 	}

@@ -4,6 +4,7 @@ package oracle
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -182,21 +183,40 @@ func (c *shadowCount) add(more *shadowCount) {
 	}
 }
 
-func shadowStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread, count *shadowCount) {
-	var own jvmtest.ShadowThread
-	var snap *process.Snapshot
-	var when int64 // when the thread stood
+// stopShadow stops the thread once, and takes what it says of itself while it stands. during is called then, too.
+func stopShadow(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread,
+	during func()) (own jvmtest.ShadowThread, snap *process.Snapshot) {
+	t.Helper()
+	var unread error
 	err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
 		snap = sn
-		var err error
-		if own, err = shadow.Thread(tid); err != nil {
-			t.Fatal(err)
-		}
-		when = monotonic()
+		own, unread = shadow.Thread(tid)
+		during()
 	})
+	if err := errors.Join(err, unread); err != nil {
+		t.Fatal(err)
+	}
+	return own, snap
+}
+
+// oneShadowThread opens what a program says of itself that has one thread which does.
+func oneShadowThread(t *testing.T, path string) (shadow *jvmtest.Shadow, tid int) {
+	t.Helper()
+	shadow, err := jvmtest.OpenShadow(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { shadow.Close() })
+	threads, err := shadow.Threads()
+	if err != nil || len(threads) != 1 {
+		t.Fatalf("%d shadow threads, %v", len(threads), err)
+	}
+	return shadow, threads[0].TID
+}
+
+func shadowStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread, count *shadowCount) {
+	var when int64 // when the thread stood
+	own, snap := stopShadow(t, s, shadow, tid, th, func() { when = monotonic() })
 	if !own.Running {
 		return
 	}

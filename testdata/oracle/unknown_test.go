@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -122,16 +121,7 @@ func withoutDebugInformation(t *testing.T, jdk jvmtest.JDK) {
 	tid, compiled := threads[0].TID, 0
 	th, _ := s.Thread(tid)
 	for i := range 200 {
-		var own jvmtest.ShadowThread
-		var snap *process.Snapshot
-		var unread error
-		err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
-			snap = sn
-			own, unread = shadow.Thread(tid)
-		})
-		if err := errors.Join(err, unread); err != nil {
-			t.Fatal(err)
-		}
+		own, snap := stopShadow(t, s, shadow, tid, th, func() {})
 		var st profile.Stack
 		s.Walker.Walk(snap, &st)
 		var walked, kept []string // from the root

@@ -265,7 +265,8 @@ func (r *recReader) globals(rec *Recording) {
 		kind := r.below(3)
 		a := globalAnswer{addr: r.num()}
 		if kind != recNoError {
-			a.err = fmt.Errorf("%w: %s in %s", [...]error{recNoSymbol: ErrNoSymbol, recNoImage: ErrNoImage}[kind], key.symbol, key.image)
+			a.err = fmt.Errorf("%w: %s in %s", [...]error{recNoSymbol: ErrNoSymbol, recNoImage: ErrNoImage}[kind], key.symbol,
+				key.image)
 		}
 		rec.globals[key] = a
 	}

@@ -131,7 +131,8 @@ func TestRecordingMemory(t *testing.T) {
 	if err := r.Read(0x10010, want); err != nil {
 		t.Fatal(err)
 	}
-	rs := []Range{{Addr: 0x10268, Buf: make([]byte, 8)}, {Addr: 0x10, Buf: make([]byte, 8)}, {Addr: 0x11000, Buf: make([]byte, 24)}}
+	rs := []Range{{Addr: 0x10268, Buf: make([]byte, 8)}, {Addr: 0x10, Buf: make([]byte, 8)},
+		{Addr: 0x11000, Buf: make([]byte, 24)}}
 	r.ReadMany(rs)
 	if !rs[0].OK || rs[1].OK || !rs[2].OK {
 		t.Fatalf("ReadMany: %v", rs)
@@ -160,7 +161,12 @@ func TestRecordingMemory(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { rec.Read(0x10010, got); rec.ReadMany(rs); rec.Code(0x2000, true) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() {
+		rec.Read(0x10010, got)
+		rec.ReadMany(rs)
+		rec.Code(0x2000,
+			true)
+	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -181,7 +187,8 @@ func TestRecordingSteps(t *testing.T) {
 		if i%2 == 0 {
 			s.Under = []byte{0, byte(i + 1), 0, 0, 4, 0}
 			s.Followed, s.RunsOn = []byte{byte(i), 2, 3}, true
-			s.Continuation = Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0, BaseAddr: 0x77f0, Base: []byte{byte(i), 1},
+			s.Continuation = Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0, BaseAddr: 0x77f0,
+				Base:   []byte{byte(i), 1},
 				Chunks: []Chunk{{SP: 0x10010, Stack: []byte{1, byte(i)}}, {SP: 0x20010, Stack: []byte{2}}}}
 		}
 		for k := range s.Regs {
@@ -247,7 +254,8 @@ func TestRecordingIsBounded(t *testing.T) {
 	if err := r.Save(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadRecording(bytes.NewReader(b.Bytes()), 50000); !errors.Is(err, ErrTooLong) || !errors.Is(err, ErrBadRecording) {
+	if _, err := loadRecording(bytes.NewReader(b.Bytes()), 50000); !errors.Is(err, ErrTooLong) ||
+		!errors.Is(err, ErrBadRecording) {
 		t.Errorf("with a small budget: %v", err)
 	}
 	for n := range b.Len() {

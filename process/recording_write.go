@@ -53,7 +53,8 @@ type recWriter struct {
 
 func (r *Recorder) write(to io.Writer, steps []recStep) error {
 	gz := gzip.NewWriter(to)
-	w := &recWriter{w: bufio.NewWriter(gz), strings: map[string]uint64{}, rows: map[*Row]uint64{}, stacks: map[int]*Snapshot{}}
+	w := &recWriter{w: bufio.NewWriter(gz), strings: map[string]uint64{}, rows: map[*Row]uint64{},
+		stacks: map[int]*Snapshot{}}
 	w.w.WriteString(recordingMagic)
 	w.bytes([]byte(r.target.CPU().Name))
 	w.chunks(r.chunks())

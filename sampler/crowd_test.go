@@ -103,7 +103,8 @@ func TestCrowd(t *testing.T) {
 			// They were asked before and after, and have used at most all CPUs in between.
 			beside := int64(time.Since(asked)-got.Wall) * int64(runtime.NumCPU())
 			pass := bareScan(t, p.PID)
-			t.Logf("%d samples, %.1f Hz reached; sampling thread %.1f %% of a CPU; a bare loop over all threads' schedstat: %v a tick, %.1f %%",
+			t.Logf("%d samples, %.1f Hz reached; sampling thread %.1f %% of a CPU; a bare loop over all threads' schedstat: "+
+				"%v a tick, %.1f %%",
 				got.Taken, got.Rate(), 100*got.CPU.Seconds()/got.Wall.Seconds(), pass, 100*pass.Seconds()*got.Rate())
 			needTicks(t, &got)
 			carried := int64(0)
@@ -116,7 +117,8 @@ func TestCrowd(t *testing.T) {
 			}
 			// A single one's may carry what others used that have used little (bill.go).
 			if slack := usedAll / 5; carried < usedAll-slack-beside || carried > usedAll+slack {
-				t.Errorf("samples carry %v of %v, of which at most %v were before and after", time.Duration(carried), time.Duration(usedAll),
+				t.Errorf("samples carry %v of %v, of which at most %v were before and after", time.Duration(carried),
+					time.Duration(usedAll),
 					time.Duration(beside))
 			}
 			if off := got.Times.Process - time.Duration(usedAll); -off > time.Duration(usedAll/20+beside) {

@@ -93,5 +93,6 @@ func testForks(t *testing.T, sample func(pid int, end func(*atomic.Int64)) Stats
 	if children < 20 || odd != 0 || got.Taken < 500 {
 		t.Errorf("%d children, %d with something odd, %d samples", children, odd, got.Taken)
 	}
-	ctest.Eventually(t, "nobody traces it", func() bool { return ctest.TracerOf(p.PID) == 0 && ctest.State(p.PID, p.PID) == 'S' })
+	ctest.Eventually(t, "nobody traces it",
+		func() bool { return ctest.TracerOf(p.PID) == 0 && ctest.State(p.PID, p.PID) == 'S' })
 }

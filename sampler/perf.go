@@ -66,7 +66,8 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		if cfg.MaxOverhead > 0 {
 			return Stats{}, ErrPerfOverhead
 		}
-		ptrace.OnThreadHoldingNobody(func() { stats, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
+		// it holds no thread: goprof may be stopped at any time
+		ptrace.OnThreadHoldingNobody(func() { stats, err = p.run(ctx, cfg, q) })
 		return stats, err
 	})
 }

@@ -38,7 +38,8 @@ func needPerf(t testing.TB) {
 }
 
 // perfSession samples pid until end returns; each sees every snapshot.
-func perfSession(t *testing.T, pid int, cfg Config, each func(*look.Look), end func(p *Perf, seen *atomic.Int64)) sampled {
+func perfSession(t *testing.T, pid int, cfg Config, each func(*look.Look),
+	end func(p *Perf, seen *atomic.Int64)) sampled {
 	t.Helper()
 	needPerf(t)
 	if each == nil {
@@ -86,7 +87,8 @@ int main(void) {
 	pad := uint64(p.Number(t))
 	counts := map[int64]uint64{} // by when they were seen: each CPU has a ring of its own, so samples come in any order
 	got := perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
-		if s.SP != s.Regs[ctest.CPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || !s.RunsOn || len(s.Followed) != 0 {
+		if s.SP != s.Regs[ctest.CPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || !s.RunsOn ||
+			len(s.Followed) != 0 {
 			t.Errorf("%#x, sp %#x, unknown %#x, call %d", s.SP, s.Regs[ctest.CPU().SP], s.Unknown, s.Syscall)
 		}
 		word := func(i uint64) uint64 {
@@ -211,7 +213,8 @@ func TestPerfTimesAddUp(t *testing.T) {
 	sum := int64(0)
 	all, _, _ := used(t, p)
 	began := time.Now()
-	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, func(s *look.Look) { sum += s.CPU }, perfUntil(1500))
+	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, func(s *look.Look) { sum += s.CPU },
+		perfUntil(1500))
 	allAfter, _, _ := used(t, p)
 	beside := time.Since(began) - got.Wall
 	times := got.Times
@@ -219,7 +222,8 @@ func TestPerfTimesAddUp(t *testing.T) {
 	if sum != int64(times.Sampled) || times.Process != times.Sampled+times.NotSampled+times.Exited {
 		t.Errorf("samples carry %d: %+v", sum, times)
 	}
-	if off := time.Duration(allAfter-all) - times.Process; off > times.Process/50+beside*time.Duration(len(onlineCPUs())) || -off > times.Process/50 {
+	if off := time.Duration(allAfter-all) - times.Process; off > times.Process/50+beside*time.Duration(len(onlineCPUs())) ||
+		-off > times.Process/50 {
 		t.Errorf("%v, and the program used %v", times.Process, time.Duration(allAfter-all))
 	}
 	if times.NotSampled > times.Process/4 && os.Getenv("GOPROF_SLOW") == "" { // a slow machine cannot take all
@@ -267,7 +271,8 @@ func TestPerfStackSizes(t *testing.T) {
 			untilSamples(300)(seen)
 		})
 		t.Logf("%d bytes: %d at last, %d at most, %d cut", c.size, last, most, cuts)
-		if most > perfStackMost || !c.cut && (cuts > 0 || last < c.size || last > c.size+4096) || c.cut && (last < 60_000 || cuts == 0) {
+		if most > perfStackMost || !c.cut && (cuts > 0 || last < c.size || last > c.size+4096) ||
+			c.cut && (last < 60_000 || cuts == 0) {
 			t.Errorf("%d bytes of stack: the last copy has %d, %d were cut", c.size, last, cuts)
 		}
 	}
@@ -352,7 +357,8 @@ func TestPerfRefusals(t *testing.T) {
 }
 
 func TestParseCPUList(t *testing.T) {
-	for text, want := range map[string]int{"0": 1, "0-3": 4, "0-1,4,8-9\n": 5, "": 0, "x": 0, "3-1": 0, "0-99999": 0, "1,": 1, "1-": 0} {
+	for text, want := range map[string]int{"0": 1, "0-3": 4, "0-1,4,8-9\n": 5, "": 0, "x": 0, "3-1": 0, "0-99999": 0,
+		"1,": 1, "1-": 0} {
 		if got := parseCPUList([]byte(text)); len(got) != want {
 			t.Errorf("%q: %v", text, got)
 		}
@@ -459,8 +465,10 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 func TestPerfGone(t *testing.T) {
 	needPerf(t)
 	before := standardFiles()
-	r := &perfRun{perf: NewPerf(os.Getpid(), ctest.CPU()), cpus: onlineCPUs(), threads: map[int]*perfThread{}, mostEvents: 100,
-		cfg: Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)), steady: make([]*perfRing, len(onlineCPUs()))}
+	r := &perfRun{perf: NewPerf(os.Getpid(), ctest.CPU()), cpus: onlineCPUs(), threads: map[int]*perfThread{},
+		mostEvents: 100,
+		cfg:        Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)),
+		steady: make([]*perfRing, len(onlineCPUs()))}
 	const nobody = 1 << 22 // above the kernel's PID_MAX_LIMIT
 	for range 3 {
 		w := &perfThread{tid: nobody, th: &thread{tid: nobody}, stack: stackLeast}

@@ -128,7 +128,8 @@ func TestSamplesFollowCPUTime(t *testing.T) {
 	}
 	check(strconv.Itoa(len(bursts))+" threads with short bursts", bursts...)
 	t.Logf("ticks %d, skipped %d, lost %v, late %d, pauses p50 %v p99 %v max %v, CPU %v of %v",
-		got.Ticks, got.Skipped, got.Lost, got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), got.CPU, got.Wall)
+		got.Ticks, got.Skipped, got.Lost, got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(),
+		got.CPU, got.Wall)
 	needTicks(t, &got.Stats)
 }
 
@@ -158,7 +159,8 @@ func TestSamplesWhenCPUsAreShort(t *testing.T) {
 	if lost := got.LostSum(); lost*100 > got.Attempted {
 		t.Errorf("lost %v of %d", got.Lost, got.Attempted)
 	}
-	t.Logf("%d of %d owed, %d late, lost %v, pauses p50 %v p99 %v max %v, skipped %d of %d", got.Taken, owed, got.Late, got.Lost,
+	t.Logf("%d of %d owed, %d late, lost %v, pauses p50 %v p99 %v max %v, skipped %d of %d", got.Taken, owed, got.Late,
+		got.Lost,
 		got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), got.Skipped, got.Ticks)
 	for _, tid := range tids {
 		ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, tid) == 'R' })
@@ -338,8 +340,10 @@ func TestPools(t *testing.T) {
 	}
 	owed := used / int64(interval)
 	sampled := float64(got.Times.Sampled) / float64(got.Times.Process)
-	t.Logf("%d samples of %d owed; the busier pool has %.3f of the time and %.3f of the samples; %.1f %% of the time is sampled; skipped %d of %d ticks; %.1f %% of a CPU",
-		all, owed, float64(usedMuch)/float64(used), float64(much)/float64(all), 100*sampled, got.Skipped, got.Ticks, 100*got.CPU.Seconds()/got.Wall.Seconds())
+	t.Logf("%d samples of %d owed; the busier pool has %.3f of the time and %.3f of the samples; %.1f %% of the time is "+
+		"sampled; skipped %d of %d ticks; %.1f %% of a CPU",
+		all, owed, float64(usedMuch)/float64(used), float64(much)/float64(all), 100*sampled, got.Skipped, got.Ticks,
+		100*got.CPU.Seconds()/got.Wall.Seconds())
 	needTicks(t, &got.Stats)
 	if off := all - owed; off > owed/10+chance(owed) || off < -owed/10-chance(owed) {
 		t.Errorf("%d samples of %d owed", all, owed)

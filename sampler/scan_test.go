@@ -78,7 +78,8 @@ func TestScanOfManyThreads(t *testing.T) {
 			}
 			ranBefore := cpuOf(t, s, p.PID)
 			due, ran := 0, int64(0)
-			ctest.Eventually(t, "it has run for 30 ticks", func() bool { // a machine that is busy may not let it run at all ticks
+			// a machine that is busy may not let it run at all ticks
+			ctest.Eventually(t, "it has run for 30 ticks", func() bool {
 				due += scanFor(s, 10)
 				ran = (cpuOf(t, s, p.PID) - ranBefore) / s.interval
 				return ran >= 30

@@ -172,6 +172,7 @@ func TestExcusedOnce(t *testing.T) {
 	s.forgiveUse()
 	told, used := s.bills.given+s.bills.excused+th.owed(), int64(th.last.Ran-base)
 	if snap.CPU == 0 || s.bills.excused == 0 || told != used {
-		t.Errorf("%d in samples, %d excused, %d owed: %d, of %d that it used", s.bills.given, s.bills.excused, th.owed(), told, used)
+		t.Errorf("%d in samples, %d excused, %d owed: %d, of %d that it used", s.bills.given, s.bills.excused, th.owed(),
+			told, used)
 	}
 }

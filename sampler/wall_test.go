@@ -122,10 +122,12 @@ func TestWallInterruptsNobody(t *testing.T) {
 	if stats.Looks.Stopped == 0 || len(seen) != 4 || stats.Looks.Repeated < stats.Attempted/2 {
 		t.Errorf("%d threads, %+v", len(seen), stats.Looks)
 	}
-	if stats, _ := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{NonBlocking: true}); stats.Looks.Stopped != 0 || stats.Pauses.Count() != 0 || stats.Looks.Running == 0 {
+	if stats, _ := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{NonBlocking: true}); stats.Looks.Stopped != 0 ||
+		stats.Pauses.Count() != 0 || stats.Looks.Running == 0 {
 		t.Errorf("stopped although it was not to be: %+v", stats.Looks)
 	}
-	if stats, _ := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{WaitingOnly: true}); stats.Looks.Stopped != 0 || stats.Looks.Running == 0 {
+	if stats, _ := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{WaitingOnly: true}); stats.Looks.Stopped != 0 ||
+		stats.Looks.Running == 0 {
 		t.Errorf("stopped although only what waits is asked for: %+v", stats.Looks)
 	}
 	if n := ask(); n != 0 {
@@ -253,7 +255,8 @@ func TestWallCost(t *testing.T) {
 	again := bareReads(t, p.PID, int(rounds), 0)
 	looks := stats.Attempted - first.Attempted
 	cost := time.Duration(int64(stats.CPU-first.CPU) / max(looks, 1))
-	t.Logf("%d threads, %d rounds at 10 Hz, %d looks: %v of CPU each, %.1f %% of a CPU at 10 Hz; a bare pread of schedstat %v before and %v after, %v at that pace; first looks at all %v",
+	t.Logf("%d threads, %d rounds at 10 Hz, %d looks: %v of CPU each, %.1f %% of a CPU at 10 Hz; a bare pread of "+
+		"schedstat %v before and %v after, %v at that pace; first looks at all %v",
 		threads, stats.Ticks, stats.Attempted, cost, float64(cost)*float64(threads)*10/1e9*100, bare, again, paced, first.CPU)
 	t.Logf("%d looks at threads that were not even asked", stats.Looks.Quiet)
 	if len(seen) < threads || stats.Looks.Repeated*10 < stats.Attempted*9 {

@@ -173,7 +173,8 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	}
 	if framed { // the sp may lie below an argument that a linker has popped
 		c.sp = max(c.sp, w.cur.sp)
-		if ra := e.RA; w.vm.Interp().Operands && ra.Kind == arch.AtMem && int(ra.Reg) == w.cpu.SP { // or in the callee's frame
+		// or in the callee's frame
+		if ra := e.RA; w.vm.Interp().Operands && ra.Kind == arch.AtMem && int(ra.Reg) == w.cpu.SP {
 			c.sp = max(c.sp, w.cur.sp+uint64(int64(ra.Off))+8)
 		}
 	}

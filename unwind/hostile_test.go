@@ -288,7 +288,8 @@ func checkHostile(stack *profile.Stack, depth int) error {
 	}
 	for i := range stack.Frames {
 		f := &stack.Frames[i]
-		if f.Func == nil || f.Func.Name == "" || !utf8.ValidString(f.Func.Name) || f.Kind > profile.Gap || f.Line < 0 || f.BCI < -1 {
+		if f.Func == nil || f.Func.Name == "" || !utf8.ValidString(f.Func.Name) || f.Kind > profile.Gap || f.Line < 0 ||
+			f.BCI < -1 {
 			return fmt.Errorf("frame %d: %+v", i, f)
 		}
 		if i > 0 && f.SP < stack.Frames[i-1].SP {

@@ -109,7 +109,8 @@ func (vm *VM) NewContinuations() *Continuations {
 	if !vm.HasVirtual() {
 		return nil
 	}
-	c := &Continuations{vm: newVM(vm.t, vm.l), classes: map[uint64]*javaClass{}, names: map[uint64]namedThread{}, owners: map[uint64]uint64{}}
+	c := &Continuations{vm: newVM(vm.t, vm.l), classes: map[uint64]*javaClass{}, names: map[uint64]namedThread{},
+		owners: map[uint64]uint64{}}
 	c.vm.lib, c.vm.version, c.vm.barrier, c.vm.missing = vm.lib, vm.version, vm.barrier, vm.missing
 	c.vm.returnBarrier() // what stands in files is found now
 	c.vm.ContinuationReturn()
@@ -408,7 +409,8 @@ func (c *Continuations) findVirtual(klass uint64) error {
 	if err != nil {
 		return err
 	}
-	f := virtualFields{klass: klass, tid: class.fields["tid"], name: class.fields["name"], cont: class.fields["cont"], state: class.fields["state"]}
+	f := virtualFields{klass: klass, tid: class.fields["tid"], name: class.fields["name"], cont: class.fields["cont"],
+		state: class.fields["state"]}
 	f.span = max(f.tid, f.name, f.cont, f.state) + 8
 	if f.tid == 0 || f.name == 0 || f.cont == 0 || f.state == 0 || f.span > uint64(len(c.object)) {
 		return fmt.Errorf("%w: fields of VirtualThread", ErrMissing)

@@ -80,7 +80,8 @@ func dropCapabilities(keep Keep) (gone uint64) {
 		return 0
 	}
 	mask := keep.mask(permitted)
-	want := [2]unix.CapUserData{capabilityWord(effective&mask, permitted&mask), capabilityWord(effective&mask>>32, permitted&mask>>32)}
+	want := [2]unix.CapUserData{capabilityWord(effective&mask, permitted&mask),
+		capabilityWord(effective&mask>>32, permitted&mask>>32)}
 	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)),
 		uintptr(unsafe.Pointer(&want[0])), 0)
 	if e != 0 {

@@ -59,7 +59,8 @@ func TestTrail(t *testing.T) {
 	if !p.Read(ctest.At(w.Second), got[:64]) || !bytes.Equal(got[:64], w.Second[:64]) {
 		t.Error("the second block's head")
 	}
-	if p.Read(ctest.At(w.First)+64+10*8-24, got[:8]) || p.Read(ctest.At(w.First)+64+49*8, got[:16]) || p.Read(^uint64(0), got[:8]) {
+	if p.Read(ctest.At(w.First)+64+10*8-24, got[:8]) || p.Read(ctest.At(w.First)+64+49*8, got[:16]) ||
+		p.Read(^uint64(0), got[:8]) {
 		t.Error("more was read than had been copied")
 	}
 	if n := testing.AllocsPerRun(10, func() { w.follow() }); n != 0 {

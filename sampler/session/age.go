@@ -18,8 +18,10 @@ import (
 //
 //   - generated code and methods: since when they are known to be there (vmstructs/age.go);
 //   - native code: no library was mapped or unmapped since;
-//   - the thread: it had begun by then, so that its number was not another one's (its name is that of then, too: labelAt);
-//   - or all at once: the kernel's counters say that the thread has not run since. While a frame is on a stack, the code
+//   - the thread: it had begun by then, so that its number was not another one's (its name is that of then, too:
+//     labelAt);
+//   - or all at once: the kernel's counters say that the thread has not run since. While a frame is on a stack, the
+//     code
 //     and the method of it stay.
 //
 // What is not known is lost as stale.

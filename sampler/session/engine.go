@@ -152,5 +152,7 @@ func StackNote(e EngineName, cut, samples int64) (n profile.Note, ok bool) {
 	if e != PerfEngine || cut == 0 {
 		return n, false
 	}
-	return profile.Note{Name: "stacks-cut", Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after 64 KB, or at memory that is not present", cut, samples)}, true
+	return profile.Note{Name: "stacks-cut",
+		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after 64 KB, or at memory that is not present",
+			cut, samples)}, true
 }

@@ -39,7 +39,8 @@ func TestChurn(t *testing.T) {
 			sample(t, s, time.Millisecond, 1000, func(snap *look.Look, st *profile.Stack) { c.check(s, snap, st) })
 		}
 		counts := jvm.Command("counts")[0]
-		t.Logf("%d stacks, %d whole, %d frames of generations, %d of versions; program: %s (generations, templates, threads, collections, redefinitions)",
+		t.Logf("%d stacks, %d whole, %d frames of generations, %d of versions; program: %s (generations, templates, "+
+			"threads, collections, redefinitions)",
 			c.stacks, c.whole, c.generations, c.versions, counts)
 		for why, n := range c.truncated {
 			t.Logf("%v: %d", why, n)

@@ -76,7 +76,8 @@ func TestPerfVirtual(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", "--", "16", "25")
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		p, sum, err := attach(t, jvm.PID).Record(ctx, session.RecordOptions{Interval: time.Millisecond, Threads: true, Engine: session.PerfEngine})
+		p, sum, err := attach(t, jvm.PID).Record(ctx,
+			session.RecordOptions{Interval: time.Millisecond, Threads: true, Engine: session.PerfEngine})
 		if err != nil || sum.Meta.Engine != "perf" || sum.Pauses.Count != 0 {
 			t.Fatalf("%v, %+v", err, sum)
 		}

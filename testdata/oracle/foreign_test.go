@@ -38,7 +38,8 @@ func TestForeign(t *testing.T) {
 		}
 		for _, mode := range foreignFlags {
 			t.Run(mode.name, func(t *testing.T) {
-				jvm := jvmtest.Start(t, jdk, "truth.Foreign", append(slices.Clone(mode.flags), "--enable-native-access=ALL-UNNAMED")...)
+				jvm := jvmtest.Start(t, jdk, "truth.Foreign",
+					append(slices.Clone(mode.flags), "--enable-native-access=ALL-UNNAMED")...)
 				s := attach(t, jvm.PID)
 				standing := dumpedParked(t, s, []jvmtest.ExpectedStack{{Thread: "standing", Parked: true}}, session.DumpOptions{})
 				th := threadNamed(t, standing, "standing")
@@ -137,7 +138,8 @@ func TestCritical(t *testing.T) {
 			if st.Truncated != profile.Whole {
 				cut++
 				t.Log(describe(s, &snap.Snapshot, st))
-			} else if want := []string{"critical_sum", "Java_truth_Critical_sum", "truth.Critical.sum", "truth.Critical.run"}; !slices.Equal(names[:min(len(names), len(want))], want) {
+			} else if want := []string{"critical_sum", "Java_truth_Critical_sum", "truth.Critical.sum",
+				"truth.Critical.run"}; !slices.Equal(names[:min(len(names), len(want))], want) {
 				t.Error(describe(s, &snap.Snapshot, st))
 			}
 		})

@@ -71,10 +71,13 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 	}
 	seen := float64(hand) / float64(n)
 	sigma := math.Sqrt(truth.Share * (1 - truth.Share) / float64(n))
-	t.Logf("handing over takes %.3f of the CPU time and has %.3f of %d samples (%+.1f sigma); %.2f samples for each interval; %d lost, %d late; pauses p50 %v p99 %v",
-		truth.Share, seen, n, (seen-truth.Share)/sigma, float64(got.stats.Taken)*float64(interval)/float64(got.stats.Times.Process),
+	t.Logf("handing over takes %.3f of the CPU time and has %.3f of %d samples (%+.1f sigma); %.2f samples for each "+
+		"interval; %d lost, %d late; pauses p50 %v p99 %v",
+		truth.Share, seen, n, (seen-truth.Share)/sigma,
+		float64(got.stats.Taken)*float64(interval)/float64(got.stats.Times.Process),
 		got.stats.LostSum(), got.stats.Late, got.stats.Pauses.Quantile(0.5), got.stats.Pauses.Quantile(0.99))
-	if off := math.Abs(seen - truth.Share); off > 4*sigma+max(0.02, handOverBias[way], handOverBias[way+"/"+string(engine)]) {
+	if off := math.Abs(seen - truth.Share); off > 4*sigma+max(0.02, handOverBias[way],
+		handOverBias[way+"/"+string(engine)]) {
 		t.Errorf("handing over has %.3f of the samples and takes %.3f of the CPU time", seen, truth.Share)
 	}
 }

@@ -56,7 +56,8 @@ func TestSharesBesideJFR(t *testing.T) {
 
 // jfrEvents are how JFR samples: by wall clock, Java and native code apart, and since JDK 25 by
 // CPU time, too.
-var jfrEvents = map[string]string{"jdk.ExecutionSample": "period", "jdk.NativeMethodSample": "period", "jdk.CPUTimeSample": "throttle"}
+var jfrEvents = map[string]string{"jdk.ExecutionSample": "period", "jdk.NativeMethodSample": "period",
+	"jdk.CPUTimeSample": "throttle"}
 
 // jfrSettings makes a file by which JFR samples as often as it can.
 func jfrSettings(t *testing.T, jdk jvmtest.JDK) string {
@@ -70,7 +71,8 @@ func jfrSettings(t *testing.T, jdk jvmtest.JDK) string {
 				continue
 			}
 		}
-		b.WriteString(`<event name="` + event + `"><setting name="enabled">true</setting><setting name="` + setting + `">` + value + `</setting></event>`)
+		b.WriteString(`<event name="` + event + `"><setting name="enabled">true</setting><setting name="` + setting + `">` +
+			value + `</setting></event>`)
 	}
 	b.WriteString(`</configuration>`)
 	name := filepath.Join(t.TempDir(), "samples.jfc")

@@ -77,7 +77,8 @@ func startSignals(t *testing.T, jdk jvmtest.JDK, flag, stack string, lib *native
 	t.Helper()
 	dir := t.TempDir()
 	shadowPath, statePath := filepath.Join(dir, "shadow"), filepath.Join(dir, "state")
-	jvm := jvmtest.Start(t, jdk, "truth.JniSignals", append(jniFlags(jdk), flag, "--", lib.path, stack, statePath, shadowPath)...)
+	jvm := jvmtest.Start(t, jdk, "truth.JniSignals",
+		append(jniFlags(jdk), flag, "--", lib.path, stack, statePath, shadowPath)...)
 	shadow, tid := oneShadowThread(t, shadowPath)
 	r := &signalRun{
 		t: t, s: attach(t, jvm.PID), lib: lib, shadow: shadow, tid: tid,
@@ -283,7 +284,8 @@ func (r *signalRun) checkDump() {
 func (r *signalRun) check(stops int, alternate bool) {
 	t := r.t
 	t.Helper()
-	t.Logf("%d handlers run, %d on the alternate stack; %d stops in a handler, %d of them in more than one\nin a handler: %v\noutside: %v\ninterrupted: %v",
+	t.Logf("%d handlers run, %d on the alternate stack; %d stops in a handler, %d of them in more than one\nin a "+
+		"handler: %v\noutside: %v\ninterrupted: %v",
 		r.told(handlersRun), r.told(handlersOnAlternate), r.inside, r.nested, &r.within, &r.without, r.interrupted)
 	if n := r.within.verdicts[jvmtest.Mismatch] + r.without.verdicts[jvmtest.Mismatch]; n > 0 {
 		t.Errorf("%d mismatches", n)

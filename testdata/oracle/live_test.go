@@ -33,14 +33,16 @@ type sampled struct {
 func (s *sampled) attempted() int { return int(s.stats.Attempted) }
 
 // sample takes n samples of a JVM and walks them; each sees every stack.
-func sample(t testing.TB, s *session.Session, interval time.Duration, n int, each func(*look.Look, *profile.Stack)) *sampled {
+func sample(t testing.TB, s *session.Session, interval time.Duration, n int,
+	each func(*look.Look, *profile.Stack)) *sampled {
 	t.Helper()
 	return sampleBy(t, s, testEngine, interval, n, each)
 }
 
 // sampleBy is sample with an engine by name.
-func sampleBy(t testing.TB, s *session.Session, engine session.EngineName, interval time.Duration, n int, each func(*look.Look,
-	*profile.Stack)) *sampled {
+func sampleBy(t testing.TB, s *session.Session, engine session.EngineName, interval time.Duration, n int,
+	each func(*look.Look,
+		*profile.Stack)) *sampled {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -97,7 +99,8 @@ func describe(s *session.Session, snap *process.Snapshot, st *profile.Stack) str
 		if err != nil {
 			continue
 		}
-		fmt.Fprintf(&b, "  #%d blob %v %q begin %#x end %#x fs %d complete %d level %d", i, blob.Kind, blob.Name, blob.Begin, blob.End,
+		fmt.Fprintf(&b, "  #%d blob %v %q begin %#x end %#x fs %d complete %d level %d", i, blob.Kind, blob.Name, blob.Begin,
+			blob.End,
 			blob.FrameSize, blob.FrameComplete, blob.Level)
 		code := make([]byte, min(blob.End-blob.Begin, 4096))
 		from := max(blob.Begin, f.PC-min(f.PC, 300))

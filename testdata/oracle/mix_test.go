@@ -67,7 +67,8 @@ func mixRun(t *testing.T, jdk jvmtest.JDK, samples int) {
 	})
 	truth := trueShares(t, jvm)
 	if got.stats.Skipped > got.stats.Ticks/4 {
-		t.Skipf("not judged: there was no CPU for the sampling thread at %d ticks, beside %d that were held", got.stats.Skipped, got.stats.Ticks)
+		t.Skipf("not judged: there was no CPU for the sampling thread at %d ticks, beside %d that were held",
+			got.stats.Skipped, got.stats.Ticks)
 	}
 	for _, c := range []struct {
 		what string

@@ -48,7 +48,8 @@ func TestServers(t *testing.T) {
 func recordServer(t *testing.T, pid int, engine session.EngineName) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	p, sum, err := attach(t, pid).Record(ctx, session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true, Engine: engine})
+	p, sum, err := attach(t, pid).Record(ctx,
+		session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true, Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}

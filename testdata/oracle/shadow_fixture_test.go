@@ -55,7 +55,8 @@ func TestRecordShadow(t *testing.T) {
 	})
 }
 
-func right(s *session.Session, shadow *jvmtest.Shadow, count *shadowCount, own jvmtest.ShadowThread, st *profile.Stack) bool {
+func right(s *session.Session, shadow *jvmtest.Shadow, count *shadowCount, own jvmtest.ShadowThread,
+	st *profile.Stack) bool {
 	verdict, _ := shadow.Judge(own.Frames, count.walkOf(s, shadow, st))
 	return verdict != jvmtest.Mismatch
 }

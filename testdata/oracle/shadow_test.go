@@ -35,7 +35,8 @@ var shadowModes = []struct {
 	{name: "excluded", flags: []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=exclude,truth/*.interpreted*"}},
 	{name: "small-cache", flags: []string{"-XX:ReservedCodeCacheSize=4m", "-XX:+UseCodeCacheFlushing"}},
 	{name: "exact-inlining", flags: []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}},
-	{name: "deopt-storm", flags: []string{"-XX:PerMethodRecompilationCutoff=100000000"}, args: []string{"1", "1", "storm"}},
+	{name: "deopt-storm", flags: []string{"-XX:PerMethodRecompilationCutoff=100000000"},
+		args: []string{"1", "1", "storm"}},
 }
 
 // Most stops that may differ in what is inlined on top, in percent. Where the JVM records of each
@@ -67,7 +68,8 @@ func (c *shadowCount) String() string {
 	for v, n := range c.verdicts {
 		s += fmt.Sprintf(", %d %v", n, jvmtest.Verdict(v))
 	}
-	return s + fmt.Sprintf(", %d with C2's code, %d truncated %v; by address %d would be exact, %d inlined differ", c.c2, c.truncated, c.reasons,
+	return s + fmt.Sprintf(", %d with C2's code, %d truncated %v; by address %d would be exact, %d inlined differ", c.c2,
+		c.truncated, c.reasons,
 		c.byAddress[jvmtest.Exact], c.byAddress[jvmtest.InlinedDiffer])
 }
 
@@ -214,7 +216,8 @@ func oneShadowThread(t *testing.T, path string) (shadow *jvmtest.Shadow, tid int
 	return shadow, threads[0].TID
 }
 
-func shadowStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread, count *shadowCount) {
+func shadowStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread,
+	count *shadowCount) {
 	var when int64 // when the thread stood
 	own, snap := stopShadow(t, s, shadow, tid, th, func() { when = monotonic() })
 	if !own.Running {
@@ -293,7 +296,8 @@ func (c *shadowCount) nextByAddress(s *session.Session, st *profile.Stack) *prof
 	}
 	other := new(profile.Stack)
 	for i, scope := range scopes {
-		f := profile.Frame{Func: &profile.Func{Name: scope.Method.Full()}, Kind: profile.Inlined, Line: scope.Line, PC: top.PC, SP: top.SP}
+		f := profile.Frame{Func: &profile.Func{Name: scope.Method.Full()}, Kind: profile.Inlined, Line: scope.Line,
+			PC: top.PC, SP: top.SP}
 		if i == len(scopes)-1 {
 			f.Kind = profile.C2
 		}

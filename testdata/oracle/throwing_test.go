@@ -45,7 +45,8 @@ func TestThrowing(t *testing.T) {
 }
 
 // throwingStop stops once, and tells whether that was between two methods.
-func throwingStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread, count *shadowCount) (between bool) {
+func throwingStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread,
+	count *shadowCount) (between bool) {
 	t.Helper()
 	own, snap := stopShadow(t, s, shadow, tid, th, func() {})
 	if !own.Running {

@@ -68,8 +68,12 @@ func TestUnknownJVM(t *testing.T) {
 				return bytes.ReplaceAll(library, []byte("-Bit Server VM ("), []byte("-Bit Zero VM   ("))
 			}))
 		})
-		t.Run("no debug information", func(t *testing.T) { withoutDebugInformation(t, changedJDK(t, jdk, "_scopes_pcs_offset")) })
-		for field, name := range map[string]string{"_constMethod": "Method._constMethod", "_compile_id": "nmethod._compile_id"} {
+		t.Run("no debug information", func(t *testing.T) {
+			withoutDebugInformation(t,
+				changedJDK(t, jdk, "_scopes_pcs_offset"))
+		})
+		for field, name := range map[string]string{"_constMethod": "Method._constMethod",
+			"_compile_id": "nmethod._compile_id"} {
 			t.Run("no "+name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, changedJDK(t, jdk, field), "truth.Shadow", "--", filepath.Join(t.TempDir(), "shadow"))
 				_, err := session.Attach(jvm.PID)

@@ -222,8 +222,9 @@ func TestPerfTimesAddUp(t *testing.T) {
 	if sum != int64(times.Sampled) || times.Process != times.Sampled+times.NotSampled+times.Exited {
 		t.Errorf("samples carry %d: %+v", sum, times)
 	}
-	if off := time.Duration(allAfter-all) - times.Process; off > times.Process/50+beside*time.Duration(len(onlineCPUs())) ||
-		-off > times.Process/50 {
+	most := times.Process / 50
+	off := time.Duration(allAfter-all) - times.Process
+	if off > most+beside*time.Duration(len(onlineCPUs())) || -off > most {
 		t.Errorf("%v, and the program used %v", times.Process, time.Duration(allAfter-all))
 	}
 	if times.NotSampled > times.Process/4 && os.Getenv("GOPROF_SLOW") == "" { // a slow machine cannot take all

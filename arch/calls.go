@@ -25,8 +25,10 @@ const (
 )
 
 var callNames = [...]string{
-	CallOther: "", CallSleep: "sleep", CallFutex: "futex", CallRestart: "", CallRead: "read", CallWrite: "write", CallAccept: "accept",
-	CallConnect: "connect", CallReceive: "receive", CallSend: "send", CallSync: "sync", CallFile: "", CallSelect: "select", CallPoll: "poll",
+	CallOther: "", CallSleep: "sleep", CallFutex: "futex", CallRestart: "", CallRead: "read", CallWrite: "write",
+	CallAccept:  "accept",
+	CallConnect: "connect", CallReceive: "receive", CallSend: "send", CallSync: "sync", CallFile: "", CallSelect: "select",
+	CallPoll: "poll",
 }
 
 // String is the call in one word, empty if there is none for it.

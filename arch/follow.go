@@ -16,10 +16,11 @@ type Follower struct {
 	// Entry: the Follower is to stop where a standard frame is built (TraceEntry).
 	Entry bool
 
-	steps   Steps
-	shift   int // the length of every instruction is a multiple of 1<<shift
-	base    uint64
-	visited []uint64 // for 64 units two words: a bit for a way that came there, and for one that had lost its stack pointer
+	steps Steps
+	shift int // the length of every instruction is a multiple of 1<<shift
+	base  uint64
+	// for 64 units two words: a bit for a way that came there, and for one that had lost its stack pointer
+	visited []uint64
 	todo    []State
 	state   State
 	taken   int                  // steps on all ways together

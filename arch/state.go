@@ -67,7 +67,8 @@ func (s *State) Stored(addr Loc) (Loc, bool) {
 }
 
 func (s *State) slot(addr Loc) int {
-	return slices.IndexFunc(s.slots[:s.stored], func(slot slot) bool { return slot.reg == addr.Reg && slot.off == addr.Off })
+	return slices.IndexFunc(s.slots[:s.stored],
+		func(slot slot) bool { return slot.reg == addr.Reg && slot.off == addr.Off })
 }
 
 // Store notes what was stored at an address. The oldest is forgotten, by its last store: where a barrier has spilled

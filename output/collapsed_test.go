@@ -89,7 +89,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if tree.Total != total || tree.Stacks != len(lines) || len(treeStacks(tree)) != len(lines) {
-		t.Errorf("%d samples, %d stacks, %d different; want %d, %d", tree.Total, tree.Stacks, len(treeStacks(tree)), total, len(lines))
+		t.Errorf("%d samples, %d stacks, %d different; want %d, %d", tree.Total, tree.Stacks, len(treeStacks(tree)), total,
+			len(lines))
 	}
 	if !slices.IsSorted(lines) {
 		t.Error("lines are not sorted")

@@ -12,14 +12,18 @@ import (
 
 func someDump() []profile.ThreadDump {
 	return []profile.ThreadDump{
-		{TID: 1, Name: "main \"x\"\n", State: "in native", Stack: profile.Stack{Truncated: profile.StackCut, Frames: []profile.Frame{
-			{Func: &profile.Func{Name: "read", Module: "/lib/libc.so.6"}, Kind: profile.Native, BCI: -1, PC: 0xffffffffffff1234, SP: 0x10},
-			{Func: &profile.Func{Name: "java.io.FileInputStream.read0", File: "FileInputStream.java"}, Kind: profile.NativeMethod, Line: 0, BCI: -1, PC: 1, SP: 0x20},
-			{Func: &profile.Func{Name: "a.B.inlined", File: "B.java"}, Kind: profile.Inlined, Line: 12, BCI: 0,
-				Sure: profile.Likely},
-			{Func: &profile.Func{Name: "a.B.owner", File: "B.java"}, Kind: profile.C2, Level: 4, Line: 34, BCI: 7, PC: 2, SP: 0x30},
-			{Func: &profile.Func{Name: "[no unwind info: lib.so]"}, Kind: profile.Gap, BCI: -1},
-		}}},
+		{TID: 1, Name: "main \"x\"\n", State: "in native",
+			Stack: profile.Stack{Truncated: profile.StackCut, Frames: []profile.Frame{
+				{Func: &profile.Func{Name: "read", Module: "/lib/libc.so.6"}, Kind: profile.Native, BCI: -1, PC: 0xffffffffffff1234,
+					SP: 0x10},
+				{Func: &profile.Func{Name: "java.io.FileInputStream.read0", File: "FileInputStream.java"},
+					Kind: profile.NativeMethod, Line: 0, BCI: -1, PC: 1, SP: 0x20},
+				{Func: &profile.Func{Name: "a.B.inlined", File: "B.java"}, Kind: profile.Inlined, Line: 12, BCI: 0,
+					Sure: profile.Likely},
+				{Func: &profile.Func{Name: "a.B.owner", File: "B.java"}, Kind: profile.C2, Level: 4, Line: 34, BCI: 7, PC: 2,
+					SP: 0x30},
+				{Func: &profile.Func{Name: "[no unwind info: lib.so]"}, Kind: profile.Gap, BCI: -1},
+			}}},
 		{TID: 2, Name: "gone", Err: "thread gone"},
 	}
 }

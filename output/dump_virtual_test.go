@@ -16,10 +16,13 @@ func virtualDump() []profile.ThreadDump {
 		return profile.Frame{Func: &profile.Func{Name: name, File: "V.java"}, Kind: profile.C2, Level: 4, Line: 3, BCI: 1}
 	}
 	return []profile.ThreadDump{
-		{TID: 7, Name: "worker-1", State: "RUNNABLE", Stack: profile.Stack{Mounted: true, Carrier: 1, Truncated: profile.NoUnwindInfo,
-			Virtual: profile.VirtualThread{ID: 31, Name: "a\nb"}, Frames: []profile.Frame{frame("v.V.run"), frame("c.C.run")}}},
-		{TID: 8, Name: "worker-2", Stack: profile.Stack{Mounted: true, Truncated: profile.Continuation, Frames: []profile.Frame{frame("v.V.top")}}},
-		{Virtual: &profile.VirtualThread{ID: 32}, State: "parked", Stack: profile.Stack{Frames: []profile.Frame{frame("v.V.park")}}},
+		{TID: 7, Name: "worker-1", State: "RUNNABLE",
+			Stack: profile.Stack{Mounted: true, Carrier: 1, Truncated: profile.NoUnwindInfo,
+				Virtual: profile.VirtualThread{ID: 31, Name: "a\nb"}, Frames: []profile.Frame{frame("v.V.run"), frame("c.C.run")}}},
+		{TID: 8, Name: "worker-2", Stack: profile.Stack{Mounted: true, Truncated: profile.Continuation,
+			Frames: []profile.Frame{frame("v.V.top")}}},
+		{Virtual: &profile.VirtualThread{ID: 32}, State: "parked",
+			Stack: profile.Stack{Frames: []profile.Frame{frame("v.V.park")}}},
 	}
 }
 

@@ -81,7 +81,8 @@ func TestNumberedFileReplacesNothing(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(dir, "out.2.collapsed")); err != nil {
 		t.Skip("no links here: ", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "out.3.summary.json"), nil, 0o600); err != nil { // of a file that was renamed
+	// of a file that was renamed
+	if err := os.WriteFile(filepath.Join(dir, "out.3.summary.json"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"out.collapsed", "out.1.collapsed", "out.4.collapsed"} {

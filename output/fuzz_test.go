@@ -18,7 +18,8 @@ import (
 // FuzzCollapsed writes profiles with arbitrary names and reads them again.
 func FuzzCollapsed(f *testing.F) {
 	f.Add([]byte("java.lang.Thread.run\x00a.B.<init>\x01java.lang.Object.wait0"), uint16(3))
-	f.Add([]byte("a;b 9\nc\x00native_[j]\x00\x00tab\t\x01\xff\x00\xe2\x80\xae\x01[main tid=7]\x01[truncated: x]"), uint16(0xfff))
+	f.Add([]byte("a;b 9\nc\x00native_[j]\x00\x00tab\t\x01\xff\x00\xe2\x80\xae\x01[main tid=7]\x01[truncated: x]"),
+		uint16(0xfff))
 	f.Add([]byte("x\x00x\x01x\x00x\x01x 5"), uint16(7))
 	f.Fuzz(func(t *testing.T, text []byte, kinds uint16) {
 		p := profile.New()
@@ -96,14 +97,16 @@ func FuzzDump(f *testing.F) {
 		fn := &profile.Func{Name: name, File: file, Module: file}
 		dump := profile.ThreadDump{Name: thread, State: file}
 		for k := profile.Interpreted; k <= profile.StateFrame; k++ {
-			dump.Stack.Frames = append(dump.Stack.Frames, profile.Frame{Func: fn, Kind: k, Line: line, BCI: line, PC: pc, SP: pc})
+			dump.Stack.Frames = append(dump.Stack.Frames,
+				profile.Frame{Func: fn, Kind: k, Line: line, BCI: line, PC: pc, SP: pc})
 		}
 		var b bytes.Buffer
 		if err := DumpJSON(&b, []profile.ThreadDump{dump}); err != nil {
 			t.Fatal(err)
 		}
 		var back jsonDump
-		if err := json.Unmarshal(b.Bytes(), &back); err != nil || len(back.Threads) != 1 || len(back.Threads[0].Frames) != len(dump.Stack.Frames) {
+		if err := json.Unmarshal(b.Bytes(), &back); err != nil || len(back.Threads) != 1 ||
+			len(back.Threads[0].Frames) != len(dump.Stack.Frames) {
 			t.Fatalf("%v: %s", err, b.Bytes())
 		}
 		b.Reset()

@@ -30,8 +30,9 @@ func TestReport(t *testing.T) {
 			{"[main tid=1]", 0, 18}, {"Thread::run", 0, 2}, {"[gc tid=2]", 0, 2}},
 		"class":   {{"a.b.Fib", 15, 15}, {"[native]", 3, 5}, {"a.b.Main", 2, 20}, {"Top", 1, 1}, {"[thread]", 0, 20}},
 		"package": {{"a.b", 17, 20}, {"[native]", 3, 5}, {"[no package]", 1, 1}, {"[thread]", 0, 20}},
-		"kind":    {{"inlined", 10, 10}, {"c1", 5, 15}, {"compiled", 3, 13}, {"native", 3, 5}, {"thread", 0, 20}, {"interpreted", 0, 18}},
-		"thread":  {{"[main tid=1]", 18, 18}, {"[gc tid=2]", 2, 2}, {noThread, 1, 1}},
+		"kind": {{"inlined", 10, 10}, {"c1", 5, 15}, {"compiled", 3, 13}, {"native", 3, 5}, {"thread", 0, 20},
+			{"interpreted", 0, 18}},
+		"thread": {{"[main tid=1]", 18, 18}, {"[gc tid=2]", 2, 2}, {noThread, 1, 1}},
 	} {
 		r, err := NewReport(tree, by, 0)
 		if err != nil {

@@ -146,7 +146,8 @@ func TestPipeWithoutReader(t *testing.T) {
 func TestDescriptorNames(t *testing.T) {
 	for name, want := range map[string]int{
 		"/dev/stdout": 1, "/dev/stderr": 2, "/dev/fd/63": 63, "/proc/self/fd/5": 5,
-		"/dev/fd/0": 0, "/dev/fd/-1": 0, "/dev/fd/05": 0, "/dev/fd/5/": 0, "/dev/fd/": 0, "/proc/1/fd/5": 0, "/dev/stdin": 0, "out": 0,
+		"/dev/fd/0": 0, "/dev/fd/-1": 0, "/dev/fd/05": 0, "/dev/fd/5/": 0, "/dev/fd/": 0, "/proc/1/fd/5": 0, "/dev/stdin": 0,
+		"out": 0,
 	} {
 		if n, ok := descriptor(name); ok != (want != 0) || ok && n != want {
 			t.Errorf("%s: %d, %v", name, n, ok)

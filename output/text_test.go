@@ -7,7 +7,8 @@ import (
 )
 
 // hostile is what a thread may call itself: each of these does something to a terminal.
-var hostile = []string{"\x1b[2J", "\u009b2J", "\x7f", "\u202egnp.exe", "\u2066x", "a\nb", "\r", "\u2028", "\u0085", "<b>&\"'\\u009b", "\xff"}
+var hostile = []string{"\x1b[2J", "\u009b2J", "\x7f", "\u202egnp.exe", "\u2066x", "a\nb", "\r", "\u2028", "\u0085",
+	"<b>&\"'\\u009b", "\xff"}
 
 func TestPrintable(t *testing.T) {
 	for _, name := range hostile {

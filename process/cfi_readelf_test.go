@@ -198,7 +198,8 @@ var thisMachine = cpus.Here().Machine
 // readelfNames are registers by their DWARF numbers, as readelf calls them.
 var readelfNames = map[elf.Machine][]string{
 	elf.EM_X86_64: strings.Fields("rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 ra"),
-	elf.EM_AARCH64: strings.Fields("x0 x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13 x14 x15 x16 x17 x18 x19 x20 x21 x22 x23 x24 x25 x26 x27" +
+	elf.EM_AARCH64: strings.Fields("x0 x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13 x14 x15 x16 x17 x18 x19 x20 x21 x22 " +
+		"x23 x24 x25 x26 x27" +
 		" x28 x29 ra sp"),
 }
 

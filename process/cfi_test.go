@@ -84,26 +84,32 @@ func TestCFAInstructions(t *testing.T) {
 		{"advance2", cat(cfaAdvance2, 3, 0, cfaDefCFAOffset, 16), 0x40c, Row{CFA: atSP(16)}},
 		{"advance4", cat(cfaAdvance4, 3, 0, 0, 0, cfaDefCFAOffset, 16), 0x40c, Row{CFA: atSP(16)}},
 		{"def_cfa", cat(cfaDefCFA, 29, 0x80, 1), 0x400, Row{CFA: Rule{Kind: RuleRegister, Reg: 29, Off: 128}}},
-		{"def_cfa_register", cat(cfaDefCFAOffset, 16, cfaDefCFARegister, 29), 0x400, Row{CFA: Rule{Kind: RuleRegister, Reg: 29, Off: 16}}},
+		{"def_cfa_register", cat(cfaDefCFAOffset, 16, cfaDefCFARegister, 29), 0x400,
+			Row{CFA: Rule{Kind: RuleRegister, Reg: 29, Off: 16}}},
 		{"def_cfa_sf", cat(cfaDefCFASF, 29, 0x7e), 0x400, Row{CFA: Rule{Kind: RuleRegister, Reg: 29, Off: 16}}},
 		{"def_cfa_offset_sf", cat(cfaDefCFAOffsetSF, 0x7e), 0x400, Row{CFA: atSP(16)}},
 		{"def_cfa_expression", cat(cfaDefCFAExpression, 2, expr), 0x400, Row{CFA: Rule{Kind: RuleValExpr, Expr: expr}}},
 		{"offset", cat(cfaOffset|29, 2), 0x400, Row{CFA: sp, Saved: saved(29, RuleOffset, -16)}},
 		{"offset_extended", cat(cfaOffsetExtended, 29, 2), 0x400, Row{CFA: sp, Saved: saved(29, RuleOffset, -16)}},
 		{"offset_extended_sf", cat(cfaOffsetExtendedSF, 29, 0x7e), 0x400, Row{CFA: sp, Saved: saved(29, RuleOffset, 16)}},
-		{"negative_offset_extended", cat(cfaGNUNegativeOffsetX, 29, 2), 0x400, Row{CFA: sp, Saved: saved(29, RuleOffset, 16)}},
+		{"negative_offset_extended", cat(cfaGNUNegativeOffsetX, 29, 2), 0x400,
+			Row{CFA: sp, Saved: saved(29, RuleOffset, 16)}},
 		{"val_offset", cat(cfaValOffset, 31, 2), 0x400, Row{CFA: sp, Saved: saved(31, RuleValOffset, -16)}},
 		{"val_offset_sf", cat(cfaValOffsetSF, 31, 0x7e), 0x400, Row{CFA: sp, Saved: saved(31, RuleValOffset, 16)}},
-		{"expression", cat(cfaExpression, 19, 2, expr), 0x400, Row{CFA: sp, Saved: []SavedReg{{19, Rule{Kind: RuleExpr, Expr: expr}}}}},
-		{"val_expression", cat(cfaValExpression, 19, 2, expr), 0x400, Row{CFA: sp, Saved: []SavedReg{{19, Rule{Kind: RuleValExpr, Expr: expr}}}}},
+		{"expression", cat(cfaExpression, 19, 2, expr), 0x400,
+			Row{CFA: sp, Saved: []SavedReg{{19, Rule{Kind: RuleExpr, Expr: expr}}}}},
+		{"val_expression", cat(cfaValExpression, 19, 2, expr), 0x400,
+			Row{CFA: sp, Saved: []SavedReg{{19, Rule{Kind: RuleValExpr, Expr: expr}}}}},
 		{"register", cat(cfaRegister, 30, 9), 0x400, Row{CFA: sp, Saved: []SavedReg{{30, Rule{Kind: RuleRegister, Reg: 9}}}}},
 		{"undefined", cat(cfaUndefined, 30), 0x400, Row{CFA: sp, Saved: saved(30, RuleUndefined, 0)}},
 		{"same_value", cat(cfaOffset|29, 2, cfaSameValue, 29), 0x400, Row{CFA: sp}},
 		{"restore", cat(cfaOffset|19, 2, cfaRestore|19), 0x400, Row{CFA: sp}},
 		{"restore_extended", cat(cfaOffset|19, 2, cfaRestoreExtended, 19), 0x400, Row{CFA: sp}},
-		{"remember and restore", cat(cfaOffset|29, 2, cfaRememberState, cfaDefCFA, 29, 16, cfaAArch64NegateRA, cfaRestore|29, cfaAdvance|1, cfaRestoreState),
+		{"remember and restore", cat(cfaOffset|29, 2, cfaRememberState, cfaDefCFA, 29, 16, cfaAArch64NegateRA, cfaRestore|29,
+			cfaAdvance|1, cfaRestoreState),
 			0x404, Row{CFA: sp, Saved: saved(29, RuleOffset, -16)}},
-		{"signed return address", cat(cfaAArch64NegateRA, cfaAdvance|1, cfaAArch64NegateRA), 0x400, Row{CFA: sp, SignedRA: true}},
+		{"signed return address", cat(cfaAArch64NegateRA, cfaAdvance|1, cfaAArch64NegateRA), 0x400,
+			Row{CFA: sp, SignedRA: true}},
 		{"no longer signed", cat(cfaAArch64NegateRA, cfaAdvance|1, cfaAArch64NegateRA), 0x404, Row{CFA: sp}},
 		{"args_size", cat(cfaGNUArgsSize, 0x90, 1, cfaDefCFAOffset, 32), 0x400, Row{CFA: atSP(32)}},
 		{"vector registers", cat(cfaOffsetExtended, 72, 2, cfaRestoreExtended, 72, cfaUndefined, 80), 0x400, Row{CFA: sp}},
@@ -240,7 +246,8 @@ func TestCFIAgainstDelve(t *testing.T) {
 func agrees(ours *Row, theirs *frame.FrameContext) bool {
 	switch theirs.CFA.Rule {
 	case frame.RuleCFA:
-		if ours.CFA.Kind != RuleRegister || uint64(ours.CFA.Reg) != theirs.CFA.Reg || int64(ours.CFA.Off) != theirs.CFA.Offset {
+		if ours.CFA.Kind != RuleRegister || uint64(ours.CFA.Reg) != theirs.CFA.Reg ||
+			int64(ours.CFA.Off) != theirs.CFA.Offset {
 			return false
 		}
 	case frame.RuleExpression:
@@ -360,7 +367,8 @@ func checkRow(t *testing.T, table *cfiTable, addr uint64, m *cfiMachine) {
 		t.Fatalf("%+v", row)
 	}
 	for i, s := range row.Saved {
-		if s.Reg >= maxRegs || s.Rule.Reg >= maxRegs || s.Rule.Kind > RuleValExpr || len(s.Rule.Expr) > maxExpr || i > 0 && s.Reg <= row.Saved[i-1].Reg {
+		if s.Reg >= maxRegs || s.Rule.Reg >= maxRegs || s.Rule.Kind > RuleValExpr || len(s.Rule.Expr) > maxExpr ||
+			i > 0 && s.Reg <= row.Saved[i-1].Reg {
 			t.Fatalf("%+v", row)
 		}
 	}

@@ -23,11 +23,13 @@ func TestReadELFAgainstDebugELF(t *testing.T) {
 				t.Fatalf("%v with %d segments and %d sections, want %v with %d and %d",
 					f.machine, len(f.progs), len(f.sections), std.Machine, len(std.Progs), len(std.Sections))
 			}
-			if !HasSection(f.r, int64(f.size), ".eh_frame") || HasSection(f.r, int64(f.size), ".svm_heap") || HasSection(f.r, 40, ".eh_frame") {
+			if !HasSection(f.r, int64(f.size), ".eh_frame") || HasSection(f.r, int64(f.size), ".svm_heap") ||
+				HasSection(f.r, 40, ".eh_frame") {
 				t.Error("HasSection")
 			}
 			for i, s := range std.Sections {
-				if f.sections[i].name != s.Name || f.sections[i].Addr != s.Addr || f.sections[i].Size != s.FileSize && s.Type != elf.SHT_NOBITS {
+				if f.sections[i].name != s.Name || f.sections[i].Addr != s.Addr ||
+					f.sections[i].Size != s.FileSize && s.Type != elf.SHT_NOBITS {
 					t.Errorf("section %d: %+v, want %+v", i, f.sections[i], s.SectionHeader)
 				}
 			}
@@ -38,7 +40,8 @@ func TestReadELFAgainstDebugELF(t *testing.T) {
 				if off, left, ok := f.offset(p.Vaddr + 1); !ok || off != p.Off+1 || left != p.Filesz-1 {
 					t.Errorf("offset(%#x) = %#x, %#x, %v", p.Vaddr+1, off, left, ok)
 				}
-				if bias, ok := f.bias(0x7f0000000000+p.Vaddr&^4095, p.Off&^4095, p.Filesz); p.Flags&elf.PF_X != 0 && (!ok || bias != 0x7f0000000000) {
+				if bias, ok := f.bias(0x7f0000000000+p.Vaddr&^4095, p.Off&^4095, p.Filesz); p.Flags&elf.PF_X != 0 &&
+					(!ok || bias != 0x7f0000000000) {
 					t.Errorf("bias = %#x, %v", bias, ok)
 				}
 			}
@@ -76,9 +79,11 @@ func FuzzELF(f *testing.F) {
 		if len(b) > 1<<20 {
 			return
 		}
-		exec := Mapping{Start: 0x10000, End: 0x10000 + uint64(len(b)) + 4096, Perm: PermRead | PermExec, Inode: 1, Path: "/lib/x.so"}
+		exec := Mapping{Start: 0x10000, End: 0x10000 + uint64(len(b)) + 4096, Perm: PermRead | PermExec, Inode: 1,
+			Path: "/lib/x.so"}
 		l := &loaded{
-			group: group{Image: Image{Name: "x.so", Path: "/lib/x.so"}, first: exec, all: []Mapping{exec}, exec: []Mapping{exec}},
+			group: group{Image: Image{Name: "x.so", Path: "/lib/x.so"}, first: exec, all: []Mapping{exec},
+				exec: []Mapping{exec}},
 			files: &fuzzFiles{b: b},
 		}
 		panicked := l.with(func(f *elfFile) {

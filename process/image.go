@@ -38,7 +38,8 @@ func groupImages(ms []Mapping) []group {
 			continue // anonymous memory: a .bss between two segments does not end a file
 		}
 		f := &g.first
-		if m.Dev != f.Dev || m.Inode != f.Inode || m.Path != f.Path || m.Offset == 0 && f.Offset == 0 && m.Perm&PermExec == 0 && len(g.exec) > 0 {
+		if m.Dev != f.Dev || m.Inode != f.Inode || m.Path != f.Path ||
+			m.Offset == 0 && f.Offset == 0 && m.Perm&PermExec == 0 && len(g.exec) > 0 {
 			flush()
 		}
 		if g.End == 0 {

@@ -177,7 +177,8 @@ func (l *loaded) readDynsym(f *elfFile) *symtab {
 func (f *elfFile) isText(addr uint64) bool {
 	for i := range f.progs {
 		p := &f.progs[i]
-		if elf.ProgType(p.Type) == elf.PT_LOAD && elf.ProgFlag(p.Flags)&elf.PF_X != 0 && addr >= p.Vaddr && addr-p.Vaddr < p.Memsz {
+		if elf.ProgType(p.Type) == elf.PT_LOAD && elf.ProgFlag(p.Flags)&elf.PF_X != 0 && addr >= p.Vaddr &&
+			addr-p.Vaddr < p.Memsz {
 			return true
 		}
 	}

@@ -41,7 +41,8 @@ func TestRead(t *testing.T) {
 	if err := p.Read(at+77, got); err != nil || !bytes.Equal(got, mem[77:1077]) {
 		t.Errorf("Read: %v", err)
 	}
-	for name, addr := range map[string]uint64{"across the end": end - 999, "behind the end": end, "null": 0, "kernel": 1<<63 + 4096, "last": ^uint64(0) - 3} {
+	for name, addr := range map[string]uint64{"across the end": end - 999, "behind the end": end, "null": 0,
+		"kernel": 1<<63 + 4096, "last": ^uint64(0) - 3} {
 		if err := p.Read(addr, got); !errors.Is(err, ErrFault) {
 			t.Errorf("%s: %v, want ErrFault", name, err)
 		}

@@ -13,8 +13,10 @@ import (
 
 // opens are the functions that open a file by its name.
 var opens = []string{
-	"os.Open", "os.OpenFile", "os.ReadFile", "os.ReadDir", "os.Create", "os.WriteFile", "os.OpenRoot", "os.DirFS", "os.OpenInRoot",
-	"unix.Open", "unix.Openat", "unix.Openat2", "unix.Creat", "unix.OpenByHandleAt", "syscall.Open", "syscall.Openat", "syscall.Creat",
+	"os.Open", "os.OpenFile", "os.ReadFile", "os.ReadDir", "os.Create", "os.WriteFile", "os.OpenRoot", "os.DirFS",
+	"os.OpenInRoot",
+	"unix.Open", "unix.Openat", "unix.Openat2", "unix.Creat", "unix.OpenByHandleAt", "syscall.Open", "syscall.Openat",
+	"syscall.Creat",
 	"elf.Open", "filepath.EvalSymlinks",
 }
 
@@ -38,7 +40,8 @@ var ownNames = []string{
 // put into ownNames by somebody who looked at where its name comes from.
 func TestOneWayToOpen(t *testing.T) {
 	seen := map[string]bool{}
-	for _, dir := range []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "sampler/ptrace", "sampler/session", "sampler/diagnose", "arch"} {
+	for _, dir := range []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "sampler/ptrace",
+		"sampler/session", "sampler/diagnose", "arch"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

@@ -80,7 +80,8 @@ func (p *Process) open() error {
 	p.start = stat.Start
 	p.tid.Store(int32(p.pid))
 	if !stat.Alive() && !p.changeThread() {
-		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess, Detail: "it has exited and waits for its parent to collect it"}
+		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess,
+			Detail: "it has exited and waits for its parent to collect it"}
 	}
 	if p.mem, err = os.Open(p.file("mem")); errors.Is(err, unix.ESRCH) {
 		return &OpenError{PID: p.pid, Op: "mem", Err: ErrNoMemory} // kernel threads, since Linux 6.16

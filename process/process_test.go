@@ -102,7 +102,8 @@ func TestCodeInLibc(t *testing.T) {
 	}
 	// At a function's entry the return address is on top of the stack, or in the link
 	// register.
-	if c.Row != nil && (c.Row.CFA.Kind != RuleRegister || int(c.Row.CFA.Reg) != p.CPU().SP || int(c.Row.RA) != p.CPU().RA) {
+	if c.Row != nil && (c.Row.CFA.Kind != RuleRegister || int(c.Row.CFA.Reg) != p.CPU().SP ||
+		int(c.Row.RA) != p.CPU().RA) {
 		t.Errorf("row at the entry: %+v", c.Row)
 	}
 	if n := testing.AllocsPerRun(100, func() { p.Code(addr, true) }); n != 0 {

@@ -83,16 +83,9 @@ func (r *Recorder) Reset() {
 
 // Begin starts a new step: what is read from now on is read for snap. snap is copied.
 func (r *Recorder) Begin(snap *Snapshot) {
-	c := *snap
-	c.Stack = slices.Clone(snap.Stack)
-	c.Side = slices.Clone(snap.Side)
-	c.Under = slices.Clone(snap.Under)
-	c.Followed = slices.Clone(snap.Followed)
-	c.Trail = snap.Trail.clone()
-	c.Continuation = snap.Continuation.clone()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.steps = append(r.steps, recStep{snap: &c})
+	r.steps = append(r.steps, recStep{snap: snap.Clone()})
 }
 
 // Save writes the recording. Snapshots that had no step of their own may be given; they

@@ -265,7 +265,8 @@ func (r *recReader) globals(rec *Recording) {
 		kind := r.below(3)
 		a := globalAnswer{addr: r.num()}
 		if kind != recNoError {
-			a.err = fmt.Errorf("%w: %s in %s", [...]error{recNoSymbol: ErrNoSymbol, recNoImage: ErrNoImage}[kind], key.symbol, key.image)
+			a.err = fmt.Errorf("%w: %s in %s", [...]error{recNoSymbol: ErrNoSymbol, recNoImage: ErrNoImage}[kind], key.symbol,
+				key.image)
 		}
 		rec.globals[key] = a
 	}
@@ -297,7 +298,7 @@ func (r *recReader) snapshot() *Snapshot {
 		s.Regs[i] = r.num()
 	}
 	s.Syscall = r.signed()
-	s.When = r.signed()
+	r.signed() // when the look was
 	s.Cut = r.bool()
 	s.SideAddr = r.num()
 	s.Side = r.bytes()
@@ -321,7 +322,8 @@ func (r *recReader) snapshot() *Snapshot {
 	}
 	if r.version > 3 {
 		s.Followed = r.bytes()
-		s.CPU = r.signed()
+		s.RunsOn = len(s.Followed) > 0
+		r.signed() // the CPU time that a sample carried
 	}
 	return s
 }

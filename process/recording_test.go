@@ -131,7 +131,8 @@ func TestRecordingMemory(t *testing.T) {
 	if err := r.Read(0x10010, want); err != nil {
 		t.Fatal(err)
 	}
-	rs := []Range{{Addr: 0x10268, Buf: make([]byte, 8)}, {Addr: 0x10, Buf: make([]byte, 8)}, {Addr: 0x11000, Buf: make([]byte, 24)}}
+	rs := []Range{{Addr: 0x10268, Buf: make([]byte, 8)}, {Addr: 0x10, Buf: make([]byte, 8)},
+		{Addr: 0x11000, Buf: make([]byte, 24)}}
 	r.ReadMany(rs)
 	if !rs[0].OK || rs[1].OK || !rs[2].OK {
 		t.Fatalf("ReadMany: %v", rs)
@@ -160,7 +161,12 @@ func TestRecordingMemory(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { rec.Read(0x10010, got); rec.ReadMany(rs); rec.Code(0x2000, true) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() {
+		rec.Read(0x10010, got)
+		rec.ReadMany(rs)
+		rec.Code(0x2000,
+			true)
+	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -176,12 +182,13 @@ func TestRecordingSteps(t *testing.T) {
 	var snaps []*Snapshot
 	var want [][]byte
 	for i := range steps {
-		s := &Snapshot{TID: 100 + i%3, SP: 0x7000 + uint64(i%5)*64, Syscall: int64(i) - 1, When: int64(i) * -1e9, Cut: i%2 == 0, PACMask: uint64(i) << 48,
-			SideAddr: 0x9000 + uint64(i), Side: []byte{byte(i), 2, 3}, UnderSP: uint64(i) << 12}
+		s := &Snapshot{TID: 100 + i%3, SP: 0x7000 + uint64(i%5)*64, Syscall: int64(i) - 1, Cut: i%2 == 0,
+			PACMask: uint64(i) << 48, SideAddr: 0x9000 + uint64(i), Side: []byte{byte(i), 2, 3}, UnderSP: uint64(i) << 12}
 		if i%2 == 0 {
 			s.Under = []byte{0, byte(i + 1), 0, 0, 4, 0}
-			s.Followed, s.CPU = []byte{byte(i), 2, 3}, int64(i)*1e6
-			s.Continuation = Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0, BaseAddr: 0x77f0, Base: []byte{byte(i), 1},
+			s.Followed, s.RunsOn = []byte{byte(i), 2, 3}, true
+			s.Continuation = Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0, BaseAddr: 0x77f0,
+				Base:   []byte{byte(i), 1},
 				Chunks: []Chunk{{SP: 0x10010, Stack: []byte{1, byte(i)}}, {SP: 0x20010, Stack: []byte{2}}}}
 		}
 		for k := range s.Regs {
@@ -204,9 +211,8 @@ func TestRecordingSteps(t *testing.T) {
 	}
 	// A field that Snapshot gets later must not be forgotten here and in the format.
 	// What Trail led to is in Continuation.
-	// How much a look counts is no matter of its walk.
-	// recordings are of looks by ptrace, which tell all registers and count once
-	notKept := []string{"Unknown", "Tally", "Count", "Waiting", "Trail"}
+	// Recordings are of looks by ptrace, which tell all registers.
+	notKept := []string{"Unknown", "Trail"}
 	fields := reflect.ValueOf(*snaps[2])
 	for i := range fields.NumField() {
 		if name := fields.Type().Field(i).Name; fields.Field(i).IsZero() && !slices.Contains(notKept, name) {
@@ -248,7 +254,8 @@ func TestRecordingIsBounded(t *testing.T) {
 	if err := r.Save(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadRecording(bytes.NewReader(b.Bytes()), 50000); !errors.Is(err, ErrTooLong) || !errors.Is(err, ErrBadRecording) {
+	if _, err := loadRecording(bytes.NewReader(b.Bytes()), 50000); !errors.Is(err, ErrTooLong) ||
+		!errors.Is(err, ErrBadRecording) {
 		t.Errorf("with a small budget: %v", err)
 	}
 	for n := range b.Len() {

@@ -53,7 +53,8 @@ type recWriter struct {
 
 func (r *Recorder) write(to io.Writer, steps []recStep) error {
 	gz := gzip.NewWriter(to)
-	w := &recWriter{w: bufio.NewWriter(gz), strings: map[string]uint64{}, rows: map[*Row]uint64{}, stacks: map[int]*Snapshot{}}
+	w := &recWriter{w: bufio.NewWriter(gz), strings: map[string]uint64{}, rows: map[*Row]uint64{},
+		stacks: map[int]*Snapshot{}}
 	w.w.WriteString(recordingMagic)
 	w.bytes([]byte(r.target.CPU().Name))
 	w.chunks(r.chunks())
@@ -272,7 +273,7 @@ func (w *recWriter) snapshot(s *Snapshot) {
 		w.num(v)
 	}
 	w.signed(s.Syscall)
-	w.signed(s.When)
+	w.signed(0) // when the look was; no walk needs it
 	w.bool(s.Cut)
 	w.num(s.SideAddr)
 	w.bytes(s.Side)
@@ -286,7 +287,7 @@ func (w *recWriter) snapshot(s *Snapshot) {
 	w.stack(s.Under, expectedStack(nil, 0, len(s.Under)))
 	w.continuation(&s.Continuation)
 	w.bytes(s.Followed)
-	w.signed(s.CPU)
+	w.signed(0) // the CPU time that a sample carried; the same
 }
 
 func (w *recWriter) continuation(c *Continuation) {

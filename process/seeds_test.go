@@ -24,7 +24,8 @@ import (
 func TestWriteSeeds(t *testing.T) {
 	fuzzseed.Making(t)
 	for _, path := range oracleFiles(t, thisMachine) {
-		name := strings.Trim(strings.NewReplacer("/usr/lib/jvm/", "", "/lib/server/", "-", "/lib/x86_64-linux-gnu/", "", "/usr", "").Replace(path), "/")
+		name := strings.Trim(strings.NewReplacer("/usr/lib/jvm/", "", "/lib/server/", "-", "/lib/x86_64-linux-gnu/", "",
+			"/usr", "").Replace(path), "/")
 		seedsOfFrames(t, name, loadCFI(t, path))
 	}
 	seedOfVDSO(t)
@@ -169,7 +170,8 @@ func seedOfRecording(t *testing.T, file string) {
 		r.Begin(&short)
 		r.Read(table, make([]byte, 64))
 		r.Read(snap.SideAddr, make([]byte, 8))
-		for _, k := range slices.SortedFunc(maps.Keys(long.codes), func(a, b codeKey) int { return cmp.Compare(a.pc, b.pc) })[:5+i] {
+		for _, k := range slices.SortedFunc(maps.Keys(long.codes),
+			func(a, b codeKey) int { return cmp.Compare(a.pc, b.pc) })[:5+i] {
 			r.Code(k.pc, k.exact)
 		}
 	}

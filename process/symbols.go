@@ -80,7 +80,8 @@ func (s sym) end() uint64 { return s.value + s.size }
 // defined: the symbol is in this file and not thread-local.
 func (s sym) defined() bool {
 	i := elf.SectionIndex(s.shndx)
-	return i != elf.SHN_UNDEF && i != elf.SHN_COMMON && s.typ() != elf.STT_TLS && s.typ() != elf.STT_FILE && s.typ() != elf.STT_SECTION
+	return i != elf.SHN_UNDEF && i != elf.SHN_COMMON && s.typ() != elf.STT_TLS && s.typ() != elf.STT_FILE &&
+		s.typ() != elf.STT_SECTION
 }
 
 // find returns the address of a symbol by name.
@@ -102,7 +103,8 @@ func (t *symtab) sort(text func(uint64) bool) {
 	keys := make([]uint64, 0, t.len())
 	for i := range uint32(t.len()) {
 		s := t.at(i)
-		if !s.defined() || s.value >= 1<<40 || s.size >= 1<<40 || !s.isFunc() && (s.typ() != elf.STT_NOTYPE || !t.isLabel(s)) || !text(s.value) {
+		if !s.defined() || s.value >= 1<<40 || s.size >= 1<<40 ||
+			!s.isFunc() && (s.typ() != elf.STT_NOTYPE || !t.isLabel(s)) || !text(s.value) {
 			continue
 		}
 		keys = append(keys, s.value<<24|uint64(i))

@@ -127,20 +127,26 @@ func TestSymbolRules(t *testing.T) {
 	}{
 		{"a size ends a symbol", []s{{"f", elf.STT_FUNC, elf.STB_GLOBAL, 100, 10}},
 			map[uint64]string{99: "", 100: "f", 109: "f", 110: ""}},
-		{"none reaches to the next", []s{{"f", elf.STT_FUNC, elf.STB_GLOBAL, 100, 0}, {"g", elf.STT_FUNC, elf.STB_GLOBAL, 120, 4}},
+		{"none reaches to the next", []s{{"f", elf.STT_FUNC, elf.STB_GLOBAL, 100, 0},
+			{"g", elf.STT_FUNC, elf.STB_GLOBAL, 120, 4}},
 			map[uint64]string{100: "f", 119: "f", 120: "g", 124: ""}},
-		{"a function wins over a label", []s{{"label", elf.STT_NOTYPE, elf.STB_GLOBAL, 100, 0}, {"f", elf.STT_FUNC, elf.STB_LOCAL, 100, 8}},
+		{"a function wins over a label", []s{{"label", elf.STT_NOTYPE, elf.STB_GLOBAL, 100, 0},
+			{"f", elf.STT_FUNC, elf.STB_LOCAL, 100, 8}},
 			map[uint64]string{100: "f", 107: "f"}},
-		{"a label inside a function is none", []s{{"f", elf.STT_FUNC, elf.STB_GLOBAL, 100, 20}, {"loop", elf.STT_NOTYPE, elf.STB_LOCAL, 110, 0}},
+		{"a label inside a function is none", []s{{"f", elf.STT_FUNC, elf.STB_GLOBAL, 100, 20},
+			{"loop", elf.STT_NOTYPE, elf.STB_LOCAL, 110, 0}},
 			map[uint64]string{105: "f", 115: "f", 120: ""}},
-		{"a function inside a function", []s{{"outer", elf.STT_FUNC, elf.STB_GLOBAL, 100, 50}, {"inner", elf.STT_FUNC, elf.STB_GLOBAL, 110, 5}},
+		{"a function inside a function", []s{{"outer", elf.STT_FUNC, elf.STB_GLOBAL, 100, 50},
+			{"inner", elf.STT_FUNC, elf.STB_GLOBAL, 110, 5}},
 			map[uint64]string{105: "outer", 112: "inner", 116: "outer", 149: "outer", 150: ""}},
-		{"a global alias wins", []s{{"__read", elf.STT_FUNC, elf.STB_LOCAL, 100, 8}, {"read", elf.STT_FUNC, elf.STB_GLOBAL, 100, 8}},
+		{"a global alias wins", []s{{"__read", elf.STT_FUNC, elf.STB_LOCAL, 100, 8},
+			{"read", elf.STT_FUNC, elf.STB_GLOBAL, 100, 8}},
 			map[uint64]string{100: "read"}},
 		{"marks of arm64", []s{{"$x", elf.STT_NOTYPE, elf.STB_LOCAL, 100, 0}, {"$d", elf.STT_NOTYPE, elf.STB_LOCAL, 110, 0}},
 			map[uint64]string{100: "", 112: ""}},
 		{"data", []s{{"table", elf.STT_OBJECT, elf.STB_GLOBAL, 100, 8}}, map[uint64]string{100: ""}},
-		{"sizes that wrap around", []s{{"bad", elf.STT_FUNC, elf.STB_GLOBAL, 100, 1<<64 - 50}}, map[uint64]string{100: "", 1000: ""}},
+		{"sizes that wrap around", []s{{"bad", elf.STT_FUNC, elf.STB_GLOBAL, 100, 1<<64 - 50}},
+			map[uint64]string{100: "", 1000: ""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table := &symtab{names: []byte{0}}
@@ -163,7 +169,8 @@ func TestSymbolRules(t *testing.T) {
 func TestLinkerTable(t *testing.T) {
 	dir := t.TempDir()
 	source, lib := filepath.Join(dir, "lib.c"), filepath.Join(dir, "lib.so")
-	if err := os.WriteFile(source, []byte("#include <stdlib.h>\nint visible(int x) { return abs(x) + rand(); }\n"), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte("#include <stdlib.h>\nint visible(int x) { return abs(x) + rand(); }\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(t, "gcc", "-O1", "-fPIC", "-shared", "-o", lib, source)
@@ -259,7 +266,8 @@ func buildLibrary(t testing.TB, dir string) (path string, helper uint64) {
 func TestDebugFiles(t *testing.T) {
 	lookup := func(t *testing.T, lib string, addr uint64, roots [2]string) string {
 		t.Helper()
-		l := &loaded{group: group{Image: Image{Name: "libsmall.so", Path: lib}, first: Mapping{Inode: 1}}, files: &diskFiles{image: lib, roots: roots}}
+		l := &loaded{group: group{Image: Image{Name: "libsmall.so", Path: lib}, first: Mapping{Inode: 1}},
+			files: &diskFiles{image: lib, roots: roots}}
 		return l.symbol(addr)
 	}
 	nowhere := [2]string{"/nowhere", "/nowhere"}
@@ -279,7 +287,8 @@ func TestDebugFiles(t *testing.T) {
 	})
 	t.Run("more than may be read", func(t *testing.T) {
 		lib, addr := buildLibrary(t, t.TempDir())
-		l := &loaded{group: group{Image: Image{Name: "libsmall.so", Path: lib}, first: Mapping{Inode: 1}}, files: &diskFiles{image: lib}}
+		l := &loaded{group: group{Image: Image{Name: "libsmall.so", Path: lib}, first: Mapping{Inode: 1}},
+			files: &diskFiles{image: lib}}
 		l.budget = &readBudget{left: 1 << 20}
 		if got := l.symbol(addr); got != "hidden_helper" || l.budget.left >= 1<<20 {
 			t.Errorf("got %q, %d bytes left", got, l.budget.left)
@@ -382,7 +391,8 @@ func BenchmarkReadSymbols(b *testing.B) {
 		b.Run(filepath.Base(path), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				l := &loaded{group: group{Image: Image{Name: "x", Path: path}, first: Mapping{Inode: 1}}, files: &diskFiles{image: path, roots: [2]string{"/nowhere", "/nowhere"}}}
+				l := &loaded{group: group{Image: Image{Name: "x", Path: path}, first: Mapping{Inode: 1}},
+					files: &diskFiles{image: path, roots: [2]string{"/nowhere", "/nowhere"}}}
 				l.symbol(0)
 				if len(l.syms) == 0 {
 					b.Fatal("no symbols")

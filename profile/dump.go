@@ -15,9 +15,10 @@ type ThreadDump struct {
 
 // VirtualCensus says how many virtual threads a dump has found that no carrier ran.
 type VirtualCensus struct {
-	Seen   int            `json:"seen"`   // in the JVM's thread containers, mounted ones too
-	Shown  int            `json:"shown"`  // with their stacks
-	Unread map[string]int `json:"unread"` // those of which there is no stack, or not all of it, and places that may tell of others: by reason
+	Seen  int `json:"seen"`  // in the JVM's thread containers, mounted ones too
+	Shown int `json:"shown"` // with their stacks
+	// those of which there is no stack, or not all of it, and places that may tell of others: by reason
+	Unread map[string]int `json:"unread"`
 	// Untracked: the JVM keeps no list of those that were started without an executor.
 	Untracked bool `json:"untracked,omitempty"`
 }

@@ -49,14 +49,15 @@ type Pauses struct {
 
 // Summary is the account of a recording that the user is given at its end.
 type Summary struct {
-	Meta        Meta             `json:"recording"`
-	Rate        float64          `json:"rate_hz"`                   // as asked
-	RateReached float64          `json:"rate_reached_hz"`           // as it came out
-	RateLowered float64          `json:"rate_lowered_hz,omitempty"` // what it was lowered to, because pauses cost too much
-	Skipped     int64            `json:"skipped_ticks,omitempty"`   // moments to sample that had passed before goprof got to them; never made up for
-	Gap         time.Duration    `json:"longest_gap_ns,omitempty"`  // between two such moments
-	Attempted   int64            `json:"attempted"`                 // = whole + truncated + lost
-	Samples     int64            `json:"samples"`                   // = whole + truncated
+	Meta        Meta    `json:"recording"`
+	Rate        float64 `json:"rate_hz"`                   // as asked
+	RateReached float64 `json:"rate_reached_hz"`           // as it came out
+	RateLowered float64 `json:"rate_lowered_hz,omitempty"` // what it was lowered to, because pauses cost too much
+	// moments to sample that had passed before goprof got to them; never made up for
+	Skipped     int64            `json:"skipped_ticks,omitempty"`
+	Gap         time.Duration    `json:"longest_gap_ns,omitempty"` // between two such moments
+	Attempted   int64            `json:"attempted"`                // = whole + truncated + lost
+	Samples     int64            `json:"samples"`                  // = whole + truncated
 	Whole       int64            `json:"whole"`
 	Truncated   int64            `json:"truncated"`
 	Lost        int64            `json:"lost"`
@@ -85,15 +86,16 @@ type Summary struct {
 
 // Looks is how the threads of a wall-clock recording were looked at.
 type Looks struct {
-	Unstopped int64         `json:"unstopped"` // threads that stood still, without a stop
-	Stopped   int64         `json:"stopped"`   // threads that ran, and with --native-once those that came to rest
-	Repeated  int64         `json:"repeated"`  // threads that had not moved since: the last look counted again
-	Moved     int64         `json:"moved"`     // void looks: the thread ran meanwhile. Most were repeated
-	Asleep    int64         `json:"asleep"`    // of those stopped, threads that had gone to sleep in the microseconds before
-	Running   int64         `json:"running"`   // threads that ran and were not stopped: --nonblocking, off-cpu
-	Time      time.Duration `json:"time_ns"`   // that all stacks stand for
-	AtRest    int64         `json:"at_rest"`   // of those stopped, threads at rest, for --native-once
-	Others    int64         `json:"others"`    // found in a state that was not asked for: no samples
+	Unstopped int64 `json:"unstopped"` // threads that stood still, without a stop
+	Stopped   int64 `json:"stopped"`   // threads that ran, and with --native-once those that came to rest
+	Repeated  int64 `json:"repeated"`  // threads that had not moved since: the last look counted again
+	Moved     int64 `json:"moved"`     // void looks: the thread ran meanwhile. Most were repeated
+	// of those stopped, threads that had gone to sleep in the microseconds before
+	Asleep  int64         `json:"asleep"`
+	Running int64         `json:"running"` // threads that ran and were not stopped: --nonblocking, off-cpu
+	Time    time.Duration `json:"time_ns"` // that all stacks stand for
+	AtRest  int64         `json:"at_rest"` // of those stopped, threads at rest, for --native-once
+	Others  int64         `json:"others"`  // found in a state that was not asked for: no samples
 }
 
 // Note is what a user should know of a recording or a dump although it worked.

@@ -190,7 +190,8 @@ func TestPathShortcut(t *testing.T) {
 
 func TestEachLineMergesAndSorts(t *testing.T) {
 	p := New()
-	for _, s := range [][]string{{"a", "x"}, {"a b", "x"}, {"a"}, {"a b"}, {"a1", "y"}, {"a!"}, {"A", "x"}, {"a", "x", "z"}} {
+	for _, s := range [][]string{{"a", "x"}, {"a b", "x"}, {"a"}, {"a b"}, {"a1", "y"}, {"a!"}, {"A", "x"},
+		{"a", "x", "z"}} {
 		p.Add("", stack(Whole, s...), 1)
 	}
 	twin := stack(Whole, "a", "x")

@@ -46,7 +46,8 @@ func (s *Summary) Judge() (q Quality, why []string) {
 		if q == Good {
 			q = Fair
 		}
-		why = append(why, "calls that block may have more samples than is true: goprof has no real-time priority (root, or CAP_SYS_NICE) or may not use all CPUs of the program")
+		why = append(why, "calls that block may have more samples than is true: goprof has no real-time priority (root, or "+
+			"CAP_SYS_NICE) or may not use all CPUs of the program")
 	}
 	doubt(s.Asleep, s.Samples, fairMissing, poorMissing,
 		"of the samples may stand in a call that had not begun when the thread was chosen")

@@ -27,8 +27,9 @@ const (
 )
 
 var stateNames = [numStates]string{
-	Running: "running", Runnable: "runnable", Blocked: "blocked", Parked: "parked", Sleeping: "sleeping", Waiting: "waiting",
-	Socket: "socket", File: "file", InVM: "in VM", InNative: "in native", Stopped: "stopped",
+	Running: "running", Runnable: "runnable", Blocked: "blocked", Parked: "parked", Sleeping: "sleeping",
+	Waiting: "waiting",
+	Socket:  "socket", File: "file", InVM: "in VM", InNative: "in native", Stopped: "stopped",
 }
 
 func (s State) String() string {

@@ -3,9 +3,8 @@
 package sampler
 
 import (
-	"goprof/process"
-
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -16,7 +15,7 @@ func (r *run) look(th *thread) {
 	if !r.t.HasRoom(th.tid) {
 		return // this sample is under way, or more than enough are: it has not paid and waits for its time
 	}
-	r.scan.pay(th)
+	r.scan.payForSample(th)
 	th.atLook, th.lookAt = th.last, r.scan.now
 	snap := r.q.take()
 	if snap == nil {
@@ -31,24 +30,23 @@ func (r *run) look(th *thread) {
 }
 
 // account counts what became of a look and passes the snapshot on.
-func (r *run) account(snap *process.Snapshot, o ptrace.Outcome) {
-	snap.CPU = 0
+func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	if th := r.scan.byTID[snap.TID]; o == ptrace.Taken && th != nil {
 		after, ok := r.scan.charged(th)
 		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, ptrace.Monotonic(&r.ts), th.lookAt) {
-			r.refund(th, snap)
+			r.takeLookBack(th, snap)
 			return
 		}
 		if r.visiting && ok {
-			r.scan.book(th, after)
-			r.scan.givePool(th, snap)
+			r.scan.updateAccount(th, after)
+			r.scan.billPooled(th, snap)
 		}
 		asleep := !r.visiting && isInterrupted(r.cpu, snap.Syscall, snap.Regs[r.cpu.SyscallResult])
-		r.scan.bills.give(th, after.Ran, asleep, snap)
+		r.scan.bills.billSample(th, after.Ran, asleep, snap)
 	}
 	n := snap.Samples()
 	r.stats.Attempted += n
-	r.noteEnd(o)
+	r.checkEnd(o)
 	if o == ptrace.Taken {
 		r.stats.Taken += n
 		r.q.put(snap)
@@ -58,9 +56,9 @@ func (r *run) account(snap *process.Snapshot, o ptrace.Outcome) {
 	r.q.Done(snap)
 }
 
-// refund forgets a look at a thread that had no CPU when the tick began. Its state is R, but it stands where it was
-// when it lost its CPU, as often as it is looked at: that is no sample of what it runs.
-func (r *run) refund(th *thread, snap *process.Snapshot) {
+// takeLookBack forgets a look at a thread that had no CPU when the tick began. Its state is R, but it stands where it
+// was when it lost its CPU, as often as it is looked at: that is no sample of what it runs.
+func (r *run) takeLookBack(th *thread, snap *look.Look) {
 	th.credit += r.scan.interval
 	r.stats.Waiting++
 	r.q.Done(snap)

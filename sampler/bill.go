@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process"
+	"goprof/sampler/look"
 )
 
 // Whose CPU time it was.
 //
 // A sample counts one. It also carries the time that its thread has used since the sample before
-// (process.Snapshot.CPU), as the kernel charged it, read after the stop: so the sum over a profile is
+// (look.Look.CPU), as the kernel charged it, read after the stop: so the sum over a profile is
 // what the process has used, however late or uneven the samples came. Time goes only to a stack
 // that was seen on a CPU. That of a thread found asleep waits for its next such stack; what finds
 // none is not sampled. Threads that end take their rest with them, and some come and go between two
@@ -37,7 +37,7 @@ type bills struct {
 	given   int64 // to samples
 	left    int64 // of ended threads: charged and not given
 	pooled  int64 // charged to threads that have used little, and not given, as far as they have been read
-	excused int64 // used while nobody could look (scan.excuse)
+	excused int64 // used while nobody could look (forgive.go)
 	skipped int64 // the same as left, of those that were to be skipped
 	owed    int64 // charged to threads that live and have bills of their own, or are to be skipped, and not given
 }
@@ -59,9 +59,9 @@ func (b *bills) read() {
 	}
 }
 
-// give bills a thread for what it was charged since its last sample. A thread that was found
+// billSample bills a thread for what it was charged since its last sample. A thread that was found
 // asleep gets no bill: its stack is not where the time went.
-func (b *bills) give(th *thread, charged uint64, asleep bool, snap *process.Snapshot) {
+func (b *bills) billSample(th *thread, charged uint64, asleep bool, snap *look.Look) {
 	if charged <= th.billed || asleep {
 		return
 	}
@@ -113,8 +113,8 @@ func (s *scan) bookOwners() {
 	s.owners = keep
 }
 
-// givePool bills a sample of a thread that has used little for all such threads.
-func (s *scan) givePool(th *thread, snap *process.Snapshot) {
+// billPooled bills a sample of a thread that has used little for all such threads.
+func (s *scan) billPooled(th *thread, snap *look.Look) {
 	if !s.isPooled(th) {
 		return
 	}

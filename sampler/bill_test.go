@@ -83,7 +83,7 @@ func TestTimesAddUp(t *testing.T) {
 	go func() {
 		defer close(consumed)
 		for n := 0; ; n++ {
-			snap, ok := <-q.Snapshots()
+			snap, ok := <-q.Looks()
 			if !ok {
 				return
 			}
@@ -106,14 +106,16 @@ func TestTimesAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	times := got.Times
-	t.Logf("%+v; the program: %v, in bursts %v, in short threads %v", times, time.Duration(all), time.Duration(bursts), time.Duration(short))
+	t.Logf("%+v; the program: %v, in bursts %v, in short threads %v", times, time.Duration(all), time.Duration(bursts),
+		time.Duration(short))
 	if sum != int64(times.Sampled) || times.Process != times.Sampled+times.NotSampled+times.Exited {
 		t.Errorf("samples carry %d: %+v", sum, times)
 	}
 	// It was asked before and after, and has used at most all CPUs in between.
 	beside := (asked - got.Wall) * time.Duration(runtime.NumCPU())
 	if off := time.Duration(all) - times.Process; off > times.Process/50+beside || -off > times.Process/50 {
-		t.Errorf("%v, and the program used %v, of which at most %v were before and after", times.Process, time.Duration(all), beside)
+		t.Errorf("%v, and the program used %v, of which at most %v were before and after", times.Process, time.Duration(all),
+			beside)
 	}
 	needTicks(t, &got)
 	if times.NotSampled > times.Process/4 {

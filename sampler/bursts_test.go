@@ -59,7 +59,7 @@ func TestShortBursts(t *testing.T) {
 	go func() {
 		defer close(consumed)
 		n := 0
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			which := 0
 			if snap.TID == spinner {
 				which = 1
@@ -84,7 +84,8 @@ func TestShortBursts(t *testing.T) {
 	share := float64(bursts) / float64(bursts+spin)
 	seen := float64(number[0]) / float64(number[0]+number[1])
 	weighed := float64(weight[0]) / float64(weight[0]+weight[1])
-	t.Logf("200 threads in bursts used %v, one that never rests %v: share %.3f, of samples %.3f, of their CPU time %.3f; skipped %d of %d; %+v",
+	t.Logf("200 threads in bursts used %v, one that never rests %v: share %.3f, of samples %.3f, of their CPU time "+
+		"%.3f; skipped %d of %d; %+v",
 		time.Duration(bursts), time.Duration(spin), share, seen, weighed, got.Skipped, got.Ticks, got.Times)
 	needTicks(t, &got)
 	if seen < 0.8*share-0.03 || seen > 1.25*share+0.03 {

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -23,7 +23,7 @@ type capture struct {
 	cancel   <-chan struct{}
 
 	// late takes what became of a look whose stop has come late, or never will.
-	late func(*process.Snapshot, ptrace.Outcome)
+	late func(*look.Look, ptrace.Outcome)
 	// sum is the engine's account so far, for whoever asks.
 	sum func() Stats
 
@@ -55,15 +55,15 @@ func newCapture(t *ptrace.Tracer, proc *procfs.Dir, p *progress, cancel <-chan s
 	return c
 }
 
-// shifts calls loop until the run is over, and settle at its end: each time on another OS thread, for each ends when
-// goprof is to be suspended. loop holds ticks until sleep returns false or over true.
-func (c *capture) shifts(loop, settle func()) (Stats, error) {
+// runInShifts calls loop until the run is over, and settle at its end: each time on another OS thread, for each ends
+// when goprof is to be suspended. loop holds ticks until sleep returns false or over true.
+func (c *capture) runInShifts(loop, settle func()) (Stats, error) {
 	for again := true; again; {
 		ptrace.OnOwnThread(func() {
 			c.t.ChangeOSThread()
 			c.cpuAtFrom = threadCPU()
 			loop()
-			c.t.CollectRest(c.collected)
+			c.t.CollectRest(c.accountLate)
 			if again = !c.over(); !again {
 				settle()
 				c.stats = c.sum()
@@ -80,8 +80,8 @@ func (c *capture) over() bool { return c.cancelled || c.stats.Ended || c.failed 
 // nextTick moves on to the next tick that is not yet over.
 func (c *capture) nextTick() { c.stats.Skipped += c.ticks.skipMissed(ptrace.Monotonic(&c.ts)) }
 
-// yield makes the interval longer if pauses cost more than they may.
-func (c *capture) yield() {
+// lengthenInterval makes the interval longer if pauses cost more than they may.
+func (c *capture) lengthenInterval() {
 	longer := c.thrift.interval(c.maxOverhead, c.ticks.interval, &c.t.Pauses)
 	if longer != c.ticks.interval {
 		c.ticks.interval = longer
@@ -133,11 +133,12 @@ func (c *capture) collect() {
 		if !ok {
 			return
 		}
-		c.collected(snap, o)
+		c.accountLate(snap, o)
 	}
 }
 
-func (c *capture) collected(snap *process.Snapshot, o ptrace.Outcome) {
+// accountLate has the engine account for a look whose stop has come late.
+func (c *capture) accountLate(snap *look.Look, o ptrace.Outcome) {
 	taken := c.stats.Taken
 	if c.late(snap, o); c.stats.Taken > taken {
 		c.stats.Late++
@@ -147,8 +148,8 @@ func (c *capture) collected(snap *process.Snapshot, o ptrace.Outcome) {
 // maxDenied looks in a row that are not permitted end the run.
 const maxDenied = 10
 
-// noteEnd takes from a look whether others make sense.
-func (c *capture) noteEnd(o ptrace.Outcome) {
+// checkEnd takes from a look whether others make sense.
+func (c *capture) checkEnd(o ptrace.Outcome) {
 	switch o {
 	case ptrace.Taken:
 		c.denied = 0

@@ -6,6 +6,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 )
 
 // FellAsleep reports whether a thread slept in a system call when it was stopped. It was chosen because it ran: it has
@@ -15,11 +16,11 @@ func FellAsleep(cpu *arch.CPU, snap *process.Snapshot) bool {
 }
 
 // Charged reads what the kernel has charged a thread so far. False: it has ended, or the kernel does not tell.
-func Charged(pid, tid int) (process.Charge, bool) {
+func Charged(pid, tid int) (look.Charge, bool) {
 	b, err := procfs.Read(procfs.TaskFile(pid, tid, "schedstat"), procfs.MaxFile)
 	if err != nil {
-		return process.Charge{}, false
+		return look.Charge{}, false
 	}
 	s, ok := procfs.ParseSchedstat(b)
-	return process.Charge{Ran: s.Ran, Turns: s.Turns}, ok && s.Turns > 0
+	return look.Charge{Ran: s.Ran, Turns: s.Turns}, ok && s.Turns > 0
 }

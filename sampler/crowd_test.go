@@ -58,7 +58,7 @@ func TestCrowd(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		fds  int
-	}{{"descriptors for all", descriptors()}, {"ulimit -n 1024", 1024 - reservedFDs}} {
+	}{{"descriptors for all", raiseFileLimit()}, {"ulimit -n 1024", 1024 - reservedFDs}} {
 		t.Run(c.name, func(t *testing.T) {
 			interval := 10 * time.Millisecond
 			if length == 0 {
@@ -81,7 +81,7 @@ func TestCrowd(t *testing.T) {
 			go func() {
 				defer close(consumed)
 				n := int64(0)
-				for snap := range q.Snapshots() {
+				for snap := range q.Looks() {
 					count[snap.TID]++
 					cpu[snap.TID] += snap.CPU
 					q.Done(snap)
@@ -103,7 +103,8 @@ func TestCrowd(t *testing.T) {
 			// They were asked before and after, and have used at most all CPUs in between.
 			beside := int64(time.Since(asked)-got.Wall) * int64(runtime.NumCPU())
 			pass := bareScan(t, p.PID)
-			t.Logf("%d samples, %.1f Hz reached; sampling thread %.1f %% of a CPU; a bare loop over all threads' schedstat: %v a tick, %.1f %%",
+			t.Logf("%d samples, %.1f Hz reached; sampling thread %.1f %% of a CPU; a bare loop over all threads' schedstat: "+
+				"%v a tick, %.1f %%",
 				got.Taken, got.Rate(), 100*got.CPU.Seconds()/got.Wall.Seconds(), pass, 100*pass.Seconds()*got.Rate())
 			needTicks(t, &got)
 			carried := int64(0)
@@ -116,7 +117,8 @@ func TestCrowd(t *testing.T) {
 			}
 			// A single one's may carry what others used that have used little (bill.go).
 			if slack := usedAll / 5; carried < usedAll-slack-beside || carried > usedAll+slack {
-				t.Errorf("samples carry %v of %v, of which at most %v were before and after", time.Duration(carried), time.Duration(usedAll),
+				t.Errorf("samples carry %v of %v, of which at most %v were before and after", time.Duration(carried),
+					time.Duration(usedAll),
 					time.Duration(beside))
 			}
 			if off := got.Times.Process - time.Duration(usedAll); -off > time.Duration(usedAll/20+beside) {
@@ -140,13 +142,13 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 			}
 		})
 		const passes = 20
-		began := s.spent()
+		began := s.ownCPUTime()
 		for range passes {
 			for _, fd := range fds {
 				procfs.ParseSchedstat(d.ReadFD(fd))
 			}
 		}
-		each = time.Duration(s.spent()-began) / passes
+		each = time.Duration(s.ownCPUTime()-began) / passes
 		for _, fd := range fds {
 			unix.Close(fd)
 		}
@@ -159,14 +161,14 @@ func TestColdThreadsAreNotRead(t *testing.T) {
 	p := ctest.Run(t, crowdProgram, "2000", "0")
 	proc := procfs.OpenDir(p.PID)
 	defer proc.Close()
-	s := newScan(proc, 10*time.Millisecond, descriptors())
+	s := newScan(proc, 10*time.Millisecond, raiseFileLimit())
 	defer s.close()
 	scanFor(s, 100)
 	reads := 0
 	for range 50 {
 		s.begin()
 		for th := s.next(); th != nil; th = s.next() {
-			s.pay(th)
+			s.payForSample(th)
 		}
 		reads += s.coldRead
 		time.Sleep(10 * time.Millisecond)

@@ -1,4 +1,4 @@
-// Package sampler decides which thread of a process to look at and when, and hands out process.Snapshots in a Queue. It
+// Package sampler decides which thread of a process to look at and when, and hands out look.Looks in a Queue. It
 // knows schedules, CPU time and /proc/PID/task, and nothing of Java.
 //
 // There are three engines:

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -73,7 +73,7 @@ func TestTargetThatForks(t *testing.T) {
 	t.Run("perf", func(t *testing.T) {
 		needPerf(t)
 		testForks(t, func(pid int, end func(*atomic.Int64)) Stats {
-			return perfSession(t, pid, Config{Interval: 500 * time.Microsecond}, func(s *process.Snapshot) {
+			return perfSession(t, pid, Config{Interval: 500 * time.Microsecond}, func(s *look.Look) {
 				if s.TID != pid {
 					t.Errorf("a sample of %d, a child of %d", s.TID, pid)
 				}
@@ -93,5 +93,6 @@ func testForks(t *testing.T, sample func(pid int, end func(*atomic.Int64)) Stats
 	if children < 20 || odd != 0 || got.Taken < 500 {
 		t.Errorf("%d children, %d with something odd, %d samples", children, odd, got.Taken)
 	}
-	ctest.Eventually(t, "nobody traces it", func() bool { return ctest.TracerOf(p.PID) == 0 && ctest.State(p.PID, p.PID) == 'S' })
+	ctest.Eventually(t, "nobody traces it",
+		func() bool { return ctest.TracerOf(p.PID) == 0 && ctest.State(p.PID, p.PID) == 'S' })
 }

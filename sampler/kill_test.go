@@ -247,7 +247,8 @@ func end(t *testing.T, u *unharmed, how string, rng *rand.Rand) {
 		h.Process.Kill()
 	default:
 		time.Sleep(wait)
-		h.Process.Signal(map[string]unix.Signal{"SIGKILL": unix.SIGKILL, "SIGTERM": unix.SIGTERM, "SIGQUIT": unix.SIGQUIT}[how])
+		h.Process.Signal(map[string]unix.Signal{"SIGKILL": unix.SIGKILL, "SIGTERM": unix.SIGTERM,
+			"SIGQUIT": unix.SIGQUIT}[how])
 	}
 	h.Wait()
 }

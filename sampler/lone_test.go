@@ -21,7 +21,8 @@ func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 		owed := (ctest.Ran(t, p.PID, p.PID) - before) / int64(interval)
 		t.Logf("%v: %d samples of %d owed, %d skipped of %d, late %d, pauses p50 %v p99 %v max %v, goprof %.1f %%",
 			interval, got.Attempted, owed, got.Skipped, got.Ticks,
-			got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), 100*got.CPU.Seconds()/got.Wall.Seconds())
+			got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(),
+			100*got.CPU.Seconds()/got.Wall.Seconds())
 		if off := got.Attempted - owed; off > chance(owed)+owed/20 || off < -chance(owed)-owed/5 {
 			t.Errorf("%v: %d samples of %d owed", interval, got.Attempted, owed)
 		}

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -62,11 +62,12 @@ var ErrPerfOverhead = errors.New("sampler: perf_event does not tell what a sampl
 
 // Run is Sampler.Run.
 func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return p.whole(cfg, q, func() (stats Stats, err error) {
+	return p.runEngine(cfg, q, func() (stats Stats, err error) {
 		if cfg.MaxOverhead > 0 {
 			return Stats{}, ErrPerfOverhead
 		}
-		ptrace.OnThreadHoldingNobody(func() { stats, err = p.run(ctx, cfg, q) }) // it holds no thread: goprof may be stopped at any time
+		// it holds no thread: goprof may be stopped at any time
+		ptrace.OnThreadHoldingNobody(func() { stats, err = p.run(ctx, cfg, q) })
 		return stats, err
 	})
 }
@@ -125,7 +126,7 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
 	r.loop(ctx)
 	r.drain()
-	r.scan.settle()
+	r.scan.readAllCharges()
 	r.over = true
 	return r.sum(), r.failed
 }
@@ -139,7 +140,7 @@ func (r *perfRun) open() (err error) {
 		return err
 	}
 	r.each = r.record
-	fds := descriptors()
+	fds := raiseFileLimit()
 	if r.mostEvents == 0 {
 		r.mostEvents = min(fds/2, mostEvents)
 	}
@@ -180,7 +181,7 @@ func (r *perfRun) loop(ctx context.Context) {
 		if r.now >= due {
 			began := r.now
 			r.lookAround()
-			due = r.next(began)
+			due = r.nextLookAround(began)
 		}
 		r.drain()
 		r.perf.answer(r.sum)
@@ -197,9 +198,9 @@ func (r *perfRun) lookAround() {
 	r.stats.Ticks++
 }
 
-// next is when to look around again. It falls anywhere, so that it is in step with nothing, and costs at most a
-// tenth of a CPU.
-func (r *perfRun) next(began int64) int64 {
+// nextLookAround is when to look around again. It falls anywhere, so that it is in step with nothing, and costs at most
+// a tenth of a CPU.
+func (r *perfRun) nextLookAround(began int64) int64 {
 	took := ptrace.Monotonic(&r.ts) - began
 	return began + max(perfTick/2+r.rng.Int64N(perfTick), 10*took)
 }
@@ -310,7 +311,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 		r.bill(th, known, snap)
 	}
 	if th != nil && th.copier != nil {
-		th.copier.take(s.when, int64(r.cfg.Interval), snap)
+		th.copier.take(s.when, int64(r.cfg.Interval), &snap.Snapshot)
 	}
 	if th != nil && th.prompt && r.cfg.After != nil {
 		r.cfg.After(snap, snap.When)
@@ -321,8 +322,10 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 }
 
 // fill makes the snapshot. It returns how much stack there was, 0 if that is not known.
-func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, snap *process.Snapshot) (need uint64) {
-	cpu := r.perf.cpu
+func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, to *look.Look) (need uint64) {
+	cpu, snap := r.perf.cpu, &to.Snapshot
+	snap.Reset()
+	to.When = s.when
 	sp := s.regs[cpu.SP]
 	size := s.stackLen
 	known := hint.StackTop > sp && sp >= hint.StackLow
@@ -338,16 +341,9 @@ func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, snap *proce
 	snap.Stack = snap.Stack[:size]
 	b.copyTo(snap.Stack, s.stackAt)
 	snap.TID, snap.Regs, snap.Unknown, snap.SP = s.tid, s.regs, s.unknown, sp
-	snap.Syscall, snap.When, snap.PACMask, snap.CPU = -1, s.when, 0, 0
-	snap.Side, snap.SideAddr, snap.Followed = snap.Side[:0], hint.Side, nothing
-	snap.Under, snap.UnderSP = snap.Under[:0], 0
-	snap.Trail.Reset()
-	snap.Continuation.Reset()
+	snap.SideAddr, snap.RunsOn = hint.Side, true
 	return need
 }
-
-// nothing says that there was nobody who could look.
-var nothing = []byte{}
 
 // onlineCPUs are the CPUs that threads can run on now.
 func onlineCPUs() []int {

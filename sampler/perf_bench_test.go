@@ -87,7 +87,8 @@ func BenchmarkEngines(b *testing.B) {
 	for i, k := range kinds {
 		name := fmt.Sprintf("%s-%d", k.engine, k.rate)
 		low, mid, high := quartiles(slower[i])
-		b.Logf("%-12s %+.2f %% thread CPU (half of the rounds between %+.2f and %+.2f), %.1f us of goprof's CPU a sample, %d lost",
+		b.Logf("%-12s %+.2f %% thread CPU (half of the rounds between %+.2f and %+.2f), %.1f us of goprof's CPU a sample, "+
+			"%d lost",
 			name, mid, low, high, median(cost[i]), lost[i])
 		b.ReportMetric(mid, "%slower-"+name)
 		b.ReportMetric(median(cost[i]), "us/sample-"+name)
@@ -113,7 +114,7 @@ func (k benchKind) sample(b *testing.B, pid int, piece func() float64) (Stats, f
 		done <- err
 	}()
 	go func() {
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			q.Done(snap)
 		}
 	}()

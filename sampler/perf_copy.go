@@ -42,9 +42,10 @@ const (
 	halfOwnerBytes = halfSide + ptrace.MaxSide
 	halfObjectData = halfOwnerBytes + process.MaxTrailHead
 	halfHeads      = halfObjectData + process.MaxTrailObject
-	halfUsed       = halfHeads + process.MaxTrailBlocks*process.MaxTrailHead // the used parts of blocks, one after the other
-	halfUsedMost   = 48 << 10
-	halfSize       = halfUsed + 2*halfUsedMost // the verifier adds what there is at most and what comes at most
+	// the used parts of blocks, one after the other
+	halfUsed     = halfHeads + process.MaxTrailBlocks*process.MaxTrailHead
+	halfUsedMost = 48 << 10
+	halfSize     = halfUsed + 2*halfUsedMost // the verifier adds what there is at most and what comes at most
 
 	copySize = copyHead + 2*halfSize
 )

@@ -42,7 +42,8 @@ func TestCopyProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			log := make([]byte, 1<<20)
-			prog, err := copyProgram(fd, &ptrace.Hint{Side: 0x7fff_8765_4321, SideLen: 432, Handle: handle}, &trail).loadForPerf(log)
+			prog, err := copyProgram(fd, &ptrace.Hint{Side: 0x7fff_8765_4321, SideLen: 432, Handle: handle},
+				&trail).loadForPerf(log)
 			if err != nil {
 				t.Errorf("%s: %v: %s", name, err, unix.ByteSliceToString(log))
 			} else {

@@ -16,7 +16,8 @@ import (
 // (kernel/events/core.c, perf_copy_attr, perf_sample_ustack_size).
 const perfStackMost = 65528
 
-const perfSampleType = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER
+const perfSampleType = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME |
+	unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER
 
 // perfAttr asks for a sample after each period of a thread's CPU time.
 //

@@ -84,14 +84,14 @@ func (r *perfRun) adapt(w *perfThread) {
 		}
 		fresh := r.now-e.newest <= int64(e.period)/4
 		if e.starting || e.gaps >= redrawAfter && fresh {
-			e.period, e.gaps, e.starting = jittered(uint64(r.cfg.Interval), r.rng.Float64()), 0, false
+			e.period, e.gaps, e.starting = randomPeriod(uint64(r.cfg.Interval), r.rng.Float64()), 0, false
 			setPeriod(int(e.fd), &e.period)
 		}
 	}
 }
 
-// jittered is a period near the interval. Its inverse, the rate, is drawn evenly: periods are drawn anew
+// randomPeriod is a period near the interval. Its inverse, the rate, is drawn evenly: periods are drawn anew
 // after a time that does not depend on them, so that it is rates that must have the right mean.
-func jittered(interval uint64, at float64) uint64 {
+func randomPeriod(interval uint64, at float64) uint64 {
 	return uint64(float64(interval) / (1 + (2*at-1)/jitterShare))
 }

@@ -64,7 +64,8 @@ func TestPerfParse(t *testing.T) {
 		if !b.parse(rec, amd64.CPU, &s) {
 			t.Fatalf("at %d it does not parse", at)
 		}
-		if s.pid != 6 || s.tid != 7 || s.when != 12345 || !s.inKernel || !s.hasRegs || s.unknown != 0 || s.stackLen != 24 || s.asked != 32 {
+		if s.pid != 6 || s.tid != 7 || s.when != 12345 || !s.inKernel || !s.hasRegs || s.unknown != 0 || s.stackLen != 24 ||
+			s.asked != 32 {
 			t.Errorf("at %d: %+v", at, s)
 		}
 		// rax is the first register, rip the ninth, r15 the last (perf_regs.h).
@@ -138,10 +139,12 @@ func TestPerfUntold(t *testing.T) {
 }
 
 func TestPerfLost(t *testing.T) {
-	b, head := ringWith(256, 0, perfRecordOf(perfLost, 0, 1, 42), perfRecordOf(perfLostSamples, 0, 43), perfRecordOf(perfLost, 0, 1))
+	b, head := ringWith(256, 0, perfRecordOf(perfLost, 0, 1, 42), perfRecordOf(perfLostSamples, 0, 43),
+		perfRecordOf(perfLost, 0, 1))
 	var got []int64
 	r := &perfRing{data: b, head: &head, tail: new(uint64)}
-	if r.read(func(b ringBytes, rec perfRecord) { got = append(got, b.parseLost(rec)) }) || len(got) != 3 || got[0] != 42 || got[1] != 43 || got[2] != 0 {
+	if r.read(func(b ringBytes, rec perfRecord) { got = append(got, b.parseLost(rec)) }) || len(got) != 3 ||
+		got[0] != 42 || got[1] != 43 || got[2] != 0 {
 		t.Error(got)
 	}
 	if *r.tail != head {
@@ -212,7 +215,8 @@ func TestMmapPage(t *testing.T) {
 	defer r.close()
 	word := func(at int) uint64 { return *(*uint64)(unsafe.Pointer(&r.mem[at])) }
 	// data_offset and data_size follow (since Linux 4.1).
-	if off, size := word(1040), word(1048); off != uint64(len(r.mem)-len(r.data)) || size != ringLeast || *r.head != 0 || *r.tail != 0 {
+	if off, size := word(1040), word(1048); off != uint64(len(r.mem)-len(r.data)) || size != ringLeast || *r.head != 0 ||
+		*r.tail != 0 {
 		t.Errorf("data at %d, %d bytes; head %d, tail %d", off, size, *r.head, *r.tail)
 	}
 }
@@ -264,7 +268,7 @@ func TestPerfAccept(t *testing.T) {
 	// The mean rate of drawn periods is the one that was asked for, and they differ.
 	sum, least, most := 0.0, uint64(interval*1000), uint64(0)
 	for i := range 1000 {
-		p := jittered(interval*1000, float64(i)/999)
+		p := randomPeriod(interval*1000, float64(i)/999)
 		sum += 1 / float64(p)
 		least, most = min(least, p), max(most, p)
 	}

@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
@@ -38,41 +38,21 @@ func needPerf(t testing.TB) {
 }
 
 // perfSession samples pid until end returns; each sees every snapshot.
-func perfSession(t *testing.T, pid int, cfg Config, each func(*process.Snapshot), end func(p *Perf, seen *atomic.Int64)) sampled {
+func perfSession(t *testing.T, pid int, cfg Config, each func(*look.Look),
+	end func(p *Perf, seen *atomic.Int64)) sampled {
 	t.Helper()
 	needPerf(t)
-	p, q := NewPerf(pid, ctest.CPU()), NewQueue(64)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	got := sampled{byTID: make(map[int]int)}
-	var seen atomic.Int64
-	consumed := make(chan struct{})
-	go func() {
-		defer close(consumed)
-		for snap := range q.Snapshots() {
-			got.byTID[snap.TID]++
-			if each != nil {
-				each(snap)
-			}
-			seen.Add(1)
-			q.Done(snap)
-		}
-	}()
-	go func() {
-		end(p, &seen)
-		cancel()
-	}()
+	if each == nil {
+		each = func(*look.Look) {}
+	}
+	p := NewPerf(pid, ctest.CPU())
 	before := standardFiles()
-	got.Stats, got.err = p.Run(ctx, cfg, q)
-	<-consumed
+	got := sessionOf(t, p, cfg, 64, each, func(seen *atomic.Int64) { end(p, seen) })
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
 	if after := standardFiles(); after != before {
 		t.Errorf("standard files before %v, after %v", before, after)
-	}
-	if got.Attempted != got.Taken+got.LostSum() || got.Taken != seen.Load() {
-		t.Errorf("attempted %d, taken %d, lost %v; %d came out of the queue", got.Attempted, got.Taken, got.Lost, seen.Load())
 	}
 	return got
 }
@@ -106,8 +86,9 @@ int main(void) {
 }`)
 	pad := uint64(p.Number(t))
 	counts := map[int64]uint64{} // by when they were seen: each CPU has a ring of its own, so samples come in any order
-	got := perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
-		if s.SP != s.Regs[ctest.CPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || s.Followed == nil {
+	got := perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
+		if s.SP != s.Regs[ctest.CPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || !s.RunsOn ||
+			len(s.Followed) != 0 {
 			t.Errorf("%#x, sp %#x, unknown %#x, call %d", s.SP, s.Regs[ctest.CPU().SP], s.Unknown, s.Syscall)
 		}
 		word := func(i uint64) uint64 {
@@ -209,7 +190,7 @@ func TestPerfIsNotInStep(t *testing.T) {
 	p := ctest.Run(t, lockstepProgram, strconv.Itoa(int(period)))
 	at := uint64(p.Number(t))
 	var first, all int
-	got := perfSession(t, p.PID, Config{Interval: period}, func(s *process.Snapshot) {
+	got := perfSession(t, p.PID, Config{Interval: period}, func(s *look.Look) {
 		if off := at - s.SP; off+8 <= uint64(len(s.Stack)) {
 			all++
 			if s.Stack[off] == 1 {
@@ -232,7 +213,8 @@ func TestPerfTimesAddUp(t *testing.T) {
 	sum := int64(0)
 	all, _, _ := used(t, p)
 	began := time.Now()
-	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, func(s *process.Snapshot) { sum += s.CPU }, perfUntil(1500))
+	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, func(s *look.Look) { sum += s.CPU },
+		perfUntil(1500))
 	allAfter, _, _ := used(t, p)
 	beside := time.Since(began) - got.Wall
 	times := got.Times
@@ -240,7 +222,9 @@ func TestPerfTimesAddUp(t *testing.T) {
 	if sum != int64(times.Sampled) || times.Process != times.Sampled+times.NotSampled+times.Exited {
 		t.Errorf("samples carry %d: %+v", sum, times)
 	}
-	if off := time.Duration(allAfter-all) - times.Process; off > times.Process/50+beside*time.Duration(len(onlineCPUs())) || -off > times.Process/50 {
+	most := times.Process / 50
+	off := time.Duration(allAfter-all) - times.Process
+	if off > most+beside*time.Duration(len(onlineCPUs())) || -off > most {
 		t.Errorf("%v, and the program used %v", times.Process, time.Duration(allAfter-all))
 	}
 	if times.NotSampled > times.Process/4 && os.Getenv("GOPROF_SLOW") == "" { // a slow machine cannot take all
@@ -277,7 +261,7 @@ func TestPerfStackSizes(t *testing.T) {
 		top := frame + 64
 		var last, most, cuts int
 		told := false // how long the stack is has come to be known
-		perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
+		perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
 			last, most = len(s.Stack), max(most, len(s.Stack))
 			if told = told || !s.Cut || c.cut; s.Cut && told {
 				cuts++
@@ -288,7 +272,8 @@ func TestPerfStackSizes(t *testing.T) {
 			untilSamples(300)(seen)
 		})
 		t.Logf("%d bytes: %d at last, %d at most, %d cut", c.size, last, most, cuts)
-		if most > perfStackMost || !c.cut && (cuts > 0 || last < c.size || last > c.size+4096) || c.cut && (last < 60_000 || cuts == 0) {
+		if most > perfStackMost || !c.cut && (cuts > 0 || last < c.size || last > c.size+4096) ||
+			c.cut && (last < 60_000 || cuts == 0) {
 			t.Errorf("%d bytes of stack: the last copy has %d, %d were cut", c.size, last, cuts)
 		}
 	}
@@ -303,7 +288,7 @@ func TestPerfSkips(t *testing.T) {
 	var from atomic.Int64 // samples before were under way when it was told
 	from.Store(math.MaxInt64)
 	n := int64(0)
-	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
+	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
 		if n++; n > from.Load() && s.TID == other {
 			after++
 		}
@@ -373,7 +358,8 @@ func TestPerfRefusals(t *testing.T) {
 }
 
 func TestParseCPUList(t *testing.T) {
-	for text, want := range map[string]int{"0": 1, "0-3": 4, "0-1,4,8-9\n": 5, "": 0, "x": 0, "3-1": 0, "0-99999": 0, "1,": 1, "1-": 0} {
+	for text, want := range map[string]int{"0": 1, "0-3": 4, "0-1,4,8-9\n": 5, "": 0, "x": 0, "3-1": 0, "0-99999": 0,
+		"1,": 1, "1-": 0} {
 		if got := parseCPUList([]byte(text)); len(got) != want {
 			t.Errorf("%q: %v", text, got)
 		}
@@ -401,7 +387,7 @@ func TestPerfFewEvents(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			by[snap.TID]++
 			q.Done(snap)
 			if n++; n%50 == 0 {
@@ -480,8 +466,10 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 func TestPerfGone(t *testing.T) {
 	needPerf(t)
 	before := standardFiles()
-	r := &perfRun{perf: NewPerf(os.Getpid(), ctest.CPU()), cpus: onlineCPUs(), threads: map[int]*perfThread{}, mostEvents: 100,
-		cfg: Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)), steady: make([]*perfRing, len(onlineCPUs()))}
+	r := &perfRun{perf: NewPerf(os.Getpid(), ctest.CPU()), cpus: onlineCPUs(), threads: map[int]*perfThread{},
+		mostEvents: 100,
+		cfg:        Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)),
+		steady: make([]*perfRing, len(onlineCPUs()))}
 	const nobody = 1 << 22 // above the kernel's PID_MAX_LIMIT
 	for range 3 {
 		w := &perfThread{tid: nobody, th: &thread{tid: nobody}, stack: stackLeast}
@@ -505,7 +493,7 @@ int main(void) {
 	while (fgets(line, sizeof line, stdin)) pthread_create(&t, 0, spin, 0);
 }`)
 	var born, seenBorn atomic.Int64
-	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *process.Snapshot) {
+	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
 		if int64(s.TID) == born.Load() {
 			seenBorn.Add(1)
 		}

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 )
 
 // This file keeps the events: which threads have some, on which CPUs, and how much stack they copy.
@@ -64,7 +64,7 @@ func (r *perfRun) watchAll() {
 			continue
 		}
 		if known := r.threads[th.tid]; known != nil {
-			r.keepUp(known)
+			r.followThread(known)
 		} else if r.makeRoom() {
 			r.watch(th)
 		}
@@ -92,8 +92,8 @@ func (r *perfRun) makeRoom() bool {
 // silence is how many samples a thread may owe before it is asked whether it has gone to other CPUs.
 const silence = 32
 
-// keepUp looks where a thread may run if it runs and gives no samples.
-func (r *perfRun) keepUp(th *perfThread) {
+// followThread looks where a thread may run if it runs and gives no samples.
+func (r *perfRun) followThread(th *perfThread) {
 	if int64(th.th.last.Ran-min(th.heardAt, th.th.last.Ran)) < silence*int64(r.cfg.Interval) {
 		return
 	}
@@ -146,7 +146,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 		}
 		if err != nil {
 			r.unwatch(w) // all or nothing: it comes to its turn again
-			r.couldNot(err)
+			r.countOpenError(err)
 			return
 		}
 		e.fd = int32(fd)
@@ -160,8 +160,8 @@ func (r *perfRun) openEvents(w *perfThread) {
 	}
 }
 
-// couldNot deals with an event that could not be opened. That of a thread that has ended is nobody's loss.
-func (r *perfRun) couldNot(err error) {
+// countOpenError deals with an event that could not be opened. That of a thread that has ended is nobody's loss.
+func (r *perfRun) countOpenError(err error) {
 	switch {
 	case errors.Is(err, unix.ESRCH):
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
@@ -243,19 +243,19 @@ func (w *perfThread) fitStack(most int) int {
 
 // bill gives a sample the CPU time that its thread has used since the sample before (bill.go). Samples that are
 // read together share what there is; a debt that has grown large is paid over several.
-func (r *perfRun) bill(w *perfThread, th *thread, snap *process.Snapshot) {
+func (r *perfRun) bill(w *perfThread, th *thread, snap *look.Look) {
 	if th == nil || th != w.th {
 		return
 	}
 	if r.scan.isPooled(th) {
-		r.scan.givePool(th, snap)
+		r.scan.billPooled(th, snap)
 		return
 	}
 	if w.charged <= th.billed {
 		return
 	}
 	owed := w.charged - th.billed
-	r.scan.bills.give(th, th.billed+min(owed, max(2*uint64(r.cfg.Interval), owed/8)), false, snap)
+	r.scan.bills.billSample(th, th.billed+min(owed, max(2*uint64(r.cfg.Interval), owed/8)), false, snap)
 }
 
 // promptRings are those of threads that are to be looked at soon: their samples wake us up. They have rings of their

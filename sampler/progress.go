@@ -58,8 +58,8 @@ func (p *progress) answer(sum func() Stats) {
 	}
 }
 
-// whole is an engine's Run, from its beginning to its end.
-func (p *progress) whole(cfg Config, q *Queue, run func() (Stats, error)) (_ Stats, err error) {
+// runEngine is an engine's Run, from its beginning to its end.
+func (p *progress) runEngine(cfg Config, q *Queue, run func() (Stats, error)) (_ Stats, err error) {
 	defer close(q.full)
 	defer close(p.done)
 	if cfg.Interval < MinInterval {

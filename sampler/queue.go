@@ -3,7 +3,7 @@ package sampler
 import (
 	"sync/atomic"
 
-	"goprof/process"
+	"goprof/sampler/look"
 )
 
 // Queue hands snapshots from the sampler to a walker: a fixed number of them goes round.
@@ -15,9 +15,9 @@ import (
 //
 // One consumer or more: receive from Snapshots until it is closed, give each back with Done.
 type Queue struct {
-	full  chan *process.Snapshot
+	full  chan *look.Look
 	slots []slot
-	index map[*process.Snapshot]int32 // of slots, only read
+	index map[*look.Look]int32 // of slots, only read
 	// top is the free slot to be taken next, as its number + 1 (0: none), below a count of all changes: without
 	// that, a slot that was taken and given back meanwhile would look as if nothing had happened.
 	top    atomic.Uint64
@@ -25,7 +25,7 @@ type Queue struct {
 }
 
 type slot struct {
-	snap   *process.Snapshot
+	snap   *look.Look
 	next   atomic.Uint32 // free slot below this one, as its number + 1
 	queued int64         // bytes, while the consumer has it
 }
@@ -39,9 +39,9 @@ const (
 
 // NewQueue makes a queue of n snapshots.
 func NewQueue(n int) *Queue {
-	q := &Queue{full: make(chan *process.Snapshot, n), slots: make([]slot, n), index: make(map[*process.Snapshot]int32, n)}
+	q := &Queue{full: make(chan *look.Look, n), slots: make([]slot, n), index: make(map[*look.Look]int32, n)}
 	for i := range q.slots {
-		snap := new(process.Snapshot)
+		snap := new(look.Look)
 		q.slots[i].snap, q.index[snap] = snap, int32(i)
 	}
 	for i := range q.slots {
@@ -51,10 +51,10 @@ func NewQueue(n int) *Queue {
 }
 
 // Snapshots delivers what was taken; it is closed when sampling ends.
-func (q *Queue) Snapshots() <-chan *process.Snapshot { return q.full }
+func (q *Queue) Looks() <-chan *look.Look { return q.full }
 
 // Done gives a snapshot back to be filled again.
-func (q *Queue) Done(s *process.Snapshot) {
+func (q *Queue) Done(s *look.Look) {
 	i, ok := q.index[s]
 	if !ok {
 		return // not one of ours
@@ -82,7 +82,7 @@ func (q *Queue) release(i uint32) {
 }
 
 // take is a snapshot to fill, nil if there is none.
-func (q *Queue) take() *process.Snapshot {
+func (q *Queue) take() *look.Look {
 	for q.queued.Load() < mostBytes {
 		top := q.top.Load()
 		if uint32(top) == 0 {
@@ -90,8 +90,7 @@ func (q *Queue) take() *process.Snapshot {
 		}
 		slot := &q.slots[uint32(top)-1]
 		if q.top.CompareAndSwap(top, (top>>32+1)<<32|uint64(slot.next.Load())) {
-			slot.snap.Count = 1
-			slot.snap.Waiting.Reset()
+			slot.snap.Reset()
 			return slot.snap
 		}
 	}
@@ -99,7 +98,7 @@ func (q *Queue) take() *process.Snapshot {
 }
 
 // put never blocks: there are no more snapshots than places.
-func (q *Queue) put(s *process.Snapshot) {
+func (q *Queue) put(s *look.Look) {
 	slot := &q.slots[q.index[s]]
 	slot.queued = int64(cap(s.Stack) + cap(s.Under))
 	q.queued.Add(slot.queued)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"goprof/process"
+	"goprof/sampler/look"
 )
 
 // What waits for its walk is bounded in number and in bytes, and one that comes back is used again.
@@ -17,12 +17,12 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Error("another snapshot than the one that was given back last")
 	}
 	q.Done(first)
-	q.Done(new(process.Snapshot)) // nobody's
-	var held []*process.Snapshot
+	q.Done(new(look.Look)) // nobody's
+	var held []*look.Look
 	for s := q.take(); s != nil; s = q.take() {
 		s.Stack = make([]byte, 1<<20)
 		q.put(s)
-		held = append(held, <-q.Snapshots())
+		held = append(held, <-q.Looks())
 	}
 	if len(held) != mostBytes>>20 {
 		t.Errorf("%d MB wait", len(held))
@@ -47,7 +47,7 @@ func TestQueueFromTwoSides(t *testing.T) {
 	q := NewQueue(8)
 	var all sync.WaitGroup
 	all.Go(func() {
-		for s := range q.Snapshots() {
+		for s := range q.Looks() {
 			if s.TID != 1 {
 				t.Errorf("it is at %d", s.TID)
 			}

@@ -81,22 +81,22 @@ func (l *watchList) note(th *watched, stat procfs.Schedstat) {
 	}
 }
 
-// drop takes a thread that has ended out of the account.
-func (q *quiet) drop(th *watched) {
+// removeEnded takes a thread that has ended out of the account.
+func (q *quiet) removeEnded(th *watched) {
 	q.sum -= int64(th.read.Ran)
 	q.left, q.other, q.now = unknown, unknown, false
 }
 
-// cool drops hot threads that have not moved for long, or have ended.
-func (q *quiet) cool() {
+// dropIdle drops hot threads that have not moved for long, or have ended.
+func (q *quiet) dropIdle() {
 	q.hot = slices.DeleteFunc(q.hot, func(th *watched) bool {
 		th.hot = th.tid != 0 && q.at-th.movedAt < coolAfter
 		return !th.hot
 	})
 }
 
-// compare finds out whether all threads but the hot ones stand still, if that is cheaper than to ask so many of them.
-func (l *watchList) compare(now int64, many int) {
+// findQuiet finds out whether all threads but the hot ones stand still, if that is cheaper than to ask so many of them.
+func (l *watchList) findQuiet(now int64, many int) {
 	q := &l.quiet
 	q.now, q.at = false, now
 	if l.noStats || q.skips || !q.ticks || 2*(len(q.hot)+len(l.byTID)/clockWorth) > many {
@@ -110,22 +110,22 @@ func (l *watchList) compare(now int64, many int) {
 			if th.tid == 0 {
 				continue
 			}
-			if _, ok := l.ask(th); !ok {
+			if _, ok := l.readCharged(th); !ok {
 				l.forget(th)
 			}
 		}
 		if unix.ClockGettime(q.clock, &l.ts) != nil {
 			return
 		}
-		if q.now = l.isLeft(l.ts.Nano() - q.sum); q.now {
+		if q.now = l.isLeftByEnded(l.ts.Nano() - q.sum); q.now {
 			q.vain = 0
 			return
 		}
 	}
 }
 
-// isLeft reports whether a difference is what ended threads have left.
-func (l *watchList) isLeft(more int64) bool {
+// isLeftByEnded reports whether a difference is what ended threads have left.
+func (l *watchList) isLeftByEnded(more int64) bool {
 	q := &l.quiet
 	switch {
 	case more == q.left:
@@ -153,5 +153,5 @@ func (l *watchList) charged(th *watched) (procfs.Schedstat, bool) {
 	if l.quiet.now && !th.hot && th.readAs > 0 {
 		return th.read, true
 	}
-	return l.ask(th)
+	return l.readCharged(th)
 }

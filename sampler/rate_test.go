@@ -24,7 +24,7 @@ func TestRateYieldsToTheOverhead(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			q.Done(snap)
 		}
 	}()
@@ -49,7 +49,7 @@ func TestStatsMeanwhile(t *testing.T) {
 	defer cancel()
 	var consumed atomic.Int64
 	go func() {
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			consumed.Add(1)
 			q.Done(snap)
 		}
@@ -110,7 +110,8 @@ func TestHadNoCPU(t *testing.T) {
 		{"ran all the time", procfs.Schedstat{Ran: 6_000, Waited: 100, Turns: 7}, lookAt + 50, false},
 		{"lost its CPU to us", procfs.Schedstat{Ran: 6_000, Waited: 140, Turns: 8}, lookAt + 50, false},
 		{"had lost it before", procfs.Schedstat{Ran: 5_000, Waited: 100 + 3_000, Turns: 8}, lookAt + 50, true},
-		{"lost it, and was collected late", procfs.Schedstat{Ran: 6_000, Waited: 100 + 3_000, Turns: 9}, lookAt + 4_000, false},
+		{"lost it, and was collected late", procfs.Schedstat{Ran: 6_000, Waited: 100 + 3_000, Turns: 9}, lookAt + 4_000,
+			false},
 	} {
 		if got := hadNoCPU(before, c.after, c.now, lookAt); got != c.waited {
 			t.Errorf("%s: %v", c.what, got)
@@ -132,6 +133,7 @@ func TestLongIntervals(t *testing.T) {
 func needTicks(t testing.TB, got *Stats) {
 	t.Helper()
 	if got.Skipped > got.Ticks/4 {
-		t.Skipf("not judged: there was no CPU for the sampling thread at %d ticks, beside %d that were held", got.Skipped, got.Ticks)
+		t.Skipf("not judged: there was no CPU for the sampling thread at %d ticks, beside %d that were held", got.Skipped,
+			got.Ticks)
 	}
 }

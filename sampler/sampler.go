@@ -10,6 +10,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -28,7 +29,7 @@ type Config struct {
 	// where they cost more, Interval grows. 0 is any.
 	MaxOverhead float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
-	After func(snap *process.Snapshot, released int64)
+	After func(snap *look.Look, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.
 	Memory *ptrace.Memory
 	// Trail is Tracer.Trail.
@@ -105,7 +106,7 @@ var ErrNoProcess = errors.New("sampler: no such process")
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 // It works on OS threads of its own, which end with it. Run is called once.
 func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return s.whole(cfg, q, func() (Stats, error) { return s.run(ctx, cfg, q) })
+	return s.runEngine(cfg, q, func() (Stats, error) { return s.run(ctx, cfg, q) })
 }
 
 // run is one sampling session.
@@ -129,7 +130,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	}
 	t := ptrace.NewTracer(s.pid, s.cpu)
 	defer t.Close()
-	fds := descriptors()
+	fds := raiseFileLimit()
 	if s.fds > 0 {
 		fds = s.fds
 	}
@@ -139,7 +140,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 		scan: newScan(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.close()
 	r.late, r.sum = r.account, r.total
-	return r.shifts(r.loop, r.scan.settle)
+	return r.runInShifts(r.loop, r.scan.readAllCharges)
 }
 
 // loop holds ticks.
@@ -152,7 +153,7 @@ func (r *run) loop() {
 	} else {
 		r.notVisiting()
 	}
-	r.spentBefore = r.scan.spent()
+	r.spentBefore = r.scan.ownCPUTime()
 	rest := int64(0)
 	for r.sleep(r.nextLook(rest)) {
 		spent := r.spentBefore
@@ -167,7 +168,7 @@ func (r *run) loop() {
 		if r.over() {
 			return
 		}
-		r.spentBefore = r.scan.spent()
+		r.spentBefore = r.scan.ownCPUTime()
 		spent = r.spentBefore - spent
 		rest = ptrace.Monotonic(&r.ts) + spent // never more than half of a CPU is ours
 		if r.visiting && r.visits.met {
@@ -175,7 +176,7 @@ func (r *run) loop() {
 			r.ticks.start += spent / int64(len(r.visits.round))
 		}
 		r.nextTick()
-		r.yield()
+		r.lengthenInterval()
 		r.scan.interval = int64(r.ticks.interval)
 	}
 }
@@ -185,7 +186,7 @@ func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
 		return r.planVisit(rest)
 	}
-	return max(r.ticks.at()+r.ticks.anywhere(r.ticks.step), rest)
+	return max(r.ticks.at()+r.ticks.randomWithin(r.ticks.step), rest)
 }
 
 // lookAround looks at threads that have used an interval of CPU time and seem to run.

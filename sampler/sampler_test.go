@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
@@ -29,7 +29,17 @@ type sampled struct {
 // session samples pid until end returns.
 func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic.Int64)) sampled {
 	t.Helper()
-	s := New(pid, ctest.CPU())
+	return sessionOf(t, New(pid, ctest.CPU()), cfg, queue, func(snap *look.Look) {
+		if len(snap.Stack) == 0 || snap.SP == 0 {
+			t.Error("a snapshot without stack")
+		}
+	}, end)
+}
+
+// sessionOf samples with an engine until end returns; each sees every look.
+func sessionOf(t *testing.T, e Engine, cfg Config, queue int, each func(*look.Look),
+	end func(seen *atomic.Int64)) sampled {
+	t.Helper()
 	q := NewQueue(queue)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -38,10 +48,8 @@ func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic
 	consumed := make(chan struct{})
 	go func() {
 		defer close(consumed)
-		for snap := range q.Snapshots() {
-			if len(snap.Stack) == 0 || snap.SP == 0 {
-				t.Error("a snapshot without stack")
-			}
+		for snap := range q.Looks() {
+			each(snap)
 			got.byTID[snap.TID] += int(snap.Samples())
 			seen.Add(snap.Samples())
 			q.Done(snap)
@@ -51,7 +59,7 @@ func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic
 		end(&seen)
 		cancel()
 	}()
-	got.Stats, got.err = s.Run(ctx, cfg, q)
+	got.Stats, got.err = e.Run(ctx, cfg, q)
 	<-consumed
 	if got.Attempted != got.Taken+got.LostSum() {
 		t.Errorf("attempted %d, taken %d, lost %v", got.Attempted, got.Taken, got.Lost)
@@ -120,7 +128,8 @@ func TestSamplesFollowCPUTime(t *testing.T) {
 	}
 	check(strconv.Itoa(len(bursts))+" threads with short bursts", bursts...)
 	t.Logf("ticks %d, skipped %d, lost %v, late %d, pauses p50 %v p99 %v max %v, CPU %v of %v",
-		got.Ticks, got.Skipped, got.Lost, got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), got.CPU, got.Wall)
+		got.Ticks, got.Skipped, got.Lost, got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(),
+		got.CPU, got.Wall)
 	needTicks(t, &got.Stats)
 }
 
@@ -150,7 +159,8 @@ func TestSamplesWhenCPUsAreShort(t *testing.T) {
 	if lost := got.LostSum(); lost*100 > got.Attempted {
 		t.Errorf("lost %v of %d", got.Lost, got.Attempted)
 	}
-	t.Logf("%d of %d owed, %d late, lost %v, pauses p50 %v p99 %v max %v, skipped %d of %d", got.Taken, owed, got.Late, got.Lost,
+	t.Logf("%d of %d owed, %d late, lost %v, pauses p50 %v p99 %v max %v, skipped %d of %d", got.Taken, owed, got.Late,
+		got.Lost,
 		got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), got.Skipped, got.Ticks)
 	for _, tid := range tids {
 		ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, tid) == 'R' })
@@ -209,10 +219,10 @@ func TestWalkerThatIsBehind(t *testing.T) {
 	s := New(p.PID, ctest.CPU())
 	q := NewQueue(4)
 	ctx, cancel := context.WithCancel(context.Background())
-	var held []*process.Snapshot
+	var held []*look.Look
 	go func() {
 		for range 4 {
-			held = append(held, <-q.Snapshots())
+			held = append(held, <-q.Looks())
 		}
 		time.Sleep(300 * time.Millisecond)
 		cancel()
@@ -245,7 +255,7 @@ func TestSkippedThreads(t *testing.T) {
 	consumed := make(chan struct{})
 	go func() {
 		defer close(consumed)
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			if snap.TID == want {
 				wanted++
 			} else if wanted > 100 {
@@ -282,7 +292,7 @@ func TestStackTopHints(t *testing.T) {
 	go func() {
 		defer close(done)
 		n := 0
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			exact = exact || snap.SP+uint64(len(snap.Stack)) == top
 			s.Advise(p.PID, ptrace.Hint{StackTop: top})
 			if n++; exact || n > 1000 {
@@ -335,8 +345,10 @@ func poolsRun(t *testing.T, noNotes bool) {
 	}
 	owed := used / int64(interval)
 	sampled := float64(got.Times.Sampled) / float64(got.Times.Process)
-	t.Logf("%d samples of %d owed; the busier pool has %.3f of the time and %.3f of the samples; %.1f %% of the time is sampled; skipped %d of %d ticks; %.1f %% of a CPU",
-		all, owed, float64(usedMuch)/float64(used), float64(much)/float64(all), 100*sampled, got.Skipped, got.Ticks, 100*got.CPU.Seconds()/got.Wall.Seconds())
+	t.Logf("%d samples of %d owed; the busier pool has %.3f of the time and %.3f of the samples; %.1f %% of the time is "+
+		"sampled; skipped %d of %d ticks; %.1f %% of a CPU",
+		all, owed, float64(usedMuch)/float64(used), float64(much)/float64(all), 100*sampled, got.Skipped, got.Ticks,
+		100*got.CPU.Seconds()/got.Wall.Seconds())
 	needTicks(t, &got.Stats)
 	if off := all - owed; off > owed/10+chance(owed) || off < -owed/10-chance(owed) {
 		t.Errorf("%d samples of %d owed", all, owed)

@@ -150,7 +150,7 @@ func newScan(proc *procfs.Dir, interval time.Duration, fds int) *scan {
 		dirents:  make([]byte, 32<<10),
 		kept:     keptFiles{fds, fds},
 	}
-	s.seen, s.giveUp = s.meet, s.giveUpFiles
+	s.seen, s.giveUp = s.noteListed, s.giveUpFiles
 	s.bills.begin(proc.PID)
 	s.unseen.base = s.bills.now
 	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
@@ -213,7 +213,7 @@ func (s *scan) nextThat(asked func(*thread) bool) *thread {
 			return th
 		}
 	}
-	s.compare()
+	s.decideAskingCold()
 	return s.nextOfCold(asked)
 }
 
@@ -221,7 +221,7 @@ func (s *scan) nextOfCold(asked func(*thread) bool) *thread {
 	if s.coldLeft <= 0 {
 		return nil
 	}
-	began, n := s.spent(), int64(0)
+	began, n := s.ownCPUTime(), int64(0)
 	var due *thread
 	for ; s.coldLeft > 0 && due == nil; s.coldLeft-- {
 		if n > 0 && s.unseen.asking == 0 && !s.noStats {
@@ -239,13 +239,13 @@ func (s *scan) nextOfCold(asked func(*thread) bool) *thread {
 		if asked(th) {
 			due = th
 		}
-		s.unseen.asked(s.unseen.found - found)
+		s.unseen.noteAsked(s.unseen.found - found)
 		if th.tid == 0 || th.hot {
 			s.nextCold-- // back, so that takeCold moves it off the list
 		}
 	}
 	if n > 0 {
-		cost := (s.spent() - began) / n
+		cost := (s.ownCPUTime() - began) / n
 		s.coldCost = max((s.coldCost*7+cost)/8, 100)
 	}
 	return due
@@ -258,7 +258,7 @@ func (s *scan) isDue(th *thread) bool {
 		s.forget(th)
 		return false
 	}
-	changed := s.book(th, stat)
+	changed := s.updateAccount(th, stat)
 	if th.hint.Skip {
 		th.credit = 0
 	}
@@ -281,32 +281,32 @@ func (s *scan) bringUpToDate(th *thread) bool {
 	if stat, ok := s.charged(th); !ok {
 		s.forget(th)
 	} else {
-		s.book(th, stat)
+		s.updateAccount(th, stat)
 		th.credit = 0
 	}
 	return false
 }
 
-// settle reads what all threads have been charged since they were last read.
-func (s *scan) settle() {
+// readAllCharges reads what all threads have been charged since they were last read.
+func (s *scan) readAllCharges() {
 	for _, th := range s.byTID {
 		if stat, ok := s.charged(th); !ok {
 			s.forget(th)
 		} else {
-			s.book(th, stat)
+			s.updateAccount(th, stat)
 		}
 	}
 }
 
-// spent is the CPU time that our OS thread has used: what it is given of a busy machine does not matter for what
+// ownCPUTime is the CPU time that our OS thread has used: what it is given of a busy machine does not matter for what
 // a read costs.
-func (s *scan) spent() int64 {
+func (s *scan) ownCPUTime() int64 {
 	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&s.ts)), 0)
 	return s.ts.Nano()
 }
 
-// pay takes the price of one sample off a thread's account.
-func (s *scan) pay(th *thread) { th.credit -= s.interval }
+// payForSample takes the price of one sample off a thread's account.
+func (s *scan) payForSample(th *thread) { th.credit -= s.interval }
 
 // charged reads what the kernel has charged a thread.
 func (s *scan) charged(th *thread) (procfs.Schedstat, bool) {

@@ -43,7 +43,7 @@ func scanFor(s *scan, ticks int) (due int) {
 			if th.tid == s.proc.PID {
 				due++
 			}
-			s.pay(th)
+			s.payForSample(th)
 		}
 		time.Sleep(time.Duration(s.interval))
 	}
@@ -57,7 +57,7 @@ func TestScanOfManyThreads(t *testing.T) {
 		name string
 		fds  int
 	}{
-		{"descriptors for all", descriptors()},
+		{"descriptors for all", raiseFileLimit()},
 		{"descriptors for 100", 100},
 		{"no descriptors", 0},
 	} {
@@ -78,7 +78,8 @@ func TestScanOfManyThreads(t *testing.T) {
 			}
 			ranBefore := cpuOf(t, s, p.PID)
 			due, ran := 0, int64(0)
-			ctest.Eventually(t, "it has run for 30 ticks", func() bool { // a machine that is busy may not let it run at all ticks
+			// a machine that is busy may not let it run at all ticks
+			ctest.Eventually(t, "it has run for 30 ticks", func() bool {
 				due += scanFor(s, 10)
 				ran = (cpuOf(t, s, p.PID) - ranBefore) / s.interval
 				return ran >= 30

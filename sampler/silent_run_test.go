@@ -26,7 +26,7 @@ func runFor(t *testing.T, e Engine, d time.Duration, interval time.Duration) (St
 	of := map[int]int{}
 	var taken sync.WaitGroup
 	taken.Go(func() {
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			of[snap.TID]++
 			q.Done(snap)
 		}

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
@@ -46,7 +46,7 @@ func TestHelperSampler(t *testing.T) {
 	go func() {
 		defer close(consumed)
 		var at []int64
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			if len(at) == 0 {
 				fmt.Println("begun")
 				if us, err := strconv.Atoi(os.Getenv("SAMPLER_PANIC")); err == nil {
@@ -166,12 +166,13 @@ func TestExcusedOnce(t *testing.T) {
 		ctest.Eventually(t, "it runs on", func() bool { return cpuOf(t, s, p.PID) > was+int64(5*time.Millisecond) })
 		return uint64(cpuOf(t, s, p.PID))
 	}
-	var snap process.Snapshot
-	s.bills.give(th, runOn(), false, &snap)
+	var snap look.Look
+	s.bills.billSample(th, runOn(), false, &snap)
 	runOn()
 	s.forgiveUse()
 	told, used := s.bills.given+s.bills.excused+th.owed(), int64(th.last.Ran-base)
 	if snap.CPU == 0 || s.bills.excused == 0 || told != used {
-		t.Errorf("%d in samples, %d excused, %d owed: %d, of %d that it used", s.bills.given, s.bills.excused, th.owed(), told, used)
+		t.Errorf("%d in samples, %d excused, %d owed: %d, of %d that it used", s.bills.given, s.bills.excused, th.owed(),
+			told, used)
 	}
 }

@@ -18,11 +18,10 @@ import (
 // each thread has to be asked whether it was there; with hundreds of them that takes so long that the one that was
 // there has gone on elsewhere meanwhile, and cannot be told any more.
 //
-// The event is on while we wait on that CPU for our visit, and costs each switch there 0.1 us or so. It needs CAP_PERFMON,
-// or kernel.perf_event_paranoid 0.
+// The event is on while we wait on that CPU for our visit. It needs CAP_PERFMON, or kernel.perf_event_paranoid 0.
 
-// switchNotes are the notes of one CPU. The kernel writes them backward into a ring and goes on over the oldest ones, so
-// the newest is where the head points.
+// switchNotes are the notes of one CPU. The kernel writes them backward into a ring and goes on over the oldest ones.
+// So the newest one is where the head points.
 type switchNotes struct {
 	fd   int
 	mem  []byte
@@ -50,7 +49,8 @@ func openSwitches(cpu int) *switchNotes {
 		return nil
 	}
 	page := os.Getpagesize()
-	mem, err := unix.Mmap(fd, 0, 2*page, unix.PROT_READ, unix.MAP_SHARED) // not writable: the kernel may go on over what is old
+	// Not writable: that allows the kernel to go on over what is old.
+	mem, err := unix.Mmap(fd, 0, 2*page, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		unix.Close(fd)
 		return nil

@@ -32,7 +32,7 @@ func (s *scan) listAgain() bool {
 
 func (s *scan) listNow() {
 	s.unseen.strays = false
-	began := s.spent()
+	began := s.ownCPUTime()
 	s.round++
 	s.met = s.met[:0]
 	if s.proc.Threads(s.dirents, s.seen) != nil {
@@ -48,11 +48,11 @@ func (s *scan) listNow() {
 		}
 	}
 	s.listedAt = s.now
-	s.listCost = s.spent() - began
+	s.listCost = s.ownCPUTime() - began
 }
 
-// meet notes that the listing has seen tid.
-func (s *scan) meet(tid int) {
+// noteListed notes that the listing has seen tid.
+func (s *scan) noteListed(tid int) {
 	if th := s.byTID[tid]; th != nil {
 		th.round = s.round
 		return
@@ -78,20 +78,20 @@ func (s *scan) meet(tid int) {
 	s.met = append(s.met, th)
 	if !born || int64(stat.Ran) > s.now-s.listedAt+lateCharge { // it is older: listings have left it out by now
 		th.billed, th.hot = stat.Ran, false
-		th.credit = s.anyPart()
+		th.credit = s.randomPart()
 		s.cold = append(s.cold, th)
 		return
 	}
 	// All that it has run since the last listing is ours to sample.
-	th.credit = min(int64(stat.Ran), s.now-s.listedAt, maxCredit) + s.anyPart()
+	th.credit = min(int64(stat.Ran), s.now-s.listedAt, maxCredit) + s.randomPart()
 	s.unseen.found += int64(stat.Ran)
 	s.owe(th, stat.Ran, int64(stat.Ran))
 	s.hot = append(s.hot, th)
 }
 
-// anyPart is some part of an interval. A thread begins with it, so that one which uses less than an interval in all
+// randomPart is some part of an interval. A thread begins with it, so that one which uses less than an interval in all
 // its life is sampled as often, on the average, as it uses CPU time.
-func (s *scan) anyPart() int64 { return s.rng.Int64N(s.interval) }
+func (s *scan) randomPart() int64 { return s.rng.Int64N(s.interval) }
 
 // forget drops a thread that has ended. It leaves its list later.
 func (s *scan) forget(th *thread) {
@@ -196,8 +196,8 @@ func (s *scan) closeFiles(th *thread) {
 // reservedFDs are left to the rest of goprof: ELF images, outputs, the runtime.
 const reservedFDs = 256
 
-// descriptors raises the limit as far as we may and says how many a scan can keep.
-func descriptors() int {
+// raiseFileLimit raises the limit as far as we may and says how many a scan can keep.
+func raiseFileLimit() int {
 	var lim syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) != nil {
 		return 0

@@ -31,8 +31,8 @@ func (t *ticks) begin(now, step int64) { t.start, t.number, t.step = now, 0, ste
 // at is when the time of the next tick begins.
 func (t *ticks) at() int64 { return t.start + t.number*t.step }
 
-// anywhere is a moment within so much time.
-func (t *ticks) anywhere(width int64) int64 {
+// randomWithin is a moment within so much time.
+func (t *ticks) randomWithin(width int64) int64 {
 	if t.exact {
 		return 0
 	}

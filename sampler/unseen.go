@@ -44,14 +44,14 @@ func (s *scan) readClock() {
 	if s.now-u.readAt < u.cost*clockShare {
 		return
 	}
-	before := s.spent()
+	before := s.ownCPUTime()
 	s.bills.read()
 	u.readAt, u.fresh = s.now, true
-	u.cost = s.spent() - before
+	u.cost = s.ownCPUTime() - before
 }
 
-// compare decides whether cold threads have to be asked, when all hot ones have been.
-func (s *scan) compare() {
+// decideAskingCold decides whether cold threads have to be asked, when all hot ones have been.
+func (s *scan) decideAskingCold() {
 	u := &s.unseen
 	if !u.fresh || s.noStats { // clock ticks are too coarse for that
 		return
@@ -63,8 +63,8 @@ func (s *scan) compare() {
 	}
 }
 
-// asked notes that a cold thread was asked and has used so much.
-func (u *unseen) asked(used int64) {
+// noteAsked notes that a cold thread was asked and has used so much.
+func (u *unseen) noteAsked(used int64) {
 	u.owing -= used
 	if u.asking == 0 {
 		return
@@ -77,8 +77,9 @@ func (u *unseen) asked(used int64) {
 	}
 }
 
-// book brings a thread's account up to date with what the kernel has charged it, and says whether that has changed.
-func (s *scan) book(th *thread, stat procfs.Schedstat) (changed bool) {
+// updateAccount brings a thread's account up to date with what the kernel has charged it, and says whether that has
+// changed.
+func (s *scan) updateAccount(th *thread, stat procfs.Schedstat) (changed bool) {
 	if stat == th.last {
 		return false
 	}

@@ -220,8 +220,8 @@ func (v *visits) newRound(now int64) {
 	}
 }
 
-// stands is how many visits the one that is under way stands for: those of the CPUs that have no turn in this round.
-func (v *visits) stands() float64 {
+// weight is how many visits the one that is under way stands for: those of the CPUs that have no turn in this round.
+func (v *visits) weight() float64 {
 	for _, i := range v.strange {
 		if i == v.at {
 			return float64(len(v.strange))
@@ -230,8 +230,8 @@ func (v *visits) stands() float64 {
 	return 1
 }
 
-// step is the mean time between two visits.
-func (v *visits) step(interval int64) int64 { return interval / int64(max(len(v.round), 1)) }
+// meanGap is the mean time between two visits.
+func (v *visits) meanGap(interval int64) int64 { return interval / int64(max(len(v.round), 1)) }
 
 // planVisit prepares the next visit, which is at some moment from now on, and returns that.
 //
@@ -243,10 +243,10 @@ func (r *run) planVisit(from int64) (at int64) {
 	v := r.visits
 	now := ptrace.Monotonic(&r.ts)
 	which := v.next(now)
-	if step := v.step(int64(r.ticks.interval)); step != r.ticks.step {
+	if step := v.meanGap(int64(r.ticks.interval)); step != r.ticks.step {
 		r.ticks.begin(now, step)
 	}
-	at = max(r.ticks.at()+r.ticks.anywhere(r.ticks.step), from, now+settleTime)
+	at = max(r.ticks.at()+r.ticks.randomWithin(r.ticks.step), from, now+settleTime)
 	if v.goTo(which) {
 		r.t.BoundTo(v.cpus[which].number)
 	} else {
@@ -321,7 +321,7 @@ func (r *run) visit() {
 	if th.hint.Skip {
 		return
 	}
-	r.lookHeld(th, arrived, v.draw(v.stands()*searched))
+	r.lookHeld(th, arrived, v.randomRounding(v.weight()*searched))
 }
 
 // whoWas finds the thread that we took the CPU from, and how many visits the search for it stands for.
@@ -342,7 +342,7 @@ func (r *run) whoWas(now int64) (*thread, float64) {
 func (s *scan) find(tid int) *thread {
 	th := s.byTID[tid]
 	if th == nil && tid != 0 && s.proc.Owns(tid) {
-		s.meet(tid)
+		s.noteListed(tid)
 		th = s.byTID[tid]
 	}
 	if th == nil {
@@ -353,12 +353,12 @@ func (s *scan) find(tid int) *thread {
 		s.forget(th)
 		return nil
 	}
-	s.book(th, stat)
+	s.updateAccount(th, stat)
 	return th
 }
 
-// draw is a whole number whose mean is x.
-func (v *visits) draw(x float64) int64 {
+// randomRounding is a whole number whose mean is x.
+func (v *visits) randomRounding(x float64) int64 {
 	n := int64(x)
 	if v.rng.Float64() < x-float64(n) {
 		n++
@@ -387,7 +387,7 @@ func (s *scan) isCharged(th *thread, at uint64) bool {
 		s.forget(th)
 		return false
 	}
-	if !s.book(th, stat) {
+	if !s.updateAccount(th, stat) {
 		return false
 	}
 	when, ok := procfs.ExecStart(s.readFile(th, fdSched))
@@ -400,26 +400,26 @@ func (s *scan) searchCold(at uint64, v *visits) (found *thread, stands float64) 
 	if v.rng.Float64() >= chance {
 		return nil, 0
 	}
-	began := s.spent()
+	began := s.ownCPUTime()
 	s.bills.read()
 	if s.unfound() > 0 && len(s.cold) > len(s.hot) {
-		s.bookHot()
+		s.updateHot()
 	}
 	if s.unseen.owing = s.unfound(); s.unseen.owing > 0 {
 		if found = s.askCold(at); found == nil && s.unseen.owing > 0 {
 			found = s.askNew(at)
 		}
 	}
-	v.learn(float64(s.spent()-began), s.now)
+	v.setChance(float64(s.ownCPUTime()-began), s.now)
 	return found, 1 / chance
 }
 
-// bookHot brings those that are hot up to date once more, after the clock: what they used before it was read is found
+// updateHot brings those that are hot up to date once more, after the clock: what they used before it was read is found
 // then, so that no others are asked for it.
-func (s *scan) bookHot() {
+func (s *scan) updateHot() {
 	for _, th := range s.hot {
 		if stat, ok := s.charged(th); ok && th.tid != 0 {
-			s.book(th, stat)
+			s.updateAccount(th, stat)
 		}
 	}
 }
@@ -467,8 +467,8 @@ func (s *scan) askNew(at uint64) *thread {
 	return nil
 }
 
-// learn sets the chance of a search by what the last ones have cost, and how often we visit.
-func (v *visits) learn(cost float64, now int64) {
+// setChance sets the chance of a search by what the last ones have cost, and how often we visit.
+func (v *visits) setChance(cost float64, now int64) {
 	const weight = 16
 	v.cost += (cost - v.cost) / weight
 	if v.last != 0 {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -19,7 +19,7 @@ import (
 // and 10,000 threads take us many short times instead of one long one.
 //
 //   - A thread that has not moved since its last look (the kernel has charged it nothing and given it no CPU: one
-//     pread of its schedstat tells) has the same stack still: that look counts once more (process.Tally).
+//     pread of its schedstat tells) has the same stack still: that look counts once more (look.Tally).
 //   - A thread that is blocked is looked at without a stop (Tracer.LookUnstopped).
 //   - A thread that runs is stopped, as Sampler does it. With NonBlocking it is not: then it has no stack.
 //
@@ -41,7 +41,7 @@ type WallOptions struct {
 	WaitingOnly bool
 	// During is called with each look at a blocked thread while that is known not to have moved, to read more of it.
 	// It is called on the sampler's OS thread, and may be nil.
-	During func(*process.Snapshot)
+	During func(*look.Look)
 }
 
 // LookCounts is how threads were looked at.
@@ -74,7 +74,7 @@ func NewWall(pid int, cpu *arch.CPU, opt WallOptions) *Wall {
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 func (w *Wall) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return w.whole(cfg, q, func() (Stats, error) { return w.run(ctx, cfg, q) })
+	return w.runEngine(cfg, q, func() (Stats, error) { return w.run(ctx, cfg, q) })
 }
 
 // wallRun is one recording of a Wall.
@@ -100,10 +100,10 @@ func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	t := ptrace.NewTracer(w.pid, w.cpu)
 	defer t.Close()
 	r := &wallRun{capture: newCapture(t, proc, &w.progress, ctx.Done(), cfg, q), cpu: w.cpu, hints: &w.hints, opt: w.opt}
-	r.threads.open(proc, descriptors())
+	r.threads.open(proc, raiseFileLimit())
 	defer r.threads.close()
 	r.late, r.sum = r.account, r.total
-	return r.shifts(r.loop, func() {})
+	return r.runInShifts(r.loop, func() {})
 }
 
 // loop holds ticks.
@@ -112,7 +112,7 @@ func (r *wallRun) loop() {
 		r.stats.Ticks++
 		r.countGap()
 		r.nextTick()
-		r.yield()
+		r.lengthenInterval()
 	}
 }
 
@@ -133,7 +133,7 @@ func (r *wallRun) round() bool {
 	start := r.ticks.at()
 	n := 0
 	for i := range slots {
-		at := start + int64(i)*width + r.ticks.anywhere(width)
+		at := start + int64(i)*width + r.ticks.randomWithin(width)
 		if !r.sleep(max(at, r.rest)) {
 			return false
 		}
@@ -156,7 +156,7 @@ func (r *wallRun) round() bool {
 func (r *wallRun) slot(from, to int) bool {
 	order := r.threads.order
 	r.now = ptrace.Monotonic(&r.ts)
-	r.threads.compare(r.now, to-from)
+	r.threads.findQuiet(r.now, to-from)
 	for i := from; i < to; i++ {
 		if th := order[(r.first+i)%len(order)]; th.tid != 0 {
 			r.visit(th)

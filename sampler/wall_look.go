@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -23,7 +23,7 @@ func (r *wallRun) visit(th *watched) {
 		return
 	case th.zombie:
 		if th.readAs <= r.threads.quiet.since { // it must not look like one that was overlooked
-			r.threads.ask(th)
+			r.threads.readCharged(th)
 		}
 		return
 	}
@@ -95,21 +95,21 @@ func (r *wallRun) lookAnew(th *watched) {
 	case o == ptrace.Taken && r.opt.NativeOnce && !r.opt.NonBlocking && th.restAt(r.pcOf(snap), snap.SP) == nil:
 		r.lookAtRest(th, snap)
 	case o == ptrace.Taken:
-		r.goesOn(th, snap)
+		r.restoreCall(th, snap)
 		th.still = true
 		th.last = r.t.Motion().Charged
 		if r.threads.noStats {
 			th.last = procfs.Schedstat{Turns: r.t.Motion().Switches}
 		}
 		r.stats.Looks.Unstopped++
-		r.enter(th, snap, o)
+		r.accountAndPass(th, snap, o)
 	default:
-		r.enter(th, snap, o)
+		r.accountAndPass(th, snap, o)
 	}
 }
 
 // lookRunning looks at a thread that is on a CPU, or wants to be.
-func (r *wallRun) lookRunning(th *watched, snap *process.Snapshot) {
+func (r *wallRun) lookRunning(th *watched, snap *look.Look) {
 	switch {
 	case r.opt.WaitingOnly:
 		r.stats.Looks.Running++
@@ -117,7 +117,7 @@ func (r *wallRun) lookRunning(th *watched, snap *process.Snapshot) {
 	case r.opt.NonBlocking:
 		r.stats.Looks.Running++
 		r.notLookedAt(snap)
-		r.enter(th, snap, ptrace.Taken)
+		r.accountAndPass(th, snap, ptrace.Taken)
 	default:
 		r.stopOne(th, snap)
 	}
@@ -125,15 +125,15 @@ func (r *wallRun) lookRunning(th *watched, snap *process.Snapshot) {
 
 // lookAtRest stops a thread that is at rest, for its registers. What it waits for is what the look before, without a
 // stop, has told.
-func (r *wallRun) lookAtRest(th *watched, snap *process.Snapshot) {
+func (r *wallRun) lookAtRest(th *watched, snap *look.Look) {
 	th.atRest, th.resting = true, snap.Waiting
 	th.addRest(rest{r.pcOf(snap), snap.SP, snap.Waiting.Call, snap.Waiting.File})
 	r.stopOne(th, snap)
 }
 
-// goesOn deals with a thread that was stopped in a system call and has gone on with it since: the kernel does not tell
-// which that was.
-func (r *wallRun) goesOn(th *watched, snap *process.Snapshot) {
+// restoreCall deals with a thread that was stopped in a system call and has gone on with it since: the kernel does not
+// tell which that was.
+func (r *wallRun) restoreCall(th *watched, snap *look.Look) {
 	if w := &snap.Waiting; w.Call == arch.CallRestart {
 		if at := th.restAt(r.pcOf(snap), snap.SP); at != nil {
 			w.Call, w.File = at.call, at.file
@@ -141,10 +141,10 @@ func (r *wallRun) goesOn(th *watched, snap *process.Snapshot) {
 	}
 }
 
-func (r *wallRun) pcOf(snap *process.Snapshot) uint64 { return snap.Regs[r.cpu.PC] }
+func (r *wallRun) pcOf(snap *look.Look) uint64 { return snap.Regs[r.cpu.PC] }
 
 // stopOne looks at a thread by a stop, which may come later.
-func (r *wallRun) stopOne(th *watched, snap *process.Snapshot) {
+func (r *wallRun) stopOne(th *watched, snap *look.Look) {
 	o := r.t.LookOn(th.tid, r.t.Motion().CPU, th.hint, snap)
 	if th.pending = o == ptrace.Pending; !th.pending {
 		r.account(snap, o)
@@ -152,16 +152,15 @@ func (r *wallRun) stopOne(th *watched, snap *process.Snapshot) {
 }
 
 // notLookedAt makes a snapshot of a thread of which nothing is known but that it runs.
-func (r *wallRun) notLookedAt(snap *process.Snapshot) {
-	snap.Stack, snap.Under, snap.Side, snap.Followed = snap.Stack[:0], snap.Under[:0], snap.Side[:0], snap.Followed[:0]
-	snap.Continuation.Reset()
-	clear(snap.Regs[:])
-	snap.SP, snap.Syscall, snap.Cut, snap.When = 0, -1, false, r.now
-	snap.Waiting = process.Waiting{State: 'R', Unstopped: true}
+func (r *wallRun) notLookedAt(snap *look.Look) {
+	tid := snap.TID
+	snap.Reset()
+	snap.TID, snap.When = tid, r.now
+	snap.Waiting = look.Waiting{State: 'R', Unstopped: true}
 }
 
 // account takes a look that had to be done by a stop, which has come, or never will.
-func (r *wallRun) account(snap *process.Snapshot, o ptrace.Outcome) {
+func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
 	th := r.threads.byTID[snap.TID]
 	if th == nil { // listed as gone meanwhile
 		th = &watched{tid: snap.TID, fd: -1, owed: 1}
@@ -169,17 +168,17 @@ func (r *wallRun) account(snap *process.Snapshot, o ptrace.Outcome) {
 	th.pending = false
 	if o == ptrace.Taken {
 		r.stats.Looks.Stopped++
-		r.tellWaiting(th, snap)
+		r.fillWaiting(th, snap)
 	}
 	if th.atRest && o == ptrace.Backlog { // it is to be stopped there once more
 		th.forgetRest()
 	}
 	th.atRest = false
-	r.enter(th, snap, o)
+	r.accountAndPass(th, snap, o)
 }
 
-// tellWaiting fills in what a thread did that was stopped.
-func (r *wallRun) tellWaiting(th *watched, snap *process.Snapshot) {
+// fillWaiting fills in what a thread did that was stopped.
+func (r *wallRun) fillWaiting(th *watched, snap *look.Look) {
 	w := &snap.Waiting
 	result := snap.Regs[r.cpu.SyscallResult]
 	slept := isInterrupted(r.cpu, snap.Syscall, result)
@@ -202,31 +201,30 @@ func (r *wallRun) tellWaiting(th *watched, snap *process.Snapshot) {
 	if r.threads.byTID[th.tid] != th {
 		return // it has left the list, and what is read of it now would never be taken out of the account again
 	}
-	after, ok := r.threads.ask(th)
+	after, ok := r.threads.readCharged(th)
 	came := snap.When + (r.t.Released()-snap.When)/2 // when it was given the CPU to stop on: between these two
 	w.NoCPU = ok && !r.threads.noStats && hadNoCPU(th.before, after, came, th.beganAt)
 }
 
-// enter counts what became of a look and passes the snapshot on.
-func (r *wallRun) enter(th *watched, snap *process.Snapshot, o ptrace.Outcome) {
+// accountAndPass counts what became of a look and passes the snapshot on.
+func (r *wallRun) accountAndPass(th *watched, snap *look.Look, o ptrace.Outcome) {
 	if o != ptrace.Taken {
 		r.q.Done(snap)
 		r.lose(th, o)
 		return
 	}
-	r.noteEnd(o)
+	r.checkEnd(o)
 	r.stats.Attempted += th.owed
 	r.stats.Taken += th.owed
-	th.tally = new(process.Tally)
+	th.tally = new(look.Tally)
 	if th.still && !r.threads.noStats {
-		th.tally.Rest = &process.Charge{Ran: th.last.Ran, Turns: th.last.Turns}
+		th.tally.Rest = &look.Charge{Ran: th.last.Ran, Turns: th.last.Turns}
 	}
 	th.tally.Add(th.owed, th.owedTime, snap.When)
 	if th.owed > 1 { // it may have run when it was told to stop; while it did not, it had no CPU
 		th.tally.Ready(th.owed-1, th.waited)
 		r.stats.Looks.Repeated += th.owed - 1
 	}
-	snap.CPU = 0
 	snap.Tally = th.tally
 	r.q.put(snap)
 }
@@ -241,7 +239,7 @@ func (r *wallRun) lose(th *watched, o ptrace.Outcome) {
 	}
 	r.stats.Attempted += th.owed
 	r.stats.Lost[o] += th.owed
-	r.noteEnd(o)
+	r.checkEnd(o)
 }
 
 const (
@@ -252,7 +250,7 @@ const (
 )
 
 // freeSnapshot waits a while for a snapshot, nil if none comes.
-func (r *wallRun) freeSnapshot() *process.Snapshot {
+func (r *wallRun) freeSnapshot() *look.Look {
 	if snap := r.q.take(); snap != nil {
 		return snap
 	}

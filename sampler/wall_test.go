@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
 // wallSeen is what a Wall has told of one thread.
 type wallSeen struct {
-	tallies []*process.Tally
-	last    process.Waiting
+	tallies []*look.Tally
+	last    look.Waiting
 }
 
 func (s *wallSeen) looks() (n int64) {
@@ -47,7 +47,7 @@ func walled(t testing.TB, pid int, rounds int64, interval time.Duration, opt Wal
 	seen := map[int]*wallSeen{}
 	var all sync.WaitGroup
 	all.Go(func() {
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			s := seen[snap.TID]
 			if s == nil {
 				s = &wallSeen{}
@@ -122,10 +122,12 @@ func TestWallInterruptsNobody(t *testing.T) {
 	if stats.Looks.Stopped == 0 || len(seen) != 4 || stats.Looks.Repeated < stats.Attempted/2 {
 		t.Errorf("%d threads, %+v", len(seen), stats.Looks)
 	}
-	if stats, _ := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{NonBlocking: true}); stats.Looks.Stopped != 0 || stats.Pauses.Count() != 0 || stats.Looks.Running == 0 {
+	if stats, _ := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{NonBlocking: true}); stats.Looks.Stopped != 0 ||
+		stats.Pauses.Count() != 0 || stats.Looks.Running == 0 {
 		t.Errorf("stopped although it was not to be: %+v", stats.Looks)
 	}
-	if stats, _ := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{WaitingOnly: true}); stats.Looks.Stopped != 0 || stats.Looks.Running == 0 {
+	if stats, _ := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{WaitingOnly: true}); stats.Looks.Stopped != 0 ||
+		stats.Looks.Running == 0 {
 		t.Errorf("stopped although only what waits is asked for: %+v", stats.Looks)
 	}
 	if n := ask(); n != 0 {
@@ -162,9 +164,9 @@ int main(void) {
 // TestWallKnowsTheCall: the kernel tells what a thread waits for.
 func TestWallKnowsTheCall(t *testing.T) {
 	p := ctest.Run(t, cWaits)
-	want := map[string]process.Waiting{
-		"pipe": {Call: arch.CallRead, File: process.Pipe}, "socket": {Call: arch.CallReceive, File: process.Socket},
-		"polled": {Call: arch.CallPoll, File: process.Socket}, "selector": {Call: arch.CallSelect, File: process.Selector},
+	want := map[string]look.Waiting{
+		"pipe": {Call: arch.CallRead, File: look.Pipe}, "socket": {Call: arch.CallReceive, File: look.Socket},
+		"polled": {Call: arch.CallPoll, File: look.Socket}, "selector": {Call: arch.CallSelect, File: look.Selector},
 		"sleep": {Call: arch.CallSleep}, "futex": {Call: arch.CallFutex},
 	}
 	tids := map[string]int{}
@@ -177,7 +179,7 @@ func TestWallKnowsTheCall(t *testing.T) {
 		tids[name] = tid
 		ctest.Eventually(t, name+" waits", func() bool { return ctest.State(p.PID, tid) == 'S' })
 	}
-	_, seen := walled(t, p.PID, 20, 2*time.Millisecond, WallOptions{During: func(*process.Snapshot) {}})
+	_, seen := walled(t, p.PID, 20, 2*time.Millisecond, WallOptions{During: func(*look.Look) {}})
 	for name, want := range want {
 		want.State, want.Unstopped = 'S', true
 		if got := seen[tids[name]]; got == nil || got.last != want {
@@ -195,7 +197,7 @@ func TestReadyIsSettled(t *testing.T) {
 	r := &wallRun{capture: capture{ticks: ticks{interval: interval, rng: rand.New(rand.NewPCG(1, 2))}}}
 	settle := func(waited time.Duration, turns uint64, looks int64) (ready int64) {
 		for range 10_000 {
-			th := &watched{still: true, tally: new(process.Tally), last: procfs.Schedstat{Ran: 5, Waited: 7, Turns: 3}}
+			th := &watched{still: true, tally: new(look.Tally), last: procfs.Schedstat{Ran: 5, Waited: 7, Turns: 3}}
 			th.tally.Add(looks, time.Duration(looks)*interval, 0)
 			r.settleReady(th, procfs.Schedstat{Ran: 9, Waited: 7 + uint64(waited), Turns: 3 + turns})
 			n, d := th.tally.CountReady()
@@ -253,7 +255,8 @@ func TestWallCost(t *testing.T) {
 	again := bareReads(t, p.PID, int(rounds), 0)
 	looks := stats.Attempted - first.Attempted
 	cost := time.Duration(int64(stats.CPU-first.CPU) / max(looks, 1))
-	t.Logf("%d threads, %d rounds at 10 Hz, %d looks: %v of CPU each, %.1f %% of a CPU at 10 Hz; a bare pread of schedstat %v before and %v after, %v at that pace; first looks at all %v",
+	t.Logf("%d threads, %d rounds at 10 Hz, %d looks: %v of CPU each, %.1f %% of a CPU at 10 Hz; a bare pread of "+
+		"schedstat %v before and %v after, %v at that pace; first looks at all %v",
 		threads, stats.Ticks, stats.Attempted, cost, float64(cost)*float64(threads)*10/1e9*100, bare, again, paced, first.CPU)
 	t.Logf("%d looks at threads that were not even asked", stats.Looks.Quiet)
 	if len(seen) < threads || stats.Looks.Repeated*10 < stats.Attempted*9 {
@@ -270,7 +273,7 @@ func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)
 		defer d.Close()
-		limit := descriptors()
+		limit := raiseFileLimit()
 		var fds []int
 		d.Threads(make([]byte, 32<<10), func(tid int) {
 			if fd, err := d.Open(tid, "schedstat"); err == nil && len(fds) < limit {
@@ -338,7 +341,7 @@ func TestQuietThreadsAreNotAsked(t *testing.T) {
 	consumed := make(chan struct{})
 	go func() {
 		defer close(consumed)
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			if snap.TID == p.PID {
 				places = append(places, snap.SP)
 			}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -23,7 +23,7 @@ type watched struct {
 	zombie bool
 
 	// Its last look that gave a snapshot.
-	tally *process.Tally
+	tally *look.Tally
 	last  procfs.Schedstat // what it had been charged then
 	still bool             // it was at rest: until it has moved, that look is what it does
 
@@ -42,8 +42,8 @@ type watched struct {
 	waited   time.Duration    // of this, while it has
 	before   procfs.Schedstat // what it had been charged when that began
 	beganAt  int64
-	atRest   bool            // it was stopped for NativeOnce
-	resting  process.Waiting // and this it was waiting for
+	atRest   bool         // it was stopped for NativeOnce
+	resting  look.Waiting // and this it was waiting for
 
 	rests    [maxRests]rest
 	nextRest int
@@ -56,7 +56,7 @@ const maxRests = 8
 type rest struct {
 	pc, sp uint64
 	call   arch.Call
-	file   process.FileKind
+	file   look.FileKind
 }
 
 // setHint takes what is known of the thread. A look that knew less does not count again.
@@ -117,7 +117,7 @@ func (l *watchList) open(proc *procfs.Dir, fds int) {
 	l.proc, l.kept = proc, keptFiles{fds, fds}
 	l.byTID = make(map[int]*watched)
 	l.dirents = make([]byte, 32<<10)
-	l.seen, l.giveUp = l.meet, l.giveUpFiles
+	l.seen, l.giveUp = l.noteListed, l.giveUpFiles
 	l.quiet = quiet{clock: processClock(proc.PID), left: unknown, other: unknown, ticks: allCPUsTick()}
 	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
 	l.noStats = !ok || own.Turns == 0
@@ -133,7 +133,7 @@ func (l *watchList) close() {
 func (l *watchList) list() {
 	now := ptrace.Monotonic(&l.ts)
 	l.quiet.now, l.quiet.skips = false, false
-	l.quiet.cool()
+	l.quiet.dropIdle()
 	count := l.proc.Count()
 	changed := count != l.counted
 	age := now - l.at
@@ -150,7 +150,7 @@ func (l *watchList) list() {
 		if th.round == l.round {
 			continue
 		}
-		if _, ok := l.ask(th); !ok { // a listing may leave out threads that live: see scan.list
+		if _, ok := l.readCharged(th); !ok { // a listing may leave out threads that live: see scan.list
 			l.forget(th)
 		}
 	}
@@ -167,7 +167,7 @@ func (l *watchList) list() {
 	l.cost = ptrace.Monotonic(&l.ts) - now
 }
 
-func (l *watchList) meet(tid int) {
+func (l *watchList) noteListed(tid int) {
 	if th := l.byTID[tid]; th != nil {
 		th.round = l.round
 		return
@@ -183,13 +183,14 @@ func (l *watchList) forget(th *watched) {
 		return
 	}
 	l.kept.close(&th.fd)
-	l.quiet.drop(th)
+	l.quiet.removeEnded(th)
 	delete(l.byTID, th.tid)
 	th.tid = 0
 }
 
-// ask reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: it has ended.
-func (l *watchList) ask(th *watched) (procfs.Schedstat, bool) {
+// readCharged reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: it has
+// ended.
+func (l *watchList) readCharged(th *watched) (procfs.Schedstat, bool) {
 	name := "schedstat"
 	if l.noStats {
 		name = "status"

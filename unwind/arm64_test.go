@@ -47,7 +47,8 @@ func TestRecordedArm64(t *testing.T) {
 	if walks < 600 || whole < walks*99/100 || signed[true] < 250 || signed[false] < 250 {
 		t.Errorf("%d walks, %d whole, with and without pointer authentication: %v", walks, whole, signed)
 	}
-	for _, kind := range []profile.Kind{profile.Interpreted, profile.C1, profile.C2, profile.Inlined, profile.NativeMethod, profile.Stub, profile.Native} {
+	for _, kind := range []profile.Kind{profile.Interpreted, profile.C1, profile.C2, profile.Inlined, profile.NativeMethod,
+		profile.Stub, profile.Native} {
 		if kinds[kind] == 0 {
 			t.Errorf("no frame of kind %v", kind)
 		}
@@ -105,11 +106,13 @@ func TestNativeHasJustReturned(t *testing.T) {
 				for _, left := range []uint64{another, 0xdecf0488} {
 					s := *snap
 					s.SP, s.Stack = f.SP, snap.Stack[f.SP-snap.SP:]
-					s.Regs[w.cpu.PC], s.Regs[w.cpu.SP], s.Regs[w.cpu.FP], s.Regs[w.cpu.LR], s.Regs[w.java.Method] = f.PC, f.SP, fp, f.PC, left
+					s.Regs[w.cpu.PC], s.Regs[w.cpu.SP], s.Regs[w.cpu.FP], s.Regs[w.cpu.LR], s.Regs[w.java.Method] = f.PC, f.SP, fp,
+						f.PC, left
 					var got profile.Stack
 					w.Walk(&s, &got)
 					if got.Truncated != profile.Whole || !slices.Equal(got.Frames, stack.Frames[i:]) {
-						t.Errorf("%s: %s in %v: %v, %d frames of %d\n%v\n%v", file, f.Func.Name, codelet, got.Truncated, len(got.Frames), len(stack.Frames)-i, got.Frames, stack.Frames[i:])
+						t.Errorf("%s: %s in %v: %v, %d frames of %d\n%v\n%v", file, f.Func.Name, codelet, got.Truncated, len(got.Frames),
+							len(stack.Frames)-i, got.Frames, stack.Frames[i:])
 					}
 					returned++
 				}

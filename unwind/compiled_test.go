@@ -33,7 +33,8 @@ func TestStaticCallStubs(t *testing.T) {
 			stopped.Regs[w.cpu.PC], stopped.Regs[w.cpu.SP] = b.StubBegin, stopped.SP
 			w.Walk(&stopped, &again)
 			if again.Truncated != stack.Truncated || !slices.Equal(again.Frames, stack.Frames[k:]) {
-				t.Fatalf("frame %d of %s: %v, %d frames, want %d", k, f.Func.Name, again.Truncated, len(again.Frames), len(stack.Frames)-k)
+				t.Fatalf("frame %d of %s: %v, %d frames, want %d", k, f.Func.Name, again.Truncated, len(again.Frames),
+					len(stack.Frames)-k)
 			}
 			tried++
 		}
@@ -43,7 +44,8 @@ func TestStaticCallStubs(t *testing.T) {
 
 // manyWalks walks all recorded threads of javac. do tells how many cases it has tried; there must be so many in each
 // recording.
-func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int)) {
+func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *process.Snapshot,
+	stack *profile.Stack) (tried int)) {
 	for _, file := range recordings(t, "walks") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)

@@ -18,8 +18,8 @@ import (
 // anything: no counter says how often the barrier was passed since. So they are believed only if
 //   - they read the same before and after, and the thread still ran the same continuation then,
 //   - the lowest frame on the stack, which leads to them, still stood there unchanged afterwards,
-//   - they are not those of a thread that is giving up its carrier, whose frames are in both places; of a moment in which
-//     both were copied together those that are on the stack are left out,
+//   - they are not those of a thread that is giving up its carrier, whose frames are in both places; of a moment in
+//     which both were copied together those that are on the stack are left out,
 //   - every return address in them follows a call of which the compiler has a record,
 //   - their last frame is Continuation.enter.
 // What remains is a thread that passes the barrier within the microseconds from its release to the
@@ -246,5 +246,6 @@ func (w *Walker) sameBase(from, to uint64) bool {
 	}
 	off := from - k.BaseAddr
 	was, ok := w.stackBytes(from, int(to-from))
-	return ok && off <= uint64(len(k.Base)) && uint64(len(k.Base))-off >= to-from && bytes.Equal(was, k.Base[off:off+to-from])
+	return ok && off <= uint64(len(k.Base)) && uint64(len(k.Base))-off >= to-from &&
+		bytes.Equal(was, k.Base[off:off+to-from])
 }

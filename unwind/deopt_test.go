@@ -16,10 +16,12 @@ func TestDeoptBlobBetweenCalls(t *testing.T) {
 		for k := 1; k < len(stack.Frames); k++ {
 			f := &stack.Frames[k]
 			size := f.SP - snap.SP
-			if ret, ok := w.slot(f.SP, -1); !ok || ret != f.PC || !w.compiledReturn(ret) || stack.Frames[k-1].SP == f.SP || size < 16 {
+			if ret, ok := w.slot(f.SP, -1); !ok || ret != f.PC || !w.compiledReturn(ret) || stack.Frames[k-1].SP == f.SP ||
+				size < 16 {
 				continue
 			}
-			b := &vmstructs.Blob{Kind: vmstructs.Deopt, Name: "DeoptimizationBlob", Begin: 8, End: 4096, FrameSize: int(size / 8)}
+			b := &vmstructs.Blob{Kind: vmstructs.Deopt, Name: "DeoptimizationBlob", Begin: 8, End: 4096,
+				FrameSize: int(size / 8)}
 			for _, exact := range []bool{false, true} {
 				w.snap, w.out = snap, new(profile.Stack)
 				w.begin()

@@ -21,20 +21,30 @@ type exitResult struct {
 // exitAt asks the code of b, which is no method's, how it returns from pc. The answer is kept
 // for each pc.
 func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
+	return w.keptExit(b, pc, (*Walker).traceStub)
+}
+
+func (w *Walker) traceStub(code []byte, b *vmstructs.Blob, pc uint64, r *exitResult) {
+	exit, err := w.tracer.Trace(code, b.Begin, pc, 0)
+	r.exit, r.ok = exit, err == nil
+	if pc >= b.Begin && pc-b.Begin < uint64(len(code)) {
+		r.pushed = w.cpu.Pops(code[pc-b.Begin:])
+	}
+	if b.Kind != vmstructs.MethodHandleIntrinsic && (err != nil || exit.Jump) {
+		w.stubFrame(code, pc-b.Begin, b.Begin, r)
+	}
+}
+
+// keptExit is what trace finds in the code of b. What was found for a pc before is not asked again.
+func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
+	trace func(w *Walker, code []byte, b *vmstructs.Blob, pc uint64, r *exitResult)) exitResult {
 	if r, ok := w.exits[pc]; ok && r.blob == b {
 		return r
 	}
 	r := exitResult{blob: b}
 	if code, err := w.vm.Code(b, w.code); err == nil {
 		w.code = code[:cap(code)]
-		exit, err := w.tracer.Trace(code, b.Begin, pc, 0)
-		r.exit, r.ok = exit, err == nil
-		if pc >= b.Begin && pc-b.Begin < uint64(len(code)) {
-			r.pushed = w.cpu.Pops(code[pc-b.Begin:])
-		}
-		if b.Kind != vmstructs.MethodHandleIntrinsic && (err != nil || exit.Jump) {
-			w.stubFrame(code, pc-b.Begin, b.Begin, &r)
-		}
+		trace(w, code, b, pc, &r)
 	}
 	w.exits[pc] = r
 	return r
@@ -44,21 +54,16 @@ func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 // that can be believed (an endless loop, all that leads to an uncommon trap, a switch), the way
 // is followed to the nearest place at which the frame is known to be whole.
 func (w *Walker) methodExit(b *vmstructs.Blob, pc uint64) exitResult {
-	if r, ok := w.exits[pc]; ok && r.blob == b {
-		return r
+	return w.keptExit(b, pc, (*Walker).traceMethod)
+}
+
+func (w *Walker) traceMethod(code []byte, b *vmstructs.Blob, pc uint64, r *exitResult) {
+	exit, err := w.tracer.Trace(code, b.Begin, pc, buildsFrame(b, pc))
+	r.exit, r.ok = exit, err == nil && leavesMethod(b, exit)
+	if !r.ok && b.Kind == vmstructs.Nmethod && b.FrameSize > 0 {
+		exit, err = w.tracer.TraceTo(code, b.Begin, pc, int32(b.FrameSize)*8, b.HasPcDesc)
+		r.exit, r.ok = exit, err == nil
 	}
-	r := exitResult{blob: b}
-	if code, err := w.vm.Code(b, w.code); err == nil {
-		w.code = code[:cap(code)]
-		exit, err := w.tracer.Trace(code, b.Begin, pc, buildsFrame(b, pc))
-		r.exit, r.ok = exit, err == nil && leavesMethod(b, exit)
-		if !r.ok && b.Kind == vmstructs.Nmethod && b.FrameSize > 0 {
-			exit, err = w.tracer.TraceTo(code, b.Begin, pc, int32(b.FrameSize)*8, b.HasPcDesc)
-			r.exit, r.ok = exit, err == nil
-		}
-	}
-	w.exits[pc] = r
-	return r
 }
 
 // leavesMethod reports whether an exit can be believed. A jump to a computed address is a
@@ -168,7 +173,8 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	}
 	if framed { // the sp may lie below an argument that a linker has popped
 		c.sp = max(c.sp, w.cur.sp)
-		if ra := e.RA; w.vm.Interp().Operands && ra.Kind == arch.AtMem && int(ra.Reg) == w.cpu.SP { // or in the callee's frame
+		// or in the callee's frame
+		if ra := e.RA; w.vm.Interp().Operands && ra.Kind == arch.AtMem && int(ra.Reg) == w.cpu.SP {
 			c.sp = max(c.sp, w.cur.sp+uint64(int64(ra.Off))+8)
 		}
 	}

@@ -36,15 +36,17 @@ func evaluator() *Walker {
 
 // Expressions that compilers and C libraries write.
 var usualExpressions = map[string][]byte{
-	"glibc, __restore_rt, frame address":  {byte(op.DW_OP_breg0) + 7, 0xa0, 0x01, byte(op.DW_OP_deref)},
-	"glibc, __restore_rt, a register":     {byte(op.DW_OP_breg0) + 7, 0x28},
-	"ld, the procedure linkage table":     {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22},
-	"gcc, a realigned stack":              {byte(op.DW_OP_breg0) + 6, 0x78, byte(op.DW_OP_deref)},
-	"a constant":                          {byte(op.DW_OP_const8u), 1, 2, 3, 4, 5, 6, 7, 8},
-	"a jump":                              {byte(op.DW_OP_lit0) + 1, byte(op.DW_OP_bra), 1, 0, byte(op.DW_OP_nop), byte(op.DW_OP_lit0) + 5},
-	"round in circles":                    {byte(op.DW_OP_lit0), byte(op.DW_OP_skip), 0xfc, 0xff},
-	"a block of 64 GB":                    {byte(op.DW_OP_implicit_value), 0x80, 0x80, 0x80, 0x80, 0x80, 0x02},
-	"a number without end":                {byte(op.DW_OP_constu), 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80},
+	"glibc, __restore_rt, frame address": {byte(op.DW_OP_breg0) + 7, 0xa0, 0x01, byte(op.DW_OP_deref)},
+	"glibc, __restore_rt, a register":    {byte(op.DW_OP_breg0) + 7, 0x28},
+	"ld, the procedure linkage table":    {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22},
+	"gcc, a realigned stack":             {byte(op.DW_OP_breg0) + 6, 0x78, byte(op.DW_OP_deref)},
+	"a constant":                         {byte(op.DW_OP_const8u), 1, 2, 3, 4, 5, 6, 7, 8},
+	"a jump": {byte(op.DW_OP_lit0) + 1, byte(op.DW_OP_bra), 1, 0, byte(op.DW_OP_nop),
+		byte(op.DW_OP_lit0) + 5},
+	"round in circles": {byte(op.DW_OP_lit0), byte(op.DW_OP_skip), 0xfc, 0xff},
+	"a block of 64 GB": {byte(op.DW_OP_implicit_value), 0x80, 0x80, 0x80, 0x80, 0x80, 0x02},
+	"a number without end": {byte(op.DW_OP_constu), 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+		0x80, 0x80, 0x80},
 	"a division by zero":                  {byte(op.DW_OP_lit0) + 1, byte(op.DW_OP_lit0), byte(op.DW_OP_div)},
 	"a read of memory beyond the stack":   {byte(op.DW_OP_lit0), byte(op.DW_OP_deref)},
 	"a read of 255 bytes":                 {byte(op.DW_OP_breg0) + 7, 0, byte(op.DW_OP_deref_size), 0xff},
@@ -181,7 +183,8 @@ func slowExpression(w *Walker, expr []byte, initial *uint64) (v uint64, known bo
 				return 0, false
 			}
 			stack[n-1] = binary.LittleEndian.Uint64(w.snap.Stack[at:])
-		case n >= 2 && (o == op.DW_OP_and || o == op.DW_OP_plus || o == op.DW_OP_minus || o == op.DW_OP_shl || o == op.DW_OP_ge):
+		case n >= 2 && (o == op.DW_OP_and || o == op.DW_OP_plus || o == op.DW_OP_minus || o == op.DW_OP_shl ||
+			o == op.DW_OP_ge):
 			a, b := stack[n-2], stack[n-1]
 			var r uint64
 			switch o {

@@ -13,6 +13,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/lies"
 	"goprof/vmstructs"
 )
 
@@ -57,23 +58,12 @@ func (h *hostile) read(addr uint64, p []byte) error {
 		if !h.invents || addr < 4096 || addr+uint64(len(p)) < addr {
 			return err
 		}
-		h.invent(addr, p)
+		lies.Invent(h.pool, addr, p)
 	}
 	if h.fickle != 0 && h.reads%(1+h.fickle) == 0 {
 		return nil
 	}
-	var b [8]byte
-	for at, v := range h.lies {
-		if at+8 <= addr || at >= addr+uint64(len(p)) {
-			continue
-		}
-		binary.LittleEndian.PutUint64(b[:], v)
-		if at >= addr {
-			copy(p[at-addr:], b[:])
-		} else {
-			copy(p, b[addr-at:])
-		}
-	}
+	lies.Tell(h.lies, addr, p)
 	return nil
 }
 
@@ -81,16 +71,6 @@ func (h *hostile) read(addr uint64, p []byte) error {
 type tooMuch struct {
 	reads int
 	bytes uint64
-}
-
-func (h *hostile) invent(addr uint64, p []byte) {
-	var b [8]byte
-	for i := 0; i < len(p); {
-		at := addr + uint64(i)
-		v := h.pool[(at>>3)*0x9e3779b97f4a7c15>>32%uint64(len(h.pool))]
-		binary.LittleEndian.PutUint64(b[:], v)
-		i += copy(p[i:], b[at&7:])
-	}
 }
 
 func (h *hostile) ReadMany(rs []process.Range) {
@@ -308,7 +288,8 @@ func checkHostile(stack *profile.Stack, depth int) error {
 	}
 	for i := range stack.Frames {
 		f := &stack.Frames[i]
-		if f.Func == nil || f.Func.Name == "" || !utf8.ValidString(f.Func.Name) || f.Kind > profile.Gap || f.Line < 0 || f.BCI < -1 {
+		if f.Func == nil || f.Func.Name == "" || !utf8.ValidString(f.Func.Name) || f.Kind > profile.Gap || f.Line < 0 ||
+			f.BCI < -1 {
 			return fmt.Errorf("frame %d: %+v", i, f)
 		}
 		if i > 0 && f.SP < stack.Frames[i-1].SP {

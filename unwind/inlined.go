@@ -62,7 +62,8 @@ func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64, looked *in
 		return true
 	}
 	callee, err := w.vm.Blob(to)
-	java = err == nil && (resolvesCall(callee) || callee.Kind != vmstructs.UncommonTrap && callee.Kind != vmstructs.RuntimeStub)
+	java = err == nil && (resolvesCall(callee) ||
+		callee.Kind != vmstructs.UncommonTrap && callee.Kind != vmstructs.RuntimeStub)
 	if len(w.targets) >= maxTargets {
 		clear(w.targets)
 	}

@@ -47,15 +47,18 @@ func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 // more. done is false if the code ahead shows that the frame stands.
 func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
 	if (e.FrameBuilt || e.Jump) && w.returnsWithin(codelet, e) {
-		return 0, false // nobody calls an entry from there: it is where a call of its own has returned to, still in the link register
+		// nobody calls an entry from there: it is where a call of its own has returned to, still in the link register
+		return 0, false
 	}
 	if e.FrameBuilt {
-		if codelet.Role != vmstructs.MethodEntry || w.beforeBarrier(codelet, e) { // only method entries make frames for methods
+		// only method entries make frames for methods
+		if codelet.Role != vmstructs.MethodEntry || w.beforeBarrier(codelet, e) {
 			return 0, false
 		}
 		return w.beforeFrame(e), true
 	}
-	if e.Jump && !e.Indirect && codelet.Role == vmstructs.MethodEntry && (e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.SP || e.RA == w.cpu.AtEntry.RA) {
+	if e.Jump && !e.Indirect && codelet.Role == vmstructs.MethodEntry &&
+		(e.RA.Kind == arch.AtMem && int(e.RA.Reg) == w.cpu.SP || e.RA == w.cpu.AtEntry.RA) {
 		// An intrinsic entry on its way to the entry for all methods (CRC32's slow path).
 		return w.beforeFrame(e), true
 	}

@@ -10,7 +10,8 @@ import (
 // function (glibc from 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). What the register holds can be found
 // nevertheless:
 //
-//   - The leaf has no frame, so at sp begins that of its caller, with the frame record that C compilers keep on arm64. The
+//   - The leaf has no frame, so at sp begins that of its caller, with the frame record that C compilers keep on
+//     arm64. The
 //     return address in there stands behind a call, and that call tells where the caller begins.
 //   - In the caller's code stand its calls of the leaf.
 //   - Behind such a call, the caller's unwind rules must find its return address in just that frame record.

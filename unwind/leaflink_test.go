@@ -53,8 +53,10 @@ func TestLinkOfLeaf(t *testing.T) {
 	)
 	bl := func(at, to uint64) uint32 { return 0x94000000 | uint32((to-at)/4)&0x3ffffff }
 	framed := func(size int32) *process.Row {
-		return &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: sp, Off: size}, RA: x30, Saved: []process.SavedReg{
-			{Reg: x29, Rule: process.Rule{Kind: process.RuleOffset, Off: -size}}, {Reg: x30, Rule: process.Rule{Kind: process.RuleOffset, Off: 8 - size}}}}
+		return &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: sp, Off: size}, RA: x30,
+			Saved: []process.SavedReg{
+				{Reg: x29, Rule: process.Rule{Kind: process.RuleOffset, Off: -size}},
+				{Reg: x30, Rule: process.Rule{Kind: process.RuleOffset, Off: 8 - size}}}}
 	}
 	code := make([]byte, 0x2000)
 	put := func(at uint64, op uint32) { binary.LittleEndian.PutUint32(code[at-leaf:], op) }
@@ -69,9 +71,11 @@ func TestLinkOfLeaf(t *testing.T) {
 	libc := waitingLibc{
 		memory: map[uint64][]byte{leaf: code},
 		codes: []process.Code{
-			{Image: "libc.so.6", Offset: leaf, Row: &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: sp}, RA: x30}},
+			{Image: "libc.so.6", Offset: leaf, Row: &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: sp},
+				RA: x30}},
 			{Image: "libc.so.6", Offset: cancel, Row: framed(48)},
-			{Image: "libc.so.6", Offset: wait, Row: &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: sp, Off: 32}, RA: x30,
+			{Image: "libc.so.6", Offset: wait, Row: &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: sp, Off: 32},
+				RA:    x30,
 				Saved: []process.SavedReg{{Reg: x30, Rule: process.Rule{Kind: process.RuleUndefined}}}}},
 		},
 		ends: []uint64{cancel, wait, leaf + 0x2000},
@@ -81,18 +85,22 @@ func TestLinkOfLeaf(t *testing.T) {
 		snap.Regs[sp], snap.Regs[arm64.CPU.PC] = snap.SP, leaf+20
 		binary.LittleEndian.PutUint64(snap.Stack, 0x7030)
 		binary.LittleEndian.PutUint64(snap.Stack[8:], ret)
-		snap.Waiting.Unstopped = true
 		return snap
 	}
 	var out profile.Stack
 	New(libc, nil).WalkUnstopped(stack(wait+0x84), &out)
-	if len(out.Frames) != 3 || out.Truncated != profile.Whole || out.Frames[1].PC != cancel+0x44 || out.Frames[2].PC != wait+0x84 {
+	if len(out.Frames) != 3 || out.Truncated != profile.Whole || out.Frames[1].PC != cancel+0x44 ||
+		out.Frames[2].PC != wait+0x84 {
 		t.Errorf("%v %+v", out.Truncated, out.Frames)
 	}
 	// What the stack holds is no proof by itself.
 	for name, change := range map[string]func(*waitingLibc) uint64{
-		"an address behind no call":            func(*waitingLibc) uint64 { return wait + 0x90 },
-		"a call of who does not call the leaf": func(*waitingLibc) uint64 { put(wait+0x90, bl(wait+0x90, wait+0x200)); return wait + 0x94 },
+		"an address behind no call": func(*waitingLibc) uint64 { return wait + 0x90 },
+		"a call of who does not call the leaf": func(*waitingLibc) uint64 {
+			put(wait+0x90,
+				bl(wait+0x90, wait+0x200))
+			return wait + 0x94
+		},
 		"a frame record somewhere else": func(l *waitingLibc) uint64 {
 			l.codes[1].Row = framed(64)
 			l.codes[1].Row.Saved = nil

@@ -46,8 +46,10 @@ func TestDemangled(t *testing.T) {
 func FuzzDemangled(f *testing.F) {
 	for _, name := range []string{
 		"_ZN9JavaCalls11call_helperEP9JavaValueRK12methodHandleP17JavaCallArgumentsP10JavaThread",
-		"_ZNSt6vectorIiSaIiEE9push_backERKi", "_ZZN3foo3barEvENKUlvE_clEv", "_ZTV14CompilerThread", "_ZTIN10__cxxabiv117__class_type_infoE",
-		"_RNvNtCs1234_7mycrate3foo3bar", "_RINvMs_NtCsx_4core6optionINtB5_6OptionhE3mapjE", "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
+		"_ZNSt6vectorIiSaIiEE9push_backERKi", "_ZZN3foo3barEvENKUlvE_clEv", "_ZTV14CompilerThread",
+		"_ZTIN10__cxxabiv117__class_type_infoE",
+		"_RNvNtCs1234_7mycrate3foo3bar", "_RINvMs_NtCsx_4core6optionINtB5_6OptionhE3mapjE",
+		"_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
 		"_ZN13G1ParScanThreadState15trim_queue_to_thresholdEj.cold", "read@@GLIBC_2.2.5", "$x", folded(5), folded(40),
 	} {
 		f.Add(name)

@@ -30,7 +30,8 @@ func TestContendedNativeMethod(t *testing.T) {
 				}
 			}
 		}
-		if len(callers) != 2 || callers["truth.Contended.ofClass < truth.Contended.call"] != 1 || callers["truth.Contended.ofInstance < truth.Contended.call"] != 1 {
+		if len(callers) != 2 || callers["truth.Contended.ofClass < truth.Contended.call"] != 1 ||
+			callers["truth.Contended.ofInstance < truth.Contended.call"] != 1 {
 			t.Errorf("%s: %v", file, callers)
 		}
 	}

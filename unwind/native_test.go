@@ -25,12 +25,17 @@ func TestReasonsOfNativeFrames(t *testing.T) {
 		{name: "on the stack", cfa: sp, ra: process.Rule{Kind: process.RuleOffset, Off: -8}},
 		{name: "the root", cfa: sp, ra: process.Rule{Kind: process.RuleUndefined}, root: true},
 		{name: "beyond the stack", cfa: sp, ra: process.Rule{Kind: process.RuleOffset, Off: 800}, why: profile.StackRange},
-		{name: "beyond the copy", cfa: sp, ra: process.Rule{Kind: process.RuleOffset, Off: 800}, cut: true, why: profile.StackCut},
-		{name: "a signal frame beyond the copy", cfa: sp, ra: process.Rule{Kind: process.RuleExpr, Expr: []byte{0x77, 0xf8, 0x06}}, cut: true,
+		{name: "beyond the copy", cfa: sp, ra: process.Rule{Kind: process.RuleOffset, Off: 800}, cut: true,
 			why: profile.StackCut},
-		{name: "in a register that is not known", cfa: sp, ra: process.Rule{Kind: process.RuleRegister, Reg: 20}, why: profile.NoUnwindInfo},
-		{name: "by a bad expression", cfa: sp, ra: process.Rule{Kind: process.RuleValExpr, Expr: []byte{0xff}}, why: profile.NoUnwindInfo},
-		{name: "a frame at a register that is not known", cfa: process.Rule{Kind: process.RuleRegister, Reg: 20}, why: profile.NoUnwindInfo},
+		{name: "a signal frame beyond the copy", cfa: sp,
+			ra: process.Rule{Kind: process.RuleExpr, Expr: []byte{0x77, 0xf8, 0x06}}, cut: true,
+			why: profile.StackCut},
+		{name: "in a register that is not known", cfa: sp, ra: process.Rule{Kind: process.RuleRegister, Reg: 20},
+			why: profile.NoUnwindInfo},
+		{name: "by a bad expression", cfa: sp, ra: process.Rule{Kind: process.RuleValExpr, Expr: []byte{0xff}},
+			why: profile.NoUnwindInfo},
+		{name: "a frame at a register that is not known", cfa: process.Rule{Kind: process.RuleRegister, Reg: 20},
+			why: profile.NoUnwindInfo},
 	}
 	for _, r := range rows {
 		w := evaluator()

@@ -14,7 +14,8 @@ import (
 )
 
 // rareRecordings gives each recording of testdata/rare, with the codelets that its threads were in.
-func rareRecordings(t *testing.T, do func(t *testing.T, rec *process.Recording, w *Walker, codelets []vmstructs.Codelet)) {
+func rareRecordings(t *testing.T, do func(t *testing.T, rec *process.Recording, w *Walker,
+	codelets []vmstructs.Codelet)) {
 	for _, file := range recordings(t, "rare") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
@@ -82,7 +83,8 @@ func TestEntryBeforeSenderSP(t *testing.T) {
 			}
 			var again profile.Stack
 			w.Walk(stopped, &again)
-			if again.Truncated != profile.Whole || again.Frames[0].Func != stack.Frames[0].Func || !slices.Equal(again.Frames[1:], stack.Frames[1:]) {
+			if again.Truncated != profile.Whole || again.Frames[0].Func != stack.Frames[0].Func ||
+				!slices.Equal(again.Frames[1:], stack.Frames[1:]) {
 				t.Errorf("%v, %d frames, want %d", again.Truncated, len(again.Frames), len(stack.Frames))
 			}
 		})
@@ -107,11 +109,13 @@ func TestExceptionAsksForHandler(t *testing.T) {
 			gone.Regs[dwarfRBP], _ = w.slot(fp, 0)
 			beforePop := moveTo(w, &gone, pop, fp+8)
 			gone.Regs[dwarfRDX], _ = w.slot(fp, 1)
-			for _, stopped := range []*process.Snapshot{beforePop, moveTo(w, &gone, pop+1, fp+16), moveTo(w, &gone, pop+4, sender)} {
+			for _, stopped := range []*process.Snapshot{beforePop, moveTo(w, &gone, pop+1, fp+16),
+				moveTo(w, &gone, pop+4, sender)} {
 				var again profile.Stack
 				w.Walk(stopped, &again)
 				if again.Truncated != profile.Whole || !slices.Equal(again.Frames, stack.Frames[1:]) {
-					t.Errorf("at %#x: %v, %d frames, want %d", stopped.Regs[w.cpu.PC]-pop, again.Truncated, len(again.Frames), len(stack.Frames)-1)
+					t.Errorf("at %#x: %v, %d frames, want %d", stopped.Regs[w.cpu.PC]-pop, again.Truncated, len(again.Frames),
+						len(stack.Frames)-1)
 				}
 				tried++
 			}
@@ -155,7 +159,8 @@ func TestDeoptBlobSavesRegisters(t *testing.T) {
 					w.snap, w.out = &stopped, new(profile.Stack)
 					w.begin()
 					why := w.stepDeopt(blob)
-					if off == 0 && (why != profile.Whole || w.cur.pc != stack.Frames[k].PC || w.cur.sp != caller) || off != 0 && why != profile.Deoptimizing {
+					if off == 0 && (why != profile.Whole || w.cur.pc != stack.Frames[k].PC || w.cur.sp != caller) ||
+						off != 0 && why != profile.Deoptimizing {
 						t.Fatalf("at %#x, %d: %v, %#x", pc-blob.Begin, off, why, w.cur.pc)
 					}
 				}
@@ -189,7 +194,8 @@ func TestSkippedFrames(t *testing.T) {
 			s.Stack = slices.Clone(snap.Stack)
 			binary.LittleEndian.PutUint64(s.Stack[fps[0]-snap.SP:], fps[2])
 			w.Walk(&s, &again)
-			if again.Truncated != profile.BadInterpreted || len(again.Frames) != 1 || again.Frames[0].Func != stack.Frames[0].Func {
+			if again.Truncated != profile.BadInterpreted || len(again.Frames) != 1 ||
+				again.Frames[0].Func != stack.Frames[0].Func {
 				t.Errorf("%s: %v, %d frames", filepath.Base(file), again.Truncated, len(again.Frames))
 			}
 		}

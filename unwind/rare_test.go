@@ -152,7 +152,8 @@ func TestSlowCRC32(t *testing.T) {
 		stopped.Regs[w.cpu.PC] = c.Begin + uint64(bytes.LastIndexByte(code, 0xe9)) // jmp
 		var again profile.Stack
 		w.Walk(&stopped, &again)
-		if again.Truncated != profile.Whole || len(again.Frames) != len(stack.Frames) || !slices.Equal(again.Frames[1:], stack.Frames[1:]) ||
+		if again.Truncated != profile.Whole || len(again.Frames) != len(stack.Frames) ||
+			!slices.Equal(again.Frames[1:], stack.Frames[1:]) ||
 			again.Frames[0].Func != stack.Frames[0].Func {
 			t.Errorf("%v, %d frames, want %d", again.Truncated, len(again.Frames), len(stack.Frames))
 		}
@@ -169,7 +170,8 @@ func TestSlowCRC32(t *testing.T) {
 func TestCallerOfMathEntry(t *testing.T) {
 	tried := 0
 	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
-		if len(stack.Frames) < 3 || !strings.HasPrefix(stack.Frames[1].Func.Name, "Interpreter (") || stack.Frames[2].Kind != profile.Interpreted {
+		if len(stack.Frames) < 3 || !strings.HasPrefix(stack.Frames[1].Func.Name, "Interpreter (") ||
+			stack.Frames[2].Kind != profile.Interpreted {
 			return
 		}
 		entry, caller := stack.Frames[1], stack.Frames[2]

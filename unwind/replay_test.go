@@ -65,7 +65,8 @@ func TestRecordedWalks(t *testing.T) {
 func writeStack(out io.Writer, snap *process.Snapshot, st *profile.Stack) {
 	fmt.Fprintf(out, "tid %d %v\n", snap.TID, st.Truncated)
 	for _, f := range st.Frames {
-		fmt.Fprintf(out, "  %v %s line %d bci %d level %d sp+%#x\n", f.Kind, f.Func.Name, f.Line, f.BCI, f.Level, f.SP-snap.SP)
+		fmt.Fprintf(out, "  %v %s line %d bci %d level %d sp+%#x\n", f.Kind, f.Func.Name, f.Line, f.BCI, f.Level,
+			f.SP-snap.SP)
 	}
 }
 

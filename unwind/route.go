@@ -154,7 +154,8 @@ const unknownWork = 4
 const far, workCalled = 1 << 30, 1 << 16
 
 // shortest is the way through bytecodes that has least work.
-func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first int, behind bool, to int32) (path []int32, ok bool) {
+func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
+	ok bool) {
 	w := r.w
 	cost, before := w.costs[:0], w.before[:0]
 	for range code {

@@ -30,8 +30,9 @@ func TestBeganHere(t *testing.T) {
 		{name: "Java below is done with", callee: "thread_native_entry", above: 4096, anchor: sp - 512, want: true},
 	} {
 		w := &Walker{
-			snap:   &process.Snapshot{SP: sp, Stack: make([]byte, c.above), Cut: c.cut},
-			out:    &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: c.callee}}, {Func: &profile.Func{Name: "ld-musl-x86_64.so.1+0x5"}}}},
+			snap: &process.Snapshot{SP: sp, Stack: make([]byte, c.above), Cut: c.cut},
+			out: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: c.callee}},
+				{Func: &profile.Func{Name: "ld-musl-x86_64.so.1+0x5"}}}},
 			anchor: vmstructs.Anchor{SP: c.anchor},
 		}
 		w.cur.sp, w.cur.exact, w.cur.byRules = sp, c.exact, true

@@ -254,7 +254,8 @@ func (w *Walker) cut(why profile.Reason) profile.Reason {
 
 func (w *Walker) trimCaches() {
 	gen := w.t.Generation()
-	if gen != w.nativeGen || len(w.natives) > maxSites || len(w.stubs) > maxSites || w.siteFrames > maxSiteFrames || len(w.sites) > maxSites ||
+	if gen != w.nativeGen || len(w.natives) > maxSites || len(w.stubs) > maxSites || w.siteFrames > maxSiteFrames ||
+		len(w.sites) > maxSites ||
 		len(w.exits) > maxSites || len(w.calls) > maxSites || len(w.methods) > maxMethods ||
 		w.loaded()-w.heldFrom > maxHeld {
 		w.nativeGen = gen

@@ -140,7 +140,8 @@ func counterIn(all []byte, name string) int {
 			return 0
 		}
 		entry := all[at:]
-		length, nameAt, dataAt := int(offset(0).u32(entry)), int(offset(perfNameOffset).u32(entry)), int(offset(perfDataOffset).u32(entry))
+		length, nameAt, dataAt := int(offset(0).u32(entry)), int(offset(perfNameOffset).u32(entry)),
+			int(offset(perfDataOffset).u32(entry))
 		if length < perfEntry || length > len(entry) {
 			return 0
 		}

@@ -357,7 +357,8 @@ func kindOf(name string, frameSize int) BlobKind {
 		return Upcall
 	}
 	switch {
-	case strings.Contains(name, "unwind_exception"), strings.Contains(name, "rethrow"), strings.Contains(name, "handle_exception_from_callee"):
+	case strings.Contains(name, "unwind_exception"), strings.Contains(name, "rethrow"),
+		strings.Contains(name, "handle_exception_from_callee"):
 		return Exception // c1/c1_Runtime1_*.cpp, opto/runtime.cpp
 	case strings.HasPrefix(name, "StubRoutines"):
 		return StubRoutines

@@ -31,7 +31,8 @@ func TestNmethodOfEveryJDK(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.Kind != Nmethod || b.Addr != at || b.Begin != code || b.End != at+nmCodeEnd || b.CompileID != 77 || b.Level != 4 ||
+		if b.Kind != Nmethod || b.Addr != at || b.Begin != code || b.End != at+nmCodeEnd || b.CompileID != 77 ||
+			b.Level != 4 ||
 			b.FrameSize != 6 || b.FrameComplete != -1 || b.OSR || b.OrigPC != 40 || b.VerifiedEntry != code+16 ||
 			b.StubBegin != at+nmCodeEnd-64 || b.DeoptHandlers[0] != at+nmCodeEnd-32 || b.Method.Full() != "app.Main.outer" {
 			t.Errorf("%+v of %+v", b, b.Method)
@@ -123,7 +124,8 @@ func TestBlobLookup(t *testing.T) {
 			err  error
 		}{
 			{"begin", stub + 100, stub, RuntimeStub, nil},
-			{"return address behind the last instruction, in the next block", stub + 256 - w.l.code.blockSize, stub, RuntimeStub, nil},
+			{"return address behind the last instruction, in the next block", stub + 256 - w.l.code.blockSize, stub, RuntimeStub,
+				nil},
 			{"in the header of the next block", stub + 257 - w.l.code.blockSize, 0, 0, ErrNoBlob},
 			{"next", next + 112, next, VtableStub, nil},
 			{"in its data", next + 201, 0, 0, ErrNoBlob},
@@ -169,8 +171,12 @@ func TestHostileBlobs(t *testing.T) {
 	for _, c := range []harm{
 		{"segment map goes back before the heap", func(w *world, at uint64) { w.put(worldSegmap+4, 200) }, ErrBadBlob},
 		{"segment map leads into free space", func(w *world, at uint64) { w.put(worldSegmap+4, 1) }, ErrBadBlob},
-		{"block not in use", func(w *world, at uint64) { w.put(at-w.l.code.blockSize+uint64(w.l.code.blockUsed), 0) }, ErrNoBlob},
-		{"block reaches beyond the heap", func(w *world, at uint64) { w.putSized(at-w.l.code.blockSize, w.l.code.blockLength, 1<<20) }, ErrBadBlob},
+		{"block not in use", func(w *world, at uint64) { w.put(at-w.l.code.blockSize+uint64(w.l.code.blockUsed), 0) },
+			ErrNoBlob},
+		{"block reaches beyond the heap", func(w *world,
+			at uint64) {
+			w.putSized(at-w.l.code.blockSize, w.l.code.blockLength, 1<<20)
+		}, ErrBadBlob},
 		{"blob larger than its block", func(w *world, at uint64) { w.put32(at+uint64(w.l.blob.length), 1<<20) }, ErrBadBlob},
 		{"blob without a name", func(w *world, at uint64) { w.put64(at+uint64(w.l.blob.name), 0) }, ErrBadBlob},
 		{"huge frame", func(w *world, at uint64) { w.put32(at+uint64(w.l.blob.frameSize), 1<<30) }, ErrBadBlob},

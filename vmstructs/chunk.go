@@ -144,7 +144,8 @@ func (c *Continuations) FindClasses() error {
 }
 
 // readChunk copies what the chunk at addr holds, and returns its parent.
-func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *process.Continuation, left *int) (parent uint64, err error) {
+func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *process.Continuation, left *int) (parent uint64,
+	err error) {
 	if addr%8 != 0 {
 		return 0, ErrChunk
 	}
@@ -209,7 +210,8 @@ func (c *Continuations) findChunk(klass uint64) error {
 	if !c.vm.java.heap.narrow {
 		ends = max(ends, f.parent+8)
 	}
-	if f.parent == 0 || f.size == 0 || f.sp == 0 || f.bottom == 0 && f.argsize == 0 || ends > f.start || f.start > chunkHeadBytes {
+	if f.parent == 0 || f.size == 0 || f.sp == 0 || f.bottom == 0 && f.argsize == 0 || ends > f.start ||
+		f.start > chunkHeadBytes {
 		return fmt.Errorf("%w: fields of StackChunk", ErrMissing)
 	}
 	c.chunk = f

@@ -159,7 +159,8 @@ func TestTablesWithoutEnd(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, tables, nodes, step = 0x7f0000003000, 0x7c0000000000, 0x7b0000000000, 64
 	w.vm.java.heap.arrayLength, w.vm.java.heap.arrayData = 16, 24
-	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, size: 24, fields: map[string]uint64{"nextTable": 16}}
+	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, size: 24,
+		fields: map[string]uint64{"nextTable": 16}}
 	for i := range uint64(2 * maxNested) {
 		w.put64(tables+i*step+8, nodeKlass+8) // of arrays
 		w.put32(tables+i*step+16, 1)
@@ -182,7 +183,8 @@ func TestTableThatMoves(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, table, node, threadAt = 0x7f0000003000, 0x7c0000000000, 0x7b0000000000, 0x7a0000000000
 	w.vm.java.heap.arrayLength, w.vm.java.heap.arrayData = 16, 24
-	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, size: 32, fields: map[string]uint64{"key": 16, "next": 24}}
+	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, size: 32,
+		fields: map[string]uint64{"key": 16, "next": 24}}
 	w.put64(table, 1)
 	w.put64(table+8, nodeKlass+8)
 	w.put32(table+16, 1)
@@ -211,7 +213,8 @@ func TestTableThatMoves(t *testing.T) {
 func TestNodeThatMoves(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, other, node = 0x7f0000003000, 0x7f0000004000, 0x7b0000000000
-	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, size: 32, fields: map[string]uint64{"key": 16, "next": 24}}
+	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, size: 32,
+		fields: map[string]uint64{"key": 16, "next": 24}}
 	for _, now := range []struct{ mark, klass uint64 }{{1, other}, {0x7c0000000003, nodeKlass}, {0, 0}} {
 		w.onRead = nil
 		w.put64(node, 1)

@@ -42,7 +42,7 @@ type Continuations struct {
 	vm       *VM // our own
 	klasses  klassModel
 	ready    bool
-	retry    int64    // when to try prepare again, by Snapshot.When
+	retry    int64    // when to try prepare again, by the moment of a look
 	side     uint64   // where in a JavaThread a Side begins
 	sideSize int      // and how long it is
 	entry    uint64   // JavaThread::_cont_entry
@@ -109,7 +109,8 @@ func (vm *VM) NewContinuations() *Continuations {
 	if !vm.HasVirtual() {
 		return nil
 	}
-	c := &Continuations{vm: newVM(vm.t, vm.l), classes: map[uint64]*javaClass{}, names: map[uint64]namedThread{}, owners: map[uint64]uint64{}}
+	c := &Continuations{vm: newVM(vm.t, vm.l), classes: map[uint64]*javaClass{}, names: map[uint64]namedThread{},
+		owners: map[uint64]uint64{}}
 	c.vm.lib, c.vm.version, c.vm.barrier, c.vm.missing = vm.lib, vm.version, vm.barrier, vm.missing
 	c.vm.returnBarrier() // what stands in files is found now
 	c.vm.ContinuationReturn()
@@ -160,11 +161,11 @@ func (c *Continuations) prepare() error {
 	return nil
 }
 
-// Read fills in snap.Continuation, soon after the thread was let go.
-func (c *Continuations) Read(snap *process.Snapshot) {
+// Read fills in snap.Continuation, soon after the thread was let go. when is the moment of the look.
+func (c *Continuations) Read(snap *process.Snapshot, when int64) {
 	k := &snap.Continuation
 	k.Reset()
-	if len(snap.Side) == 0 || !c.prepareAt(snap.When) || len(snap.Side) != c.sideSize {
+	if len(snap.Side) == 0 || !c.prepareAt(when) || len(snap.Side) != c.sideSize {
 		return // the last: it was told what to copy before the JVM had made the return barrier
 	}
 	entry, ok := c.vm.sideWord(snap.Side, offset(c.entry))
@@ -186,7 +187,7 @@ func (c *Continuations) Read(snap *process.Snapshot) {
 	k.Together = c.takeChunks(snap, own)
 	k.Settled = k.Together || c.readChunks(word(own[entryCont:]), k) == nil && c.readBase(snap, thread, own)
 	c.copied = &snap.Trail
-	c.readIdentity(snap, thread, own)
+	c.readIdentity(snap, when, thread, own)
 	c.copied = nil
 	if !c.vm.letGoColours() {
 		k.Together, k.Settled, k.ID, k.Name = false, false, 0, ""
@@ -253,7 +254,7 @@ func (c *Continuations) readBase(snap *process.Snapshot, thread uint64, own []by
 
 // readIdentity reads whose the continuation is. The thread may run another one by now; so a virtual thread
 // counts only if its own continuation is the one of the entry that was copied.
-func (c *Continuations) readIdentity(snap *process.Snapshot, thread uint64, entry []byte) {
+func (c *Continuations) readIdentity(snap *process.Snapshot, when int64, thread uint64, entry []byte) {
 	cont, ok := c.virtualEntry(snap, entry)
 	if !ok {
 		return
@@ -271,7 +272,7 @@ func (c *Continuations) readIdentity(snap *process.Snapshot, thread uint64, entr
 		delete(c.owners, cont)
 		return
 	}
-	if name, err := c.nameOf(v, snap.When); err == nil {
+	if name, err := c.nameOf(v, when); err == nil {
 		snap.Continuation.ID, snap.Continuation.Name = v.ID, name
 	}
 }
@@ -408,7 +409,8 @@ func (c *Continuations) findVirtual(klass uint64) error {
 	if err != nil {
 		return err
 	}
-	f := virtualFields{klass: klass, tid: class.fields["tid"], name: class.fields["name"], cont: class.fields["cont"], state: class.fields["state"]}
+	f := virtualFields{klass: klass, tid: class.fields["tid"], name: class.fields["name"], cont: class.fields["cont"],
+		state: class.fields["state"]}
 	f.span = max(f.tid, f.name, f.cont, f.state) + 8
 	if f.tid == 0 || f.name == 0 || f.cont == 0 || f.state == 0 || f.span > uint64(len(c.object)) {
 		return fmt.Errorf("%w: fields of VirtualThread", ErrMissing)

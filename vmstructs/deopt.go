@@ -36,7 +36,7 @@ func (vm *VM) unpacked(snap *process.Snapshot) ([]byte, error) {
 		return nil, nil
 	}
 	raw := snap.Followed
-	if raw == nil { // nobody looked: the thread still stands there, or it is a recording of one
+	if !snap.RunsOn {
 		n, err := vm.mem.I32(array + uint64(l.frames))
 		if err != nil {
 			return nil, err

@@ -65,7 +65,8 @@ var flagTypes = map[string]flagType{
 
 // flagNumbers by JVMFlag::FlagType, which later releases number them with (flags/jvmFlag.hpp,
 // JVM_FLAG_NON_STRING_TYPES_DO and the two string types after them).
-var flagNumbers = [...]string{"bool", "int", "uint", "intx", "uintx", "uint64_t", "size_t", "double", "ccstr", "ccstrlist"}
+var flagNumbers = [...]string{"bool", "int", "uint", "intx", "uintx", "uint64_t", "size_t", "double", "ccstr",
+	"ccstrlist"}
 
 // flagTable finds a flag's entry by its name; made at the first question.
 type flagTable struct {
@@ -188,7 +189,8 @@ func (vm *VM) flagOn(name string) bool {
 func (vm *VM) Collector() string {
 	for _, c := range []struct{ flag, name string }{
 		{"UseG1GC", "G1"}, {"UseParallelGC", "Parallel"}, {"UseZGC", "ZGC"}, {"UseShenandoahGC", "Shenandoah"},
-		{"UseConcMarkSweepGC", "CMS"}, {"UseEpsilonGC", "Epsilon"}, {"UseSerialGC", "Serial"}, {"UseParallelOldGC", "Parallel"},
+		{"UseConcMarkSweepGC", "CMS"}, {"UseEpsilonGC", "Epsilon"}, {"UseSerialGC", "Serial"},
+		{"UseParallelOldGC", "Parallel"},
 	} {
 		if vm.flagOn(c.flag) {
 			return c.name

@@ -11,6 +11,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
+	"goprof/testdata/lies"
 )
 
 // What a tour through a hostile JVM may cost.
@@ -58,28 +59,12 @@ func (l *liar) read(addr uint64, p []byte) error {
 		if !l.invents || addr < 4096 || addr+uint64(len(p)) < addr {
 			return err
 		}
-		var b [8]byte
-		for i := 0; i < len(p); {
-			at := addr + uint64(i)
-			binary.LittleEndian.PutUint64(b[:], l.pool[(at>>3)*0x9e3779b97f4a7c15>>32%uint64(len(l.pool))])
-			i += copy(p[i:], b[at&7:])
-		}
+		lies.Invent(l.pool, addr, p)
 	}
 	if l.fickle != 0 && l.reads%(1+l.fickle) == 0 {
 		return nil
 	}
-	var b [8]byte
-	for at, v := range l.lies {
-		if at+8 <= addr || at >= addr+uint64(len(p)) {
-			continue
-		}
-		binary.LittleEndian.PutUint64(b[:], v)
-		if at >= addr {
-			copy(p[at-addr:], b[:])
-		} else {
-			copy(p, b[addr-at:])
-		}
-	}
+	lies.Tell(l.lies, addr, p)
 	return nil
 }
 
@@ -107,7 +92,8 @@ func newHostileWorld(t testing.TB, j jdkTables) *hostileWorld {
 	big := w.blob(100, 600, "StubRoutines (2)", 0, 128, 4096)
 	w.thread = w.world.thread(7, StateInVM)
 	w.list(w.thread, w.world.thread(8, StateInJava))
-	w.pcs = []uint64{nm + nmCodeAt, nm + nmCodeAt + 32, nm + nmCodeAt + 64, nm + nmCodeEnd, stub + 110, big + 200, worldLow + 42<<worldLog2, worldHigh + 8}
+	w.pcs = []uint64{nm + nmCodeAt, nm + nmCodeAt + 32, nm + nmCodeAt + 64, nm + nmCodeEnd, stub + 110, big + 200,
+		worldLow + 42<<worldLog2, worldHigh + 8}
 	b, err := w.vm.Blob(w.pcs[0])
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +112,8 @@ func newHostileWorld(t testing.TB, j jdkTables) *hostileWorld {
 	}
 	slices.Sort(h.asked)
 	w.asked = slices.Compact(h.asked)
-	w.pool = append([]uint64{0, 1, ^uint64(0), 1 << 31, 1<<31 - 1, 1 << 63, 0x0101010101010101, w.thread, array, b.Method.Addr, worldSegmap, worldHeap}, w.pcs...)
+	w.pool = append([]uint64{0, 1, ^uint64(0), 1 << 31, 1<<31 - 1, 1 << 63, 0x0101010101010101, w.thread, array,
+		b.Method.Addr, worldSegmap, worldHeap}, w.pcs...)
 	var word8 [8]byte
 	for _, at := range w.asked {
 		if w.Read(at, word8[:]) == nil {
@@ -216,7 +203,8 @@ func (w *hostileWorld) tour(t process.Target, more []uint64) error {
 }
 
 func tourBlob(vm *VM, b *Blob, pc uint64) error {
-	if pc < b.Begin || pc > b.End || b.Begin < b.Addr || b.End-b.Addr > maxBlobSize || b.FrameSize > maxFrame || !utf8.ValidString(b.Name) {
+	if pc < b.Begin || pc > b.End || b.Begin < b.Addr || b.End-b.Addr > maxBlobSize || b.FrameSize > maxFrame ||
+		!utf8.ValidString(b.Name) {
 		return fmt.Errorf("%+v at %#x", b, pc)
 	}
 	if (b.Method == nil) == b.Kind.IsNmethod() {
@@ -260,7 +248,8 @@ func tourScopes(scopes []Scope) error {
 }
 
 func tourMethod(m *Method) error {
-	if m.Name == "" || m.Class == "" || !utf8.ValidString(m.Full()) || !utf8.ValidString(m.Signature) || !utf8.ValidString(m.File) ||
+	if m.Name == "" || m.Class == "" || !utf8.ValidString(m.Full()) || !utf8.ValidString(m.Signature) ||
+		!utf8.ValidString(m.File) ||
 		len(m.lines) > maxLineEntries {
 		return fmt.Errorf("%+v", m)
 	}
@@ -287,7 +276,7 @@ func tourThreads(vm *VM) {
 	waits := vm.NewWaits(true)
 	from, _ := vm.Side()
 	for _, th := range threads[:min(len(threads), 8)] {
-		waits.Read(&process.Snapshot{SideAddr: th.Addr + from, Side: []byte{0}, Waiting: process.Waiting{Call: arch.CallFutex}})
+		waits.Read(&process.Snapshot{SideAddr: th.Addr + from, Side: []byte{0}}, arch.CallFutex)
 		vm.ThreadName(th)
 		vm.ThreadStatus(th)
 		vm.Compiling(th)

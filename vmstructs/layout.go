@@ -219,7 +219,8 @@ func (r *resolver) nmethod() nmethodLayout {
 	}
 	l.span = span(l.method, l.compileID, l.level, l.entryBCI, l.entry, l.verified, l.entryOff.offset,
 		l.verifiedOff.offset, l.osrEntry, l.stub, l.origPC, l.scopesPCs, l.dependencies, l.scopesData,
-		l.scopesDataPtr, l.immutable, l.immutableSize, l.metadata.offset, l.nullTable.offset, l.handlers.offset, l.end, l.deopt[0], l.deopt[1],
+		l.scopesDataPtr, l.immutable, l.immutableSize, l.metadata.offset, l.nullTable.offset, l.handlers.offset, l.end,
+		l.deopt[0], l.deopt[1],
 		l.deoptPtr[0], l.deoptPtr[1])
 	if !l.verified.ok() && !l.verifiedOff.ok() {
 		r.lost(capNmethods, "nmethod._verified_entry_offset")

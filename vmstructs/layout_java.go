@@ -75,7 +75,8 @@ func (r *resolver) method() methodLayout {
 		r.lost(capFiles, "ConstantPool._source_file_name_index")
 	}
 	l.span = span(l.constMethod, l.accessFlags)
-	l.constSpan = max(int(l.constSize), span(l.constants, l.wordSize, l.codeSize, l.nameIndex, l.sigIndex, l.idnum, l.constFlags))
+	l.constSpan = max(int(l.constSize), span(l.constants, l.wordSize, l.codeSize, l.nameIndex, l.sigIndex, l.idnum,
+		l.constFlags))
 	l.poolSpan = span(l.poolHolder, l.poolLength, l.poolFile)
 	l.idBegin = min(l.codeSize, l.nameIndex, l.sigIndex, l.idnum)
 	l.idEnd = max(l.codeSize, l.nameIndex, l.sigIndex, l.idnum) + 2
@@ -108,11 +109,12 @@ func wellKnown(class string) string {
 
 func (r *resolver) oops() oopLayout {
 	return oopLayout{
-		threadKlass:  r.static(capNames, wellKnown("Thread")),
-		stringKlass:  r.static(capNames, wellKnown("String")),
-		holderKlass:  r.static("", wellKnown("Thread_FieldHolder")),
-		narrowBase:   r.static(capNames, "CompressedOops._base|CompressedOops._narrow_oop._base|Universe._narrow_oop._base"),
-		narrowShift:  r.static(capNames, "CompressedOops._shift|CompressedOops._narrow_oop._shift|Universe._narrow_oop._shift"),
+		threadKlass: r.static(capNames, wellKnown("Thread")),
+		stringKlass: r.static(capNames, wellKnown("String")),
+		holderKlass: r.static("", wellKnown("Thread_FieldHolder")),
+		narrowBase:  r.static(capNames, "CompressedOops._base|CompressedOops._narrow_oop._base|Universe._narrow_oop._base"),
+		narrowShift: r.static(capNames, "CompressedOops._shift|CompressedOops._narrow_oop._shift|"+
+			"Universe._narrow_oop._shift"),
 		zGlobals:     r.static("", "ZGlobalsForVMStructs._instance_p"),
 		xGlobals:     r.static("", "XGlobalsForVMStructs._instance_p"),
 		xBadMask:     r.field("", "XGlobalsForVMStructs._XAddressBadMask"),

@@ -18,12 +18,14 @@ const capWaits = "what threads wait for"
 
 func (r *resolver) wait() waitLayout {
 	l := waitLayout{
-		pending:     r.field(capWaits, "JavaThread._current_pending_monitor|Thread._current_pending_monitor"),
-		waiting:     r.field(capWaits, "JavaThread._current_waiting_monitor|Thread._current_waiting_monitor"),
-		object:      r.field(capWaits, "ObjectMonitor._object"),
-		handle:      r.static("", "ObjectSynchronizer._in_use_list") != 0,
-		narrowBase:  r.static(capWaits, "CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base|Universe._narrow_klass._base"),
-		narrowShift: r.static(capWaits, "CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift|Universe._narrow_klass._shift"),
+		pending: r.field(capWaits, "JavaThread._current_pending_monitor|Thread._current_pending_monitor"),
+		waiting: r.field(capWaits, "JavaThread._current_waiting_monitor|Thread._current_waiting_monitor"),
+		object:  r.field(capWaits, "ObjectMonitor._object"),
+		handle:  r.static("", "ObjectSynchronizer._in_use_list") != 0,
+		narrowBase: r.static(capWaits, "CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base|"+
+			"Universe._narrow_klass._base"),
+		narrowShift: r.static(capWaits, "CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift|"+
+			"Universe._narrow_klass._shift"),
 	}
 	if !l.handle && r.static("", "ObjectSynchronizer.gBlockList") == 0 {
 		r.lost(capWaits, "ObjectSynchronizer._in_use_list|ObjectSynchronizer.gBlockList")

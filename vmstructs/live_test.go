@@ -22,7 +22,8 @@ func TestLiveVersionAndFlags(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m", "-XX:+UseParallelGC", "-Dx=\u00e9"}, func(t *testing.T, v *live) {
 		vm := v.vm
 		// JDK 8's own number stands in Info only: Release is HotSpot's.
-		if got := vm.Version(); got.Major != v.jdk.Version || !strings.Contains(got.Release+" "+got.Info, v.jdk.Release) || !strings.Contains(got.Info, "linux") {
+		if got := vm.Version(); got.Major != v.jdk.Version || !strings.Contains(got.Release+" "+got.Info, v.jdk.Release) ||
+			!strings.Contains(got.Info, "linux") {
 			t.Errorf("%+v, want %s", got, v.jdk.Release)
 		}
 		if missing := vm.Missing(); len(missing) != 0 {
@@ -175,7 +176,8 @@ func checkThreads(t *testing.T, v *live) {
 			continue
 		}
 		a, ok := v.vm.AnchorIn(sideOf(v.vm, th.Addr))
-		if !ok || th.State != StateBlocked || a.SP <= th.StackBase-th.StackSize || a.SP >= th.StackBase || !v.vm.InCode(a.PC) {
+		if !ok || th.State != StateBlocked || a.SP <= th.StackBase-th.StackSize || a.SP >= th.StackBase ||
+			!v.vm.InCode(a.PC) {
 			t.Errorf("%q is %s at %+v %v", name, th.State, a, ok)
 		}
 	}
@@ -289,7 +291,8 @@ func TestLiveCodeCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%v; %d of %d in the list agree; %d records, %d inlined, %d deep", kinds, seen, len(want), scopes, inlined, maxDepth)
+		t.Logf("%v; %d of %d in the list agree; %d records, %d inlined, %d deep", kinds, seen, len(want), scopes, inlined,
+			maxDepth)
 		if list != "" && (seen < len(want)*8/10 || seen < 50) {
 			t.Errorf("only %d of the %d nmethods that the JVM lists", seen, len(want))
 		}
@@ -330,7 +333,8 @@ func checkStubs(t *testing.T, v *live) {
 	b, err := v.vm.Blob(first.begin)
 	if !ok || err != nil || !v.vm.UnwindsException(b, first.begin) || !v.vm.UnwindsException(b, first.end) {
 		// Where the JVM names its stubs, this is its word.
-		t.Errorf("the first stub is %+v, in the JVM's own words %q to %q", first, v.vm.StubName(first.begin), v.vm.StubName(first.end))
+		t.Errorf("the first stub is %+v, in the JVM's own words %q to %q", first, v.vm.StubName(first.begin),
+			v.vm.StubName(first.end))
 	}
 	names := map[string]bool{}
 	v.vm.StubName(v.vm.code.begin)

@@ -40,7 +40,8 @@ func TestProofFindsWhatChanged(t *testing.T) {
 		{"another version of a class that was redefined", func(w *world, b *Blob) {
 			w.put(b.Method.CodeBegin+uint64(b.Method.CodeSize)+1, 0x0f)
 		}, false, "app.Main.outer"},
-		{"another compile id", func(w *world, b *Blob) { w.put32(b.Addr+uint64(w.l.nm.compileID), 78) }, true, "app.Main.outer"},
+		{"another compile id", func(w *world, b *Blob) { w.put32(b.Addr+uint64(w.l.nm.compileID), 78) }, true,
+			"app.Main.outer"},
 		{"flushed", func(w *world, b *Blob) { w.free(4, nmSegments) }, true, "app.Main.outer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,7 +142,8 @@ func TestCachesAreBounded(t *testing.T) {
 	if _, err := w.vm.Blob(at + nmCodeAt); err != nil {
 		t.Fatal(err)
 	}
-	if w.vm.blobs.bytes > 1<<20 || len(w.vm.blobs.byAddr) != 1 || w.vm.methods.bytes > 1<<20 || len(w.vm.methods.byAddr) != 1 {
+	if w.vm.blobs.bytes > 1<<20 || len(w.vm.blobs.byAddr) != 1 || w.vm.methods.bytes > 1<<20 ||
+		len(w.vm.methods.byAddr) != 1 {
 		t.Errorf("%d bytes of %d blobs, %d bytes of %d methods", w.vm.blobs.bytes, len(w.vm.blobs.byAddr),
 			w.vm.methods.bytes, len(w.vm.methods.byAddr))
 	}

@@ -110,7 +110,8 @@ func (s *seeds) debugInfo() {
 	}
 	for i, b := range some(small, 24) {
 		d := &b.debug
-		fuzzseed.Write(s.t, ".", "FuzzScopes", fmt.Sprintf("%s-%d", s.name, i), d.pcs, d.scopes, uint16(len(d.metadata)/8), s.vm.l.method.unsigned5X)
+		fuzzseed.Write(s.t, ".", "FuzzScopes", fmt.Sprintf("%s-%d", s.name, i), d.pcs, d.scopes, uint16(len(d.metadata)/8),
+			s.vm.l.method.unsigned5X)
 	}
 }
 
@@ -140,7 +141,8 @@ func (s *seeds) code() {
 		from := off - min(off, 160)
 		piece := code[from:min(off+600, uint64(len(code)))]
 		name := fmt.Sprintf("%s-%d", s.name, n)
-		fuzzseed.Write(s.t, "../arch/amd64", "FuzzTrace", name, slices.Clone(piece), uint16(off-from), uint16(max(b.FrameSize, 0)*8))
+		fuzzseed.Write(s.t, "../arch/amd64", "FuzzTrace", name, slices.Clone(piece), uint16(off-from),
+			uint16(max(b.FrameSize, 0)*8))
 		if n < 8 {
 			fuzzseed.Write(s.t, "../arch/amd64", "FuzzDecode", name, slices.Clone(code[off:min(off+256, uint64(len(code)))]))
 		}
@@ -163,7 +165,8 @@ func (s *seeds) tables() {
 	slices.SortFunc(fields, func(a, b fieldName) int {
 		// What belongs to code and methods comes first.
 		used := func(f fieldName) int {
-			for _, typ := range []string{"CodeBlob", "nmethod", "CodeHeap", "CodeCache", "HeapBlock::Header", "VirtualSpace", "Method", "ConstMethod", "ConstantPool", "Symbol", "InstanceKlass", "Klass"} {
+			for _, typ := range []string{"CodeBlob", "nmethod", "CodeHeap", "CodeCache", "HeapBlock::Header", "VirtualSpace",
+				"Method", "ConstMethod", "ConstantPool", "Symbol", "InstanceKlass", "Klass"} {
 				if f.typ == typ {
 					return 0
 				}

@@ -77,8 +77,8 @@ func (s *Sightings) ReadFrom(t process.Target) *Sightings {
 	return s
 }
 
-// Note takes a note of what is new in a snapshot that was taken just now.
-func (s *Sightings) Note(snap *process.Snapshot) {
+// Note takes a note of what is new in a snapshot that was taken just now, at that moment.
+func (s *Sightings) Note(snap *process.Snapshot, when int64) {
 	s.fresh = s.fresh[:0]
 	cpu := s.t.CPU()
 	s.look(snap.Regs[cpu.PC])
@@ -91,7 +91,7 @@ func (s *Sightings) Note(snap *process.Snapshot) {
 			s.look(w)
 		}
 	}
-	if len(s.fresh) > 0 && !s.note(snap.When) {
+	if len(s.fresh) > 0 && !s.note(when) {
 		for _, pc := range s.fresh { // the next look has to
 			s.known[cellOf(pc)] = 0
 		}

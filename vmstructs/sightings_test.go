@@ -17,9 +17,8 @@ func TestSightings(t *testing.T) {
 		pc := sample(w) + nmCodeAt + 64
 		snap := &process.Snapshot{Stack: binary.LittleEndian.AppendUint64(make([]byte, 8), pc)}
 		at = 2 * noteWithin
-		s.Note(snap) // too late, so it is noted again
-		snap.When = at
-		s.Note(snap)
+		s.Note(snap, 0) // too late, so it is noted again
+		s.Note(snap, at)
 		noted := at
 		at += 1e9
 		since := func() int64 {
@@ -45,7 +44,7 @@ func TestSightings(t *testing.T) {
 		}
 		for range 2 * mostNotes { // nobody takes them
 			clear(s.known[:])
-			s.Note(snap)
+			s.Note(snap, noted)
 		}
 		w.vm.takeNotes()
 		if n := len(s.free); n != mostNotes {
@@ -63,7 +62,7 @@ func TestSightingsOfNonsense(t *testing.T) {
 		for i := 0; i+8 <= len(snap.Stack); i += 8 {
 			binary.LittleEndian.PutUint64(snap.Stack[i:], w.vm.code.begin+uint64(i)*61-8)
 		}
-		s.Note(snap)
+		s.Note(snap, 0)
 		if len(s.fresh) > mostFresh {
 			t.Errorf("%d at a time", len(s.fresh))
 		}

@@ -79,11 +79,13 @@ func TestHostileTables(t *testing.T) {
 		harm func(f *fakeTarget)
 		want error
 	}{
-		{"strides not filled in yet", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMStructEntryArrayStride"], 0) }, ErrStarting},
+		{"strides not filled in yet", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMStructEntryArrayStride"], 0) },
+			ErrStarting},
 		{"no array yet", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMTypes"], 0) }, ErrStarting},
 		{"huge stride", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMStructEntryArrayStride"], 1<<40) }, ErrBadTables},
 		{"odd stride", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMStructEntryArrayStride"], 7) }, ErrBadTables},
-		{"member outside the entry", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMStructEntryOffsetOffset"], 1<<63) }, ErrBadTables},
+		{"member outside the entry", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMStructEntryOffsetOffset"], 1<<63) },
+			ErrBadTables},
 		{"array not mapped", func(f *fakeTarget) { f.put64(f.symbols["gHotSpotVMTypes"], 0xdead0000) }, process.ErrFault},
 		{"no symbols", func(f *fakeTarget) { delete(f.symbols, "gHotSpotVMTypes") }, ErrNotHotSpot},
 		{"no end", func(f *fakeTarget) {

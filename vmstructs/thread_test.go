@@ -188,7 +188,7 @@ func TestVFrames(t *testing.T) {
 		}
 		w.put32(array+uint64(l.frames), 1<<30)
 		// What was copied in the pause counts, whatever is there by now; all of it must have been.
-		snap := &process.Snapshot{SideAddr: th + begin, Side: side(), Followed: followed}
+		snap := &process.Snapshot{SideAddr: th + begin, Side: side(), Followed: followed, RunsOn: true}
 		if got, err := w.vm.VFrames(snap); err != nil || tell(got.Frames) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
 			t.Errorf("copied: %s %v", tell(got.Frames), err)
 		}

@@ -65,11 +65,13 @@ var mutations = []mutation{
 
 // notTold are the fields without which nothing is lost that a user would miss: others serve, or the walk does without.
 var notTold = []string{
-	"JavaThread._next", "Threads._thread_list", "ThreadsSMRSupport._java_thread_list", "ThreadsList._length", "ThreadsList._threads",
+	"JavaThread._next", "Threads._thread_list", "ThreadsSMRSupport._java_thread_list", "ThreadsList._length",
+	"ThreadsList._threads",
 	"JavaFrameAnchor._last_Java_fp", "JavaThread._saved_exception_pc", "JavaThread._exception_pc", "Method._access_flags",
 	"CodeCache._low_bound", "CodeCache._high_bound",
 	"nmethod._entry_point", "nmethod._entry_offset", "nmethod._osr_entry_point", "nmethod._stub_offset",
-	"CodeBlob._kind", "CodeBlob._data_offset", "CodeBlob._relocation_size", "CompiledMethod._deopt_mh_handler_begin", "nmethod._deopt_mh_handler_offset", "nmethod._deoptimize_mh_offset",
+	"CodeBlob._kind", "CodeBlob._data_offset", "CodeBlob._relocation_size", "CompiledMethod._deopt_mh_handler_begin",
+	"nmethod._deopt_mh_handler_offset", "nmethod._deoptimize_mh_offset",
 	"Array<u1>._data", "Array<u2>._data", // of the other way to list a class's fields
 	"Symbol._vm_symbols[0]", "JDK_Version._current", "JDK_Version._major",
 	"PerfMemory._start", "PerfMemory._capacity", // then old snapshots are lost, and counted (age.go)
@@ -121,7 +123,8 @@ func (w *hostileWorld) answers(vm *VM) map[string]string {
 	}
 	if threads, err := vm.Threads(); err == nil {
 		for _, th := range threads {
-			said[fmt.Sprintf("thread %#x", th.Addr)] = fmt.Sprintf("%d %d %#x %#x", th.NSTID, th.State, th.StackBase, th.StackSize)
+			said[fmt.Sprintf("thread %#x", th.Addr)] = fmt.Sprintf("%d %d %#x %#x", th.NSTID, th.State, th.StackBase,
+				th.StackSize)
 		}
 	}
 	if ret := vm.CallStubReturn(); ret != 0 {
@@ -229,7 +232,8 @@ func TestUnknownTables(t *testing.T) {
 					default:
 						served++
 						after, _ := resolve(tab)
-						if m.told && !reflect.DeepEqual(before, after) && !slices.Contains(notTold, name) && !zgc(n) && !wellKnownClass(n) {
+						if m.told && !reflect.DeepEqual(before, after) && !slices.Contains(notTold, name) && !zgc(n) &&
+							!wellKnownClass(n) {
 							t.Errorf("%s, %s: nothing is told", name, m.name)
 						}
 					}
@@ -247,7 +251,8 @@ func TestUnknownTables(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d fields: %d times refused, %d times told what is missing, %d times not needed", len(used), refused, told, served)
+			t.Logf("%d fields: %d times refused, %d times told what is missing, %d times not needed", len(used), refused, told,
+				served)
 			if len(used) < 60 || refused == 0 || told == 0 {
 				t.Error("so few fields are used?")
 			}
@@ -264,15 +269,21 @@ func isOwnerOf(says, truth string) bool {
 // coveredBy: of fields that only serve together the report names one.
 func coveredBy(n fieldName, report string) bool {
 	for group, names := range map[string]string{
-		"nmethod._scopes_data_offset": "nmethod._dependencies_offset nmethod._metadata_offset CompiledMethod._scopes_data_begin nmethod._scopes_data_begin " +
-			"nmethod._immutable_data nmethod._immutable_data_size CodeBlob._mutable_data CodeBlob._mutable_data_size CodeBlob._relocation_size nmethod._scopes_data_offset",
-		"nmethod._verified_entry_offset":             "nmethod._verified_entry_point",
-		"nmethod._deopt_handler_offset":              "CompiledMethod._deopt_handler_begin nmethod._deopt_handler_entry_offset nmethod._deoptimize_offset",
-		"ThreadsSMRSupport._java_thread_list":        "Threads._thread_list JavaThread._next ThreadsList._length ThreadsList._threads",
-		"InstanceKlass._fieldinfo_stream":            "InstanceKlass._fields InstanceKlass._java_fields_count Array<u1>._data Array<u2>._data",
-		"ConstantPool._source_file_name_index":       "InstanceKlass._source_file_name_index",
-		"CodeBlob._code_begin|CodeBlob._code_offset": "CodeBlob._code_begin CodeBlob._code_end CodeBlob._code_offset CodeBlob._data_offset",
-		"CodeCache._heaps":                           "CodeCache._heap",
+		"nmethod._scopes_data_offset": "nmethod._dependencies_offset nmethod._metadata_offset " +
+			"CompiledMethod._scopes_data_begin nmethod._scopes_data_begin " +
+			"nmethod._immutable_data nmethod._immutable_data_size CodeBlob._mutable_data CodeBlob._mutable_data_size " +
+			"CodeBlob._relocation_size nmethod._scopes_data_offset",
+		"nmethod._verified_entry_offset": "nmethod._verified_entry_point",
+		"nmethod._deopt_handler_offset": "CompiledMethod._deopt_handler_begin " +
+			"nmethod._deopt_handler_entry_offset nmethod._deoptimize_offset",
+		"ThreadsSMRSupport._java_thread_list": "Threads._thread_list JavaThread._next ThreadsList._length " +
+			"ThreadsList._threads",
+		"InstanceKlass._fieldinfo_stream": "InstanceKlass._fields InstanceKlass._java_fields_count " +
+			"Array<u1>._data Array<u2>._data",
+		"ConstantPool._source_file_name_index": "InstanceKlass._source_file_name_index",
+		"CodeBlob._code_begin|CodeBlob._code_offset": "CodeBlob._code_begin CodeBlob._code_end CodeBlob._code_offset " +
+			"CodeBlob._data_offset",
+		"CodeCache._heaps": "CodeCache._heap",
 	} {
 		if strings.Contains(report, group) && slices.Contains(strings.Fields(names), n.typ+"."+n.field) {
 			return true
@@ -295,8 +306,10 @@ var families = [][]string{
 	{"Klass", "InstanceKlass"},
 	{"HeapBlock", "HeapBlock::Header"},
 	{"vframeArray", "vframeArrayElement"},
-	{"Method"}, {"ConstMethod"}, {"ConstantPool"}, {"Symbol"}, {"CodeHeap"}, {"VirtualSpace"}, {"OSThread"}, {"ThreadsList"}, {"StubQueue"},
-	{"InterpreterCodelet"}, {"GrowableArrayBase", "GenericGrowableArray"}, {"GrowableArray<int>"}, {"JavaFrameAnchor"}, {"Array<int>"},
+	{"Method"}, {"ConstMethod"}, {"ConstantPool"}, {"Symbol"}, {"CodeHeap"}, {"VirtualSpace"}, {"OSThread"},
+	{"ThreadsList"}, {"StubQueue"},
+	{"InterpreterCodelet"}, {"GrowableArrayBase", "GenericGrowableArray"}, {"GrowableArray<int>"}, {"JavaFrameAnchor"},
+	{"Array<int>"},
 }
 
 // TestMovedFields: wherever the tables say that fields are, there they are read. All fields of one family of types

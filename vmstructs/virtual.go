@@ -132,8 +132,10 @@ func isMounted(state string) bool {
 
 // states are the names of VirtualThread's constants. Their values differ between releases, so they are
 // read from the class.
-var states = []string{"NEW", "STARTED", "RUNNABLE", "RUNNING", "PARKING", "PARKED", "PINNED", "TIMED_PARKING", "TIMED_PARKED",
-	"TIMED_PINNED", "UNPARKED", "YIELDING", "YIELDED", "BLOCKING", "BLOCKED", "UNBLOCKED", "WAITING", "WAIT", "TIMED_WAITING",
+var states = []string{"NEW", "STARTED", "RUNNABLE", "RUNNING", "PARKING", "PARKED", "PINNED", "TIMED_PARKING",
+	"TIMED_PARKED",
+	"TIMED_PINNED", "UNPARKED", "YIELDING", "YIELDED", "BLOCKING", "BLOCKED", "UNBLOCKED", "WAITING", "WAIT",
+	"TIMED_WAITING",
 	"TIMED_WAIT", "TERMINATED"}
 
 func stateName(constant string) string {

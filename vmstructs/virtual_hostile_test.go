@@ -81,7 +81,8 @@ func visitVirtual(t process.Target, share int) (seen int, err error) {
 		}
 	}}
 	if share > 0 {
-		s.nodes, s.slots, s.containers = maxSetNodes-maxSetNodes/share, maxSlots-maxSlots/share, maxContainers-maxContainers/share
+		s.nodes, s.slots, s.containers = maxSetNodes-maxSetNodes/share, maxSlots-maxSlots/share,
+			maxContainers-maxContainers/share
 		s.listed = maxKlasses - fewKlasses
 	}
 	err = s.run(platform)

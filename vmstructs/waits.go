@@ -35,22 +35,20 @@ func (w *Waits) ReadFrom(t process.Target) *Waits {
 	return w
 }
 
-// Read fills in snap.Waiting.Java. The thread must not move meanwhile; the collector may: what leads through
-// the heap is followed twice, and is unknown if the two ways differ.
-func (w *Waits) Read(snap *process.Snapshot) {
-	j := &snap.Waiting.Java
-	*j = process.JavaWait{}
+// Read tells what the JVM says of a thread that was found in that system call. The thread must not move meanwhile; the
+// collector may: what leads through the heap is followed twice, and is unknown if the two ways differ.
+func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait) {
 	if snap.SideAddr == 0 || len(snap.Side) == 0 {
-		return // not a Java thread
+		return j // not a Java thread
 	}
-	switch snap.Waiting.Call {
+	switch call {
 	case arch.CallFutex, arch.CallSleep, arch.CallRestart:
 	default:
-		return // it waits for a file, which only the kernel knows
+		return j // it waits for a file, which only the kernel knows
 	}
 	thread := snap.SideAddr - w.side
 	if !w.readThread(thread) {
-		return
+		return j
 	}
 	j.Monitor, j.Notify = word(w.pending[:]) != 0, word(w.waiting[:]) != 0
 	state := ThreadState(int32(binary.LittleEndian.Uint32(w.state[:])))
@@ -58,8 +56,9 @@ func (w *Waits) Read(snap *process.Snapshot) {
 	t := Thread{Addr: thread, obj: word(w.obj[:])}
 	j.Status = w.status(t)
 	if w.classes {
-		j.For = w.waitsFor(thread, j)
+		j.For = w.waitsFor(thread, &j)
 	}
+	return j
 }
 
 // readThread reads what stands in the JavaThread itself.

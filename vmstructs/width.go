@@ -8,27 +8,37 @@ import "strings"
 // a wider one the low bytes are what was read before: all CPUs here are little-endian. Fields that are read as wide as
 // they are (resolver.sized) are not here.
 var readWidths = map[string]uint8{
-	"Array<int>._length": 4, "Array<u1>._data": 1, "Array<u2>._data": 2, "GrowableArrayBase._len": 4, "GenericGrowableArray._len": 4,
+	"Array<int>._length": 4, "Array<u1>._data": 1, "Array<u2>._data": 2, "GrowableArrayBase._len": 4,
+	"GenericGrowableArray._len": 4,
 
 	"CodeHeap._log2_segment_size": 4, "HeapBlock::Header._used": 1,
-	"CodeBlob._size": 4, "CodeBlob._code_offset": 4, "CodeBlob._data_offset": 4, "CodeBlob._frame_size": 4, "CodeBlob._kind": 1,
+	"CodeBlob._size": 4, "CodeBlob._code_offset": 4, "CodeBlob._data_offset": 4, "CodeBlob._frame_size": 4,
+	"CodeBlob._kind":              1,
 	"CodeBlob._mutable_data_size": 4, "CodeBlob._relocation_size": 4,
-	"nmethod._compile_id": 4, "nmethod._comp_level": 1, "nmethod._entry_bci": 4, "nmethod._stub_offset": 4, "nmethod._orig_pc_offset": 4,
-	"nmethod._scopes_pcs_offset": 4, "nmethod._dependencies_offset": 4, "nmethod._scopes_data_offset": 4, "nmethod._immutable_data_size": 4,
+	"nmethod._compile_id": 4, "nmethod._comp_level": 1, "nmethod._entry_bci": 4, "nmethod._stub_offset": 4,
+	"nmethod._orig_pc_offset":    4,
+	"nmethod._scopes_pcs_offset": 4, "nmethod._dependencies_offset": 4, "nmethod._scopes_data_offset": 4,
+	"nmethod._immutable_data_size":        4,
 	"nmethod._deopt_handler_entry_offset": 4, "nmethod._deopt_handler_offset": 4, "nmethod._deopt_mh_handler_offset": 4,
 	"nmethod._deoptimize_offset": 4, "nmethod._deoptimize_mh_offset": 4,
 
 	"nmethod._nmethod_end_offset": 4,
-	"OopMapSet._om_count":         4, "OopMap._pc_offset": 4, "ImmutableOopMapSet._count": 4, "ImmutableOopMapPair._pc_offset": 4,
+	"OopMapSet._om_count":         4, "OopMap._pc_offset": 4, "ImmutableOopMapSet._count": 4,
+	"ImmutableOopMapPair._pc_offset": 4,
 
-	"Method._access_flags": 2, "ConstMethod._constMethod_size": 4, "ConstMethod._code_size": 2, "ConstMethod._name_index": 2,
-	"ConstMethod._signature_index": 2, "ConstMethod._method_idnum": 2, "ConstMethod._flags": 1, "ConstMethod._flags._flags": 1,
-	"ConstantPool._length": 4, "ConstantPool._source_file_name_index": 2, "InstanceKlass._source_file_name_index": 2,
-	"InstanceKlass._java_fields_count": 2, "Symbol._length": 2, "Symbol._body": 1, "Symbol._body[0]": 1, "Klass._layout_helper": 4,
-	"ConstantPoolCache._length": 4, "ResolvedMethodEntry._cpool_index": 2, "Klass._vtable_len": 4, "InstanceKlass._vtable_len": 4,
+	"Method._access_flags": 2, "ConstMethod._constMethod_size": 4, "ConstMethod._code_size": 2,
+	"ConstMethod._name_index":      2,
+	"ConstMethod._signature_index": 2, "ConstMethod._method_idnum": 2, "ConstMethod._flags": 1,
+	"ConstMethod._flags._flags": 1,
+	"ConstantPool._length":      4, "ConstantPool._source_file_name_index": 2, "InstanceKlass._source_file_name_index": 2,
+	"InstanceKlass._java_fields_count": 2, "Symbol._length": 2, "Symbol._body": 1, "Symbol._body[0]": 1,
+	"Klass._layout_helper":      4,
+	"ConstantPoolCache._length": 4, "ResolvedMethodEntry._cpool_index": 2, "Klass._vtable_len": 4,
+	"InstanceKlass._vtable_len": 4,
 
 	"ThreadsList._length": 4, "JavaThread._thread_state": 4, "OSThread._thread_id": 4,
-	"StubQueue._buffer_limit": 4, "InterpreterCodelet._size": 4, "JVMFlag._type": 4, "Flag._type": 4, "JDK_Version._major": 1,
+	"StubQueue._buffer_limit": 4, "InterpreterCodelet._size": 4, "JVMFlag._type": 4, "Flag._type": 4,
+	"JDK_Version._major":      1,
 	"CompileTask._comp_level": 1, "vframeArray._frames": 4, "vframeArrayElement._bci": 4,
 }
 

@@ -4,8 +4,10 @@ import "goprof/arch"
 
 // The numbers of x86-64 (arch/x86/entry/syscalls/syscall_64.tbl).
 var calls = map[int64]arch.Call{
-	0: arch.CallRead, 17: arch.CallRead, 19: arch.CallRead, 295: arch.CallRead, 327: arch.CallRead, 217: arch.CallRead, // read pread64 readv preadv preadv2 getdents64
-	1: arch.CallWrite, 18: arch.CallWrite, 20: arch.CallWrite, 296: arch.CallWrite, 328: arch.CallWrite, // write pwrite64 writev pwritev pwritev2
+	// read pread64 readv preadv preadv2 getdents64
+	0: arch.CallRead, 17: arch.CallRead, 19: arch.CallRead, 295: arch.CallRead, 327: arch.CallRead, 217: arch.CallRead,
+	// write pwrite64 writev pwritev pwritev2
+	1: arch.CallWrite, 18: arch.CallWrite, 20: arch.CallWrite, 296: arch.CallWrite, 328: arch.CallWrite,
 	40: arch.CallWrite, 326: arch.CallRead, 275: arch.CallRead, // sendfile copy_file_range splice
 	43: arch.CallAccept, 288: arch.CallAccept, 42: arch.CallConnect, // accept accept4 connect
 	45: arch.CallReceive, 47: arch.CallReceive, 299: arch.CallReceive, // recvfrom recvmsg recvmmsg

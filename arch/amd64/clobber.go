@@ -89,7 +89,8 @@ func (t *tracer) stepTwoByte(s state, in *inst) arch.Way {
 	switch op := in.Op; {
 	case op >= 0x80 && op <= 0x8f:
 		t.branch(s, in)
-	case op == 0x0b, op == 0xb9, op == 0xff, op == 0x07, op == 0x34, op == 0x35: // ud2, ud1, ud0, sysret, sysenter, sysexit
+	// ud2, ud1, ud0, sysret, sysenter, sysexit
+	case op == 0x0b, op == 0xb9, op == 0xff, op == 0x07, op == 0x34, op == 0x35:
 		return arch.WayEnds
 	case op == 0xa0, op == 0xa8: // push fs, gs
 		s.moveSP(-8)

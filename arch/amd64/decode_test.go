@@ -87,7 +87,8 @@ func TestDecodeAgainstObjdump(t *testing.T) {
 // registerNames are the general registers as objdump names them, by DWARF number and width.
 var registerNames = func() map[string]uint8 {
 	names := map[string]uint8{}
-	for n, r := range map[string]uint8{"ax": rax, "bx": rbx, "cx": rcx, "dx": rdx, "si": rsi, "di": rdi, "bp": rbp, "sp": rsp} {
+	for n, r := range map[string]uint8{"ax": rax, "bx": rbx, "cx": rcx, "dx": rdx, "si": rsi, "di": rdi, "bp": rbp,
+		"sp": rsp} {
 		names["%"+n], names["%e"+n], names["%r"+n] = r, r, r
 		if n[1] == 'x' {
 			names["%"+n[:1]+"l"] = r

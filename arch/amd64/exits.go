@@ -47,7 +47,8 @@ func (s state) exit(popped int32) arch.Exit {
 	if sp.Kind != arch.Value {
 		e.SP, e.End = arch.Loc{}, arch.Loc{}
 	}
-	e.RA, e.SP, e.FP, e.Taken, e.SenderSP = arch.Told(e.RA), arch.Told(e.SP), arch.Told(e.FP), arch.Told(e.Taken), arch.Told(e.SenderSP)
+	e.RA, e.SP, e.FP, e.Taken, e.SenderSP = arch.Told(e.RA), arch.Told(e.SP), arch.Told(e.FP), arch.Told(e.Taken),
+		arch.Told(e.SenderSP)
 	e.End = arch.Told(e.End)
 	return e
 }

@@ -9,9 +9,12 @@ import (
 // FuzzTrace reads arbitrary code ahead. Where the code lies and what the tracer did
 // before do not matter, and what it tells is told in registers that there are.
 func FuzzTrace(f *testing.F) {
-	f.Add([]byte{0x55, 0x48, 0x83, 0xec, 0x20, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3}, uint16(1), uint16(0x30))
-	f.Add([]byte{0x48, 0x89, 0xe1, 0x48, 0x29, 0xc4, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xcc, 0xc3}, uint16(0), uint16(0)) // rbp from an unknown rsp
-	f.Add([]byte{0x48, 0x89, 0xe1, 0x48, 0x29, 0xc4, 0x49, 0x89, 0xe3, 0x48, 0x89, 0xcc, 0x41, 0xff, 0xe3}, uint16(0), uint16(0))
+	f.Add([]byte{0x55, 0x48, 0x83, 0xec, 0x20, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3}, uint16(1),
+		uint16(0x30))
+	// rbp from an unknown rsp
+	f.Add([]byte{0x48, 0x89, 0xe1, 0x48, 0x29, 0xc4, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xcc, 0xc3}, uint16(0), uint16(0))
+	f.Add([]byte{0x48, 0x89, 0xe1, 0x48, 0x29, 0xc4, 0x49, 0x89, 0xe3, 0x48, 0x89, 0xcc, 0x41, 0xff, 0xe3}, uint16(0),
+		uint16(0))
 	used := newTracer()
 	f.Fuzz(func(t *testing.T, code []byte, pc, frame uint16) {
 		if len(code) > 1<<14 {
@@ -24,7 +27,8 @@ func FuzzTrace(f *testing.F) {
 				return tr.Trace(code, base, base+uint64(pc), int32(frame))
 			},
 			"TraceTo": func(tr arch.Tracer, base uint64) (arch.Exit, error) {
-				return tr.TraceTo(code, base, base+uint64(pc), int32(frame), func(at uint64) bool { return (at-base)%16 == uint64(frame)%16 })
+				return tr.TraceTo(code, base, base+uint64(pc), int32(frame),
+					func(at uint64) bool { return (at-base)%16 == uint64(frame)%16 })
 			},
 			"TraceEntry": func(tr arch.Tracer, base uint64) (arch.Exit, error) {
 				return tr.TraceEntry(code, base, base+uint64(pc))
@@ -55,8 +59,10 @@ func checkExit(t *testing.T, name string, e arch.Exit) {
 	if e.Saved != (arch.Loc{}) && (e.Saved.Kind != arch.AtMem || e.Saved.Reg != rsp || e.Saved.Off < 0) {
 		t.Fatalf("%s: Saved is %+v", name, e.Saved)
 	}
-	for what, l := range map[string]arch.Loc{"RA": e.RA, "SP": e.SP, "End": e.End, "FP": e.FP, "Target": e.Target, "Taken": e.Taken, "SenderSP": e.SenderSP, "ThrownAt": e.ThrownAt} {
-		if saved := l.Reg == arch.SavedSP && e.Saved.Kind == arch.AtMem; l.Kind > arch.AtMem || l.Kind != arch.Unknown && l.Reg >= 16 && !saved {
+	for what, l := range map[string]arch.Loc{"RA": e.RA, "SP": e.SP, "End": e.End, "FP": e.FP, "Target": e.Target,
+		"Taken": e.Taken, "SenderSP": e.SenderSP, "ThrownAt": e.ThrownAt} {
+		if saved := l.Reg == arch.SavedSP && e.Saved.Kind == arch.AtMem; l.Kind > arch.AtMem ||
+			l.Kind != arch.Unknown && l.Reg >= 16 && !saved {
 			t.Fatalf("%s: %s is %+v", name, what, l)
 		}
 	}

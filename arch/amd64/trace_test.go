@@ -19,7 +19,8 @@ func TestTrace(t *testing.T) {
 	// C2, JDK 17: bang; push rbp; sub rsp,0x20; nop; call; add rsp,0x20; pop rbp;
 	// cmp rsp,[r15+0x28]; ja poll stub; ret; poll stub: lea r10; mov [r15+..],r10; jmp out
 	c2 := func(parts ...string) string { return strings.Join(parts, " ") }
-	body := []string{"89842400c0feff", "55", "4883ec20", "90", "e8ff000000", "4883c420", "5d", "493b6728", "0f8701000000", "c3",
+	body := []string{"89842400c0feff", "55", "4883ec20", "90", "e8ff000000", "4883c420", "5d", "493b6728", "0f8701000000",
+		"c3",
 		"4c8d15e8ffffff", "4d8997d0030000", "e900100000"}
 	at := func(n int) string {
 		p := append([]string(nil), body...)
@@ -45,25 +46,31 @@ func TestTrace(t *testing.T) {
 		{"C2 without bang, after the store",
 			"4881ec18000000 48896c2410 ^90 4883c410 5d c3", arch.Exit{RA: mem(sp, 0x18), SP: val(sp, 0x20), FP: mem(sp, 0x10)}},
 		{"C1 between the pushed arguments of a slow path stub",
-			"55 4883ec30 50 ^51 e8ff000000 59 58 4883c430 5d c3", arch.Exit{RA: mem(sp, 0x40), SP: val(sp, 0x48), FP: mem(sp, 0x38)}},
+			"55 4883ec30 50 ^51 e8ff000000 59 58 4883c430 5d c3",
+			arch.Exit{RA: mem(sp, 0x40), SP: val(sp, 0x48), FP: mem(sp, 0x38)}},
 		{"stub with enter and leave, stack pointer of unknown origin",
 			"55 488bec 4883e4f0 ^90 c9 c3", arch.Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)}},
 		{"stub that saves and restores all registers, its frame pointer too",
-			"^488b6c2450 4881c480000000 c9 c3", arch.Exit{RA: mem(arch.SavedSP, 8), SP: val(arch.SavedSP, 16), FP: mem(arch.SavedSP, 0), Saved: mem(sp, 0x50)}},
+			"^488b6c2450 4881c480000000 c9 c3", arch.Exit{RA: mem(arch.SavedSP, 8), SP: val(arch.SavedSP, 16),
+				FP: mem(arch.SavedSP, 0), Saved: mem(sp, 0x50)}},
 		{"sha512_AVX2: stack pointer saved below an aligned one, frame pointer used for a table",
-			"^48ffc5 488b6c2440 488b642438 5a 59 c9 c3", arch.Exit{RA: mem(arch.SavedSP, 8), SP: val(arch.SavedSP, 16), FP: mem(arch.SavedSP, 0), Saved: mem(sp, 0x40)}},
+			"^48ffc5 488b6c2440 488b642438 5a 59 c9 c3",
+			arch.Exit{RA: mem(arch.SavedSP, 8), SP: val(arch.SavedSP, 16), FP: mem(arch.SavedSP, 0), Saved: mem(sp, 0x40)}},
 		{"a slow path jumps out directly, the regular way indirectly",
-			"^7405 e900100000 58 4989e5 ff6140", arch.Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0), Jump: true, Indirect: true, SenderSP: val(sp, 8)}},
+			"^7405 e900100000 58 4989e5 ff6140", arch.Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0), Jump: true,
+				Indirect: true, SenderSP: val(sp, 8)}},
 		{"c2i on its way back from the VM, the stack pointer kept in r13",
 			"^4c8b6c2410 4981c4900b0000 9d 498be5 58 4c8bec 4883ec20 48890424 ff6338",
-			arch.Exit{RA: mem(arch.SavedSP, 0), SP: val(arch.SavedSP, -16), FP: val(fp, 0), Saved: mem(sp, 0x10), Jump: true, Indirect: true, SenderSP: val(arch.SavedSP, 8)}},
+			arch.Exit{RA: mem(arch.SavedSP, 0), SP: val(arch.SavedSP, -16), FP: val(fp, 0), Saved: mem(sp, 0x10), Jump: true,
+				Indirect: true, SenderSP: val(arch.SavedSP, 8)}},
 		{"exception stub that is about to patch its return address",
 			"^48895508 e8ff000000 48894508 c9 c3", arch.Exit{RA: mem(fp, 8), SP: val(fp, 16), FP: mem(fp, 0)}},
 		{"loop before the way out",
 			"^48ffc9 75fb c3", arch.Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0)}},
 		{"a return that pops arguments", "^c20002", arch.Exit{RA: mem(sp, 0), SP: val(sp, 0x208), FP: val(fp, 0)}},
 		{"the frame pointer's register used by BMI", "^c4e268f5e9 c3", arch.Exit{RA: mem(sp, 0), SP: val(sp, 8)}},
-		{"a saved frame pointer overwritten by a constant", "^55 48c7042400000000 5d c3", arch.Exit{RA: mem(sp, 0), SP: val(sp, 8)}},
+		{"a saved frame pointer overwritten by a constant", "^55 48c7042400000000 5d c3",
+			arch.Exit{RA: mem(sp, 0), SP: val(sp, 8)}},
 		{"the address of a half is no address", "^8d6c2408 c3", arch.Exit{RA: mem(sp, 0), SP: val(sp, 8)}},
 		{"a trap on the first way, another way returns",
 			"^7402 0f0b 58 c3", arch.Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0)}},
@@ -78,14 +85,17 @@ func TestTrace(t *testing.T) {
 		// templateInterpreterGenerator_x86.cpp, generate_throw_exception, as in JDK 17: the frame has gone,
 		// the VM is asked for the handler, and rdx is kept.
 		{"an exception leaves an interpreted method: before the VM is asked",
-			"c9 5a 488be3 ^498b87e8020000 50 52 488bf2 498bff f7c40f000000 0f8412000000 4883ec08 e8a40ada14 4883c408 e905000000 e8960ada14 488bd8 5a 58 ffe3",
+			"c9 5a 488be3 ^498b87e8020000 50 52 488bf2 498bff f7c40f000000 0f8412000000 4883ec08 e8a40ada14 4883c408 " +
+				"e905000000 e8960ada14 488bd8 5a 58 ffe3",
 			arch.Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), ThrownAt: val(rdx, 0), Jump: true, Indirect: true}},
 		{"an exception leaves an interpreted method: in the VM",
 			"50 52 488bf2 498bff f7c40f000000 0f8412000000 4883ec08 e8a40ada14 ^4883c408 e905000000 e8960ada14 488bd8 5a 58 ffe3",
-			arch.Exit{RA: mem(sp, 24), SP: val(sp, 32), FP: val(fp, 0), Target: val(rax, 0), ThrownAt: mem(sp, 8), Jump: true, Indirect: true}},
+			arch.Exit{RA: mem(sp, 24), SP: val(sp, 32), FP: val(fp, 0), Target: val(rax, 0), ThrownAt: mem(sp, 8), Jump: true,
+				Indirect: true}},
 		{"an exception leaves an interpreted method: with the handler's address",
 			"e8960ada14 488bd8 5a ^58 ffe3",
-			arch.Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0), Target: val(rbx, 0), ThrownAt: val(rdx, 0), Jump: true, Indirect: true}},
+			arch.Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: val(fp, 0), Target: val(rbx, 0), ThrownAt: val(rdx, 0), Jump: true,
+				Indirect: true}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -115,7 +125,8 @@ func TestTracePrologue(t *testing.T) {
 	}{
 		{"before push", "^55 4883ec20 ebfe", arch.Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), FrameBuilt: true}},
 		{"after push", "55 ^4883ec20 ebfe", arch.Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: mem(sp, 0), FrameBuilt: true}},
-		{"sub first", "^4881ec28000000 48896c2420 ebfe", arch.Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), FrameBuilt: true}},
+		{"sub first", "^4881ec28000000 48896c2420 ebfe",
+			arch.Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), FrameBuilt: true}},
 		{"after push, the frame pointer kept", "55 ^488bec 4883ec20 ebfe",
 			arch.Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: mem(sp, 0), FrameBuilt: true}},
 		{"whole, before an intrinsic that makes as much room (TestIntrinsics, one stop in 100,000)",
@@ -148,11 +159,13 @@ func TestTracePrologue(t *testing.T) {
 // C2's string_indexof (c2_MacroAssembler_x86.cpp), as JDK 17 makes it for a needle of unknown
 // length, in a frame of 0x30 bytes. The caret marks where the old stack pointer is in rcx, the
 // bar where it is on the stack. There may be 0, 16 or 32 bytes between it and the one now.
-const stringIndexOf = "488bcc ^83f808 7356 8bde 81e3ff0f0000 81fbf00f0000 7617 4883ec10 50 0fb65c06ff 885c0407 48ffc8 75f2 58" +
+const stringIndexOf = "488bcc ^83f808 7356 8bde 81e3ff0f0000 81fbf00f0000 7617 4883ec10 50 0fb65c06ff 885c0407 " +
+	"48ffc8 75f2 58" +
 	"488bf4 83fa08 732a 8bdf 81e3ff0f0000 81fbf00f0000 761a 4883ec10 50 8bc2 0fb75c47fe 66895c4406 48ffc8 75f1 58 488bfc" +
 	"c4e2793026 50 56 57 51 |488bdf eb23 488b742410 8b442418 c4e2793026 482bfb d1ef 03d7 ffca 3bd0 0f8830000000 4883c302" +
 	"c4e37961230d 721e 83ea08 7e1f 3bd0 781b 4883c310 83fa08 7de6 488d5c53f0 ba08000000 ebda 2bd1 3bd0 7d0a bbffffffff" +
-	"e95d000000 488d1c4b 03c8 83f908 0f8e49000000 83f808 7ecb 488bfb 3bc8 7408 c4e37961270d 7184 83e808 7e2b 4883c710 4883c608" +
+	"e95d000000 488d1c4b 03c8 83f908 0f8e49000000 83f808 7ecb 488bfb 3bc8 7408 c4e37961270d 7184 83e808 7e2b 4883c710 " +
+	"4883c608" +
 	"83ea08 83f808 7d14 488d7406f8 488d7c47f0 2bd0 b808000000 83c208 c4e2793026 ebc8 488b7c2408 482bdf d1eb 5c"
 
 func TestTraceStringIndexOf(t *testing.T) {
@@ -194,10 +207,12 @@ func TestTraceStringIndexOf(t *testing.T) {
 // return address, fills it in before the call, and moves it past the poll after it.
 func TestTraceHandlerBlob(t *testing.T) {
 	const restore = "488b6c2450 488b5c2460 4881c480000000 4883c408 9d 5d"
-	code, _ := assemble(t, "53 55 488bec 9c 4883ec08 4881ec80000000 48895c2460 48896c2450 498b9f58030000 48895d08 498bff e800100000"+
+	code, _ := assemble(t, "53 55 488bec 9c 4883ec08 4881ec80000000 48895c2460 48896c2450 498b9f58030000 48895d08 "+
+		"498bff e800100000"+
 		"49837f0800 741c"+restore+"e900100000 483b5d08 7508 4883c302 48895d08"+restore+"c3")
 	const afterCall, unwinds, returns, moved = 0x2e, 0x35, 0x51, 0x5f
-	sizes := map[uint64]int32{0: 0, 1: 8, 2: 16, 5: 16, 6: 24, 0xa: 32, 0x11: 0xa0} // what stands on the stack, before saving
+	// what stands on the stack, before saving
+	sizes := map[uint64]int32{0: 0, 1: 8, 2: 16, 5: 16, 6: 24, 0xa: 32, 0x11: 0xa0}
 	var in inst
 	for pc := uint64(0); pc < uint64(len(code)); pc += uint64(in.Len) {
 		if !decode(code[pc:], &in) {
@@ -211,7 +226,8 @@ func TestTraceHandlerBlob(t *testing.T) {
 			t.Errorf("at %#x: %+v, want %#x bytes", pc, got, size)
 		}
 		inUnwind := pc >= unwinds && pc < returns
-		if writes := pc < moved && !inUnwind; got.Jump != inUnwind || got.WritesRA != writes || got.Calls != (pc < afterCall) {
+		if writes := pc < moved && !inUnwind; got.Jump != inUnwind || got.WritesRA != writes ||
+			got.Calls != (pc < afterCall) {
 			t.Errorf("at %#x: %+v", pc, got)
 		}
 		if pc >= moved && got.RA != mem(rsp, got.SP.Off-8) {
@@ -275,7 +291,8 @@ func TestTraceTo(t *testing.T) {
 		{"an endless loop with a poll", "^48ffc0 |4585d8 ebf8", whole},
 		{"an uncommon trap is the last instruction", "^48ffc0 e8ff000000|", calls(whole)},
 		{"arguments of a leaf call are pushed", "50 51 ^e8ff000000 59 58 e8ff000000| 0f0b", calls(pushed)},
-		{"before the frame is made", "^55 4883ec20 e8ff000000| 0f0b", calls(arch.Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), FrameBuilt: true})},
+		{"before the frame is made", "^55 4883ec20 e8ff000000| 0f0b",
+			calls(arch.Exit{RA: mem(sp, 0), SP: val(sp, 8), FP: val(fp, 0), FrameBuilt: true})},
 		{"a switch through a table", "^4983fa04 4c8d1d00000000 43ff24d3", whole},
 		{"the way to the return has no record, the other one has", "^7406 4883c420 5d c3 48ffc0 |90", whole},
 	}

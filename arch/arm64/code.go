@@ -41,7 +41,8 @@ func (code) Enters(code []byte) int {
 	for len(code)-n >= 12 && n < 8 && signs(binary.LittleEndian.Uint32(code[n:])) {
 		n += 4
 	}
-	if len(code)-n >= 8 && binary.LittleEndian.Uint32(code[n:]) == 0xa9bf7bfd && binary.LittleEndian.Uint32(code[n+4:]) == 0x910003fd {
+	if len(code)-n >= 8 && binary.LittleEndian.Uint32(code[n:]) == 0xa9bf7bfd &&
+		binary.LittleEndian.Uint32(code[n+4:]) == 0x910003fd {
 		return n + 8
 	}
 	return 0

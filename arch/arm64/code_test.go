@@ -15,7 +15,8 @@ func TestCode(t *testing.T) {
 		want uint64
 		code string
 	}{
-		{0x7f0b5c001240, "d2824808 f2ab8008 f2cfe168 d61f0100"}, // mov x8, #0x1240; movk x8, #0x5c00, lsl #16; movk x8, #0x7f0b, lsl #32; br x8
+		// mov x8, #0x1240; movk x8, #0x5c00, lsl #16; movk x8, #0x7f0b, lsl #32; br x8
+		{0x7f0b5c001240, "d2824808 f2ab8008 f2cfe168 d61f0100"},
 
 		{0x7f0b5c001240, "d61f0100"}, // br x8
 
@@ -48,7 +49,8 @@ func TestCode(t *testing.T) {
 	ok {
 		t.Error("a sender sp that is none")
 	}
-	plt := bytes("90000010 f9400611 91002210 d61f0220")                      // adrp x16, 0x10000; ldr x17, [x16, #8]; add x16, x16, #8; br x17
+	// adrp x16, 0x10000; ldr x17, [x16, #8]; add x16, x16, #8; br x17
+	plt := bytes("90000010 f9400611 91002210 d61f0220")
 	signed := bytes("d503245f 90000010 f9400611 91002210 d503219f d61f0220") // bti c before, autia1716 in it
 	for _, stub := range [][]byte{plt, signed} {
 		for at := 0; at < len(stub); at += 4 {
@@ -96,12 +98,14 @@ func TestCode(t *testing.T) {
 			t.Errorf("%s enters in %d bytes, want %d", words, got, want)
 		}
 	}
-	for words, want := range map[string]bool{"94000400": true, "d63f0100": true, "d73f0901": true, "d63f08ff": true, "d61f0100": false, "14000400": false} {
+	for words, want := range map[string]bool{"94000400": true, "d63f0100": true, "d73f0901": true, "d63f08ff": true,
+		"d61f0100": false, "14000400": false} {
 		if CPU.EndsInCall(bytes(words)) != want {
 			t.Errorf("%s: %v", words, !want)
 		}
 	}
-	gone := bytes("f85f83a9 910003bf a8c17bfd 927ced3f d65f03c0 d503201f") // ldr x9, [x29, #-8]; mov sp, x29; ldp x29, x30, [sp], #16; and sp, x9, #-16; ret; nop
+	// ldr x9, [x29, #-8]; mov sp, x29; ldp x29, x30, [sp], #16; and sp, x9, #-16; ret; nop
+	gone := bytes("f85f83a9 910003bf a8c17bfd 927ced3f d65f03c0 d503201f")
 
 	for off, want := range []bool{false, false, true, true, true, false} {
 		if CPU.AfterLeave(gone, uint64(4*off)) != want {

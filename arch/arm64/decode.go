@@ -392,8 +392,9 @@ func (in *inst) sve(w uint32) {
 	case w&0xfffff000 == 0x04bf5000: // rdvl
 		in.writes(in.Rd)
 	case w>>24 == 0x04 && field(w, 21, 1) == 1 && field(w, 13, 3) == 7, // cntb, incb, uqdecb ...
-		w>>24 == 0x05 && field(w, 19, 1) == 0 && field(w, 21, 1) == 1 && field(w, 13, 3) == 5, // lasta, clasta to a general register
-		w>>24 == 0x25 && field(w, 21, 1) == 1 && field(w, 14, 2) == 2:                         // cntp, incp
+		// lasta, clasta to a general register
+		w>>24 == 0x05 && field(w, 19, 1) == 0 && field(w, 21, 1) == 1 && field(w, 13, 3) == 5,
+		w>>24 == 0x25 && field(w, 21, 1) == 1 && field(w, 14, 2) == 2: // cntp, incp
 		in.writes(in.Rd)
 	default:
 		in.writes()

@@ -58,7 +58,8 @@ func disassembly(t *testing.T) iter.Seq[disassembled] {
 	}
 	return func(yield func(disassembled) bool) {
 		for _, args := range commands {
-			cmd := exec.Command("sh", append([]string{"-c", `o=$1; shift; "$o" -z "$@" | head -n 300000`, "sh", objdump}, args...)...)
+			cmd := exec.Command("sh", append([]string{"-c", `o=$1; shift; "$o" -z "$@" | head -n 300000`, "sh", objdump},
+				args...)...)
 			out, err := cmd.Output()
 			if err != nil {
 				t.Fatal(err)
@@ -112,7 +113,8 @@ func written(text string) (regs uint32) {
 			regs |= 1 << n
 		}
 	}
-	if strings.HasPrefix(mnemonic, "cpy") || mnemonic != "setf8" && mnemonic != "setf16" && strings.HasPrefix(mnemonic, "set") && strings.Contains(operands, "!") {
+	if strings.HasPrefix(mnemonic, "cpy") ||
+		mnemonic != "setf8" && mnemonic != "setf16" && strings.HasPrefix(mnemonic, "set") && strings.Contains(operands, "!") {
 		for _, op := range strings.Split(operands, ",") {
 			add(strings.Trim(op, " []!"))
 		}
@@ -127,7 +129,8 @@ func written(text string) (regs uint32) {
 			add(register)
 		}
 	}
-	if strings.HasPrefix(mnemonic, "stx") || strings.HasPrefix(mnemonic, "stlx") || mnemonic == "st64bv" || mnemonic == "st64bv0" {
+	if strings.HasPrefix(mnemonic, "stx") || strings.HasPrefix(mnemonic, "stlx") || mnemonic == "st64bv" ||
+		mnemonic == "st64bv0" {
 		add(ops[0]) // whether it was stored
 		return regs
 	}
@@ -182,9 +185,11 @@ func TestDecodeAgainstObjdump(t *testing.T) {
 			}
 		}
 		want := written(line.text)
-		if in.Op == opMov && in.Rd == in.Rm || in.Op == opAdd && in.Rd == in.Rn && in.Imm == 0 || in.Op == opAnd && in.Rd == in.Rn ||
+		if in.Op == opMov && in.Rd == in.Rm || in.Op == opAdd && in.Rd == in.Rn && in.Imm == 0 ||
+			in.Op == opAnd && in.Rd == in.Rn ||
 			(in.Op == opAddReg || in.Op == opSubReg) && in.Rm == zr && in.Rd == in.Rn ||
-			(in.Op == opLoad || in.Op == opStore) && in.Index != indexOffset && in.Imm == 0 && in.Index != indexPostReg && in.Index != indexNoAddr {
+			(in.Op == opLoad || in.Op == opStore) && in.Index != indexOffset && in.Imm == 0 && in.Index != indexPostReg &&
+				in.Index != indexNoAddr {
 			continue // the same value again
 		}
 		if strings.HasPrefix(line.text, "svc") {

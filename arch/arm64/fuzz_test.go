@@ -10,10 +10,14 @@ import (
 // what it tells is told in registers that there are.
 func FuzzTrace(f *testing.F) {
 	for _, words := range []string{
-		"d100c3ff a9027bfd a9427bfd 9100c3ff d65f03c0", // sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; ret
-		"f85f83a9 910003bf a8c17bfd 927ced3f d65f03c0", // ldr x9, [x29, #-8]; mov sp, x29; ldp x29, x30, [sp], #16; and sp, x9, #-16; ret
-		"a8c177fc 910003bf a8c17bfd d61f0060",          // ldp x28, x29, [sp], #16; mov sp, x29; ldp x29, x30, [sp], #16; br x3
-		"928003e8 0c882fe4 9100003f 910003fe d61f03c0", // mov x8, #-32; st1 {v4.1d-v7.1d}, [sp], x8; mov sp, x1; mov x30, sp; br x30
+		// sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; ret
+		"d100c3ff a9027bfd a9427bfd 9100c3ff d65f03c0",
+		// ldr x9, [x29, #-8]; mov sp, x29; ldp x29, x30, [sp], #16; and sp, x9, #-16; ret
+		"f85f83a9 910003bf a8c17bfd 927ced3f d65f03c0",
+		// ldp x28, x29, [sp], #16; mov sp, x29; ldp x29, x30, [sp], #16; br x3
+		"a8c177fc 910003bf a8c17bfd d61f0060",
+		// mov x8, #-32; st1 {v4.1d-v7.1d}, [sp], x8; mov sp, x1; mov x30, sp; br x30
+		"928003e8 0c882fe4 9100003f 910003fe d61f03c0",
 	} {
 		code, _ := assemble(f, words)
 		f.Add(code, uint16(0), uint16(0x30))
@@ -66,8 +70,10 @@ func checkExit(t *testing.T, name string, e arch.Exit) {
 	if s := e.Saved; s != (arch.Loc{}) && (s.Kind != arch.AtMem || s.Reg != x29 && (s.Reg != regSP || s.Off < 0)) {
 		t.Fatalf("%s: Saved is %+v", name, e.Saved)
 	}
-	for what, l := range map[string]arch.Loc{"RA": e.RA, "SP": e.SP, "End": e.End, "FP": e.FP, "Target": e.Target, "Taken": e.Taken, "SenderSP": e.SenderSP, "ThrownAt": e.ThrownAt, "BCP": e.BCP} {
-		if saved := l.Reg == arch.SavedSP && e.Saved.Kind == arch.AtMem; l.Kind > arch.AtMem || l.Kind != arch.Unknown && l.Reg >= 32 && !saved {
+	for what, l := range map[string]arch.Loc{"RA": e.RA, "SP": e.SP, "End": e.End, "FP": e.FP, "Target": e.Target,
+		"Taken": e.Taken, "SenderSP": e.SenderSP, "ThrownAt": e.ThrownAt, "BCP": e.BCP} {
+		if saved := l.Reg == arch.SavedSP && e.Saved.Kind == arch.AtMem; l.Kind > arch.AtMem ||
+			l.Kind != arch.Unknown && l.Reg >= 32 && !saved {
 			t.Fatalf("%s: %s is %+v", name, what, l)
 		}
 	}

@@ -110,7 +110,8 @@ func (t *tracer) near(at uint32, in *inst) arch.Loc {
 func (t *tracer) takesCallersSP(at uint32) bool {
 	const movSPFP = 0x910003bf
 	var next inst
-	return binary.LittleEndian.Uint32(t.Code[at:]) == movSPFP && decode(t.Code[at+4:], &next) && (next.Op == opRet || next.Op == opJump)
+	return binary.LittleEndian.Uint32(t.Code[at:]) == movSPFP && decode(t.Code[at+4:], &next) &&
+		(next.Op == opRet || next.Op == opJump)
 }
 
 // postStep is what an indexPostReg adds to its base. Where the code that saves all registers has been
@@ -146,5 +147,6 @@ func (s state) enters() bool {
 func (t *tracer) storesSenderSP(in *inst) bool {
 	// With a zero beside it: code that saves all registers pairs them otherwise. What the register holds does not
 	// matter: up to 17 a collector's barrier before that may have called C.
-	return in.Pair && !in.Narrow && in.Index == indexOffset && in.Rn == regSP && in.Rd == zr && int(in.Rt2) == t.java.SenderSP
+	return in.Pair && !in.Narrow && in.Index == indexOffset && in.Rn == regSP && in.Rd == zr &&
+		int(in.Rt2) == t.java.SenderSP
 }

@@ -15,9 +15,12 @@ import (
 // both tables against each other: what one CPU has and the other lacks must be known to be so.
 func TestCallNumbers(t *testing.T) {
 	want := map[int64]arch.Call{
-		unix.SYS_READ: arch.CallRead, unix.SYS_PREAD64: arch.CallRead, unix.SYS_READV: arch.CallRead, unix.SYS_PREADV: arch.CallRead,
-		unix.SYS_PREADV2: arch.CallRead, unix.SYS_GETDENTS64: arch.CallRead, unix.SYS_COPY_FILE_RANGE: arch.CallRead, unix.SYS_SPLICE: arch.CallRead,
-		unix.SYS_WRITE: arch.CallWrite, unix.SYS_PWRITE64: arch.CallWrite, unix.SYS_WRITEV: arch.CallWrite, unix.SYS_PWRITEV: arch.CallWrite,
+		unix.SYS_READ: arch.CallRead, unix.SYS_PREAD64: arch.CallRead, unix.SYS_READV: arch.CallRead,
+		unix.SYS_PREADV:  arch.CallRead,
+		unix.SYS_PREADV2: arch.CallRead, unix.SYS_GETDENTS64: arch.CallRead, unix.SYS_COPY_FILE_RANGE: arch.CallRead,
+		unix.SYS_SPLICE: arch.CallRead,
+		unix.SYS_WRITE:  arch.CallWrite, unix.SYS_PWRITE64: arch.CallWrite, unix.SYS_WRITEV: arch.CallWrite,
+		unix.SYS_PWRITEV:  arch.CallWrite,
 		unix.SYS_PWRITEV2: arch.CallWrite, unix.SYS_SENDFILE: arch.CallWrite,
 		unix.SYS_ACCEPT: arch.CallAccept, unix.SYS_ACCEPT4: arch.CallAccept, unix.SYS_CONNECT: arch.CallConnect,
 		unix.SYS_RECVFROM: arch.CallReceive, unix.SYS_RECVMSG: arch.CallReceive, unix.SYS_RECVMMSG: arch.CallReceive,
@@ -26,7 +29,8 @@ func TestCallNumbers(t *testing.T) {
 		unix.SYS_FLOCK: arch.CallFile, unix.SYS_FTRUNCATE: arch.CallFile, unix.SYS_FALLOCATE: arch.CallFile,
 		unix.SYS_PPOLL: arch.CallPoll, unix.SYS_EPOLL_PWAIT: arch.CallSelect, unix.SYS_EPOLL_PWAIT2: arch.CallSelect,
 		unix.SYS_FUTEX: arch.CallFutex, unix.SYS_FUTEX_WAITV: arch.CallFutex,
-		unix.SYS_NANOSLEEP: arch.CallSleep, unix.SYS_CLOCK_NANOSLEEP: arch.CallSleep, unix.SYS_RESTART_SYSCALL: arch.CallRestart,
+		unix.SYS_NANOSLEEP: arch.CallSleep, unix.SYS_CLOCK_NANOSLEEP: arch.CallSleep,
+		unix.SYS_RESTART_SYSCALL: arch.CallRestart,
 	}
 	const onlyAMD64 = 2 // poll and epoll_wait
 	if len(amd64.CPU.Calls)-onlyAMD64 != len(arm64.CPU.Calls) || len(arm64.CPU.Calls) != len(want) {

@@ -36,7 +36,8 @@ func TestTwins(t *testing.T) {
 // leftOut are the facts that a CPU may leave out. All others have a value that is not 0, so that one that was
 // forgotten shows. DWARF's register 0 is one of them.
 var leftOut = map[string][]string{
-	"amd64": {"ReturnsInRegister", "SyscallResult", "SyscallInst", "SyscallNumber", "Signs", "SenderSPVaries", "Sigreturn", "SigRegs"},
+	"amd64": {"ReturnsInRegister", "SyscallResult", "SyscallInst", "SyscallNumber", "Signs", "SenderSPVaries", "Sigreturn",
+		"SigRegs"},
 	"arm64": {"SyscallResult"},
 }
 

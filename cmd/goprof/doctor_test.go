@@ -45,11 +45,13 @@ func TestDoctorJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Works || got.Code != 4 || got.PID != 7 || got.Problem.Name != "not-java" || len(got.Checks) != 3 || got.Checks[1].Verdict != "warn" {
+	if got.Works || got.Code != 4 || got.PID != 7 || got.Problem.Name != "not-java" || len(got.Checks) != 3 ||
+		got.Checks[1].Verdict != "warn" {
 		t.Errorf("%+v", got)
 	}
 	b.Reset()
-	if err := doctorJSON(&b, 0, &diagnose.Report{Checks: examined.Checks[:1]}); err != nil || !strings.Contains(b.String(), `"works": true`) || !strings.Contains(b.String(), `"exit_code": 0`) {
+	if err := doctorJSON(&b, 0, &diagnose.Report{Checks: examined.Checks[:1]}); err != nil ||
+		!strings.Contains(b.String(), `"works": true`) || !strings.Contains(b.String(), `"exit_code": 0`) {
 		t.Error(err, b.String())
 	}
 }
@@ -69,7 +71,8 @@ func TestDoctored(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	if got := commandLine([]string{"goprof", "record", "-o", "my file", "it's", "", "--pid=7"}); got != `goprof record -o 'my file' 'it'\''s' '' --pid=7` {
+	if got := commandLine([]string{"goprof", "record", "-o", "my file", "it's", "",
+		"--pid=7"}); got != `goprof record -o 'my file' 'it'\''s' '' --pid=7` {
 		t.Error(got)
 	}
 }

@@ -14,7 +14,8 @@ func TestDoubtsAreToldOnce(t *testing.T) {
 	}
 	told.warn(&out, []string{"JDK 30 is new"})
 	want := "goprof: JDK 29 is new\ngoprof: this JVM does not tell all: "
-	if got := out.String(); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 3 || strings.Contains(got, "\x1b") {
+	if got := out.String(); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 3 ||
+		strings.Contains(got, "\x1b") {
 		t.Errorf("%q", got)
 	}
 }

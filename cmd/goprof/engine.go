@@ -30,7 +30,8 @@ var engineNames = func() (names []string) {
 }()
 
 func (f *engineFlag) add(cmd *cobra.Command, fs *pflag.FlagSet) {
-	fs.StringVar(&f.engine, "engine", engineNames[0], "`what` takes samples: ptrace, stops; perf, the kernel; auto, perf where it may see all")
+	fs.StringVar(&f.engine, "engine", engineNames[0],
+		"`what` takes samples: ptrace, stops; perf, the kernel; auto, perf where it may see all")
 	cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engineNames, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -54,7 +55,8 @@ func (r *recorder) choose(talk io.Writer) error {
 		r.engine = session.PtraceEngine
 		return nil
 	}
-	c, err := host().ChooseEngine(session.Engine(f.engine), r.pid, f.maxOverhead, f.engine == string(session.AutoEngine) && r.session.RunsVirtual())
+	c, err := host().ChooseEngine(session.EngineName(f.engine), r.pid, f.maxOverhead,
+		f.engine == string(session.AutoEngine) && r.session.RunsVirtual())
 	if err != nil {
 		return attachError(r.pid, err)
 	}

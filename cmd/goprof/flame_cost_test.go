@@ -36,7 +36,8 @@ func TestFlameIsCheap(t *testing.T) {
 	}
 	t.Logf("%d MB: %v of CPU, to read it %v", size>>20, cost, bare)
 	if cost > flameRatio*bare {
-		t.Errorf("%v of CPU, %.1f times what it takes to read the file; want at most %d", cost, float64(cost)/float64(bare), flameRatio)
+		t.Errorf("%v of CPU, %.1f times what it takes to read the file; want at most %d", cost, float64(cost)/float64(bare),
+			flameRatio)
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 // FuzzDuration: what is understood is a time that goes on, and is understood again as it is
 // written.
 func FuzzDuration(f *testing.F) {
-	for _, text := range []string{"30s", "2.5s", "5m", "30", "0.5", "1h30m", "", "-1", "1e300", "NaN", "0x10", "1_0", "+5", "9223372036s", ".5", "1e-9"} {
+	for _, text := range []string{"30s", "2.5s", "5m", "30", "0.5", "1h30m", "", "-1", "1e300", "NaN", "0x10", "1_0", "+5",
+		"9223372036s", ".5", "1e-9"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -48,7 +49,10 @@ func FuzzPrintable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		shown := output.Printable(text)
 		if utf8.RuneCountInString(shown) != utf8.RuneCountInString(text) || !utf8.ValidString(shown) ||
-			strings.ContainsFunc(shown, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+			strings.ContainsFunc(shown, func(r rune) bool {
+				return unicode.IsControl(r) ||
+					unicode.Is(unicode.Bidi_Control, r)
+			}) {
 			t.Fatalf("%q is shown as %q", text, shown)
 		}
 		word := commandLine([]string{text})

@@ -12,7 +12,8 @@ import (
 
 // addInner adds --ns-pid to a command that looks at one JVM.
 func addInner(cmd *cobra.Command, inner *int) {
-	cmd.Flags().IntVar(inner, "ns-pid", 0, "`PID` of the JVM as its container counts, instead of --pid; with NAME where several have it")
+	cmd.Flags().IntVar(inner, "ns-pid", 0, "`PID` of the JVM as its container counts, instead of --pid; with NAME where "+
+		"several have it")
 }
 
 func checkInner(cmd *cobra.Command, inner int) error {

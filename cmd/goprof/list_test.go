@@ -13,11 +13,15 @@ import (
 
 var listed = []diagnose.JVM{
 	{PID: 7, UID: 1000, User: "ann", Version: "17.0.15+6", Vendor: "Debian", Collector: "G1", Uptime: 200 * time.Second,
-		Threads: 33, CPU: 1500 * time.Millisecond, Share: 1.507, Main: "pkg.Main", Options: []string{"-Xmx1g"}, Args: []string{"--password=geheim"}},
-	{PID: 8, InnerPID: 1, Container: "0123456789ab", User: "0", Uptime: 49 * time.Hour, Threads: 2, Main: "/x/\x1b[2J\u202eapp\tb\n.jar\xff",
-		Problem: &diagnose.Cause{Class: diagnose.Forbidden, Name: "other-user", Why: "it is an\x1bother's", Remedy: "sudo goprof list"}},
+		Threads: 33, CPU: 1500 * time.Millisecond, Share: 1.507, Main: "pkg.Main", Options: []string{"-Xmx1g"},
+		Args: []string{"--password=geheim"}},
+	{PID: 8, InnerPID: 1, Container: "0123456789ab", User: "0", Uptime: 49 * time.Hour, Threads: 2,
+		Main: "/x/\x1b[2J\u202eapp\tb\n.jar\xff",
+		Problem: &diagnose.Cause{Class: diagnose.Forbidden, Name: "other-user", Why: "it is an\x1bother's",
+			Remedy: "sudo goprof list"}},
 	{PID: 9, User: "0", Uptime: 3 * time.Second, Threads: 2,
-		Problem: &diagnose.Cause{Class: diagnose.Forbidden, Name: "other-user", Why: "it is an\x1bother's", Remedy: "sudo goprof list"}},
+		Problem: &diagnose.Cause{Class: diagnose.Forbidden, Name: "other-user", Why: "it is an\x1bother's",
+			Remedy: "sudo goprof list"}},
 }
 
 func TestListText(t *testing.T) {
@@ -40,7 +44,8 @@ try: sudo goprof list
 	if err := listText(&b, listed[:1], true); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.String(); !strings.HasSuffix(got, "  -Xmx1g pkg.Main --password=geheim\n") || strings.Contains(got, "IN CONTAINER") {
+	if got := b.String(); !strings.HasSuffix(got, "  -Xmx1g pkg.Main --password=geheim\n") ||
+		strings.Contains(got, "IN CONTAINER") {
 		t.Error(got)
 	}
 }

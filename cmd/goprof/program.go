@@ -69,7 +69,8 @@ func (p *program) attach(ctx context.Context) (*session.Session, error) {
 		}
 		select {
 		case <-p.ended:
-			return nil, &exit.Error{Code: exit.NotJVM, What: "cannot record " + p.cmd.Args[0], Why: "it ended before it was a JVM (" + p.status() + ")",
+			return nil, &exit.Error{Code: exit.NotJVM, What: "cannot record " + p.cmd.Args[0],
+				Why:    "it ended before it was a JVM (" + p.status() + ")",
 				Remedy: "goprof record -- java ..., or a script that becomes java by exec"}
 		case <-ctx.Done():
 			return nil, attachError(p.pid(), err)

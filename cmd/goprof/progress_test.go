@@ -19,8 +19,10 @@ func TestProgressLine(t *testing.T) {
 		want string
 	}{
 		{0, nil, "0s  0 samples  (Ctrl-C ends and writes)"},
-		{30 * time.Second, []profile.Summary{sum(1234, 0, 0, 12300*time.Millisecond)}, "12s of 30s  1234 samples  (Ctrl-C ends and writes)"},
-		{0, []profile.Summary{sum(100, 2, 0, time.Second), sum(50, 1, 4, 2*time.Second)}, "2s  150 samples  3 truncated  4 lost  (Ctrl-C ends and writes)"},
+		{30 * time.Second, []profile.Summary{sum(1234, 0, 0, 12300*time.Millisecond)},
+			"12s of 30s  1234 samples  (Ctrl-C ends and writes)"},
+		{0, []profile.Summary{sum(100, 2, 0, time.Second), sum(50, 1, 4, 2*time.Second)},
+			"2s  150 samples  3 truncated  4 lost  (Ctrl-C ends and writes)"},
 	} {
 		if got := progressLine(c.of, c.sums); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

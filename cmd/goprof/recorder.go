@@ -23,7 +23,7 @@ type recorder struct {
 	flags   *recordFlags
 	pid     int
 	session *session.Session
-	engine  session.Engine
+	engine  session.EngineName
 	out     outputs
 	visits  chan session.Visit
 	ended   chan struct{}

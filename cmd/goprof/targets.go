@@ -117,12 +117,14 @@ func named(part, command string) (int, error) {
 	found := host().Match(part)
 	switch len(found) {
 	case 0:
-		return 0, &exit.Error{Code: exit.NoSuchProcess, What: fmt.Sprintf("no JVM has %q in its main class or jar", part), Remedy: "goprof list"}
+		return 0, &exit.Error{Code: exit.NoSuchProcess, What: fmt.Sprintf("no JVM has %q in its main class or jar", part),
+			Remedy: "goprof list"}
 	case 1:
 		return found[0].PID, nil
 	}
-	return 0, &exit.Error{Code: exit.General, What: fmt.Sprintf("%d JVMs have %q in their main class or jar", len(found), part),
-		Why: namesOf(found), Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
+	return 0, &exit.Error{Code: exit.General,
+		What: fmt.Sprintf("%d JVMs have %q in their main class or jar", len(found), part),
+		Why:  namesOf(found), Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
 }
 
 // namesOf names JVMs, but not too many.
@@ -152,7 +154,8 @@ func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
 	}
 	fmt.Fprintf(talk, "goprof: waiting for a JVM with %q in its main class or jar\n", output.Printable(part))
 	for {
-		ready := slices.DeleteFunc(host().Match(part), func(j diagnose.JVM) bool { return j.Problem != nil && j.Problem.Class == diagnose.NotJVM })
+		ready := slices.DeleteFunc(host().Match(part),
+			func(j diagnose.JVM) bool { return j.Problem != nil && j.Problem.Class == diagnose.NotJVM })
 		switch {
 		case len(ready) == 1:
 			return ready[0].PID, nil
@@ -161,7 +164,8 @@ func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return 0, &exit.Error{Code: exit.NoSuchProcess, What: fmt.Sprintf("no JVM came with %q in its main class or jar", part), Remedy: "goprof list"}
+			return 0, &exit.Error{Code: exit.NoSuchProcess,
+				What: fmt.Sprintf("no JVM came with %q in its main class or jar", part), Remedy: "goprof list"}
 		case <-time.After(waitEvery):
 		}
 	}

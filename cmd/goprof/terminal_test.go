@@ -42,7 +42,8 @@ func TestProgressOnTerminal(t *testing.T) {
 	if !regexp.MustCompile(`^samples +\d+ of`).MatchString(screen) || strings.Contains(screen, "of 3.5s") {
 		t.Errorf("the screen shows %q", screen)
 	}
-	if screen := onTerminal(t, 100, "xterm", args...); !strings.Contains(screen, "samples  (Ctrl-C ends and writes)") && !strings.Contains(screen, "(Ctrl-C ends and writes)") {
+	if screen := onTerminal(t, 100, "xterm", args...); !strings.Contains(screen, "samples  (Ctrl-C ends and writes)") &&
+		!strings.Contains(screen, "(Ctrl-C ends and writes)") {
 		t.Errorf("on a wide terminal: %q", screen)
 	}
 
@@ -167,7 +168,8 @@ func TestStatusLineMakesRoom(t *testing.T) {
 		}
 		raw = append(raw, part[:n]...)
 	}
-	if got, want := show(t, strings.ReplaceAll(string(raw), "\r\n", "\n")), "goprof: 120 samples so far are in a\nEND\n"; got != want {
+	if got, want := show(t, strings.ReplaceAll(string(raw), "\r\n", "\n")),
+		"goprof: 120 samples so far are in a\nEND\n"; got != want {
 		t.Errorf("the screen shows %q, want %q", got, want)
 	}
 }

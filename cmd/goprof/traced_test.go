@@ -67,7 +67,8 @@ func TestTracedAlready(t *testing.T) {
 
 	file := t.TempDir() + "/o.collapsed"
 	// Without -d: nothing but the tracer can end it.
-	for _, args := range [][]string{{"record", "--pid", pid, "-o", file}, {"dump", "--pid", pid}, {"doctor", "--pid", pid}} {
+	for _, args := range [][]string{{"record", "--pid", pid, "-o", file}, {"dump", "--pid", pid},
+		{"doctor", "--pid", pid}} {
 		code, told := runGoprof(t, args...)
 		why := fmt.Sprintf("process %d (seizeall) traces it already", debugger.Process.Pid)
 		remedy := fmt.Sprintf("try: kill %d\n", debugger.Process.Pid)

@@ -144,7 +144,8 @@ func TestPageOfManyFramesIsSmall(t *testing.T) {
 func TestHundredThousandDifferentNames(t *testing.T) {
 	var file strings.Builder
 	for i := range 100_000 {
-		fmt.Fprintf(&file, "com.example.company.product.module%d.service.SomeRatherLongClassName%d.handleTheRequest_[j] 1\n", i%50, i)
+		fmt.Fprintf(&file, "com.example.company.product.module%d.service.SomeRatherLongClassName%d.handleTheRequest_[j] 1\n",
+			i%50, i)
 	}
 	if html := drawPage(t, parse(t, file.String()), Options{}); len(html) > 5_000_000 {
 		t.Errorf("%d bytes", len(html))
@@ -165,7 +166,8 @@ func TestPageIsSealed(t *testing.T) {
 
 func TestSVG(t *testing.T) {
 	var b bytes.Buffer
-	tree := parse(t, "<a>&\"';b.C.d_[j];\x01\x1f 700\n<a>&\"';java.util.HashMap.get_[i] 300\n"+strings.Repeat("deep;", 100)+"leaf 500\n")
+	tree := parse(t, "<a>&\"';b.C.d_[j];\x01\x1f 700\n<a>&\"';java.util.HashMap.get_[i] 300\n"+
+		strings.Repeat("deep;", 100)+"leaf 500\n")
 	if err := SVG(&b, tree, Options{Title: "</text><script>"}); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +235,8 @@ func TestSVGIsSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
-		if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), output.Unsafe) || strings.Contains(line, "<script") || strings.Contains(line, "<b>") {
+		if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), output.Unsafe) || strings.Contains(line, "<script") ||
+			strings.Contains(line, "<b>") {
 			t.Errorf("%q", line)
 		}
 	}
@@ -242,17 +245,20 @@ func TestSVGIsSafe(t *testing.T) {
 // TestPicture: what was recorded stands in it, one sample is no samples, and names lose their package first, as in the
 // page.
 func TestPicture(t *testing.T) {
-	tree := parse(t, "com.example.shop.Checkout.total_[j];std::sort<com::example>(int, int, and more of them) 1\ncom.example.shop.Checkout.total_[j] 11\n")
+	tree := parse(t, "com.example.shop.Checkout.total_[j];std::sort<com::example>(int, int, and more of them) "+
+		"1\ncom.example.shop.Checkout.total_[j] 11\n")
 	var b strings.Builder
 	if err := SVG(&b, tree, Options{Title: "Shop", Line: "cpu mode · 12 samples <now>"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{">cpu mode · 12 samples &lt;now&gt;</text>", "more of them) (1 sample, 8.3%)", ">JVM and native</text>", ">std::sort&lt;co\u2026<"} {
+	for _, want := range []string{">cpu mode · 12 samples &lt;now&gt;</text>", "more of them) (1 sample, 8.3%)",
+		">JVM and native</text>", ">std::sort&lt;co\u2026<"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in %s", want, b.String())
 		}
 	}
-	for room, want := range map[int]string{40: "com.example.shop.Checkout.total", 20: "Checkout.total", 10: "Checkout.\u2026", 3: ""} {
+	for room, want := range map[int]string{40: "com.example.shop.Checkout.total", 20: "Checkout.total",
+		10: "Checkout.\u2026", 3: ""} {
 		if got := cut(output.Name{Text: "com.example.shop.Checkout.total", Kind: output.LabelC1}, room); got != want {
 			t.Errorf("%d letters: %q, want %q", room, got, want)
 		}

@@ -14,7 +14,8 @@ import (
 // write; a page has its own script and nothing else that could be one.
 func FuzzPictures(f *testing.F) {
 	f.Add([]byte("java.lang.Thread.run_[j];a.B.c_[i] 5\njava.lang.Thread.run_[j];libc.so.6+0x1f 2\n"), "title")
-	f.Add([]byte("<script>alert(1)</script>;\"'&]]>;\xff\ufffe 3\n[t tid=1];[truncated: x];a::b 9007199254740000\n"), "</title><script>@SCRIPT@@DATA@")
+	f.Add([]byte("<script>alert(1)</script>;\"'&]]>;\xff\ufffe 3\n[t tid=1];[truncated: x];a::b 9007199254740000\n"),
+		"</title><script>@SCRIPT@@DATA@")
 	f.Add([]byte("a;a;a;a;a;a 1\na 0\nb;a 1\n"), "\x00\x1b")
 	f.Fuzz(func(t *testing.T, in []byte, title string) {
 		tree, err := output.ParseCollapsed(bytes.NewReader(in))

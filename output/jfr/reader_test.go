@@ -121,7 +121,8 @@ func TestSamplesAlone(t *testing.T) {
 		name := fmt.Sprintf("shop.C%d.run", i)
 		want = append(want, name)
 		stack := stackOn(javaFrame(profile.C2, name, 7, 7))
-		if err := w.Sample(&profile.Sample{At: moment(time.Duration(i) * 40 * time.Second), Thread: worker, Stack: stack, Wall: true,
+		if err := w.Sample(&profile.Sample{At: moment(time.Duration(i) * 40 * time.Second), Thread: worker, Stack: stack,
+			Wall:  true,
 			Count: 1, Span: time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}

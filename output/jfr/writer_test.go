@@ -210,8 +210,9 @@ func TestMemory(t *testing.T) {
 	chunks := &chunkSizes{}
 	w := NewWriter(chunks, Options{ChunkBytes: 256 << 10})
 	for i := range 200_000 {
-		s := profile.Sample{At: moment(time.Duration(i) * time.Microsecond), Thread: profile.Thread{TID: i, Name: fmt.Sprint("t", i/10)},
-			Stack: stackOn(javaFrame(profile.C2, "a.B.c", int32(i), 1))}
+		s := profile.Sample{At: moment(time.Duration(i) * time.Microsecond),
+			Thread: profile.Thread{TID: i, Name: fmt.Sprint("t", i/10)},
+			Stack:  stackOn(javaFrame(profile.C2, "a.B.c", int32(i), 1))}
 		if err := w.Sample(&s); err != nil {
 			t.Fatal(err)
 		}

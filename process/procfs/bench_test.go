@@ -29,15 +29,21 @@ const longStat = "4711 (C2 CompilerThre) S 4700 4700 4700 34817 4700 4194368 123
 	"123456789 8589934592 65536 18446744073709551615 1 1 0 0 0 0 0 4096 1260 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
 
 // longStatus is as long as what current kernels write.
-const longStatus = "Name:\tC2 CompilerThre\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t4700\nNgid:\t0\nPid:\t4711\nPPid:\t1\nTracerPid:\t12\n" +
-	"Uid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nFDSize:\t512\nGroups:\t4 24 27 30 46 1000 \nNStgid:\t4700\nNSpid:\t4711\n" +
-	"NSpgid:\t4700\nNSsid:\t4700\nKthread:\t0\nVmPeak:\t 8388608 kB\nVmSize:\t 8388608 kB\nVmLck:\t       0 kB\nVmPin:\t       0 kB\n" +
-	"VmHWM:\t  524288 kB\nVmRSS:\t  524288 kB\nRssAnon:\t  500000 kB\nRssFile:\t   24288 kB\nRssShmem:\t       0 kB\nVmData:\t 1000000 kB\n" +
-	"VmStk:\t     132 kB\nVmExe:\t       4 kB\nVmLib:\t   20000 kB\nVmPTE:\t    2000 kB\nVmSwap:\t       0 kB\nHugetlbPages:\t       0 kB\n" +
+const longStatus = "Name:\tC2 CompilerThre\nUmask:\t0022\nState:\tS " +
+	"(sleeping)\nTgid:\t4700\nNgid:\t0\nPid:\t4711\nPPid:\t1\nTracerPid:\t12\n" +
+	"Uid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nFDSize:\t512\nGroups:\t4 24 27 30 46 1000 " +
+	"\nNStgid:\t4700\nNSpid:\t4711\n" +
+	"NSpgid:\t4700\nNSsid:\t4700\nKthread:\t0\nVmPeak:\t 8388608 kB\nVmSize:\t 8388608 kB\nVmLck:\t       0 " +
+	"kB\nVmPin:\t       0 kB\n" +
+	"VmHWM:\t  524288 kB\nVmRSS:\t  524288 kB\nRssAnon:\t  500000 kB\nRssFile:\t   24288 kB\nRssShmem:\t       0 " +
+	"kB\nVmData:\t 1000000 kB\n" +
+	"VmStk:\t     132 kB\nVmExe:\t       4 kB\nVmLib:\t   20000 kB\nVmPTE:\t    2000 kB\nVmSwap:\t       0 " +
+	"kB\nHugetlbPages:\t       0 kB\n" +
 	"CoreDumping:\t0\nTHP_enabled:\t1\nuntag_mask:\t0xffffffffffffffff\nThreads:\t42\nSigQ:\t0/63000\nSigPnd:\t0000000000000000\n" +
 	"ShdPnd:\t0000000000000000\nSigBlk:\t0000000000000004\nSigIgn:\t0000000000000000\nSigCgt:\t2000000181005ccf\nCapInh:\t0000000000000000\n" +
 	"CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t000001ffffffffff\nCapAmb:\t0000000000000000\nNoNewPrivs:\t0\nSeccomp:\t0\n" +
-	"Seccomp_filters:\t0\nSpeculation_Store_Bypass:\tthread vulnerable\nSpeculationIndirectBranch:\tconditional enabled\nCpus_allowed:\tff\n" +
+	"Seccomp_filters:\t0\nSpeculation_Store_Bypass:\tthread vulnerable\nSpeculationIndirectBranch:\tconditional " +
+	"enabled\nCpus_allowed:\tff\n" +
 	"Cpus_allowed_list:\t0-7\nMems_allowed:\t00000000,00000001\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t3\n" +
 	"nonvoluntary_ctxt_switches:\t4\n"
 

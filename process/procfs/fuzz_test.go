@@ -55,7 +55,8 @@ func FuzzAny(f *testing.F) {
 			t.Fatalf("%d entries in %d bytes", n, len(b))
 		}
 		v, rest, ok := CutUint(b)
-		if digits := strings.TrimLeft(string(b[:len(b)-len(rest)]), "0"); ok && digits != strings.TrimLeft(fmt.Sprint(v), "0") {
+		if digits := strings.TrimLeft(string(b[:len(b)-len(rest)]), "0"); ok &&
+			digits != strings.TrimLeft(fmt.Sprint(v), "0") {
 			t.Fatalf("%d of %q", v, b)
 		}
 	})
@@ -78,7 +79,8 @@ func FuzzStat(f *testing.F) {
 	f.Fuzz(func(t *testing.T, comm []byte, state byte, a, b uint64, cpu uint16, cut int) {
 		state = stateOf(state)
 		head := fmt.Appendf(nil, "7 (%s) %c", comm, state)
-		line := fmt.Appendf(head, " 1 7 7 0 -1 4194560 1 2 3 4 %d %d 0 0 20 0 %d 0 %d %d 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 %d 0 0\n",
+		line := fmt.Appendf(head, " 1 7 7 0 -1 4194560 1 2 3 4 %d %d 0 0 20 0 %d 0 %d %d 2 3 4 5 6 7 8 9 10 11 12 13 14 15 "+
+			"16 %d 0 0\n",
 			a>>1, b>>1, a, a, b, cpu)
 		want := Stat{State: state, CPU: int(cpu), Ticks: a>>1 + b>>1, Threads: int(min(a, 1<<30)), Start: a, Memory: b}
 		if s, ok := ParseStat(line); !ok || s != want {
@@ -89,7 +91,8 @@ func FuzzStat(f *testing.F) {
 		}
 		// Of a line that is cut off behind the state, nothing of the name is taken for it.
 		line = line[:len(head)+min(max(cut, 0), len(line)-len(head))]
-		if s, _ := ParseStat(line); s.State != state || s.CPU != -1 && !strings.HasPrefix(fmt.Sprint(cpu), fmt.Sprint(s.CPU)) {
+		if s, _ := ParseStat(line); s.State != state ||
+			s.CPU != -1 && !strings.HasPrefix(fmt.Sprint(cpu), fmt.Sprint(s.CPU)) {
 			t.Fatalf("%q: %+v", line, s)
 		}
 	})
@@ -97,7 +100,8 @@ func FuzzStat(f *testing.F) {
 
 // FuzzStatus reads hostile text, and then finds what is put behind it.
 func FuzzStatus(f *testing.F) {
-	f.Add([]byte("Name:\tjava\nState:\tS (sleeping)\nTgid:\t7\nNgid:\t0\nPid:\t7\nPPid:\t1\nTracerPid:\t0\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t7\t3\n"),
+	f.Add([]byte("Name:\tjava\nState:\tS "+
+		"(sleeping)\nTgid:\t7\nNgid:\t0\nPid:\t7\nPPid:\t1\nTracerPid:\t0\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t7\t3\n"),
 		byte('R'), uint64(7))
 	f.Add([]byte("Name:\tTgid:\\n\nNSpid:\nUid:\tx\n"), byte('t'), ^uint64(0))
 	f.Add([]byte("Name:\ta\\nTracerPid:\t7\n"), byte('Z'), uint64(1<<19))
@@ -110,16 +114,19 @@ func FuzzStatus(f *testing.F) {
 			}
 		}
 		text = append(bytes.TrimSuffix(text, []byte("\n")), '\n')
-		tail := fmt.Sprintf("Name:\tx y\nState:\t%c (y)\nTgid:\t11\nPid:\t13\nPPid:\t14\nTracerPid:\t12\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n"+
+		tail := fmt.Sprintf("Name:\tx y\nState:\t%c "+
+			"(y)\nTgid:\t11\nPid:\t13\nPPid:\t14\nTracerPid:\t12\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n"+
 			"NSpid:\t17\t18\nCapPrm:\t1\nCapEff:\t%016x\nCapBnd:\tffffffffffffffff\nSeccomp:\t2\n"+
 			"voluntary_ctxt_switches:\t3\nnonvoluntary_ctxt_switches:\t4\n", state, capabilities)
 		got := ParseStatus(append(text, tail...))
 		if !slices.Equal(got.NSPID, []int{17, 18}) || !got.Nested() || got.InnerPID(1) != 18 {
 			t.Fatalf("%+v", got)
 		}
-		if got.Name != "x y" || got.State != state || got.PID != 13 || got.TGID != 11 || got.Parent != 14 || got.Tracer != 12 ||
+		if got.Name != "x y" || got.State != state || got.PID != 13 || got.TGID != 11 || got.Parent != 14 ||
+			got.Tracer != 12 ||
 			got.UID != 1 || got.EUID != 2 || got.SUID != 3 || got.GID != 5 || got.EGID != 6 || got.SGID != 7 ||
-			got.Permitted != 1 || got.Effective != capabilities || got.Bounding != ^uint64(0) || got.Seccomp != 2 || got.KernelThread {
+			got.Permitted != 1 || got.Effective != capabilities || got.Bounding != ^uint64(0) || got.Seccomp != 2 ||
+			got.KernelThread {
 			t.Fatalf("%+v", got)
 		}
 		// A single line is the first of its kind: the kernel writes no second one.
@@ -149,11 +156,13 @@ func FuzzKernel(f *testing.F) {
 		}
 		line = fmt.Appendf(nil, "%d%s %#x %#x\n", call, args, at, a)
 		noArgs := call < 0
-		if c, args, sp, pc, ok := ParseSyscall(line); !ok || c != call || sp != at || pc != a || noArgs != (args == [6]uint64{}) {
+		if c, args, sp, pc, ok := ParseSyscall(line); !ok || c != call || sp != at || pc != a ||
+			noArgs != (args == [6]uint64{}) {
 			t.Fatalf("%q: %d %#x %#x %#x %v", line, c, args, sp, pc, ok)
 		}
 		if ms, part := a%(1<<40), uint64(n)*15; !bytes.Contains(name, []byte("\n----")) {
-			text := fmt.Appendf(nil, "%s (7, #threads: 1)\n------\nse.exec_start      :   %d.%06d\nse.vruntime  : 1.000001\n", name, ms, part)
+			text := fmt.Appendf(nil, "%s (7, #threads: 1)\n------\nse.exec_start      :   %d.%06d\nse.vruntime  : 1.000001\n",
+				name, ms, part)
 			if ns, ok := ExecStart(text); !ok || ns != ms*1e6+part {
 				t.Fatalf("%q: %d", text, ns)
 			}

@@ -24,9 +24,11 @@ func TestParseStat(t *testing.T) {
 		{"newlines and no UTF-8", "7 (\xff\n) R" + fields + toCPU, "\uFFFD\n", whole, true},
 		{"no name", "7 () R" + fields + toCPU, "", whole, true},
 		{"cut off", "7 (java) S 1 7", "java", Stat{State: 'S', CPU: -1}, false},
-		{"cut off in its memory", "7 (java) R" + fields[:strings.Index(fields, " 4096")], "java", Stat{'R', -1, 300, 33, 12345, 0}, false},
+		{"cut off in its memory", "7 (java) R" + fields[:strings.Index(fields, " 4096")], "java",
+			Stat{'R', -1, 300, 33, 12345, 0}, false},
 		{"cut off behind the state", "7 () Z", "", Stat{State: 'Z', CPU: -1}, false},
-		{"a word for a number", "7 (java) R" + strings.Replace(fields, "250", "x", 1), "java", Stat{'R', -1, 50, 33, 12345, 4096}, false},
+		{"a word for a number", "7 (java) R" + strings.Replace(fields, "250", "x", 1), "java",
+			Stat{'R', -1, 50, 33, 12345, 4096}, false},
 		{"a number too large", "7 (java) R" + strings.Replace(fields, "12345", "18446744073709551616", 1), "java",
 			Stat{'R', -1, 300, 33, 0, 4096}, false},
 		{"two letters", "7 (java) RR" + fields, "java", Stat{CPU: -1}, false},
@@ -52,7 +54,8 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestParseStatus(t *testing.T) {
-	for _, bad := range []string{"", "\n", ":", "Name", "Name:", "Uid:\tx", "NSpid:\t", "State:\t", strings.Repeat("Uid:\n", 1000),
+	for _, bad := range []string{"", "\n", ":", "Name", "Name:", "Uid:\tx", "NSpid:\t", "State:\t",
+		strings.Repeat("Uid:\n", 1000),
 		"CapEff:\tffffffffffffffffffffffffff"} {
 		if s := ParseStatus([]byte(bad)); s.UID != 0 || s.Can(19) || s.Nested() || s.InnerPID(7) != 7 {
 			t.Errorf("%q: %+v", bad, s)

@@ -68,7 +68,8 @@ var foldCases = []struct{ what, stack, want string }{
 }
 
 func TestFold(t *testing.T) {
-	letters := map[rune]Plumbing{'M': MethodHandles, 'L': Lambda, 'R': Reflection, 'S': Stream, 'I': IntoVM, 'v': VMCall, 'c': VMEntry}
+	letters := map[rune]Plumbing{'M': MethodHandles, 'L': Lambda, 'R': Reflection, 'S': Stream, 'I': IntoVM, 'v': VMCall,
+		'c': VMEntry}
 	name := map[Plumbing]string{}
 	for letter, what := range letters {
 		name[what] = string(letter)
@@ -79,7 +80,8 @@ func TestFold(t *testing.T) {
 			stack = append(stack, letters[letter])
 		}
 		var got strings.Builder
-		Fold(stack, func(i int) { got.WriteByte(c.stack[i]) }, func(_ int, what Plumbing) { got.WriteString("[" + name[what] + "]") })
+		Fold(stack, func(i int) { got.WriteByte(c.stack[i]) },
+			func(_ int, what Plumbing) { got.WriteString("[" + name[what] + "]") })
 		if got.String() != c.want {
 			t.Errorf("%s: %q became %q, not %q", c.what, c.stack, got.String(), c.want)
 		}
@@ -103,7 +105,8 @@ func TestFolder(t *testing.T) {
 		frame(CallStub, profile.Stub),
 		frame("java.lang.reflect.Method.invoke", profile.Native), // a native function of that name
 	}
-	want := []string{"java.lang.reflect.Method.invoke", "P.refl", "[reflection]", "P.main", CallStub, "java.lang.reflect.Method.invoke"}
+	want := []string{"java.lang.reflect.Method.invoke", "P.refl", "[reflection]", "P.main", CallStub,
+		"java.lang.reflect.Method.invoke"}
 	var f Folder
 	for range 2 { // the second time all functions are known
 		s := profile.Stack{Frames: slices.Clone(frames)}

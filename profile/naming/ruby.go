@@ -56,7 +56,8 @@ func rubyJITted(class, name, method string) (string, string) {
 
 // rubyEscapes are the characters that a JVM does not allow in names, and what follows the "\" that stands
 // for them (JVM specification, 4.2.2; John Rose, Symbolic Freedom in the VM).
-var rubyEscapes = strings.NewReplacer(`\-`, `\`, `\|`, "/", `\,`, ".", `\?`, ";", `\!`, ":", `\%`, "$", `\{`, "[", `\}`, "]",
+var rubyEscapes = strings.NewReplacer(`\-`, `\`, `\|`, "/", `\,`, ".", `\?`, ";", `\!`, ":", `\%`, "$", `\{`, "[", `\}`,
+	"]",
 	`\^`, "<", `\_`, ">")
 
 // rubyName undoes the escapes, which there are only if the name begins with the one for nothing.

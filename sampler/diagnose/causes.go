@@ -77,17 +77,22 @@ func (h Host) Explain(pid int, err error) Cause {
 	case errors.Is(err, process.ErrGone), errors.Is(err, sampler.ErrNoProcess):
 		return h.explainGone(pid)
 	case errors.Is(err, process.ErrUnknownCPU):
-		return Cause{Class: NotJVM, Name: "other-cpu", Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
+		return Cause{Class: NotJVM, Name: "other-cpu",
+			Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
 	case errors.Is(err, vmstructs.ErrStarting):
 		return Cause{Class: NotJVM, Name: "starting", Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}
 	case errors.Is(err, vmstructs.ErrZero):
-		return Cause{Class: NotJVM, Name: "zero", Why: "its JVM is a Zero VM, which keeps Java frames in its own way, and goprof reads the other HotSpot JVMs only", Remedy: byJcmd(pid)}
+		return Cause{Class: NotJVM, Name: "zero",
+			Why:    "its JVM is a Zero VM, which keeps Java frames in its own way, and goprof reads the other HotSpot JVMs only",
+			Remedy: byJcmd(pid)}
 	case errors.Is(err, vmstructs.ErrNotHotSpot):
 		return h.explainOtherProgram(pid)
 	case errors.As(err, &unsupported):
-		return Cause{Class: NotJVM, Name: "unsupported", Why: "its JVM cannot be read: " + unsupported.Error(), Remedy: h.doctor(pid)}
+		return Cause{Class: NotJVM, Name: "unsupported", Why: "its JVM cannot be read: " + unsupported.Error(),
+			Remedy: h.doctor(pid)}
 	case errors.Is(err, vmstructs.ErrBadTables):
-		return Cause{Class: NotJVM, Name: "bad-tables", Why: "what its libjvm.so exports for debuggers does not hold together", Remedy: h.doctor(pid)}
+		return Cause{Class: NotJVM, Name: "bad-tables",
+			Why: "what its libjvm.so exports for debuggers does not hold together", Remedy: h.doctor(pid)}
 	case errors.Is(err, session.ErrNoVirtual):
 		return Cause{Name: "no-virtual", Why: err.Error(), Remedy: fmt.Sprintf("goprof dump --pid %d", pid)}
 	case isPerfError(err):
@@ -104,12 +109,14 @@ func (h Host) explainGone(pid int) Cause {
 	if !ok || s.State == 'Z' || s.State == 'X' {
 		return Cause{Class: Gone, Name: "gone", Why: "it ended", Remedy: h.list()}
 	}
-	return Cause{Class: Gone, Name: "exec", Why: fmt.Sprintf("it became another program (%s)", s.Name), Remedy: h.command()}
+	return Cause{Class: Gone, Name: "exec", Why: fmt.Sprintf("it became another program (%s)", s.Name),
+		Remedy: h.command()}
 }
 
 func (h Host) explainNoMemory(pid int) Cause {
 	if s, ok := h.status(pid); ok && s.KernelThread {
-		return Cause{Class: NotJVM, Name: "kernel-thread", Why: fmt.Sprintf("it is a thread of the kernel (%s)", s.Name), Remedy: h.list()}
+		return Cause{Class: NotJVM, Name: "kernel-thread", Why: fmt.Sprintf("it is a thread of the kernel (%s)", s.Name),
+			Remedy: h.list()}
 	}
 	return Cause{Class: Gone, Name: "gone", Why: "it is just ending", Remedy: h.list()}
 }
@@ -120,9 +127,11 @@ func (h Host) explainOtherProgram(pid int) Cause {
 	case openJ9:
 		c.Name, c.Why, c.Remedy = "openj9", "its JVM is Eclipse OpenJ9, and goprof reads HotSpot only", byJcmd(pid)
 	case nativeImage:
-		c.Name, c.Why, c.Remedy = "native-image", "it is a GraalVM native image: it holds no JVM", "perf record -g --pid "+strconv.Itoa(pid)
+		c.Name, c.Why, c.Remedy = "native-image", "it is a GraalVM native image: it holds no JVM",
+			"perf record -g --pid "+strconv.Itoa(pid)
 	case hotSpot:
-		c.Name, c.Why, c.Remedy = "no-symbols", "its libjvm.so exports no tables for debuggers (gHotSpotVMStructs)", h.doctor(pid)
+		c.Name, c.Why, c.Remedy = "no-symbols", "its libjvm.so exports no tables for debuggers (gHotSpotVMStructs)",
+			h.doctor(pid)
 	default:
 		h.explainNotJava(pid, &c)
 	}

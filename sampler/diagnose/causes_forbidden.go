@@ -57,15 +57,19 @@ func (h Host) rule(pid int, self, them procfs.Status) (c Cause, applies bool) {
 	scope := h.yamaScope()
 	switch {
 	case self.UID != them.UID || self.UID != them.EUID || self.UID != them.SUID:
-		c.Name, c.Why = "other-user", fmt.Sprintf("it belongs to user %s, and goprof runs as user %s without CAP_SYS_PTRACE", userName(them.EUID), userName(self.EUID))
+		c.Name, c.Why = "other-user", fmt.Sprintf("it belongs to user %s, and goprof runs as user %s without CAP_SYS_PTRACE",
+			userName(them.EUID), userName(self.EUID))
 	case self.GID != them.GID || self.GID != them.EGID || self.GID != them.SGID:
-		c.Name, c.Why = "other-group", fmt.Sprintf("it runs with group %d, and goprof with group %d without CAP_SYS_PTRACE", them.EGID, self.GID)
+		c.Name, c.Why = "other-group", fmt.Sprintf("it runs with group %d, and goprof with group %d without CAP_SYS_PTRACE",
+			them.EGID, self.GID)
 	case h.notDumpable(pid, them):
-		c.Name, c.Why = "not-dumpable", "it is not dumpable: it changed its user, has file capabilities, or asked for it with prctl(PR_SET_DUMPABLE, 0)"
+		c.Name, c.Why = "not-dumpable", "it is not dumpable: it changed its user, has file capabilities, or asked for it "+
+			"with prctl(PR_SET_DUMPABLE, 0)"
 	case h.differs(pid, "user"):
 		c.Name, c.Why = "user-namespace", "it is in another user namespace"
 	case them.Permitted&^self.Permitted != 0:
-		c.Name, c.Why = "more-capabilities", fmt.Sprintf("it has capabilities that goprof lacks (%#x, see capsh --decode)", them.Permitted&^self.Permitted)
+		c.Name, c.Why = "more-capabilities", fmt.Sprintf("it has capabilities that goprof lacks (%#x, see capsh --decode)",
+			them.Permitted&^self.Permitted)
 	case scope > 0:
 		c.Name, c.Why = "yama", fmt.Sprintf("kernel.yama.ptrace_scope is %d: %s", scope, yamaMeaning(scope))
 		c.Remedy = h.sudo() + ", or sudo sysctl kernel.yama.ptrace_scope=0"
@@ -132,7 +136,8 @@ func (h Host) tracerOf(pid int) int {
 	return 0
 }
 
-const inContainer = "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE --pid container:NAME ... (Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
+const inContainer = "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE --pid container:NAME ... " +
+	"(Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
 
 // seccomp tells of a filter on ourselves, which forbids the calls whatever we are.
 func (h Host) seccomp() Cause {

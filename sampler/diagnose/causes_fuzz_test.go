@@ -28,7 +28,8 @@ func FuzzProc(f *testing.F) {
 			t.Errorf("%q has more words than %q", c, argv)
 		}
 		command := strings.Join(argv, " ")
-		if main, args := splitCommand(command, argv); len(main) > len(command) || len(args) > len(strings.Fields(command))+len(argv) {
+		if main, args := splitCommand(command, argv); len(main) > len(command) ||
+			len(args) > len(strings.Fields(command))+len(argv) {
 			t.Errorf("%q %q", main, args)
 		}
 		older(string(b), needsKernel)

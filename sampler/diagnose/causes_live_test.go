@@ -24,22 +24,27 @@ func TestExplain(t *testing.T) {
 	pid := startChild(t, nil, "sleep")
 	wantCause(t, runChild(t, nil, "explain", itoa(pid)), "not a JVM not-java", "libjvm.so", "goprof list")
 	wantCause(t, explain(endedPID(t)), "no process no-process", "no such process", "goprof list")
-	wantCause(t, explain(otherThread()), "no process thread-id", "a thread of process "+itoa(os.Getpid()), "--pid "+itoa(os.Getpid()))
-	wantCause(t, runChild(t, nil, "fewfiles", "explain", itoa(pid)), "unexplained fd-limit", "open more files", "ulimit -n")
+	wantCause(t, explain(otherThread()), "no process thread-id", "a thread of process "+itoa(os.Getpid()),
+		"--pid "+itoa(os.Getpid()))
+	wantCause(t, runChild(t, nil, "fewfiles", "explain", itoa(pid)), "unexplained fd-limit", "open more files",
+		"ulimit -n")
 }
 
 func TestExplainForbidden(t *testing.T) {
 	host.NeedRoot(t)
 	ours, theirs := startChild(t, nil, "sleep"), startChild(t, asNobody, "sleep")
 	t.Run("other user", func(t *testing.T) {
-		wantCause(t, runChild(t, asNobody, "explain", itoa(ours)), "forbidden other-user", "belongs to user 0 (root)", "sudo ")
+		wantCause(t, runChild(t, asNobody, "explain", itoa(ours)), "forbidden other-user", "belongs to user 0 (root)",
+			"sudo ")
 	})
 	t.Run("same user", func(t *testing.T) {
 		wantCause(t, runChild(t, asNobody, "explain", itoa(theirs)), "not a JVM not-java", "", "")
 	})
 	t.Run("no capability", func(t *testing.T) {
-		wantCause(t, runChild(t, nil, "drop", "explain", itoa(theirs)), "forbidden no-capability", "as in a container", "--cap-add")
-		wantCause(t, runChild(t, nil, "drop", "explain", itoa(ours)), "forbidden no-capability", "as in a container", "--cap-add")
+		wantCause(t, runChild(t, nil, "drop", "explain", itoa(theirs)), "forbidden no-capability", "as in a container",
+			"--cap-add")
+		wantCause(t, runChild(t, nil, "drop", "explain", itoa(ours)), "forbidden no-capability", "as in a container",
+			"--cap-add")
 	})
 	t.Run("more capabilities", func(t *testing.T) {
 		able := *asNobody
@@ -54,7 +59,8 @@ func TestExplainForbidden(t *testing.T) {
 	})
 	t.Run("seccomp", func(t *testing.T) {
 		for _, who := range []*syscall.SysProcAttr{nil, asNobody} {
-			wantCause(t, runChild(t, who, "seccomp", "explain", itoa(theirs)), "forbidden seccomp", "on goprof itself", "seccomp=unconfined")
+			wantCause(t, runChild(t, who, "seccomp", "explain", itoa(theirs)), "forbidden seccomp", "on goprof itself",
+				"seccomp=unconfined")
 		}
 		// Another user's stays another user's.
 		wantCause(t, runChild(t, asNobody, "seccomp", "explain", itoa(ours)), "forbidden other-user", "", "")
@@ -75,7 +81,8 @@ func TestExplainTraced(t *testing.T) {
 		t.Fatalf("%v %v", tids, err)
 	}
 	tracer = startChild(t, nil, "trace", filepath.Base(tids[len(tids)-1]))
-	wantCause(t, explained(threaded, ErrTraced), "forbidden traced", fmt.Sprintf("process %d (", tracer), "kill "+itoa(tracer))
+	wantCause(t, explained(threaded, ErrTraced), "forbidden traced", fmt.Sprintf("process %d (", tracer),
+		"kill "+itoa(tracer))
 }
 
 // TestTraced: only where no thread is left to us does recording make no sense.

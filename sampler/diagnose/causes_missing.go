@@ -19,7 +19,8 @@ func (h Host) explainMissing(pid int) Cause {
 		c.Name, c.Why = "thread-id", fmt.Sprintf("that is a thread of process %d", s.TGID)
 		c.Remedy = h.instead(pid, s.TGID)
 	case ok && s.State == 'Z':
-		c.Class, c.Name, c.Why = Gone, "zombie", fmt.Sprintf("it has ended and waits for its parent (%d) to collect it", s.Parent)
+		c.Class, c.Name, c.Why = Gone, "zombie",
+			fmt.Sprintf("it has ended and waits for its parent (%d) to collect it", s.Parent)
 	case ok:
 		c.Class, c.Name, c.Why, c.Remedy = Gone, "exec", "it ended or changed while it was opened", h.command()
 	default:
@@ -28,7 +29,8 @@ func (h Host) explainMissing(pid int) Cause {
 			c.Why = fmt.Sprintf("%d is a number inside a container; here that process is %s", pid, found[0])
 			c.Remedy = h.instead(pid, found[0].pid)
 			if len(found) > 1 {
-				c.Why = fmt.Sprintf("%d is a number inside several containers; here those processes are %s", pid, joinFirst(found, 5))
+				c.Why = fmt.Sprintf("%d is a number inside several containers; here those processes are %s", pid,
+					joinFirst(found, 5))
 				c.Remedy = h.list()
 			}
 		} else if self, ok := h.status(0); ok && h.nested("pid") {
@@ -36,7 +38,8 @@ func (h Host) explainMissing(pid int) Cause {
 			c.Remedy = "docker run --pid container:NAME --cap-add SYS_PTRACE ..., or goprof on the host"
 		}
 		if h.hidden(pid) {
-			c = Cause{Class: Forbidden, Name: "hidden", Why: "it belongs to another user, and /proc hides it (hidepid)", Remedy: h.sudo()}
+			c = Cause{Class: Forbidden, Name: "hidden", Why: "it belongs to another user, and /proc hides it (hidepid)",
+				Remedy: h.sudo()}
 		}
 	}
 	return c

@@ -29,13 +29,19 @@ func (h Host) explainPerf(pid int, err error) Cause {
 	case errors.Is(err, unix.ESRCH):
 		return h.explainGone(pid)
 	case call == "mmap" && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOMEM)):
-		return Cause{Class: Forbidden, Name: "perf-memory", Why: "perf_event needs more locked memory than goprof may have (ulimit -l, kernel.perf_event_mlock_kb)",
+		return Cause{Class: Forbidden, Name: "perf-memory",
+			Why:    "perf_event needs more locked memory than goprof may have (ulimit -l, kernel.perf_event_mlock_kb)",
 			Remedy: h.sudo()}
-	case filtered && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EACCES) && h.perfParanoid() < 2):
-		return Cause{Class: Forbidden, Name: "perf-seccomp", Why: "a seccomp filter on goprof itself forbids perf_event_open, as that of containers does by default",
-			Remedy: "docker run --security-opt seccomp=unconfined --cap-add PERFMON --cap-add SYS_PTRACE --pid container:NAME ..., or --engine ptrace"}
-	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EINVAL), errors.Is(err, unix.E2BIG):
-		return Cause{Name: "no-perf", Why: fmt.Sprintf("this kernel has no perf_event that copies stacks (%v)", err), Remedy: byPtrace(pid)}
+	case filtered && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) ||
+		errors.Is(err, unix.EACCES) && h.perfParanoid() < 2):
+		return Cause{Class: Forbidden, Name: "perf-seccomp",
+			Why: "a seccomp filter on goprof itself forbids perf_event_open, as that of containers does by default",
+			Remedy: "docker run --security-opt seccomp=unconfined --cap-add PERFMON --cap-add SYS_PTRACE --pid container:NAME " +
+				"..., or --engine ptrace"}
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP),
+		errors.Is(err, unix.EINVAL), errors.Is(err, unix.E2BIG):
+		return Cause{Name: "no-perf", Why: fmt.Sprintf("this kernel has no perf_event that copies stacks (%v)", err),
+			Remedy: byPtrace(pid)}
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return h.perfForbidden(pid, self)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
@@ -60,7 +66,8 @@ func (h Host) perfForbidden(pid int, self procfs.Status) Cause {
 	case !capable:
 		c.Why = "goprof lacks CAP_PERFMON (" + h.perfLevel() + ")"
 	default:
-		c.Name, c.Why, c.Remedy = "perf-module", "a security module (SELinux, AppArmor, lockdown) forbids perf_event", byPtrace(pid)
+		c.Name, c.Why, c.Remedy = "perf-module", "a security module (SELinux, AppArmor, lockdown) forbids perf_event",
+			byPtrace(pid)
 	}
 	return c
 }
@@ -108,9 +115,12 @@ func (h Host) checkPerf(r *Report, pid int) {
 	switch {
 	case err != nil:
 		c := h.explainPerf(pid, err)
-		r.Checks = append(r.Checks, Check{"perf", OK, fmt.Sprintf("not permitted%s, and not needed: --engine ptrace is the default (%s)", whose, c.Why), c.Remedy})
+		r.Checks = append(r.Checks, Check{"perf", OK,
+			fmt.Sprintf("not permitted%s, and not needed: --engine ptrace is the default (%s)", whose, c.Why), c.Remedy})
 	case !power.Kernel:
-		r.Checks = append(r.Checks, Check{"perf", OK, fmt.Sprintf("--engine perf works%s, but not for threads that are in the kernel (%s)", whose, h.perfLevel()), h.perfRemedy()})
+		r.Checks = append(r.Checks, Check{"perf", OK,
+			fmt.Sprintf("--engine perf works%s, but not for threads that are in the kernel (%s)", whose, h.perfLevel()),
+			h.perfRemedy()})
 	default:
 		r.ok("perf", "--engine perf works%s", whose)
 	}

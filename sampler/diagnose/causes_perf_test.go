@@ -31,26 +31,37 @@ func TestExplainPerf(t *testing.T) {
 	}{
 		{"a user of Debian", paranoid("3"), refused("perf_event_open", unix.EACCES), Forbidden, "perf-paranoid",
 			"kernel.perf_event_paranoid is 3: only who has CAP_PERFMON", "sysctl kernel.perf_event_paranoid=1"},
-		{"another user's process", func(f *fakeProc) { paranoid("2")(f); f.it(map[string]string{"Uid": "1001 1001 1001 1001"}) },
+		{"another user's process", func(f *fakeProc) {
+			paranoid("2")(f)
+			f.it(map[string]string{"Uid": "1001 1001 1001 " +
+				"1001"})
+		},
 			refused("perf_event_open", unix.EACCES), Forbidden, "other-user", "it belongs to user 1001", "sudo goprof"},
 		{"a container's filter", func(f *fakeProc) { paranoid("1")(f); f.as(map[string]string{"Seccomp": "2"}) },
-			refused("perf_event_open", unix.EPERM), Forbidden, "perf-seccomp", "a seccomp filter on goprof itself", "seccomp=unconfined"},
+			refused("perf_event_open", unix.EPERM), Forbidden, "perf-seccomp", "a seccomp filter on goprof itself",
+			"seccomp=unconfined"},
 		{"a filter that says that there is no such call", func(f *fakeProc) { f.as(with(root(), "Seccomp", "2")) },
 			refused("perf_event_open", unix.ENOSYS), Forbidden, "perf-seccomp", "a seccomp filter", "--cap-add PERFMON"},
-		{"a kernel without it", paranoid("2"), refused("perf_event_open", unix.ENOSYS), Unexplained, "no-perf", "has no perf_event", "--engine ptrace --pid 77"},
-		{"lockdown", func(f *fakeProc) { paranoid("4")(f); f.as(root()) }, refused("perf_event_open", unix.EPERM), Forbidden, "perf-module",
+		{"a kernel without it", paranoid("2"), refused("perf_event_open", unix.ENOSYS), Unexplained, "no-perf",
+			"has no perf_event", "--engine ptrace --pid 77"},
+		{"lockdown", func(f *fakeProc) { paranoid("4")(f); f.as(root()) }, refused("perf_event_open", unix.EPERM), Forbidden,
+			"perf-module",
 			"a security module", "--engine ptrace"},
-		{"locked memory", paranoid("1"), refused("mmap", unix.EPERM), Forbidden, "perf-memory", "locked memory", "sudo goprof"},
-		{"descriptors", paranoid("1"), refused("perf_event_open", unix.EMFILE), Unexplained, "fd-limit", "open more files", "ulimit -n"},
+		{"locked memory", paranoid("1"), refused("mmap", unix.EPERM), Forbidden, "perf-memory", "locked memory",
+			"sudo goprof"},
+		{"descriptors", paranoid("1"), refused("perf_event_open", unix.EMFILE), Unexplained, "fd-limit", "open more files",
+			"ulimit -n"},
 		{"it ended", paranoid("1"), refused("perf_event_open", unix.ESRCH), Gone, "", "", ""},
-		{"anything else", paranoid("1"), refused("perf_event_open", unix.EIO), Unexplained, "perf-failed", "input/output error", "--engine ptrace"},
+		{"anything else", paranoid("1"), refused("perf_event_open", unix.EIO), Unexplained, "perf-failed",
+			"input/output error", "--engine ptrace"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFakeProc(t)
 			f.it(nil)
 			c.setup(f)
 			got := Host{Proc: f.dir, Command: "goprof record --pid 77 --engine perf"}.Explain(77, c.err)
-			if got.Class != c.class || c.cause != "" && got.Name != c.cause || !strings.Contains(got.Why, c.why) || !strings.Contains(got.Remedy, c.remedy) {
+			if got.Class != c.class || c.cause != "" && got.Name != c.cause || !strings.Contains(got.Why, c.why) ||
+				!strings.Contains(got.Remedy, c.remedy) {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -66,10 +77,10 @@ func TestChooseEngine(t *testing.T) {
 		virtual, why = session.PtraceEngine, "virtual threads"
 	}
 	for _, c := range []struct {
-		want    session.Engine
+		want    session.EngineName
 		most    float64
 		carrier bool
-		got     session.Engine
+		got     session.EngineName
 		note    string
 	}{
 		{session.PtraceEngine, 0, false, session.PtraceEngine, ""},
@@ -98,12 +109,16 @@ func TestChooseEngineForbidden(t *testing.T) {
 	pid := itoa(startSleep(t, "/bin/sleep"))
 	if level := (Host{}).perfParanoid(); level == 2 {
 		report := runChild(t, nil, "dropperf", "engine", pid)
-		wantLines(t, report, "ptrace: engine ptrace", "perf: engine perf no samples of threads that are in the kernel (kernel.perf_event_paranoid is 2)",
+		wantLines(t, report, "ptrace: engine ptrace",
+			"perf: engine perf no samples of threads that are in the kernel (kernel.perf_event_paranoid is 2)",
 			"auto: engine ptrace the engine is ptrace: perf_event may not look at threads that are in the kernel")
-		wantLines(t, runChild(t, nil, "dropperf", "doctor", pid), "ok perf: --engine perf works for process "+pid+", but not for threads that are in the kernel")
+		wantLines(t, runChild(t, nil, "dropperf", "doctor", pid),
+			"ok perf: --engine perf works for process "+pid+", but not for threads that are in the kernel")
 	}
 	report := runChild(t, nil, "noperf", "engine", pid)
-	wantLines(t, report, "ptrace: engine ptrace", "perf error: ... perf-seccomp a seccomp filter on goprof itself forbids perf_event_open",
+	wantLines(t, report, "ptrace: engine ptrace",
+		"perf error: ... perf-seccomp a seccomp filter on goprof itself forbids perf_event_open",
 		"auto: engine ptrace the engine is ptrace: a seccomp filter")
-	wantLines(t, runChild(t, nil, "noperf", "doctor", pid), "ok perf: not permitted for process "+pid+", and not needed: ... seccomp")
+	wantLines(t, runChild(t, nil, "noperf", "doctor", pid),
+		"ok perf: not permitted for process "+pid+", and not needed: ... seccomp")
 }

@@ -99,7 +99,8 @@ func with(m map[string]string, key, value string) map[string]string {
 func TestExplainFaked(t *testing.T) {
 	denied := &process.OpenError{PID: 77, Op: "mem", Err: process.ErrNotPermitted}
 	missing := &process.OpenError{PID: 77, Op: "status", Err: process.ErrNoProcess}
-	weak := map[string]string{"Uid": "0 0 0 0", "Gid": "0 0 0 0", "CapBnd": "a80425fb", "CapPrm": "a80425fb", "CapEff": "a80425fb"}
+	weak := map[string]string{"Uid": "0 0 0 0", "Gid": "0 0 0 0", "CapBnd": "a80425fb", "CapPrm": "a80425fb",
+		"CapEff": "a80425fb"}
 	for _, c := range []struct {
 		name  string
 		setup func(f *fakeProc)
@@ -186,9 +187,11 @@ func TestExplainFaked(t *testing.T) {
 			Gone, "zombie", "waits for its parent (1)", "goprof list"},
 		{"changed while it was opened", func(f *fakeProc) { f.it(nil) }, missing,
 			Gone, "exec", "changed while it was opened", "goprof record --pid 77"},
-		{"kernel thread", func(f *fakeProc) { f.it(map[string]string{"PPid": "2", "VmSize": "-", "Name": "kworker/0:1"}) }, &process.OpenError{Err: process.ErrNoMemory},
+		{"kernel thread", func(f *fakeProc) { f.it(map[string]string{"PPid": "2", "VmSize": "-", "Name": "kworker/0:1"}) },
+			&process.OpenError{Err: process.ErrNoMemory},
 			NotJVM, "kernel-thread", "kworker/0:1", "goprof list"},
-		{"just ending", func(f *fakeProc) { f.it(map[string]string{"VmSize": "-"}) }, &process.OpenError{Err: process.ErrNoMemory},
+		{"just ending", func(f *fakeProc) { f.it(map[string]string{"VmSize": "-"}) },
+			&process.OpenError{Err: process.ErrNoMemory},
 			Gone, "gone", "just ending", ""},
 		{"gone", func(f *fakeProc) {}, fmt.Errorf("reading: %w", process.ErrGone),
 			Gone, "gone", "it ended", "goprof list"},
@@ -220,16 +223,19 @@ func TestExplainFaked(t *testing.T) {
 		{"libjvm without tables", func(f *fakeProc) {
 			f.it(nil)
 			f.write("77/maps", mapsOf("/usr/lib/jvm/lib/server/libjvm.so (deleted)"))
-		}, fmt.Errorf("%w: no symbol", vmstructs.ErrNotHotSpot), NotJVM, "no-symbols", "gHotSpotVMStructs", "goprof doctor --pid 77"},
+		}, fmt.Errorf("%w: no symbol", vmstructs.ErrNotHotSpot), NotJVM, "no-symbols", "gHotSpotVMStructs",
+			"goprof doctor --pid 77"},
 		{"still starting", func(f *fakeProc) { f.it(nil) }, fmt.Errorf("%w: no libjvm.so yet", vmstructs.ErrStarting),
 			NotJVM, "starting", "still starting", "sleep 1; goprof record --pid 77"},
-		{"a field is missing", func(f *fakeProc) { f.it(nil) }, &vmstructs.Unsupported{Missing: []string{"CodeCache::_heaps"}},
+		{"a field is missing", func(f *fakeProc) { f.it(nil) },
+			&vmstructs.Unsupported{Missing: []string{"CodeCache::_heaps"}},
 			NotJVM, "unsupported", "CodeCache::_heaps", "goprof doctor --pid 77"},
 		{"tables of rubbish", func(f *fakeProc) { f.it(nil) }, fmt.Errorf("%w: stride", vmstructs.ErrBadTables),
 			NotJVM, "bad-tables", "does not hold together", "goprof doctor --pid 77"},
 		{"a 32-bit program", func(f *fakeProc) { f.it(nil) }, process.ErrUnknownCPU,
 			NotJVM, "other-cpu", "64-bit", ""},
-		{"too many files", func(f *fakeProc) { f.it(nil) }, &process.OpenError{Err: &os.PathError{Op: "open", Err: unix.EMFILE}},
+		{"too many files", func(f *fakeProc) { f.it(nil) },
+			&process.OpenError{Err: &os.PathError{Op: "open", Err: unix.EMFILE}},
 			Unexplained, "fd-limit", "may not open more files", "ulimit -n 65536; goprof record --pid 77"},
 		{"something else", func(f *fakeProc) { f.it(nil) }, fmt.Errorf("what nobody thought of"),
 			Unexplained, "unknown", "what nobody thought of", "goprof doctor --pid 77"},
@@ -246,7 +252,8 @@ func TestExplainFaked(t *testing.T) {
 				return s.EUID, err == nil
 			}}
 			got := h.Explain(77, c.err)
-			if got.Class != c.class || got.Name != c.cause || !strings.Contains(got.Why, c.why) || !strings.Contains(got.Remedy, c.remedy) {
+			if got.Class != c.class || got.Name != c.cause || !strings.Contains(got.Why, c.why) ||
+				!strings.Contains(got.Remedy, c.remedy) {
 				t.Errorf("got  %v %s: %s\n     try %s\nwant %v %s: %s\n     try %s",
 					got.Class, got.Name, got.Why, got.Remedy, c.class, c.cause, c.why, c.remedy)
 			}

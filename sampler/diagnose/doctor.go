@@ -86,7 +86,8 @@ func (h Host) checkCPU(r *Report) {
 	if cpus.Here() != nil {
 		r.ok("cpu", "%s, %d CPUs", runtime.GOARCH, runtime.NumCPU())
 	} else {
-		r.fail("cpu", Cause{Class: NotJVM, Name: "other-cpu", Why: "goprof knows x86-64 and aarch64, and this is " + runtime.GOARCH})
+		r.fail("cpu", Cause{Class: NotJVM, Name: "other-cpu",
+			Why: "goprof knows x86-64 and aarch64, and this is " + runtime.GOARCH})
 	}
 }
 
@@ -101,7 +102,8 @@ func (h Host) checkKernel(r *Report) {
 		return
 	}
 	if older(release, needsKernel) {
-		r.warn("kernel", "", "Linux %s; before %s goprof opens no files of the target, so native code has no names", release, needsKernel)
+		r.warn("kernel", "", "Linux %s; before %s goprof opens no files of the target, so native code has no names", release,
+			needsKernel)
 		return
 	}
 	r.ok("kernel", "Linux %s", release)
@@ -135,7 +137,8 @@ func (h Host) checkCapabilities(r *Report) {
 	case self.Can(unix.CAP_SYS_PTRACE):
 		r.ok("capabilities", "CAP_SYS_PTRACE: processes of all users")
 	case self.EUID == 0 && self.Bounding&(1<<unix.CAP_SYS_PTRACE) == 0:
-		r.warn("capabilities", inContainer, "root without CAP_SYS_PTRACE, as in a container: only processes with the same user and no more capabilities")
+		r.warn("capabilities", inContainer, "root without CAP_SYS_PTRACE, as in a container: only processes with the same "+
+			"user and no more capabilities")
 	default:
 		r.warn("capabilities", h.sudo(), "no CAP_SYS_PTRACE: only processes of user %s", userName(self.EUID))
 	}
@@ -156,7 +159,8 @@ func (h Host) checkYama(r *Report) {
 	case capable:
 		r.ok("yama", "kernel.yama.ptrace_scope is %d, which CAP_SYS_PTRACE overrides", scope)
 	default:
-		r.warn("yama", h.sudo()+", or sudo sysctl kernel.yama.ptrace_scope=0", "kernel.yama.ptrace_scope is %d: %s", scope, yamaMeaning(scope))
+		r.warn("yama", h.sudo()+", or sudo sysctl kernel.yama.ptrace_scope=0", "kernel.yama.ptrace_scope is %d: %s", scope,
+			yamaMeaning(scope))
 	}
 }
 
@@ -177,7 +181,8 @@ func (h Host) checkModules(r *Report) {
 	b, _ := h.read(h.file(0, "attr/current"), 4096)
 	label := strings.TrimRight(strings.ToValidUTF8(string(b), "?"), "\x00\n")
 	if strings.HasSuffix(label, "(enforce)") { // AppArmor
-		r.warn("security module", "docker run --security-opt apparmor=unconfined ...", "goprof runs under the AppArmor profile %s, which may forbid ptrace", label)
+		r.warn("security module", "docker run --security-opt apparmor=unconfined ...",
+			"goprof runs under the AppArmor profile %s, which may forbid ptrace", label)
 		return
 	}
 	if label == "" {
@@ -194,7 +199,8 @@ func (h Host) checkNamespaces(r *Report) {
 		}
 	}
 	if len(in) > 0 {
-		r.warn("namespaces", inContainer, "goprof is in a container (own %s namespace): it sees only processes there", strings.Join(in, " and "))
+		r.warn("namespaces", inContainer, "goprof is in a container (own %s namespace): it sees only processes there",
+			strings.Join(in, " and "))
 		return
 	}
 	r.ok("namespaces", "goprof is in the host's: it sees the processes of all containers")
@@ -206,7 +212,9 @@ func (h Host) checkMapFiles(r *Report) {
 		r.ok("map_files", "libraries that were replaced on disk can still be read")
 		return
 	}
-	r.warn("map_files", h.mapFilesRemedy(), "no CAP_CHECKPOINT_RESTORE on the host: of a library that was replaced on disk since the JVM started, only exported functions have names")
+	r.warn("map_files", h.mapFilesRemedy(),
+		"no CAP_CHECKPOINT_RESTORE on the host: of a library that was replaced on disk since the JVM started, only "+
+			"exported functions have names")
 }
 
 // fewFiles is where the number of threads that are watched becomes small: each takes one or two.
@@ -242,6 +250,7 @@ func (h Host) checkJVMs(r *Report) {
 	case first == nil:
 		r.ok("JVMs", "%d, and all can be recorded", len(found))
 	default:
-		r.warn("JVMs", h.doctor(first.PID), "%d, of which %d can be recorded; not %d: %s", len(found), readable, first.PID, first.Problem.Why)
+		r.warn("JVMs", h.doctor(first.PID), "%d, of which %d can be recorded; not %d: %s", len(found), readable, first.PID,
+			first.Problem.Why)
 	}
 }

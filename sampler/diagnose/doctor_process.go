@@ -58,7 +58,8 @@ func (h Host) checkProcess(r *Report, pid int) {
 	r.ok("process", "%d (%s) of user %s: its memory can be read", pid, status.Name, userName(status.EUID))
 	h.tellContainer(r, pid, status)
 	if status.State == 'T' {
-		r.warn("state", "kill -CONT "+itoa(pid), "it is stopped by a signal: it uses no CPU, so there is nothing to record, but goprof dump works")
+		r.warn("state", "kill -CONT "+itoa(pid),
+			"it is stopped by a signal: it uses no CPU, so there is nothing to record, but goprof dump works")
 	}
 }
 

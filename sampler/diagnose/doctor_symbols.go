@@ -20,7 +20,8 @@ func (h Host) checkSymbols(r *Report, p *process.Process, vm *vmstructs.VM) {
 		return
 	}
 	if replaced(p, image) {
-		r.ok("library", "%s was replaced or removed since the JVM started: its memory and what is still mapped of it count", image.Path)
+		r.ok("library", "%s was replaced or removed since the JVM started: its memory and what is still mapped of it count",
+			image.Path)
 	}
 	if _, err := p.Global(image.Name, hiddenSymbol); err == nil {
 		r.ok("symbols", "%s: %s", image.Name, symbolSource(p, image))
@@ -32,7 +33,9 @@ func (h Host) checkSymbols(r *Report, p *process.Process, vm *vmstructs.VM) {
 		}
 		return
 	}
-	r.warn("symbols", debugPackage(vendor(p, image.Path), vm.Version().Major), "%s is stripped and has no debug file: the VM's own functions (collector, compiler) have no names; Java is whole", image.Path)
+	r.warn("symbols", debugPackage(vendor(p, image.Path), vm.Version().Major),
+		"%s is stripped and has no debug file: the VM's own functions (collector, compiler) have no names; Java is whole",
+		image.Path)
 }
 
 func replaced(p *process.Process, image process.Image) bool {

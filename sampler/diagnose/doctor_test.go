@@ -57,23 +57,30 @@ func TestExamineHost(t *testing.T) {
 	}{
 		{"root", func(f *fakeProc) { f.as(root()); f.yama("1"); f.write("sys/kernel/perf_event_paranoid", "4\n") }, []string{
 			"ok capabilities: CAP_SYS_PTRACE", "ok yama: ... is 1, which CAP_SYS_PTRACE overrides", "ok map_files",
-			"ok namespaces", "ok seccomp: no filter", "ok perf: not needed ... is 4", "ok security module: none", "ok JVMs: none"}},
+			"ok namespaces", "ok seccomp: no filter", "ok perf: not needed ... is 4", "ok security module: none",
+			"ok JVMs: none"}},
 		{"a user", func(f *fakeProc) {}, []string{
-			"warn capabilities: ... only processes of user 1000 ... sudo goprof", "ok yama: not in this kernel", "warn map_files: ... sudo "}},
-		{"a user under yama 1", func(f *fakeProc) { f.yama("1") }, []string{"warn yama: ... only a parent ... sysctl kernel.yama.ptrace_scope=0"}},
+			"warn capabilities: ... only processes of user 1000 ... sudo goprof", "ok yama: not in this kernel",
+			"warn map_files: ... sudo "}},
+		{"a user under yama 1", func(f *fakeProc) { f.yama("1") },
+			[]string{"warn yama: ... only a parent ... sysctl kernel.yama.ptrace_scope=0"}},
 		{"a user under yama 2", func(f *fakeProc) { f.yama("2") }, []string{"warn yama: ... only who has CAP_SYS_PTRACE"}},
 		{"yama 0", func(f *fakeProc) { f.yama("0") }, []string{"ok yama: ... is 0"}},
-		{"yama 3", func(f *fakeProc) { f.as(root()); f.yama("3") }, []string{"fail yama: ... is 3 ... reboot", "cause forbidden yama"}},
+		{"yama 3", func(f *fakeProc) { f.as(root()); f.yama("3") },
+			[]string{"fail yama: ... is 3 ... reboot", "cause forbidden yama"}},
 		{"container", func(f *fakeProc) {
 			f.as(map[string]string{"Uid": "0 0 0 0", "CapEff": "a80425fb", "CapBnd": "a80425fb", "Seccomp": "2"})
 			f.link("self/ns/pid", "pid:[7]")
 			f.write("self/attr/current", "docker-default (enforce)\n")
 		}, []string{
-			"warn capabilities: root without ... --cap-add SYS_PTRACE", "warn namespaces: goprof is in a container (own pid namespace) ... --pid container:NAME",
+			"warn capabilities: root without ... --cap-add SYS_PTRACE",
+			"warn namespaces: goprof is in a container (own pid namespace) ... --pid container:NAME",
 			"warn security module: ... docker-default ... apparmor=unconfined", "ok seccomp: a filter is on, and lets"}},
-		{"a label that does not confine", func(f *fakeProc) { f.write("self/attr/current", "unconfined_u:unconfined_r\x00") }, []string{
-			"ok security module: unconfined_u:unconfined_r"}},
-		{"old kernel", func(f *fakeProc) { f.write("sys/kernel/osrelease", "4.18.0-553.el8.x86_64\n") }, []string{"warn kernel: Linux 4.18.0-553.el8.x86_64; before 5.6"}},
+		{"a label that does not confine", func(f *fakeProc) { f.write("self/attr/current", "unconfined_u:unconfined_r\x00") },
+			[]string{
+				"ok security module: unconfined_u:unconfined_r"}},
+		{"old kernel", func(f *fakeProc) { f.write("sys/kernel/osrelease", "4.18.0-553.el8.x86_64\n") },
+			[]string{"warn kernel: Linux 4.18.0-553.el8.x86_64; before 5.6"}},
 		{"new kernel", func(f *fakeProc) { f.write("sys/kernel/osrelease", "6.18\n") }, []string{"ok kernel: Linux 6.18"}},
 		{"unknown kernel", func(f *fakeProc) {}, []string{"warn kernel: ... cannot be read"}},
 		{"a JVM that is not ours", func(f *fakeProc) {
@@ -121,7 +128,8 @@ func TestExamineTroubled(t *testing.T) {
 	jvm := jvmtest.Start(t, jdk, "truth.Named")
 	t.Run("traced", func(t *testing.T) {
 		tracer := startChild(t, nil, "traceall", itoa(jvm.PID))
-		wantLines(t, reported(Host{}.Examine(jvm.PID)), "ok process: ", fmt.Sprintf("fail tracer: process %d ( ... kill %d", tracer, tracer), "cause forbidden traced", "ok JVM: ")
+		wantLines(t, reported(Host{}.Examine(jvm.PID)), "ok process: ",
+			fmt.Sprintf("fail tracer: process %d ( ... kill %d", tracer, tracer), "cause forbidden traced", "ok JVM: ")
 	})
 	t.Run("partly traced", func(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Named")
@@ -144,21 +152,26 @@ func TestExamineTroubled(t *testing.T) {
 		wantLines(t, reported(Host{}.Examine(jvm.PID)), "warn state: it is stopped by a signal ... kill -CONT", "ok JVM: ")
 	})
 	t.Run("no JVM", func(t *testing.T) {
-		wantLines(t, reported(Host{}.Examine(startChild(t, nil, "sleep"))), "ok process: ", "fail JVM: it runs no JVM", "cause not a JVM not-java")
+		wantLines(t, reported(Host{}.Examine(startChild(t, nil, "sleep"))), "ok process: ", "fail JVM: it runs no JVM",
+			"cause not a JVM not-java")
 	})
 	t.Run("no process", func(t *testing.T) {
-		wantLines(t, reported(Host{}.Examine(endedPID(t))), "fail process: there is no such process ... goprof list", "cause no process no-process")
+		wantLines(t, reported(Host{}.Examine(endedPID(t))), "fail process: there is no such process ... goprof list",
+			"cause no process no-process")
 	})
 	t.Run("seccomp", func(t *testing.T) {
-		wantLines(t, runChild(t, nil, "seccomp", "doctor", itoa(jvm.PID)), "fail seccomp: ... seccomp=unconfined", "fail process: ", "cause forbidden seccomp")
+		wantLines(t, runChild(t, nil, "seccomp", "doctor", itoa(jvm.PID)), "fail seccomp: ... seccomp=unconfined",
+			"fail process: ", "cause forbidden seccomp")
 	})
 	t.Run("other user", func(t *testing.T) {
 		host.NeedRoot(t)
-		wantLines(t, runChild(t, asNobody, "doctor", itoa(jvm.PID)), "warn capabilities: ", "fail process: it belongs to user 0", "cause forbidden other-user")
+		wantLines(t, runChild(t, asNobody, "doctor", itoa(jvm.PID)), "warn capabilities: ",
+			"fail process: it belongs to user 0", "cause forbidden other-user")
 	})
 	t.Run("container", func(t *testing.T) {
 		host.NeedRoot(t)
-		pid := startJava(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, jdk, "-jar", jvmtest.PublicJar(t, "app.jar", "truth.Named"))
+		pid := startJava(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, jdk, "-jar",
+			jvmtest.PublicJar(t, "app.jar", "truth.Named"))
 		wantLines(t, reported(Host{}.Examine(pid)), "ok container: in its own pid namespace it is 1", "ok JVM: ")
 	})
 }
@@ -224,7 +237,9 @@ func TestCheckFields(t *testing.T) {
 func TestDebugPackage(t *testing.T) {
 	for vendor, want := range map[string]string{
 		"Debian": "sudo apt install openjdk-17-dbg", "Ubuntu": "sudo apt install openjdk-17-dbg",
-		"Red Hat, Inc.": "sudo dnf debuginfo-install java-17-openjdk-headless", "Eclipse Adoptium": "put libjvm.debuginfo, from the debug image of exactly this JDK, beside libjvm.so", "": "put libjvm.debuginfo, from the debug image of exactly this JDK, beside libjvm.so",
+		"Red Hat, Inc.":    "sudo dnf debuginfo-install java-17-openjdk-headless",
+		"Eclipse Adoptium": "put libjvm.debuginfo, from the debug image of exactly this JDK, beside libjvm.so",
+		"":                 "put libjvm.debuginfo, from the debug image of exactly this JDK, beside libjvm.so",
 	} {
 		if got := debugPackage(vendor, 17); got != want {
 			t.Errorf("%q: %q", vendor, got)
@@ -236,7 +251,8 @@ func TestOlder(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool
-	}{{"5.5.19", "5.6", true}, {"5.6", "5.6", false}, {"5.10.0-8-amd64", "5.6", false}, {"4.18", "5.6", true}, {"6.1", "5.6", false}, {"5.6-rc1", "5.6", false}, {"", "5.6", true}, {"x.y", "5.6", true}, {"6", "5.6", false}} {
+	}{{"5.5.19", "5.6", true}, {"5.6", "5.6", false}, {"5.10.0-8-amd64", "5.6", false}, {"4.18", "5.6", true},
+		{"6.1", "5.6", false}, {"5.6-rc1", "5.6", false}, {"", "5.6", true}, {"x.y", "5.6", true}, {"6", "5.6", false}} {
 		if older(c.a, c.b) != c.want {
 			t.Errorf("%q older than %q: want %t", c.a, c.b, c.want)
 		}

@@ -11,14 +11,14 @@ import (
 
 // Choice is an engine, and what the user should know of it, if that is not empty.
 type Choice struct {
-	Engine session.Engine
+	Engine session.EngineName
 	Note   string
 	Remedy string // a command; empty where there is none
 }
 
 // ChooseEngine finds the engine for a process; virtual says whether it runs virtual threads. It errs only where the one
 // that is asked for by name cannot be had.
-func (h Host) ChooseEngine(want session.Engine, pid int, maxOverhead float64, virtual bool) (Choice, error) {
+func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64, virtual bool) (Choice, error) {
 	if want == session.PtraceEngine || want == "" {
 		return Choice{Engine: session.PtraceEngine}, h.Traced(pid)
 	}
@@ -27,18 +27,23 @@ func (h Host) ChooseEngine(want session.Engine, pid int, maxOverhead float64, vi
 	case want == session.PerfEngine && err != nil:
 		return Choice{}, err
 	case want == session.PerfEngine && !power.Kernel:
-		return Choice{session.PerfEngine, "no samples of threads that are in the kernel (" + h.perfLevel() + "): the time of system calls is given to what comes after them", h.perfRemedy()}, nil
+		return Choice{session.PerfEngine, "no samples of threads that are in the kernel (" + h.perfLevel() +
+			"): the time of system calls is given to what comes after them", h.perfRemedy()}, nil
 	case want == session.PerfEngine:
 		return Choice{Engine: session.PerfEngine}, nil
 	case err != nil:
 		c := h.explainPerf(pid, err)
 		return Choice{session.PtraceEngine, "the engine is ptrace: " + c.Why, ""}, h.Traced(pid)
 	case !power.Kernel:
-		return Choice{session.PtraceEngine, "the engine is ptrace: perf_event may not look at threads that are in the kernel (" + h.perfLevel() + ")", ""}, h.Traced(pid)
+		return Choice{session.PtraceEngine, "the engine is ptrace: perf_event may not look at threads that are in the " +
+			"kernel (" + h.perfLevel() + ")", ""}, h.Traced(pid)
 	case virtual && !sampler.PerfCopies():
-		return Choice{session.PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the heap perf_event leaves no time to read, and the kernel takes no BPF program from us that would copy them", ""}, h.Traced(pid)
+		return Choice{session.PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the " +
+				"heap perf_event leaves no time to read, and the kernel takes no BPF program from us that would copy them", ""},
+			h.Traced(pid)
 	case maxOverhead > 0:
-		return Choice{session.PtraceEngine, "the engine is ptrace: what perf_event costs cannot be bounded, as --max-overhead wants", ""}, h.Traced(pid)
+		return Choice{session.PtraceEngine, "the engine is ptrace: what perf_event costs cannot be bounded, as " +
+			"--max-overhead wants", ""}, h.Traced(pid)
 	}
 	return Choice{Engine: session.PerfEngine}, nil
 }

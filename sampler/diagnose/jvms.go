@@ -137,7 +137,8 @@ func (h Host) lookInTime(pid int) (JVM, bool) {
 	if _, waits := hung.Load(pid); waits {
 		return h.hangs(pid)
 	}
-	return inTime(pid, lookTimeout, func() (JVM, bool) { return h.lookAt(pid) }, func() (JVM, bool) { return h.hangs(pid) })
+	return inTime(pid, lookTimeout, func() (JVM, bool) { return h.lookAt(pid) },
+		func() (JVM, bool) { return h.hangs(pid) })
 }
 
 // inTime returns what look finds, and otherwise's answer where that takes too long.
@@ -170,7 +171,8 @@ func (h Host) hangs(pid int) (JVM, bool) {
 	if !ok || comm != "java" {
 		return JVM{}, false
 	}
-	jvm.Problem = &Cause{Name: "hangs", Why: "its memory could not be read in " + lookTimeout.String() + ": it hangs in the kernel",
+	jvm.Problem = &Cause{Name: "hangs", Why: "its memory could not be read in " + lookTimeout.String() +
+		": it hangs in the kernel",
 		Remedy: "cat /proc/" + itoa(pid) + "/stack"}
 	return jvm, true
 }

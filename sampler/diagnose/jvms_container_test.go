@@ -26,7 +26,8 @@ func TestContainerOf(t *testing.T) {
 		{"seen from a sibling", "0::/../docker-" + id + ".scope\n", "0123456789ab"},
 		{"podman", "0::/machine.slice/libpod-" + id + ".scope/container\n", "0123456789ab"},
 		{"kubernetes, containerd", "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1d2c.slice/cri-containerd-" + id + ".scope\n", "0123456789ab"},
-		{"kubernetes, v1", "5:pids:/kubepods/besteffort/pod8f1e2d3c-0000-4000-8000-0123456789ab/" + id + "\n", "0123456789ab"},
+		{"kubernetes, v1", "5:pids:/kubepods/besteffort/pod8f1e2d3c-0000-4000-8000-0123456789ab/" + id + "\n",
+			"0123456789ab"},
 		{"cri-o", "0::/kubepods.slice/crio-" + id + ".scope\n", "0123456789ab"},
 		{"docker in docker", "0::/docker/" + other + "/docker/" + id + "/init\n", "0123456789ab"},
 		{"lxc", "0::/lxc.payload.web-1/system.slice/a.service\n", "web-1"},
@@ -48,7 +49,8 @@ func TestContainerOfCgroup(t *testing.T) {
 	host.NeedRoot(t)
 	id := strings.Repeat("00c0ffee", 8)
 	tried := 0
-	for version, parent := range map[string]string{"1": "/sys/fs/cgroup/pids", "2": "/sys/fs/cgroup/unified", "2, alone": "/sys/fs/cgroup"} {
+	for version, parent := range map[string]string{"1": "/sys/fs/cgroup/pids", "2": "/sys/fs/cgroup/unified",
+		"2, alone": "/sys/fs/cgroup"} {
 		group := filepath.Join(parent, "docker-"+id+".scope")
 		if _, err := os.Stat(filepath.Join(parent, "cgroup.procs")); err != nil || os.Mkdir(group, 0o755) != nil {
 			continue

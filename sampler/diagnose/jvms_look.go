@@ -116,7 +116,8 @@ func (h Host) visible(pid int) (jvm JVM, comm string, ok bool) {
 	if !ok || status.TGID != pid {
 		return JVM{}, "", false
 	}
-	jvm = JVM{PID: pid, UID: status.EUID, User: userLogin(status.EUID), Started: procfs.Ticks(stat.Start), Threads: stat.Threads, CPU: procfs.Ticks(stat.Ticks)}
+	jvm = JVM{PID: pid, UID: status.EUID, User: userLogin(status.EUID), Started: procfs.Ticks(stat.Start),
+		Threads: stat.Threads, CPU: procfs.Ticks(stat.Ticks)}
 	if now, ok := h.uptime(); ok {
 		jvm.Uptime = max(0, now-jvm.Started)
 	}

@@ -21,7 +21,8 @@ import (
 func TestJVMs(t *testing.T) {
 	jar := jvmtest.PublicJar(t, "pet clinic.jar", "truth.Named")
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		plain := startJava(t, nil, jdk, "-XX:+UseSerialGC", "-Xmx64m", "-cp", filepath.Dir(jar), "-jar", jar, "--password=geheim", "two words")
+		plain := startJava(t, nil, jdk, "-XX:+UseSerialGC", "-Xmx64m", "-cp", filepath.Dir(jar), "-jar", jar,
+			"--password=geheim", "two words")
 		spinning := jvmtest.Start(t, jdk, "truth.Shares", "-XX:+UseParallelGC", "--", "1", "2")
 		found := byPID(Host{}.JVMs())
 
@@ -35,7 +36,8 @@ func TestJVMs(t *testing.T) {
 		if !slices.Equal(j.Args, []string{"--password=geheim", "two words"}) || !slices.Contains(j.Options, "-Xmx64m") {
 			t.Errorf("args %q, options %q", j.Args, j.Options)
 		}
-		if major := strconv.Itoa(jdk.Version); !strings.HasPrefix(j.Version, major) && !strings.HasPrefix(j.Version, "1."+major) {
+		if major := strconv.Itoa(jdk.Version); !strings.HasPrefix(j.Version, major) &&
+			!strings.HasPrefix(j.Version, "1."+major) {
 			t.Errorf("version %q of a JDK %s", j.Version, major)
 		}
 		if want := jdk.Vendor(t); j.Vendor != want {

@@ -47,7 +47,8 @@ func (h Host) noteOf(u process.Unopened) profile.Note {
 	default:
 		n.Name, why = "library-unreadable", "its file cannot be opened"
 	}
-	n.Text = fmt.Sprintf("%s: %s, and only its memory can be read: functions that it does not export have no names, stacks are whole", u.Path, why)
+	n.Text = fmt.Sprintf("%s: %s, and only its memory can be read: functions that it does not export have no names, "+
+		"stacks are whole", u.Path, why)
 	return n
 }
 

@@ -47,7 +47,7 @@ var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.C
 func Enter(keep Keep) (g Given) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	g.Capabilities = drop(keep)
+	g.Capabilities = dropCapabilities(keep)
 	// The filter brings this to all other threads (kernel/seccomp.c, seccomp_sync_threads). Where there is no
 	// filter, Go does.
 	if unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil {
@@ -63,12 +63,12 @@ func Enter(keep Keep) (g Given) {
 	return g
 }
 
-// drop reduces the capabilities of all OS threads to those that are kept, and returns those that are gone.
+// dropCapabilities reduces the capabilities of all OS threads to those that are kept, and returns those that are gone.
 //
 // Without CAP_SYS_PTRACE the kernel lets us look only at a process that has no capability which we lack
 // (security/commoncap.c, cap_ptrace_access_check). So then each that we have may be what lets us look, and all are
 // kept.
-func drop(keep Keep) (gone uint64) {
+func dropCapabilities(keep Keep) (gone uint64) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
 	if unix.Capget(&header, &have[0]) != nil {
@@ -80,7 +80,8 @@ func drop(keep Keep) (gone uint64) {
 		return 0
 	}
 	mask := keep.mask(permitted)
-	want := [2]unix.CapUserData{half(effective&mask, permitted&mask), half(effective&mask>>32, permitted&mask>>32)}
+	want := [2]unix.CapUserData{capabilityWord(effective&mask, permitted&mask),
+		capabilityWord(effective&mask>>32, permitted&mask>>32)}
 	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)),
 		uintptr(unsafe.Pointer(&want[0])), 0)
 	if e != 0 {
@@ -89,7 +90,8 @@ func drop(keep Keep) (gone uint64) {
 	return permitted &^ mask
 }
 
-func half(effective, permitted uint64) unix.CapUserData {
+// capabilityWord is 32 bits of the sets as capset(2) wants them.
+func capabilityWord(effective, permitted uint64) unix.CapUserData {
 	return unix.CapUserData{Effective: uint32(effective), Permitted: uint32(permitted)}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
+	"goprof/sampler/look"
 )
 
 const (
@@ -43,14 +43,14 @@ const mostPasses = 16
 //
 // So many threads may be held up that others cannot be told to stop. Those are looked at without a stop, where they
 // sleep: then Waiting.Unstopped is set.
-func All(t *Tracer, wait time.Duration, threads []Subject, each func(*process.Snapshot, Outcome)) {
+func All(t *Tracer, wait time.Duration, threads []Subject, each func(*look.Look, Outcome)) {
 	AllUntil(nil, t, wait, threads, each)
 }
 
 // AllUntil is All until gaveUp is closed: then nobody waits any more for an each that does not return. It reports
 // whether all have. each is called from another goroutine, one at a time, while this one looks after those that stop
 // late.
-func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Subject, each func(*process.Snapshot,
+func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Subject, each func(*look.Look,
 	Outcome)) bool {
 	a := all{t: t, wait: wait, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
 	for len(threads) > 0 && a.pass(threads) {
@@ -65,8 +65,8 @@ func (a *all) pass(threads []Subject) bool {
 	t := a.t
 	for _, th := range threads {
 		a.hints[th.TID] = th.Hint
-		snap := a.snapshot()
-		snap.Waiting.Reset()
+		snap := a.look()
+		snap.Reset()
 		o := t.Look(th.TID, th.Hint, snap)
 		if o == Backlog {
 			if o = t.LookUnstopped(th.TID, th.Hint, snap); o == Running {
@@ -98,7 +98,7 @@ func (a *all) pass(threads []Subject) bool {
 
 // keep puts a look's outcome by: what each does takes time, in which those that stop meanwhile would stand still. A
 // thread that was let go because the memory of another one did not answer is looked at again.
-func (a *all) keep(snap *process.Snapshot, o Outcome) {
+func (a *all) keep(snap *look.Look, o Outcome) {
 	if o == Silent && a.passes < mostPasses && a.t.desk != nil && a.t.silentThreads[snap.TID] == nil {
 		a.bystanders = append(a.bystanders, Subject{snap.TID, a.hints[snap.TID]})
 		a.spare = append(a.spare, snap)
@@ -111,9 +111,9 @@ func (a *all) keep(snap *process.Snapshot, o Outcome) {
 type all struct {
 	t     *Tracer
 	wait  time.Duration
-	each  func(*process.Snapshot, Outcome)
+	each  func(*look.Look, Outcome)
 	ready []outcome
-	spare []*process.Snapshot
+	spare []*look.Look
 	stuck int // stops that have not come when they were waited for, and may never do
 
 	gaveUp     <-chan struct{}
@@ -124,17 +124,17 @@ type all struct {
 }
 
 type outcome struct {
-	snap *process.Snapshot
+	snap *look.Look
 	o    Outcome
 }
 
-func (a *all) snapshot() *process.Snapshot {
+func (a *all) look() *look.Look {
 	if n := len(a.spare); n > 0 {
 		snap := a.spare[n-1]
 		a.spare = a.spare[:n-1]
 		return snap
 	}
-	return new(process.Snapshot)
+	return new(look.Look)
 }
 
 func (a *all) handOver() {
@@ -180,15 +180,16 @@ func (a *all) collectUntil(left int) {
 }
 
 // AllUnstopped is All without stopping any thread.
-func AllUnstopped(t *Tracer, threads []Subject, each func(*process.Snapshot, Outcome)) {
-	snap := new(process.Snapshot)
+func AllUnstopped(t *Tracer, threads []Subject, each func(*look.Look, Outcome)) {
+	snap := new(look.Look)
 	for _, th := range threads {
+		snap.Reset()
 		each(snap, t.LookUnstopped(th.TID, th.Hint, snap))
 	}
 }
 
 // collectAll hands over the stops that have come, and reports whether there were any.
-func collectAll(t *Tracer, each func(*process.Snapshot, Outcome)) (some bool) {
+func collectAll(t *Tracer, each func(*look.Look, Outcome)) (some bool) {
 	for {
 		snap, o, ok := t.Collect()
 		if !ok {
@@ -201,7 +202,7 @@ func collectAll(t *Tracer, each func(*process.Snapshot, Outcome)) (some bool) {
 
 // collectUntil waits for stops until no more than left are pending, or none comes any more: for so long, or for
 // lastWait where no thread that is waited for wants a CPU.
-func collectUntil(t *Tracer, left int, wait time.Duration, each func(*process.Snapshot, Outcome)) {
+func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look, Outcome)) {
 	var ts unix.Timespec
 	now := Monotonic(&ts)
 	came, end := now, now+int64(max(maxWaits*wait, maxWait))
@@ -227,7 +228,7 @@ func collectUntil(t *Tracer, left int, wait time.Duration, each func(*process.Sn
 const endWait = time.Second
 
 // CollectRest collects what is pending for a while and gives up the rest.
-func (t *Tracer) CollectRest(each func(*process.Snapshot, Outcome)) {
+func (t *Tracer) CollectRest(each func(*look.Look, Outcome)) {
 	collectUntil(t, 0, endWait, each)
 	t.Abandon(each)
 }

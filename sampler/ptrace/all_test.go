@@ -5,7 +5,7 @@ package ptrace
 import (
 	"testing"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -23,7 +23,7 @@ func TestNobodyWaitsForAWalk(t *testing.T) {
 			left[th.TID] = true
 		}
 		onTracer(t, p.PID, func(tr *Tracer) {
-			All(tr, lastWait, threads, func(snap *process.Snapshot, o Outcome) {
+			All(tr, lastWait, threads, func(snap *look.Look, o Outcome) {
 				if o != Taken && o != TimedOut || !left[snap.TID] {
 					t.Errorf("%d: %v, %v", snap.TID, o, left[snap.TID])
 				}

@@ -117,12 +117,12 @@ func (t *Tracer) beginReads() { t.readUntil = Monotonic(&t.ts) + readLimit }
 // Runner there.
 func (t *Tracer) BoundTo(cpu int) {
 	if t.stayAt = cpu; cpu >= 0 {
-		t.meet()
+		t.pin()
 	}
 }
 
-// meet keeps this OS thread on its CPU until part is called, and brings the Runner there.
-func (t *Tracer) meet() {
+// pin keeps this OS thread on its CPU until unpin is called, and brings the Runner there.
+func (t *Tracer) pin() {
 	d := t.desk
 	t.pinned = 0
 	cpu := CurrentCPU()
@@ -143,8 +143,8 @@ func (t *Tracer) meet() {
 	t.here[cpu/64] = 0
 }
 
-// part lets this OS thread go wherever it may.
-func (t *Tracer) part() {
+// unpin lets this OS thread go wherever it may.
+func (t *Tracer) unpin() {
 	if t.pinned > 0 {
 		t.allowed.set(0, t.pinned)
 	}

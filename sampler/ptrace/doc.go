@@ -1,4 +1,4 @@
-// Package ptrace stops a thread of another process for a moment, takes a process.Snapshot of it, and lets it go. It
+// Package ptrace stops a thread of another process for a moment, takes a look.Look of it, and lets it go. It
 // knows ptrace, /proc/PID/task and no Java. Whom to look at, and when, is the caller's business (package sampler).
 //
 // The contract: no thread is ever left stopped. What that takes is all in this package:

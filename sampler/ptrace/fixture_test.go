@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -22,12 +22,12 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 }
 
 // lookPatiently is Look, and Collect if the stop comes late.
-func lookPatiently(tr *Tracer, tid int, top uint64) (*process.Snapshot, Outcome) {
+func lookPatiently(tr *Tracer, tid int, top uint64) (*look.Look, Outcome) {
 	return lookAt(tr, tid, Hint{StackTop: top})
 }
 
-func lookAt(tr *Tracer, tid int, hint Hint) (*process.Snapshot, Outcome) {
-	snap := new(process.Snapshot)
+func lookAt(tr *Tracer, tid int, hint Hint) (*look.Look, Outcome) {
+	snap := new(look.Look)
 	o := tr.Look(tid, hint, snap)
 	for range 10000 {
 		if o != Pending {

@@ -5,7 +5,7 @@ package ptrace
 import (
 	"testing"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -20,7 +20,7 @@ func TestFrozenThread(t *testing.T) {
 			f.Freeze(t)
 			ctest.AwaitStandstill(t, p)
 			onTracer(t, p.PID, func(tr *Tracer) {
-				snap := new(process.Snapshot)
+				snap := new(look.Look)
 				o := tr.Look(p.PID, Hint{}, snap)
 				t.Logf("a look at the frozen thread (state %c): %v", ctest.State(p.PID, p.PID), o)
 				if o != Taken && o != Pending {
@@ -29,7 +29,7 @@ func TestFrozenThread(t *testing.T) {
 			}) // and dropped
 			ctest.Eventually(t, "nobody traces it", func() bool { return ctest.TracerOf(p.PID) == 0 })
 			onTracer(t, p.PID, func(tr *Tracer) {
-				snap := new(process.Snapshot)
+				snap := new(look.Look)
 				o := tr.Look(p.PID, Hint{}, snap)
 				f.Thaw(t)
 				ctest.Eventually(t, "taken", func() bool {

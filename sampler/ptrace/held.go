@@ -5,7 +5,7 @@ package ptrace
 import (
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
+	"goprof/sampler/look"
 )
 
 // LookHeld looks at a thread that lost its CPU to us at the moment arrived, and waits in that CPU's queue. It runs no
@@ -15,21 +15,12 @@ import (
 // Telling a thread to stop that runs on another CPU takes an interrupt between CPUs instead. Until that comes (1 us
 // on bare metal, 20 us in some virtual machines) the thread runs on, and where it calls the kernel it stops at once:
 // so it would be seen too often in its system calls (docs/decisions/0004).
-func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *process.Snapshot) Outcome {
+func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
-	if !t.onItsThread() {
-		return WrongThread
+	if why, ok := t.mayStop(tid); !ok {
+		return why
 	}
-	if !t.HasRoom(tid) {
-		return Backlog
-	}
-	if t.leavesAlone(tid) {
-		return Silent
-	}
-	if !t.openDesk() {
-		return Failed
-	}
-	t.meet() // where we are
+	t.pin() // where we are
 	t.lookTID = tid
 	setSignalMask(&t.mask, &t.oldMask)
 	if e := t.seize(tid); e != 0 {
@@ -37,10 +28,10 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *process.Snaps
 		return t.refused(tid, e)
 	}
 	ours := t.proc.Owns(tid) // now that it is seized, its number cannot pass to another thread
-	s, sig := t.hold(tid, arrived)
+	s, sig := t.stopOnOurCPU(tid, arrived)
 	t.beginReads()
 	if s == stopped && ours {
-		t.take(tid, &hint)
+		t.copyStopped(tid, &hint)
 	}
 	if s == stopped {
 		t.release(tid, sig)
@@ -51,21 +42,13 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *process.Snaps
 		t.undo(tid, s)
 		return t.gone()
 	}
-	if !t.heard(tid) {
-		t.undo(tid, s)
-		return Silent
-	}
-	if s == running {
-		t.pending = append(t.pending, newPending(tid, hint, snap, t.missed))
-		return Pending
-	}
-	return t.finish(tid, s, sig, &hint, snap)
+	return t.conclude(tid, s, sig, &hint, snap)
 }
 
-// hold tells a thread to stop that waits for the CPU on which we are, and lets it have that CPU.
+// stopOnOurCPU tells a thread to stop that waits for the CPU on which we are, and lets it have that CPU.
 //
 //go:nosplit
-func (t *Tracer) hold(tid int, arrived int64) (state, uintptr) {
+func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
 	t.missed = arrived
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
 	waitStop(tid, &t.info)

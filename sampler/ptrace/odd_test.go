@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -88,11 +88,11 @@ func TestUninterruptibleThreadIsCollected(t *testing.T) {
 	p := ctest.Run(t, vforkProgram)
 	ctest.Eventually(t, "in vfork", func() bool { return ctest.State(p.PID, p.PID) == 'D' })
 	onTracer(t, p.PID, func(tr *Tracer) {
-		snap := new(process.Snapshot)
+		snap := new(look.Look)
 		if o := tr.Look(p.PID, Hint{}, snap); o != Pending {
 			t.Fatalf("%v, want pending", o)
 		}
-		if o := tr.Look(p.PID, Hint{}, new(process.Snapshot)); o != Backlog {
+		if o := tr.Look(p.PID, Hint{}, new(look.Look)); o != Backlog {
 			t.Errorf("a second look at a pending thread: %v", o)
 		}
 		if _, _, ok := tr.Collect(); ok || tr.Pending() != 1 {
@@ -120,7 +120,7 @@ func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
 	ctest.Eventually(t, "in vfork", func() bool { return ctest.State(p.PID, p.PID) == 'D' })
 	lost := 0
 	onTracer(t, p.PID, func(tr *Tracer) {
-		All(tr, lastWait, []Subject{{TID: p.PID}}, func(s *process.Snapshot, o Outcome) {
+		All(tr, lastWait, []Subject{{TID: p.PID}}, func(s *look.Look, o Outcome) {
 			if s.TID != p.PID || o != TimedOut {
 				t.Errorf("%d: %v, want timed out", s.TID, o)
 			}
@@ -172,7 +172,7 @@ func TestZombieLeader(t *testing.T) {
 		if snap, o := lookPatiently(tr, tid, 0); o != Taken || len(snap.Stack) == 0 {
 			t.Errorf("the thread that lives on: %v, %d bytes", o, len(snap.Stack))
 		}
-		if o := tr.LookUnstopped(p.PID, Hint{}, new(process.Snapshot)); o != Zombie {
+		if o := tr.LookUnstopped(p.PID, Hint{}, new(look.Look)); o != Zombie {
 			t.Errorf("leader, unstopped: %v", o)
 		}
 	})
@@ -227,7 +227,7 @@ func TestNotPermitted(t *testing.T) {
 		if _, _, e := syscall.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); e != 0 {
 			t.Skipf("this machine lets root become nobody else: %v", e)
 		}
-		if o := tr.Look(p.PID, Hint{}, new(process.Snapshot)); o != NotPermitted {
+		if o := tr.Look(p.PID, Hint{}, new(look.Look)); o != NotPermitted {
 			t.Errorf("%v", o)
 		}
 	})
@@ -238,7 +238,7 @@ func TestWrongThread(t *testing.T) {
 	onTracer(t, p.PID, func(tr *Tracer) {
 		lookPatiently(tr, p.PID, 0)
 		OnOwnThread(func() {
-			if o := tr.Look(p.PID, Hint{}, new(process.Snapshot)); o != WrongThread {
+			if o := tr.Look(p.PID, Hint{}, new(look.Look)); o != WrongThread {
 				t.Errorf("%v", o)
 			}
 			if _, o, ok := tr.Collect(); ok || o != WrongThread {
@@ -252,7 +252,7 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 	p := ctest.Run(t, ctest.Churn)
 	var seen [NumOutcomes]int
 	onTracer(t, p.PID, func(tr *Tracer) {
-		snap := new(process.Snapshot)
+		snap := new(look.Look)
 		dirents := make([]byte, 4096)
 		for seen[Taken] < 3000 || seen[ThreadGone] < 20 {
 			var tids []int
@@ -261,7 +261,7 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 				o := tr.Look(tid, Hint{}, snap)
 				seen[o]++
 				if o == Pending {
-					snap = new(process.Snapshot)
+					snap = new(look.Look)
 				}
 				for {
 					_, o, ok := tr.Collect()
@@ -325,7 +325,7 @@ func TestExecDuringTheLook(t *testing.T) {
 	p.In.Write([]byte("x"))
 	looks := 0
 	onTracer(t, p.PID, func(tr *Tracer) {
-		snap := new(process.Snapshot)
+		snap := new(look.Look)
 		dirents := make([]byte, 4096)
 		for {
 			var tids []int
@@ -334,7 +334,7 @@ func TestExecDuringTheLook(t *testing.T) {
 				for _, _, ok := tr.Collect(); ok; _, _, ok = tr.Collect() {
 				}
 				if tr.Look(tid, Hint{}, snap) == Pending {
-					snap = new(process.Snapshot)
+					snap = new(look.Look)
 				}
 				looks++
 			}
@@ -385,11 +385,11 @@ func TestHelperTracer(t *testing.T) {
 		t.Skip("run by TestKilledTracer")
 	}
 	onTracer(t, pid, func(tr *Tracer) {
-		snap := new(process.Snapshot)
+		snap := new(look.Look)
 		fmt.Print("x")
 		for {
 			if tr.Look(pid, Hint{}, snap) == Pending {
-				snap = new(process.Snapshot)
+				snap = new(look.Look)
 			}
 			tr.Collect()
 		}

@@ -80,10 +80,10 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 	return ended, 0
 }
 
-// take reads the registers and the stack of a stopped thread.
+// copyStopped reads the registers and the stack of a stopped thread.
 //
 //go:nosplit
-func (t *Tracer) take(tid int, hint *Hint) {
+func (t *Tracer) copyStopped(tid int, hint *Hint) {
 	l := &t.look
 	l.got, l.want, l.side, l.cut, l.follow, l.under, l.pieces = 0, 0, 0, false, 0, 0, 0
 	l.when = t.missed

@@ -122,14 +122,3 @@ func number(w *process.Trail, head unsafe.Pointer, off int) int32 {
 	}
 	return *(*int32)(unsafe.Add(head, off))
 }
-
-// keepTrail makes snap.Trail the copies that were made.
-func (t *Tracer) keepTrail(snap *process.Snapshot) {
-	n := t.look.pieces
-	snap.Trail.Reset()
-	if n == 0 {
-		return
-	}
-	snap.Trail.List = append(snap.Trail.List, t.trail.list[:n]...)
-	snap.Trail.Bytes = append(snap.Trail.Bytes, t.desk.trail[:t.trail.used]...)
-}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -28,7 +29,7 @@ func newTrailWorld() *trailWorld {
 	}
 	w := &trailWorld{&Tracer{desk: d}, ctest.NewTrail(d.side[:64], d.stack[:256])}
 	w.Tracer.Trail = &w.Trail.Trail
-	w.look = look{side: 64, sp: ctest.At(w.Stack), got: len(w.Stack)}
+	w.look = pauseLeft{side: 64, sp: ctest.At(w.Stack), got: len(w.Stack)}
 	return w
 }
 
@@ -39,9 +40,9 @@ func (w *trailWorld) follow() (n int) {
 }
 
 func (w *trailWorld) pieces() (p process.Pieces) {
-	snap := process.Snapshot{}
-	w.keepTrail(&snap)
-	return snap.Trail
+	var to look.Look
+	w.fill(0, &Hint{}, &to)
+	return to.Trail
 }
 
 // TestTrail: what a trail leads to is copied, each piece as it stands.
@@ -58,7 +59,8 @@ func TestTrail(t *testing.T) {
 	if !p.Read(ctest.At(w.Second), got[:64]) || !bytes.Equal(got[:64], w.Second[:64]) {
 		t.Error("the second block's head")
 	}
-	if p.Read(ctest.At(w.First)+64+10*8-24, got[:8]) || p.Read(ctest.At(w.First)+64+49*8, got[:16]) || p.Read(^uint64(0), got[:8]) {
+	if p.Read(ctest.At(w.First)+64+10*8-24, got[:8]) || p.Read(ctest.At(w.First)+64+49*8, got[:16]) ||
+		p.Read(^uint64(0), got[:8]) {
 		t.Error("more was read than had been copied")
 	}
 	if n := testing.AllocsPerRun(10, func() { w.follow() }); n != 0 {

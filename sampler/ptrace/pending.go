@@ -7,15 +7,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 )
 
 // pendingStop is a thread that was told to stop and has not yet.
 type pendingStop struct {
 	tid    int
 	hint   Hint
-	snap   *process.Snapshot // nil: only to be let go
+	snap   *look.Look // nil: only to be let go
 	asked  int64
 	missed int64 // when it was last seen not to have stopped
 	verify int64 // when to make sure that it is still ours
@@ -27,7 +27,7 @@ type pendingStop struct {
 // each time after twice as long.
 const verifyAfter = int64(5 * time.Millisecond)
 
-func newPending(tid int, hint Hint, snap *process.Snapshot, now int64) pendingStop {
+func newPending(tid int, hint Hint, snap *look.Look, now int64) pendingStop {
 	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false}
 }
 
@@ -74,7 +74,7 @@ func (t *Tracer) CountAgain(tid int, more int64) bool {
 // Collect looks after the pending stops. It returns one snapshot whose thread has
 // stopped by now (and has been let go) or ended; ok is false when there is none.
 // Call it until then.
-func (t *Tracer) Collect() (snap *process.Snapshot, o Outcome, ok bool) {
+func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	if !t.onItsThread() {
 		return nil, WrongThread, false
 	}
@@ -98,7 +98,7 @@ func (t *Tracer) Collect() (snap *process.Snapshot, o Outcome, ok bool) {
 		t.pending = t.pending[:len(t.pending)-1]
 		o := Silent
 		if !done.letGo {
-			o = t.settle(done)
+			o = t.finishLate(done)
 		} else if done.killed {
 			t.expectEnd(done.tid)
 		}
@@ -125,13 +125,13 @@ func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 	return true
 }
 
-// settle does for a thread whose stop has come late what Look does at once.
-func (t *Tracer) settle(p pendingStop) Outcome {
+// finishLate does for a thread whose stop has come late what Look does at once.
+func (t *Tracer) finishLate(p pendingStop) Outcome {
 	t.lookTID = p.tid
 	want := p.snap != nil && t.desk != nil
 	if want {
-		t.meet()
-		defer t.part()
+		t.pin()
+		defer t.unpin()
 	}
 	setSignalMask(&t.mask, &t.oldMask)
 	t.missed = p.missed
@@ -139,7 +139,7 @@ func (t *Tracer) settle(p pendingStop) Outcome {
 	s, sig := t.peek(p.tid)
 	if s == stopped {
 		if want {
-			t.take(p.tid, &p.hint)
+			t.copyStopped(p.tid, &p.hint)
 		}
 		t.release(p.tid, sig)
 	}
@@ -149,7 +149,7 @@ func (t *Tracer) settle(p pendingStop) Outcome {
 		// Killed since it stopped, and on its way out; or no longer ours.
 		t.expectEnd(p.tid)
 		return t.gone()
-	case !t.heard(p.tid), p.snap != nil && !want:
+	case !t.readsCameBack(p.tid), p.snap != nil && !want:
 		t.undo(p.tid, s)
 		return Silent
 	case p.snap != nil:
@@ -176,7 +176,7 @@ func (t *Tracer) Patience() time.Duration {
 
 // Abandon gives up all pending stops and hands back their snapshots: TimedOut. The
 // threads are still seized; the caller must end this OS thread (see Tracer).
-func (t *Tracer) Abandon(each func(*process.Snapshot, Outcome)) {
+func (t *Tracer) Abandon(each func(*look.Look, Outcome)) {
 	for _, p := range t.pending {
 		if p.snap != nil {
 			each(p.snap, TimedOut)

@@ -64,7 +64,8 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 func waitReap(tid int, flags uintptr) {
 	var info siginfo
 	flags |= unix.WEXITED | unix.WNOHANG | unix.WALL
-	_, _, e := syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), uintptr(unsafe.Pointer(&info)), flags|unix.WNOWAIT, 0, 0)
+	_, _, e := syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), uintptr(unsafe.Pointer(&info)), flags|unix.WNOWAIT,
+		0, 0)
 	if e != 0 || info.pid == 0 || info.code == cldTrapped || info.code == cldStopped {
 		return
 	}

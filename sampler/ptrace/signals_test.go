@@ -5,7 +5,7 @@ package ptrace
 import (
 	"testing"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -72,12 +72,12 @@ func lookUntilSaid(t *testing.T, p *ctest.Program) (said int, met int64, seen [N
 	done := make(chan int)
 	go func() { done <- p.Number(t) }()
 	onTracer(t, p.PID, func(tr *Tracer) {
-		snap := new(process.Snapshot)
+		snap := new(look.Look)
 		for {
 			o := tr.Look(p.PID, Hint{}, snap)
 			seen[o]++
 			if o == Pending {
-				snap = new(process.Snapshot)
+				snap = new(look.Look)
 			}
 			for _, o, ok := tr.Collect(); ok; _, o, ok = tr.Collect() {
 				seen[o]++

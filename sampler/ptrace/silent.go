@@ -62,9 +62,9 @@ func (t *Tracer) takeBack(s *silentThread) {
 	s.desk = nil
 }
 
-// heard reports whether all reads of a look at tid have come back. If not it notes the thread, lets the others go
-// that have stopped meanwhile, and finds another Runner.
-func (t *Tracer) heard(tid int) bool {
+// readsCameBack reports whether all reads of a look at tid have come back. If not it notes the thread, lets the others
+// go that have stopped meanwhile, and finds another Runner.
+func (t *Tracer) readsCameBack(tid int) bool {
 	if !t.silent {
 		return true
 	}

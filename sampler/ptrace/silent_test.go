@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -28,7 +28,7 @@ func TestSilentThread(t *testing.T) {
 		if _, o := lookPatiently(tr, silent[0], 0); o != Silent || tr.Pauses.Count() != stops {
 			t.Errorf("the next look: %v, %d stops", o, tr.Pauses.Count()-stops)
 		}
-		if o := tr.LookUnstopped(silent[0], Hint{}, new(process.Snapshot)); o != Silent {
+		if o := tr.LookUnstopped(silent[0], Hint{}, new(look.Look)); o != Silent {
 			t.Errorf("a look without a stop: %v", o)
 		}
 		for range 20 {
@@ -60,7 +60,7 @@ func TestSilentThreadsInADump(t *testing.T) {
 	}
 	became := map[int]Outcome{}
 	onTracer(t, p.PID, func(tr *Tracer) {
-		All(tr, time.Second, looks, func(snap *process.Snapshot, o Outcome) { became[snap.TID] = o })
+		All(tr, time.Second, looks, func(snap *look.Look, o Outcome) { became[snap.TID] = o })
 	})
 	for _, tid := range silent {
 		if o := became[tid]; o != Silent && o != TimedOut { // on a busy machine it may have had no CPU to stop on

@@ -111,8 +111,8 @@ func stopSelf(sig unix.Signal) {
 	if !getSigaction(sig, &old) {
 		return
 	}
-	tell(stopsNow)
-	defer tell(goesOn)
+	tellDog(stopsNow)
+	defer tellDog(goesOn)
 	setSigaction(sig, &byDefault)
 	unix.Tgkill(unix.Getpid(), unix.Gettid(), sig) // to this OS thread: it has stopped before the call returns
 	setSigaction(sig, &old)

@@ -15,6 +15,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 )
 
 const (
@@ -38,7 +39,7 @@ type Tracer struct {
 	StackLimit int
 	// After is called with each snapshot as soon as its thread has been let go, for what is to be
 	// read soon but not in the pause. released is when that was, as CLOCK_MONOTONIC, or StandsStill. It may be nil.
-	After func(snap *process.Snapshot, released int64)
+	After func(snap *look.Look, released int64)
 	// Trail is followed in each pause; nil: none. After may change it.
 	Trail *process.Trail
 	// Stay keeps this OS thread on its CPU even where the thread that is to stop is on the same one (elsewhere.go).
@@ -89,7 +90,7 @@ type Tracer struct {
 	oldMask   uint64
 	missed    int64 // when the thread was last seen not to have stopped
 	released  int64 // when it was let go
-	look      look
+	look      pauseLeft
 	unstopped struct { // what /proc/PID/task/TID/syscall told
 		call   int64
 		args   [6]uint64
@@ -100,8 +101,8 @@ type Tracer struct {
 	warmLen int
 }
 
-// look is what the pause leaves behind.
-type look struct {
+// pauseLeft is what the pause leaves behind.
+type pauseLeft struct {
 	when    int64
 	regErr  syscall.Errno
 	sp      uint64
@@ -170,31 +171,22 @@ func prstatusOffset(cpu *arch.CPU, reg int) int {
 
 // Look stops thread tid, fills snap and lets the thread go. On Pending the Tracer keeps snap
 // until Collect returns it; otherwise it is the caller's again, with TID set.
-func (t *Tracer) Look(tid int, hint Hint, snap *process.Snapshot) Outcome {
+func (t *Tracer) Look(tid int, hint Hint, snap *look.Look) Outcome {
 	return t.LookOn(tid, t.proc.LastCPU(tid), hint, snap)
 }
 
 // LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that is ours, we move to another
 // one, but not where we are to stay.
-func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *process.Snapshot) Outcome {
+func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
-	if !t.onItsThread() {
-		return WrongThread
-	}
-	if !t.HasRoom(tid) {
-		return Backlog
-	}
-	if t.leavesAlone(tid) {
-		return Silent
-	}
-	if !t.openDesk() {
-		return Failed
+	if why, ok := t.mayStop(tid); !ok {
+		return why
 	}
 	elsewhere := t.cpus.elsewhere(cpu, !t.Stay)
-	t.meet()
-	defer t.part()
+	t.pin()
+	defer t.unpin()
 	t.lookTID = tid
-	if t.warm(tid); !t.heard(tid) {
+	if t.warmCaches(tid); !t.readsCameBack(tid) {
 		return Silent
 	}
 	if e := t.seize(tid); e != 0 {
@@ -207,24 +199,45 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *process.Snapshot) Outcome
 	s, sig := t.stop(tid, elsewhere)
 	if s == stopped {
 		if ours {
-			t.take(tid, &hint)
+			t.copyStopped(tid, &hint)
 		}
 		t.release(tid, sig)
 	}
 	setSignalMask(&t.oldMask, nil)
 
-	switch {
-	case !ours:
+	if !ours {
 		t.undo(tid, s)
 		return t.gone()
-	case !t.heard(tid):
+	}
+	return t.conclude(tid, s, sig, &hint, snap)
+}
+
+// mayStop reports whether the thread can be told to stop, or else why not.
+func (t *Tracer) mayStop(tid int) (why Outcome, ok bool) {
+	switch {
+	case !t.onItsThread():
+		return WrongThread, false
+	case !t.HasRoom(tid):
+		return Backlog, false
+	case t.leavesAlone(tid):
+		return Silent, false
+	case !t.openDesk():
+		return Failed, false
+	}
+	return Taken, true
+}
+
+// conclude deals with a thread that was told to stop, when it has been let go or has not stopped yet.
+func (t *Tracer) conclude(tid int, s state, sig uintptr, hint *Hint, snap *look.Look) Outcome {
+	switch {
+	case !t.readsCameBack(tid):
 		t.undo(tid, s)
 		return Silent
 	case s == running:
-		t.pending = append(t.pending, newPending(tid, hint, snap, t.missed))
+		t.pending = append(t.pending, newPending(tid, *hint, snap, t.missed))
 		return Pending
 	}
-	return t.finish(tid, s, sig, &hint, snap)
+	return t.finish(tid, s, sig, hint, snap)
 }
 
 // undo forgets a thread of which nothing is wanted: it turned out to be another process's, or was
@@ -251,9 +264,9 @@ func (t *Tracer) onItsThread() bool {
 	return t.owner == unix.Gettid()
 }
 
-// warm makes the calls that the pause will make, while the thread still runs. At low
+// warmCaches makes the calls that the pause will make, while the thread still runs. At low
 // rates caches are cold, and this takes a quarter off the pause.
-func (t *Tracer) warm(tid int) {
+func (t *Tracer) warmCaches(tid int) {
 	if n := t.warmLen; n > 0 && n <= len(t.desk.stack) {
 		t.beginReads()
 		t.desk.set(0, &t.desk.stack[0], t.warmAt, n)
@@ -268,7 +281,7 @@ func (t *Tracer) warm(tid int) {
 }
 
 // finish turns what the pause left behind into a Snapshot.
-func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *process.Snapshot) Outcome {
+func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Look) Outcome {
 	switch s {
 	case stopped:
 	case ended:
@@ -293,28 +306,41 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *process
 		t.err = &SyscallError{"PTRACE_GETREGSET", l.regErr}
 		return Failed
 	}
-	call, ok := t.cpu.DecodeRegs(t.regs[:t.cpu.PrstatusSize], &snap.Regs)
-	if !ok {
+	t.fill(tid, hint, snap)
+	var ok bool
+	if snap.Syscall, ok = t.cpu.DecodeRegs(t.regs[:t.cpu.PrstatusSize], &snap.Regs); !ok {
 		t.err = errShortRegs
 		return Failed
 	}
-	t.keepStack(snap)
-	t.keepUnder(snap)
-	t.keepSide(snap, hint)
-	t.keepTrail(snap)
-	snap.SP, snap.Cut = l.sp, l.cut
-	if t.standsAtSyscall(tid, snap) {
-		call = int64(snap.Regs[t.cpu.SyscallNumber])
+	if t.standsAtSyscall(tid, &snap.Snapshot) {
+		snap.Syscall = int64(snap.Regs[t.cpu.SyscallNumber])
 	}
-	if !t.heard(tid) {
+	if !t.readsCameBack(tid) {
 		return Silent
 	}
-	snap.Syscall, snap.When = call, l.when
-	snap.PACMask = t.pac[1]
 	t.warmAt, t.warmLen = l.sp, l.got
 	t.after(snap, t.released)
-	t.heard(tid) // the stack is whole, whatever else did not answer
+	t.readsCameBack(tid) // the stack is whole, whatever else did not answer
 	return Taken
+}
+
+// fill makes a snapshot of what the look has copied. The registers and the system call are still to be set.
+func (t *Tracer) fill(tid int, hint *Hint, to *look.Look) {
+	d, l, snap := t.desk, &t.look, &to.Snapshot
+	snap.Reset()
+	to.When, snap.TID, snap.PACMask = l.when, tid, t.pac[1]
+	snap.SP, snap.Cut = l.sp, l.cut
+	if cap(snap.Stack) < l.got {
+		snap.Stack = make([]byte, max(min(l.got+l.got/4, len(d.stack)), min(unknownStack, t.StackLimit)))
+	}
+	snap.Stack = append(snap.Stack[:0], d.stack[:l.got]...)
+	snap.Under, snap.UnderSP = append(snap.Under, d.under[:l.under]...), l.underSP
+	snap.Side, snap.SideAddr = append(snap.Side, d.side[:l.side]...), hint.Side
+	snap.Followed, snap.RunsOn = append(snap.Followed, d.followed[:l.follow]...), true
+	if l.pieces > 0 {
+		snap.Trail.List = append(snap.Trail.List, t.trail.list[:l.pieces]...)
+		snap.Trail.Bytes = append(snap.Trail.Bytes, d.trail[:t.trail.used]...)
+	}
 }
 
 // standsAtSyscall reports whether the thread was in a system call on a CPU whose registers do not say so. Code
@@ -333,36 +359,11 @@ func (t *Tracer) standsAtSyscall(tid int, snap *process.Snapshot) bool {
 // does not run before After is done.
 const StandsStill int64 = math.MaxInt64
 
-func (t *Tracer) after(snap *process.Snapshot, released int64) {
+func (t *Tracer) after(snap *look.Look, released int64) {
 	if t.After != nil {
 		t.beginReads()
 		t.After(snap, released)
 	}
-}
-
-// keepStack makes snap.Stack the copy.
-func (t *Tracer) keepStack(snap *process.Snapshot) {
-	got := t.look.got
-	if cap(snap.Stack) < got || snap.Stack == nil {
-		snap.Stack = make([]byte, max(min(got+got/4, len(t.desk.stack)), min(unknownStack, t.StackLimit)))
-	}
-	snap.Stack = append(snap.Stack[:0], t.desk.stack[:got]...)
-}
-
-// keepUnder makes snap.Under the copy of the thread's own stack, empty if Stack is that.
-func (t *Tracer) keepUnder(snap *process.Snapshot) {
-	snap.Under = append(snap.Under[:0], t.desk.under[:t.look.under]...)
-	snap.UnderSP = t.look.underSP
-}
-
-// keepSide makes snap.Side and Followed the copies of what the hint asked for, empty if there are none.
-func (t *Tracer) keepSide(snap *process.Snapshot, hint *Hint) {
-	snap.Side = append(snap.Side[:0], t.desk.side[:t.look.side]...)
-	snap.SideAddr = hint.Side
-	if snap.Followed == nil {
-		snap.Followed = []byte{}
-	}
-	snap.Followed = append(snap.Followed[:0], t.desk.followed[:t.look.follow]...)
 }
 
 // SyscallError names the system call behind a Failed.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -76,7 +76,7 @@ func TestLookDoesNotAllocate(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	top := uint64(p.Number(t)) + 16384
 	onTracer(t, p.PID, func(tr *Tracer) {
-		snap := new(process.Snapshot)
+		snap := new(look.Look)
 		taken := 0
 		look := func() {
 			o := tr.Look(p.PID, Hint{StackTop: top}, snap)
@@ -104,7 +104,7 @@ func BenchmarkLook(b *testing.B) {
 	p := ctest.Run(b, ctest.Spin)
 	top := uint64(p.Number(b)) + 16384
 	onTracer(b, p.PID, func(tr *Tracer) {
-		snap := new(process.Snapshot)
+		snap := new(look.Look)
 		b.ReportAllocs()
 		for b.Loop() {
 			o := tr.Look(p.PID, Hint{StackTop: top}, snap)

@@ -5,8 +5,8 @@ package ptrace
 import (
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 )
 
 // unstoppedTries is how often a look is repeated that the thread has spoilt by running.
@@ -19,14 +19,14 @@ const unstoppedTries = 3
 // same before and after; otherwise the look is void and is repeated.
 //
 // A thread that is running cannot be looked at in this way: Running.
-func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *process.Snapshot) Outcome {
+func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *look.Look) Outcome {
 	return t.LookUnstoppedDuring(tid, hint, snap, nil)
 }
 
 // LookUnstoppedDuring is LookUnstopped that reads more of the thread while it is known not to move: during does
 // that. The last try goes without, to be done sooner.
-func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *process.Snapshot,
-	during func(*process.Snapshot)) Outcome {
+func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
+	during func(*look.Look)) Outcome {
 	snap.TID = tid
 	if t.leavesAlone(tid) {
 		return Silent
@@ -35,8 +35,8 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *process.Snapshot,
 		return Failed
 	}
 	t.lookTID = tid
-	t.meet()
-	defer t.part()
+	t.pin()
+	defer t.unpin()
 	f := followed{t.proc, tid, noFollowed}
 	defer f.close()
 	for try := range unstoppedTries {
@@ -52,7 +52,7 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *process.Snapshot,
 			return t.ended(tid)
 		}
 		o := t.readUnstopped(tid, &f, &hint)
-		if !t.heard(tid) {
+		if !t.readsCameBack(tid) {
 			return Silent
 		}
 		if o != Taken {
@@ -69,7 +69,7 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *process.Snapshot,
 			if try < unstoppedTries-1 {
 				during(snap)
 			}
-			if !t.heard(tid) {
+			if !t.readsCameBack(tid) {
 				return Silent
 			}
 		}
@@ -91,19 +91,13 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *process.Snapshot,
 func (t *Tracer) Motion() Motion { return t.unstopped.motion }
 
 // keepUnstopped makes a snapshot of what was read.
-func (t *Tracer) keepUnstopped(snap *process.Snapshot, hint *Hint) {
-	t.keepStack(snap)
-	t.keepUnder(snap)
-	t.keepSide(snap, hint)
-	t.keepTrail(snap)
-	clear(snap.Regs[:])
+func (t *Tracer) keepUnstopped(snap *look.Look, hint *Hint) {
+	t.fill(snap.TID, hint, snap)
 	snap.Regs[t.cpu.SP], snap.Regs[t.cpu.PC] = t.look.sp, t.unstopped.pc
-	snap.SP, snap.Cut = t.look.sp, t.look.cut
-	snap.Syscall, snap.When = t.unstopped.call, t.look.when
-	snap.PACMask = t.pac[1]
+	snap.Syscall = t.unstopped.call
 	t.released = snap.When
 	t.after(snap, StandsStill)
-	t.heard(snap.TID)
+	t.readsCameBack(snap.TID)
 }
 
 func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
@@ -121,7 +115,7 @@ func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 		return Running
 	}
 	t.beginReads()
-	t.look = look{when: Monotonic(&t.ts), sp: sp}
+	t.look = pauseLeft{when: Monotonic(&t.ts), sp: sp}
 	t.copyStack(tid, hint)
 	return Taken
 }

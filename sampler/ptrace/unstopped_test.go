@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/process"
 	"goprof/process/procfs"
+	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
@@ -40,8 +40,8 @@ func TestMovedInALook(t *testing.T) {
 	ctest.Eventually(t, "waits for a word", func() bool { return ctest.State(p.PID, p.PID) == 'S' })
 	moved := false
 	onTracer(t, p.PID, func(tr *Tracer) {
-		snap := new(process.Snapshot)
-		o := tr.LookUnstoppedDuring(p.PID, Hint{StackTop: stackTop(t, p.PID)}, snap, func(first *process.Snapshot) {
+		snap := new(look.Look)
+		o := tr.LookUnstoppedDuring(p.PID, Hint{StackTop: stackTop(t, p.PID)}, snap, func(first *look.Look) {
 			if moved {
 				return
 			}
@@ -93,7 +93,7 @@ func TestUnstopped(t *testing.T) {
 	spin := ctest.Run(t, ctest.Spin)
 	onTracer(t, p.PID, func(tr *Tracer) {
 		ctest.Eventually(t, "asleep", func() bool { return ctest.State(p.PID, p.PID) == 'S' })
-		snap := new(process.Snapshot)
+		snap := new(look.Look)
 		if o := tr.LookUnstopped(p.PID, Hint{}, snap); o != Taken {
 			t.Fatalf("%v", o)
 		}
@@ -104,7 +104,7 @@ func TestUnstopped(t *testing.T) {
 		c := ctest.CPU()
 		// A stop may have prepared the call to be made again (arm64, kernel/signal.c, do_signal).
 		pc := still.Regs[c.PC]
-		if tr.standsAtSyscall(p.PID, still) {
+		if tr.standsAtSyscall(p.PID, &still.Snapshot) {
 			pc += uint64(len(c.SyscallInst))
 		}
 		if snap.SP != still.SP || snap.Regs[c.PC] != pc || snap.Syscall != still.Syscall && still.Syscall >= 0 {
@@ -119,7 +119,7 @@ func TestUnstopped(t *testing.T) {
 		}
 	})
 	onTracer(t, spin.PID, func(tr *Tracer) {
-		if o := tr.LookUnstopped(spin.PID, Hint{}, new(process.Snapshot)); o != Running {
+		if o := tr.LookUnstopped(spin.PID, Hint{}, new(look.Look)); o != Running {
 			t.Errorf("a spinning thread: %v", o)
 		}
 	})

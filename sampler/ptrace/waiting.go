@@ -6,19 +6,19 @@ import (
 	"unsafe"
 
 	"goprof/arch"
-	"goprof/process"
+	"goprof/sampler/look"
 )
 
 // What a thread waits for, as the kernel tells it: by its system call, and by the file that this is about.
 
 // readWaiting fills in what the look that is under way tells of it.
-func (t *Tracer) readWaiting(snap *process.Snapshot) {
+func (t *Tracer) readWaiting(snap *look.Look) {
 	u := &t.unstopped
 	t.setWaiting(snap, u.call, u.args[0], u.args[1])
 }
 
 // setWaiting does so for a thread in a system call with these arguments.
-func (t *Tracer) setWaiting(snap *process.Snapshot, number int64, first, second uint64) {
+func (t *Tracer) setWaiting(snap *look.Look, number int64, first, second uint64) {
 	w := &snap.Waiting
 	w.Call = t.cpu.Calls[number]
 	switch {
@@ -31,41 +31,41 @@ func (t *Tracer) setWaiting(snap *process.Snapshot, number int64, first, second 
 
 // polled is what the first of the descriptors is that a poll is about: the array at addr holds struct pollfd,
 // whose first member is the descriptor. Java polls one at a time (sun.nio.ch.Net.poll).
-func (t *Tracer) polled(tid int, addr uint64) process.FileKind {
+func (t *Tracer) polled(tid int, addr uint64) look.FileKind {
 	b := t.desk.small[:8]
 	t.desk.set(0, &b[0], addr, len(b))
 	if t.fetch(tid, 0, 1) < len(b) {
-		return process.NoFile
+		return look.NoFile
 	}
 	fd := *(*int32)(unsafe.Pointer(&b[0]))
 	if fd < 0 {
-		return process.NoFile
+		return look.NoFile
 	}
 	return t.fileKind(uint64(fd))
 }
 
 // fileKind follows a link in /proc/PID/fd: "socket:[4711]", "pipe:[1]", "anon_inode:[eventpoll]" or a path
 // (fs/proc/fd.c; net/socket.c, sockfs_dname; fs/pipe.c; fs/anon_inodes.c).
-func (t *Tracer) fileKind(fd uint64) process.FileKind {
+func (t *Tracer) fileKind(fd uint64) look.FileKind {
 	link := t.proc.FileLink(fd)
 	if link == nil {
-		return process.NoFile
+		return look.NoFile
 	}
 	return kindOfLink(link)
 }
 
-func kindOfLink(link []byte) process.FileKind {
+func kindOfLink(link []byte) look.FileKind {
 	switch {
 	case hasPrefix(link, "socket:["):
-		return process.Socket
+		return look.Socket
 	case hasPrefix(link, "pipe:["):
-		return process.Pipe
+		return look.Pipe
 	case hasPrefix(link, "anon_inode:[eventpoll]"):
-		return process.Selector
+		return look.Selector
 	case hasPrefix(link, "/"):
-		return process.RegularFile
+		return look.RegularFile
 	}
-	return process.OtherFile
+	return look.OtherFile
 }
 
 func hasPrefix(b []byte, prefix string) bool {

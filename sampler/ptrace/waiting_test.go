@@ -5,13 +5,14 @@ package ptrace
 import (
 	"testing"
 
-	"goprof/process"
+	"goprof/sampler/look"
 )
 
 func TestKindOfLink(t *testing.T) {
-	for link, want := range map[string]process.FileKind{
-		"socket:[4711]": process.Socket, "pipe:[1]": process.Pipe, "anon_inode:[eventpoll]": process.Selector, "/tmp/a file": process.RegularFile,
-		"anon_inode:[eventfd]": process.OtherFile, "/dev/pts/0": process.RegularFile, "": process.OtherFile, "sock": process.OtherFile,
+	for link, want := range map[string]look.FileKind{
+		"socket:[4711]": look.Socket, "pipe:[1]": look.Pipe, "anon_inode:[eventpoll]": look.Selector,
+		"/tmp/a file":          look.RegularFile,
+		"anon_inode:[eventfd]": look.OtherFile, "/dev/pts/0": look.RegularFile, "": look.OtherFile, "sock": look.OtherFile,
 	} {
 		if got := kindOfLink([]byte(link)); got != want {
 			t.Errorf("%q is %d, want %d", link, got, want)

@@ -37,7 +37,8 @@ const (
 // tellWatchdog is set while there is one.
 var tellWatchdog atomic.Pointer[func(byte)]
 
-func tell(what byte) {
+// tellDog sends the watchdog a word, if there is one.
+func tellDog(what byte) {
 	if f := tellWatchdog.Load(); f != nil {
 		(*f)(what)
 	}
@@ -71,7 +72,7 @@ func StartWatchdog(args ...string) (end func()) {
 	}
 	send := func(what byte) { fromUs.Write([]byte{what}) }
 	tellWatchdog.Store(&send)
-	go obey(toUs)
+	go stopWhenFound(toUs)
 	return func() {
 		tellWatchdog.Store(nil)
 		fromUs.Close() // it ends with this
@@ -80,8 +81,8 @@ func StartWatchdog(args ...string) (end func()) {
 	}
 }
 
-// obey stops this process properly whenever the watchdog found it stopped.
-func obey(dog *os.File) {
+// stopWhenFound stops this process properly whenever the watchdog has found it stopped.
+func stopWhenFound(dog *os.File) {
 	var b [1]byte
 	for {
 		if n, err := dog.Read(b[:]); n == 0 || err != nil {

@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/process/procfs"
 	"goprof/sampler"
+	"goprof/sampler/look"
 )
 
 // Where CPUs are short a snapshot waits for its walk. Then its age proves nothing: what its thread was in may be
@@ -18,8 +18,10 @@ import (
 //
 //   - generated code and methods: since when they are known to be there (vmstructs/age.go);
 //   - native code: no library was mapped or unmapped since;
-//   - the thread: it had begun by then, so that its number was not another one's (its name is that of then, too: labelAt);
-//   - or all at once: the kernel's counters say that the thread has not run since. While a frame is on a stack, the code
+//   - the thread: it had begun by then, so that its number was not another one's (its name is that of then, too:
+//     labelAt);
+//   - or all at once: the kernel's counters say that the thread has not run since. While a frame is on a stack, the
+//     code
 //     and the method of it stay.
 //
 // What is not known is lost as stale.
@@ -34,14 +36,14 @@ const (
 )
 
 // proven reports whether the walk that was made just now shows where a thread was at that moment.
-func (r *recording) proven(snap *process.Snapshot, seen int64) bool {
+func (r *recording) proven(snap *look.Look, seen int64) bool {
 	if gen := r.Process.Generation(); gen != r.mapped {
 		r.mapped, r.mappedAt = gen, now()
 	}
 	switch age := time.Duration(now() - seen); {
 	case age <= young:
 		return true
-	case snap.Tally != nil && snap.Tally.Rest != nil && r.rests(snap.TID, snap.Tally.Rest):
+	case snap.Tally != nil && snap.Tally.Rest != nil && r.hasNotRunSince(snap.TID, snap.Tally.Rest):
 		return true
 	case age > oldest:
 		return false
@@ -49,8 +51,8 @@ func (r *recording) proven(snap *process.Snapshot, seen int64) bool {
 	return r.Walker.Since() <= seen && r.mappedAt <= seen && !r.beganAfter(snap.TID, seen)
 }
 
-// rests reports whether a thread has not run since that was its charge.
-func (r *recording) rests(tid int, then *process.Charge) bool {
+// hasNotRunSince reports whether a thread has not run since that was its charge.
+func (r *recording) hasNotRunSince(tid int, then *look.Charge) bool {
 	now, ok := sampler.Charged(r.Process.PID(), tid)
 	return ok && now == *then
 }

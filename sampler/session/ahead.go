@@ -42,7 +42,7 @@ func runAhead() (end func()) {
 	if ahead.users++; ahead.users == 1 {
 		ahead.end, ahead.done = make(chan struct{}), make(chan struct{})
 		setAhead(0, aheadNice)
-		go mindAhead(ahead.end, ahead.done)
+		go boundPriority(ahead.end, ahead.done)
 	}
 	return func() {
 		ahead.Lock()
@@ -54,8 +54,8 @@ func runAhead() (end func()) {
 	}
 }
 
-// mindAhead holds the priority to its bound.
-func mindAhead(end, done chan struct{}) {
+// boundPriority holds the priority to its bound.
+func boundPriority(end, done chan struct{}) {
 	defer close(done)
 	defer setAhead(aheadNice, 0)
 	tick := time.NewTicker(aheadEvery)

@@ -33,6 +33,7 @@ func untested(v vmstructs.Version) string {
 	for _, major := range vmstructs.TestedReleases() {
 		tested = append(tested, strconv.Itoa(major))
 	}
-	return fmt.Sprintf("%s is none of those that goprof is tested on (JDK %s): it is read by what it exports; what cannot be read so ends a stack with its reason",
+	return fmt.Sprintf("%s is none of those that goprof is tested on (JDK %s): it is read by what it exports; what "+
+		"cannot be read so ends a stack with its reason",
 		name, strings.Join(tested, ", "))
 }

@@ -10,6 +10,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -34,7 +35,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	}
 	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{})}
 	var looks []ptrace.Subject
-	var after func(*process.Snapshot, int64)
+	var after func(*look.Look, int64)
 	var trail *process.Trail
 	var err error
 	prepared := s.guarded(func() {
@@ -89,7 +90,7 @@ func (d *dump) prepare() (looks []ptrace.Subject) {
 }
 
 // lookAtAll looks at each thread, and again at those whose virtual thread was on its way.
-func (d *dump) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(*process.Snapshot, int64),
+func (d *dump) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(*look.Look, int64),
 	trail *process.Trail) {
 	t := ptrace.NewTracer(d.Process.PID(), d.Process.CPU())
 	defer t.Close()
@@ -130,7 +131,7 @@ func NotStopped(threads []profile.ThreadDump) (n int) {
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.
 var goneErr = profile.ThreadGone.String()
 
-func (d *dump) take(snap *process.Snapshot, o ptrace.Outcome) {
+func (d *dump) take(snap *look.Look, o ptrace.Outcome) {
 	i, ok := d.byTID[snap.TID]
 	if !ok {
 		return
@@ -155,9 +156,9 @@ func (d *dump) take(snap *process.Snapshot, o ptrace.Outcome) {
 
 // takeUnstopped walks a look at a thread that was not stopped: only its pc and sp are
 // known.
-func (d *dump) takeUnstopped(snap *process.Snapshot, o ptrace.Outcome) {
+func (d *dump) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	if i, ok := d.byTID[snap.TID]; ok && o == ptrace.Taken {
-		d.Walker.WalkUnstopped(snap, &d.threads[i].Stack)
+		d.Walker.WalkUnstopped(&snap.Snapshot, &d.threads[i].Stack)
 		return
 	}
 	d.take(snap, o)

@@ -8,16 +8,17 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/vmstructs"
 )
 
-// Engine is what takes the samples of a recording of CPU time.
-type Engine string
+// EngineName says which engine takes the samples of a recording of CPU time.
+type EngineName string
 
 const (
-	PtraceEngine Engine = profile.EnginePtrace // stops a thread for the moment of a look
-	PerfEngine   Engine = profile.EnginePerf   // lets the kernel take samples; stops nobody
-	AutoEngine   Engine = "auto"               // PerfEngine where it is permitted and sees all, else PtraceEngine
+	PtraceEngine EngineName = profile.EnginePtrace // stops a thread for the moment of a look
+	PerfEngine   EngineName = profile.EnginePerf   // lets the kernel take samples; stops nobody
+	AutoEngine   EngineName = "auto"               // PerfEngine where it is permitted and sees all, else PtraceEngine
 )
 
 // Why the default is to stop threads: that needs no right that containers withhold, and its stacks are whole where
@@ -29,10 +30,10 @@ const (
 // unless one of those that can be known before holds.
 
 // Engines are all of them, the default first.
-var Engines = []Engine{PtraceEngine, PerfEngine, AutoEngine}
+var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
 
 // name is what a profile's Meta calls it.
-func (e Engine) name() string {
+func (e EngineName) name() string {
 	if e == "" {
 		return string(PtraceEngine)
 	}
@@ -40,7 +41,7 @@ func (e Engine) name() string {
 }
 
 // cpuEngine makes the engine of a recording of CPU time.
-func (s *Session) cpuEngine(e Engine) sampler.Engine {
+func (s *Session) cpuEngine(e EngineName) sampler.Engine {
 	pid, cpu := s.Process.PID(), s.Process.CPU()
 	if e == PerfEngine {
 		return sampler.NewPerf(pid, cpu)
@@ -50,7 +51,7 @@ func (s *Session) cpuEngine(e Engine) sampler.Engine {
 
 // after is what that engine is to read as soon as a thread runs again, and the trail that it can follow in the moment
 // of the look itself.
-func (s *Session) after(e Engine) (func(snap *process.Snapshot, released int64), *process.Trail) {
+func (s *Session) after(e EngineName) (func(snap *look.Look, released int64), *process.Trail) {
 	if e == PerfEngine {
 		return s.afterSample()
 	}
@@ -60,21 +61,21 @@ func (s *Session) after(e Engine) (func(snap *process.Snapshot, released int64),
 // afterSample is afterLook for a thread that was not stopped. Where the kernel could not copy the side piece in the
 // moment of the sample, which continuation the thread ran has to be read now, too. That counts only where the copied
 // stack leads to it (process.Continuation.Late).
-func (s *Session) afterSample() (after func(snap *process.Snapshot, sampled int64), trail *process.Trail) {
+func (s *Session) afterSample() (after func(snap *look.Look, sampled int64), trail *process.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	if c == nil {
-		return func(snap *process.Snapshot, _ int64) { code.Note(snap) }, nil
+		return func(snap *look.Look, _ int64) { code.Note(&snap.Snapshot, snap.When) }, nil
 	}
 	_, size := s.VM.Side()
 	trail = new(process.Trail)
 	if s.RunsVirtual() && c.FindClasses() == nil { // else the first samples tell
 		c.Trail(trail)
 	}
-	read := func(snap *process.Snapshot, sampled int64) {
+	read := func(snap *look.Look, sampled int64) {
 		k := &snap.Continuation
 		inTime := func() bool { return now()-sampled <= int64(s.Soon) }
 		if len(snap.Side) > 0 {
-			c.Read(snap)
+			c.Read(&snap.Snapshot, snap.When)
 			k.Settled = k.Together || k.Settled && inTime()
 			c.Trail(trail)
 			return
@@ -87,15 +88,15 @@ func (s *Session) afterSample() (after func(snap *process.Snapshot, sampled int6
 		}
 		snap.Side = snap.Side[:size]
 		if s.memory.Read(snap.SideAddr, snap.Side) == nil {
-			c.Read(snap)
+			c.Read(&snap.Snapshot, snap.When)
 			k.Late, k.Settled = true, k.Settled && inTime()
 			c.Trail(trail)
 		}
 		snap.Side = snap.Side[:0] // of another moment than the stack
 	}
-	return func(snap *process.Snapshot, sampled int64) {
+	return func(snap *look.Look, sampled int64) {
 		read(snap, sampled)
-		code.Note(snap)
+		code.Note(&snap.Snapshot, snap.When)
 	}, trail
 }
 
@@ -147,9 +148,11 @@ func (r *recording) wantSoon(tid int, st *profile.Stack) {
 }
 
 // StackNote tells, after a recording, of stacks that were longer than what perf_event copies.
-func StackNote(e Engine, cut, samples int64) (n profile.Note, ok bool) {
+func StackNote(e EngineName, cut, samples int64) (n profile.Note, ok bool) {
 	if e != PerfEngine || cut == 0 {
 		return n, false
 	}
-	return profile.Note{Name: "stacks-cut", Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after 64 KB, or at memory that is not present", cut, samples)}, true
+	return profile.Note{Name: "stacks-cut",
+		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after 64 KB, or at memory that is not present",
+			cut, samples)}, true
 }

@@ -19,8 +19,8 @@ type lateName struct {
 // it meanwhile (a listing may leave out threads that live). Numbers come round after thousands of threads.
 const lateFor = 2 * refreshEvery
 
-// root is the label under which a thread's own stacks are added.
-func (r *recording) root(tid int, label string) string {
+// threadLabel is the label under which a thread's own stacks are added.
+func (r *recording) threadLabel(tid int, label string) string {
 	th := r.dir.threads[tid]
 	late, was := r.late[tid]
 	switch {

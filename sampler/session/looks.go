@@ -8,6 +8,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/vmstructs"
 )
@@ -31,7 +32,7 @@ func (s *Session) Threads() (map[int]Thread, error) {
 	err := d.refresh()
 	threads := make(map[int]Thread, len(d.threads))
 	for tid, th := range d.threads {
-		threads[tid] = s.known(th)
+		threads[tid] = s.toThread(th)
 	}
 	return threads, err
 }
@@ -43,10 +44,10 @@ func (s *Session) Thread(tid int) (Thread, bool) {
 	if th == nil {
 		return Thread{}, false
 	}
-	return s.known(th), true
+	return s.toThread(th), true
 }
 
-func (s *Session) known(th *listedThread) Thread {
+func (s *Session) toThread(th *listedThread) Thread {
 	return Thread{Kernel: th.kernel, Java: th.java, Name: th.name, Hint: th.hint(s.VM)}
 }
 
@@ -57,19 +58,19 @@ type Sampling struct {
 }
 
 // Sampling prepares samples of the CPU time of all threads.
-func (s *Session) Sampling(e Engine) *Sampling {
+func (s *Session) Sampling(e EngineName) *Sampling {
 	return &Sampling{Queue: queueLength, r: s.recording(RecordOptions{Engine: e})}
 }
 
 // After is what the engine should read as soon as a thread runs again, and the trail for its pause. With both in Run's
 // configuration the stacks of virtual threads have the frames that lie in the heap.
-func (p *Sampling) After() (after func(snap *process.Snapshot, released int64), trail *process.Trail) {
+func (p *Sampling) After() (after func(snap *look.Look, released int64), trail *process.Trail) {
 	return p.r.after(p.r.opt.Engine)
 }
 
 // Run samples until ctx is done or the process ends. Each snapshot belongs to each until that returns.
 func (p *Sampling) Run(ctx context.Context, config sampler.Config,
-	each func(*process.Snapshot)) (sampler.Stats, error) {
+	each func(*look.Look)) (sampler.Stats, error) {
 	var stats sampler.Stats
 	p.r.refreshHints(0)
 	queue := sampler.NewQueue(p.Queue)
@@ -79,7 +80,7 @@ func (p *Sampling) Run(ctx context.Context, config sampler.Config,
 		stats, err = p.r.sampler.Run(ctx, config, queue)
 		done <- err
 	}()
-	for snap := range queue.Snapshots() {
+	for snap := range queue.Looks() {
 		p.r.follow(snap)
 		each(snap)
 		queue.Done(snap)
@@ -88,11 +89,11 @@ func (p *Sampling) Run(ctx context.Context, config sampler.Config,
 }
 
 // Walk makes a snapshot's stack. Where the stack shows that the thread runs virtual ones, the engine is told.
-func (p *Sampling) Walk(snap *process.Snapshot, stack *profile.Stack) {
+func (p *Sampling) Walk(snap *look.Look, stack *profile.Stack) {
 	p.r.walk(snap, stack)
 	p.r.wantSoon(snap.TID, stack)
 }
 
 // Proven reports whether the walk that was made just now shows where the thread was when the snapshot was taken. Else
 // Record loses it as stale.
-func (p *Sampling) Proven(snap *process.Snapshot) bool { return p.r.proven(snap, snap.When) }
+func (p *Sampling) Proven(snap *look.Look) bool { return p.r.proven(snap, snap.When) }

@@ -3,9 +3,9 @@
 package session
 
 import (
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/look"
 )
 
 // Mode is which threads a recording looks at.
@@ -39,6 +39,8 @@ func (s *Session) engine(opt RecordOptions) sampler.Engine {
 		NonBlocking: opt.NonBlocking,
 		NativeOnce:  opt.NativeOnce,
 		WaitingOnly: opt.Mode == WaitingMode,
-		During:      func(snap *process.Snapshot) { waits.Read(snap) },
+		During: func(snap *look.Look) {
+			snap.Waiting.Java = waits.Read(&snap.Snapshot, snap.Waiting.Call)
+		},
 	})
 }

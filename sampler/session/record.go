@@ -15,6 +15,7 @@ import (
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -26,7 +27,7 @@ type RecordOptions struct {
 	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
 	Threads  bool          // each stack begins with its thread
 	Weight   profile.Weight
-	Engine   Engine // not AutoEngine; "" is PtraceEngine
+	Engine   EngineName // not AutoEngine; "" is PtraceEngine
 	// Wants chooses threads by "name tid=N"; nil is all. The others are left alone, their CPU time too.
 	Wants func(thread string) bool
 	// GroupThreads makes one of the threads of a pool, and HideInternal one of frames that only pass calls
@@ -63,7 +64,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	before := ownCPU()
 	defer runAhead()()
 	var r *recording
-	var after func(*process.Snapshot, int64)
+	var after func(*look.Look, int64)
 	var trail *process.Trail
 	if !s.guarded(func() {
 		p.Meta = s.meta(opt)
@@ -163,7 +164,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	var mapped sparing
 	for {
 		select {
-		case snap, ok := <-queue.Snapshots():
+		case snap, ok := <-queue.Looks():
 			if !ok {
 				return
 			}
@@ -175,7 +176,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			// Another library may have come to where one was; and nothing else notices an exec
 			// while all threads are idle.
 			if mapped.due(remapShare) {
-				mapped.do(r.Process.Refresh)
+				mapped.doTimed(r.Process.Refresh)
 			}
 			r.alive()
 			r.refreshHints(0)
@@ -248,7 +249,7 @@ func (r *recording) times(stats *sampler.Stats) profile.Times {
 }
 
 // take walks one snapshot and adds it to the profile.
-func (r *recording) take(snap *process.Snapshot) {
+func (r *recording) take(snap *look.Look) {
 	if snap.Tally != nil {
 		r.takeWall(snap)
 		return
@@ -274,7 +275,7 @@ func (r *recording) take(snap *process.Snapshot) {
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}
-	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), snap) {
+	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), &snap.Snapshot) {
 		r.asleep++
 	}
 	r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
@@ -282,11 +283,11 @@ func (r *recording) take(snap *process.Snapshot) {
 }
 
 // walk makes a stack by what is known of the registers.
-func (s *Session) walk(snap *process.Snapshot, stack *profile.Stack) {
+func (s *Session) walk(snap *look.Look, stack *profile.Stack) {
 	if snap.Waiting.Unstopped {
-		s.Walker.WalkUnstopped(snap, stack)
+		s.Walker.WalkUnstopped(&snap.Snapshot, stack)
 	} else {
-		s.Walker.Walk(snap, stack)
+		s.Walker.Walk(&snap.Snapshot, stack)
 	}
 }
 
@@ -310,7 +311,7 @@ func (r *recording) pool(label string) string {
 }
 
 // follow looks up a thread that was sampled, and tells whether it is wanted.
-func (r *recording) follow(snap *process.Snapshot) bool {
+func (r *recording) follow(snap *look.Look) bool {
 	r.refreshHints(snap.TID)
 	h, known := r.hints[snap.TID]
 	if !known {

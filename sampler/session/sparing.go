@@ -13,8 +13,8 @@ type sparing struct {
 // due says that what it cost last is no more than 1/share of the time since.
 func (s *sparing) due(share int) bool { return time.Since(s.at) >= s.cost*time.Duration(share) }
 
-// do does it.
-func (s *sparing) do(what func() error) {
+// doTimed does it, and notes what it cost.
+func (s *sparing) doTimed(what func() error) {
 	began := time.Now()
 	what()
 	s.at, s.cost = time.Now(), time.Since(began)

@@ -82,7 +82,7 @@ func startOnce(t *testing.T, pid int) (st start) {
 	r.refreshHints(0)
 	queue := sampler.NewQueue(queueLength)
 	go r.sampler.Run(ctx, sampler.Config{Interval: time.Millisecond}, queue)
-	for snap := range queue.Snapshots() {
+	for snap := range queue.Looks() {
 		if st.First == 0 {
 			r.take(snap)
 			st.First = ownMilliseconds()

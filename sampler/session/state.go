@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/naming"
+	"goprof/sampler/look"
 	"goprof/vmstructs"
 )
 
@@ -17,7 +17,7 @@ import (
 // could not be had (a collector was moving the thread's object) the topmost Java frame tells.
 
 // stateOf is the state of a thread that was looked at, and for what it waits, as far as that was asked for.
-func stateOf(w *process.Waiting, stack *profile.Stack) (profile.State, string) {
+func stateOf(w *look.Waiting, stack *profile.Stack) (profile.State, string) {
 	switch {
 	case w.State == 'T' || w.State == 't':
 		return profile.Stopped, ""
@@ -41,16 +41,16 @@ func stateOf(w *process.Waiting, stack *profile.Stack) (profile.State, string) {
 }
 
 // stateOfFile tells sockets from files.
-func stateOfFile(w *process.Waiting) (profile.State, string) {
+func stateOfFile(w *look.Waiting) (profile.State, string) {
 	what := w.Call.String()
 	switch w.File {
-	case process.Socket, process.Selector:
+	case look.Socket, look.Selector:
 		return profile.Socket, what
-	case process.RegularFile:
+	case look.RegularFile:
 		return profile.File, what
-	case process.Pipe:
+	case look.Pipe:
 		return profile.File, strings.TrimSpace("pipe " + what)
-	case process.NoFile: // it could not be asked
+	case look.NoFile: // it could not be asked
 		switch w.Call {
 		case arch.CallAccept, arch.CallConnect, arch.CallReceive, arch.CallSend, arch.CallSelect:
 			return profile.Socket, what
@@ -59,7 +59,7 @@ func stateOfFile(w *process.Waiting) (profile.State, string) {
 	return profile.InNative, ""
 }
 
-func stateOfJava(w *process.Waiting, stack *profile.Stack) (profile.State, bool) {
+func stateOfJava(w *look.Waiting, stack *profile.Stack) (profile.State, bool) {
 	if w.Java.Monitor {
 		return profile.Blocked, true
 	}

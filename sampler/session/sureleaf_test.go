@@ -12,10 +12,12 @@ import (
 func TestSureLeaf(t *testing.T) {
 	a, b, c := &profile.Func{Name: "a"}, &profile.Func{Name: "b"}, &profile.Func{Name: "c"}
 	for sure, want := range map[profile.Certainty]int{profile.Certain: 4, profile.Likely: 4, profile.Guessed: 2} {
-		s := &profile.Stack{Carrier: 3, Frames: []profile.Frame{{Func: a, Kind: profile.Inlined, Sure: sure}, {Func: b, Kind: profile.Inlined},
+		s := &profile.Stack{Carrier: 3, Frames: []profile.Frame{{Func: a, Kind: profile.Inlined, Sure: sure},
+			{Func: b, Kind: profile.Inlined},
 			{Func: c, Kind: profile.C2}, {Func: a, Kind: profile.Inlined}}}
 		sureLeaf(s)
-		if len(s.Frames) != want || s.Carrier != want-1 || want == 2 && (s.Frames[0].Func != c || s.Frames[0].Sure != profile.Certain) {
+		if len(s.Frames) != want || s.Carrier != want-1 ||
+			want == 2 && (s.Frames[0].Func != c || s.Frames[0].Sure != profile.Certain) {
 			t.Errorf("%v: %+v, carrier from %d", sure, s.Frames, s.Carrier)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -16,19 +17,19 @@ import (
 
 // afterLook is what is to be done with each snapshot as soon as its thread runs again.
 // It keeps the trail along which the pause copies frames in the heap, nil if there is none.
-func (s *Session) afterLook() (after func(snap *process.Snapshot, released int64), trail *process.Trail) {
+func (s *Session) afterLook() (after func(snap *look.Look, released int64), trail *process.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	if c == nil {
-		return func(snap *process.Snapshot, _ int64) { code.Note(snap) }, nil
+		return func(snap *look.Look, _ int64) { code.Note(&snap.Snapshot, snap.When) }, nil
 	}
 	trail = new(process.Trail)
-	return func(snap *process.Snapshot, released int64) {
-		c.Read(snap)
+	return func(snap *look.Look, released int64) {
+		c.Read(&snap.Snapshot, snap.When)
 		if k := &snap.Continuation; !k.Together && now()-released > int64(s.Soon) {
 			k.Settled = false
 		}
 		c.Trail(trail)
-		code.Note(snap)
+		code.Note(&snap.Snapshot, snap.When)
 	}, trail
 }
 
@@ -54,7 +55,7 @@ func (d *dump) inTheHeap(looks []ptrace.Subject) (again []ptrace.Subject) {
 
 // subject is the stack of whom a snapshot shows, and its label, empty where none is wanted: a virtual thread, if one
 // was mounted.
-func (r *recording) subject(snap *process.Snapshot) (*profile.Stack, string) {
+func (r *recording) subject(snap *look.Look) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()
 	r.virtual = virtual
 	switch {
@@ -63,7 +64,7 @@ func (r *recording) subject(snap *process.Snapshot) (*profile.Stack, string) {
 	case ok:
 		return &r.virtual, ""
 	case r.opt.Threads:
-		return &r.stack, r.root(snap.TID, r.dir.labelAt(snap.TID, snap.When))
+		return &r.stack, r.threadLabel(snap.TID, r.dir.labelAt(snap.TID, snap.When))
 	}
 	return &r.stack, ""
 }

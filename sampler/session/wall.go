@@ -6,9 +6,9 @@ import (
 	"maps"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/unwind"
 )
 
@@ -18,7 +18,7 @@ import (
 // standing is the last look at a thread.
 type standing struct {
 	tid   int
-	tally *process.Tally
+	tally *look.Tally
 	lost  profile.Reason // Whole: it is in the profile, at
 	at    profile.Place
 	ready profile.Place // the same stack of a thread that has been woken and has no CPU yet
@@ -67,7 +67,7 @@ func (s *standings) frame(state profile.State, what string) *profile.Func {
 }
 
 // takeWall walks one snapshot of a wall-clock recording and gives it its place.
-func (r *recording) takeWall(snap *process.Snapshot) {
+func (r *recording) takeWall(snap *look.Look) {
 	s := r.standings
 	if old := s.of[snap.TID]; old != nil {
 		r.settle(old)
@@ -90,7 +90,7 @@ func (r *recording) takeWall(snap *process.Snapshot) {
 		return
 	}
 	if !snap.Waiting.Unstopped && snap.Waiting.State != 'R' {
-		s.rests.note(r.Session, snap, &r.stack)
+		s.rests.note(r.Session, &snap.Snapshot, &r.stack)
 	}
 	state, what := stateOf(&snap.Waiting, &r.stack)
 	if r.opt.Mode != WaitingMode {
@@ -117,15 +117,15 @@ func (r *recording) takeWall(snap *process.Snapshot) {
 }
 
 // walkWall walks a snapshot by what is known of its registers.
-func (r *recording) walkWall(snap *process.Snapshot) {
+func (r *recording) walkWall(snap *look.Look) {
 	switch {
 	case !snap.Waiting.Unstopped:
-		r.Walker.Walk(snap, &r.stack)
+		r.Walker.Walk(&snap.Snapshot, &r.stack)
 	case snap.SP == 0: // nothing was looked at
 		r.stack = profile.Stack{Frames: r.stack.Frames[:0], Truncated: profile.NotStopped}
 	default:
-		r.Walker.WalkUnstopped(snap, &r.stack)
-		r.standings.rests.complete(r.Session, snap, &r.stack)
+		r.Walker.WalkUnstopped(&snap.Snapshot, &r.stack)
+		r.standings.rests.complete(r.Session, &snap.Snapshot, &r.stack)
 		if s := r.standings; r.opt.NativeOnce && unwind.UnstoppedGap(&r.stack) >= 0 && s.asked[snap.TID] < mostAsked {
 			s.asked[snap.TID]++
 			snap.Tally.Void() // the stop that would have told was lost on its way

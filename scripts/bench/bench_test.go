@@ -42,7 +42,8 @@ func TestShortForm(t *testing.T) {
 	}
 	for _, want := range []string{
 		`C loop, 500 Hz +\d`, `our stop, 500 Hz +\d`, `goprof record, ptrace, 500 Hz +\d`,
-		`our sampler, no walks, 500 Hz +-?\d`, `(?m)^ +30 `, `goprof record, 100 Hz +30 threads +`, `goprof record, ptrace +\d`, `C loop, as fast as it goes +\d`,
+		`our sampler, no walks, 500 Hz +-?\d`, `(?m)^ +30 `, `goprof record, 100 Hz +30 threads +`,
+		`goprof record, ptrace +\d`, `C loop, as fast as it goes +\d`,
 	} {
 		if !regexp.MustCompile(want).Match(out.Bytes()) {
 			t.Errorf("%q is not in it", want)

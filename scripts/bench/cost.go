@@ -46,7 +46,8 @@ func (b *bench) idleSection() error {
 			perThread[n] = append(perThread[n], (cpu.Seconds()-alone)*1e6/float64(n))
 		}
 	}
-	fmt.Fprintf(b.out, "\n## Threads that sleep: the sampling thread's CPU time at %d Hz\n\n%10s %34s %34s\n", hz, "threads", "ms a second", "us a second for each thread")
+	fmt.Fprintf(b.out, "\n## Threads that sleep: the sampling thread's CPU time at %d Hz\n\n%10s %34s %34s\n", hz,
+		"threads", "ms a second", "us a second for each thread")
 	for _, n := range b.crowds {
 		fmt.Fprintf(b.out, "%10d %34v %34v\n", n, spreadOf(perSecond[n]), spreadOf(perThread[n]))
 	}

@@ -49,7 +49,8 @@ func (b *bench) crowdSection() error {
 		}
 		p.end()
 	}
-	fmt.Fprintf(b.out, "\n## A JVM of many threads, of which %d work: all of goprof, in %% of one CPU; %d rounds\n\n", working, rounds)
+	fmt.Fprintf(b.out, "\n## A JVM of many threads, of which %d work: all of goprof, in %% of one CPU; %d rounds\n\n",
+		working, rounds)
 	for _, t := range trials {
 		for _, n := range b.crowds {
 			if s := share[t][n]; len(s) > 0 {

@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch/cpus"
-	"goprof/process"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
-// look is our stop without a walk: what loop.c does, by ptrace.Tracer. It runs in a process of its own, and
+// benchLook is our stop without a walk: what loop.c does, by ptrace.Tracer. It runs in a process of its own, and
 // prints what loop.c prints.
-func look(pid, tid int, top uint64, hz, seconds float64) {
+func benchLook(pid, tid int, top uint64, hz, seconds float64) {
 	ptrace.OnOwnThread(func() {
 		t := ptrace.NewTracer(pid, cpus.Here())
 		defer t.Close()
-		snap := new(process.Snapshot)
+		snap := new(look.Look)
 		taken := 0
 		interval := time.Duration(0) // as fast as it goes
 		if hz > 0 {
@@ -42,7 +42,7 @@ func look(pid, tid int, top uint64, hz, seconds float64) {
 }
 
 // lookPatiently collects the stop if it comes late.
-func lookPatiently(t *ptrace.Tracer, tid int, top uint64, snap *process.Snapshot) ptrace.Outcome {
+func lookPatiently(t *ptrace.Tracer, tid int, top uint64, snap *look.Look) ptrace.Outcome {
 	o := t.Look(tid, ptrace.Hint{StackTop: top}, snap)
 	for o == ptrace.Pending {
 		sleepUntil(monotonic() + t.Patience())
@@ -53,8 +53,8 @@ func lookPatiently(t *ptrace.Tracer, tid int, top uint64, snap *process.Snapshot
 	return o
 }
 
-func lookOnce(pid, tid int, top uint64) (*process.Snapshot, error) {
-	snap := new(process.Snapshot)
+func lookOnce(pid, tid int, top uint64) (*look.Look, error) {
+	snap := new(look.Look)
 	var err error
 	ptrace.OnOwnThread(func() {
 		t := ptrace.NewTracer(pid, cpus.Here())
@@ -72,7 +72,7 @@ func scan(pid int, hz, seconds float64) error {
 	defer cancel()
 	s, q := sampler.New(pid, cpus.Here()), sampler.NewQueue(8)
 	go func() {
-		for snap := range q.Snapshots() {
+		for snap := range q.Looks() {
 			q.Done(snap)
 		}
 	}()

@@ -58,7 +58,8 @@ func main() {
 	flag.BoolVar(&b.jfr, "jfr", true, "compare with JFR")
 	flag.IntVar(&b.rounds, "rounds", 15, "of all that is measured")
 	flag.IntVar(&b.pairs, "pairs", 30, "rounds for the slowdown")
-	flag.DurationVar(&b.window, "window", time.Second, "how long one thing is measured at a time; at 100 Hz pauses are twice as long")
+	flag.DurationVar(&b.window, "window", time.Second,
+		"how long one thing is measured at a time; at 100 Hz pauses are twice as long")
 	flag.DurationVar(&b.lead, "lead", 800*time.Millisecond, "between a profiler's start and what is measured")
 	flag.DurationVar(&b.warm, "warm", 5*time.Second, "how long the Java program for the slowdown may warm up")
 	flag.Func("rates", "in `Hz` (1000,100)", setRates)
@@ -107,12 +108,13 @@ func helper(args []string) error {
 	if args[0] == "scan" {
 		return scan(int(n[0]), n[1], n[2])
 	}
-	look(int(n[0]), int(n[1]), uint64(n[2]), n[3], n[4])
+	benchLook(int(n[0]), int(n[1]), uint64(n[2]), n[3], n[4])
 	return nil
 }
 
 func (b *bench) run(sections []string) error {
-	all := map[string]func() error{"pauses": b.pausesSection, "slowdown": b.slowdownSection, "idle": b.idleSection, "crowd": b.crowdSection, "rate": b.rateSection}
+	all := map[string]func() error{"pauses": b.pausesSection, "slowdown": b.slowdownSection, "idle": b.idleSection,
+		"crowd": b.crowdSection, "rate": b.rateSection}
 	for _, s := range sections {
 		if all[s] == nil {
 			return fmt.Errorf("there is no section %q", s)
@@ -165,7 +167,8 @@ func (b *bench) chooseEngines() {
 	if len(b.engines) > 0 || !b.can("--engine") {
 		return
 	}
-	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK,
+		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
 		Bits: unix.PerfBitDisabled | unix.PerfBitExcludeKernel}
 	if fd, err = unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC); err != nil {
 		b.progress("without the perf engine: perf_event_open: %v", err)

@@ -60,7 +60,8 @@ func (b *bench) pausesSection() error {
 			return err
 		}
 		defer j.end()
-		trials = append(trials, &pauseTrial{what: "A Java thread that reads its clock", target: j, ways: ways(append([]profiler{loop, stop}, b.records()...)...)})
+		trials = append(trials, &pauseTrial{what: "A Java thread that reads its clock", target: j,
+			ways: ways(append([]profiler{loop, stop}, b.records()...)...)})
 	}
 	for _, t := range trials {
 		t.rounds = map[way][]*pauses{}
@@ -155,9 +156,12 @@ func (t *pauseTrial) yardstick(w way) way {
 }
 
 func (t *pauseTrial) print(out io.Writer) {
-	fmt.Fprintf(out, "\n%s, %d bytes of its stack; %d rounds. us: median over the rounds [quartiles]; 'all': of all rounds together.\n", t.what, t.target.bytes, len(t.base))
-	fmt.Fprintf(out, "'ratio' is to the C loop of the same round. 'lost' is what a stop cost the thread in all, in us.\n\n")
-	fmt.Fprintf(out, "%-30s %20s %20s %20s %9s %9s %20s %18s %18s %9s\n", "", "p50", "p90", "p99", "p50 all", "p99 all", "lost", "ratio p50", "ratio p99", "p99 all")
+	fmt.Fprintf(out, "\n%s, %d bytes of its stack; %d rounds. us: median over the rounds [quartiles]; 'all': of all "+
+		"rounds together.\n", t.what, t.target.bytes, len(t.base))
+	fmt.Fprintf(out, "'ratio' is to the C loop of the same round. "+
+		"'lost' is what a stop cost the thread in all, in us.\n\n")
+	fmt.Fprintf(out, "%-30s %20s %20s %20s %9s %9s %20s %18s %18s %9s\n", "", "p50", "p90", "p99", "p50 all", "p99 all",
+		"lost", "ratio p50", "ratio p99", "p99 all")
 	for _, w := range t.ways {
 		if w.profiler == nil {
 			t.printBase(out, w)
@@ -170,11 +174,13 @@ func (t *pauseTrial) print(out io.Writer) {
 		fmt.Fprintf(out, "%-30s %20v %20v %20v %9.1f %9.1f %20v", w, of(p50), of(quantileOf(0.9)), of(p99),
 			all.quantile(0.5)/1e3, all.quantile(0.99)/1e3, of(func(p *pauses) float64 { return p.lost() / 1e3 }))
 		if y != w {
-			fmt.Fprintf(out, " %18s %18s %9.2f", ratios(t.rounds[w], t.rounds[y], p50), ratios(t.rounds[w], t.rounds[y], p99), all.quantile(0.99)/allC.quantile(0.99))
+			fmt.Fprintf(out, " %18s %18s %9.2f", ratios(t.rounds[w], t.rounds[y], p50), ratios(t.rounds[w], t.rounds[y], p99),
+				all.quantile(0.99)/allC.quantile(0.99))
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "\nGaps of so many us for each 1,000 stops, the baseline's subtracted:\n%-30s %s\n", "", histogramHead())
+	fmt.Fprintf(out, "\nGaps of so many us for each 1,000 stops, the baseline's subtracted:\n%-30s %s\n", "",
+		histogramHead())
 	for _, w := range t.ways[1:] {
 		fmt.Fprintf(out, "%-30s %s\n", w, pool(t.rounds[w]).histogram())
 	}
@@ -190,7 +196,8 @@ func (t *pauseTrial) printBase(out io.Writer, w way) {
 			}
 		}
 	}
-	fmt.Fprintf(out, "%-30s %20v %20v %20v   its own gaps, %.0f in a window\n", w, spreadOf(at[0]), spreadOf(at[1]), spreadOf(at[2]), spreadOf(n).mid)
+	fmt.Fprintf(out, "%-30s %20v %20v %20v   its own gaps, %.0f in a window\n", w, spreadOf(at[0]), spreadOf(at[1]),
+		spreadOf(at[2]), spreadOf(n).mid)
 }
 
 // quantileOf is in us.

@@ -38,7 +38,8 @@ const exitNoSamples = 7
 var errNoSamples = errors.New("no samples")
 
 // child is a profiler that runs for so long as its command line says.
-func child(line []string, read func(stdout string, elapsed time.Duration) (result, error)) (func() (result, error), error) {
+func child(line []string, read func(stdout string, elapsed time.Duration) (result, error)) (func() (result, error),
+	error) {
 	cmd := exec.Command(line[0], line[1:]...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -73,7 +74,8 @@ type cLoop struct{ dir string }
 func (cLoop) name() string { return "C loop" }
 
 func (c cLoop) begin(p *program, hz int, d time.Duration) (func() (result, error), error) {
-	return child([]string{filepath.Join(c.dir, "loop"), strconv.Itoa(p.tid), strconv.Itoa(hz), seconds(d), strconv.Itoa(p.bytes)}, samplesAndCPU(d))
+	return child([]string{filepath.Join(c.dir, "loop"), strconv.Itoa(p.tid), strconv.Itoa(hz), seconds(d),
+		strconv.Itoa(p.bytes)}, samplesAndCPU(d))
 }
 
 // cLoops is loop.c twice, one for each thread of Work.java.
@@ -153,7 +155,8 @@ func (r record) name() string {
 
 func (r record) begin(p *program, hz int, d time.Duration) (func() (result, error), error) {
 	out := filepath.Join(r.dir, "out.collapsed")
-	line := []string{r.goprof, "record", "-q", "-p", strconv.Itoa(p.pid), "-r", strconv.Itoa(hz), "-d", seconds(d) + "s", "-o", out}
+	line := []string{r.goprof, "record", "-q", "-p", strconv.Itoa(p.pid), "-r", strconv.Itoa(hz), "-d", seconds(d) + "s",
+		"-o", out}
 	if r.engine != "" {
 		line = append(line, "--engine", r.engine)
 	}
@@ -199,7 +202,8 @@ func (j jfr) begin(p *program, hz int, _ time.Duration) (func() (result, error),
 	pid, jcmd := strconv.Itoa(p.pid), filepath.Join(j.java, "bin", "jcmd")
 	period := fmt.Sprintf("%dms", 1000/hz)
 	out, err := exec.Command(jcmd, pid, "JFR.start", "name=bench", "settings=none", "jdk.ExecutionSample#enabled=true",
-		"jdk.ExecutionSample#period="+period, "jdk.NativeMethodSample#enabled=true", "jdk.NativeMethodSample#period="+period).CombinedOutput()
+		"jdk.ExecutionSample#period="+period, "jdk.NativeMethodSample#enabled=true",
+		"jdk.NativeMethodSample#period="+period).CombinedOutput()
 	if err == nil && !bytes.Contains(out, []byte("Started recording")) {
 		err = errors.New("it has not started")
 	}

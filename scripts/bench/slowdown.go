@@ -64,7 +64,8 @@ func (b *bench) pieceOfWork(p *program, w way) (float64, error) {
 func (b *bench) printSlowdown(all []way, differences map[way][]float64, pieces []float64) {
 	fmt.Fprintf(b.out, "\n## Slowdown: CPU time of the thread for each piece of work\n\n"+
 		"Two busy threads, pieces of %.2f ms; %d windows of %v of each, between two without a profiler.\n"+
-		"%%: Hodges-Lehmann estimate [95 %% confidence]; median [quartiles].\n\n", spreadOf(pieces).mid/1e6, b.pairs, b.window)
+		"%%: Hodges-Lehmann estimate [95 %% confidence]; median [quartiles].\n\n", spreadOf(pieces).mid/1e6, b.pairs,
+		b.window)
 	for _, w := range all {
 		e, s := shift(differences[w]), spreadOf(differences[w])
 		fmt.Fprintf(b.out, "%-30s %6.2f [%5.2f %5.2f]   %6.2f [%5.2f %5.2f]\n", w, e.at, e.low, e.high, s.mid, s.low, s.high)

@@ -22,7 +22,8 @@ func TestShift(t *testing.T) {
 		{"two wild ones", []float64{-1e9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1e9}, estimate{5.5, 1.5, 9, 12}},
 	} {
 		got := shift(c.d)
-		if got.n != c.want.n || got.low != c.want.low || got.high != c.want.high || !(got.at == c.want.at || math.IsNaN(got.at) && math.IsNaN(c.want.at)) {
+		if got.n != c.want.n || got.low != c.want.low || got.high != c.want.high ||
+			!(got.at == c.want.at || math.IsNaN(got.at) && math.IsNaN(c.want.at)) {
 			t.Errorf("%s: %+v, want %+v", c.what, got, c.want)
 		}
 	}

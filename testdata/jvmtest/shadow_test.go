@@ -112,7 +112,8 @@ func TestParseShadow(t *testing.T) {
 		t.Fatal(err)
 	}
 	thread, err := s.Thread(42)
-	if err != nil || len(thread.Frames) != 2 || thread.Frames[0] != (ShadowFrame{"p.C.leaf", 20}) || thread.Frames[1] != (ShadowFrame{"p.C.root", 10}) {
+	if err != nil || len(thread.Frames) != 2 || thread.Frames[0] != (ShadowFrame{"p.C.leaf", 20}) ||
+		thread.Frames[1] != (ShadowFrame{"p.C.root", 10}) {
 		t.Errorf("%v, %v", thread, err)
 	}
 	if name, ok := s.Name("p.C.lambda$a$17"); !ok || name != "p.C.lambda$a$*" {
@@ -176,14 +177,15 @@ func TestJudge(t *testing.T) {
 		"one missing, inlined into a library": {[]WalkedFrame{top("lib", 1), b, a}, InlinedDiffer},
 		"two missing, inlined":                {[]WalkedFrame{top("a", 10)}, Mismatch}, // b is not in that code
 		"two more":                            {[]WalkedFrame{d, d, c, b, a}, Mismatch},
-		"two more, inlined":                   {[]WalkedFrame{inlined("d", 1), inlined("d", 1), top("c", 30), b, a}, InlinedDiffer},
-		"wrong line of a caller":              {[]WalkedFrame{c, frame("b", 21), a}, Mismatch},
-		"wrong line in the top frame":         {[]WalkedFrame{inlined("c", 33), top("b", 21), a}, InlinedDiffer},
-		"wrong line of the root":              {[]WalkedFrame{inlined("c", 33), top("b", 20), frame("a", 11)}, Mismatch},
-		"caller skipped":                      {[]WalkedFrame{c, a}, Mismatch},
-		"root missing":                        {[]WalkedFrame{c, b}, Mismatch},
-		"nothing":                             {nil, Mismatch},
-		"wrong method":                        {[]WalkedFrame{d, b, a}, Mismatch},
+		"two more, inlined": {[]WalkedFrame{inlined("d", 1), inlined("d", 1), top("c", 30), b, a},
+			InlinedDiffer},
+		"wrong line of a caller":      {[]WalkedFrame{c, frame("b", 21), a}, Mismatch},
+		"wrong line in the top frame": {[]WalkedFrame{inlined("c", 33), top("b", 21), a}, InlinedDiffer},
+		"wrong line of the root":      {[]WalkedFrame{inlined("c", 33), top("b", 20), frame("a", 11)}, Mismatch},
+		"caller skipped":              {[]WalkedFrame{c, a}, Mismatch},
+		"root missing":                {[]WalkedFrame{c, b}, Mismatch},
+		"nothing":                     {nil, Mismatch},
+		"wrong method":                {[]WalkedFrame{d, b, a}, Mismatch},
 	} {
 		walk := Walk{test.walk, map[string]bool{"c": true, "d": true}}
 		if what != "two missing, inlined" {
@@ -208,7 +210,8 @@ func TestCompareParked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	right := []ShadowFrame{{"jdk.internal.misc.Unsafe.park", 0}, {"truth.Parked$$Lambda+0x1.run", 0}, {"truth.Parked.run", 55}}
+	right := []ShadowFrame{{"jdk.internal.misc.Unsafe.park", 0}, {"truth.Parked$$Lambda+0x1.run", 0},
+		{"truth.Parked.run", 55}}
 	if err := stacks[0].Compare(right); err != nil {
 		t.Error(err)
 	}
@@ -217,7 +220,8 @@ func TestCompareParked(t *testing.T) {
 	}
 	wrongLine := append([]ShadowFrame(nil), right...)
 	wrongLine[2].Line = 54
-	for what, walked := range map[string][]ShadowFrame{"short": right[1:], "long": append(right[:1:1], right...), "wrong line": wrongLine, "none": nil} {
+	for what, walked := range map[string][]ShadowFrame{"short": right[1:], "long": append(right[:1:1], right...),
+		"wrong line": wrongLine, "none": nil} {
 		if err := stacks[0].Compare(walked); err == nil {
 			t.Errorf("%s is taken", what)
 		}

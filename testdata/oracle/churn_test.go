@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 )
@@ -36,10 +36,11 @@ func TestChurn(t *testing.T) {
 		end := time.Now().Add(duration)
 		before := heapInUse()
 		for time.Now().Before(end) {
-			sample(t, s, time.Millisecond, 1000, func(snap *process.Snapshot, st *profile.Stack) { c.check(s, snap, st) })
+			sample(t, s, time.Millisecond, 1000, func(snap *look.Look, st *profile.Stack) { c.check(s, snap, st) })
 		}
 		counts := jvm.Command("counts")[0]
-		t.Logf("%d stacks, %d whole, %d frames of generations, %d of versions; program: %s (generations, templates, threads, collections, redefinitions)",
+		t.Logf("%d stacks, %d whole, %d frames of generations, %d of versions; program: %s (generations, templates, "+
+			"threads, collections, redefinitions)",
 			c.stacks, c.whole, c.generations, c.versions, counts)
 		for why, n := range c.truncated {
 			t.Logf("%v: %d", why, n)
@@ -80,7 +81,7 @@ type churn struct {
 
 var generated = regexp.MustCompile(`^churn\.G(\d+)\.(?:applyAsInt|<init>|(run|leaf)(\d+))$`)
 
-func (c *churn) check(s *session.Session, snap *process.Snapshot, st *profile.Stack) {
+func (c *churn) check(s *session.Session, snap *look.Look, st *profile.Stack) {
 	c.stacks++
 	if st.Truncated == profile.Whole {
 		c.whole++
@@ -90,7 +91,7 @@ func (c *churn) check(s *session.Session, snap *process.Snapshot, st *profile.St
 	for i := range st.Frames {
 		if why := c.judge(st, i); why != "" {
 			if c.wrong++; c.wrong < 4 {
-				c.t.Errorf("frame %d: %s\n%s", i, why, describe(s, snap, st))
+				c.t.Errorf("frame %d: %s\n%s", i, why, describe(s, &snap.Snapshot, st))
 			}
 			return
 		}

@@ -54,7 +54,8 @@ func (c container) checkCommands(t *testing.T, jdk jvmtest.JDK, goprof []string,
 		t.Errorf("dump says %s", said)
 	}
 	recorded := run("record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-o", "-")
-	if recorded.code != 0 || !strings.Contains(recorded.out, "truth.Shares.") || strings.Contains(recorded.err, "library-") {
+	if recorded.code != 0 || !strings.Contains(recorded.out, "truth.Shares.") ||
+		strings.Contains(recorded.err, "library-") {
 		t.Errorf("record: %d %s\n%s", recorded.code, recorded.err, recorded.out)
 	}
 	var listed struct {
@@ -74,7 +75,8 @@ func (c container) checkCommands(t *testing.T, jdk jvmtest.JDK, goprof []string,
 	if !found {
 		t.Errorf("%d is not listed, or not as it should: %+v", c.pid, listed)
 	}
-	if doctor := run("doctor", "--pid", strconv.Itoa(c.pid)); doctor.code != 0 || !strings.Contains(doctor.out, "ok    symbols") && hasSymbols(jdk) {
+	if doctor := run("doctor", "--pid", strconv.Itoa(c.pid)); doctor.code != 0 ||
+		!strings.Contains(doctor.out, "ok    symbols") && hasSymbols(jdk) {
 		t.Errorf("doctor: %d %s%s", doctor.code, doctor.out, doctor.err)
 	}
 }
@@ -134,17 +136,22 @@ func TestInnerPIDs(t *testing.T) {
 	pid := sites[1]
 	one := pid.start(t, jdk, "", jvmtest.PublicJar(t, shares, "truth.Shares"), "-cp", "none", "-jar", "--", "1", "1")
 	two := pid.start(t, jdk, "", jvmtest.PublicJar(t, named, "truth.Named"), "-cp", "none", "-jar")
-	for _, args := range [][]string{{"dump", "--ns-pid", "1"}, {"record", "--ns-pid", "1", "-d", "1"}, {"doctor", "--ns-pid", "1"}} {
+	for _, args := range [][]string{{"dump", "--ns-pid", "1"}, {"record", "--ns-pid", "1", "-d", "1"},
+		{"doctor", "--ns-pid", "1"}} {
 		r := runIt(t, append([]string{goprof}, args...)...)
-		r.wantError(t, 1, "JVMs have the number 1 in a container", strconv.Itoa(one.pid)+" "+shares, strconv.Itoa(two.pid)+" "+named, "try: goprof "+args[0]+" --pid ")
+		r.wantError(t, 1, "JVMs have the number 1 in a container", strconv.Itoa(one.pid)+" "+shares,
+			strconv.Itoa(two.pid)+" "+named, "try: goprof "+args[0]+" --pid ")
 	}
-	if r := runIt(t, goprof, "dump", "--ns-pid", "1", strings.ToUpper(named)); r.code != 0 || !strings.Contains(r.out, "truth.Named") {
+	if r := runIt(t, goprof, "dump", "--ns-pid", "1", strings.ToUpper(named)); r.code != 0 ||
+		!strings.Contains(r.out, "truth.Named") {
 		t.Errorf("%+v", r)
 	}
-	if r := runIt(t, goprof, "record", "--ns-pid", "1", shares, "-d", "3", "-o", "-"); r.code != 0 || !strings.Contains(r.out, "truth.Shares.") {
+	if r := runIt(t, goprof, "record", "--ns-pid", "1", shares, "-d", "3", "-o", "-"); r.code != 0 ||
+		!strings.Contains(r.out, "truth.Shares.") {
 		t.Errorf("%+v", r)
 	}
-	runIt(t, goprof, "dump", "--ns-pid", "1", "no such thing").wantError(t, 3, `have the number 1 in a container and "no such thing"`)
+	runIt(t, goprof, "dump", "--ns-pid", "1", "no such thing").wantError(t, 3,
+		`have the number 1 in a container and "no such thing"`)
 	runIt(t, goprof, "dump", "--ns-pid", strconv.Itoa(host.MaxPID(t)-1)).wantError(t, 3, "goprof list")
 	runIt(t, goprof, "dump", "--ns-pid", "0").wantError(t, 1, "0 is no process id")
 	runIt(t, goprof, "dump", "--ns-pid", "1", "--pid", strconv.Itoa(one.pid)).wantError(t, 1, "exclude each other")

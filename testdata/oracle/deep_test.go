@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -48,7 +48,7 @@ func TestDeepStacksAreCutShort(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Deep", "-Xss1g")
 		jvm.Command("down 100000")
 		deep := 0
-		got := sample(t, attach(t, jvm.PID), time.Millisecond, 100, func(snap *process.Snapshot, st *profile.Stack) {
+		got := sample(t, attach(t, jvm.PID), time.Millisecond, 100, func(snap *look.Look, st *profile.Stack) {
 			if len(snap.Stack) > ptrace.DefaultStackLimit {
 				t.Errorf("%d bytes of stack were copied", len(snap.Stack))
 			}

@@ -94,7 +94,8 @@ func dumped(t *testing.T, s *session.Session, opt session.DumpOptions) []dumpedT
 
 // dumpedParked is dumped for threads that stand still. On a machine with no CPU to spare one may
 // not come to its stop in time, which a dump says and does not wait for; then it looks again.
-func dumpedParked(t *testing.T, s *session.Session, stacks []jvmtest.ExpectedStack, opt session.DumpOptions) []dumpedThread {
+func dumpedParked(t *testing.T, s *session.Session, stacks []jvmtest.ExpectedStack,
+	opt session.DumpOptions) []dumpedThread {
 	t.Helper()
 	for tries := 0; ; tries++ {
 		threads, late := dumped(t, s, opt), 0
@@ -163,7 +164,8 @@ func TestNamesAndStates(t *testing.T) {
 		if jdk.Version == 8 {
 			gc = "GC task thread#"
 		}
-		for _, name := range []string{"main", "VM Thread", "Reference Handler", "Signal Dispatcher", gc, "C2 CompilerThread0"} {
+		for _, name := range []string{"main", "VM Thread", "Reference Handler", "Signal Dispatcher", gc,
+			"C2 CompilerThread0"} {
 			th := threadNamed(t, dumped(t, s, session.DumpOptions{}), name)
 			if th.Truncated != "" || th.Error != "" || len(th.Frames) == 0 || th.State == "" {
 				t.Errorf("%s: state %q, truncated %q, error %q\n%s", name, th.State, th.Truncated, th.Error, dumpedText(&th))

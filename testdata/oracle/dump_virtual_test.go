@@ -70,7 +70,8 @@ func checkDumpCommand(t *testing.T, goprof string, pid, count int) {
 			parked++
 		}
 	}
-	account := fmt.Sprintf("goprof: %d virtual threads, %d of them shown that no carrier ran\n", dump.Virtual.Seen, dump.Virtual.Shown)
+	account := fmt.Sprintf("goprof: %d virtual threads, %d of them shown that no carrier ran\n", dump.Virtual.Seen,
+		dump.Virtual.Shown)
 	if parked*100 < count*95 || !strings.HasPrefix(stderr.String(), account) {
 		t.Errorf("%d of %d whole, %+v: %s", parked, count, dump.Virtual, &stderr)
 	}
@@ -161,7 +162,8 @@ func TestNoVirtualThreads(t *testing.T) {
 	goprof := buildGoprof(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, _ := startParked(t, jdk)
-		if out, err := exec.Command(goprof, "dump", "--pid", strconv.Itoa(jvm.PID), "--virtual").CombinedOutput(); (err == nil) != (jdk.Version >= 21) {
+		if out, err := exec.Command(goprof, "dump", "--pid", strconv.Itoa(jvm.PID),
+			"--virtual").CombinedOutput(); (err == nil) != (jdk.Version >= 21) {
 			t.Errorf("dump --virtual: %v: %s", err, out)
 		}
 		all, census, err := attach(t, jvm.PID).DumpVirtual(session.DumpOptions{})

@@ -14,7 +14,7 @@ import (
 )
 
 // testEngine is what sample samples with. Tests change it through withPerf only, and none runs beside another.
-var testEngine session.Engine
+var testEngine session.EngineName
 
 // withPerf makes the rest of a test sample by perf_event, or skips it where that is not permitted.
 func withPerf(t testing.TB) {
@@ -76,7 +76,8 @@ func TestPerfVirtual(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", "--", "16", "25")
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		p, sum, err := attach(t, jvm.PID).Record(ctx, session.RecordOptions{Interval: time.Millisecond, Threads: true, Engine: session.PerfEngine})
+		p, sum, err := attach(t, jvm.PID).Record(ctx,
+			session.RecordOptions{Interval: time.Millisecond, Threads: true, Engine: session.PerfEngine})
 		if err != nil || sum.Meta.Engine != "perf" || sum.Pauses.Count != 0 {
 			t.Fatalf("%v, %+v", err, sum)
 		}

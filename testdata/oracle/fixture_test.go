@@ -13,6 +13,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 )
@@ -51,12 +52,12 @@ func recordWalks(t *testing.T, pid, n int) *process.Recorder {
 	defer cancel()
 	var stack profile.Stack
 	walks := 0
-	s.Sampling(session.PtraceEngine).Run(ctx, sampler.Config{Interval: 3 * time.Millisecond}, func(snap *process.Snapshot) {
+	s.Sampling(session.PtraceEngine).Run(ctx, sampler.Config{Interval: 3 * time.Millisecond}, func(snap *look.Look) {
 		if walks == n {
 			return
 		}
-		rec.Begin(snap)
-		w.Walk(snap, &stack)
+		rec.Begin(&snap.Snapshot)
+		w.Walk(&snap.Snapshot, &stack)
 		if walks++; walks == n {
 			cancel()
 		}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 )
@@ -38,7 +38,8 @@ func TestForeign(t *testing.T) {
 		}
 		for _, mode := range foreignFlags {
 			t.Run(mode.name, func(t *testing.T) {
-				jvm := jvmtest.Start(t, jdk, "truth.Foreign", append(slices.Clone(mode.flags), "--enable-native-access=ALL-UNNAMED")...)
+				jvm := jvmtest.Start(t, jdk, "truth.Foreign",
+					append(slices.Clone(mode.flags), "--enable-native-access=ALL-UNNAMED")...)
 				s := attach(t, jvm.PID)
 				standing := dumpedParked(t, s, []jvmtest.ExpectedStack{{Thread: "standing", Parked: true}}, session.DumpOptions{})
 				th := threadNamed(t, standing, "standing")
@@ -63,7 +64,7 @@ type foreign struct {
 	sorts, upcalls, cut int
 }
 
-func (f *foreign) check(snap *process.Snapshot, st *profile.Stack) {
+func (f *foreign) check(snap *look.Look, st *profile.Stack) {
 	var frames []string
 	for _, fr := range st.Frames {
 		frames = append(frames, foreignName(fr.Func.Name, fr.Func.Module))
@@ -71,7 +72,7 @@ func (f *foreign) check(snap *process.Snapshot, st *profile.Stack) {
 	if st.Truncated != profile.Whole {
 		if th, _ := f.s.Thread(snap.TID); th.Name == "sorting" {
 			if f.cut++; f.cut < 3 {
-				f.t.Log(describe(f.s, snap, st))
+				f.t.Log(describe(f.s, &snap.Snapshot, st))
 			}
 		}
 		return
@@ -91,7 +92,7 @@ func (f *foreign) check(snap *process.Snapshot, st *profile.Stack) {
 		due = calledBack[1:]
 	}
 	if !inOrder(due, frames) {
-		f.t.Error(describe(f.s, snap, st))
+		f.t.Error(describe(f.s, &snap.Snapshot, st))
 	}
 }
 
@@ -125,7 +126,7 @@ func TestCritical(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Critical", append(jniFlags(jdk), "-Xmx64m", "--", library.path)...)
 		s := attach(t, jvm.PID)
 		within, cut := 0, 0
-		sample(t, s, time.Millisecond, foreignSamples, func(snap *process.Snapshot, st *profile.Stack) {
+		sample(t, s, time.Millisecond, foreignSamples, func(snap *look.Look, st *profile.Stack) {
 			var names []string
 			for _, f := range st.Frames {
 				names = append(names, f.Func.Name)
@@ -136,9 +137,10 @@ func TestCritical(t *testing.T) {
 			within++
 			if st.Truncated != profile.Whole {
 				cut++
-				t.Log(describe(s, snap, st))
-			} else if want := []string{"critical_sum", "Java_truth_Critical_sum", "truth.Critical.sum", "truth.Critical.run"}; !slices.Equal(names[:min(len(names), len(want))], want) {
-				t.Error(describe(s, snap, st))
+				t.Log(describe(s, &snap.Snapshot, st))
+			} else if want := []string{"critical_sum", "Java_truth_Critical_sum", "truth.Critical.sum",
+				"truth.Critical.run"}; !slices.Equal(names[:min(len(names), len(want))], want) {
+				t.Error(describe(s, &snap.Snapshot, st))
 			}
 		})
 		if within == 0 || cut > 0 {

@@ -44,7 +44,10 @@ func TestRecordingIsGuarded(t *testing.T) {
 				}
 				cmd.Wait()
 			}()
-			if !within(20*time.Second, func() bool { return guardStates(cmd.Process.Pid)["NoNewPrivs=1 Seccomp=2 "+capabilitiesKept(t)] > 0 }) {
+			if !within(20*time.Second, func() bool {
+				return guardStates(cmd.Process.Pid)["NoNewPrivs=1 Seccomp=2 "+
+					capabilitiesKept(t)] > 0
+			}) {
 				t.Fatalf("never behind the guard: %v %s", guardStates(cmd.Process.Pid), said.String())
 			}
 			time.Sleep(time.Second)

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 )
@@ -28,7 +28,7 @@ func TestHandOver(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, c := range strings.Fields(cases) {
 			way, engine, _ := strings.Cut(c, "/")
-			t.Run(way+" "+engine, func(t *testing.T) { handOverRun(t, jdk, way, session.Engine(engine), samples, beside) })
+			t.Run(way+" "+engine, func(t *testing.T) { handOverRun(t, jdk, way, session.EngineName(engine), samples, beside) })
 		}
 	})
 }
@@ -38,7 +38,7 @@ func TestHandOver(t *testing.T) {
 // to run out: the one that wakes goprof up (docs/decisions/0004). Where others want the CPUs perf leans towards locks.
 var handOverBias = map[string]float64{"park": 0.15, "mix": 0.10, "lock/perf": 0.25}
 
-func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engine, samples, beside int) {
+func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.EngineName, samples, beside int) {
 	const interval = 3333 * time.Microsecond
 	busyLoops(t, beside)
 	// Not inlined: which inlined method runs is another question.
@@ -49,7 +49,7 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 	tids := threadsCalled(t, s, "hand-")
 	n, hand := 0, 0
 	jvm.Command("mark")
-	got := sampleBy(t, s, engine, interval, samples, func(snap *process.Snapshot, st *profile.Stack) {
+	got := sampleBy(t, s, engine, interval, samples, func(snap *look.Look, st *profile.Stack) {
 		if !tids[snap.TID] {
 			return
 		}
@@ -71,10 +71,13 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 	}
 	seen := float64(hand) / float64(n)
 	sigma := math.Sqrt(truth.Share * (1 - truth.Share) / float64(n))
-	t.Logf("handing over takes %.3f of the CPU time and has %.3f of %d samples (%+.1f sigma); %.2f samples for each interval; %d lost, %d late; pauses p50 %v p99 %v",
-		truth.Share, seen, n, (seen-truth.Share)/sigma, float64(got.stats.Taken)*float64(interval)/float64(got.stats.Times.Process),
+	t.Logf("handing over takes %.3f of the CPU time and has %.3f of %d samples (%+.1f sigma); %.2f samples for each "+
+		"interval; %d lost, %d late; pauses p50 %v p99 %v",
+		truth.Share, seen, n, (seen-truth.Share)/sigma,
+		float64(got.stats.Taken)*float64(interval)/float64(got.stats.Times.Process),
 		got.stats.LostSum(), got.stats.Late, got.stats.Pauses.Quantile(0.5), got.stats.Pauses.Quantile(0.99))
-	if off := math.Abs(seen - truth.Share); off > 4*sigma+max(0.02, handOverBias[way], handOverBias[way+"/"+string(engine)]) {
+	if off := math.Abs(seen - truth.Share); off > 4*sigma+max(0.02, handOverBias[way],
+		handOverBias[way+"/"+string(engine)]) {
 		t.Errorf("handing over has %.3f of the samples and takes %.3f of the CPU time", seen, truth.Share)
 	}
 }

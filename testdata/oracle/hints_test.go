@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -26,7 +26,7 @@ func TestFirstLookHasTheAnchor(t *testing.T) {
 		}
 		for range 2 {
 			looks := 0
-			sample(t, s, time.Millisecond, 20, func(snap *process.Snapshot, _ *profile.Stack) {
+			sample(t, s, time.Millisecond, 20, func(snap *look.Look, _ *profile.Stack) {
 				if side := known[snap.TID]; side != 0 {
 					looks++
 					if snap.SideAddr != side || len(snap.Side) == 0 {

@@ -39,7 +39,8 @@ func TestAnHourIsSmall(t *testing.T) {
 		_, said, _ := strings.Cut(string(out), "the hour: ")
 		said, _, _ = strings.Cut(said, "\n")
 		var kb, nodes, cut, funcs int
-		if n, _ := fmt.Sscanf(said, "%d KB, %d nodes, %d cut, %d functions", &kb, &nodes, &cut, &funcs); err != nil || n != 4 {
+		if n, _ := fmt.Sscanf(said, "%d KB, %d nodes, %d cut, %d functions", &kb, &nodes, &cut, &funcs); err != nil ||
+			n != 4 {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		t.Log(said)
@@ -79,7 +80,8 @@ func TestHelperHour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("the hour: %d KB, %d nodes, %d cut, %d functions\n", field(status, "VmHWM:"), p.Nodes(), p.Overflow, len(g.funcs))
+	fmt.Printf("the hour: %d KB, %d nodes, %d cut, %d functions\n", field(status, "VmHWM:"), p.Nodes(), p.Overflow,
+		len(g.funcs))
 }
 
 // graph is a program that exists only as the stacks that it would have.
@@ -93,7 +95,8 @@ type graph struct {
 func newGraph() *graph {
 	g := &graph{rng: rand.New(rand.NewPCG(1, 2)), funcs: make([]*profile.Func, 100_000)}
 	for i := range g.funcs {
-		g.funcs[i] = &profile.Func{Name: fmt.Sprintf("com.example.shop.module%d.internal.Service%d.handleRequest%d", i%60, i%4000, i),
+		g.funcs[i] = &profile.Func{Name: fmt.Sprintf("com.example.shop.module%d.internal.Service%d.handleRequest%d", i%60,
+			i%4000, i),
 			File: fmt.Sprintf("Service%d.java", i%4000)}
 	}
 	for i := range 200 {

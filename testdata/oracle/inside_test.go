@@ -27,7 +27,8 @@ func TestInside(t *testing.T) {
 	want, _ := dumpAtRest(t, []string{goprof}, here.PID)
 	for _, at := range []site{
 		{name: "root", unshare: []string{"--mount", "--pid", "--fork", "--kill-child"}, root: "pivot"},
-		{name: "own users", unshare: []string{"--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"}, root: "pivot"},
+		{name: "own users", unshare: []string{"--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"},
+			root: "pivot"},
 	} {
 		t.Run(at.name, func(t *testing.T) {
 			c := at.start(t, jdk, goprof, "truth.Shares", "--", "1", "1")
@@ -78,14 +79,18 @@ func TestForeignProc(t *testing.T) {
 		before  string
 		says    string
 	}{
-		"the host's":         {[]string{"--pid", "--fork"}, "true", "/proc shows another pid namespace"},
-		"a container's":      {[]string{"--mount"}, "unshare --pid --fork mount -t proc none /proc", "/proc shows another pid namespace"},
-		"none":               {[]string{"--mount"}, "umount -l /proc", "/proc is not mounted"},
-		"a folder for /proc": {[]string{"--mount"}, "mount -t tmpfs none /proc; mkdir /proc/self; echo 'Tgid: 1' >/proc/self/status", "/proc is not mounted"},
+		"the host's": {[]string{"--pid", "--fork"}, "true", "/proc shows another pid namespace"},
+		"a container's": {[]string{"--mount"}, "unshare --pid --fork mount -t proc none /proc",
+			"/proc shows another pid namespace"},
+		"none": {[]string{"--mount"}, "umount -l /proc", "/proc is not mounted"},
+		"a folder for /proc": {[]string{"--mount"},
+			"mount -t tmpfs none /proc; mkdir /proc/self; echo 'Tgid: 1' >/proc/self/status", "/proc is not mounted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, args := range []string{"list", "dump --pid 1", "dump nothing", "record --pid 1 -d 1", "record --ns-pid 1 -d 1", "doctor", "doctor --pid 1"} {
-				r := runIt(t, slices.Concat([]string{"unshare"}, c.unshare, []string{"sh", "-c", c.before + "; exec " + goprof + " " + args})...)
+			for _, args := range []string{"list", "dump --pid 1", "dump nothing", "record --pid 1 -d 1",
+				"record --ns-pid 1 -d 1", "doctor", "doctor --pid 1"} {
+				r := runIt(t, slices.Concat([]string{"unshare"}, c.unshare,
+					[]string{"sh", "-c", c.before + "; exec " + goprof + " " + args})...)
 				r.wantError(t, 5, c.says, "mount -t proc ")
 			}
 		})
@@ -95,7 +100,8 @@ func TestForeignProc(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.out, "sees no JVM") {
 		t.Errorf("%+v", r)
 	}
-	runIt(t, "unshare", "--pid", "--fork", "--mount-proc", goprof, "dump", "--pid", "4000000").wantError(t, 3, "no such process in goprof's own pid namespace")
+	runIt(t, "unshare", "--pid", "--fork", "--mount-proc", goprof, "dump", "--pid", "4000000").wantError(t, 3,
+		"no such process in goprof's own pid namespace")
 }
 
 // TestUsersOfTheirOwn: who has made a user namespace may look into it; from within, nobody may look out.
@@ -106,7 +112,8 @@ func TestUsersOfTheirOwn(t *testing.T) {
 	nobody := []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
 	classes := jvmtest.CommandLine(t, jdk, "truth.Named")
 	line := slices.Concat(nobody, []string{"unshare", "--user", "--map-root-user"}, classes)
-	if out, err := exec.Command(nobody[0], append(slices.Clone(nobody[1:]), "test", "-r", classes[2], "-a", "-x", classes[0])...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(nobody[0], append(slices.Clone(nobody[1:]), "test", "-r", classes[2], "-a", "-x",
+		classes[0])...).CombinedOutput(); err != nil {
 		t.Skipf("a user without rights may not read the JDK or the tests' programs: %v %s", err, out)
 	}
 	pid := host.StartReady(t, exec.Command(line[0], line[1:]...))

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 	"goprof/vmstructs"
@@ -37,10 +37,10 @@ const pollRounds = 10
 func checkIntrinsics(t *testing.T, s *session.Session, n int, polls bool) {
 	t.Helper()
 	shown, inStub := 0, 0
-	each := func(snap *process.Snapshot, st *profile.Stack) {
+	each := func(snap *look.Look, st *profile.Stack) {
 		if st.Truncated != profile.Whole && shown < 8 && os.Getenv("GOPROF_SHOW") != "" {
 			shown++
-			t.Log(describe(s, snap, st))
+			t.Log(describe(s, &snap.Snapshot, st))
 		}
 		b, err := s.VM.Blob(snap.Regs[s.Process.CPU().PC])
 		if err != nil || b.Kind != vmstructs.Safepoint {
@@ -51,7 +51,7 @@ func checkIntrinsics(t *testing.T, s *session.Session, n int, polls bool) {
 			return // where the poll was is in the thread's memory, and perf_event copies registers and the stack alone
 		}
 		if len(st.Frames) < 2 || !st.Frames[1].Kind.Java() {
-			t.Errorf("nobody polled: %s", describe(s, snap, st))
+			t.Errorf("nobody polled: %s", describe(s, &snap.Snapshot, st))
 		}
 	}
 	for round := 0; round == 0 || polls && inStub == 0 && round < pollRounds; round++ {

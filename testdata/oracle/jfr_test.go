@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -35,7 +35,7 @@ func TestSharesBesideJFR(t *testing.T) {
 		jcmd(t, jdk, jvm.PID, "JFR.start", "name=shares", "settings="+jfrSettings(t, jdk))
 		jvm.Command("mark")
 		seen := newShareCount()
-		sample(t, s, time.Millisecond, samples, func(snap *process.Snapshot, st *profile.Stack) {
+		sample(t, s, time.Millisecond, samples, func(snap *look.Look, st *profile.Stack) {
 			if tids[snap.TID] {
 				seen.add(st)
 			}
@@ -56,7 +56,8 @@ func TestSharesBesideJFR(t *testing.T) {
 
 // jfrEvents are how JFR samples: by wall clock, Java and native code apart, and since JDK 25 by
 // CPU time, too.
-var jfrEvents = map[string]string{"jdk.ExecutionSample": "period", "jdk.NativeMethodSample": "period", "jdk.CPUTimeSample": "throttle"}
+var jfrEvents = map[string]string{"jdk.ExecutionSample": "period", "jdk.NativeMethodSample": "period",
+	"jdk.CPUTimeSample": "throttle"}
 
 // jfrSettings makes a file by which JFR samples as often as it can.
 func jfrSettings(t *testing.T, jdk jvmtest.JDK) string {
@@ -70,7 +71,8 @@ func jfrSettings(t *testing.T, jdk jvmtest.JDK) string {
 				continue
 			}
 		}
-		b.WriteString(`<event name="` + event + `"><setting name="enabled">true</setting><setting name="` + setting + `">` + value + `</setting></event>`)
+		b.WriteString(`<event name="` + event + `"><setting name="enabled">true</setting><setting name="` + setting + `">` +
+			value + `</setting></event>`)
 	}
 	b.WriteString(`</configuration>`)
 	name := filepath.Join(t.TempDir(), "samples.jfc")

@@ -51,10 +51,13 @@ func buildNative(t *testing.T, source, library string, options ...string) *nativ
 	need(err)
 	include := jniHeaders(t)
 	lib := &nativeLibrary{path: filepath.Join(t.TempDir(), library)}
-	if help, _ := exec.Command("ld", "--help").Output(); !strings.Contains(string(help), strings.TrimPrefix(noLinkerRules, "-Wl,--")) {
-		options = slices.DeleteFunc(slices.Clone(options), func(o string) bool { return o == noLinkerRules }) // it makes none for this CPU
+	if help, _ := exec.Command("ld", "--help").Output(); !strings.Contains(string(help),
+		strings.TrimPrefix(noLinkerRules, "-Wl,--")) {
+		// it makes none for this CPU
+		options = slices.DeleteFunc(slices.Clone(options), func(o string) bool { return o == noLinkerRules })
 	}
-	args := append([]string{"-std=gnu11", "-Wall", "-fPIC", "-shared", "-pthread", "-I" + include, "-I" + filepath.Join(include, "linux")},
+	args := append([]string{"-std=gnu11", "-Wall", "-fPIC", "-shared", "-pthread", "-I" + include,
+		"-I" + filepath.Join(include, "linux")},
 		options...)
 	args = append(args, "-o", lib.path, filepath.Join("..", "..", "testdata", "native", source))
 	if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {

@@ -137,7 +137,8 @@ func (j *chainJudge) judge(shadow []jvmtest.ShadowFrame, walked []link, code map
 }
 
 // judgePart is judge for a stack that ends too early: what is there must be right.
-func (j *chainJudge) judgePart(shadow []jvmtest.ShadowFrame, walked []link, _ map[string]bool) (jvmtest.Verdict, error) {
+func (j *chainJudge) judgePart(shadow []jvmtest.ShadowFrame, walked []link, _ map[string]bool) (jvmtest.Verdict,
+	error) {
 	cut := func(chain []link) []link { return chain[:min(len(chain), len(walked))] }
 	want := expectedChain(shadow)
 	why := sameChain(cut(want), walked)
@@ -161,7 +162,8 @@ func (j *chainJudge) oneMore(shadow []jvmtest.ShadowFrame) (chains [][]link) {
 		}
 		more := expectedChain(append([]jvmtest.ShadowFrame{{Method: name}}, shadow...))
 		chains = append(chains, more)
-		if method := slices.IndexFunc(more, func(l link) bool { return l.kind == nativeLink }); isC(name) && !isC(shadow[0].Method) {
+		if method := slices.IndexFunc(more, func(l link) bool { return l.kind == nativeLink }); isC(name) &&
+			!isC(shadow[0].Method) {
 			chains = append(chains, more[method:]) // in the native method itself
 		}
 	}
@@ -274,8 +276,10 @@ func TestChainJudge(t *testing.T) {
 	entry, gap := link{kind: entryLink, name: callStubName}, link{kind: gapLink}
 	j := chainJudge{names: []string{"truth.JniChain.run", "truth.JniChain.step", "truth.JniChain.back",
 		"plainCfi_outer", "plainCfi_inner", "savedBare_outer", "savedBare_inner"}}
-	shadow := []jvmtest.ShadowFrame{{Method: "savedBare_inner"}, {Method: "savedBare_outer"}, {Method: "truth.JniChain.step", Line: 7},
-		{Method: "truth.JniChain.back", Line: 5}, {Method: "plainCfi_inner"}, {Method: "plainCfi_outer"}, {Method: "truth.JniChain.step", Line: 9}}
+	shadow := []jvmtest.ShadowFrame{{Method: "savedBare_inner"}, {Method: "savedBare_outer"},
+		{Method: "truth.JniChain.step", Line: 7},
+		{Method: "truth.JniChain.back", Line: 5}, {Method: "plainCfi_inner"}, {Method: "plainCfi_outer"},
+		{Method: "truth.JniChain.step", Line: 9}}
 	right := []link{c("savedBare_inner"), gap, method("savedBare"), java("step", 7), java("back", 5), entry,
 		c("plainCfi_inner"), c("plainCfi_outer"), method("plainCfi"), java("step", 9)}
 	with := func(i int, l link) []link { s := slices.Clone(right); s[i] = l; return s }
@@ -291,14 +295,17 @@ func TestChainJudge(t *testing.T) {
 		{"entering Java", shadow, append([]link{java("back", 1), entry}, right...), jvmtest.OneMore},
 		{"entering a native method", shadow[3:], append([]link{method("plainCfi")}, right[4:]...), jvmtest.OneMore},
 		{"entering C", shadow[3:], append([]link{c("plainCfi_outer"), method("plainCfi")}, right[4:]...), jvmtest.OneMore},
-		{"entering C without unwind information", shadow[2:], append([]link{c("savedBare_outer"), gap, method("savedBare")}, right[3:]...), jvmtest.OneMore},
+		{"entering C without unwind information", shadow[2:],
+			append([]link{c("savedBare_outer"), gap, method("savedBare")}, right[3:]...), jvmtest.OneMore},
 		{"a thread that C has made", []jvmtest.ShadowFrame{{Method: "truth.JniChain.run"}, {Method: "attachedCfi_root"}},
 			[]link{java("run", 0), entry, c("attachedCfi_root")}, jvmtest.Exact},
 		{"a thread that C without unwind information has made", []jvmtest.ShadowFrame{{Method: "attachedBare_root"}},
 			[]link{java("run", 0), entry, c("attachedBare_root"), gap}, jvmtest.OneMore},
 		{"leaving by an exception", shadow[2:], right[4:], jvmtest.OneLess},
-		{"inlined on top", shadow[2:], append([]link{top(java("sum", 3)), top(java("sum", 3)), top(java("step", 8))}, right[4:]...), jvmtest.InlinedDiffer},
-		{"a method that is nowhere inlined", append([]jvmtest.ShadowFrame{{Method: "truth.JniChain.run"}, {Method: "truth.JniChain.run"}}, shadow[2:]...),
+		{"inlined on top", shadow[2:], append([]link{top(java("sum", 3)), top(java("sum", 3)), top(java("step", 8))},
+			right[4:]...), jvmtest.InlinedDiffer},
+		{"a method that is nowhere inlined", append([]jvmtest.ShadowFrame{{Method: "truth.JniChain.run"},
+			{Method: "truth.JniChain.run"}}, shadow[2:]...),
 			append([]link{top(java("step", 7))}, right[4:]...), jvmtest.Mismatch},
 		{"inlined below C", shadow, with(3, top(java("run", 7))), jvmtest.Mismatch},
 		{"a wrong line", shadow, with(3, java("step", 8)), jvmtest.Mismatch},
@@ -308,11 +315,14 @@ func TestChainJudge(t *testing.T) {
 		{"no gap", shadow, slices.Delete(slices.Clone(right), 1, 2), jvmtest.Mismatch},
 		{"two gaps", shadow, slices.Insert(slices.Clone(right), 1, gap), jvmtest.Mismatch},
 		{"a gap too many", shadow, slices.Insert(slices.Clone(right), 7, gap), jvmtest.Mismatch},
-		{"functions in another order", shadow, slices.Concat(right[:6], []link{right[7], right[6]}, right[8:]), jvmtest.Mismatch},
+		{"functions in another order", shadow, slices.Concat(right[:6], []link{right[7], right[6]}, right[8:]),
+			jvmtest.Mismatch},
 		{"no entry", shadow, slices.Delete(slices.Clone(right), 5, 6), jvmtest.Mismatch},
-		{"an invented frame", shadow, slices.Insert(slices.Clone(right), 4, link{kind: otherLink, name: "native x"}), jvmtest.Mismatch},
+		{"an invented frame", shadow, slices.Insert(slices.Clone(right), 4, link{kind: otherLink, name: "native x"}),
+			jvmtest.Mismatch},
 		{"nothing", shadow, nil, jvmtest.Mismatch},
-		{"C that the method cannot call", shadow[3:], append([]link{c("plainCfi_inner"), method("plainCfi")}, right[4:]...), jvmtest.Mismatch},
+		{"C that the method cannot call", shadow[3:], append([]link{c("plainCfi_inner"), method("plainCfi")}, right[4:]...),
+			jvmtest.Mismatch},
 		{"a C function less", shadow, right[2:], jvmtest.Mismatch},
 	}
 	for _, test := range tests {

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -78,18 +77,11 @@ func startSignals(t *testing.T, jdk jvmtest.JDK, flag, stack string, lib *native
 	t.Helper()
 	dir := t.TempDir()
 	shadowPath, statePath := filepath.Join(dir, "shadow"), filepath.Join(dir, "state")
-	jvm := jvmtest.Start(t, jdk, "truth.JniSignals", append(jniFlags(jdk), flag, "--", lib.path, stack, statePath, shadowPath)...)
-	shadow, err := jvmtest.OpenShadow(shadowPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { shadow.Close() })
-	threads, err := shadow.Threads()
-	if err != nil || len(threads) != 1 {
-		t.Fatalf("%d shadow threads, %v", len(threads), err)
-	}
+	jvm := jvmtest.Start(t, jdk, "truth.JniSignals",
+		append(jniFlags(jdk), flag, "--", lib.path, stack, statePath, shadowPath)...)
+	shadow, tid := oneShadowThread(t, shadowPath)
 	r := &signalRun{
-		t: t, s: attach(t, jvm.PID), lib: lib, shadow: shadow, tid: threads[0].TID,
+		t: t, s: attach(t, jvm.PID), lib: lib, shadow: shadow, tid: tid,
 		handler: mapState(t, statePath), interrupted: map[profile.Kind]int{},
 		within:  shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}},
 		without: shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}},
@@ -150,19 +142,8 @@ func (r *signalRun) stop(i int) {
 	if i%4 == 3 { // look at it as it returns, or when it has
 		r.letGo()
 	}
-	var own jvmtest.ShadowThread
-	var snap *process.Snapshot
 	running := 0
-	err := stopped(r.s.Process, r.tid, r.th.Hint, func(sn *process.Snapshot) {
-		snap, running = sn, r.told(handlersRunning)
-		var err error
-		if own, err = r.shadow.Thread(r.tid); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own, snap := stopShadow(t, r.s, r.shadow, r.tid, r.th, func() { running = r.told(handlersRunning) })
 	if i%8 != 5 { // else the next signal interrupts the handler
 		r.letGo()
 	}
@@ -303,7 +284,8 @@ func (r *signalRun) checkDump() {
 func (r *signalRun) check(stops int, alternate bool) {
 	t := r.t
 	t.Helper()
-	t.Logf("%d handlers run, %d on the alternate stack; %d stops in a handler, %d of them in more than one\nin a handler: %v\noutside: %v\ninterrupted: %v",
+	t.Logf("%d handlers run, %d on the alternate stack; %d stops in a handler, %d of them in more than one\nin a "+
+		"handler: %v\noutside: %v\ninterrupted: %v",
 		r.told(handlersRun), r.told(handlersOnAlternate), r.inside, r.nested, &r.within, &r.without, r.interrupted)
 	if n := r.within.verdicts[jvmtest.Mismatch] + r.without.verdicts[jvmtest.Mismatch]; n > 0 {
 		t.Errorf("%d mismatches", n)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -72,25 +71,18 @@ func (c *jniCount) String() string {
 	for v, n := range c.verdicts {
 		s += fmt.Sprintf(" %d %v,", n, jvmtest.Verdict(v))
 	}
-	return s + fmt.Sprintf(" cut %v; up to %d frames of Java and C, gaps: %d on top, %d between; %d in generated code below C; Java frames: %v; functions: %v",
+	return s + fmt.Sprintf(" cut %v; up to %d frames of Java and C, gaps: %d on top, %d between; %d in generated code "+
+		"below C; Java frames: %v; functions: %v",
 		c.reasons, c.deepest, c.gapOnTop, c.gapBetween, c.generated, c.kinds, c.shapes)
 }
 
 func jniRun(t *testing.T, jdk jvmtest.JDK, mode jniMode, judge chainJudge, stops int) {
 	path := filepath.Join(t.TempDir(), "shadow")
-	jvm := jvmtest.Start(t, jdk, "truth.JniChain", append(jniFlags(jdk), mode.flag, "--", path, judge.cfi.path, judge.bare.path, mode.maker)...)
-	shadow, err := jvmtest.OpenShadow(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shadow.Close()
+	jvm := jvmtest.Start(t, jdk, "truth.JniChain",
+		append(jniFlags(jdk), mode.flag, "--", path, judge.cfi.path, judge.bare.path, mode.maker)...)
+	shadow, tid := oneShadowThread(t, path)
 	judge.names = shadowNames(t, path)
-	threads, err := shadow.Threads()
-	if err != nil || len(threads) != 1 {
-		t.Fatalf("%d shadow threads, %v", len(threads), err)
-	}
 	s := attach(t, jvm.PID)
-	tid := threads[0].TID
 	th, _ := s.Thread(tid)
 	if th.Java.Addr == 0 {
 		t.Fatalf("thread %d is not a Java thread", tid)
@@ -128,20 +120,10 @@ func shadowNames(t *testing.T, path string) (names []string) {
 	return names
 }
 
-func jniStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread, mode *jniMode, judge *chainJudge, count *jniCount) {
+func jniStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread, mode *jniMode,
+	judge *chainJudge, count *jniCount) {
 	t.Helper()
-	var own jvmtest.ShadowThread
-	var snap *process.Snapshot
-	err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
-		snap = sn
-		var err error
-		if own, err = shadow.Thread(tid); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own, snap := stopShadow(t, s, shadow, tid, th, func() {})
 	if !own.Running {
 		t.Fatal("the program's thread has ended")
 	}
@@ -186,7 +168,8 @@ func (c *jniCount) add(st *profile.Stack, chain []link, whole bool) {
 			c.kinds[k]++
 		}
 	}
-	if len(st.Frames) > 1 && st.Frames[0].Kind == profile.Stub && st.Frames[1].Kind == profile.Native && len(chain) > 0 && chain[0].kind == cLink {
+	if len(st.Frames) > 1 && st.Frames[0].Kind == profile.Stub && st.Frames[1].Kind == profile.Native && len(chain) > 0 &&
+		chain[0].kind == cLink {
 		c.generated++
 	}
 }

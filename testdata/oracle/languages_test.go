@@ -28,14 +28,18 @@ var languages = map[string]struct {
 	mangled *regexp.Regexp // of their own methods
 	fold    string
 }{
-	"kotlin": {[]string{"shop.ShopKt.spin", "shop.ShopKt.walk", "shop.ShopKt.walk$default", "shop.Meters.twice", "shop.ShopKt.my slow-Function",
+	"kotlin": {[]string{"shop.ShopKt.spin", "shop.ShopKt.walk", "shop.ShopKt.walk$default", "shop.Meters.twice",
+		"shop.ShopKt.my slow-Function",
 		"shop.ShopKt.plain-default", "shop.Box.slow", "shop.Box.withDefault$default", "kotlin.text.StringsKt.split"},
 		regexp.MustCompile(`\.(walk|slow|twice)-|__StringsKt\.`), "[lambda]"},
-	"scala": {[]string{"shop.Ops.spin", "shop.Vec.+", "shop.Vec.++:", "shop.Vec.size_=", "shop.Special.id", "shop.Main$Deep.down", "shop.Main.main"},
+	"scala": {[]string{"shop.Ops.spin", "shop.Vec.+", "shop.Vec.++:", "shop.Vec.size_=", "shop.Special.id",
+		"shop.Main$Deep.down", "shop.Main.main"},
 		regexp.MustCompile(`^shop\..*(\$plus|\$eq|\$colon|Main\$\.)`), "[lambda]"},
-	"groovy": {[]string{"shop.Box.slow", "shop.Box.spin", "shop.Shop.run", "shop.Shop$_run_closure1.doCall", "shop.Box$_slow_closure1.doCall"},
+	"groovy": {[]string{"shop.Box.slow", "shop.Box.spin", "shop.Shop.run", "shop.Shop$_run_closure1.doCall",
+		"shop.Box$_slow_closure1.doCall"},
 		regexp.MustCompile(`\+0x`), "[groovy calls]"},
-	"jruby": {[]string{"shop.spin", "shop.slow?", "shop.price=", "shop.[]", "shop.block in blocky", "shop.make", "shop.<top>"},
+	"jruby": {[]string{"shop.spin", "shop.slow?", "shop.price=", "shop.[]", "shop.block in blocky", "shop.make",
+		"shop.<top>"},
 		regexp.MustCompile(`RUBY\$`), "[ruby calls]"},
 }
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -56,9 +56,9 @@ func lateRun(t *testing.T, jvm *jvmtest.JVM, delay, duration time.Duration) {
 	var late []lateStack
 	var stack profile.Stack
 	walks, proven := 0, 0
-	_, err := samples.Run(ctx, config, func(snap *process.Snapshot) {
+	_, err := samples.Run(ctx, config, func(snap *look.Look) {
 		time.Sleep(delay - time.Duration(monotonic()-snap.When))
-		s.Walker.Walk(snap, &stack)
+		s.Walker.Walk(&snap.Snapshot, &stack)
 		walks++
 		ok := samples.Proven(snap)
 		if ok {

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -28,14 +28,16 @@ var smallKinds = []struct {
 }{
 	{"constants", "int", false, []string{"x = x * #c + i;", "x ^= x >>> #s;", "x += i ^ #c;", "x = (x << #s) - i;"}},
 	{"fields", "int", false, []string{"x += d.a * #c;", "d.b = x ^ i;", "d.c += x & #c;", "x ^= d.b + #s;", "d.a -= x;"}},
-	{"arrays", "int", false, []string{"x += d.ints[x & #m];", "d.ints[i & #m] ^= x;", "x = x * #s + d.ints[(x + i) & #m];"}},
+	{"arrays", "int", false, []string{"x += d.ints[x & #m];", "d.ints[i & #m] ^= x;",
+		"x = x * #s + d.ints[(x + i) & #m];"}},
 	{"doubles", "double", false, []string{"x = x * #c.5 + i;", "x -= d.x * i;", "x = (x + #c.25) / #s;", "d.y = x - i;"}},
 	{"branches", "int", false, []string{"if ((x & #s) == 0) { x += #c; }", "if (x > #c) { x -= i; }", "x = x * #c + i;",
 		"x = (x & #m) < i ? x + #s : x ^ #c;"}},
 	{"longs", "long", true, []string{"x = x * #c + i;", "x ^= x >>> #s | x << 7;", "x += d.p ^ #cL;", "d.q = x - #s;"}},
 	{"statics", "int", true, []string{"s1 += x * #s;", "x ^= s2 + i;", "s2 = x >>> #s;", "x = x * #c - s1;"}},
 	{"division", "int", true, []string{"x = x / #s + #c;", "x += #c / (i + #s);", "x ^= i % #s;", "x = x * #c;"}},
-	{"switches", "int", true, []string{"switch (x & 3) { case 0: x += #c; break; case 1: x ^= i; break; default: x -= #s; }",
+	{"switches", "int", true, []string{"switch (x & 3) { case 0: x += #c; break; case 1: x ^= i; break; default: x -= " +
+		"#s; }",
 		"x = x * #c + i;", "x += x >>> #s;"}},
 	{"mixed", "double", true, []string{"x += d.numbers[i & #m];", "d.a += (int) x;", "x = x < #c ? x * #s.5 : x - i;",
 		"d.numbers[i & #m] = x / #s;", "x = Math.sqrt(x * x + #s);"}},
@@ -75,11 +77,13 @@ func smallProgram(r *rand.Rand, each int) (text string, held map[string]bool) {
 			case "OpenOwn":
 				to, callee = &open, "d.open."+name
 			}
-			fmt.Fprintf(to, "        %s%s %s(Data d, %[2]s x, int i) {\n%[4]s            return x;\n        }\n", call.static, kind.typ,
+			fmt.Fprintf(to, "        %s%s %s(Data d, %[2]s x, int i) {\n%[4]s            return x;\n        }\n", call.static,
+				kind.typ,
 				name, &body)
 			for w := range r.IntN(3) {
 				wrapper := fmt.Sprintf("wrap%d_%d", n, w)
-				fmt.Fprintf(&methods, "        static %[1]s %[2]s(Data d, %[1]s x, int i) { return %[3]s(d, x, i); }\n", kind.typ, wrapper, callee)
+				fmt.Fprintf(&methods, "        static %[1]s %[2]s(Data d, %[1]s x, int i) { return %[3]s(d, x, i); }\n", kind.typ,
+					wrapper, callee)
 				callee = wrapper
 			}
 			fmt.Fprintf(&methods, `        static %[1]s loop%[2]d(Data d, %[1]s x, int n) {
@@ -213,7 +217,7 @@ func TestSmallLeaf(t *testing.T) {
 		text, held := smallProgram(rand.New(rand.NewPCG(seed, uint64(jdk.Version))), 2)
 		jvm := startSmall(t, jdk, text)
 		var scores [2]smallScore // of the kinds with which rules were made, and of those held back
-		sample(t, attach(t, jvm.PID), time.Millisecond, samples, func(_ *process.Snapshot, st *profile.Stack) {
+		sample(t, attach(t, jvm.PID), time.Millisecond, samples, func(_ *look.Look, st *profile.Stack) {
 			k, ok := smallLoop(st)
 			if !ok {
 				return

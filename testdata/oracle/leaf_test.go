@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 	"goprof/vmstructs"
@@ -154,7 +154,7 @@ func scoreLeaves(t *testing.T, s *session.Session, level uint8, samples int) *le
 	less := map[*vmstructs.Blob]*vmstructs.Blob{}
 	time.Sleep(2 * time.Second)
 	for tries := 0; scores.ours.n < samples && tries < 30; tries++ {
-		sample(t, s, time.Millisecond, samples, func(snap *process.Snapshot, _ *profile.Stack) {
+		sample(t, s, time.Millisecond, samples, func(snap *look.Look, _ *profile.Stack) {
 			pc := snap.Regs[s.Process.CPU().PC]
 			b, err := s.VM.Blob(pc)
 			if err != nil || b.Kind != vmstructs.Nmethod || b.Level != level || scores.ours.n >= samples {

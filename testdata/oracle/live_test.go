@@ -16,6 +16,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -32,14 +33,16 @@ type sampled struct {
 func (s *sampled) attempted() int { return int(s.stats.Attempted) }
 
 // sample takes n samples of a JVM and walks them; each sees every stack.
-func sample(t testing.TB, s *session.Session, interval time.Duration, n int, each func(*process.Snapshot, *profile.Stack)) *sampled {
+func sample(t testing.TB, s *session.Session, interval time.Duration, n int,
+	each func(*look.Look, *profile.Stack)) *sampled {
 	t.Helper()
 	return sampleBy(t, s, testEngine, interval, n, each)
 }
 
 // sampleBy is sample with an engine by name.
-func sampleBy(t testing.TB, s *session.Session, engine session.Engine, interval time.Duration, n int, each func(*process.Snapshot,
-	*profile.Stack)) *sampled {
+func sampleBy(t testing.TB, s *session.Session, engine session.EngineName, interval time.Duration, n int,
+	each func(*look.Look,
+		*profile.Stack)) *sampled {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -52,7 +55,7 @@ func sampleBy(t testing.TB, s *session.Session, engine session.Engine, interval 
 	}
 	var stack profile.Stack
 	var err error
-	out.stats, err = samples.Run(ctx, config, func(snap *process.Snapshot) {
+	out.stats, err = samples.Run(ctx, config, func(snap *look.Look) {
 		samples.Walk(snap, &stack)
 		count := int(snap.Samples())
 		out.truncated[stack.Truncated] += count
@@ -96,7 +99,8 @@ func describe(s *session.Session, snap *process.Snapshot, st *profile.Stack) str
 		if err != nil {
 			continue
 		}
-		fmt.Fprintf(&b, "  #%d blob %v %q begin %#x end %#x fs %d complete %d level %d", i, blob.Kind, blob.Name, blob.Begin, blob.End,
+		fmt.Fprintf(&b, "  #%d blob %v %q begin %#x end %#x fs %d complete %d level %d", i, blob.Kind, blob.Name, blob.Begin,
+			blob.End,
 			blob.FrameSize, blob.FrameComplete, blob.Level)
 		code := make([]byte, min(blob.End-blob.Begin, 4096))
 		from := max(blob.Begin, f.PC-min(f.PC, 300))
@@ -159,10 +163,10 @@ func TestJavacIsWhole(t *testing.T) {
 func checkWhole(t *testing.T, s *session.Session, n int, perMille float64) {
 	const most = 8
 	shown := 0
-	got := sample(t, s, time.Millisecond, n, func(snap *process.Snapshot, st *profile.Stack) {
+	got := sample(t, s, time.Millisecond, n, func(snap *look.Look, st *profile.Stack) {
 		if st.Truncated != profile.Whole && shown < most && os.Getenv("GOPROF_SHOW") != "" {
 			shown++
-			t.Log(describe(s, snap, st))
+			t.Log(describe(s, &snap.Snapshot, st))
 		}
 	})
 	truncated, lost := 0, 0

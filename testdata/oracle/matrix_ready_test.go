@@ -87,7 +87,8 @@ func withAgent(what string) func(*testing.T, jvmtest.JDK, []string) ([]string, s
 func withGraal(t *testing.T, jdk jvmtest.JDK, flags []string) ([]string, string) {
 	use := []string{"-XX:+EnableJVMCI", "-XX:+UseJVMCICompiler"}
 	out, err := exec.Command(jdk.Tool("java"), "--list-modules").Output()
-	if err != nil || !strings.Contains(string(out), "jdk.internal.vm.ci@") && !strings.Contains(string(out), "jdk.internal.vm.ci\n") {
+	if err != nil || !strings.Contains(string(out), "jdk.internal.vm.ci@") &&
+		!strings.Contains(string(out), "jdk.internal.vm.ci\n") {
 		return nil, "it has no module jdk.internal.vm.ci"
 	}
 	for item := range strings.SplitSeq(os.Getenv("GOPROF_GRAAL"), ":") {
@@ -102,7 +103,8 @@ func withGraal(t *testing.T, jdk jvmtest.JDK, flags []string) ([]string, string)
 		path := strings.Join(jars, ":")
 		return append(use, "--module-path="+path, "--upgrade-module-path="+path), ""
 	}
-	if jdk.Version >= 17 || !strings.Contains(string(out), "jdk.internal.vm.compiler@") { // 17 has the module, and nothing in it
+	// 17 has the module, and nothing in it
+	if jdk.Version >= 17 || !strings.Contains(string(out), "jdk.internal.vm.compiler@") {
 		return nil, "no Graal compiler for it"
 	}
 	return use, ""

@@ -35,7 +35,8 @@ var matrixRows = []matrixRow{
 	{name: "G1", flags: []string{matrixHeap, "-XX:+UseG1GC"}},
 	{name: "CMS", flags: []string{matrixHeap, "-XX:+UseConcMarkSweepGC"}},
 	{name: "Shenandoah", flags: []string{matrixHeap, "-XX:+UseShenandoahGC"}},
-	{name: "Shenandoah, generational", flags: []string{matrixHeap, "-XX:+UseShenandoahGC", "-XX:ShenandoahGCMode=generational"}},
+	{name: "Shenandoah, generational", flags: []string{matrixHeap, "-XX:+UseShenandoahGC",
+		"-XX:ShenandoahGCMode=generational"}},
 	{name: "ZGC", flags: []string{matrixHeap, "-XX:+UseZGC"}},
 	{name: "ZGC, +ZGenerational", flags: []string{matrixHeap, "-XX:+UseZGC", "-XX:+ZGenerational"}},
 	{name: "Epsilon", flags: []string{"-Xmx6g", "-XX:+UseEpsilonGC"}}, // it collects nothing

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -121,7 +121,7 @@ func matrixSamples(t *testing.T, table *matrixTable, jdk jvmtest.JDK, n int) {
 	}
 	table.set(jdk, matrixJavac, "FAILED")
 	jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "200")
-	got := sample(t, attach(t, jvm.PID), time.Millisecond, n, func(*process.Snapshot, *profile.Stack) {})
+	got := sample(t, attach(t, jvm.PID), time.Millisecond, n, func(*look.Look, *profile.Stack) {})
 	table.set(jdk, matrixJavac, fmt.Sprintf("%d %d –", got.attempted(), got.whole))
 	if missing := got.attempted() - got.whole; missing*1000 > 2*got.attempted() {
 		t.Errorf("%d of %d samples are not whole, more than 0.2 %%", missing, got.attempted())

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -53,7 +53,7 @@ func mixRun(t *testing.T, jdk jvmtest.JDK, samples int) {
 	time.Sleep(300 * time.Millisecond) // compiled by then
 	jvm.Command("mark")
 	number, weight := map[string]float64{}, map[string]float64{}
-	got := sample(t, s, time.Millisecond, samples, func(snap *process.Snapshot, st *profile.Stack) {
+	got := sample(t, s, time.Millisecond, samples, func(snap *look.Look, st *profile.Stack) {
 		if !tids[snap.TID] {
 			return
 		}
@@ -67,7 +67,8 @@ func mixRun(t *testing.T, jdk jvmtest.JDK, samples int) {
 	})
 	truth := trueShares(t, jvm)
 	if got.stats.Skipped > got.stats.Ticks/4 {
-		t.Skipf("not judged: there was no CPU for the sampling thread at %d ticks, beside %d that were held", got.stats.Skipped, got.stats.Ticks)
+		t.Skipf("not judged: there was no CPU for the sampling thread at %d ticks, beside %d that were held",
+			got.stats.Skipped, got.stats.Ticks)
 	}
 	for _, c := range []struct {
 		what string

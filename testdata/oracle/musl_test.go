@@ -32,7 +32,8 @@ func TestMusl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, options := range map[string][]string{"dynamic": nil, "static": {"-static"}, "with an index": {"-Wl,--eh-frame-hdr"}} {
+	for name, options := range map[string][]string{"dynamic": nil, "static": {"-static"},
+		"with an index": {"-Wl,--eh-frame-hdr"}} {
 		t.Run(name, func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), "musl")
 			args := slices.Concat([]string{"-O2", "-o", program}, options, []string{source})
@@ -66,7 +67,8 @@ func TestMusl(t *testing.T) {
 
 // spinsFrom starts the program, and checks the stack of its thread that spins: from innermost to entry, the first that
 // musl has called.
-func spinsFrom(t *testing.T, program string, hint ptrace.Hint, want profile.Reason, entry []string, args ...string) int {
+func spinsFrom(t *testing.T, program string, hint ptrace.Hint, want profile.Reason, entry []string,
+	args ...string) int {
 	t.Helper()
 	pid := host.StartReady(t, exec.Command(program, args...))
 	checkMuslSpins(t, pid, hint, want, entry)

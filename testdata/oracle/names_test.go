@@ -95,14 +95,17 @@ func TestStableNames(t *testing.T) {
 			}
 		}
 		for thread, want := range map[string]string{
-			"lambda":    "truth.Plumbing.stand truth.Plumbing.lambda$beginLambda$* truth.Plumbing$$Lambda.run truth.Plumbing.beginLambda",
+			"lambda": "truth.Plumbing.stand truth.Plumbing.lambda$beginLambda$* truth.Plumbing$$Lambda.run " +
+				"truth.Plumbing.beginLambda",
 			"reference": "truth.Plumbing.stand truth.Plumbing$$Lambda.run truth.Plumbing.beginReference",
-			"proxy":     "truth.Plumbing.stand truth.Plumbing.lambda$beginProxy$* truth.Plumbing$$Lambda.invoke *$Proxy0.step truth.Plumbing.beginProxy",
+			"proxy": "truth.Plumbing.stand truth.Plumbing.lambda$beginProxy$* truth.Plumbing$$Lambda.invoke *$Proxy0.step " +
+				"truth.Plumbing.beginProxy",
 		} {
 			hasRun(t, thread, runs[0][thread], want)
 		}
 		if jdk.Version >= 15 {
-			hasRun(t, "hidden-class", runs[0]["hidden-class"], "truth.Plumbing.stand truth.HiddenStep.run truth.Plumbing.beginHiddenClass")
+			hasRun(t, "hidden-class", runs[0]["hidden-class"],
+				"truth.Plumbing.stand truth.HiddenStep.run truth.Plumbing.beginHiddenClass")
 		}
 	})
 }
@@ -164,7 +167,8 @@ func TestRecordShape(t *testing.T) {
 		}
 		defer s.Close()
 		for _, shape := range []output.Shape{{}, {GroupThreads: true, HideInternal: true}} {
-			tree := recordedTree(t, s, session.RecordOptions{Threads: true, GroupThreads: shape.GroupThreads, HideInternal: shape.HideInternal})
+			tree := recordedTree(t, s, session.RecordOptions{Threads: true, GroupThreads: shape.GroupThreads,
+				HideInternal: shape.HideInternal})
 			tree = tree.Shaped(output.Shape{GroupThreads: true, HideInternal: true})
 			checkShape(t, tree)
 		}
@@ -224,7 +228,8 @@ func checkShape(t *testing.T, tree *output.Tree) {
 		turns++
 		above := tree.Nodes[node.Parent]
 		caller := tree.Labels[above.Name].Text
-		if caller != "[reflection]" || !strings.HasPrefix(tree.Labels[tree.Nodes[above.Parent].Name].Text, "truth.Plumbing.lambda$") {
+		if caller != "[reflection]" || !strings.HasPrefix(tree.Labels[tree.Nodes[above.Parent].Name].Text,
+			"truth.Plumbing.lambda$") {
 			t.Errorf("turn is called by %s of %s", caller, tree.Labels[tree.Nodes[above.Parent].Name].Text)
 		}
 	}

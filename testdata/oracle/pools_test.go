@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
@@ -22,13 +22,13 @@ import (
 func TestRequestPools(t *testing.T) {
 	threads, samples := envNumber("GOPROF_POOL_THREADS", 150), envNumber("GOPROF_POOL_SAMPLES", 400)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, engine := range []session.Engine{session.PtraceEngine, session.PerfEngine} {
+		for _, engine := range []session.EngineName{session.PtraceEngine, session.PerfEngine} {
 			t.Run(string(engine), func(t *testing.T) { poolsRun(t, jdk, engine, threads, samples) })
 		}
 	})
 }
 
-func poolsRun(t *testing.T, jdk jvmtest.JDK, engine session.Engine, threads, samples int) {
+func poolsRun(t *testing.T, jdk jvmtest.JDK, engine session.EngineName, threads, samples int) {
 	const interval = 5 * time.Millisecond
 	jvm := jvmtest.Start(t, jdk, "truth.RequestPools", "-Xss256k", "--", strconv.Itoa(threads))
 	s := attach(t, jvm.PID)
@@ -41,7 +41,7 @@ func poolsRun(t *testing.T, jdk jvmtest.JDK, engine session.Engine, threads, sam
 	}
 	muchBefore, littleBefore := used(much), used(little)
 	var ofMuch, ofLittle, billed int64
-	got := sampleBy(t, s, engine, interval, samples, func(snap *process.Snapshot, _ *profile.Stack) {
+	got := sampleBy(t, s, engine, interval, samples, func(snap *look.Look, _ *profile.Stack) {
 		billed += snap.CPU
 		switch {
 		case much[snap.TID]:

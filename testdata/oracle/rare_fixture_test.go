@@ -35,7 +35,10 @@ func rarePlaces() []*rarePlace {
 	return []*rarePlace{
 		{name: "crc32", want: 3, is: inCodelet("CRC32")},
 		// The entry of a method that compiled code has called: the whole of it.
-		{name: "entry", want: 24, is: func(m *moment) bool { return m.where.isEntry() && calledBy(m, profile.C1, profile.C2) }},
+		{name: "entry", want: 24, is: func(m *moment) bool {
+			return m.where.isEntry() &&
+				calledBy(m, profile.C1, profile.C2)
+		}},
 		{name: "if", want: 2, is: func(m *moment) bool {
 			return m.where.what == inInterpreter && strings.HasPrefix(m.where.name, "if") && calledBy(m, profile.C1, profile.C2)
 		}},
@@ -67,7 +70,8 @@ func calledBy(m *moment, kinds ...profile.Kind) bool {
 // rareFlags are those of the mode "mixed", with methods kept interpreted whose code is wanted.
 func rareFlags() []string {
 	flags := append(slices.Clone(stepFlags), stepModes[0].flags...)
-	for _, method := range []string{"truth/Steps.fibonacci", "truth/Steps.math", "truth/Steps.checksums", "truth/Steps.copies", "java/util/zip/CRC32.*"} {
+	for _, method := range []string{"truth/Steps.fibonacci", "truth/Steps.math", "truth/Steps.checksums",
+		"truth/Steps.copies", "java/util/zip/CRC32.*"} {
 		flags = append(flags, "-XX:CompileCommand=exclude,"+method)
 	}
 	return flags

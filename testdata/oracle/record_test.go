@@ -25,7 +25,8 @@ import (
 )
 
 // record records until ctx is done or the JVM ends, and holds the result to what is always true.
-func record(t *testing.T, s *session.Session, ctx context.Context, opt session.RecordOptions) (*profile.Profile, profile.Summary) {
+func record(t *testing.T, s *session.Session, ctx context.Context, opt session.RecordOptions) (*profile.Profile,
+	profile.Summary) {
 	t.Helper()
 	if opt.Interval == 0 {
 		opt.Interval = time.Millisecond
@@ -53,7 +54,8 @@ func checkAccount(t *testing.T, s *profile.Summary) {
 	for _, n := range s.LostBy {
 		lost += n
 	}
-	if s.Attempted != s.Whole+s.Truncated+s.Lost || s.Samples != s.Whole+s.Truncated || truncated != s.Truncated || lost != s.Lost {
+	if s.Attempted != s.Whole+s.Truncated+s.Lost || s.Samples != s.Whole+s.Truncated || truncated != s.Truncated ||
+		lost != s.Lost {
 		t.Errorf("the account does not add up: %+v", *s)
 	}
 	if n := s.TruncatedBy[profile.Other.String()] + s.LostBy[profile.Other.String()]; n*20_000 > s.Attempted {
@@ -94,7 +96,8 @@ func TestRecordThreads(t *testing.T) {
 			checkLabel(t, jvm.PID, label)
 		}
 		if ours*2 < sum.Samples || sum.Threads < 2 || sum.Threads > len(labels) {
-			t.Errorf("%d of %d samples are of the busy threads; %d threads, labels %v", ours, sum.Samples, sum.Threads, slices.Sorted(maps.Keys(labels)))
+			t.Errorf("%d of %d samples are of the busy threads; %d threads, labels %v", ours, sum.Samples, sum.Threads,
+				slices.Sorted(maps.Keys(labels)))
 		}
 	})
 }
@@ -187,7 +190,8 @@ func TestRecordUntilTargetExecs(t *testing.T) {
 			t.Fatal(err)
 		}
 		// It becomes a program that is as busy.
-		cmd := exec.Command(jdk.Tool("java"), "--enable-native-access=ALL-UNNAMED", source, "/bin/sh", "-c", "while :; do :; done")
+		cmd := exec.Command(jdk.Tool("java"), "--enable-native-access=ALL-UNNAMED", source, "/bin/sh", "-c",
+			"while :; do :; done")
 		stdin, pid := startCommand(t, cmd)
 		s := attach(t, pid)
 		time.AfterFunc(untilEnd, func() { io.WriteString(stdin, "go\n") })
@@ -270,7 +274,8 @@ func lookOf(t *testing.T, pid int) map[string]string {
 	t.Helper()
 	proc := func(name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
 	look := map[string]string{}
-	for _, name := range []string{"cmdline", "environ", "limits", "oom_score_adj", "coredump_filter", "personality", "cgroup"} {
+	for _, name := range []string{"cmdline", "environ", "limits", "oom_score_adj", "coredump_filter", "personality",
+		"cgroup"} {
 		raw, err := os.ReadFile(proc(name))
 		if err != nil {
 			t.Logf("not compared: %v", err)
@@ -291,7 +296,8 @@ func lookOf(t *testing.T, pid int) map[string]string {
 	look["threads"] = strings.Join(threads, "\n")
 	// What attaching in the JVM's own way leaves: .attach_pidN, .java_pidN; its files of counters.
 	var left []string
-	for _, pattern := range []string{"/tmp/.*pid*", proc("cwd/.*pid*"), proc("root/tmp/.*pid*"), "/tmp/hsperfdata_*/" + strconv.Itoa(os.Getpid())} {
+	for _, pattern := range []string{"/tmp/.*pid*", proc("cwd/.*pid*"), proc("root/tmp/.*pid*"),
+		"/tmp/hsperfdata_*/" + strconv.Itoa(os.Getpid())} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -318,7 +324,8 @@ func threadLook(t *testing.T, dir string) string {
 	for line := range strings.Lines(string(status)) {
 		switch name, _, _ := strings.Cut(line, ":"); name {
 		case "Name", "Pid", "TracerPid", "Uid", "Gid", "FDSize", "Threads", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt",
-			"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "Seccomp_filters", "Cpus_allowed", "Mems_allowed":
+			"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "Seccomp_filters", "Cpus_allowed",
+			"Mems_allowed":
 			look = append(look, strings.Join(strings.Fields(line), " "))
 		}
 	}

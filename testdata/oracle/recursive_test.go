@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -32,7 +32,7 @@ func TestRecursive(t *testing.T) {
 				time.Sleep(time.Second) // until all is compiled
 				in, inlined, right := 0, 0, 0
 				var wrong *profile.Stack
-				sample(t, attach(t, jvm.PID), time.Millisecond, samples, func(_ *process.Snapshot, st *profile.Stack) {
+				sample(t, attach(t, jvm.PID), time.Millisecond, samples, func(_ *look.Look, st *profile.Stack) {
 					down := count(st, "truth.Recursive.down")
 					if down < depth+1 {
 						return // on its way down, or another thread

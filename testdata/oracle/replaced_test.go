@@ -121,7 +121,8 @@ func mounts(t *testing.T, pid string) (devices map[string]bool, byMount map[stri
 func otherThan(t *testing.T, jdk jvmtest.JDK, file string) string {
 	t.Helper()
 	for _, other := range jvmtest.JDKs(t) {
-		if found, _ := filepath.Glob(filepath.Join(other.Home, "lib", "server", filepath.Base(file))); other.Home != jdk.Home && len(found) == 1 {
+		if found, _ := filepath.Glob(filepath.Join(other.Home, "lib", "server",
+			filepath.Base(file))); other.Home != jdk.Home && len(found) == 1 {
 			return found[0]
 		}
 	}
@@ -155,7 +156,8 @@ func checkNote(t *testing.T, said string, missing int) {
 	if missing == 0 {
 		return
 	}
-	for _, word := range []string{"goprof: library-", "libjvm.so", "have no names", "try: docker run --cap-add CHECKPOINT_RESTORE"} {
+	for _, word := range []string{"goprof: library-", "libjvm.so", "have no names",
+		"try: docker run --cap-add CHECKPOINT_RESTORE"} {
 		if !strings.Contains(said, word) {
 			t.Errorf("no %q though %d names are missing: %s", word, missing, said)
 		}
@@ -166,7 +168,8 @@ func checkNote(t *testing.T, said string, missing int) {
 func checkNotesOfSummary(t *testing.T, goprof string, c container) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sum.json")
-	r := runIt(t, append(slices.Clone(weak), goprof, "record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-q", "-o", "-", "--summary", file)...)
+	r := runIt(t, append(slices.Clone(weak), goprof, "record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-q", "-o", "-",
+		"--summary", file)...)
 	var sum profile.Summary
 	if b, err := os.ReadFile(file); r.code != 0 || err != nil || json.Unmarshal(b, &sum) != nil {
 		t.Fatalf("%v %+v", err, r)
@@ -179,13 +182,16 @@ func checkNotesOfSummary(t *testing.T, goprof string, c container) {
 // checkReplaced: the other commands know the JVM, too.
 func checkReplaced(t *testing.T, goprof string, c container) {
 	t.Helper()
-	if list := runIt(t, goprof, "list"); !strings.Contains(list.out, "\n"+strconv.Itoa(c.pid)+" ") || strings.Contains(list.out, "cannot be recorded") && strings.Contains(list.out, strconv.Itoa(c.pid)+" cannot") {
+	if list := runIt(t, goprof, "list"); !strings.Contains(list.out, "\n"+strconv.Itoa(c.pid)+" ") ||
+		strings.Contains(list.out, "cannot be recorded") && strings.Contains(list.out, strconv.Itoa(c.pid)+" cannot") {
 		t.Errorf("list: %s", list.out)
 	}
-	if doctor := runIt(t, goprof, "doctor", "--pid", strconv.Itoa(c.pid)); doctor.code != 0 || strings.Contains(doctor.out, "warn  symbols") {
+	if doctor := runIt(t, goprof, "doctor", "--pid", strconv.Itoa(c.pid)); doctor.code != 0 ||
+		strings.Contains(doctor.out, "warn  symbols") {
 		t.Errorf("doctor: %s%s", doctor.out, doctor.err)
 	}
-	if r := runIt(t, goprof, "record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-o", "-"); r.code != 0 || !strings.Contains(r.out, "truth.Shares.") {
+	if r := runIt(t, goprof, "record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-o", "-"); r.code != 0 ||
+		!strings.Contains(r.out, "truth.Shares.") {
 		t.Errorf("record: %+v", r)
 	}
 }

@@ -33,7 +33,7 @@ func TestServers(t *testing.T) {
 			for _, connections := range []int{20, 200} {
 				t.Run(fmt.Sprint(name, "-", connections), func(t *testing.T) {
 					pid := startServer(t, jdk, filepath.Join(dir, name), connections)
-					for _, engine := range []session.Engine{session.PtraceEngine, session.PerfEngine} {
+					for _, engine := range []session.EngineName{session.PtraceEngine, session.PerfEngine} {
 						if engine == session.PerfEngine && !sampler.PerfCopies() {
 							continue // it needs Linux 5.5, CAP_BPF and CAP_PERFMON
 						}
@@ -45,10 +45,11 @@ func TestServers(t *testing.T) {
 	})
 }
 
-func recordServer(t *testing.T, pid int, engine session.Engine) {
+func recordServer(t *testing.T, pid int, engine session.EngineName) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	p, sum, err := attach(t, pid).Record(ctx, session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true, Engine: engine})
+	p, sum, err := attach(t, pid).Record(ctx,
+		session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true, Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"testing"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -40,15 +39,7 @@ func TestRecordShadow(t *testing.T) {
 		rec, w := recorderOf(t, s.Process)
 		count := &shadowCount{code: map[[2]uint64]map[string]bool{}}
 		for i := 0; count.stops < n && i < 20*n; i++ {
-			var own jvmtest.ShadowThread
-			var snap *process.Snapshot
-			err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
-				snap = sn
-				own, err = shadow.Thread(tid)
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			own, snap := stopShadow(t, s, shadow, tid, th, func() {})
 			var st profile.Stack
 			s.Walker.Walk(snap, &st)
 			if own.Running && st.Truncated == profile.Whole && right(s, shadow, count, own, &st) {
@@ -64,7 +55,8 @@ func TestRecordShadow(t *testing.T) {
 	})
 }
 
-func right(s *session.Session, shadow *jvmtest.Shadow, count *shadowCount, own jvmtest.ShadowThread, st *profile.Stack) bool {
+func right(s *session.Session, shadow *jvmtest.Shadow, count *shadowCount, own jvmtest.ShadowThread,
+	st *profile.Stack) bool {
 	verdict, _ := shadow.Judge(own.Frames, count.walkOf(s, shadow, st))
 	return verdict != jvmtest.Mismatch
 }

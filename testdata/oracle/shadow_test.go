@@ -4,6 +4,7 @@ package oracle
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +35,8 @@ var shadowModes = []struct {
 	{name: "excluded", flags: []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=exclude,truth/*.interpreted*"}},
 	{name: "small-cache", flags: []string{"-XX:ReservedCodeCacheSize=4m", "-XX:+UseCodeCacheFlushing"}},
 	{name: "exact-inlining", flags: []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}},
-	{name: "deopt-storm", flags: []string{"-XX:PerMethodRecompilationCutoff=100000000"}, args: []string{"1", "1", "storm"}},
+	{name: "deopt-storm", flags: []string{"-XX:PerMethodRecompilationCutoff=100000000"},
+		args: []string{"1", "1", "storm"}},
 }
 
 // Most stops that may differ in what is inlined on top, in percent. Where the JVM records of each
@@ -66,7 +68,8 @@ func (c *shadowCount) String() string {
 	for v, n := range c.verdicts {
 		s += fmt.Sprintf(", %d %v", n, jvmtest.Verdict(v))
 	}
-	return s + fmt.Sprintf(", %d with C2's code, %d truncated %v; by address %d would be exact, %d inlined differ", c.c2, c.truncated, c.reasons,
+	return s + fmt.Sprintf(", %d with C2's code, %d truncated %v; by address %d would be exact, %d inlined differ", c.c2,
+		c.truncated, c.reasons,
 		c.byAddress[jvmtest.Exact], c.byAddress[jvmtest.InlinedDiffer])
 }
 
@@ -182,27 +185,48 @@ func (c *shadowCount) add(more *shadowCount) {
 	}
 }
 
-func shadowStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread, count *shadowCount) {
-	var own jvmtest.ShadowThread
-	var snap *process.Snapshot
+// stopShadow stops the thread once, and takes what it says of itself while it stands. during is called then, too.
+func stopShadow(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread,
+	during func()) (own jvmtest.ShadowThread, snap *process.Snapshot) {
+	t.Helper()
+	var unread error
 	err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
 		snap = sn
-		var err error
-		if own, err = shadow.Thread(tid); err != nil {
-			t.Fatal(err)
-		}
-		sn.When = monotonic()
+		own, unread = shadow.Thread(tid)
+		during()
 	})
+	if err := errors.Join(err, unread); err != nil {
+		t.Fatal(err)
+	}
+	return own, snap
+}
+
+// oneShadowThread opens what a program says of itself that has one thread which does.
+func oneShadowThread(t *testing.T, path string) (shadow *jvmtest.Shadow, tid int) {
+	t.Helper()
+	shadow, err := jvmtest.OpenShadow(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { shadow.Close() })
+	threads, err := shadow.Threads()
+	if err != nil || len(threads) != 1 {
+		t.Fatalf("%d shadow threads, %v", len(threads), err)
+	}
+	return shadow, threads[0].TID
+}
+
+func shadowStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread,
+	count *shadowCount) {
+	var when int64 // when the thread stood
+	own, snap := stopShadow(t, s, shadow, tid, th, func() { when = monotonic() })
 	if !own.Running {
 		return
 	}
 	if count.continuations != nil {
-		count.continuations.Read(snap)
+		count.continuations.Read(snap, when)
 		k := &snap.Continuation
-		k.Settled = k.Settled && (k.Together || monotonic()-snap.When < int64(s.Soon))
+		k.Settled = k.Settled && (k.Together || monotonic()-when < int64(s.Soon))
 		count.together += b2i(k.Together)
 		if trailOfTest.Known = false; count.stops%2 == 0 { // in turns with it and without
 			count.continuations.Trail(&trailOfTest)
@@ -272,7 +296,8 @@ func (c *shadowCount) nextByAddress(s *session.Session, st *profile.Stack) *prof
 	}
 	other := new(profile.Stack)
 	for i, scope := range scopes {
-		f := profile.Frame{Func: &profile.Func{Name: scope.Method.Full()}, Kind: profile.Inlined, Line: scope.Line, PC: top.PC, SP: top.SP}
+		f := profile.Frame{Func: &profile.Func{Name: scope.Method.Full()}, Kind: profile.Inlined, Line: scope.Line,
+			PC: top.PC, SP: top.SP}
 		if i == len(scopes)-1 {
 			f.Kind = profile.C2
 		}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 )
@@ -51,7 +51,7 @@ func sharesRun(t *testing.T, jdk jvmtest.JDK, threads, samples int) {
 	if strict {
 		without = ""
 	}
-	got := sample(t, s, time.Millisecond, samples, func(snap *process.Snapshot, st *profile.Stack) {
+	got := sample(t, s, time.Millisecond, samples, func(snap *look.Look, st *profile.Stack) {
 		if tids[snap.TID] {
 			seen.add(st)
 		}
@@ -63,8 +63,10 @@ func sharesRun(t *testing.T, jdk jvmtest.JDK, threads, samples int) {
 	all := seen.distance(truth) / perfectDistance(truth, seen.samples)
 	part, partTruth := seen.without(without, truth)
 	times := part.distance(partTruth) / perfectDistance(partTruth, part.samples)
-	t.Logf("%d samples: %.2f times a perfect sampler's distance, without %q %.2f times; of all walks %d truncated, of all looks %d lost\n%s",
-		seen.samples, all, without, times, got.attempted()-got.whole-int(got.stats.LostSum()), got.stats.LostSum(), seen.table(truth))
+	t.Logf("%d samples: %.2f times a perfect sampler's distance, without %q %.2f times; of all walks %d truncated, of "+
+		"all looks %d lost\n%s",
+		seen.samples, all, without, times, got.attempted()-got.whole-int(got.stats.LostSum()), got.stats.LostSum(),
+		seen.table(truth))
 	part.checkAllSeen(t, partTruth)
 	if times > tolerance {
 		t.Errorf("the shares are off by %.2f times what a perfect sampler's are, more than %.1f", times, tolerance)
@@ -177,7 +179,8 @@ func (c *shareCount) table(truth map[string]float64) string {
 	for _, part := range append(slices.Sorted(maps.Keys(truth)), unknownPart) {
 		p, n := truth[part], float64(c.samples)
 		seen := float64(c.by[part]) / n
-		fmt.Fprintf(&b, "  %-18s true %6.2f %%, seen %6.2f %%, %+5.1f sigma\n", part, 100*p, 100*seen, (seen-p)/math.Sqrt(max(p*(1-p), 1/n)/n))
+		fmt.Fprintf(&b, "  %-18s true %6.2f %%, seen %6.2f %%, %+5.1f sigma\n", part, 100*p, 100*seen,
+			(seen-p)/math.Sqrt(max(p*(1-p), 1/n)/n))
 	}
 	return b.String()
 }

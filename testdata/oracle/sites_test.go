@@ -35,7 +35,8 @@ var sites = []site{
 	{name: "user namespace", unshare: []string{"--user", "--map-root-user", "--mount"}},
 	{name: "chroot", unshare: []string{"--mount"}, root: "chroot"},
 	{name: "overlay", unshare: []string{"--mount"}, root: "pivot"},
-	{name: allAtOnce, unshare: []string{"--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc"}, root: "pivot"},
+	{name: allAtOnce, unshare: []string{"--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--uts",
+		"--ipc"}, root: "pivot"},
 }
 
 const allAtOnce = "all at once"
@@ -51,7 +52,8 @@ func needSites(t *testing.T) {
 		}
 	}
 	out, err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "sh", "-ec",
-		"mount -t tmpfs none /mnt; mkdir /mnt/upper /mnt/work; mount -t overlay -o lowerdir=/usr,upperdir=/mnt/upper,workdir=/mnt/work overlay /usr").CombinedOutput()
+		"mount -t tmpfs none /mnt; mkdir /mnt/upper /mnt/work; mount -t overlay -o "+
+			"lowerdir=/usr,upperdir=/mnt/upper,workdir=/mnt/work overlay /usr").CombinedOutput()
 	if err != nil {
 		t.Skipf("this machine lets nobody build a container: %v %s", err, out)
 	}
@@ -119,7 +121,8 @@ func (p site) start(t *testing.T, jdk jvmtest.JDK, goprof, class string, options
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	home := filepath.Join(dir, "jdk")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.MkdirAll(filepath.Join(home, "lib", "server"), 0o755), os.Mkdir(filepath.Join(dir, "root"), 0o755),
+	if err := errors.Join(os.Chmod(dir, 0o755), os.MkdirAll(filepath.Join(home, "lib", "server"), 0o755),
+		os.Mkdir(filepath.Join(dir, "root"), 0o755),
 		syscall.Mkfifo(filepath.Join(home, "lib", "server", "libjvm.so"), 0o666)); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +132,8 @@ func (p site) start(t *testing.T, jdk jvmtest.JDK, goprof, class string, options
 	args := slices.Concat(p.as, []string{"unshare"}, p.unshare, []string{"sh", "-euc", build, "sh"}, line)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), "KIND="+p.root, "DIR="+filepath.Join(dir, "root"), "JDK="+jdk.Home, "TREE="+treeOf(jdk), "HOMETHERE="+home, "CLASSES="+classes, "GOPROF="+goprof)
+	cmd.Env = append(os.Environ(), "KIND="+p.root, "DIR="+filepath.Join(dir, "root"), "JDK="+jdk.Home, "TREE="+treeOf(jdk),
+		"HOMETHERE="+home, "CLASSES="+classes, "GOPROF="+goprof)
 	pid := host.StartReady(t, cmd)
 	if slices.Contains(p.unshare, "--fork") {
 		pid = host.OnlyChild(t, pid)

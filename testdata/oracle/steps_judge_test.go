@@ -65,7 +65,8 @@ func sameOwner(b, a *physical) bool {
 	if x.Kind == profile.Native && nameless(x) && nameless(y) {
 		return x.Func.Module == y.Func.Module
 	}
-	if y.Kind == profile.Stub && (callStubOf8(x, y) || mathEntryOf8(x, y)) || x.Kind == profile.Stub && mathEntryOf8(y, x) {
+	if y.Kind == profile.Stub && (callStubOf8(x, y) || mathEntryOf8(x, y)) ||
+		x.Kind == profile.Stub && mathEntryOf8(y, x) {
 		return true
 	}
 	return x.Kind == y.Kind && (x.Func == y.Func || x.Func.Name == y.Func.Name)
@@ -73,7 +74,8 @@ func sameOwner(b, a *physical) bool {
 
 // mathEntryOf8: while JDK 8's entry for a method of Math calls C, only the entry tells which method that is.
 func mathEntryOf8(b, a *profile.Frame) bool {
-	return b.Kind == profile.Interpreted && strings.HasPrefix(a.Func.Name, "Interpreter (method entry point (kind = java_lang_math")
+	return b.Kind == profile.Interpreted &&
+		strings.HasPrefix(a.Func.Name, "Interpreter (method entry point (kind = java_lang_math")
 }
 
 // callStubOf8: JDK 8 tells only to where the call stub's callee returns, not where the stub begins.
@@ -165,7 +167,8 @@ func (c *change) byInstruction() (string, bool) {
 		return byCall, true
 	case c.op == opReturn && c.isReturn():
 		return byReturn, true
-	case c.op != opCall && c.op != opReturn && c.gone == 1 && c.come == 1 && sameOwner(c.top(), c.newTop()) && c.staysOnTop():
+	case c.op != opCall && c.op != opReturn && c.gone == 1 && c.come == 1 && sameOwner(c.top(), c.newTop()) &&
+		c.staysOnTop():
 		return byNothing, true
 	}
 	return "", false

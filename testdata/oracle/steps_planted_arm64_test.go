@@ -24,7 +24,8 @@ func TestOpOf(t *testing.T) {
 	for code, want := range map[uint32]op{
 		0x94000400: opCall, 0x97ffffff: opCall, 0xd63f0100: opCall, 0xd73f0a1f: opCall, // bl, bl, blr x8, blraa x16, sp
 		0xd65f03c0: opReturn, 0xd65f0bff: opReturn, 0xd65f0fff: opReturn, 0xd65f0260: opReturn, // ret, retaa, retab, ret x19
-		0x14000010: opJump, 0xd61f0220: opJump, 0x54000041: opJump, 0xb4000040: opJump, 0x37f80041: opJump, // b, br x17, b.ne, cbz x0, tbnz w1
+		// b, br x17, b.ne, cbz x0, tbnz w1
+		0x14000010: opJump, 0xd61f0220: opJump, 0x54000041: opJump, 0xb4000040: opJump, 0x37f80041: opJump,
 		0xd71f0a1f: opJump, 0xd4000001: opSyscall, // braa x16, sp; svc #0
 		0xc85ffc20: opExclusive, 0x885f7c20: opExclusive, 0xc87f0440: opExclusive, // ldaxr x0, ldxr w0, ldxp x0, x1
 		0xc800fc41: opOther, 0xf8e00041: opOther, 0xc8a07c41: opOther, // stlxr, ldaddal, cas

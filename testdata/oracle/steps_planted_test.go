@@ -34,7 +34,8 @@ func plant(what, name string, pc, sp uint64, code string, link uint64, frames ..
 // frame makes a physical frame of one method.
 func frame(kind profile.Kind, name string, line int32, pc, sp, slot uint64) physical {
 	fn := &profile.Func{Name: name}
-	return physical{pc: pc, sp: sp, slot: slot, methods: []profile.Frame{{Func: fn, Kind: kind, Line: line, PC: pc, SP: sp}}}
+	return physical{pc: pc, sp: sp, slot: slot,
+		methods: []profile.Frame{{Func: fn, Kind: kind, Line: line, PC: pc, SP: sp}}}
 }
 
 func interpreted(name string, pc, sp, slot uint64) physical {
@@ -77,9 +78,11 @@ func honest() map[string]step {
 			at(inNative, plantedPC, plantedSP, codeJump, 0, on(frame(profile.Native, "thunk", 0, plantedPC, plantedSP, 0))...),
 			at(inNative, 0x2000, plantedSP, codeOther, 0, on(frame(profile.Native, "target", 0, 0x2000, plantedSP, 0))...)},
 		"interpreter invokes by a pushed address and a jump": {
-			plant(inInterpreter, "invokestatic", plantedPC, called, codeJump, 0x1800, on(interpreted("invoker", plantedPC, called, 0))...),
+			plant(inInterpreter, "invokestatic", plantedPC, called, codeJump, 0x1800,
+				on(interpreted("invoker", plantedPC, called, 0))...),
 			plant(inInterpreter, "method entry point (kind = zerolocals)", 0x2000, called, codeOther, 0x1800,
-				on(frame(profile.Interpreted, "invoked", 1, 0x2000, called, 0), interpreted("invoker", 0x1800, plantedSP, plantedSlot))...)},
+				on(frame(profile.Interpreted, "invoked", 1, 0x2000, called, 0),
+					interpreted("invoker", 0x1800, plantedSP, plantedSlot))...)},
 		"signal return": {
 			plant(inNative, signalReturn, plantedPC, plantedSP-0x80, codeSyscall, 0,
 				on(frame(profile.Native, signalReturn, 0, plantedPC, plantedSP-0x80, 0), method(0x2000, plantedSP, 0))...),
@@ -107,23 +110,34 @@ func TestJudge(t *testing.T) {
 // the steps above.
 var plantedFaults = map[string]func(*moment){
 	"the topmost frame is missing": func(m *moment) { m.frames = m.frames[1:] },
-	"a caller is missing":          func(m *moment) { m.frames = slices.Delete(m.frames, len(m.frames)-2, len(m.frames)-1) },
-	"all callers are missing":      func(m *moment) { m.frames = m.frames[:1] },
-	"the root is missing":          func(m *moment) { m.frames = m.frames[:len(m.frames)-1] },
+	"a caller is missing": func(m *moment) {
+		m.frames = slices.Delete(m.frames, len(m.frames)-2,
+			len(m.frames)-1)
+	},
+	"all callers are missing": func(m *moment) { m.frames = m.frames[:1] },
+	"the root is missing":     func(m *moment) { m.frames = m.frames[:len(m.frames)-1] },
 	"a frame is invented": func(m *moment) {
 		m.frames = slices.Insert(m.frames, 1, frame(profile.C1, "ghost", 1, 0x7000, plantedSP+16, plantedSP+8))
 	},
-	"a frame is there twice":       func(m *moment) { m.frames = slices.Insert(m.frames, len(m.frames)-1, m.frames[len(m.frames)-2]) },
+	"a frame is there twice": func(m *moment) {
+		m.frames = slices.Insert(m.frames, len(m.frames)-1,
+			m.frames[len(m.frames)-2])
+	},
 	"a caller's pc is another":     func(m *moment) { m.frames[len(m.frames)-2].pc++ },
 	"a caller's sp is another":     func(m *moment) { m.frames[len(m.frames)-1].sp += 8 },
 	"its return address has moved": func(m *moment) { m.frames[len(m.frames)-1].slot -= 8 },
 	"a caller's line is another":   func(m *moment) { m.frames[len(m.frames)-1].methods[0].Line++ },
 	"a caller's name is another":   func(m *moment) { m.frames[len(m.frames)-2].methods[0].Func = &profile.Func{Name: "other"} },
 	"a caller has a method inlined": func(m *moment) {
-		m.frames[len(m.frames)-1].methods = append([]profile.Frame{{Func: &profile.Func{}}}, m.frames[len(m.frames)-1].methods...)
+		m.frames[len(m.frames)-1].methods = append([]profile.Frame{{Func: &profile.Func{}}},
+			m.frames[len(m.frames)-1].methods...)
 	},
-	"a caller's kind is another":     func(m *moment) { m.frames[len(m.frames)-1].methods[0].Kind = profile.C1 },
-	"two callers have changed place": func(m *moment) { n := len(m.frames); m.frames[n-1], m.frames[n-2] = m.frames[n-2], m.frames[n-1] },
+	"a caller's kind is another": func(m *moment) { m.frames[len(m.frames)-1].methods[0].Kind = profile.C1 },
+	"two callers have changed place": func(m *moment) {
+		n := len(m.frames)
+		m.frames[n-1], m.frames[n-2] = m.frames[n-2],
+			m.frames[n-1]
+	},
 }
 
 // TestJudgeKnowsItsCaller: faults in the frames that the instruction itself has changed.
@@ -137,12 +151,15 @@ func TestJudgeKnowsItsCaller(t *testing.T) {
 		{"the new caller is one byte off", byCall, func(s step) { s.after.frames[1].pc++ }},
 		{"the new caller's sp is one word off", byCall, func(s step) { s.after.frames[1].sp += 8 }},
 		{"the new caller's return address is not where a call leaves it", byCall, func(s step) { misplace(s.after) }},
-		{"the new caller is another method", byCall, func(s step) { s.after.frames[1].methods[0].Func = &profile.Func{Name: "other"} }},
+		{"the new caller is another method", byCall,
+			func(s step) { s.after.frames[1].methods[0].Func = &profile.Func{Name: "other"} }},
 		{"a call that left no frame", byCall, func(s step) { s.after.frames = slices.Delete(s.after.frames, 1, 2) }},
 		{"a return to where nothing stood", byReturn, func(s step) { misplace(s.before) }},
-		{"a return into another method", byReturn, func(s step) { s.after.frames[0].methods[0].Func = &profile.Func{Name: "other"} }},
+		{"a return into another method", byReturn,
+			func(s step) { s.after.frames[0].methods[0].Func = &profile.Func{Name: "other"} }},
 		{"a return past a frame", byReturn, func(s step) { s.after.frames = s.after.frames[1:] }},
-		{"another method without a jump", byNothing, func(s step) { s.after.frames[0].methods[0].Func = &profile.Func{Name: "other"} }},
+		{"another method without a jump", byNothing,
+			func(s step) { s.after.frames[0].methods[0].Func = &profile.Func{Name: "other"} }},
 		{"an invocation by another method", "interpreter invokes by a pushed address and a jump",
 			func(s step) { s.after.frames[1].methods[0].Func = &profile.Func{Name: "other"} }},
 		{"a signal's end elsewhere", "signal return", func(s step) { s.after.frames[0].sp += 16 }},
@@ -161,13 +178,15 @@ func TestJudgeKnowsItsCaller(t *testing.T) {
 func TestJudgeAcross(t *testing.T) {
 	before := func() *moment {
 		compiled := frame(profile.C2, "outer", 3, 0x2000, plantedSP+0x40, plantedSP+0x38)
-		compiled.methods = append([]profile.Frame{{Func: &profile.Func{Name: "inner"}, Kind: profile.Inlined}}, compiled.methods...)
+		compiled.methods = append([]profile.Frame{{Func: &profile.Func{Name: "inner"}, Kind: profile.Inlined}},
+			compiled.methods...)
 		return plant("deoptimization", "blob", plantedPC, plantedSP, codeOther, 0,
 			append([]physical{frame(profile.Stub, "blob", 0, plantedPC, plantedSP, 0), compiled}, below()...)...)
 	}
 	after := func() *moment {
 		return plant("deoptimization", "blob", plantedPC+0x80, plantedSP-0x40, codeOther, 0,
-			append([]physical{frame(profile.Stub, "blob", 0, plantedPC+0x80, plantedSP-0x40, 0), interpreted("inner", 0x3000, plantedSP, plantedSP-8),
+			append([]physical{frame(profile.Stub, "blob", 0, plantedPC+0x80, plantedSP-0x40, 0),
+				interpreted("inner", 0x3000, plantedSP, plantedSP-8),
 				interpreted("outer", 0x3100, plantedSP+0x40, plantedSP+0x38)}, below()...)...)
 	}
 	if by, err := judgeAcross(before(), after()); by != byRebuilding {

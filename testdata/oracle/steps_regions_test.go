@@ -61,18 +61,23 @@ var regions = []region{
 			c.isPushedCaller()
 	}},
 	{"a call of an interpreted method", func(c *change) bool {
-		return c.op == opCall && (c.to(inAdapter) || c.after.where.isEntry()) && c.counts(1, 2) && c.spMoved(-pushed) && c.isPushedCaller()
+		return c.op == opCall && (c.to(inAdapter) || c.after.where.isEntry()) && c.counts(1, 2) && c.spMoved(-pushed) &&
+			c.isPushedCaller()
 	}},
 	{"intrinsic entry of the interpreter calls a stub, which forgets its method", func(c *change) bool {
 		b, a := c.before, c.after
-		return c.op == opCall && b.where.isEntry() && c.to(inStub) && c.counts(1, 2) && c.spMoved(-pushed) && a.calledFrom(&a.frames[1]) ||
-			c.op == opReturn && a.where.isEntry() && c.from(inStub) && c.counts(2, 1) && c.spMoved(pushed) && b.calledFrom(&b.frames[1])
+		return c.op == opCall && b.where.isEntry() && c.to(inStub) && c.counts(1, 2) && c.spMoved(-pushed) &&
+			a.calledFrom(&a.frames[1]) ||
+			c.op == opReturn && a.where.isEntry() && c.from(inStub) && c.counts(2, 1) && c.spMoved(pushed) &&
+				b.calledFrom(&b.frames[1])
 	}},
 	{"interpreter drops its frame", func(c *change) bool {
-		return c.op != opCall && c.op != opReturn && c.from(inInterpreter) && c.counts(2, 1) && c.leavesTo(&c.before.frames[1])
+		return c.op != opCall && c.op != opReturn && c.from(inInterpreter) && c.counts(2, 1) &&
+			c.leavesTo(&c.before.frames[1])
 	}},
 	{"interpreter returns after it has dropped its frame", func(c *change) bool { // where that is no jump: aarch64
-		return c.op == opReturn && c.from(inInterpreter) && !c.before.onTop() && c.onlyTop() && c.spMoved(0) && c.leavesTo(c.top())
+		return c.op == opReturn && c.from(inInterpreter) && !c.before.onTop() && c.onlyTop() && c.spMoved(0) &&
+			c.leavesTo(c.top())
 	}},
 	{"interpreter entry moves its return address", func(c *change) bool {
 		return (c.op == opOther || c.op == opJump) && c.before.where.isEntry() && c.after.where.isEntry() &&
@@ -97,7 +102,8 @@ var regions = []region{
 		return c.op == opJump && c.onlyTop() && c.spMoved(0) && c.from(inStub, inRuntime) && c.to(inStub, inRuntime)
 	}},
 	{"runtime stub jumps on to the method that it has resolved", func(c *change) bool {
-		return c.op == opJump && c.onlyTop() && c.spMoved(0) && c.from(inRuntime) && c.to(inMethod, inWrapper, inAdapter, inLinker)
+		return c.op == opJump && c.onlyTop() && c.spMoved(0) && c.from(inRuntime) &&
+			c.to(inMethod, inWrapper, inAdapter, inLinker)
 	}},
 	{"compiled method's own stub puts a return address on the stack", func(c *change) bool {
 		top := c.newTop()
@@ -108,16 +114,19 @@ var regions = []region{
 	{"compiled method's own stub jumps on", func(c *change) bool {
 		return c.op == opJump && c.from(inMethod) && c.to(inAdapter, inMethod, inInterpreter, inDeopt) &&
 			c.counts(1, 2) && c.spMoved(0) &&
-			c.after.calledFrom(&c.after.frames[1]) && c.after.frames[1].pc == c.top().pc && sameOwner(c.top(), &c.after.frames[1])
+			c.after.calledFrom(&c.after.frames[1]) && c.after.frames[1].pc == c.top().pc &&
+			sameOwner(c.top(), &c.after.frames[1])
 	}},
 	{"compiled method's exception handler goes on in a stub above its frame", func(c *change) bool {
 		return c.op == opJump && c.from(inMethod) && c.to(inException) && c.counts(1, 2) && c.spMoved(0) &&
 			sameButPC(c.top(), &c.after.frames[1])
 	}},
-	{"stub calls, and keeps its own return address in another register", func(c *change) bool { // it was in the link register
+	// it was in the link register
+	{"stub calls, and keeps its own return address in another register", func(c *change) bool {
 		b, a := c.before, c.after
 		return pushed == 0 && c.op == opCall && c.from(inStub, inRuntime) && c.counts(2, 3) && c.spMoved(0) &&
-			a.calledFrom(&a.frames[1]) && sameOwner(&b.frames[0], &a.frames[1]) && samePlace(&b.frames[1], &a.frames[2]) && a.frames[2].slot == 0
+			a.calledFrom(&a.frames[1]) && sameOwner(&b.frames[0], &a.frames[1]) && samePlace(&b.frames[1], &a.frames[2]) &&
+			a.frames[2].slot == 0
 	}},
 	{"safepoint stub writes its return address", func(c *change) bool {
 		return c.op == opOther && c.within(inSafepoint) && c.counts(2, 2) && c.sameTop() && c.sameCaller()
@@ -125,7 +134,8 @@ var regions = []region{
 
 	// Deoptimisation.
 	{"deoptimisation replaces a compiled frame by interpreted ones: the same methods", func(c *change) bool {
-		return (c.from(inDeopt, inTrap) || c.to(inDeopt, inTrap)) && c.common > 0 && slices.Equal(javaMethods(c.before), javaMethods(c.after))
+		return (c.from(inDeopt, inTrap) || c.to(inDeopt, inTrap)) && c.common > 0 &&
+			slices.Equal(javaMethods(c.before), javaMethods(c.after))
 	}},
 	{"HotSpot patches the return address of a frame that it deoptimises", patches},
 
@@ -222,7 +232,8 @@ func returnsFromSignal(frames []physical, i int) bool {
 		return true
 	}
 	module := owner.Func.Module
-	return nameless(owner) && (strings.HasPrefix(module, "libc.so") || module == "[vdso]") && i+1 < len(frames) && frames[i+1].sp-frames[i].sp >= signalFrame
+	return nameless(owner) && (strings.HasPrefix(module, "libc.so") || module == "[vdso]") && i+1 < len(frames) &&
+		frames[i+1].sp-frames[i].sp >= signalFrame
 }
 
 // redirects: a signal handler changes the pc at which its thread goes on. HotSpot's goes on in a

@@ -51,7 +51,8 @@ func stopped(p *process.Process, tid int, h ptrace.Hint, during func(*process.Sn
 	cpu := p.CPU()
 	regs := make([]byte, 512)
 	iov := unix.Iovec{Base: &regs[0], Len: uint64(len(regs))}
-	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), unix.NT_PRSTATUS, uintptr(unsafe.Pointer(&iov)), 0, 0); e != 0 {
+	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), unix.NT_PRSTATUS,
+		uintptr(unsafe.Pointer(&iov)), 0, 0); e != 0 {
 		return e
 	}
 	snap := &process.Snapshot{TID: tid, PACMask: pacMask(tid)}
@@ -74,14 +75,15 @@ func stopped(p *process.Process, tid int, h ptrace.Hint, during func(*process.Sn
 
 // copyFollowed copies what a pointer in the side piece points at, as the sampler does.
 func copyFollowed(p *process.Process, h ptrace.Hint, snap *process.Snapshot) {
-	snap.Followed = []byte{}
+	snap.RunsOn = true
 	if h.FollowLen == 0 {
 		return
 	}
 	if at := binary.LittleEndian.Uint64(snap.Side[h.FollowAt:]); at != 0 {
 		b := make([]byte, h.FollowLen)
 		local := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
-		if n, err := unix.ProcessVMReadv(p.PID(), local, []unix.RemoteIovec{{Base: uintptr(at), Len: len(b)}}, 0); err == nil {
+		if n, err := unix.ProcessVMReadv(p.PID(), local, []unix.RemoteIovec{{Base: uintptr(at), Len: len(b)}},
+			0); err == nil {
 			snap.Followed = b[:n]
 		}
 	}
@@ -128,7 +130,8 @@ func copyTrail(p *process.Process, snap *process.Snapshot) {
 		if head == nil {
 			return
 		}
-		begin, end := int(int32(binary.LittleEndian.Uint32(head[w.Begin:]))), int(int32(binary.LittleEndian.Uint32(head[w.End:])))
+		begin, end := int(int32(binary.LittleEndian.Uint32(head[w.Begin:]))),
+			int(int32(binary.LittleEndian.Uint32(head[w.End:])))
 		if w.Less != 0 {
 			end -= int(int32(binary.LittleEndian.Uint32(head[w.Less:])))
 		}

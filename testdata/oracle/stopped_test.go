@@ -29,7 +29,8 @@ func TestGoprofStoppedByForce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "counts")
 	jvm := jvmtest.Start(t, jdk, "truth.Unharmed", "-Xmx64m", "--", file)
 	dir := t.TempDir()
-	cmd := exec.Command(goprof, "record", "--pid", strconv.Itoa(jvm.PID), "-i", "100us", "-q", "-o", filepath.Join(dir, "out.collapsed"), "--summary", filepath.Join(dir, "sum.json"))
+	cmd := exec.Command(goprof, "record", "--pid", strconv.Itoa(jvm.PID), "-i", "100us", "-q", "-o",
+		filepath.Join(dir, "out.collapsed"), "--summary", filepath.Join(dir, "sum.json"))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -73,7 +74,8 @@ func TestGoprofStoppedByForce(t *testing.T) {
 	if found > 0 {
 		t.Logf("a thread that goprof held when it was stopped stood still for %v, at most %v", stood[found/2], stood[found-1])
 	}
-	t.Logf("%d stops, %d of them met a thread that goprof held; own CPU %v in %v", stops, found, sum.OwnCPU, sum.Meta.Duration)
+	t.Logf("%d stops, %d of them met a thread that goprof held; own CPU %v in %v", stops, found, sum.OwnCPU,
+		sum.Meta.Duration)
 	jvm.Command("check")
 }
 

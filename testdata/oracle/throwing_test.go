@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -25,17 +24,8 @@ func TestThrowing(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "shadow")
 		jvm := jvmtest.Start(t, jdk, "truth.Throwing", "-XX:CompileCommand=quiet",
 			"-XX:CompileCommand=exclude,truth/Throwing.interpreted", "--", path)
-		shadow, err := jvmtest.OpenShadow(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer shadow.Close()
-		threads, err := shadow.Threads()
-		if err != nil || len(threads) != 1 {
-			t.Fatalf("%d shadow threads, %v", len(threads), err)
-		}
+		shadow, tid := oneShadowThread(t, path)
 		s := attach(t, jvm.PID)
-		tid := threads[0].TID
 		th, _ := s.Thread(tid)
 		count := &shadowCount{reasons: map[profile.Reason]int{}, code: map[[2]uint64]map[string]bool{}}
 		between := 0
@@ -55,20 +45,10 @@ func TestThrowing(t *testing.T) {
 }
 
 // throwingStop stops once, and tells whether that was between two methods.
-func throwingStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread, count *shadowCount) (between bool) {
+func throwingStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid int, th session.Thread,
+	count *shadowCount) (between bool) {
 	t.Helper()
-	var own jvmtest.ShadowThread
-	var snap *process.Snapshot
-	err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
-		snap = sn
-		var err error
-		if own, err = shadow.Thread(tid); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own, snap := stopShadow(t, s, shadow, tid, th, func() {})
 	if !own.Running {
 		t.Fatal("the program's thread has ended")
 	}

@@ -34,18 +34,26 @@ type troubled struct {
 }
 
 var troubles = []troubled{
-	{name: "deadlock", program: []string{"deadlock"}, stacks: map[string][]string{"first": {"truth.Trouble.lock"}, "second": {"truth.Trouble.lock"}}},
-	{name: "stopped", program: []string{"deadlock"}, stacks: map[string][]string{"first": {"truth.Trouble.lock"}, "main": {"truth.Trouble.main"}}},
-	{name: "safepoint that does not begin", program: []string{"safepoint"}, options: []string{"-XX:+UseParallelGC", "-XX:-UseCountedLoopSafepoints"},
-		stacks: map[string][]string{"counting": {"truth.Trouble.counted"}, "asking": {"java.lang.System.gc"}, "VM Thread": nil}, busy: "truth.Trouble.counted", moving: true, kill: true},
-	{name: "out of memory", program: []string{"memory"}, options: []string{"-Xmx24m", "-XX:+UseSerialGC", "-XX:-UseGCOverheadLimit"},
-		stacks: map[string][]string{"starving-0": {"truth.Trouble.starve"}, "starving-1": {"truth.Trouble.starve"}}, busy: "[VM Thread]", moving: true, kill: true},
+	{name: "deadlock", program: []string{"deadlock"},
+		stacks: map[string][]string{"first": {"truth.Trouble.lock"}, "second": {"truth.Trouble.lock"}}},
+	{name: "stopped", program: []string{"deadlock"},
+		stacks: map[string][]string{"first": {"truth.Trouble.lock"}, "main": {"truth.Trouble.main"}}},
+	{name: "safepoint that does not begin", program: []string{"safepoint"},
+		options: []string{"-XX:+UseParallelGC", "-XX:-UseCountedLoopSafepoints"},
+		stacks: map[string][]string{"counting": {"truth.Trouble.counted"}, "asking": {"java.lang.System.gc"},
+			"VM Thread": nil}, busy: "truth.Trouble.counted", moving: true, kill: true},
+	{name: "out of memory", program: []string{"memory"},
+		options: []string{"-Xmx24m", "-XX:+UseSerialGC", "-XX:-UseGCOverheadLimit"},
+		stacks:  map[string][]string{"starving-0": {"truth.Trouble.starve"}, "starving-1": {"truth.Trouble.starve"}},
+		busy:    "[VM Thread]", moving: true, kill: true},
 	{name: "full collection, Serial", program: []string{"collecting"}, options: []string{"-Xmx1g", "-XX:+UseSerialGC"},
-		stacks: map[string][]string{"collector": {"java.lang.System.gc"}, "main": {"truth.Trouble.main"}}, busy: "[VM Thread]", moving: true, kill: true},
+		stacks: map[string][]string{"collector": {"java.lang.System.gc"}, "main": {"truth.Trouble.main"}},
+		busy:   "[VM Thread]", moving: true, kill: true},
 	{name: "full collection, Parallel", program: []string{"collecting"}, options: []string{"-Xmx1g", "-XX:+UseParallelGC"},
 		stacks: map[string][]string{"collector": {"java.lang.System.gc"}}, busy: "GC", moving: true, kill: true},
-	{name: "exiting", program: []string{"exiting"}, stacks: map[string][]string{"hook": {"truth.Trouble.hang"}, "leaving": {"java.lang.System.exit"}},
-		busy: "truth.Trouble.starve", moving: true, kill: true},
+	{name: "exiting", program: []string{"exiting"},
+		stacks: map[string][]string{"hook": {"truth.Trouble.hang"}, "leaving": {"java.lang.System.exit"}},
+		busy:   "truth.Trouble.starve", moving: true, kill: true},
 }
 
 // TestTrouble: dump and record work on JVMs that answer nobody.
@@ -120,7 +128,8 @@ func (c *troubled) missing(threads []dumpedThread) string {
 
 func (c *troubled) checkRecord(t *testing.T, goprof string, pid int) {
 	t.Helper()
-	r := runIt(t, goprof, "record", "--pid", strconv.Itoa(pid), "-d", "4", "-r", "200", "-t", "-o", "-", "--summary", "sum.json")
+	r := runIt(t, goprof, "record", "--pid", strconv.Itoa(pid), "-d", "4", "-r", "200", "-t", "-o", "-", "--summary",
+		"sum.json")
 	if c.busy == "" {
 		if r.code != 7 && r.code != 0 { // a thread of the VM's own may have used a little
 			t.Errorf("%+v", r)
@@ -188,7 +197,8 @@ func runMeasured(t *testing.T, args ...string) (r ran, cpu time.Duration, kb int
 		}
 		select {
 		case <-done:
-			return ran{out.String(), errs.String(), cmd.ProcessState.ExitCode()}, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), kb
+			return ran{out.String(), errs.String(), cmd.ProcessState.ExitCode()},
+				cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), kb
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

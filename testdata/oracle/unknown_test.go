@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -69,8 +68,12 @@ func TestUnknownJVM(t *testing.T) {
 				return bytes.ReplaceAll(library, []byte("-Bit Server VM ("), []byte("-Bit Zero VM   ("))
 			}))
 		})
-		t.Run("no debug information", func(t *testing.T) { withoutDebugInformation(t, changedJDK(t, jdk, "_scopes_pcs_offset")) })
-		for field, name := range map[string]string{"_constMethod": "Method._constMethod", "_compile_id": "nmethod._compile_id"} {
+		t.Run("no debug information", func(t *testing.T) {
+			withoutDebugInformation(t,
+				changedJDK(t, jdk, "_scopes_pcs_offset"))
+		})
+		for field, name := range map[string]string{"_constMethod": "Method._constMethod",
+			"_compile_id": "nmethod._compile_id"} {
 			t.Run("no "+name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, changedJDK(t, jdk, field), "truth.Shadow", "--", filepath.Join(t.TempDir(), "shadow"))
 				_, err := session.Attach(jvm.PID)
@@ -122,16 +125,7 @@ func withoutDebugInformation(t *testing.T, jdk jvmtest.JDK) {
 	tid, compiled := threads[0].TID, 0
 	th, _ := s.Thread(tid)
 	for i := range 200 {
-		var own jvmtest.ShadowThread
-		var snap *process.Snapshot
-		var unread error
-		err := stopped(s.Process, tid, th.Hint, func(sn *process.Snapshot) {
-			snap = sn
-			own, unread = shadow.Thread(tid)
-		})
-		if err := errors.Join(err, unread); err != nil {
-			t.Fatal(err)
-		}
+		own, snap := stopShadow(t, s, shadow, tid, th, func() {})
 		var st profile.Stack
 		s.Walker.Walk(snap, &st)
 		var walked, kept []string // from the root

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 )
@@ -32,11 +32,11 @@ func TestRecordVirtualWalks(t *testing.T) {
 		config.After, config.Trail = samples.After()
 		var stack profile.Stack
 		want := all
-		samples.Run(ctx, config, func(snap *process.Snapshot) {
+		samples.Run(ctx, config, func(snap *look.Look) {
 			if k := &snap.Continuation; want > 0 && k.Settled && len(k.Chunks) > 0 {
-				if s.Walker.Walk(snap, &stack); stack.Truncated == profile.Whole && stack.Carrier > 0 && k.ID != 0 {
-					rec.Begin(snap)
-					w.Walk(snap, &stack)
+				if s.Walker.Walk(&snap.Snapshot, &stack); stack.Truncated == profile.Whole && stack.Carrier > 0 && k.ID != 0 {
+					rec.Begin(&snap.Snapshot)
+					w.Walk(&snap.Snapshot, &stack)
 					if want--; want == 0 {
 						cancel()
 					}

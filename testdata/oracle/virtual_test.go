@@ -118,7 +118,8 @@ func TestVirtualLoad(t *testing.T) {
 		most = 100
 	}
 	if os.Getenv("GOPROF_EMULATED") != "" {
-		t.Skip("what is read after a pause comes too late on an emulated machine: TestVirtualThreads and TestShadowVirtual are for it")
+		t.Skip("what is read after a pause comes too late on an emulated machine: TestVirtualThreads and TestShadowVirtual " +
+			"are for it")
 	}
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		var whole, cut int64
@@ -272,7 +273,10 @@ func judgeLoad(t *testing.T, p *profile.Profile, depth int) (whole, cut int64) {
 	p.Each(func(frames []profile.Frame, n int64) {
 		label := frames[0].Func.Name
 		if !strings.Contains(label, "virtual #") {
-			if slices.ContainsFunc(frames, func(f profile.Frame) bool { return strings.HasPrefix(f.Func.Name, "truth.VirtualLoad.leaf") }) {
+			if slices.ContainsFunc(frames, func(f profile.Frame) bool {
+				return strings.HasPrefix(f.Func.Name,
+					"truth.VirtualLoad.leaf")
+			}) {
 				t.Errorf("%d stacks of a virtual thread under %s", n, label)
 			}
 			return
@@ -336,7 +340,8 @@ func loadStack(frames []profile.Frame, depth int) error {
 			java = append(java, f.Func.Name)
 		}
 	}
-	if len(java) == 0 || java[0] != "jdk.internal.vm.Continuation.enter" || !slices.Contains(java, "java.lang.VirtualThread.run") {
+	if len(java) == 0 || java[0] != "jdk.internal.vm.Continuation.enter" ||
+		!slices.Contains(java, "java.lang.VirtualThread.run") {
 		return errors.New("it does not begin at its root")
 	}
 	root := slices.Index(java, "truth.VirtualLoad.root")
@@ -380,7 +385,8 @@ func TestShadowVirtual(t *testing.T) {
 			{"g1", []string{"-XX:+UseG1GC", "-Xmx24m", "-XX:+UseStringDeduplication"}},
 		} {
 			t.Run(mode.name, func(t *testing.T) {
-				flags := append([]string{"-Djdk.virtualThreadScheduler.parallelism=1", "-Djdk.virtualThreadScheduler.maxPoolSize=1"}, mode.flags...)
+				flags := append([]string{"-Djdk.virtualThreadScheduler.parallelism=1",
+					"-Djdk.virtualThreadScheduler.maxPoolSize=1"}, mode.flags...)
 				count := countShadow(t, jdk, flags, []string{"1", "1", "virtual"}, stops)
 				t.Logf("%d with frames from the heap, of %d stops that copied them", count.fromHeap, count.together)
 				if n := count.verdicts[jvmtest.Mismatch]; n > 0 {

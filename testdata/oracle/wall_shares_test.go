@@ -27,7 +27,8 @@ func TestWallShares(t *testing.T) {
 		defer cancel()
 		done := make(chan error, 1)
 		go func() {
-			_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond, Threads: true, Wants: wanted, Visits: visits})
+			_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond,
+				Threads: true, Wants: wanted, Visits: visits})
 			checkAccount(t, &sum)
 			done <- err
 		}()

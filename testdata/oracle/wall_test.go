@@ -46,7 +46,8 @@ func startStates(t *testing.T, jdk jvmtest.JDK, flags ...string) (*jvmtest.JVM, 
 }
 
 func sameStand(a, b knownThread) bool {
-	return a.state == "running" || len(a.frames) > 0 && !strings.HasPrefix(a.frames[0], "truth.States.lambda") && slices.Equal(a.frames, b.frames)
+	return a.state == "running" || len(a.frames) > 0 && !strings.HasPrefix(a.frames[0], "truth.States.lambda") &&
+		slices.Equal(a.frames, b.frames)
 }
 
 func statesOf(t *testing.T, jvm *jvmtest.JVM) (threads []knownThread) {
@@ -157,7 +158,8 @@ func TestWallStates(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		p, sum := record(t, attach(t, jvm.PID), context.Background(),
-			session.RecordOptions{Duration: longEnough(2 * time.Second), Mode: session.WallMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+			session.RecordOptions{Duration: longEnough(2 * time.Second), Mode: session.WallMode, Interval: 5 * time.Millisecond,
+				Threads: true, Weight: profile.Samples})
 		seen := threadsIn(t, p)
 		checkStates(t, known, seen, plainState)
 		checkLooks(t, &sum)
@@ -168,7 +170,8 @@ func TestWallStates(t *testing.T) {
 			}
 		}
 		if least < 3 || most-least > 3+sum.Lost {
-			t.Errorf("threads that were there all the time were looked at %d to %d times, %d looks were lost", least, most, sum.Lost)
+			t.Errorf("threads that were there all the time were looked at %d to %d times, %d looks were lost", least, most,
+				sum.Lost)
 		}
 		if sum.Meta.Mode != "wall" || sum.Looks.Repeated*2 < sum.Attempted {
 			t.Errorf("mode %q; %d of %d looks were repeated ones", sum.Meta.Mode, sum.Looks.Repeated, sum.Attempted)
@@ -197,8 +200,9 @@ func TestWallOnlyStates(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		wanted := map[profile.State]bool{profile.Blocked: true, profile.Sleeping: true}
-		p, sum := record(t, attach(t, jvm.PID), context.Background(), session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WallMode,
-			Interval: 5 * time.Millisecond, Threads: true, States: func(s profile.State) bool { return wanted[s] }})
+		p, sum := record(t, attach(t, jvm.PID), context.Background(),
+			session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WallMode,
+				Interval: 5 * time.Millisecond, Threads: true, States: func(s profile.State) bool { return wanted[s] }})
 		seen := threadsIn(t, p)
 		for _, k := range known {
 			if th := seen[k.name]; (th != nil) != (k.state == "blocked" || k.state == "sleeping") {
@@ -218,20 +222,23 @@ func TestOffCPU(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		p, sum := record(t, attach(t, jvm.PID), context.Background(),
-			session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WaitingMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+			session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WaitingMode, Interval: 5 * time.Millisecond,
+				Threads: true, Weight: profile.Samples})
 		seen := threadsIn(t, p)
-		files := map[string]string{"is-accepting": "poll accept", "is-receiving": "poll receive read", "is-selecting": "select poll", "is-reading": "read"}
-		checkStates(t, slices.DeleteFunc(known, func(k knownThread) bool { return k.state == "running" }), seen, func(k knownThread) string {
-			for _, what := range strings.Fields(files[k.name]) { // which call it is differs between releases
-				if label := "[" + k.state + ": " + what + "]"; seen[k.name] != nil && seen[k.name].states[label] > 0 {
-					return label
+		files := map[string]string{"is-accepting": "poll accept", "is-receiving": "poll receive read",
+			"is-selecting": "select poll", "is-reading": "read"}
+		checkStates(t, slices.DeleteFunc(known, func(k knownThread) bool { return k.state == "running" }), seen,
+			func(k knownThread) string {
+				for _, what := range strings.Fields(files[k.name]) { // which call it is differs between releases
+					if label := "[" + k.state + ": " + what + "]"; seen[k.name] != nil && seen[k.name].states[label] > 0 {
+						return label
+					}
 				}
-			}
-			if k.waitsFor == "" {
-				return plainState(k)
-			}
-			return "[" + k.state + ": " + k.waitsFor + "]"
-		})
+				if k.waitsFor == "" {
+					return plainState(k)
+				}
+				return "[" + k.state + ": " + k.waitsFor + "]"
+			})
 		checkLooks(t, &sum)
 		for name, th := range seen {
 			if n := th.states["[running]"]; n != 0 {
@@ -255,13 +262,15 @@ func TestWallNeverStopsTheBlocked(t *testing.T) {
 			// Those that wait for a monitor look around now and then by themselves.
 			names[k.name] = k.state != "running" && k.state != "blocked"
 		}
-		opt := session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WallMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples}
+		opt := session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WallMode,
+			Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples}
 		before := switchesOf(t, s, names)
 		p, sum := record(t, s, context.Background(), opt)
 		seen := threadsIn(t, p)
 		for _, k := range known {
 			th := seen[k.name] // what waits for a socket may wait in a library whose rules need the frame pointer
-			if parks := k.state == "parked" || k.state == "sleeping" || k.state == "waiting"; parks && th != nil && th.gaps*10 > th.total {
+			if parks := k.state == "parked" || k.state == "sleeping" ||
+				k.state == "waiting"; parks && th != nil && th.gaps*10 > th.total {
 				t.Errorf("%s: %d of %d looks without a stop lack native frames", k.name, th.gaps, th.total)
 			}
 		}
@@ -269,7 +278,8 @@ func TestWallNeverStopsTheBlocked(t *testing.T) {
 			t.Errorf("threads at rest were woken: %v, then %v", before, now)
 		}
 		if sum.Pauses.Count == 0 || sum.Looks.AtRest != 0 {
-			t.Errorf("%d stops, %d of them of threads at rest: the one that runs should have been stopped", sum.Pauses.Count, sum.Looks.AtRest)
+			t.Errorf("%d stops, %d of them of threads at rest: the one that runs should have been stopped", sum.Pauses.Count,
+				sum.Looks.AtRest)
 		}
 
 		opt.NativeOnce = true
@@ -328,14 +338,16 @@ func TestWallNonBlocking(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		p, sum := record(t, attach(t, jvm.PID), context.Background(),
-			session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WallMode, NonBlocking: true, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+			session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WallMode, NonBlocking: true,
+				Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
 		seen := threadsIn(t, p)
 		checkStates(t, known, seen, plainState)
 		checkLooks(t, &sum)
 		if sum.Pauses.Count != 0 || sum.Looks.Stopped != 0 {
 			t.Errorf("%d pauses, %d stops", sum.Pauses.Count, sum.Looks.Stopped)
 		}
-		if th := seen["is-spinning"]; th == nil || th.cut != th.total || sum.TruncatedBy[profile.NotStopped.String()] < th.total {
+		if th := seen["is-spinning"]; th == nil || th.cut != th.total ||
+			sum.TruncatedBy[profile.NotStopped.String()] < th.total {
 			t.Errorf("what ran and was not stopped: %+v; truncated %v", th, sum.TruncatedBy)
 		}
 	})
@@ -346,7 +358,9 @@ func TestWallTime(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		s := attach(t, jvm.PID)
-		p, sum, err := s.Record(context.Background(), session.RecordOptions{Duration: longEnough(2 * time.Second), Mode: session.WallMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.WallTime})
+		p, sum, err := s.Record(context.Background(),
+			session.RecordOptions{Duration: longEnough(2 * time.Second), Mode: session.WallMode, Interval: 5 * time.Millisecond,
+				Threads: true, Weight: profile.WallTime})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +402,9 @@ func TestWallWhileObjectsMove(t *testing.T) {
 						jvm.Command("moves")
 					}
 				}()
-				p, sum := record(t, s, context.Background(), session.RecordOptions{Duration: longEnough(2 * time.Second), Mode: session.WaitingMode, Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+				p, sum := record(t, s, context.Background(),
+					session.RecordOptions{Duration: longEnough(2 * time.Second), Mode: session.WaitingMode,
+						Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
 				cancel()
 				<-moved
 				checkLooks(t, &sum)
@@ -402,7 +418,8 @@ func TestWallWhileObjectsMove(t *testing.T) {
 						state, what, _ := strings.Cut(strings.Trim(label, "[]"), ": ")
 						// A state without what it waits for is honest; the class of something else is not. With an
 						// array the brackets are the name's.
-						if state != k.state && state != "runnable" || what != "" && k.waitsFor != "" && strings.TrimRight(what, "[]") != strings.TrimRight(k.waitsFor, "[]") {
+						if state != k.state && state != "runnable" ||
+							what != "" && k.waitsFor != "" && strings.TrimRight(what, "[]") != strings.TrimRight(k.waitsFor, "[]") {
 							t.Errorf("%s is %s", k.name, label)
 						}
 					}

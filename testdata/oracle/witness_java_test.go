@@ -186,7 +186,8 @@ func javaDifference(w *witnessThread, ours *dumpedThread) string {
 			java = append(java, ours.Frames[i])
 		}
 	}
-	if w.mounted > 0 && w.mounted < len(java) && java[w.mounted].Name == enterSpecial && java[w.mounted].Kind == "native-method" {
+	if w.mounted > 0 && w.mounted < len(java) && java[w.mounted].Name == enterSpecial &&
+		java[w.mounted].Kind == "native-method" {
 		java = slices.Delete(java, w.mounted, w.mounted+1)
 	}
 	for i := range min(len(java), len(w.frames)) {

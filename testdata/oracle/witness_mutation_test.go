@@ -117,9 +117,11 @@ func rightDump() []dumpedThread {
 			{Name: "Parker::park", Kind: "native", Module: "libjvm.so", PC: "0x7fbfe0a3740b", SP: "0x1100"},
 			{Name: "jni_invoke_static", Kind: "native", Module: "libjvm.so", PC: "0x7fbfe06c00aa", SP: "0x1180"},
 			{Name: "jdk.internal.misc.Unsafe.park", Kind: "native-method", PC: "0x7fbfc89455da", SP: "0x11e0"},
-			{Name: "java.util.concurrent.locks.LockSupport.park", Kind: "interpreted", File: "LockSupport.java", Line: 211, BCI: bci(14), PC: "0x7fbfc8941374"},
+			{Name: "java.util.concurrent.locks.LockSupport.park", Kind: "interpreted", File: "LockSupport.java", Line: 211,
+				BCI: bci(14), PC: "0x7fbfc8941374"},
 			{Name: "truth.Parked$$Lambda$1+0x00007fbf58001408.run", Kind: "c1", BCI: bci(1)},
-			{Name: "java.lang.invoke.LambdaForm$MH+0x0000000081047800.invoke", Kind: "inlined", File: "LambdaForm$MH", BCI: bci(5), PC: "0x7fbfc8945000"},
+			{Name: "java.lang.invoke.LambdaForm$MH+0x0000000081047800.invoke", Kind: "inlined", File: "LambdaForm$MH",
+				BCI: bci(5), PC: "0x7fbfc8945000"},
 			{Name: "truth.Parked.run", Kind: "c2", File: "Parked.java", Line: 55, BCI: bci(9), PC: "0x7fbfc8945000"},
 			{Name: "jdk.proxy2.$Proxy2.service", Kind: "interpreted", BCI: bci(20), PC: "0x7fbfc8941378"},
 		}},
@@ -133,7 +135,8 @@ func rightDump() []dumpedThread {
 
 // testAlias knows two names of one address.
 func testAlias(module, a, b string) bool {
-	return module == "libc.so.6" && (a == "___pthread_cond_wait" && b == "pthread_cond_wait" || a == "clone3" && b == "__clone3")
+	return module == "libc.so.6" && (a == "___pthread_cond_wait" && b == "pthread_cond_wait" ||
+		a == "clone3" && b == "__clone3")
 }
 
 // hearAllTexts returns what the judges have against a dump, by witness.
@@ -207,18 +210,23 @@ func TestWitnessesCatch(t *testing.T) {
 			d[1].Frames[1] = dumpedFrame{Name: "truth.Parked.run", Kind: "c2", PC: d[1].Frames[1].PC}
 		}},
 		{"native: wrong name", native + " mixed", func(d []dumpedThread) { d[0].Frames[2].Name = "Parker::unpark" }},
-		{"native: name of another address", native + " mixed", func(d []dumpedThread) { d[0].Frames[1].Name = "pthread_cond_timedwait" }},
+		{"native: name of another address", native + " mixed",
+			func(d []dumpedThread) { d[0].Frames[1].Name = "pthread_cond_timedwait" }},
 		{"native: name of the one that has jumped", native + " mixed", func(d []dumpedThread) {
 			d[0].Frames[1].Name = "__GI___futex_abstimed_wait_cancelable64"
 		}},
-		{"native: clone of another", native + " mixed", func(d []dumpedThread) { d[1].Frames[0].Name = "__new_sem_wait_fast.constprop.0" }},
+		{"native: clone of another", native + " mixed",
+			func(d []dumpedThread) { d[1].Frames[0].Name = "__new_sem_wait_fast.constprop.0" }},
 		{"native: no name", native + " mixed", func(d []dumpedThread) { d[0].Frames[2].Name = "libjvm.so+0x1000" }},
 		{"native: wrong pc", native + " mixed", func(d []dumpedThread) { d[0].Frames[2].PC = "0x7fbfe0a3740c" }},
 		{"native: wrong sp", native, func(d []dumpedThread) { d[0].Frames[2].SP = "0x1108" }},
 		{"native: top missing", native + " mixed", func(d []dumpedThread) { drop(&d[0], 0) }},
 		{"native: frame missing", native + " mixed", func(d []dumpedThread) { drop(&d[0], 2) }},
 		{"native: last before Java missing", native, func(d []dumpedThread) { drop(&d[0], 3) }},
-		{"native: frame twice", native, func(d []dumpedThread) { d[1].Frames = append(d[1].Frames[:2:2], d[1].Frames[1:]...) }},
+		{"native: frame twice", native, func(d []dumpedThread) {
+			d[1].Frames = append(d[1].Frames[:2:2],
+				d[1].Frames[1:]...)
+		}},
 		{"native: root missing", native, func(d []dumpedThread) { drop(&d[1], 2) }},
 		{"native: one below the root", native, func(d []dumpedThread) { d[1].Frames = append(d[1].Frames, d[1].Frames[2]) }},
 		{"native: Java elsewhere", native, func(d []dumpedThread) { d[0].Frames[4].PC = "0x7fbfc8945000" }},

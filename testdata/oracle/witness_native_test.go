@@ -146,7 +146,8 @@ func (j *nativeJudge) difference(gdb []gdbFrame, ours *dumpedThread) string {
 		}
 		way, ok := j.way(g, f)
 		if !ok || address(f.SP) != g.sp {
-			return fmt.Sprintf("frame %d, pc %#x, is %s with sp %s, gdb's is %s with sp %#x", i, g.pc, f.Name, f.SP, g.name, g.sp)
+			return fmt.Sprintf("frame %d, pc %#x, is %s with sp %s, gdb's is %s with sp %#x", i, g.pc, f.Name, f.SP, g.name,
+				g.sp)
 		}
 		ways[i] = append(ways[i], way)
 	}
@@ -220,7 +221,8 @@ func (s *imageSymbols) alias(module, a, b string) bool {
 	if s.read[module] == nil {
 		s.read[module] = symbolAddresses(path)
 	}
-	return slices.ContainsFunc(s.read[module][a], func(addr uint64) bool { return slices.Contains(s.read[module][b], addr) })
+	return slices.ContainsFunc(s.read[module][a],
+		func(addr uint64) bool { return slices.Contains(s.read[module][b], addr) })
 }
 
 // symbolAddresses are the functions of an ELF file and of its file of debug information, by name.

@@ -126,7 +126,8 @@ func hearAll(t *testing.T, jvm *jvmtest.JVM, gdb string, names []string) {
 func hasJhsdb(t *testing.T, jdk jvmtest.JDK) bool {
 	t.Helper()
 	if runtime.GOARCH == "arm64" && jdk.Version <= 17 {
-		t.Log("on arm64 the jhsdb of 17 does not find through such stacks itself (UnmappedAddressException in its AARCH64Frame)")
+		t.Log("on arm64 the jhsdb of 17 does not find through such stacks itself (UnmappedAddressException in its " +
+			"AARCH64Frame)")
 		return false
 	}
 	_, err := os.Stat(jdk.Tool("jhsdb"))
@@ -256,9 +257,11 @@ func hearJava(reader *witnessText, text []byte, ours []dumpedThread) (*hearing, 
 			h.against[th.TID] = "the witness does not know it"
 		}
 	}
-	h.told = fmt.Sprintf("%d threads agree, %d Java frames, %d of them with lines", len(theirs)-len(h.against), frames, lines)
+	h.told = fmt.Sprintf("%d threads agree, %d Java frames, %d of them with lines", len(theirs)-len(h.against), frames,
+		lines)
 	if carriers > 0 {
-		h.told += fmt.Sprintf("; %d carry virtual threads, of which the witness shows no %s, but frames in the heap", carriers, enterSpecial)
+		h.told += fmt.Sprintf("; %d carry virtual threads, of which the witness shows no %s, but frames in the heap",
+			carriers, enterSpecial)
 	}
 	return h, nil
 }
@@ -283,7 +286,8 @@ func hearNative(text []byte, ours []dumpedThread, alias func(module, a, b string
 	for tid := range theirs {
 		h.against[tid] = "it is not in the dump"
 	}
-	h.told = fmt.Sprintf("%d threads agree, %d native frames, %d threads to their roots", judge.threads, judge.frames, judge.whole)
+	h.told = fmt.Sprintf("%d threads agree, %d native frames, %d threads to their roots", judge.threads, judge.frames,
+		judge.whole)
 	for _, way := range slices.Sorted(maps.Keys(judge.ways)) {
 		h.told += fmt.Sprintf("; %s: %d", way, judge.ways[way])
 	}

@@ -14,11 +14,14 @@ func TestTell(t *testing.T) {
 		code Code
 		text string
 	}{
-		"none":    {nil, OK, ""},
-		"plain":   {errors.New("odd"), General, "goprof: odd\n"},
-		"whole":   {&Error{NotJVM, "cannot record 7", "it is no JVM", "goprof list", nil}, NotJVM, "goprof: cannot record 7: it is no JVM\ntry: goprof list\n"},
-		"under":   {&Error{Code: BadInput, What: "cannot read x", Err: fs.ErrNotExist}, BadInput, "goprof: cannot read x: file does not exist\n"},
-		"wrapped": {fmt.Errorf("while: %w", &Error{Code: NoSamples, What: "no samples"}), NoSamples, "goprof: while: no samples\n"},
+		"none":  {nil, OK, ""},
+		"plain": {errors.New("odd"), General, "goprof: odd\n"},
+		"whole": {&Error{NotJVM, "cannot record 7", "it is no JVM", "goprof list", nil}, NotJVM,
+			"goprof: cannot record 7: it is no JVM\ntry: goprof list\n"},
+		"under": {&Error{Code: BadInput, What: "cannot read x", Err: fs.ErrNotExist}, BadInput,
+			"goprof: cannot read x: file does not exist\n"},
+		"wrapped": {fmt.Errorf("while: %w", &Error{Code: NoSamples, What: "no samples"}), NoSamples,
+			"goprof: while: no samples\n"},
 		"hostile": {&Error{Code: General, What: "a\x1b[2J\nb\u0085c"}, General, "goprof: a [2J b c\n"},
 		"no code": {&Error{What: "an error is never a success"}, General, "goprof: an error is never a success\n"},
 	} {

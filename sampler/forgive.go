@@ -20,7 +20,7 @@ func (s *scan) forgiveUse() {
 			s.forget(th)
 			continue
 		}
-		s.book(th, stat)
+		s.updateAccount(th, stat)
 		th.credit = credit
 		if th.last.Ran > known && !th.hint.Skip {
 			used := th.last.Ran - known

@@ -1,55 +1,9 @@
-package process
+package look
 
 import (
 	"sync/atomic"
 	"time"
-
-	"goprof/arch"
 )
-
-// Waiting is what there is to tell, at the moment of a look, of what a thread did or waited for. Only a look
-// of a wall-clock recording has it (Snapshot.Tally is set).
-type Waiting struct {
-	// State is the kernel's letter (proc(5)): R runs or is ready to, S, D, T.
-	State byte
-	// NoCPU: it was ready to run and had no CPU.
-	NoCPU bool
-	// Call is the system call that it was in, File what that is about.
-	Call arch.Call
-	File FileKind
-	// Java is what the JVM says of a Java thread; see there.
-	Java JavaWait
-	// Unstopped: of its registers only pc and sp are known.
-	Unstopped bool
-}
-
-// Reset forgets all.
-func (w *Waiting) Reset() { *w = Waiting{} }
-
-// FileKind is what a file descriptor leads to.
-type FileKind uint8
-
-const (
-	NoFile FileKind = iota
-	Socket
-	Selector // an epoll instance
-	Pipe     // a named one is a RegularFile
-	RegularFile
-	OtherFile // an event counter, a timer ...
-)
-
-// JavaWait is what a JVM says of a thread that stands still.
-type JavaWait struct {
-	// Status is java.lang.Thread's: PARKED, SLEEPING ...; empty if it could not be had.
-	Status string
-	// Monitor: it waits to enter one, or (Notify) in Object.wait.
-	Monitor, Notify bool
-	// InVM: it waits within the JVM, for a safepoint to end, for a class, for work.
-	InVM bool
-	// For is the class, in slashes, of what it waits for: the monitor's object, or LockSupport's blocker. Empty
-	// if it was not asked for or could not be had.
-	For string
-}
 
 // Tally counts how often one look at a thread counts, and for how long: while the thread does not
 // move, what was seen is still so. The sampler adds, whoever walked the look reads, at any time.

@@ -1,0 +1,71 @@
+package process
+
+import (
+	"slices"
+
+	"goprof/arch"
+)
+
+// Snapshot is the state of the machine that one look at a thread took: everything that the walker needs and that cannot
+// be had later. What the sampler knows of the look itself is in sampler/look.
+type Snapshot struct {
+	TID  int
+	Regs arch.Regs
+	// Unknown is the set (by bit) of Regs that nobody could tell. Recordings do not keep it.
+	Unknown uint64
+	Stack   []byte // copy of the stack from SP upward
+	SP      uint64 // address of Stack[0]
+	// Syscall is the system call that the thread was in, -1 if none.
+	Syscall int64
+	// Cut: the stack goes on above the copy (the copy reached its limit).
+	Cut bool
+	// Side is a second piece of memory copied in the same moment, at SideAddr: what
+	// the walker asked for, such as the thread's frame anchor.
+	Side     []byte
+	SideAddr uint64
+	// Under is a copy of the thread's own stack from UnderSP upward, where Stack is another
+	// one: that of a signal's handler. Else it is empty.
+	Under   []byte
+	UnderSP uint64
+	// Followed is a piece of what a pointer in Side pointed at, copied in the same moment. It is empty where the pointer
+	// was nil, led nowhere, or could not be followed in that moment.
+	Followed []byte
+	// RunsOn: the thread has run on since, so what Side points at counts only as far as it is in Followed. Without it
+	// the thread still stands there, or this is a recording of one that did: then memory itself may be asked.
+	// Recordings keep it only together with bytes of Followed.
+	RunsOn bool
+	// Trail is what was copied in the same moment of what Trail leads to. Recordings do not keep it.
+	Trail Pieces
+	// Continuation is what of the stack lay in the Java heap; see there.
+	Continuation Continuation
+	// PACMask holds the address bits that carry pointer authentication (arm64).
+	PACMask uint64
+}
+
+// Reset makes s a snapshot in which nothing is known yet, and keeps its memory for the next.
+func (s *Snapshot) Reset() {
+	trail, continuation := s.Trail, s.Continuation
+	trail.Reset()
+	continuation.Reset()
+	*s = Snapshot{
+		Syscall:      -1,
+		Stack:        s.Stack[:0],
+		Side:         s.Side[:0],
+		Under:        s.Under[:0],
+		Followed:     s.Followed[:0],
+		Trail:        trail,
+		Continuation: continuation,
+	}
+}
+
+// Clone is a copy of s that shares no memory with it.
+func (s *Snapshot) Clone() *Snapshot {
+	c := *s
+	c.Stack = slices.Clone(s.Stack)
+	c.Side = slices.Clone(s.Side)
+	c.Under = slices.Clone(s.Under)
+	c.Followed = slices.Clone(s.Followed)
+	c.Trail = s.Trail.clone()
+	c.Continuation = s.Continuation.clone()
+	return &c
+}

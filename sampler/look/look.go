@@ -1,0 +1,30 @@
+// Package look is what one look at a thread brings: the machine's state, and what the sampler knows of the look. It is
+// what the queues between sampler and session carry. Whoever walks the stack gets the machine's state alone
+// (process.Snapshot): the walker knows nothing of weights and tallies, and may not import this package.
+package look
+
+import "goprof/process"
+
+// Look is one look at a thread.
+type Look struct {
+	process.Snapshot
+	// When is CLOCK_MONOTONIC in nanoseconds at the moment of the look.
+	When int64
+	// CPU is how much CPU time the thread has used since the sample of it before, in nanoseconds.
+	CPU int64
+	// Count is how many samples this look stands for, 1 or more; 0 where nobody has said that, which is 1, too.
+	Count int64
+	// Tally is how often this look counts, nil where each look counts once; then there is no Waiting, either.
+	Tally   *Tally
+	Waiting Waiting
+}
+
+// Reset makes l a look that has brought nothing yet, and keeps its memory.
+func (l *Look) Reset() {
+	l.Snapshot.Reset()
+	l.When, l.CPU, l.Count, l.Tally = 0, 0, 1, nil
+	l.Waiting = Waiting{}
+}
+
+// Samples is how many samples the look stands for.
+func (l *Look) Samples() int64 { return max(l.Count, 1) }

@@ -83,7 +83,8 @@ func (w *writer) extra() {
 	add("JVM", i.Meta.JVM)
 	add("Host", i.Meta.Host)
 	if s := i.Summary; s != nil {
-		add("Account", fmt.Sprintf("%d looks: %d whole stacks, %d truncated, %d lost", s.Attempted, s.Whole, s.Truncated, s.Lost))
+		add("Account", fmt.Sprintf("%d looks: %d whole stacks, %d truncated, %d lost",
+			s.Attempted, s.Whole, s.Truncated, s.Lost))
 	}
 	for _, n := range w.notes {
 		add("Note", n)

@@ -62,8 +62,8 @@ func (w *writer) makeThreads() {
 	}
 }
 
-// addProcess makes the process's own track. Viewers hide a track without samples, and profiler-cli hangs on one, so it has
-// one at the beginning and one at the end that have no stack and weigh nothing.
+// addProcess makes the process's own track. Viewers hide a track without samples, and profiler-cli hangs on one, so it
+// has one at the beginning and one at the end that have no stack and weigh nothing.
 func (w *writer) addProcess(name string) {
 	end := min(max(int64(w.t.Info.Meta.Duration), w.latest, int64(time.Millisecond)), maxTime)
 	w.threads = append(w.threads, &thread{name: name, isMain: true, marks: w.process, rows: []row{{}, {at: w.see(end)}},

@@ -42,7 +42,7 @@ func badInput(name string, err error) *exit.Error {
 	case errors.As(err, &chunk) && chunk.Incomplete:
 		e.Remedy = "wait for whoever writes it; jcmd PID JFR.dump writes a whole one"
 	default:
-		lacking(e, err)
+		lacking(e, name, err)
 	}
 	return e
 }

@@ -164,13 +164,12 @@ func cannotOpen(cmd *cobra.Command, name string, err error) error {
 }
 
 // lacking is the exit code and remedy of what a recording does not hold.
-func lacking(e *exit.Error, err error) {
+func lacking(e *exit.Error, name string, err error) {
 	var lacks *recording.Lacks
-	var none *recording.NoneLeft
 	switch {
 	case errors.As(err, &lacks):
 		e.Remedy = lacks.Remedy
-	case errors.As(err, &none):
-		e.Code, e.What, e.Why = exit.NoSamples, "no samples are left of "+e.Err.Error(), ""
+	case recording.IsEmpty(err):
+		e.Code, e.What = exit.NoSamples, "no samples are left of "+name
 	}
 }

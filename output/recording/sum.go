@@ -36,11 +36,7 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 	}
 	switch {
 	case s.p.Counts.Samples() == 0:
-		e := &NoneLeft{}
-		if f, ok := src.(*Filtered); ok {
-			e.LeftOut = f.LeftOut()
-		}
-		return nil, e
+		return nil, Empty(src)
 	case s.total == 0:
 		return nil, &Lacks{Problem: fmt.Sprintf("it does not say %s", weightWords[s.weight]), Remedy: "--weight samples"}
 	}

@@ -74,10 +74,13 @@ func (c *contents) choose(want string) ([]string, error) {
 		if found == nil {
 			found = c.named(name)
 		}
-		if len(found) == 0 {
+		if len(found) == 0 && !slices.Contains(EventGroups, strings.ToLower(name)) {
 			return nil, c.lacks(name)
 		}
 		chosen = append(chosen, found...)
+	}
+	if len(chosen) == 0 {
+		return nil, c.lacks(want)
 	}
 	slices.Sort(chosen)
 	chosen = slices.Compact(chosen)

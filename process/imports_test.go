@@ -31,6 +31,8 @@ var mayImport = map[string][]string{
 	"goprof/output":           {"goprof/profile", "goprof/profile/naming"},
 	"goprof/output/flame":     {"goprof/profile", "goprof/output"},
 	"goprof/output/format":    {},
+	"goprof/output/convert": {"goprof/profile", "goprof/output", "goprof/output/flame", "goprof/output/format", "goprof/output/jfr",
+		"goprof/output/pprof", "goprof/output/recording", "goprof/output/speedscope", "goprof/output/firefox"},
 	"goprof/output/jfr":       {"goprof/profile"},
 	"goprof/output/pprof":     {"goprof/profile"},
 	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},

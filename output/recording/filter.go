@@ -2,6 +2,7 @@ package recording
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -207,3 +208,18 @@ func (p *Filtered) LeftOut() string {
 type NoneLeft struct{ LeftOut string }
 
 func (e *NoneLeft) Error() string { return cmp.Or(e.LeftOut, "there are no samples in it") }
+
+// Empty is the error of a recording of which no samples are left.
+func Empty(src Source) error {
+	e := &NoneLeft{}
+	if f, ok := src.(*Filtered); ok {
+		e.LeftOut = f.LeftOut()
+	}
+	return e
+}
+
+// IsEmpty reports whether an error says that there are no samples.
+func IsEmpty(err error) bool {
+	var none *NoneLeft
+	return errors.As(err, &none)
+}

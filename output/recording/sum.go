@@ -29,18 +29,15 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 		return nil, &Lacks{Problem: "it does not say which threads its stacks are of", Remedy: "goprof record --threads"}
 	}
 	s := summer{p: profile.NewSize(maxNodes), o: o, weight: i.Meta.Weight, roots: make(map[profile.Thread]string),
-		leaves: make(map[profile.State]*profile.Func)}
+		leaves: make(map[profile.State]*profile.Func), places: make(map[placeKey]profile.Place),
+		prints: profile.NewFingerprinter(false), funcs: make(map[*profile.Func]bool)}
 	s.p.Meta = i.Meta
 	if err := src.Each(s.add); err != nil {
 		return nil, err
 	}
 	switch {
 	case s.p.Counts.Samples() == 0:
-		e := &NoneLeft{}
-		if f, ok := src.(*Filtered); ok {
-			e.LeftOut = f.LeftOut()
-		}
-		return nil, e
+		return nil, Empty(src)
 	case s.total == 0:
 		return nil, &Lacks{Problem: fmt.Sprintf("it does not say %s", weightWords[s.weight]), Remedy: "--weight samples"}
 	}
@@ -72,6 +69,17 @@ type summer struct {
 	roots  map[profile.Thread]string
 	leaves map[profile.State]*profile.Func
 	stack  profile.Stack
+
+	// Where stacks were added lately. They are found there without their frames.
+	places map[placeKey]profile.Place
+	prints profile.Fingerprinter
+	funcs  map[*profile.Func]bool // of these stacks
+}
+
+// placeKey is a stack under the root of a thread.
+type placeKey struct {
+	root  string
+	stack profile.Fingerprint
 }
 
 func (s *summer) add(of *profile.Sample) error {
@@ -91,9 +99,29 @@ func (s *summer) add(of *profile.Sample) error {
 	if s.weight != profile.Samples {
 		spent = time.Duration(n)
 	}
-	s.p.AddTimed(root, stack, of.Looks(), spent)
+	key := placeKey{root, s.prints.Of(stack)}
+	if at, known := s.places[key]; known {
+		s.p.Again(at, of.Looks(), spent)
+		return nil
+	}
+	s.keep(key, stack, s.p.AddAt(root, stack, of.Looks(), spent))
 	return nil
 }
+
+// keep notes where a stack is.
+func (s *summer) keep(key placeKey, stack *profile.Stack, at profile.Place) {
+	if len(s.places) >= maxPlaces || len(s.funcs) >= maxPlaces {
+		clear(s.places)
+		clear(s.funcs)
+	}
+	s.places[key] = at
+	for i := range stack.Frames {
+		s.funcs[stack.Frames[i].Func] = true
+	}
+}
+
+// maxPlaces bounds how many stacks and functions are noted, of some 60 bytes each.
+const maxPlaces = 1 << 17
 
 // weigh is what a sample counts for.
 func weigh(s *profile.Sample, w profile.Weight) int64 {

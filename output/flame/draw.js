@@ -145,3 +145,20 @@ function paintRow(g, row, depth, y, view, plan, look, letter) {
     }
   }
 }
+
+// drawLegend lists what colours stand for, of those kinds that names have.
+function drawLegend(list, dark) {
+  const used = new Set();
+  for (let i = 0; i < names.length; i++) used.add(kindOf(i));
+  list.replaceChildren(...kinds.map(([text], kind) => {
+    const li = document.createElement('li'), ns = 'http://www.w3.org/2000/svg';
+    const svg = document.createElementNS(ns, 'svg'), box = document.createElementNS(ns, 'rect');
+    box.setAttribute('width', 11);
+    box.setAttribute('height', 11);
+    box.setAttribute('fill', colour(kind, -1, dark));
+    svg.append(box);
+    li.append(svg, text);
+    li.hidden = !used.has(kind);
+    return li;
+  }));
+}

@@ -127,7 +127,7 @@ function readAddress() {
 function setDark(on) {
   state.dark = on;
   document.documentElement.classList.toggle('dark', on);
-  legend();
+  drawLegend($('legend'), on);
 }
 
 function find(query) {
@@ -349,22 +349,6 @@ function pressed(event) {
 function row(table, cells) {
   const tr = table.insertRow();
   for (const c of cells) tr.insertCell().textContent = c;
-}
-
-function legend() {
-  const used = new Set();
-  for (let i = 0; i < names.length; i++) used.add(kindOf(i));
-  $('legend').replaceChildren(...kinds.map(([text], kind) => {
-    const li = document.createElement('li'), ns = 'http://www.w3.org/2000/svg';
-    const svg = document.createElementNS(ns, 'svg'), box = document.createElementNS(ns, 'rect');
-    box.setAttribute('width', 11);
-    box.setAttribute('height', 11);
-    box.setAttribute('fill', colour(kind, -1, state.dark));
-    svg.append(box);
-    li.append(svg, text);
-    li.hidden = !used.has(kind);
-    return li;
-  }));
 }
 
 function begin() {

@@ -13,6 +13,7 @@ import (
 
 	"goprof/output"
 	"goprof/output/flame"
+	"goprof/profile"
 )
 
 // maxShown bounds the frames of a page: some four bytes each.
@@ -21,7 +22,7 @@ const maxShown = 400_000
 // page is what the script is given; load.js takes it apart.
 type page struct {
 	About [][2]string `json:"about"`
-	Unit  string      `json:"unit"` // "samples", or "time": microseconds
+	Unit  string      `json:"unit"` // profile.Weight: what is counted; times are microseconds
 	flame.Graph
 	Nodes string `json:"nodes"` // Graph.Bytes, packed
 
@@ -48,12 +49,9 @@ type page struct {
 func (h *heat) encode(o Options) (*page, error) {
 	g := &h.grid
 	p := &page{
-		Unit:  "samples",
+		Unit:  h.unit.weight.String(),
 		Start: float64(g.start) / 1e6, Seconds: float64(g.length) / 1e9, Cell: float64(g.cell) / 1e9, Rows: g.rows, Columns: g.columns,
 		Marks: h.marks.list, Entries: len(h.list), LaneOf: "pool", Looks: h.samples,
-	}
-	if h.unit.time {
-		p.Unit = "time"
 	}
 	if o.Threads {
 		p.LaneOf = "thread"
@@ -192,8 +190,11 @@ func (h *heat) about(p *page, least int64) (facts [][2]string) {
 	add("stacks", "%d different", p.Stacks)
 	if least > 1 {
 		what := fmt.Sprintf("%d samples", least)
-		if h.unit.time {
+		switch {
+		case h.unit.weight.IsTime():
 			what = (time.Duration(least) * time.Microsecond).String()
+		case h.unit.weight == profile.Bytes:
+			what = fmt.Sprintf("%d bytes", least)
 		}
 		add("left out", "frames with less than %s: their callers stand for them", what)
 	}

@@ -54,11 +54,14 @@ func (g *grid) column() uint64 { return g.cell * uint64(g.rows) }
 func (g *grid) cells() int     { return g.rows * g.columns }
 
 // at is the cell of a moment. What lies outside belongs to the first or the last.
-func (g *grid) at(wall int64) uint32 {
+func (g *grid) at(wall int64) uint32 { return min(g.before(wall), uint32(g.cells()-1)) }
+
+// before is how many whole cells lie before a moment.
+func (g *grid) before(wall int64) uint32 {
 	if wall < g.start {
 		return 0
 	}
-	return uint32(min((uint64(wall)-uint64(g.start))/g.cell, uint64(g.cells()-1)))
+	return uint32(min((uint64(wall)-uint64(g.start))/g.cell, uint64(g.cells())))
 }
 
 // span is the cells of a time that begins at a moment: those of which it fills more than half, and at least one. Spans
@@ -68,8 +71,7 @@ func (g *grid) span(wall int64, length time.Duration) (first, n uint32) {
 		return g.at(wall), 1
 	}
 	half := int64(g.cell / 2)
-	end := g.at(addTime(addTime(wall, int64(length)), half))
-	first = g.at(addTime(wall, half))
+	first, end := g.before(addTime(wall, half)), g.before(addTime(addTime(wall, int64(length)), half))
 	if end <= first {
 		return g.at(wall), 1
 	}

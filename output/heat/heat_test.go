@@ -41,7 +41,9 @@ func (f *fake) Marks(visit func(recording.Mark) error) error {
 
 var begin = time.Date(2026, 11, 22, 3, 14, 7, 0, time.UTC)
 
-func at(d time.Duration) profile.Instant { return profile.Instant{Wall: begin.UnixNano() + int64(d), Ticks: int64(d)} }
+func at(d time.Duration) profile.Instant {
+	return profile.Instant{Wall: begin.UnixNano() + int64(d), Ticks: int64(d)}
+}
 
 // names makes Funcs once for each name.
 type names map[string]*profile.Func

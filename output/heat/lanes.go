@@ -72,28 +72,11 @@ func poolOf(t *profile.Thread) string {
 }
 
 func nameOf(t *profile.Thread) string {
-	name := cmp.Or(t.JavaName, t.Name)
-	if t.Virtual {
-		name = t.JavaName
-	}
-	text := ""
-	switch {
-	case t.Virtual && t.JavaID != 0:
-		text = fmt.Sprintf("virtual #%d", t.JavaID)
-	case t.Virtual:
-		text = "virtual #?"
-	case t.TID != 0:
-		text = fmt.Sprintf("tid=%d", t.TID)
-	}
-	switch {
-	case name == "" && text == "":
+	if *t == (profile.Thread{}) {
 		return noThread
-	case name == "":
-		return text
-	case text == "":
-		return output.CleanName(name)
 	}
-	return output.CleanName(name) + " " + text
+	label := output.CleanName(naming.ThreadLabel(t))
+	return label[1 : len(label)-1]
 }
 
 // ordered sorts the lanes by what they have, the largest first, and returns what each has become.

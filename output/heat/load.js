@@ -7,7 +7,7 @@ const names = unpackNames(page.names);
 const kindOf = id => page.kinds.charCodeAt(id) - 65;
 
 const cells = page.rows * page.columns, laneCount = page.lanes.length;
-const timed = page.unit === 'time';
+const timed = page.unit === 'time' || page.unit === 'cpu'; // in ns, once it is read
 
 // Filled in by load.
 let tree = null; // of all samples

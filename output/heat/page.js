@@ -12,9 +12,14 @@ const state = {
 };
 
 const whole = {from: 0, to: cells, lane: -1};
-const ofWhat = "of threads' time";
-const figure = n => (timed ? duration(n) : thousands(Math.round(n * 100) / 100));
-const amount = n => (timed ? `${duration(n)} ${ofWhat}` : `${figure(n)} ${n === 1 ? 'sample' : 'samples'}`);
+const ofWhat = page.unit === 'cpu' ? 'of CPU' : "of threads' time";
+const bytes = n => {
+  const [unit, of] = [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10], ['B', 1]].find(([, of]) => n >= of) || ['B', 1];
+  return `${n / of >= 100 || of === 1 ? Math.round(n / of) : (n / of).toPrecision(3)} ${unit}`;
+};
+const figure = n => (timed ? duration(n) : page.unit === 'bytes' ? bytes(n) : thousands(Math.round(n * 100) / 100));
+const amount = n => (timed ? `${duration(n)} ${ofWhat}` : page.unit === 'bytes' ? `${bytes(n)} allocated` : `${figure(n)} ${n === 1 ? 'sample' : 'samples'}`);
+const unitName = {time: "threads' time", cpu: 'CPU time', bytes: 'allocated'}[page.unit] || 'samples';
 const columnSeconds = page.rows * page.cell;
 const digits = page.cell >= 1 ? 0 : page.cell >= 0.1 ? 1 : page.cell >= 0.01 ? 2 : 3;
 const second = cell => told(cell * page.cell, digits);
@@ -43,7 +48,7 @@ function compute() {
   const columns = byColumn(all), hitColumns = hits && byColumn(hits);
   state.map = {all, hit: hits, columns, hitColumns, scale: scaleOf(all), highest: columns.reduce((a, b) => Math.max(a, b), 0) || 1,
     total: sumOf(columns), hitTotal: hits ? sumOf(hitColumns) : 0};
-  if (!page.spans) state.map.scale = Math.max(state.map.scale, 4); // few samples are few
+  if (page.unit === 'samples' && !page.spans) state.map.scale = Math.max(state.map.scale, 4); // few samples are few
   const sums = byLane(filter(-1, null)), hitSums = hit ? byLane(filter(-1, hit)) : null;
   const totals = page.lanes.map((_, l) => sumOf(sums.subarray(l * page.columns, (l + 1) * page.columns)));
   const over = values => page.lanes.reduce((out, _, l) => {
@@ -76,7 +81,7 @@ function drawMap() {
   state.plan = mapPlan(width, innerHeight);
   const per = columnSeconds === 1 ? 'a second' : `in ${told(columnSeconds)}`;
   paintMap($('map'), state.plan, {...state.map, dark: state.dark, selections: selectionsShown(),
-    unit: `${timed ? "threads' time" : 'samples'} ${per}`, most: figure(state.map.highest)});
+    unit: `${unitName} ${per}`, most: figure(state.map.highest)});
   if (laneCount > 1) {
     paintLanes($('strips'), state.plan, {...state.lanes, lane: state.lane, hovered: state.hoveredLane, dark: state.dark, selections: selectionsShown()});
   }
@@ -127,7 +132,7 @@ function tell() {
   $('matched').textContent = !state.query ? '' : !highlight ? 'not an expression' : !highlight.names ? 'no match' : `matched ${percent(map.hitTotal, map.total)}`;
   const plain = n => String(Math.round(n * 1e3) / 1e3), of = s => (s ? `${s.from}..${s.to} ${laneName(s.lane)}` : 'none');
   $('summary').textContent = [
-    `${timed ? 'ns' : 'samples'} ${plain(map.total)}`, `columns ${page.columns} of ${columnSeconds} s, ${page.rows} cells each`, `lanes ${laneCount} by ${page.laneOf}`,
+    `${timed ? 'ns' : page.unit} ${plain(map.total)}`, `columns ${page.columns} of ${columnSeconds} s, ${page.rows} cells each`, `lanes ${laneCount} by ${page.laneOf}`,
     `lane ${laneName(state.lane)}`, `A ${of(selections.A)}`, `B ${of(selections.B)}`, `active ${active}`,
     `flame ${show} ${plain(graph.shown.total[0])}${graph.before ? ` before ${plain(graph.before.total[0])}` : ''}`,
     `zoom ${nameOf(graph.view.name(graph.zoom))}`,

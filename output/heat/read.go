@@ -20,33 +20,42 @@ type heat struct {
 
 // unit is what is counted.
 type unit struct {
-	time     bool          // microseconds of threads' time; else looks
+	weight   profile.Weight
 	interval time.Duration // that a look stands for
 }
 
 // maxWeight is the most that one sample weighs, so that sums of millions hold.
 const maxWeight = 1 << 40
 
-// of is the weight of a sample.
+// of is the weight of a sample: looks, bytes, or microseconds.
 func (u unit) of(s *profile.Sample) int64 {
-	if !u.time {
-		return min(s.Looks(), maxWeight)
+	n := s.Looks()
+	switch u.weight {
+	case profile.Bytes:
+		n = s.Bytes
+	case profile.CPUTime:
+		n = micros(s.CPU)
+	case profile.WallTime:
+		if n = micros(s.Span); n <= 0 {
+			n = micros(time.Duration(min(float64(u.interval)*float64(s.Looks()), math.MaxInt64/2)))
+		}
+		n = max(n, 1)
 	}
-	span := s.Span
-	if span <= 0 {
-		span = time.Duration(min(float64(u.interval)*float64(s.Looks()), math.MaxInt64/2))
-	}
-	return min(max(int64(span.Round(time.Microsecond)/time.Microsecond), 1), maxWeight)
+	return min(max(n, 0), maxWeight)
 }
+
+func micros(d time.Duration) int64 { return int64(d.Round(time.Microsecond) / time.Microsecond) }
 
 // read reads a recording twice: to learn what time it covers, and for its samples.
 func read(src recording.Source, info *recording.Info, threads bool) (*heat, error) {
 	var x extent
 	h := &heat{stacks: newStacks(), lanes: newLanes(threads)}
-	h.unit.interval = info.Meta.Interval
+	h.unit = unit{info.Meta.Weight, info.Meta.Interval}
 	err := src.Each(func(s *profile.Sample) error {
 		x.sample(s)
-		h.unit.time = h.unit.time || s.Wall && (s.Span > 0 || info.Meta.Interval > 0)
+		if s.Wall && (s.Span > 0 || info.Meta.Interval > 0) && h.unit.weight == profile.Samples {
+			h.unit.weight = profile.WallTime // threads that do nothing are looked at less often
+		}
 		return nil
 	})
 	if err != nil {

@@ -106,7 +106,7 @@ function paintLine(g, plan, data, t) {
   g.fillRect(gutter, bottom, plan.plot, 1);
 }
 
-const markColour = (t, kind) => markColours[t][kind] || markColours[t].other;
+const markColour = (t, kind) => (Object.hasOwn(markColours[t], kind) ? markColours[t][kind] : markColours[t].other);
 
 function paintMarks(g, plan, t, soft) {
   for (const m of page.marks) {
@@ -118,7 +118,8 @@ function paintMarks(g, plan, t, soft) {
   g.textAlign = 'right';
   g.font = '11px system-ui, sans-serif';
   for (const kind of [...new Set(page.marks.map(m => m.kind))].slice(0, 3).reverse()) {
-    const text = kind.slice(0, 12);
+    const text = cutTo(g, kind, 70);
+    if (right - g.measureText(text).width < 20) break;
     g.fillStyle = soft;
     g.fillText(text, right, plan.marks + markHeight / 2);
     right -= g.measureText(text).width + 9;
@@ -145,15 +146,18 @@ function paintCells(g, plan, data, t) {
   g.drawImage(bitmap, gutter, plan.top, plan.plot, plan.heat);
 }
 
-// told is a time since the start: 12.34 s, 2:05, 1:02:05.
-function told(seconds, digits) {
-  const d = digits === undefined ? (Number.isInteger(seconds) ? 0 : 2) : digits;
+// told is a length of time, or a moment since the start: 12.34 s, 2:05, 1:02:05.
+function told(seconds, digits = Number.isInteger(seconds) ? 0 : 2, inSeconds = seconds < 100) {
+  const d = digits;
   const f = 10 ** d, all = Math.round(seconds * f) / f;
-  if (all < 100) return `${all.toFixed(d)} s`;
+  if (inSeconds) return `${all.toFixed(d)} s`;
   const whole = Math.floor(all), h = Math.floor(whole / 3600), m = Math.floor((whole % 3600) / 60);
   const s = (all - h * 3600 - m * 60).toFixed(d).padStart(d ? 3 + d : 2, '0');
   return h ? `${h}:${String(m).padStart(2, '0')}:${s}` : `${m}:${s}`;
 }
+
+// moment is a time since the start. All of a page's are told alike.
+const moment = (seconds, digits) => told(seconds, digits, page.columns * page.rows * page.cell <= 100);
 
 const tickSteps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
@@ -163,11 +167,11 @@ function paintAxis(g, plan, soft, rule) {
   g.textAlign = 'center';
   const y = plan.top + plan.heat;
   for (let at = 0; at <= all; at += step) {
-    const x = xOf(plan, at), text = told(at, 0), half = g.measureText(text).width / 2;
+    const x = xOf(plan, at), text = moment(at, 0), half = g.measureText(text).width / 2;
     g.fillStyle = rule;
     g.fillRect(x, y + 1, 1, 4);
     g.fillStyle = soft;
-    g.fillText(text, Math.min(x, plan.width - half - 2), y + 13);
+    g.fillText(text, Math.min(x, plan.width - half - 5), y + 13);
   }
 }
 
@@ -195,7 +199,7 @@ function outline(g, plan, from, to) {
 
 function paintSelection(g, plan, s, colour) {
   outline(g, plan, s.from, s.to);
-  g.fillStyle = colour + '2e';
+  g.fillStyle = colour + '1c';
   g.fill();
   g.strokeStyle = colour;
   g.lineWidth = s.active ? 2 : 1.2;

@@ -11,11 +11,18 @@ const graph = {
 
 const blend = (a, b, f) => Math.round(a + (b - a) * f);
 
+// changeColours are those of frames whose share is smaller, the same, and larger than before.
+const changeColours = {
+  light: [[92, 150, 238], [226, 226, 226], [240, 84, 68]],
+  dark: [[40, 104, 190], [70, 74, 82], [190, 48, 40]],
+};
+const changeScale = dark => changeColours[theme(dark)].map(c => `rgb(${c.join()})`);
+
 // changeColour is red where a frame's share has grown, and blue where it has shrunk.
 function changeColour(node, dark) {
   const r = change(graph.before, graph.shown, node), f = Math.pow(Math.abs(r), 0.8);
-  const none = dark ? [70, 74, 82] : [226, 226, 226], end = r > 0 ? (dark ? [190, 48, 40] : [240, 84, 68]) : dark ? [40, 104, 190] : [92, 150, 238];
-  return `rgb(${none.map((v, i) => blend(v, end[i], f)).join()})`;
+  const [less, same, more] = changeColours[theme(dark)], end = r > 0 ? more : less;
+  return `rgb(${same.map((v, i) => blend(v, end[i], f)).join()})`;
 }
 
 function layoutGraph() {
@@ -30,7 +37,7 @@ function layoutGraph() {
 
 function paintGraph() {
   paint($('canvas'), graph.plan, graph.view, $('scroll').scrollTop, $('scroll').clientWidth, $('scroll').clientHeight, {
-    icicle: true, dark: state.dark, hit: state.highlight && state.highlight.hit, selected: graph.selected, hovered: graph.hovered,
+    icicle: true, dark: state.dark, hit: state.highlight && !state.highlight.quiet ? state.highlight.hit : null, selected: graph.selected, hovered: graph.hovered,
     colour: graph.before ? n => changeColour(n, state.dark) : null,
   });
 }

@@ -22,7 +22,7 @@ const amount = n => (timed ? `${duration(n)} ${ofWhat}` : page.unit === 'bytes' 
 const unitName = {time: "threads' time", cpu: 'CPU time', bytes: 'allocated'}[page.unit] || 'samples';
 const columnSeconds = page.rows * page.cell;
 const digits = page.cell >= 1 ? 0 : page.cell >= 0.1 ? 1 : page.cell >= 0.01 ? 2 : 3;
-const second = cell => told(cell * page.cell, digits);
+const second = cell => moment(cell * page.cell, digits);
 const laneName = lane => (lane < 0 ? 'all threads' : page.lanes[lane]);
 
 // clock is a moment as the reader's logs have it.
@@ -95,9 +95,11 @@ function drawGraph() {
 }
 
 function drawAll() {
+  const began = performance.now();
   drawMap();
   drawGraph();
   tell();
+  $('summary').dataset.ms = (performance.now() - began).toFixed(1);
 }
 
 const soon = (() => { // each at most once a frame
@@ -137,26 +139,28 @@ function tell() {
     `flame ${show} ${plain(graph.shown.total[0])}${graph.before ? ` before ${plain(graph.before.total[0])}` : ''}`,
     `zoom ${nameOf(graph.view.name(graph.zoom))}`,
     `highlight ${highlight ? `${highlight.text} ${plain(map.hitTotal)}` : 'none'}`,
-    `states ${state.states.names.length ? state.states.names.filter((_, i) => state.states.chosen[i]).join(',') : 'none'}`,
+    `states ${state.states.names.filter((_, i) => state.states.chosen[i]).join(',') || 'none'}`,
     `drawn ${graph.plan.boxes} boxes`, state.dark ? 'dark' : 'light',
   ].join('; ');
   drawKey();
 }
 
-// drawKey says what colours mean.
+// drawKey says what colours mean. Those of a difference are no kinds of frames.
 function drawKey() {
-  const key = $('key'), t = theme(state.dark), parts = [];
-  const swatch = (colours, from, to) => {
-    const c = document.createElement('canvas');
+  const scale = (colours, from, to) => {
+    const part = document.createElement('span'), c = document.createElement('canvas');
     const g = sized(c, 90, 10), step = g.createLinearGradient(0, 0, 90, 0);
     colours.forEach((v, i) => step.addColorStop(i / (colours.length - 1), v));
     g.fillStyle = step;
     g.fillRect(0, 0, 90, 10);
-    parts.push(from, c, to);
+    part.append(from, c, to);
+    return part;
   };
-  if (graph.before) swatch(state.dark ? ['#2868be', '#464a52', '#be3028'] : ['#5c96ee', '#e2e2e2', '#f05444'], 'less in B', 'more in B');
-  swatch(palettes[t], '0', `${figure(state.map.scale)} in ${page.cell < 1 ? `${Number((page.cell * 1000).toPrecision(6))} ms` : told(page.cell)}`);
-  key.replaceChildren(...parts);
+  const cell = page.cell < 1 ? `${Number((page.cell * 1000).toPrecision(6))} ms` : told(page.cell);
+  const parts = [scale(palettes[theme(state.dark)], '0', `${figure(state.map.scale)} in ${cell}`)];
+  if (graph.before) parts.unshift(scale(changeScale(state.dark), 'less in B', 'more in B'));
+  $('key').replaceChildren(...parts);
+  $('legend').classList.toggle('unseen', Boolean(graph.before));
 }
 
 // What is chosen.
@@ -182,19 +186,20 @@ function chooseLane(lane) {
   drawAll();
 }
 
-function setHighlight(text, hit, count) {
-  state.highlight = hit && {text, hit, names: count, mask: containing(tree, hit)};
+function setHighlight(text, hit, count, quiet) {
+  state.highlight = hit && {text, hit, quiet, names: count, mask: containing(tree, hit)};
   compute();
   drawAll();
 }
 
+// highlightName shows when a frame was seen. The flame graph stays as it is: the frame is selected in it.
 function highlightName(id) {
   const hit = new Uint8Array(names.length + 1);
   let count = 0;
   names.forEach((n, i) => {
     if (n === names[id]) count += hit[i] = 1;
   });
-  setHighlight(names[id], hit, count);
+  setHighlight(names[id], hit, count, true);
 }
 
 function find(query) {
@@ -274,44 +279,48 @@ const restful = new Set(['parked', 'sleeping', 'waiting', 'socket', 'in VM', 'in
 
 function beginStates() {
   state.states = statesOf(tree);
-  const {names: all} = state.states;
-  let chosen = all.map(s => !restful.has(s));
-  if (!chosen.includes(true)) chosen = all.map(() => true);
+  const {names: all, used} = state.states;
+  let chosen = all.map((s, i) => used[i] && !restful.has(s));
+  if (!chosen.includes(true)) chosen = used.slice();
   state.states.chosen = chosen;
-  if (all.length > 1) {
-    $('states').hidden = false;
-    const label = document.createElement('span');
-    label.className = 'soft';
-    label.textContent = 'threads that are';
-    const buttons = all.map((name, i) => {
-      const b = document.createElement('button');
-      b.textContent = name;
-      b.onclick = () => {
-        state.states.chosen[i] = !state.states.chosen[i];
-        chooseStates();
-      };
-      return b;
-    });
-    const every = document.createElement('button');
-    every.textContent = 'all states';
-    every.onclick = () => {
-      const on = state.states.chosen.includes(false);
-      state.states.chosen = all.map((s, i) => on || !restful.has(s));
-      chooseStates();
-    };
-    $('states').replaceChildren(label, ...buttons, every);
-    state.states.buttons = buttons;
-    state.states.every = every;
-  }
+  if (used.filter(Boolean).length > 1) showStates();
   applyStates();
 }
 
+function showStates() {
+  const {names: all, used} = state.states, button = (text, press) => {
+    const b = document.createElement('button');
+    b.textContent = text;
+    b.onclick = () => {
+      press();
+      chooseStates();
+    };
+    return b;
+  };
+  const label = document.createElement('span');
+  label.className = 'soft';
+  label.textContent = 'threads that are';
+  state.states.buttons = all.map((name, i) => {
+    const b = button(name, () => {
+      state.states.chosen[i] = !state.states.chosen[i];
+    });
+    b.hidden = !used[i];
+    return b;
+  });
+  state.states.every = button('all states', () => {
+    const some = used.some((u, i) => u && !state.states.chosen[i]);
+    state.states.chosen = all.map((s, i) => used[i] && (some || !restful.has(s)));
+  });
+  $('states').replaceChildren(label, ...state.states.buttons, state.states.every);
+  $('states').hidden = false;
+}
+
 function applyStates() {
-  const {of, chosen, buttons, every} = state.states;
+  const {of, chosen, buttons, every, used} = state.states;
   state.on = of.map(s => (s < 0 || chosen[s] ? 1 : 0));
   if (!buttons) return;
   buttons.forEach((b, i) => b.setAttribute('aria-pressed', chosen[i]));
-  every.setAttribute('aria-pressed', !chosen.includes(false));
+  every.setAttribute('aria-pressed', used.every((u, i) => !u || chosen[i]));
 }
 
 function chooseStates() {
@@ -377,7 +386,7 @@ const hideTip = () => {
 
 function marksAt(x) {
   const {plan} = state, near = page.marks.filter(m => x >= xOf(plan, m.at) - 3 && x <= xOf(plan, m.at + m.for) + 3);
-  const lines = near.slice(0, 6).map(m => `${m.kind}: ${m.text}${m.for ? `, ${duration(m.for * 1e9)}` : ''} at ${told(m.at, 3)}`);
+  const lines = near.slice(0, 6).map(m => `${m.kind}: ${m.text}${m.for ? `, ${duration(m.for * 1e9)}` : ''} at ${moment(m.at, 3)}`);
   return near.length > 6 ? [...lines, `and ${near.length - 6} more`] : lines;
 }
 
@@ -386,7 +395,7 @@ function hoverTimes(event) {
   $('map').style.cursor = x < gutter ? '' : 'crosshair';
   if (x < gutter || x > gutter + plan.plot) return hideTip();
   const {from, to} = cellsAt(event), sum = values => sumOf(values.subarray(from, to));
-  const lines = [`${second(from)} \u2013 ${second(to)}   ${clock(from)}`, amount(sum(map.all)) + (state.lane < 0 ? '' : ` in ${laneName(state.lane)}`)];
+  const lines = [`${second(from)} \u2013 ${second(to)} \u00b7 ${clock(from)}`, amount(sum(map.all)) + (state.lane < 0 ? '' : ` in ${laneName(state.lane)}`)];
   if (map.hit) lines.push(`${amount(sum(map.hit))} with ${state.highlight.text}`);
   placeTip(event, [...lines, ...(y < plan.top && y >= plan.marks - gap ? marksAt(x) : [])]);
 }
@@ -403,7 +412,7 @@ function hoverLanes(event) {
     return placeTip(event, [laneName(lane), `${amount(total)}, ${percent(total, lanes.total)}`]);
   }
   const column = columnAt(plan, x), value = values => (lane < 0 ? values.whole[column] : values.sums[lane * page.columns + column]);
-  placeTip(event, [laneName(lane), `${second(column * page.rows)} \u2013 ${second((column + 1) * page.rows)}   ${clock(column * page.rows)}`, amount(value(lanes))]);
+  placeTip(event, [laneName(lane), `${second(column * page.rows)} \u2013 ${second((column + 1) * page.rows)} \u00b7 ${clock(column * page.rows)}`, amount(value(lanes))]);
 }
 
 // Walking through time by keys.

@@ -3,9 +3,12 @@
 
 const stateKind = 9; // of draw.js's kinds
 
+// stateOrder is the order in which people ask: what ran, what was kept from running, what rests.
+const stateOrder = ['running', 'runnable', 'blocked', 'file', 'socket', 'parked', 'waiting', 'sleeping', 'in VM', 'in native', 'stopped'];
+
 // statesOf finds the states that stacks end in: their names, and of each node the number of its state, or -1.
 function statesOf(tree) {
-  const found = [], number = new Map(), of = new Int8Array(tree.count).fill(-1), byName = new Map();
+  const found = stateOrder.slice(), used = new Set(), number = new Map(found.map((s, i) => [s, i])), of = new Int8Array(tree.count).fill(-1), byName = new Map();
   for (let n = 1; n < tree.count; n++) {
     const id = tree.name[n];
     if (kindOf(id) !== stateKind) continue;
@@ -15,8 +18,9 @@ function statesOf(tree) {
       byName.set(id, number.has(word) ? number.get(word) : -1);
     }
     of[n] = byName.get(id);
+    used.add(of[n]);
   }
-  return {names: found, of};
+  return {names: found, of, used: found.map((_, i) => used.has(i))};
 }
 
 // containing marks the nodes whose stacks have a frame with a hit name.

@@ -31,10 +31,17 @@ var mayImport = map[string][]string{
 	"goprof/output":           {"goprof/profile", "goprof/profile/naming"},
 	"goprof/output/flame":     {"goprof/profile", "goprof/output"},
 	"goprof/output/format":    {},
+	"goprof/output/convert": {"goprof/profile", "goprof/output", "goprof/output/flame", "goprof/output/format", "goprof/output/jfr",
+		"goprof/output/pprof", "goprof/output/recording", "goprof/output/speedscope", "goprof/output/firefox"},
 	"goprof/output/jfr":       {"goprof/profile"},
 	"goprof/output/pprof":     {"goprof/profile"},
 	"goprof/output/heat":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
+
+	// What writes a recording in the order of time.
+	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},
+	"goprof/output/speedscope": {"goprof/output/recording", "goprof/output/timeline"},
+	"goprof/output/firefox":    {"goprof/profile", "goprof/output/recording", "goprof/output/timeline"},
 }
 
 // commands may import all of the others.

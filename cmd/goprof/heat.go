@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,12 +13,12 @@ import (
 	"goprof/output/format"
 	"goprof/output/heat"
 	"goprof/output/recording"
-	"goprof/profile"
 )
 
 type heatFlags struct {
-	output, title, event string
-	threads, pools       bool
+	output, title string
+	pools         bool
+	in            inputFlags
 }
 
 func newHeat() *cobra.Command {
@@ -30,6 +28,7 @@ func newHeat() *cobra.Command {
 		Short: "Draw a recording over time: when it began, and what changed",
 		Long: `Heat reads a recording whose samples have times (JFR: ours, the JDK's, async-profiler's)
 and writes a page that holds all it needs: it can be mailed, and opened offline.
+Collapsed files and pprof profiles have no times.
 
 On top is time: a column a second, a cell 20 ms (more in long recordings), a strip for each
 pool of threads, and marks for collections, safepoints and pauses that the recording knows.
@@ -43,6 +42,7 @@ In the page ? lists all keys. An older page is not overwritten, unless it is nam
 		Example: `  goprof record --pid 1234 -d 1m -o out.jfr && goprof heat out.jfr
   goprof heat out.jfr -o incident-4711.html --title "checkout, slow since 3:14"
   goprof heat out.jfr --threads                  a strip for each thread
+  goprof heat out.jfr --from 10m --to 12m --thread http
   goprof heat app.jfr --event wall               of recordings with several kinds of samples`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return drawHeat(cmd, args[0], &f) },
@@ -51,14 +51,14 @@ In the page ? lists all keys. An older page is not overwritten, unless it is nam
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "write to `file`; - is standard output (default: beside FILE, .heat.html)")
 	flags.StringVar(&f.title, "title", "", "the page's `title` (default: the program's name)")
-	flags.BoolVarP(&f.threads, "threads", "t", false, "a strip for each thread")
 	flags.BoolVar(&f.pools, "pools", false, "a strip for each pool of threads: pool-1-thread-* (default)")
-	flags.StringVar(&f.event, "event", "", "which samples: "+strings.Join(recording.EventGroups, ", ")+", or an event's `name`")
+	f.in.add(cmd)
+	flags.Lookup("threads").Usage = "a strip for each thread"
 	return cmd
 }
 
 func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
-	if f.threads && f.pools {
+	if f.in.threads && f.pools {
 		return usageError(cmd, "--threads and --pools exclude each other")
 	}
 	if err := notItself(input, f.output); err != nil {
@@ -68,34 +68,43 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if err != nil {
 		return outputFailed(err)
 	}
-	src, err := recording.Open(input, recording.Options{Event: f.event})
+	in, err := f.in.open(cmd, input)
 	if err != nil {
-		return heatInput(input, err)
+		return err
 	}
-	defer src.Close()
-	info := src.Info()
-	for _, note := range info.Notes {
-		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(note))
+	defer in.Close()
+	in.notes(cmd)
+	name, err := writeHeat(file, in, f)
+	if err != nil {
+		return err
 	}
+	in.leftOut(cmd)
+	if name != output.Stdout {
+		fmt.Fprintf(cmd.ErrOrStderr(), "heat map: %s\n", output.Printable(name))
+	}
+	return nil
+}
+
+// writeHeat draws the page. Samples are read meanwhile, so an error may be about them.
+func writeHeat(file *output.File, in *openInput, f *heatFlags) (name string, err error) {
+	info := in.src.Info()
+	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Line: heatLine(&info), About: heatAbout(in.name, &info), Threads: f.in.threads}
 	var unread error
-	name, err := file.Write(func(w io.Writer) error {
+	name, err = file.Write(func(w io.Writer) error {
 		page := writeErrors{to: w}
-		err := heat.Write(&page, src, heat.Options{Title: heatTitle(input, f.title, &info), Line: heatLine(&info), About: heatAbout(&info), Threads: f.threads})
+		err := heat.Write(&page, in.src, o)
 		if page.err == nil {
-			unread = err // it is about what is read
+			unread = err
 		}
 		return err
 	})
 	switch {
 	case unread != nil:
-		return heatInput(input, unread)
+		return "", cannotDraw(in.name, unread)
 	case err != nil:
-		return outputFailed(err)
+		return "", outputFailed(err)
 	}
-	if name != output.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "heat map: %s\n", output.Printable(name))
-	}
-	return nil
+	return name, nil
 }
 
 // writeErrors tells whether an error was one of writing.
@@ -121,91 +130,47 @@ func reserveHeat(input, named string) (*output.File, error) {
 	return output.ReserveNumbered(name, nil)
 }
 
-// heatInput tells why a recording cannot be drawn.
-func heatInput(input string, err error) error {
+// cannotDraw tells why a recording cannot be drawn over time.
+func cannotDraw(input string, err error) error {
 	e := badInput(input, err)
-	e.What = "cannot draw " + input
-	var lacks *recording.Lacks
 	switch {
 	case errors.Is(err, heat.ErrNoTimes):
-		e.Err, e.Why = nil, "it has sums only, and nothing of when: collapsed stacks and pprof have no times"
-		e.Remedy = "goprof record --pid PID -o FILE.jfr keeps when each sample was taken; goprof flame " +
-			commandLine([]string{input}) + " draws this one"
+		e.What, e.Err, e.Why = "cannot draw "+input+" over time", nil, "it has sums only: collapsed stacks and pprof do not say when samples were taken"
+		e.Remedy = "goprof record --pid PID -o FILE.jfr keeps the times; goprof flame " + commandLine([]string{input}) + " draws the sums"
 	case errors.Is(err, heat.ErrEmpty):
-		e.Code = exit.NoSamples
-	case errors.As(err, &lacks):
-		e.Remedy = lacks.Remedy
+		e.Code, e.What, e.Err, e.Why = exit.NoSamples, "nothing to draw", nil, "no samples are left of "+input
 	}
 	return e
 }
 
-func heatTitle(input, title string, info *recording.Info) string {
-	switch {
-	case title != "":
-		return title
-	case info.Meta.MainClass != "":
-		return output.CleanName(info.Meta.MainClass)
-	case input == output.Stdout:
+func heatTitle(input, title string, i *recording.Info) string {
+	if title == "" && i.Meta.MainClass == "" && input == output.Stdout {
 		return "heat map"
 	}
-	return info.Name
+	return flameTitle(input, title, i)
 }
 
 // heatLine says in one line what was recorded.
-func heatLine(info *recording.Info) string {
-	m := &info.Meta
-	var facts []string
-	add := func(known bool, format string, values ...any) {
-		if known {
-			facts = append(facts, fmt.Sprintf(format, values...))
-		}
+func heatLine(i *recording.Info) string {
+	rate := i.Event
+	if i.Meta.Interval > 0 {
+		rate = fmt.Sprintf("%.4g Hz", i.Meta.Rate())
 	}
-	add(m.Mode != "", "%s mode", output.CleanName(m.Mode))
-	add(info.Event != "" && m.Version == "", "%s", output.CleanName(info.Event))
-	add(m.Interval > 0, "%.4g Hz", m.Rate())
-	add(m.Duration > 0, "%s", output.Round(m.Duration))
-	add(!m.Start.IsZero(), "%s", m.Start.Format("2006-01-02 15:04:05 MST"))
-	add(m.PID > 0 && m.Host != "", "pid %d on %s", m.PID, output.CleanName(m.Host))
-	add(m.PID > 0 && m.Host == "", "pid %d", m.PID)
-	if s := info.Summary; s != nil && s.Quality != "" && s.Quality != profile.Good {
-		add(true, "quality %s", output.CleanName(string(s.Quality)))
-	}
-	return strings.Join(facts, " \u00b7 ")
+	return infoLine(cmp.Or(output.CleanName(rate), i.Format), i)
 }
 
-// heatAbout is what the page says of the recording: what is known of it, and its own account.
-func heatAbout(info *recording.Info) (facts [][2]string) {
-	add := func(known bool, name, format string, values ...any) {
-		if known {
-			facts = append(facts, [2]string{name, output.Printable(fmt.Sprintf(format, values...))})
-		}
+// heatAbout is what is known of the recording, and its own account.
+func heatAbout(input string, i *recording.Info) (facts [][2]string) {
+	if input != output.Stdout {
+		facts = append(facts, [2]string{"file", i.Name})
 	}
-	m := &info.Meta
-	add(info.Name != "" && info.Name != output.Stdout, "file", "%s", info.Name)
-	add(m.MainClass != "", "program", "%s", m.MainClass)
-	add(m.PID > 0, "pid", "%d", m.PID)
-	add(m.Host != "", "host", "%s", m.Host)
-	add(m.JVM != "", "JVM", "%s", m.JVM)
-	add(m.Collector != "", "collector", "%s", m.Collector)
-	add(!m.Start.IsZero(), "recorded", "%s, for %s", m.Start.Format(time.RFC3339), m.Duration.Round(time.Millisecond))
-	add(info.Event != "", "events", "%s", info.Event)
-	if s := info.Summary; s != nil {
-		add(s.Rate > 0, "rate", "%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)
-		add(s.Quality != "" && s.Quality != profile.Good, "quality", "%s: %s", s.Quality, strings.Join(s.Doubts, "; "))
-		add(true, "looks", "%d, of which %d gave a sample", s.Attempted, s.Samples)
-		add(true, "truncated", "%d (%s)", s.Truncated, output.Percent(s.Truncated, s.Attempted))
-		add(true, "lost", "%d (%s)", s.Lost, output.Percent(s.Lost, s.Attempted))
-		p := &s.Pauses
-		add(p.Count > 0, "pauses", "p50 %s, p99 %s, max %s", output.Round(p.P50), output.Round(p.P99), output.Round(p.Max))
-		add(s.OwnCPU > 0, "goprof's CPU", "%s", output.Round(s.OwnCPU))
+	facts = append(facts, aboutRecording(i)...)
+	if s := i.Summary; s != nil {
+		facts = append(facts, [2]string{"rate", fmt.Sprintf("%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)})
+		facts = append(facts, aboutAccount(s)...)
 		for _, n := range s.Notes {
-			add(true, "note", "%s", n.Text)
+			facts = append(facts, [2]string{"note", n.Text})
 		}
 	}
-	for _, note := range info.Notes {
-		add(true, "note", "%s", note)
-	}
-	add(m.Version != "", "recorded by", "goprof %s", m.Version)
-	add(true, "drawn by", "goprof %s", version())
-	return facts
+	return append(facts, [2]string{"drawn by", "goprof " + version()})
 }

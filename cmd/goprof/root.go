@@ -18,6 +18,7 @@ var portable = []func() *cobra.Command{
 	newFlame,
 	newReport,
 	newHeat,
+	newConvert,
 	newVersion,
 	newMan,
 }

@@ -219,16 +219,17 @@ function paintSelection(g, plan, s, colour) {
   g.font = '12px system-ui, sans-serif';
 }
 
-// cut shortens a text to a width.
+// cutTo shortens a text to a width. What stands at its end is kept: threads of a pool have numbers there.
 function cutTo(g, text, room) {
   if (g.measureText(text).width <= room) return text;
-  let low = 0, high = text.length;
+  const end = Math.min(12, Math.floor(text.length / 2)), tail = '\u2026' + text.slice(text.length - end);
+  let low = 0, high = text.length - end;
   while (low < high) {
     const mid = (low + high + 1) >> 1;
-    if (g.measureText(text.slice(0, mid) + '\u2026').width <= room) low = mid;
+    if (g.measureText(text.slice(0, mid) + tail).width <= room) low = mid;
     else high = mid - 1;
   }
-  return text.slice(0, low) + '\u2026';
+  return text.slice(0, low) + tail;
 }
 
 const short = (n, of) => (of ? (100 * n) / of : 0).toFixed(n > 0 && n < of ? 1 : 0) + '%';

@@ -117,7 +117,7 @@ func TestLongRecording(t *testing.T) {
 			f.samples = append(f.samples, profile.Sample{At: at(time.Duration(r.Int64N(int64(c.length)))), Stack: n.stack("a.B.c"), Count: 2})
 		}
 		d := decode(t, draw(t, f, Options{}))
-		column := time.Duration(math.Round(d.Cell*float64(d.Rows)*1e9))
+		column := time.Duration(math.Round(d.Cell * float64(d.Rows) * 1e9))
 		if d.Columns != c.columns || column != c.column || d.sum(func(*decodedEntry) string { return "" })[""] != 40_000 {
 			t.Errorf("%s: %d columns of %s", c.length, d.Columns, column)
 		}

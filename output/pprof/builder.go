@@ -24,10 +24,21 @@ type Builder struct {
 	locations map[string]*pb.Location
 	samples   map[string]*pb.Sample
 	mappings  map[string]*pb.Mapping
+	full      *pb.Sample // for all that have no room
 	room      int
 	line      []byte // of a location, then of a sample: what it is known by
 	key       []byte
 	stack     []*pb.Location
+
+	// What was added lately, found without a look at its names. byPtr keeps the Funcs.
+	seen   map[seenKey]*pb.Sample
+	prints profile.Fingerprinter
+}
+
+// seenKey is a stack with its labels.
+type seenKey struct {
+	stack  profile.Fingerprint
+	labels Labels
 }
 
 // NewBuilder makes an empty profile.
@@ -40,6 +51,8 @@ func NewBuilder() *Builder {
 		samples:   make(map[string]*pb.Sample),
 		mappings:  make(map[string]*pb.Mapping),
 		room:      maxSamples,
+		seen:      make(map[seenKey]*pb.Sample),
+		prints:    profile.NewFingerprinter(true),
 	}
 }
 
@@ -66,6 +79,27 @@ func (b *Builder) mapping(file string) *pb.Mapping {
 
 // Add counts a sample. It keeps the Funcs of its stack, nothing else.
 func (b *Builder) Add(s *Sample) {
+	key := seenKey{b.prints.Of(s.Stack), s.Labels}
+	sum := b.seen[key]
+	if sum == nil {
+		if len(b.byPtr)+maxNew > maxSamples || len(b.seen) >= maxSamples {
+			clear(b.byPtr)
+			clear(b.seen)
+		}
+		sum = b.find(s)
+		b.seen[key] = sum
+	} else if sum == b.full {
+		b.Overflow += s.Count
+	}
+	sum.Value[0] += s.Count
+	sum.Value[1] += int64(s.Time)
+}
+
+// maxNew is more than one stack's functions.
+const maxNew = 1 << 17
+
+// find is the sum of a stack with its labels.
+func (b *Builder) find(s *Sample) *pb.Sample {
 	b.stack = b.stack[:0]
 	b.frames(s.Stack)
 	b.key = b.key[:0]
@@ -77,8 +111,7 @@ func (b *Builder) Add(s *Sample) {
 	if sum == nil {
 		sum = b.sample(s)
 	}
-	sum.Value[0] += s.Count
-	sum.Value[1] += int64(s.Time)
+	return sum
 }
 
 var fullStack = &profile.Stack{Frames: []profile.Frame{
@@ -91,8 +124,8 @@ func (b *Builder) sample(s *Sample) *pb.Sample {
 	if len(b.samples) >= b.room {
 		b.Overflow += s.Count
 		b.key, labels = append(b.key[:0], "full"...), Labels{}
-		if sum := b.samples["full"]; sum != nil {
-			return sum
+		if b.full != nil {
+			return b.full
 		}
 		b.stack = b.stack[:0]
 		b.frames(fullStack)
@@ -107,6 +140,9 @@ func (b *Builder) sample(s *Sample) *pb.Sample {
 	}
 	if labels.TID != 0 {
 		sum.NumLabel = map[string][]int64{labelTID: {int64(labels.TID)}}
+	}
+	if len(b.samples) >= b.room {
+		b.full = sum
 	}
 	b.samples[string(b.key)] = sum
 	b.out.Sample = append(b.out.Sample, sum)
@@ -176,21 +212,26 @@ func (b *Builder) function(fn *profile.Func) *pb.Function {
 		b.out.Function = append(b.out.Function, f)
 		b.functions[*fn] = f
 	}
-	if len(b.byPtr) >= maxSamples {
-		clear(b.byPtr)
-	}
 	b.byPtr[fn] = f
 	return f
+}
+
+// secondValue is what samples have beside their count: Sample.Time holds it.
+func secondValue(m *profile.Meta) (what, unit string) {
+	switch {
+	case m.Weight == profile.Bytes:
+		return "alloc_space", "bytes"
+	case m.Weight == profile.WallTime || m.Mode != "" && m.Mode != profile.ModeCPU:
+		return "wall", "nanoseconds"
+	}
+	return "cpu", "nanoseconds"
 }
 
 // Write writes the profile, compressed. The builder may go on.
 func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	p := b.out
-	what := "cpu"
-	if meta.Weight == profile.WallTime || meta.Mode == "wall" || meta.Mode == "off-cpu" {
-		what = "wall"
-	}
-	p.SampleType = []*pb.ValueType{{Type: "samples", Unit: "count"}, {Type: what, Unit: "nanoseconds"}}
+	what, unit := secondValue(&meta)
+	p.SampleType = []*pb.ValueType{{Type: "samples", Unit: "count"}, {Type: what, Unit: unit}}
 	p.DefaultSampleType = what
 	if meta.Weight == profile.Samples {
 		p.DefaultSampleType = "samples"

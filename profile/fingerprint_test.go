@@ -1,0 +1,28 @@
+package profile
+
+import "testing"
+
+// TestFingerprint: what differs has another fingerprint, and lines count only where they are to.
+func TestFingerprint(t *testing.T) {
+	a, b := &Func{Name: "a"}, &Func{Name: "b"}
+	one := Frame{Func: a, Kind: C2, Line: 1, BCI: 2}
+	stacks := []*Stack{nil, {}, {Frames: []Frame{one}}, {Frames: []Frame{one}, Truncated: NotCode},
+		{Frames: []Frame{{Func: b, Kind: C2, Line: 1, BCI: 2}}}, {Frames: []Frame{{Func: a, Kind: C1, Line: 1, BCI: 2}}},
+		{Frames: []Frame{one, one}}, {Frames: []Frame{one, {Func: b}}}, {Frames: []Frame{{Func: b}, one}},
+		{Frames: []Frame{{Func: a, Kind: C2, Line: 1, BCI: 2, Sure: Guessed}}},
+	}
+	other := &Stack{Frames: []Frame{{Func: a, Kind: C2, Line: 2, BCI: 2}}}
+	for _, lines := range []bool{false, true} {
+		p := NewFingerprinter(lines)
+		seen := map[Fingerprint]int{}
+		for i, s := range stacks {
+			if j, known := seen[p.Of(s)]; known {
+				t.Errorf("lines %v: stacks %d and %d are the same", lines, j, i)
+			}
+			seen[p.Of(s)] = i
+		}
+		if (p.Of(other) == p.Of(stacks[2])) == lines {
+			t.Errorf("lines %v", lines)
+		}
+	}
+}

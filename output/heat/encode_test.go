@@ -96,6 +96,10 @@ func TestAllOfTheTime(t *testing.T) {
 	if d.Columns != 60 || d.entries[0].cell != 30*50 {
 		t.Errorf("%d columns, cell %d", d.Columns, d.entries[0].cell)
 	}
+	d = decode(t, draw(t, timed(profile.Meta{Start: begin, Duration: 40*time.Second + 9*time.Millisecond}, one), Options{}))
+	if d.Columns != 40 {
+		t.Errorf("%d columns of 40.009 s", d.Columns)
+	}
 	d = decode(t, draw(t, timed(profile.Meta{Start: begin.Add(time.Hour), Duration: time.Minute}, one), Options{}))
 	if d.Columns != 1 {
 		t.Errorf("a start behind the samples was believed: %d columns", d.Columns)
@@ -174,10 +178,24 @@ func TestOtherWeights(t *testing.T) {
 	}
 }
 
+// TestNoSuchWeight: what the recording says it is counted in may not be in it.
+func TestNoSuchWeight(t *testing.T) {
+	one := profile.Sample{At: at(0), Stack: names{}.stack("a.B.c"), Count: 3}
+	d := decode(t, draw(t, timed(profile.Meta{Weight: profile.CPUTime}, one), Options{}))
+	if d.Unit != "samples" || d.entries[0].weight != 3 {
+		t.Errorf("%d %s", d.entries[0].weight, d.Unit)
+	}
+	one.Wall, one.Span = true, 60*time.Millisecond
+	d = decode(t, draw(t, timed(profile.Meta{Weight: profile.CPUTime}, one), Options{}))
+	if d.Unit != "time" || d.entries[0].weight != 60_000 || d.entries[0].cells != 3 {
+		t.Errorf("%+v %s", d.entries[0], d.Unit)
+	}
+}
+
 // TestEntriesAreBounded: more entries than there is room for make cells longer, and lose nothing.
 func TestEntriesAreBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	e := entries{grid: newGrid(0, int64(100*time.Second)), most: 1000}
+	e := entries{grid: newGrid(extent{to: int64(100 * time.Second)}), most: 1000}
 	for range 20_000 {
 		first := r.Uint32N(uint32(e.grid.cells()))
 		e.add(entry{cell: first, cells: min(1+r.Uint32N(3), uint32(e.grid.cells())-first), lane: r.Int32N(3), node: r.Int32N(4), weight: 2})

@@ -30,10 +30,10 @@ type grid struct {
 	columns int
 }
 
-// newGrid makes the grid of the time from one moment to another.
-func newGrid(from, to int64) grid {
-	g := grid{start: from, rows: rowsOfColumn}
-	g.length = uint64(to) - uint64(from) // right although the difference may be more than an int64
+// newGrid makes the grid of a time.
+func newGrid(x extent) grid {
+	g := grid{start: x.from, rows: rowsOfColumn}
+	g.length = uint64(x.to) - uint64(x.from) // right although the difference may be more than an int64
 	column := uint64(columnLengths[0])
 	for i := 1; g.length/column >= maxColumns; i++ {
 		if i < len(columnLengths) {
@@ -43,9 +43,13 @@ func newGrid(from, to int64) grid {
 		}
 	}
 	g.cell = column / rowsOfColumn
-	g.columns = int(max((g.length-1)/column+1, 1))
-	if g.length == 0 {
-		g.columns = 1
+	g.columns = 1
+	if g.length > 0 {
+		g.columns = int((g.length-1)/column + 1)
+	}
+	// A recording of 10 s takes some milliseconds more, which make no column if nothing was seen in them.
+	if whole := g.length / column; whole > 0 && g.length%column < column/2 && uint64(x.last)-uint64(x.from) < whole*column {
+		g.columns, g.length = int(whole), whole*column
 	}
 	return g
 }
@@ -110,6 +114,7 @@ func (g *grid) coarsen(by uint32) {
 // extent is the time that a recording covers: what it says itself, and all of its samples.
 type extent struct {
 	from, to int64
+	last     int64 // end of the last sample
 	any      bool
 }
 
@@ -119,6 +124,7 @@ func (x *extent) sample(s *profile.Sample) {
 		x.from, x.to, x.any = from, to, true
 	}
 	x.from, x.to = min(x.from, from), max(x.to, to)
+	x.last = x.to
 }
 
 // recorded adds the time before the first sample and behind the last in which nothing was seen. A recording that says

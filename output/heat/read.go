@@ -51,11 +51,11 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	var x extent
 	h := &heat{stacks: newStacks(), lanes: newLanes(threads)}
 	h.unit = unit{info.Meta.Weight, info.Meta.Interval}
+	spans, weighs := false, false
 	err := src.Each(func(s *profile.Sample) error {
 		x.sample(s)
-		if s.Wall && (s.Span > 0 || info.Meta.Interval > 0) && h.unit.weight == profile.Samples {
-			h.unit.weight = profile.WallTime // threads that do nothing are looked at less often
-		}
+		spans = spans || s.Wall && (s.Span > 0 || info.Meta.Interval > 0)
+		weighs = weighs || h.unit.of(s) > 0
 		return nil
 	})
 	if err != nil {
@@ -64,8 +64,13 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	if !x.any {
 		return nil, ErrEmpty
 	}
+	if spans && (h.unit.weight == profile.Samples || !weighs) {
+		h.unit.weight = profile.WallTime // threads that do nothing are looked at less often
+	} else if !weighs {
+		h.unit.weight = profile.Samples
+	}
 	x.recorded(&info.Meta)
-	h.entries = entries{grid: newGrid(x.from, x.to), most: maxHeld}
+	h.entries = entries{grid: newGrid(x), most: maxHeld}
 	err = src.Each(func(s *profile.Sample) error {
 		h.add(s)
 		return nil

@@ -49,7 +49,8 @@ In the page ? lists all keys. An older page is not overwritten, unless it is nam
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.output, "output", "o", "", "write to `file`; - is standard output (default: beside FILE, .heat.html)")
+	flags.StringVarP(&f.output, "output", "o", "",
+		"write to `file`; - is standard output (default: beside FILE, .heat.html)")
 	flags.StringVar(&f.title, "title", "", "the page's `title` (default: the program's name)")
 	flags.BoolVar(&f.pools, "pools", false, "a strip for each pool of threads: pool-1-thread-* (default)")
 	f.in.add(cmd)
@@ -88,7 +89,8 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 // writeHeat draws the page. Samples are read meanwhile, so an error may be about them.
 func writeHeat(file *output.File, in *openInput, f *heatFlags) (name string, err error) {
 	info := in.src.Info()
-	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Line: heatLine(&info), About: heatAbout(in.name, &info), Threads: f.in.threads}
+	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Line: heatLine(&info),
+		About: heatAbout(in.name, &info), Threads: f.in.threads}
 	var unread error
 	name, err = file.Write(func(w io.Writer) error {
 		page := writeErrors{to: w}
@@ -135,8 +137,10 @@ func cannotDraw(input string, err error) error {
 	e := badInput(input, err)
 	switch {
 	case errors.Is(err, heat.ErrNoTimes):
-		e.What, e.Err, e.Why = "cannot draw "+input+" over time", nil, "it has sums only: collapsed stacks and pprof do not say when samples were taken"
-		e.Remedy = "goprof record --pid PID -o FILE.jfr keeps the times; goprof flame " + commandLine([]string{input}) + " draws the sums"
+		e.What, e.Err, e.Why = "cannot draw "+input+" over time", nil,
+			"it has sums only: collapsed stacks and pprof do not say when samples were taken"
+		e.Remedy = "goprof record --pid PID -o FILE.jfr keeps the times; goprof flame " +
+			commandLine([]string{input}) + " draws the sums"
 	case errors.Is(err, heat.ErrEmpty):
 		e.Code, e.What, e.Err, e.Why = exit.NoSamples, "nothing to draw", nil, "no samples are left of "+input
 	}

@@ -50,7 +50,8 @@ func (h *heat) encode(o Options) (*page, error) {
 	g := &h.grid
 	p := &page{
 		Unit:  h.unit.weight.String(),
-		Start: float64(g.start) / 1e6, Seconds: float64(g.length) / 1e9, Cell: float64(g.cell) / 1e9, Rows: g.rows, Columns: g.columns,
+		Start: float64(g.start) / 1e6, Seconds: float64(g.length) / 1e9, Cell: float64(g.cell) / 1e9,
+		Rows: g.rows, Columns: g.columns,
 		Marks: h.marks.list, Entries: len(h.list), LaneOf: "pool", Looks: h.samples,
 	}
 	if o.Threads {
@@ -91,7 +92,8 @@ func (h *heat) place(p *page) (least int64) {
 	for i := range places {
 		places[i] = -1
 	}
-	p.Graph = flame.Encode(tree, (float64(least)-0.5)/float64(max(tree.Total, 1)), func(node int32, place int) { places[node] = int32(place) })
+	share := (float64(least) - 0.5) / float64(max(tree.Total, 1))
+	p.Graph = flame.Encode(tree, share, func(node int32, place int) { places[node] = int32(place) })
 	if p.Names == nil {
 		p.Names = []string{}
 	}

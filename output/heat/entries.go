@@ -47,7 +47,8 @@ func (e *entries) bound(most int) {
 // merge sorts the entries, and makes those one that differ in nothing but their weight.
 func (e *entries) merge() {
 	slices.SortFunc(e.list, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.cell, b.cell), cmp.Compare(a.lane, b.lane), cmp.Compare(a.node, b.node), cmp.Compare(a.cells, b.cells))
+		return cmp.Or(cmp.Compare(a.cell, b.cell), cmp.Compare(a.lane, b.lane), cmp.Compare(a.node, b.node),
+			cmp.Compare(a.cells, b.cells))
 	})
 	kept := e.list[:0]
 	for _, one := range e.list {

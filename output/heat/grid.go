@@ -48,7 +48,8 @@ func newGrid(x extent) grid {
 		g.columns = int((g.length-1)/column + 1)
 	}
 	// A recording of 10 s takes some milliseconds more, which make no column if nothing was seen in them.
-	if whole := g.length / column; whole > 0 && g.length%column < column/2 && uint64(x.last)-uint64(x.from) < whole*column {
+	whole := g.length / column
+	if whole > 0 && g.length%column < column/2 && uint64(x.last)-uint64(x.from) < whole*column {
 		g.columns, g.length = int(whole), whole*column
 	}
 	return g

@@ -51,7 +51,8 @@ func Open(t *testing.T, html []byte, fragment string, width, height int) *Page {
 	t.Cleanup(cancel)
 	p := &Page{T: t, Ctx: ctx, URL: "file://" + filepath.ToSlash(file)}
 	go p.listen(chromedp.Console(ctx))
-	p.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate(p.URL+fragment), chromedp.WaitReady("#summary"))
+	p.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate(p.URL+fragment),
+		chromedp.WaitReady("#summary"))
 	t.Cleanup(p.checkSealed)
 	return p
 }

@@ -58,7 +58,7 @@ test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetc
 	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./testdata/oracle
 
 test-readers: ## our JFR files in JMC's reader and async-profiler's converter, and theirs in ours (fetches them; needs Maven, mvn, and a JDK from 17 on)
-	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|JMC|ReadsAsyncProfiler)$$' ./output/jfr
+	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|JMC|ReadsAsyncProfiler|AgreesWithConverter)$$' ./output/jfr ./output/recording
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

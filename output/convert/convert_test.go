@@ -143,10 +143,10 @@ func TestEverywhere(t *testing.T) {
 	proto := converted(t, open(t, data, recording.Options{}), format.PProf, false)
 	text := converted(t, open(t, data, recording.Options{}), format.Collapsed, true)
 	for name, in := range map[string][]byte{"jfr": data, "pprof": proto, "collapsed": text} {
-		for _, f := range all() {
+		for _, f := range format.All() {
 			var b bytes.Buffer
 			n, err := Write(&b, f, open(t, in, recording.Options{}), Options{})
-			if f == format.JFR && name != "jfr" {
+			if (f == format.JFR || f == format.Firefox) && name != "jfr" {
 				if source := new(SourceError); !errors.As(err, &source) || !recording.IsBad(err) {
 					t.Errorf("%s to %v: %v", name, f, err)
 				}
@@ -190,7 +190,7 @@ func TestTimes(t *testing.T) {
 // TestErrors: a writer that fails is no fault of the recording.
 func TestErrors(t *testing.T) {
 	data := flight(t, 5000, false)
-	for _, f := range all() {
+	for _, f := range format.All() {
 		source := new(SourceError)
 		if _, err := Write(broken{}, f, open(t, data, recording.Options{}), Options{}); !errors.Is(err, errBroken) || errors.As(err, &source) {
 			t.Errorf("%v: %v", f, err)
@@ -211,7 +211,7 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 // cpu-s is what that takes of user and system time.
 func BenchmarkConvert(b *testing.B) {
 	data := million(b)
-	for _, f := range all() {
+	for _, f := range format.All() {
 		b.Run(f.String(), func(b *testing.B) {
 			before := cpuTime()
 			for b.Loop() {
@@ -261,9 +261,4 @@ func million(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-// all are the formats that are written.
-func all() []format.Format {
-	return slices.DeleteFunc(format.All(), func(f format.Format) bool { return f == format.Firefox })
 }

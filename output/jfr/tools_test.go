@@ -214,7 +214,7 @@ func TestReadsJDK(t *testing.T) {
 		if jdk.Version >= 25 {
 			events = append(events, "jdk.CPUTimeSample")
 		}
-		name := recordWithJDK(t, jdk, events)
+		name := jvmtest.RecordJFR(t, jdk, events)
 		theirs := map[string]map[string]int{}
 		for _, p := range print(t, jdk, name, strings.Join(events, ",")) {
 			if theirs[p.Type] == nil {
@@ -260,64 +260,3 @@ func TestReadsJDK(t *testing.T) {
 		}
 	})
 }
-
-// recordWithJDK runs a program for some seconds under the JDK's recorder.
-func recordWithJDK(t *testing.T, jdk jvmtest.JDK, events []string) string {
-	t.Helper()
-	var b strings.Builder
-	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><configuration version="2.0">`)
-	for _, event := range events {
-		b.WriteString(`<event name="` + event + `"><setting name="enabled">true</setting>` +
-			`<setting name="stackTrace">true</setting>`)
-		switch {
-		case strings.HasSuffix(event, "MethodSample"), event == "jdk.ExecutionSample":
-			b.WriteString(`<setting name="period">10 ms</setting>`)
-		case event == "jdk.CPUTimeSample":
-			b.WriteString(`<setting name="throttle">10 ms</setting>`)
-		case strings.Contains(event, "Allocation"):
-			b.WriteString(`<setting name="throttle">200/s</setting>`)
-		default:
-			b.WriteString(`<setting name="threshold">0 ms</setting>`)
-		}
-		b.WriteString(`</event>`)
-	}
-	b.WriteString(`</configuration>`)
-	dir := t.TempDir()
-	settings, name := filepath.Join(dir, "all.jfc"), filepath.Join(dir, "jdk.jfr")
-	source := filepath.Join(dir, "Busy.java")
-	for file, text := range map[string]string{settings: b.String(), source: busyProgram} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command(jdk.Tool("java"), "-XX:StartFlightRecording=settings="+settings+",filename="+name, source)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return name
-}
-
-const busyProgram = `
-import java.util.concurrent.locks.LockSupport;
-public class Busy {
-    static volatile Object sink;
-    static synchronized long hold(int n) { long h = n; for (int i = 0; i < n; i++) { h = h * 31 + i; } return h; }
-    static long recurse(int d) { return d == 0 ? hold(20_000) : recurse(d - 1) + 1; }
-    public static void main(String[] a) throws Exception {
-        long end = System.nanoTime() + 3_000_000_000L;
-        Thread[] t = new Thread[2];
-        for (int i = 0; i < t.length; i++) {
-            int depth = 20 + 80 * i;
-            t[i] = new Thread(() -> {
-                for (long n = 0; System.nanoTime() < end; n++) {
-                    long x = recurse(depth);
-                    if (n % 10 == 0) { sink = new byte[(int) (x & 0xff) * 1000]; }
-                    if (n % 100 == 0) { LockSupport.parkNanos(1_000_000); }
-                }
-            }, "busy \u00e4\u4e16 " + i);
-            t[i].start();
-        }
-        for (Thread x : t) { x.join(); }
-    }
-}
-`

@@ -101,9 +101,9 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
 		m.leaf(&s, e.Class, profile.Native)
 	case "lock":
 		s.Wall, s.Span, s.State = true, e.Duration, profile.Blocked
-		m.leaf(&s, s.State.Label(e.Class), profile.StateFrame)
-	case "park":
-		s.Wall, s.Span, s.State = true, e.Duration, profile.Parked
+		if e.Name == threadPark {
+			s.State = profile.Parked
+		}
 		m.leaf(&s, s.State.Label(e.Class), profile.StateFrame)
 	default:
 		s.Wall, s.Span = true, e.Duration

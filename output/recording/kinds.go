@@ -29,7 +29,7 @@ var EventGroups = []string{"cpu", "native", "wall", "alloc", "lock", "park"}
 // modeOf says which mode a recording of such events is of.
 var modeOf = map[string]string{
 	executionSample: profile.ModeCPU, nativeSample: profile.ModeCPU, cpuTimeSample: profile.ModeCPU, wallSample: profile.ModeWall,
-	allocSample: "alloc", allocInTLAB: "alloc", allocOutside: "alloc", monitorEnter: "lock", threadPark: "park",
+	allocSample: "alloc", allocInTLAB: "alloc", allocOutside: "alloc", monitorEnter: "lock", threadPark: "lock",
 }
 
 // weightsOf says what events can be counted in, the usual way first.
@@ -47,7 +47,7 @@ func weightsOf(event string, ours bool) []profile.Weight {
 		return []profile.Weight{profile.Samples, profile.WallTime}
 	case "alloc":
 		return []profile.Weight{profile.Bytes, profile.Samples}
-	case "lock", "park":
+	case "lock":
 		return []profile.Weight{profile.WallTime, profile.Samples}
 	}
 	return []profile.Weight{profile.Samples, profile.WallTime}
@@ -74,10 +74,13 @@ func (c *contents) choose(want string) ([]string, error) {
 		if found == nil {
 			found = c.named(name)
 		}
-		if len(found) == 0 {
+		if len(found) == 0 && !slices.Contains(EventGroups, strings.ToLower(name)) {
 			return nil, c.lacks(name)
 		}
 		chosen = append(chosen, found...)
+	}
+	if len(chosen) == 0 {
+		return nil, c.lacks(want)
 	}
 	slices.Sort(chosen)
 	chosen = slices.Compact(chosen)

@@ -1,0 +1,160 @@
+//go:build linux
+
+package recording
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"goprof/output"
+	"goprof/profile"
+	"goprof/testdata/jvmtest"
+)
+
+// TestHotMethods: of a recording of the JDK's own recorder our table of methods is that of its command, to the sample.
+func TestHotMethods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts JVMs: not with -short")
+	}
+	newest := jvmtest.JDK{}
+	for _, jdk := range jvmtest.JDKs(t) {
+		if _, err := os.Stat(jdk.Tool("jfr")); err == nil && jdk.Version > newest.Version {
+			newest = jdk
+		}
+	}
+	if newest.Version < 21 {
+		t.Skip("jfr view is of JDK 21 and later")
+	}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if _, err := os.Stat(jdk.Tool("jfr")); err != nil {
+			t.Skip("it has no recorder")
+		}
+		name := jvmtest.RecordJFR(t, jdk, []string{executionSample, nativeSample, "jdk.GarbageCollection", vmOperation})
+		theirs := hotMethods(t, newest, name)
+		ours := selfOf(t, name)
+		for method, n := range theirs {
+			if ours[method] != n {
+				t.Errorf("%s: theirs %d, ours %d", method, n, ours[method])
+			}
+		}
+		if theirs["Busy.hold"] < 50 {
+			t.Errorf("theirs are %v", theirs)
+		}
+		t.Logf("%d methods, %d samples of hold", len(theirs), theirs["Busy.hold"])
+	})
+}
+
+// hotMethods are the methods of "jfr view hot-methods" that are there whole: it shows 25, and a method's other
+// signatures may be among those that it leaves out. These have a sample each, or as many as the last.
+func hotMethods(t *testing.T, jdk jvmtest.JDK, name string) map[string]int64 {
+	t.Helper()
+	out, err := exec.Command(jdk.Tool("jfr"), "view", "--width", "1000", "hot-methods", name).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	row := regexp.MustCompile(`^(\S+)\(.*\) +(\d+) +[\d.,]+%`)
+	methods, least := map[string]int64{}, int64(1)
+	for line := range strings.Lines(string(out)) {
+		if m := row.FindStringSubmatch(line); m != nil {
+			n, _ := strconv.ParseInt(m[2], 10, 64)
+			methods[strings.ReplaceAll(m[1], "/", ".")] += n
+			least = n
+		}
+	}
+	maps.DeleteFunc(methods, func(_ string, n int64) bool { return n <= least })
+	return methods
+}
+
+// selfOf is our own table.
+func selfOf(t *testing.T, name string) map[string]int64 {
+	t.Helper()
+	f, err := Open(name, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tree, err := TreeOf(f, SumOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := output.NewReport(tree, "method", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := map[string]int64{}
+	for _, row := range r.Rows {
+		self[row.Name] = row.Self
+	}
+	return self
+}
+
+// TestAgreesWithConverter: of async-profiler's recordings we have the stacks and counts that its own converter has, in
+// every kind of events and every weight.
+func TestAgreesWithConverter(t *testing.T) {
+	jars, jdk := jvmtest.Readers(t)
+	name := jvmtest.RecordAsync(t, jars, jdk, "event=ctimer,interval=1ms,wall=20ms,alloc=100k,lock=0")
+	for _, c := range []struct {
+		event  string
+		weight profile.Weight
+		flags  []string
+	}{
+		{"cpu", profile.Samples, []string{"--cpu"}},
+		{"wall", profile.Samples, []string{"--wall"}},
+		{"alloc", profile.Samples, []string{"--alloc"}},
+		{"alloc", profile.Bytes, []string{"--alloc", "--total"}},
+		{"lock", profile.Samples, []string{"--lock"}},
+	} {
+		t.Run(c.event+" "+c.weight.String(), func(t *testing.T) {
+			theirs := jvmtest.Converted(t, jars, jdk, name, c.flags...)
+			f, err := Open(name, Options{Event: eventOf(c.event), Weight: &c.weight})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			ours := jvmtest.Stacks(t, collapsedOf(t, f, SumOptions{}))
+			delete(theirs, "") // of a sample without frames
+			delete(ours, "[no stack]")
+			if len(theirs) == 0 || !maps.Equal(plainLeaves(theirs), plainLeaves(ours)) {
+				t.Errorf("the converter has %d stacks, we have %d", len(theirs), len(ours))
+				showDifferences(t, plainLeaves(theirs), plainLeaves(ours))
+			}
+			t.Logf("%d stacks", len(theirs))
+		})
+	}
+}
+
+// eventOf is what the converter reads of a kind: locks are monitors and parked threads.
+func eventOf(kind string) string {
+	if kind == "lock" {
+		return "lock,park"
+	}
+	return kind
+}
+
+// plainLeaves takes off what we say of a class that was waited for: [parked: java.lang.Object].
+func plainLeaves(stacks map[string]int64) map[string]int64 {
+	leaf := regexp.MustCompile(`;\[(?:parked|blocked): (.*)\]$`)
+	plain := map[string]int64{}
+	for stack, n := range stacks {
+		plain[leaf.ReplaceAllString(stack, ";$1")] += n
+	}
+	return plain
+}
+
+func showDifferences(t *testing.T, theirs, ours map[string]int64) {
+	t.Helper()
+	shown := 0
+	for _, stacks := range []map[string]int64{theirs, ours} {
+		for stack := range stacks {
+			if ours[stack] != theirs[stack] && shown < 10 {
+				shown++
+				t.Logf("theirs %d, ours %d: %.800s", theirs[stack], ours[stack], stack)
+			}
+		}
+	}
+}

@@ -92,7 +92,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	in.leftOut(cmd)
 	info := in.src.Info()
 	tree = tree.Shaped(f.shape)
-	o := flame.Options{Title: flameTitle(input, f.title, &info), Line: infoLine(tree, &info), MinShare: f.minwidth / 100, About: about(input, tree, &info)}
+	o := flame.Options{Title: flameTitle(input, f.title, &info), Line: infoLine(output.Amount(tree.Weight, tree.Total), &info), MinShare: f.minwidth / 100, About: about(input, tree, &info)}
 	draw := flame.Page
 	if f.svg {
 		draw = flame.SVG
@@ -167,9 +167,9 @@ func flameTitle(input, title string, i *recording.Info) string {
 	return filepath.Base(input)
 }
 
-// infoLine says in one line what was recorded. Of a collapsed file without a summary only its weight is known.
-func infoLine(tree *output.Tree, i *recording.Info) string {
-	facts := []string{output.Amount(tree.Weight, tree.Total)}
+// infoLine says in one line what was recorded, and how much. Of a collapsed file without a summary nothing else is known.
+func infoLine(amount string, i *recording.Info) string {
+	facts := []string{amount}
 	m := &i.Meta
 	if i.Summary != nil || m.Mode != "" {
 		mode := cmp.Or(output.CleanName(m.Mode), "cpu")
@@ -223,15 +223,7 @@ func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]strin
 	add("stacks", "%d different", tree.Stacks)
 	add("frames", "%d", len(tree.Nodes)-1)
 	if s != nil {
-		if s.Quality != "" && s.Quality != profile.Good {
-			add("quality", "%s: %s", output.CleanName(string(s.Quality)), strings.Join(s.Doubts, "; "))
-		}
-		add("truncated", "%d (%s)", s.Truncated, output.Percent(s.Truncated, s.Attempted))
-		add("lost", "%d (%s)", s.Lost, output.Percent(s.Lost, s.Attempted))
-		p := &s.Pauses
-		add("pauses", "p50 %s, p99 %s, max %s", output.Round(p.P50), output.Round(p.P99), output.Round(p.Max))
-		add("goprof's CPU", "%s", output.Round(s.OwnCPU))
-		add("recorded by", "goprof %s", s.Meta.Version)
+		facts = append(facts, aboutAccount(s)...)
 	}
 	add("drawn by", "goprof %s", version())
 	return facts
@@ -257,5 +249,22 @@ func aboutRecording(i *recording.Info) (facts [][2]string) {
 	}
 	add("mode", m.Mode)
 	add("events", i.Event)
+	return facts
+}
+
+// aboutAccount is the recording's own account of the run.
+func aboutAccount(s *profile.Summary) (facts [][2]string) {
+	add := func(name, format string, values ...any) {
+		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
+	}
+	if s.Quality != "" && s.Quality != profile.Good {
+		add("quality", "%s: %s", output.CleanName(string(s.Quality)), strings.Join(s.Doubts, "; "))
+	}
+	add("truncated", "%d (%s)", s.Truncated, output.Percent(s.Truncated, s.Attempted))
+	add("lost", "%d (%s)", s.Lost, output.Percent(s.Lost, s.Attempted))
+	p := &s.Pauses
+	add("pauses", "p50 %s, p99 %s, max %s", output.Round(p.P50), output.Round(p.P99), output.Round(p.Max))
+	add("goprof's CPU", "%s", output.Round(s.OwnCPU))
+	add("recorded by", "goprof %s", s.Meta.Version)
 	return facts
 }

@@ -1,84 +1,12 @@
-// What the page was given: names, kinds and the tree, unpacked into flat arrays. See
-// encode.go for the form they come in.
+// What the page was given: names, kinds and the tree.
 
 const page = JSON.parse(document.getElementById('data').textContent);
 
-const digits64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-
-// Each name begins with the number of characters that it shares with the one before.
-const names = (() => {
-  const out = new Array(page.names.length);
-  let last = '';
-  for (let i = 0; i < out.length; i++) {
-    const s = page.names[i];
-    last = last.slice(0, digits64.indexOf(s[0])) + s.slice(1);
-    out[i] = last;
-  }
-  return out;
-})();
+const names = unpackNames(page.names);
 
 const kindOf = id => page.kinds.charCodeAt(id) - 65;
 
-// A tree in preorder: node 0 is the root and no frame, the subtree of n is n to end[n]. measure fills in what follows from
-// name, parent and self.
-function newTree(count) {
-  return {
-    count,
-    name: new Int32Array(count), depth: new Int32Array(count), parent: new Int32Array(count), end: new Int32Array(count),
-    self: new Float64Array(count), total: new Float64Array(count), start: new Float64Array(count),
-  };
-}
-
-function measure(t) {
-  const {count} = t;
-  for (let n = 1; n < count; n++) t.depth[n] = t.depth[t.parent[n]] + 1;
-  for (let n = count - 1; n >= 0; n--) {
-    t.total[n] += t.self[n];
-    if (!t.end[n]) t.end[n] = n + 1;
-    const p = t.parent[n];
-    if (n > 0) {
-      t.total[p] += t.total[n];
-      if (!t.end[p]) t.end[p] = t.end[n];
-    }
-  }
-  // Where a node begins, in samples: its siblings before it, and its parent's own samples last.
-  const next = new Float64Array(count);
-  for (let n = 1; n < count; n++) {
-    const p = t.parent[n];
-    t.start[n] = t.start[p] + next[p];
-    next[p] += t.total[n];
-  }
-  return t;
-}
-
-const recorded = (() => {
-  const t = newTree(page.count + 1);
-  const bytes = atob(page.nodes);
-  let at = 0;
-  const number = () => {
-    let value = 0, scale = 1;
-    for (;;) {
-      const b = bytes.charCodeAt(at++);
-      value += (b & 127) * scale;
-      if (b < 128) return value;
-      scale *= 128;
-    }
-  };
-  t.name[0] = -1;
-  t.parent[0] = -1;
-  t.self[0] = page.rootSelf;
-  let last = 0;
-  for (let n = 1; n < t.count; n++) {
-    t.name[n] = number();
-    let up = number();
-    t.self[n] = number();
-    let parent = last;
-    while (up-- > 0) parent = t.parent[parent];
-    t.parent[n] = parent;
-    last = n;
-  }
-  return measure(t);
-})();
+const recorded = unpackTree(page.count, page.rootSelf, bytesOf(page.nodes));
 
 // foldWithin is how many frames above its caller a frame is looked for, to see that it was called again.
 const foldWithin = 8;
@@ -120,19 +48,7 @@ function foldRecursion(t) {
 
 let tree = recorded, folded = null;
 
-// A view is a tree as it is drawn. Its nodes are opaque to those who draw it.
-const forward = {
-  root: 0,
-  name: n => tree.name[n],
-  total: n => tree.total[n],
-  self: n => tree.self[n],
-  start: n => tree.start[n],
-  depth: n => tree.depth[n],
-  parent: n => (n === 0 ? null : tree.parent[n]),
-  each(n, visit) {
-    for (let c = n + 1; c < tree.end[n]; c = tree.end[c]) visit(c);
-  },
-};
+const forward = forwardOf(() => tree);
 
 // The reverse view has the leaves as its first row, and their callers below. It is made
 // as far as it is looked at: a node keeps the nodes of the tree that it stands for.

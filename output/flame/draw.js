@@ -98,7 +98,7 @@ function fit(id, room) {
 }
 
 // paint draws the rows between top and bottom of the window. look holds all that is not
-// layout: {icicle, dark, hit, selected, hovered}.
+// layout: {icicle, dark, hit, selected, hovered}, and colour if nodes have others than their kinds'.
 function paint(canvas, plan, view, top, width, height, look) {
   const ratio = window.devicePixelRatio || 1;
   const w = Math.round(width * ratio), h = Math.round(height * ratio);
@@ -129,7 +129,7 @@ function paintRow(g, row, depth, y, view, plan, look, letter) {
   for (const [node, x, w] of row) {
     const id = view.name(node), found = look.hit && id >= 0 && look.hit[id];
     g.globalAlpha = depth < plan.zoomDepth ? 0.5 : look.hit && !found ? 0.45 : 1;
-    g.fillStyle = found ? (look.dark ? '#a02cc8' : '#e37bff') : id < 0 ? (look.dark ? '#444' : '#ddd') : colour(kindOf(id), id, look.dark);
+    g.fillStyle = found ? (look.dark ? '#a02cc8' : '#e37bff') : id < 0 ? (look.dark ? '#444' : '#ddd') : look.colour ? look.colour(node) : colour(kindOf(id), id, look.dark);
     g.fillRect(x, y, w > 2 ? w - 0.6 : w, rowHeight - 1);
     const room = Math.floor((w - 6) / letter);
     if (room > 1) {
@@ -144,4 +144,21 @@ function paintRow(g, row, depth, y, view, plan, look, letter) {
       g.strokeRect(x + 0.5, y + 0.5, Math.max(w - 1.5, 1), rowHeight - 2);
     }
   }
+}
+
+// drawLegend lists what colours stand for, of those kinds that names have.
+function drawLegend(list, dark) {
+  const used = new Set();
+  for (let i = 0; i < names.length; i++) used.add(kindOf(i));
+  list.replaceChildren(...kinds.map(([text], kind) => {
+    const li = document.createElement('li'), ns = 'http://www.w3.org/2000/svg';
+    const svg = document.createElementNS(ns, 'svg'), box = document.createElementNS(ns, 'rect');
+    box.setAttribute('width', 11);
+    box.setAttribute('height', 11);
+    box.setAttribute('fill', colour(kind, -1, dark));
+    svg.append(box);
+    li.append(svg, text);
+    li.hidden = !used.has(kind);
+    return li;
+  }));
 }

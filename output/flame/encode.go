@@ -15,45 +15,61 @@ import (
 type page struct {
 	About [][2]string `json:"about"`
 	Unit  string      `json:"unit"` // profile.Weight: what is counted
+	Graph
+	Nodes string `json:"nodes"` // Graph.Bytes in base64
+}
+
+// Graph is a tree as pages have it; core.js takes it apart.
+type Graph struct {
 	// Names in their order. The first character of each is a base64 digit: how many
 	// characters it shares with the one before, ASCII ones only, 63 at most.
 	Names []string `json:"names"`
 	Kinds string   `json:"kinds"` // a letter for each name: 'A' + kind
 	Count int      `json:"count"` // of nodes
-	// Nodes in preorder, in base64: for each the number of its name, how many levels its parent stands above
+	// Bytes are the nodes in preorder: for each the number of its name, how many levels its parent stands above
 	// the node before, and its own samples, as variable-length numbers (encoding/binary's Uvarint).
-	Nodes    string `json:"nodes"`
+	Bytes    []byte `json:"-"`
 	RootSelf int64  `json:"rootSelf"` // samples of frames that were left out right above the root
 }
 
 func encode(t *output.Tree, o Options) *page {
-	s := newShape(t, o.MinShare)
-	p := &page{About: o.About, Unit: t.Weight.String()}
+	p := &page{About: o.About, Unit: t.Weight.String(), Graph: Encode(t, o.MinShare, nil)}
 	if p.About == nil {
 		p.About = [][2]string{}
 	}
-	ids := p.name(s)
+	p.Nodes = base64.StdEncoding.EncodeToString(p.Bytes)
+	return p
+}
+
+// Encode makes a Graph of the frames that have at least minShare of all samples. It calls at, if not nil, for each of
+// them with its place in preorder; the root's is 0.
+func Encode(t *output.Tree, minShare float64, at func(node int32, place int)) (g Graph) {
+	s := newShape(t, minShare)
+	ids := g.name(s)
 	nodes := make([]byte, 0, 6*len(t.Nodes))
 	lastDepth := 0
 	s.preorder(ids, func(node int32, depth int, self int64) {
 		if node == 0 {
-			p.RootSelf = self
-			return
+			g.RootSelf = self
+		} else {
+			nodes = binary.AppendUvarint(nodes, uint64(ids[t.Nodes[node].Name]))
+			nodes = binary.AppendUvarint(nodes, uint64(lastDepth+1-depth))
+			nodes = binary.AppendUvarint(nodes, uint64(self))
+			lastDepth = depth
+			g.Count++
 		}
-		nodes = binary.AppendUvarint(nodes, uint64(ids[t.Nodes[node].Name]))
-		nodes = binary.AppendUvarint(nodes, uint64(lastDepth+1-depth))
-		nodes = binary.AppendUvarint(nodes, uint64(self))
-		lastDepth = depth
-		p.Count++
+		if at != nil {
+			at(node, g.Count)
+		}
 	})
-	p.Nodes = base64.StdEncoding.EncodeToString(nodes)
-	return p
+	g.Bytes = nodes
+	return g
 }
 
 const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 // name writes the table of names and gives the labels of the tree their numbers in it.
-func (p *page) name(s *shape) (ids []int32) {
+func (g *Graph) name(s *shape) (ids []int32) {
 	labels := s.tree.Labels
 	used := s.usedLabels()
 	slices.SortFunc(used, func(a, b int32) int { return compareNames(labels[a], labels[b]) })
@@ -64,13 +80,13 @@ func (p *page) name(s *shape) (ids []int32) {
 		if i == 0 || labels[l] != labels[used[i-1]] {
 			text := labels[l].Text
 			shared := sharedASCII(last, text)
-			p.Names = append(p.Names, digits64[shared:shared+1]+text[shared:])
+			g.Names = append(g.Names, digits64[shared:shared+1]+text[shared:])
 			kinds.WriteByte('A' + byte(labels[l].Kind))
 			last = text
 		}
-		ids[l] = int32(len(p.Names) - 1)
+		ids[l] = int32(len(g.Names) - 1)
 	}
-	p.Kinds = kinds.String()
+	g.Kinds = kinds.String()
 	return ids
 }
 

@@ -7,14 +7,9 @@
 package flame
 
 import (
-	"bufio"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"encoding/json"
-	"html"
 	"io"
-	"strings"
 
 	"goprof/output"
 )
@@ -25,12 +20,10 @@ var pageHTML string
 //go:embed flame.css
 var style string
 
-// The page's script is one scope in several files.
+// The page's script is one scope in several files; shared.go has those that other pages embed, too.
 var (
 	//go:embed data.js
 	dataJS string
-	//go:embed draw.js
-	drawJS string
 	//go:embed page.js
 	pageJS string
 )
@@ -48,26 +41,11 @@ type Options struct {
 
 // Page writes a page with the tree's flame graph.
 func Page(to io.Writer, tree *output.Tree, o Options) error {
-	script := "'use strict';(() => {\n" + dataJS + drawJS + pageJS + "})();\n"
 	data, err := json.Marshal(encode(tree, o)) // escapes '<', '>' and '&'
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(to)
-	_, err = strings.NewReplacer(
-		"@TITLE@", html.EscapeString(o.Title), "@LINE@", html.EscapeString(o.Line),
-		"@STYLE@", style, "@STYLE_HASH@", hash(style),
-		"@SCRIPT@", script, "@SCRIPT_HASH@", hash(script),
-		"@DATA@", string(data),
-	).WriteString(w, pageHTML)
-	if err != nil {
-		return err
-	}
-	return w.Flush()
-}
-
-// hash is how a Content-Security-Policy names an element's text.
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return base64.StdEncoding.EncodeToString(sum[:])
+	return Seal(to, pageHTML, Parts{
+		Title: o.Title, Line: o.Line, Style: BaseStyle + style, Script: CoreScript + dataJS + DrawScript + pageJS, Data: data,
+	})
 }

@@ -12,22 +12,11 @@ const state = {
 
 const whole = tree.total[0];
 const timed = page.unit === 'cpu' || page.unit === 'time';
-const thousands = n => n.toLocaleString('en-US');
-// duration is a time in nanoseconds, with three digits or so.
-const duration = ns => {
-  const [unit, of] = [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]].find(([, of]) => ns >= of) || ['s', 1];
-  const n = ns / of;
-  return `${n >= 100 ? n.toFixed(0) : n.toPrecision(3)} ${unit}`;
-};
 const figure = n => timed ? duration(n) : thousands(n);
 const ofWhat = page.unit === 'cpu' ? 'of CPU' : "of threads' time";
 const samples = (n, text) => `${text} ${n === 1 ? 'sample' : 'samples'}`;
 const amount = n => timed ? `${duration(n)} ${ofWhat}` : samples(n, thousands(n));
 const plainAmount = n => timed ? `${duration(n)} ${ofWhat}` : samples(n, n);
-const percent = (n, of) => {
-  const p = of ? (100 * n) / of : 0;
-  return (p !== 0 && p < 0.1 ? p.toFixed(3) : p.toFixed(2)) + '%';
-};
 
 // relayout makes the rows anew; redraw paints them as they are.
 function relayout(keepScroll) {
@@ -138,7 +127,7 @@ function readAddress() {
 function setDark(on) {
   state.dark = on;
   document.documentElement.classList.toggle('dark', on);
-  legend();
+  drawLegend($('legend'), on);
 }
 
 function find(query) {
@@ -360,22 +349,6 @@ function pressed(event) {
 function row(table, cells) {
   const tr = table.insertRow();
   for (const c of cells) tr.insertCell().textContent = c;
-}
-
-function legend() {
-  const used = new Set();
-  for (let i = 0; i < names.length; i++) used.add(kindOf(i));
-  $('legend').replaceChildren(...kinds.map(([text], kind) => {
-    const li = document.createElement('li'), ns = 'http://www.w3.org/2000/svg';
-    const svg = document.createElementNS(ns, 'svg'), box = document.createElementNS(ns, 'rect');
-    box.setAttribute('width', 11);
-    box.setAttribute('height', 11);
-    box.setAttribute('fill', colour(kind, -1, state.dark));
-    svg.append(box);
-    li.append(svg, text);
-    li.hidden = !used.has(kind);
-    return li;
-  }));
 }
 
 function begin() {

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/format"
+	"goprof/output/heat"
+	"goprof/output/recording"
+)
+
+type heatFlags struct {
+	output, title string
+	pools         bool
+	in            inputFlags
+}
+
+func newHeat() *cobra.Command {
+	var f heatFlags
+	cmd := &cobra.Command{
+		Use:   "heat FILE",
+		Short: "Draw a recording over time: when it began, and what changed",
+		Long: `Heat reads a recording whose samples have times (JFR: ours, the JDK's, async-profiler's)
+and writes a page that holds all it needs: it can be mailed, and opened offline.
+Collapsed files and pprof profiles have no times.
+
+On top is time: a column a second, a cell 20 ms (more in long recordings), a strip for each
+pool of threads, and marks for collections, safepoints and pauses that the recording knows.
+Select some time, and below stands its flame graph. Shift+drag selects a second time, and the
+flame graph shows what differs. A click on a frame shows when it was seen.
+
+Of a wall-clock recording the page first shows threads that run, wait for a CPU, a monitor or
+a file. Threads that rest are a click away: most of them have nothing to do.
+
+In the page ? lists all keys. An older page is not overwritten, unless it is named with -o.`,
+		Example: `  goprof record --pid 1234 -d 1m -o out.jfr && goprof heat out.jfr
+  goprof heat out.jfr -o incident-4711.html --title "checkout, slow since 3:14"
+  goprof heat out.jfr --threads                  a strip for each thread
+  goprof heat out.jfr --from 10m --to 12m --thread http
+  goprof heat app.jfr --event wall               of recordings with several kinds of samples`,
+		Args: exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return drawHeat(cmd, args[0], &f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.output, "output", "o", "",
+		"write to `file`; - is standard output (default: beside FILE, .heat.html)")
+	flags.StringVar(&f.title, "title", "", "the page's `title` (default: the program's name)")
+	flags.BoolVar(&f.pools, "pools", false, "a strip for each pool of threads: pool-1-thread-* (default)")
+	f.in.add(cmd)
+	flags.Lookup("threads").Usage = "a strip for each thread"
+	return cmd
+}
+
+func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
+	if f.in.threads && f.pools {
+		return usageError(cmd, "--threads and --pools exclude each other")
+	}
+	if err := notItself(input, f.output); err != nil {
+		return err
+	}
+	file, err := reserveHeat(input, f.output)
+	if err != nil {
+		return outputFailed(err)
+	}
+	in, err := f.in.open(cmd, input)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	in.notes(cmd)
+	name, err := writeHeat(file, in, f)
+	if err != nil {
+		return err
+	}
+	in.leftOut(cmd)
+	if name != output.Stdout {
+		fmt.Fprintf(cmd.ErrOrStderr(), "heat map: %s\n", output.Printable(name))
+	}
+	return nil
+}
+
+// writeHeat draws the page. Samples are read meanwhile, so an error may be about them.
+func writeHeat(file *output.File, in *openInput, f *heatFlags) (name string, err error) {
+	info := in.src.Info()
+	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Line: heatLine(&info),
+		About: heatAbout(in.name, &info), Threads: f.in.threads}
+	var unread error
+	name, err = file.Write(func(w io.Writer) error {
+		page := writeErrors{to: w}
+		err := heat.Write(&page, in.src, o)
+		if page.err == nil {
+			unread = err
+		}
+		return err
+	})
+	switch {
+	case unread != nil:
+		return "", cannotDraw(in.name, unread)
+	case err != nil:
+		return "", outputFailed(err)
+	}
+	return name, nil
+}
+
+// writeErrors tells whether an error was one of writing.
+type writeErrors struct {
+	to  io.Writer
+	err error
+}
+
+func (w *writeErrors) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	w.err = cmp.Or(w.err, err)
+	return n, err
+}
+
+func reserveHeat(input, named string) (*output.File, error) {
+	if named != "" {
+		return output.Reserve(named)
+	}
+	name := "heat.html"
+	if input != output.Stdout {
+		name = format.Trim(input) + ".heat.html"
+	}
+	return output.ReserveNumbered(name, nil)
+}
+
+// cannotDraw tells why a recording cannot be drawn over time.
+func cannotDraw(input string, err error) error {
+	e := badInput(input, err)
+	switch {
+	case errors.Is(err, heat.ErrNoTimes):
+		e.What, e.Err, e.Why = "cannot draw "+input+" over time", nil,
+			"it has sums only: collapsed stacks and pprof do not say when samples were taken"
+		e.Remedy = "goprof record --pid PID -o FILE.jfr keeps the times; goprof flame " +
+			commandLine([]string{input}) + " draws the sums"
+	case errors.Is(err, heat.ErrEmpty):
+		e.Code, e.What, e.Err, e.Why = exit.NoSamples, "nothing to draw", nil, "no samples are left of "+input
+	}
+	return e
+}
+
+func heatTitle(input, title string, i *recording.Info) string {
+	if title == "" && i.Meta.MainClass == "" && input == output.Stdout {
+		return "heat map"
+	}
+	return flameTitle(input, title, i)
+}
+
+// heatLine says in one line what was recorded.
+func heatLine(i *recording.Info) string {
+	rate := i.Event
+	if i.Meta.Interval > 0 {
+		rate = fmt.Sprintf("%.4g Hz", i.Meta.Rate())
+	}
+	return infoLine(cmp.Or(output.CleanName(rate), i.Format), i)
+}
+
+// heatAbout is what is known of the recording, and its own account.
+func heatAbout(input string, i *recording.Info) (facts [][2]string) {
+	if input != output.Stdout {
+		facts = append(facts, [2]string{"file", i.Name})
+	}
+	facts = append(facts, aboutRecording(i)...)
+	if s := i.Summary; s != nil {
+		facts = append(facts, [2]string{"rate", fmt.Sprintf("%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)})
+		facts = append(facts, aboutAccount(s)...)
+		for _, n := range s.Notes {
+			facts = append(facts, [2]string{"note", n.Text})
+		}
+	}
+	return append(facts, [2]string{"drawn by", "goprof " + version()})
+}

@@ -1,0 +1,105 @@
+// What every page with frames shares: names and trees, unpacked into flat arrays, and the view that is drawn of a tree.
+// See encode.go for the form they come in.
+
+const digits64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+
+// unpackNames: each name begins with the number of characters that it shares with the one before.
+function unpackNames(packed) {
+  const out = new Array(packed.length);
+  let last = '';
+  for (let i = 0; i < out.length; i++) {
+    const s = packed[i];
+    last = last.slice(0, digits64.indexOf(s[0])) + s.slice(1);
+    out[i] = last;
+  }
+  return out;
+}
+
+function bytesOf(base64) {
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+// numbersOf reads variable-length numbers, one a call.
+function numbersOf(bytes) {
+  let at = 0;
+  return () => {
+    let value = 0, scale = 1;
+    for (;;) {
+      const b = bytes[at++];
+      value += (b & 127) * scale;
+      if (!(b >= 128)) return value;
+      scale *= 128;
+    }
+  };
+}
+
+// A tree in preorder: node 0 is the root and no frame, the subtree of n is n to end[n]. measure fills in what follows from
+// name, parent and self.
+function newTree(count) {
+  return {
+    count,
+    name: new Int32Array(count), depth: new Int32Array(count), parent: new Int32Array(count), end: new Int32Array(count),
+    self: new Float64Array(count), total: new Float64Array(count), start: new Float64Array(count),
+  };
+}
+
+function measure(t) {
+  const {count} = t;
+  for (let n = 1; n < count; n++) t.depth[n] = t.depth[t.parent[n]] + 1;
+  for (let n = count - 1; n >= 0; n--) {
+    t.total[n] += t.self[n];
+    if (!t.end[n]) t.end[n] = n + 1;
+    const p = t.parent[n];
+    if (n > 0) {
+      t.total[p] += t.total[n];
+      if (!t.end[p]) t.end[p] = t.end[n];
+    }
+  }
+  // Where a node begins, in samples: its siblings before it, and its parent's own samples last.
+  const next = new Float64Array(count);
+  for (let n = 1; n < count; n++) {
+    const p = t.parent[n];
+    t.start[n] = t.start[p] + next[p];
+    next[p] += t.total[n];
+  }
+  return t;
+}
+
+// unpackTree reads a tree's nodes.
+function unpackTree(count, rootSelf, bytes) {
+  const t = newTree(count + 1), number = numbersOf(bytes);
+  t.name[0] = -1;
+  t.parent[0] = -1;
+  t.self[0] = rootSelf;
+  let last = 0;
+  for (let n = 1; n < t.count; n++) {
+    t.name[n] = number();
+    let up = number();
+    t.self[n] = number();
+    let parent = last;
+    while (up-- > 0) parent = t.parent[parent];
+    t.parent[n] = parent;
+    last = n;
+  }
+  return measure(t);
+}
+
+// A view is a tree as it is drawn. Its nodes are opaque to those who draw it. forwardOf shows the tree that current
+// returns as it is, from its root on.
+function forwardOf(current) {
+  return {
+    root: 0,
+    name: n => current().name[n],
+    total: n => current().total[n],
+    self: n => current().self[n],
+    start: n => current().start[n],
+    depth: n => current().depth[n],
+    parent: n => (n === 0 ? null : current().parent[n]),
+    each(n, visit) {
+      const tree = current();
+      for (let c = n + 1; c < tree.end[n]; c = tree.end[c]) visit(c);
+    },
+  };
+}

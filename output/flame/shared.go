@@ -1,0 +1,60 @@
+package flame
+
+import (
+	"bufio"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html"
+	"io"
+	"strings"
+)
+
+// What other pages share with a flame graph's.
+var (
+	// BaseStyle is how all pages look: colours, header, footer, dialogs.
+	//go:embed base.css
+	BaseStyle string
+
+	//go:embed core.js
+	coreJS string
+	//go:embed words.js
+	wordsJS string
+
+	// DrawScript lays out and paints a view. It wants names and kindOf, which say what a name's number stands for.
+	//go:embed draw.js
+	DrawScript string
+)
+
+// CoreScript unpacks trees and names (see Encode), and has words for figures.
+var CoreScript = coreJS + wordsJS
+
+// Parts are what a page is made of.
+type Parts struct {
+	Title, Line   string // text
+	Style, Script string // ours
+	Data          []byte // JSON without '<': the script finds it in the element "data"
+}
+
+// Seal writes a page. Its template has the places @TITLE@, @LINE@, @STYLE@, @STYLE_HASH@, @SCRIPT@, @SCRIPT_HASH@ and
+// @DATA@: a Content-Security-Policy that allows the style and the script with these hashes keeps all else from running.
+func Seal(to io.Writer, template string, p Parts) error {
+	script := "'use strict';(() => {\n" + p.Script + "})();\n"
+	w := bufio.NewWriter(to)
+	_, err := strings.NewReplacer(
+		"@TITLE@", html.EscapeString(p.Title), "@LINE@", html.EscapeString(p.Line),
+		"@STYLE@", p.Style, "@STYLE_HASH@", hash(p.Style),
+		"@SCRIPT@", script, "@SCRIPT_HASH@", hash(script),
+		"@DATA@", string(p.Data),
+	).WriteString(w, template)
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// hash is how a Content-Security-Policy names an element's text.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}

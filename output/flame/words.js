@@ -1,0 +1,13 @@
+// Figures in words.
+
+const thousands = n => n.toLocaleString('en-US');
+// duration is a time in nanoseconds, with three digits or so.
+const duration = ns => {
+  const [unit, of] = [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]].find(([, of]) => ns >= of) || ['s', 1];
+  const n = ns / of;
+  return `${n >= 100 ? n.toFixed(0) : n.toPrecision(3)} ${unit}`;
+};
+const percent = (n, of) => {
+  const p = of ? (100 * n) / of : 0;
+  return (p !== 0 && p < 0.1 ? p.toFixed(3) : p.toFixed(2)) + '%';
+};

@@ -1,0 +1,111 @@
+// The flame graph of what is selected: its trees, and how it is pointed at and walked through. The root stands on top,
+// right below the times that it is of.
+
+const graph = {
+  trees: null, // {A, B}: of the same shape
+  shown: null, // one of them
+  before: null, // the other, where both are compared
+  view: forwardOf(() => graph.shown),
+  zoom: 0, trail: [], plan: null, hovered: null, selected: null,
+};
+
+const blend = (a, b, f) => Math.round(a + (b - a) * f);
+
+// changeColours are those of frames whose share is smaller, the same, and larger than before.
+const changeColours = {
+  light: [[92, 150, 238], [226, 226, 226], [240, 84, 68]],
+  dark: [[40, 104, 190], [70, 74, 82], [190, 48, 40]],
+};
+const changeScale = dark => changeColours[theme(dark)].map(c => `rgb(${c.join()})`);
+
+// changeColour is red where a frame's share has grown, and blue where it has shrunk.
+function changeColour(node, dark) {
+  const r = change(graph.before, graph.shown, node), f = Math.pow(Math.abs(r), 0.8);
+  const [less, same, more] = changeColours[theme(dark)], end = r > 0 ? more : less;
+  return `rgb(${same.map((v, i) => blend(v, end[i], f)).join()})`;
+}
+
+function layoutGraph() {
+  const width = $('scroll').clientWidth;
+  if (graph.shown.total[graph.zoom] <= 0) { // nothing of it in this selection
+    graph.zoom = 0;
+    graph.trail = [];
+  }
+  graph.plan = graph.shown.total[0] > 0 ? layout(graph.view, graph.zoom, width) : {rows: [[[0, 0, width]]], boxes: 1, zoomDepth: 0};
+  $('space').style.height = Math.max(graph.plan.rows.length * rowHeight, $('scroll').clientHeight) + 'px';
+}
+
+function paintGraph() {
+  paint($('canvas'), graph.plan, graph.view, $('scroll').scrollTop, $('scroll').clientWidth, $('scroll').clientHeight, {
+    icicle: true, dark: state.dark, hit: state.highlight && !state.highlight.quiet ? state.highlight.hit : null, selected: graph.selected, hovered: graph.hovered,
+    colour: graph.before ? n => changeColour(n, state.dark) : null,
+  });
+}
+
+function nodeAt(event) {
+  const r = $('canvas').getBoundingClientRect();
+  const row = graph.plan.rows[Math.floor((event.clientY - r.top + $('scroll').scrollTop) / rowHeight)];
+  const box = row && boxAt(row, event.clientX - r.left);
+  return box ? box[0] : null;
+}
+
+function shareText(t, n) { return `${percent(t.total[n], t.total[0])} (${amount(t.total[n])})`; }
+
+function graphFigures(n) {
+  const {shown, before, zoom} = graph;
+  if (before) {
+    const points = 100 * ((shown.total[0] ? shown.total[n] / shown.total[0] : 0) - (before.total[0] ? before.total[n] / before.total[0] : 0));
+    const what = before.total[n] === 0 ? 'new in B' : `${points >= 0 ? '+' : '\u2212'}${Math.abs(points).toFixed(2)} points`;
+    return `A ${shareText(before, n)}, B ${shareText(shown, n)}: ${what}`;
+  }
+  const of = zoom !== 0 && shown.depth[n] > shown.depth[zoom] ? `, ${percent(shown.total[n], shown.total[zoom])} of the zoom` : '';
+  return `${amount(shown.total[n])}, ${percent(shown.total[n], shown.total[0])}${of}; self ${amount(shown.self[n])}`;
+}
+
+// details tells of the frame that is pointed at, else of the selected one, else of the zoom.
+function details() {
+  const node = graph.hovered ?? graph.selected ?? graph.zoom, id = graph.view.name(node);
+  $('frame').textContent = nameOf(id);
+  $('figures').textContent = (id < 0 ? '' : kinds[kindOf(id)][0] + '; ') + graphFigures(node);
+  $('copy').hidden = id < 0;
+}
+
+function zoomTo(node, remember = true) {
+  if (node === graph.zoom) return;
+  if (remember) graph.trail.push(graph.zoom);
+  graph.zoom = node;
+  layoutGraph();
+  scrollToNode(node);
+  paintGraph();
+  details();
+  tell();
+}
+
+function scrollToNode(node) {
+  const box = $('scroll'), y = graph.view.depth(node) * rowHeight;
+  if (y < box.scrollTop || y + rowHeight > box.scrollTop + box.clientHeight) box.scrollTop = Math.max(y - 2 * rowHeight, 0);
+}
+
+function selectFrame(node) {
+  if (node === null || node === undefined) return;
+  graph.selected = node;
+  graph.hovered = null;
+  $('tip').hidden = true;
+  scrollToNode(node);
+  paintGraph();
+  details();
+}
+
+// stepFrame goes from the selected frame to its caller, its widest callee, or its neighbour.
+function stepFrame(direction) {
+  const {view, plan} = graph, at = graph.selected ?? graph.zoom, depth = view.depth(at);
+  if (direction === 'caller') return selectFrame(view.parent(at));
+  const row = plan.rows[depth] || [], i = row.findIndex(b => b[0] === at);
+  if (i < 0) return selectFrame(graph.zoom); // it is not drawn any more
+  if (direction === 'callee') {
+    const kids = (plan.rows[depth + 1] || []).filter(b => view.parent(b[0]) === at);
+    return kids.length ? selectFrame(kids.reduce((a, b) => (b[2] > a[2] ? b : a))[0]) : undefined;
+  }
+  const next = row[i + (direction === 'right' ? 1 : -1)];
+  if (next) selectFrame(next[0]);
+}

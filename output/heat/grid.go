@@ -1,0 +1,143 @@
+package heat
+
+import (
+	"math"
+	"time"
+
+	"goprof/profile"
+)
+
+const (
+	// maxColumns bounds how many columns a page has: as many as a wide window has room for.
+	maxColumns = 1000
+	// rowsOfColumn is how many cells a column has: 20 ms each of a second.
+	rowsOfColumn = 50
+)
+
+// columnLengths are those that people can read times from.
+var columnLengths = []time.Duration{
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+}
+
+// grid is how time is cut into cells. A column has rows cells, one above the other.
+type grid struct {
+	start   int64  // ns since 1970
+	length  uint64 // ns, of the whole recording
+	cell    uint64 // ns
+	rows    int
+	columns int
+}
+
+// newGrid makes the grid of a time.
+func newGrid(x extent) grid {
+	g := grid{start: x.from, rows: rowsOfColumn}
+	g.length = uint64(x.to) - uint64(x.from) // right although the difference may be more than an int64
+	column := uint64(columnLengths[0])
+	for i := 1; g.length/column >= maxColumns; i++ {
+		if i < len(columnLengths) {
+			column = uint64(columnLengths[i])
+		} else {
+			column *= 2
+		}
+	}
+	g.cell = column / rowsOfColumn
+	g.columns = 1
+	if g.length > 0 {
+		g.columns = int((g.length-1)/column + 1)
+	}
+	// A recording of 10 s takes some milliseconds more, which make no column if nothing was seen in them.
+	whole := g.length / column
+	if whole > 0 && g.length%column < column/2 && uint64(x.last)-uint64(x.from) < whole*column {
+		g.columns, g.length = int(whole), whole*column
+	}
+	return g
+}
+
+func (g *grid) column() uint64 { return g.cell * uint64(g.rows) }
+func (g *grid) cells() int     { return g.rows * g.columns }
+
+// at is the cell of a moment. What lies outside belongs to the first or the last.
+func (g *grid) at(wall int64) uint32 { return min(g.before(wall), uint32(g.cells()-1)) }
+
+// before is how many whole cells lie before a moment.
+func (g *grid) before(wall int64) uint32 {
+	if wall < g.start {
+		return 0
+	}
+	return uint32(min((uint64(wall)-uint64(g.start))/g.cell, uint64(g.cells())))
+}
+
+// span is the cells of a time that begins at a moment: those of which it fills more than half, and at least one. Spans
+// that follow each other neither overlap nor leave a hole.
+func (g *grid) span(wall int64, length time.Duration) (first, n uint32) {
+	if length <= 0 {
+		return g.at(wall), 1
+	}
+	half := int64(g.cell / 2)
+	first, end := g.before(addTime(wall, half)), g.before(addTime(addTime(wall, int64(length)), half))
+	if end <= first {
+		return g.at(wall), 1
+	}
+	return first, end - first
+}
+
+// addTime adds without going beyond the end of time.
+func addTime(wall, more int64) int64 {
+	if more > 0 && wall > math.MaxInt64-more {
+		return math.MaxInt64
+	}
+	return wall + more
+}
+
+// coarser is by how much cells grow next, so that a column keeps a whole number of them.
+func (g *grid) coarser() uint32 {
+	switch {
+	case g.rows == 1:
+		return 2
+	case g.rows%2 == 0:
+		return 2
+	}
+	return 5
+}
+
+// coarsen makes cells longer. Columns grow where they have one cell only.
+func (g *grid) coarsen(by uint32) {
+	g.cell *= uint64(by)
+	if g.rows == 1 {
+		g.columns = (g.columns + int(by) - 1) / int(by)
+		return
+	}
+	g.rows /= int(by)
+}
+
+// extent is the time that a recording covers: what it says itself, and all of its samples.
+type extent struct {
+	from, to int64
+	last     int64 // end of the last sample
+	any      bool
+}
+
+func (x *extent) sample(s *profile.Sample) {
+	from, to := s.At.Wall, addTime(s.At.Wall, int64(max(s.Span, 0)))
+	if !x.any {
+		x.from, x.to, x.any = from, to, true
+	}
+	x.from, x.to = min(x.from, from), max(x.to, to)
+	x.last = x.to
+}
+
+// recorded adds the time before the first sample and behind the last in which nothing was seen. A recording that says
+// something absurd is not believed: it must have its samples within the time that it says it took.
+func (x *extent) recorded(m *profile.Meta) {
+	if m.Start.IsZero() || m.Duration <= 0 {
+		return
+	}
+	start := m.Start.UnixNano()
+	end := addTime(start, int64(m.Duration))
+	slack := int64(time.Second)
+	if start <= x.from && x.to <= addTime(end, slack) {
+		x.from, x.to = start, max(x.to, end)
+	}
+}

@@ -1,0 +1,81 @@
+// Package heat draws a recording over time: one page with a heat map, a strip for each thread or pool, and the flame
+// graph of whatever is selected.
+//
+// A page is bounded, however long a recording is. Time is cut into cells, and a longer recording has longer ones
+// (grid.go); samples of one cell, lane and stack are one entry, and cells grow until entries are few enough
+// (entries.go); frames with too few samples are left out (encode.go), and threads with few share one lane (lanes.go).
+// The page says what was left out.
+//
+// Names come from the target and may be hostile. In the page they are data, as in package flame.
+package heat
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"goprof/output/flame"
+	"goprof/output/recording"
+)
+
+var (
+	//go:embed heat.html
+	pageHTML string
+	//go:embed heat.css
+	style string
+
+	// The page's script is one scope in several files, flame's among them.
+	//go:embed load.js
+	loadJS string
+	//go:embed sums.js
+	sumsJS string
+	//go:embed chart.js
+	chartJS string
+	//go:embed graph.js
+	graphJS string
+	//go:embed page.js
+	pageJS string
+)
+
+// Options are what a user may choose.
+type Options struct {
+	Title string
+	// Line says below the title what was recorded.
+	Line string
+	// About is shown in the page: facts and their values.
+	About [][2]string
+	// Threads has a lane for each thread, not for each pool of threads.
+	Threads bool
+}
+
+var (
+	// ErrNoTimes says that the recording holds sums, and nothing of when.
+	ErrNoTimes = errors.New("its samples have no times")
+	// ErrEmpty says that there is nothing to draw.
+	ErrEmpty = errors.New("it has no samples")
+)
+
+// Write writes a recording's page.
+func Write(to io.Writer, src recording.Source, o Options) error {
+	info := src.Info()
+	if !info.Timed {
+		return ErrNoTimes
+	}
+	h, err := read(src, &info, o.Threads)
+	if err != nil {
+		return err
+	}
+	p, err := h.encode(o)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(p) // escapes '<', '>' and '&'
+	if err != nil {
+		return err
+	}
+	return flame.Seal(to, pageHTML, flame.Parts{
+		Title: o.Title, Line: o.Line, Data: data, Style: flame.BaseStyle + style,
+		Script: flame.CoreScript + loadJS + flame.DrawScript + sumsJS + chartJS + graphJS + pageJS,
+	})
+}

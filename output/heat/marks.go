@@ -1,0 +1,67 @@
+package heat
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"goprof/output"
+	"goprof/output/recording"
+)
+
+const (
+	maxMarks = 5000 // of a page: the longest ones
+	maxText  = 200  // bytes of a mark's text
+)
+
+// marks are what is known of moments: collections, safepoints, pauses.
+type marks struct {
+	list []mark
+	left int // out of the page, for want of room
+}
+
+type mark struct {
+	Kind string  `json:"kind"`
+	Text string  `json:"text"`
+	At   float64 `json:"at"`  // seconds since the start
+	For  float64 `json:"for"` // seconds
+}
+
+// read reads the marks of a source that has some.
+func (m *marks) read(src recording.Source, g *grid) error {
+	marked, ok := src.(recording.Marked)
+	if !ok {
+		return nil
+	}
+	err := marked.Marks(func(one recording.Mark) error {
+		at := one.At.Wall
+		if at < g.start || uint64(at)-uint64(g.start) > g.length {
+			return nil
+		}
+		text := output.CleanName(cmp.Or(one.Text, one.Kind))
+		if len(text) > maxText {
+			text = text[:maxText]
+		}
+		m.list = append(m.list, mark{
+			Kind: output.CleanName(one.Kind), Text: output.Printable(text),
+			At: float64(uint64(at)-uint64(g.start)) / float64(time.Second), For: max(one.For, 0).Seconds(),
+		})
+		if len(m.list) >= 4*maxMarks {
+			m.bound()
+		}
+		return nil
+	})
+	m.bound()
+	slices.SortStableFunc(m.list, func(a, b mark) int { return cmp.Compare(a.At, b.At) })
+	return err
+}
+
+// bound keeps the longest.
+func (m *marks) bound() {
+	if len(m.list) <= maxMarks {
+		return
+	}
+	slices.SortStableFunc(m.list, func(a, b mark) int { return cmp.Compare(b.For, a.For) })
+	m.left += len(m.list) - maxMarks
+	m.list = m.list[:maxMarks]
+}

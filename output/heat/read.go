@@ -1,0 +1,94 @@
+package heat
+
+import (
+	"math"
+	"time"
+
+	"goprof/output/recording"
+	"goprof/profile"
+)
+
+// heat is a recording as it is drawn.
+type heat struct {
+	entries
+	stacks  *stacks
+	lanes   *lanes
+	unit    unit
+	samples int64 // looks
+	marks   marks
+}
+
+// unit is what is counted.
+type unit struct {
+	weight   profile.Weight
+	interval time.Duration // that a look stands for
+}
+
+// maxWeight is the most that one sample weighs, so that sums of millions hold.
+const maxWeight = 1 << 40
+
+// of is the weight of a sample: looks, bytes, or microseconds.
+func (u unit) of(s *profile.Sample) int64 {
+	n := s.Looks()
+	switch u.weight {
+	case profile.Bytes:
+		n = s.Bytes
+	case profile.CPUTime:
+		n = micros(s.CPU)
+	case profile.WallTime:
+		if n = micros(s.Span); n <= 0 {
+			n = micros(time.Duration(min(float64(u.interval)*float64(s.Looks()), math.MaxInt64/2)))
+		}
+		n = max(n, 1)
+	}
+	return min(max(n, 0), maxWeight)
+}
+
+func micros(d time.Duration) int64 { return int64(d.Round(time.Microsecond) / time.Microsecond) }
+
+// read reads a recording twice: to learn what time it covers, and for its samples.
+func read(src recording.Source, info *recording.Info, threads bool) (*heat, error) {
+	var x extent
+	h := &heat{stacks: newStacks(), lanes: newLanes(threads)}
+	h.unit = unit{info.Meta.Weight, info.Meta.Interval}
+	spans, weighs := false, false
+	err := src.Each(func(s *profile.Sample) error {
+		x.sample(s)
+		spans = spans || s.Wall && (s.Span > 0 || info.Meta.Interval > 0)
+		weighs = weighs || h.unit.of(s) > 0
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !x.any {
+		return nil, ErrEmpty
+	}
+	if spans && (h.unit.weight == profile.Samples || !weighs) {
+		h.unit.weight = profile.WallTime // threads that do nothing are looked at less often
+	} else if !weighs {
+		h.unit.weight = profile.Samples
+	}
+	x.recorded(&info.Meta)
+	h.entries = entries{grid: newGrid(x), most: maxHeld}
+	err = src.Each(func(s *profile.Sample) error {
+		h.add(s)
+		return nil
+	})
+	if err == nil {
+		h.bound(maxEntries)
+		err = h.marks.read(src, &h.grid)
+	}
+	return h, err
+}
+
+func (h *heat) add(s *profile.Sample) {
+	one := entry{lane: h.lanes.of(&s.Thread), node: h.stacks.add(s), weight: h.unit.of(s)}
+	one.cell, one.cells = h.grid.span(s.At.Wall, s.Span)
+	h.lanes.weight[one.lane] = addTime(h.lanes.weight[one.lane], one.weight)
+	node := &h.stacks.tree.Nodes[one.node]
+	node.Self = addTime(node.Self, one.weight)
+	h.stacks.tree.Total = addTime(h.stacks.tree.Total, one.weight)
+	h.samples = addTime(h.samples, s.Looks())
+	h.entries.add(one)
+}

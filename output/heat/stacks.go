@@ -1,0 +1,92 @@
+package heat
+
+import (
+	"goprof/output"
+	"goprof/profile"
+)
+
+// maxNodes bounds the tree while samples are read: some 100 bytes each.
+const maxNodes = 1 << 21
+
+// stacks is the tree of all stacks, with labels as collapsed files have them.
+type stacks struct {
+	tree   output.Tree
+	labels map[output.Name]int32
+	edges  map[edge]int32 // by label
+	calls  map[call]int32 // the same by function, which saves the label
+	full   int64          // samples whose stack was cut because the tree was full
+}
+
+type edge struct{ parent, label int32 }
+
+type call struct {
+	fn     *profile.Func
+	parent int32
+	kind   profile.Kind
+}
+
+func newStacks() *stacks {
+	return &stacks{tree: output.Tree{Nodes: make([]output.TreeNode, 1)},
+		labels: make(map[output.Name]int32), edges: make(map[edge]int32), calls: make(map[call]int32)}
+}
+
+// add finds the node of a sample's stack.
+func (s *stacks) add(sample *profile.Sample) int32 {
+	at, ok := int32(0), true
+	stack := sample.Stack
+	if stack == nil {
+		stack = &profile.Stack{}
+	}
+	if stack.Truncated != profile.Whole {
+		at, ok = s.child(at, output.Name{Text: "[truncated: " + stack.Truncated.String() + "]", Kind: output.LabelTruncated})
+	}
+	for i := len(stack.Frames) - 1; i >= 0 && ok; i-- {
+		if f := &stack.Frames[i]; f.Func != nil {
+			at, ok = s.frame(at, f)
+		}
+	}
+	if ok && sample.Wall && (len(stack.Frames) == 0 || stack.Frames[0].Kind != profile.StateFrame) {
+		at, ok = s.child(at, output.Name{Text: sample.State.Label(""), Kind: output.LabelState})
+	}
+	if ok && at == 0 {
+		at, ok = s.child(at, output.Name{Text: "[no stack]", Kind: output.LabelGap})
+	}
+	if !ok {
+		s.full++
+	}
+	return at
+}
+
+func (s *stacks) frame(parent int32, f *profile.Frame) (node int32, ok bool) {
+	key := call{f.Func, parent, f.Kind}
+	if node, ok = s.calls[key]; ok {
+		return node, true
+	}
+	if node, ok = s.child(parent, output.ParseLabel(output.Label(f.Func, f.Kind))); ok {
+		s.calls[key] = node
+	}
+	return node, ok
+}
+
+// child finds or makes a node. ok is false if there is no room: the parent stands for it.
+func (s *stacks) child(parent int32, name output.Name) (node int32, ok bool) {
+	label, known := s.labels[name]
+	if !known {
+		label = int32(len(s.tree.Labels))
+	}
+	key := edge{parent, label}
+	if node, ok = s.edges[key]; ok {
+		return node, true
+	}
+	if len(s.tree.Nodes) >= maxNodes {
+		return parent, false
+	}
+	if !known {
+		s.labels[name] = label
+		s.tree.Labels = append(s.tree.Labels, name)
+	}
+	node = int32(len(s.tree.Nodes))
+	s.tree.Nodes = append(s.tree.Nodes, output.TreeNode{Parent: parent, Name: label})
+	s.edges[key] = node
+	return node, true
+}

@@ -1,9 +1,24 @@
 #!/usr/bin/env bash
-# make test-readers: fetches by Maven what others read our files with, JMC's reader and rules and async-profiler's
+# make test-readers: without an argument, fetches by Maven what others read our files with, JMC's reader and rules and async-profiler's
 # converter, and async-profiler itself, for a recording of its own. Prints the folder of the jars, as GOPROF_READERS wants it.
+# "npm" fetches by npm what shows our other files: speedscope with its schema, a validator, the Firefox Profiler's command line and
+# its node. Prints the folder of the packages, as GOPROF_VIEWERS wants it. Where npm gets them from is npm's own configuration.
 # GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK from 17 on; what is there already is not fetched again.
 set -euo pipefail
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/readers
+
+if [ "${1:-}" = npm ]; then
+    packages=(speedscope@1.25.0 ajv@8.20.0 @firefox-devtools/profiler-cli@0.10.0 node@24.9.0)
+    if [ "$(cat "$cache/npm/fetched" 2>/dev/null)" != "${packages[*]}" ]; then
+        mkdir -p "$cache/npm"
+        echo '{"private": true}' >"$cache/npm/package.json"
+        (cd "$cache/npm" && npm install --no-audit --no-fund "${packages[@]}" >&2)
+        "$cache/npm/node_modules/node/bin/node" --version >&2 # its package fetches the program itself
+        echo "${packages[*]}" >"$cache/npm/fetched"
+    fi
+    echo "$cache/npm/node_modules"
+    exit
+fi
 
 dependencies=""
 for item in org.openjdk.jmc:flightrecorder.rules.jdk:9.1.1 tools.profiler:jfr-converter:4.5 tools.profiler:async-profiler:4.5; do

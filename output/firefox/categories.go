@@ -47,10 +47,11 @@ var categories = []category{
 	jvm:          {"JVM", "purple", onlyOther},
 	stub:         {"JVM stub", "darkgrey", onlyOther},
 	kernel:       {"Kernel", "lightred", onlyOther},
-	idle:         {"Idle", "transparent", []string{"Other", "parked", "sleeping", "waiting", "in VM", "in native", "stopped"}},
-	blocked:      {"Blocked on a monitor", "red", onlyOther},
-	ready:        {"Ready, waits for a CPU", "brown", onlyOther},
-	waitsIO:      {"Waits for I/O", "lightblue", []string{"Other", "socket", "file"}},
+	idle: {"Idle", "transparent",
+		[]string{"Other", "parked", "sleeping", "waiting", "in VM", "in native", "stopped"}},
+	blocked: {"Blocked on a monitor", "red", onlyOther},
+	ready:   {"Ready, waits for a CPU", "brown", onlyOther},
+	waitsIO: {"Waits for I/O", "lightblue", []string{"Other", "socket", "file"}},
 }
 
 var onlyOther = []string{"Other"}

@@ -17,13 +17,14 @@ type Options struct {
 	Tell    func(string) // is called with what was merged or left out; may be nil
 }
 
-// Write writes a recording. One without times gives a *recording.Lacks: the viewer draws samples at their times, and has
-// no other place for them.
+// Write writes a recording. One without times gives a *recording.Lacks: the viewer draws samples at their times, and
+// has no other place for them.
 func Write(to io.Writer, src recording.Source, o Options) error {
 	info := src.Info()
 	if !info.Timed {
-		return &recording.Lacks{Problem: "the Firefox Profiler shows samples at their times, and this recording has no times",
-			Remedy: "choose a format that needs none (.speedscope.json, .pb.gz, .html), or begin with a .jfr file"}
+		return &recording.Lacks{
+			Problem: "the Firefox Profiler shows samples at their times, and this recording has no times",
+			Remedy:  "choose a format that needs none (.speedscope.json, .pb.gz, .html), or begin with a .jfr file"}
 	}
 	t, err := timeline.Collect(src, timeline.Options{Samples: o.Samples, Tracks: o.Tracks})
 	if err != nil {

@@ -32,14 +32,14 @@ func TestCPU(t *testing.T) {
 		"shop.Price.of:30/1 Java, inlined;shop.Price.round:12/2 Java, inlined"
 	const native = "[truncated: no unwind info]:0/0 Other;G1ParTask::work(unsigned int):0/0 JVM;write:0/0 Native"
 	want := []string{
-		"shop.Main \"4711-process\"", "gc 2-3 G1 Young", "safepoint 4 ?",
+		"shop.Main \"4711-process\"", "0  0 0", "1000  0 0", "gc 2-3 G1 Young", "safepoint 4 ?",
 		"worker-1 4712", "1 " + java + " 1 1000000", "2 " + java + " 2 2000000", "3 " + native + " 1 500000",
 		"first sample 1", "last sample 3", "truncated stack 3 no unwind info",
 		"request 7 virtual #77 \"virtual-77\"", "6 " + java + " 1 3000000", "first sample 6", "last sample 6",
 		"GC Thread#0 4720", "5 " + native + " 1 1000000", "first sample 5", "last sample 5", "truncated stack 5 no unwind info",
 		"main 4711", "4  1 1000000", "first sample 4", "last sample 4",
 	}
-	want[2] = "safepoint 4 <b>Cleanup"
+	want[4] = "safepoint 4 <b>Cleanup"
 	f := checked(t, written(t, sources.CPU(), Options{}))
 	if d := cmp.Diff(want, f.lines()); d != "" {
 		t.Error(d)
@@ -103,7 +103,9 @@ func TestEdges(t *testing.T) {
 		f := checked(t, written(t, src, Options{}))
 		samples := 0
 		for _, th := range f.Threads {
-			samples += th.Samples.Length
+			if !th.IsMainThread {
+				samples += th.Samples.Length
+			}
 		}
 		if samples != len(src.Samples) && name != "hostile" || name == "hostile" && samples < len(src.Samples) {
 			t.Errorf("%s: %d samples of %d", name, samples, len(src.Samples))
@@ -121,7 +123,7 @@ func TestIntervals(t *testing.T) {
 		src.Samples[i].CPU = 0
 	}
 	f := checked(t, written(t, src, Options{}))
-	for _, th := range f.Threads {
+	for _, th := range f.Threads[1:] {
 		for i, d := range th.Samples.ThreadCPUDelta {
 			if d == nil || *d != int64(th.Samples.Weight[i]*1e6) {
 				t.Errorf("%v of %v", th.Samples.ThreadCPUDelta, th.Samples.Weight)

@@ -39,10 +39,12 @@ type schema struct {
 var everywhere = []string{"marker-chart", "marker-table", "timeline-overview"}
 
 var markerSchema = []schema{
-	{Name: markProcess, TableLabel: "{marker.data.text}", Display: everywhere, Fields: []field{{"text", "What", "string"}},
+	{Name: markProcess, TableLabel: "{marker.data.text}", Display: everywhere,
+		Fields:      []field{{"text", "What", "string"}},
 		Description: "What the JVM did, or had its threads wait for."},
 	{Name: markState, TableLabel: "{marker.data.what}", Display: everywhere,
-		Fields: []field{{"what", "For", "string"}, {"looks", "Looks", "integer"}}, Description: "What the thread waited for."},
+		Fields:      []field{{"what", "For", "string"}, {"looks", "Looks", "integer"}},
+		Description: "What the thread waited for."},
 	{Name: markTruncated, TableLabel: "{marker.data.why}", Display: []string{"marker-chart", "marker-table"},
 		Fields:      []field{{"why", "Why", "string"}, {"looks", "Looks", "integer"}},
 		Description: "Stacks whose callers are missing."},
@@ -87,8 +89,8 @@ func (w *writer) collectMarks(src recording.Source) error {
 	})
 }
 
-// markStates makes a marker of each time that a thread waited in one way. A track of several threads has none: they would
-// cover each other.
+// markStates makes a marker of each time that a thread waited in one way. A track of several threads has none: they
+// would cover each other.
 func (w *writer) markStates(t *thread, tr *timeline.Track) {
 	if len(tr.Samples) > 0 {
 		first, last := w.since(tr.Samples[0].At), w.since(tr.Samples[len(tr.Samples)-1].At)

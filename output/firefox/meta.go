@@ -48,9 +48,10 @@ func (w *writer) end() int64 {
 	return min(max(int64(w.t.Info.Meta.Duration), w.latest), maxTime)
 }
 
+// firstWithSamples is the track that is selected at first: the process's own has nothing to show.
 func (w *writer) firstWithSamples() int {
 	for i, t := range w.threads {
-		if len(t.rows) > 0 {
+		if !t.isMain {
 			return i
 		}
 	}
@@ -82,7 +83,8 @@ func (w *writer) extra() {
 	add("JVM", i.Meta.JVM)
 	add("Host", i.Meta.Host)
 	if s := i.Summary; s != nil {
-		add("Account", fmt.Sprintf("%d looks: %d whole stacks, %d truncated, %d lost", s.Attempted, s.Whole, s.Truncated, s.Lost))
+		add("Account", fmt.Sprintf("%d looks: %d whole stacks, %d truncated, %d lost",
+			s.Attempted, s.Whole, s.Truncated, s.Lost))
 	}
 	for _, n := range w.notes {
 		add("Note", n)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"goprof/output/timeline"
 	"goprof/profile"
@@ -37,9 +38,8 @@ const (
 func (w *writer) makeThreads() {
 	used := make(map[string]bool)
 	if len(w.process.list) > 0 {
-		t := &thread{name: cmp.Or(w.t.Info.Meta.MainClass, "JVM"), isMain: true, marks: w.process,
-			tid: strconv.Quote(strconv.Itoa(w.t.Info.Meta.PID) + "-process")}
-		w.threads, used[t.tid] = append(w.threads, t), true
+		w.addProcess(cmp.Or(w.t.Info.Meta.MainClass, "JVM"))
+		used[w.threads[0].tid] = true
 	}
 	for i, tr := range w.t.Tracks {
 		t := &thread{name: cmp.Or(tr.Name, tr.Title())}
@@ -57,6 +57,17 @@ func (w *writer) makeThreads() {
 		slices.SortStableFunc(t.marks.list, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
 		w.threads = append(w.threads, t)
 	}
+	if len(w.threads) == 0 { // the viewer does not load a file without any
+		w.addProcess("no samples")
+	}
+}
+
+// addProcess makes the process's own track. Viewers hide a track without samples, and profiler-cli hangs on one, so it
+// has one at the beginning and one at the end that have no stack and weigh nothing.
+func (w *writer) addProcess(name string) {
+	end := min(max(int64(w.t.Info.Meta.Duration), w.latest, int64(time.Millisecond)), maxTime)
+	w.threads = append(w.threads, &thread{name: name, isMain: true, marks: w.process, rows: []row{{}, {at: w.see(end)}},
+		tid: strconv.Quote(strconv.Itoa(w.t.Info.Meta.PID) + "-process")})
 }
 
 // tidOf tells tracks apart. Virtual threads and groups have no tid of the kernel's.

@@ -2,7 +2,6 @@ package firefox
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,7 +86,7 @@ func TestViewer(t *testing.T) {
 	sources.Viewers(t)
 	for name, src := range map[string]recording.Source{
 		"cpu": sources.CPU(), "wall": sources.Wall(), "jfr": sources.RealJFR(t, sources.Many(3000), false),
-		"deep": sources.Deep(2048), "hostile": sources.Hostile(), "empty": sources.Empty(),
+		"deep": sources.Deep(2048), "evil names": sources.EvilNames(), "empty": sources.Empty(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := written(t, src, Options{})
@@ -99,7 +98,7 @@ func TestViewer(t *testing.T) {
 				t.Fatalf("%d threads, we wrote %d", all.ThreadCount, len(f.Threads))
 			}
 			for i := range min(len(f.Threads), 4) {
-				v.compare(f, i, name == "hostile")
+				v.compare(f, i, name == "evil names")
 			}
 		})
 	}
@@ -147,12 +146,16 @@ func (v *viewer) compare(f *file, i int, hostile bool) {
 		}
 	}
 	if seen == 0 && want > 0 {
-		v.t.Error(fmt.Sprint(th.Name, ": no functions"))
+		v.t.Errorf("%s: no functions", th.Name)
 	}
 }
 
-// leaf is the name of a stack's leaf.
+// leaf is the name of a stack's leaf, behind that of its image: so the viewer lists it.
 func (f *file) leaf(stack int) string {
 	fn := f.Shared.FrameTable.Func[f.Shared.StackTable.Frame[stack]]
-	return f.Shared.StringArray[f.Shared.FuncTable.Name[fn]]
+	name := f.Shared.StringArray[f.Shared.FuncTable.Name[fn]]
+	if r := f.Shared.FuncTable.Resource[fn]; r >= 0 {
+		return f.Shared.StringArray[f.Shared.ResourceTable.Name[r]] + "!" + name
+	}
+	return name
 }

@@ -20,7 +20,8 @@ type Options struct {
 // DefaultSamples is how many samples a file has at most, after equal neighbours are one.
 const DefaultSamples = 1 << 20
 
-// maxRefs bounds the frames of all samples of a file, of about six bytes each. Browsers refuse files that are much larger.
+// maxRefs bounds the frames of all samples of a file, of about six bytes each. Browsers refuse files that are much
+// larger.
 const maxRefs = 1 << 25
 
 // Write writes a recording.

@@ -32,8 +32,7 @@ type stacks struct {
 	seed    maphash.Seed
 	cache   map[uint64]int32 // by hash of the whole stack
 	labels  map[labelKey]*profile.Func
-	depths  []int32 // of the stack that is added
-	full    int32   // the node of fullFrame, 0 before it is needed
+	full    int32 // the node of fullFrame, 0 before it is needed
 }
 
 // labelKey is a frame that is no code: why a stack is cut, or a state.

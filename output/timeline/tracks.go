@@ -19,8 +19,8 @@ const (
 	virtualThreads = "virtual threads"
 )
 
-// identity tells threads apart. A thread that renames itself stays one where the JVM's number for it is known. A virtual
-// thread is one on whatever carrier it runs.
+// identity tells threads apart. A thread that renames itself stays one where the JVM's number for it is known. A
+// virtual thread is one on whatever carrier it runs.
 type identity struct {
 	tid     int
 	id      int64
@@ -39,7 +39,8 @@ func identityOf(t *profile.Thread) identity {
 	return id
 }
 
-// track is a thread's track. Of so many threads that a track for each would fill the memory, those of one pool share one.
+// track is a thread's track. Of so many threads that a track for each would fill the memory, those of one pool share
+// one.
 func (c *collector) track(t *profile.Thread) *Track {
 	id := identityOf(t)
 	tr := c.tracks[id]
@@ -120,8 +121,8 @@ func (t *Timeline) weigh(tr *Track) {
 	}
 }
 
-// group makes at most so many tracks, the heaviest first. Virtual threads beyond their number are grouped by their pools,
-// and then all that are too many are one track.
+// group makes at most so many tracks, the heaviest first. Virtual threads beyond their number are grouped by their
+// pools, and then all that are too many are one track.
 func (t *Timeline) group(virtual, most int) {
 	byWeight := func(a, b *Track) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(len(b.Samples), len(a.Samples)))

@@ -192,6 +192,19 @@ func Hostile() *Fake {
 	return f
 }
 
+// EvilNames is Hostile with times and numbers that can be.
+func EvilNames() *Fake {
+	f := Hostile()
+	for i := range f.Samples {
+		f.Samples[i].At = At(time.Duration(i) * time.Millisecond)
+		f.Samples[i].CPU, f.Samples[i].Count, f.Samples[i].Span = time.Millisecond, 1, 0
+	}
+	for i := range f.AllMarks {
+		f.AllMarks[i].At, f.AllMarks[i].For = At(0), time.Millisecond
+	}
+	return f
+}
+
 // Many has so many samples of 40 frames: of 20 threads, 1,000 stacks, a millisecond apart.
 func Many(samples int) *Fake {
 	f := &Fake{Is: info(profile.ModeCPU, true)}

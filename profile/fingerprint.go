@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Fingerprint stands for a stack's frames: 128 bits, made with secret seeds, so two stacks that differ do not share one.
+// Fingerprint stands for a stack's frames: 128 bits, made with secret seeds. Two stacks that differ do not share one.
 // It takes a Func for its address: whoever keeps a Fingerprint keeps the Funcs, too.
 type Fingerprint [2]uint64
 

@@ -19,7 +19,9 @@ const (
 	Kernel            // the kernel's code, in recordings of others
 )
 
-var kindNames = [...]string{"interpreted", "c1", "c2", "inlined", "native-method", "stub", "native", "gap", "state", "kernel"}
+var kindNames = [...]string{
+	"interpreted", "c1", "c2", "inlined", "native-method", "stub", "native", "gap", "state", "kernel",
+}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

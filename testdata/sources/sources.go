@@ -183,10 +183,11 @@ func Hostile() *Fake {
 		f.Samples = append(f.Samples, profile.Sample{At: At(time.Duration(i)), CPU: 1<<63 - 1, Count: 1<<63 - 1,
 			Span: 1<<63 - 1, Thread: profile.Thread{TID: 1 << 40, Name: Evil, JavaName: Evil}, Stack: &profile.Stack{
 				Truncated: profile.Reason(200), Frames: []profile.Frame{
-					{Func: fn, Kind: profile.Kind(i * 60), Line: 1<<31 - 1}, {Func: &profile.Func{}, Kind: profile.Inlined, Line: -5}}}})
+					{Func: fn, Kind: profile.Kind(i * 60), Line: 1<<31 - 1},
+					{Func: &profile.Func{}, Kind: profile.Inlined, Line: -5}}}})
 	}
-	f.Samples = append(f.Samples, profile.Sample{State: profile.State(99), Wall: true, CPU: -5, Count: -7, Span: -1, Bytes: -1,
-		At: profile.Instant{Wall: -1 << 63, Ticks: -1 << 63}}, profile.Sample{At: profile.Instant{Wall: 1<<63 - 1}})
+	f.Samples = append(f.Samples, profile.Sample{State: profile.State(99), Wall: true, CPU: -5, Count: -7, Span: -1,
+		Bytes: -1, At: profile.Instant{Wall: -1 << 63, Ticks: -1 << 63}}, profile.Sample{At: profile.Instant{Wall: 1<<63 - 1}})
 	f.AllMarks = append(f.AllMarks, recording.Mark{Kind: Evil, Text: Evil, At: At(0), For: 1<<63 - 1},
 		recording.Mark{Kind: "", At: profile.Instant{Wall: -1 << 63}, For: -1})
 	return f
@@ -222,7 +223,8 @@ func Many(samples int) *Fake {
 	for i := range samples {
 		n := i % 20
 		f.Samples = append(f.Samples, profile.Sample{At: At(time.Duration(i) * time.Millisecond), CPU: time.Millisecond,
-			Stack: stacks[i*7919%1000], Thread: profile.Thread{TID: 5000 + n, Name: fmt.Sprint("worker-", n), JavaID: int64(n + 10)}})
+			Stack:  stacks[i*7919%1000],
+			Thread: profile.Thread{TID: 5000 + n, Name: fmt.Sprint("worker-", n), JavaID: int64(n + 10)}})
 	}
 	return f
 }
@@ -267,7 +269,8 @@ func (j *JFR) Each(visit func(*profile.Sample) error) error {
 		if wall != j.Wall || !strings.HasSuffix(e.Name, "Sample") {
 			continue
 		}
-		s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU, Wall: wall, Span: e.Span}
+		s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU, Wall: wall,
+			Span: e.Span}
 		s.State, _ = e.ProfileState()
 		if err := visit(&s); err != nil {
 			return err

@@ -187,7 +187,8 @@ func Hostile() *Fake {
 					{Func: &profile.Func{}, Kind: profile.Inlined, Line: -5}}}})
 	}
 	f.Samples = append(f.Samples, profile.Sample{State: profile.State(99), Wall: true, CPU: -5, Count: -7, Span: -1,
-		Bytes: -1, At: profile.Instant{Wall: -1 << 63, Ticks: -1 << 63}}, profile.Sample{At: profile.Instant{Wall: 1<<63 - 1}})
+		Bytes: -1, At: profile.Instant{Wall: -1 << 63, Ticks: -1 << 63}},
+		profile.Sample{At: profile.Instant{Wall: 1<<63 - 1}})
 	f.AllMarks = append(f.AllMarks, recording.Mark{Kind: Evil, Text: Evil, At: At(0), For: 1<<63 - 1},
 		recording.Mark{Kind: "", At: profile.Instant{Wall: -1 << 63}, For: -1})
 	return f

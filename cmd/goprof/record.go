@@ -87,7 +87,7 @@ type recordFlags struct {
 func newRecord() *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
-		Use:     "record {--pid PID | NAME | --ns-pid PID [NAME] | --wait NAME | -- PROGRAM ARG...}",
+		Use:     "record {PID | NAME | --pid PID... | --ns-pid PID [NAME] | --wait NAME | -- PROGRAM ARG...}",
 		Short:   "Sample a JVM's stacks into a file",
 		Long:    recordHelp,
 		Example: recordExample,

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/output/format"
 	"goprof/profile"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
@@ -80,6 +82,10 @@ type recordFlags struct {
 	summary     string
 	quiet       bool
 	streams     map[string]*output.File // those that are open
+	format      string
+	as          format.Format
+	chunk       time.Duration
+	loopFlags
 	engineFlag
 	modeFlags
 }
@@ -114,11 +120,15 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.leaf, "leaf", leafBest, "the inlined method on top: `best` that is known of it, or sure, where that is a guess: the compiled method around it")
 	fs.IntVar(&f.depth, "depth", 2048, "`frames` that a stack may have; deeper ones are cut at the root and say so")
 	fs.Float64Var(&f.maxOverhead, "max-overhead", 0, "`percent` of CPU time that pauses may cost; where they cost more, the rate is lowered (0: any)")
-	fs.StringVarP(&f.output, "output", "o", "", "`file`; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
-	fs.StringVar(&f.summary, "summary", "", "`file` for the account of the run as JSON (beside the output)")
+	fs.StringVarP(&f.output, "output", "o", "", "`file`; its end says which format; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
+	fs.StringVarP(&f.format, "format", "f", "", "`what` to write, whatever the file's name: "+strings.Join(format.Names(), ", "))
+	fs.StringVar(&f.summary, "summary", "", "`file` for the account of the run as JSON (beside collapsed output, else none)")
+	f.loopFlags.add(fs)
+	fs.DurationVar(&f.chunk, "chunk", maxChunk, "of JFR: `time` after which what was recorded is on the disk; a crash costs no more")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	cmd.RegisterFlagCompletionFunc("weight", cobra.FixedCompletions([]string{"samples", "cpu", "time"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("leaf", cobra.FixedCompletions([]string{leafBest, leafSure}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(profile.StateNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -133,6 +143,8 @@ const (
 	minInterval = time.Second / maxRate
 	maxInterval = time.Hour
 	maxDepth    = 1 << 20
+	minChunk    = time.Second
+	maxChunk    = time.Minute
 )
 
 func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
@@ -192,8 +204,8 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	if f.leaf != leafBest && f.leaf != leafSure {
 		return 0, usageError(cmd, fmt.Sprintf("--leaf is best or sure, not %q", f.leaf))
 	}
-	if err := checkExtension(f.output); err != nil {
-		return 0, usageError(cmd, err.Error())
+	if err := f.checkOutput(cmd); err != nil {
+		return 0, err
 	}
 	if f.depth < 1 || f.depth > maxDepth {
 		return 0, usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
@@ -223,17 +235,24 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	return time.Duration(float64(time.Second) / f.rate), nil
 }
 
-// checkExtension refuses names that promise another format than the one that is written.
-func checkExtension(name string) error {
-	switch ext := strings.ToLower(filepath.Ext(name)); ext {
-	case ".html", ".svg":
-		text := strings.TrimSuffix(name, filepath.Ext(name)) + ".collapsed"
-		return fmt.Errorf("record writes stacks as text, and no %s: record -o %s, then goprof flame %s -o %s", ext, text, text, name)
-	case ".jfr", ".pprof", ".gz", ".json":
-		return fmt.Errorf("record writes stacks as text, and no %s: name the file .collapsed or .txt", ext)
+// checkOutput finds the format, by its name or by that of the file.
+func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
+	if f.as, err = format.Of(cmp.Or(f.output, output.Stdout), f.format); err != nil {
+		if f.format != "" {
+			return usageError(cmd, "--format: "+err.Error())
+		}
+		return usageError(cmd, "--output: "+err.Error())
 	}
-	return nil
+	if !canWrite(f.as) {
+		return usageError(cmd, fmt.Sprintf("record cannot write %s yet", f.as))
+	}
+	if f.chunk < minChunk || f.chunk > maxChunk {
+		return usageError(cmd, fmt.Sprintf("--chunk is between %v and %v", minChunk, maxChunk))
+	}
+	return f.loopFlags.check(cmd)
 }
+
+func (f *recordFlags) jfrOptions() jfrOptions { return jfrOptions{chunk: f.chunk} }
 
 // checkNames wants a file for each JVM.
 func (f *recordFlags) checkNames() error {

@@ -111,3 +111,25 @@ func (g *Growing) Close() error {
 	}
 	return nil
 }
+
+// Spool makes a file for what the result will be made of, beside the place that is meant, or among the temporary files
+// where that is none. It has no name any more, so nothing is left of it however goprof ends.
+func (f *File) Spool() (*os.File, error) {
+	spool, err := f.spool()
+	if err == nil {
+		if err = os.Remove(spool.Name()); err != nil {
+			spool.Close()
+		}
+	}
+	if err != nil {
+		return nil, &FileError{f.name, plain(err)}
+	}
+	return spool, nil
+}
+
+func (f *File) spool() (*os.File, error) {
+	if f.IsStream() {
+		return os.CreateTemp("", "goprof-*.tmp")
+	}
+	return f.temp()
+}

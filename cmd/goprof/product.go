@@ -53,14 +53,20 @@ func newProduct(of format.Format, file *output.File, o jfrOptions) (product, err
 	case format.JSON:
 		return &sumProduct{to: file, write: writeTable}, nil
 	}
+	if convert := converters[of]; convert != nil {
+		return newConverted(file, convert, o)
+	}
 	return &sumProduct{to: file, write: writeCollapsed}, nil
 }
+
+// converters write the formats that need samples with their times, or more of a stack than a sum has.
+var converters = map[format.Format]converter{}
 
 // canWrite tells whether there is a product of that format.
 func canWrite(f format.Format) bool {
 	switch f {
 	case format.PProf, format.Firefox, format.Speedscope:
-		return false
+		return converters[f] != nil
 	}
 	return true
 }

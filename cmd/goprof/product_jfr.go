@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"io"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ type jfrOptions struct {
 // may come back when all is over.
 type jfrProduct struct {
 	to      *output.File
-	growing *output.Growing
+	growing growing
 	o       jfrOptions
 
 	mu      sync.Mutex
@@ -37,6 +38,15 @@ type jfrProduct struct {
 	threads jfr.ThreadCount
 	done    bool
 	failed  error
+}
+
+// growing is what a JFR file is written to: an output.Growing, or a spool.
+type growing interface {
+	io.WriteSeeker
+	Truncate(size int64) error
+	Publish() error
+	Close() error
+	Name() string
 }
 
 func (p *jfrProduct) file() *output.File { return p.to }

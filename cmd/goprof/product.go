@@ -6,10 +6,13 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"goprof/output"
 	"goprof/output/flame"
 	"goprof/output/format"
+	"goprof/output/recording"
+	"goprof/output/speedscope"
 	"goprof/profile"
 	"goprof/sampler/session"
 )
@@ -41,8 +44,14 @@ type soFar struct {
 // errAtEnd says that a product cannot be written before the end.
 var errAtEnd = errors.New("all of it is written at the end")
 
+// productOptions say how a product is written.
+type productOptions struct {
+	chunk time.Duration // of JFR: how much a crash may cost; 0 is a minute
+	tell  func(string)  // is told what a format had no room for
+}
+
 // newProduct makes the product of a format.
-func newProduct(of format.Format, file *output.File, o jfrOptions) (product, error) {
+func newProduct(of format.Format, file *output.File, o productOptions) (product, error) {
 	switch of {
 	case format.JFR:
 		return &jfrProduct{to: file, growing: file.Grow(), o: o}, nil
@@ -60,7 +69,11 @@ func newProduct(of format.Format, file *output.File, o jfrOptions) (product, err
 }
 
 // converters write the formats that need samples with their times, or more of a stack than a sum has.
-var converters = map[format.Format]converter{}
+var converters = map[format.Format]converter{
+	format.Speedscope: func(w io.Writer, src recording.Source, tell func(string)) error {
+		return speedscope.Write(w, src, speedscope.Options{Tell: tell})
+	},
+}
 
 // canWrite tells whether there is a product of that format.
 func canWrite(f format.Format) bool {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"goprof/output"
+	"goprof/output/format"
 	"goprof/output/recording"
 	"goprof/sampler/session"
 )
@@ -20,6 +21,7 @@ import (
 type convertedProduct struct {
 	to      *output.File
 	convert converter
+	tell    func(string)
 	spool   *os.File
 	stream  *jfrProduct
 	mu      sync.Mutex // a signal may ask for what there is while the end is written
@@ -27,14 +29,14 @@ type convertedProduct struct {
 }
 
 // converter writes a recording in another format.
-type converter func(io.Writer, recording.Source) error
+type converter func(w io.Writer, src recording.Source, tell func(string)) error
 
-func newConverted(to *output.File, convert converter, o jfrOptions) (product, error) {
+func newConverted(to *output.File, convert converter, o productOptions) (product, error) {
 	spool, err := to.Spool()
 	if err != nil {
 		return nil, err
 	}
-	return &convertedProduct{to: to, convert: convert, spool: spool,
+	return &convertedProduct{to: to, convert: convert, tell: o.tell, spool: spool,
 		stream: &jfrProduct{to: to, growing: spooled{spool, to}, o: o}}, nil
 }
 
@@ -78,7 +80,7 @@ func (p *convertedProduct) write() (string, error) {
 		return "", &output.FileError{Name: p.to.Name(), Err: err}
 	}
 	defer file.Close()
-	return p.to.Write(func(w io.Writer) error { return p.convert(w, spooledRecording{file, p.to.Name()}) })
+	return p.to.Write(func(w io.Writer) error { return p.convert(w, spooledRecording{file, p.to.Name()}, p.tell) })
 }
 
 func (p *convertedProduct) discard() {
@@ -107,6 +109,8 @@ type spooledRecording struct {
 
 func (r spooledRecording) Info() recording.Info {
 	info := r.File.Info()
-	info.Name = filepath.Base(r.name)
+	if info.Name = filepath.Base(format.Trim(r.name)); r.name == output.Stdout {
+		info.Name = "goprof"
+	}
 	return info
 }

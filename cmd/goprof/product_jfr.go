@@ -6,18 +6,12 @@ import (
 	"cmp"
 	"io"
 	"sync"
-	"time"
 
 	"goprof/output"
 	"goprof/output/jfr"
 	"goprof/profile"
 	"goprof/sampler/session"
 )
-
-// jfrOptions say how JFR is written.
-type jfrOptions struct {
-	chunk time.Duration // how much a crash may cost; 0 is a minute
-}
 
 // jfrProduct is a JFR file that grows while it is recorded. Each chunk is whole on the disk as soon as it is written:
 // whatever ends goprof takes the open chunk, and no more. The file gets its name with the first chunk behind the first
@@ -28,7 +22,7 @@ type jfrOptions struct {
 type jfrProduct struct {
 	to      *output.File
 	growing growing
-	o       jfrOptions
+	o       productOptions
 
 	mu      sync.Mutex
 	writer  *jfr.Writer

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -85,6 +86,7 @@ type recordFlags struct {
 	format      string
 	as          format.Format
 	chunk       time.Duration
+	talk        io.Writer
 	loopFlags
 	engineFlag
 	modeFlags
@@ -152,6 +154,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if f.interval, err = f.check(cmd); err != nil {
 		return err
 	}
+	f.talk = cmd.ErrOrStderr()
 	which, err := f.choose(cmd, args)
 	if err != nil {
 		return err
@@ -252,7 +255,13 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 	return f.loopFlags.check(cmd)
 }
 
-func (f *recordFlags) jfrOptions() jfrOptions { return jfrOptions{chunk: f.chunk} }
+func (f *recordFlags) productOptions() productOptions {
+	return productOptions{chunk: f.chunk, tell: func(note string) {
+		if !f.quiet {
+			fmt.Fprintf(f.talk, "goprof: %s\n", output.Printable(note))
+		}
+	}}
+}
 
 // checkNames wants a file for each JVM.
 func (f *recordFlags) checkNames() error {

@@ -207,7 +207,7 @@ func TestSecondsOfJFR(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := newProduct(format.JFR, file, jfrOptions{chunk: time.Second})
+	made, err := newProduct(format.JFR, file, productOptions{chunk: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func (f *recordFlags) reserve(pid int) (outputs, error) {
 	if f.loop > 0 && file.IsStream() {
 		return o, &output.FileError{Name: f.output, Err: errLoopStream}
 	}
-	if o.product, err = newProduct(f.as, file, f.jfrOptions()); err != nil {
+	if o.product, err = newProduct(f.as, file, f.productOptions()); err != nil {
 		return o, err
 	}
 	switch {

@@ -40,6 +40,7 @@ type recorder struct {
 // have ended. Of several errors it returns the first and tells the others.
 func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []recordable, now <-chan os.Signal) error {
 	talk := newStatusLine(stderr)
+	f.talk = talk
 	var recorders []*recorder
 	warned := doubts{}
 	for _, t := range targets {

@@ -28,12 +28,16 @@ func (r *recording) rememberLook(st *standing, snap *process.Snapshot, stack *pr
 	if r.timed == nil {
 		return
 	}
-	told := toldLook{thread: r.threadOf(snap, stack), why: stack.Truncated, rooted: root != "", began: snap.When}
+	st.told = toldLook{thread: r.threadOf(snap, stack), why: stack.Truncated, rooted: root != "", began: snap.When}
+	r.keepFrames(st)
+}
+
+// keepFrames keeps the frames that stand in leafed, where there is room.
+func (r *recording) keepFrames(st *standing) {
 	if n := len(r.standings.leafed.Frames); r.timed.frames+n <= maxKeptFrames {
-		told.frames = slices.Clone(r.standings.leafed.Frames)
+		st.told.frames = slices.Clone(r.standings.leafed.Frames)
 		r.timed.frames += n
 	}
-	st.told = told
 }
 
 // forgetLook frees what rememberLook kept.

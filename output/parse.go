@@ -42,7 +42,11 @@ func (e *BadFile) Error() string {
 // ParseCollapsed reads a collapsed file, ours or another tool's: lines "a;b;c count".
 // Empty lines are skipped. It takes memory for the different stacks alone.
 func ParseCollapsed(from io.Reader) (*Tree, error) {
-	p := newParser()
+	p := parser{
+		tree:     &Tree{Nodes: make([]TreeNode, 1, 1024)},
+		children: make(map[uint64]int32),
+		labels:   make(map[string]int32),
+	}
 	lines := bufio.NewReaderSize(from, 256<<10)
 	for {
 		line, err := p.readLine(lines)
@@ -61,14 +65,6 @@ func ParseCollapsed(from io.Reader) (*Tree, error) {
 	}
 	p.tree.guessWeight()
 	return p.tree, nil
-}
-
-func newParser() *parser {
-	return &parser{
-		tree:     &Tree{Nodes: make([]TreeNode, 1, 1024)},
-		children: make(map[uint64]int32),
-		labels:   make(map[string]int32),
-	}
 }
 
 type parser struct {

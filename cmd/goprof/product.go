@@ -12,7 +12,6 @@ import (
 	"goprof/output/flame"
 	"goprof/output/format"
 	"goprof/output/recording"
-	"goprof/output/speedscope"
 	"goprof/profile"
 	"goprof/sampler/session"
 )
@@ -61,27 +60,10 @@ func newProduct(of format.Format, file *output.File, o productOptions) (product,
 		return &sumProduct{to: file, write: writeDrawing(flame.SVG)}, nil
 	case format.JSON:
 		return &sumProduct{to: file, write: writeTable}, nil
+	case format.Collapsed:
+		return &sumProduct{to: file, write: writeCollapsed}, nil
 	}
-	if convert := converters[of]; convert != nil {
-		return newConverted(file, convert, o)
-	}
-	return &sumProduct{to: file, write: writeCollapsed}, nil
-}
-
-// converters write the formats that need samples with their times, or more of a stack than a sum has.
-var converters = map[format.Format]converter{
-	format.Speedscope: func(w io.Writer, src recording.Source, tell func(string)) error {
-		return speedscope.Write(w, src, speedscope.Options{Tell: tell})
-	},
-}
-
-// canWrite tells whether there is a product of that format.
-func canWrite(f format.Format) bool {
-	switch f {
-	case format.PProf, format.Firefox, format.Speedscope:
-		return converters[f] != nil
-	}
-	return true
+	return newConverted(file, of, o)
 }
 
 // sumProduct is written at the end, of the sum of all samples.
@@ -124,25 +106,19 @@ func writeCollapsed(w io.Writer, r *soFar) error { return output.Collapsed(w, r.
 // writeDrawing draws as "goprof flame" does of a collapsed file with its summary.
 func writeDrawing(draw func(io.Writer, *output.Tree, flame.Options) error) func(io.Writer, *soFar) error {
 	return func(w io.Writer, r *soFar) error {
-		tree, err := output.TreeOf(r.profile)
-		if err != nil {
-			return err
-		}
-		return draw(w, tree, flame.Options{Title: flameTitle(output.Stdout, "", r.summary), Line: infoLine(tree, r.summary),
-			About: about(output.Stdout, tree, r.summary)})
+		tree := output.TreeOf(r.profile)
+		info := recording.Info{Meta: r.summary.Meta, Summary: r.summary}
+		return draw(w, tree, flame.Options{Title: flameTitle(output.Stdout, "", &info), Line: infoLine(tree, &info),
+			About: about(output.Stdout, tree, &info)})
 	}
 }
 
 // writeTable writes what "goprof report --json" does.
 func writeTable(w io.Writer, r *soFar) error {
-	tree, err := output.TreeOf(r.profile)
+	table, err := output.NewReport(output.TreeOf(r.profile), "method", 0)
 	if err != nil {
 		return err
 	}
-	table, err := output.NewReport(tree, "method", 0)
-	if err != nil {
-		return err
-	}
-	table.Mode = otherMode(r.summary)
+	table.Mode = otherMode(&r.summary.Meta)
 	return table.JSON(w)
 }

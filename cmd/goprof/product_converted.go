@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"goprof/output"
+	"goprof/output/convert"
 	"goprof/output/format"
 	"goprof/output/recording"
 	"goprof/sampler/session"
@@ -19,24 +20,21 @@ import (
 // convertedProduct is of a format that needs the samples with their times, and is written when all are known. Until
 // then they are in a spool: a JFR file without a name.
 type convertedProduct struct {
-	to      *output.File
-	convert converter
-	tell    func(string)
-	spool   *os.File
-	stream  *jfrProduct
-	mu      sync.Mutex // a signal may ask for what there is while the end is written
-	done    bool
+	to     *output.File
+	as     format.Format
+	tell   func(string)
+	spool  *os.File
+	stream *jfrProduct
+	mu     sync.Mutex // a signal may ask for what there is while the end is written
+	done   bool
 }
 
-// converter writes a recording in another format.
-type converter func(w io.Writer, src recording.Source, tell func(string)) error
-
-func newConverted(to *output.File, convert converter, o productOptions) (product, error) {
+func newConverted(to *output.File, as format.Format, o productOptions) (product, error) {
 	spool, err := to.Spool()
 	if err != nil {
 		return nil, err
 	}
-	return &convertedProduct{to: to, convert: convert, tell: o.tell, spool: spool,
+	return &convertedProduct{to: to, as: as, tell: o.tell, spool: spool,
 		stream: &jfrProduct{to: to, growing: spooled{spool, to}, o: o}}, nil
 }
 
@@ -80,7 +78,10 @@ func (p *convertedProduct) write() (string, error) {
 		return "", &output.FileError{Name: p.to.Name(), Err: err}
 	}
 	defer file.Close()
-	return p.to.Write(func(w io.Writer) error { return p.convert(w, spooledRecording{file, p.to.Name()}, p.tell) })
+	return p.to.Write(func(w io.Writer) error {
+		_, err := convert.Write(w, p.as, spooledRecording{file, p.to.Name()}, convert.Options{Tell: p.tell})
+		return err
+	})
 }
 
 func (p *convertedProduct) discard() {

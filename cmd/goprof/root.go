@@ -17,6 +17,7 @@ import (
 var portable = []func() *cobra.Command{
 	newFlame,
 	newReport,
+	newConvert,
 	newVersion,
 	newMan,
 }

@@ -183,14 +183,22 @@ func (b *Builder) function(fn *profile.Func) *pb.Function {
 	return f
 }
 
+// secondValue is what samples have beside their count: Sample.Time holds it.
+func secondValue(m *profile.Meta) (what, unit string) {
+	switch {
+	case m.Weight == profile.Bytes:
+		return "alloc_space", "bytes"
+	case m.Weight == profile.WallTime || m.Mode != "" && m.Mode != profile.ModeCPU:
+		return "wall", "nanoseconds"
+	}
+	return "cpu", "nanoseconds"
+}
+
 // Write writes the profile, compressed. The builder may go on.
 func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	p := b.out
-	what := "cpu"
-	if meta.Weight == profile.WallTime || meta.Mode == "wall" || meta.Mode == "off-cpu" {
-		what = "wall"
-	}
-	p.SampleType = []*pb.ValueType{{Type: "samples", Unit: "count"}, {Type: what, Unit: "nanoseconds"}}
+	what, unit := secondValue(&meta)
+	p.SampleType = []*pb.ValueType{{Type: "samples", Unit: "count"}, {Type: what, Unit: unit}}
 	p.DefaultSampleType = what
 	if meta.Weight == profile.Samples {
 		p.DefaultSampleType = "samples"

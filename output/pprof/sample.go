@@ -11,7 +11,7 @@ type Sample struct {
 	Stack  *profile.Stack // leaf first
 	Labels Labels
 	Count  int64
-	Time   time.Duration // CPU time, in wall-clock modes the time that passed
+	Time   time.Duration // CPU time, in wall-clock modes the time that passed; of allocations their bytes
 }
 
 // Labels say whose a sample is. What is empty or 0 is not written.

@@ -155,8 +155,25 @@ func (p *pprofFile) Each(visit func(*profile.Sample) error) error {
 		if len(s.Stack.Frames) == 0 {
 			s.Stack.Frames = append(s.Stack.Frames, noStack)
 		}
+		sortFrames(s.Stack.Frames)
 		return visit(&s)
 	})
+}
+
+// sortFrames tells frames that are no methods by their names: outside of images the format knows one sort of code only.
+func sortFrames(frames []profile.Frame) {
+	for i := range frames {
+		f := &frames[i]
+		switch name := f.Func.Name; {
+		case !f.Kind.Java() || name == "":
+		case name[0] == '[' && profile.IsState(name):
+			f.Kind = profile.StateFrame
+		case name[0] == '[':
+			f.Kind = profile.Gap
+		case strings.IndexByte(name, '.') < 0: // a method has its class before its name
+			f.Kind = profile.Stub
+		}
+	}
 }
 
 func (v *value) count(s *profile.Sample, n int64) {

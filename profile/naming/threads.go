@@ -56,8 +56,8 @@ func PoolLabel(label string) string {
 // known of it is "?", or "*" of a pool.
 func ThreadLabel(t *profile.Thread) string {
 	name, number, kind := cmp.Or(t.JavaName, t.Name), int64(t.TID), "tid="
-	if t.Virtual {
-		number, kind = t.JavaID, "virtual #"
+	if t.Virtual { // its kernel's name is the carrier's
+		name, number, kind = t.JavaName, t.JavaID, "virtual #"
 	}
 	text := "?"
 	switch {

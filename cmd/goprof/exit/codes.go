@@ -73,10 +73,13 @@ var Codes = []Meaning{
 		{nil, "the JVM is stopped", "kill -CONT PID"},
 		{nil, "no thread that --thread chooses used CPU time", "goprof dump --pid PID shows the threads' names"},
 		{nil, "it was too short for its rate", "-d or --rate"},
+		{nil, "filters leave none of a recording that is read; it is told which", "fewer of --from, --to, --thread, --include ..."},
 	}},
 	{BadInput, "an input file is missing or is not what it should be", []Cause{
 		{nil, "a line that is not \"stack count\"; it is told which", "a file of goprof record"},
 		{nil, "an empty file, or one that is no text", "a file of goprof record"},
+		{nil, "a JFR file or a pprof profile that is damaged, or asks for more than is read; it is told where", "a file that is whole"},
+		{nil, "an event, a weight or a filter that needs what the file does not hold", "what it holds, which is told"},
 	}},
 	{OutputFailed, "the result could not be written", []Cause{
 		{nil, "a folder that is missing or read-only, a full disk", "-o elsewhere"},

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/output/convert"
+	"goprof/output/flame"
+	"goprof/output/format"
+)
+
+type convertFlags struct {
+	output, format string
+	title          string
+	shape          output.Shape
+	in             inputFlags
+}
+
+func newConvert() *cobra.Command {
+	var f convertFlags
+	cmd := &cobra.Command{
+		Use:   "convert FILE -o OUT",
+		Short: "Write a recording in another format: JFR, pprof, Firefox, speedscope ...",
+		Long: `Convert writes a recording, or a part of it, in the format that the name of OUT stands
+for, or that -f names:
+
+` + formatTable() + `
+` + inputsHelp + `
+What FILE holds and OUT's format has no place for is lost: docs/formats.md lists it.
+JFR needs the time of each sample, which collapsed files and pprof profiles do not have.`,
+		Example: `  goprof convert out.jfr -o out.pb.gz
+  goprof convert out.jfr -o slow.firefox.json.gz --from 10s --to 25s
+  goprof convert async.jfr --event wall -o wall.html
+  goprof convert jdk.jfr --event alloc --weight bytes -t -o alloc.collapsed
+  goprof convert out.jfr -f collapsed -o - | grep checkout`,
+		Args: exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runConvert(cmd, args[0], &f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.output, "output", "o", "", "write to `file`; - is standard output")
+	flags.StringVarP(&f.format, "format", "f", "", "the `format`, whatever the file's name is")
+	flags.StringVar(&f.title, "title", "", "a page's `title` (default: the program's name)")
+	f.in.add(cmd)
+	addShape(flags, &f.shape)
+	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// formatTable lists the formats for a command's help.
+func formatTable() (text string) {
+	for _, f := range format.All() {
+		text += fmt.Sprintf("  %-11s %-19s %s\n", f, f.Extension(), f.About())
+	}
+	return text
+}
+
+func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
+	if f.output == "" {
+		return usageError(cmd, "-o is missing: where to write to, - is standard output")
+	}
+	to, err := format.Of(f.output, f.format)
+	if err != nil {
+		return usageError(cmd, err.Error())
+	}
+	if err := notItself(input, f.output); err != nil {
+		return err
+	}
+	if err := f.checkShape(cmd, to); err != nil {
+		return err
+	}
+	file, err := output.Reserve(f.output)
+	if err != nil {
+		return outputFailed(err)
+	}
+	in, err := f.in.open(cmd, input)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	in.notes(cmd)
+	samples, err := in.convert(cmd, to, f, file)
+	if err != nil {
+		return err
+	}
+	in.leftOut(cmd)
+	if f.output != output.Stdout {
+		fmt.Fprintf(cmd.ErrOrStderr(), "written    %s: %s, %s\n", output.Printable(f.output), to, output.Amount(0, samples))
+	}
+	return nil
+}
+
+// checkShape refuses flags that a format has no use for.
+func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
+	drawn := to == format.HTML || to == format.SVG || to == format.JSON
+	switch {
+	case f.shape != (output.Shape{}) && !drawn:
+		return usageError(cmd, "--hide-internal and --group-threads are for html, svg and json; others keep all frames and threads")
+	case f.title != "" && to != format.HTML && to != format.SVG:
+		return usageError(cmd, "--title is for html and svg")
+	}
+	return nil
+}
+
+// convert writes the recording, and tells errors of reading from those of writing.
+func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFlags, file *output.File) (samples int64, err error) {
+	o := convert.Options{Sum: in.sumOptions(), Shape: f.shape, Tell: func(text string) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text))
+	}}
+	o.Sum.Threads = o.Sum.Threads || f.shape.GroupThreads && in.file.Info().Threads
+	o.Page = func(tree *output.Tree) flame.Options {
+		info := in.src.Info()
+		return flame.Options{Title: flameTitle(in.name, f.title, &info), Line: infoLine(tree, &info), About: about(in.name, tree, &info)}
+	}
+	_, err = file.Write(func(w io.Writer) error {
+		samples, err = convert.Write(w, to, in.src, o)
+		return err
+	})
+	var source *convert.SourceError
+	switch {
+	case errors.As(err, &source):
+		return 0, badInput(in.name, source.Err)
+	case err != nil:
+		return 0, outputFailed(err)
+	}
+	return samples, nil
+}

@@ -1,0 +1,127 @@
+// Package convert writes a recording in any format that goprof has.
+//
+// You give a recording.Source and a format; memory is bounded by what each format's own package keeps. An error of the
+// source, as against one of writing, is a *SourceError.
+package convert
+
+import (
+	"fmt"
+	"io"
+
+	"goprof/output"
+	"goprof/output/flame"
+	"goprof/output/format"
+	"goprof/output/recording"
+	"goprof/output/speedscope"
+	"goprof/profile"
+)
+
+// Options are how a recording is written.
+type Options struct {
+	// Sum is how samples are summed up, in formats that are sums of stacks.
+	Sum recording.SumOptions
+	// Shape is what is shown as one, in those that goprof draws or counts itself: html, svg, json.
+	Shape output.Shape
+	// Page is what a flame graph says of the recording; nil for nothing.
+	Page func(*output.Tree) flame.Options
+	// Tell is given what was merged or left out; nil for nobody.
+	Tell func(string)
+}
+
+// SourceError is an error of the recording that was read.
+type SourceError struct{ Err error }
+
+func (e *SourceError) Error() string { return e.Err.Error() }
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// Write writes a recording, and returns how many samples it wrote.
+func Write(to io.Writer, f format.Format, src recording.Source, o Options) (samples int64, err error) {
+	w := &watched{Source: src}
+	switch f {
+	case format.Collapsed:
+		err = writeCollapsed(to, w, o.Sum)
+	case format.HTML, format.SVG, format.JSON:
+		err = writeTree(to, f, w, o)
+	case format.JFR:
+		err = writeJFR(to, w)
+	case format.PProf:
+		err = writePProf(to, w, o.Tell)
+	case format.Speedscope:
+		err = speedscope.Write(to, w, speedscope.Options{Tell: o.Tell})
+	default:
+		err = fmt.Errorf("nothing writes %s", f)
+	}
+	if w.err != nil {
+		err = w.err
+	}
+	if err == nil && w.samples == 0 {
+		err = recording.Empty(src)
+	}
+	if err != nil && (w.err != nil || recording.IsBad(err) || recording.IsEmpty(err)) {
+		err = &SourceError{err}
+	}
+	return w.samples, err
+}
+
+// watched counts samples, and tells errors of reading from those of whoever is given the samples.
+type watched struct {
+	recording.Source
+	samples int64
+	err     error
+}
+
+func (w *watched) Each(visit func(*profile.Sample) error) error {
+	w.samples = 0
+	var theirs error
+	err := w.Source.Each(func(s *profile.Sample) error {
+		w.samples += s.Looks()
+		theirs = visit(s)
+		return theirs
+	})
+	if theirs == nil {
+		w.err = err
+	}
+	return err
+}
+
+// Marks are the recording's, if it has any.
+func (w *watched) Marks(visit func(recording.Mark) error) error {
+	if m, ok := w.Source.(recording.Marked); ok {
+		return m.Marks(visit)
+	}
+	return nil
+}
+
+func writeCollapsed(to io.Writer, src recording.Source, o recording.SumOptions) error {
+	p, err := recording.Sum(src, o)
+	if err != nil {
+		return err
+	}
+	return output.Collapsed(to, p)
+}
+
+func writeTree(to io.Writer, f format.Format, src recording.Source, o Options) error {
+	tree, err := recording.TreeOf(src, o.Sum)
+	if err != nil {
+		return err
+	}
+	tree = tree.Shaped(o.Shape)
+	if f == format.JSON {
+		r, err := output.NewReport(tree, "method", 0)
+		if err != nil {
+			return err
+		}
+		if mode := src.Info().Meta.Mode; mode != profile.ModeCPU {
+			r.Mode = mode
+		}
+		return r.JSON(to)
+	}
+	var page flame.Options
+	if o.Page != nil {
+		page = o.Page(tree)
+	}
+	if f == format.SVG {
+		return flame.SVG(to, tree, page)
+	}
+	return flame.Page(to, tree, page)
+}

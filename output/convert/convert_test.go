@@ -1,0 +1,269 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/output/format"
+	"goprof/output/jfr"
+	"goprof/output/recording"
+	"goprof/profile"
+)
+
+const start = int64(1_790_000_000_000_000_000)
+
+func moment(d time.Duration) profile.Instant {
+	return profile.Instant{Wall: start + int64(d), Ticks: int64(5*time.Minute + d)}
+}
+
+var threads = []profile.Thread{
+	{TID: 12, Name: "worker", JavaID: 30, JavaName: "worker-1"},
+	{TID: 13, Name: "GC Thread#0"},
+	{TID: 14, Name: "carrier", JavaID: 41, JavaName: "request;\x1b<7>", Virtual: true},
+	{TID: 14, Name: "carrier", JavaID: 42, Virtual: true},
+}
+
+func frame(kind profile.Kind, name string) profile.Frame {
+	f := profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
+	if kind.Java() {
+		f.Func.File, f.Line, f.BCI = "Shop.java", 7, 3
+	} else if kind == profile.Native {
+		f.Func.Module = "/jdk/lib/server/libjvm.so"
+	}
+	return f
+}
+
+// stacks have frames of all kinds, and names that would do harm.
+var stacks = []*profile.Stack{
+	{Frames: []profile.Frame{frame(profile.Inlined, "shop.Price.round"), frame(profile.C2, "shop.Price.of"), frame(profile.Interpreted, "shop.Main.main")}},
+	{Frames: []profile.Frame{frame(profile.C1, "shop.Main.lambda$main$0;\n"), frame(profile.Interpreted, "shop.Main.main")}},
+	{Frames: []profile.Frame{frame(profile.NativeMethod, "java.lang.System.nanoTime"), frame(profile.C2, "</script>.<init>")}},
+	{Frames: []profile.Frame{frame(profile.Native, "G1ParTask::work(unsigned int)")}, Truncated: profile.NoUnwindInfo},
+	{Frames: []profile.Frame{frame(profile.Stub, "StubRoutines (1)"), frame(profile.Gap, "[no unwind info: libfoo.so]"), frame(profile.C2, "shop.Main.main")}},
+}
+
+// flight is a recording of goprof's: n samples, one each millisecond.
+func flight(t testing.TB, n int, wall bool) []byte {
+	t.Helper()
+	mode, weight := profile.ModeCPU, profile.CPUTime
+	if wall {
+		mode, weight = profile.ModeWall, profile.Samples
+	}
+	var b bytes.Buffer
+	w := jfr.NewWriter(&b, jfr.Options{})
+	w.SetMeta(profile.Meta{Version: "1", Host: "host", PID: 4711, MainClass: "shop.Main", JVM: "25", Mode: mode,
+		Engine: "ptrace", Interval: time.Millisecond, Weight: weight})
+	for i := range n {
+		s := profile.Sample{At: moment(time.Duration(i) * time.Millisecond), Thread: threads[i%len(threads)],
+			Stack: stacks[i*7%len(stacks)], CPU: time.Millisecond}
+		if wall {
+			s.Wall, s.Span, s.State = true, time.Millisecond, profile.State(i%3)
+		}
+		if err := w.Sample(&s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(moment(time.Duration(n) * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func open(t testing.TB, data []byte, o recording.Options) *recording.File {
+	t.Helper()
+	o.Stdin = bytes.NewReader(data)
+	f, err := recording.Open(recording.Stdin, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func converted(t testing.TB, src recording.Source, to format.Format, threads bool) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := Write(&b, to, src, Options{Sum: recording.SumOptions{Threads: threads}}); err != nil {
+		t.Fatalf("to %v: %v", to, err)
+	}
+	return b.Bytes()
+}
+
+// TestRoundTrips: what went through another format, and through two, gives the same stacks, threads and counts.
+func TestRoundTrips(t *testing.T) {
+	for _, wall := range []bool{false, true} {
+		data := flight(t, 1000, wall)
+		weights := []profile.Weight{profile.Samples, profile.CPUTime}
+		if wall {
+			weights[1] = profile.WallTime
+		}
+		for _, w := range weights {
+			o := recording.Options{Weight: &w}
+			for _, split := range []bool{false, true} {
+				want := string(converted(t, open(t, data, o), format.Collapsed, split))
+				for _, way := range [][]format.Format{{format.JFR}, {format.PProf}, {format.JFR, format.PProf}, {format.JFR, format.JFR}, {format.PProf, format.PProf}} {
+					through := data
+					for _, f := range way {
+						through = converted(t, open(t, through, o), f, false)
+					}
+					got := string(converted(t, open(t, through, o), format.Collapsed, split))
+					if plain(got, way) != plain(want, way) {
+						t.Errorf("wall %v, %v, threads %v, by %v:\n%s\nwant\n%s", wall, w, split, way, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// plain is a collapsed file without what pprof has no place for: how a method was compiled, and the numbers of virtual
+// threads that have names.
+func plain(text string, way []format.Format) string {
+	if slices.Contains(way, format.PProf) {
+		for _, s := range []string{"_[0]", "_[1]", "_[i]"} {
+			text = strings.ReplaceAll(text, s, "_[j]")
+		}
+		text = strings.ReplaceAll(text, "virtual #41", "virtual #?")
+	}
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// TestEverywhere: every format is written, of every input that can be, and hostile names break none.
+func TestEverywhere(t *testing.T) {
+	data := flight(t, 500, false)
+	proto := converted(t, open(t, data, recording.Options{}), format.PProf, false)
+	text := converted(t, open(t, data, recording.Options{}), format.Collapsed, true)
+	for name, in := range map[string][]byte{"jfr": data, "pprof": proto, "collapsed": text} {
+		for _, f := range all() {
+			var b bytes.Buffer
+			n, err := Write(&b, f, open(t, in, recording.Options{}), Options{})
+			if f == format.JFR && name != "jfr" {
+				if source := new(SourceError); !errors.As(err, &source) || !recording.IsBad(err) {
+					t.Errorf("%s to %v: %v", name, f, err)
+				}
+				continue
+			}
+			if err != nil || n == 0 || b.Len() == 0 {
+				t.Errorf("%s to %v: %d samples, %d bytes, %v", name, f, n, b.Len(), err)
+			}
+			if bytes.Contains(b.Bytes(), []byte("\x1b<7>")) && f != format.JFR {
+				t.Errorf("%s to %v: a control character", name, f)
+			}
+		}
+	}
+}
+
+// TestTimes: a recording that was converted to JFR has its samples' times, and its own.
+func TestTimes(t *testing.T) {
+	data := flight(t, 3000, false)
+	filter := recording.Filter{From: time.Second, To: 2 * time.Second}
+	part, err := filter.Of(open(t, data, recording.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, converted(t, part, format.JFR, false), recording.Options{})
+	m := again.Info().Meta
+	if got := m.Start.UnixNano() - start; got != int64(time.Second) || m.Duration != time.Second || m.Weight != profile.CPUTime {
+		t.Errorf("it begins after %v, lasts %v, and counts %v", time.Duration(got), m.Duration, m.Weight)
+	}
+	next := moment(time.Second)
+	if err := again.Each(func(s *profile.Sample) error {
+		if s.At != next || s.CPU != time.Millisecond {
+			return fmt.Errorf("a sample of %v at %v, want %v", s.CPU, s.At, next)
+		}
+		next.Wall, next.Ticks = next.Wall+int64(time.Millisecond), next.Ticks+int64(time.Millisecond)
+		return nil
+	}); err != nil || next != moment(2*time.Second) {
+		t.Errorf("%v until %v", err, next)
+	}
+}
+
+// TestErrors: a writer that fails is no fault of the recording.
+func TestErrors(t *testing.T) {
+	data := flight(t, 5000, false)
+	for _, f := range all() {
+		source := new(SourceError)
+		if _, err := Write(broken{}, f, open(t, data, recording.Options{}), Options{}); !errors.Is(err, errBroken) || errors.As(err, &source) {
+			t.Errorf("%v: %v", f, err)
+		}
+		if _, err := Write(io.Discard, f, open(t, data[:len(data)], recording.Options{Event: "cpu"}), Options{}); err != nil {
+			t.Errorf("%v: %v", f, err)
+		}
+	}
+}
+
+var errBroken = errors.New("no space left")
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// BenchmarkConvert converts a million samples of 5,000 different stacks of 60 frames, from the opening of the file on:
+// cpu-s is what that takes of user and system time.
+func BenchmarkConvert(b *testing.B) {
+	data := million(b)
+	for _, f := range all() {
+		b.Run(f.String(), func(b *testing.B) {
+			before := cpuTime()
+			for b.Loop() {
+				file, err := recording.Open(recording.Stdin, recording.Options{Stdin: bytes.NewReader(data)})
+				if err != nil {
+					b.Fatal(err)
+				}
+				n, err := Write(io.Discard, f, file, Options{})
+				if err != nil || n != samples {
+					b.Fatal(n, err)
+				}
+				file.Close()
+			}
+			b.ReportMetric((cpuTime()-before).Seconds()/float64(b.N), "cpu-s")
+		})
+	}
+}
+
+const samples = 1_000_000
+
+func million(t testing.TB) []byte {
+	t.Helper()
+	var fns []*profile.Func
+	for i := range 2000 {
+		fns = append(fns, &profile.Func{Name: fmt.Sprintf("com.example.shop.service.Part%d.work", i), File: "Part.java"})
+	}
+	many := make([]*profile.Stack, 5000)
+	for i := range many {
+		many[i] = &profile.Stack{}
+		for d := range 60 {
+			// Callers are shared by many, as in real programs.
+			at := cmp.Or((i>>max(0, d-20)*31+d)%len(fns), 1)
+			many[i].Frames = append(many[i].Frames, profile.Frame{Func: fns[at], Kind: profile.C2, Line: int32(d), BCI: 1})
+		}
+	}
+	var b bytes.Buffer
+	w := jfr.NewWriter(&b, jfr.Options{})
+	w.SetMeta(profile.Meta{Mode: "cpu", Interval: time.Millisecond})
+	for i := range samples {
+		who := profile.Thread{TID: 100 + i%64, JavaName: fmt.Sprintf("worker-%d", i%64), JavaID: int64(i%64 + 1)}
+		if err := w.Sample(&profile.Sample{At: moment(time.Duration(i) * time.Millisecond), Thread: who,
+			Stack: many[i*2654435761%len(many)], CPU: time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(moment(samples * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// all are the formats that are written.
+func all() []format.Format {
+	return slices.DeleteFunc(format.All(), func(f format.Format) bool { return f == format.Firefox })
+}

@@ -1,0 +1,63 @@
+package convert
+
+import (
+	"io"
+	"time"
+
+	"goprof/output/jfr"
+	"goprof/output/recording"
+	"goprof/profile"
+)
+
+// writeJFR writes samples with their times. Of what others recorded, samples of CPU time and of wall-clock time are
+// kept, and waits as samples of wall-clock time.
+func writeJFR(to io.Writer, src recording.Source) error {
+	i := src.Info()
+	switch {
+	case !i.Timed:
+		return &recording.Lacks{Problem: "jfr is made of samples with times, and a " + i.Format + " file has none",
+			Remedy: "pprof, speedscope or html: -o FILE.pb.gz"}
+	case i.Meta.Weight == profile.Bytes:
+		return &recording.Lacks{Problem: "goprof writes no allocations into jfr", Remedy: "pprof, speedscope or html: -o FILE.pb.gz"}
+	}
+	w := jfr.NewWriter(to, jfr.Options{})
+	w.SetMeta(i.Meta)
+	w.SetJVM(jfr.JVM{Version: i.Meta.JVM, MainClass: i.Meta.MainClass, PID: i.Meta.PID})
+	last, begun := profile.Instant{}, false
+	err := src.Each(func(s *profile.Sample) error {
+		if !begun {
+			begun = true
+			if err := w.Tick(moved(s.At, i.Meta.Start)); err != nil {
+				return err
+			}
+		}
+		if s.At.Ticks > last.Ticks {
+			last = s.At
+		}
+		return w.Sample(s)
+	})
+	if err != nil || !begun {
+		return err
+	}
+	if i.Summary != nil {
+		if err := w.Account(last, i.Summary); err != nil {
+			return err
+		}
+	}
+	return w.Close(moved(last, i.Meta.Start.Add(i.Meta.Duration)))
+}
+
+// maxIdle is how far from its samples a recording may begin or end.
+const maxIdle = 24 * time.Hour
+
+// moved is the moment of a wall clock's time, on both clocks, told by a moment that is known.
+func moved(known profile.Instant, to time.Time) profile.Instant {
+	if to.IsZero() {
+		return known
+	}
+	d := to.UnixNano() - known.Wall
+	if d < -int64(maxIdle) || d > int64(maxIdle) {
+		return known
+	}
+	return profile.Instant{Wall: known.Wall + d, Ticks: known.Ticks + d}
+}

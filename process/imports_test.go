@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	// What writes a recording in the order of time.
 	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},
 	"goprof/output/speedscope": {"goprof/output/recording", "goprof/output/timeline"},
-	"goprof/output/firefox":    {"goprof/profile", "goprof/output/recording", "goprof/output/timeline"},
+	"goprof/output/firefox":    {"goprof/profile", "goprof/output", "goprof/output/recording", "goprof/output/timeline"},
 }
 
 // commands may import all of the others.

@@ -112,9 +112,12 @@ func (c *collector) keep(tr *Track, s *Sample) {
 	c.t.LeftOut = plus(c.t.LeftOut, s.Looks)
 }
 
+// maxSlot is a length that can be doubled.
+const maxSlot = math.MaxInt64 / 4
+
 // makeRoom merges until a quarter is free, with neighbours first, then within slots of time.
 func (c *collector) makeRoom() {
-	span := time.Duration(c.t.Last - c.t.First)
+	span := time.Duration(min(Since(c.t.First, c.t.Last), maxSlot))
 	for {
 		c.mergeAll(c.t.Slot)
 		switch {
@@ -194,4 +197,15 @@ func saturated(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return int64(lo)
+}
+
+// Since is how long after one moment another one is, not less than 0.
+func Since(from, to int64) int64 {
+	switch {
+	case to <= from:
+		return 0
+	case from < 0 && to > math.MaxInt64+from:
+		return math.MaxInt64
+	}
+	return to - from
 }

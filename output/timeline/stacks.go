@@ -120,7 +120,7 @@ func (s *stacks) is(node int32, st stack) bool {
 		}
 		f := &s.frames[s.nodes[node].Frame]
 		node = s.nodes[node].Parent
-		return f.Kind == kind && f.Line == line && s.same[fn] == f.Func
+		return f.Kind == kind && f.Line == line && (f.Func == fn || s.same[fn] == f.Func)
 	}
 	if st.leaf != nil && !next(st.leaf, profile.StateFrame, 0) {
 		return false

@@ -1,0 +1,12 @@
+// Package firefox writes recordings for the Firefox Profiler: its processed profile of version 66, gzip. Viewers upgrade
+// older versions than their own and refuse newer ones.
+//
+// Each thread is a track, the one with the most time first. What is known of the whole process (recording.Marked) is a
+// track of its own, without samples. All times count from meta.startTime.
+//
+// The activity graph shows CPU use: threadCPUDelta is the CPU time of a sample. Where a recording of CPU samples does not
+// tell it, each look stands for one interval. Looks of wall-clock modes that wait have used none.
+//
+// Memory is bounded by package timeline, and markers by maxMarkers. The file and Options.Tell say what was merged or left
+// out.
+package firefox

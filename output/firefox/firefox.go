@@ -1,0 +1,94 @@
+package firefox
+
+import (
+	"cmp"
+	"compress/gzip"
+	"fmt"
+	"io"
+
+	"goprof/output/recording"
+	"goprof/output/timeline"
+)
+
+// Options change what is written. The zero value is fine.
+type Options struct {
+	Samples int          // that are kept at most; 0 for timeline.DefaultSamples
+	Tracks  int          // of threads at most, of which the last is for all others; 0 for timeline.DefaultTracks
+	Tell    func(string) // is called with what was merged or left out; may be nil
+}
+
+// Write writes a recording. One without times gives a *recording.Lacks: the viewer draws samples at their times, and has
+// no other place for them.
+func Write(to io.Writer, src recording.Source, o Options) error {
+	info := src.Info()
+	if !info.Timed {
+		return &recording.Lacks{Problem: "the Firefox Profiler shows samples at their times, and this recording has no times",
+			Remedy: "choose a format that needs none (.speedscope.json, .pb.gz, .html), or begin with a .jfr file"}
+	}
+	t, err := timeline.Collect(src, timeline.Options{Samples: o.Samples, Tracks: o.Tracks})
+	if err != nil {
+		return err
+	}
+	z, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	w := writer{t: t, JSON: timeline.NewJSON(z), strings: newTexts(), start: startOf(t)}
+	if err := w.collectMarks(src); err != nil {
+		return err
+	}
+	w.makeTables()
+	w.makeThreads()
+	w.notes = w.allNotes()
+	if o.Tell != nil {
+		for _, n := range w.notes {
+			o.Tell(n)
+		}
+	}
+	w.file()
+	return cmp.Or(w.Flush(), z.Close())
+}
+
+func startOf(t *timeline.Timeline) int64 {
+	start := t.Info.Meta.Start
+	if start.IsZero() || start.UnixNano() > t.First && len(t.Tracks) > 0 {
+		return t.First
+	}
+	return start.UnixNano()
+}
+
+type writer struct {
+	*timeline.JSON
+	t       *timeline.Timeline
+	start   int64 // ns since 1970: what all times count from
+	strings texts
+	tables  tables
+	threads []*thread
+	process marks // of the whole process
+	markers int   // of all threads
+	omitted int64 // markers for which there was no room
+	latest  int64 // of all times
+	notes   []string
+}
+
+// allNotes say what a reader should know.
+func (w *writer) allNotes() []string {
+	notes := append(w.t.Notes(), w.t.Info.Notes...)
+	if w.omitted > 0 {
+		notes = append(notes, fmt.Sprintf("there are too many markers: %d are left out", w.omitted))
+	}
+	return notes
+}
+
+// file writes all. Texts are numbered before, so that the list of them can stand anywhere.
+func (w *writer) file() {
+	w.Raw(`{"meta":`)
+	w.meta()
+	w.Raw(",\n\"libs\":")
+	w.libs()
+	w.Raw(",\n\"shared\":")
+	w.shared()
+	w.Raw(",\n\"threads\":")
+	w.List(len(w.threads), func(i int) { w.thread(w.threads[i]) })
+	w.Raw("}\n")
+}

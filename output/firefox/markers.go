@@ -1,0 +1,206 @@
+package firefox
+
+import (
+	"cmp"
+
+	"goprof/output"
+	"goprof/output/recording"
+	"goprof/output/timeline"
+	"goprof/profile"
+)
+
+// maxMarkers bounds the markers of a file, of about 100 bytes each.
+const maxMarkers = 1 << 18
+
+// The names of the sorts of markers, for which meta.markerSchema says how each is shown.
+const (
+	markProcess   = "goprof-mark"
+	markState     = "goprof-state"
+	markTruncated = "goprof-truncated"
+	markThread    = "goprof-thread"
+)
+
+type field struct {
+	Key    string `json:"key"`
+	Label  string `json:"label"`
+	Format string `json:"format"`
+}
+
+type schema struct {
+	Name         string   `json:"name"`
+	TooltipLabel string   `json:"tooltipLabel,omitempty"`
+	TableLabel   string   `json:"tableLabel,omitempty"`
+	ChartLabel   string   `json:"chartLabel,omitempty"`
+	Display      []string `json:"display"`
+	Fields       []field  `json:"fields"`
+	Description  string   `json:"description"`
+}
+
+var everywhere = []string{"marker-chart", "marker-table", "timeline-overview"}
+
+var markerSchema = []schema{
+	{Name: markProcess, TableLabel: "{marker.data.text}", Display: everywhere, Fields: []field{{"text", "What", "string"}},
+		Description: "What the JVM did, or had its threads wait for."},
+	{Name: markState, TableLabel: "{marker.data.what}", Display: everywhere,
+		Fields: []field{{"what", "For", "string"}, {"looks", "Looks", "integer"}}, Description: "What the thread waited for."},
+	{Name: markTruncated, TableLabel: "{marker.data.why}", Display: []string{"marker-chart", "marker-table"},
+		Fields:      []field{{"why", "Why", "string"}, {"looks", "Looks", "integer"}},
+		Description: "Stacks whose callers are missing."},
+	{Name: markThread, Display: []string{"marker-chart", "marker-table"}, Fields: []field{},
+		Description: "When the thread was first and last seen in this recording."},
+}
+
+// mark is a marker: a moment, or a span of time.
+type mark struct {
+	sort     string
+	name     int // a string
+	at       int64
+	end      int64 // at for a moment
+	text     string
+	looks    int64
+	category int
+}
+
+type marks struct{ list []mark }
+
+// mark adds a marker, if there is room.
+func (w *writer) mark(to *marks, m mark) {
+	if w.markers >= maxMarkers {
+		w.omitted++
+		return
+	}
+	w.markers++
+	to.list = append(to.list, m)
+}
+
+// collectMarks takes what is known of the whole process.
+func (w *writer) collectMarks(src recording.Source) error {
+	marked, ok := src.(recording.Marked)
+	if !ok {
+		return nil
+	}
+	return marked.Marks(func(m recording.Mark) error {
+		at := w.since(m.At.Wall)
+		w.mark(&w.process, mark{sort: markProcess, name: w.strings.index(cmp.Or(m.Kind, "mark")), at: at,
+			end: w.plus(at, int64(m.For)), text: m.Text, category: jvm})
+		return nil
+	})
+}
+
+// markStates makes a marker of each time that a thread waited in one way. A track of several threads has none: they would
+// cover each other.
+func (w *writer) markStates(t *thread, tr *timeline.Track) {
+	if len(tr.Samples) > 0 {
+		first, last := w.since(tr.Samples[0].At), w.since(tr.Samples[len(tr.Samples)-1].At)
+		w.mark(&t.marks, mark{sort: markThread, name: w.strings.index("first sample"), at: first, end: first})
+		w.mark(&t.marks, mark{sort: markThread, name: w.strings.index("last sample"), at: last, end: last})
+	}
+	if tr.Group {
+		return
+	}
+	open := mark{sort: ""}
+	for i := range tr.Samples {
+		s := &tr.Samples[i]
+		if !s.Wall || s.State == profile.Running {
+			w.close(t, &open)
+			continue
+		}
+		at := w.since(s.At)
+		next := mark{sort: markState, name: w.strings.index(s.State.String()), at: at, end: w.plus(at, s.Span),
+			text: w.waitsFor(s), looks: s.Looks, category: max(statePlaces[s.State].category, other)}
+		if open.sort != "" && open.name == next.name && open.text == next.text && next.at <= w.plus(open.end, w.slack()) {
+			open.end, open.looks = max(open.end, next.end), open.looks+min(next.looks, 1<<40)
+			continue
+		}
+		w.close(t, &open)
+		open = next
+	}
+	w.close(t, &open)
+}
+
+// slack is how far two looks in one state may be apart and still be one time of waiting.
+func (w *writer) slack() int64 { return 2 * min(max(int64(w.t.Info.Meta.Interval), 1e6), 1e9) }
+
+func (w *writer) close(t *thread, m *mark) {
+	if m.sort != "" {
+		w.mark(&t.marks, *m)
+	}
+	m.sort = ""
+}
+
+// waitsFor is what the sample's leaf tells of it.
+func (w *writer) waitsFor(s *timeline.Sample) string {
+	if s.Node == 0 {
+		return ""
+	}
+	f := &w.t.Frames[w.t.Nodes[s.Node].Frame]
+	if f.Kind != profile.StateFrame {
+		return ""
+	}
+	_, what := stateOf(f.Func.Name)
+	return what
+}
+
+// markTruncated makes a marker of each sample whose callers are missing; one of neighbours with the same reason.
+func (w *writer) markTruncated(t *thread, tr *timeline.Track) {
+	last := profile.Whole
+	for i := range tr.Samples {
+		s := &tr.Samples[i]
+		if s.Why != profile.Whole {
+			if n := len(t.marks.list); last == s.Why && n > 0 && t.marks.list[n-1].sort == markTruncated {
+				m := &t.marks.list[n-1]
+				m.end, m.looks = w.since(s.At), m.looks+min(s.Looks, 1<<40)
+			} else {
+				at := w.since(s.At)
+				w.mark(&t.marks, mark{sort: markTruncated, name: w.strings.index("truncated stack"), at: at, end: at,
+					text: s.Why.String(), looks: s.Looks})
+			}
+		}
+		last = s.Why
+	}
+}
+
+const (
+	phaseInstant  = 0
+	phaseInterval = 1
+)
+
+func (w *writer) markerTable(m *marks) {
+	n := len(m.list)
+	w.begin("", n)
+	w.Raw(`,"data":`)
+	w.List(n, func(i int) { w.payload(&m.list[i]) })
+	w.column("name", n, func(i int) int { return m.list[i].name })
+	w.Raw(`,"startTime":`)
+	w.List(n, func(i int) { w.Ms(m.list[i].at) })
+	w.Raw(`,"endTime":`)
+	w.List(n, func(i int) {
+		if m.list[i].end == m.list[i].at {
+			w.Raw("null")
+		} else {
+			w.Ms(m.list[i].end)
+		}
+	})
+	w.column("phase", n, func(i int) int {
+		if m.list[i].end == m.list[i].at {
+			return phaseInstant
+		}
+		return phaseInterval
+	})
+	w.column("category", n, func(i int) int { return m.list[i].category })
+	w.Raw("}")
+}
+
+func (w *writer) payload(m *mark) {
+	data := map[string]any{"type": m.sort}
+	text := output.Printable(m.text)
+	switch m.sort {
+	case markProcess:
+		data["text"] = text
+	case markState:
+		data["what"], data["looks"] = text, m.looks
+	case markTruncated:
+		data["why"], data["looks"] = text, m.looks
+	}
+	w.Any(data)
+}

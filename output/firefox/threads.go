@@ -1,0 +1,166 @@
+package firefox
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"goprof/output/timeline"
+	"goprof/profile"
+)
+
+// thread is a track of the viewer's.
+type thread struct {
+	name   string
+	tid    string // JSON
+	isMain bool
+	from   int64 // the first sample
+	rows   []row
+	marks  marks
+}
+
+// row is a sample as the viewer has it. One that stands for many looks at a thread that did not move has two rows, the
+// first look and the last, so that it is drawn as long as it was.
+type row struct {
+	at     int64 // ns since the start
+	cpu    int64 // ns, unknown if negative
+	weight int64
+	node   int32
+}
+
+const (
+	maxExact = 1 << 53 // JavaScript knows whole numbers below this exactly
+	maxTime  = 1 << 61 // ns: 73 years
+)
+
+func (w *writer) makeThreads() {
+	used := make(map[string]bool)
+	if len(w.process.list) > 0 {
+		t := &thread{name: cmp.Or(w.t.Info.Meta.MainClass, "JVM"), isMain: true, marks: w.process,
+			tid: strconv.Quote(strconv.Itoa(w.t.Info.Meta.PID) + "-process")}
+		w.threads, used[t.tid] = append(w.threads, t), true
+	}
+	for i, tr := range w.t.Tracks {
+		t := &thread{name: cmp.Or(tr.Name, tr.Title())}
+		if tr.Virtual || tr.Group {
+			t.name = tr.Title()
+		}
+		t.tid = tidOf(tr, i)
+		if used[t.tid] {
+			t.tid = strconv.Quote(fmt.Sprintf("%d-%d", tr.TID, i))
+		}
+		used[t.tid] = true
+		w.makeRows(t, tr)
+		w.markStates(t, tr)
+		w.markTruncated(t, tr)
+		slices.SortStableFunc(t.marks.list, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
+		w.threads = append(w.threads, t)
+	}
+}
+
+// tidOf tells tracks apart. Virtual threads and groups have no tid of the kernel's.
+func tidOf(tr *timeline.Track, i int) string {
+	switch {
+	case tr.Group:
+		return strconv.Quote(fmt.Sprintf("group-%d", i))
+	case tr.Virtual && tr.ID != 0:
+		return strconv.Quote(fmt.Sprintf("virtual-%d", tr.ID))
+	case tr.Virtual || tr.TID <= 0 || tr.TID >= maxExact:
+		return strconv.Quote(fmt.Sprintf("thread-%d", i))
+	}
+	return strconv.Itoa(tr.TID)
+}
+
+func (w *writer) makeRows(t *thread, tr *timeline.Track) {
+	sorted := true
+	add := func(r row) {
+		sorted = sorted && (len(t.rows) == 0 || t.rows[len(t.rows)-1].at <= r.at)
+		t.rows = append(t.rows, r)
+	}
+	t.rows = make([]row, 0, len(tr.Samples))
+	for i := range tr.Samples {
+		s := &tr.Samples[i]
+		first := row{at: w.since(s.At), cpu: w.cpuOf(s), weight: s.Looks, node: s.Node}
+		if w.t.Value == timeline.Bytes {
+			first.weight = s.Bytes
+		}
+		if !s.Wall || s.Looks < 2 || s.Span <= 0 || w.t.Value == timeline.Bytes {
+			add(first)
+			continue
+		}
+		last := first
+		first.weight, last.weight = s.Looks-1, 1
+		last.at = w.plus(first.at, s.Span-s.Span/s.Looks)
+		if s.State == profile.Running {
+			last.cpu = none
+		} else {
+			last.cpu = 0
+		}
+		add(first)
+		add(last)
+	}
+	if !sorted { // several threads are on the track
+		slices.SortStableFunc(t.rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
+	}
+	if len(t.rows) > 0 {
+		t.from = t.rows[0].at
+	}
+}
+
+// cpuOf is the CPU time that a sample's thread used since its last one.
+func (w *writer) cpuOf(s *timeline.Sample) int64 {
+	switch {
+	case s.CPU > 0:
+		return s.CPU
+	case s.Wall && s.State != profile.Running:
+		return 0
+	case !s.Wall && w.t.Value == timeline.Interval:
+		return w.t.Of(s)
+	case !s.Wall && w.t.Value == timeline.CPU && w.t.Info.Meta.Interval > 0:
+		return int64(w.t.Info.Meta.Interval)
+	}
+	return none
+}
+
+// since is a time as the file has it.
+func (w *writer) since(at int64) int64 { return w.see(timeline.Since(w.start, at)) }
+
+func (w *writer) plus(at, d int64) int64 { return w.see(at + min(max(d, 0), maxTime-at)) }
+
+// see notes the latest time of all, and keeps it within what JavaScript knows exactly.
+func (w *writer) see(at int64) int64 {
+	at = min(at, maxTime)
+	w.latest = max(w.latest, at)
+	return at
+}
+
+func (w *writer) thread(t *thread) {
+	w.Raw("\n" + `{"processType":"default","processStartupTime":0,"processShutdownTime":null,"registerTime":`)
+	w.Ms(t.from)
+	w.Raw(`,"unregisterTime":null,"pausedRanges":[],"showMarkersInTimeline":true,"name":`)
+	w.Text(t.name)
+	w.Raw(`,"isMainThread":` + strconv.FormatBool(t.isMain) + `,"processName":`)
+	w.Text(cmp.Or(w.t.Info.Meta.MainClass, "JVM"))
+	w.Raw(`,"pid":"` + strconv.Itoa(w.t.Info.Meta.PID) + `","tid":` + t.tid + ",\n\"samples\":")
+	w.samples(t.rows)
+	w.Raw(",\n\"markers\":")
+	w.markerTable(&t.marks)
+	w.Raw("}")
+}
+
+func (w *writer) samples(rows []row) {
+	n := len(rows)
+	w.begin("", n)
+	weight := "samples"
+	if w.t.Value == timeline.Bytes {
+		weight = "bytes"
+	}
+	w.Raw(`,"weightType":"` + weight + `"`)
+	w.orNull("stack", n, func(i int) int { return int(rows[i].node) - 1 })
+	w.Raw(`,"time":`)
+	w.List(n, func(i int) { w.Ms(rows[i].at) })
+	w.column("weight", n, func(i int) int { return int(rows[i].weight) })
+	w.orNull("threadCPUDelta", n, func(i int) int { return int(rows[i].cpu) })
+	w.Raw("}")
+}

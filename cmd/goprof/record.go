@@ -246,9 +246,6 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 		}
 		return usageError(cmd, "--output: "+err.Error())
 	}
-	if f.as == format.Firefox { // package convert has no writer of it yet
-		return usageError(cmd, "record cannot write firefox yet: record -o x.jfr keeps all that goprof convert needs")
-	}
 	if f.chunk < minChunk || f.chunk > maxChunk {
 		return usageError(cmd, fmt.Sprintf("--chunk is between %v and %v", minChunk, maxChunk))
 	}

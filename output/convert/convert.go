@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"goprof/output"
+	"goprof/output/firefox"
 	"goprof/output/flame"
 	"goprof/output/format"
 	"goprof/output/recording"
@@ -48,6 +49,8 @@ func Write(to io.Writer, f format.Format, src recording.Source, o Options) (samp
 		err = writePProf(to, w, o.Tell)
 	case format.Speedscope:
 		err = speedscope.Write(to, w, speedscope.Options{Tell: o.Tell})
+	case format.Firefox:
+		err = firefox.Write(to, w, firefox.Options{Tell: o.Tell})
 	default:
 		err = fmt.Errorf("nothing writes %s", f)
 	}

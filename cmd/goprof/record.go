@@ -23,8 +23,12 @@ import (
 	"goprof/sampler/session"
 )
 
-const recordHelp = `record samples the stacks of a running JVM and writes them as collapsed stacks: a line
-"root;caller;leaf count" for each different stack, the count being samples.
+var recordHelp = `record samples the stacks of a running JVM. The output's name says what is written:
+
+` + formatTable() + `
+Without one that is out.collapsed: a line "root;caller;leaf count" for each different stack, the
+count being samples. JFR is written while it records: a file is whole up to the last chunk, whatever
+ends goprof. Formats with times keep every thread and the time of every sample.
 
 A sample is one thread that was using CPU time, stopped for the few microseconds in which its
 registers and stack are copied. Every thread gets as many samples as it used CPU time: at 100 Hz
@@ -43,7 +47,12 @@ Which JVM: --pid, several times for several; or NAME, a part of its main class o
 list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
 
 Beside FILE.collapsed it writes FILE.summary.json, the account of the run, unless --summary
-names another place for it. Without a sample it writes no stacks, no account but into a file that --summary names, and exits with 7.
+names another place for it. Other formats have a summary only where --summary asks; pages and JFR hold
+the account themselves. Without a sample it writes no stacks, no account but into a file that --summary
+names, and exits with 7.
+
+With --loop a new file begins each time, with %t in its name the time at which it does, and --keep
+deletes the older ones of this run.
 
 Without -d it records until Ctrl-C, or until the JVM ends; both write what there is. SIGUSR1
 writes what there is and goes on. A program that goprof started is never ended by it.`
@@ -58,6 +67,9 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m --mode off-cpu --weight time --thread '^http-'
   goprof record --pid 1234 -d 10s -o - | head  to standard output
   goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
+  goprof record --pid 1234 -d 1m -o now.html   the flame graph at once
+  goprof record --pid 1234 -o run.jfr          each sample with its time: JMC, IntelliJ, goprof convert
+  goprof record --pid 1234 -o day-%t.jfr --loop 10m --keep 6   always the last hour
   goprof record --wait petclinic -d 1m         from its start
   goprof record -- java -jar app.jar           start it, record it whole`
 

@@ -22,6 +22,7 @@ import (
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/output/jfr"
+	"goprof/output/recording"
 	"goprof/profile"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -431,4 +432,57 @@ func TestEmptyJFR(t *testing.T) {
 		t.Errorf("exit code %d, %q: %s", code, got, told)
 	}
 	onlyNamed(t, dir, "x.jfr")
+}
+
+// TestRecordsFormats: the name chooses the format, nothing but the file is left, and what a JFR file would hold comes
+// through the spool.
+func TestRecordsFormats(t *testing.T) {
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	for end, begins := range map[string]string{
+		".html": "<!DOCTYPE html>", ".svg": "<?xml", ".json": "{", ".pb.gz": "\x1f\x8b", ".pprof": "\x1f\x8b",
+		".speedscope.json": "{", ".firefox.json.gz": "\x1f\x8b",
+	} {
+		dir := t.TempDir()
+		record(t, jvm.PID, filepath.Join(dir, "x"+end), "-d", "1", "-r", "200")
+		onlyNamed(t, dir, "x"+end)
+		got, err := os.ReadFile(filepath.Join(dir, "x"+end))
+		if err != nil || !strings.HasPrefix(strings.ToLower(string(got)), strings.ToLower(begins)) {
+			t.Errorf("%s: %v, %.40q", end, err, got)
+		}
+		if end == ".html" && !strings.Contains(string(got), "cpu mode") {
+			t.Error("the page does not say what was recorded")
+		}
+	}
+	dir := t.TempDir()
+	cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-d", "1", "-q", "-f", "jfr", "-o", "-")
+	stream, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "stream.jfr")
+	if err := os.WriteFile(name, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b := readJFR(t, name); b.samples == 0 || b.events["goprof.Account"] != 1 {
+		t.Errorf("of a stream: %d samples, events %v", b.samples, b.events)
+	}
+}
+
+// TestSpoolIsConverted: the samples of a spooled recording are in the file that is made of it.
+func TestSpoolIsConverted(t *testing.T) {
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	name := filepath.Join(t.TempDir(), "x.pb.gz")
+	sum := record(t, jvm.PID, name, "-d", "2", "-r", "200")
+	file, err := recording.Open(name, recording.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	n := int64(0)
+	if err := file.Each(func(s *profile.Sample) error { n += s.Looks(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if n != sum.Samples || n == 0 {
+		t.Errorf("%d samples in the file, %d in the account", n, sum.Samples)
+	}
 }

@@ -14,7 +14,8 @@ func TestTreeOf(t *testing.T) {
 	f := func(names ...string) *profile.Stack {
 		s := &profile.Stack{}
 		for i := len(names) - 1; i >= 0; i-- {
-			s.Frames = append(s.Frames, profile.Frame{Func: &profile.Func{Name: names[i]}, Kind: profile.Kind(len(names[i]) % 7)})
+			kind := profile.Kind(len(names[i]) % 7)
+			s.Frames = append(s.Frames, profile.Frame{Func: &profile.Func{Name: names[i]}, Kind: kind})
 		}
 		return s
 	}

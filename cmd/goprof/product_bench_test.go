@@ -16,7 +16,8 @@ import (
 	"goprof/sampler/session"
 )
 
-// BenchmarkRecordJFR writes samples of 60 frames, of 5,000 different stacks, at 1,000 Hz in chunks of a minute to a disk.
+// BenchmarkRecordJFR writes samples of 60 frames, of 5,000 different stacks, at 1,000 Hz in chunks of a minute to a
+// disk.
 // "us-cpu/op" is all CPU time of the process, that of the kernel too; "MB-resident" the most memory that it had.
 // -benchtime 3600000x is an hour.
 func BenchmarkRecordJFR(b *testing.B) {
@@ -31,7 +32,8 @@ func BenchmarkRecordJFR(b *testing.B) {
 	sink := made.begin(session.Facts{}, func() { b.Error("it was stopped") })
 	all := benchStacks()
 	sink.Begin(profile.Instant{Wall: 1, Ticks: 1}, profile.Meta{Mode: profile.ModeCPU, Interval: time.Millisecond})
-	sample := profile.Sample{Thread: profile.Thread{TID: 7, Name: "worker", JavaName: "worker", JavaID: 21}, CPU: time.Millisecond}
+	worker := profile.Thread{TID: 7, Name: "worker", JavaName: "worker", JavaID: 21}
+	sample := profile.Sample{Thread: worker, CPU: time.Millisecond}
 	i := 0
 	b.ReportAllocs()
 	before := cpuUsed()
@@ -71,7 +73,8 @@ func benchStacks() (all []*profile.Stack) {
 			if funcs[name] == nil {
 				funcs[name] = &profile.Func{Name: name, File: "Component.java"}
 			}
-			s.Frames = append(s.Frames, profile.Frame{Func: funcs[name], Kind: profile.Kind(depth % 4), Line: int32(n), BCI: int32(depth)})
+			s.Frames = append(s.Frames, profile.Frame{Func: funcs[name], Kind: profile.Kind(depth % 4), Line: int32(n),
+				BCI: int32(depth)})
 		}
 		all = append(all, s)
 	}

@@ -165,7 +165,8 @@ func TestRecordsJFR(t *testing.T) {
 				t.Errorf("%d of %s", b.events[once], once)
 			}
 		}
-		for _, each := range []string{"jdk.JVMInformation", "jdk.OSInformation", "jdk.CPUInformation", "jdk.JavaThreadStatistics"} {
+		for _, each := range []string{"jdk.JVMInformation", "jdk.OSInformation", "jdk.CPUInformation",
+			"jdk.JavaThreadStatistics"} {
 			if b.events[each] < 2 {
 				t.Errorf("%d of %s, in chunks of a second", b.events[each], each)
 			}
@@ -251,8 +252,8 @@ func TestWallJFR(t *testing.T) {
 	if b.samples != sum.Samples || b.events["profiler.WallClockSample"] == 0 || b.events["jdk.ExecutionSample"] != 0 {
 		t.Errorf("%d looks in the file, %d in the account, events %v", b.samples, sum.Samples, b.events)
 	}
-	for _, state := range []string{"STATE_PARKED", "STATE_SLEEPING", "STATE_IN_OBJECT_WAIT", "STATE_BLOCKED_ON_MONITOR_ENTER",
-		"STATE_SOCKET", "STATE_FILE", "STATE_RUNNABLE"} {
+	for _, state := range []string{"STATE_PARKED", "STATE_SLEEPING", "STATE_IN_OBJECT_WAIT",
+		"STATE_BLOCKED_ON_MONITOR_ENTER", "STATE_SOCKET", "STATE_FILE", "STATE_RUNNABLE"} {
 		if b.states[state] < 20 {
 			t.Errorf("%d looks in %s", b.states[state], state)
 		}
@@ -367,7 +368,8 @@ func TestFullDiskJFR(t *testing.T) {
 	}
 	name := filepath.Join(dir, "x.jfr")
 	code, told := runGoprof(t, "record", "--pid", fmt.Sprint(jvm.PID), "-o", name, "--chunk", "1s", "-r", "500")
-	if code != exit.OutputFailed || !strings.Contains(told, "no space left on device") || !strings.Contains(told, "events are lost") {
+	if code != exit.OutputFailed || !strings.Contains(told, "events are lost") ||
+		!strings.Contains(told, "no space left on device") || !strings.Contains(told, "try: goprof report ") {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 	onlyNamed(t, dir, "other", "x.jfr")
@@ -427,7 +429,8 @@ func TestEmptyJFR(t *testing.T) {
 	if err := os.WriteFile(name, []byte("older"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, told := runGoprof(t, "record", "--pid", fmt.Sprint(jvm.PID), "-o", name, "-d", "2.5", "--chunk", "1s", "--thread", "^nobody$")
+	code, told := runGoprof(t, "record", "--pid", fmt.Sprint(jvm.PID), "-o", name, "-d", "2.5", "--chunk", "1s",
+		"--thread", "^nobody$")
 	if got, _ := os.ReadFile(name); code != exit.NoSamples || string(got) != "older" {
 		t.Errorf("exit code %d, %q: %s", code, got, told)
 	}

@@ -42,16 +42,18 @@ func (s *told) Sample(sample *profile.Sample) {
 // wallRecording is a recording of looks that a test makes.
 func wallRecording(sink Sink, o RecordOptions) *recording {
 	o.Mode, o.Interval, o.Sink = WallMode, 50*time.Millisecond, sink
-	return &recording{Session: &Session{}, opt: o, profile: profile.New(), sampled: map[int]bool{}, standings: newStandings(),
-		timed: &telling{sink: sink}}
+	return &recording{Session: &Session{}, opt: o, profile: profile.New(), sampled: map[int]bool{},
+		standings: newStandings(), timed: &telling{sink: sink}}
 }
 
 // stand gives a look at a parked thread its place.
 func (r *recording) stand(tid int, when int64) *standing {
 	s := r.standings
 	st := &standing{tid: tid, tally: new(process.Tally), state: profile.Parked}
-	stack := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "park"}, Line: 7, BCI: 3}, {Func: &profile.Func{Name: "run"}}}}
-	s.leafed.Frames = append([]profile.Frame{{Func: s.frame(profile.Parked, ""), Kind: profile.StateFrame, BCI: -1}}, stack.Frames...)
+	s.leafed.Frames = []profile.Frame{
+		{Func: s.frame(profile.Parked, ""), Kind: profile.StateFrame, BCI: -1},
+		{Func: &profile.Func{Name: "park"}, Line: 7, BCI: 3}, {Func: &profile.Func{Name: "run"}},
+	}
 	s.leafed.Truncated = profile.Whole
 	st.at = r.profile.AddAt("[t tid=1]", &s.leafed, 0, 0)
 	r.timed.sample = profile.Sample{}
@@ -161,10 +163,12 @@ func TestCPUInfo(t *testing.T) {
 	const x86 = "processor\t: 0\nmodel name\t: A CPU @ 2.50GHz\nphysical id\t: 0\ncore id\t\t: 0\n\n" +
 		"processor\t: 1\nmodel name\t: A CPU @ 2.50GHz\nphysical id\t: 0\ncore id\t\t: 0\n\n" +
 		"processor\t: 2\nmodel name\t: A CPU @ 2.50GHz\nphysical id\t: 1\ncore id\t\t: 0\n"
-	if name, sockets, cores, threads := cpuInfo([]byte(x86)); name != "A CPU @ 2.50GHz" || sockets != 2 || cores != 2 || threads != 3 {
+	name, sockets, cores, threads := cpuInfo([]byte(x86))
+	if name != "A CPU @ 2.50GHz" || sockets != 2 || cores != 2 || threads != 3 {
 		t.Errorf("%q %d %d %d", name, sockets, cores, threads)
 	}
-	if name, sockets, cores, threads := cpuInfo([]byte("processor\t: 0\nBogoMIPS\t: 50\n")); name != "" || sockets != 1 || cores != 1 || threads != 1 {
+	name, sockets, cores, threads = cpuInfo([]byte("processor\t: 0\nBogoMIPS\t: 50\n"))
+	if name != "" || sockets != 1 || cores != 1 || threads != 1 {
 		t.Errorf("%q %d %d %d", name, sockets, cores, threads)
 	}
 	if _, sockets, cores, threads := cpuInfo(nil); sockets != 0 || cores != 0 || threads != 0 {

@@ -114,7 +114,7 @@ func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFla
 	o.Sum.Threads = o.Sum.Threads || f.shape.GroupThreads && in.file.Info().Threads
 	o.Page = func(tree *output.Tree) flame.Options {
 		info := in.src.Info()
-		return flame.Options{Title: flameTitle(in.name, f.title, &info), Line: infoLine(output.Amount(tree.Weight, tree.Total), &info), About: about(in.name, tree, &info)}
+		return drawingOf(in.name, f.title, tree, &info)
 	}
 	_, err = file.Write(func(w io.Writer) error {
 		samples, err = convert.Write(w, to, in.src, o)

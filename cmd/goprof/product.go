@@ -108,8 +108,7 @@ func writeDrawing(draw func(io.Writer, *output.Tree, flame.Options) error) func(
 	return func(w io.Writer, r *soFar) error {
 		tree := output.TreeOf(r.profile)
 		info := recording.Info{Meta: r.summary.Meta, Summary: r.summary}
-		return draw(w, tree, flame.Options{Title: flameTitle(output.Stdout, "", &info), Line: infoLine(tree, &info),
-			About: about(output.Stdout, tree, &info)})
+		return draw(w, tree, drawingOf(output.Stdout, "", tree, &info))
 	}
 }
 

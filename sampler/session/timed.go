@@ -5,8 +5,8 @@ package session
 import (
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 )
 
 // A recording is a sum. Who also wants each sample with its time gives Record a Sink. All of this happens where stacks
@@ -105,7 +105,7 @@ func (th *listedThread) at(when int64) profile.Thread {
 }
 
 // threadOf is whose stack a snapshot shows: that of a virtual thread with the number of its carrier.
-func (r *recording) threadOf(snap *process.Snapshot, stack *profile.Stack) profile.Thread {
+func (r *recording) threadOf(snap *look.Look, stack *profile.Stack) profile.Thread {
 	t := profile.Thread{TID: snap.TID}
 	if th := r.dir.threads[snap.TID]; th != nil {
 		t = th.at(snap.When)
@@ -117,7 +117,7 @@ func (r *recording) threadOf(snap *process.Snapshot, stack *profile.Stack) profi
 }
 
 // tellSample tells a sample of CPU time, which has just been counted.
-func (r *recording) tellSample(snap *process.Snapshot, stack *profile.Stack) {
+func (r *recording) tellSample(snap *look.Look, stack *profile.Stack) {
 	if r.timed == nil {
 		return
 	}

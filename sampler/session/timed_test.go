@@ -13,6 +13,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -49,7 +50,7 @@ func wallRecording(sink Sink, o RecordOptions) *recording {
 // stand gives a look at a parked thread its place.
 func (r *recording) stand(tid int, when int64) *standing {
 	s := r.standings
-	st := &standing{tid: tid, tally: new(process.Tally), state: profile.Parked}
+	st := &standing{tid: tid, tally: new(look.Tally), state: profile.Parked}
 	s.leafed.Frames = []profile.Frame{
 		{Func: s.frame(profile.Parked, ""), Kind: profile.StateFrame, BCI: -1},
 		{Func: &profile.Func{Name: "park"}, Line: 7, BCI: 3}, {Func: &profile.Func{Name: "run"}},
@@ -186,7 +187,7 @@ func BenchmarkTellSample(b *testing.B) {
 	r := wallRecording(&nobody{}, RecordOptions{})
 	r.dir = newDirectory(nil, nil)
 	r.dir.threads[7] = &listedThread{kernel: process.Thread{TID: 7, Comm: "worker"}, name: "worker", javaNamed: true}
-	snap := &process.Snapshot{TID: 7, When: 1, CPU: 1, Count: 1}
+	snap := &look.Look{Snapshot: process.Snapshot{TID: 7}, When: 1, CPU: 1, Count: 1}
 	stack := &profile.Stack{Frames: make([]profile.Frame, 60)}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/sampler/look"
 )
 
 // A look of a wall-clock recording counts for as long as its thread does not move, an hour maybe. What it has come to
@@ -24,7 +24,7 @@ type toldLook struct {
 }
 
 // rememberLook keeps a look's stack, which stands in leafed with its state, and its thread.
-func (r *recording) rememberLook(st *standing, snap *process.Snapshot, stack *profile.Stack, root string) {
+func (r *recording) rememberLook(st *standing, snap *look.Look, stack *profile.Stack, root string) {
 	if r.timed == nil {
 		return
 	}

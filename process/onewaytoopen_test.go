@@ -31,7 +31,7 @@ var ownNames = []string{
 	"sampler/perf.go readSmall", "sampler/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
 	"sampler/visit.go begin",              // our own sched
 	"sampler/session/ahead.go setAhead",   // our own task
-	"sampler/session/facts.go systemName", // our own system's /etc/os-release
+	"sampler/session/facts.go systemName", // /etc/os-release
 	"sampler/diagnose/causes_missing.go pids",
 	"sampler/diagnose/causes_proc.go libraries", // maps
 	"sampler/diagnose/jvms_proc.go threads",

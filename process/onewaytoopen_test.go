@@ -41,8 +41,8 @@ var ownNames = []string{
 // put into ownNames by somebody who looked at where its name comes from.
 func TestOneWayToOpen(t *testing.T) {
 	seen := map[string]bool{}
-	for _, dir := range []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "sampler/look", "sampler/ptrace",
-		"sampler/session", "sampler/diagnose", "arch"} {
+	for _, dir := range []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "sampler/look",
+		"sampler/ptrace", "sampler/session", "sampler/diagnose", "arch"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

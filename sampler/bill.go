@@ -4,7 +4,9 @@ package sampler
 
 import (
 	"runtime"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -54,7 +56,8 @@ func (b *bills) begin(pid int) {
 
 func (b *bills) read() {
 	var ts unix.Timespec
-	if unix.ClockGettime(b.clock, &ts) == nil {
+	clock, at := uintptr(int(b.clock)), uintptr(unsafe.Pointer(&ts))
+	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // somebody may stand still for us
 		b.now = ts.Nano()
 	}
 }
@@ -72,65 +75,6 @@ func (b *bills) billSample(th *thread, charged uint64, asleep bool, snap *look.L
 	th.billed = charged
 }
 
-// Threads that have used little are billed together. Most threads of a large pool are never sampled, or once, and some
-// end before anybody has listed them: what they used would be nobody's. So all that the process has used, but for what
-// others owe, goes to the samples of any of them. That is right on the average, for who of them is sampled follows from
-// what they use.
-
-// poolBelow is how many samples' worth of CPU time a thread has used when it begins to have a bill of its own.
-const poolBelow = 10
-
-// isPooled reports whether a thread has no bill of its own.
-func (s *scan) isPooled(th *thread) bool {
-	return s.pools && !th.hint.Skip && th.spent < poolBelow*s.interval
-}
-
-// owe notes what a thread was charged.
-func (s *scan) owe(th *thread, ran uint64, used int64) {
-	if !s.isPooled(th) {
-		s.bills.owed += used
-		return
-	}
-	th.spent += used
-	th.billed = ran
-	s.bills.pooled += used
-	if !s.isPooled(th) {
-		th.owner = true
-		s.owners = append(s.owners, th)
-	}
-}
-
-// bookOwners brings those up to date that have bills of their own: what they owe is not the pool's.
-func (s *scan) bookOwners() {
-	keep := s.owners[:0]
-	for _, th := range s.owners {
-		if th.tid == 0 || !th.owner { // it has ended, and may be another one now
-			continue
-		}
-		s.bringUpToDate(th)
-		keep = append(keep, th)
-	}
-	s.owners = keep
-}
-
-// billPooled bills a sample of a thread that has used little for all such threads.
-func (s *scan) billPooled(th *thread, snap *look.Look) {
-	if !s.isPooled(th) {
-		return
-	}
-	b := &s.bills
-	b.read() // before: what owners use meanwhile makes the pool smaller, never greater
-	s.bookOwners()
-	pool := b.now - b.base - b.given - b.owed - b.left - b.skipped - b.excused
-	if s.skipping { // whether anybody wants threads that nobody has read, is not known
-		pool = min(pool, b.pooled)
-	}
-	pool = max(pool, 0)
-	snap.CPU += pool
-	b.given += pool
-	b.pooled = max(b.pooled-pool, 0)
-}
-
 // isInterrupted reports whether a thread slept in a system call until it was told to stop: the kernel
 // then means to call again (include/linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK), or has prepared that.
 func isInterrupted(cpu *arch.CPU, call int64, result uint64) bool {
@@ -139,7 +83,7 @@ func isInterrupted(cpu *arch.CPU, call int64, result uint64) bool {
 
 // end closes the account of a thread that has ended.
 func (b *bills) end(th *thread) {
-	b.owed -= th.owed()
+	b.owed -= int64(th.last.Ran) - int64(th.billed) // below 0 where a sample carries more than was read
 	if th.hint.Skip {
 		b.skipped += th.owed()
 	} else {

@@ -11,8 +11,9 @@ const longGap = int64(time.Second)
 // forgiveUse forgives what threads have used while nobody could look: it is no credit for a burst of samples now, nor
 // the weight of a single one.
 func (s *scan) forgiveUse() {
-	defer func(pools bool) { s.pools = pools }(s.pools)
+	pools := s.pools
 	s.pools = false
+	s.bills.read() // first: what is used from now on is not forgiven
 	for _, th := range s.byTID {
 		credit, known := th.credit, max(th.last.Ran, th.billed) // a sample of perf's may carry more than the last look told
 		stat, ok := s.charged(th)
@@ -29,4 +30,6 @@ func (s *scan) forgiveUse() {
 			s.bills.excused += int64(used)
 		}
 	}
+	s.pools = pools
+	s.givePoolUp() // of threads that have come and gone meanwhile, too
 }

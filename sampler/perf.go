@@ -234,7 +234,7 @@ func (r *perfRun) sum() Stats {
 	s.Interval = r.cfg.Interval
 	s.Wall = time.Duration(ptrace.Monotonic(&r.ts) - r.began)
 	s.CPU = threadCPU() - r.cpuAtStart
-	s.Times = r.scan.bills.sum(r.scan.byTID, r.over)
+	s.Times = r.scan.bills.sum(r.scan.byTID, r.over && !r.scan.pools)
 	if sampled := s.Times.Sampled; sampled > 0 {
 		s.Reached = float64(s.Taken) / sampled.Seconds()
 	}

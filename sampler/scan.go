@@ -111,7 +111,10 @@ type scan struct {
 	hot    []*thread
 	cold   []*thread
 	owners []*thread // those that have bills of their own, where most have none
-	spare  []*thread // of ended threads, to be used again
+
+	ownersAt   int64     // when they were asked last
+	ownersCost int64     // CPU time of that
+	spare      []*thread // of ended threads, to be used again
 
 	now      int64
 	start    int // first of this tick's hot threads
@@ -169,6 +172,11 @@ func (s *scan) close() {
 func (s *scan) setHint(tid int, hint ptrace.Hint) bool {
 	th := s.byTID[tid]
 	if th != nil {
+		if th.hint.Skip && !hint.Skip { // what it has used so far was to be skipped
+			s.bills.skipped += th.owed()
+			s.bills.owed -= th.owed()
+			th.billed = max(th.billed, th.last.Ran)
+		}
 		th.hint = hint
 	}
 	s.skipping = s.skipping || hint.Skip

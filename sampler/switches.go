@@ -27,6 +27,7 @@ type switchNotes struct {
 	mem  []byte
 	head *uint64
 	data ringBytes
+	old  uint64 // the head when a visit was planned: what was noted before does not tell of it
 }
 
 // switchAttr asks for switches, each with the number of the thread that the CPU goes to.
@@ -77,19 +78,30 @@ func (n *switchNotes) watch(on bool) {
 	}
 }
 
+// mark begins the wait for a visit.
+func (n *switchNotes) mark() {
+	if n != nil {
+		n.old = atomic.LoadUint64(n.head)
+	}
+}
+
 // Of a record of a switch (include/uapi/linux/perf_event.h).
 const (
 	perfSwitchCPUWide = 15      // PERF_RECORD_SWITCH_CPU_WIDE
 	perfMiscSwitchOut = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
 )
 
-// before tells which thread was on the CPU before tid, which has run there ever since; 0 is none. ok is false if the
-// last note does not say that.
+// before tells which thread was on the CPU before tid, which has run there ever since; 0 is none. It is none where
+// nothing was noted since mark, too: the moment of the visit came before we slept. ok is false if the last note does not
+// say it.
 func (n *switchNotes) before(tid int) (was int, ok bool) {
 	if n == nil {
 		return 0, false
 	}
 	head := atomic.LoadUint64(n.head)
+	if head == n.old {
+		return 0, true
+	}
 	rec, ok := n.data.next(head, head+uint64(len(n.data)))
 	if !ok || rec.kind != perfSwitchCPUWide || rec.misc&perfMiscSwitchOut != 0 || rec.end-rec.at < 16 {
 		return 0, false

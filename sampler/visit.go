@@ -160,6 +160,9 @@ func (v *visits) begin() bool {
 }
 
 func (v *visits) end() {
+	if v.at >= 0 {
+		v.cpus[v.at].notes.watch(false)
+	}
 	v.bound.Close()
 	if v.own >= 0 {
 		unix.Close(v.own)
@@ -248,6 +251,7 @@ func (r *run) planVisit(from int64) (at int64) {
 	}
 	at = max(r.ticks.at()+r.ticks.randomWithin(r.ticks.step), from, now+settleTime)
 	if v.goTo(which) {
+		v.cpus[which].notes.mark()
 		r.t.BoundTo(v.cpus[which].number)
 	} else {
 		r.t.BoundTo(-1)
@@ -294,12 +298,14 @@ func (r *run) stopVisiting() {
 	}
 	unix.SchedSetaffinity(0, &all)
 	r.visits.end()
+	r.visits.closeNotes()
 	r.visits = nil
 	r.notVisiting()
 }
 
 // notVisiting sets what differs where threads are looked for.
 func (r *run) notVisiting() {
+	r.scan.givePoolUp()
 	r.visiting, r.scan.hotFor, r.scan.pools = false, hotFor, false
 	r.t.BoundTo(-1)
 	r.ticks.begin(ptrace.Monotonic(&r.ts), int64(r.ticks.interval))

@@ -1,0 +1,106 @@
+//go:build linux
+
+package sampler
+
+import "goprof/sampler/look"
+
+// Threads that have used little are billed together. Most threads of a large pool are never sampled, or once, and some
+// end before anybody has listed them: what they used would be nobody's. So all that the process has used, but for what
+// others owe, goes to the samples of any of them. That is right on the average, for who of them is sampled follows from
+// what they use.
+
+// poolBelow is how many samples' worth of CPU time a thread has used when it begins to have a bill of its own.
+const poolBelow = 10
+
+// poolShare of the pool, or two intervals, is the most that one sample carries: samples that are read together share
+// what there is.
+const poolShare = 8
+
+// isPooled reports whether a thread has no bill of its own.
+func (s *scan) isPooled(th *thread) bool { return s.pools && !th.hint.Skip && !th.owner }
+
+// owe notes what a thread was charged.
+func (s *scan) owe(th *thread, ran uint64, used int64) {
+	b := &s.bills
+	if !s.isPooled(th) {
+		b.owed += used
+		return
+	}
+	b.owed -= int64(ran) - used - int64(th.billed) // from before it was one of the pool
+	b.pooled += used
+	th.billed = ran
+	if th.spent += used; th.spent >= poolBelow*s.interval {
+		s.becomeOwner(th, used)
+	}
+}
+
+// becomeOwner gives a thread a bill of its own, which begins with what it has used just now, as far as the pool has not
+// given that away.
+func (s *scan) becomeOwner(th *thread, used int64) {
+	b := &s.bills
+	b.read()
+	mine := max(min(used, b.pool()), 0)
+	th.owner = true
+	th.billed -= uint64(mine)
+	b.owed += mine
+	b.pooled = max(b.pooled-mine, 0)
+	if len(s.owners) == cap(s.owners) {
+		s.dropOwners()
+	}
+	s.owners = append(s.owners, th)
+}
+
+// dropOwners takes threads off the list that have ended, and may be others now.
+func (s *scan) dropOwners() {
+	keep := s.owners[:0]
+	for _, th := range s.owners {
+		if th.tid != 0 && th.owner {
+			keep = append(keep, th)
+		}
+	}
+	s.owners = keep
+}
+
+// pool is what the process has used and nobody was billed for, or owes.
+func (b *bills) pool() int64 {
+	return b.now - b.base - b.given - b.owed - b.left - b.skipped - b.excused
+}
+
+// billPooled bills a sample of a thread that has used little for all such threads.
+func (s *scan) billPooled(th *thread, snap *look.Look) {
+	if !s.isPooled(th) {
+		return
+	}
+	s.askOwners()
+	b := &s.bills
+	pool := b.pool()
+	if s.skipping { // whether anybody wants threads that nobody has read, is not known
+		pool = min(pool, b.pooled)
+	}
+	pool = max(min(pool, max(2*s.interval, pool/poolShare)), 0)
+	snap.CPU += pool
+	b.given += pool
+	b.pooled = max(b.pooled-pool, 0)
+}
+
+// askOwners brings up to date what the pool is reckoned from, if that is not too dear.
+func (s *scan) askOwners() {
+	if s.now-s.ownersAt < s.ownersCost*clockShare {
+		return
+	}
+	began := s.ownCPUTime()
+	s.bills.read() // before: what owners use meanwhile makes the pool smaller, never greater
+	s.dropOwners()
+	for _, th := range s.owners {
+		s.bringUpToDate(th)
+	}
+	s.ownersAt, s.ownersCost = s.now, s.ownCPUTime()-began
+}
+
+// givePoolUp forgives what is left of the pool.
+func (s *scan) givePoolUp() {
+	if b := &s.bills; s.pools {
+		b.excused += max(b.pool(), 0)
+		b.pooled = 0
+	}
+}

@@ -1,0 +1,99 @@
+//go:build linux
+
+package sampler
+
+import (
+	"encoding/binary"
+	"os"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// note writes a record of a switch as the kernel does, before those that are there.
+func (n *switchNotes) note(kind, misc uint32, was, now int) {
+	const size = 24
+	*n.head -= size
+	at := *n.head & uint64(len(n.data)-1)
+	for i, word := range []uint32{kind, misc | size<<16, uint32(was), uint32(was), uint32(now), uint32(now)} {
+		binary.LittleEndian.PutUint32(n.data[at+uint64(4*i):], word)
+	}
+}
+
+// TestNotesOfSwitches: only the switch to us, noted since the visit was planned, tells whom we took the CPU from.
+func TestNotesOfSwitches(t *testing.T) {
+	const us = 77
+	n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
+	if was, ok := n.before(us); was != 0 || !ok {
+		t.Errorf("nothing was noted: %d %v", was, ok)
+	}
+	for i, c := range []struct {
+		kind, misc uint32
+		was, now   int
+		want       int
+		ok         bool
+	}{
+		{perfSwitchCPUWide, 0, 4711, us, 4711, true},
+		{perfSwitchCPUWide, 0, 0, us, 0, true},                     // nobody ran
+		{perfSwitchCPUWide, 0, 4711, us + 1, 0, false},             // it went to another thread
+		{perfSwitchCPUWide, perfMiscSwitchOut, 4711, us, 0, false}, // we left
+		{perfSwitchCPUWide - 1, 0, 4711, us, 0, false},             // without numbers
+		{perfSwitchCPUWide, 1 << 14, 4712, us, 4712, true},         // it was preempted
+		{perfSwitchCPUWide, 0, -1, us, -1, true},                   // it has ended
+		{perfSwitchCPUWide, 0, 1<<31 - 1, us, 1<<31 - 1, true},     // the largest number
+	} {
+		n.mark()
+		n.note(c.kind, c.misc, c.was, c.now)
+		if was, ok := n.before(us); was != c.want || ok != c.ok {
+			t.Errorf("%d: %d %v, want %d %v", i, was, ok, c.want, c.ok)
+		}
+	}
+	n.mark()
+	if was, ok := n.before(us); was != 0 || !ok {
+		t.Errorf("nothing was noted since: %d %v", was, ok)
+	}
+	var none *switchNotes
+	none.mark()
+	none.watch(true)
+	none.close()
+	if _, ok := none.before(us); ok {
+		t.Error("notes that are not permitted tell something")
+	}
+}
+
+// TestNotesAreTheKernels: we sleep, and the note says that we have come back.
+func TestNotesAreTheKernels(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		t.Fatal(err)
+	}
+	cpu := 0
+	for !before.IsSet(cpu) {
+		cpu++
+	}
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.SchedSetaffinity(0, &before)
+	n := openSwitches(cpu)
+	if n == nil {
+		if os.Geteuid() == 0 {
+			t.Fatal("root may not have notes of switches")
+		}
+		t.Skip("notes of switches need CAP_PERFMON, or kernel.perf_event_paranoid 0")
+	}
+	defer n.close()
+	n.watch(true)
+	for range 3000 {
+		n.mark()
+		unix.Nanosleep(&unix.Timespec{Nsec: 100_000}, nil)
+		was, ok := n.before(unix.Gettid())
+		if !ok || was < 0 || was == unix.Gettid() {
+			t.Fatalf("%d %v, of thread %d", was, ok, unix.Gettid())
+		}
+	}
+}

@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/diagnose": {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/ptrace", "goprof/sampler/session"},
 	"goprof/output":           {"goprof/profile", "goprof/profile/naming"},
 	"goprof/output/flame":     {"goprof/profile", "goprof/output"},
+	"goprof/output/diff":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/jfr":       {"goprof/profile"},
 	"goprof/output/pprof":     {"goprof/profile"},
 	"goprof/output/recording": {"goprof/profile"},

@@ -1,0 +1,225 @@
+package diff
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"goprof/output"
+	"goprof/output/recording"
+	"goprof/profile"
+)
+
+// Comparison takes two recordings in, and then compares them.
+type Comparison struct {
+	tree  tree
+	sides [sides]side
+}
+
+// side is what is known of one recording beside its stacks.
+type side struct {
+	total   int64
+	looks   int64
+	squares float64 // of all standings
+	span    time.Duration
+	weight  profile.Weight
+	cells   map[cell]int64 // nil: it has no times
+}
+
+// cell is a node in a block of time.
+type cell struct{ block, node int32 }
+
+// ErrNoSamples is of a recording, or the part of it that was chosen, without any.
+var ErrNoSamples = errors.New("there are no samples in it")
+
+var errTooMuch = fmt.Errorf("both together have more than %d frames, or too many different stacks for each moment", maxNodes)
+
+// New makes an empty comparison.
+func New() *Comparison { return &Comparison{tree: newTree()} }
+
+// assumedLook is what one sample of a recording by time stands for, if no account of it says how many samples it has:
+// goprof's usual interval.
+const assumedLook = 10 * time.Millisecond
+
+// AddTree takes a recording without times in. looks is how many samples it has, 0 if that is not known.
+func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
+	if t.Total <= 0 {
+		return ErrNoSamples
+	}
+	s := &c.sides[to]
+	s.weight, s.total, s.looks = t.Weight, t.Total, looks
+	switch {
+	case !t.Weight.IsTime():
+		s.looks = t.Total
+	case looks <= 0:
+		s.looks = max(t.Total/int64(assumedLook), 1)
+	}
+	each := float64(s.total) / float64(s.looks) // what one look counts
+	s.squares = float64(s.total) * each
+	at := make([]int32, len(t.Nodes))
+	for n := 1; n < len(t.Nodes); n++ {
+		from := &t.Nodes[n]
+		if at[n] = c.tree.child(at[from.Parent], c.tree.label(t.Labels[from.Name])); at[n] == 0 {
+			return errTooMuch
+		}
+		if from.Self > 0 {
+			c.tree.nodes[at[n]].self[to] += from.Self
+			c.tree.nodes[at[n]].squares[to] += float64(from.Self) * each
+		}
+	}
+	return nil
+}
+
+// AddSource takes a recording in, with its times if it has them. It reads the source twice: first to know how long it is.
+func (c *Comparison) AddSource(to Side, src recording.Source, weight profile.Weight) error {
+	s := &c.sides[to]
+	s.weight = weight
+	a := adder{c: c, to: to, labels: make(map[frame]int32), standing: make(map[thread]standing)}
+	if err := src.Each(a.measure); err != nil {
+		return err
+	}
+	if src.Info().Timed && a.last > a.first {
+		s.cells = make(map[cell]int64)
+		s.span = time.Duration(a.last - a.first)
+	}
+	if err := src.Each(a.add); err != nil {
+		return err
+	}
+	for _, st := range a.standing {
+		a.end(st)
+	}
+	if s.total == 0 {
+		return ErrNoSamples
+	}
+	return nil
+}
+
+// adder adds one source's samples.
+type adder struct {
+	c           *Comparison
+	to          Side
+	seen        bool
+	first, last int64
+	labels      map[frame]int32
+	standing    map[thread]standing
+}
+
+type frame struct {
+	fn   *profile.Func
+	kind profile.Kind
+}
+
+type thread struct {
+	tid int
+	id  int64
+}
+
+// standing is looks at one thread, one after the other, that found it in the same stack: it waits there, or a call lasts.
+// They say together what one look says. A thread that comes back to where it was between two looks is taken for one that
+// stood; that makes noise look larger than it is, by three times at most, and only where one stack has most of a thread's
+// time. Each thread's samples stand in the file in the order of time, in all formats that have times.
+type standing struct {
+	node   int32
+	weight int64
+}
+
+// maxStandings bounds the threads whose standings are followed; beyond, each look of a thread counts for itself.
+const maxStandings = 1 << 20
+
+func moment(s *profile.Sample) int64 {
+	if s.At.Ticks != 0 {
+		return s.At.Ticks
+	}
+	return s.At.Wall
+}
+
+func (a *adder) measure(s *profile.Sample) error {
+	t := moment(s)
+	if !a.seen {
+		a.first, a.last, a.seen = t, t, true
+	}
+	a.first, a.last = min(a.first, t), max(a.last, t)
+	return nil
+}
+
+func (a *adder) add(s *profile.Sample) error {
+	side := &a.c.sides[a.to]
+	weight := s.Looks()
+	if side.weight == profile.CPUTime {
+		weight = int64(s.CPU)
+	}
+	if weight <= 0 {
+		return nil
+	}
+	at, ok := a.node(s)
+	if !ok {
+		return errTooMuch
+	}
+	side.total += weight
+	side.looks += s.Looks()
+	a.c.tree.nodes[at].self[a.to] += weight
+	a.stand(s, standing{at, weight})
+	if side.cells == nil {
+		return nil
+	}
+	key := cell{a.block(moment(s)), at}
+	if _, ok := side.cells[key]; !ok && len(side.cells) >= maxCells {
+		return errTooMuch
+	}
+	side.cells[key] += weight
+	return nil
+}
+
+// block is the block of time of a moment. Differences are taken as unsigned numbers: a file may hold any times.
+func (a *adder) block(at int64) int32 {
+	of := float64(uint64(at)-uint64(a.first)) / float64(uint64(a.last)-uint64(a.first))
+	return int32(min(max(of*blocks, 0), blocks-1))
+}
+
+// node is where a sample's stack ends in the tree. It has the states and reasons that a collapsed file would have.
+func (a *adder) node(s *profile.Sample) (int32, bool) {
+	t, at := &a.c.tree, int32(0)
+	if s.Stack.Truncated != profile.Whole {
+		if at = t.child(at, t.label(output.ParseLabel("[truncated: "+s.Stack.Truncated.String()+"]"))); at == 0 {
+			return 0, false
+		}
+	}
+	for i := len(s.Stack.Frames) - 1; i >= 0; i-- {
+		f := &s.Stack.Frames[i]
+		key := frame{f.Func, f.Kind}
+		label, ok := a.labels[key]
+		if !ok {
+			label = t.label(output.ParseLabel(output.Label(f.Func, f.Kind)))
+			a.labels[key] = label
+		}
+		if at = t.child(at, label); at == 0 {
+			return 0, false
+		}
+	}
+	if at == 0 {
+		at = t.child(0, t.label(output.ParseLabel("[no frame]")))
+	}
+	return at, at != 0
+}
+
+// stand adds a look to the standing of its thread, or ends that and begins one.
+func (a *adder) stand(s *profile.Sample, now standing) {
+	who := thread{s.Thread.TID, s.Thread.JavaID}
+	last, ok := a.standing[who]
+	if ok && last.node == now.node {
+		now.weight += last.weight
+	} else if ok {
+		a.end(last)
+	}
+	if !ok && len(a.standing) >= maxStandings {
+		a.end(now)
+		return
+	}
+	a.standing[who] = now
+}
+
+func (a *adder) end(st standing) {
+	square := float64(st.weight) * float64(st.weight)
+	a.c.tree.nodes[st.node].squares[a.to] += square
+	a.c.sides[a.to].squares += square
+}

@@ -10,8 +10,11 @@ import (
 
 // figure is a weight without its unit's name.
 func figure(w profile.Weight, n int64) string {
-	if w.IsTime() {
+	switch {
+	case w.IsTime():
 		return Round(time.Duration(n)).String()
+	case w == profile.Bytes:
+		return size(n)
 	}
 	return strconv.FormatInt(n, 10)
 }
@@ -23,9 +26,23 @@ func Amount(w profile.Weight, n int64) string {
 		return fmt.Sprintf("%s of CPU", Round(time.Duration(n)))
 	case profile.WallTime:
 		return fmt.Sprintf("%s of threads' time", Round(time.Duration(n)))
+	case profile.Bytes:
+		return size(n) + " allocated"
 	}
 	if n == 1 {
 		return "1 sample"
 	}
 	return fmt.Sprintf("%d samples", n)
+}
+
+// size is an amount of memory with three digits or so: 312 B, 1.5 MiB.
+func size(n int64) string {
+	amount, unit := float64(n), "B"
+	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
+		if amount < 1024 {
+			break
+		}
+		amount, unit = amount/1024, larger
+	}
+	return fmt.Sprintf("%.4g %s", amount, unit)
 }

@@ -27,6 +27,7 @@ import (
 //	_[1]  compiled by C1
 //	_[0]  interpreted
 //	_[i]  inlined into the frame below
+//	_[k]  the kernel's code, in recordings of others
 //
 // Native functions and stubs have no suffix, and neither have frames in brackets, which are no code:
 //
@@ -79,6 +80,8 @@ func suffixOf(k profile.Kind) string {
 		return suffixInterpreted
 	case profile.Inlined:
 		return suffixInlined
+	case profile.Kernel:
+		return suffixKernel
 	}
 	return ""
 }

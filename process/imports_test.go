@@ -31,9 +31,10 @@ var mayImport = map[string][]string{
 	"goprof/output":           {"goprof/profile", "goprof/profile/naming"},
 	"goprof/output/flame":     {"goprof/profile", "goprof/output"},
 	"goprof/output/diff":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
+	"goprof/output/format":    {},
 	"goprof/output/jfr":       {"goprof/profile"},
 	"goprof/output/pprof":     {"goprof/profile"},
-	"goprof/output/recording": {"goprof/profile"},
+	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
 }
 
 // commands may import all of the others.

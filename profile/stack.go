@@ -16,9 +16,10 @@ const (
 	Native            // compiled C, C++, Rust ...
 	Gap               // native code without unwind information
 	StateFrame        // no code, but what the thread did or waited for: see State
+	Kernel            // the kernel's code, in recordings of others
 )
 
-var kindNames = [...]string{"interpreted", "c1", "c2", "inlined", "native-method", "stub", "native", "gap", "state"}
+var kindNames = [...]string{"interpreted", "c1", "c2", "inlined", "native-method", "stub", "native", "gap", "state", "kernel"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

@@ -13,18 +13,20 @@ const (
 	// WallTime is the time, in nanoseconds, that passed while threads were seen in it. A profile of
 	// a wall-clock mode has it in place of CPU time.
 	WallTime
+	// Bytes is how much memory was allocated, in recordings of others.
+	Bytes
 
 	numWeights = int(iota)
 )
 
-// numSlots is how many weights one profile can have: samples, and one kind of time.
+// numSlots is how many weights one profile can have: samples, and one kind of time, or bytes.
 const numSlots = 2
 
 // slot is where a node of a profile has this weight.
 func (w Weight) slot() int { return min(int(w), numSlots-1) }
 
 // IsTime reports whether the weight is nanoseconds.
-func (w Weight) IsTime() bool { return w != Samples }
+func (w Weight) IsTime() bool { return w == CPUTime || w == WallTime }
 
 // Frames of CPU time that no stack is known for.
 const (
@@ -32,7 +34,7 @@ const (
 	ExitedThreads = "[exited threads]" // of threads that had ended before a sample could carry it
 )
 
-var weightNames = [numWeights]string{Samples: "samples", CPUTime: "cpu", WallTime: "time"}
+var weightNames = [numWeights]string{Samples: "samples", CPUTime: "cpu", WallTime: "time", Bytes: "bytes"}
 
 func (w Weight) String() string {
 	if int(w) < numWeights {
@@ -41,6 +43,9 @@ func (w Weight) String() string {
 	return "unknown"
 }
 
+// WeightNames are the names of all weights.
+func WeightNames() []string { return weightNames[:] }
+
 // ParseWeight is the opposite of String.
 func ParseWeight(name string) (Weight, error) {
 	for w, n := range weightNames {
@@ -48,7 +53,7 @@ func ParseWeight(name string) (Weight, error) {
 			return Weight(w), nil
 		}
 	}
-	return Samples, fmt.Errorf("no weight is called %q: samples, cpu, time", name)
+	return Samples, fmt.Errorf("no weight is called %q: samples, cpu, time, bytes", name)
 }
 
 // MarshalText and UnmarshalText write it as its name.

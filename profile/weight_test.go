@@ -45,7 +45,7 @@ func TestWeightNames(t *testing.T) {
 		}
 	}
 	var w Weight
-	if json.Unmarshal([]byte(`"bytes"`), &w) == nil || Weight(9).String() != "unknown" {
+	if json.Unmarshal([]byte(`"miles"`), &w) == nil || Weight(9).String() != "unknown" {
 		t.Error("a weight that is none")
 	}
 }

@@ -72,6 +72,8 @@ func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 		return usageError(cmd, "--nonblocking stops no thread, --native-once does: give one")
 	case wall && weight == profile.CPUTime:
 		return usageError(cmd, "--weight cpu is for --mode cpu; in wall-clock modes it is samples or time")
+	case weight == profile.Bytes:
+		return usageError(cmd, "--weight is samples, cpu or time, not \"bytes\"")
 	case !wall && weight == profile.WallTime:
 		return usageError(cmd, "--weight time is for --mode wall and off-cpu; it is samples or cpu here")
 	}

@@ -81,6 +81,7 @@ type Reader struct {
 	turn    int   // which of them is next
 	from    int64 // of all chunks
 	to      int64
+	tally   map[string]int64 // nil: not wanted
 	err     error
 }
 
@@ -98,6 +99,40 @@ func (r *Reader) Chunks() int { return r.chunks }
 
 // Range is the time that the chunks that have been begun say they cover.
 func (r *Reader) Range() (from, to time.Time) { return time.Unix(0, r.from), time.Unix(0, r.to) }
+
+// maxTally bounds how many names of events are counted. The JDK knows 200.
+const maxTally = 1 << 12
+
+// Tally lets the reader count all events that it comes by, also those that are not wanted.
+func (r *Reader) Tally() { r.tally = make(map[string]int64) }
+
+// Counts is how many events of each name the reader came by. Those of the chunk that is being read are missing, except
+// after the end or an error.
+func (r *Reader) Counts() map[string]int64 { return r.tally }
+
+// count adds what the open chunk held.
+func (r *Reader) count() {
+	if r.tally == nil || r.schema == nil {
+		return
+	}
+	for _, c := range r.schema.byID {
+		if _, known := r.tally[c.name]; c.events > 0 && (known || len(r.tally) < maxTally) {
+			r.tally[c.name] += c.events
+		}
+		c.events = 0
+	}
+}
+
+// TypeName is the name of a type of the open chunk, as jdk.ActiveSetting refers to events; empty if there is none.
+func (r *Reader) TypeName(id int64) string {
+	if c := r.schema.byID[id]; c != nil {
+		return c.name
+	}
+	return ""
+}
+
+// Nanos reports whether the clock of the open chunk counts nanoseconds, as System.nanoTime does.
+func (r *Reader) Nanos() bool { return r.head.ticksPerSec == int64(time.Second) }
 
 // Next returns the next event, valid until the call after: io.EOF at the end, *BadFile where the file is wrong.
 func (r *Reader) Next() (*Event, error) {
@@ -130,6 +165,7 @@ const (
 func (r *Reader) read() *Event {
 	for r.err == nil {
 		if r.at >= r.end {
+			r.count()
 			r.nextChunk()
 			continue
 		}
@@ -142,6 +178,7 @@ func (r *Reader) read() *Event {
 			}
 		}
 		if bad != nil {
+			r.count()
 			r.err = bad
 		}
 	}
@@ -320,6 +357,11 @@ func (r *Reader) nextEvent() (*class, *BadFile) {
 		return nil, r.bad(r.at, "an event that reaches beyond its chunk, or has no end")
 	}
 	of := r.wanted[int64(typ)]
+	if r.tally != nil {
+		if c := r.schema.byID[int64(typ)]; c != nil && c.event {
+			c.events++
+		}
+	}
 	at := r.at
 	r.at += int64(size)
 	if of == nil {

@@ -12,7 +12,7 @@ func kindOf(s *profile.Sample) typeID {
 	}
 	if s.Stack != nil && len(s.Stack.Frames) > 0 {
 		switch s.Stack.Frames[0].Kind {
-		case profile.Native, profile.Gap, profile.NativeMethod:
+		case profile.Native, profile.Gap, profile.NativeMethod, profile.Kernel:
 			return typeNativeMethodSample
 		case profile.StateFrame:
 			if len(s.Stack.Frames) > 1 && !s.Stack.Frames[1].Kind.Java() {

@@ -24,8 +24,9 @@ type class struct {
 	name   string
 	event  bool
 	fields []field
-	simple bool // one field, a string
-	stack  bool // an event with a stack trace
+	simple bool  // one field, a string
+	stack  bool  // an event with a stack trace
+	events int64 // that were counted: Reader.Tally
 }
 
 type field struct {

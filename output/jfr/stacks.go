@@ -114,7 +114,9 @@ func (m *stackMaker) sort(raw rawFrame) (codeSort, profile.Kind) {
 		if !m.kernelKnown {
 			return javaCode, profile.NativeMethod
 		}
-	case "C++", "Kernel":
+	case "Kernel":
+		return nativeCode, profile.Kernel
+	case "C++":
 	default: // "JIT compiled"; a name that is new is Java's, too
 		return javaCode, profile.C2
 	}

@@ -204,19 +204,3 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	p.Comments = comments(&meta)
 	return p.Write(to)
 }
-
-// comments are what -comments of pprof shows.
-func comments(m *profile.Meta) (lines []string) {
-	for _, c := range []struct{ name, value string }{
-		{"goprof", m.Version}, {"host", m.Host}, {"main class", m.MainClass}, {"JVM", m.JVM}, {"mode", m.Mode},
-		{"engine", m.Engine},
-	} {
-		if c.value != "" {
-			lines = append(lines, c.name+": "+c.value)
-		}
-	}
-	if m.PID != 0 {
-		lines = append(lines, fmt.Sprintf("pid: %d", m.PID))
-	}
-	return lines
-}

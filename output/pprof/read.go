@@ -69,6 +69,7 @@ func Read(from io.Reader) (*File, error) {
 	if p.TimeNanos != 0 {
 		f.Meta.Start = time.Unix(0, p.TimeNanos)
 	}
+	readComments(&f.Meta, p.Comments)
 	return f, nil
 }
 
@@ -140,6 +141,22 @@ func (f *File) Each(value int, visit func(*Sample)) error {
 		return &Bad{Problem: fmt.Sprintf("there is no value %d; there are %d", value, len(f.p.SampleType))}
 	}
 	isTime, count := f.p.SampleType[value].Unit == "nanoseconds", f.countIndex()
+	return f.EachValues(func(s *Sample, values []int64) error {
+		s.Count, s.Time = values[value], 0
+		if isTime {
+			s.Count, s.Time = 1, time.Duration(values[value])
+			if count >= 0 {
+				s.Count = values[count]
+			}
+		}
+		visit(s)
+		return nil
+	})
+}
+
+// EachValues visits the samples with the values of all Types; Count and Time are not set. The sample is valid only
+// during the call, its Funcs for ever. The first error of visit ends it.
+func (f *File) EachValues(visit func(s *Sample, values []int64) error) error {
 	r := fileReader{functions: make(map[funcKey]*profile.Func)}
 	frames := 0
 	for _, s := range f.p.Sample {
@@ -149,16 +166,21 @@ func (f *File) Each(value int, visit func(*Sample)) error {
 		if frames += len(r.stack.Frames); frames > maxAllFrames {
 			return &Bad{Problem: fmt.Sprintf("more than %d frames", maxAllFrames), TooMuch: true}
 		}
-		r.sample.Count, r.sample.Time = s.Value[value], 0
-		if isTime {
-			r.sample.Count, r.sample.Time = 1, time.Duration(s.Value[value])
-			if count >= 0 {
-				r.sample.Count = s.Value[count]
-			}
+		if err := visit(&r.sample, s.Value); err != nil {
+			return err
 		}
-		visit(&r.sample)
 	}
 	return nil
+}
+
+// Default is the index of the type that viewers show first: the one that the file names, else the last.
+func (f *File) Default() int {
+	for i, t := range f.p.SampleType {
+		if t.Type == f.p.DefaultSampleType {
+			return i
+		}
+	}
+	return len(f.p.SampleType) - 1
 }
 
 // countIndex is the value that says how many samples there were, -1 if none does.

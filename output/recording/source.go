@@ -23,10 +23,16 @@ type Info struct {
 	Meta   profile.Meta
 	// Timed says that samples have their times. Those of a file without times have none at all.
 	Timed bool
+	// Threads and States say that samples have their threads, and what these did.
+	Threads, States bool
+	// Weights are what the samples can be counted in. Meta.Weight is the usual one of them.
+	Weights []profile.Weight
 	// Event is what a sample is, of recordings that hold several kinds: "jdk.ExecutionSample".
 	Event string
 	// Summary is the account of the run, nil where the file has none.
 	Summary *profile.Summary
+	// Notes say what a user should know although the file is read: that its end is missing. They may hold text of the file.
+	Notes []string
 }
 
 // Mark is something that is known of a moment, or of a span of time: a collection, a safepoint, a pause.

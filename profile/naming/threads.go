@@ -1,6 +1,13 @@
 package naming
 
-import "regexp"
+import (
+	"cmp"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"goprof/profile"
+)
 
 var (
 	lastNumber = regexp.MustCompile(`(^|[^0-9.:])[0-9]+$`)
@@ -43,4 +50,46 @@ func PoolLabel(label string) string {
 		return "[" + m[2] + "*]"
 	}
 	return "[" + Pool(m[1]) + " " + m[2] + "*]"
+}
+
+// ThreadLabel is the frame that stands above a thread's stacks: "[name tid=4711]", "[name virtual #31]". What is not
+// known of it is "?", or "*" of a pool.
+func ThreadLabel(t *profile.Thread) string {
+	name, number, kind := cmp.Or(t.JavaName, t.Name), int64(t.TID), "tid="
+	if t.Virtual {
+		number, kind = t.JavaID, "virtual #"
+	}
+	text := "?"
+	switch {
+	case number > 0:
+		text = strconv.FormatInt(number, 10)
+	case strings.HasSuffix(name, "*"):
+		text = "*"
+	}
+	if name != "" {
+		name += " "
+	}
+	return "[" + name + kind + text + "]"
+}
+
+// anyLabel takes the label of a thread or a pool apart.
+var anyLabel = regexp.MustCompile(`(?s)^\[(?:(.*) )?(tid=|virtual #)([0-9]+|\?|\*)\]$`)
+
+// ThreadOf is the thread that a label names: the opposite of ThreadLabel.
+func ThreadOf(label string) (t profile.Thread, ok bool) {
+	m := anyLabel.FindStringSubmatch(label)
+	if m == nil {
+		return t, false
+	}
+	number, err := strconv.ParseInt(m[3], 10, 64)
+	if err != nil {
+		number = 0
+	}
+	t.JavaName = m[1]
+	if t.Virtual = m[2] != "tid="; t.Virtual {
+		t.JavaID = number
+	} else {
+		t.TID = int(number)
+	}
+	return t, true
 }

@@ -1,0 +1,162 @@
+// Package format says which format a file's name stands for.
+package format
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Format is a format that goprof writes.
+type Format uint8
+
+const (
+	Collapsed  Format = iota // lines "root;caller;leaf count"
+	HTML                     // a flame graph as a page
+	SVG                      // a flame graph as a picture
+	JFR                      // JDK Flight Recorder
+	PProf                    // profile.proto, gzip
+	Speedscope               // JSON of speedscope.app
+	Firefox                  // the Firefox Profiler's processed profile, gzip
+	JSON                     // the table of methods
+
+	numFormats = int(iota)
+)
+
+// table has each format's name for -f, the ends of file names that stand for it (the first is the usual one), and what
+// the format is.
+var table = [numFormats]struct {
+	name  string
+	ends  []string
+	timed bool
+	about string
+}{
+	Collapsed:  {"collapsed", []string{".collapsed", ".txt"}, false, "stacks with counts, for all flame graph tools"},
+	HTML:       {"html", []string{".html"}, false, "a flame graph, one page that needs no network"},
+	SVG:        {"svg", []string{".svg"}, false, "a flame graph, a picture without scripts"},
+	JFR:        {"jfr", []string{".jfr"}, true, "JDK Flight Recorder: JMC, IntelliJ, jfr"},
+	PProf:      {"pprof", []string{".pb.gz", ".pprof"}, false, "pprof"},
+	Speedscope: {"speedscope", []string{".speedscope.json"}, true, "speedscope"},
+	Firefox:    {"firefox", []string{".firefox.json.gz"}, true, "Firefox Profiler"},
+	JSON:       {"json", []string{".json"}, false, "the table of methods, for scripts"},
+}
+
+// String is the format's name, as Named wants it.
+func (f Format) String() string {
+	if int(f) < numFormats {
+		return table[f].name
+	}
+	return "unknown"
+}
+
+// Extension is what the names of such files end in.
+func (f Format) Extension() string {
+	if int(f) < numFormats {
+		return table[f].ends[0]
+	}
+	return ""
+}
+
+// About says in some words what the format is for.
+func (f Format) About() string {
+	if int(f) < numFormats {
+		return table[f].about
+	}
+	return ""
+}
+
+// Timed reports whether the format holds when each sample was taken.
+func (f Format) Timed() bool { return int(f) < numFormats && table[f].timed }
+
+// All are all formats.
+func All() []Format {
+	all := make([]Format, numFormats)
+	for f := range all {
+		all[f] = Format(f)
+	}
+	return all
+}
+
+// Names are the names of all formats.
+func Names() (names []string) {
+	for _, f := range All() {
+		names = append(names, f.String())
+	}
+	return names
+}
+
+// Extensions are all ends of file names that stand for a format.
+func Extensions() (ends []string) {
+	for _, f := range All() {
+		ends = append(ends, table[f].ends...)
+	}
+	return ends
+}
+
+// Unknown says that a file's name, or a format's, stands for no format. It lists those that there are.
+type Unknown struct {
+	Name  string // of the format, or the file's extension
+	Named bool   // Name is what -f was given
+}
+
+func (e *Unknown) Error() string {
+	if e.Named {
+		return fmt.Sprintf("there is no format %q; there are %s", e.Name, strings.Join(Names(), ", "))
+	}
+	return fmt.Sprintf("no format has the extension %q; there are %s", e.Name, strings.Join(Extensions(), " "))
+}
+
+// Named is the format of a name that -f was given: a format's own, or an extension with or without its dot.
+func Named(name string) (Format, error) {
+	lower := strings.ToLower(name)
+	for _, f := range All() {
+		if f.String() == lower {
+			return f, nil
+		}
+		for _, end := range table[f].ends {
+			if end == lower || end[1:] == lower {
+				return f, nil
+			}
+		}
+	}
+	return Collapsed, &Unknown{Name: name, Named: true}
+}
+
+// Of is the format that a file is to have: named, if that is not empty, else what the file's name ends in. The longest
+// end counts: x.speedscope.json is no table of methods. Standard output ("-"), and names without any extension
+// (/dev/fd/3), are collapsed. Case does not matter.
+func Of(file, named string) (Format, error) {
+	if named != "" {
+		return Named(named)
+	}
+	base := filepath.Base(file)
+	if f, _, ok := longest(base); ok {
+		return f, nil
+	}
+	if ext := filepath.Ext(base); ext != "" {
+		return Collapsed, &Unknown{Name: ext}
+	}
+	return Collapsed, nil
+}
+
+// Trim is a file's name without the end that stands for its format: out of out.speedscope.json. Another extension, that
+// of a foreign file, is taken off like filepath.Ext does.
+func Trim(file string) string {
+	if _, end, ok := longest(file); ok {
+		return file[:len(file)-len(end)]
+	}
+	return strings.TrimSuffix(file, filepath.Ext(file))
+}
+
+// longest finds the longest end of a name that stands for a format.
+func longest(name string) (of Format, end string, ok bool) {
+	lower := strings.ToLower(name)
+	for _, f := range All() {
+		for _, e := range table[f].ends {
+			if len(e) > len(end) && strings.HasSuffix(lower, e) {
+				of, end, ok = f, e, true
+			}
+		}
+	}
+	return of, end, ok
+}

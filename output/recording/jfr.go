@@ -1,0 +1,156 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"goprof/output/jfr"
+	"goprof/profile"
+)
+
+// jfrFile is a JFR file. Its events are read each time that somebody asks for them: memory holds one chunk's constants.
+type jfrFile struct {
+	about  Info
+	file   io.ReaderAt
+	size   int64
+	events []string // that are its samples
+	ours   bool     // goprof wrote it
+}
+
+func openJFR(file io.ReaderAt, size int64, name string, o Options) (*jfrFile, error) {
+	f := &jfrFile{file: file, size: size, about: Info{Name: name, Format: "jfr", Timed: true, Threads: true, States: true}}
+	scan := newScan()
+	if err := scan.run(file, size); err != nil {
+		return nil, err
+	}
+	f.ours = scan.ours
+	events, err := scan.choose(o.Event)
+	if err != nil {
+		return nil, err
+	}
+	f.events = events
+	scan.fill(&f.about, events)
+	return f, nil
+}
+
+func (f *jfrFile) info() *Info { return &f.about }
+func (f *jfrFile) Info() Info  { return f.about }
+
+// read reads the events that are wanted, to the end of the last whole chunk.
+func (f *jfrFile) read(want func(name string, stack bool) bool, visit func(*jfr.Reader, *jfr.Event) error) error {
+	r := jfr.NewReader(f.file, f.size, want)
+	for {
+		e, err := r.Next()
+		switch {
+		case err == io.EOF || isCutOff(err) && r.Chunks() > 0:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := visit(r, e); err != nil {
+			return err
+		}
+	}
+}
+
+// isCutOff reports that a chunk was not finished: goprof or the JVM was killed, or writes still.
+func isCutOff(err error) bool {
+	var bad *jfr.BadFile
+	return errors.As(err, &bad) && bad.Incomplete
+}
+
+func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
+	m := sampleMaker{ours: f.ours, classes: make(map[string]profile.Frame)}
+	wanted := func(name string, stack bool) bool { return stack && slices.Contains(f.events, name) }
+	return f.read(wanted, func(r *jfr.Reader, e *jfr.Event) error {
+		s := m.sample(r, e)
+		return visit(&s)
+	})
+}
+
+// sampleMaker makes samples of events.
+type sampleMaker struct {
+	ours    bool
+	stack   profile.Stack
+	classes map[string]profile.Frame // leaves that say what was allocated or waited for
+}
+
+// maxClasses bounds how many such leaves are kept.
+const maxClasses = 1 << 14
+
+func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
+	s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU}
+	if !r.Nanos() { // ticks of another clock: all that is known of the time is what a clock on the wall says
+		s.At.Ticks = s.At.Wall
+	}
+	if state, ok := e.ProfileState(); ok {
+		s.State = state
+	}
+	switch modeOf[e.Name] {
+	case profile.ModeCPU:
+		if m.ours {
+			m.sure(&s, e)
+		}
+	case profile.ModeWall:
+		s.Wall, s.Span = true, e.Span
+	case "alloc":
+		s.Bytes = e.Bytes
+		m.leaf(&s, e.Class, profile.Native)
+	case "lock":
+		s.Wall, s.Span, s.State = true, e.Duration, profile.Blocked
+		m.leaf(&s, s.State.Label(e.Class), profile.StateFrame)
+	case "park":
+		s.Wall, s.Span, s.State = true, e.Duration, profile.Parked
+		m.leaf(&s, s.State.Label(e.Class), profile.StateFrame)
+	default:
+		s.Wall, s.Span = true, e.Duration
+	}
+	if s.Stack == nil || len(s.Stack.Frames) == 0 {
+		m.stack = profile.Stack{Frames: append(m.stack.Frames[:0], noStack)}
+		s.Stack = &m.stack
+	}
+	return s
+}
+
+// leaf puts on top of the stack what its leaf allocated or waited for.
+func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) {
+	if name == "" {
+		return
+	}
+	frame, ok := m.classes[name]
+	if !ok {
+		if len(m.classes) >= maxClasses {
+			clear(m.classes)
+		}
+		frame = profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
+		m.classes[name] = frame
+	}
+	frames := append(m.stack.Frames[:0], frame)
+	m.stack = profile.Stack{Frames: frames}
+	if s.Stack != nil {
+		m.stack.Frames = append(frames, s.Stack.Frames...)
+		m.stack.Truncated = s.Stack.Truncated
+	}
+	s.Stack = &m.stack
+}
+
+// sure says of a sample's leaf how certain it is. Stacks are shared between samples, so this needs one of its own.
+func (m *sampleMaker) sure(s *profile.Sample, e *jfr.Event) {
+	if e.Leaf == profile.Certain || s.Stack == nil || len(s.Stack.Frames) == 0 {
+		return
+	}
+	m.stack = profile.Stack{Frames: append(m.stack.Frames[:0], s.Stack.Frames...), Truncated: s.Stack.Truncated}
+	m.stack.Frames[0].Sure = e.Leaf
+	s.Stack = &m.stack
+}
+
+// eventText is the events that samples are, for Info.Event.
+func eventText(events []string) string { return strings.Join(events, ", ") }
+
+// cutOffNote says what is missing of a file.
+func cutOffNote(err error, chunks int) string {
+	return fmt.Sprintf("the recording's end is missing, its first %d chunks are read: %v", chunks, err)
+}

@@ -1,0 +1,186 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"goprof/profile"
+)
+
+// The events that are samples in one way or another, of the JDK and of async-profiler.
+const (
+	executionSample = "jdk.ExecutionSample"
+	nativeSample    = "jdk.NativeMethodSample"
+	cpuTimeSample   = "jdk.CPUTimeSample"
+	wallSample      = "profiler.WallClockSample"
+	allocSample     = "jdk.ObjectAllocationSample"
+	allocInTLAB     = "jdk.ObjectAllocationInNewTLAB"
+	allocOutside    = "jdk.ObjectAllocationOutsideTLAB"
+	monitorEnter    = "jdk.JavaMonitorEnter"
+	threadPark      = "jdk.ThreadPark"
+)
+
+// EventGroups are what Options.Event can be beside the names of events.
+var EventGroups = []string{"cpu", "native", "wall", "alloc", "lock", "park"}
+
+// modeOf says which mode a recording of such events is of.
+var modeOf = map[string]string{
+	executionSample: profile.ModeCPU, nativeSample: profile.ModeCPU, cpuTimeSample: profile.ModeCPU, wallSample: profile.ModeWall,
+	allocSample: "alloc", allocInTLAB: "alloc", allocOutside: "alloc", monitorEnter: "lock", threadPark: "park",
+}
+
+// weightsOf says what events can be counted in, the usual way first.
+func weightsOf(event string, ours bool) []profile.Weight {
+	switch modeOf[event] {
+	case profile.ModeCPU:
+		if ours || event == cpuTimeSample {
+			return []profile.Weight{profile.Samples, profile.CPUTime}
+		}
+		return []profile.Weight{profile.Samples}
+	case profile.ModeWall:
+		if ours {
+			return []profile.Weight{profile.Samples, profile.WallTime, profile.CPUTime}
+		}
+		return []profile.Weight{profile.Samples, profile.WallTime}
+	case "alloc":
+		return []profile.Weight{profile.Bytes, profile.Samples}
+	case "lock", "park":
+		return []profile.Weight{profile.WallTime, profile.Samples}
+	}
+	return []profile.Weight{profile.Samples, profile.WallTime}
+}
+
+// contents is what a JFR file holds.
+type contents struct {
+	counts map[string]int64 // of all events
+	stacks map[string]bool  // those with a stack trace
+	ours   bool             // goprof wrote it
+}
+
+// has reports whether there are such events.
+func (c *contents) has(event string) bool { return c.counts[event] > 0 && c.stacks[event] }
+
+// choose says which events are the samples.
+func (c *contents) choose(want string) ([]string, error) {
+	if want == "" {
+		return c.usual()
+	}
+	var chosen []string
+	for name := range strings.SplitSeq(want, ",") {
+		found := c.group(name)
+		if found == nil {
+			found = c.named(name)
+		}
+		if len(found) == 0 {
+			return nil, c.lacks(name)
+		}
+		chosen = append(chosen, found...)
+	}
+	slices.Sort(chosen)
+	chosen = slices.Compact(chosen)
+	for _, event := range chosen {
+		if modeOf[event] != modeOf[chosen[0]] {
+			return nil, &Lacks{Problem: fmt.Sprintf("%s and %s cannot be counted together", chosen[0], event),
+				Remedy: "--event with one of them"}
+		}
+	}
+	return chosen, nil
+}
+
+// usual is what is read where nobody says what: CPU time, else wall-clock time, else what there is most of.
+func (c *contents) usual() ([]string, error) {
+	for _, group := range EventGroups {
+		if found := c.group(group); len(found) > 0 {
+			return found, nil
+		}
+	}
+	if all := c.withStacks(); len(all) > 0 {
+		return all[:1], nil
+	}
+	return nil, c.lacks("")
+}
+
+// group is the events of a group that there are; nil if there is no such group.
+func (c *contents) group(name string) []string {
+	some := func(events ...string) []string {
+		return slices.DeleteFunc(events, func(e string) bool { return !c.has(e) })
+	}
+	first := func(events ...string) []string {
+		found := some(events...)
+		return found[:min(1, len(found))]
+	}
+	switch strings.ToLower(name) {
+	case "cpu":
+		// Where the JDK samples native code, the thread mostly waits there. Ours used CPU time.
+		if c.ours {
+			return some(executionSample, nativeSample)
+		}
+		return first(executionSample, cpuTimeSample)
+	case "native":
+		return some(nativeSample)
+	case "wall":
+		return some(wallSample)
+	case "alloc":
+		if tlab := some(allocInTLAB, allocOutside); len(tlab) > 0 {
+			return tlab
+		}
+		return some(allocSample)
+	case "lock":
+		return some(monitorEnter)
+	case "park":
+		return some(threadPark)
+	}
+	return nil
+}
+
+// named is the event of a name, which may lack what stands before its last dot.
+func (c *contents) named(name string) (found []string) {
+	for _, event := range c.withStacks() {
+		last := event[strings.LastIndexByte(event, '.')+1:]
+		if strings.EqualFold(event, name) || strings.EqualFold(last, name) {
+			found = append(found, event)
+		}
+	}
+	return found
+}
+
+// withStacks are all events that have a stack trace, those that there are most of first.
+func (c *contents) withStacks() []string {
+	return slices.SortedFunc(func(yield func(string) bool) {
+		for event := range maps.Keys(c.counts) {
+			if c.has(event) && !yield(event) {
+				return
+			}
+		}
+	}, func(a, b string) int { return cmp.Or(cmp.Compare(c.counts[b], c.counts[a]), strings.Compare(a, b)) })
+}
+
+// maxListed is how many events an error lists.
+const maxListed = 8
+
+// lacks says what there is in place of what was wanted.
+func (c *contents) lacks(name string) error {
+	var list []string
+	for _, event := range c.withStacks() {
+		if len(list) == maxListed {
+			list = append(list, "...")
+			break
+		}
+		list = append(list, fmt.Sprintf("%s (%d)", event, c.counts[event]))
+	}
+	what, has := "events of "+name, "events with stacks in it: "+strings.Join(list, ", ")
+	if name == "" {
+		what = "samples"
+	}
+	if len(list) == 0 {
+		has = "no event in it has a stack"
+	}
+	e := &Lacks{Problem: fmt.Sprintf("there are no %s in it; %s", what, has)}
+	if len(list) > 0 {
+		e.Remedy = "--event " + c.withStacks()[0]
+	}
+	return e
+}

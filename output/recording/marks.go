@@ -1,0 +1,88 @@
+package recording
+
+import (
+	"strings"
+	"time"
+
+	"goprof/output/jfr"
+)
+
+// The kinds of marks.
+const (
+	MarkGC        = "gc"        // a collection, from its beginning to its end
+	MarkPause     = "pause"     // a collection's pause: no Java code ran
+	MarkSafepoint = "safepoint" // no Java code ran, whatever for
+)
+
+const (
+	safepointBegin = "jdk.SafepointBegin"
+	safepointEnd   = "jdk.SafepointEnd"
+	vmOperation    = "jdk.ExecuteVMOperation"
+)
+
+// markEvents are the events that are marks, of the JDK's recorder.
+var markEvents = map[string]string{
+	"jdk.GarbageCollection": MarkGC, "jdk.GCPhasePause": MarkPause, "jdk.ZAllocationStall": MarkPause,
+	safepointBegin: MarkSafepoint, safepointEnd: MarkSafepoint, vmOperation: MarkSafepoint,
+}
+
+// Marks tells what is known of collections and safepoints.
+func (f *jfrFile) Marks(visit func(Mark) error) error {
+	open := safepoints{}
+	want := func(name string, _ bool) bool { return markEvents[name] != "" }
+	return f.read(want, func(r *jfr.Reader, e *jfr.Event) error {
+		at := e.At
+		if !r.Nanos() {
+			at.Ticks = at.Wall
+		}
+		m := Mark{Kind: markEvents[e.Name], At: at, For: max(e.Duration, 0)}
+		fields := fieldsOf(e)
+		switch e.Name {
+		case safepointBegin:
+			open.begin(fields.number("safepointId"), m)
+			return nil
+		case safepointEnd:
+			m = open.end(fields.number("safepointId"), m)
+		case vmOperation:
+			if fields.number("safepoint") == 0 {
+				return nil
+			}
+			m.Text = fields.text("operation")
+		default:
+			m.Text = markText(fields)
+		}
+		return visit(m)
+	})
+}
+
+func markText(f fields) string {
+	text := f.text("name")
+	if cause := f.text("cause"); cause != "" {
+		text += " (" + cause + ")"
+	}
+	return strings.TrimSpace(text)
+}
+
+// safepoints are those that have begun. The JDK tells begin and end as two events.
+type safepoints map[int64]Mark
+
+// maxSafepoints bounds how many are open. In a JVM it is one.
+const maxSafepoints = 1 << 10
+
+func (s safepoints) begin(id int64, m Mark) {
+	if len(s) >= maxSafepoints {
+		clear(s)
+	}
+	s[id] = m
+}
+
+// end is the whole of a safepoint; where its beginning is not known, its end.
+func (s safepoints) end(id int64, m Mark) Mark {
+	begun, ok := s[id]
+	delete(s, id)
+	if !ok || m.At.Wall < begun.At.Wall {
+		return m
+	}
+	begun.For = time.Duration(m.At.Wall-begun.At.Wall) + m.For
+	return begun
+}

@@ -1,0 +1,303 @@
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"goprof/output"
+	"goprof/output/jfr"
+	"goprof/output/pprof"
+	"goprof/profile"
+)
+
+// Stdin is the name that means standard input.
+const Stdin = output.Stdout
+
+// Options are what of a file is read. The zero value is good.
+type Options struct {
+	// Event chooses what of a JFR file is read: one of EventGroups, or the names of events, with commas. Empty means the
+	// samples of CPU time, else those of wall-clock time, else what there is.
+	Event string
+	// Weight chooses what samples are counted in; Meta.Weight of Info says it. Nil means what the recording itself says.
+	Weight *profile.Weight
+	// Stdin is what the name "-" means; nil means the process's.
+	Stdin io.Reader
+}
+
+// File is a recording that was opened. It is a Source, and has marks where its format does.
+type File struct {
+	source
+	close func() error
+}
+
+// source is a recording of one format.
+type source interface {
+	Marked
+	info() *Info
+}
+
+// Close frees what the file holds.
+func (f *File) Close() error {
+	if f.close == nil {
+		return nil
+	}
+	return f.close()
+}
+
+// Tree is the tree of a collapsed file, with all that its labels say; nil of any other.
+func (f *File) Tree() *output.Tree {
+	if c, ok := f.source.(*collapsedFile); ok {
+		return c.tree
+	}
+	return nil
+}
+
+// Lacks says that a file does not hold what was asked for.
+type Lacks struct {
+	Problem string
+	Remedy  string // a command, or what to do
+}
+
+func (e *Lacks) Error() string { return e.Problem }
+
+// IsBad reports whether an error is about what is in a file, not about how it was read.
+func IsBad(err error) bool {
+	var lacks *Lacks
+	var text *output.BadFile
+	var chunk *jfr.BadFile
+	var proto *pprof.Bad
+	return errors.As(err, &lacks) || errors.As(err, &text) || errors.As(err, &chunk) || errors.As(err, &proto)
+}
+
+// Open opens a recording of any format that goprof reads. Errors of opening are those of package os.
+func Open(name string, o Options) (*File, error) {
+	in, err := openInput(name, o.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	f, err := in.open(name, o)
+	if err == nil {
+		err = f.weigh(o.Weight)
+	}
+	if err != nil {
+		in.close()
+		return nil, err
+	}
+	if _, keeps := f.source.(*jfrFile); !keeps { // the others are in memory
+		in.close()
+		return f, nil
+	}
+	f.close = in.close
+	return f, nil
+}
+
+// weigh sets the weight that was asked for.
+func (f *File) weigh(w *profile.Weight) error {
+	if w == nil {
+		return nil
+	}
+	return setWeight(f.info(), *w)
+}
+
+// setWeight chooses what samples are counted in.
+func setWeight(i *Info, w profile.Weight) error {
+	for _, has := range i.Weights {
+		if has == w {
+			i.Meta.Weight = w
+			return nil
+		}
+	}
+	return &Lacks{Problem: fmt.Sprintf("it does not say %s; it has %s", weightWords[w], weightList(i.Weights)),
+		Remedy: "--weight " + i.Meta.Weight.String()}
+}
+
+var weightWords = map[profile.Weight]string{
+	profile.Samples: "how many samples there are", profile.CPUTime: "how much CPU time samples stand for",
+	profile.WallTime: "how much time samples stand for", profile.Bytes: "how many bytes samples stand for",
+}
+
+func weightList(all []profile.Weight) string {
+	text := ""
+	for i, w := range all {
+		if i > 0 {
+			text += ", "
+		}
+		text += w.String()
+	}
+	return text
+}
+
+// input is what a recording is read from.
+type input struct {
+	file io.ReaderAt // nil of a stream
+	size int64
+	from *bufio.Reader // from the beginning on
+	own  []io.Closer
+}
+
+func (in *input) close() error {
+	var all []error
+	for _, c := range in.own {
+		all = append(all, c.Close())
+	}
+	return errors.Join(all...)
+}
+
+// sniffed is how much of a file is looked at to tell its format.
+const sniffed = 64 << 10
+
+func openInput(name string, stdin io.Reader) (*input, error) {
+	if name == Stdin {
+		if stdin == nil {
+			stdin = os.Stdin
+		}
+		in := &input{from: bufio.NewReaderSize(stdin, sniffed)}
+		return in, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = errors.New("it is a folder")
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	in := &input{from: bufio.NewReaderSize(file, sniffed), own: []io.Closer{file}}
+	if info.Mode().IsRegular() {
+		in.file, in.size = file, info.Size()
+	}
+	return in, nil
+}
+
+// open tells which format it is.
+func (in *input) open(name string, o Options) (*File, error) {
+	head, err := in.from.Peek(sniffed)
+	if err != nil && len(head) == 0 && err != io.EOF {
+		return nil, err
+	}
+	packed := isGzip(head)
+	if packed {
+		head = unpacked(head)
+	}
+	base := filepath.Base(name)
+	switch {
+	case isJFR(head):
+		if packed || in.file == nil {
+			if err := in.spool(packed); err != nil {
+				return nil, err
+			}
+		}
+		return opened(openJFR(in.file, in.size, base, o))
+	case packed && isText(head):
+		z, err := gzip.NewReader(in.from)
+		if err != nil {
+			return nil, err
+		}
+		return opened(openCollapsed(&bounded{from: z, left: maxUnpacked}, name))
+	case packed || isProto(head):
+		return opened(openPProf(in.from, base, o))
+	}
+	return opened(openCollapsed(in.from, name))
+}
+
+func opened[S source](s S, err error) (*File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &File{source: s}, nil
+}
+
+func isGzip(head []byte) bool { return len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b }
+
+// unpacked is the beginning of what is packed.
+func unpacked(head []byte) []byte {
+	z, err := gzip.NewReader(bytes.NewReader(head))
+	if err != nil {
+		return nil
+	}
+	start := make([]byte, 512)
+	n, _ := io.ReadFull(z, start)
+	return start[:n]
+}
+
+func isJFR(head []byte) bool { return bytes.HasPrefix(head, []byte("FLR\x00")) }
+
+// isProto takes for pprof's what begins with a sample type, a message of some bytes (profile.proto, field 1): all
+// writers that are known begin with that. A text file never has such a byte after its first line break.
+func isProto(head []byte) bool {
+	const sampleType = 1<<3 | 2
+	return len(head) > 1 && head[0] == sampleType && head[1] < ' ' && !bytes.ContainsRune([]byte("\t\n\r"), rune(head[1]))
+}
+
+// isText reports whether it may be lines of text.
+func isText(head []byte) bool {
+	return len(head) > 0 && !isProto(head) && bytes.IndexFunc(head, func(r rune) bool {
+		return r < ' ' && r != '\t' && r != '\n' && r != '\r'
+	}) < 0
+}
+
+// How much is read of what has no place on a disk yet.
+const (
+	maxSpooled  = 4 << 30
+	maxUnpacked = 1 << 30
+)
+
+// spool copies a recording that cannot be read at any place into a temporary file, which has no name any more.
+func (in *input) spool(packed bool) error {
+	file, err := os.CreateTemp("", "goprof-*.jfr")
+	if err != nil {
+		return err
+	}
+	in.own = append(in.own, file)
+	if err := os.Remove(file.Name()); err != nil {
+		return err
+	}
+	var from io.Reader = &bounded{from: in.from, left: maxSpooled}
+	if packed {
+		z, err := gzip.NewReader(in.from)
+		if err != nil {
+			return err
+		}
+		from = &bounded{from: z, left: maxUnpacked}
+	}
+	if in.size, err = io.Copy(file, from); err != nil {
+		return damaged(err)
+	}
+	in.file = file
+	return nil
+}
+
+// bounded ends a stream that is too long with an error.
+type bounded struct {
+	from io.Reader
+	left int64
+}
+
+func (b *bounded) Read(to []byte) (int, error) {
+	n, err := b.from.Read(to)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, &output.BadFile{Problem: "more than is read of a pipe or of a packed file", TooMuch: true}
+	}
+	return n, damaged(err)
+}
+
+// damaged says of packed data that cannot be unpacked that the file is bad.
+func damaged(err error) error {
+	var corrupt flate.CorruptInputError
+	if errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &corrupt) {
+		return &output.BadFile{Problem: "it is packed, but damaged: " + err.Error()}
+	}
+	return err
+}

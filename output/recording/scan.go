@@ -1,0 +1,197 @@
+package recording
+
+import (
+	"cmp"
+	"io"
+	"strings"
+	"time"
+
+	"goprof/output/jfr"
+	"goprof/profile"
+)
+
+// scan is a first reading of a JFR file: what events there are, and what they say of the recording. It decodes no
+// samples.
+type scan struct {
+	contents
+	meta    profile.Meta
+	summary *profile.Summary
+	periods map[string]time.Duration // of events, by name
+	notes   []string
+}
+
+func newScan() *scan {
+	return &scan{contents: contents{stacks: make(map[string]bool)}, periods: make(map[string]time.Duration)}
+}
+
+// maxStacks bounds how many names of events are kept.
+const maxStacks = 1 << 12
+
+// wants says which events are decoded. It also notes which have stacks.
+func (s *scan) wants(name string, stack bool) bool {
+	if stack && len(s.stacks) < maxStacks {
+		s.stacks[name] = true
+	}
+	return facts[name] != nil
+}
+
+// facts are the events that say something of the recording.
+var facts = map[string]func(*scan, *jfr.Reader, fields){
+	"goprof.Recording":    (*scan).recording,
+	"goprof.Account":      (*scan).account,
+	"goprof.Unseen":       (*scan).unseen,
+	"goprof.Pauses":       (*scan).pauses,
+	"goprof.Note":         (*scan).note,
+	"jdk.JVMInformation":  (*scan).jvm,
+	"jdk.ActiveSetting":   (*scan).setting,
+	"jdk.GCConfiguration": (*scan).collector,
+}
+
+func (s *scan) run(file io.ReaderAt, size int64) error {
+	r := jfr.NewReader(file, size, s.wants)
+	r.Tally()
+	for {
+		e, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if isCutOff(err) && r.Chunks() > 0 {
+			s.notes = append(s.notes, cutOffNote(err, r.Chunks()))
+			break
+		}
+		if err != nil {
+			return err
+		}
+		facts[e.Name](s, r, fieldsOf(e))
+	}
+	s.counts = r.Counts()
+	from, to := r.Range()
+	s.meta.Start, s.meta.Duration = from, max(to.Sub(from), 0)
+	return nil
+}
+
+// fields are an event's by their names.
+type fields map[string]jfr.Field
+
+func fieldsOf(e *jfr.Event) fields {
+	f := make(fields, len(e.Fields))
+	for _, field := range e.Fields {
+		f[field.Name] = field
+	}
+	return f
+}
+
+func (f fields) text(name string) string        { return f[name].Text }
+func (f fields) number(name string) int64       { return max(f[name].Number, 0) }
+func (f fields) span(name string) time.Duration { return time.Duration(f.number(name)) }
+
+func (s *scan) recording(_ *jfr.Reader, f fields) {
+	m := &s.meta
+	s.ours = true
+	m.Version, m.Host, m.PID = f.text("version"), f.text("host"), int(f.number("pid"))
+	m.MainClass, m.JVM, m.Collector = f.text("mainClass"), f.text("jvm"), f.text("collector")
+	m.Mode, m.Engine, m.Interval = f.text("mode"), f.text("engine"), f.span("interval")
+	switch f.text("weight") {
+	case "cpu time":
+		m.Weight = profile.CPUTime
+	case "wall time":
+		m.Weight = profile.WallTime
+	}
+}
+
+// sum is the account of the run, which comes in parts.
+func (s *scan) sum() *profile.Summary {
+	if s.summary == nil {
+		s.summary = &profile.Summary{TruncatedBy: make(map[string]int64), LostBy: make(map[string]int64)}
+	}
+	return s.summary
+}
+
+func (s *scan) account(_ *jfr.Reader, f fields) {
+	a := s.sum()
+	a.Attempted, a.Whole, a.Truncated, a.Lost = f.number("attempted"), f.number("whole"), f.number("truncated"), f.number("lost")
+	a.Samples = a.Whole + a.Truncated
+	a.LeafLikely, a.LeafGuessed, a.Skipped = f.number("leafLikely"), f.number("leafGuessed"), f.number("skipped")
+	a.Threads, a.Rate, a.RateReached = int(f.number("threads")), f["rate"].Real, f["rateReached"].Real
+	a.Times = profile.Times{Process: f.span("processTime"), Sampled: f.span("sampledTime"),
+		NotSampled: f.span("notSampledTime"), Exited: f.span("exitedTime")}
+	a.OwnCPU, a.Quality = f.span("ownTime"), profile.Quality(f.text("quality"))
+}
+
+// maxParts bounds the reasons and notes of an account.
+const maxParts = 256
+
+func (s *scan) unseen(_ *jfr.Reader, f fields) {
+	by := s.sum().TruncatedBy
+	if f.number("lost") != 0 {
+		by = s.sum().LostBy
+	}
+	if len(by) < maxParts {
+		by[f.text("reason")] = f.number("samples")
+	}
+}
+
+func (s *scan) pauses(_ *jfr.Reader, f fields) {
+	s.sum().Pauses = profile.Pauses{Count: f.number("count"), P50: f.span("median"), P99: f.span("p99"),
+		Max: f.span("longest"), Total: f.span("total"), Bound: f.span("bound")}
+}
+
+func (s *scan) note(_ *jfr.Reader, f fields) {
+	if a := s.sum(); len(a.Notes) < maxParts {
+		a.Notes = append(a.Notes, profile.Note{Name: f.text("name"), Text: f.text("text"), Remedy: f.text("remedy")})
+	}
+}
+
+// jvm is what the JDK and async-profiler say. Of the program's arguments nothing is taken but the first word, which is
+// its main class or jar.
+func (s *scan) jvm(_ *jfr.Reader, f fields) {
+	m := &s.meta
+	m.PID = cmp.Or(m.PID, int(f.number("pid")))
+	program, _, _ := strings.Cut(f.text("javaArguments"), " ")
+	m.MainClass = cmp.Or(m.MainClass, program)
+	version, _, _ := strings.Cut(f.text("jvmVersion"), " for ")
+	m.JVM = cmp.Or(m.JVM, version, f.text("jvmName"))
+}
+
+func (s *scan) collector(_ *jfr.Reader, f fields) {
+	s.meta.Collector = cmp.Or(s.meta.Collector, f.text("oldCollector"))
+}
+
+func (s *scan) setting(r *jfr.Reader, f fields) {
+	name := f.text("name")
+	if name != "period" && name != "interval" && name != "throttle" {
+		return
+	}
+	if period := parsePeriod(f.text("value")); period > 0 && len(s.periods) < maxParts {
+		s.periods[r.TypeName(f["id"].Number)] = period
+	}
+}
+
+// parsePeriod reads "20 ms", and a number alone as ns; 0 if it is neither.
+func parsePeriod(text string) time.Duration {
+	d, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
+	if err != nil {
+		d, err = time.ParseDuration(text + "ns")
+	}
+	if err != nil || d < 0 {
+		return 0
+	}
+	return d
+}
+
+// fill tells what is known of the recording of these events.
+func (s *scan) fill(i *Info, events []string) {
+	i.Event, i.Notes = eventText(events), s.notes
+	i.Meta, i.Summary = s.meta, s.summary
+	i.Weights = weightsOf(events[0], s.ours)
+	m := &i.Meta
+	if !s.ours || modeOf[events[0]] != profile.ModeCPU && modeOf[events[0]] != profile.ModeWall {
+		m.Mode, m.Weight = modeOf[events[0]], i.Weights[0]
+	}
+	if !s.ours {
+		m.Interval = s.periods[events[0]]
+	}
+	if i.Summary != nil {
+		i.Summary.Meta = *m
+	}
+}

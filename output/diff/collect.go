@@ -18,12 +18,11 @@ type Comparison struct {
 
 // side is what is known of one recording beside its stacks.
 type side struct {
-	total   int64
-	looks   int64
-	squares float64 // of all standings
-	span    time.Duration
-	weight  profile.Weight
-	cells   map[cell]int64 // nil: it has no times
+	total  int64
+	looks  int64
+	span   time.Duration
+	weight profile.Weight
+	cells  map[cell]int64 // nil: it has no times
 }
 
 // cell is a node in a block of time.
@@ -55,7 +54,6 @@ func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
 		s.looks = max(t.Total/int64(assumedLook), 1)
 	}
 	each := float64(s.total) / float64(s.looks) // what one look counts
-	s.squares = float64(s.total) * each
 	at := make([]int32, len(t.Nodes))
 	for n := 1; n < len(t.Nodes); n++ {
 		from := &t.Nodes[n]
@@ -91,7 +89,25 @@ func (c *Comparison) AddSource(to Side, src recording.Source, weight profile.Wei
 	if s.total == 0 {
 		return ErrNoSamples
 	}
+	c.withoutChance(to)
 	return nil
+}
+
+// mostByChance bounds the share of a thread's looks that one stack may have for being met again by chance.
+const mostByChance = 0.5
+
+// withoutChance takes from the standings what chance alone makes: a stack with the share p is met again right after with
+// the chance p, and runs have a mean square of (1+p)/(1-p) of their mean length then. A thread's share is not less than
+// that of all threads; taking the latter leaves noise larger, if anything.
+func (c *Comparison) withoutChance(to Side) {
+	s := &c.sides[to]
+	look := float64(s.total) / float64(s.looks)
+	for n := range c.tree.nodes {
+		nd := &c.tree.nodes[n]
+		p := min(float64(nd.self[to])/float64(s.total), mostByChance)
+		least := float64(nd.self[to]) * look
+		nd.squares[to] = max(nd.squares[to]-least*((1+p)/(1-p)-1), least)
+	}
 }
 
 // adder adds one source's samples.
@@ -115,9 +131,7 @@ type thread struct {
 }
 
 // standing is looks at one thread, one after the other, that found it in the same stack: it waits there, or a call lasts.
-// They say together what one look says. A thread that comes back to where it was between two looks is taken for one that
-// stood; that makes noise look larger than it is, by three times at most, and only where one stack has most of a thread's
-// time. Each thread's samples stand in the file in the order of time, in all formats that have times.
+// They say together what one look says. Each thread's samples stand in the file in the order of time, in all formats that have times.
 type standing struct {
 	node   int32
 	weight int64
@@ -219,7 +233,5 @@ func (a *adder) stand(s *profile.Sample, now standing) {
 }
 
 func (a *adder) end(st standing) {
-	square := float64(st.weight) * float64(st.weight)
-	a.c.tree.nodes[st.node].squares[a.to] += square
-	a.c.sides[a.to].squares += square
+	a.c.tree.nodes[st.node].squares[a.to] += float64(st.weight) * float64(st.weight)
 }

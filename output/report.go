@@ -19,7 +19,8 @@ type Report struct {
 	Weight  profile.Weight `json:"weight"`            // what is counted
 	Samples int64          `json:"samples,omitempty"` // all that there are, of this or
 	CPU     int64          `json:"cpu_ns,omitempty"`  // of that, or
-	Time    int64          `json:"time_ns,omitempty"` // of that
+	Time    int64          `json:"time_ns,omitempty"` // of that, or
+	Bytes   int64          `json:"bytes,omitempty"`   // of that
 	Mode    string         `json:"mode,omitempty"`    // of the recording, if it is known and not cpu
 	By      string         `json:"by"`
 	Rows    []ReportRow    `json:"rows"` // by self, then total, then name
@@ -56,6 +57,8 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 		r.CPU = t.Total
 	case profile.WallTime:
 		r.Time = t.Total
+	case profile.Bytes:
+		r.Bytes = t.Total
 	default:
 		r.Samples = t.Total
 	}
@@ -223,7 +226,7 @@ func (r *Report) JSON(to io.Writer) error {
 // Text writes the report as a table.
 func (r *Report) Text(to io.Writer) error {
 	w := bufio.NewWriter(to)
-	all := r.Samples + r.CPU + r.Time // one of them
+	all := r.Samples + r.CPU + r.Time + r.Bytes // one of them
 	title := Amount(r.Weight, all)
 	if r.Mode != "" {
 		title += ", " + r.Mode

@@ -35,6 +35,11 @@ var mayImport = map[string][]string{
 	"goprof/output/jfr":       {"goprof/profile"},
 	"goprof/output/pprof":     {"goprof/profile"},
 	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
+
+	// What writes a recording in the order of time.
+	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},
+	"goprof/output/speedscope": {"goprof/output/recording", "goprof/output/timeline"},
+	"goprof/output/firefox":    {"goprof/profile", "goprof/output/recording", "goprof/output/timeline"},
 }
 
 // commands may import all of the others.

@@ -7,35 +7,10 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/spf13/cobra"
-
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/jfr"
 )
-
-// readCollapsed reads a file for flame and report.
-func readCollapsed(cmd *cobra.Command, name string) (*output.Tree, error) {
-	file := os.Stdin
-	if name != output.Stdout {
-		var err error
-		if file, err = os.Open(name); err != nil {
-			e := badInput(name, err)
-			if near := collapsedFile(name); errors.Is(err, fs.ErrNotExist) && near != "" {
-				e.Remedy = cmd.CommandPath() + " " + commandLine([]string{near})
-			}
-			return nil, e
-		}
-		defer file.Close()
-		if info, err := file.Stat(); err == nil && info.IsDir() {
-			return nil, badInput(name, errors.New("it is a folder"))
-		}
-	}
-	tree, err := output.ParseCollapsed(file)
-	if err != nil {
-		return nil, badInput(name, err)
-	}
-	return tree, nil
-}
 
 // notItself refuses to replace a recording by what is made of it.
 func notItself(input, name string) error {
@@ -53,22 +28,27 @@ func badInput(name string, err error) *exit.Error {
 	e := &exit.Error{Code: exit.BadInput, What: "cannot read " + name, Err: err}
 	var path *fs.PathError
 	var bad *output.BadFile
+	var chunk *jfr.BadFile
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Why = "there is no such file"
 	case errors.As(err, &path):
 		e.Why = path.Err.Error()
-	case errors.As(err, &bad) && bad.TooMuch:
+	case errors.As(err, &bad) && bad.TooMuch && bad.Line > 1:
 		e.Remedy = "a part of it: " + commandLine([]string{"head", "-n", strconv.Itoa(bad.Line - 1), name}) +
 			" | goprof flame - -o part.html"
-	case bad != nil:
+	case bad != nil && !bad.TooMuch:
 		e.Remedy = "goprof record --pid PID -o FILE.collapsed writes such files: lines \"root;caller;leaf count\""
+	case errors.As(err, &chunk) && chunk.Incomplete:
+		e.Remedy = "wait for whoever writes it; jcmd PID JFR.dump writes a whole one"
+	default:
+		lacking(e, err)
 	}
 	return e
 }
 
-// collapsedFile names a file that might have been meant.
-func collapsedFile(missing string) string {
+// nearFile names a file that might have been meant.
+func nearFile(missing string) string {
 	found, err := filepath.Glob(filepath.Join(filepath.Dir(missing), "*.collapsed"))
 	if err != nil || len(found) == 0 {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +16,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/flame"
+	"goprof/output/recording"
 	"goprof/profile"
 )
 
@@ -24,6 +25,7 @@ type flameFlags struct {
 	minwidth               float64
 	svg                    bool
 	shape                  output.Shape
+	in                     inputFlags
 }
 
 func newFlame() *cobra.Command {
@@ -31,18 +33,21 @@ func newFlame() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flame FILE",
 		Short: "Draw a recording as a flame graph, one page that needs no network",
-		Long: `Flame reads a collapsed file ("-" is standard input), ours or another tool's, and
-writes a page beside it that holds all it needs: it can be mailed, and opened offline.
+		Long: `Flame draws a recording as a page beside it that holds all it needs: it can be mailed,
+and opened offline.
 In the page: / searches by regular expression, a click zooms, r shows the callers of
 each leaf, i puts the root on top, ? lists all keys. Page.html#q=text opens with a search.
 
-What the page says of the recording is taken from FILE's summary, out.summary.json
-beside out.collapsed, if it is there and belongs to it.
+` + inputsHelp + `
+What the page says of the recording is in JFR files; of out.collapsed it is taken from
+out.summary.json beside it, if that is there and belongs to it.
 
 An older page is not overwritten, unless it is named with -o.`,
 		Example: `  goprof flame out.collapsed
   goprof flame out.collapsed -o incident-4711.html --title "checkout, slow"
   goprof flame out.collapsed --svg -o ticket.svg
+  goprof flame out.jfr --from 10s --to 25s --thread http
+  goprof flame async.jfr --event alloc           what allocates, in bytes
   goprof record --pid 1234 -d 10s -o - | goprof flame - -o now.html`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return drawFlame(cmd, args[0], &f) },
@@ -54,7 +59,8 @@ An older page is not overwritten, unless it is named with -o.`,
 	flags.Float64Var(&f.minwidth, "minwidth", 0, "leave out frames with less than this share of all samples, in `percent`")
 	flags.BoolVar(&f.svg, "svg", false, "a picture without scripts instead of a page")
 	addShape(flags, &f.shape)
-	flags.StringVar(&f.summary, "summary", "", "the recording's summary `file` (default: beside FILE)")
+	flags.StringVar(&f.summary, "summary", "", "the summary `file` of a collapsed file (default: beside FILE)")
+	f.in.add(cmd)
 	return cmd
 }
 
@@ -69,16 +75,24 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	if err != nil {
 		return outputFailed(err)
 	}
-	tree, err := readCollapsed(cmd, input)
+	in, err := f.in.open(cmd, input)
 	if err != nil {
 		return err
 	}
-	summary, err := findSummary(cmd, input, f.summary, tree)
+	defer in.Close()
+	if err := in.describe(cmd, f.summary); err != nil {
+		return err
+	}
+	sum := in.sumOptions()
+	sum.Threads = sum.Threads || f.shape.GroupThreads && in.file.Info().Threads
+	tree, err := in.tree(sum)
 	if err != nil {
 		return err
 	}
+	in.leftOut(cmd)
+	info := in.src.Info()
 	tree = tree.Shaped(f.shape)
-	o := flame.Options{Title: flameTitle(input, f.title, summary), Line: infoLine(tree, summary), MinShare: f.minwidth / 100, About: about(input, tree, summary)}
+	o := flame.Options{Title: flameTitle(input, f.title, &info), Line: infoLine(tree, &info), MinShare: f.minwidth / 100, About: about(input, tree, &info)}
 	draw := flame.Page
 	if f.svg {
 		draw = flame.SVG
@@ -107,65 +121,43 @@ func reserveFlame(input string, f *flameFlags) (*output.File, error) {
 	return output.ReserveNumbered(name+".html", nil)
 }
 
-// findSummary reads the summary that is named, or the one beside the input. A summary
-// with another number of samples is another recording's.
-func findSummary(cmd *cobra.Command, input, named string, tree *output.Tree) (*profile.Summary, error) {
-	name := named
+// describe gives a collapsed file the summary that is named, or tells what is wrong with the one beside it.
+func (in *openInput) describe(cmd *cobra.Command, named string) error {
 	if named == "" {
-		if input == output.Stdout {
-			return nil, nil
-		}
-		name = output.SummaryPath(input)
+		in.notes(cmd)
+		return nil
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		if named == "" && errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		return nil, badInput(name, err)
+	tree := in.file.Tree()
+	if tree == nil {
+		return usageError(cmd, "--summary is for collapsed files: what is known of others is in them")
 	}
-	defer file.Close()
-	s, err := output.ReadSummary(file)
-	if err == nil && weightOf(s) != tree.Total {
-		err = fmt.Errorf("it is of a recording of %s, and %s holds %d", output.Amount(s.Meta.Weight, weightOf(s)), input, tree.Total)
-	}
-	if err == nil {
-		tree.Weight = s.Meta.Weight
-		return s, nil
-	}
-	if named != "" {
-		return nil, &exit.Error{Code: exit.BadInput, What: "cannot use " + name, Err: err}
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s not used: %s\n", output.Printable(name), output.Printable(err.Error()))
-	return nil, nil
-}
-
-// weightOf is the sum of the counts in the file that a summary is of.
-func weightOf(s *profile.Summary) int64 {
+	s, err := recording.ReadSummary(named, in.name, tree)
+	var path *fs.PathError
 	switch {
-	case s.Meta.Weight == profile.CPUTime:
-		return int64(s.Times.Process)
-	case s.Meta.Weight == profile.WallTime && s.Looks != nil:
-		return int64(s.Looks.Time)
+	case errors.As(err, &path):
+		return badInput(named, err)
+	case err != nil:
+		return &exit.Error{Code: exit.BadInput, What: "cannot use " + named, Err: err}
 	}
-	return s.Samples
+	in.file.Describe(s)
+	return nil
 }
 
 // otherMode is the mode of a recording in words for a title, empty for the usual one.
-func otherMode(s *profile.Summary) string {
-	if s == nil || s.Meta.Mode == "" || s.Meta.Mode == profile.ModeCPU {
+func otherMode(m *profile.Meta) string {
+	if m.Mode == "" || m.Mode == profile.ModeCPU {
 		return ""
 	}
-	return output.CleanName(s.Meta.Mode)
+	return output.CleanName(m.Mode)
 }
 
-func flameTitle(input, title string, s *profile.Summary) string {
+func flameTitle(input, title string, i *recording.Info) string {
 	switch {
 	case title != "":
 		return title
-	case s != nil && s.Meta.MainClass != "":
-		title := output.CleanName(s.Meta.MainClass)
-		if mode := otherMode(s); mode != "" {
+	case i.Meta.MainClass != "":
+		title := output.CleanName(i.Meta.MainClass)
+		if mode := otherMode(&i.Meta); mode != "" {
 			title += ", " + mode
 		}
 		return title
@@ -175,46 +167,44 @@ func flameTitle(input, title string, s *profile.Summary) string {
 	return filepath.Base(input)
 }
 
-// infoLine says in one line what was recorded. Of a file without a summary only its weight is known.
-func infoLine(tree *output.Tree, s *profile.Summary) string {
+// infoLine says in one line what was recorded. Of a collapsed file without a summary only its weight is known.
+func infoLine(tree *output.Tree, i *recording.Info) string {
 	facts := []string{output.Amount(tree.Weight, tree.Total)}
-	if s != nil {
-		m := &s.Meta
+	m := &i.Meta
+	if i.Summary != nil || m.Mode != "" {
 		mode := cmp.Or(output.CleanName(m.Mode), "cpu")
 		facts = append([]string{mode + " mode"}, facts...)
-		if m.Duration > 0 {
-			facts = append(facts, output.Round(m.Duration).String())
+	}
+	if m.Duration > 0 {
+		facts = append(facts, output.Round(m.Duration).String())
+	}
+	if !m.Start.IsZero() {
+		facts = append(facts, m.Start.Format("2006-01-02 15:04:05 MST"))
+	}
+	if m.PID > 0 {
+		where := fmt.Sprintf("pid %d", m.PID)
+		if m.Host != "" {
+			where += " on " + output.CleanName(m.Host)
 		}
-		if !m.Start.IsZero() {
-			facts = append(facts, m.Start.Format("2006-01-02 15:04:05 MST"))
-		}
-		if m.PID > 0 {
-			facts = append(facts, strings.TrimSuffix(fmt.Sprintf("pid %d on %s", m.PID, output.CleanName(m.Host)), " on "))
-		}
-		if s.Quality != "" && s.Quality != profile.Good {
-			facts = append(facts, "quality "+output.CleanName(string(s.Quality)))
-		}
+		facts = append(facts, where)
+	}
+	if s := i.Summary; s != nil && s.Quality != "" && s.Quality != profile.Good {
+		facts = append(facts, "quality "+output.CleanName(string(s.Quality)))
 	}
 	return strings.Join(facts, " \u00b7 ")
 }
 
 // about is what the page says of itself.
-func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]string) {
+func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
 	}
 	if input != output.Stdout {
 		add("file", "%s", filepath.Base(input))
 	}
+	facts = append(facts, aboutRecording(i)...)
+	s := i.Summary
 	if s != nil {
-		m := &s.Meta
-		add("program", "%s", m.MainClass)
-		add("pid", "%d", m.PID)
-		add("host", "%s", m.Host)
-		add("JVM", "%s", m.JVM)
-		add("collector", "%s", m.Collector)
-		add("recorded", "%s, for %s", m.Start.Format(time.RFC3339), m.Duration.Round(time.Millisecond))
-		add("mode", "%s", m.Mode)
 		add("rate", "%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)
 	}
 	switch {
@@ -222,6 +212,8 @@ func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]stri
 		add("samples", "%d", tree.Total)
 	case tree.Weight == profile.CPUTime:
 		add("CPU time", "%s", output.Amount(tree.Weight, tree.Total))
+	case tree.Weight == profile.Bytes:
+		add("allocated", "%s", output.Amount(tree.Weight, tree.Total))
 	default:
 		add("time", "%s", output.Amount(tree.Weight, tree.Total))
 	}
@@ -242,5 +234,28 @@ func about(input string, tree *output.Tree, s *profile.Summary) (facts [][2]stri
 		add("recorded by", "goprof %s", s.Meta.Version)
 	}
 	add("drawn by", "goprof %s", version())
+	return facts
+}
+
+// aboutRecording is what is known of how a recording was made.
+func aboutRecording(i *recording.Info) (facts [][2]string) {
+	m := &i.Meta
+	add := func(name, text string) {
+		if text != "" {
+			facts = append(facts, [2]string{name, text})
+		}
+	}
+	add("program", m.MainClass)
+	if m.PID > 0 {
+		add("pid", strconv.Itoa(m.PID))
+	}
+	add("host", m.Host)
+	add("JVM", m.JVM)
+	add("collector", m.Collector)
+	if !m.Start.IsZero() {
+		add("recorded", fmt.Sprintf("%s, for %s", m.Start.Format(time.RFC3339), m.Duration.Round(time.Millisecond)))
+	}
+	add("mode", m.Mode)
+	add("events", i.Event)
 	return facts
 }

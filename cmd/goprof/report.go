@@ -19,18 +19,23 @@ func newReport() *cobra.Command {
 		asJSON bool
 		to     string
 		shape  output.Shape
+		input  inputFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Show what a recording's samples were spent in, as a table",
-		Long: `Report reads a collapsed file ("-" is standard input) and writes a table to standard
-output. "self" counts the samples that have a method as their leaf, "total" those that
-have it anywhere on their stack, each once however often it recurs.`,
+		Long: `Report writes a table to standard output of what a recording's samples were spent in.
+"self" counts the samples that have a method as their leaf, "total" those that have it
+anywhere on their stack, each once however often it recurs.
+
+` + inputsHelp,
 		Example: `  goprof report out.collapsed
   goprof report --by package --top 10 out.collapsed
   goprof report --by thread out.collapsed        after goprof record --threads
   goprof report --by thread --group-threads out.collapsed
   goprof report --by state out.collapsed         after goprof record --mode wall or off-cpu
+  goprof report out.jfr --from 10s --to 25s      what ran in these 15 seconds
+  goprof report jdk.jfr --event alloc --by class what the JDK's recorder saw allocated
   goprof report --json out.collapsed | jq '.rows[0]'`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,19 +48,26 @@ have it anywhere on their stack, each once however often it recurs.`,
 			if err := notItself(args[0], to); err != nil {
 				return err
 			}
-			tree, err := readCollapsed(cmd, args[0])
+			in, err := input.open(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			summary, err := findSummary(cmd, args[0], "", tree)
-			if err != nil { // it tells what is counted
-				fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(err.Error()))
+			defer in.Close()
+			in.notes(cmd) // a summary tells what is counted
+			sum := in.sumOptions()
+			sum.Threads = sum.Threads || (by == "thread" || shape.GroupThreads) && in.file.Info().Threads
+			sum.States = by == "state"
+			tree, err := in.tree(sum)
+			if err != nil {
+				return err
 			}
+			in.leftOut(cmd)
+			meta := in.src.Info().Meta
 			r, err := output.NewReport(tree.Shaped(shape), by, top)
 			if err != nil {
 				return err
 			}
-			r.Mode = otherMode(summary)
+			r.Mode = otherMode(&meta)
 			write := r.Text
 			if asJSON {
 				write = r.JSON
@@ -70,6 +82,7 @@ have it anywhere on their stack, each once however often it recurs.`,
 	addShape(flags, &shape)
 	flags.BoolVar(&asJSON, "json", false, "write JSON")
 	flags.StringVarP(&to, "output", "o", output.Stdout, "write to `file`")
+	input.add(cmd)
 	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(output.ReportKeys, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -59,6 +59,13 @@ func (f *File) Tree() *output.Tree {
 	return nil
 }
 
+// Describe gives a collapsed file the account of its recording, which stands beside it.
+func (f *File) Describe(s *profile.Summary) {
+	if c, ok := f.source.(*collapsedFile); ok {
+		c.Describe(s)
+	}
+}
+
 // Lacks says that a file does not hold what was asked for.
 type Lacks struct {
 	Problem string

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func pprofOf(t testing.TB, samples []profile.Sample) []byte {
 	t.Helper()
 	b := pprof.NewBuilder()
 	for _, s := range samples {
-		b.Add(&pprof.Sample{Stack: s.Stack, Labels: pprof.Labels{Thread: s.Thread.JavaName, TID: s.Thread.TID, State: "running"},
+		b.Add(&pprof.Sample{Stack: s.Stack, Labels: pprof.Labels{Thread: cmp.Or(s.Thread.JavaName, s.Thread.Name), TID: s.Thread.TID, State: "running"},
 			Count: s.Looks(), Time: s.CPU})
 	}
 	var file bytes.Buffer

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/recording"
+	"goprof/profile"
+)
+
+// inputFlags choose what of a recording is read. All commands that read recordings have them.
+type inputFlags struct {
+	event, weight         string
+	from, to              durationFlag
+	thread, excludeThread string
+	include, exclude      string
+	states                []string
+	threads               bool
+}
+
+// inputsHelp says in a command's help what its FILE may be.
+const inputsHelp = `FILE is a collapsed file, a pprof profile or a JFR file, ours or another tool's; its
+content tells which. "-" is standard input.`
+
+func (f *inputFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.BoolVarP(&f.threads, "threads", "t", false, "stacks under their threads, where FILE has threads")
+	fs.StringVar(&f.event, "event", "", "of JFR files these `events`: "+strings.Join(recording.EventGroups, ", ")+", or names")
+	fs.StringVar(&f.weight, "weight", "", "count `what`: "+strings.Join(profile.WeightNames(), ", ")+" (default: as FILE says)")
+	fs.Var(&f.from, "from", "leave out what was before this `time` since the recording's start: 10s")
+	fs.Var(&f.to, "to", "leave out what was after this `time` since the recording's start")
+	fs.StringVar(&f.thread, "thread", "", "only threads that `regex` finds in \"name tid=N\"")
+	fs.StringVar(&f.excludeThread, "exclude-thread", "", "not the threads that `regex` finds in \"name tid=N\"")
+	fs.StringVar(&f.include, "include", "", "only stacks with a frame in which `regex` finds something")
+	fs.StringVar(&f.exclude, "exclude", "", "no stacks with a frame in which `regex` finds something")
+	fs.StringSliceVar(&f.states, "state", nil, "only threads in these `states`: blocked,parked")
+	for flag, words := range map[string][]string{
+		"event": recording.EventGroups, "weight": profile.WeightNames(), "state": profile.StateNames(),
+	} {
+		cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// filter checks the flags, and makes a filter of them.
+func (f *inputFlags) filter(cmd *cobra.Command) (filter recording.Filter, err error) {
+	if f.to.Duration > 0 && f.to.Duration <= f.from.Duration {
+		return filter, usageError(cmd, "--to is not later than --from")
+	}
+	filter.From, filter.To = f.from.Duration, f.to.Duration
+	for _, r := range []struct {
+		flag, text string
+		to         **regexp.Regexp
+	}{
+		{"thread", f.thread, &filter.Thread}, {"exclude-thread", f.excludeThread, &filter.ExcludeThread},
+		{"include", f.include, &filter.Include}, {"exclude", f.exclude, &filter.Exclude},
+	} {
+		if r.text == "" {
+			continue
+		}
+		if *r.to, err = regexp.Compile(r.text); err != nil {
+			return filter, usageError(cmd, fmt.Sprintf("--%s: %v", r.flag, err))
+		}
+	}
+	for _, name := range f.states {
+		s, err := profile.ParseState(name)
+		if err != nil {
+			return filter, usageError(cmd, "--state: "+err.Error())
+		}
+		filter.States = append(filter.States, s)
+	}
+	return filter, nil
+}
+
+// openInput is a recording that was opened for a command, with its filters.
+type openInput struct {
+	name  string
+	file  *recording.File
+	src   recording.Source // file, or the part of it that is wanted
+	part  *recording.Filtered
+	asked inputFlags
+}
+
+// open opens the recording of a name, and tells what a user should know of it.
+func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
+	filter, err := f.filter(cmd)
+	if err != nil {
+		return nil, err
+	}
+	o := recording.Options{Event: f.event}
+	if f.weight != "" {
+		w, err := profile.ParseWeight(f.weight)
+		if err != nil {
+			return nil, usageError(cmd, "--weight: "+err.Error())
+		}
+		o.Weight = &w
+	}
+	file, err := recording.Open(name, o)
+	if err != nil {
+		return nil, cannotOpen(cmd, name, err)
+	}
+	in := &openInput{name: name, file: file, src: file, asked: *f}
+	if f.event != "" && file.Info().Format == "collapsed" {
+		err = &recording.Lacks{Problem: "--event needs events, and a collapsed file has none"}
+	}
+	if filter.Any() && err == nil {
+		in.part, err = filter.Of(file)
+		in.src = in.part
+	}
+	if err != nil {
+		file.Close()
+		return nil, badInput(name, err)
+	}
+	return in, nil
+}
+
+func (in *openInput) Close() { in.file.Close() }
+
+// notes tells what a user should know of the file although it was read.
+func (in *openInput) notes(cmd *cobra.Command) {
+	for _, note := range in.file.Info().Notes {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(note))
+	}
+}
+
+// leftOut tells how much the filters left out. It is to be called when the samples were read.
+func (in *openInput) leftOut(cmd *cobra.Command) {
+	if in.part == nil {
+		return
+	}
+	if text := in.part.LeftOut(); text != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), text)
+	}
+}
+
+// sumOptions are those of the command line. Threads of collapsed files are part of their stacks.
+func (in *openInput) sumOptions() recording.SumOptions {
+	i := in.file.Info()
+	return recording.SumOptions{Threads: in.asked.threads || i.Format == "collapsed" && i.Threads}
+}
+
+// tree sums the recording up.
+func (in *openInput) tree(o recording.SumOptions) (*output.Tree, error) {
+	tree, err := recording.TreeOf(in.src, o)
+	if err != nil {
+		return nil, badInput(in.name, err)
+	}
+	return tree, nil
+}
+
+// cannotOpen is why a recording cannot be opened.
+func cannotOpen(cmd *cobra.Command, name string, err error) error {
+	e := badInput(name, err)
+	if near := nearFile(name); errors.Is(err, fs.ErrNotExist) && near != "" {
+		e.Remedy = cmd.CommandPath() + " " + commandLine([]string{near})
+	}
+	return e
+}
+
+// lacking is the exit code and remedy of what a recording does not hold.
+func lacking(e *exit.Error, err error) {
+	var lacks *recording.Lacks
+	var none *recording.NoneLeft
+	switch {
+	case errors.As(err, &lacks):
+		e.Remedy = lacks.Remedy
+	case errors.As(err, &none):
+		e.Code, e.What, e.Why = exit.NoSamples, "no samples are left of "+e.Err.Error(), ""
+	}
+}

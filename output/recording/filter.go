@@ -1,0 +1,209 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+)
+
+// Filter says which samples are wanted. The zero value wants all.
+type Filter struct {
+	From, To      time.Duration  // since the recording's start; To is the first moment that is not wanted, 0 for none
+	Thread        *regexp.Regexp // of "name tid=N", "name virtual #N"
+	ExcludeThread *regexp.Regexp
+	Include       *regexp.Regexp // of a frame's name: stacks that have none are left out
+	Exclude       *regexp.Regexp // of a frame's name: stacks that have one are left out
+	States        []profile.State
+}
+
+// Any reports whether anything is filtered.
+func (f *Filter) Any() bool {
+	return f.From > 0 || f.To > 0 || f.Thread != nil || f.ExcludeThread != nil || f.Include != nil || f.Exclude != nil ||
+		len(f.States) > 0
+}
+
+// Of is the part of a recording that the filter wants. A filter that needs what the recording does not have is Lacks.
+func (f *Filter) Of(src Source) (*Filtered, error) {
+	i := src.Info()
+	switch {
+	case (f.From > 0 || f.To > 0) && !i.Timed:
+		return nil, &Lacks{Problem: "--from and --to need times, and a " + i.Format + " file has none",
+			Remedy: "goprof record -o FILE.jfr keeps when each sample was taken"}
+	case (f.Thread != nil || f.ExcludeThread != nil) && !i.Threads:
+		return nil, &Lacks{Problem: "--thread and --exclude-thread need threads, and the stacks in it are of all threads together",
+			Remedy: "goprof record --threads"}
+	case len(f.States) > 0 && !i.States:
+		return nil, &Lacks{Problem: "--state needs what threads did, and the file does not say it",
+			Remedy: "goprof record --mode wall"}
+	}
+	return &Filtered{of: src, f: *f, threads: make(map[profile.Thread]bool), funcs: make(map[*profile.Func]verdict)}, nil
+}
+
+// Filtered is the part of a recording that a filter wants. It is a Source, and has marks where the recording has.
+type Filtered struct {
+	of   Source
+	f    Filter
+	left [numCauses]int64 // looks that were left out
+	kept int64
+
+	threads map[profile.Thread]bool // that are wanted
+	funcs   map[*profile.Func]verdict
+}
+
+// cause is why a sample was left out.
+type cause uint8
+
+const (
+	wanted cause = iota
+	byTime
+	byThread
+	byState
+	byFrame
+	numCauses
+)
+
+var causeWords = [numCauses]string{byTime: "by their time", byThread: "by their thread", byState: "by their state", byFrame: "by their frames"}
+
+// verdict is what the filter says of a function.
+type verdict struct{ include, exclude bool }
+
+// maxVerdicts bounds how many functions and threads are remembered.
+const maxVerdicts = 1 << 17
+
+// Info is the recording's. Its account is of all samples, so it is not the part's.
+func (p *Filtered) Info() Info {
+	i := p.of.Info()
+	i.Summary = nil
+	end := i.Meta.Duration
+	if p.f.To > 0 {
+		end = min(p.f.To, end)
+	}
+	if i.Timed {
+		i.Meta.Start = i.Meta.Start.Add(p.f.From)
+		i.Meta.Duration = max(end-p.f.From, 0)
+	}
+	return i
+}
+
+func (p *Filtered) Each(visit func(*profile.Sample) error) error {
+	p.left, p.kept = [numCauses]int64{}, 0
+	start := p.of.Info().Meta.Start.UnixNano()
+	return p.of.Each(func(s *profile.Sample) error {
+		if why := p.judge(s, start); why != wanted {
+			p.left[why] += s.Looks()
+			return nil
+		}
+		p.kept += s.Looks()
+		return visit(s)
+	})
+}
+
+// Marks are those that touch the time that is wanted.
+func (p *Filtered) Marks(visit func(Mark) error) error {
+	marked, ok := p.of.(Marked)
+	if !ok {
+		return nil
+	}
+	start := p.of.Info().Meta.Start.UnixNano()
+	return marked.Marks(func(m Mark) error {
+		from := time.Duration(m.At.Wall - start)
+		if from+m.For < p.f.From || p.f.To > 0 && from >= p.f.To {
+			return nil
+		}
+		return visit(m)
+	})
+}
+
+func (p *Filtered) judge(s *profile.Sample, start int64) cause {
+	f := &p.f
+	at := time.Duration(s.At.Wall - start)
+	switch {
+	case f.From > 0 && at < f.From || f.To > 0 && at >= f.To:
+		return byTime
+	case len(f.States) > 0 && !slices.Contains(f.States, s.State):
+		return byState
+	case (f.Thread != nil || f.ExcludeThread != nil) && !p.thread(&s.Thread):
+		return byThread
+	case (f.Include != nil || f.Exclude != nil) && !p.stack(s.Stack):
+		return byFrame
+	}
+	return wanted
+}
+
+func (p *Filtered) thread(t *profile.Thread) bool {
+	ok, known := p.threads[*t]
+	if !known {
+		if len(p.threads) >= maxVerdicts {
+			clear(p.threads)
+		}
+		label := naming.ThreadLabel(t)
+		label = label[1 : len(label)-1]
+		ok = matches(p.f.Thread, label, true) && !matches(p.f.ExcludeThread, label, false)
+		p.threads[*t] = ok
+	}
+	return ok
+}
+
+func matches(re *regexp.Regexp, text string, otherwise bool) bool {
+	if re == nil {
+		return otherwise
+	}
+	return re.MatchString(text)
+}
+
+func (p *Filtered) stack(s *profile.Stack) bool {
+	included := p.f.Include == nil
+	if s.Truncated != profile.Whole {
+		label := "[truncated: " + s.Truncated.String() + "]"
+		if matches(p.f.Exclude, label, false) {
+			return false
+		}
+		included = included || p.f.Include.MatchString(label)
+	}
+	for i := range s.Frames {
+		v := p.verdict(s.Frames[i].Func)
+		if v.exclude {
+			return false
+		}
+		included = included || v.include
+	}
+	return included
+}
+
+func (p *Filtered) verdict(fn *profile.Func) verdict {
+	v, known := p.funcs[fn]
+	if !known {
+		if len(p.funcs) >= maxVerdicts {
+			clear(p.funcs)
+		}
+		v = verdict{matches(p.f.Include, fn.Name, false), matches(p.f.Exclude, fn.Name, false)}
+		p.funcs[fn] = v
+	}
+	return v
+}
+
+// LeftOut says how many samples the last Each left out, and why: empty if none.
+func (p *Filtered) LeftOut() string {
+	all := p.kept
+	var list []string
+	for why, n := range p.left {
+		if all += n; n > 0 {
+			list = append(list, fmt.Sprintf("%d %s", n, causeWords[why]))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d samples left out: %s", all-p.kept, all, strings.Join(list, ", "))
+}
+
+// NoneLeft says that there are no samples. It is no fault of the file.
+type NoneLeft struct{ LeftOut string }
+
+func (e *NoneLeft) Error() string { return cmp.Or(e.LeftOut, "there are no samples in it") }

@@ -1,0 +1,156 @@
+package speedscope
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"goprof/output/recording"
+	"goprof/output/timeline"
+)
+
+// Options change what is written. The zero value is fine.
+type Options struct {
+	Samples int          // that are kept at most; 0 for DefaultSamples
+	Tracks  int          // profiles at most, of which the last is for all other threads; 0 for timeline.DefaultTracks
+	Tell    func(string) // is called with what was merged or left out; may be nil
+}
+
+// DefaultSamples is how many samples a file has at most, after equal neighbours are one.
+const DefaultSamples = 1 << 20
+
+// maxRefs bounds the frames of all samples of a file, of about six bytes each. Browsers refuse files that are much larger.
+const maxRefs = 1 << 25
+
+// Write writes a recording.
+func Write(to io.Writer, src recording.Source, o Options) error {
+	t, err := collect(src, o, maxRefs)
+	if err != nil {
+		return err
+	}
+	notes := t.Notes()
+	if o.Tell != nil {
+		for _, n := range notes {
+			o.Tell(n)
+		}
+	}
+	w := writer{t: t, JSON: timeline.NewJSON(to)}
+	w.file(notes)
+	return w.Flush()
+}
+
+// collect keeps fewer samples if their stacks together are too long.
+func collect(src recording.Source, o Options, maxRefs int64) (*timeline.Timeline, error) {
+	most := cmp.Or(o.Samples, DefaultSamples)
+	for {
+		t, err := timeline.Collect(src, timeline.Options{Samples: most, Tracks: o.Tracks, Merge: true})
+		if err != nil {
+			return nil, err
+		}
+		samples, refs := size(t)
+		if refs <= maxRefs || samples <= 1 {
+			return t, nil
+		}
+		most = max(1, min(samples/2, int(float64(samples)*float64(maxRefs)/float64(refs))))
+	}
+}
+
+// size is how many samples there are, and how many frames they have together.
+func size(t *timeline.Timeline) (samples int, refs int64) {
+	depth := make([]int64, len(t.Nodes))
+	for i := 1; i < len(t.Nodes); i++ { // parents come first
+		depth[i] = depth[t.Nodes[i].Parent] + 1
+	}
+	for _, tr := range t.Tracks {
+		samples += len(tr.Samples)
+		for i := range tr.Samples {
+			refs += depth[tr.Samples[i].Node]
+		}
+	}
+	return samples, refs
+}
+
+type writer struct {
+	*timeline.JSON
+	t    *timeline.Timeline
+	path []int32
+}
+
+func (w *writer) file(notes []string) {
+	w.Raw(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":`)
+	w.Text(strings.TrimSpace("goprof " + w.t.Info.Meta.Version))
+	w.Raw(`,"name":`)
+	w.Text(name(&w.t.Info, notes))
+	w.Raw(`,"activeProfileIndex":0,"shared":{"frames":`)
+	w.List(len(w.t.Frames), w.frame)
+	w.Raw("},\n\"profiles\":")
+	w.profiles()
+	w.Raw("}\n")
+}
+
+// name is what speedscope shows above everything. It is the only place for what a reader must know.
+func name(i *recording.Info, notes []string) string {
+	parts := []string{cmp.Or(i.Name, i.Meta.MainClass, "goprof")}
+	if i.Event != "" {
+		parts = append(parts, i.Event)
+	} else if i.Meta.Mode != "" {
+		parts = append(parts, i.Meta.Mode)
+	}
+	if i.Meta.PID != 0 {
+		parts = append(parts, fmt.Sprintf("pid %d", i.Meta.PID))
+	}
+	if !i.Meta.Start.IsZero() {
+		parts = append(parts, i.Meta.Start.UTC().Format("2006-01-02 15:04:05 UTC"))
+	}
+	return strings.Join(append(parts, notes...), ", ")
+}
+
+func (w *writer) frame(i int) {
+	f := &w.t.Frames[i]
+	w.Raw(`{"name":`)
+	w.Text(cmp.Or(f.Func.Name, "[unknown]"))
+	if file := cmp.Or(f.Func.File, f.Func.Module); file != "" {
+		w.Raw(`,"file":`)
+		w.Text(file)
+	}
+	if f.Line > 0 {
+		w.Raw(`,"line":`)
+		w.Int(int64(f.Line))
+	}
+	w.Raw("}")
+}
+
+// profiles writes one for each track. speedscope refuses a file without any, so there is an empty one if need be.
+func (w *writer) profiles() {
+	tracks := w.t.Tracks
+	if len(tracks) == 0 {
+		tracks = []*timeline.Track{{Name: "no samples"}}
+	}
+	w.List(len(tracks), func(i int) { w.profile(tracks[i]) })
+}
+
+func (w *writer) profile(tr *timeline.Track) {
+	w.Raw("\n" + `{"type":"sampled","name":`)
+	w.Text(tr.Title())
+	w.Raw(`,"unit":"` + unit(w.t.Value) + `","startValue":0,"endValue":`)
+	w.Int(tr.Weight)
+	w.Raw(",\n\"samples\":")
+	w.List(len(tr.Samples), func(i int) {
+		w.path = w.t.Path(tr.Samples[i].Node, w.path)
+		w.List(len(w.path), func(k int) { w.Int(int64(w.path[k])) })
+	})
+	w.Raw(",\n\"weights\":")
+	w.List(len(tr.Samples), func(i int) { w.Int(w.t.Of(&tr.Samples[i])) })
+	w.Raw("}")
+}
+
+func unit(v timeline.Value) string {
+	switch {
+	case v.IsTime():
+		return "nanoseconds"
+	case v == timeline.Bytes:
+		return "bytes"
+	}
+	return "none"
+}

@@ -1,0 +1,197 @@
+package timeline
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"goprof/output/recording"
+	"goprof/profile"
+)
+
+// Collect reads all samples of a recording.
+func Collect(src recording.Source, o Options) (*Timeline, error) {
+	c := collector{stacks: newStacks(), tracks: make(map[identity]*Track), groups: make(map[string]*Track),
+		most: cmp.Or(o.Samples, DefaultSamples)}
+	c.t.Info = src.Info()
+	if err := src.Each(c.add); err != nil {
+		return nil, err
+	}
+	t := &c.t
+	t.Frames, t.Nodes = c.stacks.frames, c.stacks.nodes
+	t.Value = c.value()
+	if o.Merge {
+		c.mergeAll(0)
+	}
+	for _, tr := range t.Tracks {
+		t.weigh(tr)
+	}
+	t.group(cmp.Or(o.Virtual, DefaultVirtual), cmp.Or(o.Tracks, DefaultTracks))
+	for _, tr := range t.Tracks {
+		sortByTime(tr.Samples)
+	}
+	return t, nil
+}
+
+type collector struct {
+	t      Timeline
+	stacks *stacks
+	tracks map[identity]*Track
+	groups map[string]*Track // of threads for which there is no track of their own
+	most   int
+	kept   int
+	full   bool // merging does not make room any more
+
+	cpu, span, bytes, wall bool // some sample has it
+}
+
+// add takes a sample. It keeps nothing of it but Funcs and names.
+func (c *collector) add(s *profile.Sample) error {
+	out := Sample{At: s.At.Wall, CPU: max(int64(s.CPU), 0), Span: max(int64(s.Span), 0), Bytes: max(s.Bytes, 0),
+		Looks: s.Looks(), State: s.State, Wall: s.Wall}
+	if s.Stack != nil {
+		out.Why = s.Stack.Truncated
+	}
+	if !c.t.Info.Timed {
+		out.At = 0
+	}
+	c.sees(&out)
+	node, ok := c.stacks.add(c.stacks.of(s))
+	if !ok {
+		c.t.NoStack = plus(c.t.NoStack, out.Looks)
+	}
+	out.Node = node
+	c.keep(c.track(&s.Thread), &out)
+	return nil
+}
+
+// sees notes what is known of all samples.
+func (c *collector) sees(s *Sample) {
+	if c.t.Looks == 0 {
+		c.t.First, c.t.Last = s.At, s.At
+	}
+	c.t.First, c.t.Last = min(c.t.First, s.At), max(c.t.Last, s.At)
+	c.t.Looks = plus(c.t.Looks, s.Looks)
+	c.cpu, c.span = c.cpu || s.CPU > 0, c.span || s.Span > 0
+	c.bytes, c.wall = c.bytes || s.Bytes > 0, c.wall || s.Wall
+}
+
+// value is the best that a recording's samples can be weighed in.
+func (c *collector) value() Value {
+	switch {
+	case c.bytes:
+		return Bytes
+	case c.wall && c.span:
+		return Span
+	case c.cpu && !c.wall:
+		return CPU
+	case c.t.Info.Timed && c.t.Info.Meta.Interval > 0:
+		return Interval
+	case c.cpu:
+		return CPU
+	}
+	return Looks
+}
+
+func (c *collector) keep(tr *Track, s *Sample) {
+	if c.kept >= c.most && !c.full {
+		c.makeRoom()
+	}
+	if c.kept < c.most {
+		tr.Samples = append(tr.Samples, *s)
+		c.kept++
+		return
+	}
+	if n := len(tr.Samples); n > 0 && tr.Samples[n-1].equals(s) {
+		tr.Samples[n-1].take(s)
+		c.t.Merged++
+		return
+	}
+	c.t.LeftOut = plus(c.t.LeftOut, s.Looks)
+}
+
+// makeRoom merges until a quarter is free, with neighbours first, then within slots of time.
+func (c *collector) makeRoom() {
+	span := time.Duration(c.t.Last - c.t.First)
+	for {
+		c.mergeAll(c.t.Slot)
+		switch {
+		case c.kept <= c.most/4*3:
+			return
+		case c.t.Slot > span:
+			c.full = true
+			return
+		}
+		c.t.Slot = max(2*c.t.Slot, time.Millisecond)
+	}
+}
+
+func (c *collector) mergeAll(slot time.Duration) {
+	kept := 0
+	for _, tr := range c.t.Tracks {
+		before := len(tr.Samples)
+		tr.Samples = merge(tr.Samples, int64(slot))
+		c.t.Merged += int64(before - len(tr.Samples))
+		kept += len(tr.Samples)
+	}
+	c.kept = kept
+}
+
+// merge makes one sample of equal neighbours, and with a slot of all that are equal and lie in it.
+func merge(all []Sample, slot int64) []Sample {
+	if slot > 0 {
+		slices.SortStableFunc(all, func(a, b Sample) int {
+			return cmp.Or(cmp.Compare(a.At/slot, b.At/slot), cmp.Compare(a.Node, b.Node), cmp.Compare(a.At, b.At))
+		})
+	} else {
+		sortByTime(all)
+	}
+	n := 0
+	for i := range all {
+		if s := &all[i]; n > 0 && all[n-1].equals(s) && (slot == 0 || all[n-1].At/slot == s.At/slot) {
+			all[n-1].take(s)
+			continue
+		}
+		all[n] = all[i]
+		n++
+	}
+	sortByTime(all[:n])
+	return all[:n]
+}
+
+// sortByTime keeps the order of the file where times are equal, or there are none.
+func sortByTime(all []Sample) {
+	byTime := func(a, b Sample) int { return cmp.Compare(a.At, b.At) }
+	if !slices.IsSortedFunc(all, byTime) {
+		slices.SortStableFunc(all, byTime)
+	}
+}
+
+func (s *Sample) equals(o *Sample) bool {
+	return s.Node == o.Node && s.State == o.State && s.Why == o.Why && s.Wall == o.Wall
+}
+
+func (s *Sample) take(o *Sample) {
+	s.At = min(s.At, o.At)
+	s.CPU, s.Span = plus(s.CPU, o.CPU), plus(s.Span, o.Span)
+	s.Bytes, s.Looks = plus(s.Bytes, o.Bytes), plus(s.Looks, o.Looks)
+}
+
+// plus adds numbers of a file, which may be as large as they like.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// saturated multiplies such numbers.
+func saturated(a, b int64) int64 {
+	hi, lo := bits.Mul64(uint64(max(a, 0)), uint64(max(b, 0)))
+	if hi != 0 || lo > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(lo)
+}

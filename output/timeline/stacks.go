@@ -1,0 +1,212 @@
+package timeline
+
+import (
+	"hash/maphash"
+
+	"goprof/profile"
+)
+
+const (
+	maxFrames = 1 << 19
+	maxNodes  = 1 << 21
+	maxCached = 1 << 17 // stacks that are found at once
+)
+
+// fullName is the stack of samples for whose own there is no room.
+const fullName = "[too many stacks]"
+
+var (
+	fullFrame = profile.Frame{Func: &profile.Func{Name: fullName}, Kind: profile.Gap, BCI: -1}
+	unnamed   = &profile.Func{Name: "[unknown]"}
+)
+
+// stacks makes a tree of stacks.
+type stacks struct {
+	frames []Frame
+	nodes  []Node
+
+	funcs   map[profile.Func]*profile.Func // one for each content
+	same    map[*profile.Func]*profile.Func
+	frameOf map[Frame]int32
+	nodeOf  map[uint64]int32 // by parent and frame
+	seed    maphash.Seed
+	cache   map[uint64]int32 // by hash of the whole stack
+	labels  map[labelKey]*profile.Func
+	depths  []int32 // of the stack that is added
+	full    int32   // the node of fullFrame, 0 before it is needed
+}
+
+// labelKey is a frame that is no code: why a stack is cut, or a state.
+type labelKey struct {
+	state profile.State
+	why   profile.Reason
+}
+
+func newStacks() *stacks {
+	return &stacks{nodes: []Node{{Parent: -1, Frame: -1}}, funcs: make(map[profile.Func]*profile.Func),
+		same: make(map[*profile.Func]*profile.Func), frameOf: make(map[Frame]int32), nodeOf: make(map[uint64]int32),
+		seed: maphash.MakeSeed(), cache: make(map[uint64]int32), labels: make(map[labelKey]*profile.Func)}
+}
+
+// stack is what a sample's stack is made of: its frames, and at its ends what is no frame.
+type stack struct {
+	frames []profile.Frame // leaf first
+	root   *profile.Func   // why callers are missing, nil if none are
+	leaf   *profile.Func   // the state, nil if the frames have one
+}
+
+// of finds the parts of a sample's stack. A look of a wall-clock mode ends in its state, as goprof's own files have it.
+func (s *stacks) of(sample *profile.Sample) (st stack) {
+	if sample.Stack != nil {
+		st.frames = sample.Stack.Frames
+		if sample.Stack.Truncated != profile.Whole {
+			st.root = s.label(labelKey{why: sample.Stack.Truncated})
+		}
+	}
+	if sample.Wall && (len(st.frames) == 0 || st.frames[0].Kind != profile.StateFrame) {
+		st.leaf = s.label(labelKey{state: sample.State})
+	}
+	return st
+}
+
+func (s *stacks) label(key labelKey) *profile.Func {
+	fn := s.labels[key]
+	if fn == nil {
+		fn = &profile.Func{Name: key.state.Label("")}
+		if key.why != profile.Whole {
+			fn.Name = "[truncated: " + key.why.String() + "]"
+		}
+		s.labels[key] = fn
+	}
+	return fn
+}
+
+// add returns a stack's node. ok is false if there is no room for it: the node is that of a stack that says so.
+func (s *stacks) add(st stack) (node int32, ok bool) {
+	hash := s.hash(st)
+	if n, found := s.cache[hash]; found && s.is(n, st) {
+		return n, true
+	}
+	if node, ok = s.walk(st); !ok {
+		return s.noRoom(), false
+	}
+	if len(s.cache) >= maxCached {
+		clear(s.cache)
+	}
+	s.cache[hash] = node
+	return node, true
+}
+
+func (s *stacks) hash(st stack) uint64 {
+	var h uint64
+	mix := func(fn *profile.Func, more uint64) {
+		h = (h ^ maphash.Comparable(s.seed, fn) ^ more) * 0x9e3779b97f4a7c15
+		h ^= h >> 29
+	}
+	for i := range st.frames {
+		f := &st.frames[i]
+		mix(f.Func, uint64(uint32(f.Line))<<8|uint64(f.Kind))
+	}
+	mix(st.root, 1)
+	mix(st.leaf, 2)
+	return h
+}
+
+// is reports whether a node's stack is this one.
+func (s *stacks) is(node int32, st stack) bool {
+	next := func(fn *profile.Func, kind profile.Kind, line int32) bool {
+		if node == 0 {
+			return false
+		}
+		f := &s.frames[s.nodes[node].Frame]
+		node = s.nodes[node].Parent
+		return f.Kind == kind && f.Line == line && s.same[fn] == f.Func
+	}
+	if st.leaf != nil && !next(st.leaf, profile.StateFrame, 0) {
+		return false
+	}
+	for i := range st.frames {
+		f := &st.frames[i]
+		if !next(f.Func, f.Kind, max(f.Line, 0)) {
+			return false
+		}
+	}
+	if st.root != nil && !next(st.root, profile.Gap, 0) {
+		return false
+	}
+	return node == 0
+}
+
+// walk goes from the root to the stack's node, and makes nodes that are missing.
+func (s *stacks) walk(st stack) (node int32, ok bool) {
+	ok = true
+	if st.root != nil {
+		node, ok = s.child(0, Frame{Func: s.function(st.root), Kind: profile.Gap})
+	}
+	depth := int32(0)
+	for i := len(st.frames) - 1; ok && i >= 0; i-- {
+		f := &st.frames[i]
+		if depth++; f.Kind != profile.Inlined {
+			depth = 0
+		}
+		node, ok = s.child(node, Frame{s.function(f.Func), f.Kind, max(f.Line, 0), depth})
+	}
+	if st.leaf != nil && ok {
+		node, ok = s.child(node, Frame{Func: s.function(st.leaf), Kind: profile.StateFrame})
+	}
+	return node, ok
+}
+
+func (s *stacks) child(parent int32, f Frame) (int32, bool) {
+	frame, ok := s.frameOf[f]
+	if !ok {
+		if len(s.frames) >= maxFrames {
+			return 0, false
+		}
+		frame = int32(len(s.frames))
+		s.frames = append(s.frames, f)
+		s.frameOf[f] = frame
+	}
+	key := uint64(uint32(parent))<<32 | uint64(uint32(frame))
+	node, ok := s.nodeOf[key]
+	if !ok {
+		if len(s.nodes) >= maxNodes {
+			return 0, false
+		}
+		node = int32(len(s.nodes))
+		s.nodes = append(s.nodes, Node{parent, frame})
+		s.nodeOf[key] = node
+	}
+	return node, true
+}
+
+// function is the one Func for all of the same content: readers may make several.
+func (s *stacks) function(fn *profile.Func) *profile.Func {
+	if one := s.same[fn]; one != nil {
+		return one
+	}
+	if len(s.same) >= maxFrames {
+		clear(s.same)
+	}
+	if fn == nil {
+		s.same[nil] = unnamed
+		return unnamed
+	}
+	one := s.funcs[*fn]
+	if one == nil {
+		one = fn
+		s.funcs[*fn] = fn
+	}
+	s.same[fn] = one
+	return one
+}
+
+// noRoom is the node of a stack of one frame that says so. It is the only one beyond the bounds.
+func (s *stacks) noRoom() int32 {
+	if s.full == 0 {
+		s.full = int32(len(s.nodes))
+		s.nodes = append(s.nodes, Node{0, int32(len(s.frames))})
+		s.frames = append(s.frames, Frame{Func: fullFrame.Func, Kind: profile.Gap})
+	}
+	return s.full
+}

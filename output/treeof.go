@@ -1,0 +1,56 @@
+package output
+
+import "goprof/profile"
+
+// TreeOf is a profile as a tree of labels, those that Collapsed writes: what ParseCollapsed makes of its file.
+func TreeOf(p *profile.Profile) *Tree {
+	b := treeBuilder{tree: &Tree{Nodes: make([]TreeNode, 1, 1024), Weight: p.Meta.Weight},
+		labels: make(map[string]int32), children: make(map[uint64]int32)}
+	p.EachLine(Label, b.add)
+	return b.tree
+}
+
+// treeBuilder makes a tree of paths. Most of them begin like the one before.
+type treeBuilder struct {
+	tree     *Tree
+	labels   map[string]int32
+	children map[uint64]int32 // parent and label -> node
+	last     []string
+	path     []int32 // the nodes of last
+}
+
+func (b *treeBuilder) add(path []string, n int64) {
+	same := 0
+	for same < min(len(path), len(b.last)) && path[same] == b.last[same] {
+		same++
+	}
+	b.path, b.last = b.path[:same], append(b.last[:same], path[same:]...)
+	at := int32(0)
+	if same > 0 {
+		at = b.path[same-1]
+	}
+	for _, label := range path[same:] {
+		at = b.child(at, label)
+		b.path = append(b.path, at)
+	}
+	b.tree.Nodes[at].Self += n
+	b.tree.Total += n
+	b.tree.Stacks++
+}
+
+func (b *treeBuilder) child(parent int32, label string) int32 {
+	name, ok := b.labels[label]
+	if !ok {
+		name = int32(len(b.tree.Labels))
+		b.tree.Labels = append(b.tree.Labels, ParseLabel(label))
+		b.labels[label] = name
+	}
+	edge := uint64(parent)<<32 | uint64(name)
+	node, ok := b.children[edge]
+	if !ok {
+		node = int32(len(b.tree.Nodes))
+		b.tree.Nodes = append(b.tree.Nodes, TreeNode{Parent: parent, Name: name})
+		b.children[edge] = node
+	}
+	return node
+}

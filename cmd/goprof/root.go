@@ -17,6 +17,7 @@ import (
 var portable = []func() *cobra.Command{
 	newFlame,
 	newReport,
+	newDiff,
 	newVersion,
 	newMan,
 }
@@ -29,6 +30,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof record --pid 1234 -d 30s          sample for 30 seconds into out.collapsed
   goprof flame out.collapsed               draw it: out.html
   goprof report out.collapsed              the methods that cost most
+  goprof diff before.jfr after.jfr         what changed, and what is noise
   goprof dump --pid 1234                   what every thread does at this moment
   goprof doctor --pid 1234                 what would work, and what mends the rest`
 

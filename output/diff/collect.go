@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"goprof/output"
 	"goprof/output/recording"
 	"goprof/profile"
+	"goprof/profile/naming"
 )
 
 // Comparison takes two recordings in, and then compares them.
@@ -47,13 +49,7 @@ func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
 	}
 	s := &c.sides[to]
 	s.weight, s.total, s.looks = t.Weight, t.Total, looks
-	switch {
-	case !t.Weight.IsTime():
-		s.looks = t.Total
-	case looks <= 0:
-		s.looks = max(t.Total/int64(assumedLook), 1)
-	}
-	each := float64(s.total) / float64(s.looks) // what one look counts
+	s.assumeLooks(0)
 	at := make([]int32, len(t.Nodes))
 	for n := 1; n < len(t.Nodes); n++ {
 		from := &t.Nodes[n]
@@ -62,21 +58,46 @@ func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
 		}
 		if from.Self > 0 {
 			c.tree.nodes[at[n]].self[to] += from.Self
-			c.tree.nodes[at[n]].squares[to] += float64(from.Self) * each
 		}
 	}
+	c.independently(to)
 	return nil
 }
 
+// assumeLooks is for recordings that do not say how many samples they have: each stands for an interval.
+func (s *side) assumeLooks(interval time.Duration) {
+	switch {
+	case s.weight == profile.Samples:
+		s.looks = s.total
+	case s.looks <= 0:
+		s.looks = max(s.total/int64(cmp.Or(interval, assumedLook)), 1)
+	}
+}
+
+// independently takes each look for one of its own, where there are no times.
+func (c *Comparison) independently(of Side) {
+	look := c.look(of)
+	for n := range c.tree.nodes {
+		nd := &c.tree.nodes[n]
+		nd.squares[of] = float64(nd.self[of]) * look
+	}
+}
+
+// Reading says how a source is taken in.
+type Reading struct {
+	recording.SumOptions
+	HideInternal bool // frames that only pass calls on become one: naming.Folder
+}
+
 // AddSource takes a recording in, with its times if it has them. It reads the source twice: first to know how long it is.
-func (c *Comparison) AddSource(to Side, src recording.Source, weight profile.Weight) error {
-	s := &c.sides[to]
-	s.weight = weight
-	a := adder{c: c, to: to, labels: make(map[frame]int32), standing: make(map[thread]standing)}
+func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
+	s, i := &c.sides[to], src.Info()
+	s.weight = i.Meta.Weight
+	a := adder{c: c, to: to, o: o, labels: make(map[frame]int32), roots: make(map[profile.Thread]int32), standing: make(map[thread]standing)}
 	if err := src.Each(a.measure); err != nil {
 		return err
 	}
-	if src.Info().Timed && a.last > a.first {
+	if i.Timed && a.last > a.first {
 		s.cells = make(map[cell]int64)
 		s.span = time.Duration(a.last - a.first)
 	}
@@ -89,7 +110,15 @@ func (c *Comparison) AddSource(to Side, src recording.Source, weight profile.Wei
 	if s.total == 0 {
 		return ErrNoSamples
 	}
-	c.withoutChance(to)
+	if i.Format == "collapsed" && s.weight != profile.Samples {
+		s.looks = 0 // its stacks are no looks
+	}
+	s.assumeLooks(i.Meta.Interval)
+	if s.cells == nil {
+		c.independently(to)
+	} else {
+		c.withoutChance(to)
+	}
 	return nil
 }
 
@@ -100,8 +129,7 @@ const mostByChance = 0.5
 // the chance p, and runs have a mean square of (1+p)/(1-p) of their mean length then. A thread's share is not less than
 // that of all threads; taking the latter leaves noise larger, if anything.
 func (c *Comparison) withoutChance(to Side) {
-	s := &c.sides[to]
-	look := float64(s.total) / float64(s.looks)
+	s, look := &c.sides[to], c.look(to)
 	for n := range c.tree.nodes {
 		nd := &c.tree.nodes[n]
 		p := min(float64(nd.self[to])/float64(s.total), mostByChance)
@@ -114,9 +142,13 @@ func (c *Comparison) withoutChance(to Side) {
 type adder struct {
 	c           *Comparison
 	to          Side
+	o           Reading
 	seen        bool
 	first, last int64
 	labels      map[frame]int32
+	roots       map[profile.Thread]int32
+	stack       profile.Stack // a sample's, to be changed
+	folder      naming.Folder
 	standing    map[thread]standing
 }
 
@@ -137,7 +169,8 @@ type standing struct {
 	weight int64
 }
 
-// maxStandings bounds the threads whose standings are followed; beyond, each look of a thread counts for itself.
+// maxStandings bounds the threads whose standings are followed; beyond, each look of a thread counts for itself. It also
+// bounds what is remembered of functions and threads.
 const maxStandings = 1 << 20
 
 func moment(s *profile.Sample) int64 {
@@ -158,12 +191,12 @@ func (a *adder) measure(s *profile.Sample) error {
 
 func (a *adder) add(s *profile.Sample) error {
 	side := &a.c.sides[a.to]
-	weight := s.Looks()
-	if side.weight == profile.CPUTime {
-		weight = int64(s.CPU)
-	}
+	weight := recording.Weigh(s, side.weight)
 	if weight <= 0 {
 		return nil
+	}
+	if weight > maxTotal-side.total {
+		return &output.BadFile{Problem: "the counts are too large together", TooMuch: true}
 	}
 	at, ok := a.node(s)
 	if !ok {
@@ -172,10 +205,10 @@ func (a *adder) add(s *profile.Sample) error {
 	side.total += weight
 	side.looks += s.Looks()
 	a.c.tree.nodes[at].self[a.to] += weight
-	a.stand(s, standing{at, weight})
 	if side.cells == nil {
 		return nil
 	}
+	a.stand(s, standing{at, weight})
 	key := cell{a.block(moment(s)), at}
 	if _, ok := side.cells[key]; !ok && len(side.cells) >= maxCells {
 		return errTooMuch
@@ -190,30 +223,72 @@ func (a *adder) block(at int64) int32 {
 	return int32(min(max(of*blocks, 0), blocks-1))
 }
 
-// node is where a sample's stack ends in the tree. It has the states and reasons that a collapsed file would have.
+// node is where a sample's stack ends in the tree. It has the threads, states and reasons that a collapsed file would have.
 func (a *adder) node(s *profile.Sample) (int32, bool) {
-	t, at := &a.c.tree, int32(0)
-	if s.Stack.Truncated != profile.Whole {
-		if at = t.child(at, t.label(output.ParseLabel("[truncated: "+s.Stack.Truncated.String()+"]"))); at == 0 {
-			return 0, false
-		}
-	}
-	for i := len(s.Stack.Frames) - 1; i >= 0; i-- {
-		f := &s.Stack.Frames[i]
-		key := frame{f.Func, f.Kind}
-		label, ok := a.labels[key]
+	way := descent{tree: &a.c.tree}
+	if a.o.Threads {
+		root, ok := a.roots[s.Thread]
 		if !ok {
-			label = t.label(output.ParseLabel(output.Label(f.Func, f.Kind)))
-			a.labels[key] = label
+			if len(a.roots) >= maxStandings {
+				clear(a.roots)
+			}
+			root = a.c.tree.label(output.ParseLabel(naming.ThreadLabel(&s.Thread)))
+			a.roots[s.Thread] = root
 		}
-		if at = t.child(at, label); at == 0 {
-			return 0, false
+		way.down(root)
+	}
+	stack := s.Stack
+	if a.o.HideInternal {
+		a.stack = *stack
+		a.stack.Frames = append(a.stack.Frames[:0:0], stack.Frames...)
+		a.folder.Stack(&a.stack)
+		stack = &a.stack
+	}
+	if stack.Truncated != profile.Whole {
+		way.down(a.c.tree.label(output.ParseLabel("[truncated: " + stack.Truncated.String() + "]")))
+	}
+	for i := len(stack.Frames) - 1; i >= 0; i-- {
+		way.down(a.label(&stack.Frames[i]))
+	}
+	if a.o.States && s.Wall && (len(stack.Frames) == 0 || stack.Frames[0].Kind != profile.StateFrame) {
+		way.down(a.c.tree.label(output.ParseLabel(s.State.Label(""))))
+	}
+	if way.at == 0 && !way.full {
+		way.down(a.c.tree.label(output.ParseLabel("[no frame]")))
+	}
+	return way.at, !way.full
+}
+
+// descent goes down the tree, and makes what is missing.
+type descent struct {
+	tree *tree
+	at   int32
+	full bool
+}
+
+func (d *descent) down(label int32) {
+	if d.full {
+		return
+	}
+	next := d.tree.child(d.at, label)
+	if next == 0 {
+		d.full = true
+		return
+	}
+	d.at = next
+}
+
+func (a *adder) label(f *profile.Frame) int32 {
+	key := frame{f.Func, f.Kind}
+	label, ok := a.labels[key]
+	if !ok {
+		if len(a.labels) >= maxStandings {
+			clear(a.labels)
 		}
+		label = a.c.tree.label(output.ParseLabel(output.Label(f.Func, f.Kind)))
+		a.labels[key] = label
 	}
-	if at == 0 {
-		at = t.child(0, t.label(output.ParseLabel("[no frame]")))
-	}
-	return at, at != 0
+	return label
 }
 
 // stand adds a look to the standing of its thread, or ends that and begins one.

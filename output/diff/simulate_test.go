@@ -165,7 +165,7 @@ func compare(t testing.TB, before, after recording.Source, o Options) *Result {
 	t.Helper()
 	c := New()
 	for side, src := range []recording.Source{before, after} {
-		if err := c.AddSource(Side(side), src, profile.Samples); err != nil {
+		if err := c.AddSource(Side(side), src, Reading{}); err != nil {
 			t.Fatal(err)
 		}
 	}

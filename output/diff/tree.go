@@ -8,6 +8,7 @@ import (
 const (
 	maxNodes = 4 << 20
 	maxCells = 16 << 20
+	maxTotal = 1 << 53 // numbers of JavaScript are exact up to here
 )
 
 // Side is one of the two recordings.

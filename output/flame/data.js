@@ -26,6 +26,7 @@ function newTree(count) {
     count,
     name: new Int32Array(count), depth: new Int32Array(count), parent: new Int32Array(count), end: new Int32Array(count),
     self: new Float64Array(count), total: new Float64Array(count), start: new Float64Array(count),
+    wasSelf: new Float64Array(page.diff ? count : 0), was: new Float64Array(page.diff ? count : 0), // in the recording before
   };
 }
 
@@ -34,16 +35,22 @@ function measure(t) {
   for (let n = 1; n < count; n++) t.depth[n] = t.depth[t.parent[n]] + 1;
   for (let n = count - 1; n >= 0; n--) {
     t.total[n] += t.self[n];
+    if (page.diff) t.was[n] += t.wasSelf[n];
     if (!t.end[n]) t.end[n] = n + 1;
     const p = t.parent[n];
     if (n > 0) {
       t.total[p] += t.total[n];
+      if (page.diff) t.was[p] += t.was[n];
       if (!t.end[p]) t.end[p] = t.end[n];
     }
   }
-  // Where a node begins, in samples: its siblings before it, and its parent's own samples last.
-  const next = new Float64Array(count);
-  for (let n = 1; n < count; n++) {
+  return place(t);
+}
+
+// place finds where a node begins, in samples: its siblings before it, and its parent's own samples last.
+function place(t) {
+  const next = new Float64Array(t.count);
+  for (let n = 1; n < t.count; n++) {
     const p = t.parent[n];
     t.start[n] = t.start[p] + next[p];
     next[p] += t.total[n];
@@ -51,11 +58,11 @@ function measure(t) {
   return t;
 }
 
-const recorded = (() => {
-  const t = newTree(page.count + 1);
-  const bytes = atob(page.nodes);
+// numbers reads variable-length numbers, one at a call.
+function numbers(text) {
+  const bytes = atob(text);
   let at = 0;
-  const number = () => {
+  return () => {
     let value = 0, scale = 1;
     for (;;) {
       const b = bytes.charCodeAt(at++);
@@ -64,6 +71,11 @@ const recorded = (() => {
       scale *= 128;
     }
   };
+}
+
+const recorded = (() => {
+  const t = newTree(page.count + 1);
+  const number = numbers(page.nodes);
   t.name[0] = -1;
   t.parent[0] = -1;
   t.self[0] = page.rootSelf;
@@ -77,6 +89,16 @@ const recorded = (() => {
     t.parent[n] = parent;
     last = n;
   }
+  if (page.diff) {
+    const of = numbers(page.diff.nodes);
+    t.told = new Uint8Array(t.count);
+    t.noise = new Float64Array(t.count);
+    for (let n = 0; n < t.count; n++) {
+      t.wasSelf[n] = of();
+      t.told[n] = of();
+      t.noise[n] = of() / 1000;
+    }
+  }
   return measure(t);
 })();
 
@@ -85,7 +107,7 @@ const foldWithin = 8;
 
 // foldRecursion makes a tree in which a frame that is called again goes on where it was called first.
 function foldRecursion(t) {
-  const parent = [-1], name = [-1], self = [t.self[0]], kids = [null];
+  const parent = [-1], name = [-1], self = [t.self[0]], kids = [null], wasSelf = [page.diff ? t.wasSelf[0] : 0];
   const made = new Map(); // by caller and name
   const at = new Int32Array(t.count); // of a node of t: its node here
   const place = (caller, id) => {
@@ -96,6 +118,7 @@ function foldRecursion(t) {
       n = parent.push(caller) - 1;
       name.push(id);
       self.push(0);
+      wasSelf.push(0);
       kids.push(null);
       (kids[caller] || (kids[caller] = [])).push(n);
       made.set(key, n);
@@ -105,6 +128,7 @@ function foldRecursion(t) {
   for (let n = 1; n < t.count; n++) {
     at[n] = place(at[t.parent[n]], t.name[n]);
     self[at[n]] += t.self[n];
+    if (page.diff) wasSelf[at[n]] += t.wasSelf[n];
   }
   const out = newTree(parent.length), number = new Int32Array(parent.length), pending = [0];
   for (let n = 0; pending.length; n++) {
@@ -112,6 +136,7 @@ function foldRecursion(t) {
     number[from] = n;
     out.name[n] = name[from];
     out.self[n] = self[from];
+    if (page.diff) out.wasSelf[n] = wasSelf[from];
     out.parent[n] = from === 0 ? -1 : number[parent[from]];
     for (const kid of (kids[from] || []).sort((a, b) => name[b] - name[a])) pending.push(kid);
   }
@@ -126,6 +151,7 @@ const forward = {
   name: n => tree.name[n],
   total: n => tree.total[n],
   self: n => tree.self[n],
+  was: n => tree.was[n],
   start: n => tree.start[n],
   depth: n => tree.depth[n],
   parent: n => (n === 0 ? null : tree.parent[n]),
@@ -140,20 +166,24 @@ function reverseOf(tree) {
   const slot = new Int32Array(names.length + 1).fill(-1); // of a name among the kids being made
   const seen = new Int32Array(tree.count).fill(-1); // where a node of the tree is in its group
 
-  const make = (parent, name, start) => ({parent, name, start, total: 0, self: 0, depth: parent ? parent.depth + 1 : 0, at: [], weight: [], kids: null});
+  const make = (parent, name, start) => ({parent, name, start, total: 0, was: 0, self: 0, depth: parent ? parent.depth + 1 : 0, at: [], weight: [], wasWeight: [], kids: null});
 
   // group sorts (node, weight) pairs into kids by name. A node that comes twice is one.
-  const group = (parent, nodes, weights) => {
+  const group = (parent, nodes, weights, wasWeights) => {
     const kids = [];
     for (let i = 0; i < nodes.length; i++) {
       const n = nodes[i], name = tree.name[n];
       if (slot[name] < 0) slot[name] = kids.push(make(parent, name, 0)) - 1;
       const kid = kids[slot[name]];
       kid.total += weights[i];
-      if (seen[n] >= 0) kid.weight[seen[n]] += weights[i];
-      else {
+      kid.was += wasWeights[i];
+      if (seen[n] >= 0) {
+        kid.weight[seen[n]] += weights[i];
+        kid.wasWeight[seen[n]] += wasWeights[i];
+      } else {
         seen[n] = kid.at.push(n) - 1;
         kid.weight.push(weights[i]);
+        kid.wasWeight.push(wasWeights[i]);
       }
     }
     for (const kid of kids) {
@@ -170,12 +200,13 @@ function reverseOf(tree) {
   };
 
   const expand = node => {
-    const nodes = [], weights = [];
+    const nodes = [], weights = [], wasWeights = [], was = n => (page.diff ? tree.wasSelf[n] : 0);
     if (!node.parent) {
       for (let n = 1; n < tree.count; n++) {
-        if (tree.self[n] > 0) {
+        if (tree.self[n] > 0 || was(n) > 0) {
           nodes.push(n);
           weights.push(tree.self[n]);
+          wasWeights.push(was(n));
         }
       }
     } else {
@@ -185,20 +216,23 @@ function reverseOf(tree) {
         if (p > 0) {
           nodes.push(p);
           weights.push(node.weight[i]);
+          wasWeights.push(node.wasWeight[i]);
         } else node.self += node.weight[i];
       }
     }
-    node.kids = group(node, nodes, weights);
+    node.kids = group(node, nodes, weights, wasWeights);
     return node.kids;
   };
 
   const root = make(null, -1, 0);
   root.total = tree.total[0];
+  if (page.diff) root.was = tree.was[0];
   return {
     root,
     name: n => n.name,
     total: n => n.total,
     self: n => (n.kids || expand(n), n.self),
+    was: n => n.was,
     start: n => n.start,
     depth: n => n.depth,
     parent: n => n.parent,

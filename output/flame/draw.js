@@ -98,7 +98,7 @@ function fit(id, room) {
 }
 
 // paint draws the rows between top and bottom of the window. look holds all that is not
-// layout: {icicle, dark, hit, selected, hovered}.
+// layout: {icicle, dark, change, hit, selected, hovered}.
 function paint(canvas, plan, view, top, width, height, look) {
   const ratio = window.devicePixelRatio || 1;
   const w = Math.round(width * ratio), h = Math.round(height * ratio);
@@ -129,7 +129,8 @@ function paintRow(g, row, depth, y, view, plan, look, letter) {
   for (const [node, x, w] of row) {
     const id = view.name(node), found = look.hit && id >= 0 && look.hit[id];
     g.globalAlpha = depth < plan.zoomDepth ? 0.5 : look.hit && !found ? 0.45 : 1;
-    g.fillStyle = found ? (look.dark ? '#a02cc8' : '#e37bff') : id < 0 ? (look.dark ? '#444' : '#ddd') : colour(kindOf(id), id, look.dark);
+    g.fillStyle = found ? (look.dark ? '#a02cc8' : '#e37bff') : id < 0 ? (look.dark ? '#444' : '#ddd') :
+      look.change ? changeColour(view, node, look.dark) : colour(kindOf(id), id, look.dark);
     g.fillRect(x, y, w > 2 ? w - 0.6 : w, rowHeight - 1);
     const room = Math.floor((w - 6) / letter);
     if (room > 1) {

@@ -24,10 +24,18 @@ type page struct {
 	// the node before, and its own samples, as variable-length numbers (encoding/binary's Uvarint).
 	Nodes    string `json:"nodes"`
 	RootSelf int64  `json:"rootSelf"` // samples of frames that were left out right above the root
+	Diff     *was   `json:"diff,omitempty"`
+}
+
+// was is the recording before, of a differential page.
+type was struct {
+	// Nodes in the order of page.Nodes, with the root first, in base64: for each its own samples before, what the comparison
+	// tells of it, and the noise in thousandths of a point, as variable-length numbers.
+	Nodes string `json:"nodes"`
 }
 
 func encode(t *output.Tree, o Options) *page {
-	s := newShape(t, o.MinShare)
+	s := newShape(t, o.MinShare, o.Diff)
 	p := &page{About: o.About, Unit: t.Weight.String()}
 	if p.About == nil {
 		p.About = [][2]string{}
@@ -35,7 +43,13 @@ func encode(t *output.Tree, o Options) *page {
 	ids := p.name(s)
 	nodes := make([]byte, 0, 6*len(t.Nodes))
 	lastDepth := 0
-	s.preorder(ids, func(node int32, depth int, self int64) {
+	var before []byte
+	s.preorder(ids, func(node int32, depth int, self, was int64) {
+		if d := o.Diff; d != nil {
+			before = binary.AppendUvarint(before, uint64(was))
+			before = binary.AppendUvarint(before, uint64(d.Told[node]))
+			before = binary.AppendUvarint(before, uint64(math.Round(1000*d.Noise[node])))
+		}
 		if node == 0 {
 			p.RootSelf = self
 			return
@@ -47,6 +61,9 @@ func encode(t *output.Tree, o Options) *page {
 		p.Count++
 	})
 	p.Nodes = base64.StdEncoding.EncodeToString(nodes)
+	if o.Diff != nil {
+		p.Diff = &was{base64.StdEncoding.EncodeToString(before)}
+	}
 	return p
 }
 
@@ -93,9 +110,13 @@ type shape struct {
 	totals      []int64
 	least       int64 // the smallest total that is shown
 	first, next []int32
+
+	diff     *Diff
+	was      []int64 // totals before, nil if there is nothing to compare with
+	wasLeast int64
 }
 
-func newShape(t *output.Tree, minShare float64) *shape {
+func newShape(t *output.Tree, minShare float64, diff *Diff) *shape {
 	s := &shape{
 		tree:   t,
 		totals: t.Totals(),
@@ -103,8 +124,12 @@ func newShape(t *output.Tree, minShare float64) *shape {
 		first:  make([]int32, len(t.Nodes)),
 		next:   make([]int32, len(t.Nodes)),
 	}
+	if diff != nil {
+		s.diff, s.was = diff, t.Sums(diff.Was)
+		s.wasLeast = max(int64(math.Ceil(minShare*float64(s.was[0]))), 1)
+	}
 	for n := len(t.Nodes) - 1; n > 0; n-- {
-		if s.totals[n] >= s.least {
+		if s.shown(int32(n)) {
 			parent := t.Nodes[n].Parent
 			s.next[n] = s.first[parent]
 			s.first[parent] = int32(n)
@@ -113,10 +138,23 @@ func newShape(t *output.Tree, minShare float64) *shape {
 	return s
 }
 
+// shown reports whether a node is large enough, in one recording at least.
+func (s *shape) shown(n int32) bool {
+	return s.totals[n] >= s.least || s.was != nil && s.was[n] >= s.wasLeast
+}
+
+// before is a node's total before, 0 if there is nothing to compare with.
+func (s *shape) before(n int32) int64 {
+	if s.was == nil {
+		return 0
+	}
+	return s.was[n]
+}
+
 func (s *shape) usedLabels() (used []int32) {
 	seen := make([]bool, len(s.tree.Labels))
 	for n := range s.tree.Nodes {
-		if l := s.tree.Nodes[n].Name; n > 0 && s.totals[n] >= s.least && !seen[l] {
+		if l := s.tree.Nodes[n].Name; n > 0 && s.shown(int32(n)) && !seen[l] {
 			seen[l] = true
 			used = append(used, l)
 		}
@@ -125,8 +163,8 @@ func (s *shape) usedLabels() (used []int32) {
 }
 
 // preorder visits all that is shown, children by the order of their names. A node's
-// self holds the samples of its children that are not shown.
-func (s *shape) preorder(order []int32, visit func(node int32, depth int, self int64)) {
+// self holds the samples of its children that are not shown, and so does what it was before.
+func (s *shape) preorder(order []int32, visit func(node int32, depth int, self, was int64)) {
 	type entry struct {
 		node  int32
 		depth int
@@ -135,15 +173,16 @@ func (s *shape) preorder(order []int32, visit func(node int32, depth int, self i
 	for len(pending) > 0 {
 		at := pending[len(pending)-1]
 		pending = pending[:len(pending)-1]
-		self, from := s.totals[at.node], len(pending)
+		self, was, from := s.totals[at.node], s.before(at.node), len(pending)
 		for n := s.first[at.node]; n != 0; n = s.next[n] {
 			self -= s.totals[n]
+			was -= s.before(n)
 			pending = append(pending, entry{n, at.depth + 1})
 		}
 		slices.SortFunc(pending[from:], func(a, b entry) int { // the last is visited first
 			x, y := &s.tree.Nodes[a.node], &s.tree.Nodes[b.node]
 			return cmp.Or(cmp.Compare(order[y.Name], order[x.Name]), cmp.Compare(b.node, a.node))
 		})
-		visit(at.node, at.depth, self)
+		visit(at.node, at.depth, self, was)
 	}
 }

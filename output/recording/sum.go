@@ -75,7 +75,7 @@ type summer struct {
 }
 
 func (s *summer) add(of *profile.Sample) error {
-	n := weigh(of, s.weight)
+	n := Weigh(of, s.weight)
 	if n < 0 || n > maxTotal-s.total {
 		return &output.BadFile{Problem: "the counts are too large together", TooMuch: true}
 	}
@@ -95,8 +95,8 @@ func (s *summer) add(of *profile.Sample) error {
 	return nil
 }
 
-// weigh is what a sample counts for.
-func weigh(s *profile.Sample, w profile.Weight) int64 {
+// Weigh is what a sample counts for.
+func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	switch w {
 	case profile.CPUTime:
 		return int64(s.CPU)

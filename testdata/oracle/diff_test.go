@@ -136,7 +136,7 @@ func compareKept(t *testing.T, before, after *kept) *diff.Result {
 	t.Helper()
 	c := diff.New()
 	for side, k := range []*kept{before, after} {
-		if err := c.AddSource(diff.Side(side), k, profile.Samples); err != nil {
+		if err := c.AddSource(diff.Side(side), k, diff.Reading{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -178,7 +178,10 @@ func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result, to format.Format) 
 		return err
 	}
 	if f.output != output.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s\nwritten: %s\n", output.Printable(r.Verdict()), output.Printable(f.output))
+		if !f.exitCode || r.Significant == 0 { // else it is told as the reason for the exit code
+			fmt.Fprintln(cmd.ErrOrStderr(), output.Printable(r.Verdict()))
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "written: %s\n", output.Printable(f.output))
 	}
 	return nil
 }

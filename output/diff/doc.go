@@ -7,15 +7,15 @@
 // look at a thread that stands still is no news. So the variance of each share is measured, not assumed:
 //
 //   - The time of a recording is cut into 64 blocks. The variance of the share between blocks gives the variance of the
-//     whole (a ratio estimator with blocks as clusters). That is done again with 32 and with 16 blocks, and the
-//     largest of the three counts: what lasts longer than a short block shows between long ones.
-//   - It is never less than what independent looks would have. Looks of a wall-clock mode that find a thread where it
-//     stood before are one look here, with the weight of all (standing).
+//     whole (a ratio estimator with blocks as clusters). What lasts longer than a block shows between 32, 16 and 8 longer
+//     ones: see spread.
+//   - Looks at one thread, one after the other, that find the same stack are a standing. The variance is never less than
+//     if standings were drawn independently, nor than that of independent looks.
 //   - A recording without times takes the inflation over independent looks that the other one has for the same item, and
 //     where neither has times, Assumed. The result says so.
 //
-// An item's p is the larger one of two: of a t test of the change over these variances (Welch, 15 degrees of freedom for
-// each recording), and of an exact binomial test of the counts, divided by the inflation. The t test is wrong for few
+// An item's p is the larger one of two: of a t test of the change over these variances (Welch, the degrees of freedom are
+// those of the blocks), and of an exact binomial test of the counts, divided by the inflation. The t test is wrong for few
 // samples, the binomial one for a variance that is itself uncertain; so both must agree.
 //
 // Holm's correction is for all items together: methods by self and by total, and paths. Of all comparisons in which nothing

@@ -2,9 +2,8 @@ package diff
 
 // spread is how the blocks of one recording differ.
 type spread struct {
-	all   [levels]float64 // squares of the counts of all
-	slow  float64         // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
-	known bool
+	all  [levels]float64 // squares of the counts of all
+	slow float64         // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
 }
 
 // An item's variance is known best from short blocks, for there are many. They miss what lasts longer than a block. That

@@ -64,15 +64,3 @@ func (t *tree) child(parent, label int32) int32 {
 	}
 	return n
 }
-
-// totals are the counts of each node's whole subtree.
-func (t *tree) totals(of Side) []int64 {
-	totals := make([]int64, len(t.nodes))
-	for n := len(t.nodes) - 1; n >= 0; n-- {
-		totals[n] += t.nodes[n].self[of]
-		if n > 0 {
-			totals[t.nodes[n].parent] += totals[n]
-		}
-	}
-	return totals
-}

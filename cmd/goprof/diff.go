@@ -34,9 +34,10 @@ func newDiff() *cobra.Command {
 		Use:   "diff BEFORE AFTER",
 		Short: "Show what changed between two recordings, and what of it is noise",
 		Long: `Diff compares the shares that methods and paths have in two recordings, and says of each
-change what noise alone would give. A change with a star is significant: of 100
-comparisons of a program with itself, less than 5 have any star at all. What the
-figures stand on, and what they cannot know, is in docs/diff.md.
+change what noise alone would give. A change with a star is significant: noise alone
+should give any star at all in less than 5 of 100 comparisons. Noise is what changes
+within a recording. How one start of a JVM differs from the next is not: the compiler
+decides otherwise, and shares truly differ. docs/diff.md has the test and its limits.
 
 BEFORE and AFTER are collapsed files, pprof profiles or JFR files; each one's content
 tells which. "-" is standard input. Files that have times (JFR) let noise be measured.

@@ -33,7 +33,8 @@ type cell struct{ block, node int32 }
 // ErrNoSamples is of a recording, or the part of it that was chosen, without any.
 var ErrNoSamples = errors.New("there are no samples in it")
 
-var errTooMuch = fmt.Errorf("both together have more than %d frames, or too many different stacks for each moment", maxNodes)
+var errTooMuch = fmt.Errorf("both together have more than %d frames, or too many different stacks in each moment",
+	maxNodes)
 
 // New makes an empty comparison.
 func New() *Comparison { return &Comparison{tree: newTree()} }
@@ -93,7 +94,8 @@ type Reading struct {
 func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s, i := &c.sides[to], src.Info()
 	s.weight = i.Meta.Weight
-	a := adder{c: c, to: to, o: o, labels: make(map[frame]int32), roots: make(map[profile.Thread]int32), standing: make(map[thread]standing)}
+	a := adder{c: c, to: to, o: o, labels: make(map[frame]int32), roots: make(map[profile.Thread]int32),
+		standing: make(map[thread]standing)}
 	if err := src.Each(a.measure); err != nil {
 		return err
 	}
@@ -163,7 +165,8 @@ type thread struct {
 }
 
 // standing is looks at one thread, one after the other, that found it in the same stack: it waits there, or a call lasts.
-// They say together what one look says. Each thread's samples stand in the file in the order of time, in all formats that have times.
+// They say together what one look says. Each thread's samples stand in the file in the order of time, in all formats that
+// have times.
 type standing struct {
 	node   int32
 	weight int64

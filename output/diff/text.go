@@ -45,7 +45,7 @@ func (r *Result) Verdict() string {
 	largest := r.largest()
 	switch {
 	case r.Significant > 0:
-		return fmt.Sprintf("%s significant: noise alone gives any such change in less than %.0f of 100 comparisons.",
+		return fmt.Sprintf("%s significant: noise alone should give any such change in less than %.0f of 100 comparisons.",
 			plural(r.Significant, "change is", "changes are"), 100*Risk)
 	case largest == nil:
 		return "No significant change."

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"goprof/output/format"
 )
 
 // Stdout is the name that means standard output.
@@ -55,6 +57,9 @@ var (
 func Expand(name string, pid int, t time.Time) string {
 	return strings.NewReplacer("%%", "%", "%p", strconv.Itoa(pid), "%t", t.Format("20060102-150405")).Replace(name)
 }
+
+// Name is where the file is or will be.
+func (f *File) Name() string { return f.name }
 
 // Reserve checks that the file of this name can be written, so that a recording does
 // not end with that error: its folder exists and takes files. A file of that name will be replaced.
@@ -168,14 +173,24 @@ func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 	if err := errors.Join(err, temp.Close()); err != nil {
 		return "", err
 	}
+	if err := f.take(temp.Name()); err != nil {
+		return "", err
+	}
+	return f.name, nil
+}
+
+// take gives a file beside the one that is meant its name.
+func (f *File) take(temp string) error {
 	if !f.numbered {
-		return f.name, os.Rename(temp.Name(), f.name)
+		return os.Rename(temp, f.name)
 	}
-	name, err := f.place(temp.Name())
-	if err == nil {
-		f.name, f.numbered = name, false // ours from now on
+	name, err := f.place(temp)
+	if err != nil {
+		return err
 	}
-	return name, err
+	os.Remove(temp)                  // the other name, where it has two
+	f.name, f.numbered = name, false // ours from now on
+	return nil
 }
 
 // place gives a complete file the first free number.
@@ -212,8 +227,8 @@ func (f *File) number(n int) string {
 	if n == 0 {
 		return f.name
 	}
-	ext := filepath.Ext(f.name)
-	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(f.name, ext), n, ext)
+	stem := format.Trim(f.name)
+	return fmt.Sprintf("%s.%d%s", stem, n, f.name[len(stem):])
 }
 
 // plain takes the operation and the name of a temporary file off an error.

@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"goprof/output/format"
 	"goprof/profile"
 )
 
-// SummaryPath is where the summary of a collapsed file is looked for:
-// out.summary.json beside out.collapsed.
+// SummaryPath is where the summary of a collapsed file is looked for: out.summary.json beside out.collapsed. Other
+// names keep their extension, out.txt.summary.json, so that no two recordings share a summary.
 func SummaryPath(collapsed string) string {
-	return strings.TrimSuffix(collapsed, filepath.Ext(collapsed)) + ".summary.json"
+	return strings.TrimSuffix(collapsed, format.Collapsed.Extension()) + ".summary.json"
 }
 
 // maxSummary bounds what ReadSummary reads.

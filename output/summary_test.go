@@ -133,6 +133,7 @@ func TestReadSummaryRefusesOtherThings(t *testing.T) {
 func TestSummaryPath(t *testing.T) {
 	for in, want := range map[string]string{
 		"out.collapsed": "out.summary.json", "d.d/out.1.collapsed": "d.d/out.1.summary.json", "plain": "plain.summary.json",
+		"out.txt": "out.txt.summary.json", "out.html": "out.html.summary.json",
 	} {
 		if got := SummaryPath(in); got != want {
 			t.Errorf("%s: %s", in, got)

@@ -44,6 +44,31 @@ func (p *Profile) Again(at Place, n int64, d time.Duration) {
 	p.Time += d
 }
 
+// StackAt appends the frames of a place to frames, leaf first: functions and kinds, as nobody knows lines here. rooted
+// says that it was added under a root, which is no frame of its stack.
+func (p *Profile) StackAt(at Place, rooted bool, frames []Frame) Stack {
+	s := Stack{Frames: frames, Truncated: at.why}
+	if at.node >= p.tree.size {
+		return s
+	}
+	for n := at.node; n != 0; n = p.tree.at(n).parent {
+		nd := p.tree.at(n)
+		s.Frames = append(s.Frames, Frame{Func: p.funcs.list[nd.fn()], Kind: nd.kind(), BCI: -1})
+	}
+	above := 0
+	if rooted {
+		above++
+	}
+	if at.why != Whole {
+		above++ // the frame that says so
+	}
+	s.Frames = s.Frames[:max(len(s.Frames)-above, len(frames))]
+	if len(s.Frames) > len(frames) {
+		s.Frames[len(frames)].Sure = at.sure
+	}
+	return s
+}
+
 // Beside is the place of the same stack with another leaf.
 func (p *Profile) Beside(at Place, leaf *Func, kind Kind) Place {
 	if at.full || at.node <= 0 || at.node >= p.tree.size {

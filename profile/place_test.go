@@ -96,3 +96,26 @@ func TestStateLabels(t *testing.T) {
 		}
 	}
 }
+
+// TestStackAt: a place gives back its stack, without its thread and what stands for a missing root.
+func TestStackAt(t *testing.T) {
+	p := New()
+	for _, why := range []Reason{Whole, NoUnwindInfo} {
+		for _, root := range []string{"", "[t tid=1]"} {
+			s := stack(why, "main", "run", "park")
+			s.Frames[0].Sure = Guessed
+			got := p.StackAt(p.AddAt(root, s, 1, 0), root != "", nil)
+			if got.Truncated != why || len(got.Frames) != 3 || got.Frames[0].Sure != Guessed {
+				t.Fatalf("%v under %q: %+v", why, root, got)
+			}
+			for i := range got.Frames {
+				if *got.Frames[i].Func != *s.Frames[i].Func || got.Frames[i].Kind != s.Frames[i].Kind {
+					t.Errorf("frame %d: %+v", i, got.Frames[i])
+				}
+			}
+		}
+	}
+	if got := p.StackAt(Place{node: 1 << 20}, true, nil); len(got.Frames) != 0 {
+		t.Errorf("of another profile: %+v", got)
+	}
+}

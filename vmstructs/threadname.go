@@ -15,6 +15,7 @@ type javaFields struct {
 	heap heapModel
 
 	name, eetop  uint64 // Thread
+	tid          uint64 // Thread, 0 if it is not there
 	status       uint64 // Thread (up to 18) or Thread.FieldHolder
 	holder       uint64 // Thread: its FieldHolder, 0 if there is none
 	blocker      uint64 // Thread: parkBlocker
@@ -52,6 +53,7 @@ func (vm *VM) readJavaFields() error {
 	if j.name == 0 || j.eetop == 0 || j.value == 0 {
 		return fmt.Errorf("%w: no fields of Thread or String", ErrMissing)
 	}
+	j.tid = thread["tid"]
 	j.status, j.blocker = thread["threadStatus"], thread["parkBlocker"]
 	if j.status == 0 && vm.l.oops.holderKlass != 0 {
 		holder, err := vm.classFields(vm.l.oops.holderKlass)
@@ -147,6 +149,26 @@ func (vm *VM) ThreadName(t Thread) (string, error) {
 		return "", ErrMoved
 	}
 	return name, nil
+}
+
+// ThreadID returns what Thread.threadId() says, getId() in older releases. The object is checked again after the
+// number was read: a collector may have moved another object there.
+func (vm *VM) ThreadID(t Thread) (int64, error) {
+	obj, err := vm.threadObject(t)
+	if err != nil {
+		return 0, err
+	}
+	if vm.java.tid == 0 {
+		return 0, ErrMissing
+	}
+	id, err := vm.mem.U64(obj + vm.java.tid)
+	if err != nil {
+		return 0, vm.moved(err)
+	}
+	if again, err := vm.threadObject(t); err != nil || again != obj {
+		return 0, ErrMoved
+	}
+	return int64(id), nil
 }
 
 // wayToName is where a thread's object, its name, and that one's characters are. Zeros where there is no name.

@@ -54,3 +54,30 @@ func TestNameThatIsMoved(t *testing.T) {
 		}
 	})
 }
+
+// TestThreadID: the number of a thread, and none where a collector moves the object while it is read.
+func TestThreadID(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		th, _ := w.namedThread("main")
+		object := th.obj
+		if w.l.thread.objHandle {
+			object, _ = w.vm.wideOopAt(th.obj)
+		}
+		if _, err := w.vm.ThreadID(th); !errors.Is(err, ErrMissing) {
+			t.Errorf("without the field: %v", err)
+		}
+		w.vm.java.tid = 32
+		w.put64(object+32, 4711)
+		if id, err := w.vm.ThreadID(th); id != 4711 || err != nil {
+			t.Errorf("%d %v", id, err)
+		}
+		w.onRead = func(addr uint64) {
+			if addr == object+32 {
+				w.put64(object+w.vm.java.eetop, 0)
+			}
+		}
+		if id, err := w.vm.ThreadID(th); err == nil {
+			t.Errorf("of an object that was moved: %d", id)
+		}
+	})
+}

@@ -99,7 +99,7 @@ func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 	drawn := to == format.HTML || to == format.SVG || to == format.JSON
 	switch {
 	case f.shape != (output.Shape{}) && !drawn:
-		return usageError(cmd, "--hide-internal and --group-threads are for html, svg and json; others keep all frames and threads")
+		return usageError(cmd, "--hide-internal and --group-threads are for html, svg and json")
 	case f.title != "" && to != format.HTML && to != format.SVG:
 		return usageError(cmd, "--title is for html and svg")
 	}
@@ -107,16 +107,17 @@ func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 }
 
 // convert writes the recording, and tells errors of reading from those of writing.
-func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFlags, file *output.File) (samples int64, err error) {
+func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFlags, file *output.File) (int64, error) {
 	o := convert.Options{Sum: in.sumOptions(), Shape: f.shape, Tell: func(text string) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text))
 	}}
 	o.Sum.Threads = o.Sum.Threads || f.shape.GroupThreads && in.file.Info().Threads
 	o.Page = func(tree *output.Tree) flame.Options {
 		info := in.src.Info()
-		return flame.Options{Title: flameTitle(in.name, f.title, &info), Line: infoLine(output.Amount(tree.Weight, tree.Total), &info), About: about(in.name, tree, &info)}
+		return drawingOf(in.name, f.title, tree, &info)
 	}
-	_, err = file.Write(func(w io.Writer) error {
+	samples := int64(0)
+	_, err := file.Write(func(w io.Writer) (err error) {
 		samples, err = convert.Write(w, to, in.src, o)
 		return err
 	})

@@ -23,21 +23,31 @@ It only reads: no thread is stopped. Its exit code is 0 if recording would work,
 code with which recording would fail (goprof help exit-codes).`
 
 const doctorExample = `  goprof doctor
-  goprof doctor --pid 1234
+  goprof doctor 1234
   goprof doctor --pid 1234 --json | jq '.checks[] | select(.verdict != "ok")'`
 
 func newDoctor() *cobra.Command {
 	var pid, inner int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "doctor [--pid PID | --ns-pid PID]",
+		Use:     "doctor [PID | NAME | --ns-pid PID]",
 		Short:   "Say what would work here and what mends the rest",
 		Long:    doctorHelp,
 		Example: doctorExample,
-		Args:    exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:    atMostOne,
+
+		ValidArgsFunction: completeNames,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if cmd.Flags().Changed("pid") && pid <= 0 {
 				return usageError(cmd, fmt.Sprintf("%d is no process id", pid))
+			}
+			if len(args) > 0 {
+				if pid != 0 || inner != 0 {
+					return usageError(cmd, "NAME, --pid and --ns-pid exclude each other")
+				}
+				if pid, err = named(args[0], "doctor"); err != nil {
+					return err
+				}
 			}
 			if err := checkInner(cmd, inner); err != nil {
 				return err
@@ -46,7 +56,6 @@ func newDoctor() *cobra.Command {
 				return usageError(cmd, "--pid and --ns-pid exclude each other")
 			}
 			if inner != 0 {
-				var err error
 				if pid, err = inside(inner, "", "doctor"); err != nil {
 					return err
 				}

@@ -40,7 +40,7 @@ stopped for those: their frames are read from the heap, each at a moment of its 
 that runs meanwhile may be missing, or is said not to be readable. Those that the JVM does
 not keep (-Djdk.trackAllThreads=false) cannot be found.`
 
-const dumpExample = `  goprof dump --pid 1234
+const dumpExample = `  goprof dump 1234                            or --pid 1234
   goprof dump petclinic                       the JVM with that in its main class or jar
   goprof dump --pid 1234 --json > threads.json
   goprof dump --pid 1234 --virtual            parked virtual threads, too
@@ -53,7 +53,7 @@ func newDump() *cobra.Command {
 	var names dumpNames
 	var wait durationFlag
 	cmd := &cobra.Command{
-		Use:     "dump {--pid PID | NAME | --ns-pid PID [NAME]}",
+		Use:     "dump {PID | NAME | --ns-pid PID [NAME]}",
 		Short:   "Show what every thread of a JVM does at this moment",
 		Long:    dumpHelp,
 		Example: dumpExample,

@@ -73,11 +73,14 @@ func outputFailed(err error) error {
 		e.What, e.Err = "cannot write "+name, fe.Err
 	}
 	account := errors.As(err, new(*accountError))
+	var cut *jfr.WriteError
 	switch {
 	case account && fe != nil:
 		e.What += ", where the account of the run goes"
 		e.Remedy = "--summary FILE names another place for the account; " + commandLine([]string{"rm", fe.Name}) +
 			" frees this one, if nobody needs it"
+	case errors.As(err, &cut) && cut.Whole > 0 && fe != nil && fe.Name != output.Stdout:
+		e.Remedy = commandLine([]string{"goprof", "report", fe.Name}) + " shows what was written before"
 	case errors.Is(err, output.ErrLink):
 		e.Remedy = "the name that the link leads to, or -o - for standard output"
 	case errors.Is(err, output.ErrForeign):

@@ -92,7 +92,8 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	in.leftOut(cmd)
 	info := in.src.Info()
 	tree = tree.Shaped(f.shape)
-	o := flame.Options{Title: flameTitle(input, f.title, &info), Line: infoLine(output.Amount(tree.Weight, tree.Total), &info), MinShare: f.minwidth / 100, About: about(input, tree, &info)}
+	o := drawingOf(input, f.title, tree, &info)
+	o.MinShare = f.minwidth / 100
 	draw := flame.Page
 	if f.svg {
 		draw = flame.SVG
@@ -165,6 +166,12 @@ func flameTitle(input, title string, i *recording.Info) string {
 		return "flame graph"
 	}
 	return filepath.Base(input)
+}
+
+// drawingOf is what a flame graph says of its recording.
+func drawingOf(input, title string, tree *output.Tree, i *recording.Info) flame.Options {
+	return flame.Options{Title: flameTitle(input, title, i), Line: infoLine(output.Amount(tree.Weight, tree.Total), i),
+		About: about(input, tree, i)}
 }
 
 // infoLine says in one line what was recorded, and how much. Of a collapsed file without a summary nothing else is known.

@@ -32,8 +32,9 @@ content tells which. "-" is standard input.`
 func (f *inputFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVarP(&f.threads, "threads", "t", false, "stacks under their threads, where FILE has threads")
-	fs.StringVar(&f.event, "event", "", "of JFR files these `events`: "+strings.Join(recording.EventGroups, ", ")+", or names")
-	fs.StringVar(&f.weight, "weight", "", "count `what`: "+strings.Join(profile.WeightNames(), ", ")+" (default: as FILE says)")
+	groups, weights := strings.Join(recording.EventGroups, ", "), strings.Join(profile.WeightNames(), ", ")
+	fs.StringVar(&f.event, "event", "", "of JFR files these `events`: "+groups+", or names")
+	fs.StringVar(&f.weight, "weight", "", "count `what`: "+weights+" (default: as FILE says)")
 	fs.Var(&f.from, "from", "leave out what was before this `time` since the recording's start: 10s")
 	fs.Var(&f.to, "to", "leave out what was after this `time` since the recording's start")
 	fs.StringVar(&f.thread, "thread", "", "only threads that `regex` finds in \"name tid=N\"")

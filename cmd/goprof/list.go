@@ -28,23 +28,31 @@ the one under PID with --pid. CONTAINER is the container's id or name, as its cg
 Arguments are left out, for they may hold passwords: --args shows them.`
 
 const listExample = `  goprof list
+  goprof list petclinic                          those with that in their main class or jar, or that pid
   goprof list --args
   goprof list --json | jq '.jvms[] | select(.cpu_percent > 50) | .pid'`
 
 func newList() *cobra.Command {
 	var withArgs, asJSON bool
 	cmd := &cobra.Command{
-		Use:     "list",
+		Use:     "list [NAME]",
 		Short:   "List the JVMs of this host",
 		Long:    listHelp,
 		Example: listExample,
-		Args:    exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:    atMostOne,
+
+		ValidArgsFunction: completeNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkProc(); err != nil {
 				return err
 			}
 			guard.Enter(guard.ToLook)
 			jvms := host().JVMs()
+			if len(args) > 0 {
+				if jvms = thoseCalled(jvms, args[0]); len(jvms) == 0 {
+					return noneCalled(args[0])
+				}
+			}
 			return writeResult(cmd, output.Stdout, func(w io.Writer) error {
 				if asJSON {
 					return listJSON(w, jvms, withArgs)
@@ -57,6 +65,17 @@ func newList() *cobra.Command {
 	cmd.Flags().BoolVar(&withArgs, "args", false, "with the options and arguments, which may hold passwords")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
+}
+
+// thoseCalled are the JVMs that a name fits, or that have it for a pid.
+func thoseCalled(jvms []diagnose.JVM, name string) []diagnose.JVM {
+	pid, err := strconv.Atoi(name)
+	return slices.DeleteFunc(jvms, func(j diagnose.JVM) bool {
+		if err == nil {
+			return j.PID != pid
+		}
+		return !j.Fits(name)
+	})
 }
 
 // listText writes a table. What is unknown is "-".

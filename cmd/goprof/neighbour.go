@@ -25,8 +25,8 @@ const (
 // goFirst has the kernel end goprof before the JVM. What it refuses is left as it is.
 func goFirst() { os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0) }
 
-// drawers read files and look at no process. They take the memory that a picture needs.
-var drawers = []string{"flame", "report"}
+// drawers read files and look at no process. They take the memory that their result needs.
+var drawers = []string{"flame", "report", "convert", "heat", "diff"}
 
 // beGoodNeighbour bounds what every command takes from the machine that it looks at. record goes first only when it has
 // started what it is to start: programs inherit that.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -29,7 +30,7 @@ func showProgress(line *statusLine, f *recordFlags, recorders []*recorder) (stop
 			case <-end:
 				return
 			case <-tick.C:
-				line.draw(progressLine(f.duration.Duration, accounts(recorders)))
+				line.draw(progressLine(cmp.Or(f.loop, f.duration.Duration), accounts(recorders)))
 			}
 		}
 	})

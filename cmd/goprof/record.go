@@ -3,8 +3,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,13 +17,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/output/format"
 	"goprof/profile"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
 
-const recordHelp = `record samples the stacks of a running JVM and writes them as collapsed stacks: a line
-"root;caller;leaf count" for each different stack, the count being samples.
+var recordHelp = `record samples the stacks of a running JVM. The output's name says what is written:
+
+` + formatTable() + `
+Without one that is out.collapsed: a line "root;caller;leaf count" for each different stack, the
+count being samples. JFR is written while it records: a file is whole up to the last chunk, whatever
+ends goprof. Formats with times keep every thread and the time of every sample.
 
 A sample is one thread that was using CPU time, stopped for the few microseconds in which its
 registers and stack are copied. Every thread gets as many samples as it used CPU time: at 100 Hz
@@ -40,7 +47,12 @@ Which JVM: --pid, several times for several; or NAME, a part of its main class o
 list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
 
 Beside FILE.collapsed it writes FILE.summary.json, the account of the run, unless --summary
-names another place for it. Without a sample it writes no stacks, no account but into a file that --summary names, and exits with 7.
+names another place for it. Other formats have a summary only where --summary asks; pages and JFR hold
+the account themselves. Without a sample it writes no stacks, no account but into a file that --summary
+names, and exits with 7.
+
+With --loop a new file begins each time, with %t in its name the time at which it does, and --keep
+deletes the older ones of this run.
 
 Without -d it records until Ctrl-C, or until the JVM ends; both write what there is. SIGUSR1
 writes what there is and goes on. A program that goprof started is never ended by it.`
@@ -55,6 +67,9 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m --mode off-cpu --weight time --thread '^http-'
   goprof record --pid 1234 -d 10s -o - | head  to standard output
   goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
+  goprof record --pid 1234 -d 1m -o now.html   the flame graph at once
+  goprof record --pid 1234 -o run.jfr          each sample with its time: JMC, IntelliJ, goprof convert
+  goprof record --pid 1234 -o day-%t.jfr --loop 10m --keep 6   always the last hour
   goprof record --wait petclinic -d 1m         from its start
   goprof record -- java -jar app.jar           start it, record it whole`
 
@@ -80,6 +95,11 @@ type recordFlags struct {
 	summary     string
 	quiet       bool
 	streams     map[string]*output.File // those that are open
+	format      string
+	as          format.Format
+	chunk       time.Duration
+	talk        io.Writer
+	loopFlags
 	engineFlag
 	modeFlags
 }
@@ -87,7 +107,7 @@ type recordFlags struct {
 func newRecord() *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
-		Use:     "record {--pid PID | NAME | --ns-pid PID [NAME] | --wait NAME | -- PROGRAM ARG...}",
+		Use:     "record {PID | NAME | --pid PID... | --ns-pid PID [NAME] | --wait NAME | -- PROGRAM ARG...}",
 		Short:   "Sample a JVM's stacks into a file",
 		Long:    recordHelp,
 		Example: recordExample,
@@ -114,11 +134,15 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.leaf, "leaf", leafBest, "the inlined method on top: `best` that is known of it, or sure, where that is a guess: the compiled method around it")
 	fs.IntVar(&f.depth, "depth", 2048, "`frames` that a stack may have; deeper ones are cut at the root and say so")
 	fs.Float64Var(&f.maxOverhead, "max-overhead", 0, "`percent` of CPU time that pauses may cost; where they cost more, the rate is lowered (0: any)")
-	fs.StringVarP(&f.output, "output", "o", "", "`file`; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
-	fs.StringVar(&f.summary, "summary", "", "`file` for the account of the run as JSON (beside the output)")
+	fs.StringVarP(&f.output, "output", "o", "", "`file`; its end says which format; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
+	fs.StringVarP(&f.format, "format", "f", "", "`what` to write, whatever the file's name: "+strings.Join(format.Names(), ", "))
+	fs.StringVar(&f.summary, "summary", "", "`file` for the account of the run as JSON (beside collapsed output, else none)")
+	f.loopFlags.add(fs)
+	fs.DurationVar(&f.chunk, "chunk", maxChunk, "of JFR: `time` after which what was recorded is on the disk; a crash costs no more")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	cmd.RegisterFlagCompletionFunc("weight", cobra.FixedCompletions([]string{"samples", "cpu", "time"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("leaf", cobra.FixedCompletions([]string{leafBest, leafSure}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(profile.StateNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -133,6 +157,8 @@ const (
 	minInterval = time.Second / maxRate
 	maxInterval = time.Hour
 	maxDepth    = 1 << 20
+	minChunk    = time.Second
+	maxChunk    = time.Minute
 )
 
 func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
@@ -140,6 +166,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if f.interval, err = f.check(cmd); err != nil {
 		return err
 	}
+	f.talk = cmd.ErrOrStderr()
 	which, err := f.choose(cmd, args)
 	if err != nil {
 		return err
@@ -192,8 +219,8 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	if f.leaf != leafBest && f.leaf != leafSure {
 		return 0, usageError(cmd, fmt.Sprintf("--leaf is best or sure, not %q", f.leaf))
 	}
-	if err := checkExtension(f.output); err != nil {
-		return 0, usageError(cmd, err.Error())
+	if err := f.checkOutput(cmd); err != nil {
+		return 0, err
 	}
 	if f.depth < 1 || f.depth > maxDepth {
 		return 0, usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
@@ -223,16 +250,26 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	return time.Duration(float64(time.Second) / f.rate), nil
 }
 
-// checkExtension refuses names that promise another format than the one that is written.
-func checkExtension(name string) error {
-	switch ext := strings.ToLower(filepath.Ext(name)); ext {
-	case ".html", ".svg":
-		text := strings.TrimSuffix(name, filepath.Ext(name)) + ".collapsed"
-		return fmt.Errorf("record writes stacks as text, and no %s: record -o %s, then goprof flame %s -o %s", ext, text, text, name)
-	case ".jfr", ".pprof", ".gz", ".json":
-		return fmt.Errorf("record writes stacks as text, and no %s: name the file .collapsed or .txt", ext)
+// checkOutput finds the format, by its name or by that of the file.
+func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
+	if f.as, err = format.Of(cmp.Or(f.output, output.Stdout), f.format); err != nil {
+		if f.format != "" {
+			return usageError(cmd, "--format: "+err.Error())
+		}
+		return usageError(cmd, "--output: "+err.Error())
 	}
-	return nil
+	if f.chunk < minChunk || f.chunk > maxChunk {
+		return usageError(cmd, fmt.Sprintf("--chunk is between %v and %v", minChunk, maxChunk))
+	}
+	return f.loopFlags.check(cmd)
+}
+
+func (f *recordFlags) productOptions() productOptions {
+	return productOptions{chunk: f.chunk, tell: func(note string) {
+		if !f.quiet {
+			fmt.Fprintf(f.talk, "goprof: %s\n", output.Printable(note))
+		}
+	}}
 }
 
 // checkNames wants a file for each JVM.

@@ -3,41 +3,64 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"time"
 
 	"goprof/output"
-	"goprof/profile"
+	"goprof/output/format"
 )
 
 // outputs are the files that a recording ends in. They are checked before it begins.
 type outputs struct {
-	stacks, summary *output.File
-	asked           bool // for the summary, by its name
+	product
+	summary *output.File
+	beside  bool // the summary goes beside the product, where "goprof flame" looks for it
+	asked   bool // for the summary, by its name
 }
 
-// reserve finds the files for the recording of a process.
+// reserve finds the files for the recording of a process that begins now.
 func (f *recordFlags) reserve(pid int) (outputs, error) {
-	var o outputs
-	var err error
+	now := time.Now()
+	o := outputs{asked: f.summary != "", beside: f.summary == "" && f.as == format.Collapsed}
+	file, err := f.reserveProduct(pid, now)
+	if err != nil {
+		return o, err
+	}
+	if f.loop > 0 && file.IsStream() {
+		return o, &output.FileError{Name: f.output, Err: errLoopStream}
+	}
+	if o.product, err = newProduct(f.as, file, f.productOptions()); err != nil {
+		return o, err
+	}
 	switch {
-	case f.output != "":
-		name := output.Expand(f.output, pid, time.Now())
-		if o.stacks, err = f.named(name); err == nil && f.summary == "" && !o.stacks.IsStream() {
-			if o.summary, err = output.Reserve(output.SummaryPath(name)); err != nil {
-				err = &accountError{err}
-			}
-		}
-	case len(f.pids) > 1:
-		o.stacks, err = output.ReserveNumbered(output.Expand("out-%p.collapsed", pid, time.Now()), f.beside())
-	default:
-		o.stacks, err = output.ReserveNumbered("out.collapsed", f.beside())
+	case f.summary != "":
+		name, _ := f.nameAt(f.summary, pid, now)
+		o.summary, err = f.named(name)
+	case o.beside && f.output != "" && !file.IsStream() && f.fixedName():
+		name, _ := f.nameAt(f.output, pid, now)
+		o.summary, err = reserveBeside(name)
 	}
-	if err == nil && f.summary != "" {
-		o.summary, err = f.named(output.Expand(f.summary, pid, time.Now()))
-	}
-	o.asked = f.summary != ""
 	return o, err
+}
+
+// errLoopStream: the files of a loop come one after the other.
+var errLoopStream = errors.New("--loop begins a new file each time, and this is none")
+
+// reserveProduct finds the file itself.
+func (f *recordFlags) reserveProduct(pid int, now time.Time) (*output.File, error) {
+	name := f.output
+	if name == "" {
+		name = "out" + f.as.Extension()
+		if len(f.pids) > 1 {
+			name = "out-%p" + f.as.Extension()
+		}
+	}
+	name, fixed := f.nameAt(name, pid, now)
+	if f.output != "" && fixed {
+		return f.named(name)
+	}
+	return output.ReserveNumbered(name, f.besideOf())
 }
 
 // named reserves a file by the user's name for it. What is not a file is opened, and only once: its reader would take
@@ -56,52 +79,50 @@ func (f *recordFlags) named(name string) (*output.File, error) {
 	return file, err
 }
 
-// beside tells what is written beside the stacks: where "goprof flame" looks for the account.
-func (f *recordFlags) beside() func(string) string {
-	if f.summary != "" {
+// besideOf tells what is written beside the stacks: where "goprof flame" looks for the account.
+func (f *recordFlags) besideOf() func(string) string {
+	if f.summary != "" || f.as != format.Collapsed {
 		return nil
 	}
 	return output.SummaryPath
 }
 
-// write writes both files and returns the name of the first.
-func (o *outputs) write(p *profile.Profile, sum *profile.Summary) (string, error) {
-	name, err := o.writeStacks(p)
+func reserveBeside(name string) (*output.File, error) {
+	file, err := output.Reserve(output.SummaryPath(name))
+	if err != nil {
+		return nil, &accountError{err}
+	}
+	return file, nil
+}
+
+// write writes all files and returns the name of the first.
+func (o *outputs) write(r *soFar) (string, error) {
+	name, err := o.finish(r)
 	if err != nil {
 		return "", err
 	}
-	return name, o.writeSummary(sum)
+	return name, o.writeSummary(name, r)
 }
 
 // writeSoFar writes what can be written anew at the end: a stream is not.
-func (o *outputs) writeSoFar(p *profile.Profile, sum *profile.Summary) (string, error) {
-	name, err := o.writeStacks(p)
-	if err == nil && o.summary != nil && !o.summary.IsStream() {
-		err = o.writeSummary(sum)
+func (o *outputs) writeSoFar(r *soFar) (string, error) {
+	name, err := o.soFar(r)
+	if err == nil && (o.summary == nil || !o.summary.IsStream()) {
+		err = o.writeSummary(name, r)
 	}
 	return name, err
 }
 
-// writeStacks writes the first file, and finds the place of the other where that goes by the name that the first one
-// got.
-func (o *outputs) writeStacks(p *profile.Profile) (string, error) {
-	name, err := o.stacks.Write(func(w io.Writer) error { return output.Collapsed(w, p) })
-	if err != nil {
-		return "", err
-	}
-	if o.summary == nil && !o.stacks.IsStream() {
-		if o.summary, err = output.Reserve(output.SummaryPath(name)); err != nil {
-			return "", &accountError{err}
+// writeSummary writes the account, where there is to be one. Its place may go by the name that the product got.
+func (o *outputs) writeSummary(name string, r *soFar) (err error) {
+	if o.summary == nil && o.beside && !o.file().IsStream() {
+		if o.summary, err = reserveBeside(name); err != nil {
+			return err
 		}
 	}
-	return name, nil
-}
-
-// writeSummary writes the account, where there is a file for it.
-func (o *outputs) writeSummary(sum *profile.Summary) error {
 	if o.summary == nil {
 		return nil
 	}
-	_, err := o.summary.Write(func(w io.Writer) error { return output.WriteSummary(w, sum) })
+	_, err = o.summary.Write(func(w io.Writer) error { return output.WriteSummary(w, r.summary) })
 	return err
 }

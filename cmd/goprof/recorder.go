@@ -4,12 +4,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
@@ -27,12 +29,18 @@ type recorder struct {
 	out     outputs
 	visits  chan session.Visit
 	ended   chan struct{}
+	talk    io.Writer
+
+	// Of a loop.
+	made    [][]madeFile // that are there still, the oldest first
+	loopErr error
 }
 
 // recordAll records all targets side by side until ctx is done, the time is over, or they
 // have ended. Of several errors it returns the first and tells the others.
 func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []recordable, now <-chan os.Signal) error {
 	talk := newStatusLine(stderr)
+	f.talk = talk
 	var recorders []*recorder
 	warned := doubts{}
 	for _, t := range targets {
@@ -60,7 +68,7 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 
 // newRecorder finds the files first: a name that cannot be written must not cost a recording.
 func newRecorder(talk io.Writer, f *recordFlags, t recordable) (*recorder, error) {
-	r := &recorder{flags: f, pid: t.pid, session: t.session, visits: make(chan session.Visit), ended: make(chan struct{})}
+	r := &recorder{flags: f, pid: t.pid, session: t.session, visits: make(chan session.Visit), ended: make(chan struct{}), talk: talk}
 	var err error
 	if r.out, err = f.reserve(t.pid); err != nil {
 		if t.session != nil {
@@ -90,6 +98,7 @@ func closeAll(recorders []*recorder) {
 type result struct {
 	profile *profile.Profile
 	summary profile.Summary
+	at      profile.Instant // the end
 	err     error
 }
 
@@ -98,15 +107,25 @@ func (r *recorder) record(ctx context.Context) result {
 	if r.flags.rawNames {
 		r.session.RawNames()
 	}
+	if r.flags.loop > 0 {
+		return r.loop(ctx)
+	}
+	return r.once(ctx, r.flags.duration.Duration)
+}
+
+// once records what becomes one file.
+func (r *recorder) once(ctx context.Context, length time.Duration) result {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
 		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce, States: r.flags.wantsState(),
-		Duration: r.flags.duration.Duration, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
+		Duration: length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal, SureLeaf: r.flags.leaf == leafSure,
-		Weight: r.flags.weighed, Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits,
+		Weight: r.flags.weighed, Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits, Sink: r.out.begin(r.session.Facts(), stop),
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()
 	sum.Notes = r.notes(&sum)
-	return result{p, sum, err}
+	return result{p, sum, r.session.Now(), err}
 }
 
 // visit calls f with the recording as it is; it returns false if it has ended.
@@ -151,7 +170,7 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 	if res.summary.Samples == 0 {
 		return r.tellEmpty(talk, res)
 	}
-	name, err := r.out.write(res.profile, &res.summary)
+	name, err := r.out.write(&soFar{res.profile, &res.summary, res.at})
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -162,6 +181,12 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 			fmt.Fprintf(talk, "written    %s\n", name)
 		}
 	}
+	if r.flags.loop > 0 {
+		r.keepNewest(&r.out, name)
+	}
+	if r.loopErr != nil {
+		return r.loopErr
+	}
 	if res.err != nil {
 		return attachError(r.pid, res.err)
 	}
@@ -171,16 +196,23 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 // tellEmpty writes no stacks: an empty file helps nobody, and could replace a full one. An
 // account that was asked for by name is written, as it says what became of the looks.
 func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
+	r.out.discard()
 	if r.out.asked {
-		if err := r.out.writeSummary(&res.summary); err != nil {
+		if err := r.out.writeSummary("", &soFar{res.profile, &res.summary, res.at}); err != nil {
 			return outputFailed(err)
 		}
+	}
+	if r.loopErr != nil {
+		return r.loopErr
 	}
 	if res.err != nil {
 		return attachError(r.pid, res.err)
 	}
 	if !r.flags.quiet {
 		output.SummaryText(talk, &res.summary)
+	}
+	if len(r.made) > 0 { // only the last of a loop's files
+		return nil
 	}
 	return r.noSamples(&res.summary)
 }
@@ -235,13 +267,10 @@ func writeOnSignal(talk io.Writer, recorders []*recorder, now <-chan os.Signal) 
 
 // writeNow writes what there is. The recording waits only while that is copied.
 func (r *recorder) writeNow(talk io.Writer) {
-	if r.out.stacks.IsStream() { // whoever reads it would count twice what is written twice
-		fmt.Fprintln(talk, "goprof: SIGUSR1 writes what there is into a file (-o FILE); what is not a file gets all of it at the end")
-		return
-	}
 	var now *profile.Profile
 	var sum profile.Summary
-	if !r.visit(func(p *profile.Profile, s *profile.Summary) { now, sum = p.Copy(), *s }) {
+	var out outputs
+	if !r.visit(func(p *profile.Profile, s *profile.Summary) { now, sum, out = p.Copy(), *s, r.out }) {
 		return // it has ended, and is about to be written
 	}
 	if sum.Samples == 0 {
@@ -249,8 +278,10 @@ func (r *recorder) writeNow(talk io.Writer) {
 		return
 	}
 	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
-	name, err := r.out.writeSoFar(now, &sum)
+	name, err := out.writeSoFar(&soFar{now, &sum, r.session.Now()})
 	switch {
+	case errors.Is(err, errAtEnd): // whoever reads it would count twice what is written twice
+		fmt.Fprintln(talk, "goprof: SIGUSR1 writes what there is into a file (-o FILE); what is not a file gets all of it at the end")
 	case err != nil:
 		exit.Tell(talk, outputFailed(err))
 	case name != output.Stdout && !r.flags.quiet:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -109,22 +110,29 @@ func (c *chosen) finish(talk io.Writer) {
 	}
 }
 
-// named is the one JVM with part in its main class or jar.
+// named is the one JVM with part in its main class or jar. A number is a pid.
 func named(part, command string) (int, error) {
+	if pid, err := strconv.Atoi(part); err == nil && pid > 0 {
+		return pid, nil
+	}
 	if err := checkProc(); err != nil {
 		return 0, err
 	}
 	found := host().Match(part)
 	switch len(found) {
 	case 0:
-		return 0, &exit.Error{Code: exit.NoSuchProcess, What: fmt.Sprintf("no JVM has %q in its main class or jar", part),
-			Remedy: "goprof list"}
+		return 0, noneCalled(part)
 	case 1:
 		return found[0].PID, nil
 	}
 	return 0, &exit.Error{Code: exit.General,
 		What: fmt.Sprintf("%d JVMs have %q in their main class or jar", len(found), part),
 		Why:  namesOf(found), Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
+}
+
+func noneCalled(part string) error {
+	return &exit.Error{Code: exit.NoSuchProcess, What: fmt.Sprintf("no JVM has %q in its main class or jar", part),
+		Remedy: "goprof list"}
 }
 
 // namesOf names JVMs, but not too many.

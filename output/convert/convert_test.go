@@ -42,11 +42,13 @@ func frame(kind profile.Kind, name string) profile.Frame {
 
 // stacks have frames of all kinds, and names that would do harm.
 var stacks = []*profile.Stack{
-	{Frames: []profile.Frame{frame(profile.Inlined, "shop.Price.round"), frame(profile.C2, "shop.Price.of"), frame(profile.Interpreted, "shop.Main.main")}},
+	{Frames: []profile.Frame{frame(profile.Inlined, "shop.Price.round"), frame(profile.C2, "shop.Price.of"),
+		frame(profile.Interpreted, "shop.Main.main")}},
 	{Frames: []profile.Frame{frame(profile.C1, "shop.Main.lambda$main$0;\n"), frame(profile.Interpreted, "shop.Main.main")}},
 	{Frames: []profile.Frame{frame(profile.NativeMethod, "java.lang.System.nanoTime"), frame(profile.C2, "</script>.<init>")}},
 	{Frames: []profile.Frame{frame(profile.Native, "G1ParTask::work(unsigned int)")}, Truncated: profile.NoUnwindInfo},
-	{Frames: []profile.Frame{frame(profile.Stub, "StubRoutines (1)"), frame(profile.Gap, "[no unwind info: libfoo.so]"), frame(profile.C2, "shop.Main.main")}},
+	{Frames: []profile.Frame{frame(profile.Stub, "StubRoutines (1)"),
+		frame(profile.Gap, "[no unwind info: libfoo.so]"), frame(profile.C2, "shop.Main.main")}},
 }
 
 // flight is a recording of goprof's: n samples, one each millisecond.
@@ -108,7 +110,7 @@ func TestRoundTrips(t *testing.T) {
 			o := recording.Options{Weight: &w}
 			for _, split := range []bool{false, true} {
 				want := string(converted(t, open(t, data, o), format.Collapsed, split))
-				for _, way := range [][]format.Format{{format.JFR}, {format.PProf}, {format.JFR, format.PProf}, {format.JFR, format.JFR}, {format.PProf, format.PProf}} {
+				for _, way := range ways {
 					through := data
 					for _, f := range way {
 						through = converted(t, open(t, through, o), f, false)
@@ -122,6 +124,10 @@ func TestRoundTrips(t *testing.T) {
 		}
 	}
 }
+
+// ways are the formats that a recording goes through.
+var ways = [][]format.Format{{format.JFR}, {format.PProf}, {format.JFR, format.PProf}, {format.JFR, format.JFR},
+	{format.PProf, format.PProf}}
 
 // plain is a collapsed file without what pprof has no place for: how a method was compiled, and the numbers of virtual
 // threads that have names.
@@ -192,10 +198,11 @@ func TestErrors(t *testing.T) {
 	data := flight(t, 5000, false)
 	for _, f := range format.All() {
 		source := new(SourceError)
-		if _, err := Write(broken{}, f, open(t, data, recording.Options{}), Options{}); !errors.Is(err, errBroken) || errors.As(err, &source) {
+		_, err := Write(broken{}, f, open(t, data, recording.Options{}), Options{})
+		if !errors.Is(err, errBroken) || errors.As(err, &source) {
 			t.Errorf("%v: %v", f, err)
 		}
-		if _, err := Write(io.Discard, f, open(t, data[:len(data)], recording.Options{Event: "cpu"}), Options{}); err != nil {
+		if _, err := Write(io.Discard, f, open(t, data, recording.Options{Event: "cpu"}), Options{}); err != nil {
 			t.Errorf("%v: %v", f, err)
 		}
 	}

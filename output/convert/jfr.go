@@ -18,7 +18,8 @@ func writeJFR(to io.Writer, src recording.Source) error {
 		return &recording.Lacks{Problem: "jfr is made of samples with times, and a " + i.Format + " file has none",
 			Remedy: "pprof, speedscope or html: -o FILE.pb.gz"}
 	case i.Meta.Weight == profile.Bytes:
-		return &recording.Lacks{Problem: "goprof writes no allocations into jfr", Remedy: "pprof, speedscope or html: -o FILE.pb.gz"}
+		return &recording.Lacks{Problem: "goprof writes no allocations into jfr",
+			Remedy: "pprof, speedscope or html: -o FILE.pb.gz"}
 	}
 	w := jfr.NewWriter(to, jfr.Options{})
 	w.SetMeta(i.Meta)

@@ -76,6 +76,15 @@ func NewWriter(to io.Writer, o Options) *Writer {
 // Tick tells the time. It ends a chunk that is old enough, also if nothing happens any more: call it each second.
 func (w *Writer) Tick(now profile.Instant) error { return w.at(now) }
 
+// Flush writes the open chunk, which ends at now, so that what there is can be read.
+func (w *Writer) Flush(now profile.Instant) error {
+	if err := w.at(now); err != nil {
+		return err
+	}
+	w.flush()
+	return w.err
+}
+
 // Close writes the last chunk, which ends at now.
 func (w *Writer) Close(now profile.Instant) error {
 	if w.closed {

@@ -27,7 +27,6 @@ type collapsedFile struct {
 type label struct {
 	frame  profile.Frame
 	thread *profile.Thread // of the frame above a thread's stacks
-	cut    profile.Reason  // of the frame that says that the root is missing
 	state  profile.State
 	waits  bool // it is a state
 }
@@ -83,7 +82,8 @@ func ReadSummary(path, of string, tree *output.Tree) (*profile.Summary, error) {
 		return nil, err
 	}
 	if sum := summarySum(s); sum != tree.Total {
-		return nil, fmt.Errorf("it is of a recording of %s, and %s holds %d", output.Amount(s.Meta.Weight, sum), of, tree.Total)
+		has := output.Amount(s.Meta.Weight, sum)
+		return nil, fmt.Errorf("it is of a recording of %s, and %s holds %d", has, of, tree.Total)
 	}
 	return s, nil
 }

@@ -37,7 +37,7 @@ func (f *Filter) Of(src Source) (*Filtered, error) {
 		return nil, &Lacks{Problem: "--from and --to need times, and a " + i.Format + " file has none",
 			Remedy: "goprof record -o FILE.jfr keeps when each sample was taken"}
 	case (f.Thread != nil || f.ExcludeThread != nil) && !i.Threads:
-		return nil, &Lacks{Problem: "--thread and --exclude-thread need threads, and the stacks in it are of all threads together",
+		return nil, &Lacks{Problem: "--thread and --exclude-thread need threads, and stacks in it are of all together",
 			Remedy: "goprof record --threads"}
 	case len(f.States) > 0 && !i.States:
 		return nil, &Lacks{Problem: "--state needs what threads did, and the file does not say it",
@@ -69,7 +69,9 @@ const (
 	numCauses
 )
 
-var causeWords = [numCauses]string{byTime: "by their time", byThread: "by their thread", byState: "by their state", byFrame: "by their frames"}
+var causeWords = [numCauses]string{
+	byTime: "by their time", byThread: "by their thread", byState: "by their state", byFrame: "by their frames",
+}
 
 // verdict is what the filter says of a function.
 type verdict struct{ include, exclude bool }

@@ -145,3 +145,15 @@ func TestLabels(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestTooLarge: counts that no number holds are told, and are no sum below nothing.
+func TestTooLarge(t *testing.T) {
+	samples := cpuSamples()[:2]
+	for i := range samples {
+		samples[i].Count = 1 << 62
+	}
+	f := reading(t, pprofOf(t, samples), Options{})
+	if _, err := Sum(f, SumOptions{}); !IsBad(err) || !strings.Contains(err.Error(), "too large together") {
+		t.Errorf("%v", err)
+	}
+}

@@ -28,7 +28,8 @@ var EventGroups = []string{"cpu", "native", "wall", "alloc", "lock", "park"}
 
 // modeOf says which mode a recording of such events is of.
 var modeOf = map[string]string{
-	executionSample: profile.ModeCPU, nativeSample: profile.ModeCPU, cpuTimeSample: profile.ModeCPU, wallSample: profile.ModeWall,
+	executionSample: profile.ModeCPU, nativeSample: profile.ModeCPU, cpuTimeSample: profile.ModeCPU,
+	wallSample:  profile.ModeWall,
 	allocSample: "alloc", allocInTLAB: "alloc", allocOutside: "alloc", monitorEnter: "lock", threadPark: "lock",
 }
 

@@ -85,7 +85,8 @@ func (p *pprofFile) choose(event string) error {
 
 // modes are what a profile of a weight is of, where nothing else says it.
 var modes = map[profile.Weight]string{
-	profile.Samples: profile.ModeCPU, profile.CPUTime: profile.ModeCPU, profile.WallTime: profile.ModeWall, profile.Bytes: "alloc",
+	profile.Samples: profile.ModeCPU, profile.CPUTime: profile.ModeCPU,
+	profile.WallTime: profile.ModeWall, profile.Bytes: "alloc",
 }
 
 func (p *pprofFile) typeNamed(event string) int {

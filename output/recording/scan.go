@@ -109,7 +109,8 @@ func (s *scan) sum() *profile.Summary {
 
 func (s *scan) account(_ *jfr.Reader, f fields) {
 	a := s.sum()
-	a.Attempted, a.Whole, a.Truncated, a.Lost = f.number("attempted"), f.number("whole"), f.number("truncated"), f.number("lost")
+	a.Attempted, a.Lost = f.number("attempted"), f.number("lost")
+	a.Whole, a.Truncated = f.number("whole"), f.number("truncated")
 	a.Samples = a.Whole + a.Truncated
 	a.LeafLikely, a.LeafGuessed, a.Skipped = f.number("leafLikely"), f.number("leafGuessed"), f.number("skipped")
 	a.Threads, a.Rate, a.RateReached = int(f.number("threads")), f["rate"].Real, f["rateReached"].Real

@@ -31,7 +31,8 @@ type Info struct {
 	Event string
 	// Summary is the account of the run, nil where the file has none.
 	Summary *profile.Summary
-	// Notes say what a user should know although the file is read: that its end is missing. They may hold text of the file.
+	// Notes say what a user should know although the file is read: that its end is missing. They may hold text of the
+	// file.
 	Notes []string
 }
 

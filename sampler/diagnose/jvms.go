@@ -84,10 +84,12 @@ func (h Host) JVMs() []JVM {
 func (h Host) Match(part string) []JVM { return h.match(h.pids(), part) }
 
 func (h Host) match(pids []int, part string) []JVM {
-	part = strings.ToLower(part)
-	return slices.DeleteFunc(h.look(pids), func(j JVM) bool {
-		return !strings.Contains(strings.ToLower(j.Name()), part)
-	})
+	return slices.DeleteFunc(h.look(pids), func(j JVM) bool { return !j.Fits(part) })
+}
+
+// Fits reports whether the main class or jar contains part, in whatever case.
+func (j *JVM) Fits(part string) bool {
+	return strings.Contains(strings.ToLower(j.Name()), strings.ToLower(part))
 }
 
 // MatchInner lists the JVMs that have the number inner in a pid namespace of their own, or in one between

@@ -25,6 +25,8 @@ type directory struct {
 	cost    time.Duration // of the last refresh
 	// allNames: all names are wanted fresh, not only those of threads that are asked for.
 	allNames bool
+	// watch is told of each thread that comes or goes, if it is not nil.
+	watch func(th *listedThread, ended bool)
 }
 
 // listedThread is one thread and its names.
@@ -35,12 +37,14 @@ type listedThread struct {
 	label  string           // "[name tid=N]"
 	// javaNamed: the name is Java's.
 	javaNamed bool
+	javaID    int64 // Thread.threadId(), 0 if it is not known. It is read where watch is set
 	round     int
 	named     time.Time // when its name was read
 	handle    handle
 
 	// The label before this one, and between which moments the name has changed (CLOCK_MONOTONIC).
 	oldLabel         string
+	oldName          string
 	oldRead, newRead int64
 	read             int64 // when its name was read, by that clock
 }
@@ -117,7 +121,8 @@ func (d *directory) update(all bool) error {
 	d.round++
 	for _, tid := range tids {
 		th := d.threads[tid]
-		if th == nil {
+		born := th == nil
+		if born {
 			ns, err := d.p.NSTID(tid)
 			if err != nil {
 				continue
@@ -127,7 +132,7 @@ func (d *directory) update(all bool) error {
 		named := all
 		if j, isJava := byNS[th.kernel.NSTID]; isJava || javaErr == nil {
 			if j.Addr != th.java.Addr {
-				th.name, th.javaNamed = "", false
+				th.name, th.javaNamed, th.javaID = "", false, 0
 				named = named || !th.named.IsZero()
 			}
 			th.java = j
@@ -137,10 +142,16 @@ func (d *directory) update(all bool) error {
 		}
 		th.round = d.round
 		d.threads[tid] = th
+		if born && d.watch != nil {
+			d.watch(th, false)
+		}
 	}
 	for tid, th := range d.threads {
 		if th.round != d.round {
 			delete(d.threads, tid)
+			if d.watch != nil {
+				d.watch(th, true)
+			}
 		}
 	}
 	return javaErr
@@ -156,6 +167,9 @@ func (d *directory) rename(th *listedThread) {
 		if n, err := d.javaName(th); err == nil && n != "" {
 			name, th.javaNamed = n, true
 		}
+		if d.watch != nil && th.javaID == 0 {
+			th.javaID, _ = d.vm.ThreadID(th.java) // 0 where a collector moves the object
+		}
 	}
 	if name == "" || th.java.Addr == 0 {
 		name = th.kernel.Comm
@@ -165,6 +179,7 @@ func (d *directory) rename(th *listedThread) {
 		th.oldLabel = ""
 		if th.name != "" && (wasJava || th.java.Addr == 0) { // else it stood in for this one
 			th.oldLabel, th.oldRead, th.newRead = th.makeLabel(), th.read, read
+			th.oldName = th.name
 		}
 		th.name, th.label = name, ""
 	}
@@ -206,10 +221,15 @@ func (d *directory) label(tid int) string {
 // labelAt is the label that the thread had at a moment: of the last two the one that was read nearer to it.
 func (d *directory) labelAt(tid int, when int64) string {
 	label := d.label(tid)
-	if th := d.threads[tid]; th != nil && th.oldLabel != "" && when-th.oldRead < th.newRead-when {
+	if th := d.threads[tid]; th != nil && th.wasCalled(when) {
 		return th.oldLabel
 	}
 	return label
+}
+
+// wasCalled tells whether the thread still had its old name at a moment.
+func (th *listedThread) wasCalled(when int64) bool {
+	return th.oldLabel != "" && when-th.oldRead < th.newRead-when
 }
 
 // tids lists the threads, lowest number first.

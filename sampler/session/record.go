@@ -44,6 +44,8 @@ type RecordOptions struct {
 	States func(profile.State) bool
 	// NonBlocking and NativeOnce are sampler.WallOptions, for modes that are wall-clock ones.
 	NonBlocking, NativeOnce bool
+	// Sink is given each sample with its time, if it is not nil.
+	Sink Sink
 }
 
 // Visit is called with the profile as it is and its account, in the middle of a recording. Both
@@ -74,6 +76,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.profile, r.before = p, before
 		after, trail = s.after(opt.Engine)
 		r.refreshHints(0)
+		r.beginTimed()
 	}) {
 		return p, p.Summary(), process.ErrSilent
 	}
@@ -142,6 +145,7 @@ type recording struct {
 	mappedAt int64  // when that was seen to have changed
 
 	standings *standings // of a wall-clock recording
+	timed     *telling   // nil where nobody wants samples with their times
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
@@ -181,6 +185,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			r.alive()
 			r.refreshHints(0)
 			r.settleAll()
+			r.tick()
 		case visit := <-r.opt.Visits:
 			r.settleNames()
 			sum := r.account()
@@ -279,6 +284,7 @@ func (r *recording) take(snap *look.Look) {
 		r.asleep++
 	}
 	r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+	r.tellSample(snap, stack)
 	r.sampled[snap.TID] = true
 }
 

@@ -24,6 +24,8 @@ type Session struct {
 	Soon   time.Duration
 	dir    *directory
 	memory *ptrace.Memory // for what is read on the sampling thread
+
+	timeOffset time.Duration // what its CLOCK_MONOTONIC is ahead of ours
 }
 
 // startTries and startWait bound how long a JVM that has just started is waited for.
@@ -65,7 +67,7 @@ func open(pid int, opened func(*process.Process)) (*Session, error) {
 	}
 	vm.SetClock(now)
 	s := &Session{Process: p, VM: vm, Walker: unwind.New(p, vm), Soon: soon,
-		dir: newDirectory(p, vm), memory: ptrace.NewMemory(p)}
+		dir: newDirectory(p, vm), memory: ptrace.NewMemory(p), timeOffset: timeOffset(pid)}
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
 		s.Walker.MemoryEnds(maps[len(maps)-1].End)
 	}

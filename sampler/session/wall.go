@@ -27,6 +27,8 @@ type standing struct {
 	// What of the tally has been counted.
 	looks, readyLooks int64
 	time, readyTime   time.Duration
+
+	told toldLook // what a Sink needs of it
 }
 
 // standings are the last looks at all threads.
@@ -71,6 +73,7 @@ func (r *recording) takeWall(snap *look.Look) {
 	s := r.standings
 	if old := s.of[snap.TID]; old != nil {
 		r.settle(old)
+		r.forgetLook(old)
 		delete(s.of, snap.TID)
 	}
 	st := &standing{tid: snap.TID, tally: snap.Tally}
@@ -113,6 +116,7 @@ func (r *recording) takeWall(snap *look.Look) {
 	s.leafed.Truncated = stack.Truncated
 	s.leafed.Frames = append(append(s.leafed.Frames[:0], leaf), stack.Frames...)
 	st.at = r.profile.AddAt(root, &s.leafed, 0, 0)
+	r.rememberLook(st, snap, stack, root)
 	r.keepLook(st)
 }
 
@@ -157,6 +161,7 @@ func (r *recording) settle(st *standing) {
 			r.countAgain(st, profile.Runnable, st.ready, ready-st.readyLooks, readyTime-st.readyTime)
 		}
 	}
+	r.tellLooks(st, looks-st.looks, d-st.time, ready-st.readyLooks, readyTime-st.readyTime)
 	st.looks, st.time, st.readyLooks, st.readyTime = looks, d, ready, readyTime
 }
 
@@ -179,6 +184,7 @@ func (r *recording) settleAll() {
 			return false
 		}
 		st.tally.Void() // should it live after all, it is looked at anew
+		r.forgetLook(st)
 		return true
 	})
 	maps.DeleteFunc(r.standings.rests, func(tid int, _ []nativeRest) bool { return r.dir.threads[tid] == nil })

@@ -83,6 +83,7 @@ var Codes = []Meaning{
 	}},
 	{OutputFailed, "the result could not be written", []Cause{
 		{nil, "a folder that is missing or read-only, a full disk", "-o elsewhere"},
+		{nil, "a disk that became full while JFR was recorded: it is told how much is lost, and the file is whole up to there", "-o elsewhere"},
 		{nil, "a symbolic link: goprof writes through none", "the name that it leads to"},
 		{nil, "another user's file or pipe in a folder that all may write to", "-o in a folder of your own"},
 		{nil, "a pipe that nobody reads", "cat PIPE > FILE &, before"},

@@ -1,0 +1,123 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"goprof/output"
+	"goprof/output/flame"
+	"goprof/output/format"
+	"goprof/output/recording"
+	"goprof/profile"
+	"goprof/sampler/session"
+)
+
+// product is the file that a recording becomes. There are three sorts: sums, which are written when all is known
+// (sumProduct); streams, which grow while the recording goes on (jfrProduct); and what is made of a stream at the end
+// (convertedProduct).
+type product interface {
+	// begin is called before the recording. The Sink that it returns is given the samples, if it is not nil. stop ends
+	// the recording: there is no use in going on.
+	begin(about session.Facts, stop func()) session.Sink
+	// soFar writes what there is while the recording goes on.
+	soFar(r *soFar) (name string, err error)
+	// finish writes the rest, and returns the name of the file.
+	finish(r *soFar) (name string, err error)
+	// discard leaves no file, and what was there before as it is.
+	discard()
+	// file is where all of it goes.
+	file() *output.File
+}
+
+// soFar is a recording as it is.
+type soFar struct {
+	profile *profile.Profile
+	summary *profile.Summary
+	at      profile.Instant
+}
+
+// errAtEnd says that a product cannot be written before the end.
+var errAtEnd = errors.New("all of it is written at the end")
+
+// productOptions say how a product is written.
+type productOptions struct {
+	chunk time.Duration // of JFR: how much a crash may cost; 0 is a minute
+	tell  func(string)  // is told what a format had no room for
+}
+
+// newProduct makes the product of a format.
+func newProduct(of format.Format, file *output.File, o productOptions) (product, error) {
+	switch of {
+	case format.JFR:
+		return &jfrProduct{to: file, growing: file.Grow(), o: o}, nil
+	case format.HTML:
+		return &sumProduct{to: file, write: writeDrawing(flame.Page)}, nil
+	case format.SVG:
+		return &sumProduct{to: file, write: writeDrawing(flame.SVG)}, nil
+	case format.JSON:
+		return &sumProduct{to: file, write: writeTable}, nil
+	case format.Collapsed:
+		return &sumProduct{to: file, write: writeCollapsed}, nil
+	}
+	return newConverted(file, of, o)
+}
+
+// sumProduct is written at the end, of the sum of all samples.
+type sumProduct struct {
+	to    *output.File
+	write func(io.Writer, *soFar) error
+	mu    sync.Mutex // a signal may ask for what there is while the end is written
+	done  bool
+}
+
+func (p *sumProduct) file() *output.File { return p.to }
+
+func (p *sumProduct) discard() {}
+
+func (p *sumProduct) begin(session.Facts, func()) session.Sink { return nil }
+
+// soFar writes what can be written anew at the end: what went into a stream cannot.
+func (p *sumProduct) soFar(r *soFar) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.to.IsStream() || p.done {
+		return "", errAtEnd
+	}
+	return p.put(r)
+}
+
+func (p *sumProduct) finish(r *soFar) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
+	return p.put(r)
+}
+
+func (p *sumProduct) put(r *soFar) (string, error) {
+	return p.to.Write(func(w io.Writer) error { return p.write(w, r) })
+}
+
+func writeCollapsed(w io.Writer, r *soFar) error { return output.Collapsed(w, r.profile) }
+
+// writeDrawing draws as "goprof flame" does of a collapsed file with its summary.
+func writeDrawing(draw func(io.Writer, *output.Tree, flame.Options) error) func(io.Writer, *soFar) error {
+	return func(w io.Writer, r *soFar) error {
+		tree := output.TreeOf(r.profile)
+		info := recording.Info{Meta: r.summary.Meta, Summary: r.summary}
+		return draw(w, tree, drawingOf(output.Stdout, "", tree, &info))
+	}
+}
+
+// writeTable writes what "goprof report --json" does.
+func writeTable(w io.Writer, r *soFar) error {
+	table, err := output.NewReport(output.TreeOf(r.profile), "method", 0)
+	if err != nil {
+		return err
+	}
+	table.Mode = otherMode(&r.summary.Meta)
+	return table.JSON(w)
+}

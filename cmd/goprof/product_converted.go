@@ -1,0 +1,117 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"goprof/output"
+	"goprof/output/convert"
+	"goprof/output/format"
+	"goprof/output/recording"
+	"goprof/sampler/session"
+)
+
+// convertedProduct is of a format that needs the samples with their times, and is written when all are known. Until
+// then they are in a spool: a JFR file without a name.
+type convertedProduct struct {
+	to     *output.File
+	as     format.Format
+	tell   func(string)
+	spool  *os.File
+	stream *jfrProduct
+	mu     sync.Mutex // a signal may ask for what there is while the end is written
+	done   bool
+}
+
+func newConverted(to *output.File, as format.Format, o productOptions) (product, error) {
+	spool, err := to.Spool()
+	if err != nil {
+		return nil, err
+	}
+	return &convertedProduct{to: to, as: as, tell: o.tell, spool: spool,
+		stream: &jfrProduct{to: to, growing: spooled{spool, to}, o: o}}, nil
+}
+
+func (p *convertedProduct) file() *output.File { return p.to }
+
+func (p *convertedProduct) begin(about session.Facts, stop func()) session.Sink {
+	return p.stream.begin(about, stop)
+}
+
+func (p *convertedProduct) soFar(r *soFar) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.to.IsStream() || p.done {
+		return "", errAtEnd
+	}
+	if _, err := p.stream.soFar(r); err != nil {
+		return "", err
+	}
+	return p.write()
+}
+
+// finish writes the result. Where the spool's disk was full it holds what was recorded before that.
+func (p *convertedProduct) finish(r *soFar) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
+	defer p.spool.Close()
+	if _, err := p.stream.finish(r); err != nil {
+		if p.stream.writer.Written() > 0 {
+			_, err2 := p.write()
+			err = errors.Join(err, err2)
+		}
+		return "", err
+	}
+	return p.write()
+}
+
+func (p *convertedProduct) write() (string, error) {
+	file, err := recording.Open(fmt.Sprintf("/proc/self/fd/%d", p.spool.Fd()), recording.Options{})
+	if err != nil {
+		return "", &output.FileError{Name: p.to.Name(), Err: err}
+	}
+	defer file.Close()
+	return p.to.Write(func(w io.Writer) error {
+		_, err := convert.Write(w, p.as, spooledRecording{file, p.to.Name()}, convert.Options{Tell: p.tell})
+		return err
+	})
+}
+
+func (p *convertedProduct) discard() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
+	p.stream.discard()
+	p.spool.Close()
+}
+
+// spooled is a spool as a file that grows. It stays open for who reads it.
+type spooled struct {
+	*os.File
+	to *output.File
+}
+
+func (spooled) Publish() error { return nil }
+func (spooled) Close() error   { return nil }
+func (s spooled) Name() string { return s.to.Name() }
+
+// spooledRecording is what was recorded, by the name that the user knows.
+type spooledRecording struct {
+	*recording.File
+	name string
+}
+
+func (r spooledRecording) Info() recording.Info {
+	info := r.File.Info()
+	if info.Name = filepath.Base(format.Trim(r.name)); r.name == output.Stdout {
+		info.Name = "goprof"
+	}
+	return info
+}

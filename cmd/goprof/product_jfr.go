@@ -1,0 +1,171 @@
+//go:build linux
+
+package main
+
+import (
+	"cmp"
+	"io"
+	"sync"
+
+	"goprof/output"
+	"goprof/output/jfr"
+	"goprof/profile"
+	"goprof/sampler/session"
+)
+
+// jfrProduct is a JFR file that grows while it is recorded. Each chunk is whole on the disk as soon as it is written:
+// whatever ends goprof takes the open chunk, and no more. The file gets its name with the first chunk behind the first
+// sample, so a recording without samples replaces nothing.
+//
+// The lock is for a signal, and for a recording that was given up because the process does not answer: its goroutine
+// may come back when all is over.
+type jfrProduct struct {
+	to      *output.File
+	growing growing
+	o       productOptions
+
+	mu      sync.Mutex
+	writer  *jfr.Writer
+	about   session.Facts
+	stop    func()
+	samples int64 // that were given to the writer
+	threads jfr.ThreadCount
+	done    bool
+	failed  error
+}
+
+// growing is what a JFR file is written to: an output.Growing, or a spool.
+type growing interface {
+	io.WriteSeeker
+	Truncate(size int64) error
+	Publish() error
+	Close() error
+	Name() string
+}
+
+func (p *jfrProduct) file() *output.File { return p.to }
+
+func (p *jfrProduct) begin(about session.Facts, stop func()) session.Sink {
+	p.about, p.stop = about, stop
+	p.writer = jfr.NewWriter(p.growing, jfr.Options{ChunkLength: p.o.chunk})
+	return p
+}
+
+// Begin writes what stands in each chunk.
+func (p *jfrProduct) Begin(at profile.Instant, m profile.Meta) {
+	m.Version = version()
+	p.do(func(w *jfr.Writer) error {
+		w.SetMeta(m)
+		w.SetJVM(jfr.JVM{Name: p.about.VMName, Version: cmp.Or(p.about.VMInfo, m.JVM), MainClass: m.MainClass,
+			Start: p.about.Started, PID: m.PID})
+		w.SetOS(p.about.OS)
+		w.SetCPU(jfr.CPU{Type: p.about.Arch, Description: p.about.CPU, Sockets: p.about.Sockets, Cores: p.about.Cores,
+			Threads: p.about.Threads})
+		return w.Tick(at)
+	})
+}
+
+// Sample writes a sample. What went before it may have become a chunk.
+func (p *jfrProduct) Sample(s *profile.Sample) {
+	p.do(func(w *jfr.Writer) error {
+		err := w.Sample(s)
+		p.publish()
+		p.samples += s.Looks()
+		return err
+	})
+}
+
+func (p *jfrProduct) ThreadStart(at profile.Instant, t profile.Thread) {
+	p.do(func(w *jfr.Writer) error {
+		p.threads.Started++
+		return w.ThreadStart(at, t)
+	})
+}
+
+func (p *jfrProduct) ThreadEnd(at profile.Instant, t profile.Thread) {
+	p.do(func(w *jfr.Writer) error { return w.ThreadEnd(at, t) })
+}
+
+func (p *jfrProduct) Tick(at profile.Instant, javaThreads int) {
+	p.do(func(w *jfr.Writer) error {
+		p.threads.Active = int64(javaThreads)
+		p.threads.Peak = max(p.threads.Peak, p.threads.Active)
+		err := w.Threads(at, p.threads)
+		p.publish()
+		return err
+	})
+}
+
+// do writes something, if it has any use. The first failure ends the recording.
+func (p *jfrProduct) do(write func(*jfr.Writer) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done || p.failed != nil {
+		return
+	}
+	if err := write(p.writer); err != nil {
+		p.fail(err)
+	}
+}
+
+func (p *jfrProduct) fail(err error) {
+	if p.failed == nil {
+		p.failed = err
+		p.stop()
+	}
+}
+
+// publish gives the file its name when it holds samples.
+func (p *jfrProduct) publish() {
+	if p.samples == 0 || p.writer.Written() == 0 {
+		return
+	}
+	if err := p.growing.Publish(); err != nil {
+		p.fail(err)
+	}
+}
+
+// soFar ends the open chunk.
+func (p *jfrProduct) soFar(r *soFar) (string, error) {
+	p.do(func(w *jfr.Writer) error {
+		err := w.Flush(r.at)
+		p.publish()
+		return err
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.growing.Name(), p.problem()
+}
+
+// finish writes the account and the last chunk.
+func (p *jfrProduct) finish(r *soFar) (string, error) {
+	p.do(func(w *jfr.Writer) error {
+		if err := w.Account(r.at, r.summary); err != nil {
+			return err
+		}
+		return w.Close(r.at)
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
+	p.publish() // also what was whole before a failure
+	if err := p.growing.Close(); err != nil && p.failed == nil {
+		p.failed = err
+	}
+	return p.growing.Name(), p.problem()
+}
+
+func (p *jfrProduct) discard() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
+	p.growing.Close()
+}
+
+// problem is what went wrong, with the name of the file.
+func (p *jfrProduct) problem() error {
+	if _, named := p.failed.(*output.FileError); p.failed == nil || named {
+		return p.failed
+	}
+	return &output.FileError{Name: p.growing.Name(), Err: p.failed}
+}

@@ -1,0 +1,159 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/format"
+)
+
+// loopFlags say when a recording begins a new file.
+type loopFlags struct {
+	every durationFlag
+	keep  int
+	loop  time.Duration // 0: never
+}
+
+// minLoop keeps the times in file names apart, which have seconds.
+const minLoop = time.Second
+
+func (f *loopFlags) add(fs *pflag.FlagSet) {
+	fs.Var(&f.every, "loop", "begin a new file each `time`: 10m. Its name gets %t, if it has none")
+	fs.IntVar(&f.keep, "keep", 0, "with --loop: keep the newest `n` files of this run, and delete older ones (0: all)")
+}
+
+func (f *loopFlags) check(cmd *cobra.Command) error {
+	f.loop = f.every.Duration
+	switch {
+	case f.loop != 0 && f.loop < minLoop:
+		return usageError(cmd, fmt.Sprintf("--loop is %v or more", minLoop))
+	case f.keep < 0:
+		return usageError(cmd, "--keep is how many files to keep, 0 for all")
+	case f.keep > 0 && f.loop == 0:
+		return usageError(cmd, "--keep is for --loop, which makes more than one file")
+	}
+	return nil
+}
+
+// nameAt is a file's name with its pid and time. It is not fixed where goprof put the time into it: then it never
+// replaces a file.
+func (f *recordFlags) nameAt(name string, pid int, at time.Time) (string, bool) {
+	fixed := f.loop == 0 || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%t") || name == output.Stdout
+	if !fixed {
+		stem := format.Trim(name)
+		name = stem + "-%t" + name[len(stem):]
+	}
+	return output.Expand(name, pid, at), fixed
+}
+
+func (f *recordFlags) fixedName() bool {
+	_, fixed := f.nameAt(f.output, 0, time.Time{})
+	return fixed
+}
+
+// loop records into one file after the other. The last one is left to the caller. A file is finished while the next
+// one is recorded, and never two at a time.
+func (r *recorder) loop(ctx context.Context) (last result) {
+	var finishing sync.WaitGroup
+	defer finishing.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	began := time.Now()
+	for {
+		length, final := r.flags.loop, false
+		if all := r.flags.duration.Duration; all > 0 {
+			left := all - time.Since(began)
+			length, final = min(length, left), left <= length
+		}
+		res := r.once(ctx, length)
+		finishing.Wait()
+		if final || res.err != nil || r.loopErr != nil || ctx.Err() != nil || r.session.Process.Alive() != nil {
+			return res
+		}
+		done := r.out
+		next, err := r.flags.reserve(r.pid)
+		if err != nil {
+			r.loopErr = outputFailed(err)
+			return res
+		}
+		r.out = next
+		finishing.Go(func() {
+			if r.loopErr = r.finishOne(&done, &res); r.loopErr != nil {
+				stop()
+			}
+		})
+	}
+}
+
+// finishOne writes one of a loop's files, and says so. A time without samples has none.
+func (r *recorder) finishOne(out *outputs, res *result) error {
+	if res.summary.Samples == 0 {
+		out.discard()
+		return nil
+	}
+	name, err := out.write(&soFar{res.profile, &res.summary, res.at})
+	if err != nil {
+		return outputFailed(err)
+	}
+	if !r.flags.quiet {
+		fmt.Fprintf(r.talk, "goprof: %d samples of %s are in %s\n", res.summary.Samples,
+			output.Round(res.summary.Meta.Duration), output.Printable(name))
+	}
+	r.keepNewest(out, name)
+	return nil
+}
+
+// madeFile is a file that this run has made.
+type madeFile struct {
+	name string
+	info os.FileInfo
+}
+
+// keepNewest deletes the oldest files of this run where there are more than are wanted. A file that is no longer the
+// one that was made stays.
+func (r *recorder) keepNewest(out *outputs, name string) {
+	var files []madeFile
+	names := []string{name}
+	if out.summary != nil && !out.summary.IsStream() {
+		names = append(names, out.summary.Name())
+	}
+	for _, n := range names {
+		if info, err := os.Lstat(n); err == nil && info.Mode().IsRegular() {
+			files = append(files, madeFile{n, info})
+		}
+	}
+	r.made = append(r.made, files)
+	for r.flags.keep > 0 && len(r.made) > r.flags.keep {
+		for _, f := range r.made[0] {
+			if now, err := os.Lstat(f.name); err == nil && os.SameFile(now, f.info) && !r.stillNamed(f.name) {
+				if err := os.Remove(f.name); err != nil {
+					exit.Tell(r.talk, fmt.Errorf("cannot delete %s, which --keep does not keep: %w", f.name, err))
+				}
+			}
+		}
+		r.made = r.made[1:]
+	}
+}
+
+// stillNamed tells whether a newer file of this run has the same name.
+func (r *recorder) stillNamed(name string) bool {
+	for _, files := range r.made[1:] {
+		for _, f := range files {
+			if f.name == name {
+				return true
+			}
+		}
+	}
+	return false
+}

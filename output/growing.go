@@ -1,0 +1,135 @@
+package output
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Growing is a file that is written piece by piece and used before it is complete. It lies beside the place that is
+// meant, under a hidden name, until Publish gives it its own: what was there before is replaced only by something of
+// worth. What is no file (a pipe, standard output) is written to at once. All rules of File hold. It is not safe for
+// concurrent use.
+type Growing struct {
+	f    *File
+	file *os.File // nil before the first Write
+	info fs.FileInfo
+	open bool // under its own name
+	done bool
+}
+
+// Grow begins to write the file. Nothing is made before the first Write.
+func (f *File) Grow() *Growing { return &Growing{f: f} }
+
+// Write appends to the file.
+func (g *Growing) Write(b []byte) (int, error) {
+	to, err := g.to()
+	if err != nil {
+		return 0, plain(err)
+	}
+	n, err := to.Write(b)
+	if err != nil {
+		err = plain(err)
+	}
+	return n, err
+}
+
+func (g *Growing) to() (io.Writer, error) {
+	switch {
+	case g.done:
+		return nil, fs.ErrClosed
+	case g.f.name == Stdout:
+		return os.Stdout, nil
+	case g.f.stream != nil:
+		return g.f.stream, nil
+	case g.file != nil:
+		return g.file, nil
+	}
+	file, err := g.f.temp()
+	if err != nil {
+		return nil, err
+	}
+	g.file = file
+	return file, nil
+}
+
+var errStream = errors.New("what is no file keeps all that was written to it")
+
+// Truncate and Seek let a writer take back the last piece, which was written in part.
+func (g *Growing) Truncate(size int64) error {
+	if g.file == nil {
+		return errStream
+	}
+	return g.file.Truncate(size)
+}
+
+func (g *Growing) Seek(offset int64, whence int) (int64, error) {
+	if g.file == nil {
+		return 0, errStream
+	}
+	return g.file.Seek(offset, whence)
+}
+
+// Publish gives the file its name, once. It goes on growing there.
+func (g *Growing) Publish() error {
+	if g.file == nil || g.open {
+		return nil
+	}
+	err := g.f.take(g.file.Name())
+	if err == nil {
+		g.info, err = g.file.Stat()
+	}
+	if err != nil {
+		return &FileError{g.f.name, plain(err)}
+	}
+	g.open = true
+	return nil
+}
+
+// Name is what the file is called, for those who read it.
+func (g *Growing) Name() string { return g.f.name }
+
+// Close ends a file, which keeps its name if it has one, and is removed else.
+func (g *Growing) Close() error {
+	if g.done {
+		return nil
+	}
+	g.done = true
+	var err error
+	switch {
+	case g.f.stream != nil:
+		err = g.f.closeStream()
+	case g.file != nil:
+		err = errors.Join(g.file.Sync(), g.file.Close()) // some file systems tell only now that they are full
+		if !g.open {
+			err = errors.Join(err, os.Remove(g.file.Name()))
+		}
+	}
+	if err != nil {
+		return &FileError{g.f.name, plain(err)}
+	}
+	return nil
+}
+
+// Spool makes a file for what the result will be made of, beside the place that is meant, or among the temporary files
+// where that is none. It has no name any more, so nothing is left of it however goprof ends.
+func (f *File) Spool() (*os.File, error) {
+	spool, err := f.spool()
+	if err == nil {
+		if err = os.Remove(spool.Name()); err != nil {
+			spool.Close()
+		}
+	}
+	if err != nil {
+		return nil, &FileError{f.name, plain(err)}
+	}
+	return spool, nil
+}
+
+func (f *File) spool() (*os.File, error) {
+	if f.IsStream() {
+		return os.CreateTemp("", "goprof-*.tmp")
+	}
+	return f.temp()
+}

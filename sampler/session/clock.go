@@ -1,0 +1,87 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+	"goprof/profile"
+)
+
+// Snapshots are dated by goprof's CLOCK_MONOTONIC. Java's System.nanoTime() is CLOCK_MONOTONIC, too, but that of the
+// JVM's time namespace. Wall time comes from a pair of both clocks, which is read anew each second: somebody may set
+// the wall clock meanwhile.
+
+// clock turns goprof's CLOCK_MONOTONIC into the target's clock and wall time.
+type clock struct {
+	ticks int64 // what the target's clock is ahead of ours
+	wall  int64 // what the wall clock is ahead of ours
+}
+
+// refresh reads the pair of clocks. Of a few readings the one in the shortest time counts: goprof may lose its CPU
+// between two readings.
+func (c *clock) refresh() {
+	best := int64(-1)
+	for range 3 {
+		before := now()
+		wall := time.Now().UnixNano()
+		after := now()
+		if best < 0 || after-before < best {
+			best, c.wall = after-before, wall-(before+(after-before)/2)
+		}
+	}
+}
+
+// at is a moment of our CLOCK_MONOTONIC on the target's clocks.
+func (c *clock) at(when int64) profile.Instant {
+	return profile.Instant{Wall: when + c.wall, Ticks: when + c.ticks}
+}
+
+// Now is this moment on the clocks of the process.
+func (s *Session) Now() profile.Instant {
+	c := clock{ticks: int64(s.timeOffset)}
+	c.refresh()
+	return c.at(now())
+}
+
+// timeOffset is what CLOCK_MONOTONIC of a process is ahead of ours: 0 in the same time namespace, or where nobody
+// tells. A process that has made a namespace for its children only lives in the old one still.
+func timeOffset(pid int) time.Duration {
+	theirs, ok := timeNamespace(fmt.Sprintf("/proc/%d", pid))
+	ours, ok2 := timeNamespace("/proc/self")
+	if !ok || !ok2 {
+		return 0
+	}
+	return theirs - ours
+}
+
+// timeNamespace is what the time namespace of a process adds to the machine's clock.
+func timeNamespace(proc string) (time.Duration, bool) {
+	lives, err := os.Readlink(proc + "/ns/time")
+	if err != nil {
+		return 0, false // Linux before 5.6 has no time namespaces
+	}
+	if children, err := os.Readlink(proc + "/ns/time_for_children"); err != nil || children != lives {
+		return 0, false
+	}
+	b, err := procfs.Read(proc+"/timens_offsets", procfs.MaxFile)
+	if err != nil {
+		return 0, false
+	}
+	return procfs.MonotonicOffset(b)
+}
+
+// startOf is when a process was started, zero if that cannot be told.
+func startOf(pid int) time.Time {
+	stat, _, err := procfs.ReadStat(pid, pid)
+	var boot unix.Timespec
+	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+		return time.Time{}
+	}
+	return time.Now().Add(procfs.Ticks(stat.Start) - time.Duration(boot.Nano()))
+}

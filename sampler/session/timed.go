@@ -1,0 +1,128 @@
+//go:build linux
+
+package session
+
+import (
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler/look"
+)
+
+// A recording is a sum. Who also wants each sample with its time gives Record a Sink. All of this happens where stacks
+// are walked, never while a thread stands still.
+
+// Sink is given the samples of a recording one by one. All calls come from one goroutine, one after the other. Nothing
+// that a Sink is given may be kept but Funcs and names.
+type Sink interface {
+	// Begin is called before everything else, with what is known of the recording then.
+	Begin(at profile.Instant, m profile.Meta)
+	// Sample is called for each sample as it is counted. Their times are not in order. The sum of their Looks is the
+	// number of samples of the profile. In wall-clock modes one stands for the looks of about a second at a thread
+	// that has not moved, and At is the first of them.
+	Sample(s *profile.Sample)
+	// ThreadStart and ThreadEnd are called when the list of threads, which is read about each second, has a new thread,
+	// or has lost one. Threads that were there before the recording have no start.
+	ThreadStart(at profile.Instant, t profile.Thread)
+	ThreadEnd(at profile.Instant, t profile.Thread)
+	// Tick is called about each second, with the number of Java threads.
+	Tick(at profile.Instant, javaThreads int)
+}
+
+// telling is what a recording with a Sink needs.
+type telling struct {
+	sink   Sink
+	clock  clock
+	sample profile.Sample // reused: one that is handed over lives on the heap
+	stack  profile.Stack  // that of a look, with its leaf
+	frames int            // kept for looks that go on
+	named  int            // threads that were asked for their names when they came, since the last tick
+}
+
+const (
+	// maxKeptFrames bounds the frames that are kept of looks that go on, of 48 bytes each. The stacks of further looks
+	// come from the profile, which has no lines.
+	maxKeptFrames = 1 << 19
+	// maxNewNames is how many threads are asked for their names in a second because they are new. The names of others
+	// are read when they are sampled.
+	maxNewNames = 64
+)
+
+// beginTimed begins to tell samples, if somebody wants them. Threads that are listed by now have not just started.
+func (r *recording) beginTimed() {
+	r.dir.watch = nil
+	if r.opt.Sink == nil {
+		return
+	}
+	r.timed = &telling{sink: r.opt.Sink, clock: clock{ticks: int64(r.timeOffset)}}
+	r.timed.clock.refresh()
+	r.timed.sink.Begin(r.timed.clock.at(now()), r.profile.Meta)
+	r.dir.watch = r.tellThread
+}
+
+// tick tells that a second is over.
+func (r *recording) tick() {
+	t := r.timed
+	if t == nil {
+		return
+	}
+	t.clock.refresh()
+	t.named = 0
+	java := 0
+	for _, th := range r.dir.threads {
+		if th.java.Addr != 0 {
+			java++
+		}
+	}
+	t.sink.Tick(t.clock.at(now()), java)
+}
+
+// tellThread tells that a thread came, or went.
+func (r *recording) tellThread(th *listedThread, ended bool) {
+	t := r.timed
+	if ended {
+		t.sink.ThreadEnd(t.clock.at(now()), th.at(now()))
+		return
+	}
+	if th.named.IsZero() && t.named < maxNewNames {
+		t.named++
+		r.dir.name(th)
+	}
+	t.sink.ThreadStart(t.clock.at(now()), th.at(now()))
+}
+
+// at is who a thread was at a moment. One whose Java name is not known yet has the kernel's alone, and is another
+// Thread than the same one with its names: what is not known when a sample is written is not made up later.
+func (th *listedThread) at(when int64) profile.Thread {
+	t := profile.Thread{TID: th.kernel.TID, Name: th.kernel.Comm}
+	if th.javaNamed {
+		t.JavaName, t.JavaID = th.name, th.javaID
+		if th.wasCalled(when) {
+			t.JavaName = th.oldName
+		}
+	}
+	return t
+}
+
+// threadOf is whose stack a snapshot shows: that of a virtual thread with the number of its carrier.
+func (r *recording) threadOf(snap *look.Look, stack *profile.Stack) profile.Thread {
+	t := profile.Thread{TID: snap.TID}
+	if th := r.dir.threads[snap.TID]; th != nil {
+		t = th.at(snap.When)
+	}
+	if stack == &r.virtual {
+		t.Virtual, t.JavaID, t.JavaName = true, int64(stack.Virtual.ID), stack.Virtual.Name
+	}
+	return t
+}
+
+// tellSample tells a sample of CPU time, which has just been counted.
+func (r *recording) tellSample(snap *look.Look, stack *profile.Stack) {
+	if r.timed == nil {
+		return
+	}
+	t := r.timed
+	t.sample = profile.Sample{At: t.clock.at(snap.When), Thread: r.threadOf(snap, stack), Stack: stack,
+		Count: snap.Samples(), CPU: time.Duration(snap.CPU)}
+	t.sink.Sample(&t.sample)
+}

@@ -1,0 +1,196 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler/look"
+	"goprof/testdata/jvmtest"
+)
+
+// told keeps what a Sink is given.
+type told struct {
+	samples []profile.Sample
+	frames  []string
+	looks   map[profile.State]int64
+	span    time.Duration
+}
+
+func (s *told) Begin(profile.Instant, profile.Meta)         {}
+func (s *told) ThreadStart(profile.Instant, profile.Thread) {}
+func (s *told) ThreadEnd(profile.Instant, profile.Thread)   {}
+func (s *told) Tick(at profile.Instant, javaThreads int)    {}
+func (s *told) Sample(sample *profile.Sample) {
+	s.samples = append(s.samples, *sample)
+	s.looks[sample.State] += sample.Looks()
+	s.span += sample.Span
+	text := ""
+	for i := range sample.Stack.Frames {
+		text += sample.Stack.Frames[i].Func.Name + " "
+	}
+	s.frames = append(s.frames, strings.TrimSpace(text))
+}
+
+// wallRecording is a recording of looks that a test makes.
+func wallRecording(sink Sink, o RecordOptions) *recording {
+	o.Mode, o.Interval, o.Sink = WallMode, 50*time.Millisecond, sink
+	return &recording{Session: &Session{}, opt: o, profile: profile.New(), sampled: map[int]bool{},
+		standings: newStandings(), timed: &telling{sink: sink}}
+}
+
+// stand gives a look at a parked thread its place.
+func (r *recording) stand(tid int, when int64) *standing {
+	s := r.standings
+	st := &standing{tid: tid, tally: new(look.Tally), state: profile.Parked}
+	s.leafed.Frames = []profile.Frame{
+		{Func: s.frame(profile.Parked, ""), Kind: profile.StateFrame, BCI: -1},
+		{Func: &profile.Func{Name: "park"}, Line: 7, BCI: 3}, {Func: &profile.Func{Name: "run"}},
+	}
+	s.leafed.Truncated = profile.Whole
+	st.at = r.profile.AddAt("[t tid=1]", &s.leafed, 0, 0)
+	r.timed.sample = profile.Sample{}
+	st.told = toldLook{thread: profile.Thread{TID: tid}, rooted: true, began: when}
+	r.keepFrames(st)
+	return st
+}
+
+// TestLooksAreTold: what a look has come to is told once, with the time of the first look that is told, and its sum is
+// that of the profile, also where the kernel says late that the thread was ready to run.
+func TestLooksAreTold(t *testing.T) {
+	sink := &told{looks: map[profile.State]int64{}}
+	r := wallRecording(sink, RecordOptions{})
+	const began, every = 1_000_000_000, 50_000_000
+	st := r.stand(1, began)
+	st.tally.Add(1, every, began)
+	r.keepLook(st)
+	for i := range int64(20) {
+		st.tally.Add(1, every, began+(i+1)*every)
+	}
+	r.settle(st)
+	r.settle(st) // nothing new
+	st.tally.Ready(5, 5*every)
+	st.tally.Add(1, every, began+21*every)
+	r.settle(st)
+	if n := len(sink.samples); n != 3 {
+		t.Fatalf("%d samples", n)
+	}
+	if got := r.profile.Counts.Samples(); got != 22 || sink.looks[profile.Parked]+sink.looks[profile.Runnable] != got {
+		t.Errorf("%d looks in the profile, told %v", got, sink.looks)
+	}
+	if sink.span != r.profile.Time {
+		t.Errorf("%v in the profile, %v told", r.profile.Time, sink.span)
+	}
+	for i, want := range []int64{began, began + every, began + 21*every} {
+		if s := &sink.samples[i]; s.At.Ticks != want || !s.Wall {
+			t.Errorf("sample %d is at %d, want %d", i, s.At.Ticks, want)
+		}
+	}
+	if sink.frames[0] != "[parked] park run" || sink.frames[2] != "[runnable] park run" {
+		t.Errorf("%q", sink.frames)
+	}
+}
+
+// TestStatesThatAreTold: only those that are wanted.
+func TestStatesThatAreTold(t *testing.T) {
+	sink := &told{looks: map[profile.State]int64{}}
+	r := wallRecording(sink, RecordOptions{States: func(s profile.State) bool { return s == profile.Runnable }})
+	st := r.stand(1, 1)
+	st.tally.Add(10, 10, 10)
+	st.tally.Ready(4, 4)
+	r.keepLook(st)
+	if sink.looks[profile.Runnable] != 4 || len(sink.looks) != 1 || r.profile.Counts.Samples() != 4 {
+		t.Errorf("told %v, %d in the profile", sink.looks, r.profile.Counts.Samples())
+	}
+}
+
+// TestKeptFramesAreBounded: where there is no room for a look's frames, they come from the profile, without lines.
+func TestKeptFramesAreBounded(t *testing.T) {
+	sink := &told{looks: map[profile.State]int64{}}
+	r := wallRecording(sink, RecordOptions{})
+	r.timed.frames = maxKeptFrames - 2
+	st := r.stand(1, 1)
+	st.tally.Add(1, 1, 1)
+	r.keepLook(st)
+	if st.told.frames != nil || sink.frames[0] != "[parked] park run" || r.timed.frames != maxKeptFrames-2 {
+		t.Errorf("%d frames kept, %q", r.timed.frames, sink.frames)
+	}
+	r.timed.frames = 0
+	other := r.stand(2, 1)
+	if other.told.frames == nil || r.timed.frames != 3 {
+		t.Errorf("%d frames kept", r.timed.frames)
+	}
+	if r.forgetLook(other); r.timed.frames != 0 {
+		t.Errorf("%d frames kept", r.timed.frames)
+	}
+}
+
+// TestTimeNamespace: a process in a time namespace has another System.nanoTime.
+func TestTimeNamespace(t *testing.T) {
+	jvmtest.NotQuick(t, jvmtest.NeedsNamespace)
+	if got := timeOffset(os.Getpid()); got != 0 {
+		t.Errorf("our own clock is %v ahead of itself", got)
+	}
+	cmd := exec.Command("unshare", "--time", "--monotonic", "3600", "--fork", "sh", "-c", "echo $$; exec sleep 60")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Skipf("no time namespaces here: %v", err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	pid := 0
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Skipf("no time namespaces here: %v", err)
+	}
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	if got := timeOffset(pid); got != time.Hour {
+		t.Errorf("its clock is %v ahead, want an hour", got)
+	}
+}
+
+func TestCPUInfo(t *testing.T) {
+	const x86 = "processor\t: 0\nmodel name\t: A CPU @ 2.50GHz\nphysical id\t: 0\ncore id\t\t: 0\n\n" +
+		"processor\t: 1\nmodel name\t: A CPU @ 2.50GHz\nphysical id\t: 0\ncore id\t\t: 0\n\n" +
+		"processor\t: 2\nmodel name\t: A CPU @ 2.50GHz\nphysical id\t: 1\ncore id\t\t: 0\n"
+	name, sockets, cores, threads := cpuInfo([]byte(x86))
+	if name != "A CPU @ 2.50GHz" || sockets != 2 || cores != 2 || threads != 3 {
+		t.Errorf("%q %d %d %d", name, sockets, cores, threads)
+	}
+	name, sockets, cores, threads = cpuInfo([]byte("processor\t: 0\nBogoMIPS\t: 50\n"))
+	if name != "" || sockets != 1 || cores != 1 || threads != 1 {
+		t.Errorf("%q %d %d %d", name, sockets, cores, threads)
+	}
+	if _, sockets, cores, threads := cpuInfo(nil); sockets != 0 || cores != 0 || threads != 0 {
+		t.Errorf("%d %d %d", sockets, cores, threads)
+	}
+}
+
+// nobody takes samples and does nothing.
+type nobody struct{ told }
+
+func (nobody) Sample(*profile.Sample) {}
+
+// BenchmarkTellSample is what a sample costs before its format: its clocks, and who it was.
+func BenchmarkTellSample(b *testing.B) {
+	r := wallRecording(&nobody{}, RecordOptions{})
+	r.dir = newDirectory(nil, nil)
+	r.dir.threads[7] = &listedThread{kernel: process.Thread{TID: 7, Comm: "worker"}, name: "worker", javaNamed: true}
+	snap := &look.Look{Snapshot: process.Snapshot{TID: 7}, When: 1, CPU: 1, Count: 1}
+	stack := &profile.Stack{Frames: make([]profile.Frame, 60)}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.tellSample(snap, stack)
+	}
+}

@@ -1,0 +1,107 @@
+//go:build linux
+
+package session
+
+import (
+	"slices"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler/look"
+)
+
+// A look of a wall-clock recording counts for as long as its thread does not move, an hour maybe. What it has come to
+// is told each second, so its stack is kept.
+
+// toldLook is what is kept of a look while there is a Sink.
+type toldLook struct {
+	thread profile.Thread
+	frames []profile.Frame // the state first; nil where there was no room
+	why    profile.Reason
+	rooted bool  // in the profile a thread stands above the stack
+	until  int64 // the last look that was told, 0 if none was
+	began  int64 // the first look
+}
+
+// rememberLook keeps a look's stack, which stands in leafed with its state, and its thread.
+func (r *recording) rememberLook(st *standing, snap *look.Look, stack *profile.Stack, root string) {
+	if r.timed == nil {
+		return
+	}
+	st.told = toldLook{thread: r.threadOf(snap, stack), why: stack.Truncated, rooted: root != "", began: snap.When}
+	r.keepFrames(st)
+}
+
+// keepFrames keeps the frames that stand in leafed, where there is room.
+func (r *recording) keepFrames(st *standing) {
+	if n := len(r.standings.leafed.Frames); r.timed.frames+n <= maxKeptFrames {
+		st.told.frames = slices.Clone(r.standings.leafed.Frames)
+		r.timed.frames += n
+	}
+}
+
+// forgetLook frees what rememberLook kept.
+func (r *recording) forgetLook(st *standing) {
+	if r.timed != nil {
+		r.timed.frames -= len(st.told.frames)
+		st.told.frames = nil
+	}
+}
+
+// tellLooks tells what a look has come to since it was told last: looks in its state, and looks while its thread was
+// ready to run. The kernel tells late which of the looks were of the second kind. So there may be fewer of the first
+// kind than have been told. The sum is right all the same: as many fewer are told as ready to run.
+func (r *recording) tellLooks(st *standing, looks int64, d time.Duration, ready int64, readyTime time.Duration) {
+	if r.timed == nil || st.lost != profile.Whole {
+		return
+	}
+	if !r.wants(st.state) {
+		looks, d = 0, 0
+	}
+	if !r.wants(profile.Runnable) {
+		ready, readyTime = 0, 0
+	}
+	if looks < 0 {
+		ready, readyTime, looks, d = ready+looks, readyTime+d, 0, 0
+	}
+	r.tellLook(st, st.state, looks, d)
+	r.tellLook(st, profile.Runnable, ready, readyTime)
+	if looks > 0 || ready > 0 {
+		st.told.until = st.tally.Last()
+	}
+}
+
+// wants tells whether looks at threads in this state are samples.
+func (r *recording) wants(state profile.State) bool {
+	return r.opt.States == nil || r.opt.States(state)
+}
+
+// tellLook tells looks at a thread in one state.
+func (r *recording) tellLook(st *standing, state profile.State, looks int64, d time.Duration) {
+	if looks <= 0 {
+		return
+	}
+	t := r.timed
+	at := st.told.began
+	if st.told.until != 0 {
+		at = min(st.told.until+int64(r.opt.Interval), st.tally.Last())
+	}
+	t.sample = profile.Sample{At: t.clock.at(at), Thread: st.told.thread, Stack: r.toldStack(st, state), State: state,
+		Count: looks, Wall: true, Span: max(d, 0)}
+	t.sink.Sample(&t.sample)
+}
+
+// toldStack is the stack of a look, with the state as its leaf, as the profile has it.
+func (r *recording) toldStack(st *standing, state profile.State) *profile.Stack {
+	s := &r.timed.stack
+	if st.told.frames == nil {
+		*s = r.profile.StackAt(st.at, st.told.rooted, s.Frames[:0])
+	} else {
+		s.Frames = append(s.Frames[:0], st.told.frames...)
+		s.Truncated = st.told.why
+	}
+	if len(s.Frames) > 0 && state != st.state {
+		s.Frames[0].Func = r.standings.frame(state, "")
+	}
+	return s
+}

@@ -35,8 +35,8 @@ type Graph struct {
 
 // was is the recording before, of a differential page.
 type was struct {
-	// Nodes in the order of page.Nodes, with the root first, in base64: for each its own samples before, what the comparison
-	// tells of it, and the noise in thousandths of a point, as variable-length numbers.
+	// Nodes in the order of page.Nodes, with the root first, in base64: for each its own samples before, what the
+	// comparison tells of it, and the noise in thousandths of a point, as variable-length numbers.
 	Nodes string `json:"nodes"`
 }
 

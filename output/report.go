@@ -40,16 +40,16 @@ type ReportRow struct {
 
 // NewReport sums a tree up by one of ReportKeys. It keeps the top rows, all if top is 0.
 func NewReport(t *Tree, by string, top int) (*Report, error) {
-	keyOf, ok := reportKeys[by]
-	if !ok {
-		return nil, fmt.Errorf("a report is by %s, not by %q", strings.Join(ReportKeys, ", "), by)
+	keyOf, inherited, err := ReportKey(by)
+	if err != nil {
+		return nil, err
 	}
 	s := sums{tree: t, rows: make(map[string]int32)}
 	s.keys = make([]int32, len(t.Labels))
 	for i, l := range t.Labels {
 		s.keys[i] = s.row(keyOf(l))
 	}
-	s.sum(inherits(by))
+	s.sum(inherited)
 
 	r := &Report{Weight: t.Weight, By: by}
 	switch t.Weight {
@@ -146,6 +146,16 @@ func splitJava(n Name) (class, pkg string) {
 		pkg = class[:end]
 	}
 	return class, pkg
+}
+
+// ReportKey is how a report by one of ReportKeys names frames: the name of each, and which frames count as what stands
+// below them.
+func ReportKey(by string) (name func(Name) string, inherited func(Name) bool, err error) {
+	name, ok := reportKeys[by]
+	if !ok {
+		return nil, nil, fmt.Errorf("a report is by %s, not by %q", strings.Join(ReportKeys, ", "), by)
+	}
+	return name, inherits(by), nil
 }
 
 // sums adds up a tree by the keys of its labels.

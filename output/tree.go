@@ -129,12 +129,21 @@ func looksJava(text string) bool {
 
 // Totals are the counts of each node's whole subtree.
 func (t *Tree) Totals() []int64 {
-	totals := make([]int64, len(t.Nodes))
+	self := make([]int64, len(t.Nodes))
+	for n := range t.Nodes {
+		self[n] = t.Nodes[n].Self
+	}
+	return t.Sums(self)
+}
+
+// Sums adds what each node has to what its subtree has.
+func (t *Tree) Sums(of []int64) []int64 {
+	sums := make([]int64, len(t.Nodes))
 	for n := len(t.Nodes) - 1; n >= 0; n-- {
-		totals[n] += t.Nodes[n].Self
+		sums[n] += of[n]
 		if n > 0 {
-			totals[t.Nodes[n].Parent] += totals[n]
+			sums[t.Nodes[n].Parent] += sums[n]
 		}
 	}
-	return totals
+	return sums
 }

@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/diagnose": {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/ptrace", "goprof/sampler/session"},
 	"goprof/output":           {"goprof/profile", "goprof/profile/naming", "goprof/output/format"},
 	"goprof/output/flame":     {"goprof/profile", "goprof/output"},
+	"goprof/output/diff":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/format":    {},
 	"goprof/output/convert": {"goprof/profile", "goprof/output", "goprof/output/flame", "goprof/output/format", "goprof/output/jfr",
 		"goprof/output/pprof", "goprof/output/recording", "goprof/output/speedscope", "goprof/output/firefox"},

@@ -19,6 +19,7 @@ var portable = []func() *cobra.Command{
 	newReport,
 	newHeat,
 	newConvert,
+	newDiff,
 	newVersion,
 	newMan,
 }
@@ -32,6 +33,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof flame out.collapsed               draw it: out.html
   goprof report out.collapsed              the methods that cost most
   goprof heat out.jfr                      draw it over time: out.heat.html
+  goprof diff before.jfr after.jfr         what changed, and what is noise
   goprof dump --pid 1234                   what every thread does at this moment
   goprof doctor --pid 1234                 what would work, and what mends the rest`
 

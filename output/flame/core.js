@@ -36,30 +36,37 @@ function numbersOf(bytes) {
 }
 
 // A tree in preorder: node 0 is the root and no frame, the subtree of n is n to end[n]. measure fills in what follows from
-// name, parent and self.
-function newTree(count) {
+// name, parent and self. A tree that is compared also has what its nodes were in the recording before.
+function newTree(count, compared) {
   return {
     count,
     name: new Int32Array(count), depth: new Int32Array(count), parent: new Int32Array(count), end: new Int32Array(count),
     self: new Float64Array(count), total: new Float64Array(count), start: new Float64Array(count),
+    wasSelf: compared ? new Float64Array(count) : null, was: compared ? new Float64Array(count) : null,
   };
 }
 
 function measure(t) {
-  const {count} = t;
+  const {count, was} = t;
   for (let n = 1; n < count; n++) t.depth[n] = t.depth[t.parent[n]] + 1;
   for (let n = count - 1; n >= 0; n--) {
     t.total[n] += t.self[n];
+    if (was) was[n] += t.wasSelf[n];
     if (!t.end[n]) t.end[n] = n + 1;
     const p = t.parent[n];
     if (n > 0) {
       t.total[p] += t.total[n];
+      if (was) was[p] += was[n];
       if (!t.end[p]) t.end[p] = t.end[n];
     }
   }
-  // Where a node begins, in samples: its siblings before it, and its parent's own samples last.
-  const next = new Float64Array(count);
-  for (let n = 1; n < count; n++) {
+  return place(t);
+}
+
+// place finds where a node begins, in samples: its siblings before it, and its parent's own samples last.
+function place(t) {
+  const next = new Float64Array(t.count);
+  for (let n = 1; n < t.count; n++) {
     const p = t.parent[n];
     t.start[n] = t.start[p] + next[p];
     next[p] += t.total[n];
@@ -67,9 +74,10 @@ function measure(t) {
   return t;
 }
 
-// unpackTree reads a tree's nodes.
-function unpackTree(count, rootSelf, bytes) {
-  const t = newTree(count + 1), number = numbersOf(bytes);
+// unpackTree reads a tree's nodes, and what they were before, if before is given: their own samples, what a comparison
+// tells of them, and the noise in points.
+function unpackTree(count, rootSelf, bytes, before) {
+  const t = newTree(count + 1, before), number = numbersOf(bytes);
   t.name[0] = -1;
   t.parent[0] = -1;
   t.self[0] = rootSelf;
@@ -83,6 +91,16 @@ function unpackTree(count, rootSelf, bytes) {
     t.parent[n] = parent;
     last = n;
   }
+  if (before) {
+    const of = numbersOf(before);
+    t.told = new Uint8Array(t.count);
+    t.noise = new Float64Array(t.count);
+    for (let n = 0; n < t.count; n++) {
+      t.wasSelf[n] = of();
+      t.told[n] = of();
+      t.noise[n] = of() / 1000;
+    }
+  }
   return measure(t);
 }
 
@@ -94,6 +112,7 @@ function forwardOf(current) {
     name: n => current().name[n],
     total: n => current().total[n],
     self: n => current().self[n],
+    was: n => current().was[n],
     start: n => current().start[n],
     depth: n => current().depth[n],
     parent: n => (n === 0 ? null : current().parent[n]),

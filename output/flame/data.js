@@ -6,14 +6,14 @@ const names = unpackNames(page.names);
 
 const kindOf = id => page.kinds.charCodeAt(id) - 65;
 
-const recorded = unpackTree(page.count, page.rootSelf, bytesOf(page.nodes));
+const recorded = unpackTree(page.count, page.rootSelf, bytesOf(page.nodes), page.diff && bytesOf(page.diff.nodes));
 
 // foldWithin is how many frames above its caller a frame is looked for, to see that it was called again.
 const foldWithin = 8;
 
 // foldRecursion makes a tree in which a frame that is called again goes on where it was called first.
 function foldRecursion(t) {
-  const parent = [-1], name = [-1], self = [t.self[0]], kids = [null];
+  const parent = [-1], name = [-1], self = [t.self[0]], kids = [null], wasSelf = [page.diff ? t.wasSelf[0] : 0];
   const made = new Map(); // by caller and name
   const at = new Int32Array(t.count); // of a node of t: its node here
   const place = (caller, id) => {
@@ -24,6 +24,7 @@ function foldRecursion(t) {
       n = parent.push(caller) - 1;
       name.push(id);
       self.push(0);
+      wasSelf.push(0);
       kids.push(null);
       (kids[caller] || (kids[caller] = [])).push(n);
       made.set(key, n);
@@ -33,13 +34,15 @@ function foldRecursion(t) {
   for (let n = 1; n < t.count; n++) {
     at[n] = place(at[t.parent[n]], t.name[n]);
     self[at[n]] += t.self[n];
+    if (page.diff) wasSelf[at[n]] += t.wasSelf[n];
   }
-  const out = newTree(parent.length), number = new Int32Array(parent.length), pending = [0];
+  const out = newTree(parent.length, page.diff), number = new Int32Array(parent.length), pending = [0];
   for (let n = 0; pending.length; n++) {
     const from = pending.pop();
     number[from] = n;
     out.name[n] = name[from];
     out.self[n] = self[from];
+    if (page.diff) out.wasSelf[n] = wasSelf[from];
     out.parent[n] = from === 0 ? -1 : number[parent[from]];
     for (const kid of (kids[from] || []).sort((a, b) => name[b] - name[a])) pending.push(kid);
   }
@@ -56,20 +59,24 @@ function reverseOf(tree) {
   const slot = new Int32Array(names.length + 1).fill(-1); // of a name among the kids being made
   const seen = new Int32Array(tree.count).fill(-1); // where a node of the tree is in its group
 
-  const make = (parent, name, start) => ({parent, name, start, total: 0, self: 0, depth: parent ? parent.depth + 1 : 0, at: [], weight: [], kids: null});
+  const make = (parent, name, start) => ({parent, name, start, total: 0, was: 0, self: 0, depth: parent ? parent.depth + 1 : 0, at: [], weight: [], wasWeight: [], kids: null});
 
   // group sorts (node, weight) pairs into kids by name. A node that comes twice is one.
-  const group = (parent, nodes, weights) => {
+  const group = (parent, nodes, weights, wasWeights) => {
     const kids = [];
     for (let i = 0; i < nodes.length; i++) {
       const n = nodes[i], name = tree.name[n];
       if (slot[name] < 0) slot[name] = kids.push(make(parent, name, 0)) - 1;
       const kid = kids[slot[name]];
       kid.total += weights[i];
-      if (seen[n] >= 0) kid.weight[seen[n]] += weights[i];
-      else {
+      kid.was += wasWeights[i];
+      if (seen[n] >= 0) {
+        kid.weight[seen[n]] += weights[i];
+        kid.wasWeight[seen[n]] += wasWeights[i];
+      } else {
         seen[n] = kid.at.push(n) - 1;
         kid.weight.push(weights[i]);
+        kid.wasWeight.push(wasWeights[i]);
       }
     }
     for (const kid of kids) {
@@ -86,12 +93,13 @@ function reverseOf(tree) {
   };
 
   const expand = node => {
-    const nodes = [], weights = [];
+    const nodes = [], weights = [], wasWeights = [], was = n => (page.diff ? tree.wasSelf[n] : 0);
     if (!node.parent) {
       for (let n = 1; n < tree.count; n++) {
-        if (tree.self[n] > 0) {
+        if (tree.self[n] > 0 || was(n) > 0) {
           nodes.push(n);
           weights.push(tree.self[n]);
+          wasWeights.push(was(n));
         }
       }
     } else {
@@ -101,20 +109,23 @@ function reverseOf(tree) {
         if (p > 0) {
           nodes.push(p);
           weights.push(node.weight[i]);
+          wasWeights.push(node.wasWeight[i]);
         } else node.self += node.weight[i];
       }
     }
-    node.kids = group(node, nodes, weights);
+    node.kids = group(node, nodes, weights, wasWeights);
     return node.kids;
   };
 
   const root = make(null, -1, 0);
   root.total = tree.total[0];
+  if (page.diff) root.was = tree.was[0];
   return {
     root,
     name: n => n.name,
     total: n => n.total,
     self: n => (n.kids || expand(n), n.self),
+    was: n => n.was,
     start: n => n.start,
     depth: n => n.depth,
     parent: n => n.parent,

@@ -129,7 +129,8 @@ function paintRow(g, row, depth, y, view, plan, look, letter) {
   for (const [node, x, w] of row) {
     const id = view.name(node), found = look.hit && id >= 0 && look.hit[id];
     g.globalAlpha = depth < plan.zoomDepth ? 0.5 : look.hit && !found ? 0.45 : 1;
-    g.fillStyle = found ? (look.dark ? '#a02cc8' : '#e37bff') : id < 0 ? (look.dark ? '#444' : '#ddd') : look.colour ? look.colour(node) : colour(kindOf(id), id, look.dark);
+    g.fillStyle = found ? (look.dark ? '#a02cc8' : '#e37bff') : id < 0 ? (look.dark ? '#444' : '#ddd') :
+      look.colour ? look.colour(node) : colour(kindOf(id), id, look.dark);
     g.fillRect(x, y, w > 2 ? w - 0.6 : w, rowHeight - 1);
     const room = Math.floor((w - 6) / letter);
     if (room > 1) {
@@ -146,18 +147,24 @@ function paintRow(g, row, depth, y, view, plan, look, letter) {
   }
 }
 
+// legendOf makes a line of a legend.
+function legendOf(text, fill) {
+  const li = document.createElement('li'), ns = 'http://www.w3.org/2000/svg';
+  const svg = document.createElementNS(ns, 'svg'), box = document.createElementNS(ns, 'rect');
+  box.setAttribute('width', 11);
+  box.setAttribute('height', 11);
+  box.setAttribute('fill', fill);
+  svg.append(box);
+  li.append(svg, text);
+  return li;
+}
+
 // drawLegend lists what colours stand for, of those kinds that names have.
 function drawLegend(list, dark) {
   const used = new Set();
   for (let i = 0; i < names.length; i++) used.add(kindOf(i));
   list.replaceChildren(...kinds.map(([text], kind) => {
-    const li = document.createElement('li'), ns = 'http://www.w3.org/2000/svg';
-    const svg = document.createElementNS(ns, 'svg'), box = document.createElementNS(ns, 'rect');
-    box.setAttribute('width', 11);
-    box.setAttribute('height', 11);
-    box.setAttribute('fill', colour(kind, -1, dark));
-    svg.append(box);
-    li.append(svg, text);
+    const li = legendOf(text, colour(kind, -1, dark));
     li.hidden = !used.has(kind);
     return li;
   }));

@@ -17,6 +17,7 @@ type page struct {
 	Unit  string      `json:"unit"` // profile.Weight: what is counted
 	Graph
 	Nodes string `json:"nodes"` // Graph.Bytes in base64
+	Diff  *was   `json:"diff,omitempty"`
 }
 
 // Graph is a tree as pages have it; core.js takes it apart.
@@ -32,35 +33,55 @@ type Graph struct {
 	RootSelf int64  `json:"rootSelf"` // samples of frames that were left out right above the root
 }
 
+// was is the recording before, of a differential page.
+type was struct {
+	// Nodes in the order of page.Nodes, with the root first, in base64: for each its own samples before, what the
+	// comparison tells of it, and the noise in thousandths of a point, as variable-length numbers.
+	Nodes string `json:"nodes"`
+}
+
 func encode(t *output.Tree, o Options) *page {
-	p := &page{About: o.About, Unit: t.Weight.String(), Graph: Encode(t, o.MinShare, nil)}
+	p := &page{About: o.About, Unit: t.Weight.String()}
 	if p.About == nil {
 		p.About = [][2]string{}
 	}
+	var before []byte
+	p.Graph = newShape(t, o.MinShare, o.Diff).encode(func(node int32, _ int, was int64) {
+		if d := o.Diff; d != nil {
+			before = binary.AppendUvarint(before, uint64(was))
+			before = binary.AppendUvarint(before, uint64(d.Told[node]))
+			before = binary.AppendUvarint(before, uint64(math.Round(1000*d.Noise[node])))
+		}
+	})
 	p.Nodes = base64.StdEncoding.EncodeToString(p.Bytes)
+	if o.Diff != nil {
+		p.Diff = &was{base64.StdEncoding.EncodeToString(before)}
+	}
 	return p
 }
 
-// Encode makes a Graph of the frames that have at least minShare of all samples. It calls at, if not nil, for each of
-// them with its place in preorder; the root's is 0.
-func Encode(t *output.Tree, minShare float64, at func(node int32, place int)) (g Graph) {
-	s := newShape(t, minShare)
+// Encode makes a Graph of the frames that have at least minShare of all samples. It calls at for each of them with its
+// place in preorder; the root's is 0.
+func Encode(t *output.Tree, minShare float64, at func(node int32, place int)) Graph {
+	return newShape(t, minShare, nil).encode(func(node int32, place int, _ int64) { at(node, place) })
+}
+
+// encode calls at for each node that is shown: with its place in preorder, and its own samples before.
+func (s *shape) encode(at func(node int32, place int, was int64)) (g Graph) {
 	ids := g.name(s)
-	nodes := make([]byte, 0, 6*len(t.Nodes))
+	nodes := make([]byte, 0, 6*len(s.tree.Nodes))
 	lastDepth := 0
-	s.preorder(ids, func(node int32, depth int, self int64) {
+	s.preorder(ids, func(node int32, depth int, self, was int64) {
 		if node == 0 {
 			g.RootSelf = self
 		} else {
-			nodes = binary.AppendUvarint(nodes, uint64(ids[t.Nodes[node].Name]))
+			nodes = binary.AppendUvarint(nodes, uint64(ids[s.tree.Nodes[node].Name]))
 			nodes = binary.AppendUvarint(nodes, uint64(lastDepth+1-depth))
 			nodes = binary.AppendUvarint(nodes, uint64(self))
 			lastDepth = depth
 			g.Count++
 		}
-		if at != nil {
-			at(node, g.Count)
-		}
+		at(node, g.Count, was)
 	})
 	g.Bytes = nodes
 	return g
@@ -109,9 +130,13 @@ type shape struct {
 	totals      []int64
 	least       int64 // the smallest total that is shown
 	first, next []int32
+
+	diff     *Diff
+	was      []int64 // totals before, nil if there is nothing to compare with
+	wasLeast int64
 }
 
-func newShape(t *output.Tree, minShare float64) *shape {
+func newShape(t *output.Tree, minShare float64, diff *Diff) *shape {
 	s := &shape{
 		tree:   t,
 		totals: t.Totals(),
@@ -119,8 +144,12 @@ func newShape(t *output.Tree, minShare float64) *shape {
 		first:  make([]int32, len(t.Nodes)),
 		next:   make([]int32, len(t.Nodes)),
 	}
+	if diff != nil {
+		s.diff, s.was = diff, t.Sums(diff.Was)
+		s.wasLeast = max(int64(math.Ceil(minShare*float64(s.was[0]))), 1)
+	}
 	for n := len(t.Nodes) - 1; n > 0; n-- {
-		if s.totals[n] >= s.least {
+		if s.shown(int32(n)) {
 			parent := t.Nodes[n].Parent
 			s.next[n] = s.first[parent]
 			s.first[parent] = int32(n)
@@ -129,10 +158,23 @@ func newShape(t *output.Tree, minShare float64) *shape {
 	return s
 }
 
+// shown reports whether a node is large enough, in one recording at least.
+func (s *shape) shown(n int32) bool {
+	return s.totals[n] >= s.least || s.was != nil && s.was[n] >= s.wasLeast
+}
+
+// before is a node's total before, 0 if there is nothing to compare with.
+func (s *shape) before(n int32) int64 {
+	if s.was == nil {
+		return 0
+	}
+	return s.was[n]
+}
+
 func (s *shape) usedLabels() (used []int32) {
 	seen := make([]bool, len(s.tree.Labels))
 	for n := range s.tree.Nodes {
-		if l := s.tree.Nodes[n].Name; n > 0 && s.totals[n] >= s.least && !seen[l] {
+		if l := s.tree.Nodes[n].Name; n > 0 && s.shown(int32(n)) && !seen[l] {
 			seen[l] = true
 			used = append(used, l)
 		}
@@ -141,8 +183,8 @@ func (s *shape) usedLabels() (used []int32) {
 }
 
 // preorder visits all that is shown, children by the order of their names. A node's
-// self holds the samples of its children that are not shown.
-func (s *shape) preorder(order []int32, visit func(node int32, depth int, self int64)) {
+// self holds the samples of its children that are not shown, and so does what it was before.
+func (s *shape) preorder(order []int32, visit func(node int32, depth int, self, was int64)) {
 	type entry struct {
 		node  int32
 		depth int
@@ -151,15 +193,16 @@ func (s *shape) preorder(order []int32, visit func(node int32, depth int, self i
 	for len(pending) > 0 {
 		at := pending[len(pending)-1]
 		pending = pending[:len(pending)-1]
-		self, from := s.totals[at.node], len(pending)
+		self, was, from := s.totals[at.node], s.before(at.node), len(pending)
 		for n := s.first[at.node]; n != 0; n = s.next[n] {
 			self -= s.totals[n]
+			was -= s.before(n)
 			pending = append(pending, entry{n, at.depth + 1})
 		}
 		slices.SortFunc(pending[from:], func(a, b entry) int { // the last is visited first
 			x, y := &s.tree.Nodes[a.node], &s.tree.Nodes[b.node]
 			return cmp.Or(cmp.Compare(order[y.Name], order[x.Name]), cmp.Compare(b.node, a.node))
 		})
-		visit(at.node, at.depth, self)
+		visit(at.node, at.depth, self, was)
 	}
 }

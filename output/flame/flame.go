@@ -24,6 +24,8 @@ var style string
 var (
 	//go:embed data.js
 	dataJS string
+	//go:embed diff.js
+	diffJS string
 	//go:embed page.js
 	pageJS string
 )
@@ -37,7 +39,25 @@ type Options struct {
 	MinShare float64
 	// About is shown in the page: facts and their values.
 	About [][2]string
+	// Diff makes a differential flame graph: the tree is that of both recordings, with the counts of the one after.
+	Diff *Diff
 }
+
+// Diff is what is known of the recording before, for each node of the tree.
+type Diff struct {
+	Was   []int64   // its own samples
+	Told  []Told    // what the comparison says of its change
+	Noise []float64 // the change that noise alone gives, in points of 100; 0 where that is not known
+}
+
+// Told is what a comparison says of a frame.
+type Told uint8
+
+const (
+	NotJudged   Told = iota
+	WithinNoise      // noise alone would give such a change
+	Significant
+)
 
 // Page writes a page with the tree's flame graph.
 func Page(to io.Writer, tree *output.Tree, o Options) error {
@@ -46,6 +66,7 @@ func Page(to io.Writer, tree *output.Tree, o Options) error {
 		return err
 	}
 	return Seal(to, pageHTML, Parts{
-		Title: o.Title, Line: o.Line, Style: BaseStyle + style, Script: CoreScript + dataJS + DrawScript + pageJS, Data: data,
+		Title: o.Title, Line: o.Line, Style: BaseStyle + style, Data: data,
+		Script: CoreScript + dataJS + DrawScript + diffJS + pageJS,
 	})
 }

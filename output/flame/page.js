@@ -10,7 +10,7 @@ const state = {
   hovered: null, selected: null, took: 0,
 };
 
-const whole = tree.total[0];
+let whole = tree.total[0];
 const timed = page.unit === 'cpu' || page.unit === 'time';
 const figure = n => timed ? duration(n) : thousands(n);
 const ofWhat = page.unit === 'cpu' ? 'of CPU' : "of threads' time";
@@ -47,8 +47,10 @@ function scrollToTime() {
 }
 
 function redraw() {
-  paint(canvas, state.plan, state.view, scroll.scrollTop - offset(), scroll.clientWidth, scroll.clientHeight,
-    {icicle: state.icicle, dark: state.dark, hit: state.found && state.found.hit, selected: state.selected, hovered: state.hovered});
+  paint(canvas, state.plan, state.view, scroll.scrollTop - offset(), scroll.clientWidth, scroll.clientHeight, {
+    icicle: state.icicle, dark: state.dark, hit: state.found && state.found.hit, selected: state.selected, hovered: state.hovered,
+    colour: diff ? n => changeColour(state.view, n, state.dark) : null,
+  });
 }
 
 let waiting = false;
@@ -67,7 +69,7 @@ function tell() {
     timed ? `${page.unit} ${whole} ns` : `samples ${whole}`, `frames ${tree.count - 1}`,
     `matches ${s.found ? `${s.found.frames} frames, ${plainAmount(s.matched)}, ${percent(s.matched, whole)}` : 'none'}`,
     `zoom ${nameOf(s.view.name(s.zoom))} ${plainAmount(s.view.total(s.zoom))}, ${percent(s.view.total(s.zoom), whole)}`,
-    `view ${s.view === reverse ? 'reverse ' : ''}${s.icicle ? 'icicle' : 'flame'}${s.folded ? ' folded' : ''}${s.dark ? ' dark' : ' light'}`,
+    `view ${s.view === reverse ? 'reverse ' : ''}${s.icicle ? 'icicle' : 'flame'}${s.folded ? ' folded' : ''}${swapped ? ' before' : ''}${s.dark ? ' dark' : ' light'}`,
     `drawn ${s.plan.boxes} boxes, ${s.plan.rows.length} rows`,
   ];
   $('summary').textContent = parts.join('; ');
@@ -75,7 +77,7 @@ function tell() {
   $('matched').textContent = s.query === '' ? '' : !s.found ? 'not an expression' :
     !s.found.frames ? 'no match' : `matched ${percent(s.matched, whole)}${zoomedShare()}`;
   $('back').disabled = s.trail.length === 0;
-  for (const [id, on] of [['reverse', s.view === reverse], ['icicle', s.icicle], ['fold', s.folded], ['dark', s.dark]]) $(id).setAttribute('aria-pressed', on);
+  for (const [id, on] of [['reverse', s.view === reverse], ['icicle', s.icicle], ['fold', s.folded], ['dark', s.dark], ['before', swapped]]) $(id).setAttribute('aria-pressed', on);
   address();
 }
 
@@ -91,6 +93,7 @@ function address() {
   if (state.view === reverse) parts.push('reverse');
   if (state.icicle) parts.push('icicle');
   if (state.folded) parts.push('fold');
+  if (swapped) parts.push('before');
   if (state.dark !== prefersDark()) parts.push(state.dark ? 'dark' : 'light');
   if (state.view === forward && state.zoom !== 0) parts.push('zoom=' + state.zoom);
   try {
@@ -116,6 +119,7 @@ function readAddress() {
   state.icicle = set.has('icicle');
   state.folded = set.has('fold');
   setFolded(state.folded);
+  if (diff && swapped !== set.has('before')) showOther();
   state.view = set.has('reverse') ? reverse : forward;
   Object.assign(state, {trail: [], selected: null, hovered: null, plan: null}); // laid out by the caller
   const zoom = Number(set.get('zoom'));
@@ -127,7 +131,13 @@ function readAddress() {
 function setDark(on) {
   state.dark = on;
   document.documentElement.classList.toggle('dark', on);
-  drawLegend($('legend'), on);
+  (diff ? drawChangeLegend : drawLegend)($('legend'), on);
+}
+
+// showOther takes the shape from the other recording.
+function showOther() {
+  swap();
+  whole = recorded.total[0];
 }
 
 function find(query) {
@@ -187,6 +197,14 @@ const toggle = {
     setView(reversed ? reverse : forward);
   },
   reverse: () => setView(state.view === reverse ? forward : reverse),
+  before() {
+    if (!diff) return;
+    const {view, zoom} = state, reversed = view === reverse;
+    showOther();
+    find(state.query);
+    setView(reversed ? reverse : forward);
+    if (!reversed && zoom !== 0 && forward.total(zoom) > 0) zoomTo(zoom);
+  },
   icicle() {
     state.icicle = !state.icicle;
     relayout();
@@ -213,7 +231,7 @@ function figures(node) {
   const of = [percent(total, whole)];
   if (zoom !== view.root && view.depth(node) > view.depth(zoom)) of.push(`${percent(total, view.total(zoom))} of the zoom`);
   if (parent !== null && parent !== view.root) of.push(`${percent(total, view.total(parent))} of ${view === reverse ? 'its callee' : 'its caller'}`);
-  return `${amount(total)}, ${of.join(', ')}; ` +
+  return (diff ? changeText(view, node) + '; ' : '') + `${amount(total)}, ${of.join(', ')}; ` +
     (view === reverse ? `root ${figure(self)}` : `self ${figure(self)}, ${percent(self, whole)}`);
 }
 
@@ -329,6 +347,7 @@ const keys = {
   r: toggle.reverse,
   i: toggle.icicle,
   d: toggle.dark,
+  b: toggle.before,
   c: copy,
   '?': () => $('about').showModal(),
 };
@@ -352,9 +371,11 @@ function row(table, cells) {
 }
 
 function begin() {
+  $('before').hidden = !diff;
+  if (diff) keyHelp.push(['b', 'the shape of the recording before, or of the one after']);
   for (const fact of page.about) row($('facts'), fact);
   for (const key of keyHelp) row($('keys'), key);
-  for (const id of ['reverse', 'icicle', 'fold', 'dark']) $(id).onclick = toggle[id];
+  for (const id of ['reverse', 'icicle', 'fold', 'dark', 'before']) $(id).onclick = toggle[id];
   $('back').onclick = back;
   $('reset').onclick = reset;
   $('copy').onclick = copy;

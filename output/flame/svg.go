@@ -39,7 +39,7 @@ var svgKinds = [output.NumLabelKinds]string{
 // SVG writes a picture for tickets and mail: no script, a frame's name and figures show
 // when it is pointed at.
 func SVG(to io.Writer, tree *output.Tree, o Options) error {
-	s := newShape(tree, max(o.MinShare, svgNarrow/(svgWidth-2*svgMargin)))
+	s := newShape(tree, max(o.MinShare, svgNarrow/(svgWidth-2*svgMargin)), o.Diff)
 	w := bufio.NewWriter(to)
 	d := drawing{w: w, shape: s, scale: (svgWidth - 2*svgMargin) / float64(s.totals[0])}
 	d.place()
@@ -71,8 +71,8 @@ type svgBox struct {
 func (d *drawing) place() {
 	order := d.alphabetical()
 	var ends []int64 // by depth: where the next box of that depth begins
-	d.preorder(order, func(node int32, depth int, _ int64) {
-		if depth >= svgMaxDepth {
+	d.preorder(order, func(node int32, depth int, _, _ int64) {
+		if depth >= svgMaxDepth || d.totals[node] < d.least {
 			return
 		}
 		for len(ends) <= depth {
@@ -125,12 +125,15 @@ func (d *drawing) box(b svgBox) {
 	if b.node > 0 {
 		l = d.label(b.node)
 		fill = svgColours[l.Kind]
+		if d.diff != nil {
+			fill = d.changeFill(b.node)
+		}
 	}
 	total := d.totals[b.node]
 	x, y := svgMargin+b.x*d.scale, svgTitle+(d.rows-1-b.depth)*svgRow
 	width := float64(total) * d.scale
-	fmt.Fprintf(d.w, `<g><title>%s (%s, %s)</title><rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`,
-		xmlText(l.Text), output.Amount(d.tree.Weight, total), output.Percent(total, d.totals[0]), x, y, max(width-0.5, 0.2), svgRow-1, fill)
+	fmt.Fprintf(d.w, `<g><title>%s (%s, %s%s)</title><rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`,
+		xmlText(l.Text), output.Amount(d.tree.Weight, total), output.Percent(total, d.totals[0]), xmlText(d.changeText(b.node)), x, y, max(width-0.5, 0.2), svgRow-1, fill)
 	if text := cut(l, int((width-4)/svgLetter)); text != "" {
 		fmt.Fprintf(d.w, `<text x="%.1f" y="%d">%s</text>`, x+3, y+12, xmlText(text))
 	}
@@ -139,6 +142,10 @@ func (d *drawing) box(b svgBox) {
 
 func (d *drawing) legend() {
 	x, y := svgMargin, svgTitle+d.rows*svgRow+10
+	if d.diff != nil {
+		d.changeLegend(x, y)
+		return
+	}
 	for kind, used := range d.kinds {
 		if !used {
 			continue

@@ -11,3 +11,5 @@ const percent = (n, of) => {
   const p = of ? (100 * n) / of : 0;
   return (p !== 0 && p < 0.1 ? p.toFixed(3) : p.toFixed(2)) + '%';
 };
+// signed is a change in points of 100.
+const signed = points => (points < 0 ? '\u2212' : '+') + Math.abs(points).toFixed(2);

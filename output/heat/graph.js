@@ -55,7 +55,7 @@ function graphFigures(n) {
   const {shown, before, zoom} = graph;
   if (before) {
     const points = 100 * ((shown.total[0] ? shown.total[n] / shown.total[0] : 0) - (before.total[0] ? before.total[n] / before.total[0] : 0));
-    const what = before.total[n] === 0 ? 'new in B' : `${points >= 0 ? '+' : '\u2212'}${Math.abs(points).toFixed(2)} points`;
+    const what = before.total[n] === 0 ? 'new in B' : `${signed(points)} points`;
     return `A ${shareText(before, n)}, B ${shareText(shown, n)}: ${what}`;
   }
   const of = zoom !== 0 && shown.depth[n] > shown.depth[zoom] ? `, ${percent(shown.total[n], shown.total[zoom])} of the zoom` : '';

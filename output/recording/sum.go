@@ -83,7 +83,7 @@ type placeKey struct {
 }
 
 func (s *summer) add(of *profile.Sample) error {
-	n := weigh(of, s.weight)
+	n := Weigh(of, s.weight)
 	if n < 0 || n > maxTotal-s.total {
 		return &output.BadFile{Problem: "the counts are too large together", TooMuch: true}
 	}
@@ -123,8 +123,8 @@ func (s *summer) keep(key placeKey, stack *profile.Stack, at profile.Place) {
 // maxPlaces bounds how many stacks and functions are noted, of some 60 bytes each.
 const maxPlaces = 1 << 17
 
-// weigh is what a sample counts for.
-func weigh(s *profile.Sample, w profile.Weight) int64 {
+// Weigh is what a sample counts for.
+func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	switch w {
 	case profile.CPUTime:
 		return int64(s.CPU)

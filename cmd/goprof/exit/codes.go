@@ -92,6 +92,9 @@ var Codes = []Meaning{
 		{nil, "they had no CPU to stop on: more threads want one than there are", "goprof dump --wait-stop 1m"},
 		{nil, "the kernel holds them up (state D, as in a container that is frozen)", "goprof dump --nonblocking"},
 	}},
+	{Changed, "goprof diff --exit-code: a change is significant; what there is to write has been written", []Cause{
+		{nil, "something takes another share than before, and noise alone would not do that", "goprof diff BEFORE AFTER -o diff.html"},
+	}},
 }
 
 // Help is the table for people.

@@ -26,6 +26,7 @@ const (
 	BadInput      Code = 8
 	OutputFailed  Code = 9
 	Incomplete    Code = 10
+	Changed       Code = 11
 )
 
 // Error is a failure with all that the user should be told.

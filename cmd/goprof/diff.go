@@ -1,0 +1,188 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/diff"
+	"goprof/output/format"
+)
+
+type diffFlags struct {
+	by, output, format, title string
+	top                       int
+	minChange                 float64
+	asJSON, exitCode          bool
+	shape                     output.Shape
+	in                        inputFlags
+}
+
+// diffFormats are those that a comparison can be written in.
+var diffFormats = []format.Format{format.Collapsed, format.JSON, format.HTML, format.SVG}
+
+func newDiff() *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use:   "diff BEFORE AFTER",
+		Short: "Show what changed between two recordings, and what of it is noise",
+		Long: `Diff compares the shares that methods and paths have in two recordings, and says of each
+change what noise alone would give. A change with a star is significant: noise alone
+should give any star at all in less than 5 of 100 comparisons. Noise is what changes
+within a recording. How one start of a JVM differs from the next is not: the compiler
+decides otherwise, and shares truly differ. docs/diff.md has the test and its limits.
+
+BEFORE and AFTER are collapsed files, pprof profiles or JFR files; each one's content
+tells which. "-" is standard input. Files that have times (JFR) let noise be measured.
+Where neither has, an inflation of noise is assumed, and that is said.
+
+-o writes a table (.txt), JSON (.json), or a differential flame graph as a page (.html)
+or a picture (.svg): the shape is that of AFTER, red has more of the time than before,
+blue less, and what is within noise is grey.
+
+The exit code is 0 whether there are changes or not. With --exit-code it is 11 if a
+change is significant, so that a script can tell a change from an error (1 to 10).`,
+		Example: `  goprof diff before.jfr after.jfr
+  goprof diff before.jfr after.jfr --by class --top 20
+  goprof diff before.jfr after.jfr -o diff.html
+  goprof diff old.collapsed new.collapsed --json | jq '.changes[] | select(.significant)'
+
+  # A canary: stop the rollout if anything changed by a point or more.
+  goprof record --pid "$OLD" -d 2m -o before.jfr
+  goprof record --pid "$NEW" -d 2m -o after.jfr
+  goprof diff before.jfr after.jfr --exit-code --min-change 1 -o diff.html
+  case $? in
+    0)  echo "no significant change" ;;
+    11) echo "something changed: see diff.html"; exit 1 ;;
+    *)  echo "could not compare"; exit 2 ;;
+  esac`,
+		Args: exactly("BEFORE", "AFTER"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd, args[0], args[1], &f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.by, "by", "method", "compare by `what`: "+strings.Join(diff.Keys, ", "))
+	flags.IntVar(&f.top, "top", 10, "show `n` changes by self, by total, and of paths; 0 for all")
+	flags.Float64Var(&f.minChange, "min-change", 0, "tell only changes of this many `points` (of 100) or more")
+	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
+	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 11 if a change is significant")
+	flags.StringVarP(&f.output, "output", "o", output.Stdout, "write to `file`; its name chooses: .txt, .json, .html, .svg")
+	flags.StringVarP(&f.format, "format", "f", "", "write this `format` whatever the file's name is: text, json, html, svg")
+	flags.StringVar(&f.title, "title", "", "the `title` of a page or picture (default: the files' names)")
+	flags.BoolVar(&f.shape.HideInternal, "hide-internal", false, hideInternalUsage)
+	f.in.add(cmd)
+	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(diff.Keys, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func runDiff(cmd *cobra.Command, before, after string, f *diffFlags) error {
+	to, err := f.check(cmd, before, after)
+	if err != nil {
+		return err
+	}
+	c := diff.New()
+	weight := ""
+	for side, name := range []string{before, after} {
+		counted, err := f.read(cmd, c, diff.Side(side), name)
+		if err != nil {
+			return err
+		}
+		if side == 1 && counted != weight {
+			return &exit.Error{Code: exit.BadInput, What: fmt.Sprintf("cannot compare %s with %s", before, after),
+				Why: fmt.Sprintf("the first counts %s, the second %s", weight, counted), Remedy: "--weight samples, if both have them"}
+		}
+		weight = counted
+	}
+	r, err := c.Compare(diff.Options{By: f.by, Top: f.top, MinChange: f.minChange / 100})
+	if err != nil {
+		return err
+	}
+	r.SetNames(filepath.Base(before), filepath.Base(after))
+	if err := f.write(cmd, r, to); err != nil {
+		return err
+	}
+	if f.exitCode && r.Significant > 0 {
+		return &exit.Error{Code: exit.Changed, What: r.Verdict()}
+	}
+	return nil
+}
+
+// check looks at the flags, and tells the format of the result.
+func (f *diffFlags) check(cmd *cobra.Command, before, after string) (format.Format, error) {
+	switch {
+	case f.top < 0:
+		return 0, usageError(cmd, "--top is how many changes to show, 0 for all")
+	case !(f.minChange >= 0 && f.minChange <= 100):
+		return 0, usageError(cmd, "--min-change is a number of points, from 0 to 100")
+	case !slices.Contains(diff.Keys, f.by):
+		return 0, usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(diff.Keys, ", "), f.by))
+	case before == output.Stdout && after == output.Stdout:
+		return 0, usageError(cmd, "only one of both can be standard input")
+	}
+	for _, name := range []string{before, after} {
+		if err := notItself(name, f.output); err != nil {
+			return 0, err
+		}
+	}
+	named := f.format
+	if named == "text" {
+		named = format.Collapsed.String()
+	}
+	if f.asJSON && named == "" {
+		named = format.JSON.String()
+	}
+	to, err := format.Of(f.output, named)
+	if err != nil || !slices.Contains(diffFormats, to) || filepath.Ext(f.output) == ".collapsed" && named == "" {
+		return 0, usageError(cmd, fmt.Sprintf("diff writes .txt, .json, .html and .svg (-f text, json, html, svg), not %q",
+			cmp.Or(f.format, filepath.Ext(f.output))))
+	}
+	return to, nil
+}
+
+// read takes one recording in, and tells what it counts.
+func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side, name string) (string, error) {
+	in, err := f.in.open(cmd, name)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	in.notes(cmd)
+	o := diff.Reading{SumOptions: in.sumOptions(), HideInternal: f.shape.HideInternal}
+	o.Threads = o.Threads || f.by == "thread" && in.file.Info().Threads
+	o.States = f.by == "state"
+	if err := c.AddSource(side, in.src, o); err != nil {
+		return "", badInput(name, err)
+	}
+	in.leftOut(cmd)
+	return in.src.Info().Meta.Weight.String(), nil
+}
+
+func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result, to format.Format) error {
+	write := r.Text
+	title := cmp.Or(f.title, r.Before.Name+" \u2192 "+r.After.Name)
+	switch to {
+	case format.JSON:
+		write = r.JSON
+	case format.HTML:
+		write = func(w io.Writer) error { return r.Page(w, title, [][2]string{{"drawn by", "goprof " + version()}}) }
+	case format.SVG:
+		write = func(w io.Writer) error { return r.SVG(w, title) }
+	}
+	if err := writeResult(cmd, f.output, write); err != nil {
+		return err
+	}
+	if f.output != output.Stdout {
+		if !f.exitCode || r.Significant == 0 { // else it is told as the reason for the exit code
+			fmt.Fprintln(cmd.ErrOrStderr(), output.Printable(r.Verdict()))
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "written: %s\n", output.Printable(f.output))
+	}
+	return nil
+}

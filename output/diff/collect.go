@@ -1,0 +1,315 @@
+package diff
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"goprof/output"
+	"goprof/output/recording"
+	"goprof/profile"
+	"goprof/profile/naming"
+)
+
+// Comparison takes two recordings in, and then compares them.
+type Comparison struct {
+	tree  tree
+	sides [sides]side
+}
+
+// side is what is known of one recording beside its stacks.
+type side struct {
+	total  int64
+	looks  int64
+	span   time.Duration
+	weight profile.Weight
+	cells  map[cell]int64 // nil: it has no times
+}
+
+// cell is a node in a block of time.
+type cell struct{ block, node int32 }
+
+// ErrNoSamples is of a recording, or the part of it that was chosen, without any.
+var ErrNoSamples = errors.New("there are no samples in it")
+
+var errTooMuch = fmt.Errorf("both together have more than %d frames, or too many different stacks in each moment",
+	maxNodes)
+
+// New makes an empty comparison.
+func New() *Comparison { return &Comparison{tree: newTree()} }
+
+// assumedLook is what one sample of a recording by time stands for, if no account of it says how many samples it has:
+// goprof's usual interval.
+const assumedLook = 10 * time.Millisecond
+
+// AddTree takes a recording without times in. looks is how many samples it has, 0 if that is not known.
+func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
+	if t.Total <= 0 {
+		return ErrNoSamples
+	}
+	s := &c.sides[to]
+	s.weight, s.total, s.looks = t.Weight, t.Total, looks
+	s.assumeLooks(0)
+	at := make([]int32, len(t.Nodes))
+	for n := 1; n < len(t.Nodes); n++ {
+		from := &t.Nodes[n]
+		if at[n] = c.tree.child(at[from.Parent], c.tree.label(t.Labels[from.Name])); at[n] == 0 {
+			return errTooMuch
+		}
+		if from.Self > 0 {
+			c.tree.nodes[at[n]].self[to] += from.Self
+		}
+	}
+	c.independently(to)
+	return nil
+}
+
+// assumeLooks is for recordings that do not say how many samples they have: each stands for an interval.
+func (s *side) assumeLooks(interval time.Duration) {
+	switch {
+	case s.weight == profile.Samples:
+		s.looks = s.total
+	case s.looks <= 0:
+		s.looks = max(s.total/int64(cmp.Or(interval, assumedLook)), 1)
+	}
+}
+
+// independently takes each look for one of its own, where there are no times.
+func (c *Comparison) independently(of Side) {
+	look := c.look(of)
+	for n := range c.tree.nodes {
+		nd := &c.tree.nodes[n]
+		nd.squares[of] = float64(nd.self[of]) * look
+	}
+}
+
+// Reading says how a source is taken in.
+type Reading struct {
+	recording.SumOptions
+	HideInternal bool // frames that only pass calls on become one: naming.Folder
+}
+
+// AddSource takes a recording in, with its times if it has them. It reads the source twice: first to know how long it is.
+func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
+	s, i := &c.sides[to], src.Info()
+	s.weight = i.Meta.Weight
+	a := adder{c: c, to: to, o: o, labels: make(map[frame]int32), roots: make(map[profile.Thread]int32),
+		standing: make(map[thread]standing)}
+	if err := src.Each(a.measure); err != nil {
+		return err
+	}
+	if i.Timed && a.last > a.first {
+		s.cells = make(map[cell]int64)
+		s.span = time.Duration(a.last - a.first)
+	}
+	if err := src.Each(a.add); err != nil {
+		return err
+	}
+	for _, st := range a.standing {
+		a.end(st)
+	}
+	if s.total == 0 {
+		return ErrNoSamples
+	}
+	if i.Format == "collapsed" && s.weight != profile.Samples {
+		s.looks = 0 // its stacks are no looks
+	}
+	s.assumeLooks(i.Meta.Interval)
+	if s.cells == nil {
+		c.independently(to)
+	} else {
+		c.withoutChance(to)
+	}
+	return nil
+}
+
+// mostByChance bounds the share of a thread's looks that one stack may have for being met again by chance.
+const mostByChance = 0.5
+
+// withoutChance takes from the standings what chance alone makes: a stack with the share p is met again right after with
+// the chance p, and runs have a mean square of (1+p)/(1-p) of their mean length then. A thread's share is not less than
+// that of all threads; taking the latter leaves noise larger, if anything.
+func (c *Comparison) withoutChance(to Side) {
+	s, look := &c.sides[to], c.look(to)
+	for n := range c.tree.nodes {
+		nd := &c.tree.nodes[n]
+		p := min(float64(nd.self[to])/float64(s.total), mostByChance)
+		least := float64(nd.self[to]) * look
+		nd.squares[to] = max(nd.squares[to]-least*((1+p)/(1-p)-1), least)
+	}
+}
+
+// adder adds one source's samples.
+type adder struct {
+	c           *Comparison
+	to          Side
+	o           Reading
+	seen        bool
+	first, last int64
+	labels      map[frame]int32
+	roots       map[profile.Thread]int32
+	stack       profile.Stack // a sample's, to be changed
+	folder      naming.Folder
+	standing    map[thread]standing
+}
+
+type frame struct {
+	fn   *profile.Func
+	kind profile.Kind
+}
+
+type thread struct {
+	tid int
+	id  int64
+}
+
+// standing is looks at one thread, one after the other, that found it in the same stack: it waits there, or a call lasts.
+// They say together what one look says. Each thread's samples stand in the file in the order of time, in all formats that
+// have times.
+type standing struct {
+	node   int32
+	weight int64
+}
+
+// maxStandings bounds the threads whose standings are followed; beyond, each look of a thread counts for itself. It also
+// bounds what is remembered of functions and threads.
+const maxStandings = 1 << 20
+
+func moment(s *profile.Sample) int64 {
+	if s.At.Ticks != 0 {
+		return s.At.Ticks
+	}
+	return s.At.Wall
+}
+
+func (a *adder) measure(s *profile.Sample) error {
+	t := moment(s)
+	if !a.seen {
+		a.first, a.last, a.seen = t, t, true
+	}
+	a.first, a.last = min(a.first, t), max(a.last, t)
+	return nil
+}
+
+func (a *adder) add(s *profile.Sample) error {
+	side := &a.c.sides[a.to]
+	weight := recording.Weigh(s, side.weight)
+	if weight <= 0 {
+		return nil
+	}
+	if weight > maxTotal-side.total {
+		return &output.BadFile{Problem: "the counts are too large together", TooMuch: true}
+	}
+	at, ok := a.node(s)
+	if !ok {
+		return errTooMuch
+	}
+	side.total += weight
+	side.looks += s.Looks()
+	a.c.tree.nodes[at].self[a.to] += weight
+	if side.cells == nil {
+		return nil
+	}
+	a.stand(s, standing{at, weight})
+	key := cell{a.block(moment(s)), at}
+	if _, ok := side.cells[key]; !ok && len(side.cells) >= maxCells {
+		return errTooMuch
+	}
+	side.cells[key] += weight
+	return nil
+}
+
+// block is the block of time of a moment. Differences are taken as unsigned numbers: a file may hold any times.
+func (a *adder) block(at int64) int32 {
+	of := float64(uint64(at)-uint64(a.first)) / float64(uint64(a.last)-uint64(a.first))
+	return int32(min(max(of*blocks, 0), blocks-1))
+}
+
+// node is where a sample's stack ends in the tree. It has the threads, states and reasons that a collapsed file would have.
+func (a *adder) node(s *profile.Sample) (int32, bool) {
+	way := descent{tree: &a.c.tree}
+	if a.o.Threads {
+		root, ok := a.roots[s.Thread]
+		if !ok {
+			if len(a.roots) >= maxStandings {
+				clear(a.roots)
+			}
+			root = a.c.tree.label(output.ParseLabel(naming.ThreadLabel(&s.Thread)))
+			a.roots[s.Thread] = root
+		}
+		way.down(root)
+	}
+	stack := s.Stack
+	if a.o.HideInternal {
+		a.stack = *stack
+		a.stack.Frames = append(a.stack.Frames[:0:0], stack.Frames...)
+		a.folder.Stack(&a.stack)
+		stack = &a.stack
+	}
+	if stack.Truncated != profile.Whole {
+		way.down(a.c.tree.label(output.ParseLabel("[truncated: " + stack.Truncated.String() + "]")))
+	}
+	for i := len(stack.Frames) - 1; i >= 0; i-- {
+		way.down(a.label(&stack.Frames[i]))
+	}
+	if a.o.States && s.Wall && (len(stack.Frames) == 0 || stack.Frames[0].Kind != profile.StateFrame) {
+		way.down(a.c.tree.label(output.ParseLabel(s.State.Label(""))))
+	}
+	if way.at == 0 && !way.full {
+		way.down(a.c.tree.label(output.ParseLabel("[no frame]")))
+	}
+	return way.at, !way.full
+}
+
+// descent goes down the tree, and makes what is missing.
+type descent struct {
+	tree *tree
+	at   int32
+	full bool
+}
+
+func (d *descent) down(label int32) {
+	if d.full {
+		return
+	}
+	next := d.tree.child(d.at, label)
+	if next == 0 {
+		d.full = true
+		return
+	}
+	d.at = next
+}
+
+func (a *adder) label(f *profile.Frame) int32 {
+	key := frame{f.Func, f.Kind}
+	label, ok := a.labels[key]
+	if !ok {
+		if len(a.labels) >= maxStandings {
+			clear(a.labels)
+		}
+		label = a.c.tree.label(output.ParseLabel(output.Label(f.Func, f.Kind)))
+		a.labels[key] = label
+	}
+	return label
+}
+
+// stand adds a look to the standing of its thread, or ends that and begins one.
+func (a *adder) stand(s *profile.Sample, now standing) {
+	who := thread{s.Thread.TID, s.Thread.JavaID}
+	last, ok := a.standing[who]
+	if ok && last.node == now.node {
+		now.weight += last.weight
+	} else if ok {
+		a.end(last)
+	}
+	if !ok && len(a.standing) >= maxStandings {
+		a.end(now)
+		return
+	}
+	a.standing[who] = now
+}
+
+func (a *adder) end(st standing) {
+	a.c.tree.nodes[st.node].squares[a.to] += float64(st.weight) * float64(st.weight)
+}

@@ -1,0 +1,234 @@
+package diff
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/output"
+	"goprof/profile"
+)
+
+func parse(t *testing.T, text string) *output.Tree {
+	t.Helper()
+	tree, err := output.ParseCollapsed(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func compareTrees(t *testing.T, before, after *output.Tree, o Options) *Result {
+	t.Helper()
+	c := New()
+	for side, tree := range []*output.Tree{before, after} {
+		if err := c.AddTree(Side(side), tree, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := c.Compare(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Wanted are values of numerical integration (midpoints of 400,000 parts), of erfc, and of sums of binomial coefficients.
+func TestDistributions(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"2*pt(-2, 15)", student(2, 15), 0.06394501},
+		{"2*pt(-5, 30)", student(5, 30), 2.329669e-05},
+		{"2*pnorm(-1.96)", student(1.96, math.Inf(1)), 0.04999579},
+		{"2*pbinom(2, 10, 0.5)", binomial(2, 10, 0.5), 0.109375},
+		{"2*pbinom(0, 10, 0.5)", binomial(0, 10, 0.5), 0.001953125},
+		{"all", binomial(10, 10, 0.5), 0.001953125},
+		{"even", binomial(5, 10, 0.5), 1},
+		{"nothing", binomial(0, 0, 0.5), 1},
+		{"pbeta(0.3, 2, 5)", beta(0.3, 2, 5), 0.579825},
+		{"pbeta(0.5, 5000, 5000)", beta(0.5, 5000, 5000), 0.5},
+	} {
+		if math.Abs(c.got-c.want) > 1e-6*max(c.want, 1e-3) {
+			t.Errorf("%s is %.9g, want %.9g", c.name, c.got, c.want)
+		}
+	}
+}
+
+// What a JVM numbers anew in each run is the same in both recordings, and so is code that is compiled otherwise.
+func TestSameNames(t *testing.T) {
+	before := parse(t, "[pool-1-thread-3 tid=7];a.Main$$Lambda$12.run_[0];a.B+0x00007f12.go_[1];$Proxy3.x_[j] 100\n[pool-1-thread-9 tid=8];a.Main$$Lambda$12.run_[j] 50\n")
+	after := parse(t, "[pool-1-thread-1 tid=99];a.Main$$Lambda$77.run_[j];a.B+0x00007fab.go_[i];$Proxy3.x_[i] 100\n[pool-1-thread-2 tid=98];a.Main$$Lambda$77.run_[0] 50\n")
+	r := compareTrees(t, before, after, Options{By: "method"})
+	if len(r.Changes) != 0 || r.Significant != 0 {
+		t.Errorf("%+v", r.Changes)
+	}
+	if got := len(r.c.tree.nodes); got != 5 {
+		t.Errorf("%d nodes", got)
+	}
+}
+
+// A path is told where its change is, and not by each of its callers, too.
+func TestTurning(t *testing.T) {
+	r := compareTrees(t, parse(t, "a;b;c;d 5000\na;b;e 5000\n"), parse(t, "a;b;c;d 7000\na;b;e 3000\n"), Options{By: ByPath})
+	var told []string
+	for _, ch := range r.Changes {
+		if !ch.Significant || ch.Of != OfPath {
+			t.Errorf("%+v", ch)
+		}
+		told = append(told, strings.Join(ch.Path, ";"))
+	}
+	slices.Sort(told)
+	if got := strings.Join(told, " "); got != "a;b;c;d a;b;e" {
+		t.Errorf("told: %s", got)
+	}
+	if r.Compared != 1 && r.Compared != 2 { // c and d are the same samples
+		t.Errorf("%d hypotheses", r.Compared)
+	}
+}
+
+// A recording by CPU time counts as many independent looks as it has samples, not nanoseconds.
+func TestTimeIsNoCount(t *testing.T) {
+	before, after := parse(t, "a;b 500000000\na;c 500000000\n"), parse(t, "a;b 520000000\na;c 480000000\n")
+	for _, tree := range []*output.Tree{before, after} {
+		tree.Weight = profile.CPUTime
+	}
+	r := compareTrees(t, before, after, Options{By: "method"})
+	if r.Significant != 0 || r.Before.Looks != 100 {
+		t.Errorf("%d significant of %d looks", r.Significant, r.Before.Looks)
+	}
+}
+
+// TestStanding: a thread that waits in a place for the whole recording is one fact, however often it is looked at. Many
+// threads that come and go are many.
+func TestStanding(t *testing.T) {
+	stacks := map[string]*profile.Stack{}
+	for _, name := range []string{"Here.wait", "There.wait", "Elsewhere.wait"} {
+		stacks[name] = &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: name}, Kind: profile.C2}}}
+	}
+	record := func(where func(i, thread int) string) *simulated {
+		s := &simulated{timed: true}
+		for i := range 1000 {
+			for thread := range 10 {
+				s.samples = append(s.samples, profile.Sample{At: profile.Instant{Ticks: int64(i) * int64(10*time.Millisecond)},
+					Thread: profile.Thread{TID: thread + 1}, Stack: stacks[where(i, thread)], Wall: true, State: profile.Parked})
+			}
+		}
+		return s
+	}
+	one := func(name string) *simulated {
+		return record(func(_, thread int) string {
+			if thread == 0 {
+				return name
+			}
+			return "Elsewhere.wait"
+		})
+	}
+	if r := compare(t, one("Here.wait"), one("There.wait"), Options{By: "method"}); r.Significant != 0 {
+		t.Errorf("one thread that stands elsewhere is called a change: %+v", r.Changes)
+	}
+	some := func(name string) *simulated {
+		return record(func(i, thread int) string {
+			if (i*7+thread*3)%10 == 0 {
+				return name
+			}
+			return "Elsewhere.wait"
+		})
+	}
+	if r := compare(t, some("Here.wait"), some("There.wait"), Options{By: "method"}); r.Significant == 0 {
+		t.Errorf("all threads go elsewhere, and that is no change: %+v", r.Changes)
+	}
+}
+
+// TestBurst: a thousand samples in one second of ten are less evidence than a thousand that are spread.
+func TestBurst(t *testing.T) {
+	a := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a"}}}}
+	var burst []*profile.Stack
+	for _, name := range []string{"b", "c", "d", "e"} {
+		burst = append(burst, &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: name}}, {Func: &profile.Func{Name: "load"}}}})
+	}
+	record := func(isLoad func(i int) bool) *simulated {
+		s := &simulated{timed: true}
+		for i := range 10_000 {
+			sample := profile.Sample{At: profile.Instant{Ticks: int64(i) * 1e6}, Thread: profile.Thread{TID: 1}, Stack: a}
+			if isLoad(i) {
+				sample.Stack = burst[i%4]
+			}
+			s.samples = append(s.samples, sample)
+		}
+		return s
+	}
+	none := record(func(int) bool { return false })
+	if r := compare(t, none, record(func(i int) bool { return i >= 4000 && i < 5000 }), Options{By: "method"}); r.Significant != 0 {
+		t.Errorf("one burst is called a change: %+v", r.Changes)
+	}
+	if r := compare(t, none, record(func(i int) bool { return i%10 == 0 }), Options{By: "method"}); r.Significant == 0 {
+		t.Error("a thousand samples that are spread are not called a change")
+	}
+}
+
+func TestJSON(t *testing.T) {
+	r := compareTrees(t, parse(t, "a;b 900\na;c 100\n"), parse(t, "a;b 500\na;\u202ec 500\n"), Options{By: "method", Top: 1})
+	r.SetNames("x", "y")
+	var out bytes.Buffer
+	if err := r.JSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Changes []struct {
+			Name             string
+			Before, After, P *float64
+			Significant      *bool
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Changes) != 3 || got.Changes[0].P == nil || got.Changes[0].Significant == nil || !*got.Changes[0].Significant {
+		t.Errorf("%+v", got)
+	}
+	if strings.ContainsRune(out.String(), '\u202e') {
+		t.Error("text that turns the direction of text is written as it is")
+	}
+	out.Reset()
+	if err := r.Text(&out); err != nil || strings.ContainsRune(out.String(), '\u202e') {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// Nothing of what a file may hold makes a comparison panic, or claim something that is no number.
+func TestOddSides(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"one sample":       {"a 1\n", "b 1\n"},
+		"all in one place": {"a;b 100000\n", "a;b 1\n"},
+		"huge":             {"a;b 9007199254740992\n", "a;c 1\n"},
+		"recursion":        {strings.Repeat("a;", 500) + "a 40\n", "a 50\n"},
+		"no counts":        {"a;b 0\na;c 5\n", "a;b 3\na;c 2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := compareTrees(t, parse(t, c[0]), parse(t, c[1]), Options{By: "method"})
+			var out bytes.Buffer
+			if err := r.JSON(&out); err != nil { // NaN is no JSON
+				t.Error(err)
+			}
+			for _, write := range []func() error{
+				func() error { return r.Text(&out) },
+				func() error { return r.Page(&out, "t", nil) },
+				func() error { return r.SVG(&out, "t") },
+			} {
+				if err := write(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	c := New()
+	if err := c.AddSource(Before, &simulated{timed: true}, Reading{}); err != ErrNoSamples {
+		t.Errorf("%v", err)
+	}
+}

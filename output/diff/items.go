@@ -1,0 +1,195 @@
+package diff
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"goprof/output"
+)
+
+// An item is what is compared: a key of the report by its self or its total, or a path. Items have numbers: those by
+// self, those by total, and then the nodes.
+type items struct {
+	tree  *tree
+	keys  []int32 // of nodes
+	names []string
+
+	list  []item  // those that are compared
+	place []int32 // of an item in list, -1 if it is not there
+	seen  []int32 // by key: the last walk that met it
+	walk  int32
+}
+
+type item struct {
+	number  int32
+	sum     [sides]int64
+	squares [sides]float64 // of standings
+	blocks  [sides][levels]products
+	prints  uint64 // of the nodes whose samples it has: two items with the same are the same samples
+}
+
+// maxItems is about how many items are compared at most; those with the fewest samples are left out first.
+const maxItems = 1 << 18
+
+func newItems(t *tree, key func(output.Name) string, inherits func(output.Name) bool) *items {
+	it := &items{tree: t, keys: make([]int32, len(t.nodes))}
+	byName := make(map[string]int32)
+	ofLabel := make([]int32, len(t.labels))
+	for i, l := range t.labels {
+		name := key(l)
+		id, ok := byName[name]
+		if !ok {
+			id = int32(len(it.names))
+			byName[name] = id
+			it.names = append(it.names, name)
+		}
+		ofLabel[i] = id
+	}
+	for n := 1; n < len(t.nodes); n++ {
+		nd := &t.nodes[n]
+		it.keys[n] = ofLabel[nd.label]
+		if nd.parent != 0 && inherits(t.labels[nd.label]) {
+			it.keys[n] = it.keys[nd.parent]
+		}
+	}
+	it.seen = make([]int32, len(it.names))
+	it.choose()
+	return it
+}
+
+// each calls visit with all items that have a node's own samples.
+func (it *items) each(n int32, visit func(number int32)) {
+	keys := int32(len(it.names))
+	visit(it.keys[n])
+	it.walk++
+	for at := n; at != 0; at = it.tree.nodes[at].parent {
+		if key := it.keys[at]; it.seen[key] != it.walk {
+			it.seen[key] = it.walk
+			visit(keys + key)
+		}
+		visit(2*keys + at)
+	}
+}
+
+// choose makes the list of those that have samples enough, with their sums.
+func (it *items) choose() {
+	counts := make([]int64, 2*len(it.names)+len(it.tree.nodes))
+	it.eachNode(func(n int32, nd *node) {
+		it.each(n, func(number int32) { counts[number] += nd.self[Before] + nd.self[After] })
+	})
+	least := int64(1)
+	for atLeast(counts, least) > maxItems {
+		least *= 2
+	}
+	it.place = make([]int32, len(counts))
+	for number, count := range counts {
+		it.place[number] = -1
+		if count >= least {
+			it.place[number] = int32(len(it.list))
+			it.list = append(it.list, item{number: int32(number)})
+		}
+	}
+	it.eachNode(func(n int32, nd *node) {
+		mark := fingerprint(uint64(n))
+		it.each(n, func(number int32) {
+			if p := it.place[number]; p >= 0 {
+				i := &it.list[p]
+				i.prints += mark
+				for s := range sides {
+					i.sum[s] += nd.self[s]
+					i.squares[s] += nd.squares[s]
+				}
+			}
+		})
+	})
+}
+
+func (it *items) eachNode(visit func(n int32, nd *node)) {
+	for n := 1; n < len(it.tree.nodes); n++ {
+		if nd := &it.tree.nodes[n]; nd.self[Before]+nd.self[After] > 0 {
+			visit(int32(n), nd)
+		}
+	}
+}
+
+func atLeast(counts []int64, least int64) (n int) {
+	for _, c := range counts {
+		if c >= least {
+			n++
+		}
+	}
+	return n
+}
+
+// fingerprint is splitmix64: sums of these numbers are equal by chance alone for other sets.
+func fingerprint(n uint64) uint64 {
+	n = (n + 1) * 0x9e3779b97f4a7c15
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
+}
+
+// blocks is into how many parts the time of a recording is cut; each further level has half as many.
+const (
+	blocks = 64
+	levels = 4
+)
+
+// products are sums over blocks, of the item's count in each, squared, and times the count of all.
+type products struct{ squares, withAll float64 }
+
+// addBlocks sums up what one recording's blocks hold of each item.
+func (it *items) addBlocks(of Side, s *side) (all [levels]float64) {
+	cells := slices.SortedFunc(maps.Keys(s.cells), func(a, b cell) int {
+		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.node, b.node))
+	})
+	for level := range levels {
+		part := partSums{it: it, of: of, level: level, sums: make([]float64, len(it.list))}
+		for _, c := range cells {
+			part.add(c.block>>level, c.node, float64(s.cells[c]))
+		}
+		part.end()
+		all[level] = part.squares
+	}
+	return all
+}
+
+// partSums are the counts of items in one part of the time.
+type partSums struct {
+	it      *items
+	of      Side
+	level   int
+	at      int32
+	all     float64
+	sums    []float64 // of items
+	touched []int32   // those that are not 0
+	squares float64   // of the counts of all
+}
+
+func (p *partSums) add(block, node int32, count float64) {
+	if block != p.at {
+		p.end()
+		p.at = block
+	}
+	p.all += count
+	p.it.each(node, func(number int32) {
+		if i := p.it.place[number]; i >= 0 {
+			if p.sums[i] == 0 {
+				p.touched = append(p.touched, i)
+			}
+			p.sums[i] += count
+		}
+	})
+}
+
+func (p *partSums) end() {
+	for _, i := range p.touched {
+		sum, to := p.sums[i], &p.it.list[i].blocks[p.of][p.level]
+		to.squares += sum * sum
+		to.withAll += sum * p.all
+		p.sums[i] = 0
+	}
+	p.squares += p.all * p.all
+	p.all, p.touched = 0, p.touched[:0]
+}

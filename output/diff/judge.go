@@ -1,0 +1,217 @@
+package diff
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// Risk is how many of all comparisons in which nothing has changed may have any change that is called significant.
+	Risk = 0.05
+	// Assumed is how many times the variance of independent looks a share is taken to have, where neither recording has
+	// times to measure that by: more than most recordings of CPU time have (docs/diff.md).
+	Assumed = 2.0
+)
+
+// evidence is what is known of one item's change.
+type evidence struct {
+	item      *item
+	total     [sides]float64 // of all items
+	variance  [sides]float64 // of the item's count
+	df        float64
+	inflation float64 // the larger one of both sides
+	fewest    float64 // the smallest p that so many samples can give
+	p, held   float64 // alone, and after Holm's correction
+}
+
+func (e *evidence) share(s Side) float64 { return float64(e.item.sum[s]) / e.total[s] }
+
+func (e *evidence) change() float64 { return e.share(After) - e.share(Before) }
+
+// pooled is the share of both together.
+func (e *evidence) pooled() float64 {
+	return float64(e.item.sum[Before]+e.item.sum[After]) / (e.total[Before] + e.total[After])
+}
+
+// judge makes evidence of an item.
+func (c *Comparison) judge(i *item, spread *[sides]spread) evidence {
+	e := evidence{item: i, total: [sides]float64{float64(c.sides[Before].total), float64(c.sides[After].total)}}
+	var inflation, df [sides]float64
+	for s := range sides {
+		if c.sides[s].cells != nil {
+			v, known := spread[s].variance(i, s, e.share(s))
+			inflation[s], df[s] = max(v/c.independent(&e, s), 1), known
+		}
+	}
+	measured := max(inflation[Before], inflation[After])
+	for s := range sides {
+		switch {
+		case inflation[s] > 0:
+		case measured > 0:
+			inflation[s], df[s] = measured, max(df[Before], df[After])
+		default:
+			inflation[s], df[s] = Assumed, math.Inf(1)
+		}
+		e.variance[s] = max(c.independent(&e, s)*inflation[s], c.standing(&e, s))
+		e.inflation = max(e.inflation, e.variance[s]/c.independent(&e, s))
+	}
+	e.df = e.freedom(df)
+	e.fewest = c.fewest(&e)
+	e.p = e.chance(e.share(Before), e.share(After))
+	return e
+}
+
+// look is what one look counts.
+func (c *Comparison) look(s Side) float64 {
+	return float64(c.sides[s].total) / float64(c.sides[s].looks)
+}
+
+// independent is the variance of an item's count if each look were drawn on its own, with the share of both recordings.
+func (c *Comparison) independent(e *evidence, s Side) float64 {
+	p := e.pooled()
+	return max(p*(1-p)*e.total[s]*c.look(s), math.SmallestNonzeroFloat64)
+}
+
+// standing is the variance if each standing of the item's were drawn as one.
+func (c *Comparison) standing(e *evidence, s Side) float64 {
+	p := e.pooled()
+	return (1-p)*(1-p)*e.item.squares[s] + p*p*(1-p)*e.total[s]*c.look(s)
+}
+
+// freedom is Welch's: how well the variance of the change is known.
+func (e *evidence) freedom(df [sides]float64) float64 {
+	sum, squares := 0.0, 0.0
+	for s := range sides {
+		v := e.variance[s] / (e.total[s] * e.total[s])
+		sum += v
+		squares += v * v / df[s]
+	}
+	if squares == 0 {
+		return math.Inf(1)
+	}
+	return sum * sum / squares
+}
+
+// fewest is the p of the most extreme way in which the item's looks can fall to the two sides.
+func (c *Comparison) fewest(e *evidence) float64 {
+	looks := [sides]float64{float64(c.sides[Before].looks), float64(c.sides[After].looks)}
+	in := e.share(Before)*looks[Before] + e.share(After)*looks[After]
+	in = min(in, looks[Before]+looks[After]-in)
+	q := looks[After] / (looks[Before] + looks[After])
+	return min(2*math.Pow(min(q, 1-q), in), 1)
+}
+
+// chance is how often noise alone makes these shares of each other, or any that differ more.
+func (e *evidence) chance(before, after float64) float64 {
+	var error2, looks [sides]float64
+	p := e.pooled()
+	for s := range sides {
+		error2[s] = e.variance[s] / (e.total[s] * e.total[s])
+		looks[s] = p * (1 - p) / error2[s] // that are worth one independent look each
+	}
+	if p <= 0 || p >= 1 {
+		return 1
+	}
+	t := (after - before) / math.Sqrt(error2[Before]+error2[After])
+	if p > 0.5 {
+		before, after = 1-before, 1-after
+	}
+	counts := [sides]float64{before * looks[Before], after * looks[After]}
+	exact := binomial(counts[After], counts[Before]+counts[After], looks[After]/(looks[Before]+looks[After]))
+	return max(student(t, e.df), exact)
+}
+
+// noise is the smallest change in the direction of this one whose p is not more than limit.
+func (e *evidence) noise(limit float64) float64 {
+	sign, p := 1.0, e.pooled()
+	if e.change() < 0 {
+		sign = -1
+	}
+	part := e.total[Before] / (e.total[Before] + e.total[After])
+	at := func(d float64) float64 {
+		clip := func(share float64) float64 { return min(max(share, 0), 1) }
+		return e.chance(clip(p-sign*d*(1-part)), clip(p+sign*d*part))
+	}
+	low, high := 0.0, 1.0
+	if at(high) > limit {
+		return high
+	}
+	for range 30 {
+		if mid := (low + high) / 2; at(mid) > limit {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return high
+}
+
+// holm corrects for many comparisons. It returns how many hypotheses there are, and the p up to which an item is
+// significant.
+func holm(list []evidence) (hypotheses int, limit float64) {
+	order := make([]*evidence, len(list))
+	for i := range list {
+		order[i] = &list[i]
+	}
+	slices.SortFunc(order, func(a, b *evidence) int {
+		return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(a.item.prints, b.item.prints), cmp.Compare(a.item.number, b.item.number))
+	})
+	hypotheses = testable(order)
+	met := make(map[uint64]bool)
+	held, left := 0.0, hypotheses
+	limit = -1
+	for _, e := range order {
+		if Risk/float64(hypotheses) < e.fewest {
+			e.held = 1
+			continue
+		}
+		rank := left
+		if met[e.item.prints] {
+			rank++ // the same samples as one before
+		}
+		held = max(held, min(e.p*float64(max(rank, 1)), 1))
+		e.held = held
+		if held > Risk && limit < 0 {
+			limit = Risk / float64(max(rank, 1))
+		}
+		if !met[e.item.prints] {
+			met[e.item.prints] = true
+			left--
+		}
+	}
+	if limit < 0 {
+		limit = Risk
+	}
+	return hypotheses, limit
+}
+
+// testable is Tarone's number: how many different hypotheses have samples enough to be significant among so many.
+func testable(list []*evidence) int {
+	fewest := make(map[uint64]float64)
+	for _, e := range list {
+		fewest[e.item.prints] = e.fewest
+	}
+	values := make([]float64, 0, len(fewest))
+	for _, p := range fewest {
+		values = append(values, p)
+	}
+	slices.Sort(values)
+	// The smallest m such that no more than m of them reach Risk / m.
+	low, high := 1, max(len(values), 1)
+	for low < high {
+		m := (low + high) / 2
+		can, _ := slices.BinarySearchFunc(values, Risk/float64(m), func(p, limit float64) int {
+			if p <= limit {
+				return -1
+			}
+			return 1
+		})
+		if can <= m {
+			high = m
+		} else {
+			low = m + 1
+		}
+	}
+	return low
+}

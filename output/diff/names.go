@@ -1,0 +1,33 @@
+package diff
+
+import (
+	"strings"
+
+	"goprof/output"
+	"goprof/profile/naming"
+)
+
+// comparable is a frame's name as both recordings have it: without what a JVM numbers anew in each run. Threads of one
+// pool are one, and their ids go.
+func comparable(n output.Name) output.Name {
+	switch {
+	case n.Kind == output.LabelThread:
+		n.Text = naming.PoolLabel(n.Text)
+	case n.Kind.Java():
+		n.Text = javaName(n.Text)
+	}
+	return n
+}
+
+func javaName(text string) string {
+	name, signature, signed := strings.Cut(text, "(") // other tools write signatures
+	dot := strings.LastIndexByte(name, '.')
+	if dot <= 0 {
+		return text
+	}
+	name = naming.Method(name[:dot], name[dot+1:], "")
+	if signed {
+		name += "(" + signature
+	}
+	return name
+}

@@ -1,0 +1,57 @@
+package diff
+
+import (
+	"io"
+
+	"goprof/output"
+	"goprof/output/flame"
+)
+
+// told is the smallest share of a path of which pages say what noise alone would give: that takes time to find out.
+const told = 0.001
+
+// Page writes a differential flame graph as a page.
+func (r *Result) Page(to io.Writer, title string, about [][2]string) error {
+	tree, o := r.picture(title)
+	o.About = append([][2]string{
+		{"before", r.Before.line(r)}, {"after", r.After.line(r)}, {"result", r.Verdict()}, {"noise", r.method()},
+	}, about...)
+	return flame.Page(to, tree, o)
+}
+
+// SVG writes it as a picture.
+func (r *Result) SVG(to io.Writer, title string) error {
+	tree, o := r.picture(title)
+	return flame.SVG(to, tree, o)
+}
+
+// picture is the tree of both recordings with the counts of the one after, and what is known of the one before.
+func (r *Result) picture(title string) (*output.Tree, flame.Options) {
+	from := r.c.tree.nodes
+	tree := &output.Tree{Labels: r.c.tree.labels, Nodes: make([]output.TreeNode, len(from)), Weight: r.Weight, Total: r.After.Total}
+	d := &flame.Diff{Was: make([]int64, len(from)), Told: make([]flame.Told, len(from)), Noise: make([]float64, len(from))}
+	for n := range from {
+		tree.Nodes[n] = output.TreeNode{Self: from[n].self[After], Parent: from[n].parent, Name: from[n].label}
+		d.Was[n] = from[n].self[Before]
+		if n > 0 {
+			d.Told[n] = flame.WithinNoise
+		}
+		if from[n].self[After] > 0 {
+			tree.Stacks++
+		}
+	}
+	for i := range r.evidence {
+		e := &r.evidence[i]
+		if r.sortOf(e.item.number) != OfPath {
+			continue
+		}
+		n := r.node(e)
+		if e.held <= Risk {
+			d.Told[n] = flame.Significant
+		}
+		if e.pooled() >= told {
+			d.Noise[n] = 100 * e.noise(r.limit)
+		}
+	}
+	return tree, flame.Options{Title: title, Line: r.Verdict(), Diff: d}
+}

@@ -1,0 +1,235 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"goprof/output"
+	"goprof/profile"
+)
+
+// ByPath compares paths alone.
+const ByPath = "path"
+
+// Keys are what a comparison can be about.
+var Keys = append(slices.Clone(output.ReportKeys), ByPath)
+
+// Options are what a user may choose.
+type Options struct {
+	By        string  // one of Keys
+	Top       int     // changes of each sort that are kept, 0 for all
+	MinChange float64 // shares that change by less are not told, and not significant
+}
+
+// Result is what has changed.
+type Result struct {
+	Before      Recording      `json:"before"`
+	After       Recording      `json:"after"`
+	Weight      profile.Weight `json:"weight"` // what is counted
+	By          string         `json:"by"`
+	Risk        float64        `json:"risk"`       // of any change that is called significant where nothing changed
+	Compared    int            `json:"hypotheses"` // Holm's correction is for so many
+	Inflation   float64        `json:"inflation"`  // of the variance over independent looks: the median of items
+	Assumed     bool           `json:"assumed"`    // neither recording has times: the inflation is not measured
+	Significant int            `json:"significant"`
+	Changes     []Change       `json:"changes"`
+	Omitted     int            `json:"omitted"`
+
+	// Of the tree, for pictures: see Picture.
+	c        *Comparison
+	evidence []evidence
+	items    *items
+	limit    float64
+}
+
+// Recording is one of the two.
+type Recording struct {
+	Name   string        `json:"name"`
+	Total  int64         `json:"total"`
+	Looks  int64         `json:"samples"`
+	Span   time.Duration `json:"span_ns,omitempty"` // from the first sample to the last, 0 if it has no times
+	Blocks int           `json:"blocks"`            // of time, 0 if it has no times
+}
+
+// The sorts of changes.
+const (
+	OfSelf  = "self"
+	OfTotal = "total"
+	OfPath  = "path"
+)
+
+// Change is one method, or what else the comparison is by, or one path. Shares are from 0 to 1.
+type Change struct {
+	Name        string   `json:"name"` // of a path: its last frame
+	Of          string   `json:"of"`   // OfSelf, OfTotal, OfPath
+	Path        []string `json:"path,omitempty"`
+	Before      float64  `json:"before"`
+	After       float64  `json:"after"`
+	Change      float64  `json:"change"`  // after - before
+	Noise       float64  `json:"noise"`   // noise alone gives smaller changes than that
+	P           float64  `json:"p"`       // corrected: significant if it is not more than Risk
+	Alone       float64  `json:"p_alone"` // as if it were the only one that is compared
+	Inflation   float64  `json:"inflation"`
+	Significant bool     `json:"significant"`
+	New         bool     `json:"new,omitempty"`  // in no sample before
+	Gone        bool     `json:"gone,omitempty"` // in no sample after
+
+	node int32
+}
+
+// Compare compares what was added.
+func (c *Comparison) Compare(o Options) (*Result, error) {
+	by := o.By
+	if by == ByPath {
+		by = "method"
+	}
+	key, inherits, err := output.ReportKey(by)
+	if err != nil {
+		return nil, fmt.Errorf("a comparison is by %s, not by %q", strings.Join(Keys, ", "), o.By)
+	}
+	if c.sides[Before].total == 0 || c.sides[After].total == 0 {
+		return nil, ErrNoSamples
+	}
+	r := &Result{By: o.By, Risk: Risk, Weight: c.sides[After].weight, c: c}
+	r.Before, r.After = c.sides[Before].recording(), c.sides[After].recording()
+	r.Assumed = r.Before.Blocks == 0 && r.After.Blocks == 0
+	r.items = newItems(&c.tree, key, inherits)
+	var spreads [sides]spread
+	for s := range sides {
+		if side := &c.sides[s]; side.cells != nil {
+			spreads[s] = newSpread(r.items.list, s, side, r.items.addBlocks(s, side))
+		}
+	}
+	r.evidence = make([]evidence, len(r.items.list))
+	for i := range r.items.list {
+		r.evidence[i] = c.judge(&r.items.list[i], &spreads)
+	}
+	r.Compared, r.limit = holm(r.evidence)
+	r.Inflation = medianInflation(r.evidence)
+	r.collect(o)
+	return r, nil
+}
+
+func (s *side) recording() Recording {
+	r := Recording{Total: s.total, Looks: s.looks, Span: s.span}
+	if s.cells != nil {
+		r.Blocks = blocks
+	}
+	return r
+}
+
+// medianInflation is of items that have samples enough to measure it by.
+func medianInflation(list []evidence) float64 {
+	var all []float64
+	for i := range list {
+		if e := &list[i]; e.fewest < 1e-6 {
+			all = append(all, e.inflation)
+		}
+	}
+	if len(all) == 0 {
+		return 1
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// collect makes the list of changes: of each sort the significant ones first, then by size.
+func (r *Result) collect(o Options) {
+	bySort := map[string][]*evidence{}
+	for i := range r.evidence {
+		e := &r.evidence[i]
+		sort := r.sortOf(e.item.number)
+		if o.By == ByPath && sort != OfPath || math.Abs(e.change()) < o.MinChange || e.change() == 0 {
+			continue
+		}
+		bySort[sort] = append(bySort[sort], e)
+	}
+	bySort[OfPath] = r.turning(bySort[OfPath])
+	r.Changes = []Change{}
+	for _, sort := range []string{OfSelf, OfTotal, OfPath} {
+		list := bySort[sort]
+		slices.SortFunc(list, func(a, b *evidence) int {
+			return cmp.Or(cmp.Compare(boolOrder(a.held <= Risk), boolOrder(b.held <= Risk)),
+				cmp.Compare(math.Abs(b.change()), math.Abs(a.change())), cmp.Compare(a.item.number, b.item.number))
+		})
+		for _, e := range list {
+			if e.held <= Risk {
+				r.Significant++
+			}
+		}
+		if o.Top > 0 && len(list) > o.Top {
+			r.Omitted += len(list) - o.Top
+			list = list[:o.Top]
+		}
+		for _, e := range list {
+			r.Changes = append(r.Changes, r.change(e, sort))
+		}
+	}
+}
+
+func boolOrder(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
+func (r *Result) sortOf(number int32) string {
+	switch keys := int32(len(r.items.names)); {
+	case number < keys:
+		return OfSelf
+	case number < 2*keys:
+		return OfTotal
+	}
+	return OfPath
+}
+
+// mostOf is the part of a path's change that one callee has, if the path is not worth a line of its own.
+const mostOf = 0.8
+
+// turning leaves out paths whose change is that of one of their callees, and is told there.
+func (r *Result) turning(list []*evidence) []*evidence {
+	at := make(map[int32]*evidence)
+	for _, e := range list {
+		at[r.node(e)] = e
+	}
+	passed := make(map[int32]bool)
+	for _, e := range list {
+		caller := at[r.c.tree.nodes[r.node(e)].parent]
+		if caller != nil && e.change()/caller.change() >= mostOf && (e.held <= Risk) == (caller.held <= Risk) {
+			passed[r.node(caller)] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(e *evidence) bool { return passed[r.node(e)] })
+}
+
+func (r *Result) node(e *evidence) int32 { return e.item.number - 2*int32(len(r.items.names)) }
+
+func (r *Result) change(e *evidence, sort string) Change {
+	ch := Change{Of: sort, Before: e.share(Before), After: e.share(After), Change: e.change(), Noise: e.noise(r.limit), P: e.held,
+		Alone: e.p, Inflation: e.inflation, Significant: e.held <= Risk, New: e.item.sum[Before] == 0, Gone: e.item.sum[After] == 0}
+	switch keys := int32(len(r.items.names)); sort {
+	case OfSelf:
+		ch.Name = r.items.names[e.item.number]
+	case OfTotal:
+		ch.Name = r.items.names[e.item.number-keys]
+	default:
+		ch.node = r.node(e)
+		ch.Path = r.c.tree.path(ch.node)
+		ch.Name = ch.Path[len(ch.Path)-1]
+	}
+	return ch
+}
+
+// path is the names of a node's stack, root first.
+func (t *tree) path(n int32) (names []string) {
+	for ; n != 0; n = t.nodes[n].parent {
+		names = append(names, t.labels[t.nodes[n].label].Text)
+	}
+	slices.Reverse(names)
+	return names
+}

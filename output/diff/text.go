@@ -1,0 +1,150 @@
+package diff
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"goprof/output"
+)
+
+// JSON writes the result with the field names of Result.
+func (r *Result) JSON(to io.Writer) error { return output.WriteJSON(to, r) }
+
+// Text writes the result as tables, with sentences that say what they are worth.
+func (r *Result) Text(to io.Writer) error {
+	w := bufio.NewWriter(to)
+	fmt.Fprintf(w, "before  %s\nafter   %s\n\n", r.Before.line(r), r.After.line(r))
+	w.WriteString(r.Verdict() + "\n" + r.method() + "\n")
+	for _, sort := range []string{OfSelf, OfTotal, OfPath} {
+		r.table(w, sort)
+	}
+	if r.Omitted > 0 {
+		fmt.Fprintf(w, "\nand %d more: --top 0 shows all\n", r.Omitted)
+	}
+	return w.Flush()
+}
+
+func (rec *Recording) line(r *Result) string {
+	line := fmt.Sprintf("%s: %s", output.CleanName(rec.Name), output.Amount(r.Weight, rec.Total))
+	if r.Weight.IsTime() {
+		line += fmt.Sprintf(", %d samples", rec.Looks)
+	}
+	if rec.Span > 0 {
+		line += fmt.Sprintf(" in %s", output.Round(rec.Span))
+	} else if rec.Blocks == 0 {
+		line += ", no times"
+	}
+	return line
+}
+
+// Verdict is the result in a sentence or two.
+func (r *Result) Verdict() string {
+	largest := r.largest()
+	switch {
+	case r.Significant > 0:
+		return fmt.Sprintf("%s significant: noise alone should give any such change in less than %.0f of 100 comparisons.",
+			plural(r.Significant, "change is", "changes are"), 100*Risk)
+	case largest == nil:
+		return "No significant change."
+	}
+	return fmt.Sprintf("No significant change. The largest is %s points in %s, where noise alone would give changes of up to %s points.",
+		points(largest.Change), output.CleanName(largest.Name), strings.TrimPrefix(points(largest.Noise), "+"))
+}
+
+// largest is the change that is told to be noise.
+func (r *Result) largest() *Change {
+	var most *Change
+	for i := range r.Changes {
+		if ch := &r.Changes[i]; most == nil || math.Abs(ch.Change) > math.Abs(most.Change) {
+			most = ch
+		}
+	}
+	return most
+}
+
+// method says what the figures stand on.
+func (r *Result) method() string {
+	how := fmt.Sprintf("Noise is measured by how shares change within the recordings: %.1f times that of independent samples.", r.Inflation)
+	if r.Assumed {
+		how = fmt.Sprintf("Neither recording has times, so noise is not measured: %.1f times that of independent samples was assumed.", Assumed)
+	}
+	return fmt.Sprintf("%s Corrected for %s (Holm).", how, plural(r.Compared, "comparison", "comparisons"))
+}
+
+func (r *Result) table(w *bufio.Writer, sort string) {
+	titles := map[string]string{OfSelf: r.By + ", self", OfTotal: r.By + ", total", OfPath: "path"}
+	first := true
+	for i := range r.Changes {
+		ch := &r.Changes[i]
+		if ch.Of != sort {
+			continue
+		}
+		if first {
+			fmt.Fprintf(w, "\n%8s %8s %8s %8s %8s  %-4s %s\n", "before", "after", "change", "noise", "p", "", titles[sort])
+			first = false
+		}
+		fmt.Fprintf(w, "%8s %8s %8s %8s %8s  %-4s %s\n", share(ch.Before), share(ch.After), points(ch.Change),
+			"±"+strings.TrimPrefix(points(ch.Noise), "+"), chance(ch.P), ch.mark(), ch.where())
+	}
+}
+
+// mark is a star for what is significant, and whether there was any of it on both sides.
+func (ch *Change) mark() string {
+	mark := " "
+	if ch.Significant {
+		mark = "*"
+	}
+	switch {
+	case ch.New:
+		mark += "new"
+	case ch.Gone:
+		mark += "gone"
+	}
+	return mark
+}
+
+// shownPath is how many frames of a path are shown, from its end.
+const shownPath = 4
+
+// where is a name, or the end of a path.
+func (ch *Change) where() string {
+	if ch.Of != OfPath {
+		return output.CleanName(ch.Name)
+	}
+	path, before := ch.Path, ""
+	if len(path) > shownPath {
+		path, before = path[len(path)-shownPath:], "… "
+	}
+	names := make([]string, len(path))
+	for i, name := range path {
+		names[i] = output.CleanName(name)
+	}
+	return before + strings.Join(names, " > ")
+}
+
+func share(of float64) string { return fmt.Sprintf("%.2f%%", 100*of) }
+
+func points(of float64) string { return fmt.Sprintf("%+.2f", 100*of) }
+
+func chance(p float64) string {
+	switch {
+	case p < 0.001:
+		return "<0.001"
+	case p > 0.99:
+		return "1"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// SetNames says what the recordings are called.
+func (r *Result) SetNames(before, after string) { r.Before.Name, r.After.Name = before, after }

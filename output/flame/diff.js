@@ -1,0 +1,74 @@
+// A differential page: how each frame's share of all changed, and what of that is noise. Go has judged that
+// (output/diff); here it is only told. Folded and reversed frames are not those that were judged, so no word about noise
+// is said of them.
+
+const diff = page.diff || null;
+
+// swapped: the shape is that of the recording before.
+let swapped = false;
+
+const shares = (view, n) => {
+  const now = view.total(n) / (view.total(view.root) || 1), other = view.was(n) / (view.was(view.root) || 1);
+  return swapped ? {before: now, after: other} : {before: other, after: now};
+};
+
+// judged is what is known of a frame: 0 nothing, 1 within noise, 2 significant.
+const judged = (view, n) => (view === forward && tree === recorded ? recorded.told[n] : 0);
+
+// swap shows the shape of the other recording.
+function swap() {
+  swapped = !swapped;
+  for (const t of folded ? [recorded, folded] : [recorded]) {
+    [t.self, t.wasSelf] = [t.wasSelf, t.self];
+    [t.total, t.was] = [t.was, t.total];
+    place(t);
+  }
+  reverse = reverseOf(tree);
+}
+
+const changeKinds = {
+  more: ['more than before', 6], less: ['less', 214], fresh: ['new', 32], gone: ['gone', 268], noise: ['within noise', -1],
+};
+
+function changeOf(view, n) {
+  const {before, after} = shares(view, n);
+  if (judged(view, n) === 1) return 'noise';
+  if (before === 0 && after > 0) return 'fresh';
+  if (after === 0 && before > 0) return 'gone';
+  return after > before ? 'more' : after < before ? 'less' : 'noise';
+}
+
+// changeShade is a colour: the hue says in which direction, the strength how many points (5 are full strength).
+function changeShade(kind, points, dark) {
+  const hue = changeKinds[kind][1];
+  if (hue < 0) return dark ? '#4a4d52' : '#dcdcdc';
+  const strength = Math.min(1, Math.sqrt(Math.abs(points) / 5));
+  return dark ? `hsl(${hue} ${20 + 55 * strength}% ${28 + 14 * strength}%)` : `hsl(${hue} ${35 + 55 * strength}% ${88 - 28 * strength}%)`;
+}
+
+function changeColour(view, n, dark) {
+  const {before, after} = shares(view, n);
+  return changeShade(changeOf(view, n), 100 * (after - before), dark);
+}
+
+// drawChangeLegend lists what the colours of changes stand for.
+function drawChangeLegend(list, dark) {
+  list.replaceChildren(...Object.entries(changeKinds).map(([kind, [text]]) => legendOf(text, changeShade(kind, 3, dark))));
+}
+
+// changeText is what is told of a frame: shares, the change, and what noise alone would give.
+function changeText(view, n) {
+  const {before, after} = shares(view, n), of = p => (100 * p).toFixed(2) + '%', how = judged(view, n);
+  let text = `${of(before)} \u2192 ${of(after)}, ${signed(100 * (after - before))} points`;
+  if (before === 0 && after > 0) text += ', new';
+  if (after === 0 && before > 0) text += ', gone';
+  if (how === 2) text += ', significant';
+  if (how > 0 && recorded.noise[n] > 0) text += `, noise alone gives up to ${recorded.noise[n].toFixed(2)}`;
+  let lost = 0;
+  view.each(n, c => {
+    const s = shares(view, c);
+    if (s.after === 0 && s.before > 0) lost += s.before;
+  });
+  if (lost > 0 && after > 0) text += `; gone below it: ${of(lost)}`;
+  return text;
+}

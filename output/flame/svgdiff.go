@@ -1,0 +1,68 @@
+package flame
+
+import (
+	"fmt"
+	"math"
+)
+
+// The colours of diff.js, for a light background: the hue says in which direction, the strength how many points.
+const (
+	svgMore  = 6
+	svgLess  = 214
+	svgFresh = 32
+	svgNoise = "#dcdcdc"
+)
+
+// change is by how many points of 100 a node's share of all has changed.
+func (d *drawing) change(n int32) (before, after float64) {
+	return share(d.was[n], d.was[0]), share(d.totals[n], d.totals[0])
+}
+
+func share(n, of int64) float64 { return 100 * float64(n) / float64(max(of, 1)) }
+
+func (d *drawing) changeFill(n int32) string {
+	before, after := d.change(n)
+	switch {
+	case d.diff.Told[n] == WithinNoise || before == after:
+		return svgNoise
+	case before == 0:
+		return shade(svgFresh, after)
+	case after > before:
+		return shade(svgMore, after-before)
+	}
+	return shade(svgLess, before-after)
+}
+
+func shade(hue int, points float64) string {
+	strength := min(1, math.Sqrt(points/5))
+	return fmt.Sprintf("hsl(%d,%.0f%%,%.0f%%)", hue, 35+55*strength, 88-28*strength)
+}
+
+// changeText is what is told of a node's change, empty where nothing is compared.
+func (d *drawing) changeText(n int32) string {
+	if d.diff == nil {
+		return ""
+	}
+	before, after := d.change(n)
+	text := fmt.Sprintf("; before %.2f%%, %+.2f points", before, after-before)
+	switch {
+	case d.diff.Told[n] == Significant:
+		text += ", significant"
+	case d.diff.Told[n] == WithinNoise && d.diff.Noise[n] > 0:
+		text += fmt.Sprintf(", noise alone gives up to %.2f", d.diff.Noise[n])
+	}
+	if before == 0 {
+		text += ", new"
+	}
+	return text
+}
+
+func (d *drawing) changeLegend(x, y int) {
+	for _, l := range []struct{ text, fill string }{
+		{"more than before", shade(svgMore, 3)}, {"less", shade(svgLess, 3)}, {"new", shade(svgFresh, 3)}, {"within noise", svgNoise},
+	} {
+		fmt.Fprintf(d.w, `<rect x="%d" y="%d" width="11" height="11" fill="%s"/><text x="%d" y="%d" font-family="sans-serif">%s</text>`+"\n",
+			x, y, l.fill, x+16, y+10, l.text)
+		x += 40 + 7*len(l.text)
+	}
+}

@@ -92,8 +92,8 @@ const (
 )
 
 // before tells which thread was on the CPU before tid, which has run there ever since; 0 is none. It is none where
-// nothing was noted since mark, too: the moment of the visit came before we slept. ok is false if the last note does not
-// say it.
+// nothing was noted since mark, too: the moment of the visit came before we slept. ok is false if the last note does
+// not say so.
 func (n *switchNotes) before(tid int) (was int, ok bool) {
 	if n == nil {
 		return 0, false

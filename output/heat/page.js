@@ -538,7 +538,10 @@ const keys = {
     setDark(!state.dark);
     drawAll();
   },
-  '?': () => $('about').showModal(),
+  '?': () => {
+    $('about').showModal();
+    $('about').querySelector('h2').focus(); // not the button: its ring would be the first thing to be seen
+  },
 };
 
 function pressed(event) {

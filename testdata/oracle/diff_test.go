@@ -53,7 +53,10 @@ func (k *kept) record(t *testing.T, jvm *jvmtest.JVM, s *session.Session, n int)
 //
 //	GOPROF_DIFF_ROUNDS=20 go test ./testdata/oracle -run TestDiffPairs -v -timeout 1h
 func TestDiffPairs(t *testing.T) {
-	rounds, samples := envNumber("GOPROF_DIFF_ROUNDS", 1), envNumber("GOPROF_DIFF_SAMPLES", 10_000)
+	rounds, samples := envNumber("GOPROF_DIFF_ROUNDS", 0), envNumber("GOPROF_DIFF_SAMPLES", 10_000)
+	if rounds == 0 {
+		t.Skip("this measures how often a comparison is wrong, which takes rounds: GOPROF_DIFF_ROUNDS=20")
+	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		var one, two diffCounts
 		var last *canary
@@ -67,7 +70,7 @@ func TestDiffPairs(t *testing.T) {
 			last = now
 		}
 		t.Logf("%d samples; one JVM: %v; two JVMs: %v", samples, one, two)
-		if rounds == 1 && one.points == 0 {
+		if one.points == 0 {
 			t.Error("a method that was made slower is not found")
 		}
 	})

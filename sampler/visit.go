@@ -93,6 +93,9 @@ func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 // kernel does not tell whom we took the CPU from.
 func newVisits(pid int, noNotes bool) *visits {
 	var ours, theirs unix.CPUSet
+	if isTraced() {
+		return nil
+	}
 	if unix.SchedGetaffinity(0, &ours) != nil || unix.SchedGetaffinity(pid, &theirs) != nil {
 		return nil
 	}
@@ -113,6 +116,12 @@ func newVisits(pid int, noNotes bool) *visits {
 		v.openNotes()
 	}
 	return v
+}
+
+// isTraced reports whether goprof is traced itself (strace): each of its system calls stops, and nothing comes in time.
+func isTraced() bool {
+	b, err := procfs.Read("/proc/self/status", procfs.MaxFile)
+	return err == nil && procfs.StatusTracer(b) != 0
 }
 
 // openNotes asks for the notes of all CPUs. The first event of a machine waits until all CPUs have taken notice

@@ -34,6 +34,9 @@ func (w *Walker) Inlined(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profi
 	if pc < b.Begin+uint64(max(b.FrameComplete, 0)) {
 		return b.OwnScope(), profile.Certain // its frame is being built
 	}
+	if !b.TellsScopes() {
+		return b.OwnScope(), profile.Guessed
+	}
 	m := w.mapCode(b)
 	at := uint32(pc - b.Begin)
 	ahead, behind := w.ahead(b, m, at), w.behind(b, m, at)

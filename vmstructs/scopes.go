@@ -97,6 +97,9 @@ func (b *Blob) OwnScope() []Scope {
 	return []Scope{s}
 }
 
+// TellsScopes reports whether the JVM exports where the debug information of compiled code is.
+func (b *Blob) TellsScopes() bool { return b.vm == nil || !b.vm.lacks(capScopes) }
+
 // Scopes returns the methods at pc, the innermost first, the one that owns the code last.
 // If own, the record of pc itself counts, as at a return address; where there is none, and if
 // not own, the next record does. Code without a record (leaf methods, and what stands behind

@@ -61,7 +61,7 @@ public final class Churn {
             threads.add(start("redefined", Redefine::run));
             threads.add(start("redefining", Churn::redefine));
         }
-        while (generation.get() < 20 || templates.get() < 2 || started.get() < 20) {
+        while (generation.get() < 20 || templates.get() < 2 || started.get() < 20 || collections.get() == 0) {
             Control.check(wrong == null, String.valueOf(wrong));
             Thread.sleep(5);
         }

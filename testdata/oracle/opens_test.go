@@ -19,13 +19,13 @@ import (
 // docs/operations.md).
 var named = []*regexp.Regexp{
 	regexp.MustCompile(`^/proc(/(self|thread-self|\d+)(/(task(/\d+(/(stat|status|schedstat|sched|syscall|comm|cmdline|wchan))?)?|` +
-		`stat|statm|status|maps|mem|cmdline|cgroup|exe|root|auxv|environ|mountinfo|limits|fd(/\d+)?|map_files/[0-9a-f]+-[0-9a-f]+|` +
+		`stat|statm|status|maps|mem|cmdline|cgroup|exe|root|auxv|environ|mountinfo|limits|fd(/\d+)?|timens_offsets|map_files/[0-9a-f]+-[0-9a-f]+|` +
 		`oom_score_adj|attr/current|sched))?)?$`),
-	regexp.MustCompile(`^/proc/(uptime|stat|sys/kernel/[a-z_/]+|mounts)$`),
+	regexp.MustCompile(`^/proc/(uptime|stat|cpuinfo|sys/kernel/[a-z_/]+|mounts)$`),
 	regexp.MustCompile(`^/sys/(devices/system/cpu/(online|nohz_full|possible)|kernel/mm/[a-z_/]+|kernel/security/lsm|fs/selinux/enforce|module/[a-z_/]+)$`),
 	// goprof's own: Go's runtime asks how many CPUs it has
 	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?cpu\.(max|cfs_quota_us|cfs_period_us)$`),
-	regexp.MustCompile(`^/etc/(passwd|group|nsswitch\.conf|localtime)$`),
+	regexp.MustCompile(`^/etc/(os-release|passwd|group|nsswitch\.conf|localtime)$`),
 	regexp.MustCompile(`^/usr/share/zoneinfo/|^/dev/null$`),
 	// below a kept /proc/PID/task
 	regexp.MustCompile(`^(stat|status|schedstat|syscall|\d+(/(stat|status|schedstat|sched|syscall|wchan|comm))?)$`),

@@ -76,7 +76,7 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 		return nil
 	})
 	if err == nil {
-		h.bound(maxEntries)
+		h.bound(maxEntries, &h.stacks.tree)
 		err = h.marks.read(src, &h.grid)
 	}
 	return h, err
@@ -90,5 +90,5 @@ func (h *heat) add(s *profile.Sample) {
 	node.Self = addTime(node.Self, one.weight)
 	h.stacks.tree.Total = addTime(h.stacks.tree.Total, one.weight)
 	h.samples = addTime(h.samples, s.Looks())
-	h.entries.add(one)
+	h.entries.add(one, &h.stacks.tree)
 }

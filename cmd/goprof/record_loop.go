@@ -84,7 +84,7 @@ func (r *recorder) loop(ctx context.Context) (last result) {
 		}
 		r.out = next
 		finishing.Go(func() {
-			if r.loopErr = r.finishOne(&done, &res); r.loopErr != nil {
+			if r.loopErr = r.finishOne(done, &res); r.loopErr != nil {
 				stop()
 			}
 		})
@@ -108,7 +108,9 @@ func (f *recordFlags) over(spent time.Duration) bool {
 // finishOne writes one of a loop's files, and says so. A time without samples has none.
 func (r *recorder) finishOne(out *outputs, res *result) error {
 	if res.summary.Samples == 0 {
-		out.discard()
+		if err := out.leaveOut(&soFar{res.profile, &res.summary, res.at}, false); err != nil {
+			return outputFailed(err)
+		}
 		return nil
 	}
 	name, err := out.write(&soFar{res.profile, &res.summary, res.at})

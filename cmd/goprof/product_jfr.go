@@ -151,7 +151,7 @@ func (p *jfrProduct) finish(r *soFar) (string, error) {
 		}
 	}
 	p.done = true // nothing goes between the end and this
-	p.publish() // also what was whole before a failure
+	p.publish()   // also what was whole before a failure
 	if err := p.growing.Close(); err != nil && p.failed == nil {
 		p.failed = err
 	}

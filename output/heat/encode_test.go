@@ -3,6 +3,7 @@ package heat
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -190,6 +191,19 @@ func TestNoSuchWeight(t *testing.T) {
 	d = decode(t, draw(t, timed(profile.Meta{Weight: profile.CPUTime}, one), Options{}))
 	if d.Unit != "time" || d.entries[0].weight != 60_000 || d.entries[0].cells != 3 {
 		t.Errorf("%+v %s", d.entries[0], d.Unit)
+	}
+}
+
+// TestWeightIsAskedFor: looks that stand for time are counted as looks where somebody wants that.
+func TestWeightIsAskedFor(t *testing.T) {
+	f := timed(profile.Meta{}, profile.Sample{At: at(0), Stack: names{}.stack("a.B.c"), Wall: true, Span: time.Second, Count: 3})
+	f.info.Asked = true
+	if d := decode(t, draw(t, f, Options{})); d.Unit != "samples" || d.entries[0].weight != 3 {
+		t.Errorf("%d %s", d.entries[0].weight, d.Unit)
+	}
+	f.info.Meta.Weight = profile.CPUTime
+	if err := Write(io.Discard, f, Options{}); !recording.IsBad(err) {
+		t.Errorf("without CPU time: %v", err)
 	}
 }
 

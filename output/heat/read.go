@@ -64,9 +64,13 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	if !x.any {
 		return nil, ErrEmpty
 	}
-	if spans && (h.unit.weight == profile.Samples || !weighs) {
+	switch {
+	case info.Asked && !weighs:
+		return nil, &recording.Lacks{Problem: "its samples have no " + h.unit.weight.String(), Remedy: "--weight samples"}
+	case info.Asked:
+	case spans && (h.unit.weight == profile.Samples || !weighs):
 		h.unit.weight = profile.WallTime // threads that do nothing are looked at less often
-	} else if !weighs {
+	case !weighs:
 		h.unit.weight = profile.Samples
 	}
 	x.recorded(&info.Meta)

@@ -45,7 +45,7 @@ func (s *stacks) add(sample *profile.Sample) int32 {
 			at, ok = s.frame(at, f)
 		}
 	}
-	if ok && sample.Wall && (len(stack.Frames) == 0 || stack.Frames[0].Kind != profile.StateFrame) {
+	if ok && sample.LacksLeaf() {
 		at, ok = s.child(at, output.Name{Text: sample.State.Label(""), Kind: output.LabelState})
 	}
 	if ok && at == 0 {

@@ -1,6 +1,7 @@
 package pprof
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -17,6 +18,10 @@ const maxSamples = 1 << 19
 type Builder struct {
 	// Overflow is how many samples had no room, and are under a stack that says so.
 	Overflow int64
+	// Second is what Sample.Time holds; Samples is what the recording's mode says.
+	Second profile.Weight
+	// NoCount says that how many samples there are is not known: they have only their second value.
+	NoCount bool
 
 	out       *pb.Profile
 	functions map[profile.Func]*pb.Function
@@ -217,11 +222,13 @@ func (b *Builder) function(fn *profile.Func) *pb.Function {
 }
 
 // secondValue is what samples have beside their count: Sample.Time holds it.
-func secondValue(m *profile.Meta) (what, unit string) {
-	switch {
-	case m.Weight == profile.Bytes:
+func (b *Builder) secondValue(m *profile.Meta) (what, unit string) {
+	switch w := cmp.Or(b.Second, m.Weight); {
+	case w == profile.Bytes:
 		return "alloc_space", "bytes"
-	case m.Weight == profile.WallTime || m.Mode != "" && m.Mode != profile.ModeCPU:
+	case b.Second == profile.CPUTime:
+		return "cpu", "nanoseconds"
+	case w == profile.WallTime || m.Mode != "" && m.Mode != profile.ModeCPU:
 		return "wall", "nanoseconds"
 	}
 	return "cpu", "nanoseconds"
@@ -230,7 +237,7 @@ func secondValue(m *profile.Meta) (what, unit string) {
 // Write writes the profile, compressed. The builder may go on.
 func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	p := b.out
-	what, unit := secondValue(&meta)
+	what, unit := b.secondValue(&meta)
 	p.SampleType = []*pb.ValueType{{Type: "samples", Unit: "count"}, {Type: what, Unit: unit}}
 	p.DefaultSampleType = what
 	if meta.Weight == profile.Samples {
@@ -243,5 +250,22 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 		p.TimeNanos = meta.Start.UnixNano()
 	}
 	p.Comments = comments(&meta)
+	if b.NoCount {
+		p = withoutCount(p)
+	}
 	return p.Write(to)
+}
+
+// withoutCount is a profile without its first value.
+func withoutCount(p *pb.Profile) *pb.Profile {
+	out := &pb.Profile{SampleType: p.SampleType[1:], DefaultSampleType: p.SampleType[1].Type,
+		Sample: make([]*pb.Sample, len(p.Sample)), Mapping: p.Mapping, Location: p.Location, Function: p.Function,
+		Comments: p.Comments, TimeNanos: p.TimeNanos, DurationNanos: p.DurationNanos,
+		PeriodType: p.PeriodType, Period: p.Period}
+	for i, s := range p.Sample {
+		one := *s
+		one.Value = s.Value[1:]
+		out.Sample[i] = &one
+	}
+	return out
 }

@@ -62,7 +62,7 @@ func (s *stacks) of(sample *profile.Sample) (st stack) {
 			st.root = s.label(labelKey{why: sample.Stack.Truncated})
 		}
 	}
-	if sample.Wall && (len(st.frames) == 0 || st.frames[0].Kind != profile.StateFrame) {
+	if sample.LacksLeaf() {
 		st.leaf = s.label(labelKey{state: sample.State})
 	}
 	return st

@@ -63,6 +63,9 @@ func (s *stacks) frame(parent int32, f *profile.Frame) (node int32, ok bool) {
 		return node, true
 	}
 	if node, ok = s.child(parent, output.ParseLabel(output.Label(f.Func, f.Kind))); ok {
+		if len(s.calls) >= maxNodes { // a reader may make a Func each time
+			clear(s.calls)
+		}
 		s.calls[key] = node
 	}
 	return node, ok

@@ -192,6 +192,9 @@ func (s *stacks) function(fn *profile.Func) *profile.Func {
 		return unnamed
 	}
 	one := s.funcs[*fn]
+	if one == nil && len(s.funcs) >= maxFrames {
+		return fn // no frame has room for it
+	}
 	if one == nil {
 		one = fn
 		s.funcs[*fn] = fn

@@ -73,6 +73,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if err := f.checkShape(cmd, to); err != nil {
 		return err
 	}
+	defer cleanOnSignal()()
 	file, err := output.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)

@@ -112,8 +112,8 @@ func TestStatesThatAreTold(t *testing.T) {
 	}
 }
 
-// TestLooksThatAreToldTooMuch: where the kernel says late that a thread was ready to run, and such looks are not wanted,
-// its next looks are fewer, also those in another stack.
+// TestLooksThatAreToldTooMuch: where the kernel says late that a thread was ready to run, and such looks are not
+// wanted, its next looks are fewer, also those in another stack.
 func TestLooksThatAreToldTooMuch(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{States: func(s profile.State) bool { return s == profile.Parked }})

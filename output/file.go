@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"goprof/output/format"
@@ -160,11 +161,25 @@ func (f *File) closeStream() error {
 	return f.stream.Close()
 }
 
+// unfinished are the names of the files that are being written.
+var unfinished sync.Map
+
+// RemoveUnfinished removes the files that are being written, when the process is about to end. None has its own name
+// yet.
+func RemoveUnfinished() {
+	unfinished.Range(func(name, _ any) bool {
+		os.Remove(name.(string))
+		return true
+	})
+}
+
 func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 	temp, err := f.temp()
 	if err != nil {
 		return "", err
 	}
+	unfinished.Store(temp.Name(), true)
+	defer unfinished.Delete(temp.Name())
 	defer os.Remove(temp.Name()) // gone already if all went well
 	err = buffered(temp, write)
 	if err == nil {

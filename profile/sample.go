@@ -24,6 +24,8 @@ type Sample struct {
 	Thread Thread
 	Stack  *Stack // leaf first
 	State  State
+	// NoState says that State is not known: samples of other tools' events, sums of other tools.
+	NoState bool
 	// Count is how many looks this one stands for; 0 means 1.
 	Count int64
 	CPU   time.Duration // that the thread was charged since it was last looked at; 0 if not known
@@ -36,3 +38,9 @@ type Sample struct {
 
 // Looks is how many looks the sample stands for.
 func (s *Sample) Looks() int64 { return max(s.Count, 1) }
+
+// LacksLeaf reports whether the stack is to get its state as a leaf: stacks of wall-clock modes end in theirs.
+func (s *Sample) LacksLeaf() bool {
+	return s.Wall && !s.NoState &&
+		(s.Stack == nil || len(s.Stack.Frames) == 0 || s.Stack.Frames[0].Kind != StateFrame)
+}

@@ -73,6 +73,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if err := f.checkShape(cmd, to); err != nil {
 		return err
 	}
+	defer cleanOnSignal()()
 	file, err := output.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
@@ -89,7 +90,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	}
 	in.leftOut(cmd)
 	if f.output != output.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "written    %s: %s, %s\n", output.Printable(f.output), to, output.Amount(0, samples))
+		fmt.Fprintf(cmd.ErrOrStderr(), "written    %s: %s, %s\n", output.Printable(f.output), to, in.amount(samples))
 	}
 	return nil
 }
@@ -102,6 +103,10 @@ func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 		return usageError(cmd, "--hide-internal and --group-threads are for html, svg and json")
 	case f.title != "" && to != format.HTML && to != format.SVG:
 		return usageError(cmd, "--title is for html and svg")
+	case f.in.threads && !drawn && to != format.Collapsed:
+		return usageError(cmd, "-t is for collapsed, html, svg and json; "+to.String()+" has each sample's thread anyway")
+	case f.in.weight != "" && to == format.Firefox:
+		return usageError(cmd, "--weight is not for firefox, which shows samples with all that they count")
 	}
 	return nil
 }

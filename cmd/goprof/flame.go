@@ -71,6 +71,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	if err := notItself(input, f.output); err != nil {
 		return err
 	}
+	defer cleanOnSignal()()
 	file, err := reserveFlame(input, f)
 	if err != nil {
 		return outputFailed(err)

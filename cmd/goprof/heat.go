@@ -65,6 +65,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if err := notItself(input, f.output); err != nil {
 		return err
 	}
+	defer cleanOnSignal()()
 	file, err := reserveHeat(input, f.output)
 	if err != nil {
 		return outputFailed(err)

@@ -140,6 +140,17 @@ func (in *openInput) leftOut(cmd *cobra.Command) {
 	}
 }
 
+// amount says how many samples there are. Where a file does not know that, it has stacks.
+func (in *openInput) amount(n int64) string {
+	if info := in.file.Info(); info.Counts() {
+		return output.Amount(profile.Samples, n)
+	}
+	if n == 1 {
+		return "1 stack"
+	}
+	return fmt.Sprintf("%d stacks", n)
+}
+
 // sumOptions are those of the command line. Threads of collapsed files are part of their stacks.
 func (in *openInput) sumOptions() recording.SumOptions {
 	i := in.file.Info()

@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"goprof/output"
@@ -27,8 +26,8 @@ type product interface {
 	soFar(r *soFar) (name string, err error)
 	// finish writes the rest, and returns the name of the file.
 	finish(r *soFar) (name string, err error)
-	// discard leaves no file, and what was there before as it is.
-	discard()
+	// discard leaves no file, and what was there before as it is. It returns what went wrong by then.
+	discard() error
 	// file is where all of it goes.
 	file() *output.File
 }
@@ -70,32 +69,23 @@ func newProduct(of format.Format, file *output.File, o productOptions) (product,
 type sumProduct struct {
 	to    *output.File
 	write func(io.Writer, *soFar) error
-	mu    sync.Mutex // a signal may ask for what there is while the end is written
-	done  bool
 }
 
 func (p *sumProduct) file() *output.File { return p.to }
 
-func (p *sumProduct) discard() {}
+func (p *sumProduct) discard() error { return nil }
 
 func (p *sumProduct) begin(session.Facts, func()) session.Sink { return nil }
 
 // soFar writes what can be written anew at the end: what went into a stream cannot.
 func (p *sumProduct) soFar(r *soFar) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.to.IsStream() || p.done {
+	if p.to.IsStream() {
 		return "", errAtEnd
 	}
 	return p.put(r)
 }
 
-func (p *sumProduct) finish(r *soFar) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done = true
-	return p.put(r)
-}
+func (p *sumProduct) finish(r *soFar) (string, error) { return p.put(r) }
 
 func (p *sumProduct) put(r *soFar) (string, error) {
 	return p.to.Write(func(w io.Writer) error { return p.write(w, r) })

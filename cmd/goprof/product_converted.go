@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"goprof/output"
 	"goprof/output/convert"
@@ -25,8 +24,6 @@ type convertedProduct struct {
 	tell   func(string)
 	spool  *os.File
 	stream *jfrProduct
-	mu     sync.Mutex // a signal may ask for what there is while the end is written
-	done   bool
 }
 
 func newConverted(to *output.File, as format.Format, o productOptions) (product, error) {
@@ -45,9 +42,7 @@ func (p *convertedProduct) begin(about session.Facts, stop func()) session.Sink 
 }
 
 func (p *convertedProduct) soFar(r *soFar) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.to.IsStream() || p.done {
+	if p.to.IsStream() {
 		return "", errAtEnd
 	}
 	if _, err := p.stream.soFar(r); err != nil {
@@ -58,9 +53,6 @@ func (p *convertedProduct) soFar(r *soFar) (string, error) {
 
 // finish writes the result. Where the spool's disk was full it holds what was recorded before that.
 func (p *convertedProduct) finish(r *soFar) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done = true
 	defer p.spool.Close()
 	if _, err := p.stream.finish(r); err != nil {
 		if p.stream.writer.Written() > 0 {
@@ -84,12 +76,9 @@ func (p *convertedProduct) write() (string, error) {
 	})
 }
 
-func (p *convertedProduct) discard() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done = true
-	p.stream.discard()
-	p.spool.Close()
+func (p *convertedProduct) discard() error {
+	defer p.spool.Close()
+	return p.stream.discard()
 }
 
 // spooled is a spool as a file that grows. It stays open for who reads it.

@@ -139,27 +139,31 @@ func (p *jfrProduct) soFar(r *soFar) (string, error) {
 
 // finish writes the account and the last chunk.
 func (p *jfrProduct) finish(r *soFar) (string, error) {
-	p.do(func(w *jfr.Writer) error {
-		if err := w.Account(r.at, r.summary); err != nil {
-			return err
-		}
-		return w.Close(r.at)
-	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done = true
-	p.publish() // also what was whole before a failure
+	if !p.done && p.failed == nil {
+		err := p.writer.Account(r.at, r.summary)
+		if err == nil {
+			err = p.writer.Close(r.at)
+		}
+		if err != nil {
+			p.fail(err)
+		}
+	}
+	p.done = true // nothing goes between the end and this
+	p.publish()   // also what was whole before a failure
 	if err := p.growing.Close(); err != nil && p.failed == nil {
 		p.failed = err
 	}
 	return p.growing.Name(), p.problem()
 }
 
-func (p *jfrProduct) discard() {
+func (p *jfrProduct) discard() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done = true
 	p.growing.Close()
+	return p.problem()
 }
 
 // problem is what went wrong, with the name of the file.

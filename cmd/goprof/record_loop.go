@@ -71,14 +71,9 @@ func (r *recorder) loop(ctx context.Context) (last result) {
 	defer stop()
 	began := time.Now()
 	for {
-		length, final := r.flags.loop, false
-		if all := r.flags.duration.Duration; all > 0 {
-			left := all - time.Since(began)
-			length, final = min(length, left), left <= length
-		}
-		res := r.once(ctx, length)
+		res := r.once(ctx, r.flags.lap(time.Since(began)))
 		finishing.Wait()
-		if final || res.err != nil || r.loopErr != nil || ctx.Err() != nil || r.session.Process.Alive() != nil {
+		if r.flags.over(time.Since(began)) || res.err != nil || r.loopErr != nil || ctx.Err() != nil || r.session.Process.Alive() != nil {
 			return res
 		}
 		done := r.out
@@ -89,17 +84,33 @@ func (r *recorder) loop(ctx context.Context) (last result) {
 		}
 		r.out = next
 		finishing.Go(func() {
-			if r.loopErr = r.finishOne(&done, &res); r.loopErr != nil {
+			if r.loopErr = r.finishOne(done, &res); r.loopErr != nil {
 				stop()
 			}
 		})
 	}
 }
 
+// lap is how long the next of a loop's files is recorded, after so much time. It is never 0, which would mean no end.
+func (f *recordFlags) lap(spent time.Duration) time.Duration {
+	if f.duration.Duration == 0 {
+		return f.loop
+	}
+	return max(min(f.loop, f.duration.Duration-spent), 1)
+}
+
+// over tells whether a loop has taken all of its time. The moment counts at which a file is done: to finish the one
+// before may have taken longer than the file itself.
+func (f *recordFlags) over(spent time.Duration) bool {
+	return f.duration.Duration > 0 && spent >= f.duration.Duration
+}
+
 // finishOne writes one of a loop's files, and says so. A time without samples has none.
 func (r *recorder) finishOne(out *outputs, res *result) error {
 	if res.summary.Samples == 0 {
-		out.discard()
+		if err := out.leaveOut(&soFar{res.profile, &res.summary, res.at}, false); err != nil {
+			return outputFailed(err)
+		}
 		return nil
 	}
 	name, err := out.write(&soFar{res.profile, &res.summary, res.at})

@@ -5,24 +5,28 @@ package main
 import (
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"goprof/output"
 	"goprof/output/format"
 )
 
-// outputs are the files that a recording ends in. They are checked before it begins.
+// outputs are the files that a recording ends in. They are checked before it begins. A signal may ask for what there is
+// while a loop finishes the same files.
 type outputs struct {
 	product
+	mu      sync.Mutex // held while they are written
+	done    bool       // they have been written for the last time, or are not to be
 	summary *output.File
 	beside  bool // the summary goes beside the product, where "goprof flame" looks for it
 	asked   bool // for the summary, by its name
 }
 
 // reserve finds the files for the recording of a process that begins now.
-func (f *recordFlags) reserve(pid int) (outputs, error) {
+func (f *recordFlags) reserve(pid int) (*outputs, error) {
 	now := time.Now()
-	o := outputs{asked: f.summary != "", beside: f.summary == "" && f.as == format.Collapsed}
+	o := &outputs{asked: f.summary != "", beside: f.summary == "" && f.as == format.Collapsed}
 	file, err := f.reserveProduct(pid, now)
 	if err != nil {
 		return o, err
@@ -35,7 +39,11 @@ func (f *recordFlags) reserve(pid int) (outputs, error) {
 	}
 	switch {
 	case f.summary != "":
-		name, _ := f.nameAt(f.summary, pid, now)
+		name, fixed := f.nameAt(f.summary, pid, now)
+		if !fixed {
+			o.summary, err = output.ReserveNumbered(name, nil)
+			break
+		}
 		o.summary, err = f.named(name)
 	case o.beside && f.output != "" && !file.IsStream() && f.fixedName():
 		name, _ := f.nameAt(f.output, pid, now)
@@ -95,22 +103,47 @@ func reserveBeside(name string) (*output.File, error) {
 	return file, nil
 }
 
-// write writes all files and returns the name of the first.
+// errDone says that the files have been finished.
+var errDone = errors.New("it has been written to the end")
+
+// write writes all files for the last time and returns the name of the first. An account that was asked for by name is
+// written also where the product failed: it says what was recorded.
 func (o *outputs) write(r *soFar) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.done = true
 	name, err := o.finish(r)
-	if err != nil {
+	if err != nil && !o.asked {
 		return "", err
 	}
-	return name, o.writeSummary(name, r)
+	return name, errors.Join(err, o.writeSummary(name, r))
 }
 
 // writeSoFar writes what can be written anew at the end: a stream is not.
 func (o *outputs) writeSoFar(r *soFar) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done {
+		return "", errDone
+	}
 	name, err := o.soFar(r)
 	if err == nil && (o.summary == nil || !o.summary.IsStream()) {
 		err = o.writeSummary(name, r)
 	}
 	return name, err
+}
+
+// leaveOut leaves no file of a recording without samples, but for an account that was asked for by name. It returns
+// what went wrong: that there are no samples may be due to it.
+func (o *outputs) leaveOut(r *soFar, account bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.done = true
+	err := o.discard()
+	if o.asked && account {
+		err = errors.Join(err, o.writeSummary("", r))
+	}
+	return err
 }
 
 // writeSummary writes the account, where there is to be one. Its place may go by the name that the product got.

@@ -26,7 +26,7 @@ type recorder struct {
 	pid     int
 	session *session.Session
 	engine  session.EngineName
-	out     outputs
+	out     *outputs
 	visits  chan session.Visit
 	ended   chan struct{}
 	talk    io.Writer
@@ -182,7 +182,7 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 		}
 	}
 	if r.flags.loop > 0 {
-		r.keepNewest(&r.out, name)
+		r.keepNewest(r.out, name)
 	}
 	if r.loopErr != nil {
 		return r.loopErr
@@ -196,11 +196,8 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 // tellEmpty writes no stacks: an empty file helps nobody, and could replace a full one. An
 // account that was asked for by name is written, as it says what became of the looks.
 func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
-	r.out.discard()
-	if r.out.asked {
-		if err := r.out.writeSummary("", &soFar{res.profile, &res.summary, res.at}); err != nil {
-			return outputFailed(err)
-		}
+	if err := r.out.leaveOut(&soFar{res.profile, &res.summary, res.at}, true); err != nil {
+		return outputFailed(err)
 	}
 	if r.loopErr != nil {
 		return r.loopErr
@@ -269,7 +266,7 @@ func writeOnSignal(talk io.Writer, recorders []*recorder, now <-chan os.Signal) 
 func (r *recorder) writeNow(talk io.Writer) {
 	var now *profile.Profile
 	var sum profile.Summary
-	var out outputs
+	var out *outputs
 	if !r.visit(func(p *profile.Profile, s *profile.Summary) { now, sum, out = p.Copy(), *s, r.out }) {
 		return // it has ended, and is about to be written
 	}
@@ -280,6 +277,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
 	name, err := out.writeSoFar(&soFar{now, &sum, r.session.Now()})
 	switch {
+	case errors.Is(err, errDone): // a loop's file, which holds all of it
 	case errors.Is(err, errAtEnd): // whoever reads it would count twice what is written twice
 		fmt.Fprintln(talk, "goprof: SIGUSR1 writes what there is into a file (-o FILE); what is not a file gets all of it at the end")
 	case err != nil:

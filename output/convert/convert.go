@@ -103,8 +103,21 @@ func writeCollapsed(to io.Writer, src recording.Source, o recording.SumOptions) 
 	return output.Collapsed(to, p)
 }
 
-func writeTree(to io.Writer, f format.Format, src recording.Source, o Options) error {
-	tree, err := recording.TreeOf(src, o.Sum)
+// tree sums the samples up. A collapsed file is a tree, which says more than samples that are made of it.
+func (w *watched) tree(o recording.SumOptions) (*output.Tree, error) {
+	f, ok := w.Source.(*recording.File)
+	if !ok || f.Tree() == nil {
+		return recording.TreeOf(w, o)
+	}
+	tree, err := recording.TreeOf(f, o)
+	if err != nil {
+		return nil, err
+	}
+	return tree, w.Each(func(*profile.Sample) error { return nil })
+}
+
+func writeTree(to io.Writer, f format.Format, src *watched, o Options) error {
+	tree, err := src.tree(o.Sum)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package firefox
 
 import (
 	"cmp"
+	"strings"
 
 	"goprof/output"
 	"goprof/output/recording"
@@ -65,8 +66,15 @@ type mark struct {
 
 type marks struct{ list []mark }
 
+// maxText bounds a marker's text, in bytes: texts of a file stand in it once, and may be the text of any number of
+// markers.
+const maxText = 200
+
 // mark adds a marker, if there is room.
 func (w *writer) mark(to *marks, m mark) {
+	if len(m.text) > maxText {
+		m.text = strings.ToValidUTF8(m.text[:maxText], "") + "..."
+	}
 	if w.markers >= maxMarkers {
 		w.omitted++
 		return

@@ -203,6 +203,9 @@ func (h *heat) about(p *page, least int64) (facts [][2]string) {
 	if h.stacks.full > 0 {
 		add("cut", "%d samples, whose stacks would have made too large a tree", h.stacks.full)
 	}
+	if h.cut {
+		add("merged", "rare stacks stand under their callers: too many threads have too many different ones")
+	}
 	if h.lanes.beyond > 0 {
 		add("lanes", "%d with little share the last", h.lanes.beyond)
 	}

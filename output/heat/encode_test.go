@@ -3,6 +3,7 @@ package heat
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"goprof/output"
 	"goprof/output/recording"
 	"goprof/profile"
 )
@@ -192,18 +194,31 @@ func TestNoSuchWeight(t *testing.T) {
 	}
 }
 
+// TestWeightIsAskedFor: looks that stand for time are counted as looks where somebody wants that.
+func TestWeightIsAskedFor(t *testing.T) {
+	f := timed(profile.Meta{}, profile.Sample{At: at(0), Stack: names{}.stack("a.B.c"), Wall: true, Span: time.Second, Count: 3})
+	f.info.Asked = true
+	if d := decode(t, draw(t, f, Options{})); d.Unit != "samples" || d.entries[0].weight != 3 {
+		t.Errorf("%d %s", d.entries[0].weight, d.Unit)
+	}
+	f.info.Meta.Weight = profile.CPUTime
+	if err := Write(io.Discard, f, Options{}); !recording.IsBad(err) {
+		t.Errorf("without CPU time: %v", err)
+	}
+}
+
 // TestEntriesAreBounded: more entries than there is room for make cells longer, and lose nothing.
 func TestEntriesAreBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	e := entries{grid: newGrid(extent{to: int64(100 * time.Second)}), most: 1000}
 	for range 20_000 {
 		first := r.Uint32N(uint32(e.grid.cells()))
-		e.add(entry{cell: first, cells: min(1+r.Uint32N(3), uint32(e.grid.cells())-first), lane: r.Int32N(3), node: r.Int32N(4), weight: 2})
+		e.add(entry{cell: first, cells: min(1+r.Uint32N(3), uint32(e.grid.cells())-first), lane: r.Int32N(3), node: r.Int32N(4), weight: 2}, nil)
 		if len(e.list) > 1000 {
 			t.Fatalf("%d entries are held", len(e.list))
 		}
 	}
-	e.bound(50)
+	e.bound(50, nil)
 	total := int64(0)
 	for _, one := range e.list {
 		total += one.weight
@@ -216,6 +231,29 @@ func TestEntriesAreBounded(t *testing.T) {
 	}
 	if got := time.Duration(e.grid.column()) * time.Duration(e.grid.columns); got < 100*time.Second {
 		t.Errorf("%d columns of %d ns are only %s", e.grid.columns, e.grid.column(), got)
+	}
+}
+
+// TestManyLanesAndStacks: where even one cell has more entries than there is room for, the stacks of the lightest are
+// cut.
+func TestManyLanesAndStacks(t *testing.T) {
+	tree := &output.Tree{Nodes: make([]output.TreeNode, 1)}
+	for i := range int32(4096) { // a chain, from which stacks fork
+		tree.Nodes = append(tree.Nodes, output.TreeNode{Parent: i % 512})
+	}
+	e := entries{grid: newGrid(extent{to: int64(time.Second)}), most: 1000}
+	for i := range 10_000 {
+		e.add(entry{cell: uint32(i % e.grid.cells()), cells: 1, lane: int32(i % 10), node: int32(i*7%4096 + 1), weight: 1}, tree)
+	}
+	e.add(entry{cells: 1, lane: 3, node: 4000, weight: 1000}, tree)
+	e.bound(300, tree)
+	total, heavy := int64(0), false
+	for _, one := range e.list {
+		total += one.weight
+		heavy = heavy || one.node == 4000 && one.weight >= 1000
+	}
+	if total != 11_000 || len(e.list) > 300 || !e.cut || !heavy {
+		t.Errorf("%d in %d entries, cut %v, the heaviest is there: %v", total, len(e.list), e.cut, heavy)
 	}
 }
 

@@ -3,6 +3,8 @@ package heat
 import (
 	"cmp"
 	"slices"
+
+	"goprof/output"
 )
 
 const (
@@ -23,25 +25,42 @@ type entry struct {
 type entries struct {
 	grid grid
 	list []entry
-	most int // that are held
+	most int  // that are held
+	cut  bool // some entries stand under callers of what was seen
 }
 
-func (e *entries) add(one entry) {
+func (e *entries) add(one entry, tree *output.Tree) {
 	if len(e.list) >= e.most {
-		e.merge()
-		for len(e.list) > e.most/2 {
-			e.coarsen()
-		}
+		e.bound(e.most/2, tree)
 	}
 	e.list = append(e.list, one)
 }
 
-// bound leaves at most so many entries.
-func (e *entries) bound(most int) {
+// bound leaves at most so many entries. Cells grow first. Where the whole recording is one cell, lanes and stacks are
+// too many: the stacks of the lightest entries are cut from the leaf on, each time twice as far.
+func (e *entries) bound(most int, tree *output.Tree) {
 	e.merge()
-	for len(e.list) > most && e.grid.columns > 1 {
+	for len(e.list) > most && e.grid.cells() > 1 {
 		e.coarsen()
 	}
+	for frames := 1; len(e.list) > most && e.cutLeaves(most, frames, tree); frames *= 2 {
+		e.cut = true
+	}
+}
+
+// cutLeaves takes frames off the stacks of all entries but the heaviest, which fill half of the room. It returns false
+// if there was nothing to be cut.
+func (e *entries) cutLeaves(most, frames int, tree *output.Tree) (some bool) {
+	slices.SortFunc(e.list, func(a, b entry) int { return cmp.Compare(b.weight, a.weight) })
+	for i := most / 2; i < len(e.list); i++ {
+		one := &e.list[i]
+		for n := 0; n < frames && one.node != 0; n++ {
+			one.node = tree.Nodes[one.node].Parent
+			some = true
+		}
+	}
+	e.merge()
+	return some
 }
 
 // merge sorts the entries, and makes those one that differ in nothing but their weight.

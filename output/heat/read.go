@@ -64,9 +64,13 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	if !x.any {
 		return nil, ErrEmpty
 	}
-	if spans && (h.unit.weight == profile.Samples || !weighs) {
+	switch {
+	case info.Asked && !weighs:
+		return nil, &recording.Lacks{Problem: "its samples have no " + h.unit.weight.String(), Remedy: "--weight samples"}
+	case info.Asked:
+	case spans && (h.unit.weight == profile.Samples || !weighs):
 		h.unit.weight = profile.WallTime // threads that do nothing are looked at less often
-	} else if !weighs {
+	case !weighs:
 		h.unit.weight = profile.Samples
 	}
 	x.recorded(&info.Meta)
@@ -76,7 +80,7 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 		return nil
 	})
 	if err == nil {
-		h.bound(maxEntries)
+		h.bound(maxEntries, &h.stacks.tree)
 		err = h.marks.read(src, &h.grid)
 	}
 	return h, err
@@ -90,5 +94,5 @@ func (h *heat) add(s *profile.Sample) {
 	node.Self = addTime(node.Self, one.weight)
 	h.stacks.tree.Total = addTime(h.stacks.tree.Total, one.weight)
 	h.samples = addTime(h.samples, s.Looks())
-	h.entries.add(one)
+	h.entries.add(one, &h.stacks.tree)
 }

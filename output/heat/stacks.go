@@ -45,7 +45,7 @@ func (s *stacks) add(sample *profile.Sample) int32 {
 			at, ok = s.frame(at, f)
 		}
 	}
-	if ok && sample.Wall && (len(stack.Frames) == 0 || stack.Frames[0].Kind != profile.StateFrame) {
+	if ok && sample.LacksLeaf() {
 		at, ok = s.child(at, output.Name{Text: sample.State.Label(""), Kind: output.LabelState})
 	}
 	if ok && at == 0 {
@@ -63,6 +63,9 @@ func (s *stacks) frame(parent int32, f *profile.Frame) (node int32, ok bool) {
 		return node, true
 	}
 	if node, ok = s.child(parent, output.ParseLabel(output.Label(f.Func, f.Kind))); ok {
+		if len(s.calls) >= maxNodes { // a reader may make a Func each time
+			clear(s.calls)
+		}
 		s.calls[key] = node
 	}
 	return node, ok

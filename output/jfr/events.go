@@ -76,7 +76,11 @@ func (w *Writer) sample(s *profile.Sample, thread, trace uint64, cpu time.Durati
 	w.event(kindOf(s), s.At.Ticks)
 	b := appendInt(w.body, thread)
 	b = appendInt(b, trace)
-	b = appendInt(b, uint64(s.State)+1)
+	state := uint64(s.State) + 1
+	if s.NoState {
+		state = 0 // refers to nothing
+	}
+	b = appendInt(b, state)
 	if s.Wall {
 		b = appendInt32(b, int32(min(count, math.MaxInt32)))
 		b = appendInt(b, uint64(s.Span))

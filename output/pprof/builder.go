@@ -1,6 +1,7 @@
 package pprof
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -17,6 +18,10 @@ const maxSamples = 1 << 19
 type Builder struct {
 	// Overflow is how many samples had no room, and are under a stack that says so.
 	Overflow int64
+	// Second is what Sample.Time holds; Samples is what the recording's mode says.
+	Second profile.Weight
+	// NoCount says that how many samples there are is not known: they have only their second value.
+	NoCount bool
 
 	out       *pb.Profile
 	functions map[profile.Func]*pb.Function
@@ -101,7 +106,10 @@ const maxNew = 1 << 17
 // find is the sum of a stack with its labels.
 func (b *Builder) find(s *Sample) *pb.Sample {
 	b.stack = b.stack[:0]
-	b.frames(s.Stack)
+	if !b.frames(s.Stack) {
+		b.Overflow += s.Count
+		return b.full
+	}
 	b.key = b.key[:0]
 	for _, l := range b.stack {
 		b.key = binary.AppendUvarint(b.key, l.ID)
@@ -150,44 +158,64 @@ func (b *Builder) sample(s *Sample) *pb.Sample {
 }
 
 // frames makes locations of a stack's frames: a physical frame with all that is inlined into it, from the leaf on. Of
-// inlined methods whose frame is missing, one location is made, too.
-func (b *Builder) frames(s *profile.Stack) {
+// inlined methods whose frame is missing, one location is made, too. It returns false if there is no room for one.
+func (b *Builder) frames(s *profile.Stack) bool {
 	if s == nil {
-		return
+		return true
 	}
 	for from := 0; from < len(s.Frames); {
 		to := from
 		for to < len(s.Frames)-1 && s.Frames[to].Kind == profile.Inlined {
 			to++
 		}
-		b.stack = append(b.stack, b.location(s.Frames[from:to+1]))
+		l := b.location(s.Frames[from : to+1])
+		if l == nil {
+			return false
+		}
+		b.stack = append(b.stack, l)
 		from = to + 1
 	}
 	if s.Truncated != profile.Whole {
 		why := profile.Frame{Func: &profile.Func{Name: truncatedBy(s.Truncated)}, Kind: profile.Gap}
-		b.stack = append(b.stack, b.location([]profile.Frame{why}))
+		l := b.location([]profile.Frame{why})
+		if l == nil {
+			return false
+		}
+		b.stack = append(b.stack, l)
 	}
+	return true
 }
+
+// isFull tells that no new sample has room, so that nothing is made for one.
+func (b *Builder) isFull() bool { return b.full != nil }
 
 // truncatedBy is the frame that stands where a root is missing, as collapsed files have it.
 func truncatedBy(why profile.Reason) string { return "[truncated: " + why.String() + "]" }
 
+// location is that of a physical frame, nil if it is new and there is no room.
 func (b *Builder) location(frames []profile.Frame) *pb.Location {
 	physical := &frames[len(frames)-1]
 	b.line = b.line[:0]
 	for i := range frames {
-		b.line = binary.AppendUvarint(b.line, b.function(frames[i].Func).ID)
+		fn := b.function(frames[i].Func)
+		if fn == nil {
+			return nil
+		}
+		b.line = binary.AppendUvarint(b.line, fn.ID)
 		b.line = binary.AppendVarint(b.line, int64(frames[i].Line))
 	}
 	address := uint64(0)
 	if !physical.Kind.Java() && physical.Func.Module != "" {
+		if b.isFull() && b.mappings[physical.Func.Module] == nil {
+			return nil
+		}
 		if m := b.mapping(physical.Func.Module); physical.PC >= m.Start && physical.PC < m.Limit {
 			address = physical.PC
 		}
 	}
 	b.line = binary.AppendUvarint(b.line, address)
 	l := b.locations[string(b.line)]
-	if l != nil {
+	if l != nil || b.isFull() {
 		return l
 	}
 	l = &pb.Location{ID: uint64(len(b.out.Location)) + 1, Address: address}
@@ -202,11 +230,15 @@ func (b *Builder) location(frames []profile.Frame) *pb.Location {
 	return l
 }
 
+// function is the one of a name, nil if it is new and there is no room.
 func (b *Builder) function(fn *profile.Func) *pb.Function {
 	if f := b.byPtr[fn]; f != nil {
 		return f
 	}
 	f := b.functions[*fn]
+	if f == nil && b.isFull() {
+		return nil
+	}
 	if f == nil {
 		f = &pb.Function{ID: uint64(len(b.out.Function)) + 1, Name: fn.Name, SystemName: fn.Name, Filename: fn.File}
 		b.out.Function = append(b.out.Function, f)
@@ -217,11 +249,13 @@ func (b *Builder) function(fn *profile.Func) *pb.Function {
 }
 
 // secondValue is what samples have beside their count: Sample.Time holds it.
-func secondValue(m *profile.Meta) (what, unit string) {
-	switch {
-	case m.Weight == profile.Bytes:
+func (b *Builder) secondValue(m *profile.Meta) (what, unit string) {
+	switch w := cmp.Or(b.Second, m.Weight); {
+	case w == profile.Bytes:
 		return "alloc_space", "bytes"
-	case m.Weight == profile.WallTime || m.Mode != "" && m.Mode != profile.ModeCPU:
+	case b.Second == profile.CPUTime:
+		return "cpu", "nanoseconds"
+	case w == profile.WallTime || m.Mode != "" && m.Mode != profile.ModeCPU:
 		return "wall", "nanoseconds"
 	}
 	return "cpu", "nanoseconds"
@@ -230,7 +264,7 @@ func secondValue(m *profile.Meta) (what, unit string) {
 // Write writes the profile, compressed. The builder may go on.
 func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	p := b.out
-	what, unit := secondValue(&meta)
+	what, unit := b.secondValue(&meta)
 	p.SampleType = []*pb.ValueType{{Type: "samples", Unit: "count"}, {Type: what, Unit: unit}}
 	p.DefaultSampleType = what
 	if meta.Weight == profile.Samples {
@@ -243,5 +277,22 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 		p.TimeNanos = meta.Start.UnixNano()
 	}
 	p.Comments = comments(&meta)
+	if b.NoCount {
+		p = withoutCount(p)
+	}
 	return p.Write(to)
+}
+
+// withoutCount is a profile without its first value.
+func withoutCount(p *pb.Profile) *pb.Profile {
+	out := &pb.Profile{SampleType: p.SampleType[1:], DefaultSampleType: p.SampleType[1].Type,
+		Sample: make([]*pb.Sample, len(p.Sample)), Mapping: p.Mapping, Location: p.Location, Function: p.Function,
+		Comments: p.Comments, TimeNanos: p.TimeNanos, DurationNanos: p.DurationNanos,
+		PeriodType: p.PeriodType, Period: p.Period}
+	for i, s := range p.Sample {
+		one := *s
+		one.Value = s.Value[1:]
+		out.Sample[i] = &one
+	}
+	return out
 }

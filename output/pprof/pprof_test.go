@@ -117,6 +117,20 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestFullKeepsNothing: of samples without room no names are kept.
+func TestFullKeepsNothing(t *testing.T) {
+	b := NewBuilder()
+	b.room = 2
+	for i := range 1000 {
+		b.Add(&Sample{Count: 1, Stack: &profile.Stack{Frames: []profile.Frame{
+			{Func: &profile.Func{Name: fmt.Sprintf("f%d", i), Module: fmt.Sprintf("/lib/%d.so", i)}, Kind: profile.Native}}}})
+	}
+	if len(b.functions) > 4 || len(b.locations) > 4 || len(b.mappings) > 4 || b.Overflow != 998 {
+		t.Errorf("%d functions, %d locations, %d images, %d without room", len(b.functions), len(b.locations),
+			len(b.mappings), b.Overflow)
+	}
+}
+
 // TestFull: samples of which the builder has no room are counted under one stack.
 func TestFull(t *testing.T) {
 	b := NewBuilder()

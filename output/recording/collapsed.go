@@ -122,7 +122,7 @@ func (c *collapsedFile) Each(visit func(*profile.Sample) error) error {
 func (c *collapsedFile) sample(leaf *output.TreeNode, stack *profile.Stack) (s profile.Sample) {
 	*stack = profile.Stack{Frames: stack.Frames[:0]}
 	first := c.what[leaf.Name]
-	s.State = first.state
+	s.State, s.NoState = first.state, !first.waits
 	for node := leaf; ; node = &c.tree.Nodes[node.Parent] {
 		l := &c.what[node.Name]
 		if l.thread != nil && node.Parent == 0 {

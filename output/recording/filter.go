@@ -129,7 +129,7 @@ func (p *Filtered) judge(s *profile.Sample, start int64) cause {
 	switch {
 	case f.From > 0 && at < f.From || f.To > 0 && at >= f.To:
 		return byTime
-	case len(f.States) > 0 && !slices.Contains(f.States, s.State):
+	case len(f.States) > 0 && (s.NoState || !slices.Contains(f.States, s.State)):
 		return byState
 	case (f.Thread != nil || f.ExcludeThread != nil) && !p.thread(&s.Thread):
 		return byThread
@@ -203,7 +203,11 @@ func (p *Filtered) LeftOut() string {
 	if len(list) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d samples left out: %s", all-p.kept, all, strings.Join(list, ", "))
+	what := "samples"
+	if i := p.of.Info(); !i.Counts() {
+		what = "stacks"
+	}
+	return fmt.Sprintf("%d of %d %s left out: %s", all-p.kept, all, what, strings.Join(list, ", "))
 }
 
 // NoneLeft says that there are no samples. It is no fault of the file.

@@ -86,16 +86,15 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
 	if !r.Nanos() { // ticks of another clock: all that is known of the time is what a clock on the wall says
 		s.At.Ticks = s.At.Wall
 	}
-	if state, ok := e.ProfileState(); ok {
-		s.State = state
-	}
+	state, known := e.ProfileState()
+	s.State = state
 	switch modeOf[e.Name] {
 	case profile.ModeCPU:
 		if m.ours {
 			m.sure(&s, e)
 		}
 	case profile.ModeWall:
-		s.Wall, s.Span = true, e.Span
+		s.Wall, s.Span, s.NoState = true, e.Span, !known
 	case "alloc":
 		s.Bytes = e.Bytes
 		m.leaf(&s, e.Class, profile.Native)
@@ -105,8 +104,8 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
 			s.State = profile.Parked
 		}
 		m.leaf(&s, s.State.Label(e.Class), profile.StateFrame)
-	default:
-		s.Wall, s.Span = true, e.Duration
+	default: // the event itself says what the thread did
+		s.Wall, s.Span, s.NoState = true, e.Duration, !known
 	}
 	if s.Stack == nil || len(s.Stack.Frames) == 0 {
 		m.stack = profile.Stack{Frames: append(m.stack.Frames[:0], noStack)}

@@ -117,7 +117,7 @@ func (f *File) weigh(w *profile.Weight) error {
 func setWeight(i *Info, w profile.Weight) error {
 	for _, has := range i.Weights {
 		if has == w {
-			i.Meta.Weight = w
+			i.Meta.Weight, i.Asked = w, true
 			return nil
 		}
 	}

@@ -150,9 +150,8 @@ func (p *pprofFile) Each(visit func(*profile.Sample) error) error {
 		if !some { // also of differences, which are less than nothing
 			return nil
 		}
-		if state, err := profile.ParseState(from.Labels.State); err == nil {
-			s.State = state
-		}
+		state, err := profile.ParseState(from.Labels.State)
+		s.State, s.NoState = state, err != nil
 		if len(s.Stack.Frames) == 0 {
 			s.Stack.Frames = append(s.Stack.Frames, noStack)
 		}

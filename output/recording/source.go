@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"slices"
 	"time"
 
 	"goprof/profile"
@@ -25,8 +26,10 @@ type Info struct {
 	Timed bool
 	// Threads and States say that samples have their threads, and what these did.
 	Threads, States bool
-	// Weights are what the samples can be counted in. Meta.Weight is the usual one of them.
+	// Weights are what the samples can be counted in; none where that is not known. Meta.Weight is the usual one of them.
 	Weights []profile.Weight
+	// Asked says that Meta.Weight was asked for by name (Options.Weight): nothing else is to be counted.
+	Asked bool
 	// Event is what a sample is, of recordings that hold several kinds: "jdk.ExecutionSample".
 	Event string
 	// Summary is the account of the run, nil where the file has none.
@@ -34,6 +37,12 @@ type Info struct {
 	// Notes say what a user should know although the file is read: that its end is missing. They may hold text of the
 	// file.
 	Notes []string
+}
+
+// Counts reports whether the samples have numbers. Where they do not, a sample is a stack with its time or bytes, and
+// stands for any number of looks.
+func (i *Info) Counts() bool {
+	return len(i.Weights) == 0 || slices.Contains(i.Weights, profile.Samples)
 }
 
 // Mark is something that is known of a moment, or of a span of time: a collection, a safepoint, a pause.

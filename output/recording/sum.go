@@ -89,10 +89,10 @@ func (s *summer) add(of *profile.Sample) error {
 	}
 	s.total += n
 	root, stack := "", of.Stack
-	if s.o.Threads {
+	if s.o.Threads && of.Thread != (profile.Thread{}) { // "[not sampled]" is of no thread
 		root = s.root(&of.Thread)
 	}
-	if s.o.States && of.Wall && stack.Frames[0].Kind != profile.StateFrame {
+	if s.o.States && of.LacksLeaf() {
 		stack = s.withState(of)
 	}
 	spent := time.Duration(0)

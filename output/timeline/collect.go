@@ -78,9 +78,15 @@ func (c *collector) sees(s *Sample) {
 	c.bytes, c.wall = c.bytes || s.Bytes > 0, c.wall || s.Wall
 }
 
-// value is the best that a recording's samples can be weighed in.
+// valueOf is what a weight is here.
+var valueOf = map[profile.Weight]Value{profile.Samples: Looks, profile.CPUTime: CPU, profile.WallTime: Span,
+	profile.Bytes: Bytes}
+
+// value is what was asked for, or else the best that a recording's samples can be weighed in.
 func (c *collector) value() Value {
 	switch {
+	case c.t.Info.Asked:
+		return valueOf[c.t.Info.Meta.Weight]
 	case c.bytes:
 		return Bytes
 	case c.wall && c.span:

@@ -62,7 +62,7 @@ func (s *stacks) of(sample *profile.Sample) (st stack) {
 			st.root = s.label(labelKey{why: sample.Stack.Truncated})
 		}
 	}
-	if sample.Wall && (len(st.frames) == 0 || st.frames[0].Kind != profile.StateFrame) {
+	if sample.LacksLeaf() {
 		st.leaf = s.label(labelKey{state: sample.State})
 	}
 	return st
@@ -192,6 +192,9 @@ func (s *stacks) function(fn *profile.Func) *profile.Func {
 		return unnamed
 	}
 	one := s.funcs[*fn]
+	if one == nil && len(s.funcs) >= maxFrames {
+		return fn // no frame has room for it
+	}
 	if one == nil {
 		one = fn
 		s.funcs[*fn] = fn

@@ -114,7 +114,10 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	case <-r.hangs:
 		silent = cmp.Or(silent, error(ErrHangs))
 	}
-	s.guarded(r.settleNames) // it reads the names of threads
+	s.guarded(func() {
+		r.settleNames() // it reads the names of threads
+		s.dir.watch = nil
+	})
 	return p, r.account(), silent
 }
 

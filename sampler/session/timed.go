@@ -36,7 +36,8 @@ type telling struct {
 	sample profile.Sample // reused: one that is handed over lives on the heap
 	stack  profile.Stack  // that of a look, with its leaf
 	frames int            // kept for looks that go on
-	named  int            // threads that were asked for their names when they came, since the last tick
+	untold map[threadState]untold
+	named  int // threads that were asked for their names when they came, since the last tick
 }
 
 const (

@@ -112,6 +112,25 @@ func TestStatesThatAreTold(t *testing.T) {
 	}
 }
 
+// TestLooksThatAreToldTooMuch: where the kernel says late that a thread was ready to run, and such looks are not
+// wanted, its next looks are fewer, also those in another stack.
+func TestLooksThatAreToldTooMuch(t *testing.T) {
+	sink := &told{looks: map[profile.State]int64{}}
+	r := wallRecording(sink, RecordOptions{States: func(s profile.State) bool { return s == profile.Parked }})
+	st := r.stand(1, 1)
+	st.tally.Add(20, 200, 10)
+	r.keepLook(st)
+	st.tally.Ready(5, 50)
+	r.settle(st)
+	next := r.stand(1, 100)
+	next.tally.Add(8, 80, 200)
+	r.keepLook(next)
+	got, want := sink.looks[profile.Parked], r.profile.Counts.Samples()
+	if got != want || want != 23 || len(sink.looks) != 1 || sink.span != r.profile.Time {
+		t.Errorf("told %v of %v, %d in the profile of %v", sink.looks, sink.span, want, r.profile.Time)
+	}
+}
+
 // TestKeptFramesAreBounded: where there is no room for a look's frames, they come from the profile, without lines.
 func TestKeptFramesAreBounded(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}

@@ -50,7 +50,8 @@ func (r *recording) forgetLook(st *standing) {
 
 // tellLooks tells what a look has come to since it was told last: looks in its state, and looks while its thread was
 // ready to run. The kernel tells late which of the looks were of the second kind. So there may be fewer of the first
-// kind than have been told. The sum is right all the same: as many fewer are told as ready to run.
+// kind than have been told. The sum is right all the same: as many fewer are told as ready to run. Where looks of the
+// second kind are not wanted, the thread's next looks in the state are fewer.
 func (r *recording) tellLooks(st *standing, looks int64, d time.Duration, ready int64, readyTime time.Duration) {
 	if r.timed == nil || st.lost != profile.Whole {
 		return
@@ -61,12 +62,11 @@ func (r *recording) tellLooks(st *standing, looks int64, d time.Duration, ready 
 	if !r.wants(profile.Runnable) {
 		ready, readyTime = 0, 0
 	}
-	if looks < 0 {
+	if looks < 0 && r.wants(profile.Runnable) {
 		ready, readyTime, looks, d = ready+looks, readyTime+d, 0, 0
 	}
-	r.tellLook(st, st.state, looks, d)
-	r.tellLook(st, profile.Runnable, ready, readyTime)
-	if looks > 0 || ready > 0 {
+	some := r.tellLook(st, st.state, looks, d)
+	if r.tellLook(st, profile.Runnable, ready, readyTime) || some {
 		st.told.until = st.tally.Last()
 	}
 }
@@ -76,12 +76,39 @@ func (r *recording) wants(state profile.State) bool {
 	return r.opt.States == nil || r.opt.States(state)
 }
 
-// tellLook tells looks at a thread in one state.
-func (r *recording) tellLook(st *standing, state profile.State, looks int64, d time.Duration) {
-	if looks <= 0 {
-		return
+// maxOwing bounds how many threads' looks are known that were told too much.
+const maxOwing = 1 << 16
+
+// threadState is a thread in one state, and untold what its next looks in that state are fewer or more.
+type (
+	threadState struct {
+		tid   int
+		state profile.State
 	}
+	untold struct {
+		looks int64
+		time  time.Duration
+	}
+)
+
+// tellLook tells looks at a thread in one state, if there are any with those that were told too much.
+func (r *recording) tellLook(st *standing, state profile.State, looks int64, d time.Duration) bool {
 	t := r.timed
+	who := threadState{st.tid, state}
+	if rest, ok := t.untold[who]; ok {
+		looks, d = looks+rest.looks, d+rest.time
+		delete(t.untold, who)
+	}
+	if looks <= 0 {
+		if looks == 0 && d == 0 {
+			return false
+		}
+		if t.untold == nil || len(t.untold) >= maxOwing {
+			t.untold = make(map[threadState]untold)
+		}
+		t.untold[who] = untold{looks, d}
+		return false
+	}
 	at := st.told.began
 	if st.told.until != 0 {
 		at = min(st.told.until+int64(r.opt.Interval), st.tally.Last())
@@ -89,6 +116,7 @@ func (r *recording) tellLook(st *standing, state profile.State, looks int64, d t
 	t.sample = profile.Sample{At: t.clock.at(at), Thread: st.told.thread, Stack: r.toldStack(st, state), State: state,
 		Count: looks, Wall: true, Span: max(d, 0)}
 	t.sink.Sample(&t.sample)
+	return true
 }
 
 // toldStack is the stack of a look, with the state as its leaf, as the profile has it.

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"goprof/output"
+)
+
+// cleanOnSignal removes files that are being written when a signal ends the process, until the function that it returns
+// is called. The process ends by the signal all the same. What was ignored before stays so.
+func cleanOnSignal() (stop func()) {
+	signals := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	go func() {
+		s, ok := <-signals
+		if !ok {
+			return
+		}
+		output.RemoveUnfinished()
+		signal.Reset()
+		if self, err := os.FindProcess(os.Getpid()); err != nil || self.Signal(s) != nil {
+			os.Exit(1)
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+	}
+}

@@ -1,0 +1,128 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/format"
+	"goprof/profile"
+	"goprof/sampler/session"
+)
+
+// fullDisk is a file on a disk without room.
+type fullDisk struct{ name string }
+
+var errFull = errors.New("no space left on device")
+
+func (d fullDisk) Write([]byte) (int, error)      { return 0, errFull }
+func (d fullDisk) Seek(int64, int) (int64, error) { return 0, nil }
+func (d fullDisk) Truncate(int64) error           { return nil }
+func (d fullDisk) Publish() error                 { return nil }
+func (d fullDisk) Close() error                   { return nil }
+func (d fullDisk) Name() string                   { return d.name }
+
+// recordedOnto is a recorder of a JFR file on a full disk, which has noticed that, with an account elsewhere.
+func recordedOnto(t *testing.T, account string) *recorder {
+	t.Helper()
+	file, err := output.Reserve(filepath.Join(t.TempDir(), "x.jfr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := output.Reserve(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &jfrProduct{to: file, growing: fullDisk{file.Name()}, o: productOptions{chunk: time.Second}}
+	stopped := false
+	p.begin(session.Facts{}, func() { stopped = true })
+	p.Begin(profile.Instant{}, profile.Meta{})
+	for i := range 4 {
+		p.Tick(profile.Instant{Wall: int64(i) * 1e9, Ticks: int64(i) * 1e9}, 1)
+	}
+	if !stopped {
+		t.Fatal("a full disk has not ended the recording")
+	}
+	return &recorder{flags: &recordFlags{quiet: true}, talk: io.Discard,
+		out: &outputs{product: p, summary: summary, asked: true}}
+}
+
+// TestFullDiskWithoutSamples: that the disk was full is told, and not that all threads were idle.
+func TestFullDiskWithoutSamples(t *testing.T) {
+	account := filepath.Join(t.TempDir(), "account.json")
+	for _, samples := range []int64{0, 1} {
+		r := recordedOnto(t, account)
+		res := &result{profile: profile.New(), summary: profile.Summary{Samples: samples}}
+		err := r.tell(io.Discard, res)
+		var told *exit.Error
+		if !errors.As(err, &told) || told.Code != exit.OutputFailed || !strings.Contains(told.Err.Error(), errFull.Error()) {
+			t.Errorf("%d samples: %v", samples, err)
+		}
+		if _, err := os.Stat(account); err != nil {
+			t.Errorf("%d samples: the account that was asked for: %v", samples, err)
+		}
+		os.Remove(account)
+	}
+	r := recordedOnto(t, account)
+	if err := r.finishOne(r.out, &result{profile: profile.New()}); err == nil {
+		t.Error("a loop goes on although its disk is full")
+	}
+}
+
+// TestNothingAfterTheEnd: a signal that comes while a loop's file is finished does not write it, or its account, again.
+func TestNothingAfterTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	file, err := output.Reserve(filepath.Join(dir, "x.collapsed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := newProduct(format.Collapsed, file, productOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := &soFar{profile: profile.New(), summary: &profile.Summary{}}
+	for name, end := range map[string]func(*outputs) error{
+		"written":  func(o *outputs) error { _, err := o.write(now); return err },
+		"left out": func(o *outputs) error { return o.leaveOut(now, true) },
+	} {
+		o := &outputs{product: made, beside: true}
+		if err := end(o); err != nil {
+			t.Fatal(err)
+		}
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+		if _, err := o.writeSoFar(now); !errors.Is(err, errDone) {
+			t.Errorf("%s: %v", name, err)
+		}
+		onlyNamed(t, dir)
+	}
+}
+
+// TestAccountsOfALoop: none replaces another one, also where two files begin in the same second.
+func TestAccountsOfALoop(t *testing.T) {
+	dir := t.TempDir()
+	f := recordFlags{output: filepath.Join(dir, "a.json"), summary: filepath.Join(dir, "s.json"), as: format.JSON,
+		loopFlags: loopFlags{loop: time.Second}}
+	for range 3 {
+		o, err := f.reserve(7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.writeSummary("", &soFar{summary: &profile.Summary{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "s-*.json")); len(names) != 3 {
+		t.Errorf("there are %q", names)
+	}
+}

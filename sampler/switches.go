@@ -110,5 +110,5 @@ func (n *switchNotes) before(tid int) (was int, ok bool) {
 	if int(int32(n.data.u32(rec.at+12))) != tid {
 		return 0, false
 	}
-	return int(int32(n.data.u32(rec.at + 4))), true
+	return max(int(int32(n.data.u32(rec.at+4))), 0), true // -1: it has ended with that
 }

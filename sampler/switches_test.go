@@ -40,7 +40,7 @@ func TestNotesOfSwitches(t *testing.T) {
 		{perfSwitchCPUWide, perfMiscSwitchOut, 4711, us, 0, false}, // we left
 		{perfSwitchCPUWide - 1, 0, 4711, us, 0, false},             // without numbers
 		{perfSwitchCPUWide, 1 << 14, 4712, us, 4712, true},         // it was preempted
-		{perfSwitchCPUWide, 0, -1, us, -1, true},                   // it has ended
+		{perfSwitchCPUWide, 0, -1, us, 0, true},                    // it has ended
 		{perfSwitchCPUWide, 0, 1<<31 - 1, us, 1<<31 - 1, true},     // the largest number
 	} {
 		n.mark()

@@ -27,8 +27,8 @@ type Snapshot struct {
 	// one: that of a signal's handler. Else it is empty.
 	Under   []byte
 	UnderSP uint64
-	// Followed is a piece of what a pointer in Side pointed at, copied in the same moment. It is empty where the pointer
-	// was nil, led nowhere, or could not be followed in that moment.
+	// Followed is a piece of what a pointer in Side pointed at, copied in the same moment. It is empty where the
+	// pointer was nil, led nowhere, or could not be followed in that moment.
 	Followed []byte
 	// RunsOn: the thread has run on since, so what Side points at counts only as far as it is in Followed. Without it
 	// the thread still stands there, or this is a recording of one that did: then memory itself may be asked.

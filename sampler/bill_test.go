@@ -121,8 +121,8 @@ func TestTimesAddUp(t *testing.T) {
 	if times.NotSampled > times.Process/4 {
 		t.Errorf("%v of %v are not sampled", times.NotSampled, times.Process)
 	}
-	// What the kernel charges short threads has no ticks in it. Where CPUs are visited, samples of threads that have used
-	// little carry their time.
+	// What the kernel charges short threads has no ticks in it. Where CPUs are visited, samples of threads that have
+	// used little carry their time.
 	if !got.Visits && times.Exited <= 0 || float64(times.Exited) > 2*float64(short) {
 		t.Errorf("ended threads have %v, and short ones used %v", times.Exited, time.Duration(short))
 	}

@@ -47,8 +47,8 @@ func TestTrace(t *testing.T) {
 		code string
 	}{
 		{"C2 entry, before the bang", atEntry,
-			// ^nop; sub x9, sp, #0x14, lsl #12; str xzr, [x9]; sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; nop; ldp x29, x30,
-			// [sp, #0x20]; add sp, sp, #0x30; ret
+			// ^nop; sub x9, sp, #0x14, lsl #12; str xzr, [x9]; sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; nop; ldp
+			// x29, x30, [sp, #0x20]; add sp, sp, #0x30; ret
 			"^d503201f d14053e9 f900013f d100c3ff a9027bfd d503201f a9427bfd 9100c3ff d65f03c0",
 		},
 		{"C2, room made, nothing saved", arch.Exit{RA: val(lr, 0), SP: val(sp, 0x30), FP: val(fp, 0)},
@@ -56,7 +56,8 @@ func TestTrace(t *testing.T) {
 			"d100c3ff ^a9027bfd d503201f a9427bfd 9100c3ff d65f03c0",
 		},
 		{"C2 body, past a call", whole,
-			// sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; ^nop; bl .+0x1000; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; ret
+			// sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; ^nop; bl .+0x1000; ldp x29, x30, [sp, #0x20]; add sp, sp,
+			// #0x30; ret
 			"d100c3ff a9027bfd ^d503201f 94000400 a9427bfd 9100c3ff d65f03c0",
 		},
 		{"a C function's epilogue, before its first load", arch.Exit{RA: mem(sp, 8), SP: val(sp, 48), FP: mem(sp, 0)},
@@ -69,7 +70,8 @@ func TestTrace(t *testing.T) {
 			"a9427bfd ^9100c3ff d65f03c0", // ldp x29, x30, [sp, #0x20]; ^add sp, sp, #0x30; ret
 		},
 		{"C2 at the return poll", atEntry,
-			// add sp, sp, #0x30; ^ldr x8, [x28, #0x40]; cmp sp, x8; b.hi p; ret; p: adr x8, p; str x8, [x28, #0x388]; b .+0x1000
+			// add sp, sp, #0x30; ^ldr x8, [x28, #0x40]; cmp sp, x8; b.hi p; ret; p: adr x8, p; str x8, [x28, #0x388]; b
+			// .+0x1000
 			"9100c3ff ^f9402388 eb2863ff 54000048 d65f03c0 10000008 f901c788 14000400",
 		},
 		{"C2 in the poll's stub", jumps(atEntry),
@@ -80,8 +82,8 @@ func TestTrace(t *testing.T) {
 			"d65f03c0 ^10000008 f901c788 90000008 91010108 d61f0100",
 		},
 		{"large frame, after the push", arch.Exit{RA: mem(sp, 8), SP: val(sp, 16), FP: mem(sp, 0)},
-			// stp x29, x30, [sp, #-16]!; ^mov x8, #0x1000; sub sp, sp, x8; nop; mov x8, #0x1000; add sp, sp, x8; ldp x29, x30,
-			// [sp], #16; ret
+			// stp x29, x30, [sp, #-16]!; ^mov x8, #0x1000; sub sp, sp, x8; nop; mov x8, #0x1000; add sp, sp, x8; ldp
+			// x29, x30, [sp], #16; ret
 			"a9bf7bfd ^d2820008 cb2863ff d503201f d2820008 8b2863ff a8c17bfd d65f03c0",
 		},
 		{"large frame, whole", arch.Exit{RA: mem(sp, 0x12348), SP: val(sp, 0x12350), FP: mem(sp, 0x12340)},
@@ -89,7 +91,8 @@ func TestTrace(t *testing.T) {
 			"^d503201f d2846808 f2a00028 8b2863ff a8c17bfd d65f03c0",
 		},
 		{"signed return address, before", atEntry,
-			// ^paciasp; sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; autiasp; ret
+			// ^paciasp; sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30;
+			// autiasp; ret
 			"^d503233f d100c3ff a9027bfd a9427bfd 9100c3ff d50323bf d65f03c0",
 		},
 		{"signed return address, whole", whole,
@@ -133,8 +136,8 @@ func TestTrace(t *testing.T) {
 			"^a8c177fc 910003bf a8c17bfd d65f03c0", // ^ldp x28, x29, [sp], #16; mov sp, x29; ldp x29, x30, [sp], #16; ret
 		},
 		{"vectors are being saved downwards", arch.Exit{RA: mem(sp, 72), SP: val(sp, 80), FP: mem(sp, 64)},
-			// mov x8, #-32; sub sp, sp, #32; ^st1 {v4.1d-v7.1d}, [sp], x8; st1 {v0.1d-v3.1d}, [sp]; add sp, sp, #96; ldp x29,
-			// x30, [sp], #16; ret
+			// mov x8, #-32; sub sp, sp, #32; ^st1 {v4.1d-v7.1d}, [sp], x8; st1 {v0.1d-v3.1d}, [sp]; add sp, sp, #96;
+			// ldp x29, x30, [sp], #16; ret
 			"928003e8 d10083ff ^0c882fe4 0c002fe0 910183ff a8c17bfd d65f03c0",
 		},
 		{"a saved frame pointer overwritten by a vector", arch.Exit{RA: mem(sp, 8), SP: val(sp, 16)},
@@ -148,7 +151,8 @@ func TestTrace(t *testing.T) {
 			"^f90003fd fc0043e0 a8c17bfd d65f03c0", // ^str x29, [sp]; stur d0, [sp, #4]; ldp x29, x30, [sp], #16; ret
 		},
 		{"a zero byte overwrites nothing above it", atEntry,
-			// ^stp x29, x30, [sp, #-16]!; sub sp, sp, #16; strb wzr, [sp]; add sp, sp, #16; ldp x29, x30, [sp], #16; ret
+			// ^stp x29, x30, [sp, #-16]!; sub sp, sp, #16; strb wzr, [sp]; add sp, sp, #16; ldp x29, x30, [sp], #16;
+			// ret
 			"^a9bf7bfd d10043ff 390003ff 910043ff a8c17bfd d65f03c0",
 		},
 		{"a computed jump to one of the last rounds of an unrolled loop",
@@ -208,8 +212,8 @@ func TestTraceException(t *testing.T) {
 	}{
 		{"an interpreted method was left, the VM is not asked yet",
 			told{taken: val(lr, 0), thrown: val(lr, 0), ra: val(lr, 0)},
-			// ^stp x0, x30, [sp, #-16]!; mov x0, x28; mov x1, x30; mov x8, #0x1234; blr x8; mov x1, x0; ldp x0, x30, [sp], #16;
-			// mov x3, x30; br x1
+			// ^stp x0, x30, [sp, #-16]!; mov x0, x28; mov x1, x30; mov x8, #0x1234; blr x8; mov x1, x0; ldp x0, x30,
+			// [sp], #16; mov x3, x30; br x1
 			"^a9bf7be0 aa1c03e0 aa1e03e1 d2824688 d63f0100 aa0003e1 a8c17be0 aa1e03e3 d61f0020",
 		},
 		{"in the VM", told{taken: mem(sp, 8), thrown: mem(sp, 8), ra: mem(sp, 8)},
@@ -226,7 +230,8 @@ func TestTraceException(t *testing.T) {
 			"^94000400 f90007a0 910003bf a8c17bfd d65f03c0",
 		},
 		{"a poll's stub, before the pc comes out of the thread", told{ra: mem(sp, 8), writes: true},
-			// stp x29, x30, [sp, #-16]!; ^mov x29, sp; ldr x20, [x28, #0x388]; str x20, [x29, #8]; bl .+0x1000; add x20, x20,
+			// stp x29, x30, [sp, #-16]!; ^mov x29, sp; ldr x20, [x28, #0x388]; str x20, [x29, #8]; bl .+0x1000; add
+			// x20, x20,
 			// #4; str x20, [x29, #8]; ldp x29, x30, [sp], #16; ret
 			"a9bf7bfd ^910003fd f941c794 f90007b4 94000400 91001294 f90007b4 a8c17bfd d65f03c0",
 		},
@@ -278,7 +283,8 @@ func TestTracePrologue(t *testing.T) {
 func TestTraceEntry(t *testing.T) {
 	const sp, fp, lr = regSP, x29, x30
 	code, _ := assemble(t,
-		// and sp, x20, #-16; sub x20, sp, #0x60; stp x20, x22, [sp, #-0x60]!; stp xzr, x12, [sp, #0x30]; stp x29, x30, [sp,
+		// and sp, x20, #-16; sub x20, sp, #0x60; stp x20, x22, [sp, #-0x60]!; stp xzr, x12, [sp, #0x30]; stp x29, x30,
+		// [sp,
 		// #0x50]; add x29, sp, #0x50; stp x24, x26, [sp, #0x10]; stp xzr, x19, [sp, #0x40]; mov sp, x8; ldr x9, [x21, w9,
 		// uxtw #3]; br x9
 		"927cee9f d10183f4 a9ba5bf4 a90333ff a9057bfd 910143fd a9016bf8 a9044fff 9100011f f8695aa9 d61f0120",

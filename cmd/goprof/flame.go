@@ -175,7 +175,8 @@ func drawingOf(input, title string, tree *output.Tree, i *recording.Info) flame.
 		About: about(input, tree, i)}
 }
 
-// infoLine says in one line what was recorded, and how much. Of a collapsed file without a summary nothing else is known.
+// infoLine says in one line what was recorded, and how much. Of a collapsed file without a summary nothing else is
+// known.
 func infoLine(amount string, i *recording.Info) string {
 	facts := []string{amount}
 	m := &i.Meta

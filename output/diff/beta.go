@@ -54,8 +54,8 @@ func student(t, df float64) float64 {
 	return beta(df/(df+t*t), df/2, 0.5)
 }
 
-// binomial is the chance that n draws, each with chance q, give k or anything that is at least as unlikely, by twice the
-// smaller tail. n and k need not be whole numbers.
+// binomial is the chance that n draws, each with chance q, give k or anything that is at least as unlikely, by twice
+// the smaller tail. n and k need not be whole numbers.
 func binomial(k, n, q float64) float64 {
 	upper := 1.0 // P(X >= k)
 	if k > 0 {

@@ -90,7 +90,8 @@ type Reading struct {
 	HideInternal bool // frames that only pass calls on become one: naming.Folder
 }
 
-// AddSource takes a recording in, with its times if it has them. It reads the source twice: first to know how long it is.
+// AddSource takes a recording in, with its times if it has them. It reads the source twice: first to know how long it
+// is.
 func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s, i := &c.sides[to], src.Info()
 	s.weight = i.Meta.Weight
@@ -127,9 +128,9 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 // mostByChance bounds the share of a thread's looks that one stack may have for being met again by chance.
 const mostByChance = 0.5
 
-// withoutChance takes from the standings what chance alone makes: a stack with the share p is met again right after with
-// the chance p, and runs have a mean square of (1+p)/(1-p) of their mean length then. A thread's share is not less than
-// that of all threads; taking the latter leaves noise larger, if anything.
+// withoutChance takes from the standings what chance alone makes: a stack with the share p is met again right after
+// with the chance p, and runs have a mean square of (1+p)/(1-p) of their mean length then. A thread's share is not less
+// than that of all threads; taking the latter leaves noise larger, if anything.
 func (c *Comparison) withoutChance(to Side) {
 	s, look := &c.sides[to], c.look(to)
 	for n := range c.tree.nodes {
@@ -164,16 +165,16 @@ type thread struct {
 	id  int64
 }
 
-// standing is looks at one thread, one after the other, that found it in the same stack: it waits there, or a call lasts.
-// They say together what one look says. Each thread's samples stand in the file in the order of time, in all formats that
-// have times.
+// standing is looks at one thread, one after the other, that found it in the same stack: it waits there, or a call
+// lasts. They say together what one look says. Each thread's samples stand in the file in the order of time, in all
+// formats that have times.
 type standing struct {
 	node   int32
 	weight int64
 }
 
-// maxStandings bounds the threads whose standings are followed; beyond, each look of a thread counts for itself. It also
-// bounds what is remembered of functions and threads.
+// maxStandings bounds the threads whose standings are followed; beyond, each look of a thread counts for itself. It
+// also bounds what is remembered of functions and threads.
 const maxStandings = 1 << 20
 
 func moment(s *profile.Sample) int64 {
@@ -226,7 +227,8 @@ func (a *adder) block(at int64) int32 {
 	return int32(min(max(of*blocks, 0), blocks-1))
 }
 
-// node is where a sample's stack ends in the tree. It has the threads, states and reasons that a collapsed file would have.
+// node is where a sample's stack ends in the tree. It has the threads, states and reasons that a collapsed file would
+// have.
 func (a *adder) node(s *profile.Sample) (int32, bool) {
 	way := descent{tree: &a.c.tree}
 	if a.o.Threads {

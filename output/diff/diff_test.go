@@ -37,7 +37,8 @@ func compareTrees(t *testing.T, before, after *output.Tree, o Options) *Result {
 	return r
 }
 
-// Wanted are values of numerical integration (midpoints of 400,000 parts), of erfc, and of sums of binomial coefficients.
+// Wanted are values of numerical integration (midpoints of 400,000 parts), of erfc, and of sums of binomial
+// coefficients.
 func TestDistributions(t *testing.T) {
 	for _, c := range []struct {
 		name      string

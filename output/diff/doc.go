@@ -14,14 +14,14 @@
 //   - A recording without times takes the inflation over independent looks that the other one has for the same item, and
 //     where neither has times, Assumed. The result says so.
 //
-// An item's p is the larger one of two: of a t test of the change over these variances (Welch, the degrees of freedom are
-// those of the blocks), and of an exact binomial test of the counts, divided by the inflation. The t test is wrong for few
-// samples, the binomial one for a variance that is itself uncertain; so both must agree.
+// An item's p is the larger one of two: of a t test of the change over these variances (Welch, the degrees of freedom
+// are those of the blocks), and of an exact binomial test of the counts, divided by the inflation. The t test is wrong
+// for few samples, the binomial one for a variance that is itself uncertain; so both must agree.
 //
-// Holm's correction is for all items together: methods by self and by total, and paths. Of all comparisons in which nothing
-// has changed, at most Risk have any change that is called significant; and if something has changed, the rest still has
-// that promise, which Benjamini and Hochberg's does not give. Items that are the same samples are one hypothesis. Items
-// that have too few samples to become significant, however these fall, are none (Tarone).
+// Holm's correction is for all items together: methods by self and by total, and paths. Of all comparisons in which
+// nothing has changed, at most Risk have any change that is called significant; and if something has changed, the rest
+// still has that promise, which Benjamini and Hochberg's does not give. Items that are the same samples are one
+// hypothesis. Items that have too few samples to become significant, however these fall, are none (Tarone).
 //
 // What no recording of its own can show is how one run of a program differs from the next: what the compiler decides,
 // where memory lies. Two runs of a program can truly differ in their shares.

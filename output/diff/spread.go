@@ -6,9 +6,9 @@ type spread struct {
 	slow float64         // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
 }
 
-// An item's variance is known best from short blocks, for there are many. They miss what lasts longer than a block. That
-// shows as a larger variance between long blocks: for all items together (slow), and for this one, where the ratio is more
-// than chance gives one item in ten or twenty (the quantiles of chi-squared over its degrees of freedom).
+// An item's variance is known best from short blocks, for there are many. They miss what lasts longer than a block.
+// That shows as a larger variance between long blocks: for all items together (slow), and for this one, where the ratio
+// is more than chance gives one item in ten or twenty (the quantiles of chi-squared over its degrees of freedom).
 var slowLevels = []struct {
 	level int
 	ratio float64

@@ -37,8 +37,8 @@ type page struct {
 	Marks  []mark   `json:"marks"`
 
 	// Samples are the entries by cell, packed numbers: Stacks places of nodes, those first that have most entries; then
-	// of all entries how many cells each begins behind the one before, then how many cells it has but for one (if Spans),
-	// then the lanes, then the stacks, then the weights.
+	// of all entries how many cells each begins behind the one before, then how many cells it has but for one (if
+	// Spans), then the lanes, then the stacks, then the weights.
 	Samples string `json:"samples"`
 	Entries int    `json:"entries"`
 	Stacks  int    `json:"stacks"`

@@ -22,10 +22,11 @@ const Stdin = output.Stdout
 
 // Options are what of a file is read. The zero value is good.
 type Options struct {
-	// Event chooses what of a JFR file is read: one of EventGroups, or the names of events, with commas. Empty means the
-	// samples of CPU time, else those of wall-clock time, else what there is.
+	// Event chooses what of a JFR file is read: one of EventGroups, or the names of events, with commas. Empty means
+	// the samples of CPU time, else those of wall-clock time, else what there is.
 	Event string
-	// Weight chooses what samples are counted in; Meta.Weight of Info says it. Nil means what the recording itself says.
+	// Weight chooses what samples are counted in; Meta.Weight of Info says it. Nil means what the recording itself
+	// says.
 	Weight *profile.Weight
 	// Stdin is what the name "-" means; nil means the process's.
 	Stdin io.Reader

@@ -11,9 +11,9 @@ import (
 type Source interface {
 	// Info is what is known of it before its samples are read.
 	Info() Info
-	// Each calls visit for every sample, in the order of the file, which need not be that of time. A sample and its stack
-	// are valid only during the call, Funcs and names for ever. It may be called again, and begins anew then. The first
-	// error of visit ends it.
+	// Each calls visit for every sample, in the order of the file, which need not be that of time. A sample and its
+	// stack are valid only during the call, Funcs and names for ever. It may be called again, and begins anew then. The
+	// first error of visit ends it.
 	Each(visit func(*profile.Sample) error) error
 }
 
@@ -26,7 +26,8 @@ type Info struct {
 	Timed bool
 	// Threads and States say that samples have their threads, and what these did.
 	Threads, States bool
-	// Weights are what the samples can be counted in; none where that is not known. Meta.Weight is the usual one of them.
+	// Weights are what the samples can be counted in; none where that is not known. Meta.Weight is the usual one of
+	// them.
 	Weights []profile.Weight
 	// Asked says that Meta.Weight was asked for by name (Options.Weight): nothing else is to be counted.
 	Asked bool

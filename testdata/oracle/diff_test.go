@@ -48,8 +48,8 @@ func (k *kept) record(t *testing.T, jvm *jvmtest.JVM, s *session.Session, n int)
 }
 
 // TestDiffPairs records a program, in JVM after JVM: twice as it is, then with one method made slower by 5 % of all CPU
-// time, and so that its share grows by 5 points. It counts how often a comparison is wrong, for recordings of one JVM and of
-// two. In full:
+// time, and so that its share grows by 5 points. It counts how often a comparison is wrong, for recordings of one JVM
+// and of two. In full:
 //
 //	GOPROF_DIFF_ROUNDS=20 go test ./testdata/oracle -run TestDiffPairs -v -timeout 1h
 func TestDiffPairs(t *testing.T) {

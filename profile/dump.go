@@ -1,5 +1,7 @@
 package profile
 
+import "time"
+
 // ThreadDump is one look at one thread.
 type ThreadDump struct {
 	TID   int
@@ -9,6 +11,13 @@ type ThreadDump struct {
 	// Virtual is the virtual thread that this is the look at, one that no carrier ran: TID is 0 then.
 	// Nil for a thread of the kernel's.
 	Virtual *VirtualThread
+	// Java: it runs an application's code, or the JDK's. Others are the JVM's own: collectors, compilers.
+	Java   bool
+	Daemon bool
+	CPU    time.Duration // that it has used since it began
+	// Holds and WaitsFor are there where locks were asked for.
+	Holds    []HeldLock
+	WaitsFor *WantedLock // nil: it waits for no lock, or that is not known
 	// Err says why there is no stack at all; empty otherwise.
 	Err string
 }

@@ -1,0 +1,48 @@
+package profile
+
+// LockKind is how a lock is owned.
+type LockKind uint8
+
+const (
+	Monitor    LockKind = iota + 1 // of an object: synchronized, Object.wait
+	Exclusive                      // of java.util.concurrent, with one owner: ReentrantLock, a write lock
+	Shared                         // of java.util.concurrent, which many may hold: a read lock
+	Unownable                      // what LockSupport.park was given, and nobody owns: a Condition, a FutureTask
+)
+
+// Lock is what a thread holds or waits for.
+type Lock struct {
+	Kind  LockKind
+	Class string // of the object, with dots
+	// ID is where the object was when the dump read it. Two locks of one dump with the same ID are one.
+	ID uint64
+}
+
+// ThreadRef names a thread of a dump. The zero value is no thread.
+type ThreadRef struct {
+	TID     int    // 0: a virtual thread that no carrier runs
+	Virtual uint64 // the virtual thread's number, 0 if it is none
+	Name    string
+}
+
+// HeldLock is a lock that a thread holds.
+type HeldLock struct {
+	Lock
+	Frame int // of the thread's own frames, the one that took it; -1 where that is not known
+}
+
+// LockWait is how a thread waits for a lock.
+type LockWait uint8
+
+const (
+	ToEnter  LockWait = iota + 1 // BLOCKED: it wants the monitor
+	ToNotify                     // in Object.wait: it has given the monitor up
+	ToUnpark                     // parked
+)
+
+// WantedLock is what a thread waits for.
+type WantedLock struct {
+	Lock
+	How   LockWait
+	Owner ThreadRef // who holds it; zero: nobody, or that is not known
+}

@@ -4,10 +4,10 @@ package profile
 type LockKind uint8
 
 const (
-	Monitor    LockKind = iota + 1 // of an object: synchronized, Object.wait
-	Exclusive                      // of java.util.concurrent, with one owner: ReentrantLock, a write lock
-	Shared                         // of java.util.concurrent, which many may hold: a read lock
-	Unownable                      // what LockSupport.park was given, and nobody owns: a Condition, a FutureTask
+	Monitor   LockKind = iota + 1 // of an object: synchronized, Object.wait
+	Exclusive                     // of java.util.concurrent, with one owner: ReentrantLock, a write lock
+	Shared                        // of java.util.concurrent, which many may hold: a read lock
+	Unownable                     // what LockSupport.park was given, and nobody owns: a Condition, a FutureTask
 )
 
 // Lock is what a thread holds or waits for.

@@ -141,7 +141,7 @@ func testBeans(t *testing.T, jdk jvmtest.JDK, collector string) {
 	}
 	if collector == "Serial" || collector == "Parallel" { // they may use no survivor space twice: the beans leave it out
 		p.near("heap committed", j.GC.Heap.Committed, before["heap.committed"], after["heap.committed"], 64<<20)
-	} else if collector != "CMS" {
+	} else if collector != "CMS" && !(collector == "ZGC" && jdk.Version == 11) { // whose tables do not tell it
 		p.near("heap committed", j.GC.Heap.Committed, before["heap.committed"], after["heap.committed"], slack)
 	}
 	p.checkCollections(r, collector, before, after)
@@ -150,8 +150,9 @@ func testBeans(t *testing.T, jdk jvmtest.JDK, collector string) {
 	if d, ok := j.Uptime.Get(); !ok || d <= 0 || d > time.Hour {
 		t.Errorf("uptime %v", j.Uptime)
 	}
-	if j.GC.Cause.Or("") != "No GC" || collector != "Epsilon" && !strings.Contains(j.GC.LastCause.Or(""), "System.gc()") &&
-		collector != "ZGC" && collector != "Shenandoah" {
+	concurrent := collector == "ZGC" || collector == "Shenandoah" // they may be at work whenever they want to
+	if !concurrent && (j.GC.Cause.Or("") != "No GC" ||
+		collector != "Epsilon" && !strings.Contains(j.GC.LastCause.Or(""), "System.gc()")) {
 		t.Errorf("cause %v, last %v", j.GC.Cause, j.GC.LastCause)
 	}
 	t.Logf("%v: %+v", r.Took, j.GC)

@@ -18,6 +18,7 @@ const maxGroups = 64
 
 // readCgroup reads what the process's control groups grant it.
 func (v *Vitals) readCgroup(c *Cgroup) {
+	*c = Cgroup{}
 	groups := procfs.Memberships(readFile(v.file("cgroup")))
 	cpu, name, ok := v.groupOf(groups, "cpu")
 	if ok {

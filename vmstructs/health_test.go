@@ -134,7 +134,8 @@ func TestNativeRoles(t *testing.T) {
 }
 
 func TestThreadStateMoves(t *testing.T) {
-	for state, moves := range map[ThreadState]bool{StateInJava: true, StateInVM: true, StateInVM + 1: true, StateInJava + 1: true,
+	for state, moves := range map[ThreadState]bool{StateInJava: true, StateInVM: true, StateInVM + 1: true,
+		StateInJava + 1:   true,
 		StateInNative + 1: true, StateInNative: false, StateBlocked: false, StateBlocked + 1: false, StateNew: false} {
 		if state.Moves() != moves {
 			t.Errorf("%v: %v", state, !moves)
@@ -185,7 +186,8 @@ func (n *noise) ReadMany(rs []process.Range) {
 	}
 }
 
-// TestHealthOfNoise: nothing panics or goes on for ever on a JVM that holds anything, and no amount is beyond all bounds.
+// TestHealthOfNoise: nothing panics or goes on for ever on a JVM that holds anything, and no amount is beyond all
+// bounds.
 func TestHealthOfNoise(t *testing.T) {
 	for _, j := range loadTables(t) {
 		for seed := range uint64(6) {
@@ -200,8 +202,9 @@ func healthOfNoise(t *testing.T, j jdkTables, seed uint64) {
 	vm := newVM(n, l)
 	vm.heaps = []codeHeap{{addr: 0x7f0000001000, low: 0x7f0000000000, boundary: 0x7f0010000000, log2: 7}}
 	h := &Health{vm: vm, virtual: vm.NewContinuations()}
-	h.symbols = healthSymbols{safepoint: 8, operation: 16, compile: 24, outOfMemory: []uint64{32, 40}, overflow: []uint64{48},
-		pending: 56, operations: map[uint64]string{300: "x"}}
+	h.symbols = healthSymbols{safepoint: 8, operation: 16, compile: 24, outOfMemory: []uint64{32, 40},
+		overflow: []uint64{48},
+		pending:  56, operations: map[uint64]string{300: "x"}}
 	check := func(what string, m maybe.Value[uint64]) {
 		if v, ok := m.Get(); ok && v > maxHeapBytes*2 {
 			t.Errorf("%s: %d", what, v)

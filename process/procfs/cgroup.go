@@ -73,7 +73,8 @@ func CgroupMounts(b []byte) (mounts []CgroupMount) {
 	return mounts
 }
 
-// unescape undoes how the kernel writes blanks, tabs, newlines and backslashes in mountinfo (fs/proc_namespace.c, mangle).
+// unescape undoes how the kernel writes blanks, tabs, newlines and backslashes in mountinfo (fs/proc_namespace.c,
+// mangle).
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

@@ -41,7 +41,8 @@ func TestParsePressure(t *testing.T) {
 }
 
 func TestParseMachineStat(t *testing.T) {
-	const text = "cpu  3579636 834228 953216 2179468 12925 1 27578 2668 5 6\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu1 1 2 3 4 5 6 7 8 9 10\n" +
+	const text = "cpu  3579636 834228 953216 2179468 12925 1 27578 2668 5 6\ncpu0 1 2 3 4 5 6 7 8 9 10\n" +
+		"cpu1 1 2 3 4 5 6 7 8 9 10\n" +
 		"intr 5 6 7\nctxt 550174007\nbtime 1\nprocesses 9\nprocs_running 3\nprocs_blocked 1\nsoftirq 4 4\n"
 	want := MachineStat{CPUTime{3579636, 834228, 953216, 2179468, 12925, 1, 27578, 2668}, 2, 3, 1}
 	if got, ok := ParseMachineStat([]byte(text)); !ok || got != want {
@@ -59,7 +60,8 @@ func TestParseMachineStat(t *testing.T) {
 }
 
 func TestKeyed(t *testing.T) {
-	status := []byte("Name:\tVmSwap: 7 kB\nVmRSS:\t  524288 kB\nVmSwap:\t       0 kB\nVmData:\t12 MB\nCpus_allowed_list:\t0-3,8\n")
+	status := []byte("Name:\tVmSwap: 7 kB\nVmRSS:\t  524288 kB\nVmSwap:\t       0 kB\n" +
+		"VmData:\t12 MB\nCpus_allowed_list:\t0-3,8\n")
 	for key, want := range map[string]uint64{"VmRSS": 512 << 20, "VmSwap": 0} {
 		if n, ok := Kilobytes(status, key); !ok || n != want {
 			t.Errorf("%s is %d %v", key, n, ok)
@@ -106,7 +108,8 @@ func TestKeyed(t *testing.T) {
 }
 
 func TestCountList(t *testing.T) {
-	for text, want := range map[string]uint64{"0": 1, "0-7\n": 8, "0-3,8": 5, "1,3,5-6": 4, "": 0, "3-1": 0, "0-": 0, "a": 0,
+	for text, want := range map[string]uint64{"0": 1, "0-7\n": 8, "0-3,8": 5, "1,3,5-6": 4, "": 0, "3-1": 0, "0-": 0,
+		"a":  0,
 		"0,": 0, "0-99999999": 0, "0;1": 0} {
 		if n, ok := CountList([]byte(text)); n != want && ok || ok != (want > 0) {
 			t.Errorf("%q: %d %v", text, n, ok)
@@ -144,7 +147,8 @@ func TestCgroups(t *testing.T) {
 }
 
 func TestCgroupLimits(t *testing.T) {
-	for text, want := range map[string]float64{"150000 100000\n": 1.5, "max 100000\n": 0, "1 0\n": -1, "x 1\n": -1, "": -1, "1": -1} {
+	for text, want := range map[string]float64{"150000 100000\n": 1.5, "max 100000\n": 0, "1 0\n": -1, "x 1\n": -1,
+		"": -1, "1": -1} {
 		cpus, limited, ok := CPUMax([]byte(text))
 		if ok != (want >= 0) || limited != (want > 0) || ok && cpus != want {
 			t.Errorf("%q: %v %v %v", text, cpus, limited, ok)
@@ -179,7 +183,8 @@ func TestCgroupLimits(t *testing.T) {
 
 func TestEachSocket(t *testing.T) {
 	const head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-	const text = head + "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000003 00:00000000 00000000     0        0 1596 1 0 100\n" +
+	const text = head +
+		"   0: 0100007F:1F90 00000000:0000 0A 00000000:00000003 00:00000000 00000000     0        0 1596 1 0 100\n" +
 		"   1: 0200000A:AFEE 0A0B0C0D:01BB 01 0000001F:00000000 00:00000000 00000000  1000        0 77 3 0\n" +
 		"   2: 0000000000000000FFFF00000100007F:0050 B80D0120000000000000000001000000:1538 08 0:0 00:0 0 0 0 78 1\n" +
 		"   3: 0100007F:1F90 00000000:0000 63 00000000:00000000 00:00000000 00000000     0        0 1596 1\n" +
@@ -211,7 +216,8 @@ func FuzzMachine(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if p, ok := ParsePressure(b); ok && (!(p.Some.Avg10 >= 0 && p.Some.Avg10 <= 1) || p.Some.Total < 0 || p.Full.Total < 0) {
+		if p, ok := ParsePressure(b); ok && (!(p.Some.Avg10 >= 0 && p.Some.Avg10 <= 1) || p.Some.Total < 0 ||
+			p.Full.Total < 0) {
 			t.Fatalf("%+v", p)
 		}
 		if m, ok := ParseMachineStat(b); ok && (m.CPUs <= 0 || m.CPUTime.Total() < m.CPUTime.Idle) {

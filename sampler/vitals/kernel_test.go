@@ -77,7 +77,7 @@ func controlGroup(t *testing.T) (dir string, version int) {
 			t.Logf("%s: %v", dir, err)
 		}
 	}
-	t.Skip("this machine lets us make no control group with a limit: the files of such a group are tested in TestGroupFiles")
+	t.Skip("this machine lets us make no control group with a limit: TestGroupFiles reads the files of such a group")
 	return "", 0
 }
 
@@ -133,9 +133,10 @@ func TestGroupFiles(t *testing.T) {
 		}
 	}
 	write("", map[string]string{"cgroup.controllers": "cpu memory pids\n"})
-	write("pod", map[string]string{"cpu.max": "50000 100000\n", "cpu.stat": "usage_usec 9\nnr_periods 100\nnr_throttled 40\n" +
-		"throttled_usec 5000\n", "memory.max": "1000000\n", "memory.current": "900000\n", "pids.max": "max\n"})
-	write("pod/app", map[string]string{"cpu.max": "max 100000\n", "cpu.stat": "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
+	write("pod", map[string]string{"cpu.max": "50000 100000\n", "cpu.stat": "usage_usec 9\nnr_periods 100\n" +
+		"nr_throttled 40\nthrottled_usec 5000\n", "memory.max": "1000000\n", "memory.current": "900000\n", "pids.max": "max\n"})
+	write("pod/app", map[string]string{"cpu.max": "max 100000\n",
+		"cpu.stat":   "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
 		"memory.max": "max\n", "memory.current": "500000\n", "memory.events": "low 0\nmax 7\noom 2\noom_kill 1\n",
 		"memory.swap.current": "4096\n", "pids.max": "100\n", "pids.current": "42\n",
 		"cpu.pressure": "some avg10=10.00 avg60=0.00 avg300=0.00 total=5\n"})
@@ -185,7 +186,8 @@ func TestProcessAndMachine(t *testing.T) {
 		t.Errorf("limit %v, want %d", r.Process.FDLimit, limit.Cur)
 	}
 	var cpus unix.CPUSet
-	if err := unix.SchedGetaffinity(os.Getpid(), &cpus); err != nil || r.Process.CPUsAllowed.Or(0) != uint64(cpus.Count()) {
+	err := unix.SchedGetaffinity(os.Getpid(), &cpus)
+	if err != nil || r.Process.CPUsAllowed.Or(0) != uint64(cpus.Count()) {
 		t.Errorf("%v CPUs, want %d", r.Process.CPUsAllowed, cpus.Count())
 	}
 	p := &r.Process
@@ -195,7 +197,8 @@ func TestProcessAndMachine(t *testing.T) {
 	}
 	var m Machine
 	readMachine(&m)
-	if m.CPUs.Or(0) == 0 || m.Memory.Max.Or(0) < 1<<20 || m.Memory.Used.Or(0) == 0 || !m.Load.IsKnown() || m.Running.Or(0) == 0 ||
+	if m.CPUs.Or(0) == 0 || m.Memory.Max.Or(0) < 1<<20 || m.Memory.Used.Or(0) == 0 || !m.Load.IsKnown() ||
+		m.Running.Or(0) == 0 ||
 		m.CPUTime.Or(procfs.CPUTime{}).Total() == 0 || !m.SwapOut.IsKnown() {
 		t.Errorf("%+v", m)
 	}

@@ -144,6 +144,9 @@ func testBeans(t *testing.T, jdk jvmtest.JDK, collector string) {
 	} else if collector != "CMS" && !(collector == "ZGC" && jdk.Version == 11) { // whose tables do not tell it
 		p.near("heap committed", j.GC.Heap.Committed, before["heap.committed"], after["heap.committed"], slack)
 	}
+	if collector != "Serial" && collector != "Epsilon" && !hasRole(r, Collection) { // Serial collects in the VM thread
+		t.Error("no thread is a collector's")
+	}
 	p.checkCollections(r, collector, before, after)
 	p.checkCounts(r, before, after)
 	p.checkCode(r, before, after)
@@ -173,14 +176,16 @@ func (p *patient) checkCollections(r *Reading, collector string, before, after m
 	if names[0] == "" {
 		return
 	}
-	p.near("young collections", maybe.Known(byKind[YoungCollections]), before["count."+names[0]], after["count."+names[0]], 0)
-	p.near("full collections", maybe.Known(byKind[FullCollections]), before["count."+names[1]], after["count."+names[1]], 0)
+	for i, kind := range []CollectorKind{YoungCollections, FullCollections} {
+		bean := "count." + names[i]
+		p.near(string(kind)+" collections", maybe.Known(byKind[kind]), before[bean], after[bean], 0)
+	}
 	if paused, ok := r.JVM.GC.Paused.Get(); !ok || paused {
 		p.t.Errorf("paused: %v", r.JVM.GC.Paused)
 	}
 	all := byKind[YoungCollections] + byKind[FullCollections]
-	// A full collection of Serial may begin with a young one, which the heap does not count; G1's heap counts the pauses of
-	// its concurrent cycles, too, since 26 or so.
+	// A full collection of Serial may begin with a young one, which the heap does not count; G1's heap counts the
+	// pauses of its concurrent cycles, too, since 26 or so.
 	p.near("collections of the heap", r.JVM.GC.Collections, all, all+byKind[ConcurrentPauses], byKind[FullCollections])
 }
 
@@ -431,7 +436,8 @@ func TestNoCounters(t *testing.T) {
 		if j.Counters || j.Safepoints.Count.IsKnown() || j.Classes.Loaded.IsKnown() || j.GC.OldAfter.IsKnown() {
 			t.Errorf("%+v", j)
 		}
-		if !j.GC.Heap.Used.IsKnown() || !j.GC.Collections.IsKnown() || !j.Threads.Live.IsKnown() || !j.Code.Total.Used.IsKnown() ||
+		if !j.GC.Heap.Used.IsKnown() || !j.GC.Collections.IsKnown() || !j.Threads.Live.IsKnown() ||
+			!j.Code.Total.Used.IsKnown() ||
 			!j.References.Finalizers.IsKnown() || j.Threads.Live.Or(0) < 3 {
 			t.Errorf("%+v", j)
 		}
@@ -468,6 +474,27 @@ func BenchmarkRead(b *testing.B) {
 				if _, err := v.Read(); err != nil {
 					b.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// BenchmarkOpen measures what comes before the first reading: libjvm's symbols are read.
+func BenchmarkOpen(b *testing.B) {
+	for _, jdk := range jvmtest.JDKs(b) {
+		b.Run(jdk.String(), func(b *testing.B) {
+			jvm := jvmtest.Start(b, jdk, "truth.Vitals", "-Xmx128m")
+			for b.Loop() {
+				s, err := session.Attach(jvm.PID)
+				if err != nil {
+					b.Fatal(err)
+				}
+				v, err := Open(s)
+				if err != nil {
+					b.Fatal(err)
+				}
+				v.Close()
+				s.Close()
 			}
 		})
 	}

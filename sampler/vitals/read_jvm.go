@@ -203,8 +203,8 @@ func collectorCounter(i int, what string) string {
 	return "sun.gc.collector." + string(rune('0'+i)) + "." + what
 }
 
-// kindOf tells what a collector collects, by the name of its counters (gc/*/, CollectorCounters). Up to 11 the names are
-// those of classes.
+// kindOf tells what a collector collects, by the name of its counters (gc/*/, CollectorCounters). Up to 11 the names
+// are those of classes.
 //
 //   - "Shenandoah full" counts all pauses of a cycle that runs beside the program.
 //   - "CMS" counts full collections, and up to 8 the short pauses of each cycle, too.

@@ -83,8 +83,8 @@ func (t *tables) clone() *tables {
 	return &tables{maps.Clone(t.fields), maps.Clone(t.sizes), maps.Clone(t.ints), maps.Clone(t.longs)}
 }
 
-// resolveTold is resolve without what tells of a JVM's health (layout_health.go). No JVM has all of that: what belongs to
-// another collector is not missing, and a reader of it is told that a fact is not known.
+// resolveTold is resolve without what tells of a JVM's health (layout_health.go). No JVM has all of that: what
+// belongs to another collector is not missing, and a reader of it is told that a fact is not known.
 func resolveTold(t *tables) (*layout, *resolver) {
 	l, r := resolve(t)
 	l.health = healthLayout{}

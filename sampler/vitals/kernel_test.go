@@ -134,7 +134,8 @@ func TestGroupFiles(t *testing.T) {
 	}
 	write("", map[string]string{"cgroup.controllers": "cpu memory pids\n"})
 	write("pod", map[string]string{"cpu.max": "50000 100000\n", "cpu.stat": "usage_usec 9\nnr_periods 100\n" +
-		"nr_throttled 40\nthrottled_usec 5000\n", "memory.max": "1000000\n", "memory.current": "900000\n", "pids.max": "max\n"})
+		"nr_throttled 40\nthrottled_usec 5000\n",
+		"memory.max": "1000000\n", "memory.current": "900000\n", "pids.max": "max\n"})
 	write("pod/app", map[string]string{"cpu.max": "max 100000\n",
 		"cpu.stat":   "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
 		"memory.max": "max\n", "memory.current": "500000\n", "memory.events": "low 0\nmax 7\noom 2\noom_kill 1\n",

@@ -39,7 +39,7 @@ type Cgroup struct {
 	ThrottledTime      maybe.Value[time.Duration]
 
 	Memory  Pool
-	OOMs    maybe.Value[uint64] // how often it met its limit, and nothing could be freed
+	OOMs    maybe.Value[uint64] // how often it met its limit, and nothing could be freed; version 2 only
 	Kills   maybe.Value[uint64] // how many of its processes were killed for that
 	Tasks   Pool                // processes and threads, not bytes
 	Swapped maybe.Value[uint64] // bytes

@@ -125,7 +125,6 @@ func (g *group) readMemory(c *Cgroup) {
 	own := g.dirs[0]
 	if g.version == 1 {
 		c.Memory = g.tightest("memory.usage_in_bytes", "memory.limit_in_bytes")
-		c.OOMs = maybe.If(procfs.Number(readFile(path.Join(own, "memory.failcnt"))))
 		c.Kills = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.oom_control")), "oom_kill"))
 		c.Swapped = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.stat")), "swap"))
 		return

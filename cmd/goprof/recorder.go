@@ -125,6 +125,7 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()
 	sum.Notes = r.notes(&sum)
+	output.Describe(&sum, output.TreeOf(p))
 	return result{p, sum, r.session.Now(), err}
 }
 
@@ -152,7 +153,7 @@ func tellAll(talk io.Writer, f *recordFlags, recorders []*recorder, results []re
 	var first error
 	for i, r := range recorders {
 		if len(recorders) > 1 && !f.quiet {
-			fmt.Fprintf(talk, "process    %d\n", r.pid)
+			io.WriteString(talk, output.AccountLine("Process", fmt.Sprint(r.pid)))
 		}
 		err := r.tell(talk, &results[i])
 		switch {
@@ -175,11 +176,8 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 		return outputFailed(err)
 	}
 	if !r.flags.quiet {
-		output.SummaryText(talk, &res.summary)
-		tellNotes(talk, res.summary.Notes)
-		if name != output.Stdout {
-			fmt.Fprintf(talk, "written    %s\n", name)
-		}
+		r.tellAccount(talk, &res.summary)
+		tellWritten(talk, name, r.flags.as, res.summary.Looks != nil)
 	}
 	if r.flags.loop > 0 {
 		r.keepNewest(r.out, name)
@@ -206,7 +204,7 @@ func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
 		return attachError(r.pid, res.err)
 	}
 	if !r.flags.quiet {
-		output.SummaryText(talk, &res.summary)
+		r.tellAccount(talk, &res.summary)
 	}
 	if len(r.made) > 0 { // only the last of a loop's files
 		return nil
@@ -275,6 +273,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 		return
 	}
 	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
+	output.Describe(&sum, output.TreeOf(now))
 	name, err := out.writeSoFar(&soFar{now, &sum, r.session.Now()})
 	switch {
 	case errors.Is(err, errDone): // a loop's file, which holds all of it

@@ -241,7 +241,8 @@ func (r *recording) account() profile.Summary {
 		sum.Asleep = r.asleep
 	}
 	sum.Leans = r.opt.Engine != PerfEngine && !r.opt.Mode.IsWall() && !stats.Visits && runtime.NumCPU() > 1
-	sum.Quality, sum.Doubts = sum.Judge()
+	sum.Chosen = r.opt.Wants != nil
+	sum.SetQuality()
 	return sum
 }
 

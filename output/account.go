@@ -50,6 +50,10 @@ func (a *account) amount() {
 		if s.Meta.Mode == profile.ModeOffCPU {
 			heading = "Waited"
 		}
+		if s.Samples == 0 {
+			a.line(heading, "nothing seen in %s", took)
+			return
+		}
 		a.line(heading, "%s in %s of %s%s", Span(s.Looks.Time), took, count(s.Threads, "thread"), a.states())
 		return
 	}
@@ -57,8 +61,10 @@ func (a *account) amount() {
 	if s.Chosen {
 		who = " by the threads that were chosen"
 	}
-	a.line("CPU", "used %s in %s (%s)%s, %s", Span(s.Times.Process), took, cpus(s.Times.Process, s.Meta.Duration), who,
-		count(s.Threads, "thread"))
+	if s.Threads > 0 {
+		who += ", " + count(s.Threads, "thread")
+	}
+	a.line("CPU", "used %s in %s (%s)%s", Span(s.Times.Process), took, cpus(s.Times.Process, s.Meta.Duration), who)
 }
 
 // states are what threads did, the longest first.
@@ -264,6 +270,8 @@ func cpus(used, in time.Duration) string {
 	switch {
 	case n == 0:
 		return "no CPU"
+	case n < 0.01:
+		return "under 0.01 CPUs"
 	case n < 0.095:
 		return strconv.FormatFloat(n, 'g', 1, 64) + " CPUs"
 	}

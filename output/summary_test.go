@@ -112,10 +112,10 @@ Profile    FAIR: 902 samples cover 94.7 % of it; 98 lost, 2 cut
 Hottest    31 % Cart.total
 Cost       threads held 25 ms in all, longest 1 ms; goprof 1.2 % of a CPU
 `},
-		{"empty", &empty, `CPU        used 0 s in 2 s (no CPU), 0 threads
+		{"empty", &empty, `CPU        used 0 s in 2 s (no CPU)
 Cost       no thread was held; goprof 0.0 % of a CPU
 `},
-		{"all lost", &lost, `CPU        used 0 s in 2 s (no CPU), 0 threads
+		{"all lost", &lost, `CPU        used 0 s in 2 s (no CPU)
 Profile    no samples: all 12 were lost: goprof could not keep up
 Cost       no thread was held; goprof 0.0 % of a CPU
 `},

@@ -109,7 +109,7 @@ func (h *heat) count(s standing, node *TreeNode) {
 
 // name is what a sample counts for.
 func (h *heat) name(s standing, state string) string {
-	waits := state != "" && state != profile.Running.String() && state != profile.Runnable.String()
+	waits := state != "" && state != profile.Running.String()
 	switch {
 	case !waits && s.native >= 0 && h.labels[s.native].call != "":
 		return "kernel: " + h.labels[s.native].call

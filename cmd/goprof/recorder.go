@@ -120,7 +120,8 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	before := r.session.CPUTime()
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
 		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce, States: r.flags.wantsState(),
-		Duration: length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
+		LeaveIdle: r.flags.leaveIdle(r.flags.wants),
+		Duration:  length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal, SureLeaf: r.flags.leaf == leafSure,
 		Weight: r.flags.weighed, Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits, Sink: r.out.begin(r.session.Facts(), stop),
 	})

@@ -42,6 +42,9 @@ type RecordOptions struct {
 	Visits <-chan Visit
 	// States chooses looks by what the thread did, in modes that are wall-clock ones; nil is all.
 	States func(profile.State) bool
+	// LeaveIdle leaves out looks at the JVM's own threads while these have nothing to do (own_threads.go), in modes that
+	// are wall-clock ones.
+	LeaveIdle bool
 	// NonBlocking and NativeOnce are sampler.WallOptions, for modes that are wall-clock ones.
 	NonBlocking, NativeOnce bool
 	// Sink is given each sample with its time, if it is not nil.

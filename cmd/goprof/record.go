@@ -254,8 +254,16 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 
 // checkOutput finds the format, by its name or by that of the file.
 func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
+	if f.format == "" {
+		if err := asprofOutput(cmd, f.output, os.Args); err != nil {
+			return err
+		}
+	}
 	if f.as, err = format.Of(cmp.Or(f.output, output.Stdout), f.format); err != nil {
 		if f.format != "" {
+			if err := asprofFile(cmd, f.format, os.Args); err != nil {
+				return err
+			}
 			return usageError(cmd, "--format: "+err.Error())
 		}
 		return usageError(cmd, "--output: "+err.Error())

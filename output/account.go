@@ -229,7 +229,8 @@ func (a *account) notes() {
 		a.line("Note", "--max-overhead lowered the rate from %.4g to %.4g Hz", s.Rate, s.RateLowered)
 	}
 	if s.Samples > 0 && float64(s.LeafGuessed) >= guessedMuch*float64(s.Samples) {
-		a.line("Note", "in %s of the samples it is a guess which inlined method was on top: --leaf sure counts the method around it",
+		a.line("Note", "in %s of the samples it is a guess which inlined method was on top: --leaf sure counts "+
+			"the method around it",
 			percentOf(s.LeafGuessed, s.Samples))
 	}
 	for _, n := range s.Notes {

@@ -17,29 +17,42 @@ func TestHottest(t *testing.T) {
 		stacks string
 		want   []profile.Part
 	}{
-		"native code is its caller's": {"a.Main.main_[0];a.Cart.total_[j];JVM_ArrayCopy 3\na.Main.main_[0];a.Cart.total_[j] 1\n",
+		"native code is its caller's": {"a.Main.main_[0];a.Cart.total_[j];JVM_ArrayCopy " +
+			"3\na.Main.main_[0];a.Cart.total_[j] 1\n",
 			[]profile.Part{{Name: "a.Cart.total", Share: 1}}},
-		"inlined methods are methods": {"a.Main.main_[0];a.Cart.total_[j];a.Cart.price_[i] 1\n", []profile.Part{{Name: "a.Cart.price", Share: 1}}},
+		"inlined methods are methods": {"a.Main.main_[0];a.Cart.total_[j];a.Cart.price_[i] 1\n",
+			[]profile.Part{{Name: "a.Cart.price", Share: 1}}},
 		"the kernel": {"a.Main.main_[0];java.io.FileOutputStream.writeBytes_[0];__libc_write 1\n",
 			[]profile.Part{{Name: "kernel: write", Share: 1}}},
-		"locks of libc": {entry + "GangWorker::run;__futex_abstimed_wait_common64 1\n", []profile.Part{{Name: "kernel: futex", Share: 1}}},
+		"locks of libc": {entry + "GangWorker::run;__futex_abstimed_wait_common64 1\n",
+			[]profile.Part{{Name: "kernel: futex", Share: 1}}},
 		"collector, by several functions": {entry + "GangWorker::run;G1ParTask::work 2\n" + entry +
 			"VMThread::run;VM_G1CollectForAllocation::doit;memmove 1\n" + entry + "ConcurrentGCThread::run;memcpy 1\n",
 			[]profile.Part{{Name: "G1 collector", Share: 1}}},
-		"compilers": {entry + "JavaThread::run;CompileBroker::compiler_thread_loop;C2Compiler::compile_method;Node::find 2\n" + entry +
+		"compilers": {entry +
+			"JavaThread::run;CompileBroker::compiler_thread_loop;C2Compiler::compile_method;Node::find 2\n" + entry +
 			"JavaThread::run;CompileBroker::compiler_thread_loop;Compiler::compile_method;IR::x 1\n" + entry +
 			"JavaThread::run;CompileBroker::compiler_thread_loop;memcpy 1\n",
-			[]profile.Part{{Name: "C2 compiler", Share: 0.5}, {Name: "C1 compiler", Share: 0.25}, {Name: "JIT compiler", Share: 0.25}}},
-		"the VM's thread":         {entry + "VMThread::run;SafepointSynchronize::begin 1\n", []profile.Part{{Name: "the JVM itself", Share: 1}}},
-		"by the thread's name":    {"[GC Thread#0 tid=7];libjvm.so+0x1f 1\n", []profile.Part{{Name: "G1 collector", Share: 1}}},
-		"without names":           {"libc.so.6+0x1;libjvm.so+0x1f 1\n", []profile.Part{{Name: "the JVM itself", Share: 1}}},
-		"a library's thread":      {"__clone3;start_thread;librocks.so+0x1f 1\n", []profile.Part{{Name: "native code of librocks.so", Share: 1}}},
-		"a Java class is no GC":   {"G1.Main.main_[0];ShenandoahTest.run_[j] 1\n", []profile.Part{{Name: "ShenandoahTest.run", Share: 1}}},
-		"the JVM under Java":      {"a.Main.main_[0];G1CollectedHeap::mem_allocate 1\n", []profile.Part{{Name: "a.Main.main", Share: 1}}},
+			[]profile.Part{{Name: "C2 compiler", Share: 0.5}, {Name: "C1 compiler", Share: 0.25},
+				{Name: "JIT compiler", Share: 0.25}}},
+		"the VM's thread": {entry + "VMThread::run;SafepointSynchronize::begin 1\n",
+			[]profile.Part{{Name: "the JVM itself", Share: 1}}},
+		"by the thread's name": {"[GC Thread#0 tid=7];libjvm.so+0x1f 1\n",
+			[]profile.Part{{Name: "G1 collector", Share: 1}}},
+		"without names": {"libc.so.6+0x1;libjvm.so+0x1f 1\n", []profile.Part{{Name: "the JVM itself", Share: 1}}},
+		"a library's thread": {"__clone3;start_thread;librocks.so+0x1f 1\n",
+			[]profile.Part{{Name: "native code of librocks.so", Share: 1}}},
+		"a Java class is no GC": {"G1.Main.main_[0];ShenandoahTest.run_[j] 1\n",
+			[]profile.Part{{Name: "ShenandoahTest.run", Share: 1}}},
+		"the JVM under Java": {"a.Main.main_[0];G1CollectedHeap::mem_allocate 1\n",
+			[]profile.Part{{Name: "a.Main.main", Share: 1}}},
 		"time that no sample has": {"a.Main.main_[0] 1\n[not sampled] 9\n", []profile.Part{{Name: "a.Main.main", Share: 1}}},
-		"waiting counts for who waits": {"a.Main.main_[0];a.Pool.take_[j];java.util.concurrent.locks.LockSupport.park_[j];jdk.internal.misc.Unsafe.park_[0];Parker::park;__futex_abstimed_wait_common;[parked] 3\n" +
+		"waiting counts for who waits": {"a.Main.main_[0];a.Pool.take_[j];" +
+			"java.util.concurrent.locks.LockSupport.park_[j];jdk.internal.misc.Unsafe.park_[0];Parker::park;" +
+			"__futex_abstimed_wait_common;[parked] 3\n" +
 			"a.Main.main_[0];a.Pool.take_[j];[running] 1\n",
-			[]profile.Part{{Name: "a.Pool.take", State: "parked", Share: 0.75}, {Name: "a.Pool.take", State: "running", Share: 0.25}}},
+			[]profile.Part{{Name: "a.Pool.take", State: "parked", Share: 0.75}, {Name: "a.Pool.take",
+				State: "running", Share: 0.25}}},
 	} {
 		tree, err := ParseCollapsed(strings.NewReader(c.stacks))
 		if err != nil {

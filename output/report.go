@@ -106,7 +106,8 @@ func plainStates(rows []ReportRow) (states []ReportRow) {
 			continue
 		}
 		s := &states[i]
-		s.Self, s.SelfShare, s.Total, s.TotalShare = s.Self+row.Self, s.SelfShare+row.SelfShare, s.Total+row.Total, s.TotalShare+row.TotalShare
+		s.Self, s.SelfShare, s.Total, s.TotalShare = s.Self+row.Self, s.SelfShare+row.SelfShare,
+			s.Total+row.Total, s.TotalShare+row.TotalShare
 	}
 	slices.SortStableFunc(states, func(a, b ReportRow) int { return cmp.Compare(b.Self, a.Self) })
 	return states

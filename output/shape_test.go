@@ -78,7 +78,8 @@ func TestShaped(t *testing.T) {
 // sameSelf: whatever is folded, what the samples were spent in stays, to the kind of code.
 func sameSelf(t *testing.T, before, after *Tree) {
 	t.Helper()
-	for _, by := range []string{"method", "kind", "class"} { // of packages a sample counts for the topmost Java frame that is left
+	for _, by := range []string{"method", "kind",
+		"class"} { // of packages a sample counts for the topmost Java frame that is left
 		self := map[string]int64{}
 		for sign, tree := range map[int64]*Tree{1: before, -1: after} {
 			r, err := NewReport(tree, by, 0)

@@ -22,13 +22,15 @@ func SummaryDetails(to io.Writer, s *profile.Summary) error {
 	fmt.Fprintf(&b, ", in %s\n", Round(s.Meta.Duration))
 	fmt.Fprintf(&b, "rate       %.4g Hz reached, %.4g Hz asked\n", s.RateReached, s.Rate)
 	if s.RateLowered > 0 {
-		fmt.Fprintf(&b, "           lowered to %.4g Hz: pauses cost more than they may; early samples count for more\n", s.RateLowered)
+		fmt.Fprintf(&b, "           lowered to %.4g Hz: pauses cost more than they may; early samples count for "+
+			"more\n", s.RateLowered)
 	}
 	behind(&b, s)
 	reasons(&b, "truncated", s.Truncated, s.Attempted, s.TruncatedBy)
 	reasons(&b, "lost", s.Lost, s.Attempted, s.LostBy)
 	if s.Asleep > 0 {
-		fmt.Fprintf(&b, "asleep     %d samples%s of threads that entered a system call in the microseconds before they stopped\n",
+		fmt.Fprintf(&b, "asleep     %d samples%s of threads that entered a system call in the microseconds before "+
+			"they stopped\n",
 			s.Asleep, share(s.Asleep, s.Samples, " (%s)"))
 	}
 	if unsure := s.LeafLikely + s.LeafGuessed; unsure > 0 {
@@ -47,7 +49,8 @@ func SummaryDetails(to io.Writer, s *profile.Summary) error {
 		fmt.Fprintf(&b, "%s\n", share(int64(t.Exited), int64(t.Process), ", %s exited threads"))
 	}
 	if l := s.Looks; l != nil {
-		fmt.Fprintf(&b, "looks      %d at threads that had not moved, %d without a stop, %d by a stop", l.Repeated, l.Unstopped, l.Stopped)
+		fmt.Fprintf(&b, "looks      %d at threads that had not moved, %d without a stop, %d by a stop",
+			l.Repeated, l.Unstopped, l.Stopped)
 		if l.AtRest > 0 {
 			fmt.Fprintf(&b, " (%d of them at rest)", l.AtRest)
 		}
@@ -61,6 +64,10 @@ func SummaryDetails(to io.Writer, s *profile.Summary) error {
 		if l.Asleep > 0 {
 			fmt.Fprintf(&b, "asleep     %d threads had gone to sleep in the microseconds before they stopped\n", l.Asleep)
 		}
+	}
+	if l := s.Looks; l != nil && l.Idle > 0 {
+		fmt.Fprintf(&b, "idle       %d looks at %s of the JVM's own that had nothing to do: no samples\n", l.Idle,
+			count(l.IdleThreads, "thread"))
 	}
 	if s.Overflow > 0 {
 		fmt.Fprintf(&b, "not kept   callees of %d samples: the profile is full\n", s.Overflow)
@@ -81,7 +88,11 @@ func SummaryDetails(to io.Writer, s *profile.Summary) error {
 		fmt.Fprintf(&b, "silent     %s, whose memory did not answer: let go within the bound, and left alone\n",
 			count(s.Silent, "thread"))
 	}
-	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", Round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration), " (%s of one)"))
+	for _, n := range s.Notes {
+		fmt.Fprintf(&b, "note       %s: %s\n", CleanName(n.Name), Printable(n.Text))
+	}
+	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", Round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration),
+		" (%s of one)"))
 	_, err := io.WriteString(to, b.String())
 	return err
 }
@@ -92,7 +103,8 @@ func behind(b *strings.Builder, s *profile.Summary) {
 	if !late {
 		return
 	}
-	fmt.Fprintf(b, "behind     %s skipped and not made up for, the longest gap %s", count(int(s.Skipped), "tick"), Round(s.Gap))
+	fmt.Fprintf(b, "behind     %s skipped and not made up for, the longest gap %s", count(int(s.Skipped), "tick"),
+		Round(s.Gap))
 	if gap {
 		fmt.Fprintf(b, ": its CPU time is not sampled")
 	}

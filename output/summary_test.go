@@ -198,6 +198,7 @@ func wallSummary() profile.Summary {
 
 func TestSummaryDetails(t *testing.T) {
 	s := someSummary()
+	s.Notes = []profile.Note{{Name: "library-replaced", Text: "libx\nis gone", Remedy: "sudo"}}
 	var b strings.Builder
 	if err := SummaryDetails(&b, &s); err != nil {
 		t.Fatal(err)
@@ -210,6 +211,7 @@ asleep     45 samples (5.0%) of threads that entered a system call in the micros
 leaves     812 certain (90.0%), 30 likely (3.3%), 60 guessed (6.7%): which inlined method was running
 cpu time   9.5s used: 94.7% sampled, 4.2% not sampled, 1.1% exited threads
 pauses     p50 21.3µs, p99 80µs, max 1ms, 25ms together
+note       library-replaced: libx?is gone
 goprof     120ms of CPU (1.2% of one)
 `
 	if d := cmp.Diff(want, b.String()); d != "" {

@@ -56,10 +56,12 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 			worse(Fair, why, cure)
 		}
 	}
-	missing(s.Lost, s.Attempted, fairMissing, poorMissing, "of the samples are lost: "+Plainly(mostOf(s.LostBy)), s.cureLost())
+	missing(s.Lost, s.Attempted, fairMissing, poorMissing, "of the samples are lost: "+Plainly(mostOf(s.LostBy)),
+		s.cureLost())
 	missing(s.Truncated, s.Samples, fairMissing, poorMissing,
 		"of the stacks are cut, and their callers are missing: "+Plainly(mostOf(s.TruncatedBy)), s.cureCut())
-	missing(s.Overflow, s.Samples, fairMissing, poorMissing, "of the samples are not kept to their leaf: the profile is full",
+	missing(s.Overflow, s.Samples, fairMissing, poorMissing,
+		"of the samples are not kept to their leaf: the profile is full",
 		"--hide-internal, or --thread to choose threads")
 	if s.Leans {
 		worse(Fair, "calls that block may have more samples than is true: goprof has no real-time priority (root, or "+

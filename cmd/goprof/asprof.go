@@ -13,7 +13,8 @@ import (
 
 // Habits of async-profiler's asprof, and how goprof is told the same.
 
-// asprofEvent is what "asprof -e" may be told, and the flags of record that do it; none: record does so anyway. An event
+// asprofEvent is what "asprof -e" may be told, and the flags of record that do it; none: record does so anyway. An
+// event
 // that is not in the table is none that goprof can record.
 var asprofEvents = map[string][]string{
 	"cpu": {}, "itimer": {}, "ctimer": {}, "perf": {"--engine", "perf"},
@@ -60,7 +61,8 @@ func suggestEvent(e *exit.Error, args []string) {
 	case event == "alloc" || event == "live" || event == "nativemem":
 		e.Why, e.Remedy = noAllocations, readsAllocations
 	case !known:
-		e.Why = fmt.Sprintf("goprof has no event %q; it records CPU time, or with --mode wall and off-cpu what threads wait for", event)
+		e.Why = fmt.Sprintf("goprof has no event %q; it records CPU time, or with --mode wall and off-cpu what "+
+			"threads wait for", event)
 	case len(words) == 0:
 		e.Why = "CPU time is what record records anyway"
 		e.Remedy = commandLine(slices.Delete(slices.Clone(args), from, to))
@@ -90,7 +92,8 @@ func eventOf(args []string) (event string, from, to int) {
 // withoutValue leaves out a value behind a flag that takes none here: asprof's "--wall 10ms".
 func withoutValue(args []string, flag string) []string {
 	for i, a := range args {
-		if a == flag && i+1 < len(args) && strings.HasSuffix(args[i+1], "s") && strings.ContainsAny(args[i+1][:1], "0123456789") {
+		if a == flag && i+1 < len(args) && strings.HasSuffix(args[i+1], "s") && strings.ContainsAny(args[i+1][:1],
+			"0123456789") {
 			return slices.Delete(slices.Clone(args), i+1, i+2)
 		}
 		if strings.HasPrefix(a, flag+"=") {
@@ -104,7 +107,8 @@ func withoutValue(args []string, flag string) []string {
 
 // asprofOutputs are formats that "asprof -o" may be told, and files of the same here.
 var asprofOutputs = map[string]string{
-	"flamegraph": "out.html", "html": "out.html", "jfr": "out.jfr", "collapsed": "out.collapsed", "pprof": "out.pb.gz", "svg": "out.svg",
+	"flamegraph": "out.html", "html": "out.html", "jfr": "out.jfr", "collapsed": "out.collapsed",
+	"pprof": "out.pb.gz", "svg": "out.svg",
 	"flat": "out.json", "tree": "out.html", "traces": "out.collapsed", "text": "out.collapsed", "summary": "out.collapsed",
 }
 
@@ -114,7 +118,8 @@ func asprofOutput(cmd *cobra.Command, name string, args []string) *exit.Error {
 	if !is {
 		return nil
 	}
-	e := usageError(cmd, fmt.Sprintf("-o is a file, whose end says the format; %q is the name of a format (of a file, it is ./%[1]s)", name))
+	e := usageError(cmd, fmt.Sprintf("-o is a file, whose end says the format; %q is the name of a format (of a "+
+		"file, it is ./%[1]s)", name))
 	e.Remedy = "goprof record -o " + file + " ..."
 	for i, a := range args {
 		if a == name && i > 0 && (args[i-1] == "-o" || args[i-1] == "--output") {
@@ -146,7 +151,9 @@ func asprofFile(cmd *cobra.Command, name string, args []string) *exit.Error {
 
 // asprofVerbs are actions of asprof, and what is nearest here.
 var asprofVerbs = map[string]string{
-	"start": "goprof record PID runs until Ctrl-C", "collect": "goprof record PID -d 30s", "profile": "goprof record PID -d 30s",
-	"stop": "Ctrl-C, or kill -INT of goprof record", "resume": "goprof record PID", "status": "goprof list", "check": "goprof doctor PID",
-	"jps": "goprof list", "jstack": "goprof dump PID", "attach": "goprof record PID", "ps": "goprof list",
+	"start": "goprof record PID runs until Ctrl-C", "collect": "goprof record PID -d 30s",
+	"profile": "goprof record PID -d 30s",
+	"stop":    "Ctrl-C, or kill -INT of goprof record", "resume": "goprof record PID", "status": "goprof list",
+	"check": "goprof doctor PID",
+	"jps":   "goprof list", "jstack": "goprof dump PID", "attach": "goprof record PID", "ps": "goprof list",
 }

@@ -20,9 +20,11 @@ func TestWhyNothingWasSeen(t *testing.T) {
 	}{
 		{0, nil, "all its threads were idle: it used no CPU time in 2 s", "goprof dump --pid 7 shows what they wait for"},
 		{1, nil, "it used only 0 µs of CPU time in 2 s, and a sample stands for 10 ms", "goprof dump --pid 7 shows"},
-		{3 * time.Millisecond, nil, "it used only 3 ms of CPU time in 2 s, and a sample stands for 10 ms", "-d longer, or -r higher"},
+		{3 * time.Millisecond, nil, "it used only 3 ms of CPU time in 2 s, and a sample stands for 10 ms",
+			"-d longer, or -r higher"},
 		{40 * time.Millisecond, nil, "it used 40 ms of CPU time in 2 s, enough for some samples", "-d longer, or -r higher"},
-		{time.Second, nil, "it used 1 s of CPU time in 2 s, but goprof never met it on a CPU: the machine is short", "sudo goprof record"},
+		{time.Second, nil, "it used 1 s of CPU time in 2 s, but goprof never met it on a CPU: the machine is " +
+			"short", "sudo goprof record"},
 		{time.Second, &profile.Looks{}, "none of its threads was in a state", "goprof dump"},
 	} {
 		res := &result{used: c.used, summary: profile.Summary{Meta: profile.Meta{Duration: 2 * time.Second}, Looks: c.looks}}

@@ -27,7 +27,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		suggestFlag(cmd, e, unknown, os.Args)
 	case errors.As(err, &value) && value.GetFlag().Value.Type() == "duration":
 		if _, err := strconv.ParseFloat(value.GetValue(), 64); err == nil {
-			e.What = fmt.Sprintf("invalid argument %q for --%s: a time has a unit, as in %sms or %[1]ss", value.GetValue(), value.GetFlag().Name, value.GetValue())
+			e.What = fmt.Sprintf("invalid argument %q for --%s: a time has a unit, as in %sms or %[1]ss",
+				value.GetValue(), value.GetFlag().Name, value.GetValue())
 		}
 	}
 	return e

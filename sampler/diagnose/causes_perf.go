@@ -116,7 +116,8 @@ func (h Host) checkPerf(r *Report, pid int) {
 	case err != nil:
 		c := h.explainPerf(pid, err)
 		r.Checks = append(r.Checks, Check{"perf", Info,
-			fmt.Sprintf("not needed: recordings stop threads by ptrace. --engine perf would not work%s: %s", whose, c.Why), c.Remedy})
+			fmt.Sprintf("not needed: recordings stop threads by ptrace. --engine perf would not work%s: %s",
+				whose, c.Why), c.Remedy})
 	case !power.Kernel:
 		r.Checks = append(r.Checks, Check{"perf", Info,
 			fmt.Sprintf("--engine perf works%s, but not for threads that are in the kernel (%s)", whose, h.perfLevel()),

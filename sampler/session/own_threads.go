@@ -67,7 +67,8 @@ func isNativeOwn(stack *profile.Stack) bool {
 	return own
 }
 
-// ownHomes are the classes of threads that the JVM begins in Java: for references, and since JDK 21 for virtual threads.
+// ownHomes are the classes of threads that the JVM begins in Java: for references, and since JDK 21 for virtual
+// threads.
 var ownHomes = regexp.MustCompile(`^(?:java\.lang\.ref\.(?:Reference|Finalizer)\$|java\.lang\.ref\.ReferenceQueue\.|jdk\.internal\.ref\.CleanerImpl\.|` +
 	`sun\.nio\.ch\.Poller|java\.lang\.VirtualThread\.(?:unblockVirtualThreads|takeVirtualThreadListToUnblock)$)`)
 

@@ -72,6 +72,9 @@ func (a *account) states() string {
 	const most = 6
 	text := ""
 	for i, part := range a.s.States[:min(len(a.s.States), most)] {
+		if i > 0 && part.Share < 0.005 {
+			break // it would be told as 0 %
+		}
 		sep := "  "
 		if i == 0 {
 			sep = ": "

@@ -191,7 +191,7 @@ func wallSummary() profile.Summary {
 	s.Meta.Mode, s.Rate, s.RateReached, s.Samples, s.Attempted, s.Threads = "wall", 20, 19.99, 12000, 12000, 30
 	s.Times = profile.Times{}
 	s.Looks = &profile.Looks{Time: 600 * time.Second, Idle: 5600, IdleThreads: 14}
-	s.States = []profile.Part{{Name: "parked", Share: 0.62}, {Name: "running", Share: 0.38}}
+	s.States = []profile.Part{{Name: "parked", Share: 0.62}, {Name: "running", Share: 0.38}, {Name: "file", Share: 0.001}}
 	s.Hottest = []profile.Part{{Name: "a.b.Pool.take", State: "parked", Share: 0.62}, {Name: "com.shop.Cart.total", State: "running", Share: 0.38}}
 	return s
 }

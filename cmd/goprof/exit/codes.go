@@ -69,7 +69,7 @@ var Codes = []Meaning{
 		{[]string{"exec"}, "it became another program", "the same command once more"},
 	}},
 	{NoSamples, "the recording holds no samples", []Cause{
-		{nil, "all threads were idle", "goprof dump --pid PID shows what they wait for"},
+		{nil, "the process used no CPU time, or less than a sample stands for; which is told", "goprof dump --pid PID shows what its threads wait for"},
 		{nil, "the JVM is stopped", "kill -CONT PID"},
 		{nil, "no thread that --thread chooses used CPU time", "goprof dump --pid PID shows the threads' names"},
 		{nil, "it was too short for its rate", "-d or --rate"},

@@ -73,7 +73,11 @@ func (f *topFlags) watch(pid int) (*topWatch, error) {
 	}
 	w.live = second.NewLive()
 	w.about, w.started = second.About(), second.Started()
-	w.vitals, _ = vitals.Open(second) // without them much is not known, and that is said
+	if w.vitals, err = vitals.Open(second); err != nil {
+		w.vitals = nil
+		w.close()
+		return nil, attachError(pid, err)
+	}
 	return w, nil
 }
 
@@ -90,6 +94,9 @@ func (w *topWatch) close() {
 		<-w.samples.ended
 	}
 	w.live.Close()
+	if w.vitals != nil {
+		w.vitals.Close()
+	}
 	w.aside.Close()
 	w.samples.session.Close()
 }

@@ -101,7 +101,7 @@ func paletteOf(environ func(string) string) top.Palette {
 }
 
 // framesPerSecond is how often the screen is drawn at most: what is pressed is seen soon.
-const framesPerSecond = 20
+const framesPerSecond = 10
 
 // errTargetEnded ends the screen.
 var errTargetEnded = errors.New("the process has ended")

@@ -29,6 +29,7 @@ type Live struct {
 	waits   *vmstructs.Waits
 	known   map[int]*liveThread
 	round   int
+	named   time.Time
 	turn    []*liveThread // those to look at
 	looks   []*look.Look
 }
@@ -51,15 +52,14 @@ type LiveThread struct {
 type liveThread struct {
 	LiveThread
 	round   int
-	ran     uint64 // what schedstat said
-	turns   uint64
+	ran     procfs.Schedstat
 	looked  bool // since it last moved
 	waiting int  // readings since it should have been looked at
 }
 
 const (
 	// lookBatch is how many looks are taken before they are walked: each holds a piece of a stack.
-	lookBatch = 32
+	lookBatch = 128
 	// liveStack is how much of a stack is copied, and liveDepth how many frames are walked: the topmost Java frame
 	// lies near the top.
 	liveStack = 32 << 10
@@ -67,7 +67,9 @@ const (
 	// mostLooks bounds the looks of one reading. Threads that are left out come first in the next one.
 	mostLooks = 512
 	// lookTime is how much CPU time the looks of a reading may take.
-	lookTime = 15 * time.Millisecond
+	lookTime = 6 * time.Millisecond
+	// namesEvery is how often the names of all threads are read. New threads are asked at once.
+	namesEvery = 5 * time.Second
 )
 
 // NewLive prepares to follow the threads.
@@ -86,7 +88,7 @@ func (l *Live) Read(all bool) ([]LiveThread, error) {
 	s.Walker.MaxDepth = liveDepth
 	var err error
 	if !s.guarded(func() {
-		if err = s.dir.refresh(); err != nil && len(s.dir.threads) == 0 {
+		if err = l.list(all); err != nil && len(s.dir.threads) == 0 {
 			return
 		}
 		err = s.Process.Alive()
@@ -107,21 +109,31 @@ func (l *Live) Read(all bool) ([]LiveThread, error) {
 	return threads, nil
 }
 
+// list lists the threads. Programs rename threads seldom, and to read all names is most of the cost of a list.
+func (l *Live) list(all bool) error {
+	if all || time.Since(l.named) >= namesEvery {
+		l.named = time.Now()
+		return l.session.dir.refresh()
+	}
+	return l.session.dir.update(false)
+}
+
 // update reads what the kernel and the JVM's list tell of each thread, and finds those that have moved.
 func (l *Live) update() {
 	l.round++
 	l.turn = l.turn[:0]
 	for tid, listed := range l.session.dir.threads {
+		if listed.named.IsZero() && !l.session.dir.name(listed) {
+			continue // it has ended
+		}
 		th := l.known[tid]
 		if th == nil {
 			th = &liveThread{LiveThread: LiveThread{TID: tid, Moving: true}}
 			l.known[tid] = th
 		}
 		th.round, th.Name, th.Java = l.round, listed.name, listed.java.Addr != 0
-		l.charge(th, listed)
-		if !th.Java {
-			th.State, th.Frame, th.Moving = kernelState(listed.kernel.State), "", false
-		} else if !th.looked {
+		l.charge(th)
+		if th.Java && !th.looked {
 			l.turn = append(l.turn, th)
 		}
 	}
@@ -132,26 +144,29 @@ func (l *Live) update() {
 	}
 }
 
-// charge reads what a thread has used, and notes whether it has moved.
-func (l *Live) charge(th *liveThread, listed *listedThread) {
-	stat, ok := procfs.ParseSchedstat(l.proc.Read(th.TID, "schedstat"))
-	if !ok || stat.Turns == 0 { // a kernel without these counts
-		ticks, _ := procfs.ParseStat(l.proc.Read(th.TID, "stat"))
-		stat = procfs.Schedstat{Ran: uint64(procfs.Ticks(ticks.Ticks))}
-		th.looked = false
+// charge reads what a thread has used, and finds out whether it may have moved.
+func (l *Live) charge(th *liveThread) {
+	if th.looked { // at rest then: if it has not had a CPU since, it is still
+		if now, ok := procfs.ParseSchedstat(l.proc.Read(th.TID, "schedstat")); ok && now == th.ran && now.Turns > 0 {
+			return
+		}
 	}
-	moved := stat.Ran != th.ran || stat.Turns != th.turns
-	if moved || listed.kernel.State == 'R' {
-		th.looked, th.Moving = false, true
+	stat, _ := procfs.ParseStat(l.proc.Read(th.TID, "stat"))
+	ran, ok := procfs.ParseSchedstat(l.proc.Read(th.TID, "schedstat"))
+	if !ok || ran.Turns == 0 { // a kernel without these counts
+		ran = procfs.Schedstat{Ran: uint64(procfs.Ticks(stat.Ticks))}
 	}
-	th.ran, th.turns, th.CPU = stat.Ran, stat.Turns, time.Duration(stat.Ran)
+	moved := ran.Ran != th.ran.Ran
+	th.ran, th.CPU, th.looked = ran, time.Duration(ran.Ran), false
 	switch {
-	case !th.Moving:
-	case listed.kernel.State != 'R':
+	case !th.Java:
+		th.State, th.Frame, th.Moving, th.looked = kernelState(stat.State), "", false, stat.State != 'R'
+	case stat.State != 'R':
+		th.Moving = true
 	case moved:
-		th.State = profile.Running.String()
-	default:
-		th.State = profile.Runnable.String()
+		th.State, th.Moving = profile.Running.String(), true
+	default: // it wants a CPU, and has had none since the last reading
+		th.State, th.Moving = profile.Runnable.String(), true
 	}
 }
 

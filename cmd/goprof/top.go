@@ -109,8 +109,14 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	defer stop()
 	if f.once {
 		defer session.StopAfterSuspend()()
+		defer session.StartWatchdog(watchdogName)()
+	} else {
+		if !waitForForeground() {
+			return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: "goprof runs in the background",
+				Remedy: "fg"}
+		}
+		defer session.StartWatchdog(watchdogName, watchdogTerminal)()
 	}
-	defer session.StartWatchdog(watchdogName)()
 	goFirst() // what is to be started has been
 	guard.Enter(guard.ToRecord)
 	w, err := f.watch(pid)

@@ -108,10 +108,6 @@ var errTargetEnded = errors.New("the process has ended")
 
 // show shows readings until the user quits, ctx is done, the time is over, or the process has ended.
 func (w *topWatch) show(ctx context.Context, cmd *cobra.Command) error {
-	if !waitForForeground() {
-		return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: "goprof runs in the background",
-			Remedy: "fg"}
-	}
 	asks := make(chan top.Action, 4)
 	screen := &topScreen{model: top.New(), palette: paletteOf(os.Getenv), columns: screenColumns, rows: screenRows,
 		asks: asks}

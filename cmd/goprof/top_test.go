@@ -438,9 +438,9 @@ func TestTopEnds(t *testing.T) {
 	})
 }
 
-// TestTopSuspend: Ctrl-Z gives the terminal back and stops goprof, and nobody else; when it goes on, so does the screen.
-func TestTopSuspend(t *testing.T) {
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "20")
+// jobOnScreen starts top as the job of a shell. It returns the job's number.
+func jobOnScreen(t *testing.T, jvm *jvmtest.JVM) (*onScreen, int) {
+	t.Helper()
 	tell, told, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -448,12 +448,34 @@ func TestTopSuspend(t *testing.T) {
 	defer tell.Close()
 	s := startProgram(t, 80, 24, nil, []*os.File{told}, "onejob", "top", strconv.Itoa(jvm.PID))
 	told.Close()
-	var goprof int
-	if _, err := fmt.Fscan(tell, &goprof); err != nil {
+	job := 0
+	if _, err := fmt.Fscan(tell, &job); err != nil {
 		t.Fatal(err)
 	}
+	s.await(`\w+ +cpu-30`)
+	return s, job
+}
+
+// noneStands wants no thread of the JVM to be stopped or traced.
+func noneStands(t *testing.T, jvm *jvmtest.JVM) {
+	t.Helper()
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", jvm.PID))
+	for _, task := range tasks {
+		tid, _ := strconv.Atoi(filepath.Base(task))
+		if state := stateOfThread(jvm.PID, tid); strings.ContainsAny(state, "Tt") {
+			t.Errorf("thread %d is in state %s", tid, state)
+		}
+	}
+	if len(tasks) == 0 {
+		t.Error("the JVM has no threads")
+	}
+}
+
+// TestTopSuspend: Ctrl-Z gives the terminal back and stops goprof, and nobody else; when it goes on, so does the screen.
+func TestTopSuspend(t *testing.T) {
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "20")
+	s, goprof := jobOnScreen(t, jvm)
 	for round := range 3 {
-		s.await(`\w+ +cpu-30`)
 		if round == 1 {
 			unix.Kill(goprof, unix.SIGTSTP)
 		} else {
@@ -461,23 +483,31 @@ func TestTopSuspend(t *testing.T) {
 		}
 		awaitState(t, goprof, "T")
 		s.isRestored()
-		if state := stateOfProcess(t, jvm.PID); strings.ContainsAny(state, "Tt") {
-			t.Errorf("the JVM is in state %s", state)
-		}
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", jvm.PID))
-		for _, task := range tasks {
-			tid, _ := strconv.Atoi(filepath.Base(task))
-			if state := stateOfThread(jvm.PID, tid); strings.ContainsAny(state, "Tt") {
-				t.Errorf("thread %d is in state %s while goprof is stopped", tid, state)
-			}
-		}
+		noneStands(t, jvm)
 		unix.Kill(goprof, unix.SIGCONT)
 		awaitState(t, goprof, "SR")
-		s.await(`THREAD by cpu`)
+		s.await(`(?s)THREAD by cpu.*\w+ +cpu-30`)
 	}
 	s.keys("q")
 	if code := s.wait(); code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestTopKilled: whatever ends goprof, the terminal is as it was, and no thread stands.
+func TestTopKilled(t *testing.T) {
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "20")
+	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGABRT, unix.SIGQUIT, unix.SIGHUP} {
+		t.Run(unix.SignalName(sig), func(t *testing.T) {
+			s, goprof := jobOnScreen(t, jvm)
+			unix.Kill(goprof, sig)
+			s.cmd.Wait()
+			for end := time.Now().Add(screenLimit); s.modes() != s.before && time.Now().Before(end); {
+				time.Sleep(5 * time.Millisecond) // the watchdog comes a moment later
+			}
+			s.isRestored()
+			noneStands(t, jvm)
+		})
 	}
 }
 

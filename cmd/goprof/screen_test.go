@@ -21,14 +21,15 @@ type screen struct {
 	alternate     bool
 	hidden        bool // the cursor
 	last          rune
-	styled        int // how many SGR sequences there were, without plain resets
-	coloured      int // how many of them set a colour
+	styled        int             // how many SGR sequences there were, without plain resets
+	coloured      int             // how many of them set a colour
+	keyboard      map[string]bool // what was changed of it, by the sequence that changes it back
 	odd           []string
 	rest          []byte // the begin of a sequence whose end has not come yet
 }
 
 func newScreen(columns, rows int) *screen {
-	s := &screen{}
+	s := &screen{keyboard: map[string]bool{}}
 	s.resize(columns, rows)
 	s.main = blank(columns, rows)
 	return s
@@ -328,6 +329,14 @@ func clearCells(cells []rune) {
 // mode is a private sequence.
 func (s *screen) mode(private, args string, final byte) {
 	on := final == 'h'
+	switch { // modifyOtherKeys of xterm, and the stack of kitty's protocol
+	case private == ">" && final == 'm' && args != "4":
+		s.keyboard[">4m"] = true
+	case private == ">" && final == 'u':
+		s.keyboard["<1u"] = true
+	case private == ">" && final == 'm', private == "<" && final == 'u':
+		delete(s.keyboard, private+args+string(final))
+	}
 	if private != "?" || final != 'h' && final != 'l' {
 		return // questions, and modes of the keyboard
 	}
@@ -343,6 +352,10 @@ func (s *screen) mode(private, args string, final byte) {
 			}
 		case "25":
 			s.hidden = !on
+		case "2004":
+			if s.keyboard["?2004l"] = on; !on {
+				delete(s.keyboard, "?2004l")
+			}
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	defer w.close()
 	doubts{}.warn(cmd.ErrOrStderr(), w.samples.session.Doubts())
 	if !f.once {
-		return w.show(ctx, cmd)
+		return w.show(ctx, stop, cmd)
 	}
 	r, err := w.once(ctx, f.onceFor())
 	if err != nil {

@@ -32,7 +32,7 @@ func keepTerminal() terminalKeeper {
 
 // endOfScreen ends what a screen of Bubble Tea sets: keyboard modes, bracketed paste, the hidden cursor, the other
 // screen, styles (xterm, ctlseqs).
-const endOfScreen = "\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[0m"
+const endOfScreen = "\x1b[>4m\x1b[<1u\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[0m"
 
 // restore puts the terminal right, if goprof has left it as its screen needs it. A shell's own line editor, which may
 // be quicker, keeps the signals of keys on: then nothing is to be done.

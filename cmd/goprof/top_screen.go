@@ -107,7 +107,9 @@ const framesPerSecond = 10
 var errTargetEnded = errors.New("the process has ended")
 
 // show shows readings until the user quits, ctx is done, the time is over, or the process has ended.
-func (w *topWatch) show(ctx context.Context, cmd *cobra.Command) error {
+//
+// catchNoMore is called when the screen is gone: from then on a signal ends goprof at once.
+func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Command) error {
 	asks := make(chan top.Action, 4)
 	screen := &topScreen{model: top.New(), palette: paletteOf(os.Getenv), columns: screenColumns, rows: screenRows,
 		asks: asks}
@@ -132,6 +134,7 @@ func (w *topWatch) show(ctx context.Context, cmd *cobra.Command) error {
 	}()
 	_, err := program.Run()
 	stop()
+	catchNoMore()
 	ended := <-gathered
 	w.stopSamp()
 	<-w.samples.ended
@@ -196,8 +199,9 @@ func (w *topWatch) gather(ctx context.Context, program *tea.Program, asks <-chan
 			continue
 		case <-next.C:
 		}
-		began := time.Now()
+		began, cost := time.Now(), session.OwnCPU()
 		r, err := w.read(false)
+		cost = session.OwnCPU() - cost
 		if err != nil {
 			return w.ended(err)
 		}
@@ -209,9 +213,16 @@ func (w *topWatch) gather(ctx context.Context, program *tea.Program, asks <-chan
 		for _, text := range w.samples.news() {
 			program.Send(sayMsg(text))
 		}
-		next.Reset(max(w.flags.interval.Duration-time.Since(began), w.flags.interval.Duration/2))
+		next.Reset(max(w.flags.interval.Duration-time.Since(began), min(cost*readingShare, mostBetween)))
 	}
 }
+
+// Of thousands of threads a reading costs much. The next one comes no sooner than readingShare times what the last one
+// has cost, but for mostBetween: so readings take a twentieth of a CPU.
+const (
+	readingShare = 20
+	mostBetween  = 10 * time.Second
+)
 
 // ended makes one error of all that say that the process has ended.
 func (w *topWatch) ended(err error) error {

@@ -203,8 +203,9 @@ func (s *onScreen) isRestored() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.screen.alternate || s.screen.hidden {
-		s.t.Errorf("alternate screen %v, cursor hidden %v", s.screen.alternate, s.screen.hidden)
+	if s.screen.alternate || s.screen.hidden || len(s.screen.keyboard) > 0 {
+		s.t.Errorf("alternate screen %v, cursor hidden %v, not set back: %v", s.screen.alternate, s.screen.hidden,
+			s.screen.keyboard)
 	}
 	if len(s.screen.odd) > 0 {
 		s.t.Errorf("sequences that the emulator does not know: %q", s.screen.odd)

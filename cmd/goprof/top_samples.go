@@ -197,17 +197,12 @@ func addPauses(a, b profile.Pauses) profile.Pauses {
 	return a
 }
 
-// frameTime is how long a sample tells where a thread is that still runs.
-const frameTime = 3 * time.Second
-
-// frame is where a running thread was lately.
-func (t *topSamples) frame(tid int) string {
+// frame is where a thread was when it was last sampled.
+func (t *topSamples) frame(tid int) (f seenFrame, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if f := t.frames[tid]; time.Since(f.at) < frameTime {
-		return f.frame
-	}
-	return ""
+	f, ok = t.frames[tid]
+	return f, ok
 }
 
 // methods are those of the window.

@@ -164,7 +164,9 @@ func (w *topWatch) compare(before, now *moment, threads []session.LiveThread) *t
 		row := top.Thread{TID: th.TID, Name: th.Name, State: th.State, Frame: th.Frame,
 			CPU: perTime(th.CPU-before.cpu[th.TID], span)}
 		if th.Moving && th.Java {
-			row.Frame = w.samples.frame(th.TID)
+			if seen, ok := w.samples.frame(th.TID); ok && seen.at.After(th.Seen) {
+				row.Frame = seen.frame
+			}
 		}
 		r.CPU += row.CPU
 		r.Threads = append(r.Threads, row)

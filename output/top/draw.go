@@ -335,7 +335,7 @@ func helpLines() []Line {
 		"columns",
 		"  CPU%         of one CPU: 100 is one all the time",
 		"  ALLOC/s      bytes in the heap a second; - is not known",
-		"  JAVA FRAME   the topmost Java method when it was last looked at",
+		"  JAVA FRAME   the topmost Java method when the thread was last seen",
 		"  SELF% TOTAL% of the samples of CPU time, that ran in it, or had it on the stack",
 	}
 	var lines []Line

@@ -41,7 +41,7 @@ type Thread struct {
 	Name  string
 	State string
 	CPU   float64 // 1 is one CPU all the time
-	Frame string  // the topmost Java method; empty if there is none, or it is not known
+	Frame string  // the topmost Java method when it was last seen; empty if there was none, or it is not known
 	// Alloc is in bytes a second. It is not known for threads that are not Java's, and of JVMs that do not count it.
 	Alloc      float64
 	AllocKnown bool

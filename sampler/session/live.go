@@ -42,9 +42,11 @@ type LiveThread struct {
 	CPU  time.Duration // that it has used since it began
 	// State is what it did at its last look: a profile.State for a thread of Java, the kernel's word for others.
 	State string
-	// Frame is the topmost Java method, empty where there is none, or it is not known.
+	// Frame is the topmost Java method when it was last looked at, which was at Seen (of this process's clock); empty
+	// where there was none, or it has only been met running.
 	Frame string
-	// Moving: it ran at its last look, or has run since: Frame is not known.
+	Seen  time.Time
+	// Moving: it ran when it was looked at again, or has run since. A sample may tell more.
 	Moving bool
 }
 
@@ -225,6 +227,7 @@ func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *pr
 		l.session.walk(snap, stack)
 		state, _ := stateOf(&snap.Waiting, stack)
 		th.State, th.Frame, th.looked, th.Moving = state.String(), TopJava(stack), true, false
+		th.Seen = time.Now()
 	case ptrace.Running:
 		if th.State != profile.Runnable.String() {
 			th.State = profile.Running.String()

@@ -21,7 +21,7 @@ var mayImport = map[string][]string{
 	"goprof/profile/naming":   {"goprof/profile"},
 	"goprof/process":          {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs"},
 	"goprof/process/maybe":    {},
-	"goprof/process/procfs":   {"goprof/process/maybe"},
+	"goprof/process/procfs":   {},
 	"goprof/vmstructs":        {"goprof/arch", "goprof/process", "goprof/process/maybe"},
 	"goprof/unwind":           {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
 	"goprof/sampler":          {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/sampler/look", "goprof/sampler/ptrace"},

@@ -86,7 +86,8 @@ func newTop() *cobra.Command {
 	fs.Float64VarP(&f.rate, "rate", "r", topRate, "samples for each second of CPU time, in `Hz` (with --once 100)")
 	fs.BoolVar(&f.once, "once", false, "take one reading and end; needs no terminal")
 	fs.BoolVar(&f.json, "json", false, "with --once: write JSON")
-	fs.StringVarP(&f.output, "output", "o", "", "`file` of recordings that r begins; its end says which format (top-%p-%t.jfr)")
+	fs.StringVarP(&f.output, "output", "o", "",
+		"`file` of recordings that r begins; its end says which format (top-%p-%t.jfr)")
 	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd

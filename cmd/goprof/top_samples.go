@@ -113,7 +113,8 @@ func (t *topSamples) finish(file *topRecording, p *profile.Profile, sum *profile
 	t.mu.Unlock()
 }
 
-// record begins a recording into a file, or ends the one that is under way. It returns the file's name, empty at an end.
+// record begins a recording into a file, or ends the one that is under way. It returns the file's name, empty at an
+// end.
 func (t *topSamples) record(output string) (name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -472,7 +472,8 @@ func noneStands(t *testing.T, jvm *jvmtest.JVM) {
 	}
 }
 
-// TestTopSuspend: Ctrl-Z gives the terminal back and stops goprof, and nobody else; when it goes on, so does the screen.
+// TestTopSuspend: Ctrl-Z gives the terminal back and stops goprof, and nobody else; when it goes on, so does the
+// screen.
 func TestTopSuspend(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "20")
 	s, goprof := jobOnScreen(t, jvm)

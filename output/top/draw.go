@@ -83,8 +83,8 @@ func usage(r *Reading, narrow bool) string {
 	if narrow {
 		return fmt.Sprintf("CPU %s%% of %d  %d threads, %d busy", percent(r.CPU), 100*r.CPUs, len(r.Threads), busy)
 	}
-	return fmt.Sprintf("CPU     %s%% of %d%%, in %s  %d threads, %d of them above 1%%", percent(r.CPU), 100*r.CPUs, short(r.Span),
-		len(r.Threads), busy)
+	return fmt.Sprintf("CPU     %s%% of %d%%, in %s  %d threads, %d of them above 1%%", percent(r.CPU), 100*r.CPUs,
+		short(r.Span), len(r.Threads), busy)
 }
 
 func collector(r *Reading) string {
@@ -223,7 +223,8 @@ func (m *Model) threadLine(l layout, t *Thread, selected bool) Line {
 	case t.CPU < 0.0005:
 		style = Faint
 	}
-	return Line{{l.row(mark, fmt.Sprint(t.TID), percent(t.CPU), alloc, clean(t.State), clean(t.Name), clean(t.Frame)), style}}
+	text := l.row(mark, fmt.Sprint(t.TID), percent(t.CPU), alloc, clean(t.State), clean(t.Name), clean(t.Frame))
+	return Line{{text, style}}
 }
 
 // row is a line of a table of threads.

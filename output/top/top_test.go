@@ -20,7 +20,8 @@ func example() *Reading {
 		GC:     GC{Known: true, CPU: 0.04, Counted: true, Collections: 3},
 		Pauses: Pauses{Count: 41, P99: 60 * time.Microsecond, Max: 500 * time.Microsecond, Held: 0.0002},
 		Own:    Cost{CPU: 0.021, Memory: 34 << 20}}
-	for i, name := range []string{"http-1", "evil\x1b]0;x\a\r\n\u202e", "名前の長いスレッド", "z\u0301\u0301\u0301algo", "", "main\xff"} {
+	names := []string{"http-1", "evil\x1b]0;x\a\r\n\u202e", "名前の長いスレッド", "z\u0301\u0301\u0301algo", "", "main\xff"}
+	for i, name := range names {
 		r.Threads = append(r.Threads, Thread{TID: 100 + i, Name: name, State: "running", CPU: float64(i) / 10,
 			Frame: "com.example.shop.Cart.total", Alloc: float64(i << 20), AllocKnown: i != 3})
 	}
@@ -52,14 +53,15 @@ func TestDrawFits(t *testing.T) {
 	m.Show(&Reading{})
 	check("an empty reading")
 	m.Show(example())
-	for _, key := range []string{"a", "n", "n", "s", "t", "tab", "tab", "tab", "?", "x", "/", "e", "enter", "space", "end", "down",
-		"pgdown", "home", "up"} {
+	for _, key := range []string{"a", "n", "n", "s", "t", "tab", "tab", "tab", "?", "x", "/", "e", "enter", "space",
+		"end", "down", "pgdown", "home", "up"} {
 		m.Key(key, strings.TrimPrefix(key, "enter"))
 		check("after " + key)
 	}
 	a := m.Key("enter", "")
 	check("a stack that is coming")
-	m.ShowStack(&Stack{TID: a.TID, Frames: []profile.Frame{{Func: &profile.Func{Name: "a.B.c\x1b[2J", File: "B\n.java"}, Line: 3}, {}}})
+	frame := profile.Frame{Func: &profile.Func{Name: "a.B.c\x1b[2J", File: "B\n.java"}, Line: 3}
+	m.ShowStack(&Stack{TID: a.TID, Frames: []profile.Frame{frame, {}}})
 	check("a stack")
 	m.ShowStack(&Stack{TID: a.TID, Err: "it has\nended"})
 	check("no stack")
@@ -175,7 +177,8 @@ func TestText(t *testing.T) {
 	if err := Text(&b, example()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"goprof top  4711 shop.Main?[2J", "名前の長いスレッド", "60.0    90.0  com.example.shop.Cart.total", "zalgo"} {
+	for _, want := range []string{"goprof top  4711 shop.Main?[2J", "名前の長いスレッド", "zalgo",
+		"60.0    90.0  com.example.shop.Cart.total"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}

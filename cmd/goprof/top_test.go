@@ -344,7 +344,7 @@ func TestTopStack(t *testing.T) {
 	s.keys("\x1b")
 	s.awaitWithout(`stack of`)
 	s.keys("\x1b")
-	s.await(`(?s)> [^\n]*sleeper-7.*sleeper-8`) // among the others again
+	s.await(`(?s)THREAD by cpu +JAVA FRAME.*\n> [^\n]*sleeper-7`) // among the others again
 	s.keys("q")
 	s.wait()
 }

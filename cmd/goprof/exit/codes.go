@@ -30,6 +30,7 @@ var Codes = []Meaning{
 		{nil, "a flag, an argument or a command that does not exist", "COMMAND --help"},
 		{nil, "several JVMs have the name, or the number in a container, that was given", "--pid with one of those listed"},
 		{nil, "the program after -- cannot be started", "its path"},
+		{nil, "top without a terminal", "goprof top PID --once"},
 		{[]string{"no-virtual"}, "dump --virtual of a JVM that has no virtual threads", "goprof dump --pid PID"},
 		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
 		{[]string{"no-perf", "perf-failed"}, "--engine perf, and the kernel's perf_event cannot do that", "--engine ptrace"},

@@ -34,6 +34,12 @@ type dumpedThread struct {
 	Truncated string
 	Error     string
 
+	Java, System, Daemon bool
+	CPU                  int64 `json:"cpu_ns"`
+	JavaID               int64 `json:"java_id"`
+	Priority             int
+	Age                  int64 `json:"age_ns"`
+
 	Virtual          *dumpedVirtual
 	Carrier          []dumpedFrame
 	CarrierTruncated string `json:"carrier_truncated"`
@@ -73,7 +79,7 @@ func dumped(t *testing.T, s *session.Session, opt session.DumpOptions) []dumpedT
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := output.DumpJSON(&text, threads); err != nil {
+	if err := output.DumpJSON(&text, &profile.Dump{Threads: threads}, output.DumpShape{Native: true}); err != nil {
 		t.Fatal(err)
 	}
 	var all struct{ Threads []dumpedThread }

@@ -128,9 +128,10 @@ func (w jstackWriter) stacks(t *profile.ThreadDump) {
 		w.frames(&t.Stack, 0, locks)
 		return
 	}
-	fmt.Fprintf(w, "   Carrying virtual thread #%d\n", virtual.Virtual.ID)
+	id := virtualID(virtual.Virtual)
+	fmt.Fprintf(w, "   Carrying virtual thread #%s\n", id)
 	w.frames(&carrier, len(virtual.Frames), locks)
-	fmt.Fprintf(w, "   Mounted virtual thread #%d\n", virtual.Virtual.ID)
+	fmt.Fprintf(w, "   Mounted virtual thread #%s\n", id)
 	w.frames(&virtual, 0, locks)
 }
 

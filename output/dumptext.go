@@ -166,14 +166,17 @@ func (w *dumpWriter) thread(t *profile.ThreadDump) {
 
 // virtualTitle is how a virtual thread is called in text.
 func virtualTitle(v profile.VirtualThread) string {
-	id := "?"
-	if v.ID != 0 {
-		id = strconv.FormatUint(v.ID, 10)
-	}
 	if v.Name == "" {
-		return "virtual thread #" + id
+		return "virtual thread #" + virtualID(v)
 	}
-	return fmt.Sprintf("virtual thread #%s \"%s\"", id, CleanName(v.Name))
+	return fmt.Sprintf("virtual thread #%s \"%s\"", virtualID(v), CleanName(v.Name))
+}
+
+func virtualID(v profile.VirtualThread) string {
+	if v.ID == 0 {
+		return "?"
+	}
+	return strconv.FormatUint(v.ID, 10)
 }
 
 // stack writes frames, of which the first is number first of its thread's.

@@ -21,6 +21,8 @@ type DumpOptions struct {
 	// Wait is how long threads are waited for that have been told to stop and have no CPU for it, while none of them
 	// does; 0 is DumpWait.
 	Wait time.Duration
+	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
+	Locks bool
 }
 
 // DumpWait is how long a dump waits for threads. On a machine where fifty threads want each CPU, one gets it for some

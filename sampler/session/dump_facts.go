@@ -18,7 +18,7 @@ import (
 // NewDump is a dump without threads: what is known of the JVM at this moment.
 func (s *Session) NewDump() *profile.Dump {
 	version := s.VM.Version()
-	d := &profile.Dump{At: time.Now(), PID: s.Process.PID(), Version: version.Release}
+	d := &profile.Dump{At: time.Now(), PID: s.Process.PID(), Version: version.JDK()}
 	d.VM, _, _ = strings.Cut(version.Info, " (")
 	s.guarded(func() { d.MainClass = mainClass(s.VM.JavaCommand()) })
 	if started := startOf(d.PID); !started.IsZero() {

@@ -12,8 +12,8 @@ import (
 
 // These names are what a target may call its threads and methods.
 const (
-	evil  = "a\"b\n\x1b[31m;<i>\u202e"
-	evilText  = "a\"b??[31m,<i>?"
+	evil     = "a\"b\n\x1b[31m;<i>\u202e"
+	evilText = "a\"b??[31m,<i>?"
 	onLock   = "java.lang.Object"
 	syncType = "java.util.concurrent.locks.ReentrantLock$NonfairSync"
 )

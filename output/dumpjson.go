@@ -44,28 +44,23 @@ type (
 		Truncated string      `json:"truncated,omitempty"`
 		Error     string      `json:"error,omitempty"`
 		jsonCarrier
-		jsonLocks
+		jsonThreadLocks
 	}
-	jsonLocks struct {
-		Holds    []jsonHeld  `json:"holds,omitempty"`
-		WaitsFor *jsonWanted `json:"waits_for,omitempty"`
+	// jsonThreadLocks says what the thread holds, and waits for. The frame of a lock counts those of frames, and on
+	// through those of carrier.
+	jsonThreadLocks struct {
+		Holds    []jsonHeld      `json:"holds,omitempty"`
+		WaitsFor *jsonDumpedWait `json:"waits_for,omitempty"`
 	}
-	jsonLock struct {
-		Class string `json:"class"`
-		ID    string `json:"id,omitempty"`
-		Kind  string `json:"kind,omitempty"` // monitor, exclusive, shared, unownable
-	}
-	jsonHeld struct {
+	jsonDumpedWait struct {
 		jsonLock
-		Frame *int `json:"frame,omitempty"` // of frames, those of the carrier counted on; none: not known
-	}
-	jsonWanted struct {
-		jsonLock
-		How   string         `json:"how,omitempty"` // enter, notify, unpark
+		Kind  string         `json:"kind"`
+		How   string         `json:"how"` // enter, notify, unpark
+		Timed bool           `json:"timed,omitempty"`
 		Owner *jsonThreadRef `json:"owner,omitempty"`
 	}
 	jsonThreadRef struct {
-		TID     int    `json:"tid,omitempty"`
+		TID     int    `json:"tid,omitempty"` // none: a virtual thread that no carrier ran
 		Virtual uint64 `json:"virtual,omitempty"`
 		Name    string `json:"name"`
 	}
@@ -150,7 +145,7 @@ func groupOf(g *dumpGroup, shape DumpShape) jsonGroup {
 
 func dumpThread(t *profile.ThreadDump, shape DumpShape) jsonThread {
 	j := jsonThread{TID: t.TID, Name: t.Name, State: t.State, Java: t.Java, System: t.System, Daemon: t.Daemon,
-		CPU: int64(t.CPU), JavaID: t.JavaID, Priority: t.Priority, Age: int64(t.Age), Error: t.Err, jsonLocks: locksJSON(t)}
+		CPU: int64(t.CPU), JavaID: t.JavaID, Priority: t.Priority, Age: int64(t.Age), Error: t.Err, jsonThreadLocks: threadLocksJSON(t)}
 	stack := t.Stack
 	if v := t.Virtual; v != nil {
 		j.Virtual = &jsonVirtual{v.ID, v.Name}
@@ -164,31 +159,22 @@ func dumpThread(t *profile.ThreadDump, shape DumpShape) jsonThread {
 	return j
 }
 
-// lockKinds and lockWaits are the words for them.
-var (
-	lockKinds = map[profile.LockKind]string{profile.Monitor: "monitor", profile.Exclusive: "exclusive",
-		profile.Shared: "shared", profile.Unownable: "unownable"}
-	lockWaits = map[profile.LockWait]string{profile.ToEnter: "enter", profile.ToNotify: "notify", profile.ToUnpark: "unpark"}
-)
-
-func locksJSON(t *profile.ThreadDump) (j jsonLocks) {
+func threadLocksJSON(t *profile.ThreadDump) (j jsonThreadLocks) {
 	for i := range t.Holds {
-		h := jsonHeld{jsonLock: lockJSON(&t.Holds[i].Lock)}
+		h := jsonHeld{jsonLock: lockJSON(&t.Holds[i].Lock), Kind: lockKind(t.Holds[i].Kind)}
 		if frame := t.Holds[i].Frame; frame >= 0 && frame < len(t.Stack.Frames) {
 			h.Frame = &frame
 		}
 		j.Holds = append(j.Holds, h)
 	}
 	if want := t.WaitsFor; want != nil {
-		j.WaitsFor = &jsonWanted{jsonLock: lockJSON(&want.Lock), How: lockWaits[want.How]}
+		j.WaitsFor = &jsonDumpedWait{jsonLock: lockJSON(&want.Lock), Kind: lockKind(want.Kind), How: lockWait(want.How), Timed: want.Timed}
 		if want.Owner != (profile.ThreadRef{}) {
 			j.WaitsFor.Owner = (*jsonThreadRef)(&want.Owner)
 		}
 	}
 	return j
 }
-
-func lockJSON(l *profile.Lock) jsonLock { return jsonLock{l.Class, address(l.ID), lockKinds[l.Kind]} }
 
 func dumpFrames(s *profile.Stack, shape DumpShape) (frames []jsonFrame, truncated string) {
 	frames = make([]jsonFrame, 0, len(s.Frames))

@@ -128,7 +128,7 @@ func (w jstackWriter) stacks(t *profile.ThreadDump) {
 		w.frames(&t.Stack, 0, locks)
 		return
 	}
-	id := virtualID(virtual.Virtual)
+	id := virtualNumber(virtual.Virtual)
 	fmt.Fprintf(w, "   Carrying virtual thread #%s\n", id)
 	w.frames(&carrier, len(virtual.Frames), locks)
 	fmt.Fprintf(w, "   Mounted virtual thread #%s\n", id)

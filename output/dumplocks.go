@@ -22,7 +22,7 @@ func locksOf(t *profile.ThreadDump) *threadLocks {
 	}
 	l.at = map[int][]string{}
 	if t.WaitsFor != nil {
-		text := wantedText(t.WaitsFor)
+		text := waitText(t.WaitsFor)
 		if i := firstJava(&t.Stack); i >= 0 {
 			l.at[i] = append(l.at[i], text)
 		} else {
@@ -32,9 +32,9 @@ func locksOf(t *profile.ThreadDump) *threadLocks {
 	for i := range t.Holds {
 		h := &t.Holds[i]
 		if h.Frame >= 0 && h.Frame < len(t.Stack.Frames) {
-			l.at[h.Frame] = append(l.at[h.Frame], "locked "+lockText(&h.Lock))
+			l.at[h.Frame] = append(l.at[h.Frame], "locked "+lockName(&h.Lock))
 		} else {
-			l.below = append(l.below, "holds "+lockText(&h.Lock))
+			l.below = append(l.below, "holds "+lockName(&h.Lock))
 		}
 	}
 	return l
@@ -50,11 +50,11 @@ func firstJava(s *profile.Stack) int {
 	return -1
 }
 
-// wantedText says what a thread waits for, and who has it.
-func wantedText(want *profile.WantedLock) string {
-	text := waitVerbs[want.How] + lockText(&want.Lock)
+// waitText says what a thread waits for, and who has it.
+func waitText(want *profile.WantedLock) string {
+	text := waitVerbs[want.How] + lockName(&want.Lock)
 	if want.Owner != (profile.ThreadRef{}) {
-		text += ", held by " + threadRef(want.Owner)
+		text += ", held by " + refText(&want.Owner)
 	}
 	return text
 }
@@ -64,19 +64,7 @@ var waitVerbs = map[profile.LockWait]string{
 	profile.ToEnter: "waiting to lock ", profile.ToNotify: "waiting on ", profile.ToUnpark: "parking to wait for  ",
 }
 
-// lockText is "<0x69ec1a8f0> (a java.lang.Object)".
-func lockText(l *profile.Lock) string {
+// lockName is "<0x69ec1a8f0> (a java.lang.Object)".
+func lockName(l *profile.Lock) string {
 	return fmt.Sprintf("<%s> (a %s)", cmp.Or(address(l.ID), "?"), CleanName(cmp.Or(l.Class, "?")))
-}
-
-// threadRef names a thread: "worker" tid=4713, or virtual thread #31 "order 17".
-func threadRef(ref profile.ThreadRef) string {
-	if ref.Virtual != 0 {
-		text := virtualTitle(profile.VirtualThread{ID: ref.Virtual, Name: ref.Name})
-		if ref.TID != 0 {
-			text += fmt.Sprintf(" on tid=%d", ref.TID)
-		}
-		return text
-	}
-	return fmt.Sprintf("\"%s\" tid=%d", CleanName(ref.Name), ref.TID)
 }

@@ -167,12 +167,12 @@ func (w *dumpWriter) thread(t *profile.ThreadDump) {
 // virtualTitle is how a virtual thread is called in text.
 func virtualTitle(v profile.VirtualThread) string {
 	if v.Name == "" {
-		return "virtual thread #" + virtualID(v)
+		return "virtual thread #" + virtualNumber(v)
 	}
-	return fmt.Sprintf("virtual thread #%s \"%s\"", virtualID(v), CleanName(v.Name))
+	return fmt.Sprintf("virtual thread #%s \"%s\"", virtualNumber(v), CleanName(v.Name))
 }
 
-func virtualID(v profile.VirtualThread) string {
+func virtualNumber(v profile.VirtualThread) string {
 	if v.ID == 0 {
 		return "?"
 	}
@@ -220,7 +220,7 @@ func (w *dumpWriter) deadlocks(d *profile.Dump) {
 		}
 		var names []string
 		for _, ref := range cycle {
-			names = append(names, threadRef(ref))
+			names = append(names, refText(&ref))
 		}
 		fmt.Fprintf(w, "DEADLOCK: %s waits for %s\n", strings.Join(names, " waits for "), names[0])
 	}

@@ -135,11 +135,24 @@ func (d *Dump) Thread(ref ThreadRef) *ThreadDump {
 	for i := range d.Threads {
 		t := &d.Threads[i]
 		switch {
-		case ref.Virtual != 0 && t.Virtual != nil && t.Virtual.ID == ref.Virtual:
+		case ref.Virtual != 0 && ref.TID == 0 && t.Virtual != nil && t.Virtual.ID == ref.Virtual:
 			return t
 		case ref.TID != 0 && t.TID == ref.TID:
 			return t
 		}
 	}
 	return nil
+}
+
+// Ref names the thread. Where it ran a virtual thread, that one is meant.
+func (t *ThreadDump) Ref() ThreadRef {
+	ref := ThreadRef{TID: t.TID, Name: t.Name}
+	v := t.Stack.Virtual
+	if t.Virtual != nil {
+		v = *t.Virtual
+	}
+	if v.ID != 0 {
+		ref.Virtual, ref.Name = v.ID, v.Name
+	}
+	return ref
 }

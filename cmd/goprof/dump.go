@@ -71,7 +71,7 @@ func newDump() *cobra.Command {
 			if err := d.check(cmd); err != nil {
 				return err
 			}
-			if d.pid, err = dumpTarget(cmd, args, pid, inner); err != nil {
+			if d.pid, err = chosenJVM(cmd, args, pid, inner, "dump"); err != nil {
 				return err
 			}
 			return d.run(cmd)
@@ -87,6 +87,7 @@ func newDump() *cobra.Command {
 	fs.BoolVar(&d.shape.Native, "native", false, "show the JVM's own frames below Java, too (JSON: as long as it is not --native=false)")
 	fs.IntVarP(&d.count, "count", "n", 1, "`number` of dumps")
 	fs.Var(&d.every, "every", "`time` from one dump to the next, with -n (5s)")
+	fs.BoolVar(&d.opt.Locks, "locks", true, "say what threads hold, and whose locks they wait for")
 	fs.BoolVar(&d.opt.NonBlocking, "nonblocking", false, "never stop a thread")
 	fs.Var(&d.wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
 	fs.BoolVar(&d.virtual, "virtual", false, "also show virtual threads that no carrier runs")
@@ -157,31 +158,6 @@ func (d *dumper) check(cmd *cobra.Command) error {
 		d.every.Duration = dumpEvery
 	}
 	return nil
-}
-
-// dumpTarget finds the JVM that is meant.
-func dumpTarget(cmd *cobra.Command, args []string, pid, inner int) (int, error) {
-	given := cmd.Flags().Changed("pid")
-	switch {
-	case len(args) > 0 && given:
-		return 0, usageError(cmd, "--pid and NAME exclude each other")
-	case len(args) > 0 && args[0] == "":
-		return 0, usageError(cmd, "an empty name fits every JVM: which one?")
-	case given && inner != 0:
-		return 0, usageError(cmd, "--pid and --ns-pid exclude each other")
-	case cmd.Flags().Changed("ns-pid"):
-		if err := checkInner(cmd, inner); err != nil {
-			return 0, err
-		}
-		return inside(inner, strings.Join(args, ""), "dump")
-	case len(args) > 0:
-		return named(args[0], "dump")
-	case given && pid <= 0:
-		return 0, usageError(cmd, fmt.Sprintf("%d is no process id", pid))
-	case !given:
-		return 0, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
-	}
-	return pid, nil
 }
 
 // notStopped is the error of a dump that lacks stacks.

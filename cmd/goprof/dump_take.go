@@ -15,6 +15,7 @@ import (
 	"goprof/output"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/profile/contention"
 	"goprof/profile/naming"
 	"goprof/sampler/session"
 )
@@ -36,6 +37,10 @@ func (d *dumper) run(cmd *cobra.Command) error {
 	}
 	if d.virtual && !s.HasVirtual() {
 		return attachError(d.pid, session.ErrNoVirtual)
+	}
+	if err := s.LocksKnown(); err != nil && d.opt.Locks {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %v\n", err)
+		d.opt.Locks = false
 	}
 	out, err := output.Reserve(output.Stdout)
 	if err != nil {
@@ -78,10 +83,23 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	}
 	profile.Order(threads)
 	dump.Threads = threads
+	dump.Deadlocks = deadlocksOf(threads)
 	if incomplete == nil {
 		incomplete = notStopped(d.pid, threads, cmp.Or(d.opt.Wait, session.DumpWait))
 	}
 	return dump, incomplete, nil
+}
+
+// deadlocksOf names the threads of each deadlock.
+func deadlocksOf(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
+	for _, cycle := range contention.New(threads).Deadlocks {
+		var refs []profile.ThreadRef
+		for _, i := range cycle {
+			refs = append(refs, threads[i].Ref())
+		}
+		all = append(all, refs)
+	}
+	return all
 }
 
 func (d *dumper) write(w io.Writer, dump *profile.Dump) error {

@@ -35,6 +35,7 @@ type dumpedThread struct {
 	Error     string
 
 	Java, System, Daemon bool
+	Holds, WaitsFor      any   `json:",omitempty"`
 	CPU                  int64 `json:"cpu_ns"`
 	JavaID               int64 `json:"java_id"`
 	Priority             int

@@ -57,6 +57,7 @@ func (d *dump) readLocks() error {
 		}
 	}
 	r.read()
+	r.nameVirtual()
 	return nil
 }
 
@@ -252,6 +253,33 @@ func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	}
 	ref.Virtual = o.Virtual
 	return ref
+}
+
+// virtualNames bounds how long the names of virtual threads are looked for: there may be millions of them.
+const virtualNames = time.Second
+
+// nameVirtual finds the names of owners that are virtual threads without a carrier: a monitor knows their numbers only.
+func (r *lockReader) nameVirtual() {
+	unnamed := map[uint64][]*profile.ThreadRef{}
+	for i := range r.d.threads {
+		if w := r.d.threads[i].WaitsFor; w != nil && w.Owner.TID == 0 && w.Owner.Virtual != 0 && w.Owner.Name == "" {
+			unnamed[w.Owner.Virtual] = append(unnamed[w.Owner.Virtual], &w.Owner)
+		}
+	}
+	if len(unnamed) == 0 {
+		return
+	}
+	c := r.d.VM.NewContinuations().ReadFrom(timed{r.d.Process, time.Now().Add(virtualNames)})
+	platform, err := r.d.VM.Threads()
+	if c == nil || err != nil {
+		return
+	}
+	// What cannot be read stays without a name.
+	_, _ = c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
+		for _, ref := range unnamed[v.ID] {
+			ref.Name = v.Name
+		}
+	})
 }
 
 // keepFrames notes where the Java frames of the stack that was just walked stand.

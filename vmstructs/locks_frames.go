@@ -221,7 +221,12 @@ func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []f
 	if err != nil || b.Kind != Nmethod || b.FrameSize < 1 || !s.returns(f.SP+uint64(b.FrameSize)*8-8, f.Return) {
 		return locks
 	}
-	for _, l := range k.siteLocks(b, f.PC) {
+	pc := f.PC
+	if pc == b.DeoptHandlers[0] || pc == b.DeoptHandlers[1] {
+		// It is deoptimised when it is returned to: its own address is in the frame (runtime/frame.cpp).
+		pc, _ = s.word(f.SP + uint64(int64(b.OrigPC)))
+	}
+	for _, l := range k.siteLocks(b, pc) {
 		if l.scope >= f.Count {
 			continue
 		}

@@ -3,6 +3,8 @@
 package session
 
 import (
+	"maps"
+	"strings"
 	"time"
 
 	"goprof/process/procfs"
@@ -136,7 +138,12 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 			}
 		}
 	}
+	workers, rest := r.workers()
+	r.k.CollectorRests(rest)
 	all, settled := r.k.Round(threads, r.frames)
+	if again, still := r.workers(); rest && (!still || !maps.Equal(workers, again)) {
+		settled = false
+	}
 	now := &lockRound{threads: make(map[uint64]*vmstructs.ThreadLocks, len(all)), settled: settled, still: map[uint64]bool{}}
 	for i := range all {
 		now.threads[all[i].Thread.Addr] = &all[i]
@@ -147,6 +154,24 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 		}
 	}
 	return now
+}
+
+// workers reads how ZGC's threads have moved, and reports whether all of them sleep. No other threads move objects while
+// these do.
+func (r *lockReader) workers() (moved map[int]ptrace.Motion, rest bool) {
+	if !r.k.IsZGC() {
+		return nil, false
+	}
+	moved, rest = map[int]ptrace.Motion{}, true
+	for tid, th := range r.d.dir.threads {
+		if comm := th.kernel.Comm; th.java.Addr != 0 || !strings.HasPrefix(comm, "ZWorker") && !strings.HasPrefix(comm, "XWorker") {
+			continue
+		}
+		m, ok := ptrace.MotionOf(r.proc, tid)
+		rest = rest && ok && ptrace.InCall(r.proc, tid)
+		moved[tid] = m
+	}
+	return moved, rest && len(moved) > 0
 }
 
 // accuses reports whether a thread waits for what another one has, or may have.

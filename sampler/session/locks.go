@@ -330,7 +330,11 @@ func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame, t
 		if !frames[end-1].Kind.Java() || f.SP < low || f.SP >= high || f.PC == 0 || end >= len(frames) {
 			continue
 		}
-		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC, Return: frames[end].PC, End: frames[end].SP}
+		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC, Return: frames[end].PC, End: frames[end].SP,
+			Saved: f.SP - 16}
+		if n := len(out); n > 0 && out[n-1].FP != 0 && out[n-1].First+out[n-1].Count == first {
+			p.Saved = out[n-1].FP
+		}
 		for at < len(interpreted) && interpreted[at].At < first {
 			at++
 		}

@@ -468,3 +468,29 @@ func judgeBusy(t *testing.T, threads []profile.ThreadDump, before, after []uint6
 	}
 	return waits, holds
 }
+
+// BenchmarkLocksOfDump compares dumps with locks and without, of a program of 300 threads. It prints the ratio of the
+// medians.
+func BenchmarkLocksOfDump(b *testing.B) {
+	for _, jdk := range jvmtest.JDKs(b) {
+		b.Run(jdk.String(), func(b *testing.B) {
+			jvm := jvmtest.Start(b, jdk, "truth.LocksGraph", "-Xmx128m", "--", "1", "280", "mrws", "0")
+			s := attach(b, jvm.PID)
+			var took [2][]time.Duration
+			for n := range 2 * (b.N + 10) {
+				began := time.Now()
+				if _, err := s.Dump(session.DumpOptions{Locks: n%2 == 1}); err != nil {
+					b.Fatal(err)
+				}
+				took[n%2] = append(took[n%2], time.Since(began))
+			}
+			for i := range took {
+				slices.Sort(took[i])
+			}
+			without, with := took[0][len(took[0])/2], took[1][len(took[1])/2]
+			b.ReportMetric(float64(without.Microseconds())/1000, "ms-without")
+			b.ReportMetric(float64(with.Microseconds())/1000, "ms-with")
+			b.ReportMetric(float64(with)/float64(without), "ratio")
+		})
+	}
+}

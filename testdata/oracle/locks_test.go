@@ -116,7 +116,8 @@ func judgeLocks(t *testing.T, nodes []lockNode, threads []profile.ThreadDump, al
 		owner := nodes[n.waitsFor]
 		owners[i] = n.waitsFor
 		if w == nil || w.Owner == (profile.ThreadRef{}) {
-			if all && !(owner.kind == "s" && w != nil) {
+			// An unmounted owner of a monitor that nobody wanted when it was mounted is not known (docs/locks.md).
+			if all && !(owner.kind == "s" && w != nil) && !(owner.kind == "m" && owner.virtual && w != nil) {
 				t.Errorf("%s: nothing is told of its waiting for %d (%+v)", th.Name, n.waitsFor, w)
 			}
 			continue
@@ -348,7 +349,9 @@ func TestLocksBesideJstack(t *testing.T) {
 			for _, m := range deadlocked.FindAllSubmatch(out, -1) {
 				theirs = append(theirs, string(m[1]))
 			}
+			// It also names threads that only wait for one that is deadlocked, where its search came by these.
 			ours = strings.Fields(strings.Join(deadlocksIn(threads), " "))
+			theirs = slices.DeleteFunc(theirs, func(name string) bool { return onlyBehind(nodes, name) })
 			slices.Sort(theirs)
 			slices.Sort(ours)
 			if theirs = slices.Compact(theirs); !slices.Equal(theirs, ours) {
@@ -357,6 +360,21 @@ func TestLocksBesideJstack(t *testing.T) {
 			jvm.Quit()
 		}
 	})
+}
+
+// onlyBehind reports whether following the owners from a thread never comes back to it.
+func onlyBehind(nodes []lockNode, name string) bool {
+	start, err := strconv.Atoi(strings.TrimPrefix(name, "lock-"))
+	if err != nil || start >= len(nodes) {
+		return false
+	}
+	at := start
+	for range nodes {
+		if at = nodes[at].waitsFor; at < 0 || at == start {
+			return at < 0
+		}
+	}
+	return true
 }
 
 // TestLocksOfVirtualThreads: a virtual thread is told as an owner, with a carrier or without.

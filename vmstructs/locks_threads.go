@@ -26,7 +26,8 @@ func (k *Locks) readThreads() {
 	fields := [...]struct {
 		at offset
 		n  uint64
-	}{{w.pending, 8}, {w.waiting, 8}, {l.ownerID, 8}, {k.vm.l.thread.threadObj, 8}, {k.vm.l.cont.vthread, 8}, {l.stack, min(l.stackLen, 8*maxLockStack)}}
+	}{{w.pending, 8}, {w.waiting, 8}, {l.ownerID, 8}, {k.vm.l.thread.threadObj, 8}, {k.vm.l.cont.vthread, 8},
+		{l.stack, min(l.stackLen, 8*maxLockStack)}}
 	size := uint64(0)
 	for _, f := range fields {
 		size += f.n

@@ -44,8 +44,8 @@ type lockAnswer struct {
 	}
 }
 
-// TestLocksCommand: a deadlock has an exit code of its own, and each of its threads names the next as the owner of what it
-// waits for, which that one holds; also on a JVM that is stopped, and stays so.
+// TestLocksCommand: a deadlock has an exit code of its own, and each of its threads names the next as the owner of
+// what it waits for, which that one holds; also on a JVM that is stopped, and stays so.
 func TestLocksCommand(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "--", "1", "6", "mrw", "0") // seed 1: four of the six are deadlocked

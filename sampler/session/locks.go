@@ -144,7 +144,8 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 	if again, still := r.workers(); rest && (!still || !maps.Equal(workers, again)) {
 		settled = false
 	}
-	now := &lockRound{threads: make(map[uint64]*vmstructs.ThreadLocks, len(all)), settled: settled, still: map[uint64]bool{}}
+	now := &lockRound{settled: settled,
+		threads: make(map[uint64]*vmstructs.ThreadLocks, len(all)), still: map[uint64]bool{}}
 	for i := range all {
 		now.threads[all[i].Thread.Addr] = &all[i]
 	}
@@ -156,15 +157,16 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 	return now
 }
 
-// workers reads how ZGC's threads have moved, and reports whether all of them sleep. No other threads move objects while
-// these do.
+// workers reads how ZGC's threads have moved, and reports whether all of them sleep. No other threads move objects
+// while these do.
 func (r *lockReader) workers() (moved map[int]ptrace.Motion, rest bool) {
 	if !r.k.IsZGC() {
 		return nil, false
 	}
 	moved, rest = map[int]ptrace.Motion{}, true
 	for tid, th := range r.d.dir.threads {
-		if comm := th.kernel.Comm; th.java.Addr != 0 || !strings.HasPrefix(comm, "ZWorker") && !strings.HasPrefix(comm, "XWorker") {
+		comm := th.kernel.Comm
+		if th.java.Addr != 0 || !strings.HasPrefix(comm, "ZWorker") && !strings.HasPrefix(comm, "XWorker") {
 			continue
 		}
 		m, ok := ptrace.MotionOf(r.proc, tid)
@@ -317,7 +319,8 @@ func (d *dump) keepFrames(th *listedThread, stack *profile.Stack) {
 
 // lockFrames are the physical Java frames of a stack that lie on the thread's own stack. The methods that are inlined
 // into each other have one frame.
-func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame, th vmstructs.Thread) (out []vmstructs.LockFrame) {
+func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame,
+	th vmstructs.Thread) (out []vmstructs.LockFrame) {
 	low, high := th.StackBase-th.StackSize, th.StackBase
 	at := 0
 	for i := 0; i < len(frames); {
@@ -330,8 +333,8 @@ func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame, t
 		if !frames[end-1].Kind.Java() || f.SP < low || f.SP >= high || f.PC == 0 || end >= len(frames) {
 			continue
 		}
-		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC, Return: frames[end].PC, End: frames[end].SP,
-			Saved: f.SP - 16}
+		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC,
+			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16}
 		if n := len(out); n > 0 && out[n-1].FP != 0 && out[n-1].First+out[n-1].Count == first {
 			p.Saved = out[n-1].FP
 		}

@@ -62,8 +62,8 @@ type lockNode struct {
 }
 
 // startGraph starts threads that wait for each other's locks.
-func startGraph(t *testing.T, jdk jvmtest.JDK, flags string, seed, threads int, kinds string, virtual int) (*jvmtest.JVM,
-	[]lockNode) {
+func startGraph(t *testing.T, jdk jvmtest.JDK, flags string, seed, threads int, kinds string,
+	virtual int) (*jvmtest.JVM, []lockNode) {
 	t.Helper()
 	line := append(strings.Fields(flags), "-Xmx128m", "--", strconv.Itoa(seed), strconv.Itoa(threads), kinds,
 		strconv.Itoa(virtual))

@@ -21,7 +21,8 @@ const (
 // appDump is a dump of an application with each sort of thread, and of lock. Two threads are deadlocked.
 func appDump() *profile.Dump {
 	java := func(name string, line int32) profile.Frame {
-		return profile.Frame{Func: &profile.Func{Name: name, File: "S.java"}, Kind: profile.Interpreted, Line: line, BCI: 7, SP: 0x7f00_1234}
+		return profile.Frame{Func: &profile.Func{Name: name, File: "S.java"}, Kind: profile.Interpreted,
+			Line: line, BCI: 7, SP: 0x7f00_1234}
 	}
 	native := func(name, module string) profile.Frame {
 		return profile.Frame{Func: &profile.Func{Name: name, Module: module}, Kind: profile.Native, BCI: -1}
@@ -31,33 +32,41 @@ func appDump() *profile.Dump {
 	stack := func(frames ...profile.Frame) profile.Stack { return profile.Stack{Frames: append(frames, entry...)} }
 	monitor := func(id uint64) profile.Lock { return profile.Lock{Kind: profile.Monitor, Class: onLock, ID: id} }
 	sync := profile.Lock{Kind: profile.Exclusive, Class: syncType, ID: 0xc0}
-	nativePark := profile.Frame{Func: &profile.Func{Name: "jdk.internal.misc.Unsafe.park"}, Kind: profile.NativeMethod, BCI: -1, SP: 0x7f00_2000}
+	nativePark := profile.Frame{Func: &profile.Func{Name: "jdk.internal.misc.Unsafe.park"},
+		Kind: profile.NativeMethod, BCI: -1, SP: 0x7f00_2000}
 	pooled := func(tid int, name string, blocker uint64) profile.ThreadDump {
 		return profile.ThreadDump{TID: tid, Name: name, State: "PARKED", Java: true, Daemon: true, CPU: time.Millisecond,
 			JavaID: int64(tid), Priority: 5, Age: time.Second, Address: 0x7f11,
-			Stack:    stack(native("futex", "/lib/libc.so.6"), nativePark, java("a.Pool.take", 3)),
-			WaitsFor: &profile.WantedLock{Lock: profile.Lock{Kind: profile.Unownable, Class: "a.Queue", ID: blocker}, How: profile.ToUnpark}}
+			Stack: stack(native("futex", "/lib/libc.so.6"), nativePark, java("a.Pool.take", 3)),
+			WaitsFor: &profile.WantedLock{Lock: profile.Lock{Kind: profile.Unownable, Class: "a.Queue",
+				ID: blocker}, How: profile.ToUnpark}}
 	}
 	one, two := profile.ThreadRef{TID: 21, Name: evil}, profile.ThreadRef{TID: 22, Name: "two"}
 	d := &profile.Dump{At: time.Date(2026, 11, 22, 22, 10, 3, 0, time.UTC), PID: 20, MainClass: "com.example.Shop",
 		VM: "OpenJDK 64-Bit Server VM", Version: "17.0.15+6", Uptime: 192 * time.Second,
 		Deadlocks: [][]profile.ThreadRef{{one, two}}}
 	d.Threads = []profile.ThreadDump{
-		{TID: 40, Name: "GC Thread#0", State: "sleeping", CPU: 2 * time.Second, Stack: profile.Stack{Frames: []profile.Frame{native("work", "/jdk/libjvm.so")}}},
+		{TID: 40, Name: "GC Thread#0", State: "sleeping", CPU: 2 * time.Second,
+			Stack: profile.Stack{Frames: []profile.Frame{native("work", "/jdk/libjvm.so")}}},
 		pooled(32, "pool-1-thread-2", 0xb2),
-		{TID: 30, Name: "Finalizer", State: "WAITING", Java: true, System: true, Daemon: true, JavaID: 3, Priority: 8, Address: 0x7f12,
+		{TID: 30, Name: "Finalizer", State: "WAITING", Java: true, System: true, Daemon: true, JavaID: 3,
+			Priority: 8, Address: 0x7f12,
 			Stack: stack(java("a.F.wait", 1), java("a.F.remove", 2)), Holds: []profile.HeldLock{{Lock: monitor(0), Frame: 1}},
 			WaitsFor: &profile.WantedLock{Lock: monitor(0), How: profile.ToNotify}},
-		{TID: 21, Name: evil, State: "BLOCKED", Java: true, JavaID: 12, Address: 0x7f13, Stack: stack(java("a."+evil, 5), java("a.S.run", 6)),
+		{TID: 21, Name: evil, State: "BLOCKED", Java: true, JavaID: 12, Address: 0x7f13,
+			Stack:    stack(java("a."+evil, 5), java("a.S.run", 6)),
 			Holds:    []profile.HeldLock{{Lock: monitor(0xa1), Frame: 1}, {Lock: sync, Frame: -1}},
 			WaitsFor: &profile.WantedLock{Lock: monitor(0xa2), How: profile.ToEnter, Owner: two}},
-		{TID: 22, Name: "two", State: "PARKED", Java: true, JavaID: 13, Address: 0x7f14, Stack: stack(nativePark, java("a.S.two", 8)),
+		{TID: 22, Name: "two", State: "PARKED", Java: true, JavaID: 13, Address: 0x7f14,
+			Stack:    stack(nativePark, java("a.S.two", 8)),
 			Holds:    []profile.HeldLock{{Lock: monitor(0xa2), Frame: 1}},
 			WaitsFor: &profile.WantedLock{Lock: sync, How: profile.ToUnpark, Owner: one}},
 		pooled(31, "pool-1-thread-1", 0xb1),
-		{TID: 24, Name: "main", State: "RUNNABLE", Java: true, JavaID: 1, Priority: 5, CPU: 1234567890, Age: 192 * time.Second, Address: 0x7f15,
+		{TID: 24, Name: "main", State: "RUNNABLE", Java: true, JavaID: 1, Priority: 5, CPU: 1234567890,
+			Age: 192 * time.Second, Address: 0x7f15,
 			Stack: profile.Stack{Frames: []profile.Frame{java("a.S.main", 9)}, Truncated: profile.StackCut}},
-		{TID: 41, Name: "C2 CompilerThread0", State: "compiling C2 a.S.main", JavaID: 7, Daemon: true, Address: 0x7f16, Err: "no " + evil},
+		{TID: 41, Name: "C2 CompilerThread0", State: "compiling C2 a.S.main", JavaID: 7, Daemon: true,
+			Address: 0x7f16, Err: "no " + evil},
 	}
 	profile.Order(d.Threads)
 	return d

@@ -35,9 +35,9 @@ func ordered(counts map[string]int) []counted {
 	return list
 }
 
-// groupThreads puts together threads of which all of this is the same: state, methods and lines, where and why the stack
-// ends, and what is waited for. How a method was compiled may differ. Groups stand in the order of the parts of a dump,
-// in each part the largest first.
+// groupThreads puts together threads of which all of this is the same: state, methods and lines, where and why the
+// stack ends, and what is waited for. How a method was compiled may differ. Groups stand in the order of the parts
+// of a dump, in each part the largest first.
 func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 	var groups []*dumpGroup
 	byKey := map[string]*dumpGroup{}

@@ -145,7 +145,8 @@ func groupOf(g *dumpGroup, shape DumpShape) jsonGroup {
 
 func dumpThread(t *profile.ThreadDump, shape DumpShape) jsonThread {
 	j := jsonThread{TID: t.TID, Name: t.Name, State: t.State, Java: t.Java, System: t.System, Daemon: t.Daemon,
-		CPU: int64(t.CPU), JavaID: t.JavaID, Priority: t.Priority, Age: int64(t.Age), Error: t.Err, jsonThreadLocks: threadLocksJSON(t)}
+		CPU: int64(t.CPU), JavaID: t.JavaID, Priority: t.Priority, Age: int64(t.Age), Error: t.Err,
+		jsonThreadLocks: threadLocksJSON(t)}
 	stack := t.Stack
 	if v := t.Virtual; v != nil {
 		j.Virtual = &jsonVirtual{v.ID, v.Name}
@@ -168,7 +169,8 @@ func threadLocksJSON(t *profile.ThreadDump) (j jsonThreadLocks) {
 		j.Holds = append(j.Holds, h)
 	}
 	if want := t.WaitsFor; want != nil {
-		j.WaitsFor = &jsonDumpedWait{jsonLock: lockJSON(&want.Lock), Kind: lockKind(want.Kind), How: lockWait(want.How), Timed: want.Timed}
+		j.WaitsFor = &jsonDumpedWait{jsonLock: lockJSON(&want.Lock), Kind: lockKind(want.Kind),
+			How: lockWait(want.How), Timed: want.Timed}
 		if want.Owner != (profile.ThreadRef{}) {
 			j.WaitsFor.Owner = (*jsonThreadRef)(&want.Owner)
 		}

@@ -75,7 +75,8 @@ func lastJavaSP(t *profile.ThreadDump) uint64 {
 	return 0
 }
 
-// jstackStates are Thread.State and what stands behind it, for each state of ours (java_lang_Thread::thread_status_name).
+// jstackStates are Thread.State and what stands behind it, for each state of ours
+// (java_lang_Thread::thread_status_name).
 var jstackStates = map[string]string{
 	"NEW": "NEW", "RUNNABLE": "RUNNABLE", "TERMINATED": "TERMINATED", "BLOCKED": "BLOCKED (on object monitor)",
 	"WAITING": "WAITING (on object monitor)", "TIMED_WAITING": "TIMED_WAITING (on object monitor)",
@@ -120,7 +121,8 @@ func (w jstackWriter) body(t *profile.ThreadDump) {
 	w.synchronizers(t)
 }
 
-// stacks writes a thread's Java frames. Those of a virtual thread that it carries follow its own, as they do since JDK 24.
+// stacks writes a thread's Java frames. Those of a virtual thread that it carries follow its own, as they do since
+// JDK 24.
 func (w jstackWriter) stacks(t *profile.ThreadDump) {
 	locks := jstackLocks(t)
 	virtual, carrier, ok := t.Stack.Split()

@@ -77,7 +77,8 @@ func expectedOfReader(d *profile.Dump) (lines []string) {
 			virtual = v.Virtual.ID
 			frames = append(append([]profile.Frame(nil), carrier.Frames...), v.Frames...)
 		}
-		lines = append(lines, strings.Join([]string{"THREAD", jstackName(t.Name), orDash(t.JavaID), fmt.Sprint(t.TID), orDash(prio),
+		lines = append(lines, strings.Join([]string{"THREAD", jstackName(t.Name), orDash(t.JavaID),
+			fmt.Sprint(t.TID), orDash(prio),
 			fmt.Sprint(t.Daemon), textOr(state), javaSeconds(t.CPU.Seconds()), javaAge(t), orDash(int64(virtual))}, "\t"))
 		for k := range frames {
 			f := &frames[k]
@@ -102,7 +103,8 @@ func expectedOfReader(d *profile.Dump) (lines []string) {
 }
 
 func locksOfReader(t *profile.ThreadDump) (lines []string) {
-	verbs := map[profile.LockWait]string{profile.ToEnter: "WAITING_TO_LOCK", profile.ToNotify: "WAITING_ON", profile.ToUnpark: "PARKING"}
+	verbs := map[profile.LockWait]string{profile.ToEnter: "WAITING_TO_LOCK", profile.ToNotify: "WAITING_ON",
+		profile.ToUnpark: "PARKING"}
 	add := func(op string, l profile.Lock) {
 		if l.ID != 0 {
 			lines = append(lines, fmt.Sprintf("LOCK\t%s\t0x%016x\t%s", op, l.ID, l.Class))

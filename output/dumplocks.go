@@ -7,8 +7,8 @@ import (
 	"goprof/profile"
 )
 
-// threadLocks are the lines that tell of a thread's locks, without what stands before them: by frame where that is known,
-// above all frames or below them elsewhere.
+// threadLocks are the lines that tell of a thread's locks, without what stands before them: by frame where that is
+// known, above all frames or below them elsewhere.
 type threadLocks struct {
 	above, below []string
 	at           map[int][]string

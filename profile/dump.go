@@ -113,9 +113,9 @@ func (t *ThreadDump) Part() Part {
 	return Application
 }
 
-// Order puts the threads in an order for people: the application's first, with main at the top, then the JDK's own, then
-// virtual threads, then the JVM's. Within a part they are in the order of their birth, so that the threads of a pool
-// stand together, and two dumps can be compared line by line.
+// Order puts the threads in an order for people: the application's first, with main at the top, then the JDK's own,
+// then virtual threads, then the JVM's. Within a part they are in the order of their birth, so that the threads of
+// a pool stand together, and two dumps can be compared line by line.
 func Order(threads []ThreadDump) {
 	slices.SortStableFunc(threads, func(a, b ThreadDump) int {
 		return cmp.Or(cmp.Compare(a.Part(), b.Part()), cmp.Compare(a.born(), b.born()))

@@ -20,8 +20,8 @@ func (m *ThreadMoves) CPUSum() (sum time.Duration) {
 	return sum
 }
 
-// restless is how much CPU time a thread that is BLOCKED may use in a second and still be one that does not move: up to JDK
-// 23 one of those that wait for a monitor looks after it up to once a second (runtime/objectMonitor.cpp,
+// restless is how much CPU time a thread that is BLOCKED may use in a second and still be one that does not move:
+// up to JDK 23 one of those that wait for a monitor looks after it up to once a second (runtime/objectMonitor.cpp,
 // MAX_RECHECK_INTERVAL).
 const restless = 100 * time.Microsecond
 
@@ -88,7 +88,8 @@ func (t *ThreadDump) stoodSince(before *ThreadDump, cpu, length time.Duration) b
 	if t.State == "BLOCKED" {
 		allowed = time.Duration(length.Seconds() * float64(restless))
 	}
-	return t.Err == "" && before.Err == "" && t.State == before.State && cpu <= allowed && sameStack(&t.Stack, &before.Stack)
+	return t.Err == "" && before.Err == "" && t.State == before.State && cpu <= allowed && sameStack(&t.Stack,
+		&before.Stack)
 }
 
 // sameStack tells whether two stacks of one thread are one and the same.

@@ -57,7 +57,8 @@ func TestMoves(t *testing.T) {
 
 func TestOrder(t *testing.T) {
 	threads := []ThreadDump{{TID: 9, Name: "C1"}, {Virtual: &VirtualThread{ID: 5}}, {Virtual: &VirtualThread{ID: 4}},
-		{TID: 2, Java: true, System: true}, {TID: 7, Java: true}, {TID: 3, Java: true}, {TID: 8, Java: true, Name: "main"}, {TID: 1}}
+		{TID: 2, Java: true, System: true}, {TID: 7, Java: true}, {TID: 3, Java: true}, {TID: 8, Java: true,
+			Name: "main"}, {TID: 1}}
 	Order(threads)
 	var got []uint64
 	for i := range threads {

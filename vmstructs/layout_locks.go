@@ -30,6 +30,7 @@ type lockLayout struct {
 	heap    uint64 // Universe::_collectedHeap
 	stopped sized  // CollectedHeap: it collects while threads stand still
 	count   sized
+	z, x    zPagesLayout
 }
 
 // capLocks is lost by JVMs that do not tell all of it.
@@ -54,6 +55,8 @@ func (r *resolver) locks() lockLayout {
 		heap:        r.static("", "Universe._collectedHeap"),
 		stopped:     r.sized("", "CollectedHeap._is_stw_gc_active|CollectedHeap._is_gc_active"),
 		count:       r.sized("", "CollectedHeap._total_collections"),
+		z:           r.zPages("Z"),
+		x:           r.zPages("X"),
 	}
 	l.inBlock = int(r.int("ObjectSynchronizer::_BLOCKSIZE", 128))
 	if l.stride = r.t.sizes["PaddedObjectMonitor"]; l.stride == 0 { // 8 does not pad them

@@ -10,7 +10,8 @@ type ThreadFacts struct {
 	System bool
 }
 
-// factFields are the places of these fields: in Thread up to 18, in Thread.FieldHolder since. Those of ThreadGroup follow.
+// factFields are the places of these fields: in Thread up to 18, in Thread.FieldHolder since. Those of ThreadGroup
+// follow.
 type factFields struct {
 	daemon, priority, group uint64
 	parent, groupName       uint64

@@ -84,7 +84,8 @@ func newDump() *cobra.Command {
 	fs.StringVarP(&d.format, "format", "f", dumpAsText, "`format`: "+strings.Join(dumpFormats, ", "))
 	fs.BoolVar(&d.json, "json", false, "write JSON, as --format json")
 	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
-	fs.BoolVar(&d.shape.Native, "native", false, "show the JVM's own frames below Java, too (JSON: as long as it is not --native=false)")
+	fs.BoolVar(&d.shape.Native, "native", false,
+		"show the JVM's own frames below Java, too (JSON: as long as it is not --native=false)")
 	fs.IntVarP(&d.count, "count", "n", 1, "`number` of dumps")
 	fs.Var(&d.every, "every", "`time` from one dump to the next, with -n (5s)")
 	fs.BoolVar(&d.opt.Locks, "locks", true, "say what threads hold, and whose locks they wait for")
@@ -149,7 +150,8 @@ func (d *dumper) check(cmd *cobra.Command) error {
 	case d.format == dumpAsJstack && d.shape.Group:
 		return usageError(cmd, "--format jstack shows each thread by itself: --group is for text and json")
 	case d.format == dumpAsJstack && d.virtual:
-		return usageError(cmd, "--format jstack has no place for virtual threads that no carrier runs: text and json show them")
+		return usageError(cmd,
+			"--format jstack has no place for virtual threads that no carrier runs: text and json show them")
 	case d.format == dumpAsJstack && given("native"):
 		return usageError(cmd, "--format jstack shows Java frames alone: --native is for text and json")
 	}

@@ -122,7 +122,8 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File
 	for len(dumps) < d.count && sleepUntil(ctx, next) {
 		dump, lacks, err := d.take(cmd, s)
 		if err != nil && len(dumps) > 0 { // those that there are remain
-			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d cannot be looked at any more: %d of %d dumps\n", d.pid, len(dumps),
+			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d cannot be looked at any more: %d of %d dumps\n",
+				d.pid, len(dumps),
 				d.count)
 			break
 		} else if err != nil {
@@ -146,7 +147,8 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File
 	return incomplete
 }
 
-// settleTime is how long threads that were stopped get to go back to what they did. What they use for that is not theirs.
+// settleTime is how long threads that were stopped get to go back to what they did. What they use for that is not
+// theirs.
 const settleTime = 200 * time.Millisecond
 
 // sleepUntil returns false if ctx was done before.

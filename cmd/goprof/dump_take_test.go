@@ -13,8 +13,10 @@ func TestLocksAndFolds(t *testing.T) {
 	frame := func(name string, sp uint64) profile.Frame {
 		return profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.Interpreted, SP: sp}
 	}
-	stack := profile.Stack{Frames: []profile.Frame{frame("a.B.leaf", 1), frame("java.lang.reflect.Method.invoke", 2), frame("a.B.middle", 3),
-		frame("java.lang.invoke.LambdaForm$MH.invoke", 4), frame("java.lang.invoke.LambdaForm$DMH.invokeStatic", 5), frame("a.B.root", 6)}}
+	stack := profile.Stack{Frames: []profile.Frame{frame("a.B.leaf", 1),
+		frame("java.lang.reflect.Method.invoke", 2), frame("a.B.middle", 3),
+		frame("java.lang.invoke.LambdaForm$MH.invoke", 4), frame("java.lang.invoke.LambdaForm$DMH.invokeStatic",
+			5), frame("a.B.root", 6)}}
 	names := make([]string, len(stack.Frames))
 	threads := []profile.ThreadDump{{Stack: stack}}
 	for i := range stack.Frames {

@@ -20,3 +20,11 @@ func (m Motion) StillRuns() bool {
 	}
 	return false
 }
+
+// InCall reports whether a thread waits in a system call, also one that was stopped there by a signal.
+func InCall(proc *procfs.Dir, tid int) bool {
+	f := followed{proc, tid, noFollowed}
+	defer f.close()
+	call, _, _, _, ok := procfs.ParseSyscall(f.read(fileSyscall))
+	return ok && call >= 0
+}

@@ -3,6 +3,8 @@
 package session
 
 import (
+	"maps"
+	"strings"
 	"time"
 
 	"goprof/process/procfs"
@@ -57,6 +59,7 @@ func (d *dump) readLocks() error {
 		}
 	}
 	r.read()
+	r.nameVirtual()
 	return nil
 }
 
@@ -135,8 +138,14 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 			}
 		}
 	}
+	workers, rest := r.workers()
+	r.k.CollectorRests(rest)
 	all, settled := r.k.Round(threads, r.frames)
-	now := &lockRound{threads: make(map[uint64]*vmstructs.ThreadLocks, len(all)), settled: settled, still: map[uint64]bool{}}
+	if again, still := r.workers(); rest && (!still || !maps.Equal(workers, again)) {
+		settled = false
+	}
+	now := &lockRound{settled: settled,
+		threads: make(map[uint64]*vmstructs.ThreadLocks, len(all)), still: map[uint64]bool{}}
 	for i := range all {
 		now.threads[all[i].Thread.Addr] = &all[i]
 	}
@@ -146,6 +155,25 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 		}
 	}
 	return now
+}
+
+// workers reads how ZGC's threads have moved, and reports whether all of them sleep. No other threads move objects
+// while these do.
+func (r *lockReader) workers() (moved map[int]ptrace.Motion, rest bool) {
+	if !r.k.IsZGC() {
+		return nil, false
+	}
+	moved, rest = map[int]ptrace.Motion{}, true
+	for tid, th := range r.d.dir.threads {
+		comm := th.kernel.Comm
+		if th.java.Addr != 0 || !strings.HasPrefix(comm, "ZWorker") && !strings.HasPrefix(comm, "XWorker") {
+			continue
+		}
+		m, ok := ptrace.MotionOf(r.proc, tid)
+		rest = rest && ok && ptrace.InCall(r.proc, tid)
+		moved[tid] = m
+	}
+	return moved, rest && len(moved) > 0
 }
 
 // accuses reports whether a thread waits for what another one has, or may have.
@@ -254,6 +282,33 @@ func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	return ref
 }
 
+// virtualNames bounds how long the names of virtual threads are looked for: there may be millions of them.
+const virtualNames = time.Second
+
+// nameVirtual finds the names of owners that are virtual threads without a carrier: a monitor knows their numbers only.
+func (r *lockReader) nameVirtual() {
+	unnamed := map[uint64][]*profile.ThreadRef{}
+	for i := range r.d.threads {
+		if w := r.d.threads[i].WaitsFor; w != nil && w.Owner.TID == 0 && w.Owner.Virtual != 0 && w.Owner.Name == "" {
+			unnamed[w.Owner.Virtual] = append(unnamed[w.Owner.Virtual], &w.Owner)
+		}
+	}
+	if len(unnamed) == 0 {
+		return
+	}
+	c := r.d.VM.NewContinuations().ReadFrom(timed{r.d.Process, time.Now().Add(virtualNames)})
+	platform, err := r.d.VM.Threads()
+	if c == nil || err != nil {
+		return
+	}
+	// What cannot be read stays without a name.
+	_, _ = c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
+		for _, ref := range unnamed[v.ID] {
+			ref.Name = v.Name
+		}
+	})
+}
+
 // keepFrames notes where the Java frames of the stack that was just walked stand.
 func (d *dump) keepFrames(th *listedThread, stack *profile.Stack) {
 	if !d.locks || th == nil || th.java.StackSize == 0 {
@@ -264,7 +319,8 @@ func (d *dump) keepFrames(th *listedThread, stack *profile.Stack) {
 
 // lockFrames are the physical Java frames of a stack that lie on the thread's own stack. The methods that are inlined
 // into each other have one frame.
-func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame, th vmstructs.Thread) (out []vmstructs.LockFrame) {
+func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame,
+	th vmstructs.Thread) (out []vmstructs.LockFrame) {
 	low, high := th.StackBase-th.StackSize, th.StackBase
 	at := 0
 	for i := 0; i < len(frames); {
@@ -277,7 +333,11 @@ func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame, t
 		if !frames[end-1].Kind.Java() || f.SP < low || f.SP >= high || f.PC == 0 || end >= len(frames) {
 			continue
 		}
-		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC, Return: frames[end].PC, End: frames[end].SP}
+		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC,
+			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16}
+		if n := len(out); n > 0 && out[n-1].FP != 0 && out[n-1].First+out[n-1].Count == first {
+			p.Saved = out[n-1].FP
+		}
 		for at < len(interpreted) && interpreted[at].At < first {
 			at++
 		}

@@ -15,9 +15,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestJstackLayout: what "goprof dump --format jstack" prints of threads that stand still is, but for what it leaves out,
-// what the JVM itself prints of them: names, numbers, states, frames, and the locks at them, with their addresses. The
-// other threads are there, too.
+// TestJstackLayout: what "goprof dump --format jstack" prints of threads that stand still is, but for what it
+// leaves out, what the JVM itself prints of them: names, numbers, states, frames, and the locks at them, with their
+// addresses. The other threads are there, too.
 func TestJstackLayout(t *testing.T) {
 	goprof := buildGoprof(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
@@ -65,8 +65,8 @@ func TestJstackLayout(t *testing.T) {
 	})
 }
 
-// jstackBlock is what such a dump says of one thread. What is not the same in two dumps of a thread that stands still is
-// left out: times.
+// jstackBlock is what such a dump says of one thread. What is not the same in two dumps of a thread that stands
+// still is left out: times.
 type jstackBlock struct {
 	name, id, daemon, prio, address string
 	doing, page                     string
@@ -85,8 +85,8 @@ func (b *jstackBlock) forgetLocks() {
 	b.lines = slices.DeleteFunc(b.lines, func(line string) bool { return strings.HasPrefix(line, "\t- ") })
 }
 
-// oneLineForEachLock keeps of several lines for a lock that was taken again and again the first that was, and none for one
-// that was given up in Object.wait: that the thread waits on it says all.
+// oneLineForEachLock keeps of several lines for a lock that was taken again and again the first that was, and none
+// for one that was given up in Object.wait: that the thread waits on it says all.
 func (b *jstackBlock) oneLineForEachLock() {
 	for i, line := range b.lines {
 		for _, older := range b.lines[i+1:] {

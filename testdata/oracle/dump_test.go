@@ -174,6 +174,11 @@ func TestNamesAndStates(t *testing.T) {
 		for _, name := range []string{"main", "VM Thread", "Reference Handler", "Signal Dispatcher", gc,
 			"C2 CompilerThread0"} {
 			th := threadNamed(t, dumped(t, s, session.DumpOptions{}), name)
+			own := th.Name == "VM Thread" || th.Name == gc || strings.Contains(th.Name, "Compiler")
+			system := th.Name == "Reference Handler" || th.Name == "Signal Dispatcher"
+			if th.Java == own || th.System != (system || own && th.Daemon) || th.Daemon && th.Name == "main" || th.CPU <= 0 {
+				t.Errorf("%s: java %t, system %t, daemon %t, CPU %d", th.Name, th.Java, th.System, th.Daemon, th.CPU)
+			}
 			if th.Truncated != "" || th.Error != "" || len(th.Frames) == 0 || th.State == "" {
 				t.Errorf("%s: state %q, truncated %q, error %q\n%s", name, th.State, th.Truncated, th.Error, dumpedText(&th))
 			}

@@ -13,10 +13,10 @@ import (
 type Locks struct {
 	vm      *VM
 	klasses klassModel
-	mask    uint64 // the bits of a reference that are no colour
-	virtual *Continuations
-	legacy  bool // a mark word with the lowest bits 00 points at a BasicLock on the owner's stack
-	table   bool // an object does not say which is its monitor (UseObjectMonitorTable)
+	mask    uint64         // the bits of a reference that are no colour
+	virtual *Continuations // made when it is needed
+	legacy  bool           // a mark word with the lowest bits 00 points at a BasicLock on the owner's stack
+	table   bool           // an object does not say which is its monitor (UseObjectMonitorTable)
 	pages   zPages
 	rests   bool // see CollectorRests
 	moves   bool // Shenandoah: an object's mark word may say where it is now
@@ -125,7 +125,6 @@ func (vm *VM) NewLocks() (*Locks, error) {
 		k.mask = k.pages.mask
 	}
 	k.table = vm.flagOn("UseObjectMonitorTable")
-	k.virtual = vm.NewContinuations()
 	k.moves = vm.flagOn("UseShenandoahGC")
 	mode, told := vm.Flag("LockingMode")
 	switch {

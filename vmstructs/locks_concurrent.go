@@ -225,7 +225,9 @@ func (k *Locks) ownerObject(at uint64) (o LockOwner) {
 // virtualName reads the name of the virtual thread at an address, empty if that cannot be done now.
 func (k *Locks) virtualName(at uint64) string {
 	if k.virtual == nil {
-		return ""
+		if k.virtual = k.vm.NewContinuations(); k.virtual == nil {
+			return ""
+		}
 	}
 	v, err := k.virtual.readVirtual(at)
 	if err != nil {

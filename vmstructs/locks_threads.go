@@ -158,7 +158,7 @@ func (k *Locks) readThreadObject(t *lockThread, b []byte) {
 		t.object, t.current = 0, 0
 		return
 	}
-	if t.current != 0 && t.current != t.object && k.virtual != nil {
+	if t.current != 0 && t.current != t.object {
 		b = k.mountedHead(t)
 	}
 	if b == nil {

@@ -128,13 +128,11 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 	if err != nil {
 		return nil
 	}
-	watched := map[uint64]ptrace.Motion{}
+	watched := map[uint64]stillness{}
 	if last != nil {
 		for addr, t := range last.threads {
 			if accuses(&t.Wants) && r.tids[addr] != 0 {
-				if m, ok := ptrace.MotionOf(r.proc, r.tids[addr]); ok && !m.StillRuns() {
-					watched[addr] = m
-				}
+				watched[addr] = r.before(r.tids[addr])
 			}
 		}
 	}
@@ -150,11 +148,38 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 		now.threads[all[i].Thread.Addr] = &all[i]
 	}
 	for addr, before := range watched {
-		if m, ok := ptrace.MotionOf(r.proc, r.tids[addr]); ok && m == before {
+		if r.stoodStill(r.tids[addr], before) {
 			now.still[addr] = true
 		}
 	}
 	return now
+}
+
+// stillness is what a thread had been charged before a round. Where the kernel tells that, its state need not be read
+// then: a thread that was on a CPU has been charged for that when it sleeps after the round.
+type stillness struct {
+	charged procfs.Schedstat
+	told    bool
+	motion  ptrace.Motion
+}
+
+func (r *lockReader) before(tid int) (s stillness) {
+	if s.charged, s.told = ptrace.ChargeOf(r.proc, tid); !s.told {
+		s.motion, _ = ptrace.MotionOf(r.proc, tid)
+	}
+	return s
+}
+
+// stoodStill reports whether a thread has not run since.
+func (r *lockReader) stoodStill(tid int, before stillness) bool {
+	m, ok := ptrace.MotionOf(r.proc, tid)
+	if !ok || m.StillRuns() {
+		return false
+	}
+	if before.told {
+		return m.Charged == before.charged
+	}
+	return m == before.motion
 }
 
 // workers reads how ZGC's threads have moved, and reports whether all of them sleep. No other threads move objects

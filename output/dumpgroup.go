@@ -62,7 +62,7 @@ func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 }
 
 // groupPart is the part of a dump that a thread's group stands in. main has none of its own there.
-func groupPart(t *profile.ThreadDump) profile.Part { return max(t.Part(), profile.Application) }
+func groupPart(t *profile.ThreadDump) profile.DumpPart { return max(t.Part(), profile.Application) }
 
 // groupKey is the same text for threads of one group.
 func groupKey(t *profile.ThreadDump) string {

@@ -57,8 +57,8 @@ func DumpText(to io.Writer, d *profile.Dump, shape DumpShape) error {
 type dumpWriter struct {
 	*bufio.Writer
 	shape DumpShape
-	began bool         // something has been written
-	part  profile.Part // what was written last is of
+	began bool             // something has been written
+	part  profile.DumpPart // what was written last is of
 }
 
 // header says whose dump this is. A dump that is not said to be anybody's has none.
@@ -103,14 +103,14 @@ func plural(n int, what string) string {
 }
 
 // partTitles stand above the parts of a dump that are not the application's.
-var partTitles = map[profile.Part]string{
+var partTitles = map[profile.DumpPart]string{
 	profile.JDK:       "the JDK's own threads",
 	profile.Unmounted: "virtual threads that no carrier ran",
 	profile.JVM:       "the JVM's own threads",
 }
 
 // begin begins a thread, and the part that it is of.
-func (w *dumpWriter) begin(part profile.Part) {
+func (w *dumpWriter) begin(part profile.DumpPart) {
 	if w.began {
 		w.WriteByte('\n')
 	}
@@ -195,7 +195,7 @@ func (shape *DumpShape) shown(s *profile.Stack) int {
 	if shape.Native {
 		return len(s.Frames)
 	}
-	return len(s.Frames) - naming.ThreadEntry(s)
+	return len(s.Frames) - naming.WayIntoJava(s)
 }
 
 func (w *dumpWriter) frame(f *profile.Frame) {

@@ -86,20 +86,20 @@ type VirtualCensus struct {
 	Untracked bool `json:"untracked,omitempty"`
 }
 
-// Part is which part of a dump a thread belongs to.
-type Part uint8
+// DumpPart is which part of a dump a thread belongs to.
+type DumpPart uint8
 
 // The parts of a dump, in their order.
 const (
-	MainThread  Part = iota
-	Application      // the application's other threads
-	JDK              // the JDK's own
-	Unmounted        // virtual threads that no carrier ran
-	JVM              // the JVM's own
+	MainThread  DumpPart = iota
+	Application          // the application's other threads
+	JDK                  // the JDK's own
+	Unmounted            // virtual threads that no carrier ran
+	JVM                  // the JVM's own
 )
 
 // Part is the one that the thread belongs to.
-func (t *ThreadDump) Part() Part {
+func (t *ThreadDump) Part() DumpPart {
 	switch {
 	case t.TID == 0:
 		return Unmounted

@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// ThreadEntry counts the frames at the root of a stack that are only the way of a new thread into its first Java method:
+// WayIntoJava counts the frames at the root of a stack that are only the way of a new thread into its first Java method:
 //
 //	call_stub, JavaCalls::call_helper ... thread_native_entry, start_thread, __clone3
 //	call_stub, JavaCalls::call_helper, jni_CallStaticVoidMethod, JavaMain, start_thread, __clone3
@@ -15,7 +15,7 @@ import (
 // All of them must be known for that by where their code lies: the JVM itself, its launcher, the C library. Where a frame
 // of any other library is among them (a program that starts a JVM, a thread of C that was attached) the answer is 0, and
 // so it is where the root was not reached.
-func ThreadEntry(s *profile.Stack) int {
+func WayIntoJava(s *profile.Stack) int {
 	if s.Truncated != profile.Whole {
 		return 0
 	}

@@ -31,7 +31,7 @@ func TestThreadEntry(t *testing.T) {
 		{"a frame without a function", []profile.Frame{java, {}}, profile.Whole, 0},
 		{"no frames", nil, profile.Whole, 0},
 	} {
-		if got := ThreadEntry(&profile.Stack{Frames: row.frames, Truncated: row.cut}); got != row.want {
+		if got := WayIntoJava(&profile.Stack{Frames: row.frames, Truncated: row.cut}); got != row.want {
 			t.Errorf("%s: %d, not %d", row.name, got, row.want)
 		}
 	}

@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/session":  {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler", "goprof/sampler/look", "goprof/sampler/ptrace"},
 	"goprof/sampler/vitals":   {"goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/sampler/session", "goprof/vmstructs"},
 	"goprof/sampler/diagnose": {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/ptrace", "goprof/sampler/session"},
-	"goprof/output":           {"goprof/profile", "goprof/profile/naming", "goprof/output/format"},
+	"goprof/output":           {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/output/format"},
 	"goprof/output/flame":     {"goprof/profile", "goprof/output"},
 	"goprof/output/diff":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/format":    {},
@@ -42,6 +42,8 @@ var mayImport = map[string][]string{
 	"goprof/output/pprof":     {"goprof/profile"},
 	"goprof/output/heat":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
+
+	"goprof/profile/contention": {"goprof/profile"},
 
 	// What writes a recording in the order of time.
 	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},

@@ -48,6 +48,7 @@ type layout struct {
 	deopt  deoptLayout
 	cont   contLayout
 	wait   waitLayout
+	locks  lockLayout
 	health healthLayout
 	invoke invokeLayout
 
@@ -264,6 +265,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		deopt:  r.deopt(),
 		cont:   r.continuation(),
 		wait:   r.wait(),
+		locks:  r.locks(),
 		health: r.health(),
 		invoke: r.invoke(),
 

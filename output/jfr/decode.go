@@ -62,10 +62,11 @@ func (r *Reader) fill(e *Event, of *class) *BadFile {
 		case slotClass:
 			e.Class = className(r.k.symbol(r.k.classes[n[slotClass]].name))
 		case slotStack:
-			var bad *BadFile
-			if e.Stack, bad = r.stacks.stack(n[slotStack]); bad != nil {
+			made, bad := r.stacks.stack(n[slotStack])
+			if bad != nil {
 				return bad
 			}
+			e.Stack, e.StackNumber = made.stack, made.number
 		}
 	}
 	return nil

@@ -22,10 +22,14 @@ type stackMaker struct {
 	kernelKnown bool
 	ours        bool // goprof wrote the chunk
 
-	funcs  map[profile.Func]*profile.Func // for the whole file
-	code   map[codeKey]code               // of the chunk
-	stacks map[uint64]madeStack           // of the chunk, by their keys
-	made   uint64                         // stacks of the whole file
+	// Of the whole file. A stack keeps its number from chunk to chunk, as its functions do.
+	funcs   map[profile.Func]*profile.Func
+	numbers map[profile.Fingerprint]uint64
+	prints  profile.Fingerprinter
+	made    uint64 // stacks
+
+	code   map[codeKey]code     // of the chunk
+	stacks map[uint64]madeStack // of the chunk, by their keys
 	frames int                            // in stacks
 	all    int                            // that were made of this chunk's
 	record record
@@ -54,8 +58,9 @@ func (m *stackMaker) begin(k *constants, s *schema) {
 	m.code = make(map[codeKey]code)
 	m.forget()
 	m.all = 0
-	if m.funcs == nil || len(m.funcs) > maxFuncs {
+	if m.funcs == nil || max(len(m.funcs), len(m.numbers)) > maxFuncs {
 		m.funcs = make(map[profile.Func]*profile.Func)
+		m.numbers, m.prints = make(map[profile.Fingerprint]uint64), profile.NewFingerprinter(true)
 	}
 	m.ours = s.byName["goprof.Recording"] != nil
 	m.kernelKnown = false
@@ -97,9 +102,24 @@ func (m *stackMaker) stack(key uint64) (madeStack, *BadFile) {
 	if m.frames += len(s.Frames); m.frames > maxCachedFrames {
 		m.forget()
 	}
-	m.made++
-	m.stacks[key] = madeStack{s, m.made}
-	return m.stacks[key], nil
+	made := madeStack{s, m.number(s)}
+	m.stacks[key] = made
+	return made, nil
+}
+
+// number is that of a stack: another one if it is not known any more that it was met before.
+func (m *stackMaker) number(s *profile.Stack) uint64 {
+	print := m.prints.Of(s)
+	n, met := m.numbers[print]
+	if !met {
+		if len(m.numbers) > maxFuncs {
+			clear(m.numbers)
+		}
+		m.made++
+		n = m.made
+		m.numbers[print] = n
+	}
+	return n
 }
 
 func (m *stackMaker) frame(s *profile.Stack, raw *rawFrame) {

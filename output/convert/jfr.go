@@ -23,7 +23,8 @@ func writeJFR(to io.Writer, src recording.Source) error {
 	}
 	w := jfr.NewWriter(to, jfr.Options{})
 	w.SetMeta(i.Meta)
-	w.SetJVM(jfr.JVM{Version: i.Meta.JVM, MainClass: i.Meta.MainClass, PID: i.Meta.PID})
+	w.SetJVM(jfr.JVM{Version: i.Meta.JVM, MainClass: i.Meta.MainClass, PID: i.Meta.PID,
+		Start: i.JVMStart})
 	last, begun := profile.Instant{}, false
 	err := src.Each(func(s *profile.Sample) error {
 		if !begun {

@@ -30,8 +30,8 @@ type stackMaker struct {
 
 	code   map[codeKey]code     // of the chunk
 	stacks map[uint64]madeStack // of the chunk, by their keys
-	frames int                            // in stacks
-	all    int                            // that were made of this chunk's
+	frames int                  // in stacks
+	all    int                  // that were made of this chunk's
 	record record
 }
 

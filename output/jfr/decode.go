@@ -27,7 +27,7 @@ func (r *Reader) decode(of *class) (*Event, *BadFile) {
 	}
 	if of.name == sourceName {
 		r.turn ^= 1 // nobody is given this event: the sample before it keeps its place
-		keepFirst(r.k.sources, rec.numbers[slotType], rec.numbers[slotSource])
+		keepFirst(r.k.sources, rec.numbers[slotType], sourceRef{rec.numbers[slotSource], rec.numbers[slotBuild]})
 		return e, nil
 	}
 	return e, r.fill(e, of)

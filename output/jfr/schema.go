@@ -78,6 +78,7 @@ const (
 	slotName
 	slotType
 	slotSource
+	slotBuild
 	slotTID
 	slotJavaID
 	slotJavaName
@@ -104,7 +105,7 @@ var eventSlots = map[string]slot{
 }
 
 // sourceSlots are those of the events that come before a chunk's others in our files.
-var sourceSlots = map[string]slot{"class": slotType, "file": slotSource}
+var sourceSlots = map[string]slot{"class": slotType, "file": slotSource, "build": slotBuild}
 
 // constantSlots are the fields of constants that are understood.
 var constantSlots = map[string]map[string]slot{

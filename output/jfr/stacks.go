@@ -214,12 +214,13 @@ func (m *stackMaker) function(method uint64, sort codeSort) *profile.Func {
 func (m *stackMaker) describe(key uint64, sort codeSort) profile.Func {
 	method := m.k.methods[key]
 	class := m.k.classes[method.class]
-	name, source := m.k.symbol(method.name), m.k.symbol(m.k.sources[method.class])
+	from := m.k.sources[method.class]
+	name, source := m.k.symbol(method.name), m.k.symbol(from.file)
 	if name == "" {
 		name = "[unknown]"
 	}
 	if sort != javaCode {
-		return profile.Func{Name: name, Module: source}
+		return profile.Func{Name: name, Module: source, Build: m.k.symbol(from.build)}
 	}
 	if of := className(m.k.symbol(class.name)); of != "" {
 		name = of + "." + name

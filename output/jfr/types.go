@@ -339,7 +339,8 @@ var typeTable = []typeDef{
 	// A class has no field for its source: JMC warns of fields that it does not know.
 	event(typeSource, "goprof.Source", "Source", "Where a class comes from. These events come first in a chunk", inAccount,
 		ref("class", typeClass, "Class"),
-		ref("file", typeSymbol, "Source File or Image")),
+		ref("file", typeSymbol, "Source File or Image"),
+		ref("build", typeSymbol, "Build Id of the Image")),
 }
 
 func (t typeID) String() string { return strconv.FormatUint(uint64(t), 10) }

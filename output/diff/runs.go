@@ -78,10 +78,9 @@ type prior struct {
 	df    float64 // how many degrees of freedom that is worth; 0: nothing is known
 }
 
-// mostPrior bounds what is believed of other items: the items are not independent of each other.
-const mostPrior = 8
-
-// newPrior fits the distribution of the ratios by the moments of their logarithms.
+// newPrior fits the distribution of the ratios by the moments of their logarithms. Other items are not believed more than
+// an item's own recordings: they are not independent of each other, and a compiler that decides one way or the other
+// makes distributions that no formula has.
 func newPrior(list []evidence) prior {
 	met := make(map[uint64]bool)
 	var logs []float64
@@ -102,10 +101,10 @@ func newPrior(list []evidence) prior {
 	mean, spread := moments(logs)
 	rest := spread - trigamma(df/2)
 	if rest <= 0 {
-		return prior{ratio: math.Exp(mean), df: mostPrior}
+		return prior{ratio: math.Exp(mean), df: df}
 	}
 	d0 := 2 * inverseTrigamma(rest)
-	return prior{ratio: math.Exp(mean + digamma(d0/2) - math.Log(d0/2)), df: min(d0, mostPrior)}
+	return prior{ratio: math.Exp(mean + digamma(d0/2) - math.Log(d0/2)), df: min(d0, df)}
 }
 
 const (

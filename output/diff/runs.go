@@ -10,10 +10,10 @@ import (
 //
 // The variance of an item's share is estimated from the recordings of both sides together. Few recordings know a
 // variance badly: with two a side a t test finds nothing at all, after a correction for hundreds of comparisons. But
-// there are hundreds of items. Of each the ratio is known of its variance between recordings to its noise within them,
-// and these ratios have a distribution; an item's variance is drawn towards its middle by as much as they have in common
-// (Smyth's moderated t test, limma; Statistical Applications in Genetics and Molecular Biology 3, 2004). Where items differ
-// much, that is little.
+// there are hundreds of items. Of each the ratio is known of its variance between recordings to its noise within them.
+// These ratios have a distribution, and an item's variance is drawn towards its middle by as much as they have in
+// common (Smyth's moderated t test, limma; Statistical Applications in Genetics and Molecular Biology 3, 2004). Where
+// items differ much, that is little.
 
 // between is what the recordings tell of an item.
 type between struct {
@@ -78,9 +78,9 @@ type prior struct {
 	df    float64 // how many degrees of freedom that is worth; 0: nothing is known
 }
 
-// newPrior fits the distribution of the ratios by the moments of their logarithms. Other items are not believed more than
-// an item's own recordings: they are not independent of each other, and a compiler that decides one way or the other
-// makes distributions that no formula has.
+// newPrior fits the distribution of the ratios by the moments of their logarithms. Other items are not believed more
+// than an item's own recordings: they are not independent of each other, and a compiler that decides one way or the
+// other makes distributions that no formula has.
 func newPrior(list []evidence) prior {
 	met := make(map[uint64]bool)
 	var logs []float64

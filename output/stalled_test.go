@@ -20,7 +20,8 @@ func TestStalled(t *testing.T) {
 			p.hurry()
 			p.hurry()
 		}
-		if n, err := p.Write(make([]byte, 10)); n != 0 || err == nil || !strings.Contains(err.Error(), "has not read for 20ms") {
+		n, err := p.Write(make([]byte, 10))
+		if n != 0 || err == nil || !strings.Contains(err.Error(), "has not read for 20ms") {
 			t.Errorf("%d %v", n, err)
 		}
 		reader.Close() // which ends the goroutine that writes

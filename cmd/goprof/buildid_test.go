@@ -24,7 +24,8 @@ func TestBuildIDs(t *testing.T) {
 		for _, name := range []string{"x.pb.gz", "y.jfr"} {
 			record(t, jvm.PID, filepath.Join(dir, name), "-d", "2s", "--mode", "wall")
 		}
-		if code, told := runGoprof(t, "convert", filepath.Join(dir, "y.jfr"), "-o", filepath.Join(dir, "y.pb.gz")); code != 0 {
+		from, to := filepath.Join(dir, "y.jfr"), filepath.Join(dir, "y.pb.gz")
+		if code, told := runGoprof(t, "convert", from, "-o", to); code != 0 {
 			t.Fatal(told)
 		}
 		for _, name := range []string{"x.pb.gz", "y.pb.gz"} {

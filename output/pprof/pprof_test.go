@@ -44,7 +44,8 @@ func someSamples() []profile.Sample {
 	return []profile.Sample{
 		{Stack: java, Thread: virtual, Count: 2, CPU: 2 * time.Millisecond},
 		{Stack: java, Thread: virtual, Count: 1, CPU: 3 * time.Millisecond},
-		{Stack: java, Thread: profile.Thread{JavaName: "worker-2", TID: 4713}, Count: 1, CPU: time.Millisecond, NoState: true},
+		{Stack: java, Thread: profile.Thread{JavaName: "worker-2", TID: 4713}, Count: 1, CPU: time.Millisecond,
+			NoState: true},
 		{Stack: native, Thread: profile.Thread{JavaName: "GC Thread#0", TID: 4720}, Count: 5, CPU: 5 * time.Millisecond,
 			NoState: true},
 	}

@@ -20,14 +20,16 @@ var mayImport = map[string][]string{
 	"goprof/profile":          {},
 	"goprof/profile/naming":   {"goprof/profile"},
 	"goprof/process":          {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs"},
+	"goprof/process/maybe":    {},
 	"goprof/process/procfs":   {},
-	"goprof/vmstructs":        {"goprof/arch", "goprof/process"},
+	"goprof/vmstructs":        {"goprof/arch", "goprof/process", "goprof/process/maybe"},
 	"goprof/unwind":           {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
 	"goprof/sampler":          {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/sampler/look", "goprof/sampler/ptrace"},
 	"goprof/sampler/look":     {"goprof/arch", "goprof/process"},
 	"goprof/sampler/ptrace":   {"goprof/arch", "goprof/arch/cpus", "goprof/arch/errand", "goprof/process", "goprof/process/procfs", "goprof/sampler/look"},
 	"goprof/sampler/guard":    {},
 	"goprof/sampler/session":  {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler", "goprof/sampler/look", "goprof/sampler/ptrace"},
+	"goprof/sampler/vitals":   {"goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/sampler/session", "goprof/vmstructs"},
 	"goprof/sampler/diagnose": {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/ptrace", "goprof/sampler/session"},
 	"goprof/output":           {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/output/format"},
 	"goprof/output/flame":     {"goprof/profile", "goprof/output"},
@@ -36,6 +38,7 @@ var mayImport = map[string][]string{
 	"goprof/output/convert": {"goprof/profile", "goprof/output", "goprof/output/flame", "goprof/output/format", "goprof/output/jfr",
 		"goprof/output/pprof", "goprof/output/recording", "goprof/output/speedscope", "goprof/output/firefox"},
 	"goprof/output/jfr":       {"goprof/profile"},
+	"goprof/output/top":       {"goprof/profile", "goprof/profile/naming", "goprof/output"},
 	"goprof/output/pprof":     {"goprof/profile"},
 	"goprof/output/heat":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
@@ -111,6 +114,28 @@ func TestNoDelveProc(t *testing.T) {
 		if strings.HasPrefix(pkg, delve) && !slices.Contains(atRunTime, pkg) {
 			t.Errorf("something of ours imports %s at run time", pkg)
 		}
+	}
+}
+
+// TestScreenLibrary: one command draws on a terminal, on Linux. Nothing else takes the library for it in: what a screen
+// shows is made without it, and other systems' programs are smaller.
+func TestScreenLibrary(t *testing.T) {
+	const library, draws = "charm.land/", "goprof/cmd/goprof"
+	found := false
+	for line := range strings.Lines(goList(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")) {
+		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.Contains(imports, library) || strings.Contains(imports, "github.com/charmbracelet/") {
+			if found = true; pkg != draws {
+				t.Errorf("%s imports the screen's library; %s alone may", pkg, draws)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("nothing imports %s: this test looks for something else than it should", library)
+	}
+	t.Setenv("GOOS", "darwin")
+	if deps := goList(t, "-deps", "-f", "{{.ImportPath}}", "./cmd/goprof"); strings.Contains(deps, library) {
+		t.Error("the program for darwin, which has no screen, takes its library in")
 	}
 }
 

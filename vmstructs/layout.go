@@ -49,6 +49,7 @@ type layout struct {
 	cont   contLayout
 	wait   waitLayout
 	locks  lockLayout
+	health healthLayout
 	invoke invokeLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
@@ -265,6 +266,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		cont:   r.continuation(),
 		wait:   r.wait(),
 		locks:  r.locks(),
+		health: r.health(),
 		invoke: r.invoke(),
 
 		perfStart:    r.static("", "PerfMemory._start"),

@@ -16,6 +16,7 @@ var platform = []func() *cobra.Command{
 	needsLinux("record", "Sample a JVM's stacks into a file"),
 	needsLinux("dump", "Show what every thread of a JVM does at this moment"),
 	needsLinux("locks", "Show deadlocks of a JVM, and which threads wait for whose locks"),
+	needsLinux("top", "Watch a JVM's threads and methods in the terminal"),
 	needsLinux("doctor", "Say what would work here and what mends the rest"),
 }
 

@@ -1,0 +1,65 @@
+// Package maybe holds facts that may not be known. A fact that could not be read is no zero: who shows one must say so.
+package maybe
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Value is a fact of that type, or that it is not known. The zero Value is not known.
+type Value[T any] struct {
+	value T
+	known bool
+}
+
+// Known is a fact that is known.
+func Known[T any](v T) Value[T] { return Value[T]{v, true} }
+
+// If is a fact that is known where ok says so: it takes what a function with two results returns.
+func If[T any](v T, ok bool) Value[T] {
+	if !ok {
+		return Value[T]{}
+	}
+	return Known(v)
+}
+
+// Get returns the fact. ok is false where it is not known.
+func (m Value[T]) Get() (v T, ok bool) { return m.value, m.known }
+
+// IsKnown reports whether the fact is known.
+func (m Value[T]) IsKnown() bool { return m.known }
+
+// Or returns the fact, or what is given here where it is not known.
+func (m Value[T]) Or(otherwise T) T {
+	if m.known {
+		return m.value
+	}
+	return otherwise
+}
+
+// String writes the fact, or "not known".
+func (m Value[T]) String() string {
+	if !m.known {
+		return "not known"
+	}
+	return fmt.Sprint(m.value)
+}
+
+// MarshalJSON writes null for what is not known.
+func (m Value[T]) MarshalJSON() ([]byte, error) {
+	if !m.known {
+		return []byte("null"), nil
+	}
+	return json.Marshal(m.value)
+}
+
+// UnmarshalJSON takes null for what is not known.
+func (m *Value[T]) UnmarshalJSON(b []byte) error {
+	*m = Value[T]{}
+	if bytes.Equal(bytes.TrimSpace(b), []byte("null")) {
+		return nil
+	}
+	m.known = true
+	return json.Unmarshal(b, &m.value)
+}

@@ -1,0 +1,19 @@
+// Package vitals tells how a JVM and its machine are: what the JVM's own structures say of its heap, collections,
+// safepoints, code cache, classes and threads, and what the kernel says of the process, its control group and the machine.
+//
+// All of it is read from outside. No thread is stopped, and nothing is asked of the JVM: a JVM that hangs is read as
+// well as one that runs. Numbers that the JVM counts for jstat are read from its memory, not from its files.
+//
+//	v, err := vitals.Open(session)
+//	before, err := v.Read()
+//	...
+//	after, err := v.Read()
+//	rates := vitals.Between(before, after)
+//
+// A fact that could not be read is not known (maybe.Value), never zero. Which facts are known depends on the release
+// of the JVM, its collector, its flags (-XX:-UsePerfData keeps no counters), whether its libjvm.so has symbols, on the
+// kernel, and on what goprof may read. Each field says where it comes from.
+//
+// The target is not trusted. Every read is bounded, every number that would be nonsense is not known, and every text
+// may hold any rune: who prints it cleans it (output.Printable).
+package vitals

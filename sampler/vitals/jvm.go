@@ -1,0 +1,161 @@
+package vitals
+
+import (
+	"time"
+
+	"goprof/process/maybe"
+)
+
+// JVM is what the JVM's own structures tell.
+type JVM struct {
+	// Counters: the JVM keeps the counters that jstat shows. It does not with -XX:-UsePerfData: much is not known then.
+	Counters bool
+	Uptime   maybe.Value[time.Duration]
+	// Flags are those that matter to its health, by name, as -XX:+PrintFlagsFinal writes their values.
+	Flags map[string]string
+
+	GC         GC
+	Metaspace  Pool // metadata of classes; its Max is MaxMetaspaceSize, where one is set
+	ClassSpace Pool // the part of it that compressed class pointers reach
+	Safepoints Safepoints
+	Code       Code
+	Classes    Classes
+	Threads    ThreadCounts
+	Locks      Locks
+	References References
+	Virtual    Virtual
+	Errors     Errors
+}
+
+// GC is what is known of the heap and of its collector.
+type GC struct {
+	Name string // G1, Parallel, Serial, ZGC, Shenandoah, CMS, Epsilon; empty where that is not known
+
+	// Heap, Young and Old are as they are now, by the heap's own structures. Collectors without generations have
+	// neither Young nor Old. G1's are counted in whole regions, humongous objects are Old.
+	Heap, Young, Old Pool
+	// OldAfter is what Old used when the last collection (of any kind) had ended. HeapAfter is the same of the whole heap.
+	// A collection of the young generation leaves garbage in Old: it is live data only where LastFull is the newest.
+	OldAfter, HeapAfter maybe.Value[uint64]
+
+	// Collectors are the JVM's counters of collections, by kind (sun.gc.collector.N).
+	Collectors []Collector
+	// Collections counts all collections that the heap itself has counted (CollectedHeap::_total_collections). It is
+	// known without counters, too.
+	Collections maybe.Value[uint64]
+	// Paused: all threads are stopped for a collection now.
+	Paused maybe.Value[bool]
+	// Cause is why the collection that is under way was begun, "No GC" between collections. LastCause: the one before.
+	Cause, LastCause maybe.Value[string]
+}
+
+// CollectorKind says what a collector of the JVM's counters collects.
+type CollectorKind string
+
+const (
+	YoungCollections CollectorKind = "young" // pauses for the young generation, with G1 also those for parts of the old one
+	FullCollections  CollectorKind = "full"  // pauses for the whole heap
+	// ConcurrentPauses are the pauses of a collection that otherwise runs beside the program. With ZGC and Shenandoah the
+	// JVM counts whole cycles here, or pauses: Name says which.
+	ConcurrentPauses CollectorKind = "concurrent"
+	OtherCollections CollectorKind = "other" // its name says what
+)
+
+// Collector is one of the JVM's counters of collections.
+type Collector struct {
+	Number int
+	Name   string // "G1 young collection pauses"
+	Kind   CollectorKind
+	Count  uint64        // collections so far: begun, not all ended
+	Time   time.Duration // that they have taken, those that have ended
+	// UnderWay: one has begun and not ended.
+	UnderWay bool
+	// LastEnd is when the last one ended, since the JVM began. Not known where none has.
+	LastEnd maybe.Value[time.Duration]
+}
+
+// SafepointState is what SafepointSynchronize::_state says.
+type SafepointState string
+
+const (
+	NoSafepoint     SafepointState = "none"
+	BeginsSafepoint SafepointState = "begins"    // the VM thread waits until all threads have come to rest
+	InSafepoint     SafepointState = "under way" // all threads have, and the operation runs
+)
+
+// Safepoints is what is known of stops of all threads.
+type Safepoints struct {
+	Count    maybe.Value[uint64]        // so far
+	Time     maybe.Value[time.Duration] // in safepoints, from the moment at which all have stopped
+	SyncTime maybe.Value[time.Duration] // until all had stopped
+	// State is known where libjvm.so has symbols.
+	State maybe.Value[SafepointState]
+	// Operation is what the VM thread executes now, "G1CollectForAllocation". Known where libjvm.so has symbols; empty: none.
+	Operation maybe.Value[string]
+	// HoldOuts are the threads that have not come to rest, while State is BeginsSafepoint: they run Java code, the
+	// JVM's own code, or change between the two. One reading proves little; who is there in several holds it up.
+	HoldOuts []int
+}
+
+// Code is what is known of compiled code.
+type Code struct {
+	Heaps []CodeHeap
+	// Total is the sum of Heaps.
+	Total Pool
+	// Compiling is false where the JVM has stopped its compilers: because the code cache was full, or by a flag.
+	Compiling maybe.Value[bool]
+	// Compiled and Invalidated count compilations and methods whose code was thrown away because it had become wrong.
+	Compiled, Invalidated maybe.Value[uint64]
+	CompileTime           maybe.Value[time.Duration]
+}
+
+// CodeHeap is one part of the code cache.
+type CodeHeap struct {
+	Name string // "CodeHeap 'profiled nmethods'", "CodeCache"; empty where it is not known
+	Pool        // Max is what is reserved
+	// Refused is how often there was no room.
+	Refused maybe.Value[uint64]
+}
+
+// Classes counts classes since the JVM began.
+type Classes struct{ Loaded, Unloaded maybe.Value[uint64] }
+
+// ThreadCounts are the JVM's own numbers of Java threads, without virtual ones and without threads of its own.
+type ThreadCounts struct {
+	Live, Daemon, Peak maybe.Value[uint64]
+	Started            maybe.Value[uint64] // since it began
+}
+
+// Locks counts what happened to object monitors since the JVM began (sun.rt._sync_*). Releases after 24 do not.
+type Locks struct{ Contended, Parked, Inflated maybe.Value[uint64] }
+
+// References is what waits for the threads "Reference Handler" and "Finalizer".
+type References struct {
+	// Finalizers is how many objects wait for their finalizer (ReferenceQueue.queueLength).
+	Finalizers maybe.Value[uint64]
+	// Pending is how many references the collector has found and the Reference Handler has not taken yet. No more than
+	// MaxPending are counted. Known where libjvm.so has symbols, and on 8.
+	Pending maybe.Value[uint64]
+}
+
+// MaxPending bounds how many pending references are counted.
+const MaxPending = 1 << 14
+
+// Virtual is what is known of the virtual threads that carriers run now. Not known on JVMs that have none.
+type Virtual struct {
+	Mounted maybe.Value[int]
+	// Pinned are those of them that have parked and could not give up their carrier.
+	Pinned []PinnedThread
+}
+
+// PinnedThread is a virtual thread that holds its carrier while it waits.
+type PinnedThread struct {
+	Carrier int    // its tid
+	ID      uint64 // Thread.threadId()
+	Name    string
+	State   string // "pinned", "timed-pinned"
+}
+
+// Errors counts what the JVM itself has thrown since it began. Known where libjvm.so has symbols. The JVM counts no other
+// exceptions: that a program throws all the time is seen in its stacks (Throwable.fillInStackTrace).
+type Errors struct{ OutOfMemory, StackOverflow maybe.Value[uint64] }

@@ -1,0 +1,75 @@
+package vitals
+
+import (
+	"net/netip"
+	"time"
+
+	"goprof/process/maybe"
+	"goprof/process/procfs"
+)
+
+// Process is what the kernel tells of the process.
+type Process struct {
+	CPU  maybe.Value[time.Duration] // of all threads, also of those that have ended
+	RSS  maybe.Value[uint64]        // bytes in memory
+	Swap maybe.Value[uint64]        // bytes swapped out
+	// MajorFaults is how often it had to wait for a page from a disk.
+	MajorFaults maybe.Value[uint64]
+	// Threads and ThreadLimit: the least of RLIMIT_NPROC (which counts all processes of its user), the machine's
+	// threads-max and pid_max. The limit of its control group is Cgroup's.
+	Threads, ThreadLimit maybe.Value[uint64]
+	// FDs is how many file descriptors are open, FDLimit how many may be (RLIMIT_NOFILE, the soft limit).
+	FDs, FDLimit maybe.Value[uint64]
+	// CPUsAllowed is on how many CPUs it may run (sched_setaffinity, cpusets).
+	CPUsAllowed maybe.Value[uint64]
+}
+
+// Cgroup is what the process's control groups grant it. A limit may be its group's, or of any group above: the least
+// counts. Not known where goprof does not see the group: it lies outside of goprof's own namespace.
+type Cgroup struct {
+	Version maybe.Value[int] // 1 or 2: of the controller for CPUs
+	Path    string           // of that one, as /proc/PID/cgroup has it
+
+	// CPUs is how many CPUs' time it may use, not known too where there is no limit: Limited tells.
+	CPUs    maybe.Value[float64]
+	Limited maybe.Value[bool]
+	// Periods is how many periods (of mostly 100 ms) it has wanted to run in, Throttled in how many of these its time was used
+	// up, ThrottledTime how long it stood for that: with version 1 and 2 the sum over its CPUs.
+	Periods, Throttled maybe.Value[uint64]
+	ThrottledTime      maybe.Value[time.Duration]
+
+	Memory  Pool
+	OOMs    maybe.Value[uint64] // how often it met its limit, and nothing could be freed
+	Kills   maybe.Value[uint64] // how many of its processes were killed for that
+	Tasks   Pool                // processes and threads, not bytes
+	Swapped maybe.Value[uint64] // bytes
+
+	CPUPressure, MemoryPressure, IOPressure maybe.Value[procfs.Pressure] // version 2 only
+}
+
+// Machine is what the kernel tells of the machine, or of the virtual one.
+type Machine struct {
+	CPUs    maybe.Value[uint64] // that run
+	Load    maybe.Value[float64]
+	Running maybe.Value[uint64] // threads that have a CPU or want one, now
+	Blocked maybe.Value[uint64] // threads that wait for a disk, now
+	// CPUTime is what all CPUs together have done since the machine began.
+	CPUTime maybe.Value[procfs.CPUTime]
+
+	Memory    Pool                // Used is what is not available to programs any more
+	Swap      Pool                //
+	SwappedIn maybe.Value[uint64] // pages, since the machine began
+	SwapOut   maybe.Value[uint64]
+
+	// Pressure is how long threads have waited for it (Documentation/accounting/psi.rst).
+	CPUPressure, MemoryPressure, IOPressure maybe.Value[procfs.Pressure]
+}
+
+// Socket is a TCP socket of the process.
+type Socket struct {
+	FD            int
+	Local, Remote netip.AddrPort
+	State         string // ESTABLISHED, SYN_SENT, LISTEN, ...
+	// Unsent is what it has sent and the other end has not acknowledged; Unread what has come and was not read.
+	Unsent, Unread uint64
+}

@@ -1,0 +1,177 @@
+package triage
+
+import (
+	"fmt"
+	"slices"
+
+	"goprof/profile"
+)
+
+// Threads that wait for each other in a ring wait for ever. One look could be wrong about it: what the threads hold is
+// read one after the other. So the same ring must be there in each of the dumps.
+func deadlock(x *exam) *suspicion {
+	dumps := x.dumpsWithLocks()
+	if len(dumps) < 2 {
+		return x.cannotTell("what threads hold and wait for could not be read twice")
+	}
+	found := rings(dumps[0])
+	for _, d := range dumps[1:] {
+		again := rings(d)
+		found = slices.DeleteFunc(found, func(r ring) bool {
+			return !slices.ContainsFunc(again, func(s ring) bool { return slices.Equal(r.keys(), s.keys()) })
+		})
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	in := 0
+	for _, r := range found {
+		in += len(r)
+	}
+	s := &suspicion{sure: 1, severity: profile.Critical,
+		claim: fmt.Sprintf("%d threads wait for each other, for ever: a deadlock.", in),
+		next:  fmt.Sprintf("goprof locks --pid %d  (all of their locks, and who waits behind them)", x.PID)}
+	if len(found) > 1 {
+		s.claim = fmt.Sprintf("%d threads wait for each other, for ever: %d deadlocks.", in, len(found))
+	}
+	for _, t := range x.allInRings(dumps[len(dumps)-1], found) {
+		s.evidence = append(s.evidence, t)
+	}
+	return s
+}
+
+func (x *exam) dumpsWithLocks() (dumps []*Dump) {
+	for i := range x.Dumps {
+		if x.Dumps[i].Locks {
+			dumps = append(dumps, &x.Dumps[i])
+		}
+	}
+	return dumps
+}
+
+// key tells threads of a dump apart: virtual ones that no carrier runs have no tid.
+type key struct {
+	tid     int
+	virtual uint64
+}
+
+func keyOf(t *profile.ThreadDump) key {
+	if t.Virtual != nil {
+		return key{virtual: t.Virtual.ID}
+	}
+	if t.Stack.Mounted && t.Stack.Virtual.ID != 0 {
+		return key{virtual: t.Stack.Virtual.ID}
+	}
+	return key{tid: t.TID}
+}
+
+func ownerKey(r profile.ThreadRef) key {
+	if r.Virtual != 0 {
+		return key{virtual: r.Virtual}
+	}
+	return key{tid: r.TID}
+}
+
+// ring is threads of which each waits for the next, the one with the lowest key first.
+type ring []*profile.ThreadDump
+
+func (r ring) keys() (keys []key) {
+	for _, t := range r {
+		keys = append(keys, keyOf(t))
+	}
+	return keys
+}
+
+// rings finds all rings of a dump. A thread waits for one at most, so each is in one ring at most.
+func rings(d *Dump) (found []ring) {
+	threads := map[key]*profile.ThreadDump{}
+	for i := range d.Threads {
+		threads[keyOf(&d.Threads[i])] = &d.Threads[i]
+	}
+	round := map[key]int{} // in which a thread was met
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		for n := i + 1; t != nil && round[keyOf(t)] == 0; t = threads[waitsFor(t)] {
+			round[keyOf(t)] = n
+		}
+		if t != nil && round[keyOf(t)] == i+1 {
+			found = append(found, ringOf(t, threads))
+		}
+	}
+	return found
+}
+
+// waitsFor is the owner of the lock that a thread cannot go on without.
+func waitsFor(t *profile.ThreadDump) key {
+	if t.WaitsFor == nil || !contended(t.WaitsFor) || t.WaitsFor.Owner == (profile.ThreadRef{}) {
+		return key{tid: -1} // nobody's
+	}
+	return ownerKey(t.WaitsFor.Owner)
+}
+
+// contended tells whether a thread waits for a lock, and not to be told something.
+func contended(w *profile.WantedLock) bool {
+	return w.How == profile.ToEnter || w.How == profile.ToUnpark && (w.Kind == profile.Exclusive || w.Kind == profile.Shared)
+}
+
+func ringOf(first *profile.ThreadDump, threads map[key]*profile.ThreadDump) (r ring) {
+	for t := first; len(r) == 0 || t != first; t = threads[waitsFor(t)] {
+		r = append(r, t)
+	}
+	least := 0
+	for i := range r {
+		a, b := keyOf(r[i]), keyOf(r[least])
+		if a.tid < b.tid || a.tid == b.tid && a.virtual < b.virtual {
+			least = i
+		}
+	}
+	return append(slices.Clone(r[least:]), r[:least]...)
+}
+
+// maxRingLines bounds what is told of rings.
+const maxRingLines = 10
+
+// allInRings tells of each thread of the rings what it waits for.
+func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
+	for _, r := range found {
+		for _, k := range r.keys() {
+			for i := range d.Threads {
+				if t := &d.Threads[i]; keyOf(t) == k {
+					lines = append(lines, waitText(t))
+				}
+			}
+		}
+	}
+	if len(lines) > maxRingLines {
+		lines = append(lines[:maxRingLines], fmt.Sprintf("and %d more", len(lines)-maxRingLines))
+	}
+	return lines
+}
+
+// waitText is one thread's wait: who, for what, held by whom, where.
+func waitText(t *profile.ThreadDump) string {
+	w := t.WaitsFor
+	return fmt.Sprintf("%s waits for %s, held by %s, in %s", threadText(t), lockText(&w.Lock), refText(w.Owner), topJava(&t.Stack))
+}
+
+func threadText(t *profile.ThreadDump) string {
+	switch {
+	case t.Virtual != nil:
+		return refText(profile.ThreadRef{Virtual: t.Virtual.ID, Name: t.Virtual.Name})
+	case t.Stack.Mounted && t.Stack.Virtual.ID != 0:
+		return refText(profile.ThreadRef{Virtual: t.Stack.Virtual.ID, Name: t.Stack.Virtual.Name})
+	}
+	return refText(profile.ThreadRef{TID: t.TID, Name: t.Name})
+}
+
+func refText(r profile.ThreadRef) string {
+	switch {
+	case r == profile.ThreadRef{}:
+		return "nobody that is known"
+	case r.Virtual != 0:
+		return fmt.Sprintf("virtual thread #%d %q", r.Virtual, r.Name)
+	}
+	return fmt.Sprintf("%q (tid %d)", r.Name, r.TID)
+}
+
+func lockText(l *profile.Lock) string { return fmt.Sprintf("%s 0x%x", l.Class, l.ID) }

@@ -1,0 +1,146 @@
+package triage
+
+import (
+	"fmt"
+	"slices"
+
+	"goprof/profile"
+)
+
+// Threads of a healthy program wait for a lock for moments. A lock is what the program waits for where several threads
+// spend most of their time before it. A thread that waits to be told something (a pool's without work) waits for no lock.
+const (
+	lockedThreads = 2   // one alone may be meant to: it waits for its turn, as in an exchange
+	lockedShare   = 0.5 // of each one's time
+)
+
+func lockContention(x *exam) *suspicion {
+	if x.Wall == nil {
+		return x.cannotTell("there is no recording of what threads wait for")
+	}
+	if x.Stopped {
+		return nil
+	}
+	dead := x.deadlocked()
+	victims, class, site := x.victims(dead)
+	if len(victims) < lockedThreads {
+		return nil
+	}
+	share := 0.0
+	for _, tid := range victims {
+		share += x.waits[tid].lockedShare() / float64(len(victims))
+	}
+	s := &suspicion{sure: scaled(share, lockedShare, 0.75, 0.91), severity: profile.Warning,
+		claim: fmt.Sprintf("%d threads wait for locks for %s of their time, most for one of class %s.", len(victims), percent(share), class),
+		next:  fmt.Sprintf("goprof locks --pid %d  (who holds it, and who waits)", x.PID)}
+	var names []string
+	for _, tid := range victims {
+		names = append(names, x.waits[tid].name)
+	}
+	s.evidence = append(s.evidence, "they are "+few(names, 5))
+	if site != "" {
+		s.evidence = append(s.evidence, "most want it in "+site)
+	}
+	s.evidence = append(s.evidence, x.ownerText(class)...)
+	return s
+}
+
+// victims are the threads that wait for locks for most of their time, and the class and the place that are most frequent.
+// Threads of a deadlock, and those behind them, are told by that.
+func (x *exam) victims(dead map[int]bool) (tids []int, class, site string) {
+	classes, sites := map[string]int64{}, map[string]int64{}
+	for tid, w := range x.waits {
+		if w.lockedShare() < lockedShare || dead[tid] || w.total < leastLooks {
+			continue
+		}
+		tids = append(tids, tid)
+		for c, n := range w.locked {
+			classes[c] += n
+		}
+		for m, n := range w.sites {
+			sites[m] += n
+		}
+	}
+	slices.Sort(tids)
+	if len(tids) == 0 {
+		return nil, "", ""
+	}
+	class, site = ranked(classes)[0], ranked(sites)[0]
+	if class == "" {
+		class = "unknown"
+	}
+	return tids, class, site
+}
+
+// leastLooks is how many looks a share of a thread's time is to rest on.
+const leastLooks = 20
+
+// deadlocked are the threads of rings, and those that wait behind them.
+func (x *exam) deadlocked() map[int]bool {
+	dead := map[int]bool{}
+	dumps := x.dumpsWithLocks()
+	if len(dumps) == 0 {
+		return dead
+	}
+	d := dumps[len(dumps)-1]
+	keys := map[key]bool{}
+	for _, r := range rings(d) {
+		for _, k := range r.keys() {
+			keys[k] = true
+		}
+	}
+	for range d.Threads { // a chain is no longer than there are threads
+		grown := false
+		for i := range d.Threads {
+			if t := &d.Threads[i]; !keys[keyOf(t)] && keys[waitsFor(t)] {
+				keys[keyOf(t)], grown = true, true
+			}
+		}
+		if !grown {
+			break
+		}
+	}
+	for k := range keys {
+		dead[k.tid] = true
+	}
+	return dead
+}
+
+// ownerText says who held the lock of that class that most waited for, in each dump.
+func (x *exam) ownerText(class string) (lines []string) {
+	dumps := x.dumpsWithLocks()
+	if len(dumps) == 0 {
+		return []string{"who holds it is not known: what threads hold could not be read"}
+	}
+	for n, d := range dumps {
+		lock, waiters, owner := busiest(d, class)
+		if waiters == 0 {
+			continue
+		}
+		line := fmt.Sprintf("dump %d: %s wait for %s, held by %s", n+1, counted(waiters, "thread"), lockText(&lock), refText(owner))
+		if t := d.thread(owner.TID); t != nil && len(t.Stack.Frames) > 0 {
+			line += " in " + topJava(&t.Stack)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// busiest is the lock of a class that most threads of a dump wait for.
+func busiest(d *Dump, class string) (lock profile.Lock, waiters int, owner profile.ThreadRef) {
+	counts := map[uint64]int{}
+	for i := range d.Threads {
+		w := d.Threads[i].WaitsFor
+		if w == nil || !contended(w) || w.Class != class {
+			continue
+		}
+		counts[w.ID]++
+		if counts[w.ID] > waiters {
+			lock, waiters = w.Lock, counts[w.ID]
+		}
+		if w.ID == lock.ID && w.Owner != (profile.ThreadRef{}) {
+			owner = w.Owner
+		}
+	}
+	return lock, waiters, owner
+}

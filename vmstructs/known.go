@@ -54,3 +54,43 @@ func WaitOfStatus(status string) Wait {
 	}
 	return NoWait
 }
+
+// NativeRole is what a thread of the JVM that runs no Java code is for.
+type NativeRole uint8
+
+const (
+	NotOfVM NativeRole = iota // it has no name that a JVM gives
+	OfGC                      // of the garbage collector
+	OfVM                      // the VM thread and others
+)
+
+// gcThreads begin the names of the collectors' threads, as far as the kernel has them (15 bytes; since 26 or so names
+// that are longer have ".." in their middle). gc/*, ConcurrentGCThread and WorkerThreads; gang workers up to 10.
+var gcThreads = []string{"GC Thread#", "GC task thread", "Gang worker#", "ParGC Thread#", "G1 ", "CMS ", "Concurrent Mark",
+	"ZWorker", "ZDirector", "ZDriver", "ZStat", "ZUncommitter", "ZUnmapper", "XWorker", "XDirector", "XDriver", "XStat",
+	"XUncommitter", "XUnmapper", "RuntimeWorker#", "Shenandoah", "ShenWorker", "ShenControl", "ShenUncommit", "ShenCtl",
+	"StrDedup", "StringDedup", "Epsilon"}
+
+var vmThreads = []string{"VM Thread", "VM Peri", "Sweeper thread", "AsyncLog", "Logger", "JFR "}
+
+// NativeRoleOf tells what a thread that is no Java thread is for, by the name that the kernel has.
+func NativeRoleOf(comm string) NativeRole {
+	for _, p := range gcThreads {
+		if strings.HasPrefix(comm, p) {
+			return OfGC
+		}
+	}
+	for _, p := range vmThreads {
+		if strings.HasPrefix(comm, p) {
+			return OfVM
+		}
+	}
+	return NotOfVM
+}
+
+// vmJavaThreads are Java threads that run the VM's own code: their stacks have no Java frames, or few.
+var vmJavaThreads = []string{"Signal Dispatcher", "Service Thread", "Monitor Deflation Thread", "Notification Thread",
+	"Sweeper thread", "Attach Listener", "Surrogate Locker Thread (Concurrent GC)"}
+
+// IsVMJavaThread reports whether the VM gives that name to a Java thread of its own.
+func IsVMJavaThread(name string) bool { return slices.Contains(vmJavaThreads, name) }

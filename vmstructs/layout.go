@@ -48,6 +48,7 @@ type layout struct {
 	deopt  deoptLayout
 	cont   contLayout
 	wait   waitLayout
+	health healthLayout
 	invoke invokeLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
@@ -263,6 +264,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		deopt:  r.deopt(),
 		cont:   r.continuation(),
 		wait:   r.wait(),
+		health: r.health(),
 		invoke: r.invoke(),
 
 		perfStart:    r.static("", "PerfMemory._start"),

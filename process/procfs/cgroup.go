@@ -2,16 +2,161 @@ package procfs
 
 import (
 	"bytes"
+	"path"
+	"slices"
 	"strings"
+	"time"
 )
 
 // CgroupPaths reads /proc/PID/cgroup, "hierarchy:controllers:path" (cgroups(7)): one line in version 2 ("0::path"), one
 // for each hierarchy in version 1. No path holds a newline (kernel/cgroup/cgroup.c, cgroup_mkdir).
 func CgroupPaths(b []byte) (paths []string) {
-	for line := range bytes.Lines(b) {
-		if parts := strings.SplitN(strings.TrimSuffix(string(line), "\n"), ":", 3); len(parts) == 3 {
-			paths = append(paths, parts[2])
-		}
+	for _, m := range Memberships(b) {
+		paths = append(paths, m.Path)
 	}
 	return paths
 }
+
+// Membership is a line of /proc/PID/cgroup: in which group of a hierarchy the process is. Version 2 has no Controllers
+// here.
+type Membership struct {
+	Controllers []string
+	Path        string
+}
+
+// Memberships reads /proc/PID/cgroup.
+func Memberships(b []byte) (list []Membership) {
+	for line := range bytes.Lines(b) {
+		parts := strings.SplitN(strings.TrimSuffix(string(line), "\n"), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		m := Membership{Path: parts[2]}
+		if parts[1] != "" {
+			m.Controllers = strings.Split(parts[1], ",")
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// CgroupMount is where a hierarchy of control groups is mounted.
+type CgroupMount struct {
+	Version     int      // 1 or 2
+	Controllers []string // version 1
+	Root        string   // which group of it is at Point
+	Point       string
+}
+
+// CgroupMounts reads them from /proc/self/mountinfo (proc(5)):
+//
+//	31 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate
+func CgroupMounts(b []byte) (mounts []CgroupMount) {
+	for line := range bytes.Lines(b) {
+		before, after, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), " - ")
+		head, tail := strings.Fields(before), strings.Fields(after)
+		if !ok || len(head) < 6 || len(tail) < 3 {
+			continue
+		}
+		m := CgroupMount{Root: unescape(head[3]), Point: unescape(head[4])}
+		switch tail[0] {
+		case "cgroup":
+			m.Version = 1
+			m.Controllers = strings.Split(tail[2], ",")
+		case "cgroup2":
+			m.Version = 2
+		default:
+			continue
+		}
+		mounts = append(mounts, m)
+	}
+	return mounts
+}
+
+// unescape undoes how the kernel writes blanks, tabs, newlines and backslashes in mountinfo (fs/proc_namespace.c, mangle).
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// Dir is where the directory of a group is, if this mount shows it.
+func (m *CgroupMount) Dir(group string) (string, bool) {
+	group, root := path.Clean(group), path.Clean(m.Root)
+	if !strings.HasPrefix(group, "/") || strings.HasPrefix(group, "/..") {
+		return "", false // it lies outside of our namespace
+	}
+	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(root, "/"))
+	if !ok || rest != "" && rest[0] != '/' {
+		return "", false
+	}
+	return path.Join(m.Point, rest), true
+}
+
+// Controls reports whether a hierarchy has a controller.
+func (m *CgroupMount) Controls(controller string) bool {
+	return m.Version == 2 || slices.Contains(m.Controllers, controller)
+}
+
+// CPUMax reads cpu.max of version 2, "150000 100000": so many microseconds in each period. limited is false where it
+// says "max".
+func CPUMax(b []byte) (cpus float64, limited, ok bool) {
+	word, rest := cutWord(b)
+	period, _, ok := cutNumber(rest)
+	if !ok || period == 0 {
+		return 0, false, false
+	}
+	if string(word) == "max" {
+		return 0, false, true
+	}
+	quota, ok := number(word)
+	return float64(quota) / float64(period), ok, ok
+}
+
+// CPUQuota reads cpu.cfs_quota_us and cpu.cfs_period_us of version 1. A quota of -1 is no limit.
+func CPUQuota(quota, period []byte) (cpus float64, limited, ok bool) {
+	p, ok := Number(period)
+	if !ok || p == 0 {
+		return 0, false, false
+	}
+	if string(bytes.TrimSpace(quota)) == "-1" {
+		return 0, false, true
+	}
+	q, ok := Number(quota)
+	return float64(q) / float64(p), ok, ok
+}
+
+// Throttling is what cpu.stat says of a group's limit.
+type Throttling struct {
+	Periods, Throttled uint64
+	Time               time.Duration
+}
+
+// ParseThrottling reads cpu.stat: of version 1 nr_periods, nr_throttled and throttled_time (ns), of version 2
+// throttled_usec.
+func ParseThrottling(b []byte) (t Throttling, ok bool) {
+	var ok2, ok3 bool
+	t.Periods, ok = Keyed(b, "nr_periods")
+	t.Throttled, ok2 = Keyed(b, "nr_throttled")
+	n, ok3 := Keyed(b, "throttled_usec")
+	if t.Time = Microseconds(n); !ok3 {
+		n, ok3 = Keyed(b, "throttled_time")
+		t.Time = time.Duration(min(n, 1<<62))
+	}
+	if !ok || !ok2 || !ok3 {
+		return Throttling{}, false
+	}
+	return t, true
+}
+
+// MemoryLimit reads memory.max ("max": none) and memory.limit_in_bytes, where a number near the largest is none.
+func MemoryLimit(b []byte) (bytes uint64, limited, ok bool) {
+	if string(trimNewline(b)) == "max" {
+		return 0, false, true
+	}
+	n, ok := Number(b)
+	return n, ok && n < noMemoryLimit, ok
+}
+
+// noMemoryLimit: version 1 writes the largest number of pages where there is no limit (mm/memcontrol-v1.c).
+const noMemoryLimit = 1 << 60
+
+func trimNewline(b []byte) []byte { return bytes.TrimSuffix(b, []byte("\n")) }

@@ -1,6 +1,62 @@
 package procfs
 
-// CPUTime is the first line of /proc/stat: what the CPUs have done, in ticks (proc(5)). Guest time is in User.
+import "bytes"
+
+// CPUTime is the first line of /proc/stat: what the CPUs have done, in ticks (proc(5)). Guest time is in User and Nice.
 type CPUTime struct {
 	User, Nice, System, Idle, IOWait, IRQ, SoftIRQ, Steal uint64
+}
+
+// Total is all of it.
+func (c CPUTime) Total() uint64 {
+	return c.User + c.Nice + c.System + c.Idle + c.IOWait + c.IRQ + c.SoftIRQ + c.Steal
+}
+
+// MachineStat is what we need of /proc/stat.
+type MachineStat struct {
+	CPUTime          CPUTime
+	CPUs             int    // that run
+	Running, Blocked uint64 // threads that have a CPU or want one; that wait for a disk
+}
+
+// maxTicks bounds a number of ticks: three million years of them, so that sums fit.
+const maxTicks = 1 << 60
+
+// ParseMachineStat reads /proc/stat.
+func ParseMachineStat(b []byte) (m MachineStat, ok bool) {
+	seen := 0
+	for line := range bytes.Lines(b) {
+		key, rest := cutWord(line)
+		switch {
+		case string(key) == "cpu":
+			if !parseCPUTime(bytes.TrimLeft(rest, " "), &m.CPUTime) {
+				return MachineStat{}, false
+			}
+			seen++
+		case bytes.HasPrefix(key, []byte("cpu")):
+			m.CPUs++
+		case string(key) == "procs_running":
+			if m.Running, _, ok = cutNumber(rest); ok {
+				seen++
+			}
+		case string(key) == "procs_blocked":
+			if m.Blocked, _, ok = cutNumber(rest); ok {
+				seen++
+			}
+		}
+	}
+	if seen != 3 || m.CPUs == 0 {
+		return MachineStat{}, false
+	}
+	return m, true
+}
+
+func parseCPUTime(b []byte, c *CPUTime) bool {
+	for _, v := range []*uint64{&c.User, &c.Nice, &c.System, &c.Idle, &c.IOWait, &c.IRQ, &c.SoftIRQ, &c.Steal} {
+		var ok bool
+		if *v, b, ok = cutNumber(b); !ok || *v > maxTicks {
+			return false
+		}
+	}
+	return true
 }

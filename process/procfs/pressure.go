@@ -1,6 +1,10 @@
 package procfs
 
-import "time"
+import (
+	"bytes"
+	"strconv"
+	"time"
+)
 
 // Pressure is how long threads have waited for something (Documentation/accounting/psi.rst). Some: at least one waited.
 // Full: all that were not idle did.
@@ -11,3 +15,52 @@ type Stall struct {
 	Avg10, Avg60, Avg300 float64
 	Total                time.Duration
 }
+
+// ParsePressure reads /proc/pressure/cpu and its like, and cpu.pressure of a control group. It is ok if the line "some"
+// is whole; kernels before 5.13 have no line "full" for CPUs.
+func ParsePressure(b []byte) (p Pressure, ok bool) {
+	for line := range bytes.Lines(b) {
+		kind, rest := cutWord(line)
+		s, good := parseStall(rest)
+		switch string(kind) {
+		case "some":
+			p.Some, ok = s, good
+		case "full":
+			p.Full = s
+		}
+	}
+	if !ok {
+		return Pressure{}, false
+	}
+	return p, true
+}
+
+// parseStall reads "avg10=0.12 avg60=0.00 avg300=0.00 total=123", microseconds.
+func parseStall(b []byte) (s Stall, ok bool) {
+	for _, f := range []struct {
+		key  string
+		into *float64
+	}{{"avg10=", &s.Avg10}, {"avg60=", &s.Avg60}, {"avg300=", &s.Avg300}} {
+		var word []byte
+		word, b = cutWord(b)
+		if *f.into, ok = percent(bytes.TrimPrefix(word, []byte(f.key))); !ok || !bytes.HasPrefix(word, []byte(f.key)) {
+			return Stall{}, false
+		}
+	}
+	word, _ := cutWord(b)
+	total, ok := number(bytes.TrimPrefix(word, []byte("total=")))
+	if !ok || !bytes.HasPrefix(word, []byte("total=")) {
+		return Stall{}, false
+	}
+	s.Total = Microseconds(total)
+	return s, true
+}
+
+// percent reads a number from 0 to 100 and returns that part of 1.
+func percent(b []byte) (float64, bool) {
+	v, err := strconv.ParseFloat(string(b), 64)
+	return v / 100, err == nil && v >= 0 && v <= 100
+}
+
+// Microseconds is how long that many are. More than some hundred years count as these.
+func Microseconds(n uint64) time.Duration { return time.Duration(min(n, 1<<52)) * time.Microsecond }

@@ -63,6 +63,3 @@ type ThreadRate struct {
 	Waited    maybe.Value[float64] // part of the time in which it was ready and had no CPU
 	Allocated maybe.Value[float64] // bytes a second
 }
-
-// Between tells what happened from one reading to a later one of the same process.
-func Between(a, b *Reading) Rates { return Rates{Over: b.At.Sub(a.At)} }

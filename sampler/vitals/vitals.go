@@ -6,31 +6,66 @@ import (
 	"time"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/sampler/session"
+	"goprof/vmstructs"
 )
 
 // Vitals reads a process's vitals. It has memory of its own: one goroutine may use it while others use its session.
 type Vitals struct {
-	p *process.Process
+	s       *session.Session
+	p       *process.Process
+	dir     *procfs.Dir
+	health  *vmstructs.Health
+	mounts  []procfs.CgroupMount
+	threads map[int]*knownThread
+	began   uint64 // when the process did, in ticks since the machine did
 }
 
 // Open makes a reader for an attached JVM. It belongs to the session's goroutine until it returns.
+//
+// It costs some tens of milliseconds, nearly all of it for libjvm's symbols.
 func Open(s *session.Session) (*Vitals, error) {
-	return &Vitals{p: s.Process}, nil
+	v := &Vitals{s: s, p: s.Process, threads: map[int]*knownThread{}}
+	health := make(chan *vmstructs.Health, 1)
+	if !s.Guarded(func() { health <- s.VM.NewHealth() }) {
+		return nil, process.ErrSilent
+	}
+	v.health = <-health
+	v.dir = procfs.OpenDir(v.p.PID())
+	if stat, _, err := procfs.ReadStat(v.p.PID(), v.p.PID()); err == nil {
+		v.began = stat.Start
+	}
+	b, _ := procfs.Read("/proc/self/mountinfo", maxMounts)
+	v.mounts = procfs.CgroupMounts(b)
+	return v, v.p.Alive()
 }
+
+// maxMounts bounds what is read of a list of mounts.
+const maxMounts = 4 << 20
+
+// Close gives back descriptors. The session stays open.
+func (v *Vitals) Close() { v.dir.Close() }
 
 // Read reads all. It is an error only if the process has ended, runs another program, or its memory does not answer
 // (process.ErrGone, process.ErrSilent): what else cannot be read is not known. With ErrSilent, what the
 // kernel tells is there.
 func (v *Vitals) Read() (*Reading, error) {
 	r := &Reading{At: time.Now()}
+	v.readKernelThreads(r)
+	told := make(chan javaPart, 1)
+	answers := v.s.Guarded(func() { told <- v.readJava() })
+	if answers {
+		part := <-told
+		r.JVM = part.jvm
+		v.mergeThreads(r, &part)
+	}
+	v.readProcess(r)
+	v.readCgroup(&r.Cgroup)
+	readMachine(&r.Machine)
 	r.Took = time.Since(r.At)
+	if !answers {
+		return r, process.ErrSilent
+	}
 	return r, v.p.Alive()
 }
-
-// Sockets are the process's TCP sockets: those with the given descriptors, or all where none are given. No more than
-// MaxSockets are read. It costs more than Read where there are thousands.
-func (v *Vitals) Sockets(fds ...int) ([]Socket, error) { return nil, nil }
-
-// MaxSockets bounds what Sockets returns.
-const MaxSockets = 1 << 14

@@ -1,0 +1,44 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Globals lists the symbols of the first image of that file name whose names begin with prefix, by address: no more than
+// most. It reads the full symbol table: an image that has none has no such symbols.
+func (p *Process) Globals(image, prefix string, most int) (map[uint64]string, error) {
+	if !p.lock() {
+		return nil, ErrSilent
+	}
+	defer p.mu.Unlock()
+	l := p.findImage(image)
+	if l == nil {
+		return nil, ErrNoImage
+	}
+	l.place()
+	l.symbol(0) // reads the tables
+	found := map[uint64]string{}
+	for _, t := range l.syms {
+		t.eachNamed(prefix, func(addr uint64, name []byte) {
+			if len(found) < most {
+				found[l.Bias+addr] = string(bytes.ToValidUTF8(name, []byte("\uFFFD")))
+			}
+		})
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%w: %s... in %s", ErrNoSymbol, prefix, l.Name)
+	}
+	return found, nil
+}
+
+// eachNamed calls each for every symbol that is defined and whose name begins with prefix.
+func (t *symtab) eachNamed(prefix string, each func(addr uint64, name []byte)) {
+	for i := range uint32(t.len()) {
+		s := t.at(i)
+		at, end := uint64(s.name), uint64(s.name)+uint64(len(prefix))
+		if end <= uint64(len(t.names)) && string(t.names[at:end]) == prefix && s.defined() {
+			each(s.value, cstring(t.names, s.name))
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package vitals
+
+import (
+	"time"
+
+	"goprof/process/maybe"
+	"goprof/process/procfs"
+)
+
+// Between tells what happened from one reading to a later one of the same process. Readings in the same moment, or in
+// the wrong order, tell nothing.
+func Between(a, b *Reading) Rates {
+	r := Rates{Over: b.At.Sub(a.At)}
+	if r.Over <= 0 {
+		return Rates{}
+	}
+	over := span(r.Over)
+	r.CPU = over.share(a.Process.CPU, b.Process.CPU)
+	r.threads(a, b)
+	r.Collections = grown(a.JVM.GC.Collections, b.JVM.GC.Collections)
+	r.collectors(&a.JVM.GC, &b.JVM.GC)
+
+	s, t := &a.JVM.Safepoints, &b.JVM.Safepoints
+	r.Safepoints = over.rate(s.Count, t.Count)
+	r.SafepointShare, r.SafepointSyncShare = over.share(s.Time, t.Time), over.share(s.SyncTime, t.SyncTime)
+	r.ClassesLoaded = over.rate(a.JVM.Classes.Loaded, b.JVM.Classes.Loaded)
+	r.ClassesUnloaded = over.rate(a.JVM.Classes.Unloaded, b.JVM.Classes.Unloaded)
+	r.ThreadsStarted = over.rate(a.JVM.Threads.Started, b.JVM.Threads.Started)
+	r.Compiled = over.rate(a.JVM.Code.Compiled, b.JVM.Code.Compiled)
+	r.Invalidated = over.rate(a.JVM.Code.Invalidated, b.JVM.Code.Invalidated)
+	r.Contended = over.rate(a.JVM.Locks.Contended, b.JVM.Locks.Contended)
+
+	r.MajorFaults = over.rate(a.Process.MajorFaults, b.Process.MajorFaults)
+	r.Periods = grown(a.Cgroup.Periods, b.Cgroup.Periods)
+	r.Throttled = grown(a.Cgroup.Throttled, b.Cgroup.Throttled)
+	if all, ok := r.Periods.Get(); ok && all > 0 {
+		n, ok := r.Throttled.Get()
+		r.ThrottledShare = maybe.If(min(float64(n)/float64(all), 1), ok)
+	}
+	r.machine(&a.Machine, &b.Machine, over)
+	return r
+}
+
+// span is the time between two readings.
+type span time.Duration
+
+// grown is by how much a count grew.
+func grown(a, b maybe.Value[uint64]) maybe.Value[uint64] {
+	x, ok := a.Get()
+	y, ok2 := b.Get()
+	return maybe.If(y-x, ok && ok2 && y >= x)
+}
+
+// rate is by how much a count grew a second.
+func (s span) rate(a, b maybe.Value[uint64]) maybe.Value[float64] {
+	n, ok := grown(a, b).Get()
+	return maybe.If(float64(n)/time.Duration(s).Seconds(), ok)
+}
+
+// share is by how much a time grew, as part of the time between the readings.
+func (s span) share(a, b maybe.Value[time.Duration]) maybe.Value[float64] {
+	x, ok := a.Get()
+	y, ok2 := b.Get()
+	return maybe.If(float64(y-x)/float64(s), ok && ok2 && y >= x)
+}
+
+// threads compares the threads that are there in both readings, and adds up what they did.
+func (r *Rates) threads(a, b *Reading) {
+	before := make(map[int]*Thread, len(a.Threads))
+	for i := range a.Threads {
+		before[a.Threads[i].TID] = &a.Threads[i]
+	}
+	over := span(r.Over)
+	byRole := map[Role]float64{}
+	waited, allocated := 0.0, 0.0
+	knowsAllocated := false
+	for i := range b.Threads {
+		now := &b.Threads[i]
+		was := before[now.TID]
+		if was == nil || was.began != now.began {
+			continue
+		}
+		t := ThreadRate{TID: now.TID, Name: now.Name, Role: now.Role, CPU: over.share(was.CPU, now.CPU),
+			Waited: over.share(was.Waited, now.Waited), Allocated: over.rate(was.Allocated, now.Allocated)}
+		byRole[t.Role] += t.CPU.Or(0)
+		waited += t.Waited.Or(0)
+		allocated += t.Allocated.Or(0)
+		knowsAllocated = knowsAllocated || t.Allocated.IsKnown()
+		r.Threads = append(r.Threads, t)
+	}
+	if len(r.Threads) == 0 {
+		return
+	}
+	r.CollectorCPU, r.CompilerCPU = maybe.Known(byRole[Collection]), maybe.Known(byRole[Compilation])
+	r.VMCPU, r.WaitedCPU = maybe.Known(byRole[VMInternal]), maybe.Known(waited)
+	r.Allocated = maybe.If(allocated, knowsAllocated)
+}
+
+func (r *Rates) collectors(a, b *GC) {
+	for i := range b.Collectors {
+		now := &b.Collectors[i]
+		for k := range a.Collectors {
+			was := &a.Collectors[k]
+			if was.Number != now.Number || was.Name != now.Name || now.Count < was.Count || now.Time < was.Time {
+				continue
+			}
+			spent := now.Time - was.Time
+			r.Collectors = append(r.Collectors, CollectorRate{Name: now.Name, Kind: now.Kind,
+				Count: now.Count - was.Count, Time: spent, Share: float64(spent) / float64(r.Over)})
+		}
+	}
+}
+
+func (r *Rates) machine(a, b *Machine, over span) {
+	r.SwapIn, r.SwapOut = over.rate(a.SwappedIn, b.SwappedIn), over.rate(a.SwapOut, b.SwapOut)
+	r.CPUStall = over.stall(a.CPUPressure, b.CPUPressure)
+	r.MemStall = over.stall(a.MemoryPressure, b.MemoryPressure)
+	r.IOStall = over.stall(a.IOPressure, b.IOPressure)
+	was, ok := a.CPUTime.Get()
+	now, ok2 := b.CPUTime.Get()
+	if !ok || !ok2 || now.Total() <= was.Total() {
+		return
+	}
+	all := float64(now.Total() - was.Total())
+	part := func(was, now uint64) maybe.Value[float64] {
+		return maybe.If(float64(now-was)/all, now >= was) // the kernel lets idle and iowait go back now and then
+	}
+	r.Steal, r.Idle, r.IOWait = part(was.Steal, now.Steal), part(was.Idle, now.Idle), part(was.IOWait, now.IOWait)
+	r.Busy = part(was.Total()-was.Idle-was.IOWait-was.Steal, now.Total()-now.Idle-now.IOWait-now.Steal)
+}
+
+// stall is the part of the time in which some thread waited.
+func (s span) stall(a, b maybe.Value[procfs.Pressure]) maybe.Value[float64] {
+	x, ok := a.Get()
+	y, ok2 := b.Get()
+	return maybe.If(min(float64(y.Some.Total-x.Some.Total)/float64(s), 1), ok && ok2 && y.Some.Total >= x.Some.Total)
+}

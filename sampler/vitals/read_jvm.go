@@ -1,0 +1,232 @@
+//go:build linux
+
+package vitals
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"goprof/process/maybe"
+	"goprof/vmstructs"
+)
+
+// javaPart is what is read of the JVM's memory.
+type javaPart struct {
+	jvm       JVM
+	threads   []vmstructs.Thread
+	ok        bool // threads could be listed
+	allocated []maybe.Value[uint64]
+	mounted   []vmstructs.Mounted
+}
+
+// mattering are the flags that Reading.JVM.Flags has where the JVM has them.
+var mattering = []string{"MaxHeapSize", "InitialHeapSize", "MinHeapFreeRatio", "NewSize", "MaxNewSize",
+	"MaxMetaspaceSize", "CompressedClassSpaceSize", "ReservedCodeCacheSize", "UseCodeCacheFlushing",
+	"SegmentedCodeCache", "TieredCompilation", "TieredStopAtLevel", "UseCompiler", "UseInterpreter",
+	"ParallelGCThreads", "ConcGCThreads", "ActiveProcessorCount", "UseContainerSupport", "MaxGCPauseMillis",
+	"GCTimeRatio", "GCTimeLimit", "UseGCOverheadLimit", "DisableExplicitGC", "UsePerfData", "AlwaysPreTouch",
+	"ThreadStackSize", "MaxDirectMemorySize", "HeapDumpOnOutOfMemoryError", "ExitOnOutOfMemoryError",
+	"UseCountedLoopSafepoints", "GuaranteedSafepointInterval", "OmitStackTraceInFastThrow"}
+
+// readJava reads all that stands in the JVM's memory.
+func (v *Vitals) readJava() (part javaPart) {
+	h := v.health
+	j := &part.jvm
+	j.Flags = map[string]string{}
+	for _, name := range mattering {
+		if f, ok := h.Flag(name); ok {
+			j.Flags[name] = f.String()
+		}
+	}
+	// What may change soonest comes first: whether a safepoint is under way, and who has not come to it.
+	state := h.Safepoint()
+	threads, err := h.Threads()
+	part.threads, part.ok = threads, err == nil
+	j.Safepoints.Operation = h.Operation()
+	if s, ok := state.Get(); ok {
+		j.Safepoints.State = maybe.Known(safepointStates[s])
+		if s == vmstructs.Synchronizing && h.Safepoint() == state { // it is still the same, or another one
+			j.Safepoints.HoldOuts = holdOuts(threads)
+		}
+	}
+	part.allocated = h.Allocated(threads)
+	if h.HasVirtual() && part.ok {
+		part.mounted = h.Mounted(threads)
+		j.Virtual.Mounted = maybe.Known(len(part.mounted))
+	}
+	j.GC.Name = h.Collector()
+	heap := h.Heap()
+	j.GC.Heap, j.GC.Young, j.GC.Old = Pool(heap.Heap), Pool(heap.Young), Pool(heap.Old)
+	j.GC.Collections, j.GC.Paused = heap.Collections, heap.Active
+	v.readCode(&j.Code)
+	j.Errors = Errors{h.OutOfMemory(), h.Overflows()}
+	j.References = References{h.Finalizers(), h.Pending(MaxPending)}
+	j.Threads.Live = h.ThreadCount()
+	if c, ok := h.Counters(); ok {
+		j.Counters = true
+		takeCounters(j, c)
+	}
+	return part
+}
+
+var safepointStates = map[vmstructs.SafepointState]SafepointState{vmstructs.NotSynchronized: NoSafepoint,
+	vmstructs.Synchronizing: BeginsSafepoint, vmstructs.Synchronized: InSafepoint}
+
+// holdOuts are the threads that move, by their numbers inside the JVM's namespace: mergeThreads makes tids of them.
+func holdOuts(threads []vmstructs.Thread) (list []int) {
+	for _, t := range threads {
+		if t.State.Moves() && t.NSTID != 0 {
+			list = append(list, t.NSTID)
+		}
+	}
+	return list
+}
+
+func (v *Vitals) readCode(code *Code) {
+	used, committed, limit := maybe.Known(uint64(0)), maybe.Known(uint64(0)), maybe.Known(uint64(0))
+	for _, part := range v.health.Code() {
+		code.Heaps = append(code.Heaps, CodeHeap{Name: part.Name, Pool: Pool(part.Amount), Refused: part.Refused})
+		used, committed, limit = add(used, part.Used), add(committed, part.Committed), add(limit, part.Max)
+	}
+	if len(code.Heaps) > 0 {
+		code.Total = Pool{used, committed, limit}
+	}
+	code.Compiling = v.health.Compiling()
+}
+
+// add is known where both are.
+func add(a, b maybe.Value[uint64]) maybe.Value[uint64] {
+	x, ok := a.Get()
+	y, ok2 := b.Get()
+	return maybe.If(x+y, ok && ok2)
+}
+
+// counterValues reads numbers of the JVM's counters that cannot be negative.
+type counterValues struct {
+	vmstructs.Counters
+	tick float64 // seconds
+}
+
+func (c *counterValues) count(name string) maybe.Value[uint64] {
+	n, ok := c.Long(name)
+	return maybe.If(uint64(max(n, 0)), ok && n >= 0)
+}
+
+// ticks reads a time that is counted in ticks (PerfData::U_Ticks): as os::elapsed_frequency says.
+func (c *counterValues) ticks(name string) maybe.Value[time.Duration] {
+	n, ok := c.count(name).Get()
+	d := float64(n) * c.tick
+	return maybe.If(time.Duration(d*1e9), ok && c.tick > 0 && d < math.MaxInt64/2e9)
+}
+
+func (c *counterValues) text(name string) maybe.Value[string] { return maybe.If(c.Text(name)) }
+
+// firstOf is the first that is known.
+func firstOf[T any](values ...maybe.Value[T]) maybe.Value[T] {
+	for _, v := range values {
+		if v.IsKnown() {
+			return v
+		}
+	}
+	return maybe.Value[T]{}
+}
+
+// takeCounters fills in what the JVM counts for jstat.
+func takeCounters(j *JVM, counters vmstructs.Counters) {
+	c := &counterValues{Counters: counters}
+	if hz, ok := c.Long("sun.os.hrt.frequency"); ok && hz > 0 {
+		c.tick = 1 / float64(hz)
+	}
+	j.Metaspace = Pool{c.count("sun.gc.metaspace.used"), c.count("sun.gc.metaspace.capacity"), metaspaceMax(j)}
+	j.ClassSpace = Pool{c.count("sun.gc.compressedclassspace.used"), c.count("sun.gc.compressedclassspace.capacity"),
+		c.count("sun.gc.compressedclassspace.maxCapacity")}
+	j.Safepoints.Count = c.count("sun.rt.safepoints")
+	j.Safepoints.Time = c.ticks("sun.rt.safepointTime")
+	j.Safepoints.SyncTime = c.ticks("sun.rt.safepointSyncTime")
+	j.Classes = Classes{add(c.count("java.cls.loadedClasses"), c.count("java.cls.sharedLoadedClasses")),
+		add(c.count("java.cls.unloadedClasses"), c.count("java.cls.sharedUnloadedClasses"))}
+	j.Threads = ThreadCounts{Live: firstOf(c.count("java.threads.live"), j.Threads.Live),
+		Daemon: c.count("java.threads.daemon"), Peak: c.count("java.threads.livePeak"),
+		Started: c.count("java.threads.started")}
+	j.Locks = Locks{c.count("sun.rt._sync_ContendedLockAttempts"), c.count("sun.rt._sync_Parks"),
+		c.count("sun.rt._sync_Inflations")}
+	j.Code.Compiled, j.Code.Invalidated = c.count("sun.ci.totalCompiles"), c.count("sun.ci.totalInvalidates")
+	j.Code.CompileTime = c.ticks("java.ci.totalTime")
+	j.GC.Cause, j.GC.LastCause = c.text("sun.gc.cause"), c.text("sun.gc.lastCause")
+	takeCollectors(&j.GC, c)
+	j.GC.OldAfter = oldAfter(&j.GC, c)
+	if j.GC.Name == "G1" { // the others' numbers of the young generation are as old as 50 ms, whatever happened since
+		j.GC.HeapAfter = add(j.GC.OldAfter, add(c.count("sun.gc.generation.0.space.0.used"),
+			add(c.count("sun.gc.generation.0.space.1.used"), c.count("sun.gc.generation.0.space.2.used"))))
+	}
+}
+
+// metaspaceMax is the limit that was set, if one was: else MaxMetaspaceSize is the whole address space.
+func metaspaceMax(j *JVM) maybe.Value[uint64] {
+	n, ok := parseUint(j.Flags["MaxMetaspaceSize"])
+	return maybe.If(n, ok && n < 1<<46)
+}
+
+// oldAfter is what the counters say of the old generation. Collectors without generations have their whole heap there.
+func oldAfter(gc *GC, c *counterValues) maybe.Value[uint64] {
+	if name, ok := c.Text("sun.gc.generation.1.name"); !ok || name != "old" || gc.Name == "ZGC" {
+		return maybe.Value[uint64]{}
+	}
+	return c.count("sun.gc.generation.1.space.0.used")
+}
+
+// maxCollectors is more than any JVM has: three.
+const maxCollectors = 8
+
+func takeCollectors(gc *GC, c *counterValues) {
+	phases := false // CMS since 9 counts its short pauses for themselves
+	for i := range maxCollectors {
+		name, ok := c.Text(collectorCounter(i, "name"))
+		phases = phases || ok && strings.HasPrefix(name, "CMS stop-the-world phases")
+	}
+	for i := range maxCollectors {
+		name, ok := c.Text(collectorCounter(i, "name"))
+		count, ok2 := c.count(collectorCounter(i, "invocations")).Get()
+		spent, ok3 := c.ticks(collectorCounter(i, "time")).Get()
+		if !ok || !ok2 || !ok3 {
+			continue
+		}
+		begun, ok := c.ticks(collectorCounter(i, "lastEntryTime")).Get()
+		ended, ok2 := c.ticks(collectorCounter(i, "lastExitTime")).Get()
+		gc.Collectors = append(gc.Collectors, Collector{Number: i, Name: name, Kind: kindOf(name, phases), Count: count,
+			Time: spent, UnderWay: ok && ok2 && count > 0 && begun > ended, LastEnd: maybe.If(ended, ok2 && ended > 0)})
+	}
+}
+
+func collectorCounter(i int, what string) string {
+	return "sun.gc.collector." + string(rune('0'+i)) + "." + what
+}
+
+// kindOf tells what a collector collects, by the name of its counters (gc/*/, CollectorCounters). Up to 11 the names are
+// those of classes.
+//
+//   - "Shenandoah full" counts all pauses of a cycle that runs beside the program.
+//   - "CMS" counts full collections, and up to 8 the short pauses of each cycle, too.
+//   - ZGC's names begin with Z. Its "minor" and "major" count pauses of cycles beside the program.
+func kindOf(name string, phases bool) CollectorKind {
+	has := func(parts ...string) bool {
+		for _, part := range parts {
+			if strings.Contains(name, part) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case strings.HasPrefix(name, "Z"), strings.HasPrefix(name, "Shenandoah"), has("concurrent", "stop-the-world phases"):
+		return ConcurrentPauses
+	case name == "CMS" && !phases:
+		return ConcurrentPauses
+	case name == "CMS", name == "MSC", name == "PSParallelCompact", has("full"):
+		return FullCollections
+	case name == "Copy", name == "PCopy", name == "PSScavenge", has("young", "incremental"):
+		return YoungCollections
+	}
+	return OtherCollections
+}

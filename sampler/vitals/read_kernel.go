@@ -1,0 +1,134 @@
+//go:build linux
+
+package vitals
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/maybe"
+	"goprof/process/procfs"
+)
+
+// maxDescriptors bounds how many entries of /proc/PID/fd are counted.
+const maxDescriptors = 1 << 20
+
+// readFile reads a file of the kernel's; nil if that fails.
+func readFile(path string) []byte {
+	b, err := procfs.Read(path, maxKernelFile)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// maxKernelFile bounds what is read of one: /proc/stat of a machine of a thousand CPUs with all interrupts.
+const maxKernelFile = 1 << 20
+
+func (v *Vitals) file(name string) string { return fmt.Sprintf("/proc/%d/%s", v.p.PID(), name) }
+
+// readProcess reads what the kernel tells of the process.
+func (v *Vitals) readProcess(r *Reading) {
+	p := &r.Process
+	if b := readFile(v.file("stat")); b != nil {
+		if stat, ok := procfs.ParseStat(b); ok {
+			p.CPU = maybe.Known(procfs.Ticks(stat.Ticks))
+			p.Threads = maybe.Known(uint64(stat.Threads))
+		}
+		p.MajorFaults = maybe.If(procfs.MajorFaults(b))
+	}
+	status := v.leaderStatus()
+	p.RSS = maybe.If(procfs.Kilobytes(status, "VmRSS"))
+	p.Swap = maybe.If(procfs.Kilobytes(status, "VmSwap"))
+	p.CPUsAllowed = maybe.If(procfs.CPUsAllowed(status))
+	p.FDs = countEntries(v.file("fd"))
+	limits := readFile(v.file("limits"))
+	if n, unlimited, ok := procfs.Limit(limits, "Max open files"); ok && !unlimited {
+		p.FDLimit = maybe.Known(n)
+	}
+	p.ThreadLimit = threadLimit(limits)
+	r.JVM.Uptime = v.uptime()
+}
+
+// leaderStatus is the status of a thread that has memory: the process's first thread may have ended before the others.
+func (v *Vitals) leaderStatus() []byte {
+	tid := v.dir.AnyThread()
+	return append([]byte(nil), v.dir.Read(tid, "status")...)
+}
+
+// uptime is how long the process runs: the JVM is a little younger.
+func (v *Vitals) uptime() maybe.Value[time.Duration] {
+	var boot unix.Timespec
+	if v.began == 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+		return maybe.Value[time.Duration]{}
+	}
+	up := time.Duration(boot.Nano()) - procfs.Ticks(v.began)
+	return maybe.If(up, up >= 0)
+}
+
+// threadLimit is the least of the limits that a new thread may meet.
+func threadLimit(limits []byte) maybe.Value[uint64] {
+	least := maybe.Value[uint64]{}
+	take := func(n uint64, ok bool) {
+		if ok && n < least.Or(n+1) {
+			least = maybe.Known(n)
+		}
+	}
+	if n, unlimited, ok := procfs.Limit(limits, "Max processes"); !unlimited {
+		take(n, ok)
+	}
+	for _, path := range []string{"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"} {
+		n, ok := procfs.Number(readFile(path))
+		take(n, ok)
+	}
+	return least
+}
+
+// countEntries counts what is in a directory of /proc.
+func countEntries(path string) maybe.Value[uint64] {
+	dir, err := os.Open(path)
+	if err != nil {
+		return maybe.Value[uint64]{} // that of another user, for one
+	}
+	defer dir.Close()
+	n := uint64(0)
+	for n < maxDescriptors {
+		names, err := dir.Readdirnames(1024)
+		n += uint64(len(names))
+		if err == io.EOF || len(names) == 0 {
+			break
+		}
+		if err != nil {
+			return maybe.Value[uint64]{}
+		}
+	}
+	return maybe.Known(n)
+}
+
+// readMachine reads what the kernel tells of the machine.
+func readMachine(m *Machine) {
+	if s, ok := procfs.ParseMachineStat(readFile("/proc/stat")); ok {
+		m.CPUs, m.Running, m.Blocked = maybe.Known(uint64(s.CPUs)), maybe.Known(s.Running), maybe.Known(s.Blocked)
+		m.CPUTime = maybe.Known(s.CPUTime)
+	}
+	m.Load = maybe.If(procfs.LoadAverage(readFile("/proc/loadavg")))
+	memory := readFile("/proc/meminfo")
+	m.Memory = usedOf(memory, "MemTotal", "MemAvailable")
+	m.Swap = usedOf(memory, "SwapTotal", "SwapFree")
+	paging := readFile("/proc/vmstat")
+	m.SwappedIn, m.SwapOut = maybe.If(procfs.Keyed(paging, "pswpin")), maybe.If(procfs.Keyed(paging, "pswpout"))
+	m.CPUPressure = maybe.If(procfs.ParsePressure(readFile("/proc/pressure/cpu")))
+	m.MemoryPressure = maybe.If(procfs.ParsePressure(readFile("/proc/pressure/memory")))
+	m.IOPressure = maybe.If(procfs.ParsePressure(readFile("/proc/pressure/io")))
+}
+
+// usedOf is what is used of a total, by what is left.
+func usedOf(meminfo []byte, total, left string) Pool {
+	t, ok := procfs.Kilobytes(meminfo, total)
+	l, ok2 := procfs.Kilobytes(meminfo, left)
+	return Pool{Used: maybe.If(t-min(t, l), ok && ok2), Max: maybe.If(t, ok)}
+}

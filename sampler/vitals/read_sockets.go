@@ -1,0 +1,87 @@
+//go:build linux
+
+package vitals
+
+import (
+	"io"
+	"os"
+	"slices"
+	"strconv"
+
+	"goprof/process"
+	"goprof/process/procfs"
+)
+
+const (
+	// MaxSockets bounds what Sockets returns.
+	MaxSockets = 1 << 14
+	// maxSocketFile bounds what is read of the list of a namespace's sockets: some hundred thousand of them.
+	maxSocketFile = 16 << 20
+)
+
+// Sockets are the process's TCP sockets: those with the given descriptors, or all where none are given, lowest number
+// first. No more than MaxSockets are read. It costs more than Read where there are thousands.
+//
+// They are those of the network namespace in which the process is. A socket that it brought from another one, or got
+// from another process, is missing.
+func (v *Vitals) Sockets(fds ...int) ([]Socket, error) {
+	if len(fds) == 0 {
+		var err error
+		if fds, err = v.descriptors(); err != nil {
+			return nil, err
+		}
+	}
+	byInode := map[uint64][]int{}
+	for _, fd := range fds[:min(len(fds), maxDescriptors)] {
+		if inode, ok := procfs.SocketInode(v.dir.FileLink(uint64(fd))); ok && fd >= 0 {
+			byInode[inode] = append(byInode[inode], fd)
+		}
+	}
+	if len(byInode) == 0 {
+		return nil, v.p.Alive()
+	}
+	var found []Socket
+	for _, name := range []string{"net/tcp", "net/tcp6"} {
+		b, err := procfs.Read(v.file(name), maxSocketFile)
+		if err != nil {
+			continue // a kernel without IPv6
+		}
+		procfs.EachSocket(b, func(s procfs.Socket) {
+			for _, fd := range byInode[s.Inode] {
+				if len(found) < MaxSockets {
+					found = append(found, Socket{FD: fd, Local: s.Local, Remote: s.Remote, State: s.State,
+						Unsent: s.Unsent, Unread: s.Unread})
+				}
+			}
+		})
+	}
+	slices.SortFunc(found, func(a, b Socket) int { return a.FD - b.FD })
+	return found, v.p.Alive()
+}
+
+// descriptors lists the process's open descriptors.
+func (v *Vitals) descriptors() (fds []int, err error) {
+	dir, err := os.Open(v.file("fd"))
+	if err != nil {
+		if alive := v.p.Alive(); alive != nil {
+			return nil, alive
+		}
+		return nil, err
+	}
+	defer dir.Close()
+	for len(fds) < maxDescriptors {
+		names, err := dir.Readdirnames(1024)
+		for _, name := range names {
+			if fd, err := strconv.Atoi(name); err == nil {
+				fds = append(fds, fd)
+			}
+		}
+		if err == io.EOF || len(names) == 0 {
+			return fds, nil
+		}
+		if err != nil {
+			return nil, process.ErrGone
+		}
+	}
+	return fds, nil
+}

@@ -1,0 +1,173 @@
+//go:build linux
+
+package vitals
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"goprof/process/maybe"
+	"goprof/process/procfs"
+	"goprof/vmstructs"
+)
+
+// knownThread is what is kept of a thread from reading to reading.
+type knownThread struct {
+	began uint64
+	ns    int    // its number in the JVM's namespace
+	java  uint64 // its JavaThread, 0: none
+	name  string // Java's, empty: the kernel's counts
+	named time.Time
+	round time.Time // of the last reading that has seen it
+}
+
+// renameEvery is how often a thread's name is read again: programs rename the threads of pools.
+const renameEvery = 3 * time.Second
+
+// readKernelThreads lists the threads with what the kernel says of each.
+func (v *Vitals) readKernelThreads(r *Reading) {
+	tids, err := v.p.ThreadIDs()
+	if err != nil {
+		return
+	}
+	if len(tids) > MaxThreads {
+		r.Unread = len(tids) - MaxThreads
+		tids = tids[:MaxThreads]
+	}
+	r.Threads = make([]Thread, 0, len(tids))
+	for _, tid := range tids {
+		if t, ok := v.readKernelThread(tid, r.At); ok {
+			r.Threads = append(r.Threads, t)
+		}
+	}
+	for tid, k := range v.threads {
+		if k.round != r.At {
+			delete(v.threads, tid)
+		}
+	}
+}
+
+// readKernelThread reads one thread. It is not ok for one that has ended.
+func (v *Vitals) readKernelThread(tid int, round time.Time) (t Thread, ok bool) {
+	text := v.dir.Read(tid, "stat")
+	stat, ok := procfs.ParseStat(text)
+	if !ok || !stat.Alive() {
+		return t, false
+	}
+	t = Thread{TID: tid, Name: procfs.Comm(text), State: stat.State, began: stat.Start}
+	if s, ok := procfs.ParseSchedstat(v.dir.Read(tid, "schedstat")); ok {
+		t.CPU, t.Waited = maybe.Known(nanoseconds(s.Ran)), maybe.Known(nanoseconds(s.Waited))
+		t.Turns = maybe.Known(s.Turns)
+	} else {
+		t.CPU = maybe.Known(procfs.Ticks(stat.Ticks)) // without CONFIG_SCHED_INFO
+	}
+	k := v.threads[tid]
+	if k == nil || k.began != stat.Start {
+		k = &knownThread{began: stat.Start}
+		if k.ns, ok = v.innerTID(tid); !ok {
+			return t, false
+		}
+		v.threads[tid] = k
+	}
+	k.round = round
+	return t, true
+}
+
+func (v *Vitals) innerTID(tid int) (int, bool) {
+	ns, err := v.p.NSTID(tid)
+	return ns, err == nil
+}
+
+func nanoseconds(n uint64) time.Duration { return time.Duration(min(n, 1<<62)) }
+
+// mergeThreads adds what the JVM says of the threads.
+func (v *Vitals) mergeThreads(r *Reading, part *javaPart) {
+	byNS := make(map[int]int, len(part.threads))
+	for i, t := range part.threads {
+		if t.NSTID != 0 {
+			byNS[t.NSTID] = i
+		}
+	}
+	outer := make(map[int]int, len(r.Threads))
+	for i := range r.Threads {
+		t := &r.Threads[i]
+		k := v.threads[t.TID]
+		if k == nil {
+			continue
+		}
+		outer[k.ns] = t.TID
+		at, isJava := byNS[k.ns]
+		if !isJava {
+			t.Role = nativeRole(t.Name, part.ok)
+			continue
+		}
+		java := &part.threads[at]
+		v.nameThread(k, java, r.At)
+		if k.name != "" {
+			t.Name = k.name
+		}
+		t.Role, t.Java, t.Allocated = javaRole(java, t.Name), maybe.Known(java.State), part.allocated[at]
+	}
+	r.JVM.Safepoints.HoldOuts = outerTIDs(r.JVM.Safepoints.HoldOuts, outer)
+	for _, m := range part.mounted {
+		if m.IsPinned() {
+			r.JVM.Virtual.Pinned = append(r.JVM.Virtual.Pinned,
+				PinnedThread{Carrier: outer[m.Carrier], ID: m.ID, Name: m.Name, State: m.State})
+		}
+	}
+}
+
+// outerTIDs turns numbers of the JVM's namespace into ours.
+func outerTIDs(inner []int, outer map[int]int) (list []int) {
+	for _, ns := range inner {
+		if tid, ok := outer[ns]; ok {
+			list = append(list, tid)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// nameThread reads Java's name of a thread, now and then.
+func (v *Vitals) nameThread(k *knownThread, java *vmstructs.Thread, now time.Time) {
+	if k.java == java.Addr && k.name != "" && now.Sub(k.named) < renameEvery {
+		return
+	}
+	if k.java != java.Addr {
+		k.java, k.name = java.Addr, ""
+	}
+	if name, err := v.health.Name(*java); err == nil && name != "" {
+		k.name, k.named = name, now
+	}
+}
+
+// nativeRole tells what a thread is for that runs no Java code. Where the Java threads could not be listed it may run
+// some, but not under these names.
+func nativeRole(comm string, listed bool) Role {
+	switch vmstructs.NativeRoleOf(comm) {
+	case vmstructs.OfGC:
+		return Collection
+	case vmstructs.OfVM:
+		return VMInternal
+	}
+	if !listed {
+		return ""
+	}
+	return Foreign
+}
+
+func javaRole(t *vmstructs.Thread, name string) Role {
+	switch {
+	case t.Compiler:
+		return Compilation
+	case vmstructs.IsVMJavaThread(name):
+		return VMInternal
+	}
+	return Application
+}
+
+func parseUint(s string) (uint64, bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil
+}

@@ -1,0 +1,92 @@
+package vmstructs
+
+import (
+	"goprof/process"
+	"goprof/process/maybe"
+)
+
+const (
+	// maxAllocated is more than any thread allocates.
+	maxAllocated = 1 << 62
+	// maxTLAB bounds how large a thread's buffer is believed to be; HotSpot allows 16 GB.
+	maxTLAB = 1 << 35
+	// allocatedTries is how often a thread's numbers are read until they are the same twice.
+	allocatedTries = 3
+	// allocatedBytes is how much is read of one thread: the count, and where its buffer begins and has got to.
+	allocatedBytes = 24
+)
+
+// Allocated returns how many bytes each of the threads has allocated since it began, as
+// com.sun.management.ThreadMXBean.getThreadAllocatedBytes does (Thread::cooked_allocated_bytes): what it has filled of
+// buffers that it has given back, and of the one that it has now.
+//
+// A thread adds its buffer to the count and forgets it a moment later. So a count that changes while it is read is read
+// again: the buffer's end may move meanwhile, count and beginning may not.
+func (h *Health) Allocated(threads []Thread) []maybe.Value[uint64] {
+	out := make([]maybe.Value[uint64], len(threads))
+	l := &h.vm.l.health
+	if !l.allocated.ok() {
+		return out
+	}
+	for from := 0; from < len(threads); from += threadBatch {
+		to := min(from+threadBatch, len(threads))
+		h.allocatedOf(threads[from:to], out[from:to])
+	}
+	return out
+}
+
+// allocatedOf is Allocated for some threads.
+func (h *Health) allocatedOf(threads []Thread, out []maybe.Value[uint64]) {
+	var now, before [threadBatch][allocatedBytes]byte
+	good := h.readAllocated(threads, &before)
+	for range allocatedTries {
+		again := h.readAllocated(threads, &now)
+		open := false
+		for i := range threads {
+			if out[i].IsKnown() {
+				continue
+			}
+			if !good[i] || !again[i] || string(now[i][:16]) != string(before[i][:16]) {
+				open = true
+				continue
+			}
+			out[i] = cookedAllocated(word(now[i][0:]), word(now[i][8:]), word(now[i][16:]))
+		}
+		if !open {
+			return
+		}
+		before, good = now, again
+	}
+}
+
+// cookedAllocated adds what a thread has used of its buffer, which begins at start and is used up to top.
+func cookedAllocated(count, start, top uint64) maybe.Value[uint64] {
+	if top > start && start != 0 && top-start <= maxTLAB {
+		count += top - start
+	}
+	return maybe.If(count, count <= maxAllocated)
+}
+
+// readAllocated reads count, start and top of each thread.
+func (h *Health) readAllocated(threads []Thread, into *[threadBatch][allocatedBytes]byte) (ok [threadBatch]bool) {
+	l := &h.vm.l.health
+	fields := []offset{l.allocated}
+	if l.tlabStart.ok() && l.tlabTop.ok() {
+		fields = append(fields, l.tlabStart, l.tlabTop)
+	}
+	h.ranges = h.ranges[:0]
+	for i := range threads {
+		clear(into[i][:])
+		for k, f := range fields {
+			h.ranges = append(h.ranges, process.Range{Addr: threads[i].Addr + uint64(f), Buf: into[i][8*k : 8*k+8]})
+		}
+	}
+	h.vm.t.ReadMany(h.ranges)
+	for i := range threads {
+		ok[i] = true
+		for k := range fields {
+			ok[i] = ok[i] && h.ranges[i*len(fields)+k].OK
+		}
+	}
+	return ok
+}

@@ -1,0 +1,151 @@
+package vmstructs
+
+import (
+	"bytes"
+	"strings"
+)
+
+// The counters that jstat reads lie in one area, which the JVM also maps from a file (runtime/perfMemory.hpp). They are
+// read from the JVM's memory: the file lies in the target's /tmp, and may be anything. Entries are only ever added.
+//
+//	PerfDataPrologue   magic 0, byte order 4, ..., used 8, overflow 12, mod time 16, entry offset 24, entries 28
+//	PerfDataEntry      length 0, name 4, vector length 8, type 12, flags 13, units 14, variability 15, data 16
+
+const (
+	perfVectorOffset = 8
+	perfTypeOffset   = 12
+	perfUnitsOffset  = 14
+	// maxCounters bounds how many are believed; a JVM has some 250.
+	maxCounters = 1 << 12
+	// maxCounterText bounds a text and a name.
+	maxCounterText = 1 << 10
+)
+
+// counterArea is the area as it was read last.
+type counterArea struct {
+	bytes   []byte
+	at      map[string]perfCounter
+	entries uint32 // when it was indexed
+}
+
+// perfCounter is where a counter's value lies in the area.
+type perfCounter struct {
+	at, length int // length 0: a number
+	units      byte
+}
+
+// Counters are the JVM's counters as they were at one moment.
+type Counters struct{ area *counterArea }
+
+// Counters reads all counters. ok is false for a JVM that keeps none (-XX:-UsePerfData). What it returns is valid until
+// the next call.
+func (h *Health) Counters() (c Counters, ok bool) {
+	l := h.vm.l
+	if l.perfStart == 0 || l.perfCapacity == 0 {
+		return c, false
+	}
+	start, err1 := h.vm.mem.Ptr(l.perfStart)
+	size, err2 := h.vm.mem.Ptr(l.perfCapacity)
+	if err1 != nil || err2 != nil || start == 0 || size < perfPrologue || size > maxPerf {
+		return c, false
+	}
+	a := &h.perf
+	if uint64(len(a.bytes)) != size {
+		*a = counterArea{bytes: make([]byte, size)}
+	}
+	if h.vm.mem.Bytes(start, a.bytes) != nil || !a.index() {
+		return c, false
+	}
+	return Counters{a}, true
+}
+
+// index finds the entries, unless it has found as many already.
+func (a *counterArea) index() bool {
+	if len(a.bytes) < perfPrologue || offset(0).u32(a.bytes) != perfMagic {
+		return false
+	}
+	entries := offset(perfEntries).u32(a.bytes)
+	if a.at != nil && a.entries == entries {
+		return true
+	}
+	a.at, a.entries = map[string]perfCounter{}, entries
+	at := int(offset(perfEntryOffset).u32(a.bytes))
+	for range min(entries, maxCounters) {
+		if at < perfPrologue || at > len(a.bytes)-perfEntry {
+			break
+		}
+		length, name, c, ok := parseCounter(a.bytes[at:])
+		if !ok {
+			break
+		}
+		if name != "" {
+			c.at += at
+			a.at[name] = c
+		}
+		at += length
+	}
+	return true
+}
+
+// parseCounter reads one entry. A name of "" is one that is left out.
+func parseCounter(entry []byte) (length int, name string, c perfCounter, ok bool) {
+	size := offset(0).u32(entry)
+	if size < perfEntry || uint64(size) > uint64(len(entry)) {
+		return 0, "", c, false
+	}
+	length = int(size)
+	entry = entry[:length]
+	nameAt, dataAt := offset(perfNameOffset).u32(entry), offset(perfDataOffset).u32(entry)
+	if uint64(nameAt) >= uint64(length) || uint64(dataAt) >= uint64(length) {
+		return length, "", c, true
+	}
+	text := entry[nameAt:min(length, int(nameAt)+maxCounterText)]
+	end := bytes.IndexByte(text, 0)
+	if end <= 0 {
+		return length, "", c, true
+	}
+	c = perfCounter{at: int(dataAt), length: int(offset(perfVectorOffset).u32(entry)), units: entry[perfUnitsOffset]}
+	room := length - int(dataAt)
+	switch kind := entry[perfTypeOffset]; {
+	case kind == 'J' && c.length == 0 && room >= 8:
+	case kind == 'B' && c.length > 0 && c.length <= min(room, maxCounterText):
+	default:
+		return length, "", c, true
+	}
+	return length, string(text[:end]), c, true
+}
+
+// Long returns a counter that is a number.
+func (c Counters) Long(name string) (int64, bool) {
+	if c.area == nil {
+		return 0, false
+	}
+	k, ok := c.area.at[name]
+	if !ok || k.length != 0 {
+		return 0, false
+	}
+	return int64(word(c.area.bytes[k.at:])), true
+}
+
+// Text returns a counter that is a text, as valid UTF-8.
+func (c Counters) Text(name string) (string, bool) {
+	if c.area == nil {
+		return "", false
+	}
+	k, ok := c.area.at[name]
+	if !ok || k.length == 0 {
+		return "", false
+	}
+	text, _, _ := strings.Cut(string(c.area.bytes[k.at:k.at+k.length]), "\x00")
+	return cleanText(text), true
+}
+
+// Names lists the counters there are, in no order.
+func (c Counters) Names() (names []string) {
+	if c.area != nil {
+		for name := range c.area.at {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,96 @@
+package vmstructs
+
+import (
+	"slices"
+
+	"goprof/process"
+	"goprof/process/maybe"
+)
+
+// Health reads what the JVM's structures tell of how it is: its heap, what threads allocate, safepoints, the code cache,
+// references that wait. No thread stands still meanwhile, so each number is of a moment of its own.
+//
+// It has scratch memory of its own: one goroutine may use it while another uses the VM that it was made of.
+type Health struct {
+	vm      *VM // our own
+	symbols healthSymbols
+	virtual *Continuations // nil: this JVM has no virtual threads
+	classes healthClasses
+	states  *search // of virtual threads
+
+	perf   counterArea
+	raw    []byte
+	ranges []process.Range
+}
+
+// NewHealth returns a reader of how the JVM is. It looks up the symbols that it needs, which is what costs most.
+func (vm *VM) NewHealth() *Health {
+	h := &Health{vm: newVM(vm.t, vm.l)}
+	h.vm.lib, h.vm.version, h.vm.missing = vm.lib, vm.version, slices.Clone(vm.missing)
+	h.vm.heaps = slices.Clone(vm.heaps)
+	h.virtual = vm.NewContinuations()
+	h.symbols = h.findSymbols()
+	return h
+}
+
+// Threads lists the Java threads.
+func (h *Health) Threads() ([]Thread, error) { return h.vm.Threads() }
+
+// Name returns the name that Java gave a thread.
+func (h *Health) Name(t Thread) (string, error) { return h.vm.ThreadName(t) }
+
+// Collector names the garbage collector.
+func (h *Health) Collector() string { return h.vm.Collector() }
+
+// Flag returns a flag of the JVM and the value that it has now.
+func (h *Health) Flag(name string) (Flag, bool) { return h.vm.Flag(name) }
+
+// ThreadCount is how many Java threads there are.
+func (h *Health) ThreadCount() maybe.Value[uint64] {
+	at := h.vm.l.health.threadCount
+	if at == 0 {
+		return maybe.Value[uint64]{}
+	}
+	n, err := h.vm.mem.I32(at)
+	return maybe.If(uint64(max(n, 0)), err == nil && n >= 0 && n <= maxThreads)
+}
+
+// sizeAt reads a number of bytes at an address: one that no honest heap has is not known.
+func (h *Health) sizeAt(addr uint64, field offset) maybe.Value[uint64] {
+	if addr == 0 || !field.ok() {
+		return maybe.Value[uint64]{}
+	}
+	n, err := h.vm.mem.U64(addr + uint64(field))
+	return maybe.If(n, err == nil && n <= maxHeapBytes)
+}
+
+// pointerAt reads a pointer in an object of the VM, 0 where there is none.
+func (h *Health) pointerAt(addr uint64, field offset) uint64 {
+	if addr == 0 || !field.ok() {
+		return 0
+	}
+	p, err := h.vm.mem.Ptr(addr + uint64(field))
+	if err != nil {
+		return 0
+	}
+	return p
+}
+
+// between is how many bytes lie between two addresses that stand in an object of the VM.
+func (h *Health) between(addr uint64, low, high offset) maybe.Value[uint64] {
+	from, to := h.pointerAt(addr, low), h.pointerAt(addr, high)
+	return maybe.If(to-from, from != 0 && to >= from && to-from <= maxHeapBytes)
+}
+
+// sum adds what is known; it is not known if one of the terms is not.
+func sum(terms ...maybe.Value[uint64]) maybe.Value[uint64] {
+	total := uint64(0)
+	for _, t := range terms {
+		n, ok := t.Get()
+		if !ok || total+n < total {
+			return maybe.Value[uint64]{}
+		}
+		total += n
+	}
+	return maybe.Known(total)
+}

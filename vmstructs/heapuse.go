@@ -1,0 +1,263 @@
+package vmstructs
+
+import (
+	"goprof/process"
+	"goprof/process/maybe"
+)
+
+const (
+	// maxHeapBytes is more than any heap has (ZGC: 16 TB).
+	maxHeapBytes = 1 << 46
+	// maxRegions bounds how many of G1's regions are read: a heap of 2 TB has so many of the largest. regionBatch is how
+	// many are read with one call, maxRegionSpan how many bytes of each.
+	maxRegions    = 1 << 16
+	regionBatch   = 512
+	maxRegionSpan = 1024
+	// maxNodes bounds the number of ZGC's partitions.
+	maxNodes = 1 << 10
+)
+
+// Amount is an amount of memory that is used up to a limit, in bytes.
+type Amount struct{ Used, Committed, Max maybe.Value[uint64] }
+
+// HeapUse is the heap as it is now.
+type HeapUse struct {
+	Heap       Amount
+	Young, Old Amount // not known with collectors that have no generations, and with ZGC
+	// Collections counts all collections since the JVM began (CollectedHeap::_total_collections).
+	Collections maybe.Value[uint64]
+	// Active: all threads are stopped for a collection now.
+	Active maybe.Value[bool]
+}
+
+// Heap reads how full the heap is.
+func (h *Health) Heap() (u HeapUse) {
+	l := &h.vm.l.health
+	if l.heap == 0 {
+		return u
+	}
+	heap, err := h.vm.mem.Ptr(l.heap)
+	if err != nil || heap == 0 {
+		return u
+	}
+	if l.collections.ok() {
+		n, err := h.vm.mem.U32(heap + uint64(l.collections))
+		u.Collections = maybe.If(uint64(n), err == nil)
+	}
+	if l.active.ok() {
+		b, err := h.vm.mem.U8(heap + uint64(l.active))
+		u.Active = maybe.If(b == 1, err == nil && b <= 1)
+	}
+	switch h.vm.Collector() {
+	case "Serial", "CMS":
+		h.serialHeap(heap, &u)
+	case "Parallel":
+		h.parallelHeap(heap, &u)
+	case "G1":
+		h.g1Heap(heap, &u)
+	case "ZGC":
+		h.zHeap(heap, &u)
+	case "Shenandoah":
+		h.shenandoahHeap(heap, &u)
+	case "Epsilon":
+		h.epsilonHeap(heap, &u)
+	}
+	if limit, ok := h.vm.Flag("MaxHeapSize"); ok && limit.Uint > 0 && limit.Uint <= maxHeapBytes {
+		u.Heap.Max = maybe.Known(limit.Uint)
+	}
+	return u
+}
+
+// serialHeap: CMS has its old generation in a space of free lists, of which the tables do not tell how full it is.
+func (h *Health) serialHeap(heap uint64, u *HeapUse) {
+	l := &h.vm.l.health.serial
+	young, old := h.pointerAt(heap, l.young), h.pointerAt(heap, l.old)
+	if l.gens.ok() { // 8: an array of pointers in the heap itself
+		young, old = h.pointerAt(heap, l.gens), h.pointerAt(heap, l.gens+8)
+	}
+	used := func(generation uint64, space offset) maybe.Value[uint64] {
+		return h.between(h.pointerAt(generation, space), l.bottom, l.top)
+	}
+	u.Young.Used = sum(used(young, l.eden), used(young, l.from))
+	h.generation(young, &u.Young)
+	h.generation(old, &u.Old)
+	u.Heap.Committed = sum(u.Young.Committed, u.Old.Committed)
+	if h.vm.Collector() == "Serial" {
+		u.Old.Used = used(old, l.oldSpace)
+		u.Heap.Used = sum(u.Young.Used, u.Old.Used)
+	}
+}
+
+// generation reads what a generation has of memory.
+func (h *Health) generation(generation uint64, a *Amount) {
+	l, code := &h.vm.l.health, &h.vm.l.code
+	virtual := l.serial.virtual
+	a.Committed = h.between(generation, chain(virtual, code.low), chain(virtual, code.high))
+	a.Max = h.between(generation, chain(virtual, l.lowBoundary), chain(virtual, code.highBoundary))
+}
+
+func (h *Health) parallelHeap(heap uint64, u *HeapUse) {
+	l := &h.vm.l.health.parallel
+	young, old := h.pointerAt(heap, l.young), h.pointerAt(heap, l.old)
+	if l.youngAt != 0 && l.oldAt != 0 {
+		young, old = h.pointerAt(l.youngAt, 0), h.pointerAt(l.oldAt, 0)
+	}
+	used := func(generation uint64, space offset) maybe.Value[uint64] {
+		return h.between(h.pointerAt(generation, space), l.bottom, l.top)
+	}
+	u.Young.Used = sum(used(young, l.eden), used(young, l.from))
+	u.Old.Used = used(old, l.oldSpace)
+	u.Young.Committed = h.between(h.pointerAt(young, l.youngVirtual), l.low, l.high)
+	u.Old.Committed = h.between(h.pointerAt(old, l.oldVirtual), l.low, l.high)
+	u.Young.Max, u.Old.Max = h.sizeAt(young, l.youngMax), h.sizeAt(old, l.oldMax)
+	u.Heap.Used = sum(u.Young.Used, u.Old.Used)
+	u.Heap.Committed = sum(u.Young.Committed, u.Old.Committed)
+}
+
+// g1Heap adds up what the regions hold. Regions change while they are read.
+func (h *Health) g1Heap(heap uint64, u *HeapUse) {
+	l := &h.vm.l.health.g1
+	all, young, ok := h.g1Regions(heap)
+	u.Heap.Used = maybe.If(all, ok)
+	if ok && l.kind.ok() && l.young != 0 {
+		u.Young.Used, u.Old.Used = maybe.Known(young), maybe.Known(all-young)
+	} else if ok { // 8: by the numbers of regions
+		u.Old.Used = h.g1OldRegions(heap)
+		if old, known := u.Old.Used.Get(); known {
+			u.Young.Used = maybe.Known(all - min(all, old))
+		}
+	}
+	monitoring := h.pointerAt(heap, l.monitoring)
+	var parts []maybe.Value[uint64]
+	for _, part := range l.committed {
+		parts = append(parts, h.sizeAt(monitoring, part))
+	}
+	u.Heap.Committed, u.Young.Committed, u.Old.Committed = sum(parts...), sum(parts[:2]...), parts[2]
+	if limit, ok := h.vm.Flag("MaxHeapSize"); ok && limit.Uint <= maxHeapBytes {
+		u.Old.Max = maybe.Known(limit.Uint) // each generation may take all
+	}
+}
+
+// g1OldRegions is how much the old and the humongous regions hold if they are full.
+func (h *Health) g1OldRegions(heap uint64) maybe.Value[uint64] {
+	l := &h.vm.l.health.g1
+	if !l.oldSet.ok() || !l.bigSet.ok() || l.grain == 0 {
+		return maybe.Value[uint64]{}
+	}
+	old, err1 := h.vm.mem.U32(heap + uint64(l.oldSet))
+	big, err2 := h.vm.mem.U32(heap + uint64(l.bigSet))
+	grain, err3 := h.vm.mem.U64(l.grain)
+	ok := err1 == nil && err2 == nil && err3 == nil && max(old, big) <= maxRegions && grain <= maxHeapBytes/maxRegions
+	return maybe.If((uint64(old)+uint64(big))*grain, ok)
+}
+
+// g1Regions adds up what all regions hold, and what the young ones do.
+func (h *Health) g1Regions(heap uint64) (all, young uint64, ok bool) {
+	l := &h.vm.l.health.g1
+	if !l.regions.ok() || !l.length.ok() || !l.base.ok() || !l.bottom.ok() || !l.top.ok() || !l.end.ok() {
+		return 0, 0, false
+	}
+	table := heap + uint64(l.regions)
+	length, err := h.vm.mem.U64(table + uint64(l.length))
+	base, err2 := h.vm.mem.Ptr(table + uint64(l.base))
+	if err != nil || err2 != nil || base == 0 || length == 0 || length > maxRegions {
+		return 0, 0, false
+	}
+	pointers := make([]byte, 8*regionBatch)
+	for from := uint64(0); from < length; from += regionBatch {
+		n := min(length-from, regionBatch)
+		if h.vm.mem.Bytes(base+8*from, pointers[:8*n]) != nil {
+			return 0, 0, false
+		}
+		a, y, ok := h.g1Batch(pointers[:8*n])
+		if !ok {
+			return 0, 0, false
+		}
+		all, young = all+a, young+y
+	}
+	return all, young, all <= maxHeapBytes
+}
+
+// g1Batch adds up what some regions hold. A null pointer is a region that was never committed.
+func (h *Health) g1Batch(pointers []byte) (all, young uint64, ok bool) {
+	l := &h.vm.l.health.g1
+	begin := min(l.bottom, l.top, l.end)
+	end := span(l.bottom, l.top, l.end)
+	if l.kind.ok() {
+		begin, end = min(begin, l.kind), max(end, int(l.kind)+4)
+	}
+	size := end - int(begin)
+	if size > maxRegionSpan {
+		return 0, 0, false
+	}
+	n := len(pointers) / 8
+	if len(h.raw) < n*size {
+		h.raw = make([]byte, n*size)
+	}
+	h.ranges = h.ranges[:0]
+	for i := range n {
+		if region := word(pointers[8*i:]); region != 0 {
+			buf := h.raw[i*size : (i+1)*size : (i+1)*size]
+			h.ranges = append(h.ranges, process.Range{Addr: region + uint64(begin), Buf: buf})
+		}
+	}
+	h.vm.t.ReadMany(h.ranges)
+	for i := range h.ranges {
+		b := h.ranges[i].Buf
+		if !h.ranges[i].OK {
+			return 0, 0, false
+		}
+		bottom, top, limit := (l.bottom - begin).u64(b), (l.top - begin).u64(b), (l.end - begin).u64(b)
+		if bottom > top || top > limit || limit-bottom > maxHeapBytes/maxRegions {
+			return 0, 0, false
+		}
+		all += top - bottom
+		if l.kind.ok() && (l.kind-begin).u32(b)&l.young != 0 {
+			young += top - bottom
+		}
+	}
+	return all, young, true
+}
+
+func (h *Health) zHeap(heap uint64, u *HeapUse) {
+	l := &h.vm.l.health.z
+	if x := &h.vm.l.health.x; x.used.ok() && !h.vm.flagOn("ZGenerational") {
+		l = x
+	}
+	u.Heap.Max = h.sizeAt(heap, l.max)
+	if l.used.ok() {
+		u.Heap.Used, u.Heap.Committed = h.sizeAt(heap, l.used), h.sizeAt(heap, l.capacity)
+		return
+	}
+	if !l.parts.ok() || l.nodes == 0 || l.partSize == 0 {
+		return
+	}
+	nodes, err := h.vm.mem.U32(l.nodes)
+	parts := h.pointerAt(heap, l.parts)
+	if err != nil || nodes == 0 || nodes > maxNodes || parts == 0 {
+		return
+	}
+	used, committed := maybe.Known(uint64(0)), maybe.Known(uint64(0))
+	for i := range uint64(nodes) {
+		part := parts + i*l.partSize
+		used = sum(used, h.sizeAt(part, l.partUsed))
+		committed = sum(committed, h.sizeAt(part, l.partCapacity))
+	}
+	u.Heap.Used, u.Heap.Committed = used, committed
+}
+
+func (h *Health) shenandoahHeap(heap uint64, u *HeapUse) {
+	l := &h.vm.l.health.shenandoah
+	u.Heap.Committed = h.sizeAt(heap, l.committed)
+	if l.used.ok() {
+		u.Heap.Used = h.sizeAt(heap, l.used)
+	} else {
+		u.Heap.Used = h.sizeAt(h.pointerAt(heap, l.holder), l.holderUsed)
+	}
+}
+
+func (h *Health) epsilonHeap(heap uint64, u *HeapUse) {
+	l, code := &h.vm.l.health, &h.vm.l.code
+	u.Heap.Used = h.between(h.pointerAt(heap, l.epsilon), l.serial.bottom, l.serial.top)
+	u.Heap.Committed = h.between(heap, chain(l.epsilonSpace, code.low), chain(l.epsilonSpace, code.high))
+}

@@ -1,0 +1,292 @@
+package vmstructs
+
+import (
+	"fmt"
+
+	"goprof/process/maybe"
+)
+
+// Objects with a finalizer, once they are dead, wait in the queue of java.lang.ref.Finalizer, which counts them. Other
+// references that the collector has found wait in a list that the Reference Handler takes as a whole: it begins in
+// Reference.pending (up to 8) or Universe::_reference_pending_list, and is linked by Reference.discovered.
+
+const (
+	classFinalizer = "java/lang/ref/Finalizer"
+	classReference = "java/lang/ref/Reference"
+	classQueue     = "java/lang/ref/ReferenceQueue"
+	// maxBootKlasses bounds the search for them among the classes of the boot loader.
+	maxBootKlasses = 1 << 17
+	// referenceTries is how often is read what a collector moves meanwhile.
+	referenceTries = 3
+	// maxQueue is more than any queue holds.
+	maxQueue = 1 << 40
+)
+
+// healthClasses are the classes that references take; found at the first question.
+type healthClasses struct {
+	done                 bool
+	err                  error
+	klasses              klassModel
+	finalizer, reference *staticClass
+	queue                map[uint64]uint64 // by the class of a queue: where queueLength is in it
+}
+
+// staticClass is a class of which static or instance fields are read.
+type staticClass struct {
+	klass  uint64
+	fields map[string]uint64
+}
+
+// prepareClasses finds the classes. What fails once for good is not tried again.
+func (h *Health) prepareClasses() error {
+	c := &h.classes
+	if c.done {
+		return c.err
+	}
+	c.err = h.findClasses()
+	c.done = true
+	return c.err
+}
+
+func (h *Health) findClasses() error {
+	c := &h.classes
+	if err := h.vm.readJavaFields(); err != nil {
+		return err
+	}
+	var err error
+	if c.klasses, err = h.vm.klassModelAt(h.vm.l.wait.narrowBase, h.vm.l.wait.narrowShift); err != nil {
+		return err
+	}
+	c.queue = map[uint64]uint64{}
+	found := map[string]uint64{}
+	l := &h.vm.l.health
+	if l.finalizer != 0 && l.reference != 0 {
+		if found[classFinalizer], err = h.vm.mem.Ptr(l.finalizer); err != nil {
+			return err
+		}
+		found[classReference], err = h.vm.mem.Ptr(l.reference)
+	} else {
+		found, err = h.bootKlasses(classFinalizer, classReference)
+	}
+	if err != nil {
+		return err
+	}
+	if c.finalizer, err = h.staticClass(found[classFinalizer]); err != nil {
+		return err
+	}
+	c.reference, err = h.staticClass(found[classReference])
+	return err
+}
+
+// bootKlasses finds classes by name among those of the boot loader, which is the one that has loaded java.lang.Thread.
+func (h *Health) bootKlasses(names ...string) (map[string]uint64, error) {
+	l := &h.vm.l.health
+	if !l.loaderOf.ok() || !l.klasses.ok() || !l.nextKlass.ok() || h.vm.l.oops.threadKlass == 0 {
+		return nil, ErrMissing
+	}
+	thread, err := h.vm.mem.Ptr(h.vm.l.oops.threadKlass)
+	if err != nil {
+		return nil, err
+	}
+	klass := h.pointerAt(h.pointerAt(thread, l.loaderOf), l.klasses)
+	found := map[string]uint64{}
+	for n := 0; klass != 0 && n < maxBootKlasses && len(found) < len(names); n++ {
+		if name, err := h.vm.klassName(klass); err == nil {
+			for _, want := range names {
+				if name == want {
+					found[name] = klass
+				}
+			}
+		}
+		klass = h.pointerAt(klass, l.nextKlass)
+	}
+	if len(found) < len(names) {
+		return nil, fmt.Errorf("%w: no class %s", ErrMissing, names[0])
+	}
+	return found, nil
+}
+
+func (h *Health) staticClass(klass uint64) (*staticClass, error) {
+	if klass == 0 || klass%8 != 0 {
+		return nil, ErrMissing
+	}
+	fields, err := h.vm.fieldsOf(klass)
+	if err != nil {
+		return nil, err
+	}
+	c := &staticClass{klass, map[string]uint64{}}
+	for _, f := range fields {
+		c.fields[f.name] = f.offset
+	}
+	return c, nil
+}
+
+// mirror is the java.lang.Class of a class, which holds its static fields.
+func (h *Health) mirror(c *staticClass) (uint64, error) {
+	l := &h.vm.l.health
+	if !l.mirror.ok() {
+		return 0, ErrMissing
+	}
+	at := c.klass + uint64(l.mirror)
+	if !l.mirrorIsOop {
+		handle, err := h.vm.mem.Ptr(at)
+		if err != nil {
+			return 0, err
+		}
+		at = handle
+	}
+	mirror, err := h.vm.wideOopAt(at)
+	if err == nil && mirror == 0 {
+		err = ErrMoved
+	}
+	return mirror, err
+}
+
+// static reads a static field that is a reference.
+func (h *Health) static(c *staticClass, field string) (uint64, error) {
+	at, ok := c.fields[field]
+	if !ok {
+		return 0, ErrMissing
+	}
+	mirror, err := h.mirror(c)
+	if err != nil {
+		return 0, err
+	}
+	return h.vm.oopAt(mirror + at)
+}
+
+// Finalizers is how many objects wait for their finalizer.
+func (h *Health) Finalizers() maybe.Value[uint64] {
+	if h.prepareClasses() != nil {
+		return maybe.Value[uint64]{}
+	}
+	for range referenceTries {
+		if n, err := h.finalizersOnce(); err == nil {
+			return maybe.If(n, n <= maxQueue)
+		}
+	}
+	return maybe.Value[uint64]{}
+}
+
+// finalizersOnce follows the references to the number, and then again: a collector moves objects.
+func (h *Health) finalizersOnce() (uint64, error) {
+	queue, err := h.static(h.classes.finalizer, "queue")
+	if err != nil || queue == 0 {
+		return 0, ErrMoved
+	}
+	at, err := h.queueLengthOf(queue)
+	if err != nil {
+		return 0, err
+	}
+	n, err := h.vm.mem.U64(queue + at)
+	if err != nil {
+		return 0, err
+	}
+	if again, err := h.static(h.classes.finalizer, "queue"); err != nil || again != queue {
+		return 0, ErrMoved
+	}
+	if again, err := h.queueLengthOf(queue); err != nil || again != at {
+		return 0, ErrMoved
+	}
+	return n, nil
+}
+
+// queueLengthOf is where in an object, which must be a ReferenceQueue, the number of its references is.
+func (h *Health) queueLengthOf(queue uint64) (uint64, error) {
+	var head [klassBytes]byte
+	if err := h.vm.mem.Bytes(queue, head[:]); err != nil {
+		return 0, err
+	}
+	c := &h.classes
+	klass := c.klasses.klassIn(head[:])
+	if klass == 0 || klass%8 != 0 {
+		return 0, ErrMoved
+	}
+	if at, ok := c.queue[klass]; ok {
+		return at, nil
+	}
+	at, err := h.inheritedField(klass, classQueue, "queueLength")
+	if err == nil && len(c.queue) < maxVtables {
+		c.queue[klass] = at
+	}
+	return at, err
+}
+
+// inheritedField is where a field is that a class has from the superclass of that name, or from itself.
+func (h *Health) inheritedField(klass uint64, class, field string) (uint64, error) {
+	for range maxSupers {
+		name, err := h.vm.klassName(klass)
+		if err != nil {
+			return 0, err
+		}
+		if name == class {
+			c, err := h.staticClass(klass)
+			if err != nil {
+				return 0, err
+			}
+			if at, ok := c.fields[field]; ok {
+				return at, nil
+			}
+			return 0, ErrMissing
+		}
+		if klass = h.pointerAt(klass, h.vm.l.health.super); klass == 0 {
+			break
+		}
+	}
+	return 0, errKind
+}
+
+// Pending is how many references wait for the Reference Handler, most at most.
+func (h *Health) Pending(most int) maybe.Value[uint64] {
+	if h.prepareClasses() != nil {
+		return maybe.Value[uint64]{}
+	}
+	for range referenceTries {
+		if n, err := h.pendingOnce(most); err == nil {
+			return maybe.Known(n)
+		}
+	}
+	return maybe.Value[uint64]{}
+}
+
+// pendingHead is the first of the list.
+func (h *Health) pendingHead() (uint64, error) {
+	if _, old := h.classes.reference.fields["pending"]; old { // up to 8
+		return h.static(h.classes.reference, "pending")
+	}
+	at := h.symbols.pending
+	if at == 0 {
+		return 0, ErrMissing
+	}
+	if h.vm.l.thread.objHandle { // an OopHandle, as the thread's object is since the same release (17)
+		handle, err := h.vm.mem.Ptr(at)
+		if err != nil || handle == 0 {
+			return 0, ErrMissing
+		}
+		at = handle
+	}
+	return h.vm.wideOopAt(at)
+}
+
+func (h *Health) pendingOnce(most int) (n uint64, err error) {
+	next, ok := h.classes.reference.fields["discovered"]
+	if !ok {
+		return 0, ErrMissing
+	}
+	head, err := h.pendingHead()
+	for obj := head; err == nil && obj != 0 && n < uint64(most); {
+		n++
+		after, failed := h.vm.oopAt(obj + next)
+		if after == obj {
+			break // the last one is linked to itself
+		}
+		obj, err = after, failed
+	}
+	if err != nil {
+		return 0, err
+	}
+	if again, err := h.pendingHead(); err != nil || again != head {
+		return 0, ErrMoved
+	}
+	return n, nil
+}

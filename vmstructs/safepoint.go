@@ -1,0 +1,174 @@
+package vmstructs
+
+import (
+	"goprof/process"
+	"goprof/process/maybe"
+)
+
+// SafepointState is SafepointSynchronize::SynchronizeState (runtime/safepoint.hpp), the same in all releases.
+type SafepointState int32
+
+const (
+	NotSynchronized SafepointState = 0
+	Synchronizing   SafepointState = 1 // the VM thread waits until all threads have come to rest
+	Synchronized    SafepointState = 2
+)
+
+// healthSymbols are variables of libjvm.so that only its .symtab tells of: 0 where there is none.
+type healthSymbols struct {
+	safepoint, operation  uint64
+	compile               uint64 // CompileBroker::_should_compile_new_jobs
+	outOfMemory, overflow []uint64
+	pending               uint64 // Universe::_reference_pending_list
+	operations            map[uint64]string
+}
+
+// findSymbols looks the symbols up. A libjvm.so without .symtab (8 of Debian) has none of them.
+func (h *Health) findSymbols() (s healthSymbols) {
+	find := func(name string) uint64 {
+		at, err := h.vm.t.Global(libjvm, name)
+		if err != nil {
+			return 0
+		}
+		return at
+	}
+	if s.safepoint = find("_ZN20SafepointSynchronize6_stateE"); s.safepoint == 0 {
+		return s // the others would be searched for in vain
+	}
+	s.operation = find("_ZN8VMThread17_cur_vm_operationE")
+	s.compile = find("_ZN13CompileBroker24_should_compile_new_jobsE")
+	s.pending = find("_ZN8Universe23_reference_pending_listE")
+	for _, name := range []string{"_ZN10Exceptions35_out_of_memory_error_java_heap_errorsE",
+		"_ZN10Exceptions35_out_of_memory_error_metaspace_errorsE",
+		"_ZN10Exceptions37_out_of_memory_error_class_metaspace_errorsE"} {
+		if at := find(name); at != 0 {
+			s.outOfMemory = append(s.outOfMemory, at)
+		}
+	}
+	if at := find("_ZN10Exceptions22_stack_overflow_errorsE"); at != 0 {
+		s.overflow = append(s.overflow, at)
+	}
+	s.operations = h.findOperations()
+	return s
+}
+
+// symbolLister is a target that lists symbols.
+type symbolLister interface {
+	Globals(image, prefix string, most int) (map[uint64]string, error)
+}
+
+const (
+	// operationTables begins the linkage name of a VM operation's vtable: _ZTV, how long the name is, VM_...
+	operationTables = "_ZTV"
+	maxOperations   = 1 << 12
+	// vtableHead is what stands before the functions in a vtable (Itanium C++ ABI, 2.5.2): an object points behind it.
+	vtableHead = 16
+)
+
+// findOperations maps what an operation's first word may be to the operation's name.
+func (h *Health) findOperations() map[uint64]string {
+	lister, ok := h.vm.t.(symbolLister)
+	if !ok {
+		return nil
+	}
+	tables, err := lister.Globals(libjvm, operationTables, maxOperations)
+	if err != nil {
+		return nil
+	}
+	found := map[uint64]string{}
+	for addr, symbol := range tables {
+		if name, ok := operationName(symbol); ok {
+			found[addr+vtableHead] = name
+		}
+	}
+	return found
+}
+
+// operationName makes "G1CollectForAllocation" of "_ZTV25VM_G1CollectForAllocation".
+func operationName(symbol string) (string, bool) {
+	rest := symbol[min(len(operationTables), len(symbol)):]
+	digits := 0
+	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
+		digits++
+	}
+	rest = rest[digits:]
+	if digits == 0 || len(rest) <= 3 || rest[:3] != "VM_" {
+		return "", false
+	}
+	return rest[3:], true
+}
+
+// Safepoint reads whether all threads are being stopped now, or are.
+func (h *Health) Safepoint() maybe.Value[SafepointState] {
+	if h.symbols.safepoint == 0 {
+		return maybe.Value[SafepointState]{}
+	}
+	state, err := h.vm.mem.I32(h.symbols.safepoint)
+	s := SafepointState(state)
+	return maybe.If(s, err == nil && s >= NotSynchronized && s <= Synchronized)
+}
+
+// Operation is what the VM thread executes now, empty if nothing. It is not known where its name cannot be told.
+func (h *Health) Operation() maybe.Value[string] {
+	if h.symbols.operation == 0 || len(h.symbols.operations) == 0 {
+		return maybe.Value[string]{}
+	}
+	op, err := h.vm.mem.Ptr(h.symbols.operation)
+	if err != nil {
+		return maybe.Value[string]{}
+	}
+	if op == 0 {
+		return maybe.Known("")
+	}
+	table, err := h.vm.mem.Ptr(op) // it lies on the stack of a thread that waits for it, or in the C heap
+	if err != nil {
+		return maybe.Value[string]{}
+	}
+	name, ok := h.symbols.operations[table]
+	return maybe.If(name, ok)
+}
+
+// Moves reports whether a thread in that state keeps a safepoint waiting: it runs Java code or the VM's own, or is on
+// its way between two states (runtime/safepoint.cpp, safepoint_safe_with).
+func (s ThreadState) Moves() bool { return s&^1 != StateBlocked && s != StateInNative && s != StateNew }
+
+// Compiling is false where compilers take no new tasks. That they are stopped for good, UseCompiler tells, too.
+func (h *Health) Compiling() maybe.Value[bool] {
+	if f, ok := h.vm.Flag("UseCompiler"); ok && f.Kind == BoolFlag && !f.Bool {
+		return maybe.Known(false)
+	}
+	if h.symbols.compile == 0 {
+		return maybe.Value[bool]{}
+	}
+	state, err := h.vm.mem.I32(h.symbols.compile)
+	return maybe.If(state == 1, err == nil && state >= 0 && state <= 2) // compiler/compileBroker.hpp
+}
+
+// OutOfMemory counts the OutOfMemoryErrors that the VM has thrown, Overflows the StackOverflowErrors
+// (utilities/exceptions.hpp).
+func (h *Health) OutOfMemory() maybe.Value[uint64] { return h.sumOf(h.symbols.outOfMemory) }
+
+// Overflows: see OutOfMemory.
+func (h *Health) Overflows() maybe.Value[uint64] { return h.sumOf(h.symbols.overflow) }
+
+func (h *Health) sumOf(variables []uint64) maybe.Value[uint64] {
+	if len(variables) == 0 {
+		return maybe.Value[uint64]{}
+	}
+	total := uint64(0)
+	for _, at := range variables {
+		n, err := h.vm.mem.I32(at)
+		if err != nil || n < 0 {
+			return maybe.Value[uint64]{}
+		}
+		total += uint64(n)
+	}
+	return maybe.Known(total)
+}
+
+// ReadFrom makes another way to the same process the one by which memory is read.
+func (h *Health) ReadFrom(t process.Target) *Health {
+	h.vm.t, h.vm.mem = t, process.NewReader(t)
+	h.virtual.ReadFrom(t)
+	return h
+}

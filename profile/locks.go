@@ -44,5 +44,6 @@ const (
 type WantedLock struct {
 	Lock
 	How   LockWait
+	Timed bool      // not for ever
 	Owner ThreadRef // who holds it; zero: nobody, or that is not known
 }

@@ -213,6 +213,7 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 		return why
 	}
 	w.framePointer, w.frameAt = fp, len(w.out.Frames)-1
+	w.keepInterpreted(fp, l)
 	sender := l.SenderSP
 	pushed := w.cur.sp <= fp+uint64(int64(sender)*8)
 	c, ok := w.linked(fp, sender, !pushed)
@@ -231,6 +232,24 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 	w.goTo(c)
 	w.cur.interpreted = true
 	return profile.Whole
+}
+
+// InterpretedFrame is where an interpreted frame of a stack stands.
+type InterpretedFrame struct {
+	At         int    // which frame of the stack it is
+	FP, Method uint64 // its frame pointer, and the Method* in its slot
+}
+
+// InterpretedFrames are those of the last walk, if KeepInterpreted is set. The next walk overwrites them.
+func (w *Walker) InterpretedFrames() []InterpretedFrame { return w.interpreted }
+
+func (w *Walker) keepInterpreted(fp uint64, l arch.InterpLayout) {
+	if !w.KeepInterpreted {
+		return
+	}
+	if method, ok := w.slot(fp, l.Method); ok {
+		w.interpreted = append(w.interpreted, InterpretedFrame{At: len(w.out.Frames) - 1, FP: fp, Method: method})
+	}
 }
 
 // emitFramed emits the method of the frame at fp.

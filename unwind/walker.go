@@ -31,6 +31,8 @@ type Walker struct {
 	// RawNames leaves the names of Java methods as the JVM has them; else they are those of package
 	// naming. It is to be set before the first walk.
 	RawNames bool
+	// KeepInterpreted makes InterpretedFrames tell of the last walk.
+	KeepInterpreted bool
 
 	t      process.Target
 	vm     *vmstructs.VM
@@ -79,6 +81,7 @@ type Walker struct {
 	frameAt      int
 	metEntry     bool // of a continuation; see meetEntry
 	isThawing    bool // see thawing
+	interpreted  []InterpretedFrame
 	// evaluated counts the bytes of DWARF expressions.
 	evaluated int
 }
@@ -264,7 +267,7 @@ func (w *Walker) trimCaches() {
 }
 
 func (w *Walker) begin() {
-	w.out.Frames = w.out.Frames[:0]
+	w.out.Frames, w.interpreted = w.out.Frames[:0], w.interpreted[:0]
 	w.out.Truncated = profile.Whole
 	w.beginContinuation()
 	c := &w.cur

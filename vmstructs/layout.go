@@ -49,6 +49,7 @@ type layout struct {
 	cont   contLayout
 	wait   waitLayout
 	health healthLayout
+	locks  lockLayout
 	invoke invokeLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
@@ -265,6 +266,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		cont:   r.continuation(),
 		wait:   r.wait(),
 		health: r.health(),
+		locks:  r.locks(),
 		invoke: r.invoke(),
 
 		perfStart:    r.static("", "PerfMemory._start"),

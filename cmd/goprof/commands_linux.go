@@ -9,6 +9,7 @@ var platform = []func() *cobra.Command{
 	newRecord,
 	newDump,
 	newTriage,
+	newLocks,
 	newDoctor,
 	newWatchdog,
 }

@@ -77,6 +77,7 @@ type exam struct {
 	session  *session.Session // of dumps and vitals
 	vitals   *vitals.Vitals
 	others   [2]*session.Session // of the recordings
+	locks    bool                // the JVM tells of them
 	evidence *triage.Evidence
 	mu       sync.Mutex
 	notes    []string
@@ -86,6 +87,7 @@ func (x *exam) attach(pid int) (err error) {
 	if x.session, err = session.Attach(pid); err != nil {
 		return err
 	}
+	x.locks = x.session.LocksKnown() == nil
 	if x.vitals, err = vitals.Open(x.session); err != nil {
 		return err
 	}
@@ -183,7 +185,8 @@ func (x *exam) dump() error {
 	if err != nil {
 		return err
 	}
-	x.evidence.Dumps = append(x.evidence.Dumps, triage.Dump{At: at, Threads: threads, Remotes: remotes})
+	x.evidence.Dumps = append(x.evidence.Dumps, triage.Dump{At: at, Threads: threads, Remotes: remotes,
+		Locks: x.locks})
 	return nil
 }
 
@@ -192,7 +195,7 @@ const dumpTries = 3
 
 func (x *exam) dumpAgain() (threads []profile.ThreadDump, err error) {
 	for range dumpTries {
-		threads, err = x.session.Dump(session.DumpOptions{Wait: dumpWait})
+		threads, err = x.session.Dump(session.DumpOptions{Wait: dumpWait, Locks: x.locks})
 		if err != nil || !anyTraced(threads) {
 			break
 		}

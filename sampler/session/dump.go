@@ -12,6 +12,7 @@ import (
 	"goprof/profile"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
+	"goprof/vmstructs"
 )
 
 // DumpOptions say how to look at all threads.
@@ -21,6 +22,8 @@ type DumpOptions struct {
 	// Wait is how long threads are waited for that have been told to stop and have no CPU for it, while none of them
 	// does; 0 is DumpWait.
 	Wait time.Duration
+	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
+	Locks bool
 }
 
 // DumpWait is how long a dump waits for threads. On a machine where fifty threads want each CPU, one gets it for some
@@ -33,7 +36,10 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth
 	}
-	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{})}
+	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{}), locks: opt.Locks,
+		frames: map[uint64][]vmstructs.LockFrame{}}
+	s.Walker.KeepInterpreted = opt.Locks
+	defer func() { s.Walker.KeepInterpreted = false }()
 	var looks []ptrace.Subject
 	var after func(*look.Look, int64)
 	var trail *process.Trail
@@ -64,6 +70,11 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		}
 		return d.incomplete()
 	}
+	if opt.Locks && !s.guarded(func() { err = d.readLocks() }) {
+		return d.threads, process.ErrSilent
+	} else if err != nil {
+		return nil, err
+	}
 	if err := s.Process.Alive(); err != nil {
 		return nil, err
 	}
@@ -76,6 +87,8 @@ type dump struct {
 	threads []profile.ThreadDump
 	byTID   map[int]int
 	gaveUp  chan struct{} // closed when no walk is to be waited for any more
+	locks   bool
+	frames  map[uint64][]vmstructs.LockFrame // of stacks that were walked, by JavaThread
 }
 
 // prepare lists the threads.
@@ -144,6 +157,7 @@ func (d *dump) take(snap *look.Look, o ptrace.Outcome) {
 	case ptrace.Taken:
 		t.Err = ""
 		d.walk(snap, &t.Stack)
+		d.keepFrames(d.dir.threads[snap.TID], &t.Stack)
 		t.Stack.Frames = slices.Clip(t.Stack.Frames)
 	case ptrace.Running:
 		t.Err = "running, and not to be stopped"
@@ -159,6 +173,7 @@ func (d *dump) take(snap *look.Look, o ptrace.Outcome) {
 func (d *dump) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	if i, ok := d.byTID[snap.TID]; ok && o == ptrace.Taken {
 		d.Walker.WalkUnstopped(&snap.Snapshot, &d.threads[i].Stack)
+		d.keepFrames(d.dir.threads[snap.TID], &d.threads[i].Stack)
 		return
 	}
 	d.take(snap, o)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"goprof/profile"
+	"goprof/profile/contention"
 )
 
 // Threads that wait for each other in a ring wait for ever. One look could be wrong about it: what the threads hold is
@@ -65,14 +66,7 @@ func keyOf(t *profile.ThreadDump) key {
 	return key{tid: t.TID}
 }
 
-func ownerKey(r profile.ThreadRef) key {
-	if r.Virtual != 0 {
-		return key{virtual: r.Virtual}
-	}
-	return key{tid: r.TID}
-}
-
-// ring is threads of which each waits for the next, the one with the lowest key first.
+// ring is threads of which each waits for the next. The first is the one that its dump has first, and dumps are in order of tids.
 type ring []*profile.ThreadDump
 
 func (r ring) keys() (keys []key) {
@@ -82,50 +76,21 @@ func (r ring) keys() (keys []key) {
 	return keys
 }
 
-// rings finds all rings of a dump. A thread waits for one at most, so each is in one ring at most.
+// rings are the deadlocks of a dump.
 func rings(d *Dump) (found []ring) {
-	threads := map[key]*profile.ThreadDump{}
-	for i := range d.Threads {
-		threads[keyOf(&d.Threads[i])] = &d.Threads[i]
-	}
-	round := map[key]int{} // in which a thread was met
-	for i := range d.Threads {
-		t := &d.Threads[i]
-		for n := i + 1; t != nil && round[keyOf(t)] == 0; t = threads[waitsFor(t)] {
-			round[keyOf(t)] = n
+	for _, cycle := range contention.New(d.Threads).Deadlocks {
+		var r ring
+		for _, i := range cycle {
+			r = append(r, &d.Threads[i])
 		}
-		if t != nil && round[keyOf(t)] == i+1 {
-			found = append(found, ringOf(t, threads))
-		}
+		found = append(found, r)
 	}
 	return found
-}
-
-// waitsFor is the owner of the lock that a thread cannot go on without.
-func waitsFor(t *profile.ThreadDump) key {
-	if t.WaitsFor == nil || !contended(t.WaitsFor) || t.WaitsFor.Owner == (profile.ThreadRef{}) {
-		return key{tid: -1} // nobody's
-	}
-	return ownerKey(t.WaitsFor.Owner)
 }
 
 // contended tells whether a thread waits for a lock, and not to be told something.
 func contended(w *profile.WantedLock) bool {
 	return w.How == profile.ToEnter || w.How == profile.ToUnpark && (w.Kind == profile.Exclusive || w.Kind == profile.Shared)
-}
-
-func ringOf(first *profile.ThreadDump, threads map[key]*profile.ThreadDump) (r ring) {
-	for t := first; len(r) == 0 || t != first; t = threads[waitsFor(t)] {
-		r = append(r, t)
-	}
-	least := 0
-	for i := range r {
-		a, b := keyOf(r[i]), keyOf(r[least])
-		if a.tid < b.tid || a.tid == b.tid && a.virtual < b.virtual {
-			least = i
-		}
-	}
-	return append(slices.Clone(r[least:]), r[:least]...)
 }
 
 // maxRingLines bounds what is told of rings.

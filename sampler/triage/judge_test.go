@@ -286,26 +286,3 @@ func TestOrder(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-// TestRingsEnd: chains that lead anywhere end, whatever the target says.
-func TestRingsEnd(t *testing.T) {
-	d := &Dump{Locks: true}
-	for tid := 1; tid <= 500; tid++ {
-		t := profile.ThreadDump{TID: tid, Name: "t"}
-		wait(&t, uint64(tid), 1+tid*7%500)
-		d.Threads = append(d.Threads, t)
-	}
-	d.Threads[9].WaitsFor.Owner = profile.ThreadRef{TID: 10} // itself
-	in := map[key]bool{}
-	for _, r := range rings(d) {
-		for i, th := range r {
-			if in[keyOf(th)] || waitsFor(th) != keyOf(r[(i+1)%len(r)]) {
-				t.Fatalf("thread %d of %v", th.TID, r.keys())
-			}
-			in[keyOf(th)] = true
-		}
-	}
-	if len(in) == 0 {
-		t.Error("no ring")
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"goprof/profile"
+	"goprof/profile/contention"
 )
 
 // Threads of a healthy program wait for a lock for moments. A lock is what the program waits for where several threads
@@ -82,26 +83,22 @@ func (x *exam) deadlocked() map[int]bool {
 	if len(dumps) == 0 {
 		return dead
 	}
-	d := dumps[len(dumps)-1]
-	keys := map[key]bool{}
-	for _, r := range rings(d) {
-		for _, k := range r.keys() {
-			keys[k] = true
+	threads := dumps[len(dumps)-1].Threads
+	var pending []*contention.Node
+	for _, n := range contention.New(threads).Chains {
+		if n.Deadlock >= 0 {
+			pending = append(pending, n)
 		}
 	}
-	for range d.Threads { // a chain is no longer than there are threads
-		grown := false
-		for i := range d.Threads {
-			if t := &d.Threads[i]; !keys[keyOf(t)] && keys[waitsFor(t)] {
-				keys[keyOf(t)], grown = true, true
-			}
-		}
-		if !grown {
-			break
-		}
+	for len(pending) > 0 { // trees: each thread is in one of them, once
+		n := pending[len(pending)-1]
+		pending = append(pending[:len(pending)-1], n.Waiting...)
+		dead[threads[n.Thread].TID] = true
 	}
-	for k := range keys {
-		dead[k.tid] = true
+	for _, r := range rings(dumps[len(dumps)-1]) {
+		for _, t := range r {
+			dead[t.TID] = true
+		}
 	}
 	return dead
 }

@@ -95,6 +95,9 @@ var Codes = []Meaning{
 	{Changed, "goprof diff --exit-code: a change is significant; what there is to write has been written", []Cause{
 		{nil, "something takes another share than before, and noise alone would not do that", "goprof diff BEFORE AFTER -o diff.html"},
 	}},
+	{Deadlocked, "goprof locks: threads of the JVM are deadlocked; what there is to write has been written", []Cause{
+		{nil, "each of some threads waits for a lock that the next one holds, and the last one for one of the first's", ""},
+	}},
 	{Found, "goprof triage has found something; what there is to say has been written", []Cause{
 		{nil, "one finding or more stands on the page", "the command behind \"next:\""},
 	}},

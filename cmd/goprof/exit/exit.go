@@ -27,7 +27,8 @@ const (
 	OutputFailed  Code = 9
 	Incomplete    Code = 10
 	Changed       Code = 11
-	Found         Code = 13 // 12 is that of a deadlock
+	Deadlocked    Code = 12
+	Found         Code = 13
 )
 
 // Error is a failure with all that the user should be told.

@@ -1,0 +1,162 @@
+//go:build linux
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/process"
+	"goprof/profile/contention"
+	"goprof/sampler/guard"
+	"goprof/sampler/session"
+)
+
+const locksHelp = `locks says which threads of a JVM wait for which lock, who has it, and what each thread holds:
+monitors (synchronized, Object.wait) and the locks of java.util.concurrent (ReentrantLock,
+ReentrantReadWriteLock).
+
+Deadlocks come first, each with the stacks of its threads. Then come the threads that others
+wait for, each with its stack and those that wait behind it, as a tree. Then comes what
+threads hold.
+
+It needs no help from the JVM, so it works on one that is deadlocked, stopped (and stays so), or
+in a safepoint that never ends. Each thread is stopped by itself for its stack, as goprof dump
+does; the locks are read while nobody stands still. What is told was the same in two readings,
+and threads in a deadlock did not run in between.
+
+Of java.util.concurrent's locks those are seen that somebody waits for: a held lock for which
+nobody waits is an object like any other. See docs/locks.md for what else cannot be seen.
+
+The exit code is 12 if there is a deadlock, 0 if there is none.`
+
+const locksExample = `  goprof locks 1234                           or --pid 1234
+  goprof locks petclinic                      the JVM with that in its main class or jar
+  goprof locks 1234 --json | jq .deadlocks
+  goprof locks 1234 >locks.txt || [ $? = 12 ] && mail -s deadlock ops <locks.txt`
+
+func newLocks() *cobra.Command {
+	var pid, inner int
+	var asJSON, raw bool
+	opt := session.DumpOptions{Locks: true}
+	var wait durationFlag
+	cmd := &cobra.Command{
+		Use:     "locks {PID | NAME | --ns-pid PID [NAME]}",
+		Short:   "Show deadlocks of a JVM, and which threads wait for whose locks",
+		Long:    locksHelp,
+		Example: locksExample,
+		Args:    atMostOne,
+
+		ValidArgsFunction: completeNames,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			guard.Enter(guard.ToDump)
+			if pid, err = chosenJVM(cmd, args, pid, inner, "locks"); err != nil {
+				return err
+			}
+			if opt.Depth < 1 || opt.Depth > maxDepth {
+				return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
+			}
+			opt.Wait = wait.Duration
+			return locks(cmd, pid, asJSON, raw, opt)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.IntVarP(&pid, "pid", "p", 0, "`PID` of the JVM")
+	addInner(cmd, &inner)
+	fs.BoolVar(&asJSON, "json", false, "write JSON")
+	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
+	fs.Var(&wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
+	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
+	fs.BoolVar(&raw, "raw-names", false, rawNamesUsage)
+	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
+	return cmd
+}
+
+// chosenJVM is the JVM that a command line means.
+func chosenJVM(cmd *cobra.Command, args []string, pid, inner int, command string) (int, error) {
+	given := cmd.Flags().Changed("pid")
+	switch {
+	case len(args) > 0 && given:
+		return 0, usageError(cmd, "--pid and NAME exclude each other")
+	case len(args) > 0 && args[0] == "":
+		return 0, usageError(cmd, "an empty name fits every JVM: which one?")
+	case given && inner != 0:
+		return 0, usageError(cmd, "--pid and --ns-pid exclude each other")
+	case cmd.Flags().Changed("ns-pid"):
+		if err := checkInner(cmd, inner); err != nil {
+			return 0, err
+		}
+		return inside(inner, strings.Join(args, ""), command)
+	case len(args) > 0:
+		return named(args[0], command)
+	case given && pid <= 0:
+		return 0, usageError(cmd, fmt.Sprintf("%d is no process id", pid))
+	case !given:
+		return 0, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
+	}
+	return pid, nil
+}
+
+func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOptions) error {
+	defer session.StopAfterSuspend()()
+	s, err := session.Attach(pid)
+	if err != nil {
+		return attachError(pid, err)
+	}
+	defer s.Close()
+	if err := host().Traced(pid); err != nil && !opt.NonBlocking {
+		return attachError(pid, err)
+	}
+	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
+	if raw {
+		s.RawNames()
+	}
+	threads, err := s.Dump(opt)
+	var incomplete error
+	if errors.Is(err, process.ErrSilent) && len(threads) > 0 {
+		incomplete = err
+	} else if err != nil {
+		return attachError(pid, err)
+	}
+	graph := contention.New(threads)
+	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
+	out, err := output.Reserve(output.Stdout)
+	if err != nil {
+		return outputFailed(err)
+	}
+	_, err = out.Write(func(w io.Writer) error {
+		if asJSON {
+			return output.LocksJSON(w, threads, graph)
+		}
+		return output.LocksText(w, threads, graph)
+	})
+	switch {
+	case err != nil:
+		return outputFailed(err)
+	case len(graph.Deadlocks) > 0:
+		return deadlocked(pid, graph)
+	case incomplete != nil:
+		return attachError(pid, incomplete)
+	}
+	return notStopped(pid, threads, cmp.Or(opt.Wait, session.DumpWait))
+}
+
+// deadlocked is how a command ends that has found deadlocks.
+func deadlocked(pid int, g *contention.Graph) error {
+	n, what := 0, "a deadlock"
+	for _, cycle := range g.Deadlocks {
+		n += len(cycle)
+	}
+	if len(g.Deadlocks) > 1 {
+		what = fmt.Sprintf("%d deadlocks", len(g.Deadlocks))
+	}
+	return &exit.Error{Code: exit.Deadlocked, What: fmt.Sprintf("process %d has %s of %d threads", pid, what, n)}
+}

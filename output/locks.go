@@ -1,0 +1,319 @@
+package output
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"goprof/profile"
+	"goprof/profile/contention"
+)
+
+// These are the fields of "goprof locks --json".
+type (
+	jsonLocks struct {
+		Deadlocks [][]jsonDeadlocked `json:"deadlocks"`
+		Threads   []jsonLocker       `json:"threads"`
+	}
+	jsonDeadlocked struct {
+		TID      int      `json:"tid"`
+		Name     string   `json:"name"`
+		Virtual  uint64   `json:"virtual,omitempty"`
+		WaitsFor jsonLock `json:"waits_for"`
+		jsonOwner
+	}
+	jsonLocker struct {
+		TID      int         `json:"tid"`
+		Name     string      `json:"name"`
+		Virtual  uint64      `json:"virtual,omitempty"`
+		Holds    []jsonHeld  `json:"holds"`
+		WaitsFor *jsonWanted `json:"waits_for,omitempty"`
+	}
+	jsonLock struct {
+		Class string `json:"class"`
+		ID    string `json:"id"`
+	}
+	jsonHeld struct {
+		jsonLock
+		Kind  string `json:"kind"`
+		Frame *int   `json:"frame,omitempty"` // of the thread's frames in goprof dump, from the top
+	}
+	jsonWanted struct {
+		jsonLock
+		Kind  string `json:"kind"`
+		How   string `json:"how"`
+		Timed bool   `json:"timed,omitempty"`
+		jsonOwner
+	}
+	// jsonOwner is left out where the owner is not known. Owner is 0 for a virtual thread that no carrier runs.
+	jsonOwner struct {
+		Owner        *int   `json:"owner,omitempty"` // tid
+		OwnerVirtual uint64 `json:"owner_virtual,omitempty"`
+	}
+)
+
+// LocksJSON writes who waits for whom as JSON.
+func LocksJSON(to io.Writer, threads []profile.ThreadDump, g *contention.Graph) error {
+	out := jsonLocks{Deadlocks: make([][]jsonDeadlocked, 0, len(g.Deadlocks)), Threads: []jsonLocker{}}
+	for _, cycle := range g.Deadlocks {
+		var one []jsonDeadlocked
+		for _, i := range cycle {
+			t := &threads[i]
+			one = append(one, jsonDeadlocked{TID: t.TID, Name: Printable(t.Name), Virtual: virtualID(t),
+				WaitsFor: lockJSON(&t.WaitsFor.Lock), jsonOwner: ownerJSON(&t.WaitsFor.Owner)})
+		}
+		out.Deadlocks = append(out.Deadlocks, one)
+	}
+	for i := range threads {
+		if t := &threads[i]; t.Err == "" || len(t.Holds) > 0 || t.WaitsFor != nil {
+			out.Threads = append(out.Threads, lockerJSON(t))
+		}
+	}
+	e := json.NewEncoder(to)
+	e.SetEscapeHTML(false)
+	return e.Encode(&out)
+}
+
+func lockerJSON(t *profile.ThreadDump) jsonLocker {
+	j := jsonLocker{TID: t.TID, Name: Printable(t.Name), Virtual: virtualID(t), Holds: make([]jsonHeld, 0, len(t.Holds))}
+	for i := range t.Holds {
+		h := &t.Holds[i]
+		held := jsonHeld{jsonLock: lockJSON(&h.Lock), Kind: lockKind(h.Kind)}
+		if h.Frame >= 0 {
+			held.Frame = &h.Frame
+		}
+		j.Holds = append(j.Holds, held)
+	}
+	if w := t.WaitsFor; w != nil {
+		j.WaitsFor = &jsonWanted{jsonLock: lockJSON(&w.Lock), Kind: lockKind(w.Kind), How: lockWait(w.How), Timed: w.Timed,
+			jsonOwner: ownerJSON(&w.Owner)}
+	}
+	return j
+}
+
+func lockJSON(l *profile.Lock) jsonLock { return jsonLock{Printable(l.Class), address(l.ID)} }
+
+func ownerJSON(o *profile.ThreadRef) (j jsonOwner) {
+	if *o != (profile.ThreadRef{}) {
+		j.Owner, j.OwnerVirtual = &o.TID, o.Virtual
+	}
+	return j
+}
+
+// virtualID is the number of the virtual thread that a look was at, or that the thread ran; 0: none.
+func virtualID(t *profile.ThreadDump) uint64 {
+	if t.Virtual != nil {
+		return t.Virtual.ID
+	}
+	return t.Stack.Virtual.ID
+}
+
+func lockKind(k profile.LockKind) string {
+	switch k {
+	case profile.Monitor:
+		return "monitor"
+	case profile.Exclusive:
+		return "exclusive"
+	case profile.Shared:
+		return "shared"
+	}
+	return "unownable"
+}
+
+func lockWait(w profile.LockWait) string {
+	switch w {
+	case profile.ToEnter:
+		return "enter"
+	case profile.ToNotify:
+		return "notify"
+	}
+	return "unpark"
+}
+
+// LocksText writes who waits for whom for people: deadlocks, chains, and what threads hold.
+func LocksText(to io.Writer, threads []profile.ThreadDump, g *contention.Graph) error {
+	w := &locksText{Writer: bufio.NewWriter(to), threads: threads}
+	w.deadlocks(g)
+	w.chains(g)
+	w.held()
+	if w.sections == 0 {
+		fmt.Fprintln(w, "No thread waits for a lock that another one holds, and none holds a monitor.")
+	}
+	return w.Flush()
+}
+
+type locksText struct {
+	*bufio.Writer
+	threads  []profile.ThreadDump
+	sections int
+}
+
+func (w *locksText) section(format string, args ...any) {
+	if w.sections++; w.sections > 1 {
+		w.WriteByte('\n')
+	}
+	fmt.Fprintf(w, format+"\n", args...)
+}
+
+func (w *locksText) deadlocks(g *contention.Graph) {
+	for n, cycle := range g.Deadlocks {
+		w.section("DEADLOCK %d of %d: %d threads, each waits for the next", n+1, len(g.Deadlocks), len(cycle))
+		for _, i := range cycle {
+			t := &w.threads[i]
+			fmt.Fprintf(w, "  %s\n    %s\n", title(t), wantedText(t.WaitsFor, true))
+			w.stack(t)
+		}
+	}
+}
+
+func (w *locksText) chains(g *contention.Graph) {
+	if len(g.Chains) == 0 {
+		return
+	}
+	w.section("WAITING: who holds what others wait for, the longest queue first")
+	for _, root := range g.Chains {
+		t := &w.threads[root.Thread]
+		fmt.Fprintf(w, "  %s, %s behind it%s\n", title(t), count(root.Behind, "thread"), inDeadlock(root))
+		if root.Deadlock < 0 {
+			w.stack(t)
+		}
+		w.behind(root, 1)
+	}
+}
+
+func inDeadlock(n *contention.Node) string {
+	if n.Deadlock < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (deadlock %d)", n.Deadlock+1)
+}
+
+// maxIndent bounds how far a line is moved to the right.
+const maxIndent = 40
+
+func (w *locksText) behind(n *contention.Node, depth int) {
+	for _, below := range n.Waiting {
+		t := &w.threads[below.Thread]
+		fmt.Fprintf(w, "  %s- %s %s", strings.Repeat("  ", min(depth, maxIndent)), title(t), wantedText(t.WaitsFor, false))
+		if below.Behind > 0 {
+			fmt.Fprintf(w, ", %s behind it", count(below.Behind, "thread"))
+		}
+		w.WriteByte('\n')
+		w.behind(below, depth+1)
+	}
+}
+
+func (w *locksText) held() {
+	said := false
+	for i := range w.threads {
+		t := &w.threads[i]
+		if len(t.Holds) == 0 {
+			continue
+		}
+		if !said {
+			w.section("HELD")
+			said = true
+		}
+		fmt.Fprintf(w, "  %s\n", title(t))
+		for k := range t.Holds {
+			h := &t.Holds[k]
+			fmt.Fprintf(w, "    %s%s\n", lockText(&h.Lock), w.takenAt(t, h.Frame))
+		}
+	}
+}
+
+func (w *locksText) takenAt(t *profile.ThreadDump, frame int) string {
+	if frame < 0 || frame >= len(t.Stack.Frames) || t.Stack.Frames[frame].Func == nil {
+		return ""
+	}
+	f := &t.Stack.Frames[frame]
+	return fmt.Sprintf("  taken in %s (%s)", CleanName(f.Func.Name), place(f, f.Func))
+}
+
+func (w *locksText) stack(t *profile.ThreadDump) {
+	if t.Err != "" {
+		fmt.Fprintf(w, "      (no stack: %s)\n", CleanName(t.Err))
+		return
+	}
+	for i := range t.Stack.Frames {
+		f := &t.Stack.Frames[i]
+		if f.Func == nil || !f.Kind.Java() {
+			continue
+		}
+		fmt.Fprintf(w, "      at %s (%s)\n", CleanName(f.Func.Name), place(f, f.Func))
+		for k := range t.Holds {
+			if t.Holds[k].Frame == i {
+				fmt.Fprintf(w, "         holds %s\n", lockText(&t.Holds[k].Lock))
+			}
+		}
+	}
+}
+
+// title is how a thread is called.
+func title(t *profile.ThreadDump) string {
+	name := fmt.Sprintf("\"%s\" tid=%d", CleanName(t.Name), t.TID)
+	switch {
+	case t.Virtual != nil:
+		name = virtualTitle(*t.Virtual)
+	case t.Stack.Virtual.ID != 0:
+		name = fmt.Sprintf("%s on %s", virtualTitle(t.Stack.Virtual), name)
+	}
+	if t.State != "" {
+		name += " " + CleanName(t.State)
+	}
+	return name
+}
+
+func wantedText(l *profile.WantedLock, withOwner bool) string {
+	how := "is parked for"
+	switch {
+	case l.How == profile.ToEnter:
+		how = "waits to enter"
+	case l.How == profile.ToNotify:
+		how = "waits to be notified by"
+	case l.Kind == profile.Exclusive, l.Kind == profile.Shared:
+		how = "waits for"
+	}
+	text := how + " " + lockText(&l.Lock)
+	if l.Timed {
+		text += " (not for ever)"
+	}
+	if withOwner {
+		text += ", which " + refText(&l.Owner) + " has"
+	}
+	return text
+}
+
+func lockText(l *profile.Lock) string {
+	class := CleanName(l.Class)
+	if class == "" {
+		class = "an object that the collector moves"
+	}
+	kind := ""
+	switch l.Kind {
+	case profile.Monitor:
+		kind = "monitor "
+	case profile.Exclusive:
+		kind = "lock "
+	case profile.Shared:
+		kind = "read lock "
+	}
+	return fmt.Sprintf("%s%s <%s>", kind, class, address(l.ID))
+}
+
+func refText(r *profile.ThreadRef) string {
+	if r.Virtual != 0 {
+		text := virtualTitle(profile.VirtualThread{ID: r.Virtual, Name: r.Name})
+		if r.TID != 0 {
+			text += " on tid=" + strconv.Itoa(r.TID)
+		}
+		return text
+	}
+	if r.TID == 0 {
+		return "nobody that is known"
+	}
+	return fmt.Sprintf("\"%s\" tid=%d", CleanName(r.Name), r.TID)
+}

@@ -1,0 +1,275 @@
+//go:build linux
+
+package session
+
+import (
+	"time"
+
+	"goprof/process/procfs"
+	"goprof/profile"
+	"goprof/sampler/ptrace"
+	"goprof/unwind"
+	"goprof/vmstructs"
+)
+
+// Locks are read after all stacks, and nobody stands still for them. What is told of a thread was found in two rounds,
+// one after the other. That it waits for a lock which another thread has is told only if it did not run while the
+// second round lasted: by its state, its CPU time and how often it got a CPU. So all such waits of a dump were there
+// at one moment, and a cycle of them is a deadlock: a thread that waits cannot let go of what it holds.
+
+const (
+	// lockRounds bounds how often locks are read while threads come and go.
+	lockRounds = 4
+	// lockCollections bounds how often they are read again because a collector was at work.
+	lockCollections = 20
+	lockPause       = 5 * time.Millisecond
+)
+
+// LocksKnown says whether this JVM tells of its locks, and what it lacks if not.
+func (s *Session) LocksKnown() error {
+	_, err := s.VM.NewLocks()
+	return err
+}
+
+// lockReader fills in the locks of a dump.
+type lockReader struct {
+	d      *dump
+	k      *vmstructs.Locks
+	proc   *procfs.Dir
+	tids   map[uint64]int // of JavaThreads
+	frames map[uint64][]vmstructs.LockFrame
+}
+
+// readLocks fills in what the threads hold and wait for.
+func (d *dump) readLocks() error {
+	k, err := d.VM.NewLocks()
+	if err != nil {
+		return err
+	}
+	proc := procfs.OpenDir(d.Process.PID())
+	defer proc.Close()
+	r := lockReader{d: d, k: k, proc: proc, tids: map[uint64]int{}, frames: d.frames}
+	for tid, th := range d.dir.threads {
+		if th.java.Addr != 0 {
+			r.tids[th.java.Addr] = tid
+		}
+	}
+	r.read()
+	return nil
+}
+
+// lockRound is what one round has read, by JavaThread.
+type lockRound struct {
+	threads map[uint64]*vmstructs.ThreadLocks
+	settled bool
+	// still are the threads that did not run while it was read.
+	still map[uint64]bool
+}
+
+func (r *lockReader) read() {
+	var last *lockRound
+	rounds, collections := 0, 0
+	for {
+		now := r.round(last)
+		if now == nil {
+			return
+		}
+		if last != nil {
+			sound := now.settled && last.settled
+			if rounds++; sound && (rounds >= lockRounds || r.complete(last, now)) || collections >= lockCollections {
+				r.tell(last, now)
+				return
+			}
+			if !sound {
+				collections++
+				time.Sleep(lockPause)
+			}
+		}
+		last = now
+	}
+}
+
+// round reads all locks once. The threads that waited for another one in the round before are watched meanwhile.
+func (r *lockReader) round(last *lockRound) *lockRound {
+	threads, err := r.d.VM.Threads()
+	if err != nil {
+		return nil
+	}
+	watched := map[uint64]ptrace.Motion{}
+	if last != nil {
+		for addr, t := range last.threads {
+			if accuses(&t.Wants) && r.tids[addr] != 0 {
+				if m, ok := ptrace.MotionOf(r.proc, r.tids[addr]); ok && !m.StillRuns() {
+					watched[addr] = m
+				}
+			}
+		}
+	}
+	all, settled := r.k.Round(threads, r.frames)
+	now := &lockRound{threads: make(map[uint64]*vmstructs.ThreadLocks, len(all)), settled: settled, still: map[uint64]bool{}}
+	for i := range all {
+		now.threads[all[i].Thread.Addr] = &all[i]
+	}
+	for addr, before := range watched {
+		if m, ok := ptrace.MotionOf(r.proc, r.tids[addr]); ok && m == before {
+			now.still[addr] = true
+		}
+	}
+	return now
+}
+
+// accuses reports whether a thread waits for what another one has, or may have.
+func accuses(w *vmstructs.Wanted) bool {
+	switch w.How {
+	case vmstructs.WaitToEnter:
+		return true
+	case vmstructs.WaitToUnpark:
+		return w.Kind == vmstructs.ExclusiveLock || w.Kind == vmstructs.SharedLock
+	}
+	return false
+}
+
+// complete reports whether another round could not tell more: every wait is confirmed.
+func (r *lockReader) complete(last, now *lockRound) bool {
+	for addr, t := range now.threads {
+		if t.Wants.How != 0 && !confirmed(addr, last, now) {
+			return false
+		}
+	}
+	return true
+}
+
+// confirmed reports whether what a thread waits for may be told.
+func confirmed(addr uint64, last, now *lockRound) bool {
+	was, is := last.threads[addr], now.threads[addr]
+	if was == nil || was.Thread.NSTID != is.Thread.NSTID || was.Virtual != is.Virtual {
+		return false
+	}
+	a, b := was.Wants, is.Wants
+	if !now.settled || !last.settled {
+		if b.Monitor == 0 {
+			return false
+		}
+		a.Object, b.Object, a.Class, b.Class = 0, 0, "", "" // the object moves, its monitor does not
+	}
+	return a == b && (!accuses(&b) || now.still[addr])
+}
+
+// tell puts into the dump what two rounds have in common.
+func (r *lockReader) tell(last, now *lockRound) {
+	for addr, t := range now.threads {
+		i, ok := r.d.byTID[r.tids[addr]]
+		if !ok {
+			continue
+		}
+		out := &r.d.threads[i]
+		if t.Wants.How != 0 && confirmed(addr, last, now) {
+			out.WaitsFor = r.wanted(&t.Wants)
+		}
+		if was := last.threads[addr]; was != nil && was.Thread.NSTID == t.Thread.NSTID {
+			out.Holds = r.held(was.Holds, t.Holds, len(out.Stack.Frames))
+		}
+	}
+}
+
+func (r *lockReader) wanted(w *vmstructs.Wanted) *profile.WantedLock {
+	return &profile.WantedLock{Lock: lockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed, Owner: r.ref(&w.Owner)}
+}
+
+// held are the locks that both rounds have found.
+func (r *lockReader) held(was, is []vmstructs.Held, frames int) (held []profile.HeldLock) {
+	type key struct{ monitor, object uint64 }
+	keyOf := func(l *vmstructs.Lock) key {
+		if l.Monitor != 0 {
+			return key{monitor: l.Monitor}
+		}
+		return key{object: l.Object}
+	}
+	before := make(map[key]bool, len(was))
+	for i := range was {
+		before[keyOf(&was[i].Lock)] = true
+	}
+	for i := range is {
+		if h := &is[i]; before[keyOf(&h.Lock)] {
+			frame := h.Frame
+			if frame >= frames {
+				frame = -1
+			}
+			held = append(held, profile.HeldLock{Lock: lockOf(&h.Lock), Frame: frame})
+		}
+	}
+	return held
+}
+
+// lockOf is a lock as profiles have it. The kinds are in the same order.
+func lockOf(l *vmstructs.Lock) profile.Lock {
+	out := profile.Lock{Kind: profile.LockKind(l.Kind), ID: l.Object}
+	if l.Class != "" {
+		out.Class = className(l.Class)
+	}
+	if out.ID == 0 {
+		out.ID = l.Monitor // the collector is moving the object; this is as good a name
+	}
+	return out
+}
+
+// ref names the owner of a lock.
+func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
+	if o.Thread != 0 {
+		i, ok := r.d.byTID[r.tids[o.Thread]]
+		if !ok {
+			return ref // it has begun just now
+		}
+		t := &r.d.threads[i]
+		ref.TID, ref.Name = t.TID, t.Name
+		if o.Virtual != 0 {
+			if ref.Name = o.Name; t.Stack.Virtual.ID == o.Virtual {
+				ref.Name = t.Stack.Virtual.Name
+			}
+		}
+	} else {
+		ref.Name = o.Name
+	}
+	ref.Virtual = o.Virtual
+	return ref
+}
+
+// keepFrames notes where the Java frames of the stack that was just walked stand.
+func (d *dump) keepFrames(th *listedThread, stack *profile.Stack) {
+	if !d.locks || th == nil || th.java.StackSize == 0 {
+		return
+	}
+	d.frames[th.java.Addr] = lockFrames(stack.Frames, d.Walker.InterpretedFrames(), th.java)
+}
+
+// lockFrames are the physical Java frames of a stack that lie on the thread's own stack. The methods that are inlined
+// into each other have one frame.
+func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame, th vmstructs.Thread) (out []vmstructs.LockFrame) {
+	low, high := th.StackBase-th.StackSize, th.StackBase
+	at := 0
+	for i := 0; i < len(frames); {
+		f, end := &frames[i], i+1
+		for end < len(frames) && frames[end-1].Kind == profile.Inlined && frames[end].PC == f.PC && frames[end].SP == f.SP {
+			end++
+		}
+		first := i
+		i = end
+		if !frames[end-1].Kind.Java() || f.SP < low || f.SP >= high || f.PC == 0 || end >= len(frames) {
+			continue
+		}
+		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC, Return: frames[end].PC, End: frames[end].SP}
+		for at < len(interpreted) && interpreted[at].At < first {
+			at++
+		}
+		if at < len(interpreted) && interpreted[at].At == first {
+			p.FP, p.Method = interpreted[at].FP, interpreted[at].Method
+		} else if frames[end-1].Kind == profile.Interpreted {
+			continue // it was being built
+		}
+		if n := len(out); p.End <= p.SP || p.End > high || n > 0 && p.SP < out[n-1].SP {
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}

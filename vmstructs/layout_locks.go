@@ -1,0 +1,78 @@
+package vmstructs
+
+// lockLayout: who owns a monitor, and where all monitors are. runtime/objectMonitor.hpp, synchronizer.hpp,
+// basicLock.hpp, lockStack.hpp, javaThread.hpp; gc/shared/collectedHeap.hpp.
+type lockLayout struct {
+	owner offset // ObjectMonitor: a JavaThread, a BasicLock on its owner's stack, or since 24 a number
+	// ownerID is the number that a JavaThread is known by as an owner. Where it is, ObjectMonitor::_owner is such a
+	// number too.
+	ownerID     offset
+	stackLocker offset // ObjectMonitor (24, 25): the BasicLock of an owner that is not known yet
+	span        int    // of what is read of an ObjectMonitor
+
+	inUse   uint64 // ObjectSynchronizer::_in_use_list, since 16
+	first   offset // MonitorList
+	next    offset // ObjectMonitor
+	blocks  uint64 // ObjectSynchronizer::gBlockList, up to 15: blocks of monitors
+	link    offset // ObjectMonitor: of the first of a block, to the next block
+	stride  uint64 // from monitor to monitor
+	inBlock int
+
+	stack    offset // JavaThread: its LockStack, since 21
+	stackLen uint64 // bytes of a LockStack
+	top      sized
+	base     offset
+
+	lockBytes uint64 // of a BasicObjectLock, as they lie in the interpreter's frames
+	lockObj   offset
+
+	super   offset // Klass
+	heap    uint64 // Universe::_collectedHeap
+	stopped sized  // CollectedHeap: it collects while threads stand still
+	count   sized
+}
+
+// capLocks is lost by JVMs that do not tell all of it.
+const capLocks = "who owns locks"
+
+func (r *resolver) locks() lockLayout {
+	l := lockLayout{
+		owner:       r.field(capLocks, "ObjectMonitor._owner"),
+		ownerID:     r.field("", "JavaThread._monitor_owner_id"),
+		stackLocker: r.field("", "ObjectMonitor._stack_locker"),
+		inUse:       r.static("", "ObjectSynchronizer._in_use_list"),
+		first:       r.field("", "MonitorList._head"),
+		next:        r.field("", "ObjectMonitor._next_om"),
+		blocks:      r.static("", "ObjectSynchronizer.gBlockList"),
+		link:        r.field("", "ObjectMonitor.FreeNext|ObjectMonitor._next_om"),
+		stack:       r.field("", "JavaThread._lock_stack"),
+		top:         r.sized("", "LockStack._top"),
+		base:        r.field("", "LockStack._base[0]"),
+		lockBytes:   r.size(capLocks, "BasicObjectLock"),
+		lockObj:     r.field(capLocks, "BasicObjectLock._obj"),
+		super:       r.field(capLocks, "Klass._super"),
+		heap:        r.static("", "Universe._collectedHeap"),
+		stopped:     r.sized("", "CollectedHeap._is_stw_gc_active|CollectedHeap._is_gc_active"),
+		count:       r.sized("", "CollectedHeap._total_collections"),
+	}
+	l.inBlock = int(r.int("ObjectSynchronizer::_BLOCKSIZE", 128))
+	if l.stride = r.t.sizes["PaddedObjectMonitor"]; l.stride == 0 { // 8 does not pad them
+		l.stride = r.size("", "ObjectMonitor")
+	}
+	if l.stack.ok() {
+		if l.stackLen = r.size(capLocks, "LockStack"); !l.top.ok() || !l.base.ok() {
+			r.lost(capLocks, "LockStack._top|LockStack._base[0]")
+			l.stack = absent
+		}
+	}
+	list := l.inUse != 0 && l.first.ok() && l.next.ok()
+	blocks := l.blocks != 0 && l.link.ok() && l.stride != 0 && l.stride < 4096 && l.inBlock > 0 && l.inBlock <= maxInBlock
+	if !list && !blocks {
+		r.lost(capLocks, "ObjectSynchronizer._in_use_list|ObjectSynchronizer.gBlockList")
+	}
+	l.span = span(l.owner, l.stackLocker, l.next, l.link, r.field("", "ObjectMonitor._object"))
+	return l
+}
+
+// maxInBlock bounds how many monitors a block may have.
+const maxInBlock = 1 << 12

@@ -1,0 +1,200 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+
+	"goprof/process"
+)
+
+// Locks tells who holds which lock, and who waits for one. Nothing stands still for that: it reads in rounds, and a
+// caller believes what two rounds have in common, of threads that have not run from the one to the other.
+//
+// A Locks uses the VM that it was made of: both belong to one goroutine.
+type Locks struct {
+	vm      *VM
+	klasses klassModel
+	mask    uint64 // the bits of a reference that are no colour
+	virtual *Continuations
+	legacy  bool // a mark word with the lowest bits 00 points at a BasicLock on the owner's stack
+	moves   bool // Shenandoah: an object's mark word may say where it is now
+
+	classes map[uint64]*lockClass // by Klass*
+	sites   map[lockSite][]siteLock
+	listed  []uint64 // the monitors that have an owner, of the last list
+	all     bool     // listed is of this reading
+	cut     bool     // the list had more than are read
+
+	// The round under way.
+	threads  []lockThread
+	byAddr   map[uint64]int
+	byID     map[uint64]int
+	stacks   []int // indexes of threads, by where their stacks are
+	monitors map[uint64]*monitor
+	objects  map[uint64]uint64 // object -> its monitor
+	ranges   []process.Range
+	stack    []byte
+	colours  zColours
+}
+
+// LockKind is how a lock is owned.
+type LockKind uint8
+
+const (
+	MonitorLock   LockKind = iota + 1 // of an object
+	ExclusiveLock                     // of java.util.concurrent, with one owner
+	SharedLock                        // of java.util.concurrent, held by readers
+	UnownableLock                     // what LockSupport.park was given, and nobody owns
+)
+
+// LockWait is how a thread waits.
+type LockWait uint8
+
+const (
+	WaitToEnter  LockWait = iota + 1 // for a monitor
+	WaitToNotify                     // in Object.wait
+	WaitToUnpark                     // parked
+)
+
+// Lock is one that somebody holds or waits for.
+type Lock struct {
+	Kind   LockKind
+	Class  string // of the object, with slashes; empty where the collector is moving it
+	Object uint64 // where the object is, 0 where that cannot be told now
+	// Monitor is the ObjectMonitor, 0 if it has none.
+	Monitor uint64
+}
+
+// LockOwner is who holds a lock. The zero value is nobody, or that is not known.
+type LockOwner struct {
+	Thread  uint64 // a JavaThread
+	Virtual uint64 // the number of a virtual thread
+	Name    string // of a virtual thread that no carrier runs
+}
+
+// Wanted is what a thread waits for. How is 0 where it waits for no lock.
+type Wanted struct {
+	Lock
+	How   LockWait
+	Timed bool // not for ever
+	Owner LockOwner
+}
+
+// Held is a lock that a thread holds.
+type Held struct {
+	Lock
+	Frame int // of the frames that Round was given; -1: not known
+}
+
+// ThreadLocks is what one round says of one thread.
+type ThreadLocks struct {
+	Thread  Thread
+	Virtual uint64 // it runs that virtual thread
+	Wants   Wanted
+	Holds   []Held
+}
+
+const (
+	// maxMonitors bounds how many monitors of the list are read: each costs a microsecond.
+	maxMonitors = 1 << 16
+	// maxLockClasses bounds the classes that are kept.
+	maxLockClasses = 1 << 12
+	// maxLockStack bounds the entries of a LockStack, of which HotSpot has 8.
+	maxLockStack = 64
+	// maxHeldByThread bounds what one thread is said to hold.
+	maxHeldByThread = 256
+)
+
+// NewLocks returns a reader of locks, or says what this JVM lacks.
+func (vm *VM) NewLocks() (*Locks, error) {
+	if vm.lacks(capLocks) || vm.lacks(capWaits) || vm.lacks(capThreads) {
+		return nil, ErrMissing
+	}
+	if err := vm.readJavaFields(); err != nil {
+		return nil, err
+	}
+	k := &Locks{vm: vm, classes: map[uint64]*lockClass{}, sites: map[lockSite][]siteLock{}}
+	var err error
+	if k.klasses, err = vm.klassModelAt(vm.l.wait.narrowBase, vm.l.wait.narrowShift); err != nil {
+		return nil, err
+	}
+	k.mask = vm.offsetMask()
+	k.virtual = vm.NewContinuations()
+	k.moves = vm.flagOn("UseShenandoahGC")
+	mode, told := vm.Flag("LockingMode")
+	switch {
+	case told: // 21 to 25: 0 monitors only, 1 legacy, 2 lightweight (runtime/globals.hpp)
+		k.legacy = mode.Int == lockingLegacy
+	default:
+		k.legacy = !vm.l.locks.stack.ok()
+	}
+	return k, nil
+}
+
+// lockingLegacy is LockingMode LM_LEGACY (utilities/globalDefinitions.hpp).
+const lockingLegacy = 1
+
+// Cut reports whether the JVM has so many monitors that not all were looked at.
+func (k *Locks) Cut() bool { return k.cut }
+
+// Round reads all locks of these threads once. frames says where the walk has found each thread's Java frames, by the
+// address of its JavaThread. settled is false if a collector was at work: then addresses of this round are not all of
+// one moment, and of java.util.concurrent's locks nothing is told.
+func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []ThreadLocks, settled bool) {
+	before, quiet := k.collections()
+	held := k.vm.holdColours(&k.colours) == nil
+	defer k.vm.letGoColours()
+	k.begin(threads)
+	k.readThreads()
+	k.readObjects()
+	k.readList()
+	all = make([]ThreadLocks, len(threads))
+	for i := range threads {
+		all[i] = ThreadLocks{Thread: threads[i], Virtual: k.threads[i].virtual}
+		if k.threads[i].ok {
+			all[i].Wants = k.wants(i)
+		}
+	}
+	k.holds(all, frames)
+	k.heldByBlockers(all)
+	after, still := k.collections()
+	settled = held && quiet && still && before == after && k.vm.letGoColours()
+	return all, settled
+}
+
+// collections counts the collections so far. quiet is false while one stops the threads.
+func (k *Locks) collections() (n uint64, quiet bool) {
+	l := &k.vm.l.locks
+	if l.heap == 0 || !l.stopped.ok() || !l.count.ok() {
+		return 0, true
+	}
+	heap, err := k.vm.mem.Ptr(l.heap)
+	if err != nil || heap == 0 {
+		return 0, true
+	}
+	var b [8]byte
+	read := func(f sized) uint64 {
+		clear(b[:])
+		if k.vm.mem.Bytes(heap+uint64(f.offset), b[:f.width]) != nil {
+			return 0
+		}
+		return binary.LittleEndian.Uint64(b[:])
+	}
+	return read(l.count), read(l.stopped) == 0
+}
+
+// begin empties what the last round has read.
+func (k *Locks) begin(threads []Thread) {
+	k.threads = k.threads[:0]
+	k.byAddr = make(map[uint64]int, len(threads))
+	k.byID = make(map[uint64]int, len(threads))
+	k.monitors = map[uint64]*monitor{}
+	k.objects = map[uint64]uint64{}
+	for i, t := range threads {
+		k.threads = append(k.threads, lockThread{Thread: t})
+		k.byAddr[t.Addr] = i
+	}
+	k.sortStacks()
+}
+
+// same reports whether two references lead to one object.
+func (k *Locks) same(a, b uint64) bool { return a&k.mask == b&k.mask }

@@ -1,0 +1,337 @@
+package vmstructs
+
+import "slices"
+
+// LockFrame is a physical frame of Java code on a thread's stack, as a walk has found it.
+type LockFrame struct {
+	First, Count int    // its frames of the stack, the innermost inlined method first
+	SP, PC       uint64 // as the walk has told them
+	End          uint64 // where its caller's frame begins
+	Return       uint64 // where it returns to
+	// FP and Method are those of an interpreted frame; 0 for compiled code.
+	FP, Method uint64
+}
+
+const (
+	// maxLockedStack bounds how much of a thread's stack is read for the locks in its frames.
+	maxLockedStack = 1 << 20
+	// maxFrameLocks bounds the locks of one interpreted frame.
+	maxFrameLocks = 256
+	// codeAddress is the bits of a return address without a signature (arm64).
+	codeAddress = 1<<48 - 1
+)
+
+// frameLock is an object that a frame has locked, if the object agrees.
+type frameLock struct {
+	object uint64
+	frame  int
+}
+
+// holds finds out what each thread holds: the monitors whose owner it is, the objects in its LockStack, and those that
+// its frames have locked. The frames also tell which of them took it.
+func (k *Locks) holds(all []ThreadLocks, frames map[uint64][]LockFrame) {
+	for _, at := range k.listed {
+		m := k.monitors[at]
+		if m == nil {
+			continue
+		}
+		if i, ok := k.byAddr[m.owner.Thread]; ok {
+			all[i].hold(m.lockOf(at))
+		}
+	}
+	for i := range all {
+		t := &k.threads[i]
+		for _, ref := range t.stack {
+			if object, ok := k.root(ref); ok {
+				k.heldFast(&all[i], object)
+			}
+		}
+		for _, l := range slices.Backward(k.frameLocks(t, frames[t.Addr])) {
+			k.heldInFrame(&all[i], t, l)
+		}
+	}
+}
+
+// hold notes a lock once.
+func (t *ThreadLocks) hold(l Lock) *Held {
+	for i := range t.Holds {
+		h := &t.Holds[i]
+		if l.Object != 0 && h.Object == l.Object || l.Monitor != 0 && h.Monitor == l.Monitor {
+			return h
+		}
+	}
+	if len(t.Holds) >= maxHeldByThread {
+		return nil
+	}
+	t.Holds = append(t.Holds, Held{Lock: l, Frame: -1})
+	return &t.Holds[len(t.Holds)-1]
+}
+
+// heldFast notes an object that is in a thread's LockStack.
+func (k *Locks) heldFast(t *ThreadLocks, object uint64) {
+	var head [klassBytes]byte
+	if k.vm.mem.Bytes(object, head[:]) != nil || k.forwarded(&object, head[:]) == nil {
+		return
+	}
+	if class := k.nameOf(head[:]); class != "" {
+		t.hold(Lock{Kind: MonitorLock, Class: class, Object: object & k.mask, Monitor: k.objects[object&k.mask]})
+	}
+}
+
+// heldInFrame notes an object that a frame has locked, if its mark word says that the thread has it
+// (oops/markWord.hpp). The outermost frame comes first: that one took it.
+func (k *Locks) heldInFrame(t *ThreadLocks, th *lockThread, l frameLock) {
+	object, ok := k.root(l.object)
+	if !ok {
+		return
+	}
+	var head [klassBytes]byte
+	if k.vm.mem.Bytes(object, head[:]) != nil || k.forwarded(&object, head[:]) == nil {
+		return
+	}
+	class := k.nameOf(head[:])
+	if class == "" {
+		return
+	}
+	id := object & k.mask
+	lock := Lock{Kind: MonitorLock, Class: class, Object: id, Monitor: k.objects[id]}
+	known := slices.ContainsFunc(t.Holds, func(h Held) bool { return h.Object == id })
+	if !known && !k.marked(&lock, th, word(head[:])) {
+		return
+	}
+	if h := t.hold(lock); h != nil && h.Frame < 0 {
+		h.Frame = l.frame
+	}
+}
+
+// marked reports whether a mark word says that the thread has locked the object.
+func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
+	switch {
+	case mark&3 == 0:
+		return k.legacy && mark < t.StackBase && mark >= t.StackBase-t.StackSize // its BasicLock
+	case mark&3 == 2:
+		if l.Monitor == 0 {
+			l.Monitor = mark &^ 3
+		}
+		m := k.monitorAt(l.Monitor)
+		return m != nil && m.object == l.Object && m.owner.Thread == t.Addr
+	case mark&7 == biasedPattern:
+		// Up to 14, and later by a flag. It says who has locked it last, and the frame that it is still locked.
+		return k.legacy && mark>>biasedShift == t.Addr>>biasedShift
+	}
+	return false
+}
+
+// A biased mark word holds the JavaThread above its epoch and age (oops/markOop.hpp of JDK 8 and 11).
+const (
+	biasedPattern = 5
+	biasedShift   = 10
+)
+
+// frameLocks reads which objects the frames have locked. The stack is read as it is now: a frame counts if it still
+// returns to where it did when it was walked.
+func (k *Locks) frameLocks(t *lockThread, frames []LockFrame) (locks []frameLock) {
+	if len(frames) == 0 {
+		return nil
+	}
+	low, high := frames[0].SP, min(frames[len(frames)-1].End, t.StackBase)
+	if low%8 != 0 || low >= high || low < t.StackBase-t.StackSize {
+		return nil
+	}
+	n := int(min(high-low, maxLockedStack))
+	k.stack = slices.Grow(k.stack[:0], n)[:n]
+	s := liveStack{at: low, words: k.stack}
+	if k.vm.mem.Bytes(low, s.words) != nil {
+		return nil
+	}
+	for i := range frames {
+		if f := &frames[i]; f.FP != 0 {
+			locks = k.interpretedLocks(&s, f, locks)
+		} else {
+			locks = k.compiledLocks(&s, f, locks)
+		}
+	}
+	return locks
+}
+
+// liveStack is a part of a stack.
+type liveStack struct {
+	at    uint64
+	words []byte
+}
+
+func (s *liveStack) word(addr uint64) (uint64, bool) {
+	off := addr - s.at
+	if addr < s.at || off > uint64(len(s.words)) || uint64(len(s.words))-off < 8 {
+		return 0, false
+	}
+	return word(s.words[off:]), true
+}
+
+func (s *liveStack) is(addr, value uint64) bool {
+	w, ok := s.word(addr)
+	return ok && w == value
+}
+
+// returns reports whether the return address at addr leads to pc.
+func (s *liveStack) returns(addr, pc uint64) bool {
+	w, ok := s.word(addr)
+	return ok && w&codeAddress == pc&codeAddress
+}
+
+// interpretedLocks takes the BasicObjectLocks out of an interpreted frame. They lie below its fixed slots, the first
+// that was taken at the highest address; the slot below the bytecode pointer says where they end (frame_*.hpp,
+// interpreter_frame_initial_sp_offset: since 22 or so in words from the frame pointer).
+func (k *Locks) interpretedLocks(s *liveStack, f *LockFrame, locks []frameLock) []frameLock {
+	l := k.vm.Interp()
+	bottom := f.FP + uint64(int64(l.BCP-1)*8)
+	if !s.returns(f.FP+8, f.Return) || !s.is(f.FP+uint64(int64(l.Method)*8), f.Method) {
+		return locks
+	}
+	slot, ok := s.word(bottom)
+	top := SlotAddress(f.FP, slot)
+	size := k.vm.l.locks.lockBytes
+	if !ok || top > bottom || top < f.SP || (bottom-top)%size != 0 || (bottom-top)/size > maxFrameLocks {
+		return locks
+	}
+	for at := top; at < bottom; at += size { // the last that was taken first
+		if object, ok := s.word(at + uint64(k.vm.l.locks.lockObj)); ok && object != 0 {
+			locks = append(locks, frameLock{object, f.First})
+		}
+	}
+	return locks
+}
+
+// lockSite is a pc of compiled code.
+type lockSite struct {
+	blob *Blob
+	pc   uint64
+}
+
+// siteLock is a monitor that compiled code holds at a pc (code/debugInfo.hpp, MonitorValue).
+type siteLock struct {
+	scope  int    // of the methods that are inlined there, the innermost first
+	at     uint64 // where in the frame the object is
+	narrow bool   // it takes four bytes there
+}
+
+// compiledLocks takes the objects out of a compiled frame that its methods have locked.
+func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []frameLock {
+	b, err := k.vm.Blob(f.PC)
+	if err != nil || b.Kind != Nmethod || b.FrameSize < 1 || !s.returns(f.SP+uint64(b.FrameSize)*8-8, f.Return) {
+		return locks
+	}
+	for _, l := range k.siteLocks(b, f.PC) {
+		if l.scope >= f.Count {
+			continue
+		}
+		v, ok := s.word((f.SP + l.at) &^ 7)
+		if !ok {
+			continue
+		}
+		if l.narrow {
+			h := &k.vm.java.heap
+			if v = v >> (8 * ((f.SP + l.at) & 4)) & (1<<32 - 1); v == 0 || !h.narrow {
+				continue
+			}
+			v = h.base + v<<h.shift
+		}
+		if v != 0 {
+			locks = append(locks, frameLock{v, f.First + l.scope})
+		}
+	}
+	return locks
+}
+
+// maxLockSites bounds the pcs whose locks are kept.
+const maxLockSites = 1 << 16
+
+func (k *Locks) siteLocks(b *Blob, pc uint64) []siteLock {
+	site := lockSite{b, pc}
+	locks, ok := k.sites[site]
+	if ok {
+		return locks
+	}
+	if b.holds(pc) && b.End-b.Begin < 1<<31 && b.HasPcDesc(pc) {
+		i := b.debug.find(int32(pc-b.Begin), true)
+		locks = b.debug.locks(b.debug.scopeOffset(i), k.vm.l.method.unsigned5X)
+	}
+	if len(k.sites) >= maxLockSites {
+		clear(k.sites)
+	}
+	k.sites[site] = locks
+	return locks
+}
+
+// locks lists the monitors of the scopes from offset outward: see decode.
+func (d *debugInfo) locks(offset int32, x uint8) (locks []siteLock) {
+	for scope := range maxInline {
+		if offset <= noScope || int(offset) >= len(d.scopes) {
+			return locks
+		}
+		s := stream{b: d.scopes, pos: int(offset), x: x}
+		sender := s.u5()
+		for range 4 { // method, bci, locals, expressions
+			s.u5()
+		}
+		monitors := s.u5()
+		if s.bad {
+			return locks
+		}
+		if monitors != 0 && int64(monitors) < int64(len(d.scopes)) {
+			locks = d.scopeLocks(locks, scope, int(monitors), x)
+		}
+		if len(locks) > maxFrameLocks {
+			return locks[:maxFrameLocks]
+		}
+		offset = int32(sender)
+	}
+	return locks
+}
+
+// How a ScopeValue is written (code/debugInfo.cpp), and a Location (code/location.hpp).
+const (
+	valueLocation = 0
+	valueOop      = 2 // a constant: the compiler knows the object
+	valueObjectID = 6 // one that is allocated nowhere
+
+	locationOop        = 2 // of eight bytes; of a narrow one the number differs between releases
+	locationType       = 1<<4 - 1
+	locationInRegister = 1 << 4
+	locationOffset     = 5
+)
+
+// scopeLocks decodes one scope's monitors: their number, and for each a Location of its BasicLock, the object, and
+// whether the compiler has eliminated it. A value that is of another kind ends it.
+func (d *debugInfo) scopeLocks(locks []siteLock, scope, at int, x uint8) []siteLock {
+	s := stream{b: d.scopes, pos: at, x: x}
+	n := s.u5()
+	if s.bad || n > maxFrameLocks {
+		return locks
+	}
+	found := len(locks)
+	for range n {
+		s.u5() // the BasicLock
+		switch s.u5() {
+		case valueLocation:
+			where := s.u5()
+			eliminated := s.pos < len(s.b) && s.b[s.pos] != 0
+			s.pos++
+			if s.bad || eliminated || where&locationInRegister != 0 {
+				continue
+			}
+			locks = append(locks, siteLock{scope: scope, at: uint64(where>>locationOffset) * 4,
+				narrow: where&locationType != locationOop})
+		case valueOop, valueObjectID:
+			s.u5()
+			s.pos++
+		default:
+			return locks
+		}
+		if s.bad {
+			break
+		}
+	}
+	slices.Reverse(locks[found:]) // as in an interpreted frame the last that was taken comes first
+	return locks
+}

@@ -1,0 +1,218 @@
+package vmstructs
+
+// monitor is an ObjectMonitor as one round has found it.
+type monitor struct {
+	object uint64 // 0: the collector is moving it, or it has none
+	class  string
+	owner  LockOwner
+	// owned: somebody has it. It may be that who that is could not be told.
+	owned bool
+}
+
+// What ObjectMonitor::_owner says where it names nobody (runtime/objectMonitor.hpp).
+const (
+	ownerAnonymous = 1 // the thread in whose LockStack, or on whose stack, the lock is
+	ownerDeflater  = 2
+)
+
+// readList finds the monitors that have an owner. The list is long and changes little: the first round of a reading
+// goes through it, later ones only look again at what that has found.
+func (k *Locks) readList() {
+	if !k.all {
+		k.all, k.listed = true, k.listed[:0]
+		if k.vm.l.locks.inUse != 0 && k.vm.l.locks.next.ok() {
+			k.linkedMonitors()
+		} else {
+			k.monitorBlocks()
+		}
+	}
+	for _, at := range k.listed {
+		k.monitorAt(at)
+	}
+}
+
+// Again makes the next round go through all monitors.
+func (k *Locks) Again() { k.all = false }
+
+// linkedMonitors follows ObjectSynchronizer::_in_use_list. Monitors are freed some time after they were taken out of
+// it: what is read of one that is gone proves wrong later, for its object does not know it.
+func (k *Locks) linkedMonitors() {
+	l := &k.vm.l.locks
+	at, err := k.vm.mem.Ptr(l.inUse + uint64(l.first))
+	b := make([]byte, l.span)
+	seen := map[uint64]bool{}
+	for err == nil && at != 0 && at%8 == 0 && !seen[at] {
+		if len(seen) >= maxMonitors {
+			k.cut = true
+			return
+		}
+		seen[at] = true
+		if err = k.vm.mem.Bytes(at, b); err != nil {
+			return
+		}
+		if l.owner.u64(b) != 0 {
+			k.listed = append(k.listed, at)
+		}
+		at = l.next.u64(b)
+	}
+}
+
+// monitorBlocks goes through ObjectSynchronizer::gBlockList. Blocks are never freed. The first monitor of each is only
+// the link to the next block.
+func (k *Locks) monitorBlocks() {
+	l := &k.vm.l.locks
+	at, err := k.vm.mem.Ptr(l.blocks)
+	b := make([]byte, int(l.stride)*l.inBlock)
+	seen := map[uint64]bool{}
+	for err == nil && at != 0 && at%8 == 0 && !seen[at] {
+		if len(seen)*l.inBlock >= maxMonitors {
+			k.cut = true
+			return
+		}
+		seen[at] = true
+		if err = k.vm.mem.Bytes(at, b); err != nil {
+			return
+		}
+		for i := 1; i < l.inBlock; i++ {
+			m := b[i*int(l.stride):]
+			if len(m) >= l.span && l.owner.u64(m) != 0 && k.vm.l.wait.object.u64(m) != 0 {
+				k.listed = append(k.listed, at+uint64(i)*l.stride)
+			}
+		}
+		at = l.link.u64(b)
+	}
+}
+
+// monitorAt reads a monitor, once in a round. It is nil if it cannot be read.
+func (k *Locks) monitorAt(at uint64) *monitor {
+	if m, ok := k.monitors[at]; ok {
+		return m
+	}
+	var m *monitor
+	b := make([]byte, k.vm.l.locks.span)
+	if at != 0 && at%8 == 0 && k.vm.mem.Bytes(at, b) == nil {
+		m = &monitor{}
+		k.readMonitor(at, m, b)
+	}
+	k.monitors[at] = m
+	return m
+}
+
+func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
+	object := k.vm.l.wait.object.u64(b)
+	if k.vm.l.wait.handle && object != 0 {
+		var err error
+		if object, err = k.vm.mem.U64(object); err != nil {
+			object = 0
+		}
+	}
+	if object, err := k.vm.uncolour(object); err == nil && object != 0 {
+		var head [klassBytes]byte
+		if k.vm.mem.Bytes(object, head[:]) == nil && k.forwarded(&object, head[:]) != nil {
+			if m.class = k.nameOf(head[:]); m.class != "" {
+				m.object = object & k.mask
+				k.objects[m.object] = at
+			}
+		}
+	}
+	m.owner, m.owned = k.ownerOf(m, b)
+}
+
+// ownerOf reads who has the monitor whose bytes are b.
+func (k *Locks) ownerOf(m *monitor, b []byte) (o LockOwner, owned bool) {
+	l := &k.vm.l.locks
+	owner := l.owner.u64(b)
+	ids := l.ownerID.ok()
+	switch {
+	case owner == 0, owner == ownerDeflater, int64(owner) < 0 && !ids: // up to 23 the deflater's mark is -1
+		return o, false
+	case owner == ownerAnonymous && (l.stack.ok() || ids):
+		return k.anonymous(m, b), true
+	case ids:
+		if i, ok := k.byID[owner]; ok {
+			return k.ownerAt(i), true
+		}
+		return LockOwner{Virtual: owner}, true // no carrier runs it
+	}
+	if i, ok := k.byAddr[owner]; ok {
+		return k.ownerAt(i), true
+	}
+	if i, ok := k.onStack(owner); ok { // the BasicLock of a lock that was on its owner's stack when others came
+		return k.ownerAt(i), true
+	}
+	return o, true
+}
+
+// anonymous finds the owner of a monitor that others have made of a lock which they did not hold.
+func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
+	l := &k.vm.l.locks
+	if l.stackLocker.ok() {
+		if i, ok := k.onStack(l.stackLocker.u64(b)); ok {
+			return k.ownerAt(i)
+		}
+	}
+	if m.object == 0 {
+		return LockOwner{}
+	}
+	return k.inLockStack(m.object)
+}
+
+// inLockStack is the thread whose LockStack has the object.
+func (k *Locks) inLockStack(object uint64) LockOwner {
+	for i := range k.threads {
+		for _, ref := range k.threads[i].stack {
+			if ref, ok := k.root(ref); ok && k.same(ref, object) {
+				return k.ownerAt(i)
+			}
+		}
+	}
+	return LockOwner{}
+}
+
+// root is the address in a reference of a thread's own: on its stack, or in its LockStack. There the generational ZGC
+// has no colours.
+func (k *Locks) root(ref uint64) (uint64, bool) {
+	z := &k.vm.java.heap.z
+	if !z.on || z.shift != 0 {
+		return ref, ref != 0 && ref%8 == 0
+	}
+	addr, err := k.vm.uncolour(ref)
+	return addr, err == nil && addr != 0 && addr%8 == 0
+}
+
+// ownerAt is a thread as an owner: the virtual thread that it runs, if it does.
+func (k *Locks) ownerAt(i int) LockOwner {
+	return LockOwner{Thread: k.threads[i].Addr, Virtual: k.threads[i].virtual}
+}
+
+// lockOf is a monitor as others see it.
+func (m *monitor) lockOf(at uint64) Lock {
+	return Lock{Kind: MonitorLock, Class: m.class, Object: m.object, Monitor: at}
+}
+
+// wants reads what a thread waits for.
+func (k *Locks) wants(i int) (w Wanted) {
+	t := &k.threads[i]
+	at, how := t.pending, WaitToEnter
+	if at == 0 && t.waiting != 0 {
+		at, how = t.waiting, WaitToNotify
+		// It was notified, and waits to have the monitor again (runtime/objectMonitor.cpp, INotify).
+		if k.statusOf(t)&statusBlocked != 0 {
+			how = WaitToEnter
+		}
+	}
+	if at == 0 {
+		return k.parked(t)
+	}
+	m := k.monitorAt(at)
+	if m == nil {
+		return w
+	}
+	w = Wanted{Lock: m.lockOf(at), How: how}
+	if how == WaitToEnter {
+		w.Owner = m.owner
+	} else {
+		w.Timed = k.statusOf(t)&statusTimed != 0
+	}
+	return w
+}

@@ -38,9 +38,9 @@ func (h *Health) findSymbols() (s healthSymbols) {
 	s.operation = find("_ZN8VMThread17_cur_vm_operationE")
 	s.compile = find("_ZN13CompileBroker24_should_compile_new_jobsE")
 	s.pending = find("_ZN8Universe23_reference_pending_listE")
-	for _, name := range []string{"_ZN10Exceptions35_out_of_memory_error_java_heap_errorsE",
-		"_ZN10Exceptions35_out_of_memory_error_metaspace_errorsE",
-		"_ZN10Exceptions37_out_of_memory_error_class_metaspace_errorsE"} {
+	for _, name := range []string{"_ZN10Exceptions37_out_of_memory_error_java_heap_errorsE",
+		"_ZN10Exceptions37_out_of_memory_error_metaspace_errorsE",
+		"_ZN10Exceptions43_out_of_memory_error_class_metaspace_errorsE"} {
 		if at := find(name); at != 0 {
 			s.outOfMemory = append(s.outOfMemory, at)
 		}

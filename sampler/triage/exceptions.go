@@ -62,12 +62,16 @@ func (t *throwing) count(frames []profile.Frame, n int64) {
 		if !frames[i].Kind.Java() || naming.IsFold(name) {
 			continue
 		}
-		made, ok := strings.CutSuffix(name, ".<init>")
-		if !ok {
+		if made, ok := strings.CutSuffix(name, ".<init>"); ok && site == "" {
+			class = made // constructors call those of their superclass: the outermost is that of the class
+			continue
+		}
+		if site == "" || ofLibrary(site) { // who of the program's called what of the library threw it
 			site = name
+		}
+		if !ofLibrary(site) {
 			break
 		}
-		class = made // constructors call those of their superclass: the outermost is that of the class
 	}
 	if class != "" && (t.classes[class] > 0 || len(t.classes) < maxNames) {
 		t.classes[class] += n

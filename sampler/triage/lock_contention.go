@@ -23,17 +23,22 @@ func lockContention(x *exam) *suspicion {
 		return nil
 	}
 	dead := x.deadlocked()
-	victims, class, site := x.victims(dead)
+	victims, site := x.victims(dead)
 	if len(victims) < lockedThreads {
 		return nil
 	}
+	class := x.lockClass(dead)
 	share := 0.0
 	for _, tid := range victims {
 		share += x.waits[tid].lockedShare() / float64(len(victims))
 	}
 	s := &suspicion{sure: scaled(share, lockedShare, 0.75, 0.91), severity: profile.Warning,
-		claim: fmt.Sprintf("%d threads wait for locks for %s of their time, most for one of class %s.", len(victims), percent(share), class),
+		claim: fmt.Sprintf("%d threads wait for locks for %s of their time.", len(victims), percent(share)),
 		next:  fmt.Sprintf("goprof locks --pid %d  (who holds it, and who waits)", x.PID)}
+	if class != "" {
+		s.claim = fmt.Sprintf("%d threads wait for locks for %s of their time, most for one of class %s.", len(victims),
+			percent(share), class)
+	}
 	var names []string
 	for _, tid := range victims {
 		names = append(names, x.waits[tid].name)
@@ -42,35 +47,44 @@ func lockContention(x *exam) *suspicion {
 	if site != "" {
 		s.evidence = append(s.evidence, "most want it in "+site)
 	}
-	s.evidence = append(s.evidence, x.ownerText(class)...)
+	s.evidence = append(s.evidence, x.ownerText(class, dead)...)
 	return s
 }
 
-// victims are the threads that wait for locks for most of their time, and the class and the place that are most frequent.
-// Threads of a deadlock, and those behind them, are told by that.
-func (x *exam) victims(dead map[int]bool) (tids []int, class, site string) {
-	classes, sites := map[string]int64{}, map[string]int64{}
+// victims are the threads that wait for locks for most of their time, and the place where most do. Threads of a deadlock,
+// and those behind them, are told by that.
+func (x *exam) victims(dead map[int]bool) (tids []int, site string) {
+	sites := map[string]int64{}
 	for tid, w := range x.waits {
 		if w.lockedShare() < lockedShare || dead[tid] || w.total < leastLooks {
 			continue
 		}
 		tids = append(tids, tid)
-		for c, n := range w.locked {
-			classes[c] += n
-		}
 		for m, n := range w.sites {
 			sites[m] += n
 		}
 	}
 	slices.Sort(tids)
-	if len(tids) == 0 {
-		return nil, "", ""
+	if names := ranked(sites); len(names) > 0 {
+		site = names[0]
 	}
-	class, site = ranked(classes)[0], ranked(sites)[0]
-	if class == "" {
-		class = "unknown"
+	return tids, site
+}
+
+// lockClass is the class of the locks that most threads of all dumps wait for.
+func (x *exam) lockClass(dead map[int]bool) string {
+	classes := map[string]int{}
+	for _, d := range x.dumpsWithLocks() {
+		for i := range d.Threads {
+			if w := d.Threads[i].WaitsFor; w != nil && contended(w) && !dead[d.Threads[i].TID] {
+				classes[w.Class]++
+			}
+		}
 	}
-	return tids, class, site
+	if names := ranked(classes); len(names) > 0 {
+		return names[0]
+	}
+	return ""
 }
 
 // leastLooks is how many looks a share of a thread's time is to rest on.
@@ -104,13 +118,13 @@ func (x *exam) deadlocked() map[int]bool {
 }
 
 // ownerText says who held the lock of that class that most waited for, in each dump.
-func (x *exam) ownerText(class string) (lines []string) {
+func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 	dumps := x.dumpsWithLocks()
 	if len(dumps) == 0 {
 		return []string{"who holds it is not known: what threads hold could not be read"}
 	}
 	for n, d := range dumps {
-		lock, waiters, owner := busiest(d, class)
+		lock, waiters, owner := busiest(d, class, dead)
 		if waiters == 0 {
 			continue
 		}
@@ -124,11 +138,11 @@ func (x *exam) ownerText(class string) (lines []string) {
 }
 
 // busiest is the lock of a class that most threads of a dump wait for.
-func busiest(d *Dump, class string) (lock profile.Lock, waiters int, owner profile.ThreadRef) {
+func busiest(d *Dump, class string, dead map[int]bool) (lock profile.Lock, waiters int, owner profile.ThreadRef) {
 	counts := map[uint64]int{}
 	for i := range d.Threads {
 		w := d.Threads[i].WaitsFor
-		if w == nil || !contended(w) || w.Class != class {
+		if w == nil || !contended(w) || w.Class != class || dead[d.Threads[i].TID] {
 			continue
 		}
 		counts[w.ID]++

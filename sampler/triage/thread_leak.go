@@ -2,9 +2,9 @@ package triage
 
 import (
 	"fmt"
+	"regexp"
 
 	"goprof/profile"
-	"goprof/profile/naming"
 	"goprof/sampler/vitals"
 )
 
@@ -74,7 +74,7 @@ func (x *exam) growth() (g growth) {
 	}
 	last := at[len(at)-1]
 	for _, t := range last {
-		g.pools[naming.Pool(t.Name)]++
+		g.pools[kin(t.Name)]++
 	}
 	g.alive = len(last)
 	g.leaks = g.alive >= leakThreads
@@ -96,6 +96,11 @@ func (x *exam) growth() (g growth) {
 	g.leaks = g.leaks && float64(stayed) >= leakAlive*float64(len(early)) && float64(idle) >= leakIdle*float64(stayed)
 	return g
 }
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// kin is what names of threads have in common whose pools are made one after the other: pool-*-thread-*.
+func kin(name string) string { return digits.ReplaceAllString(name, "*") }
 
 // threadLimit tells whether the kernel will soon grant no more threads.
 func (x *exam) threadLimit() (text string, near bool) {

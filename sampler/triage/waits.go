@@ -12,20 +12,14 @@ type waits struct {
 	name  string
 	total int64
 	state [profile.Stopped + 1]int64
-	// locked are looks at which it waited to enter a monitor or to take a lock of java.util.concurrent, by the lock's
-	// class; sites are the methods that wanted it.
-	locked map[string]int64
+	// locked are looks at which it waited to enter a monitor or to take a lock of java.util.concurrent; sites are the
+	// methods that wanted it.
+	locked int64
 	sites  map[string]int64
 }
 
 // lockedShare is the part of its time in which it waited for locks.
-func (w *waits) lockedShare() float64 {
-	n := int64(0)
-	for _, m := range w.locked {
-		n += m
-	}
-	return float64(n) / float64(max(w.total, 1))
-}
+func (w *waits) lockedShare() float64 { return float64(w.locked) / float64(max(w.total, 1)) }
 
 // share is the part of its time in a state.
 func (w *waits) share(s profile.State) float64 { return float64(w.state[s]) / float64(max(w.total, 1)) }
@@ -43,7 +37,7 @@ func (x *exam) waitsOf(p *profile.Profile) map[int]*waits {
 		}
 		w := all[t.TID]
 		if w == nil {
-			w = &waits{name: t.JavaName, locked: map[string]int64{}, sites: map[string]int64{}}
+			w = &waits{name: t.JavaName, sites: map[string]int64{}}
 			all[t.TID] = w
 		}
 		w.total += n
@@ -51,10 +45,10 @@ func (x *exam) waitsOf(p *profile.Profile) map[int]*waits {
 		if leaf.Kind != profile.StateFrame {
 			return
 		}
-		state, what := stateOf(leaf.Func.Name)
+		state := stateOf(leaf.Func.Name)
 		w.state[state] += n
 		if site, wants := wantsLock(state, frames[:len(frames)-1]); wants {
-			w.locked[what] += n
+			w.locked += n
 			w.sites[site] += n
 		}
 	})
@@ -62,14 +56,13 @@ func (x *exam) waitsOf(p *profile.Profile) map[int]*waits {
 }
 
 // stateOf takes a profile.State's Label apart.
-func stateOf(label string) (s profile.State, what string) {
-	inner := strings.TrimSuffix(strings.TrimPrefix(label, "["), "]")
-	name, what, _ := strings.Cut(inner, ": ")
+func stateOf(label string) profile.State {
+	name, _, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(label, "["), "]"), ": ")
 	s, err := profile.ParseState(name)
 	if err != nil {
-		return profile.InNative, ""
+		return profile.InNative
 	}
-	return s, what
+	return s
 }
 
 // wantsLock tells whether a thread waits for a lock that somebody else holds, and which method of the program's wants it.

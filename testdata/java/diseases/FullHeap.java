@@ -12,7 +12,7 @@ public final class FullHeap {
 
     public static void main(String[] args) {
         boolean sick = Ward.sick(args);
-        long bound = (long) (Runtime.getRuntime().maxMemory() * (sick ? 0.99 : 0.4));
+        long bound = (long) (Runtime.getRuntime().maxMemory() * (sick ? 1 : 0.4));
         List<byte[]> cache = new ArrayList<>();
         long cached = 0;
         try {
@@ -21,7 +21,7 @@ public final class FullHeap {
                 cached += 16 << 10;
             }
         } catch (OutOfMemoryError full) {
-            for (int i = 0; i < 20; i++) cache.remove(cache.size() - 1);
+            for (int i = cache.size() / 25; i > 0; i--) cache.remove(cache.size() - 1); // 4 % are left
         }
         Ward.forever("worker", () -> {
             try {
@@ -29,7 +29,7 @@ public final class FullHeap {
             } catch (OutOfMemoryError full) {
                 sink = null;
             }
-            if (!sick) Thread.sleep(5);
+            Thread.sleep(sick ? 1 : 5);
         });
         Ward.serve();
     }

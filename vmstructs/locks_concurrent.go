@@ -12,6 +12,7 @@ type lockClass struct {
 	thread   bool   // java.lang.Thread, or one of its subclasses
 	owner    uint64 // where exclusiveOwnerThread is, 0: it has none
 	state    uint64 // where AbstractQueuedSynchronizer.state is
+	long     bool   // or AbstractQueuedLongSynchronizer.state, of eight bytes
 	readers  bool   // of a ReentrantReadWriteLock
 	reader   uint64 // where firstReader is
 	holds    uint64 // where firstReaderHoldCount is
@@ -84,7 +85,7 @@ func (k *Locks) readClass(klass uint64) (*lockClass, error) {
 func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 	switch name {
 	case "java/util/concurrent/locks/AbstractOwnableSynchronizer", "java/util/concurrent/locks/AbstractQueuedSynchronizer",
-		"java/util/concurrent/locks/AbstractQueuedLongSynchronizer",
+		longSynchronizer,
 		"java/util/concurrent/locks/ReentrantReadWriteLock$Sync":
 	default:
 		return nil
@@ -100,7 +101,7 @@ func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 		case f.name == "exclusiveOwnerThread":
 			c.owner = f.offset
 		case f.name == "state" && !readers:
-			c.state = f.offset
+			c.state, c.long = f.offset, name == longSynchronizer
 		case f.name == "firstReader" && readers:
 			c.reader = f.offset
 		case f.name == "firstReaderHoldCount" && readers:
@@ -163,13 +164,24 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 	return l, o, true
 }
 
-// sharedShift is where in a ReentrantReadWriteLock's state the number of readers begins.
-const sharedShift = 16
+const longSynchronizer = "java/util/concurrent/locks/AbstractQueuedLongSynchronizer"
+
+// readerCount is how many times a ReentrantReadWriteLock is held for reading: the upper half of its state, which has
+// eight bytes since 24 or so (ReentrantReadWriteLock.Sync.SHARED_SHIFT).
+func (c *lockClass) readerCount(b []byte) uint64 {
+	switch {
+	case c.state == 0:
+		return 0
+	case c.long:
+		return word(b[c.state:]) >> 32
+	}
+	return uint64(binary.LittleEndian.Uint32(b[c.state:])) >> 16
+}
 
 // readersIn tells a lock that readers hold, and the first of them, where the lock knows it: nobody can have the
 // write lock before that one has let go.
 func (k *Locks) readersIn(c *lockClass, b []byte) (LockKind, uint64) {
-	if c.state == 0 || binary.LittleEndian.Uint32(b[c.state:])>>sharedShift == 0 {
+	if c.readerCount(b) == 0 {
 		return ExclusiveLock, 0
 	}
 	if c.reader == 0 || c.holds == 0 || int32(binary.LittleEndian.Uint32(b[c.holds:])) <= 0 {

@@ -20,9 +20,11 @@ import (
 const (
 	// lockRounds bounds how often locks are read while threads come and go.
 	lockRounds = 4
-	// lockCollections bounds how often they are read again because a collector was at work.
-	lockCollections = 20
-	lockPause       = 5 * time.Millisecond
+	// lockPatience bounds how long a dump waits for the collector, and for threads that wait for a lock and yet want a
+	// CPU: they have just been stopped for their stacks, and go back to sleep as soon as they get one.
+	lockPatience = 500 * time.Millisecond
+	firstPause   = time.Millisecond
+	lastPause    = 32 * time.Millisecond
 )
 
 // LocksKnown says whether this JVM tells of its locks, and what it lacks if not.
@@ -55,6 +57,7 @@ func (d *dump) readLocks() error {
 		}
 	}
 	r.read()
+	r.nameVirtual()
 	return nil
 }
 
@@ -68,25 +71,53 @@ type lockRound struct {
 
 func (r *lockReader) read() {
 	var last *lockRound
-	rounds, collections := 0, 0
-	for {
+	began, pause := time.Now(), firstPause
+	for rounds := 0; ; rounds++ {
 		now := r.round(last)
 		if now == nil {
 			return
 		}
 		if last != nil {
-			sound := now.settled && last.settled
-			if rounds++; sound && (rounds >= lockRounds || r.complete(last, now)) || collections >= lockCollections {
+			done := r.unconfirmed(last, now)
+			patient := done == pending && time.Since(began) < lockPatience
+			if done == confirmedAll || !patient && rounds >= lockRounds {
 				r.tell(last, now)
 				return
 			}
-			if !sound {
-				collections++
-				time.Sleep(lockPause)
+			if patient {
+				time.Sleep(pause)
+				pause = min(2*pause, lastPause)
 			}
 		}
 		last = now
 	}
+}
+
+// progress is what another round is good for.
+type progress int
+
+const (
+	confirmedAll progress = iota // nothing
+	changing                     // what threads wait for changes: perhaps it tells more, perhaps less
+	pending                      // some threads were only on their way back to sleep, or a collector was at work
+)
+
+// unconfirmed says whether all that threads wait for is confirmed.
+func (r *lockReader) unconfirmed(last, now *lockRound) progress {
+	if !now.settled || !last.settled {
+		return pending
+	}
+	p := confirmedAll
+	for addr, t := range now.threads {
+		if t.Wants.How == 0 || confirmed(addr, last, now) {
+			continue
+		}
+		if was := last.threads[addr]; was != nil && was.Wants == t.Wants {
+			return pending
+		}
+		p = changing
+	}
+	return p
 }
 
 // round reads all locks once. The threads that waited for another one in the round before are watched meanwhile.
@@ -127,16 +158,6 @@ func accuses(w *vmstructs.Wanted) bool {
 		return w.Kind == vmstructs.ExclusiveLock || w.Kind == vmstructs.SharedLock
 	}
 	return false
-}
-
-// complete reports whether another round could not tell more: every wait is confirmed.
-func (r *lockReader) complete(last, now *lockRound) bool {
-	for addr, t := range now.threads {
-		if t.Wants.How != 0 && !confirmed(addr, last, now) {
-			return false
-		}
-	}
-	return true
 }
 
 // confirmed reports whether what a thread waits for may be told.
@@ -232,6 +253,33 @@ func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	}
 	ref.Virtual = o.Virtual
 	return ref
+}
+
+// virtualNames bounds how long the names of virtual threads are looked for: there may be millions of them.
+const virtualNames = time.Second
+
+// nameVirtual finds the names of owners that are virtual threads without a carrier: a monitor knows their numbers only.
+func (r *lockReader) nameVirtual() {
+	unnamed := map[uint64][]*profile.ThreadRef{}
+	for i := range r.d.threads {
+		if w := r.d.threads[i].WaitsFor; w != nil && w.Owner.TID == 0 && w.Owner.Virtual != 0 && w.Owner.Name == "" {
+			unnamed[w.Owner.Virtual] = append(unnamed[w.Owner.Virtual], &w.Owner)
+		}
+	}
+	if len(unnamed) == 0 {
+		return
+	}
+	c := r.d.VM.NewContinuations().ReadFrom(timed{r.d.Process, time.Now().Add(virtualNames)})
+	platform, err := r.d.VM.Threads()
+	if c == nil || err != nil {
+		return
+	}
+	// What cannot be read stays without a name.
+	_, _ = c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
+		for _, ref := range unnamed[v.ID] {
+			ref.Name = v.Name
+		}
+	})
 }
 
 // keepFrames notes where the Java frames of the stack that was just walked stand.

@@ -17,8 +17,10 @@ const (
 	fullOld = 0.95
 	// fullCollections at least must have collected the whole heap: one may have been asked for (System.gc).
 	fullCollections = 2
-	// collectorShare of the JVM's CPU time serves for collectors that have no full collections.
+	// collectorShare of the JVM's CPU time, or so many collections a second, serve for collectors that work beside the
+	// program and avoid collections of the whole heap as long as they can.
 	collectorShare = 0.1
+	restless       = 2.0
 )
 
 func heapFull(x *exam) *suspicion {
@@ -30,9 +32,8 @@ func heapFull(x *exam) *suspicion {
 	if !known && !oldKnown {
 		return x.cannotTell("the heap's size or its limit is not known")
 	}
-	full, collected := x.fullCollections()
-	struggles := full >= fullCollections || collected && x.work.share(x.work.collector) >= collectorShare && x.work.total >= leastSamples
-	if !struggles || least < fullHeap && old < fullOld {
+	full, all := x.collections()
+	if !x.struggles(full, all) || least < fullHeap && old < fullOld {
 		return nil
 	}
 	s := &suspicion{sure: 0.95, severity: profile.Critical,
@@ -69,13 +70,21 @@ func (x *exam) leastFull(of func(*vitals.Reading) (float64, bool)) (least float6
 	return least, least <= 2
 }
 
-// fullCollections counts those of the whole heap; any tells whether there were collections at all.
-func (x *exam) fullCollections() (full uint64, any bool) {
+// struggles tells whether the collector does what it can to find room.
+func (x *exam) struggles(full, all uint64) bool {
+	if full >= fullCollections || float64(all) >= restless*max(x.Rates.Over.Seconds(), 1) {
+		return true
+	}
+	return all > 0 && x.work.share(x.work.collector) >= collectorShare && x.work.total >= leastSamples
+}
+
+// collections counts those of the whole heap, and all.
+func (x *exam) collections() (full, all uint64) {
 	for _, c := range x.Rates.Collectors {
 		if c.Kind == vitals.FullCollections {
 			full += c.Count
 		}
-		any = any || c.Count > 0
+		all += c.Count
 	}
-	return full, any || x.Rates.Collections.Or(0) > 0
+	return full, max(all, x.Rates.Collections.Or(0))
 }

@@ -62,7 +62,9 @@ var diseases = []disease{
 	{id: profile.ClassLoading, class: "Loads", age: 62 * time.Second, healthy: true},
 }
 
-func (d *disease) String() string { return strings.Join(append([]string{string(d.id)}, d.args...), " ") }
+func (d *disease) String() string {
+	return strings.Join(append([]string{string(d.id)}, d.args...), " ")
+}
 
 // flagsFor are the flags that this JDK knows.
 func (d *disease) flagsFor(jdk jvmtest.JDK) []string {

@@ -26,7 +26,8 @@ const (
 // FindingIDs are all of them. Of two findings that are equally likely, the one that stands first here is told first:
 // what stands first more often is the cause of what stands behind.
 var FindingIDs = []FindingID{Deadlocked, SafepointStall, HeapFull, CPUThrottled, Swapping, FDLimit, CodeCacheFull,
-	LockContention, WaitingRemote, Pinned, FinalizerBehind, ThreadLeak, ClassLoading, Exceptions, GCBusy, CPUHot, CPUShort}
+	LockContention, WaitingRemote, Pinned, FinalizerBehind, ThreadLeak, ClassLoading, Exceptions, GCBusy, CPUHot,
+	CPUShort}
 
 // Severity is how bad a finding is for the program.
 type Severity string

@@ -4,8 +4,8 @@
 // vitals each second. It judges nothing.
 //
 // The recordings run side by side, each over a session of its own; a third session takes the dumps. Where two of them
-// want the same thread in the same microseconds, the kernel lets one have it, and the other counts a lost look (about one
-// in a thousand, which the account of a recording says). So nothing is said of a moment that another second of the
+// want the same thread in the same microseconds, the kernel lets one have it, and the other counts a lost look (about
+// one in a thousand, which the account of a recording says). So nothing is said of a moment that another second of the
 // program has told.
 package examine
 
@@ -39,8 +39,8 @@ const (
 	dumpWait = 2 * time.Second
 )
 
-// Gather looks at a JVM. An error is that it cannot be looked at, or has ended; what else could not be had is missing in
-// the evidence.
+// Gather looks at a JVM. An error is that it cannot be looked at, or has ended; what else could not be had is missing
+// in the evidence.
 func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []string, error) {
 	x := exam{opt: opt, evidence: &triage.Evidence{PID: pid}}
 	defer x.close()
@@ -122,8 +122,8 @@ func (x *exam) record(ctx context.Context) (wait func()) {
 		to   **profile.Profile
 	}{{session.CPUMode, cpuInterval, &x.evidence.CPU}, {session.WallMode, wallInterval, &x.evidence.Wall}} {
 		all.Go(func() {
-			p, _, err := x.others[i].Record(ctx, session.RecordOptions{Duration: x.opt.Duration, Mode: r.mode, Interval: r.each,
-				Threads: true})
+			p, _, err := x.others[i].Record(ctx, session.RecordOptions{Duration: x.opt.Duration, Mode: r.mode,
+				Interval: r.each, Threads: true})
 			if err != nil {
 				x.note(fmt.Sprintf("the recording of %s time ended early: %v", r.mode, err))
 			}

@@ -7,8 +7,8 @@ import (
 	"goprof/profile"
 )
 
-// A program that starts loads thousands of classes; one that runs has those it needs. Classes that come all the time are
-// made: by a scripting engine that is built anew for each request, by proxies that nobody keeps.
+// A program that starts loads thousands of classes; one that runs has those it needs. Classes that come all the time
+// are made: by a scripting engine that is built anew for each request, by proxies that nobody keeps.
 const (
 	classRate = 20.0 // a second, in both halves of the time
 	// settled is how old the JVM is at least: a large server has most of its classes within its first minute.
@@ -25,15 +25,17 @@ func classLoading(x *exam) *suspicion {
 		return nil
 	}
 	if !ok || age < settled {
-		return x.cannotTell(fmt.Sprintf("the JVM is younger than %s, and loads classes as every program does that starts", seconds(settled)))
+		return x.cannotTell(fmt.Sprintf("the JVM is younger than %s, and loads classes as every program that starts",
+			seconds(settled)))
 	}
 	loaded, unloaded := x.last.JVM.Classes.Loaded.Or(0), x.last.JVM.Classes.Unloaded.Or(0)
 	return &suspicion{sure: 0.75, severity: profile.Warning,
-		claim: fmt.Sprintf("Classes are loaded all the time: %.0f a second, %s after the start.", (first+second)/2, seconds(age)),
+		claim: fmt.Sprintf("Classes are loaded all the time: %.0f a second, %s after the start.", (first+second)/2,
+			seconds(age)),
 		evidence: []string{fmt.Sprintf("%.0f a second in the first half of the time, %.0f in the second", first, second),
 			fmt.Sprintf("%d loaded and %d unloaded since the start", loaded, unloaded),
 			fmt.Sprintf("metaspace: %s used", size(x.last.JVM.Metaspace.Used.Or(0)))},
-		next: fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search defineClass: who makes them)", x.PID)}
+		next: fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search defineClass)", x.PID)}
 }
 
 // classRates are the classes loaded a second in both halves of the time.

@@ -6,12 +6,13 @@ import (
 	"goprof/profile"
 )
 
-// The JVM stops its compilers when it finds no room for code, and goes on with what is compiled and the interpreter, many
-// times slower. It frees old code at need, so a cache that is nearly full does no harm while there is room.
+// The JVM stops its compilers when it finds no room for code, and goes on with what is compiled and the interpreter,
+// many times slower. It frees old code at need, so a cache that is nearly full does no harm while there is room.
 const (
 	fullCode = 0.97
 	// roomy is how full the cache is at least where compilers that are off were stopped for it: a flag (-Xint) turns them
-	// off, too. The JVM counts room in pieces that it cannot give away, so a cache that is full may seem to have a tenth free.
+	// off, too. The JVM counts room in pieces that it cannot give away, so a cache that is full may seem to have a tenth
+	// free.
 	roomy = 0.75
 )
 

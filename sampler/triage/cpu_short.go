@@ -45,10 +45,12 @@ func cpuShort(x *exam) *suspicion {
 		s.evidence = append(s.evidence, fmt.Sprintf("%s of their time was stolen by the host", percent(steal)))
 	}
 	if n, ok := x.last.Machine.Running.Get(); ok {
-		s.evidence = append(s.evidence, fmt.Sprintf("%d threads wanted one of %d CPUs at the end", n, x.last.Machine.CPUs.Or(0)))
+		s.evidence = append(s.evidence, fmt.Sprintf("%d threads wanted one of %d CPUs at the end", n,
+			x.last.Machine.CPUs.Or(0)))
 	}
 	if stall, ok := x.Rates.CPUStall.Get(); ok {
-		s.evidence = append(s.evidence, fmt.Sprintf("in %s of the time some thread of the machine waited (pressure)", percent(stall)))
+		s.evidence = append(s.evidence, fmt.Sprintf("in %s of the time some thread of the machine waited (pressure)",
+			percent(stall)))
 	}
 	return s
 }

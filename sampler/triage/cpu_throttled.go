@@ -6,9 +6,9 @@ import (
 	"goprof/profile"
 )
 
-// A program in a container may use some CPU time in each period, mostly 100 ms, and stands still for the rest of a period
-// in which that is used up. Bursts meet the limit now and then (a start, a collection); from every fifth period on the
-// limit is what the program waits for.
+// A program in a container may use some CPU time in each period, mostly 100 ms, and stands still for the rest of a
+// period in which that is used up. Bursts meet the limit now and then (a start, a collection); from every fifth period
+// on the limit is what the program waits for.
 const (
 	throttledShare = 0.2
 	leastPeriods   = 10 // a share of fewer is chance
@@ -31,10 +31,12 @@ func cpuThrottled(x *exam) *suspicion {
 		limit = fmt.Sprintf("its control group of %.2g CPUs", n)
 	}
 	s := &suspicion{sure: scaled(share, throttledShare, 0.86, 0.94), severity: profile.Warning,
-		claim: fmt.Sprintf("The CPU limit of %s stops the program: in %s of all periods its time was used up.", limit, percent(share)),
+		claim: fmt.Sprintf("The CPU limit of %s stops the program: in %s of all periods its time was used up.", limit,
+			percent(share)),
 		evidence: []string{fmt.Sprintf("%d of %d periods in %s were throttled (cpu.stat)", throttled, periods,
 			seconds(x.Rates.Over))},
-		next: fmt.Sprintf("a higher CPU limit, or less work: goprof record --pid %d -d 30s shows what the time goes into", x.PID)}
+		next: fmt.Sprintf("a higher CPU limit, or less work: goprof record --pid %d -d 30s shows what the time goes into",
+			x.PID)}
 	before, ok := x.first.Cgroup.ThrottledTime.Get()
 	if after, ok2 := x.last.Cgroup.ThrottledTime.Get(); ok && ok2 && after > before {
 		s.evidence = append(s.evidence, fmt.Sprintf("it stood still for %s, the sum over its CPUs", seconds(after-before)))

@@ -66,7 +66,8 @@ func keyOf(t *profile.ThreadDump) key {
 	return key{tid: t.TID}
 }
 
-// ring is threads of which each waits for the next. The first is the one that its dump has first, and dumps are in order of tids.
+// ring is threads of which each waits for the next. The first is the one that its dump has first, and dumps are in
+// order of tids.
 type ring []*profile.ThreadDump
 
 func (r ring) keys() (keys []key) {
@@ -90,7 +91,8 @@ func rings(d *Dump) (found []ring) {
 
 // contended tells whether a thread waits for a lock, and not to be told something.
 func contended(w *profile.WantedLock) bool {
-	return w.How == profile.ToEnter || w.How == profile.ToUnpark && (w.Kind == profile.Exclusive || w.Kind == profile.Shared)
+	return w.How == profile.ToEnter || w.How == profile.ToUnpark && (w.Kind == profile.Exclusive ||
+		w.Kind == profile.Shared)
 }
 
 // maxRingLines bounds what is told of rings.
@@ -116,7 +118,8 @@ func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
 // waitText is one thread's wait: who, for what, held by whom, where.
 func waitText(t *profile.ThreadDump) string {
 	w := t.WaitsFor
-	return fmt.Sprintf("%s waits for %s, held by %s, in %s", threadText(t), lockText(&w.Lock), refText(w.Owner), topJava(&t.Stack))
+	return fmt.Sprintf("%s waits for %s, held by %s, in %s", threadText(t), lockText(&w.Lock), refText(w.Owner),
+		topJava(&t.Stack))
 }
 
 func threadText(t *profile.ThreadDump) string {

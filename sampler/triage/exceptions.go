@@ -29,7 +29,8 @@ func exceptions(x *exam) *suspicion {
 		claim: fmt.Sprintf("Exceptions are thrown all the time: %s of the program's CPU time goes into making and throwing them.", percent(share)),
 		next:  fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search fillInStackTrace)", x.PID)}
 	for _, c := range ranked(w.throwing.classes)[:min(3, len(w.throwing.classes))] {
-		s.evidence = append(s.evidence, fmt.Sprintf("%s of that makes %s", percent(w.throwing.part(w.throwing.classes[c])), c))
+		s.evidence = append(s.evidence, fmt.Sprintf("%s of that makes %s", percent(w.throwing.part(w.throwing.classes[c])),
+			c))
 	}
 	for _, m := range ranked(w.throwing.sites)[:min(3, len(w.throwing.sites))] {
 		s.evidence = append(s.evidence, fmt.Sprintf("%s of that in %s", percent(w.throwing.part(w.throwing.sites[m])), m))
@@ -50,7 +51,8 @@ var throws = []string{"OptoRuntime::handle_exception_C", "OptoRuntime::rethrow_C
 // count adds a sample, root first, if an exception is made or thrown there.
 func (t *throwing) count(frames []profile.Frame, n int64) {
 	i := slices.IndexFunc(frames, func(f profile.Frame) bool {
-		return strings.HasPrefix(f.Func.Name, fillIn) || slices.ContainsFunc(throws, func(p string) bool { return strings.Contains(f.Func.Name, p) })
+		return strings.HasPrefix(f.Func.Name, fillIn) || slices.ContainsFunc(throws,
+			func(p string) bool { return strings.Contains(f.Func.Name, p) })
 	})
 	if i <= 0 {
 		return

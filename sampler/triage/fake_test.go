@@ -106,7 +106,8 @@ func reading(at time.Time, i int) *vitals.Reading {
 	v.GC = vitals.GC{Name: "G1", Heap: pool(uint64(100+10*i)*mib, 512*mib), Old: pool(80*mib, 512*mib),
 		OldAfter: known(uint64(80 * mib)), HeapAfter: known(uint64(90 * mib)), Collections: known(uint64(i / 4))}
 	v.Safepoints = vitals.Safepoints{Count: known(uint64(i)), State: known(vitals.NoSafepoint)}
-	v.Code = vitals.Code{Heaps: []vitals.CodeHeap{{Name: "CodeCache", Pool: pool(20*mib, 240*mib), Refused: known(uint64(0))}},
+	v.Code = vitals.Code{Heaps: []vitals.CodeHeap{{Name: "CodeCache", Pool: pool(20*mib, 240*mib),
+		Refused: known(uint64(0))}},
 		Total: pool(20*mib, 240*mib), Compiling: known(true)}
 	v.Classes = vitals.Classes{Loaded: known(uint64(9000 + i)), Unloaded: known(uint64(0))}
 	v.References = vitals.References{Finalizers: known(uint64(0)), Pending: known(uint64(0))}
@@ -119,13 +120,15 @@ func reading(at time.Time, i int) *vitals.Reading {
 }
 
 func healthyRates() vitals.Rates {
-	r := vitals.Rates{Over: seconds10 * time.Second, CPU: known(0.05), WaitedCPU: known(0.001), Collections: known(uint64(2)),
+	r := vitals.Rates{Over: seconds10 * time.Second, CPU: known(0.05), WaitedCPU: known(0.001),
+		Collections: known(uint64(2)),
 		Collectors: []vitals.CollectorRate{{Name: "G1 young collection pauses", Kind: vitals.YoungCollections, Count: 2,
 			Time: 20 * time.Millisecond, Share: 0.002}},
 		SafepointSyncShare: known(0.001), MajorFaults: known(0.0), Periods: known(uint64(100)), Throttled: known(uint64(1)),
 		Busy: known(0.1), Steal: known(0.0), Idle: known(0.9)}
 	for tid := 1; tid <= 6; tid++ {
-		r.Threads = append(r.Threads, vitals.ThreadRate{TID: tid, Name: name(tid), Role: vitals.Application, CPU: known(0.01),
+		r.Threads = append(r.Threads, vitals.ThreadRate{TID: tid, Name: name(tid), Role: vitals.Application,
+			CPU:    known(0.01),
 			Waited: known(0.0)})
 	}
 	return r

@@ -33,7 +33,8 @@ func finalizerBehind(x *exam) *suspicion {
 		}
 	}
 	s := &suspicion{sure: 0.85, severity: profile.Critical,
-		claim:    fmt.Sprintf("The thread %q is behind: %d objects wait for it, and their memory cannot be freed.", who, last),
+		claim: fmt.Sprintf("The thread %q is behind: %d objects wait for it, and their memory cannot be freed.", who,
+			last),
 		evidence: []string{fmt.Sprintf("%d waited %s before", first, seconds(x.Span()))},
 		next:     fmt.Sprintf("goprof dump --pid %d  (what that thread does)", x.PID)}
 	if where := x.javaThread(who); where != "" {

@@ -25,11 +25,14 @@ func gcBusy(x *exam) *suspicion {
 	if !byCPU && paused < gcPause {
 		return nil
 	}
-	s := &suspicion{sure: max(scaled(share, gcShare, 0.6, 0.85), scaled(paused, gcPause, 0.6, 0.85)), severity: profile.Warning,
-		claim: fmt.Sprintf("The garbage collector is busy: %s of the JVM's CPU time goes into it (%.1f CPUs).", percent(share), cpus),
-		next:  fmt.Sprintf("goprof record --pid %d -d 30s -o gc.jfr && goprof report gc.jfr --by thread", x.PID)}
+	s := &suspicion{sure: max(scaled(share, gcShare, 0.6, 0.85), scaled(paused, gcPause, 0.6, 0.85)),
+		severity: profile.Warning,
+		claim: fmt.Sprintf("The garbage collector is busy: %s of the JVM's CPU time goes into it (%.1f CPUs).",
+			percent(share), cpus),
+		next: fmt.Sprintf("goprof record --pid %d -d 30s -o gc.jfr && goprof report gc.jfr --by thread", x.PID)}
 	if !byCPU {
-		s.claim = fmt.Sprintf("The garbage collector is busy: the program stood still for it for %s of the time.", percent(paused))
+		s.claim = fmt.Sprintf("The garbage collector is busy: the program stood still for it for %s of the time.",
+			percent(paused))
 	}
 	s.evidence = append(x.collectionsText(), x.heapText()...)
 	if rate, ok := x.Rates.Allocated.Get(); ok && rate > 0 {

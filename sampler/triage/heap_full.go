@@ -37,8 +37,9 @@ func heapFull(x *exam) *suspicion {
 		return nil
 	}
 	s := &suspicion{sure: 0.95, severity: profile.Critical,
-		claim: fmt.Sprintf("The heap is full: never less than %s of it was in use, whatever the collector did.", percent(least)),
-		next:  fmt.Sprintf("jcmd %d GC.class_histogram  (what fills it; then a larger -Xmx, or the leak mended)", x.PID)}
+		claim: fmt.Sprintf("The heap is full: never less than %s of it was in use, whatever the collector did.",
+			percent(least)),
+		next: fmt.Sprintf("jcmd %d GC.class_histogram  (what fills it; then a larger -Xmx, or the leak mended)", x.PID)}
 	if least < fullHeap {
 		s.claim = fmt.Sprintf("The old generation is full: %s of it was in use right after collections.", percent(old))
 	}

@@ -106,7 +106,8 @@ func (x *exam) cannotTell(why string) *suspicion {
 	return nil
 }
 
-// scaled is how sure a rule is by a share that has passed its threshold: least at the threshold, most where all of it is.
+// scaled is how sure a rule is by a share that has passed its threshold: least at the threshold, most where all of it
+// is.
 func scaled(share, threshold, least, most float64) float64 {
 	if threshold >= 1 {
 		return most

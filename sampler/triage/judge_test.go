@@ -107,7 +107,8 @@ var diseases = map[profile.FindingID]func(*patient){
 	},
 	profile.Pinned: func(p *patient) {
 		for _, r := range p.Readings {
-			r.JVM.Virtual = vitals.Virtual{Mounted: known(5), Pinned: []vitals.PinnedThread{{Carrier: 2, ID: 31}, {Carrier: 3, ID: 32},
+			r.JVM.Virtual = vitals.Virtual{Mounted: known(5), Pinned: []vitals.PinnedThread{{Carrier: 2, ID: 31},
+				{Carrier: 3, ID: 32},
 				{Carrier: 4, ID: 33}, {Carrier: 5, ID: 34}}}
 		}
 	},
@@ -224,7 +225,8 @@ func TestMoments(t *testing.T) {
 		},
 		"safepoints, each new": func(p *patient) {
 			for i, r := range p.Readings {
-				r.JVM.Safepoints = vitals.Safepoints{Count: known(uint64(i)), State: known(vitals.BeginsSafepoint), HoldOuts: []int{2}}
+				r.JVM.Safepoints = vitals.Safepoints{Count: known(uint64(i)), State: known(vitals.BeginsSafepoint),
+					HoldOuts: []int{2}}
 			}
 		},
 		"compilers off by a flag": func(p *patient) {

@@ -9,7 +9,8 @@ import (
 )
 
 // Threads of a healthy program wait for a lock for moments. A lock is what the program waits for where several threads
-// spend most of their time before it. A thread that waits to be told something (a pool's without work) waits for no lock.
+// spend most of their time before it. A thread that waits to be told something (a pool's without work) waits for no
+// lock.
 const (
 	lockedThreads = 2   // one alone may be meant to: it waits for its turn, as in an exchange
 	lockedShare   = 0.5 // of each one's time
@@ -51,8 +52,8 @@ func lockContention(x *exam) *suspicion {
 	return s
 }
 
-// victims are the threads that wait for locks for most of their time, and the place where most do. Threads of a deadlock,
-// and those behind them, are told by that.
+// victims are the threads that wait for locks for most of their time, and the place where most do. Threads of a
+// deadlock, and those behind them, are told by that.
 func (x *exam) victims(dead map[int]bool) (tids []int, site string) {
 	sites := map[string]int64{}
 	for tid, w := range x.waits {
@@ -128,7 +129,8 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 		if waiters == 0 {
 			continue
 		}
-		line := fmt.Sprintf("dump %d: %s wait for %s, held by %s", n+1, counted(waiters, "thread"), lockText(&lock), refText(owner))
+		line := fmt.Sprintf("dump %d: %s wait for %s, held by %s", n+1, counted(waiters, "thread"), lockText(&lock),
+			refText(owner))
 		if t := d.thread(owner.TID); t != nil && len(t.Stack.Frames) > 0 {
 			line += " in " + topJava(&t.Stack)
 		}

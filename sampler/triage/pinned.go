@@ -9,8 +9,8 @@ import (
 )
 
 // A virtual thread that waits gives its carrier up. Where it cannot (a native frame, a class initialiser, before JDK 24
-// a monitor) the carrier waits with it, and there are only as many carriers as CPUs. One for a moment does no harm: many
-// at all readings do.
+// a monitor) the carrier waits with it, and there are only as many carriers as CPUs. One for a moment does no harm:
+// many at all readings do.
 const pinnedShare = 0.5 // of the carriers, at each of the readings
 
 func pinned(x *exam) *suspicion {

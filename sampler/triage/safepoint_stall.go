@@ -34,8 +34,9 @@ func safepointStall(x *exam) *suspicion {
 		return nil
 	}
 	s := &suspicion{sure: 0.96, severity: profile.Critical,
-		claim: fmt.Sprintf("A safepoint did not begin for %s: the whole program waits for %s.", seconds(lasted), x.namesOf(holders)),
-		next:  fmt.Sprintf("goprof dump --pid %d  (where that thread is)", x.PID)}
+		claim: fmt.Sprintf("A safepoint did not begin for %s: the whole program waits for %s.", seconds(lasted),
+			x.namesOf(holders)),
+		next: fmt.Sprintf("goprof dump --pid %d  (where that thread is)", x.PID)}
 	if lasted < stallLasts {
 		s.sure, s.severity = scaled(share, stallShare, 0.7, 0.9), profile.Warning
 		s.claim = fmt.Sprintf("Safepoints begin late: for %s of the time the program waited for threads that did not come to rest.", percent(share))
@@ -49,12 +50,14 @@ func safepointStall(x *exam) *suspicion {
 		}
 	}
 	if counted {
-		s.evidence = append(s.evidence, fmt.Sprintf("by the JVM's own count %s of the time went into waiting for threads", percent(share)))
+		s.evidence = append(s.evidence, fmt.Sprintf("by the JVM's own count %s of the time went into waiting for threads",
+			percent(share)))
 	}
 	return s
 }
 
-// longestStall is the longest run of readings at which the same safepoint had not begun, and who held out at all of them.
+// longestStall is the longest run of readings at which the same safepoint had not begun, and who held out at all of
+// them.
 func (x *exam) longestStall() (longest time.Duration, holders []int) {
 	var began *vitals.Reading
 	var still []int

@@ -29,12 +29,15 @@ func swapping(x *exam) *suspicion {
 	s := &suspicion{sure: 0.9, severity: profile.Critical,
 		claim: fmt.Sprintf("The program waits for its memory: %.0f pages a second come from a disk.", faults),
 		next:  "free -m; vmstat 1  (who uses the memory), then less heap (-Xmx) or more memory"}
-	s.evidence = append(s.evidence, fmt.Sprintf("%s of the process are in swap, %s in memory", size(swap), size(x.last.Process.RSS.Or(0))))
+	s.evidence = append(s.evidence, fmt.Sprintf("%s of the process are in swap, %s in memory", size(swap),
+		size(x.last.Process.RSS.Or(0))))
 	if in, ok := x.Rates.SwapIn.Get(); ok {
-		s.evidence = append(s.evidence, fmt.Sprintf("the machine swaps in %.0f pages a second, out %.0f", in, x.Rates.SwapOut.Or(0)))
+		s.evidence = append(s.evidence, fmt.Sprintf("the machine swaps in %.0f pages a second, out %.0f", in,
+			x.Rates.SwapOut.Or(0)))
 	}
 	if stall, ok := x.Rates.MemStall.Get(); ok {
-		s.evidence = append(s.evidence, fmt.Sprintf("in %s of the time some thread of the machine waited for memory", percent(stall)))
+		s.evidence = append(s.evidence, fmt.Sprintf("in %s of the time some thread of the machine waited for memory",
+			percent(stall)))
 	}
 	return s
 }

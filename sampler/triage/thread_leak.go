@@ -31,7 +31,8 @@ func threadLeak(x *exam) *suspicion {
 	s := &suspicion{sure: 0.8, severity: profile.Warning,
 		claim: fmt.Sprintf("Threads leak: %d new ones in %s, and none of them ended; there are %d now.", g.alive,
 			seconds(x.Span()), len(x.last.Threads)),
-		next: fmt.Sprintf("goprof dump --pid %d  (who they are; then look for a pool that is made for each request)", x.PID)}
+		next: fmt.Sprintf("goprof dump --pid %d  (who they are; then look for a pool that is made for each request)",
+			x.PID)}
 	if near {
 		s.sure, s.severity = 0.9, profile.Critical
 		if !g.leaks {
@@ -43,7 +44,8 @@ func threadLeak(x *exam) *suspicion {
 		s.evidence = append(s.evidence, fmt.Sprintf("%d new threads %s", g.pools[pool], pool))
 	}
 	if started, ok := x.last.JVM.Threads.Started.Get(); ok {
-		s.evidence = append(s.evidence, fmt.Sprintf("%d Java threads started since the JVM did, %d live", started, x.last.JVM.Threads.Live.Or(0)))
+		s.evidence = append(s.evidence, fmt.Sprintf("%d Java threads started since the JVM did, %d live", started,
+			x.last.JVM.Threads.Live.Or(0)))
 	}
 	return s
 }
@@ -105,7 +107,8 @@ func kin(name string) string { return digits.ReplaceAllString(name, "*") }
 // threadLimit tells whether the kernel will soon grant no more threads.
 func (x *exam) threadLimit() (text string, near bool) {
 	if full, ok := x.last.Cgroup.Tasks.Full(); ok && full >= nearLimit {
-		return fmt.Sprintf("its control group has %d of %d tasks", x.last.Cgroup.Tasks.Used.Or(0), x.last.Cgroup.Tasks.Max.Or(0)), true
+		return fmt.Sprintf("its control group has %d of %d tasks", x.last.Cgroup.Tasks.Used.Or(0),
+			x.last.Cgroup.Tasks.Max.Or(0)), true
 	}
 	have, ok := x.last.Process.Threads.Get()
 	may, ok2 := x.last.Process.ThreadLimit.Get()

@@ -9,8 +9,8 @@ import (
 )
 
 // A thread that waits for an answer waits for a connection that the program itself has opened. (One that waits for a
-// client's next request has nothing to do.) A program waits for a remote where all threads of a pool do: there is nobody
-// left for the next request.
+// client's next request has nothing to do.) A program waits for a remote where all threads of a pool do: there is
+// nobody left for the next request.
 const (
 	// poolOf is how many threads are a pool. Less may be meant to wait: a consumer of messages, a listener for changes.
 	poolOf = 3
@@ -55,10 +55,12 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 	}
 	share := p.share / float64(n)
 	s := &suspicion{sure: scaled(share, remoteShare, 0.8, 0.9), severity: profile.Warning,
-		claim: fmt.Sprintf("%d of %d threads %s wait for %s, for %s of their time.", n, p.threads, p.name, addresses[0], percent(share)),
+		claim: fmt.Sprintf("%d of %d threads %s wait for %s, for %s of their time.", n, p.threads, p.name, addresses[0],
+			percent(share)),
 		evidence: []string{fmt.Sprintf("in all of %d dumps they were in a system call on a connection to %s that this process opened (%s)",
 			len(x.Dumps), addresses[0], p.state)},
-		next: fmt.Sprintf("look at %s; goprof record --pid %d --mode wall -d 30s shows which calls wait for it", addresses[0], x.PID)}
+		next: fmt.Sprintf("look at %s; goprof record --pid %d --mode wall -d 30s shows which calls wait for it",
+			addresses[0], x.PID)}
 	if sites := ranked(p.where); len(sites) > 0 && sites[0] != "" {
 		s.evidence = append(s.evidence, "most wait in "+sites[0])
 	}

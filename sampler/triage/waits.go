@@ -65,8 +65,8 @@ func stateOf(label string) profile.State {
 	return s
 }
 
-// wantsLock tells whether a thread waits for a lock that somebody else holds, and which method of the program's wants it.
-// Frames are root first. One that waits in a Condition waits for an event, not for a lock.
+// wantsLock tells whether a thread waits for a lock that somebody else holds, and which method of the program's wants
+// it. Frames are root first. One that waits in a Condition waits for an event, not for a lock.
 func wantsLock(s profile.State, frames []profile.Frame) (site string, wants bool) {
 	if s != profile.Blocked && s != profile.Parked {
 		return "", false

@@ -27,7 +27,8 @@ type throwing struct {
 	sites   map[string]int64 // who makes them
 }
 
-// leastSamples is how many samples a share of CPU is to rest on: with fifty, a share of 30 % is known to within 13 points.
+// leastSamples is how many samples a share of CPU is to rest on: with fifty, a share of 30 % is known to within 13
+// points.
 const leastSamples = 50
 
 // maxNames bounds how many methods are counted; a program that makes names without end has all others in none.

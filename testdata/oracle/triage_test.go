@@ -42,7 +42,8 @@ type disease struct {
 
 var diseases = []disease{
 	{id: profile.CPUHot, class: "HotLoop", healthy: true},
-	{id: profile.GCBusy, class: "Garbage", flags: []string{"-Xmx600m", "-Xmn100m", "-XX:+UseParallelGC"}, args: []string{"100"},
+	{id: profile.GCBusy, class: "Garbage", flags: []string{"-Xmx600m", "-Xmn100m", "-XX:+UseParallelGC"},
+		args:    []string{"100"},
 		healthy: true},
 	{id: profile.HeapFull, class: "FullHeap", flags: []string{"-Xmx200m", "-XX:+UseSerialGC"}, healthy: true},
 	{id: profile.Deadlocked, class: "Philosophers", healthy: true},
@@ -53,7 +54,8 @@ var diseases = []disease{
 	{id: profile.CPUShort, class: "Hungry", make: besideLoops},
 	{id: profile.CodeCacheFull, class: "Hungry", way: "well", flags: []string{"-XX:ReservedCodeCacheSize=3m",
 		"-XX:-UseCodeCacheFlushing", "-Xcomp"}},
-	{id: profile.SafepointStall, class: "Stall", flags: []string{"-XX:-UseCountedLoopSafepoints", "-XX:LoopStripMiningIter=0"}},
+	{id: profile.SafepointStall, class: "Stall", flags: []string{"-XX:-UseCountedLoopSafepoints",
+		"-XX:LoopStripMiningIter=0"}},
 	{id: profile.Exceptions, class: "Throws", healthy: true},
 	{id: profile.ThreadLeak, class: "Leak", healthy: true},
 	{id: profile.FDLimit, class: "OpenFiles", make: fewFiles},
@@ -69,7 +71,10 @@ func (d *disease) String() string {
 // flagsFor are the flags that this JDK knows.
 func (d *disease) flagsFor(jdk jvmtest.JDK) []string {
 	if jdk.Version < 11 {
-		return slices.DeleteFunc(slices.Clone(d.flags), func(f string) bool { return strings.Contains(f, "LoopStripMiningIter") })
+		return slices.DeleteFunc(slices.Clone(d.flags), func(f string) bool {
+			return strings.Contains(f,
+				"LoopStripMiningIter")
+		})
 	}
 	return d.flags
 }

@@ -200,5 +200,6 @@ func writePage(w io.Writer, found *profile.Triage, e *triage.Evidence) error {
 		{"collector", m.Collector}, {"recorded", m.Start.Format(time.RFC3339)}, {"drawn by", "goprof " + version()}}
 	return findings.Page(w, found, tree, flame.Options{Title: title, About: about,
 		Line: fmt.Sprintf("%s mode \u00b7 %s \u00b7 %s \u00b7 %s \u00b7 pid %d on %s", m.Mode,
-			output.Amount(tree.Weight, tree.Total), output.Round(m.Duration), m.Start.Format("2006-01-02 15:04:05 MST"), e.PID, output.CleanName(m.Host))})
+			output.Amount(tree.Weight, tree.Total), output.Round(m.Duration), m.Start.Format("2006-01-02 15:04:05 MST"),
+			e.PID, output.CleanName(m.Host))})
 }

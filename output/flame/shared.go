@@ -38,7 +38,8 @@ type Parts struct {
 }
 
 // Seal writes a page. Its template has the places @TITLE@, @LINE@, @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@,
-// @SCRIPT_HASH@ and @DATA@: a Content-Security-Policy that allows the style and the script with these hashes keeps all else from running.
+// @SCRIPT_HASH@ and @DATA@: a Content-Security-Policy that allows the style and the script with these hashes keeps
+// all else from running.
 func Seal(to io.Writer, template string, p Parts) error {
 	script := "'use strict';(() => {\n" + p.Script + "})();\n"
 	w := bufio.NewWriter(to)

@@ -36,7 +36,8 @@ func cpuShort(x *exam) *suspicion {
 		return nil
 	}
 	s := &suspicion{sure: scaled(share, shortShare, 0.55, 0.84), severity: profile.Warning,
-		claim: fmt.Sprintf("The machine is short of CPU: threads of the program were ready to run and had none for %s of the time.",
+		claim: fmt.Sprintf("The machine is short of CPU: the program's threads waited for one in %s of the time in which "+
+			"they wanted to run.",
 			percent(share)),
 		evidence: []string{fmt.Sprintf("%.2f threads waited for a CPU on average, %.2f had one", waited, used),
 			fmt.Sprintf("the machine's CPUs were %s busy", percent(busy))},

@@ -26,8 +26,9 @@ func exceptions(x *exam) *suspicion {
 		return nil
 	}
 	s := &suspicion{sure: scaled(share, throwShare, 0.7, 0.88), severity: profile.Warning,
-		claim: fmt.Sprintf("Exceptions are thrown all the time: %s of the program's CPU time goes into making and throwing them.", percent(share)),
-		next:  fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search fillInStackTrace)", x.PID)}
+		claim: fmt.Sprintf("Exceptions are thrown all the time: %s of the program's CPU time goes into them.",
+			percent(share)),
+		next: fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search fillInStackTrace)", x.PID)}
 	for _, c := range ranked(w.throwing.classes)[:min(3, len(w.throwing.classes))] {
 		s.evidence = append(s.evidence, fmt.Sprintf("%s of that makes %s", percent(w.throwing.part(w.throwing.classes[c])),
 			c))

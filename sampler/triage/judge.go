@@ -83,7 +83,8 @@ func Judge(e *Evidence) profile.Triage {
 }
 
 // stoppedNote: a stopped process uses nothing and waits for nothing, so that most rules have nothing to judge.
-const stoppedNote = "the process is stopped (SIGSTOP, Ctrl-Z, a debugger): only what stands still was judged. kill -CONT lets it run"
+const stoppedNote = "the process is stopped (SIGSTOP, Ctrl-Z, a debugger): only what stands still was judged. " +
+	"kill -CONT lets it run"
 
 func newExam(e *Evidence) *exam {
 	x := &exam{Evidence: e, roles: map[int]vitals.Role{}, first: &vitals.Reading{}, last: &vitals.Reading{}}

@@ -30,8 +30,9 @@ func pinned(x *exam) *suspicion {
 		return nil
 	}
 	s := &suspicion{sure: scaled(share, pinnedShare, 0.85, 0.93), severity: profile.Warning,
-		claim: fmt.Sprintf("Virtual threads hold their carriers while they wait: %d of %d carriers were pinned all the time.", least, carriers),
-		next:  fmt.Sprintf("goprof dump --pid %d  (what the pinned threads wait for)", x.PID)}
+		claim: fmt.Sprintf("Virtual threads hold their carriers while they wait: %d of %d carriers were pinned all the time.",
+			least, carriers),
+		next: fmt.Sprintf("goprof dump --pid %d  (what the pinned threads wait for)", x.PID)}
 	for _, p := range x.last.JVM.Virtual.Pinned[:min(4, len(x.last.JVM.Virtual.Pinned))] {
 		line := fmt.Sprintf("virtual thread #%d", p.ID)
 		if p.Name != "" {

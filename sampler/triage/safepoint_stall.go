@@ -39,7 +39,8 @@ func safepointStall(x *exam) *suspicion {
 		next: fmt.Sprintf("goprof dump --pid %d  (where that thread is)", x.PID)}
 	if lasted < stallLasts {
 		s.sure, s.severity = scaled(share, stallShare, 0.7, 0.9), profile.Warning
-		s.claim = fmt.Sprintf("Safepoints begin late: for %s of the time the program waited for threads that did not come to rest.", percent(share))
+		s.claim = fmt.Sprintf("Safepoints begin late: for %s of the time the program waited for threads that ran on.",
+			percent(share))
 	}
 	if op := x.operation(); op != "" {
 		s.evidence = append(s.evidence, "the VM thread wants to execute "+op)

@@ -57,7 +57,7 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 	s := &suspicion{sure: scaled(share, remoteShare, 0.8, 0.9), severity: profile.Warning,
 		claim: fmt.Sprintf("%d of %d threads %s wait for %s, for %s of their time.", n, p.threads, p.name, addresses[0],
 			percent(share)),
-		evidence: []string{fmt.Sprintf("in all of %d dumps they were in a system call on a connection to %s that this process opened (%s)",
+		evidence: []string{fmt.Sprintf("in all of %d dumps they waited for a connection to %s that the process opened (%s)",
 			len(x.Dumps), addresses[0], p.state)},
 		next: fmt.Sprintf("look at %s; goprof record --pid %d --mode wall -d 30s shows which calls wait for it",
 			addresses[0], x.PID)}

@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/diagnose":   {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/ptrace", "goprof/sampler/session"},
 	"goprof/sampler/triage":     {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/sampler/vitals"},
 	"goprof/sampler/examine":    {"goprof/arch", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/sampler/session", "goprof/sampler/triage", "goprof/sampler/vitals"},
-	"goprof/output":             {"goprof/profile", "goprof/profile/naming", "goprof/output/format"},
+	"goprof/output":             {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/output/format"},
 	"goprof/output/flame":       {"goprof/profile", "goprof/output"},
 	"goprof/output/diff":        {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/findings":    {"goprof/profile", "goprof/output", "goprof/output/flame"},

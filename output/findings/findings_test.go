@@ -73,7 +73,8 @@ func TestJSON(t *testing.T) {
 				keys = append(keys, k)
 			}
 			slices.Sort(keys)
-			if !slices.Equal(keys, []string{"claim", "evidence", "id", "next", "severity"}) || f["id"] != string(of.Findings[i].ID) {
+			if !slices.Equal(keys, []string{"claim", "evidence", "id", "next", "severity"}) ||
+				f["id"] != string(of.Findings[i].ID) {
 				t.Error(keys, f["id"])
 			}
 		}
@@ -90,7 +91,8 @@ func TestHostile(t *testing.T) {
 	var text, page, js strings.Builder
 	p := profile.New()
 	p.Add("["+hostile+" tid=1]", &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: hostile}}}}, 3)
-	for _, err := range []error{Text(&text, f), JSON(&js, f), Page(&page, f, output.TreeOf(p), flame.Options{Title: hostile})} {
+	drawn := Page(&page, f, output.TreeOf(p), flame.Options{Title: hostile})
+	for _, err := range []error{Text(&text, f), JSON(&js, f), drawn} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,8 @@ var triageSeconds = envNumber("GOPROF_TRIAGE_SECONDS", 5)
 type disease struct {
 	id     profile.FindingID
 	class  string
-	flags  []string // of the JVM, in its sick way
+	flags  []string // of the JVM
+	ill    []string // flags that it has in its sick way only
 	args   []string // behind "sick" or "well"
 	way    string   // "sick" where it is empty: some are made ill by flags alone
 	oldest int      // JDK
@@ -52,9 +53,9 @@ var diseases = []disease{
 	{id: profile.WaitingRemote, class: "Remote", healthy: true},
 	{id: profile.CPUThrottled, class: "Hungry", make: inNarrowCgroup},
 	{id: profile.CPUShort, class: "Hungry", make: besideLoops},
-	{id: profile.CodeCacheFull, class: "Hungry", way: "well", flags: []string{"-XX:ReservedCodeCacheSize=3m",
+	{id: profile.CodeCacheFull, class: "Hungry", way: "well", ill: []string{"-XX:ReservedCodeCacheSize=3m",
 		"-XX:-UseCodeCacheFlushing", "-Xcomp"}},
-	{id: profile.SafepointStall, class: "Stall", flags: []string{"-XX:-UseCountedLoopSafepoints",
+	{id: profile.SafepointStall, class: "Stall", ill: []string{"-XX:-UseCountedLoopSafepoints",
 		"-XX:LoopStripMiningIter=0"}},
 	{id: profile.Exceptions, class: "Throws", healthy: true},
 	{id: profile.ThreadLeak, class: "Leak", healthy: true},
@@ -68,21 +69,18 @@ func (d *disease) String() string {
 	return strings.Join(append([]string{string(d.id)}, d.args...), " ")
 }
 
-// flagsFor are the flags that this JDK knows.
-func (d *disease) flagsFor(jdk jvmtest.JDK) []string {
-	if jdk.Version < 11 {
-		return slices.DeleteFunc(slices.Clone(d.flags), func(f string) bool {
-			return strings.Contains(f,
-				"LoopStripMiningIter")
-		})
+// illFor are the flags that make it ill, as far as this JDK knows them.
+func (d *disease) illFor(jdk jvmtest.JDK) []string {
+	if jdk.Version >= 11 {
+		return d.ill
 	}
-	return d.flags
+	return slices.DeleteFunc(slices.Clone(d.ill), func(f string) bool { return strings.Contains(f, "LoopStripMining") })
 }
 
 func (d *disease) start(t *testing.T, jdk jvmtest.JDK, way string) *jvmtest.JVM {
-	var options []string
+	options := slices.Clone(d.flags)
 	if way == "sick" {
-		options, way = append(options, d.flagsFor(jdk)...), cmp.Or(d.way, way)
+		options, way = append(options, d.illFor(jdk)...), cmp.Or(d.way, way)
 	}
 	return jvmtest.Start(t, jdk, "truth."+d.class, append(append(options, "--", way), d.args...)...)
 }

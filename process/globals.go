@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Globals lists the symbols of the first image of that file name whose names begin with prefix, by address: no more than
-// most. It reads the full symbol table: an image that has none has no such symbols.
+// Globals lists the symbols of the first image of that file name whose names begin with prefix, by address: no more
+// than most. It reads the full symbol table: an image that has none has no such symbols.
 func (p *Process) Globals(image, prefix string, most int) (map[uint64]string, error) {
 	if !p.lock() {
 		return nil, ErrSilent

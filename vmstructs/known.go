@@ -66,7 +66,8 @@ const (
 
 // gcThreads begin the names of the collectors' threads, as far as the kernel has them (15 bytes; since 26 or so names
 // that are longer have ".." in their middle). gc/*, ConcurrentGCThread and WorkerThreads; gang workers up to 10.
-var gcThreads = []string{"GC Thread#", "GC task thread", "Gang worker#", "ParGC Thread#", "G1 ", "CMS ", "Concurrent Mark",
+var gcThreads = []string{"GC Thread#", "GC task thread", "Gang worker#", "ParGC Thread#", "G1 ", "CMS ",
+	"Concurrent Mark",
 	"ZWorker", "ZDirector", "ZDriver", "ZStat", "ZUncommitter", "ZUnmapper", "XWorker", "XDirector", "XDriver", "XStat",
 	"XUncommitter", "XUnmapper", "RuntimeWorker#", "Shenandoah", "ShenWorker", "ShenControl", "ShenUncommit", "ShenCtl",
 	"StrDedup", "StringDedup", "Epsilon"}

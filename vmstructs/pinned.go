@@ -22,8 +22,8 @@ func (m *Mounted) IsPinned() bool { return strings.HasSuffix(m.State, "pinned") 
 // HasVirtual reports whether this JVM has virtual threads that could be read.
 func (h *Health) HasVirtual() bool { return h.virtual != nil }
 
-// Mounted lists the virtual threads that the given threads run now. One that a collector moves just now, or that changes
-// while it is read, is left out.
+// Mounted lists the virtual threads that the given threads run now. One that a collector moves just now, or that
+// changes while it is read, is left out.
 func (h *Health) Mounted(threads []Thread) (list []Mounted) {
 	c := h.virtual
 	if c == nil || c.prepare() != nil {
@@ -43,8 +43,8 @@ func (h *Health) Mounted(threads []Thread) (list []Mounted) {
 	return list
 }
 
-// mountedObjects returns the object of the virtual thread that each thread runs, 0 for threads that run none. Nearly all
-// threads run none, so two reads for all of them come first.
+// mountedObjects returns the object of the virtual thread that each thread runs, 0 for threads that run none. Nearly
+// all threads run none, so two reads for all of them come first.
 func (h *Health) mountedObjects(threads []Thread) (objs [threadBatch]uint64) {
 	if !h.vm.l.thread.objHandle {
 		return objs

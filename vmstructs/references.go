@@ -25,7 +25,7 @@ const (
 // healthClasses are the classes that references take; found at the first question.
 type healthClasses struct {
 	done                 bool
-	err                  error
+	failed               int // how often they were not found
 	klasses              klassModel
 	finalizer, reference *staticClass
 	queue                map[uint64]uint64 // by the class of a queue: where queueLength is in it
@@ -37,15 +37,21 @@ type staticClass struct {
 	fields map[string]uint64
 }
 
-// prepareClasses finds the classes. What fails once for good is not tried again.
+// prepareClasses finds the classes. Lists change while they are read, so it is tried more than once.
 func (h *Health) prepareClasses() error {
 	c := &h.classes
 	if c.done {
-		return c.err
+		return nil
 	}
-	c.err = h.findClasses()
+	if c.failed >= referenceTries {
+		return ErrMissing
+	}
+	if err := h.findClasses(); err != nil {
+		c.failed++
+		return err
+	}
 	c.done = true
-	return c.err
+	return nil
 }
 
 func (h *Health) findClasses() error {

@@ -83,15 +83,23 @@ func (t *tables) clone() *tables {
 	return &tables{maps.Clone(t.fields), maps.Clone(t.sizes), maps.Clone(t.ints), maps.Clone(t.longs)}
 }
 
+// resolveTold is resolve without what tells of a JVM's health (layout_health.go). No JVM has all of that: what
+// belongs to another collector is not missing, and a reader of it is told that a fact is not known.
+func resolveTold(t *tables) (*layout, *resolver) {
+	l, r := resolve(t)
+	l.health = healthLayout{}
+	return l, r
+}
+
 // usedFields are the fields that make a difference.
 func usedFields(j jdkTables) (used []fieldName) {
-	whole, _ := resolve(j.tab)
+	whole, _ := resolveTold(j.tab)
 	for n, f := range j.tab.fields {
 		if f.static && strings.HasPrefix(n.typ, "StubRoutines") && n.field != "_call_stub_return_address" {
 			continue // any number of stubs, each for its own name
 		}
 		delete(j.tab.fields, n)
-		if l, _ := resolve(j.tab); !reflect.DeepEqual(l, whole) {
+		if l, _ := resolveTold(j.tab); !reflect.DeepEqual(l, whole) {
 			used = append(used, n)
 		}
 		j.tab.fields[n] = f
@@ -178,7 +186,7 @@ func (w *hostileWorld) putFlags() {
 
 // openAs opens the world as a JVM with other tables: what Open does behind the tables.
 func (w *hostileWorld) openAs(tab *tables) (*VM, *resolver, error) {
-	l, r := resolve(tab)
+	l, r := resolveTold(tab)
 	if lost := r.essentials(); len(lost) > 0 {
 		return nil, r, &Unsupported{lost}
 	}
@@ -213,7 +221,7 @@ func TestUnknownTables(t *testing.T) {
 				for _, m := range mutations {
 					tab := j.tab.clone()
 					m.apply(tab, n)
-					before, _ := resolve(j.tab)
+					before, _ := resolveTold(j.tab)
 					vm, r, err := w.openAs(tab)
 					report := strings.Join(r.report(), "; ")
 					name := n.typ + "." + n.field
@@ -231,14 +239,14 @@ func TestUnknownTables(t *testing.T) {
 						}
 					default:
 						served++
-						after, _ := resolve(tab)
+						after, _ := resolveTold(tab)
 						if m.told && !reflect.DeepEqual(before, after) && !slices.Contains(notTold, name) && !zgc(n) &&
 							!wellKnownClass(n) {
 							t.Errorf("%s, %s: nothing is told", name, m.name)
 						}
 					}
 					whole := w.l
-					l, _ := resolve(tab)
+					l, _ := resolveTold(tab)
 					l.method.unsigned5X, w.l = whole.method.unsigned5X, l
 					if err := w.tour(w, nil); err != nil { // all other questions: no panic
 						t.Errorf("%s, %s: %v", name, m.name, err)
@@ -359,7 +367,7 @@ func TestMovedFields(t *testing.T) {
 // TestUnknownSizes: a type whose size is not told, or absurd, is as good as missing.
 func TestUnknownSizes(t *testing.T) {
 	for _, j := range loadTables(t) {
-		whole, _ := resolve(j.tab)
+		whole, _ := resolveTold(j.tab)
 		used := 0
 		for _, typ := range slices.Sorted(maps.Keys(j.tab.sizes)) {
 			for _, size := range []uint64{0, maxOffset + 1} {
@@ -368,7 +376,7 @@ func TestUnknownSizes(t *testing.T) {
 				if size == 0 {
 					delete(tab.sizes, typ)
 				}
-				l, r := resolve(tab)
+				l, r := resolveTold(tab)
 				if reflect.DeepEqual(l, whole) {
 					continue
 				}

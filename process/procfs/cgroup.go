@@ -73,17 +73,18 @@ func CgroupMounts(b []byte) (mounts []CgroupMount) {
 	return mounts
 }
 
-// unescape undoes how the kernel writes blanks, tabs, newlines and backslashes in mountinfo (fs/proc_namespace.c, mangle).
+// unescape undoes how the kernel writes blanks, tabs, newlines and backslashes in mountinfo (fs/proc_namespace.c,
+// mangle).
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
 // Dir is where the directory of a group is, if this mount shows it.
 func (m *CgroupMount) Dir(group string) (string, bool) {
-	group, root := path.Clean(group), path.Clean(m.Root)
-	if !strings.HasPrefix(group, "/") || strings.HasPrefix(group, "/..") {
-		return "", false // it lies outside of our namespace
+	if !strings.HasPrefix(group, "/") || slices.Contains(strings.Split(group+m.Root, "/"), "..") {
+		return "", false // it lies outside of our namespace (kernel/cgroup/cgroup.c, cgroup_path_ns)
 	}
+	group, root := path.Clean(group), path.Clean(m.Root)
 	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(root, "/"))
 	if !ok || rest != "" && rest[0] != '/' {
 		return "", false

@@ -1,5 +1,6 @@
 // Package vitals tells how a JVM and its machine are: what the JVM's own structures say of its heap, collections,
-// safepoints, code cache, classes and threads, and what the kernel says of the process, its control group and the machine.
+// safepoints, code cache, classes and threads, and what the kernel says of the process, its control group and the
+// machine.
 //
 // All of it is read from outside. No thread is stopped, and nothing is asked of the JVM: a JVM that hangs is read as
 // well as one that runs. Numbers that the JVM counts for jstat are read from its memory, not from its files.

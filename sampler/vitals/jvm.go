@@ -53,8 +53,9 @@ type GC struct {
 type CollectorKind string
 
 const (
-	YoungCollections CollectorKind = "young" // pauses for the young generation, with G1 also those for parts of the old one
-	FullCollections  CollectorKind = "full"  // pauses for the whole heap
+	// YoungCollections are pauses for the young generation, with G1 also those for parts of the old one.
+	YoungCollections CollectorKind = "young"
+	FullCollections  CollectorKind = "full" // pauses for the whole heap
 	// ConcurrentPauses are the pauses of a collection that otherwise runs beside the program. With ZGC and Shenandoah the
 	// JVM counts whole cycles here, or pauses: Name says which.
 	ConcurrentPauses CollectorKind = "concurrent"
@@ -90,7 +91,8 @@ type Safepoints struct {
 	SyncTime maybe.Value[time.Duration] // until all had stopped
 	// State is known where libjvm.so has symbols.
 	State maybe.Value[SafepointState]
-	// Operation is what the VM thread executes now, "G1CollectForAllocation". Known where libjvm.so has symbols; empty: none.
+	// Operation is what the VM thread executes now, "G1CollectForAllocation". Known where libjvm.so has symbols; empty:
+	// none.
 	Operation maybe.Value[string]
 	// HoldOuts are the threads that have not come to rest, while State is BeginsSafepoint: they run Java code, the
 	// JVM's own code, or change between the two. One reading proves little; who is there in several holds it up.
@@ -156,6 +158,6 @@ type PinnedThread struct {
 	State   string // "pinned", "timed-pinned"
 }
 
-// Errors counts what the JVM itself has thrown since it began. Known where libjvm.so has symbols. The JVM counts no other
-// exceptions: that a program throws all the time is seen in its stacks (Throwable.fillInStackTrace).
+// Errors counts what the JVM itself has thrown since it began. Known where libjvm.so has symbols. The JVM counts no
+// other exceptions: that a program throws all the time is seen in its stacks (Throwable.fillInStackTrace).
 type Errors struct{ OutOfMemory, StackOverflow maybe.Value[uint64] }

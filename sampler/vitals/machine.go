@@ -33,13 +33,13 @@ type Cgroup struct {
 	// CPUs is how many CPUs' time it may use, not known too where there is no limit: Limited tells.
 	CPUs    maybe.Value[float64]
 	Limited maybe.Value[bool]
-	// Periods is how many periods (of mostly 100 ms) it has wanted to run in, Throttled in how many of these its time was used
-	// up, ThrottledTime how long it stood for that: with version 1 and 2 the sum over its CPUs.
+	// Periods is how many periods (of mostly 100 ms) it has wanted to run in, Throttled in how many of these its time
+	// was used up, ThrottledTime how long it stood for that: with version 1 and 2 the sum over its CPUs.
 	Periods, Throttled maybe.Value[uint64]
 	ThrottledTime      maybe.Value[time.Duration]
 
 	Memory  Pool
-	OOMs    maybe.Value[uint64] // how often it met its limit, and nothing could be freed
+	OOMs    maybe.Value[uint64] // how often it met its limit, and nothing could be freed; version 2 only
 	Kills   maybe.Value[uint64] // how many of its processes were killed for that
 	Tasks   Pool                // processes and threads, not bytes
 	Swapped maybe.Value[uint64] // bytes

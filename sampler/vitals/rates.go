@@ -11,8 +11,8 @@ import (
 type Rates struct {
 	Over time.Duration
 
-	// CPU is how many CPUs the process used. CollectorCPU, CompilerCPU and VMCPU are the parts of the JVM's threads of these
-	// roles: of those that were there at both readings.
+	// CPU is how many CPUs the process used. CollectorCPU, CompilerCPU and VMCPU are the parts of the JVM's threads of
+	// these roles: of those that were there at both readings. Serial collects in the VM thread: there Collectors tell.
 	CPU, CollectorCPU, CompilerCPU, VMCPU maybe.Value[float64]
 	// WaitedCPU is how many threads, on average, were ready to run and had no CPU.
 	WaitedCPU maybe.Value[float64]

@@ -18,6 +18,7 @@ const maxGroups = 64
 
 // readCgroup reads what the process's control groups grant it.
 func (v *Vitals) readCgroup(c *Cgroup) {
+	*c = Cgroup{}
 	groups := procfs.Memberships(readFile(v.file("cgroup")))
 	cpu, name, ok := v.groupOf(groups, "cpu")
 	if ok {
@@ -124,7 +125,6 @@ func (g *group) readMemory(c *Cgroup) {
 	own := g.dirs[0]
 	if g.version == 1 {
 		c.Memory = g.tightest("memory.usage_in_bytes", "memory.limit_in_bytes")
-		c.OOMs = maybe.If(procfs.Number(readFile(path.Join(own, "memory.failcnt"))))
 		c.Kills = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.oom_control")), "oom_kill"))
 		c.Swapped = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.stat")), "swap"))
 		return

@@ -15,7 +15,8 @@ import (
 type javaPart struct {
 	jvm       JVM
 	threads   []vmstructs.Thread
-	ok        bool // threads could be listed
+	names     []string // of them
+	ok        bool     // threads could be listed
 	allocated []maybe.Value[uint64]
 	mounted   []vmstructs.Mounted
 }
@@ -29,7 +30,8 @@ var mattering = []string{"MaxHeapSize", "InitialHeapSize", "MinHeapFreeRatio", "
 	"ThreadStackSize", "MaxDirectMemorySize", "HeapDumpOnOutOfMemoryError", "ExitOnOutOfMemoryError",
 	"UseCountedLoopSafepoints", "GuaranteedSafepointInterval", "OmitStackTraceInFastThrow"}
 
-// readJava reads all that stands in the JVM's memory.
+// readJava reads all that stands in the JVM's memory. It runs where it may be left behind (session.Guarded), so of a
+// Vitals it uses only what nothing else does: health and names.
 func (v *Vitals) readJava() (part javaPart) {
 	h := v.health
 	j := &part.jvm
@@ -51,6 +53,7 @@ func (v *Vitals) readJava() (part javaPart) {
 		}
 	}
 	part.allocated = h.Allocated(threads)
+	part.names = v.nameThreads(threads, time.Now())
 	if h.HasVirtual() && part.ok {
 		part.mounted = h.Mounted(threads)
 		j.Virtual.Mounted = maybe.Known(len(part.mounted))
@@ -203,8 +206,8 @@ func collectorCounter(i int, what string) string {
 	return "sun.gc.collector." + string(rune('0'+i)) + "." + what
 }
 
-// kindOf tells what a collector collects, by the name of its counters (gc/*/, CollectorCounters). Up to 11 the names are
-// those of classes.
+// kindOf tells what a collector collects, by the name of its counters (gc/*/, CollectorCounters). Up to 11 the names
+// are those of classes.
 //
 //   - "Shenandoah full" counts all pauses of a cycle that runs beside the program.
 //   - "CMS" counts full collections, and up to 8 the short pauses of each cycle, too.

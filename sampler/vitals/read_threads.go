@@ -15,10 +15,7 @@ import (
 // knownThread is what is kept of a thread from reading to reading.
 type knownThread struct {
 	began uint64
-	ns    int    // its number in the JVM's namespace
-	java  uint64 // its JavaThread, 0: none
-	name  string // Java's, empty: the kernel's counts
-	named time.Time
+	ns    int       // its number in the JVM's namespace
 	round time.Time // of the last reading that has seen it
 }
 
@@ -103,9 +100,8 @@ func (v *Vitals) mergeThreads(r *Reading, part *javaPart) {
 			continue
 		}
 		java := &part.threads[at]
-		v.nameThread(k, java, r.At)
-		if k.name != "" {
-			t.Name = k.name
+		if name := part.names[at]; name != "" {
+			t.Name = name
 		}
 		t.Role, t.Java, t.Allocated = javaRole(java, t.Name), maybe.Known(java.State), part.allocated[at]
 	}
@@ -129,17 +125,32 @@ func outerTIDs(inner []int, outer map[int]int) (list []int) {
 	return list
 }
 
-// nameThread reads Java's name of a thread, now and then.
-func (v *Vitals) nameThread(k *knownThread, java *vmstructs.Thread, now time.Time) {
-	if k.java == java.Addr && k.name != "" && now.Sub(k.named) < renameEvery {
-		return
+// javaName is a Java thread's name as it was a moment ago.
+type javaName struct {
+	tid  int // its NSTID: a JavaThread may end, and another one come to its place
+	name string
+	at   time.Time
+}
+
+// nameThreads returns Java's name of each thread, empty where there is none or a collector moves it. A name is read
+// again every few seconds.
+func (v *Vitals) nameThreads(threads []vmstructs.Thread, now time.Time) []string {
+	names := make([]string, len(threads))
+	known := make(map[uint64]javaName, len(threads))
+	for i, t := range threads {
+		n := v.names[t.Addr]
+		if n.tid != t.NSTID {
+			n = javaName{tid: t.NSTID}
+		}
+		if n.name == "" || now.Sub(n.at) >= renameEvery {
+			if name, err := v.health.Name(t); err == nil && name != "" {
+				n.name, n.at = name, now
+			}
+		}
+		names[i], known[t.Addr] = n.name, n
 	}
-	if k.java != java.Addr {
-		k.java, k.name = java.Addr, ""
-	}
-	if name, err := v.health.Name(*java); err == nil && name != "" {
-		k.name, k.named = name, now
-	}
+	v.names = known
+	return names
 }
 
 // nativeRole tells what a thread is for that runs no Java code. Where the Java threads could not be listed it may run

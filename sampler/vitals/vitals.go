@@ -19,7 +19,8 @@ type Vitals struct {
 	health  *vmstructs.Health
 	mounts  []procfs.CgroupMount
 	threads map[int]*knownThread
-	began   uint64 // when the process did, in ticks since the machine did
+	names   map[uint64]javaName // by JavaThread
+	began   uint64              // when the process did, in ticks since the machine did
 }
 
 // Open makes a reader for an attached JVM. It belongs to the session's goroutine until it returns.

@@ -12,8 +12,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A program that knows how its JVM is: what the JVM's own beans say of heap, collections, allocation, classes, code cache
- * and finalizers is printed on demand, as lines of a name and a number.
+ * A program that knows how its JVM is: what the JVM's own beans say of heap, collections, allocation, classes, code
+ * cache and finalizers is printed on demand, as lines of a name and a number.
  */
 public final class Vitals {
     private static final List<Object> kept = new ArrayList<>();

@@ -1,5 +1,7 @@
 package vmstructs
 
+import "strings"
+
 // lockLayout: who owns a monitor, and where all monitors are. runtime/objectMonitor.hpp, synchronizer.hpp,
 // basicLock.hpp, lockStack.hpp, javaThread.hpp; gc/shared/collectedHeap.hpp.
 type lockLayout struct {
@@ -30,6 +32,7 @@ type lockLayout struct {
 	heap    uint64 // Universe::_collectedHeap
 	stopped sized  // CollectedHeap: it collects while threads stand still
 	count   sized
+	z, x    zPagesLayout
 }
 
 // capLocks is lost by JVMs that do not tell all of it.
@@ -41,23 +44,28 @@ func (r *resolver) locks() lockLayout {
 		ownerID:     r.field("", "JavaThread._monitor_owner_id"),
 		stackLocker: r.field("", "ObjectMonitor._stack_locker"),
 		inUse:       r.static("", "ObjectSynchronizer._in_use_list"),
-		first:       r.field("", "MonitorList._head"),
-		next:        r.field("", "ObjectMonitor._next_om"),
+		first:       absent,
+		next:        absent,
 		blocks:      r.static("", "ObjectSynchronizer.gBlockList"),
-		link:        r.field("", "ObjectMonitor.FreeNext|ObjectMonitor._next_om"),
+		link:        absent,
 		stack:       r.field("", "JavaThread._lock_stack"),
 		top:         r.sized("", "LockStack._top"),
 		base:        r.field("", "LockStack._base[0]"),
 		lockBytes:   r.size(capLocks, "BasicObjectLock"),
 		lockObj:     r.field(capLocks, "BasicObjectLock._obj"),
 		super:       r.field(capLocks, "Klass._super"),
-		heap:        r.static("", "Universe._collectedHeap"),
-		stopped:     r.sized("", "CollectedHeap._is_stw_gc_active|CollectedHeap._is_gc_active"),
-		count:       r.sized("", "CollectedHeap._total_collections"),
+		heap:        r.static(capLocks, "Universe._collectedHeap"),
+		stopped:     r.sized(capLocks, "CollectedHeap._is_stw_gc_active|CollectedHeap._is_gc_active"),
+		count:       r.sized(capLocks, "CollectedHeap._total_collections"),
+		z:           r.zPages("Z"),
+		x:           r.zPages("X"),
 	}
-	l.inBlock = int(r.int("ObjectSynchronizer::_BLOCKSIZE", 128))
-	if l.stride = r.t.sizes["PaddedObjectMonitor"]; l.stride == 0 { // 8 does not pad them
-		l.stride = r.size("", "ObjectMonitor")
+	r.monitors(&l)
+	if f, ok := r.lookup("ObjectMonitor._owner", false); ok && strings.Contains(f.typ, "int") && !l.ownerID.ok() {
+		r.lost(capLocks, "JavaThread._monitor_owner_id") // nobody knows whose number it is
+	}
+	if r.t.sizes["LockStack"] != 0 && !l.stack.ok() {
+		r.lost(capLocks, "JavaThread._lock_stack")
 	}
 	if l.stack.ok() {
 		if l.stackLen = r.size(capLocks, "LockStack"); !l.top.ok() || !l.base.ok() {
@@ -65,13 +73,30 @@ func (r *resolver) locks() lockLayout {
 			l.stack = absent
 		}
 	}
-	list := l.inUse != 0 && l.first.ok() && l.next.ok()
-	blocks := l.blocks != 0 && l.link.ok() && l.stride != 0 && l.stride < 4096 && l.inBlock > 0 && l.inBlock <= maxInBlock
-	if !list && !blocks {
-		r.lost(capLocks, "ObjectSynchronizer._in_use_list|ObjectSynchronizer.gBlockList")
-	}
 	l.span = span(l.owner, l.stackLocker, l.next, l.link, r.field("", "ObjectMonitor._object"))
 	return l
+}
+
+// monitors finds where all of them are.
+func (r *resolver) monitors(l *lockLayout) {
+	switch {
+	case l.inUse != 0:
+		l.first = r.field(capLocks, "MonitorList._head")
+		l.next = r.field(capLocks, "ObjectMonitor._next_om")
+	case l.blocks != 0:
+		l.link = r.field(capLocks, "ObjectMonitor.FreeNext|ObjectMonitor._next_om")
+		monitor := "ObjectMonitor"
+		if f, ok := r.lookup("ObjectSynchronizer.gBlockList", true); ok && strings.Contains(f.typ, "Padded") {
+			monitor = "PaddedObjectMonitor" // JDK 8 does not pad them
+		}
+		l.stride = r.size(capLocks, monitor)
+		l.inBlock = int(r.int("ObjectSynchronizer::_BLOCKSIZE", 128))
+		if l.stride > 4096 || l.inBlock < 1 || l.inBlock > maxInBlock {
+			r.lost(capLocks, "ObjectSynchronizer.gBlockList")
+		}
+	default:
+		r.lost(capLocks, "ObjectSynchronizer._in_use_list|ObjectSynchronizer.gBlockList")
+	}
 }
 
 // maxInBlock bounds how many monitors a block may have.

@@ -13,9 +13,12 @@ import (
 type Locks struct {
 	vm      *VM
 	klasses klassModel
-	mask    uint64 // the bits of a reference that are no colour
-	virtual *Continuations
-	legacy  bool // a mark word with the lowest bits 00 points at a BasicLock on the owner's stack
+	mask    uint64         // the bits of a reference that are no colour
+	virtual *Continuations // made when it is needed
+	legacy  bool           // a mark word with the lowest bits 00 points at a BasicLock on the owner's stack
+	table   bool           // an object does not say which is its monitor (UseObjectMonitorTable)
+	pages   zPages
+	rests   bool // see CollectorRests
 	moves   bool // Shenandoah: an object's mark word may say where it is now
 
 	classes map[uint64]*lockClass // by Klass*
@@ -117,8 +120,11 @@ func (vm *VM) NewLocks() (*Locks, error) {
 	if k.klasses, err = vm.klassModelAt(vm.l.wait.narrowBase, vm.l.wait.narrowShift); err != nil {
 		return nil, err
 	}
-	k.mask = vm.offsetMask()
-	k.virtual = vm.NewContinuations()
+	k.mask = ^uint64(0)
+	if k.pages = k.findPages(); k.pages.on && vm.java.heap.z.shift == 0 {
+		k.mask = k.pages.mask
+	}
+	k.table = vm.flagOn("UseObjectMonitorTable")
 	k.moves = vm.flagOn("UseShenandoahGC")
 	mode, told := vm.Flag("LockingMode")
 	switch {

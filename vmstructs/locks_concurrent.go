@@ -146,7 +146,7 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 	if k.vm.mem.Bytes(at, b) != nil || k.classOf(b) != c {
 		return l, o, false
 	}
-	thread, err := k.vm.oopIn(b, c.owner)
+	thread, err := k.oopIn(b, c.owner)
 	switch {
 	case err != nil:
 		l.Kind = ExclusiveLock // somebody has it; the collector hides who
@@ -187,7 +187,7 @@ func (k *Locks) readersIn(c *lockClass, b []byte) (LockKind, uint64) {
 	if c.reader == 0 || c.holds == 0 || int32(binary.LittleEndian.Uint32(b[c.holds:])) <= 0 {
 		return SharedLock, 0
 	}
-	thread, err := k.vm.oopIn(b, c.reader)
+	thread, err := k.oopIn(b, c.reader)
 	if err != nil {
 		return SharedLock, 0
 	}
@@ -225,7 +225,9 @@ func (k *Locks) ownerObject(at uint64) (o LockOwner) {
 // virtualName reads the name of the virtual thread at an address, empty if that cannot be done now.
 func (k *Locks) virtualName(at uint64) string {
 	if k.virtual == nil {
-		return ""
+		if k.virtual = k.vm.NewContinuations(); k.virtual == nil {
+			return ""
+		}
 	}
 	v, err := k.virtual.readVirtual(at)
 	if err != nil {

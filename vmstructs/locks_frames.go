@@ -7,6 +7,7 @@ type LockFrame struct {
 	First, Count int    // its frames of the stack, the innermost inlined method first
 	SP, PC       uint64 // as the walk has told them
 	End          uint64 // where its caller's frame begins
+	Saved        uint64 // where the frame that it has called keeps its frame pointer
 	Return       uint64 // where it returns to
 	// FP and Method are those of an interpreted frame; 0 for compiled code.
 	FP, Method uint64
@@ -134,7 +135,7 @@ func (k *Locks) frameLocks(t *lockThread, frames []LockFrame) (locks []frameLock
 	if len(frames) == 0 {
 		return nil
 	}
-	low, high := frames[0].SP, min(frames[len(frames)-1].End, t.StackBase)
+	low, high := frames[0].Saved, min(frames[len(frames)-1].End, t.StackBase)
 	if low%8 != 0 || low >= high || low < t.StackBase-t.StackSize {
 		return nil
 	}
@@ -212,6 +213,7 @@ type lockSite struct {
 type siteLock struct {
 	scope  int    // of the methods that are inlined there, the innermost first
 	at     uint64 // where in the frame the object is
+	saved  bool   // it was in the frame pointer register, which whoever was called has saved
 	narrow bool   // it takes four bytes there
 }
 
@@ -221,17 +223,26 @@ func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []f
 	if err != nil || b.Kind != Nmethod || b.FrameSize < 1 || !s.returns(f.SP+uint64(b.FrameSize)*8-8, f.Return) {
 		return locks
 	}
-	for _, l := range k.siteLocks(b, f.PC) {
+	pc := f.PC
+	if pc == b.DeoptHandlers[0] || pc == b.DeoptHandlers[1] {
+		// It is deoptimised when it is returned to: its own address is in the frame (runtime/frame.cpp).
+		pc, _ = s.word(f.SP + uint64(int64(b.OrigPC)))
+	}
+	for _, l := range k.siteLocks(b, pc) {
 		if l.scope >= f.Count {
 			continue
 		}
-		v, ok := s.word((f.SP + l.at) &^ 7)
+		at := f.SP + l.at
+		if l.saved {
+			at = f.Saved
+		}
+		v, ok := s.word(at &^ 7)
 		if !ok {
 			continue
 		}
 		if l.narrow {
 			h := &k.vm.java.heap
-			if v = v >> (8 * ((f.SP + l.at) & 4)) & (1<<32 - 1); v == 0 || !h.narrow {
+			if v = v >> (8 * (at & 4)) & (1<<32 - 1); v == 0 || !h.narrow {
 				continue
 			}
 			v = h.base + v<<h.shift
@@ -317,11 +328,12 @@ func (d *debugInfo) scopeLocks(locks []siteLock, scope, at int, x uint8) []siteL
 			where := s.u5()
 			eliminated := s.pos < len(s.b) && s.b[s.pos] != 0
 			s.pos++
-			if s.bad || eliminated || where&locationInRegister != 0 {
+			if s.bad || eliminated {
 				continue
 			}
+			// Of all registers only the frame pointer outlives a call of Java.
 			locks = append(locks, siteLock{scope: scope, at: uint64(where>>locationOffset) * 4,
-				narrow: where&locationType != locationOop})
+				saved: where&locationInRegister != 0, narrow: where&locationType != locationOop})
 		case valueOop, valueObjectID:
 			s.u5()
 			s.pos++

@@ -106,9 +106,9 @@ func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 			object = 0
 		}
 	}
-	if object, err := k.vm.uncolour(object); err == nil && object != 0 {
+	if object, err := k.uncolour(object); err == nil && object != 0 {
 		var head [klassBytes]byte
-		if k.vm.mem.Bytes(object, head[:]) == nil && k.forwarded(&object, head[:]) != nil {
+		if k.vm.mem.Bytes(object, head[:]) == nil && k.forwarded(&object, head[:]) != nil && k.inflated(at, word(head[:])) {
 			if m.class = k.nameOf(head[:]); m.class != "" {
 				m.object = object & k.mask
 				k.objects[m.object] = at
@@ -116,6 +116,12 @@ func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 		}
 	}
 	m.owner, m.owned = k.ownerOf(m, b)
+}
+
+// inflated reports whether a mark word may be of the object whose monitor is at an address. With a table of monitors
+// it does not say which that is.
+func (k *Locks) inflated(at, mark uint64) bool {
+	return !k.pages.on || mark&3 == 2 && (k.table || mark&^3 == at)
 }
 
 // ownerOf reads who has the monitor whose bytes are b.
@@ -167,17 +173,6 @@ func (k *Locks) inLockStack(object uint64) LockOwner {
 		}
 	}
 	return LockOwner{}
-}
-
-// root is the address in a reference of a thread's own: on its stack, or in its LockStack. There the generational ZGC
-// has no colours.
-func (k *Locks) root(ref uint64) (uint64, bool) {
-	z := &k.vm.java.heap.z
-	if !z.on || z.shift != 0 {
-		return ref, ref != 0 && ref%8 == 0
-	}
-	addr, err := k.vm.uncolour(ref)
-	return addr, err == nil && addr != 0 && addr%8 == 0
 }
 
 // ownerAt is a thread as an owner: the virtual thread that it runs, if it does.

@@ -26,7 +26,8 @@ func (k *Locks) readThreads() {
 	fields := [...]struct {
 		at offset
 		n  uint64
-	}{{w.pending, 8}, {w.waiting, 8}, {l.ownerID, 8}, {k.vm.l.thread.threadObj, 8}, {k.vm.l.cont.vthread, 8}, {l.stack, min(l.stackLen, 8*maxLockStack)}}
+	}{{w.pending, 8}, {w.waiting, 8}, {l.ownerID, 8}, {k.vm.l.thread.threadObj, 8}, {k.vm.l.cont.vthread, 8},
+		{l.stack, min(l.stackLen, 8*maxLockStack)}}
 	size := uint64(0)
 	for _, f := range fields {
 		size += f.n
@@ -99,10 +100,10 @@ func (k *Locks) readObjects() {
 			object = t.object
 		}
 		t.object, t.current = 0, 0
-		if o, err := k.vm.uncolour(object); err == nil && t.ok {
+		if o, err := k.uncolour(object); err == nil && t.ok {
 			t.object = o
 		}
-		if c, err := k.vm.uncolour(current); err == nil && t.ok && k.vm.l.cont.vthread.ok() {
+		if c, err := k.uncolour(current); err == nil && t.ok && k.vm.l.cont.vthread.ok() {
 			t.current = c
 		}
 		if t.current == 0 && !k.vm.l.cont.vthread.ok() {
@@ -157,13 +158,13 @@ func (k *Locks) readThreadObject(t *lockThread, b []byte) {
 		t.object, t.current = 0, 0
 		return
 	}
-	if t.current != 0 && t.current != t.object && k.virtual != nil {
+	if t.current != 0 && t.current != t.object {
 		b = k.mountedHead(t)
 	}
 	if b == nil {
 		return
 	}
-	if blocker, err := k.vm.oopIn(b, j.blocker); err == nil && j.blocker != 0 {
+	if blocker, err := k.oopIn(b, j.blocker); err == nil && j.blocker != 0 {
 		t.blocker = blocker
 	}
 }
@@ -215,7 +216,11 @@ func (k *Locks) statusOf(t *lockThread) uint32 {
 	}
 	at := t.object
 	if j.holder != 0 {
-		holder, err := k.vm.oopAt(at + j.holder)
+		var field [8]byte
+		if k.vm.mem.Bytes(at+j.holder, field[:]) != nil {
+			return 0
+		}
+		holder, err := k.oopIn(field[:], 0)
 		if err != nil || holder == 0 {
 			return 0
 		}

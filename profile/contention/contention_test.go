@@ -52,7 +52,8 @@ func TestVirtualOwners(t *testing.T) {
 	threads := []profile.ThreadDump{
 		{TID: 7, Stack: profile.Stack{Mounted: true, Virtual: profile.VirtualThread{ID: 30}},
 			WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{Virtual: 31}}},
-		{Virtual: &profile.VirtualThread{ID: 31}, WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{TID: 7, Virtual: 30}}},
+		{Virtual: &profile.VirtualThread{ID: 31},
+			WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{TID: 7, Virtual: 30}}},
 		{TID: 8, WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{Virtual: 99}}}, // one that the dump does not have
 	}
 	g := New(threads)

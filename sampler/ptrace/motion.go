@@ -12,6 +12,14 @@ func MotionOf(proc *procfs.Dir, tid int) (Motion, bool) {
 	return f.motion()
 }
 
+// ChargeOf is the part of MotionOf that costs least: how much CPU time the thread has had, and how often.
+func ChargeOf(proc *procfs.Dir, tid int) (procfs.Schedstat, bool) {
+	f := followed{proc, tid, noFollowed}
+	defer f.close()
+	s, ok := procfs.ParseSchedstat(f.read(fileSchedstat))
+	return s, ok && s.Turns != 0
+}
+
 // StillRuns reports whether the thread was on a CPU, or wanted one, or has ended.
 func (m Motion) StillRuns() bool {
 	switch m.State {
@@ -19,4 +27,12 @@ func (m Motion) StillRuns() bool {
 		return true
 	}
 	return false
+}
+
+// InCall reports whether a thread waits in a system call, also one that was stopped there by a signal.
+func InCall(proc *procfs.Dir, tid int) bool {
+	f := followed{proc, tid, noFollowed}
+	defer f.close()
+	call, _, _, _, ok := procfs.ParseSyscall(f.read(fileSyscall))
+	return ok && call >= 0
 }

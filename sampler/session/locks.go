@@ -3,6 +3,8 @@
 package session
 
 import (
+	"maps"
+	"strings"
 	"time"
 
 	"goprof/process/procfs"
@@ -126,27 +128,77 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 	if err != nil {
 		return nil
 	}
-	watched := map[uint64]ptrace.Motion{}
+	watched := map[uint64]stillness{}
 	if last != nil {
 		for addr, t := range last.threads {
 			if accuses(&t.Wants) && r.tids[addr] != 0 {
-				if m, ok := ptrace.MotionOf(r.proc, r.tids[addr]); ok && !m.StillRuns() {
-					watched[addr] = m
-				}
+				watched[addr] = r.before(r.tids[addr])
 			}
 		}
 	}
+	workers, rest := r.workers()
+	r.k.CollectorRests(rest)
 	all, settled := r.k.Round(threads, r.frames)
-	now := &lockRound{threads: make(map[uint64]*vmstructs.ThreadLocks, len(all)), settled: settled, still: map[uint64]bool{}}
+	if again, still := r.workers(); rest && (!still || !maps.Equal(workers, again)) {
+		settled = false
+	}
+	now := &lockRound{settled: settled,
+		threads: make(map[uint64]*vmstructs.ThreadLocks, len(all)), still: map[uint64]bool{}}
 	for i := range all {
 		now.threads[all[i].Thread.Addr] = &all[i]
 	}
 	for addr, before := range watched {
-		if m, ok := ptrace.MotionOf(r.proc, r.tids[addr]); ok && m == before {
+		if r.stoodStill(r.tids[addr], before) {
 			now.still[addr] = true
 		}
 	}
 	return now
+}
+
+// stillness is what a thread had been charged before a round. Where the kernel tells that, its state need not be read
+// then: a thread that was on a CPU has been charged for that when it sleeps after the round.
+type stillness struct {
+	charged procfs.Schedstat
+	told    bool
+	motion  ptrace.Motion
+}
+
+func (r *lockReader) before(tid int) (s stillness) {
+	if s.charged, s.told = ptrace.ChargeOf(r.proc, tid); !s.told {
+		s.motion, _ = ptrace.MotionOf(r.proc, tid)
+	}
+	return s
+}
+
+// stoodStill reports whether a thread has not run since.
+func (r *lockReader) stoodStill(tid int, before stillness) bool {
+	m, ok := ptrace.MotionOf(r.proc, tid)
+	if !ok || m.StillRuns() {
+		return false
+	}
+	if before.told {
+		return m.Charged == before.charged
+	}
+	return m == before.motion
+}
+
+// workers reads how ZGC's threads have moved, and reports whether all of them sleep. No other threads move objects
+// while these do.
+func (r *lockReader) workers() (moved map[int]ptrace.Motion, rest bool) {
+	if !r.k.IsZGC() {
+		return nil, false
+	}
+	moved, rest = map[int]ptrace.Motion{}, true
+	for tid, th := range r.d.dir.threads {
+		comm := th.kernel.Comm
+		if th.java.Addr != 0 || !strings.HasPrefix(comm, "ZWorker") && !strings.HasPrefix(comm, "XWorker") {
+			continue
+		}
+		m, ok := ptrace.MotionOf(r.proc, tid)
+		rest = rest && ok && ptrace.InCall(r.proc, tid)
+		moved[tid] = m
+	}
+	return moved, rest && len(moved) > 0
 }
 
 // accuses reports whether a thread waits for what another one has, or may have.
@@ -292,7 +344,8 @@ func (d *dump) keepFrames(th *listedThread, stack *profile.Stack) {
 
 // lockFrames are the physical Java frames of a stack that lie on the thread's own stack. The methods that are inlined
 // into each other have one frame.
-func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame, th vmstructs.Thread) (out []vmstructs.LockFrame) {
+func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame,
+	th vmstructs.Thread) (out []vmstructs.LockFrame) {
 	low, high := th.StackBase-th.StackSize, th.StackBase
 	at := 0
 	for i := 0; i < len(frames); {
@@ -305,7 +358,11 @@ func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame, t
 		if !frames[end-1].Kind.Java() || f.SP < low || f.SP >= high || f.PC == 0 || end >= len(frames) {
 			continue
 		}
-		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC, Return: frames[end].PC, End: frames[end].SP}
+		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC,
+			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16}
+		if n := len(out); n > 0 && out[n-1].FP != 0 && out[n-1].First+out[n-1].Count == first {
+			p.Saved = out[n-1].FP
+		}
 		for at < len(interpreted) && interpreted[at].At < first {
 			at++
 		}

@@ -62,8 +62,8 @@ type lockNode struct {
 }
 
 // startGraph starts threads that wait for each other's locks.
-func startGraph(t *testing.T, jdk jvmtest.JDK, flags string, seed, threads int, kinds string, virtual int) (*jvmtest.JVM,
-	[]lockNode) {
+func startGraph(t *testing.T, jdk jvmtest.JDK, flags string, seed, threads int, kinds string,
+	virtual int) (*jvmtest.JVM, []lockNode) {
 	t.Helper()
 	line := append(strings.Fields(flags), "-Xmx128m", "--", strconv.Itoa(seed), strconv.Itoa(threads), kinds,
 		strconv.Itoa(virtual))
@@ -116,7 +116,8 @@ func judgeLocks(t *testing.T, nodes []lockNode, threads []profile.ThreadDump, al
 		owner := nodes[n.waitsFor]
 		owners[i] = n.waitsFor
 		if w == nil || w.Owner == (profile.ThreadRef{}) {
-			if all && !(owner.kind == "s" && w != nil) {
+			// An unmounted owner of a monitor that nobody wanted when it was mounted is not known (docs/locks.md).
+			if all && !(owner.kind == "s" && w != nil) && !(owner.kind == "m" && owner.virtual && w != nil) {
 				t.Errorf("%s: nothing is told of its waiting for %d (%+v)", th.Name, n.waitsFor, w)
 			}
 			continue
@@ -348,7 +349,9 @@ func TestLocksBesideJstack(t *testing.T) {
 			for _, m := range deadlocked.FindAllSubmatch(out, -1) {
 				theirs = append(theirs, string(m[1]))
 			}
+			// It also names threads that only wait for one that is deadlocked, where its search came by these.
 			ours = strings.Fields(strings.Join(deadlocksIn(threads), " "))
+			theirs = slices.DeleteFunc(theirs, func(name string) bool { return onlyBehind(nodes, name) })
 			slices.Sort(theirs)
 			slices.Sort(ours)
 			if theirs = slices.Compact(theirs); !slices.Equal(theirs, ours) {
@@ -357,6 +360,21 @@ func TestLocksBesideJstack(t *testing.T) {
 			jvm.Quit()
 		}
 	})
+}
+
+// onlyBehind reports whether following the owners from a thread never comes back to it.
+func onlyBehind(nodes []lockNode, name string) bool {
+	start, err := strconv.Atoi(strings.TrimPrefix(name, "lock-"))
+	if err != nil || start >= len(nodes) {
+		return false
+	}
+	at := start
+	for range nodes {
+		if at = nodes[at].waitsFor; at < 0 || at == start {
+			return at < 0
+		}
+	}
+	return true
 }
 
 // TestLocksOfVirtualThreads: a virtual thread is told as an owner, with a carrier or without.
@@ -467,4 +485,30 @@ func judgeBusy(t *testing.T, threads []profile.ThreadDump, before, after []uint6
 		}
 	}
 	return waits, holds
+}
+
+// BenchmarkLocksOfDump compares dumps with locks and without, of a program of 300 threads. It prints the ratio of the
+// medians.
+func BenchmarkLocksOfDump(b *testing.B) {
+	for _, jdk := range jvmtest.JDKs(b) {
+		b.Run(jdk.String(), func(b *testing.B) {
+			jvm := jvmtest.Start(b, jdk, "truth.LocksGraph", "-Xmx128m", "--", "1", "280", "mrws", "0")
+			s := attach(b, jvm.PID)
+			var took [2][]time.Duration
+			for n := range 2 * (b.N + 10) {
+				began := time.Now()
+				if _, err := s.Dump(session.DumpOptions{Locks: n%2 == 1}); err != nil {
+					b.Fatal(err)
+				}
+				took[n%2] = append(took[n%2], time.Since(began))
+			}
+			for i := range took {
+				slices.Sort(took[i])
+			}
+			without, with := took[0][len(took[0])/2], took[1][len(took[1])/2]
+			b.ReportMetric(float64(without.Microseconds())/1000, "ms-without")
+			b.ReportMetric(float64(with.Microseconds())/1000, "ms-with")
+			b.ReportMetric(float64(with)/float64(without), "ratio")
+		})
+	}
 }

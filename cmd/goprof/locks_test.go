@@ -1,0 +1,106 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/testdata/jvmtest"
+)
+
+// lockAnswer is what "goprof locks --json" says, as a user's program would read it.
+type lockAnswer struct {
+	Deadlocks [][]struct {
+		TID      int
+		Name     string
+		Virtual  uint64
+		WaitsFor struct{ Class, ID string } `json:"waits_for"`
+		Owner    int
+
+		OwnerVirtual uint64 `json:"owner_virtual"`
+	}
+	Threads []struct {
+		TID     int
+		Name    string
+		Virtual uint64
+		Holds   []struct {
+			Class, ID, Kind string
+			Frame           *int
+		}
+		WaitsFor *struct {
+			Class, ID, Kind, How string
+			Timed                bool
+			Owner                int
+			OwnerVirtual         uint64 `json:"owner_virtual"`
+		} `json:"waits_for"`
+	}
+}
+
+// TestLocksCommand: a deadlock has an exit code of its own, and each of its threads names the next as the owner of
+// what it waits for, which that one holds; also on a JVM that is stopped, and stays so.
+func TestLocksCommand(t *testing.T) {
+	jdk := jvmtest.JDKs(t)[0]
+	jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "--", "1", "6", "mrw", "0") // seed 1: four of the six are deadlocked
+	pid := strconv.Itoa(jvm.PID)
+	syscall.Kill(jvm.PID, syscall.SIGSTOP)
+	defer syscall.Kill(jvm.PID, syscall.SIGCONT)
+	out, code := locksOutput(t, pid, "--json")
+	if code != exit.Deadlocked {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	var answer lockAnswer
+	in := json.NewDecoder(bytes.NewReader(out))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&answer); err != nil {
+		t.Fatal(err)
+	}
+	holds := map[string]int{}
+	for _, th := range answer.Threads {
+		for _, h := range th.Holds {
+			holds[h.ID] = th.TID
+		}
+	}
+	if len(answer.Deadlocks) == 0 {
+		t.Fatal("no deadlock in the answer")
+	}
+	for _, cycle := range answer.Deadlocks {
+		for i, th := range cycle {
+			next := cycle[(i+1)%len(cycle)]
+			if th.Owner != next.TID || holds[th.WaitsFor.ID] != next.TID || th.WaitsFor.Class == "" {
+				t.Errorf("%+v does not wait for %+v, or that one does not hold it", th, next)
+			}
+		}
+	}
+	text, code := locksOutput(t, pid)
+	if code != exit.Deadlocked || !strings.Contains(string(text), "DEADLOCK 1 of 1") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+}
+
+// TestNoDeadlock: exit code 0.
+func TestNoDeadlock(t *testing.T) {
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	out, code := locksOutput(t, strconv.Itoa(jvm.PID), "--json", "--nonblocking")
+	if code != exit.OK || !bytes.HasPrefix(out, []byte(`{"deadlocks":[],"threads":[`)) {
+		t.Errorf("exit code %d: %.200s", code, out)
+	}
+}
+
+func locksOutput(t *testing.T, args ...string) ([]byte, exit.Code) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "goprof", append([]string{"locks"}, args...)...)
+	out, err := cmd.Output()
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		t.Fatal(err)
+	}
+	return out, exit.Code(cmd.ProcessState.ExitCode())
+}

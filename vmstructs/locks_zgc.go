@@ -1,0 +1,253 @@
+package vmstructs
+
+import "math/bits"
+
+// ZGC colours references. One whose colour is bad was not looked at since the collector last moved objects, and may be
+// stale. The JVM looks at it when a thread next loads it; threads that wait load nothing, so for them that is the usual
+// case. While no collection is under way such a reference can be followed as the JVM would do it: the collector keeps
+// where it has moved objects to for as long as there may be stale references (gc/z/zForwarding.hpp). Where it has moved
+// nothing, the object's page must still be in the JVM's table of pages (gc/z/zPageTable.hpp).
+
+// zPagesLayout: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp; with X for Z the ZGC without generations of 21 to 23.
+type zPagesLayout struct {
+	heap       offset // ZCollectedHeap: its ZHeap
+	table, at  offset // ZHeap: its ZPageTable, and where in that the pages are
+	pages      offset // ZGranuleMapForPageTable
+	start, top offset // ZPage
+	offsets    offset // ZGlobalsForVMStructs: a pointer to the bits of a reference that are no colour
+	good       offset // the same: to the colour that is good
+
+	forwarding  offset // ZHeap, where there are no generations: its ZForwardingTable
+	forwardings offset // ZForwardingTable and its map: where the pages' ZForwardings are
+	shift       offset // ZForwarding: of objects' alignment
+	length      offset // of its entries, which follow it
+	size        uint64 // of a ZForwarding
+}
+
+func (r *resolver) zPages(z string) zPagesLayout {
+	l := zPagesLayout{
+		heap:    r.field("", z+"CollectedHeap._heap"),
+		table:   r.field("", z+"Heap._page_table"),
+		at:      r.field("", z+"PageTable._map"),
+		pages:   r.field("", z+"GranuleMapForPageTable._map"),
+		start:   r.field("", z+"Page._virtual"),
+		top:     r.field("", z+"Page._top"),
+		offsets: r.field("", z+"GlobalsForVMStructs._"+z+"AddressOffsetMask"),
+		good:    r.field("", z+"GlobalsForVMStructs._ZPointerLoadGoodMask"),
+	}
+	return l
+}
+
+func (l *zPagesLayout) ok() bool {
+	return l.heap.ok() && l.table.ok() && l.at.ok() && l.pages.ok() && l.start.ok() && l.top.ok() && l.offsets.ok()
+}
+
+// granule is how much of the heap has one entry in the table (ZGranuleSizeShift).
+const granule = 21
+
+// zPages is where the pages of the heap are told.
+type zPages struct {
+	on    bool
+	mask  uint64 // the bits of an address that are its offset in the heap
+	table uint64
+	start offset
+	top   offset
+	moved [2]uint64 // the tables of where objects were moved to, of the young and the old generation
+	l     *zPagesLayout
+	// shifts: a reference is shifted by as many bits as its colour says (x86-64), else always by 16.
+	shifts bool
+}
+
+// findPages finds the table, if this is ZGC and tells of it.
+func (k *Locks) findPages() (p zPages) {
+	z := &k.vm.java.heap.z
+	if !z.on {
+		return p
+	}
+	l, globals := &k.vm.l.locks.z, k.vm.l.oops.zGlobals
+	if z.shift == 0 && k.vm.l.oops.xGlobals != 0 {
+		l, globals = &k.vm.l.locks.x, k.vm.l.oops.xGlobals
+	}
+	if !l.ok() || globals == 0 || k.vm.l.locks.heap == 0 {
+		return p
+	}
+	at := func(addr uint64) uint64 {
+		v, err := k.vm.mem.Ptr(addr)
+		if err != nil {
+			return 0
+		}
+		return v
+	}
+	holder := at(globals)
+	p.mask = at(at(holder + uint64(l.offsets)))
+	heap := at(k.vm.l.locks.heap) + uint64(l.heap)
+	p.table = at(heap + uint64(l.table) + uint64(l.at) + uint64(l.pages))
+	p.start, p.top, p.l = l.start, l.top, l
+	switch {
+	case !l.forwardings.ok() || !l.shift.ok() || !l.length.ok() || l.size == 0:
+	case l.forwarding.ok():
+		p.moved[0] = at(heap + uint64(l.forwarding) + uint64(l.forwardings))
+	default:
+		p.moved[0] = k.generation("_ZN11ZGeneration6_youngE", heap+uint64(l.table))
+		p.moved[1] = k.generation("_ZN11ZGeneration4_oldE", heap+uint64(l.table))
+	}
+	if z.shift != 0 && l.good.ok() {
+		good, shift := at(at(holder+uint64(l.good))), at(z.shift)
+		p.shifts = good>>12&15 != 0 && shift == 13+uint64(bits.TrailingZeros64(good>>12&15))
+	}
+	p.on = p.mask != 0 && p.table != 0
+	return p
+}
+
+// generation finds a generation's table of where objects were moved to. It is exported nowhere, but follows a member
+// that is known, the pointer to the table of pages (gc/z/zGeneration.hpp).
+func (k *Locks) generation(symbol string, pages uint64) uint64 {
+	var b [96]byte
+	variable, err := k.vm.t.Global(libjvm, symbol)
+	if err != nil {
+		return 0
+	}
+	at, err := k.vm.mem.Ptr(variable)
+	if err != nil || k.vm.mem.Bytes(at, b[:]) != nil {
+		return 0
+	}
+	for i := 0; i+8 < len(b)-8*2; i += 8 {
+		if word(b[i:]) == pages {
+			return word(b[i+8+int(k.vm.l.locks.z.forwardings):])
+		}
+	}
+	return 0
+}
+
+// CollectorRests tells whether no thread of ZGC's works now, nor will while the next round is read.
+func (k *Locks) CollectorRests(rests bool) { k.rests = rests }
+
+// IsZGC reports whether CollectorRests makes a difference.
+func (k *Locks) IsZGC() bool { return k.pages.on }
+
+// uncolour makes an address of a reference in the heap or in a handle.
+func (k *Locks) uncolour(v uint64) (uint64, error) {
+	addr, err := k.vm.uncolour(v)
+	if err == nil || !k.rests || !k.pages.on {
+		return addr, err
+	}
+	addr = v
+	if k.vm.java.heap.z.shift != 0 {
+		shift := 16
+		if k.pages.shifts {
+			shift = 13 + bits.TrailingZeros64(v>>12&15)
+		}
+		if addr = v >> shift; v>>12&15 == 0 {
+			return 0, ErrMoved
+		}
+	}
+	if addr, ok := k.now(addr); ok {
+		return addr, nil
+	}
+	return 0, ErrMoved
+}
+
+// now is where an object is that was at an address before the last collection.
+func (k *Locks) now(addr uint64) (uint64, bool) {
+	if addr == 0 || addr%8 != 0 {
+		return 0, false
+	}
+	for _, table := range k.pages.moved {
+		if table == 0 {
+			continue
+		}
+		if to, ok := k.movedTo(table, addr&k.pages.mask); ok {
+			addr = addr&^k.pages.mask | to
+			break
+		}
+	}
+	return addr, k.onPage(addr)
+}
+
+// A ZForwardingEntry (gc/z/zForwardingEntry.hpp): bit 0 says that there is one, then where to, then of which object.
+const (
+	movedToBits   = 45
+	movedFromBits = 18
+	maxMoved      = 1 << 20 // entries of a page
+	maxProbes     = 1 << 10
+)
+
+// movedTo looks up where the object of an offset was moved to, as ZForwarding::find does.
+func (k *Locks) movedTo(table, at uint64) (to uint64, ok bool) {
+	l := k.pages.l
+	f, err := k.vm.mem.Ptr(table + 8*(at>>granule))
+	if err != nil || f == 0 {
+		return 0, false
+	}
+	start, err1 := k.vm.mem.U64(f) // _virtual comes first
+	shift, err2 := k.vm.mem.U64(f + uint64(l.shift))
+	length, err3 := k.vm.mem.U64(f + uint64(l.length))
+	if err1 != nil || err2 != nil || err3 != nil || at < start || shift > 32 || length == 0 || length > maxMoved ||
+		length&(length-1) != 0 {
+		return 0, false
+	}
+	from := (at - start) >> shift
+	for i, n := uint64(zHash(uint32(from))), 0; n < maxProbes; i, n = i+1, n+1 {
+		e, err := k.vm.mem.U64(f + l.size + 8*(i&(length-1)))
+		if err != nil || e&1 == 0 {
+			return 0, false
+		}
+		if e>>(1+movedToBits)&(1<<movedFromBits-1) == from {
+			return e >> 1 & (1<<movedToBits - 1), true
+		}
+	}
+	return 0, false
+}
+
+// zHash is ZHash::uint32_to_uint32 (gc/z/zHash.inline.hpp).
+func zHash(key uint32) uint32 {
+	key = ^key + key<<15
+	key ^= key >> 12
+	key += key << 2
+	key ^= key >> 4
+	key *= 2057
+	return key ^ key>>16
+}
+
+// onPage reports whether there is a page at an address, and it is in use up to there.
+func (k *Locks) onPage(addr uint64) bool {
+	at := addr & k.pages.mask
+	page, err := k.vm.mem.Ptr(k.pages.table + 8*(at>>granule))
+	if err != nil || page == 0 {
+		return false
+	}
+	start, err1 := k.vm.mem.U64(page + uint64(k.pages.start))
+	top, err2 := k.vm.mem.U64(page + uint64(k.pages.top))
+	return err1 == nil && err2 == nil && at >= start && at < top
+}
+
+// oopIn takes a reference out of an object's bytes.
+func (k *Locks) oopIn(b []byte, at uint64) (uint64, error) {
+	if !k.pages.on {
+		return k.vm.oopIn(b, at)
+	}
+	return k.uncolour(word(b[at:])) // ZGC has no narrow references
+}
+
+// root is the address in a reference of a thread's own: on its stack, or in its LockStack. There the generational ZGC
+// has no colours, and has perhaps not been there since it moved objects.
+func (k *Locks) root(ref uint64) (uint64, bool) {
+	if ref == 0 || ref%8 != 0 {
+		return 0, false
+	}
+	z := &k.vm.java.heap.z
+	switch {
+	case !z.on:
+		return ref, true
+	case z.shift != 0:
+		if !k.pages.on || !k.rests {
+			return 0, false
+		}
+		// Whether this one is stale nobody says. Where objects were moved from that place, and others have come there
+		// since, it is not known which of them is meant.
+		now, ok := k.now(ref)
+		return now, ok && (now == ref || !k.onPage(ref))
+	}
+	addr, err := k.uncolour(ref)
+	return addr, err == nil && addr != 0
+}

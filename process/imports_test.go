@@ -46,8 +46,6 @@ var mayImport = map[string][]string{
 	"goprof/output/heat":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
 
-	"goprof/profile/contention": {"goprof/profile"},
-
 	// What writes a recording in the order of time.
 	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},
 	"goprof/output/speedscope": {"goprof/output/recording", "goprof/output/timeline"},

@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -72,7 +73,7 @@ func FuzzSummary(f *testing.F) {
 			return
 		}
 		var text strings.Builder
-		if err := SummaryText(&text, s); err != nil {
+		if err := errors.Join(SummaryText(&text, s), SummaryDetails(&text, s)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.ContainsFunc(text.String(), func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {

@@ -25,6 +25,8 @@ type Report struct {
 	By      string         `json:"by"`
 	Rows    []ReportRow    `json:"rows"` // by self, then total, then name
 	Omitted int            `json:"omitted"`
+	// States are what threads did, where stacks say that and the report is not by state itself.
+	States []ReportRow `json:"states,omitempty"`
 }
 
 // ReportRow is one method, class, package, kind, thread or state.
@@ -80,6 +82,37 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 	return r, nil
 }
 
+// WithStates lets a report begin with what threads did, if the stacks of the tree say that.
+func (r *Report) WithStates(t *Tree) error {
+	if !slices.ContainsFunc(t.Labels, func(l Name) bool { return l.Kind == LabelState }) {
+		return nil
+	}
+	states, err := NewReport(t, "state", 0)
+	if err == nil {
+		r.States = plainStates(states.Rows)
+	}
+	return err
+}
+
+// plainStates adds up the states that differ only in what they wait for.
+func plainStates(rows []ReportRow) (states []ReportRow) {
+	for _, row := range rows {
+		if state, _, ok := strings.Cut(row.Name, ": "); ok {
+			row.Name = state + "]"
+		}
+		i := slices.IndexFunc(states, func(s ReportRow) bool { return s.Name == row.Name })
+		if i < 0 {
+			states = append(states, row)
+			continue
+		}
+		s := &states[i]
+		s.Self, s.SelfShare, s.Total, s.TotalShare = s.Self+row.Self, s.SelfShare+row.SelfShare,
+			s.Total+row.Total, s.TotalShare+row.TotalShare
+	}
+	slices.SortStableFunc(states, func(a, b ReportRow) int { return cmp.Compare(b.Self, a.Self) })
+	return states
+}
+
 // reportKeys say under which name a frame is counted.
 var reportKeys = map[string]func(Name) string{
 	"method": func(n Name) string { return n.Text },
@@ -119,16 +152,21 @@ const (
 	noState  = "[no state]"
 )
 
+// Inherits tells whether a frame counts as what stands below it. onJava says whether that counts as a Java frame.
+type Inherits func(n Name, onJava bool) bool
+
 // inherits says which frames count as what stands below them: a thread is what all its frames are of. What a thread
-// waited for is no method: the time is its caller's.
-func inherits(by string) func(Name) bool {
+// waited for is no method: the time is its caller's. A package has what its methods call of native code.
+func inherits(by string) Inherits {
 	switch by {
 	case "thread":
-		return func(Name) bool { return true }
+		return func(Name, bool) bool { return true }
 	case "state":
-		return func(Name) bool { return false }
+		return func(Name, bool) bool { return false }
+	case "package":
+		return func(n Name, onJava bool) bool { return n.Kind == LabelState || onJava && !n.Kind.Java() }
 	}
-	return func(n Name) bool { return n.Kind == LabelState }
+	return func(n Name, _ bool) bool { return n.Kind == LabelState }
 }
 
 // splitJava finds class and package of a Java method.
@@ -150,7 +188,7 @@ func splitJava(n Name) (class, pkg string) {
 
 // ReportKey is how a report by one of ReportKeys names frames: the name of each, and which frames count as what stands
 // below them.
-func ReportKey(by string) (name func(Name) string, inherited func(Name) bool, err error) {
+func ReportKey(by string) (name func(Name) string, inherited Inherits, err error) {
 	name, ok := reportKeys[by]
 	if !ok {
 		return nil, nil, fmt.Errorf("a report is by %s, not by %q", strings.Join(ReportKeys, ", "), by)
@@ -178,7 +216,7 @@ func (s *sums) row(name string) int32 {
 
 // sum walks the tree with a count for each key of how often it is on the path: recursion
 // adds to a total once. A frame that inherits belongs to what it stands on.
-func (s *sums) sum(inherits func(Name) bool) {
+func (s *sums) sum(inherits Inherits) {
 	nodes, totals := s.tree.Nodes, s.tree.Totals()
 	first, next := make([]int32, len(nodes)), make([]int32, len(nodes))
 	for n := len(nodes) - 1; n > 0; n-- {
@@ -186,10 +224,12 @@ func (s *sums) sum(inherits func(Name) bool) {
 		next[n], first[parent] = first[parent], int32(n)
 	}
 	keys, onPath := make([]int32, len(nodes)), make([]int32, len(s.table))
+	java := make([]bool, len(nodes)) // what the node counts as is a Java frame
 	enter := func(n int32) {
-		key := s.keys[nodes[n].Name]
-		if parent := nodes[n].Parent; parent != 0 && inherits(s.tree.Labels[nodes[n].Name]) {
-			key = keys[parent]
+		key, label := s.keys[nodes[n].Name], s.tree.Labels[nodes[n].Name]
+		java[n] = label.Kind.Java()
+		if parent := nodes[n].Parent; parent != 0 && inherits(label, java[parent]) {
+			key, java[n] = keys[parent], java[parent]
 		}
 		keys[n] = key
 		s.table[key].Self += nodes[n].Self
@@ -231,13 +271,21 @@ func (r *Report) Text(to io.Writer) error {
 	if r.Mode != "" {
 		title += ", " + r.Mode
 	}
-	fmt.Fprintf(w, "%s\n\n%10s %7s %10s %7s  %s\n", title, "self", "", "total", "", r.By)
+	fmt.Fprintf(w, "%s\n\n", title)
+	if len(r.States) > 0 {
+		fmt.Fprintf(w, "%10s %7s  %s\n", "", "", "state")
+		for _, row := range r.States {
+			fmt.Fprintf(w, "%10s %7s  %s\n", figure(r.Weight, row.Self), Percent(row.Self, all), CleanName(row.Name))
+		}
+		w.WriteByte('\n')
+	}
+	fmt.Fprintf(w, "%10s %7s %10s %7s  %s\n", "self", "", "total", "", r.By)
 	for _, row := range r.Rows {
 		fmt.Fprintf(w, "%10s %7s %10s %7s  %s\n", figure(r.Weight, row.Self), Percent(row.Self, all),
 			figure(r.Weight, row.Total), Percent(row.Total, all), CleanName(row.Name))
 	}
 	if r.Omitted > 0 {
-		fmt.Fprintf(w, "%s  and %d more: --top %d shows them\n", strings.Repeat(" ", 37), r.Omitted, len(r.Rows)+r.Omitted)
+		fmt.Fprintf(w, "%s  and %d more: --top 0 shows all\n", strings.Repeat(" ", 37), r.Omitted)
 	}
 	return w.Flush()
 }

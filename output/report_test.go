@@ -29,7 +29,7 @@ func TestReport(t *testing.T) {
 		"method": {{"a.b.Fib.fib", 15, 15}, {"read", 3, 3}, {"a.b.Main.main", 2, 20}, {"Top.level", 1, 1},
 			{"[main tid=1]", 0, 18}, {"Thread::run", 0, 2}, {"[gc tid=2]", 0, 2}},
 		"class":   {{"a.b.Fib", 15, 15}, {"[native]", 3, 5}, {"a.b.Main", 2, 20}, {"Top", 1, 1}, {"[thread]", 0, 20}},
-		"package": {{"a.b", 17, 20}, {"[native]", 3, 5}, {"[no package]", 1, 1}, {"[thread]", 0, 20}},
+		"package": {{"a.b", 20, 20}, {"[no package]", 1, 1}, {"[thread]", 0, 20}, {"[native]", 0, 2}},
 		"kind": {{"inlined", 10, 10}, {"c1", 5, 15}, {"compiled", 3, 13}, {"native", 3, 5}, {"thread", 0, 20},
 			{"interpreted", 0, 18}},
 		"thread": {{"[main tid=1]", 18, 18}, {"[gc tid=2]", 2, 2}, {noThread, 1, 1}},
@@ -106,7 +106,7 @@ func TestReportFormats(t *testing.T) {
 	if err := r.Text(&text); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(text.String(), "evil?[2J") || !strings.Contains(text.String(), "and 1 more: --top 2") {
+	if !strings.Contains(text.String(), "evil?[2J") || !strings.Contains(text.String(), "and 1 more: --top 0 shows all") {
 		t.Error(text.String())
 	}
 	if err := r.JSON(&js); err != nil {

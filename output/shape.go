@@ -38,12 +38,12 @@ func plumbingOf(l Name) naming.Plumbing {
 	switch {
 	case l.Kind.Java():
 		return naming.PlumbingOf(l.Text)
-	case l.Text == naming.CallStub:
-		return naming.VMEntry
-	case l.Kind == LabelThread || l.Kind == LabelTruncated || l.Kind == LabelState:
+	case l.Kind == LabelThread:
+		return naming.Label
+	case l.Kind == LabelTruncated || l.Kind == LabelState || l.Kind == LabelFolded:
 		return naming.NoPlumbing
 	}
-	return naming.VMCall
+	return naming.NativePlumbingOf(l.Text)
 }
 
 // shaper makes one tree of another.

@@ -78,7 +78,8 @@ func TestShaped(t *testing.T) {
 // sameSelf: whatever is folded, what the samples were spent in stays, to the kind of code.
 func sameSelf(t *testing.T, before, after *Tree) {
 	t.Helper()
-	for _, by := range []string{"method", "kind", "class", "package"} {
+	for _, by := range []string{"method", "kind",
+		"class"} { // of packages a sample counts for the topmost Java frame that is left
 		self := map[string]int64{}
 		for sign, tree := range map[int64]*Tree{1: before, -1: after} {
 			r, err := NewReport(tree, by, 0)
@@ -105,5 +106,33 @@ func TestFoldsInAFile(t *testing.T) {
 	}
 	if name := ParseLabel("[method handles of mine]"); name.Kind == LabelFolded {
 		t.Errorf("%+v is a fold", name)
+	}
+}
+
+// TestShapedEntry: how a thread begins, and how it waits, is one frame each; the state stays the leaf.
+func TestShapedEntry(t *testing.T) {
+	const file = `[main tid=1];__clone3;start_thread;ThreadJavaMain;JavaMain;jni_CallStaticVoidMethod;JavaCalls::call_helper;call_stub;P.main_[0];jdk.internal.misc.Unsafe.park_[0];Unsafe_Park;Parker::park;pthread_cond_wait;[parked] 3
+__clone3;start_thread;libshop.so+0x1f;JavaCalls::call_helper;call_stub;P.back_[0] 2
+[truncated: bad method];JavaCalls::call_helper;call_stub;P.cut_[0] 1
+`
+	tree, err := ParseCollapsed(strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"[main tid=1];[thread entry];P.main;jdk.internal.misc.Unsafe.park;[futex wait];[parked] 3.0%",
+		"[thread entry];libshop.so+0x1f;JavaCalls::call_helper;call_stub;P.back 2.0%",
+		"[truncated: bad method];JavaCalls::call_helper;call_stub;P.cut 1.0%"}
+	got := lines(tree.Shaped(Shape{HideInternal: true}))
+	if !slices.Equal(got, want) {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+	var b strings.Builder
+	for _, line := range want {
+		line, _, _ = strings.Cut(line, "%")
+		b.WriteString(strings.TrimSuffix(line, ".0") + "\n")
+	}
+	again, err := ParseCollapsed(strings.NewReader(b.String()))
+	if err != nil || !slices.Equal(lines(again.Shaped(Shape{HideInternal: true})), want) {
+		t.Errorf("what is folded is not folded again: %v", err)
 	}
 }

@@ -3,13 +3,9 @@
 package process
 
 import (
-	"errors"
 	"runtime"
 	"sync/atomic"
 )
-
-// ErrSilent: the target's memory, or a file of it, does not answer.
-var ErrSilent = errors.New("process: its memory does not answer")
 
 // calls counts the system calls that wait for the target's memory: each may never return (package errand says why).
 // Nothing can be done about one that hangs, but whoever waits for the goroutine that made it need not. He gives the

@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"goprof/output/convert": {"goprof/profile", "goprof/output", "goprof/output/flame", "goprof/output/format", "goprof/output/jfr",
 		"goprof/output/pprof", "goprof/output/recording", "goprof/output/speedscope", "goprof/output/firefox"},
 	"goprof/output/jfr":       {"goprof/profile"},
+	"goprof/output/top":       {"goprof/profile", "goprof/profile/naming", "goprof/output"},
 	"goprof/output/pprof":     {"goprof/profile"},
 	"goprof/output/heat":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
@@ -115,6 +116,28 @@ func TestNoDelveProc(t *testing.T) {
 		if strings.HasPrefix(pkg, delve) && !slices.Contains(atRunTime, pkg) {
 			t.Errorf("something of ours imports %s at run time", pkg)
 		}
+	}
+}
+
+// TestScreenLibrary: one command draws on a terminal, on Linux. Nothing else takes the library for it in: what a screen
+// shows is made without it, and other systems' programs are smaller.
+func TestScreenLibrary(t *testing.T) {
+	const library, draws = "charm.land/", "goprof/cmd/goprof"
+	found := false
+	for line := range strings.Lines(goList(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")) {
+		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.Contains(imports, library) || strings.Contains(imports, "github.com/charmbracelet/") {
+			if found = true; pkg != draws {
+				t.Errorf("%s imports the screen's library; %s alone may", pkg, draws)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("nothing imports %s: this test looks for something else than it should", library)
+	}
+	t.Setenv("GOOS", "darwin")
+	if deps := goList(t, "-deps", "-f", "{{.ImportPath}}", "./cmd/goprof"); strings.Contains(deps, library) {
+		t.Error("the program for darwin, which has no screen, takes its library in")
 	}
 }
 

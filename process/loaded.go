@@ -13,6 +13,8 @@ var (
 	ErrNoImage = errors.New("process: no such image")
 	// ErrNoSymbol: the image has no such symbol.
 	ErrNoSymbol = errors.New("process: no such symbol")
+	// ErrSilent: the target's memory, or a file of it, does not answer.
+	ErrSilent = errors.New("process: its memory does not answer")
 
 	errPanicked = errors.New("a check of ours is missing")
 )

@@ -82,6 +82,19 @@ type Summary struct {
 	// Leans: CPUs could not be visited, so threads were told to stop from other ones.
 	Leans  bool     `json:"leans,omitempty"`
 	Doubts []string `json:"doubts,omitempty"` // why it is not good
+	Cures  []string `json:"cures,omitempty"`  // of each doubt, what mends it; empty where nothing is known
+	// Chosen: only threads that --thread and --exclude-thread choose.
+	Chosen bool `json:"chosen_threads,omitempty"`
+	// Hottest are the methods with most samples, the largest first, and States what threads did in wall-clock modes.
+	Hottest []Part `json:"hottest,omitempty"`
+	States  []Part `json:"states,omitempty"`
+}
+
+// Part is a part of a recording and its share of all samples, 0 to 1.
+type Part struct {
+	Name  string  `json:"name"`            // may hold text of the target
+	State string  `json:"state,omitempty"` // in wall-clock modes: what the threads did there
+	Share float64 `json:"share"`
 }
 
 // Looks is how the threads of a wall-clock recording were looked at.
@@ -96,6 +109,9 @@ type Looks struct {
 	Time    time.Duration `json:"time_ns"` // that all stacks stand for
 	AtRest  int64         `json:"at_rest"` // of those stopped, threads at rest, for --native-once
 	Others  int64         `json:"others"`  // found in a state that was not asked for: no samples
+	// Looks at the JVM's own threads while these had nothing to do, and how many threads that were: no samples.
+	Idle        int64 `json:"idle,omitempty"`
+	IdleThreads int   `json:"idle_threads,omitempty"`
 }
 
 // Note is what a user should know of a recording or a dump although it worked.

@@ -1,6 +1,9 @@
 package profile
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Quality is how far the shares of a recording can be believed, as far as its own account tells.
 type Quality string
@@ -18,40 +21,164 @@ const (
 	fairNotSampled, poorNotSampled = 0.15, 0.40
 )
 
+// Chance alone moves a share: of n samples a half is off by less than 1/sqrt(n) in 19 of 20 recordings. With less than
+// fairSamples that is more than five points, with less than poorSamples more than ten.
+const fairSamples, poorSamples = 400, 100
+
+// Doubt is one reason why a recording cannot be believed further.
+type Doubt struct {
+	Why  string
+	Cure string // what another recording should do otherwise, empty where nothing is known
+}
+
 // Judge says how far the shares can be believed, and why not further.
-func (s *Summary) Judge() (q Quality, why []string) {
+func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 	q = Good
 	if s.Attempted == 0 {
 		return q, nil // there are no shares
 	}
-	doubt := func(part, of int64, fair, poor float64, text string) {
+	worse := func(than Quality, why, cure string) {
+		if than == Poor || q == Good {
+			q = than
+		}
+		doubts = append(doubts, Doubt{why, cure})
+	}
+	missing := func(part, of int64, fair, poor float64, why, cure string) {
 		if part <= 0 || of <= 0 {
 			return
 		}
 		share := float64(part) / float64(of)
+		why = fmt.Sprintf("%.1f %% %s", 100*share, why)
 		switch {
 		case share >= poor:
-			q = Poor
-		case share < fair:
-			return
-		case q == Good:
-			q = Fair
+			worse(Poor, why, cure)
+		case share >= fair:
+			worse(Fair, why, cure)
 		}
-		why = append(why, fmt.Sprintf("%.1f%% %s", 100*share, text))
 	}
-	doubt(s.Lost, s.Attempted, fairMissing, poorMissing, "of the looks are lost, whatever their threads did")
-	doubt(s.Truncated, s.Samples, fairMissing, poorMissing, "of the stacks are cut: their callers are missing")
-	doubt(s.Overflow, s.Samples, fairMissing, poorMissing, "of the samples have no callees: the profile is full")
+	missing(s.Lost, s.Attempted, fairMissing, poorMissing, "of the samples are lost: "+Plainly(mostOf(s.LostBy)),
+		s.cureLost())
+	missing(s.Truncated, s.Samples, fairMissing, poorMissing,
+		"of the stacks are cut, and their callers are missing: "+Plainly(mostOf(s.TruncatedBy)), s.cureCut())
+	missing(s.Overflow, s.Samples, fairMissing, poorMissing,
+		"of the samples are not kept to their leaf: the profile is full",
+		"--hide-internal, or --thread to choose threads")
 	if s.Leans {
-		if q == Good {
-			q = Fair
-		}
-		why = append(why, "calls that block may have more samples than is true: goprof has no real-time priority (root, or "+
-			"CAP_SYS_NICE) or may not use all CPUs of the program")
+		worse(Fair, "calls that block may have more samples than is true: goprof has no real-time priority (root, or "+
+			"CAP_SYS_NICE) or may not use all CPUs of the program", s.cureStops("sudo goprof ..."))
 	}
-	doubt(s.Asleep, s.Samples, fairMissing, poorMissing,
-		"of the samples may stand in a call that had not begun when the thread was chosen")
-	doubt(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled,
-		"of the CPU time has no sample")
-	return q, why
+	missing(s.Asleep, s.Samples, fairMissing, poorMissing,
+		"of the samples may stand in a call that had not begun when the thread was chosen", s.cureStops("sudo goprof ..."))
+	missing(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled,
+		"of the CPU time has no sample", s.cureNotSampled())
+	if s.Samples > 0 && s.Samples < fairSamples {
+		than := Fair
+		if s.Samples < poorSamples {
+			than = Poor
+		}
+		worse(than, fmt.Sprintf("there are few samples: by chance alone a share may be off by %.0f points",
+			100/math.Sqrt(float64(s.Samples))), "-d longer, or -r higher")
+	}
+	return q, doubts
+}
+
+// mostOf is the name of what happened most often.
+func mostOf(by map[string]int64) (name string) {
+	most := int64(0)
+	for what, n := range by {
+		if n > most || n == most && what < name {
+			name, most = what, n
+		}
+	}
+	if name == "" {
+		return Other.String()
+	}
+	return name
+}
+
+// plain says in words of daily life what reasons mean whose names are goprof's own.
+var plain = map[string]string{
+	StackCut.String():         "they are longer than what is copied",
+	Continuation.String():     "their frames are in the heap of a virtual thread",
+	NotStopped.String():       "their threads ran, and --nonblocking stops none",
+	ThreadGone.String():       "the threads ended first",
+	NotPermitted.String():     "the kernel did not permit it",
+	StopTimeout.String():      "the threads had no CPU to stop on",
+	AlreadyTraced.String():    "another process traces the threads",
+	Stale.String():            "goprof could not keep up",
+	QueueFull.String():        "goprof could not keep up",
+	Moved.String():            "the threads ran on meanwhile",
+	ProcessGone.String():      "the process ended",
+	RingFull.String():         "the kernel had no room for them",
+	Throttled.String():        "the kernel found them too many",
+	NoRegisters.String():      "the kernel could not tell the registers",
+	NoUnwindInfo.String():     "native code without unwind information",
+	CodeChanged.String():      "the code was replaced meanwhile",
+	Deoptimizing.String():     "the JVM was rebuilding the frame",
+	Other.String():            "other causes",
+	BadDebugInfo.String():     "debug information that cannot be read",
+	UnreadableMemory.String(): "memory that cannot be read",
+}
+
+// Plainly is a Reason's name for users: without words that only goprof's own code has.
+func Plainly(reason string) string {
+	if text, ok := plain[reason]; ok {
+		return text
+	}
+	return reason
+}
+
+// cureLost is what loses fewer samples, by the reason that lost most.
+func (s *Summary) cureLost() string {
+	switch mostOf(s.LostBy) {
+	case Stale.String(), QueueFull.String(), RingFull.String(), Throttled.String():
+		return "-r lower: goprof could not keep up"
+	case ThreadGone.String(), StopTimeout.String():
+		return s.cureStops("-d longer")
+	case AlreadyTraced.String():
+		return "end the debugger that traces the program, or --engine perf"
+	}
+	return "-d longer"
+}
+
+// cureCut is what cuts fewer stacks, by the reason that cut most.
+func (s *Summary) cureCut() string {
+	most := mostOf(s.TruncatedBy)
+	switch {
+	case most == TooDeep.String():
+		return "--depth higher"
+	case most == NotStopped.String():
+		return "leave out --nonblocking"
+	case s.Meta.Engine == EnginePerf:
+		return "--engine ptrace"
+	}
+	return ""
+}
+
+// cureNotSampled: threads that used less than one interval have no sample yet, and those that end soon never get one.
+func (s *Summary) cureNotSampled() string {
+	if s.Times.Exited > s.Times.NotSampled {
+		return "-r higher: threads ended before they were seen"
+	}
+	return "-d longer, or -r higher"
+}
+
+// cureStops is the other engine where that may be used: it stops no thread. Else it is what is given.
+func (s *Summary) cureStops(or string) string {
+	if s.Meta.Engine == EnginePerf || s.Meta.Mode != "" && s.Meta.Mode != ModeCPU {
+		return or
+	}
+	if or == "-d longer" {
+		return "--engine perf, which stops no thread"
+	}
+	return or + ", or --engine perf"
+}
+
+// SetQuality keeps what Judge says.
+func (s *Summary) SetQuality() {
+	q, doubts := s.Judge()
+	s.Quality, s.Doubts, s.Cures = q, nil, nil
+	for _, d := range doubts {
+		s.Doubts, s.Cures = append(s.Doubts, d.Why), append(s.Cures, d.Cure)
+	}
 }

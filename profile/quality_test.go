@@ -14,21 +14,26 @@ func TestJudge(t *testing.T) {
 	}{
 		"nothing seen": {Summary{}, Good, nil},
 		"no samples":   {Summary{Times: Times{Process: time.Second, NotSampled: time.Second}}, Good, nil},
-		"nothing lost": {Summary{Attempted: 1000, Samples: 1000}, Good, nil},
-		"a few lost":   {Summary{Attempted: 1000, Samples: 990, Lost: 10}, Good, nil},
-		"some lost":    {Summary{Attempted: 1000, Samples: 980, Lost: 20}, Fair, []string{"2.0% of the looks"}},
-		"many lost":    {Summary{Attempted: 1000, Samples: 600, Lost: 400}, Poor, []string{"40.0% of the looks"}},
-		"all lost":     {Summary{Attempted: 5, Lost: 5}, Poor, []string{"100.0% of the looks"}},
-		"some cut":     {Summary{Attempted: 100, Samples: 100, Truncated: 5}, Fair, []string{"5.0% of the stacks"}},
-		"asleep":       {Summary{Attempted: 100, Samples: 100, Asleep: 33}, Poor, []string{"33.0% of the samples"}},
-		"leans":        {Summary{Attempted: 100, Samples: 100, Leans: true}, Fair, []string{"calls that block"}},
-		"full":         {Summary{Attempted: 100, Samples: 100, Overflow: 3}, Fair, []string{"3.0% of the samples"}},
-		"poor stays poor": {Summary{Attempted: 100, Samples: 80, Lost: 20, Truncated: 4}, Poor,
-			[]string{"20.0% of the looks", "5.0% of the stacks"}},
-		"time without samples": {Summary{Attempted: 100, Samples: 100, Times: Times{Process: 10 * time.Second,
+		"nothing lost": {Summary{Attempted: 10000, Samples: 10000}, Good, nil},
+		"a few lost":   {Summary{Attempted: 10000, Samples: 9900, Lost: 100}, Good, nil},
+		"some lost":    {Summary{Attempted: 10000, Samples: 9800, Lost: 200}, Fair, []string{"2.0 % of the samples"}},
+		"many lost":    {Summary{Attempted: 10000, Samples: 6000, Lost: 4000}, Poor, []string{"40.0 % of the samples"}},
+		"all lost":     {Summary{Attempted: 50, Lost: 50}, Poor, []string{"100.0 % of the samples"}},
+		"some cut":     {Summary{Attempted: 1000, Samples: 1000, Truncated: 50}, Fair, []string{"5.0 % of the stacks"}},
+		"asleep":       {Summary{Attempted: 1000, Samples: 1000, Asleep: 330}, Poor, []string{"33.0 % of the samples"}},
+		"leans":        {Summary{Attempted: 1000, Samples: 1000, Leans: true}, Fair, []string{"calls that block"}},
+		"full":         {Summary{Attempted: 1000, Samples: 1000, Overflow: 30}, Fair, []string{"3.0 % of the samples"}},
+		"poor stays poor": {Summary{Attempted: 1000, Samples: 800, Lost: 200, Truncated: 40}, Poor,
+			[]string{"20.0 % of the samples", "5.0 % of the stacks"}},
+		"time without samples": {Summary{Attempted: 1000, Samples: 1000, Times: Times{Process: 10 * time.Second,
 			Sampled:    5 * time.Second,
-			NotSampled: 3 * time.Second, Exited: 2 * time.Second}}, Poor, []string{"50.0% of the CPU time"}},
-		"a little of it": {Summary{Attempted: 100, Samples: 100, Times: Times{Process: 10 * time.Second,
+			NotSampled: 3 * time.Second, Exited: 2 * time.Second}}, Poor, []string{"50.0 % of the CPU time"}},
+		"few": {Summary{Attempted: 399, Samples: 399}, Fair,
+			[]string{"there are few samples: by chance alone a share may be off by 5 points"}},
+		"very few": {Summary{Attempted: 25, Samples: 25}, Poor,
+			[]string{"there are few samples: by chance alone a share may be off by 20 points"}},
+		"enough": {Summary{Attempted: 400, Samples: 400}, Good, nil},
+		"a little of it": {Summary{Attempted: 1000, Samples: 1000, Times: Times{Process: 10 * time.Second,
 			Sampled:    9 * time.Second,
 			NotSampled: time.Second}}, Good, nil},
 	} {
@@ -38,9 +43,43 @@ func TestJudge(t *testing.T) {
 			continue
 		}
 		for i := range why {
-			if !strings.HasPrefix(why[i], c.why[i]) {
+			if !strings.HasPrefix(why[i].Why, c.why[i]) {
 				t.Errorf("%s: %q, want %q", name, why[i], c.why[i])
 			}
+		}
+	}
+}
+
+// TestCures: each doubt has the cure that fits its cause, and the engine.
+func TestCures(t *testing.T) {
+	many := func(s Summary) Summary {
+		s.Attempted = 10000
+		s.Samples = s.Attempted - s.Lost
+		return s
+	}
+	for name, c := range map[string]struct {
+		s    Summary
+		want string
+	}{
+		"few": {Summary{Attempted: 50, Samples: 50}, "-d longer, or -r higher"},
+		"behind": {many(Summary{Lost: 900, LostBy: map[string]int64{Stale.String(): 800,
+			ThreadGone.String(): 100}}), "-r lower: goprof could not keep up"},
+		"threads end": {many(Summary{Lost: 900, LostBy: map[string]int64{ThreadGone.String(): 900}}),
+			"--engine perf, which stops no thread"},
+		"in mode wall": {many(Summary{Lost: 900, LostBy: map[string]int64{ThreadGone.String(): 900},
+			Meta: Meta{Mode: ModeWall}}), "-d longer"},
+		"with perf": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{StackCut.String(): 900},
+			Meta: Meta{Engine: EnginePerf}}), "--engine ptrace"},
+		"too deep": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{TooDeep.String(): 900}}),
+			"--depth higher"},
+		"nobody knows": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{BadMethod.String(): 900}}), ""},
+		"not seen":     {many(Summary{Times: Times{Process: 10, NotSampled: 3}}), "-d longer, or -r higher"},
+		"soon over": {many(Summary{Times: Times{Process: 10, Exited: 3}}),
+			"-r higher: threads ended before they were seen"},
+		"leans": {many(Summary{Leans: true}), "sudo goprof ..., or --engine perf"},
+	} {
+		if c.s.SetQuality(); len(c.s.Cures) != 1 || c.s.Cures[0] != c.want || len(c.s.Doubts) != 1 {
+			t.Errorf("%s: %q %q, want %q", name, c.s.Doubts, c.s.Cures, c.want)
 		}
 	}
 }

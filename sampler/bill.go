@@ -120,3 +120,12 @@ func (b *bills) sum(threads map[int]*thread, over bool) Times {
 
 // owed is what a thread has been charged and no sample carries.
 func (th *thread) owed() int64 { return int64(th.last.Ran - min(th.last.Ran, th.billed)) }
+
+// ProcessCPU is the CPU time that a process has used, with that of threads that have ended: 0 where there is none.
+func ProcessCPU(pid int) time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(processClock(pid), &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}

@@ -84,8 +84,7 @@ func (c *capture) nextTick() { c.stats.Skipped += c.ticks.skipMissed(ptrace.Mono
 func (c *capture) lengthenInterval() {
 	longer := c.thrift.interval(c.maxOverhead, c.ticks.interval, &c.t.Pauses)
 	if longer != c.ticks.interval {
-		c.ticks.interval = longer
-		c.ticks.begin(ptrace.Monotonic(&c.ts), int64(longer))
+		c.ticks.begin(ptrace.Monotonic(&c.ts), longer)
 	}
 }
 

@@ -134,8 +134,8 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	visits := newVisits(s.pid, cfg.NoNotes) // this may take a while: the scan's accounts begin behind it
-	defer visits.closeNotes()               // also if the visits are given up
+	visits := newVisits(s.pid, &cfg) // this may take a while: the scan's accounts begin behind it
+	defer visits.closeNotes()        // also if the visits are given up
 	r := &run{capture: newCapture(t, proc, &s.progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.hints,
 		scan: newScan(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.close()
@@ -170,12 +170,14 @@ func (r *run) loop() {
 		}
 		r.spentBefore = r.scan.ownCPUTime()
 		spent = r.spentBefore - spent
-		rest = ptrace.Monotonic(&r.ts) + spent // never more than half of a CPU is ours
-		if r.visiting && r.visits.met {
-			// The program could not use that time. What it does use is met as often as is asked for.
-			r.ticks.start += spent / int64(len(r.visits.round))
+		now := ptrace.Monotonic(&r.ts)
+		rest = now + spent // never more than half of a CPU is ours
+		if r.visiting {
+			rest = r.visits.rest(now, spent)
+			r.nextMoment(spent)
+		} else {
+			r.nextTick()
 		}
-		r.nextTick()
 		r.lengthenInterval()
 		r.scan.interval = int64(r.ticks.interval)
 	}
@@ -186,7 +188,7 @@ func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
 		return r.planVisit(rest)
 	}
-	return max(r.ticks.at()+r.ticks.randomWithin(r.ticks.step), rest)
+	return max(r.ticks.at()+r.ticks.randomWithin(int64(r.ticks.interval)), rest)
 }
 
 // lookAround looks at threads that have used an interval of CPU time and seem to run.

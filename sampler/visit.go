@@ -15,7 +15,7 @@ import (
 // How threads are met where they are.
 //
 // In each interval we wake up once, on the average, on each CPU on which the program may run, at a moment that
-// nothing of the program's has chosen, and with real-time priority take it from whoever runs there. If that is a
+// nothing of the program's has chosen, nor the visit before (moments.go), and with real-time priority take it from whoever runs there. If that is a
 // thread of the program, it is a sample. So
 //
 //	samples = CPU time / interval
@@ -49,8 +49,11 @@ const (
 	visitsMost = 8
 	// bookEvery is how often all threads that have run are asked what they used, where a visit needs to ask none.
 	bookEvery = int64(100 * time.Millisecond)
-	// settleTime lies between our coming to a CPU and the visit, at least.
+	// settleTime lies between our coming to a CPU and the visit, at least, and settleHere between two visits to the same.
 	settleTime = int64(100 * time.Microsecond)
+	settleHere = int64(15 * time.Microsecond)
+	// restLater is how much time visits may take before we must have slept for as long.
+	restLater = int64(time.Millisecond)
 	// metLately is how long a CPU is known as one on which the program runs.
 	metLately = int64(time.Second)
 )
@@ -58,6 +61,7 @@ const (
 // visits is whose turn it is and what it costs.
 type visits struct {
 	rng     *rand.Rand
+	moments moments
 	cpus    []visited
 	at      int          // index of the CPU where we are
 	round   []int        // of which CPUs one is drawn
@@ -72,6 +76,9 @@ type visits struct {
 	cost    float64      // ns of such a search, averaged
 	between float64      // ns between two visits, averaged
 	last    int64
+	missed  int64 // visits that are not yet a whole interval's
+	// restless is twice the time that visits took, less what has passed since, at restAt.
+	restless, restAt int64
 	// bookedAt is when all threads were asked last, where no visit asks them.
 	bookedAt int64
 	began    int64
@@ -91,7 +98,7 @@ func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 // newVisits prepares to visit the CPUs on which the threads of the process may run. It is nil where that cannot be
 // done: without real-time priority whoever runs chooses the moment at which we come; we may not go everywhere; the
 // kernel does not tell whom we took the CPU from.
-func newVisits(pid int, noNotes bool) *visits {
+func newVisits(pid int, cfg *Config) *visits {
 	var ours, theirs unix.CPUSet
 	if isTraced() {
 		return nil
@@ -100,6 +107,7 @@ func newVisits(pid int, noNotes bool) *visits {
 		return nil
 	}
 	v := &visits{rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), own: -1, chance: 1}
+	v.moments = moments{rng: v.rng, exact: cfg.NoJitter}
 	for cpu := range len(theirs) * 64 {
 		switch {
 		case !theirs.IsSet(cpu):
@@ -112,7 +120,7 @@ func newVisits(pid int, noNotes bool) *visits {
 	if len(v.cpus) < 2 {
 		return nil // on the only CPU we have no real-time priority
 	}
-	if !noNotes {
+	if !cfg.NoNotes {
 		v.openNotes()
 	}
 	return v
@@ -255,10 +263,14 @@ func (r *run) planVisit(from int64) (at int64) {
 	v := r.visits
 	now := ptrace.Monotonic(&r.ts)
 	which := v.next(now)
-	if step := v.meanGap(int64(r.ticks.interval)); step != r.ticks.step {
-		r.ticks.begin(now, step)
+	if step := v.meanGap(int64(r.ticks.interval)); step != v.moments.step {
+		v.moments.begin(now, step)
 	}
-	at = max(r.ticks.at()+r.ticks.randomWithin(r.ticks.step), from, now+settleTime)
+	settle := settleTime
+	if which == v.at {
+		settle = settleHere
+	}
+	at = max(v.moments.at(), from, now+settle)
 	if v.goTo(which) {
 		v.cpus[which].notes.mark()
 		r.t.BoundTo(v.cpus[which].number)
@@ -267,6 +279,24 @@ func (r *run) planVisit(from int64) (at int64) {
 	}
 	v.bound.Set(at + 2*stopWithin)
 	return at
+}
+
+// nextMoment goes on to the next visit, after one that took so much time.
+func (r *run) nextMoment(spent int64) {
+	v := r.visits
+	v.moments.leaveOut(spent, int64(len(v.round)))
+	v.missed += v.moments.advance(ptrace.Monotonic(&r.ts))
+	each := max(int64(r.ticks.interval)/v.moments.step, 1)
+	r.stats.Skipped += v.missed / each
+	v.missed %= each
+}
+
+// rest is the moment before which there is no visit, after one that took so much time: never more than half of a CPU is
+// ours. It lets visits come close together now and then (moments.go).
+func (v *visits) rest(now, spent int64) int64 {
+	v.restless = max(v.restless-(now-v.restAt), 0) + 2*spent
+	v.restAt = now
+	return now + max(v.restless-restLater, 0)
 }
 
 // visitNext is one tick.
@@ -317,7 +347,7 @@ func (r *run) notVisiting() {
 	r.scan.givePoolUp()
 	r.visiting, r.scan.hotFor, r.scan.pools = false, hotFor, false
 	r.t.BoundTo(-1)
-	r.ticks.begin(ptrace.Monotonic(&r.ts), int64(r.ticks.interval))
+	r.ticks.begin(ptrace.Monotonic(&r.ts), r.ticks.interval)
 }
 
 // visit samples whom we took this CPU from.

@@ -2,16 +2,12 @@ package vmstructs
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"goprof/testdata/fuzzseed"
 )
 
 // writeTables writes the tables of a JVM as lines of words between tabs. Where a static field lies is not told: it
@@ -57,32 +53,4 @@ func TestWriteTables(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestAddTables adds the tables of the JVMs that run here to testdata/tables.txt.gz, if there are none of that release:
-//
-//	GOPROF_SEEDS=1 GOPROF_JDKS=$(scripts/jdks.sh 28) go test ./vmstructs -run AddTables
-func TestAddTables(t *testing.T) {
-	fuzzseed.Making(t)
-	elfNames := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
-	eachLive(t, nil, func(t *testing.T, v *live) {
-		name := fmt.Sprintf("%s-%d", elfNames[v.p.CPU().Name], v.vm.Version().Major)
-		if slices.ContainsFunc(loadTables(t), func(j jdkTables) bool { return j.name == name }) {
-			return
-		}
-		tab, err := readTables(v.p, func(symbol string) (uint64, error) { return v.p.Global(libjvm, symbol) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.OpenFile("testdata/tables.txt.gz", os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		z := gzip.NewWriter(f) // one more member of the file
-		writeTables(z, jdkTables{name, tab})
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-	})
 }

@@ -10,6 +10,7 @@ var platform = []func() *cobra.Command{
 	newDump,
 	newTriage,
 	newLocks,
+	newTop,
 	newDoctor,
 	newWatchdog,
 }

@@ -19,6 +19,9 @@ const doctorHelp = `doctor says what works on this host and what does not, and w
 --pid it also looks at one process: whether it may be read, who traces it, how well its
 JVM is known, and whether native code has names.
 
+"ok" works; "warn" works, but not on everything; "fail" stands in the way of recording; "info" does
+not work, and is not needed.
+
 It only reads: no thread is stopped. Its exit code is 0 if recording would work, else the
 code with which recording would fail (goprof help exit-codes).`
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
@@ -87,6 +88,23 @@ func outputFailed(err error) error {
 		e.Remedy = "-o with a name in a folder that only you may write to, or -o - for standard output"
 	case errors.Is(err, output.ErrNoReader) && fe != nil:
 		e.Remedy = "begin to read it first: " + commandLine([]string{"cat", fe.Name}) + " > FILE &"
+	case fe != nil && fe.Name != output.Stdout:
+		e.Remedy = elsewhere(fe)
 	}
 	return e
+}
+
+// elsewhere is what mends a place that cannot be written to.
+func elsewhere(fe *output.FileError) string {
+	folder, base := filepath.Dir(fe.Name), filepath.Base(fe.Name)
+	other := "a name in another folder, such as " + commandLine([]string{filepath.Join(os.TempDir(), base)})
+	switch {
+	case errors.Is(fe.Err, fs.ErrNotExist):
+		return commandLine([]string{"mkdir", "-p", folder}) + ", or " + other
+	case errors.Is(fe.Err, syscall.ENOSPC):
+		return "a name on another disk: this one is full"
+	case errors.Is(fe.Err, syscall.EISDIR):
+		return "a name in that folder: " + commandLine([]string{filepath.Join(fe.Name, "out.collapsed")})
+	}
+	return other
 }

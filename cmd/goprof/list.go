@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/sampler/diagnose"
 	"goprof/sampler/guard"
@@ -35,7 +37,7 @@ const listExample = `  goprof list
 func newList() *cobra.Command {
 	var withArgs, asJSON bool
 	cmd := &cobra.Command{
-		Use:     "list [NAME]",
+		Use:     "list [PID | NAME]",
 		Short:   "List the JVMs of this host",
 		Long:    listHelp,
 		Example: listExample,
@@ -50,7 +52,7 @@ func newList() *cobra.Command {
 			jvms := host().JVMs()
 			if len(args) > 0 {
 				if jvms = thoseCalled(jvms, args[0]); len(jvms) == 0 {
-					return noneCalled(args[0])
+					return noneListed(args[0])
 				}
 			}
 			return writeResult(cmd, output.Stdout, func(w io.Writer) error {
@@ -76,6 +78,18 @@ func thoseCalled(jvms []diagnose.JVM, name string) []diagnose.JVM {
 		}
 		return !j.Fits(name)
 	})
+}
+
+// noneListed says that no JVM fits, of a number what process it is.
+func noneListed(name string) error {
+	pid, err := strconv.Atoi(name)
+	if err != nil || pid <= 0 {
+		return noneCalled(name)
+	}
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
+		return &exit.Error{Code: exit.NoSuchProcess, What: fmt.Sprintf("there is no process %d", pid), Remedy: "goprof list"}
+	}
+	return &exit.Error{Code: exit.NotJVM, What: fmt.Sprintf("process %d runs no JVM", pid), Remedy: "goprof list"}
 }
 
 // listText writes a table. What is unknown is "-".
@@ -174,7 +188,11 @@ func listProblems(w io.Writer, jvms []diagnose.JVM) error {
 	}
 	var b strings.Builder
 	for _, p := range order {
-		fmt.Fprintf(&b, "\n%s cannot be recorded: %s\n", strings.Join(pids[p], ", "), output.Printable(p.why))
+		because := ": "
+		if len(pids[p]) > 1 {
+			because = ", each because " // a cause is a sentence about one
+		}
+		fmt.Fprintf(&b, "\n%s cannot be recorded%s%s\n", strings.Join(pids[p], ", "), because, output.Printable(p.why))
 		if p.remedy != "" {
 			fmt.Fprintf(&b, "try: %s\n", output.Printable(p.remedy))
 		}

@@ -34,7 +34,7 @@ func TestListText(t *testing.T) {
 8    1             0123456789ab  0     -          -       -   2d1h    2        0%    /x/?[2J?app?b?.jar?
 9    -             -             0     -          -       -   3s      2        0%    -
 
-8, 9 cannot be recorded: it is an?other's
+8, 9 cannot be recorded, each because it is an?other's
 try: sudo goprof list
 `
 	if b.String() != want {

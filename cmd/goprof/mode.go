@@ -19,6 +19,7 @@ type modeFlags struct {
 	mode        string
 	nonBlocking bool
 	nativeOnce  bool
+	allThreads  bool
 	states      []string
 	chosen      map[profile.State]bool
 }
@@ -31,6 +32,8 @@ second of its time. The leaf of each stack says what it did: [running], [runnabl
 for a CPU), [blocked] (on a monitor), [parked], [sleeping], [waiting] (in Object.wait), [socket], [file],
 [in VM], [in native]. A thread that stands still is never stopped: its native frames are told as far as
 that goes without, or wholly with --native-once. --nonblocking stops nobody: threads that run have no stack then.
+The JVM's own threads (collectors, compilers, finalizer ...) are left out while they have nothing to do, and counted;
+--all-threads shows them, and so does --thread.
 
 With --mode off-cpu only waiting counts, and the leaf says for what: [parked: class of the blocker],
 [blocked: class of the monitor], [socket: read], [file: write]. Virtual threads that no carrier runs are in neither.`
@@ -38,6 +41,7 @@ With --mode off-cpu only waiting counts, and the leaf says for what: [parked: cl
 func (f *modeFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.mode, "mode", modes[0], "`which` threads: cpu, those that use CPU time; wall, all; off-cpu, those that wait")
 	fs.StringSliceVar(&f.states, "state", nil, "in modes wall and off-cpu: only threads in these `states`: blocked,parked")
+	fs.BoolVar(&f.allThreads, "all-threads", false, "in modes wall and off-cpu: also the JVM's own threads while these are idle")
 	fs.BoolVar(&f.nonBlocking, "nonblocking", false, "in modes wall and off-cpu: never stop a thread; what runs has no stack")
 	fs.BoolVar(&f.nativeOnce, "native-once", false, "in modes wall and off-cpu: stop a thread once where it comes to rest, for its native frames")
 }
@@ -66,6 +70,8 @@ func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 		return usageError(cmd, "--state is for --mode wall and off-cpu: in mode cpu all threads run")
 	case f.session() == session.WaitingMode && f.chosen[profile.Running]:
 		return usageError(cmd, "--state running is for --mode wall: off-cpu shows what waits")
+	case !wall && f.allThreads:
+		return usageError(cmd, "--all-threads is for --mode wall and off-cpu: in mode cpu every thread that uses CPU time is seen")
 	case !wall && (f.nonBlocking || f.nativeOnce):
 		return usageError(cmd, "--nonblocking and --native-once are for --mode wall and off-cpu: a thread that uses CPU time can only be seen by a stop")
 	case f.nonBlocking && f.nativeOnce:
@@ -86,6 +92,11 @@ func (f *modeFlags) wantsState() func(profile.State) bool {
 		return nil
 	}
 	return func(s profile.State) bool { return f.chosen[s] }
+}
+
+// leaveIdle tells whether the JVM's own idle threads are left out. Whoever names threads gets those.
+func (f *modeFlags) leaveIdle(wants threadFilter) bool {
+	return f.session().IsWall() && !f.allThreads && wants.only == ""
 }
 
 // rate is the default of --rate.

@@ -28,13 +28,13 @@ func goFirst() { os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0) }
 // drawers read files and look at no process. They take the memory that their result needs.
 var drawers = []string{"flame", "report", "convert", "heat", "diff"}
 
-// beGoodNeighbour bounds what every command takes from the machine that it looks at. record goes first only when it has
-// started what it is to start: programs inherit that.
+// beGoodNeighbour bounds what every command takes from the machine that it looks at. record and top go first only when
+// they have started what they are to start: programs inherit that.
 func beGoodNeighbour(cmd *cobra.Command) {
 	if cmd.Name() == watchdogName {
 		return // it takes next to nothing, and should outlive goprof
 	}
-	if cmd.Name() != "record" {
+	if cmd.Name() != "record" && cmd.Name() != "top" {
 		goFirst()
 	}
 	if slices.Contains(drawers, cmd.Name()) {

@@ -84,7 +84,9 @@ func (p *program) finish(talk io.Writer) {
 	select {
 	case <-p.ended:
 	default:
-		fmt.Fprintf(talk, "goprof: waiting for %s (process %d) to end\n", output.Printable(p.cmd.Args[0]), p.pid())
+		fmt.Fprintf(talk, "goprof: the recording is over; %s (process %d) goes on, and goprof waits for its end\n",
+			output.Printable(p.cmd.Args[0]), p.pid())
+		fmt.Fprintf(talk, "try: Ctrl-C ends both; kill %d ends goprof alone\n", os.Getpid())
 		<-p.ended
 	}
 	if s := p.status(); s != "exit status 0" {

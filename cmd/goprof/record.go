@@ -94,6 +94,7 @@ type recordFlags struct {
 	output      string
 	summary     string
 	quiet       bool
+	verbose     bool
 	streams     map[string]*output.File // those that are open
 	format      string
 	as          format.Format
@@ -140,6 +141,7 @@ func newRecord() *cobra.Command {
 	f.loopFlags.add(fs)
 	fs.DurationVar(&f.chunk, "chunk", maxChunk, "of JFR: `time` after which what was recorded is on the disk; a crash costs no more")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "after the account, all that is known of how it was made")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	cmd.RegisterFlagCompletionFunc("weight", cobra.FixedCompletions([]string{"samples", "cpu", "time"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
@@ -252,8 +254,16 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 
 // checkOutput finds the format, by its name or by that of the file.
 func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
+	if f.format == "" {
+		if err := asprofOutput(cmd, f.output, os.Args); err != nil {
+			return err
+		}
+	}
 	if f.as, err = format.Of(cmp.Or(f.output, output.Stdout), f.format); err != nil {
 		if f.format != "" {
+			if err := asprofFile(cmd, f.format, os.Args); err != nil {
+				return err
+			}
 			return usageError(cmd, "--format: "+err.Error())
 		}
 		return usageError(cmd, "--output: "+err.Error())

@@ -16,7 +16,6 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
-	"goprof/sampler/diagnose"
 	"goprof/sampler/session"
 )
 
@@ -99,6 +98,7 @@ type result struct {
 	profile *profile.Profile
 	summary profile.Summary
 	at      profile.Instant // the end
+	used    time.Duration   // CPU time of the whole process meanwhile
 	err     error
 }
 
@@ -117,15 +117,22 @@ func (r *recorder) record(ctx context.Context) result {
 func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	before := r.session.CPUTime()
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
 		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce, States: r.flags.wantsState(),
-		Duration: length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
+		LeaveIdle: r.flags.leaveIdle(r.flags.wants),
+		Duration:  length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal, SureLeaf: r.flags.leaf == leafSure,
 		Weight: r.flags.weighed, Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits, Sink: r.out.begin(r.session.Facts(), stop),
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()
 	sum.Notes = r.notes(&sum)
-	return result{p, sum, r.session.Now(), err}
+	output.Describe(&sum, output.TreeOf(p))
+	used := sum.Times.Process
+	if used == 0 { // wall-clock modes do not ask, and what threads used that are not wanted is not in it
+		used = max(r.session.CPUTime()-before, 0)
+	}
+	return result{p, sum, r.session.Now(), used, err}
 }
 
 // visit calls f with the recording as it is; it returns false if it has ended.
@@ -152,7 +159,7 @@ func tellAll(talk io.Writer, f *recordFlags, recorders []*recorder, results []re
 	var first error
 	for i, r := range recorders {
 		if len(recorders) > 1 && !f.quiet {
-			fmt.Fprintf(talk, "process    %d\n", r.pid)
+			io.WriteString(talk, output.AccountLine("Process", fmt.Sprint(r.pid)))
 		}
 		err := r.tell(talk, &results[i])
 		switch {
@@ -175,11 +182,8 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 		return outputFailed(err)
 	}
 	if !r.flags.quiet {
-		output.SummaryText(talk, &res.summary)
-		tellNotes(talk, res.summary.Notes)
-		if name != output.Stdout {
-			fmt.Fprintf(talk, "written    %s\n", name)
-		}
+		r.tellAccount(talk, &res.summary)
+		tellWritten(talk, name, r.flags.as, res.summary.Looks != nil)
 	}
 	if r.flags.loop > 0 {
 		r.keepNewest(r.out, name)
@@ -206,38 +210,12 @@ func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
 		return attachError(r.pid, res.err)
 	}
 	if !r.flags.quiet {
-		output.SummaryText(talk, &res.summary)
+		r.tellAccount(talk, &res.summary)
 	}
 	if len(r.made) > 0 { // only the last of a loop's files
 		return nil
 	}
-	return r.noSamples(&res.summary)
-}
-
-// noSamples says why a recording is empty.
-func (r *recorder) noSamples(sum *profile.Summary) error {
-	e := &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no samples of process %d", r.pid),
-		Why:    "all its threads were idle: none used as much CPU time as lies between two samples",
-		Remedy: fmt.Sprintf("goprof dump --pid %d shows what they wait for", r.pid)}
-	switch {
-	case r.session.Process.Alive() != nil:
-		c := host().Explain(r.pid, r.session.Process.Alive())
-		e.Code, e.Why, e.Remedy = exit.TargetGone, c.Why+" before it had used enough CPU time", c.Remedy
-	case sum.LostBy[profile.AlreadyTraced.String()] > 0:
-		return attachError(r.pid, diagnose.ErrTraced)
-	case sum.Looks != nil && sum.Looks.Others > 0:
-		e.Why = "no thread was seen in a state that --state asks for"
-		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' states", r.pid)
-	case sum.Attempted > 0:
-		e.Why = fmt.Sprintf("all %d looks were lost: see the account above", sum.Attempted)
-	case r.session.Stopped():
-		e.Why = "it is stopped (SIGSTOP or Ctrl-Z)"
-		e.Remedy = fmt.Sprintf("kill -CONT %d lets it run; goprof dump --pid %d shows where it stands", r.pid, r.pid)
-	case r.flags.wants.wants() != nil:
-		e.Why = "none of the threads that --thread and --exclude-thread choose used as much CPU time as lies between two samples"
-		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' names", r.pid)
-	}
-	return e
+	return r.noSamples(res)
 }
 
 // writeOnSignal writes what there is at each signal, until the function that it returns is called.
@@ -275,6 +253,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 		return
 	}
 	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
+	output.Describe(&sum, output.TreeOf(now))
 	name, err := out.writeSoFar(&soFar{now, &sum, r.session.Now()})
 	switch {
 	case errors.Is(err, errDone): // a loop's file, which holds all of it

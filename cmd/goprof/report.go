@@ -26,7 +26,9 @@ func newReport() *cobra.Command {
 		Short: "Show what a recording's samples were spent in, as a table",
 		Long: `Report writes a table to standard output of what a recording's samples were spent in.
 "self" counts the samples that have a method as their leaf, "total" those that have it
-anywhere on their stack, each once however often it recurs.
+anywhere on their stack, each once however often it recurs. A report of mode wall or off-cpu
+begins with what the threads did, unless --by says what it is about. By package, a sample
+counts for its topmost Java frame, with the native code that this calls.
 
 ` + inputsHelp,
 		Example: `  goprof report out.collapsed
@@ -56,14 +58,18 @@ anywhere on their stack, each once however often it recurs.
 			in.notes(cmd) // a summary tells what is counted
 			sum := in.sumOptions()
 			sum.Threads = sum.Threads || (by == "thread" || shape.GroupThreads) && in.file.Info().Threads
-			sum.States = by == "state"
+			sum.States = by == "state" || !cmd.Flags().Changed("by")
 			tree, err := in.tree(sum)
 			if err != nil {
 				return err
 			}
 			in.leftOut(cmd)
 			meta := in.src.Info().Meta
-			r, err := output.NewReport(tree.Shaped(shape), by, top)
+			tree = tree.Shaped(shape)
+			r, err := output.NewReport(tree, by, top)
+			if err == nil && !cmd.Flags().Changed("by") {
+				err = r.WithStates(tree)
+			}
 			if err != nil {
 				return err
 			}

@@ -35,6 +35,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof heat out.jfr                      draw it over time: out.heat.html
   goprof diff before.jfr after.jfr         what changed, and what is noise
   goprof dump --pid 1234                   what every thread does at this moment
+  goprof top 1234                          the same all the time, and what uses CPU
   goprof triage 1234                       what is wrong with it, the likeliest first
   goprof locks --pid 1234                  deadlocks, and who waits for whose lock
   goprof doctor --pid 1234                 what would work, and what mends the rest`
@@ -60,7 +61,7 @@ func newRoot() *cobra.Command {
 	}
 	// Not cobra's own: its template needs reflection, with which the linker can leave out nothing.
 	root.Flags().BoolVarP(&showVersion, "version", "v", false, "show which goprof this is")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, flagProblem(err)) })
+	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
 	cobra.EnableCommandSorting = false // as they are used: list, record, look
 	for _, commands := range [][]func() *cobra.Command{platform, portable} {
@@ -111,7 +112,11 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	err := usageError(cmd, fmt.Sprintf("there is no command %q", args[0]))
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	if verb := asprofVerbs[args[0]]; verb != "" {
+		err.Remedy = verb
+	} else if pid, e := strconv.Atoi(args[0]); e == nil && pid > 0 {
+		err.Remedy = fmt.Sprintf("goprof record %d, or goprof dump %[1]d", pid)
+	} else if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		err.Remedy = cmd.Name() + " " + strings.Join(near, ", ")
 	}
 	return err

@@ -9,7 +9,8 @@ import (
 // What the flags say wherever they are.
 const (
 	rawNamesUsage     = "names as the JVM has them: addresses of hidden classes, mangled Kotlin, Scala, Ruby"
-	hideInternalUsage = "one frame for each run of frames that only pass calls on: [reflection], [lambda] ..."
+	hideInternalUsage = "one frame for each run of frames that only pass calls on: [reflection], [lambda], " +
+		"[thread entry], [futex wait] ..."
 	groupThreadsUsage = "one thread for each pool: pool-1-thread-*"
 )
 

@@ -43,7 +43,11 @@ func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error)
 		ways++
 	}
 	if len(args) > 1 {
-		return nil, usageError(cmd, fmt.Sprintf("one argument too many: %q (a program to start comes after --)", args[1]))
+		hint := "a program to start comes after --"
+		if _, err := strconv.Atoi(args[0] + args[1]); err == nil {
+			hint = fmt.Sprintf("several JVMs are --pid %s --pid %s; %s", args[0], args[1], hint)
+		}
+		return nil, usageError(cmd, fmt.Sprintf("one argument too many: %q (%s)", args[1], hint))
 	}
 	if len(args) == 1 && args[0] == "" || cmd.Flags().Changed("wait") && c.wait == "" {
 		return nil, usageError(cmd, "an empty name fits every JVM: which one?")

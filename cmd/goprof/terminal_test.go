@@ -39,7 +39,7 @@ func TestProgressOnTerminal(t *testing.T) {
 		}
 	}
 	screen := show(t, raw)
-	if !regexp.MustCompile(`^samples +\d+ of`).MatchString(screen) || strings.Contains(screen, "of 3.5s") {
+	if !regexp.MustCompile(`^CPU +used [0-9.]+ s in `).MatchString(screen) || strings.Contains(screen, "of 3.5s") {
 		t.Errorf("the screen shows %q", screen)
 	}
 	if screen := onTerminal(t, 100, "xterm", args...); !strings.Contains(screen, "samples  (Ctrl-C ends and writes)") &&

@@ -32,7 +32,7 @@ type item struct {
 // maxItems is about how many items are compared at most; those with the fewest samples are left out first.
 const maxItems = 1 << 18
 
-func newItems(t *tree, key func(output.Name) string, inherits func(output.Name) bool) *items {
+func newItems(t *tree, key func(output.Name) string, inherits output.Inherits) *items {
 	it := &items{tree: t, keys: make([]int32, len(t.nodes))}
 	byName := make(map[string]int32)
 	ofLabel := make([]int32, len(t.labels))
@@ -46,11 +46,13 @@ func newItems(t *tree, key func(output.Name) string, inherits func(output.Name) 
 		}
 		ofLabel[i] = id
 	}
+	java := make([]bool, len(t.nodes)) // what the node counts as is a Java frame
 	for n := 1; n < len(t.nodes); n++ {
 		nd := &t.nodes[n]
-		it.keys[n] = ofLabel[nd.label]
-		if nd.parent != 0 && inherits(t.labels[nd.label]) {
-			it.keys[n] = it.keys[nd.parent]
+		label := t.labels[nd.label]
+		it.keys[n], java[n] = ofLabel[nd.label], label.Kind.Java()
+		if nd.parent != 0 && inherits(label, java[nd.parent]) {
+			it.keys[n], java[n] = it.keys[nd.parent], java[nd.parent]
 		}
 	}
 	it.seen = make([]int32, len(it.names))

@@ -5,9 +5,22 @@ import "goprof/profile"
 // Fold folds a stack, given root first: a run of frames that only pass calls on becomes one frame. It
 // calls keep with the index of each frame that stays, and fold with where each run begins, in the stack's order.
 //
-// The leaf always stays as it is, so that what the samples were spent in does not change.
+// A run at the root by which a thread began is one of these. So is the waiting of a leaf that waits for a futex. Any
+// other leaf stays as it is, so that what the samples were spent in does not change.
 func Fold(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
-	for i := 0; i < len(stack); {
+	rest := waiting(stack)
+	waits := rest < len(stack)
+	stack = stack[:rest]
+	i := 0
+	for i < len(stack) && stack[i] == Label {
+		keep(i)
+		i++
+	}
+	if at := entry(stack, i, !waits); at > i {
+		fold(i, ThreadEntry)
+		i = at
+	}
+	for i < len(stack) {
 		what, end := run(stack, i)
 		if end == i {
 			keep(i)
@@ -17,6 +30,33 @@ func Fold(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
 		fold(i, what)
 		i = end
 	}
+	if waits {
+		fold(rest, FutexWait)
+	}
+}
+
+// entry finds where the run of frames ends by which a thread began, up to the first call of Java. The leaf is none of
+// them.
+func entry(stack []Plumbing, i int, leaf bool) int {
+	last := len(stack)
+	if leaf {
+		last--
+	}
+	for ; i < last && stack[i].enters(); i++ {
+		if stack[i] == VMEntry {
+			return i + 1
+		}
+	}
+	return i
+}
+
+// waiting finds where the waiting of a leaf begins that waits for a futex; the stack's end if it does not.
+func waiting(stack []Plumbing) int {
+	at := len(stack)
+	for at > 0 && (stack[at-1] == FutexCall || stack[at-1] == WaitCall && at < len(stack)) {
+		at--
+	}
+	return at
 }
 
 // run finds where the run that begins at i ends, before the leaf.
@@ -41,9 +81,10 @@ func beyondVM(stack []Plumbing, i, leaf int) int {
 		switch stack[k] {
 		case VMEntry:
 			return k + 1
-		case VMCall:
 		default:
-			return i
+			if !stack[k].inVM() {
+				return i
+			}
 		}
 	}
 	return i
@@ -110,10 +151,8 @@ func (f *Folder) plumbing(frame *profile.Frame) Plumbing {
 		return NoPlumbing
 	case frame.Kind.Java():
 		what = PlumbingOf(frame.Func.Name)
-	case frame.Func.Name == CallStub:
-		what = VMEntry
 	default:
-		what = VMCall
+		what = NativePlumbingOf(frame.Func.Name)
 	}
 	if f.known == nil || len(f.known) >= maxKnown {
 		f.known = make(map[*profile.Func]Plumbing)

@@ -65,15 +65,31 @@ var foldCases = []struct{ what, stack, want string }{
 	{"native code elsewhere", "avvcb", "avvcb"},
 	{"called by a handle", "aMvvcb", "a[M]vvcb"},
 	{"into the VM as leaf", "aRI", "a[R]I"},
+	{"a thread's entry", "eeeca", "[e]a"},
+	{"below its thread", "teeca", "t[e]a"},
+	{"of the VM's own thread", "eeevv", "[e]vv"},
+	{"with a library's frames", "eevecab", "[e]vecab"},
+	{"not above Java", "aeecb", "aeecb"},
+	{"not behind a cut", "xeeca", "xeeca"},
+	{"the entry as leaf", "ee", "[e]e"},
+	{"one call of Java only", "eecvcb", "[e]vcb"},
+	{"the waiting of a leaf", "awff", "a[f]"},
+	{"of an entry too", "eef", "[e][f]"},
+	{"of a thread that is nothing else", "ff", "[f]"},
+	{"the VM's waits alone stay", "aww", "aww"},
+	{"waiting that is no leaf", "afb", "afb"},
+	{"plumbing that waits", "aRRf", "a[R]R[f]"},
+	{"through the VM, by entries", "aRIecb", "a[R]b"},
 }
 
 func TestFold(t *testing.T) {
 	letters := map[rune]Plumbing{'M': MethodHandles, 'L': Lambda, 'R': Reflection, 'S': Stream, 'I': IntoVM, 'v': VMCall,
-		'c': VMEntry}
+		'c': VMEntry, 'e': EntryCall, 'f': FutexCall, 'w': WaitCall, 't': Label}
 	name := map[Plumbing]string{}
 	for letter, what := range letters {
 		name[what] = string(letter)
 	}
+	name[ThreadEntry], name[FutexWait] = "e", "f"
 	for _, c := range foldCases {
 		var stack []Plumbing
 		for _, letter := range c.stack {
@@ -84,6 +100,28 @@ func TestFold(t *testing.T) {
 			func(_ int, what Plumbing) { got.WriteString("[" + name[what] + "]") })
 		if got.String() != c.want {
 			t.Errorf("%s: %q became %q, not %q", c.what, c.stack, got.String(), c.want)
+		}
+	}
+}
+
+// TestNativePlumbing: names of native functions as JVMs from 8 on and two C libraries have them.
+func TestNativePlumbing(t *testing.T) {
+	for what, names := range map[Plumbing]string{
+		EntryCall: `__clone3 clone start_thread thread_native_entry java_start Thread::call_run JavaThread::run JavaThread::thread_main_inner
+			thread_entry JavaCalls::call_virtual JavaCalls::call_helper JavaCalls::call os::os_exception_wrapper JavaMain ThreadJavaMain
+			jni_CallStaticVoidMethod jni_invoke_static main __libc_start_main __libc_start_call_main _start java+0x12a1 libc.so.6+0x8f1f`,
+		FutexCall: `__futex_abstimed_wait_common __futex_abstimed_wait_common64 pthread_cond_wait pthread_cond_timedwait
+			pthread_cond_wait@@GLIBC_2.3.2 __new_sem_wait_slow64.constprop.0 do_futex_wait.constprop.1 __lll_lock_wait __pthread_clockjoin_ex futex_wait_cancelable`,
+		WaitCall: `Parker::park os::PlatformEvent::park PlatformEvent::park os::PlatformMonitor::wait Monitor::wait Monitor::wait_without_safepoint_check
+			PosixSemaphore::wait ObjectMonitor::wait JVM_MonitorWait Unsafe_Park ObjectMonitor::EnterI`,
+		VMEntry: `call_stub`,
+		VMCall: `G1ParTask::work GangWorker::run VMThread::run JavaThread::check_safepoint JavaCallsX::call libshop.so+0x1f Shop_main mainloop
+			pthread_cond_signal futex_wake memcpy JVM_Load`,
+	} {
+		for _, name := range strings.Fields(names) {
+			if got := NativePlumbingOf(name); got != what {
+				t.Errorf("%s is %d, not %d", name, got, what)
+			}
 		}
 	}
 }

@@ -12,6 +12,11 @@ type Plumbing uint8
 
 const (
 	NoPlumbing Plumbing = iota
+	// ThreadEntry is how a thread comes to run Java, or the VM's own work: the C library, the launcher, the VM. It is
+	// plumbing only at a stack's root.
+	ThreadEntry
+	// FutexWait is how a thread waits in the C library, and in the VM for that. It is plumbing only as a leaf.
+	FutexWait
 	// In the order of what a run of several is called after: whoever knows more of what the
 	// program meant comes later.
 	MethodHandles
@@ -26,9 +31,16 @@ const (
 	VMCall
 	// VMEntry is where the VM calls Java.
 	VMEntry
+	// EntryCall is native code that may be a thread's entry, and WaitCall such that may be its waiting.
+	EntryCall
+	FutexCall
+	WaitCall
+	// Label is no code: the thread that stands above its stacks.
+	Label
 )
 
 var plumbingNames = [...]string{
+	ThreadEntry: "[thread entry]", FutexWait: "[futex wait]",
 	MethodHandles: "[method handles]", Lambda: "[lambda]", Reflection: "[reflection]", Stream: "[stream]",
 	RubyCalls: "[ruby calls]", GroovyCalls: "[groovy calls]",
 }
@@ -42,11 +54,19 @@ func (p Plumbing) String() string {
 }
 
 // passes reports whether a Java frame of this sort passes a call on.
-func (p Plumbing) passes() bool { return p > NoPlumbing && p < VMCall }
+func (p Plumbing) passes() bool { return p >= MethodHandles && p < VMCall }
+
+// inVM reports whether a frame is native code.
+func (p Plumbing) inVM() bool {
+	return p == VMCall || p == EntryCall || p == FutexCall || p == WaitCall
+}
+
+// enters reports whether a frame may be one by which a thread begins.
+func (p Plumbing) enters() bool { return p == EntryCall || p == VMEntry }
 
 // IsFold reports whether a frame's name stands for a run of plumbing.
 func IsFold(name string) bool {
-	return slices.Contains(plumbingNames[MethodHandles:], name)
+	return slices.Contains(plumbingNames[ThreadEntry:], name)
 }
 
 // plumbing is a rule for the methods of some classes.

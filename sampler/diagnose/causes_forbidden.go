@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path"
 	"strconv"
 	"unsafe"
 
@@ -46,9 +47,28 @@ func (h Host) ExplainForbidden(pid int) Cause {
 	if tracer := h.tracerOf(pid); tracer != 0 {
 		return h.traced(tracer)
 	}
+	if name, no := h.seemsNoJVM(pid); no {
+		return Cause{Class: NotJVM, Name: "not-java", Remedy: h.list(),
+			Why: fmt.Sprintf("it seems to run no JVM (%s): none of its threads is called as one of a JVM's. The "+
+				"kernel forbids to "+
+				"look closer", name)}
+	}
 	return Cause{Class: Forbidden, Name: "security-module",
-		Why:    "no rule of the kernel's own forbids it, so a security module (SELinux, AppArmor, BPF) must",
+		Why: "the kernel forbids it by no rule that goprof knows; a security module (SELinux, AppArmor, BPF) " +
+			"or a sandbox may",
 		Remedy: "sudo dmesg | grep -iE 'apparmor|avc|denied' | tail"}
+}
+
+// seemsNoJVM tells of a process that cannot be looked into whether anything hints at a JVM: the names of its threads,
+// which everybody may see.
+func (h Host) seemsNoJVM(pid int) (name string, no bool) {
+	jvm, comm, ok := h.visible(pid)
+	if !ok {
+		return "", false
+	}
+	argv := h.commandLine(pid)
+	launched := comm == "java" || len(argv) > 0 && path.Base(argv[0]) == "java"
+	return comm, !launched && (jvm.Threads < 2 || !h.hasThread(pid, vmThreadName))
 }
 
 // rule is the first rule that only CAP_SYS_PTRACE overrides, in the kernel's order.

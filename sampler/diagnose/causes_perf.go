@@ -115,10 +115,11 @@ func (h Host) checkPerf(r *Report, pid int) {
 	switch {
 	case err != nil:
 		c := h.explainPerf(pid, err)
-		r.Checks = append(r.Checks, Check{"perf", OK,
-			fmt.Sprintf("not permitted%s, and not needed: --engine ptrace is the default (%s)", whose, c.Why), c.Remedy})
+		r.Checks = append(r.Checks, Check{"perf", Info,
+			fmt.Sprintf("not needed: recordings stop threads by ptrace. --engine perf would not work%s: %s",
+				whose, c.Why), c.Remedy})
 	case !power.Kernel:
-		r.Checks = append(r.Checks, Check{"perf", OK,
+		r.Checks = append(r.Checks, Check{"perf", Info,
 			fmt.Sprintf("--engine perf works%s, but not for threads that are in the kernel (%s)", whose, h.perfLevel()),
 			h.perfRemedy()})
 	default:

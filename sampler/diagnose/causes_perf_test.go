@@ -113,12 +113,12 @@ func TestChooseEngineForbidden(t *testing.T) {
 			"perf: engine perf no samples of threads that are in the kernel (kernel.perf_event_paranoid is 2)",
 			"auto: engine ptrace the engine is ptrace: perf_event may not look at threads that are in the kernel")
 		wantLines(t, runChild(t, nil, "dropperf", "doctor", pid),
-			"ok perf: --engine perf works for process "+pid+", but not for threads that are in the kernel")
+			"info perf: --engine perf works for process "+pid+", but not for threads that are in the kernel")
 	}
 	report := runChild(t, nil, "noperf", "engine", pid)
 	wantLines(t, report, "ptrace: engine ptrace",
 		"perf error: ... perf-seccomp a seccomp filter on goprof itself forbids perf_event_open",
 		"auto: engine ptrace the engine is ptrace: a seccomp filter")
 	wantLines(t, runChild(t, nil, "noperf", "doctor", pid),
-		"ok perf: not permitted for process "+pid+", and not needed: ... seccomp")
+		"info perf: not needed: ... --engine perf would not work for process "+pid+": ... seccomp")
 }

@@ -77,6 +77,14 @@ func (f *fakeProc) process(dir string, pid int, changes map[string]string) {
 	f.write(dir+"/status", b.String())
 }
 
+// threads gives process 77 a stat, and a second thread.
+func (f *fakeProc) threads(comm, second string) {
+	f.write("77/stat", "77 ("+comm+") S 1 77 77 0 -1 4194560 100 0 0 0 5 5 0 0 20 0 2 0 100 10000000 500 "+
+		""+strings.Repeat("0 ", 28)+"\n")
+	f.write("77/task/77/comm", comm+"\n")
+	f.write("77/task/78/comm", second+"\n")
+}
+
 // as changes who goprof is.
 func (f *fakeProc) as(changes map[string]string) { f.process("self", 500, changes) }
 
@@ -147,6 +155,19 @@ func TestExplainFaked(t *testing.T) {
 			Forbidden, "other-user", "", "sudo "},
 		{"security module", func(f *fakeProc) { f.it(nil) }, denied,
 			Forbidden, "security-module", "SELinux", "dmesg"},
+		{"security module, and the names of the threads are a JVM's", func(f *fakeProc) {
+			f.it(nil)
+			f.threads("server", "VM Thread")
+		}, denied, Forbidden, "security-module", "SELinux", "dmesg"},
+		{"security module, and a launcher's name", func(f *fakeProc) { f.it(nil); f.threads("java", "java") }, denied,
+			Forbidden, "security-module", "SELinux", "dmesg"},
+		{"pid 1 of a sandbox, which is no JVM", func(f *fakeProc) {
+			f.it(root())
+			f.as(root())
+			f.threads("init",
+				"worker")
+		}, denied,
+			NotJVM, "not-java", "it seems to run no JVM (init): none of its threads", "goprof list"},
 		{"host's process seen from a user namespace", func(f *fakeProc) {
 			f.as(root())
 			f.link("self/ns/user", "user:[7]")

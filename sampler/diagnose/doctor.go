@@ -21,9 +21,10 @@ const (
 	OK   Verdict = iota
 	Warn         // goprof works, but not on everything or not as well
 	Fail         // goprof does not work
+	Info         // something that is not needed does not work
 )
 
-func (v Verdict) String() string { return [...]string{"ok", "warn", "fail"}[min(v, Fail)] }
+func (v Verdict) String() string { return [...]string{"ok", "warn", "fail", "info"}[min(v, Info)] }
 
 // Check is one thing that the doctor looked at.
 type Check struct {

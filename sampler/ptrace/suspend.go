@@ -81,6 +81,12 @@ func awaitEnd(tid int) {
 // StopAfterSuspend has Ctrl-Z, and writing to a terminal from the background where that stops a process, stop this
 // process only once it holds no thread (Suspend), until the function that it returns is called.
 func StopAfterSuspend() (end func()) {
+	return StopAround(func(_ unix.Signal, stop func()) { stop() })
+}
+
+// StopAround is StopAfterSuspend for a program that has something to do before it stops, and after it: around is called
+// with the signal and with what stops this process, and returns when it goes on.
+func StopAround(around func(sig unix.Signal, stop func())) (end func()) {
 	asked := make(chan os.Signal, 1)
 	for _, sig := range []os.Signal{unix.SIGTSTP, unix.SIGTTOU} {
 		if !signal.Ignored(sig) {
@@ -90,8 +96,9 @@ func StopAfterSuspend() (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for sig := range asked {
-			Suspend(func() { stopSelf(sig.(unix.Signal)) })
+		for s := range asked {
+			sig := s.(unix.Signal)
+			around(sig, func() { Suspend(func() { stopSelf(sig) }) })
 		}
 	}()
 	return func() {

@@ -5,6 +5,9 @@ package session
 import (
 	"os"
 	"strings"
+	"time"
+
+	"goprof/profile"
 )
 
 func hostname() string {
@@ -27,3 +30,9 @@ func (s *Session) Stopped() bool {
 	leader, err := s.Process.Thread(s.Process.PID())
 	return err == nil && leader.State == 'T'
 }
+
+// About is what is known of the JVM without a recording.
+func (s *Session) About() profile.Meta { return s.meta(RecordOptions{}) }
+
+// Started is when the process was started, zero if that cannot be told.
+func (s *Session) Started() time.Time { return startOf(s.Process.PID()) }

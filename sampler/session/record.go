@@ -42,6 +42,9 @@ type RecordOptions struct {
 	Visits <-chan Visit
 	// States chooses looks by what the thread did, in modes that are wall-clock ones; nil is all.
 	States func(profile.State) bool
+	// LeaveIdle leaves out looks at the JVM's own threads while these have nothing to do (own_threads.go), in modes that
+	// are wall-clock ones.
+	LeaveIdle bool
 	// NonBlocking and NativeOnce are sampler.WallOptions, for modes that are wall-clock ones.
 	NonBlocking, NativeOnce bool
 	// Sink is given each sample with its time, if it is not nil.
@@ -241,7 +244,8 @@ func (r *recording) account() profile.Summary {
 		sum.Asleep = r.asleep
 	}
 	sum.Leans = r.opt.Engine != PerfEngine && !r.opt.Mode.IsWall() && !stats.Visits && runtime.NumCPU() > 1
-	sum.Quality, sum.Doubts = sum.Judge()
+	sum.Chosen = r.opt.Wants != nil
+	sum.SetQuality()
 	return sum
 }
 

@@ -56,7 +56,7 @@ func (r *recording) tellLooks(st *standing, looks int64, d time.Duration, ready 
 	if r.timed == nil || st.lost != profile.Whole {
 		return
 	}
-	if !r.wants(st.state) {
+	if st.idle || !r.wants(st.state) {
 		looks, d = 0, 0
 	}
 	if !r.wants(profile.Runnable) {

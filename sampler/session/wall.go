@@ -23,6 +23,7 @@ type standing struct {
 	at    profile.Place
 	ready profile.Place // the same stack of a thread that has been woken and has no CPU yet
 	state profile.State // without ready
+	idle  bool          // one of the JVM's own, and not asked for
 
 	// What of the tally has been counted.
 	looks, readyLooks int64
@@ -39,6 +40,9 @@ type standings struct {
 	rests  nativeRests
 	asked  map[int]int // how often a thread was to be stopped again
 	others int64       // looks at threads in states that are not wanted
+	idle   int64       // looks at the JVM's own threads while these were idle, and not wanted
+
+	idleThreads map[int]bool
 }
 
 // stateFrame is the leaf of a stack.
@@ -51,7 +55,8 @@ type stateFrame struct {
 const maxStateFrames = 1 << 12
 
 func newStandings() *standings {
-	return &standings{of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{}, rests: nativeRests{}, asked: map[int]int{}}
+	return &standings{of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{}, rests: nativeRests{}, asked: map[int]int{},
+		idleThreads: map[int]bool{}}
 }
 
 // frame is the leaf for a state, each made once.
@@ -102,6 +107,7 @@ func (r *recording) takeWall(snap *look.Look) {
 		return // it woke up right before it was stopped for --native-once
 	}
 	stack, root := r.subject(snap)
+	st.idle = r.opt.LeaveIdle && isIdleOwn(state, &r.stack)
 	if r.opt.SureLeaf {
 		sureLeaf(stack)
 	}
@@ -167,8 +173,15 @@ func (r *recording) settle(st *standing) {
 
 // countAgain counts looks at a thread in that state, if it is wanted.
 func (r *recording) countAgain(st *standing, state profile.State, at profile.Place, looks int64, d time.Duration) {
-	if r.opt.States != nil && !r.opt.States(state) {
+	switch {
+	case !r.wants(state):
 		r.standings.others += looks
+		return
+	case st.idle && state == st.state:
+		r.standings.idle += looks
+		if looks > 0 {
+			r.standings.idleThreads[st.tid] = true
+		}
 		return
 	}
 	r.profile.Again(at, looks, d)
@@ -195,5 +208,6 @@ func (r *recording) settleAll() {
 func (r *recording) looks(stats *sampler.Stats) *profile.Looks {
 	l := &stats.Looks
 	return &profile.Looks{Unstopped: l.Unstopped, Stopped: l.Stopped, AtRest: l.AtRest, Asleep: l.Asleep, Repeated: l.Repeated,
-		Moved: l.Voids, Running: l.Running, Others: r.standings.others, Time: r.profile.Time}
+		Moved: l.Voids, Running: l.Running, Others: r.standings.others, Idle: r.standings.idle, IdleThreads: len(r.standings.idleThreads),
+		Time: r.profile.Time}
 }

@@ -5,10 +5,13 @@ package vitals
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"goprof/process"
 	"goprof/process/maybe"
@@ -451,6 +454,28 @@ func TestGone(t *testing.T) {
 	p.Kill()
 	if _, err := p.v.Read(); !errors.Is(err, process.ErrGone) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestStopped: a JVM that is stopped answers nobody, and is read all the same.
+func TestStopped(t *testing.T) {
+	p := attach(t, jvmtest.JDKs(t)[0], "-Xmx128m")
+	if err := unix.Kill(p.PID, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var r *Reading
+	for range 500 { // its threads stop one after the other
+		if r = p.read(); !slices.ContainsFunc(r.Threads, func(th Thread) bool { return th.State != 'T' }) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := unix.Kill(p.PID, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if !r.JVM.GC.Heap.Used.IsKnown() || !r.JVM.Classes.Loaded.IsKnown() || r.Threads[0].State != 'T' ||
+		!r.JVM.References.Finalizers.IsKnown() {
+		t.Errorf("%+v", r.JVM)
 	}
 }
 

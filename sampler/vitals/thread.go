@@ -7,7 +7,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Role says what a thread is for.
+// Role says what a thread is for. It is empty where the JVM's memory could not be read.
 type Role string
 
 const (

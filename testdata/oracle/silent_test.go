@@ -71,7 +71,7 @@ func TestSilentStacks(t *testing.T) {
 		for _, mode := range []string{"cpu", "wall"} {
 			dir := t.TempDir()
 			stacks, account := filepath.Join(dir, "o.collapsed"), filepath.Join(dir, "s.json")
-			_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "--mode", mode, "-d", "2", "-r", "200", "-t",
+			_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "--mode", mode, "-d", "2", "-r", "200", "-t", "-v",
 				"-o", stacks, "--summary", account)
 			if code != 0 {
 				t.Errorf("%s: exit code %d\n%s", mode, code, errs)

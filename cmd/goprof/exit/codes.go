@@ -30,6 +30,7 @@ var Codes = []Meaning{
 		{nil, "a flag, an argument or a command that does not exist", "COMMAND --help"},
 		{nil, "several JVMs have the name, or the number in a container, that was given", "--pid with one of those listed"},
 		{nil, "the program after -- cannot be started", "its path"},
+		{nil, "top without a terminal", "goprof top PID --once"},
 		{[]string{"no-virtual"}, "dump --virtual of a JVM that has no virtual threads", "goprof dump --pid PID"},
 		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
 		{[]string{"no-perf", "perf-failed"}, "--engine perf, and the kernel's perf_event cannot do that", "--engine ptrace"},
@@ -69,7 +70,7 @@ var Codes = []Meaning{
 		{[]string{"exec"}, "it became another program", "the same command once more"},
 	}},
 	{NoSamples, "the recording holds no samples", []Cause{
-		{nil, "all threads were idle", "goprof dump --pid PID shows what they wait for"},
+		{nil, "the process used no CPU time, or less than a sample stands for; which is told", "goprof dump --pid PID shows what its threads wait for"},
 		{nil, "the JVM is stopped", "kill -CONT PID"},
 		{nil, "no thread that --thread chooses used CPU time", "goprof dump --pid PID shows the threads' names"},
 		{nil, "it was too short for its rate", "-d or --rate"},

@@ -1,0 +1,53 @@
+//go:build linux
+
+package main
+
+import (
+	"io"
+
+	"goprof/output"
+	"goprof/output/format"
+	"goprof/profile"
+)
+
+// tellAccount writes the account of a recording, and all details where these are asked for.
+func (r *recorder) tellAccount(talk io.Writer, sum *profile.Summary) {
+	output.SummaryText(talk, sum)
+	if r.flags.verbose {
+		output.SummaryDetails(talk, sum)
+	}
+}
+
+// tellWritten says where the recording is, and how to look at it.
+func tellWritten(talk io.Writer, name string, as format.Format, wall bool) {
+	if name == output.Stdout {
+		return
+	}
+	text := output.Printable(name)
+	if next := nextStep(name, as, wall); next != "" {
+		text += "   next: " + output.Printable(next)
+	}
+	io.WriteString(talk, output.AccountLine("Written", text))
+}
+
+// nextStep is the command, or what else shows a recording best.
+func nextStep(name string, as format.Format, wall bool) string {
+	if name[0] == '-' {
+		name = "./" + name
+	}
+	switch {
+	case as == format.HTML, as == format.SVG:
+		return "open it in a browser"
+	case as == format.Speedscope:
+		return "open it in speedscope"
+	case as == format.Firefox:
+		return "open it in the Firefox Profiler"
+	case as == format.JSON:
+		return ""
+	case as == format.JFR && !wall:
+		return commandLine([]string{"goprof", "heat", name})
+	case wall:
+		return commandLine([]string{"goprof", "report", name})
+	}
+	return commandLine([]string{"goprof", "flame", name})
+}

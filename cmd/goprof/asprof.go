@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+)
+
+// Habits of async-profiler's asprof, and how goprof is told the same.
+
+// asprofEvent is what "asprof -e" may be told, and the flags of record that do it; none: record does so anyway. An
+// event
+// that is not in the table is none that goprof can record.
+var asprofEvents = map[string][]string{
+	"cpu": {}, "itimer": {}, "ctimer": {}, "perf": {"--engine", "perf"},
+	"wall": {"--mode", "wall"},
+	"lock": {"--mode", "off-cpu", "--state", "blocked"},
+}
+
+// suggestOfAsprof knows flags of asprof that record has not. It tells whether it was one.
+func suggestOfAsprof(e *exit.Error, name, letters string, args []string) bool {
+	switch {
+	case letters != "" && name == "e" || letters == "" && name == "event":
+		suggestEvent(e, args)
+	case letters == "" && (name == "wall" || name == "lock"):
+		e.Why = "that is a mode"
+		e.Remedy = commandLine(withFlag(withoutValue(args, "--"+name), "--"+name, asprofEvents[name]...))
+	case letters == "" && (name == "alloc" || name == "live" || name == "nativemem" || name == "all"):
+		e.Why, e.Remedy = noAllocations, readsAllocations
+	case letters == "" && name == "file":
+		e.Why = "the file is -o"
+		e.Remedy = commandLine(withFlag(args, "--file", "--output"))
+	case letters == "" && (name == "jstackdepth" || name == "depth"), letters != "" && name == "j":
+		e.Why, e.Remedy = "the number of frames is --depth", "goprof record --depth 2048 ..."
+	case letters == "" && name == "timeout":
+		e.Why = "the time is --duration"
+		e.Remedy = commandLine(withFlag(args, "--timeout", "--duration"))
+	default:
+		return false
+	}
+	return true
+}
+
+const (
+	noAllocations    = "goprof cannot record allocations: it loads nothing into the JVM"
+	readsAllocations = "jcmd PID JFR.start, then goprof flame FILE.jfr --event alloc"
+)
+
+// suggestEvent says how "-e EVENT" is said here.
+func suggestEvent(e *exit.Error, args []string) {
+	event, from, to := eventOf(args)
+	words, known := asprofEvents[event]
+	switch {
+	case event == "":
+		e.Why = "what to record is --mode cpu, wall or off-cpu"
+	case event == "alloc" || event == "live" || event == "nativemem":
+		e.Why, e.Remedy = noAllocations, readsAllocations
+	case !known:
+		e.Why = fmt.Sprintf("goprof has no event %q; it records CPU time, or with --mode wall and off-cpu what "+
+			"threads wait for", event)
+	case len(words) == 0:
+		e.Why = "CPU time is what record records anyway"
+		e.Remedy = commandLine(slices.Delete(slices.Clone(args), from, to))
+	default:
+		e.Why = fmt.Sprintf("-e %s is %s here", event, strings.Join(words, " "))
+		e.Remedy = commandLine(slices.Replace(slices.Clone(args), from, to, words...))
+	}
+}
+
+// eventOf finds "-e wall", "-ewall", "--event wall" and "--event=wall".
+func eventOf(args []string) (event string, from, to int) {
+	for i, a := range args {
+		switch {
+		case a == "--":
+			return "", 0, 0
+		case (a == "-e" || a == "--event") && i+1 < len(args):
+			return args[i+1], i, i + 2
+		case strings.HasPrefix(a, "--event="):
+			return a[len("--event="):], i, i + 1
+		case strings.HasPrefix(a, "-e") && len(a) > 2:
+			return strings.TrimPrefix(a[2:], "="), i, i + 1
+		}
+	}
+	return "", 0, 0
+}
+
+// withoutValue leaves out a value behind a flag that takes none here: asprof's "--wall 10ms".
+func withoutValue(args []string, flag string) []string {
+	for i, a := range args {
+		if a == flag && i+1 < len(args) && strings.HasSuffix(args[i+1], "s") && strings.ContainsAny(args[i+1][:1],
+			"0123456789") {
+			return slices.Delete(slices.Clone(args), i+1, i+2)
+		}
+		if strings.HasPrefix(a, flag+"=") {
+			args = slices.Clone(args)
+			args[i] = flag
+			return args
+		}
+	}
+	return args
+}
+
+// asprofOutputs are formats that "asprof -o" may be told, and files of the same here.
+var asprofOutputs = map[string]string{
+	"flamegraph": "out.html", "html": "out.html", "jfr": "out.jfr", "collapsed": "out.collapsed",
+	"pprof": "out.pb.gz", "svg": "out.svg",
+	"flat": "out.json", "tree": "out.html", "traces": "out.collapsed", "text": "out.collapsed", "summary": "out.collapsed",
+}
+
+// asprofOutput is the error of "-o FORMAT": -o is a file here. A file of such a name can be had by ./NAME.
+func asprofOutput(cmd *cobra.Command, name string, args []string) *exit.Error {
+	file, is := asprofOutputs[name]
+	if !is {
+		return nil
+	}
+	e := usageError(cmd, fmt.Sprintf("-o is a file, whose end says the format; %q is the name of a format (of a "+
+		"file, it is ./%[1]s)", name))
+	e.Remedy = "goprof record -o " + file + " ..."
+	for i, a := range args {
+		if a == name && i > 0 && (args[i-1] == "-o" || args[i-1] == "--output") {
+			args = slices.Clone(args)
+			args[i] = file
+			e.Remedy = commandLine(args)
+			break
+		}
+	}
+	return e
+}
+
+// asprofFile is the error of "-f FILE": -f is the format here.
+func asprofFile(cmd *cobra.Command, name string, args []string) *exit.Error {
+	if !strings.ContainsAny(name, "./") || filepath.Base(name) == "." {
+		return nil
+	}
+	e := usageError(cmd, fmt.Sprintf("-f is the format; the file %q goes to -o", name))
+	for i, a := range args {
+		if a == name && i > 0 && (args[i-1] == "-f" || args[i-1] == "--format") {
+			args = slices.Clone(args)
+			args[i-1] = "-o"
+			e.Remedy = commandLine(args)
+			break
+		}
+	}
+	return e
+}
+
+// asprofVerbs are actions of asprof, and what is nearest here.
+var asprofVerbs = map[string]string{
+	"start": "goprof record PID runs until Ctrl-C", "collect": "goprof record PID -d 30s",
+	"profile": "goprof record PID -d 30s",
+	"stop":    "Ctrl-C, or kill -INT of goprof record", "resume": "goprof record PID", "status": "goprof list",
+	"check": "goprof doctor PID",
+	"jps":   "goprof list", "jstack": "goprof dump PID", "attach": "goprof record PID", "ps": "goprof list",
+}

@@ -1,0 +1,76 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/profile"
+	"goprof/sampler/diagnose"
+)
+
+// noSamples says why a recording is empty.
+func (r *recorder) noSamples(res *result) error {
+	sum := &res.summary
+	e := &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no samples of process %d", r.pid)}
+	e.Why, e.Remedy = r.nothingSeen(res)
+	switch {
+	case r.session.Process.Alive() != nil:
+		c := host().Explain(r.pid, r.session.Process.Alive())
+		e.Code, e.Why, e.Remedy = exit.TargetGone, c.Why+" before it had used enough CPU time", c.Remedy
+	case sum.LostBy[profile.AlreadyTraced.String()] > 0:
+		return attachError(r.pid, diagnose.ErrTraced)
+	case sum.Looks != nil && sum.Looks.Idle > 0:
+		e.Why = "only the JVM's own threads were there, and these were idle"
+		e.Remedy = "--all-threads shows them"
+	case sum.Looks != nil && sum.Looks.Others > 0:
+		e.Why = "no thread was seen in a state that --state asks for"
+		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' states", r.pid)
+	case sum.Attempted > 0:
+		e.Why = fmt.Sprintf("all %d tries to take one failed: see the account above", sum.Attempted)
+		e.Remedy = fmt.Sprintf("goprof doctor --pid %d", r.pid)
+	case r.session.Stopped():
+		e.Why = "it is stopped (SIGSTOP or Ctrl-Z)"
+		e.Remedy = fmt.Sprintf("kill -CONT %d lets it run; goprof dump --pid %d shows where it stands", r.pid, r.pid)
+	case r.flags.wants.wants() != nil:
+		e.Why = "none of the threads that --thread and --exclude-thread choose used as much CPU time as lies " +
+			"between two samples"
+		if sum.Looks != nil {
+			e.Why = "none of the threads that --thread and --exclude-thread choose was there"
+		}
+		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' names", r.pid)
+	}
+	return e
+}
+
+// nothingSeen says why nobody was met, by the CPU time of the process. Only a process that used none was idle.
+func (r *recorder) nothingSeen(res *result) (why, remedy string) {
+	took := output.Span(res.summary.Meta.Duration)
+	each := r.flags.interval
+	higher := fmt.Sprintf("goprof record --pid %d with -d longer, or -r higher", r.pid)
+	switch {
+	case res.summary.Looks != nil:
+		return "none of its threads was in a state that this mode looks at",
+			fmt.Sprintf("goprof dump --pid %d shows the threads' states", r.pid)
+	case res.used == 0:
+		return "all its threads were idle: it used no CPU time in " + took,
+			fmt.Sprintf("goprof dump --pid %d shows what they wait for", r.pid)
+	case res.used < each:
+		return fmt.Sprintf("it used only %s of CPU time in %s, and a sample stands for %s", output.Span(res.used),
+				took, output.Span(each)),
+			fmt.Sprintf("goprof dump --pid %d shows what its threads wait for; %s", r.pid, higher)
+	case res.used < fewSamples*each:
+		return fmt.Sprintf("it used %s of CPU time in %s, enough for some samples, but goprof never met it on a "+
+			"CPU", output.Span(res.used), took), higher
+	}
+	return fmt.Sprintf("it used %s of CPU time in %s, but goprof never met it on a CPU: the machine is short of "+
+			"CPU, or goprof lacks "+
+			"real-time priority", output.Span(res.used), took), "sudo " + commandLine([]string{"goprof", "record",
+			"--pid", fmt.Sprint(r.pid)}) + ", with -d longer"
+}
+
+// fewSamples is how many samples chance may leave out.
+const fewSamples time.Duration = 8

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"goprof/cmd/goprof/exit"
+)
+
+// What somebody meant who typed a flag that there is not: a flag with a letter wrong, or one that async-profiler's
+// asprof has. The remedy is the command as it was typed, with the flag mended.
+
+// flagError is what is wrong with a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	e := usageError(cmd, flagProblem(err))
+	var unknown *pflag.NotExistError
+	var value *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		suggestFlag(cmd, e, unknown, os.Args)
+	case errors.As(err, &value) && value.GetFlag().Value.Type() == "duration":
+		if _, err := strconv.ParseFloat(value.GetValue(), 64); err == nil {
+			e.What = fmt.Sprintf("invalid argument %q for --%s: a time has a unit, as in %sms or %[1]ss",
+				value.GetValue(), value.GetFlag().Name, value.GetValue())
+		}
+	}
+	return e
+}
+
+// suggestFlag finds what an unknown flag was meant to be.
+func suggestFlag(cmd *cobra.Command, e *exit.Error, unknown *pflag.NotExistError, args []string) {
+	name, letters := unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames()
+	if !cmd.HasParent() {
+		if record := recordWith(cmd, name, letters); record && len(args) > 1 {
+			e.Why = "which command?"
+			e.Remedy = commandLine(slices.Insert(slices.Clone(args), 1, "record"))
+		}
+		return
+	}
+	if cmd.Name() == "record" && suggestOfAsprof(e, name, letters, args) {
+		return
+	}
+	if cmd.Name() == "list" && (name == "pid" || name == "p" || letters == "p") {
+		e.Why = "list takes a pid without a flag"
+		e.Remedy = "goprof list PID"
+		return
+	}
+	if letters != "" {
+		return
+	}
+	if near := nearest(name, flagNames(cmd)); near != "" {
+		e.Why = "did you mean --" + near + "?"
+		e.Remedy = commandLine(withFlag(args, "--"+name, "--"+near))
+	}
+}
+
+// recordWith tells whether record has a flag that was given without any command.
+func recordWith(root *cobra.Command, name, letters string) bool {
+	record, _, err := root.Find([]string{"record"})
+	if err != nil || record == root {
+		return false
+	}
+	if letters != "" {
+		return record.Flags().ShorthandLookup(name) != nil || name == "e"
+	}
+	return record.Flags().Lookup(name) != nil
+}
+
+// flagNames are the flags that a command shows.
+func flagNames(cmd *cobra.Command) (names []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return names
+}
+
+// nearest is the name with the fewest letters that are other ones, "" if none is near.
+func nearest(name string, names []string) (near string) {
+	if len(name) < 2 || len(name) > 40 {
+		return ""
+	}
+	least := 1 + min(2, len(name)/3)
+	for _, n := range names {
+		if strings.HasPrefix(n, name) && len(name) > 2 {
+			return n
+		}
+		if d := distance(name, n); d < least {
+			near, least = n, d
+		}
+	}
+	return near
+}
+
+// distance is how many letters to insert, delete, replace or swap with their neighbour make b of a.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+// withFlag is a command line with other words for a flag that may have its value behind a "=".
+func withFlag(args []string, flag string, words ...string) []string {
+	args = slices.Clone(args)
+	for i, a := range args {
+		switch value, is := strings.CutPrefix(a, flag+"="); {
+		case a == "--":
+			return args
+		case a == flag:
+			return slices.Replace(args, i, i+1, words...)
+		case is && len(words) > 0:
+			words = slices.Clone(words)
+			words[len(words)-1] += "=" + value
+			return slices.Replace(args, i, i+1, words...)
+		}
+	}
+	return args
+}

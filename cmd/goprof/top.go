@@ -1,0 +1,226 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/format"
+	"goprof/output/top"
+	"goprof/sampler/guard"
+	"goprof/sampler/session"
+)
+
+const topHelp = `top shows a JVM in the terminal, anew each second: its threads with CPU, allocation, state and
+topmost Java method; the methods that ran in the last seconds; the collector; and what goprof itself costs.
+
+Threads that rest are not stopped: each is looked at once after it has moved. Threads that use CPU time are
+sampled as "goprof record" does, at a modest rate. Allocation is what the JVM itself counts for each thread.
+
+Keys: c, a, n and s sort threads by CPU, allocation, name and state; / filters; space freezes the screen; Enter
+shows the stack of the selected thread; d writes a dump of all threads to a file; r begins a recording, and ends
+it; ? tells the others; q quits.
+
+--once takes one reading and ends: a table, or with --json
+  {"threads":[{"tid","name","state","cpu","frame","alloc_rate"}],"methods":[{"name","self","total"}]}
+cpu: 1 is one CPU all the time. alloc_rate: bytes a second, null where it is not known. self and total: shares of
+the samples of CPU time, 0 to 1.`
+
+const topExample = `  goprof top 1234                             or --pid 1234
+  goprof top petclinic                        the JVM with that in its main class or jar
+  goprof top 1234 --window 60s                methods of the last minute
+  goprof top 1234 --once                      one reading as a table
+  goprof top 1234 --once -d 5s --json | jq '.threads[] | select(.cpu > 0.5)'`
+
+// topFlags are the flags of top as they were given.
+type topFlags struct {
+	pid, inner int
+	interval   durationFlag
+	duration   durationFlag
+	window     durationFlag
+	rate       float64
+	once       bool
+	json       bool
+	output     string
+	rawNames   bool
+}
+
+const (
+	topInterval    = time.Second
+	topMinInterval = 100 * time.Millisecond
+	topMaxInterval = time.Hour
+	topWindow      = 10 * time.Second
+	topMaxWindow   = time.Hour
+	// topRate is how many samples a second of CPU time gives while a screen is shown, topOnceRate for one reading:
+	// that one has less time.
+	topRate, topOnceRate = 20, 100
+)
+
+func newTop() *cobra.Command {
+	f := topFlags{interval: durationFlag{topInterval}, window: durationFlag{topWindow}}
+	cmd := &cobra.Command{
+		Use:     "top {PID | NAME | --ns-pid PID [NAME]}",
+		Short:   "Watch a JVM's threads and methods in the terminal",
+		Long:    topHelp,
+		Example: topExample,
+		Args:    atMostOne,
+
+		ValidArgsFunction: completeNames,
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.IntVarP(&f.pid, "pid", "p", 0, "`PID` of the JVM")
+	addInner(cmd, &f.inner)
+	fs.VarP(&f.interval, "interval", "i", "`time` between two readings; of --once, how long it looks")
+	fs.VarP(&f.duration, "duration", "d", "end after so much `time`; of --once, how long it looks (1s)")
+	fs.Var(&f.window, "window", "`time` that methods are summed up over")
+	fs.Float64VarP(&f.rate, "rate", "r", topRate, "samples for each second of CPU time, in `Hz` (with --once 100)")
+	fs.BoolVar(&f.once, "once", false, "take one reading and end; needs no terminal")
+	fs.BoolVar(&f.json, "json", false, "with --once: write JSON")
+	fs.StringVarP(&f.output, "output", "o", "",
+		"`file` of recordings that r begins; its end says which format (top-%p-%t.jfr)")
+	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
+	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
+	return cmd
+}
+
+func (f *topFlags) run(cmd *cobra.Command, args []string) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	if !f.once && !isTerminal(os.Stdin, os.Stdout) {
+		return &exit.Error{Code: exit.General, What: "cannot show the screen",
+			Why:    "standard input or output is no terminal",
+			Remedy: strings.Join(append([]string{"goprof top"}, args...), " ") + " --once, or --once --json for scripts"}
+	}
+	pid, err := f.target(cmd, args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	if f.once {
+		defer session.StopAfterSuspend()()
+		defer session.StartWatchdog(watchdogName)()
+	} else {
+		if !waitForForeground() {
+			return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: "goprof runs in the background",
+				Remedy: "fg"}
+		}
+		defer session.StartWatchdog(watchdogName, watchdogTerminal)()
+	}
+	goFirst() // what is to be started has been
+	guard.Enter(guard.ToRecord)
+	w, err := f.watch(pid)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	doubts{}.warn(cmd.ErrOrStderr(), w.samples.session.Doubts())
+	if !f.once {
+		return w.show(ctx, stop, cmd)
+	}
+	r, err := w.once(ctx, f.onceFor())
+	if err != nil {
+		return attachError(pid, err)
+	}
+	write := top.Text
+	if f.json {
+		write = top.JSON
+	}
+	return writeReading(cmd, r, write)
+}
+
+// check validates the flags.
+func (f *topFlags) check(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	within := func(name string, d, least, most time.Duration) error {
+		if d < least || d > most {
+			return usageError(cmd, fmt.Sprintf("--%s is between %v and %v", name, least, most))
+		}
+		return nil
+	}
+	switch {
+	case f.json && !f.once:
+		return usageError(cmd, "--json is for --once: the screen is for people")
+	case f.once && f.output != "":
+		return usageError(cmd, "--output is for recordings that the key r begins, and --once has no keys")
+	case f.once && changed("interval") && changed("duration"):
+		return usageError(cmd, "with --once, --interval and --duration say the same: give one")
+	}
+	if f.output != "" {
+		if _, err := format.Of(f.output, ""); err != nil {
+			return usageError(cmd, "--output: "+err.Error())
+		}
+		if f.output == output.Stdout {
+			return usageError(cmd, "--output: standard output is for the screen")
+		}
+	}
+	if !changed("rate") && f.once {
+		f.rate = topOnceRate
+	}
+	if !(f.rate > 0 && f.rate <= maxRate) || f.rate < 1/maxInterval.Seconds() {
+		return usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate))
+	}
+	if err := within("interval", f.interval.Duration, topMinInterval, topMaxInterval); err != nil {
+		return err
+	}
+	if changed("duration") {
+		if err := within("duration", f.duration.Duration, topMinInterval, 24*time.Hour); err != nil {
+			return err
+		}
+	}
+	return within("window", f.window.Duration, topMinInterval, topMaxWindow)
+}
+
+// onceFor is how long one reading looks.
+func (f *topFlags) onceFor() time.Duration {
+	if f.duration.Duration > 0 {
+		return f.duration.Duration
+	}
+	return f.interval.Duration
+}
+
+// target finds the JVM that is meant.
+func (f *topFlags) target(cmd *cobra.Command, args []string) (int, error) {
+	given := cmd.Flags().Changed("pid")
+	switch {
+	case len(args) > 0 && given:
+		return 0, usageError(cmd, "--pid and NAME exclude each other")
+	case len(args) > 0 && args[0] == "":
+		return 0, usageError(cmd, "an empty name fits every JVM: which one?")
+	case given && f.inner != 0:
+		return 0, usageError(cmd, "--pid and --ns-pid exclude each other")
+	case cmd.Flags().Changed("ns-pid"):
+		if err := checkInner(cmd, f.inner); err != nil {
+			return 0, err
+		}
+		return inside(f.inner, strings.Join(args, ""), "top")
+	case len(args) > 0:
+		return named(args[0], "top")
+	case given && f.pid <= 0:
+		return 0, usageError(cmd, fmt.Sprintf("%d is no process id", f.pid))
+	case !given:
+		return 0, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
+	}
+	return f.pid, nil
+}
+
+// isTerminal reports whether all of these are one.
+func isTerminal(files ...*os.File) bool {
+	for _, file := range files {
+		if !term.IsTerminal(int(file.Fd())) {
+			return false
+		}
+	}
+	return true
+}

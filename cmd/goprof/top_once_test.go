@@ -1,0 +1,184 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/testdata/jvmtest"
+)
+
+// onceJSON is what --once --json promises, and nothing else.
+type onceJSON struct {
+	Threads []struct {
+		TID       int      `json:"tid"`
+		Name      string   `json:"name"`
+		State     string   `json:"state"`
+		CPU       float64  `json:"cpu"`
+		Frame     string   `json:"frame"`
+		AllocRate *float64 `json:"alloc_rate"`
+	} `json:"threads"`
+	Methods []struct {
+		Name  string  `json:"name"`
+		Self  float64 `json:"self"`
+		Total float64 `json:"total"`
+	} `json:"methods"`
+}
+
+// rate is what a thread of truth.Rates has used and allocated, by its own account.
+type rate struct{ at, cpu, allocated float64 }
+
+func ratesOf(t *testing.T, jvm *jvmtest.JVM) map[string]rate {
+	t.Helper()
+	rates := map[string]rate{}
+	for _, line := range jvm.Command("truth") {
+		f := strings.Fields(line)
+		if len(f) != 8 {
+			t.Fatalf("%q", line)
+		}
+		var n [3]float64
+		for i := range n {
+			n[i], _ = strconv.ParseFloat(f[3+2*i], 64)
+		}
+		rates[f[1]] = rate{n[0], n[1], n[2]}
+	}
+	return rates
+}
+
+// onceFor is how long the readings of these tests look, in seconds.
+const onceFor = 5
+
+// TestTopOnce: one reading, held against what the threads themselves were charged and have allocated.
+func TestTopOnce(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Rates", "--", "20", "10")
+		before := ratesOf(t, jvm)
+		got := once(t, jvm, "-d", strconv.Itoa(onceFor))
+		after := ratesOf(t, jvm)
+		seen := map[string]bool{}
+		for _, th := range got.Threads {
+			seen[th.Name] = true
+			a, b := before[th.Name], after[th.Name]
+			if a.at == 0 {
+				continue
+			}
+			cpu, alloc := (b.cpu-a.cpu)/(b.at-a.at), (b.allocated-a.allocated)*1e9/(b.at-a.at)
+			t.Logf("%-9s cpu %.3f, truth %.3f; %s", th.Name, th.CPU, cpu, th.State)
+			if math.Abs(th.CPU-cpu) > 0.02+0.25*cpu {
+				t.Errorf("%s has cpu %.3f, and used %.3f", th.Name, th.CPU, cpu)
+			}
+			switch {
+			case th.AllocRate == nil:
+				t.Errorf("%s has no alloc_rate", th.Name)
+			case math.Abs(*th.AllocRate-alloc) > 100e3+0.25*alloc:
+				t.Errorf("%s has alloc_rate %.0f, and allocated %.0f a second", th.Name, *th.AllocRate, alloc)
+			default:
+				t.Logf("%-9s alloc_rate %.0f, truth %.0f", th.Name, *th.AllocRate, alloc)
+			}
+		}
+		for name := range before {
+			if !seen[name] {
+				t.Errorf("thread %s is missing", name)
+			}
+		}
+		checkSleepers(t, got)
+		checkMethods(t, got)
+	})
+}
+
+// once takes a reading as JSON, and wants exactly the promised fields.
+func once(t *testing.T, jvm *jvmtest.JVM, args ...string) *onceJSON {
+	t.Helper()
+	cmd := exec.Command("goprof", append([]string{"top", strconv.Itoa(jvm.PID), "--once", "--json"}, args...)...)
+	var errors strings.Builder
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, errors.String())
+	}
+	var got onceJSON
+	d := json.NewDecoder(bytes.NewReader(out))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&got); err != nil {
+		t.Fatalf("%v: %.500s", err, out)
+	}
+	for _, field := range []string{"tid", "name", "state", "cpu", "frame", "alloc_rate"} {
+		if n := bytes.Count(out, []byte(`"`+field+`": `)); n < len(got.Threads) {
+			t.Errorf("%d of %d threads have %q", n, len(got.Threads), field)
+		}
+	}
+	return &got
+}
+
+// checkSleepers wants the state and the topmost method of threads that sleep.
+func checkSleepers(t *testing.T, got *onceJSON) {
+	t.Helper()
+	n := 0
+	for _, th := range got.Threads {
+		if !strings.HasPrefix(th.Name, "sleeper-") && !strings.HasPrefix(th.Name, "evil\x1b") {
+			continue
+		}
+		n++
+		if th.State != "sleeping" && th.State != "running" && th.State != "runnable" || th.CPU > 0.05 {
+			t.Errorf("%q is %s with cpu %.3f", th.Name, th.State, th.CPU)
+		}
+		if th.State == "sleeping" && !regexp.MustCompile(`^java\.lang\.Thread\.sleep`).MatchString(th.Frame) {
+			t.Errorf("%q sleeps in %q", th.Name, th.Frame)
+		}
+	}
+	if n != 20 {
+		t.Errorf("%d of 20 threads sleep", n)
+	}
+}
+
+// checkMethods wants the methods that use CPU, and shares that are shares.
+func checkMethods(t *testing.T, got *onceJSON) {
+	t.Helper()
+	burns := false
+	for _, m := range got.Methods {
+		if m.Self < 0 || m.Total > 1 || m.Self > m.Total {
+			t.Errorf("%s has self %v, total %v", m.Name, m.Self, m.Total)
+		}
+		burns = burns || strings.HasPrefix(m.Name, "truth.Rates.burn") && m.Total > 0.3
+	}
+	if !burns {
+		t.Errorf("truth.Rates.burn is not among the methods: %+v", got.Methods[:min(5, len(got.Methods))])
+	}
+	for i := 1; i < len(got.Methods); i++ {
+		if got.Methods[i-1].Self < got.Methods[i].Self {
+			t.Fatalf("method %d is not where it belongs by self", i)
+		}
+	}
+}
+
+// TestTopWithoutTerminal: what is asked for is said, with the way out.
+func TestTopWithoutTerminal(t *testing.T) {
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "3")
+	pid := strconv.Itoa(jvm.PID)
+	code, told := runGoprof(t, "top", pid)
+	if code != exit.General || !strings.Contains(told, "is no terminal") || !strings.Contains(told, "--once") {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+	table, err := exec.Command("goprof", "top", pid, "--once", "-d", "0.5").Output()
+	if err != nil || !bytes.Contains(table, []byte(" cpu-30 ")) || bytes.ContainsAny(table, "\x1b\x07") {
+		t.Errorf("%v: %s", err, table)
+	}
+}
+
+// TestTopOnceOfOneThatEnds: a JVM that ends meanwhile is an error, as nothing can be compared.
+func TestTopOnceOfOneThatEnds(t *testing.T) {
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "3")
+	time.AfterFunc(time.Second, jvm.Kill)
+	if code, told := runGoprof(t, "top", strconv.Itoa(jvm.PID), "--once", "-d", "60"); code != exit.TargetGone {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+}

@@ -1,0 +1,257 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"goprof/output/format"
+	"goprof/output/top"
+	"goprof/profile"
+	"goprof/sampler/session"
+)
+
+// topSamples takes the samples of top. They go into a window, and while the user records also into a file: then a
+// recording of its own begins, at record's rate, and the window goes on with its samples.
+type topSamples struct {
+	session *session.Session
+	pid     int
+	rate    float64
+	began   time.Time
+
+	mu     sync.Mutex
+	window *top.Window
+	frames map[int]seenFrame
+	pauses profile.Pauses // of the segments that have ended
+	file   *topRecording  // that is being recorded, or is to be
+	next   context.CancelFunc
+	told   []string // what became of recordings, for the screen
+
+	visits chan session.Visit
+	ended  chan struct{}
+	err    error // when it has ended
+}
+
+// seenFrame is where a thread was that used CPU time.
+type seenFrame struct {
+	frame string
+	at    time.Time
+}
+
+// topRecording is a recording that the user has begun.
+type topRecording struct {
+	out   *outputs
+	flags *recordFlags
+	name  string
+	over  bool // it is to end
+}
+
+func newTopSamples(s *session.Session, pid int, rate float64, window time.Duration) *topSamples {
+	return &topSamples{session: s, pid: pid, rate: rate, began: time.Now(), window: top.NewWindow(window),
+		frames: map[int]seenFrame{}, visits: make(chan session.Visit), ended: make(chan struct{})}
+}
+
+// run samples until ctx is done or the process ends.
+func (t *topSamples) run(ctx context.Context, length time.Duration) {
+	defer close(t.ended)
+	for first := true; ctx.Err() == nil && t.session.Process.Alive() == nil && (first || length == 0); first = false {
+		if t.err = t.segment(ctx, length); t.err != nil {
+			return
+		}
+	}
+}
+
+// segment samples until a recording begins or ends.
+func (t *topSamples) segment(ctx context.Context, length time.Duration) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	opt := session.RecordOptions{Duration: length, HideInternal: true, Visits: t.visits, Sink: t,
+		Interval: time.Duration(float64(time.Second) / t.rate)}
+	t.mu.Lock()
+	file := t.file
+	if t.next = stop; file != nil {
+		opt.Interval, opt.HideInternal = file.flags.interval, false
+		if sink := file.out.begin(t.session.Facts(), stop); sink != nil {
+			opt.Sink = twoSinks{t, sink}
+		}
+	}
+	t.mu.Unlock()
+	p, sum, err := t.session.Record(ctx, opt)
+	t.mu.Lock()
+	t.pauses = addPauses(t.pauses, sum.Pauses)
+	t.next = nil
+	if file != nil {
+		t.file = nil
+	}
+	t.mu.Unlock()
+	if file != nil {
+		t.finish(file, p, &sum)
+	}
+	return err
+}
+
+// finish writes what was recorded, and keeps what is to be said of it.
+func (t *topSamples) finish(file *topRecording, p *profile.Profile, sum *profile.Summary) {
+	sum.Meta.Version, p.Meta.Version = version(), version()
+	now := &soFar{p, sum, t.session.Now()}
+	say := ""
+	if sum.Samples == 0 {
+		say = "no samples: nothing was recorded"
+		if err := file.out.leaveOut(now, false); err != nil {
+			say = outputFailed(err).Error()
+		}
+	} else if name, err := file.out.write(now); err != nil {
+		say = outputFailed(err).Error()
+	} else {
+		say = "recorded " + name
+	}
+	t.mu.Lock()
+	t.told = append(t.told, say)
+	t.mu.Unlock()
+}
+
+// record begins a recording into a file, or ends the one that is under way. It returns the file's name, empty at an
+// end.
+func (t *topSamples) record(output string) (name string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.file != nil {
+		t.file.over = true
+		t.endSegment()
+		return "", nil
+	}
+	if output == "" {
+		output = "top-%p-%t.jfr"
+	}
+	f := &recordFlags{output: output, interval: time.Second / topOnceRate, chunk: maxChunk, pids: []int{t.pid},
+		quiet: true, talk: io.Discard}
+	if f.as, err = format.Of(output, ""); err != nil {
+		return "", err
+	}
+	out, err := f.reserve(t.pid)
+	if err != nil {
+		return "", outputFailed(err)
+	}
+	t.file = &topRecording{out: out, flags: f, name: out.file().Name()}
+	t.endSegment()
+	return t.file.name, nil
+}
+
+// recording is the name of the file that is being recorded.
+func (t *topSamples) recording() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.file == nil || t.file.over {
+		return ""
+	}
+	return t.file.name
+}
+
+// news is what became of recordings since it was asked last.
+func (t *topSamples) news() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	told := t.told
+	t.told = nil
+	return told
+}
+
+func (t *topSamples) endSegment() {
+	if t.next != nil {
+		t.next()
+	}
+}
+
+// visitTime bounds how long a reading waits for the account of the pauses: samples may be walked just now, and
+// between two segments nobody answers.
+const visitTime = 200 * time.Millisecond
+
+// allPauses are the pauses so far. Where they cannot be had soon, they are those that are known already: ok is false.
+func (t *topSamples) allPauses() (p profile.Pauses, ok bool) {
+	answer := make(chan profile.Pauses, 1)
+	select {
+	case t.visits <- func(_ *profile.Profile, s *profile.Summary) { answer <- s.Pauses }:
+	case <-t.ended:
+		return t.pauses, true
+	case <-time.After(visitTime):
+		return p, false
+	}
+	select {
+	case p = <-answer:
+	case <-time.After(visitTime):
+		return p, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return addPauses(t.pauses, p), true
+}
+
+// addPauses adds the pauses of two segments. The 99th of 100 of both together lies between those of the two: the
+// larger one is told.
+func addPauses(a, b profile.Pauses) profile.Pauses {
+	a.Count += b.Count
+	a.Total += b.Total
+	a.P50, a.P99, a.Max = max(a.P50, b.P50), max(a.P99, b.P99), max(a.Max, b.Max)
+	return a
+}
+
+// frame is where a thread was when it was last sampled.
+func (t *topSamples) frame(tid int) (f seenFrame, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f, ok = t.frames[tid]
+	return f, ok
+}
+
+// methods are those of the window.
+func (t *topSamples) methods() ([]top.Method, int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.window.Methods(time.Since(t.began))
+}
+
+// Begin is session.Sink.
+func (t *topSamples) Begin(profile.Instant, profile.Meta) {}
+
+// Sample puts a sample into the window.
+func (t *topSamples) Sample(s *profile.Sample) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.window.Add(time.Since(t.began), s.Stack, s.Looks())
+	t.frames[s.Thread.TID] = seenFrame{session.TopJava(s.Stack), time.Now()}
+}
+
+// ThreadStart is session.Sink.
+func (t *topSamples) ThreadStart(profile.Instant, profile.Thread) {}
+
+// ThreadEnd forgets where the thread was.
+func (t *topSamples) ThreadEnd(_ profile.Instant, th profile.Thread) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.frames, th.TID)
+}
+
+// Tick is session.Sink.
+func (t *topSamples) Tick(profile.Instant, int) {}
+
+// twoSinks gives all to two.
+type twoSinks [2]session.Sink
+
+func (t twoSinks) Begin(at profile.Instant, m profile.Meta) { t[0].Begin(at, m); t[1].Begin(at, m) }
+
+func (t twoSinks) Sample(s *profile.Sample) { t[0].Sample(s); t[1].Sample(s) }
+
+func (t twoSinks) ThreadStart(at profile.Instant, th profile.Thread) {
+	t[0].ThreadStart(at, th)
+	t[1].ThreadStart(at, th)
+}
+
+func (t twoSinks) ThreadEnd(at profile.Instant, th profile.Thread) {
+	t[0].ThreadEnd(at, th)
+	t[1].ThreadEnd(at, th)
+}
+
+func (t twoSinks) Tick(at profile.Instant, n int) { t[0].Tick(at, n); t[1].Tick(at, n) }

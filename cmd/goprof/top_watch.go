@@ -1,0 +1,255 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/output/top"
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler/session"
+	"goprof/sampler/vitals"
+)
+
+// topWatch gathers the readings of top. It has two sessions of the same process: one takes samples all the time, the
+// other lists threads, looks at those that rest, and dumps. So neither waits for the other.
+type topWatch struct {
+	flags   *topFlags
+	pid     int
+	samples *topSamples
+	aside   *session.Session
+	live    *session.Live
+	vitals  *vitals.Vitals
+	about   profile.Meta
+	started time.Time
+
+	last     moment // of the reading before
+	stopSamp context.CancelFunc
+}
+
+// moment is what readings are made of: the differences of two.
+type moment struct {
+	at     time.Time
+	cpu    map[int]time.Duration
+	vitals *vitals.Reading
+	own    time.Duration
+	pauses profile.Pauses
+}
+
+// watch attaches.
+func (f *topFlags) watch(pid int) (*topWatch, error) {
+	first, err := session.Attach(pid)
+	if err != nil {
+		return nil, attachError(pid, err)
+	}
+	second, err := session.Attach(pid)
+	if err == nil {
+		err = host().Traced(pid)
+	}
+	if err != nil {
+		first.Close()
+		if second != nil {
+			second.Close()
+		}
+		return nil, attachError(pid, err)
+	}
+	window := f.window.Duration
+	if f.once {
+		window = 2*f.onceFor() + time.Second
+	}
+	w := &topWatch{flags: f, pid: pid, aside: second, samples: newTopSamples(first, pid, f.rate, window)}
+	if f.rawNames {
+		first.RawNames()
+		second.RawNames()
+	}
+	w.live = second.NewLive()
+	w.about, w.started = second.About(), second.Started()
+	if w.vitals, err = vitals.Open(second); err != nil {
+		w.vitals = nil
+		w.close()
+		return nil, attachError(pid, err)
+	}
+	return w, nil
+}
+
+// begin takes samples until ctx is done, or for so long.
+func (w *topWatch) begin(ctx context.Context, length time.Duration) {
+	ctx, w.stopSamp = context.WithCancel(ctx)
+	go w.samples.run(ctx, length)
+}
+
+// close ends all, and waits for it.
+func (w *topWatch) close() {
+	if w.stopSamp != nil {
+		w.stopSamp()
+		<-w.samples.ended
+	}
+	w.live.Close()
+	if w.vitals != nil {
+		w.vitals.Close()
+	}
+	w.aside.Close()
+	w.samples.session.Close()
+}
+
+// once is one reading over so much time.
+func (w *topWatch) once(ctx context.Context, length time.Duration) (*top.Reading, error) {
+	if _, err := w.read(true); err != nil {
+		return nil, err
+	}
+	w.begin(ctx, length)
+	select {
+	case <-w.samples.ended:
+	case <-ctx.Done():
+		<-w.samples.ended // what there is by then is shown
+	}
+	if w.samples.err != nil {
+		return nil, w.samples.err
+	}
+	return w.read(true)
+}
+
+// read is what there is to tell since the last reading. With all, every thread that rests is looked at.
+func (w *topWatch) read(all bool) (*top.Reading, error) {
+	now := moment{at: time.Now(), cpu: map[int]time.Duration{}}
+	threads, err := w.live.Read(all)
+	if err != nil {
+		return nil, err
+	}
+	if w.vitals != nil {
+		if now.vitals, err = w.vitals.Read(); errors.Is(err, process.ErrGone) {
+			return nil, err
+		}
+	}
+	now.own = session.OwnCPU()
+	now.pauses = w.last.pauses
+	if w.stopSamp != nil {
+		if p, ok := w.samples.allPauses(); ok {
+			now.pauses = p
+		}
+	}
+	for i := range threads {
+		now.cpu[threads[i].TID] = threads[i].CPU
+	}
+	before := w.last
+	w.last = now
+	if before.at.IsZero() {
+		return nil, nil
+	}
+	return w.compare(&before, &now, threads), nil
+}
+
+// compare makes a reading of two moments.
+func (w *topWatch) compare(before, now *moment, threads []session.LiveThread) *top.Reading {
+	span := now.at.Sub(before.at)
+	r := &top.Reading{PID: w.pid, Main: w.about.MainClass, JVM: w.about.JVM, Collector: w.about.Collector,
+		CPUs: runtime.NumCPU(), Span: span, Window: w.samples.window.Length()}
+	if !w.started.IsZero() {
+		r.Uptime = now.at.Sub(w.started)
+	}
+	if w.flags.once {
+		r.Window = span
+	}
+	for i := range threads {
+		th := &threads[i]
+		row := top.Thread{TID: th.TID, Name: th.Name, State: th.State, Frame: th.Frame,
+			CPU: perTime(th.CPU-before.cpu[th.TID], span)}
+		if th.Moving && th.Java {
+			if seen, ok := w.samples.frame(th.TID); ok && seen.at.After(th.Seen) {
+				row.Frame = seen.frame
+			}
+		}
+		r.CPU += row.CPU
+		r.Threads = append(r.Threads, row)
+	}
+	addVitals(r, before.vitals, now.vitals)
+	r.Methods, r.Samples = w.samples.methods()
+	r.Pauses = top.Pauses{Count: now.pauses.Count, P99: now.pauses.P99, Max: now.pauses.Max,
+		Held: perTime(now.pauses.Total-before.pauses.Total, span)}
+	r.Own = top.Cost{CPU: perTime(now.own-before.own, span), Memory: session.OwnMemory()}
+	return r
+}
+
+// perTime is a part of the time, not below nothing.
+func perTime(part, of time.Duration) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return max(float64(part)/float64(of), 0)
+}
+
+// addVitals adds what the JVM's own structures tell.
+func addVitals(r *top.Reading, before, now *vitals.Reading) {
+	if before == nil || now == nil {
+		return
+	}
+	rates := vitals.Between(before, now)
+	r.Alloc, r.AllocKnown = rates.Allocated.Get()
+	r.GC.CPU, r.GC.Known = rates.CollectorCPU.Get()
+	if n, ok := rates.Collections.Get(); ok {
+		r.GC.Collections, r.GC.Counted = int64(n), true
+	}
+	if cpu, ok := rates.CPU.Get(); ok {
+		r.CPU = cpu
+	}
+	alloc := make(map[int]float64, len(rates.Threads))
+	for i := range rates.Threads {
+		if rate, ok := rates.Threads[i].Allocated.Get(); ok {
+			alloc[rates.Threads[i].TID] = rate
+		}
+	}
+	for i := range r.Threads {
+		th := &r.Threads[i]
+		th.Alloc, th.AllocKnown = alloc[th.TID], false
+		_, th.AllocKnown = alloc[th.TID]
+	}
+}
+
+// writeReading writes to standard output.
+func writeReading(cmd *cobra.Command, r *top.Reading, write func(io.Writer, *top.Reading) error) error {
+	return writeResult(cmd, output.Stdout, func(to io.Writer) error { return write(to, r) })
+}
+
+// topDump writes a dump of all threads to a file, and returns its name.
+func (w *topWatch) dump() (string, error) {
+	threads, err := w.aside.Dump(session.DumpOptions{})
+	if err != nil {
+		return "", attachError(w.pid, err)
+	}
+	file, err := output.ReserveNumbered(output.Expand("dump-%p-%t.txt", w.pid, time.Now()), nil)
+	if err != nil {
+		return "", outputFailed(err)
+	}
+	name, err := file.Write(func(to io.Writer) error { return output.DumpText(to, threads) })
+	if err != nil {
+		return "", outputFailed(err)
+	}
+	if n := session.NotStopped(threads); n > 0 {
+		return fmt.Sprintf("%s (%d of %d threads without a stack: they did not stop)", name, n, len(threads)), nil
+	}
+	return name, nil
+}
+
+// stack is the stack of one thread now.
+func (w *topWatch) stack(tid int) *top.Stack {
+	th, err := w.aside.DumpThread(tid, session.DumpOptions{Depth: topDepth, Wait: time.Second})
+	switch {
+	case errors.Is(err, process.ErrGone):
+		return &top.Stack{TID: tid, Err: "the thread has ended"}
+	case err != nil:
+		return &top.Stack{TID: tid, Err: attachError(w.pid, err).Error()}
+	}
+	return &top.Stack{TID: tid, Frames: th.Stack.Frames, State: th.State, Err: th.Err}
+}
+
+// topDepth is how many frames of a stack are shown.
+const topDepth = 512

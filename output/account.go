@@ -1,0 +1,334 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"goprof/profile"
+)
+
+// The account of a recording for people: a few lines that say how much was recorded, how far it can be believed, what
+// was hottest, and what it cost. All else is in SummaryDetails, and in the summary's JSON.
+
+// SummaryText writes the account that stands at the end of a run.
+func SummaryText(to io.Writer, s *profile.Summary) error {
+	a := account{s: s}
+	a.amount()
+	a.profile()
+	a.leftOut()
+	a.hottest()
+	a.cost()
+	a.notes()
+	_, err := io.WriteString(to, a.b.String())
+	return err
+}
+
+// AccountLine is one line of an account, under its heading.
+func AccountLine(heading, text string) string { return fmt.Sprintf("%-10s %s\n", heading, text) }
+
+// account is one account on its way.
+type account struct {
+	s *profile.Summary
+	b strings.Builder
+}
+
+func (a *account) line(heading, format string, args ...any) {
+	a.b.WriteString(AccountLine(heading, fmt.Sprintf(format, args...)))
+}
+
+// amount says how much of what was seen.
+func (a *account) amount() {
+	s := a.s
+	took := Span(s.Meta.Duration)
+	if s.Looks != nil {
+		heading := "Time"
+		if s.Meta.Mode == profile.ModeOffCPU {
+			heading = "Waited"
+		}
+		if s.Samples == 0 {
+			a.line(heading, "nothing seen in %s", took)
+			return
+		}
+		a.line(heading, "%s in %s of %s%s", Span(s.Looks.Time), took, count(s.Threads, "thread"), a.states())
+		return
+	}
+	who := ""
+	if s.Chosen {
+		who = " by the threads that were chosen"
+	}
+	if s.Threads > 0 {
+		who += ", " + count(s.Threads, "thread")
+	}
+	a.line("CPU", "used %s in %s (%s)%s", Span(s.Times.Process), took, cpus(s.Times.Process, s.Meta.Duration), who)
+}
+
+// states are what threads did, the longest first.
+func (a *account) states() string {
+	const most = 6
+	text := ""
+	for i, part := range a.s.States[:min(len(a.s.States), most)] {
+		if i > 0 && part.Share < 0.005 {
+			break // it would be told as 0 %
+		}
+		sep := "  "
+		if i == 0 {
+			sep = ": "
+		}
+		text += sep + inWords(part.Share) + " " + CleanName(part.Name)
+	}
+	return text
+}
+
+// profile says how far the recording can be believed.
+func (a *account) profile() {
+	s := a.s
+	if s.Samples == 0 {
+		if s.Attempted > 0 {
+			a.line("Profile", "no samples: all %s were lost: %s", Grouped(s.Attempted), profile.Plainly(mostly(s.LostBy)))
+		}
+		return
+	}
+	what := Grouped(s.Samples) + " samples"
+	if s.Samples == 1 {
+		what = "1 sample"
+	}
+	if s.Times.Process > 0 {
+		verb := "cover"
+		if s.Samples == 1 {
+			verb += "s"
+		}
+		what += fmt.Sprintf(" %s %s of it", verb, percentOf(s.Times.Sampled, s.Times.Process))
+	} else if s.Looks != nil && s.Rate > 0 {
+		what += fmt.Sprintf(", %.3g a second of each thread", s.RateReached)
+	}
+	quality := strings.ToUpper(CleanName(string(cmp.Or(s.Quality, profile.Good))))
+	a.line("Profile", "%s: %s; %s", quality, what, lostOrCut(s))
+	for i, why := range s.Doubts {
+		a.line("", "%s", CleanName(why))
+		if i < len(s.Cures) && s.Cures[i] != "" {
+			a.line("", "try: %s", CleanName(s.Cures[i]))
+		}
+	}
+}
+
+// lostOrCut says how many samples are not there, and how many stacks not whole.
+func lostOrCut(s *profile.Summary) string {
+	if s.Lost == 0 && s.Truncated == 0 {
+		return "none lost or cut"
+	}
+	return fmt.Sprintf("%s lost, %s cut", numberOr(s.Lost, "none"), numberOr(s.Truncated, "none"))
+}
+
+func numberOr(n int64, zero string) string {
+	if n == 0 {
+		return zero
+	}
+	return Grouped(n)
+}
+
+// leftOut counts what is no sample because nobody asked for it.
+func (a *account) leftOut() {
+	l := a.s.Looks
+	if l == nil {
+		return
+	}
+	if l.Idle > 0 {
+		a.line("Left out", "%s of the JVM's own while idle (%s samples): --all-threads shows them",
+			count(l.IdleThreads, "thread"), Grouped(l.Idle))
+	}
+	if l.Others > 0 {
+		a.line("Left out", "%s samples of threads in states that --state does not name", Grouped(l.Others))
+	}
+}
+
+// accountWidth is how wide the line of the hottest methods becomes, if more than one is on it.
+const accountWidth = 110
+
+// hottest names the methods with most samples.
+func (a *account) hottest() {
+	parts := a.s.Hottest
+	text := ""
+	for i := range parts {
+		name := shortName(CleanName(parts[i].Name))
+		for j := range parts {
+			if i != j && parts[i].Name != parts[j].Name && shortName(CleanName(parts[j].Name)) == name {
+				name = CleanName(parts[i].Name)
+			}
+		}
+		if parts[i].State != "" {
+			name += " (" + CleanName(parts[i].State) + ")"
+		}
+		one := inWords(parts[i].Share) + " " + name
+		if text != "" {
+			if utf8.RuneCountInString(text)+utf8.RuneCountInString(one) > accountWidth {
+				break
+			}
+			one = "   " + one
+		}
+		text += one
+	}
+	if text != "" {
+		a.line("Hottest", "%s", text)
+	}
+}
+
+// shortName is a method's name without its package: of com.shop.Cart.total, Cart.total.
+func shortName(name string) string {
+	method := strings.LastIndexByte(name, '.')
+	if method <= 0 || strings.ContainsAny(name, " :") {
+		return name
+	}
+	if class := strings.LastIndexByte(name[:method], '.'); class >= 0 && class+1 < method {
+		if c := name[class+1]; c >= 'A' && c <= 'Z' {
+			return name[class+1:]
+		}
+	}
+	return name
+}
+
+// longPause is a pause that a program may feel.
+const longPause = 10 * time.Millisecond
+
+// cost is what the recording has cost the program, and the machine.
+func (a *account) cost() {
+	s := a.s
+	held := "no thread was held"
+	if s.Pauses.Count > 0 {
+		held = fmt.Sprintf("threads held %s in all, longest %s", Span(s.Pauses.Total), Span(s.Pauses.Max))
+	}
+	own := "; goprof used " + Span(s.OwnCPU)
+	if s.Meta.Duration > 0 {
+		own = "; goprof " + percentOf(s.OwnCPU, s.Meta.Duration) + " of a CPU"
+	}
+	a.line("Cost", "%s%s", held, own)
+	if s.Pauses.Max >= longPause && s.Looks == nil && s.Meta.Engine != profile.EnginePerf {
+		a.line("", "try: --engine perf, which holds no thread")
+	}
+}
+
+// guessedMuch is the share of leaves that are guesses from which on a reader should know.
+const guessedMuch = 0.2
+
+// notes are what a reader should know besides.
+func (a *account) notes() {
+	s := a.s
+	if late, gap := isBehind(s); late {
+		text := fmt.Sprintf("the machine is short of CPU: goprof came too late for %s samples, the longest gap is %s",
+			Grouped(s.Skipped), Span(s.Gap))
+		if gap {
+			text += ", of which nothing is known"
+		}
+		a.line("Note", "%s", text)
+	} else if s.Waiting > s.Attempted/4 && s.Waiting > 0 {
+		a.line("Note", "the machine is short of CPU: threads that wanted to run had none at %s of %s tries",
+			Grouped(s.Waiting), Grouped(s.Waiting+s.Attempted))
+	}
+	if s.RateLowered > 0 {
+		a.line("Note", "--max-overhead lowered the rate from %.4g to %.4g Hz", s.Rate, s.RateLowered)
+	}
+	if s.Samples > 0 && float64(s.LeafGuessed) >= guessedMuch*float64(s.Samples) {
+		a.line("Note", "in %s of the samples it is a guess which inlined method was on top: --leaf sure counts "+
+			"the method around it",
+			percentOf(s.LeafGuessed, s.Samples))
+	}
+	for _, n := range s.Notes {
+		a.line("Note", "%s", Printable(n.Text))
+		if n.Remedy != "" {
+			a.line("", "try: %s", Printable(n.Remedy))
+		}
+	}
+}
+
+// inWords is a share as people say it.
+func inWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+// percentOf is a share with as many digits as tell something. It says 100 % only of all.
+func percentOf[N ~int64](n, of N) string {
+	if of <= 0 {
+		return "0 %"
+	}
+	p := 100 * float64(n) / float64(of)
+	text := strconv.FormatFloat(p, 'f', 1, 64)
+	switch {
+	case n == of:
+		text = "100"
+	case text == "100.0":
+		text = "99.9"
+	case n != 0 && p < 0.1:
+		text = strconv.FormatFloat(p, 'f', 3, 64)
+	}
+	return text + " %"
+}
+
+// cpus is how many CPUs so much CPU time takes.
+func cpus(used, in time.Duration) string {
+	if in <= 0 {
+		return "-"
+	}
+	n := float64(used) / float64(in)
+	switch {
+	case n == 0:
+		return "no CPU"
+	case n < 0.01:
+		return "under 0.01 CPUs"
+	case n < 0.095:
+		return strconv.FormatFloat(n, 'g', 1, 64) + " CPUs"
+	}
+	return strconv.FormatFloat(n, 'f', 1, 64) + " CPUs"
+}
+
+// Span is a time with three digits or so and its unit: 33.5 s, 0.21 s, 98 µs.
+func Span(d time.Duration) string {
+	switch {
+	case d >= 10*time.Minute:
+		return digits(d.Minutes()) + " min"
+	case d >= 100*time.Millisecond:
+		return digits(d.Seconds()) + " s"
+	case d >= 100*time.Microsecond:
+		return digits(d.Seconds()*1e3) + " ms"
+	case d > 0:
+		return digits(d.Seconds()*1e6) + " µs"
+	}
+	return "0 s"
+}
+
+// digits keeps three digits, or all before the point.
+func digits(v float64) string {
+	switch {
+	case v >= 99.95:
+		return Grouped(int64(v + 0.5))
+	case v >= 9.995:
+		return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
+	}
+	text := strconv.FormatFloat(v, 'f', 2, 64)
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
+}
+
+// Grouped is a number with commas: 3,330.
+func Grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, text = "-", text[1:]
+	}
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return sign + text
+}
+
+// mostly is what a map counts most of.
+func mostly(by map[string]int64) (name string) {
+	most := int64(0)
+	for what, n := range by {
+		if n > most || n == most && what < name {
+			name, most = what, n
+		}
+	}
+	return name
+}

@@ -1,0 +1,265 @@
+package output
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"goprof/profile"
+)
+
+// What a recording was spent in, in a few words. A sample counts for the topmost Java method of its stack, with all
+// that this method has called: "the hottest method" is one that a reader can find in the program. A sample in the
+// kernel counts for the system call. A stack without any Java method counts for what its thread is for, as the names of
+// its native functions tell: collector, compiler, or other work of the JVM.
+
+// mostParts is how many of the hottest are kept.
+const mostParts = 8
+
+// Describe fills in what a tree tells of its recording: Hottest and States.
+func Describe(s *profile.Summary, t *Tree) {
+	h := newHeat(t, s.Meta.Collector)
+	s.Hottest, s.States = h.parts(h.sums, mostParts), h.parts(h.states, 0)
+}
+
+// heat sums up where samples are.
+type heat struct {
+	tree   *Tree
+	gc     string // what the collector is called
+	labels []labelFacts
+	sums   map[part]int64
+	states map[part]int64
+	total  int64
+}
+
+// part is what samples are summed up by.
+type part struct{ name, state string }
+
+// labelFacts are what a label tells, found out once for each.
+type labelFacts struct {
+	java, waits bool   // a Java method, and one in which threads wait
+	own         ownJob // of the JVM
+	call        string // a system call
+}
+
+// standing is what is known of a stack, from its root up to a node.
+type standing struct {
+	top, app int32 // label of the topmost Java method, and of the topmost in which threads do not just wait; -1: none
+	own      ownJob
+	native   int32 // label of the topmost native frame above the Java ones, -1: none
+}
+
+func newHeat(t *Tree, collector string) *heat {
+	h := &heat{tree: t, gc: "garbage collector", labels: make([]labelFacts, len(t.Labels)), sums: map[part]int64{},
+		states: map[part]int64{}}
+	if collector != "" {
+		h.gc = collector + " collector"
+	}
+	for i, l := range t.Labels {
+		h.labels[i] = factsOf(l)
+	}
+	at := make([]standing, len(t.Nodes))
+	at[0] = standing{-1, -1, noJob, -1}
+	for n := 1; n < len(t.Nodes); n++ {
+		node := &t.Nodes[n]
+		below := at[node.Parent]
+		at[n] = h.above(below, node.Name)
+		if node.Self > 0 {
+			h.count(at[n], node)
+		}
+	}
+	return h
+}
+
+// above is what is known of a stack that has one more frame on top.
+func (h *heat) above(s standing, label int32) standing {
+	f := &h.labels[label]
+	switch kind := h.tree.Labels[label].Kind; {
+	case f.java:
+		s.top, s.native = label, -1
+		if !f.waits || s.app < 0 {
+			s.app = label
+		}
+	case kind == LabelNative || kind == LabelKernel || kind == LabelGap:
+		s.native = label
+		if s.top < 0 {
+			s.own = max(s.own, f.own)
+		}
+	case kind == LabelThread:
+		s.own = f.own
+	}
+	return s
+}
+
+// count counts the samples that end in a node.
+func (h *heat) count(s standing, node *TreeNode) {
+	leaf := h.tree.Labels[node.Name]
+	if leaf.Text == profile.NotSampled || leaf.Text == profile.ExitedThreads {
+		return // CPU time that no sample carries
+	}
+	h.total += node.Self
+	state := ""
+	if leaf.Kind == LabelState {
+		state, _, _ = strings.Cut(strings.Trim(leaf.Text, "[]"), ": ")
+		h.states[part{name: state}] += node.Self
+	}
+	h.sums[part{h.name(s, state), state}] += node.Self
+}
+
+// name is what a sample counts for.
+func (h *heat) name(s standing, state string) string {
+	waits := state != "" && state != profile.Running.String()
+	switch {
+	case !waits && s.native >= 0 && h.labels[s.native].call != "":
+		return "kernel: " + h.labels[s.native].call
+	case waits && s.app >= 0:
+		return h.tree.Labels[s.app].Text
+	case s.top >= 0:
+		return h.tree.Labels[s.top].Text
+	case s.own == gcJob:
+		return h.gc
+	case s.own != noJob:
+		return ownJobs[s.own]
+	case s.native >= 0:
+		return nativeName(h.tree.Labels[s.native].Text)
+	}
+	return "no frame known"
+}
+
+// nativeName is a function's name, or that of its library where it has none: libfoo.so of libfoo.so+0x1f.
+func nativeName(name string) string {
+	if image, _, ok := strings.Cut(name, "+0x"); ok && image != "" {
+		if image == "libjvm.so" {
+			return ownJobs[vmJob]
+		}
+		return "native code of " + image
+	}
+	return name
+}
+
+// parts are sums as shares, the largest first; most of 0 is all.
+func (h *heat) parts(of map[part]int64, most int) []profile.Part {
+	var all []profile.Part
+	for p, n := range of {
+		all = append(all, profile.Part{Name: p.name, State: p.state, Share: float64(n) / float64(h.total)})
+	}
+	slices.SortFunc(all, func(a, b profile.Part) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Name, b.Name), strings.Compare(a.State, b.State))
+	})
+	const least = 0.01
+	for i := range all {
+		if most > 0 && (i == most || i > 0 && all[i].Share < least) {
+			return all[:i]
+		}
+	}
+	return all
+}
+
+// ownJob is what a thread of the JVM itself is for. A frame nearer to the root is found first; the job of the largest
+// number that any frame tells counts: the thread of the VM also collects garbage.
+type ownJob uint8
+
+const (
+	noJob ownJob = iota
+	vmJob
+	jitJob
+	c1Job
+	c2Job
+	gcJob
+)
+
+var ownJobs = [...]string{vmJob: "the JVM itself", jitJob: "JIT compiler", c1Job: "C1 compiler", c2Job: "C2 compiler"}
+
+// jobRules tell the job by the name of a native function, or of a thread where stacks begin with theirs. A stack with a
+// Java method never comes here. The functions are HotSpot's, of all releases from 8 on.
+var jobRules = []struct {
+	job   ownJob
+	names *regexp.Regexp
+}{
+	{gcJob, regexp.MustCompile(`^(?:VM_)?(?:G1|ZGC|Z(?:Worker|Driver|Director|Stat|Unmapper|Uncommitter|Mark|Relocat|Generation|Heap|Thread|Task|Barrier|Root|Reference|Old|Young|Page|Remembered|Runtime)|X(?:Worker|Driver|Heap|Mark|Relocate|Thread)|` +
+		`Shenandoah|PSParallel|PSScavenge|PSPromotion|PSOldGen|PSYoung|ParallelScavenge|Parallel(?:GC|Compact)|ParCompaction|ParNew|ParScan|DefNew|TenuredGen|SerialHeap|Serial(?:Full|Block)|` +
+		`Gen(?:Collect|Mark|Marksweep)|GenCollectedHeap|CMS|ConcurrentMarkSweep|ConcurrentG1|ConcurrentMark|ConcurrentGC|SuspendibleThreadSet|MarkSweep|OopStorage|GCTask|GangWorker|AbstractGangWorker|WorkerThread|WorkerTask|` +
+		`StealTask|ScavengeRoots|OldToYoung|GenCollectForAllocation|CollectForAllocation|CollectForMetadata|GC_|StringDedup)`)},
+	{c2Job, regexp.MustCompile(`^C2Compiler::`)},
+	{c1Job, regexp.MustCompile(`^Compiler::compile_method$`)},
+	{jitJob, regexp.MustCompile(`^(?:CompileBroker::|CompilerThread::|JVMCI)`)},
+	{vmJob, regexp.MustCompile(`^(?:VMThread|WatcherThread|PeriodicTask|ServiceThread|MonitorDeflationThread|NMethodSweeper|AttachListener|` +
+		`NotificationThread|CodeCacheSweeper|signal_thread_entry|JfrRecorder|JfrThreadSampler|Threads::destroy_vm|SafepointSynchronize)`)},
+}
+
+// threadRules tell the job by the name of a thread, which the kernel may have cut to 15 bytes.
+var threadRules = []struct {
+	job   ownJob
+	names *regexp.Regexp
+}{
+	{gcJob, regexp.MustCompile(`^\[(?:GC Thread#|G1 (?:Main|Conc|Refine|Young|Service)|ParGC Thread|Gang worker|ZWorker|ZDriver|ZDirector|ZStat|ZUn|XWorker|XDriver|Shenandoah|Concurrent Mark|GC task thread)`)},
+	{c2Job, regexp.MustCompile(`^\[C2 CompilerThre`)},
+	{c1Job, regexp.MustCompile(`^\[C1 CompilerThre`)},
+	{vmJob, regexp.MustCompile(`^\[(?:VM Thread|VM Periodic Tas|Service Thread|Monitor Deflati|Signal Dispatch|Sweeper thread)`)},
+}
+
+func factsOf(l Name) (f labelFacts) {
+	switch {
+	case l.Kind.Java():
+		f.java, f.waits = true, waitsIn.MatchString(strings.ReplaceAll(l.Text, "/", "."))
+		return f
+	case l.Kind == LabelThread:
+		for _, r := range threadRules {
+			if r.names.MatchString(l.Text) {
+				f.own = r.job
+			}
+		}
+		return f
+	case l.Kind != LabelNative && l.Kind != LabelKernel:
+		return f
+	}
+	for _, r := range jobRules {
+		if r.names.MatchString(l.Text) {
+			f.own = r.job
+			break
+		}
+	}
+	f.call = systemCall(l)
+	return f
+}
+
+// waitsIn are methods in which threads wait for what somebody else wants of them: who called them is of interest.
+var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\.park|java\.util\.concurrent\.locks\..*|java\.lang\.Object\.wait.*|` +
+	`java\.lang\.Thread\.(?:sleep.*|yield.*|join.*|beforeSleep|afterSleep)|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)|` +
+	`jdk\.internal\.vm\..*|sun\.nio\.(?:ch|fs)\..*|sun\.net\..*|java\.net\..*|java\.io\..*|jdk\.internal\.event\..*)$`)
+
+// systemCall is the call that a function of libc asks the kernel for, "" if it is no such function. Nearly all CPU time
+// of such a function is the kernel's.
+func systemCall(l Name) string {
+	name := l.Text
+	if l.Kind == LabelKernel {
+		return name
+	}
+	name, _, _ = strings.Cut(name, "@")
+	for _, prefix := range []string{"__GI_", "__libc_", "__", "_"} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	if strings.HasPrefix(name, "futex_") {
+		return "futex"
+	}
+	for _, suffix := range []string{"_nocancel", "64", "_time"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
+	if systemCalls[name] {
+		return name
+	}
+	return ""
+}
+
+var systemCalls = func() map[string]bool {
+	all := map[string]bool{}
+	for _, name := range strings.Fields(`read write pread pwrite readv writev preadv pwritev sendfile splice recv recvfrom recvmsg recvmmsg
+		send sendto sendmsg sendmmsg accept accept4 connect poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2 epoll_ctl
+		open openat close stat fstat lstat fstatat newfstatat statx access lseek fsync fdatasync ftruncate fallocate getdents
+		mmap munmap mremap mprotect madvise sched_yield nanosleep clock_nanosleep syscall futex lll_lock_wait lll_lock_wake ioctl
+		fcntl socket bind listen shutdown pipe pipe2 eventfd unlink rename mkdir rmdir getrandom tgkill membarrier`) {
+		all[name] = true
+	}
+	return all
+}()

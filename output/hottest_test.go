@@ -1,0 +1,83 @@
+package output
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"goprof/profile"
+)
+
+// TestHottest: a sample counts for the topmost Java method, for the system call, or for what its thread is for.
+func TestHottest(t *testing.T) {
+	const entry = "__clone3;start_thread;thread_native_entry;Thread::call_run;"
+	for what, c := range map[string]struct {
+		stacks string
+		want   []profile.Part
+	}{
+		"native code is its caller's": {"a.Main.main_[0];a.Cart.total_[j];JVM_ArrayCopy " +
+			"3\na.Main.main_[0];a.Cart.total_[j] 1\n",
+			[]profile.Part{{Name: "a.Cart.total", Share: 1}}},
+		"inlined methods are methods": {"a.Main.main_[0];a.Cart.total_[j];a.Cart.price_[i] 1\n",
+			[]profile.Part{{Name: "a.Cart.price", Share: 1}}},
+		"the kernel": {"a.Main.main_[0];java.io.FileOutputStream.writeBytes_[0];__libc_write 1\n",
+			[]profile.Part{{Name: "kernel: write", Share: 1}}},
+		"locks of libc": {entry + "GangWorker::run;__futex_abstimed_wait_common64 1\n",
+			[]profile.Part{{Name: "kernel: futex", Share: 1}}},
+		"collector, by several functions": {entry + "GangWorker::run;G1ParTask::work 2\n" + entry +
+			"VMThread::run;VM_G1CollectForAllocation::doit;memmove 1\n" + entry + "ConcurrentGCThread::run;memcpy 1\n",
+			[]profile.Part{{Name: "G1 collector", Share: 1}}},
+		"compilers": {entry +
+			"JavaThread::run;CompileBroker::compiler_thread_loop;C2Compiler::compile_method;Node::find 2\n" + entry +
+			"JavaThread::run;CompileBroker::compiler_thread_loop;Compiler::compile_method;IR::x 1\n" + entry +
+			"JavaThread::run;CompileBroker::compiler_thread_loop;memcpy 1\n",
+			[]profile.Part{{Name: "C2 compiler", Share: 0.5}, {Name: "C1 compiler", Share: 0.25},
+				{Name: "JIT compiler", Share: 0.25}}},
+		"the VM's thread": {entry + "VMThread::run;SafepointSynchronize::begin 1\n",
+			[]profile.Part{{Name: "the JVM itself", Share: 1}}},
+		"by the thread's name": {"[GC Thread#0 tid=7];libjvm.so+0x1f 1\n",
+			[]profile.Part{{Name: "G1 collector", Share: 1}}},
+		"without names": {"libc.so.6+0x1;libjvm.so+0x1f 1\n", []profile.Part{{Name: "the JVM itself", Share: 1}}},
+		"a library's thread": {"__clone3;start_thread;librocks.so+0x1f 1\n",
+			[]profile.Part{{Name: "native code of librocks.so", Share: 1}}},
+		"a Java class is no GC": {"G1.Main.main_[0];ShenandoahTest.run_[j] 1\n",
+			[]profile.Part{{Name: "ShenandoahTest.run", Share: 1}}},
+		"the JVM under Java": {"a.Main.main_[0];G1CollectedHeap::mem_allocate 1\n",
+			[]profile.Part{{Name: "a.Main.main", Share: 1}}},
+		"time that no sample has": {"a.Main.main_[0] 1\n[not sampled] 9\n", []profile.Part{{Name: "a.Main.main", Share: 1}}},
+		"waiting counts for who waits": {"a.Main.main_[0];a.Pool.take_[j];" +
+			"java.util.concurrent.locks.LockSupport.park_[j];jdk.internal.misc.Unsafe.park_[0];Parker::park;" +
+			"__futex_abstimed_wait_common;[parked] 3\n" +
+			"a.Main.main_[0];a.Pool.take_[j];[running] 1\n",
+			[]profile.Part{{Name: "a.Pool.take", State: "parked", Share: 0.75}, {Name: "a.Pool.take",
+				State: "running", Share: 0.25}}},
+	} {
+		tree, err := ParseCollapsed(strings.NewReader(c.stacks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := profile.Summary{Meta: profile.Meta{Collector: "G1"}}
+		if Describe(&s, tree); cmp.Diff(c.want, s.Hottest, cmpopts.EquateApprox(0, 1e-9)) != "" {
+			t.Errorf("%s: %s", what, cmp.Diff(c.want, s.Hottest))
+		}
+	}
+}
+
+func TestStatesOfASummary(t *testing.T) {
+	tree, err := ParseCollapsed(strings.NewReader("a.B.c;[parked: x.Lock] 3\na.B.d;[parked] 1\na.B.e;[running] 4\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s profile.Summary
+	Describe(&s, tree)
+	want := []profile.Part{{Name: "parked", Share: 0.5}, {Name: "running", Share: 0.5}}
+	if d := cmp.Diff(want, s.States); d != "" {
+		t.Error(d)
+	}
+	Describe(&s, &Tree{Nodes: make([]TreeNode, 1)})
+	if s.Hottest != nil || s.States != nil {
+		t.Errorf("of nothing: %v %v", s.Hottest, s.States)
+	}
+}

@@ -1,0 +1,137 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"goprof/profile"
+)
+
+// SummaryDetails writes all that is known of a run, in goprof's own words: docs/glossary.md explains them.
+func SummaryDetails(to io.Writer, s *profile.Summary) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "samples    %d of %d looks", s.Samples, s.Attempted)
+	if s.Threads > 0 {
+		fmt.Fprintf(&b, ", %s", count(s.Threads, "thread"))
+	}
+	fmt.Fprintf(&b, ", in %s\n", Round(s.Meta.Duration))
+	fmt.Fprintf(&b, "rate       %.4g Hz reached, %.4g Hz asked\n", s.RateReached, s.Rate)
+	if s.RateLowered > 0 {
+		fmt.Fprintf(&b, "           lowered to %.4g Hz: pauses cost more than they may; early samples count for "+
+			"more\n", s.RateLowered)
+	}
+	behind(&b, s)
+	reasons(&b, "truncated", s.Truncated, s.Attempted, s.TruncatedBy)
+	reasons(&b, "lost", s.Lost, s.Attempted, s.LostBy)
+	if s.Asleep > 0 {
+		fmt.Fprintf(&b, "asleep     %d samples%s of threads that entered a system call in the microseconds before "+
+			"they stopped\n",
+			s.Asleep, share(s.Asleep, s.Samples, " (%s)"))
+	}
+	if unsure := s.LeafLikely + s.LeafGuessed; unsure > 0 {
+		fmt.Fprintf(&b, "leaves     %d certain%s", s.Samples-unsure, share(s.Samples-unsure, s.Samples, " (%s)"))
+		fmt.Fprintf(&b, ", %d likely%s", s.LeafLikely, share(s.LeafLikely, s.Samples, " (%s)"))
+		fmt.Fprintf(&b, ", %d guessed%s: which inlined method was running\n",
+			s.LeafGuessed, share(s.LeafGuessed, s.Samples, " (%s)"))
+	}
+	if s.Waiting > 0 {
+		fmt.Fprintf(&b, "waiting    %d more looks met threads that had no CPU: no samples, and made up for\n", s.Waiting)
+	}
+	if t := &s.Times; t.Process > 0 {
+		fmt.Fprintf(&b, "cpu time   %s used", Round(t.Process))
+		fmt.Fprintf(&b, "%s", share(int64(t.Sampled), int64(t.Process), ": %s sampled"))
+		fmt.Fprintf(&b, "%s", share(int64(t.NotSampled), int64(t.Process), ", %s not sampled"))
+		fmt.Fprintf(&b, "%s\n", share(int64(t.Exited), int64(t.Process), ", %s exited threads"))
+	}
+	if l := s.Looks; l != nil {
+		fmt.Fprintf(&b, "looks      %d at threads that had not moved, %d without a stop, %d by a stop",
+			l.Repeated, l.Unstopped, l.Stopped)
+		if l.AtRest > 0 {
+			fmt.Fprintf(&b, " (%d of them at rest)", l.AtRest)
+		}
+		if l.Running > 0 {
+			fmt.Fprintf(&b, ", %d at threads that ran and were left alone", l.Running)
+		}
+		if l.Others > 0 {
+			fmt.Fprintf(&b, "\nleft out   %d looks at threads in a state that was not asked for: no samples", l.Others)
+		}
+		fmt.Fprintf(&b, "\nvoid       %d looks: the thread ran meanwhile; repeated, those in vain are lost\n", l.Moved)
+		if l.Asleep > 0 {
+			fmt.Fprintf(&b, "asleep     %d threads had gone to sleep in the microseconds before they stopped\n", l.Asleep)
+		}
+	}
+	if l := s.Looks; l != nil && l.Idle > 0 {
+		fmt.Fprintf(&b, "idle       %d looks at %s of the JVM's own that had nothing to do: no samples\n", l.Idle,
+			count(l.IdleThreads, "thread"))
+	}
+	if s.Overflow > 0 {
+		fmt.Fprintf(&b, "not kept   callees of %d samples: the profile is full\n", s.Overflow)
+	}
+	if s.Meta.Engine == profile.EnginePerf {
+		b.WriteString("pauses     none: the kernel took the samples (perf_event)\n")
+	} else if s.Pauses.Count == 0 {
+		b.WriteString("pauses     none\n")
+	} else {
+		fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together",
+			Round(s.Pauses.P50), Round(s.Pauses.P99), Round(s.Pauses.Max), Round(s.Pauses.Total))
+		if s.Pauses.Bound > 0 {
+			fmt.Fprintf(&b, "; bound %s", Round(s.Pauses.Bound))
+		}
+		b.WriteByte('\n')
+	}
+	if s.Silent > 0 {
+		fmt.Fprintf(&b, "silent     %s, whose memory did not answer: let go within the bound, and left alone\n",
+			count(s.Silent, "thread"))
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(&b, "note       %s: %s\n", CleanName(n.Name), Printable(n.Text))
+	}
+	fmt.Fprintf(&b, "goprof     %s of CPU%s\n", Round(s.OwnCPU), share(int64(s.OwnCPU), int64(s.Meta.Duration),
+		" (%s of one)"))
+	_, err := io.WriteString(to, b.String())
+	return err
+}
+
+// behind says that goprof did not get to sample when it meant to: it was stopped, or had no CPU.
+func behind(b *strings.Builder, s *profile.Summary) {
+	late, gap := isBehind(s)
+	if !late {
+		return
+	}
+	fmt.Fprintf(b, "behind     %s skipped and not made up for, the longest gap %s", count(int(s.Skipped), "tick"),
+		Round(s.Gap))
+	if gap {
+		fmt.Fprintf(b, ": its CPU time is not sampled")
+	}
+	b.WriteByte('\n')
+}
+
+// isBehind tells whether goprof skipped many ticks, and whether there is a gap among them. Less than a tenth of all
+// shows in the rate alone.
+func isBehind(s *profile.Summary) (late, gap bool) {
+	long := time.Second + 2*s.Meta.Interval
+	want := s.Rate
+	if s.RateLowered > 0 {
+		want = s.RateLowered
+	}
+	gap = s.Gap >= long
+	return s.Skipped != 0 && (s.RateReached <= 0.9*want || gap), gap
+}
+
+func reasons(b *strings.Builder, what string, n, of int64, by map[string]int64) {
+	fmt.Fprintf(b, "%-10s %d%s", what, n, share(n, of, " (%s)"))
+	names := slices.SortedFunc(maps.Keys(by), func(x, y string) int {
+		return cmp.Or(cmp.Compare(by[y], by[x]), strings.Compare(x, y))
+	})
+	sep := ": "
+	for _, name := range names {
+		fmt.Fprintf(b, "%s%d %s", sep, by[name], CleanName(name))
+		sep = ", "
+	}
+	b.WriteByte('\n')
+}

@@ -1,0 +1,50 @@
+package top
+
+import (
+	"io"
+	"math"
+
+	"goprof/output"
+)
+
+// The JSON of a reading. Names never change their meaning.
+type (
+	jsonReading struct {
+		Threads []jsonThread `json:"threads"`
+		Methods []jsonMethod `json:"methods"`
+	}
+	jsonThread struct {
+		TID   int     `json:"tid"`
+		Name  string  `json:"name"`
+		State string  `json:"state"`
+		CPU   float64 `json:"cpu"`        // 1 is one CPU all the time
+		Frame string  `json:"frame"`      // empty: none, or not known
+		Alloc *int64  `json:"alloc_rate"` // bytes a second; null: not known
+	}
+	jsonMethod struct {
+		Name  string  `json:"name"`
+		Self  float64 `json:"self"` // shares of all samples, 0 to 1
+		Total float64 `json:"total"`
+	}
+)
+
+// JSON writes the threads, those that used most CPU first, and the methods, those that ran most first. Text of the
+// target is as the target has it, escaped as JSON asks.
+func JSON(to io.Writer, r *Reading) error {
+	j := jsonReading{Threads: []jsonThread{}, Methods: []jsonMethod{}}
+	for _, t := range sortedThreads(r.Threads, ByCPU, false) {
+		row := jsonThread{TID: t.TID, Name: t.Name, State: t.State, CPU: rounded(t.CPU), Frame: t.Frame}
+		if t.AllocKnown {
+			rate := int64(math.Round(t.Alloc))
+			row.Alloc = &rate
+		}
+		j.Threads = append(j.Threads, row)
+	}
+	for _, m := range r.Methods {
+		j.Methods = append(j.Methods, jsonMethod{m.Name, rounded(m.Self), rounded(m.Total)})
+	}
+	return output.WriteJSON(to, j)
+}
+
+// rounded drops digits that mean nothing.
+func rounded(x float64) float64 { return math.Round(x*1e4) / 1e4 }

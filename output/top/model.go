@@ -1,0 +1,285 @@
+package top
+
+import (
+	"slices"
+	"strings"
+
+	"goprof/profile"
+)
+
+// Model is what the user has chosen to see. It is not safe for concurrent use.
+type Model struct {
+	shown  *Reading // nil before the first one
+	latest *Reading // that came while the screen was frozen
+	frozen bool
+
+	order    Order
+	reversed bool
+	byTotal  bool // methods by total
+	pane     pane
+	help     bool
+
+	filter string
+	typing bool
+
+	threads  []Thread // those that are shown, in order
+	methods  []Method
+	selected int // tid; 0 is whoever is first
+	scrolled int // threads above the first one that is drawn
+	visible  int // threads that were drawn last
+
+	stack     *Stack
+	stackFrom int // lines of the stack above the first one that is drawn
+	message   string
+	recording string
+}
+
+// Stack is the stack of the thread that the user has chosen.
+type Stack struct {
+	TID    int
+	Frames []profile.Frame
+	State  string
+	Err    string // why there is none
+	Coming bool   // it was asked for
+}
+
+// pane is which tables are shown.
+type pane int
+
+const (
+	both pane = iota
+	threadsOnly
+	methodsOnly
+
+	numPanes
+)
+
+// ActionKind is what the user asks for that is not the model's to do.
+type ActionKind int
+
+const (
+	None ActionKind = iota
+	Quit
+	Suspend // stop goprof, as Ctrl-Z does
+	Dump    // write a dump
+	Record  // begin or end a recording
+	Look    // the stack of TID is wanted from now on; 0: of none
+)
+
+// Action is what the user asks for.
+type Action struct {
+	Kind ActionKind
+	TID  int
+}
+
+// New is a screen without a reading.
+func New() *Model { return &Model{} }
+
+// Show takes the next reading. A frozen screen keeps what it shows.
+func (m *Model) Show(r *Reading) {
+	m.latest = r
+	if !m.frozen {
+		m.shown = r
+		m.arrange()
+	}
+}
+
+// ShowStack takes the stack of a thread that Look has asked for.
+func (m *Model) ShowStack(s *Stack) {
+	if m.stack != nil && m.stack.TID == s.TID && (!m.frozen || m.stack.Coming) {
+		m.stack = s
+	}
+}
+
+// Say shows a line until the next key.
+func (m *Model) Say(text string) { m.message = clean(text) }
+
+// Recording names the file of a recording that is under way; empty: there is none.
+func (m *Model) Recording(file string) { m.recording = clean(file) }
+
+// Key takes a key, by name ("up", "enter", "ctrl+c"), and the text that it types.
+func (m *Model) Key(key, text string) Action {
+	m.message = ""
+	switch {
+	case key == "ctrl+c":
+		return Action{Kind: Quit}
+	case key == "ctrl+z":
+		return Action{Kind: Suspend}
+	case m.typing:
+		m.typeFilter(key, text)
+		return Action{}
+	case m.help:
+		m.help = false
+		return Action{}
+	}
+	if act, ok := actions[key]; ok {
+		return Action{Kind: act}
+	}
+	if m.stack != nil {
+		return m.stackKey(key)
+	}
+	return m.tableKey(key)
+}
+
+// actions are what keys ask for on every screen.
+var actions = map[string]ActionKind{"q": Quit, "d": Dump, "r": Record}
+
+// orders are the keys that sort.
+var orders = map[string]Order{"c": ByCPU, "a": ByAlloc, "n": ByName, "s": ByState}
+
+func (m *Model) tableKey(key string) Action {
+	if order, ok := orders[key]; ok {
+		m.reversed = order == m.order && !m.reversed
+		m.order = order
+		m.arrange()
+		return Action{}
+	}
+	switch key {
+	case "?", "h":
+		m.help = true
+	case "space":
+		m.freeze()
+	case "t":
+		m.byTotal = !m.byTotal
+		m.arrange()
+	case "tab", "m":
+		m.pane = (m.pane + 1) % numPanes
+	case "/":
+		m.typing = true
+	case "esc":
+		m.filter = ""
+		m.arrange()
+	case "enter":
+		return m.openStack()
+	default:
+		m.move(key)
+	}
+	return Action{}
+}
+
+func (m *Model) freeze() {
+	if m.frozen = !m.frozen; !m.frozen && m.latest != nil {
+		m.shown = m.latest
+		m.arrange()
+	}
+}
+
+// maxFilter bounds what is typed.
+const maxFilter = 100
+
+// typeFilter takes a key of the filter that is being typed.
+func (m *Model) typeFilter(key, text string) {
+	switch key {
+	case "enter":
+		m.typing = false
+	case "esc":
+		m.typing, m.filter = false, ""
+	case "backspace":
+		if r := []rune(m.filter); len(r) > 0 {
+			m.filter = string(r[:len(r)-1])
+		}
+	case "ctrl+u":
+		m.filter = ""
+	default:
+		if text = clean(text); len(m.filter)+len(text) <= maxFilter {
+			m.filter += text
+		}
+	}
+	m.arrange()
+}
+
+// arrange makes the lists that are shown.
+func (m *Model) arrange() {
+	if m.shown == nil {
+		return
+	}
+	m.threads = sortedThreads(m.shown.Threads, m.order, m.reversed)
+	m.methods = slices.Clone(m.shown.Methods)
+	if m.byTotal {
+		slices.SortStableFunc(m.methods, func(a, b Method) int {
+			switch {
+			case a.Total > b.Total:
+				return -1
+			case a.Total < b.Total:
+				return 1
+			}
+			return 0
+		})
+	}
+	if m.filter == "" {
+		return
+	}
+	want := strings.ToLower(m.filter)
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), want) }
+	m.threads = slices.DeleteFunc(m.threads, func(t Thread) bool { return !has(t.Name) && !has(t.Frame) && !has(t.State) })
+	m.methods = slices.DeleteFunc(m.methods, func(c Method) bool { return !has(c.Name) })
+}
+
+// at is where the selected thread stands.
+func (m *Model) at() int {
+	return max(slices.IndexFunc(m.threads, func(t Thread) bool { return t.TID == m.selected }), 0)
+}
+
+// move selects another thread.
+func (m *Model) move(key string) {
+	if len(m.threads) == 0 {
+		return
+	}
+	to := m.at()
+	switch key {
+	case "up", "k":
+		to--
+	case "down", "j":
+		to++
+	case "pgup":
+		to -= max(m.visible, 1)
+	case "pgdown":
+		to += max(m.visible, 1)
+	case "home", "g":
+		m.selected = 0 // and whoever will be first
+		return
+	case "end", "G":
+		to = len(m.threads) - 1
+	default:
+		return
+	}
+	m.selected = m.threads[min(max(to, 0), len(m.threads)-1)].TID
+}
+
+func (m *Model) openStack() Action {
+	if len(m.threads) == 0 {
+		return Action{}
+	}
+	tid := m.threads[m.at()].TID
+	m.selected, m.stackFrom = tid, 0
+	m.stack = &Stack{TID: tid, Coming: true}
+	return Action{Kind: Look, TID: tid}
+}
+
+// stackKey takes a key while a stack is shown.
+func (m *Model) stackKey(key string) Action {
+	page := max(m.visible, 1)
+	switch key {
+	case "esc", "enter", "backspace", "left":
+		m.stack = nil
+		return Action{Kind: Look}
+	case "?", "h":
+		m.help = true
+	case "space":
+		m.freeze()
+	case "up", "k":
+		m.stackFrom--
+	case "down", "j":
+		m.stackFrom++
+	case "pgup":
+		m.stackFrom -= page
+	case "pgdown":
+		m.stackFrom += page
+	case "home", "g":
+		m.stackFrom = 0
+	case "end", "G":
+		m.stackFrom = len(m.stack.Frames)
+	}
+	m.stackFrom = min(max(m.stackFrom, 0), max(len(m.stack.Frames)-1, 0))
+	return Action{}
+}

@@ -1,0 +1,77 @@
+// Package top is one JVM on one screen, drawn anew every second: what "goprof top" shows.
+//
+// What you give: a Reading each second, and the keys that the user presses. What you get: the lines of a screen of any
+// size, and what the user asks for (an Action). All of it is computed from these alone: no clock, no terminal and no
+// process is looked at here. Names in a Reading are the target's own, and may hold anything: they are cleaned where
+// they are drawn.
+package top
+
+import (
+	"time"
+)
+
+// Reading is what was seen of a JVM in the last seconds.
+type Reading struct {
+	PID       int
+	Main      string // main class or jar
+	JVM       string // release
+	Collector string
+	Uptime    time.Duration
+	CPUs      int           // of the machine
+	Span      time.Duration // that rates and CPU are of
+
+	CPU        float64 // that the process used, in CPUs: 1 is one of them all the time
+	Alloc      float64 // of all threads, in bytes a second
+	AllocKnown bool
+	Threads    []Thread
+
+	// Methods are of the samples in the Window; Samples is how many.
+	Methods []Method
+	Window  time.Duration
+	Samples int64
+
+	GC     GC
+	Pauses Pauses
+	Own    Cost
+}
+
+// Thread is one thread of the process.
+type Thread struct {
+	TID   int
+	Name  string
+	State string
+	CPU   float64 // 1 is one CPU all the time
+	Frame string  // the topmost Java method when it was last seen; empty if there was none, or it is not known
+	// Alloc is in bytes a second. It is not known for threads that are not Java's, and of JVMs that do not count it.
+	Alloc      float64
+	AllocKnown bool
+}
+
+// Method is a method or function, with its shares of the samples in the window, 0 to 1.
+type Method struct {
+	Name  string
+	Self  float64 // that it was running in
+	Total float64 // that it was on the stack of
+}
+
+// GC is what the collector did in the span.
+type GC struct {
+	Known       bool    // its threads can be told from others
+	CPU         float64 // of its threads, in CPUs
+	Counted     bool    // Collections is known
+	Collections int64
+}
+
+// Pauses are those that goprof itself caused, since it began.
+type Pauses struct {
+	Count int64
+	P99   time.Duration
+	Max   time.Duration
+	Held  float64 // the share of the last span for which a thread stood still because of goprof
+}
+
+// Cost is what goprof itself took in the span.
+type Cost struct {
+	CPU    float64
+	Memory int64 // resident, in bytes; 0 is not known
+}

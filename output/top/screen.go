@@ -1,0 +1,84 @@
+package top
+
+import "strings"
+
+// Style is how a piece of text stands out.
+type Style uint8
+
+const (
+	Plain Style = iota
+	Bold
+	Faint
+	Title    // the heads of tables
+	Selected // the thread that Enter looks at
+	Hot      // what uses much
+)
+
+// Palette is what a terminal may show of styles.
+type Palette uint8
+
+const (
+	Colours   Palette = iota
+	NoColour          // bold and reverse only (NO_COLOR)
+	PlainText         // nothing but text (TERM=dumb)
+)
+
+// sgr are the sequences that begin a style (ECMA-48, SGR), with colours and without.
+var sgr = [...][2]string{
+	Plain: {"", ""}, Bold: {"\x1b[1m", "\x1b[1m"}, Faint: {"\x1b[2m", "\x1b[2m"},
+	Title: {"\x1b[1;36m", "\x1b[1m"}, Selected: {"\x1b[7m", "\x1b[7m"}, Hot: {"\x1b[1;33m", "\x1b[1m"},
+}
+
+const sgrEnd = "\x1b[0m"
+
+// Span is text of one style. It is clean: nothing in it moves a cursor.
+type Span struct {
+	Text  string
+	Style Style
+}
+
+// Line is a line of the screen.
+type Line []Span
+
+// Text is the line without styles.
+func (l Line) Text() string {
+	var b strings.Builder
+	for _, s := range l {
+		b.WriteString(s.Text)
+	}
+	return b.String()
+}
+
+// cut makes the line as wide as the screen at most.
+func (l Line) cut(columns int) Line {
+	for i, s := range l {
+		w := width(s.Text)
+		if w > columns {
+			return append(l[:i:i], Span{strings.TrimRight(fit(s.Text, columns), " "), s.Style})
+		}
+		columns -= w
+	}
+	return l
+}
+
+// Render is the text of a screen with the sequences of its styles.
+func Render(lines []Line, palette Palette) string {
+	var b strings.Builder
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for _, s := range line {
+			on := ""
+			if palette != PlainText {
+				on = sgr[s.Style][palette]
+			}
+			b.WriteString(on)
+			b.WriteString(s.Text)
+			if on != "" {
+				b.WriteString(sgrEnd)
+			}
+		}
+	}
+	return b.String()
+}

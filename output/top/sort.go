@@ -1,0 +1,47 @@
+package top
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Order is what threads are sorted by.
+type Order int
+
+const (
+	ByCPU   Order = iota // what used most first
+	ByAlloc              // what allocated most first
+	ByName
+	ByState
+)
+
+var orderNames = [...]string{ByCPU: "cpu", ByAlloc: "alloc", ByName: "name", ByState: "state"}
+
+func (o Order) String() string { return orderNames[o] }
+
+// sortedThreads is a sorted copy. Threads that are equal otherwise stand by CPU, then by their numbers, so that idle
+// ones do not change places each second.
+func sortedThreads(threads []Thread, by Order, reversed bool) []Thread {
+	sorted := slices.Clone(threads)
+	slices.SortFunc(sorted, func(a, b Thread) int {
+		first := compareThreads(&a, &b, by)
+		if reversed {
+			first = -first
+		}
+		return cmp.Or(first, cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.TID, b.TID))
+	})
+	return sorted
+}
+
+func compareThreads(a, b *Thread, by Order) int {
+	switch by {
+	case ByAlloc:
+		return cmp.Compare(b.Alloc, a.Alloc)
+	case ByName:
+		return strings.Compare(a.Name, b.Name)
+	case ByState:
+		return strings.Compare(a.State, b.State)
+	}
+	return cmp.Compare(b.CPU, a.CPU)
+}

@@ -1,0 +1,111 @@
+package top
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+)
+
+// Window sums up the stacks of the last seconds. It is a ring of slices of time: the oldest one is dropped as a whole.
+// It is not safe for concurrent use.
+type Window struct {
+	length time.Duration
+	slices [windowSlices]windowSlice
+	seen   map[*profile.Func]int64 // the sample in which a function was counted last
+	round  int64
+}
+
+const (
+	// windowSlices is into how many parts a window is cut.
+	windowSlices = 20
+	// maxMethods bounds what a slice knows: its further methods are counted as samples only.
+	maxMethods = 4096
+)
+
+// windowSlice is the sum of the stacks of a slice of time.
+type windowSlice struct {
+	number  int64 // which slice of all time
+	samples int64
+	methods map[*profile.Func]counts
+}
+
+type counts struct{ self, total int64 }
+
+// NewWindow makes an empty window.
+func NewWindow(length time.Duration) *Window {
+	return &Window{length: max(length, windowSlices), seen: map[*profile.Func]int64{}}
+}
+
+// Length is how far back the window reaches.
+func (w *Window) Length() time.Duration { return w.length }
+
+func (w *Window) number(at time.Duration) int64 { return int64(at / (w.length / windowSlices)) }
+
+// Add counts a stack n times. Moments count from any fixed one on.
+func (w *Window) Add(at time.Duration, stack *profile.Stack, n int64) {
+	number := w.number(at)
+	s := &w.slices[number%windowSlices]
+	if s.number != number || s.methods == nil {
+		if s.number > number {
+			return // it comes after its time is over
+		}
+		*s = windowSlice{number: number, methods: map[*profile.Func]counts{}}
+		clear(w.seen)
+	}
+	s.samples += n
+	w.round++
+	leaf := true
+	for i := range stack.Frames {
+		fn := stack.Frames[i].Func
+		if fn == nil || stack.Frames[i].Kind == profile.StateFrame || naming.IsFold(fn.Name) || w.seen[fn] == w.round {
+			continue
+		}
+		w.seen[fn] = w.round
+		c, known := s.methods[fn]
+		if !known && len(s.methods) >= maxMethods {
+			leaf = false
+			continue
+		}
+		if c.total += n; leaf {
+			c.self += n
+		}
+		leaf = false
+		s.methods[fn] = c
+	}
+}
+
+// Methods are the shares of all methods in the window that ends at that moment, those that ran most first.
+func (w *Window) Methods(at time.Duration) (methods []Method, samples int64) {
+	oldest := w.number(at) - windowSlices
+	sums := map[string]counts{}
+	for i := range w.slices {
+		s := &w.slices[i]
+		if s.number <= oldest || s.methods == nil {
+			continue
+		}
+		samples += s.samples
+		for fn, c := range s.methods {
+			sum := sums[fn.Name] // the JVM may have made a method anew
+			sums[fn.Name] = counts{sum.self + c.self, sum.total + c.total}
+		}
+	}
+	for name, c := range sums {
+		methods = append(methods, Method{name, share(c.self, samples), share(c.total, samples)})
+	}
+	slices.SortFunc(methods, func(a, b Method) int {
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name))
+	})
+	return methods, samples
+}
+
+// share is at most 1: two methods of one name may be on one stack.
+func share(part, of int64) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return min(float64(part)/float64(of), 1)
+}

@@ -1,0 +1,82 @@
+//go:build linux
+
+package sampler
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// When visits are.
+//
+// A visit changes what the program does next: when we leave the CPU, threads that waited for it get it, in place of the
+// one that we took it from. The next visit must meet that as often as anything else. So its moment must not keep away
+// from the one before. Where each visit had an interval to itself, two were seldom close together: beside busy loops a
+// pool, whose threads ran right after visits, had 15 to 20 % fewer samples than were due (docs/decisions/0004).
+//
+// So the moments of a round are drawn from all of the round's time, each without regard to the others. Their number is
+// fixed, so that a thread that runs all the time has as many samples as are due.
+
+// momentsInRound is how many are drawn together. Those of different rounds still keep away from each other.
+const momentsInRound = 32
+
+// moments are those of a round, and which is the next.
+type moments struct {
+	rng    *rand.Rand
+	exact  bool // at multiples of the mean time between two: for tests
+	step   int64
+	start  int64
+	width  int64                 // of this round
+	owed   int64                 // time by which the next round is shorter
+	offset [momentsInRound]int64 // from start, in order
+	next   int
+}
+
+// begin begins anew, with so much time between two moments.
+func (m *moments) begin(now, step int64) {
+	m.step, m.owed = step, 0
+	m.draw(now)
+}
+
+// draw draws the moments of a round.
+func (m *moments) draw(start int64) {
+	whole := momentsInRound * m.step
+	m.start, m.width, m.next = start, whole-min(m.owed, whole/2), 0
+	m.owed = 0
+	for i := range m.offset {
+		if m.exact {
+			m.offset[i] = int64(i) * m.width / momentsInRound
+		} else {
+			m.offset[i] = m.rng.Int64N(m.width)
+		}
+	}
+	slices.Sort(m.offset[:])
+}
+
+// at is the next moment.
+func (m *moments) at() int64 { return m.start + m.offset[m.next] }
+
+// advance goes on to the next moment. One that has passed while a visit was under way is still the next. Those that
+// passed long ago are left out, and their number is returned.
+func (m *moments) advance(now int64) (missed int64) {
+	for m.skip(); m.at() < now-m.patience(); missed++ {
+		m.skip()
+	}
+	return missed
+}
+
+// patience is how late a visit may be.
+func (m *moments) patience() int64 { return m.step * momentsInRound / 4 }
+
+func (m *moments) skip() {
+	if m.next++; m.next == momentsInRound {
+		m.draw(m.start + m.width)
+	}
+}
+
+// leaveOut takes time out in which one of so many CPUs was ours. On that CPU there was nobody to be met, so no moment
+// falls into that time. On the others there was: for those the next round has its moments in less time.
+func (m *moments) leaveOut(time, cpus int64) {
+	m.start += time
+	m.owed += time * (cpus - 1) / cpus
+}

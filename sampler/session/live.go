@@ -1,0 +1,306 @@
+//go:build linux
+
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+	"goprof/process/procfs"
+	"goprof/profile"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+	"goprof/vmstructs"
+)
+
+// Live follows all threads of a process, reading after reading: what each has used, what it does, and where it is. It
+// stops nobody. A thread that has not been on a CPU since it was looked at has not moved, so nothing of it is read
+// again; a thread that runs has no stack here: samples tell where those are.
+//
+// It needs a session of its own, and belongs to that one's goroutine.
+type Live struct {
+	session *Session
+	proc    *procfs.Dir
+	waits   *vmstructs.Waits
+	known   map[int]*liveThread
+	round   int
+	named   time.Time
+	turn    []*liveThread // those to look at
+	looks   []*look.Look
+}
+
+// LiveThread is one thread in one reading.
+type LiveThread struct {
+	TID  int
+	Name string
+	Java bool
+	CPU  time.Duration // that it has used since it began
+	// State is what it did at its last look: a profile.State for a thread of Java, the kernel's word for others.
+	State string
+	// Frame is the topmost Java method when it was last looked at, which was at Seen (of this process's clock); empty
+	// where there was none, or it has only been met running.
+	Frame string
+	Seen  time.Time
+	// Moving: it ran when it was looked at again, or has run since. A sample may tell more.
+	Moving bool
+}
+
+// liveThread is what is kept of a thread.
+type liveThread struct {
+	LiveThread
+	round   int
+	ran     procfs.Schedstat
+	looked  bool // since it last moved
+	waiting int  // readings since it should have been looked at
+}
+
+const (
+	// lookBatch is how many looks are taken before they are walked: each holds a piece of a stack.
+	lookBatch = 128
+	// liveStack is how much of a stack is copied, and liveDepth how many frames are walked: the topmost Java frame
+	// lies near the top.
+	liveStack = 32 << 10
+	liveDepth = 64
+	// mostLooks bounds the looks of one reading. Threads that are left out come first in the next one.
+	mostLooks = 512
+	// lookTime is how much CPU time the looks of a reading may take.
+	lookTime = 6 * time.Millisecond
+	// namesEvery is how often the names of all threads are read. New threads are asked at once.
+	namesEvery = 5 * time.Second
+)
+
+// NewLive prepares to follow the threads.
+func (s *Session) NewLive() *Live {
+	return &Live{session: s, proc: procfs.OpenDir(s.Process.PID()), waits: s.VM.NewWaits(false).ReadFrom(s.memory),
+		known: map[int]*liveThread{}}
+}
+
+// Close gives back what Live holds. The session stays open.
+func (l *Live) Close() { l.proc.Close() }
+
+// Read lists all threads. With all, every thread that rests is looked at, whatever that takes. An error says that the
+// process is gone, or that its memory does not answer.
+func (l *Live) Read(all bool) ([]LiveThread, error) {
+	s := l.session
+	s.Walker.MaxDepth = liveDepth
+	var err error
+	if !s.guarded(func() {
+		if err = l.list(all); err != nil && len(s.dir.threads) == 0 {
+			return
+		}
+		err = s.Process.Alive()
+		l.update()
+		l.lookAround(all)
+	}) {
+		return nil, process.ErrSilent
+	}
+	if err != nil {
+		return nil, err
+	}
+	threads := make([]LiveThread, 0, len(l.known))
+	for _, tid := range s.dir.tids() {
+		if th := l.known[tid]; th != nil {
+			threads = append(threads, th.LiveThread)
+		}
+	}
+	return threads, nil
+}
+
+// list lists the threads. Programs rename threads seldom, and to read all names is most of the cost of a list.
+func (l *Live) list(all bool) error {
+	if all || time.Since(l.named) >= namesEvery {
+		l.named = time.Now()
+		return l.session.dir.refresh()
+	}
+	return l.session.dir.update(false)
+}
+
+// update reads what the kernel and the JVM's list tell of each thread, and finds those that have moved.
+func (l *Live) update() {
+	l.round++
+	l.turn = l.turn[:0]
+	for tid, listed := range l.session.dir.threads {
+		if listed.named.IsZero() && !l.session.dir.name(listed) {
+			continue // it has ended
+		}
+		th := l.known[tid]
+		if th == nil {
+			th = &liveThread{LiveThread: LiveThread{TID: tid, Moving: true}}
+			l.known[tid] = th
+		}
+		th.round, th.Name, th.Java = l.round, listed.name, listed.java.Addr != 0
+		l.charge(th)
+		if th.Java && !th.looked {
+			l.turn = append(l.turn, th)
+		}
+	}
+	for tid, th := range l.known {
+		if th.round != l.round {
+			delete(l.known, tid)
+		}
+	}
+}
+
+// charge reads what a thread has used, and finds out whether it may have moved.
+func (l *Live) charge(th *liveThread) {
+	if th.looked { // at rest then: if it has not had a CPU since, it is still
+		if now, ok := procfs.ParseSchedstat(l.proc.Read(th.TID, "schedstat")); ok && now == th.ran && now.Turns > 0 {
+			return
+		}
+	}
+	stat, _ := procfs.ParseStat(l.proc.Read(th.TID, "stat"))
+	ran, ok := procfs.ParseSchedstat(l.proc.Read(th.TID, "schedstat"))
+	if !ok || ran.Turns == 0 { // a kernel without these counts
+		ran = procfs.Schedstat{Ran: uint64(procfs.Ticks(stat.Ticks))}
+	}
+	moved := ran.Ran != th.ran.Ran
+	th.ran, th.CPU, th.looked = ran, time.Duration(ran.Ran), false
+	switch {
+	case !th.Java:
+		th.State, th.Frame, th.Moving, th.looked = kernelState(stat.State), "", false, stat.State != 'R'
+	case stat.State != 'R':
+		th.Moving = true
+	case moved:
+		th.State, th.Moving = profile.Running.String(), true
+	default: // it wants a CPU, and has had none since the last reading
+		th.State, th.Moving = profile.Runnable.String(), true
+	}
+}
+
+// lookAround looks at the threads that have moved. Those that wait longest for a look come first.
+func (l *Live) lookAround(all bool) {
+	slices.SortFunc(l.turn, func(a, b *liveThread) int {
+		return cmp.Or(cmp.Compare(b.waiting, a.waiting), cmp.Compare(a.TID, b.TID))
+	})
+	most, until := mostLooks, lookTime
+	if all {
+		most, until = len(l.turn), time.Hour
+	}
+	began := ownCPU()
+	for done := 0; done < len(l.turn); {
+		if done >= most || ownCPU()-began > until {
+			for _, th := range l.turn[done:] {
+				th.waiting++
+			}
+			return
+		}
+		batch := l.turn[done:min(done+lookBatch, len(l.turn))]
+		l.lookAt(batch)
+		done += len(batch)
+	}
+}
+
+// lookAt looks at some threads, and walks what came of it.
+func (l *Live) lookAt(batch []*liveThread) {
+	s := l.session
+	for len(l.looks) < len(batch) {
+		l.looks = append(l.looks, new(look.Look))
+	}
+	outcomes := make([]ptrace.Outcome, len(batch))
+	ptrace.OnThreadHoldingNobody(func() {
+		t := ptrace.NewTracer(s.Process.PID(), s.Process.CPU())
+		defer t.Close()
+		t.StackLimit = liveStack
+		t.Serve(s.memory)
+		during := func(snap *look.Look) { snap.Waiting.Java = l.waits.Read(&snap.Snapshot, snap.Waiting.Call) }
+		for i, th := range batch {
+			l.looks[i].Reset()
+			outcomes[i] = t.LookUnstoppedDuring(th.TID, s.dir.threads[th.TID].hint(s.VM), l.looks[i], during)
+		}
+	})
+	var stack profile.Stack
+	for i, th := range batch {
+		l.take(th, l.looks[i], outcomes[i], &stack)
+	}
+}
+
+// take notes what came of a look.
+func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *profile.Stack) {
+	th.waiting = 0
+	switch o {
+	case ptrace.Taken:
+		l.session.walk(snap, stack)
+		state, _ := stateOf(&snap.Waiting, stack)
+		th.State, th.Frame, th.looked, th.Moving = state.String(), TopJava(stack), true, false
+		th.Seen = time.Now()
+	case ptrace.Running:
+		if th.State != profile.Runnable.String() {
+			th.State = profile.Running.String()
+		}
+		th.Moving = true
+	case ptrace.Moved:
+		th.Moving = true
+	}
+	if th.State == "" {
+		th.State = kernelState('S')
+	}
+}
+
+// TopJava is the name of the topmost Java method of a stack, empty if it has none.
+func TopJava(stack *profile.Stack) string {
+	for i := range stack.Frames {
+		if f := &stack.Frames[i]; f.Kind.Java() && f.Func != nil {
+			return f.Func.Name
+		}
+	}
+	return ""
+}
+
+// DumpThread is Dump of one thread. A thread that has ended is process.ErrGone.
+func (s *Session) DumpThread(tid int, opt DumpOptions) (profile.ThreadDump, error) {
+	if opt.Depth > 0 {
+		s.Walker.MaxDepth = opt.Depth
+	}
+	d := dump{Session: s, byTID: map[int]int{tid: 0}, gaveUp: make(chan struct{})}
+	ended := make(chan struct{})
+	var err error
+	if !s.guarded(func() {
+		defer close(ended)
+		th := s.dir.get(tid)
+		if th == nil {
+			err = process.ErrGone
+			return
+		}
+		d.threads = []profile.ThreadDump{{TID: tid, Name: th.name, State: s.stateOf(th)}}
+		after, trail := s.afterLook()
+		s.Walker.Warm()
+		looks := []ptrace.Subject{{TID: tid, Hint: th.hint(s.VM)}}
+		ptrace.OnOwnThread(func() { d.lookAtAll(looks, opt, after, trail) })
+	}) {
+		close(d.gaveUp)
+		select { // nobody stands still any more when it has
+		case <-ended:
+		case <-time.After(engineLimit):
+		}
+		return profile.ThreadDump{}, process.ErrSilent
+	}
+	if err != nil {
+		return profile.ThreadDump{}, err
+	}
+	return d.threads[0], nil
+}
+
+// OwnMemory is how many bytes of goprof are in memory, 0 where that is not known.
+func OwnMemory() int64 {
+	b, err := procfs.Read("/proc/self/statm", procfs.MaxFile)
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(b)
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _, ok := procfs.CutUint(fields[1]) // proc(5): size, resident ...
+	if !ok {
+		return 0
+	}
+	return int64(pages) * int64(unix.Getpagesize())
+}
+
+// OwnCPU is the CPU time that goprof has used so far.
+func OwnCPU() time.Duration { return ownCPU() }

@@ -293,7 +293,8 @@ func tourLocks(vm *VM, threads []Thread) {
 	frames := map[uint64][]LockFrame{}
 	for _, th := range threads {
 		low := th.StackBase - th.StackSize
-		frames[th.Addr] = []LockFrame{{Count: 1, SP: low + 64, End: low + 512, Saved: low + 48, FP: low + 256, PC: vm.callRet},
+		frames[th.Addr] = []LockFrame{
+			{Count: 1, SP: low + 64, End: low + 512, Saved: low + 48, FP: low + 256, PC: vm.callRet},
 			{First: 1, Count: 2, SP: low + 512, End: low + 1024, Saved: low + 256, PC: vm.callRet}}
 	}
 	for _, rests := range []bool{false, true} {

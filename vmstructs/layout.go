@@ -48,8 +48,8 @@ type layout struct {
 	deopt  deoptLayout
 	cont   contLayout
 	wait   waitLayout
-	health healthLayout
 	locks  lockLayout
+	health healthLayout
 	invoke invokeLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
@@ -265,8 +265,8 @@ func resolve(t *tables) (*layout, *resolver) {
 		deopt:  r.deopt(),
 		cont:   r.continuation(),
 		wait:   r.wait(),
-		health: r.health(),
 		locks:  r.locks(),
+		health: r.health(),
 		invoke: r.invoke(),
 
 		perfStart:    r.static("", "PerfMemory._start"),

@@ -25,7 +25,6 @@ type Locks struct {
 	sites   map[lockSite][]siteLock
 	listed  []uint64 // the monitors that have an owner, of the last list
 	all     bool     // listed is of this reading
-	cut     bool     // the list had more than are read
 
 	// The round under way.
 	threads  []lockThread
@@ -138,9 +137,6 @@ func (vm *VM) NewLocks() (*Locks, error) {
 
 // lockingLegacy is LockingMode LM_LEGACY (utilities/globalDefinitions.hpp).
 const lockingLegacy = 1
-
-// Cut reports whether the JVM has so many monitors that not all were looked at.
-func (k *Locks) Cut() bool { return k.cut }
 
 // Round reads all locks of these threads once. frames says where the walk has found each thread's Java frames, by the
 // address of its JavaThread. settled is false if a collector was at work: then addresses of this round are not all of

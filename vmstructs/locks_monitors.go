@@ -31,9 +31,6 @@ func (k *Locks) readList() {
 	}
 }
 
-// Again makes the next round go through all monitors.
-func (k *Locks) Again() { k.all = false }
-
 // linkedMonitors follows ObjectSynchronizer::_in_use_list. Monitors are freed some time after they were taken out of
 // it: what is read of one that is gone proves wrong later, for its object does not know it.
 func (k *Locks) linkedMonitors() {
@@ -43,8 +40,7 @@ func (k *Locks) linkedMonitors() {
 	seen := map[uint64]bool{}
 	for err == nil && at != 0 && at%8 == 0 && !seen[at] {
 		if len(seen) >= maxMonitors {
-			k.cut = true
-			return
+			return // docs/locks.md says so
 		}
 		seen[at] = true
 		if err = k.vm.mem.Bytes(at, b); err != nil {
@@ -66,8 +62,7 @@ func (k *Locks) monitorBlocks() {
 	seen := map[uint64]bool{}
 	for err == nil && at != 0 && at%8 == 0 && !seen[at] {
 		if len(seen)*l.inBlock >= maxMonitors {
-			k.cut = true
-			return
+			return // docs/locks.md says so
 		}
 		seen[at] = true
 		if err = k.vm.mem.Bytes(at, b); err != nil {

@@ -16,7 +16,8 @@ func TestScopeLocks(t *testing.T) {
 	}{
 		{"in the frame pointer", []byte{2, 0x82, 1, 0xd3, 3, 0}, []siteLock{{scope: 1, at: 40, saved: true}}},
 		{"in the frame, narrow", []byte{2, 0x82, 1, 1 + 9 + 3<<5, 0}, []siteLock{{scope: 1, at: 12, narrow: true}}},
-		{"eliminated, then a constant, then in the frame", []byte{4, 1, 1, 1 + 2 + 1<<5, 1, 1, 3, 9, 0, 1, 1, 1 + 2 + 2<<5, 0},
+		{"eliminated, then a constant, then in the frame",
+			[]byte{4, 1, 1, 1 + 2 + 1<<5, 1, 1, 3, 9, 0, 1, 1, 1 + 2 + 2<<5, 0},
 			[]siteLock{{scope: 1, at: 8}}},
 		{"of an object that is allocated nowhere", []byte{3, 1, 6, 1}, nil},
 		{"cut off", []byte{9, 1, 1, 1 + 2}, nil},

@@ -34,6 +34,12 @@ func (r *resolver) zPages(z string) zPagesLayout {
 		top:     r.field("", z+"Page._top"),
 		offsets: r.field("", z+"GlobalsForVMStructs._"+z+"AddressOffsetMask"),
 		good:    r.field("", z+"GlobalsForVMStructs._ZPointerLoadGoodMask"),
+
+		forwarding:  r.field("", z+"Heap._forwarding_table"),
+		forwardings: r.field("", z+"GranuleMapForForwarding._map"),
+		shift:       r.field("", z+"Forwarding._object_alignment_shift"),
+		length:      r.field("", z+"Forwarding._entries"),
+		size:        r.size("", z+"Forwarding"),
 	}
 	return l
 }

@@ -398,4 +398,5 @@ func TestUnknownSizes(t *testing.T) {
 }
 
 // numbers are types of which only the width is of interest, and is known anyway where it matters.
-var numbers = []string{"int", "u1", "u2", "u4", "size_t", "int16_t", "uint32_t", "unsigned int", "bool", "AccessFlags", "CompLevel"}
+var numbers = []string{"int", "u1", "u2", "u4", "size_t", "int16_t", "uint32_t", "unsigned int", "bool",
+	"AccessFlags", "CompLevel"}

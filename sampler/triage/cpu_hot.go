@@ -14,10 +14,10 @@ const (
 	hotMethods = 5   // more are not few: the work of a busy program is spread over dozens
 	hotShare   = 0.6 // of the program's CPU time, in those methods
 	// alwaysBusy is the part of the time in which a thread must have had a CPU to count as one that never rests, without
-	// the time in which it wanted one and had none; leastCPU is the part of all of the time: a machine with twenty busy
+	// the time in which it wanted one and had none; leastCPU is the part of all of the time: a machine with fifty busy
 	// threads for each CPU gives it that much.
 	alwaysBusy = 0.9
-	leastCPU   = 0.05
+	leastCPU   = 0.02
 	// hotSamples is how many samples hotShare is to rest on: with 25, a share of 60 % is known to within 20 points, and
 	// of a loop that does not end it is 100 %.
 	hotSamples = 25
@@ -27,6 +27,9 @@ func cpuHot(x *exam) *suspicion {
 	w := &x.work
 	if x.CPU == nil {
 		return x.cannotTell("there is no recording of CPU time")
+	}
+	if x.starved() {
+		return x.cannotTell(starvedText)
 	}
 	busy := x.busyThreads()
 	used := w.cpus(w.app)

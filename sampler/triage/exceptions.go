@@ -13,13 +13,16 @@ import (
 // look for its handler frame by frame. A program that uses exceptions for errors alone has less than one percent there.
 const (
 	throwShare = 0.15 // of the program's CPU time
-	throwCPUs  = 0.05 // of one CPU: some thousand exceptions a second
+	throwCPUs  = 0.02 // of one CPU: some hundred exceptions a second
 )
 
 func exceptions(x *exam) *suspicion {
 	w := &x.work
 	if x.CPU == nil {
 		return x.cannotTell("there is no recording of CPU time")
+	}
+	if x.starved() {
+		return x.cannotTell(starvedText)
 	}
 	share := float64(w.throwing.samples) / float64(max(w.app, 1))
 	if w.app < leastSamples || share < throwShare || w.cpus(w.throwing.samples) < throwCPUs {

@@ -31,6 +31,15 @@ type throwing struct {
 // points.
 const leastSamples = 50
 
+// starvedText says why nothing is known of what the program does with its CPU time.
+const starvedText = "the program had too little CPU for samples of what it does: a longer look tells (-d 1m)"
+
+// starved: the program wanted CPU time and got too little of it to say what it does with it.
+func (x *exam) starved() bool {
+	waited, used := x.Rates.WaitedCPU.Or(0), x.Rates.CPU.Or(0)
+	return x.work.app < leastSamples && waited > used && waited >= shortThreads
+}
+
 // maxNames bounds how many methods are counted; a program that makes names without end has all others in none.
 const maxNames = 1 << 16
 

@@ -8,6 +8,7 @@ var platform = []func() *cobra.Command{
 	newList,
 	newRecord,
 	newDump,
+	newTriage,
 	newLocks,
 	newTop,
 	newDoctor,

@@ -39,6 +39,9 @@ type Options struct {
 	MinShare float64
 	// About is shown in the page: facts and their values.
 	About [][2]string
+	// Above is HTML that stands above the graph, without scripts and styles of its own. Whoever makes it escapes what is
+	// in it.
+	Above string
 	// Diff makes a differential flame graph: the tree is that of both recordings, with the counts of the one after.
 	Diff *Diff
 }
@@ -66,7 +69,7 @@ func Page(to io.Writer, tree *output.Tree, o Options) error {
 		return err
 	}
 	return Seal(to, pageHTML, Parts{
-		Title: o.Title, Line: o.Line, Style: BaseStyle + style, Data: data,
+		Title: o.Title, Line: o.Line, Above: o.Above, Style: BaseStyle + style, Data: data,
 		Script: CoreScript + dataJS + DrawScript + diffJS + pageJS,
 	})
 }

@@ -32,17 +32,20 @@ var CoreScript = coreJS + wordsJS
 // Parts are what a page is made of.
 type Parts struct {
 	Title, Line   string // text
+	Above         string // HTML of our own above the graph, or empty
 	Style, Script string // ours
 	Data          []byte // JSON without '<': the script finds it in the element "data"
 }
 
-// Seal writes a page. Its template has the places @TITLE@, @LINE@, @STYLE@, @STYLE_HASH@, @SCRIPT@, @SCRIPT_HASH@ and
-// @DATA@: a Content-Security-Policy that allows the style and the script with these hashes keeps all else from running.
+// Seal writes a page. Its template has the places @TITLE@, @LINE@, @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@,
+// @SCRIPT_HASH@ and @DATA@: a Content-Security-Policy that allows the style and the script with these hashes keeps
+// all else from running.
 func Seal(to io.Writer, template string, p Parts) error {
 	script := "'use strict';(() => {\n" + p.Script + "})();\n"
 	w := bufio.NewWriter(to)
 	_, err := strings.NewReplacer(
 		"@TITLE@", html.EscapeString(p.Title), "@LINE@", html.EscapeString(p.Line),
+		"@ABOVE@", p.Above,
 		"@STYLE@", p.Style, "@STYLE_HASH@", hash(p.Style),
 		"@SCRIPT@", script, "@SCRIPT_HASH@", hash(script),
 		"@DATA@", string(p.Data),

@@ -111,13 +111,18 @@ type source struct {
 	text string
 }
 
-// readSources returns the Java files of a directory, their line numbers put in, and a checksum
+// readSources returns the Java files of a directory and of the folders in it, their line numbers put in, and a checksum
 // of all that their class files depend on.
 func readSources(dir string, jdk JDK) ([]source, string, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.java"))
 	if err != nil {
 		return nil, "", err
 	}
+	below, err := filepath.Glob(filepath.Join(dir, "*", "*.java")) // no two files have the same name
+	if err != nil {
+		return nil, "", err
+	}
+	paths = append(paths, below...)
 	slices.Sort(paths)
 	sum := sha256.New()
 	fmt.Fprintln(sum, jdk.Release, javacOptions(jdk))

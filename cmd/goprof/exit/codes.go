@@ -99,6 +99,9 @@ var Codes = []Meaning{
 	{Deadlocked, "goprof locks: threads of the JVM are deadlocked; what there is to write has been written", []Cause{
 		{nil, "each of some threads waits for a lock that the next one holds, and the last one for one of the first's", ""},
 	}},
+	{Found, "goprof triage has found something; what there is to say has been written", []Cause{
+		{nil, "one finding or more stands on the page", "the command behind \"next:\""},
+	}},
 }
 
 // Help is the table for people.

@@ -28,6 +28,7 @@ const (
 	Incomplete    Code = 10
 	Changed       Code = 11
 	Deadlocked    Code = 12
+	Found         Code = 13
 )
 
 // Error is a failure with all that the user should be told.

@@ -1,0 +1,205 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/findings"
+	"goprof/output/flame"
+	"goprof/profile"
+	"goprof/sampler/examine"
+	"goprof/sampler/guard"
+	"goprof/sampler/session"
+	"goprof/sampler/triage"
+)
+
+const triageHelp = `triage looks at a JVM for ten seconds and says what is wrong, the likeliest first. Each claim comes
+with its evidence and the next command. It records CPU time and what all threads wait for, takes
+three dumps, and reads the heap, collections, safepoints, code cache, classes, files, swap, limits
+and the machine's load, all from outside: the JVM need not answer. A JVM that hangs or is stopped
+can be looked at.
+
+It accuses only where a threshold is well passed for the whole time; "Nothing is wrong that can be
+seen from outside" is an answer. What could not be looked at is listed at the end. What each
+finding means, and its threshold: docs/triage.md.
+
+The exit code is 0 where nothing is found, 13 where something is.`
+
+const triageExample = `  goprof triage 1234                          or --pid 1234
+  goprof triage petclinic                     the JVM with that in its main class or jar
+  goprof triage 1234 --json > findings.json
+  goprof triage 1234 --html findings.html     with the flame graph of those seconds
+  goprof triage 1234 -d 30s                   for what comes and goes`
+
+type triageFlags struct {
+	pid, inner int
+	duration   durationFlag
+	json       bool
+	html       string
+}
+
+const (
+	// triageLeast is as long as shares of a thread's time need: 20 looks each second.
+	triageLeast = 4 * time.Second
+	triageMost  = 10 * time.Minute
+)
+
+func newTriage() *cobra.Command {
+	f := triageFlags{duration: durationFlag{10 * time.Second}}
+	cmd := &cobra.Command{
+		Use:     "triage {PID | NAME | --ns-pid PID [NAME]}",
+		Short:   "Say what is wrong with a JVM, the likeliest first",
+		Long:    triageHelp,
+		Example: triageExample,
+		Args:    atMostOne,
+
+		ValidArgsFunction: completeNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			guard.Enter(guard.ToRecord)
+			if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {
+				return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost))
+			}
+			pid, err := f.target(cmd, args)
+			if err != nil {
+				return err
+			}
+			return f.run(cmd, pid)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.IntVarP(&f.pid, "pid", "p", 0, "`PID` of the JVM")
+	addInner(cmd, &f.inner)
+	fs.VarP(&f.duration, "duration", "d", "how long to look")
+	fs.BoolVar(&f.json, "json", false, "write JSON")
+	fs.StringVar(&f.html, "html", "", "also write a page with the findings and a flame graph to `file`")
+	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
+	return cmd
+}
+
+// target is the JVM that the command line names.
+func (f *triageFlags) target(cmd *cobra.Command, args []string) (int, error) {
+	given := cmd.Flags().Changed("pid")
+	switch {
+	case len(args) > 0 && given:
+		return 0, usageError(cmd, "--pid and NAME exclude each other")
+	case len(args) > 0 && args[0] == "":
+		return 0, usageError(cmd, "an empty name fits every JVM: which one?")
+	case given && cmd.Flags().Changed("ns-pid"):
+		return 0, usageError(cmd, "--pid and --ns-pid exclude each other")
+	case cmd.Flags().Changed("ns-pid"):
+		if err := checkInner(cmd, f.inner); err != nil {
+			return 0, err
+		}
+		return inside(f.inner, strings.Join(args, ""), "triage")
+	case len(args) > 0:
+		return named(args[0], "triage")
+	case given && f.pid <= 0:
+		return 0, usageError(cmd, fmt.Sprintf("%d is no process id", f.pid))
+	case !given:
+		return 0, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
+	}
+	return f.pid, nil
+}
+
+func (f *triageFlags) run(cmd *cobra.Command, pid int) error {
+	defer session.StopAfterSuspend()()
+	out, page, err := f.reserve()
+	if err != nil {
+		return outputFailed(err)
+	}
+	evidence, notes, err := f.look(cmd, pid)
+	if err != nil {
+		return err
+	}
+	found := triage.Judge(evidence)
+	found.Notes = append(found.Notes, notes...)
+	if _, err := out.Write(func(w io.Writer) error {
+		if f.json {
+			return findings.JSON(w, &found)
+		}
+		return findings.Text(w, &found)
+	}); err != nil {
+		return outputFailed(err)
+	}
+	if page != nil {
+		name, err := page.Write(func(w io.Writer) error { return writePage(w, &found, evidence) })
+		if err != nil {
+			return outputFailed(err)
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "page: %s\n", output.Printable(name))
+	}
+	if len(found.Findings) > 0 {
+		return &exit.Error{Code: exit.Found, What: foundText(pid, found.Findings)}
+	}
+	return nil
+}
+
+// foundText is what standard error says at the end.
+func foundText(pid int, all []profile.Finding) string {
+	var ids []string
+	for _, f := range all {
+		ids = append(ids, string(f.ID))
+	}
+	return fmt.Sprintf("process %d: %s", pid, strings.Join(ids, ", "))
+}
+
+// reserve finds the files first: a name that cannot be written must not cost ten seconds.
+func (f *triageFlags) reserve() (out, page *output.File, err error) {
+	if out, err = output.Reserve(output.Stdout); err != nil || f.html == "" {
+		return out, nil, err
+	}
+	page, err = output.Reserve(f.html)
+	return out, page, err
+}
+
+// look gathers the evidence, and says on standard error how far it is.
+func (f *triageFlags) look(cmd *cobra.Command, pid int) (*triage.Evidence, []string, error) {
+	if err := host().Traced(pid); err != nil {
+		return nil, nil, attachError(pid, err)
+	}
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	line := newStatusLine(cmd.ErrOrStderr())
+	defer line.wipe()
+	if !line.shown() {
+		fmt.Fprintf(line, "goprof: looking at process %d for %v\n", pid, f.duration.Duration)
+	}
+	evidence, notes, err := examine.Gather(ctx, pid, examine.Options{Duration: f.duration.Duration,
+		Tell: func(text string) { line.draw(text + "  (Ctrl-C ends)") }})
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, &exit.Error{Code: exit.General, What: "interrupted: nothing can be said yet"}
+	case err != nil:
+		return nil, nil, attachError(pid, err)
+	}
+	return evidence, notes, nil
+}
+
+// writePage writes the page: the flame graph is of what used CPU time, or where nothing did, of what all threads did.
+func writePage(w io.Writer, found *profile.Triage, e *triage.Evidence) error {
+	p := e.CPU
+	if p == nil || p.Counts.Samples() == 0 && e.Wall != nil {
+		p = e.Wall
+	}
+	if p == nil {
+		p = profile.New()
+	}
+	tree := output.TreeOf(p)
+	m := &p.Meta
+	title := fmt.Sprintf("triage of %s", output.CleanName(m.MainClass))
+	about := [][2]string{{"program", m.MainClass}, {"pid", fmt.Sprint(e.PID)}, {"host", m.Host}, {"JVM", m.JVM},
+		{"collector", m.Collector}, {"recorded", m.Start.Format(time.RFC3339)}, {"drawn by", "goprof " + version()}}
+	return findings.Page(w, found, tree, flame.Options{Title: title, About: about,
+		Line: fmt.Sprintf("%s mode \u00b7 %s \u00b7 %s \u00b7 %s \u00b7 pid %d on %s", m.Mode,
+			output.Amount(tree.Weight, tree.Total), output.Round(m.Duration), m.Start.Format("2006-01-02 15:04:05 MST"),
+			e.PID, output.CleanName(m.Host))})
+}

@@ -1,0 +1,71 @@
+// Package findings writes what a triage has found: as text of a page, as JSON, and as a page with a flame graph.
+package findings
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"goprof/output"
+	"goprof/profile"
+)
+
+// Nothing is what is said where nothing was found.
+const Nothing = "Nothing is wrong that can be seen from outside."
+
+// Text writes one page for people:
+//
+//  1. deadlock (critical)
+//     2 threads wait for each other, for ever: a deadlock.
+//     "a" (tid 12) waits for ...
+//     next: goprof locks --pid 4711
+func Text(to io.Writer, t *profile.Triage) error {
+	var b strings.Builder
+	if len(t.Findings) == 0 {
+		b.WriteString(Nothing + "\n")
+	}
+	for i := range t.Findings {
+		f := &t.Findings[i]
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%d. %s (%s)\n   %s\n", i+1, f.ID, f.Severity, output.Printable(f.Claim))
+		for _, line := range f.Evidence {
+			fmt.Fprintf(&b, "     %s\n", output.Printable(line))
+		}
+		fmt.Fprintf(&b, "   next: %s\n", output.Printable(f.Next))
+	}
+	list(&b, "Note", t.Notes)
+	list(&b, "Not known", unknownLines(t))
+	_, err := io.WriteString(to, b.String())
+	return err
+}
+
+func unknownLines(t *profile.Triage) (lines []string) {
+	for _, u := range t.Unknown {
+		lines = append(lines, fmt.Sprintf("%s: %s", u.ID, u.Why))
+	}
+	return lines
+}
+
+func list(b *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", title)
+	for _, line := range lines {
+		fmt.Fprintf(b, "  %s\n", output.Printable(line))
+	}
+}
+
+// JSON writes the fields of profile.Triage.
+func JSON(to io.Writer, t *profile.Triage) error {
+	all := profile.Triage{Findings: append([]profile.Finding{}, t.Findings...), Notes: append([]string{}, t.Notes...),
+		Unknown: append([]profile.Unknown{}, t.Unknown...)}
+	for i := range all.Findings {
+		if all.Findings[i].Evidence == nil {
+			all.Findings[i].Evidence = []string{}
+		}
+	}
+	return output.WriteJSON(to, all)
+}

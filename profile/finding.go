@@ -1,0 +1,64 @@
+package profile
+
+// FindingID names what is wrong with a JVM. The words never change: scripts rely on them.
+type FindingID string
+
+const (
+	CPUHot          FindingID = "cpu-hot"
+	GCBusy          FindingID = "gc-busy"
+	HeapFull        FindingID = "heap-full"
+	Deadlocked      FindingID = "deadlock"
+	LockContention  FindingID = "lock-contention"
+	WaitingRemote   FindingID = "waiting-remote"
+	CPUThrottled    FindingID = "cpu-throttled"
+	CPUShort        FindingID = "cpu-short"
+	Swapping        FindingID = "swapping"
+	CodeCacheFull   FindingID = "code-cache-full"
+	SafepointStall  FindingID = "safepoint-stall"
+	Exceptions      FindingID = "exceptions"
+	ClassLoading    FindingID = "class-loading"
+	ThreadLeak      FindingID = "thread-leak"
+	FDLimit         FindingID = "fd-limit"
+	FinalizerBehind FindingID = "finalizer-behind"
+	Pinned          FindingID = "pinned"
+)
+
+// FindingIDs are all of them. Of two findings that are equally likely, the one that stands first here is told first:
+// what stands first more often is the cause of what stands behind.
+var FindingIDs = []FindingID{Deadlocked, SafepointStall, HeapFull, CPUThrottled, Swapping, FDLimit, CodeCacheFull,
+	LockContention, WaitingRemote, Pinned, FinalizerBehind, ThreadLeak, ClassLoading, Exceptions, GCBusy, CPUHot,
+	CPUShort}
+
+// Severity is how bad a finding is for the program.
+type Severity string
+
+const (
+	Critical Severity = "critical" // the program, or a part of it, does not go on
+	Warning  Severity = "warning"  // the program goes on, slower than it could, or not for long
+	Notice   Severity = "notice"   // worth knowing; that may be as it should be
+)
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	ID       FindingID `json:"id"`
+	Severity Severity  `json:"severity"`
+	Claim    string    `json:"claim"`    // one plain sentence with its figures
+	Evidence []string  `json:"evidence"` // what was seen. It may hold text of the target
+	Next     string    `json:"next"`     // a command
+}
+
+// Triage is what a look at a JVM came to.
+type Triage struct {
+	// Findings are there in order of likelihood.
+	Findings []Finding `json:"findings"`
+	// Notes are what a reader has to know of the look itself: that the JVM is stopped.
+	Notes []string `json:"notes"`
+	// Unknown is what could not be looked at.
+	Unknown []Unknown `json:"unknown"`
+}
+
+// Unknown is something that could not be looked at, so that it is neither found nor ruled out.
+type Unknown struct {
+	ID  FindingID `json:"id"`
+	Why string    `json:"why"`
+}

@@ -1,0 +1,213 @@
+//go:build linux
+
+// Package examine gathers what package triage judges: two recordings of the same seconds, dumps, and a reading of the
+// vitals each second. It judges nothing.
+//
+// The recordings run side by side, each over a session of its own; a third session takes the dumps. Where two of them
+// want the same thread in the same microseconds, the kernel lets one have it, and the other counts a lost look (about
+// one in a thousand, which the account of a recording says). So nothing is said of a moment that another second of the
+// program has told.
+package examine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler/session"
+	"goprof/sampler/triage"
+	"goprof/sampler/vitals"
+)
+
+// Options say how to look.
+type Options struct {
+	Duration time.Duration
+	Tell     func(string) // how far it is; not nil
+}
+
+const (
+	cpuInterval  = 10 * time.Millisecond // of CPU time
+	wallInterval = 50 * time.Millisecond // for each thread
+	readEvery    = time.Second
+	// stoppedFor is how long a stopped process is looked at: nothing changes in it.
+	stoppedFor = 2 * time.Second
+	// dumpWait is less than a dump of its own takes: a thread that has no CPU now is in the next one.
+	dumpWait = 2 * time.Second
+)
+
+// Gather looks at a JVM. An error is that it cannot be looked at, or has ended; what else could not be had is missing
+// in the evidence.
+func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []string, error) {
+	x := exam{opt: opt, evidence: &triage.Evidence{PID: pid}}
+	defer x.close()
+	if err := x.attach(pid); err != nil {
+		return nil, nil, err
+	}
+	stopped := x.session.Stopped()
+	if stopped {
+		x.opt.Duration = min(opt.Duration, stoppedFor)
+	}
+	recorded := x.record(ctx)
+	err := x.look(ctx)
+	recorded()
+	if err == nil {
+		err = x.session.Process.Alive()
+	}
+	if errors.Is(err, process.ErrSilent) && len(x.evidence.Readings) > 0 {
+		x.note("its memory did not answer: what needs it is not known")
+		err = nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	x.evidence.Stopped = stopped && x.session.Stopped()
+	if n := len(x.evidence.Readings); n > 1 {
+		x.evidence.Rates = vitals.Between(x.evidence.Readings[0], x.evidence.Readings[n-1])
+	}
+	return x.evidence, x.notes, nil
+}
+
+// exam is a look under way.
+type exam struct {
+	opt      Options
+	session  *session.Session // of dumps and vitals
+	vitals   *vitals.Vitals
+	others   [2]*session.Session // of the recordings
+	locks    bool                // the JVM tells of them
+	evidence *triage.Evidence
+	mu       sync.Mutex
+	notes    []string
+}
+
+func (x *exam) attach(pid int) (err error) {
+	if x.session, err = session.Attach(pid); err != nil {
+		return err
+	}
+	x.locks = x.session.LocksKnown() == nil
+	if x.vitals, err = vitals.Open(x.session); err != nil {
+		return err
+	}
+	for i := range x.others {
+		if x.others[i], err = session.Attach(pid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *exam) close() {
+	for _, s := range []*session.Session{x.session, x.others[0], x.others[1]} {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+func (x *exam) note(text string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.notes = append(x.notes, text)
+}
+
+// record begins both recordings. The function that it returns waits for their end.
+func (x *exam) record(ctx context.Context) (wait func()) {
+	var all sync.WaitGroup
+	for i, r := range []struct {
+		mode session.Mode
+		each time.Duration
+		to   **profile.Profile
+	}{{session.CPUMode, cpuInterval, &x.evidence.CPU}, {session.WallMode, wallInterval, &x.evidence.Wall}} {
+		all.Go(func() {
+			p, _, err := x.others[i].Record(ctx, session.RecordOptions{Duration: x.opt.Duration, Mode: r.mode,
+				Interval: r.each, Threads: true})
+			if err != nil {
+				x.note(fmt.Sprintf("the recording of %s time ended early: %v", r.mode, err))
+			}
+			*r.to = p
+		})
+	}
+	return all.Wait
+}
+
+// look reads and dumps until the time is over: a dump at the beginning, in the middle and at the end.
+func (x *exam) look(ctx context.Context) error {
+	began := time.Now()
+	dumps := [...]time.Duration{0, x.opt.Duration / 2, x.opt.Duration}
+	tick := time.NewTicker(readEvery)
+	defer tick.Stop()
+	end := time.NewTimer(x.opt.Duration)
+	defer end.Stop()
+	taken := 0
+	for {
+		if err := x.read(); err != nil {
+			return err
+		}
+		passed := time.Since(began)
+		if taken < len(dumps) && passed >= dumps[taken] {
+			taken++
+			if err := x.dump(); err != nil {
+				return err
+			}
+		}
+		if passed >= x.opt.Duration {
+			return nil
+		}
+		x.opt.Tell(fmt.Sprintf("%s of %s  %d readings, %d of %d dumps", passed.Round(time.Second), x.opt.Duration,
+			len(x.evidence.Readings), taken, len(dumps)))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		case <-end.C:
+		}
+	}
+}
+
+func (x *exam) read() error {
+	r, err := x.vitals.Read()
+	if r != nil {
+		x.evidence.Readings = append(x.evidence.Readings, r)
+	}
+	return err
+}
+
+func (x *exam) dump() error {
+	at := time.Now()
+	threads, err := x.dumpAgain()
+	if err != nil {
+		return err
+	}
+	remotes, err := x.remotes(threads)
+	if err != nil {
+		return err
+	}
+	x.evidence.Dumps = append(x.evidence.Dumps, triage.Dump{At: at, Threads: threads, Remotes: remotes,
+		Locks: x.locks})
+	return nil
+}
+
+// dumpTries bounds how often a dump is taken again for threads that a recording had stopped in that moment.
+const dumpTries = 3
+
+func (x *exam) dumpAgain() (threads []profile.ThreadDump, err error) {
+	for range dumpTries {
+		threads, err = x.session.Dump(session.DumpOptions{Wait: dumpWait, Locks: x.locks})
+		if err != nil || !anyTraced(threads) {
+			break
+		}
+	}
+	return threads, err
+}
+
+func anyTraced(threads []profile.ThreadDump) bool {
+	for i := range threads {
+		if threads[i].Err == profile.AlreadyTraced.String() {
+			return true
+		}
+	}
+	return false
+}

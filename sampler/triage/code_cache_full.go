@@ -1,0 +1,61 @@
+package triage
+
+import (
+	"fmt"
+
+	"goprof/profile"
+)
+
+// The JVM stops its compilers when it finds no room for code, and goes on with what is compiled and the interpreter,
+// many times slower. It frees old code at need, so a cache that is nearly full does no harm while there is room.
+const (
+	fullCode = 0.97
+	// roomy is how full the cache is at least where compilers that are off were stopped for it: a flag (-Xint) turns them
+	// off, too. The JVM counts room in pieces that it cannot give away, so a cache that is full may seem to have a tenth
+	// free.
+	roomy = 0.75
+)
+
+func codeCacheFull(x *exam) *suspicion {
+	code := &x.last.JVM.Code
+	full, known := code.Total.Full()
+	compiling, told := code.Compiling.Get()
+	if !known {
+		return x.cannotTell("the code cache could not be read")
+	}
+	refused, before := x.refusals()
+	off := told && !compiling && full >= roomy
+	if !off && full < fullCode && refused == before {
+		return nil
+	}
+	s := &suspicion{sure: 0.92, severity: profile.Critical, claim: "The code cache is full: new code finds no room.",
+		next: "a larger -XX:ReservedCodeCacheSize at the next start"}
+	if off {
+		s.claim = "The code cache is full, and the JVM has stopped its compilers: new code runs in the interpreter."
+	}
+	s.evidence = append(s.evidence, fmt.Sprintf("%s of %s are used (%s)", size(code.Total.Used.Or(0)),
+		size(code.Total.Max.Or(0)), percent(full)))
+	for _, h := range code.Heaps {
+		if share, ok := h.Full(); ok && len(code.Heaps) > 1 {
+			s.evidence = append(s.evidence, fmt.Sprintf("%s: %s", h.Name, percent(share)))
+		}
+	}
+	if refused > 0 {
+		s.evidence = append(s.evidence, fmt.Sprintf("no room was found %d times, %d of them now", refused, refused-before))
+	}
+	return s
+}
+
+// refusals is how often there was no room, and how often of that before the first reading.
+func (x *exam) refusals() (now, before uint64) {
+	for _, h := range x.last.JVM.Code.Heaps {
+		now += h.Refused.Or(0)
+	}
+	for _, h := range x.first.JVM.Code.Heaps {
+		before += h.Refused.Or(0)
+	}
+	if now < before { // another list of heaps
+		return now, now
+	}
+	return now, before
+}

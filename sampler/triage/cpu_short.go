@@ -1,0 +1,57 @@
+package triage
+
+import (
+	"fmt"
+
+	"goprof/profile"
+)
+
+// Threads of a machine that has CPUs to spare wait some microseconds for one. The program is short of CPU where its
+// threads wait for a good part of the time in which they want to run, and where the machine itself has none left: else
+// the limit of a control group holds them (cpu-throttled), or a set of CPUs that is too small.
+const (
+	shortShare = 0.3 // of the time in which threads of the program wanted to run
+	// shortThreads is how many of them waited on average, at any time: a program that does nearly nothing also waits for
+	// most of that, and nobody feels it.
+	shortThreads = 0.1
+	busyMachine  = 0.85 // of all CPU time, spent by anyone
+	stolen       = 0.1  // of it, taken by the host of a virtual machine
+)
+
+func cpuShort(x *exam) *suspicion {
+	waited, ok := x.Rates.WaitedCPU.Get()
+	used, ok2 := x.Rates.CPU.Get()
+	if !ok || !ok2 {
+		return x.cannotTell("how long its threads waited for a CPU could not be read (/proc/PID/task/TID/schedstat)")
+	}
+	share := waited / max(waited+used, 1e-9)
+	if throttled, _ := x.throttling(); throttled >= throttledShare/2 {
+		return nil // that is why they wait
+	}
+	if share < shortShare || waited < shortThreads {
+		return nil
+	}
+	busy, steal := x.Rates.Busy.Or(0), x.Rates.Steal.Or(0)
+	if busy+steal < busyMachine && steal < stolen {
+		return nil
+	}
+	s := &suspicion{sure: scaled(share, shortShare, 0.55, 0.84), severity: profile.Warning,
+		claim: fmt.Sprintf("The machine is short of CPU: the program's threads waited for one in %s of the time in which "+
+			"they wanted to run.",
+			percent(share)),
+		evidence: []string{fmt.Sprintf("%.2f threads waited for a CPU on average, %.2f had one", waited, used),
+			fmt.Sprintf("the machine's CPUs were %s busy", percent(busy))},
+		next: "top -H  (who else runs), then fewer programs or more CPUs"}
+	if steal >= 0.01 {
+		s.evidence = append(s.evidence, fmt.Sprintf("%s of their time was stolen by the host", percent(steal)))
+	}
+	if n, ok := x.last.Machine.Running.Get(); ok {
+		s.evidence = append(s.evidence, fmt.Sprintf("%d threads wanted one of %d CPUs at the end", n,
+			x.last.Machine.CPUs.Or(0)))
+	}
+	if stall, ok := x.Rates.CPUStall.Get(); ok {
+		s.evidence = append(s.evidence, fmt.Sprintf("in %s of the time some thread of the machine waited (pressure)",
+			percent(stall)))
+	}
+	return s
+}

@@ -1,0 +1,61 @@
+package triage
+
+import (
+	"fmt"
+
+	"goprof/profile"
+)
+
+// A program in a container may use some CPU time in each period, mostly 100 ms, and stands still for the rest of a
+// period in which that is used up. Bursts meet the limit now and then (a start, a collection); from every fifth period
+// on the limit is what the program waits for.
+const (
+	throttledShare = 0.2
+	leastPeriods   = 10 // a share of fewer is chance
+)
+
+func cpuThrottled(x *exam) *suspicion {
+	share, ok := x.throttling()
+	if !ok {
+		if limited, known := x.last.Cgroup.Limited.Get(); known && !limited {
+			return nil
+		}
+		return x.cannotTell("the limit of its control group could not be read")
+	}
+	if share < throttledShare {
+		return nil
+	}
+	periods, throttled := x.Rates.Periods.Or(0), x.Rates.Throttled.Or(0)
+	limit := "its control group"
+	if n, ok := x.last.Cgroup.CPUs.Get(); ok {
+		limit = fmt.Sprintf("its control group of %.2g CPUs", n)
+	}
+	s := &suspicion{sure: scaled(share, throttledShare, 0.86, 0.94), severity: profile.Warning,
+		claim: fmt.Sprintf("The CPU limit of %s stops the program: in %s of all periods its time was used up.", limit,
+			percent(share)),
+		evidence: []string{fmt.Sprintf("%d of %d periods in %s were throttled (cpu.stat)", throttled, periods,
+			seconds(x.Rates.Over))},
+		next: fmt.Sprintf("a higher CPU limit, or less work: goprof record --pid %d -d 30s shows what the time goes into",
+			x.PID)}
+	before, ok := x.first.Cgroup.ThrottledTime.Get()
+	if after, ok2 := x.last.Cgroup.ThrottledTime.Get(); ok && ok2 && after > before {
+		s.evidence = append(s.evidence, fmt.Sprintf("it stood still for %s, the sum over its CPUs", seconds(after-before)))
+	}
+	if used, ok := x.Rates.CPU.Get(); ok {
+		s.evidence = append(s.evidence, fmt.Sprintf("the process used %.2f CPUs", used))
+	}
+	return s
+}
+
+// throttling is the part of the periods in which the program was stopped. It is 0 where there were too few.
+func (x *exam) throttling() (share float64, known bool) {
+	periods, ok := x.Rates.Periods.Get()
+	throttled, ok2 := x.Rates.Throttled.Get()
+	if !ok || !ok2 {
+		return 0, false
+	}
+	if periods < leastPeriods {
+		return 0, true
+	}
+	return float64(throttled) / float64(periods), true
+}

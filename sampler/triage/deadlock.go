@@ -1,0 +1,145 @@
+package triage
+
+import (
+	"fmt"
+	"slices"
+
+	"goprof/profile"
+	"goprof/profile/contention"
+)
+
+// Threads that wait for each other in a ring wait for ever. One look could be wrong about it: what the threads hold is
+// read one after the other. So the same ring must be there in each of the dumps.
+func deadlock(x *exam) *suspicion {
+	dumps := x.dumpsWithLocks()
+	if len(dumps) < 2 {
+		return x.cannotTell("what threads hold and wait for could not be read twice")
+	}
+	found := rings(dumps[0])
+	for _, d := range dumps[1:] {
+		again := rings(d)
+		found = slices.DeleteFunc(found, func(r ring) bool {
+			return !slices.ContainsFunc(again, func(s ring) bool { return slices.Equal(r.keys(), s.keys()) })
+		})
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	in := 0
+	for _, r := range found {
+		in += len(r)
+	}
+	s := &suspicion{sure: 1, severity: profile.Critical,
+		claim: fmt.Sprintf("%d threads wait for each other, for ever: a deadlock.", in),
+		next:  fmt.Sprintf("goprof locks --pid %d  (all of their locks, and who waits behind them)", x.PID)}
+	if len(found) > 1 {
+		s.claim = fmt.Sprintf("%d threads wait for each other, for ever: %d deadlocks.", in, len(found))
+	}
+	for _, t := range x.allInRings(dumps[len(dumps)-1], found) {
+		s.evidence = append(s.evidence, t)
+	}
+	return s
+}
+
+func (x *exam) dumpsWithLocks() (dumps []*Dump) {
+	for i := range x.Dumps {
+		if x.Dumps[i].Locks {
+			dumps = append(dumps, &x.Dumps[i])
+		}
+	}
+	return dumps
+}
+
+// key tells threads of a dump apart: virtual ones that no carrier runs have no tid.
+type key struct {
+	tid     int
+	virtual uint64
+}
+
+func keyOf(t *profile.ThreadDump) key {
+	if t.Virtual != nil {
+		return key{virtual: t.Virtual.ID}
+	}
+	if t.Stack.Mounted && t.Stack.Virtual.ID != 0 {
+		return key{virtual: t.Stack.Virtual.ID}
+	}
+	return key{tid: t.TID}
+}
+
+// ring is threads of which each waits for the next. The first is the one that its dump has first, and dumps are in
+// order of tids.
+type ring []*profile.ThreadDump
+
+func (r ring) keys() (keys []key) {
+	for _, t := range r {
+		keys = append(keys, keyOf(t))
+	}
+	return keys
+}
+
+// rings are the deadlocks of a dump.
+func rings(d *Dump) (found []ring) {
+	for _, cycle := range contention.New(d.Threads).Deadlocks {
+		var r ring
+		for _, i := range cycle {
+			r = append(r, &d.Threads[i])
+		}
+		found = append(found, r)
+	}
+	return found
+}
+
+// contended tells whether a thread waits for a lock, and not to be told something.
+func contended(w *profile.WantedLock) bool {
+	return w.How == profile.ToEnter || w.How == profile.ToUnpark && (w.Kind == profile.Exclusive ||
+		w.Kind == profile.Shared)
+}
+
+// maxRingLines bounds what is told of rings.
+const maxRingLines = 10
+
+// allInRings tells of each thread of the rings what it waits for.
+func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
+	for _, r := range found {
+		for _, k := range r.keys() {
+			for i := range d.Threads {
+				if t := &d.Threads[i]; keyOf(t) == k {
+					lines = append(lines, waitText(t))
+				}
+			}
+		}
+	}
+	if len(lines) > maxRingLines {
+		lines = append(lines[:maxRingLines], fmt.Sprintf("and %d more", len(lines)-maxRingLines))
+	}
+	return lines
+}
+
+// waitText is one thread's wait: who, for what, held by whom, where.
+func waitText(t *profile.ThreadDump) string {
+	w := t.WaitsFor
+	return fmt.Sprintf("%s waits for %s, held by %s, in %s", threadText(t), lockText(&w.Lock), refText(w.Owner),
+		topJava(&t.Stack))
+}
+
+func threadText(t *profile.ThreadDump) string {
+	switch {
+	case t.Virtual != nil:
+		return refText(profile.ThreadRef{Virtual: t.Virtual.ID, Name: t.Virtual.Name})
+	case t.Stack.Mounted && t.Stack.Virtual.ID != 0:
+		return refText(profile.ThreadRef{Virtual: t.Stack.Virtual.ID, Name: t.Stack.Virtual.Name})
+	}
+	return refText(profile.ThreadRef{TID: t.TID, Name: t.Name})
+}
+
+func refText(r profile.ThreadRef) string {
+	switch {
+	case r == profile.ThreadRef{}:
+		return "nobody that is known"
+	case r.Virtual != 0:
+		return fmt.Sprintf("virtual thread #%d %q", r.Virtual, r.Name)
+	}
+	return fmt.Sprintf("%q (tid %d)", r.Name, r.TID)
+}
+
+func lockText(l *profile.Lock) string { return fmt.Sprintf("%s 0x%x", l.Class, l.ID) }

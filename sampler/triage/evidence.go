@@ -1,0 +1,45 @@
+package triage
+
+import (
+	"net/netip"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler/vitals"
+)
+
+// Evidence is what was seen of a JVM within some seconds.
+type Evidence struct {
+	PID     int
+	Stopped bool // by a signal or a debugger, at the beginning and at the end
+	// CPU and Wall were recorded at the same time; the root of each stack is its thread. Nil: there is none.
+	CPU, Wall *profile.Profile
+	Dumps     []Dump            // oldest first
+	Readings  []*vitals.Reading // oldest first, about one a second
+	// Rates is what happened between the first reading and the last.
+	Rates vitals.Rates
+}
+
+// Dump is a look at all threads.
+type Dump struct {
+	At      time.Time
+	Threads []profile.ThreadDump
+	// Locks: what threads hold and wait for was read.
+	Locks bool
+	// Remotes are the threads that wait for a connection that this process has opened.
+	Remotes map[int]Remote
+}
+
+// Remote is whom a thread waits for.
+type Remote struct {
+	Address netip.AddrPort
+	State   string // of the connection: ESTABLISHED, SYN_SENT
+}
+
+// Span is how long the readings were apart.
+func (e *Evidence) Span() time.Duration {
+	if len(e.Readings) < 2 {
+		return 0
+	}
+	return e.Readings[len(e.Readings)-1].At.Sub(e.Readings[0].At)
+}

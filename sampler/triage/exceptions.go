@@ -1,0 +1,88 @@
+package triage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+)
+
+// The JVM counts no exceptions. What they cost is seen in stacks: to make one is to walk the stack, to throw one is to
+// look for its handler frame by frame. A program that uses exceptions for errors alone has less than one percent there.
+const (
+	throwShare = 0.15 // of the program's CPU time
+	throwCPUs  = 0.02 // of one CPU: some hundred exceptions a second
+)
+
+func exceptions(x *exam) *suspicion {
+	w := &x.work
+	if x.CPU == nil {
+		return x.cannotTell("there is no recording of CPU time")
+	}
+	if x.starved() {
+		return x.cannotTell(starvedText)
+	}
+	share := float64(w.throwing.samples) / float64(max(w.app, 1))
+	if w.app < leastSamples || share < throwShare || w.cpus(w.throwing.samples) < throwCPUs {
+		return nil
+	}
+	s := &suspicion{sure: scaled(share, throwShare, 0.7, 0.88), severity: profile.Warning,
+		claim: fmt.Sprintf("Exceptions are thrown all the time: %s of the program's CPU time goes into them.",
+			percent(share)),
+		next: fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search fillInStackTrace)", x.PID)}
+	for _, c := range ranked(w.throwing.classes)[:min(3, len(w.throwing.classes))] {
+		s.evidence = append(s.evidence, fmt.Sprintf("%s of that makes %s", percent(w.throwing.part(w.throwing.classes[c])),
+			c))
+	}
+	for _, m := range ranked(w.throwing.sites)[:min(3, len(w.throwing.sites))] {
+		s.evidence = append(s.evidence, fmt.Sprintf("%s of that in %s", percent(w.throwing.part(w.throwing.sites[m])), m))
+	}
+	return s
+}
+
+func (t *throwing) part(n int64) float64 { return float64(n) / float64(max(t.samples, 1)) }
+
+const fillIn = "java.lang.Throwable.fillInStackTrace"
+
+// throws are native functions that look for a handler (HotSpot, opto/runtime.cpp, c1/c1_Runtime1.cpp,
+// interpreter/interpreterRuntime.cpp, runtime/sharedRuntime.cpp), and the stubs that call them.
+var throws = []string{"OptoRuntime::handle_exception_C", "OptoRuntime::rethrow_C", "exception_handler_for_pc",
+	"SharedRuntime::compute_compiled_exc_handler", "InterpreterRuntime::exception_handler_for_exception",
+	"SharedRuntime::raw_exception_handler_for_return_address"}
+
+// count adds a sample, root first, if an exception is made or thrown there.
+func (t *throwing) count(frames []profile.Frame, n int64) {
+	i := slices.IndexFunc(frames, func(f profile.Frame) bool {
+		return strings.HasPrefix(f.Func.Name, fillIn) || slices.ContainsFunc(throws,
+			func(p string) bool { return strings.Contains(f.Func.Name, p) })
+	})
+	if i <= 0 {
+		return
+	}
+	t.samples += n
+	class, site := "", ""
+	for i--; i > 0; i-- {
+		name := frames[i].Func.Name
+		if !frames[i].Kind.Java() || naming.IsFold(name) {
+			continue
+		}
+		if made, ok := strings.CutSuffix(name, ".<init>"); ok && site == "" {
+			class = made // constructors call those of their superclass: the outermost is that of the class
+			continue
+		}
+		if site == "" || ofLibrary(site) { // who of the program's called what of the library threw it
+			site = name
+		}
+		if !ofLibrary(site) {
+			break
+		}
+	}
+	if class != "" && (t.classes[class] > 0 || len(t.classes) < maxNames) {
+		t.classes[class] += n
+	}
+	if site != "" && (t.sites[site] > 0 || len(t.sites) < maxNames) {
+		t.sites[site] += n
+	}
+}

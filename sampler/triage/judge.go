@@ -1,0 +1,118 @@
+package triage
+
+import (
+	"cmp"
+	"slices"
+
+	"goprof/profile"
+	"goprof/sampler/vitals"
+)
+
+// suspicion is what a rule has found.
+type suspicion struct {
+	// sure is how likely it is that this is what is wrong, 0 to 1: findings are told in its order. What the JVM or the
+	// kernel itself says beyond doubt is 1; a share of time that passed its threshold is less than 0.9, and grows with
+	// the share (scaled).
+	sure     float64
+	severity profile.Severity
+	claim    string
+	evidence []string
+	next     string
+}
+
+// rules are in files of their own. Each returns nil where it has nothing to say.
+var rules = map[profile.FindingID]func(*exam) *suspicion{
+	profile.CPUHot:          cpuHot,
+	profile.GCBusy:          gcBusy,
+	profile.HeapFull:        heapFull,
+	profile.Deadlocked:      deadlock,
+	profile.LockContention:  lockContention,
+	profile.WaitingRemote:   waitingRemote,
+	profile.CPUThrottled:    cpuThrottled,
+	profile.CPUShort:        cpuShort,
+	profile.Swapping:        swapping,
+	profile.CodeCacheFull:   codeCacheFull,
+	profile.SafepointStall:  safepointStall,
+	profile.Exceptions:      exceptions,
+	profile.ClassLoading:    classLoading,
+	profile.ThreadLeak:      threadLeak,
+	profile.FDLimit:         fdLimit,
+	profile.FinalizerBehind: finalizerBehind,
+	profile.Pinned:          pinned,
+}
+
+// exam is a judgement under way.
+type exam struct {
+	*Evidence
+	rule    profile.FindingID // whose turn it is
+	unknown []profile.Unknown
+	roles   map[int]vitals.Role
+	work    work
+	waits   map[int]*waits
+	first   *vitals.Reading // never nil
+	last    *vitals.Reading
+}
+
+// Judge says what is wrong.
+func Judge(e *Evidence) profile.Triage {
+	x := newExam(e)
+	type verdict struct {
+		sure float64
+		profile.Finding
+	}
+	var verdicts []verdict
+	for _, id := range profile.FindingIDs {
+		x.rule = id
+		if s := rules[id](x); s != nil {
+			verdicts = append(verdicts, verdict{s.sure,
+				profile.Finding{ID: id, Severity: s.severity, Claim: s.claim, Evidence: s.evidence, Next: s.next}})
+		}
+	}
+	slices.SortStableFunc(verdicts, func(a, b verdict) int { return cmp.Compare(b.sure, a.sure) })
+	t := profile.Triage{Findings: []profile.Finding{}, Notes: []string{}, Unknown: x.unknown}
+	for _, v := range verdicts {
+		t.Findings = append(t.Findings, v.Finding)
+	}
+	if e.Stopped {
+		t.Notes = append(t.Notes, stoppedNote)
+	}
+	if t.Unknown == nil {
+		t.Unknown = []profile.Unknown{}
+	}
+	return t
+}
+
+// stoppedNote: a stopped process uses nothing and waits for nothing, so that most rules have nothing to judge.
+const stoppedNote = "the process is stopped (SIGSTOP, Ctrl-Z, a debugger): only what stands still was judged. " +
+	"kill -CONT lets it run"
+
+func newExam(e *Evidence) *exam {
+	x := &exam{Evidence: e, roles: map[int]vitals.Role{}, first: &vitals.Reading{}, last: &vitals.Reading{}}
+	if n := len(e.Readings); n > 0 {
+		x.first, x.last = e.Readings[0], e.Readings[n-1]
+	}
+	for _, r := range e.Readings {
+		for i := range r.Threads {
+			x.roles[r.Threads[i].TID] = r.Threads[i].Role
+		}
+	}
+	x.work = x.workOf(e.CPU)
+	x.waits = x.waitsOf(e.Wall)
+	return x
+}
+
+// cannotTell notes that a fact is missing that the rule needs.
+func (x *exam) cannotTell(why string) *suspicion {
+	x.unknown = append(x.unknown, profile.Unknown{ID: x.rule, Why: why})
+	return nil
+}
+
+// scaled is how sure a rule is by a share that has passed its threshold: least at the threshold, most where all of it
+// is.
+func scaled(share, threshold, least, most float64) float64 {
+	if threshold >= 1 {
+		return most
+	}
+	part := min(max((share-threshold)/(1-threshold), 0), 1)
+	return least + part*(most-least)
+}

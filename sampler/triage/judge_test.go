@@ -1,0 +1,290 @@
+package triage
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/process/maybe"
+	"goprof/profile"
+	"goprof/sampler/vitals"
+)
+
+const condition = "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject"
+
+// diseases change a healthy patient: each must be found, and nothing else.
+var diseases = map[profile.FindingID]func(*patient){
+	profile.CPUHot: func(p *patient) {
+		p.burn(2, 950, "", "shop.Table.lookUp", "shop.Worker.run")
+		p.Rates.CPU = known(1.0)
+		p.Rates.Threads[1].CPU = known(0.98)
+	},
+	profile.GCBusy: func(p *patient) {
+		p.burn(1, 300, "", "shop.Cart.a", "shop.Main.main")
+		p.cpu.AddTimed(label(20), stack(profile.Native, "G1ParScanThreadState::copy_to_survivor_space"), 400, 4*time.Second)
+		p.Rates.CPU = known(0.8)
+	},
+	profile.HeapFull: func(p *patient) {
+		for _, r := range p.Readings {
+			r.JVM.GC.Heap = pool(500*mib, 512*mib)
+			r.JVM.GC.OldAfter = known(uint64(490 * mib))
+		}
+		p.Rates.Collectors = append(p.Rates.Collectors, vitals.CollectorRate{Name: "G1 full collection pauses",
+			Kind: vitals.FullCollections, Count: 12, Time: time.Second, Share: 0.1})
+	},
+	profile.Deadlocked: func(p *patient) {
+		for i := range p.Dumps {
+			wait(&p.Dumps[i].Threads[1], 0x10, 3)
+			wait(&p.Dumps[i].Threads[2], 0x20, 2)
+			wait(&p.Dumps[i].Threads[3], 0x20, 2) // behind them
+		}
+	},
+	profile.LockContention: func(p *patient) {
+		for tid := 2; tid <= 5; tid++ {
+			p.rest(tid, 900, "blocked: shop.Ledger", "shop.Ledger.book", "shop.Worker.run")
+		}
+		for i := range p.Dumps {
+			for j := 1; j < 5; j++ {
+				wait(&p.Dumps[i].Threads[j], 0x10, 1)
+			}
+		}
+	},
+	profile.WaitingRemote: func(p *patient) {
+		for tid := 2; tid <= 6; tid++ {
+			p.rest(tid, 2000, "socket: receive", "sun.nio.ch.Net.poll", "shop.Stock.ask")
+			for i := range p.Dumps {
+				p.Dumps[i].Remotes[tid] = Remote{remote, "ESTABLISHED"}
+			}
+		}
+	},
+	profile.CPUThrottled: func(p *patient) {
+		p.Rates.Throttled = known(uint64(90))
+		p.Rates.WaitedCPU, p.Rates.CPU, p.Rates.Busy = known(3.0), known(0.2), known(0.95)
+	},
+	profile.CPUShort: func(p *patient) {
+		p.Rates.WaitedCPU, p.Rates.CPU, p.Rates.Busy = known(1.0), known(0.2), known(1.0)
+	},
+	profile.Swapping: func(p *patient) {
+		p.Rates.MajorFaults = known(80.0)
+		p.Readings[seconds10].Process.Swap = known(uint64(300 * mib))
+	},
+	profile.CodeCacheFull: func(p *patient) {
+		c := &p.Readings[seconds10].JVM.Code
+		c.Compiling, c.Total = known(false), pool(220*mib, 240*mib)
+	},
+	profile.SafepointStall: func(p *patient) {
+		for i := 3; i < 7; i++ {
+			p.Readings[i].JVM.Safepoints = vitals.Safepoints{Count: known(uint64(3)), State: known(vitals.BeginsSafepoint),
+				Operation: known("G1CollectForAllocation"), HoldOuts: []int{2}}
+		}
+	},
+	profile.Exceptions: func(p *patient) {
+		p.burn(2, 80, "", "java.lang.Throwable.fillInStackTrace", "java.lang.Throwable.<init>", "shop.NoSuchItem.<init>",
+			"shop.Stock.find")
+		for _, m := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+			p.burn(2, 20, "", "shop.Stock."+m)
+		}
+	},
+	profile.ClassLoading: func(p *patient) {
+		for i, r := range p.Readings {
+			r.JVM.Classes.Loaded = known(uint64(9000 + 100*i))
+		}
+	},
+	profile.ThreadLeak: func(p *patient) {
+		for i, r := range p.Readings {
+			for n := range 20 * i {
+				r.Threads = append(r.Threads, vitals.Thread{TID: 1000 + n, Name: "leak", Role: vitals.Application,
+					CPU: known(time.Millisecond)})
+			}
+		}
+	},
+	profile.FDLimit: func(p *patient) { p.Readings[seconds10].Process.FDs = known(uint64(1000)) },
+	profile.FinalizerBehind: func(p *patient) {
+		for i, r := range p.Readings {
+			r.JVM.References.Finalizers = known(uint64(50_000 + 100*i))
+		}
+	},
+	profile.Pinned: func(p *patient) {
+		for _, r := range p.Readings {
+			r.JVM.Virtual = vitals.Virtual{Mounted: known(5), Pinned: []vitals.PinnedThread{{Carrier: 2, ID: 31},
+				{Carrier: 3, ID: 32},
+				{Carrier: 4, ID: 33}, {Carrier: 5, ID: 34}}}
+		}
+	},
+}
+
+func wait(t *profile.ThreadDump, lock uint64, owner int) {
+	t.WaitsFor = &profile.WantedLock{Lock: profile.Lock{Kind: profile.Monitor, Class: "shop.Ledger", ID: lock},
+		How: profile.ToEnter, Owner: profile.ThreadRef{TID: owner, Name: name(owner)}}
+}
+
+func ids(t profile.Triage) (found []profile.FindingID) {
+	for _, f := range t.Findings {
+		found = append(found, f.ID)
+	}
+	return found
+}
+
+func TestHealthy(t *testing.T) {
+	got := Judge(healthy().Evidence)
+	if len(got.Findings)+len(got.Unknown)+len(got.Notes) > 0 {
+		t.Errorf("a healthy JVM: %+v", got)
+	}
+}
+
+func TestEachDisease(t *testing.T) {
+	for _, id := range profile.FindingIDs {
+		t.Run(string(id), func(t *testing.T) {
+			p := healthy()
+			diseases[id](p)
+			got := Judge(p.Evidence)
+			if !slices.Equal(ids(got), []profile.FindingID{id}) {
+				t.Fatalf("found %v: %+v", ids(got), got)
+			}
+			f := got.Findings[0]
+			if f.Claim == "" || !strings.HasSuffix(f.Claim, ".") || f.Next == "" || len(f.Evidence) == 0 || f.Severity == "" {
+				t.Errorf("%+v", f)
+			}
+			t.Log(f.Claim)
+		})
+	}
+}
+
+// TestNothingKnown: a JVM of which nothing could be read is not accused of anything, and each rule says so.
+func TestNothingKnown(t *testing.T) {
+	got := Judge(&Evidence{PID: 1})
+	if len(got.Findings) > 0 {
+		t.Errorf("%+v", got.Findings)
+	}
+	var told []profile.FindingID
+	for _, u := range got.Unknown {
+		told = append(told, u.ID)
+	}
+	for _, id := range profile.FindingIDs {
+		if id != profile.Pinned && !slices.Contains(told, id) { // most JVMs have no virtual threads
+			t.Errorf("nothing is said of %s", id)
+		}
+	}
+}
+
+// TestMoments: what lasts for a part of the time only, or looks like a disease, is none.
+func TestMoments(t *testing.T) {
+	for name, change := range map[string]func(*patient){
+		"two dumps show different rings": func(p *patient) {
+			wait(&p.Dumps[0].Threads[1], 0x10, 3)
+			wait(&p.Dumps[0].Threads[2], 0x20, 2)
+		},
+		"a chain without a ring": func(p *patient) {
+			for i := range p.Dumps {
+				wait(&p.Dumps[i].Threads[1], 0x10, 3)
+				wait(&p.Dumps[i].Threads[2], 0x20, 4)
+			}
+		},
+		"a heap that is full once": func(p *patient) {
+			p.Readings[4].JVM.GC.Heap = pool(511*mib, 512*mib)
+		},
+		"a full heap that is asked to collect once": func(p *patient) {
+			diseases[profile.HeapFull](p)
+			p.Rates.Collectors[1].Count = 1
+		},
+		"one thread waits for a lock": func(p *patient) {
+			p.rest(2, 900, "blocked: shop.Ledger", "shop.Ledger.book")
+		},
+		"threads of a pool wait for work": func(p *patient) {
+			for tid := 2; tid <= 6; tid++ {
+				p.rest(tid, 5000, "parked: "+condition, "java.util.concurrent.locks.ReentrantLock.lock", condition+".await")
+			}
+		},
+		"two consumers of messages": func(p *patient) {
+			diseases[profile.WaitingRemote](p)
+			for i := range p.Dumps {
+				p.Dumps[i].Threads = p.Dumps[i].Threads[:3]
+			}
+		},
+		"a pool is filled at once": func(p *patient) {
+			for _, r := range p.Readings[2:] {
+				for n := range 100 {
+					r.Threads = append(r.Threads, vitals.Thread{TID: 1000 + n, Name: "worker", Role: vitals.Application,
+						CPU: known(time.Millisecond)})
+				}
+			}
+		},
+		"a pool is filled by load": func(p *patient) {
+			for i, r := range p.Readings {
+				for n := range 20 * i {
+					r.Threads = append(r.Threads, vitals.Thread{TID: 1000 + n, Name: "worker", Role: vitals.Application,
+						CPU: known(time.Duration(i) * time.Millisecond)})
+				}
+			}
+		},
+		"the finalizer catches up": func(p *patient) {
+			for i, r := range p.Readings {
+				r.JVM.References.Finalizers = known(uint64(50_000 - 4000*i))
+			}
+		},
+		"safepoints, each new": func(p *patient) {
+			for i, r := range p.Readings {
+				r.JVM.Safepoints = vitals.Safepoints{Count: known(uint64(i)), State: known(vitals.BeginsSafepoint),
+					HoldOuts: []int{2}}
+			}
+		},
+		"compilers off by a flag": func(p *patient) {
+			p.Readings[seconds10].JVM.Code.Compiling = known(false)
+		},
+		"no limit of the control group": func(p *patient) {
+			p.Rates.Periods, p.Rates.Throttled = maybe.Value[uint64]{}, maybe.Value[uint64]{}
+			for _, r := range p.Readings {
+				r.Cgroup = vitals.Cgroup{Limited: known(false)}
+			}
+		},
+		"busy with many things": func(p *patient) {
+			for i := range 30 {
+				p.burn(2, 30, "", "shop.Job.step"+string(rune('A'+i)), "shop.Worker.run")
+			}
+			p.Rates.CPU = known(1.0)
+			p.Rates.Threads[1].CPU = known(0.98)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := healthy()
+			change(p)
+			if got := Judge(p.Evidence); len(got.Findings)+len(got.Unknown) > 0 {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// TestYoung: classes of a program that starts are no disease, and that nothing can be said of it is told.
+func TestYoung(t *testing.T) {
+	p := healthy()
+	diseases[profile.ClassLoading](p)
+	p.Readings[seconds10].JVM.Uptime = known(20 * time.Second)
+	got := Judge(p.Evidence)
+	if len(got.Findings) > 0 || len(got.Unknown) != 1 || got.Unknown[0].ID != profile.ClassLoading {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	p := healthy()
+	p.Stopped = true
+	diseases[profile.Deadlocked](p)
+	got := Judge(p.Evidence)
+	if !slices.Equal(ids(got), []profile.FindingID{profile.Deadlocked}) || len(got.Notes) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestOrder: what the JVM itself says beyond doubt comes before shares of time.
+func TestOrder(t *testing.T) {
+	p := healthy()
+	for _, id := range []profile.FindingID{profile.CPUHot, profile.LockContention, profile.Deadlocked, profile.FDLimit} {
+		diseases[id](p)
+	}
+	got := ids(Judge(p.Evidence))
+	if len(got) < 3 || got[0] != profile.Deadlocked || got[1] != profile.FDLimit || got[len(got)-1] != profile.CPUHot {
+		t.Error(got)
+	}
+}

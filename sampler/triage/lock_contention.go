@@ -1,0 +1,159 @@
+package triage
+
+import (
+	"fmt"
+	"slices"
+
+	"goprof/profile"
+	"goprof/profile/contention"
+)
+
+// Threads of a healthy program wait for a lock for moments. A lock is what the program waits for where several threads
+// spend most of their time before it. A thread that waits to be told something (a pool's without work) waits for no
+// lock.
+const (
+	lockedThreads = 2   // one alone may be meant to: it waits for its turn, as in an exchange
+	lockedShare   = 0.5 // of each one's time
+)
+
+func lockContention(x *exam) *suspicion {
+	if x.Wall == nil {
+		return x.cannotTell("there is no recording of what threads wait for")
+	}
+	if x.Stopped {
+		return nil
+	}
+	dead := x.deadlocked()
+	victims, site := x.victims(dead)
+	if len(victims) < lockedThreads {
+		return nil
+	}
+	class := x.lockClass(dead)
+	share := 0.0
+	for _, tid := range victims {
+		share += x.waits[tid].lockedShare() / float64(len(victims))
+	}
+	s := &suspicion{sure: scaled(share, lockedShare, 0.75, 0.91), severity: profile.Warning,
+		claim: fmt.Sprintf("%d threads wait for locks for %s of their time.", len(victims), percent(share)),
+		next:  fmt.Sprintf("goprof locks --pid %d  (who holds it, and who waits)", x.PID)}
+	if class != "" {
+		s.claim = fmt.Sprintf("%d threads wait for locks for %s of their time, most for one of class %s.", len(victims),
+			percent(share), class)
+	}
+	var names []string
+	for _, tid := range victims {
+		names = append(names, x.waits[tid].name)
+	}
+	s.evidence = append(s.evidence, "they are "+few(names, 5))
+	if site != "" {
+		s.evidence = append(s.evidence, "most want it in "+site)
+	}
+	s.evidence = append(s.evidence, x.ownerText(class, dead)...)
+	return s
+}
+
+// victims are the threads that wait for locks for most of their time, and the place where most do. Threads of a
+// deadlock, and those behind them, are told by that.
+func (x *exam) victims(dead map[int]bool) (tids []int, site string) {
+	sites := map[string]int64{}
+	for tid, w := range x.waits {
+		if w.lockedShare() < lockedShare || dead[tid] || w.total < leastLooks {
+			continue
+		}
+		tids = append(tids, tid)
+		for m, n := range w.sites {
+			sites[m] += n
+		}
+	}
+	slices.Sort(tids)
+	if names := ranked(sites); len(names) > 0 {
+		site = names[0]
+	}
+	return tids, site
+}
+
+// lockClass is the class of the locks that most threads of all dumps wait for.
+func (x *exam) lockClass(dead map[int]bool) string {
+	classes := map[string]int{}
+	for _, d := range x.dumpsWithLocks() {
+		for i := range d.Threads {
+			if w := d.Threads[i].WaitsFor; w != nil && contended(w) && !dead[d.Threads[i].TID] {
+				classes[w.Class]++
+			}
+		}
+	}
+	if names := ranked(classes); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// leastLooks is how many looks a share of a thread's time is to rest on.
+const leastLooks = 20
+
+// deadlocked are the threads of rings, and those that wait behind them.
+func (x *exam) deadlocked() map[int]bool {
+	dead := map[int]bool{}
+	dumps := x.dumpsWithLocks()
+	if len(dumps) == 0 {
+		return dead
+	}
+	threads := dumps[len(dumps)-1].Threads
+	var pending []*contention.Node
+	for _, n := range contention.New(threads).Chains {
+		if n.Deadlock >= 0 {
+			pending = append(pending, n)
+		}
+	}
+	for len(pending) > 0 { // trees: each thread is in one of them, once
+		n := pending[len(pending)-1]
+		pending = append(pending[:len(pending)-1], n.Waiting...)
+		dead[threads[n.Thread].TID] = true
+	}
+	for _, r := range rings(dumps[len(dumps)-1]) {
+		for _, t := range r {
+			dead[t.TID] = true
+		}
+	}
+	return dead
+}
+
+// ownerText says who held the lock of that class that most waited for, in each dump.
+func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
+	dumps := x.dumpsWithLocks()
+	if len(dumps) == 0 {
+		return []string{"who holds it is not known: what threads hold could not be read"}
+	}
+	for n, d := range dumps {
+		lock, waiters, owner := busiest(d, class, dead)
+		if waiters == 0 {
+			continue
+		}
+		line := fmt.Sprintf("dump %d: %s wait for %s, held by %s", n+1, counted(waiters, "thread"), lockText(&lock),
+			refText(owner))
+		if t := d.thread(owner.TID); t != nil && len(t.Stack.Frames) > 0 {
+			line += " in " + topJava(&t.Stack)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// busiest is the lock of a class that most threads of a dump wait for.
+func busiest(d *Dump, class string, dead map[int]bool) (lock profile.Lock, waiters int, owner profile.ThreadRef) {
+	counts := map[uint64]int{}
+	for i := range d.Threads {
+		w := d.Threads[i].WaitsFor
+		if w == nil || !contended(w) || w.Class != class || dead[d.Threads[i].TID] {
+			continue
+		}
+		counts[w.ID]++
+		if counts[w.ID] > waiters {
+			lock, waiters = w.Lock, counts[w.ID]
+		}
+		if w.ID == lock.ID && w.Owner != (profile.ThreadRef{}) {
+			owner = w.Owner
+		}
+	}
+	return lock, waiters, owner
+}

@@ -1,0 +1,73 @@
+package triage
+
+import (
+	"fmt"
+	"slices"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+)
+
+// A virtual thread that waits gives its carrier up. Where it cannot (a native frame, a class initialiser, before JDK 24
+// a monitor) the carrier waits with it, and there are only as many carriers as CPUs. One for a moment does no harm:
+// many at all readings do.
+const pinnedShare = 0.5 // of the carriers, at each of the readings
+
+func pinned(x *exam) *suspicion {
+	if _, ok := x.last.JVM.Virtual.Mounted.Get(); !ok {
+		return nil // there are none, or none can be seen: most JVMs run no virtual threads
+	}
+	carriers := x.carriers()
+	if len(x.Readings) < 3 || carriers == 0 {
+		return nil
+	}
+	least := carriers
+	for _, r := range x.Readings {
+		least = min(least, len(r.JVM.Virtual.Pinned))
+	}
+	share := float64(least) / float64(carriers)
+	if least == 0 || share < pinnedShare {
+		return nil
+	}
+	s := &suspicion{sure: scaled(share, pinnedShare, 0.85, 0.93), severity: profile.Warning,
+		claim: fmt.Sprintf("Virtual threads hold their carriers while they wait: %d of %d carriers were pinned all the time.",
+			least, carriers),
+		next: fmt.Sprintf("goprof dump --pid %d  (what the pinned threads wait for)", x.PID)}
+	for _, p := range x.last.JVM.Virtual.Pinned[:min(4, len(x.last.JVM.Virtual.Pinned))] {
+		line := fmt.Sprintf("virtual thread #%d", p.ID)
+		if p.Name != "" {
+			line += fmt.Sprintf(" %q", p.Name)
+		}
+		if t := x.lastDump().thread(p.Carrier); t != nil {
+			line += fmt.Sprintf(" on %q, in %s", t.Name, topJava(&t.Stack))
+		}
+		s.evidence = append(s.evidence, line)
+	}
+	return s
+}
+
+// lastDump is never nil.
+func (x *exam) lastDump() *Dump {
+	if len(x.Dumps) == 0 {
+		return &Dump{}
+	}
+	return &x.Dumps[len(x.Dumps)-1]
+}
+
+// carriers counts the threads of the pool that carriers are in: that of those that have a virtual thread now.
+func (x *exam) carriers() (n int) {
+	var pools []string
+	for _, p := range x.last.JVM.Virtual.Pinned {
+		for i := range x.last.Threads {
+			if t := &x.last.Threads[i]; t.TID == p.Carrier {
+				pools = append(pools, naming.Pool(t.Name))
+			}
+		}
+	}
+	for i := range x.last.Threads {
+		if slices.Contains(pools, naming.Pool(x.last.Threads[i].Name)) {
+			n++
+		}
+	}
+	return n
+}

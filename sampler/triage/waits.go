@@ -1,0 +1,102 @@
+package triage
+
+import (
+	"strings"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+)
+
+// waits is what the wall-clock profile says of a thread, in looks.
+type waits struct {
+	name  string
+	total int64
+	state [profile.Stopped + 1]int64
+	// locked are looks at which it waited to enter a monitor or to take a lock of java.util.concurrent; sites are the
+	// methods that wanted it.
+	locked int64
+	sites  map[string]int64
+}
+
+// lockedShare is the part of its time in which it waited for locks.
+func (w *waits) lockedShare() float64 { return float64(w.locked) / float64(max(w.total, 1)) }
+
+// share is the part of its time in a state.
+func (w *waits) share(s profile.State) float64 { return float64(w.state[s]) / float64(max(w.total, 1)) }
+
+// waitsOf takes a wall-clock profile apart by threads.
+func (x *exam) waitsOf(p *profile.Profile) map[int]*waits {
+	all := map[int]*waits{}
+	if p == nil {
+		return all
+	}
+	p.Each(func(frames []profile.Frame, n int64) {
+		t, ok := naming.ThreadOf(frames[0].Func.Name)
+		if !ok || t.TID == 0 || n <= 0 {
+			return
+		}
+		w := all[t.TID]
+		if w == nil {
+			w = &waits{name: t.JavaName, sites: map[string]int64{}}
+			all[t.TID] = w
+		}
+		w.total += n
+		leaf := &frames[len(frames)-1]
+		if leaf.Kind != profile.StateFrame {
+			return
+		}
+		state := stateOf(leaf.Func.Name)
+		w.state[state] += n
+		if site, wants := wantsLock(state, frames[:len(frames)-1]); wants {
+			w.locked += n
+			w.sites[site] += n
+		}
+	})
+	return all
+}
+
+// stateOf takes a profile.State's Label apart.
+func stateOf(label string) profile.State {
+	name, _, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(label, "["), "]"), ": ")
+	s, err := profile.ParseState(name)
+	if err != nil {
+		return profile.InNative
+	}
+	return s
+}
+
+// wantsLock tells whether a thread waits for a lock that somebody else holds, and which method of the program's wants
+// it. Frames are root first. One that waits in a Condition waits for an event, not for a lock.
+func wantsLock(s profile.State, frames []profile.Frame) (site string, wants bool) {
+	if s != profile.Blocked && s != profile.Parked {
+		return "", false
+	}
+	wants = s == profile.Blocked
+	for i := len(frames) - 1; i > 0; i-- {
+		f := &frames[i]
+		if !f.Kind.Java() {
+			continue
+		}
+		name := f.Func.Name
+		if strings.HasSuffix(name, "ConditionObject.await") || strings.HasSuffix(name, "ConditionObject.awaitNanos") {
+			return "", false
+		}
+		if takesLock(name) {
+			wants = true
+			continue
+		}
+		if !strings.HasPrefix(name, "java.util.concurrent.locks.") && !strings.HasPrefix(name, "jdk.internal.") &&
+			!strings.HasPrefix(name, "sun.misc.") {
+			return name, wants
+		}
+	}
+	return "", wants
+}
+
+// takesLock names the methods in which threads wait for a lock of java.util.concurrent that has an owner. Semaphores,
+// latches and futures use the same queue, and nobody owns them.
+func takesLock(method string) bool {
+	class, ok := strings.CutPrefix(method, "java.util.concurrent.locks.")
+	return ok && (strings.HasPrefix(class, "ReentrantLock") || strings.HasPrefix(class, "ReentrantReadWriteLock") ||
+		strings.HasPrefix(class, "StampedLock"))
+}

@@ -1,0 +1,61 @@
+package triage
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// percent writes a part of one.
+func percent(part float64) string {
+	if part < 0.1 {
+		return fmt.Sprintf("%.1f %%", 100*part)
+	}
+	return fmt.Sprintf("%.0f %%", 100*part)
+}
+
+// seconds writes a time as people say it.
+func seconds(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return fmt.Sprintf("%.3g s", d.Seconds())
+}
+
+// size writes bytes.
+func size(n uint64) string {
+	amount, unit := float64(n), "bytes"
+	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
+		if amount < 1024 {
+			break
+		}
+		amount, unit = amount/1024, larger
+	}
+	return fmt.Sprintf("%.3g %s", amount, unit)
+}
+
+// counted is "1 thread" or "7 threads".
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// ranked are the keys of a count, the largest first.
+func ranked[N int | int64](counts map[string]N) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
+	})
+}
+
+// few joins names, but not too many.
+func few(names []string, most int) string {
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

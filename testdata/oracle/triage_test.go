@@ -1,0 +1,275 @@
+//go:build linux
+
+package oracle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/profile"
+	"goprof/sampler/examine"
+	"goprof/sampler/triage"
+	"goprof/testdata/jvmtest"
+)
+
+// triageSeconds is how long each JVM is looked at. The command looks for ten.
+var triageSeconds = envNumber("GOPROF_TRIAGE_SECONDS", 5)
+
+// disease is a program of testdata/java/diseases and what makes it ill.
+type disease struct {
+	id     profile.FindingID
+	class  string
+	flags  []string // of the JVM
+	ill    []string // flags that it has in its sick way only
+	args   []string // behind "sick" or "well"
+	way    string   // "sick" where it is empty: some are made ill by flags alone
+	oldest int      // JDK
+	// make does to the sick JVM what a program cannot do to itself. It returns false where it is not permitted here.
+	make func(t *testing.T, jvm *jvmtest.JVM) bool
+	age  time.Duration // that the JVM must have
+	// healthy: its well way is one of the ten that must be acquitted.
+	healthy bool
+}
+
+var diseases = []disease{
+	{id: profile.CPUHot, class: "HotLoop", healthy: true},
+	{id: profile.GCBusy, class: "Garbage", flags: []string{"-Xmx600m", "-Xmn100m", "-XX:+UseParallelGC"},
+		args:    []string{"100"},
+		healthy: true},
+	{id: profile.HeapFull, class: "FullHeap", flags: []string{"-Xmx200m", "-XX:+UseSerialGC"}, healthy: true},
+	{id: profile.Deadlocked, class: "Philosophers", healthy: true},
+	{id: profile.LockContention, class: "OneLock", args: []string{"monitor"}, healthy: true},
+	{id: profile.LockContention, class: "OneLock", args: []string{"lock"}},
+	{id: profile.WaitingRemote, class: "Remote", healthy: true},
+	{id: profile.CPUThrottled, class: "Hungry", make: inNarrowCgroup},
+	{id: profile.CPUShort, class: "Hungry", make: besideLoops},
+	{id: profile.CodeCacheFull, class: "Hungry", way: "well", ill: []string{"-XX:ReservedCodeCacheSize=3m",
+		"-XX:-UseCodeCacheFlushing", "-Xcomp"}},
+	{id: profile.SafepointStall, class: "Stall", ill: []string{"-XX:-UseCountedLoopSafepoints",
+		"-XX:LoopStripMiningIter=0"}},
+	{id: profile.Exceptions, class: "Throws", healthy: true},
+	{id: profile.ThreadLeak, class: "Leak", healthy: true},
+	{id: profile.FDLimit, class: "OpenFiles", make: fewFiles},
+	{id: profile.FinalizerBehind, class: "Finalizes", healthy: true},
+	{id: profile.Pinned, class: "Pins", flags: []string{"-Djdk.virtualThreadScheduler.parallelism=2"}, oldest: 21},
+	{id: profile.ClassLoading, class: "Loads", age: 62 * time.Second, healthy: true},
+}
+
+func (d *disease) String() string {
+	return strings.Join(append([]string{string(d.id)}, d.args...), " ")
+}
+
+// illFor are the flags that make it ill, as far as this JDK knows them.
+func (d *disease) illFor(jdk jvmtest.JDK) []string {
+	if jdk.Version >= 11 {
+		return d.ill
+	}
+	return slices.DeleteFunc(slices.Clone(d.ill), func(f string) bool { return strings.Contains(f, "LoopStripMining") })
+}
+
+func (d *disease) start(t *testing.T, jdk jvmtest.JDK, way string) *jvmtest.JVM {
+	options := slices.Clone(d.flags)
+	if way == "sick" {
+		options, way = append(options, d.illFor(jdk)...), cmp.Or(d.way, way)
+	}
+	return jvmtest.Start(t, jdk, "truth."+d.class, append(append(options, "--", way), d.args...)...)
+}
+
+// TestTriageDiseases: each disease is found. Its finding is the first or the second; findings of the machine's own
+// (cpu-short) do not count, where the machine is short of CPU.
+func TestTriageDiseases(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		var table []string
+		for _, d := range diseases {
+			if jdk.Version < d.oldest {
+				continue
+			}
+			t.Run(d.String(), func(t *testing.T) {
+				jvm := d.start(t, jdk, "sick")
+				if d.make != nil && !d.make(t, jvm) {
+					t.Skip("not permitted here; the rule itself is proven by recorded facts: TestEachDisease of sampler/triage")
+				}
+				time.Sleep(d.age)
+				got, e := triaged(t, jvm.PID)
+				at := rankOf(got, d.id, short(e))
+				if used := e.Rates.CPU.Or(0); at == 0 && used < starving {
+					t.Logf("it had %.2f CPUs: looked at for longer", used)
+					got, e = triagedFor(t, jvm.PID, longer)
+					at = rankOf(got, d.id, short(e))
+				}
+				table = append(table, row(&d, got, at))
+				if at < 1 || at > 2 {
+					t.Errorf("%s is not found, or late:\n%s", d.id, shown(got))
+				}
+			})
+		}
+		t.Logf("diseases on %s, %d s each\n%s", jdk, triageSeconds, strings.Join(table, "\n"))
+	})
+}
+
+// healthyOthers are the rest of the ten healthy programs.
+var healthyOthers = [][]string{{"truth.RequestPools"}, {"truth.JavacLoop"}}
+
+// TestTriageHealthy: nothing is said of ten healthy programs, but that the machine is short of CPU where it is.
+func TestTriageHealthy(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) { acquitAll(t, jdk) })
+}
+
+// TestTriageBesideLoops: the same on a machine with busy loops beside them.
+func TestTriageBesideLoops(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		busyLoops(t, 6)
+		acquitAll(t, jdk)
+	})
+}
+
+func acquitAll(t *testing.T, jdk jvmtest.JDK) {
+	acquitted := 0
+	acquit := func(name string, jvm func(t *testing.T) *jvmtest.JVM) {
+		t.Run(name, func(t *testing.T) {
+			got, e := triaged(t, jvm(t).PID)
+			for _, f := range got.Findings {
+				if f.ID != profile.CPUShort || !short(e) {
+					t.Errorf("accused of %s:\n%s", f.ID, shown(got))
+				}
+			}
+			if !t.Failed() {
+				acquitted++
+			}
+			t.Log(ids(got))
+		})
+	}
+	for _, d := range diseases {
+		if d.healthy {
+			acquit(d.class, func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "well") })
+		}
+	}
+	for _, line := range healthyOthers {
+		acquit(line[0], func(t *testing.T) *jvmtest.JVM { return jvmtest.Start(t, jdk, line[0], line[1:]...) })
+	}
+	t.Logf("%d healthy programs acquitted on %s", acquitted, jdk)
+}
+
+// triaged judges a JVM as the command does.
+func triaged(t *testing.T, pid int) (profile.Triage, *triage.Evidence) {
+	t.Helper()
+	return triagedFor(t, pid, time.Duration(triageSeconds)*time.Second)
+}
+
+// A program that has less than starving CPUs gives too few samples in some seconds to say what it does: the machine
+// has too much else to do. It is looked at for longer then.
+const (
+	starving = 0.25
+	longer   = time.Minute
+)
+
+func triagedFor(t *testing.T, pid int, d time.Duration) (profile.Triage, *triage.Evidence) {
+	t.Helper()
+	e, notes, err := examine.Gather(context.Background(), pid, examine.Options{Duration: d, Tell: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range notes {
+		t.Error(n)
+	}
+	return triage.Judge(e), e
+}
+
+// short tells whether the machine had no CPU left, whoever used it.
+func short(e *triage.Evidence) bool {
+	return e.Rates.Busy.Or(0)+e.Rates.Steal.Or(0) > 0.8 || e.Rates.Steal.Or(0) > 0.08
+}
+
+// rankOf is where a finding stands, from 1 on; 0: nowhere.
+func rankOf(t profile.Triage, id profile.FindingID, short bool) int {
+	at := 0
+	for _, f := range t.Findings {
+		if f.ID == id {
+			return at + 1
+		}
+		if f.ID != profile.CPUShort || !short {
+			at++
+		}
+	}
+	return 0
+}
+
+func ids(t profile.Triage) (found []string) {
+	for _, f := range t.Findings {
+		found = append(found, string(f.ID))
+	}
+	return found
+}
+
+func shown(t profile.Triage) string {
+	var b strings.Builder
+	for _, f := range t.Findings {
+		fmt.Fprintf(&b, "%s: %s\n  %s\n", f.ID, f.Claim, strings.Join(f.Evidence, "\n  "))
+	}
+	for _, u := range t.Unknown {
+		fmt.Fprintf(&b, "not known: %s: %s\n", u.ID, u.Why)
+	}
+	return b.String()
+}
+
+// row is a line of the table of docs/triage.md.
+func row(d *disease, got profile.Triage, at int) string {
+	claim := ""
+	for _, f := range got.Findings {
+		if f.ID == d.id {
+			claim = f.Claim
+		}
+	}
+	program := strings.Join(append([]string{d.class, cmp.Or(d.way, "sick")}, d.args...), " ")
+	return fmt.Sprintf("| `%s` | %d | `%s` | %s |", d.id, at, program, claim)
+}
+
+// fewFiles lowers the limit of a JVM's open files: it raises it itself when it starts.
+func fewFiles(t *testing.T, jvm *jvmtest.JVM) bool {
+	limit := unix.Rlimit{Cur: 256, Max: 256}
+	if err := unix.Prlimit(jvm.PID, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+		t.Log(err)
+		return false
+	}
+	return true
+}
+
+// besideLoops takes the machine's CPUs away.
+func besideLoops(t *testing.T, _ *jvmtest.JVM) bool {
+	busyLoops(t, 6)
+	return true
+}
+
+// inNarrowCgroup moves a JVM into a control group that may use a fifth of a CPU.
+func inNarrowCgroup(t *testing.T, jvm *jvmtest.JVM) bool {
+	for _, version := range []struct{ root, file, limit string }{
+		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "20000"},
+		{"/sys/fs/cgroup", "cpu.max", "20000 100000"},
+	} {
+		dir := filepath.Join(version.root, fmt.Sprintf("goprof-triage-%d", jvm.PID))
+		if _, err := os.Stat(filepath.Join(version.root, "cgroup.procs")); err != nil || os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			os.WriteFile(filepath.Join(version.root, "cgroup.procs"), []byte(strconv.Itoa(jvm.PID)), 0o644)
+			if err := os.Remove(dir); err != nil {
+				t.Log(err)
+			}
+		})
+		if os.WriteFile(filepath.Join(dir, version.file), []byte(version.limit), 0o644) == nil &&
+			os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(jvm.PID)), 0o644) == nil {
+			return true
+		}
+	}
+	return false
+}

@@ -30,7 +30,7 @@ func someDump() []profile.ThreadDump {
 
 func TestDumpJSON(t *testing.T) {
 	var b strings.Builder
-	if err := DumpJSON(&b, someDump()); err != nil {
+	if err := DumpJSON(&b, &profile.Dump{Threads: someDump()}, DumpShape{}); err != nil {
 		t.Fatal(err)
 	}
 	const text = `{"threads":[
@@ -43,14 +43,14 @@ func TestDumpJSON(t *testing.T) {
 	 {"tid":2,"name":"gone","frames":[],"error":"thread gone"}]}`
 	sameJSON(t, b.String(), text)
 	b.Reset()
-	if err := DumpJSON(&b, nil); err != nil || strings.Contains(b.String(), "null") {
+	if err := DumpJSON(&b, &profile.Dump{}, DumpShape{}); err != nil || strings.Contains(b.String(), "null") {
 		t.Errorf("no threads: %s, %v", b.String(), err)
 	}
 }
 
 func TestDumpText(t *testing.T) {
 	var b strings.Builder
-	if err := DumpText(&b, someDump()); err != nil {
+	if err := DumpText(&b, &profile.Dump{Threads: someDump()}, DumpShape{}); err != nil {
 		t.Fatal(err)
 	}
 	got := wordsOfLines(b.String())

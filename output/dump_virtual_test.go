@@ -29,7 +29,7 @@ func virtualDump() []profile.ThreadDump {
 func TestDumpVirtualJSON(t *testing.T) {
 	var b strings.Builder
 	census := &profile.VirtualCensus{Seen: 3, Shown: 1, Unread: map[string]int{"x": 1}}
-	if err := DumpVirtualJSON(&b, virtualDump(), census); err != nil {
+	if err := DumpJSON(&b, &profile.Dump{Threads: virtualDump(), Virtual: census}, DumpShape{}); err != nil {
 		t.Fatal(err)
 	}
 	const rest = `"kind":"c2","file":"V.java","line":3,"bci":1,"level":4`
@@ -45,7 +45,7 @@ func TestDumpVirtualJSON(t *testing.T) {
 
 func TestDumpVirtualText(t *testing.T) {
 	var b strings.Builder
-	if err := DumpText(&b, virtualDump()); err != nil {
+	if err := DumpText(&b, &profile.Dump{Threads: virtualDump()}, DumpShape{}); err != nil {
 		t.Fatal(err)
 	}
 	got := wordsOfLines(b.String())
@@ -61,6 +61,8 @@ func TestDumpVirtualText(t *testing.T) {
 		"virtual thread #?",
 		"v.V.top V.java:3 c2",
 		"(truncated: continuation in the heap)",
+		"",
+		"--- virtual threads that no carrier ran",
 		"",
 		"virtual thread #32 parked",
 		"v.V.park V.java:3 c2",

@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"goprof/profile"
 )
@@ -11,17 +12,64 @@ import (
 // native code has no line, an inlined method no level of its own, Java no module.
 type (
 	jsonDump struct {
-		Threads []jsonThread           `json:"threads"`
-		Virtual *profile.VirtualCensus `json:"virtual_threads,omitempty"`
+		jsonHeader
+		Threads   []jsonThread           `json:"threads"`
+		Groups    []jsonGroup            `json:"groups,omitempty"`
+		Deadlocks [][]jsonThreadRef      `json:"deadlocks,omitempty"`
+		Virtual   *profile.VirtualCensus `json:"virtual_threads,omitempty"`
+	}
+	jsonHeader struct {
+		Time        *time.Time     `json:"time,omitempty"`
+		PID         int            `json:"pid,omitempty"`
+		MainClass   string         `json:"main_class,omitempty"`
+		VM          string         `json:"vm,omitempty"`
+		Version     string         `json:"version,omitempty"`
+		Uptime      int64          `json:"uptime_ns,omitempty"`
+		JavaThreads int            `json:"java_threads,omitempty"`
+		JVMThreads  int            `json:"jvm_threads,omitempty"`
+		States      map[string]int `json:"states,omitempty"` // of the Java threads
 	}
 	jsonThread struct {
 		TID       int         `json:"tid,omitempty"` // none: a virtual thread that no carrier ran
 		Name      string      `json:"name"`
 		State     string      `json:"state,omitempty"`
+		Java      bool        `json:"java,omitempty"`   // false: the JVM's own
+		System    bool        `json:"system,omitempty"` // true: the JDK's own
+		Daemon    bool        `json:"daemon,omitempty"`
+		CPU       int64       `json:"cpu_ns,omitempty"`
+		JavaID    int64       `json:"java_id,omitempty"`
+		Priority  int         `json:"priority,omitempty"`
+		Age       int64       `json:"age_ns,omitempty"`
 		Frames    []jsonFrame `json:"frames"` // from the top down
 		Truncated string      `json:"truncated,omitempty"`
 		Error     string      `json:"error,omitempty"`
 		jsonCarrier
+		jsonThreadLocks
+	}
+	// jsonThreadLocks says what the thread holds, and waits for. The frame of a lock counts those of frames, and on
+	// through those of carrier.
+	jsonThreadLocks struct {
+		Holds    []jsonHeld      `json:"holds,omitempty"`
+		WaitsFor *jsonDumpedWait `json:"waits_for,omitempty"`
+	}
+	jsonDumpedWait struct {
+		jsonLock
+		Kind  string         `json:"kind"`
+		How   string         `json:"how"` // enter, notify, unpark
+		Timed bool           `json:"timed,omitempty"`
+		Owner *jsonThreadRef `json:"owner,omitempty"`
+	}
+	jsonThreadRef struct {
+		TID     int    `json:"tid,omitempty"` // none: a virtual thread that no carrier ran
+		Virtual uint64 `json:"virtual,omitempty"`
+		Name    string `json:"name"`
+	}
+	// jsonGroup is threads with the same stack and state. What is theirs alone is said of the threads themselves.
+	jsonGroup struct {
+		Count int       `json:"count"`
+		Names []counted `json:"names"`
+		TIDs  []int     `json:"tids,omitempty"`
+		jsonThread
 	}
 	// jsonCarrier is there where a thread ran a virtual one: that one's are then the frames, and
 	// its own are carrier.
@@ -49,21 +97,56 @@ type (
 )
 
 // DumpJSON writes one look at all threads as JSON.
-func DumpJSON(to io.Writer, threads []profile.ThreadDump) error {
-	return DumpVirtualJSON(to, threads, nil)
+func DumpJSON(to io.Writer, d *profile.Dump, shape DumpShape) error {
+	return WriteJSON(to, jsonOf(d, shape))
 }
 
-// DumpVirtualJSON is DumpJSON with a count of the virtual threads that are among the threads.
-func DumpVirtualJSON(to io.Writer, threads []profile.ThreadDump, census *profile.VirtualCensus) error {
-	dump := jsonDump{Threads: make([]jsonThread, 0, len(threads)), Virtual: census}
-	for i := range threads {
-		dump.Threads = append(dump.Threads, dumpThread(&threads[i]))
+func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
+	j := &jsonDump{jsonHeader: headerOf(d), Threads: make([]jsonThread, 0, len(d.Threads)), Virtual: d.Virtual}
+	for i := range d.Threads {
+		j.Threads = append(j.Threads, dumpThread(&d.Threads[i], shape))
 	}
-	return WriteJSON(to, dump)
+	if shape.Group {
+		for _, g := range groupThreads(d.Threads) {
+			j.Groups = append(j.Groups, groupOf(g, shape))
+		}
+	}
+	for _, cycle := range d.Deadlocks {
+		refs := make([]jsonThreadRef, 0, len(cycle))
+		for _, ref := range cycle {
+			refs = append(refs, jsonThreadRef(ref))
+		}
+		j.Deadlocks = append(j.Deadlocks, refs)
+	}
+	return j
 }
 
-func dumpThread(t *profile.ThreadDump) jsonThread {
-	j := jsonThread{TID: t.TID, Name: t.Name, State: t.State, Error: t.Err}
+// headerOf says whose dump it is. A dump that is not said to be anybody's has none.
+func headerOf(d *profile.Dump) (h jsonHeader) {
+	if d.PID == 0 {
+		return h
+	}
+	h = jsonHeader{Time: &d.At, PID: d.PID, MainClass: d.MainClass, VM: d.VM, Version: d.Version, Uptime: int64(d.Uptime),
+		States: d.States()}
+	h.JavaThreads, h.JVMThreads = d.Java()
+	return h
+}
+
+// groupOf says once what is the same in all threads of a group. Its CPU time is the sum of theirs.
+func groupOf(g *dumpGroup, shape DumpShape) jsonGroup {
+	j := jsonGroup{Count: len(g.all), Names: g.names(), TIDs: g.tids(), jsonThread: dumpThread(g.ThreadDump, shape)}
+	j.Name, j.TID, j.JavaID, j.Age, j.Priority = j.Names[0].Name, 0, 0, 0, 0
+	j.Daemon, j.CPU = g.daemons(), int64(g.cpu())
+	if len(g.all) > 1 {
+		j.Virtual = nil
+	}
+	return j
+}
+
+func dumpThread(t *profile.ThreadDump, shape DumpShape) jsonThread {
+	j := jsonThread{TID: t.TID, Name: t.Name, State: t.State, Java: t.Java, System: t.System, Daemon: t.Daemon,
+		CPU: int64(t.CPU), JavaID: t.JavaID, Priority: t.Priority, Age: int64(t.Age), Error: t.Err,
+		jsonThreadLocks: threadLocksJSON(t)}
 	stack := t.Stack
 	if v := t.Virtual; v != nil {
 		j.Virtual = &jsonVirtual{v.ID, v.Name}
@@ -71,15 +154,33 @@ func dumpThread(t *profile.ThreadDump) jsonThread {
 	if virtual, carrier, ok := stack.Split(); ok {
 		stack = virtual
 		j.Virtual = &jsonVirtual{virtual.Virtual.ID, virtual.Virtual.Name}
-		j.Carrier, j.CarrierTruncated = dumpFrames(&carrier)
+		j.Carrier, j.CarrierTruncated = dumpFrames(&carrier, shape)
 	}
-	j.Frames, j.Truncated = dumpFrames(&stack)
+	j.Frames, j.Truncated = dumpFrames(&stack, shape)
 	return j
 }
 
-func dumpFrames(s *profile.Stack) (frames []jsonFrame, truncated string) {
+func threadLocksJSON(t *profile.ThreadDump) (j jsonThreadLocks) {
+	for i := range t.Holds {
+		h := jsonHeld{jsonLock: lockJSON(&t.Holds[i].Lock), Kind: lockKind(t.Holds[i].Kind)}
+		if frame := t.Holds[i].Frame; frame >= 0 && frame < len(t.Stack.Frames) {
+			h.Frame = &frame
+		}
+		j.Holds = append(j.Holds, h)
+	}
+	if want := t.WaitsFor; want != nil {
+		j.WaitsFor = &jsonDumpedWait{jsonLock: lockJSON(&want.Lock), Kind: lockKind(want.Kind),
+			How: lockWait(want.How), Timed: want.Timed}
+		if want.Owner != (profile.ThreadRef{}) {
+			j.WaitsFor.Owner = (*jsonThreadRef)(&want.Owner)
+		}
+	}
+	return j
+}
+
+func dumpFrames(s *profile.Stack, shape DumpShape) (frames []jsonFrame, truncated string) {
 	frames = make([]jsonFrame, 0, len(s.Frames))
-	for i := range s.Frames {
+	for i := range shape.shown(s) {
 		frames = append(frames, dumpFrame(&s.Frames[i]))
 	}
 	if s.Truncated != profile.Whole {

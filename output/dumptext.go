@@ -2,91 +2,228 @@ package output
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"path"
 	"strconv"
+	"strings"
+	"time"
 
 	"goprof/profile"
+	"goprof/profile/naming"
 )
+
+// DumpShape says how much of a dump is shown, and how.
+type DumpShape struct {
+	Native bool // also the native frames below Java by which the JVM starts a thread
+	Group  bool // threads with the same stack and state once
+}
 
 // DumpText writes one look at all threads for people:
 //
-//	"main" tid=4711 in Java
+//	2026-11-22 22:10:03 UTC  pid 4711  com.example.Shop  OpenJDK 64-Bit Server VM 17.0.15+6  up 3m12s
+//	25 Java threads: 14 PARKED, 8 RUNNABLE, 3 BLOCKED; 12 of the JVM's own
+//
+//	"main" tid=4711 RUNNABLE cpu=1.23s
 //	    com.example.Shop.sell        Shop.java:12  c2
+//	      - waiting to lock <0x69ec1a8f0> (a java.lang.Object), held by "worker" tid=4713
 //	    __libc_read                  libc.so.6     native
 //	    (truncated: reason)
 //
-//	"ForkJoinPool-1-worker-1" tid=4720 RUNNABLE
+//	"ForkJoinPool-1-worker-1" tid=4720 RUNNABLE daemon cpu=3ms
 //	  virtual thread #31 "order 17"
 //	    com.example.Shop.sell        Shop.java:12  c2
 //	  its carrier
 //	    jdk.internal.vm.Continuation.enterSpecial ...
-func DumpText(to io.Writer, threads []profile.ThreadDump) error {
-	w := bufio.NewWriter(to)
-	for i := range threads {
-		if i > 0 {
-			w.WriteByte('\n')
-		}
-		dumpTextThread(w, &threads[i])
+func DumpText(to io.Writer, d *profile.Dump, shape DumpShape) error {
+	w := dumpWriter{Writer: bufio.NewWriter(to), shape: shape}
+	w.header(d)
+	w.deadlocks(d)
+	if shape.Group {
+		w.groups(d.Threads)
+		return w.Flush()
+	}
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		w.begin(t.Part())
+		w.title(t)
+		w.thread(t)
 	}
 	return w.Flush()
 }
 
-func dumpTextThread(w *bufio.Writer, t *profile.ThreadDump) {
+// dumpWriter writes the text of a dump.
+type dumpWriter struct {
+	*bufio.Writer
+	shape DumpShape
+	began bool             // something has been written
+	part  profile.DumpPart // what was written last is of
+}
+
+// header says whose dump this is. A dump that is not said to be anybody's has none.
+func (w *dumpWriter) header(d *profile.Dump) {
+	if d.PID == 0 {
+		return
+	}
+	w.began = true
+	fmt.Fprintf(w, "%s  pid %d  %s", d.At.Format("2006-01-02 15:04:05 MST"), d.PID, CleanName(cmp.Or(d.MainClass, "?")))
+	if d.VM != "" {
+		fmt.Fprintf(w, "  %s", CleanName(d.VM))
+	}
+	if d.Version != "" {
+		fmt.Fprintf(w, " %s", CleanName(d.Version))
+	}
+	if d.Uptime > 0 {
+		fmt.Fprintf(w, "  up %s", d.Uptime.Round(uptimeUnit(d.Uptime)))
+	}
+	java, own := d.Java()
+	fmt.Fprintf(w, "\n%s", plural(java, "Java thread"))
+	separator := ": "
+	for _, s := range ordered(d.States()) {
+		fmt.Fprintf(w, "%s%d %s", separator, s.Count, CleanName(cmp.Or(s.Name, "?")))
+		separator = ", "
+	}
+	fmt.Fprintf(w, "; %d of the JVM's own\n", own)
+}
+
+// uptimeUnit is how exact the time since the JVM's start is told.
+func uptimeUnit(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return 10 * time.Millisecond
+	}
+	return time.Second
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// partTitles stand above the parts of a dump that are not the application's.
+var partTitles = map[profile.DumpPart]string{
+	profile.JDK:       "the JDK's own threads",
+	profile.Unmounted: "virtual threads that no carrier ran",
+	profile.JVM:       "the JVM's own threads",
+}
+
+// begin begins a thread, and the part that it is of.
+func (w *dumpWriter) begin(part profile.DumpPart) {
+	if w.began {
+		w.WriteByte('\n')
+	}
+	if title := partTitles[part]; title != "" && part != w.part && w.began {
+		fmt.Fprintf(w, "--- %s\n\n", title)
+	}
+	w.began, w.part = true, part
+}
+
+// title is the first line of a thread.
+func (w *dumpWriter) title(t *profile.ThreadDump) {
 	if t.Virtual != nil {
 		w.WriteString(virtualTitle(*t.Virtual))
 	} else {
 		fmt.Fprintf(w, "\"%s\" tid=%d", CleanName(t.Name), t.TID)
 	}
-	if t.State != "" {
-		fmt.Fprintf(w, " %s", CleanName(t.State))
+	w.facts(t.State, t.Daemon, t.CPU)
+}
+
+func (w *dumpWriter) facts(state string, daemon bool, cpu time.Duration) {
+	if state != "" {
+		fmt.Fprintf(w, " %s", CleanName(state))
+	}
+	if daemon {
+		w.WriteString(" daemon")
+	}
+	if cpu > 0 {
+		fmt.Fprintf(w, " cpu=%s", Round(cpu))
 	}
 	w.WriteByte('\n')
+}
+
+// thread is what follows the first line.
+func (w *dumpWriter) thread(t *profile.ThreadDump) {
 	if t.Err != "" {
 		fmt.Fprintf(w, "    (no stack: %s)\n", CleanName(t.Err))
-		return
 	}
+	locks := locksOf(t)
+	w.locks(locks.above)
 	virtual, carrier, ok := t.Stack.Split()
 	if !ok {
-		dumpTextStack(w, &t.Stack)
-		return
+		w.stack(&t.Stack, 0, locks)
+	} else {
+		fmt.Fprintf(w, "  %s\n", virtualTitle(virtual.Virtual))
+		w.stack(&virtual, 0, locks)
+		if len(carrier.Frames) > 0 {
+			w.WriteString("  its carrier\n")
+			w.stack(&carrier, len(virtual.Frames), locks)
+		}
 	}
-	fmt.Fprintf(w, "  %s\n", virtualTitle(virtual.Virtual))
-	dumpTextStack(w, &virtual)
-	if len(carrier.Frames) > 0 {
-		w.WriteString("  its carrier\n")
-		dumpTextStack(w, &carrier)
-	}
+	w.locks(locks.below)
 }
 
 // virtualTitle is how a virtual thread is called in text.
 func virtualTitle(v profile.VirtualThread) string {
-	id := "?"
-	if v.ID != 0 {
-		id = strconv.FormatUint(v.ID, 10)
-	}
 	if v.Name == "" {
-		return "virtual thread #" + id
+		return "virtual thread #" + virtualNumber(v)
 	}
-	return fmt.Sprintf("virtual thread #%s \"%s\"", id, CleanName(v.Name))
+	return fmt.Sprintf("virtual thread #%s \"%s\"", virtualNumber(v), CleanName(v.Name))
 }
 
-func dumpTextStack(w *bufio.Writer, s *profile.Stack) {
-	for i := range s.Frames {
-		dumpTextFrame(w, &s.Frames[i])
+func virtualNumber(v profile.VirtualThread) string {
+	if v.ID == 0 {
+		return "?"
+	}
+	return strconv.FormatUint(v.ID, 10)
+}
+
+// stack writes frames, of which the first is number first of its thread's.
+func (w *dumpWriter) stack(s *profile.Stack, first int, locks *threadLocks) {
+	for i := range w.shape.shown(s) {
+		w.frame(&s.Frames[i])
+		w.locks(locks.at[first+i])
 	}
 	if s.Truncated != profile.Whole {
 		fmt.Fprintf(w, "    (truncated: %s)\n", s.Truncated)
 	}
 }
 
-func dumpTextFrame(w *bufio.Writer, f *profile.Frame) {
+// shown is how many frames of a stack are shown.
+func (shape *DumpShape) shown(s *profile.Stack) int {
+	if shape.Native {
+		return len(s.Frames)
+	}
+	return len(s.Frames) - naming.WayIntoJava(s)
+}
+
+func (w *dumpWriter) frame(f *profile.Frame) {
 	fn := f.Func
 	if fn == nil {
 		fn = &profile.Func{}
 	}
 	fmt.Fprintf(w, "    %-60s %-28s %s\n", CleanName(fn.Name), place(f, fn), f.Kind)
+}
+
+func (w *dumpWriter) locks(locks []string) {
+	for _, text := range locks {
+		fmt.Fprintf(w, "      - %s\n", text)
+	}
+}
+
+// deadlocks come before all threads: who has one looks for nothing else.
+func (w *dumpWriter) deadlocks(d *profile.Dump) {
+	for _, cycle := range d.Deadlocks {
+		if len(cycle) == 0 {
+			continue
+		}
+		var names []string
+		for _, ref := range cycle {
+			names = append(names, refText(&ref))
+		}
+		fmt.Fprintf(w, "DEADLOCK: %s waits for %s\n", strings.Join(names, " waits for "), names[0])
+	}
 }
 
 // place is where a frame is: source file and line of Java, the library of native code.

@@ -13,6 +13,7 @@ import (
 // concurrent use.
 type Growing struct {
 	f    *File
+	out  *patient // what is no file; nil else
 	file *os.File // nil before the first Write
 	info fs.FileInfo
 	open bool // under its own name
@@ -20,7 +21,24 @@ type Growing struct {
 }
 
 // Grow begins to write the file. Nothing is made before the first Write.
-func (f *File) Grow() *Growing { return &Growing{f: f} }
+func (f *File) Grow() *Growing {
+	g := &Growing{f: f}
+	switch {
+	case f.name == Stdout:
+		g.out = newPatient(os.Stdout)
+	case f.stream != nil:
+		g.out = newPatient(f.stream)
+	}
+	return g
+}
+
+// Hurry says that nothing is to come but the rest: a reader of a stream is not waited for any longer than that takes.
+// It may be called at any time, by anybody.
+func (g *Growing) Hurry() {
+	if g.out != nil {
+		g.out.hurry()
+	}
+}
 
 // Write appends to the file.
 func (g *Growing) Write(b []byte) (int, error) {
@@ -39,10 +57,8 @@ func (g *Growing) to() (io.Writer, error) {
 	switch {
 	case g.done:
 		return nil, fs.ErrClosed
-	case g.f.name == Stdout:
-		return os.Stdout, nil
-	case g.f.stream != nil:
-		return g.f.stream, nil
+	case g.out != nil:
+		return g.out, nil
 	case g.file != nil:
 		return g.file, nil
 	}
@@ -50,6 +66,7 @@ func (g *Growing) to() (io.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	unfinished.Store(file.Name(), true)
 	g.file = file
 	return file, nil
 }
@@ -84,6 +101,7 @@ func (g *Growing) Publish() error {
 		return &FileError{g.f.name, plain(err)}
 	}
 	g.open = true
+	unfinished.Delete(g.file.Name())
 	return nil
 }
 
@@ -104,6 +122,7 @@ func (g *Growing) Close() error {
 		err = errors.Join(g.file.Sync(), g.file.Close()) // some file systems tell only now that they are full
 		if !g.open {
 			err = errors.Join(err, os.Remove(g.file.Name()))
+			unfinished.Delete(g.file.Name())
 		}
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"debug/elf"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,7 @@ type loaded struct {
 
 	noFile error // why the file could not be opened when it was last asked for
 	placed bool
+	build  string // its build id
 	cfi    *cfiTable
 	hasCFI bool // it was looked for
 	dynsym *symtab
@@ -58,13 +60,14 @@ type loaded struct {
 	hasSoname bool
 }
 
-// place finds the bias.
+// place finds the bias, and the build id.
 func (l *loaded) place() {
 	if l.placed {
 		return
 	}
 	l.placed = true
 	l.with(func(f *elfFile) {
+		l.build = hex.EncodeToString(f.buildID())
 		for _, m := range l.exec {
 			if bias, ok := f.bias(m.Start, m.Offset, m.End-m.Start); ok {
 				l.Bias = bias
@@ -127,7 +130,7 @@ func (l *loaded) code(pc, at uint64, m *cfiMachine) Code {
 		// unwind rules begin one byte before, for those who do not know that; its symbol does not.
 		at = pc
 	}
-	return Code{Image: l.Name, Offset: pc - l.Bias, Symbol: l.symbol(at - l.Bias), Row: row}
+	return Code{Image: l.Name, BuildID: l.build, Offset: pc - l.Bias, Symbol: l.symbol(at - l.Bias), Row: row}
 }
 
 // symbol names the code at an address of the file.

@@ -69,8 +69,9 @@ type Image struct {
 
 // Code is what is known of one native pc.
 type Code struct {
-	Image  string // base name of the mapped file: "libc.so.6", "[vdso]"
-	Offset uint64 // pc relative to the image's bias, for lib.so+0x1f
-	Symbol string // linkage name, empty if there is none
-	Row    *Row   // unwind rules at that pc, nil if there are none
+	Image   string // base name of the mapped file: "libc.so.6", "[vdso]"
+	BuildID string // of the image, in hexadecimal digits; empty if it has none
+	Offset  uint64 // pc relative to the image's bias, for lib.so+0x1f
+	Symbol  string // linkage name, empty if there is none
+	Row     *Row   // unwind rules at that pc, nil if there are none
 }

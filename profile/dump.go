@@ -1,6 +1,10 @@
 package profile
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // ThreadDump is one look at one thread.
 type ThreadDump struct {
@@ -14,12 +18,62 @@ type ThreadDump struct {
 	// Java: it runs an application's code, or the JDK's. Others are the JVM's own: collectors, compilers.
 	Java   bool
 	Daemon bool
+	// System: it runs Java, but the JDK's own: Reference Handler, Signal Dispatcher, Common-Cleaner.
+	System bool
 	CPU    time.Duration // that it has used since it began
+	// CPUAfter is what it had used a while after the look, when it had gone back to what it did: being stopped costs a
+	// thread some microseconds of its own. 0: not read.
+	CPUAfter time.Duration
+	// What the JVM and the kernel say besides. Zero is not known.
+	JavaID   int64         // Thread.threadId()
+	Priority int           // of Java, 1 to 10
+	Nice     int           // of the kernel
+	Age      time.Duration // since it was started
+	Address  uint64        // of the JVM's own record of a thread that can run Java (JavaThread)
 	// Holds and WaitsFor are there where locks were asked for.
 	Holds    []HeldLock
 	WaitsFor *WantedLock // nil: it waits for no lock, or that is not known
 	// Err says why there is no stack at all; empty otherwise.
 	Err string
+}
+
+// Dump is one look at all threads of a JVM, and what is known of that JVM.
+type Dump struct {
+	At        time.Time
+	PID       int
+	MainClass string        // or jar, without arguments
+	VM        string        // "OpenJDK 64-Bit Server VM"
+	Version   string        // "17.0.15+6"
+	Uptime    time.Duration // 0: not known
+	Threads   []ThreadDump
+	Virtual   *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
+	// Deadlocks are cycles of threads of which each waits for what the next one holds, and the last for the first.
+	Deadlocks [][]ThreadRef
+}
+
+// Java counts the threads that run Java code, with those of the JDK, and the JVM's own.
+func (d *Dump) Java() (java, own int) {
+	for i := range d.Threads {
+		switch t := &d.Threads[i]; {
+		case t.TID == 0:
+		case t.Java:
+			java++
+		default:
+			own++
+		}
+	}
+	return java, own
+}
+
+// States counts the threads that run Java code by their states.
+func (d *Dump) States() map[string]int {
+	states := map[string]int{}
+	for i := range d.Threads {
+		if t := &d.Threads[i]; t.TID != 0 && t.Java {
+			states[t.State]++
+		}
+	}
+	return states
 }
 
 // VirtualCensus says how many virtual threads a dump has found that no carrier ran.
@@ -30,4 +84,75 @@ type VirtualCensus struct {
 	Unread map[string]int `json:"unread"`
 	// Untracked: the JVM keeps no list of those that were started without an executor.
 	Untracked bool `json:"untracked,omitempty"`
+}
+
+// DumpPart is which part of a dump a thread belongs to.
+type DumpPart uint8
+
+// The parts of a dump, in their order.
+const (
+	MainThread  DumpPart = iota
+	Application          // the application's other threads
+	JDK                  // the JDK's own
+	Unmounted            // virtual threads that no carrier ran
+	JVM                  // the JVM's own
+)
+
+// Part is the one that the thread belongs to.
+func (t *ThreadDump) Part() DumpPart {
+	switch {
+	case t.TID == 0:
+		return Unmounted
+	case !t.Java:
+		return JVM
+	case t.System:
+		return JDK
+	case t.Name == "main":
+		return MainThread
+	}
+	return Application
+}
+
+// Order puts the threads in an order for people: the application's first, with main at the top, then the JDK's own,
+// then virtual threads, then the JVM's. Within a part they are in the order of their birth, so that the threads of
+// a pool stand together, and two dumps can be compared line by line.
+func Order(threads []ThreadDump) {
+	slices.SortStableFunc(threads, func(a, b ThreadDump) int {
+		return cmp.Or(cmp.Compare(a.Part(), b.Part()), cmp.Compare(a.born(), b.born()))
+	})
+}
+
+// born orders threads by their numbers: the kernel gives them in the order of birth, until they wrap around.
+func (t *ThreadDump) born() uint64 {
+	if t.TID == 0 && t.Virtual != nil {
+		return t.Virtual.ID
+	}
+	return uint64(t.TID)
+}
+
+// Thread finds the thread that is meant, nil if it is not there.
+func (d *Dump) Thread(ref ThreadRef) *ThreadDump {
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		switch {
+		case ref.Virtual != 0 && ref.TID == 0 && t.Virtual != nil && t.Virtual.ID == ref.Virtual:
+			return t
+		case ref.TID != 0 && t.TID == ref.TID:
+			return t
+		}
+	}
+	return nil
+}
+
+// Ref names the thread. Where it ran a virtual thread, that one is meant.
+func (t *ThreadDump) Ref() ThreadRef {
+	ref := ThreadRef{TID: t.TID, Name: t.Name}
+	v := t.Stack.Virtual
+	if t.Virtual != nil {
+		v = *t.Virtual
+	}
+	if v.ID != 0 {
+		ref.Virtual, ref.Name = v.ID, v.Name
+	}
+	return ref
 }

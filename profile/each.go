@@ -84,7 +84,7 @@ func (w *walk) compareFrames(a, b int32) int {
 	x, y := w.p.tree.at(a), w.p.tree.at(b)
 	f, g := w.p.funcs.list[x.fn()], w.p.funcs.list[y.fn()]
 	return cmp.Or(strings.Compare(f.Name, g.Name), cmp.Compare(x.kind(), y.kind()),
-		strings.Compare(f.Module, g.Module), strings.Compare(f.File, g.File))
+		strings.Compare(f.Module, g.Module), strings.Compare(f.Build, g.Build), strings.Compare(f.File, g.File))
 }
 
 // branch is all children with one label of nodes whose paths of labels agree. It gives

@@ -23,7 +23,10 @@ type Sample struct {
 	At     Instant
 	Thread Thread
 	Stack  *Stack // leaf first
-	State  State
+	// StackNumber is a number that no other stack of the recording has, 0 if the reader does not number stacks. Equal
+	// stacks may have several.
+	StackNumber uint64
+	State       State
 	// NoState says that State is not known: samples of other tools' events, sums of other tools.
 	NoState bool
 	// Count is how many looks this one stands for; 0 means 1.

@@ -38,6 +38,7 @@ func (k Kind) Java() bool { return k <= NativeMethod }
 type Func struct {
 	Name   string // pkg.Class.method, a demangled symbol, or lib.so+0x1f
 	Module string // image of native code, empty for Java
+	Build  string // the image's build id in hexadecimal digits, empty if it is not known
 	File   string // source file of a Java method, if the class has one
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMomentsDoNotKeepApart: how soon the next visit comes says nothing of the one before, as if each moment of time had
-// the same chance; and still the number of visits is what was asked for.
+// TestMomentsDoNotKeepApart: how soon the next visit comes says nothing of the one before, as if each moment of time
+// had the same chance; and still the number of visits is what was asked for.
 func TestMomentsDoNotKeepApart(t *testing.T) {
 	const step, rounds = 1000, 2000
 	m := moments{rng: rand.New(rand.NewPCG(1, 2))}
@@ -36,8 +36,8 @@ func TestMomentsDoNotKeepApart(t *testing.T) {
 	}
 }
 
-// TestMomentsLeaveOut: no moment falls into time that is left out, and on two CPUs half of those that would have are made
-// up for.
+// TestMomentsLeaveOut: no moment falls into time that is left out, and on two CPUs half of those that would have are
+// made up for.
 func TestMomentsLeaveOut(t *testing.T) {
 	const step, took, cpus = 1000, 100, 2
 	m := moments{rng: rand.New(rand.NewPCG(3, 4))}

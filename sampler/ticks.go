@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ticks is a schedule. Ticks are an interval apart, and each falls anywhere within its time, so that no program runs in step
-// with us. What is missed is counted and never made up for.
+// ticks is a schedule. Ticks are an interval apart, and each falls anywhere within its time, so that no program runs in
+// step with us. What is missed is counted and never made up for.
 type ticks struct {
 	interval time.Duration
 	exact    bool // at exact multiples: for tests

@@ -15,8 +15,8 @@ import (
 // How threads are met where they are.
 //
 // In each interval we wake up once, on the average, on each CPU on which the program may run, at a moment that
-// nothing of the program's has chosen, nor the visit before (moments.go), and with real-time priority take it from whoever runs there. If that is a
-// thread of the program, it is a sample. So
+// nothing of the program's has chosen, nor the visit before (moments.go), and with real-time priority take it from
+// whoever runs there. If that is a thread of the program, it is a sample. So
 //
 //	samples = CPU time / interval
 //

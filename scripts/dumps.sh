@@ -45,6 +45,7 @@ for beside in 0 "$loops"; do
     begun=$SECONDS
     for ((round = 0; round < 3 && SECONDS - begun < 30; round++)); do # the loops end after a minute
         took "goprof dump" ./goprof dump --pid $jvm
+        took "without locks" ./goprof dump --pid $jvm --locks=false
         took jstack "$java/jstack" $jvm
     done
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make test-readers: without an argument, fetches by Maven what others read our files with, JMC's reader and rules and async-profiler's
-# converter, and async-profiler itself, for a recording of its own. Prints the folder of the jars, as GOPROF_READERS wants it.
+# make test-readers: without an argument, fetches by Maven what others read our files with, JMC's reader and rules, async-profiler's
+# converter and jstall's parser of thread dumps, and async-profiler itself, for a recording of its own. Prints the folder of the jars, as GOPROF_READERS wants it.
 # "npm" fetches by npm what shows our other files: speedscope with its schema, a validator, the Firefox Profiler's command line and
 # its node. Prints the folder of the packages, as GOPROF_VIEWERS wants it. Where npm gets them from is npm's own configuration.
 # GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK from 17 on; what is there already is not fetched again.
@@ -21,15 +21,16 @@ if [ "${1:-}" = npm ]; then
 fi
 
 dependencies=""
-for item in org.openjdk.jmc:flightrecorder.rules.jdk:9.1.1 tools.profiler:jfr-converter:4.5 tools.profiler:async-profiler:4.5; do
+for item in org.openjdk.jmc:flightrecorder.rules.jdk:9.1.1 tools.profiler:jfr-converter:4.5 tools.profiler:async-profiler:4.5 \
+    me.bechberger:jthreaddump:0.5.8; do
     IFS=: read -r group artifact version <<<"$item"
     dependencies+="<dependency><groupId>$group</groupId><artifactId>$artifact</artifactId><version>$version</version></dependency>"
 done
-if [ ! -e "$cache/fetched" ]; then
+if [ "$(cat "$cache/fetched" 2>/dev/null)" != "$dependencies" ]; then
     mkdir -p "$cache"
     echo "<project><modelVersion>4.0.0</modelVersion><groupId>goprof</groupId><artifactId>readers</artifactId><version>1</version>" \
         "<dependencies>$dependencies</dependencies></project>" >"$cache/pom.xml"
     (cd "$cache" && mvn -q -B dependency:copy-dependencies -DoutputDirectory=lib >&2)
-    touch "$cache/fetched"
+    echo "$dependencies" >"$cache/fetched"
 fi
 echo "$cache/lib"

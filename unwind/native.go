@@ -75,7 +75,7 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 		w.askLinker(pc, &code, site)
 	}
 	if site.row == nil {
-		site.gap = &profile.Func{Name: "[no unwind info: " + code.Image + "]", Module: code.Image}
+		site.gap = &profile.Func{Name: "[no unwind info: " + code.Image + "]", Module: code.Image, Build: code.BuildID}
 	}
 	if site.sigreturn = w.isSigreturn(pc, exact, site.row); site.sigreturn && !exact {
 		// Nobody has called it: a handler returns to its very beginning.
@@ -92,7 +92,7 @@ func nativeFunc(code process.Code) *profile.Func {
 	if name == "" {
 		name = fmt.Sprintf("%s+%#x", code.Image, code.Offset)
 	}
-	return &profile.Func{Name: name, Module: code.Image}
+	return &profile.Func{Name: name, Module: code.Image, Build: code.BuildID}
 }
 
 // toAnchor goes on at the frame anchor where HotSpot noted its last Java frame, beyond

@@ -92,6 +92,7 @@ func (r *resolver) method() methodLayout {
 // oops/oop.hpp, compressedOops.hpp, compressedKlass.hpp, gc/z/vmStructs_z.hpp.
 type oopLayout struct {
 	threadKlass, stringKlass, holderKlass uint64 // addresses of InstanceKlass* variables
+	groupKlass                            uint64 // of ThreadGroup
 	narrowBase, narrowShift               uint64
 	zGlobals                              uint64 // ZGlobalsForVMStructs*
 	zBadMask                              offset // up to 20: pointers to the masks
@@ -112,6 +113,7 @@ func (r *resolver) oops() oopLayout {
 		threadKlass: r.static(capNames, wellKnown("Thread")),
 		stringKlass: r.static(capNames, wellKnown("String")),
 		holderKlass: r.static("", wellKnown("Thread_FieldHolder")),
+		groupKlass:  r.static("", wellKnown("ThreadGroup")),
 		narrowBase:  r.static(capNames, "CompressedOops._base|CompressedOops._narrow_oop._base|Universe._narrow_oop._base"),
 		narrowShift: r.static(capNames, "CompressedOops._shift|CompressedOops._narrow_oop._shift|"+
 			"Universe._narrow_oop._shift"),

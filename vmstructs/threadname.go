@@ -19,6 +19,7 @@ type javaFields struct {
 	status       uint64 // Thread (up to 18) or Thread.FieldHolder
 	holder       uint64 // Thread: its FieldHolder, 0 if there is none
 	blocker      uint64 // Thread: parkBlocker
+	facts        factFields
 	value, coder uint64 // String; coder 0: chars
 }
 
@@ -61,6 +62,9 @@ func (vm *VM) readJavaFields() error {
 			return err
 		}
 		j.holder, j.status = thread["holder"], holder["threadStatus"]
+		j.facts = vm.findFacts(holder)
+	} else {
+		j.facts = vm.findFacts(thread)
 	}
 	j.done = true
 	return nil

@@ -2,6 +2,7 @@ package vmstructs
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -14,6 +15,20 @@ type Version struct {
 
 // Version returns the JVM's version.
 func (vm *VM) Version() Version { return vm.version }
+
+// JDK is the JDK's version. Where HotSpot is numbered by itself (25.504-b01), only the line that describes it names the
+// JDK: "... VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
+func (v Version) JDK() string {
+	if strings.HasPrefix(v.Release, strconv.Itoa(v.Major)) {
+		return v.Release
+	}
+	if _, rest, ok := strings.Cut(v.Info, " JRE ("); ok {
+		if version, _, ok := strings.Cut(rest, ")"); ok {
+			return version
+		}
+	}
+	return v.Release
+}
 
 // zero: the VM has no interpreter of generated code. Its name tells so (runtime/abstract_vm_version.cpp, VMNAME);
 // the call stub's return address, which is null for ever, looks as in a JVM that still starts.

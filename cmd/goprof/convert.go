@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -11,11 +12,12 @@ import (
 	"goprof/output/convert"
 	"goprof/output/flame"
 	"goprof/output/format"
+	"goprof/output/recording"
 )
 
 type convertFlags struct {
 	output, format string
-	title          string
+	title, summary string
 	shape          output.Shape
 	in             inputFlags
 }
@@ -31,11 +33,14 @@ for, or that -f names:
 ` + formatTable() + `
 ` + inputsHelp + `
 What FILE holds and OUT's format has no place for is lost: docs/formats.md lists it.
+--summary keeps goprof's account of the run, which only JFR files hold themselves:
+beside OUT.collapsed, as OUT.summary.json, "goprof flame" finds it.
 JFR needs the time of each sample, which collapsed files and pprof profiles do not have.`,
 		Example: `  goprof convert out.jfr -o out.pb.gz
   goprof convert out.jfr -o slow.firefox.json.gz --from 10s --to 25s
   goprof convert async.jfr --event wall -o wall.html
   goprof convert jdk.jfr --event alloc --weight bytes -t -o alloc.collapsed
+  goprof convert out.jfr -o out.collapsed --summary out.summary.json
   goprof convert out.jfr -f collapsed -o - | grep checkout`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runConvert(cmd, args[0], &f) },
@@ -45,6 +50,7 @@ JFR needs the time of each sample, which collapsed files and pprof profiles do n
 	flags.StringVarP(&f.output, "output", "o", "", "write to `file`; - is standard output")
 	flags.StringVarP(&f.format, "format", "f", "", "the `format`, whatever the file's name is")
 	flags.StringVar(&f.title, "title", "", "a page's `title` (default: the program's name)")
+	flags.StringVar(&f.summary, "summary", "", "`file` for goprof's account of the run as JSON")
 	f.in.add(cmd)
 	addShape(flags, &f.shape)
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
@@ -78,15 +84,32 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if err != nil {
 		return outputFailed(err)
 	}
+	var account *output.File
+	if f.summary != "" {
+		if err := notItself(input, f.summary); err != nil {
+			return err
+		}
+		if account, err = output.Reserve(f.summary); err != nil {
+			return outputFailed(err)
+		}
+	}
 	in, err := f.in.open(cmd, input)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	in.notes(cmd)
+	if f.summary != "" && in.src.Info().Summary == nil {
+		return in.noAccount()
+	}
 	samples, err := in.convert(cmd, to, f, file)
 	if err != nil {
 		return err
+	}
+	if account != nil {
+		if err := in.writeAccount(cmd, account); err != nil {
+			return err
+		}
 	}
 	in.leftOut(cmd)
 	if f.output != output.Stdout {
@@ -95,10 +118,34 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	return nil
 }
 
+// noAccount says why there is nothing for --summary.
+func (in *openInput) noAccount() error {
+	lacks := &recording.Lacks{Problem: "--summary needs the account of the run, and " + in.name + " has none",
+		Remedy: "goprof's own JFR files have one"}
+	if in.part != nil {
+		lacks.Problem, lacks.Remedy = "--summary is of the whole run, and a filter takes a part of it", "leave the filter out"
+	}
+	return badInput(in.name, lacks)
+}
+
+func (in *openInput) writeAccount(cmd *cobra.Command, to *output.File) error {
+	s := in.src.Info().Summary
+	name, err := to.Write(func(w io.Writer) error { return output.WriteSummary(w, s) })
+	if err != nil {
+		return outputFailed(err)
+	}
+	if name != output.Stdout {
+		fmt.Fprintf(cmd.ErrOrStderr(), "account    %s\n", output.Printable(name))
+	}
+	return nil
+}
+
 // checkShape refuses flags that a format has no use for.
 func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 	drawn := to == format.HTML || to == format.SVG || to == format.JSON
 	switch {
+	case f.summary != "" && filepath.Clean(f.summary) == filepath.Clean(f.output):
+		return usageError(cmd, "--output and --summary are the same file")
 	case f.shape != (output.Shape{}) && !drawn:
 		return usageError(cmd, "--hide-internal and --group-threads are for html, svg and json")
 	case f.title != "" && to != format.HTML && to != format.SVG:

@@ -31,13 +31,18 @@ var diffFormats = []format.Format{format.Collapsed, format.JSON, format.HTML, fo
 func newDiff() *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use:   "diff BEFORE AFTER",
+		Use:   "diff BEFORE AFTER | diff BEFORE... -- AFTER...",
 		Short: "Show what changed between two recordings, and what of it is noise",
 		Long: `Diff compares the shares that methods and paths have in two recordings, and says of each
 change what noise alone would give. A change with a star is significant: noise alone
-should give any star at all in less than 5 of 100 comparisons. Noise is what changes
-within a recording. How one start of a JVM differs from the next is not: the compiler
-decides otherwise, and shares truly differ. docs/diff.md has the test and its limits.
+should give any star at all in less than 5 of 100 comparisons. docs/diff.md has the test
+and its limits.
+
+Of one BEFORE and one AFTER, noise is what changes within each. By how much one start of
+a JVM differs from the next they cannot tell, and it does: the compiler decides
+otherwise. To compare two versions, record several starts of each, best five, and give
+all: those of before, then --, then those of after. Noise is then also what differs
+between the recordings of a side. Flags stand before the --.
 
 BEFORE and AFTER are collapsed files, pprof profiles or JFR files; each one's content
 tells which. "-" is standard input. Files that have times (JFR) let noise be measured.
@@ -52,6 +57,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 		Example: `  goprof diff before.jfr after.jfr
   goprof diff before.jfr after.jfr --by class --top 20
   goprof diff before.jfr after.jfr -o diff.html
+  goprof diff -o diff.html before*.jfr -- after*.jfr      several starts of each version
   goprof diff old.collapsed new.collapsed --json | jq '.changes[] | select(.significant)'
 
   # A canary: stop the rollout if anything changed by a point or more.
@@ -63,8 +69,13 @@ change is significant, so that a script can tell a change from an error (1 to 10
     11) echo "something changed: see diff.html"; exit 1 ;;
     *)  echo "could not compare"; exit 2 ;;
   esac`,
-		Args: exactly("BEFORE", "AFTER"),
-		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd, args[0], args[1], &f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, err := diffSides(cmd, args)
+			if err != nil {
+				return err
+			}
+			return runDiff(cmd, names, &f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -82,29 +93,60 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	return cmd
 }
 
-func runDiff(cmd *cobra.Command, before, after string, f *diffFlags) error {
-	to, err := f.check(cmd, before, after)
+// diffSides parts the files of before from those of after.
+func diffSides(cmd *cobra.Command, args []string) (names [2][]string, err error) {
+	dash := cmd.ArgsLenAtDash()
+	if dash <= 0 && len(args) > 2 {
+		return names, usageError(cmd, "more than two recordings need -- between those of before and those of after: "+
+			"goprof diff before1.jfr before2.jfr -- after1.jfr after2.jfr")
+	}
+	if dash <= 0 { // -- in front of all only says that no flags follow
+		dash = min(len(args), 1)
+	}
+	names = [2][]string{args[:dash], args[dash:]}
+	if err := exactly("BEFORE", "AFTER")(cmd, args[:min(len(args), 2)]); err != nil {
+		return names, err
+	}
+	for _, of := range names {
+		switch {
+		case len(of) == 0:
+			return names, usageError(cmd, "missing AFTER, behind the --")
+		case len(of) > diff.MaxRuns:
+			return names, usageError(cmd, fmt.Sprintf("at most %d recordings of each side are compared", diff.MaxRuns))
+		}
+		for _, name := range of {
+			if cmd.ArgsLenAtDash() > 0 && strings.HasPrefix(name, "-") && name != output.Stdout {
+				return names, usageError(cmd, fmt.Sprintf("flags stand before the --, and behind it %q is a file", name))
+			}
+		}
+	}
+	return names, nil
+}
+
+func runDiff(cmd *cobra.Command, names [2][]string, f *diffFlags) error {
+	to, err := f.check(cmd, slices.Concat(names[0], names[1]))
 	if err != nil {
 		return err
 	}
 	c := diff.New()
-	weight := ""
-	for side, name := range []string{before, after} {
-		counted, err := f.read(cmd, c, diff.Side(side), name)
-		if err != nil {
-			return err
+	weight, first := "", names[0][0]
+	for side, of := range names {
+		for _, name := range of {
+			counted, err := f.read(cmd, c, diff.Side(side), name)
+			if err != nil {
+				return err
+			}
+			if weight != "" && counted != weight {
+				return &exit.Error{Code: exit.BadInput, What: fmt.Sprintf("cannot compare %s with %s", first, name),
+					Why: fmt.Sprintf("the first counts %s, the second %s", weight, counted), Remedy: "--weight samples, if both have them"}
+			}
+			weight = counted
 		}
-		if side == 1 && counted != weight {
-			return &exit.Error{Code: exit.BadInput, What: fmt.Sprintf("cannot compare %s with %s", before, after),
-				Why: fmt.Sprintf("the first counts %s, the second %s", weight, counted), Remedy: "--weight samples, if both have them"}
-		}
-		weight = counted
 	}
 	r, err := c.Compare(diff.Options{By: f.by, Top: f.top, MinChange: f.minChange / 100})
 	if err != nil {
 		return err
 	}
-	r.SetNames(filepath.Base(before), filepath.Base(after))
 	if err := f.write(cmd, r, to); err != nil {
 		return err
 	}
@@ -115,7 +157,7 @@ func runDiff(cmd *cobra.Command, before, after string, f *diffFlags) error {
 }
 
 // check looks at the flags, and tells the format of the result.
-func (f *diffFlags) check(cmd *cobra.Command, before, after string) (format.Format, error) {
+func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, error) {
 	switch {
 	case f.top < 0:
 		return 0, usageError(cmd, "--top is how many changes to show, 0 for all")
@@ -123,10 +165,15 @@ func (f *diffFlags) check(cmd *cobra.Command, before, after string) (format.Form
 		return 0, usageError(cmd, "--min-change is a number of points, from 0 to 100")
 	case !slices.Contains(diff.Keys, f.by):
 		return 0, usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(diff.Keys, ", "), f.by))
-	case before == output.Stdout && after == output.Stdout:
-		return 0, usageError(cmd, "only one of both can be standard input")
 	}
-	for _, name := range []string{before, after} {
+	stdin := 0
+	for _, name := range names {
+		if name == output.Stdout {
+			stdin++
+		}
+		if stdin > 1 {
+			return 0, usageError(cmd, "only one of them can be standard input")
+		}
 		if err := notItself(name, f.output); err != nil {
 			return 0, err
 		}

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,9 +14,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
-	"goprof/process"
 	"goprof/profile"
-	"goprof/profile/naming"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
@@ -29,6 +25,16 @@ microseconds, so two threads are not seen at the same instant.
 
 It needs no help from the JVM, so it works where jstack hangs: on a JVM that is deadlocked,
 stopped (and stays so), or in a safepoint that never ends.
+
+The application's threads come first: main, then the others in the order of their birth, so that a
+pool stands together and two dumps can be compared line by line. Then come the threads of the JDK
+and of the JVM. The frames by which the JVM starts a thread (__clone3 ... call_stub) are left out;
+--native shows them. JSON has all frames (--native=false leaves them out there, too).
+
+--group shows threads that stand at the same place in the same state once, with their count.
+-n 3 --every 5s takes several dumps, and says then which threads did not move and how much CPU time
+each used in between. Ctrl-C ends that with the dumps that there are.
+--format jstack prints what fastThread, jstall, TDA, IntelliJ and the like read: Java frames alone.
 
 A thread stops when it next has a CPU. Where more threads want one than there are, that takes its
 time: a dump waits (--wait-stop). Threads that have not stopped by then have no stack; how many
@@ -42,16 +48,16 @@ not keep (-Djdk.trackAllThreads=false) cannot be found.`
 
 const dumpExample = `  goprof dump 1234                            or --pid 1234
   goprof dump petclinic                       the JVM with that in its main class or jar
-  goprof dump --pid 1234 --json > threads.json
-  goprof dump --pid 1234 --virtual            parked virtual threads, too
-  goprof dump --pid 1234 --nonblocking        stop no thread: running ones have no stack then`
+  goprof dump 1234 --group                    threads at the same place once
+  goprof dump 1234 -n 3 --every 5s            three dumps: what moved, and what did not
+  goprof dump 1234 --format jstack > t.txt    for tools that read jstack's dumps
+  goprof dump 1234 --json > threads.json
+  goprof dump 1234 --virtual                  parked virtual threads, too
+  goprof dump 1234 --nonblocking              stop no thread: running ones have no stack then`
 
 func newDump() *cobra.Command {
 	var pid, inner int
-	var asJSON bool
-	var opt session.DumpOptions
-	var names dumpNames
-	var wait durationFlag
+	d := &dumper{}
 	cmd := &cobra.Command{
 		Use:     "dump {PID | NAME | --ns-pid PID [NAME]}",
 		Short:   "Show what every thread of a JVM does at this moment",
@@ -62,114 +68,98 @@ func newDump() *cobra.Command {
 		ValidArgsFunction: completeNames,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			guard.Enter(guard.ToDump)
-			given := cmd.Flags().Changed("pid")
-			switch {
-			case opt.Depth < 1 || opt.Depth > maxDepth:
-				return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
-			case len(args) > 0 && given:
-				return usageError(cmd, "--pid and NAME exclude each other")
-			case len(args) > 0 && args[0] == "":
-				return usageError(cmd, "an empty name fits every JVM: which one?")
-			case given && inner != 0:
-				return usageError(cmd, "--pid and --ns-pid exclude each other")
-			case cmd.Flags().Changed("ns-pid"):
-				if err := checkInner(cmd, inner); err != nil {
-					return err
-				}
-				if pid, err = inside(inner, strings.Join(args, ""), "dump"); err != nil {
-					return err
-				}
-			case len(args) > 0:
-				if pid, err = named(args[0], "dump"); err != nil {
-					return err
-				}
-			case given && pid <= 0:
-				return usageError(cmd, fmt.Sprintf("%d is no process id", pid))
-			case !given:
-				return usageError(cmd, "which JVM? --pid is missing, or a part of its name")
+			if err := d.check(cmd); err != nil {
+				return err
 			}
-			opt.Wait = wait.Duration
-			return dump(cmd, pid, asJSON, opt, names)
+			if d.pid, err = chosenJVM(cmd, args, pid, inner, "dump"); err != nil {
+				return err
+			}
+			return d.run(cmd)
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.IntVarP(&pid, "pid", "p", 0, "`PID` of the JVM")
 	addInner(cmd, &inner)
-	fs.BoolVar(&asJSON, "json", false, "write JSON")
-	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
-	fs.Var(&wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
-	fs.BoolVar(&names.virtual, "virtual", false, "also show virtual threads that no carrier runs")
-	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
-	fs.BoolVar(&names.hideInternal, "hide-internal", false, hideInternalUsage)
-	fs.BoolVar(&names.raw, "raw-names", false, rawNamesUsage)
+	fs.StringVarP(&d.format, "format", "f", dumpAsText, "`format`: "+strings.Join(dumpFormats, ", "))
+	fs.BoolVar(&d.json, "json", false, "write JSON, as --format json")
+	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
+	fs.BoolVar(&d.shape.Native, "native", false,
+		"show the JVM's own frames below Java, too (JSON: as long as it is not --native=false)")
+	fs.IntVarP(&d.count, "count", "n", 1, "`number` of dumps")
+	fs.Var(&d.every, "every", "`time` from one dump to the next, with -n (5s)")
+	fs.BoolVar(&d.opt.Locks, "locks", true, "say what threads hold, and whose locks they wait for")
+	fs.BoolVar(&d.opt.NonBlocking, "nonblocking", false, "never stop a thread")
+	fs.Var(&d.wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
+	fs.BoolVar(&d.virtual, "virtual", false, "also show virtual threads that no carrier runs")
+	fs.IntVar(&d.opt.Depth, "depth", 2048, "`frames` that a stack may have")
+	fs.BoolVar(&d.hideInternal, "hide-internal", false, hideInternalUsage)
+	fs.BoolVar(&d.raw, "raw-names", false, rawNamesUsage)
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd
 }
 
-// dumpNames say what is shown, and how frames are.
-type dumpNames struct{ raw, hideInternal, virtual bool }
+// The formats of dumps.
+const (
+	dumpAsText   = "text"
+	dumpAsJSON   = "json"
+	dumpAsJstack = "jstack"
+)
 
-func (n dumpNames) fold(threads []profile.ThreadDump) {
-	if n.hideInternal {
-		var folder naming.Folder
-		for i := range threads {
-			folder.Stack(&threads[i].Stack)
-		}
-	}
+var dumpFormats = []string{dumpAsText, dumpAsJSON, dumpAsJstack}
+
+// maxDumps bounds -n: all of them are kept until the end.
+const maxDumps = 1000
+
+// dumpEvery is the time between dumps where none is given.
+const dumpEvery = 5 * time.Second
+
+// dumper is what the command line asks for.
+type dumper struct {
+	pid                        int
+	format                     string
+	json                       bool
+	shape                      output.DumpShape
+	count                      int
+	every, wait                durationFlag
+	opt                        session.DumpOptions
+	virtual, hideInternal, raw bool
 }
 
-func dump(cmd *cobra.Command, pid int, asJSON bool, opt session.DumpOptions, names dumpNames) error {
-	defer session.StopAfterSuspend()()
-	s, err := session.Attach(pid)
-	if err != nil {
-		return attachError(pid, err)
+// check finds out what is wrong with the flags.
+func (d *dumper) check(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	if d.json && given("format") && d.format != dumpAsJSON {
+		return usageError(cmd, "--json and --format "+d.format+" exclude each other")
 	}
-	defer s.Close()
-	if err := host().Traced(pid); err != nil && !opt.NonBlocking {
-		return attachError(pid, err)
+	if d.json {
+		d.format = dumpAsJSON
 	}
-	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
-	if names.raw {
-		s.RawNames()
+	if d.format == dumpAsJSON && !given("native") {
+		d.shape.Native = true
 	}
-	if names.virtual && !s.HasVirtual() {
-		return attachError(pid, session.ErrNoVirtual)
+	switch {
+	case d.opt.Depth < 1 || d.opt.Depth > maxDepth:
+		return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
+	case !slices.Contains(dumpFormats, d.format):
+		return usageError(cmd, fmt.Sprintf("--format is one of %s, not %q", strings.Join(dumpFormats, ", "), d.format))
+	case d.count < 1 || d.count > maxDumps:
+		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxDumps))
+	case given("every") && d.count == 1:
+		return usageError(cmd, "--every says when the next dump comes: -n N is missing")
+	case d.format == dumpAsJstack && d.shape.Group:
+		return usageError(cmd, "--format jstack shows each thread by itself: --group is for text and json")
+	case d.format == dumpAsJstack && d.virtual:
+		return usageError(cmd,
+			"--format jstack has no place for virtual threads that no carrier runs: text and json show them")
+	case d.format == dumpAsJstack && given("native"):
+		return usageError(cmd, "--format jstack shows Java frames alone: --native is for text and json")
 	}
-	threads, err := s.Dump(opt)
-	var incomplete error // the others' stacks are there, and are shown
-	if errors.Is(err, process.ErrSilent) && len(threads) > 0 {
-		incomplete = err
-	} else if err != nil {
-		return attachError(pid, err)
+	d.opt.Wait = d.wait.Duration
+	if d.every.Duration == 0 {
+		d.every.Duration = dumpEvery
 	}
-	var census *profile.VirtualCensus
-	if names.virtual && incomplete == nil {
-		var unmounted []profile.ThreadDump
-		var found profile.VirtualCensus
-		unmounted, found, incomplete = s.DumpVirtual(opt)
-		threads, census = append(threads, unmounted...), &found
-		tellCensus(cmd.ErrOrStderr(), census)
-	}
-	names.fold(threads)
-	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
-	out, err := output.Reserve(output.Stdout)
-	if err != nil {
-		return outputFailed(err)
-	}
-	_, err = out.Write(func(w io.Writer) error {
-		if asJSON {
-			return output.DumpVirtualJSON(w, threads, census)
-		}
-		return output.DumpText(w, threads)
-	})
-	if err != nil {
-		return outputFailed(err)
-	}
-	if incomplete != nil {
-		return attachError(pid, incomplete)
-	}
-	return notStopped(pid, threads, cmp.Or(opt.Wait, session.DumpWait))
+	return nil
 }
 
 // notStopped is the error of a dump that lacks stacks.

@@ -116,6 +116,12 @@ func (r *recorder) record(ctx context.Context) result {
 // once records what becomes one file.
 func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	ctx, stop := context.WithCancel(ctx)
+	if p, ok := r.out.product.(interface{ hurry() }); ok {
+		defer context.AfterFunc(ctx, p.hurry)()
+		if length > 0 {
+			defer time.AfterFunc(length, p.hurry).Stop()
+		}
+	}
 	defer stop()
 	before := r.session.CPUTime()
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
@@ -266,15 +272,26 @@ func (r *recorder) writeNow(talk io.Writer) {
 	}
 }
 
-// interruptible ends at the first SIGINT or SIGTERM. The second one ends the process at
-// once: by then the handler is gone.
+// interruptible ends at the first SIGINT or SIGTERM. The second one ends the process at once, and leaves no file that
+// has no name yet.
 func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
 	if parent == nil {
 		parent = context.Background()
 	}
-	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer signal.Stop(signals)
+		select {
+		case <-signals:
+			defer cleanOnSignal()()
+			cancel()
+			<-parent.Done() // of the whole process: until its end
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // tellNotes says what a user should know although all went well.

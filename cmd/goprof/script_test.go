@@ -90,5 +90,6 @@ func flight(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(w.Sample(&profile.Sample{At: at(i), Thread: profile.Thread{TID: 13, Name: "GC Thread#0"}, Stack: work, CPU: time.Millisecond}))
 		}
 	}
+	ts.Check(w.Account(at(100), &profile.Summary{Attempted: 110, Whole: 110, Samples: 110}))
 	ts.Check(errors.Join(w.Close(at(100)), file.Close()))
 }

@@ -229,7 +229,9 @@ func (w *topWatch) dump() (string, error) {
 	if err != nil {
 		return "", outputFailed(err)
 	}
-	name, err := file.Write(func(to io.Writer) error { return output.DumpText(to, threads) })
+	profile.Order(threads)
+	dump := &profile.Dump{Threads: threads}
+	name, err := file.Write(func(to io.Writer) error { return output.DumpText(to, dump, output.DumpShape{}) })
 	if err != nil {
 		return "", outputFailed(err)
 	}

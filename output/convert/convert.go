@@ -44,7 +44,7 @@ func Write(to io.Writer, f format.Format, src recording.Source, o Options) (samp
 	case format.HTML, format.SVG, format.JSON:
 		err = writeTree(to, f, w, o)
 	case format.JFR:
-		err = writeJFR(to, w)
+		err = writeJFR(to, w, o.Tell)
 	case format.PProf:
 		err = writePProf(to, w, o.Tell)
 	case format.Speedscope:
@@ -91,6 +91,14 @@ func (w *watched) Each(visit func(*profile.Sample) error) error {
 func (w *watched) Marks(visit func(recording.Mark) error) error {
 	if m, ok := w.Source.(recording.Marked); ok {
 		return m.Marks(visit)
+	}
+	return nil
+}
+
+// Lives are the recording's, if it has any.
+func (w *watched) Lives(visit func(recording.Life) error) error {
+	if l, ok := w.Source.(recording.Lived); ok {
+		return l.Lives(visit)
 	}
 	return nil
 }

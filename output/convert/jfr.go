@@ -2,6 +2,7 @@ package convert
 
 import (
 	"io"
+	"math"
 	"time"
 
 	"goprof/output/jfr"
@@ -10,8 +11,9 @@ import (
 )
 
 // writeJFR writes samples with their times. Of what others recorded, samples of CPU time and of wall-clock time are
-// kept, and waits as samples of wall-clock time.
-func writeJFR(to io.Writer, src recording.Source) error {
+// kept, and waits as samples of wall-clock time. Of what is no sample, marks and the beginnings and ends of threads go
+// with them.
+func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 	i := src.Info()
 	switch {
 	case !i.Timed:
@@ -23,9 +25,14 @@ func writeJFR(to io.Writer, src recording.Source) error {
 	}
 	w := jfr.NewWriter(to, jfr.Options{})
 	w.SetMeta(i.Meta)
-	w.SetJVM(jfr.JVM{Version: i.Meta.JVM, MainClass: i.Meta.MainClass, PID: i.Meta.PID})
+	w.SetJVM(jfr.JVM{Version: i.Meta.JVM, MainClass: i.Meta.MainClass, PID: i.Meta.PID,
+		Start: i.JVMStart})
+	others, err := othersOf(src, tell)
+	if err != nil {
+		return err
+	}
 	last, begun := profile.Instant{}, false
-	err := src.Each(func(s *profile.Sample) error {
+	err = src.Each(func(s *profile.Sample) error {
 		if !begun {
 			begun = true
 			if err := w.Tick(moved(s.At, i.Meta.Start)); err != nil {
@@ -35,8 +42,14 @@ func writeJFR(to io.Writer, src recording.Source) error {
 		if s.At.Ticks > last.Ticks {
 			last = s.At
 		}
+		if err := others.write(w, s.At.Ticks); err != nil {
+			return err
+		}
 		return w.Sample(s)
 	})
+	if err == nil && begun {
+		err = others.write(w, math.MaxInt64)
+	}
 	if err != nil || !begun {
 		return err
 	}

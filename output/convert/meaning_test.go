@@ -54,7 +54,7 @@ func valuesOf(t *testing.T, data []byte) (types []string, sums []int64) {
 		t.Fatal(err)
 	}
 	sums = make([]int64, len(file.Types))
-	err = file.EachValues(func(_ *pprof.Sample, values []int64) error {
+	err = file.Each(func(_ *profile.Sample, values []int64) error {
 		for i, n := range values {
 			sums[i] += n
 		}

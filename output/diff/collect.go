@@ -12,22 +12,34 @@ import (
 	"goprof/profile/naming"
 )
 
-// Comparison takes two recordings in, and then compares them.
+// Comparison takes recordings of two sides in, and then compares the sides.
 type Comparison struct {
 	tree  tree
 	sides [sides]side
 }
 
-// side is what is known of one recording beside its stacks.
+// side is what is known of the recordings of one side beside their stacks.
 type side struct {
 	total  int64
 	looks  int64
 	span   time.Duration
 	weight profile.Weight
-	cells  map[cell]int64 // nil: it has no times
+	runs   []run
+	timed  bool // all of them have times
+	cells  map[cell]int64
 }
 
-// cell is a node in a block of time.
+// run is one recording of a side.
+type run struct {
+	name  string
+	jvm   string // which JVM it is of, empty if that is not known
+	total int64
+}
+
+// MaxRuns is how many recordings a side has at most.
+const MaxRuns = 64
+
+// cell is a node in a block of time. Each recording has blocks of its own; one without times has all in its first.
 type cell struct{ block, node int32 }
 
 // ErrNoSamples is of a recording, or the part of it that was chosen, without any.
@@ -49,8 +61,10 @@ func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
 		return ErrNoSamples
 	}
 	s := &c.sides[to]
-	s.weight, s.total, s.looks = t.Weight, t.Total, looks
-	s.assumeLooks(0)
+	first := s.begin(run{total: t.Total}, false)
+	s.weight = t.Weight
+	s.total += t.Total
+	s.looks += assumedLooks(t.Weight, t.Total, looks, 0)
 	at := make([]int32, len(t.Nodes))
 	for n := 1; n < len(t.Nodes); n++ {
 		from := &t.Nodes[n]
@@ -59,19 +73,41 @@ func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
 		}
 		if from.Self > 0 {
 			c.tree.nodes[at[n]].self[to] += from.Self
+			s.cells[cell{first, at[n]}] += from.Self
 		}
 	}
-	c.independently(to)
 	return nil
 }
 
-// assumeLooks is for recordings that do not say how many samples they have: each stands for an interval.
-func (s *side) assumeLooks(interval time.Duration) {
+// begin begins a recording, and returns its first block.
+func (s *side) begin(r run, timed bool) (block int32) {
+	if s.cells == nil {
+		s.cells, s.timed = make(map[cell]int64), true
+	}
+	s.timed = s.timed && timed
+	s.runs = append(s.runs, r)
+	return int32(len(s.runs)-1) * blocks
+}
+
+// assumedLooks is how many samples a recording has. Of one that does not say it, each stands for an interval.
+func assumedLooks(w profile.Weight, total, looks int64, interval time.Duration) int64 {
 	switch {
-	case s.weight == profile.Samples:
-		s.looks = s.total
-	case s.looks <= 0:
-		s.looks = max(s.total/int64(cmp.Or(interval, assumedLook)), 1)
+	case w == profile.Samples:
+		return total
+	case looks <= 0:
+		return max(total/int64(cmp.Or(interval, assumedLook)), 1)
+	}
+	return looks
+}
+
+// finish makes of each side what both need to be judged.
+func (c *Comparison) finish() {
+	for s := range sides {
+		if c.sides[s].timed {
+			c.withoutChance(s)
+		} else {
+			c.independently(s)
+		}
 	}
 }
 
@@ -90,8 +126,8 @@ type Reading struct {
 	HideInternal bool // frames that only pass calls on become one: naming.Folder
 }
 
-// AddSource takes a recording in, with its times if it has them. It reads the source twice: first to know how long it
-// is.
+// AddSource takes one recording of a side in, with its times if it has them. It reads the source twice: first to know
+// how long it is.
 func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s, i := &c.sides[to], src.Info()
 	s.weight = i.Meta.Weight
@@ -100,28 +136,24 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	if err := src.Each(a.measure); err != nil {
 		return err
 	}
-	if i.Timed && a.last > a.first {
-		s.cells = make(map[cell]int64)
-		s.span = time.Duration(a.last - a.first)
+	if a.timed = i.Timed && a.last > a.first; a.timed {
+		s.span += time.Duration(a.last - a.first)
 	}
+	a.firstBlock = s.begin(run{name: i.Name, jvm: i.JVM()}, a.timed)
 	if err := src.Each(a.add); err != nil {
 		return err
 	}
 	for _, st := range a.standing {
 		a.end(st)
 	}
-	if s.total == 0 {
+	if a.total == 0 {
 		return ErrNoSamples
 	}
+	s.runs[len(s.runs)-1].total = a.total
 	if i.Format == "collapsed" && s.weight != profile.Samples {
-		s.looks = 0 // its stacks are no looks
+		a.looks = 0 // its stacks are no looks
 	}
-	s.assumeLooks(i.Meta.Interval)
-	if s.cells == nil {
-		c.independently(to)
-	} else {
-		c.withoutChance(to)
-	}
+	s.looks += assumedLooks(s.weight, a.total, a.looks, i.Meta.Interval)
 	return nil
 }
 
@@ -147,7 +179,11 @@ type adder struct {
 	to          Side
 	o           Reading
 	seen        bool
+	timed       bool
+	firstBlock  int32
 	first, last int64
+	total       int64
+	looks       int64
 	labels      map[frame]int32
 	roots       map[profile.Thread]int32
 	stack       profile.Stack // a sample's, to be changed
@@ -207,13 +243,14 @@ func (a *adder) add(s *profile.Sample) error {
 		return errTooMuch
 	}
 	side.total += weight
-	side.looks += s.Looks()
+	a.total += weight
+	a.looks += s.Looks()
 	a.c.tree.nodes[at].self[a.to] += weight
-	if side.cells == nil {
-		return nil
+	key := cell{a.firstBlock, at}
+	if a.timed {
+		a.stand(s, standing{at, weight})
+		key.block += a.block(moment(s))
 	}
-	a.stand(s, standing{at, weight})
-	key := cell{a.block(moment(s)), at}
 	if _, ok := side.cells[key]; !ok && len(side.cells) >= maxCells {
 		return errTooMuch
 	}

@@ -175,7 +175,7 @@ func TestBurst(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	r := compareTrees(t, parse(t, "a;b 900\na;c 100\n"), parse(t, "a;b 500\na;\u202ec 500\n"), Options{By: "method", Top: 1})
-	r.SetNames("x", "y")
+	r.Before.Name, r.After.Name = "x", "y"
 	var out bytes.Buffer
 	if err := r.JSON(&out); err != nil {
 		t.Fatal(err)

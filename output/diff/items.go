@@ -135,8 +135,13 @@ func fingerprint(n uint64) uint64 {
 // blocks is into how many parts the time of a recording is cut; each further level has half as many.
 const (
 	blocks = 64
-	levels = 4
+	levels = 5
 )
+
+// shifts are how many times the blocks of a level are halved in number. The longest blocks are the recordings.
+var shifts = [levels]int{0, 1, 2, 3, 6}
+
+const wholeRuns = levels - 1
 
 // products are sums over blocks, of the item's count in each, squared, and times the count of all.
 type products struct{ squares, withAll float64 }
@@ -149,7 +154,7 @@ func (it *items) addBlocks(of Side, s *side) (all [levels]float64) {
 	for level := range levels {
 		part := partSums{it: it, of: of, level: level, sums: make([]float64, len(it.list))}
 		for _, c := range cells {
-			part.add(c.block>>level, c.node, float64(s.cells[c]))
+			part.add(c.block>>shifts[level], c.node, float64(s.cells[c]))
 		}
 		part.end()
 		all[level] = part.squares

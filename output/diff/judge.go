@@ -22,6 +22,7 @@ type evidence struct {
 	df        float64
 	inflation float64 // the larger one of both sides
 	fewest    float64 // the smallest p that so many samples can give
+	between   between // recordings
 	p, held   float64 // alone, and after Holm's correction
 }
 
@@ -39,7 +40,7 @@ func (c *Comparison) judge(i *item, spread *[sides]spread) evidence {
 	e := evidence{item: i, total: [sides]float64{float64(c.sides[Before].total), float64(c.sides[After].total)}}
 	var inflation, df [sides]float64
 	for s := range sides {
-		if c.sides[s].cells != nil {
+		if c.sides[s].timed {
 			v, known := spread[s].variance(i, s, e.share(s))
 			inflation[s], df[s] = max(v/c.independent(&e, s), 1), known
 		}
@@ -58,8 +59,16 @@ func (c *Comparison) judge(i *item, spread *[sides]spread) evidence {
 	}
 	e.df = e.freedom(df)
 	e.fewest = c.fewest(&e)
-	e.p = e.chance(e.share(Before), e.share(After))
 	return e
+}
+
+// decide finds the p of an item, when it is known how recordings differ.
+func (c *Comparison) decide(e *evidence, p *prior) {
+	e.between.settle(e, p)
+	for s := range sides {
+		e.inflation = max(e.inflation, e.between.error2[s]*e.total[s]*e.total[s]/c.independent(e, s))
+	}
+	e.p = e.chance(e.share(Before), e.share(After))
 }
 
 // look is what one look counts.
@@ -113,13 +122,14 @@ func (e *evidence) chance(before, after float64) float64 {
 	if p <= 0 || p >= 1 {
 		return 1
 	}
-	t := (after - before) / math.Sqrt(error2[Before]+error2[After])
+	change := after - before
+	t := change / math.Sqrt(error2[Before]+error2[After])
 	if p > 0.5 {
 		before, after = 1-before, 1-after
 	}
 	counts := [sides]float64{before * looks[Before], after * looks[After]}
 	exact := binomial(counts[After], counts[Before]+counts[After], looks[After]/(looks[Before]+looks[After]))
-	return max(student(t, e.df), exact)
+	return max(student(t, e.df), exact, e.between.chance(change))
 }
 
 // noise is the smallest change in the direction of this one whose p is not more than limit.

@@ -35,6 +35,7 @@ type Result struct {
 	Compared    int            `json:"hypotheses"` // Holm's correction is for so many
 	Inflation   float64        `json:"inflation"`  // of the variance over independent looks: the median of items
 	Assumed     bool           `json:"assumed"`    // neither recording has times: the inflation is not measured
+	Starts      Starts         `json:"starts"`     // what is known of noise between starts of a JVM
 	Significant int            `json:"significant"`
 	Changes     []Change       `json:"changes"`
 	Omitted     int            `json:"omitted"`
@@ -46,9 +47,10 @@ type Result struct {
 	limit    float64
 }
 
-// Recording is one of the two.
+// Recording is one side: a recording, or several together.
 type Recording struct {
 	Name   string        `json:"name"`
+	Files  []string      `json:"files"` // the recordings, in the order in which they were given
 	Total  int64         `json:"total"`
 	Looks  int64         `json:"samples"`
 	Span   time.Duration `json:"span_ns,omitempty"` // from the first sample to the last, 0 if it has no times
@@ -95,18 +97,24 @@ func (c *Comparison) Compare(o Options) (*Result, error) {
 		return nil, ErrNoSamples
 	}
 	r := &Result{By: o.By, Risk: Risk, Weight: c.sides[After].weight, c: c}
+	c.finish()
 	r.Before, r.After = c.sides[Before].recording(), c.sides[After].recording()
 	r.Assumed = r.Before.Blocks == 0 && r.After.Blocks == 0
+	r.Starts = c.starts()
 	r.items = newItems(&c.tree, key, inherits)
 	var spreads [sides]spread
 	for s := range sides {
-		if side := &c.sides[s]; side.cells != nil {
-			spreads[s] = newSpread(r.items.list, s, side, r.items.addBlocks(s, side))
-		}
+		side := &c.sides[s]
+		spreads[s] = newSpread(r.items.list, s, side, r.items.addBlocks(s, side))
 	}
 	r.evidence = make([]evidence, len(r.items.list))
 	for i := range r.items.list {
 		r.evidence[i] = c.judge(&r.items.list[i], &spreads)
+		r.evidence[i].between = c.between(&r.evidence[i], &spreads)
+	}
+	prior := newPrior(r.evidence)
+	for i := range r.evidence {
+		c.decide(&r.evidence[i], &prior)
 	}
 	r.Compared, r.limit = holm(r.evidence)
 	r.Inflation = medianInflation(r.evidence)
@@ -115,8 +123,14 @@ func (c *Comparison) Compare(o Options) (*Result, error) {
 }
 
 func (s *side) recording() Recording {
-	r := Recording{Total: s.total, Looks: s.looks, Span: s.span}
-	if s.cells != nil {
+	r := Recording{Total: s.total, Looks: s.looks, Span: s.span, Files: []string{}}
+	for i := range s.runs {
+		r.Files = append(r.Files, s.runs[i].name)
+	}
+	if r.Name = r.Files[0]; len(r.Files) > 1 {
+		r.Name += fmt.Sprintf(" and %d more", len(r.Files)-1)
+	}
+	if s.timed {
 		r.Blocks = blocks
 	}
 	return r

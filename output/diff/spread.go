@@ -2,6 +2,7 @@ package diff
 
 // spread is how the blocks of one recording differ.
 type spread struct {
+	runs int
 	all  [levels]float64 // squares of the counts of all
 	slow float64         // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
 }
@@ -19,7 +20,10 @@ const fewSamples = 50
 
 // newSpread measures how slow a recording's changes are by the items that have samples enough.
 func newSpread(list []item, s Side, side *side, all [levels]float64) spread {
-	sp := spread{all: all, slow: 1}
+	sp := spread{runs: len(side.runs), all: all, slow: 1}
+	if !side.timed {
+		return sp
+	}
 	sum, n := 0.0, 0
 	look := float64(side.total) / float64(side.looks)
 	for i := range list {
@@ -42,7 +46,10 @@ func newSpread(list []item, s Side, side *side, all [levels]float64) spread {
 // between is the variance of an item's count that the blocks of each level tell.
 func (sp *spread) between(i *item, s Side, share float64) (v [levels]float64) {
 	for level := range levels {
-		k, b := float64(int(blocks)>>level), &i.blocks[s][level]
+		k, b := float64(sp.runs*blocks>>shifts[level]), &i.blocks[s][level]
+		if k < 2 {
+			continue
+		}
 		v[level] = max(k/(k-1)*(b.squares-2*share*b.withAll+share*share*sp.all[level]), 0)
 	}
 	return v
@@ -57,10 +64,10 @@ func long(v [levels]float64, level int) float64 {
 // variance is that of an item's count, and with how many degrees of freedom it is known.
 func (sp *spread) variance(i *item, s Side, share float64) (v, df float64) {
 	by := sp.between(i, s, share)
-	v, df = by[0]*sp.slow, blocks-1
+	v, df = by[0]*sp.slow, float64(sp.runs*blocks)-1
 	for _, slow := range slowLevels {
 		if of := long(by, slow.level); of > v && by[slow.level] > slow.ratio*by[0] {
-			v, df = of, float64(int(blocks)>>slow.level)-1
+			v, df = of, float64(sp.runs*blocks>>shifts[slow.level])-1
 		}
 	}
 	return v, df

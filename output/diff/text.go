@@ -71,7 +71,24 @@ func (r *Result) method() string {
 	if r.Assumed {
 		how = fmt.Sprintf("Neither recording has times, so noise is not measured: %.1f times that of independent samples was assumed.", Assumed)
 	}
-	return fmt.Sprintf("%s Corrected for %s (Holm).", how, plural(r.Compared, "comparison", "comparisons"))
+	return fmt.Sprintf("%s Corrected for %s (Holm).\n%s", how, plural(r.Compared, "comparison", "comparisons"), r.betweenStarts())
+}
+
+// betweenStarts says what is known of noise between one recording and the next.
+func (r *Result) betweenStarts() string {
+	const give = "Give several recordings of each: goprof diff before*.jfr -- after*.jfr"
+	several := len(r.Before.Files) > 1 || len(r.After.Files) > 1
+	switch {
+	case r.Starts == OneJVM && several:
+		return "All recordings are of one JVM. Noise between them is measured."
+	case r.Starts == OneJVM:
+		return "Both are of one JVM, so no start differs from the next."
+	case r.Starts == Measured:
+		return fmt.Sprintf("Noise between recordings is measured, by %d before and %d after.", len(r.Before.Files), len(r.After.Files))
+	case r.Starts == NotKnown:
+		return "They are of two starts of a JVM. By how much starts of one program differ is not known, so a change may be that.\n" + give
+	}
+	return "If they are of two starts of a JVM: by how much starts of one program differ is not known, so a change may be that.\n" + give
 }
 
 func (r *Result) table(w *bufio.Writer, sort string) {
@@ -145,6 +162,3 @@ func plural(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
-
-// SetNames says what the recordings are called.
-func (r *Result) SetNames(before, after string) { r.Before.Name, r.After.Name = before, after }

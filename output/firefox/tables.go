@@ -33,6 +33,7 @@ type tables struct {
 	sources []string
 	source  map[string]int
 	images  []string // each is a lib and a resource
+	builds  []string // of images: build ids
 	image   map[string]int
 	names   []int // of funcs: strings
 	files   []int // of sources: strings
@@ -62,6 +63,7 @@ func (w *writer) makeTables() {
 		if _, ok := t.image[fn.Module]; fn.Module != "" && !ok {
 			t.image[fn.Module] = len(t.images)
 			t.images = append(t.images, fn.Module)
+			t.builds = append(t.builds, fn.Build)
 			t.libs = append(t.libs, w.strings.index(path.Base(fn.Module)))
 		}
 	}
@@ -78,7 +80,13 @@ func (w *writer) libs() {
 		w.Text(path.Base(file))
 		w.Raw(`,"debugPath":`)
 		w.Text(file)
-		w.Raw(`,"breakpadId":"","codeId":null}`)
+		w.Raw(`,"breakpadId":"","codeId":`)
+		if build := w.tables.builds[i]; build != "" {
+			w.Text(build)
+		} else {
+			w.Raw("null")
+		}
+		w.Raw("}")
 	})
 }
 

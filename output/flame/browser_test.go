@@ -54,6 +54,14 @@ func TestPageOfTime(t *testing.T) {
 	b.Expect("zoom all 1.50 s of threads' time, 100.00%")
 }
 
+// TestPageOfBytes: allocations are told in bytes, not as samples.
+func TestPageOfBytes(t *testing.T) {
+	tree := parse(t, "Shop.main_[0];Shop.sell_[1];byte[] 1572864\nShop.main_[0];int[] 524288\n")
+	tree.Weight = profile.Bytes
+	b := open(t, tree, Options{Title: "Shop"}, "#q=sell")
+	b.Expect("bytes 2097152; frames 4; matches 1 frames, 1.50 MiB allocated, 75.00%; zoom all 2.00 MiB allocated, 100.00%")
+}
+
 func TestPageDraws(t *testing.T) {
 	b := open(t, shop(t), Options{Title: "Shop", About: [][2]string{{"host", "prod-<7>"}}}, "")
 	b.Expect("samples 1000; frames 11; matches none; zoom all 1000 samples, 100.00%; view flame light; drawn 12 boxes, 6 rows")

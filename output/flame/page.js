@@ -12,11 +12,13 @@ const state = {
 
 let whole = tree.total[0];
 const timed = page.unit === 'cpu' || page.unit === 'time';
-const figure = n => timed ? duration(n) : thousands(n);
+const inBytes = page.unit === 'bytes';
+const figure = n => timed ? duration(n) : inBytes ? bytes(n) : thousands(n);
 const ofWhat = page.unit === 'cpu' ? 'of CPU' : "of threads' time";
 const samples = (n, text) => `${text} ${n === 1 ? 'sample' : 'samples'}`;
-const amount = n => timed ? `${duration(n)} ${ofWhat}` : samples(n, thousands(n));
-const plainAmount = n => timed ? `${duration(n)} ${ofWhat}` : samples(n, n);
+const counted = (n, text) => timed ? `${duration(n)} ${ofWhat}` : inBytes ? `${bytes(n)} allocated` : samples(n, text);
+const amount = n => counted(n, thousands(n));
+const plainAmount = n => counted(n, n);
 
 // relayout makes the rows anew; redraw paints them as they are.
 function relayout(keepScroll) {
@@ -66,7 +68,7 @@ function redrawSoon() {
 // tell keeps the text for tests and screen readers, and the address, as the picture is.
 function tell() {
   const s = state, parts = [
-    timed ? `${page.unit} ${whole} ns` : `samples ${whole}`, `frames ${tree.count - 1}`,
+    timed ? `${page.unit} ${whole} ns` : `${inBytes ? 'bytes' : 'samples'} ${whole}`, `frames ${tree.count - 1}`,
     `matches ${s.found ? `${s.found.frames} frames, ${plainAmount(s.matched)}, ${percent(s.matched, whole)}` : 'none'}`,
     `zoom ${nameOf(s.view.name(s.zoom))} ${plainAmount(s.view.total(s.zoom))}, ${percent(s.view.total(s.zoom), whole)}`,
     `view ${s.view === reverse ? 'reverse ' : ''}${s.icicle ? 'icicle' : 'flame'}${s.folded ? ' folded' : ''}${swapped ? ' before' : ''}${s.dark ? ' dark' : ' light'}`,

@@ -13,3 +13,9 @@ const percent = (n, of) => {
 };
 // signed is a change in points of 100.
 const signed = points => (points < 0 ? '\u2212' : '+') + Math.abs(points).toFixed(2);
+
+// bytes is an amount of memory, with three digits or so.
+const bytes = n => {
+  const [unit, of] = [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]].find(([, of]) => n >= of) || ['B', 1];
+  return `${n / of >= 100 || of === 1 ? Math.round(n / of) : (n / of).toPrecision(3)} ${unit}`;
+};

@@ -13,10 +13,6 @@ const state = {
 
 const whole = {from: 0, to: cells, lane: -1};
 const ofWhat = page.unit === 'cpu' ? 'of CPU' : "of threads' time";
-const bytes = n => {
-  const [unit, of] = [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10], ['B', 1]].find(([, of]) => n >= of) || ['B', 1];
-  return `${n / of >= 100 || of === 1 ? Math.round(n / of) : (n / of).toPrecision(3)} ${unit}`;
-};
 const figure = n => (timed ? duration(n) : page.unit === 'bytes' ? bytes(n) : thousands(Math.round(n * 100) / 100));
 const amount = n => (timed ? `${duration(n)} ${ofWhat}` : page.unit === 'bytes' ? `${bytes(n)} allocated` : `${figure(n)} ${n === 1 ? 'sample' : 'samples'}`);
 const unitName = {time: "threads' time", cpu: 'CPU time', bytes: 'allocated'}[page.unit] || 'samples';

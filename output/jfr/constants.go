@@ -6,7 +6,7 @@ import "goprof/profile"
 type constants struct {
 	texts   map[string]map[uint64]string // of types that are one string, by the type's name
 	classes map[uint64]classRef
-	sources map[uint64]uint64 // symbols, by class: in our files
+	sources map[uint64]sourceRef // by class: in our files
 	methods map[uint64]methodRef
 	threads map[uint64]profile.Thread
 	stacks  map[uint64]piece
@@ -25,13 +25,14 @@ type checkpoint struct {
 }
 
 type classRef struct{ name uint64 }
+type sourceRef struct{ file, build uint64 }
 type methodRef struct{ class, name uint64 }
 
 func newConstants() *constants {
 	return &constants{
 		texts:   make(map[string]map[uint64]string),
 		classes: make(map[uint64]classRef),
-		sources: make(map[uint64]uint64),
+		sources: make(map[uint64]sourceRef),
 		methods: make(map[uint64]methodRef),
 		threads: make(map[uint64]profile.Thread),
 		stacks:  make(map[uint64]piece),

@@ -27,7 +27,7 @@ func (r *Reader) decode(of *class) (*Event, *BadFile) {
 	}
 	if of.name == sourceName {
 		r.turn ^= 1 // nobody is given this event: the sample before it keeps its place
-		keepFirst(r.k.sources, rec.numbers[slotType], rec.numbers[slotSource])
+		keepFirst(r.k.sources, rec.numbers[slotType], sourceRef{rec.numbers[slotSource], rec.numbers[slotBuild]})
 		return e, nil
 	}
 	return e, r.fill(e, of)
@@ -62,10 +62,11 @@ func (r *Reader) fill(e *Event, of *class) *BadFile {
 		case slotClass:
 			e.Class = className(r.k.symbol(r.k.classes[n[slotClass]].name))
 		case slotStack:
-			var bad *BadFile
-			if e.Stack, bad = r.stacks.stack(n[slotStack]); bad != nil {
+			made, bad := r.stacks.stack(n[slotStack])
+			if bad != nil {
 				return bad
 			}
+			e.Stack, e.StackNumber = made.stack, made.number
 		}
 	}
 	return nil

@@ -136,6 +136,18 @@ func (w *Writer) threadEvent(typ typeID, at profile.Instant, t *profile.Thread) 
 	return nil
 }
 
+// Mark writes what is known of a moment, or of a span of time.
+func (w *Writer) Mark(at profile.Instant, length time.Duration, kind, text string) error {
+	if err := w.at(at); err != nil {
+		return err
+	}
+	w.event(typeMark, at.Ticks)
+	w.numbers(max(int64(length), 0))
+	w.texts(kind, text)
+	w.end()
+	return nil
+}
+
 // ThreadCount is how many Java threads there are.
 type ThreadCount struct {
 	Active, Daemon, Started, Peak int64

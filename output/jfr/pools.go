@@ -49,6 +49,7 @@ type constant struct {
 type classKey struct {
 	name   string // as a Func has it, with dots
 	source string
+	build  string
 }
 
 // methodKey is what makes a method of a file.
@@ -196,21 +197,24 @@ func (p *pools) symbol(text string) uint64 {
 	return c.key
 }
 
-func (p *pools) class(name, source string) uint64 {
-	c, ok := p.classOf[classKey{name, source}]
+func (p *pools) class(of classKey) uint64 {
+	c, ok := p.classOf[of]
 	if !ok {
 		c = p.classes.next()
-		p.classOf[classKey{name, source}] = c
+		p.classOf[of] = c
 	}
 	if p.again(c) {
 		return c.key
 	}
-	symbol := p.symbol(strings.ReplaceAll(name, ".", "/"))
-	if source != "" {
-		file := p.symbol(source)
+	symbol := p.symbol(strings.ReplaceAll(of.name, ".", "/"))
+	if of.source != "" {
+		file, build := p.symbol(of.source), uint64(0) // refers to nothing
+		if of.build != "" {
+			build = p.symbol(of.build)
+		}
 		b := appendInt(p.source[:0], uint64(typeSource))
 		b = appendInt(b, uint64(p.now))
-		b = appendInt(appendInt(b, c.key), file)
+		b = appendInt(appendInt(appendInt(b, c.key), file), build)
 		p.source, p.sources = b, appendEvent(p.sources, b)
 	}
 	p.classes.add(c.key)
@@ -238,9 +242,9 @@ func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
 		return c.key
 	}
 	class, name, source := split(fn, sort)
-	classKey, nameKey, descriptor := p.class(class, source), p.symbol(name), p.symbol(anyDescriptor)
+	in, nameKey, descriptor := p.class(classKey{class, source, fn.Build}), p.symbol(name), p.symbol(anyDescriptor)
 	p.methods.add(c.key)
-	b := appendInt(p.methods.data, classKey)
+	b := appendInt(p.methods.data, in)
 	b = appendInt(b, nameKey)
 	b = appendInt(b, descriptor)
 	p.methods.data = append(b, 0, 0) // modifiers, hidden

@@ -27,15 +27,17 @@ type Event struct {
 	Thread    profile.Thread
 	HasThread bool
 	Stack     *profile.Stack // nil without one
-	State     string         // of a sample: STATE_RUNNABLE
-	Samples   int64          // how many looks a sample stands for: 1 where the event does not say
-	Span      time.Duration  // of a wall sample: the time that it stands for
-	CPU       time.Duration  // of a sample: the CPU time that it stands for
-	Leaf      profile.Certainty
-	Bytes     int64  // of an allocation: how many it stands for
-	Class     string // of the object or the monitor
-	Failed    bool   // jdk.CPUTimeSample without a stack
-	Fields    []Field
+	// StackNumber is the same for equal stacks most of the time, and never for stacks that differ; 0 without a stack.
+	StackNumber uint64
+	State       string        // of a sample: STATE_RUNNABLE
+	Samples     int64         // how many looks a sample stands for: 1 where the event does not say
+	Span        time.Duration // of a wall sample: the time that it stands for
+	CPU         time.Duration // of a sample: the CPU time that it stands for
+	Leaf        profile.Certainty
+	Bytes       int64  // of an allocation: how many it stands for
+	Class       string // of the object or the monitor
+	Failed      bool   // jdk.CPUTimeSample without a stack
+	Fields      []Field
 }
 
 // Field is a field of an event without a stack: a text, a whole number or a real one.

@@ -3,6 +3,7 @@ package jfr
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -25,6 +26,7 @@ type class struct {
 	event  bool
 	fields []field
 	simple bool  // one field, a string
+	flat   bool  // nothing but whole numbers
 	stack  bool  // an event with a stack trace
 	events int64 // that were counted: Reader.Tally
 }
@@ -76,6 +78,7 @@ const (
 	slotName
 	slotType
 	slotSource
+	slotBuild
 	slotTID
 	slotJavaID
 	slotJavaName
@@ -102,7 +105,7 @@ var eventSlots = map[string]slot{
 }
 
 // sourceSlots are those of the events that come before a chunk's others in our files.
-var sourceSlots = map[string]slot{"class": slotType, "file": slotSource}
+var sourceSlots = map[string]slot{"class": slotType, "file": slotSource, "build": slotBuild}
 
 // constantSlots are the fields of constants that are understood.
 var constantSlots = map[string]map[string]slot{
@@ -225,6 +228,7 @@ func (s *schema) link() {
 			c.stack = c.stack || c.event && f.slot == slotStack
 		}
 		c.simple = len(c.fields) == 1 && c.fields[0].form == formText && !c.fields[0].array
+		c.flat = !slices.ContainsFunc(c.fields, func(f field) bool { return f.form != formInt || f.array })
 	}
 }
 
@@ -262,6 +266,10 @@ func (c *cursor) value(of *class, depth int, into *record) {
 		c.single(&field{form: form, class: of}, depth, into)
 		return
 	}
+	if of.flat {
+		c.numbers(of, into)
+		return
+	}
 	for i := range of.fields {
 		if !c.step() {
 			return
@@ -289,6 +297,19 @@ func (c *cursor) value(of *class, depth int, into *record) {
 				}
 				into.addFrame()
 			}
+		}
+	}
+}
+
+// numbers reads a value of a flat class: a recording has millions of frames, which are such.
+func (c *cursor) numbers(of *class, into *record) {
+	if c.steps -= len(of.fields); c.steps < 0 {
+		c.step() // which says so
+		return
+	}
+	for i := range of.fields {
+		if v := c.int(); into != nil {
+			into.numbers[of.fields[i].slot] = v
 		}
 	}
 }

@@ -22,27 +22,45 @@ type stackMaker struct {
 	kernelKnown bool
 	ours        bool // goprof wrote the chunk
 
-	funcs  map[profile.Func]*profile.Func // for the whole file
-	made   map[madeKey]*profile.Func      // of the chunk
-	stacks map[uint64]*profile.Stack
-	frames int // in stacks
-	all    int // that were made of this chunk's
+	// Of the whole file. A stack keeps its number from chunk to chunk, as its functions do.
+	funcs   map[profile.Func]*profile.Func
+	numbers map[profile.Fingerprint]uint64
+	prints  profile.Fingerprinter
+	made    uint64 // stacks
+
+	code   map[codeKey]code     // of the chunk
+	stacks map[uint64]madeStack // of the chunk, by their keys
+	frames int                  // in stacks
+	all    int                  // that were made of this chunk's
 	record record
 }
 
-type madeKey struct {
-	method uint64
-	sort   codeSort
+// madeStack is a stack and its number. No other stack of the file has that number.
+type madeStack struct {
+	stack  *profile.Stack
+	number uint64
+}
+
+// codeKey is a method and the key of a frame type.
+type codeKey struct{ method, kind uint64 }
+
+// code is what frames of a codeKey have in common.
+type code struct {
+	fn   *profile.Func
+	sort codeSort
+	kind profile.Kind
+	why  profile.Reason // of a truncation
 }
 
 // begin begins a chunk.
 func (m *stackMaker) begin(k *constants, s *schema) {
 	m.k, m.schema = k, s
-	m.made = make(map[madeKey]*profile.Func)
+	m.code = make(map[codeKey]code)
 	m.forget()
 	m.all = 0
-	if m.funcs == nil || len(m.funcs) > maxFuncs {
+	if m.funcs == nil || max(len(m.funcs), len(m.numbers)) > maxFuncs {
 		m.funcs = make(map[profile.Func]*profile.Func)
+		m.numbers, m.prints = make(map[profile.Fingerprint]uint64), profile.NewFingerprinter(true)
 	}
 	m.ours = s.byName["goprof.Recording"] != nil
 	m.kernelKnown = false
@@ -52,57 +70,93 @@ func (m *stackMaker) begin(k *constants, s *schema) {
 }
 
 func (m *stackMaker) forget() {
-	m.stacks, m.frames = make(map[uint64]*profile.Stack), 0
+	m.stacks, m.frames = make(map[uint64]madeStack), 0
 }
 
-// stack is the stack of a key, nil if there is none. The same key gives the same pointer most of the time.
-func (m *stackMaker) stack(key uint64) (*profile.Stack, *BadFile) {
+// stack is the stack of a key, none if there is none. The same key gives the same pointer most of the time.
+func (m *stackMaker) stack(key uint64) (madeStack, *BadFile) {
 	if s, ok := m.stacks[key]; ok {
 		return s, nil
 	}
 	at, ok := m.k.stacks[key]
 	if !ok {
-		return nil, nil
+		return madeStack{}, nil
 	}
 	c := newCursor(at.of.b[at.from:at.to], at.of.base+int64(at.from))
 	m.record.frames = m.record.frames[:0]
 	m.record.numbers[slotTruncated] = 0
 	c.value(m.schema.byName["jdk.types.StackTrace"], 0, &m.record)
 	if c.bad != nil {
-		return nil, c.bad
+		return madeStack{}, c.bad
 	}
 	if m.all += len(m.record.frames); m.all > maxMadeFrames {
-		return nil, &BadFile{Offset: c.base, Problem: "stacks that are read anew too often", TooMuch: true}
+		return madeStack{}, &BadFile{Offset: c.base, Problem: "stacks that are read anew too often", TooMuch: true}
 	}
 	s := &profile.Stack{Frames: make([]profile.Frame, 0, len(m.record.frames))}
 	if m.record.numbers[slotTruncated] != 0 {
 		s.Truncated = profile.TooDeep // the JDK's only reason
 	}
-	for _, raw := range m.record.frames {
-		m.frame(s, raw)
+	for i := range m.record.frames {
+		m.frame(s, &m.record.frames[i])
 	}
 	if m.frames += len(s.Frames); m.frames > maxCachedFrames {
 		m.forget()
 	}
-	m.stacks[key] = s
-	return s, nil
+	made := madeStack{s, m.number(s)}
+	m.stacks[key] = made
+	return made, nil
 }
 
-func (m *stackMaker) frame(s *profile.Stack, raw rawFrame) {
-	sort, kind := m.sort(raw)
-	if sort == truncation {
-		s.Truncated = m.reason(raw.method)
+// number is that of a stack: another one if it is not known any more that it was met before.
+func (m *stackMaker) number(s *profile.Stack) uint64 {
+	print := m.prints.Of(s)
+	n, met := m.numbers[print]
+	if !met {
+		if len(m.numbers) > maxFuncs {
+			clear(m.numbers)
+		}
+		m.made++
+		n = m.made
+		m.numbers[print] = n
+	}
+	return n
+}
+
+func (m *stackMaker) frame(s *profile.Stack, raw *rawFrame) {
+	c := m.codeOf(raw)
+	if c.sort == truncation {
+		s.Truncated = c.why
 		return
 	}
-	f := profile.Frame{Func: m.function(raw.method, sort), Kind: kind, BCI: -1}
-	if kind.Java() {
+	f := profile.Frame{Func: c.fn, Kind: c.kind, BCI: -1}
+	if c.kind.Java() {
 		f.Line, f.BCI = max(raw.line, 0), max(raw.bci, -1)
 	}
 	s.Frames = append(s.Frames, f)
 }
 
+// codeOf is what a frame runs: the same for all frames of a method and a type.
+func (m *stackMaker) codeOf(raw *rawFrame) code {
+	key := codeKey{raw.method, raw.kind}
+	c, ok := m.code[key]
+	if ok {
+		return c
+	}
+	c.sort, c.kind = m.sort(raw)
+	if c.sort == truncation {
+		c.why = m.reason(raw.method)
+	} else {
+		c.fn = m.function(raw.method, c.sort)
+	}
+	if len(m.code) >= maxFuncs {
+		clear(m.code)
+	}
+	m.code[key] = c
+	return c
+}
+
 // sort tells what a frame is by its type and, for what we wrote, by its class.
-func (m *stackMaker) sort(raw rawFrame) (codeSort, profile.Kind) {
+func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 	switch m.k.texts["jdk.types.FrameType"][raw.kind] {
 	case "Interpreted":
 		return javaCode, profile.Interpreted
@@ -148,29 +202,25 @@ func (m *stackMaker) reason(method uint64) profile.Reason {
 
 // function is a method's Func, the same for the whole file.
 func (m *stackMaker) function(method uint64, sort codeSort) *profile.Func {
-	key := madeKey{method, sort}
-	if fn := m.made[key]; fn != nil {
-		return fn
-	}
 	text := m.describe(method, sort)
 	fn := m.funcs[text]
 	if fn == nil {
 		fn = &text
 		m.funcs[text] = fn
 	}
-	m.made[key] = fn
 	return fn
 }
 
 func (m *stackMaker) describe(key uint64, sort codeSort) profile.Func {
 	method := m.k.methods[key]
 	class := m.k.classes[method.class]
-	name, source := m.k.symbol(method.name), m.k.symbol(m.k.sources[method.class])
+	from := m.k.sources[method.class]
+	name, source := m.k.symbol(method.name), m.k.symbol(from.file)
 	if name == "" {
 		name = "[unknown]"
 	}
 	if sort != javaCode {
-		return profile.Func{Name: name, Module: source}
+		return profile.Func{Name: name, Module: source, Build: m.k.symbol(from.build)}
 	}
 	if of := className(m.k.symbol(class.name)); of != "" {
 		name = of + "." + name

@@ -73,6 +73,7 @@ const (
 	typePauses
 	typeNote
 	typeSource
+	typeMark
 )
 
 // typeDef is one class of the metadata event.
@@ -336,10 +337,15 @@ var typeTable = []typeDef{
 		value("name", typeString, "Name"),
 		value("text", typeString, "Text"),
 		value("remedy", typeString, "Remedy")),
+	event(typeMark, "goprof.Mark", "Mark", "What another recorder knew of this time: a collection, a safepoint", inAccount,
+		fieldDef{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
+		value("kind", typeString, "Kind"),
+		value("text", typeString, "Text")),
 	// A class has no field for its source: JMC warns of fields that it does not know.
 	event(typeSource, "goprof.Source", "Source", "Where a class comes from. These events come first in a chunk", inAccount,
 		ref("class", typeClass, "Class"),
-		ref("file", typeSymbol, "Source File or Image")),
+		ref("file", typeSymbol, "Source File or Image"),
+		ref("build", typeSymbol, "Build Id of the Image")),
 }
 
 func (t typeID) String() string { return strconv.FormatUint(uint64(t), 10) }

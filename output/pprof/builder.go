@@ -1,10 +1,10 @@
 package pprof
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	pb "github.com/google/pprof/profile"
 
@@ -14,21 +14,31 @@ import (
 // maxSamples bounds how many different stacks with labels a profile has. Each takes about 1 KB.
 const maxSamples = 1 << 19
 
+// Options are what is counted.
+type Options struct {
+	// Weight is what the recording counts. Bytes are the second value of samples; else it is a time.
+	Weight profile.Weight
+	// Asked says that the user wants Weight: CPU time, also of samples that stand for time that passed.
+	Asked bool
+	// States says that samples know what threads did.
+	States bool
+	// NoCount says that how many samples there are is not known: they have only their second value.
+	NoCount bool
+}
+
 // Builder sums samples up. It is not safe for concurrent use.
 type Builder struct {
 	// Overflow is how many samples had no room, and are under a stack that says so.
 	Overflow int64
-	// Second is what Sample.Time holds; Samples is what the recording's mode says.
-	Second profile.Weight
-	// NoCount says that how many samples there are is not known: they have only their second value.
-	NoCount bool
 
+	o         Options
+	wall      bool // some sample was of a wall-clock mode
 	out       *pb.Profile
 	functions map[profile.Func]*pb.Function
 	byPtr     map[*profile.Func]*pb.Function
 	locations map[string]*pb.Location
 	samples   map[string]*pb.Sample
-	mappings  map[string]*pb.Mapping
+	mappings  map[image]*pb.Mapping
 	full      *pb.Sample // for all that have no room
 	room      int
 	line      []byte // of a location, then of a sample: what it is known by
@@ -36,88 +46,118 @@ type Builder struct {
 	stack     []*pb.Location
 
 	// What was added lately, found without a look at its names. byPtr keeps the Funcs.
-	seen   map[seenKey]*pb.Sample
-	prints profile.Fingerprinter
+	seen    map[seenKey]*pb.Sample
+	threads map[profile.Thread]int32
+	prints  profile.Fingerprinter
 }
 
-// seenKey is a stack with its labels.
+// image is what native code lies in.
+type image struct{ file, build string }
+
+// seenKey is a stack of a thread in a state.
 type seenKey struct {
 	stack  profile.Fingerprint
-	labels Labels
+	thread int32
+	state  uint8 // and one more: 0 if it is not known
 }
 
 // NewBuilder makes an empty profile.
-func NewBuilder() *Builder {
+func NewBuilder(o Options) *Builder {
 	return &Builder{
+		o:         o,
 		out:       &pb.Profile{},
 		functions: make(map[profile.Func]*pb.Function),
 		byPtr:     make(map[*profile.Func]*pb.Function),
 		locations: make(map[string]*pb.Location),
 		samples:   make(map[string]*pb.Sample),
-		mappings:  make(map[string]*pb.Mapping),
+		mappings:  make(map[image]*pb.Mapping),
 		room:      maxSamples,
 		seen:      make(map[seenKey]*pb.Sample),
+		threads:   make(map[profile.Thread]int32),
 		prints:    profile.NewFingerprinter(true),
 	}
 }
 
-// AddMapping tells an image. Native frames of images that are not told get a mapping without addresses.
-func (b *Builder) AddMapping(m Mapping) {
-	if b.mappings[m.File] != nil {
-		return
-	}
-	p := b.mapping(m.File)
-	p.BuildID, p.Start, p.Limit, p.Offset = m.BuildID, m.Start, m.Limit, m.Offset
-}
-
-func (b *Builder) mapping(file string) *pb.Mapping {
-	m := b.mappings[file]
+// mapping is that of an image. It has no addresses, so none is written of its code: names and lines are known.
+func (b *Builder) mapping(of image) *pb.Mapping {
+	m := b.mappings[of]
 	if m == nil {
 		// All Has: a viewer need not look for symbols.
-		m = &pb.Mapping{ID: uint64(len(b.out.Mapping)) + 1, File: file, HasFunctions: true, HasFilenames: true,
-			HasLineNumbers: true, HasInlineFrames: true}
+		m = &pb.Mapping{ID: uint64(len(b.out.Mapping)) + 1, File: of.file, BuildID: of.build, HasFunctions: true,
+			HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true}
 		b.out.Mapping = append(b.out.Mapping, m)
-		b.mappings[file] = m
+		b.mappings[of] = m
 	}
 	return m
 }
 
-// Add counts a sample. It keeps the Funcs of its stack, nothing else.
-func (b *Builder) Add(s *Sample) {
-	key := seenKey{b.prints.Of(s.Stack), s.Labels}
+// Add counts a sample. It keeps the Funcs of its stack and names, nothing else.
+func (b *Builder) Add(s *profile.Sample) {
+	b.wall = b.wall || s.Wall
+	sum := b.sum(s)
+	if sum == b.full {
+		b.Overflow += s.Looks()
+	}
+	sum.Value[0] += s.Looks()
+	sum.Value[1] += b.second(s)
+}
+
+// second is a sample's second value.
+func (b *Builder) second(s *profile.Sample) int64 {
+	switch {
+	case b.o.Weight == profile.Bytes:
+		return s.Bytes
+	case s.Wall && !(b.o.Asked && b.o.Weight == profile.CPUTime):
+		return int64(s.Span)
+	}
+	return int64(s.CPU)
+}
+
+// sum is what a sample is added to.
+func (b *Builder) sum(s *profile.Sample) *pb.Sample {
+	if len(b.byPtr)+maxNew > maxSamples || len(b.seen) >= maxSamples {
+		clear(b.byPtr)
+		clear(b.seen)
+		clear(b.threads)
+	}
+	thread, known := b.threads[s.Thread]
+	if !known {
+		thread = int32(len(b.threads))
+		b.threads[s.Thread] = thread
+	}
+	key := seenKey{thread: thread}
+	if b.o.States && !s.NoState {
+		key.state = uint8(s.State) + 1
+	}
+	if key.stack[0] = s.StackNumber; s.StackNumber == 0 {
+		key.stack = b.prints.Of(s.Stack)
+	}
 	sum := b.seen[key]
 	if sum == nil {
-		if len(b.byPtr)+maxNew > maxSamples || len(b.seen) >= maxSamples {
-			clear(b.byPtr)
-			clear(b.seen)
-		}
 		sum = b.find(s)
 		b.seen[key] = sum
-	} else if sum == b.full {
-		b.Overflow += s.Count
 	}
-	sum.Value[0] += s.Count
-	sum.Value[1] += int64(s.Time)
+	return sum
 }
 
 // maxNew is more than one stack's functions.
 const maxNew = 1 << 17
 
 // find is the sum of a stack with its labels.
-func (b *Builder) find(s *Sample) *pb.Sample {
+func (b *Builder) find(s *profile.Sample) *pb.Sample {
 	b.stack = b.stack[:0]
 	if !b.frames(s.Stack) {
-		b.Overflow += s.Count
 		return b.full
 	}
+	l := b.labels(s)
 	b.key = b.key[:0]
-	for _, l := range b.stack {
-		b.key = binary.AppendUvarint(b.key, l.ID)
+	for _, at := range b.stack {
+		b.key = binary.AppendUvarint(b.key, at.ID)
 	}
-	b.key = fmt.Appendf(b.key, "\x00%s\x00%d\x00%s\x00%s", s.Labels.Thread, s.Labels.TID, s.Labels.Virtual, s.Labels.State)
+	b.key = fmt.Appendf(b.key, "\x00%s\x00%d\x00%s\x00%s", l.thread, l.tid, l.virtual, l.state)
 	sum := b.samples[string(b.key)]
 	if sum == nil {
-		sum = b.sample(s)
+		sum = b.sample(&l)
 	}
 	return sum
 }
@@ -127,29 +167,19 @@ var fullStack = &profile.Stack{Frames: []profile.Frame{
 }}
 
 // sample makes the sum of a stack with its labels, or finds the one for all that have no room.
-func (b *Builder) sample(s *Sample) *pb.Sample {
-	labels := s.Labels
-	if len(b.samples) >= b.room {
-		b.Overflow += s.Count
-		b.key, labels = append(b.key[:0], "full"...), Labels{}
+func (b *Builder) sample(l *labels) *pb.Sample {
+	isFull := len(b.samples) >= b.room
+	if isFull {
 		if b.full != nil {
 			return b.full
 		}
+		b.key, l = append(b.key[:0], "full"...), &labels{}
 		b.stack = b.stack[:0]
 		b.frames(fullStack)
 	}
-	sum := &pb.Sample{Location: append([]*pb.Location(nil), b.stack...), Value: make([]int64, 2)}
-	sum.Label = make(map[string][]string)
-	texts := map[string]string{labelThread: labels.Thread, labelVirtual: labels.Virtual, labelState: labels.State}
-	for name, value := range texts {
-		if value != "" {
-			sum.Label[name] = []string{value}
-		}
-	}
-	if labels.TID != 0 {
-		sum.NumLabel = map[string][]int64{labelTID: {int64(labels.TID)}}
-	}
-	if len(b.samples) >= b.room {
+	sum := &pb.Sample{Location: slices.Clone(b.stack), Value: make([]int64, 2)}
+	sum.Label, sum.NumLabel = l.written()
+	if isFull {
 		b.full = sum
 	}
 	b.samples[string(b.key)] = sum
@@ -204,23 +234,21 @@ func (b *Builder) location(frames []profile.Frame) *pb.Location {
 		b.line = binary.AppendUvarint(b.line, fn.ID)
 		b.line = binary.AppendVarint(b.line, int64(frames[i].Line))
 	}
-	address := uint64(0)
-	if !physical.Kind.Java() && physical.Func.Module != "" {
-		if b.isFull() && b.mappings[physical.Func.Module] == nil {
+	in := image{physical.Func.Module, physical.Func.Build}
+	native := !physical.Kind.Java() && in.file != ""
+	if native {
+		if b.isFull() && b.mappings[in] == nil {
 			return nil
 		}
-		if m := b.mapping(physical.Func.Module); physical.PC >= m.Start && physical.PC < m.Limit {
-			address = physical.PC
-		}
+		b.line = binary.AppendUvarint(b.line, b.mapping(in).ID)
 	}
-	b.line = binary.AppendUvarint(b.line, address)
 	l := b.locations[string(b.line)]
 	if l != nil || b.isFull() {
 		return l
 	}
-	l = &pb.Location{ID: uint64(len(b.out.Location)) + 1, Address: address}
-	if !physical.Kind.Java() && physical.Func.Module != "" {
-		l.Mapping = b.mapping(physical.Func.Module)
+	l = &pb.Location{ID: uint64(len(b.out.Location)) + 1}
+	if native {
+		l.Mapping = b.mapping(in)
 	}
 	for i := range frames {
 		l.Line = append(l.Line, pb.Line{Function: b.function(frames[i].Func), Line: int64(max(frames[i].Line, 0))})
@@ -248,14 +276,14 @@ func (b *Builder) function(fn *profile.Func) *pb.Function {
 	return f
 }
 
-// secondValue is what samples have beside their count: Sample.Time holds it.
+// secondValue says what samples have beside their count.
 func (b *Builder) secondValue(m *profile.Meta) (what, unit string) {
-	switch w := cmp.Or(b.Second, m.Weight); {
-	case w == profile.Bytes:
+	switch {
+	case b.o.Weight == profile.Bytes:
 		return "alloc_space", "bytes"
-	case b.Second == profile.CPUTime:
+	case b.o.Weight == profile.CPUTime && (b.o.Asked || !b.wall):
 		return "cpu", "nanoseconds"
-	case w == profile.WallTime || m.Mode != "" && m.Mode != profile.ModeCPU:
+	case b.wall || b.o.Weight == profile.WallTime || m.Mode != "" && m.Mode != profile.ModeCPU:
 		return "wall", "nanoseconds"
 	}
 	return "cpu", "nanoseconds"
@@ -277,7 +305,7 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 		p.TimeNanos = meta.Start.UnixNano()
 	}
 	p.Comments = comments(&meta)
-	if b.NoCount {
+	if b.o.NoCount {
 		p = withoutCount(p)
 	}
 	return p.Write(to)

@@ -24,13 +24,13 @@ var (
 	round = &profile.Func{Name: "shop.Price.round", File: "Price.java"}
 	price = &profile.Func{Name: "shop.Price.of", File: "Price.java"}
 	serve = &profile.Func{Name: "shop.Server.serve", File: "Server.java"}
-	work  = &profile.Func{Name: "G1ParTask::work(unsigned int)", Module: libjvm}
+	work  = &profile.Func{Name: "G1ParTask::work(unsigned int)", Module: libjvm, Build: "abcdef0123"}
 	meta  = profile.Meta{Version: "1.0", Host: "host", PID: 4711, JVM: "OpenJDK 25", Mode: "cpu", Engine: "ptrace",
 		Start: time.Unix(1773500966, 0), Duration: time.Minute, Interval: time.Millisecond, Weight: profile.CPUTime}
 )
 
 // someSamples are two of one stack and thread, one of another thread, one native and cut.
-func someSamples() []Sample {
+func someSamples() []profile.Sample {
 	java := &profile.Stack{Frames: []profile.Frame{
 		{Func: round, Kind: profile.Inlined, Line: 12, BCI: -1},
 		{Func: price, Kind: profile.Inlined, Line: 30, BCI: -1},
@@ -38,22 +38,25 @@ func someSamples() []Sample {
 		{Func: serve, Kind: profile.C2, Line: 91, BCI: -1},
 	}}
 	native := &profile.Stack{Truncated: profile.NoUnwindInfo, Frames: []profile.Frame{
-		{Func: work, Kind: profile.Native, BCI: -1, PC: 0x7f0000001234},
+		{Func: work, Kind: profile.Native, BCI: -1},
 	}}
-	labels := Labels{Thread: "worker-1", TID: 4712, Virtual: "request 7", State: "running"}
-	return []Sample{
-		{java, labels, 2, 2 * time.Millisecond},
-		{java, labels, 1, 3 * time.Millisecond},
-		{java, Labels{Thread: "worker-2", TID: 4713}, 1, time.Millisecond},
-		{native, Labels{Thread: "GC Thread#0", TID: 4720}, 5, 5 * time.Millisecond},
+	virtual := profile.Thread{Name: "worker-1", TID: 4712, JavaName: "request 7", Virtual: true}
+	return []profile.Sample{
+		{Stack: java, Thread: virtual, Count: 2, CPU: 2 * time.Millisecond},
+		{Stack: java, Thread: virtual, Count: 1, CPU: 3 * time.Millisecond},
+		{Stack: java, Thread: profile.Thread{JavaName: "worker-2", TID: 4713}, Count: 1, CPU: time.Millisecond,
+			NoState: true},
+		{Stack: native, Thread: profile.Thread{JavaName: "GC Thread#0", TID: 4720}, Count: 5, CPU: 5 * time.Millisecond,
+			NoState: true},
 	}
 }
 
+// ours is how goprof's recordings of CPU time are counted.
+var ours = Options{Weight: profile.CPUTime, States: true}
+
 func written(t testing.TB) []byte {
 	t.Helper()
-	b := NewBuilder()
-	b.AddMapping(Mapping{File: libjvm, BuildID: "abcdef0123",
-		Start: 0x7f0000000000, Limit: 0x7f0001000000, Offset: 0x1000})
+	b := NewBuilder(ours)
 	for _, s := range someSamples() {
 		b.Add(&s)
 	}
@@ -86,7 +89,7 @@ func TestLocations(t *testing.T) {
 	if v := p.Sample[0].Value; v[0] != 3 || v[1] != int64(5*time.Millisecond) {
 		t.Errorf("%v", v)
 	}
-	if l := p.Sample[2].Location[0]; l.Mapping == nil || l.Mapping.BuildID != "abcdef0123" || l.Address != 0x7f0000001234 {
+	if l := p.Sample[2].Location[0]; l.Mapping == nil || l.Mapping.BuildID != "abcdef0123" || l.Mapping.File != libjvm {
 		t.Errorf("%+v", l)
 	}
 }
@@ -98,13 +101,15 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := someSamples()
-	want[0].Count, want[0].Time = 3, 5*time.Millisecond
+	want[0].Count, want[0].CPU = 3, 5*time.Millisecond
 	want = append(want[:1], want[2:]...)
-	err = f.Each(1, func(s *Sample) {
+	err = f.Each(func(s *profile.Sample, values []int64) error {
+		s.Count, s.CPU = values[0], time.Duration(values[1])
 		if d := cmp.Diff(want[0], *s); d != "" {
 			t.Error(d)
 		}
 		want = want[1:]
+		return nil
 	})
 	if err != nil || len(want) != 0 {
 		t.Errorf("%v, %d samples are missing", err, len(want))
@@ -112,17 +117,14 @@ func TestRoundTrip(t *testing.T) {
 	if f.Meta.Duration != time.Minute || !f.Meta.Start.Equal(meta.Start) {
 		t.Errorf("%+v", f.Meta)
 	}
-	if err := f.Each(2, nil); err == nil {
-		t.Error("a value that there is not")
-	}
 }
 
 // TestFullKeepsNothing: of samples without room no names are kept.
 func TestFullKeepsNothing(t *testing.T) {
-	b := NewBuilder()
+	b := NewBuilder(ours)
 	b.room = 2
 	for i := range 1000 {
-		b.Add(&Sample{Count: 1, Stack: &profile.Stack{Frames: []profile.Frame{
+		b.Add(&profile.Sample{Count: 1, Stack: &profile.Stack{Frames: []profile.Frame{
 			{Func: &profile.Func{Name: fmt.Sprintf("f%d", i), Module: fmt.Sprintf("/lib/%d.so", i)}, Kind: profile.Native}}}})
 	}
 	if len(b.functions) > 4 || len(b.locations) > 4 || len(b.mappings) > 4 || b.Overflow != 998 {
@@ -133,11 +135,11 @@ func TestFullKeepsNothing(t *testing.T) {
 
 // TestFull: samples of which the builder has no room are counted under one stack.
 func TestFull(t *testing.T) {
-	b := NewBuilder()
+	b := NewBuilder(ours)
 	b.room = 2
 	s := someSamples()[0]
 	for tid := range 100 {
-		s.Labels.TID = tid + 1
+		s.Thread.TID = tid + 1
 		b.Add(&s)
 	}
 	var file bytes.Buffer
@@ -149,7 +151,10 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := int64(0)
-	err = f.Each(0, func(s *Sample) { n += s.Count })
+	err = f.Each(func(_ *profile.Sample, values []int64) error {
+		n += values[0]
+		return nil
+	})
 	if err != nil || n != 200 || b.Overflow != 196 || len(b.samples) != 3 {
 		t.Errorf("%d samples, %d without room, %d sums, %v", n, b.Overflow, len(b.samples), err)
 	}
@@ -217,16 +222,19 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for i := range p.Types {
-			if err := p.Each(i, func(s *Sample) {
-				for _, f := range s.Stack.Frames {
-					if f.Func == nil || f.Func.Name == "" || f.Line < 0 {
-						t.Errorf("%+v", f)
-					}
+		err = p.Each(func(s *profile.Sample, values []int64) error {
+			for _, f := range s.Stack.Frames {
+				if f.Func == nil || f.Func.Name == "" || f.Line < 0 {
+					t.Errorf("%+v", f)
 				}
-			}); err != nil && !errors.As(err, new(*Bad)) {
-				t.Error(err)
 			}
+			if len(values) != len(p.Types) {
+				t.Errorf("%d values of %q", len(values), p.Types)
+			}
+			return nil
+		})
+		if err != nil && !errors.As(err, new(*Bad)) {
+			t.Error(err)
 		}
 	})
 }
@@ -242,9 +250,9 @@ func BenchmarkAdd(b *testing.B) {
 		}
 		many = append(many, s)
 	}
-	builder := NewBuilder()
+	builder := NewBuilder(ours)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		builder.Add(&Sample{Stack: many[i%len(many)], Labels: Labels{Thread: "t", TID: 7}, Count: 1, Time: 1})
+		builder.Add(&profile.Sample{Stack: many[i%len(many)], Thread: profile.Thread{JavaName: "t", TID: 7}, CPU: 1})
 	}
 }

@@ -133,30 +133,9 @@ func limited(from io.Reader, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// Each visits the samples with the value of one type: an index of Types. The sample is valid only during the call, its
-// Funcs for ever. A value in nanoseconds is the sample's Time, with Count 1 where the file has no count; any other is
-// its Count.
-func (f *File) Each(value int, visit func(*Sample)) error {
-	if value < 0 || value >= len(f.p.SampleType) {
-		return &Bad{Problem: fmt.Sprintf("there is no value %d; there are %d", value, len(f.p.SampleType))}
-	}
-	isTime, count := f.p.SampleType[value].Unit == "nanoseconds", f.countIndex()
-	return f.EachValues(func(s *Sample, values []int64) error {
-		s.Count, s.Time = values[value], 0
-		if isTime {
-			s.Count, s.Time = 1, time.Duration(values[value])
-			if count >= 0 {
-				s.Count = values[count]
-			}
-		}
-		visit(s)
-		return nil
-	})
-}
-
-// EachValues visits the samples with the values of all Types; Count and Time are not set. The sample is valid only
+// Each visits the samples with the values of all Types: what the sample counts is not set. The sample is valid only
 // during the call, its Funcs for ever. The first error of visit ends it.
-func (f *File) EachValues(visit func(s *Sample, values []int64) error) error {
+func (f *File) Each(visit func(s *profile.Sample, values []int64) error) error {
 	r := fileReader{functions: make(map[funcKey]*profile.Func)}
 	frames := 0
 	for _, s := range f.p.Sample {
@@ -183,27 +162,17 @@ func (f *File) Default() int {
 	return len(f.p.SampleType) - 1
 }
 
-// countIndex is the value that says how many samples there were, -1 if none does.
-func (f *File) countIndex() int {
-	for i, t := range f.p.SampleType {
-		if t.Type == "samples" && t.Unit == "count" {
-			return i
-		}
-	}
-	return -1
-}
-
 // funcKey is a function of the file, or an address that no function is known of.
 type funcKey struct {
 	id      uint64
 	unnamed bool
-	module  string
+	image   image
 }
 
 type fileReader struct {
 	functions map[funcKey]*profile.Func
 	stack     profile.Stack
-	sample    Sample
+	sample    profile.Sample
 }
 
 func (r *fileReader) read(s *pb.Sample) error {
@@ -215,11 +184,8 @@ func (r *fileReader) read(s *pb.Sample) error {
 		}
 	}
 	r.cutRoot()
-	r.sample = Sample{Stack: &r.stack, Labels: Labels{
-		Thread: first(s.Label[labelThread]), Virtual: first(s.Label[labelVirtual]), State: first(s.Label[labelState])}}
-	if ids := s.NumLabel[labelTID]; len(ids) > 0 {
-		r.sample.Labels.TID = int(ids[0])
-	}
+	r.sample = profile.Sample{Stack: &r.stack}
+	readLabels(&r.sample, s)
 	return nil
 }
 
@@ -237,23 +203,16 @@ func (r *fileReader) cutRoot() {
 	}
 }
 
-func first(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[0]
-}
-
 // location takes a location apart. Code in an image is native; the format does not say more.
 func (r *fileReader) location(l *pb.Location) {
-	kind, module := profile.C2, ""
+	kind, in := profile.C2, image{}
 	if l.Mapping != nil && l.Mapping.File != "" {
-		kind, module = profile.Native, l.Mapping.File
+		kind, in = profile.Native, image{l.Mapping.File, l.Mapping.BuildID}
 	}
 	if len(l.Line) == 0 {
 		name := "0x" + strconv.FormatUint(l.Address, 16)
 		r.stack.Frames = append(r.stack.Frames, profile.Frame{
-			Func: r.function(funcKey{l.Address, true, module}, name, ""), Kind: kind, BCI: -1, PC: l.Address})
+			Func: r.function(funcKey{l.Address, true, in}, name, ""), Kind: kind, BCI: -1, PC: l.Address})
 	}
 	for i := range l.Line {
 		line := &l.Line[i]
@@ -263,7 +222,7 @@ func (r *fileReader) location(l *pb.Location) {
 		} else {
 			f.PC = l.Address
 		}
-		f.Func = r.function(funcKey{line.Function.ID, false, module}, line.Function.Name, line.Function.Filename)
+		f.Func = r.function(funcKey{line.Function.ID, false, in}, line.Function.Name, line.Function.Filename)
 		r.stack.Frames = append(r.stack.Frames, f)
 	}
 }
@@ -274,7 +233,7 @@ func (r *fileReader) function(key funcKey, name, file string) *profile.Func {
 		if name == "" {
 			name = "[unknown]"
 		}
-		fn = &profile.Func{Name: name, Module: key.module, File: file}
+		fn = &profile.Func{Name: name, Module: key.image.file, Build: key.image.build, File: file}
 		r.functions[key] = fn
 	}
 	return fn

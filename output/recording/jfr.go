@@ -82,7 +82,8 @@ type sampleMaker struct {
 const maxClasses = 1 << 14
 
 func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
-	s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU}
+	s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU,
+		StackNumber: stackNumber(e.StackNumber, profile.Certain)}
 	if !r.Nanos() { // ticks of another clock: all that is known of the time is what a clock on the wall says
 		s.At.Ticks = s.At.Wall
 	}
@@ -109,7 +110,7 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
 	}
 	if s.Stack == nil || len(s.Stack.Frames) == 0 {
 		m.stack = profile.Stack{Frames: append(m.stack.Frames[:0], noStack)}
-		s.Stack = &m.stack
+		s.Stack, s.StackNumber = &m.stack, 0
 	}
 	return s
 }
@@ -127,6 +128,7 @@ func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) {
 		frame = profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
 		m.classes[name] = frame
 	}
+	s.StackNumber = 0
 	frames := append(m.stack.Frames[:0], frame)
 	m.stack = profile.Stack{Frames: frames}
 	if s.Stack != nil {
@@ -143,7 +145,15 @@ func (m *sampleMaker) sure(s *profile.Sample, e *jfr.Event) {
 	}
 	m.stack = profile.Stack{Frames: append(m.stack.Frames[:0], s.Stack.Frames...), Truncated: s.Stack.Truncated}
 	m.stack.Frames[0].Sure = e.Leaf
-	s.Stack = &m.stack
+	s.Stack, s.StackNumber = &m.stack, stackNumber(e.StackNumber, e.Leaf)
+}
+
+// stackNumber numbers a stack whose leaf is so certain.
+func stackNumber(n uint64, leaf profile.Certainty) uint64 {
+	if n == 0 {
+		return 0
+	}
+	return n*uint64(profile.NumCertainty) + uint64(leaf)
 }
 
 // eventText is the events that samples are, for Info.Event.

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -18,13 +19,17 @@ const (
 	safepointBegin = "jdk.SafepointBegin"
 	safepointEnd   = "jdk.SafepointEnd"
 	vmOperation    = "jdk.ExecuteVMOperation"
+	ourMark        = "goprof.Mark" // in what goprof made of others' recordings
 )
 
 // markEvents are the events that are marks, of the JDK's recorder.
 var markEvents = map[string]string{
 	"jdk.GarbageCollection": MarkGC, "jdk.GCPhasePause": MarkPause, "jdk.ZAllocationStall": MarkPause,
 	safepointBegin: MarkSafepoint, safepointEnd: MarkSafepoint, vmOperation: MarkSafepoint,
+	ourMark: MarkPause, // the event itself says which
 }
+
+var markKinds = []string{MarkGC, MarkPause, MarkSafepoint}
 
 // Marks tells what is known of collections and safepoints.
 func (f *jfrFile) Marks(visit func(Mark) error) error {
@@ -48,6 +53,11 @@ func (f *jfrFile) Marks(visit func(Mark) error) error {
 				return nil
 			}
 			m.Text = fields.text("operation")
+		case ourMark:
+			m.Text = fields.text("text")
+			if kind := fields.text("kind"); slices.Contains(markKinds, kind) {
+				m.Kind = kind
+			}
 		default:
 			m.Text = markText(fields)
 		}

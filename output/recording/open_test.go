@@ -2,7 +2,6 @@ package recording
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -77,10 +76,9 @@ func jfrOf(t testing.TB, mode string, weight profile.Weight, samples []profile.S
 
 func pprofOf(t testing.TB, samples []profile.Sample) []byte {
 	t.Helper()
-	b := pprof.NewBuilder()
+	b := pprof.NewBuilder(pprof.Options{States: true})
 	for _, s := range samples {
-		b.Add(&pprof.Sample{Stack: s.Stack, Labels: pprof.Labels{Thread: cmp.Or(s.Thread.JavaName, s.Thread.Name), TID: s.Thread.TID, State: "running"},
-			Count: s.Looks(), Time: s.CPU})
+		b.Add(&s)
 	}
 	var file bytes.Buffer
 	if err := b.Write(&file, profile.Meta{Mode: "cpu", Weight: profile.Samples, MainClass: "shop.Main", PID: 4711}); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,10 +37,10 @@ func openPProf(from io.Reader, name string, o Options) (*pprofFile, error) {
 	}
 	// What samples have is known only when all are seen; they are in memory.
 	samples := false
-	err = file.EachValues(func(s *pprof.Sample, _ []int64) error {
+	err = file.Each(func(s *profile.Sample, _ []int64) error {
 		samples = true
-		p.about.Threads = p.about.Threads || s.Labels.Thread != "" || s.Labels.TID != 0 || s.Labels.Virtual != ""
-		p.about.States = p.about.States || s.Labels.State != ""
+		p.about.Threads = p.about.Threads || s.Thread != (profile.Thread{})
+		p.about.States = p.about.States || !s.NoState
 		return nil
 	})
 	if err == nil && !samples {
@@ -138,25 +137,22 @@ func (p *pprofFile) Info() Info                   { return p.about }
 func (p *pprofFile) Marks(func(Mark) error) error { return nil }
 
 func (p *pprofFile) Each(visit func(*profile.Sample) error) error {
-	return p.file.EachValues(func(from *pprof.Sample, values []int64) error {
-		s := profile.Sample{Thread: threadOf(&from.Labels), Stack: from.Stack}
+	return p.file.Each(func(s *profile.Sample, values []int64) error {
 		some := false
 		for _, v := range p.values {
 			if n := values[v.index]; n > 0 {
-				v.count(&s, n)
+				v.count(s, n)
 				some = true
 			}
 		}
 		if !some { // also of differences, which are less than nothing
 			return nil
 		}
-		state, err := profile.ParseState(from.Labels.State)
-		s.State, s.NoState = state, err != nil
 		if len(s.Stack.Frames) == 0 {
 			s.Stack.Frames = append(s.Stack.Frames, noStack)
 		}
 		sortFrames(s.Stack.Frames)
-		return visit(&s)
+		return visit(s)
 	})
 }
 
@@ -181,16 +177,4 @@ func (v *value) count(s *profile.Sample, n int64) {
 		n = math.MaxInt64 / v.unit
 	}
 	count(s, v.weight, n*v.unit)
-}
-
-// threadOf is the thread that labels tell.
-func threadOf(l *pprof.Labels) profile.Thread {
-	t := profile.Thread{TID: l.TID, JavaName: l.Thread}
-	if l.Virtual != "" {
-		t.Virtual, t.JavaName = true, l.Virtual
-		if id, err := strconv.ParseInt(strings.TrimPrefix(l.Virtual, "#"), 10, 64); err == nil && id > 0 {
-			t.JavaName, t.JavaID = "", id
-		}
-	}
-	return t
 }

@@ -17,6 +17,7 @@ type scan struct {
 	meta    profile.Meta
 	summary *profile.Summary
 	periods map[string]time.Duration // of events, by name
+	began   time.Time                // when the JVM did
 	notes   []string
 }
 
@@ -148,6 +149,9 @@ func (s *scan) note(_ *jfr.Reader, f fields) {
 func (s *scan) jvm(_ *jfr.Reader, f fields) {
 	m := &s.meta
 	m.PID = cmp.Or(m.PID, int(f.number("pid")))
+	if at := f.number("jvmStartTime"); at > 0 {
+		s.began = time.UnixMilli(at)
+	}
 	program, _, _ := strings.Cut(f.text("javaArguments"), " ")
 	m.MainClass = cmp.Or(m.MainClass, program)
 	version, _, _ := strings.Cut(f.text("jvmVersion"), " for ")
@@ -183,7 +187,7 @@ func parsePeriod(text string) time.Duration {
 // fill tells what is known of the recording of these events.
 func (s *scan) fill(i *Info, events []string) {
 	i.Event, i.Notes = eventText(events), s.notes
-	i.Meta, i.Summary = s.meta, s.summary
+	i.Meta, i.Summary, i.JVMStart = s.meta, s.summary, s.began
 	i.Weights = weightsOf(events[0], s.ours)
 	m := &i.Meta
 	if !s.ours || modeOf[events[0]] != profile.ModeCPU && modeOf[events[0]] != profile.ModeWall {

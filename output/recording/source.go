@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -31,6 +32,8 @@ type Info struct {
 	Weights []profile.Weight
 	// Asked says that Meta.Weight was asked for by name (Options.Weight): nothing else is to be counted.
 	Asked bool
+	// JVMStart is when the JVM began, zero where the recording does not say it.
+	JVMStart time.Time
 	// Event is what a sample is, of recordings that hold several kinds: "jdk.ExecutionSample".
 	Event string
 	// Summary is the account of the run, nil where the file has none.
@@ -38,6 +41,14 @@ type Info struct {
 	// Notes say what a user should know although the file is read: that its end is missing. They may hold text of the
 	// file.
 	Notes []string
+}
+
+// JVM tells starts of JVMs apart: two recordings with the same text are of one. Empty if that is not known.
+func (i *Info) JVM() string {
+	if i.JVMStart.IsZero() || i.Meta.PID == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %d %d", i.Meta.Host, i.Meta.PID, i.JVMStart.UnixMilli())
 }
 
 // Counts reports whether the samples have numbers. Where they do not, a sample is a stack with its time or bytes, and

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"goprof/output/recording"
@@ -20,13 +21,13 @@ type Options struct {
 // DefaultSamples is how many samples a file has at most, after equal neighbours are one.
 const DefaultSamples = 1 << 20
 
-// maxRefs bounds the frames of all samples of a file, of about six bytes each. Browsers refuse files that are much
+// maxFrames bounds the frames of all samples of a file, of about six bytes each. Browsers refuse files that are much
 // larger.
-const maxRefs = 1 << 25
+const maxFrames = 1 << 25
 
 // Write writes a recording.
 func Write(to io.Writer, src recording.Source, o Options) error {
-	t, err := collect(src, o, maxRefs)
+	t, err := collect(src, o, maxFrames)
 	if err != nil {
 		return err
 	}
@@ -36,46 +37,23 @@ func Write(to io.Writer, src recording.Source, o Options) error {
 			o.Tell(n)
 		}
 	}
-	w := writer{t: t, JSON: timeline.NewJSON(to)}
+	w := writer{t: t, JSON: timeline.NewJSON(to), texts: make(map[int32]string)}
 	w.file(notes)
 	return w.Flush()
 }
 
-// collect keeps fewer samples if their stacks together are too long.
-func collect(src recording.Source, o Options, maxRefs int64) (*timeline.Timeline, error) {
-	most := cmp.Or(o.Samples, DefaultSamples)
-	for {
-		t, err := timeline.Collect(src, timeline.Options{Samples: most, Tracks: o.Tracks, Merge: true})
-		if err != nil {
-			return nil, err
-		}
-		samples, refs := size(t)
-		if refs <= maxRefs || samples <= 1 {
-			return t, nil
-		}
-		most = max(1, min(samples/2, int(float64(samples)*float64(maxRefs)/float64(refs))))
-	}
-}
-
-// size is how many samples there are, and how many frames they have together.
-func size(t *timeline.Timeline) (samples int, refs int64) {
-	depth := make([]int64, len(t.Nodes))
-	for i := 1; i < len(t.Nodes); i++ { // parents come first
-		depth[i] = depth[t.Nodes[i].Parent] + 1
-	}
-	for _, tr := range t.Tracks {
-		samples += len(tr.Samples)
-		for i := range tr.Samples {
-			refs += depth[tr.Samples[i].Node]
-		}
-	}
-	return samples, refs
+func collect(src recording.Source, o Options, maxFrames int) (*timeline.Timeline, error) {
+	return timeline.Collect(src, timeline.Options{Samples: cmp.Or(o.Samples, DefaultSamples), Frames: maxFrames,
+		Tracks: o.Tracks, Merge: true})
 }
 
 type writer struct {
 	*timeline.JSON
-	t    *timeline.Timeline
-	path []int32
+	t     *timeline.Timeline
+	path  []int32
+	space []byte
+	texts map[int32]string // of stacks, by their nodes
+	kept  int              // bytes of them
 }
 
 func (w *writer) file(notes []string) {
@@ -137,13 +115,36 @@ func (w *writer) profile(tr *timeline.Track) {
 	w.Raw(`,"unit":"` + unit(w.t.Value) + `","startValue":0,"endValue":`)
 	w.Int(tr.Weight)
 	w.Raw(",\n\"samples\":")
-	w.List(len(tr.Samples), func(i int) {
-		w.path = w.t.Path(tr.Samples[i].Node, w.path)
-		w.List(len(w.path), func(k int) { w.Int(int64(w.path[k])) })
-	})
+	w.List(len(tr.Samples), func(i int) { w.stack(tr.Samples[i].Node) })
 	w.Raw(",\n\"weights\":")
 	w.List(len(tr.Samples), func(i int) { w.Int(w.t.Of(&tr.Samples[i])) })
 	w.Raw("}")
+}
+
+// maxTexts bounds the stacks whose text is kept, in bytes.
+const maxTexts = 32 << 20
+
+// stack writes a stack's frames. Most stacks of a recording come again, so their texts are kept.
+func (w *writer) stack(node int32) {
+	text, known := w.texts[node]
+	if !known {
+		w.path = w.t.Path(node, w.path)
+		b := append(w.space[:0], '[')
+		for i, frame := range w.path {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, int64(frame), 10)
+		}
+		w.space = append(b, ']')
+		text = string(w.space)
+		if w.kept += len(text); w.kept > maxTexts {
+			clear(w.texts)
+			w.kept = len(text)
+		}
+		w.texts[node] = text
+	}
+	w.Raw(text)
 }
 
 func unit(v timeline.Value) string {

@@ -18,6 +18,7 @@ import (
 
 	"goprof/output"
 	"goprof/output/recording"
+	"goprof/output/timeline"
 	"goprof/profile"
 	"goprof/testdata/sources"
 )
@@ -294,4 +295,15 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100_000, "ns/sample")
+}
+
+// size is how many samples there are, and how many frames they have together.
+func size(t *timeline.Timeline) (samples, frames int) {
+	for _, tr := range t.Tracks {
+		samples += len(tr.Samples)
+		for i := range tr.Samples {
+			frames += len(t.Path(tr.Samples[i].Node, nil))
+		}
+	}
+	return samples, frames
 }

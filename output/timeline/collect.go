@@ -14,7 +14,7 @@ import (
 // Collect reads all samples of a recording.
 func Collect(src recording.Source, o Options) (*Timeline, error) {
 	c := collector{stacks: newStacks(), tracks: make(map[identity]*Track), groups: make(map[string]*Track),
-		most: cmp.Or(o.Samples, DefaultSamples)}
+		most: cmp.Or(o.Samples, DefaultSamples), mostFrames: cmp.Or(o.Frames, math.MaxInt)}
 	c.t.Info = src.Info()
 	if err := src.Each(c.add); err != nil {
 		return nil, err
@@ -40,9 +40,11 @@ type collector struct {
 	stacks *stacks
 	tracks map[identity]*Track
 	groups map[string]*Track // of threads for which there is no track of their own
-	most   int
-	kept   int
-	full   bool // merging does not make room any more
+	full   bool              // merging does not make room any more
+
+	// How many samples, and frames of their stacks, may be kept and are.
+	most, kept             int
+	mostFrames, keptFrames int
 
 	cpu, span, bytes, wall bool // some sample has it
 }
@@ -102,12 +104,13 @@ func (c *collector) value() Value {
 }
 
 func (c *collector) keep(tr *Track, s *Sample) {
-	if c.kept >= c.most && !c.full {
+	depth := int(c.stacks.depths[s.Node])
+	if !c.has(1, depth) && !c.full {
 		c.makeRoom()
 	}
-	if c.kept < c.most {
+	if c.has(1, depth) || c.kept == 0 {
 		tr.Samples = append(tr.Samples, *s)
-		c.kept++
+		c.kept, c.keptFrames = c.kept+1, c.keptFrames+depth
 		return
 	}
 	if n := len(tr.Samples); n > 0 && tr.Samples[n-1].equals(s) {
@@ -118,56 +121,100 @@ func (c *collector) keep(tr *Track, s *Sample) {
 	c.t.LeftOut = plus(c.t.LeftOut, s.Looks)
 }
 
-// maxSlot is a length that can be doubled.
-const maxSlot = math.MaxInt64 / 4
+// maxSlot is a length that can be made eight times as long.
+const maxSlot = math.MaxInt64 / 16
 
-// makeRoom merges until a quarter is free, with neighbours first, then within slots of time.
+// has reports whether there is room for so many samples and frames more.
+func (c *collector) has(samples, frames int) bool {
+	return c.kept+samples <= c.most && c.keptFrames+frames <= c.mostFrames
+}
+
+// makeRoom merges until a quarter is free, with neighbours first, then within slots of time. Where a length of slots
+// has freed little, the next lengths would, too, and are passed over.
 func (c *collector) makeRoom() {
 	span := time.Duration(min(Since(c.t.First, c.t.Last), maxSlot))
 	for {
+		before := c.kept
 		c.mergeAll(c.t.Slot)
 		switch {
-		case c.kept <= c.most/4*3:
+		case c.kept <= c.most/4*3 && c.keptFrames <= c.mostFrames/4*3:
 			return
 		case c.t.Slot > span:
 			c.full = true
 			return
 		}
-		c.t.Slot = max(2*c.t.Slot, time.Millisecond)
+		longer := time.Duration(2)
+		if c.t.Slot > 0 && before-c.kept < before/littleFreed {
+			longer = 8
+		}
+		c.t.Slot = max(longer*c.t.Slot, time.Millisecond)
 	}
 }
+
+// littleFreed is the part of all samples that a length of slots must free for the next one to be only twice as long.
+const littleFreed = 32
 
 func (c *collector) mergeAll(slot time.Duration) {
-	kept := 0
+	c.kept, c.keptFrames = 0, 0
+	m := merger{slot: int64(slot), open: make(map[sameAs]int32)}
 	for _, tr := range c.t.Tracks {
 		before := len(tr.Samples)
-		tr.Samples = merge(tr.Samples, int64(slot))
+		tr.Samples = m.merge(tr.Samples)
 		c.t.Merged += int64(before - len(tr.Samples))
-		kept += len(tr.Samples)
+		c.kept += len(tr.Samples)
+		for i := range tr.Samples {
+			c.keptFrames += int(c.stacks.depths[tr.Samples[i].Node])
+		}
 	}
-	c.kept = kept
 }
 
-// merge makes one sample of equal neighbours, and with a slot of all that are equal and lie in it.
-func merge(all []Sample, slot int64) []Sample {
-	if slot > 0 {
-		slices.SortStableFunc(all, func(a, b Sample) int {
-			return cmp.Or(cmp.Compare(a.At/slot, b.At/slot), cmp.Compare(a.Node, b.Node), cmp.Compare(a.At, b.At))
-		})
-	} else {
-		sortByTime(all)
-	}
+// merger makes one sample of equal neighbours, and with a slot of all that are equal and lie in it.
+type merger struct {
+	slot int64
+	open map[sameAs]int32 // the last sample of each sort, by its place
+}
+
+// sameAs is what samples have in common that are equal.
+type sameAs struct {
+	node  int32
+	state profile.State
+	why   profile.Reason
+	wall  bool
+}
+
+func (s *Sample) sort() sameAs { return sameAs{s.Node, s.State, s.Why, s.Wall} }
+
+func (m *merger) merge(all []Sample) []Sample {
+	sortByTime(all)
+	clear(m.open)
 	n := 0
 	for i := range all {
-		if s := &all[i]; n > 0 && all[n-1].equals(s) && (slot == 0 || all[n-1].At/slot == s.At/slot) {
-			all[n-1].take(s)
+		s := &all[i]
+		if at := m.equal(all[:n], s); at >= 0 {
+			all[at].take(s)
 			continue
 		}
-		all[n] = all[i]
+		all[n] = *s
+		if m.slot > 0 {
+			m.open[s.sort()] = int32(n)
+		}
 		n++
 	}
-	sortByTime(all[:n])
 	return all[:n]
+}
+
+// equal is the place of the sample that s becomes part of, negative if there is none.
+func (m *merger) equal(all []Sample, s *Sample) int {
+	if m.slot == 0 {
+		if last := len(all) - 1; last >= 0 && all[last].equals(s) {
+			return last
+		}
+		return -1
+	}
+	if last, met := m.open[s.sort()]; met && all[last].At/m.slot == s.At/m.slot {
+		return int(last)
+	}
+	return -1
 }
 
 // sortByTime keeps the order of the file where times are equal, or there are none.
@@ -178,9 +225,7 @@ func sortByTime(all []Sample) {
 	}
 }
 
-func (s *Sample) equals(o *Sample) bool {
-	return s.Node == o.Node && s.State == o.State && s.Why == o.Why && s.Wall == o.Wall
-}
+func (s *Sample) equals(o *Sample) bool { return s.sort() == o.sort() }
 
 func (s *Sample) take(o *Sample) {
 	s.At = min(s.At, o.At)

@@ -31,8 +31,16 @@ type stacks struct {
 	nodeOf  map[uint64]int32 // by parent and frame
 	seed    maphash.Seed
 	cache   map[uint64]int32 // by hash of the whole stack
+	known   map[knownStack]int32
+	depths  []int32 // of nodes
 	labels  map[labelKey]*profile.Func
 	full    int32 // the node of fullFrame, 0 before it is needed
+}
+
+// knownStack is a stack that its reader has numbered, with what stands at its leaf.
+type knownStack struct {
+	number uint64
+	leaf   *profile.Func
 }
 
 // labelKey is a frame that is no code: why a stack is cut, or a state.
@@ -44,11 +52,13 @@ type labelKey struct {
 func newStacks() *stacks {
 	return &stacks{nodes: []Node{{Parent: -1, Frame: -1}}, funcs: make(map[profile.Func]*profile.Func),
 		same: make(map[*profile.Func]*profile.Func), frameOf: make(map[Frame]int32), nodeOf: make(map[uint64]int32),
-		seed: maphash.MakeSeed(), cache: make(map[uint64]int32), labels: make(map[labelKey]*profile.Func)}
+		seed: maphash.MakeSeed(), cache: make(map[uint64]int32), known: make(map[knownStack]int32), depths: []int32{0},
+		labels: make(map[labelKey]*profile.Func)}
 }
 
 // stack is what a sample's stack is made of: its frames, and at its ends what is no frame.
 type stack struct {
+	number uint64          // the reader's, 0 for none
 	frames []profile.Frame // leaf first
 	root   *profile.Func   // why callers are missing, nil if none are
 	leaf   *profile.Func   // the state, nil if the frames have one
@@ -57,6 +67,7 @@ type stack struct {
 // of finds the parts of a sample's stack. A look of a wall-clock mode ends in its state, as goprof's own files have it.
 func (s *stacks) of(sample *profile.Sample) (st stack) {
 	if sample.Stack != nil {
+		st.number = sample.StackNumber
 		st.frames = sample.Stack.Frames
 		if sample.Stack.Truncated != profile.Whole {
 			st.root = s.label(labelKey{why: sample.Stack.Truncated})
@@ -82,6 +93,21 @@ func (s *stacks) label(key labelKey) *profile.Func {
 
 // add returns a stack's node. ok is false if there is no room for it: the node is that of a stack that says so.
 func (s *stacks) add(st stack) (node int32, ok bool) {
+	key := knownStack{st.number, st.leaf}
+	if n, found := s.known[key]; found {
+		return n, true
+	}
+	if node, ok = s.find(st); ok && st.number != 0 {
+		if len(s.known) >= maxCached {
+			clear(s.known)
+		}
+		s.known[key] = node
+	}
+	return node, ok
+}
+
+// find is add by the stack's frames.
+func (s *stacks) find(st stack) (node int32, ok bool) {
 	hash := s.hash(st)
 	if n, found := s.cache[hash]; found && s.is(n, st) {
 		return n, true
@@ -174,6 +200,7 @@ func (s *stacks) child(parent int32, f Frame) (int32, bool) {
 		}
 		node = int32(len(s.nodes))
 		s.nodes = append(s.nodes, Node{parent, frame})
+		s.depths = append(s.depths, s.depths[parent]+1)
 		s.nodeOf[key] = node
 	}
 	return node, true
@@ -208,6 +235,7 @@ func (s *stacks) noRoom() int32 {
 	if s.full == 0 {
 		s.full = int32(len(s.nodes))
 		s.nodes = append(s.nodes, Node{0, int32(len(s.frames))})
+		s.depths = append(s.depths, 1)
 		s.frames = append(s.frames, Frame{Func: fullFrame.Func, Kind: profile.Gap})
 	}
 	return s.full

@@ -11,6 +11,7 @@ import (
 // Options say what may be kept.
 type Options struct {
 	Samples int  // at most; 0 for DefaultSamples
+	Frames  int  // of the stacks of all samples together, at most; 0 for any number
 	Tracks  int  // at most; 0 for DefaultTracks
 	Virtual int  // tracks of single virtual threads, at most; 0 for DefaultVirtual
 	Merge   bool // equal neighbours of a thread become one, even if there is room for all

@@ -92,7 +92,7 @@ func (h Host) checkTracer(r *Report, pid int) {
 
 func (h Host) checkVM(r *Report, p *process.Process, vm *vmstructs.VM) {
 	v := vm.Version()
-	name := releaseOf(v)
+	name := v.JDK()
 	if image, ok := p.Image(vm.Library()); ok {
 		if by := vendor(p, image.Path); by != "" {
 			name += ", " + by

@@ -76,7 +76,7 @@ func (h Host) lookInto(jvm *JVM, argv []string) {
 		jvm.Problem = &c
 		return
 	}
-	jvm.Version = releaseOf(vm.Version())
+	jvm.Version = vm.Version().JDK()
 	jvm.Collector = vm.Collector()
 	if command := vm.JavaCommand(); command != "" {
 		jvm.Main, jvm.Args = splitCommand(command, argv)
@@ -91,20 +91,6 @@ func (h Host) lookInto(jvm *JVM, argv []string) {
 
 // sourceLauncher begins the names of the classes that run "java Program.java".
 const sourceLauncher = "jdk.compiler/com.sun.tools.javac.launcher."
-
-// releaseOf is the JDK's version. Where HotSpot is numbered by itself (25.504-b01), only
-// the line that describes it names the JDK: "... VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
-func releaseOf(v vmstructs.Version) string {
-	if strings.HasPrefix(v.Release, itoa(v.Major)) {
-		return v.Release
-	}
-	if _, rest, ok := strings.Cut(v.Info, " JRE ("); ok {
-		if version, _, ok := strings.Cut(rest, ")"); ok {
-			return version
-		}
-	}
-	return v.Release
-}
 
 // visible is what /proc tells everybody of a process.
 func (h Host) visible(pid int) (jvm JVM, comm string, ok bool) {

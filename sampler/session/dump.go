@@ -97,7 +97,7 @@ func (d *dump) prepare() (looks []ptrace.Subject) {
 		th := d.dir.threads[tid]
 		looks = append(looks, ptrace.Subject{TID: tid, Hint: th.hint(d.VM)})
 		d.byTID[tid] = len(d.threads)
-		d.threads = append(d.threads, profile.ThreadDump{TID: tid, Name: th.name, State: d.stateOf(th)})
+		d.threads = append(d.threads, d.describe(th))
 	}
 	return looks
 }

@@ -2,8 +2,6 @@ package truth;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.Random;
 import java.util.zip.CRC32;
 
@@ -11,7 +9,8 @@ import java.util.zip.CRC32;
  * Proves: a comparison of two recordings finds a method that was made slower, and nothing else.
  *
  * A thread serves requests of random sizes. Each is parsed, priced, stored and rendered, by methods of these names; what
- * the thread does in between is "other". Its CPU time is read around each part: the sums are the truth.
+ * the thread does in between is "other". Its CPU time is read around each part: the sums are the truth. No part makes
+ * objects: what a collector does with those changes from minute to minute, and then the program is not the same twice.
  *
  * Arguments: by how much slower price is, in percent of the CPU time of a whole request (0). Commands:
  *   slower N   price is N percent of a request slower from now on
@@ -37,7 +36,9 @@ public final class Canary {
     }
 
     private final Random random = new Random(1);
-    private final Map<String, Long> stock = new HashMap<>();
+    private final int[] keys = new int[512];
+    private final long[] stock = new long[512];
+    private final char[] page = new char[4096];
     private final CRC32 crc = new CRC32();
     private final byte[] text = Spinning.bytes(4096);
     private volatile boolean stop;
@@ -94,19 +95,23 @@ public final class Canary {
 
     private void work() {
         try {
-            for (int i = 0; i < 300_000; i++) {
-                request();
-            }
+            work(5_000_000_000L); // by then all is compiled
             mark();
-            for (int i = 0; i < 40_000; i++) {
-                request();
-            }
+            work(500_000_000L);
             warm = true;
             while (!stop) {
                 request();
             }
         } catch (Throwable thrown) {
             wrong = thrown;
+        }
+    }
+
+    /** Works for so many nanoseconds of CPU time. */
+    private void work(long nanos) {
+        long end = THREADS.getCurrentThreadCpuTime() + nanos;
+        while (THREADS.getCurrentThreadCpuTime() < end) {
+            request();
         }
     }
 
@@ -208,18 +213,49 @@ public final class Canary {
     private long store(int pieces) {
         long sum = 0;
         for (int i = 0; i < pieces; i++) {
-            Long count = stock.get(ARTICLES[i & 127]);
-            sum += count == null ? 0 : count;
-            stock.put(ARTICLES[i & 127], sum & 63); // small numbers are objects already
+            int at = slot(ARTICLES[i & 127].hashCode());
+            sum += stock[at];
+            stock[at] = sum & 63;
         }
         return sum;
     }
 
-    private long render(int pieces) {
-        StringBuilder page = new StringBuilder();
-        for (int i = 0; i < pieces; i++) {
-            page.append("<td>").append(i * 7919L).append("</td>");
+    /** The place of a key in a table of open addresses. */
+    private int slot(int key) {
+        int at = key * 0x9E3779B9 >>> 23;
+        while (keys[at] != key && keys[at] != 0) {
+            at = at + 1 & 511;
         }
-        return page.toString().hashCode();
+        keys[at] = key;
+        return at;
+    }
+
+    private long render(int pieces) {
+        int at = 0;
+        for (int i = 0; i < pieces; i++) {
+            at = put("<td>", at);
+            at = digits(i * 7919L, at);
+            at = put("</td>", at) & 2047;
+        }
+        long sum = 0;
+        for (int i = 0; i < at; i++) {
+            sum = 31 * sum + page[i];
+        }
+        return sum;
+    }
+
+    private int put(String text, int at) {
+        for (int i = 0; i < text.length(); i++) {
+            page[at++] = text.charAt(i);
+        }
+        return at;
+    }
+
+    private int digits(long number, int at) {
+        do {
+            page[at++] = (char) ('0' + number % 10);
+            number /= 10;
+        } while (number != 0);
+        return at;
     }
 }

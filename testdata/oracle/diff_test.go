@@ -3,13 +3,17 @@
 package oracle
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"goprof/output/diff"
+	"goprof/output/jfr"
 	"goprof/output/recording"
 	"goprof/profile"
 	"goprof/sampler/look"
@@ -17,130 +21,215 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// kept is a recording in memory.
-type kept struct {
-	samples []profile.Sample
-	truth   string // what the program says of itself
-}
-
-func (k *kept) Info() recording.Info { return recording.Info{Name: "kept", Timed: true} }
-
-func (k *kept) Each(visit func(*profile.Sample) error) error {
-	for i := range k.samples {
-		if err := visit(&k.samples[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// record takes n samples at 1,000 Hz.
-func (k *kept) record(t *testing.T, jvm *jvmtest.JVM, s *session.Session, n int) {
-	t.Helper()
-	jvm.Command("mark")
-	sample(t, s, time.Millisecond, n, func(snap *look.Look, st *profile.Stack) {
-		stack := *st
-		stack.Frames = slices.Clone(st.Frames)
-		k.samples = append(k.samples, profile.Sample{At: profile.Instant{Ticks: snap.When}, Thread: profile.Thread{TID: snap.TID},
-			Stack: &stack, Count: snap.Samples()})
-	})
-	k.truth = jvm.Command("truth")[0]
-}
-
-// TestDiffPairs records a program, in JVM after JVM: twice as it is, then with one method made slower by 5 % of all CPU
-// time, and so that its share grows by 5 points. It counts how often a comparison is wrong, for recordings of one JVM
-// and of two. In full:
+// TestDiffPairs measures how often a comparison is wrong. It records a program, in JVM after JVM: twice as it is, then
+// with one method made slower by 5 % of all CPU time. Compared are recordings of one JVM, of two, and several of each.
+// The recordings stay in the folder GOPROF_DIFF_KEEP, and those that are there already are compared, too, so that many
+// short runs add up to a long one:
 //
-//	GOPROF_DIFF_ROUNDS=20 go test ./testdata/oracle -run TestDiffPairs -v -timeout 1h
+//	GOPROF_DIFF_KEEP=/tmp/canary GOPROF_DIFF_ROUNDS=4 go test ./testdata/oracle -run TestDiffPairs -v
 func TestDiffPairs(t *testing.T) {
 	rounds, samples := envNumber("GOPROF_DIFF_ROUNDS", 0), envNumber("GOPROF_DIFF_SAMPLES", 10_000)
-	if rounds == 0 {
+	folder := cmp.Or(os.Getenv("GOPROF_DIFF_KEEP"), t.TempDir())
+	if rounds == 0 && os.Getenv("GOPROF_DIFF_KEEP") == "" {
 		t.Skip("this measures how often a comparison is wrong, which takes rounds: GOPROF_DIFF_ROUNDS=20")
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		var one, two diffCounts
-		var last *canary
 		for range rounds {
-			now := recordCanary(t, jdk, samples)
-			one.add(t, "one JVM", now.first, now.second, now.slower, now.points)
-			if last != nil {
-				two.add(t, "two JVMs", last.first, now.first, now.slower, now.points)
-				two.add(t, "two JVMs", now.second, last.second, last.slower, last.points)
-			}
-			last = now
+			recordCanary(t, jdk, folder, samples)
 		}
-		t.Logf("%d samples; one JVM: %v; two JVMs: %v", samples, one, two)
-		if one.points == 0 {
-			t.Error("a method that was made slower is not found")
+		all := keptCanaries(t, filepath.Join(folder, jdk.String()))
+		if len(all) == 0 {
+			t.Skip("no recordings of this JDK are kept")
 		}
+		tellDrift(t, all)
+		compareCanaries(t, all)
 	})
 }
 
-// canary is the recordings of one JVM.
-type canary struct{ first, second, slower, points *kept }
+// The recordings of one JVM.
+const (
+	firstOf = iota
+	secondOf
+	slowerOf
+	perJVM
+)
 
-func recordCanary(t *testing.T, jdk jvmtest.JDK, samples int) *canary {
+// canary is one JVM's recordings.
+type canary struct {
+	files [perJVM]string
+	truth [perJVM]truth // what the program says of itself
+}
+
+// truth is the shares of CPU time that the program's own clock tells.
+type truth struct{ Parse, Price, Store, Render, Other float64 }
+
+// recordCanary starts a JVM and writes its recordings, in a folder of their own.
+func recordCanary(t *testing.T, jdk jvmtest.JDK, folder string, samples int) {
 	t.Helper()
 	jvm := jvmtest.Start(t, jdk, "truth.Canary")
 	s := attach(t, jvm.PID)
-	record := func() *kept {
-		k := &kept{}
-		k.record(t, jvm, s, samples)
-		t.Logf("truth: %s", k.truth)
-		return k
-	}
-	c := &canary{first: record(), second: record()}
-	var truth struct{ Price float64 }
-	if err := json.Unmarshal([]byte(c.second.truth), &truth); err != nil {
+	own := filepath.Join(folder, jdk.String(), fmt.Sprintf("%d", time.Now().UnixNano()))
+	if err := os.MkdirAll(own, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	jvm.Command("slower 5")
-	c.slower = record()
-	jvm.Command(fmt.Sprintf("slower %f", 100*0.05/(1-truth.Price-0.05))) // then its share is 5 points more
-	c.points = record()
-	return c
-}
-
-// diffCounts is of how many pairs how many were called changed that were not, and of how many the change was found.
-type diffCounts struct{ pairs, changed, slower, points int }
-
-func (c diffCounts) String() string {
-	return fmt.Sprintf("%d of %d pairs of the same program are called changed; a method made slower by 5 %% of all CPU time is found in %d of %d, one "+
-		"whose share grew by 5 points in %d of %d", c.changed, c.pairs, c.slower, c.pairs, c.points, c.pairs)
-}
-
-func (c *diffCounts) add(t *testing.T, what string, before, same, slower, points *kept) {
-	t.Helper()
-	c.pairs++
-	c.changed += c.calledChanged(t, what, before, same)
-	c.slower += c.found(t, what+", slower", before, slower)
-	c.points += c.found(t, what+", 5 points", before, points)
-}
-
-func (c *diffCounts) calledChanged(t *testing.T, what string, before, after *kept) int {
-	r := compareKept(t, before, after)
-	t.Logf("%s: %s (inflation %.2f, %d hypotheses)%s", what, r.Verdict(), r.Inflation, r.Compared, significant(r))
-	return min(r.Significant, 1)
-}
-
-func (c *diffCounts) found(t *testing.T, what string, before, after *kept) int {
-	r := compareKept(t, before, after)
-	for _, ch := range r.Changes {
-		if ch.Name == "truth.Canary.price" && ch.Of == diff.OfTotal && ch.Significant && ch.Change > 0 {
-			t.Logf("%s: found: %+.2f points, noise %.2f", what, 100*ch.Change, 100*ch.Noise)
-			return 1
+	for i := range perJVM {
+		if i == slowerOf {
+			jvm.Command("slower 5")
+		}
+		jvm.Command("mark")
+		recordTo(t, filepath.Join(own, fmt.Sprintf("%d.jfr", i)), s, samples)
+		if err := os.WriteFile(filepath.Join(own, fmt.Sprintf("%d.truth", i)), []byte(jvm.Command("truth")[0]), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
-	t.Logf("%s: not found: %s%s", what, r.Verdict(), significant(r))
-	return 0
+	jvm.Quit()
 }
 
-func compareKept(t *testing.T, before, after *kept) *diff.Result {
+// recordTo takes n samples at 1,000 Hz.
+func recordTo(t *testing.T, name string, s *session.Session, n int) {
+	t.Helper()
+	file, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w := jfr.NewWriter(file, jfr.Options{})
+	w.SetMeta(profile.Meta{Mode: profile.ModeCPU, Interval: time.Millisecond})
+	last := profile.Instant{}
+	sample(t, s, time.Millisecond, n, func(snap *look.Look, st *profile.Stack) {
+		if last.Wall == 0 {
+			last = profile.Instant{Wall: time.Now().UnixNano(), Ticks: snap.When}
+		}
+		last = profile.Instant{Ticks: snap.When, Wall: last.Wall + snap.When - last.Ticks}
+		err = cmp.Or(err, w.Sample(&profile.Sample{At: last, Thread: profile.Thread{TID: snap.TID}, Stack: st,
+			Count: snap.Samples()}))
+	})
+	if err = cmp.Or(err, w.Close(last)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keptCanaries are the JVMs of which all recordings are there.
+func keptCanaries(t *testing.T, folder string) (all []canary) {
+	t.Helper()
+	folders, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, own := range folders {
+		c, whole := canary{}, true
+		for i := range perJVM {
+			c.files[i] = filepath.Join(own, fmt.Sprintf("%d.jfr", i))
+			text, err := os.ReadFile(filepath.Join(own, fmt.Sprintf("%d.truth", i)))
+			whole = whole && err == nil && json.Unmarshal(text, &c.truth[i]) == nil
+		}
+		if whole {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// tellDrift prints by how much the program itself changes: from one recording of a JVM to the next, and between JVMs.
+func tellDrift(t *testing.T, all []canary) {
+	t.Helper()
+	for i := range all {
+		a, b, c := &all[i].truth[firstOf], &all[i].truth[secondOf], &all[i].truth[slowerOf]
+		t.Logf("truth of JVM %d: first %.2f, second %+.2f, slower %+.2f points", i, points(a, &truth{}), points(b, a), points(c, b))
+	}
+}
+
+func points(a, b *truth) []float64 {
+	return []float64{100 * (a.Parse - b.Parse), 100 * (a.Price - b.Price), 100 * (a.Store - b.Store), 100 * (a.Render - b.Render)}
+}
+
+// several is how many recordings a side the comparisons have that know how JVMs differ.
+var several = []int{2, 3, 5}
+
+func compareCanaries(t *testing.T, all []canary) {
+	t.Helper()
+	file := func(which int, of ...int) (names []string) {
+		for _, i := range of {
+			names = append(names, all[i].files[which])
+		}
+		return names
+	}
+	one, two := diffCounts{what: "one JVM"}, diffCounts{what: "two JVMs"}
+	for i := range all {
+		one.same(t, file(firstOf, i), file(secondOf, i))
+		one.slower(t, file(secondOf, i), file(slowerOf, i))
+		if j := i + 1; j < len(all) {
+			two.same(t, file(firstOf, i), file(secondOf, j))
+			two.slower(t, file(firstOf, i), file(slowerOf, j))
+		}
+	}
+	t.Log(one)
+	t.Log(two)
+	for _, n := range several {
+		some := diffCounts{what: fmt.Sprintf("%d JVMs a side", n)}
+		rng := rand.New(rand.NewPCG(uint64(n), 1))
+		for range min(4*len(all), 100) {
+			if 2*n > len(all) {
+				break
+			}
+			order := rng.Perm(len(all))
+			some.same(t, file(firstOf, order[:n]...), file(firstOf, order[n:2*n]...))
+			some.slower(t, file(firstOf, order[:n]...), file(slowerOf, order[n:2*n]...))
+		}
+		t.Log(some)
+	}
+}
+
+// diffCounts is of how many pairs of the same program how many were called changed, and of how many that were made slower how
+// many were found.
+type diffCounts struct {
+	what                          string
+	pairs, changed, slowed, found int
+}
+
+func (c diffCounts) String() string {
+	return fmt.Sprintf("%s: %d of %d pairs of the same program are called changed; a method made slower by 5 %% of all CPU time is found in %d of %d",
+		c.what, c.changed, c.pairs, c.found, c.slowed)
+}
+
+func (c *diffCounts) same(t *testing.T, before, after []string) {
+	t.Helper()
+	r := compareFiles(t, before, after)
+	c.pairs++
+	if r.Significant > 0 {
+		c.changed++
+		t.Logf("%s, same: %s%s", c.what, r.Verdict(), significant(r))
+	}
+}
+
+func (c *diffCounts) slower(t *testing.T, before, after []string) {
+	t.Helper()
+	r := compareFiles(t, before, after)
+	c.slowed++
+	for _, ch := range r.Changes {
+		if ch.Name == "truth.Canary.price" && ch.Of == diff.OfTotal {
+			if ch.Significant && ch.Change > 0 {
+				c.found++
+				return
+			}
+			t.Logf("%s, slower: not found: %+.2f points, noise %.2f", c.what, 100*ch.Change, 100*ch.Noise)
+		}
+	}
+}
+
+func compareFiles(t *testing.T, before, after []string) *diff.Result {
 	t.Helper()
 	c := diff.New()
-	for side, k := range []*kept{before, after} {
-		if err := c.AddSource(diff.Side(side), k, diff.Reading{}); err != nil {
-			t.Fatal(err)
+	for side, names := range [][]string{before, after} {
+		for _, name := range names {
+			file, err := recording.Open(name, recording.Options{})
+			if err == nil {
+				err = c.AddSource(diff.Side(side), file, diff.Reading{})
+				file.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	r, err := c.Compare(diff.Options{By: "method"})

@@ -34,6 +34,13 @@ type dumpedThread struct {
 	Truncated string
 	Error     string
 
+	Java, System, Daemon bool
+	Holds, WaitsFor      any   `json:",omitempty"`
+	CPU                  int64 `json:"cpu_ns"`
+	JavaID               int64 `json:"java_id"`
+	Priority             int
+	Age                  int64 `json:"age_ns"`
+
 	Virtual          *dumpedVirtual
 	Carrier          []dumpedFrame
 	CarrierTruncated string `json:"carrier_truncated"`
@@ -73,7 +80,7 @@ func dumped(t *testing.T, s *session.Session, opt session.DumpOptions) []dumpedT
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := output.DumpJSON(&text, threads); err != nil {
+	if err := output.DumpJSON(&text, &profile.Dump{Threads: threads}, output.DumpShape{Native: true}); err != nil {
 		t.Fatal(err)
 	}
 	var all struct{ Threads []dumpedThread }
@@ -167,6 +174,11 @@ func TestNamesAndStates(t *testing.T) {
 		for _, name := range []string{"main", "VM Thread", "Reference Handler", "Signal Dispatcher", gc,
 			"C2 CompilerThread0"} {
 			th := threadNamed(t, dumped(t, s, session.DumpOptions{}), name)
+			own := th.Name == "VM Thread" || th.Name == gc || strings.Contains(th.Name, "Compiler")
+			system := th.Name == "Reference Handler" || th.Name == "Signal Dispatcher"
+			if th.Java == own || th.System != (system || own && th.Daemon) || th.Daemon && th.Name == "main" || th.CPU <= 0 {
+				t.Errorf("%s: java %t, system %t, daemon %t, CPU %d", th.Name, th.Java, th.System, th.Daemon, th.CPU)
+			}
 			if th.Truncated != "" || th.Error != "" || len(th.Frames) == 0 || th.State == "" {
 				t.Errorf("%s: state %q, truncated %q, error %q\n%s", name, th.State, th.Truncated, th.Error, dumpedText(&th))
 			}

@@ -1,0 +1,226 @@
+//go:build linux
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/process"
+	"goprof/profile"
+	"goprof/profile/contention"
+	"goprof/profile/naming"
+	"goprof/sampler/session"
+)
+
+// run takes the dumps that were asked for, and writes them.
+func (d *dumper) run(cmd *cobra.Command) error {
+	defer session.StopAfterSuspend()()
+	s, err := session.Attach(d.pid)
+	if err != nil {
+		return attachError(d.pid, err)
+	}
+	defer s.Close()
+	if err := host().Traced(d.pid); err != nil && !d.opt.NonBlocking {
+		return attachError(d.pid, err)
+	}
+	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
+	if d.raw {
+		s.RawNames()
+	}
+	if d.virtual && !s.HasVirtual() {
+		return attachError(d.pid, session.ErrNoVirtual)
+	}
+	if err := s.LocksKnown(); err != nil && d.opt.Locks {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %v\n", err)
+		d.opt.Locks = false
+	}
+	out, err := output.Reserve(output.Stdout)
+	if err != nil {
+		return outputFailed(err)
+	}
+	if d.count > 1 {
+		return d.series(cmd, s, out)
+	}
+	dump, incomplete, err := d.take(cmd, s)
+	if err != nil {
+		return err
+	}
+	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
+	if _, err := out.Write(func(w io.Writer) error { return d.write(w, dump) }); err != nil {
+		return outputFailed(err)
+	}
+	return incomplete
+}
+
+// take takes one dump. incomplete is why it lacks stacks; it is there nevertheless, and is shown.
+func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dump, incomplete, err error) {
+	dump = s.NewDump()
+	threads, err := s.Dump(d.opt)
+	switch {
+	case errors.Is(err, process.ErrSilent) && len(threads) > 0:
+		incomplete = attachError(d.pid, err)
+	case err != nil:
+		return nil, nil, attachError(d.pid, err)
+	}
+	if d.virtual && incomplete == nil {
+		unmounted, census, err := s.DumpVirtual(d.opt)
+		if err != nil {
+			incomplete = attachError(d.pid, err)
+		}
+		threads, dump.Virtual = append(threads, unmounted...), &census
+		tellCensus(cmd.ErrOrStderr(), dump.Virtual)
+	}
+	if d.hideInternal {
+		hideInternal(threads)
+	}
+	profile.Order(threads)
+	dump.Threads = threads
+	dump.Deadlocks = deadlocksOf(threads)
+	if incomplete == nil {
+		incomplete = notStopped(d.pid, threads, cmp.Or(d.opt.Wait, session.DumpWait))
+	}
+	return dump, incomplete, nil
+}
+
+// deadlocksOf names the threads of each deadlock.
+func deadlocksOf(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
+	for _, cycle := range contention.New(threads).Deadlocks {
+		var refs []profile.ThreadRef
+		for _, i := range cycle {
+			refs = append(refs, threads[i].Ref())
+		}
+		all = append(all, refs)
+	}
+	return all
+}
+
+func (d *dumper) write(w io.Writer, dump *profile.Dump) error {
+	switch d.format {
+	case dumpAsJSON:
+		return output.DumpJSON(w, dump, d.shape)
+	case dumpAsJstack:
+		return output.DumpJstack(w, dump)
+	}
+	return output.DumpText(w, dump, d.shape)
+}
+
+// series takes several dumps. Text is written as it comes, JSON at the end.
+func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File) error {
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	var dumps []*profile.Dump
+	var incomplete error
+	next := time.Now()
+	for len(dumps) < d.count && sleepUntil(ctx, next) {
+		dump, lacks, err := d.take(cmd, s)
+		if err != nil && len(dumps) > 0 { // those that there are remain
+			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d cannot be looked at any more: %d of %d dumps\n",
+				d.pid, len(dumps),
+				d.count)
+			break
+		} else if err != nil {
+			return err
+		}
+		incomplete = cmp.Or(incomplete, lacks)
+		dumps = append(dumps, dump)
+		if err := d.writeNext(out, dumps); err != nil {
+			return outputFailed(err)
+		}
+		if len(dumps) < d.count {
+			sleepUntil(ctx, time.Now().Add(min(settleTime, d.every.Duration/4)))
+			s.Settle(dump.Threads)
+		}
+		next = dump.At.Add(d.every.Duration)
+	}
+	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
+	if _, err := out.Write(func(w io.Writer) error { return d.writeEnd(w, dumps) }); err != nil {
+		return outputFailed(err)
+	}
+	return incomplete
+}
+
+// settleTime is how long threads that were stopped get to go back to what they did. What they use for that is not
+// theirs.
+const settleTime = 200 * time.Millisecond
+
+// sleepUntil returns false if ctx was done before.
+func sleepUntil(ctx context.Context, when time.Time) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(time.Until(when)):
+		return ctx.Err() == nil
+	}
+}
+
+// writeNext writes the last of the dumps. JSON is one text, and is written at the end.
+func (d *dumper) writeNext(out *output.File, dumps []*profile.Dump) error {
+	if d.format == dumpAsJSON {
+		return nil
+	}
+	_, err := out.Write(func(w io.Writer) error {
+		if len(dumps) > 1 {
+			fmt.Fprintln(w)
+		}
+		if d.format == dumpAsText {
+			fmt.Fprintf(w, "=== dump %d of %d\n", len(dumps), d.count)
+		}
+		return d.write(w, dumps[len(dumps)-1])
+	})
+	return err
+}
+
+// writeEnd writes what all dumps come to. Tools that read jstack's dumps compare several themselves.
+func (d *dumper) writeEnd(w io.Writer, dumps []*profile.Dump) error {
+	switch d.format {
+	case dumpAsJSON:
+		return output.DumpSeriesJSON(w, dumps, d.shape)
+	case dumpAsText:
+		return output.DumpMovesText(w, dumps)
+	}
+	return nil
+}
+
+// hideInternal folds frames that only pass calls on.
+func hideInternal(threads []profile.ThreadDump) {
+	var folder naming.Folder
+	for i := range threads {
+		t := &threads[i]
+		before := append([]profile.Frame(nil), t.Stack.Frames...)
+		folder.Stack(&t.Stack)
+		for k := range t.Holds {
+			t.Holds[k].Frame = movedTo(t.Holds[k].Frame, before, t.Stack.Frames)
+		}
+	}
+}
+
+// movedTo is where a frame is after others were folded; -1 if it was folded itself.
+func movedTo(frame int, before, after []profile.Frame) int {
+	if frame < 0 || frame >= len(before) {
+		return -1
+	}
+	k := 0
+	for i := range before {
+		if k < len(after) && after[k] != before[i] && after[k].Kind == profile.Gap && after[k].PC == 0 {
+			// A fold stands for frames from here on, until the next that was kept.
+			if k+1 < len(after) && after[k+1] == before[i] {
+				k++
+			}
+		}
+		if k < len(after) && after[k] == before[i] {
+			if i == frame {
+				return k
+			}
+			k++
+		}
+	}
+	return -1
+}

@@ -1,0 +1,39 @@
+//go:build linux
+
+package main
+
+import (
+	"testing"
+
+	"goprof/profile"
+)
+
+// TestLocksAndFolds: a lock stays at the frame that took it, when others are folded.
+func TestLocksAndFolds(t *testing.T) {
+	frame := func(name string, sp uint64) profile.Frame {
+		return profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.Interpreted, SP: sp}
+	}
+	stack := profile.Stack{Frames: []profile.Frame{frame("a.B.leaf", 1),
+		frame("java.lang.reflect.Method.invoke", 2), frame("a.B.middle", 3),
+		frame("java.lang.invoke.LambdaForm$MH.invoke", 4), frame("java.lang.invoke.LambdaForm$DMH.invokeStatic",
+			5), frame("a.B.root", 6)}}
+	names := make([]string, len(stack.Frames))
+	threads := []profile.ThreadDump{{Stack: stack}}
+	for i := range stack.Frames {
+		names[i] = stack.Frames[i].Func.Name
+		threads[0].Holds = append(threads[0].Holds, profile.HeldLock{Frame: i})
+	}
+	threads[0].Holds = append(threads[0].Holds, profile.HeldLock{Frame: -1}, profile.HeldLock{Frame: 99})
+	hideInternal(threads)
+	if n := len(threads[0].Stack.Frames); n != 5 {
+		t.Fatalf("%d frames are left, not 5", n)
+	}
+	for i, h := range threads[0].Holds {
+		folded := i == 1 || i == 3 || i == 4 || i > 5
+		if folded != (h.Frame < 0) {
+			t.Errorf("lock %d is at frame %d", i, h.Frame)
+		} else if h.Frame >= 0 && threads[0].Stack.Frames[h.Frame].Func.Name != names[i] {
+			t.Errorf("lock %d went from %s to %s", i, names[i], threads[0].Stack.Frames[h.Frame].Func.Name)
+		}
+	}
+}

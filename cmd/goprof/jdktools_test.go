@@ -1,0 +1,48 @@
+//go:build linux
+
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"goprof/testdata/jvmtest"
+)
+
+// TestLiveInJDKTools: what was recorded live on each JDK is read by the jfr command of each, to the sample.
+func TestLiveInJDKTools(t *testing.T) {
+	all := jvmtest.JDKs(t)
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
+		name := filepath.Join(t.TempDir(), "live.jfr")
+		account := record(t, jvm.PID, name, "-d", "2s", "-r", "500")
+		for _, by := range all {
+			tool := func(args ...string) string {
+				out, err := exec.Command(by.Tool("jfr"), append(args, name)...).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v: jfr %s: %v\n%s", by, args, err, out)
+				}
+				return string(out)
+			}
+			if by.Version < 11 {
+				continue // its jfr is no command yet
+			}
+			tool("summary")
+			printed := tool("print", "--json", "--events", "jdk.ExecutionSample,jdk.NativeMethodSample")
+			if n := int64(strings.Count(printed, `"type": "jdk.`)); n != account.Samples {
+				t.Errorf("jfr of %v has %d samples of %d", by, n, account.Samples)
+			}
+			if by.Version >= 21 {
+				if table := tool("view", "hot-methods"); !strings.Contains(table, "Shares") {
+					t.Errorf("jfr view of %v:\n%s", by, table)
+				}
+			}
+			if tool("print", "--events", "goprof.Account") == "" {
+				t.Errorf("jfr of %v shows no account", by)
+			}
+		}
+		t.Logf("%v: %d samples, read by the jfr of %v", jdk, account.Samples, all)
+	})
+}

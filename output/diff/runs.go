@@ -1,0 +1,193 @@
+package diff
+
+import (
+	"math"
+	"slices"
+)
+
+// Where a side has several recordings, they tell what no recording can tell of itself: how one differs from the next,
+// by what the compiler decides in each start, and by what the program does at other times.
+//
+// The variance of an item's share is estimated from the recordings of both sides together. Few recordings know a
+// variance badly: with two a side a t test finds nothing at all, after a correction for hundreds of comparisons. But
+// there are hundreds of items. Of each the ratio is known of its variance between recordings to its noise within them.
+// These ratios have a distribution, and an item's variance is drawn towards its middle by as much as they have in
+// common (Smyth's moderated t test, limma; Statistical Applications in Genetics and Molecular Biology 3, 2004). Where
+// items differ much, that is little.
+
+// between is what the recordings tell of an item.
+type between struct {
+	df       float64        // 0: there is one recording a side, so nothing is known
+	variance float64        // of the share that one recording has
+	within   float64        // as much of it as noise within recordings explains
+	runs     [sides]float64 // how many recordings of equal length a side has
+	error2   [sides]float64 // the variances of both shares, in the end
+	freedom  float64
+}
+
+// between finds what the recordings tell of an item, before others are known.
+func (c *Comparison) between(e *evidence, spreads *[sides]spread) (b between) {
+	for s := range sides {
+		side := &c.sides[s]
+		squares := 0.0
+		for i := range side.runs {
+			squares += float64(side.runs[i].total) * float64(side.runs[i].total)
+		}
+		b.runs[s] = e.total[s] * e.total[s] / squares // Kish's effective number
+		b.within += e.variance[s] / (e.total[s] * e.total[s]) * b.runs[s] / float64(sides)
+		if df := float64(len(side.runs) - 1); df > 0 {
+			of := spreads[s].between(e.item, s, e.share(s))[wholeRuns] / (e.total[s] * e.total[s]) * b.runs[s]
+			b.variance += df * of
+			b.df += df
+		}
+	}
+	if b.df > 0 {
+		b.variance /= b.df
+	}
+	return b
+}
+
+// settle finds the variances of both shares. They are not less than noise within recordings makes them.
+func (b *between) settle(e *evidence, p *prior) {
+	if b.df == 0 {
+		return
+	}
+	v, df := b.variance, b.df
+	if p.df > 0 {
+		v = (p.df*p.ratio*b.within + b.df*b.variance) / (p.df + b.df)
+		df += p.df
+	}
+	v = max(v, b.within)
+	for s := range sides {
+		b.error2[s] = v / b.runs[s]
+	}
+	b.freedom = df
+}
+
+// chance is how often recordings of one program alone differ by so much, or more. It is 0 where that is not known.
+func (b *between) chance(change float64) float64 {
+	if b.df == 0 {
+		return 0
+	}
+	return student(change/math.Sqrt(b.error2[Before]+b.error2[After]), b.freedom)
+}
+
+// prior is what all items tell of the ratio of the variance between recordings to noise within them.
+type prior struct {
+	ratio float64
+	df    float64 // how many degrees of freedom that is worth; 0: nothing is known
+}
+
+// newPrior fits the distribution of the ratios by the moments of their logarithms. Other items are not believed more
+// than an item's own recordings: they are not independent of each other, and a compiler that decides one way or the
+// other makes distributions that no formula has.
+func newPrior(list []evidence) prior {
+	met := make(map[uint64]bool)
+	var logs []float64
+	df := 0.0
+	for i := range list {
+		e := &list[i]
+		b := &e.between
+		if b.df == 0 || b.within <= 0 || b.variance <= 0 || met[e.item.prints] || e.fewest > fewEnough {
+			continue
+		}
+		met[e.item.prints] = true
+		df = b.df
+		logs = append(logs, math.Log(b.variance/b.within)-digamma(df/2)+math.Log(df/2))
+	}
+	if len(logs) < leastItems {
+		return prior{}
+	}
+	mean, spread := moments(logs)
+	rest := spread - trigamma(df/2)
+	if rest <= 0 {
+		return prior{ratio: math.Exp(mean), df: df}
+	}
+	d0 := 2 * inverseTrigamma(rest)
+	return prior{ratio: math.Exp(mean + digamma(d0/2) - math.Log(d0/2)), df: min(d0, df)}
+}
+
+const (
+	fewEnough  = 1e-6 // fewest of items with samples enough to measure by
+	leastItems = 10
+)
+
+func moments(list []float64) (mean, variance float64) {
+	for _, x := range list {
+		mean += x / float64(len(list))
+	}
+	for _, x := range list {
+		variance += (x - mean) * (x - mean) / float64(len(list)-1)
+	}
+	return mean, variance
+}
+
+// digamma is the derivative of the logarithm of the gamma function (Abramowitz and Stegun, 6.3.5 and 6.3.18).
+func digamma(x float64) (y float64) {
+	for ; x < 10; x++ {
+		y -= 1 / x
+	}
+	x2 := 1 / (x * x)
+	return y + math.Log(x) - 1/(2*x) - x2*(1.0/12-x2*(1.0/120-x2/252))
+}
+
+// trigamma is the derivative of digamma (6.4.6 and 6.4.12).
+func trigamma(x float64) (y float64) {
+	for ; x < 10; x++ {
+		y += 1 / (x * x)
+	}
+	x2 := 1 / (x * x)
+	return y + 1/x + x2/2 + x2/x*(1.0/6-x2*(1.0/30-x2/42))
+}
+
+// inverseTrigamma is the x of which trigamma is y, which falls from above 1e4 to below 1e-4.
+func inverseTrigamma(y float64) float64 {
+	low, high := 1e-2, 1e4
+	for range 60 {
+		if mid := math.Sqrt(low * high); trigamma(mid) > y {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// Starts is what is known of how one start of a JVM differs from the next.
+type Starts string
+
+const (
+	OneJVM     Starts = "one JVM"     // all recordings are of one JVM, so nothing is to be known
+	Measured   Starts = "measured"    // sides have recordings of several starts, as far as that is known
+	NotKnown   Starts = "not known"   // the sides are of two starts, or two sets of files each of one start
+	MaybeOther Starts = "maybe other" // whether they are of one start or two is not known
+)
+
+// starts tells it by the recordings.
+func (c *Comparison) starts() Starts {
+	var all []string
+	known, several := true, false
+	for s := range sides {
+		var of []string
+		for i := range c.sides[s].runs {
+			jvm := c.sides[s].runs[i].jvm
+			known = known && jvm != ""
+			if jvm == "" || !slices.Contains(of, jvm) {
+				of = append(of, jvm)
+			}
+			if !slices.Contains(all, jvm) {
+				all = append(all, jvm)
+			}
+		}
+		several = several || len(of) > 1
+	}
+	switch {
+	case known && len(all) == 1:
+		return OneJVM
+	case several:
+		return Measured
+	case known:
+		return NotKnown
+	}
+	return MaybeOther
+}

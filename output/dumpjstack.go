@@ -1,0 +1,252 @@
+package output
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"goprof/profile"
+)
+
+// DumpJstack writes one look at all threads in the layout of HotSpot's own thread dumps, which fastThread, jstall, TDA,
+// IntelliJ and others read (runtime/threads.cpp, Threads::print_on; javaThread.cpp, JavaThread::print_on; vframe.cpp,
+// javaVFrame::print_lock_info_on). Such a dump holds Java frames alone.
+//
+// What goprof does not know is left out: how the JVM runs ("mixed mode"), the list of threads behind "SMR info", the
+// number of JNI's references, the address of the JVM's record of a thread that cannot run Java, the modules of classes,
+// the address of a monitor in a deadlock. Stacks of virtual threads that no carrier ran have no place in that layout.
+func DumpJstack(to io.Writer, d *profile.Dump) error {
+	w := jstackWriter{bufio.NewWriter(to)}
+	fmt.Fprintf(w, "%s\nFull thread dump %s (%s):\n\n", d.At.Format(time.DateTime),
+		jstackText(cmp.Or(d.VM, "OpenJDK 64-Bit Server VM")), jstackText(cmp.Or(d.Version, "?")))
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		if t.TID == 0 {
+			continue
+		}
+		w.title(t)
+		w.body(t)
+		w.WriteByte('\n')
+	}
+	w.deadlocks(d)
+	return w.Flush()
+}
+
+type jstackWriter struct{ *bufio.Writer }
+
+// title is the line that begins a thread:
+//
+//	"main" #1 daemon prio=5 os_prio=0 cpu=34.57ms elapsed=2.29s tid=0x00007f72c8017ea0 nid=0x542e runnable  [0x00007f72cedfe000]
+//
+// nid is the thread's number as goprof says it everywhere, in hexadecimal, as it was up to JDK 18.
+func (w jstackWriter) title(t *profile.ThreadDump) {
+	fmt.Fprintf(w, "\"%s\"", jstackName(t.Name))
+	if t.JavaID > 0 {
+		fmt.Fprintf(w, " #%d", t.JavaID)
+	}
+	if t.Daemon {
+		w.WriteString(" daemon")
+	}
+	if t.Priority > 0 {
+		fmt.Fprintf(w, " prio=%d", t.Priority)
+	}
+	fmt.Fprintf(w, " os_prio=%d cpu=%.2fms", t.Nice, float64(t.CPU)/float64(time.Millisecond))
+	if t.Age > 0 {
+		fmt.Fprintf(w, " elapsed=%.2fs", t.Age.Seconds())
+	}
+	if t.Address != 0 {
+		fmt.Fprintf(w, " tid=0x%016x", t.Address)
+	}
+	fmt.Fprintf(w, " nid=0x%x %s  ", t.TID, jstackDoing(t))
+	if t.Address != 0 {
+		fmt.Fprintf(w, "[0x%016x]", lastJavaSP(t)&^0xfff)
+	}
+	w.WriteByte('\n')
+}
+
+// lastJavaSP is the stack pointer at the thread's topmost Java frame, 0 if it has none: of it HotSpot shows the page.
+func lastJavaSP(t *profile.ThreadDump) uint64 {
+	if i := firstJava(&t.Stack); i >= 0 {
+		return t.Stack.Frames[i].SP
+	}
+	return 0
+}
+
+// jstackStates are Thread.State and what stands behind it, for each state of ours
+// (java_lang_Thread::thread_status_name).
+var jstackStates = map[string]string{
+	"NEW": "NEW", "RUNNABLE": "RUNNABLE", "TERMINATED": "TERMINATED", "BLOCKED": "BLOCKED (on object monitor)",
+	"WAITING": "WAITING (on object monitor)", "TIMED_WAITING": "TIMED_WAITING (on object monitor)",
+	"PARKED": "WAITING (parking)", "TIMED_PARKED": "TIMED_WAITING (parking)", "SLEEPING": "TIMED_WAITING (sleeping)",
+}
+
+// jstackDoing is what the JVM's record of an OS thread would say (OSThread::print_on).
+func jstackDoing(t *profile.ThreadDump) string {
+	switch t.State {
+	case "BLOCKED":
+		return "waiting for monitor entry"
+	case "WAITING", "TIMED_WAITING":
+		return "in Object.wait()"
+	case "RUNNABLE", "NEW", "running", "in Java", "in VM":
+		return "runnable"
+	}
+	if strings.HasPrefix(t.State, compiling) {
+		return "runnable"
+	}
+	return "waiting on condition"
+}
+
+// compiling begins the state of a compiler's thread that has something to do.
+const compiling = "compiling "
+
+func (w jstackWriter) body(t *profile.ThreadDump) {
+	state := jstackStates[t.State]
+	what, compiles := strings.CutPrefix(t.State, compiling)
+	if compiles {
+		state = "RUNNABLE"
+	}
+	if state != "" {
+		fmt.Fprintf(w, "   java.lang.Thread.State: %s\n", state)
+	}
+	if compiles {
+		fmt.Fprintf(w, "   Compiling: %s\n", jstackText(what))
+	}
+	if t.Err != "" {
+		fmt.Fprintf(w, "   (no stack: %s)\n", jstackText(t.Err))
+	}
+	w.stacks(t)
+	w.synchronizers(t)
+}
+
+// stacks writes a thread's Java frames. Those of a virtual thread that it carries follow its own, as they do since
+// JDK 24.
+func (w jstackWriter) stacks(t *profile.ThreadDump) {
+	locks := jstackLocks(t)
+	virtual, carrier, ok := t.Stack.Split()
+	if !ok {
+		w.frames(&t.Stack, 0, locks)
+		return
+	}
+	id := virtualNumber(virtual.Virtual)
+	fmt.Fprintf(w, "   Carrying virtual thread #%s\n", id)
+	w.frames(&carrier, len(virtual.Frames), locks)
+	fmt.Fprintf(w, "   Mounted virtual thread #%s\n", id)
+	w.frames(&virtual, 0, locks)
+}
+
+func (w jstackWriter) frames(s *profile.Stack, first int, locks map[int][]string) {
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if f.Kind.Java() && f.Func != nil {
+			fmt.Fprintf(w, "\tat %s(%s)\n", jstackText(f.Func.Name), jstackPlace(f))
+		}
+		for _, lock := range locks[first+i] {
+			fmt.Fprintf(w, "\t- %s\n", lock)
+		}
+	}
+	if s.Truncated != profile.Whole {
+		fmt.Fprintf(w, "   (truncated: %s)\n", s.Truncated)
+	}
+}
+
+func jstackPlace(f *profile.Frame) string {
+	switch {
+	case f.Kind == profile.NativeMethod:
+		return "Native Method"
+	case f.Func.File == "":
+		return "Unknown Source"
+	case f.Line > 0:
+		return fmt.Sprintf("%s:%d", jstackText(f.Func.File), f.Line)
+	}
+	return jstackText(f.Func.File)
+}
+
+// jstackLocks are a thread's monitors, and what it waits for, by frame. What has no identity cannot be shown.
+func jstackLocks(t *profile.ThreadDump) map[int][]string {
+	locks := map[int][]string{}
+	top := firstJava(&t.Stack)
+	if want := t.WaitsFor; want != nil && top >= 0 {
+		switch {
+		case want.ID != 0:
+			locks[top] = append(locks[top], waitVerbs[want.How]+jstackLock(&want.Lock))
+		case want.How == profile.ToNotify:
+			locks[top] = append(locks[top], "waiting on <no object reference available>")
+		}
+	}
+	for i := range t.Holds {
+		if h := &t.Holds[i]; h.Kind == profile.Monitor && h.ID != 0 && h.Frame >= 0 {
+			locks[h.Frame] = append(locks[h.Frame], "locked "+jstackLock(&h.Lock))
+		}
+	}
+	return locks
+}
+
+func jstackLock(l *profile.Lock) string {
+	return fmt.Sprintf("<0x%016x> (a %s)", l.ID, jstackText(cmp.Or(l.Class, "?")))
+}
+
+// synchronizers are the locks of java.util.concurrent that the thread alone holds, as jstack -l shows them.
+func (w jstackWriter) synchronizers(t *profile.ThreadDump) {
+	title := "\n   Locked ownable synchronizers:\n"
+	for i := range t.Holds {
+		if h := &t.Holds[i]; h.Kind == profile.Exclusive && h.ID != 0 {
+			fmt.Fprintf(w, "%s\t- %s\n", title, jstackLock(&h.Lock))
+			title = ""
+		}
+	}
+}
+
+// deadlocks follow the threads (services/threadService.cpp, DeadlockCycle::print_on_with).
+func (w jstackWriter) deadlocks(d *profile.Dump) {
+	found := 0
+	for _, cycle := range d.Deadlocks {
+		threads := make([]*profile.ThreadDump, 0, len(cycle))
+		for _, ref := range cycle {
+			if t := d.Thread(ref); t != nil && t.WaitsFor != nil {
+				threads = append(threads, t)
+			}
+		}
+		if len(threads) != len(cycle) || len(cycle) == 0 {
+			continue
+		}
+		found++
+		w.deadlock(threads)
+	}
+	switch found {
+	case 0:
+	case 1:
+		w.WriteString("Found 1 deadlock.\n\n")
+	default:
+		fmt.Fprintf(w, "Found %d deadlocks.\n\n", found)
+	}
+}
+
+func (w jstackWriter) deadlock(threads []*profile.ThreadDump) {
+	fmt.Fprintf(w, "\nFound one Java-level deadlock:\n=============================\n")
+	for _, t := range threads {
+		want := t.WaitsFor
+		fmt.Fprintf(w, "\"%s\":\n", jstackName(t.Name))
+		if want.Kind == profile.Monitor {
+			fmt.Fprintf(w, "  waiting to lock monitor (object 0x%016x, a %s),\n", want.ID, jstackText(want.Class))
+		} else {
+			fmt.Fprintf(w, "  waiting for ownable synchronizer 0x%016x, (a %s),\n", want.ID, jstackText(want.Class))
+		}
+		fmt.Fprintf(w, "  which is held by \"%s\"\n\n", jstackName(want.Owner.Name))
+	}
+	w.WriteString("Java stack information for the threads listed above:\n")
+	w.WriteString("===================================================\n")
+	for _, t := range threads {
+		fmt.Fprintf(w, "\"%s\":\n", jstackName(t.Name))
+		w.stacks(t)
+	}
+	w.WriteByte('\n')
+}
+
+// jstackText is text of the target's in such a dump: on one line.
+func jstackText(s string) string { return Printable(s) }
+
+// jstackName is a thread's name. Readers look for its end by a quote, so it may hold none.
+func jstackName(s string) string { return strings.ReplaceAll(Printable(s), `"`, "'") }

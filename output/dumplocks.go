@@ -1,0 +1,70 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+
+	"goprof/profile"
+)
+
+// threadLocks are the lines that tell of a thread's locks, without what stands before them: by frame where that is
+// known, above all frames or below them elsewhere.
+type threadLocks struct {
+	above, below []string
+	at           map[int][]string
+}
+
+// locksOf words a thread's locks as the JVM's own thread dumps do. What it waits for stands at its first Java frame.
+func locksOf(t *profile.ThreadDump) *threadLocks {
+	l := &threadLocks{}
+	if t.WaitsFor == nil && len(t.Holds) == 0 {
+		return l
+	}
+	l.at = map[int][]string{}
+	if t.WaitsFor != nil {
+		text := waitText(t.WaitsFor)
+		if i := firstJava(&t.Stack); i >= 0 {
+			l.at[i] = append(l.at[i], text)
+		} else {
+			l.above = append(l.above, text)
+		}
+	}
+	for i := range t.Holds {
+		h := &t.Holds[i]
+		if h.Frame >= 0 && h.Frame < len(t.Stack.Frames) {
+			l.at[h.Frame] = append(l.at[h.Frame], "locked "+lockName(&h.Lock))
+		} else {
+			l.below = append(l.below, "holds "+lockName(&h.Lock))
+		}
+	}
+	return l
+}
+
+// firstJava is the topmost Java frame, -1 if there is none.
+func firstJava(s *profile.Stack) int {
+	for i := range s.Frames {
+		if s.Frames[i].Kind.Java() {
+			return i
+		}
+	}
+	return -1
+}
+
+// waitText says what a thread waits for, and who has it.
+func waitText(want *profile.WantedLock) string {
+	text := waitVerbs[want.How] + lockName(&want.Lock)
+	if want.Owner != (profile.ThreadRef{}) {
+		text += ", held by " + refText(&want.Owner)
+	}
+	return text
+}
+
+// waitVerbs are those of HotSpot (javaVFrame::print_lock_info_on), with their blanks.
+var waitVerbs = map[profile.LockWait]string{
+	profile.ToEnter: "waiting to lock ", profile.ToNotify: "waiting on ", profile.ToUnpark: "parking to wait for  ",
+}
+
+// lockName is "<0x69ec1a8f0> (a java.lang.Object)".
+func lockName(l *profile.Lock) string {
+	return fmt.Sprintf("<%s> (a %s)", cmp.Or(address(l.ID), "?"), CleanName(cmp.Or(l.Class, "?")))
+}

@@ -1,0 +1,63 @@
+package recording
+
+import (
+	"time"
+
+	"goprof/output/jfr"
+	"goprof/profile"
+)
+
+// Life is a thread's first or last moment.
+type Life struct {
+	At     profile.Instant
+	Thread profile.Thread
+	End    bool
+}
+
+// Lived is a Source that may know when threads began and ended.
+type Lived interface {
+	Source
+	// Lives calls visit for each, in the order of the file.
+	Lives(visit func(Life) error) error
+}
+
+const (
+	threadStart = "jdk.ThreadStart"
+	threadEnd   = "jdk.ThreadEnd"
+)
+
+// Lives tells when threads began and ended, if the file is JFR.
+func (f *File) Lives(visit func(Life) error) error {
+	file, ok := f.source.(*jfrFile)
+	if !ok {
+		return nil
+	}
+	want := func(name string, _ bool) bool { return name == threadStart || name == threadEnd }
+	return file.read(want, func(r *jfr.Reader, e *jfr.Event) error {
+		l := Life{At: e.At, Thread: e.Thread, End: e.Name == threadEnd}
+		if !r.Nanos() {
+			l.At.Ticks = l.At.Wall
+		}
+		return visit(l)
+	})
+}
+
+// Lives are those of threads and of times that are wanted.
+func (p *Filtered) Lives(visit func(Life) error) error {
+	lived, ok := p.of.(Lived)
+	if !ok {
+		return nil
+	}
+	f := &p.f
+	start := p.of.Info().Meta.Start.UnixNano()
+	return lived.Lives(func(l Life) error {
+		at := time.Duration(l.At.Wall - start)
+		if at < f.From || f.To > 0 && at >= f.To {
+			return nil
+		}
+		if (f.Thread != nil || f.ExcludeThread != nil) && !p.thread(&l.Thread) {
+			return nil
+		}
+		return visit(l)
+	})
+}

@@ -1,0 +1,81 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// How long a reader of a stream may not read. While it does not, nothing that is recorded can go on, and goprof would
+// never end.
+const (
+	// stalledFor is for while there is more to come.
+	stalledFor = time.Minute
+	// stalledAtEnd is for when nothing is to come but the rest.
+	stalledAtEnd = 10 * time.Second
+)
+
+// errStalled says that a reader was given up.
+func errStalled(waited time.Duration) error {
+	return fmt.Errorf("whoever reads it has not read for %v: what was not written by then is lost", waited)
+}
+
+// piece is how much is written at a time: a slow reader is one that takes this much now and then.
+const piece = 64 << 10
+
+// patient writes to a stream, and gives up a reader that does not read. Whatever is being written then is left to the
+// goroutine that writes it, so what was given to Write is not to be changed after an error.
+type patient struct {
+	to io.Writer
+
+	once         sync.Once
+	ending       chan struct{} // closed when the rest alone is to come
+	while, atEnd time.Duration
+}
+
+func newPatient(to io.Writer) *patient {
+	return &patient{to: to, ending: make(chan struct{}), while: stalledFor, atEnd: stalledAtEnd}
+}
+
+// hurry says that nothing is to come but the rest.
+func (p *patient) hurry() { p.once.Do(func() { close(p.ending) }) }
+
+func (p *patient) Write(b []byte) (n int, err error) {
+	for err == nil && n < len(b) {
+		var wrote int
+		wrote, err = p.some(b[n:min(n+piece, len(b))])
+		n += wrote
+	}
+	return n, err
+}
+
+type written struct {
+	n   int
+	err error
+}
+
+func (p *patient) some(b []byte) (int, error) {
+	done := make(chan written, 1)
+	go func() {
+		n, err := p.to.Write(b)
+		done <- written{n, err}
+	}()
+	long := time.NewTimer(p.while)
+	defer long.Stop()
+	select {
+	case w := <-done:
+		return w.n, w.err
+	case <-long.C:
+		return 0, errStalled(p.while)
+	case <-p.ending:
+	}
+	short := time.NewTimer(p.atEnd)
+	defer short.Stop()
+	select {
+	case w := <-done:
+		return w.n, w.err
+	case <-short.C:
+		return 0, errStalled(p.atEnd)
+	}
+}

@@ -1,0 +1,45 @@
+package output
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStalled: a reader that does not read is given up, during a recording and, sooner, at its end. One that reads
+// slowly gets all.
+func TestStalled(t *testing.T) {
+	for _, atEnd := range []bool{false, true} {
+		reader, writer := io.Pipe() // nobody reads
+		p := newPatient(writer)
+		p.while, p.atEnd = 20*time.Millisecond, time.Hour
+		if atEnd {
+			p.while, p.atEnd = time.Hour, 20*time.Millisecond
+			p.hurry()
+			p.hurry()
+		}
+		n, err := p.Write(make([]byte, 10))
+		if n != 0 || err == nil || !strings.Contains(err.Error(), "has not read for 20ms") {
+			t.Errorf("%d %v", n, err)
+		}
+		reader.Close() // which ends the goroutine that writes
+	}
+	reader, writer := io.Pipe()
+	want := bytes.Repeat([]byte("0123456789abcdef"), 3*piece/16)
+	want = append(want, "rest"...)
+	got := make(chan []byte)
+	go func() {
+		data, _ := io.ReadAll(reader)
+		got <- data
+	}()
+	p := newPatient(writer)
+	if n, err := p.Write(want); n != len(want) || err != nil {
+		t.Errorf("%d %v", n, err)
+	}
+	writer.Close()
+	if !bytes.Equal(<-got, want) {
+		t.Error("something else arrived")
+	}
+}

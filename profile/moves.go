@@ -1,0 +1,115 @@
+package profile
+
+import "time"
+
+// ThreadMoves is what became of one thread over several dumps.
+type ThreadMoves struct {
+	*ThreadDump // as the last dump that has it shows it
+	// Still: it was in all dumps, with the same stack in the same state, and used no CPU time between them.
+	Still bool
+	// CPU is what it used between each dump and the next. Nothing where it was not in both.
+	CPU   []time.Duration
+	Dumps int // how many it was in
+}
+
+// CPUSum is what it used in all.
+func (m *ThreadMoves) CPUSum() (sum time.Duration) {
+	for _, d := range m.CPU {
+		sum += d
+	}
+	return sum
+}
+
+// restless is how much CPU time a thread that is BLOCKED may use in a second and still be one that does not move:
+// up to JDK 23 one of those that wait for a monitor looks after it up to once a second (runtime/objectMonitor.cpp,
+// MAX_RECHECK_INTERVAL).
+const restless = 100 * time.Microsecond
+
+// Moves compares dumps of one process, the oldest first. Threads stand in the order of the last dump; those that it has
+// not follow in the order of the dumps before.
+func Moves(dumps []*Dump) (all []ThreadMoves) {
+	known := map[ThreadRef]bool{}
+	byRef := make([]map[ThreadRef]*ThreadDump, len(dumps))
+	for i, d := range dumps {
+		byRef[i] = make(map[ThreadRef]*ThreadDump, len(d.Threads))
+		for k := range d.Threads {
+			byRef[i][d.Threads[k].ref()] = &d.Threads[k]
+		}
+	}
+	for i := len(dumps) - 1; i >= 0; i-- {
+		for k := range dumps[i].Threads {
+			t := &dumps[i].Threads[k]
+			if ref := t.ref(); !known[ref] {
+				known[ref] = true
+				all = append(all, movesOf(t, dumps, byRef))
+			}
+		}
+	}
+	return all
+}
+
+// ref is what makes the thread one thread in several dumps. A thread may be renamed meanwhile.
+func (t *ThreadDump) ref() ThreadRef {
+	if t.TID == 0 && t.Virtual != nil {
+		return ThreadRef{Virtual: t.Virtual.ID}
+	}
+	return ThreadRef{TID: t.TID}
+}
+
+func movesOf(last *ThreadDump, dumps []*Dump, byRef []map[ThreadRef]*ThreadDump) ThreadMoves {
+	m := ThreadMoves{ThreadDump: last, CPU: make([]time.Duration, max(len(dumps)-1, 0))}
+	still := len(dumps) > 1
+	var before *ThreadDump
+	for i := range dumps {
+		t := byRef[i][last.ref()]
+		if t != nil {
+			m.Dumps++
+		}
+		if i > 0 && t != nil && before != nil {
+			m.CPU[i-1] = cpuBetween(before, t)
+			still = still && t.stoodSince(before, m.CPU[i-1], dumps[i].At.Sub(dumps[i-1].At))
+		}
+		before = t
+	}
+	m.Still = still && m.Dumps == len(dumps)
+	return m
+}
+
+func cpuBetween(before, t *ThreadDump) time.Duration {
+	if before.CPUAfter > 0 {
+		return max(0, t.CPU-before.CPUAfter)
+	}
+	return max(0, t.CPU-before.CPU)
+}
+
+// stoodSince tells whether the thread was where it is all the time.
+func (t *ThreadDump) stoodSince(before *ThreadDump, cpu, length time.Duration) bool {
+	allowed := time.Duration(0)
+	if t.State == "BLOCKED" {
+		allowed = time.Duration(length.Seconds() * float64(restless))
+	}
+	return t.Err == "" && before.Err == "" && t.State == before.State && cpu <= allowed && sameStack(&t.Stack,
+		&before.Stack)
+}
+
+// sameStack tells whether two stacks of one thread are one and the same.
+func sameStack(a, b *Stack) bool {
+	if len(a.Frames) != len(b.Frames) || len(a.Frames) == 0 || a.Truncated != b.Truncated || a.Mounted != b.Mounted ||
+		a.Virtual.ID != b.Virtual.ID {
+		return false
+	}
+	for i := range a.Frames {
+		x, y := &a.Frames[i], &b.Frames[i]
+		if x.Line != y.Line || x.BCI != y.BCI || x.SP != y.SP || x.PC != y.PC || x.name() != y.name() {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *Frame) name() string {
+	if f.Func == nil {
+		return ""
+	}
+	return f.Func.Name
+}

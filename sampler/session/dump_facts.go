@@ -1,0 +1,81 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/vmstructs"
+)
+
+// NewDump is a dump without threads: what is known of the JVM at this moment.
+func (s *Session) NewDump() *profile.Dump {
+	version := s.VM.Version()
+	d := &profile.Dump{At: time.Now(), PID: s.Process.PID(), Version: version.JDK()}
+	d.VM, _, _ = strings.Cut(version.Info, " (")
+	s.guarded(func() { d.MainClass = mainClass(s.VM.JavaCommand()) })
+	if started := startOf(d.PID); !started.IsZero() {
+		d.Uptime = max(0, d.At.Sub(started))
+	}
+	return d
+}
+
+// describe is what is known of a thread before it is looked at.
+func (s *Session) describe(th *listedThread) profile.ThreadDump {
+	tid := th.kernel.TID
+	t := profile.ThreadDump{TID: tid, Name: th.name, State: s.stateOf(th), Java: th.java.Addr != 0 && !th.java.Compiler,
+		Address: th.java.Addr, Age: age(th.kernel.Start)}
+	t.CPU, _ = s.CPU(tid)
+	if p, err := unix.Getpriority(unix.PRIO_PROCESS, tid); err == nil {
+		t.Nice = 20 - p // as the system call gives it: none is negative
+	}
+	if th.java.Addr == 0 {
+		return t
+	}
+	for range nameTries {
+		facts, err := s.VM.ThreadFacts(th.java)
+		if err == nil {
+			t.JavaID, t.Daemon, t.Priority, t.System = facts.ID, facts.Daemon, facts.Priority, facts.System
+		}
+		if !errors.Is(err, vmstructs.ErrMoved) {
+			break
+		}
+	}
+	return t
+}
+
+// Settle reads what threads have used that were looked at a while ago, when they have gone back to what they did.
+func (s *Session) Settle(threads []profile.ThreadDump) {
+	for i := range threads {
+		if t := &threads[i]; t.TID != 0 {
+			t.CPUAfter, _ = s.CPU(t.TID)
+		}
+	}
+}
+
+// CPU is what a thread has used so far. Where the kernel keeps no schedstat it is in clock ticks. False: the thread has
+// ended.
+func (s *Session) CPU(tid int) (time.Duration, bool) {
+	pid := s.Process.PID()
+	if c, ok := sampler.Charged(pid, tid); ok {
+		return time.Duration(c.Ran), true
+	}
+	stat, _, err := procfs.ReadStat(pid, tid)
+	return procfs.Ticks(stat.Ticks), err == nil
+}
+
+// age is how long ago something began, in clock ticks since the machine was started. 0 where that is not known.
+func age(start uint64) time.Duration {
+	var boot unix.Timespec
+	if start == 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+		return 0
+	}
+	return max(0, time.Duration(boot.Nano())-procfs.Ticks(start))
+}

@@ -35,9 +35,9 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof heat out.jfr                      draw it over time: out.heat.html
   goprof diff before.jfr after.jfr         what changed, and what is noise
   goprof dump --pid 1234                   what every thread does at this moment
-  goprof top 1234                          the same all the time, and what uses CPU
   goprof triage 1234                       what is wrong with it, the likeliest first
   goprof locks --pid 1234                  deadlocks, and who waits for whose lock
+  goprof top 1234                          the same all the time, and what uses CPU
   goprof doctor --pid 1234                 what would work, and what mends the rest`
 
 func newRoot() *cobra.Command {

@@ -240,7 +240,7 @@ func systemCall(l Name) string {
 	for _, prefix := range []string{"__GI_", "__libc_", "__", "_"} {
 		name = strings.TrimPrefix(name, prefix)
 	}
-	if strings.HasPrefix(name, "futex_") {
+	if strings.HasPrefix(name, "futex_") || name == "lll_lock_wait" || name == "lll_lock_wake" {
 		return "futex"
 	}
 	for _, suffix := range []string{"_nocancel", "64", "_time"} {
@@ -257,8 +257,8 @@ var systemCalls = func() map[string]bool {
 	for _, name := range strings.Fields(`read write pread pwrite readv writev preadv pwritev sendfile splice recv recvfrom recvmsg recvmmsg
 		send sendto sendmsg sendmmsg accept accept4 connect poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2 epoll_ctl
 		open openat close stat fstat lstat fstatat newfstatat statx access lseek fsync fdatasync ftruncate fallocate getdents
-		mmap munmap mremap mprotect madvise sched_yield nanosleep clock_nanosleep syscall futex lll_lock_wait lll_lock_wake ioctl
-		fcntl socket bind listen shutdown pipe pipe2 eventfd unlink rename mkdir rmdir getrandom tgkill membarrier`) {
+		mmap munmap mremap mprotect madvise sched_yield nanosleep clock_nanosleep syscall futex ioctl fcntl
+		socket bind listen shutdown pipe pipe2 eventfd unlink rename mkdir rmdir getrandom tgkill membarrier`) {
 		all[name] = true
 	}
 	return all

@@ -26,6 +26,8 @@ func TestHottest(t *testing.T) {
 			[]profile.Part{{Name: "kernel: write", Share: 1}}},
 		"locks of libc": {entry + "GangWorker::run;__futex_abstimed_wait_common64 1\n",
 			[]profile.Part{{Name: "kernel: futex", Share: 1}}},
+		"wakers of libc": {"a.Main.main_[0];jdk.internal.misc.Unsafe.unpark_[0];Unsafe_Unpark;__lll_lock_wake 1\n",
+			[]profile.Part{{Name: "kernel: futex", Share: 1}}},
 		"collector, by several functions": {entry + "GangWorker::run;G1ParTask::work 2\n" + entry +
 			"VMThread::run;VM_G1CollectForAllocation::doit;memmove 1\n" + entry + "ConcurrentGCThread::run;memcpy 1\n",
 			[]profile.Part{{Name: "G1 collector", Share: 1}}},

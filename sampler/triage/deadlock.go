@@ -35,9 +35,7 @@ func deadlock(x *exam) *suspicion {
 	if len(found) > 1 {
 		s.claim = fmt.Sprintf("%d threads wait for each other, for ever: %d deadlocks.", in, len(found))
 	}
-	for _, t := range x.allInRings(dumps[len(dumps)-1], found) {
-		s.evidence = append(s.evidence, t)
-	}
+	s.evidence = append(s.evidence, x.allInRings(dumps[len(dumps)-1], found)...)
 	return s
 }
 

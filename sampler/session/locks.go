@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"goprof/process"
 	"goprof/process/procfs"
 	"goprof/profile"
 	"goprof/sampler/ptrace"
@@ -31,8 +32,14 @@ const (
 
 // LocksKnown says whether this JVM tells of its locks, and what it lacks if not.
 func (s *Session) LocksKnown() error {
-	_, err := s.VM.NewLocks()
-	return err
+	failed := make(chan error, 1)
+	if !s.guarded(func() {
+		_, err := s.VM.NewLocks()
+		failed <- err
+	}) {
+		return process.ErrSilent
+	}
+	return <-failed
 }
 
 // lockReader fills in the locks of a dump.
@@ -128,6 +135,7 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 	if err != nil {
 		return nil
 	}
+	r.forgetNew(threads)
 	watched := map[uint64]stillness{}
 	if last != nil {
 		for addr, t := range last.threads {
@@ -153,6 +161,17 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 		}
 	}
 	return now
+}
+
+// forgetNew takes out of tids what other threads have now: where a thread has ended, the JavaThread of one that begins
+// may come to the same address. The dump knows nothing of that one.
+func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
+	for _, t := range threads {
+		tid, ok := r.tids[t.Addr]
+		if th := r.d.dir.threads[tid]; ok && (th == nil || th.java.NSTID != t.NSTID) {
+			delete(r.tids, t.Addr)
+		}
+	}
 }
 
 // stillness is what a thread had been charged before a round. Where the kernel tells that, its state need not be read

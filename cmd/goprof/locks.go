@@ -40,7 +40,7 @@ The exit code is 12 if there is a deadlock, 0 if there is none.`
 const locksExample = `  goprof locks 1234                           or --pid 1234
   goprof locks petclinic                      the JVM with that in its main class or jar
   goprof locks 1234 --json | jq .deadlocks
-  goprof locks 1234 >locks.txt || [ $? = 12 ] && mail -s deadlock ops <locks.txt`
+  goprof locks 1234 >locks.txt; [ $? = 12 ] && mail -s deadlock ops <locks.txt`
 
 func newLocks() *cobra.Command {
 	var pid, inner int
@@ -146,7 +146,7 @@ func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOption
 	case incomplete != nil:
 		return attachError(pid, incomplete)
 	}
-	return notStopped(pid, threads, cmp.Or(opt.Wait, session.DumpWait))
+	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
 }
 
 // deadlocked is how a command ends that has found deadlocks.

@@ -247,6 +247,15 @@ func confirmed(addr uint64, last, now *lockRound) bool {
 	return a == b && (!accuses(&b) || now.still[addr])
 }
 
+// mayWait reports whether a thread may wait for another one's lock all the time, and yet that is not confirmed.
+func mayWait(addr uint64, last, now *lockRound) bool {
+	was, is := last.threads[addr], now.threads[addr]
+	if was == nil || !accuses(&is.Wants) || was.Thread.NSTID != is.Thread.NSTID {
+		return false
+	}
+	return was.Wants == is.Wants || !now.settled || !last.settled
+}
+
 // tell puts into the dump what two rounds have in common.
 func (r *lockReader) tell(last, now *lockRound) {
 	for addr, t := range now.threads {
@@ -257,6 +266,8 @@ func (r *lockReader) tell(last, now *lockRound) {
 		out := &r.d.threads[i]
 		if t.Wants.How != 0 && confirmed(addr, last, now) {
 			out.WaitsFor = r.wanted(&t.Wants)
+		} else {
+			out.Unconfirmed = mayWait(addr, last, now)
 		}
 		if was := last.threads[addr]; was != nil && was.Thread.NSTID == t.Thread.NSTID {
 			out.Holds = r.held(was.Holds, t.Holds, len(out.Stack.Frames))

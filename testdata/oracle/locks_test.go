@@ -248,8 +248,8 @@ func cyclesOf(owners []int) (cycles []string) {
 	return cycles
 }
 
-// lockDump dumps until every thread has stopped for its stack, and had a CPU to go back to sleep on before the locks were
-// read: of those that have not nothing is told. On a busy machine that takes several dumps.
+// lockDump dumps until every thread has stopped for its stack, and had a CPU to go back to sleep on before the locks
+// were read: of those that have not nothing is told. On a busy machine that takes several dumps.
 func lockDump(t *testing.T, s *session.Session) []profile.ThreadDump {
 	t.Helper()
 	for tries := 0; ; tries++ {

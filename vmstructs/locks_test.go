@@ -132,3 +132,26 @@ func TestLockStackOwner(t *testing.T) {
 		t.Errorf("of the round before: %+v", o)
 	}
 }
+
+// TestNotParkedYet: a thread that says what it will be parked for waits for nothing before it is.
+func TestNotParkedYet(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		th, _ := w.namedThread("worker")
+		object := th.obj
+		if w.l.thread.objHandle {
+			object, _ = w.vm.wideOopAt(th.obj)
+		}
+		w.vm.java.status = 40
+		lock, klass := w.alloc(64), w.alloc(64)
+		w.put64(lock+8, klass)
+		k := &Locks{vm: w.vm, mask: ^uint64(0), classes: map[uint64]*lockClass{klass: {name: "a/Lock"}}}
+		for status, want := range map[uint32]Wanted{5: {}, 0: {}, 4711: {},
+			657: {Lock: Lock{Kind: UnownableLock, Class: "a/Lock", Object: lock}, How: WaitToUnpark},
+			673: {Lock: Lock{Kind: UnownableLock, Class: "a/Lock", Object: lock}, How: WaitToUnpark, Timed: true}} {
+			w.put32(object+40, status)
+			if got := k.parked(&lockThread{Thread: th, object: object, blocker: lock}); got != want {
+				t.Errorf("status %d: %+v", status, got)
+			}
+		}
+	})
+}

@@ -240,6 +240,7 @@ func (k *Locks) statusOf(t *lockThread) uint32 {
 // JVMTI thread state bits (prims/jvmti.xml): what threadStatuses are made of.
 const (
 	statusTimed   = 0x20
+	statusParked  = 0x200
 	statusBlocked = 0x400
 )
 

@@ -289,10 +289,15 @@ func TestLocks(t *testing.T) {
 					size := 2 + rand.New(rand.NewPCG(uint64(seed), 1)).IntN(49)
 					jvm, nodes := startGraph(t, jdk, flags, seed, size, "mrws", 0)
 					s := attach(t, jvm.PID)
-					told, of := judgeLocks(t, nodes, lockDump(t, s), true)
+					// Where generational ZGC has moved an object, a stale reference to it may lead nowhere (docs/locks.md).
+					all := jdk.Version < 21 || !strings.Contains(flags, "UseZGC")
+					told, of := judgeLocks(t, nodes, lockDump(t, s), all)
 					syscall.Kill(jvm.PID, syscall.SIGSTOP)
-					stopped, _ := judgeLocks(t, nodes, lockDump(t, s), true)
+					stopped, _ := judgeLocks(t, nodes, lockDump(t, s), all)
 					syscall.Kill(jvm.PID, syscall.SIGCONT)
+					if told*4 < of*3 {
+						t.Errorf("only %d of %d waits are told", told, of)
+					}
 					t.Logf("seed %d, %d threads: %d of %d waits told, %d when stopped", seed, size, told, of, stopped)
 					jvm.Quit()
 				}

@@ -286,6 +286,20 @@ func TestFewCarriers(t *testing.T) {
 	}
 }
 
+// TestRolesAtTheEnd: what threads are for is known from earlier readings, where the last one does not know.
+func TestRolesAtTheEnd(t *testing.T) {
+	for _, role := range []vitals.Role{"", vitals.Foreign} {
+		p := healthy()
+		diseases[profile.CPUHot](p)
+		for i := range p.Readings[seconds10].Threads {
+			p.Readings[seconds10].Threads[i].Role = role
+		}
+		if got := Judge(p.Evidence); !slices.Contains(ids(got), profile.CPUHot) {
+			t.Errorf("%q: %+v", role, got)
+		}
+	}
+}
+
 // TestYoung: classes of a program that starts are no disease, and that nothing can be said of it is told.
 func TestYoung(t *testing.T) {
 	p := healthy()

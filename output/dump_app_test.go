@@ -304,3 +304,26 @@ func TestDumpJstackOfCarrier(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestGroupsOfHostileNames: what a method or an owner is called cannot make threads of different groups one.
+func TestGroupsOfHostileNames(t *testing.T) {
+	thread := func(owner string, holds int, methods ...string) profile.ThreadDump {
+		th := profile.ThreadDump{TID: 1, Java: true, WaitsFor: &profile.WantedLock{How: profile.ToEnter,
+			Owner: profile.ThreadRef{Virtual: 7, Name: owner}, Lock: profile.Lock{ID: 1}}}
+		for range holds {
+			th.Holds = append(th.Holds, profile.HeldLock{Lock: profile.Lock{Class: "K"}})
+		}
+		for _, m := range methods {
+			th.Stack.Frames = append(th.Stack.Frames, profile.Frame{Func: &profile.Func{Name: m}, Kind: profile.Native})
+		}
+		return th
+	}
+	for what, threads := range map[string][]profile.ThreadDump{
+		"methods": {thread("", 0, "a", "b"), thread("", 0, "a \nb")},
+		"owners":  {thread("n", 2, "m} 1\nx"), thread("n} 1 0 \"K\" 0 \"K\"\nm", 0, "x")},
+	} {
+		if groups := groupThreads(threads); len(groups) != 2 {
+			t.Errorf("%s: %d groups", what, len(groups))
+		}
+	}
+}

@@ -69,7 +69,7 @@ func groupKey(t *profile.ThreadDump) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %q %q %d %t %d", groupPart(t), t.State, t.Err, t.Stack.Truncated, t.Stack.Mounted, t.Stack.Carrier)
 	if want := t.WaitsFor; want != nil {
-		fmt.Fprintf(&b, " %d %q %v", want.How, want.Class, want.Owner)
+		fmt.Fprintf(&b, " %d %q %d %d %q", want.How, want.Class, want.Owner.TID, want.Owner.Virtual, want.Owner.Name)
 		if want.How == profile.ToEnter || want.Owner != (profile.ThreadRef{}) {
 			fmt.Fprintf(&b, " %x", want.ID)
 		}
@@ -80,7 +80,7 @@ func groupKey(t *profile.ThreadDump) string {
 	for i := range t.Stack.Frames {
 		f := &t.Stack.Frames[i]
 		if f.Func != nil {
-			fmt.Fprintf(&b, "\n%s %s", f.Func.Name, f.Func.Module)
+			fmt.Fprintf(&b, "\n%q %q", f.Func.Name, f.Func.Module)
 		}
 		if f.Kind.Java() {
 			fmt.Fprintf(&b, " %d %d", f.Line, f.BCI)

@@ -33,6 +33,8 @@ type ThreadDump struct {
 	// Holds and WaitsFor are there where locks were asked for.
 	Holds    []HeldLock
 	WaitsFor *WantedLock // nil: it waits for no lock, or that is not known
+	// Unconfirmed: it seemed to wait for another thread's lock, and that could not be confirmed. WaitsFor is nil then.
+	Unconfirmed bool
 	// Err says why there is no stack at all; empty otherwise.
 	Err string
 }

@@ -350,7 +350,11 @@ func poolsRun(t *testing.T, noNotes bool) {
 		all, owed, float64(usedMuch)/float64(used), float64(much)/float64(all), 100*sampled, got.Skipped, got.Ticks,
 		100*got.CPU.Seconds()/got.Wall.Seconds())
 	needTicks(t, &got.Stats)
-	if off := all - owed; off > owed/10+chance(owed) || off < -owed/10-chance(owed) {
+	lean := owed / 10
+	if noNotes {
+		lean = owed * 3 / 10 // threads that have moved before they are asked are missed (docs/decisions/0004)
+	}
+	if off := all - owed; off > owed/10+chance(owed) || off < -lean-chance(owed) {
 		t.Errorf("%d samples of %d owed", all, owed)
 	}
 	share := float64(usedMuch) / float64(used)

@@ -26,6 +26,7 @@ type counterArea struct {
 	bytes   []byte
 	at      map[string]perfCounter
 	entries uint32 // when it was indexed
+	partial bool   // an entry was just being made then
 }
 
 // perfCounter is where a counter's value lies in the area.
@@ -59,24 +60,25 @@ func (h *Health) Counters() (c Counters, ok bool) {
 	return Counters{a}, true
 }
 
-// index finds the entries, unless it has found as many already.
+// index finds the entries, unless it has found as many already. The JVM counts an entry before it has filled it in
+// (runtime/perfMemory.cpp, PerfMemory::alloc).
 func (a *counterArea) index() bool {
 	if len(a.bytes) < perfPrologue || offset(0).u32(a.bytes) != perfMagic {
 		return false
 	}
 	entries := offset(perfEntries).u32(a.bytes)
-	if a.at != nil && a.entries == entries {
+	if a.at != nil && a.entries == entries && !a.partial {
 		return true
 	}
-	a.at, a.entries = map[string]perfCounter{}, entries
+	a.at, a.entries, a.partial = map[string]perfCounter{}, entries, true
 	at := int(offset(perfEntryOffset).u32(a.bytes))
 	for range min(entries, maxCounters) {
 		if at < perfPrologue || at > len(a.bytes)-perfEntry {
-			break
+			return true
 		}
 		length, name, c, ok := parseCounter(a.bytes[at:])
 		if !ok {
-			break
+			return true
 		}
 		if name != "" {
 			c.at += at
@@ -84,6 +86,7 @@ func (a *counterArea) index() bool {
 		}
 		at += length
 	}
+	a.partial = false
 	return true
 }
 

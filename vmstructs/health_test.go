@@ -89,6 +89,26 @@ func TestCounters(t *testing.T) {
 	}
 }
 
+// TestCounterBeingMade: an entry that was counted, and not there yet, is found later.
+func TestCounterBeingMade(t *testing.T) {
+	early, whole := counterEntry("early", 5), counterBytes(1024, counterEntry("late", 6))
+	a := &counterArea{bytes: counterBytes(1024, early, make([]byte, 64))}
+	c := Counters{a}
+	for i, want := range []int64{0, 6} {
+		if i == 1 {
+			copy(a.bytes, counterBytes(1024, early, whole[perfPrologue:]))
+			binary.LittleEndian.PutUint32(a.bytes[perfEntries:], 2)
+		}
+		a.index()
+		if n, _ := c.Long("early"); n != 5 {
+			t.Errorf("early: %d", n)
+		}
+		if n, ok := c.Long("late"); n != want || ok != (want != 0) {
+			t.Errorf("late: %d %t", n, ok)
+		}
+	}
+}
+
 // FuzzCounters reads counters out of arbitrary bytes.
 func FuzzCounters(f *testing.F) {
 	f.Add(counterBytes(512, counterEntry("sun.gc.n", 7), counterEntry("sun.gc.cause", "No GC")))

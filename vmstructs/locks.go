@@ -33,6 +33,7 @@ type Locks struct {
 	stacks   []int // indexes of threads, by where their stacks are
 	monitors map[uint64]*monitor
 	objects  map[uint64]uint64 // object -> its monitor
+	fast     map[uint64]int    // object -> the thread whose LockStack has it; made when it is needed
 	ranges   []process.Range
 	stack    []byte
 	colours  zColours
@@ -191,6 +192,7 @@ func (k *Locks) begin(threads []Thread) {
 	k.byID = make(map[uint64]int, len(threads))
 	k.monitors = map[uint64]*monitor{}
 	k.objects = map[uint64]uint64{}
+	k.fast = nil
 	for i, t := range threads {
 		k.threads = append(k.threads, lockThread{Thread: t})
 		k.byAddr[t.Addr] = i

@@ -114,9 +114,14 @@ func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 	return nil
 }
 
-// parked reads what a thread is parked for.
+// parked reads what a thread is parked for. parkBlocker is there some time before it parks, and whether that is for ever
+// Java says only when it has. A JVM that was stopped may stand in between.
 func (k *Locks) parked(t *lockThread) (w Wanted) {
 	if t.blocker == 0 {
+		return w
+	}
+	status := k.statusOf(t)
+	if t.virtual == 0 && k.vm.java.status != 0 && status&statusParked == 0 {
 		return w
 	}
 	lock, owner, ok := k.synchronizer(t.blocker)
@@ -124,7 +129,7 @@ func (k *Locks) parked(t *lockThread) (w Wanted) {
 		return w
 	}
 	w = Wanted{Lock: lock, How: WaitToUnpark, Owner: owner}
-	w.Timed = k.statusOf(t)&statusTimed != 0
+	w.Timed = status&statusTimed != 0
 	return w
 }
 

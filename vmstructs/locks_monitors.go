@@ -1,5 +1,7 @@
 package vmstructs
 
+import "slices"
+
 // monitor is an ObjectMonitor as one round has found it.
 type monitor struct {
 	object uint64 // 0: the collector is moving it, or it has none
@@ -59,6 +61,9 @@ func (k *Locks) monitorBlocks() {
 	l := &k.vm.l.locks
 	at, err := k.vm.mem.Ptr(l.blocks)
 	b := make([]byte, int(l.stride)*l.inBlock)
+	if len(b) < l.span {
+		return
+	}
 	seen := map[uint64]bool{}
 	for err == nil && at != 0 && at%8 == 0 && !seen[at] {
 		if len(seen)*l.inBlock >= maxMonitors {
@@ -160,12 +165,18 @@ func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 
 // inLockStack is the thread whose LockStack has the object.
 func (k *Locks) inLockStack(object uint64) LockOwner {
-	for i := range k.threads {
-		for _, ref := range k.threads[i].stack {
-			if ref, ok := k.root(ref); ok && k.same(ref, object) {
-				return k.ownerAt(i)
+	if k.fast == nil {
+		k.fast = map[uint64]int{}
+		for i := range slices.Backward(k.threads) { // the first of several
+			for _, ref := range k.threads[i].stack {
+				if ref, ok := k.root(ref); ok {
+					k.fast[ref&k.mask] = i
+				}
 			}
 		}
+	}
+	if i, ok := k.fast[object&k.mask]; ok {
+		return k.ownerAt(i)
 	}
 	return LockOwner{}
 }

@@ -66,3 +66,92 @@ func FuzzLockStack(f *testing.F) {
 		}
 	})
 }
+
+// TestTimedOnCarrier: what a thread that runs a virtual one waits for may be timed, too. Its own object says so.
+func TestTimedOnCarrier(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		th, _ := w.namedThread("ForkJoinPool-1-worker-1")
+		object := th.obj
+		if w.l.thread.objHandle {
+			object, _ = w.vm.wideOopAt(th.obj)
+		}
+		w.vm.java.status = 40
+		w.put32(object+40, 673) // TIMED_PARKED
+		k := &Locks{vm: w.vm}
+		if s := k.statusOf(&lockThread{Thread: th, object: object, virtual: 7}); s&statusTimed == 0 {
+			t.Errorf("status %d", s)
+		}
+	})
+}
+
+// TestShortMonitors: a JVM whose monitors are smaller than what is in them.
+func TestShortMonitors(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		l := &w.vm.l.locks
+		l.blocks, l.stride, l.inBlock, l.link, l.span = w.alloc(8), 8, 1, 64, 72
+		w.put64(l.blocks, w.alloc(64))
+		k := &Locks{vm: w.vm}
+		if k.monitorBlocks(); len(k.listed) != 0 {
+			t.Errorf("%d monitors", len(k.listed))
+		}
+	})
+}
+
+// TestFarForwardings: a JVM whose table of forwardings is far from where it should be.
+func TestFarForwardings(t *testing.T) {
+	const symbol = "_ZN11ZGeneration4_oldE"
+	eachWorld(t, func(t *testing.T, w *world) {
+		at, generation := w.alloc(8), w.alloc(128)
+		w.symbols[symbol] = at
+		w.put64(at, generation)
+		w.put64(generation+16, 4711) // the pointer to the table of pages
+		w.put64(generation+24, 42)
+		w.put64(generation+32, 43)
+		k := &Locks{vm: w.vm}
+		for far, want := range map[offset]uint64{0: 42, 8: 43, 80: 0, maxOffset - 1: 0} {
+			w.vm.l.locks.z.forwardings = far
+			if got := k.generation(symbol, 4711); got != want {
+				t.Errorf("%d away: %d, not %d", far, got, want)
+			}
+		}
+	})
+}
+
+// TestLockStackOwner: the first thread that has an object in its LockStack, also in the next round.
+func TestLockStackOwner(t *testing.T) {
+	k := &Locks{vm: &VM{l: &layout{}}, mask: ^uint64(0)}
+	k.begin([]Thread{{Addr: 8}, {Addr: 16}, {Addr: 24}})
+	k.threads[1].stack, k.threads[2].stack = []uint64{0x100, 0x108}, []uint64{0x108, 0x110}
+	for object, want := range map[uint64]uint64{0x100: 16, 0x108: 16, 0x110: 24, 0x118: 0} {
+		if o := k.inLockStack(object); o.Thread != want {
+			t.Errorf("%#x: of %d, not %d", object, o.Thread, want)
+		}
+	}
+	k.begin([]Thread{{Addr: 8}})
+	if o := k.inLockStack(0x100); o != (LockOwner{}) {
+		t.Errorf("of the round before: %+v", o)
+	}
+}
+
+// TestNotParkedYet: a thread that says what it will be parked for waits for nothing before it is.
+func TestNotParkedYet(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		th, _ := w.namedThread("worker")
+		object := th.obj
+		if w.l.thread.objHandle {
+			object, _ = w.vm.wideOopAt(th.obj)
+		}
+		w.vm.java.status = 40
+		lock, klass := w.alloc(64), w.alloc(64)
+		w.put64(lock+8, klass)
+		k := &Locks{vm: w.vm, mask: ^uint64(0), classes: map[uint64]*lockClass{klass: {name: "a/Lock"}}}
+		for status, want := range map[uint32]Wanted{5: {}, 0: {}, 4711: {},
+			657: {Lock: Lock{Kind: UnownableLock, Class: "a/Lock", Object: lock}, How: WaitToUnpark},
+			673: {Lock: Lock{Kind: UnownableLock, Class: "a/Lock", Object: lock}, How: WaitToUnpark, Timed: true}} {
+			w.put32(object+40, status)
+			if got := k.parked(&lockThread{Thread: th, object: object, blocker: lock}); got != want {
+				t.Errorf("status %d: %+v", status, got)
+			}
+		}
+	})
+}

@@ -208,10 +208,11 @@ func (k *Locks) forwarded(at *uint64, b []byte) []byte {
 	return nil
 }
 
-// statusOf reads the state that Java says t is in.
+// statusOf reads the state that Java says t is in. Where it runs a virtual thread that waits without giving it up, the
+// JVM notes that in the carrier's own object (services/threadService.hpp, JavaThreadStatusChanger).
 func (k *Locks) statusOf(t *lockThread) uint32 {
 	j := &k.vm.java
-	if t.status != 0 || t.object == 0 || j.status == 0 || t.virtual != 0 {
+	if t.status != 0 || t.object == 0 || j.status == 0 {
 		return t.status
 	}
 	at := t.object
@@ -239,6 +240,7 @@ func (k *Locks) statusOf(t *lockThread) uint32 {
 // JVMTI thread state bits (prims/jvmti.xml): what threadStatuses are made of.
 const (
 	statusTimed   = 0x20
+	statusParked  = 0x200
 	statusBlocked = 0x400
 )
 

@@ -117,9 +117,10 @@ func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	if err != nil || k.vm.mem.Bytes(at, b[:]) != nil {
 		return 0
 	}
-	for i := 0; i+8 < len(b)-8*2; i += 8 {
+	forwardings := 8 + int(k.vm.l.locks.z.forwardings)
+	for i := 0; i+forwardings+8 <= len(b); i += 8 {
 		if word(b[i:]) == pages {
-			return word(b[i+8+int(k.vm.l.locks.z.forwardings):])
+			return word(b[i+forwardings:])
 		}
 	}
 	return 0

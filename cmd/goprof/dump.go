@@ -163,7 +163,7 @@ func (d *dumper) check(cmd *cobra.Command) error {
 }
 
 // notStopped is the error of a dump that lacks stacks.
-func notStopped(pid int, threads []profile.ThreadDump, wait time.Duration) error {
+func notStopped(command string, pid int, threads []profile.ThreadDump, wait time.Duration) error {
 	n := session.NotStopped(threads)
 	if n == 0 {
 		return nil
@@ -171,7 +171,7 @@ func notStopped(pid int, threads []profile.ThreadDump, wait time.Duration) error
 	return &exit.Error{Code: exit.Incomplete,
 		What:   fmt.Sprintf("%d of %d threads of process %d have no stack", n, len(threads), pid),
 		Why:    fmt.Sprintf("they did not stop in %v: the machine is overloaded, or the kernel holds them up", wait),
-		Remedy: fmt.Sprintf("goprof dump --pid %d --wait-stop %v", pid, 6*wait)}
+		Remedy: fmt.Sprintf("goprof %s --pid %d --wait-stop %v", command, pid, 6*wait)}
 }
 
 // tellCensus says how many virtual threads are shown, and why others are not.

@@ -85,7 +85,7 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	dump.Threads = threads
 	dump.Deadlocks = deadlocksOf(threads)
 	if incomplete == nil {
-		incomplete = notStopped(d.pid, threads, cmp.Or(d.opt.Wait, session.DumpWait))
+		incomplete = notStopped("dump", d.pid, threads, cmp.Or(d.opt.Wait, session.DumpWait))
 	}
 	return dump, incomplete, nil
 }

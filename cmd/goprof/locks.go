@@ -14,6 +14,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/process"
+	"goprof/profile"
 	"goprof/profile/contention"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
@@ -30,7 +31,8 @@ threads hold.
 It needs no help from the JVM, so it works on one that is deadlocked, stopped (and stays so), or
 in a safepoint that never ends. Each thread is stopped by itself for its stack, as goprof dump
 does; the locks are read while nobody stands still. What is told was the same in two readings,
-and threads in a deadlock did not run in between.
+and threads in a deadlock did not run in between. How many waits could not be confirmed so, if
+any, is said on stderr: where the machine is busy, locks may be asked again.
 
 Of java.util.concurrent's locks those are seen that somebody waits for: a held lock for which
 nobody waits is an object like any other. See docs/locks.md for what else cannot be seen.
@@ -40,7 +42,7 @@ The exit code is 12 if there is a deadlock, 0 if there is none.`
 const locksExample = `  goprof locks 1234                           or --pid 1234
   goprof locks petclinic                      the JVM with that in its main class or jar
   goprof locks 1234 --json | jq .deadlocks
-  goprof locks 1234 >locks.txt || [ $? = 12 ] && mail -s deadlock ops <locks.txt`
+  goprof locks 1234 >locks.txt; [ $? = 12 ] && mail -s deadlock ops <locks.txt`
 
 func newLocks() *cobra.Command {
 	var pid, inner int
@@ -126,6 +128,7 @@ func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOption
 	} else if err != nil {
 		return attachError(pid, err)
 	}
+	tellUnconfirmed(cmd.ErrOrStderr(), threads)
 	graph := contention.New(threads)
 	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
 	out, err := output.Reserve(output.Stdout)
@@ -146,7 +149,21 @@ func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOption
 	case incomplete != nil:
 		return attachError(pid, incomplete)
 	}
-	return notStopped(pid, threads, cmp.Or(opt.Wait, session.DumpWait))
+	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
+}
+
+// tellUnconfirmed says of how many threads it is not told what they wait for.
+func tellUnconfirmed(to io.Writer, threads []profile.ThreadDump) {
+	n := 0
+	for i := range threads {
+		if threads[i].Unconfirmed {
+			n++
+		}
+	}
+	if n > 0 {
+		fmt.Fprintf(to, "goprof: what %d of %d threads wait for could not be confirmed, and is left out: "+
+			"they had a CPU while it was read, or a collector was at work\n", n, len(threads))
+	}
 }
 
 // deadlocked is how a command ends that has found deadlocks.

@@ -70,10 +70,17 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		}
 		return d.incomplete()
 	}
-	if opt.Locks && !s.guarded(func() { err = d.readLocks() }) {
-		return d.threads, process.ErrSilent
-	} else if err != nil {
-		return nil, err
+	if opt.Locks {
+		// A copy: where the process does not answer, its reader may go on while the caller reads what there is.
+		with, failed := d, make(chan error, 1)
+		with.threads = slices.Clone(d.threads)
+		if !s.guarded(func() { failed <- with.readLocks() }) {
+			return d.threads, process.ErrSilent
+		}
+		if err := <-failed; err != nil {
+			return nil, err
+		}
+		d.threads = with.threads
 	}
 	if err := s.Process.Alive(); err != nil {
 		return nil, err

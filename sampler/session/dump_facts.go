@@ -20,7 +20,10 @@ func (s *Session) NewDump() *profile.Dump {
 	version := s.VM.Version()
 	d := &profile.Dump{At: time.Now(), PID: s.Process.PID(), Version: version.JDK()}
 	d.VM, _, _ = strings.Cut(version.Info, " (")
-	s.guarded(func() { d.MainClass = mainClass(s.VM.JavaCommand()) })
+	command := make(chan string, 1)
+	if s.guarded(func() { command <- s.VM.JavaCommand() }) {
+		d.MainClass = mainClass(<-command)
+	}
 	if started := startOf(d.PID); !started.IsZero() {
 		d.Uptime = max(0, d.At.Sub(started))
 	}

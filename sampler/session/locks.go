@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"goprof/process"
 	"goprof/process/procfs"
 	"goprof/profile"
 	"goprof/sampler/ptrace"
@@ -31,8 +32,14 @@ const (
 
 // LocksKnown says whether this JVM tells of its locks, and what it lacks if not.
 func (s *Session) LocksKnown() error {
-	_, err := s.VM.NewLocks()
-	return err
+	failed := make(chan error, 1)
+	if !s.guarded(func() {
+		_, err := s.VM.NewLocks()
+		failed <- err
+	}) {
+		return process.ErrSilent
+	}
+	return <-failed
 }
 
 // lockReader fills in the locks of a dump.
@@ -128,6 +135,7 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 	if err != nil {
 		return nil
 	}
+	r.forgetNew(threads)
 	watched := map[uint64]stillness{}
 	if last != nil {
 		for addr, t := range last.threads {
@@ -153,6 +161,17 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 		}
 	}
 	return now
+}
+
+// forgetNew takes out of tids what other threads have now: where a thread has ended, the JavaThread of one that begins
+// may come to the same address. The dump knows nothing of that one.
+func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
+	for _, t := range threads {
+		tid, ok := r.tids[t.Addr]
+		if th := r.d.dir.threads[tid]; ok && (th == nil || th.java.NSTID != t.NSTID) {
+			delete(r.tids, t.Addr)
+		}
+	}
 }
 
 // stillness is what a thread had been charged before a round. Where the kernel tells that, its state need not be read
@@ -228,6 +247,15 @@ func confirmed(addr uint64, last, now *lockRound) bool {
 	return a == b && (!accuses(&b) || now.still[addr])
 }
 
+// mayWait reports whether a thread may wait for another one's lock all the time, and yet that is not confirmed.
+func mayWait(addr uint64, last, now *lockRound) bool {
+	was, is := last.threads[addr], now.threads[addr]
+	if was == nil || !accuses(&is.Wants) || was.Thread.NSTID != is.Thread.NSTID {
+		return false
+	}
+	return was.Wants == is.Wants || !now.settled || !last.settled
+}
+
 // tell puts into the dump what two rounds have in common.
 func (r *lockReader) tell(last, now *lockRound) {
 	for addr, t := range now.threads {
@@ -238,6 +266,8 @@ func (r *lockReader) tell(last, now *lockRound) {
 		out := &r.d.threads[i]
 		if t.Wants.How != 0 && confirmed(addr, last, now) {
 			out.WaitsFor = r.wanted(&t.Wants)
+		} else {
+			out.Unconfirmed = mayWait(addr, last, now)
 		}
 		if was := last.threads[addr]; was != nil && was.Thread.NSTID == t.Thread.NSTID {
 			out.Holds = r.held(was.Holds, t.Holds, len(out.Stack.Frames))

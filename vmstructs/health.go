@@ -45,6 +45,9 @@ func (h *Health) Collector() string { return h.vm.Collector() }
 // Flag returns a flag of the JVM and the value that it has now.
 func (h *Health) Flag(name string) (Flag, bool) { return h.vm.Flag(name) }
 
+// JVMArgs returns the JVM's own arguments.
+func (h *Health) JVMArgs() []string { return h.vm.JVMArgs() }
+
 // ThreadCount is how many Java threads there are.
 func (h *Health) ThreadCount() maybe.Value[uint64] {
 	at := h.vm.l.health.threadCount

@@ -114,8 +114,8 @@ func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 	return nil
 }
 
-// parked reads what a thread is parked for. parkBlocker is there some time before it parks, and whether that is for ever
-// Java says only when it has. A JVM that was stopped may stand in between.
+// parked reads what a thread is parked for. parkBlocker is there some time before it parks, and whether that is for
+// ever Java says only when it has. A JVM that was stopped may stand in between.
 func (k *Locks) parked(t *lockThread) (w Wanted) {
 	if t.blocker == 0 {
 		return w

@@ -100,6 +100,9 @@ func (x *exam) attach(pid int) (err error) {
 }
 
 func (x *exam) close() {
+	if x.vitals != nil {
+		x.vitals.Close()
+	}
 	for _, s := range []*session.Session{x.session, x.others[0], x.others[1]} {
 		if s != nil {
 			s.Close()

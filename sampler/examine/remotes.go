@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/process/procfs"
 	"goprof/profile"
 	"goprof/sampler/triage"
@@ -16,7 +17,11 @@ import (
 // remotes finds the threads that wait in a system call for a connection that the process itself has opened. Nil: that
 // cannot be known here.
 func (x *exam) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, error) {
-	waits := x.descriptors(threads)
+	told := make(chan map[int]int, 1)
+	if !x.session.Guarded(func() { told <- x.descriptors(threads) }) { // what poll waits for is read from its memory
+		return nil, process.ErrSilent
+	}
+	waits := <-told
 	sockets, err := x.vitals.Sockets()
 	if err != nil {
 		return nil, nil // the files of /proc/PID/net cannot be read: rules say that it is not known

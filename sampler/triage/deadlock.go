@@ -101,7 +101,7 @@ func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
 	for _, r := range found {
 		for _, k := range r.keys() {
 			for i := range d.Threads {
-				if t := &d.Threads[i]; keyOf(t) == k {
+				if t := &d.Threads[i]; keyOf(t) == k && t.WaitsFor != nil {
 					lines = append(lines, waitText(t))
 				}
 			}

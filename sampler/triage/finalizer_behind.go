@@ -32,9 +32,13 @@ func finalizerBehind(x *exam) *suspicion {
 			return nil
 		}
 	}
+	atLeast := ""
+	if who == "Reference Handler" && last >= vitals.MaxPending {
+		atLeast = "at least "
+	}
 	s := &suspicion{sure: 0.85, severity: profile.Critical,
-		claim: fmt.Sprintf("The thread %q is behind: %d objects wait for it, and their memory cannot be freed.", who,
-			last),
+		claim: fmt.Sprintf("The thread %q is behind: %s%d objects wait for it, and their memory cannot be freed.", who,
+			atLeast, last),
 		evidence: []string{fmt.Sprintf("%d waited %s before", first, seconds(x.Span()))},
 		next:     fmt.Sprintf("goprof dump --pid %d  (what that thread does)", x.PID)}
 	if where := x.javaThread(who); where != "" {

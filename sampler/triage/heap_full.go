@@ -13,7 +13,8 @@ const (
 	// fullHeap is the part of the whole heap that must have been used at every reading. Collectors give up (an
 	// OutOfMemoryError: GC overhead limit) where less than 2 % come free; a tenth that is free leaves a program some air.
 	fullHeap = 0.9
-	// fullOld is the same of the old generation after the last collection.
+	// fullOld is the same of the old generation after the last collection. It fills up with garbage until the whole heap
+	// is collected, which collections of the young generation do not change: so it counts only after fullCollections.
 	fullOld = 0.95
 	// fullCollections at least must have collected the whole heap: one may have been asked for (System.gc).
 	fullCollections = 2
@@ -33,7 +34,8 @@ func heapFull(x *exam) *suspicion {
 		return x.cannotTell("the heap's size or its limit is not known")
 	}
 	full, all := x.collections()
-	if !x.struggles(full, all) || least < fullHeap && old < fullOld {
+	oldIsFull := old >= fullOld && full >= fullCollections
+	if !x.struggles(full, all) || least < fullHeap && !oldIsFull {
 		return nil
 	}
 	s := &suspicion{sure: 0.95, severity: profile.Critical,

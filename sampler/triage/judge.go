@@ -93,7 +93,11 @@ func newExam(e *Evidence) *exam {
 	}
 	for _, r := range e.Readings {
 		for i := range r.Threads {
-			x.roles[r.Threads[i].TID] = r.Threads[i].Role
+			// A reading may not know a role, and a thread that begins or ends is in no list of the JVM's.
+			t := &r.Threads[i]
+			if t.Role != "" && x.roles[t.TID] != vitals.Application {
+				x.roles[t.TID] = t.Role
+			}
 		}
 	}
 	x.work = x.workOf(e.CPU)

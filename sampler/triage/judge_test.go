@@ -188,6 +188,12 @@ func TestMoments(t *testing.T) {
 			diseases[profile.HeapFull](p)
 			p.Rates.Collectors[1].Count = 1
 		},
+		"an old generation that fills up with garbage until it is collected": func(p *patient) {
+			for _, r := range p.Readings {
+				r.JVM.GC.OldAfter = known(uint64(500 * mib))
+			}
+			p.Rates.Collectors[0].Count = 30
+		},
 		"one thread waits for a lock": func(p *patient) {
 			p.rest(2, 900, "blocked: shop.Ledger", "shop.Ledger.book")
 		},
@@ -229,6 +235,17 @@ func TestMoments(t *testing.T) {
 					HoldOuts: []int{2}}
 			}
 		},
+		"safepoints that cannot be told from each other": func(p *patient) {
+			for _, r := range p.Readings {
+				r.JVM.Safepoints = vitals.Safepoints{State: known(vitals.BeginsSafepoint), HoldOuts: []int{2}}
+			}
+		},
+		"one pinned of the few carriers that were needed so far": func(p *patient) {
+			for _, r := range p.Readings {
+				r.Process.CPUsAllowed, r.Cgroup.CPUs = known(uint64(8)), known(8.0)
+				r.JVM.Virtual = vitals.Virtual{Mounted: known(1), Pinned: []vitals.PinnedThread{{Carrier: 1, ID: 31}}}
+			}
+		},
 		"compilers off by a flag": func(p *patient) {
 			p.Readings[seconds10].JVM.Code.Compiling = known(false)
 		},
@@ -253,6 +270,33 @@ func TestMoments(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestFewCarriers: how many there may be is what was asked for, not how many CPUs there are.
+func TestFewCarriers(t *testing.T) {
+	p := healthy()
+	for _, r := range p.Readings {
+		r.Process.CPUsAllowed = known(uint64(64))
+		r.JVM.Virtual = vitals.Virtual{Mounted: known(5), Parallelism: known(2),
+			Pinned: []vitals.PinnedThread{{Carrier: 2, ID: 31}, {Carrier: 3, ID: 32}, {Carrier: 4, ID: 33}}}
+	}
+	if got := Judge(p.Evidence); !slices.Equal(ids(got), []profile.FindingID{profile.Pinned}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRolesAtTheEnd: what threads are for is known from earlier readings, where the last one does not know.
+func TestRolesAtTheEnd(t *testing.T) {
+	for _, role := range []vitals.Role{"", vitals.Foreign} {
+		p := healthy()
+		diseases[profile.CPUHot](p)
+		for i := range p.Readings[seconds10].Threads {
+			p.Readings[seconds10].Threads[i].Role = role
+		}
+		if got := Judge(p.Evidence); !slices.Contains(ids(got), profile.CPUHot) {
+			t.Errorf("%q: %+v", role, got)
+		}
 	}
 }
 

@@ -2,7 +2,9 @@ package triage
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 
 	"goprof/profile"
 	"goprof/profile/naming"
@@ -21,6 +23,11 @@ func pinned(x *exam) *suspicion {
 	if len(x.Readings) < 3 || carriers == 0 {
 		return nil
 	}
+	may, ok := x.parallelism()
+	if !ok {
+		return x.cannotTell("how many carriers there may be is not known")
+	}
+	carriers = max(carriers, may)
 	least := carriers
 	for _, r := range x.Readings {
 		least = min(least, len(r.JVM.Virtual.Pinned))
@@ -52,6 +59,23 @@ func (x *exam) lastDump() *Dump {
 		return &Dump{}
 	}
 	return &x.Dumps[len(x.Dumps)-1]
+}
+
+// parallelism is how many carriers there may be: those that are there are no more than were needed so far, and the next
+// virtual thread gets another one. Without a property it is Runtime.availableProcessors().
+func (x *exam) parallelism() (n int, ok bool) {
+	if n, ok := x.last.JVM.Virtual.Parallelism.Get(); ok {
+		return n, true
+	}
+	if n, err := strconv.Atoi(x.last.JVM.Flags["ActiveProcessorCount"]); err == nil && n > 0 {
+		return n, true
+	}
+	allowed, ok := x.last.Process.CPUsAllowed.Get()
+	n = int(allowed)
+	if limit, limited := x.last.Cgroup.CPUs.Get(); limited && limit < float64(n) {
+		n = max(int(math.Ceil(limit)), 1)
+	}
+	return n, ok
 }
 
 // carriers counts the threads of the pool that carriers are in: that of those that have a virtual thread now.

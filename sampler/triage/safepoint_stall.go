@@ -27,6 +27,7 @@ func safepointStall(x *exam) *suspicion {
 	lasted, holders := x.longestStall()
 	share, counted := x.Rates.SafepointSyncShare.Get()
 	_, told := x.last.JVM.Safepoints.State.Get()
+	told = told && x.last.JVM.Safepoints.Count.IsKnown() // else one cannot be told from the next
 	if !counted && !told {
 		return x.cannotTell("neither the JVM's counters nor its symbols tell of safepoints")
 	}
@@ -64,7 +65,7 @@ func (x *exam) longestStall() (longest time.Duration, holders []int) {
 	var still []int
 	for _, r := range x.Readings {
 		sp := &r.JVM.Safepoints
-		if sp.State.Or(vitals.NoSafepoint) != vitals.BeginsSafepoint {
+		if sp.State.Or(vitals.NoSafepoint) != vitals.BeginsSafepoint || !sp.Count.IsKnown() {
 			began = nil
 			continue
 		}

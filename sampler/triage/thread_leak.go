@@ -29,7 +29,7 @@ func threadLeak(x *exam) *suspicion {
 		return nil
 	}
 	s := &suspicion{sure: 0.8, severity: profile.Warning,
-		claim: fmt.Sprintf("Threads leak: %d new ones in %s, and none of them ended; there are %d now.", g.alive,
+		claim: fmt.Sprintf("Threads leak: %d new ones in %s that do nothing and stay; there are %d now.", g.alive,
 			seconds(x.Span()), len(x.last.Threads)),
 		next: fmt.Sprintf("goprof dump --pid %d  (who they are; then look for a pool that is made for each request)",
 			x.PID)}
@@ -113,7 +113,8 @@ func (x *exam) threadLimit() (text string, near bool) {
 	have, ok := x.last.Process.Threads.Get()
 	may, ok2 := x.last.Process.ThreadLimit.Get()
 	if ok && ok2 && may > 0 && float64(have) >= nearLimit*float64(may) {
-		return fmt.Sprintf("%d of %d threads that its user may have (ulimit -u)", have, may), true
+		return fmt.Sprintf("%d of %d threads that it may have (ulimit -u, kernel.threads-max, kernel.pid_max)", have,
+			may), true
 	}
 	return "", false
 }

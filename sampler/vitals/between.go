@@ -73,7 +73,7 @@ func (r *Rates) threads(a, b *Reading) {
 	over := span(r.Over)
 	byRole := map[Role]float64{}
 	waited, allocated := 0.0, 0.0
-	knowsAllocated := false
+	knowsAllocated, knowsWaited, knowsRoles := false, false, true
 	for i := range b.Threads {
 		now := &b.Threads[i]
 		was := before[now.TID]
@@ -84,6 +84,8 @@ func (r *Rates) threads(a, b *Reading) {
 			Waited: over.share(was.Waited, now.Waited), Allocated: over.rate(was.Allocated, now.Allocated)}
 		byRole[t.Role] += t.CPU.Or(0)
 		waited += t.Waited.Or(0)
+		knowsWaited = knowsWaited || t.Waited.IsKnown()
+		knowsRoles = knowsRoles && t.Role != ""
 		allocated += t.Allocated.Or(0)
 		knowsAllocated = knowsAllocated || t.Allocated.IsKnown()
 		r.Threads = append(r.Threads, t)
@@ -91,8 +93,8 @@ func (r *Rates) threads(a, b *Reading) {
 	if len(r.Threads) == 0 {
 		return
 	}
-	r.CollectorCPU, r.CompilerCPU = maybe.Known(byRole[Collection]), maybe.Known(byRole[Compilation])
-	r.VMCPU, r.WaitedCPU = maybe.Known(byRole[VMInternal]), maybe.Known(waited)
+	r.CollectorCPU, r.CompilerCPU = maybe.If(byRole[Collection], knowsRoles), maybe.If(byRole[Compilation], knowsRoles)
+	r.VMCPU, r.WaitedCPU = maybe.If(byRole[VMInternal], knowsRoles), maybe.If(waited, knowsWaited)
 	r.Allocated = maybe.If(allocated, knowsAllocated)
 }
 

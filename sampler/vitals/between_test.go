@@ -46,6 +46,7 @@ func TestBetween(t *testing.T) {
 		"stall":     {r.CPUStall, maybe.Known(0.25)},
 		"memory":    {r.MemStall, maybe.Value[float64]{}},
 		"CPU":       {r.CPU, maybe.Value[float64]{}},
+		"waited":    {r.WaitedCPU, maybe.Value[float64]{}}, // a kernel without CONFIG_SCHED_INFO
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %v, want %v", what, c.got, c.want)
@@ -56,6 +57,10 @@ func TestBetween(t *testing.T) {
 	}
 	if len(r.Threads) != 2 || r.Threads[0].CPU != maybe.Known(0.5) || r.Threads[1].Allocated.IsKnown() {
 		t.Errorf("%+v", r.Threads)
+	}
+	b.Threads[0].Role = "" // the JVM's memory did not answer
+	if r := Between(a, b); r.CollectorCPU.IsKnown() || r.CompilerCPU.IsKnown() || r.VMCPU.IsKnown() {
+		t.Errorf("roles that are not known: %+v", r)
 	}
 	if backwards := Between(b, a); backwards.Over != 0 || backwards.ClassesLoaded.IsKnown() {
 		t.Errorf("%+v", backwards)

@@ -146,6 +146,9 @@ const MaxPending = 1 << 14
 // Virtual is what is known of the virtual threads that carriers run now. Not known on JVMs that have none.
 type Virtual struct {
 	Mounted maybe.Value[int]
+	// Parallelism is how many carriers there may be, where the JVM's command line says so
+	// (-Djdk.virtualThreadScheduler.parallelism). It is read only where a thread is pinned.
+	Parallelism maybe.Value[int]
 	// Pinned are those of them that have parked and could not give up their carrier.
 	Pinned []PinnedThread
 }

@@ -212,6 +212,21 @@ func TestProcessAndMachine(t *testing.T) {
 	}
 }
 
+// TestThreadLimit: the limit of a user's processes holds for whom it holds.
+func TestThreadLimit(t *testing.T) {
+	const limits = "Max processes             77                   77                   processes\n"
+	for status, holds := range map[string]bool{
+		"Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n": true,
+		"Uid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n":             false,
+		"Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000001000000\n": false, // CAP_SYS_RESOURCE
+		"": true,
+	} {
+		if got := threadLimit([]byte(limits), []byte(status)); (got.Or(0) == 77) != holds || got.Or(0) < 77 {
+			t.Errorf("%q: %v", status, got)
+		}
+	}
+}
+
 // TestSockets: descriptors lead to the other end of their connections.
 func TestSockets(t *testing.T) {
 	v := of(t, os.Getpid())

@@ -4,6 +4,8 @@ package vitals
 
 import (
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,6 +59,9 @@ func (v *Vitals) readJava() (part javaPart) {
 	if h.HasVirtual() && part.ok {
 		part.mounted = h.Mounted(threads)
 		j.Virtual.Mounted = maybe.Known(len(part.mounted))
+		if slices.ContainsFunc(part.mounted, func(m vmstructs.Mounted) bool { return m.IsPinned() }) {
+			j.Virtual.Parallelism = maybe.If(parallelism(h.JVMArgs()))
+		}
 	}
 	j.GC.Name = h.Collector()
 	heap := h.Heap()
@@ -72,6 +77,20 @@ func (v *Vitals) readJava() (part javaPart) {
 	}
 	return part
 }
+
+// parallelism finds how many carriers the JVM's arguments ask for. The last one counts.
+func parallelism(args []string) (n int, ok bool) {
+	for _, arg := range args {
+		if text, is := strings.CutPrefix(arg, "-Djdk.virtualThreadScheduler.parallelism="); is {
+			k, err := strconv.Atoi(text)
+			n, ok = k, err == nil && k > 0 && k <= maxParallelism
+		}
+	}
+	return n, ok
+}
+
+// maxParallelism is the most that a ForkJoinPool takes (ForkJoinPool.MAX_CAP).
+const maxParallelism = 0x7fff
 
 var safepointStates = map[vmstructs.SafepointState]SafepointState{vmstructs.NotSynchronized: NoSafepoint,
 	vmstructs.Synchronizing: BeginsSafepoint, vmstructs.Synchronized: InSafepoint}

@@ -50,7 +50,7 @@ func (v *Vitals) readProcess(r *Reading) {
 	if n, unlimited, ok := procfs.Limit(limits, "Max open files"); ok && !unlimited {
 		p.FDLimit = maybe.Known(n)
 	}
-	p.ThreadLimit = threadLimit(limits)
+	p.ThreadLimit = threadLimit(limits, status)
 	r.JVM.Uptime = v.uptime()
 }
 
@@ -70,15 +70,18 @@ func (v *Vitals) uptime() maybe.Value[time.Duration] {
 	return maybe.If(up, up >= 0)
 }
 
-// threadLimit is the least of the limits that a new thread may meet.
-func threadLimit(limits []byte) maybe.Value[uint64] {
+// threadLimit is the least of the limits that a new thread may meet. RLIMIT_NPROC does not count for root, nor for who
+// may exceed limits (kernel/fork.c, copy_process).
+func threadLimit(limits, status []byte) maybe.Value[uint64] {
 	least := maybe.Value[uint64]{}
 	take := func(n uint64, ok bool) {
 		if ok && n < least.Or(n+1) {
 			least = maybe.Known(n)
 		}
 	}
-	if n, unlimited, ok := procfs.Limit(limits, "Max processes"); !unlimited {
+	s := procfs.ParseStatus(status)
+	exempt := len(status) > 0 && (s.UID == 0 || s.Can(unix.CAP_SYS_RESOURCE) || s.Can(unix.CAP_SYS_ADMIN))
+	if n, unlimited, ok := procfs.Limit(limits, "Max processes"); !unlimited && !exempt {
 		take(n, ok)
 	}
 	for _, path := range []string{"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"} {

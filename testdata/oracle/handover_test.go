@@ -7,6 +7,7 @@ import (
 	"math"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -86,9 +87,11 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 func busyLoops(t *testing.T, n int) {
 	for range n {
 		cmd := exec.Command("timeout", "600", "sh", "-c", "while :; do :; done")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		// The whole group: the shell goes on without timeout.
+		t.Cleanup(func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); cmd.Wait() })
 	}
 }

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,8 +24,26 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// triageSeconds is how long each JVM is looked at. The command looks for ten.
-var triageSeconds = envNumber("GOPROF_TRIAGE_SECONDS", 5)
+var (
+	// triageSeconds is how long each JVM is looked at. The command looks for ten.
+	triageSeconds = envNumber("GOPROF_TRIAGE_SECONDS", 5)
+	// triageAll has all programs on each JDK, and the healthy ones beside busy loops, too: a quarter of an hour. Else a
+	// program is on the oldest JDK that can run it: some two minutes for all.
+	triageAll = os.Getenv("GOPROF_TRIAGE_ALL") != "" || longForm
+)
+
+// triageJDK tells whether a program is looked at on this JDK.
+func triageJDK(t *testing.T, jdk jvmtest.JDK, oldest int) bool {
+	if jdk.Version < oldest || triageAll {
+		return jdk.Version >= oldest
+	}
+	for _, other := range jvmtest.JDKs(t) {
+		if other.Version >= oldest {
+			return other == jdk
+		}
+	}
+	return false
+}
 
 // disease is a program of testdata/java/diseases and what makes it ill.
 type disease struct {
@@ -39,18 +59,23 @@ type disease struct {
 	age  time.Duration // that the JVM must have
 	// healthy: its well way is one of the ten that must be acquitted.
 	healthy bool
+	// waits: sick it wants hardly any CPU, so that it is looked at beside others of these (go test's -parallel: as many
+	// as there are CPUs).
+	waits bool
 }
 
+// The first of these is the one that must be old: the others come in the meantime.
 var diseases = []disease{
+	{id: profile.ClassLoading, class: "Loads", age: 62 * time.Second, healthy: true, waits: true},
 	{id: profile.CPUHot, class: "HotLoop", healthy: true},
 	{id: profile.GCBusy, class: "Garbage", flags: []string{"-Xmx600m", "-Xmn100m", "-XX:+UseParallelGC"},
 		args:    []string{"100"},
 		healthy: true},
 	{id: profile.HeapFull, class: "FullHeap", flags: []string{"-Xmx200m", "-XX:+UseSerialGC"}, healthy: true},
-	{id: profile.Deadlocked, class: "Philosophers", healthy: true},
-	{id: profile.LockContention, class: "OneLock", args: []string{"monitor"}, healthy: true},
-	{id: profile.LockContention, class: "OneLock", args: []string{"lock"}},
-	{id: profile.WaitingRemote, class: "Remote", healthy: true},
+	{id: profile.Deadlocked, class: "Philosophers", healthy: true, waits: true},
+	{id: profile.LockContention, class: "OneLock", args: []string{"monitor"}, healthy: true, waits: true},
+	{id: profile.LockContention, class: "OneLock", args: []string{"lock"}, waits: true},
+	{id: profile.WaitingRemote, class: "Remote", healthy: true, waits: true},
 	{id: profile.CPUThrottled, class: "Hungry", make: inNarrowCgroup},
 	{id: profile.CPUShort, class: "Hungry", make: besideLoops},
 	{id: profile.CodeCacheFull, class: "Hungry", way: "well", ill: []string{"-XX:ReservedCodeCacheSize=3m",
@@ -58,11 +83,11 @@ var diseases = []disease{
 	{id: profile.SafepointStall, class: "Stall", ill: []string{"-XX:-UseCountedLoopSafepoints",
 		"-XX:LoopStripMiningIter=0"}},
 	{id: profile.Exceptions, class: "Throws", healthy: true},
-	{id: profile.ThreadLeak, class: "Leak", healthy: true},
-	{id: profile.FDLimit, class: "OpenFiles", make: fewFiles},
-	{id: profile.FinalizerBehind, class: "Finalizes", healthy: true},
-	{id: profile.Pinned, class: "Pins", flags: []string{"-Djdk.virtualThreadScheduler.parallelism=2"}, oldest: 21},
-	{id: profile.ClassLoading, class: "Loads", age: 62 * time.Second, healthy: true},
+	{id: profile.ThreadLeak, class: "Leak", healthy: true, waits: true},
+	{id: profile.FDLimit, class: "OpenFiles", make: fewFiles, waits: true},
+	{id: profile.FinalizerBehind, class: "Finalizes", healthy: true, waits: true},
+	{id: profile.Pinned, class: "Pins", flags: []string{"-Djdk.virtualThreadScheduler.parallelism=2"}, oldest: 21,
+		waits: true},
 }
 
 func (d *disease) String() string {
@@ -89,54 +114,76 @@ func (d *disease) start(t *testing.T, jdk jvmtest.JDK, way string) *jvmtest.JVM 
 // (cpu-short) do not count, where the machine is short of CPU.
 func TestTriageDiseases(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		var table []string
-		for _, d := range diseases {
-			if jdk.Version < d.oldest {
-				continue
+		rows := make([]string, len(diseases))
+		t.Run("all", func(t *testing.T) { // ends when those side by side have
+			for i := range diseases {
+				if d := &diseases[i]; triageJDK(t, jdk, d.oldest) {
+					t.Run(d.String(), func(t *testing.T) { rows[i] = d.find(t, jdk) })
+				}
 			}
-			t.Run(d.String(), func(t *testing.T) {
-				jvm := d.start(t, jdk, "sick")
-				if d.make != nil && !d.make(t, jvm) {
-					t.Skip("not permitted here; the rule itself is proven by recorded facts: TestEachDisease of sampler/triage")
-				}
-				time.Sleep(d.age)
-				got, e := triaged(t, jvm.PID)
-				at := rankOf(got, d.id, short(e))
-				if used := e.Rates.CPU.Or(0); at == 0 && used < starving {
-					t.Logf("it had %.2f CPUs: looked at for longer", used)
-					got, e = triagedFor(t, jvm.PID, longer)
-					at = rankOf(got, d.id, short(e))
-				}
-				table = append(table, row(&d, got, at))
-				if at < 1 || at > 2 {
-					t.Errorf("%s is not found, or late:\n%s", d.id, shown(got))
-				}
-			})
-		}
-		t.Logf("diseases on %s, %d s each\n%s", jdk, triageSeconds, strings.Join(table, "\n"))
+		})
+		rows = slices.DeleteFunc(rows, func(r string) bool { return r == "" })
+		t.Logf("diseases on %s, %d s each\n%s", jdk, triageSeconds, strings.Join(rows, "\n"))
 	})
 }
 
-// healthyOthers are the rest of the ten healthy programs.
+// find looks for a disease, and returns its row of the table.
+func (d *disease) find(t *testing.T, jdk jvmtest.JDK) string {
+	if d.waits && d.age == 0 {
+		t.Parallel()
+	}
+	jvm := d.start(t, jdk, "sick")
+	if old := time.Now().Add(d.age); d.age > 0 {
+		t.Parallel() // it grows old while others are looked at
+		time.Sleep(time.Until(old))
+	}
+	if d.make != nil && !d.make(t, jvm) {
+		t.Skip("not permitted here; the rule itself is proven by recorded facts: TestEachDisease of sampler/triage")
+	}
+	got, e := triaged(t, jvm.PID)
+	at := rankOf(got, d.id, short(e))
+	if used := e.Rates.CPU.Or(0); at == 0 && used < starving {
+		t.Logf("it had %.2f CPUs: looked at for longer", used)
+		got, e = triagedFor(t, jvm.PID, longer)
+		at = rankOf(got, d.id, short(e))
+	}
+	if at < 1 || at > 2 {
+		t.Errorf("%s is not found, or late:\n%s", d.id, shown(got))
+	}
+	return row(d, got, at)
+}
+
+// healthyOthers are the rest of the healthy programs.
 var healthyOthers = [][]string{{"truth.RequestPools"}, {"truth.JavacLoop"}}
 
-// TestTriageHealthy: nothing is said of ten healthy programs, but that the machine is short of CPU where it is.
+// TestTriageHealthy: nothing is said of twelve healthy programs, but that the machine is short of CPU where it is.
 func TestTriageHealthy(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) { acquitAll(t, jdk) })
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if triageJDK(t, jdk, 0) {
+			acquitAll(t, jdk, true)
+		}
+	})
 }
 
 // TestTriageBesideLoops: the same on a machine with busy loops beside them.
 func TestTriageBesideLoops(t *testing.T) {
+	if !triageAll {
+		t.Skip("takes minutes: set GOPROF_TRIAGE_ALL=1")
+	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		busyLoops(t, 6)
-		acquitAll(t, jdk)
+		busyLoops(t, crowd)
+		acquitAll(t, jdk, false)
 	})
 }
 
-func acquitAll(t *testing.T, jdk jvmtest.JDK) {
-	acquitted := 0
-	acquit := func(name string, jvm func(t *testing.T) *jvmtest.JVM) {
+// acquitAll looks at the healthy programs, some side by side where the machine has nothing else to do.
+func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
+	var acquitted atomic.Int32
+	acquit := func(t *testing.T, name string, jvm func(t *testing.T) *jvmtest.JVM) {
 		t.Run(name, func(t *testing.T) {
+			if sideBySide {
+				t.Parallel()
+			}
 			got, e := triaged(t, jvm(t).PID)
 			for _, f := range got.Findings {
 				if f.ID != profile.CPUShort || !short(e) {
@@ -144,20 +191,22 @@ func acquitAll(t *testing.T, jdk jvmtest.JDK) {
 				}
 			}
 			if !t.Failed() {
-				acquitted++
+				acquitted.Add(1)
 			}
 			t.Log(ids(got))
 		})
 	}
-	for _, d := range diseases {
-		if d.healthy {
-			acquit(d.class, func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "well") })
+	t.Run("all", func(t *testing.T) {
+		for _, d := range diseases {
+			if d.healthy {
+				acquit(t, d.class, func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "well") })
+			}
 		}
-	}
-	for _, line := range healthyOthers {
-		acquit(line[0], func(t *testing.T) *jvmtest.JVM { return jvmtest.Start(t, jdk, line[0], line[1:]...) })
-	}
-	t.Logf("%d healthy programs acquitted on %s", acquitted, jdk)
+		for _, line := range healthyOthers {
+			acquit(t, line[0], func(t *testing.T) *jvmtest.JVM { return jvmtest.Start(t, jdk, line[0], line[1:]...) })
+		}
+	})
+	t.Logf("%d healthy programs acquitted on %s", acquitted.Load(), jdk)
 }
 
 // triaged judges a JVM as the command does.
@@ -244,9 +293,12 @@ func fewFiles(t *testing.T, jvm *jvmtest.JVM) bool {
 	return true
 }
 
+// crowd is how many busy loops leave a program little of the machine.
+var crowd = 3 * runtime.NumCPU()
+
 // besideLoops takes the machine's CPUs away.
 func besideLoops(t *testing.T, _ *jvmtest.JVM) bool {
-	busyLoops(t, 6)
+	busyLoops(t, crowd)
 	return true
 }
 

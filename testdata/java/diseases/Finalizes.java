@@ -27,7 +27,7 @@ public final class Finalizes {
         });
         Ward.forever("asks-for-collections", () -> {
             System.gc();
-            Thread.sleep(500);
+            Thread.sleep(sick ? 500 : 2_000); // a pause each: on a busy machine one may take a tenth of a second
         });
         Thread.sleep(1_000);
         Ward.serve();

@@ -116,7 +116,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 			return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: "goprof runs in the background",
 				Remedy: "fg"}
 		}
-		defer session.StartWatchdog(watchdogName, watchdogTerminal)()
+		defer session.StartWatchdog(watchdogName, watchdogTerminal+terminalModes())()
 	}
 	goFirst() // what is to be started has been
 	guard.Enter(guard.ToRecord)

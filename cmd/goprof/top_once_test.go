@@ -199,7 +199,7 @@ func TestTopWithoutTerminal(t *testing.T) {
 // TestTopOnceOfOneThatEnds: a JVM that ends meanwhile is an error, as nothing can be compared.
 func TestTopOnceOfOneThatEnds(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "3")
-	time.AfterFunc(time.Second, jvm.Kill)
+	time.AfterFunc(jvmtest.Slow(5*time.Second), jvm.Kill) // goprof has attached by then
 	if code, told := runGoprof(t, "top", strconv.Itoa(jvm.PID), "--once", "-d", "60"); code != exit.TargetGone {
 		t.Errorf("exit code %d: %s", code, told)
 	}

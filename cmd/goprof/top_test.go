@@ -338,24 +338,40 @@ func TestTopFiles(t *testing.T) {
 	if err != nil || !bytes.Contains(dump, []byte(`"sleeper-19" tid=`)) || !bytes.Contains(dump, []byte("truth.Rates.")) {
 		t.Errorf("%v; the dump is %.300q", err, dump)
 	}
-	s.keys("r")
-	name = column(s.await(`RECORDING \S+\.jfr`), `RECORDING (\S+\.jfr)`)[0]
 	s.await(`METHOD by self, [1-9]\d* samples`)
-	time.Sleep(2 * time.Second)
-	s.keys("r")
-	s.await(`recorded ` + regexp.QuoteMeta(name))
-	s.awaitWithout(`RECORDING`)
+	name, wait := s.record()
 	report, err := exec.Command("goprof", "report", filepath.Join(s.cmd.Dir, name)).CombinedOutput()
 	if err != nil || !bytes.Contains(report, []byte("truth.Rates.")) {
 		t.Errorf("report of the recording: %v\n%s", err, report)
 	}
 	s.keys("r") // ended by q
 	s.await(`RECORDING \S+\.jfr`)
-	time.Sleep(2 * time.Second)
+	time.Sleep(wait)
 	s.keys("q")
 	if code := s.wait(); code != 0 || !strings.Contains(s.errors.String(), "goprof: recorded top-") {
 		t.Errorf("exit code %d, %s", code, s.errors.String())
 	}
+}
+
+// record has top make a recording, and tells how long it took until there was a sample: on a busy machine a recording
+// begins late.
+func (s *onScreen) record() (name string, wait time.Duration) {
+	s.t.Helper()
+	for wait = 2 * time.Second; wait < screenLimit; wait *= 2 {
+		s.keys("r")
+		name = column(s.await(`RECORDING \S+\.jfr`), `RECORDING (\S+\.jfr)`)[0]
+		time.Sleep(wait)
+		s.keys("r")
+		text := s.await(`recorded \S+\.jfr|no samples: nothing was recorded`)
+		s.awaitWithout(`RECORDING`)
+		if strings.Contains(text, "recorded "+name) {
+			return name, wait
+		}
+		s.keys("c") // which takes the message away
+		s.awaitWithout(`no samples`)
+	}
+	s.t.Fatal("no recording has a sample")
+	return "", 0
 }
 
 // TestTopStack: Enter shows the stack of the selected thread, Esc goes back, and the selection follows its thread.

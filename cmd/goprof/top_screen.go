@@ -114,7 +114,7 @@ var errTargetEnded = errors.New("the process has ended")
 func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Command) error {
 	asks := make(chan top.Action, 4)
 	screen := &topScreen{model: top.New(), palette: paletteOf(os.Getenv), columns: screenColumns, rows: screenRows,
-		asks: asks, turns: new(turns)}
+		asks: asks, turns: newTurns()}
 	program := tea.NewProgram(screen, tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),
 		tea.WithInput(os.Stdin), tea.WithOutput(os.Stdout))
 	noMoreStops := session.StopAround(aroundStop(program, screen.turns))
@@ -136,6 +136,7 @@ func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Comm
 		program.Quit()
 	}()
 	_, err := program.Run()
+	close(screen.turns.done)
 	screen.turns.end() // also if it has failed
 	stop()
 	catchNoMore()
@@ -294,9 +295,12 @@ func waitForForeground() bool {
 // while the terminal is taken again, as when the time is over or the JVM has ended meanwhile, or the terminal would not
 // be given back.
 type turns struct {
-	sync.Mutex      // held from before a stop until the terminal has been taken again
-	over       bool // the screen ends
+	sync.Mutex               // held from before a stop until the terminal has been taken again
+	over       bool          // the screen ends
+	done       chan struct{} // closed when it has ended, and the terminal has been given back
 }
+
+func newTurns() *turns { return &turns{done: make(chan struct{})} }
 
 // end begins the end, when no stop is under way any more.
 func (t *turns) end() {
@@ -305,14 +309,28 @@ func (t *turns) end() {
 	t.over = true
 }
 
+// endTime bounds how long a stop waits for the end of the screen.
+const endTime = 2 * time.Second
+
+// atEnd stops when the terminal has been given back for the last time. From the background it cannot be.
+func (t *turns) atEnd(stop func()) {
+	if inForeground() {
+		select {
+		case <-t.done:
+		case <-time.After(endTime):
+		}
+	}
+	stop()
+}
+
 // aroundStop gives the terminal back before this process is stopped, and takes it again. Only a process in the
 // foreground may do either: from the background the kernel would send it SIGTTOU again and again.
 func aroundStop(program *tea.Program, turns *turns) func(unix.Signal, func()) {
 	return func(_ unix.Signal, stop func()) {
 		turns.Lock()
 		defer turns.Unlock()
-		if turns.over { // nobody would give it back once more
-			stop()
+		if turns.over {
+			turns.atEnd(stop)
 			return
 		}
 		released := inForeground() && program.ReleaseTerminal() == nil

@@ -9,12 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStopAtEnd: a stop while the screen ends leaves the terminal alone, which nobody would give back once more.
+// TestStopAtEnd: a stop while the screen ends waits for that, and leaves the terminal alone, which nobody would give
+// back once more.
 func TestStopAtEnd(t *testing.T) {
-	var over turns
+	over := newTurns()
 	over.end()
 	stopped := 0
-	aroundStop(nil, &over)(unix.SIGTSTP, func() { stopped++ }) // without a program: it is not asked for anything
+	go close(over.done)
+	aroundStop(nil, over)(unix.SIGTSTP, func() { // without a program: it is not asked for anything
+		stopped++
+		select {
+		case <-over.done:
+		default:
+			t.Error("it stopped before the end")
+		}
+	})
 	if stopped != 1 {
 		t.Errorf("stopped %d times", stopped)
 	}
@@ -22,7 +31,7 @@ func TestStopAtEnd(t *testing.T) {
 
 // TestEndAfterStop: the screen ends when a stop is over, not during it.
 func TestEndAfterStop(t *testing.T) {
-	var both turns
+	both := newTurns()
 	both.Lock() // as during a stop
 	ended := make(chan bool)
 	go func() {

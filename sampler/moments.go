@@ -59,9 +59,23 @@ func (m *moments) at() int64 { return m.start + m.offset[m.next] }
 // advance goes on to the next moment. One that has passed while a visit was under way is still the next. Those that
 // passed long ago are left out, and their number is returned.
 func (m *moments) advance(now int64) (missed int64) {
-	for m.skip(); m.at() < now-m.patience(); missed++ {
+	for missed = m.skipRounds(now); m.at() < now-m.patience(); missed++ {
 		m.skip()
 	}
+	return missed
+}
+
+// skipRounds is skip, and leaves all rounds out that have passed as a whole: after hours in which goprof was suspended
+// there are too many to draw their moments.
+func (m *moments) skipRounds(now int64) (missed int64) {
+	whole := momentsInRound * m.step
+	rounds := (now - m.patience() - m.start - m.width) / whole
+	if rounds < 1 {
+		m.skip()
+		return 0
+	}
+	missed = int64(momentsInRound-m.next-1) + rounds*momentsInRound
+	m.draw(m.start + m.width + rounds*whole)
 	return missed
 }
 

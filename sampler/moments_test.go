@@ -58,14 +58,17 @@ func TestMomentsLeaveOut(t *testing.T) {
 	}
 }
 
-// TestMomentsMissed: what has passed long ago is counted and left out.
+// TestMomentsMissed: what has passed long ago is counted and left out, also where it is more than could be drawn.
 func TestMomentsMissed(t *testing.T) {
 	const step = 1000
-	m := moments{rng: rand.New(rand.NewPCG(5, 6))}
-	m.begin(0, step)
-	const away = 1000 * step
-	missed := m.advance(away)
-	if m.at() < away-m.patience() || math.Abs(float64(missed)-1000) > 2*momentsInRound {
-		t.Errorf("after 1000 intervals away %d were missed, and the next is %d before now", missed, away-m.at())
+	for _, n := range []int64{20, 40, 1000, 1e14} { // the last one would take months one by one
+		m := moments{rng: rand.New(rand.NewPCG(5, 6))}
+		m.begin(0, step)
+		away := n * step
+		missed := m.advance(away)
+		if m.at() < away-m.patience() || m.at() > away+2*momentsInRound*step ||
+			math.Abs(float64(missed-n)) > 2*momentsInRound {
+			t.Errorf("after %d intervals away %d were missed, and the next is %d before now", n, missed, away-m.at())
+		}
 	}
 }

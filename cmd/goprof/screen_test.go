@@ -118,7 +118,7 @@ func (s *screen) put(r rune) {
 	w := 1
 	if r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
 		r >= 0xff00 && r <= 0xff60 || r >= 0x1f300 && r <= 0x1faff) {
-		w = 2
+		w = min(2, s.columns)
 	}
 	if s.wraps || s.x+w > s.columns {
 		s.x, s.wraps = 0, false
@@ -142,8 +142,12 @@ func (s *screen) lineFeed() {
 	}
 }
 
-// scroll moves lines up by n, or down where n is negative.
+// scroll moves lines up by n, or down where n is negative. A program that has not heard of a new size yet may name a
+// region that there is not.
 func (s *screen) scroll(top, bottom, n int) {
+	if top < 0 || top > bottom || bottom >= s.rows {
+		return
+	}
 	for ; n > 0; n-- {
 		copy(s.cells[top:bottom], s.cells[top+1:bottom+1])
 		s.cells[bottom] = []rune(strings.Repeat(" ", s.columns))
@@ -277,7 +281,7 @@ func (s *screen) control(args string, final byte) {
 			s.put(s.last)
 		}
 	case 'r':
-		s.top, s.bottom = n-1, min(arg(1, s.rows), s.rows)-1
+		s.top, s.bottom = min(n, s.rows)-1, min(arg(1, s.rows), s.rows)-1
 		s.x, s.y = 0, 0
 	case 'm':
 		s.style(args)

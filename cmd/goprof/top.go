@@ -116,7 +116,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 			return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: "goprof runs in the background",
 				Remedy: "fg"}
 		}
-		defer session.StartWatchdog(watchdogName, watchdogTerminal)()
+		defer session.StartWatchdog(watchdogName, watchdogTerminal+terminalModes())()
 	}
 	goFirst() // what is to be started has been
 	guard.Enter(guard.ToRecord)
@@ -154,6 +154,8 @@ func (f *topFlags) check(cmd *cobra.Command) error {
 		return usageError(cmd, "--json is for --once: the screen is for people")
 	case f.once && f.output != "":
 		return usageError(cmd, "--output is for recordings that the key r begins, and --once has no keys")
+	case f.once && changed("window"):
+		return usageError(cmd, "--window is for the screen: with --once methods are of the time that it looks, see --duration")
 	case f.once && changed("interval") && changed("duration"):
 		return usageError(cmd, "with --once, --interval and --duration say the same: give one")
 	}

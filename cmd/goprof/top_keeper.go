@@ -3,6 +3,9 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -17,17 +20,51 @@ type terminalKeeper struct {
 	before   *unix.Termios
 }
 
-// keepTerminal notes how the controlling terminal is now.
-func keepTerminal() terminalKeeper {
-	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
+// terminalModes are those of the controlling terminal as text, for keepTerminal. goprof notes them, before it draws:
+// the watchdog may begin when the screen is there already. They are empty where there is nothing to be put right.
+func terminalModes() string {
+	terminal, err := openTerminalOfOurs()
+	if err != nil {
+		return ""
+	}
+	defer terminal.Close()
+	now, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+	if err != nil || isRaw(now) {
+		return ""
+	}
+	return modesText(now)
+}
+
+func modesText(modes *unix.Termios) string {
+	var b bytes.Buffer
+	binary.Write(&b, binary.NativeEndian, modes) // cannot fail: its size is fixed
+	return hex.EncodeToString(b.Bytes())
+}
+
+func modesOf(text string) (*unix.Termios, bool) {
+	modes := new(unix.Termios)
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != binary.Size(modes) {
+		return nil, false
+	}
+	return modes, binary.Read(bytes.NewReader(b), binary.NativeEndian, modes) == nil
+}
+
+// keepTerminal keeps what the controlling terminal is to be like again.
+func keepTerminal(modes string) terminalKeeper {
+	before, ok := modesOf(modes)
+	if !ok {
+		return terminalKeeper{}
+	}
+	terminal, err := openTerminalOfOurs()
 	if err != nil {
 		return terminalKeeper{}
 	}
-	before, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
-	if err != nil || isRaw(before) {
-		return terminalKeeper{}
-	}
 	return terminalKeeper{terminal, before}
+}
+
+func openTerminalOfOurs() (*os.File, error) {
+	return os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
 }
 
 // endOfScreen ends what a screen of Bubble Tea sets: keyboard modes, bracketed paste, the hidden cursor, the other

@@ -57,6 +57,7 @@ func newTopSamples(s *session.Session, pid int, rate float64, window time.Durati
 // run samples until ctx is done or the process ends.
 func (t *topSamples) run(ctx context.Context, length time.Duration) {
 	defer close(t.ended)
+	defer t.giveUp()
 	for first := true; ctx.Err() == nil && t.session.Process.Alive() == nil && (first || length == 0); first = false {
 		if t.err = t.segment(ctx, length); t.err != nil {
 			return
@@ -70,15 +71,16 @@ func (t *topSamples) segment(ctx context.Context, length time.Duration) error {
 	defer stop()
 	opt := session.RecordOptions{Duration: length, HideInternal: true, Visits: t.visits, Sink: t,
 		Interval: time.Duration(float64(time.Second) / t.rate)}
-	t.mu.Lock()
-	file := t.file
-	if t.next = stop; file != nil {
+	file := t.begin(stop)
+	if file != nil {
 		opt.Interval, opt.HideInternal = file.flags.interval, false
+		if p, ok := file.out.product.(interface{ hurry() }); ok {
+			defer context.AfterFunc(ctx, p.hurry)()
+		}
 		if sink := file.out.begin(t.session.Facts(), stop); sink != nil {
 			opt.Sink = twoSinks{t, sink}
 		}
 	}
-	t.mu.Unlock()
 	p, sum, err := t.session.Record(ctx, opt)
 	t.mu.Lock()
 	t.pauses = addPauses(t.pauses, sum.Pauses)
@@ -93,13 +95,41 @@ func (t *topSamples) segment(ctx context.Context, length time.Duration) error {
 	return err
 }
 
+// begin is the recording that the next segment is for, nil if it is for none. One that the user has ended before it began
+// ends at once.
+func (t *topSamples) begin(stop context.CancelFunc) *topRecording {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.next = stop
+	if t.file != nil && t.file.over {
+		stop()
+	}
+	return t.file
+}
+
+// giveUp ends a recording that no segment comes for any more.
+func (t *topSamples) giveUp() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.file == nil {
+		return
+	}
+	say := nothingRecorded
+	if err := t.file.out.leaveOut(nil, false); err != nil {
+		say = outputFailed(err).Error()
+	}
+	t.file, t.told = nil, append(t.told, say)
+}
+
+const nothingRecorded = "no samples: nothing was recorded"
+
 // finish writes what was recorded, and keeps what is to be said of it.
 func (t *topSamples) finish(file *topRecording, p *profile.Profile, sum *profile.Summary) {
 	sum.Meta.Version, p.Meta.Version = version(), version()
 	now := &soFar{p, sum, t.session.Now()}
 	say := ""
 	if sum.Samples == 0 {
-		say = "no samples: nothing was recorded"
+		say = nothingRecorded
 		if err := file.out.leaveOut(now, false); err != nil {
 			say = outputFailed(err).Error()
 		}

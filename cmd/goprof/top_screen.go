@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -37,6 +38,7 @@ type topScreen struct {
 	palette       top.Palette
 	columns, rows int
 	asks          chan<- top.Action
+	turns         *turns
 	shown         *top.Reading // the last one
 }
 
@@ -70,7 +72,7 @@ func (s *topScreen) do(a top.Action) tea.Cmd {
 	case top.None:
 		return nil
 	case top.Quit:
-		return tea.Quit
+		return func() tea.Msg { s.turns.end(); return tea.Quit() }
 	case top.Suspend:
 		unix.Kill(os.Getpid(), unix.SIGTSTP) // as if Ctrl-Z had been the terminal's: see around
 		return nil
@@ -112,10 +114,10 @@ var errTargetEnded = errors.New("the process has ended")
 func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Command) error {
 	asks := make(chan top.Action, 4)
 	screen := &topScreen{model: top.New(), palette: paletteOf(os.Getenv), columns: screenColumns, rows: screenRows,
-		asks: asks}
+		asks: asks, turns: newTurns()}
 	program := tea.NewProgram(screen, tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),
 		tea.WithInput(os.Stdin), tea.WithOutput(os.Stdout))
-	noMoreStops := session.StopAround(aroundStop(program))
+	noMoreStops := session.StopAround(aroundStop(program, screen.turns))
 	defer noMoreStops()
 	if w.flags.duration.Duration > 0 {
 		var end context.CancelFunc
@@ -130,9 +132,12 @@ func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Comm
 		defer restoreOnPanic(program)
 		err := w.gather(ctx, program, asks)
 		gathered <- err
+		screen.turns.end()
 		program.Quit()
 	}()
 	_, err := program.Run()
+	close(screen.turns.done)
+	screen.turns.end() // also if it has failed
 	stop()
 	catchNoMore()
 	ended := <-gathered
@@ -286,10 +291,48 @@ func waitForForeground() bool {
 	return inForeground()
 }
 
+// turns keeps the end of the screen away from a stop that is under way: what Bubble Tea does at its end is not to happen
+// while the terminal is taken again, as when the time is over or the JVM has ended meanwhile, or the terminal would not
+// be given back.
+type turns struct {
+	sync.Mutex               // held from before a stop until the terminal has been taken again
+	over       bool          // the screen ends
+	done       chan struct{} // closed when it has ended, and the terminal has been given back
+}
+
+func newTurns() *turns { return &turns{done: make(chan struct{})} }
+
+// end begins the end, when no stop is under way any more.
+func (t *turns) end() {
+	t.Lock()
+	defer t.Unlock()
+	t.over = true
+}
+
+// endTime bounds how long a stop waits for the end of the screen.
+const endTime = 2 * time.Second
+
+// atEnd stops when the terminal has been given back for the last time. From the background it cannot be.
+func (t *turns) atEnd(stop func()) {
+	if inForeground() {
+		select {
+		case <-t.done:
+		case <-time.After(endTime):
+		}
+	}
+	stop()
+}
+
 // aroundStop gives the terminal back before this process is stopped, and takes it again. Only a process in the
 // foreground may do either: from the background the kernel would send it SIGTTOU again and again.
-func aroundStop(program *tea.Program) func(unix.Signal, func()) {
+func aroundStop(program *tea.Program, turns *turns) func(unix.Signal, func()) {
 	return func(_ unix.Signal, stop func()) {
+		turns.Lock()
+		defer turns.Unlock()
+		if turns.over {
+			turns.atEnd(stop)
+			return
+		}
 		released := inForeground() && program.ReleaseTerminal() == nil
 		stop()
 		for range foregroundTries {
@@ -300,6 +343,7 @@ func aroundStop(program *tea.Program) func(unix.Signal, func()) {
 		}
 		switch {
 		case !inForeground():
+			turns.over = true
 			program.Quit()
 		case released:
 			program.RestoreTerminal()

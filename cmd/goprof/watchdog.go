@@ -4,6 +4,7 @@ package main
 
 import (
 	"os/signal"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -11,12 +12,12 @@ import (
 	"goprof/sampler/session"
 )
 
-// watchdogName is the command by which goprof starts itself to be watched over. With watchdogTerminal it also puts the
-// terminal right that a screen was drawn on.
-const watchdogName, watchdogTerminal = "watchdog", "--terminal"
+// watchdogName is the command by which goprof starts itself to be watched over. With watchdogTerminal and
+// its modes it also puts the terminal right that a screen was drawn on.
+const watchdogName, watchdogTerminal = "watchdog", "--terminal="
 
 func newWatchdog() *cobra.Command {
-	var terminal bool
+	var modes string
 	cmd := &cobra.Command{
 		Use:    watchdogName,
 		Short:  "Watch over a goprof that may be stopped (started by record and top)",
@@ -24,14 +25,15 @@ func newWatchdog() *cobra.Command {
 		Args:   cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
 			var keeper terminalKeeper
-			if terminal {
+			if modes != "" {
 				signal.Ignore(unix.SIGTTOU, unix.SIGHUP)
-				keeper = keepTerminal()
+				keeper = keepTerminal(modes)
 			}
 			session.Watch()
 			keeper.restore()
 		},
 	}
-	cmd.Flags().BoolVar(&terminal, watchdogTerminal[2:], false, "put the terminal right at the end")
+	name := strings.Trim(watchdogTerminal, "-=")
+	cmd.Flags().StringVar(&modes, name, "", "`modes` that the terminal gets at the end")
 	return cmd
 }

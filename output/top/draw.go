@@ -3,7 +3,6 @@ package top
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"goprof/profile"
 )
@@ -254,7 +253,7 @@ func (m *Model) methodTable(columns, rows int) []Line {
 		by = "total"
 	}
 	head := fmt.Sprintf("  SELF%%  TOTAL%%  METHOD by %s, %d samples of the last %s", by, m.shown.Samples,
-		m.shown.Window.Round(time.Second))
+		short(m.shown.Window))
 	lines := []Line{{{head, Title}}}
 	if len(m.methods) == 0 && rows > 1 {
 		lines = append(lines, Line{{"                 none: no thread used CPU time", Faint}})

@@ -174,10 +174,13 @@ func TestJSON(t *testing.T) {
 
 func TestText(t *testing.T) {
 	var b bytes.Buffer
-	if err := Text(&b, example()); err != nil {
+	r := example()
+	r.Window = 300 * time.Millisecond
+	if err := Text(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"goprof top  4711 shop.Main?[2J", "名前の長いスレッド", "zalgo",
+		"200 samples of the last 300ms",
 		"60.0    90.0  com.example.shop.Cart.total"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())

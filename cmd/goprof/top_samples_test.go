@@ -1,0 +1,48 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestTopRecordTwice: a recording that is ended before its segment has begun ends at once. If it went on, nothing on
+// the screen would tell of it.
+func TestTopRecordTwice(t *testing.T) {
+	samples := newTopSamples(nil, 1, topRate, time.Second)
+	name := filepath.Join(t.TempDir(), "a.jfr")
+	for range 2 {
+		if _, err := samples.record(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if file := samples.begin(stop); file == nil || ctx.Err() == nil {
+		t.Errorf("recording %v, the segment's context %v", file, ctx.Err())
+	}
+}
+
+// TestTopRecordLate: a recording for which no segment comes any more is told of, and leaves no file.
+func TestTopRecordLate(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"a.jfr", "a.pb.gz", "a.html"} {
+		samples := newTopSamples(nil, 1, topRate, time.Second)
+		if _, err := samples.record(filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+		over, stop := context.WithCancel(t.Context())
+		stop()
+		samples.run(over, 0)
+		if told := samples.news(); !slices.Equal(told, []string{nothingRecorded}) {
+			t.Errorf("%s: it said %q", name, told)
+		}
+		if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 {
+			t.Errorf("%s: left is %q", name, left)
+		}
+	}
+}

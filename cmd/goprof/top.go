@@ -155,7 +155,8 @@ func (f *topFlags) check(cmd *cobra.Command) error {
 	case f.once && f.output != "":
 		return usageError(cmd, "--output is for recordings that the key r begins, and --once has no keys")
 	case f.once && changed("window"):
-		return usageError(cmd, "--window is for the screen: with --once methods are of the time that it looks, see --duration")
+		return usageError(cmd,
+			"--window is for the screen: with --once methods are of the time that it looks, see --duration")
 	case f.once && changed("interval") && changed("duration"):
 		return usageError(cmd, "with --once, --interval and --duration say the same: give one")
 	}

@@ -95,8 +95,8 @@ func (t *topSamples) segment(ctx context.Context, length time.Duration) error {
 	return err
 }
 
-// begin is the recording that the next segment is for, nil if it is for none. One that the user has ended before it began
-// ends at once.
+// begin is the recording that the next segment is for, nil if it is for none. One that the user has ended before it
+// began ends at once.
 func (t *topSamples) begin(stop context.CancelFunc) *topRecording {
 	t.mu.Lock()
 	defer t.mu.Unlock()

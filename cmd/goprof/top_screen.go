@@ -291,9 +291,9 @@ func waitForForeground() bool {
 	return inForeground()
 }
 
-// turns keeps the end of the screen away from a stop that is under way: what Bubble Tea does at its end is not to happen
-// while the terminal is taken again, as when the time is over or the JVM has ended meanwhile, or the terminal would not
-// be given back.
+// turns keeps the end of the screen away from a stop that is under way: what Bubble Tea does at its end is not to
+// happen while the terminal is taken again, as when the time is over or the JVM has ended meanwhile, or the terminal
+// would not be given back.
 type turns struct {
 	sync.Mutex               // held from before a stop until the terminal has been taken again
 	over       bool          // the screen ends

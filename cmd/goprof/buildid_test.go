@@ -17,28 +17,27 @@ import (
 // TestBuildIDs: pprof's own tool shows the images of a recording with the build ids that their files have, from a
 // recording that was written at once and from one that was converted from JFR.
 func TestBuildIDs(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
-		want := buildIDOf(t, filepath.Join(jdk.Home, "lib/server/libjvm.so"))
-		dir := t.TempDir()
-		for _, name := range []string{"x.pb.gz", "y.jfr"} {
-			record(t, jvm.PID, filepath.Join(dir, name), "-d", "2s", "--mode", "wall")
+	jdk := jvmtest.JDKs(t)[0]
+	jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
+	want := buildIDOf(t, filepath.Join(jdk.Home, "lib/server/libjvm.so"))
+	dir := t.TempDir()
+	for _, name := range []string{"x.pb.gz", "y.jfr"} {
+		record(t, jvm.PID, filepath.Join(dir, name), "-d", "2s", "--mode", "wall")
+	}
+	from, to := filepath.Join(dir, "y.jfr"), filepath.Join(dir, "y.pb.gz")
+	if code, told := runGoprof(t, "convert", from, "-o", to); code != 0 {
+		t.Fatal(told)
+	}
+	for _, name := range []string{"x.pb.gz", "y.pb.gz"} {
+		out, err := exec.Command("go", "tool", "pprof", "-raw", filepath.Join(dir, name)).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
 		}
-		from, to := filepath.Join(dir, "y.jfr"), filepath.Join(dir, "y.pb.gz")
-		if code, told := runGoprof(t, "convert", from, "-o", to); code != 0 {
-			t.Fatal(told)
+		if line := "libjvm.so " + want + " [FN][FL][LN][IN]"; !strings.Contains(string(out), line) {
+			_, mappings, _ := strings.Cut(string(out), "Mappings\n")
+			t.Errorf("%s: no %q in\n%s", name, line, mappings)
 		}
-		for _, name := range []string{"x.pb.gz", "y.pb.gz"} {
-			out, err := exec.Command("go", "tool", "pprof", "-raw", filepath.Join(dir, name)).CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if line := "libjvm.so " + want + " [FN][FL][LN][IN]"; !strings.Contains(string(out), line) {
-				_, mappings, _ := strings.Cut(string(out), "Mappings\n")
-				t.Errorf("%s: no %q in\n%s", name, line, mappings)
-			}
-		}
-	})
+	}
 }
 
 // buildIDOf is a file's build id, by Go's own reader of ELF.

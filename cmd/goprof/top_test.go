@@ -586,9 +586,13 @@ func stateOfThread(pid, tid int) string {
 const costRefreshes, costTries, costMost = 20, 3, 0.05
 
 // TestTopCost: at one reading a second of 200 threads, each of which wakes up once a second, top uses less than 5 % of
-// one CPU. A machine that is shared makes the same work dearer: there the test only tells what it was, and fails at
-// three times as much.
+// one CPU. A machine that is shared makes the same work dearer, so make test leaves it out:
+//
+//	GOPROF_PROVE=1 go test ./cmd/goprof -run TestTopCost -v
 func TestTopCost(t *testing.T) {
+	if os.Getenv("GOPROF_PROVE") != "1" {
+		t.Skip("a figure, measured for a minute: set GOPROF_PROVE=1")
+	}
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "200", "1")
 	s := startOnScreen(t, 120, 50, nil, "top", strconv.Itoa(jvm.PID))
 	s.await(`METHOD by self, [1-9]\d* samples`)
@@ -607,7 +611,7 @@ func TestTopCost(t *testing.T) {
 	}
 	s.keys("q")
 	s.wait()
-	if share > costMost && os.Getenv("GOPROF_PROVE") == "1" || share > 3*costMost {
+	if share > costMost {
 		t.Errorf("top uses %.2f %% of a CPU\n%s", 100*share, text)
 	}
 }

@@ -24,7 +24,7 @@ import (
 //	GOPROF_HANDOVER="queue/ptrace yield/ptrace lock/ptrace park/ptrace mix/ptrace queue/perf" GOPROF_HANDOVER_SAMPLES=20000 \
 //	GOPROF_HANDOVER_BESIDE=12 go test ./testdata/oracle -run TestHandOver -v -timeout 1h
 func TestHandOver(t *testing.T) {
-	samples, beside := envNumber("GOPROF_HANDOVER_SAMPLES", 1500), envNumber("GOPROF_HANDOVER_BESIDE", 0)
+	samples, beside := envNumber("GOPROF_HANDOVER_SAMPLES", 1000), envNumber("GOPROF_HANDOVER_BESIDE", 0)
 	cases := envText("GOPROF_HANDOVER", "queue/ptrace yield/ptrace lock/ptrace lock/perf")
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, c := range strings.Fields(cases) {

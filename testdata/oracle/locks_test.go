@@ -326,7 +326,7 @@ func TestLocksWhileObjectsMove(t *testing.T) {
 					}
 				}()
 				told, of := 0, 0
-				for range 5 * lockRounds() {
+				for range 3 * lockRounds() {
 					threads, err := s.Dump(session.DumpOptions{Locks: true})
 					if err != nil {
 						t.Error(err)

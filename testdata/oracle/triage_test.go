@@ -156,8 +156,8 @@ func (d *disease) find(t *testing.T, jdk jvmtest.JDK) string {
 // healthyOthers are the rest of the healthy programs.
 var healthyOthers = [][]string{{"truth.RequestPools"}, {"truth.JavacLoop"}}
 
-// TestTriageHealthy: nothing is said of eleven healthy programs (twelve with GOPROF_TRIAGE_ALL), but that the machine is
-// short of CPU where it is.
+// TestTriageHealthy: nothing is said of eleven healthy programs (twelve with GOPROF_TRIAGE_ALL), but that the machine
+// is short of CPU where it is.
 func TestTriageHealthy(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if triageJDK(t, jdk, 0) {

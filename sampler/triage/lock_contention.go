@@ -13,7 +13,7 @@ import (
 // lock.
 const (
 	lockedThreads = 2   // one alone may be meant to: it waits for its turn, as in an exchange
-	lockedShare   = 0.5 // of each one's time
+	lockedShare   = 0.7 // of each one's time
 )
 
 func lockContention(x *exam) *suspicion {

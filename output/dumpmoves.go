@@ -122,7 +122,7 @@ func movesStill(w *bufio.Writer, moves []profile.ThreadMoves) {
 		fmt.Fprintln(w, "no thread stood still all the time")
 		return
 	}
-	fmt.Fprintf(w, "%s did not move: the same stack each time, and no CPU time\n", plural(total, "thread"))
+	fmt.Fprintf(w, "%s did not move: the same stack each time, and no CPU time\n", count(total, "thread"))
 	for i, c := range ordered(counts) {
 		if i == maxMoves {
 			fmt.Fprintf(w, "    and %d more names\n", len(counts)-i)
@@ -141,6 +141,6 @@ func movesPassing(w *bufio.Writer, moves []profile.ThreadMoves, dumps int) {
 		}
 	}
 	if n > 0 {
-		fmt.Fprintf(w, "%s came or went meanwhile\n", plural(n, "thread"))
+		fmt.Fprintf(w, "%s came or went meanwhile\n", count(n, "thread"))
 	}
 }

@@ -75,31 +75,16 @@ func (w *dumpWriter) header(d *profile.Dump) {
 		fmt.Fprintf(w, " %s", CleanName(d.Version))
 	}
 	if d.Uptime > 0 {
-		fmt.Fprintf(w, "  up %s", d.Uptime.Round(uptimeUnit(d.Uptime)))
+		fmt.Fprintf(w, "  up %s", Uptime(d.Uptime))
 	}
 	java, own := d.Java()
-	fmt.Fprintf(w, "\n%s", plural(java, "Java thread"))
+	fmt.Fprintf(w, "\n%s", count(java, "Java thread"))
 	separator := ": "
 	for _, s := range ordered(d.States()) {
 		fmt.Fprintf(w, "%s%d %s", separator, s.Count, CleanName(cmp.Or(s.Name, "?")))
 		separator = ", "
 	}
 	fmt.Fprintf(w, "; %d of the JVM's own\n", own)
-}
-
-// uptimeUnit is how exact the time since the JVM's start is told.
-func uptimeUnit(d time.Duration) time.Duration {
-	if d < 10*time.Second {
-		return 10 * time.Millisecond
-	}
-	return time.Second
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }
 
 // partTitles stand above the parts of a dump that are not the application's.

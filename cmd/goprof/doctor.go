@@ -30,7 +30,7 @@ const doctorExample = `  goprof doctor
   goprof doctor --pid 1234 --json | jq '.checks[] | select(.verdict != "ok")'`
 
 func newDoctor() *cobra.Command {
-	var pid, inner int
+	var jvm oneJVM
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "doctor [PID | NAME | --ns-pid PID]",
@@ -39,27 +39,10 @@ func newDoctor() *cobra.Command {
 		Example: doctorExample,
 		Args:    atMostOne,
 
-		ValidArgsFunction: completeNames,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if cmd.Flags().Changed("pid") && pid <= 0 {
-				return usageError(cmd, fmt.Sprintf("%d is no process id", pid))
-			}
-			if len(args) > 0 {
-				if pid != 0 || inner != 0 {
-					return usageError(cmd, "NAME, --pid and --ns-pid exclude each other")
-				}
-				if pid, err = named(args[0], "doctor"); err != nil {
-					return err
-				}
-			}
-			if err := checkInner(cmd, inner); err != nil {
-				return err
-			}
-			if inner != 0 && pid != 0 {
-				return usageError(cmd, "--pid and --ns-pid exclude each other")
-			}
-			if inner != 0 {
-				if pid, err = inside(inner, "", "doctor"); err != nil {
+			pid := 0 // of no process: this machine is examined
+			if len(args) > 0 || cmd.Flags().Changed("pid") || cmd.Flags().Changed("ns-pid") {
+				if pid, err = jvm.find(cmd, args); err != nil {
 					return err
 				}
 			}
@@ -67,10 +50,9 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVarP(&pid, "pid", "p", 0, "`PID` of a process to look at, too")
-	addInner(cmd, &inner)
+	jvm.addFlags(cmd)
+	cmd.Flags().Lookup("pid").Usage = "`PID` of a process to look at, too"
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
-	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd
 }
 

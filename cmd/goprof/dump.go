@@ -56,7 +56,7 @@ const dumpExample = `  goprof dump 1234                            or --pid 1234
   goprof dump 1234 --nonblocking              stop no thread: running ones have no stack then`
 
 func newDump() *cobra.Command {
-	var pid, inner int
+	var jvm oneJVM
 	d := &dumper{}
 	cmd := &cobra.Command{
 		Use:     "dump {PID | NAME | --ns-pid PID [NAME]}",
@@ -65,13 +65,12 @@ func newDump() *cobra.Command {
 		Example: dumpExample,
 		Args:    atMostOne,
 
-		ValidArgsFunction: completeNames,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			guard.Enter(guard.ToDump)
 			if err := d.check(cmd); err != nil {
 				return err
 			}
-			if d.pid, err = chosenJVM(cmd, args, pid, inner, "dump"); err != nil {
+			if d.pid, err = jvm.find(cmd, args); err != nil {
 				return err
 			}
 			return d.run(cmd)
@@ -79,8 +78,7 @@ func newDump() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntVarP(&pid, "pid", "p", 0, "`PID` of the JVM")
-	addInner(cmd, &inner)
+	jvm.addFlags(cmd)
 	fs.StringVarP(&d.format, "format", "f", dumpAsText, "`format`: "+strings.Join(dumpFormats, ", "))
 	fs.BoolVar(&d.json, "json", false, "write JSON, as --format json")
 	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
@@ -95,7 +93,6 @@ func newDump() *cobra.Command {
 	fs.IntVar(&d.opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&d.hideInternal, "hide-internal", false, hideInternalUsage)
 	fs.BoolVar(&d.raw, "raw-names", false, rawNamesUsage)
-	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd
 }
 

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -157,7 +156,7 @@ func listRow(j *diagnose.JVM, shown columns, withArgs bool) []string {
 		cell(j.Version),
 		cell(j.Vendor),
 		cell(j.Collector),
-		uptime(j.Uptime),
+		output.Uptime(j.Uptime),
 		strconv.Itoa(j.Threads),
 		fmt.Sprintf("%.0f%%", 100*j.Share),
 		cell(strings.Join(what, " ")),
@@ -199,20 +198,6 @@ func listProblems(w io.Writer, jvms []diagnose.JVM) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// uptime is two units long: 12s, 3m20s, 5h12m, 41d3h.
-func uptime(d time.Duration) string {
-	s := int64(d / time.Second)
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 3600:
-		return fmt.Sprintf("%dm%ds", s/60, s%60)
-	case s < 86400:
-		return fmt.Sprintf("%dh%dm", s/3600, s%3600/60)
-	}
-	return fmt.Sprintf("%dd%dh", s/86400, s%86400/3600)
 }
 
 // jvmJSON is a JVM in "goprof list --json". Names never change their meaning; text of the

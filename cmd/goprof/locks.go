@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +44,7 @@ const locksExample = `  goprof locks 1234                           or --pid 123
   goprof locks 1234 >locks.txt; [ $? = 12 ] && mail -s deadlock ops <locks.txt`
 
 func newLocks() *cobra.Command {
-	var pid, inner int
+	var jvm oneJVM
 	var asJSON, raw bool
 	opt := session.DumpOptions{Locks: true}
 	var wait durationFlag
@@ -55,11 +54,10 @@ func newLocks() *cobra.Command {
 		Long:    locksHelp,
 		Example: locksExample,
 		Args:    atMostOne,
-
-		ValidArgsFunction: completeNames,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			guard.Enter(guard.ToDump)
-			if pid, err = chosenJVM(cmd, args, pid, inner, "locks"); err != nil {
+			pid, err := jvm.find(cmd, args)
+			if err != nil {
 				return err
 			}
 			if opt.Depth < 1 || opt.Depth > maxDepth {
@@ -71,40 +69,13 @@ func newLocks() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntVarP(&pid, "pid", "p", 0, "`PID` of the JVM")
-	addInner(cmd, &inner)
+	jvm.addFlags(cmd)
 	fs.BoolVar(&asJSON, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
 	fs.Var(&wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&raw, "raw-names", false, rawNamesUsage)
-	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd
-}
-
-// chosenJVM is the JVM that a command line means.
-func chosenJVM(cmd *cobra.Command, args []string, pid, inner int, command string) (int, error) {
-	given := cmd.Flags().Changed("pid")
-	switch {
-	case len(args) > 0 && given:
-		return 0, usageError(cmd, "--pid and NAME exclude each other")
-	case len(args) > 0 && args[0] == "":
-		return 0, usageError(cmd, "an empty name fits every JVM: which one?")
-	case given && inner != 0:
-		return 0, usageError(cmd, "--pid and --ns-pid exclude each other")
-	case cmd.Flags().Changed("ns-pid"):
-		if err := checkInner(cmd, inner); err != nil {
-			return 0, err
-		}
-		return inside(inner, strings.Join(args, ""), command)
-	case len(args) > 0:
-		return named(args[0], command)
-	case given && pid <= 0:
-		return 0, usageError(cmd, fmt.Sprintf("%d is no process id", pid))
-	case !given:
-		return 0, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
-	}
-	return pid, nil
 }
 
 func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOptions) error {

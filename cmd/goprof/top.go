@@ -42,15 +42,15 @@ const topExample = `  goprof top 1234                             or --pid 1234
 
 // topFlags are the flags of top as they were given.
 type topFlags struct {
-	pid, inner int
-	interval   durationFlag
-	duration   durationFlag
-	window     durationFlag
-	rate       float64
-	once       bool
-	json       bool
-	output     string
-	rawNames   bool
+	jvm      oneJVM
+	interval durationFlag
+	duration durationFlag
+	window   durationFlag
+	rate     float64
+	once     bool
+	json     bool
+	output   string
+	rawNames bool
 }
 
 const (
@@ -73,13 +73,11 @@ func newTop() *cobra.Command {
 		Example: topExample,
 		Args:    atMostOne,
 
-		ValidArgsFunction: completeNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntVarP(&f.pid, "pid", "p", 0, "`PID` of the JVM")
-	addInner(cmd, &f.inner)
+	f.jvm.addFlags(cmd)
 	fs.VarP(&f.interval, "interval", "i", "`time` between two readings; of --once, how long it looks")
 	fs.VarP(&f.duration, "duration", "d", "end after so much `time`; of --once, how long it looks (1s)")
 	fs.Var(&f.window, "window", "`time` that methods are summed up over")
@@ -89,7 +87,6 @@ func newTop() *cobra.Command {
 	fs.StringVarP(&f.output, "output", "o", "",
 		"`file` of recordings that r begins; its end says which format (top-%p-%t.jfr)")
 	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
-	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd
 }
 
@@ -102,7 +99,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 			Why:    "standard input or output is no terminal",
 			Remedy: strings.Join(append([]string{"goprof top"}, args...), " ") + " --once, or --once --json for scripts"}
 	}
-	pid, err := f.target(cmd, args)
+	pid, err := f.jvm.find(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -191,31 +188,6 @@ func (f *topFlags) onceFor() time.Duration {
 		return f.duration.Duration
 	}
 	return f.interval.Duration
-}
-
-// target finds the JVM that is meant.
-func (f *topFlags) target(cmd *cobra.Command, args []string) (int, error) {
-	given := cmd.Flags().Changed("pid")
-	switch {
-	case len(args) > 0 && given:
-		return 0, usageError(cmd, "--pid and NAME exclude each other")
-	case len(args) > 0 && args[0] == "":
-		return 0, usageError(cmd, "an empty name fits every JVM: which one?")
-	case given && f.inner != 0:
-		return 0, usageError(cmd, "--pid and --ns-pid exclude each other")
-	case cmd.Flags().Changed("ns-pid"):
-		if err := checkInner(cmd, f.inner); err != nil {
-			return 0, err
-		}
-		return inside(f.inner, strings.Join(args, ""), "top")
-	case len(args) > 0:
-		return named(args[0], "top")
-	case given && f.pid <= 0:
-		return 0, usageError(cmd, fmt.Sprintf("%d is no process id", f.pid))
-	case !given:
-		return 0, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
-	}
-	return f.pid, nil
 }
 
 // isTerminal reports whether all of these are one.

@@ -40,10 +40,10 @@ const triageExample = `  goprof triage 1234                          or --pid 12
   goprof triage 1234 -d 30s                   for what comes and goes`
 
 type triageFlags struct {
-	pid, inner int
-	duration   durationFlag
-	json       bool
-	html       string
+	jvm      oneJVM
+	duration durationFlag
+	json     bool
+	html     string
 }
 
 const (
@@ -61,13 +61,12 @@ func newTriage() *cobra.Command {
 		Example: triageExample,
 		Args:    atMostOne,
 
-		ValidArgsFunction: completeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			guard.Enter(guard.ToRecord)
 			if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {
 				return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost))
 			}
-			pid, err := f.target(cmd, args)
+			pid, err := f.jvm.find(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -76,38 +75,11 @@ func newTriage() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntVarP(&f.pid, "pid", "p", 0, "`PID` of the JVM")
-	addInner(cmd, &f.inner)
+	f.jvm.addFlags(cmd)
 	fs.VarP(&f.duration, "duration", "d", "how long to look")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	fs.StringVar(&f.html, "html", "", "also write a page with the findings and a flame graph to `file`")
-	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	return cmd
-}
-
-// target is the JVM that the command line names.
-func (f *triageFlags) target(cmd *cobra.Command, args []string) (int, error) {
-	given := cmd.Flags().Changed("pid")
-	switch {
-	case len(args) > 0 && given:
-		return 0, usageError(cmd, "--pid and NAME exclude each other")
-	case len(args) > 0 && args[0] == "":
-		return 0, usageError(cmd, "an empty name fits every JVM: which one?")
-	case given && cmd.Flags().Changed("ns-pid"):
-		return 0, usageError(cmd, "--pid and --ns-pid exclude each other")
-	case cmd.Flags().Changed("ns-pid"):
-		if err := checkInner(cmd, f.inner); err != nil {
-			return 0, err
-		}
-		return inside(f.inner, strings.Join(args, ""), "triage")
-	case len(args) > 0:
-		return named(args[0], "triage")
-	case given && f.pid <= 0:
-		return 0, usageError(cmd, fmt.Sprintf("%d is no process id", f.pid))
-	case !given:
-		return 0, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
-	}
-	return f.pid, nil
 }
 
 func (f *triageFlags) run(cmd *cobra.Command, pid int) error {

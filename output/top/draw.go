@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"goprof/output"
 	"goprof/profile"
 )
 
@@ -63,7 +64,7 @@ func (m *Model) head(columns, rows int) []Line {
 	if m.recording != "" {
 		title = append(title, Span{"  RECORDING " + m.recording, Hot})
 	}
-	title = append(title, Span{fmt.Sprintf("  %s %s  up %s", clean(r.JVM), clean(r.Collector), uptime(r.Uptime)), Plain})
+	title = append(title, Span{fmt.Sprintf("  %s %s  up %s", clean(r.JVM), clean(r.Collector), output.Uptime(r.Uptime)), Plain})
 	lines := []Line{title, {{usage(r, columns < frameFrom), Plain}}}
 	if rows >= bothFrom {
 		lines = append(lines, Line{{collector(r), Plain}}, Line{{cost(r), Faint}})

@@ -138,19 +138,5 @@ func short(d time.Duration) string {
 	case d < time.Minute:
 		return d.Round(100 * time.Millisecond).String()
 	}
-	return uptime(d)
-}
-
-// uptime is two units long.
-func uptime(d time.Duration) string {
-	s := int64(d / time.Second)
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 3600:
-		return fmt.Sprintf("%dm%ds", s/60, s%60)
-	case s < 86400:
-		return fmt.Sprintf("%dh%dm", s/3600, s%3600/60)
-	}
-	return fmt.Sprintf("%dd%dh", s/86400, s%86400/3600)
+	return output.Uptime(d)
 }

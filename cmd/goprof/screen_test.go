@@ -5,6 +5,7 @@ package main
 import (
 	"strconv"
 	"strings"
+	"testing"
 	"unicode/utf8"
 )
 
@@ -360,6 +361,17 @@ func (s *screen) mode(private, args string, final byte) {
 			if s.keyboard["?2004l"] = on; !on {
 				delete(s.keyboard, "?2004l")
 			}
+		}
+	}
+}
+
+// TestScreenTooSmall: the emulator bears what a program draws that has not heard of the terminal's new size.
+func TestScreenTooSmall(t *testing.T) {
+	for _, rows := range []int{1, 3} {
+		s := newScreen(1, rows)
+		s.write([]byte("\u540d\u524d\x1b[5;9r\n\n\n\x1b[2L\x1b[3M\x1bM\x1b[3;2r\x1b[9;9H\n\x1b[L\x1b[S\x1b[T\x1b[9X\x1b[9P"))
+		if text := s.text(); strings.Count(text, "\n") != rows {
+			t.Errorf("%d rows: %q", rows, text)
 		}
 	}
 }

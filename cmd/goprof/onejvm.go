@@ -1,0 +1,45 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// oneJVM is the JVM that a command is for, as its flags name it: dump, locks, top and triage look at one.
+type oneJVM struct{ pid, inner int }
+
+func (j *oneJVM) addFlags(cmd *cobra.Command) {
+	cmd.Flags().IntVarP(&j.pid, "pid", "p", 0, "`PID` of the JVM")
+	addInner(cmd, &j.inner)
+	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
+	cmd.ValidArgsFunction = completeNames
+}
+
+// find is the pid of the JVM that flags and arguments mean.
+func (j *oneJVM) find(cmd *cobra.Command, args []string) (int, error) {
+	given, inner := cmd.Flags().Changed("pid"), cmd.Flags().Changed("ns-pid")
+	switch {
+	case len(args) > 0 && given:
+		return 0, usageError(cmd, "--pid and NAME exclude each other")
+	case len(args) > 0 && args[0] == "":
+		return 0, usageError(cmd, "an empty name fits every JVM: which one?")
+	case given && inner:
+		return 0, usageError(cmd, "--pid and --ns-pid exclude each other")
+	case inner:
+		if err := checkInner(cmd, j.inner); err != nil {
+			return 0, err
+		}
+		return inside(j.inner, strings.Join(args, ""), cmd.Name())
+	case len(args) > 0:
+		return named(args[0], cmd.Name())
+	case given && j.pid <= 0:
+		return 0, usageError(cmd, fmt.Sprintf("%d is no process id", j.pid))
+	case !given:
+		return 0, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
+	}
+	return j.pid, nil
+}

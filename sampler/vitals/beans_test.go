@@ -1,0 +1,157 @@
+//go:build linux
+
+package vitals
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/process/maybe"
+	"goprof/testdata/jvmtest"
+)
+
+// TestBeans holds what is read of each collector against what the JVM's own beans say.
+func TestBeans(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, name := range []string{"Serial", "Parallel", "G1", "ZGC", "Shenandoah", "CMS", "Epsilon"} {
+			if !has(jdk, name) {
+				continue
+			}
+			t.Run(name, func(t *testing.T) { testBeans(t, jdk, name) })
+		}
+	})
+}
+
+func testBeans(t *testing.T, jdk jvmtest.JDK, collector string) {
+	heap := "-Xmx256m"
+	if collector == "Epsilon" {
+		heap = "-Xmx1g"
+	}
+	p := attach(t, jdk, heap, "-XX:+UnlockExperimentalVMOptions", "-XX:+"+collectorFlags[collector])
+	p.Command("keep 30")
+	p.Command("garbage 100")
+	p.Command("gc")
+	p.Command("keep 5")
+	p.beans("beans") // what it does the first time loads classes
+	before := p.beans("beans")
+	r := p.read()
+	after := p.beans("beans")
+	j := &r.JVM
+	if !j.Counters || j.GC.Name != collector {
+		t.Errorf("counters %v, collector %q", j.Counters, j.GC.Name)
+	}
+	// A reading is between two answers of the program, which allocates for them. G1 counts the regions that it allocates
+	// in when they are full, and ZGC its pages when it takes them: so do the beans, not always at the same moment.
+	slack := uint64(1 << 20)
+	if collector == "G1" || collector == "ZGC" || collector == "Shenandoah" {
+		slack = 8 << 20
+	}
+	if collector != "CMS" {
+		p.near("heap used", j.GC.Heap.Used, before["heap.used"], after["heap.used"], slack)
+	}
+	if limit := j.GC.Heap.Max; limit.Or(0) < 256<<20 {
+		t.Errorf("heap max is %v", limit)
+	}
+	if pool, ok := oldPools[collector]; ok {
+		p.near("old used", j.GC.Old.Used, before["used."+pool], after["used."+pool], slack)
+		p.near("old committed", j.GC.Old.Committed, before["committed."+pool], after["committed."+pool], slack)
+		p.near("old max", j.GC.Old.Max, before["max."+pool], after["max."+pool], 0)
+		p.near("old after", j.GC.OldAfter, before["after."+pool], before["used."+pool], slack)
+		young := before["heap.used"] - before["used."+pool]
+		p.near("young used", j.GC.Young.Used, young, after["heap.used"]-after["used."+pool], slack)
+	}
+	if collector == "Serial" || collector == "Parallel" { // they may use no survivor space twice: the beans leave it out
+		p.near("heap committed", j.GC.Heap.Committed, before["heap.committed"], after["heap.committed"], 64<<20)
+	} else if collector != "CMS" && !(collector == "ZGC" && jdk.Version == 11) { // whose tables do not tell it
+		p.near("heap committed", j.GC.Heap.Committed, before["heap.committed"], after["heap.committed"], slack)
+	}
+	if collector != "Serial" && collector != "Epsilon" && !hasRole(r, Collection) { // Serial collects in the VM thread
+		t.Error("no thread is a collector's")
+	}
+	p.checkCollections(r, collector, before, after)
+	p.checkCounts(r, before, after)
+	p.checkCode(r, before, after)
+	if d, ok := j.Uptime.Get(); !ok || d <= 0 || d > time.Hour {
+		t.Errorf("uptime %v", j.Uptime)
+	}
+	concurrent := collector == "ZGC" || collector == "Shenandoah" // they may be at work whenever they want to
+	if !concurrent && (j.GC.Cause.Or("") != "No GC" ||
+		collector != "Epsilon" && !strings.Contains(j.GC.LastCause.Or(""), "System.gc()")) {
+		t.Errorf("cause %v, last %v", j.GC.Cause, j.GC.LastCause)
+	}
+	t.Logf("%v: %+v", r.Took, j.GC)
+}
+
+// checkCollections: the beans count the collections that the counters do, collector by collector.
+func (p *patient) checkCollections(r *Reading, collector string, before, after map[string]uint64) {
+	p.t.Helper()
+	byKind := map[CollectorKind]uint64{}
+	for _, c := range r.JVM.GC.Collectors {
+		byKind[c.Kind] += c.Count
+		if c.Count > 0 && (c.Time <= 0 || c.LastEnd.Or(0) <= 0) || c.UnderWay || c.Kind == OtherCollections {
+			p.t.Errorf("%+v", c)
+		}
+	}
+	names := map[string][2]string{"Serial": {"Copy", "MarkSweepCompact"}, "Parallel": {"PS Scavenge", "PS MarkSweep"},
+		"G1": {"G1 Young Generation", "G1 Old Generation"}}[collector]
+	if names[0] == "" {
+		return
+	}
+	for i, kind := range []CollectorKind{YoungCollections, FullCollections} {
+		bean := "count." + names[i]
+		p.near(string(kind)+" collections", maybe.Known(byKind[kind]), before[bean], after[bean], 0)
+	}
+	if paused, ok := r.JVM.GC.Paused.Get(); !ok || paused {
+		p.t.Errorf("paused: %v", r.JVM.GC.Paused)
+	}
+	all := byKind[YoungCollections] + byKind[FullCollections]
+	// A full collection of Serial may begin with a young one, which the heap does not count; G1's heap counts the
+	// pauses of its concurrent cycles, too, since 26 or so.
+	p.near("collections of the heap", r.JVM.GC.Collections, all, all+byKind[ConcurrentPauses], byKind[FullCollections])
+}
+
+// checkCounts compares classes and threads.
+func (p *patient) checkCounts(r *Reading, before, after map[string]uint64) {
+	p.t.Helper()
+	j := &r.JVM
+	p.near("classes", j.Classes.Loaded, before["classes.loaded"], after["classes.loaded"], 0)
+	p.near("classes unloaded", j.Classes.Unloaded, before["classes.unloaded"], after["classes.unloaded"], 0)
+	p.near("threads", j.Threads.Live, before["threads.live"], after["threads.live"], 0)
+	p.near("daemons", j.Threads.Daemon, before["threads.daemon"], after["threads.daemon"], 0)
+	p.near("peak", j.Threads.Peak, before["threads.peak"], after["threads.peak"], 0)
+	p.near("started", j.Threads.Started, before["threads.started"], after["threads.started"], 0)
+	if j.GC.Name != "ZGC" || j.References.Finalizers.IsKnown() { // after a collection of ZGC the way there is stale
+		p.near("finalizers", j.References.Finalizers, before["finalizers"], after["finalizers"], 0)
+	}
+	if n, ok := j.Metaspace.Used.Get(); !ok || n == 0 {
+		p.t.Errorf("metaspace: %+v", j.Metaspace)
+	}
+	if n, ok := j.Safepoints.Count.Get(); !ok || n == 0 && j.GC.Name != "Epsilon" {
+		p.t.Errorf("safepoints: %+v", j.Safepoints)
+	}
+}
+
+// checkCode compares the code cache, part by part: compilers are at work meanwhile.
+func (p *patient) checkCode(r *Reading, before, after map[string]uint64) {
+	p.t.Helper()
+	const slack = 256 << 10
+	if len(r.JVM.Code.Heaps) == 0 {
+		p.t.Error("no code heaps")
+	}
+	for _, h := range r.JVM.Code.Heaps {
+		pool := h.Name
+		if pool == "" || pool == "CodeCache" {
+			pool = "Code Cache"
+			if _, ok := before["used.CodeCache"]; ok {
+				pool = "CodeCache"
+			}
+		}
+		p.near(pool+" used", h.Used, before["used."+pool], after["used."+pool], slack)
+		p.near(pool+" committed", h.Committed, before["committed."+pool], after["committed."+pool], slack)
+		p.near(pool+" max", h.Max, before["max."+pool], after["max."+pool], 0)
+		if n, ok := h.Refused.Get(); ok && n != 0 || !ok && p.JDK.Version > 8 {
+			p.t.Errorf("%s refused %v", pool, h.Refused)
+		}
+	}
+}

@@ -84,8 +84,10 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	flags.Float64Var(&f.minChange, "min-change", 0, "tell only changes of this many `points` (of 100) or more")
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 11 if a change is significant")
-	flags.StringVarP(&f.output, "output", "o", output.Stdout, "write to `file`; its name chooses: .txt, .json, .html, .svg")
-	flags.StringVarP(&f.format, "format", "f", "", "write this `format` whatever the file's name is: text, json, html, svg")
+	flags.StringVarP(&f.output, "output", "o", output.Stdout,
+		"write to `file`; its name chooses: .txt, .json, .html, .svg")
+	flags.StringVarP(&f.format, "format", "f", "",
+		"write this `format` whatever the file's name is: text, json, html, svg")
 	flags.StringVar(&f.title, "title", "", "the `title` of a page or picture (default: the files' names)")
 	flags.BoolVar(&f.shape.HideInternal, "hide-internal", false, hideInternalUsage)
 	f.in.add(cmd)
@@ -138,7 +140,8 @@ func runDiff(cmd *cobra.Command, names [2][]string, f *diffFlags) error {
 			}
 			if weight != "" && counted != weight {
 				return &exit.Error{Code: exit.BadInput, What: fmt.Sprintf("cannot compare %s with %s", first, name),
-					Why: fmt.Sprintf("the first counts %s, the second %s", weight, counted), Remedy: "--weight samples, if both have them"}
+					Why:    fmt.Sprintf("the first counts %s, the second %s", weight, counted),
+					Remedy: "--weight samples, if both have them"}
 			}
 			weight = counted
 		}

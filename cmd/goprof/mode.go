@@ -39,11 +39,16 @@ With --mode off-cpu only waiting counts, and the leaf says for what: [parked: cl
 [blocked: class of the monitor], [socket: read], [file: write]. Virtual threads that no carrier runs are in neither.`
 
 func (f *modeFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.mode, "mode", modes[0], "`which` threads: cpu, those that use CPU time; wall, all; off-cpu, those that wait")
-	fs.StringSliceVar(&f.states, "state", nil, "in modes wall and off-cpu: only threads in these `states`: blocked,parked")
-	fs.BoolVar(&f.allThreads, "all-threads", false, "in modes wall and off-cpu: also the JVM's own threads while these are idle")
-	fs.BoolVar(&f.nonBlocking, "nonblocking", false, "in modes wall and off-cpu: never stop a thread; what runs has no stack")
-	fs.BoolVar(&f.nativeOnce, "native-once", false, "in modes wall and off-cpu: stop a thread once where it comes to rest, for its native frames")
+	fs.StringVar(&f.mode, "mode", modes[0],
+		"`which` threads: cpu, those that use CPU time; wall, all; off-cpu, those that wait")
+	fs.StringSliceVar(&f.states, "state", nil,
+		"in modes wall and off-cpu: only threads in these `states`: blocked,parked")
+	fs.BoolVar(&f.allThreads, "all-threads", false,
+		"in modes wall and off-cpu: also the JVM's own threads while these are idle")
+	fs.BoolVar(&f.nonBlocking, "nonblocking", false,
+		"in modes wall and off-cpu: never stop a thread; what runs has no stack")
+	fs.BoolVar(&f.nativeOnce, "native-once", false,
+		"in modes wall and off-cpu: stop a thread once where it comes to rest, for its native frames")
 }
 
 func (f *modeFlags) session() session.Mode { return session.Mode(f.mode) }
@@ -71,9 +76,11 @@ func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 	case f.session() == session.WaitingMode && f.chosen[profile.Running]:
 		return usageError(cmd, "--state running is for --mode wall: off-cpu shows what waits")
 	case !wall && f.allThreads:
-		return usageError(cmd, "--all-threads is for --mode wall and off-cpu: in mode cpu every thread that uses CPU time is seen")
+		return usageError(cmd,
+			"--all-threads is for --mode wall and off-cpu: in mode cpu every thread that uses CPU time is seen")
 	case !wall && (f.nonBlocking || f.nativeOnce):
-		return usageError(cmd, "--nonblocking and --native-once are for --mode wall and off-cpu: a thread that uses CPU time can only be seen by a stop")
+		return usageError(cmd, "--nonblocking and --native-once are for --mode wall and off-cpu: "+
+			"a thread that uses CPU time can only be seen by a stop")
 	case f.nonBlocking && f.nativeOnce:
 		return usageError(cmd, "--nonblocking stops no thread, --native-once does: give one")
 	case wall && weight == profile.CPUTime:

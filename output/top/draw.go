@@ -64,7 +64,8 @@ func (m *Model) head(columns, rows int) []Line {
 	if m.recording != "" {
 		title = append(title, Span{"  RECORDING " + m.recording, Hot})
 	}
-	title = append(title, Span{fmt.Sprintf("  %s %s  up %s", clean(r.JVM), clean(r.Collector), output.Uptime(r.Uptime)), Plain})
+	about := fmt.Sprintf("  %s %s  up %s", clean(r.JVM), clean(r.Collector), output.Uptime(r.Uptime))
+	title = append(title, Span{about, Plain})
 	lines := []Line{title, {{usage(r, columns < frameFrom), Plain}}}
 	if rows >= bothFrom {
 		lines = append(lines, Line{{collector(r), Plain}}, Line{{cost(r), Faint}})

@@ -30,11 +30,9 @@ var longLines = []string{
 	"vmstructs/captured_test.go", // tables that JVMs export
 	"sampler/diagnose/jvms_container_test.go",
 	"profile/place_test.go",
-	"cmd/goprof/diff.go",
 	"cmd/goprof/exit/codes.go",
 	"cmd/goprof/flame.go",
 	"cmd/goprof/heat_test.go",
-	"cmd/goprof/mode.go",
 	"cmd/goprof/record.go",
 	"cmd/goprof/record_loop.go",
 	"cmd/goprof/recorder.go",

@@ -1,0 +1,73 @@
+/**
+ * Allocates known amounts at four places: of all bytes 50, 25, 15 and 10 percent. Each second it prints how many bytes that
+ * were so far, and how much the JVM says each thread has allocated.
+ *
+ * <p>The sizes are those of 64-bit HotSpot with compressed class pointers: an array's head is 16 bytes.
+ */
+public class Allocating {
+    static volatile Object sink;
+
+    static final int[] SHARES = {50, 25, 15, 10};
+
+    static void bytes() { sink = new byte[1000]; } // 1016
+
+    static void longs() { sink = new long[63]; } // 520
+
+    static void texts() { sink = new String[2][10]; } // two levels: 24 + 2 * 56
+
+    static void holders() { sink = new Holder(); } // 64
+
+    static final class Holder { long a, b, c, d, e, f; } // 12 + 4 + 48: 64
+
+    public static void main(String[] args) throws Exception {
+        long perSecond = Long.parseLong(args[0]);
+        int threads = Integer.parseInt(args[1]);
+        for (int i = 0; i < threads; i++) {
+            Thread t = new Thread(() -> run(perSecond / threads), "allocates-" + i);
+            t.setDaemon(true);
+            t.start();
+        }
+        com.sun.management.ThreadMXBean bean = (com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean();
+        while (true) {
+            long sum = 0;
+            for (long id : bean.getAllThreadIds()) {
+                sum += Math.max(bean.getThreadAllocatedBytes(id), 0);
+            }
+            System.out.println(System.nanoTime() + " " + sum);
+            System.out.flush();
+            Thread.sleep(100);
+        }
+    }
+
+    static void run(long perSecond) {
+        double[] done = new double[4];
+        int[] sizes = {1016, 520, 136, 64};
+        long began = System.nanoTime(), total = 0;
+        while (true) {
+            for (int k = 0; k < 200; k++) {
+                int next = 0;
+                for (int i = 1; i < 4; i++) {
+                    if (done[i] / SHARES[i] < done[next] / SHARES[next]) {
+                        next = i;
+                    }
+                }
+                switch (next) {
+                    case 0: bytes(); break;
+                    case 1: longs(); break;
+                    case 2: texts(); break;
+                    default: holders();
+                }
+                done[next] += sizes[next];
+                total += sizes[next];
+            }
+            long ahead = (long) (total * 1e9 / perSecond) - (System.nanoTime() - began);
+            if (ahead > 2_000_000) {
+                try {
+                    Thread.sleep(ahead / 1_000_000);
+                } catch (InterruptedException e) {
+                    return;
+                }
+            }
+        }
+    }
+}

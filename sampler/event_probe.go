@@ -39,6 +39,7 @@ func (r *eventRun) openProbes() error {
 func (r *eventRun) openOutputs() (err error) {
 	attr := r.eventAttr()
 	attr.Type, attr.Config, attr.Sample = unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_BPF_OUTPUT, 1
+	attr.Wakeup = 1 // at once: what the stack leads to in the heap, and names, are read after the hit
 	for i, cpu := range r.cpus {
 		fd, err := openEvent(&attr, -1, cpu, r.rings[i])
 		if err != nil {

@@ -1,6 +1,6 @@
 /**
- * Allocates known amounts at four places: of all bytes 50, 25, 15 and 10 percent. Each second it prints how many bytes that
- * were so far, and how much the JVM says each thread has allocated.
+ * Allocates known amounts at four places: of all bytes 50, 25, 15 and 10 percent. Ten times a second it prints how much the
+ * JVM says all threads have allocated.
  *
  * <p>The sizes are those of 64-bit HotSpot with compressed class pointers: an array's head is 16 bytes.
  */
@@ -39,25 +39,27 @@ public class Allocating {
         }
     }
 
+    /** Which place comes next is drawn: a fixed order would be in step with the buffers that the JVM allocates from. */
     static void run(long perSecond) {
-        double[] done = new double[4];
         int[] sizes = {1016, 520, 136, 64};
+        double[] upTo = new double[4];
+        double all = 0;
+        for (int i = 0; i < 4; i++) {
+            all += (double) SHARES[i] / sizes[i];
+            upTo[i] = all;
+        }
+        java.util.SplittableRandom random = new java.util.SplittableRandom();
         long began = System.nanoTime(), total = 0;
         while (true) {
             for (int k = 0; k < 200; k++) {
-                int next = 0;
-                for (int i = 1; i < 4; i++) {
-                    if (done[i] / SHARES[i] < done[next] / SHARES[next]) {
-                        next = i;
-                    }
-                }
+                double at = random.nextDouble() * all;
+                int next = at < upTo[0] ? 0 : at < upTo[1] ? 1 : at < upTo[2] ? 2 : 3;
                 switch (next) {
                     case 0: bytes(); break;
                     case 1: longs(); break;
                     case 2: texts(); break;
                     default: holders();
                 }
-                done[next] += sizes[next];
                 total += sizes[next];
             }
             long ahead = (long) (total * 1e9 / perSecond) - (System.nanoTime() - began);

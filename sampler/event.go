@@ -87,7 +87,8 @@ func (e *Event) check(args int) error {
 // EventCount is what is known of one event of a run: all hits, and what became samples.
 type EventCount struct {
 	Name string
-	// Hits and Amount are all that happened, exact; of counters Amount is that of the samples.
+	// Hits and Amount are all that happened, exact: as the program at the probe, or the kernel has counted. Those of
+	// counters are known at the end only.
 	Hits, Amount uint64
 	// Taken is how many became samples, Stood what these stand for.
 	Taken int64
@@ -97,6 +98,9 @@ type EventCount struct {
 	// Interval is the mean amount between samples at the end, more than was asked for if hits came too often.
 	Interval uint64
 }
+
+// interval is what a sample of a counter stands for.
+func (c *EventCount) interval() int64 { return int64(max(c.Interval, 1)) }
 
 // ErrNoEvents: a run of Events needs one.
 var ErrNoEvents = errors.New("sampler: no event is given")

@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"encoding/binary"
 	"errors"
 	"unsafe"
 
@@ -12,6 +13,7 @@ import (
 // counters are the events of a run that the kernel counts for each thread.
 type counters struct {
 	fds  []int
+	of   []int          // the event's number, by index of fds
 	ids  map[uint64]int // the event's number, by the kernel's number of each descriptor
 	own  map[uint64]int // whose a descriptor is, by the kernel's number
 	last map[int]lastHit
@@ -75,7 +77,7 @@ func (r *eventRun) countThread(tid int) error {
 			if err != nil {
 				return err
 			}
-			r.counters.fds = append(r.counters.fds, fd)
+			r.counters.fds, r.counters.of = append(r.counters.fds, fd), append(r.counters.of, i)
 			var id uint64
 			if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_ID,
 				uintptr(unsafe.Pointer(&id))); e != 0 {
@@ -85,6 +87,18 @@ func (r *eventRun) countThread(tid int) error {
 		}
 	}
 	return nil
+}
+
+// readCounters asks the kernel how much it has counted: of each thread, and of those that inherited its events.
+func (r *eventRun) readCounters() {
+	var b [8]byte
+	for i, fd := range r.counters.fds {
+		if n, err := unix.Read(fd, b[:]); err == nil && n == len(b) {
+			c := &r.counts[r.counters.of[i]]
+			c.Hits += binary.LittleEndian.Uint64(b[:])
+			c.Amount = c.Hits
+		}
+	}
 }
 
 func (c *counters) close() {

@@ -102,6 +102,7 @@ func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	r.checkedAt = r.began
 	r.loop(ctx)
 	r.closeProbes() // nothing comes any more
+	r.readCounters()
 	r.counters.close()
 	r.drain()
 	return r.sum(), r.failed
@@ -289,7 +290,7 @@ func (r *eventRun) whatOf(b ringBytes, e *eventRecord) (number int, amount, own 
 		if r.counters.isTwin(e, e.regs[r.cpu.SP], e.regs[r.cpu.PC]) {
 			return -1, 0, 0
 		}
-		return i, int64(e.period), int64(e.period)
+		return i, r.counts[i].interval(), 1
 	}
 	if e.rawLen < dataCopies {
 		return -1, 0, 0
@@ -323,8 +324,8 @@ func (r *eventRun) fill(b ringBytes, e *eventRecord, to *look.Look) {
 		snap.Cut = uint64(size) < need
 		size = int(min(uint64(size), need))
 	}
-	if cap(snap.Stack) < size {
-		snap.Stack = make([]byte, perfStackMost)
+	if cap(snap.Stack) < size { // no larger than needed: many may wait when events come all at once
+		snap.Stack = make([]byte, (size+stackStep-1)/stackStep*stackStep)
 	}
 	snap.Stack = snap.Stack[:size]
 	b.copyTo(snap.Stack, e.stackAt)

@@ -57,8 +57,8 @@ func (r *eventRun) openOutputs() (err error) {
 func (r *eventRun) eventAttr() unix.PerfEventAttr {
 	attr := unix.PerfEventAttr{
 		Size: unix.PERF_ATTR_SIZE_VER5,
-		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_ID | unix.PERF_SAMPLE_PERIOD |
-			unix.PERF_SAMPLE_RAW | unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER,
+		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_ID | unix.PERF_SAMPLE_RAW |
+			unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER,
 		Bits:              unix.PerfBitUseClockID | unix.PerfBitExcludeHv,
 		Clockid:           unix.CLOCK_MONOTONIC,
 		Sample_regs_user:  r.cpu.Perf.Mask,

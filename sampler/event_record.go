@@ -7,16 +7,16 @@ import "goprof/arch"
 // eventSampleType is what a record of an event has. All events of a run have the same, so that one ring can hold the
 // records of all (include/uapi/linux/perf_event.h, PERF_RECORD_SAMPLE: the order is that of the header):
 //
-//	u32 pid, tid; u64 time; u64 id; u64 period; [u64 n; u64 ips[n]]; u32 size; bytes[size]; u64 abi, regs[];
+//	u32 pid, tid; u64 time; u64 id; [u64 n; u64 ips[n]]; u32 size; bytes[size]; u64 abi, regs[];
 //	u64 size; bytes[size]; u64 copied, if size is not 0
 //
-// ips are there where the kernel's frames are wanted.
+// ips are there where the kernel's frames are wanted. The period is not asked for: with it the kernel makes a sample of
+// every event of its own counters (kernel/events/core.c, perf_swevent_event).
 
 // eventRecord is one record of an event.
 type eventRecord struct {
 	rawSample
 	id     uint64 // of the event that it comes from
-	period uint64 // what of a counter was counted since its last sample
 	raw    uint64 // where the bytes begin that program or tracepoint have written
 	rawLen int
 	kernel []uint64 // reused
@@ -31,12 +31,12 @@ const perfContextMax = ^uint64(4095) + 1
 // parseEvent reads the record of an event.
 func (b ringBytes) parseEvent(r perfRecord, cpu *arch.CPU, chain bool, e *eventRecord) bool {
 	at := r.at
-	if r.end-at < 4*8 {
+	if r.end-at < 3*8 {
 		return false
 	}
 	e.pid, e.tid = int(int32(b.u32(at))), int(int32(b.u32(at+4)))
-	e.when, e.id, e.period = int64(b.u64(at+8)), b.u64(at+16), b.u64(at+24)
-	at += 32
+	e.when, e.id = int64(b.u64(at+8)), b.u64(at+16)
+	at += 24
 	e.kernel = e.kernel[:0]
 	if chain {
 		if r.end-at < 8 {

@@ -95,7 +95,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		defer end()
 	}
 	r.stop = stop
-	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
+	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
 	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
 		After: after, Trail: trail, Memory: s.memory}
@@ -174,6 +174,16 @@ func (s *Session) recording(opt RecordOptions) *recording {
 		}
 	}
 	return r
+}
+
+// eventQueue is how many looks of events can wait: these come all at once, and each is to be counted.
+const eventQueue = 8192
+
+func (o *RecordOptions) queueLength() int {
+	if o.Event != nil {
+		return eventQueue
+	}
+	return queueFor(stackLimit(o.Depth))
 }
 
 // samplerInterval is the interval for the engine. Events have one of their own, which is no time.

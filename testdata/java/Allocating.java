@@ -1,6 +1,10 @@
+package truth;
+
 /**
- * Allocates known amounts at four places: of all bytes 50, 25, 15 and 10 percent. Ten times a second it prints how much the
- * JVM says all threads have allocated.
+ * Allocates known amounts at four places: of all bytes 50, 25, 15 and 10 percent. The command
+ * "allocated" prints how many bytes the JVM says that its threads have allocated.
+ *
+ * <p>Arguments: bytes a second, threads.
  *
  * <p>The sizes are those of 64-bit HotSpot with compressed class pointers: an array's head is 16 bytes.
  */
@@ -22,25 +26,41 @@ public class Allocating {
     public static void main(String[] args) throws Exception {
         long perSecond = Long.parseLong(args[0]);
         int threads = Integer.parseInt(args[1]);
+        Worker[] workers = new Worker[threads];
         for (int i = 0; i < threads; i++) {
-            Thread t = new Thread(() -> run(perSecond / threads), "allocates-" + i);
-            t.setDaemon(true);
-            t.start();
+            workers[i] = new Worker(perSecond / threads, i);
+            workers[i].start();
         }
-        com.sun.management.ThreadMXBean bean = (com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean();
-        while (true) {
+        com.sun.management.ThreadMXBean bean =
+                (com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean();
+        Thread.sleep(1000); // what is to be compiled is
+        Control.serve((command, out) -> {
+            Control.check(command.equals("allocated"), "no such command: " + command);
             long sum = 0;
-            for (long id : bean.getAllThreadIds()) {
-                sum += Math.max(bean.getThreadAllocatedBytes(id), 0);
+            for (Worker w : workers) {
+                sum += bean.getThreadAllocatedBytes(w.getId());
             }
-            System.out.println(System.nanoTime() + " " + sum);
-            System.out.flush();
-            Thread.sleep(100);
+            out.println(sum);
+        }, () -> {});
+    }
+
+    static final class Worker extends Thread {
+        private final long perSecond;
+
+        Worker(long perSecond, int number) {
+            super("allocates-" + number);
+            this.perSecond = perSecond;
+            setDaemon(true);
+        }
+
+        @Override
+        public void run() {
+            allocate(perSecond);
         }
     }
 
     /** Which place comes next is drawn: a fixed order would be in step with the buffers that the JVM allocates from. */
-    static void run(long perSecond) {
+    static void allocate(long perSecond) {
         int[] sizes = {1016, 520, 136, 64};
         double[] upTo = new double[4];
         double all = 0;

@@ -26,7 +26,8 @@ func TryCounter(pid int, kind uint32, config uint64) error {
 	case err == nil:
 		unix.Close(fd)
 		return nil
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EINVAL):
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV),
+		errors.Is(err, unix.EINVAL):
 		return ErrNoCounter
 	}
 	return &PerfError{"perf_event_open", err}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/output"
 	"goprof/output/format"
 	"goprof/profile"
 	"goprof/sampler/session"
@@ -35,10 +36,13 @@ It needs CAP_PERFMON and CAP_BPF. Counts are exact, and --every thins out what c
 sample for each 512 KB that are allocated.`
 
 func (f *eventFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.event, "event", "", "`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...")
-	fs.StringVar(&f.every, "every", "", "with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
+	fs.StringVar(&f.event, "event", "",
+		"`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...")
+	fs.StringVar(&f.every, "every", "",
+		"with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
 	fs.StringVar(&f.alloc, "alloc", "", "the same as --event alloc --every `BYTES`: 512k")
-	fs.BoolVar(&f.kernel, "kernel", false, "with --engine perf or --event: the kernel's functions above the program's stack")
+	fs.BoolVar(&f.kernel, "kernel", false,
+		"with --engine perf or --event: the kernel's functions above the program's stack")
 }
 
 // check holds the flags against others.
@@ -54,7 +58,8 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 		case f.every != "":
 			return usageError(cmd, "--every is for --event; of CPU time it is --rate or --interval")
 		case f.kernel && o.engine != string(session.PerfEngine):
-			return usageError(cmd, "--kernel is for --engine perf and --event: a thread that is stopped shows its own stack only")
+			return usageError(cmd,
+				"--kernel is for --engine perf and --event: a thread that is stopped shows its own stack only")
 		}
 		return nil
 	}
@@ -70,7 +75,8 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	case given("mode"):
 		return usageError(cmd, "--event and --mode both say when a sample is taken: give one")
 	case given("rate"), given("interval"):
-		return usageError(cmd, "--rate and --interval are for CPU time and --mode; of events --every says how many become samples")
+		return usageError(cmd,
+			"--rate and --interval are for CPU time and --mode; of events --every says how many become samples")
 	case given("engine") && o.engine == string(session.PtraceEngine):
 		return usageError(cmd, "--event needs the kernel's perf_event: leave out --engine ptrace")
 	case o.maxOverhead > 0:
@@ -131,7 +137,8 @@ func eventFailed(pid int, err error) error {
 	if !errors.As(err, &e) {
 		return attachError(pid, err)
 	}
-	return &exit.Error{Code: exit.NoEvent, What: "cannot take samples of " + e.Name, Why: e.Why, Remedy: e.Remedy, Err: err}
+	return &exit.Error{Code: exit.NoEvent, What: "cannot take samples of " + output.CleanName(e.Name),
+		Why: output.Printable(e.Why), Remedy: e.Remedy, Err: err}
 }
 
 // eventWeight is what samples of the event are counted in.

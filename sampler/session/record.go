@@ -97,8 +97,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r.stop = stop
 	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
-		After: after, Trail: trail, Memory: s.memory}
+	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead,
+		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory}
 	ended := make(chan struct{})
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)

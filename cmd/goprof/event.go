@@ -15,6 +15,7 @@ import (
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/profile"
+	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
 
@@ -32,7 +33,7 @@ const eventHelp = `With --event samples are taken of something other than CPU ti
 thread-start, malloc, page-faults ... ("goprof events PID" lists them, and says which can be had), or any
 function of a native library (--event libc:write, --event "libjvm:ObjectMonitor::enter"), or a tracepoint. Nobody is
 stopped: the kernel takes the samples, at a breakpoint in the process's own copy of a page, which goes when goprof ends.
-It needs CAP_PERFMON and CAP_BPF. Counts are exact, and --every thins out what comes too often: --alloc 512k is a
+It needs root (CAP_SYS_ADMIN). Counts are exact, and --every thins out what comes too often: --alloc 512k is a
 sample for each 512 KB that are allocated.`
 
 func (f *eventFlags) add(fs *pflag.FlagSet) {
@@ -115,6 +116,14 @@ func parseAmount(text string) (uint64, error) {
 		return 0, fmt.Errorf("%q is no amount between 1 and 2g", text)
 	}
 	return n << shift, nil
+}
+
+// rights are what the recording keeps of goprof's.
+func (f *eventFlags) rights() guard.Keep {
+	if f.event != "" {
+		return guard.ToProbe
+	}
+	return guard.ToRecord
 }
 
 // findEvent finds the event in one JVM.

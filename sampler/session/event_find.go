@@ -135,8 +135,8 @@ func (s *Session) explainEvent(name string, err error) error {
 		e.Remedy = "--event page-faults, or no --event for CPU time"
 	case errors.As(err, &perf) && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)):
 		e.Denied = true
-		e.Why = "the kernel does not permit it: probes need CAP_PERFMON and CAP_BPF"
-		e.Remedy = "sudo goprof ..., or docker run --cap-add PERFMON --cap-add BPF --security-opt seccomp=unconfined"
+		e.Why = "the kernel does not permit it: probes need CAP_SYS_ADMIN, counters of the kernel CAP_PERFMON"
+		e.Remedy = "sudo goprof ..., or docker run --cap-add SYS_ADMIN --cap-add PERFMON --cap-add BPF"
 	}
 	return e
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -121,7 +120,8 @@ func TestProbesEnd(t *testing.T) {
 	for i := range kills {
 		cmd := exec.Command(binary, "record", "--pid", strconv.Itoa(jvm.PID), "--event", "alloc", "-q", "-o",
 			filepath.Join(t.TempDir(), "out.collapsed"))
-		cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+		var said strings.Builder
+		cmd.Stderr = &said
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -132,6 +132,9 @@ func TestProbesEnd(t *testing.T) {
 		time.Sleep(time.Duration(i*7%50) * time.Millisecond)
 		cmd.Process.Signal(syscall.SIGKILL)
 		cmd.Wait()
+		if !set {
+			t.Logf("no probe: %s", said.String())
+		}
 		deadline := time.Now().Add(jvmtest.Slow(10 * time.Second))
 		for codeAt(t, s.Process, list[0]) != before {
 			if time.Now().After(deadline) {

@@ -49,6 +49,13 @@ type RecordOptions struct {
 	NonBlocking, NativeOnce bool
 	// Sink is given each sample with its time, if it is not nil.
 	Sink Sink
+	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops. Joined
+	// is told of what the recording is in the group.
+	Group  *sampler.Group
+	Joined func(*sampler.Member)
+	// Lean is for recordings that go on for good, beside many others: stacks go to Sink alone, and the profile has no
+	// more than the account. Goprof's priority is the caller's business.
+	Lean bool
 }
 
 // Visit is called with the profile as it is and its account, in the middle of a recording. Both
@@ -67,7 +74,9 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	}
 	p := profile.New()
 	before := ownCPU()
-	defer runAhead()()
+	if !opt.Lean {
+		defer runAhead()()
+	}
 	var r *recording
 	var after func(*look.Look, int64)
 	var trail *process.Trail
@@ -91,7 +100,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		defer end()
 	}
 	r.stop = stop
-	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
+	queue := sampler.NewQueue(opt.queue())
 	done := make(chan error, 1)
 	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
 		After: after, Trail: trail, Memory: s.memory}
@@ -122,6 +131,20 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		s.dir.watch = nil
 	})
 	return p, r.account(), silent
+}
+
+// quietTicks is how many seconds a Lean recording of a program that does nothing lets pass between two looks around.
+const quietTicks = 15
+
+// leanQueue is how many snapshots may wait in a Lean recording.
+const leanQueue = 32
+
+func (o *RecordOptions) queue() int {
+	n := queueFor(stackLimit(o.Depth))
+	if o.Lean {
+		n = min(n, leanQueue)
+	}
+	return n
 }
 
 // recording is a Record under way.
@@ -172,12 +195,14 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	idle := time.NewTicker(remapEvery)
 	defer idle.Stop()
 	var mapped sparing
+	quiet := 0 // ticks in a row without a look
 	for {
 		select {
 		case snap, ok := <-queue.Looks():
 			if !ok {
 				return
 			}
+			quiet = 0
 			r.take(snap)
 			queue.Done(snap)
 		case <-r.hangs:
@@ -185,6 +210,9 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 		case <-idle.C:
 			// Another library may have come to where one was; and nothing else notices an exec
 			// while all threads are idle.
+			if quiet++; r.opt.Lean && quiet%quietTicks != 1 {
+				continue
+			}
 			if mapped.due(remapShare) {
 				mapped.doTimed(r.Process.Refresh)
 			}
@@ -290,7 +318,11 @@ func (r *recording) take(snap *look.Look) {
 	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), &snap.Snapshot) {
 		r.asleep++
 	}
-	r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+	if r.opt.Lean {
+		r.profile.Count(stack, snap.Samples(), time.Duration(snap.CPU))
+	} else {
+		r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+	}
 	r.tellSample(snap, stack)
 	r.sampled[snap.TID] = true
 }

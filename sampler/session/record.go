@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,10 +50,12 @@ type RecordOptions struct {
 	NonBlocking, NativeOnce bool
 	// Sink is given each sample with its time, if it is not nil.
 	Sink Sink
-	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops. Joined
-	// is told of what the recording is in the group.
-	Group  *sampler.Group
-	Joined func(*sampler.Member)
+	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops.
+	Group *sampler.Group
+	// Pace is sampler.Config's.
+	Pace *atomic.Int64
+	// Started is told of the engine before it runs; nil: nobody is.
+	Started func(sampler.Engine)
 	// Lean is for recordings that go on for good, beside many others: stacks go to Sink alone, and the profile has no
 	// more than the account. Goprof's priority is the caller's business.
 	Lean bool
@@ -103,7 +106,10 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	queue := sampler.NewQueue(opt.queue())
 	done := make(chan error, 1)
 	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
-		After: after, Trail: trail, Memory: s.memory}
+		After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace}
+	if opt.Started != nil {
+		opt.Started(r.sampler)
+	}
 	ended := make(chan struct{})
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)

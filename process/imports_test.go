@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"goprof/profile":            {},
 	"goprof/profile/naming":     {"goprof/profile"},
 	"goprof/profile/contention": {"goprof/profile"},
+	"goprof/profile/resource":   {},
 	"goprof/process":            {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs"},
 	"goprof/process/maybe":      {},
 	"goprof/process/procfs":     {"goprof/process/maybe"},
@@ -46,6 +47,9 @@ var mayImport = map[string][]string{
 	"goprof/output/pprof":     {"goprof/profile"},
 	"goprof/output/heat":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
+
+	// What sends profiles to servers.
+	"goprof/output/ship": {"goprof/profile", "goprof/profile/naming", "goprof/profile/resource"},
 
 	// What writes a recording in the order of time.
 	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},

@@ -251,11 +251,11 @@ func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 		g.read = cpu
 		used, passed := cpu-g.atWindow, now.Sub(g.window)
 		switch {
-		case g.state == idle && used >= interval && a.settings.Mode.IsWall() || g.state == idle && used >= interval:
+		case g.state == idle && (used >= interval || a.settings.Mode.IsWall()): // who waits uses no CPU time
 			hungry = append(hungry, g)
 		case g.state == idle && passed >= a.settings.Every:
 			g.window, g.atWindow = now, cpu
-		case g.state == recorded && passed >= releaseAfter:
+		case g.state == recorded && passed >= releaseAfter && !a.settings.Mode.IsWall():
 			g.window, g.atWindow = now, cpu
 			if float64(used) < float64(interval)*float64(passed)/float64(a.settings.Every)/2 {
 				a.release(g)
@@ -317,7 +317,7 @@ func (a *Agent) serve(ctx context.Context, pid int, facts JVM, s *Settings, r *r
 		send(event{ended: true, unlike: true, jvm: &facts, cost: cost})
 		return
 	}
-	r.batches.whose = t.Resource()
+	r.batches.belongTo(t.Resource())
 	send(event{jvm: &facts, cost: cost})
 	_, err = t.Record(ctx, Recording{Settings: s, Interval: s.interval(), Sink: r.batches,
 		Started: func(c Control) { send(event{control: c}) }})
@@ -343,6 +343,7 @@ func (a *Agent) handle(e event) {
 		a.over(g, e, now)
 	case e.control != nil:
 		g.record.control = e.control
+		a.budget.govern(g.record)
 	case e.jvm != nil:
 		g.JVM, g.state = *e.jvm, recorded
 	}

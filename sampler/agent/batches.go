@@ -26,6 +26,13 @@ func newBatches(pools bool) *batches {
 	return &batches{gather: ship.NewGatherer(ship.GatherOptions{Pools: pools})}
 }
 
+// belongTo says whose the samples are.
+func (b *batches) belongTo(whose resource.Attributes) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.whose = whose
+}
+
 // cut is a batch of what was seen since the last one, nil if nothing was. interval is the CPU time that each sample
 // stood for.
 func (b *batches) cut(now time.Time, interval time.Duration) *ship.Batch {

@@ -58,8 +58,8 @@ type Recording struct {
 
 // Control governs a recording that is under way, from any goroutine.
 type Control interface {
-	// SetShare has only a part of the samples taken.
-	SetShare(float64)
-	// Stats is what was done so far.
-	Stats() sampler.Stats
+	// Govern sets the CPU time between two samples, of which only a share is taken.
+	Govern(interval time.Duration, share float64)
+	// Latest is what was done up to about a second ago. It does not wait.
+	Latest() sampler.Stats
 }

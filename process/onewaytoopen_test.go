@@ -30,7 +30,7 @@ var ownNames = []string{
 	"process/procfs/dir.go OpenDir",
 	"sampler/perf.go readSmall", "sampler/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
 	"sampler/visit.go begin",              // our own sched
-	"sampler/session/ahead.go setAhead",   // our own task
+	"sampler/session/ahead.go setPriority",   // our own task
 	"sampler/session/facts.go systemName", // /etc/os-release
 	"sampler/diagnose/causes_missing.go pids",
 	"sampler/diagnose/causes_proc.go libraries", // maps

@@ -5,6 +5,7 @@ package sampler
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"goprof/arch"
@@ -30,6 +31,9 @@ type Config struct {
 	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up;
 	// where they cost more, Interval grows. 0 is any.
 	MaxOverhead float64
+	// Pace is the Interval from now on, in nanoseconds, whenever it changes; nil: it does not. Engines that stop threads
+	// look at it with each tick.
+	Pace *atomic.Int64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *look.Look, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.

@@ -18,6 +18,7 @@ var platform = []func() *cobra.Command{
 	needsLinux("triage", "Say what is wrong with a JVM, the likeliest first"),
 	needsLinux("locks", "Show deadlocks of a JVM, and which threads wait for whose locks"),
 	needsLinux("top", "Watch a JVM's threads and methods in the terminal"),
+	needsLinux("agent", "Record all JVMs of this host, all the time"),
 	needsLinux("doctor", "Say what would work here and what mends the rest"),
 }
 

@@ -30,6 +30,9 @@ func (m Mode) name() string {
 
 // engine makes what takes the samples of a recording.
 func (s *Session) engine(opt RecordOptions) sampler.Engine {
+	if opt.Group != nil && !opt.Mode.IsWall() && opt.Engine != PerfEngine {
+		return opt.Group.Member(s.Process.PID(), s.Process.CPU())
+	}
 	if !opt.Mode.IsWall() {
 		return s.cpuEngine(opt.Engine)
 	}

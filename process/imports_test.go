@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"goprof/profile/naming":     {"goprof/profile"},
 	"goprof/profile/contention": {"goprof/profile"},
 	"goprof/profile/resource":   {},
+	"goprof/profile/protobuf":   {},
 	"goprof/process":            {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs"},
 	"goprof/process/maybe":      {},
 	"goprof/process/procfs":     {"goprof/process/maybe"},
@@ -50,6 +51,9 @@ var mayImport = map[string][]string{
 
 	// What sends profiles to servers.
 	"goprof/output/ship": {"goprof/profile", "goprof/profile/naming", "goprof/profile/resource"},
+
+	"goprof/output/otlp": {"goprof/profile", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/profile/resource", "goprof/output",
+		"goprof/output/ship"},
 
 	// What writes a recording in the order of time.
 	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},

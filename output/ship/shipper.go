@@ -74,8 +74,11 @@ func New(o Options, to ...Destination) (*Shipper, error) {
 }
 
 // Offer gives a batch to every destination. It never waits: where a destination is so far behind that even taking
-// batches in lags, the oldest one that waits for that is dropped and counted.
+// batches in lags, the oldest one that waits for that is dropped and counted. A batch without samples is not sent.
 func (s *Shipper) Offer(b *Batch) {
+	if len(b.Samples) == 0 {
+		return
+	}
 	for _, l := range s.lanes {
 		l.offer(b)
 	}

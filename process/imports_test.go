@@ -45,15 +45,18 @@ var mayImport = map[string][]string{
 		"goprof/output/pprof", "goprof/output/recording", "goprof/output/speedscope", "goprof/output/firefox"},
 	"goprof/output/jfr":       {"goprof/profile"},
 	"goprof/output/top":       {"goprof/profile", "goprof/profile/naming", "goprof/output"},
-	"goprof/output/pprof":     {"goprof/profile"},
+	"goprof/output/pprof":     {"goprof/profile", "goprof/profile/naming", "goprof/output/ship"},
 	"goprof/output/heat":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
 
 	// What sends profiles to servers.
 	"goprof/output/ship": {"goprof/profile", "goprof/profile/naming", "goprof/profile/resource"},
 
+	"goprof/output/ship/wire": {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/ship"},
 	"goprof/output/otlp": {"goprof/profile", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/profile/resource", "goprof/output",
-		"goprof/output/ship"},
+		"goprof/output/ship", "goprof/output/ship/wire"},
+	"goprof/output/pyroscope": {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/pprof", "goprof/output/ship", "goprof/output/ship/wire"},
+	"goprof/output/parca":     {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/pprof", "goprof/output/ship", "goprof/output/ship/wire"},
 
 	// What writes a recording in the order of time.
 	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},

@@ -84,6 +84,18 @@ func (s *Shipper) Offer(b *Batch) {
 	}
 }
 
+// Give is Offer for who can wait: it waits until every destination has room for the batch without a drop. When ctx ends
+// it gives the batch all the same.
+func (s *Shipper) Give(ctx context.Context, b *Batch) {
+	for _, l := range s.lanes {
+		for !l.hasRoom() && sleepFor(ctx, giveWait) {
+		}
+	}
+	s.Offer(b)
+}
+
+const giveWait = 5 * time.Millisecond
+
 // Close takes no more batches, puts those that it has into the spool, and goes on sending until all is delivered or
 // ctx ends. What is not delivered stays in the spool; without one it is lost, and counted as dropped. The error says
 // that something is left.

@@ -19,6 +19,7 @@ var portable = []func() *cobra.Command{
 	newReport,
 	newHeat,
 	newConvert,
+	newShip,
 	newDiff,
 	newVersion,
 	newMan,

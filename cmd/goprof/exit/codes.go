@@ -102,6 +102,9 @@ var Codes = []Meaning{
 	{Found, "goprof triage has found something; what there is to say has been written", []Cause{
 		{nil, "one finding or more stands on the page", "the command behind \"next:\""},
 	}},
+	{Undelivered, "goprof ship: a server has not taken all of a recording; which, and why, is told", []Cause{
+		{nil, "it cannot be reached, or says no: a wrong URL, a token, a certificate", "the same command once more; --spool keeps what is left"},
+	}},
 }
 
 // Help is the table for people.

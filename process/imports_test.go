@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"goprof/profile":            {},
 	"goprof/profile/naming":     {"goprof/profile"},
 	"goprof/profile/contention": {"goprof/profile"},
+	"goprof/profile/redact":     {"goprof/profile", "goprof/profile/naming"},
 	"goprof/process":            {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs"},
 	"goprof/process/maybe":      {},
 	"goprof/process/procfs":     {"goprof/process/maybe"},

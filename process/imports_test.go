@@ -42,11 +42,14 @@ var mayImport = map[string][]string{
 	"goprof/output/format":      {},
 	"goprof/output/convert": {"goprof/profile", "goprof/output", "goprof/output/flame", "goprof/output/format", "goprof/output/jfr",
 		"goprof/output/pprof", "goprof/output/recording", "goprof/output/speedscope", "goprof/output/firefox"},
-	"goprof/output/jfr":       {"goprof/profile"},
+	"goprof/output/jfr":       {"goprof/profile", "goprof/profile/redact"},
 	"goprof/output/top":       {"goprof/profile", "goprof/profile/naming", "goprof/output"},
-	"goprof/output/pprof":     {"goprof/profile"},
+	"goprof/output/pprof":     {"goprof/profile", "goprof/profile/redact"},
 	"goprof/output/heat":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording": {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
+
+	"goprof/output/redaction": {"goprof/profile", "goprof/profile/redact", "goprof/output", "goprof/output/jfr", "goprof/output/pprof",
+		"goprof/output/recording"},
 
 	// What writes a recording in the order of time.
 	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},

@@ -20,6 +20,7 @@ var portable = []func() *cobra.Command{
 	newHeat,
 	newConvert,
 	newDiff,
+	newRedact,
 	newVersion,
 	newMan,
 }

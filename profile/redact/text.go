@@ -129,3 +129,76 @@ func (r *Redactor) file(base string) string {
 	}
 	return r.part(base, kind, nil) + ends
 }
+
+// JVMText is a text that only the JVM or goprof makes: the name of a phase, a flag, a reason. It stays if it looks so.
+func (r *Redactor) JVMText(text string) string {
+	if len(text) > maxOpen || strings.ContainsFunc(text, func(c rune) bool {
+		return !isWord(c) && !strings.ContainsRune(" ()-:#.,+/<>=%'", c)
+	}) || !isASCII(text) {
+		return r.Text(text)
+	}
+	return text
+}
+
+// Host is the name of a machine.
+func (r *Redactor) Host(name string) string { return r.host(name) }
+
+// settings are what values of Flight Recorder's settings look like.
+var settings = regexp.MustCompile(`^(?:true|false|everyChunk|endChunk|beginChunk|off|normal|high|max|[0-9.]+ ?(?:ns|us|ms|s|m|h|d)?(?:/s|/m)?|` +
+	`enabled|threshold|stackTrace|period|cutoff|throttle|level|interval|infinity)$`)
+
+// Setting is the name or the value of a setting of Flight Recorder. What is anything else goes.
+func (r *Redactor) Setting(text string) string {
+	if settings.MatchString(text) {
+		return text
+	}
+	return ""
+}
+
+// Location is where a module comes from: jrt:/java.base, file:/srv/app.jar.
+func (r *Redactor) Location(text string) string {
+	if name, ok := strings.CutPrefix(text, "jrt:/"); ok {
+		return "jrt:/" + r.Package(name)
+	}
+	scheme, file, ok := strings.Cut(text, ":/")
+	if !ok || scheme != "file" {
+		return r.Path(text)
+	}
+	return "file:" + r.Path("/"+file)
+}
+
+// Loader is the name of a class loader.
+func (r *Redactor) Loader(name string) string {
+	switch name {
+	case "app", "platform", "bootstrap":
+		return name
+	}
+	return r.Class(name)
+}
+
+// Build is a build id: digits in base 16 stay.
+func (r *Redactor) Build(text string) string {
+	if text == "" || isHex(text) {
+		return text
+	}
+	return r.hash.of(kindNumber, text)
+}
+
+// OpenLibrary reports whether the policy lets a library be named.
+func (r *Redactor) OpenLibrary(name string) bool { return r.library(name) }
+
+// Native is a function of a library, or of nobody knows which.
+func (r *Redactor) Native(name, module string) string {
+	switch {
+	case strings.HasPrefix(name, "["):
+		return r.bracket(name)
+	case module != "":
+		return r.nativeIn(name, module)
+	case isJava(name):
+		return r.Method(name)
+	}
+	return r.native(name)
+}
+
+// SourceOf is the source file of a class.
+func (r *Redactor) SourceOf(class, file string) string { return r.Source(file, r.isOpen(class)) }

@@ -96,7 +96,7 @@ public class ZorblattVault {
                 }
             });
         }
-        System.out.println("ready");
+        System.out.println("READY");
         System.out.flush();
         while (System.nanoTime() < end) {
             trifleFile(args.length > 1 ? args[1] : "/nowhere");

@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"goprof/profile":              {},
 	"goprof/profile/naming":       {"goprof/profile"},
 	"goprof/profile/contention":   {"goprof/profile"},
+	"goprof/profile/redact":       {"goprof/profile", "goprof/profile/naming"},
 	"goprof/profile/resource":     {},
 	"goprof/profile/protobuf":     {},
 	"goprof/process":              {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs"},
@@ -44,20 +45,25 @@ var mayImport = map[string][]string{
 	"goprof/output/findings":      {"goprof/profile", "goprof/output", "goprof/output/flame"},
 	"goprof/output/format":        {},
 	"goprof/output/convert":       {"goprof/profile", "goprof/output", "goprof/output/flame", "goprof/output/format", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/recording", "goprof/output/speedscope", "goprof/output/firefox"},
-	"goprof/output/jfr":           {"goprof/profile"},
+	"goprof/output/jfr":           {"goprof/profile", "goprof/profile/redact"},
 	"goprof/output/top":           {"goprof/profile", "goprof/profile/naming", "goprof/output"},
-	"goprof/output/pprof":         {"goprof/profile", "goprof/profile/naming", "goprof/output/ship"},
+	"goprof/output/pprof":         {"goprof/profile", "goprof/profile/naming", "goprof/output/ship", "goprof/profile/redact"},
 	"goprof/output/heat":          {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording":     {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
-	"goprof/output/shelf":         {"goprof/profile", "goprof/profile/resource", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/ship"},
-	"goprof/output/ship":          {"goprof/profile", "goprof/profile/naming", "goprof/profile/resource"},
-	"goprof/output/ship/wire":     {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/ship"},
-	"goprof/output/otlp":          {"goprof/profile", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/profile/resource", "goprof/output", "goprof/output/ship", "goprof/output/ship/wire"},
-	"goprof/output/pyroscope":     {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/pprof", "goprof/output/ship", "goprof/output/ship/wire"},
-	"goprof/output/parca":         {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/pprof", "goprof/output/ship", "goprof/output/ship/wire"},
-	"goprof/output/timeline":      {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},
-	"goprof/output/speedscope":    {"goprof/output/recording", "goprof/output/timeline"},
-	"goprof/output/firefox":       {"goprof/profile", "goprof/output", "goprof/output/recording", "goprof/output/timeline"},
+	"goprof/output/redaction":     {"goprof/profile", "goprof/profile/redact", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/recording"},
+
+	// What sends profiles to servers.
+	"goprof/output/shelf":     {"goprof/profile", "goprof/profile/resource", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/ship"},
+	"goprof/output/ship":      {"goprof/profile", "goprof/profile/naming", "goprof/profile/resource"},
+	"goprof/output/ship/wire": {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/ship"},
+	"goprof/output/otlp":      {"goprof/profile", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/profile/resource", "goprof/output", "goprof/output/ship", "goprof/output/ship/wire"},
+	"goprof/output/pyroscope": {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/pprof", "goprof/output/ship", "goprof/output/ship/wire"},
+	"goprof/output/parca":     {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/pprof", "goprof/output/ship", "goprof/output/ship/wire"},
+
+	// What writes a recording in the order of time.
+	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},
+	"goprof/output/speedscope": {"goprof/output/recording", "goprof/output/timeline"},
+	"goprof/output/firefox":    {"goprof/profile", "goprof/output", "goprof/output/recording", "goprof/output/timeline"},
 }
 
 // commands may import all of the others.

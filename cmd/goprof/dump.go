@@ -15,6 +15,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
+	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
@@ -50,6 +51,7 @@ const dumpExample = `  goprof dump 1234                            or --pid 1234
   goprof dump petclinic                       the JVM with that in its main class or jar
   goprof dump 1234 --group                    threads at the same place once
   goprof dump 1234 -n 3 --every 5s            three dumps: what moved, and what did not
+  goprof dump 1234 --json --redact default    without names that may not leave the house
   goprof dump 1234 --format jstack > t.txt    for tools that read jstack's dumps
   goprof dump 1234 --json > threads.json
   goprof dump 1234 --virtual                  parked virtual threads, too
@@ -66,6 +68,9 @@ func newDump() *cobra.Command {
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if d.by, err = d.redactor(cmd); err != nil {
+				return err
+			}
 			guard.Enter(guard.ToDump)
 			if err := d.check(cmd); err != nil {
 				return err
@@ -73,7 +78,11 @@ func newDump() *cobra.Command {
 			if d.pid, err = jvm.find(cmd, args); err != nil {
 				return err
 			}
-			return d.run(cmd)
+			err = d.run(cmd)
+			if mapErr := d.writeMap(); err == nil {
+				err = mapErr
+			}
+			return err
 		},
 	}
 	fs := cmd.Flags()
@@ -93,6 +102,7 @@ func newDump() *cobra.Command {
 	fs.IntVar(&d.opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&d.hideInternal, "hide-internal", false, hideInternalUsage)
 	fs.BoolVar(&d.raw, "raw-names", false, rawNamesUsage)
+	d.redactFlags.add(cmd)
 	return cmd
 }
 
@@ -121,6 +131,8 @@ type dumper struct {
 	every, wait                durationFlag
 	opt                        session.DumpOptions
 	virtual, hideInternal, raw bool
+	by                         *redact.Redactor // nil: all names may be told
+	redactFlags
 }
 
 // check finds out what is wrong with the flags.

@@ -87,6 +87,9 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	if incomplete == nil {
 		incomplete = notStopped("dump", d.pid, threads, cmp.Or(d.opt.Wait, session.DumpWait))
 	}
+	if d.by != nil {
+		d.by.Dump(dump)
+	}
 	return dump, incomplete, nil
 }
 

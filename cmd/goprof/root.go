@@ -21,6 +21,7 @@ var portable = []func() *cobra.Command{
 	newConvert,
 	newShip,
 	newDiff,
+	newRedact,
 	newVersion,
 	newMan,
 }

@@ -102,6 +102,10 @@ var Codes = []Meaning{
 	{Found, "goprof triage has found something; what there is to say has been written", []Cause{
 		{nil, "one finding or more stands on the page", "the command behind \"next:\""},
 	}},
+	{NamesLeft, "goprof redact --verify: a word that must not be there is left; the file has been written", []Cause{
+		{nil, "the policy allows the word, or a name that it is part of", "a policy without that line: docs/redaction.md"},
+		{nil, "the word is one of goprof's own, or part of a name of the JDK's", "a longer word in WORDLIST"},
+	}},
 	{Undelivered, "goprof ship: a server has not taken all of a recording; which, and why, is told", []Cause{
 		{nil, "it cannot be reached, or says no: a wrong URL, a token, a certificate", "the same command once more; --spool keeps what is left"},
 	}},

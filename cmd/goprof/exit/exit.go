@@ -29,8 +29,8 @@ const (
 	Changed       Code = 11
 	Deadlocked    Code = 12
 	Found         Code = 13
-	// 14 to 16 are those of core files, redaction and events.
-	Undelivered Code = 17
+	NamesLeft     Code = 15
+	Undelivered   Code = 17
 )
 
 // Error is a failure with all that the user should be told.

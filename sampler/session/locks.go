@@ -3,6 +3,8 @@
 package session
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -65,10 +67,15 @@ func (d *dump) readLocks() error {
 			r.tids[th.java.Addr] = tid
 		}
 	}
-	r.read()
+	if err := r.read(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoLocks, err)
+	}
 	r.nameVirtual()
 	return nil
 }
+
+// ErrNoLocks comes with the threads of a dump whose locks could not be read.
+var ErrNoLocks = errors.New("locks could not be read")
 
 // lockRound is what one round has read, by JavaThread.
 type lockRound struct {
@@ -78,20 +85,20 @@ type lockRound struct {
 	still map[uint64]bool
 }
 
-func (r *lockReader) read() {
+func (r *lockReader) read() error {
 	var last *lockRound
 	began, pause := time.Now(), firstPause
 	for rounds := 0; ; rounds++ {
-		now := r.round(last)
-		if now == nil {
-			return
+		now, err := r.round(last)
+		if err != nil {
+			return err
 		}
 		if last != nil {
 			done := r.unconfirmed(last, now)
-			patient := done == pending && time.Since(began) < lockPatience
+			patient := done == pending && time.Since(began) < lockPatience && r.d.opt.cancelled() == nil
 			if done == confirmedAll || !patient && rounds >= lockRounds {
 				r.tell(last, now)
-				return
+				return nil
 			}
 			if patient {
 				time.Sleep(pause)
@@ -130,10 +137,16 @@ func (r *lockReader) unconfirmed(last, now *lockRound) progress {
 }
 
 // round reads all locks once. The threads that waited for another one in the round before are watched meanwhile.
-func (r *lockReader) round(last *lockRound) *lockRound {
+func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	threads, err := r.d.VM.Threads()
+	for range lockRounds { // the list may change while it is read
+		if err == nil {
+			break
+		}
+		threads, err = r.d.VM.Threads()
+	}
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	r.forgetNew(threads)
 	watched := map[uint64]stillness{}
@@ -160,7 +173,7 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 			now.still[addr] = true
 		}
 	}
-	return now
+	return now, nil
 }
 
 // forgetNew takes out of tids what other threads have now: where a thread has ended, the JavaThread of one that begins
@@ -266,6 +279,7 @@ func (r *lockReader) tell(last, now *lockRound) {
 		out := &r.d.threads[i]
 		if t.Wants.How != 0 && confirmed(addr, last, now) {
 			out.WaitsFor = r.wanted(&t.Wants)
+			out.WaitsFor.Alone = wantsAlone(out.WaitsFor, &out.Stack)
 		} else {
 			out.Unconfirmed = mayWait(addr, last, now)
 		}

@@ -282,6 +282,18 @@ func TestMoments(t *testing.T) {
 	}
 }
 
+// TestCompilersGaveRoomBack: compilers that were stopped leave room behind. That there was none is counted.
+func TestCompilersGaveRoomBack(t *testing.T) {
+	p := healthy()
+	for _, r := range p.Readings {
+		r.JVM.Code.Compiling = known(false)
+		r.JVM.Code.Heaps[0].Refused = known(uint64(1))
+	}
+	if got := Judge(p.Evidence); !slices.Equal(ids(got), []profile.FindingID{profile.CodeCacheFull}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestUnconfirmedWaits: a thread that waits in each dump, nobody knows for whom, may be in a deadlock.
 func TestUnconfirmedWaits(t *testing.T) {
 	p := healthy()

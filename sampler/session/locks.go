@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"goprof/process"
@@ -212,25 +211,6 @@ func (r *lockReader) stoodStill(tid int, before stillness) bool {
 		return m.Charged == before.charged
 	}
 	return m == before.motion
-}
-
-// workers reads how ZGC's threads have moved, and reports whether all of them sleep. No other threads move objects
-// while these do.
-func (r *lockReader) workers() (moved map[int]ptrace.Motion, rest bool) {
-	if !r.k.IsZGC() {
-		return nil, false
-	}
-	moved, rest = map[int]ptrace.Motion{}, true
-	for tid, th := range r.d.dir.threads {
-		comm := th.kernel.Comm
-		if th.java.Addr != 0 || !strings.HasPrefix(comm, "ZWorker") && !strings.HasPrefix(comm, "XWorker") {
-			continue
-		}
-		m, ok := ptrace.MotionOf(r.proc, tid)
-		rest = rest && ok && ptrace.InCall(r.proc, tid)
-		moved[tid] = m
-	}
-	return moved, rest && len(moved) > 0
 }
 
 // accuses reports whether a thread waits for what another one has, or may have.

@@ -29,6 +29,7 @@ const (
 	Changed       Code = 11
 	Deadlocked    Code = 12
 	Found         Code = 13
+	BadCore       Code = 14
 )
 
 // Error is a failure with all that the user should be told.

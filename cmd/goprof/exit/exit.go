@@ -29,6 +29,7 @@ const (
 	Changed       Code = 11
 	Deadlocked    Code = 12
 	Found         Code = 13
+	BadCore       Code = 14
 	NamesLeft     Code = 15
 	Undelivered   Code = 17
 )

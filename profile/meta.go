@@ -75,6 +75,7 @@ type Summary struct {
 	Pauses   Pauses        `json:"pauses"`
 	Times    Times         `json:"cpu_time"`
 	Looks    *Looks        `json:"looks,omitempty"`          // in wall-clock modes
+	Events   []EventCount  `json:"events,omitempty"`         // of a recording of an event
 	Silent   int           `json:"silent_threads,omitempty"` // whose memory did not answer
 	OwnCPU   time.Duration `json:"own_cpu_ns"`               // what goprof itself used
 	Notes    []Note        `json:"notes,omitempty"`

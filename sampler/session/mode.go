@@ -30,13 +30,16 @@ func (m Mode) name() string {
 
 // engine makes what takes the samples of a recording.
 func (s *Session) engine(opt RecordOptions) sampler.Engine {
+	pid, cpu := s.Process.PID(), s.Process.CPU()
+	if opt.Event != nil {
+		return sampler.NewEvents(pid, cpu, opt.Event.list, opt.Kernel)
+	}
 	if opt.Group != nil && !opt.Mode.IsWall() && opt.Engine != PerfEngine {
-		return opt.Group.Member(s.Process.PID(), s.Process.CPU())
+		return opt.Group.Member(pid, cpu)
 	}
 	if !opt.Mode.IsWall() {
 		return s.cpuEngine(opt.Engine)
 	}
-	pid, cpu := s.Process.PID(), s.Process.CPU()
 	waits := s.VM.NewWaits(opt.Mode == WaitingMode).ReadFrom(s.memory)
 	return sampler.NewWall(pid, cpu, sampler.WallOptions{
 		NonBlocking: opt.NonBlocking,

@@ -112,6 +112,12 @@ var Codes = []Meaning{
 		{nil, "the policy allows the word, or a name that it is part of", "a policy without that line: docs/redaction.md"},
 		{nil, "the word is one of goprof's own, or part of a name of the JDK's", "a longer word in WORDLIST"},
 	}},
+	{NoEvent, "the event that --event names cannot be had here", []Cause{
+		{nil, "goprof may not set probes: no CAP_PERFMON or no CAP_BPF, or a seccomp filter", "sudo goprof ..."},
+		{nil, "the library has no such function, or no symbols that say where it is", "goprof events PID"},
+		{nil, "the machine has no such counter: virtual machines mostly have none of the CPU's", "goprof events PID"},
+		{nil, "there is no event of that name", "goprof events PID"},
+	}},
 	{Undelivered, "goprof ship: a server has not taken all of a recording; which, and why, is told", []Cause{
 		{nil, "it cannot be reached, or says no: a wrong URL, a token, a certificate", "the same command once more; --spool keeps what is left"},
 	}},

@@ -31,6 +31,7 @@ const (
 	Found         Code = 13
 	BadCore       Code = 14
 	NamesLeft     Code = 15
+	NoEvent       Code = 16
 	Undelivered   Code = 17
 )
 

@@ -22,6 +22,7 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	a.profile()
 	a.leftOut()
 	a.hottest()
+	a.allocated()
 	a.cost()
 	a.notes()
 	_, err := io.WriteString(to, a.b.String())
@@ -175,6 +176,31 @@ func (a *account) hottest() {
 	if text != "" {
 		a.line("Hottest", "%s", text)
 	}
+}
+
+// allocated says how much memory threads have allocated, and which did most.
+func (a *account) allocated() {
+	al := a.s.Allocated
+	if al == nil || al.Bytes <= 0 || a.s.Meta.Duration <= 0 {
+		return
+	}
+	const most = 3
+	text := fmt.Sprintf("%s, %s a second", size(al.Bytes), size(int64(float64(al.Bytes)/a.s.Meta.Duration.Seconds())))
+	for i, th := range al.Threads[:min(len(al.Threads), most)] {
+		share := float64(th.Bytes) / float64(al.Bytes)
+		if i > 0 && share < 0.005 {
+			break
+		}
+		sep := "  "
+		if i == 0 {
+			sep = ": "
+		}
+		text += sep + inWords(share) + " " + CleanName(th.Thread)
+	}
+	if al.Full {
+		text += "; some threads were not counted, there are too many"
+	}
+	a.line("Allocated", "%s", text)
 }
 
 // shortName is a method's name without its package: of com.shop.Cart.total, Cart.total.

@@ -80,6 +80,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		after, trail = s.after(opt.Engine)
 		r.refreshHints(0)
 		r.beginTimed()
+		r.countAllocated()
 	}) {
 		return p, p.Summary(), process.ErrSilent
 	}
@@ -105,6 +106,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	var silent error
 	if !s.guarded(func() {
 		r.takeAll(queue)
+		r.countAllocated()
 		s.Walker.Forget() // what was recorded needs memory to be written
 		s.VM.Forget()
 	}) {
@@ -150,6 +152,7 @@ type recording struct {
 	mapped   uint64 // generation of the mappings
 	mappedAt int64  // when that was seen to have changed
 
+	allocated *allocations
 	standings *standings // of a wall-clock recording
 	timed     *telling   // nil where nobody wants samples with their times
 }
@@ -157,7 +160,7 @@ type recording struct {
 func (s *Session) recording(opt RecordOptions) *recording {
 	return &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
 		hints: map[int]ptrace.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
-		sampler: s.engine(opt), standings: newStandings()}
+		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations()}
 }
 
 // remapEvery is how often the process is asked what it has mapped, and whether it is still there; remapShare what part
@@ -190,6 +193,9 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			r.alive()
 			r.refreshHints(0)
+			if r.allocated.pace.due(allocationShare) {
+				r.countAllocated()
+			}
 			r.settleAll()
 			r.tick()
 		case visit := <-r.opt.Visits:
@@ -237,6 +243,7 @@ func (r *recording) account() profile.Summary {
 	sum.Waiting = stats.Waiting
 	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
 	sum.Times, sum.Looks = times, looks
+	sum.Allocated = r.allocated.account()
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.OwnCPU = ownCPU() - r.before

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +49,10 @@ func (a *account) amount() {
 	s := a.s
 	took := Span(s.Meta.Duration)
 	if s.Looks != nil {
+		if s.Safepoints != nil {
+			a.safepoints(took)
+			return
+		}
 		heading := "Time"
 		if s.Meta.Mode == profile.ModeOffCPU {
 			heading = "Waited"
@@ -66,6 +72,31 @@ func (a *account) amount() {
 		who += ", " + count(s.Threads, "thread")
 	}
 	a.line("CPU", "used %s in %s (%s)%s", Span(s.Times.Process), took, cpus(s.Times.Process, s.Meta.Duration), who)
+}
+
+// safepoints says how long the JVM waited for its threads.
+func (a *account) safepoints(took string) {
+	sp := a.s.Safepoints
+	about := ""
+	if !sp.Exact {
+		about = "about "
+	}
+	a.line("Safepoints", "%s%s in %s, waited for %s%s: %s of them met by a look, which took %s, the longest %s", about,
+		Grouped(sp.Count), took, about, Span(sp.Took), Grouped(sp.Seen), Span(sp.SeenFor), Span(sp.Longest))
+	const most = 4
+	names := slices.SortedFunc(maps.Keys(sp.Operations), func(x, y string) int {
+		return cmp.Or(cmp.Compare(sp.Operations[y], sp.Operations[x]), cmp.Compare(x, y))
+	})
+	text := ""
+	for _, name := range names[:min(len(names), most)] {
+		text += fmt.Sprintf("  %s %s", Grouped(sp.Operations[name]), CleanName(name))
+	}
+	if text != "" {
+		a.line("Asked for", "%s", text[2:])
+	}
+	if a.s.Samples > 0 {
+		a.line("Late", "%s of %s%s", Span(a.s.Looks.Time), count(a.s.Threads, "thread"), a.states())
+	}
 }
 
 // states are what threads did, the longest first.

@@ -60,8 +60,9 @@ type Stats struct {
 	Wall      time.Duration
 	CPU       time.Duration // of the sampling thread
 	Times     Times
-	Silent    []int      // threads whose memory did not answer; looks at them are Lost[Silent]
-	Looks     LookCounts // of a Wall; what it has Repeated is Taken, too
+	Silent    []int        // threads whose memory did not answer; looks at them are Lost[Silent]
+	Looks     LookCounts   // of a Wall; what it has Repeated is Taken, too
+	Gathered  GatherCounts // of a Gather
 }
 
 // LostSum is how many looks came to nothing.

@@ -67,6 +67,11 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	}
 	p := profile.New()
 	before := ownCPU()
+	if opt.Mode == TTSPMode {
+		if err := s.WatchSafepoints(); err != nil {
+			return p, p.Summary(), err
+		}
+	}
 	defer runAhead()()
 	var r *recording
 	var after func(*look.Look, int64)
@@ -198,6 +203,8 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			r.settleAll()
 			r.tick()
+		case <-r.newThreads():
+			r.refreshHints(0)
 		case visit := <-r.opt.Visits:
 			r.settleNames()
 			sum := r.account()
@@ -243,6 +250,9 @@ func (r *recording) account() profile.Summary {
 	sum.Waiting = stats.Waiting
 	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
 	sum.Times, sum.Looks = times, looks
+	if r.opt.Mode == TTSPMode {
+		sum.Safepoints = r.safepoints.account(&stats.Gathered)
+	}
 	sum.Allocated = r.allocated.account()
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)

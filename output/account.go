@@ -48,6 +48,10 @@ func (a *account) line(heading, format string, args ...any) {
 func (a *account) amount() {
 	s := a.s
 	took := Span(s.Meta.Duration)
+	if len(s.Events) > 0 {
+		a.events(took)
+		return
+	}
 	if s.Looks != nil {
 		if s.Safepoints != nil {
 			a.safepoints(took)
@@ -97,6 +101,58 @@ func (a *account) safepoints(took string) {
 	if a.s.Samples > 0 {
 		a.line("Late", "%s of %s%s", Span(a.s.Looks.Time), count(a.s.Threads, "thread"), a.states())
 	}
+}
+
+// events says how much of the event there was: what the kernel has counted where it has, else what samples stand for.
+func (a *account) events(took string) {
+	s := a.s
+	who := ""
+	if s.Threads > 0 {
+		who = " by " + count(s.Threads, "thread")
+	}
+	if s.Chosen {
+		who += " that were chosen"
+	}
+	e := sumOfEvents(s.Events)
+	name := CleanName(e.Name)
+	switch {
+	case e.Hits > 0 && e.Unit == profile.Bytes:
+		a.line("Event", "%s: %s, counted in %s in %s; samples%s", name, size(e.Amount), hits(e.Hits), took, who)
+	case e.Hits > 0:
+		a.line("Event", "%s: %s in %s; samples%s", name, hits(e.Hits), took, who)
+	case e.Stood > 0:
+		a.line("Event", "%s: samples stand for %s in %s%s", name, hits(e.Stood), took, who)
+	default:
+		a.line("Event", "%s: none in %s", name, took)
+	}
+	if e.Interval > 1 {
+		each := Grouped(e.Interval) + " of them"
+		if e.Unit == profile.Bytes {
+			each = size(e.Interval)
+		}
+		a.line("", "a sample stands for %s: what came less often, or was smaller, is there by chance", each)
+	}
+	if e.Missed > 0 {
+		a.line("", "for %s samples the kernel had no room: they are not among these", Grouped(e.Missed))
+	}
+}
+
+func hits(n int64) string {
+	if n == 1 {
+		return "1 hit"
+	}
+	return Grouped(n) + " hits"
+}
+
+// sumOfEvents is one event that was taken at several places.
+func sumOfEvents(list []profile.EventCount) profile.EventCount {
+	all := profile.EventCount{Name: list[0].Name, Unit: list[0].Unit}
+	for _, e := range list {
+		all.Hits, all.Amount, all.Missed = all.Hits+e.Hits, all.Amount+e.Amount, all.Missed+e.Missed
+		all.Taken, all.Stood = all.Taken+e.Taken, all.Stood+e.Stood
+		all.Interval = max(all.Interval, e.Interval)
+	}
+	return all
 }
 
 // states are what threads did, the longest first.

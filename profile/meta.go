@@ -83,6 +83,7 @@ type Summary struct {
 	OwnCPU     time.Duration `json:"own_cpu_ns"`               // what goprof itself used
 	Notes      []Note        `json:"notes,omitempty"`
 	Quality    Quality       `json:"quality,omitempty"` // see Judge
+	Events     []EventCount  `json:"events,omitempty"`  // of a recording of an event
 	// Leans: CPUs could not be visited, so threads were told to stop from other ones.
 	Leans  bool     `json:"leans,omitempty"`
 	Doubts []string `json:"doubts,omitempty"` // why it is not good

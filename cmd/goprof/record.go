@@ -43,6 +43,8 @@ had used it, "[exited threads]" that of threads that had ended before.
 
 ` + modeHelp + `
 
+` + eventHelp + `
+
 Which JVM: --pid, several times for several; or NAME, a part of its main class or jar ("goprof
 list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
 
@@ -66,6 +68,9 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m --mode wall -t   what each thread did, and waited for
   goprof record --pid 1234 -d 1m --mode off-cpu --weight time --thread '^http-'
   goprof record --pid 1234 -d 1m --mode ttsp -o ttsp.html   who keeps safepoints waiting
+  goprof record --pid 1234 -d 1m --event alloc -o alloc.html   who allocates what, by bytes
+  goprof record --pid 1234 -d 1m --event exceptions            who throws what; every one is counted
+  goprof record --pid 1234 -d 1m --event libc:write            any function of a native library
   goprof record --pid 1234 -d 10s -o - | head  to standard output
   goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
   goprof record --pid 1234 -d 1m -o now.html   the flame graph at once
@@ -104,6 +109,7 @@ type recordFlags struct {
 	loopFlags
 	engineFlag
 	modeFlags
+	eventFlags
 }
 
 func newRecord() *cobra.Command {
@@ -128,6 +134,7 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.weight, "weight", profile.Samples.String(), "`what` stacks are counted in: samples, or nanoseconds: cpu, of CPU time; time, in modes wall and off-cpu")
 	f.modeFlags.add(fs)
 	f.engineFlag.add(cmd, fs)
+	f.eventFlags.add(fs)
 	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
 	f.wants.add(fs)
 	fs.BoolVar(&f.group, "group-threads", false, "as --threads, but "+groupThreadsUsage)
@@ -224,6 +231,9 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 		return 0, usageError(cmd, fmt.Sprintf("--leaf is best or sure, not %q", f.leaf))
 	}
 	if err := f.checkOutput(cmd); err != nil {
+		return 0, err
+	}
+	if err := f.eventFlags.check(cmd, f); err != nil {
 		return 0, err
 	}
 	if f.depth < 1 || f.depth > maxDepth {

@@ -31,10 +31,13 @@ func (m Mode) name() string {
 
 // engine makes what takes the samples of a recording.
 func (s *Session) engine(opt RecordOptions) sampler.Engine {
+	pid, cpu := s.Process.PID(), s.Process.CPU()
+	if opt.Event != nil {
+		return sampler.NewEvents(pid, cpu, opt.Event.list, opt.Kernel)
+	}
 	if !opt.Mode.IsWall() {
 		return s.cpuEngine(opt.Engine)
 	}
-	pid, cpu := s.Process.PID(), s.Process.CPU()
 	if opt.Mode == TTSPMode {
 		return s.gather(opt)
 	}

@@ -49,6 +49,10 @@ type RecordOptions struct {
 	NonBlocking, NativeOnce bool
 	// Sink is given each sample with its time, if it is not nil.
 	Sink Sink
+	// Event is what samples are taken of, in place of CPU time; nil: CPU time. Engine is then PerfEngine.
+	Event *EventPlan
+	// Kernel wants the kernel's frames above those of the program: with PerfEngine.
+	Kernel bool
 }
 
 // Visit is called with the profile as it is and its account, in the middle of a recording. Both
@@ -97,9 +101,9 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		defer end()
 	}
 	r.stop = stop
-	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
+	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
+	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
 		After: after, Trail: trail, Memory: s.memory}
 	ended := make(chan struct{})
 	go func() {
@@ -158,14 +162,44 @@ type recording struct {
 	mappedAt int64  // when that was seen to have changed
 
 	allocated *allocations
-	standings *standings // of a wall-clock recording
-	timed     *telling   // nil where nobody wants samples with their times
+	events    *eventReader // of a recording of an event
+	kernel    *kernelNames // nil where the kernel's frames are not wanted
+	kernelErr error        // why these have no names
+	standings *standings   // of a wall-clock recording
+	timed     *telling     // nil where nobody wants samples with their times
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
-	return &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
+	r := &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
 		hints: map[int]ptrace.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
 		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations()}
+	if opt.Event != nil {
+		r.events = s.newEventReader()
+	}
+	if opt.Kernel {
+		if r.kernel, r.kernelErr = openKernelNames(); r.kernelErr != nil {
+			r.kernel = &kernelNames{funcs: map[string]*profile.Func{}}
+		}
+	}
+	return r
+}
+
+// eventQueue is how many looks of events can wait: these come all at once, and each is to be counted.
+const eventQueue = 8192
+
+func (o *RecordOptions) queueLength() int {
+	if o.Event != nil {
+		return eventQueue
+	}
+	return queueFor(stackLimit(o.Depth))
+}
+
+// samplerInterval is the interval for the engine. Events have one of their own, which is no time.
+func (o *RecordOptions) samplerInterval() time.Duration {
+	if o.Event != nil {
+		return time.Second
+	}
+	return o.Interval
 }
 
 // remapEvery is how often the process is asked what it has mapped, and whether it is still there; remapShare what part
@@ -235,15 +269,19 @@ func (r *recording) account() profile.Summary {
 	r.lost = stats.Lost
 	r.profile.Meta.Duration = stats.Wall
 	times, looks := profile.Times{}, (*profile.Looks)(nil)
-	if r.opt.Mode.IsWall() {
+	switch {
+	case r.opt.Event != nil: // which is no time
+	case r.opt.Mode.IsWall():
 		r.settleAll()
 		looks = r.looks(&stats)
-	} else {
+	default:
 		times = r.times(&stats)
 	}
 	sum := r.profile.Summary()
 	sum.RateReached = stats.Rate()
-	if stats.Interval > r.opt.Interval {
+	if r.opt.Event != nil {
+		sum.Events, sum.RateReached = r.opt.Event.counts(stats.Events), 0
+	} else if stats.Interval > r.opt.Interval {
 		sum.RateLowered = float64(time.Second) / float64(stats.Interval)
 	}
 	sum.Threads = len(r.sampled)
@@ -283,11 +321,16 @@ func (r *recording) take(snap *look.Look) {
 		r.takeWall(snap)
 		return
 	}
+	if r.opt.Event != nil {
+		r.takeEvent(snap)
+		return
+	}
 	if !r.follow(snap) {
 		r.unwanted += time.Duration(snap.CPU)
 		return
 	}
 	r.walk(snap, &r.stack)
+	r.putKernel(snap)
 	r.wantSoon(snap.TID, &r.stack)
 	if !r.alive() {
 		r.profile.Lose(profile.ProcessGone, snap.Samples())
@@ -386,16 +429,20 @@ func (r *recording) refreshHints(tid int) {
 // meta is what is known before the first sample.
 func (s *Session) meta(opt RecordOptions) profile.Meta {
 	v := s.VM.Version()
+	mode, interval := opt.Mode.name(), opt.Interval
+	if opt.Event != nil {
+		mode, interval = opt.Event.Name, 0
+	}
 	return profile.Meta{
 		Host:      hostname(),
 		PID:       s.Process.PID(),
 		MainClass: mainClass(s.VM.JavaCommand()),
 		JVM:       v.Release,
 		Collector: s.VM.Collector(),
-		Mode:      opt.Mode.name(),
+		Mode:      mode,
 		Engine:    opt.Engine.name(),
 		Start:     time.Now(),
-		Interval:  opt.Interval,
+		Interval:  interval,
 		Weight:    opt.Weight,
 	}
 }

@@ -102,6 +102,12 @@ var Codes = []Meaning{
 	{Found, "goprof triage has found something; what there is to say has been written", []Cause{
 		{nil, "one finding or more stands on the page", "the command behind \"next:\""},
 	}},
+	{NoEvent, "the event that --event names cannot be had here", []Cause{
+		{nil, "goprof may not set probes: no CAP_PERFMON or no CAP_BPF, or a seccomp filter", "sudo goprof ..."},
+		{nil, "the library has no such function, or no symbols that say where it is", "goprof events PID"},
+		{nil, "the machine has no such counter: virtual machines mostly have none of the CPU's", "goprof events PID"},
+		{nil, "there is no event of that name", "goprof events PID"},
+	}},
 }
 
 // Help is the table for people.

@@ -29,6 +29,7 @@ const (
 	Changed       Code = 11
 	Deadlocked    Code = 12
 	Found         Code = 13
+	NoEvent       Code = 16
 )
 
 // Error is a failure with all that the user should be told.

@@ -70,6 +70,7 @@ type Stats struct {
 	Silent    []int        // threads whose memory did not answer; looks at them are Lost[Silent]
 	Looks     LookCounts   // of a Wall; what it has Repeated is Taken, too
 	Events    []EventCount // of Events, in the order that they were given in
+	Gathered  GatherCounts // of a Gather
 }
 
 // LostSum is how many looks came to nothing.

@@ -68,6 +68,7 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m --engine auto no stops, where the kernel's perf_event may be used
   goprof record --pid 1234 -d 1m --mode wall -t   what each thread did, and waited for
   goprof record --pid 1234 -d 1m --mode off-cpu --weight time --thread '^http-'
+  goprof record --pid 1234 -d 1m --mode ttsp -o ttsp.html   who keeps safepoints waiting
   goprof record --pid 1234 -d 1m --event alloc -o alloc.html   who allocates what, by bytes
   goprof record --pid 1234 -d 1m --event exceptions            who throws what; every one is counted
   goprof record --pid 1234 -d 1m --event libc:write            any function of a native library
@@ -224,6 +225,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 // check validates the flags and returns the interval.
 func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	var err error
+	f.weight = f.modeFlags.weightOf(f.weight, cmd.Flags().Changed("weight"))
 	if f.weighed, err = profile.ParseWeight(f.weight); err != nil {
 		return 0, usageError(cmd, fmt.Sprintf("--weight is samples, cpu or time, not %q", f.weight))
 	}

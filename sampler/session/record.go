@@ -81,6 +81,11 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	}
 	p := profile.New()
 	before := ownCPU()
+	if opt.Mode == TTSPMode {
+		if err := s.WatchSafepoints(); err != nil {
+			return p, p.Summary(), err
+		}
+	}
 	if !opt.Lean {
 		defer runAhead()()
 	}
@@ -96,6 +101,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		after, trail = s.after(opt.Engine)
 		r.refreshHints(0)
 		r.beginTimed()
+		r.countAllocated()
 	}) {
 		return p, p.Summary(), process.ErrSilent
 	}
@@ -124,6 +130,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	var silent error
 	if !s.guarded(func() {
 		r.takeAll(queue)
+		r.countAllocated()
 		s.Walker.Forget() // what was recorded needs memory to be written
 		s.VM.Forget()
 	}) {
@@ -175,6 +182,7 @@ type recording struct {
 	mapped   uint64 // generation of the mappings
 	mappedAt int64  // when that was seen to have changed
 
+	allocated *allocations
 	events    *eventReader // of a recording of an event
 	kernel    *kernelNames // nil where the kernel's frames are not wanted
 	kernelErr error        // why these have no names
@@ -185,7 +193,7 @@ type recording struct {
 func (s *Session) recording(opt RecordOptions) *recording {
 	r := &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
 		hints: map[int]ptrace.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
-		sampler: s.engine(opt), standings: newStandings()}
+		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations()}
 	if opt.Event != nil {
 		r.events = s.newEventReader()
 	}
@@ -254,8 +262,13 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			r.alive()
 			r.refreshHints(0)
+			if r.allocated.pace.due(allocationShare) {
+				r.countAllocated()
+			}
 			r.settleAll()
 			r.tick()
+		case <-r.newThreads():
+			r.refreshHints(0)
 		case visit := <-r.opt.Visits:
 			r.settleNames()
 			sum := r.account()
@@ -305,6 +318,10 @@ func (r *recording) account() profile.Summary {
 	sum.Waiting = stats.Waiting
 	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
 	sum.Times, sum.Looks = times, looks
+	if r.opt.Mode == TTSPMode {
+		sum.Safepoints = r.safepoints.account(&stats.Gathered)
+	}
+	sum.Allocated = r.allocated.account()
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.OwnCPU = ownCPU() - r.before

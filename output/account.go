@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +24,7 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	a.profile()
 	a.leftOut()
 	a.hottest()
+	a.allocated()
 	a.cost()
 	a.notes()
 	_, err := io.WriteString(to, a.b.String())
@@ -50,6 +53,10 @@ func (a *account) amount() {
 		return
 	}
 	if s.Looks != nil {
+		if s.Safepoints != nil {
+			a.safepoints(took)
+			return
+		}
 		heading := "Time"
 		if s.Meta.Mode == profile.ModeOffCPU {
 			heading = "Waited"
@@ -69,6 +76,31 @@ func (a *account) amount() {
 		who += ", " + count(s.Threads, "thread")
 	}
 	a.line("CPU", "used %s in %s (%s)%s", Span(s.Times.Process), took, cpus(s.Times.Process, s.Meta.Duration), who)
+}
+
+// safepoints says how long the JVM waited for its threads.
+func (a *account) safepoints(took string) {
+	sp := a.s.Safepoints
+	about := ""
+	if !sp.Exact {
+		about = "about "
+	}
+	a.line("Safepoints", "%s%s in %s, waited for %s%s: %s of them met by a look, which took %s, the longest %s", about,
+		Grouped(sp.Count), took, about, Span(sp.Took), Grouped(sp.Seen), Span(sp.SeenFor), Span(sp.Longest))
+	const most = 4
+	names := slices.SortedFunc(maps.Keys(sp.Operations), func(x, y string) int {
+		return cmp.Or(cmp.Compare(sp.Operations[y], sp.Operations[x]), cmp.Compare(x, y))
+	})
+	text := ""
+	for _, name := range names[:min(len(names), most)] {
+		text += fmt.Sprintf("  %s %s", Grouped(sp.Operations[name]), CleanName(name))
+	}
+	if text != "" {
+		a.line("Asked for", "%s", text[2:])
+	}
+	if a.s.Samples > 0 {
+		a.line("Late", "%s of %s%s", Span(a.s.Looks.Time), count(a.s.Threads, "thread"), a.states())
+	}
 }
 
 // events says how much of the event there was: what the kernel has counted where it has, else what samples stand for.
@@ -231,6 +263,31 @@ func (a *account) hottest() {
 	if text != "" {
 		a.line("Hottest", "%s", text)
 	}
+}
+
+// allocated says how much memory threads have allocated, and which did most.
+func (a *account) allocated() {
+	al := a.s.Allocated
+	if al == nil || al.Bytes <= 0 || a.s.Meta.Duration <= 0 {
+		return
+	}
+	const most = 3
+	text := fmt.Sprintf("%s, %s a second", size(al.Bytes), size(int64(float64(al.Bytes)/a.s.Meta.Duration.Seconds())))
+	for i, th := range al.Threads[:min(len(al.Threads), most)] {
+		share := float64(th.Bytes) / float64(al.Bytes)
+		if i > 0 && share < 0.005 {
+			break
+		}
+		sep := "  "
+		if i == 0 {
+			sep = ": "
+		}
+		text += sep + inWords(share) + " " + CleanName(th.Thread)
+	}
+	if al.Full {
+		text += "; some threads were not counted, there are too many"
+	}
+	a.line("Allocated", "%s", text)
 }
 
 // shortName is a method's name without its package: of com.shop.Cart.total, Cart.total.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,6 +50,15 @@ type RecordOptions struct {
 	NonBlocking, NativeOnce bool
 	// Sink is given each sample with its time, if it is not nil.
 	Sink Sink
+	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops.
+	Group *sampler.Group
+	// Pace is sampler.Config's.
+	Pace *atomic.Int64
+	// Started is told of the engine before it runs; nil: nobody is.
+	Started func(sampler.Engine)
+	// Lean is for recordings that go on for good, beside many others: stacks go to Sink alone, and the profile has no
+	// more than the account. Goprof's priority is the caller's business.
+	Lean bool
 	// Event is what samples are taken of, in place of CPU time; nil: CPU time. Engine is then PerfEngine.
 	Event *EventPlan
 	// Kernel wants the kernel's frames above those of the program: with PerfEngine.
@@ -71,7 +81,14 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	}
 	p := profile.New()
 	before := ownCPU()
-	defer runAhead()()
+	if opt.Mode == TTSPMode {
+		if err := s.WatchSafepoints(); err != nil {
+			return p, p.Summary(), err
+		}
+	}
+	if !opt.Lean {
+		defer runAhead()()
+	}
 	var r *recording
 	var after func(*look.Look, int64)
 	var trail *process.Trail
@@ -84,6 +101,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		after, trail = s.after(opt.Engine)
 		r.refreshHints(0)
 		r.beginTimed()
+		r.countAllocated()
 	}) {
 		return p, p.Summary(), process.ErrSilent
 	}
@@ -98,7 +116,10 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
 	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead,
-		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory}
+		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace}
+	if opt.Started != nil {
+		opt.Started(r.sampler)
+	}
 	ended := make(chan struct{})
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)
@@ -109,6 +130,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	var silent error
 	if !s.guarded(func() {
 		r.takeAll(queue)
+		r.countAllocated()
 		s.Walker.Forget() // what was recorded needs memory to be written
 		s.VM.Forget()
 	}) {
@@ -127,6 +149,12 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	})
 	return p, r.account(), silent
 }
+
+// quietTicks is how many seconds a Lean recording of a program that does nothing lets pass between two looks around.
+const quietTicks = 15
+
+// leanQueue is how many snapshots may wait in a Lean recording.
+const leanQueue = 32
 
 // recording is a Record under way.
 type recording struct {
@@ -154,6 +182,7 @@ type recording struct {
 	mapped   uint64 // generation of the mappings
 	mappedAt int64  // when that was seen to have changed
 
+	allocated *allocations
 	events    *eventReader // of a recording of an event
 	kernel    *kernelNames // nil where the kernel's frames are not wanted
 	kernelErr error        // why these have no names
@@ -164,7 +193,7 @@ type recording struct {
 func (s *Session) recording(opt RecordOptions) *recording {
 	r := &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
 		hints: map[int]ptrace.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
-		sampler: s.engine(opt), standings: newStandings()}
+		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations()}
 	if opt.Event != nil {
 		r.events = s.newEventReader()
 	}
@@ -183,7 +212,11 @@ func (o *RecordOptions) queueLength() int {
 	if o.Event != nil {
 		return eventQueue
 	}
-	return queueFor(stackLimit(o.Depth))
+	n := queueFor(stackLimit(o.Depth))
+	if o.Lean {
+		n = min(n, leanQueue)
+	}
+	return n
 }
 
 // samplerInterval is the interval for the engine. Events have one of their own, which is no time.
@@ -206,12 +239,14 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	idle := time.NewTicker(remapEvery)
 	defer idle.Stop()
 	var mapped sparing
+	quiet := 0 // ticks in a row without a look
 	for {
 		select {
 		case snap, ok := <-queue.Looks():
 			if !ok {
 				return
 			}
+			quiet = 0
 			r.take(snap)
 			queue.Done(snap)
 		case <-r.hangs:
@@ -219,13 +254,21 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 		case <-idle.C:
 			// Another library may have come to where one was; and nothing else notices an exec
 			// while all threads are idle.
+			if quiet++; r.opt.Lean && quiet%quietTicks != 1 {
+				continue
+			}
 			if mapped.due(remapShare) {
 				mapped.doTimed(r.Process.Refresh)
 			}
 			r.alive()
 			r.refreshHints(0)
+			if r.allocated.pace.due(allocationShare) {
+				r.countAllocated()
+			}
 			r.settleAll()
 			r.tick()
+		case <-r.newThreads():
+			r.refreshHints(0)
 		case visit := <-r.opt.Visits:
 			r.settleNames()
 			sum := r.account()
@@ -275,6 +318,10 @@ func (r *recording) account() profile.Summary {
 	sum.Waiting = stats.Waiting
 	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
 	sum.Times, sum.Looks = times, looks
+	if r.opt.Mode == TTSPMode {
+		sum.Safepoints = r.safepoints.account(&stats.Gathered)
+	}
+	sum.Allocated = r.allocated.account()
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.OwnCPU = ownCPU() - r.before
@@ -333,7 +380,11 @@ func (r *recording) take(snap *look.Look) {
 	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), &snap.Snapshot) {
 		r.asleep++
 	}
-	r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+	if r.opt.Lean {
+		r.profile.Count(stack, snap.Samples(), time.Duration(snap.CPU))
+	} else {
+		r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+	}
 	r.tellSample(snap, stack)
 	r.sampled[snap.TID] = true
 }

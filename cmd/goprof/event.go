@@ -43,7 +43,7 @@ func (f *eventFlags) add(fs *pflag.FlagSet) {
 		"with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
 	fs.StringVar(&f.alloc, "alloc", "", "the same as --event alloc --every `BYTES`: 512k")
 	fs.BoolVar(&f.kernel, "kernel", false,
-		"with --engine perf or --event: the kernel's functions above the program's stack")
+		"with --event: the kernel's functions above the program's stack")
 }
 
 // check holds the flags against others.
@@ -58,9 +58,8 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 		switch {
 		case f.every != "":
 			return usageError(cmd, "--every is for --event; of CPU time it is --rate or --interval")
-		case f.kernel && o.engine != string(session.PerfEngine):
-			return usageError(cmd,
-				"--kernel is for --engine perf and --event: a thread that is stopped shows its own stack only")
+		case f.kernel:
+			return usageError(cmd, "--kernel is for --event: samples of CPU time show the program's own stack only")
 		}
 		return nil
 	}
@@ -120,7 +119,10 @@ func parseAmount(text string) (uint64, error) {
 
 // rights are what the recording keeps of goprof's.
 func (f *eventFlags) rights() guard.Keep {
-	if f.event != "" {
+	switch {
+	case f.event != "" && f.kernel:
+		return guard.ToProbeKernel
+	case f.event != "":
 		return guard.ToProbe
 	}
 	return guard.ToRecord

@@ -46,6 +46,9 @@ var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.C
 // (kernel/events/core.c, perf_uprobe_event_init). The filter forbids what else that lets one do to a process.
 var ToProbe = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYS_ADMIN)
 
+// ToProbeKernel is for the names of the kernel's functions, too: /proc/kallsyms says where these are to who has it.
+var ToProbeKernel = append(ToProbe[:len(ToProbe):len(ToProbe)], unix.CAP_SYSLOG)
+
 // Enter gives up what is not kept, in all OS threads of this process, for good. Go drops the capabilities of each by a
 // signal, and waits until all have: so it is called before any of them reads a process that may hang.
 func Enter(keep Keep) (g Given) {

@@ -121,8 +121,8 @@ var muslMalloc = presetWay{in: "ld-musl", probes: []presetProbe{{symbol: "malloc
 	note: "calloc and realloc are not seen"}
 
 // allocWays: a thread comes here when its buffer (TLAB) is full and it gets a new one, or when an object is
-// allocated outside of any. The class's Klass, and the sizes are arguments: (Klass*, HeapWord*, size_t tlab_size, size_t
-// alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*); up to 9 there was no HeapWord*.
+// allocated outside of any. The class's Klass, and the sizes are arguments: (Klass*, HeapWord*, size_t tlab_size,
+// size_t alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*); up to 9 there was no HeapWord*.
 var allocWays = []presetWay{
 	{in: libjvm, probes: []presetProbe{
 		{symbol: "AllocTracer::send_allocation_in_new_tlab", amount: 3, eventPart: newTLAB},

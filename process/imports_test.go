@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/session":    {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler", "goprof/sampler/look", "goprof/sampler/ptrace"},
 	"goprof/sampler/vitals":     {"goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/sampler/session", "goprof/vmstructs"},
 	"goprof/sampler/diagnose":   {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/ptrace", "goprof/sampler/session"},
+	"goprof/sampler/hserr":      {"goprof/arch", "goprof/arch/cpus", "goprof/profile"},
 	"goprof/sampler/triage":     {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/sampler/vitals"},
 	"goprof/sampler/examine":    {"goprof/arch", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/sampler/session", "goprof/sampler/triage", "goprof/sampler/vitals"},
 	"goprof/output":             {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/output/format"},

@@ -77,10 +77,10 @@ const (
 // textFields say what the texts of events and constants are: "type.field". What is not here is emptied.
 var textFields = map[string]meaning{
 	"goprof.Recording.version": versionText, "goprof.Recording.host": hostText, "goprof.Recording.mainClass": programText,
-	"goprof.Recording.jvm": versionText, "goprof.Recording.collector": vmText, "goprof.Recording.mode": vmText,
-	"goprof.Recording.engine": vmText, "goprof.Recording.weight": vmText, "goprof.Account.quality": vmText,
-	"goprof.Unseen.reason": vmText, "goprof.Note.name": vmText, "goprof.Note.text": sentence, "goprof.Note.remedy": sentence,
-	"goprof.Mark.kind": vmText, "goprof.Mark.text": sentence, "goprof.Source.file": sourceText,
+	"goprof.Recording.jvm": versionText, "goprof.Recording.collector": sentence, "goprof.Recording.mode": sentence,
+	"goprof.Recording.engine": sentence, "goprof.Recording.weight": sentence, "goprof.Account.quality": sentence,
+	"goprof.Unseen.reason": sentence, "goprof.Note.name": sentence, "goprof.Note.text": sentence, "goprof.Note.remedy": sentence,
+	"goprof.Mark.kind": sentence, "goprof.Mark.text": sentence, "goprof.Source.file": sourceText,
 	"goprof.Source.build": buildText,
 
 	"jdk.JVMInformation.jvmName": versionText, "jdk.JVMInformation.jvmVersion": versionText,

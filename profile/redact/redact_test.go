@@ -228,3 +228,26 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// TestOwnWords: what recordings say of themselves in goprof's words stays.
+func TestOwnWords(t *testing.T) {
+	r := redactor()
+	words := []string{profile.ModeCPU, profile.ModeWall, profile.ModeOffCPU, profile.EnginePtrace, profile.EnginePerf, "samples",
+		"cpu time", "wall time", "G1", "Serial", "Parallel", "ZGC", "Shenandoah", "Epsilon", "CMS", "gc", "safepoint", "pause", "good", "fair",
+		"poor", "library-replaced", "allocations", "cpu", "nanoseconds", "count", "bytes", "thread", "tid", "virtual", "state",
+		"G1 Evacuation Pause", "interpreted", "c1", "c2", "inlined", "native-method", "stub", "native", "gap"}
+	for why := range profile.NumReasons {
+		words = append(words, why.String())
+	}
+	for _, id := range append(profile.FindingIDs, profile.CrashIDs...) {
+		words = append(words, string(id))
+	}
+	for _, s := range profile.StateNames() {
+		words = append(words, s)
+	}
+	for _, word := range words {
+		if got := r.Text(word); got != word {
+			t.Errorf("Text(%q) = %q", word, got)
+		}
+	}
+}

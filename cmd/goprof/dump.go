@@ -86,12 +86,12 @@ func newDump() *cobra.Command {
 				return err
 			}
 			if d.core.file != "" {
-				return d.dead().run(cmd)
-			}
-			if d.pid, err = jvm.find(cmd, args); err != nil {
+				err = d.dead().run(cmd)
+			} else if d.pid, err = jvm.find(cmd, args); err != nil {
 				return err
+			} else {
+				err = d.run(cmd)
 			}
-			err = d.run(cmd)
 			if mapErr := d.writeMap(); err == nil {
 				err = mapErr
 			}
@@ -146,7 +146,7 @@ var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "
 
 // dead is the same dump of a core file.
 func (d *dumper) dead() *coreDump {
-	return &coreDump{coreFile: d.core, format: d.format, shape: d.shape, hideInternal: d.hideInternal, raw: d.raw,
+	return &coreDump{coreFile: d.core, format: d.format, shape: d.shape, hideInternal: d.hideInternal, raw: d.raw, by: d.by,
 		opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
 }
 

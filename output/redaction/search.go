@@ -221,7 +221,11 @@ func (s *search) base64(data []byte, depth int) {
 		found = bytes.TrimRight(found, "=")
 		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			out := make([]byte, e.DecodedLen(len(found)))
-			n, _ := e.Decode(out, found[:len(found)-len(found)%4])
+			whole := found
+			if len(found)%4 == 1 { // no number of bytes is so long
+				whole = found[:len(found)-1]
+			}
+			n, _ := e.Decode(out, whole)
 			if n == 0 {
 				continue
 			}

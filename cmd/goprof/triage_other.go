@@ -22,7 +22,8 @@ func newTriage() *cobra.Command {
 				return crashed(cmd, args[0], asJSON)
 			}
 			return &exit.Error{Code: exit.General, What: "cannot triage " + args[0],
-				Why:    "it is no crash file, and processes can be looked at on Linux only, and this is " + runtime.GOOS,
+				Why: "it is no crash file, and processes can be looked at on Linux only, and this is " +
+					runtime.GOOS,
 				Remedy: "goprof triage on the machine where the JVM runs"}
 		},
 	}

@@ -17,7 +17,10 @@ func redacted(t testing.TB, file []byte) ([]byte, *Redacted) {
 	t.Helper()
 	var out bytes.Buffer
 	by := redact.New(redact.Default(), []byte("the key of this test"))
-	r, err := Redact(&out, bytes.NewReader(file), int64(len(file)), by, func() (Spill, error) { return nil, errors.New("no spill") })
+	r, err := Redact(&out, bytes.NewReader(file), int64(len(file)), by, func() (Spill, error) {
+		return nil,
+			errors.New("no spill")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,26 +32,32 @@ func secretive(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := NewWriter(&b, Options{ChunkLength: time.Second})
-	w.SetMeta(profile.Meta{Mode: "cpu", Interval: time.Millisecond, Host: "qxzzhost", MainClass: "com.qxzzcorp.Qxzz --pw=qxzz"})
+	w.SetMeta(profile.Meta{Mode: "cpu", Interval: time.Millisecond, Host: "qxzzhost",
+		MainClass: "com.qxzzcorp.Qxzz --pw=qxzz"})
 	w.SetJVM(JVM{Name: "OpenJDK 64-Bit Server VM", Version: "17.0.1", MainClass: "/home/qxzz/qxzz.jar", PID: 7})
 	w.SetOS("Qxzz OS")
 	w.SetCPU(CPU{Type: "amd64", Description: "Qxzz CPU"})
 	stack := &profile.Stack{Frames: []profile.Frame{
-		{Func: &profile.Func{Name: "qxzz_native", Module: "/opt/qxzz/libqxzz.so", Build: "ab12"}, Kind: profile.Native, BCI: -1},
+		{Func: &profile.Func{Name: "qxzz_native", Module: "/opt/qxzz/libqxzz.so", Build: "ab12"},
+			Kind: profile.Native, BCI: -1},
 		{Func: &profile.Func{Name: "memcpy", Module: "/lib/libc.so.6"}, Kind: profile.Native, BCI: -1},
-		{Func: &profile.Func{Name: "com.qxzzcorp.Qxzz$Inner.qxzzPay", File: "QxzzFile.java"}, Kind: profile.C2, BCI: 3, Line: 7},
-		{Func: &profile.Func{Name: "java.lang.Thread.run", File: "Thread.java"}, Kind: profile.Interpreted, BCI: 1, Line: 5},
+		{Func: &profile.Func{Name: "com.qxzzcorp.Qxzz$Inner.qxzzPay", File: "QxzzFile.java"}, Kind: profile.C2,
+			BCI: 3, Line: 7},
+		{Func: &profile.Func{Name: "java.lang.Thread.run", File: "Thread.java"}, Kind: profile.Interpreted, BCI: 1,
+			Line: 5},
 	}}
 	at := profile.Instant{Wall: 1e18, Ticks: 1e9}
 	for i := range 40 {
 		at.Wall, at.Ticks = at.Wall+1e8, at.Ticks+1e8
-		s := &profile.Sample{At: at, Thread: profile.Thread{TID: 10 + i%3, Name: "qxzz-kernel", JavaName: fmt.Sprintf("qxzz-pool-%d", i%3)}, Stack: stack,
+		s := &profile.Sample{At: at, Thread: profile.Thread{TID: 10 + i%3, Name: "qxzz-kernel",
+			JavaName: fmt.Sprintf("qxzz-pool-%d", i%3)}, Stack: stack,
 			CPU: time.Millisecond}
 		if err := w.Sample(s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, err := range []error{w.Mark(at, 5, "gc", "qxzz happened"), w.Account(at, &profile.Summary{Notes: []profile.Note{{Name: "qxzz", Text: "the qxzz"}}}),
+	for _, err := range []error{w.Mark(at, 5, "gc", "qxzz happened"), w.Account(at,
+		&profile.Summary{Notes: []profile.Note{{Name: "qxzz", Text: "the qxzz"}}}),
 		w.Close(at)} {
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +79,8 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%q", out[max(0, at-40):min(len(out), at+40)])
 		}
 	}
-	for _, stays := range []string{"java/lang/Thread", "memcpy", "libc.so.6", "Thread.java", "OpenJDK 64-Bit Server VM", "ab12"} {
+	for _, stays := range []string{"java/lang/Thread", "memcpy", "libc.so.6", "Thread.java",
+		"OpenJDK 64-Bit Server VM", "ab12"} {
 		if !bytes.Contains(out, []byte(stays)) {
 			t.Errorf("%s is gone", stays)
 		}
@@ -108,7 +118,10 @@ func FuzzRedact(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		by := redact.New(redact.Default(), nil)
 		var out bytes.Buffer
-		_, err := Redact(&out, bytes.NewReader(file), int64(len(file)), by, func() (Spill, error) { return nil, io.ErrShortWrite })
+		_, err := Redact(&out, bytes.NewReader(file), int64(len(file)), by, func() (Spill, error) {
+			return nil,
+				io.ErrShortWrite
+		})
 		var bad *BadFile
 		if err != nil && (!errors.As(err, &bad) || bad.Offset < 0 || bad.Offset > int64(len(file))) {
 			t.Errorf("%v", err)

@@ -55,11 +55,13 @@ func TestSearch(t *testing.T) {
 	for name, file := range map[string][]byte{
 		"plain": []byte("a " + secret + " b"), "capitals": []byte("GEHEIMNIS.GRÖSSE geheimnis.größe"), "utf-16": wide,
 		"jfr": numbers, "latin-1": []byte("Geheimnis.Gr\xf6\xdfe"), "json": []byte(`"geheimnis.gr\u00f6\u00dfe"`),
-		"url": []byte("geheimnis.gr%C3%B6%C3%9Fe"), "html": []byte("geheimnis.gr&ouml;ße Geheimnis.Größe"), "class": []byte("LGeheimnis/Größe;"),
-		"gzip": packed(t, []byte(long)), "gzip in gzip": packed(t, packed(t, []byte(long))), "zip": z.Bytes(),
-		"base64":        []byte(`"nodes":"` + base64.StdEncoding.EncodeToString([]byte(long)) + `"`),
-		"packed base64": []byte(base64.RawURLEncoding.EncodeToString(packed(t, []byte(strings.Repeat("qwertzuiop", 3)+long)))),
-		"short names":   []byte(`{"names":["ANot","AGeheim","Gnis.Größe"]}`),
+		"url": []byte("geheimnis.gr%C3%B6%C3%9Fe"), "html": []byte("geheimnis.gr&ouml;ße Geheimnis.Größe"),
+		"class": []byte("LGeheimnis/Größe;"),
+		"gzip":  packed(t, []byte(long)), "gzip in gzip": packed(t, packed(t, []byte(long))), "zip": z.Bytes(),
+		"base64": []byte(`"nodes":"` + base64.StdEncoding.EncodeToString([]byte(long)) + `"`),
+		"packed base64": []byte(base64.RawURLEncoding.EncodeToString(packed(t, []byte(strings.Repeat("qwertzuiop",
+			3)+long)))),
+		"short names": []byte(`{"names":["ANot","AGeheim","Gnis.Größe"]}`),
 	} {
 		left, err := Search(bytes.NewReader(file), []string{"absent", secret})
 		if err != nil || len(left) != 1 || left[0].Word != secret {
@@ -120,20 +122,29 @@ func TestJSON(t *testing.T) {
 			{Func: &profile.Func{Name: "com.qxzz.Shop.qxzzPay", File: "Qxzz.java"}, Kind: profile.C2, Line: 3, BCI: 1},
 			{Func: &profile.Func{Name: "java.lang.Thread.run", File: "Thread.java"}, Kind: profile.Interpreted, BCI: 1},
 			{Func: &profile.Func{Name: "qxzz_f", Module: "/opt/qxzz/libqxzz.so"}, Kind: profile.Native, BCI: -1}}},
-		Holds: []profile.HeldLock{{Lock: lock, Frame: 0}}, WaitsFor: &profile.WantedLock{Lock: lock, How: profile.ToEnter,
+		Holds: []profile.HeldLock{{Lock: lock, Frame: 0}}, WaitsFor: &profile.WantedLock{Lock: lock,
+			How:   profile.ToEnter,
 			Owner: profile.ThreadRef{TID: 8, Name: "qxzz 2"}}}}
-	d := &profile.Dump{PID: 7, MainClass: "com.qxzz.Main", VM: "OpenJDK 64-Bit Server VM", Version: "17.0.1+9", Threads: threads,
-		Core: &profile.Core{File: "core.qxzz", Signal: &profile.Signal{Name: "SIGSEGV", Where: "libqxzz.so", Code: []byte{1, 2}},
+	d := &profile.Dump{PID: 7, MainClass: "com.qxzz.Main", VM: "OpenJDK 64-Bit Server VM", Version: "17.0.1+9",
+		Threads: threads,
+		Core: &profile.Core{File: "core.qxzz", Signal: &profile.Signal{Name: "SIGSEGV", Where: "libqxzz.so",
+			Code: []byte{1, 2}},
 			Missing: []profile.MissingFile{{Path: "/opt/qxzz.so", Why: "no qxzz"}}}}
-	for _, has := range []string{`"kind":"c2"`, `java.lang.Thread.run`, `Thread.java`, `"state":"BLOCKED"`, `-worker-1"`, `17.0.1+9`, `"line":3`, "SIGSEGV"} {
-		if got := rewritten(t, func(b *bytes.Buffer) error { return output.DumpJSON(b, d, output.DumpShape{Native: true}) }); !strings.Contains(got, has) {
+	for _, has := range []string{`"kind":"c2"`, `java.lang.Thread.run`, `Thread.java`, `"state":"BLOCKED"`,
+		`-worker-1"`, `17.0.1+9`, `"line":3`, "SIGSEGV"} {
+		if got := rewritten(t, func(b *bytes.Buffer) error {
+			return output.DumpJSON(b, d,
+				output.DumpShape{Native: true})
+		}); !strings.Contains(got, has) {
 			t.Errorf("%s is gone: %s", has, got)
 		}
 	}
 	rewritten(t, func(b *bytes.Buffer) error { return output.LocksJSON(b, threads, contention.New(threads)) })
 	found := &profile.Triage{Findings: []profile.Finding{{ID: profile.CPUHot, Severity: profile.Warning,
-		Claim: "CPU time is burnt in com.qxzz.Hot.loop: the program's threads use 0.6 CPUs.", Evidence: []string{"thread \"qxzz\" of /home/qxzz/x y@qxzz.de"},
-		Next: "goprof record --pid 7"}}, Notes: []string{"qxzz"}, Unknown: []profile.Unknown{{ID: profile.CPUShort, Why: "qxzz"}}}
+		Claim:    "CPU time is burnt in com.qxzz.Hot.loop: the program's threads use 0.6 CPUs.",
+		Evidence: []string{"thread \"qxzz\" of /home/qxzz/x y@qxzz.de"},
+		Next:     "goprof record --pid 7"}}, Notes: []string{"qxzz"}, Unknown: []profile.Unknown{{ID: profile.CPUShort,
+		Why: "qxzz"}}}
 	got := rewritten(t, func(b *bytes.Buffer) error { return findings.JSON(b, found) })
 	if !strings.Contains(got, "CPU time is burnt in com.") || !strings.Contains(got, `"id":"cpu-hot"`) {
 		t.Error(got)

@@ -12,7 +12,8 @@ func (r *Redactor) Meta(m profile.Meta) profile.Meta {
 	m.Host = r.host(m.Host)
 	m.MainClass = r.Program(m.MainClass)
 	m.JVM = r.Version(m.JVM)
-	m.Version, m.Collector, m.Mode, m.Engine = r.Version(m.Version), r.Text(m.Collector), r.Text(m.Mode), r.Text(m.Engine)
+	m.Version, m.Collector, m.Mode, m.Engine = r.Version(m.Version), r.Text(m.Collector), r.Text(m.Mode),
+		r.Text(m.Engine)
 	return m
 }
 
@@ -110,7 +111,8 @@ type Functions struct {
 
 // Functions makes an empty memory.
 func (r *Redactor) Functions() *Functions {
-	return &Functions{r: r, known: make(map[*profile.Func]*profile.Func), threads: make(map[profile.Thread]profile.Thread)}
+	return &Functions{r: r, known: make(map[*profile.Func]*profile.Func),
+		threads: make(map[profile.Thread]profile.Thread)}
 }
 
 // Of is a function without its names.

@@ -2,6 +2,6 @@
 // words what it means.
 //
 // Parse takes such a file apart; Judge makes findings of it, as a triage has them. The file is foreign input: lines,
-// lists and numbers are bounded, and what is not there is not known. Nothing of the command line, the environment or the
-// system properties is kept: they hold passwords. The package starts nothing and reads nothing else.
+// lists and numbers are bounded, and what is not there is not known. Nothing of the command line, the environment or
+// the system properties is kept: they hold passwords. The package starts nothing and reads nothing else.
 package hserr

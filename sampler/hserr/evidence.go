@@ -69,7 +69,8 @@ func (r *Report) evidence() (lines []string) {
 	return append(lines, r.pointers()...)
 }
 
-var frameKinds = map[byte]string{'J': "compiled Java", 'j': "interpreted Java", 'V': "the JVM", 'v': "the JVM's generated code",
+var frameKinds = map[byte]string{'J': "compiled Java", 'j': "interpreted Java", 'V': "the JVM",
+	'v': "the JVM's generated code",
 	'C': "native code", 'A': "ahead-of-time compiled Java"}
 
 var states = map[string]string{"_thread_in_native": "in native code", "_thread_in_vm": "in the JVM",
@@ -95,13 +96,17 @@ func (r *Report) instruction() string {
 	cpu := r.cpu()
 	var in arch.Inst
 	if cpu == nil || !cpu.Read(r.Code, uint32(at), &in) || in.Len == 0 || at+uint64(in.Len) > uint64(len(r.Code)) {
-		return fmt.Sprintf("the code at the pc begins with % x, which is no instruction that goprof knows", r.Code[at:min(at+8, uint64(len(r.Code)))])
+		return fmt.Sprintf("the code at the pc begins with % x, which is no instruction that goprof knows",
+			r.Code[at:min(at+8, uint64(len(r.Code)))])
 	}
-	return fmt.Sprintf("the instruction at the pc is % x (%d bytes), %s", r.Code[at:at+uint64(in.Len)], in.Len, flows[in.Flow])
+	return fmt.Sprintf("the instruction at the pc is % x (%d bytes), %s", r.Code[at:at+uint64(in.Len)], in.Len,
+		flows[in.Flow])
 }
 
-var flows = map[arch.Flow]string{arch.FlowNext: "one that goes on behind itself", arch.FlowBranch: "a branch", arch.FlowJump: "a jump",
-	arch.FlowCall: "a call", arch.FlowReturn: "a return: the stack is damaged", arch.FlowEnds: "a trap, which code ends in that must not go on"}
+var flows = map[arch.Flow]string{arch.FlowNext: "one that goes on behind itself", arch.FlowBranch: "a branch",
+	arch.FlowJump: "a jump",
+	arch.FlowCall: "a call", arch.FlowReturn: "a return: the stack is damaged",
+	arch.FlowEnds: "a trap, which code ends in that must not go on"}
 
 // nearPointer is how far an access may lie behind what a register points to.
 const nearPointer = 4 << 10

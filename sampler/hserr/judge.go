@@ -28,7 +28,8 @@ func Judge(r *Report) *profile.Triage {
 
 // cause is the first rule that holds. The order is that of how sure each is.
 func cause(r *Report) *profile.Finding {
-	for _, rule := range []func(*Report) *profile.Finding{memory, onOOM, sent, stackOverflow, bus, compiler, unsafe, collector,
+	for _, rule := range []func(*Report) *profile.Finding{memory, onOOM, sent, stackOverflow, bus, compiler, unsafe,
+		collector,
 		compiled, native, vm} {
 		if f := rule(r); f != nil {
 			return f
@@ -71,11 +72,13 @@ func memory(r *Report) *profile.Finding {
 		f.Claim = "The machine had no memory left: the JVM got none outside its heap, and cannot go on."
 		f.Evidence = append(f.Evidence, "the machine had "+bytesText(free)+" available")
 	case commit > 0 && used+r.Wanted > commit && r.Wanted > 0:
-		f.Evidence = append(f.Evidence, fmt.Sprintf("all processes had been promised %s of the %s that the kernel may promise "+
+		f.Evidence = append(f.Evidence, fmt.Sprintf("all processes had been promised %s of the %s that the kernel "+
+			"may promise "+
 			"(which counts where vm.overcommit_memory is 2)", bytesText(used), bytesText(commit)))
 		f.Next = "cat /proc/sys/vm/overcommit_memory"
 	case known && free > 4*r.Wanted:
-		f.Evidence = append(f.Evidence, "the machine had "+bytesText(free)+" available: a limit of the container, of processes "+
+		f.Evidence = append(f.Evidence, "the machine had "+bytesText(free)+" available: a limit of the container, "+
+			"of processes "+
 			"and threads (ulimit -u), or of mappings (vm.max_map_count) is likelier")
 		f.Next = "cat /proc/PID/limits, memory.max and pids.max of the container, sysctl vm.max_map_count"
 	}
@@ -91,7 +94,8 @@ func onOOM(r *Report) *profile.Finding {
 		return nil
 	}
 	return &profile.Finding{ID: profile.CrashOnOOM,
-		Claim:    "The program ran out of memory (OutOfMemoryError), and -XX:+CrashOnOutOfMemoryError ends the JVM then. Nothing crashed.",
+		Claim: "The program ran out of memory (OutOfMemoryError), and -XX:+CrashOnOutOfMemoryError ends the JVM " +
+			"then. Nothing crashed.",
 		Evidence: []string{r.Message},
 		Next:     "-XX:+HeapDumpOnOutOfMemoryError, and look into the heap dump; or a larger -Xmx"}
 }
@@ -104,7 +108,8 @@ func sent(r *Report) *profile.Finding {
 		return nil
 	}
 	f := &profile.Finding{ID: profile.SignalSent,
-		Claim:    fmt.Sprintf("A process sent %s to the JVM. The JVM did nothing wrong, and what its threads did has nothing to do with it.", r.Signal),
+		Claim: fmt.Sprintf("A process sent %s to the JVM. The JVM did nothing wrong, and what its threads did "+
+			"has nothing to do with it.", r.Signal),
 		Evidence: []string{"si_code is " + r.SigCode + ": sent by kill, not raised by an instruction"},
 		Next:     "look for who sends it: a watchdog, a health check, kill -3 mistyped"}
 	if r.SentBy > 0 {
@@ -125,10 +130,12 @@ func stackOverflow(r *Report) *profile.Finding {
 		return nil
 	}
 	f := &profile.Finding{ID: profile.StackOverflow,
-		Claim: "A thread ran out of its stack where the JVM cannot make a StackOverflowError of that: in native code, or within itself.",
-		Next:  "-Xss2m, or Thread's stackSize for that thread; and look for a recursion in the frames"}
+		Claim: "A thread ran out of its stack where the JVM cannot make a StackOverflowError of that: in native " +
+			"code, or within itself.",
+		Next: "-Xss2m, or Thread's stackSize for that thread; and look for a recursion in the frames"}
 	if low > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("the stack ends at 0x%x, the access was at 0x%x, and sp was 0x%x", low, r.Addr, r.SP))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("the stack ends at 0x%x, the access was at 0x%x, and sp was 0x%x",
+			low, r.Addr, r.SP))
 	}
 	return f
 }
@@ -137,11 +144,13 @@ func bus(r *Report) *profile.Finding {
 	if r.Signal != "SIGBUS" {
 		return nil
 	}
-	f := &profile.Finding{ID: profile.BusError, Claim: "The JVM read or wrote a mapped file where the file has no page any more, or could not be given one.",
+	f := &profile.Finding{ID: profile.BusError, Claim: "The JVM read or wrote a mapped file where the file has no " +
+		"page any more, or could not be given one.",
 		Next: "df /tmp /dev/shm; and look for what truncates or replaces files that are in use"}
 	switch r.SigCode {
 	case "BUS_ADRERR":
-		f.Evidence = append(f.Evidence, "si_code is BUS_ADRERR: beyond the end of a mapped file (it was made shorter), or the disk of a "+
+		f.Evidence = append(f.Evidence, "si_code is BUS_ADRERR: beyond the end of a mapped file (it was made "+
+			"shorter), or the disk of a "+
 			"file in /tmp, /dev/shm (hsperfdata, a shared heap) was full")
 	case "BUS_ADRALN":
 		f.Claim = "An instruction accessed memory at an address that is not aligned as the CPU wants it."
@@ -151,7 +160,8 @@ func bus(r *Report) *profile.Finding {
 		f.Next = "dmesg; test the machine's memory"
 	}
 	if strings.Contains(r.Frame.Text, "PerfLongVariant::sample") || strings.Contains(r.Frame.Text, "StatSampler") {
-		f.Evidence = append(f.Evidence, "the JVM wrote its counters (hsperfdata in /tmp): -XX:-UsePerfData keeps it from that")
+		f.Evidence = append(f.Evidence, "the JVM wrote its counters (hsperfdata in /tmp): -XX:-UsePerfData keeps "+
+			"it from that")
 	}
 	return f
 }
@@ -172,7 +182,8 @@ func compiler(r *Report) *profile.Finding {
 	if r.Task == "" && !strings.Contains(r.Thread, "CompilerThread") {
 		return nil
 	}
-	f := &profile.Finding{ID: profile.CompilerCrash, Claim: "The JVM's compiler crashed while it compiled a method. The program's own code did nothing wrong.",
+	f := &profile.Finding{ID: profile.CompilerCrash, Claim: "The JVM's compiler crashed while it compiled a " +
+		"method. The program's own code did nothing wrong.",
 		Next: "a newer update of the JDK"}
 	if r.Task != "" {
 		f.Evidence = append(f.Evidence, "it compiled "+r.Task)
@@ -211,8 +222,10 @@ func unsafe(r *Report) *profile.Finding {
 		return nil
 	}
 	f := &profile.Finding{ID: profile.UnsafeAccess,
-		Claim: "Java code accessed memory through Unsafe (or a direct buffer, or foreign memory) at an address where there is none, or that was freed.",
-		Next:  "look at who frees what that code uses; libraries with off-heap memory have switches to check their accesses"}
+		Claim: "Java code accessed memory through Unsafe (or a direct buffer, or foreign memory) at an address " +
+			"where there is none, or that was freed.",
+		Next: "look at who frees what that code uses; libraries with off-heap memory have switches to check their " +
+			"accesses"}
 	for _, frame := range stack[at+1:] {
 		if (frame.Kind == 'j' || frame.Kind == 'J') && !isUnsafe(frame.Text) {
 			f.Evidence = append(f.Evidence, "Unsafe was called by "+frame.Text)
@@ -223,7 +236,8 @@ func unsafe(r *Report) *profile.Finding {
 }
 
 func isUnsafe(text string) bool {
-	return strings.Contains(text, "misc.Unsafe.") || strings.Contains(text, "  Unsafe_") || strings.Contains(text, "] Unsafe_") ||
+	return strings.Contains(text, "misc.Unsafe.") || strings.Contains(text, "  Unsafe_") || strings.Contains(text,
+		"] Unsafe_") ||
 		strings.Contains(text, "ScopedMemoryAccess.")
 }
 
@@ -236,9 +250,11 @@ func collector(r *Report) *profile.Finding {
 		return nil
 	}
 	return &profile.Finding{ID: profile.CollectorCrash,
-		Claim: "A thread of the garbage collector crashed. The collector found an object that is none: mostly something else has written " +
+		Claim: "A thread of the garbage collector crashed. The collector found an object that is none: mostly " +
+			"something else has written " +
 			"over the heap before (native code, Unsafe, failing memory), seldom the collector is wrong.",
-		Next: "-Xcheck:jni, and -XX:+UnlockDiagnosticVMOptions -XX:+VerifyBeforeGC for a run; test the machine's memory"}
+		Next: "-Xcheck:jni, and -XX:+UnlockDiagnosticVMOptions -XX:+VerifyBeforeGC for a run; test the machine's " +
+			"memory"}
 }
 
 func compiled(r *Report) *profile.Finding {
@@ -246,7 +262,8 @@ func compiled(r *Report) *profile.Finding {
 		return nil
 	}
 	f := &profile.Finding{ID: profile.CompiledCrash,
-		Claim:    "Code that the JVM compiled of a Java method crashed: the compiler was wrong, or the heap was damaged before.",
+		Claim: "Code that the JVM compiled of a Java method crashed: the compiler was wrong, or the heap was " +
+			"damaged before.",
 		Evidence: []string{"the method is " + r.Frame.Text}, Next: "a newer update of the JDK"}
 	if flag := exclude(r.Frame.Text); flag != "" {
 		f.Next = flag + ": if that helps, it was the compiler"
@@ -275,7 +292,8 @@ func native(r *Report) *profile.Finding {
 		Claim: "Native code crashed, outside the JVM.",
 		Next:  "-Xcheck:jni for a run; ask whoever makes that library, with its version"}
 	if systemLibraries.MatchString(frame.Text) {
-		f.Claim = "The C library crashed with what it was given: native code has passed on a wrong pointer, or damaged its memory before."
+		f.Claim = "The C library crashed with what it was given: native code has passed on a wrong pointer, or " +
+			"damaged its memory before."
 	}
 	for _, j := range r.Frames {
 		if j.Kind == 'j' || j.Kind == 'J' {
@@ -287,8 +305,10 @@ func native(r *Report) *profile.Finding {
 }
 
 func vm(r *Report) *profile.Finding {
-	f := &profile.Finding{ID: profile.JVMCrash, Claim: "The JVM itself crashed: it is wrong, or its memory was damaged before.",
-		Next: "a newer update of the JDK; search its bugs for the problematic frame; -Xcheck:jni if there is native code"}
+	f := &profile.Finding{ID: profile.JVMCrash, Claim: "The JVM itself crashed: it is wrong, or its memory was " +
+		"damaged before.",
+		Next: "a newer update of the JDK; search its bugs for the problematic frame; -Xcheck:jni if there is " +
+			"native code"}
 	switch {
 	case r.Internal != "":
 		f.Claim = "The JVM found itself in a state that must not be, and ended."

@@ -75,7 +75,8 @@ const (
 )
 
 // ErrNone says that a file is no crash file.
-var ErrNone = errors.New("it is no crash file of HotSpot: those begin with # and tell of a fatal error, or of insufficient memory")
+var ErrNone = errors.New("it is no crash file of HotSpot: those begin with # and tell of a fatal error, or of " +
+	"insufficient memory")
 
 // Is reports whether a file that begins so is a crash file.
 func Is(head []byte) bool {

@@ -105,7 +105,8 @@ var textFields = map[string]meaning{
 	"jdk.types.ThreadGroup.name": threadText,
 	"java.lang.Class.name":       classText, "jdk.types.Method.name": methodNameText,
 	"jdk.types.Method.descriptor": descriptorText,
-	"jdk.types.Package.name":      packageText, "jdk.types.Module.name": moduleText, "jdk.types.Module.version": versionText,
+	"jdk.types.Package.name":      packageText,
+	"jdk.types.Module.name":       moduleText, "jdk.types.Module.version": versionText,
 	"jdk.types.Module.location": locationText, "jdk.types.ClassLoader.name": loaderText,
 
 	// Inlining is told by names, not by references.

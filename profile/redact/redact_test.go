@@ -261,9 +261,7 @@ func TestOwnWords(t *testing.T) {
 	for _, id := range append(profile.FindingIDs, profile.CrashIDs...) {
 		words = append(words, string(id))
 	}
-	for _, s := range profile.StateNames() {
-		words = append(words, s)
-	}
+	words = append(words, profile.StateNames()...)
 	for _, word := range words {
 		if got := r.Text(word); got != word {
 			t.Errorf("Text(%q) = %q", word, got)

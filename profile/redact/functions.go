@@ -154,7 +154,7 @@ func (r *Redactor) Label(label string) string {
 	name := label[:len(label)-len(m)]
 	switch {
 	case m == "_[k]":
-		return r.native(name) + m
+		return r.Native(name, "") + m
 	case m != "":
 		return r.Method(name) + m
 	}

@@ -102,15 +102,11 @@ func (c *Comparison) Compare(o Options) (*Result, error) {
 	r.Assumed = r.Before.Blocks == 0 && r.After.Blocks == 0
 	r.Starts = c.starts()
 	r.items = newItems(&c.tree, key, inherits)
-	var spreads [sides]spread
-	for s := range sides {
-		side := &c.sides[s]
-		spreads[s] = newSpread(r.items.list, s, side, r.items.addBlocks(s, side))
-	}
+	noise := newNoise(c, r.items)
 	r.evidence = make([]evidence, len(r.items.list))
 	for i := range r.items.list {
-		r.evidence[i] = c.judge(&r.items.list[i], &spreads)
-		r.evidence[i].between = c.between(&r.evidence[i], &spreads)
+		r.evidence[i] = c.judge(&r.items.list[i], &noise)
+		r.evidence[i].between = c.between(&r.evidence[i], &noise.spreads)
 	}
 	prior := newPrior(r.evidence)
 	for i := range r.evidence {
@@ -224,7 +220,7 @@ func (r *Result) turning(list []*evidence) []*evidence {
 func (r *Result) node(e *evidence) int32 { return e.item.number - 2*int32(len(r.items.names)) }
 
 func (r *Result) change(e *evidence, sort string) Change {
-	ch := Change{Of: sort, Before: e.share(Before), After: e.share(After), Change: e.change(), Noise: e.noise(r.limit), P: e.held,
+	ch := Change{Of: sort, Before: e.share(Before), After: e.share(After), Change: e.change(), Noise: e.noise(r.limit * e.weight), P: e.held,
 		Alone: e.p, Inflation: e.inflation, Significant: e.held <= Risk, New: e.item.sum[Before] == 0, Gone: e.item.sum[After] == 0}
 	switch keys := int32(len(r.items.names)); sort {
 	case OfSelf:

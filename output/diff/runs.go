@@ -53,9 +53,9 @@ func (b *between) settle(e *evidence, p *prior) {
 		return
 	}
 	v, df := b.variance, b.df
-	if p.df > 0 {
-		v = (p.df*p.ratio*b.within + b.df*b.variance) / (p.df + b.df)
-		df += p.df
+	if b.within > 0 {
+		v, df = p.draw(b.variance/b.within, b.df)
+		v *= b.within
 	}
 	v = max(v, b.within)
 	for s := range sides {
@@ -72,18 +72,10 @@ func (b *between) chance(change float64) float64 {
 	return student(change/math.Sqrt(b.error2[Before]+b.error2[After]), b.freedom)
 }
 
-// prior is what all items tell of the ratio of the variance between recordings to noise within them.
-type prior struct {
-	ratio float64
-	df    float64 // how many degrees of freedom that is worth; 0: nothing is known
-}
-
-// newPrior fits the distribution of the ratios by the moments of their logarithms. Other items are not believed more
-// than an item's own recordings: they are not independent of each other, and a compiler that decides one way or the
-// other makes distributions that no formula has.
+// newPrior fits what all items tell of the ratio of the variance between recordings to noise within them.
 func newPrior(list []evidence) prior {
 	met := make(map[uint64]bool)
-	var logs []float64
+	var ratios []float64
 	df := 0.0
 	for i := range list {
 		e := &list[i]
@@ -93,65 +85,13 @@ func newPrior(list []evidence) prior {
 		}
 		met[e.item.prints] = true
 		df = b.df
-		logs = append(logs, math.Log(b.variance/b.within)-digamma(df/2)+math.Log(df/2))
+		ratios = append(ratios, b.variance/b.within)
 	}
-	if len(logs) < leastItems {
-		return prior{}
-	}
-	mean, spread := moments(logs)
-	rest := spread - trigamma(df/2)
-	if rest <= 0 {
-		return prior{ratio: math.Exp(mean), df: df}
-	}
-	d0 := 2 * inverseTrigamma(rest)
-	return prior{ratio: math.Exp(mean + digamma(d0/2) - math.Log(d0/2)), df: min(d0, df)}
+	return fitPrior(ratios, df)
 }
 
-const (
-	fewEnough  = 1e-6 // fewest of items with samples enough to measure by
-	leastItems = 10
-)
-
-func moments(list []float64) (mean, variance float64) {
-	for _, x := range list {
-		mean += x / float64(len(list))
-	}
-	for _, x := range list {
-		variance += (x - mean) * (x - mean) / float64(len(list)-1)
-	}
-	return mean, variance
-}
-
-// digamma is the derivative of the logarithm of the gamma function (Abramowitz and Stegun, 6.3.5 and 6.3.18).
-func digamma(x float64) (y float64) {
-	for ; x < 10; x++ {
-		y -= 1 / x
-	}
-	x2 := 1 / (x * x)
-	return y + math.Log(x) - 1/(2*x) - x2*(1.0/12-x2*(1.0/120-x2/252))
-}
-
-// trigamma is the derivative of digamma (6.4.6 and 6.4.12).
-func trigamma(x float64) (y float64) {
-	for ; x < 10; x++ {
-		y += 1 / (x * x)
-	}
-	x2 := 1 / (x * x)
-	return y + 1/x + x2/2 + x2/x*(1.0/6-x2*(1.0/30-x2/42))
-}
-
-// inverseTrigamma is the x of which trigamma is y, which falls from above 1e4 to below 1e-4.
-func inverseTrigamma(y float64) float64 {
-	low, high := 1e-2, 1e4
-	for range 60 {
-		if mid := math.Sqrt(low * high); trigamma(mid) > y {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return low
-}
+// fewEnough is the fewest of items with samples enough to measure by.
+const fewEnough = 1e-6
 
 // Starts is what is known of how one start of a JVM differs from the next.
 type Starts string

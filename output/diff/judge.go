@@ -25,6 +25,7 @@ type evidence struct {
 	weight    float64 // of the risk: see weigh
 	between   between // recordings
 	p, held   float64 // alone, and after Holm's correction
+	differs   bool    // by more than noise within the recordings makes, starts aside
 }
 
 func (e *evidence) share(s Side) float64 { return float64(e.item.sum[s]) / e.total[s] }
@@ -49,13 +50,27 @@ func (c *Comparison) judge(i *item, n *noise) evidence {
 	return e
 }
 
-// decide finds the p of an item, when it is known how recordings differ.
-func (c *Comparison) decide(e *evidence, p *prior) {
-	e.between.settle(e, p)
-	for s := range sides {
-		e.inflation = max(e.inflation, e.between.error2[s]*e.total[s]*e.total[s]/c.independent(e, s))
+// decide finds the p of all items, when it is known how recordings differ. It returns how many hypotheses there are, and
+// up to which p over its weight an item is significant.
+func (c *Comparison) decide(list []evidence) (hypotheses int, limit float64) {
+	for i := range list {
+		e := &list[i]
+		e.p = e.chanceWithin(e.share(Before), e.share(After))
 	}
-	e.p = e.chance(e.share(Before), e.share(After))
+	holm(list)
+	p := newPrior(list)
+	for i := range list {
+		e := &list[i]
+		e.differs = e.held <= Risk
+		e.between.settle(e, &p)
+		if p := e.pooled(); p > 0 && p < 1 {
+			for s := range sides {
+				e.inflation = max(e.inflation, e.between.error2[s]*e.total[s]*e.total[s]/c.independent(e, s))
+			}
+		}
+		e.p = max(e.p, e.between.chance(e.change()))
+	}
+	return holm(list)
 }
 
 // look is what one look counts.
@@ -86,6 +101,11 @@ func (c *Comparison) fewest(e *evidence) float64 {
 
 // chance is how often noise alone makes these shares of each other, or any that differ more.
 func (e *evidence) chance(before, after float64) float64 {
+	return max(e.chanceWithin(before, after), e.between.chance(after-before))
+}
+
+// chanceWithin is how often noise within the recordings alone does.
+func (e *evidence) chanceWithin(before, after float64) float64 {
 	p := e.pooled()
 	if p <= 0 || p >= 1 {
 		return 1
@@ -102,7 +122,7 @@ func (e *evidence) chance(before, after float64) float64 {
 	}
 	counts := [sides]float64{before * looks[Before], after * looks[After]}
 	exact := binomial(counts[After], counts[Before]+counts[After], looks[After]/(looks[Before]+looks[After]))
-	return max(student(t, e.df), exact, e.between.chance(change))
+	return max(student(t, e.df), exact)
 }
 
 // noise is the smallest change in the direction of this one whose p is not more than limit.

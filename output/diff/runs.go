@@ -19,6 +19,7 @@ import (
 type between struct {
 	df       float64        // 0: there is one recording a side, so nothing is known
 	variance float64        // of the share that one recording has
+	assumed  bool           // that is not measured: see assume
 	within   float64        // as much of it as noise within recordings explains
 	runs     [sides]float64 // how many recordings of equal length a side has
 	error2   [sides]float64 // the variances of both shares, in the end
@@ -44,7 +45,35 @@ func (c *Comparison) between(e *evidence, spreads *[sides]spread) (b between) {
 	if b.df > 0 {
 		b.variance /= b.df
 	}
+	if c.tooFew() {
+		b.assume(e)
+	}
 	return b
+}
+
+const (
+	// fewRuns is how many recordings of several starts a side needs to tell how starts differ. Two may be alike by chance,
+	// where a compiler decides between two ways.
+	fewRuns = 3
+	// startLogit and startShare are by how much starts of one program are taken to differ where that is not measured: as
+	// the standard deviation of the logit of a share, and of the share. Most methods of the programs that were measured
+	// differ by less (docs/diff.md); what is inlined in one start and not in the next may come out as another method.
+	startLogit = 0.2
+	startShare = 0.02
+)
+
+// tooFew reports whether the recordings are of several starts, or may be, and too few to tell how these differ.
+func (c *Comparison) tooFew() bool {
+	return c.starts() != OneJVM && min(len(c.sides[Before].runs), len(c.sides[After].runs)) < fewRuns
+}
+
+// assume takes starts to differ by as much as those of most programs do. A second recording of a side does not make that
+// less: it may be of a start like the first one.
+func (b *between) assume(e *evidence) {
+	p := e.pooled()
+	logit := startLogit * p * (1 - p)
+	b.variance = max(b.variance, logit*logit+startShare*startShare+b.within)
+	b.df, b.assumed, b.runs = math.Inf(1), true, [sides]float64{1, 1}
 }
 
 // settle finds the variances of both shares. They are not less than noise within recordings makes them.
@@ -53,7 +82,7 @@ func (b *between) settle(e *evidence, p *prior) {
 		return
 	}
 	v, df := b.variance, b.df
-	if b.within > 0 {
+	if b.within > 0 && !b.assumed {
 		v, df = p.draw(b.variance/b.within, b.df)
 		v *= b.within
 	}
@@ -80,7 +109,7 @@ func newPrior(list []evidence) prior {
 	for i := range list {
 		e := &list[i]
 		b := &e.between
-		if b.df == 0 || b.within <= 0 || b.variance <= 0 || met[e.item.prints] || e.fewest > fewEnough {
+		if b.df == 0 || b.assumed || b.within <= 0 || b.variance <= 0 || met[e.item.prints] || e.fewest > fewEnough {
 			continue
 		}
 		met[e.item.prints] = true

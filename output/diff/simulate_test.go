@@ -18,9 +18,16 @@ import (
 type simulated struct {
 	samples []profile.Sample
 	timed   bool
+	starts  bool // each is of a start of its own
 }
 
-func (s *simulated) Info() recording.Info { return recording.Info{Name: "simulated", Timed: s.timed} }
+func (s *simulated) Info() recording.Info {
+	i := recording.Info{Name: "simulated", Timed: s.timed}
+	if !s.starts {
+		i.Meta.PID, i.JVMStart = 1, time.Unix(1, 0) // recordings of one JVM
+	}
+	return i
+}
 
 func (s *simulated) Each(visit func(*profile.Sample) error) error {
 	for i := range s.samples {

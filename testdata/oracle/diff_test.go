@@ -157,6 +157,7 @@ func compareCanaries(t *testing.T, all []canary) {
 	one, two := diffCounts{what: "one JVM"}, diffCounts{what: "two JVMs"}
 	for i := range all {
 		one.same(t, file(firstOf, i), file(secondOf, i))
+		one.slower(t, file(firstOf, i), file(slowerOf, i))
 		one.slower(t, file(secondOf, i), file(slowerOf, i))
 		if j := i + 1; j < len(all) {
 			two.same(t, file(firstOf, i), file(secondOf, j))
@@ -217,6 +218,18 @@ func (c *diffCounts) slower(t *testing.T, before, after []string) {
 	}
 }
 
+// ofJVM is a recording that says of which JVM it is: that of its folder.
+type ofJVM struct {
+	recording.Source
+	folder string
+}
+
+func (s ofJVM) Info() recording.Info {
+	i := s.Source.Info()
+	i.JVMStart, i.Meta.PID, i.Meta.Host = time.Unix(1, 0), 1, s.folder
+	return i
+}
+
 func compareFiles(t *testing.T, before, after []string) *diff.Result {
 	t.Helper()
 	c := diff.New()
@@ -224,7 +237,7 @@ func compareFiles(t *testing.T, before, after []string) *diff.Result {
 		for _, name := range names {
 			file, err := recording.Open(name, recording.Options{})
 			if err == nil {
-				err = c.AddSource(diff.Side(side), file, diff.Reading{})
+				err = c.AddSource(diff.Side(side), ofJVM{file, filepath.Dir(name)}, diff.Reading{})
 				file.Close()
 			}
 			if err != nil {

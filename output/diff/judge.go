@@ -50,8 +50,8 @@ func (c *Comparison) judge(i *item, n *noise) evidence {
 	return e
 }
 
-// decide finds the p of all items, when it is known how recordings differ. It returns how many hypotheses there are, and
-// up to which p over its weight an item is significant.
+// decide finds the p of all items, when it is known how recordings differ. It returns how many hypotheses there are,
+// and up to which p over its weight an item is significant.
 func (c *Comparison) decide(list []evidence) (hypotheses int, limit float64) {
 	for i := range list {
 		e := &list[i]
@@ -150,8 +150,8 @@ func (e *evidence) noise(limit float64) float64 {
 	return high
 }
 
-// holm corrects for many comparisons. It returns how many hypotheses there are, and the p over its weight up to which an
-// item is significant.
+// holm corrects for many comparisons. It returns how many hypotheses there are, and the p over its weight up to which
+// an item is significant.
 func holm(list []evidence) (hypotheses int, limit float64) {
 	hypotheses = testable(list)
 	order, left := weigh(list, hypotheses)

@@ -37,7 +37,7 @@ type Result struct {
 	Assumed     bool           `json:"assumed"`    // neither recording has times: the inflation is not measured
 	Starts      Starts         `json:"starts"`     // what is known of noise between starts of a JVM
 	Significant int            `json:"significant"`
-	Unsettled   int            `json:"unsettled"` // more than noise within the recordings, and starts may differ by as much
+	Unsettled   int            `json:"unsettled"` // more than noise within the recordings; starts may differ by as much
 	Changes     []Change       `json:"changes"`
 	Omitted     int            `json:"omitted"`
 
@@ -220,8 +220,8 @@ func (r *Result) turning(list []*evidence) []*evidence {
 func (r *Result) node(e *evidence) int32 { return e.item.number - 2*int32(len(r.items.names)) }
 
 func (r *Result) change(e *evidence, sort string) Change {
-	ch := Change{Of: sort, Before: e.share(Before), After: e.share(After), Change: e.change(), Noise: e.noise(r.limit * e.weight), P: e.held,
-		Alone: e.p, Inflation: e.inflation, Significant: e.held <= Risk,
+	ch := Change{Of: sort, Before: e.share(Before), After: e.share(After), Change: e.change(),
+		Noise: e.noise(r.limit * e.weight), P: e.held, Alone: e.p, Inflation: e.inflation, Significant: e.held <= Risk,
 		Differs: e.differs, New: e.item.sum[Before] == 0, Gone: e.item.sum[After] == 0}
 	switch keys := int32(len(r.items.names)); sort {
 	case OfSelf:

@@ -67,8 +67,8 @@ func (c *Comparison) tooFew() bool {
 	return c.starts() != OneJVM && min(len(c.sides[Before].runs), len(c.sides[After].runs)) < fewRuns
 }
 
-// assume takes starts to differ by as much as those of most programs do. A second recording of a side does not make that
-// less: it may be of a start like the first one.
+// assume takes starts to differ by as much as those of most programs do. A second recording of a side does not make
+// that less: it may be of a start like the first one.
 func (b *between) assume(e *evidence) {
 	p := e.pooled()
 	logit := startLogit * p * (1 - p)

@@ -53,8 +53,9 @@ func (r *Result) Verdict() string {
 	case largest == nil:
 		return "No significant change."
 	}
-	return fmt.Sprintf("No significant change. The largest is %s points in %s, where noise alone would give changes of up to %s points.",
-		points(largest.Change), output.CleanName(largest.Name), strings.TrimPrefix(points(largest.Noise), "+"))
+	return fmt.Sprintf("No significant change. The largest is %s points in %s, where noise alone would give changes of "+
+		"up to %s points.", points(largest.Change), output.CleanName(largest.Name),
+		strings.TrimPrefix(points(largest.Noise), "+"))
 }
 
 // largest is the change that is told to be noise.
@@ -70,11 +71,14 @@ func (r *Result) largest() *Change {
 
 // method says what the figures stand on.
 func (r *Result) method() string {
-	how := fmt.Sprintf("Noise is measured by how shares change within the recordings: %.1f times that of independent samples.", r.Inflation)
+	how := fmt.Sprintf("Noise is measured by how shares change within the recordings: %.1f times that of independent "+
+		"samples.", r.Inflation)
 	if r.Assumed {
-		how = fmt.Sprintf("Neither recording has times, so noise is not measured: %.1f times that of independent samples was assumed.", Assumed)
+		how = fmt.Sprintf("Neither recording has times, so noise is not measured: %.1f times that of independent samples "+
+			"was assumed.", Assumed)
 	}
-	return fmt.Sprintf("%s Corrected for %s (Holm).\n%s", how, plural(r.Compared, "comparison", "comparisons"), r.betweenStarts())
+	return fmt.Sprintf("%s Corrected for %s (Holm).\n%s", how, plural(r.Compared, "comparison", "comparisons"),
+		r.betweenStarts())
 }
 
 // betweenStarts says what is known of noise between one recording and the next.
@@ -118,7 +122,8 @@ func (r *Result) table(w *bufio.Writer, sort string) {
 	}
 }
 
-// mark is a star for what is significant, ~ for what starts may differ by, and whether there was any of it on both sides.
+// mark is a star for what is significant, ~ for what starts may differ by, and whether there was any of it on both
+// sides.
 func (ch *Change) mark() string {
 	mark := " "
 	switch {

@@ -20,7 +20,8 @@ type Rule struct {
 	Replacement string // usually "$1"
 	Action      string // usually "replace"
 
-	re *regexp.Regexp
+	re    *regexp.Regexp
+	given map[string]bool // by key: an empty text may be meant
 }
 
 // Actions are those that a rule may have.
@@ -35,13 +36,13 @@ func (r *Rule) Check() error {
 	if r.Action == "" {
 		r.Action = "replace"
 	}
-	if r.Separator == "" {
+	if r.Separator == "" && !r.given["separator"] {
 		r.Separator = ";"
 	}
-	if r.Regex == "" {
+	if r.Regex == "" && !r.given["regex"] {
 		r.Regex = "(.*)"
 	}
-	if r.Replacement == "" {
+	if r.Replacement == "" && !r.given["replacement"] {
 		r.Replacement = "$1"
 	}
 	r.Action = strings.ToLower(r.Action)

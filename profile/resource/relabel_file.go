@@ -76,6 +76,10 @@ func (r *Rule) field(key, value string) (err error) {
 	if err != nil {
 		return err
 	}
+	if r.given == nil {
+		r.given = make(map[string]bool)
+	}
+	r.given[key] = true
 	switch key {
 	case "separator":
 		r.Separator = text

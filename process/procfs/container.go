@@ -13,7 +13,8 @@ type Container struct {
 
 var (
 	// containerID is an id of Docker, containerd, CRI-O and Podman at the end of a part of a path, with what the runtime
-	// writes before it: docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope, libpod-ID.scope; a colon parts as a slash does (x.slice:cri-containerd:ID).
+	// writes before it: docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope, libpod-ID.scope; a colon parts as a
+	// slash does (x.slice:cri-containerd:ID).
 	containerID = regexp.MustCompile(`^(?:[a-z][a-z-]{0,40}-)?([0-9a-f]{64})(?:\.scope)?$`)
 	// taskID is an id of Amazon's ECS and Fargate: a task's, and a container's number.
 	taskID = regexp.MustCompile(`^([0-9a-f]{32}-[0-9]{1,12})$`)

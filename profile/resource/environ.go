@@ -12,8 +12,8 @@ const (
 	envAttributes = "OTEL_RESOURCE_ATTRIBUTES"
 )
 
-// FromEnviron reads /proc/PID/environ. It looks at two variables; all others, which may hold passwords, are passed over.
-// The service's name goes before the attributes', as the specification says.
+// FromEnviron reads /proc/PID/environ. It looks at two variables; all others, which may hold passwords, are passed
+// over. The service's name goes before the attributes', as the specification says.
 func FromEnviron(b []byte) (a Attributes) {
 	for one := range bytes.SplitSeq(b, []byte{0}) {
 		if text, ok := bytes.CutPrefix(one, []byte(envAttributes+"=")); ok {

@@ -46,11 +46,11 @@ func (r *Rule) Check() error {
 		r.Replacement = "$1"
 	}
 	r.Action = strings.ToLower(r.Action)
-	needsTarget := slices.Contains([]string{"replace", "hashmod", "lowercase", "uppercase", "keepequal", "dropequal"}, r.Action)
+	withTarget := []string{"replace", "hashmod", "lowercase", "uppercase", "keepequal", "dropequal"}
 	switch {
 	case !slices.Contains(Actions, r.Action):
 		return fmt.Errorf("there is no action %q; there are %s", r.Action, strings.Join(Actions, ", "))
-	case needsTarget && r.Target == "":
+	case slices.Contains(withTarget, r.Action) && r.Target == "":
 		return fmt.Errorf("action %s needs target_label", r.Action)
 	case r.Action == "hashmod" && r.Modulus == 0:
 		return fmt.Errorf("action hashmod needs modulus")

@@ -65,7 +65,8 @@ func TestContextOfAProcess(t *testing.T) {
 	a.Set("shard", "mine")
 	Enrich(os.Getpid(), &a)
 	runtime.KeepAlive(page)
-	if a.Get(resource.ServiceName) != "shop" || a.Get("deployment.environment.name") != "prod " || a.Get("shard") != "mine" {
+	if a.Get(resource.ServiceName) != "shop" || a.Get("deployment.environment.name") != "prod " ||
+		a.Get("shard") != "mine" {
 		t.Errorf("%+v", a)
 	}
 }

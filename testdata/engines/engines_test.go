@@ -1,6 +1,6 @@
-// Package engines holds proofs with servers of others: what they store of what goprof sends has the stacks and counts of
-// goprof's own collapsed text. `make test-engines` builds the servers and runs the proofs. The package is a module of its
-// own, so that goprof's go.mod has none of the servers' modules.
+// Package engines holds proofs with servers of others: what they store of what goprof sends has the stacks and
+// counts of goprof's own collapsed text. `make test-engines` builds the servers and runs the proofs. The package is
+// a module of its own, so that goprof's go.mod has none of the servers' modules.
 package engines
 
 import (

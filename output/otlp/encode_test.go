@@ -98,6 +98,19 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// TestOneSampleOfAll: stacks that differ by an index of bytecode only are one sample, as the definition asks.
+func TestOneSampleOfAll(t *testing.T) {
+	samples := shipped.Samples(400, false)
+	for i, s := range samples {
+		stack := *s.Stack
+		stack.Frames = slices.Clone(stack.Frames)
+		stack.Frames[0].BCI = int32(i)
+		s.Stack = &stack
+	}
+	r := encoded(t, samples, ship.GatherOptions{})
+	shipped.Same(t, "samples", shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
+}
+
 // TestEmpty: a batch of nothing is a message, too.
 func TestEmpty(t *testing.T) {
 	shipped.ParseOTLP(t, Encode(&ship.Batch{}))

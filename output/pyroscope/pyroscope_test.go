@@ -40,8 +40,8 @@ func pushed(t *testing.T, message []byte) (labels map[string]string, data []byte
 	return labels, data
 }
 
-// TestPush: the request has the path and headers of Connect, the labels, and a profile with the stacks and counts of our
-// collapsed text. Of threads it has pools only: Pyroscope makes series of them.
+// TestPush: the request has the path and headers of Connect, the labels, and a profile with the stacks and counts of
+// our collapsed text. Of threads it has pools only: Pyroscope makes series of them.
 func TestPush(t *testing.T) {
 	var got *http.Request
 	var body []byte
@@ -72,7 +72,8 @@ func TestPush(t *testing.T) {
 		if wall {
 			name, second, weight = "wall", "wall", profile.WallTime
 		}
-		if labels["__name__"] != name || labels["service_name"] != "shop" || labels["host_name"] != "host-7" || len(labels) != 3 {
+		if labels["__name__"] != name || labels["service_name"] != "shop" || labels["host_name"] != "host-7" ||
+			len(labels) != 3 {
 			t.Errorf("%q", labels)
 		}
 		shipped.Same(t, "samples", shipped.PProf(t, data, "samples"), shipped.Collapsed(t, samples, profile.Samples))

@@ -24,8 +24,8 @@ type pusher struct {
 	fails  int // so often it has no room
 }
 
-func (p *pusher) Push(_ context.Context, r *connect.Request[pushv1.PushRequest]) (*connect.Response[pushv1.PushResponse],
-	error) {
+func (p *pusher) Push(_ context.Context, r *connect.Request[pushv1.PushRequest],
+) (*connect.Response[pushv1.PushResponse], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fails > 0 {

@@ -49,9 +49,6 @@ func (f *destinationFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.relabel, "relabel", "", "`file` of rules in Prometheus' form (relabel_configs) for attributes")
 }
 
-// any reports whether a destination is named.
-func (f *destinationFlags) any() bool { return len(f.otlp)+len(f.pyroscope)+len(f.parca) > 0 }
-
 // maker makes what makes a destination of one kind.
 func maker[D ship.Destination](of func(wire.Options) (D, error)) func(wire.Options) (ship.Destination, error) {
 	return func(o wire.Options) (ship.Destination, error) { return of(o) }

@@ -61,8 +61,8 @@ test-readers: ## our files in viewers of others, and theirs in ours: JMC, async-
 	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|JMC|ReadsAsyncProfiler|AgreesWithConverter|ThreadDumpReader)$$' ./output ./output/jfr ./output/recording
 	@viewers=$$(scripts/readers.sh npm) && GOPROF_VIEWERS=$$viewers $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Schema|Viewer)$$' ./output/speedscope ./output/firefox
 
-test-engines: ## what servers of others store of what goprof sends: an OpenTelemetry collector (builds it, in a module of its own)
-	@cd testdata/engines && $(GO) test -count 1 -timeout $(TIMEOUT) -v .
+test-engines: ## what servers of others store of what goprof sends: an OpenTelemetry collector, Pyroscope's service (builds them, in a module of their own)
+	@cd testdata/engines && GOFLAGS=-mod=mod $(GO) test -count 1 -timeout $(TIMEOUT) -v .
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

@@ -13,6 +13,7 @@ import (
 type (
 	jsonDump struct {
 		jsonHeader
+		Core      *jsonCore              `json:"core,omitempty"`
 		Threads   []jsonThread           `json:"threads"`
 		Groups    []jsonGroup            `json:"groups,omitempty"`
 		Deadlocks [][]jsonThreadRef      `json:"deadlocks,omitempty"`
@@ -104,7 +105,8 @@ func DumpJSON(to io.Writer, d *profile.Dump, shape DumpShape) error {
 }
 
 func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
-	j := &jsonDump{jsonHeader: headerOf(d), Threads: make([]jsonThread, 0, len(d.Threads)), Virtual: d.Virtual}
+	j := &jsonDump{jsonHeader: headerOf(d), Core: coreJSON(d.Core), Threads: make([]jsonThread, 0, len(d.Threads)),
+		Virtual: d.Virtual}
 	for i := range d.Threads {
 		j.Threads = append(j.Threads, dumpThread(&d.Threads[i], shape))
 	}

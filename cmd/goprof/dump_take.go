@@ -16,8 +16,6 @@ import (
 	"goprof/output"
 	"goprof/process"
 	"goprof/profile"
-	"goprof/profile/contention"
-	"goprof/profile/naming"
 	"goprof/sampler/session"
 )
 
@@ -99,6 +97,9 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	if incomplete == nil {
 		incomplete = notStopped("dump", d.pid, threads, cmp.Or(d.opt.Wait, session.DumpWait))
 	}
+	if d.by != nil {
+		d.by.Dump(dump)
+	}
 	return dump, incomplete, nil
 }
 
@@ -122,26 +123,8 @@ func withLocks(threads, unmounted []profile.ThreadDump) []profile.ThreadDump {
 	return threads
 }
 
-// deadlocksOf names the threads of each deadlock.
-func deadlocksOf(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
-	for _, cycle := range contention.New(threads).Deadlocks {
-		var refs []profile.ThreadRef
-		for _, i := range cycle {
-			refs = append(refs, threads[i].Ref())
-		}
-		all = append(all, refs)
-	}
-	return all
-}
-
 func (d *dumper) write(w io.Writer, dump *profile.Dump) error {
-	switch d.format {
-	case dumpAsJSON:
-		return output.DumpJSON(w, dump, d.shape)
-	case dumpAsJstack:
-		return output.DumpJstack(w, dump)
-	}
-	return output.DumpText(w, dump, d.shape)
+	return writeDump(w, dump, d.format, d.shape)
 }
 
 // series takes several dumps. Text is written as it comes, JSON at the end.
@@ -225,40 +208,4 @@ func (d *dumper) writeEnd(w io.Writer, dumps []*profile.Dump) error {
 		return output.DumpMovesText(w, dumps)
 	}
 	return nil
-}
-
-// hideInternal folds frames that only pass calls on.
-func hideInternal(threads []profile.ThreadDump) {
-	var folder naming.Folder
-	for i := range threads {
-		t := &threads[i]
-		before := append([]profile.Frame(nil), t.Stack.Frames...)
-		folder.Stack(&t.Stack)
-		for k := range t.Holds {
-			t.Holds[k].Frame = movedTo(t.Holds[k].Frame, before, t.Stack.Frames)
-		}
-	}
-}
-
-// movedTo is where a frame is after others were folded; -1 if it was folded itself.
-func movedTo(frame int, before, after []profile.Frame) int {
-	if frame < 0 || frame >= len(before) {
-		return -1
-	}
-	k := 0
-	for i := range before {
-		if k < len(after) && after[k] != before[i] && after[k].Kind == profile.Gap && after[k].PC == 0 {
-			// A fold stands for frames from here on, until the next that was kept.
-			if k+1 < len(after) && after[k+1] == before[i] {
-				k++
-			}
-		}
-		if k < len(after) && after[k] == before[i] {
-			if i == frame {
-				return k
-			}
-			k++
-		}
-	}
-	return -1
 }

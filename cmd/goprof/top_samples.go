@@ -304,4 +304,13 @@ func (t twoSinks) ThreadEnd(at profile.Instant, th profile.Thread) {
 	t[1].ThreadEnd(at, th)
 }
 
+// Allocated gives it to those that want to know (session.AllocationSink).
+func (t twoSinks) Allocated(at profile.Instant, th profile.Thread, bytes uint64) {
+	for _, sink := range t {
+		if s, ok := sink.(session.AllocationSink); ok {
+			s.Allocated(at, th, bytes)
+		}
+	}
+}
+
 func (t twoSinks) Tick(at profile.Instant, n int) { t[0].Tick(at, n); t[1].Tick(at, n) }

@@ -57,6 +57,7 @@ type Tracer struct {
 	pid   int
 	cpu   *arch.CPU
 	proc  *procfs.Dir
+	apart int   // by whose number memory is read that no look is about
 	owner int   // thread id of our OS thread
 	err   error // behind the last Failed
 	by    int   // behind the last AlreadyTraced

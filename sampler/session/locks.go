@@ -290,7 +290,7 @@ func (r *lockReader) tell(last, now *lockRound) {
 }
 
 func (r *lockReader) wanted(w *vmstructs.Wanted) *profile.WantedLock {
-	return &profile.WantedLock{Lock: lockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed, Owner: r.ref(&w.Owner)}
+	return &profile.WantedLock{Lock: unwind.LockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed, Owner: r.ref(&w.Owner)}
 }
 
 // held are the locks that both rounds have found.
@@ -312,22 +312,10 @@ func (r *lockReader) held(was, is []vmstructs.Held, frames int) (held []profile.
 			if frame >= frames {
 				frame = -1
 			}
-			held = append(held, profile.HeldLock{Lock: lockOf(&h.Lock), Frame: frame})
+			held = append(held, profile.HeldLock{Lock: unwind.LockOf(&h.Lock), Frame: frame})
 		}
 	}
 	return held
-}
-
-// lockOf is a lock as profiles have it. The kinds are in the same order.
-func lockOf(l *vmstructs.Lock) profile.Lock {
-	out := profile.Lock{Kind: profile.LockKind(l.Kind), ID: l.Object}
-	if l.Class != "" {
-		out.Class = className(l.Class)
-	}
-	if out.ID == 0 {
-		out.ID = l.Monitor // the collector is moving the object; this is as good a name
-	}
-	return out
 }
 
 // ref names the owner of a lock.
@@ -383,42 +371,5 @@ func (d *dump) keepFrames(th *listedThread, stack *profile.Stack) {
 	if !d.locks || th == nil || th.java.StackSize == 0 {
 		return
 	}
-	d.frames[th.java.Addr] = lockFrames(stack.Frames, d.Walker.InterpretedFrames(), th.java)
-}
-
-// lockFrames are the physical Java frames of a stack that lie on the thread's own stack. The methods that are inlined
-// into each other have one frame.
-func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame,
-	th vmstructs.Thread) (out []vmstructs.LockFrame) {
-	low, high := th.StackBase-th.StackSize, th.StackBase
-	at := 0
-	for i := 0; i < len(frames); {
-		f, end := &frames[i], i+1
-		for end < len(frames) && frames[end-1].Kind == profile.Inlined && frames[end].PC == f.PC && frames[end].SP == f.SP {
-			end++
-		}
-		first := i
-		i = end
-		if !frames[end-1].Kind.Java() || f.SP < low || f.SP >= high || f.PC == 0 || end >= len(frames) {
-			continue
-		}
-		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC,
-			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16}
-		if n := len(out); n > 0 && out[n-1].FP != 0 && out[n-1].First+out[n-1].Count == first {
-			p.Saved = out[n-1].FP
-		}
-		for at < len(interpreted) && interpreted[at].At < first {
-			at++
-		}
-		if at < len(interpreted) && interpreted[at].At == first {
-			p.FP, p.Method = interpreted[at].FP, interpreted[at].Method
-		} else if frames[end-1].Kind == profile.Interpreted {
-			continue // it was being built
-		}
-		if n := len(out); p.End <= p.SP || p.End > high || n > 0 && p.SP < out[n-1].SP {
-			continue
-		}
-		out = append(out, p)
-	}
-	return out
+	d.frames[th.java.Addr] = unwind.LockFrames(stack.Frames, d.Walker.InterpretedFrames(), th.java)
 }

@@ -40,6 +40,7 @@ type search struct {
 	c       *Continuations
 	visit   func(*VirtualThread)
 	census  Census
+	light   bool            // neither names nor frames are wanted
 	seen    map[uint64]bool // sets and platform threads, by address
 	shown   map[uint64]bool // virtual threads, by id: the collector may move one between two sets that hold it
 	klasses map[string]uint64

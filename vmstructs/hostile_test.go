@@ -300,6 +300,16 @@ func tourLocks(vm *VM, threads []Thread) {
 	for _, rests := range []bool{false, true} {
 		k.CollectorRests(rests)
 		k.Round(threads, frames)
+		if c := vm.NewContinuations(); c != nil {
+			k.FindVirtual(c)
+			k.Round(threads, frames)
+		}
+		for _, th := range threads {
+			if object, err := vm.threadObject(th); err == nil {
+				k.wantsUnmounted(object, "parked")
+				k.wantsUnmounted(object, "blocked")
+			}
+		}
 	}
 }
 

@@ -35,8 +35,10 @@ type Locks struct {
 	objects  map[uint64]uint64 // object -> its monitor
 	fast     map[uint64]int    // object -> the thread whose LockStack has it; made when it is needed
 	ranges   []process.Range
-	stack    []byte
-	colours  zColours
+
+	unmounted unmounted
+	stack     []byte
+	colours   zColours
 }
 
 // LockKind is how a lock is owned.
@@ -159,6 +161,7 @@ func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []Th
 	}
 	k.holds(all, frames)
 	k.heldByBlockers(all)
+	k.readUnmounted()
 	after, still := k.collections()
 	settled = held && quiet && still && before == after && k.vm.letGoColours()
 	return all, settled

@@ -18,6 +18,8 @@ type VirtualThread struct {
 	Mounted bool
 	// Err says why its frames could not be read.
 	Err error
+
+	object uint64 // where it is; valid during the visit only
 }
 
 // Census says how many virtual threads there are.
@@ -95,7 +97,10 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 		t.Err = err // perhaps a carrier runs it: what is in the heap is not to be taken for all
 		return t
 	}
-	t.Mounted = isMounted(t.State)
+	t.Mounted, t.object = isMounted(t.State), obj
+	if s.light {
+		return t
+	}
 	if t.Name, err = c.readName(v); err != nil {
 		t.Err = err
 		return t

@@ -62,6 +62,9 @@ func (d *dumper) run(cmd *cobra.Command) error {
 // take takes one dump. incomplete is why it lacks stacks; it is there nevertheless, and is shown.
 func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dump, incomplete, err error) {
 	dump = s.NewDump()
+	if d.virtual && d.opt.Locks {
+		d.opt.Virtual = &session.VirtualWaits{}
+	}
 	threads, err := s.Dump(d.opt)
 	switch {
 	case errors.Is(err, process.ErrSilent) && len(threads) > 0:
@@ -79,7 +82,10 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 		if err != nil {
 			incomplete = attachError(d.pid, err)
 		}
-		threads, dump.Virtual = append(threads, unmounted...), &census
+		threads, dump.Virtual = withLocks(threads, unmounted), &census
+		if d.opt.Virtual != nil {
+			tellVirtualWaits(cmd.ErrOrStderr(), d.opt.Virtual)
+		}
 		tellCensus(cmd.ErrOrStderr(), dump.Virtual)
 	}
 	if d.hideInternal {
@@ -95,6 +101,26 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 		d.by.Dump(dump)
 	}
 	return dump, incomplete, nil
+}
+
+// withLocks puts all virtual threads that no carrier runs behind the others. What some of them wait for, and hold, was
+// read with the others' locks: those are there already, and stay where they are not found again.
+func withLocks(threads, unmounted []profile.ThreadDump) []profile.ThreadDump {
+	at := map[uint64]int{}
+	for i := range threads {
+		if v := threads[i].Virtual; v != nil {
+			at[v.ID] = i
+		}
+	}
+	for _, t := range unmounted {
+		if i, ok := at[t.Virtual.ID]; !ok {
+			threads = append(threads, t)
+		} else if len(threads[i].Stack.Frames) == 0 {
+			t.WaitsFor, t.Holds, t.Unconfirmed = threads[i].WaitsFor, threads[i].Holds, threads[i].Unconfirmed
+			threads[i] = t
+		}
+	}
+	return threads
 }
 
 func (d *dumper) write(w io.Writer, dump *profile.Dump) error {

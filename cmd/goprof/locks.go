@@ -93,6 +93,7 @@ func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOption
 	if raw {
 		s.RawNames()
 	}
+	opt.Virtual = &session.VirtualWaits{}
 	threads, err := s.Dump(opt)
 	var incomplete error
 	switch {
@@ -104,6 +105,7 @@ func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOption
 	case err != nil:
 		return attachError(pid, err)
 	}
+	tellVirtualWaits(cmd.ErrOrStderr(), opt.Virtual)
 	graph := contention.New(threads)
 	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
 	out, err := output.Reserve(output.Stdout)
@@ -127,6 +129,16 @@ func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOption
 		return unconfirmed(pid, threads)
 	}
 	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
+}
+
+// tellVirtualWaits says of which virtual threads it is not told what they wait for.
+func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
+	if v.Left > 0 {
+		fmt.Fprintf(to, "goprof: %d more virtual threads wait for something: they are too many to tell\n", v.Left)
+	}
+	if v.Err != nil {
+		fmt.Fprintf(to, "goprof: %d virtual threads were found, and not all: %s\n", v.Seen, output.Printable(v.Err.Error()))
+	}
 }
 
 // unconfirmedWhy is why a wait could not be confirmed.

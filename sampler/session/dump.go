@@ -28,6 +28,9 @@ type DumpOptions struct {
 	Wait time.Duration
 	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
 	Locks bool
+	// Virtual asks for what virtual threads wait for that no carrier runs, too: those that do, and those that others wait
+	// for, follow the other threads. It is told there how far that went. Nil: they are not asked for.
+	Virtual *VirtualWaits
 	// Cancel ends it before its time; nil: nothing does. There is no dump then, but the reason of the context.
 	Cancel context.Context
 }

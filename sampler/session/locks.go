@@ -50,6 +50,7 @@ type lockReader struct {
 	proc   *procfs.Dir
 	tids   map[uint64]int // of JavaThreads
 	frames map[uint64][]vmstructs.LockFrame
+	told   *VirtualWaits // nil: virtual threads without a carrier are not asked for
 }
 
 // readLocks fills in what the threads hold and wait for.
@@ -61,6 +62,9 @@ func (d *dump) readLocks() error {
 	proc := procfs.OpenDir(d.Process.PID())
 	defer proc.Close()
 	r := lockReader{d: d, k: k, proc: proc, tids: map[uint64]int{}, frames: d.frames}
+	if r.told = d.opt.Virtual; r.told != nil && !d.VM.HasVirtual() {
+		r.told = nil
+	}
 	for tid, th := range d.dir.threads {
 		if th.java.Addr != 0 {
 			r.tids[th.java.Addr] = tid
@@ -79,7 +83,9 @@ var ErrNoLocks = errors.New("locks could not be read")
 // lockRound is what one round has read, by JavaThread.
 type lockRound struct {
 	threads map[uint64]*vmstructs.ThreadLocks
-	settled bool
+	// unmounted are virtual threads that no carrier runs, by their numbers.
+	unmounted map[uint64]vmstructs.UnmountedLocks
+	settled   bool
 	// still are the threads that did not run while it was read.
 	still map[uint64]bool
 }
@@ -95,14 +101,19 @@ func (r *lockReader) read() error {
 		if last != nil {
 			done := r.unconfirmed(last, now)
 			patient := done == pending && time.Since(began) < lockPatience && r.d.opt.cancelled() == nil
-			if done == confirmedAll || !patient && rounds >= lockRounds {
+			whole := r.told == nil || rounds > 1 // virtual threads are looked for after the first round
+			if done == confirmedAll && whole || !patient && rounds >= lockRounds {
 				r.tell(last, now)
+				r.tellUnmounted(last, now)
 				return nil
 			}
 			if patient {
 				time.Sleep(pause)
 				pause = min(2*pause, lastPause)
 			}
+		}
+		if r.told != nil && (last == nil || !now.settled) {
+			r.findUnmounted()
 		}
 		last = now
 	}
@@ -131,6 +142,11 @@ func (r *lockReader) unconfirmed(last, now *lockRound) progress {
 			return pending
 		}
 		p = changing
+	}
+	for id, t := range now.unmounted {
+		if accuses(&t.Wants) && !confirmedUnmounted(id, last, now) {
+			p = changing // a thread that waits has not moved: it needs another round, and no CPU
+		}
 	}
 	return p
 }
@@ -163,7 +179,11 @@ func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 		settled = false
 	}
 	now := &lockRound{settled: settled,
-		threads: make(map[uint64]*vmstructs.ThreadLocks, len(all)), still: map[uint64]bool{}}
+		threads: make(map[uint64]*vmstructs.ThreadLocks, len(all)), still: map[uint64]bool{},
+		unmounted: map[uint64]vmstructs.UnmountedLocks{}}
+	for _, v := range r.k.Unmounted() {
+		now.unmounted[v.ID] = v
+	}
 	for i := range all {
 		now.threads[all[i].Thread.Addr] = &all[i]
 	}

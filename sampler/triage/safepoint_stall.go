@@ -32,6 +32,9 @@ func safepointStall(x *exam) *suspicion {
 		return x.cannotTell("neither the JVM's counters nor its symbols tell of safepoints")
 	}
 	if lasted < stallLasts && share < stallShare {
+		if !x.last.JVM.Safepoints.State.IsKnown() { // its counters count a safepoint when it has begun
+			return x.cannotTell("this JVM's counters do not tell of one that does not begin, and its libjvm.so has no symbols")
+		}
 		return nil
 	}
 	s := &suspicion{sure: 0.96, severity: profile.Critical,

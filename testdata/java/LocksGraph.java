@@ -12,7 +12,7 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
  * Proves: who waits for whose lock is told. Arguments: a seed, how many threads, the kinds of locks, how many of the
- * threads that wait for nobody are virtual. Thread N, of the name lock-N, takes lock N and some monitors of its own, and
+ * threads that wait for nobody are virtual; with a fifth argument, of all threads. Thread N, of the name lock-N, takes lock N and some monitors of its own, and
  * then wants the lock of another thread or of none, as chance has it: so they make cycles and chains. Kinds are m, a
  * monitor; r, a ReentrantLock; w and s, a ReentrantReadWriteLock that is held for writing, for reading.
  *
@@ -48,7 +48,7 @@ public final class LocksGraph {
         Random random = new Random(Long.parseLong(args[0]));
         int n = Integer.parseInt(args[1]);
         int virtuals = Integer.parseInt(args[3]);
-        make(random, n, args[2], virtuals);
+        make(random, n, args[2], virtuals, args.length > 4);
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < n; i++) {
             int own = i;
@@ -67,7 +67,7 @@ public final class LocksGraph {
         Control.serve(LocksGraph::command, () -> Control.check(threads.size() == target.length, "a thread is missing"));
     }
 
-    private static void make(Random random, int n, String kinds, int virtuals) {
+    private static void make(Random random, int n, String kinds, int virtuals, boolean waiting) {
         target = new int[n];
         kind = new char[n];
         virtual = new boolean[n];
@@ -81,7 +81,7 @@ public final class LocksGraph {
             if (target[i] == i) {
                 target[i] = -1;
             }
-            if (target[i] < 0 && virtuals > 0) {
+            if ((target[i] < 0 || waiting) && virtuals > 0) {
                 virtual[i] = true;
                 virtuals--;
             }

@@ -150,3 +150,21 @@ func TestLocksOfVirtualThreads(t *testing.T) {
 		}
 	})
 }
+
+// TestLocksVirtualThreadsWaitFor: what a virtual thread waits for is told, also where no carrier runs it, and the
+// deadlocks that it is in. Up to 23 those that hold monitors keep their carriers.
+func TestLocksVirtualThreadsWaitFor(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if jdk.Version < 21 {
+			return
+		}
+		for seed := range 2 * lockRounds() {
+			for _, kinds := range []string{"rw", "mr"} {
+				jvm, nodes := startGraph(t, jdk, "-Djdk.virtualThreadScheduler.parallelism=32", seed, 20, kinds, 14, "all")
+				told, of := judgeLocks(t, nodes, lockDump(t, attach(t, jvm.PID)), true)
+				t.Logf("%s: %d of %d waits with their owners", kinds, told, of)
+				jvm.Quit()
+			}
+		}
+	})
+}

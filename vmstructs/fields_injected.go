@@ -1,0 +1,36 @@
+package vmstructs
+
+import "fmt"
+
+// injectedIn lists where the fields are that the VM has added to a class, for itself (oops/fieldInfo.inline.hpp: they
+// follow those of Java). Their names are numbers that differ between builds. There are none to be had up to 20.
+func (vm *VM) injectedIn(klass uint64) (offsets []uint64, err error) {
+	l := &vm.l.method
+	if !l.fieldStream.ok() || !l.arrayU1.ok() || !l.arrayLen.ok() {
+		return nil, ErrMissing
+	}
+	b, err := vm.array(klass+uint64(l.fieldStream), l.arrayU1, 1)
+	if err != nil {
+		return nil, err
+	}
+	s := stream{b: b, x: l.unsigned5X}
+	n, injected := s.u5(), s.u5()
+	if s.bad || n > maxFields || injected > maxFields {
+		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, n)
+	}
+	for range n + injected {
+		_, _, at, _, flags := s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
+		for _, more := range []uint32{fieldInitialized, fieldGeneric, fieldContended} {
+			if flags&more != 0 {
+				s.u5()
+			}
+		}
+		if s.bad {
+			return nil, fmt.Errorf("%w: field stream ends early", ErrBadMethod)
+		}
+		if flags&fieldInjected != 0 && at < maxFieldOffset {
+			offsets = append(offsets, uint64(at))
+		}
+	}
+	return offsets, nil
+}

@@ -1,0 +1,214 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+
+	"goprof/process"
+)
+
+// Virtual threads that no carrier runs are Java objects in lists of the JDK (containers.go). One that waits for a lock
+// of java.util.concurrent has it in Thread.parkBlocker, as all threads do.
+//
+// One that waits for a monitor (from 24 on; a carrier waits with it before) has an ObjectWaiter. A field that the VM has
+// added to VirtualThread leads to it (runtime/objectMonitor.hpp). Nothing says how that is laid out. So it is believed
+// only if a handle in it leads back to the thread, and the next word to a monitor whose object agrees.
+
+const (
+	// maxVirtualFound bounds the virtual threads that are remembered by their numbers.
+	maxVirtualFound = 1 << 16
+	// maxVirtualWaits bounds those of which it is told what they wait for: each is read in each round.
+	maxVirtualWaits = 1 << 12
+	// waiterBytes is how much is read of an ObjectWaiter, from its beginning.
+	waiterBytes = 64
+)
+
+// UnmountedLocks is what one round says of a virtual thread that no carrier runs.
+type UnmountedLocks struct {
+	ID    uint64
+	State string
+	Wants Wanted
+	// Frames stands for all its frames and where they are. One that has run in between has other ones, most likely: what
+	// it keeps on its stack while it waits is made anew each time.
+	Frames uint64
+}
+
+// unmounted is what Locks knows of virtual threads.
+type unmounted struct {
+	search  *search
+	objects map[uint64]uint64 // by their numbers
+	waiting []uint64          // numbers of those that wait for something
+	left    int               // that wait, too, and are not told
+	waiters []uint64          // where in a VirtualThread its ObjectWaiter may be; nil: not looked for yet
+	now     []UnmountedLocks  // of the last round
+}
+
+// FindVirtual looks for virtual threads that no carrier runs and that wait for something. It is to be called after a
+// Round, and again after one that was not settled: the collector has moved them then. c is for its use alone. From then
+// on each Round reads what they wait for. left counts those that wait, too, and are too many.
+func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
+	u := &k.unmounted
+	*u = unmounted{objects: map[uint64]uint64{}, waiters: u.waiters}
+	if err := c.prepare(); err != nil {
+		return 0, 0, err
+	}
+	platform := make([]Thread, 0, len(k.threads))
+	for i := range k.threads {
+		platform = append(platform, k.threads[i].Thread)
+	}
+	s := &search{c: c, light: true, seen: map[uint64]bool{}, shown: map[uint64]bool{}}
+	s.visit = func(v *VirtualThread) {
+		if v.Err != nil || v.Mounted || v.ID == 0 {
+			return
+		}
+		if len(u.objects) < maxVirtualFound {
+			u.objects[v.ID] = v.object
+		}
+		switch w := k.wantsUnmounted(v.object, v.State); {
+		case w.How == 0:
+		case len(u.waiting) >= maxVirtualWaits || u.objects[v.ID] == 0:
+			u.left++
+		default:
+			u.waiting = append(u.waiting, v.ID)
+		}
+	}
+	err = s.run(platform)
+	s.light, u.search = false, s // it knows the numbers of the states
+	return s.census.Seen, u.left, err
+}
+
+// Unmounted is what the last round has read of virtual threads that no carrier runs.
+func (k *Locks) Unmounted() []UnmountedLocks { return k.unmounted.now }
+
+// VisitVirtual looks at one virtual thread that FindVirtual has found, with its frames. It reports whether it is still
+// there, and no carrier runs it.
+func (k *Locks) VisitVirtual(id uint64, visit func(*VirtualThread)) bool {
+	t, ok := k.lookAtVirtual(id)
+	if ok {
+		t.Stack = &k.unmounted.search.c.heap
+		visit(&t)
+	}
+	return ok
+}
+
+func (k *Locks) lookAtVirtual(id uint64) (t VirtualThread, ok bool) {
+	u := &k.unmounted
+	at := u.objects[id]
+	if at == 0 || u.search == nil {
+		return t, false
+	}
+	for range virtualTries {
+		if t = u.search.lookOnce(at); t.Err == nil {
+			break
+		}
+	}
+	return t, t.Err == nil && t.ID == id && !t.Mounted
+}
+
+// readUnmounted reads what the virtual threads wait for that were found.
+func (k *Locks) readUnmounted() {
+	u := &k.unmounted
+	u.now = u.now[:0]
+	for _, id := range u.waiting {
+		t, ok := k.lookAtVirtual(id)
+		if !ok {
+			continue
+		}
+		w := k.wantsUnmounted(t.object, t.State)
+		u.now = append(u.now, UnmountedLocks{ID: id, State: t.State, Wants: w, Frames: framesHash(&u.search.c.heap)})
+	}
+}
+
+func framesHash(c *process.Continuation) uint64 {
+	h := fnv.New64a()
+	for i := range c.Chunks {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], c.Chunks[i].SP)
+		h.Write(b[:])
+		h.Write(c.Chunks[i].Stack)
+	}
+	return h.Sum64()
+}
+
+// wantsUnmounted reads what a virtual thread waits for that no carrier runs.
+func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
+	switch state {
+	case "parked", "timed-parked":
+		b := make([]byte, k.threadHead())
+		if k.vm.mem.Bytes(object, b) != nil || k.forwarded(&object, b) == nil || k.vm.java.blocker == 0 {
+			return w
+		}
+		if c := k.classOf(b); c == nil || !c.virtual {
+			return w
+		}
+		blocker, err := k.oopIn(b, k.vm.java.blocker)
+		if err != nil || blocker == 0 {
+			return w
+		}
+		lock, owner, ok := k.synchronizer(blocker)
+		if !ok {
+			return w
+		}
+		return Wanted{Lock: lock, How: WaitToUnpark, Owner: owner, Timed: state == "timed-parked"}
+	case "blocked", "waiting", "timed-waiting":
+		at, m := k.waitsAt(object)
+		if m == nil || m.object == 0 {
+			return w
+		}
+		w = Wanted{Lock: m.lockOf(at), How: WaitToNotify, Timed: state == "timed-waiting"}
+		if state == "blocked" {
+			w.How, w.Owner = WaitToEnter, m.owner
+		}
+	}
+	return w
+}
+
+// waitsAt finds the monitor that a virtual thread waits for.
+func (k *Locks) waitsAt(object uint64) (at uint64, m *monitor) {
+	u := &k.unmounted
+	if u.waiters == nil {
+		u.waiters = []uint64{}
+		var head [klassBytes]byte
+		if k.vm.mem.Bytes(object, head[:]) == nil {
+			if found, err := k.vm.injectedIn(k.klasses.klassIn(head[:])); err == nil {
+				u.waiters = found
+			}
+		}
+	}
+	for _, field := range u.waiters {
+		waiter, err := k.vm.mem.U64(object + field)
+		if err != nil || waiter == 0 || waiter%8 != 0 {
+			continue
+		}
+		var b [waiterBytes]byte
+		if k.vm.mem.Bytes(waiter, b[:]) != nil {
+			continue
+		}
+		for off := 0; off+16 <= len(b); off += 8 {
+			handle, monitor := word(b[off:]), word(b[off+8:])
+			if handle == 0 || handle%8 != 0 || monitor == 0 || monitor%8 != 0 || !k.leadsTo(handle, object) {
+				continue
+			}
+			if m := k.monitorAt(monitor); m != nil && m.object != 0 && k.isMonitor(m, monitor) {
+				return monitor, m
+			}
+		}
+	}
+	return 0, nil
+}
+
+// leadsTo reports whether a handle holds a reference to an object.
+func (k *Locks) leadsTo(handle, object uint64) bool {
+	ref, err := k.vm.mem.U64(handle)
+	if err != nil || ref == 0 {
+		return false
+	}
+	at, err := k.uncolour(ref)
+	return err == nil && at != 0 && k.same(at, object)
+}
+
+// isMonitor reports whether the object of a monitor says that it has one.
+func (k *Locks) isMonitor(m *monitor, at uint64) bool {
+	mark, err := k.vm.mem.U64(m.object)
+	return err == nil && mark&3 == 2 && (k.table || mark&^3 == at)
+}

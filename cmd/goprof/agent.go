@@ -28,8 +28,8 @@ import (
 
 const agentName = "agent"
 
-const agentHelp = `agent runs until it is told to end (SIGTERM). It finds the JVMs of this host as they start, containers
-included, records all of them at a low rate, and hands over a batch of each JVM every 15 seconds.
+const agentHelp = `agent runs until it is told to end (SIGTERM). It finds the JVMs of this host as they start,
+containers included, records all of them at a low rate, and hands over a batch of each JVM every 15 seconds.
 Nothing is loaded into a JVM and nothing of it is changed.
 
 A JVM that does nothing is not touched: only its CPU clock is read, each second. It is attached to

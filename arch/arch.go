@@ -61,6 +61,8 @@ type Facts struct {
 
 	// Perf is what perf_event_open calls the registers.
 	Perf PerfLayout
+	// Probe is how a program that the kernel runs at a probe sees the registers.
+	Probe ProbeLayout
 
 	// Signs: code addresses may carry a signature.
 	Signs bool
@@ -94,6 +96,8 @@ type Facts struct {
 	// rules of that code tell all of that.
 	Sigreturn []byte
 	SigRegs   int
+	// SigInfo is where the signal's siginfo_t is from the stack pointer there on.
+	SigInfo int
 }
 
 // SetsBack reports whether the kernel sets a thread back to its system call before a tracer sees it (SyscallInst).

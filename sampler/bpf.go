@@ -22,8 +22,8 @@ const (
 	r1
 	r2
 	r3
-	_
-	_
+	r4
+	r5
 	r6
 	r7
 	r8
@@ -140,7 +140,10 @@ func bpfMap(size int) (fd int, mem []byte, err error) {
 const bpfLicense = "Dual BSD/GPL\x00"
 
 // loadForPerf loads the program for perf events. log is what the kernel's verifier says, if it is not nil.
-func (c *bpfCode) loadForPerf(log []byte) (fd int, err error) {
+func (c *bpfCode) loadForPerf(log []byte) (fd int, err error) { return c.loadAs(bpfProgPerfEvent, log) }
+
+// loadAs loads the program for a kind of events.
+func (c *bpfCode) loadAs(kind uint32, log []byte) (fd int, err error) {
 	license := []byte(bpfLicense)
 	attr := struct {
 		kind, insnCount   uint32
@@ -148,7 +151,7 @@ func (c *bpfCode) loadForPerf(log []byte) (fd int, err error) {
 		logLevel, logSize uint32
 		log               uint64
 		version, flags    uint32
-	}{kind: bpfProgPerfEvent, insnCount: uint32(len(c.insns))}
+	}{kind: kind, insnCount: uint32(len(c.insns))}
 	attr.insns = uint64(uintptr(unsafe.Pointer(&c.insns[0])))
 	attr.license = uint64(uintptr(unsafe.Pointer(&license[0])))
 	if len(log) > 0 {
@@ -165,6 +168,9 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	fd, _, e := unix.Syscall(unix.SYS_BPF, command, uintptr(attr), size)
 	if e != 0 {
 		return -1, fmt.Errorf("bpf: %w", e)
+	}
+	if command == bpfUpdateElem {
+		return 0, nil // which makes no descriptor
 	}
 	unix.CloseOnExec(int(fd))
 	return int(fd), nil

@@ -67,8 +67,10 @@ type Stats struct {
 	Wall      time.Duration
 	CPU       time.Duration // of the sampling thread
 	Times     Times
-	Silent    []int      // threads whose memory did not answer; looks at them are Lost[Silent]
-	Looks     LookCounts // of a Wall; what it has Repeated is Taken, too
+	Silent    []int        // threads whose memory did not answer; looks at them are Lost[Silent]
+	Looks     LookCounts   // of a Wall; what it has Repeated is Taken, too
+	Events    []EventCount // of Events, in the order that they were given in
+	Gathered  GatherCounts // of a Gather
 }
 
 // LostSum is how many looks came to nothing.

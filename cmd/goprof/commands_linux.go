@@ -8,6 +8,7 @@ var platform = []func() *cobra.Command{
 	newList,
 	newRecord,
 	newDump,
+	newEvents,
 	newTriage,
 	newLocks,
 	newTop,

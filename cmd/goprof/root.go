@@ -19,7 +19,9 @@ var portable = []func() *cobra.Command{
 	newReport,
 	newHeat,
 	newConvert,
+	newShip,
 	newDiff,
+	newRedact,
 	newVersion,
 	newMan,
 }

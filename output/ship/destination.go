@@ -24,6 +24,9 @@ type Failure struct {
 	Err error
 	// Final says that the server will never take it.
 	Final bool
+	// Doubtful says that the message itself may be why. It is sent again a few times, and then given up, so that one
+	// message cannot hold all that come after it.
+	Doubtful bool
 	// After is how long the server asks to wait, 0 if it does not say.
 	After time.Duration
 }

@@ -61,6 +61,14 @@ func (l *lane) offer(b *Batch) {
 	wake(l.wakeIn)
 }
 
+// hasRoom reports whether a batch more drops nothing, as far as sizes of batches are alike.
+func (l *lane) hasRoom() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.pending) == 0 && l.busy == 0 && l.spool.bytesNow() < l.spool.max/2 &&
+		l.spool.amount().Batches < maxEntries/2
+}
+
 func (l *lane) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +193,7 @@ func (l *lane) attempt(ctx context.Context, e *entry, pace *backoff) (wait time.
 		err = l.to.Send(within, message)
 		cancel()
 	}
-	fate := fateOf(err)
+	fate := fateOf(e, err)
 	if fate != again {
 		l.spool.removeFile(e) // before the lock: a disk may hang
 	}
@@ -214,7 +222,10 @@ const (
 	torn
 )
 
-func fateOf(err error) fate {
+// maxDoubts is how often a message is sent that may be to blame itself: over half a minute.
+const maxDoubts = 6
+
+func fateOf(e *entry, err error) fate {
 	var partial *Partial
 	var bad *damage
 	switch {
@@ -224,6 +235,10 @@ func fateOf(err error) fate {
 		return torn
 	case failureOf(err).Final:
 		return refused
+	case failureOf(err).Doubtful:
+		if e.doubts++; e.doubts >= maxDoubts {
+			return refused
+		}
 	}
 	return again
 }

@@ -131,6 +131,12 @@ func TestFaults(t *testing.T) {
 			}
 			return nil
 		}, 4, func(s Stats) bool { return s.Refused == Amount{1, 3} && s.LastError == "" }},
+		"doubts the first for ever": {func(_ time.Time, try int) error {
+			if try <= maxDoubts {
+				return &Failure{Err: errors.New("500"), Doubtful: true}
+			}
+			return nil
+		}, 4, func(s Stats) bool { return s.Refused == Amount{1, 3} && s.Retries == maxDoubts-1 }},
 		"silent once": {func(_ time.Time, try int) error {
 			if try == 1 {
 				return errSilent
@@ -277,6 +283,20 @@ type hanging struct {
 func (h *hanging) Encode(b *Batch) ([]byte, error) {
 	<-h.blocked
 	return h.server.Encode(b)
+}
+
+// TestGiveWaits: who can wait loses nothing, however slow the server is.
+func TestGiveWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &server{answer: func(int) error { time.Sleep(time.Second); return nil }}
+		s := start(t, Options{MaxBytes: 200}, to)
+		for _, name := range batches(200) {
+			s.Give(context.Background(), batch(name))
+		}
+		if err := closed(t, s, time.Hour); err != nil || len(to.got) != 200 {
+			t.Errorf("%v, %d arrived: %+v", err, len(to.got), s.Stats()[0])
+		}
+	})
 }
 
 // TestNoMessage: a batch of which no message can be made is refused, and the others go on.

@@ -74,12 +74,27 @@ func New(o Options, to ...Destination) (*Shipper, error) {
 }
 
 // Offer gives a batch to every destination. It never waits: where a destination is so far behind that even taking
-// batches in lags, the oldest one that waits for that is dropped and counted.
+// batches in lags, the oldest one that waits for that is dropped and counted. A batch without samples is not sent.
 func (s *Shipper) Offer(b *Batch) {
+	if len(b.Samples) == 0 {
+		return
+	}
 	for _, l := range s.lanes {
 		l.offer(b)
 	}
 }
+
+// Give is Offer for who can wait: it waits until every destination has room for the batch without a drop. When ctx ends
+// it gives the batch all the same.
+func (s *Shipper) Give(ctx context.Context, b *Batch) {
+	for _, l := range s.lanes {
+		for !l.hasRoom() && sleepFor(ctx, giveWait) {
+		}
+	}
+	s.Offer(b)
+}
+
+const giveWait = 5 * time.Millisecond
 
 // Close takes no more batches, puts those that it has into the spool, and goes on sending until all is delivered or
 // ctx ends. What is not delivered stays in the spool; without one it is lost, and counted as dropped. The error says

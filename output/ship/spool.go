@@ -24,6 +24,7 @@ type entry struct {
 	at     time.Time
 	data   []byte // of a message that is in memory only
 	held   bool   // it is being sent
+	doubts int    // doubtful failures
 }
 
 // spool keeps messages in the order in which they came. Files are written and read without the lock, so a disk that

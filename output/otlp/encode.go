@@ -11,7 +11,8 @@ import (
 	"goprof/profile/resource"
 )
 
-// Encode writes a batch as an ExportProfilesServiceRequest, which has the fields of a ProfilesData: a file of it is one.
+// Encode writes a batch as an ExportProfilesServiceRequest, which has the fields of a ProfilesData: a file of it is
+// one.
 func Encode(b *ship.Batch) []byte {
 	e := &encoder{dict: newDictionary(), functions: make(map[*profile.Func]int32), batch: b}
 	e.samples()

@@ -24,7 +24,8 @@ func encoded(t *testing.T, samples []*profile.Sample, o ship.GatherOptions) *col
 	return r
 }
 
-// TestSameAsCollapsed: what OpenTelemetry's own code decodes of our bytes has the stacks and counts of our collapsed text.
+// TestSameAsCollapsed: what OpenTelemetry's own code decodes of our bytes has the stacks and counts of our
+// collapsed text.
 func TestSameAsCollapsed(t *testing.T) {
 	for _, wall := range []bool{false, true} {
 		samples := shipped.Samples(400, wall)

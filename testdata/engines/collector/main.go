@@ -30,7 +30,7 @@ func main() {
 		BuildInfo: component.BuildInfo{Command: "collector", Description: "for tests of goprof", Version: "0.164.0"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
-			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
+			DefaultScheme: "file", ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
 		}},
 	})
 	if err := cmd.Execute(); err != nil {

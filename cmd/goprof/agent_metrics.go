@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"goprof/output/shelf"
+	"goprof/output/ship"
 	"goprof/sampler/agent"
 )
 
@@ -35,7 +35,7 @@ func serveMetrics(at net.Listener, write func(io.Writer), healthy func() bool) (
 }
 
 // writeMetrics writes what all parts of an agent count.
-func writeMetrics(w io.Writer, a *agent.Agent, h *agent.Host, files *shelf.Shelf) {
+func writeMetrics(w io.Writer, a *agent.Agent, h *agent.Host, out *takers) {
 	a.Metrics().Write(w)
 	g := h.Group()
 	for _, m := range []struct {
@@ -49,7 +49,13 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.Host, files *shelf.Shelf
 	} {
 		oneMetric(w, m.name, m.kind, m.help, m.value)
 	}
-	st := files.Stats()
+	if out.servers != nil {
+		writeServers(w, out.servers.Stats())
+	}
+	if out.files == nil {
+		return
+	}
+	st := out.files.Stats()
 	for _, m := range []struct {
 		name, kind, help string
 		value            any
@@ -63,6 +69,36 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.Host, files *shelf.Shelf
 		{"files_bytes", "gauge", "What they take.", st.Bytes},
 	} {
 		oneMetric(w, m.name, m.kind, m.help, m.value)
+	}
+}
+
+// writeServers writes what became of batches for each server.
+func writeServers(w io.Writer, all []ship.Stats) {
+	for _, m := range []struct {
+		name, kind, help string
+		value            func(*ship.Stats) int64
+	}{
+		{"offered", "counter", "Batches for a server.", func(s *ship.Stats) int64 { return s.Offered.Batches }},
+		{"recovered", "counter", "Batches that an earlier goprof has left.",
+			func(s *ship.Stats) int64 { return s.Recovered.Batches }},
+		{"sent", "counter", "Batches that a server has.", func(s *ship.Stats) int64 { return s.Sent.Batches }},
+		{"refused", "counter", "Batches that a server will never take.",
+			func(s *ship.Stats) int64 { return s.Refused.Batches }},
+		{"dropped", "counter", "Batches that were dropped for want of room.",
+			func(s *ship.Stats) int64 { return s.Dropped.Batches }},
+		{"retries", "counter", "Attempts that failed and are made again.", func(s *ship.Stats) int64 { return s.Retries }},
+		{"sent_bytes", "counter", "What was sent.", func(s *ship.Stats) int64 { return s.SentBytes }},
+		{"queued", "gauge", "Batches that wait.", func(s *ship.Stats) int64 { return s.Queued.Batches }},
+		{"queued_bytes", "gauge", "What they take.", func(s *ship.Stats) int64 { return s.QueuedBytes }},
+	} {
+		name := "server_" + m.name
+		if m.kind == "counter" {
+			name += "_total"
+		}
+		fmt.Fprintf(w, "# HELP goprof_agent_%s %s\n# TYPE goprof_agent_%[1]s %[3]s\n", name, m.help, m.kind)
+		for i := range all {
+			fmt.Fprintf(w, "goprof_agent_%s{server=%q} %d\n", name, all[i].Name, m.value(&all[i]))
+		}
 	}
 }
 

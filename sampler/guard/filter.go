@@ -45,6 +45,18 @@ var never = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
+// neverWhenSending is never without what a connection needs. Go binds a socket to find out which protocols there are.
+func neverWhenSending() (calls []uint32) {
+	for _, call := range never {
+		switch call {
+		case unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND:
+		default:
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
 // rule allows a call only where an argument has one of some values, or has some bits.
 type rule struct {
 	call   uint32
@@ -100,7 +112,7 @@ const x32 = 0x4000_0000
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
 // program is the filter, in the kernel's classic BPF: straight on, with jumps over what follows.
-func program(pid int) []unix.SockFilter {
+func program(pid int, never []uint32) []unix.SockFilter {
 	refuse := ret(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM))
 	p := []unix.SockFilter{
 		load(atArch), unlessEqual(auditArch[runtime.GOARCH], 1), {Code: unix.BPF_JMP | unix.BPF_JA, K: 1}, refuse,

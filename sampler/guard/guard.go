@@ -44,7 +44,13 @@ var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.C
 
 // Enter gives up what is not kept, in all OS threads of this process, for good. Go drops the capabilities of each by a
 // signal, and waits until all have: so it is called before any of them reads a process that may hang.
-func Enter(keep Keep) (g Given) {
+func Enter(keep Keep) Given { return enter(keep, never) }
+
+// EnterSending is Enter for a process that sends what it has seen over the network: it may open connections. It may not
+// listen.
+func EnterSending(keep Keep) Given { return enter(keep, neverWhenSending()) }
+
+func enter(keep Keep, never []uint32) (g Given) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	g.Capabilities = dropCapabilities(keep)
@@ -53,7 +59,7 @@ func Enter(keep Keep) (g Given) {
 	if unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil {
 		return g
 	}
-	g.Filter = install(program(unix.Getpid()))
+	g.Filter = install(program(unix.Getpid(), never))
 	if !g.Filter {
 		_, _, e := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
 		g.NoNewPrivileges = e == 0

@@ -25,6 +25,7 @@ type Config struct {
 	agent.Settings
 	Listen string // "" is nowhere
 	Files  Files
+	others Others
 }
 
 // Files is where batches are kept as files.
@@ -114,8 +115,9 @@ func Environment(lookup func(string) (string, bool)) (said Said) {
 
 // Load makes a Config: of the file, if there is one, of variables, and of flags. The last one that says something of an
 // option is right; rules of one source replace those of the one before.
-func Load(file string, sources ...Said) (Config, error) {
+func Load(file string, others Others, sources ...Said) (Config, error) {
 	c := Default()
+	c.others = others
 	if file != "" {
 		if err := readFile(&c, file); err != nil {
 			return c, err
@@ -140,6 +142,12 @@ func Load(file string, sources ...Said) (Config, error) {
 	return c, c.Check()
 }
 
+// Others are options that the file may hold, too, and that somebody else knows: where to send to.
+type Others interface {
+	Has(name string) bool
+	Set(name, text string) error
+}
+
 // forget drops the rules of an option.
 func (c *Config) forget(name string) {
 	if name == "match" {
@@ -147,20 +155,6 @@ func (c *Config) forget(name string) {
 	} else {
 		c.Choice.Deny = nil
 	}
-}
-
-// ErrNowhere says that nobody takes batches.
-var ErrNowhere = errors.New("there is nowhere to send batches to: give files")
-
-// Check holds options against each other.
-func (c *Config) Check() error {
-	if err := c.Settings.Check(); err != nil {
-		return err
-	}
-	if c.Files.Dir == "" {
-		return ErrNowhere
-	}
-	return nil
 }
 
 func setFiles(c *Config, text string) error {

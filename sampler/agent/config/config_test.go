@@ -89,15 +89,36 @@ func TestSources(t *testing.T) {
 			"GOPROF_" + "AGENT_MATCH": "three\nfour\nfive\n"}[name]
 		return text, ok
 	})
-	c, err := Load("", said, flags)
+	c, err := Load("", nil, said, flags)
 	if err != nil || c.Files.Dir != "/a" || c.Rate != 49 || len(c.Choice.Match) != 2 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if c, err = Load("", said); err != nil || len(c.Choice.Match) != 3 {
+	if c, err = Load("", nil, said); err != nil || len(c.Choice.Match) != 3 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if _, err := Load(""); err != ErrNowhere {
-		t.Errorf("%v", err)
+}
+
+// others are options that somebody else knows.
+type others map[string][]string
+
+func (o others) Has(name string) bool { return name == "otlp" }
+func (o others) Set(name, text string) error {
+	o[name] = append(o[name], text)
+	return nil
+}
+
+func TestOthers(t *testing.T) {
+	for text, n := range map[string]int{"otlp: http://a:1\n": 1, "otlp: [http://a:1, http://b:1]\n": 2} {
+		c, o := Default(), others{}
+		c.others = o
+		if err := Read(&c, "f", strings.NewReader(text)); err != nil || len(o["otlp"]) != n {
+			t.Errorf("%q: %v, %v", text, o, err)
+		}
+	}
+	c := Default()
+	c.others = others{}
+	if Read(&c, "f", strings.NewReader("parca: x\n")) == nil {
+		t.Error("a key that nobody knows is taken")
 	}
 }
 

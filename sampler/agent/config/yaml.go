@@ -52,6 +52,12 @@ func readAll(c *Config, top *yaml.Node) error {
 		key, value := top.Content[i], top.Content[i+1]
 		o := Find(key.Value)
 		switch {
+		case o == nil && c.others != nil && c.others.Has(key.Value) && !slices.Contains(seen, key.Value):
+			seen = append(seen, key.Value)
+			if err := readOther(c, key.Value, value); err != nil {
+				return err
+			}
+			continue
 		case o == nil:
 			return wrong(key, "there is no option %q", key.Value)
 		case slices.Contains(seen, o.Name):
@@ -60,6 +66,24 @@ func readAll(c *Config, top *yaml.Node) error {
 		seen = append(seen, o.Name)
 		if err := readOne(c, o, value); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// readOther reads an option of somebody else's: a value, or a list of them.
+func readOther(c *Config, name string, value *yaml.Node) error {
+	list := []*yaml.Node{value}
+	if value.Kind == yaml.SequenceNode {
+		list = value.Content
+	}
+	for _, one := range list {
+		text, err := scalar(one)
+		if err != nil {
+			return err
+		}
+		if err := c.others.Set(name, text); err != nil {
+			return wrong(one, "%s: %w", name, err)
 		}
 	}
 	return nil

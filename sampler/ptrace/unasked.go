@@ -1,3 +1,5 @@
+//go:build linux
+
 package ptrace
 
 import "golang.org/x/sys/unix"

@@ -17,12 +17,12 @@ import (
 
 // Metrics is what an agent counts. It can be read from any goroutine.
 type Metrics struct {
-	found, ended, endedRecorded, attached, released, delayed, execs, stopped atomic.Int64
-	batches, samples, lost, broken, unsaid, reloads                          atomic.Int64
-	paused, unwatched, interval                                              atomic.Int64 // ns
-	used, factor                                                             float
-	began                                                                    time.Time
-	beat                                                                     atomic.Int64 // ns since 1970
+	found, ended, endedRecorded, attached, released, delayed, execs atomic.Int64
+	batches, samples, lost, broken, unsaid, reloads                 atomic.Int64
+	paused, unwatched, interval                                     atomic.Int64 // ns
+	used, factor                                                    float
+	began                                                           time.Time
+	beat                                                            atomic.Int64 // ns since 1970
 
 	mu      sync.Mutex
 	states  [numStates]int

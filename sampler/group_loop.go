@@ -90,6 +90,7 @@ func (r *groupRun) turnOut() {
 // shift holds visits on one OS thread, which ends when goprof is to be suspended.
 func (r *groupRun) shift() {
 	r.lead.ChangeOSThread()
+	ptrace.LeaveInPeace()
 	began := threadCPU()
 	defer func() { r.cpuOf += threadCPU() - began }()
 	if !r.visits.begin() || !r.lead.Prepare() {

@@ -17,12 +17,12 @@ import (
 
 // Metrics is what an agent counts. It can be read from any goroutine.
 type Metrics struct {
-	found, ended, endedRecorded, attached, released, delayed, execs, stopped atomic.Int64
-	batches, samples, lost, broken, unsaid, reloads                          atomic.Int64
-	paused, unwatched, interval                                              atomic.Int64 // ns
-	used, factor                                                             float
-	began                                                                    time.Time
-	beat                                                                     atomic.Int64 // ns since 1970
+	found, ended, endedRecorded, attached, released, delayed, execs atomic.Int64
+	batches, samples, lost, broken, unsaid, reloads                 atomic.Int64
+	paused, unwatched, interval                                     atomic.Int64 // ns
+	used, factor                                                    float
+	began                                                           time.Time
+	beat                                                            atomic.Int64 // ns since 1970
 
 	mu      sync.Mutex
 	states  [numStates]int
@@ -108,7 +108,7 @@ var exposed = []metric{
 	{"samples_total", "counter", "Samples in batches.", func(m *Metrics) float64 { return float64(m.samples.Load()) }},
 	{"samples_lost_total", "counter", "Samples that were due and gave no stack.",
 		func(m *Metrics) float64 { return float64(m.lost.Load()) }},
-	{"samples_truncated_total", "counter", "Samples whose stack does not reach its thread's root, of JVMs that were let go.",
+	{"samples_truncated_total", "counter", "Samples that do not reach their thread's root, of JVMs that were let go.",
 		func(m *Metrics) float64 { return float64(m.broken.Load()) }},
 	{"pause_seconds_total", "counter", "Time that threads of JVMs stood still for goprof.",
 		func(m *Metrics) float64 { return seconds(m.paused.Load()) }},
@@ -150,8 +150,8 @@ func (m *Metrics) Write(w io.Writer) error {
 	for i, n := range states {
 		fmt.Fprintf(w, "%sjvms{state=%q} %d\n", prefix, stateNames[i], n)
 	}
-	fmt.Fprintf(w, "# HELP %srefused_total JVMs that could not be recorded, by cause.\n# TYPE %[1]srefused_total counter\n",
-		prefix)
+	fmt.Fprintf(w, "# HELP %srefused_total JVMs that could not be recorded, by cause.\n", prefix)
+	fmt.Fprintf(w, "# TYPE %srefused_total counter\n", prefix)
 	for _, cause := range slices.Sorted(maps.Keys(refused)) {
 		fmt.Fprintf(w, "%srefused_total{cause=%q} %d\n", prefix, cause, refused[cause])
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package ptrace
 
 // A Runner keeps an OS thread and room for a stack. Tracers of several processes that share an OS thread take turns,

@@ -1,0 +1,120 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"goprof/output/pprof"
+	"goprof/profile"
+	"goprof/testdata/jvmtest"
+)
+
+// liveAgent is an agent under way.
+type liveAgent struct {
+	dir string
+	cmd *exec.Cmd
+	log strings.Builder
+}
+
+// startAgent starts one that records the JVMs of a test alone: others may run on this machine.
+func startAgent(t *testing.T, args ...string) *liveAgent {
+	t.Helper()
+	a := &liveAgent{dir: filepath.Join(t.TempDir(), "files")}
+	a.cmd = exec.Command("goprof", append([]string{"agent", "--files", a.dir, "--every", "1s", "--max-cpu", "0",
+		"--match", "main=Shares"}, args...)...)
+	a.cmd.Stderr = &a.log
+	if err := a.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if a.cmd.ProcessState == nil {
+			a.cmd.Process.Kill()
+			a.cmd.Wait()
+		}
+	})
+	return a
+}
+
+// end ends it as systemd does.
+func (a *liveAgent) end(t *testing.T) {
+	t.Helper()
+	a.cmd.Process.Signal(syscall.SIGTERM)
+	if err := a.cmd.Wait(); err != nil {
+		t.Errorf("the agent ended with %v\n%s", err, &a.log)
+	}
+}
+
+// filesOf are the files of a JVM.
+func (a *liveAgent) filesOf(t *testing.T, pid int) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(a.dir, fmt.Sprintf("*-%d-*.pb.gz", pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// await waits for a file of a JVM.
+func (a *liveAgent) await(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(jvmtest.Slow(time.Minute)); len(a.filesOf(t, pid)) == 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no file of process %d\n%s", pid, &a.log)
+		}
+	}
+}
+
+// TestAgent: a JVM that was there, one that comes, and one that ends while it is recorded. Each has files that can be
+// read, and none is left stopped.
+func TestAgent(t *testing.T) {
+	jdk := jvmtest.JDKs(t)[0]
+	first := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", "7")
+	a := startAgent(t)
+	a.await(t, first.PID)
+	second := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", "7")
+	a.await(t, second.PID)
+	first.Kill()
+	a.end(t)
+	if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", second.PID)); err != nil ||
+		strings.Contains(string(state), ") T ") || strings.Contains(string(state), ") t ") {
+		t.Errorf("the JVM is not as it was: %q, %v", state, err)
+	}
+	for _, pid := range []int{first.PID, second.PID} {
+		samples := int64(0)
+		for _, name := range a.filesOf(t, pid) {
+			samples += samplesIn(t, name)
+		}
+		if samples == 0 {
+			t.Errorf("process %d: no samples", pid)
+		}
+	}
+}
+
+// samplesIn counts the looks of a file.
+func samplesIn(t *testing.T, name string) (n int64) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	read, err := pprof.Read(f)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if err := read.Each(func(_ *profile.Sample, values []int64) error {
+		n += values[0]
+		return nil
+	}); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}

@@ -156,6 +156,9 @@ func (b *backing) open(name string) *backingFile {
 		id := head.buildID()
 		f.id = hex.EncodeToString(id)
 		belongs = func(name string, file *os.File, e *elfFile) error { return sameBuild(id, e) }
+		if len(id) == 0 {
+			belongs = b.sameHead
+		}
 	}
 	f.err = os.ErrNotExist
 	for _, place := range b.places(name, f.id) {
@@ -185,9 +188,6 @@ func (b *backing) open(name string) *backingFile {
 // sameBuild: the file has that build id, and the bytes that belong to it. A file of debug information has the build id
 // alone.
 func sameBuild(id []byte, e *elfFile) error {
-	if len(id) == 0 {
-		return errNoBuildID
-	}
 	if e == nil || !bytes.Equal(e.buildID(), id) {
 		return errOtherBuild
 	}
@@ -195,6 +195,27 @@ func sameBuild(id []byte, e *elfFile) error {
 		return errOtherBuild
 	}
 	return nil
+}
+
+// sameHead: the first page of the file is that of the core, byte for byte. It is asked where the build id of a program
+// lies elsewhere (patchelf moves it): the page holds how long all parts of the file are, where they lie, and what they
+// export.
+func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
+	if e == nil || len(e.buildID()) == 0 {
+		return errNoBuildID
+	}
+	was, is := make([]byte, 4096), make([]byte, 4096)
+	for i := range b.parts {
+		p := &b.parts[i]
+		if p.path != name || p.offset != 0 || (dumped{b.c}).Read(p.start, is) != nil {
+			continue
+		}
+		if _, err := file.ReadAt(was, 0); err != nil || !bytes.Equal(was, is) {
+			return errOtherBuild
+		}
+		return nil
+	}
+	return errNoBuildID
 }
 
 const (

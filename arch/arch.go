@@ -61,6 +61,8 @@ type Facts struct {
 
 	// Perf is what perf_event_open calls the registers.
 	Perf PerfLayout
+	// Probe is how a program that the kernel runs at a probe sees the registers.
+	Probe ProbeLayout
 
 	// Signs: code addresses may carry a signature.
 	Signs bool

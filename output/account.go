@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +24,7 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	a.profile()
 	a.leftOut()
 	a.hottest()
+	a.allocated()
 	a.cost()
 	a.notes()
 	_, err := io.WriteString(to, a.b.String())
@@ -45,7 +48,15 @@ func (a *account) line(heading, format string, args ...any) {
 func (a *account) amount() {
 	s := a.s
 	took := Span(s.Meta.Duration)
+	if len(s.Events) > 0 {
+		a.events(took)
+		return
+	}
 	if s.Looks != nil {
+		if s.Safepoints != nil {
+			a.safepoints(took)
+			return
+		}
 		heading := "Time"
 		if s.Meta.Mode == profile.ModeOffCPU {
 			heading = "Waited"
@@ -65,6 +76,83 @@ func (a *account) amount() {
 		who += ", " + count(s.Threads, "thread")
 	}
 	a.line("CPU", "used %s in %s (%s)%s", Span(s.Times.Process), took, cpus(s.Times.Process, s.Meta.Duration), who)
+}
+
+// safepoints says how long the JVM waited for its threads.
+func (a *account) safepoints(took string) {
+	sp := a.s.Safepoints
+	about := ""
+	if !sp.Exact {
+		about = "about "
+	}
+	a.line("Safepoints", "%s%s in %s, waited for %s%s: %s of them met by a look, which took %s, the longest %s", about,
+		Grouped(sp.Count), took, about, Span(sp.Took), Grouped(sp.Seen), Span(sp.SeenFor), Span(sp.Longest))
+	const most = 4
+	names := slices.SortedFunc(maps.Keys(sp.Operations), func(x, y string) int {
+		return cmp.Or(cmp.Compare(sp.Operations[y], sp.Operations[x]), cmp.Compare(x, y))
+	})
+	text := ""
+	for _, name := range names[:min(len(names), most)] {
+		text += fmt.Sprintf("  %s %s", Grouped(sp.Operations[name]), CleanName(name))
+	}
+	if text != "" {
+		a.line("Asked for", "%s", text[2:])
+	}
+	if a.s.Samples > 0 {
+		a.line("Late", "%s of %s%s", Span(a.s.Looks.Time), count(a.s.Threads, "thread"), a.states())
+	}
+}
+
+// events says how much of the event there was: what the kernel has counted where it has, else what samples stand for.
+func (a *account) events(took string) {
+	s := a.s
+	who := ""
+	if s.Threads > 0 {
+		who = " by " + count(s.Threads, "thread")
+	}
+	if s.Chosen {
+		who += " that were chosen"
+	}
+	e := sumOfEvents(s.Events)
+	name := CleanName(e.Name)
+	switch {
+	case e.Hits > 0 && e.Unit == profile.Bytes:
+		a.line("Event", "%s: %s, counted in %s in %s; samples%s", name, size(e.Amount), hits(e.Hits), took, who)
+	case e.Hits > 0:
+		a.line("Event", "%s: %s in %s; samples%s", name, hits(e.Hits), took, who)
+	case e.Stood > 0:
+		a.line("Event", "%s: samples stand for %s in %s%s", name, hits(e.Stood), took, who)
+	default:
+		a.line("Event", "%s: none in %s", name, took)
+	}
+	if e.Interval > 1 {
+		each := Grouped(e.Interval) + " of them"
+		if e.Unit == profile.Bytes {
+			each = size(e.Interval)
+		}
+		a.line("", "a sample stands for %s: what came less often, or was smaller, is there by chance", each)
+	}
+	if e.Missed > 0 {
+		a.line("", "for %s samples the kernel had no room: they are not among these", Grouped(e.Missed))
+	}
+}
+
+func hits(n int64) string {
+	if n == 1 {
+		return "1 hit"
+	}
+	return Grouped(n) + " hits"
+}
+
+// sumOfEvents is one event that was taken at several places.
+func sumOfEvents(list []profile.EventCount) profile.EventCount {
+	all := profile.EventCount{Name: list[0].Name, Unit: list[0].Unit}
+	for _, e := range list {
+		all.Hits, all.Amount, all.Missed = all.Hits+e.Hits, all.Amount+e.Amount, all.Missed+e.Missed
+		all.Taken, all.Stood = all.Taken+e.Taken, all.Stood+e.Stood
+		all.Interval = max(all.Interval, e.Interval)
+	}
+	return all
 }
 
 // states are what threads did, the longest first.
@@ -175,6 +263,31 @@ func (a *account) hottest() {
 	if text != "" {
 		a.line("Hottest", "%s", text)
 	}
+}
+
+// allocated says how much memory threads have allocated, and which did most.
+func (a *account) allocated() {
+	al := a.s.Allocated
+	if al == nil || al.Bytes <= 0 || a.s.Meta.Duration <= 0 {
+		return
+	}
+	const most = 3
+	text := fmt.Sprintf("%s, %s a second", size(al.Bytes), size(int64(float64(al.Bytes)/a.s.Meta.Duration.Seconds())))
+	for i, th := range al.Threads[:min(len(al.Threads), most)] {
+		share := float64(th.Bytes) / float64(al.Bytes)
+		if i > 0 && share < 0.005 {
+			break
+		}
+		sep := "  "
+		if i == 0 {
+			sep = ": "
+		}
+		text += sep + inWords(share) + " " + CleanName(th.Thread)
+	}
+	if al.Full {
+		text += "; some threads were not counted, there are too many"
+	}
+	a.line("Allocated", "%s", text)
 }
 
 // shortName is a method's name without its package: of com.shop.Cart.total, Cart.total.

@@ -52,6 +52,8 @@ type (
 	jsonThreadLocks struct {
 		Holds    []jsonHeld      `json:"holds,omitempty"`
 		WaitsFor *jsonDumpedWait `json:"waits_for,omitempty"`
+		// Unconfirmed: it seems to wait for another thread's lock, and which that is could not be confirmed.
+		Unconfirmed bool `json:"unconfirmed,omitempty"`
 	}
 	jsonDumpedWait struct {
 		jsonLock
@@ -170,6 +172,7 @@ func threadLocksJSON(t *profile.ThreadDump) (j jsonThreadLocks) {
 		}
 		j.Holds = append(j.Holds, h)
 	}
+	j.Unconfirmed = t.Unconfirmed
 	if want := t.WaitsFor; want != nil {
 		j.WaitsFor = &jsonDumpedWait{jsonLock: lockJSON(&want.Lock), Kind: lockKind(want.Kind),
 			How: lockWait(want.How), Timed: want.Timed}

@@ -90,6 +90,17 @@ func (w *dumpWriter) header(d *profile.Dump) {
 		separator = ", "
 	}
 	fmt.Fprintf(w, "; %d of the JVM's own\n", own)
+	if n := profile.Unconfirmed(d.Threads); n > 0 {
+		fmt.Fprintf(w, "%s to wait for locks of others, which could not be confirmed: a deadlock of theirs would not be told\n",
+			seeming(n))
+	}
+}
+
+func seeming(n int) string {
+	if n == 1 {
+		return "1 thread seems"
+	}
+	return fmt.Sprintf("%d threads seem", n)
 }
 
 // partTitles stand above the parts of a dump that are not the application's.

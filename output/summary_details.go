@@ -20,7 +20,13 @@ func SummaryDetails(to io.Writer, s *profile.Summary) error {
 		fmt.Fprintf(&b, ", %s", count(s.Threads, "thread"))
 	}
 	fmt.Fprintf(&b, ", in %s\n", Round(s.Meta.Duration))
-	fmt.Fprintf(&b, "rate       %.4g Hz reached, %.4g Hz asked\n", s.RateReached, s.Rate)
+	if len(s.Events) == 0 {
+		fmt.Fprintf(&b, "rate       %.4g Hz reached, %.4g Hz asked\n", s.RateReached, s.Rate)
+	}
+	for _, e := range s.Events {
+		fmt.Fprintf(&b, "event      %s: %d hits, %s %d; %d samples stand for %d, %d missed, interval %d\n",
+			CleanName(e.Name), e.Hits, e.Unit, e.Amount, e.Taken, e.Stood, e.Missed, e.Interval)
+	}
 	if s.RateLowered > 0 {
 		fmt.Fprintf(&b, "           lowered to %.4g Hz: pauses cost more than they may; early samples count for "+
 			"more\n", s.RateLowered)

@@ -82,6 +82,16 @@ func (d *Dump) States() map[string]int {
 	return states
 }
 
+// Unconfirmed counts the threads of which it is not known whose lock they wait for, though they seem to.
+func Unconfirmed(threads []ThreadDump) (n int) {
+	for i := range threads {
+		if threads[i].Unconfirmed {
+			n++
+		}
+	}
+	return n
+}
+
 // VirtualCensus says how many virtual threads a dump has found that no carrier ran.
 type VirtualCensus struct {
 	Seen  int `json:"seen"`  // in the JVM's thread containers, mounted ones too

@@ -7,6 +7,7 @@ const (
 	ModeCPU    = "cpu"     // threads that use CPU time
 	ModeWall   = "wall"    // all threads, whatever they do
 	ModeOffCPU = "off-cpu" // threads that wait
+	ModeTTSP   = "ttsp"    // threads that keep a safepoint waiting
 
 	EnginePtrace = "ptrace" // stops a thread for the moment of a look
 	EnginePerf   = "perf"   // lets the kernel take samples
@@ -69,16 +70,20 @@ type Summary struct {
 	LeafGuessed int64 `json:"leaf_guessed"`
 	Waiting     int64 `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
 	// samples of threads that had entered a system call right before they stopped
-	Asleep   int64         `json:"asleep,omitempty"`
-	Overflow int64         `json:"overflow"` // samples of whose stack only the callers were kept, for want of room
-	Threads  int           `json:"threads"`  // that gave at least one sample
-	Pauses   Pauses        `json:"pauses"`
-	Times    Times         `json:"cpu_time"`
-	Looks    *Looks        `json:"looks,omitempty"`          // in wall-clock modes
-	Silent   int           `json:"silent_threads,omitempty"` // whose memory did not answer
-	OwnCPU   time.Duration `json:"own_cpu_ns"`               // what goprof itself used
-	Notes    []Note        `json:"notes,omitempty"`
-	Quality  Quality       `json:"quality,omitempty"` // see Judge
+	Asleep   int64  `json:"asleep,omitempty"`
+	Overflow int64  `json:"overflow"` // samples of whose stack only the callers were kept, for want of room
+	Threads  int    `json:"threads"`  // that gave at least one sample
+	Pauses   Pauses `json:"pauses"`
+	Times    Times  `json:"cpu_time"`
+	Looks    *Looks `json:"looks,omitempty"` // in wall-clock modes
+	// Allocated is what the JVM's threads allocated meanwhile; nil where its structures do not tell.
+	Allocated  *Allocated    `json:"allocated,omitempty"`
+	Safepoints *Safepoints   `json:"safepoints,omitempty"`     // in mode ttsp
+	Silent     int           `json:"silent_threads,omitempty"` // whose memory did not answer
+	OwnCPU     time.Duration `json:"own_cpu_ns"`               // what goprof itself used
+	Notes      []Note        `json:"notes,omitempty"`
+	Quality    Quality       `json:"quality,omitempty"` // see Judge
+	Events     []EventCount  `json:"events,omitempty"`  // of a recording of an event
 	// Leans: CPUs could not be visited, so threads were told to stop from other ones.
 	Leans  bool     `json:"leans,omitempty"`
 	Doubts []string `json:"doubts,omitempty"` // why it is not good
@@ -112,6 +117,33 @@ type Looks struct {
 	// Looks at the JVM's own threads while these had nothing to do, and how many threads that were: no samples.
 	Idle        int64 `json:"idle,omitempty"`
 	IdleThreads int   `json:"idle_threads,omitempty"`
+}
+
+// Allocated is how much threads have allocated while they were recorded, as HotSpot counts it for each Java thread: not
+// sampled, but exact. What a thread allocates in the second before its end is not in it.
+type Allocated struct {
+	Bytes   int64         `json:"bytes"`             // by all of them
+	Threads []ThreadBytes `json:"threads,omitempty"` // those that allocated most, the largest first
+	Full    bool          `json:"full,omitempty"`    // there were more threads than are counted
+}
+
+// ThreadBytes is what one thread has allocated.
+type ThreadBytes struct {
+	Thread string `json:"thread"` // its label, "[name tid=N]": text of the target
+	Bytes  int64  `json:"bytes"`
+}
+
+// Safepoints is how long the VM waited for its threads to come to a safepoint.
+type Safepoints struct {
+	Count   int64         `json:"count"`             // how often it asked for one
+	Took    time.Duration `json:"took_ns"`           // until all had come, all times together
+	Exact   bool          `json:"exact"`             // both are the JVM's own numbers
+	Seen    int64         `json:"seen"`              // safepoints for which some look was in time
+	SeenFor time.Duration `json:"seen_ns"`           // and how long the VM waited for those
+	Longest time.Duration `json:"longest_ns"`        // of those
+	Unknown int64         `json:"too_new,omitempty"` // looks that could not be: the thread had just begun
+	// Operations are what those were asked for, by HotSpot's names; empty where libjvm.so has no symbols.
+	Operations map[string]int64 `json:"operations,omitempty"`
 }
 
 // Note is what a user should know of a recording or a dump although it worked.

@@ -77,7 +77,7 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 			than = Poor
 		}
 		worse(than, fmt.Sprintf("there are few samples: by chance alone a share may be off by %.0f points",
-			100/math.Sqrt(float64(s.Samples))), "-d longer, or -r higher")
+			100/math.Sqrt(float64(s.Samples))), s.cureFew())
 	}
 	return q, doubts
 }
@@ -130,6 +130,9 @@ func Plainly(reason string) string {
 
 // cureLost is what loses fewer samples, by the reason that lost most.
 func (s *Summary) cureLost() string {
+	if len(s.Events) > 0 {
+		return "--every larger"
+	}
 	switch mostOf(s.LostBy) {
 	case Stale.String(), QueueFull.String(), RingFull.String(), Throttled.String():
 		return "-r lower: goprof could not keep up"
@@ -149,7 +152,7 @@ func (s *Summary) cureCut() string {
 		return "--depth higher"
 	case most == NotStopped.String():
 		return "leave out --nonblocking"
-	case s.Meta.Engine == EnginePerf:
+	case s.Meta.Engine == EnginePerf && len(s.Events) == 0:
 		return "--engine ptrace"
 	}
 	return ""
@@ -159,6 +162,14 @@ func (s *Summary) cureCut() string {
 func (s *Summary) cureNotSampled() string {
 	if s.Times.Exited > s.Times.NotSampled {
 		return "-r higher: threads ended before they were seen"
+	}
+	return "-d longer, or -r higher"
+}
+
+// cureFew is what brings more samples.
+func (s *Summary) cureFew() string {
+	if len(s.Events) > 0 {
+		return "-d longer, or --every smaller"
 	}
 	return "-d longer, or -r higher"
 }

@@ -22,8 +22,8 @@ const (
 	r1
 	r2
 	r3
-	_
-	_
+	r4
+	r5
 	r6
 	r7
 	r8
@@ -47,6 +47,7 @@ const (
 	bpfMulImm    = 0x27
 	bpfLeftImm   = 0x67
 	bpfRight     = 0x7f
+	bpfRightImm  = 0x77
 	bpfCall      = 0x85
 	bpfExit      = 0x95
 	bpfJumpEqImm = 0x15
@@ -56,8 +57,9 @@ const (
 
 	bpfMapValue = 2 // of bpfLoadWide: the address of a map's only value
 
-	bpfKtimeGetNS    = 5   // bpf_ktime_get_ns: CLOCK_MONOTONIC
-	bpfProbeReadUser = 112 // bpf_probe_read_user(to, size, from): 0, or an error where memory is not present
+	bpfKtimeGetNS        = 5   // bpf_ktime_get_ns: CLOCK_MONOTONIC
+	bpfGetCurrentPIDTGID = 14  // bpf_get_current_pid_tgid: the process << 32 | the thread
+	bpfProbeReadUser     = 112 // bpf_probe_read_user(to, size, from): 0, or an error where memory is not present
 )
 
 // bpfInsn is struct bpf_insn.
@@ -138,7 +140,10 @@ func bpfMap(size int) (fd int, mem []byte, err error) {
 const bpfLicense = "Dual BSD/GPL\x00"
 
 // loadForPerf loads the program for perf events. log is what the kernel's verifier says, if it is not nil.
-func (c *bpfCode) loadForPerf(log []byte) (fd int, err error) {
+func (c *bpfCode) loadForPerf(log []byte) (fd int, err error) { return c.loadAs(bpfProgPerfEvent, log) }
+
+// loadAs loads the program for a kind of events.
+func (c *bpfCode) loadAs(kind uint32, log []byte) (fd int, err error) {
 	license := []byte(bpfLicense)
 	attr := struct {
 		kind, insnCount   uint32
@@ -146,7 +151,7 @@ func (c *bpfCode) loadForPerf(log []byte) (fd int, err error) {
 		logLevel, logSize uint32
 		log               uint64
 		version, flags    uint32
-	}{kind: bpfProgPerfEvent, insnCount: uint32(len(c.insns))}
+	}{kind: kind, insnCount: uint32(len(c.insns))}
 	attr.insns = uint64(uintptr(unsafe.Pointer(&c.insns[0])))
 	attr.license = uint64(uintptr(unsafe.Pointer(&license[0])))
 	if len(log) > 0 {
@@ -163,6 +168,9 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	fd, _, e := unix.Syscall(unix.SYS_BPF, command, uintptr(attr), size)
 	if e != 0 {
 		return -1, fmt.Errorf("bpf: %w", e)
+	}
+	if command == bpfUpdateElem {
+		return 0, nil // which makes no descriptor
 	}
 	unix.CloseOnExec(int(fd))
 	return int(fd), nil

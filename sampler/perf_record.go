@@ -92,9 +92,17 @@ func (b ringBytes) parse(r perfRecord, cpu *arch.CPU, s *rawSample) bool {
 	}
 	s.pid, s.tid = int(int32(b.u32(at))), int(int32(b.u32(at+4)))
 	s.when = int64(b.u64(at + 8))
+	return b.parseMachine(at+16, r, cpu, s)
+}
+
+// parseMachine reads the registers and the stack, with which a sample ends.
+func (b ringBytes) parseMachine(at uint64, r perfRecord, cpu *arch.CPU, s *rawSample) bool {
+	if r.end-at < 8 {
+		return false
+	}
 	s.inKernel = r.misc&perfMiscCPUMode == perfMiscInKernel
-	abi := b.u64(at + 16)
-	at += 24
+	abi := b.u64(at)
+	at += 8
 	s.hasRegs, s.unknown = false, 0
 	if abi != 0 {
 		n := uint64(cpu.Perf.Len()) * 8

@@ -220,7 +220,11 @@ func (r *wallRun) accountAndPass(th *watched, snap *look.Look, o ptrace.Outcome)
 	if th.still && !r.threads.noStats {
 		th.tally.Rest = &look.Charge{Ran: th.last.Ran, Turns: th.last.Turns}
 	}
-	th.tally.Add(th.owed, th.owedTime, snap.When)
+	if th.later {
+		th.tally.Add(0, 0, snap.When)
+	} else {
+		th.tally.Add(th.owed, th.owedTime, snap.When)
+	}
 	if th.owed > 1 { // it may have run when it was told to stop; while it did not, it had no CPU
 		th.tally.Ready(th.owed-1, th.waited)
 		r.stats.Looks.Repeated += th.owed - 1

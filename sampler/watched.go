@@ -37,6 +37,7 @@ type watched struct {
 
 	// The look that is under way, which may wait for a stop.
 	pending  bool
+	later    bool  // how long it counts is told later (gather.go)
 	owed     int64 // how often it counts: once more for each visit that it has waited for its stop
 	owedTime time.Duration
 	waited   time.Duration    // of this, while it has

@@ -16,31 +16,46 @@ const (
 	allocatedBytes = 24
 )
 
-// Allocated returns how many bytes each of the threads has allocated since it began, as
+// Allocations reads how much threads have allocated. It has scratch memory of its own; see Health.
+type Allocations struct {
+	vm     *VM
+	ranges []process.Range
+}
+
+// NewAllocations returns a reader of what threads have allocated.
+func (vm *VM) NewAllocations() *Allocations { return &Allocations{vm: vm} }
+
+// Known reports whether this JVM's structures tell it.
+func (a *Allocations) Known() bool { return a.vm.l.health.allocated.ok() }
+
+// Allocated is Allocations.Of.
+func (h *Health) Allocated(threads []Thread) []maybe.Value[uint64] { return h.allocations.Of(threads) }
+
+// Of returns how many bytes each of the threads has allocated since it began, as
 // com.sun.management.ThreadMXBean.getThreadAllocatedBytes does (Thread::cooked_allocated_bytes): what it has filled of
 // buffers that it has given back, and of the one that it has now.
 //
 // A thread adds its buffer to the count and forgets it a moment later. So a count that changes while it is read is read
 // again: the buffer's end may move meanwhile, count and beginning may not.
-func (h *Health) Allocated(threads []Thread) []maybe.Value[uint64] {
+func (a *Allocations) Of(threads []Thread) []maybe.Value[uint64] {
 	out := make([]maybe.Value[uint64], len(threads))
-	l := &h.vm.l.health
+	l := &a.vm.l.health
 	if !l.allocated.ok() {
 		return out
 	}
 	for from := 0; from < len(threads); from += threadBatch {
 		to := min(from+threadBatch, len(threads))
-		h.allocatedOf(threads[from:to], out[from:to])
+		a.someOf(threads[from:to], out[from:to])
 	}
 	return out
 }
 
-// allocatedOf is Allocated for some threads.
-func (h *Health) allocatedOf(threads []Thread, out []maybe.Value[uint64]) {
+// someOf is Of for some threads.
+func (a *Allocations) someOf(threads []Thread, out []maybe.Value[uint64]) {
 	var now, before [threadBatch][allocatedBytes]byte
-	good := h.readAllocated(threads, &before)
+	good := a.read(threads, &before)
 	for range allocatedTries {
-		again := h.readAllocated(threads, &now)
+		again := a.read(threads, &now)
 		open := false
 		for i := range threads {
 			if out[i].IsKnown() {
@@ -67,25 +82,25 @@ func cookedAllocated(count, start, top uint64) maybe.Value[uint64] {
 	return maybe.If(count, count <= maxAllocated)
 }
 
-// readAllocated reads count, start and top of each thread.
-func (h *Health) readAllocated(threads []Thread, into *[threadBatch][allocatedBytes]byte) (ok [threadBatch]bool) {
-	l := &h.vm.l.health
+// read reads count, start and top of each thread.
+func (a *Allocations) read(threads []Thread, into *[threadBatch][allocatedBytes]byte) (ok [threadBatch]bool) {
+	l := &a.vm.l.health
 	fields := []offset{l.allocated}
 	if l.tlabStart.ok() && l.tlabTop.ok() {
 		fields = append(fields, l.tlabStart, l.tlabTop)
 	}
-	h.ranges = h.ranges[:0]
+	a.ranges = a.ranges[:0]
 	for i := range threads {
 		clear(into[i][:])
 		for k, f := range fields {
-			h.ranges = append(h.ranges, process.Range{Addr: threads[i].Addr + uint64(f), Buf: into[i][8*k : 8*k+8]})
+			a.ranges = append(a.ranges, process.Range{Addr: threads[i].Addr + uint64(f), Buf: into[i][8*k : 8*k+8]})
 		}
 	}
-	h.vm.t.ReadMany(h.ranges)
+	a.vm.t.ReadMany(a.ranges)
 	for i := range threads {
 		ok[i] = true
 		for k := range fields {
-			ok[i] = ok[i] && h.ranges[i*len(fields)+k].OK
+			ok[i] = ok[i] && a.ranges[i*len(fields)+k].OK
 		}
 	}
 	return ok

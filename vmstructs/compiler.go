@@ -47,3 +47,23 @@ func (vm *VM) compilerName(level uint8) string {
 	}
 	return "C2"
 }
+
+// TaskMethod names the method of a CompileTask; it is empty if that cannot be told.
+func (vm *VM) TaskMethod(task uint64) string {
+	l := &vm.l.task
+	if !l.method.ok() || task == 0 {
+		return ""
+	}
+	addr, err := vm.mem.Ptr(task + uint64(l.method))
+	if err != nil {
+		return ""
+	}
+	m, err := vm.MethodNow(addr)
+	if again, err := vm.mem.Ptr(task + uint64(l.method)); err != nil || again != addr {
+		return ""
+	}
+	if err != nil {
+		return ""
+	}
+	return m.Full()
+}

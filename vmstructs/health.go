@@ -15,8 +15,10 @@ type Health struct {
 	vm      *VM // our own
 	symbols healthSymbols
 	virtual *Continuations // nil: this JVM has no virtual threads
-	classes healthClasses
-	states  *search // of virtual threads
+
+	allocations *Allocations
+	classes     healthClasses
+	states      *search // of virtual threads
 
 	perf   counterArea
 	raw    []byte
@@ -29,6 +31,7 @@ func (vm *VM) NewHealth() *Health {
 	h.vm.lib, h.vm.version, h.vm.missing = vm.lib, vm.version, slices.Clone(vm.missing)
 	h.vm.heaps = slices.Clone(vm.heaps)
 	h.virtual = vm.NewContinuations()
+	h.allocations = h.vm.NewAllocations()
 	h.symbols = h.findSymbols()
 	return h
 }

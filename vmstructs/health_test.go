@@ -221,7 +221,7 @@ func healthOfNoise(t *testing.T, j jdkTables, seed uint64) {
 	n := &noise{newFake(), rand.New(rand.NewPCG(seed, 7)), 0}
 	vm := newVM(n, l)
 	vm.heaps = []codeHeap{{addr: 0x7f0000001000, low: 0x7f0000000000, boundary: 0x7f0010000000, log2: 7}}
-	h := &Health{vm: vm, virtual: vm.NewContinuations()}
+	h := &Health{vm: vm, virtual: vm.NewContinuations(), allocations: vm.NewAllocations()}
 	h.symbols = healthSymbols{safepoint: 8, operation: 16, compile: 24, outOfMemory: []uint64{32, 40},
 		overflow: []uint64{48},
 		pending:  56, operations: map[uint64]string{300: "x"}}
@@ -277,7 +277,7 @@ func TestAllocatedIsReadTwice(t *testing.T) {
 	for _, j := range loadTables(t) {
 		l, _ := resolve(j.tab)
 		f := newFake()
-		h := &Health{vm: newVM(f, l)}
+		h := &Health{vm: newVM(f, l), allocations: newVM(f, l).NewAllocations()}
 		const thread = 0x7f0000100000
 		set := func(count, start, top uint64) {
 			f.put64(thread+uint64(l.health.allocated), count)

@@ -41,6 +41,7 @@ var CPU = arch.NewCPU(arch.Facts{
 	SyscallResult: rax,
 	PrstatusSize:  len(prstatus) * 8,
 	Perf:          perf,
+	Probe:         probe,
 	Calls:         calls,
 
 	Java: java,

@@ -42,6 +42,7 @@ var CPU = arch.NewCPU(arch.Facts{
 	SyscallNumber: x8,
 	PrstatusSize:  prstatusWords * 8,
 	Perf:          perf,
+	Probe:         probe,
 	Signs:         true,
 	Calls:         calls,
 

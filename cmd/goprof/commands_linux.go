@@ -8,9 +8,11 @@ var platform = []func() *cobra.Command{
 	newList,
 	newRecord,
 	newDump,
+	newEvents,
 	newTriage,
 	newLocks,
 	newTop,
+	newAgent,
 	newDoctor,
 	newWatchdog,
 }

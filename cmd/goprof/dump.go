@@ -13,6 +13,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
+	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/sampler/postmortem"
 	"goprof/sampler/session"
@@ -55,6 +56,7 @@ const dumpExample = `  goprof dump 1234                            or --pid 1234
   goprof dump petclinic                       the JVM with that in its main class or jar
   goprof dump 1234 --group                    threads at the same place once
   goprof dump 1234 -n 3 --every 5s            three dumps: what moved, and what did not
+  goprof dump 1234 --json --redact default    without names that may not leave the house
   goprof dump 1234 --format jstack > t.txt    for tools that read jstack's dumps
   goprof dump 1234 --json > threads.json
   goprof dump 1234 --virtual                  parked virtual threads, too
@@ -73,6 +75,9 @@ func newDump() *cobra.Command {
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if d.by, err = d.redactor(cmd); err != nil {
+				return err
+			}
 			guard.Enter(guard.ToDump)
 			if err := d.check(cmd); err != nil {
 				return err
@@ -86,7 +91,11 @@ func newDump() *cobra.Command {
 			if d.pid, err = jvm.find(cmd, args); err != nil {
 				return err
 			}
-			return d.run(cmd)
+			err = d.run(cmd)
+			if mapErr := d.writeMap(); err == nil {
+				err = mapErr
+			}
+			return err
 		},
 	}
 	fs := cmd.Flags()
@@ -107,6 +116,7 @@ func newDump() *cobra.Command {
 	fs.IntVar(&d.opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&d.hideInternal, "hide-internal", false, hideInternalUsage)
 	fs.BoolVar(&d.raw, "raw-names", false, rawNamesUsage)
+	d.redactFlags.add(cmd)
 	return cmd
 }
 
@@ -127,6 +137,8 @@ type dumper struct {
 	every, wait                durationFlag
 	opt                        session.DumpOptions
 	virtual, hideInternal, raw bool
+	by                         *redact.Redactor // nil: all names may be told
+	redactFlags
 }
 
 // liveDumpFlags are for live JVMs only.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/process"
 	"goprof/profile"
@@ -65,8 +66,13 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	switch {
 	case errors.Is(err, process.ErrSilent) && len(threads) > 0:
 		incomplete = attachError(d.pid, err)
+	case errors.Is(err, session.ErrNoLocks) && len(threads) > 0:
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %s\n", output.Printable(err.Error()))
 	case err != nil:
 		return nil, nil, attachError(d.pid, err)
+	}
+	if d.format == dumpAsJstack { // its readers know no such line
+		tellUnconfirmed(cmd.ErrOrStderr(), threads)
 	}
 	if d.virtual && incomplete == nil {
 		unmounted, census, err := s.DumpVirtual(d.opt)
@@ -85,6 +91,9 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	if incomplete == nil {
 		incomplete = notStopped("dump", d.pid, threads, cmp.Or(d.opt.Wait, session.DumpWait))
 	}
+	if d.by != nil {
+		d.by.Dump(dump)
+	}
 	return dump, incomplete, nil
 }
 
@@ -96,12 +105,15 @@ func (d *dumper) write(w io.Writer, dump *profile.Dump) error {
 func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
+	d.opt.Cancel = ctx
 	var dumps []*profile.Dump
 	var incomplete error
 	next := time.Now()
 	for len(dumps) < d.count && sleepUntil(ctx, next) {
 		dump, lacks, err := d.take(cmd, s)
-		if err != nil && len(dumps) > 0 { // those that there are remain
+		if err != nil && ctx.Err() != nil { // the dump under way is no whole one
+			break
+		} else if err != nil && len(dumps) > 0 { // those that there are remain
 			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d cannot be looked at any more: %d of %d dumps\n",
 				d.pid, len(dumps),
 				d.count)
@@ -119,6 +131,9 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File
 			s.Settle(dump.Threads)
 		}
 		next = dump.At.Add(d.every.Duration)
+	}
+	if len(dumps) == 0 {
+		return &exit.Error{Code: exit.General, What: "interrupted before the first dump was complete"}
 	}
 	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
 	if _, err := out.Write(func(w io.Writer) error { return d.writeEnd(w, dumps) }); err != nil {

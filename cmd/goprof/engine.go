@@ -55,6 +55,10 @@ func (r *recorder) choose(talk io.Writer) error {
 		r.engine = session.PtraceEngine
 		return nil
 	}
+	if f.event != "" {
+		r.engine = session.PerfEngine
+		return nil
+	}
 	c, err := host().ChooseEngine(session.EngineName(f.engine), r.pid, f.maxOverhead,
 		f.engine == string(session.AutoEngine) && r.session.RunsVirtual())
 	if err != nil {
@@ -70,7 +74,10 @@ func (r *recorder) choose(talk io.Writer) error {
 // notes is what is to be said of a recording besides its figures.
 func (r *recorder) notes(sum *profile.Summary) []profile.Note {
 	notes := append(sum.Notes, host().Notes(r.session)...)
-	if n, ok := session.StackNote(r.engine, sum.TruncatedBy[profile.StackCut.String()], sum.Samples); ok {
+	if r.event != nil && r.event.Note != "" {
+		notes = append(notes, profile.Note{Name: "event", Text: r.event.Note})
+	}
+	if n, ok := session.StackNote(r.engine, sum.TruncatedBy[profile.StackCut.String()], sum.Samples); ok && r.event == nil {
 		n.Remedy = fmt.Sprintf("goprof record --engine ptrace --pid %d", r.pid)
 		notes = append(notes, n)
 	}

@@ -25,7 +25,8 @@ type modeFlags struct {
 }
 
 // modes are the values of --mode.
-var modes = []string{string(session.CPUMode), string(session.WallMode), string(session.WaitingMode)}
+var modes = []string{string(session.CPUMode), string(session.WallMode), string(session.WaitingMode),
+	string(session.TTSPMode)}
 
 const modeHelp = `With --mode wall every thread is looked at 20 times a second, whatever it does, and a sample is a twentieth of a
 second of its time. The leaf of each stack says what it did: [running], [runnable] (it waits
@@ -36,11 +37,18 @@ The JVM's own threads (collectors, compilers, finalizer ...) are left out while 
 --all-threads shows them, and so does --thread.
 
 With --mode off-cpu only waiting counts, and the leaf says for what: [parked: class of the blocker],
-[blocked: class of the monitor], [socket: read], [file: write]. Virtual threads that no carrier runs are in neither.`
+[blocked: class of the monitor], [socket: read], [file: write]. Virtual threads that no carrier runs are in neither.
+
+With --mode ttsp (time to safepoint) only threads count that keep a safepoint waiting: from the moment the
+JVM asks all threads to stop until the thread has come. It looks 1,000 times a second whether the JVM waits,
+and only then at threads. Stacks are counted in the time that they cost; the account says how long the
+JVM waited in all, by its own clock, and for which operations. [running] computes without asking whether it
+is to stop; [runnable] had no CPU to come on.`
 
 func (f *modeFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.mode, "mode", modes[0],
-		"`which` threads: cpu, those that use CPU time; wall, all; off-cpu, those that wait")
+		"`which` threads: cpu, those that use CPU time; wall, all; off-cpu, those that wait; ttsp, those that keep a "+
+			"safepoint waiting")
 	fs.StringSliceVar(&f.states, "state", nil,
 		"in modes wall and off-cpu: only threads in these `states`: blocked,parked")
 	fs.BoolVar(&f.allThreads, "all-threads", false,
@@ -55,6 +63,17 @@ func (f *modeFlags) session() session.Mode { return session.Mode(f.mode) }
 
 // wallRate is how often each thread is looked at in a wall-clock mode, unless said otherwise.
 const wallRate = 20
+
+// weightOf is what stacks are counted in where --weight does not say.
+func (f *modeFlags) weightOf(given string, changed bool) string {
+	if !changed && f.session() == session.TTSPMode {
+		return profile.WallTime.String()
+	}
+	return given
+}
+
+// gatherRate is how often it is looked whether a safepoint is waited for, unless said otherwise.
+const gatherRate = 1000
 
 // check holds the flags against each other.
 func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
@@ -73,6 +92,9 @@ func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 	switch {
 	case !wall && len(f.states) > 0:
 		return usageError(cmd, "--state is for --mode wall and off-cpu: in mode cpu all threads run")
+	case f.session() == session.TTSPMode && (f.allThreads || f.nativeOnce):
+		return usageError(cmd, "--all-threads and --native-once are for --mode wall and off-cpu: "+
+			"ttsp looks only at threads that keep a safepoint waiting")
 	case f.session() == session.WaitingMode && f.chosen[profile.Running]:
 		return usageError(cmd, "--state running is for --mode wall: off-cpu shows what waits")
 	case !wall && f.allThreads:
@@ -103,13 +125,16 @@ func (f *modeFlags) wantsState() func(profile.State) bool {
 
 // leaveIdle tells whether the JVM's own idle threads are left out. Whoever names threads gets those.
 func (f *modeFlags) leaveIdle(wants threadFilter) bool {
-	return f.session().IsWall() && !f.allThreads && wants.only == ""
+	return f.session().IsWall() && f.session() != session.TTSPMode && !f.allThreads && wants.only == ""
 }
 
 // rate is the default of --rate.
 func (f *modeFlags) rate(given float64, changed bool) float64 {
-	if changed || !f.session().IsWall() {
+	switch {
+	case changed || !f.session().IsWall():
 		return given
+	case f.session() == session.TTSPMode:
+		return gatherRate
 	}
 	return wallRate
 }

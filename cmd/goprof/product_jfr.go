@@ -97,6 +97,11 @@ func (p *jfrProduct) Tick(at profile.Instant, javaThreads int) {
 	})
 }
 
+// Allocated is session.AllocationSink.
+func (p *jfrProduct) Allocated(at profile.Instant, t profile.Thread, bytes uint64) {
+	p.do(func(w *jfr.Writer) error { return w.Allocated(at, t, bytes) })
+}
+
 // do writes something, if it has any use. The first failure ends the recording.
 func (p *jfrProduct) do(write func(*jfr.Writer) error) {
 	p.mu.Lock()

@@ -19,6 +19,7 @@ import (
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/profile"
+	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
@@ -43,6 +44,8 @@ had used it, "[exited threads]" that of threads that had ended before.
 
 ` + modeHelp + `
 
+` + eventHelp + `
+
 Which JVM: --pid, several times for several; or NAME, a part of its main class or jar ("goprof
 list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
 
@@ -65,9 +68,14 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m --engine auto no stops, where the kernel's perf_event may be used
   goprof record --pid 1234 -d 1m --mode wall -t   what each thread did, and waited for
   goprof record --pid 1234 -d 1m --mode off-cpu --weight time --thread '^http-'
+  goprof record --pid 1234 -d 1m --mode ttsp -o ttsp.html   who keeps safepoints waiting
+  goprof record --pid 1234 -d 1m --event alloc -o alloc.html   who allocates what, by bytes
+  goprof record --pid 1234 -d 1m --event exceptions            who throws what; every one is counted
+  goprof record --pid 1234 -d 1m --event libc:write            any function of a native library
   goprof record --pid 1234 -d 10s -o - | head  to standard output
   goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
   goprof record --pid 1234 -d 1m -o now.html   the flame graph at once
+  goprof record --pid 1234 -o run.jfr --redact default   no names that may not leave the house
   goprof record --pid 1234 -o run.jfr          each sample with its time: JMC, IntelliJ, goprof convert
   goprof record --pid 1234 -o day-%t.jfr --loop 10m --keep 6   always the last hour
   goprof record --wait petclinic -d 1m         from its start
@@ -100,9 +108,12 @@ type recordFlags struct {
 	as          format.Format
 	chunk       time.Duration
 	talk        io.Writer
+	by          *redact.Redactor // nil: all names may be told
+	redactFlags
 	loopFlags
 	engineFlag
 	modeFlags
+	eventFlags
 }
 
 func newRecord() *cobra.Command {
@@ -127,6 +138,7 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.weight, "weight", profile.Samples.String(), "`what` stacks are counted in: samples, or nanoseconds: cpu, of CPU time; time, in modes wall and off-cpu")
 	f.modeFlags.add(fs)
 	f.engineFlag.add(cmd, fs)
+	f.eventFlags.add(fs)
 	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
 	f.wants.add(fs)
 	fs.BoolVar(&f.group, "group-threads", false, "as --threads, but "+groupThreadsUsage)
@@ -140,6 +152,7 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.summary, "summary", "", "`file` for the account of the run as JSON (beside collapsed output, else none)")
 	f.loopFlags.add(fs)
 	fs.DurationVar(&f.chunk, "chunk", maxChunk, "of JFR: `time` after which what was recorded is on the disk; a crash costs no more")
+	f.redactFlags.add(cmd)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "after the account, all that is known of how it was made")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
@@ -166,6 +179,9 @@ const (
 func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	var err error
 	if f.interval, err = f.check(cmd); err != nil {
+		return err
+	}
+	if f.by, err = f.redactor(cmd); err != nil {
 		return err
 	}
 	f.talk = cmd.ErrOrStderr()
@@ -198,6 +214,9 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	err = recordAll(ctx, talk, f, targets, now)
+	if mapErr := f.writeMap(); err == nil {
+		err = mapErr
+	}
 	stop() // from now on a signal ends goprof, and nothing else
 	which.finish(talk)
 	return err
@@ -206,6 +225,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 // check validates the flags and returns the interval.
 func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	var err error
+	f.weight = f.modeFlags.weightOf(f.weight, cmd.Flags().Changed("weight"))
 	if f.weighed, err = profile.ParseWeight(f.weight); err != nil {
 		return 0, usageError(cmd, fmt.Sprintf("--weight is samples, cpu or time, not %q", f.weight))
 	}
@@ -222,6 +242,9 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 		return 0, usageError(cmd, fmt.Sprintf("--leaf is best or sure, not %q", f.leaf))
 	}
 	if err := f.checkOutput(cmd); err != nil {
+		return 0, err
+	}
+	if err := f.eventFlags.check(cmd, f); err != nil {
 		return 0, err
 	}
 	if f.depth < 1 || f.depth > maxDepth {

@@ -35,6 +35,8 @@ func (r *recorder) noSamples(res *result) error {
 	case r.session.Stopped():
 		e.Why = "it is stopped (SIGSTOP or Ctrl-Z)"
 		e.Remedy = fmt.Sprintf("kill -CONT %d lets it run; goprof dump --pid %d shows where it stands", r.pid, r.pid)
+	case r.event != nil:
+		e.Why, e.Remedy = r.nothingHappened(sum)
 	case r.flags.wants.wants() != nil:
 		e.Why = "none of the threads that --thread and --exclude-thread choose used as much CPU time as lies " +
 			"between two samples"
@@ -44,6 +46,20 @@ func (r *recorder) noSamples(res *result) error {
 		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' names", r.pid)
 	}
 	return e
+}
+
+// nothingHappened says why there is no sample of an event.
+func (r *recorder) nothingHappened(sum *profile.Summary) (why, remedy string) {
+	took := output.Span(sum.Meta.Duration)
+	hits := int64(0)
+	for _, e := range sum.Events {
+		hits += e.Hits
+	}
+	if hits > 0 {
+		return fmt.Sprintf("%s was met %d times in %s, and none of these became a sample", r.event.Name, hits, took),
+			"-d longer, or --every smaller"
+	}
+	return fmt.Sprintf("there was no %s in %s", output.CleanName(r.event.Name), took), "-d longer"
 }
 
 // nothingSeen says why nobody was met, by the CPU time of the process. Only a process that used none was idle.

@@ -25,6 +25,7 @@ type recorder struct {
 	pid     int
 	session *session.Session
 	engine  session.EngineName
+	event   *session.EventPlan // nil: CPU time, or a mode
 	out     *outputs
 	visits  chan session.Visit
 	ended   chan struct{}
@@ -84,11 +85,18 @@ func newRecorder(talk io.Writer, f *recordFlags, t recordable) (*recorder, error
 		r.session.Close()
 		return nil, err
 	}
+	if err := r.findEvent(); err != nil {
+		r.session.Close()
+		return nil, err
+	}
 	return r, nil
 }
 
 func closeAll(recorders []*recorder) {
 	for _, r := range recorders {
+		if r.event != nil {
+			r.event.Close()
+		}
 		r.session.Close()
 	}
 }
@@ -129,7 +137,8 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 		LeaveIdle: r.flags.leaveIdle(r.flags.wants),
 		Duration:  length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal, SureLeaf: r.flags.leaf == leafSure,
-		Weight: r.flags.weighed, Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100, Visits: r.visits, Sink: r.out.begin(r.session.Facts(), stop),
+		Weight: r.eventWeight(), Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100,
+		Visits: r.visits, Sink: r.out.begin(r.session.Facts(), stop), Event: r.event, Kernel: r.flags.kernel,
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()
 	sum.Notes = r.notes(&sum)

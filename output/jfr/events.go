@@ -164,6 +164,18 @@ func (w *Writer) Threads(at profile.Instant, n ThreadCount) error {
 	return nil
 }
 
+// Allocated writes how many bytes a thread has allocated since it began.
+func (w *Writer) Allocated(at profile.Instant, t profile.Thread, bytes uint64) error {
+	if err := w.at(at); err != nil {
+		return err
+	}
+	thread := w.pools.thread(&t)
+	w.event(typeThreadAllocation, at.Ticks)
+	w.numbers(int64(min(bytes, math.MaxInt64)), int64(thread))
+	w.end()
+	return nil
+}
+
 // Account writes the account of the run: what became of every look, what is missing for which reason, how long threads
 // were held, and what a reader should know. It is written once, before Close.
 func (w *Writer) Account(at profile.Instant, s *profile.Summary) error {

@@ -128,6 +128,9 @@ func (f *fieldDef) element() *element {
 		e.add(annotate(typeAnnotationTimespan, "value", "NANOSECONDS"))
 	case unsigned:
 		e.add(annotate(typeAnnotationUnsigned))
+	case byteCount:
+		e.add(annotate(typeAnnotationAmount, "value", "BYTES"))
+		e.add(annotate(typeAnnotationUnsigned))
 	case hertz:
 		e.add(annotate(typeAnnotationFrequency))
 	}

@@ -74,6 +74,7 @@ const (
 	typeNote
 	typeSource
 	typeMark
+	typeThreadAllocation
 )
 
 // typeDef is one class of the metadata event.
@@ -108,6 +109,7 @@ const (
 	nanoSpan
 	unsigned
 	hertz
+	byteCount
 )
 
 const (
@@ -291,6 +293,11 @@ var typeTable = []typeDef{
 		value("daemonCount", typeLong, "Daemon Threads"),
 		value("accumulatedCount", typeLong, "Accumulated Threads"),
 		value("peakCount", typeLong, "Peak Threads")),
+
+	event(typeThreadAllocation, "jdk.ThreadAllocationStatistics", "Thread Allocation Statistics", "",
+		[]string{"Java Application", "Statistics"},
+		fieldDef{name: "allocated", typ: typeLong, label: "Allocated", as: byteCount},
+		ref("thread", typeThread, "Thread")),
 
 	event(typeRecording, "goprof.Recording", "Recording", "How goprof made this recording", inAccount,
 		value("version", typeString, "goprof Version"),

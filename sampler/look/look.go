@@ -17,6 +17,20 @@ type Look struct {
 	// Tally is how often this look counts, nil where each look counts once; then there is no Waiting, either.
 	Tally   *Tally
 	Waiting Waiting
+	// Event is what the look was taken at, if that was not the use of CPU time.
+	Event Hit
+	// Kernel are the addresses of the kernel's functions that the thread was in, innermost first, where they were asked
+	// for.
+	Kernel []uint64
+}
+
+// Hit is an event that a thread met.
+type Hit struct {
+	Number int   // of the event + 1; 0: none
+	Amount int64 // that the look stands for, in the event's own unit
+	// Own is the amount of the hit itself: Amount may be more, for those that became no look.
+	Own  int64
+	Data []byte // what was copied in that moment
 }
 
 // Reset makes l a look that has brought nothing yet, and keeps its memory.
@@ -24,6 +38,8 @@ func (l *Look) Reset() {
 	l.Snapshot.Reset()
 	l.When, l.CPU, l.Count, l.Tally = 0, 0, 1, nil
 	l.Waiting = Waiting{}
+	l.Event = Hit{Data: l.Event.Data[:0]}
+	l.Kernel = l.Kernel[:0]
 }
 
 // Samples is how many samples the look stands for.

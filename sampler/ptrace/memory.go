@@ -101,3 +101,24 @@ func (t *Tracer) readManyFor(rs []process.Range) int {
 	}
 	return k
 }
+
+// Apart calls read, which reads through a Memory that t serves, outside of any look. False: the target's memory did
+// not answer.
+func (t *Tracer) Apart(read func()) bool {
+	if !t.onItsThread() || !t.openDesk() {
+		return false
+	}
+	if t.apart == 0 {
+		t.apart = t.proc.AnyThread()
+	}
+	t.lookTID = t.apart
+	t.pin()
+	defer t.unpin()
+	t.beginReads()
+	read()
+	return t.readsCameBack(t.apart)
+}
+
+// ApartFailed says that what was read by Apart was not to be had: the thread by whose number memory is read may have
+// ended. The next call takes another.
+func (t *Tracer) ApartFailed() { t.apart = 0 }

@@ -42,6 +42,8 @@ type Tracer struct {
 	After func(snap *look.Look, released int64)
 	// Trail is followed in each pause; nil: none. After may change it.
 	Trail *process.Trail
+	// Enough says that what is not there yet is no longer wanted. It may be nil.
+	Enough func() bool
 	// Stay keeps this OS thread on its CPU even where the thread that is to stop is on the same one (elsewhere.go).
 	Stay bool
 	// Pauses is how long threads were stopped, as upper bounds: from the last moment
@@ -55,6 +57,7 @@ type Tracer struct {
 	pid   int
 	cpu   *arch.CPU
 	proc  *procfs.Dir
+	apart int   // by whose number memory is read that no look is about
 	owner int   // thread id of our OS thread
 	err   error // behind the last Failed
 	by    int   // behind the last AlreadyTraced

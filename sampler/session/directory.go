@@ -232,6 +232,15 @@ func (th *listedThread) wasCalled(when int64) bool {
 	return th.oldLabel != "" && when-th.oldRead < th.newRead-when
 }
 
+// byNSTID maps the threads' numbers in the JVM's own pid namespace to their numbers in ours.
+func (d *directory) byNSTID() map[int]int {
+	tids := make(map[int]int, len(d.threads))
+	for tid, th := range d.threads {
+		tids[th.kernel.NSTID] = tid
+	}
+	return tids
+}
+
 // tids lists the threads, lowest number first.
 func (d *directory) tids() []int { return slices.Sorted(maps.Keys(d.threads)) }
 

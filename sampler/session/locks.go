@@ -3,8 +3,9 @@
 package session
 
 import (
+	"errors"
+	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"goprof/process"
@@ -65,10 +66,15 @@ func (d *dump) readLocks() error {
 			r.tids[th.java.Addr] = tid
 		}
 	}
-	r.read()
+	if err := r.read(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoLocks, err)
+	}
 	r.nameVirtual()
 	return nil
 }
+
+// ErrNoLocks comes with the threads of a dump whose locks could not be read.
+var ErrNoLocks = errors.New("locks could not be read")
 
 // lockRound is what one round has read, by JavaThread.
 type lockRound struct {
@@ -78,20 +84,20 @@ type lockRound struct {
 	still map[uint64]bool
 }
 
-func (r *lockReader) read() {
+func (r *lockReader) read() error {
 	var last *lockRound
 	began, pause := time.Now(), firstPause
 	for rounds := 0; ; rounds++ {
-		now := r.round(last)
-		if now == nil {
-			return
+		now, err := r.round(last)
+		if err != nil {
+			return err
 		}
 		if last != nil {
 			done := r.unconfirmed(last, now)
-			patient := done == pending && time.Since(began) < lockPatience
+			patient := done == pending && time.Since(began) < lockPatience && r.d.opt.cancelled() == nil
 			if done == confirmedAll || !patient && rounds >= lockRounds {
 				r.tell(last, now)
-				return
+				return nil
 			}
 			if patient {
 				time.Sleep(pause)
@@ -130,10 +136,16 @@ func (r *lockReader) unconfirmed(last, now *lockRound) progress {
 }
 
 // round reads all locks once. The threads that waited for another one in the round before are watched meanwhile.
-func (r *lockReader) round(last *lockRound) *lockRound {
+func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	threads, err := r.d.VM.Threads()
+	for range lockRounds { // the list may change while it is read
+		if err == nil {
+			break
+		}
+		threads, err = r.d.VM.Threads()
+	}
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	r.forgetNew(threads)
 	watched := map[uint64]stillness{}
@@ -160,7 +172,7 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 			now.still[addr] = true
 		}
 	}
-	return now
+	return now, nil
 }
 
 // forgetNew takes out of tids what other threads have now: where a thread has ended, the JavaThread of one that begins
@@ -199,25 +211,6 @@ func (r *lockReader) stoodStill(tid int, before stillness) bool {
 		return m.Charged == before.charged
 	}
 	return m == before.motion
-}
-
-// workers reads how ZGC's threads have moved, and reports whether all of them sleep. No other threads move objects
-// while these do.
-func (r *lockReader) workers() (moved map[int]ptrace.Motion, rest bool) {
-	if !r.k.IsZGC() {
-		return nil, false
-	}
-	moved, rest = map[int]ptrace.Motion{}, true
-	for tid, th := range r.d.dir.threads {
-		comm := th.kernel.Comm
-		if th.java.Addr != 0 || !strings.HasPrefix(comm, "ZWorker") && !strings.HasPrefix(comm, "XWorker") {
-			continue
-		}
-		m, ok := ptrace.MotionOf(r.proc, tid)
-		rest = rest && ok && ptrace.InCall(r.proc, tid)
-		moved[tid] = m
-	}
-	return moved, rest && len(moved) > 0
 }
 
 // accuses reports whether a thread waits for what another one has, or may have.
@@ -266,6 +259,7 @@ func (r *lockReader) tell(last, now *lockRound) {
 		out := &r.d.threads[i]
 		if t.Wants.How != 0 && confirmed(addr, last, now) {
 			out.WaitsFor = r.wanted(&t.Wants)
+			out.WaitsFor.Alone = wantsAlone(out.WaitsFor, &out.Stack)
 		} else {
 			out.Unconfirmed = mayWait(addr, last, now)
 		}

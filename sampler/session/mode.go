@@ -15,10 +15,11 @@ const (
 	CPUMode     Mode = profile.ModeCPU    // those that use CPU time
 	WallMode    Mode = profile.ModeWall   // all, whatever they do
 	WaitingMode Mode = profile.ModeOffCPU // those that wait
+	TTSPMode    Mode = profile.ModeTTSP   // those that keep a safepoint waiting
 )
 
 // IsWall reports whether every thread is looked at in turn, and a look stands for the time that passes.
-func (m Mode) IsWall() bool { return m == WallMode || m == WaitingMode }
+func (m Mode) IsWall() bool { return m == WallMode || m == WaitingMode || m == TTSPMode }
 
 // name is what a profile's Meta calls it.
 func (m Mode) name() string {
@@ -30,10 +31,19 @@ func (m Mode) name() string {
 
 // engine makes what takes the samples of a recording.
 func (s *Session) engine(opt RecordOptions) sampler.Engine {
+	pid, cpu := s.Process.PID(), s.Process.CPU()
+	if opt.Event != nil {
+		return sampler.NewEvents(pid, cpu, opt.Event.list, opt.Kernel)
+	}
+	if opt.Group != nil && !opt.Mode.IsWall() && opt.Engine != PerfEngine {
+		return opt.Group.Member(pid, cpu)
+	}
 	if !opt.Mode.IsWall() {
 		return s.cpuEngine(opt.Engine)
 	}
-	pid, cpu := s.Process.PID(), s.Process.CPU()
+	if opt.Mode == TTSPMode {
+		return s.gather(opt)
+	}
 	waits := s.VM.NewWaits(opt.Mode == WaitingMode).ReadFrom(s.memory)
 	return sampler.NewWall(pid, cpu, sampler.WallOptions{
 		NonBlocking: opt.NonBlocking,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,6 +50,19 @@ type RecordOptions struct {
 	NonBlocking, NativeOnce bool
 	// Sink is given each sample with its time, if it is not nil.
 	Sink Sink
+	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops.
+	Group *sampler.Group
+	// Pace is sampler.Config's.
+	Pace *atomic.Int64
+	// Started is told of the engine before it runs; nil: nobody is.
+	Started func(sampler.Engine)
+	// Lean is for recordings that go on for good, beside many others: stacks go to Sink alone, and the profile has no
+	// more than the account. Goprof's priority is the caller's business.
+	Lean bool
+	// Event is what samples are taken of, in place of CPU time; nil: CPU time. Engine is then PerfEngine.
+	Event *EventPlan
+	// Kernel wants the kernel's frames above those of the program: with PerfEngine.
+	Kernel bool
 }
 
 // Visit is called with the profile as it is and its account, in the middle of a recording. Both
@@ -67,7 +81,14 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	}
 	p := profile.New()
 	before := ownCPU()
-	defer runAhead()()
+	if opt.Mode == TTSPMode {
+		if err := s.WatchSafepoints(); err != nil {
+			return p, p.Summary(), err
+		}
+	}
+	if !opt.Lean {
+		defer runAhead()()
+	}
 	var r *recording
 	var after func(*look.Look, int64)
 	var trail *process.Trail
@@ -80,6 +101,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		after, trail = s.after(opt.Engine)
 		r.refreshHints(0)
 		r.beginTimed()
+		r.countAllocated()
 	}) {
 		return p, p.Summary(), process.ErrSilent
 	}
@@ -91,10 +113,13 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		defer end()
 	}
 	r.stop = stop
-	queue := sampler.NewQueue(queueFor(stackLimit(opt.Depth)))
+	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.Interval, MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
-		After: after, Trail: trail, Memory: s.memory}
+	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
+		After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace}
+	if opt.Started != nil {
+		opt.Started(r.sampler)
+	}
 	ended := make(chan struct{})
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)
@@ -105,6 +130,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	var silent error
 	if !s.guarded(func() {
 		r.takeAll(queue)
+		r.countAllocated()
 		s.Walker.Forget() // what was recorded needs memory to be written
 		s.VM.Forget()
 	}) {
@@ -123,6 +149,12 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	})
 	return p, r.account(), silent
 }
+
+// quietTicks is how many seconds a Lean recording of a program that does nothing lets pass between two looks around.
+const quietTicks = 15
+
+// leanQueue is how many snapshots may wait in a Lean recording.
+const leanQueue = 32
 
 // recording is a Record under way.
 type recording struct {
@@ -150,14 +182,49 @@ type recording struct {
 	mapped   uint64 // generation of the mappings
 	mappedAt int64  // when that was seen to have changed
 
-	standings *standings // of a wall-clock recording
-	timed     *telling   // nil where nobody wants samples with their times
+	allocated *allocations
+	events    *eventReader // of a recording of an event
+	kernel    *kernelNames // nil where the kernel's frames are not wanted
+	kernelErr error        // why these have no names
+	standings *standings   // of a wall-clock recording
+	timed     *telling     // nil where nobody wants samples with their times
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
-	return &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
+	r := &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
 		hints: map[int]ptrace.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
-		sampler: s.engine(opt), standings: newStandings()}
+		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations()}
+	if opt.Event != nil {
+		r.events = s.newEventReader()
+	}
+	if opt.Kernel {
+		if r.kernel, r.kernelErr = openKernelNames(); r.kernelErr != nil {
+			r.kernel = &kernelNames{funcs: map[string]*profile.Func{}}
+		}
+	}
+	return r
+}
+
+// eventQueue is how many looks of events can wait: these come all at once, and each is to be counted.
+const eventQueue = 8192
+
+func (o *RecordOptions) queueLength() int {
+	if o.Event != nil {
+		return eventQueue
+	}
+	n := queueFor(stackLimit(o.Depth))
+	if o.Lean {
+		n = min(n, leanQueue)
+	}
+	return n
+}
+
+// samplerInterval is the interval for the engine. Events have one of their own, which is no time.
+func (o *RecordOptions) samplerInterval() time.Duration {
+	if o.Event != nil {
+		return time.Second
+	}
+	return o.Interval
 }
 
 // remapEvery is how often the process is asked what it has mapped, and whether it is still there; remapShare what part
@@ -172,12 +239,14 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	idle := time.NewTicker(remapEvery)
 	defer idle.Stop()
 	var mapped sparing
+	quiet := 0 // ticks in a row without a look
 	for {
 		select {
 		case snap, ok := <-queue.Looks():
 			if !ok {
 				return
 			}
+			quiet = 0
 			r.take(snap)
 			queue.Done(snap)
 		case <-r.hangs:
@@ -185,13 +254,21 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 		case <-idle.C:
 			// Another library may have come to where one was; and nothing else notices an exec
 			// while all threads are idle.
+			if quiet++; r.opt.Lean && quiet%quietTicks != 1 {
+				continue
+			}
 			if mapped.due(remapShare) {
 				mapped.doTimed(r.Process.Refresh)
 			}
 			r.alive()
 			r.refreshHints(0)
+			if r.allocated.pace.due(allocationShare) {
+				r.countAllocated()
+			}
 			r.settleAll()
 			r.tick()
+		case <-r.newThreads():
+			r.refreshHints(0)
 		case visit := <-r.opt.Visits:
 			r.settleNames()
 			sum := r.account()
@@ -222,21 +299,29 @@ func (r *recording) account() profile.Summary {
 	r.lost = stats.Lost
 	r.profile.Meta.Duration = stats.Wall
 	times, looks := profile.Times{}, (*profile.Looks)(nil)
-	if r.opt.Mode.IsWall() {
+	switch {
+	case r.opt.Event != nil: // which is no time
+	case r.opt.Mode.IsWall():
 		r.settleAll()
 		looks = r.looks(&stats)
-	} else {
+	default:
 		times = r.times(&stats)
 	}
 	sum := r.profile.Summary()
 	sum.RateReached = stats.Rate()
-	if stats.Interval > r.opt.Interval {
+	if r.opt.Event != nil {
+		sum.Events, sum.RateReached = r.opt.Event.counts(stats.Events), 0
+	} else if stats.Interval > r.opt.Interval {
 		sum.RateLowered = float64(time.Second) / float64(stats.Interval)
 	}
 	sum.Threads = len(r.sampled)
 	sum.Waiting = stats.Waiting
 	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
 	sum.Times, sum.Looks = times, looks
+	if r.opt.Mode == TTSPMode {
+		sum.Safepoints = r.safepoints.account(&stats.Gathered)
+	}
+	sum.Allocated = r.allocated.account()
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.OwnCPU = ownCPU() - r.before
@@ -266,11 +351,16 @@ func (r *recording) take(snap *look.Look) {
 		r.takeWall(snap)
 		return
 	}
+	if r.opt.Event != nil {
+		r.takeEvent(snap)
+		return
+	}
 	if !r.follow(snap) {
 		r.unwanted += time.Duration(snap.CPU)
 		return
 	}
 	r.walk(snap, &r.stack)
+	r.putKernel(snap)
 	r.wantSoon(snap.TID, &r.stack)
 	if !r.alive() {
 		r.profile.Lose(profile.ProcessGone, snap.Samples())
@@ -290,7 +380,11 @@ func (r *recording) take(snap *look.Look) {
 	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), &snap.Snapshot) {
 		r.asleep++
 	}
-	r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+	if r.opt.Lean {
+		r.profile.Count(stack, snap.Samples(), time.Duration(snap.CPU))
+	} else {
+		r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+	}
 	r.tellSample(snap, stack)
 	r.sampled[snap.TID] = true
 }
@@ -369,16 +463,20 @@ func (r *recording) refreshHints(tid int) {
 // meta is what is known before the first sample.
 func (s *Session) meta(opt RecordOptions) profile.Meta {
 	v := s.VM.Version()
+	mode, interval := opt.Mode.name(), opt.Interval
+	if opt.Event != nil {
+		mode, interval = opt.Event.Name, 0
+	}
 	return profile.Meta{
 		Host:      hostname(),
 		PID:       s.Process.PID(),
 		MainClass: mainClass(s.VM.JavaCommand()),
 		JVM:       v.Release,
 		Collector: s.VM.Collector(),
-		Mode:      opt.Mode.name(),
+		Mode:      mode,
 		Engine:    opt.Engine.name(),
 		Start:     time.Now(),
-		Interval:  opt.Interval,
+		Interval:  interval,
 		Weight:    opt.Weight,
 	}
 }

@@ -25,6 +25,8 @@ type Session struct {
 	dir    *directory
 	memory *ptrace.Memory // for what is read on the sampling thread
 
+	safepoints *safepoints // of WatchSafepoints
+
 	timeOffset time.Duration // what its CLOCK_MONOTONIC is ahead of ours
 }
 

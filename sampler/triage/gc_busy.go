@@ -1,7 +1,9 @@
 package triage
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"goprof/profile"
 	"goprof/sampler/vitals"
@@ -37,8 +39,23 @@ func gcBusy(x *exam) *suspicion {
 	s.evidence = append(x.collectionsText(), x.heapText()...)
 	if rate, ok := x.Rates.Allocated.Get(); ok && rate > 0 {
 		s.evidence = append(s.evidence, fmt.Sprintf("the program's threads allocate %s a second", size(uint64(rate))))
+		s.evidence = append(s.evidence, x.allocatorsText(rate)...)
 	}
 	return s
+}
+
+// allocatorsText names the threads that allocate most. HotSpot counts that for each thread, so it is exact.
+func (x *exam) allocatorsText(all float64) (lines []string) {
+	const most, least = 3, 0.05
+	threads := slices.SortedFunc(slices.Values(x.Rates.Threads), func(a, b vitals.ThreadRate) int {
+		return cmp.Or(cmp.Compare(b.Allocated.Or(0), a.Allocated.Or(0)), cmp.Compare(a.TID, b.TID))
+	})
+	for _, t := range threads[:min(len(threads), most)] {
+		if rate := t.Allocated.Or(0); rate >= least*all {
+			lines = append(lines, fmt.Sprintf("thread %s tid=%d allocates %s of it", t.Name, t.TID, percent(rate/all)))
+		}
+	}
+	return lines
 }
 
 // pauseShare is the part of the time in which all threads stood still for a collection.

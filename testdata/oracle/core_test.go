@@ -31,7 +31,7 @@ func TestCore(t *testing.T) {
 				jvm, _ := startShadow(t, jdk, append([]string{"-Xmx64m"}, mode.flags...), mode.args)
 				stops := 1
 				if longForm {
-					stops = 5
+					stops = 3
 				}
 				for range stops {
 					time.Sleep(300 * time.Millisecond)

@@ -1,0 +1,123 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/profile"
+	"goprof/sampler/guard"
+	"goprof/sampler/session"
+)
+
+const eventsHelp = `events lists what "goprof record --event" can take samples of in one JVM, and where something cannot be had, why, and
+what mends that. Nothing is set or changed: it looks for the functions, and asks the kernel.
+
+Beside these, --event takes any function of a native library that the process has loaded, with its C++ name without
+parameters (libc:write, "libjvm:ObjectMonitor::enter"), a tracepoint where tracefs is mounted (sched:sched_switch), and a raw
+number of the CPU's own counters (r1a2). Java methods cannot be named: compiled Java lies in anonymous memory, where
+the kernel sets no probe.`
+
+const eventsExample = `  goprof events 1234                    what can be had of process 1234
+  goprof events petclinic --json        the same for machines
+  goprof record 1234 -d 30s --event alloc -o alloc.html`
+
+func newEvents() *cobra.Command {
+	var jvm oneJVM
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "events {PID | NAME | --pid PID | --ns-pid PID [NAME]}",
+		Short:   "List what record --event can take samples of in a JVM",
+		Long:    eventsHelp,
+		Example: eventsExample,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pid, err := jvm.find(cmd, args)
+			if err != nil {
+				return err
+			}
+			return listEvents(cmd.OutOrStdout(), pid, asJSON)
+		},
+	}
+	jvm.addFlags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// listedEvent is one event in JSON.
+type listedEvent struct {
+	Name      string         `json:"name"`
+	Help      string         `json:"help"`
+	Unit      profile.Weight `json:"unit"`
+	Every     uint64         `json:"every"`
+	Available bool           `json:"available"`
+	Why       string         `json:"why,omitempty"`
+	Remedy    string         `json:"remedy,omitempty"`
+	Note      string         `json:"note,omitempty"`
+}
+
+func listEvents(to io.Writer, pid int, asJSON bool) error {
+	goFirst()
+	guard.Enter(guard.ToRecord)
+	s, err := session.Attach(pid)
+	if err != nil {
+		return attachError(pid, err)
+	}
+	defer s.Close()
+	var list []listedEvent
+	for _, e := range s.Events() {
+		l := listedEvent{Name: e.Preset.Name, Help: e.Preset.Help, Unit: e.Preset.Unit, Every: max(e.Preset.Every, 1),
+			Available: e.Err == nil, Note: e.Note}
+		var bad *session.EventError
+		if errors.As(e.Err, &bad) {
+			l.Why, l.Remedy = output.Printable(bad.Why), output.Printable(bad.Remedy)
+		} else if e.Err != nil {
+			l.Why = output.Printable(e.Err.Error())
+		}
+		list = append(list, l)
+	}
+	if asJSON {
+		e := json.NewEncoder(to)
+		e.SetIndent("", "  ")
+		return outputFailedOr(e.Encode(list))
+	}
+	return outputFailedOr(writeEvents(to, list))
+}
+
+func writeEvents(to io.Writer, list []listedEvent) (err error) {
+	say := func(format string, args ...any) {
+		if err == nil {
+			_, err = fmt.Fprintf(to, format, args...)
+		}
+	}
+	for _, e := range list {
+		mark := "yes"
+		if !e.Available {
+			mark = "no"
+		}
+		say("%-17s %-4s %s\n", e.Name, mark, e.Help)
+		switch {
+		case !e.Available:
+			say("%-22s %s\n", "", e.Why)
+			if e.Remedy != "" {
+				say("%-22s try: %s\n", "", e.Remedy)
+			}
+		case e.Note != "":
+			say("%-22s %s\n", "", e.Note)
+		}
+	}
+	return err
+}
+
+func outputFailedOr(err error) error {
+	if err != nil {
+		return outputFailed(err)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+//go:build linux
+
+package process
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Function is the first instruction of a function in a file that is mapped.
+type Function struct {
+	Image  string // base name of the file
+	Symbol string // linkage name
+	Addr   uint64 // in the process
+	Offset uint64 // in the file
+}
+
+// ErrIndirect: the symbol names code that chooses one of several functions while the program is loaded.
+var ErrIndirect = errors.New("process: the function is chosen while the program is loaded")
+
+// maxFunctions bounds how many functions may have one name: overloaded ones, and copies that a compiler made.
+const maxFunctions = 8
+
+// Functions finds the functions of a name: a linkage name, or one of C++ without template arguments and parameters
+// (ObjectMonitor::enter). Images are looked for by the name of their file, with or without its end: libc, libc.so,
+// libc.so.6.
+func (p *Process) Functions(image, name string) ([]Function, error) {
+	if !p.lock() {
+		return nil, ErrSilent
+	}
+	defer p.mu.Unlock()
+	l := p.findImage(image)
+	for i := 0; l == nil && i < len(p.images); i++ {
+		if isCalled(p.images[i].Name, image) {
+			l = p.images[i]
+		}
+	}
+	if l == nil {
+		return nil, fmt.Errorf("%w: %s", ErrNoImage, image)
+	}
+	l.place()
+	l.symbol(0) // reads the tables
+	list, indirect := l.functions(name)
+	switch {
+	case len(list) == 0 && indirect:
+		return nil, ErrIndirect
+	case len(list) == 0:
+		return nil, fmt.Errorf("%w: %s in %s", ErrNoSymbol, name, l.Name)
+	case len(list) > maxFunctions:
+		return nil, fmt.Errorf("%w: more than %d functions are called %s", ErrTooLong, maxFunctions, name)
+	}
+	return list, nil
+}
+
+// isCalled: a library's file name says its version, too, which nobody knows by heart.
+func isCalled(file, name string) bool {
+	rest, ok := strings.CutPrefix(file, name)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '-' && strings.Contains(rest, ".so"))
+}
+
+// functions lists the functions of a name. indirect says that there is one that has no code of its own.
+func (l *loaded) functions(name string) (list []Function, indirect bool) {
+	for _, prefix := range linkageNames(name) {
+		for _, t := range l.syms {
+			for i := range uint32(t.len()) {
+				s := t.at(i)
+				at, end := uint64(s.name), uint64(s.name)+uint64(len(prefix.text))
+				if end > uint64(len(t.names)) || string(t.names[at:end]) != prefix.text || !s.defined() || !s.isFunc() {
+					continue
+				}
+				symbol := string(cstring(t.names, s.name))
+				if !prefix.covers(symbol) {
+					continue
+				}
+				if s.typ() == elf.STT_GNU_IFUNC {
+					indirect = true
+					continue
+				}
+				f, ok := l.functionAt(s.value)
+				if ok && !slices.ContainsFunc(list, func(o Function) bool { return o.Addr == f.Addr }) {
+					f.Symbol = symbol
+					list = append(list, f)
+				}
+				if len(list) > maxFunctions {
+					return list, indirect
+				}
+			}
+		}
+		if len(list) > 0 {
+			return list, indirect
+		}
+	}
+	return nil, indirect
+}
+
+// functionAt is where an address of the file is mapped as code.
+func (l *loaded) functionAt(addr uint64) (Function, bool) {
+	at := l.Bias + addr
+	for _, m := range l.exec {
+		if at >= m.Start && at < m.End {
+			return Function{Image: l.Name, Addr: at, Offset: m.Offset + (at - m.Start)}, true
+		}
+	}
+	return Function{}, false
+}
+
+// linkageName is a name as it stands in a symbol table: all of it, or its beginning.
+type linkageName struct {
+	text  string
+	whole bool
+}
+
+// covers tells whether a symbol is that function. What follows in a C++ name are its parameters, and a mark of the
+// compiler's for copies: a cold part is no function's beginning, and a part or a copy with fewer parameters (isra) has
+// others than the source says.
+func (n linkageName) covers(symbol string) bool {
+	if n.whole {
+		plain, _, _ := strings.Cut(symbol, "@") // read@@GLIBC_2.2.5
+		return plain == n.text
+	}
+	return !strings.Contains(symbol, ".")
+}
+
+// linkageNames are the ways in which a name may be spelled in a symbol table (Itanium C++ ABI, "Mangling").
+func linkageNames(name string) []linkageName {
+	list := []linkageName{{name, true}}
+	parts := strings.Split(name, "::")
+	for _, part := range parts {
+		if part == "" || strings.ContainsAny(part, "<>() ~") {
+			return list
+		}
+	}
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteString(strconv.Itoa(len(part)) + part)
+	}
+	if len(parts) == 1 {
+		return append(list, linkageName{"_Z" + b.String(), false})
+	}
+	return append(list, linkageName{"_ZN" + b.String() + "E", false}, linkageName{"_ZNK" + b.String() + "E", false})
+}
+
+// OpenFunction opens the file that a function was found in: the one that is mapped.
+func (p *Process) OpenFunction(f Function) (*os.File, error) {
+	if !p.lock() {
+		return nil, ErrSilent
+	}
+	defer p.mu.Unlock()
+	l, ok := findExec(p.exec, f.Addr)
+	if !ok {
+		return nil, ErrNoImage
+	}
+	file, _, err := patientFiles{p}.openImage(&l.group)
+	if err != nil {
+		return nil, err
+	}
+	if patient, ok := file.(*patientFile); ok {
+		if file, ok := patient.imageFile.(*os.File); ok {
+			return file, nil
+		}
+	}
+	file.Close()
+	return nil, errNotRegular
+}

@@ -1,0 +1,24 @@
+package profile
+
+import "time"
+
+// EventCount is what the account of a recording says of one of its events: all hits, which the kernel has counted, and
+// what became samples.
+type EventCount struct {
+	Name string `json:"name"`
+	Unit Weight `json:"unit"` // samples: hits themselves; bytes
+	// Hits and Amount are exact where a probe has counted them, and 0 where nobody has.
+	Hits     int64 `json:"hits"`
+	Amount   int64 `json:"amount"`
+	Taken    int64 `json:"taken"`    // hits that became samples
+	Stood    int64 `json:"stood"`    // the amount that these stand for
+	Missed   int64 `json:"missed"`   // should have become samples, but the kernel had no room
+	Interval int64 `json:"interval"` // mean amount between samples, at the end
+}
+
+// AddValue counts a stack n times, with an amount of what the profile's weight is beside samples: bytes, of an event.
+func (p *Profile) AddValue(root string, s *Stack, n, amount int64) {
+	if n > 0 {
+		p.AddAt(root, s, n, time.Duration(amount))
+	}
+}

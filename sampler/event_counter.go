@@ -1,0 +1,131 @@
+//go:build linux
+
+package sampler
+
+import (
+	"encoding/binary"
+	"errors"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// counters are the events of a run that the kernel counts for each thread.
+type counters struct {
+	fds  []int
+	of   []int          // the event's number, by index of fds
+	ids  map[uint64]int // the event's number, by the kernel's number of each descriptor
+	own  map[uint64]int // whose a descriptor is, by the kernel's number
+	last map[int]lastHit
+}
+
+// lastHit is the hit of a thread that was seen last.
+type lastHit struct {
+	when int64
+	sp   uint64
+	pc   uint64
+	id   uint64
+}
+
+// openCounters opens the events that are no probes for each thread and CPU. A thread that begins later inherits those of
+// the thread that made it. So threads are listed until no new one has come in between.
+func (r *eventRun) openCounters() error {
+	r.counters.ids, r.counters.own, r.counters.last = map[uint64]int{}, map[uint64]int{}, map[int]lastHit{}
+	any := false
+	for i := range r.list {
+		any = any || len(r.list[i].Probes) == 0
+	}
+	if !any {
+		return nil
+	}
+	seen := map[int]bool{}
+	for range 16 {
+		var tids []int
+		fresh := 0
+		r.proc.Threads(make([]byte, listBytes), func(tid int) { tids = append(tids, tid) })
+		for _, tid := range tids {
+			if seen[tid] {
+				continue
+			}
+			seen[tid] = true
+			fresh++
+			if err := r.countThread(tid); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+		}
+		if fresh == 0 {
+			return nil
+		}
+	}
+	return nil // threads that come all the time mostly inherit
+}
+
+func (r *eventRun) countThread(tid int) error {
+	for i := range r.list {
+		e := &r.list[i]
+		if len(e.Probes) > 0 {
+			continue
+		}
+		attr := r.eventAttr()
+		attr.Type, attr.Config, attr.Sample = e.Type, e.Config, max(e.Interval, 1)
+		attr.Bits |= unix.PerfBitInherit
+		for j, cpu := range r.cpus {
+			fd, err := openEvent(&attr, tid, cpu, r.rings[j])
+			if errors.Is(err, unix.ENODEV) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			r.counters.fds, r.counters.of = append(r.counters.fds, fd), append(r.counters.of, i)
+			var id uint64
+			if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_ID,
+				uintptr(unsafe.Pointer(&id))); e != 0 {
+				return &PerfError{"PERF_EVENT_IOC_ID", e}
+			}
+			r.counters.ids[id], r.counters.own[id] = i, tid
+		}
+	}
+	return nil
+}
+
+// readCounters asks the kernel how much it has counted: of each thread, and of those that inherited its events.
+func (r *eventRun) readCounters() {
+	var b [8]byte
+	for i, fd := range r.counters.fds {
+		if n, err := unix.Read(fd, b[:]); err == nil && n == len(b) {
+			c := &r.counts[r.counters.of[i]]
+			c.Hits += binary.LittleEndian.Uint64(b[:])
+			c.Amount = c.Hits
+		}
+	}
+}
+
+func (c *counters) close() {
+	for _, fd := range c.fds {
+		unix.Close(fd)
+	}
+	c.fds = nil
+}
+
+// listBytes is what is read of the list of threads at a time.
+const listBytes = 32 << 10
+
+// twinTime is how far apart the two records of one hit can be, in nanoseconds.
+const twinTime = 20_000
+
+// isTwin tells whether a record is of a hit that another event has told already: a thread that was listed while it was
+// made has its own events and inherited ones.
+func (c *counters) isTwin(e *eventRecord, sp, pc uint64) bool {
+	now := lastHit{e.when, sp, pc, e.id}
+	last, ok := c.last[e.tid]
+	if ok && last.id != now.id && c.ids[last.id] == c.ids[now.id] && now.when-last.when < twinTime &&
+		last.sp == now.sp && last.pc == now.pc && (c.own[now.id] == e.tid || c.own[last.id] == e.tid) {
+		return true
+	}
+	if len(c.last) >= mostKnown {
+		clear(c.last)
+	}
+	c.last[e.tid] = now
+	return false
+}

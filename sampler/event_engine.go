@@ -1,0 +1,343 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+)
+
+// Events is the engine that takes samples of events, and no others. Like Perf it stops nobody.
+type Events struct {
+	progress
+	hints
+	pid    int
+	cpu    *arch.CPU
+	list   []Event
+	kernel bool // the kernel's frames are wanted
+}
+
+// NewEvents makes a sampler of events of pid. kernel says that the kernel's frames are wanted, too: Look.Kernel.
+func NewEvents(pid int, cpu *arch.CPU, list []Event, kernel bool) *Events {
+	return &Events{progress: newProgress(), pid: pid, cpu: cpu, list: list, kernel: kernel}
+}
+
+// Run is Sampler.Run.
+func (e *Events) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	return e.runEngine(cfg, q, func() (stats Stats, err error) {
+		if len(e.list) == 0 || len(e.list) > MaxEvents {
+			return Stats{}, ErrNoEvents
+		}
+		for i := range e.list {
+			if err := e.list[i].check(len(e.cpu.Probe.Args)); err != nil {
+				return Stats{}, err
+			}
+		}
+		ptrace.OnThreadHoldingNobody(func() { stats, err = e.run(ctx, cfg, q) })
+		return stats, err
+	})
+}
+
+// eventTick is the mean time between two looks into the rings.
+const eventTick = int64(4 * time.Millisecond)
+
+// eventRun is one run on its own OS thread.
+type eventRun struct {
+	*Events
+	cfg      Config
+	q        *Queue
+	proc     *procfs.Dir
+	stats    Stats
+	stack    int // bytes that are copied of each
+	cpus     []int
+	rings    []*perfRing
+	polls    []unix.PollFd
+	outputs  []int // the events behind which programs write, by CPU
+	array    int   // the map that leads to these
+	probes   []eventProbe
+	probeTID int // by which thread the probes know the process
+	counters counters
+	counts   []EventCount
+	known    map[int]ptrace.Hint
+	record   eventRecord
+	each     func(ringBytes, perfRecord)
+	failed   error
+
+	began      int64
+	checkedAt  int64
+	cpuAtStart time.Duration
+	ts         unix.Timespec
+}
+
+// eventProbe is the program of an event with its probes.
+type eventProbe struct {
+	number int // of the event
+	prog   int
+	mem    []byte
+	counts *eventCounts
+	events []int
+	seen   int64 // how many samples there were when its rate was looked at last
+}
+
+func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	r := &eventRun{Events: e, cfg: cfg, q: q, proc: procfs.OpenDir(e.pid), known: map[int]ptrace.Hint{}, array: -1}
+	defer r.proc.Close()
+	if !r.proc.Exists() {
+		return Stats{}, ErrNoProcess
+	}
+	defer r.close()
+	if err := r.open(); err != nil {
+		return Stats{}, err
+	}
+	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
+	r.checkedAt = r.began
+	r.loop(ctx)
+	r.closeProbes() // nothing comes any more
+	r.readCounters()
+	r.counters.close()
+	r.drain()
+	return r.sum(), r.failed
+}
+
+func (r *eventRun) open() (err error) {
+	raiseFileLimit()
+	r.each = r.take
+	r.cpus = onlineCPUs()
+	r.stack = perfStackMost
+	if r.cfg.MaxStack > 0 {
+		r.stack = min(r.stack, r.cfg.MaxStack)
+	}
+	for i := range r.list {
+		r.counts = append(r.counts, EventCount{Name: r.list[i].Name, Interval: max(r.list[i].Interval, 1)})
+	}
+	attr := holderAttr()
+	for _, cpu := range r.cpus {
+		ring, err := openRing(cpu, eventRingShare(len(r.cpus)), ringLeast, &attr)
+		if err != nil {
+			return err
+		}
+		r.rings = append(r.rings, ring)
+		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
+	}
+	if err := r.openProbes(); err != nil {
+		return err
+	}
+	return r.openCounters()
+}
+
+// eventRingShare is how large a ring may be: copies of stacks have their full size here.
+func eventRingShare(cpus int) int {
+	size := 4 * ringMost
+	for size > ringLeast && size*cpus > ringsTotal {
+		size /= 2
+	}
+	return size
+}
+
+func (r *eventRun) close() {
+	r.closeProbes()
+	r.counters.close()
+	for _, fd := range r.outputs {
+		unix.Close(fd)
+	}
+	if r.array >= 0 {
+		unix.Close(r.array)
+	}
+	for _, ring := range r.rings {
+		ring.close()
+	}
+}
+
+func (r *eventRun) loop(ctx context.Context) {
+	stop := ctx.Done()
+	for r.failed == nil {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if r.proc.Ended() {
+			r.stats.Ended = true
+			return
+		}
+		r.takeHints()
+		r.drain()
+		if now := ptrace.Monotonic(&r.ts); now-r.checkedAt >= rateWindow {
+			r.boundRates(now - r.checkedAt)
+			r.checkedAt = now
+			r.followProcess()
+		}
+		r.progress.answer(r.sum)
+		r.wait()
+	}
+}
+
+// mostKnown bounds the hints that are kept: threads come and go.
+const mostKnown = 1 << 17
+
+func (r *eventRun) takeHints() {
+	r.hints.take(func(tid int, hint ptrace.Hint) bool {
+		if len(r.known) >= mostKnown {
+			clear(r.known)
+		}
+		r.known[tid] = hint
+		return true
+	}, true)
+}
+
+// wait sleeps until a ring is half full, or for a tick. Like ptrace.SleepUntil it does not tell Go's scheduler.
+func (r *eventRun) wait() {
+	for i := range r.polls {
+		r.polls[i].Revents = 0
+	}
+	r.ts = unix.NsecToTimespec(eventTick)
+	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(r.polls))), uintptr(len(r.polls)),
+		uintptr(unsafe.Pointer(&r.ts)), 0, 0, 0)
+}
+
+func (r *eventRun) sum() Stats {
+	s := r.stats
+	s.Threads = len(r.known)
+	s.Interval = r.cfg.Interval
+	s.Wall = time.Duration(ptrace.Monotonic(&r.ts) - r.began)
+	s.CPU = threadCPU() - r.cpuAtStart
+	s.Events = make([]EventCount, len(r.counts))
+	copy(s.Events, r.counts)
+	for i := range r.probes {
+		r.probes[i].sum(&s.Events[r.probes[i].number])
+	}
+	return s
+}
+
+// drain reads all rings.
+func (r *eventRun) drain() {
+	for _, ring := range r.rings {
+		if ring.read(r.each) {
+			r.lose(ptrace.Failed, 1)
+		}
+	}
+}
+
+func (r *eventRun) lose(o ptrace.Outcome, n int64) {
+	r.stats.Attempted += n
+	r.stats.Lost[o] += n
+}
+
+// take deals with one record. It is called while the kernel may want its room back.
+func (r *eventRun) take(b ringBytes, rec perfRecord) {
+	switch rec.kind {
+	case perfSample:
+		if !b.parseEvent(rec, r.cpu, r.kernel, &r.record) {
+			r.lose(ptrace.Failed, 1)
+			return
+		}
+		if r.record.pid == r.pid {
+			r.sample(b, &r.record)
+		}
+	case perfLost, perfLostSamples:
+		r.lose(ptrace.RingFull, b.parseLost(rec))
+	case perfThrottle:
+		r.lose(ptrace.Throttled, 1)
+	}
+}
+
+// sample makes a look of a record and hands it over.
+func (r *eventRun) sample(b ringBytes, e *eventRecord) {
+	number, amount, own := r.whatOf(b, e)
+	if number < 0 || r.known[e.tid].Skip {
+		return
+	}
+	count := &r.counts[number]
+	count.Taken++
+	count.Stood += amount
+	if !e.hasRegs {
+		r.lose(ptrace.NoRegisters, 1)
+		return
+	}
+	to := r.q.take()
+	if to == nil {
+		r.lose(ptrace.QueueFull, 1)
+		return
+	}
+	r.fill(b, e, to)
+	to.Event.Number, to.Event.Amount, to.Event.Own = number+1, amount, own
+	if len(r.list[number].Probes) > 0 {
+		to.Event.Data = b.appendTo(to.Event.Data, e.raw+dataCopies, r.list[number].size())
+	} else {
+		to.Event.Data = b.appendTo(to.Event.Data, e.raw, e.rawLen)
+	}
+	to.Kernel = append(to.Kernel, e.kernel...)
+	if r.cfg.After != nil {
+		r.cfg.After(to, to.When)
+	}
+	r.stats.Attempted++
+	r.stats.Taken++
+	r.q.put(to)
+}
+
+// whatOf says which event a record is of, and for how much it stands. number is -1 for one that is none of ours.
+func (r *eventRun) whatOf(b ringBytes, e *eventRecord) (number int, amount, own int64) {
+	if i, ok := r.counters.ids[e.id]; ok {
+		if r.counters.isTwin(e, e.regs[r.cpu.SP], e.regs[r.cpu.PC]) {
+			return -1, 0, 0
+		}
+		return i, r.counts[i].interval(), 1
+	}
+	if e.rawLen < dataCopies {
+		return -1, 0, 0
+	}
+	number = int(b.word(e.raw+dataNumber)) - 1
+	if number < 0 || number >= len(r.list) || e.rawLen < dataCopies+r.list[number].size() {
+		return -1, 0, 0
+	}
+	return number, believableAmount(b.word(e.raw + dataAmount)), believableAmount(b.word(e.raw + dataOwn))
+}
+
+// believableAmount bounds what a function's argument says: it is the target's.
+func believableAmount(n uint64) int64 {
+	const most = 1 << 46
+	if n > most {
+		return 0
+	}
+	return int64(n)
+}
+
+// fill makes the look's snapshot.
+func (r *eventRun) fill(b ringBytes, e *eventRecord, to *look.Look) {
+	snap := &to.Snapshot
+	to.When = e.when
+	hint := r.known[e.tid]
+	sp := e.regs[r.cpu.SP]
+	size := e.stackLen
+	snap.Cut = size == e.asked
+	if hint.StackTop > sp && sp >= hint.StackLow {
+		need := hint.StackTop - sp
+		snap.Cut = uint64(size) < need
+		size = int(min(uint64(size), need))
+	}
+	if cap(snap.Stack) < size { // no larger than needed: many may wait when events come all at once
+		snap.Stack = make([]byte, (size+stackStep-1)/stackStep*stackStep)
+	}
+	snap.Stack = snap.Stack[:size]
+	b.copyTo(snap.Stack, e.stackAt)
+	snap.TID, snap.Regs, snap.Unknown, snap.SP = e.tid, e.regs, e.unknown, sp
+	snap.SideAddr, snap.RunsOn = hint.Side, true
+}
+
+// appendTo appends bytes of a record, which begin at a multiple of 4.
+func (b ringBytes) appendTo(to []byte, at uint64, n int) []byte {
+	for range n {
+		to = append(to, b[at&uint64(len(b)-1)])
+		at++
+	}
+	return to
+}

@@ -1,0 +1,235 @@
+//go:build linux
+
+package sampler
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file sets the probes, and bounds how often they bring samples.
+
+// openProbes sets the probes of all events that have some.
+func (r *eventRun) openProbes() error {
+	for i := range r.list {
+		if len(r.list[i].Probes) == 0 {
+			continue
+		}
+		if r.array < 0 {
+			if err := r.openOutputs(); err != nil {
+				return err
+			}
+		}
+		if err := r.loadProgram(i); err != nil {
+			return err
+		}
+	}
+	return r.setProbes()
+}
+
+// openOutputs makes the events behind which programs write: one for each CPU, with its ring.
+func (r *eventRun) openOutputs() (err error) {
+	attr := r.eventAttr()
+	attr.Type, attr.Config, attr.Sample = unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_BPF_OUTPUT, 1
+	attr.Wakeup = 1 // at once: what the stack leads to in the heap, and names, are read after the hit
+	for i, cpu := range r.cpus {
+		fd, err := openEvent(&attr, -1, cpu, r.rings[i])
+		if err != nil {
+			return err
+		}
+		r.outputs = append(r.outputs, fd)
+	}
+	if r.array, err = perfArray(r.cpus, r.outputs); err != nil {
+		return &PerfError{"bpf", err}
+	}
+	return nil
+}
+
+// eventAttr is what all records of a run have.
+func (r *eventRun) eventAttr() unix.PerfEventAttr {
+	attr := unix.PerfEventAttr{
+		Size: unix.PERF_ATTR_SIZE_VER5,
+		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_ID | unix.PERF_SAMPLE_RAW |
+			unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER,
+		Bits:              unix.PerfBitUseClockID | unix.PerfBitExcludeHv,
+		Clockid:           unix.CLOCK_MONOTONIC,
+		Sample_regs_user:  r.cpu.Perf.Mask,
+		Sample_stack_user: uint32(r.stack) &^ 7,
+	}
+	if r.kernel {
+		attr.Sample_type |= unix.PERF_SAMPLE_CALLCHAIN
+		attr.Bits |= unix.PerfBitExcludeCallchainUser
+	}
+	return attr
+}
+
+func (r *eventRun) loadProgram(number int) error {
+	e := &r.list[number]
+	fd, mem, err := bpfMap(countsSize)
+	if err != nil {
+		return &PerfError{"bpf", err}
+	}
+	defer unix.Close(fd) // the program and the mapping hold the memory
+	counts := (*eventCounts)(unsafe.Pointer(&mem[0]))
+	counts.Interval = min(max(e.Interval, 1), maxInterval)
+	prog, err := probeProgram(e, number+1, &r.cpu.Probe, fd, r.array).loadAs(bpfProgKprobe, nil)
+	if err != nil {
+		unix.Munmap(mem)
+		return &PerfError{"bpf", err}
+	}
+	r.probes = append(r.probes, eventProbe{number: number, prog: prog, mem: mem, counts: counts})
+	return nil
+}
+
+// setProbes has the kernel put the breakpoints in. A probe belongs to the address space that a thread of the process
+// lives in, so that all threads meet it.
+func (r *eventRun) setProbes() error {
+	if len(r.probes) == 0 {
+		return nil
+	}
+	kind, err := ProbeType()
+	if err != nil {
+		return err
+	}
+	if r.probeTID = r.proc.AnyThread(); r.probeTID == 0 {
+		return ErrNoProcess
+	}
+	for i := range r.probes {
+		p := &r.probes[i]
+		for _, at := range r.list[p.number].Probes {
+			fd, err := setProbe(kind, r.probeTID, at, p.prog)
+			if err != nil {
+				return err
+			}
+			p.events = append(p.events, fd)
+		}
+	}
+	return nil
+}
+
+// setProbe sets one probe. The kernel is given the file as one that we have open: a path may lead elsewhere by now.
+func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
+	path := append([]byte("/proc/self/fd/"+strconv.Itoa(int(at.File.Fd()))), 0)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(&path[0])
+	attr := unix.PerfEventAttr{
+		Type:   kind,
+		Size:   unix.PERF_ATTR_SIZE_VER5,
+		Ext1:   uint64(uintptr(unsafe.Pointer(&path[0]))),
+		Ext2:   at.Offset,
+		Sample: 1,
+		Wakeup: 1,
+	}
+	fd, err := unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	runtime.KeepAlive(at.File)
+	if err != nil {
+		return -1, &PerfError{"perf_event_open (uprobe)", err}
+	}
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, prog); err != nil {
+		unix.Close(fd)
+		return -1, &PerfError{"PERF_EVENT_IOC_SET_BPF", err}
+	}
+	return fd, nil
+}
+
+// ErrNoUprobes: this kernel has no uprobes that perf_event_open can set (Linux 4.17 on, CONFIG_UPROBE_EVENTS).
+var ErrNoUprobes = errors.New("sampler: this kernel has no uprobes for perf_event_open")
+
+// ProbeType is the number of the kernel's source of events that sets uprobes.
+func ProbeType() (uint32, error) {
+	b, err := os.ReadFile("/sys/bus/event_source/devices/uprobe/type")
+	if err != nil {
+		return 0, ErrNoUprobes
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 32)
+	if err != nil {
+		return 0, ErrNoUprobes
+	}
+	return uint32(n), nil
+}
+
+// followProcess sets the probes anew if the thread that they were set by has ended: its address space is then known to
+// them no more.
+func (r *eventRun) followProcess() {
+	if r.probeTID == 0 || r.isAlive(r.probeTID) {
+		return
+	}
+	r.closeBreakpoints()
+	if err := r.setProbes(); err != nil && !r.proc.Ended() {
+		r.failed = err
+	}
+}
+
+// isAlive: a leader that has ended before its process is a zombie.
+func (r *eventRun) isAlive(tid int) bool {
+	state, _ := r.proc.Status(tid)
+	return state != 0 && state != 'Z' && state != 'X'
+}
+
+func (r *eventRun) closeBreakpoints() {
+	for i := range r.probes {
+		for _, fd := range r.probes[i].events {
+			unix.Close(fd)
+		}
+		r.probes[i].events = nil
+	}
+}
+
+func (r *eventRun) closeProbes() {
+	r.closeBreakpoints()
+	for i := range r.probes {
+		p := &r.probes[i]
+		if p.mem == nil {
+			continue
+		}
+		p.sum(&r.counts[p.number])
+		p.counts = nil
+		unix.Close(p.prog)
+		unix.Munmap(p.mem)
+		p.mem = nil
+	}
+}
+
+// sum adds what the program has counted.
+func (p *eventProbe) sum(to *EventCount) {
+	if p.counts == nil {
+		return
+	}
+	to.Hits = atomic.LoadUint64(&p.counts.Hits)
+	to.Amount = atomic.LoadUint64(&p.counts.Amount)
+	to.Missed = atomic.LoadUint64(&p.counts.Missed)
+	to.Interval = atomic.LoadUint64(&p.counts.Interval)
+}
+
+const (
+	rateWindow = int64(100 * time.Millisecond)
+	// mostSamples bounds the samples of an event in a second: each is walked, and its stack copied by the kernel.
+	mostSamples = 4000
+)
+
+// boundRates makes the intervals of events longer that bring more samples than mostSamples.
+func (r *eventRun) boundRates(window int64) {
+	for i := range r.probes {
+		p := &r.probes[i]
+		taken := r.counts[p.number].Taken
+		rate := float64(taken-p.seen) / (float64(window) / 1e9)
+		p.seen = taken
+		if rate <= mostSamples || p.counts == nil {
+			continue
+		}
+		now := atomic.LoadUint64(&p.counts.Interval)
+		hits, amount := atomic.LoadUint64(&p.counts.Hits), atomic.LoadUint64(&p.counts.Amount)
+		least := amount / max(hits, 1) // of less nothing changes
+		longer := max(now, least) * uint64(rate/mostSamples+1)
+		atomic.StoreUint64(&p.counts.Interval, min(longer, maxInterval))
+	}
+}

@@ -1,0 +1,180 @@
+//go:build linux
+
+package sampler
+
+import (
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+)
+
+// The program of one event's probes. It counts the hit, decides whether that becomes a sample, reads what is wanted
+// into its stack, and gives that to bpf_perf_event_output: the kernel then writes a record with it into the ring of the
+// CPU, together with the registers and the stack of the thread (kernel/trace/bpf_trace.c; the event behind the ring says
+// what a record has). It returns 0: the probe's own event writes nothing.
+
+// eventCounts is what a program and we share: a map of one value, that is mapped.
+type eventCounts struct {
+	Hits, Amount uint64 // of all hits
+	Interval     uint64 // for us to change
+	Missed       uint64 // the kernel had no room in the ring
+	Paused       uint64 // for us to set: no hit becomes a sample
+}
+
+// Where they are.
+const (
+	countHits     = 0
+	countAmount   = 8
+	countInterval = 16
+	countMissed   = 24
+	countPaused   = 32
+	countsSize    = 4096 // the least that can be mapped
+)
+
+// What stands before the copies in a record.
+const (
+	dataNumber = 0  // of the event + 1
+	dataAmount = 8  // that the sample stands for
+	dataOwn    = 16 // amount of the hit itself
+	dataCopies = 24
+)
+
+// maxInterval keeps the products of the program within 64 bits: a random number of 32 bits times the interval.
+const maxInterval = 1 << 31
+
+const (
+	bpfProgKprobe   = 2
+	bpfMapPerfArray = 4
+	bpfUpdateElem   = 2
+
+	bpfMapFD     = 1 // of bpfLoadWide: a map
+	bpfAtomicAdd = 0xdb
+	bpfMul       = 0x2f
+
+	bpfRandom          = 7   // bpf_get_prandom_u32
+	bpfPerfOutput      = 25  // bpf_perf_event_output(ctx, map, flags, data, size)
+	bpfProbeReadString = 114 // bpf_probe_read_user_str: up to a zero byte
+	bpfThisCPU         = 0xffffffff
+)
+
+// probeProgram writes the program. r6 is the registers of the thread, r7 the counts, r8 the hit's amount.
+func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, output int) *bpfCode {
+	c := &bpfCode{jumps: map[string][]int{}}
+	size := dataCopies + e.size()
+	data := -size // on the stack
+	c.mov(r6, r1)
+	c.value(r7, counts)
+	c.imm(bpfMovImm, r8, 1)
+	if e.Amount > 0 {
+		c.load(bpfLoad64, r8, r6, layout.Arg(e.Amount))
+	}
+	c.imm(bpfMovImm, r1, 1)
+	c.op(bpfAtomicAdd, r7, r1, countHits, 0)
+	c.op(bpfAtomicAdd, r7, r8, countAmount, 0)
+	c.load(bpfLoad64, r1, r7, countPaused)
+	c.jump(bpfJumpNeImm, r1, 0, 0, "end")
+	c.store(r10, data+dataOwn, r8)
+	c.load(bpfLoad64, r9, r7, countInterval)
+	c.jump(bpfJumpGe, r8, r9, 0, "take")
+	c.chance()
+	c.mov(r8, r9)
+	c.label("take")
+	c.store(r10, data+dataAmount, r8)
+	c.imm(bpfMovImm, r1, number)
+	c.store(r10, data+dataNumber, r1)
+	for at := dataCopies; at < size; at += 8 {
+		c.zero(r10, data+at)
+	}
+	at := dataCopies
+	for i := range e.Copies {
+		c.copy(&e.Copies[i], layout, data+at)
+		at += e.Copies[i].Size
+	}
+	c.mov(r1, r6)
+	c.mapFD(r2, output)
+	c.wide(r3, bpfThisCPU)
+	c.mov(r4, r10)
+	c.imm(bpfAddImm, r4, data)
+	c.imm(bpfMovImm, r5, size)
+	c.call(bpfPerfOutput)
+	c.jump(bpfJumpEqImm, r0, 0, 0, "end")
+	c.imm(bpfMovImm, r1, 1)
+	c.op(bpfAtomicAdd, r7, r1, countMissed, 0)
+	c.label("end")
+	c.imm(bpfMovImm, r0, 0)
+	c.op(bpfExit, 0, 0, 0, 0)
+	return c
+}
+
+// chance ends the program unless chance takes the hit: with a probability of r8 / r9, of which r8 is the smaller one.
+func (c *bpfCode) chance() {
+	c.call(bpfRandom)
+	c.op(bpfMul, r0, r9, 0, 0)
+	c.mov(r1, r8)
+	c.imm(bpfLeftImm, r1, 32)
+	c.jump(bpfJumpGe, r0, r1, 0, "end")
+}
+
+// copy reads a piece of memory to a place on the stack.
+func (c *bpfCode) copy(p *Copy, layout *arch.ProbeLayout, to int) {
+	if p.From > 0 {
+		c.load(bpfLoad64, r3, r6, layout.Arg(p.From))
+	} else {
+		c.load(bpfLoad64, r3, r10, to-p.Before)
+	}
+	if p.Off != 0 {
+		c.imm(bpfAddImm, r3, p.Off)
+	}
+	c.mov(r1, r10)
+	c.imm(bpfAddImm, r1, to)
+	c.imm(bpfMovImm, r2, p.Size)
+	if p.Text {
+		c.call(bpfProbeReadString)
+	} else {
+		c.call(bpfProbeReadUser)
+	}
+}
+
+// mapFD loads the map behind a descriptor.
+func (c *bpfCode) mapFD(dst bpfReg, fd int) {
+	c.op(bpfLoadWide, dst, bpfMapFD, 0, int64(fd))
+	c.op(0, 0, 0, 0, 0)
+}
+
+// perfArray makes the map that leads a program to the ring of its CPU.
+func perfArray(cpus []int, fds []int) (int, error) {
+	most := 0
+	for _, cpu := range cpus {
+		most = max(most, cpu+1)
+	}
+	attr := struct{ kind, key, value, entries, flags uint32 }{bpfMapPerfArray, 4, 4, uint32(most), 0}
+	fd, err := bpf(bpfMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	if err != nil {
+		return -1, err
+	}
+	for i, cpu := range cpus {
+		if err := setElement(fd, uint32(cpu), uint32(fds[i])); err != nil {
+			unix.Close(fd)
+			return -1, err
+		}
+	}
+	return fd, nil
+}
+
+// setElement puts a value into a map. What the kernel is given the address of lies on the heap: stacks move.
+func setElement(fd int, key, value uint32) error {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pair := &[2]uint32{key, value}
+	pin.Pin(pair)
+	attr := struct {
+		fd, _             uint32
+		key, value, flags uint64
+	}{fd: uint32(fd)}
+	attr.key, attr.value = uint64(uintptr(unsafe.Pointer(&pair[0]))), uint64(uintptr(unsafe.Pointer(&pair[1])))
+	_, err := bpf(bpfUpdateElem, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return err
+}

@@ -1,0 +1,59 @@
+//go:build linux
+
+package sampler
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch/cpus"
+	"goprof/process/procfs"
+)
+
+// ErrNoCounter: the machine has no such counter.
+var ErrNoCounter = errors.New("sampler: this machine has no such counter")
+
+// TryCounter finds out whether a counter may be had of a process: it opens one that never begins.
+func TryCounter(pid int, kind uint32, config uint64) error {
+	proc := procfs.OpenDir(pid)
+	tid := proc.AnyThread()
+	proc.Close()
+	attr := unix.PerfEventAttr{Type: kind, Size: unix.PERF_ATTR_SIZE_VER5, Config: config,
+		Bits: unix.PerfBitDisabled | unix.PerfBitExcludeHv}
+	fd, err := unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	switch {
+	case err == nil:
+		unix.Close(fd)
+		return nil
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EINVAL):
+		return ErrNoCounter
+	}
+	return &PerfError{"perf_event_open", err}
+}
+
+// TryProbes finds out whether probes may be set: that there are some, and that the kernel takes a program from us that
+// writes into a ring. It sets none.
+func TryProbes() error {
+	if _, err := ProbeType(); err != nil {
+		return err
+	}
+	cpu := cpus.Here()
+	if cpu == nil {
+		return &PerfError{"perf_event_open", unix.EOPNOTSUPP}
+	}
+	r := &eventRun{Events: &Events{cpu: cpu, list: []Event{{Name: "try"}}}, array: -1, stack: perfStackMost,
+		cpus: onlineCPUs()[:1]}
+	defer r.close()
+	attr := holderAttr()
+	ring, err := openRing(r.cpus[0], ringLeast, ringLeast, &attr)
+	if err != nil {
+		return err
+	}
+	r.rings = []*perfRing{ring}
+	if err := r.openOutputs(); err != nil {
+		return err
+	}
+	r.counts = []EventCount{{}}
+	return r.loadProgram(0)
+}

@@ -1,0 +1,332 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"time"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+)
+
+// Watching who is late where all threads are to come to rest.
+//
+// At each tick it is read whether threads are being waited for. Only then something is done: those that have not come
+// are looked at, as Wall looks at threads. A look counts for the time until the next one at its thread, or until the
+// thread has come, the first one also for the time since the threads were asked. When all have come, the process itself
+// tells how long that took. So the times of the last thread are exact, those of the others to half a tick. What was over before a tick saw it is in no look, but in the account.
+
+// Gathering is how far a process is with bringing its threads to rest.
+type Gathering struct {
+	Under   bool          // threads are being waited for
+	Began   int64         // when they were asked the last time, CLOCK_MONOTONIC; 0: not known
+	Counted bool          // Count and Took are known
+	Count   uint64        // how often they were asked
+	Took    time.Duration // until all had come, all times together
+}
+
+// GatherOptions say what a Gather asks.
+type GatherOptions struct {
+	NonBlocking bool
+	// Read tells how far the process is; false: it cannot be told now. It is called on the sampler's OS thread, as are
+	// the others.
+	Read func() (Gathering, bool)
+	// Missing appends those that have not come: what their Hint has as Side. False: it is over.
+	Missing func(into []uint64) ([]uint64, bool)
+	// Unknown is called where a thread has not come of which nobody has told (Advise), and may be nil. It must not wait.
+	Unknown func()
+	// Seen is called once for each gathering that a tick meets, and may be nil.
+	Seen func()
+	// During is WallOptions.During.
+	During func(*look.Look)
+}
+
+// GatherCounts is what a Gather has found.
+type GatherCounts struct {
+	Count   int64         // how often threads were asked to come to rest
+	Took    time.Duration // until all had come, all times together
+	Counted bool          // by the process itself: both are exact
+	Seen    int64         // of these, met by a tick
+	SeenFor time.Duration // and how long those took
+	Longest time.Duration // of those
+	Unknown int64         // threads that had not come, and were too new to be looked at
+}
+
+// Gather is an Engine that looks at threads that keep all others waiting.
+type Gather struct {
+	progress
+	hints
+	pid int
+	cpu *arch.CPU
+	opt GatherOptions
+}
+
+var _ Engine = (*Gather)(nil)
+
+// NewGather makes a Gather for pid.
+func NewGather(pid int, cpu *arch.CPU, opt GatherOptions) *Gather {
+	return &Gather{progress: newProgress(), pid: pid, cpu: cpu, opt: opt}
+}
+
+// Run samples until ctx is done or the process ends; both are normal ends. It closes q.
+func (g *Gather) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	return g.runEngine(cfg, q, func() (Stats, error) { return g.run(ctx, cfg, q) })
+}
+
+// gatherRun is one recording of a Gather.
+type gatherRun struct {
+	wallRun
+	ask     GatherOptions
+	bySide  map[uint64]int
+	sides   map[int]uint64
+	missing []uint64
+	counts  GatherCounts
+
+	first, last Gathering
+	known       bool  // first and last are
+	readAt      int64 // when last was read
+	listedAt    int64
+
+	// The gathering that is under way.
+	open  bool
+	began int64
+	exact bool // began is what the process says
+	late  map[int]*lateThread
+}
+
+// lateThread is one that has been looked at in this gathering.
+type lateThread struct {
+	th    *watched
+	since int64 // its looks tell of the time until then
+	seen  int64 // when it was last missing
+}
+
+func (g *Gather) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	proc := procfs.OpenDir(g.pid)
+	defer proc.Close()
+	if !proc.Exists() {
+		return Stats{}, ErrNoProcess
+	}
+	t := ptrace.NewTracer(g.pid, g.cpu)
+	defer t.Close()
+	r := &gatherRun{wallRun: wallRun{capture: newCapture(t, proc, &g.progress, ctx.Done(), cfg, q), cpu: g.cpu, hints: &g.hints,
+		opt: WallOptions{NonBlocking: g.opt.NonBlocking, During: g.opt.During}}, ask: g.opt,
+		bySide: map[uint64]int{}, sides: map[int]uint64{}, late: map[int]*lateThread{}}
+	r.threads.open(proc, raiseFileLimit())
+	defer r.threads.close()
+	r.capture.late, r.sum = r.account, r.total
+	return r.runInShifts(r.loop, func() { r.close(ptrace.Monotonic(&r.ts), nil) })
+}
+
+// listLateEvery is how often it is found out which threads there are. One that begins is not late soon.
+const listLateEvery = int64(20 * time.Millisecond)
+
+// loop holds ticks.
+func (r *gatherRun) loop() {
+	for {
+		at := r.ticks.at() + r.ticks.randomWithin(int64(r.ticks.interval))
+		if !r.sleep(at) {
+			return
+		}
+		r.stats.Ticks++
+		r.countGap()
+		if r.now = ptrace.Monotonic(&r.ts); r.now-r.listedAt >= listLateEvery {
+			r.threads.list()
+			r.hints.take(r.noteHint, r.threads.whole)
+			r.listedAt, r.now = r.now, ptrace.Monotonic(&r.ts)
+		}
+		r.tick()
+		if r.over() {
+			return
+		}
+		r.nextTick()
+	}
+}
+
+// noteHint notes what is known of a thread, and by what Missing names it.
+func (r *gatherRun) noteHint(tid int, hint ptrace.Hint) bool {
+	if r.setHint(tid, hint); r.threads.byTID[tid] == nil {
+		return false
+	}
+	delete(r.bySide, r.sides[tid])
+	delete(r.sides, tid)
+	if hint.Side != 0 && len(r.sides) < mostHints {
+		r.bySide[hint.Side], r.sides[tid] = tid, hint.Side
+	}
+	return true
+}
+
+// tick reads how far the process is, and looks at those that are late.
+func (r *gatherRun) tick() {
+	var g Gathering
+	ok := false
+	if !r.t.Apart(func() { g, ok = r.ask.Read() }) {
+		r.checkEnd(ptrace.Silent)
+		return
+	}
+	if !ok {
+		r.t.ApartFailed()
+		return
+	}
+	if !r.known {
+		r.first, r.last, r.known, r.readAt = g, g, true, r.now
+		if g.Under {
+			return // since when is not known
+		}
+	}
+	if r.open && (!g.Under || g.Count != r.last.Count || g.Began != r.last.Began) {
+		r.close(r.now, &g)
+	}
+	if g.Under && !r.first.sameAs(&g) {
+		if !r.open {
+			r.begin(&g)
+		}
+		r.lookAtMissing()
+	}
+	r.last, r.readAt = g, r.now
+}
+
+// sameAs tells whether both tell of one gathering that is under way.
+func (g *Gathering) sameAs(o *Gathering) bool {
+	return g.Under && o.Under && g.Count == o.Count && g.Began == o.Began
+}
+
+// begin finds out when threads were asked: the process says so, or it was between the last tick and this one.
+func (r *gatherRun) begin(g *Gathering) {
+	r.open, r.exact = true, g.Began >= r.readAt && g.Began <= r.now
+	r.began = r.readAt + (r.now-r.readAt)/2
+	if r.exact {
+		r.began = g.Began
+	}
+	clear(r.late)
+	r.counts.Seen++
+	if !g.Counted {
+		r.counts.Count++
+	}
+	if r.ask.Seen != nil {
+		r.t.Apart(r.ask.Seen)
+	}
+}
+
+// mostLate is how many threads are looked at in one tick: the others keep waiting until the next.
+const mostLate = 64
+
+// lookAtMissing looks at those that have not come.
+func (r *gatherRun) lookAtMissing() {
+	ok := false
+	r.t.Apart(func() { r.missing, ok = r.ask.Missing(r.missing[:0]) })
+	if !ok {
+		return
+	}
+	start := 0
+	if n := len(r.missing); n > mostLate {
+		start = r.ticks.rng.IntN(n)
+	}
+	for i := range min(len(r.missing), mostLate) {
+		side := r.missing[(start+i)%len(r.missing)]
+		th := r.threads.byTID[r.bySide[side]]
+		switch {
+		case th == nil:
+			r.counts.Unknown++
+			r.listedAt = 0
+			if r.ask.Unknown != nil {
+				r.ask.Unknown()
+			}
+		case !th.hint.Skip && !th.zombie:
+			r.lookAtLate(th)
+		}
+		if r.over() {
+			return
+		}
+	}
+}
+
+// lookAtLate looks at a thread that has not come.
+func (r *gatherRun) lookAtLate(th *watched) {
+	now := ptrace.Monotonic(&r.ts)
+	l := r.late[th.tid]
+	if l == nil {
+		l = &lateThread{th: th, since: min(r.began, now)}
+		r.late[th.tid] = l
+		th.tally = nil
+	}
+	l.seen = now
+	if th.pending { // it was told to stop, and has had no CPU to do so
+		return
+	}
+	l.count(now)
+	stat, ok := r.threads.readCharged(th)
+	if !ok {
+		r.threads.forget(th)
+		return
+	}
+	th.owed, th.owedTime, th.waited, th.later = 1, 0, 0, true
+	th.before, th.beganAt, th.still, th.tally = stat, now, false, nil
+	r.lookAnew(th)
+}
+
+// count gives the last look at a thread the time until that moment. Where the last look came to nothing, the time goes
+// to the next one.
+func (l *lateThread) count(until int64) {
+	if l.th.tally != nil && until > l.since {
+		l.th.tally.Add(1, time.Duration(until-l.since), until)
+		l.since, l.th.tally = until, nil
+	}
+}
+
+// close ends a gathering: all have come, some time since the last tick. g is what the process says now, nil if it was
+// not asked.
+func (r *gatherRun) close(now int64, g *Gathering) {
+	if !r.open {
+		return
+	}
+	r.open = false
+	took := time.Duration(r.readAt + (now-r.readAt)/2 - r.began)
+	if g != nil && g.Counted && r.last.Counted {
+		if alone := g.Count == r.last.Count || g.Count == r.last.Count+1 && g.Under; alone && g.Took > r.last.Took {
+			took = g.Took - r.last.Took
+		}
+	}
+	end := r.began + int64(took)
+	if r.exact {
+		end = min(end, now)
+	}
+	latest := int64(0)
+	for _, l := range r.late {
+		latest = max(latest, l.seen)
+	}
+	for _, l := range r.late {
+		// One that was missing at the last tick came before the end, one of earlier ticks before the tick that did not
+		// find it.
+		until := end
+		if l.seen < latest-int64(r.ticks.interval)/2 {
+			until = l.seen + int64(r.ticks.interval)/2
+		}
+		if until = max(until, l.since+1); l.th.pending { // its look counts when it comes
+			l.th.owedTime, l.th.later = time.Duration(until-l.since), false
+			continue
+		}
+		l.count(until)
+	}
+	r.counts.SeenFor += took
+	r.counts.Longest = max(r.counts.Longest, took)
+	if g == nil || !g.Counted {
+		r.counts.Took += took
+	}
+}
+
+// total brings together what was counted.
+func (r *gatherRun) total() Stats {
+	s := r.wallRun.total()
+	c := r.counts
+	if r.known && r.last.Counted && r.first.Counted {
+		c.Counted = true
+		c.Count = int64(r.last.Count - r.first.Count)
+		c.Took = r.last.Took - r.first.Took
+	}
+	s.Gathered = c
+	return s
+}

@@ -1,0 +1,168 @@
+//go:build linux
+
+package session
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// What threads allocate, beside the samples of any recording. HotSpot counts it for each Java thread, so it is read and
+// not sampled: exact, and at the cost of a few reads of memory each second. No thread stands still for it.
+//
+// What a thread allocates between the last reading and its end is not known. The bytes of a virtual thread are those of
+// the carriers that ran it.
+
+// AllocationSink is a Sink that wants to know what threads have allocated.
+type AllocationSink interface {
+	// Allocated is called about each second, and at the end, for each thread that has allocated since: how many bytes
+	// it has allocated since it began.
+	Allocated(at profile.Instant, t profile.Thread, bytes uint64)
+}
+
+const (
+	// allocationShare is what part of the time it may take to read it.
+	allocationShare = 100
+	// maxAllocating bounds how many threads are counted. The account says if there were more.
+	maxAllocating = 1 << 16
+	// mostAllocating is how many threads an account names.
+	mostAllocating = 10
+)
+
+// allocating is one Java thread. Addresses and numbers are used again, both of them together hardly ever.
+type allocating struct {
+	addr  uint64
+	nstid int
+}
+
+// allocated is what is known of one.
+type allocated struct {
+	label string
+	last  uint64 // as it was read last
+	known bool   // it was: else the next reading is what later ones are compared with
+	bytes uint64 // since the recording began
+}
+
+// allocations counts what threads allocate during a recording.
+type allocations struct {
+	reader *vmstructs.Allocations
+	of     map[allocating]*allocated
+	round  int
+	full   bool
+	pace   sparing
+}
+
+func (s *Session) allocations() *allocations {
+	return &allocations{reader: s.VM.NewAllocations(), of: map[allocating]*allocated{}}
+}
+
+// countAllocated reads what threads have allocated by now. The first time is what they are compared with.
+func (r *recording) countAllocated() {
+	a := r.allocated
+	if !a.reader.Known() {
+		return
+	}
+	a.pace.doTimed(func() error {
+		java, err := r.VM.Threads()
+		if err != nil {
+			return err
+		}
+		bytes := a.reader.Of(java)
+		again, err := r.VM.Threads()
+		if err != nil {
+			return err
+		}
+		// The memory of a thread that has ended may be another's by now. What was read counts only if the address
+		// still belongs to the thread.
+		still := make(map[uint64]int, len(again))
+		for i := range again {
+			still[again[i].Addr] = again[i].NSTID
+		}
+		tids := r.dir.byNSTID()
+		if slices.ContainsFunc(java, func(t vmstructs.Thread) bool { return t.NSTID != 0 && tids[t.NSTID] == 0 }) {
+			r.dir.update(r.dir.allNames)
+			tids = r.dir.byNSTID()
+		}
+		a.round++
+		for i := range java {
+			if t := &java[i]; t.NSTID != 0 && still[t.Addr] == t.NSTID {
+				n, ok := bytes[i].Get()
+				r.noteAllocated(allocating{t.Addr, t.NSTID}, tids[t.NSTID], n, ok)
+			}
+		}
+		return nil
+	})
+}
+
+// noteAllocated counts what a thread has allocated since it was read last. tid is 0 where its number is not known yet.
+func (r *recording) noteAllocated(who allocating, tid int, total uint64, ok bool) {
+	a := r.allocated
+	th := a.of[who]
+	if th == nil {
+		if a.full = a.full || len(a.of) >= maxAllocating; a.full {
+			return
+		}
+		th = &allocated{known: a.round > 1} // one that came later has begun with nothing
+		a.of[who] = th
+	}
+	if !ok {
+		return
+	}
+	grown := total - th.last
+	if !th.known || total < th.last {
+		grown = 0
+	}
+	if grown > 0 && tid == 0 {
+		return // with the next reading
+	}
+	th.last, th.known = total, true
+	if grown > 0 && r.wantsThread(tid) {
+		th.bytes += grown
+		th.label = r.dir.label(tid)
+		r.tellAllocated(tid, total)
+	}
+}
+
+// wantsThread reports whether a thread was chosen.
+func (r *recording) wantsThread(tid int) bool {
+	if r.opt.Wants == nil {
+		return true
+	}
+	label := r.dir.label(tid)
+	return r.opt.Wants(label[1 : len(label)-1])
+}
+
+// tellAllocated tells the Sink.
+func (r *recording) tellAllocated(tid int, total uint64) {
+	if r.timed == nil {
+		return
+	}
+	if sink, ok := r.timed.sink.(AllocationSink); ok && r.dir.threads[tid] != nil {
+		when := now()
+		sink.Allocated(r.timed.clock.at(when), r.dir.threads[tid].at(when), total)
+	}
+}
+
+// account is what the account of the recording says of it; nil where it is not known.
+func (a *allocations) account() *profile.Allocated {
+	if a == nil || a.round < 2 { // nothing to compare with
+		return nil
+	}
+	out := &profile.Allocated{Full: a.full}
+	for _, who := range slices.SortedFunc(maps.Keys(a.of), a.mostFirst) {
+		th := a.of[who]
+		out.Bytes += int64(th.bytes)
+		if th.bytes > 0 && len(out.Threads) < mostAllocating {
+			out.Threads = append(out.Threads, profile.ThreadBytes{Thread: th.label, Bytes: int64(th.bytes)})
+		}
+	}
+	return out
+}
+
+func (a *allocations) mostFirst(x, y allocating) int {
+	return cmp.Or(cmp.Compare(a.of[y].bytes, a.of[x].bytes), cmp.Compare(x.nstid, y.nstid), cmp.Compare(x.addr, y.addr))
+}

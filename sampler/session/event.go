@@ -1,0 +1,157 @@
+//go:build linux
+
+package session
+
+import (
+	"os"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/look"
+	"goprof/vmstructs"
+)
+
+// EventPlan is an event that was found in a JVM: what is to be opened, and what samples of it say.
+type EventPlan struct {
+	Name string
+	// Unit is what samples are counted in: profile.Samples, of which each is one event, or profile.Bytes.
+	Unit  profile.Weight
+	Note  string // what is not seen of it; empty: nothing
+	list  []sampler.Event
+	parts []eventPart
+}
+
+// eventPart is what is made of samples of one of a plan's events.
+type eventPart struct {
+	leaf eventLeaf    // names the frame on top; nil: there is none
+	kind profile.Kind // of that frame
+	java bool         // the stack begins with its first Java frame: what the JVM does there is always the same
+}
+
+// eventLeaf names what an event was about, by what was copied in its moment; empty if that is not known.
+type eventLeaf func(r *eventReader, hit *look.Look) string
+
+// eventReader is what names of a plan's events are read with.
+type eventReader struct {
+	*Session
+	classes *vmstructs.ClassNames
+	tables  map[uint64]string // of functions of C++ classes, by their address
+	args    func(hit *look.Look, number int) uint64
+	frames  map[string]*profile.Func
+}
+
+// Close gives back the files that the plan holds.
+func (p *EventPlan) Close() {
+	closed := map[*os.File]bool{}
+	for i := range p.list {
+		for _, at := range p.list[i].Probes {
+			if !closed[at.File] {
+				closed[at.File] = true
+				at.File.Close()
+			}
+		}
+	}
+	p.list = nil
+}
+
+func (s *Session) newEventReader() *eventReader {
+	layout := &s.Process.CPU().Probe
+	return &eventReader{Session: s, classes: s.VM.NewClassNames(), frames: map[string]*profile.Func{},
+		args: func(hit *look.Look, number int) uint64 { return hit.Regs[layout.Args[number-1]] }}
+}
+
+// maxEventFrames bounds how many different names of leaves are kept.
+const maxEventFrames = 1 << 14
+
+// frame is the frame on top of a stack, by its name.
+func (e *eventReader) frame(name string, kind profile.Kind) profile.Frame {
+	fn, ok := e.frames[name]
+	if !ok {
+		if len(e.frames) >= maxEventFrames {
+			clear(e.frames)
+		}
+		fn = &profile.Func{Name: name}
+		e.frames[name] = fn
+	}
+	return profile.Frame{Func: fn, Kind: kind, BCI: -1}
+}
+
+// takeEvent walks the stack of an event and adds it to the profile.
+func (r *recording) takeEvent(snap *look.Look) {
+	plan, number := r.opt.Event, snap.Event.Number-1
+	if number < 0 || number >= len(plan.parts) || !r.follow(snap) {
+		return
+	}
+	part := &plan.parts[number]
+	n, amount := snap.Event.Amount, int64(0)
+	if plan.Unit != profile.Samples {
+		n, amount = 1, snap.Event.Amount
+	}
+	r.walk(snap, &r.stack)
+	r.wantSoon(snap.TID, &r.stack)
+	leaf := ""
+	if part.leaf != nil {
+		leaf = part.leaf(r.events, snap)
+	}
+	if !r.alive() {
+		r.profile.Lose(profile.ProcessGone, n)
+		return
+	}
+	if !r.proven(snap, snap.When) {
+		r.profile.Lose(profile.Stale, n)
+		return
+	}
+	if part.java {
+		dropTop(&r.stack, firstJava(&r.stack))
+	}
+	r.putKernel(snap)
+	if leaf != "" {
+		putTop(&r.stack, r.events.frame(leaf, part.kind))
+	}
+	stack, root := r.subject(snap)
+	if r.opt.SureLeaf {
+		sureLeaf(stack)
+	}
+	if r.opt.HideInternal {
+		r.folder.Stack(stack)
+	}
+	r.profile.AddValue(root, stack, n, amount)
+	r.sampled[snap.TID] = true
+}
+
+// firstJava is how many frames lie on top of the first one of Java; 0 if there is none.
+func firstJava(s *profile.Stack) int {
+	for i := range s.Frames {
+		if s.Frames[i].Kind.Java() {
+			return i
+		}
+	}
+	return 0
+}
+
+// dropTop takes frames off the top of a stack.
+func dropTop(s *profile.Stack, n int) {
+	s.Frames = append(s.Frames[:0], s.Frames[n:]...)
+	if s.Carrier > 0 {
+		s.Carrier = max(s.Carrier-n, 0)
+	}
+}
+
+// putTop puts a frame on top of a stack.
+func putTop(s *profile.Stack, f profile.Frame) {
+	s.Frames = append(s.Frames, profile.Frame{})
+	copy(s.Frames[1:], s.Frames)
+	s.Frames[0] = f
+	if s.Carrier > 0 {
+		s.Carrier++
+	}
+}
+
+// eventCounts is what the account of a recording says of its events.
+func (p *EventPlan) counts(list []sampler.EventCount) (counts []profile.EventCount) {
+	for _, c := range list {
+		counts = append(counts, profile.EventCount{Name: c.Name, Unit: p.Unit, Hits: int64(c.Hits), Amount: int64(c.Amount),
+			Taken: c.Taken, Stood: c.Stood, Missed: int64(c.Missed), Interval: int64(c.Interval)})
+	}
+	return counts
+}

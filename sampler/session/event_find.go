@@ -1,0 +1,182 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+	"goprof/sampler"
+)
+
+// EventError says why an event cannot be had.
+type EventError struct {
+	Name   string
+	Why    string
+	Remedy string
+	Denied bool // the kernel does not permit it
+	Err    error
+}
+
+func (e *EventError) Error() string { return "event " + e.Name + ": " + e.Why }
+func (e *EventError) Unwrap() error { return e.Err }
+
+// EventPresets are the events that have names of their own.
+func EventPresets() []EventPreset { return eventPresets }
+
+// FindEvent finds an event by its name: that of a preset, "library:function", "group:tracepoint", or "rNNN", a number of
+// the CPU's own. every is the mean amount between two samples, 0 the usual one. The plan is to be closed.
+func (s *Session) FindEvent(name string, every uint64) (plan *EventPlan, err error) {
+	if !s.guarded(func() { plan, err = s.findEvent(name, every) }) {
+		return nil, process.ErrSilent
+	}
+	return plan, err
+}
+
+func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
+	for i := range eventPresets {
+		if p := &eventPresets[i]; p.Name == name {
+			return s.preset(p, every)
+		}
+	}
+	if raw, ok := strings.CutPrefix(name, "r"); ok {
+		if n, err := strconv.ParseUint(raw, 16, 64); err == nil {
+			p := counterPreset(name, "", max(every, 1_000_000), unix.PERF_TYPE_RAW, n)
+			return s.preset(&p, every)
+		}
+	}
+	group, symbol, ok := strings.Cut(name, ":")
+	if !ok || group == "" || symbol == "" {
+		return nil, &EventError{Name: name, Why: "there is no event of that name",
+			Remedy: "goprof events lists those that have names; others are library:function or group:tracepoint"}
+	}
+	p := EventPreset{Name: name, ways: []presetWay{{in: group, probes: []presetProbe{{symbol: symbol}}}}}
+	plan, err := s.preset(&p, every)
+	if err == nil || !errors.Is(err, process.ErrNoImage) {
+		return plan, err
+	}
+	if id, ok := tracepoint(group, symbol); ok {
+		p = counterPreset(name, "", 1, unix.PERF_TYPE_TRACEPOINT, id)
+		return s.preset(&p, every)
+	}
+	return nil, err
+}
+
+// preset finds the first way that can be had. Of several failures the first one says most.
+func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
+	if every == 0 {
+		every = p.Every
+	}
+	var first error
+	for i := range p.ways {
+		plan := &EventPlan{Name: p.Name, Unit: p.Unit, Note: p.ways[i].note}
+		err := s.try(plan, &p.ways[i], every)
+		if err == nil {
+			return plan, nil
+		}
+		plan.Close()
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, s.explainEvent(p.Name, first)
+}
+
+func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
+	if c := way.counter; c != nil {
+		plan.list = []sampler.Event{{Name: plan.Name, Type: c.kind, Config: c.config, Interval: every}}
+		plan.parts = []eventPart{{}}
+		return sampler.TryCounter(s.Process.PID(), c.kind, c.config)
+	}
+	for i := range way.probes {
+		p := &way.probes[i]
+		found, err := s.Process.Functions(way.in, p.symbol)
+		if err != nil {
+			return err
+		}
+		e := sampler.Event{Name: plan.Name, Amount: p.amount, Interval: every, Copies: p.copies}
+		for _, f := range found {
+			file, err := s.Process.OpenFunction(f)
+			if err != nil {
+				return err
+			}
+			e.Probes = append(e.Probes, sampler.Probe{File: file, Offset: f.Offset})
+		}
+		plan.list, plan.parts = append(plan.list, e), append(plan.parts, p.eventPart)
+	}
+	return sampler.TryProbes()
+}
+
+// explainEvent says why an event cannot be had, and what mends it.
+func (s *Session) explainEvent(name string, err error) error {
+	e := &EventError{Name: name, Err: err, Why: err.Error()}
+	var perf *sampler.PerfError
+	switch {
+	case errors.Is(err, process.ErrNoSymbol):
+		e.Why = strings.TrimPrefix(err.Error(), "process: ")
+		e.Remedy = "a JVM whose libjvm.so has its symbols (.symtab): Debian's from 11 on, Temurin, or its debug package"
+	case errors.Is(err, process.ErrNoImage):
+		e.Why = "the process has loaded no such library (compiled Java lies in anonymous memory, where no probe can be set)"
+		e.Remedy = fmt.Sprintf("grep -o '/.*so.*' /proc/%d/maps | sort -u", s.Process.PID())
+	case errors.Is(err, process.ErrIndirect):
+		e.Why = "which code it is was chosen when the program was loaded (an indirect function)"
+	case errors.Is(err, process.ErrTooLong):
+		e.Why = "more functions have that name than goprof sets probes for"
+	case errors.Is(err, sampler.ErrNoUprobes):
+		e.Why = "this kernel has no uprobes for perf_event_open (Linux 4.17 on, CONFIG_UPROBE_EVENTS)"
+	case errors.Is(err, sampler.ErrNoCounter):
+		e.Why = "this machine has no such counter (virtual machines mostly have none of the CPU's)"
+		e.Remedy = "--event page-faults, or no --event for CPU time"
+	case errors.As(err, &perf) && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)):
+		e.Denied = true
+		e.Why = "the kernel does not permit it: probes need CAP_PERFMON and CAP_BPF"
+		e.Remedy = "sudo goprof ..., or docker run --cap-add PERFMON --cap-add BPF --security-opt seccomp=unconfined"
+	}
+	return e
+}
+
+// tracefs is where the kernel describes its tracepoints, if that is mounted.
+var tracefs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
+
+// tracepoint is the number of a tracepoint.
+func tracepoint(group, name string) (uint64, bool) {
+	if strings.ContainsAny(group+name, "/.") {
+		return 0, false
+	}
+	for _, root := range tracefs {
+		b, err := os.ReadFile(root + "/events/" + group + "/" + name + "/id")
+		if err != nil {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 32)
+		return n, err == nil
+	}
+	return 0, false
+}
+
+// EventState is whether an event can be had here.
+type EventState struct {
+	Preset EventPreset
+	Note   string
+	Err    error
+}
+
+// Events says of each preset whether it can be had of this process.
+func (s *Session) Events() (list []EventState) {
+	for _, p := range eventPresets {
+		plan, err := s.FindEvent(p.Name, 0)
+		state := EventState{Preset: p, Err: err}
+		if err == nil {
+			state.Note = plan.Note
+			plan.Close()
+		}
+		list = append(list, state)
+	}
+	return list
+}

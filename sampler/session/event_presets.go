@@ -1,0 +1,215 @@
+//go:build linux
+
+package session
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/look"
+	"goprof/vmstructs"
+)
+
+// EventPreset is an event that has a name of its own: functions of the JVM or of the C library, or a counter of the
+// kernel.
+type EventPreset struct {
+	Name string
+	Help string
+	Unit profile.Weight
+	// Every is the mean amount between two samples, unless the user says otherwise; 0: each.
+	Every uint64
+	// ways are how it can be had, the best first.
+	ways []presetWay
+}
+
+// presetWay is a set of functions, all of which must be there, or a counter.
+type presetWay struct {
+	in      string // the library
+	probes  []presetProbe
+	counter *counterEvent
+	note    string // what this way does not see
+}
+
+type presetProbe struct {
+	symbol string
+	amount int // the argument, counted from 1
+	copies []sampler.Copy
+	eventPart
+}
+
+type counterEvent struct {
+	kind   uint32
+	config uint64
+}
+
+// The libraries.
+const (
+	libjvm = "libjvm.so"
+	libc   = "libc"
+)
+
+const defaultAllocEvery = 512 << 10
+
+// eventPresets are all of them, in the order in which they are listed.
+//
+// Of HotSpot's own functions only those are taken that the JVM calls whatever is switched on, and that no compiler has
+// taken apart in the builds that are tested. src/hotspot/share: gc/shared/allocTracer.hpp, prims/jvm.cpp,
+// classfile/systemDictionary.hpp, runtime/vmThread.hpp, runtime/deoptimization.hpp, compiler/compileBroker.hpp.
+var eventPresets = []EventPreset{
+	{Name: "alloc", Help: "allocations in the Java heap, by class, weighted by bytes", Unit: profile.Bytes,
+		Every: defaultAllocEvery, ways: allocWays},
+	{Name: "exceptions", Help: "exceptions that fill in their stack trace, by class", ways: []presetWay{
+		{in: libjvm, probes: []presetProbe{{symbol: "JVM_FillInStackTrace", copies: objectOf(2),
+			eventPart: eventPart{leaf: classOfObject, kind: profile.Native, java: true}}}}}},
+	{Name: "class-load", Help: "classes that are defined, by name", ways: []presetWay{
+		{in: libjvm, probes: []presetProbe{{symbol: "SystemDictionary::define_instance_class",
+			eventPart: eventPart{leaf: classOfArgument(1), kind: profile.Native, java: true}}},
+			note: "hidden classes (lambdas among them) are not seen"},
+		{in: libjvm, probes: []presetProbe{{symbol: "JVM_DefineClassWithSource", copies: textOf(2),
+			eventPart: eventPart{leaf: classOfText, kind: profile.Native, java: true}}},
+			note: "this libjvm.so has no full symbols: only classes that class loaders define themselves are seen"}}},
+	{Name: "thread-start", Help: "Java threads that are started", ways: []presetWay{
+		{in: libjvm, probes: []presetProbe{{symbol: "JVM_StartThread", copies: objectOf(2),
+			eventPart: eventPart{leaf: classOfObject, kind: profile.Native, java: true}}}}}},
+	{Name: "gc-request", Help: "calls of System.gc", ways: []presetWay{
+		{in: libjvm, probes: []presetProbe{{symbol: "JVM_GC", eventPart: eventPart{java: true}}}}}},
+	{Name: "safepoint", Help: "VM operations that are asked for, by name; those at a safepoint among them",
+		ways: []presetWay{{in: libjvm, probes: []presetProbe{{symbol: "VMThread::execute",
+			copies: []sampler.Copy{{From: 1, Size: 8}}, eventPart: eventPart{leaf: nameOfTable, kind: profile.Native}}}}}},
+	{Name: "deopt", Help: "compiled frames that are deoptimised", ways: []presetWay{
+		{in: libjvm, probes: []presetProbe{{symbol: "Deoptimization::fetch_unroll_info",
+			eventPart: eventPart{java: true}}}}}},
+	{Name: "compile", Help: "methods that are compiled, in the compilers' threads", ways: []presetWay{
+		{in: libjvm, probes: []presetProbe{{symbol: "CompileBroker::invoke_compiler_on_method",
+			eventPart: eventPart{leaf: methodOfTask, kind: profile.Native}}}}}},
+	{Name: "malloc", Help: "memory of the C library's malloc and realloc, weighted by bytes", Unit: profile.Bytes,
+		Every: defaultAllocEvery, ways: []presetWay{{in: libc, probes: []presetProbe{
+			{symbol: "malloc", amount: 1}, {symbol: "realloc", amount: 2}},
+			note: "calloc is not seen"}, muslMalloc}},
+	{Name: "mmap", Help: "memory and files that are mapped, weighted by bytes", Unit: profile.Bytes,
+		Every: defaultAllocEvery, ways: []presetWay{{in: libc, probes: []presetProbe{{symbol: "mmap", amount: 2}},
+			note: "what the C library maps itself (large mallocs, stacks of threads) is not seen"}}},
+	counterPreset("page-faults", "pages that are touched for the first time, or read from disk: who makes the process grow",
+		16, unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_PAGE_FAULTS),
+	counterPreset("major-faults", "pages that are read from disk", 1,
+		unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_PAGE_FAULTS_MAJ),
+	counterPreset("context-switches", "a thread leaves its CPU", 1,
+		unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CONTEXT_SWITCHES),
+	counterPreset("cpu-migrations", "a thread goes on on another CPU", 1,
+		unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CPU_MIGRATIONS),
+	counterPreset("cycles", "the CPU's cycles", 10_000_000, unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES),
+	counterPreset("instructions", "instructions of the CPU", 10_000_000,
+		unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_INSTRUCTIONS),
+	counterPreset("cache-misses", "misses of the CPU's last cache", 10_000,
+		unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CACHE_MISSES),
+	counterPreset("branch-misses", "branches that the CPU guessed wrong", 100_000,
+		unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_BRANCH_MISSES),
+}
+
+func counterPreset(name, help string, every uint64, kind uint32, config uint64) EventPreset {
+	return EventPreset{Name: name, Help: help, Every: every,
+		ways: []presetWay{{counter: &counterEvent{kind, config}}}}
+}
+
+// muslMalloc: musl's C library is its loader.
+var muslMalloc = presetWay{in: "ld-musl", probes: []presetProbe{{symbol: "malloc", amount: 1}},
+	note: "calloc and realloc are not seen"}
+
+// allocWays: a thread comes here when its buffer (TLAB) is full and it gets a new one, or when an object is allocated
+// outside of any. The class's Klass, and the sizes are arguments: (Klass*, HeapWord*, size_t tlab_size, size_t
+// alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*); up to 9 there was no HeapWord*.
+var allocWays = []presetWay{
+	{in: libjvm, probes: []presetProbe{
+		{symbol: "AllocTracer::send_allocation_in_new_tlab", amount: 3, eventPart: newTLAB},
+		{symbol: "AllocTracer::send_allocation_outside_tlab", amount: 3, eventPart: outsideTLAB}}},
+	{in: libjvm, probes: []presetProbe{
+		{symbol: "AllocTracer::send_allocation_in_new_tlab_event", amount: 2, eventPart: newTLAB},
+		{symbol: "AllocTracer::send_allocation_outside_tlab_event", amount: 2, eventPart: outsideTLAB}}},
+}
+
+// The kinds are those whose marks flame graph tools colour: _[i] and _[k].
+var (
+	newTLAB     = eventPart{leaf: classOfArgument(1), kind: profile.Inlined, java: true}
+	outsideTLAB = eventPart{leaf: classOfArgument(1), kind: profile.Kernel, java: true}
+)
+
+// objectOf copies the head of the object that a JNI reference in an argument leads to.
+func objectOf(argument int) []sampler.Copy {
+	return []sampler.Copy{{From: argument, Size: 8}, {Before: 8, Size: vmstructs.HeadSize}}
+}
+
+// textOf copies the text that an argument leads to.
+func textOf(argument int) []sampler.Copy {
+	return []sampler.Copy{{From: argument, Size: maxEventText, Text: true}}
+}
+
+const maxEventText = 256
+
+// classOfArgument names the class whose Klass is an argument.
+func classOfArgument(number int) eventLeaf {
+	return func(r *eventReader, hit *look.Look) string {
+		return classOr(r.classes.OfKlass(r.args(hit, number)))
+	}
+}
+
+// classOfObject names the class of the object that was copied by objectOf.
+func classOfObject(r *eventReader, hit *look.Look) string {
+	if data := hit.Event.Data; len(data) >= 8+vmstructs.HeadSize {
+		return classOr(r.classes.OfHead(data[8:]))
+	}
+	return unknownClass
+}
+
+// unknownClass is a leaf's name where the class could not be read.
+const unknownClass = "[unknown class]"
+
+func classOr(name string, err error) string {
+	if err != nil || name == "" {
+		return unknownClass
+	}
+	return name
+}
+
+// classOfText makes a class's name of the text that was copied by textOf.
+func classOfText(_ *eventReader, hit *look.Look) string {
+	text, _, _ := bytes.Cut(hit.Event.Data, []byte{0})
+	if len(text) == 0 {
+		return unknownClass
+	}
+	return strings.ToValidUTF8(vmstructs.JavaName(string(text)), "\uFFFD")
+}
+
+// methodOfTask names the method that a compiler begins with: the task is there until it is compiled.
+func methodOfTask(r *eventReader, hit *look.Look) string { return r.VM.TaskMethod(r.args(hit, 1)) }
+
+// maxTables bounds how many C++ classes' tables of functions are known by name.
+const maxTables = 1 << 15
+
+// nameOfTable names the C++ class of the object that an argument leads to: its first word leads to the class's table of
+// functions, two words behind the symbol "vtable for" it (Itanium C++ ABI, 2.5).
+func nameOfTable(r *eventReader, hit *look.Look) string {
+	if r.tables == nil {
+		r.tables = map[uint64]string{}
+		if all, err := r.Process.Globals(libjvm, "_ZTV", maxTables); err == nil {
+			r.tables = all
+		}
+	}
+	if len(hit.Event.Data) < 8 {
+		return ""
+	}
+	symbol, ok := r.tables[binary.LittleEndian.Uint64(hit.Event.Data)-16]
+	if !ok {
+		return "[VM operation]"
+	}
+	return plainName(strings.TrimPrefix(symbol, "_ZTV"))
+}
+
+// plainName is the class's name behind its length: 10VM_GC_Oops is VM_GC_Oops.
+func plainName(mangled string) string {
+	return strings.TrimLeft(mangled, "0123456789")
+}

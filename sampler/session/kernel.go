@@ -1,0 +1,122 @@
+//go:build linux
+
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+
+	"goprof/profile"
+	"goprof/sampler/look"
+)
+
+// The kernel's part of a stack: addresses of its functions, which /proc/kallsyms names. Where the kernel does not tell
+// addresses (kernel.kptr_restrict), all in that file are 0.
+
+// kernelNames names addresses of the kernel's code.
+type kernelNames struct {
+	addrs []uint64
+	names []string
+	funcs map[string]*profile.Func
+}
+
+// ErrKernelHidden: the kernel does not say where its functions are.
+var ErrKernelHidden = errors.New("the kernel hides the addresses of its functions (kernel.kptr_restrict)")
+
+// maxKallsyms bounds what is read of /proc/kallsyms: some 200,000 lines of 50 bytes.
+const maxKallsyms = 256 << 20
+
+func openKernelNames() (*kernelNames, error) {
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readKernelNames(io.LimitReader(f, maxKallsyms))
+}
+
+// readKernelNames reads lines "ffffffff81000000 T _stext", in modules with "\t[module]" behind.
+func readKernelNames(from io.Reader) (*kernelNames, error) {
+	type symbol struct {
+		addr uint64
+		name string
+	}
+	var list []symbol
+	lines := bufio.NewScanner(from)
+	for lines.Scan() {
+		addr, rest, ok := bytes.Cut(lines.Bytes(), []byte{' '})
+		if !ok || len(rest) < 3 || rest[0] != 't' && rest[0] != 'T' && rest[0] != 'w' && rest[0] != 'W' {
+			continue
+		}
+		n, err := strconv.ParseUint(string(addr), 16, 64)
+		if err != nil || n == 0 {
+			continue
+		}
+		name, _, _ := bytes.Cut(rest[2:], []byte{'\t'})
+		list = append(list, symbol{n, string(bytes.ToValidUTF8(name, []byte("\uFFFD")))})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, ErrKernelHidden
+	}
+	slices.SortStableFunc(list, func(a, b symbol) int {
+		switch {
+		case a.addr < b.addr:
+			return -1
+		case a.addr > b.addr:
+			return 1
+		}
+		return 0
+	})
+	k := &kernelNames{funcs: map[string]*profile.Func{}}
+	for _, s := range list {
+		k.addrs, k.names = append(k.addrs, s.addr), append(k.names, s.name)
+	}
+	return k, nil
+}
+
+// unknownKernel is what a frame of the kernel is called that nobody can name.
+const unknownKernel = "[kernel]"
+
+// at is the function that an address lies in.
+func (k *kernelNames) at(addr uint64) *profile.Func {
+	name := unknownKernel
+	if i, ok := slices.BinarySearch(k.addrs, addr); ok {
+		name = k.names[i]
+	} else if i > 0 {
+		name = k.names[i-1]
+	}
+	fn, ok := k.funcs[name]
+	if !ok {
+		fn = &profile.Func{Name: name}
+		k.funcs[name] = fn
+	}
+	return fn
+}
+
+// putKernel puts the kernel's frames of a look on top of its stack.
+func (r *recording) putKernel(snap *look.Look) {
+	if len(snap.Kernel) == 0 || r.kernel == nil {
+		return
+	}
+	n := len(snap.Kernel)
+	frames := append(r.stack.Frames, make([]profile.Frame, n)...)
+	copy(frames[n:], frames)
+	for i, addr := range snap.Kernel {
+		if i > 0 {
+			addr-- // a return address: the call before it counts
+		}
+		frames[i] = profile.Frame{Func: r.kernel.at(addr), Kind: profile.Kernel, BCI: -1}
+	}
+	r.stack.Frames = frames
+	if r.stack.Carrier > 0 {
+		r.stack.Carrier += n
+	}
+}

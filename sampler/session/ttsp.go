@@ -1,0 +1,108 @@
+//go:build linux
+
+package session
+
+import (
+	"maps"
+	"sync"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/look"
+	"goprof/vmstructs"
+)
+
+// Who keeps a safepoint waiting. sampler.Gather watches and looks; this file lends it the VM's safepoints.
+
+// safepoints is what a recording of TTSPMode reads of the VM on the sampling thread.
+type safepoints struct {
+	reader *vmstructs.Safepoints
+	ahead  int64 // what the process's clock is ahead of ours
+	// strangers has room for one message: a thread is late that the directory has not told of yet.
+	strangers chan struct{}
+
+	mu         sync.Mutex
+	operations map[string]int64
+}
+
+// maxOperations bounds how many names of VM operations are kept. HotSpot has some 100.
+const maxOperations = 256
+
+// WatchSafepoints prepares a recording of TTSPMode. It fails with vmstructs.ErrNoSafepoints where nothing tells of the
+// JVM's safepoints, and with process.ErrSilent where its memory does not answer.
+func (s *Session) WatchSafepoints() (err error) {
+	if s.safepoints != nil {
+		return nil
+	}
+	var reader *vmstructs.Safepoints
+	if !s.guarded(func() { reader, err = s.VM.NewSafepoints() }) {
+		return process.ErrSilent
+	}
+	if err == nil {
+		s.safepoints = &safepoints{reader: reader.ReadFrom(s.memory), ahead: int64(s.timeOffset),
+			strangers: make(chan struct{}, 1)}
+	}
+	return err
+}
+
+// gather makes the engine of a recording of TTSPMode.
+func (s *Session) gather(opt RecordOptions) sampler.Engine {
+	sp := s.safepoints
+	sp.operations = map[string]int64{}
+	waits := s.VM.NewWaits(false).ReadFrom(s.memory)
+	return sampler.NewGather(s.Process.PID(), s.Process.CPU(), sampler.GatherOptions{
+		NonBlocking: opt.NonBlocking, Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen,
+		During: func(snap *look.Look) {
+			snap.Waiting.Java = waits.Read(&snap.Snapshot, snap.Waiting.Call)
+		},
+	})
+}
+
+func (sp *safepoints) read() (sampler.Gathering, bool) {
+	g, ok := sp.reader.Read()
+	if g.Began != 0 {
+		g.Began -= sp.ahead
+	}
+	return sampler.Gathering(g), ok
+}
+
+func (sp *safepoints) missing(into []uint64) ([]uint64, bool) { return sp.reader.Missing(into) }
+
+// unknown asks the session to find out who is new.
+func (sp *safepoints) unknown() {
+	select {
+	case sp.strangers <- struct{}{}:
+	default:
+	}
+}
+
+// newThreads tells when a thread is late that nobody knows yet; nil in other modes than TTSPMode.
+func (r *recording) newThreads() <-chan struct{} {
+	if r.opt.Mode != TTSPMode {
+		return nil
+	}
+	return r.safepoints.strangers
+}
+
+// seen notes what the safepoint is for.
+func (sp *safepoints) seen() {
+	name := sp.reader.Operation()
+	sp.mu.Lock()
+	defer sp.mu.Unlock()
+	if _, known := sp.operations[name]; name != "" && (known || len(sp.operations) < maxOperations) {
+		sp.operations[name]++
+	}
+}
+
+// account is what the account of a recording says of it.
+func (sp *safepoints) account(c *sampler.GatherCounts) *profile.Safepoints {
+	sp.mu.Lock()
+	defer sp.mu.Unlock()
+	return &profile.Safepoints{Count: c.Count, Took: c.Took, Exact: c.Counted, Seen: c.Seen, SeenFor: c.SeenFor,
+		Longest: c.Longest, Unknown: c.Unknown, Operations: maps.Clone(sp.operations)}
+}
+
+// WithoutSafepointSymbols leaves the JVM's counters alone to tell of safepoints, as of a libjvm.so without symbols. It
+// is for tests, between WatchSafepoints and Record.
+func (s *Session) WithoutSafepointSymbols() { s.safepoints.reader.OnlyCounters() }

@@ -1,0 +1,209 @@
+//go:build linux
+
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/session"
+	"goprof/testdata/jvmtest"
+)
+
+// findEvent finds an event, or skips the test where the machine permits none, or the JDK has no symbols.
+func findEvent(t *testing.T, s *session.Session, name string, every uint64) *session.EventPlan {
+	t.Helper()
+	if err := sampler.TryProbes(); err != nil {
+		t.Skipf("this machine permits no probes: %v", err)
+	}
+	plan, err := s.FindEvent(name, every)
+	var bad *session.EventError
+	if errors.As(err, &bad) && strings.Contains(bad.Remedy, ".symtab") {
+		t.Skipf("%v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(plan.Close)
+	return plan
+}
+
+// recordEvent records an event while the program does something: from when the probes are there until it has.
+func recordEvent(t *testing.T, s *session.Session, plan *session.EventPlan, do func()) (*profile.Profile, profile.Summary) {
+	t.Helper()
+	visits := make(chan session.Visit)
+	ctx, cancel := context.WithCancel(context.Background())
+	type result struct {
+		p   *profile.Profile
+		sum profile.Summary
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		p, sum, err := s.Record(ctx, session.RecordOptions{Engine: session.PerfEngine, Event: plan, Visits: visits,
+			Weight: plan.Unit})
+		done <- result{p, sum, err}
+	}()
+	await := func(visit session.Visit) {
+		select {
+		case visits <- visit:
+		case r := <-done:
+			t.Fatalf("the recording has ended: %v", r.err)
+		}
+	}
+	for set := false; !set; { // the engine answers when all is open
+		seen := make(chan bool)
+		await(func(_ *profile.Profile, sum *profile.Summary) { seen <- len(sum.Events) > 0 })
+		set = <-seen
+	}
+	do()
+	cancel()
+	r := <-done
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	return r.p, r.sum
+}
+
+// byLeaf is what stacks with a leaf are counted for, and those that are lost.
+func byLeaf(p *profile.Profile, leaf string) (n int64) {
+	p.EachLine(func(f *profile.Func, _ profile.Kind) string { return f.Name }, func(path []string, count int64) {
+		if path[len(path)-1] == leaf {
+			n += count
+		}
+	})
+	return n
+}
+
+// TestEventCounts: what happens a thousand times a second is counted to the piece.
+func TestEventCounts(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Happenings")
+		s := attach(t, jvm.PID)
+		for _, c := range []struct {
+			event, command, leaf string
+			times                int
+		}{
+			{"exceptions", "exceptions", "truth.Happenings$Failure", envNumber("GOPROF_EVENT_TIMES", 1000)},
+			{"class-load", "classes", "truth.Happenings$Tiny", 200},
+			{"thread-start", "threads", "truth.Happenings$Started", 200},
+			{"gc-request", "gcs", "", 5},
+		} {
+			t.Run(c.event, func(t *testing.T) {
+				plan := findEvent(t, s, c.event, 0)
+				p, sum := recordEvent(t, s, plan, func() { jvm.Command(fmt.Sprintf("%s %d 1000", c.command, c.times)) })
+				e := sum.Events[0]
+				t.Logf("%d hits, %d taken, %d missed, lost %v", e.Hits, e.Taken, e.Missed, sum.LostBy)
+				if e.Hits < int64(c.times) || e.Missed != 0 || e.Hits != e.Taken || e.Taken != sum.Samples+sum.Lost {
+					t.Errorf("%+v, %d samples, %d lost", e, sum.Samples, sum.Lost)
+				}
+				if c.leaf == "" {
+					if e.Hits != int64(c.times) {
+						t.Errorf("%d hits, there were %d", e.Hits, c.times)
+					}
+					return
+				}
+				if n := byLeaf(p, c.leaf); n > int64(c.times) || n+sum.Lost < int64(c.times) {
+					t.Errorf("%d times %s, there were %d; %d lost", n, c.leaf, c.times, sum.Lost)
+				}
+				if sum.Lost*100 > sum.Attempted {
+					t.Errorf("%d of %d lost: %v", sum.Lost, sum.Attempted, sum.LostBy)
+				}
+			})
+		}
+	})
+}
+
+// allocPlaces are the methods of truth.Allocating, and what part of all bytes each allocates.
+var allocPlaces = map[string]float64{"bytes": 0.50, "longs": 0.25, "texts": 0.15, "holders": 0.10}
+
+// allocHeaps are collectors, as far as a JDK has them.
+var allocHeaps = []string{"-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC", "-XX:+UseZGC", "-XX:+UseShenandoahGC"}
+
+// TestAlloc: a program allocates known amounts at four places. The shares are as near as those of a perfect sampler with
+// as many samples, and the sum is what the JVM itself has counted.
+func TestAlloc(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		heaps := allocHeaps[:1]
+		if longForm {
+			heaps = allocHeaps
+		}
+		for _, heap := range heaps {
+			if heap == "-XX:+UseZGC" && jdk.Version < 15 || heap == "-XX:+UseShenandoahGC" && jdk.Version < 15 {
+				continue
+			}
+			t.Run(strings.TrimPrefix(heap, "-XX:+Use"), func(t *testing.T) { allocRun(t, jdk, heap) })
+		}
+	})
+}
+
+// allocRun judges the mean of some recordings: one alone may be off by chance.
+func allocRun(t *testing.T, jdk jvmtest.JDK, heap string) {
+	jvm := jvmtest.Start(t, jdk, "truth.Allocating", heap, "-Xmx256m", "--", "200000000", "2")
+	s := attach(t, jvm.PID)
+	rounds, worst := 1, 3.0
+	if longForm {
+		rounds, worst = 8, 1.5
+	}
+	ratio, samples, ours, theirs := 0.0, 0, 0.0, 0.0
+	for range rounds {
+		distance, n, bytes, counted := allocOnce(t, jvm, s)
+		perfect := perfectDistance(allocPlaces, n)
+		t.Logf("%d samples, distance %.4f, a perfect sampler's %.4f; %.0f bytes, the JVM says %.0f", n, distance, perfect,
+			bytes, counted)
+		ratio += distance / perfect / float64(rounds)
+		samples, ours, theirs = samples+n, ours+bytes, theirs+counted
+	}
+	t.Logf("%.2f times a perfect sampler's distance, %+.2f %% of the bytes", ratio, 100*(ours/theirs-1))
+	if ratio > worst {
+		t.Errorf("%.2f times a perfect sampler's distance, more than %.1f", ratio, worst)
+	}
+	if off := ours/theirs - 1; math.Abs(off) > 0.02+3/math.Sqrt(float64(max(samples, 1))) {
+		t.Errorf("%.0f bytes in samples, the JVM has counted %.0f", ours, theirs)
+	}
+}
+
+// allocOnce is one recording: how far its shares are from the true ones, by how many samples, and the bytes that these
+// stand for beside those that the JVM has counted.
+func allocOnce(t *testing.T, jvm *jvmtest.JVM, s *session.Session) (distance float64, n int, bytes, counted float64) {
+	t.Helper()
+	plan := findEvent(t, s, "alloc", uint64(envNumber("GOPROF_ALLOC_EVERY", 128<<10)))
+	defer plan.Close()
+	var before, after int64
+	p, sum := recordEvent(t, s, plan, func() {
+		before = allocated(t, jvm)
+		time.Sleep(time.Duration(envNumber("GOPROF_ALLOC_SECONDS", 2)) * time.Second)
+		after = allocated(t, jvm)
+	})
+	at := map[string]float64{}
+	p.EachLine(func(f *profile.Func, _ profile.Kind) string { return f.Name }, func(path []string, n int64) {
+		for _, name := range path {
+			if place, ok := strings.CutPrefix(name, "truth.Allocating."); ok && allocPlaces[place] > 0 {
+				at[place] += float64(n)
+				bytes += float64(n)
+				return
+			}
+		}
+	})
+	for place, share := range allocPlaces {
+		distance += math.Abs(at[place]/max(bytes, 1)-share) / 2
+	}
+	return distance, int(sum.Samples), bytes, float64(after - before)
+}
+
+func allocated(t *testing.T, jvm *jvmtest.JVM) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(jvm.Command("allocated")[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

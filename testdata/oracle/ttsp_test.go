@@ -1,0 +1,146 @@
+//go:build linux
+
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler/session"
+	"goprof/testdata/jvmtest"
+)
+
+// ttspSink keeps what was told of each look at a thread that keeps a safepoint waiting.
+type ttspSink struct {
+	allocatedSink
+	looks []heldUp
+}
+
+type heldUp struct {
+	at     int64
+	thread string
+	where  string
+	span   time.Duration
+}
+
+func (s *ttspSink) Sample(sample *profile.Sample) {
+	l := heldUp{at: sample.At.Ticks, thread: sample.Thread.JavaName, span: sample.Span}
+	for i := range sample.Stack.Frames {
+		l.where += sample.Stack.Frames[i].Func.Name + " "
+	}
+	s.looks = append(s.looks, l)
+}
+
+// unpolledOptions make C2 leave out the polls of a counted loop.
+var unpolledOptions = []string{"-XX:+IgnoreUnrecognizedVMOptions", "-XX:-UseCountedLoopSafepoints",
+	"-XX:LoopStripMiningIter=0"}
+
+// TestTTSP: a thread that computes 30 ms without a poll is named in each safepoint, with the time that the
+// program says. GOPROF_PROVE=1 asks for 100 safepoints of each JDK, else for 15.
+func TestTTSP(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, counters := range []bool{false, true} {
+			name := "symbols"
+			if counters {
+				name = "counters alone"
+			}
+			t.Run(name, func(t *testing.T) { testTTSP(t, jdk, counters) })
+		}
+	})
+}
+
+func testTTSP(t *testing.T, jdk jvmtest.JDK, counters bool) {
+	n := "15"
+	if os.Getenv("GOPROF_PROVE") != "" {
+		n = "100"
+	}
+	jvm := jvmtest.Start(t, jdk, "truth.Unpolled", unpolledOptions...)
+	jvm.Command("compile")
+	s, err := session.Attach(jvm.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.WatchSafepoints(); err != nil {
+		t.Fatal(err)
+	}
+	if counters {
+		s.WithoutSafepointSymbols()
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	visits := make(chan session.Visit)
+	sink := &ttspSink{allocatedSink: allocatedSink{last: map[string]uint64{}}}
+	ended := make(chan profile.Summary, 1)
+	go func() {
+		_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.TTSPMode, Interval: time.Millisecond, Depth: 2048,
+			Sink: sink, Visits: visits, Weight: profile.WallTime})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- sum
+	}()
+	visits <- func(*profile.Profile, *profile.Summary) {}
+	lines := jvm.Command("asks " + n + " 30")
+	stop()
+	judgeTTSP(t, <-ended, sink, lines, jdk)
+}
+
+// judgeTTSP holds what was told against what the program says.
+func judgeTTSP(t *testing.T, sum profile.Summary, sink *ttspSink, lines []string, jdk jvmtest.JDK) {
+	t.Helper()
+	type truth struct{ asked, ended int64 }
+	var all []truth
+	for _, line := range lines {
+		var x truth
+		if n, _ := fmt.Sscan(line, &x.asked, &x.ended); n == 2 {
+			all = append(all, x)
+		}
+	}
+	if sum.Safepoints == nil || len(all) == 0 {
+		t.Fatalf("%v, %d lines", sum.Safepoints, len(lines))
+	}
+	var off []time.Duration
+	near, unseen, wrong := 0, 0, 0
+	for i, x := range all {
+		next := x.ended + int64(time.Second)
+		if i+1 < len(all) {
+			next = all[i+1].asked
+		}
+		told, where := time.Duration(0), ""
+		for _, l := range sink.looks {
+			if l.thread == "stubborn" && l.at >= x.asked-int64(time.Millisecond) && l.at < next-int64(time.Millisecond) {
+				told, where = told+l.span, where+l.where
+			}
+		}
+		if told == 0 {
+			unseen++
+			continue
+		}
+		if !strings.Contains(where, "truth.Unpolled.unpolled") {
+			wrong++
+		}
+		d := (told - time.Duration(x.ended-x.asked)).Abs()
+		if off = append(off, d); d <= 2*time.Millisecond {
+			near++
+		}
+	}
+	if slices.Sort(off); len(off) == 0 {
+		t.Fatalf("%v: no safepoint of %d was seen: %+v, %+v", jdk, len(all), *sum.Safepoints, *sum.Looks)
+	}
+	t.Logf("%v: %d safepoints, %d not seen, %d without the loop, %d within 2 ms of what the program says (median %v off, worst %v);"+
+		" the JVM waited for %v, looks have %v, %d lost", jdk, len(all), unseen, wrong, near, off[len(off)/2], off[len(off)-1],
+		sum.Safepoints.Took, sum.Looks.Time, sum.Lost)
+	if unseen > len(all)/10 || wrong > len(all)/10 || off[len(off)/2] > 2*time.Millisecond {
+		t.Errorf("%d of %d not seen, %d without the loop, half of them more than %v off", unseen, len(all), wrong,
+			off[len(off)/2])
+	}
+	if sp := sum.Safepoints; sp.Exact && sum.Looks.Time > sp.Took+sp.Took/10 {
+		t.Errorf("looks have %v of one thread, the JVM waited for %v", sum.Looks.Time, sp.Took)
+	}
+}

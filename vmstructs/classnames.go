@@ -1,0 +1,66 @@
+package vmstructs
+
+import (
+	"strings"
+)
+
+// ClassNames reads the names of classes by their Klass, and by the head of an object. A name is never kept: another class
+// may come to where one was.
+type ClassNames struct {
+	vm      *VM
+	klasses klassModel
+	model   bool // klasses has been read
+}
+
+// NewClassNames makes a reader of class names.
+func (vm *VM) NewClassNames() *ClassNames {
+	c := &ClassNames{vm: vm}
+	var err error
+	c.klasses, err = vm.klassModelAt(vm.l.wait.narrowBase, vm.l.wait.narrowShift)
+	c.model = err == nil
+	return c
+}
+
+// HeadSize is how many bytes of an object OfHead needs.
+const HeadSize = 16
+
+// OfHead is the name of an object's class, in Java's spelling. head are its first HeadSize bytes.
+func (c *ClassNames) OfHead(head []byte) (string, error) {
+	if !c.model || len(head) < HeadSize {
+		return "", ErrMissing
+	}
+	return c.OfKlass(c.klasses.klassIn(head))
+}
+
+// OfKlass is the name of the class whose Klass is at an address, in Java's spelling.
+func (c *ClassNames) OfKlass(klass uint64) (string, error) {
+	if klass == 0 || klass%8 != 0 {
+		return "", ErrMoved
+	}
+	name, err := c.vm.klassName(klass)
+	if err != nil {
+		return "", err
+	}
+	return JavaName(name), nil
+}
+
+// primitives are the names of types in descriptors (JVMS 4.3.2).
+var primitives = map[string]string{"B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long",
+	"S": "short", "Z": "boolean"}
+
+// JavaName is a class's name as Java spells it, of that which the JVM has: [[Ljava/lang/String; is java.lang.String[][].
+func JavaName(name string) string {
+	element := strings.TrimLeft(name, "[")
+	depth := len(name) - len(element)
+	if depth > 0 {
+		if full, ok := primitives[element]; ok {
+			element = full
+		} else if strings.HasPrefix(element, "L") && strings.HasSuffix(element, ";") {
+			element = element[1 : len(element)-1]
+		}
+	}
+	return strings.ReplaceAll(element, "/", ".") + strings.Repeat("[]", min(depth, maxDimensions))
+}
+
+// maxDimensions of an array (JVMS 4.4.1).
+const maxDimensions = 255

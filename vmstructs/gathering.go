@@ -1,0 +1,184 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"goprof/process"
+)
+
+// Safepoints watches how the VM brings its threads to rest. One goroutine may use it while another uses the VM that it
+// was made of.
+//
+// Two things tell, and either is enough:
+//   - SafepointSynchronize::_state, and since 13 SafepointTracing::_last_safepoint_begin_time_ns: variables that only
+//     .symtab names (11 to 27 of Debian and Temurin; not 8 of Debian, not a stripped libjvm.so).
+//   - Counters that the VM keeps for jstat, in all releases: sun.rt.safepoints is one more as soon as the VM asks
+//     (services/runtimeService.cpp, record_safepoint_begin), and sun.rt.safepointSyncTime grows by how long it took
+//     when the last thread has come (record_safepoint_synchronized). -XX:-UsePerfData leaves them out.
+type Safepoints struct {
+	health       *Health
+	state, begun uint64 // addresses; 0: not known
+	count, took  uint64
+	tick         float64 // nanoseconds
+
+	raw    [5][8]byte
+	ranges []process.Range
+
+	// Without _state: counters when nobody was waited for.
+	settled            bool
+	quietCount, quiets uint64
+}
+
+// Gathering is how far the VM is with bringing its threads to rest.
+type Gathering struct {
+	Under   bool          // threads are being waited for
+	Began   int64         // when the VM asked the last time, by the process's CLOCK_MONOTONIC; 0: not known
+	Counted bool          // Count and Took are known
+	Count   uint64        // how often it has asked
+	Took    time.Duration // until all threads had come, all times together
+}
+
+// ErrNoSafepoints: nothing tells of this JVM's safepoints.
+var ErrNoSafepoints = errors.New("vmstructs: neither libjvm.so's symbols nor the JVM's counters tell of safepoints")
+
+// The counters, as services/runtimeService.cpp calls them.
+const (
+	safepointCount = "sun.rt.safepoints"
+	safepointSync  = "sun.rt.safepointSyncTime"
+	counterTicks   = "sun.os.hrt.frequency"
+)
+
+// NewSafepoints finds what tells of safepoints. It looks symbols up, which takes some time.
+func (vm *VM) NewSafepoints() (*Safepoints, error) {
+	s := &Safepoints{health: vm.NewHealth()}
+	if s.state = s.health.symbols.safepoint; s.state != 0 {
+		if at, err := vm.t.Global(libjvm, "_ZN16SafepointTracing29_last_safepoint_begin_time_nsE"); err == nil {
+			s.begun = at
+		}
+	}
+	s.findCounters()
+	if s.state == 0 && s.count == 0 {
+		return nil, ErrNoSafepoints
+	}
+	return s, nil
+}
+
+// findCounters notes where the counters lie. Entries stay where they are.
+func (s *Safepoints) findCounters() {
+	c, ok := s.health.Counters()
+	if !ok {
+		return
+	}
+	hz, ok := c.Long(counterTicks)
+	start, err := s.health.vm.mem.Ptr(s.health.vm.l.perfStart)
+	count, took := c.area.at[safepointCount], c.area.at[safepointSync]
+	if !ok || err != nil || hz <= 0 || count.at == 0 || took.at == 0 || count.length != 0 || took.length != 0 {
+		return
+	}
+	s.count, s.took, s.tick = start+uint64(count.at), start+uint64(took.at), 1e9/float64(hz)
+}
+
+// ReadFrom makes another way to the same process the one by which memory is read.
+func (s *Safepoints) ReadFrom(t process.Target) *Safepoints {
+	s.health.ReadFrom(t)
+	return s
+}
+
+// maxGathered bounds how long all safepoints together may have taken to be believed.
+const maxGathered = 1 << 62
+
+// Read tells how far the VM is. The state is read before and after the rest, and must be the same. ok is false where it
+// cannot be read, or changed each time.
+func (s *Safepoints) Read() (g Gathering, ok bool) {
+	const tries = 4
+	for range tries {
+		if !s.readAll() {
+			return g, false
+		}
+		before, after := binary.LittleEndian.Uint32(s.raw[0][:]), binary.LittleEndian.Uint32(s.raw[4][:])
+		if before != after {
+			continue
+		}
+		g = Gathering{Began: int64(word(s.raw[3][:])), Under: SafepointState(before) == Synchronizing}
+		if s.count != 0 {
+			took := float64(word(s.raw[2][:])) * s.tick
+			g.Count, g.Counted = word(s.raw[1][:]), took >= 0 && took < maxGathered
+			if g.Counted {
+				g.Took = time.Duration(took)
+			}
+		}
+		if s.state == 0 {
+			if !g.Counted {
+				return g, false
+			}
+			g.Under = s.underByCounters(&g)
+		}
+		return g, true
+	}
+	return g, false
+}
+
+// readAll reads all of it with one call, in this order.
+func (s *Safepoints) readAll() bool {
+	s.ranges = s.ranges[:0]
+	for i, at := range [...]uint64{s.state, s.count, s.took, s.begun, s.state} {
+		clear(s.raw[i][:])
+		size := 8
+		if at == s.state {
+			size = 4
+		}
+		if at != 0 {
+			s.ranges = append(s.ranges, process.Range{Addr: at, Buf: s.raw[i][:size]})
+		}
+	}
+	s.health.vm.t.ReadMany(s.ranges)
+	for i := range s.ranges {
+		if !s.ranges[i].OK {
+			return false
+		}
+	}
+	return true
+}
+
+// underByCounters tells by the counters whether threads are waited for: the VM has asked, and has not added yet how
+// long that took. The first reading cannot tell. Where several safepoints have come and gone between two readings, the
+// last of them may be under way still: that is told as none until the next change.
+func (s *Safepoints) underByCounters(g *Gathering) bool {
+	if !s.settled || uint64(g.Took) != s.quiets {
+		s.settled, s.quietCount, s.quiets = true, g.Count, uint64(g.Took)
+	}
+	return g.Count > s.quietCount
+}
+
+// Missing appends the threads that have not come. Each is named by where its piece of memory begins that VM.Side tells
+// of. ok is false where no thread is waited for, where that has ended before the list was read, or the threads cannot
+// be listed.
+func (s *Safepoints) Missing(into []uint64) (missing []uint64, ok bool) {
+	before, ok := s.Read()
+	if !ok || !before.Under {
+		return into, false
+	}
+	threads, err := s.health.Threads()
+	if err != nil {
+		return into, false
+	}
+	after, ok := s.Read()
+	if !ok || !after.Under || after.Count != before.Count || after.Began != before.Began {
+		return into, false
+	}
+	side, _ := s.health.vm.Side()
+	for i := range threads {
+		if threads[i].State.Moves() && threads[i].NSTID != 0 {
+			into = append(into, threads[i].Addr+side)
+		}
+	}
+	return into, true
+}
+
+// Operation is why the VM asks: the name of the operation that it executes, empty if that is not known.
+func (s *Safepoints) Operation() string { return s.health.Operation().Or("") }
+
+// OnlyCounters forgets what symbols tell: for tests.
+func (s *Safepoints) OnlyCounters() { s.state, s.begun = 0, 0 }

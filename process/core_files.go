@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// A core lacks most of what was mapped from files and never changed: code, constants, the class archive. It is read from
-// these files, as far as they prove to be the ones that were mapped. A library shows that by its build id, which the
-// kernel writes into each core with the first page of a library. Another file shows it by its content: parts of it that
-// are in the core nevertheless must agree with it.
+// A core lacks most of what was mapped from files and never changed: code, constants, the class archive. It is
+// read from these files, as far as they prove to be the ones that were mapped. A library shows that by its build
+// id, which the kernel writes into each core with the first page of a library. Another file shows it by its
+// content: parts of it that are in the core nevertheless must agree with it.
 
 // MissingFile is a file that was needed and not found.
 type MissingFile struct {
@@ -77,8 +77,8 @@ func (b *backing) missing() (list []MissingFile) {
 	return list
 }
 
-// read reads the beginning of buf from the file that was mapped at addr. lost says that the core had it, and is cut off:
-// then only what the process cannot have changed is read.
+// read reads the beginning of buf from the file that was mapped at addr. lost says that the core had it, and is
+// cut off: then only what the process cannot have changed is read.
 func (b *backing) read(addr uint64, buf []byte, lost bool) int {
 	i, _ := slices.BinarySearchFunc(b.parts, addr, func(p mappedPart, a uint64) int {
 		if p.end <= a {

@@ -36,7 +36,8 @@ func zstded(b []byte) []byte {
 	return w.EncodeAll(b, nil)
 }
 
-// lz4ed is a frame of blocks that are stored, and of one that repeats "core file " by matches that reach into themselves.
+// lz4ed is a frame of blocks that are stored, and of one that repeats "core file " by matches that reach into
+// themselves.
 func lz4ed(b []byte) []byte {
 	out := append([]byte{}, lz4Magic...)
 	out = append(out, 1<<6, 4<<4, 0) // version 1, blocks of 64 KB, a checksum that nobody reads

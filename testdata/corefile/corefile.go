@@ -244,8 +244,8 @@ func (w *writer) save(name string) error {
 	return err
 }
 
-// written is how much of a part the core has: all of it, as the kernel does, or of a library that was not written to its
-// first page alone.
+// written is how much of a part the core has: all of it, as the kernel does, or of a library that was not written
+// to its first page alone.
 func (p *part) written() uint64 {
 	for i := range p.pages {
 		if p.pages[i] && (i > 0 || p.Inode == 0) {

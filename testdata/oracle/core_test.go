@@ -166,8 +166,8 @@ func differs(a, b *profile.ThreadDump) string {
 	return ""
 }
 
-// TestCoreRoot: without libjvm.so nothing can be told, which is said with its build id. A copy of the file below another
-// root, or in a folder by its name, will do. A file of that name with another build does not.
+// TestCoreRoot: without libjvm.so nothing can be told, which is said with its build id. A copy of the file below
+// another root, or in a folder by its name, will do. A file of that name with another build does not.
 func TestCoreRoot(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "-Xmx64m", "--", "7", "12", "mrw", "0")

@@ -115,8 +115,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r.stop = stop
 	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
-		After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace}
+	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead,
+		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace}
 	if opt.Started != nil {
 		opt.Started(r.sampler)
 	}
@@ -324,6 +324,10 @@ func (r *recording) account() profile.Summary {
 	sum.Allocated = r.allocated.account()
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
+	if r.kernelErr != nil {
+		sum.Notes = append(sum.Notes, profile.Note{Name: "kernel-names", Remedy: "sysctl kernel.kptr_restrict=0",
+			Text: "the kernel's functions have no names: " + r.kernelErr.Error()})
+	}
 	sum.OwnCPU = ownCPU() - r.before
 	if !stats.Visits { // who is visited was on a CPU
 		sum.Asleep = r.asleep

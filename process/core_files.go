@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// A core lacks most of what was mapped from files and never changed: code, constants, the class archive. It is read from
-// these files, as far as they prove to be the ones that were mapped. A library shows that by its build id, which the
-// kernel writes into each core with the first page of a library. Another file shows it by its content: parts of it that
-// are in the core nevertheless must agree with it.
+// A core lacks most of what was mapped from files and never changed: code, constants, the class archive. It is
+// read from these files, as far as they prove to be the ones that were mapped. A library shows that by its build
+// id, which the kernel writes into each core with the first page of a library. Another file shows it by its
+// content: parts of it that are in the core nevertheless must agree with it.
 
 // MissingFile is a file that was needed and not found.
 type MissingFile struct {
@@ -77,8 +77,8 @@ func (b *backing) missing() (list []MissingFile) {
 	return list
 }
 
-// read reads the beginning of buf from the file that was mapped at addr. lost says that the core had it, and is cut off:
-// then only what the process cannot have changed is read.
+// read reads the beginning of buf from the file that was mapped at addr. lost says that the core had it, and is
+// cut off: then only what the process cannot have changed is read.
 func (b *backing) read(addr uint64, buf []byte, lost bool) int {
 	i, _ := slices.BinarySearchFunc(b.parts, addr, func(p mappedPart, a uint64) int {
 		if p.end <= a {
@@ -156,6 +156,9 @@ func (b *backing) open(name string) *backingFile {
 		id := head.buildID()
 		f.id = hex.EncodeToString(id)
 		belongs = func(name string, file *os.File, e *elfFile) error { return sameBuild(id, e) }
+		if len(id) == 0 {
+			belongs = b.sameHead
+		}
 	}
 	f.err = os.ErrNotExist
 	for _, place := range b.places(name, f.id) {
@@ -185,9 +188,6 @@ func (b *backing) open(name string) *backingFile {
 // sameBuild: the file has that build id, and the bytes that belong to it. A file of debug information has the build id
 // alone.
 func sameBuild(id []byte, e *elfFile) error {
-	if len(id) == 0 {
-		return errNoBuildID
-	}
 	if e == nil || !bytes.Equal(e.buildID(), id) {
 		return errOtherBuild
 	}
@@ -195,6 +195,27 @@ func sameBuild(id []byte, e *elfFile) error {
 		return errOtherBuild
 	}
 	return nil
+}
+
+// sameHead: the first page of the file is that of the core, byte for byte. It is asked where the build id of a program
+// lies elsewhere (patchelf moves it): the page holds how long all parts of the file are, where they lie, and what they
+// export.
+func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
+	if e == nil || len(e.buildID()) == 0 {
+		return errNoBuildID
+	}
+	was, is := make([]byte, 4096), make([]byte, 4096)
+	for i := range b.parts {
+		p := &b.parts[i]
+		if p.path != name || p.offset != 0 || (dumped{b.c}).Read(p.start, is) != nil {
+			continue
+		}
+		if _, err := file.ReadAt(was, 0); err != nil || !bytes.Equal(was, is) {
+			return errOtherBuild
+		}
+		return nil
+	}
+	return errNoBuildID
 }
 
 const (

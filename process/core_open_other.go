@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// openBelow opens a regular file by a path below root that foreign bytes have chosen. Nothing outside of root is opened.
+// openBelow opens a regular file by a path below root that foreign bytes have chosen. Nothing outside of root is
+// opened.
 func openBelow(root, path string) (*os.File, int64, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {

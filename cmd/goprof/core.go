@@ -85,6 +85,9 @@ func (c *coreFile) open(cmd *cobra.Command) (*openedCore, error) {
 	if err != nil {
 		e := &exit.Error{Code: exit.BadCore, What: what, Why: whyOf(err), Err: err}
 		if jvm != nil {
+			if cut := jvm.Core.Cut(); cut > 0 {
+				e.Why = fmt.Sprintf("it is cut off, %s of it are missing: %s", output.Size(cut), e.Why)
+			}
 			if missing := jvm.Core.Missing(); len(missing) > 0 {
 				e.Why += "; " + missingText(missing)
 				e.Remedy = "--root DIR with the JVM's files, or --debug-dir DIR with its libjvm.so"

@@ -16,6 +16,7 @@ import (
 	"goprof/profile"
 	"goprof/profile/contention"
 	"goprof/sampler/guard"
+	"goprof/sampler/postmortem"
 	"goprof/sampler/session"
 )
 
@@ -36,33 +37,43 @@ confirmed are listed as such: where the machine is busy, locks may be asked agai
 Of java.util.concurrent's locks those are seen that somebody waits for: a held lock for which
 nobody waits is an object like any other. See docs/locks.md for what else cannot be seen.
 
+--core FILE reads a core file instead: nobody runs in it, so one reading tells all (docs/cores.md).
+
 The exit code is 12 if there is a deadlock, 0 if there is none, and 10 if none was found and it is
 not known of all threads what they wait for.`
 
 const locksExample = `  goprof locks 1234                           or --pid 1234
   goprof locks petclinic                      the JVM with that in its main class or jar
   goprof locks 1234 --json | jq .deadlocks
+  goprof locks --core core.1234               of a JVM that is dead
   goprof locks 1234 >locks.txt; [ $? = 12 ] && mail -s deadlock ops <locks.txt`
 
 func newLocks() *cobra.Command {
 	var jvm oneJVM
+	var core coreFile
 	var asJSON, raw bool
 	opt := session.DumpOptions{Locks: true, Gentle: true}
 	var wait durationFlag
 	cmd := &cobra.Command{
-		Use:     "locks {PID | NAME | --ns-pid PID [NAME]}",
+		Use:     "locks {PID | NAME | --ns-pid PID [NAME] | --core FILE}",
 		Short:   "Show deadlocks of a JVM, and which threads wait for whose locks",
 		Long:    locksHelp,
 		Example: locksExample,
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			guard.Enter(guard.ToDump)
-			pid, err := jvm.find(cmd, args)
-			if err != nil {
+			if err := core.check(cmd, args, "pid", "ns-pid", "nonblocking", "wait-stop"); err != nil {
 				return err
 			}
 			if opt.Depth < 1 || opt.Depth > maxDepth {
 				return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
+			}
+			if core.file != "" {
+				return locksOfCore(cmd, &core, asJSON, raw, opt.Depth)
+			}
+			pid, err := jvm.find(cmd, args)
+			if err != nil {
+				return err
 			}
 			opt.Wait = wait.Duration
 			return locks(cmd, pid, asJSON, raw, opt)
@@ -71,6 +82,7 @@ func newLocks() *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	jvm.addFlags(cmd)
+	core.addFlags(cmd)
 	fs.BoolVar(&asJSON, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
 	fs.Var(&wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
@@ -106,21 +118,11 @@ func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOption
 		return attachError(pid, err)
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), opt.Virtual)
-	graph := contention.New(threads)
 	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
-	out, err := output.Reserve(output.Stdout)
-	if err != nil {
-		return outputFailed(err)
-	}
-	_, err = out.Write(func(w io.Writer) error {
-		if asJSON {
-			return output.LocksJSON(w, threads, graph)
-		}
-		return output.LocksText(w, threads, graph)
-	})
+	graph, err := writeLocks(threads, asJSON)
 	switch {
 	case err != nil:
-		return outputFailed(err)
+		return err
 	case len(graph.Deadlocks) > 0:
 		return deadlocked(pid, graph)
 	case incomplete != nil:
@@ -139,6 +141,47 @@ func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
 	if v.Err != nil {
 		fmt.Fprintf(to, "goprof: %d virtual threads were found, and not all: %s\n", v.Seen, output.Printable(v.Err.Error()))
 	}
+}
+
+// locksOfCore is locks of a JVM that is dead.
+func locksOfCore(cmd *cobra.Command, core *coreFile, asJSON, raw bool, depth int) error {
+	o, err := core.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	if err := o.LocksKnown(); err != nil {
+		return &exit.Error{Code: exit.BadCore, What: "cannot read locks out of " + core.file, Why: err.Error(), Err: err}
+	}
+	o.Walker.RawNames = raw
+	dump, err := o.dump(cmd, postmortem.Options{Depth: depth, Locks: true}, false)
+	if err != nil {
+		return err
+	}
+	tellUnconfirmed(cmd.ErrOrStderr(), dump.Threads)
+	graph, err := writeLocks(dump.Threads, asJSON)
+	if err == nil && len(graph.Deadlocks) > 0 {
+		return deadlocked(dump.PID, graph)
+	}
+	return err
+}
+
+// writeLocks writes what threads hold and wait for.
+func writeLocks(threads []profile.ThreadDump, asJSON bool) (*contention.Graph, error) {
+	graph := contention.New(threads)
+	out, err := output.Reserve(output.Stdout)
+	if err != nil {
+		return nil, outputFailed(err)
+	}
+	if _, err := out.Write(func(w io.Writer) error {
+		if asJSON {
+			return output.LocksJSON(w, threads, graph)
+		}
+		return output.LocksText(w, threads, graph)
+	}); err != nil {
+		return nil, outputFailed(err)
+	}
+	return graph, nil
 }
 
 // unconfirmedWhy is why a wait could not be confirmed.

@@ -127,8 +127,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// appendLZ4 unpacks a block (doc/lz4_Block_format.md): runs of bytes as they are, each followed by a match: how far back
-// it lies, and how long it is. out grows up to most.
+// appendLZ4 unpacks a block (doc/lz4_Block_format.md): runs of bytes as they are, each followed by a match: how
+// far back it lies, and how long it is. out grows up to most.
 func appendLZ4(out, in []byte, most int) ([]byte, error) {
 	for len(in) > 0 {
 		token := in[0]

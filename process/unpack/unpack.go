@@ -1,9 +1,9 @@
 // Package unpack opens a core file that may be compressed: by gzip, zstd or lz4, as systemd-coredump and people do.
 //
 // A core is read here and there, and none of these formats can be read so. It is unpacked into a temporary file, which
-// has no name (other systems than Linux and macOS: until it is closed), and in which long runs of zeros take no room. What
-// unpacks to more than the limit, or than the disk has room for, is an error. A file that is not compressed is read as
-// it is, wherever it lies.
+// has no name (other systems than Linux and macOS: until it is closed), and in which long runs of zeros take no
+// room. What unpacks to more than the limit, or than the disk has room for, is an error. A file that is not
+// compressed is read as it is, wherever it lies.
 package unpack
 
 import (

@@ -65,8 +65,8 @@ func (d *dump) signal(c *profile.Core) int {
 	return 0
 }
 
-// cause looks for the fault behind an abort: HotSpot's handler of signals writes its report and calls abort, so the frame
-// that the kernel made for the fault is still on the stack, with its siginfo_t.
+// cause looks for the fault behind an abort: HotSpot's handler of signals writes its report and calls abort, so
+// the frame that the kernel made for the fault is still on the stack, with its siginfo_t.
 func (d *dump) cause(c *profile.Core, stack *profile.Stack) {
 	cpu := d.Core.CPU()
 	for i := 0; i+1 < len(stack.Frames); i++ {

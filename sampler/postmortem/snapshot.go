@@ -55,8 +55,8 @@ func (j *JVM) copy(into []byte, addr uint64, n int) []byte {
 	return into[:j.Core.ReadUpTo(addr, into[:n])]
 }
 
-// copyUnder copies the thread's own stack while it is on another one, a signal's: from the lowest word there that points
-// into the own one.
+// copyUnder copies the thread's own stack while it is on another one, a signal's: from the lowest word there that
+// points into the own one.
 func (j *JVM) copyUnder(t *thread, low uint64, limit int, snap *process.Snapshot) {
 	from := t.java.StackBase
 	for at := 0; at+8 <= len(snap.Stack); at += 8 {

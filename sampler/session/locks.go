@@ -290,7 +290,8 @@ func (r *lockReader) tell(last, now *lockRound) {
 }
 
 func (r *lockReader) wanted(w *vmstructs.Wanted) *profile.WantedLock {
-	return &profile.WantedLock{Lock: unwind.LockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed, Owner: r.ref(&w.Owner)}
+	return &profile.WantedLock{Lock: unwind.LockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed,
+		Owner: r.ref(&w.Owner)}
 }
 
 // held are the locks that both rounds have found.

@@ -65,9 +65,11 @@ func (o *OffCPU) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 
 const (
 	// offTick is how often the records are read: a wait that lasts longer is looked at.
-	offTick = int64(time.Millisecond)
+	offTick = int64(500 * time.Microsecond)
 	// offStack is how much of a stack each record has. 10,000 switches a second are 160 MB.
 	offStack = 16 << 10
+	// offTries is how often it is tried to look at one wait.
+	offTries = 3
 	// offSettle is how often a wait that goes on is counted so far.
 	offSettle = int64(time.Second)
 	// offBatch bounds the copies of stacks that are kept of one reading.
@@ -107,7 +109,7 @@ type offThread struct {
 	copied  offCopy // the stack with which it left
 	looked  int64   // when the look was done that is held
 	snap    *look.Look
-	tried   bool
+	tries   int
 }
 
 // offCopy is what a record of a switch has copied.
@@ -226,8 +228,10 @@ func (r *offRun) close() {
 func (r *offRun) loop() {
 	r.takeHints()
 	if r.settled == 0 {
-		r.settled = ptrace.Monotonic(&r.ts)
-		r.lookAtAll()
+		r.drain(ptrace.Monotonic(&r.ts)) // of the time in which events were opened
+		r.began = ptrace.Monotonic(&r.ts)
+		r.settled = r.began
+		r.findWaiting()
 	}
 	for next := ptrace.Monotonic(&r.ts) + offTick; r.sleep(next); next = max(next+offTick, ptrace.Monotonic(&r.ts)+offTick/4) {
 		r.stats.Ticks++
@@ -247,23 +251,13 @@ func (r *offRun) takeHints() {
 	}, true)
 }
 
-// lookAtAll finds out who waits when the run begins.
-func (r *offRun) lookAtAll() {
+// findWaiting finds out who waits when the run begins. What for is asked as of waits that begin later.
+func (r *offRun) findWaiting() {
 	for tid, th := range r.threads {
-		snap := r.q.take()
-		if snap == nil {
-			return
-		}
-		began := ptrace.Monotonic(&r.ts)
-		if o := r.t.LookUnstoppedDuring(tid, r.known[tid], snap, r.opt.During); o != ptrace.Taken || r.known[tid].Skip {
-			r.q.Done(snap)
-			continue
-		}
-		th.out, th.counted, th.tried = r.began, r.began, true
-		th.snap, th.looked = snap, began
-		r.held++
-		if r.held >= mostHeld { // the others have the stack of their next wait
-			return
+		r.dropHeld(th)
+		th.out, th.tally, th.copied.has, th.tries = 0, nil, false, 0
+		if state, _ := r.proc.Status(tid); state == 'S' || state == 'D' {
+			th.out, th.counted, th.taken = r.began, r.began, false
 		}
 	}
 }
@@ -369,7 +363,7 @@ func (r *offRun) work(x *offRecord) {
 		if th.out != 0 {
 			return // a second record of one switch
 		}
-		th.out, th.counted, th.taken, th.tally, th.tried = x.when, x.when, x.kind == offOutReady, nil, false
+		th.out, th.counted, th.taken, th.tally, th.tries = x.when, x.when, x.kind == offOutReady, nil, 0
 		th.copied.has = th.copied.has && x.when-th.copied.when < int64(time.Millisecond)
 	case offIn:
 		if th.out != 0 {
@@ -476,7 +470,7 @@ func (r *offRun) lookAtWaiting() {
 		case th.out == 0:
 		case th.snap != nil && now-th.looked > offTick/2 && time.Duration(now-th.out) >= r.opt.Min:
 			r.pass(th, th.looked)
-		case th.snap != nil || th.tally != nil || th.tried || th.taken || r.held >= mostHeld || r.known[tid].Skip:
+		case th.snap != nil || th.tally != nil || th.tries >= offTries || th.taken || r.held >= mostHeld || r.known[tid].Skip:
 		case time.Duration(now-th.out) >= r.opt.Min:
 			r.lookAt(th)
 		}
@@ -488,7 +482,7 @@ func (r *offRun) lookAt(th *offThread) {
 	if snap == nil {
 		return
 	}
-	th.tried = true
+	th.tries++
 	o := r.t.LookUnstoppedDuring(th.tid, r.known[th.tid], snap, r.opt.During)
 	if o != ptrace.Taken {
 		r.q.Done(snap)

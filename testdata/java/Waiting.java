@@ -1,13 +1,14 @@
 package truth;
 
 import java.io.PrintStream;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Threads that wait for locks of three classes, and know for how long.
  *
- * "wait MILLIS" lets them do that for so long; the answer is a line for each class: nanoseconds that were waited for its
+ * "begin" starts the threads. "wait MILLIS" lets them do that for so long; the answer is a line for each class: nanoseconds that were waited for its
  * locks, by System.nanoTime() before and after, and its name.
  */
 public final class Waiting {
@@ -21,6 +22,8 @@ public final class Waiting {
     static final Cache cache = new Cache();
     static final Gauge gauge = new Gauge();
     static final AtomicLong[] waited = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
+    static final int THREADS = 9;
+    static final CyclicBarrier gate = new CyclicBarrier(THREADS + 1);
     static volatile long end;
 
     private Waiting() {}
@@ -31,6 +34,10 @@ public final class Waiting {
 
     private static void run(String line, PrintStream out) throws Exception {
         String[] word = line.split(" ");
+        if (word[0].equals("begin")) {
+            begin();
+            return;
+        }
         if (!word[0].equals("wait")) {
             throw new IllegalArgumentException(line);
         }
@@ -38,17 +45,31 @@ public final class Waiting {
             w.set(0);
         }
         end = System.nanoTime() + Long.parseLong(word[1]) * 1000000;
-        Thread[] all = new Thread[9];
-        for (int i = 0; i < all.length; i++) {
-            int kind = i % 3;
-            all[i] = new Thread(() -> contend(kind), "waits-" + i);
-            all[i].start();
-        }
-        for (Thread t : all) {
-            t.join();
-        }
+        gate.await();
+        gate.await();
         for (int i = 0; i < 3; i++) {
             out.println(waited[i].get() + " " + new String[] {"Ledger", "Cache", "Gauge"}[i]);
+        }
+    }
+
+    private static void begin() {
+        for (int i = 0; i < THREADS; i++) {
+            int kind = i % 3;
+            Thread t = new Thread(() -> serve(kind), "waits-" + i);
+            t.setDaemon(true);
+            t.start();
+        }
+    }
+
+    private static void serve(int kind) {
+        try {
+            for (;;) {
+                gate.await();
+                contend(kind);
+                gate.await();
+            }
+        } catch (Exception e) {
+            throw new AssertionError(e);
         }
     }
 

@@ -96,6 +96,8 @@ type Facts struct {
 	// rules of that code tell all of that.
 	Sigreturn []byte
 	SigRegs   int
+	// SigInfo is where the signal's siginfo_t is from the stack pointer there on.
+	SigInfo int
 }
 
 // SetsBack reports whether the kernel sets a thread back to its system call before a tracer sees it (SyscallInst).

@@ -35,6 +35,9 @@ func Amount(w profile.Weight, n int64) string {
 	return fmt.Sprintf("%d samples", n)
 }
 
+// Size is an amount of memory in words: 312 B, 1.5 MiB.
+func Size(n uint64) string { return size(int64(min(n, 1<<62))) }
+
 // size is an amount of memory with three digits or so: 312 B, 1.5 MiB.
 func size(n int64) string {
 	amount, unit := float64(n), "B"

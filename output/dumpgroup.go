@@ -74,6 +74,9 @@ func groupKey(t *profile.ThreadDump) string {
 			fmt.Fprintf(&b, " %x", want.ID)
 		}
 	}
+	if t.Unconfirmed {
+		b.WriteString(" ?")
+	}
 	for i := range t.Holds {
 		fmt.Fprintf(&b, " %d %q", t.Holds[i].Frame, t.Holds[i].Class)
 	}

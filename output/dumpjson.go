@@ -13,6 +13,7 @@ import (
 type (
 	jsonDump struct {
 		jsonHeader
+		Core      *jsonCore              `json:"core,omitempty"`
 		Threads   []jsonThread           `json:"threads"`
 		Groups    []jsonGroup            `json:"groups,omitempty"`
 		Deadlocks [][]jsonThreadRef      `json:"deadlocks,omitempty"`
@@ -51,6 +52,8 @@ type (
 	jsonThreadLocks struct {
 		Holds    []jsonHeld      `json:"holds,omitempty"`
 		WaitsFor *jsonDumpedWait `json:"waits_for,omitempty"`
+		// Unconfirmed: it seems to wait for another thread's lock, and which that is could not be confirmed.
+		Unconfirmed bool `json:"unconfirmed,omitempty"`
 	}
 	jsonDumpedWait struct {
 		jsonLock
@@ -102,7 +105,8 @@ func DumpJSON(to io.Writer, d *profile.Dump, shape DumpShape) error {
 }
 
 func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
-	j := &jsonDump{jsonHeader: headerOf(d), Threads: make([]jsonThread, 0, len(d.Threads)), Virtual: d.Virtual}
+	j := &jsonDump{jsonHeader: headerOf(d), Core: coreJSON(d.Core), Threads: make([]jsonThread, 0, len(d.Threads)),
+		Virtual: d.Virtual}
 	for i := range d.Threads {
 		j.Threads = append(j.Threads, dumpThread(&d.Threads[i], shape))
 	}
@@ -168,6 +172,7 @@ func threadLocksJSON(t *profile.ThreadDump) (j jsonThreadLocks) {
 		}
 		j.Holds = append(j.Holds, h)
 	}
+	j.Unconfirmed = t.Unconfirmed
 	if want := t.WaitsFor; want != nil {
 		j.WaitsFor = &jsonDumpedWait{jsonLock: lockJSON(&want.Lock), Kind: lockKind(want.Kind),
 			How: lockWait(want.How), Timed: want.Timed}

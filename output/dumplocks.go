@@ -17,12 +17,15 @@ type threadLocks struct {
 // locksOf words a thread's locks as the JVM's own thread dumps do. What it waits for stands at its first Java frame.
 func locksOf(t *profile.ThreadDump) *threadLocks {
 	l := &threadLocks{}
-	if t.WaitsFor == nil && len(t.Holds) == 0 {
+	if t.WaitsFor == nil && !t.Unconfirmed && len(t.Holds) == 0 {
 		return l
 	}
 	l.at = map[int][]string{}
-	if t.WaitsFor != nil {
-		text := waitText(t.WaitsFor)
+	if t.WaitsFor != nil || t.Unconfirmed {
+		text := unconfirmedText
+		if t.WaitsFor != nil {
+			text = waitText(t.WaitsFor)
+		}
 		if i := firstJava(&t.Stack); i >= 0 {
 			l.at[i] = append(l.at[i], text)
 		} else {
@@ -39,6 +42,9 @@ func locksOf(t *profile.ThreadDump) *threadLocks {
 	}
 	return l
 }
+
+// unconfirmedText stands where it would be said what a thread waits for.
+const unconfirmedText = "seems to wait for a lock of another thread: not confirmed"
 
 // firstJava is the topmost Java frame, -1 if there is none.
 func firstJava(s *profile.Stack) int {

@@ -39,6 +39,7 @@ type DumpShape struct {
 func DumpText(to io.Writer, d *profile.Dump, shape DumpShape) error {
 	w := dumpWriter{Writer: bufio.NewWriter(to), shape: shape}
 	w.header(d)
+	w.core(d)
 	w.deadlocks(d)
 	if shape.Group {
 		w.groups(d.Threads)
@@ -46,7 +47,11 @@ func DumpText(to io.Writer, d *profile.Dump, shape DumpShape) error {
 	}
 	for i := range d.Threads {
 		t := &d.Threads[i]
-		w.begin(t.Part())
+		if t.Died {
+			w.begin(profile.Died)
+		} else {
+			w.begin(t.Part())
+		}
 		w.title(t)
 		w.thread(t)
 	}
@@ -85,10 +90,22 @@ func (w *dumpWriter) header(d *profile.Dump) {
 		separator = ", "
 	}
 	fmt.Fprintf(w, "; %d of the JVM's own\n", own)
+	if n := profile.Unconfirmed(d.Threads); n > 0 {
+		fmt.Fprintf(w, "%s to wait for locks of others, which could not be confirmed: a deadlock of theirs would not be told\n",
+			seeming(n))
+	}
+}
+
+func seeming(n int) string {
+	if n == 1 {
+		return "1 thread seems"
+	}
+	return fmt.Sprintf("%d threads seem", n)
 }
 
 // partTitles stand above the parts of a dump that are not the application's.
 var partTitles = map[profile.DumpPart]string{
+	profile.Died:      "the thread that died",
 	profile.JDK:       "the JDK's own threads",
 	profile.Unmounted: "virtual threads that no carrier ran",
 	profile.JVM:       "the JVM's own threads",
@@ -99,7 +116,11 @@ func (w *dumpWriter) begin(part profile.DumpPart) {
 	if w.began {
 		w.WriteByte('\n')
 	}
-	if title := partTitles[part]; title != "" && part != w.part && w.began {
+	title := partTitles[part]
+	if w.part == profile.Died && part != profile.Died {
+		title = cmp.Or(title, "the others")
+	}
+	if title != "" && part != w.part && w.began {
 		fmt.Fprintf(w, "--- %s\n\n", title)
 	}
 	w.began, w.part = true, part

@@ -31,6 +31,8 @@ type (
 		Virtual  uint64      `json:"virtual,omitempty"`
 		Holds    []jsonHeld  `json:"holds"`
 		WaitsFor *jsonWanted `json:"waits_for,omitempty"`
+		// Unconfirmed: it seems to wait for another thread's lock, and which that is could not be confirmed.
+		Unconfirmed bool `json:"unconfirmed,omitempty"`
 	}
 	jsonLock struct {
 		Class string `json:"class"`
@@ -78,7 +80,8 @@ func LocksJSON(to io.Writer, threads []profile.ThreadDump, g *contention.Graph) 
 }
 
 func lockerJSON(t *profile.ThreadDump) jsonLocker {
-	j := jsonLocker{TID: t.TID, Name: Printable(t.Name), Virtual: virtualID(t), Holds: make([]jsonHeld, 0, len(t.Holds))}
+	j := jsonLocker{TID: t.TID, Name: Printable(t.Name), Virtual: virtualID(t), Holds: make([]jsonHeld, 0, len(t.Holds)),
+		Unconfirmed: t.Unconfirmed}
 	for i := range t.Holds {
 		h := &t.Holds[i]
 		held := jsonHeld{jsonLock: lockJSON(&h.Lock), Kind: lockKind(h.Kind)}
@@ -138,6 +141,7 @@ func LocksText(to io.Writer, threads []profile.ThreadDump, g *contention.Graph) 
 	w := &locksText{Writer: bufio.NewWriter(to), threads: threads}
 	w.deadlocks(g)
 	w.chains(g)
+	w.unconfirmed()
 	w.held()
 	if w.sections == 0 {
 		fmt.Fprintln(w, "No thread waits for a lock that another one holds, and none holds a monitor.")
@@ -203,6 +207,20 @@ func (w *locksText) behind(n *contention.Node, depth int) {
 		}
 		w.WriteByte('\n')
 		w.behind(below, depth+1)
+	}
+}
+
+// unconfirmed lists the threads that may wait for others, which nobody knows.
+func (w *locksText) unconfirmed() {
+	if profile.Unconfirmed(w.threads) == 0 {
+		return
+	}
+	w.section("NOT CONFIRMED: these seem to wait for locks of others; a deadlock of theirs would not be told")
+	for i := range w.threads {
+		if t := &w.threads[i]; t.Unconfirmed {
+			fmt.Fprintf(w, "  %s\n", title(t))
+			w.stack(t)
+		}
 	}
 }
 

@@ -27,6 +27,11 @@ const (
 // the file that the process has mapped, wherever that file lies.
 func OpenKernelLink(link string) (*os.File, int64, error) { return openForeign(kernelLink, link) }
 
+// OpenInside opens a file by its path inside of a process's root, for what else a container tells.
+func OpenInside(pid int, path string) (*os.File, int64, error) {
+	return openForeign(fmt.Sprintf("/proc/%d/root", pid), path)
+}
+
 // openForeign opens a regular file for reading. The path is followed inside of root: a link, "..", and an absolute
 // path stay below root (RESOLVE_IN_ROOT), and links of /proc, which would lead out of it, are refused
 // (RESOLVE_NO_MAGICLINKS). The first descriptor only names the file (O_PATH), because to open a pipe

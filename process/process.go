@@ -98,7 +98,7 @@ func (p *Process) open() error {
 	if err := p.Alive(); err != nil {
 		return &OpenError{PID: p.pid, Op: "mem", Err: ErrNoMemory}
 	}
-	p.space.init(p)
+	p.space.init()
 	if err := p.Refresh(); err != nil {
 		return openError(p.pid, "maps", err)
 	}

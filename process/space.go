@@ -5,7 +5,6 @@ package process
 import (
 	"errors"
 	"io"
-	"sync/atomic"
 	"time"
 )
 
@@ -13,26 +12,6 @@ import (
 // them again: code that is mapped nowhere (the JVM's own, mostly) must not cost a
 // reading each.
 const refreshEvery = 100 * time.Millisecond
-
-// space is what is known of a process's address space: its mappings, the images in
-// them, and the answers that Code gave.
-type space struct {
-	mappings  []Mapping
-	images    []*loaded
-	exec      []execRange
-	refreshed time.Time
-	gen       atomic.Uint64
-	codes     codeCache
-	cfi       cfiMachine
-	tables    readBudget // of all images
-	sums      readBudget
-}
-
-func (s *space) init(*Process) {
-	s.codes.init()
-	s.tables.left, s.tables.from = maxProcessTables, runTables
-	s.sums.left = maxSums
-}
 
 // Generation changes when an executable file was mapped or unmapped.
 func (p *Process) Generation() uint64 { return p.gen.Load() }
@@ -76,50 +55,11 @@ func (p *Process) refresh() error {
 		return ErrGone
 	}
 	p.mappings = ms
-	p.setImages(groupImages(ms))
+	p.setImages(groupImages(ms), func(g *group) *loaded { return newLoaded(p, g) })
 	return nil
 }
 
-// setImages keeps what is known of images that are still there.
-func (p *Process) setImages(groups []group) {
-	changed := len(p.images) != len(groups)
-	old := make(map[uint64]*loaded, len(p.images)) // there may be tens of thousands
-	for _, l := range p.images {
-		old[l.first.Start] = l
-	}
-	p.images = make([]*loaded, len(groups))
-	for i := range groups {
-		g := &groups[i]
-		if l := old[g.first.Start]; l != nil && l.same(g) {
-			l.Image.End = g.End
-			p.images[i] = l
-			delete(old, g.first.Start)
-		} else {
-			p.images[i] = newLoaded(p, g)
-			changed = true
-		}
-	}
-	for _, l := range old {
-		l.budget.giveAllBack() // it is not mapped any more
-	}
-	if !changed {
-		return
-	}
-	p.exec = p.exec[:0]
-	for _, l := range p.images {
-		for _, m := range l.exec {
-			p.exec = append(p.exec, execRange{m.Start, m.End, l})
-		}
-	}
-	sortExec(p.exec)
-	p.codes.clear()
-	p.gen.Add(1)
-}
-
-func newLoaded(p *Process, g *group) *loaded {
-	return &loaded{group: *g, files: patientFiles{p}, budget: &readBudget{left: maxProcessTables, from: &p.tables},
-		sums: &p.sums}
-}
+func newLoaded(p *Process, g *group) *loaded { return p.newLoaded(g, patientFiles{p}) }
 
 func (p *Process) refreshIfOld() bool {
 	return time.Since(p.refreshed) >= refreshEvery && p.refresh() == nil
@@ -133,24 +73,7 @@ func (p *Process) Code(pc uint64, exact bool) (Code, bool) {
 		return Code{}, false
 	}
 	defer p.mu.Unlock()
-	key := codeKey{pc, exact}
-	if c, ok := p.codes.get(key); ok {
-		return c, true
-	}
-	at := pc
-	if !exact {
-		at-- // the call: what it returns to may belong to the next function
-	}
-	l, ok := findExec(p.exec, at)
-	if !ok && p.refreshIfOld() {
-		l, ok = findExec(p.exec, at)
-	}
-	if !ok {
-		return Code{}, false
-	}
-	c := l.code(pc, at, &p.cfi)
-	p.codes.put(key, c)
-	return c, true
+	return p.codeAt(pc, exact, p.refreshIfOld)
 }
 
 // Image returns where the first image of that file name is loaded. Where none has it, one that
@@ -160,12 +83,7 @@ func (p *Process) Image(name string) (Image, bool) {
 		return Image{}, false
 	}
 	defer p.mu.Unlock()
-	l := p.findImage(name)
-	if l == nil {
-		return Image{}, false
-	}
-	l.place()
-	return l.Image, true
+	return p.imageCalled(name)
 }
 
 // Global returns the address of a symbol of the first image of that file name.
@@ -174,20 +92,5 @@ func (p *Process) Global(image, symbol string) (uint64, error) {
 		return 0, ErrSilent
 	}
 	defer p.mu.Unlock()
-	l := p.findImage(image)
-	if l == nil {
-		return 0, ErrNoImage
-	}
-	return l.global(symbol)
-}
-
-func (p *Process) findImage(name string) *loaded {
-	for _, called := range []func(*loaded) string{(*loaded).name, (*loaded).ownName} {
-		for _, l := range p.images {
-			if called(l) == name {
-				return l
-			}
-		}
-	}
-	return nil
+	return p.globalOf(image, symbol)
 }

@@ -2,7 +2,7 @@
 // images loaded into it with their symbols and unwind tables, its threads.
 //
 // Three things stand behind the Target interface: a live Process, a Recording made
-// from one, and (later) a core file. Everything above reads through it, so every
+// from one, and a Core, what a core file has kept of one. Everything above reads through it, so every
 // walk can be recorded and replayed on any machine.
 //
 // Nothing that is read here is trusted. Reads are bounded and checked by the

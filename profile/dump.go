@@ -35,6 +35,8 @@ type ThreadDump struct {
 	WaitsFor *WantedLock // nil: it waits for no lock, or that is not known
 	// Unconfirmed: it seemed to wait for another thread's lock, and that could not be confirmed. WaitsFor is nil then.
 	Unconfirmed bool
+	// Died: the signal that ended the process met this thread.
+	Died bool
 	// Err says why there is no stack at all; empty otherwise.
 	Err string
 }
@@ -51,6 +53,8 @@ type Dump struct {
 	Virtual   *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
 	// Deadlocks are cycles of threads of which each waits for what the next one holds, and the last for the first.
 	Deadlocks [][]ThreadRef
+	// Core is there where the dump was taken of a core file.
+	Core *Core
 }
 
 // Java counts the threads that run Java code, with those of the JDK, and the JVM's own.
@@ -78,6 +82,16 @@ func (d *Dump) States() map[string]int {
 	return states
 }
 
+// Unconfirmed counts the threads of which it is not known whose lock they wait for, though they seem to.
+func Unconfirmed(threads []ThreadDump) (n int) {
+	for i := range threads {
+		if threads[i].Unconfirmed {
+			n++
+		}
+	}
+	return n
+}
+
 // VirtualCensus says how many virtual threads a dump has found that no carrier ran.
 type VirtualCensus struct {
 	Seen  int `json:"seen"`  // in the JVM's thread containers, mounted ones too
@@ -98,6 +112,7 @@ const (
 	JDK                  // the JDK's own
 	Unmounted            // virtual threads that no carrier ran
 	JVM                  // the JVM's own
+	Died                 // the thread that died, in a dump of a core: it stands before all others
 )
 
 // Part is the one that the thread belongs to.

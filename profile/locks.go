@@ -46,4 +46,7 @@ type WantedLock struct {
 	How   LockWait
 	Timed bool      // not for ever
 	Owner ThreadRef // who holds it; zero: nobody, or that is not known
+	// Alone: it wants to be the lock's only owner. False also where that is not known: a reader of a lock that readers
+	// hold waits for a writer that stands in front of it, and not for them.
+	Alone bool
 }

@@ -82,3 +82,14 @@ func (p *Profile) Beside(at Place, leaf *Func, kind Kind) Place {
 	}
 	return Place{node: p.cut(parent), why: at.why, full: true}
 }
+
+// Count counts a stack n times of which nothing is kept but the account.
+func (p *Profile) Count(s *Stack, n int64, d time.Duration) {
+	sure := Certainty(0)
+	if len(s.Frames) > 0 {
+		sure = min(s.Frames[0].Sure, NumCertainty-1)
+	}
+	p.Counts.add(s.Truncated, n)
+	p.Sure[sure] += n
+	p.Time += d
+}

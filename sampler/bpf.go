@@ -47,6 +47,7 @@ const (
 	bpfMulImm    = 0x27
 	bpfLeftImm   = 0x67
 	bpfRight     = 0x7f
+	bpfRightImm  = 0x77
 	bpfCall      = 0x85
 	bpfExit      = 0x95
 	bpfJumpEqImm = 0x15
@@ -56,8 +57,9 @@ const (
 
 	bpfMapValue = 2 // of bpfLoadWide: the address of a map's only value
 
-	bpfKtimeGetNS    = 5   // bpf_ktime_get_ns: CLOCK_MONOTONIC
-	bpfProbeReadUser = 112 // bpf_probe_read_user(to, size, from): 0, or an error where memory is not present
+	bpfKtimeGetNS        = 5   // bpf_ktime_get_ns: CLOCK_MONOTONIC
+	bpfGetCurrentPIDTGID = 14  // bpf_get_current_pid_tgid: the process << 32 | the thread
+	bpfProbeReadUser     = 112 // bpf_probe_read_user(to, size, from): 0, or an error where memory is not present
 )
 
 // bpfInsn is struct bpf_insn.

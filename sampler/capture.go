@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +30,7 @@ type capture struct {
 
 	stats       Stats
 	maxOverhead float64
+	pace        *atomic.Int64
 	thrift      thrift
 	began       int64
 	cpuBefore   time.Duration // of the OS threads that we had before
@@ -49,7 +51,8 @@ func newCapture(t *ptrace.Tracer, proc *procfs.Dir, p *progress, cancel <-chan s
 	if cfg.MaxStack > 0 {
 		t.StackLimit = cfg.MaxStack
 	}
-	c := capture{q: q, t: t, proc: proc, progress: p, cancel: cancel, maxOverhead: cfg.MaxOverhead}
+	c := capture{q: q, t: t, proc: proc, progress: p, cancel: cancel, maxOverhead: cfg.MaxOverhead,
+		pace: cfg.Pace}
 	c.began = ptrace.Monotonic(&c.ts)
 	c.ticks = newTicks(cfg.Interval, cfg.NoJitter, c.began)
 	return c
@@ -82,6 +85,12 @@ func (c *capture) nextTick() { c.stats.Skipped += c.ticks.skipMissed(ptrace.Mono
 
 // lengthenInterval makes the interval longer if pauses cost more than they may.
 func (c *capture) lengthenInterval() {
+	if c.pace != nil {
+		if d := time.Duration(c.pace.Load()); d >= MinInterval && d != c.ticks.interval {
+			c.ticks.begin(ptrace.Monotonic(&c.ts), d)
+		}
+		return
+	}
 	longer := c.thrift.interval(c.maxOverhead, c.ticks.interval, &c.t.Pauses)
 	if longer != c.ticks.interval {
 		c.ticks.begin(ptrace.Monotonic(&c.ts), longer)

@@ -36,7 +36,9 @@ import (
 //   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
 //     kernel: the time of system calls goes to what comes after them.
 //
-// An event belongs to one thread and one CPU: a ring can be shared by the threads of one CPU only
+// Where it is permitted there is one event for each CPU, and a program of ours keeps the kernel from taking samples of
+// other processes (perf_cpus.go). Elsewhere an event belongs to one thread and one CPU: a ring can be shared by the
+// threads of one CPU only
 // (kernel/events/core.c, perf_event_set_output), and one for each thread would take too much memory. The kernel
 // would have new threads inherit events, but of inherited ones the period cannot be changed; see perf_period.go.
 // So threads are listed as for the other engine, whose account of CPU time this is, too (bill.go), and
@@ -90,7 +92,9 @@ type perfRun struct {
 	prompt     []*perfRing // of threads with Hint.Soon; none until there is such a thread
 	polls      []unix.PollFd
 	threads    map[int]*perfThread
-	events     int // that are open
+	everyone   *perfThread // has the events of the CPUs, nil where each thread has its own
+	filter     int         // the program that chooses for everyone
+	events     int         // that are open
 	mostEvents int
 	round      uint32 // of the scan's listing that was seen last
 	failed     error
@@ -101,6 +105,7 @@ type perfRun struct {
 
 	// The reading of a ring that is under way.
 	cpu     int
+	ring    *perfRing
 	each    func(ringBytes, perfRecord)
 	sample  rawSample
 	batch   uint64
@@ -113,8 +118,7 @@ type perfRun struct {
 }
 
 func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	r := &perfRun{perf: p, mostEvents: p.events, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
-		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	r := newPerfRun(p, cfg, q)
 	defer r.proc.Close()
 	if !r.proc.Exists() {
 		return Stats{}, ErrNoProcess
@@ -129,6 +133,11 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	r.scan.readAllCharges()
 	r.over = true
 	return r.sum(), r.failed
+}
+
+func newPerfRun(p *Perf, cfg Config, q *Queue) *perfRun {
+	return &perfRun{perf: p, mostEvents: p.events, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
+		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
 
 func (r *perfRun) open() (err error) {
@@ -149,10 +158,15 @@ func (r *perfRun) open() (err error) {
 	}
 	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
 	r.scan.pools = true
+	if !r.cfg.NoWide {
+		r.watchEveryone()
+	}
+	r.stats.Wide = r.everyone != nil
 	return nil
 }
 
 func (r *perfRun) close() {
+	r.unwatchEveryone()
 	for _, th := range r.threads {
 		r.unwatch(th)
 	}
@@ -195,6 +209,7 @@ func (r *perfRun) lookAround() {
 	r.perf.take(r.setHint, true)
 	r.scan.update()
 	r.watchAll()
+	r.redrawEveryone()
 	r.stats.Ticks++
 }
 
@@ -247,7 +262,7 @@ func (r *perfRun) drain() {
 	r.sampled = r.sampled[:0]
 	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
 		for i, ring := range rings {
-			r.cpu = i
+			r.cpu, r.ring = i, ring
 			if ring.read(r.each) {
 				r.stats.Attempted++
 				r.stats.Lost[ptrace.Failed]++
@@ -256,8 +271,12 @@ func (r *perfRun) drain() {
 	}
 	r.now = ptrace.Monotonic(&r.ts)
 	for _, th := range r.sampled {
+		if !th.hasEvents() {
+			r.fitEveryone(th)
+			continue
+		}
 		r.adapt(th)
-		if th.prompt && len(th.events) > 0 && r.threads[th.tid] == th {
+		if th.prompt && r.threads[th.tid] == th {
 			r.arm(th)
 		}
 	}
@@ -288,8 +307,8 @@ func (r *perfRun) lose(o ptrace.Outcome, n int64) {
 
 // take makes a snapshot of a sample and hands it over.
 func (r *perfRun) take(b ringBytes, s *rawSample) {
-	th, known := r.threads[s.tid], r.scan.byTID[s.tid]
-	if known != nil && known.hint.Skip || th != nil && !th.events[r.cpu].accept(s.when, uint64(r.cfg.Interval)) {
+	th, known := r.whoIs(s)
+	if known != nil && known.hint.Skip || !r.counts(th, s.when) {
 		return
 	}
 	if !s.hasRegs {
@@ -319,6 +338,27 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	r.stats.Attempted++
 	r.stats.Taken++
 	r.q.put(snap)
+}
+
+// whoIs is what is known of the thread of a sample.
+func (r *perfRun) whoIs(s *rawSample) (*perfThread, *thread) {
+	if r.everyone != nil && r.threads[s.tid] == nil {
+		return r.meet(s.tid)
+	}
+	return r.threads[s.tid], r.scan.byTID[s.tid]
+}
+
+// counts tells whether a sample is one. A thread with events of its own is not sampled by those of everyone, too.
+func (r *perfRun) counts(th *perfThread, when int64) bool {
+	if th == nil {
+		return true
+	}
+	if own := th.hasEvents(); r.everyone != nil && own == (r.ring == r.steady[r.cpu]) {
+		return false
+	} else if !own {
+		return true
+	}
+	return th.events[r.cpu].accept(when, uint64(r.cfg.Interval))
 }
 
 // fill makes the snapshot. It returns how much stack there was, 0 if that is not known.

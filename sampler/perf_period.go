@@ -31,6 +31,7 @@ type perfEvent struct {
 	period   uint64 // ns
 	credit   uint64 // while starting: CPU time since the sample that counted
 	newest   int64  // when its last sample was
+	until    int64  // of a CPU's event: when to draw its period anew (perf_cpus.go)
 }
 
 // firstPeriod draws where a new event begins.
@@ -66,11 +67,7 @@ func (r *perfRun) adapt(w *perfThread) {
 	if r.threads[w.tid] != w {
 		return
 	}
-	most := perfStackMost
-	if r.cfg.MaxStack > 0 {
-		most = min(most, r.cfg.MaxStack)
-	}
-	if stack := w.fitStack(most); stack != w.stack {
+	if stack := w.fitStack(r.mostStack()); stack != w.stack {
 		r.rewatch(w, stack)
 		return
 	}

@@ -57,6 +57,12 @@ func perfSession(t *testing.T, pid int, cfg Config, each func(*look.Look),
 	return got
 }
 
+// eachPerf tests both kinds of events: those of CPUs, and those of threads.
+func eachPerf(t *testing.T, test func(t *testing.T, cfg Config)) {
+	t.Run("cpus", func(t *testing.T) { test(t, Config{Interval: time.Millisecond}) })
+	t.Run("threads", func(t *testing.T) { test(t, Config{Interval: time.Millisecond, NoWide: true}) })
+}
+
 // standardFiles are what nobody here may close.
 func standardFiles() (links [3]string) {
 	for fd := range links {
@@ -123,7 +129,9 @@ int main(void) {
 }
 
 // TestPerfShares: each thread has as many samples as it used CPU time, whether it runs all the time or in bursts.
-func TestPerfShares(t *testing.T) {
+func TestPerfShares(t *testing.T) { eachPerf(t, checkPerfShares) }
+
+func checkPerfShares(t *testing.T, cfg Config) {
 	// One that never rests, ten of 1 ms in 20, a hundred of 0.2 ms in 20.
 	p := ctest.Run(t, ctest.Shares, "1", "1", "0", "10", "1000", "20000", "100", "200", "20000")
 	var tids []int
@@ -141,7 +149,7 @@ func TestPerfShares(t *testing.T) {
 	for i, tid := range tids {
 		time0[i] = ran(tid)
 	}
-	got := perfSession(t, p.PID, Config{Interval: time.Millisecond}, nil, perfUntil(4000))
+	got := perfSession(t, p.PID, cfg, nil, perfUntil(4000))
 	all, truth, seen := 0.0, [3]float64{}, [3]float64{}
 	for i, tid := range tids {
 		group := 2
@@ -185,19 +193,22 @@ int main(int argc, char **argv) {
 }`
 
 // TestPerfIsNotInStep: a program whose period is exactly that of the samples gives no other shares than any other.
-func TestPerfIsNotInStep(t *testing.T) {
+func TestPerfIsNotInStep(t *testing.T) { eachPerf(t, checkPerfIsNotInStep) }
+
+func checkPerfIsNotInStep(t *testing.T, cfg Config) {
 	const period = 2 * time.Millisecond
 	p := ctest.Run(t, lockstepProgram, strconv.Itoa(int(period)))
 	at := uint64(p.Number(t))
 	var first, all int
-	got := perfSession(t, p.PID, Config{Interval: period}, func(s *look.Look) {
+	cfg.Interval = period
+	got := perfSession(t, p.PID, cfg, func(s *look.Look) {
 		if off := at - s.SP; off+8 <= uint64(len(s.Stack)) {
 			all++
 			if s.Stack[off] == 1 {
 				first++
 			}
 		}
-	}, perfUntil(3000))
+	}, perfUntil(2000))
 	share := float64(first) / float64(all)
 	t.Logf("%d of %d samples in a tenth of the period (%.1f %%), rate %.1f Hz", first, all, 100*share, got.Rate())
 	// Neighbouring samples are alike, so this is no binomial: 16 of them count as one.
@@ -207,14 +218,16 @@ func TestPerfIsNotInStep(t *testing.T) {
 }
 
 // TestPerfTimesAddUp is TestTimesAddUp for this engine.
-func TestPerfTimesAddUp(t *testing.T) {
+func TestPerfTimesAddUp(t *testing.T) { eachPerf(t, checkPerfTimesAddUp) }
+
+func checkPerfTimesAddUp(t *testing.T, cfg Config) {
 	p := ctest.Run(t, timesProgram)
 	time.Sleep(100 * time.Millisecond)
 	sum := int64(0)
 	all, _, _ := used(t, p)
 	began := time.Now()
-	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, func(s *look.Look) { sum += s.CPU },
-		perfUntil(1500))
+	cfg.Interval *= 2
+	got := perfSession(t, p.PID, cfg, func(s *look.Look) { sum += s.CPU }, perfUntil(1000))
 	allAfter, _, _ := used(t, p)
 	beside := time.Since(began) - got.Wall
 	times := got.Times
@@ -251,7 +264,9 @@ int main(int argc, char **argv) {
 }`
 
 // TestPerfStackSizes: what is longer than 64 KB is cut and says so; of what is short, less is copied soon.
-func TestPerfStackSizes(t *testing.T) {
+func TestPerfStackSizes(t *testing.T) { eachPerf(t, checkPerfStackSizes) }
+
+func checkPerfStackSizes(t *testing.T, cfg Config) {
 	for _, c := range []struct {
 		size int
 		cut  bool
@@ -261,7 +276,7 @@ func TestPerfStackSizes(t *testing.T) {
 		top := frame + 64
 		var last, most, cuts int
 		told := false // how long the stack is has come to be known
-		perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
+		perfSession(t, p.PID, cfg, func(s *look.Look) {
 			last, most = len(s.Stack), max(most, len(s.Stack))
 			if told = told || !s.Cut || c.cut; s.Cut && told {
 				cuts++
@@ -398,7 +413,7 @@ func TestPerfFewEvents(t *testing.T) {
 			}
 		}
 	}()
-	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
+	got, err := s.Run(ctx, Config{Interval: time.Millisecond, NoWide: true}, q)
 	<-done
 	if err != nil {
 		t.Fatal(err)
@@ -483,7 +498,9 @@ func TestPerfGone(t *testing.T) {
 }
 
 // Threads that are born meanwhile are met.
-func TestPerfMeetsNewThreads(t *testing.T) {
+func TestPerfMeetsNewThreads(t *testing.T) { eachPerf(t, checkPerfMeetsNewThreads) }
+
+func checkPerfMeetsNewThreads(t *testing.T, cfg Config) {
 	p := ctest.Run(t, `
 static void *spin(void *x) { say(gettid_()); for (volatile long i = 0;; i++); }
 int main(void) {
@@ -493,7 +510,7 @@ int main(void) {
 	while (fgets(line, sizeof line, stdin)) pthread_create(&t, 0, spin, 0);
 }`)
 	var born, seenBorn atomic.Int64
-	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
+	perfSession(t, p.PID, cfg, func(s *look.Look) {
 		if int64(s.TID) == born.Load() {
 			seenBorn.Add(1)
 		}

@@ -56,11 +56,13 @@ func (r *perfRun) watchAll() {
 			if r.events+len(r.cpus) > r.mostEvents {
 				break
 			}
-			r.watch(th)
+			if r.needsEvents(th) {
+				r.watch(th)
+			}
 		}
 	}
 	for _, th := range r.scan.hot {
-		if th.tid == 0 {
+		if th.tid == 0 || !r.needsEvents(th) {
 			continue
 		}
 		if known := r.threads[th.tid]; known != nil {
@@ -103,16 +105,29 @@ func (r *perfRun) followThread(th *perfThread) {
 	}
 }
 
+// needsEvents reports whether a thread is to have events of its own. Beside those of everyone they need rings of their
+// own, or nobody knows which of the two a sample is from.
+func (r *perfRun) needsEvents(th *thread) bool {
+	return r.everyone == nil || th.hint.Soon && r.promptRings()[0] != r.steady[0]
+}
+
+// hasEvents reports whether it has some; those of everyone serve the others.
+func (w *perfThread) hasEvents() bool { return len(w.events) > 0 }
+
+// mostStack is how much of a stack is ever copied.
+func (r *perfRun) mostStack() int {
+	if r.cfg.MaxStack > 0 {
+		return min(perfStackMost, r.cfg.MaxStack)
+	}
+	return perfStackMost
+}
+
 // watch opens a thread's events, with the largest copies: how much it needs is not known yet.
 func (r *perfRun) watch(th *thread) {
-	if th.hint.Skip || r.threads[th.tid] != nil {
+	if known := r.threads[th.tid]; th.hint.Skip || known != nil && known.hasEvents() {
 		return
 	}
-	most := perfStackMost
-	if r.cfg.MaxStack > 0 {
-		most = min(most, r.cfg.MaxStack)
-	}
-	w := &perfThread{tid: th.tid, th: th, prompt: th.hint.Soon, stack: most}
+	w := &perfThread{tid: th.tid, th: th, prompt: th.hint.Soon, stack: r.mostStack()}
 	r.threads[th.tid] = w
 	r.openEvents(w)
 	if r.events%128 < len(r.cpus) {

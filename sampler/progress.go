@@ -44,6 +44,19 @@ func (p *progress) Stats() Stats {
 	}
 }
 
+// Latest is what was known of the run a second ago or later, from any goroutine. It does not wait.
+func (p *progress) Latest() Stats {
+	select {
+	case <-p.done:
+		return p.last
+	default:
+	}
+	if s := p.latest.Load(); s != nil {
+		return *s
+	}
+	return Stats{}
+}
+
 // answer tells how far the run is, if somebody asks.
 func (p *progress) answer(sum func() Stats) {
 	select {

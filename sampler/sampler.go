@@ -5,6 +5,7 @@ package sampler
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"goprof/arch"
@@ -23,11 +24,16 @@ type Config struct {
 	NoJitter bool
 	// NoNotes asks threads who was on a CPU, as where the kernel does not note it: for tests.
 	NoNotes bool
+	// NoWide gives each thread perf events of its own, as where those of CPUs are not permitted: for tests.
+	NoWide bool
 	// MaxStack bounds the copy of one stack; 0 is DefaultStackLimit.
 	MaxStack int
 	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up;
 	// where they cost more, Interval grows. 0 is any.
 	MaxOverhead float64
+	// Pace is the Interval from now on, in nanoseconds, whenever it changes; nil: it does not. Engines that stop threads
+	// look at it with each tick.
+	Pace *atomic.Int64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *look.Look, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.
@@ -48,6 +54,7 @@ type Stats struct {
 	Waiting   int64                     // looks at threads that waited for a CPU: no attempts, the thread has not paid
 	Asleep    int64                     // of those taken, the thread went to sleep in the moment of the look
 	Visits    bool                      // threads were met by visiting their CPUs
+	Wide      bool                      // perf's events were those of CPUs
 	Signals   int64                     // looks that met a signal on its way
 	Ticks     int64
 	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0

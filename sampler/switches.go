@@ -95,20 +95,27 @@ const (
 // nothing was noted since mark, too: the moment of the visit came before we slept. ok is false if the last note does
 // not say so.
 func (n *switchNotes) before(tid int) (was int, ok bool) {
+	_, was, ok = n.processBefore(tid)
+	return was, ok
+}
+
+// processBefore is before with the process that the thread is one of.
+func (n *switchNotes) processBefore(tid int) (process, was int, ok bool) {
 	if n == nil {
-		return 0, false
+		return 0, 0, false
 	}
 	head := atomic.LoadUint64(n.head)
 	if head == n.old {
-		return 0, true
+		return 0, 0, true
 	}
 	rec, ok := n.data.next(head, head+uint64(len(n.data)))
 	if !ok || rec.kind != perfSwitchCPUWide || rec.misc&perfMiscSwitchOut != 0 || rec.end-rec.at < 16 {
-		return 0, false
+		return 0, 0, false
 	}
 	// u32 next_prev_pid, next_prev_tid; u32 pid, tid of the thread that has the CPU now.
 	if int(int32(n.data.u32(rec.at+12))) != tid {
-		return 0, false
+		return 0, 0, false
 	}
-	return max(int(int32(n.data.u32(rec.at+4))), 0), true // -1: it has ended with that
+	process, was = int(int32(n.data.u32(rec.at))), int(int32(n.data.u32(rec.at+4)))
+	return max(process, 0), max(was, 0), true // -1: it has ended with that
 }

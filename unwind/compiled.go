@@ -20,7 +20,10 @@ func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
 	}
 	c, ok := w.compiledCaller(b)
 	if !ok {
-		w.emitCompiled(b, w.cur.pc, w.cur.exact)
+		// A return address that is none of the method's calls tells nothing of who called.
+		if w.cur.exact || b.HasPcDesc(w.cur.pc) {
+			w.emitCompiled(b, w.cur.pc, w.cur.exact)
+		}
 		return profile.BadCompiled
 	}
 	pc, exact := w.cur.pc, w.cur.exact

@@ -45,7 +45,9 @@ func (vm *VM) holdsTrue(f *fact) bool {
 
 // noteBlob keeps what identifies b: that its block is in use and has its size, name and
 // size of the blob; for an nmethod its method, its entry and, above all, its compile id,
-// which is never given twice.
+// which is never given twice. Since 23 an nmethod also has data outside the code cache, and many are freed before
+// the first of their blocks is: the pointers to the data tell (code/nmethod.cpp, nmethod::purge, sets them to the
+// blob's end; gc/shared/classUnloadingContext.cpp frees the blocks afterwards).
 func (vm *VM) noteBlob(b *Blob, blk block, raw []byte) {
 	cl, bl, nl := &vm.l.code, &vm.l.blob, &vm.l.nm
 	at := func(o offset, n int) part {
@@ -59,6 +61,11 @@ func (vm *VM) noteBlob(b *Blob, blk block, raw []byte) {
 	}
 	if b.Kind.IsNmethod() {
 		parts = append(parts, at(nl.method, 8), at(nl.entryBCI, 4), at(nl.compileID, 4))
+		for _, data := range [...]offset{nl.immutable, bl.mutable} {
+			if data.ok() {
+				parts = append(parts, at(data, 8))
+			}
+		}
 	}
 	n := 0
 	for _, p := range parts {

@@ -42,6 +42,13 @@ func TestProofFindsWhatChanged(t *testing.T) {
 		}, false, "app.Main.outer"},
 		{"another compile id", func(w *world, b *Blob) { w.put32(b.Addr+uint64(w.l.nm.compileID), 78) }, true,
 			"app.Main.outer"},
+		{"its debug information is freed, and it is not yet", func(w *world, b *Blob) {
+			if w.l.nm.immutable.ok() {
+				w.put64(b.Addr+uint64(w.l.nm.immutable), b.End)
+			} else {
+				w.put32(b.Addr+uint64(w.l.nm.compileID), 78)
+			}
+		}, true, "app.Main.outer"},
 		{"flushed", func(w *world, b *Blob) { w.free(4, nmSegments) }, true, "app.Main.outer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (vm *VM) NewSightings() *Sightings {
 	cl, bl, nl := &vm.l.code, &vm.l.blob, &vm.l.nm
 	head := 0
 	for _, end := range []int{int(bl.name) + 8, int(bl.length) + 4, int(nl.method) + 8, int(nl.entryBCI) + 4,
-		int(nl.compileID) + 4} {
+		int(nl.compileID) + 4, int(nl.immutable) + 8, int(bl.mutable) + 8} {
 		head = max(head, int(cl.blockSize)+end)
 	}
 	s := &Sightings{t: vm.t, clock: vm.now, heaps: slices.Clone(vm.heaps), code: vm.code, interp: vm.interp, head: head,

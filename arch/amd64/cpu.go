@@ -68,6 +68,10 @@ var CPU = arch.NewCPU(arch.Facts{
 
 	MaxCall: 8,
 	MinInst: 1,
+
+	// The handler has returned to the trampoline, and taken the first word of struct rt_sigframe off. A ucontext
+	// follows (arch/x86/include/asm/sigframe.h): three words and a stack_t's two, 256 bytes of registers, a word.
+	SigInfo: 40 + 256 + 8,
 }, code{})
 
 // java: HotSpot cpu/x86/register_x86.hpp, interp_masm_x86.hpp, assembler_x86.hpp.

@@ -12,6 +12,7 @@ var platform = []func() *cobra.Command{
 	newTriage,
 	newLocks,
 	newTop,
+	newAgent,
 	newDoctor,
 	newWatchdog,
 }

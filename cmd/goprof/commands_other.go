@@ -14,11 +14,12 @@ import (
 var platform = []func() *cobra.Command{
 	needsLinux("list", "List the JVMs of this host"),
 	needsLinux("record", "Sample a JVM's stacks into a file"),
-	needsLinux("dump", "Show what every thread of a JVM does at this moment"),
+	newDump,
 	needsLinux("events", "List what record --event can take samples of in a JVM"),
 	needsLinux("triage", "Say what is wrong with a JVM, the likeliest first"),
 	needsLinux("locks", "Show deadlocks of a JVM, and which threads wait for whose locks"),
 	needsLinux("top", "Watch a JVM's threads and methods in the terminal"),
+	needsLinux("agent", "Record all JVMs of this host, all the time"),
 	needsLinux("doctor", "Say what would work here and what mends the rest"),
 }
 

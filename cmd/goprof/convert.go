@@ -20,6 +20,7 @@ type convertFlags struct {
 	title, summary string
 	shape          output.Shape
 	in             inputFlags
+	redactFlags
 }
 
 func newConvert() *cobra.Command {
@@ -41,7 +42,8 @@ JFR needs the time of each sample, which collapsed files and pprof profiles do n
   goprof convert async.jfr --event wall -o wall.html
   goprof convert jdk.jfr --event alloc --weight bytes -t -o alloc.collapsed
   goprof convert out.jfr -o out.collapsed --summary out.summary.json
-  goprof convert out.jfr -f collapsed -o - | grep checkout`,
+  goprof convert out.jfr -f collapsed -o - | grep checkout
+  goprof convert out.jfr -o out.html --redact default`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runConvert(cmd, args[0], &f) },
 	}
@@ -53,6 +55,7 @@ JFR needs the time of each sample, which collapsed files and pprof profiles do n
 	flags.StringVar(&f.summary, "summary", "", "`file` for goprof's account of the run as JSON")
 	f.in.add(cmd)
 	addShape(flags, &f.shape)
+	f.redactFlags.add(cmd)
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -79,6 +82,10 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if err := f.checkShape(cmd, to); err != nil {
 		return err
 	}
+	by, err := f.redactor(cmd)
+	if err != nil {
+		return err
+	}
 	defer cleanOnSignal()()
 	file, err := output.Reserve(f.output)
 	if err != nil {
@@ -102,8 +109,12 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if f.summary != "" && in.src.Info().Summary == nil {
 		return in.noAccount()
 	}
+	in.redact(by)
 	samples, err := in.convert(cmd, to, f, file)
 	if err != nil {
+		return err
+	}
+	if err := f.writeMap(); err != nil {
 		return err
 	}
 	if account != nil {
@@ -166,7 +177,7 @@ func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFla
 	o.Sum.Threads = o.Sum.Threads || f.shape.GroupThreads && in.file.Info().Threads
 	o.Page = func(tree *output.Tree) flame.Options {
 		info := in.src.Info()
-		return drawingOf(in.name, f.title, tree, &info)
+		return drawingOf(in.pageName(), f.title, tree, &info)
 	}
 	samples := int64(0)
 	_, err := file.Write(func(w io.Writer) (err error) {

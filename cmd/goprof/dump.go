@@ -4,8 +4,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +13,9 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
+	"goprof/profile/redact"
 	"goprof/sampler/guard"
+	"goprof/sampler/postmortem"
 	"goprof/sampler/session"
 )
 
@@ -44,41 +44,64 @@ Where a thread runs a virtual thread, that one's frames come first, then those o
 --virtual also shows the virtual threads that no carrier runs (parked, blocked, waiting). Nothing is
 stopped for those: their frames are read from the heap, each at a moment of its own, and one
 that runs meanwhile may be missing, or is said not to be readable. Those that the JVM does
-not keep (-Djdk.trackAllThreads=false) cannot be found.`
+not keep (-Djdk.trackAllThreads=false) cannot be found.
+
+--core FILE reads a core file instead: the same threads, stacks and locks as they were when the JVM
+died, and which signal ended it, where, and at which address. The thread that died comes first.
+What the core does not hold (code, the class archive) comes from the files that were mapped: from
+where they were, or below --root, or from --debug-dir, if their build id proves that they are the
+same. See docs/cores.md.`
 
 const dumpExample = `  goprof dump 1234                            or --pid 1234
   goprof dump petclinic                       the JVM with that in its main class or jar
   goprof dump 1234 --group                    threads at the same place once
   goprof dump 1234 -n 3 --every 5s            three dumps: what moved, and what did not
+  goprof dump 1234 --json --redact default    without names that may not leave the house
   goprof dump 1234 --format jstack > t.txt    for tools that read jstack's dumps
   goprof dump 1234 --json > threads.json
   goprof dump 1234 --virtual                  parked virtual threads, too
-  goprof dump 1234 --nonblocking              stop no thread: running ones have no stack then`
+  goprof dump 1234 --nonblocking              stop no thread: running ones have no stack then
+  goprof dump --core core.1234                what it did when it died
+  goprof dump --core core.zst --root ./image  its files are in an unpacked container image`
 
 func newDump() *cobra.Command {
 	var jvm oneJVM
 	d := &dumper{}
 	cmd := &cobra.Command{
-		Use:     "dump {PID | NAME | --ns-pid PID [NAME]}",
+		Use:     "dump {PID | NAME | --ns-pid PID [NAME] | --core FILE}",
 		Short:   "Show what every thread of a JVM does at this moment",
 		Long:    dumpHelp,
 		Example: dumpExample,
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if d.by, err = d.redactor(cmd); err != nil {
+				return err
+			}
 			guard.Enter(guard.ToDump)
 			if err := d.check(cmd); err != nil {
 				return err
 			}
+			if err := d.core.check(cmd, args, liveDumpFlags...); err != nil {
+				return err
+			}
+			if d.core.file != "" {
+				return d.dead().run(cmd)
+			}
 			if d.pid, err = jvm.find(cmd, args); err != nil {
 				return err
 			}
-			return d.run(cmd)
+			err = d.run(cmd)
+			if mapErr := d.writeMap(); err == nil {
+				err = mapErr
+			}
+			return err
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	jvm.addFlags(cmd)
+	d.core.addFlags(cmd)
 	fs.StringVarP(&d.format, "format", "f", dumpAsText, "`format`: "+strings.Join(dumpFormats, ", "))
 	fs.BoolVar(&d.json, "json", false, "write JSON, as --format json")
 	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
@@ -93,17 +116,9 @@ func newDump() *cobra.Command {
 	fs.IntVar(&d.opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&d.hideInternal, "hide-internal", false, hideInternalUsage)
 	fs.BoolVar(&d.raw, "raw-names", false, rawNamesUsage)
+	d.redactFlags.add(cmd)
 	return cmd
 }
-
-// The formats of dumps.
-const (
-	dumpAsText   = "text"
-	dumpAsJSON   = "json"
-	dumpAsJstack = "jstack"
-)
-
-var dumpFormats = []string{dumpAsText, dumpAsJSON, dumpAsJstack}
 
 // maxDumps bounds -n: all of them are kept until the end.
 const maxDumps = 1000
@@ -113,6 +128,7 @@ const dumpEvery = 5 * time.Second
 
 // dumper is what the command line asks for.
 type dumper struct {
+	core                       coreFile
 	pid                        int
 	format                     string
 	json                       bool
@@ -121,6 +137,17 @@ type dumper struct {
 	every, wait                durationFlag
 	opt                        session.DumpOptions
 	virtual, hideInternal, raw bool
+	by                         *redact.Redactor // nil: all names may be told
+	redactFlags
+}
+
+// liveDumpFlags are for live JVMs only.
+var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "wait-stop"}
+
+// dead is the same dump of a core file.
+func (d *dumper) dead() *coreDump {
+	return &coreDump{coreFile: d.core, format: d.format, shape: d.shape, hideInternal: d.hideInternal, raw: d.raw,
+		opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
 }
 
 // check finds out what is wrong with the flags.
@@ -169,15 +196,4 @@ func notStopped(command string, pid int, threads []profile.ThreadDump, wait time
 		What:   fmt.Sprintf("%d of %d threads of process %d have no stack", n, len(threads), pid),
 		Why:    fmt.Sprintf("they did not stop in %v: the machine is overloaded, or the kernel holds them up", wait),
 		Remedy: fmt.Sprintf("goprof %s --pid %d --wait-stop %v", command, pid, 6*wait)}
-}
-
-// tellCensus says how many virtual threads are shown, and why others are not.
-func tellCensus(to io.Writer, c *profile.VirtualCensus) {
-	fmt.Fprintf(to, "goprof: %d virtual threads, %d of them shown that no carrier ran\n", c.Seen, c.Shown)
-	for _, why := range slices.Sorted(maps.Keys(c.Unread)) {
-		fmt.Fprintf(to, "goprof: %d could not be read, or not whole: %s\n", c.Unread[why], output.Printable(why))
-	}
-	if c.Untracked {
-		fmt.Fprintln(to, "goprof: the JVM keeps only those that an executor has started (jdk.trackAllThreads=false)")
-	}
 }

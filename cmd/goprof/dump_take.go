@@ -12,11 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/process"
 	"goprof/profile"
-	"goprof/profile/contention"
-	"goprof/profile/naming"
 	"goprof/sampler/session"
 )
 
@@ -67,8 +66,13 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	switch {
 	case errors.Is(err, process.ErrSilent) && len(threads) > 0:
 		incomplete = attachError(d.pid, err)
+	case errors.Is(err, session.ErrNoLocks) && len(threads) > 0:
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %s\n", output.Printable(err.Error()))
 	case err != nil:
 		return nil, nil, attachError(d.pid, err)
+	}
+	if d.format == dumpAsJstack { // its readers know no such line
+		tellUnconfirmed(cmd.ErrOrStderr(), threads)
 	}
 	if d.virtual && incomplete == nil {
 		unmounted, census, err := s.DumpVirtual(d.opt)
@@ -87,41 +91,29 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	if incomplete == nil {
 		incomplete = notStopped("dump", d.pid, threads, cmp.Or(d.opt.Wait, session.DumpWait))
 	}
+	if d.by != nil {
+		d.by.Dump(dump)
+	}
 	return dump, incomplete, nil
 }
 
-// deadlocksOf names the threads of each deadlock.
-func deadlocksOf(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
-	for _, cycle := range contention.New(threads).Deadlocks {
-		var refs []profile.ThreadRef
-		for _, i := range cycle {
-			refs = append(refs, threads[i].Ref())
-		}
-		all = append(all, refs)
-	}
-	return all
-}
-
 func (d *dumper) write(w io.Writer, dump *profile.Dump) error {
-	switch d.format {
-	case dumpAsJSON:
-		return output.DumpJSON(w, dump, d.shape)
-	case dumpAsJstack:
-		return output.DumpJstack(w, dump)
-	}
-	return output.DumpText(w, dump, d.shape)
+	return writeDump(w, dump, d.format, d.shape)
 }
 
 // series takes several dumps. Text is written as it comes, JSON at the end.
 func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
+	d.opt.Cancel = ctx
 	var dumps []*profile.Dump
 	var incomplete error
 	next := time.Now()
 	for len(dumps) < d.count && sleepUntil(ctx, next) {
 		dump, lacks, err := d.take(cmd, s)
-		if err != nil && len(dumps) > 0 { // those that there are remain
+		if err != nil && ctx.Err() != nil { // the dump under way is no whole one
+			break
+		} else if err != nil && len(dumps) > 0 { // those that there are remain
 			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d cannot be looked at any more: %d of %d dumps\n",
 				d.pid, len(dumps),
 				d.count)
@@ -139,6 +131,9 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File
 			s.Settle(dump.Threads)
 		}
 		next = dump.At.Add(d.every.Duration)
+	}
+	if len(dumps) == 0 {
+		return &exit.Error{Code: exit.General, What: "interrupted before the first dump was complete"}
 	}
 	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
 	if _, err := out.Write(func(w io.Writer) error { return d.writeEnd(w, dumps) }); err != nil {
@@ -187,40 +182,4 @@ func (d *dumper) writeEnd(w io.Writer, dumps []*profile.Dump) error {
 		return output.DumpMovesText(w, dumps)
 	}
 	return nil
-}
-
-// hideInternal folds frames that only pass calls on.
-func hideInternal(threads []profile.ThreadDump) {
-	var folder naming.Folder
-	for i := range threads {
-		t := &threads[i]
-		before := append([]profile.Frame(nil), t.Stack.Frames...)
-		folder.Stack(&t.Stack)
-		for k := range t.Holds {
-			t.Holds[k].Frame = movedTo(t.Holds[k].Frame, before, t.Stack.Frames)
-		}
-	}
-}
-
-// movedTo is where a frame is after others were folded; -1 if it was folded itself.
-func movedTo(frame int, before, after []profile.Frame) int {
-	if frame < 0 || frame >= len(before) {
-		return -1
-	}
-	k := 0
-	for i := range before {
-		if k < len(after) && after[k] != before[i] && after[k].Kind == profile.Gap && after[k].PC == 0 {
-			// A fold stands for frames from here on, until the next that was kept.
-			if k+1 < len(after) && after[k+1] == before[i] {
-				k++
-			}
-		}
-		if k < len(after) && after[k] == before[i] {
-			if i == frame {
-				return k
-			}
-			k++
-		}
-	}
-	return -1
 }

@@ -86,6 +86,8 @@ type openInput struct {
 	src   recording.Source // file, or the part of it that is wanted
 	part  *recording.Filtered
 	asked inputFlags
+	// redacted says that src has no names that may not be told.
+	redacted bool
 }
 
 // open opens the recording of a name, and tells what a user should know of it.

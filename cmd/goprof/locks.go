@@ -28,15 +28,16 @@ wait for, each with its stack and those that wait behind it, as a tree. Then com
 threads hold.
 
 It needs no help from the JVM, so it works on one that is deadlocked, stopped (and stays so), or
-in a safepoint that never ends. Each thread is stopped by itself for its stack, as goprof dump
-does; the locks are read while nobody stands still. What is told was the same in two readings,
-and threads in a deadlock did not run in between. How many waits could not be confirmed so, if
-any, is said on stderr: where the machine is busy, locks may be asked again.
+in a safepoint that never ends. A thread that runs is stopped by itself for its stack; one that
+waits is not. The locks are read while nobody stands still. What is told was the same in two
+readings, and threads in a deadlock did not run in between. Threads of which that could not be
+confirmed are listed as such: where the machine is busy, locks may be asked again.
 
 Of java.util.concurrent's locks those are seen that somebody waits for: a held lock for which
 nobody waits is an object like any other. See docs/locks.md for what else cannot be seen.
 
-The exit code is 12 if there is a deadlock, 0 if there is none.`
+The exit code is 12 if there is a deadlock, 0 if there is none, and 10 if none was found and it is
+not known of all threads what they wait for.`
 
 const locksExample = `  goprof locks 1234                           or --pid 1234
   goprof locks petclinic                      the JVM with that in its main class or jar
@@ -46,7 +47,7 @@ const locksExample = `  goprof locks 1234                           or --pid 123
 func newLocks() *cobra.Command {
 	var jvm oneJVM
 	var asJSON, raw bool
-	opt := session.DumpOptions{Locks: true}
+	opt := session.DumpOptions{Locks: true, Gentle: true}
 	var wait durationFlag
 	cmd := &cobra.Command{
 		Use:     "locks {PID | NAME | --ns-pid PID [NAME]}",
@@ -94,12 +95,15 @@ func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOption
 	}
 	threads, err := s.Dump(opt)
 	var incomplete error
-	if errors.Is(err, process.ErrSilent) && len(threads) > 0 {
-		incomplete = err
-	} else if err != nil {
+	switch {
+	case errors.Is(err, process.ErrSilent) && len(threads) > 0:
+		incomplete = attachError(pid, err)
+	case errors.Is(err, session.ErrNoLocks):
+		return &exit.Error{Code: exit.Incomplete, What: fmt.Sprintf("the locks of process %d are not known", pid),
+			Why: err.Error(), Remedy: fmt.Sprintf("goprof locks --pid %d", pid)}
+	case err != nil:
 		return attachError(pid, err)
 	}
-	tellUnconfirmed(cmd.ErrOrStderr(), threads)
 	graph := contention.New(threads)
 	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
 	out, err := output.Reserve(output.Stdout)
@@ -118,23 +122,31 @@ func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOption
 	case len(graph.Deadlocks) > 0:
 		return deadlocked(pid, graph)
 	case incomplete != nil:
-		return attachError(pid, incomplete)
+		return incomplete
+	case profile.Unconfirmed(threads) > 0:
+		return unconfirmed(pid, threads)
 	}
 	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
 }
 
+// unconfirmedWhy is why a wait could not be confirmed.
+const unconfirmedWhy = "they had a CPU while it was read, or a collector was at work"
+
 // tellUnconfirmed says of how many threads it is not told what they wait for.
 func tellUnconfirmed(to io.Writer, threads []profile.ThreadDump) {
-	n := 0
-	for i := range threads {
-		if threads[i].Unconfirmed {
-			n++
-		}
+	if n := profile.Unconfirmed(threads); n > 0 {
+		fmt.Fprintf(to, "goprof: what %d of %d threads wait for could not be confirmed, and is left out: %s\n",
+			n, len(threads), unconfirmedWhy)
 	}
-	if n > 0 {
-		fmt.Fprintf(to, "goprof: what %d of %d threads wait for could not be confirmed, and is left out: "+
-			"they had a CPU while it was read, or a collector was at work\n", n, len(threads))
-	}
+}
+
+// unconfirmed is how a command ends that has found no deadlock among what could be confirmed.
+func unconfirmed(pid int, threads []profile.ThreadDump) error {
+	n := profile.Unconfirmed(threads)
+	return &exit.Error{Code: exit.Incomplete,
+		What:   fmt.Sprintf("what %d of %d threads of process %d wait for could not be confirmed", n, len(threads), pid),
+		Why:    unconfirmedWhy + "; so a deadlock of theirs is not ruled out",
+		Remedy: fmt.Sprintf("goprof locks --pid %d", pid)}
 }
 
 // deadlocked is how a command ends that has found deadlocks.

@@ -94,6 +94,19 @@ func TestNoDeadlock(t *testing.T) {
 	}
 }
 
+// TestReaderBehindTimedWriter: readers hold a lock, a writer waits for them, and another reader for that writer. That is
+// a deadlock only if the writer never gives up.
+func TestReaderBehindTimedWriter(t *testing.T) {
+	jdk := jvmtest.JDKs(t)[0]
+	for how, want := range map[string]exit.Code{"timed": exit.OK, "endless": exit.Deadlocked} {
+		jvm := jvmtest.Start(t, jdk, "truth.TimedWriter", "--", how)
+		out, code := locksOutput(t, strconv.Itoa(jvm.PID))
+		if code != want || !bytes.Contains(out, []byte(`"reader"`)) {
+			t.Errorf("%s: exit code %d: %s", how, code, out)
+		}
+	}
+}
+
 func locksOutput(t *testing.T, args ...string) ([]byte, exit.Code) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "goprof", append([]string{"locks"}, args...)...)

@@ -34,12 +34,15 @@ func beGoodNeighbour(cmd *cobra.Command) {
 	if cmd.Name() == watchdogName {
 		return // it takes next to nothing, and should outlive goprof
 	}
-	if cmd.Name() != "record" && cmd.Name() != "top" {
+	if cmd.Name() != "record" && cmd.Name() != "top" && cmd.Name() != agentName {
 		goFirst()
 	}
 	if slices.Contains(drawers, cmd.Name()) {
 		return
 	}
 	runtime.GOMAXPROCS(processors)
+	if cmd.Name() == agentName {
+		return // its memory grows with the number of JVMs: a goal would have it collect garbage all the time
+	}
 	debug.SetMemoryLimit(session.MemoryGoal)
 }

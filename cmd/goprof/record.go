@@ -19,6 +19,7 @@ import (
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/profile"
+	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
@@ -78,6 +79,7 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 10s -o - | head  to standard output
   goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
   goprof record --pid 1234 -d 1m -o now.html   the flame graph at once
+  goprof record --pid 1234 -o run.jfr --redact default   no names that may not leave the house
   goprof record --pid 1234 -o run.jfr          each sample with its time: JMC, IntelliJ, goprof convert
   goprof record --pid 1234 -o day-%t.jfr --loop 10m --keep 6   always the last hour
   goprof record --wait petclinic -d 1m         from its start
@@ -110,6 +112,8 @@ type recordFlags struct {
 	as          format.Format
 	chunk       time.Duration
 	talk        io.Writer
+	by          *redact.Redactor // nil: all names may be told
+	redactFlags
 	loopFlags
 	engineFlag
 	modeFlags
@@ -154,6 +158,7 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.summary, "summary", "", "`file` for the account of the run as JSON (beside collapsed output, else none)")
 	f.loopFlags.add(fs)
 	fs.DurationVar(&f.chunk, "chunk", maxChunk, "of JFR: `time` after which what was recorded is on the disk; a crash costs no more")
+	f.redactFlags.add(cmd)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "after the account, all that is known of how it was made")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
@@ -180,6 +185,9 @@ const (
 func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	var err error
 	if f.interval, err = f.check(cmd); err != nil {
+		return err
+	}
+	if f.by, err = f.redactor(cmd); err != nil {
 		return err
 	}
 	f.talk = cmd.ErrOrStderr()
@@ -212,6 +220,9 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	err = recordAll(ctx, talk, f, targets, now)
+	if mapErr := f.writeMap(); err == nil {
+		err = mapErr
+	}
 	stop() // from now on a signal ends goprof, and nothing else
 	which.finish(talk)
 	return err

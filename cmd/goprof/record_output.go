@@ -19,8 +19,9 @@ type outputs struct {
 	mu      sync.Mutex // held while they are written
 	done    bool       // they have been written for the last time, or are not to be
 	summary *output.File
-	beside  bool // the summary goes beside the product, where "goprof flame" looks for it
-	asked   bool // for the summary, by its name
+	beside  bool   // the summary goes beside the product, where "goprof flame" looks for it
+	asked   bool   // for the summary, by its name
+	names   *names // nil: all may be told
 }
 
 // reserve finds the files for the recording of a process that begins now.
@@ -36,6 +37,10 @@ func (f *recordFlags) reserve(pid int) (*outputs, error) {
 	}
 	if o.product, err = newProduct(f.as, file, f.productOptions()); err != nil {
 		return o, err
+	}
+	if f.by != nil {
+		o.names = newNames(f.by)
+		o.product = &redactedProduct{o.product, o.names}
 	}
 	switch {
 	case f.summary != "":
@@ -155,6 +160,9 @@ func (o *outputs) writeSummary(name string, r *soFar) (err error) {
 	}
 	if o.summary == nil {
 		return nil
+	}
+	if o.names != nil {
+		r = o.names.soFar(&soFar{summary: r.summary, at: r.at})
 	}
 	_, err = o.summary.Write(func(w io.Writer) error { return output.WriteSummary(w, r.summary) })
 	return err

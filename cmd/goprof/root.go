@@ -19,7 +19,9 @@ var portable = []func() *cobra.Command{
 	newReport,
 	newHeat,
 	newConvert,
+	newShip,
 	newDiff,
+	newRedact,
 	newVersion,
 	newMan,
 }
@@ -38,6 +40,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof triage 1234                       what is wrong with it, the likeliest first
   goprof locks --pid 1234                  deadlocks, and who waits for whose lock
   goprof top 1234                          the same all the time, and what uses CPU
+  goprof agent --files /var/lib/goprof     all JVMs of this host, all the time
   goprof doctor --pid 1234                 what would work, and what mends the rest`
 
 func newRoot() *cobra.Command {

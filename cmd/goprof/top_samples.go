@@ -4,7 +4,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +32,8 @@ type topSamples struct {
 	file   *topRecording  // that is being recorded, or is to be
 	next   context.CancelFunc
 	told   []string // what became of recordings, for the screen
+
+	recordings int // begun so far
 
 	visits chan session.Visit
 	ended  chan struct{}
@@ -156,6 +161,7 @@ func (t *topSamples) record(output string) (name string, err error) {
 	if output == "" {
 		output = "top-%p-%t.jfr"
 	}
+	output = numbered(output, t.recordings+1)
 	f := &recordFlags{output: output, interval: time.Second / topOnceRate, chunk: maxChunk, pids: []int{t.pid},
 		quiet: true, talk: io.Discard}
 	if f.as, err = format.Of(output, ""); err != nil {
@@ -165,9 +171,23 @@ func (t *topSamples) record(output string) (name string, err error) {
 	if err != nil {
 		return "", outputFailed(err)
 	}
+	t.recordings++
 	t.file = &topRecording{out: out, flags: f, name: out.file().Name()}
 	t.endSegment()
 	return t.file.name, nil
+}
+
+// numbered is the name of the nth recording of one screen, so that none replaces the one before: out.jfr, out-2.jfr. A
+// name with the time in it (%t) needs no number.
+func numbered(name string, n int) string {
+	if n < 2 || strings.Contains(name, "%t") {
+		return name
+	}
+	end := filepath.Ext(name)
+	if end == ".gz" { // pb.gz
+		end = filepath.Ext(strings.TrimSuffix(name, end)) + end
+	}
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, end), n, end)
 }
 
 // recording is the name of the file that is being recorded.

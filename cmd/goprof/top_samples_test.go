@@ -27,6 +27,16 @@ func TestTopRecordTwice(t *testing.T) {
 	}
 }
 
+// TestTopRecordingsHaveNames: a second recording does not replace the first.
+func TestTopRecordingsHaveNames(t *testing.T) {
+	for name, want := range map[string]string{"x.jfr": "x-2.jfr", "a.b/x.pb.gz": "a.b/x-2.pb.gz", "x-%t.jfr": "x-%t.jfr",
+		"x.gz": "x-2.gz", "x-%p.html": "x-%p-2.html"} {
+		if first, second := numbered(name, 1), numbered(name, 2); first != name || second != want {
+			t.Errorf("%s: %s, then %s", name, first, second)
+		}
+	}
+}
+
 // TestTopRecordLate: a recording for which no segment comes any more is told of, and leaves no file.
 func TestTopRecordLate(t *testing.T) {
 	folder := t.TempDir()

@@ -85,7 +85,7 @@ func virtual(t *profile.ThreadDump) uint64 {
 	return t.Stack.Virtual.ID
 }
 
-// cycles finds the cycles, and says of each thread in which it is. Those where one waits for a time only are none.
+// cycles finds the cycles, and says of each thread in which it is. Those where one may stop waiting by itself are none.
 func (g *Graph) cycles(owners []int, threads []profile.ThreadDump) []int {
 	in := make([]int, len(owners))
 	seen := make([]int, len(owners)) // in which walk; 0: in none yet
@@ -120,7 +120,7 @@ func (g *Graph) cycle(at int, owners []int, threads []profile.ThreadDump) {
 	for i := owners[at]; i != at; i = owners[i] {
 		cycle = append(cycle, i)
 	}
-	if slices.ContainsFunc(cycle, func(i int) bool { return threads[i].WaitsFor.Timed }) {
+	if slices.ContainsFunc(cycle, func(i int) bool { return !endless(i, threads) }) {
 		return
 	}
 	first := slices.Index(cycle, slices.Min(cycle))

@@ -152,7 +152,7 @@ func (x *exam) look(ctx context.Context) error {
 		passed := time.Since(began)
 		if taken < len(dumps) && passed >= dumps[taken] {
 			taken++
-			if err := x.dump(); err != nil {
+			if err := x.dump(ctx); err != nil {
 				return err
 			}
 		}
@@ -178,10 +178,11 @@ func (x *exam) read() error {
 	return err
 }
 
-func (x *exam) dump() error {
+func (x *exam) dump(ctx context.Context) error {
 	at := time.Now()
-	threads, err := x.dumpAgain()
-	if err != nil {
+	threads, err := x.dumpAgain(ctx)
+	locks := x.locks && err == nil
+	if err != nil && !errors.Is(err, session.ErrNoLocks) {
 		return err
 	}
 	remotes, err := x.remotes(threads)
@@ -189,16 +190,16 @@ func (x *exam) dump() error {
 		return err
 	}
 	x.evidence.Dumps = append(x.evidence.Dumps, triage.Dump{At: at, Threads: threads, Remotes: remotes,
-		Locks: x.locks})
+		Locks: locks})
 	return nil
 }
 
 // dumpTries bounds how often a dump is taken again for threads that a recording had stopped in that moment.
 const dumpTries = 3
 
-func (x *exam) dumpAgain() (threads []profile.ThreadDump, err error) {
+func (x *exam) dumpAgain(ctx context.Context) (threads []profile.ThreadDump, err error) {
 	for range dumpTries {
-		threads, err = x.session.Dump(session.DumpOptions{Wait: dumpWait, Locks: x.locks})
+		threads, err = x.session.Dump(session.DumpOptions{Wait: dumpWait, Locks: x.locks, Cancel: ctx})
 		if err != nil || !anyTraced(threads) {
 			break
 		}

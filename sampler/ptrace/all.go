@@ -64,6 +64,9 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []S
 func (a *all) pass(threads []Subject) bool {
 	t := a.t
 	for _, th := range threads {
+		if t.enough() {
+			break
+		}
 		a.hints[th.TID] = th.Hint
 		snap := a.look()
 		snap.Reset()
@@ -183,10 +186,15 @@ func (a *all) collectUntil(left int) {
 func AllUnstopped(t *Tracer, threads []Subject, each func(*look.Look, Outcome)) {
 	snap := new(look.Look)
 	for _, th := range threads {
+		if t.enough() {
+			return
+		}
 		snap.Reset()
 		each(snap, t.LookUnstopped(th.TID, th.Hint, snap))
 	}
 }
+
+func (t *Tracer) enough() bool { return t.Enough != nil && t.Enough() }
 
 // collectAll hands over the stops that have come, and reports whether there were any.
 func collectAll(t *Tracer, each func(*look.Look, Outcome)) (some bool) {
@@ -210,7 +218,7 @@ func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look,
 		if collectAll(t, each) {
 			came, asked = now, now
 		}
-		if t.Pending() <= left || now-came >= int64(max(wait, lastWait)) {
+		if t.Pending() <= left || t.enough() || now-came >= int64(max(wait, lastWait)) {
 			return
 		}
 		if now-asked >= int64(lastWait) {

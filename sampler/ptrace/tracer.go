@@ -42,6 +42,8 @@ type Tracer struct {
 	After func(snap *look.Look, released int64)
 	// Trail is followed in each pause; nil: none. After may change it.
 	Trail *process.Trail
+	// Enough says that what is not there yet is no longer wanted. It may be nil.
+	Enough func() bool
 	// Stay keeps this OS thread on its CPU even where the thread that is to stop is on the same one (elsewhere.go).
 	Stay bool
 	// Pauses is how long threads were stopped, as upper bounds: from the last moment

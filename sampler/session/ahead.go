@@ -54,6 +54,11 @@ func runAhead() (end func()) {
 	}
 }
 
+// StayAhead gives this process the better priority for good: for one that records all the time, and holds itself to a
+// budget. Threads that Go makes later inherit it, so nobody has to look for those, but whatever this process starts
+// would, too.
+func StayAhead() { setPriority(0, aheadNice, 0) }
+
 // boundPriority holds the priority to its bound.
 func boundPriority(end, done chan struct{}) {
 	defer close(done)
@@ -79,7 +84,9 @@ func boundPriority(end, done chan struct{}) {
 
 // setAhead changes the priority of all threads of goprof's that have one. Threads that take samples have their own, and
 // whoever was started with another keeps it. What the kernel refuses is left as it is.
-func setAhead(from, to int32) {
+func setAhead(from, to int32) { setPriority(from, to, resetOnFork) }
+
+func setPriority(from, to int32, flags uint64) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return
@@ -93,7 +100,7 @@ func setAhead(from, to int32) {
 		if err != nil || attr.Policy != unix.SCHED_NORMAL || attr.Nice != from {
 			continue
 		}
-		attr.Nice, attr.Flags = to, resetOnFork // to take that back would need CAP_SYS_NICE
+		attr.Nice, attr.Flags = to, flags // to take that back would need CAP_SYS_NICE
 		unix.SchedSetAttr(tid, attr, 0)
 	}
 }

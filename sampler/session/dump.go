@@ -4,6 +4,8 @@ package session
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,25 +21,37 @@ import (
 type DumpOptions struct {
 	Depth       int
 	NonBlocking bool // stop no thread: running threads then have no stack
+	// Gentle stops only threads that run: one that waits would be woken up by that.
+	Gentle bool
 	// Wait is how long threads are waited for that have been told to stop and have no CPU for it, while none of them
 	// does; 0 is DumpWait.
 	Wait time.Duration
 	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
 	Locks bool
+	// Cancel ends it before its time; nil: nothing does. There is no dump then, but the reason of the context.
+	Cancel context.Context
+}
+
+// cancelled is why the dump is to end, nil if it is not.
+func (o *DumpOptions) cancelled() error {
+	if o.Cancel == nil {
+		return nil
+	}
+	return o.Cancel.Err()
 }
 
 // DumpWait is how long a dump waits for threads. On a machine where fifty threads want each CPU, one gets it for some
 // milliseconds five times a second.
 const DumpWait = 10 * time.Second
 
-// Dump looks once at every thread, each for its own moment.
+// Dump looks once at every thread, each for its own moment. With ErrSilent and ErrNoLocks there are threads, too.
 func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	defer runAhead()()
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth
 	}
 	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{}), locks: opt.Locks,
-		frames: map[uint64][]vmstructs.LockFrame{}}
+		opt: opt, frames: map[uint64][]vmstructs.LockFrame{}}
 	s.Walker.KeepInterpreted = opt.Locks
 	defer func() { s.Walker.KeepInterpreted = false }()
 	var looks []ptrace.Subject
@@ -70,6 +84,9 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		}
 		return d.incomplete()
 	}
+	if err := opt.cancelled(); err != nil {
+		return nil, err
+	}
 	if opt.Locks {
 		// A copy: where the process does not answer, its reader may go on while the caller reads what there is.
 		with, failed := d, make(chan error, 1)
@@ -77,15 +94,15 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		if !s.guarded(func() { failed <- with.readLocks() }) {
 			return d.threads, process.ErrSilent
 		}
-		if err := <-failed; err != nil {
+		if err = <-failed; err != nil && !errors.Is(err, ErrNoLocks) {
 			return nil, err
 		}
 		d.threads = with.threads
 	}
-	if err := s.Process.Alive(); err != nil {
+	if err := cmp.Or(opt.cancelled(), s.Process.Alive()); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(d.threads, func(t profile.ThreadDump) bool { return t.Err == goneErr }), nil
+	return slices.DeleteFunc(d.threads, func(t profile.ThreadDump) bool { return t.Err == goneErr }), err
 }
 
 // dump is a Dump under way.
@@ -95,6 +112,7 @@ type dump struct {
 	byTID   map[int]int
 	gaveUp  chan struct{} // closed when no walk is to be waited for any more
 	locks   bool
+	opt     DumpOptions
 	frames  map[uint64][]vmstructs.LockFrame // of stacks that were walked, by JavaThread
 }
 
@@ -116,16 +134,32 @@ func (d *dump) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(*lo
 	defer t.Close()
 	t.StackLimit, t.After, t.Trail = stackLimit(opt.Depth), after, trail
 	t.Serve(d.memory)
+	t.Enough = func() bool { return opt.cancelled() != nil }
 	for range virtualLooks {
+		all := looks
 		if opt.NonBlocking {
 			ptrace.AllUnstopped(t, looks, d.takeUnstopped)
-		} else if !ptrace.AllUntil(d.gaveUp, t, cmp.Or(opt.Wait, DumpWait), looks, d.take) {
+		} else if looks = d.gently(t, looks); !ptrace.AllUntil(d.gaveUp, t, cmp.Or(opt.Wait, DumpWait), looks, d.take) {
 			return
 		}
-		if looks = d.inTheHeap(looks); len(looks) == 0 {
+		if looks = d.inTheHeap(all); len(looks) == 0 {
 			return
 		}
 	}
+}
+
+// gently looks without a stop at all threads, if that was asked for, and returns those that have to be stopped.
+func (d *dump) gently(t *ptrace.Tracer, looks []ptrace.Subject) (rest []ptrace.Subject) {
+	if !d.opt.Gentle {
+		return looks
+	}
+	ptrace.AllUnstopped(t, looks, d.takeUnstopped)
+	for _, th := range looks {
+		if i, ok := d.byTID[th.TID]; ok && d.threads[i].Err != "" && d.threads[i].Err != goneErr {
+			rest = append(rest, th)
+		}
+	}
+	return rest
 }
 
 // incomplete is what there is of a dump of a process that was given up.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"goprof/process"
@@ -61,19 +62,73 @@ func (s *Session) guarded(f func()) bool {
 		f()
 		close(done)
 	}()
-	watch := s.Process.WatchCalls()
+	watched := watchHangs(s.Process.WatchCalls())
+	defer watched.end()
+	select {
+	case <-done:
+		return true
+	case <-watched.hangs:
+		return false
+	}
+}
+
+// hangWatch is one call into package process that is watched.
+type hangWatch struct {
+	watch *process.CallWatch
+	hangs chan struct{} // closed when it hangs
+}
+
+// hangWatches are all of them. One ticker looks after all: a goprof that records two hundred JVMs would wake up two
+// thousand times a second otherwise.
+var hangWatches struct {
+	sync.Mutex
+	all     map[*hangWatch]bool
+	looking bool
+}
+
+func watchHangs(w *process.CallWatch) *hangWatch {
+	h := &hangWatch{w, make(chan struct{})}
+	hangWatches.Lock()
+	defer hangWatches.Unlock()
+	if hangWatches.all == nil {
+		hangWatches.all = map[*hangWatch]bool{}
+	}
+	if !hangWatches.looking {
+		hangWatches.looking = true
+		go lookAtHangs()
+	}
+	hangWatches.all[h] = true
+	return h
+}
+
+func (h *hangWatch) end() {
+	hangWatches.Lock()
+	defer hangWatches.Unlock()
+	delete(hangWatches.all, h)
+}
+
+// lookAtHangs looks at all that is watched until there is nothing.
+func lookAtHangs() {
 	tick := time.NewTicker(hangTick)
 	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return true
-		case <-tick.C:
-			if watch.Look(hangTicks) {
-				return false
-			}
+	for range tick.C {
+		if !lookOnce() {
+			return
 		}
 	}
+}
+
+func lookOnce() (more bool) {
+	hangWatches.Lock()
+	defer hangWatches.Unlock()
+	for h := range hangWatches.all {
+		if h.watch.Look(hangTicks) {
+			close(h.hangs)
+			delete(hangWatches.all, h)
+		}
+	}
+	hangWatches.looking = len(hangWatches.all) > 0
+	return hangWatches.looking
 }
 
 // OpenInTime runs work, which opens a process and says so when it has. It returns false where that takes too long, or

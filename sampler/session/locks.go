@@ -3,8 +3,9 @@
 package session
 
 import (
+	"errors"
+	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"goprof/process"
@@ -65,10 +66,15 @@ func (d *dump) readLocks() error {
 			r.tids[th.java.Addr] = tid
 		}
 	}
-	r.read()
+	if err := r.read(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoLocks, err)
+	}
 	r.nameVirtual()
 	return nil
 }
+
+// ErrNoLocks comes with the threads of a dump whose locks could not be read.
+var ErrNoLocks = errors.New("locks could not be read")
 
 // lockRound is what one round has read, by JavaThread.
 type lockRound struct {
@@ -78,20 +84,20 @@ type lockRound struct {
 	still map[uint64]bool
 }
 
-func (r *lockReader) read() {
+func (r *lockReader) read() error {
 	var last *lockRound
 	began, pause := time.Now(), firstPause
 	for rounds := 0; ; rounds++ {
-		now := r.round(last)
-		if now == nil {
-			return
+		now, err := r.round(last)
+		if err != nil {
+			return err
 		}
 		if last != nil {
 			done := r.unconfirmed(last, now)
-			patient := done == pending && time.Since(began) < lockPatience
+			patient := done == pending && time.Since(began) < lockPatience && r.d.opt.cancelled() == nil
 			if done == confirmedAll || !patient && rounds >= lockRounds {
 				r.tell(last, now)
-				return
+				return nil
 			}
 			if patient {
 				time.Sleep(pause)
@@ -130,10 +136,16 @@ func (r *lockReader) unconfirmed(last, now *lockRound) progress {
 }
 
 // round reads all locks once. The threads that waited for another one in the round before are watched meanwhile.
-func (r *lockReader) round(last *lockRound) *lockRound {
+func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	threads, err := r.d.VM.Threads()
+	for range lockRounds { // the list may change while it is read
+		if err == nil {
+			break
+		}
+		threads, err = r.d.VM.Threads()
+	}
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	r.forgetNew(threads)
 	watched := map[uint64]stillness{}
@@ -160,7 +172,7 @@ func (r *lockReader) round(last *lockRound) *lockRound {
 			now.still[addr] = true
 		}
 	}
-	return now
+	return now, nil
 }
 
 // forgetNew takes out of tids what other threads have now: where a thread has ended, the JavaThread of one that begins
@@ -199,25 +211,6 @@ func (r *lockReader) stoodStill(tid int, before stillness) bool {
 		return m.Charged == before.charged
 	}
 	return m == before.motion
-}
-
-// workers reads how ZGC's threads have moved, and reports whether all of them sleep. No other threads move objects
-// while these do.
-func (r *lockReader) workers() (moved map[int]ptrace.Motion, rest bool) {
-	if !r.k.IsZGC() {
-		return nil, false
-	}
-	moved, rest = map[int]ptrace.Motion{}, true
-	for tid, th := range r.d.dir.threads {
-		comm := th.kernel.Comm
-		if th.java.Addr != 0 || !strings.HasPrefix(comm, "ZWorker") && !strings.HasPrefix(comm, "XWorker") {
-			continue
-		}
-		m, ok := ptrace.MotionOf(r.proc, tid)
-		rest = rest && ok && ptrace.InCall(r.proc, tid)
-		moved[tid] = m
-	}
-	return moved, rest && len(moved) > 0
 }
 
 // accuses reports whether a thread waits for what another one has, or may have.
@@ -266,6 +259,7 @@ func (r *lockReader) tell(last, now *lockRound) {
 		out := &r.d.threads[i]
 		if t.Wants.How != 0 && confirmed(addr, last, now) {
 			out.WaitsFor = r.wanted(&t.Wants)
+			out.WaitsFor.Alone = wantsAlone(out.WaitsFor, &out.Stack)
 		} else {
 			out.Unconfirmed = mayWait(addr, last, now)
 		}
@@ -276,7 +270,7 @@ func (r *lockReader) tell(last, now *lockRound) {
 }
 
 func (r *lockReader) wanted(w *vmstructs.Wanted) *profile.WantedLock {
-	return &profile.WantedLock{Lock: lockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed, Owner: r.ref(&w.Owner)}
+	return &profile.WantedLock{Lock: unwind.LockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed, Owner: r.ref(&w.Owner)}
 }
 
 // held are the locks that both rounds have found.
@@ -298,22 +292,10 @@ func (r *lockReader) held(was, is []vmstructs.Held, frames int) (held []profile.
 			if frame >= frames {
 				frame = -1
 			}
-			held = append(held, profile.HeldLock{Lock: lockOf(&h.Lock), Frame: frame})
+			held = append(held, profile.HeldLock{Lock: unwind.LockOf(&h.Lock), Frame: frame})
 		}
 	}
 	return held
-}
-
-// lockOf is a lock as profiles have it. The kinds are in the same order.
-func lockOf(l *vmstructs.Lock) profile.Lock {
-	out := profile.Lock{Kind: profile.LockKind(l.Kind), ID: l.Object}
-	if l.Class != "" {
-		out.Class = className(l.Class)
-	}
-	if out.ID == 0 {
-		out.ID = l.Monitor // the collector is moving the object; this is as good a name
-	}
-	return out
 }
 
 // ref names the owner of a lock.
@@ -369,42 +351,5 @@ func (d *dump) keepFrames(th *listedThread, stack *profile.Stack) {
 	if !d.locks || th == nil || th.java.StackSize == 0 {
 		return
 	}
-	d.frames[th.java.Addr] = lockFrames(stack.Frames, d.Walker.InterpretedFrames(), th.java)
-}
-
-// lockFrames are the physical Java frames of a stack that lie on the thread's own stack. The methods that are inlined
-// into each other have one frame.
-func lockFrames(frames []profile.Frame, interpreted []unwind.InterpretedFrame,
-	th vmstructs.Thread) (out []vmstructs.LockFrame) {
-	low, high := th.StackBase-th.StackSize, th.StackBase
-	at := 0
-	for i := 0; i < len(frames); {
-		f, end := &frames[i], i+1
-		for end < len(frames) && frames[end-1].Kind == profile.Inlined && frames[end].PC == f.PC && frames[end].SP == f.SP {
-			end++
-		}
-		first := i
-		i = end
-		if !frames[end-1].Kind.Java() || f.SP < low || f.SP >= high || f.PC == 0 || end >= len(frames) {
-			continue
-		}
-		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC,
-			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16}
-		if n := len(out); n > 0 && out[n-1].FP != 0 && out[n-1].First+out[n-1].Count == first {
-			p.Saved = out[n-1].FP
-		}
-		for at < len(interpreted) && interpreted[at].At < first {
-			at++
-		}
-		if at < len(interpreted) && interpreted[at].At == first {
-			p.FP, p.Method = interpreted[at].FP, interpreted[at].Method
-		} else if frames[end-1].Kind == profile.Interpreted {
-			continue // it was being built
-		}
-		if n := len(out); p.End <= p.SP || p.End > high || n > 0 && p.SP < out[n-1].SP {
-			continue
-		}
-		out = append(out, p)
-	}
-	return out
+	d.frames[th.java.Addr] = unwind.LockFrames(stack.Frames, d.Walker.InterpretedFrames(), th.java)
 }

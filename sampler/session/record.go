@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -51,6 +52,15 @@ type RecordOptions struct {
 	Min time.Duration
 	// Sink is given each sample with its time, if it is not nil.
 	Sink Sink
+	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops.
+	Group *sampler.Group
+	// Pace is sampler.Config's.
+	Pace *atomic.Int64
+	// Started is told of the engine before it runs; nil: nobody is.
+	Started func(sampler.Engine)
+	// Lean is for recordings that go on for good, beside many others: stacks go to Sink alone, and the profile has no
+	// more than the account. Goprof's priority is the caller's business.
+	Lean bool
 	// Event is what samples are taken of, in place of CPU time; nil: CPU time. Engine is then PerfEngine.
 	Event *EventPlan
 	// Kernel wants the kernel's frames above those of the program: with PerfEngine.
@@ -78,7 +88,9 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 			return p, p.Summary(), err
 		}
 	}
-	defer runAhead()()
+	if !opt.Lean {
+		defer runAhead()()
+	}
 	var r *recording
 	var after func(*look.Look, int64)
 	var trail *process.Trail
@@ -106,7 +118,10 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
 	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
-		After: after, Trail: trail, Memory: s.memory}
+		After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace}
+	if opt.Started != nil {
+		opt.Started(r.sampler)
+	}
 	ended := make(chan struct{})
 	go func() {
 		_, err := r.sampler.Run(ctx, config, queue)
@@ -136,6 +151,12 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	})
 	return p, r.account(), silent
 }
+
+// quietTicks is how many seconds a Lean recording of a program that does nothing lets pass between two looks around.
+const quietTicks = 15
+
+// leanQueue is how many snapshots may wait in a Lean recording.
+const leanQueue = 32
 
 // recording is a Record under way.
 type recording struct {
@@ -193,7 +214,11 @@ func (o *RecordOptions) queueLength() int {
 	if o.Event != nil {
 		return eventQueue
 	}
-	return queueFor(stackLimit(o.Depth))
+	n := queueFor(stackLimit(o.Depth))
+	if o.Lean {
+		n = min(n, leanQueue)
+	}
+	return n
 }
 
 // samplerInterval is the interval for the engine. Events have one of their own, which is no time.
@@ -216,12 +241,14 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	idle := time.NewTicker(remapEvery)
 	defer idle.Stop()
 	var mapped sparing
+	quiet := 0 // ticks in a row without a look
 	for {
 		select {
 		case snap, ok := <-queue.Looks():
 			if !ok {
 				return
 			}
+			quiet = 0
 			r.take(snap)
 			queue.Done(snap)
 		case <-r.hangs:
@@ -229,6 +256,9 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 		case <-idle.C:
 			// Another library may have come to where one was; and nothing else notices an exec
 			// while all threads are idle.
+			if quiet++; r.opt.Lean && quiet%quietTicks != 1 {
+				continue
+			}
 			if mapped.due(remapShare) {
 				mapped.doTimed(r.Process.Refresh)
 			}
@@ -356,7 +386,11 @@ func (r *recording) take(snap *look.Look) {
 	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), &snap.Snapshot) {
 		r.asleep++
 	}
-	r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+	if r.opt.Lean {
+		r.profile.Count(stack, snap.Samples(), time.Duration(snap.CPU))
+	} else {
+		r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+	}
 	r.tellSample(snap, stack)
 	r.sampled[snap.TID] = true
 }

@@ -30,7 +30,7 @@ func stateOf(w *look.Waiting, stack *profile.Stack) (profile.State, string) {
 		return stateOfFile(w)
 	}
 	if s, ok := stateOfJava(w, stack); ok {
-		return s, className(w.Java.For)
+		return s, naming.ClassOf(w.Java.For)
 	}
 	switch {
 	case w.Java.InVM:
@@ -128,36 +128,4 @@ func stateOfMethod(stack *profile.Stack) (profile.State, bool) {
 		}
 	}
 	return 0, false
-}
-
-// className is the name of a class as users know it. It was read as the JVM writes it: with slashes, of arrays
-// as in a descriptor (JVMS 4.3.2).
-func className(class string) string {
-	dims := len(class) - len(strings.TrimLeft(class, "["))
-	if dims > 0 {
-		class = elementName(class[dims:])
-	}
-	return naming.Class(strings.ReplaceAll(class, "/", ".")) + strings.Repeat("[]", dims)
-}
-
-func elementName(descriptor string) string {
-	switch descriptor {
-	case "Z":
-		return "boolean"
-	case "B":
-		return "byte"
-	case "C":
-		return "char"
-	case "S":
-		return "short"
-	case "I":
-		return "int"
-	case "J":
-		return "long"
-	case "F":
-		return "float"
-	case "D":
-		return "double"
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(descriptor, "L"), ";")
 }

@@ -10,9 +10,9 @@ import (
 // many times slower. It frees old code at need, so a cache that is nearly full does no harm while there is room.
 const (
 	fullCode = 0.97
-	// roomy is how full the cache is at least where compilers that are off were stopped for it: a flag (-Xint) turns them
-	// off, too. The JVM counts room in pieces that it cannot give away, so a cache that is full may seem to have a tenth
-	// free.
+	// roomy is how full the cache is at least where compilers that are off were stopped for it, and the JVM does not say
+	// that it found no room (up to 8): a flag (-Xint) turns them off, too. Compilers that end give back what they worked
+	// in, and the JVM counts room in pieces that it cannot give away, so a cache that is full may seem to have room.
 	roomy = 0.75
 )
 
@@ -24,7 +24,7 @@ func codeCacheFull(x *exam) *suspicion {
 		return x.cannotTell("the code cache could not be read")
 	}
 	refused, before := x.refusals()
-	off := told && !compiling && full >= roomy
+	off := told && !compiling && (refused > 0 || full >= roomy)
 	if !off && full < fullCode && refused == before {
 		return nil
 	}

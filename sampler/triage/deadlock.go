@@ -23,6 +23,10 @@ func deadlock(x *exam) *suspicion {
 		})
 	}
 	if len(found) == 0 {
+		if n := unconfirmedInAll(dumps); n > 0 {
+			return x.cannotTell(fmt.Sprintf("whose locks %s for could not be confirmed in any dump",
+				whoWait(n)))
+		}
 		return nil
 	}
 	in := 0
@@ -37,6 +41,34 @@ func deadlock(x *exam) *suspicion {
 	}
 	s.evidence = append(s.evidence, x.allInRings(dumps[len(dumps)-1], found)...)
 	return s
+}
+
+// unconfirmedInAll counts the threads that may be in a deadlock that the dumps do not tell: in each of them such a
+// thread waits, and in one at least it could not be confirmed for what.
+func unconfirmedInAll(dumps []*Dump) (n int) {
+	in, open := map[key]int{}, map[key]bool{}
+	for _, d := range dumps {
+		for i := range d.Threads {
+			t := &d.Threads[i]
+			if t.Unconfirmed || t.WaitsFor != nil && contended(t.WaitsFor) && !t.WaitsFor.Timed {
+				in[keyOf(t)]++
+				open[keyOf(t)] = open[keyOf(t)] || t.Unconfirmed
+			}
+		}
+	}
+	for k, often := range in {
+		if often == len(dumps) && open[k] {
+			n++
+		}
+	}
+	return n
+}
+
+func whoWait(n int) string {
+	if n == 1 {
+		return "1 thread waits"
+	}
+	return fmt.Sprintf("%d threads wait", n)
 }
 
 func (x *exam) dumpsWithLocks() (dumps []*Dump) {

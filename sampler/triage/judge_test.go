@@ -246,6 +246,15 @@ func TestMoments(t *testing.T) {
 				r.JVM.Virtual = vitals.Virtual{Mounted: known(1), Pinned: []vitals.PinnedThread{{Carrier: 1, ID: 31}}}
 			}
 		},
+		"one of two carriers pinned": func(p *patient) {
+			for _, r := range p.Readings {
+				r.JVM.Virtual = vitals.Virtual{Mounted: known(2), Parallelism: known(2),
+					Pinned: []vitals.PinnedThread{{Carrier: 1, ID: 31}}}
+			}
+		},
+		"a wait that could not be confirmed in one dump": func(p *patient) {
+			p.Dumps[1].Threads[2].Unconfirmed = true
+		},
 		"compilers off by a flag": func(p *patient) {
 			p.Readings[seconds10].JVM.Code.Compiling = known(false)
 		},
@@ -270,6 +279,30 @@ func TestMoments(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestCompilersGaveRoomBack: compilers that were stopped leave room behind. That there was none is counted.
+func TestCompilersGaveRoomBack(t *testing.T) {
+	p := healthy()
+	for _, r := range p.Readings {
+		r.JVM.Code.Compiling = known(false)
+		r.JVM.Code.Heaps[0].Refused = known(uint64(1))
+	}
+	if got := Judge(p.Evidence); !slices.Equal(ids(got), []profile.FindingID{profile.CodeCacheFull}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestUnconfirmedWaits: a thread that waits in each dump, nobody knows for whom, may be in a deadlock.
+func TestUnconfirmedWaits(t *testing.T) {
+	p := healthy()
+	for i := range p.Dumps {
+		p.Dumps[i].Threads[2].Unconfirmed = true
+	}
+	got := Judge(p.Evidence)
+	if len(got.Findings) != 0 || len(got.Unknown) != 1 || got.Unknown[0].ID != profile.Deadlocked {
+		t.Errorf("%+v", got)
 	}
 }
 

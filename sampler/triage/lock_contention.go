@@ -126,6 +126,9 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 	}
 	for n, d := range dumps {
 		lock, waiters, owner := busiest(d, class, dead)
+		if open := profile.Unconfirmed(d.Threads); open > 0 {
+			lines = append(lines, fmt.Sprintf("dump %d: whose locks %s for could not be confirmed", n+1, whoWait(open)))
+		}
 		if waiters == 0 {
 			continue
 		}

@@ -12,8 +12,9 @@ import (
 
 // A virtual thread that waits gives its carrier up. Where it cannot (a native frame, a class initialiser, before JDK 24
 // a monitor) the carrier waits with it, and there are only as many carriers as CPUs. One for a moment does no harm:
-// many at all readings do.
-const pinnedShare = 0.5 // of the carriers, at each of the readings
+// many at all readings do. On a machine of two CPUs one that waits in native code for ever leaves half of them, which
+// is no fault yet.
+const pinnedShare = 0.5 // more than this part of the carriers, at each of the readings
 
 func pinned(x *exam) *suspicion {
 	if _, ok := x.last.JVM.Virtual.Mounted.Get(); !ok {
@@ -33,7 +34,7 @@ func pinned(x *exam) *suspicion {
 		least = min(least, len(r.JVM.Virtual.Pinned))
 	}
 	share := float64(least) / float64(carriers)
-	if least == 0 || share < pinnedShare {
+	if least == 0 || share <= pinnedShare {
 		return nil
 	}
 	s := &suspicion{sure: scaled(share, pinnedShare, 0.85, 0.93), severity: profile.Warning,

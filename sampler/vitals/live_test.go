@@ -136,34 +136,46 @@ func TestHoldOut(t *testing.T) {
 			}
 			return // this libjvm.so has no symbols
 		}
-		p.Command("hold")
 		var seen, named, operation int
-		for range 400 {
-			r := p.read()
-			if r.JVM.Safepoints.State.Or("") == BeginsSafepoint {
-				seen++
-				for _, tid := range r.JVM.Safepoints.HoldOuts {
-					if threadName(r, tid) == "holds-out" {
-						named++
-					}
-				}
-				if len(r.JVM.Safepoints.HoldOuts) > 1 {
-					t.Logf("hold-outs: %v", r.JVM.Safepoints.HoldOuts)
-				}
-				if strings.Contains(r.JVM.Safepoints.Operation.Or(""), "ParallelGC") ||
-					strings.Contains(r.JVM.Safepoints.Operation.Or(""), "ParallelCollect") {
-					operation++
-				}
-			} else if seen > 0 {
-				break
-			}
-			time.Sleep(5 * time.Millisecond)
+		for tries := 0; seen == 0 && tries < 5; tries++ { // on a busy machine it may be over before the first reading
+			p.Command("hold")
+			seen, named, operation = p.watchHoldOut(t)
 		}
 		if seen == 0 || named < seen-1 || operation == 0 && jdk.Version > 8 {
 			t.Errorf("of %d readings in which a safepoint began, %d named the thread and %d the operation", seen, named,
 				operation)
 		}
 	})
+}
+
+// watchHoldOut counts the readings in which a safepoint began, and those that named the thread and the operation.
+func (p *patient) watchHoldOut(t *testing.T) (seen, named, operation int) {
+	for range 400 {
+		r := p.read()
+		safepoints := &r.JVM.Safepoints
+		if safepoints.State.Or("") != BeginsSafepoint {
+			if seen > 0 {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
+		seen++
+		for _, tid := range safepoints.HoldOuts {
+			if threadName(r, tid) == "holds-out" {
+				named++
+			}
+		}
+		if len(safepoints.HoldOuts) > 1 {
+			t.Logf("hold-outs: %v", safepoints.HoldOuts)
+		}
+		if name := safepoints.Operation.Or(""); strings.Contains(name, "ParallelGC") ||
+			strings.Contains(name, "ParallelCollect") {
+			operation++
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return
 }
 
 func threadName(r *Reading, tid int) string {

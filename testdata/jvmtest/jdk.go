@@ -87,6 +87,19 @@ func ForEachJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
 	}
 }
 
+// ForNewestJDK runs a subtest on the newest JDK alone, for what hardly depends on the JDK. Where GOPROF_JDKS names some,
+// and with GOPROF_PROVE=1, it is on every one.
+func ForNewestJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
+	t.Helper()
+	jdks := JDKs(t)
+	if os.Getenv("GOPROF_JDKS") == "" && os.Getenv("GOPROF_PROVE") == "" {
+		jdks = jdks[len(jdks)-1:]
+	}
+	for _, jdk := range jdks {
+		t.Run(jdk.String(), func(t *testing.T) { test(t, jdk) })
+	}
+}
+
 // missing skips the test, or fails it where JVMs are required.
 func missing(t testing.TB, why string) {
 	t.Helper()

@@ -26,7 +26,7 @@ import (
 func TestHandOver(t *testing.T) {
 	samples, beside := envNumber("GOPROF_HANDOVER_SAMPLES", 1000), envNumber("GOPROF_HANDOVER_BESIDE", 0)
 	cases := envText("GOPROF_HANDOVER", "queue/ptrace yield/ptrace lock/ptrace lock/perf")
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, c := range strings.Fields(cases) {
 			way, engine, _ := strings.Cut(c, "/")
 			t.Run(way+" "+engine, func(t *testing.T) { handOverRun(t, jdk, way, session.EngineName(engine), samples, beside) })

@@ -27,7 +27,7 @@ import (
 func TestLibrariesReplaced(t *testing.T) {
 	needSites(t)
 	goprof := buildGoprof(t)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if jdk.Stripped(t) {
 			t.Skip("its libjvm.so has no symbols: there are no names to be missing")
 		}

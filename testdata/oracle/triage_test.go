@@ -78,8 +78,8 @@ var diseases = []disease{
 	{id: profile.WaitingRemote, class: "Remote", healthy: true, waits: true},
 	{id: profile.CPUThrottled, class: "Hungry", make: inNarrowCgroup},
 	{id: profile.CPUShort, class: "Hungry", make: besideLoops},
-	{id: profile.CodeCacheFull, class: "Hungry", way: "well", ill: []string{"-XX:ReservedCodeCacheSize=3m",
-		"-XX:-UseCodeCacheFlushing", "-Xcomp"}},
+	{id: profile.CodeCacheFull, class: "Hungry", way: "well", ill: []string{"-XX:ReservedCodeCacheSize=4m",
+		"-XX:-SegmentedCodeCache", "-XX:-UseCodeCacheFlushing", "-Xcomp"}},
 	{id: profile.SafepointStall, class: "Stall", ill: []string{"-XX:-UseCountedLoopSafepoints",
 		"-XX:LoopStripMiningIter=0"}},
 	{id: profile.Exceptions, class: "Throws", healthy: true},
@@ -99,7 +99,9 @@ func (d *disease) illFor(jdk jvmtest.JDK) []string {
 	if jdk.Version >= 11 {
 		return d.ill
 	}
-	return slices.DeleteFunc(slices.Clone(d.ill), func(f string) bool { return strings.Contains(f, "LoopStripMining") })
+	return slices.DeleteFunc(slices.Clone(d.ill), func(f string) bool {
+		return strings.Contains(f, "LoopStripMining") || strings.Contains(f, "SegmentedCodeCache")
+	})
 }
 
 func (d *disease) start(t *testing.T, jdk jvmtest.JDK, way string) *jvmtest.JVM {

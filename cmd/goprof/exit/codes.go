@@ -89,9 +89,10 @@ var Codes = []Meaning{
 		{nil, "another user's file or pipe in a folder that all may write to", "-o in a folder of your own"},
 		{nil, "a pipe that nobody reads", "cat PIPE > FILE &, before"},
 	}},
-	{Incomplete, "a dump lacks the stacks of some threads; what there is has been written", []Cause{
+	{Incomplete, "a dump lacks the stacks of some threads, or locks what some wait for; what there is has been written", []Cause{
 		{nil, "they had no CPU to stop on: more threads want one than there are", "goprof dump --wait-stop 1m"},
 		{nil, "the kernel holds them up (state D, as in a container that is frozen)", "goprof dump --nonblocking"},
+		{nil, "goprof locks found no deadlock, and threads that seem to wait for a lock ran meanwhile, or a collector was at work", "goprof locks PID, once more"},
 	}},
 	{Changed, "goprof diff --exit-code: a change is significant; what there is to write has been written", []Cause{
 		{nil, "something takes another share than before, and noise alone would not do that", "goprof diff BEFORE AFTER -o diff.html"},
@@ -102,11 +103,23 @@ var Codes = []Meaning{
 	{Found, "goprof triage has found something; what there is to say has been written", []Cause{
 		{nil, "one finding or more stands on the page", "the command behind \"next:\""},
 	}},
+	{BadCore, "--core: the file holds no HotSpot JVM that can be read", []Cause{
+		{nil, "it is no core file of a 64-bit Linux process on x86-64 or aarch64, or is cut off before its threads", "the whole file"},
+		{nil, "it is a core file of another program, or of a JVM that is not HotSpot", ""},
+		{nil, "it does not hold libjvm.so, and the file of that build is not where it was", "--root DIR or --debug-dir DIR with the JVM's files"},
+	}},
+	{NamesLeft, "goprof redact --verify: a word that must not be there is left; the file has been written", []Cause{
+		{nil, "the policy allows the word, or a name that it is part of", "a policy without that line: docs/redaction.md"},
+		{nil, "the word is one of goprof's own, or part of a name of the JDK's", "a longer word in WORDLIST"},
+	}},
 	{NoEvent, "the event that --event names cannot be had here", []Cause{
 		{nil, "goprof may not set probes: no CAP_PERFMON or no CAP_BPF, or a seccomp filter", "sudo goprof ..."},
 		{nil, "the library has no such function, or no symbols that say where it is", "goprof events PID"},
 		{nil, "the machine has no such counter: virtual machines mostly have none of the CPU's", "goprof events PID"},
 		{nil, "there is no event of that name", "goprof events PID"},
+	}},
+	{Undelivered, "goprof ship: a server has not taken all of a recording; which, and why, is told", []Cause{
+		{nil, "it cannot be reached, or says no: a wrong URL, a token, a certificate", "the same command once more; --spool keeps what is left"},
 	}},
 }
 

@@ -29,7 +29,10 @@ const (
 	Changed       Code = 11
 	Deadlocked    Code = 12
 	Found         Code = 13
+	BadCore       Code = 14
+	NamesLeft     Code = 15
 	NoEvent       Code = 16
+	Undelivered   Code = 17
 )
 
 // Error is a failure with all that the user should be told.

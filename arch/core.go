@@ -1,0 +1,13 @@
+package arch
+
+// Where in the note of a thread of a core file (NT_PRSTATUS, struct elf_prstatus of include/linux/elfcore.h) things are.
+// What comes before the registers is of the same size on all 64-bit CPUs; how long those are is Facts.PrstatusSize.
+const (
+	CoreSignal  = 12 // short: the signal that the thread was to get
+	CoreThread  = 32 // int: its number
+	CoreUser    = 48 // CPU time in user mode: seconds, microseconds
+	CoreSystem  = 64 // and in the kernel
+	CoreRegs    = 112
+	MaxSigInfo  = 128
+	SigInfoAddr = 16 // in a siginfo_t: the address of a fault
+)

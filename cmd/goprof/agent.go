@@ -1,0 +1,212 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/shelf"
+	"goprof/sampler"
+	"goprof/sampler/agent"
+	"goprof/sampler/agent/config"
+	"goprof/sampler/guard"
+	"goprof/sampler/session"
+)
+
+const agentName = "agent"
+
+const agentHelp = `agent runs until it is told to end (SIGTERM). It finds the JVMs of this host as they start, containers
+included, records all of them at a low rate, and hands over a batch of each JVM every 15 seconds.
+Nothing is loaded into a JVM and nothing of it is changed.
+
+A JVM that does nothing is not touched: only its CPU clock is read, each second. It is attached to
+when it has used as much CPU time as one sample stands for, and let go after a minute without that.
+goprof and the pauses of all JVMs together take at most --max-cpu of the host; where they would take
+more, JVMs with many samples lose some first.
+
+--match and --deny choose by name (main class or jar), main, user, cgroup, container, namespace (of
+the pod), version and vendor: --match petclinic, --match user=^app$, --deny version=^1.8. Without
+--match all are recorded.
+
+All of this may also stand in the environment (GOPROF_AGENT_ and the name of the flag: _RATE) and in
+one YAML file, whose keys are the names of the flags. Flags go first, then variables, then the file.
+SIGHUP reads the file anew. docs/agent.md has the schema, a unit for systemd and a DaemonSet.
+
+Nothing listens unless --listen says where. Messages go to standard error.`
+
+const agentExample = `  goprof agent --files /var/lib/goprof
+  goprof agent --files /var/lib/goprof --files-format jfr --every 1m --files-max-bytes 5GB
+  goprof agent --config /etc/goprof/agent.yaml --listen 127.0.0.1:9464
+  goprof agent --config /etc/goprof/agent.yaml --check     only say whether the file is right`
+
+// agentFlags are the flags as they were given: config knows what they mean.
+type agentFlags struct {
+	file  string
+	check bool
+	said  config.Said
+}
+
+func newAgent() *cobra.Command {
+	var f agentFlags
+	cmd := &cobra.Command{
+		Use:     agentName + " {--files DIR | --config FILE}",
+		Short:   "Record all JVMs of this host, all the time",
+		Long:    agentHelp,
+		Example: agentExample,
+		Args:    exactly(),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVarP(&f.file, "config", "c", "", "`file` that holds what the flags below do not say")
+	fs.BoolVar(&f.check, "check", false, "only say whether the configuration is right")
+	for i := range config.Options {
+		o := &config.Options[i]
+		flag := fs.VarPF(&agentFlag{&f.said, o}, o.Name, "", o.Usage)
+		if o.Arg == "" {
+			flag.NoOptDefVal = "true"
+		}
+	}
+	return cmd
+}
+
+// agentFlag hands over what a flag says as it is.
+type agentFlag struct {
+	said   *config.Said
+	option *config.Option
+}
+
+var _ pflag.Value = (*agentFlag)(nil)
+
+func (f *agentFlag) String() string { return "" }
+func (f *agentFlag) Type() string {
+	if f.option.Arg == "" {
+		return "bool"
+	}
+	return "string"
+}
+func (f *agentFlag) Set(text string) error {
+	f.said.Add(f.option.Name, text)
+	return nil
+}
+
+// load makes the configuration of file, variables and flags.
+func (f *agentFlags) load() (config.Config, error) {
+	return config.Load(f.file, config.Environment(os.LookupEnv), f.said)
+}
+
+func (f *agentFlags) run(cmd *cobra.Command) error {
+	c, err := f.load()
+	if err != nil {
+		return f.wrong(cmd, err)
+	}
+	talk := cmd.ErrOrStderr()
+	if f.check {
+		fmt.Fprintln(cmd.OutOrStdout(), "the configuration is right")
+		return nil
+	}
+	say := func(text string) { fmt.Fprintf(talk, "goprof: %s\n", output.Printable(text)) }
+	var at net.Listener
+	if c.Listen != "" {
+		if at, err = net.Listen("tcp", c.Listen); err != nil {
+			return &exit.Error{Code: exit.General, What: "cannot listen at " + c.Listen, Why: err.Error(),
+				Remedy: "another port, or no --listen"}
+		}
+	}
+	files, err := shelf.New(shelf.Options{Dir: c.Files.Dir, JFR: c.Files.JFR, MaxBytes: c.Files.MaxBytes,
+		MaxFiles: c.Files.MaxCount, Tell: say})
+	if err != nil {
+		return outputFailed(err)
+	}
+	defer files.Close()
+	return f.serve(cmd, &c, at, files, say)
+}
+
+// wrong tells an error of the configuration.
+func (f *agentFlags) wrong(cmd *cobra.Command, err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return &exit.Error{Code: exit.BadInput, What: "cannot read the configuration", Why: err.Error()}
+	}
+	e := usageError(cmd, err.Error())
+	if f.file != "" {
+		e.Remedy = "goprof agent --check --config " + f.file
+	}
+	return e
+}
+
+// agentGarbage is how much the heap may grow until garbage is collected, in percent: less than usual, for most of it is
+// caches that live for long.
+const agentGarbage = 50
+
+// serve watches until a signal ends it.
+func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, files *shelf.Shelf,
+	say func(string)) error {
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	defer session.StopAfterSuspend()()
+	defer session.StartWatchdog(watchdogName)()
+	goFirst()
+	guard.Enter(guard.ToRecord)
+	session.StayAhead()
+	debug.SetGCPercent(agentGarbage)
+
+	host := agent.NewHost(host(), version(), nil)
+	a := agent.New(host, c.Settings, files.Offer, say)
+	if at != nil {
+		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, files) }, a.Metrics().Healthy)
+		defer end()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	sampled := make(chan struct{})
+	go func() {
+		defer close(sampled)
+		if err := host.Run(ctx); errors.Is(err, sampler.ErrNoVisits) {
+			say("each JVM has a sampler of its own, which costs more: CPUs cannot be visited for all together " +
+				"(that needs CAP_PERFMON, CAP_SYS_NICE and two CPUs)")
+		}
+	}()
+	go f.reload(ctx, again, a, c, say)
+	say(fmt.Sprintf("recording the JVMs of this host at %v Hz, a batch of each every %v", c.Rate, c.Every))
+	a.Run(ctx)
+	cancel()
+	<-sampled
+	return nil
+}
+
+// reload reads the configuration at each signal. What is wrong with it is told, and the old one holds.
+func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agent.Agent, old *config.Config,
+	say func(string)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+		}
+		c, err := f.load()
+		if err != nil {
+			say("the configuration is not taken: " + err.Error())
+			continue
+		}
+		if c.Listen != old.Listen || c.Files != old.Files {
+			say("listen and files are what they were: they change with a restart")
+		}
+		a.Reload(c.Settings)
+	}
+}

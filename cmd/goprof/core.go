@@ -1,0 +1,207 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/process"
+	"goprof/process/unpack"
+	"goprof/profile"
+	"goprof/sampler/postmortem"
+)
+
+// coreFile is the core file that a command reads instead of a live JVM, as its flags name it.
+type coreFile struct {
+	file, root string
+	debugDirs  []string
+}
+
+func (c *coreFile) addFlags(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&c.file, "core", "", "read this core `file` instead of a live JVM (gzip, zstd and lz4, too)")
+	fs.StringVar(&c.root, "root", "", "with --core: the `folder` that was the JVM's root: an unpacked container image")
+	fs.StringArrayVar(&c.debugDirs, "debug-dir", nil,
+		"with --core: a `folder` with libjvm.so and other files, by build id, path or name; may be repeated")
+}
+
+// check says what is wrong with flags that do not go with these. live are those that need a live JVM.
+func (c *coreFile) check(cmd *cobra.Command, args []string, live ...string) error {
+	if c.file == "" {
+		for _, name := range []string{"core", "root", "debug-dir"} {
+			if cmd.Flags().Changed(name) {
+				return usageError(cmd, "--"+name+" needs a core file: --core FILE")
+			}
+		}
+		return nil
+	}
+	if len(args) > 0 {
+		return usageError(cmd, fmt.Sprintf("--core %s and %s: one of them", c.file, args[0]))
+	}
+	for _, name := range live {
+		if cmd.Flags().Changed(name) {
+			return usageError(cmd, "--"+name+" is for a live JVM, and --core for a dead one")
+		}
+	}
+	for _, dir := range append([]string{c.root}, c.debugDirs...) {
+		if st, err := os.Stat(dir); dir != "" && (err != nil || !st.IsDir()) {
+			return usageError(cmd, fmt.Sprintf("%s is no folder", dir))
+		}
+	}
+	return nil
+}
+
+// openedCore is a core file with the JVM in it.
+type openedCore struct {
+	*postmortem.JVM
+	file *unpack.File
+	name string
+}
+
+func (c *openedCore) Close() {
+	c.JVM.Close()
+	c.file.Close()
+}
+
+// open opens the core file, and tells what is uncertain about it.
+func (c *coreFile) open(cmd *cobra.Command) (*openedCore, error) {
+	what := "cannot read " + c.file
+	file, err := unpack.Open(c.file)
+	if file == nil {
+		return nil, &exit.Error{Code: codeOfOpen(err), What: what, Why: whyOf(err),
+			Remedy: remedyOfUnpack(c.file, err), Err: err}
+	}
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s is not whole: %v\n", c.file, err)
+	}
+	jvm, err := postmortem.Open(file, file.Size, process.CoreOptions{Root: c.root, DebugDirs: c.debugDirs})
+	if err != nil {
+		e := &exit.Error{Code: exit.BadCore, What: what, Why: whyOf(err), Err: err}
+		if jvm != nil {
+			if missing := jvm.Core.Missing(); len(missing) > 0 {
+				e.Why += "; " + missingText(missing)
+				e.Remedy = "--root DIR with the JVM's files, or --debug-dir DIR with its libjvm.so"
+			}
+			jvm.Close()
+		}
+		file.Close()
+		return nil, e
+	}
+	o := &openedCore{jvm, file, c.file}
+	o.warn(cmd)
+	return o, nil
+}
+
+// warn tells what makes the result less than it could be.
+func (o *openedCore) warn(cmd *cobra.Command) {
+	to := cmd.ErrOrStderr()
+	if cut := o.Core.Cut(); cut > 0 {
+		fmt.Fprintf(to, "goprof: %s is cut off: %s of it are missing, and what lay there is not known\n", o.name,
+			output.Size(cut))
+	}
+	if v := o.VM.Version(); !v.Tested() {
+		fmt.Fprintf(to, "goprof: JDK %d (%s) is none of those that goprof is tested on: it is read by what it exports\n",
+			v.Major, output.Printable(v.Release))
+	}
+	for _, m := range o.VM.Missing() {
+		fmt.Fprintf(to, "goprof: this JVM does not tell all: %s\n", output.Printable(m))
+	}
+	if log := o.hsErr(); log != "" {
+		fmt.Fprintf(to, "goprof: the JVM's own report of its end lies beside it: %s\n", output.Printable(log))
+	}
+}
+
+// hsErr is the report that the JVM wrote of its end, if it lies beside the core.
+func (o *openedCore) hsErr() string {
+	name := filepath.Join(filepath.Dir(o.name), fmt.Sprintf("hs_err_pid%d.log", o.Core.PID()))
+	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	return name
+}
+
+// missing tells which files were needed and not found, once all has been read.
+func (o *openedCore) missing(cmd *cobra.Command) {
+	if list := o.Core.Missing(); len(list) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\ntry: --root DIR, or --debug-dir DIR\n", missingText(list))
+	}
+}
+
+// mostNamed is how many missing files are named.
+const mostNamed = 8
+
+func missingText(list []process.MissingFile) string {
+	var text []string
+	for _, m := range list[:min(len(list), mostNamed)] {
+		name := output.Printable(m.Path)
+		if m.BuildID != "" {
+			name += " (build id " + m.BuildID + ")"
+		}
+		text = append(text, name+": "+output.Printable(whyOf(m.Err)))
+	}
+	if more := len(list) - mostNamed; more > 0 {
+		text = append(text, fmt.Sprintf("and %d more", more))
+	}
+	return "files that the core does not hold could not be had: " + strings.Join(text, "; ")
+}
+
+// whyOf puts an error into words without a path that was named already.
+func whyOf(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "no such file"
+	}
+	return err.Error()
+}
+
+func codeOfOpen(err error) exit.Code {
+	if errors.Is(err, unpack.ErrNoRoom) {
+		return exit.OutputFailed
+	}
+	return exit.BadInput
+}
+
+func remedyOfUnpack(name string, err error) string {
+	switch {
+	case errors.Is(err, unpack.ErrXZ):
+		return "unxz " + name
+	case errors.Is(err, unpack.ErrNoRoom):
+		return "TMPDIR=/a/larger/disk goprof ..."
+	}
+	return ""
+}
+
+// dump walks the threads of the core, and says what it is a dump of.
+func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool) (*profile.Dump, error) {
+	if err := o.LocksKnown(); err != nil && opt.Locks {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %v\n", err)
+		opt.Locks = false
+	}
+	dump, err := o.Dump(opt)
+	if err != nil {
+		return nil, &exit.Error{Code: exit.BadCore, What: "cannot read " + o.name, Why: whyOf(err), Err: err}
+	}
+	if st, err := os.Stat(o.name); err == nil {
+		dump.At = st.ModTime()
+	}
+	dump.Core.File = filepath.Base(o.name)
+	if hide {
+		hideInternal(dump.Threads)
+	}
+	dump.Deadlocks = deadlocksOf(dump.Threads)
+	if dump.Virtual != nil {
+		tellCensus(cmd.ErrOrStderr(), dump.Virtual)
+	}
+	o.missing(cmd)
+	return dump, nil
+}

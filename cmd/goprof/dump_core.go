@@ -1,0 +1,41 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/sampler/postmortem"
+)
+
+// coreDump is what dump --core is asked for.
+type coreDump struct {
+	coreFile
+	format            string
+	shape             output.DumpShape
+	opt               postmortem.Options
+	hideInternal, raw bool
+}
+
+// run writes a dump of a core file.
+func (d *coreDump) run(cmd *cobra.Command) error {
+	o, err := d.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	o.Walker.RawNames = d.raw
+	out, err := output.Reserve(output.Stdout)
+	if err != nil {
+		return outputFailed(err)
+	}
+	dump, err := o.dump(cmd, d.opt, d.hideInternal)
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(func(w io.Writer) error { return writeDump(w, dump, d.format, d.shape) }); err != nil {
+		return outputFailed(err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"goprof/output"
+	"goprof/profile"
+	"goprof/profile/contention"
+	"goprof/profile/naming"
+)
+
+// The formats of dumps.
+const (
+	dumpAsText   = "text"
+	dumpAsJSON   = "json"
+	dumpAsJstack = "jstack"
+)
+
+var dumpFormats = []string{dumpAsText, dumpAsJSON, dumpAsJstack}
+
+// writeDump writes one dump.
+func writeDump(w io.Writer, dump *profile.Dump, format string, shape output.DumpShape) error {
+	switch format {
+	case dumpAsJSON:
+		return output.DumpJSON(w, dump, shape)
+	case dumpAsJstack:
+		return output.DumpJstack(w, dump)
+	}
+	return output.DumpText(w, dump, shape)
+}
+
+// tellCensus says how many virtual threads are shown, and why others are not.
+func tellCensus(to io.Writer, c *profile.VirtualCensus) {
+	fmt.Fprintf(to, "goprof: %d virtual threads, %d of them shown that no carrier ran\n", c.Seen, c.Shown)
+	for _, why := range slices.Sorted(maps.Keys(c.Unread)) {
+		fmt.Fprintf(to, "goprof: %d could not be read, or not whole: %s\n", c.Unread[why], output.Printable(why))
+	}
+	if c.Untracked {
+		fmt.Fprintln(to, "goprof: the JVM keeps only those that an executor has started (jdk.trackAllThreads=false)")
+	}
+}
+
+// deadlocksOf names the threads of each deadlock.
+func deadlocksOf(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
+	for _, cycle := range contention.New(threads).Deadlocks {
+		var refs []profile.ThreadRef
+		for _, i := range cycle {
+			refs = append(refs, threads[i].Ref())
+		}
+		all = append(all, refs)
+	}
+	return all
+}
+
+// hideInternal folds frames that only pass calls on.
+func hideInternal(threads []profile.ThreadDump) {
+	var folder naming.Folder
+	for i := range threads {
+		t := &threads[i]
+		before := append([]profile.Frame(nil), t.Stack.Frames...)
+		folder.Stack(&t.Stack)
+		for k := range t.Holds {
+			t.Holds[k].Frame = movedTo(t.Holds[k].Frame, before, t.Stack.Frames)
+		}
+	}
+}
+
+// movedTo is where a frame is after others were folded; -1 if it was folded itself.
+func movedTo(frame int, before, after []profile.Frame) int {
+	if frame < 0 || frame >= len(before) {
+		return -1
+	}
+	k := 0
+	for i := range before {
+		if k < len(after) && after[k] != before[i] && after[k].Kind == profile.Gap && after[k].PC == 0 {
+			// A fold stands for frames from here on, until the next that was kept.
+			if k+1 < len(after) && after[k+1] == before[i] {
+				k++
+			}
+		}
+		if k < len(after) && after[k] == before[i] {
+			if i == frame {
+				return k
+			}
+			k++
+		}
+	}
+	return -1
+}

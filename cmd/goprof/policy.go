@@ -1,0 +1,139 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/profile/redact"
+)
+
+// redactFlags say what is taken out of what a command writes.
+type redactFlags struct {
+	policy, key, names string
+	prefix             string // of the flags that are told in errors
+	words              map[string]string
+	file               *output.File
+}
+
+// defaultPolicy is the name of the policy that goprof brings along.
+const defaultPolicy = "default"
+
+// add adds the flags to a command that writes something else first of all.
+func (f *redactFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	f.prefix = "redact-"
+	fs.StringVar(&f.policy, "redact", "", "pseudonyms for all names but those that `POLICY` allows: default, or a file (docs/redaction.md)")
+	fs.StringVar(&f.key, "redact-key", "", "`file` with the key of the pseudonyms (default: one for this run alone)")
+	fs.StringVar(&f.names, "redact-map", "", "write to `file` what each pseudonym stands for. Keep it")
+}
+
+// redactor makes the Redactor that the flags ask for; nil if they ask for none.
+func (f *redactFlags) redactor(cmd *cobra.Command) (*redact.Redactor, error) {
+	if f.policy == "" {
+		if f.key != "" || f.names != "" {
+			return nil, usageError(cmd, "--"+f.prefix+"key and --"+f.prefix+"map go with --redact POLICY")
+		}
+		return nil, nil
+	}
+	policy, err := f.read(cmd)
+	if err != nil {
+		return nil, err
+	}
+	key, err := f.readKey(cmd, policy)
+	if err != nil {
+		return nil, err
+	}
+	by := redact.New(policy, key)
+	if f.names != "" {
+		if f.file, err = output.Reserve(f.names); err != nil {
+			return nil, outputFailed(err)
+		}
+		f.words = make(map[string]string)
+		by.Tell(func(pseudonym, word string) { f.words[pseudonym] = word })
+	}
+	return by, nil
+}
+
+func (f *redactFlags) read(cmd *cobra.Command) (*redact.Policy, error) {
+	if f.policy == defaultPolicy {
+		return redact.Default(), nil
+	}
+	file, err := os.Open(f.policy)
+	if err != nil {
+		e := badInput(f.policy, err)
+		e.Remedy = "goprof " + cmd.Name() + " --help, or the policy \"default\""
+		return nil, e
+	}
+	defer file.Close()
+	policy, err := redact.ParsePolicy(file)
+	if err != nil {
+		return nil, &exit.Error{Code: exit.BadInput, What: "cannot read the policy " + f.policy, Why: output.Printable(err.Error())}
+	}
+	return policy, nil
+}
+
+// maxKey bounds what is read of a file that should hold a key.
+const maxKey = 1 << 20
+
+// readKey reads the key, or makes one that nobody will know.
+func (f *redactFlags) readKey(cmd *cobra.Command, policy *redact.Policy) ([]byte, error) {
+	name := f.key
+	if name == "" && policy.KeyFile != "" {
+		if name = policy.KeyFile; !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(f.policy), name)
+		}
+	}
+	if name == "" {
+		key := make([]byte, 32)
+		rand.Read(key)
+		return key, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		e := badInput(name, err)
+		e.Remedy = "head -c 32 /dev/urandom > " + name
+		return nil, e
+	}
+	defer file.Close()
+	key, err := io.ReadAll(io.LimitReader(file, maxKey))
+	if err != nil {
+		return nil, badInput(name, err)
+	}
+	if len(key) < redact.KeySize {
+		return nil, &exit.Error{Code: exit.BadInput, What: "cannot use the key " + name,
+			Why: fmt.Sprintf("it has %d bytes, and a key needs %d", len(key), redact.KeySize), Remedy: "head -c 32 /dev/urandom > " + name}
+	}
+	return key, nil
+}
+
+// writeMap writes what the pseudonyms stand for, where that was asked for.
+func (f *redactFlags) writeMap() error {
+	if f.file == nil {
+		return nil
+	}
+	_, err := f.file.Write(func(w io.Writer) error {
+		names := make([]string, 0, len(f.words))
+		for p := range f.words {
+			names = append(names, p)
+		}
+		slices.Sort(names)
+		for _, p := range names {
+			if _, err := fmt.Fprintf(w, "%s\t%s\n", p, output.Printable(f.words[p])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return outputFailed(err)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+//go:build linux
+
+package main
+
+import (
+	"sync"
+
+	"goprof/profile"
+	"goprof/profile/redact"
+	"goprof/sampler/session"
+)
+
+// redactedProduct is a product that is given nothing of what may not be told. What goprof says on standard error is
+// not the product's.
+type redactedProduct struct {
+	product
+	names *names
+}
+
+// names are what several goroutines ask for other names: the recording, and who writes it while it goes on.
+type names struct {
+	mu    sync.Mutex
+	by    *redact.Redactor
+	known *redact.Functions
+}
+
+func newNames(by *redact.Redactor) *names { return &names{by: by, known: by.Functions()} }
+
+// soFar is a recording without names.
+func (n *names) soFar(r *soFar) *soFar {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := &soFar{profile: r.profile, summary: n.by.Summary(r.summary), at: r.at}
+	if r.profile != nil {
+		out.profile = r.profile.Renamed(n.known.Of)
+		out.profile.Meta = n.by.Meta(r.profile.Meta)
+	}
+	return out
+}
+
+// begin tells the product nothing of the machine but its CPUs.
+func (p *redactedProduct) begin(about session.Facts, stop func()) session.Sink {
+	p.names.mu.Lock()
+	defer p.names.mu.Unlock()
+	about.VMName, about.VMInfo = p.names.by.Version(about.VMName), p.names.by.Version(about.VMInfo)
+	about.OS, about.CPU = "", ""
+	sink := p.product.begin(about, stop)
+	if sink == nil {
+		return nil
+	}
+	return &redactedSink{sink, p.names}
+}
+
+func (p *redactedProduct) soFar(r *soFar) (string, error)  { return p.product.soFar(p.names.soFar(r)) }
+func (p *redactedProduct) finish(r *soFar) (string, error) { return p.product.finish(p.names.soFar(r)) }
+
+// hurry is passed on, where the product knows it.
+func (p *redactedProduct) hurry() {
+	if h, ok := p.product.(interface{ hurry() }); ok {
+		h.hurry()
+	}
+}
+
+// redactedSink is given the samples, and passes them on without names.
+type redactedSink struct {
+	session.Sink
+	names *names
+}
+
+func (s *redactedSink) Begin(at profile.Instant, m profile.Meta) {
+	s.names.mu.Lock()
+	m = s.names.by.Meta(m)
+	s.names.mu.Unlock()
+	s.Sink.Begin(at, m)
+}
+
+func (s *redactedSink) Sample(sample *profile.Sample) {
+	s.names.mu.Lock()
+	out := s.names.by.Sample(sample, s.names.known)
+	s.names.mu.Unlock()
+	s.Sink.Sample(&out)
+}
+
+func (s *redactedSink) ThreadStart(at profile.Instant, t profile.Thread) {
+	s.Sink.ThreadStart(at, s.thread(t))
+}
+
+func (s *redactedSink) ThreadEnd(at profile.Instant, t profile.Thread) {
+	s.Sink.ThreadEnd(at, s.thread(t))
+}
+
+func (s *redactedSink) thread(t profile.Thread) profile.Thread {
+	s.names.mu.Lock()
+	defer s.names.mu.Unlock()
+	return s.names.by.Thread(t)
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/output/recording"
+	"goprof/output/ship"
+	"goprof/profile"
+	"goprof/profile/resource"
+)
+
+type shipFlags struct {
+	to         destinationFlags
+	in         inputFlags
+	every      durationFlag
+	wait       durationFlag
+	service    string
+	attributes []string
+	pools      bool
+}
+
+func newShip() *cobra.Command {
+	f := shipFlags{}
+	cmd := &cobra.Command{
+		Use:   "ship FILE --otlp URL",
+		Short: "Send a recording to OpenTelemetry, Pyroscope or Parca",
+		Long: `Ship sends a recording, or a part of it, to servers that keep profiles: an OpenTelemetry
+collector, Grafana Pyroscope, Parca, or whatever speaks OTLP profiles (v1development).
+
+` + destinationsHelp + `
+
+` + inputsHelp + `
+A recording with times is sent in parts of --every. Each destination is tried until all
+is delivered or --wait is over; what it refuses for good is told. With --spool the rest
+is kept, and sent by the next goprof with the same spool.
+
+The service's name is --service, else the main class or jar. docs/engines.md has the
+attributes, what each server gets, and what is promised of delivery.`,
+		Example: `  goprof ship out.jfr --otlp http://localhost:4318
+  goprof ship out.jfr --otlp grpcs://collector:4317 --tls-ca ca.pem --otlp-headers token.txt
+  goprof ship out.jfr --pyroscope http://localhost:4040 --service shop
+  goprof ship out.jfr --parca grpc://localhost:7070 --attribute team=checkout`,
+		Args: exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runShip(cmd, args[0], &f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.to.add(flags)
+	flags.StringVar(&f.service, "service", "", "`name` of the service (service.name)")
+	flags.StringArrayVar(&f.attributes, "attribute", nil, "add a resource attribute, `key=value`")
+	flags.BoolVar(&f.pools, "pools", false, "threads whose names differ by a number only are one")
+	flags.Var(&f.every, "every", "one batch for each `time` of the recording (default: 10s)")
+	flags.Var(&f.wait, "wait", "give up after this `time` (default: 1m)")
+	f.in.add(cmd)
+	return cmd
+}
+
+func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
+	rules, err := f.to.rules()
+	if err != nil {
+		return err
+	}
+	in, err := f.in.open(cmd, input)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	in.notes(cmd)
+	whose, err := f.whose(cmd, in)
+	if err != nil {
+		return err
+	}
+	whose, keep := rules.Apply(whose)
+	if !keep {
+		return usageError(cmd, "--relabel drops this recording")
+	}
+	shipper, err := f.to.open(func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text)) })
+	if err != nil {
+		return err
+	}
+	wait := cmp.Or(f.wait.Duration, time.Minute)
+	batches, readErr := f.give(in, whose, func(b *ship.Batch) {
+		ctx, cancel := context.WithTimeout(context.Background(), wait)
+		shipper.Give(ctx, b)
+		cancel()
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	err = shipper.Close(ctx)
+	if readErr != nil {
+		return badInput(in.name, readErr)
+	}
+	in.leftOut(cmd)
+	for _, st := range shipper.Stats() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "sent       %s: %d of %d batches, %s, %d bytes\n", output.Printable(st.Name),
+			st.Sent.Batches, batches, in.amount(st.Sent.Looks), st.SentBytes)
+	}
+	return undelivered(shipper, err)
+}
+
+// whose is what is known of the recording's process.
+func (f *shipFlags) whose(cmd *cobra.Command, in *openInput) (a resource.Attributes, err error) {
+	info := in.src.Info()
+	m := &info.Meta
+	for _, pair := range f.attributes {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, usageError(cmd, fmt.Sprintf("--attribute %q is no key=value", pair))
+		}
+		a.Set(key, value)
+	}
+	var own resource.Attributes
+	own.Set(resource.ServiceName, cmp.Or(f.service, serviceOf(m.MainClass)))
+	own.Set(resource.HostName, m.Host)
+	if m.PID > 0 {
+		own.SetInt(resource.ProcessPID, int64(m.PID))
+	}
+	own.Set(resource.RuntimeAbout, m.JVM)
+	a.Add(own)
+	return a, nil
+}
+
+// serviceOf is a service's name made of a main class or a jar's path.
+func serviceOf(mainClass string) string {
+	if mainClass == "" {
+		return "unknown_service:java"
+	}
+	if strings.HasSuffix(mainClass, ".jar") {
+		return strings.TrimSuffix(path.Base(mainClass), ".jar")
+	}
+	return mainClass
+}
+
+// give makes batches of the recording's samples.
+func (f *shipFlags) give(in *openInput, whose resource.Attributes, to func(*ship.Batch)) (batches int64, err error) {
+	info := in.src.Info()
+	every := cmp.Or(f.every.Duration, 10*time.Second)
+	g := ship.NewGatherer(ship.GatherOptions{Pools: f.pools})
+	from, last := info.Meta.Start, info.Meta.Start.Add(info.Meta.Duration)
+	flush := func(until time.Time) {
+		if b := g.Take(whose, info.Meta, from, until); len(b.Samples) > 0 {
+			to(b)
+			batches++
+		}
+		from = until
+	}
+	samples := int64(0)
+	err = in.src.Each(func(s *profile.Sample) error {
+		samples++
+		if at := time.Unix(0, s.At.Wall); info.Timed && s.At.Wall > 0 && at.Sub(from) >= every {
+			if from.IsZero() || g.Empty() {
+				from = at
+			}
+			if at.Sub(from) >= every {
+				flush(at)
+			}
+		}
+		g.Add(s)
+		return nil
+	})
+	if err == nil && samples == 0 {
+		err = recording.Empty(in.src)
+	}
+	flush(last)
+	return batches, err
+}

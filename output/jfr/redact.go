@@ -1,0 +1,270 @@
+package jfr
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"maps"
+	"slices"
+
+	"goprof/profile/redact"
+)
+
+// Redacted is what became of a recording's events.
+type Redacted struct {
+	Chunks int
+	Events int64 // that were kept
+	// Dropped are events of types that no list allows, by name.
+	Dropped map[string]int64
+	// Texts is how many texts in events were emptied, because no list says what they hold.
+	Texts int64
+	// CutOff says that the file ends in a chunk that is not whole, which is left out. Nil if it does not.
+	CutOff *BadFile
+}
+
+// Redact writes a recording again, chunk by chunk, without what a Redactor takes out of it. Of events, types and
+// fields, only those stay that are listed (redact_types.go): all others are left out, in the metadata too. Constants
+// keep their keys but for symbols. Numbers and stacks stay as they are. spill makes a file for the events of a chunk
+// that is too large for memory.
+func Redact(to io.Writer, file io.ReaderAt, size int64, by *redact.Redactor, spill func() (Spill, error)) (*Redacted, error) {
+	r := &redactor{in: NewReader(file, size, nil), to: to, by: by, symbols: newSymbolTable(), spill: spill,
+		out: &Redacted{Dropped: make(map[string]int64)}}
+	for {
+		if r.in.chunk == size && r.out.Chunks > 0 {
+			return r.out, nil
+		}
+		r.in.start = r.in.chunk
+		if bad := r.in.readHeader(); bad != nil {
+			if bad.Incomplete && r.out.Chunks > 0 {
+				r.out.CutOff = bad
+				return r.out, nil
+			}
+			return r.out, bad
+		}
+		r.in.chunks++
+		r.in.chunk += r.in.head.size
+		r.in.end = r.in.chunk
+		if err := r.chunk(); err != nil {
+			return r.out, err
+		}
+		r.out.Chunks++
+	}
+}
+
+// Spill is a file without a name.
+type Spill interface {
+	io.ReadWriteSeeker
+	io.Closer
+}
+
+// redactor rewrites a file.
+type redactor struct {
+	in      *Reader
+	to      io.Writer
+	by      *redact.Redactor
+	spill   func() (Spill, error)
+	out     *Redacted
+	symbols *symbolTable
+
+	// Of the open chunk.
+	k       *rawConstants
+	sources map[uint64]string // by class: the file that a class or a function comes from
+	plans   map[*class]*plan
+	kept    *keptTypes
+	metaID  uint64
+}
+
+func (r *redactor) chunk() error {
+	if bad := r.readTypes(); bad != nil {
+		return bad
+	}
+	if bad := r.readAll(); bad != nil {
+		return bad
+	}
+	r.symbols.next()
+	r.sources = make(map[uint64]string)
+	r.plans = make(map[*class]*plan)
+	events := &spilled{make: r.spill}
+	defer events.close()
+	if err := r.events(events); err != nil {
+		return err
+	}
+	constants, bad := r.constants()
+	if bad != nil {
+		return bad
+	}
+	metadata := r.kept.event(r.in.head.startTicks, r.metaID)
+	return r.write(events, constants, metadata)
+}
+
+// readTypes reads the metadata, as a schema and as it stands.
+func (r *redactor) readTypes() *BadFile {
+	if bad := r.in.readMetadata(); bad != nil {
+		return bad
+	}
+	c, bad := r.in.big(r.in.start+r.in.head.metadata, typeMetadata, maxMetadata)
+	if bad != nil {
+		return bad
+	}
+	root, id := readElements(&c)
+	if c.bad != nil {
+		return c.bad
+	}
+	r.metaID = id
+	r.kept = keepTypes(root)
+	return nil
+}
+
+// events copies the events that stay.
+func (r *redactor) events(to *spilled) error {
+	r.choose()
+	at := r.in.start + headerSize
+	r.in.at = at
+	if r.in.buf == nil {
+		r.in.buf = bufio.NewReaderSize(nil, 256<<10)
+	}
+	r.in.buf.Reset(io.NewSectionReader(r.in.file, at, r.in.end-at))
+	r.in.Tally()
+	for _, c := range r.in.schema.byID {
+		c.events = 0
+	}
+	var body []byte
+	for r.in.at < r.in.end {
+		of, bad := r.in.nextEvent()
+		if bad != nil {
+			return bad
+		}
+		if of == nil {
+			continue
+		}
+		if body, bad = r.event(of, body[:0]); bad != nil {
+			return bad
+		}
+		r.out.Events++
+		if err := to.write(appendEvent(nil, body)); err != nil {
+			return err
+		}
+	}
+	r.countDropped()
+	return nil
+}
+
+// choose says which events stay.
+func (r *redactor) choose() {
+	r.in.wanted = make(map[int64]*class)
+	for id, c := range r.in.schema.byID {
+		if c.event && r.kept.classes[id] {
+			r.in.wanted[id] = c
+		}
+	}
+}
+
+// countDropped counts those that did not. Metadata and constants are no events.
+func (r *redactor) countDropped() {
+	for id, c := range r.in.schema.byID {
+		if c.event && !r.kept.classes[id] && c.events > 0 {
+			r.out.Dropped[c.name] += c.events
+		}
+	}
+}
+
+// event makes an event's body anew.
+func (r *redactor) event(of *class, b []byte) ([]byte, *BadFile) {
+	c := newCursor(r.in.body, r.in.base)
+	c.int() // size
+	c.int() // type
+	b = appendInt(b, uint64(of.id))
+	p := r.plan(of)
+	var in *around
+	if of.name == sourceName {
+		r.noteSource(of, c)
+		in = r.aroundSource(of, c)
+	}
+	if p.asItIs {
+		return append(b, c.b[c.at:]...), nil
+	}
+	b = r.value(&c, of, b, 0, in)
+	return b, c.bad
+}
+
+// write writes a chunk: header, events, constants, metadata.
+func (r *redactor) write(events *spilled, constants, metadata []byte) error {
+	original := make([]byte, headerSize)
+	if _, err := r.in.file.ReadAt(original, r.in.start); err != nil {
+		return r.in.bad(r.in.start, err.Error())
+	}
+	h := r.in.head
+	h.constants = headerSize + events.size
+	h.metadata = h.constants + int64(len(constants))
+	h.size = h.metadata + int64(len(metadata))
+	head := h.append(nil)
+	copy(head[4:8], original[4:8]) // the version
+	binary.BigEndian.PutUint32(head[64:], uint32(original[67])&3)
+	if _, err := r.to.Write(head); err != nil {
+		return err
+	}
+	if err := events.copyTo(r.to); err != nil {
+		return err
+	}
+	if _, err := r.to.Write(constants); err != nil {
+		return err
+	}
+	_, err := r.to.Write(metadata)
+	return err
+}
+
+// spilled are bytes in memory, or in a file when they are many.
+type spilled struct {
+	make func() (Spill, error)
+	mem  []byte
+	file Spill
+	size int64
+}
+
+// maxInMemory is how much of a chunk's events memory holds.
+const maxInMemory = 32 << 20
+
+func (s *spilled) write(b []byte) (err error) {
+	s.size += int64(len(b))
+	s.mem = append(s.mem, b...)
+	if len(s.mem) < maxInMemory {
+		return nil
+	}
+	if s.file == nil {
+		if s.file, err = s.make(); err != nil {
+			return err
+		}
+	}
+	_, err = s.file.Write(s.mem)
+	s.mem = s.mem[:0]
+	return err
+}
+
+func (s *spilled) copyTo(to io.Writer) error {
+	if s.file != nil {
+		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := io.Copy(to, s.file); err != nil {
+			return err
+		}
+	}
+	_, err := to.Write(s.mem)
+	return err
+}
+
+func (s *spilled) close() {
+	if s.file != nil {
+		s.file.Close()
+	}
+}
+
+// DroppedNames are the names of the types of events that were left out, those with most events first.
+func (r *Redacted) DroppedNames() []string {
+	return slices.SortedFunc(maps.Keys(r.Dropped), func(a, b string) int {
+		if d := r.Dropped[b] - r.Dropped[a]; d != 0 {
+			return int(d)
+		}
+		return slices.Compare([]byte(a), []byte(b))
+	})
+}

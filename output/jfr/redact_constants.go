@@ -1,0 +1,240 @@
+package jfr
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// rawConstants are a chunk's constants as they stand in the file.
+type rawConstants struct {
+	pools   map[int64]*rawPool
+	symbols map[uint64]string
+	strings map[uint64]string
+	classes map[uint64]classRef
+}
+
+// rawPool is a pool: its constants in the order in which they were met.
+type rawPool struct {
+	at   map[uint64]piece
+	keys []uint64
+}
+
+// readAll follows the checkpoints from the last to the first, as readConstants does.
+func (r *redactor) readAll() *BadFile {
+	r.k = &rawConstants{pools: make(map[int64]*rawPool), symbols: make(map[uint64]string), strings: make(map[uint64]string),
+		classes: make(map[uint64]classRef)}
+	total := int64(0)
+	for at := r.in.head.constants; ; {
+		c, bad := r.in.big(r.in.start+at, typeCheckpoint, maxConstants-total)
+		if bad != nil {
+			return bad
+		}
+		total += int64(len(c.b))
+		back := r.k.read(&c, r.in.schema)
+		switch {
+		case c.bad != nil:
+			return c.bad
+		case back == 0:
+			return nil
+		case back > 0 || at+back < headerSize:
+			return r.in.bad(r.in.start+at, "the constants before these lie behind them, or outside the chunk")
+		}
+		at += back
+	}
+}
+
+func (k *rawConstants) read(c *cursor, s *schema) (back int64) {
+	of := &checkpoint{c.b, c.base}
+	c.int() // start
+	c.int() // duration
+	back = int64(c.int())
+	c.byte() // kind
+	for range c.count(2) {
+		id := int64(c.int())
+		class := s.byID[id]
+		if class == nil {
+			c.fail("constants of type %d, which there is not", id)
+		}
+		for range c.count(1) {
+			if !c.step() {
+				break
+			}
+			k.one(c, class, of)
+		}
+		if c.bad != nil {
+			break
+		}
+	}
+	return back
+}
+
+// one notes a constant. The first that is met of a key counts.
+func (k *rawConstants) one(c *cursor, class *class, of *checkpoint) {
+	key := c.int()
+	pool := k.pools[class.id]
+	if pool == nil {
+		pool = &rawPool{at: make(map[uint64]piece)}
+		k.pools[class.id] = pool
+	}
+	from := c.at
+	switch class.name {
+	case "jdk.types.Symbol":
+		keepFirst(k.symbols, key, c.text(false).s)
+		return
+	case "java.lang.String":
+		keepFirst(k.strings, key, c.text(false).s)
+		return
+	case "java.lang.Class":
+		rec := record{}
+		c.value(class, 0, &rec)
+		keepFirst(k.classes, key, classRef{rec.numbers[slotName]})
+	default:
+		c.value(class, 0, nil)
+	}
+	if _, known := pool.at[key]; !known && c.bad == nil {
+		pool.at[key] = piece{of, uint32(from), uint32(c.at)}
+		pool.keys = append(pool.keys, key)
+	}
+}
+
+// constants writes them again as one checkpoint. The symbols come last: others decide which there are.
+func (r *redactor) constants() ([]byte, *BadFile) {
+	used := r.symbols.begin()
+	var lists [][]byte
+	symbol := r.in.schema.byName["jdk.types.Symbol"]
+	for _, id := range slices.Sorted(maps.Keys(r.k.pools)) {
+		class, pool := r.in.schema.byID[id], r.k.pools[id]
+		if len(pool.keys) == 0 || !r.kept.classes[id] || class.name == "java.lang.String" || class == symbol {
+			continue
+		}
+		list := appendInt(appendInt(nil, uint64(id)), uint64(len(pool.keys)))
+		for _, key := range pool.keys {
+			var bad *BadFile
+			if list, bad = r.constant(list, class, key, pool.at[key]); bad != nil {
+				return nil, bad
+			}
+		}
+		lists = append(lists, list)
+	}
+	if symbol != nil && len(used.list) > 0 {
+		lists = append(lists, used.pool(symbol.id))
+	}
+	b := appendInt(nil, uint64(typeCheckpoint))
+	b = appendInt(b, uint64(r.in.head.startTicks))
+	b = append(b, 0, 0, 0) // duration; no checkpoint before; kind
+	b = appendInt(b, uint64(len(lists)))
+	for _, list := range lists {
+		b = append(b, list...)
+	}
+	return appendEvent(nil, b), nil
+}
+
+func (r *redactor) constant(b []byte, class *class, key uint64, at piece) ([]byte, *BadFile) {
+	b = appendInt(b, key)
+	c := newCursor(at.of.b[at.from:at.to], at.of.base+int64(at.from))
+	if _, primitive := forms[class.name]; primitive || r.plan(class).asItIs {
+		return append(b, c.b...), nil
+	}
+	var in *around
+	switch class.name {
+	case "java.lang.Class":
+		in = &around{source: r.sources[key]}
+	case "jdk.types.Method":
+		rec, peek := record{}, c
+		peek.value(class, 0, &rec)
+		of := rec.numbers[slotType]
+		in = &around{class: r.nameOf(of), source: r.sources[of]}
+	}
+	b = r.value(&c, class, b, 0, in)
+	return b, c.bad
+}
+
+func (r *redactor) nameOf(class uint64) string { return r.k.symbols[r.k.classes[class].name] }
+
+// noteSource keeps which file a class comes from. These events come before the others of a chunk of ours.
+func (r *redactor) noteSource(of *class, c cursor) {
+	rec := record{}
+	c.value(of, 0, &rec)
+	keepFirst(r.sources, rec.numbers[slotType], r.k.symbols[rec.numbers[slotSource]])
+}
+
+// aroundSource is what a source event's file means.
+func (r *redactor) aroundSource(of *class, c cursor) *around {
+	rec := record{}
+	c.value(of, 0, &rec)
+	return &around{class: r.nameOf(rec.numbers[slotType])}
+}
+
+// isImage tells the file of native code from a source file.
+func isImage(name string) bool {
+	return strings.HasPrefix(name, "/") || strings.HasPrefix(name, "[") || strings.Contains(name, ".so") ||
+		name != "" && !strings.Contains(name, ".")
+}
+
+// cutImage is an image's name as classes of our files have it.
+func cutImage(file string) (class, rest string, found bool) {
+	return strings.Cut(path.Base(file), ".so")
+}
+
+func isSortClass(name string) bool { return name != "" && slices.Contains(sortClasses[:], name) }
+
+// symbolTable gives the new texts of symbols keys. A text keeps its key through all chunks: readers take a key that
+// they know from the last chunk for the same text.
+type symbolTable struct {
+	keys map[string]uint64
+	last uint64
+	open *usedSymbols
+}
+
+// usedSymbols are those of one chunk.
+type usedSymbols struct {
+	seen map[uint64]bool
+	list []usedSymbol
+}
+
+type usedSymbol struct {
+	key  uint64
+	text string
+}
+
+func newSymbolTable() *symbolTable {
+	return &symbolTable{keys: make(map[string]uint64), open: &usedSymbols{seen: make(map[uint64]bool)}}
+}
+
+// begin returns the symbols of the chunk that ends: of its events and, from now on, of its constants.
+func (t *symbolTable) begin() *usedSymbols { return t.open }
+
+// next begins a chunk.
+func (t *symbolTable) next() {
+	t.open = &usedSymbols{seen: make(map[uint64]bool)}
+	if len(t.keys) > maxSymbols {
+		clear(t.keys) // a text that comes again gets a key that nobody has had
+	}
+}
+
+// maxSymbols bounds how many are known from chunk to chunk.
+const maxSymbols = 1 << 20
+
+func (t *symbolTable) key(text string) uint64 {
+	key, ok := t.keys[text]
+	if !ok {
+		t.last++
+		key = t.last
+		t.keys[text] = key
+	}
+	if !t.open.seen[key] {
+		t.open.seen[key] = true
+		t.open.list = append(t.open.list, usedSymbol{key, text})
+	}
+	return key
+}
+
+func (u *usedSymbols) pool(id int64) []byte {
+	b := appendInt(appendInt(nil, uint64(id)), uint64(len(u.list)))
+	for _, s := range u.list {
+		b = appendText(appendInt(b, s.key), s.text)
+	}
+	return b
+}

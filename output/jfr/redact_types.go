@@ -1,0 +1,126 @@
+package jfr
+
+import "strings"
+
+// keptTypePrefixes are where types lie that are no events and stay: the JDK's, async-profiler's and ours.
+var keptTypePrefixes = []string{"java.lang.", "jdk.types.", "jdk.jfr.", "jdk.settings.", "profiler.types.", "goprof."}
+
+// keptEvents are the events that stay, of the JDK, of async-profiler and ours. All others are dropped: those that hold
+// system properties, the environment, other processes, thread dumps, flags with texts, files of libraries, and all events
+// of applications.
+var keptEvents = listOf(`
+	goprof.Recording goprof.Account goprof.Unseen goprof.Pauses goprof.Note goprof.Source goprof.Mark goprof.SampleDetail
+	profiler.WallClockSample profiler.Malloc profiler.Free profiler.LiveObject profiler.Window profiler.MethodTrace
+	profiler.CPUTimeSample jdk.ExecutionSample jdk.NativeMethodSample jdk.CPUTimeSample jdk.CPUTimeSamplesLost
+	jdk.ObjectAllocationSample jdk.ObjectAllocationInNewTLAB jdk.ObjectAllocationOutsideTLAB jdk.ObjectCount
+	jdk.ObjectCountAfterGC jdk.OldObjectSample jdk.AllocationRequiringGC
+	jdk.JavaMonitorEnter jdk.JavaMonitorWait jdk.JavaMonitorNotify jdk.JavaMonitorInflate jdk.JavaMonitorDeflate
+	jdk.JavaMonitorStatistics jdk.ThreadPark jdk.ThreadSleep jdk.ThreadStart jdk.ThreadEnd jdk.ThreadAllocationStatistics
+	jdk.ThreadCPULoad jdk.ThreadContextSwitchRate jdk.VirtualThreadStart jdk.VirtualThreadEnd jdk.VirtualThreadPinned
+	jdk.VirtualThreadSubmitFailed jdk.JavaThreadStatistics jdk.SyncOnValueBasedClass jdk.BiasedLockRevocation
+	jdk.BiasedLockClassRevocation jdk.BiasedLockSelfRevocation jdk.ContinuationFreeze jdk.ContinuationThaw
+	jdk.FileRead jdk.FileWrite jdk.FileForce jdk.SocketRead jdk.SocketWrite jdk.SocketConnect
+	jdk.JavaExceptionThrow jdk.JavaErrorThrow jdk.ExceptionStatistics jdk.ClassLoad jdk.ClassDefine jdk.ClassUnload
+	jdk.ClassLoadingStatistics jdk.ClassLoaderStatistics jdk.Deoptimization jdk.Compilation jdk.CompilerPhase
+	jdk.CompilerInlining jdk.CompilerStatistics jdk.CompilerConfiguration jdk.CompilerQueueUtilization jdk.JITRestart
+	jdk.CodeCacheStatistics jdk.CodeCacheConfiguration jdk.CodeCacheFull jdk.SweepCodeCache jdk.CodeSweeperStatistics
+	jdk.GarbageCollection jdk.YoungGarbageCollection jdk.OldGarbageCollection jdk.G1GarbageCollection
+	jdk.ParallelOldGarbageCollection jdk.ZYoungGarbageCollection jdk.ZOldGarbageCollection jdk.SystemGC
+	jdk.GCPhasePause jdk.GCPhasePauseLevel1 jdk.GCPhasePauseLevel2 jdk.GCPhasePauseLevel3 jdk.GCPhasePauseLevel4
+	jdk.GCPhaseConcurrent jdk.GCPhaseConcurrentLevel1 jdk.GCPhaseConcurrentLevel2 jdk.GCPhaseParallel jdk.GCCPUTime
+	jdk.GCHeapSummary jdk.GCHeapMemoryUsage jdk.GCHeapMemoryPoolUsage jdk.MetaspaceSummary jdk.MetaspaceGCThreshold
+	jdk.MetaspaceChunkFreeListSummary jdk.MetaspaceAllocationFailure jdk.MetaspaceOOM jdk.PSHeapSummary
+	jdk.G1HeapSummary jdk.G1EvacuationYoungStatistics jdk.G1EvacuationOldStatistics jdk.G1BasicIHOP jdk.G1AdaptiveIHOP
+	jdk.G1MMU jdk.G1HeapRegionTypeChange jdk.G1HeapRegionInformation jdk.EvacuationInformation jdk.EvacuationFailed
+	jdk.PromotionFailed jdk.ConcurrentModeFailure jdk.PromoteObjectInNewPLAB jdk.PromoteObjectOutsidePLAB
+	jdk.TenuringDistribution jdk.GCReferenceStatistics jdk.ReferenceStatistics jdk.GCConfiguration
+	jdk.GCHeapConfiguration jdk.GCSurvivorConfiguration jdk.GCTLABConfiguration jdk.YoungGenerationConfiguration
+	jdk.ZAllocationStall jdk.ZPageAllocation jdk.ZRelocationSet jdk.ZRelocationSetGroup jdk.ZStatisticsCounter
+	jdk.ZStatisticsSampler jdk.ZThreadPhase jdk.ZUncommit jdk.ZUnmap jdk.ShenandoahHeapRegionInformation
+	jdk.ShenandoahHeapRegionStateChange jdk.ShenandoahEvacuationInformation
+	jdk.SafepointBegin jdk.SafepointEnd jdk.SafepointStateSynchronization jdk.SafepointWaitBlocked jdk.SafepointCleanup
+	jdk.SafepointCleanupTask jdk.SafepointLatency jdk.ExecuteVMOperation jdk.FinalizerStatistics
+	jdk.CPULoad jdk.CPUInformation jdk.CPUTimeStampCounter jdk.PhysicalMemory jdk.SwapSpace jdk.ResidentSetSize
+	jdk.NativeMemoryUsage jdk.NativeMemoryUsageTotal jdk.DirectBufferStatistics jdk.NetworkUtilization
+	jdk.ContainerConfiguration jdk.ContainerCPUUsage jdk.ContainerCPUThrottling jdk.ContainerMemoryUsage
+	jdk.ContainerIOUsage jdk.StringTableStatistics jdk.SymbolTableStatistics jdk.PlaceholderTableStatistics
+	jdk.LoaderConstraintsTableStatistics jdk.ProtectionDomainCacheTableStatistics
+	jdk.JVMInformation jdk.OSInformation jdk.ActiveRecording jdk.ActiveSetting jdk.DataLoss jdk.Flush jdk.HeapDump
+	jdk.BooleanFlag jdk.IntFlag jdk.UnsignedIntFlag jdk.LongFlag jdk.UnsignedLongFlag jdk.DoubleFlag
+	jdk.BooleanFlagChanged jdk.IntFlagChanged jdk.UnsignedIntFlagChanged jdk.LongFlagChanged
+	jdk.UnsignedLongFlagChanged jdk.DoubleFlagChanged jdk.MethodTrace jdk.MethodTiming`)
+
+// meaning is what a text of a recording is, and so what becomes of it.
+type meaning uint8
+
+const (
+	secretText meaning = iota // nobody knows: it is emptied
+	vmText                    // a word of the JVM's or of ours
+	threadText
+	pathText
+	versionText
+	programText
+	sentence
+	hostText
+	settingText
+	classText
+	methodText2
+	descriptorText
+	packageText
+	moduleText
+	locationText
+	loaderText
+	sourceText
+	buildText
+)
+
+// textFields say what the texts of events and constants are: "type.field". What is not here is emptied.
+var textFields = map[string]meaning{
+	"goprof.Recording.version": versionText, "goprof.Recording.host": hostText, "goprof.Recording.mainClass": programText,
+	"goprof.Recording.jvm": versionText, "goprof.Recording.collector": vmText, "goprof.Recording.mode": vmText,
+	"goprof.Recording.engine": vmText, "goprof.Recording.weight": vmText, "goprof.Account.quality": vmText,
+	"goprof.Unseen.reason": vmText, "goprof.Note.name": vmText, "goprof.Note.text": sentence, "goprof.Note.remedy": sentence,
+	"goprof.Mark.kind": vmText, "goprof.Mark.text": sentence, "goprof.Source.file": sourceText,
+	"goprof.Source.build": buildText,
+
+	"jdk.JVMInformation.jvmName": versionText, "jdk.JVMInformation.jvmVersion": versionText,
+	"jdk.JVMInformation.javaArguments": programText, "jdk.CPUInformation.cpu": versionText,
+	"jdk.ActiveSetting.name": settingText, "jdk.ActiveSetting.value": settingText,
+	"jdk.FileRead.path": pathText, "jdk.FileWrite.path": pathText, "jdk.FileForce.path": pathText,
+	"jdk.GCPhasePause.name": vmText, "jdk.GCPhasePauseLevel1.name": vmText, "jdk.GCPhasePauseLevel2.name": vmText,
+	"jdk.GCPhasePauseLevel3.name": vmText, "jdk.GCPhasePauseLevel4.name": vmText, "jdk.GCPhaseConcurrent.name": vmText,
+	"jdk.GCPhaseConcurrentLevel1.name": vmText, "jdk.GCPhaseConcurrentLevel2.name": vmText,
+	"jdk.GCPhaseParallel.name": vmText, "jdk.SafepointCleanupTask.name": vmText, "jdk.GarbageCollection.cause": vmText,
+	"jdk.ActiveRecording.maxAge": vmText, "jdk.NativeMemoryUsage.type": vmText, "jdk.Deoptimization.reason": vmText,
+	"jdk.BooleanFlag.name": vmText, "jdk.IntFlag.name": vmText, "jdk.UnsignedIntFlag.name": vmText,
+	"jdk.LongFlag.name": vmText, "jdk.UnsignedLongFlag.name": vmText, "jdk.DoubleFlag.name": vmText,
+	"jdk.BooleanFlagChanged.name": vmText, "jdk.IntFlagChanged.name": vmText, "jdk.UnsignedIntFlagChanged.name": vmText,
+	"jdk.LongFlagChanged.name": vmText, "jdk.UnsignedLongFlagChanged.name": vmText, "jdk.DoubleFlagChanged.name": vmText,
+	"jdk.ContainerConfiguration.containerType": vmText, "jdk.SafepointLatency.threadState": vmText,
+
+	"java.lang.Thread.osName": threadText, "java.lang.Thread.javaName": threadText, "jdk.types.ThreadGroup.name": threadText,
+	"java.lang.Class.name": classText, "jdk.types.Method.name": methodText2, "jdk.types.Method.descriptor": descriptorText,
+	"jdk.types.Package.name": packageText, "jdk.types.Module.name": moduleText, "jdk.types.Module.version": versionText,
+	"jdk.types.Module.location": locationText, "jdk.types.ClassLoader.name": loaderText,
+
+	// Inlining is told by names, not by references.
+	"jdk.types.CalleeMethod.type": classText, "jdk.types.CalleeMethod.descriptor": descriptorText,
+}
+
+// vmPools are types with one text each that only the JVM, async-profiler or goprof makes.
+var vmPools = listOf(`jdk.types.FrameType jdk.types.ThreadState jdk.types.GCName jdk.types.GCCause jdk.types.GCWhen
+	jdk.types.VMOperationType jdk.types.CompilerPhaseType jdk.types.CodeBlobType jdk.types.InflateCause
+	jdk.types.MetadataType jdk.types.MetaspaceObjectType jdk.types.ReferenceType jdk.types.G1HeapRegionType
+	jdk.types.G1YCType jdk.types.NarrowOopMode jdk.types.FlagValueOrigin jdk.types.CompilerType
+	jdk.types.OldObjectRootSystem jdk.types.OldObjectRootType jdk.types.ZStatisticsCounterType
+	jdk.types.ZStatisticsSamplerType jdk.types.ZPageTypeType jdk.types.ShenandoahHeapRegionState
+	jdk.types.DeoptimizationReason jdk.types.DeoptimizationAction jdk.types.Bytecode jdk.types.NMTType
+	goprof.types.Certainty goprof.Certainty profiler.types.LogLevel profiler.types.UserEventType`)
+
+func listOf(words string) map[string]bool {
+	list := make(map[string]bool)
+	for word := range strings.FieldsSeq(words) {
+		list[word] = true
+	}
+	return list
+}

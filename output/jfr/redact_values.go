@@ -1,0 +1,215 @@
+package jfr
+
+// action is what becomes of a field.
+type action uint8
+
+const (
+	copyField action = iota
+	leaveOut
+	changeText
+	changeSymbol
+	zeroKey // a reference to a text that nobody knows
+	goInto  // a structure of which something changes
+)
+
+// plan is what becomes of the fields of a type.
+type plan struct {
+	actions  []action
+	meanings []meaning
+	asItIs   bool
+}
+
+// plan makes the plan of a type. A type that holds itself is not copied as it is.
+func (r *redactor) plan(of *class) *plan {
+	if p := r.plans[of]; p != nil {
+		return p
+	}
+	p := &plan{actions: make([]action, len(of.fields)), meanings: make([]meaning, len(of.fields))}
+	r.plans[of] = p
+	asItIs := true
+	for i := range of.fields {
+		f := &of.fields[i]
+		p.meanings[i] = meaningOf(of, f)
+		p.actions[i] = r.action(f)
+		asItIs = asItIs && p.actions[i] == copyField
+	}
+	p.asItIs = asItIs
+	return p
+}
+
+func meaningOf(of *class, f *field) meaning {
+	if of.simple && vmPools[of.name] {
+		return vmText
+	}
+	return textFields[of.name+"."+f.name]
+}
+
+func (r *redactor) action(f *field) action {
+	switch {
+	case !r.kept.keepsField(f.name, f.typ):
+		return leaveOut
+	case f.ref && f.class != nil && f.class.name == "jdk.types.Symbol":
+		return changeSymbol
+	case f.ref && f.class != nil && f.class.name == "java.lang.String":
+		return zeroKey
+	case f.form == formText:
+		return changeText
+	case f.form == formStruct && f.class != nil && !r.plan(f.class).asItIs:
+		return goInto
+	}
+	return copyField
+}
+
+// around is what a name means by what it belongs to.
+type around struct {
+	class  string // of a method or a source, as the file has it
+	source string // the file that the class comes from, where the recording says it
+}
+
+// value writes a value again. What it reads must be read whole, whatever is left out.
+func (r *redactor) value(c *cursor, of *class, b []byte, depth int, in *around) []byte {
+	if depth > maxValueDepth {
+		c.fail("%s: values more than %d deep", of.name, maxValueDepth)
+		return b
+	}
+	p := r.plan(of)
+	for i := range of.fields {
+		if !c.step() {
+			return b
+		}
+		f := &of.fields[i]
+		if p.actions[i] == copyField || p.actions[i] == leaveOut {
+			from := c.at
+			one := class{name: of.name, fields: of.fields[i : i+1]}
+			c.value(&one, depth, nil)
+			if p.actions[i] == copyField && c.bad == nil {
+				b = append(b, c.b[from:c.at]...)
+			}
+			continue
+		}
+		n := 1
+		if f.array {
+			n = c.count(f.least())
+			b = appendInt(b, uint64(n))
+		}
+		for range n {
+			if !c.step() {
+				return b
+			}
+			b = r.single(c, f, p.actions[i], p.meanings[i], b, depth, in)
+		}
+	}
+	return b
+}
+
+func (r *redactor) single(c *cursor, f *field, do action, m meaning, b []byte, depth int, in *around) []byte {
+	switch do {
+	case changeSymbol:
+		key := c.int()
+		text, known := r.k.symbols[key]
+		if !known {
+			return appendInt(b, 0)
+		}
+		return appendInt(b, r.symbols.key(r.text(m, text, in)))
+	case zeroKey:
+		c.int()
+		return appendInt(b, 0)
+	case changeText:
+		t := c.text(false)
+		if t.pooled {
+			t.s = r.k.strings[t.key]
+		}
+		if t.s == "" {
+			return append(b, stringNull)
+		}
+		if m == secretText {
+			r.out.Texts++
+		}
+		return appendString(b, r.text(m, t.s, in))
+	default:
+		return r.value(c, f.class, b, depth+1, in)
+	}
+}
+
+// text is what a text becomes by its meaning.
+func (r *redactor) text(m meaning, s string, in *around) string {
+	by := r.by
+	switch m {
+	case vmText:
+		return by.JVMText(s)
+	case threadText:
+		return by.ThreadName(s)
+	case pathText:
+		return by.Path(s)
+	case versionText:
+		return by.Version(s)
+	case programText:
+		return by.Program(s)
+	case sentence:
+		return by.Text(s)
+	case hostText:
+		return by.Host(s)
+	case settingText:
+		return by.Setting(s)
+	case classText:
+		return r.className(s, in)
+	case methodText2:
+		return r.methodName(s, in)
+	case descriptorText:
+		return by.Descriptor(s)
+	case packageText, moduleText:
+		return by.Package(s)
+	case locationText:
+		return by.Location(s)
+	case loaderText:
+		return by.Loader(s)
+	case sourceText:
+		return r.sourceName(s, in)
+	case buildText:
+		return by.Build(s)
+	}
+	return ""
+}
+
+// className is a class, or what stands for one above code that has none: an image's name without its end, a sort.
+func (r *redactor) className(name string, in *around) string {
+	if in != nil && isImage(in.source) {
+		class, _, _ := cutImage(r.by.Path(in.source))
+		return class
+	}
+	for _, own := range sortClasses {
+		if name == own && own != "" {
+			return name
+		}
+	}
+	if r.by.OpenLibrary(name) || r.by.OpenLibrary(name+".so") {
+		return name
+	}
+	return r.by.Class(name)
+}
+
+func (r *redactor) methodName(name string, in *around) string {
+	if in == nil {
+		return r.by.MethodOf("", name)
+	}
+	switch {
+	case isImage(in.source):
+		return r.by.Native(name, in.source)
+	case in.class == "", isSortClass(in.class):
+		return r.by.Native(name, "")
+	case r.by.OpenLibrary(in.class):
+		return r.by.Native(name, in.class)
+	}
+	return r.by.MethodOf(in.class, name)
+}
+
+func (r *redactor) sourceName(name string, in *around) string {
+	if isImage(name) {
+		return r.by.Path(name)
+	}
+	class := ""
+	if in != nil {
+		class = in.class
+	}
+	return r.by.SourceOf(class, name)
+}

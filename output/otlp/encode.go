@@ -1,0 +1,177 @@
+package otlp
+
+import (
+	"cmp"
+	"time"
+
+	"goprof/output/ship"
+	"goprof/profile"
+	"goprof/profile/naming"
+	"goprof/profile/protobuf"
+	"goprof/profile/resource"
+)
+
+// Encode writes a batch as an ExportProfilesServiceRequest, which has the fields of a ProfilesData: a file of it is one.
+func Encode(b *ship.Batch) []byte {
+	e := &encoder{dict: newDictionary(), functions: make(map[*profile.Func]int32), batch: b}
+	e.samples()
+	scope := protobuf.String(nil, 1, "goprof")
+	scope = protobuf.String(scope, 2, clean(b.Meta.Version))
+	profiles := protobuf.Bytes(nil, 1, scope)
+	profiles = protobuf.Bytes(profiles, 2, e.profile(profile.Samples, e.timed()))
+	if w := b.Weight(); w != profile.Samples {
+		profiles = protobuf.Bytes(profiles, 2, e.profile(w, false))
+	}
+	of := protobuf.Bytes(nil, 1, resourceOf(b.Resource))
+	of = protobuf.Bytes(of, 2, profiles)
+	message := protobuf.Bytes(nil, 1, of)
+	return protobuf.Bytes(message, 2, e.dict.write(nil))
+}
+
+// resourceOf is a Resource.
+func resourceOf(list resource.Attributes) (b []byte) {
+	for i := range list {
+		a := &list[i]
+		pair := protobuf.Text(nil, 1, a.Key)
+		value := textValue(a.Text)
+		if a.IsInt {
+			value = intValue(a.Number)
+		}
+		b = protobuf.Bytes(b, 1, protobuf.Bytes(pair, 2, value))
+	}
+	return b
+}
+
+// encoder makes one message.
+type encoder struct {
+	dict      *dictionary
+	functions map[*profile.Func]int32
+	locations []int32
+	batch     *ship.Batch
+	heads     [][]byte // of each sample: what does not depend on what is counted
+}
+
+// samples makes what all profiles know of each sample: stack and attributes.
+func (e *encoder) samples() {
+	for i := range e.batch.Samples {
+		s := &e.batch.Samples[i]
+		head := protobuf.Uint(nil, 1, uint64(e.stack(s.Stack)))
+		e.heads = append(e.heads, protobuf.Packed(head, 2, e.attributes(s)))
+	}
+}
+
+// attributes are the indices of what is known of a sample's thread and state.
+func (e *encoder) attributes(s *ship.Sample) (list []int32) {
+	t := &s.Thread
+	if t.TID != 0 {
+		list = append(list, e.dict.attribute("thread.id", intValue(int64(t.TID))))
+	}
+	if name := cmp.Or(t.JavaName, t.Name); name != "" && !t.Virtual {
+		list = append(list, e.dict.attribute("thread.name", textValue(clean(name))))
+	}
+	if t.Virtual {
+		list = append(list, e.dict.attribute("thread.name", textValue(clean(cmp.Or(t.JavaName, naming.ThreadLabel(t))))))
+		list = append(list, e.dict.attribute("jvm.thread.virtual", protobuf.Uint(nil, 2, 1)))
+	}
+	if !s.NoState {
+		list = append(list, e.dict.attribute("thread.state", textValue(s.State.String())))
+	}
+	return list
+}
+
+// maxRepeats is how often a moment may stand for as many looks.
+const maxRepeats = 64
+
+// timed reports whether each look has its own time. All samples of a profile have times, or none.
+func (e *encoder) timed() bool {
+	for i := range e.batch.Samples {
+		for _, p := range e.batch.Samples[i].Points {
+			if p.At <= 0 || p.Looks < 1 || p.Looks > maxRepeats {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// profile is a Profile that counts one thing. Of looks with times it has only these: each counts 1. Servers of today
+// take several values of one sample for several types of value.
+func (e *encoder) profile(w profile.Weight, timed bool) []byte {
+	from, to := e.span()
+	b := protobuf.Bytes(nil, 1, e.valueType(w))
+	for i := range e.batch.Samples {
+		s := &e.batch.Samples[i]
+		one := append([]byte(nil), e.heads[i]...)
+		if timed {
+			one = protobuf.PackedFixed64(one, 5, times(s.Points))
+		} else if n := s.Value(w); n != 0 {
+			one = protobuf.Packed(one, 4, []int64{n})
+		} else {
+			continue // counts nothing of this
+		}
+		b = protobuf.Bytes(b, 2, one)
+	}
+	b = protobuf.Fixed64(b, 3, uint64(from))
+	b = protobuf.Uint(b, 4, uint64(to-from))
+	b = protobuf.Bytes(b, 5, e.periodType()) // one server demands it, also where the period is not known
+	return protobuf.Uint(b, 6, uint64(max(e.batch.Meta.Interval, 0)))
+}
+
+func times(points []ship.Point) (list []uint64) {
+	for _, p := range points {
+		for range p.Looks {
+			list = append(list, uint64(p.At))
+		}
+	}
+	return list
+}
+
+// span is the batch's time, with all of its looks: servers refuse those that lie outside.
+func (e *encoder) span() (from, to int64) {
+	from, to = unixNano(e.batch.From), unixNano(e.batch.To)
+	for i := range e.batch.Samples {
+		for _, p := range e.batch.Samples[i].Points {
+			if p.At <= 0 {
+				continue
+			}
+			if from == 0 {
+				from = p.At
+			}
+			from, to = min(from, p.At), max(to, p.At+1)
+		}
+	}
+	return from, max(from, to)
+}
+
+func unixNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(t.UnixNano(), 0)
+}
+
+func (e *encoder) valueType(w profile.Weight) []byte {
+	what, unit := "samples", "count"
+	switch w {
+	case profile.CPUTime:
+		what, unit = "cpu", "nanoseconds"
+	case profile.WallTime:
+		what, unit = "wall", "nanoseconds"
+	case profile.Bytes:
+		what, unit = "allocated_space", "bytes"
+	}
+	return e.typeAndUnit(what, unit)
+}
+
+// periodType says between what two looks lies one interval: time of a CPU, or time that passes.
+func (e *encoder) periodType() []byte {
+	if m := e.batch.Meta.Mode; m == profile.ModeWall || m == profile.ModeOffCPU {
+		return e.typeAndUnit("wall", "nanoseconds")
+	}
+	return e.typeAndUnit("cpu", "nanoseconds")
+}
+
+func (e *encoder) typeAndUnit(what, unit string) []byte {
+	b := protobuf.Uint(nil, 1, uint64(e.dict.text(what)))
+	return protobuf.Uint(b, 2, uint64(e.dict.text(unit)))
+}

@@ -1,0 +1,184 @@
+package otlp
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	collector "go.opentelemetry.io/proto/slim/otlp/collector/profiles/v1development"
+	profiles "go.opentelemetry.io/proto/slim/otlp/profiles/v1development"
+
+	"goprof/output/ship"
+	"goprof/profile"
+	"goprof/testdata/shipped"
+)
+
+func encoded(t *testing.T, samples []*profile.Sample, o ship.GatherOptions) *collector.ExportProfilesServiceRequest {
+	t.Helper()
+	r := shipped.ParseOTLP(t, Encode(shipped.Batch(samples, o)))
+	valid(t, r)
+	return r
+}
+
+// TestSameAsCollapsed: what OpenTelemetry's own code decodes of our bytes has the stacks and counts of our collapsed text.
+func TestSameAsCollapsed(t *testing.T) {
+	for _, wall := range []bool{false, true} {
+		samples := shipped.Samples(400, wall)
+		r := encoded(t, samples, ship.GatherOptions{})
+		shipped.Same(t, "samples", shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
+		second, weight := "cpu", profile.CPUTime
+		if wall {
+			second, weight = "wall", profile.WallTime
+		}
+		shipped.Same(t, second, shipped.OTLP(t, r, second), shipped.Collapsed(t, samples, weight))
+	}
+}
+
+// TestCountsWithoutTimes: looks without a time of their own are summed up, and samples that stand for many looks, too.
+func TestCountsWithoutTimes(t *testing.T) {
+	for name, change := range map[string]func(*profile.Sample){
+		"no time":    func(s *profile.Sample) { s.At = profile.Instant{} },
+		"many looks": func(s *profile.Sample) { s.Count = 1000 },
+		"some looks": func(s *profile.Sample) { s.Count = 3 },
+	} {
+		samples := shipped.Samples(100, false)
+		change(samples[7])
+		r := encoded(t, samples, ship.GatherOptions{})
+		shipped.Same(t, name, shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
+		times := len(r.ResourceProfiles[0].ScopeProfiles[0].Profiles[0].Samples[0].TimestampsUnixNano)
+		if (times > 0) != (name == "some looks") {
+			t.Errorf("%s: %d times", name, times)
+		}
+	}
+}
+
+// TestFields: resource, scope, period, times, threads and images are where the definition has them.
+func TestFields(t *testing.T) {
+	r := encoded(t, shipped.Samples(50, true), ship.GatherOptions{Pools: true})
+	of := r.ResourceProfiles[0]
+	told := make(map[string]string)
+	for _, a := range of.Resource.Attributes {
+		told[a.Key] = strings.ReplaceAll(a.Value.String(), "  ", " ")
+	}
+	if told["service.name"] != `string_value:"shop"` || told["process.pid"] != "int_value:4711" {
+		t.Errorf("%v", told)
+	}
+	scope := of.ScopeProfiles[0]
+	if scope.Scope.Name != "goprof" || scope.Scope.Version != "1.2.3" {
+		t.Errorf("%v", scope.Scope)
+	}
+	p, d := scope.Profiles[0], r.Dictionary
+	if p.Period != int64(shipped.Interval) || d.StringTable[p.PeriodType.TypeStrindex] != "wall" ||
+		p.TimeUnixNano != uint64(shipped.Start) || p.DurationNano != uint64(50*shipped.Interval) {
+		t.Errorf("%v %v", p.Period, p.TimeUnixNano)
+	}
+	attributes := make(map[string]int)
+	for _, s := range p.Samples {
+		for _, i := range s.AttributeIndices {
+			a := d.AttributeTable[i]
+			attributes[d.StringTable[a.KeyStrindex]+" "+strings.ReplaceAll(a.Value.String(), "  ", " ")]++
+		}
+	}
+	for _, want := range []string{`thread.name string_value:"pool-1-thread-*"`, "jvm.thread.virtual bool_value:true",
+		`thread.state string_value:"running"`, `thread.name string_value:"GC Thread#*"`} {
+		if attributes[want] == 0 {
+			t.Errorf("no %s in %q", want, slices.Sorted(maps.Keys(attributes)))
+		}
+	}
+	image := d.MappingTable[1]
+	build := d.AttributeTable[image.AttributeIndices[0]]
+	if d.StringTable[image.FilenameStrindex] != shipped.LibC || build.Value.GetStringValue() != shipped.LibCBuild ||
+		d.StringTable[build.KeyStrindex] != "process.executable.build_id.gnu" {
+		t.Errorf("%v %v", image, build)
+	}
+}
+
+// TestEmpty: a batch of nothing is a message, too.
+func TestEmpty(t *testing.T) {
+	shipped.ParseOTLP(t, Encode(&ship.Batch{}))
+	shipped.ParseOTLP(t, Encode(&ship.Batch{Samples: []ship.Sample{{Stack: &profile.Stack{}, Points: []ship.Point{{}}}}}))
+}
+
+// valid checks what the definition demands and servers check: the first entry of each table is empty, no entry is there
+// twice, every index has an entry, samples have one shape, times lie in the profile's, strings are UTF-8 (the decoder
+// checks that).
+func valid(t *testing.T, r *collector.ExportProfilesServiceRequest) {
+	t.Helper()
+	d := reflect.ValueOf(r.Dictionary).Elem()
+	sizes := make(map[string]int)
+	for i := range d.NumField() {
+		field := d.Type().Field(i)
+		if !strings.HasSuffix(field.Name, "Table") {
+			continue
+		}
+		list := d.Field(i)
+		sizes[field.Name] = list.Len()
+		seen := make(map[string]bool)
+		for j := range list.Len() {
+			entry := fmt.Sprint(list.Index(j).Interface())
+			if seen[entry] || j == 0 && entry != "" {
+				t.Errorf("%s: entry %d is %q", field.Name, j, entry)
+			}
+			seen[entry] = true
+		}
+		if list.Len() == 0 {
+			t.Errorf("%s is empty", field.Name)
+		}
+	}
+	for _, l := range r.Dictionary.LocationTable {
+		check(t, sizes["MappingTable"], l.MappingIndex)
+		check(t, sizes["AttributeTable"], l.AttributeIndices...)
+		for _, line := range l.Lines {
+			check(t, sizes["FunctionTable"], line.FunctionIndex)
+		}
+	}
+	for _, s := range r.Dictionary.StackTable {
+		check(t, sizes["LocationTable"], s.LocationIndices...)
+	}
+	for _, p := range r.ResourceProfiles[0].ScopeProfiles[0].Profiles {
+		validProfile(t, p, sizes)
+	}
+}
+
+func validProfile(t *testing.T, p *profiles.Profile, sizes map[string]int) {
+	t.Helper()
+	if p.PeriodType == nil || p.SampleType == nil {
+		t.Error("a type is missing")
+	}
+	identities := make(map[string]bool)
+	shapes := make(map[bool]bool)
+	for _, s := range p.Samples {
+		check(t, sizes["StackTable"], s.StackIndex)
+		check(t, sizes["AttributeTable"], s.AttributeIndices...)
+		shapes[len(s.TimestampsUnixNano) > 0] = true
+		identity := fmt.Sprint(s.StackIndex, s.AttributeIndices)
+		if identities[identity] {
+			t.Errorf("two samples are the same: %s", identity)
+		}
+		identities[identity] = true
+		for _, at := range s.TimestampsUnixNano {
+			if at < p.TimeUnixNano || at >= p.TimeUnixNano+p.DurationNano {
+				t.Errorf("%v lies outside", time.Unix(0, int64(at)))
+			}
+		}
+		if len(s.Values) > 1 || len(s.Values)+len(s.TimestampsUnixNano) == 0 {
+			t.Errorf("%d values", len(s.Values))
+		}
+	}
+	if len(shapes) != 1 {
+		t.Errorf("samples have %d shapes", len(shapes))
+	}
+}
+
+func check(t *testing.T, size int, indices ...int32) {
+	t.Helper()
+	for _, i := range indices {
+		if i < 0 || int(i) >= size {
+			t.Errorf("index %d of %d", i, size)
+		}
+	}
+}

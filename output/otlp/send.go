@@ -1,0 +1,92 @@
+package otlp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+
+	"goprof/output/ship"
+	"goprof/output/ship/wire"
+	"goprof/profile/protobuf"
+	"goprof/profile/resource"
+)
+
+const (
+	httpPath = "/v1development/profiles"
+	method   = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+)
+
+// Destination is a server that speaks OTLP.
+type Destination struct {
+	client *wire.Client
+	name   string
+}
+
+// New makes one. It makes no connection.
+func New(o wire.Options) (*Destination, error) {
+	o.Path, o.Method = httpPath, method
+	client, err := wire.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Destination{client: client, name: "otlp " + o.URL}, nil
+}
+
+// Name is "otlp" and the URL.
+func (d *Destination) Name() string { return d.name }
+
+// Encode makes a message, compressed.
+func (d *Destination) Encode(b *ship.Batch) ([]byte, error) { return pack(Encode(b)) }
+
+func pack(message []byte) ([]byte, error) {
+	var to bytes.Buffer
+	z := gzip.NewWriter(&to)
+	if _, err := z.Write(message); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return to.Bytes(), nil
+}
+
+// Send delivers a message. OTLP forbids to send again what was answered with 500.
+func (d *Destination) Send(ctx context.Context, message []byte) error {
+	r := &wire.Request{Body: message, Type: "application/x-protobuf", Gzip: true, Is500Final: true}
+	send := d.client.Post
+	if d.client.IsGRPC() {
+		send = d.client.Call
+	}
+	answer, err := send(ctx, r)
+	if err != nil {
+		return err
+	}
+	return partial(answer)
+}
+
+// partial is what the server has left out, nil if it has all (ExportProfilesPartialSuccess).
+func partial(answer []byte) error {
+	var p ship.Partial
+	err := protobuf.Each(answer, func(f protobuf.Field) bool {
+		if f.ID != 1 {
+			return true
+		}
+		protobuf.Each(f.Data, func(f protobuf.Field) bool {
+			switch f.ID {
+			case 1:
+				p.Rejected = max(int64(f.Number), 0)
+			case 2:
+				p.Message = resource.Clean(string(f.Data), maxMessage)
+			}
+			return true
+		})
+		return true
+	})
+	if err != nil || p.Rejected == 0 {
+		return nil // an answer that nobody understands is a success all the same: its status says so
+	}
+	return &p
+}
+
+// maxMessage bounds what of a server's message is told.
+const maxMessage = 300

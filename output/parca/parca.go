@@ -1,0 +1,98 @@
+// Package parca sends batches to Parca by its ProfileStoreService/WriteRaw, as gRPC or as JSON over HTTP.
+//
+// A profile is pprof's, with all that is known of threads: Parca keeps labels of samples as columns.
+package parca
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+
+	"goprof/output/pprof"
+	"goprof/output/ship"
+	"goprof/output/ship/wire"
+	"goprof/profile/protobuf"
+	"goprof/profile/resource"
+)
+
+const (
+	path   = "/api/profiles/writeraw" // the gateway of the same call
+	method = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
+)
+
+// Destination is a Parca server.
+type Destination struct {
+	client *wire.Client
+	name   string
+}
+
+// New makes one. It makes no connection.
+func New(o wire.Options) (*Destination, error) {
+	o.Path, o.Method = path, method
+	client, err := wire.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Destination{client: client, name: "parca " + o.URL}, nil
+}
+
+// Name is "parca" and the URL.
+func (d *Destination) Name() string { return d.name }
+
+// Encode makes a WriteRawRequest, in the form that the way wants.
+func (d *Destination) Encode(b *ship.Batch) ([]byte, error) {
+	data, err := pprof.OfBatch(b, nil)
+	if err != nil {
+		return nil, err
+	}
+	labels := append([]resource.Label{{Name: "__name__", Value: nameOf(b)}}, b.Resource.Labels()...)
+	if d.client.IsGRPC() {
+		return message(labels, data), nil
+	}
+	return text(labels, data)
+}
+
+func nameOf(b *ship.Batch) string {
+	for i := range b.Samples {
+		if b.Samples[i].Wall {
+			return "wall"
+		}
+	}
+	return "process_cpu"
+}
+
+func message(labels []resource.Label, data []byte) []byte {
+	var set []byte
+	for _, l := range labels {
+		set = protobuf.Bytes(set, 1, protobuf.String(protobuf.String(nil, 1, l.Name), 2, l.Value))
+	}
+	series := protobuf.Bytes(nil, 1, set)
+	series = protobuf.Bytes(series, 2, protobuf.Bytes(nil, 1, data))
+	return protobuf.Bytes(nil, 2, series)
+}
+
+// text is the same as JSON.
+func text(labels []resource.Label, data []byte) ([]byte, error) {
+	type label struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	}
+	var list []label
+	for _, l := range labels {
+		list = append(list, label(l))
+	}
+	return json.Marshal(map[string]any{"series": []any{map[string]any{
+		"labels":  map[string]any{"labels": list},
+		"samples": []any{map[string]any{"rawProfile": base64.StdEncoding.EncodeToString(data)}},
+	}}})
+}
+
+// Send delivers a message.
+func (d *Destination) Send(ctx context.Context, message []byte) error {
+	if d.client.IsGRPC() {
+		_, err := d.client.Call(ctx, &wire.Request{Body: message})
+		return err
+	}
+	_, err := d.client.Post(ctx, &wire.Request{Body: message, Type: "application/json"})
+	return err
+}

@@ -1,0 +1,94 @@
+package pprof
+
+import (
+	"io"
+
+	pb "github.com/google/pprof/profile"
+
+	"goprof/profile"
+	"goprof/profile/redact"
+)
+
+// Redact writes a profile again, with all its values, without what a Redactor takes out of it.
+func Redact(to io.Writer, from io.Reader, by *redact.Redactor) error {
+	f, err := Read(from)
+	if err != nil {
+		return err
+	}
+	p := f.p
+	for _, m := range p.Mapping {
+		m.BuildID = by.Build(m.BuildID)
+	}
+	redactFunctions(p, by)
+	for _, m := range p.Mapping {
+		m.File = by.Path(m.File)
+		m.KernelRelocationSymbol = ""
+	}
+	for _, s := range p.Sample {
+		redactLabels(s, by)
+	}
+	meta := by.Meta(f.Meta)
+	p.Comments = comments(&meta)
+	p.DropFrames, p.KeepFrames, p.DocURL = "", "", ""
+	for _, t := range append(p.SampleType, p.PeriodType) {
+		if t != nil {
+			t.Type, t.Unit = by.Native(t.Type, ""), by.Native(t.Unit, "")
+		}
+	}
+	p.DefaultSampleType = by.Native(p.DefaultSampleType, "")
+	return p.Write(to)
+}
+
+// redactFunctions renames the functions. In which file of native code one lies, its locations say.
+func redactFunctions(p *pb.Profile, by *redact.Redactor) {
+	image := make(map[uint64]string)
+	for _, l := range p.Location {
+		if l.Mapping == nil {
+			continue
+		}
+		for i := range l.Line {
+			image[l.Line[i].Function.ID] = l.Mapping.File
+		}
+	}
+	for _, f := range p.Function {
+		file := image[f.ID]
+		out := by.Func(profile.Func{Name: f.Name, Module: file, File: f.Filename})
+		system := by.Func(profile.Func{Name: f.SystemName, Module: file})
+		if f.Name != "" {
+			f.Name = out.Name
+		}
+		if f.SystemName != "" {
+			f.SystemName = system.Name
+		}
+		f.Filename = out.File
+	}
+}
+
+func redactLabels(s *pb.Sample, by *redact.Redactor) {
+	labels := make(map[string][]string, len(s.Label))
+	for key, values := range s.Label {
+		out := make([]string, len(values))
+		for i, v := range values {
+			switch key {
+			case labelThread, labelVirtual:
+				out[i] = by.ThreadName(v)
+			default:
+				out[i] = by.Text(v)
+			}
+		}
+		labels[by.Native(key, "")] = out
+	}
+	s.Label = labels
+	numbers, units := make(map[string][]int64, len(s.NumLabel)), make(map[string][]string, len(s.NumUnit))
+	for key, values := range s.NumLabel {
+		numbers[by.Native(key, "")] = values
+	}
+	for key, all := range s.NumUnit {
+		out := make([]string, len(all))
+		for i, unit := range all {
+			out[i] = by.Native(unit, "")
+		}
+		units[by.Native(key, "")] = out
+	}
+	s.NumLabel, s.NumUnit = numbers, units
+}

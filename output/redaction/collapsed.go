@@ -1,0 +1,73 @@
+package redaction
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"goprof/output"
+	"goprof/profile/redact"
+)
+
+// maxLine is how long a line may be.
+const maxLine = 4 << 20
+
+// rewriteCollapsed writes collapsed stacks again, in the order of what they became: the order of the lines would tell
+// something of names that are gone.
+func rewriteCollapsed(to io.Writer, from io.Reader, by *redact.Redactor) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	labels := make(map[string]string)
+	var out []string
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimRight(lines.Text(), "\r")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		if at <= 0 || !isCount(line[at+1:]) {
+			return &output.BadFile{Line: n, Problem: "it is not \"stack count\""}
+		}
+		out = append(out, stack(line[:at], labels, by)+line[at:])
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return &output.BadFile{Problem: "a line of more than 4 MiB", TooMuch: true}
+	case err != nil:
+		return err
+	}
+	slices.Sort(out)
+	w := bufio.NewWriter(to)
+	for _, line := range out {
+		w.WriteString(line)
+		w.WriteByte('\n')
+	}
+	return w.Flush()
+}
+
+func isCount(text string) bool {
+	_, err := strconv.ParseFloat(text, 64) // others write fractions
+	return err == nil
+}
+
+// maxKept bounds how many labels are remembered.
+const maxKept = 1 << 18
+
+func stack(text string, known map[string]string, by *redact.Redactor) string {
+	frames := strings.Split(text, ";")
+	for i, label := range frames {
+		made, ok := known[label]
+		if !ok {
+			if len(known) >= maxKept {
+				clear(known)
+			}
+			made = output.CleanName(by.Label(label))
+			known[strings.Clone(label)] = made
+		}
+		frames[i] = made
+	}
+	return strings.Join(frames, ";")
+}

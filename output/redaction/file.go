@@ -1,0 +1,200 @@
+package redaction
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"goprof/output"
+	"goprof/output/jfr"
+	"goprof/output/pprof"
+	"goprof/profile/redact"
+)
+
+// Kind is what a file is.
+type Kind uint8
+
+// The kinds of files that are rewritten in their own format. Of others nothing is known.
+const (
+	Unknown Kind = iota
+	JFR
+	PProf
+	Collapsed
+	JSON
+)
+
+var kindNames = [...]string{"unknown", "jfr", "pprof", "collapsed", "json"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Account says what became of a file.
+type Account struct {
+	Kind Kind
+	JFR  *jfr.Redacted // of a JFR file
+}
+
+// sniffed is how much of a file tells what it is.
+const sniffed = 64 << 10
+
+// KindOf tells a file's kind by its beginning.
+func KindOf(head []byte) Kind {
+	if isGzip(head) {
+		if z, err := gzip.NewReader(bytes.NewReader(head)); err == nil {
+			start := make([]byte, 512)
+			n, _ := io.ReadFull(z, start)
+			switch k := KindOf(start[:n]); k {
+			case JFR, Collapsed:
+				return k
+			}
+		}
+		return PProf
+	}
+	text := bytes.TrimLeft(head, " \t\r\n")
+	const sampleType = 1<<3 | 2 // profile.proto, field 1
+	switch {
+	case bytes.HasPrefix(head, []byte("FLR\x00")):
+		return JFR
+	case len(head) > 1 && head[0] == sampleType && head[1] < ' ' && !bytes.ContainsRune([]byte("\t\n\r"), rune(head[1])):
+		return PProf
+	case len(text) > 0 && text[0] == '{':
+		return JSON
+	case len(text) > 0 && text[0] != '<' && isText(head):
+		return Collapsed
+	}
+	return Unknown
+}
+
+func isGzip(head []byte) bool { return len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b }
+
+func isText(head []byte) bool {
+	return !bytes.ContainsFunc(head, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' })
+}
+
+// maxFile bounds what is read of a file that memory holds whole.
+const maxFile = 1 << 30
+
+// Input is a file that is to be redacted.
+type Input struct {
+	Kind Kind
+	file *os.File
+	size int64
+	head *bufio.Reader
+	own  []io.Closer
+}
+
+// Open opens a file and tells what it is. Errors of opening are those of package os.
+func Open(name string) (*Input, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	in := &Input{file: file, own: []io.Closer{file}}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = errors.New("it is a folder")
+	default:
+		in.size = info.Size()
+		in.head = bufio.NewReaderSize(file, sniffed)
+		var head []byte
+		head, err = in.head.Peek(sniffed)
+		if err == io.EOF {
+			err = nil
+		}
+		in.Kind = KindOf(head)
+		if in.Kind == JFR && (isGzip(head) || !info.Mode().IsRegular()) && err == nil {
+			err = in.unpack(isGzip(head))
+		}
+	}
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// unpack copies a packed JFR file, or one from a pipe, to a place where it can be read anywhere.
+func (in *Input) unpack(packed bool) error {
+	spool, err := spill()
+	if err != nil {
+		return err
+	}
+	in.own = append(in.own, spool)
+	var from io.Reader = in.head
+	if packed {
+		if from, err = gzip.NewReader(in.head); err != nil {
+			return err
+		}
+	}
+	if in.size, err = io.Copy(spool, io.LimitReader(from, 4*maxFile)); err != nil {
+		return err
+	}
+	in.file = spool
+	return nil
+}
+
+// spill makes a file without a name.
+func spill() (*os.File, error) {
+	file, err := os.CreateTemp("", "goprof-*.tmp")
+	if err != nil {
+		return nil, err
+	}
+	return file, os.Remove(file.Name())
+}
+
+// Close frees what the file holds.
+func (in *Input) Close() {
+	for _, c := range in.own {
+		c.Close()
+	}
+}
+
+// Rewrite writes the file again in its own format.
+func (in *Input) Rewrite(to io.Writer, by *redact.Redactor) (*Account, error) {
+	account := &Account{Kind: in.Kind}
+	var err error
+	switch in.Kind {
+	case JFR:
+		account.JFR, err = jfr.Redact(to, in.file, in.size, by, func() (jfr.Spill, error) { return spill() })
+	case PProf:
+		err = pprof.Redact(to, in.head, by)
+	case Collapsed:
+		err = in.collapsed(to, by)
+	case JSON:
+		err = rewriteJSON(to, &limited{in.head, maxFile}, by)
+	default:
+		err = &output.BadFile{Problem: "it is neither JFR, pprof, collapsed stacks nor goprof's JSON"}
+	}
+	return account, err
+}
+
+func (in *Input) collapsed(to io.Writer, by *redact.Redactor) error {
+	head, _ := in.head.Peek(2)
+	if !isGzip(head) {
+		return rewriteCollapsed(to, &limited{in.head, maxFile}, by)
+	}
+	z, err := gzip.NewReader(in.head)
+	if err != nil {
+		return &output.BadFile{Problem: "it is packed, but damaged: " + err.Error()}
+	}
+	return rewriteCollapsed(to, &limited{z, maxFile}, by)
+}
+
+// limited ends a stream that is too long with an error.
+type limited struct {
+	from io.Reader
+	left int64
+}
+
+func (l *limited) Read(to []byte) (int, error) {
+	n, err := l.from.Read(to)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, &output.BadFile{Problem: fmt.Sprintf("more than %d GiB of it", maxFile>>30), TooMuch: true}
+	}
+	return n, err
+}

@@ -1,0 +1,274 @@
+package redaction
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// What a search may take.
+const (
+	maxWords     = 100_000
+	leastWord    = 3       // characters; shorter ones are in every file
+	maxSearched  = 4 << 30 // bytes of a file with all that is packed in it
+	maxNested    = 4       // packed within packed
+	maxPieces    = 1 << 16 // base64 in a page, entries of a zip
+	leastBase64  = 64      // characters
+	maxInMemory  = 1 << 30
+	maxWordBytes = 1 << 10
+)
+
+// Words reads a list of words, one in each line; '#' begins a comment. Case does not matter.
+func Words(from io.Reader) (words []string, err error) {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 4<<10), maxWordBytes)
+	for lines.Scan() {
+		word := strings.TrimSpace(lines.Text())
+		if word == "" || strings.HasPrefix(word, "#") {
+			continue
+		}
+		if utf8.RuneCountInString(word) < leastWord {
+			return nil, fmt.Errorf("%q is too short: words of %d characters and more can be looked for", word, leastWord)
+		}
+		if words = append(words, word); len(words) > maxWords {
+			return nil, fmt.Errorf("more than %d words", maxWords)
+		}
+	}
+	return words, lines.Err()
+}
+
+// Left is a word that was found.
+type Left struct {
+	Word  string
+	Where string // "in the file", "unpacked", "in base64"
+}
+
+// Search looks for words in a file's bytes and in all that is packed in them: gzip, zip, base64, names that a page
+// shortens. Each word is looked for as UTF-8, Latin-1, UTF-16 and the numbers of JFR, and as JSON, HTML and URLs write
+// it. It returns each word once.
+func Search(from io.Reader, words []string) ([]Left, error) {
+	data, err := io.ReadAll(io.LimitReader(from, maxInMemory+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxInMemory {
+		return nil, fmt.Errorf("the file is larger than %d MiB, and cannot be searched whole", maxInMemory>>20)
+	}
+	s := &search{forms: formsOf(words), found: make(map[string]string), left: maxSearched}
+	s.in(data, "in the file", 0)
+	var all []Left
+	for word, where := range s.found {
+		all = append(all, Left{word, where})
+	}
+	slices.SortFunc(all, func(a, b Left) int { return strings.Compare(a.Word, b.Word) })
+	if s.left < 0 || s.deep {
+		return all, fmt.Errorf("there is more packed in the file than is searched")
+	}
+	return all, nil
+}
+
+type search struct {
+	forms map[string][][]byte // by word, in lower case
+	found map[string]string
+	left  int64
+	deep  bool
+}
+
+// formsOf are the bytes that a word may be in a file.
+func formsOf(words []string) map[string][][]byte {
+	forms := make(map[string][][]byte)
+	for _, word := range words {
+		lower := strings.ToLower(word)
+		units := utf16.Encode([]rune(lower))
+		var little, big, numbers, latin []byte
+		for _, u := range units {
+			little = append(little, byte(u), byte(u>>8))
+			big = append(big, byte(u>>8), byte(u))
+			for ; u >= 0x80; u >>= 7 {
+				numbers = append(numbers, byte(u)|0x80)
+			}
+			numbers = append(numbers, byte(u))
+		}
+		for _, c := range lower {
+			if c < 256 {
+				latin = append(latin, byte(c))
+			} else {
+				latin = append(latin, lower...) // it has no such form
+			}
+		}
+		quoted, _ := json.Marshal(lower)
+		ascii := fmt.Sprintf("%+q", lower)
+		all := [][]byte{[]byte(lower), little, big, numbers, latin, quoted[1 : len(quoted)-1], []byte(ascii[1 : len(ascii)-1]),
+			[]byte(html.EscapeString(lower)), []byte(strings.ToLower(url.QueryEscape(lower))),
+			[]byte(strings.ToLower(url.PathEscape(lower))), []byte(strings.ReplaceAll(lower, ".", "/"))}
+		slices.SortFunc(all, bytes.Compare)
+		forms[word] = slices.CompactFunc(all, bytes.Equal)
+	}
+	return forms
+}
+
+// in looks at data, and at what is packed in it.
+func (s *search) in(data []byte, where string, depth int) {
+	if s.left -= int64(len(data)); s.left < 0 {
+		return
+	}
+	s.look(data, where)
+	if depth > maxNested {
+		s.deep = true
+		return
+	}
+	s.gzip(data, depth)
+	s.zip(data, depth)
+	s.base64(data, depth)
+	if names := frontCoded(data); names != nil {
+		s.look(names, "in a page's names")
+	}
+}
+
+func (s *search) look(data []byte, where string) {
+	lower := lowerASCII(data)
+	for word, forms := range s.forms {
+		if s.found[word] != "" {
+			continue
+		}
+		for _, form := range forms {
+			if bytes.Contains(lower, form) {
+				s.found[word] = where
+				break
+			}
+		}
+	}
+}
+
+// lowerASCII makes small letters of all capital ones, of UTF-8 too where the data are text.
+func lowerASCII(data []byte) []byte {
+	out := make([]byte, len(data))
+	for i, c := range data {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		out[i] = c
+	}
+	if utf8.Valid(data) {
+		return bytes.ToLower(data)
+	}
+	return out
+}
+
+// unpack reads packed data to its end, or to where it is damaged.
+func (s *search) unpack(from io.Reader, depth int) {
+	data, _ := io.ReadAll(io.LimitReader(from, min(max(s.left, 0), maxInMemory)))
+	if int64(len(data)) >= min(s.left, maxInMemory) {
+		s.deep = true
+	}
+	if len(data) > 0 {
+		s.in(data, "unpacked", depth+1)
+	}
+}
+
+func (s *search) gzip(data []byte, depth int) {
+	if !isGzip(data) {
+		return
+	}
+	if z, err := gzip.NewReader(bytes.NewReader(data)); err == nil {
+		s.unpack(z, depth)
+	}
+}
+
+func (s *search) zip(data []byte, depth int) {
+	if !bytes.HasPrefix(data, []byte("PK\x03\x04")) {
+		return
+	}
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return
+	}
+	for i, f := range z.File {
+		if i > maxPieces {
+			s.deep = true
+			return
+		}
+		s.look([]byte(f.Name+"\n"+f.Comment), "in a name of a zip")
+		if r, err := f.Open(); err == nil {
+			s.unpack(r, depth)
+			r.Close()
+		}
+	}
+}
+
+// inBase64 is what may be base64, of either alphabet.
+var inBase64 = regexp.MustCompile(fmt.Sprintf(`[A-Za-z0-9+/_-]{%d,}={0,2}`, leastBase64))
+
+func (s *search) base64(data []byte, depth int) {
+	for i, found := range inBase64.FindAll(data, -1) {
+		if i > maxPieces {
+			s.deep = true
+			return
+		}
+		found = bytes.TrimRight(found, "=")
+		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			out := make([]byte, e.DecodedLen(len(found)))
+			n, _ := e.Decode(out, found[:len(found)-len(found)%4])
+			if n == 0 {
+				continue
+			}
+			s.in(out[:n], "in base64", depth+1)
+			if z := flate.NewReader(bytes.NewReader(out[:n])); n > 0 {
+				if plain, _ := io.ReadAll(io.LimitReader(z, maxInMemory)); len(plain) > 0 {
+					s.look(plain, "in base64")
+				}
+			}
+		}
+	}
+}
+
+// frontCoded are the names of a page of ours, in which each says how much of it is the beginning of the last
+// (output/flame). Nil if there are none.
+func frontCoded(data []byte) []byte {
+	var out []byte
+	const begin = `"names":[`
+	for at := bytes.Index(data, []byte(begin)); at >= 0; {
+		var names []string
+		from := data[at+len(begin)-1:]
+		if json.NewDecoder(bytes.NewReader(from)).Decode(&names) == nil {
+			out = append(out, whole(names)...)
+		}
+		next := bytes.Index(from[1:], []byte(begin))
+		if next < 0 {
+			break
+		}
+		at += len(begin) + next
+	}
+	return out
+}
+
+const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+func whole(names []string) (out []byte) {
+	last := ""
+	for _, n := range names {
+		if n == "" {
+			continue
+		}
+		shared := strings.IndexByte(digits64, n[0])
+		if shared < 0 || shared > len(last) {
+			shared = 0
+		}
+		last = last[:shared] + n[1:]
+		out = append(append(out, last...), '\n')
+	}
+	return out
+}

@@ -1,0 +1,62 @@
+package redaction
+
+import (
+	"goprof/output/recording"
+	"goprof/profile"
+	"goprof/profile/redact"
+)
+
+// Source is a recording without names.
+type Source struct {
+	of recording.Source
+	by *redact.Redactor
+}
+
+// Of makes a Source around one.
+func Of(src recording.Source, by *redact.Redactor) *Source { return &Source{src, by} }
+
+// Info is what is known of it, without the name of its file.
+func (s *Source) Info() recording.Info {
+	i := s.of.Info()
+	i.Name = s.by.Path(i.Name)
+	i.Meta, i.Summary = s.by.Meta(i.Meta), s.by.Summary(i.Summary)
+	notes := make([]string, len(i.Notes))
+	for n, text := range i.Notes {
+		notes[n] = s.by.Text(text)
+	}
+	i.Notes = notes
+	return i
+}
+
+// Each visits the samples.
+func (s *Source) Each(visit func(*profile.Sample) error) error {
+	known := s.by.Functions()
+	return s.of.Each(func(sample *profile.Sample) error {
+		out := s.by.Sample(sample, known)
+		return visit(&out)
+	})
+}
+
+// Marks are the recording's, if it has any.
+func (s *Source) Marks(visit func(recording.Mark) error) error {
+	marked, ok := s.of.(recording.Marked)
+	if !ok {
+		return nil
+	}
+	return marked.Marks(func(m recording.Mark) error {
+		m.Text = s.by.Text(m.Text)
+		return visit(m)
+	})
+}
+
+// Lives are the recording's, if it has any.
+func (s *Source) Lives(visit func(recording.Life) error) error {
+	lived, ok := s.of.(recording.Lived)
+	if !ok {
+		return nil
+	}
+	return lived.Lives(func(l recording.Life) error {
+		l.Thread = s.by.Thread(l.Thread)
+		return visit(l)
+	})
+}

@@ -1,0 +1,316 @@
+// Package shelf keeps batches as files in one folder, and the folder within bounds: the oldest files are removed first.
+//
+// What you give: batches, which it does not wait for. What you get: files that are whole or not there, in pprof's
+// format or JFR, one for each batch. Their names begin with the time, so they sort; only files of such names are ever
+// removed. Where the disk is full, or files come faster than they can be written, batches are dropped and counted.
+package shelf
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"goprof/output"
+	"goprof/output/jfr"
+	"goprof/output/pprof"
+	"goprof/output/ship"
+	"goprof/profile"
+	"goprof/profile/resource"
+)
+
+// Options are a Shelf's.
+type Options struct {
+	Dir string
+	JFR bool // else pprof
+	// MaxBytes and MaxFiles bound what the folder holds; 0 is 1 GB and 10,000.
+	MaxBytes int64
+	MaxFiles int
+	// Tell is given what an operator should know, in one line, each thing once; it may be nil.
+	Tell func(string)
+}
+
+const (
+	usualBytes = 1 << 30
+	usualFiles = 10_000
+	// mostWaiting batches wait for their file.
+	mostWaiting = 256
+)
+
+// Stats is what became of batches. Offered = Written + Dropped + those that wait.
+type Stats struct {
+	Offered, Written, Dropped, Failed int64 // Failed are those of Dropped that could not be written
+	Removed                           int64 // files, for want of room
+	Files                             int
+	Bytes                             int64 // that are there now
+}
+
+// Shelf is a folder.
+type Shelf struct {
+	o       Options
+	waiting chan *ship.Batch
+	done    chan struct{}
+
+	mu    sync.Mutex
+	stats Stats
+	files []file // the oldest first
+	told  map[string]bool
+	end   bool
+	last  string // name of the last file
+	same  int    // of how many files the name began like that
+}
+
+type file struct {
+	name string
+	size int64
+}
+
+// New opens a folder, which is made if it is not there.
+func New(o Options) (*Shelf, error) {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = usualBytes
+	}
+	if o.MaxFiles <= 0 {
+		o.MaxFiles = usualFiles
+	}
+	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
+		return nil, err
+	}
+	s := &Shelf{o: o, waiting: make(chan *ship.Batch, mostWaiting), done: make(chan struct{}), told: map[string]bool{}}
+	if _, err := output.Reserve(filepath.Join(o.Dir, ".goprof-may-write")); err != nil {
+		return nil, err
+	}
+	if err := s.list(); err != nil {
+		return nil, err
+	}
+	s.trim()
+	go s.work()
+	return s, nil
+}
+
+// ours are the names that a Shelf gives: time, number, pid, name.
+var ours = regexp.MustCompile(`^\d{8}T\d{6}Z-\d{4}-\d{1,10}-[A-Za-z0-9._-]{0,80}\.(pb\.gz|jfr)$`)
+
+// list finds the files that an earlier goprof has left.
+func (s *Shelf) list() error {
+	entries, err := os.ReadDir(s.o.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries { // sorted by name
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && ours.MatchString(e.Name()) {
+			s.files = append(s.files, file{e.Name(), info.Size()})
+			s.stats.Bytes += info.Size()
+		}
+	}
+	s.stats.Files = len(s.files)
+	return nil
+}
+
+// Offer takes a batch. It does not wait.
+func (s *Shelf) Offer(b *ship.Batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Offered++
+	if s.end {
+		s.stats.Dropped++
+		return
+	}
+	select {
+	case s.waiting <- b:
+	default:
+		s.stats.Dropped++
+	}
+}
+
+// Close writes what waits.
+func (s *Shelf) Close() {
+	s.mu.Lock()
+	if !s.end {
+		s.end = true
+		close(s.waiting)
+	}
+	s.mu.Unlock()
+	<-s.done
+}
+
+// Stats is what was done so far.
+func (s *Shelf) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+func (s *Shelf) work() {
+	defer close(s.done)
+	for b := range s.waiting {
+		name := s.nameOf(b)
+		size, err := s.write(filepath.Join(s.o.Dir, name), b)
+		s.mu.Lock()
+		if err != nil {
+			s.stats.Dropped++
+			s.stats.Failed++
+			s.tell(err)
+		} else {
+			s.stats.Written++
+			s.stats.Bytes += size
+			s.files = append(s.files, file{name, size})
+			s.stats.Files = len(s.files)
+			clear(s.told) // it works again
+		}
+		s.mu.Unlock()
+		s.trim()
+	}
+}
+
+// tell says what went wrong, once until it works again.
+func (s *Shelf) tell(err error) {
+	var at *output.FileError
+	if errors.As(err, &at) {
+		err = at.Err // the name differs each time
+	}
+	text := err.Error()
+	if s.o.Tell != nil && !s.told[text] {
+		s.told[text] = true
+		s.o.Tell(fmt.Sprintf("cannot write files in %s: %s; batches are dropped until that works", s.o.Dir, text))
+	}
+}
+
+// nameOf makes a name that no other file of the folder has.
+func (s *Shelf) nameOf(b *ship.Batch) string {
+	at := b.From.UTC().Format("20060102T150405Z")
+	if s.last == at {
+		s.same++
+	} else {
+		s.last, s.same = at, 0
+	}
+	end := "pb.gz"
+	if s.o.JFR {
+		end = "jfr"
+	}
+	for ; ; s.same++ {
+		name := fmt.Sprintf("%s-%04d-%s-%s.%s", at, s.same%10_000, pidOf(b), plain(b.Resource.Get(resource.ServiceName)), end)
+		if _, err := os.Lstat(filepath.Join(s.o.Dir, name)); err != nil || s.same > 10_000 {
+			return name
+		}
+	}
+}
+
+func pidOf(b *ship.Batch) string { return strconv.Itoa(max(b.Meta.PID, 0)) }
+
+// mostName bounds the part of a file's name that comes from a JVM.
+const mostName = 60
+
+// plain is a name fit for a file.
+func plain(name string) string {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		name = name[i+1:]
+	}
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, name)
+	return name[:min(len(name), mostName)]
+}
+
+// write writes one file.
+func (s *Shelf) write(name string, b *ship.Batch) (size int64, err error) {
+	f, err := output.Reserve(name)
+	if err != nil {
+		return 0, err
+	}
+	count := &counter{}
+	_, err = f.Write(func(w io.Writer) error {
+		count.to = w
+		if s.o.JFR {
+			return writeJFR(count, b)
+		}
+		return writePprof(count, b)
+	})
+	return count.n, err
+}
+
+type counter struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// trim removes the oldest files until the bounds hold.
+func (s *Shelf) trim() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.files) > 0 && (s.stats.Bytes > s.o.MaxBytes || len(s.files) > s.o.MaxFiles) {
+		oldest := s.files[0]
+		if err := os.Remove(filepath.Join(s.o.Dir, oldest.name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			s.tell(err)
+			return
+		}
+		s.files = slices.Delete(s.files, 0, 1)
+		s.stats.Bytes -= oldest.size
+		s.stats.Removed++
+	}
+	s.stats.Files = len(s.files)
+}
+
+// each hands the looks of a batch over as samples.
+func each(b *ship.Batch, take func(*profile.Sample) error) error {
+	for i := range b.Samples {
+		s := &b.Samples[i]
+		for _, p := range s.Points {
+			one := profile.Sample{At: profile.Instant{Wall: p.At, Ticks: p.At}, Thread: s.Thread, Stack: s.Stack,
+				State: s.State, NoState: s.NoState, Count: p.Looks, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes}
+			if err := take(&one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func writePprof(w io.Writer, b *ship.Batch) error {
+	weight := profile.CPUTime
+	if b.Meta.Mode != "" && b.Meta.Mode != profile.ModeCPU {
+		weight = profile.WallTime
+	}
+	builder := pprof.NewBuilder(pprof.Options{Weight: weight, States: weight == profile.WallTime})
+	each(b, func(s *profile.Sample) error {
+		builder.Add(s)
+		return nil
+	})
+	return builder.Write(w, b.Meta)
+}
+
+func writeJFR(to io.Writer, b *ship.Batch) error {
+	w := jfr.NewWriter(to, jfr.Options{})
+	w.SetMeta(b.Meta)
+	w.SetJVM(jfr.JVM{Name: b.Resource.Get(resource.RuntimeName), Version: b.Meta.JVM, MainClass: b.Meta.MainClass,
+		PID: b.Meta.PID})
+	if err := w.Tick(instant(b.From)); err != nil {
+		return err
+	}
+	if err := each(b, w.Sample); err != nil {
+		return err
+	}
+	return w.Close(instant(b.To))
+}
+
+// instant is a moment by the wall clock alone: batches know no other.
+func instant(t time.Time) profile.Instant {
+	return profile.Instant{Wall: t.UnixNano(), Ticks: t.UnixNano()}
+}

@@ -1,0 +1,166 @@
+package shelf
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/output/jfr"
+	"goprof/output/pprof"
+	"goprof/output/ship"
+	"goprof/profile"
+	"goprof/profile/resource"
+)
+
+func batch(name string, at time.Time, looks int64) *ship.Batch {
+	g := ship.NewGatherer(ship.GatherOptions{})
+	g.Add(&profile.Sample{At: profile.Instant{Wall: at.UnixNano()}, Thread: profile.Thread{TID: 7, Name: "main"},
+		Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.b"}, Kind: profile.Interpreted}}},
+		Count: looks, CPU: time.Millisecond, NoState: true})
+	var whose resource.Attributes
+	whose.Set(resource.ServiceName, name)
+	return g.Take(whose, profile.Meta{PID: 42, Interval: time.Second / 19}, at, at.Add(time.Second))
+}
+
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+var start = time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
+
+func TestFilesCanBeRead(t *testing.T) {
+	for _, asJFR := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "made")
+		s, err := New(Options{Dir: dir, JFR: asJFR})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Offer(batch("../../etc/a b;<script>", start, 3))
+		s.Close()
+		all := names(t, dir)
+		if len(all) != 1 || !ours.MatchString(all[0]) || strings.ContainsAny(all[0], " ;<>/") {
+			t.Fatalf("%q", all)
+		}
+		f, err := os.Open(filepath.Join(dir, all[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if asJFR {
+			info, err := f.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := jfr.NewReader(f, info.Size(), func(string, bool) bool { return true })
+			n := 0
+			for e, err := r.Next(); e != nil || err != nil; e, err = r.Next() {
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				n++
+			}
+			if n < 3 {
+				t.Errorf("%d events", n)
+			}
+		} else if _, err := pprof.Read(f); err != nil {
+			t.Errorf("pprof: %v", err)
+		}
+		if st := s.Stats(); st.Written != 1 || st.Offered != 1 || st.Dropped != 0 || st.Bytes == 0 {
+			t.Errorf("%+v", st)
+		}
+	}
+}
+
+// The oldest files go first, also those of an earlier goprof, and no others.
+func TestFolderIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"20200101T000000Z-0000-1-old.pb.gz", "holiday.jpg", "20200101-report.pb.gz"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := New(Options{Dir: dir, MaxFiles: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		s.Offer(batch("shop", start.Add(time.Duration(i)*time.Minute), 1))
+	}
+	s.Close()
+	all := strings.Join(names(t, dir), " ")
+	want := "20200101-report.pb.gz 20261123T010200Z-0000-42-shop.pb.gz 20261123T010300Z-0000-42-shop.pb.gz " +
+		"20261123T010400Z-0000-42-shop.pb.gz holiday.jpg"
+	if all != want {
+		t.Errorf("%s", all)
+	}
+	if st := s.Stats(); st.Removed != 3 || st.Files != 3 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestBytesAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	s, err := New(Options{Dir: dir, MaxBytes: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		s.Offer(batch("shop", start.Add(time.Duration(i)*time.Minute), 1))
+	}
+	s.Close()
+	if st := s.Stats(); st.Bytes > 1000 || st.Files == 0 || st.Files != len(names(t, dir)) {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Two batches of the same second have two files.
+func TestNamesDiffer(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 { // also of two runs
+		s, err := New(Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Offer(batch("a", start, 1))
+		s.Offer(batch("a", start, 1))
+		s.Close()
+	}
+	if all := names(t, dir); len(all) != 4 {
+		t.Errorf("%q", all)
+	}
+}
+
+// A folder that takes no files: batches are dropped and counted, and it is said once.
+func TestFolderGoesAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	var said []string
+	s, err := New(Options{Dir: dir, Tell: func(text string) { said = append(said, text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.Offer(batch("a", start, 1))
+	}
+	s.Close()
+	s.Offer(batch("a", start, 1))
+	if st := s.Stats(); st.Dropped != 4 || st.Failed != 3 || len(said) != 1 {
+		t.Errorf("%+v, %q", st, said)
+	}
+}

@@ -1,0 +1,26 @@
+package ship
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	firstWait   = time.Second
+	longestWait = time.Minute
+	// longestAsked bounds what a server may ask for, so that a wrong header does not end delivery for a day.
+	longestAsked = 10 * time.Minute
+)
+
+// backoff is how long to wait after failures that follow each other.
+type backoff struct{ last time.Duration }
+
+func (b *backoff) reset() { b.last = 0 }
+
+// next doubles the wait, up to a minute. The wait varies by a fifth, so that a fleet does not come back at one moment.
+// What the server asks for is the least.
+func (b *backoff) next(asked time.Duration) time.Duration {
+	b.last = min(max(2*b.last, firstWait), longestWait)
+	wait := b.last - b.last/5 + rand.N(2*b.last/5)
+	return max(wait, min(asked, longestAsked))
+}

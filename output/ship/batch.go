@@ -1,0 +1,97 @@
+package ship
+
+import (
+	"time"
+
+	"goprof/profile"
+	"goprof/profile/resource"
+)
+
+// Batch is what was seen of one process in a span of time. Whoever is given one reads it only: several destinations
+// share it.
+type Batch struct {
+	Resource resource.Attributes // whose it is
+	Meta     profile.Meta        // mode, engine, interval, weight, goprof's version
+	From, To time.Time
+	Samples  []Sample
+	// Overflow is how many looks had no room: their stack is [profile full].
+	Overflow int64
+}
+
+// Looks is how many looks all samples stand for.
+func (b *Batch) Looks() (n int64) {
+	for i := range b.Samples {
+		n += b.Samples[i].Looks()
+	}
+	return n
+}
+
+// Sample is one stack of one thread, or of one pool of threads, in one state, with every look that found it.
+type Sample struct {
+	// Thread is who was looked at. Of a pool the name has "*" for its number, and the numbers are 0.
+	Thread  profile.Thread
+	Stack   *profile.Stack // leaf first
+	State   profile.State
+	NoState bool // State is not known
+	Wall    bool // of a wall-clock mode
+	Points  []Point
+}
+
+// Point is one look, or several that one moment stands for.
+type Point struct {
+	At    int64 // ns since 1970, 0 if the time is not known
+	Looks int64
+	CPU   time.Duration
+	Span  time.Duration // of wall-clock modes: the time that it stands for
+	Bytes int64
+}
+
+// Looks is how many looks the sample stands for.
+func (s *Sample) Looks() (n int64) {
+	for i := range s.Points {
+		n += s.Points[i].Looks
+	}
+	return n
+}
+
+// Value is what a point counts in a weight.
+func (p *Point) Value(w profile.Weight) int64 {
+	switch w {
+	case profile.CPUTime:
+		return int64(p.CPU)
+	case profile.WallTime:
+		return int64(p.Span)
+	case profile.Bytes:
+		return p.Bytes
+	}
+	return p.Looks
+}
+
+// Value is what a sample counts in a weight.
+func (s *Sample) Value(w profile.Weight) (n int64) {
+	for i := range s.Points {
+		n += s.Points[i].Value(w)
+	}
+	return n
+}
+
+// Weight is what the batch counts beside samples: time of CPUs, time that passed, or bytes. It is profile.Samples if no
+// sample has any of these.
+func (b *Batch) Weight() profile.Weight {
+	want := b.Meta.Weight
+	if want == profile.Samples {
+		want = profile.CPUTime
+		for i := range b.Samples {
+			if b.Samples[i].Wall {
+				want = profile.WallTime
+				break
+			}
+		}
+	}
+	for i := range b.Samples {
+		if b.Samples[i].Value(want) != 0 {
+			return want
+		}
+	}
+	return profile.Samples
+}

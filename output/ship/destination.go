@@ -1,0 +1,66 @@
+package ship
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Destination is a server that takes profiles. Its methods may be called at the same time.
+type Destination interface {
+	// Name tells destinations apart: in metrics, in messages, and in the spool. It holds no password: "otlp
+	// http://collector:4318".
+	Name() string
+	// Encode makes a message of a batch. It holds all that the server is to know: it may be sent by another goprof,
+	// after a restart.
+	Encode(*Batch) ([]byte, error)
+	// Send delivers a message. Nil says that the server has it. An error that is no *Failure is sent again.
+	Send(ctx context.Context, message []byte) error
+}
+
+// Failure is why a message was not taken.
+type Failure struct {
+	Err error
+	// Final says that the server will never take it.
+	Final bool
+	// Doubtful says that the message itself may be why. It is sent again a few times, and then given up, so that one
+	// message cannot hold all that come after it.
+	Doubtful bool
+	// After is how long the server asks to wait, 0 if it does not say.
+	After time.Duration
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Final is a failure that is not sent again.
+func Final(format string, args ...any) error {
+	return &Failure{Err: fmt.Errorf(format, args...), Final: true}
+}
+
+// Partial says that the server has taken a message, but not all that is in it.
+type Partial struct {
+	Rejected int64 // profiles
+	Message  string
+}
+
+func (p *Partial) Error() string {
+	return fmt.Sprintf("the server left %d profiles out: %s", p.Rejected, p.Message)
+}
+
+// failureOf is an error as a Failure.
+func failureOf(err error) *Failure {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return &Failure{Err: err}
+}
+
+// InUse says that another goprof has a spool open.
+type InUse struct{ Path string }
+
+func (e *InUse) Error() string {
+	return "spool: another goprof uses " + e.Path + ": stop it, or name another folder"
+}

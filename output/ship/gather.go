@@ -1,0 +1,173 @@
+package ship
+
+import (
+	"slices"
+	"time"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+	"goprof/profile/resource"
+)
+
+// GatherOptions say what a Gatherer keeps. The zero value is good.
+type GatherOptions struct {
+	// Pools puts threads together that differ by a number only. Their numbers are lost.
+	Pools bool
+	// MaxSamples bounds the different stacks of a batch, MaxFrames their frames, of 64 bytes each, and MaxPoints the
+	// looks that keep their own time, of 40 bytes each. 0 is a usual value.
+	MaxSamples, MaxFrames, MaxPoints int
+}
+
+const (
+	usualSamples = 1 << 15
+	usualFrames  = 1 << 18
+	usualPoints  = 1 << 17
+)
+
+// Gatherer sums samples up to a Batch. It is not safe for concurrent use.
+type Gatherer struct {
+	o       GatherOptions
+	prints  profile.Fingerprinter
+	threads map[profile.Thread]int32
+	pools   map[string]string
+	at      map[gatherKey]int
+	samples []Sample
+	frames  int
+	points  int
+	full    int // index of the sample for all that have no room, -1 if there is none
+	lost    int64
+}
+
+// gatherKey is a stack of a thread in a state.
+type gatherKey struct {
+	stack  profile.Fingerprint
+	thread int32
+	state  uint8 // and one more: 0 if it is not known
+	wall   bool
+}
+
+// NewGatherer makes an empty one.
+func NewGatherer(o GatherOptions) *Gatherer {
+	if o.MaxSamples <= 0 {
+		o.MaxSamples = usualSamples
+	}
+	if o.MaxFrames <= 0 {
+		o.MaxFrames = usualFrames
+	}
+	if o.MaxPoints <= 0 {
+		o.MaxPoints = usualPoints
+	}
+	g := &Gatherer{o: o, prints: profile.NewFingerprinter(true)}
+	g.clear()
+	return g
+}
+
+func (g *Gatherer) clear() {
+	g.threads, g.pools, g.at = make(map[profile.Thread]int32), make(map[string]string), make(map[gatherKey]int)
+	g.samples, g.frames, g.points, g.full, g.lost = nil, 0, 0, -1, 0
+}
+
+// Empty reports whether nothing was added since the last Take.
+func (g *Gatherer) Empty() bool { return len(g.samples) == 0 }
+
+// Add counts a sample. It keeps the Funcs of its stack and names, nothing else.
+func (g *Gatherer) Add(s *profile.Sample) {
+	thread := s.Thread
+	if g.o.Pools {
+		thread = g.pool(thread)
+	}
+	number, known := g.threads[thread]
+	if !known {
+		number = int32(len(g.threads))
+		if len(g.threads) < g.o.MaxSamples {
+			g.threads[thread] = number
+		}
+	}
+	key := gatherKey{stack: g.prints.Of(s.Stack), thread: number, wall: s.Wall}
+	if !s.NoState {
+		key.state = uint8(s.State) + 1
+	}
+	i, known := g.at[key]
+	if !known {
+		i = g.sample(s, &thread, key)
+	}
+	g.point(&g.samples[i], s)
+	if i == g.full {
+		g.lost += s.Looks()
+	}
+}
+
+// pool is the thread of all whose names differ by a number only.
+func (g *Gatherer) pool(t profile.Thread) profile.Thread {
+	t.TID, t.JavaID = 0, 0
+	t.Name, t.JavaName = g.poolName(t.Name), g.poolName(t.JavaName)
+	return t
+}
+
+func (g *Gatherer) poolName(name string) string {
+	pooled, known := g.pools[name]
+	if !known {
+		pooled = naming.Pool(name)
+		if len(g.pools) < g.o.MaxSamples {
+			g.pools[name] = pooled
+		}
+	}
+	return pooled
+}
+
+// sample makes a sample, or finds the one for all that have no room.
+func (g *Gatherer) sample(s *profile.Sample, t *profile.Thread, key gatherKey) int {
+	depth := 0
+	if s.Stack != nil {
+		depth = len(s.Stack.Frames)
+	}
+	if len(g.samples) >= g.o.MaxSamples || g.frames+depth > g.o.MaxFrames {
+		return g.fullSample(s.Wall)
+	}
+	g.frames += depth
+	stack := &profile.Stack{}
+	if s.Stack != nil {
+		*stack = *s.Stack
+		stack.Frames = slices.Clone(s.Stack.Frames)
+	}
+	g.samples = append(g.samples, Sample{Thread: *t, Stack: stack, State: s.State, NoState: s.NoState, Wall: s.Wall})
+	g.at[key] = len(g.samples) - 1
+	return len(g.samples) - 1
+}
+
+var fullStack = &profile.Stack{Frames: []profile.Frame{
+	{Func: &profile.Func{Name: "[profile full]"}, Kind: profile.Gap, BCI: -1},
+}}
+
+func (g *Gatherer) fullSample(wall bool) int {
+	if g.full < 0 {
+		g.full = len(g.samples)
+		g.samples = append(g.samples, Sample{Stack: fullStack, NoState: true, Wall: wall})
+	}
+	return g.full
+}
+
+// point counts a look at a sample. Where there is no room for its time, it joins the look before it.
+func (g *Gatherer) point(to *Sample, s *profile.Sample) {
+	p := Point{At: s.At.Wall, Looks: s.Looks(), CPU: s.CPU, Span: s.Span, Bytes: s.Bytes}
+	if n := len(to.Points); n > 0 && (p.At == 0 && to.Points[n-1].At == 0 || g.points >= g.o.MaxPoints) {
+		last := &to.Points[n-1]
+		last.Looks += p.Looks
+		last.CPU += p.CPU
+		last.Span += p.Span
+		last.Bytes += p.Bytes
+		return
+	}
+	g.points++
+	to.Points = append(to.Points, p)
+}
+
+// Take makes a batch of what was added since the last Take, and begins anew.
+func (g *Gatherer) Take(whose resource.Attributes, m profile.Meta, from, to time.Time) *Batch {
+	b := &Batch{Resource: whose, Meta: m, From: from, To: to, Samples: g.samples, Overflow: g.lost}
+	for i := range b.Samples {
+		slices.SortStableFunc(b.Samples[i].Points, func(x, y Point) int { return int(min(max(x.At-y.At, -1), 1)) })
+	}
+	g.clear()
+	return b
+}

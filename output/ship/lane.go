@@ -1,0 +1,315 @@
+package ship
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// maxPending is how many batches wait to be made messages of. Making one takes milliseconds, so more than one waits
+// only where the disk hangs.
+const maxPending = 64
+
+// lane is the way to one destination. One goroutine makes messages and spools them, another sends them.
+type lane struct {
+	to      Destination
+	spool   *spool
+	timeout time.Duration
+	tell    func(string)
+
+	mu      sync.Mutex
+	pending []*Batch
+	closed  bool
+	taken   bool // closed, and nothing is pending any more
+	busy    int  // batches between pending and spool
+	busySum int64
+	count   Stats
+	told    string        // the last problem that tell was given
+	wakeIn  chan struct{} // something is pending, or closed
+	wakeOut chan struct{} // something is in the spool, or taken
+}
+
+func newLane(to Destination, s *spool, o *Options) *lane {
+	l := &lane{to: to, spool: s, timeout: o.Timeout, tell: o.Tell,
+		wakeIn: make(chan struct{}, 1), wakeOut: make(chan struct{}, 1)}
+	l.count.Name, l.count.Recovered = to.Name(), s.amount()
+	wake(l.wakeOut)
+	return l
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (l *lane) offer(b *Batch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.count.Offered.add(b.Looks())
+	if len(l.pending) >= maxPending {
+		l.count.Dropped.add(l.pending[0].Looks())
+		l.pending = l.pending[1:]
+	}
+	l.pending = append(l.pending, b)
+	wake(l.wakeIn)
+}
+
+// hasRoom reports whether a batch more drops nothing, as far as sizes of batches are alike.
+func (l *lane) hasRoom() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.pending) == 0 && l.busy == 0 && l.spool.bytesNow() < l.spool.max/2 &&
+		l.spool.amount().Batches < maxEntries/2
+}
+
+func (l *lane) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	wake(l.wakeIn)
+}
+
+// takeIn makes messages of batches and spools them, until the lane is closed and nothing is pending.
+func (l *lane) takeIn() {
+	for range l.wakeIn {
+		for b := l.nextPending(); b != nil; b = l.nextPending() {
+			l.take(b)
+		}
+		if l.isTaken() {
+			wake(l.wakeOut)
+			return
+		}
+	}
+}
+
+func (l *lane) nextPending() *Batch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) == 0 {
+		return nil
+	}
+	b := l.pending[0]
+	l.pending = l.pending[1:]
+	l.busy, l.busySum = 1, b.Looks()
+	return b
+}
+
+func (l *lane) isTaken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken = l.closed && len(l.pending) == 0
+	return l.taken
+}
+
+// take makes a message of one batch and spools it.
+func (l *lane) take(b *Batch) {
+	looks := b.Looks()
+	message, err := l.to.Encode(b)
+	if err == nil && len(message) > maxMessage {
+		err = fmt.Errorf("a message of %d bytes; the most is %d", len(message), maxMessage)
+	}
+	var dropped []Amount
+	var diskErr error
+	if err == nil {
+		dropped, diskErr = l.spool.put(message, looks, time.Now())
+	}
+	l.mu.Lock()
+	l.busy, l.busySum = 0, 0
+	if err != nil {
+		l.count.Refused.add(looks)
+		l.failed(err)
+	}
+	for _, d := range dropped {
+		l.count.Dropped.add(d.Looks)
+	}
+	if diskErr != nil {
+		l.count.SpoolErrors++
+		l.failed(diskErr)
+	}
+	l.mu.Unlock()
+	wake(l.wakeOut)
+}
+
+// deliver sends what is in the spool, the oldest first, until ctx ends or the lane is taken and the spool empty.
+func (l *lane) deliver(ctx context.Context) {
+	var pace backoff
+	for ctx.Err() == nil {
+		e := l.spool.hold()
+		if e == nil {
+			if l.isDone() || !l.sleep(ctx) {
+				return
+			}
+			continue
+		}
+		if wait := l.attempt(ctx, e, &pace); wait > 0 {
+			l.spool.release(e)
+			if !sleepFor(ctx, wait) {
+				return
+			}
+		}
+	}
+}
+
+// isDone reports whether nothing can come any more.
+func (l *lane) isDone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taken && l.spool.amount().Batches == 0
+}
+
+// sleep waits for something to send.
+func (l *lane) sleep(ctx context.Context) bool {
+	select {
+	case <-l.wakeOut:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func sleepFor(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// attempt tries to send one message. wait says when the next attempt may be made, 0 if the message is done with.
+func (l *lane) attempt(ctx context.Context, e *entry, pace *backoff) (wait time.Duration) {
+	message, err := l.spool.read(e)
+	if err == nil {
+		within, cancel := context.WithTimeout(ctx, l.timeout)
+		err = l.to.Send(within, message)
+		cancel()
+	}
+	fate := fateOf(e, err)
+	if fate != again {
+		l.spool.removeFile(e) // before the lock: a disk may hang
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if fate == again {
+		if ctx.Err() == nil {
+			l.count.Retries++
+			l.failed(err)
+		}
+		return pace.next(failureOf(err).After)
+	}
+	pace.reset()
+	l.spool.drop(e)
+	l.done(e, fate, err)
+	return 0
+}
+
+// fate is what becomes of a message after an attempt.
+type fate uint8
+
+const (
+	again fate = iota
+	sent
+	refused
+	torn
+)
+
+// maxDoubts is how often a message is sent that may be to blame itself: over half a minute.
+const maxDoubts = 6
+
+func fateOf(e *entry, err error) fate {
+	var partial *Partial
+	var bad *damage
+	switch {
+	case err == nil || errors.As(err, &partial):
+		return sent
+	case errors.As(err, &bad):
+		return torn
+	case failureOf(err).Final:
+		return refused
+	case failureOf(err).Doubtful:
+		if e.doubts++; e.doubts >= maxDoubts {
+			return refused
+		}
+	}
+	return again
+}
+
+// done counts a message that left the spool.
+func (l *lane) done(e *entry, f fate, err error) {
+	switch f {
+	case sent:
+		l.count.Sent.add(e.looks)
+		l.count.SentBytes += e.size
+		l.count.LastSent = time.Now()
+		l.succeeded()
+	case refused:
+		l.count.Refused.add(e.looks)
+	case torn:
+		l.count.Damaged.add(e.looks)
+	}
+	var partial *Partial
+	if errors.As(err, &partial) {
+		l.count.Rejected += partial.Rejected
+	}
+	if err != nil {
+		l.failed(err)
+	}
+}
+
+// failed notes a problem, and tells it unless it is the one that was told last.
+func (l *lane) failed(err error) {
+	text := err.Error()
+	l.count.LastError, l.count.LastErrorAt = text, time.Now()
+	if text != l.told {
+		l.told = text
+		l.tell(l.to.Name() + ": " + text)
+	}
+}
+
+func (l *lane) succeeded() {
+	l.count.LastError = ""
+	if l.told != "" {
+		l.told = ""
+		l.tell(l.to.Name() + ": takes profiles again")
+	}
+}
+
+// left says what is not delivered at the end. What is in memory is lost.
+func (l *lane) left() error {
+	lost := l.spool.dropMemory()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range lost {
+		l.count.Dropped.add(a.Looks)
+	}
+	kept := l.spool.amount()
+	switch {
+	case len(lost) > 0:
+		return fmt.Errorf("%s: %d batches are lost: %s", l.to.Name(), len(lost), l.count.LastError)
+	case kept.Batches > 0:
+		return fmt.Errorf("%s: %d batches stay in the spool: %s", l.to.Name(), kept.Batches, l.count.LastError)
+	}
+	return nil
+}
+
+func (l *lane) stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.count
+	s.Queued, s.QueuedBytes, s.Oldest = l.spool.amount(), l.spool.bytesNow(), l.spool.oldestTime()
+	for _, b := range l.pending {
+		s.Queued.add(b.Looks())
+	}
+	s.Queued.Batches += int64(l.busy)
+	s.Queued.Looks += l.busySum
+	return s
+}

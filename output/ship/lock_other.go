@@ -1,0 +1,9 @@
+//go:build !unix
+
+package ship
+
+import "os"
+
+func lockFolder(*os.Root, string) (unlock func(), err error) { return func() {}, nil }
+
+func checkOwner(string) error { return nil }

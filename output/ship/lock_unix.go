@@ -1,0 +1,39 @@
+//go:build unix
+
+package ship
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// lockFolder makes sure that one goprof alone uses a spool. The kernel lets go of the lock when goprof ends, however.
+func lockFolder(folder *os.Root, path string) (unlock func(), err error) {
+	f, err := folder.OpenFile("lock", os.O_CREATE|os.O_RDWR|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, &InUse{Path: path}
+	}
+	return func() { f.Close() }, nil
+}
+
+// checkOwner refuses a folder into which others may write: they could read profiles, or send theirs as ours.
+func checkOwner(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if ok && int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("spool: %s belongs to user %d, goprof runs as %d: name another folder", path, stat.Uid,
+			os.Geteuid())
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("spool: others may write into %s: chmod 700 it", path)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package ship
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Options are a Shipper's.
+type Options struct {
+	// Spool is the folder for what has not been delivered; it is made if it is not there. Empty means memory only: a
+	// restart loses what is not delivered.
+	Spool string
+	// MaxBytes bounds what is kept for each destination, on disk and, without Spool, in memory; 0 means 256 MB on disk
+	// and 32 MB in memory.
+	MaxBytes int64
+	// Timeout is how long one attempt to send may take; 0 means 30 s.
+	Timeout time.Duration
+	// Tell is given what an operator should know, in one line; nil for nobody. It may be called at any time and must
+	// not block.
+	Tell func(text string)
+}
+
+const (
+	usualDisk    = 256 << 20
+	usualMemory  = 32 << 20
+	usualTimeout = 30 * time.Second
+)
+
+func (o *Options) fill() {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = usualDisk
+		if o.Spool == "" {
+			o.MaxBytes = usualMemory
+		}
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = usualTimeout
+	}
+	if o.Tell == nil {
+		o.Tell = func(string) {}
+	}
+}
+
+// Shipper delivers batches to all of its destinations.
+type Shipper struct {
+	lanes   []*lane
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	locks   []func()
+}
+
+// New opens the spool and begins to send what an earlier goprof has left in it. An error is about the spool.
+func New(o Options, to ...Destination) (*Shipper, error) {
+	o.fill()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Shipper{cancel: cancel}
+	for _, d := range to {
+		spool, unlock, err := openSpool(&o, d.Name())
+		if err != nil {
+			cancel()
+			s.unlock()
+			return nil, err
+		}
+		s.locks = append(s.locks, unlock)
+		s.lanes = append(s.lanes, newLane(d, spool, &o))
+	}
+	for _, l := range s.lanes {
+		s.running.Go(l.takeIn)
+		s.running.Go(func() { l.deliver(ctx) })
+	}
+	return s, nil
+}
+
+// Offer gives a batch to every destination. It never waits: where a destination is so far behind that even taking
+// batches in lags, the oldest one that waits for that is dropped and counted. A batch without samples is not sent.
+func (s *Shipper) Offer(b *Batch) {
+	if len(b.Samples) == 0 {
+		return
+	}
+	for _, l := range s.lanes {
+		l.offer(b)
+	}
+}
+
+// Give is Offer for who can wait: it waits until every destination has room for the batch without a drop. When ctx ends
+// it gives the batch all the same.
+func (s *Shipper) Give(ctx context.Context, b *Batch) {
+	for _, l := range s.lanes {
+		for !l.hasRoom() && sleepFor(ctx, giveWait) {
+		}
+	}
+	s.Offer(b)
+}
+
+const giveWait = 5 * time.Millisecond
+
+// Close takes no more batches, puts those that it has into the spool, and goes on sending until all is delivered or
+// ctx ends. What is not delivered stays in the spool; without one it is lost, and counted as dropped. The error says
+// that something is left.
+func (s *Shipper) Close(ctx context.Context) error {
+	for _, l := range s.lanes {
+		l.close()
+	}
+	done := make(chan struct{})
+	go func() { s.running.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		s.cancel()
+		<-done
+	}
+	s.cancel()
+	s.unlock()
+	var all []error
+	for _, l := range s.lanes {
+		all = append(all, l.left())
+	}
+	return errors.Join(all...)
+}
+
+func (s *Shipper) unlock() {
+	for _, unlock := range s.locks {
+		unlock()
+	}
+	s.locks = nil
+}
+
+// Stats are the counts of each destination, in the order of New.
+func (s *Shipper) Stats() []Stats {
+	all := make([]Stats, 0, len(s.lanes))
+	for _, l := range s.lanes {
+		all = append(all, l.stats())
+	}
+	return all
+}

@@ -1,0 +1,191 @@
+package ship
+
+import (
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxMessage bounds one message. A batch of usual size makes some ten KB.
+	maxMessage = 16 << 20
+	// maxEntries bounds the messages of a spool, whatever their size.
+	maxEntries = 1 << 16
+	// maxStranded bounds what is kept in memory because the disk does not take it.
+	maxStranded = 8 << 20
+)
+
+// entry is one message that waits.
+type entry struct {
+	number uint64
+	size   int64
+	looks  int64
+	at     time.Time
+	data   []byte // of a message that is in memory only
+	held   bool   // it is being sent
+	doubts int    // doubtful failures
+}
+
+// spool keeps messages in the order in which they came. Files are written and read without the lock, so a disk that
+// hangs holds whoever uses the disk and nobody else.
+type spool struct {
+	folder *os.Root // nil: memory only
+	max    int64
+
+	mu       sync.Mutex
+	entries  []*entry // the oldest first
+	bytes    int64
+	stranded int64 // of bytes: in memory
+	next     uint64
+}
+
+// put keeps a message. dropped are the oldest ones that had to go. diskErr says why the message is in memory and not
+// on disk.
+func (s *spool) put(message []byte, looks int64, at time.Time) (dropped []Amount, diskErr error) {
+	s.mu.Lock()
+	e := &entry{number: s.next, size: int64(len(message)), looks: looks, at: at}
+	s.next++
+	gone := s.makeRoom(e.size, s.max)
+	s.mu.Unlock()
+	dropped = s.forget(gone)
+	if s.folder != nil {
+		diskErr = writeMessage(s.folder, e, message)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.folder == nil || diskErr != nil {
+		e.data = message
+		s.stranded += e.size
+		if s.folder != nil {
+			dropped = append(dropped, s.dropStranded()...)
+		}
+	}
+	s.entries = append(s.entries, e)
+	s.bytes += e.size
+	return dropped, diskErr
+}
+
+// makeRoom takes the oldest entries out until a new one fits.
+func (s *spool) makeRoom(size, limit int64) (gone []*entry) {
+	for i := 0; i < len(s.entries) && (s.bytes+size > limit || len(s.entries) >= maxEntries); {
+		if s.entries[i].held {
+			i++
+			continue
+		}
+		gone = append(gone, s.entries[i])
+		s.take(i)
+	}
+	return gone
+}
+
+// dropStranded keeps what is in memory within its bound, where a disk should have it.
+func (s *spool) dropStranded() (dropped []Amount) {
+	for i := 0; i < len(s.entries) && s.stranded > maxStranded; {
+		if e := s.entries[i]; e.data != nil && !e.held {
+			dropped = append(dropped, Amount{1, e.looks})
+			s.take(i)
+			continue
+		}
+		i++
+	}
+	return dropped
+}
+
+// take takes an entry out of the list.
+func (s *spool) take(i int) {
+	e := s.entries[i]
+	s.entries = slices.Delete(s.entries, i, i+1)
+	s.bytes -= e.size
+	if e.data != nil {
+		s.stranded -= e.size
+	}
+}
+
+// forget removes the files of entries that were taken out.
+func (s *spool) forget(gone []*entry) (dropped []Amount) {
+	for _, e := range gone {
+		dropped = append(dropped, Amount{1, e.looks})
+		s.removeFile(e)
+	}
+	return dropped
+}
+
+func (s *spool) removeFile(e *entry) {
+	if e.data == nil && s.folder != nil {
+		s.folder.Remove(fileName(e.number)) // what stays is sent twice after a restart, which at least once allows
+	}
+}
+
+// hold is the next message to send, nil if there is none. Nothing drops it until release or drop.
+func (s *spool) hold() *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.entries) == 0 {
+		return nil
+	}
+	s.entries[0].held = true
+	return s.entries[0]
+}
+
+func (s *spool) release(e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.held = false
+}
+
+// read is what an entry holds.
+func (s *spool) read(e *entry) ([]byte, error) {
+	if e.data != nil {
+		return e.data, nil
+	}
+	return readMessage(s.folder, e.number)
+}
+
+// drop takes out what is delivered, refused or damaged. Its file is removed before.
+func (s *spool) drop(e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.entries, e); i >= 0 {
+		s.take(i)
+	}
+}
+
+// dropMemory takes out what is in memory only.
+func (s *spool) dropMemory() (lost []Amount) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := 0; i < len(s.entries); {
+		if e := s.entries[i]; e.data != nil {
+			lost = append(lost, Amount{1, e.looks})
+			s.take(i)
+			continue
+		}
+		i++
+	}
+	return lost
+}
+
+func (s *spool) amount() (a Amount) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.entries {
+		a.add(e.looks)
+	}
+	return a
+}
+
+func (s *spool) bytesNow() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
+
+func (s *spool) oldestTime() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.entries) == 0 {
+		return time.Time{}
+	}
+	return s.entries[0].at
+}

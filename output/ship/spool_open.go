@@ -1,0 +1,96 @@
+package ship
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// openSpool opens the part of a spool that belongs to one destination, and finds what an earlier goprof has left.
+func openSpool(o *Options, destination string) (s *spool, unlock func(), err error) {
+	s = &spool{max: o.MaxBytes, next: 1}
+	if o.Spool == "" {
+		return s, func() {}, nil
+	}
+	path := filepath.Join(o.Spool, folderOf(destination))
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("spool: %w", err)
+	}
+	if err := checkOwner(path); err != nil {
+		return nil, nil, err
+	}
+	if s.folder, err = os.OpenRoot(path); err != nil {
+		return nil, nil, fmt.Errorf("spool: %w", err)
+	}
+	free, err := lockFolder(s.folder, path)
+	if err == nil {
+		err = s.recover()
+	}
+	if err != nil {
+		s.folder.Close()
+		return nil, nil, err
+	}
+	return s, func() { free(); s.folder.Close() }, nil
+}
+
+// folderOf is a destination's folder: the beginning of its name for a reader, and a number that no other one has.
+func folderOf(destination string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(destination))
+	sum := sha256.Sum256([]byte(destination))
+	return fmt.Sprintf("%.40s-%x", strings.Trim(plain, ".-"), sum[:6])
+}
+
+// maxListed bounds how many names of a folder are looked at.
+const maxListed = 4 * maxEntries
+
+// recover lists the messages that are there. What is more than the bound goes at the first put.
+func (s *spool) recover() error {
+	dir, err := s.folder.Open(".")
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	defer dir.Close()
+	listed := 0
+	for listed < maxListed {
+		names, err := dir.Readdirnames(1024)
+		listed += len(names)
+		for _, name := range names {
+			s.find(name)
+		}
+		if errors.Is(err, io.EOF) || len(names) == 0 {
+			break
+		}
+	}
+	slices.SortFunc(s.entries, func(a, b *entry) int { return cmp.Compare(a.number, b.number) })
+	return nil
+}
+
+// find adds the message of a name. What is damaged is found again when it is to be sent, and counted then.
+func (s *spool) find(name string) {
+	if strings.HasSuffix(name, unfinished) {
+		s.folder.Remove(name) // was being written when an earlier goprof ended
+		return
+	}
+	number, ok := numberOf(name)
+	if !ok || len(s.entries) >= maxEntries {
+		return
+	}
+	e, err := found(s.folder, number)
+	if err != nil {
+		e = &entry{number: number}
+	}
+	s.next = max(s.next, number+1)
+	s.entries = append(s.entries, e)
+	s.bytes += e.size
+}

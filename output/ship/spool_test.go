@@ -1,0 +1,232 @@
+//go:build unix
+
+package ship
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// left is a spool with five messages that nobody has taken.
+func left(t *testing.T) (o Options, folder string) {
+	t.Helper()
+	o = Options{Spool: t.TempDir()}
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, o, &server{answer: func(int) error { return errors.New("down") }})
+		for _, name := range batches(5) {
+			s.Offer(batch(name))
+		}
+		closed(t, s, time.Minute)
+	})
+	return o, filepath.Join(o.Spool, folderOf("test"))
+}
+
+// TestDamagedSpool: whatever somebody does to the second of five files, the others arrive, and the damage is counted.
+func TestDamagedSpool(t *testing.T) {
+	for name, harm := range map[string]func(path string) error{
+		"cut off":      func(path string) error { return os.Truncate(path, headerSize+3) },
+		"no header":    func(path string) error { return os.Truncate(path, 7) },
+		"empty":        func(path string) error { return os.Truncate(path, 0) },
+		"grown":        func(path string) error { return os.Truncate(path, 1<<20) },
+		"huge":         func(path string) error { return os.Truncate(path, 1<<40) },
+		"foreign text": func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("hello ", 99)), 0o600) },
+		"one bit": func(path string) error {
+			data, err := os.ReadFile(path)
+			if err == nil {
+				data[len(data)-1] ^= 1
+				err = os.WriteFile(path, data, 0o600)
+			}
+			return err
+		},
+		"a pipe": func(path string) error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) },
+		"a link": func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/etc/passwd", path)) },
+		"a folder": func(path string) error {
+			return errors.Join(os.Remove(path), os.Mkdir(path, 0o700))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, folder := left(t)
+			if err := harm(filepath.Join(folder, fileName(2))); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				to := &server{}
+				s := start(t, o, to)
+				if err := closed(t, s, time.Hour); err != nil {
+					t.Error(err)
+				}
+				if !slices.Equal(to.got, []string{"batch 0", "batch 2", "batch 3", "batch 4"}) {
+					t.Errorf("%q", to.got)
+				}
+				if st := s.Stats()[0]; st.Damaged.Batches != 1 {
+					t.Errorf("%+v", st)
+				}
+			})
+		})
+	}
+}
+
+// TestForeignFilesStay: what is no message of goprof is neither sent nor removed.
+func TestForeignFilesStay(t *testing.T) {
+	o, folder := left(t)
+	for _, name := range []string{"notes.txt", "1.msg", "000000000000000G.msg"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	half := filepath.Join(folder, fileName(99)+unfinished)
+	if err := os.WriteFile(half, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		to := &server{}
+		closed(t, start(t, o, to), time.Hour)
+		if len(to.got) != 5 {
+			t.Errorf("%q", to.got)
+		}
+	})
+	if _, err := os.Stat(filepath.Join(folder, "notes.txt")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(half); err == nil {
+		t.Error("half a file stays for ever")
+	}
+}
+
+// TestOneSpoolOneUser: a second goprof is told that the spool is in use, and the first goes on.
+func TestOneSpoolOneUser(t *testing.T) {
+	o := Options{Spool: t.TempDir()}
+	s := start(t, o, &server{})
+	var inUse *InUse
+	if _, err := New(o, &server{name: "other"}, &server{}); !errors.As(err, &inUse) {
+		t.Errorf("%v", err)
+	}
+	closed(t, s, time.Minute)
+	if s, err := New(o, &server{}); err != nil {
+		t.Error(err)
+	} else {
+		closed(t, s, time.Minute)
+	}
+}
+
+// TestOthersMayNotWrite: a folder into which anybody may put messages is no spool.
+func TestOthersMayNotWrite(t *testing.T) {
+	o, folder := left(t)
+	if err := os.Chmod(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(o, &server{}); err == nil || !strings.Contains(err.Error(), "chmod 700") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDiskTakesNothing: messages that the disk does not take are sent from memory, and counted. A folder that is gone
+// answers as a disk that is full does: with an error at once.
+func TestDiskTakesNothing(t *testing.T) {
+	o := Options{Spool: t.TempDir()}
+	synctest.Test(t, func(t *testing.T) {
+		to := &server{answer: func(try int) error {
+			if try < 4 {
+				return errors.New("down")
+			}
+			return nil
+		}}
+		s := start(t, o, to)
+		if err := os.RemoveAll(filepath.Join(o.Spool, folderOf("test"))); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range batches(5) {
+			s.Offer(batch(name))
+		}
+		if err := closed(t, s, time.Hour); err != nil {
+			t.Error(err)
+		}
+		if st := s.Stats()[0]; st.SpoolErrors != 5 || st.Sent.Batches != 5 || len(to.got) != 5 {
+			t.Errorf("%+v %q", st, to.got)
+		}
+	})
+}
+
+// TestDiskIsFull: the same with a disk that is really full, where the test may mount one.
+func TestDiskIsFull(t *testing.T) {
+	full := spoolOn(t, 64<<10)
+	synctest.Test(t, func(t *testing.T) {
+		isDown := true
+		to := &server{answer: func(int) error {
+			if isDown {
+				return errors.New("down")
+			}
+			return nil
+		}}
+		s := start(t, Options{Spool: full}, to)
+		pad := strings.Repeat("x", 10<<10)
+		for _, name := range batches(9) {
+			s.Offer(batch(name + pad))
+			time.Sleep(time.Second)
+		}
+		if st := s.Stats()[0]; st.SpoolErrors == 0 || st.Queued.Batches != 9 {
+			t.Errorf("%+v", st)
+		}
+		isDown = false
+		if err := closed(t, s, time.Hour); err != nil || len(to.got) != 9 || !slices.IsSorted(to.got) {
+			t.Errorf("%v, %d arrived", err, len(to.got))
+		}
+	})
+}
+
+// TestStrandedIsBounded: where the disk takes nothing and the server neither, memory stays within its bound.
+func TestStrandedIsBounded(t *testing.T) {
+	s := &spool{max: 1 << 40, next: 1}
+	dir, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir.Close() // takes nothing any more
+	s.folder = dir
+	lost := 0
+	for range 20 {
+		dropped, err := s.put(make([]byte, 1<<20), 1, time.Now())
+		if err == nil {
+			t.Fatal("a closed folder takes a message")
+		}
+		lost += len(dropped)
+	}
+	if lost != 12 || s.stranded != maxStranded {
+		t.Errorf("%d dropped, %d bytes in memory", lost, s.stranded)
+	}
+}
+
+// FuzzSpoolFile: no bytes in a spool's file end goprof, or are sent unless they are a whole message.
+func FuzzSpoolFile(f *testing.F) {
+	dir, err := os.OpenRoot(f.TempDir())
+	if err != nil {
+		f.Fatal(err)
+	}
+	e := &entry{number: 1, looks: 3, at: time.Unix(1, 0)}
+	if err := writeMessage(dir, e, []byte("message")); err != nil {
+		f.Fatal(err)
+	}
+	whole, err := dir.ReadFile(fileName(1))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(whole[:headerSize])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := dir.WriteFile(fileName(2), data, 0o600); err != nil {
+			t.Skip(err)
+		}
+		found(dir, 2)
+		got, err := readMessage(dir, 2)
+		if err == nil && len(got) != len(data)-headerSize {
+			t.Errorf("%d bytes of %d", len(got), len(data))
+		}
+	})
+}

@@ -1,0 +1,38 @@
+package ship
+
+import "time"
+
+// Amount is a number of batches, and of the looks in them.
+type Amount struct {
+	Batches, Looks int64
+}
+
+func (a *Amount) add(looks int64) {
+	a.Batches++
+	a.Looks += looks
+}
+
+// Stats are what became of the batches of one destination. Whenever nothing is on its way from one to the other,
+//
+//	Offered + Recovered = Sent + Refused + Dropped + Damaged + Queued
+type Stats struct {
+	Name      string
+	Offered   Amount // by Offer
+	Recovered Amount // found in the spool at the start
+	Sent      Amount // the server has them
+	Refused   Amount // the server will never take them, or no message could be made of them
+	Dropped   Amount // the oldest, for want of room; and what was in memory at the end
+	Damaged   Amount // files of the spool that are not whole; nobody knows their looks
+	Queued    Amount // not delivered yet
+
+	QueuedBytes int64 // of messages, in the spool and in memory
+	SentBytes   int64
+	Rejected    int64 // profiles that the server left out of messages that it took
+	Retries     int64 // attempts that failed and are made again
+	SpoolErrors int64 // messages that the disk did not take: they are kept in memory
+
+	Oldest      time.Time // of what is queued, zero if nothing is
+	LastSent    time.Time
+	LastError   string // empty after a delivery
+	LastErrorAt time.Time
+}

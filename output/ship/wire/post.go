@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"goprof/output/ship"
+	"goprof/profile/resource"
+)
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 64 << 10
+
+// Request is a message on its way.
+type Request struct {
+	Body   []byte
+	Type   string // Content-Type
+	Gzip   bool   // Body is compressed
+	Header http.Header
+	// Is500Final says that the protocol forbids to send again after a 500.
+	Is500Final bool
+}
+
+// Post sends a message by HTTP, and returns the answer.
+func (c *Client) Post(ctx context.Context, r *Request) ([]byte, error) {
+	header, err := c.header(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.Gzip {
+		header.Set("Content-Encoding", "gzip")
+	}
+	response, err := c.do(ctx, header, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if response.StatusCode/100 != 2 {
+		return nil, statusFailure(response, answer, r.Is500Final)
+	}
+	if err != nil {
+		return nil, again(err)
+	}
+	return answer, nil
+}
+
+// header is what every call has.
+func (c *Client) header(r *Request) (http.Header, error) {
+	header, err := c.headers.read()
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range r.Header {
+		header[name] = values
+	}
+	header.Set("Content-Type", r.Type)
+	header.Set("User-Agent", c.o.Agent)
+	return header, nil
+}
+
+func (c *Client) do(ctx context.Context, header http.Header, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, again(err)
+	}
+	request.Header = header
+	if host := header.Get("Host"); host != "" {
+		request.Host = host
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, again(err)
+	}
+	return response, nil
+}
+
+// again is a failure that may pass. An error of net/http begins with the method and the URL, which the destination's
+// name tells already.
+func again(err error) error {
+	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "Post ") {
+		err = inner
+	}
+	return &ship.Failure{Err: err}
+}
+
+// statusFailure is what an answer that is no success means for the message.
+func statusFailure(r *http.Response, answer []byte, is500Final bool) error {
+	f := &ship.Failure{Err: fmt.Errorf("the server says %d%s", r.StatusCode, excerpt(r, answer)),
+		After: retryAfter(r.Header.Get("Retry-After"), time.Now())}
+	switch r.StatusCode {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusProxyAuthRequired: // the way
+	default:
+		switch {
+		case r.StatusCode/100 == 3: // the way
+		case r.StatusCode/100 == 5 && !is500Final:
+			f.Doubtful = true
+		default:
+			f.Final = true
+		}
+	}
+	return f
+}
+
+// maxExcerpt bounds what of an answer a message to people has.
+const maxExcerpt = 300
+
+// excerpt is the beginning of an answer that is a text.
+func excerpt(r *http.Response, answer []byte) string {
+	if strings.Contains(r.Header.Get("Content-Type"), "proto") {
+		return ""
+	}
+	text := strings.TrimSpace(resource.Clean(string(answer), maxExcerpt))
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// retryAfter reads a header Retry-After: seconds, or a moment.
+func retryAfter(text string, now time.Time) time.Duration {
+	if text == "" {
+		return 0
+	}
+	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}

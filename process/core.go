@@ -1,0 +1,176 @@
+package process
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"goprof/arch"
+	"goprof/arch/cpus"
+)
+
+var (
+	// ErrNotCore: a file that is no core file of a 64-bit Linux process.
+	ErrNotCore = errors.New("not a core file of a 64-bit Linux process")
+	// ErrCoreCPU: a core file of a CPU that goprof does not know.
+	ErrCoreCPU = errors.New("a core file of a CPU that goprof does not know")
+)
+
+// Core is a process as a core file has kept it. It is a Target: all that walks a live process walks this one. Nothing
+// in it moves, so whatever reads twice to prove that nothing has changed finds the same.
+//
+// A core file is foreign bytes. Its headers and notes are bounded and checked, overlapping segments count once, and
+// memory that is not in the file is ErrFault, never zeros. Of the file no more than some MB are in memory at any time,
+// however long it is. A Core belongs to one goroutine.
+type Core struct {
+	space
+	cpu      *arch.CPU
+	bytes    *coreCache
+	size     int64
+	segments []segment
+	notes    coreNotes
+	backing  *backing
+	cut      uint64 // bytes that the headers promise and the file does not have
+	whole    bool   // it has section headers: gcore's have, the kernel's have not
+}
+
+// CoreOptions say where files lie that a core does not hold.
+type CoreOptions struct {
+	// Root is the folder that is the process's root folder: of an unpacked container image, say. Empty: the machine's.
+	Root string
+	// DebugDirs are folders with files by build id (.build-id/ab/cdef), or by name.
+	DebugDirs []string
+}
+
+// OpenCore reads the headers and notes of a core file of that size. The caller closes the file, after Close.
+func OpenCore(file io.ReaderAt, size int64, opt CoreOptions) (*Core, error) {
+	c := &Core{bytes: newCoreCache(), size: size}
+	c.space.init()
+	c.bytes.add(file)
+	h, err := c.readHeader()
+	if err != nil {
+		return nil, err
+	}
+	progs, err := c.readProgs(h)
+	if err != nil {
+		return nil, err
+	}
+	c.whole = h.Shnum > 0 && h.Phnum != pnXNum
+	c.setSegments(progs)
+	for i := range progs {
+		if elf.ProgType(progs[i].Type) == elf.PT_NOTE {
+			c.notes.read(c, &progs[i])
+		}
+	}
+	if len(c.notes.threads) == 0 {
+		if c.cut > 0 {
+			return nil, fmt.Errorf("%w: it is cut off before its threads", ErrNotCore)
+		}
+		return nil, fmt.Errorf("%w: it has no threads", ErrNotCore)
+	}
+	c.backing = newBacking(c, opt)
+	c.mappings = c.readMappings()
+	c.setImages(groupImages(c.mappings), func(g *group) *loaded { return c.newLoaded(g, coreFiles{c}) })
+	return c, nil
+}
+
+// Close gives back what is kept of files.
+func (c *Core) Close() error {
+	c.tables.giveAllBack()
+	c.backing.close()
+	return nil
+}
+
+// readHeader reads the ELF header.
+func (c *Core) readHeader() (*elf.Header64, error) {
+	var h elf.Header64
+	f := &elfFile{r: c.bytes.source(0), size: uint64(max(c.size, 0))}
+	if f.decode(0, 64, &h) != nil || string(h.Ident[:4]) != elf.ELFMAG || elf.Type(h.Type) != elf.ET_CORE ||
+		elf.Class(h.Ident[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(h.Ident[elf.EI_DATA]) != elf.ELFDATA2LSB {
+		return nil, ErrNotCore
+	}
+	if c.cpu = cpus.ByMachine(elf.Machine(h.Machine)); c.cpu == nil {
+		return nil, fmt.Errorf("%w: %v", ErrCoreCPU, elf.Machine(h.Machine))
+	}
+	return &h, nil
+}
+
+const (
+	// pnXNum says that the number of program headers is in the first section header, because it is larger
+	// (PN_XNUM, include/uapi/linux/elf.h).
+	pnXNum    = 0xffff
+	progSize  = 56
+	progBatch = 4096
+)
+
+// readProgs reads the program headers, as far as the file has them.
+func (c *Core) readProgs(h *elf.Header64) ([]elf.Prog64, error) {
+	f := &elfFile{r: c.bytes.source(0), size: uint64(max(c.size, 0))}
+	n := uint64(h.Phnum)
+	if h.Phnum == pnXNum {
+		var s elf.Section64
+		if err := f.decode(h.Shoff, 64, &s); err != nil {
+			return nil, fmt.Errorf("%w: it does not say how many segments it has", ErrNotCore)
+		}
+		n = uint64(s.Info)
+	}
+	if n == 0 || n > maxMappings+16 || h.Phentsize != progSize {
+		return nil, fmt.Errorf("%w: %d program headers of %d bytes", ErrNotCore, n, h.Phentsize)
+	}
+	progs := make([]elf.Prog64, 0, min(n, progBatch))
+	for at := uint64(0); at < n; at += progBatch {
+		k := min(n-at, progBatch)
+		if f.size < h.Phoff || (f.size-h.Phoff)/progSize < at+k {
+			return nil, fmt.Errorf("%w: it is cut off in its headers", ErrNotCore)
+		}
+		batch := make([]elf.Prog64, k)
+		if err := f.decode(h.Phoff+at*progSize, k*progSize, batch); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotCore, err)
+		}
+		progs = append(progs, batch...)
+	}
+	return progs, nil
+}
+
+// CPU implements Target.
+func (c *Core) CPU() *arch.CPU { return c.cpu }
+
+// Generation implements Target: nothing is mapped any more.
+func (c *Core) Generation() uint64 { return 1 }
+
+// Code implements Target.
+func (c *Core) Code(pc uint64, exact bool) (Code, bool) {
+	return c.codeAt(pc, exact, func() bool { return false })
+}
+
+// Image implements Target.
+func (c *Core) Image(name string) (Image, bool) { return c.imageCalled(name) }
+
+// Global implements Target.
+func (c *Core) Global(image, symbol string) (uint64, error) { return c.globalOf(image, symbol) }
+
+// Mappings are the process's mappings, as far as the core tells of them.
+func (c *Core) Mappings() []Mapping { return c.mappings }
+
+// Threads are the threads in the core's order: the kernel puts the one first that has died.
+func (c *Core) Threads() []CoreThread { return slices.Clone(c.notes.threads) }
+
+// PID is the process's number, as it was in its own namespace; 0 where the core does not tell.
+func (c *Core) PID() int { return c.notes.pid }
+
+// Command is what the kernel called the process: 15 bytes of the program's name, and 79 of its arguments.
+func (c *Core) Command() (name, args string) { return c.notes.name, c.notes.args }
+
+// MadeByTool: a debugger has written it (gcore), of a process that may live on. The kernel's have no section headers.
+func (c *Core) MadeByTool() bool { return c.whole }
+
+// Cut is how many bytes the core should have and has not.
+func (c *Core) Cut() uint64 { return c.cut }
+
+// Size is how long the file is.
+func (c *Core) Size() int64 { return c.size }
+
+// Missing lists the files that were needed and not found.
+func (c *Core) Missing() []MissingFile { return c.backing.missing() }

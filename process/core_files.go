@@ -1,0 +1,307 @@
+package process
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A core lacks most of what was mapped from files and never changed: code, constants, the class archive. It is read from
+// these files, as far as they prove to be the ones that were mapped. A library shows that by its build id, which the
+// kernel writes into each core with the first page of a library. Another file shows it by its content: parts of it that
+// are in the core nevertheless must agree with it.
+
+// MissingFile is a file that was needed and not found.
+type MissingFile struct {
+	Path    string // as it was called in the process's root
+	BuildID string // empty where it has none, or the core does not tell
+	Err     error
+}
+
+var (
+	errOtherBuild  = errors.New("the file that lies there is another build")
+	errNoBuildID   = errors.New("its build id is not in the core, so no file can be proven to be it")
+	errNotAgreeing = errors.New("nothing in the core proves that the file that lies there is the one that was mapped")
+	errManyFiles   = errors.New("too many files")
+	errNotMapped   = errors.New("process: no such mapping")
+)
+
+// maxBacking bounds the files that are opened for one core.
+const maxBacking = 1024
+
+// backing reads the files that a core does not hold.
+type backing struct {
+	c      *Core
+	opt    CoreOptions
+	parts  []mappedPart
+	files  map[string]*backingFile
+	opened int
+}
+
+// backingFile is one file. It is looked for once.
+type backingFile struct {
+	id     string // its build id in the core
+	file   *os.File
+	size   uint64
+	source int // of the cache
+	progs  []elf.Prog64
+	err    error
+}
+
+func newBacking(c *Core, opt CoreOptions) *backing {
+	return &backing{c: c, opt: opt, parts: c.notes.files, files: map[string]*backingFile{}}
+}
+
+func (b *backing) close() {
+	for _, f := range b.files {
+		if f.file != nil {
+			f.file.Close()
+		}
+	}
+}
+
+func (b *backing) missing() (list []MissingFile) {
+	for name, f := range b.files {
+		if f.err != nil {
+			list = append(list, MissingFile{name, f.id, f.err})
+		}
+	}
+	slices.SortFunc(list, func(a, b MissingFile) int { return cmp.Compare(a.Path, b.Path) })
+	return list
+}
+
+// read reads the beginning of buf from the file that was mapped at addr. lost says that the core had it, and is cut off:
+// then only what the process cannot have changed is read.
+func (b *backing) read(addr uint64, buf []byte, lost bool) int {
+	i, _ := slices.BinarySearchFunc(b.parts, addr, func(p mappedPart, a uint64) int {
+		if p.end <= a {
+			return -1
+		}
+		return 1
+	})
+	if i == len(b.parts) || b.parts[i].start > addr {
+		return 0
+	}
+	p := &b.parts[i]
+	f := b.open(p.path)
+	off := p.offset + (addr - p.start)
+	if f.err != nil || off < p.offset || off >= f.size || lost && f.changes(off) {
+		return 0
+	}
+	n := int(min(uint64(len(buf)), p.end-addr, f.size-off))
+	if b.c.bytes.readAt(f.source, buf[:n], off) != nil {
+		return 0
+	}
+	return n
+}
+
+// changes reports whether the process may have changed what it mapped from that offset of the file: the loader writes
+// into all of a library's writable segments, and makes some of them read-only then.
+func (f *backingFile) changes(off uint64) bool {
+	for i := range f.progs {
+		p := &f.progs[i]
+		if elf.ProgType(p.Type) == elf.PT_LOAD && elf.ProgFlag(p.Flags)&elf.PF_W == 0 && off >= p.Off &&
+			off-p.Off < p.Filesz {
+			return false
+		}
+	}
+	return true
+}
+
+// progsOf are the program headers of a file that was mapped: out of the core, or else of the file itself.
+func (b *backing) progsOf(name string) []elf.Prog64 {
+	if f := b.dumpedHead(name); f != nil {
+		return f.progs
+	}
+	return b.open(name).progs
+}
+
+// dumpedHead reads the headers of a library as far as they are in the core.
+func (b *backing) dumpedHead(name string) *elfFile {
+	var pieces []Mapping
+	for i := range b.parts {
+		if p := &b.parts[i]; p.path == name && len(pieces) < maxPieces {
+			pieces = append(pieces, Mapping{Start: p.start, End: p.end, Offset: p.offset, Perm: PermRead})
+		}
+	}
+	g := group{all: pieces}
+	f, err := readELF(&mappedFile{dumped{b.c}, pieces}, g.mappedSize(), nil)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// open finds the file that was mapped under a name.
+func (b *backing) open(name string) *backingFile {
+	f := b.files[name]
+	if f != nil {
+		return f
+	}
+	f = &backingFile{}
+	b.files[name] = f
+	if b.opened >= maxBacking {
+		f.err = errManyFiles
+		return f
+	}
+	belongs := b.agrees
+	if head := b.dumpedHead(name); head != nil {
+		id := head.buildID()
+		f.id = hex.EncodeToString(id)
+		belongs = func(name string, file *os.File, e *elfFile) error { return sameBuild(id, e) }
+	}
+	f.err = os.ErrNotExist
+	for _, place := range b.places(name, f.id) {
+		file, size, err := openBelow(place.root, place.path)
+		if err != nil {
+			if f.err == os.ErrNotExist && !errors.Is(err, os.ErrNotExist) {
+				f.err = err
+			}
+			continue
+		}
+		e, _ := readELF(file, size, nil) // nil where it is none
+		if err := belongs(name, file, e); err != nil {
+			f.err = err
+			file.Close()
+			continue
+		}
+		b.opened++
+		f.file, f.size, f.source, f.err = file, uint64(size), b.c.bytes.add(file), nil
+		if e != nil {
+			f.progs = e.progs
+		}
+		break
+	}
+	return f
+}
+
+// sameBuild: the file has that build id, and the bytes that belong to it. A file of debug information has the build id
+// alone.
+func sameBuild(id []byte, e *elfFile) error {
+	if len(id) == 0 {
+		return errNoBuildID
+	}
+	if e == nil || !bytes.Equal(e.buildID(), id) {
+		return errOtherBuild
+	}
+	if text := e.section(".text"); text != nil && elf.SectionType(text.Type) == elf.SHT_NOBITS {
+		return errOtherBuild
+	}
+	return nil
+}
+
+const (
+	// agreePages is how many pages of a file are compared with the core's.
+	agreePages = 64
+	// agreeWords of a hundred of the words of these must be the same: the JVM sets pointers of its class archive.
+	agreeWords = 50
+)
+
+// agrees compares a file without a build id with the parts of it that are in the core.
+func (b *backing) agrees(name string, file *os.File, e *elfFile) error {
+	if e != nil {
+		return errNoBuildID
+	}
+	same, words, pages := 0, 0, 0
+	was, is := make([]byte, 4096), make([]byte, 4096)
+	for i := range b.parts {
+		p := &b.parts[i]
+		if p.path != name {
+			continue
+		}
+		step := max((p.end-p.start)/agreePages, 4096) &^ 4095
+		for at := p.start; p.end-at >= step && pages < agreePages; at += step {
+			if (dumped{b.c}).Read(at, is) != nil {
+				continue
+			}
+			if _, err := file.ReadAt(was, int64(p.offset+(at-p.start))); err != nil {
+				return errNotAgreeing // it is shorter than what was mapped
+			}
+			s, n := agreement(was, is)
+			same, words, pages = same+s, words+n, pages+1
+		}
+	}
+	if words < 64 || same*100 < words*agreeWords {
+		return errNotAgreeing
+	}
+	return nil
+}
+
+// agreement counts the words of two pages that are the same, among those that are not zero.
+func agreement(a, b []byte) (same, words int) {
+	zero := make([]byte, 8)
+	for i := 0; i+8 <= len(a); i += 8 {
+		if bytes.Equal(a[i:i+8], zero) {
+			continue
+		}
+		words++
+		if bytes.Equal(a[i:i+8], b[i:i+8]) {
+			same++
+		}
+	}
+	return same, words
+}
+
+// place is where a file may lie: a path below a folder.
+type place struct{ root, path string }
+
+// places are where a mapped file is looked for: under its own name, in the folders for debug files by build id, by its
+// path and by its name.
+func (b *backing) places(name, id string) []place {
+	if !path.IsAbs(name) {
+		return nil
+	}
+	list := []place{{cmp.Or(b.opt.Root, "/"), path.Clean(name)}}
+	for _, dir := range b.opt.DebugDirs {
+		if len(id) > 2 {
+			list = append(list, place{dir, "/.build-id/" + id[:2] + "/" + id[2:]})
+		}
+		list = append(list, place{dir, path.Clean(name)}, place{dir, "/" + path.Base(name)})
+	}
+	return list
+}
+
+// coreFiles opens the files of a core's images.
+type coreFiles struct{ *Core }
+
+// openImage implements imageFiles.
+func (c coreFiles) openImage(g *group) (imageFile, int64, error) {
+	f := c.backing.open(g.Path)
+	if f.err != nil {
+		return nil, 0, f.err
+	}
+	return keptOpen{c.bytes.source(f.source)}, int64(f.size), nil
+}
+
+// keptOpen is a file that stays open.
+type keptOpen struct{ io.ReaderAt }
+
+func (keptOpen) Close() error { return nil }
+
+// openDebug implements imageFiles.
+func (c coreFiles) openDebug(name string, where debugRoot) (imageFile, int64, error) {
+	places := []place{{cmp.Or(c.backing.opt.Root, "/"), name}}
+	if where == onHost {
+		places = nil
+		for _, dir := range c.backing.opt.DebugDirs {
+			places = append(places, place{dir, "/" + strings.TrimPrefix(name, "/usr/lib/debug/")})
+		}
+		places = append(places, place{"/", name})
+	}
+	for _, p := range places {
+		if file, size, err := openBelow(p.root, p.path); err == nil {
+			return file, size, nil
+		}
+	}
+	return nil, 0, errNotMapped
+}
+
+// inRoot implements imageFiles.
+func (c coreFiles) inRoot(name string) string { return name }

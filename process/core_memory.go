@@ -1,0 +1,226 @@
+package process
+
+import (
+	"cmp"
+	"debug/elf"
+	"errors"
+	"io"
+	"slices"
+)
+
+// segment is a piece of the process's memory. What lies above have bytes of it is not in the core file.
+type segment struct {
+	start, end uint64
+	want       uint64 // bytes that were written
+	have       uint64 // bytes that the file has: fewer, if it is cut off
+	offset     uint64 // in the file
+	flags      elf.ProgFlag
+}
+
+// setSegments sorts the segments. Where two overlap the lower one counts: an honest core has no such ones.
+func (c *Core) setSegments(progs []elf.Prog64) {
+	for i := range progs {
+		p := &progs[i]
+		if elf.ProgType(p.Type) != elf.PT_LOAD || p.Memsz == 0 || p.Vaddr+p.Memsz < p.Vaddr {
+			continue
+		}
+		want := min(p.Filesz, p.Memsz)
+		have := uint64(0)
+		if p.Off < uint64(c.size) {
+			have = min(want, uint64(c.size)-p.Off)
+		}
+		if sum := c.cut + want - have; sum >= c.cut {
+			c.cut = sum
+		}
+		c.segments = append(c.segments,
+			segment{p.Vaddr, p.Vaddr + p.Memsz, want, have, p.Off, elf.ProgFlag(p.Flags)})
+	}
+	slices.SortStableFunc(c.segments, func(a, b segment) int { return cmp.Compare(a.start, b.start) })
+	kept := c.segments[:0]
+	for _, s := range c.segments {
+		if n := len(kept); n > 0 && s.start < kept[n-1].end {
+			continue
+		}
+		kept = append(kept, s)
+	}
+	c.segments = kept
+}
+
+// segmentAt returns the segment that holds addr, and else the first one above, nil if there is none.
+func (c *Core) segmentAt(addr uint64) (s *segment, holds bool) {
+	i, _ := slices.BinarySearchFunc(c.segments, addr, func(s segment, a uint64) int {
+		if s.end <= a {
+			return -1
+		}
+		return 1
+	})
+	if i == len(c.segments) {
+		return nil, false
+	}
+	return &c.segments[i], c.segments[i].start <= addr
+}
+
+// Read implements Memory: what is in the core, and else what is in the file that was mapped there.
+func (c *Core) Read(addr uint64, b []byte) error { return c.read(addr, b, true) }
+
+// ReadMany implements Memory.
+func (c *Core) ReadMany(rs []Range) {
+	for i := range rs {
+		rs[i].OK = c.Read(rs[i].Addr, rs[i].Buf) == nil
+	}
+}
+
+// ReadUpTo reads as many of the bytes at addr as there are.
+func (c *Core) ReadUpTo(addr uint64, b []byte) int {
+	for done := 0; done < len(b); {
+		n := c.readPiece(addr+uint64(done), b[done:], true)
+		if n == 0 {
+			return done
+		}
+		done += n
+	}
+	return len(b)
+}
+
+func (c *Core) read(addr uint64, b []byte, files bool) error {
+	if addr+uint64(len(b)) < addr {
+		return ErrFault
+	}
+	for len(b) > 0 {
+		n := c.readPiece(addr, b, files)
+		if n == 0 {
+			return ErrFault
+		}
+		addr, b = addr+uint64(n), b[n:]
+	}
+	return nil
+}
+
+// readPiece reads the beginning of b: what one segment or one file has of it.
+func (c *Core) readPiece(addr uint64, b []byte, files bool) int {
+	s, holds := c.segmentAt(addr)
+	if holds && addr-s.start < s.have {
+		at := addr - s.start
+		n := int(min(uint64(len(b)), s.have-at))
+		if c.bytes.readAt(0, b[:n], s.offset+at) != nil {
+			return 0
+		}
+		return n
+	}
+	if !files || c.backing == nil {
+		return 0
+	}
+	if s != nil && !holds && s.start-addr < uint64(len(b)) {
+		b = b[:s.start-addr] // what follows is in the core
+	} else if holds && s.end-addr < uint64(len(b)) {
+		b = b[:s.end-addr]
+	}
+	lost := false // it was in the core, which is cut off: the process may have changed it
+	if holds {
+		if at := addr - s.start; at < s.want {
+			lost = true
+			b = b[:min(uint64(len(b)), s.want-at)]
+		}
+	}
+	return c.backing.read(addr, b, lost)
+}
+
+// dumped is the memory that is in the core itself. By it a file shows that it is the one that was mapped.
+type dumped struct{ c *Core }
+
+func (d dumped) Read(addr uint64, b []byte) error { return d.c.read(addr, b, false) }
+
+func (d dumped) ReadMany(rs []Range) {
+	for i := range rs {
+		rs[i].OK = d.Read(rs[i].Addr, rs[i].Buf) == nil
+	}
+}
+
+// coreCache keeps pieces of the core file and of others. A walk reads word by word: a system call for each would be
+// most of its cost. It has a fixed size.
+type coreCache struct {
+	sources []io.ReaderAt
+	blocks  [cacheBlocks]cacheBlock
+}
+
+const (
+	cacheUnit   = 8 << 10
+	cacheBlocks = 2048 // 16 MB
+)
+
+type cacheBlock struct {
+	source int
+	number uint64
+	have   int // bytes of it that the file has; 0: nothing was read
+	bytes  []byte
+}
+
+func newCoreCache() *coreCache { return &coreCache{} }
+
+// add makes a file one of those that are read. Its number is the result.
+func (c *coreCache) add(r io.ReaderAt) int {
+	c.sources = append(c.sources, r)
+	return len(c.sources) - 1
+}
+
+// readAt fills b from an offset of a file on.
+func (c *coreCache) readAt(source int, b []byte, off uint64) error {
+	if len(b) >= cacheUnit {
+		n, err := c.sources[source].ReadAt(b, int64(off))
+		if n == len(b) {
+			return nil
+		}
+		return cmp.Or(err, io.ErrUnexpectedEOF)
+	}
+	for len(b) > 0 {
+		block, err := c.block(source, off/cacheUnit)
+		if err != nil {
+			return err
+		}
+		at := int(off % cacheUnit)
+		if at >= block.have {
+			return io.ErrUnexpectedEOF
+		}
+		n := copy(b, block.bytes[at:block.have])
+		b, off = b[n:], off+uint64(n)
+	}
+	return nil
+}
+
+func (c *coreCache) block(source int, number uint64) (*cacheBlock, error) {
+	k := &c.blocks[(number*31+uint64(source)*977)%cacheBlocks]
+	if k.have > 0 && k.source == source && k.number == number {
+		return k, nil
+	}
+	if k.bytes == nil {
+		k.bytes = make([]byte, cacheUnit)
+	}
+	if number > 1<<62/cacheUnit {
+		return nil, io.ErrUnexpectedEOF
+	}
+	k.source, k.number, k.have = source, number, 0
+	n, err := c.sources[source].ReadAt(k.bytes, int64(number*cacheUnit))
+	if n == 0 || err != nil && !errors.Is(err, io.EOF) {
+		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
+	}
+	k.have = n
+	return k, nil
+}
+
+// source is one of the files, through the cache.
+func (c *coreCache) source(i int) io.ReaderAt { return cachedSource{c, i} }
+
+type cachedSource struct {
+	c *coreCache
+	i int
+}
+
+func (s cachedSource) ReadAt(b []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	if err := s.c.readAt(s.i, b, uint64(off)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}

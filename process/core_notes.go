@@ -1,0 +1,265 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"io"
+	"strings"
+	"time"
+
+	"goprof/arch"
+)
+
+// CoreThread is one thread of a core file.
+type CoreThread struct {
+	TID  int // as its own pid namespace counts, if the kernel wrote the core; as gcore's does, else
+	Regs arch.Regs
+	// Syscall is the system call that it was in, -1 if none or unknown.
+	Syscall int64
+	// CPU is the time that it had used. The kernel gives the first thread that of the whole process.
+	CPU time.Duration
+	// Info is the siginfo_t of the signal that it was to get, nil if the core has none of it.
+	Info    *SigInfo
+	Signal  int    // that it was to get, 0 for none
+	PACMask uint64 // bits of code addresses that are a signature (arm64)
+}
+
+// SigInfo is a signal, and why it was sent (siginfo_t, include/uapi/asm-generic/siginfo.h).
+type SigInfo struct {
+	Signal, Code int
+	// Addr is the address of a fault. It means something with signals of faults alone, which the kernel sent.
+	Addr uint64
+	// PID is who sent the signal, where a process did.
+	PID int
+}
+
+// The types of notes (include/uapi/linux/elf.h).
+const (
+	ntPRStatus   = 1
+	ntPRPSInfo   = 3
+	ntAuxv       = 6
+	ntSigInfo    = 0x53494749
+	ntFile       = 0x46494c45
+	ntARMPACMask = 0x406
+)
+
+const (
+	// maxNote bounds a note that is kept: lists of files are the longest, some MB for 65,000 mappings.
+	maxNote = 64 << 20
+	// maxCoreNotes bounds their number. A thread has about six.
+	maxCoreNotes = 16 * maxThreadsOfCore
+	// maxThreadsOfCore bounds the threads.
+	maxThreadsOfCore = 1 << 16
+)
+
+// coreNotes is what the notes of a core file tell.
+type coreNotes struct {
+	threads []CoreThread
+	pid     int
+	name    string
+	args    string
+	vdso    uint64 // where it begins
+	files   []mappedPart
+}
+
+// mappedPart is a part of a file that was mapped (NT_FILE).
+type mappedPart struct {
+	start, end, offset uint64
+	path               string
+}
+
+// read reads the notes of one segment. What is damaged ends it: notes before that count.
+func (n *coreNotes) read(c *Core, p *elf.Prog64) {
+	if p.Off >= uint64(c.size) {
+		c.cut += min(p.Filesz, 1<<40)
+		return
+	}
+	size := min(p.Filesz, uint64(c.size)-p.Off)
+	r := &noteReader{at: bufio.NewReaderSize(io.NewSectionReader(c.bytes.sources[0], int64(p.Off), int64(size)), 64<<10)}
+	for range maxCoreNotes {
+		kind, desc, ok := r.next()
+		if !ok {
+			return
+		}
+		n.take(c.cpu, kind, desc)
+	}
+}
+
+// noteReader reads notes one after the other: three words, then name and content, each padded to 4 bytes.
+type noteReader struct {
+	at   *bufio.Reader
+	desc []byte
+}
+
+// wanted are the notes whose content is read.
+func wantedNote(owner string, kind uint32) bool {
+	switch kind {
+	case ntPRStatus, ntPRPSInfo, ntAuxv, ntSigInfo, ntFile:
+		return owner == "CORE"
+	case ntARMPACMask:
+		return owner == "LINUX"
+	}
+	return false
+}
+
+// next returns the next note of those that are wanted. Its content is good until the next call.
+func (r *noteReader) next() (kind uint32, desc []byte, ok bool) {
+	for range maxCoreNotes {
+		var head [12]byte
+		if _, err := io.ReadFull(r.at, head[:]); err != nil {
+			return 0, nil, false
+		}
+		namesz, descsz := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[4:])
+		kind = binary.LittleEndian.Uint32(head[8:])
+		if namesz > 256 {
+			return 0, nil, false
+		}
+		name := make([]byte, (namesz+3)&^3)
+		if _, err := io.ReadFull(r.at, name); err != nil {
+			return 0, nil, false
+		}
+		padded := (int64(descsz) + 3) &^ 3
+		if !wantedNote(string(bytes.TrimRight(name, "\x00")), kind) || padded > maxNote {
+			if _, err := io.CopyN(io.Discard, r.at, padded); err != nil {
+				return 0, nil, false
+			}
+			continue
+		}
+		var b bytes.Buffer // it grows with what is really there
+		if _, err := io.CopyN(&b, r.at, padded); err != nil {
+			return 0, nil, false
+		}
+		return kind, b.Bytes()[:descsz], true
+	}
+	return 0, nil, false
+}
+
+func (n *coreNotes) take(cpu *arch.CPU, kind uint32, b []byte) {
+	switch kind {
+	case ntPRStatus:
+		n.thread(cpu, b)
+	case ntPRPSInfo:
+		n.process(b)
+	case ntAuxv:
+		n.auxv(b)
+	case ntFile:
+		n.mapped(b)
+	case ntSigInfo:
+		n.signal(b)
+	case ntARMPACMask: // struct user_pac_mask: of data, of code
+		if t := n.last(); t != nil && len(b) >= 16 {
+			t.PACMask = binary.LittleEndian.Uint64(b[8:])
+		}
+	}
+}
+
+// last is the thread to which a note belongs: that of the NT_PRSTATUS before it.
+func (n *coreNotes) last() *CoreThread {
+	if len(n.threads) == 0 {
+		return nil
+	}
+	return &n.threads[len(n.threads)-1]
+}
+
+func (n *coreNotes) thread(cpu *arch.CPU, b []byte) {
+	if len(b) < arch.CoreRegs+cpu.PrstatusSize || len(n.threads) >= maxThreadsOfCore {
+		return
+	}
+	t := CoreThread{
+		TID:    int(int32(binary.LittleEndian.Uint32(b[arch.CoreThread:]))),
+		Signal: int(binary.LittleEndian.Uint16(b[arch.CoreSignal:])),
+		CPU:    timeval(b[arch.CoreUser:]) + timeval(b[arch.CoreSystem:]),
+	}
+	t.Syscall, _ = cpu.DecodeRegs(b[arch.CoreRegs:arch.CoreRegs+cpu.PrstatusSize], &t.Regs)
+	n.threads = append(n.threads, t)
+}
+
+// timeval is a time of the kernel's, 0 where it is none that could be.
+func timeval(b []byte) time.Duration {
+	s, us := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+	if s > 1<<32 || us >= 1e6 {
+		return 0
+	}
+	return time.Duration(s)*time.Second + time.Duration(us)*time.Microsecond
+}
+
+// process reads struct elf_prpsinfo (include/linux/elfcore.h).
+func (n *coreNotes) process(b []byte) {
+	const pid, name, args, end = 24, 40, 56, 136
+	if len(b) < end {
+		return
+	}
+	n.pid = int(int32(binary.LittleEndian.Uint32(b[pid:])))
+	n.name, n.args = upToZero(b[name:args]), strings.TrimRight(upToZero(b[args:end]), " ")
+}
+
+// upToZero is text of a fixed length.
+func upToZero(b []byte) string {
+	if end := bytes.IndexByte(b, 0); end >= 0 {
+		b = b[:end]
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
+
+// auxv reads pairs of words. AT_SYSINFO_EHDR is where the vdso is.
+func (n *coreNotes) auxv(b []byte) {
+	const sysinfoEHDR = 33
+	for ; len(b) >= 16; b = b[16:] {
+		if binary.LittleEndian.Uint64(b) == sysinfoEHDR {
+			n.vdso = binary.LittleEndian.Uint64(b[8:])
+		}
+	}
+}
+
+func (n *coreNotes) signal(b []byte) {
+	t := n.last()
+	if t == nil || len(b) < 32 || t.Info != nil {
+		return
+	}
+	info := DecodeSigInfo(b)
+	t.Info = &info
+}
+
+// DecodeSigInfo reads a siginfo_t of 32 bytes or more.
+func DecodeSigInfo(b []byte) (s SigInfo) {
+	word := func(at int) int { return int(int32(binary.LittleEndian.Uint32(b[at:]))) }
+	s = SigInfo{Signal: word(0), Code: word(8)}
+	if s.Code > 0 {
+		s.Addr = binary.LittleEndian.Uint64(b[arch.SigInfoAddr:])
+	} else {
+		s.PID = word(16)
+	}
+	return s
+}
+
+// mapped reads NT_FILE (fs/binfmt_elf.c, fill_files_note): a count, the unit of offsets, for each file start, end and
+// offset, then the names, each ended by a zero.
+func (n *coreNotes) mapped(b []byte) {
+	if len(b) < 16 || len(n.files) > 0 {
+		return
+	}
+	count, unit := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+	if count > maxMappings || count > uint64(len(b)-16)/24 || unit > 1<<30 {
+		return
+	}
+	names := b[16+count*24:]
+	last := ""
+	for i := range count {
+		e := b[16+i*24:]
+		end := bytes.IndexByte(names, 0)
+		if end < 0 {
+			return
+		}
+		if name := bytes.TrimSuffix(names[:end], []byte(" (deleted)")); string(name) != last {
+			last = string(name)
+		}
+		names = names[end+1:]
+		p := mappedPart{binary.LittleEndian.Uint64(e), binary.LittleEndian.Uint64(e[8:]),
+			binary.LittleEndian.Uint64(e[16:]) * unit, last}
+		if k := len(n.files); p.end > p.start && (k == 0 || p.start >= n.files[k-1].end) && len(last) <= maxMapsLine {
+			n.files = append(n.files, p)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package process
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// space is what is known of an address space: its mappings, the images in them, and the answers that Code gave. A live
+// process and a core file have the same one; they differ in how mappings are read and files are opened.
+type space struct {
+	mappings  []Mapping
+	images    []*loaded
+	exec      []execRange
+	refreshed time.Time
+	gen       atomic.Uint64
+	codes     codeCache
+	cfi       cfiMachine
+	tables    readBudget // of all images
+	sums      readBudget
+}
+
+func (s *space) init() {
+	s.codes.init()
+	s.tables.left, s.tables.from = maxProcessTables, runTables
+	s.sums.left = maxSums
+}
+
+// newLoaded is an image of which nothing has been read.
+func (s *space) newLoaded(g *group, files imageFiles) *loaded {
+	return &loaded{group: *g, files: files, budget: &readBudget{left: maxProcessTables, from: &s.tables}, sums: &s.sums}
+}
+
+// setImages keeps what is known of images that are still there.
+func (s *space) setImages(groups []group, newLoaded func(*group) *loaded) {
+	changed := len(s.images) != len(groups)
+	old := make(map[uint64]*loaded, len(s.images)) // there may be tens of thousands
+	for _, l := range s.images {
+		old[l.first.Start] = l
+	}
+	s.images = make([]*loaded, len(groups))
+	for i := range groups {
+		g := &groups[i]
+		if l := old[g.first.Start]; l != nil && l.same(g) {
+			l.Image.End = g.End
+			s.images[i] = l
+			delete(old, g.first.Start)
+		} else {
+			s.images[i] = newLoaded(g)
+			changed = true
+		}
+	}
+	for _, l := range old {
+		l.budget.giveAllBack() // it is not mapped any more
+	}
+	if !changed {
+		return
+	}
+	s.exec = s.exec[:0]
+	for _, l := range s.images {
+		for _, m := range l.exec {
+			s.exec = append(s.exec, execRange{m.Start, m.End, l})
+		}
+	}
+	sortExec(s.exec)
+	s.codes.clear()
+	s.gen.Add(1)
+}
+
+// codeAt is Code. again reads the mappings once more, and reports whether it has.
+func (s *space) codeAt(pc uint64, exact bool, again func() bool) (Code, bool) {
+	key := codeKey{pc, exact}
+	if c, ok := s.codes.get(key); ok {
+		return c, true
+	}
+	at := pc
+	if !exact {
+		at-- // the call: what it returns to may belong to the next function
+	}
+	l, ok := findExec(s.exec, at)
+	if !ok && again() {
+		l, ok = findExec(s.exec, at)
+	}
+	if !ok {
+		return Code{}, false
+	}
+	c := l.code(pc, at, &s.cfi)
+	s.codes.put(key, c)
+	return c, true
+}
+
+func (s *space) imageCalled(name string) (Image, bool) {
+	l := s.findImage(name)
+	if l == nil {
+		return Image{}, false
+	}
+	l.place()
+	return l.Image, true
+}
+
+func (s *space) globalOf(image, symbol string) (uint64, error) {
+	l := s.findImage(image)
+	if l == nil {
+		return 0, ErrNoImage
+	}
+	return l.global(symbol)
+}
+
+func (s *space) findImage(name string) *loaded {
+	for _, called := range []func(*loaded) string{(*loaded).name, (*loaded).ownName} {
+		for _, l := range s.images {
+			if called(l) == name {
+				return l
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+// Package unpack opens a core file that may be compressed: by gzip, zstd or lz4, as systemd-coredump and people do.
+//
+// A core is read here and there, and none of these formats can be read so. It is unpacked into a temporary file, which
+// has no name (other systems than Linux and macOS: until it is closed), and in which long runs of zeros take no room. What
+// unpacks to more than the limit, or than the disk has room for, is an error. A file that is not compressed is read as
+// it is, wherever it lies.
+package unpack
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+var (
+	// ErrTooLarge: the file unpacks to more than the limit.
+	ErrTooLarge = errors.New("it unpacks to more than may be")
+	// ErrNoRoom: the disk of temporary files has no room for it.
+	ErrNoRoom = errors.New("the folder for temporary files has no room for it unpacked")
+	// ErrXZ: xz's dictionaries would take more memory than goprof may use.
+	ErrXZ = errors.New("goprof does not read xz")
+	// ErrNotRegular: a pipe, a folder or a device.
+	ErrNotRegular = errors.New("it is not a regular file")
+)
+
+const (
+	// MaxSize is how long an unpacked core may be.
+	MaxSize = 1 << 40
+	// maxWindow bounds the memory that unpacking takes: what zstd asks for unless it is told --long.
+	maxWindow = 128 << 20
+	// spare is how much room is left on the disk.
+	spare = 1 << 30
+	// checkEvery is how much is written until the room is looked at again.
+	checkEvery = 64 << 20
+)
+
+// File is a file that can be read anywhere.
+type File struct {
+	*os.File
+	Size int64
+	// Packed is how it was compressed: gzip, zstd, lz4; empty if it was not.
+	Packed string
+	remove string
+}
+
+// Close closes the file, and removes what was unpacked.
+func (f *File) Close() error {
+	err := f.File.Close()
+	if f.remove != "" {
+		os.Remove(f.remove)
+	}
+	return err
+}
+
+// Open opens a file, and unpacks it if it is compressed. What it unpacks is damaged or cut off: as far as it goes, that
+// is the result, and the error is returned with it.
+func Open(name string) (*File, error) {
+	st, err := os.Stat(name) // to open a pipe may block
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, ErrNotRegular
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, 6)
+	n, _ := f.ReadAt(head, 0)
+	packed, reader := formatOf(head[:n])
+	if packed == "" {
+		return &File{File: f, Size: st.Size()}, nil
+	}
+	defer f.Close()
+	if reader == nil {
+		return nil, ErrXZ
+	}
+	from, err := reader(bufio.NewReaderSize(f, 1<<20))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", packed, err)
+	}
+	out, err := unpackTo(from, MaxSize)
+	if out != nil {
+		out.Packed = packed
+	}
+	return out, err
+}
+
+// formatOf tells a format by its first bytes.
+func formatOf(head []byte) (name string, reader func(io.Reader) (io.Reader, error)) {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return "gzip", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return "zstd", func(r io.Reader) (io.Reader, error) {
+			return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+				zstd.WithDecoderMaxWindow(maxWindow))
+		}
+	case bytes.HasPrefix(head, lz4Magic):
+		return "lz4", func(r io.Reader) (io.Reader, error) { return newLZ4(r), nil }
+	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
+		return "xz", nil
+	}
+	return "", nil
+}
+
+// unpackTo writes all of a stream into a temporary file.
+func unpackTo(from io.Reader, limit int64) (*File, error) {
+	file, err := os.CreateTemp("", "goprof-core-")
+	if err != nil {
+		return nil, err
+	}
+	out := &File{File: file}
+	if os.Remove(file.Name()) != nil {
+		out.remove = file.Name() // not while it is open
+	}
+	err = out.fill(from, limit)
+	switch {
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrNoRoom), out.Size == 0:
+		out.Close()
+		return nil, err
+	}
+	return out, err
+}
+
+// fill writes what comes. A block of zeros is left out: the file has a hole there.
+func (f *File) fill(from io.Reader, limit int64) error {
+	b := make([]byte, 64<<10)
+	zeros := make([]byte, len(b))
+	written := int64(checkEvery) // the room is looked at before the first
+	for {
+		n, err := io.ReadFull(from, b)
+		if f.Size+int64(n) > limit {
+			return ErrTooLarge
+		}
+		if written >= checkEvery {
+			if room, known := roomFor(f.File); known && room < checkEvery+spare {
+				return ErrNoRoom
+			}
+			written = 0
+		}
+		if n > 0 && !bytes.Equal(b[:n], zeros[:n]) {
+			if _, err := f.File.WriteAt(b[:n], f.Size); err != nil {
+				return errors.Join(ErrNoRoom, err)
+			}
+			written += int64(n)
+		}
+		f.Size += int64(n)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && n < len(b) && ended(from) {
+			return f.File.Truncate(f.Size)
+		}
+		if err != nil {
+			f.File.Truncate(f.Size)
+			return err
+		}
+	}
+}
+
+// ended tells the end of a stream from one that was cut off: after its end a reader says so again.
+func ended(from io.Reader) bool {
+	_, err := from.Read(make([]byte, 1))
+	return errors.Is(err, io.EOF)
+}

@@ -1,0 +1,45 @@
+package contention
+
+import (
+	"testing"
+
+	"goprof/profile"
+)
+
+// TestReaderBehindWriter: thread 0 holds a read lock and waits for a monitor of thread 1, which wants the same read lock
+// and stands behind thread 2, a writer. That is a deadlock only if the writer never gives up.
+func TestReaderBehindWriter(t *testing.T) {
+	for what, c := range map[string]struct {
+		writer      *profile.WantedLock
+		unconfirmed bool
+		alone       bool
+		deadlock    bool
+	}{
+		"the writer waits for ever":        {writer: &profile.WantedLock{Alone: true}, deadlock: true},
+		"the writer gives up in time":      {writer: &profile.WantedLock{Alone: true, Timed: true}},
+		"another reader":                   {writer: &profile.WantedLock{}},
+		"no writer is known":               {},
+		"somebody waits, for what is open": {writer: &profile.WantedLock{Alone: true}, unconfirmed: true},
+		"it is itself a writer":            {writer: &profile.WantedLock{Alone: true, Timed: true}, alone: true, deadlock: true},
+	} {
+		threads := waiting([]int{1, 0, -1, -1}, never)
+		shared := profile.Lock{Kind: profile.Shared, ID: 7}
+		threads[1].WaitsFor.Lock, threads[1].WaitsFor.Alone = shared, c.alone
+		if c.writer != nil {
+			c.writer.Lock, c.writer.Owner = shared, profile.ThreadRef{TID: 100}
+			threads[2].WaitsFor = c.writer
+		}
+		threads[3].Unconfirmed = c.unconfirmed
+		g := New(threads)
+		if (len(g.Deadlocks) == 1) != c.deadlock {
+			t.Errorf("%s: deadlocks %v", what, g.Deadlocks)
+		}
+		behind := 1
+		if c.writer != nil {
+			behind = 2
+		}
+		if !c.deadlock && (len(g.Chains) != 1 || g.Chains[0].Behind != behind) {
+			t.Errorf("%s: %d chains", what, len(g.Chains))
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package redact
+
+import (
+	"slices"
+
+	"goprof/profile"
+)
+
+// Meta redacts where a recording comes from. The host goes; the number of the process stays.
+func (r *Redactor) Meta(m profile.Meta) profile.Meta {
+	m.Host = r.host(m.Host)
+	m.MainClass = r.Program(m.MainClass)
+	m.JVM = r.Version(m.JVM)
+	return m
+}
+
+func (r *Redactor) host(name string) string {
+	if name == "" {
+		return ""
+	}
+	return r.hash.of(kindWord, name)
+}
+
+// Program redacts a main class, or the path of a jar.
+func (r *Redactor) Program(name string) string {
+	end := len(name)
+	for i, c := range name {
+		if c == ' ' { // what follows is an argument, and no argument stays
+			end = i
+			break
+		}
+	}
+	name = name[:end]
+	if isFile(name) {
+		return r.Path(name)
+	}
+	return r.Class(name)
+}
+
+func isFile(name string) bool {
+	if len(name) > 4 {
+		switch name[len(name)-4:] {
+		case ".jar", ".war", ".jmod":
+			return true
+		}
+	}
+	for _, c := range name {
+		if c == '/' || c == '\\' {
+			return true
+		}
+	}
+	return false
+}
+
+// Version redacts the text of a JVM's version: numbers and well-known words stay.
+func (r *Redactor) Version(text string) string {
+	return each(text, func(word string, _ int) string {
+		if len(word) <= maxVersionWord && hasDigit(word) || r.allowed(word, versionWords) {
+			return word
+		}
+		return r.hash.of(kindWord, word)
+	})
+}
+
+// maxVersionWord is how long a word with a digit may be in a version: 20260115T1200.
+const maxVersionWord = 8
+
+func hasDigit(word string) bool {
+	return slices.ContainsFunc([]byte(word), func(c byte) bool { return c >= '0' && c <= '9' }) && isASCII(word)
+}
+
+func isASCII(word string) bool {
+	return !slices.ContainsFunc([]byte(word), func(c byte) bool { return c >= 0x80 || c < ' ' })
+}
+
+var versionWords = setOf(`OpenJDK Java HotSpot TM Server Client VM Bit mixed mode sharing Eclipse Adoptium Temurin Oracle
+	Corporation Azul Systems Inc Zulu Amazon Corretto Red Hat Debian Ubuntu Alpine SAP SapMachine SE BellSoft Liberica
+	Microsoft IBM Semeru GraalVM CE EE LTS ea internal fastdebug slowdebug release build built on with gcc clang for
+	linux amd64 aarch64 arm64 x86 x64 JRE JDK Runtime Environment Android Alibaba Dragonwell Tencent Kona Huawei
+	BiSheng Loongson JetBrains s r o jcef DCEVM adhoc buildd Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec vs`)
+
+// Sample redacts a sample. What it returns shares nothing with the one that was given but numbers.
+func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
+	out := *s
+	out.Thread = f.thread(s.Thread)
+	if s.Stack != nil {
+		stack := *s.Stack
+		stack.Virtual.Name = r.ThreadName(stack.Virtual.Name)
+		f.frames = append(f.frames[:0], s.Stack.Frames...)
+		for i := range f.frames {
+			f.frames[i].Func = f.Of(f.frames[i].Func)
+		}
+		stack.Frames = f.frames
+		f.stack = stack
+		out.Stack = &f.stack
+	}
+	return out
+}
+
+// Functions remembers what functions and threads became: the same function is the same again.
+type Functions struct {
+	r       *Redactor
+	known   map[*profile.Func]*profile.Func
+	threads map[profile.Thread]profile.Thread
+	frames  []profile.Frame
+	stack   profile.Stack
+}
+
+// Functions makes an empty memory.
+func (r *Redactor) Functions() *Functions {
+	return &Functions{r: r, known: make(map[*profile.Func]*profile.Func), threads: make(map[profile.Thread]profile.Thread)}
+}
+
+// Of is a function without its names.
+func (f *Functions) Of(fn *profile.Func) *profile.Func {
+	if fn == nil {
+		return nil
+	}
+	out := f.known[fn]
+	if out == nil {
+		if len(f.known) >= maxKept {
+			clear(f.known)
+		}
+		made := f.r.Func(*fn)
+		out = &made
+		f.known[fn] = out
+	}
+	return out
+}
+
+func (f *Functions) thread(t profile.Thread) profile.Thread {
+	out, ok := f.threads[t]
+	if !ok {
+		if len(f.threads) >= maxKept {
+			clear(f.threads)
+		}
+		out = f.r.Thread(t)
+		f.threads[t] = out
+	}
+	return out
+}
+
+// Summary redacts the account of a run.
+func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.Meta = r.Meta(s.Meta)
+	out.Notes = make([]profile.Note, len(s.Notes))
+	for i, n := range s.Notes {
+		out.Notes[i] = profile.Note{Name: r.Text(n.Name), Text: r.Text(n.Text), Remedy: r.Text(n.Remedy)}
+	}
+	out.Doubts, out.Cures = r.texts(s.Doubts), r.texts(s.Cures)
+	out.Hottest, out.States = r.parts(s.Hottest), r.parts(s.States)
+	return &out
+}
+
+func (r *Redactor) texts(all []string) []string {
+	out := slices.Clone(all)
+	for i, text := range out {
+		out[i] = r.Text(text)
+	}
+	return out
+}
+
+func (r *Redactor) parts(all []profile.Part) []profile.Part {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].Name = r.Label(out[i].Name)
+	}
+	return out
+}
+
+// Dump redacts a dump in place.
+func (r *Redactor) Dump(d *profile.Dump) {
+	f := r.Functions()
+	d.MainClass, d.VM, d.Version = r.Program(d.MainClass), r.Version(d.VM), r.Version(d.Version)
+	for i := range d.Threads {
+		r.dumped(&d.Threads[i], f)
+	}
+	for _, cycle := range d.Deadlocks {
+		for i := range cycle {
+			cycle[i].Name = r.ThreadName(cycle[i].Name)
+		}
+	}
+}
+
+func (r *Redactor) dumped(t *profile.ThreadDump, f *Functions) {
+	t.Name, t.Err = r.ThreadName(t.Name), r.Text(t.Err)
+	t.Stack.Virtual.Name = r.ThreadName(t.Stack.Virtual.Name)
+	if t.Virtual != nil {
+		v := *t.Virtual
+		v.Name = r.ThreadName(v.Name)
+		t.Virtual = &v
+	}
+	t.Stack.Frames = slices.Clone(t.Stack.Frames)
+	for i := range t.Stack.Frames {
+		t.Stack.Frames[i].Func = f.Of(t.Stack.Frames[i].Func)
+	}
+	t.Holds = slices.Clone(t.Holds)
+	for i := range t.Holds {
+		t.Holds[i].Class = r.Class(t.Holds[i].Class)
+	}
+	if t.WaitsFor != nil {
+		w := *t.WaitsFor
+		w.Class, w.Owner.Name = r.Class(w.Class), r.ThreadName(w.Owner.Name)
+		t.WaitsFor = &w
+	}
+}
+
+// Triage redacts what a look at a JVM came to.
+func (r *Redactor) Triage(t *profile.Triage) {
+	for i := range t.Findings {
+		f := &t.Findings[i]
+		f.Claim, f.Next, f.Evidence = r.Text(f.Claim), r.Text(f.Next), r.texts(f.Evidence)
+	}
+	t.Notes = r.texts(t.Notes)
+	for i := range t.Unknown {
+		t.Unknown[i].Why = r.Text(t.Unknown[i].Why)
+	}
+}

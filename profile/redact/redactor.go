@@ -1,0 +1,131 @@
+package redact
+
+import (
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// Redactor replaces names by a policy and a key.
+type Redactor struct {
+	policy *Policy
+	hash   hasher
+	words  map[string]bool // that the policy allows everywhere
+	denied []string
+	open   []string
+}
+
+// New makes a Redactor. Recordings that were redacted with the same key can be compared.
+func New(p *Policy, key []byte) *Redactor {
+	r := &Redactor{policy: p, hash: newHasher(key), words: make(map[string]bool), open: p.Packages, denied: p.Denied}
+	for _, w := range p.Words {
+		r.words[strings.ToLower(w)] = true
+	}
+	return r
+}
+
+// Tell is given each pseudonym with the word that it stands for, perhaps more than once. Who keeps them can reverse
+// what was redacted.
+func (r *Redactor) Tell(told func(pseudonym, word string)) { r.hash.told = told }
+
+// isWord reports whether a character belongs to a word. All that is not ASCII does: nothing of it may stay.
+func isWord(c rune) bool {
+	return c >= utf8.RuneSelf || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c < ' ' || c == 0x7f
+}
+
+// maxPunctuation is how many characters of punctuation in a row stay.
+const maxPunctuation = 3
+
+// maxWords bounds the words of one text.
+const maxWords = 1 << 16
+
+// each cuts a text into words and what is between them, and puts together what replace makes of the words. Of long runs
+// of punctuation the beginning stays.
+func each(text string, replace func(word string, at int) string) string {
+	var b strings.Builder
+	words := 0
+	for at := 0; at < len(text); {
+		end := run(text, at)
+		switch piece := text[at:end]; {
+		case words > maxWords:
+			return b.String()
+		case isWord(firstRune(piece)):
+			words++
+			b.WriteString(replace(piece, at))
+		default:
+			b.WriteString(piece[:min(len(piece), maxPunctuation)])
+		}
+		at = end
+	}
+	return b.String()
+}
+
+// run is where the run of words' characters, or of others, ends that begins at a place.
+func run(text string, at int) int {
+	first := isWord(firstRune(text[at:]))
+	for end, c := range text[at:] {
+		if isWord(c) != first {
+			return at + end
+		}
+	}
+	return len(text)
+}
+
+func firstRune(text string) rune {
+	c, _ := utf8.DecodeRuneInString(text)
+	return c
+}
+
+// maxDigits is how many digits of a number stay: the place in a pool, a port.
+const maxDigits = 4
+
+// number is a word of digits, or what replaces a long one and an address. ok is false for what is no number.
+func (r *Redactor) number(word string) (text string, ok bool) {
+	if digits, hex := strings.CutPrefix(word, "0x"); hex && isHex(digits) {
+		return r.hash.of(kindNumber, word), true
+	}
+	for i := range len(word) {
+		if word[i] < '0' || word[i] > '9' {
+			return "", false
+		}
+	}
+	if len(word) <= maxDigits {
+		return word, true
+	}
+	return r.hash.of(kindNumber, word), true
+}
+
+// allowed reports whether a word stays by one of the lists, as it is or with a short number behind it.
+func (r *Redactor) allowed(word string, list map[string]bool) bool {
+	stem := strings.TrimRight(word, "0123456789")
+	if len(word)-len(stem) > maxDigits {
+		return false
+	}
+	lower := strings.ToLower(stem)
+	return stem == "" || list[stem] || list[word] || r.words[lower] || r.words[strings.ToLower(word)]
+}
+
+// library reports whether the file of native code may be named.
+func (r *Redactor) library(name string) bool {
+	base := path.Base(name)
+	base = strings.TrimSuffix(base, " (deleted)")
+	for _, pattern := range r.policy.Libraries {
+		if pattern == base {
+			return true
+		}
+		if ok, _ := path.Match(pattern, base); ok && plain(base) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxOpen is how long a name may be that a pattern lets through.
+const maxOpen = 64
+
+// plain reports whether a file's name is as the names of libraries are. A pattern with '*' lets through anything.
+func plain(base string) bool {
+	return len(base) <= maxOpen && !strings.ContainsFunc(base, func(c rune) bool {
+		return c >= utf8.RuneSelf || !isWord(c) && !strings.ContainsRune(".-+[]", c)
+	})
+}

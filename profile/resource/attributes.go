@@ -1,0 +1,135 @@
+// Package resource tells whose a profile is: a process, its container, its host, as OpenTelemetry's conventions name
+// them.
+//
+// Whoever reads /proc or memory makes Attributes, and whoever ships profiles writes them. Texts may come from the
+// target: Set bounds them and takes out what no backend takes.
+package resource
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// The attributes that goprof knows, by their names in OpenTelemetry's conventions.
+const (
+	ServiceName       = "service.name"
+	ServiceNamespace  = "service.namespace"
+	ServiceVersion    = "service.version"
+	ServiceInstance   = "service.instance.id"
+	ProcessPID        = "process.pid"
+	ProcessExecutable = "process.executable.name"
+	ProcessStarted    = "process.creation.time"
+	ProcessOwner      = "process.owner"
+	RuntimeName       = "process.runtime.name"
+	RuntimeVersion    = "process.runtime.version"
+	RuntimeAbout      = "process.runtime.description"
+	ContainerID       = "container.id"
+	PodUID            = "k8s.pod.uid"
+	HostName          = "host.name"
+	HostArch          = "host.arch"
+	HostID            = "host.id"
+	OSType            = "os.type"
+)
+
+// The bounds of what one process is told with.
+const (
+	MaxAttributes = 128
+	MaxKey        = 256  // bytes
+	MaxText       = 4096 // bytes
+)
+
+// Attribute is a name and what it says: a text or a number.
+type Attribute struct {
+	Key    string
+	Text   string
+	Number int64
+	IsInt  bool
+}
+
+// Value is the attribute's value as a text.
+func (a *Attribute) Value() string {
+	if a.IsInt {
+		return strconv.FormatInt(a.Number, 10)
+	}
+	return a.Text
+}
+
+// Attributes are sorted by their keys, and each key is there once.
+type Attributes []Attribute
+
+// Set adds a text, or replaces it. An empty key or text adds nothing, and neither does what has no room.
+func (a *Attributes) Set(key, text string) {
+	if text = Clean(text, MaxText); text != "" {
+		a.put(Attribute{Key: key, Text: text})
+	}
+}
+
+// SetInt adds a number, or replaces it.
+func (a *Attributes) SetInt(key string, n int64) {
+	a.put(Attribute{Key: key, Number: n, IsInt: true})
+}
+
+// Add adds those of another list that are not there yet: what was set first is believed more.
+func (a *Attributes) Add(more Attributes) {
+	for _, m := range more {
+		if _, known := a.find(m.Key); !known {
+			a.put(m)
+		}
+	}
+}
+
+// Get is a value as a text, empty if it is not there.
+func (a Attributes) Get(key string) string {
+	if i, ok := a.find(key); ok {
+		return a[i].Value()
+	}
+	return ""
+}
+
+// Remove takes an attribute away.
+func (a *Attributes) Remove(key string) {
+	if i, ok := a.find(key); ok {
+		*a = slices.Delete(*a, i, i+1)
+	}
+}
+
+func (a Attributes) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(a, key, func(one Attribute, key string) int { return cmp.Compare(one.Key, key) })
+}
+
+func (a *Attributes) put(one Attribute) {
+	if one.Key = Clean(one.Key, MaxKey); one.Key == "" {
+		return
+	}
+	i, known := a.find(one.Key)
+	switch {
+	case known:
+		(*a)[i] = one
+	case len(*a) < MaxAttributes:
+		*a = slices.Insert(*a, i, one)
+	}
+}
+
+// Clean is a text without control characters and without bytes that are no UTF-8, cut to a number of bytes. Protobuf's
+// strings must be UTF-8, and a backend refuses the whole message else.
+func Clean(text string, limit int) string {
+	if len(text) > limit {
+		text = text[:limit]
+		for range utf8.UTFMax - 1 { // a rune that was cut
+			if r, n := utf8.DecodeLastRuneInString(text); r != utf8.RuneError || n != 1 {
+				break
+			}
+			text = text[:len(text)-1]
+		}
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,56 @@
+package resource
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Label is an attribute as servers in the manner of Prometheus have it.
+type Label struct{ Name, Value string }
+
+// noLabels are the attributes that are no labels: there are as many values as processes were ever started, or they say
+// what another one says already. OTLP has them, and a relabel rule may make labels of them.
+var noLabels = []string{
+	ProcessPID, ProcessStarted, ProcessExecutable, ProcessOwner, RuntimeName, RuntimeVersion, RuntimeAbout, ServiceInstance,
+	ContainerID, HostID, HostArch, OSType, "process.parent_pid", "telemetry.sdk.language", "telemetry.sdk.name",
+	"telemetry.sdk.version", "telemetry.distro.name", "telemetry.distro.version", "host.ip", "host.mac", "os.description",
+	"process.command", "process.command_line", "process.command_args", "process.executable.path",
+}
+
+// MaxLabels is how many labels one process has. Pyroscope refuses series with more than 30.
+const MaxLabels = 24
+
+// maxLabel bounds a label's value: Pyroscope takes 2,048 bytes.
+const maxLabel = 1024
+
+// Labels are the attributes that tell series apart, sorted by name. The service's name is always among them.
+func (a Attributes) Labels() (list []Label) {
+	list = append(list, Label{"service_name", Clean(cmp.Or(a.Get(ServiceName), "unknown_service:java"), maxLabel)})
+	for i := range a {
+		name := LabelName(a[i].Key)
+		if len(list) == MaxLabels || slices.Contains(noLabels, a[i].Key) || strings.HasPrefix(name, "__") ||
+			slices.ContainsFunc(list, func(l Label) bool { return l.Name == name }) {
+			continue
+		}
+		if value := Clean(a[i].Value(), maxLabel); value != "" {
+			list = append(list, Label{name, value})
+		}
+	}
+	slices.SortFunc(list, func(x, y Label) int { return cmp.Compare(x.Name, y.Name) })
+	return list
+}
+
+// LabelName is a key as a label's name: letters, digits and "_", no digit first.
+func LabelName(key string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, key)
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "_" + name
+	}
+	return name
+}

@@ -1,0 +1,409 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"goprof/output/ship"
+	"goprof/sampler/diagnose"
+)
+
+// Agent watches a host.
+type Agent struct {
+	world    World
+	offer    func(*ship.Batch) // takes a batch and does not wait
+	say      func(string)      // tells whoever reads the log
+	settings Settings
+	reload   chan Settings
+	events   chan event
+	finder   finder
+	guests   map[int]*guest
+	budget   budget
+	metrics  *Metrics
+	said     limiter
+	running  sync.WaitGroup
+}
+
+const (
+	// beatEvery is how often the host is looked at.
+	beatEvery = time.Second
+	// releaseAfter is how long a JVM may do next to nothing before it is let go.
+	releaseAfter = time.Minute
+	// mostOpening is how many JVMs are attached to at a time: each takes a CPU for a moment.
+	mostOpening = 1
+	// openAgain is how soon a JVM that could not be attached to is tried again, at first; then after twice as long.
+	openAgain, openSeldom = 30 * time.Second, time.Hour
+)
+
+// New makes an agent. Settings are to be checked before.
+func New(w World, s Settings, offer func(*ship.Batch), say func(string)) *Agent {
+	a := &Agent{world: w, offer: offer, say: say, settings: s, reload: make(chan Settings, 1),
+		events: make(chan event, 64), guests: map[int]*guest{}, metrics: newMetrics()}
+	a.finder = finder{world: w, known: map[int]*seenProcess{}}
+	return a
+}
+
+// Metrics is what the agent counts, for any goroutine.
+func (a *Agent) Metrics() *Metrics { return a.metrics }
+
+// Reload has the agent take other settings, from any goroutine. JVMs that they do not want any more are let go.
+func (a *Agent) Reload(s Settings) {
+	select {
+	case <-a.reload: // one that was not taken yet
+	default:
+	}
+	a.reload <- s
+}
+
+// Run watches until ctx is done. The last batches are offered before it returns.
+func (a *Agent) Run(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	a.begin()
+	for {
+		a.beat(ctx, time.Now())
+		select {
+		case <-ctx.Done():
+			a.end()
+			return
+		case s := <-a.reload:
+			a.take(s)
+		case e := <-a.events:
+			a.handle(e)
+			a.drain()
+			a.wait(ctx, tick.C)
+		case <-tick.C:
+		}
+	}
+}
+
+// drain handles what has come meanwhile.
+func (a *Agent) drain() {
+	for {
+		select {
+		case e := <-a.events:
+			a.handle(e)
+		default:
+			return
+		}
+	}
+}
+
+// wait handles events until the next beat.
+func (a *Agent) wait(ctx context.Context, tick <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-a.events:
+			a.handle(e)
+		case <-tick:
+			return
+		}
+	}
+}
+
+func (a *Agent) begin() {
+	a.budget.begin(a.settings, a.world)
+	a.world.SetInterval(a.settings.interval())
+}
+
+// end lets all JVMs go.
+func (a *Agent) end() {
+	for _, g := range a.guests {
+		a.release(g)
+	}
+	done := make(chan struct{})
+	go func() {
+		a.running.Wait()
+		close(done)
+	}()
+	for {
+		select {
+		case e := <-a.events:
+			a.handle(e)
+		case <-done:
+			a.drain()
+			return
+		}
+	}
+}
+
+// take takes other settings.
+func (a *Agent) take(s Settings) {
+	old := a.settings
+	a.settings = s
+	restart := old.Mode != s.Mode || old.Engine != s.Engine || old.Rate != s.Rate || old.Pools != s.Pools
+	for _, g := range a.guests {
+		if g.state == denied {
+			g.state, g.window = idle, time.Time{}
+		}
+		verdict := s.Choice.Judge(&g.JVM, g.Version != "")
+		if g.state != barred && verdict == Unwanted {
+			a.release(g)
+			g.state = denied
+		} else if restart {
+			a.release(g)
+		}
+	}
+	a.begin()
+	a.metrics.reloads.Add(1)
+	a.say("the configuration was read anew")
+}
+
+// beat looks at the host once.
+func (a *Agent) beat(ctx context.Context, now time.Time) {
+	news := a.finder.beat(now)
+	for _, pid := range news.gone {
+		a.lose(pid)
+	}
+	for i := range news.born {
+		a.meet(news.born[i], now)
+	}
+	hungry := a.readClocks(now)
+	a.cutBatches(now)
+	a.budget.hold(a, now)
+	a.wake(ctx, hungry, now)
+	a.metrics.census(a.guests)
+}
+
+// meet takes in a JVM that was not there before.
+func (a *Agent) meet(j diagnose.JVM, now time.Time) {
+	g := &guest{JVM: JVM{JVM: j}, said: map[string]bool{}}
+	a.guests[j.PID] = g
+	a.metrics.found.Add(1)
+	a.world.Place(&g.JVM)
+	switch {
+	case j.Problem != nil:
+		a.bar(g, *j.Problem, now)
+	case a.settings.Choice.Judge(&g.JVM, false) == Unwanted:
+		g.state = denied
+	case j.Uptime > a.settings.Every:
+		g.atWindow = a.world.CPU(j.PID) // else all that it has used is of this window
+		fallthrough
+	default:
+		g.window = now
+	}
+	g.read = g.atWindow
+}
+
+// lose forgets a JVM that has ended.
+func (a *Agent) lose(pid int) {
+	g := a.guests[pid]
+	if g == nil {
+		return
+	}
+	if g.record != nil {
+		a.metrics.endedRecorded.Add(1)
+	}
+	a.release(g)
+	delete(a.guests, pid)
+	a.metrics.ended.Add(1)
+}
+
+// bar notes that a JVM cannot be recorded. Each cause is told once of each JVM.
+func (a *Agent) bar(g *guest, c diagnose.Cause, now time.Time) {
+	g.state, g.why = barred, &c
+	g.retry = time.Time{}
+	if c.Class != diagnose.NotJVM {
+		g.retry = now.Add(min(openAgain<<min(g.tries, 8), openSeldom))
+		g.tries++
+	}
+	a.metrics.refuse(c.Name)
+	if !g.said[c.Name] {
+		g.said[c.Name] = true
+		a.tell(now, fmt.Sprintf("process %d (%s) is not recorded: %s: %s", g.PID, g.Name(), c.Name, c.Why))
+	}
+}
+
+// tell says something, unless too much has been said lately.
+func (a *Agent) tell(now time.Time, text string) {
+	if a.said.may(now) {
+		a.say(text)
+	} else {
+		a.metrics.unsaid.Add(1)
+	}
+}
+
+// readClocks reads what each JVM has used, and returns those that have used enough to be worth a sample, the hungriest
+// first. Those that have not for long are let go.
+func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
+	interval := a.settings.interval()
+	for _, g := range a.guests {
+		if g.state == barred && !g.retry.IsZero() && now.After(g.retry) {
+			g.state, g.window = idle, time.Time{}
+		}
+		if g.state != idle && g.state != recorded {
+			continue
+		}
+		cpu := a.world.CPU(g.PID)
+		if cpu < g.read {
+			continue // it ends
+		}
+		if g.state == idle {
+			a.metrics.unwatched.Add(int64(cpu - g.read))
+		}
+		g.read = cpu
+		used, passed := cpu-g.atWindow, now.Sub(g.window)
+		switch {
+		case g.state == idle && (used >= interval || a.settings.Mode.IsWall()): // who waits uses no CPU time
+			hungry = append(hungry, g)
+		case g.state == idle && passed >= a.settings.Every:
+			g.window, g.atWindow = now, cpu
+		case g.state == recorded && passed >= releaseAfter && !a.settings.Mode.IsWall():
+			g.window, g.atWindow = now, cpu
+			if float64(used) < float64(interval)*float64(passed)/float64(a.settings.Every)/2 {
+				a.release(g)
+			}
+		}
+	}
+	slices.SortFunc(hungry, func(x, y *guest) int { return int(min(max(y.read-y.atWindow-(x.read-x.atWindow), -1), 1)) })
+	return hungry
+}
+
+// wake attaches to JVMs that use CPU time, as many as the budget and the settings have room for.
+func (a *Agent) wake(ctx context.Context, hungry []*guest, now time.Time) {
+	busy, at := 0, 0
+	for _, g := range a.guests {
+		if g.record != nil {
+			at++
+			if g.state == opening {
+				busy++
+			}
+		}
+	}
+	for _, g := range hungry {
+		if at >= a.settings.MaxJVMs || busy >= mostOpening || !a.budget.mayAttach(now) {
+			a.metrics.delayed.Add(1)
+			return
+		}
+		a.open(ctx, g, now)
+		busy++
+		at++
+	}
+}
+
+// open begins to record a JVM.
+func (a *Agent) open(ctx context.Context, g *guest, now time.Time) {
+	ctx, stop := context.WithCancel(ctx)
+	r := &record{batches: newBatches(a.settings.Pools), stop: stop, cut: now, share: 1}
+	g.state, g.record, g.window, g.atWindow = opening, r, now, g.read
+	settings, pid := a.settings, g.PID
+	facts := g.JVM
+	a.running.Go(func() { a.serve(ctx, pid, facts, &settings, r) })
+}
+
+// serve is the goroutine of one recording.
+func (a *Agent) serve(ctx context.Context, pid int, facts JVM, s *Settings, r *record) {
+	send := func(e event) {
+		e.pid, e.record = pid, r
+		a.events <- e
+	}
+	before := a.world.Own()
+	t, err := a.world.Attach(pid)
+	cost := a.world.Own() - before
+	if err != nil {
+		send(event{ended: true, err: err, cost: cost})
+		return
+	}
+	defer t.Close()
+	t.Tell(&facts)
+	if s.Choice.Judge(&facts, true) != Wanted {
+		send(event{ended: true, unlike: true, jvm: &facts, cost: cost})
+		return
+	}
+	r.batches.belongTo(t.Resource())
+	send(event{jvm: &facts, cost: cost})
+	_, err = t.Record(ctx, Recording{Settings: s, Interval: s.interval(), Sink: r.batches,
+		Started: func(c Control) { send(event{control: c}) }})
+	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive()})
+}
+
+// handle takes what a recording tells.
+func (a *Agent) handle(e event) {
+	now := time.Now()
+	a.budget.charge(e.cost)
+	if e.jvm != nil {
+		a.metrics.attached.Add(1)
+	}
+	g := a.guests[e.pid]
+	if g == nil || g.record != e.record { // it was released
+		if e.ended {
+			a.settle(e.record, now)
+		}
+		return
+	}
+	switch {
+	case e.ended:
+		a.over(g, e, now)
+	case e.control != nil:
+		g.record.control = e.control
+		a.budget.govern(g.record)
+	case e.jvm != nil:
+		g.JVM, g.state = *e.jvm, recorded
+	}
+}
+
+// over ends a recording that has ended by itself.
+func (a *Agent) over(g *guest, e event, now time.Time) {
+	a.settle(g.record, now)
+	g.record.stop()
+	g.record, g.state, g.window = nil, idle, now
+	g.atWindow = a.world.CPU(g.PID)
+	g.read = g.atWindow
+	switch {
+	case e.unlike:
+		g.JVM, g.state = *e.jvm, denied
+	case e.err != nil:
+		if c := a.world.Explain(g.PID, e.err); c.Class != diagnose.Gone {
+			a.bar(g, c, now)
+		}
+	case e.exec:
+		a.metrics.execs.Add(1)
+	}
+}
+
+// release ends a recording from our side. Its last batch comes with the event of its end.
+func (a *Agent) release(g *guest) {
+	if g.record == nil {
+		return
+	}
+	g.record.stop()
+	a.metrics.released.Add(1)
+	g.record = nil
+	if g.state == opening || g.state == recorded {
+		g.state, g.window = idle, time.Time{}
+	}
+}
+
+// cutBatches cuts what is due.
+func (a *Agent) cutBatches(now time.Time) {
+	for _, g := range a.guests {
+		if r := g.record; r != nil && now.Sub(r.cut) >= a.settings.Every {
+			a.cut(r, now)
+		}
+	}
+}
+
+// cut hands over what a recording has seen.
+func (a *Agent) cut(r *record, now time.Time) {
+	r.cut = now
+	if b := r.batches.cut(now, a.budget.intervalOf(r)); b != nil {
+		a.metrics.batches.Add(1)
+		a.metrics.samples.Add(b.Looks())
+		a.offer(b)
+	}
+}
+
+// settle is the last cut, and the last account.
+func (a *Agent) settle(r *record, now time.Time) {
+	a.budget.count(a, r)
+	a.cut(r, now)
+	_, broken := r.batches.counts()
+	a.metrics.broken.Add(broken)
+}

@@ -1,0 +1,76 @@
+//go:build linux
+
+package agent
+
+import (
+	"sync"
+	"time"
+
+	"goprof/output/ship"
+	"goprof/profile"
+	"goprof/profile/resource"
+)
+
+// batches is a recording's Sink: it gathers samples and cuts a batch when the agent says so.
+type batches struct {
+	mu      sync.Mutex
+	gather  *ship.Gatherer
+	meta    profile.Meta
+	whose   resource.Attributes
+	began   time.Time
+	samples int64 // of all batches
+	broken  int64 // of these, stacks that do not reach their root
+}
+
+func newBatches(pools bool) *batches {
+	return &batches{gather: ship.NewGatherer(ship.GatherOptions{Pools: pools})}
+}
+
+// belongTo says whose the samples are.
+func (b *batches) belongTo(whose resource.Attributes) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.whose = whose
+}
+
+// cut is a batch of what was seen since the last one, nil if nothing was. interval is the CPU time that each sample
+// stood for.
+func (b *batches) cut(now time.Time, interval time.Duration) *ship.Batch {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	from := b.began
+	b.began = now
+	if b.gather.Empty() {
+		return nil
+	}
+	m := b.meta
+	m.Interval, m.Start, m.Duration = interval, from, now.Sub(from)
+	return b.gather.Take(b.whose, m, from, now)
+}
+
+// counts is how many samples there were so far.
+func (b *batches) counts() (samples, broken int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.samples, b.broken
+}
+
+func (b *batches) Begin(at profile.Instant, m profile.Meta) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.meta, b.began = m, time.Now()
+}
+
+func (b *batches) Sample(s *profile.Sample) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gather.Add(s)
+	b.samples += s.Looks()
+	if s.Stack != nil && s.Stack.Truncated != profile.Whole {
+		b.broken += s.Looks()
+	}
+}
+
+func (b *batches) ThreadStart(profile.Instant, profile.Thread) {}
+func (b *batches) ThreadEnd(profile.Instant, profile.Thread)   {}
+func (b *batches) Tick(profile.Instant, int)                   {}

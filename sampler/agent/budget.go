@@ -1,0 +1,196 @@
+//go:build linux
+
+package agent
+
+import (
+	"slices"
+	"time"
+)
+
+// budget holds what goprof and its pauses cost to the share of the host that they may take. Samples cost most of it,
+// so their number is what gives way: the interval grows twofold where half of the samples or more are too many, and in
+// between JVMs with many samples lose some first. All get as many as the one that gets most, or as many as they are
+// due: so a JVM that is busy costs the others nothing.
+//
+// To attach to a JVM is dear, and is paid from half of the budget, in advance for a minute at most.
+type budget struct {
+	max      float64 // 0: any
+	cpus     float64
+	base     time.Duration // the interval that was asked for
+	slower   int           // the interval is that many times base
+	factor   float64       // of the samples that are due then, that may be taken
+	at       time.Time
+	own      time.Duration // goprof's CPU time then
+	paused   time.Duration // since then
+	attached time.Duration // of own since then, for attaching
+	debt     time.Duration // for attaching
+	debtAt   time.Time
+}
+
+const (
+	// holdEvery is how often the account is looked at.
+	holdEvery = 10 * time.Second
+	// mostSlower bounds how much the interval grows.
+	mostSlower = 1 << 10
+	// attachPart is the part of the budget for attaching, attachAhead the time for which it may be spent in advance.
+	attachPart  = 0.5
+	attachAhead = time.Minute
+	// near and low are parts of the budget: where less than low is used, rates may grow again.
+	near, low = 0.9, 0.7
+)
+
+func (b *budget) begin(s Settings, w World) {
+	b.max, b.cpus = s.MaxCPU, float64(max(w.CPUs(), 1))
+	b.base, b.slower, b.factor = s.interval(), 1, 1
+	b.at, b.own, b.paused, b.attached = time.Now(), w.Own(), 0, 0
+}
+
+// interval is the CPU time between two samples of a JVM that has its whole share.
+func (b *budget) interval() time.Duration { return b.base * time.Duration(b.slower) }
+
+// intervalOf is what a sample of a recording stands for.
+func (b *budget) intervalOf(r *record) time.Duration {
+	return time.Duration(float64(b.interval()) / max(r.share, leastShare))
+}
+
+// leastShare is the part of its samples that every JVM keeps.
+const leastShare = 0.02
+
+// mayAttach tells whether there is something left for attaching.
+func (b *budget) mayAttach(now time.Time) bool {
+	if b.max == 0 {
+		return true
+	}
+	each := b.max * b.cpus * attachPart
+	if !b.debtAt.IsZero() {
+		b.debt = max(b.debt-time.Duration(float64(now.Sub(b.debtAt))*each), 0)
+	}
+	b.debtAt = now
+	return b.debt < time.Duration(float64(attachAhead)*each)
+}
+
+// charge takes what attaching has cost.
+func (b *budget) charge(cost time.Duration) {
+	b.debt += cost
+	b.attached += cost
+}
+
+// count takes what a recording has done since it was counted last.
+func (b *budget) count(a *Agent, r *record) {
+	if r.control == nil {
+		return
+	}
+	st := r.control.Latest()
+	now := countsOf(&st)
+	a.metrics.lost.Add(max(now.lost-r.counted.lost, 0))
+	paused := max(now.paused-r.counted.paused, 0)
+	a.metrics.paused.Add(int64(paused))
+	b.paused += paused
+	r.due += float64(max(now.taken+now.lost-r.counted.taken-r.counted.lost, 0)) / max(r.share, leastShare)
+	r.counted = now
+}
+
+// govern tells a recording how often it is sampled.
+func (b *budget) govern(r *record) {
+	if r.control != nil {
+		r.control.Govern(b.interval(), r.share)
+	}
+}
+
+// hold looks at the account, and has rates fall or grow.
+func (b *budget) hold(a *Agent, now time.Time) {
+	passed := now.Sub(b.at)
+	if passed < holdEvery {
+		return
+	}
+	var records []*record
+	for _, g := range a.guests {
+		if r := g.record; r != nil && r.control != nil {
+			b.count(a, r)
+			records = append(records, r)
+		}
+	}
+	own := a.world.Own()
+	host := float64(passed) * b.cpus
+	used := float64(own-b.own+b.paused) / host
+	steady := max(float64(own-b.own+b.paused-b.attached), 0) / host
+	a.metrics.used.Store(used)
+	before, slower := b.factor, b.slower
+	if b.max > 0 {
+		b.adjust(steady, used-steady)
+	}
+	if b.slower != slower {
+		a.world.SetInterval(b.interval())
+	}
+	if before != 1 || b.factor != 1 || b.slower != slower {
+		b.share(a, records, slower, now)
+	}
+	for _, r := range records {
+		r.due = 0
+	}
+	b.at, b.own, b.paused, b.attached = now, own, 0, 0
+	a.metrics.interval.Store(int64(b.interval()))
+	a.metrics.factor.Store(b.factor)
+}
+
+// adjust finds what part of the samples may be taken from now on. steady and attaching are shares of the host.
+func (b *budget) adjust(steady, attaching float64) {
+	left := b.max*near - min(attaching, b.max*attachPart)
+	switch {
+	case steady > left:
+		b.factor *= max(left/steady, 0.25)
+	case steady < left*low && b.factor < 1:
+		b.factor = min(b.factor*1.25, 1)
+	case steady < left*low/2 && b.slower > 1:
+		b.slower /= 2
+		b.factor = 0.6 // half as many would be what there were
+	}
+	for b.factor < 0.5 && b.slower < mostSlower {
+		b.slower *= 2
+		b.factor *= 2
+	}
+	b.factor = min(max(b.factor, leastShare), 1)
+}
+
+// share gives each recording its share. Batches are cut first: a sample of the next one stands for another time.
+func (b *budget) share(a *Agent, records []*record, slower int, now time.Time) {
+	due := make([]float64, len(records))
+	for i, r := range records {
+		due[i] = r.due
+	}
+	most := fill(due, b.factor)
+	for i, r := range records {
+		share := 1.0
+		if due[i] > most {
+			share = max(most/due[i], leastShare)
+		}
+		if share == r.share && slower == b.slower {
+			continue
+		}
+		was := b.slower
+		b.slower = slower
+		a.cut(r, now)
+		b.slower = was
+		r.share = share
+		b.govern(r)
+	}
+}
+
+// fill finds how many one may get at most so that all get that part of what is due together.
+func fill(due []float64, part float64) (most float64) {
+	sorted := slices.Sorted(slices.Values(due))
+	left := 0.0
+	for _, d := range sorted {
+		left += d * part
+	}
+	for i, d := range sorted {
+		if most = left / float64(len(sorted)-i); d > most {
+			return most
+		}
+		left -= d
+	}
+	if n := len(sorted); n > 0 {
+		return sorted[n-1]
+	}
+	return 0
+}

@@ -1,0 +1,112 @@
+//go:build linux
+
+package agent
+
+import (
+	"time"
+
+	"goprof/sampler/diagnose"
+)
+
+// finder notices JVMs as they start and end. Most processes of a host are no JVMs, and become none. So a process is
+// looked at soon after its start, and then at growing intervals: a shell becomes java by exec, and a program may load a
+// JVM at any time.
+type finder struct {
+	world World
+	known map[int]*seenProcess
+	round uint32
+}
+
+// seenProcess is a process that was seen before.
+type seenProcess struct {
+	started time.Duration
+	comm    string
+	jvm     bool
+	round   uint32
+	next    time.Time     // look again
+	wait    time.Duration // until then
+}
+
+const (
+	// firstLook is how soon a process is looked at again, seldomLook how often one that was no JVM for long.
+	firstLook  = time.Second
+	seldomLook = time.Minute
+	// mostProcesses bounds what is kept.
+	mostProcesses = 1 << 16
+)
+
+// found is what a beat has brought.
+type found struct {
+	born []diagnose.JVM
+	gone []int
+}
+
+// beat compares what runs with what ran.
+func (f *finder) beat(now time.Time) (news found) {
+	f.round++
+	for _, pid := range f.world.PIDs() {
+		p := f.known[pid]
+		if p != nil && now.Before(p.next) {
+			p.round = f.round
+			continue
+		}
+		brief, ok := f.world.Brief(pid)
+		if !ok {
+			f.ignore(pid, p, now)
+			continue
+		}
+		if p != nil && (p.started != brief.Started || p.jvm && p.comm != brief.Comm) {
+			news.lose(pid, p) // the number is another process's, or it has become another program
+			p = nil
+		}
+		if p == nil {
+			if len(f.known) >= mostProcesses {
+				continue
+			}
+			p = &seenProcess{started: brief.Started, wait: firstLook / 2}
+			f.known[pid] = p
+		}
+		p.round = f.round
+		f.look(pid, p, brief, now, &news)
+	}
+	for pid, p := range f.known {
+		if p.round != f.round {
+			news.lose(pid, p)
+			delete(f.known, pid)
+		}
+	}
+	return news
+}
+
+func (n *found) lose(pid int, p *seenProcess) {
+	if p.jvm {
+		n.gone = append(n.gone, pid)
+	}
+}
+
+// ignore notes a thread of the kernel, or a process that has just ended: the next beat's list tells.
+func (f *finder) ignore(pid int, p *seenProcess, now time.Time) {
+	if p == nil && len(f.known) < mostProcesses {
+		f.known[pid] = &seenProcess{round: f.round, next: now.Add(seldomLook)}
+	}
+}
+
+// look looks at a process, and says when the next time is.
+func (f *finder) look(pid int, p *seenProcess, brief diagnose.Brief, now time.Time, news *found) {
+	if p.jvm {
+		p.next = now.Add(firstLook) // its number may be another's by then
+		return
+	}
+	if brief.Comm != p.comm {
+		p.comm, p.wait = brief.Comm, firstLook/2 // by exec, or it has a new name
+	}
+	if brief.Threads > 1 || brief.Comm == "java" {
+		if jvm, ok := f.world.Glance(pid); ok {
+			p.jvm, p.next = true, now.Add(firstLook)
+			news.born = append(news.born, jvm)
+			return
+		}
+	}
+	p.wait = min(p.wait*2, seldomLook)
+	p.next = now.Add(p.wait)
+}

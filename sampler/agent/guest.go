@@ -1,0 +1,77 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"time"
+
+	"goprof/sampler"
+	"goprof/sampler/diagnose"
+)
+
+// state is what an agent does with a JVM.
+type state uint8
+
+const (
+	idle     state = iota // its CPU clock is read
+	opening               // it is attached to
+	recorded              // its samples are taken
+	denied                // nobody wants it
+	barred                // it cannot be recorded: see why
+
+	numStates
+)
+
+var stateNames = [numStates]string{"idle", "attaching", "recorded", "denied", "unsupported"}
+
+// guest is one JVM.
+type guest struct {
+	JVM
+	state state
+	why   *diagnose.Cause // of barred
+	said  map[string]bool // causes that were told
+	retry time.Time       // of barred: try again; zero: never
+	tries int
+
+	// What it uses. read is its CPU clock as it was read last.
+	read     time.Duration
+	window   time.Time     // when the window began
+	atWindow time.Duration // its CPU clock then
+
+	record *record
+}
+
+// record is a guest's recording. The fields above end belong to the goroutine of Agent.Run.
+type record struct {
+	batches *batches
+	control Control // nil until it has begun
+	cut     time.Time
+	share   float64
+	counted lookCounts // of the last reading
+	due     float64    // samples that were due since the budget was last held, whatever the share
+	stop    context.CancelFunc
+}
+
+// lookCounts are what an engine has counted.
+type lookCounts struct {
+	taken, lost int64
+	paused      time.Duration
+}
+
+func countsOf(s *sampler.Stats) lookCounts {
+	return lookCounts{taken: s.Taken, lost: s.LostSum(), paused: s.Pauses.Sum()}
+}
+
+// event is what a recording's goroutine tells Run.
+type event struct {
+	pid     int
+	record  *record
+	jvm     *JVM    // it was attached to, and this is what it tells
+	control Control // it has begun
+	ended   bool
+	unlike  bool // nobody wants it, by what it tells
+	exec    bool // it has become another program
+	err     error
+	cost    time.Duration // CPU time of attaching
+}

@@ -1,0 +1,171 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"goprof/profile"
+	"goprof/profile/resource"
+	"goprof/sampler"
+	"goprof/sampler/diagnose"
+	"goprof/sampler/session"
+)
+
+// Host is the World that there is.
+type Host struct {
+	diagnose.Host
+	version string
+	group   *sampler.Group
+	ended   chan struct{} // closed when the group has
+	why     atomic.Pointer[error]
+	enrich  func(pid int, a *resource.Attributes)
+}
+
+// NewHost watches this machine. enrich completes whose the batches of a process are; it may be nil.
+func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.Attributes)) *Host {
+	return &Host{Host: h, version: version, enrich: enrich, ended: make(chan struct{}),
+		group: sampler.NewGroup(time.Second/19, 0)}
+}
+
+// Run takes samples for all JVMs together, until ctx is done. It returns at once, with sampler.ErrNoVisits, where that
+// cannot be done: then each JVM has a sampler of its own, which costs more.
+func (h *Host) Run(ctx context.Context) error {
+	err := h.group.Run(ctx)
+	h.why.Store(&err)
+	close(h.ended)
+	return err
+}
+
+// together reports whether JVMs are sampled together.
+func (h *Host) together() bool {
+	select {
+	case <-h.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Group is what was done for all JVMs together.
+func (h *Host) Group() sampler.GroupStats { return h.group.Stats() }
+
+func (h *Host) CPU(pid int) time.Duration       { return sampler.ProcessCPU(pid) }
+func (h *Host) Own() time.Duration              { return session.OwnCPU() }
+func (h *Host) CPUs() int                       { return runtime.NumCPU() }
+func (h *Host) SetInterval(every time.Duration) { h.group.SetInterval(every) }
+
+// Place finds out where the JVM runs.
+func (h *Host) Place(j *JVM) {
+	j.Cgroup = h.Cgroup(j.PID)
+	if j.Container != "" {
+		j.Namespace = podNamespace(j.PID)
+	}
+}
+
+// Attach opens a JVM.
+func (h *Host) Attach(pid int) (Target, error) {
+	s, err := session.Attach(pid)
+	if err != nil {
+		return nil, err
+	}
+	return &hostTarget{host: h, session: s}, nil
+}
+
+// hostTarget is a JVM of this host.
+type hostTarget struct {
+	host    *Host
+	session *session.Session
+	jvm     JVM
+}
+
+func (t *hostTarget) Tell(j *JVM) {
+	about := t.session.About()
+	j.Version = t.session.VM.Version().JDK()
+	j.Collector = t.session.VM.Collector()
+	if about.MainClass != "" {
+		j.Main = about.MainClass
+	}
+	t.jvm = *j
+}
+
+func (t *hostTarget) Alive() bool { return t.session.Process.Alive() == nil }
+func (t *hostTarget) Close()      { t.session.Close() }
+
+// Resource is what is known without asking anybody; enrich adds to it.
+func (t *hostTarget) Resource() (a resource.Attributes) {
+	if t.host.enrich != nil {
+		t.host.enrich(t.jvm.PID, &a)
+	}
+	var own resource.Attributes
+	own.Set(resource.ServiceName, t.jvm.Name())
+	own.SetInt(resource.ProcessPID, int64(t.jvm.PID))
+	own.Set(resource.ProcessOwner, t.jvm.User)
+	own.Set(resource.RuntimeName, "OpenJDK Runtime Environment")
+	own.Set(resource.RuntimeVersion, t.jvm.Version)
+	own.Set(resource.ContainerID, t.jvm.Container)
+	own.Set(resource.HostName, t.session.About().Host)
+	a.Add(own)
+	return a
+}
+
+// Record samples the JVM, together with the others where that can be done.
+func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary, error) {
+	s := how.Settings
+	pace := new(atomic.Int64)
+	opt := session.RecordOptions{Mode: s.Mode, Engine: session.PtraceEngine, Interval: how.Interval, Sink: versioned{
+		how.Sink, t.host.version}, Lean: true, Pace: pace}
+	if !s.Mode.IsWall() {
+		c, err := t.host.ChooseEngine(s.Engine, t.jvm.PID, 0, s.Engine == session.AutoEngine && t.session.RunsVirtual())
+		if err != nil {
+			return profile.Summary{}, err
+		}
+		opt.Engine = c.Engine
+	}
+	if opt.Engine == session.PtraceEngine && t.host.together() {
+		opt.Group = t.host.group
+	}
+	opt.Started = func(e sampler.Engine) {
+		if l, ok := e.(latest); ok && how.Started != nil {
+			m, _ := e.(*sampler.Member)
+			how.Started(&control{latest: l, member: m, pace: pace})
+		}
+	}
+	_, sum, err := t.session.Record(ctx, opt)
+	if opt.Group != nil && !t.host.together() {
+		err = nil // the group has ended: the JVM is taken up again on its own
+	}
+	return sum, err
+}
+
+// latest is what all engines can tell.
+type latest interface{ Latest() sampler.Stats }
+
+// control governs an engine.
+type control struct {
+	latest
+	member *sampler.Member
+	pace   *atomic.Int64
+}
+
+func (c *control) Govern(interval time.Duration, share float64) {
+	if c.member != nil { // the interval is the group's
+		c.member.SetShare(share)
+		return
+	}
+	c.pace.Store(int64(float64(interval) / max(share, leastShare)))
+}
+
+// versioned notes which goprof it was.
+type versioned struct {
+	session.Sink
+	version string
+}
+
+func (v versioned) Begin(at profile.Instant, m profile.Meta) {
+	m.Version = v.version
+	v.Sink.Begin(at, m)
+}

@@ -1,0 +1,65 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"time"
+
+	"goprof/profile"
+	"goprof/profile/resource"
+	"goprof/sampler"
+	"goprof/sampler/diagnose"
+	"goprof/sampler/session"
+)
+
+// World is what an agent watches.
+type World interface {
+	// PIDs, Brief and Glance are diagnose.Host's.
+	PIDs() []int
+	Brief(pid int) (diagnose.Brief, bool)
+	Glance(pid int) (diagnose.JVM, bool)
+	// Place fills in where the JVM runs: what costs more than Glance, and only a JVM is asked.
+	Place(j *JVM)
+	// CPU is what the process has used so far, 0 where there is none.
+	CPU(pid int) time.Duration
+	// Attach opens a JVM. Nothing is done to it.
+	Attach(pid int) (Target, error)
+	// Explain tells why Attach or Record failed.
+	Explain(pid int, err error) diagnose.Cause
+	// Own is the CPU time that goprof itself has used so far, and CPUs how many the host has.
+	Own() time.Duration
+	CPUs() int
+	// SetInterval is the CPU time between two samples from now on, of those that take them together.
+	SetInterval(time.Duration)
+}
+
+// Target is a JVM that is attached to.
+type Target interface {
+	// Tell fills in what only the JVM itself tells.
+	Tell(*JVM)
+	// Resource is whose the batches are.
+	Resource() resource.Attributes
+	// Record samples it until ctx is done or it ends.
+	Record(ctx context.Context, how Recording) (profile.Summary, error)
+	// Alive: the process is there, and still the same program.
+	Alive() bool
+	Close()
+}
+
+// Recording is how one JVM is recorded.
+type Recording struct {
+	Settings *Settings
+	Interval time.Duration
+	Sink     session.Sink
+	// Started is told how the recording can be governed.
+	Started func(Control)
+}
+
+// Control governs a recording that is under way, from any goroutine.
+type Control interface {
+	// Govern sets the CPU time between two samples, of which only a share is taken.
+	Govern(interval time.Duration, share float64)
+	// Latest is what was done up to about a second ago. It does not wait.
+	Latest() sampler.Stats
+}

@@ -1,0 +1,81 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"goprof/process/procfs"
+	"time"
+)
+
+// For whoever watches a host all the time: what can be told of a process at little cost.
+
+// PIDs lists the processes of this host.
+func (h Host) PIDs() []int { return h.pids() }
+
+// Brief is what one small file tells of a process, at a hundredth of the cost of a look.
+type Brief struct {
+	Started time.Duration // after the host's boot: with its number it tells a process from all others
+	Comm    string        // may hold anything
+	Threads int
+	CPU     time.Duration
+	State   byte // proc(5): T is stopped
+}
+
+// Brief reads it. It is not ok for threads of the kernel and for processes that have ended.
+func (h Host) Brief(pid int) (Brief, bool) {
+	stat, comm, ok := h.stat(pid)
+	if !ok || !stat.Alive() || stat.Memory == 0 {
+		return Brief{}, false
+	}
+	return Brief{Started: procfs.Ticks(stat.Start), Comm: comm, Threads: stat.Threads, CPU: procfs.Ticks(stat.Ticks),
+		State: stat.State}, true
+}
+
+// Glance tells whether a process is a JVM, by /proc alone: its memory is not read. So neither version nor vendor nor
+// collector are known, and Main is a reading of its command line. A JVM that is still starting is none yet.
+func (h Host) Glance(pid int) (JVM, bool) {
+	if _, waits := hung.Load(pid); waits {
+		return JVM{}, false
+	}
+	return inTime(pid, lookTimeout, func() (JVM, bool) { return h.glance(pid) },
+		func() (JVM, bool) { return JVM{}, false })
+}
+
+func (h Host) glance(pid int) (JVM, bool) {
+	jvm, comm, ok := h.visible(pid)
+	if !ok {
+		return JVM{}, false
+	}
+	line := parseJavaCommand(h.commandLine(pid))
+	jvm.Main, jvm.Args, jvm.Options = line.main, line.args, line.options
+	libs, readable := h.libraries(pid)
+	switch {
+	case readable && libs.kind == hotSpot:
+	case readable && libs.kind == openJ9:
+		c := h.explainOtherProgram(pid)
+		jvm.Problem = &c
+	case readable && libs.kind == unknownProgram && h.hasThread(pid, vmThreadName):
+	case !readable && (comm == "java" || h.hasThread(pid, vmThreadName)):
+		c := h.ExplainForbidden(pid)
+		if c.Class == Gone {
+			return JVM{}, false
+		}
+		jvm.Problem = &c
+	default:
+		return JVM{}, false
+	}
+	return jvm, true
+}
+
+// Cgroup is the path of the process's innermost cgroup, of the unified hierarchy where there is one; empty if it is not
+// known.
+func (h Host) Cgroup(pid int) string {
+	b, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
+	longest := ""
+	for _, path := range procfs.CgroupPaths(b) {
+		if len(path) > len(longest) {
+			longest = path
+		}
+	}
+	return longest
+}

@@ -1,0 +1,177 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
+)
+
+// Group samples the threads of many processes that use CPU time, with one visitor for all of them (visit.go).
+//
+// A Sampler visits each CPU once in an interval for its one process. For fifty processes that is fifty times the
+// wake-ups, and nearly none meets its own. A Group comes to each CPU once in an interval, asks the kernel whom it took
+// the CPU from, and the sample belongs to whichever process that is. So what it costs while nobody works does not grow
+// with the number of processes.
+//
+// It needs the kernel's notes of switches (switches.go): without them each thread of each process would be asked.
+type Group struct {
+	interval atomic.Int64
+	stack    int
+	mu       sync.Mutex
+	coming   []*Member // that wait to be taken in
+	ended    error     // why Run is over; errGroupOver where it just ended
+	over     bool
+	counts   groupCounts
+}
+
+// groupCounts is what a Group has done, for any goroutine.
+type groupCounts struct {
+	visits, met, others, cpu, members atomic.Int64
+}
+
+// GroupStats is what a Group has done so far.
+type GroupStats struct {
+	Visits  int64         // of CPUs
+	Met     int64         // threads of members
+	Others  int64         // threads of other processes
+	Members int           // that are in it now
+	CPU     time.Duration // of the sampling thread, without what stops took of others
+}
+
+// ErrNoVisits: CPUs cannot be visited, or the kernel does not note who was on them.
+var ErrNoVisits = errors.New("sampler: CPUs cannot be visited for several processes at once")
+
+// errTwice: the process is a member already.
+var errTwice = errors.New("sampler: the process is sampled already")
+
+// errGroupOver ends members whose Group has ended.
+var errGroupOver = errors.New("sampler: the group has ended")
+
+// NewGroup makes a group whose members are sampled so often, and whose stacks are copied up to that size (0:
+// DefaultStackLimit). Nothing happens before Run.
+func NewGroup(interval time.Duration, stack int) *Group {
+	if stack <= 0 {
+		stack = ptrace.DefaultStackLimit
+	}
+	g := &Group{stack: stack}
+	g.interval.Store(int64(max(interval, MinInterval)))
+	return g
+}
+
+// Interval is the CPU time between two samples of a thread of a member that has its whole share.
+func (g *Group) Interval() time.Duration { return time.Duration(g.interval.Load()) }
+
+// SetInterval changes it, from the next visit on.
+func (g *Group) SetInterval(d time.Duration) { g.interval.Store(int64(max(d, MinInterval))) }
+
+// Stats is what the group has done so far, from any goroutine.
+func (g *Group) Stats() GroupStats {
+	c := &g.counts
+	return GroupStats{Visits: c.visits.Load(), Met: c.met.Load(), Others: c.others.Load(),
+		Members: int(c.members.Load()), CPU: time.Duration(c.cpu.Load())}
+}
+
+// Member is the part of a Group that samples one process. It is an Engine.
+type Member struct {
+	progress
+	hints
+	group *Group
+	pid   int
+	cpu   *arch.CPU
+	share atomic.Uint64 // a float64: the part of its samples that is taken
+	met   atomic.Int64
+
+	// Of the sampling thread.
+	run     *run
+	kept    int64 // when its house was kept
+	busy    bool  // it was met since
+	leaving int64 // when it was first to leave; 0: it is not
+	result  chan error
+}
+
+// Member makes a member of the group, which is none before its Run.
+func (g *Group) Member(pid int, cpu *arch.CPU) *Member {
+	m := &Member{progress: newProgress(), group: g, pid: pid, cpu: cpu, result: make(chan error, 1)}
+	m.SetShare(1)
+	return m
+}
+
+// SetShare has only a part of the samples taken that are due, drawn by lot, from any goroutine. A sample stands for
+// Interval/share of CPU time then.
+func (m *Member) SetShare(share float64) { m.share.Store(math.Float64bits(min(max(share, 0), 1))) }
+
+// Share is what SetShare has set.
+func (m *Member) Share() float64 { return math.Float64frombits(m.share.Load()) }
+
+// Met is how often the process was met on a CPU, whether a sample was taken or not.
+func (m *Member) Met() int64 { return m.met.Load() }
+
+// Run joins the group until ctx is done, the process ends or the group does; cfg.Interval, MaxStack and MaxOverhead are
+// the group's business. It closes q.
+func (m *Member) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	cfg.Interval, cfg.MaxStack, cfg.MaxOverhead = m.group.Interval(), m.group.stack, 0
+	return m.runEngine(cfg, q, func() (Stats, error) { return m.join(ctx, cfg, q) })
+}
+
+func (m *Member) join(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
+	proc := procfs.OpenDir(m.pid)
+	defer proc.Close()
+	if !proc.Exists() {
+		return Stats{}, ErrNoProcess
+	}
+	t := ptrace.NewTracer(m.pid, m.cpu)
+	defer t.Close()
+	r := &run{capture: newCapture(t, proc, &m.progress, ctx.Done(), cfg, q), cpu: m.cpu, hints: &m.hints,
+		scan: newScan(proc, cfg.Interval, groupFiles()), visiting: true}
+	defer r.scan.close()
+	r.late, r.sum = r.account, r.total
+	r.scan.hotFor, r.scan.pools = visitHot, true
+	m.run = r
+	if !m.group.take(m) {
+		return Stats{}, m.group.whyEnded()
+	}
+	err := <-m.result
+	return r.stats, err
+}
+
+// groupFiles is how many descriptors one member may keep: a group of a few hundred shares what there is.
+func groupFiles() int { return min(raiseFileLimit()/256, 64) }
+
+// take has a member taken in with the next visit.
+func (g *Group) take(m *Member) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.over {
+		return false
+	}
+	g.coming = append(g.coming, m)
+	return true
+}
+
+func (g *Group) whyEnded() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended != nil {
+		return g.ended
+	}
+	return errGroupOver
+}
+
+// end turns all away that come from now on, and returns those that wait.
+func (g *Group) end(why error) []*Member {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.over, g.ended = true, why
+	waiting := g.coming
+	g.coming = nil
+	return waiting
+}

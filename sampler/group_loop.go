@@ -1,0 +1,351 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch/cpus"
+	"goprof/sampler/ptrace"
+)
+
+const (
+	// houseBusy is how often the list of threads of a member is kept that was met, houseIdle of one that was not.
+	houseBusy = int64(time.Second)
+	houseIdle = int64(10 * time.Second)
+	// answerEvery is how soon a member is told what it asked.
+	answerEvery = int64(50 * time.Millisecond)
+	// leaveWithin is how long a member that leaves waits for stops that are late.
+	leaveWithin = int64(time.Second)
+	// blindAfter visits that met nobody at all show that the kernel's notes are of no use here.
+	blindAfter = 2000
+)
+
+// groupRun is a Group's Run.
+type groupRun struct {
+	*Group
+	ctx      context.Context
+	visits   *visits
+	lead     *ptrace.Tracer // holds the Runner while no member needs it
+	members  map[int]*Member
+	rng      *rand.Rand
+	ts       unix.Timespec
+	answered int64
+	lastLoop int64
+	pending  int           // stops that are late, of all
+	patience time.Duration // how soon to look after them
+	renew    bool          // this OS thread may hold somebody who has no member any more
+	slept    bool
+	failed   error
+	cpuOf    time.Duration // of the OS threads before
+}
+
+// Run samples until ctx is done. Where CPUs cannot be visited it ends with ErrNoVisits at once. It is called once.
+func (g *Group) Run(ctx context.Context) error {
+	r := &groupRun{Group: g, ctx: ctx, members: map[int]*Member{},
+		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	defer r.turnOut()
+	r.visits = newVisits(0, &Config{Interval: g.Interval()})
+	defer r.visits.closeNotes()
+	if !r.visits.knowsAll() {
+		r.failed = ErrNoVisits
+		return r.failed
+	}
+	r.lead = ptrace.NewTracer(unix.Getpid(), cpus.Here())
+	r.lead.StackLimit = g.stack
+	defer r.lead.Close()
+	for again := true; again; again = ctx.Err() == nil && r.failed == nil {
+		ptrace.OnOwnThread(r.shift)
+	}
+	return r.failed
+}
+
+// knowsAll reports whether the kernel notes the switches of all CPUs.
+func (v *visits) knowsAll() bool {
+	if v == nil || len(v.cpus) == 0 {
+		return false
+	}
+	for i := range v.cpus {
+		if v.cpus[i].notes == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// turnOut ends all members.
+func (r *groupRun) turnOut() {
+	for _, m := range r.end(r.failed) {
+		m.result <- r.whyEnded()
+	}
+	for pid := range r.members {
+		r.endMember(pid, r.failed)
+	}
+}
+
+// shift holds visits on one OS thread, which ends when goprof is to be suspended.
+func (r *groupRun) shift() {
+	r.lead.ChangeOSThread()
+	began := threadCPU()
+	defer func() { r.cpuOf += threadCPU() - began }()
+	if !r.visits.begin() || !r.lead.Prepare() {
+		r.failed = ErrNoVisits
+		return
+	}
+	defer r.visits.end()
+	for _, m := range r.members {
+		m.run.t.ChangeOSThread()
+	}
+	r.renew = false
+	rest := int64(0)
+	for r.sleep(r.plan(rest)) {
+		before := threadCPU()
+		if r.slept {
+			r.visit()
+		}
+		r.keepHouses()
+		r.takeIn()
+		r.sendAway()
+		r.collect()
+		used := threadCPU()
+		r.counts.cpu.Store(int64(r.cpuOf + used - began))
+		now := ptrace.Monotonic(&r.ts)
+		rest = r.visits.rest(now, int64(used-before))
+		r.visits.moments.leaveOut(int64(used-before), int64(len(r.visits.round)))
+		r.visits.moments.advance(now)
+		if r.failed != nil {
+			break
+		}
+	}
+	for _, m := range r.members {
+		r.with(m, func(c *run) { c.t.CollectRest(c.accountLate) })
+	}
+}
+
+// with lets a member use the Runner.
+func (r *groupRun) with(m *Member, do func(c *run)) {
+	m.run.t.Borrow(r.lead)
+	do(m.run)
+	m.run.t.GiveBack(r.lead)
+}
+
+// plan prepares the next visit, as run.planVisit does.
+func (r *groupRun) plan(from int64) (at int64) {
+	v, now := r.visits, ptrace.Monotonic(&r.ts)
+	which := v.next(now)
+	if step := v.meanGap(r.interval.Load()); step != v.moments.step {
+		v.moments.begin(now, step)
+	}
+	settle := settleTime
+	if which == v.at {
+		settle = settleHere
+	}
+	at = max(v.moments.at(), from, now+settle)
+	if v.goTo(which) {
+		v.cpus[which].notes.mark()
+		r.lead.BoundTo(v.cpus[which].number)
+	} else {
+		r.lead.BoundTo(-1)
+	}
+	v.bound.Set(at + 2*stopWithin)
+	return at
+}
+
+// sleep waits until the deadline. It returns false when the shift is over.
+func (r *groupRun) sleep(deadline int64) bool {
+	for r.slept = false; ; {
+		if r.ctx.Err() != nil || r.failed != nil || r.renew || ptrace.SuspendWanted() {
+			return false
+		}
+		now := ptrace.Monotonic(&r.ts)
+		if now >= deadline {
+			return true
+		}
+		until := min(deadline, now+maxNap)
+		if r.pending > 0 {
+			until = min(until, now+int64(r.patience))
+		}
+		r.ts = unix.NsecToTimespec(until)
+		ptrace.SleepUntil(&r.ts)
+		r.slept = until == deadline
+		if r.slept && r.pending == 0 {
+			return true // at once: somebody may stand still for us
+		}
+		r.collect()
+	}
+}
+
+// visit samples whom we took this CPU from, if it is a member's.
+func (r *groupRun) visit() {
+	v, arrived := r.visits, ptrace.Monotonic(&r.ts)
+	if v.at < 0 || ptrace.CurrentCPU() != v.cpus[v.at].number {
+		return
+	}
+	pid, tid, ok := v.cpus[v.at].notes.processBefore(v.tid)
+	r.counts.visits.Add(1)
+	if !ok || tid == 0 {
+		if r.counts.visits.Load() > blindAfter && v.meets == 0 {
+			r.failed = ErrNoVisits
+		}
+		return
+	}
+	v.meets++
+	v.cpus[v.at].metAt = arrived
+	m := r.members[pid]
+	if m == nil {
+		r.counts.others.Add(1)
+		return
+	}
+	r.counts.met.Add(1)
+	m.met.Add(1)
+	m.busy = true
+	if share := m.Share(); m.leaving == 0 && (share >= 1 || r.rng.Float64() < share) {
+		r.with(m, func(c *run) { r.look(c, tid, arrived) })
+		r.lookAfter(m)
+	}
+}
+
+// lookAfter notes that a member may have stops that are late.
+func (r *groupRun) lookAfter(m *Member) {
+	if n := m.run.t.Pending(); n > 0 {
+		r.pending += n
+		r.patience = min(r.patience, m.run.t.Patience())
+	}
+}
+
+// look takes the sample of a member's thread.
+func (r *groupRun) look(c *run, tid int, arrived int64) {
+	v := r.visits
+	c.scan.now = arrived
+	th := c.scan.find(tid)
+	if th == nil {
+		return
+	}
+	c.hints.take(c.scan.setHint, false)
+	th.cpu = int16(v.cpus[v.at].number)
+	if !th.hint.Skip {
+		c.lookHeld(th, arrived, v.randomRounding(v.weight()))
+	}
+}
+
+// keepHouses brings a member's threads and accounts up to date, one member at a time.
+func (r *groupRun) keepHouses() {
+	now := ptrace.Monotonic(&r.ts)
+	away := r.lastLoop != 0 && now-r.lastLoop > longGap+r.interval.Load()
+	r.lastLoop = now
+	answer := now-r.answered > answerEvery
+	if answer {
+		r.answered = now
+	}
+	for _, m := range r.members {
+		if answer {
+			m.answer(m.run.sum)
+		}
+		every := houseIdle
+		if m.busy {
+			every = houseBusy
+		}
+		if away || now-m.kept >= every {
+			r.keepHouse(m, now, away)
+		}
+	}
+}
+
+func (r *groupRun) keepHouse(m *Member, now int64, away bool) {
+	c := m.run
+	if !away { // else what was used meanwhile is forgiven
+		c.scan.lastTick = max(c.scan.lastTick, now-longGap/2)
+	}
+	c.ticks.interval = r.Interval()
+	c.scan.interval = int64(c.ticks.interval)
+	c.stats.Reached = m.Share() * float64(time.Second) / float64(c.ticks.interval)
+	c.scan.begin()
+	c.takeHints()
+	if m.busy {
+		c.scan.update()
+	}
+	m.kept, m.busy = now, false
+	if c.proc.Ended() {
+		c.stats.Ended = true
+	}
+}
+
+// takeIn takes in those that have come.
+func (r *groupRun) takeIn() {
+	if !r.mu.TryLock() {
+		return
+	}
+	coming := r.coming
+	r.coming = nil
+	r.mu.Unlock()
+	for _, m := range coming {
+		if old := r.members[m.pid]; old != nil {
+			m.result <- errTwice
+			continue
+		}
+		m.run.t.ChangeOSThread()
+		r.members[m.pid] = m
+		r.keepHouse(m, ptrace.Monotonic(&r.ts), false)
+	}
+	r.counts.members.Store(int64(len(r.members)))
+}
+
+// sendAway ends members whose time is over. A stop that is late is waited for.
+func (r *groupRun) sendAway() {
+	now := int64(0)
+	for pid, m := range r.members {
+		c := m.run
+		select {
+		case <-c.cancel:
+			c.cancelled = true
+		default:
+		}
+		if !c.over() {
+			continue
+		}
+		if now == 0 {
+			now = ptrace.Monotonic(&r.ts)
+		}
+		if m.leaving == 0 {
+			m.leaving = now
+		}
+		if c.t.Pending() > 0 {
+			if now-m.leaving < leaveWithin {
+				continue
+			}
+			r.renew = true // with this OS thread the kernel lets go of whoever stops later
+			r.with(m, func(c *run) { c.t.Abandon(c.accountLate) })
+		}
+		r.endMember(pid, c.failed)
+	}
+}
+
+// endMember settles a member's account and lets it go.
+func (r *groupRun) endMember(pid int, why error) {
+	m := r.members[pid]
+	delete(r.members, pid)
+	r.counts.members.Store(int64(len(r.members)))
+	m.run.scan.readAllCharges()
+	m.run.stats = m.run.total()
+	m.result <- why
+}
+
+// collect takes the stops that have come late.
+func (r *groupRun) collect() {
+	if r.pending == 0 {
+		return
+	}
+	r.pending, r.patience = 0, time.Hour
+	for _, m := range r.members {
+		if m.run.t.Pending() > 0 {
+			r.with(m, (*run).collectLate)
+			r.lookAfter(m)
+		}
+	}
+}
+
+func (r *run) collectLate() { r.collect() }

@@ -1,0 +1,159 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"goprof/testdata/ctest"
+)
+
+// runGroup runs a group for the length of a test; it skips where CPUs cannot be visited.
+func runGroup(t *testing.T, g *Group) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the group ended with %v", err)
+		}
+	})
+	select {
+	case err := <-done:
+		done <- nil
+		if errors.Is(err, ErrNoVisits) {
+			t.Skip("CPUs cannot be visited here") // no CAP_PERFMON, or one CPU
+		}
+		t.Fatal(err)
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+// joined is a member under way.
+type joined struct {
+	*Member
+	samples int64
+	cpu     int64
+	end     func() Stats
+}
+
+func join(t *testing.T, g *Group, pid int) *joined {
+	t.Helper()
+	j := &joined{Member: g.Member(pid, ctest.CPU())}
+	q := NewQueue(8)
+	ctx, cancel := context.WithCancel(context.Background())
+	walked := make(chan struct{})
+	go func() {
+		defer close(walked)
+		for snap := range q.Looks() {
+			j.samples += snap.Samples()
+			j.cpu += snap.CPU
+			q.Done(snap)
+		}
+	}()
+	result := make(chan Stats, 1)
+	go func() {
+		st, err := j.Run(ctx, Config{}, q)
+		if err != nil {
+			t.Error(err)
+		}
+		result <- st
+	}()
+	j.end = func() Stats {
+		cancel()
+		<-walked
+		return <-result
+	}
+	return j
+}
+
+// Samples of each member are its CPU time divided by the interval, whoever else is in the group.
+func TestGroupSharesFairly(t *testing.T) {
+	const interval = 2 * time.Millisecond
+	g := NewGroup(interval, 0)
+	runGroup(t, g)
+	var members []*joined
+	var before []time.Duration
+	for range 2 {
+		p := ctest.Run(t, ctest.Spin)
+		p.Number(t)
+		members = append(members, join(t, g, p.PID))
+		before = append(before, ProcessCPU(p.PID))
+	}
+	members[1].SetShare(0.5)
+	for ProcessCPU(members[0].pid)-before[0] < 1500*time.Millisecond {
+		time.Sleep(20 * time.Millisecond)
+	}
+	for i, m := range members {
+		used := ProcessCPU(m.pid) - before[i]
+		st := m.end()
+		due := float64(used) / float64(interval) * m.Share()
+		if got := float64(st.Taken + st.LostSum()); math.Abs(got-due) > 0.2*due+6*math.Sqrt(due) {
+			t.Errorf("%d: %.0f looks, %.0f are due", i, got, due)
+		}
+		if m.samples != st.Taken {
+			t.Errorf("%d: %d samples were handed over, %d taken", i, m.samples, st.Taken)
+		}
+		if share := float64(m.cpu) / float64(used); share < 0.8 || share > 1.2 {
+			t.Errorf("%d: samples carry %.2f of the CPU time", i, share)
+		}
+	}
+	if st := g.Stats(); st.Met == 0 || st.Visits < st.Met+st.Others {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A member whose process ends is sent away, and one that comes in its place is taken in.
+func TestGroupMembersComeAndGo(t *testing.T) {
+	g := NewGroup(2*time.Millisecond, 0)
+	runGroup(t, g)
+	for range 3 {
+		p := ctest.Run(t, ctest.Spin)
+		p.Number(t)
+		m := join(t, g, p.PID)
+		for m.Met() < 5 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		p.Process.Kill()
+		m.end()
+	}
+	for g.Stats().Members > 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// The same process twice would be sampled by one of both only.
+func TestGroupTakesAProcessOnce(t *testing.T) {
+	g := NewGroup(2*time.Millisecond, 0)
+	runGroup(t, g)
+	p := ctest.Run(t, ctest.Spin)
+	p.Number(t)
+	m := join(t, g, p.PID)
+	for m.Met() == 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	q := NewQueue(8)
+	if _, err := g.Member(p.PID, ctest.CPU()).Run(context.Background(), Config{}, q); !errors.Is(err, errTwice) {
+		t.Errorf("joined twice: %v", err)
+	}
+	m.end()
+}
+
+// A group that has ended takes nobody in.
+func TestGroupEnds(t *testing.T) {
+	g := NewGroup(time.Millisecond, 0)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	g.Run(ctx)
+	p := ctest.Run(t, ctest.Spin)
+	p.Number(t)
+	if _, err := g.Member(p.PID, ctest.CPU()).Run(context.Background(), Config{}, NewQueue(8)); err == nil {
+		t.Error("a member of a group that is over")
+	}
+}

@@ -1,0 +1,91 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"goprof/process/procfs"
+	"goprof/testdata/ctest"
+)
+
+// needWide skips where the events of CPUs are not permitted.
+func needWide(t *testing.T, r *perfRun) {
+	t.Helper()
+	if r.everyone == nil {
+		t.Skip("this machine does not permit perf events of CPUs with a filter (CAP_PERFMON, CAP_BPF, no PID namespace)")
+	}
+}
+
+// TestPerfCopiesNothingOfOthers: the kernel writes no sample of another process, however busy that is.
+func TestPerfCopiesNothingOfOthers(t *testing.T) {
+	needPerf(t)
+	busy := ctest.Run(t, ctest.Spin)
+	busy.Number(t)
+	asleep := ctest.Run(t, `int main(void) { ready(); for (;;) pause(); }`)
+	heads := func(pid int) (written uint64) {
+		r := newPerfRun(NewPerf(pid, ctest.CPU()), Config{Interval: time.Millisecond}, NewQueue(1))
+		defer r.proc.Close()
+		if err := r.open(); err != nil {
+			t.Fatal(err)
+		}
+		defer r.close()
+		needWide(t, r)
+		time.Sleep(300 * time.Millisecond)
+		for _, ring := range r.steady {
+			written += atomic.LoadUint64(ring.head)
+		}
+		return written
+	}
+	if n := heads(asleep.PID); n != 0 {
+		t.Errorf("%d bytes were written while the process slept", n)
+	}
+	if n := heads(busy.PID); n == 0 {
+		t.Error("nothing was written of a process that runs all the time")
+	}
+}
+
+// TestPerfShortLives: threads that live some milliseconds have their share, although nobody has listed them.
+func TestPerfShortLives(t *testing.T) {
+	p := ctest.Run(t, `
+static void *work(void *x) { for (long end = cpu_ns() + 3000000; cpu_ns() < end; ); return 0; }
+int main(void) {
+	ready();
+	for (;;) {
+		pthread_t t;
+		pthread_create(&t, 0, work, 0);
+		pthread_join(t, 0);
+	}
+}`)
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
+	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, nil, func(pf *Perf, seen *atomic.Int64) {
+		untilSamples(600)(seen)
+	})
+	if got.Wide == false {
+		t.Skip("the events of CPUs are not permitted here: such threads are told as not sampled")
+	}
+	due := float64(got.Times.Process) / float64(2*time.Millisecond)
+	t.Logf("%d samples where %.0f are due; %+v", got.Taken, due, got.Times)
+	if n := float64(got.Taken); n < 0.8*due || n > 1.25*due {
+		t.Errorf("%d samples where %.0f are due", got.Taken, due)
+	}
+}
+
+// TestPerfHandsBack: a run that could not open its events leaves none.
+func TestPerfHandsBack(t *testing.T) {
+	needPerf(t)
+	before := openEventsOfOurs(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p := ctest.Run(t, ctest.Spin)
+	if _, err := NewPerf(p.PID, ctest.CPU()).Run(ctx, Config{Interval: time.Millisecond}, NewQueue(1)); err != nil {
+		t.Fatal(err)
+	}
+	if after := openEventsOfOurs(t); after != before {
+		t.Errorf("%d events are open, and %d were", after, before)
+	}
+}

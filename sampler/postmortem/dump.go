@@ -1,0 +1,175 @@
+package postmortem
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// Options say what to tell of the threads.
+type Options struct {
+	Depth   int
+	Locks   bool // what they hold and wait for
+	Virtual bool // virtual threads that no carrier ran, too
+}
+
+// Dump walks all threads. The one that died comes first.
+func (j *JVM) Dump(opt Options) (*profile.Dump, error) {
+	if opt.Depth > 0 {
+		j.Walker.MaxDepth = opt.Depth
+	}
+	j.Walker.KeepInterpreted = opt.Locks
+	d := &dump{JVM: j, byAddr: map[uint64]int{}, frames: map[uint64][]vmstructs.LockFrame{}}
+	version := j.VM.Version()
+	d.out = &profile.Dump{PID: j.Core.PID(), Version: version.JDK(), Core: &profile.Core{}}
+	d.out.VM, _, _ = strings.Cut(version.Info, " (")
+	d.out.MainClass, _, _ = strings.Cut(strings.TrimSpace(j.VM.JavaCommand()), " ")
+	d.walkAll()
+	if opt.Locks {
+		if err := d.locks(); err != nil {
+			return nil, err
+		}
+	}
+	if opt.Virtual {
+		if err := d.virtual(); err != nil {
+			return nil, err
+		}
+	}
+	d.core()
+	return d.out, nil
+}
+
+// dump is a Dump under way.
+type dump struct {
+	*JVM
+	out    *profile.Dump
+	byAddr map[uint64]int // JavaThread -> index in out.Threads
+	frames map[uint64][]vmstructs.LockFrame
+}
+
+func (d *dump) walkAll() {
+	d.Walker.Warm()
+	var snap process.Snapshot
+	var stack profile.Stack
+	d.out.Threads = make([]profile.ThreadDump, 0, len(d.threads))
+	for i := range d.threads {
+		t := &d.threads[i]
+		d.snapshot(t, d.Walker.MaxDepth, &snap)
+		d.Walker.Walk(&snap, &stack)
+		td := d.describe(t)
+		td.Stack = stack
+		td.Stack.Frames = slices.Clone(stack.Frames)
+		if t.java.Addr != 0 {
+			d.byAddr[t.java.Addr] = len(d.out.Threads)
+			d.keepFrames(t, &stack)
+		} else if td.Name == "" {
+			td.Name = nameOfStack(&stack)
+		}
+		d.out.Threads = append(d.out.Threads, td)
+	}
+}
+
+// describe is what is known of a thread besides its stack.
+func (d *dump) describe(t *thread) profile.ThreadDump {
+	td := profile.ThreadDump{TID: t.TID, CPU: t.CPU, Java: t.java.Addr != 0 && !t.java.Compiler, Address: t.java.Addr}
+	if t.TID == d.out.PID {
+		td.CPU = 0 // the kernel gives the leader the time of all
+	}
+	if t.java.Addr == 0 {
+		if t.TID == d.out.PID {
+			td.Name, _ = d.Core.Command()
+		}
+		return td
+	}
+	td.State = d.stateOf(t.java)
+	td.Name, _ = d.VM.ThreadName(t.java)
+	if facts, err := d.VM.ThreadFacts(t.java); err == nil {
+		td.JavaID, td.Daemon, td.Priority, td.System = facts.ID, facts.Daemon, facts.Priority, facts.System
+	}
+	return td
+}
+
+// stateOf is a thread's state as Java says it.
+func (d *dump) stateOf(t vmstructs.Thread) string {
+	if t.Compiler {
+		if what, ok := d.VM.Compiling(t); ok {
+			return "compiling " + what
+		}
+	}
+	status, err := d.VM.ThreadStatus(t)
+	if err != nil {
+		status = ""
+	}
+	return cmp.Or(status, t.State.String())
+}
+
+// nameOfStack calls a thread of the JVM's own by the class of it that its stack tells: no note of a core holds the
+// names of threads.
+func nameOfStack(s *profile.Stack) string {
+	for i := len(s.Frames) - 1; i >= 0; i-- {
+		f := s.Frames[i].Func
+		if f == nil || s.Frames[i].Kind != profile.Native {
+			continue
+		}
+		name, _, _ := strings.Cut(f.Name, "(")
+		class, method, ok := strings.Cut(name, "::")
+		if ok && (method == "run" || method == "run_service" || method == "loop") && class != "Thread" &&
+			class != "NonJavaThread" && class != "ConcurrentGCThread" && class != "NamedThread" {
+			return class
+		}
+	}
+	return ""
+}
+
+// virtual adds the virtual threads that no carrier ran.
+func (d *dump) virtual() error {
+	census := profile.VirtualCensus{Unread: map[string]int{}}
+	if d.conts == nil {
+		return ErrNoVirtual
+	}
+	platform, err := d.VM.Threads()
+	if err != nil {
+		return err
+	}
+	var all []profile.ThreadDump
+	var stack profile.Stack
+	found, err := d.conts.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
+		if v.Mounted && v.Err == nil {
+			return // its carrier shows it
+		}
+		if len(all) >= maxDumped {
+			census.Unread["more than 100000 are not shown"]++
+			return
+		}
+		t := profile.ThreadDump{Name: v.Name, State: v.State, Virtual: &profile.VirtualThread{ID: v.ID, Name: v.Name}}
+		if v.Err != nil {
+			t.Err = v.Err.Error()
+			census.Unread[t.Err]++
+		} else {
+			census.Shown++
+			if len(v.Stack.Chunks) > 0 {
+				d.Walker.WalkContinuation(v.Stack, &stack)
+				t.Stack = stack
+				t.Stack.Frames = slices.Clone(stack.Frames)
+			}
+			if t.Stack.Truncated != profile.Whole {
+				census.Unread[t.Stack.Truncated.String()]++
+			}
+		}
+		all = append(all, t)
+	})
+	census.Seen, census.Untracked = found.Seen, found.Untracked
+	for why, n := range found.Failed {
+		census.Unread["a list of threads: "+why] += n
+	}
+	slices.SortFunc(all, func(a, b profile.ThreadDump) int { return cmp.Compare(a.Virtual.ID, b.Virtual.ID) })
+	d.out.Threads, d.out.Virtual = append(d.out.Threads, all...), &census
+	return err
+}
+
+// maxDumped bounds the virtual threads that are shown.
+const maxDumped = 100_000

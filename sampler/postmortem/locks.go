@@ -1,0 +1,92 @@
+package postmortem
+
+import (
+	"errors"
+
+	"goprof/profile"
+	"goprof/unwind"
+	"goprof/vmstructs"
+)
+
+// ErrNoVirtual: the JVM has no virtual threads, or does not say where they are.
+var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be listed (they came with JDK 21)")
+
+// Locks of a live JVM are read in rounds, and what two have in common is told. Of a core one round is enough: nobody has
+// run meanwhile.
+
+// LocksKnown says whether the JVM tells of its locks, and what it lacks if not.
+func (j *JVM) LocksKnown() error {
+	_, err := j.VM.NewLocks()
+	return err
+}
+
+// keepFrames notes where the Java frames of the stack that was just walked stand.
+func (d *dump) keepFrames(t *thread, stack *profile.Stack) {
+	if d.Walker.KeepInterpreted && t.java.StackSize > 0 {
+		d.frames[t.java.Addr] = unwind.LockFrames(stack.Frames, d.Walker.InterpretedFrames(), t.java)
+	}
+}
+
+// locks fills in what the threads hold and wait for.
+func (d *dump) locks() error {
+	k, err := d.VM.NewLocks()
+	if err != nil {
+		return err
+	}
+	var java []vmstructs.Thread
+	for i := range d.threads {
+		if d.threads[i].java.Addr != 0 {
+			java = append(java, d.threads[i].java)
+		}
+	}
+	k.CollectorRests(true) // it does not move either
+	all, settled := k.Round(java, d.frames)
+	for i := range all {
+		n, ok := d.byAddr[all[i].Thread.Addr]
+		if !ok {
+			continue
+		}
+		out := &d.out.Threads[n]
+		for _, h := range all[i].Holds {
+			if h.Frame >= len(out.Stack.Frames) {
+				h.Frame = -1
+			}
+			out.Holds = append(out.Holds, profile.HeldLock{Lock: unwind.LockOf(&h.Lock), Frame: h.Frame})
+		}
+		d.wants(out, &all[i].Wants, settled)
+	}
+	return nil
+}
+
+// wants tells what a thread waits for. While a collector moved objects, only a monitor is certain.
+func (d *dump) wants(out *profile.ThreadDump, w *vmstructs.Wanted, settled bool) {
+	if w.How == 0 {
+		return
+	}
+	if !settled && w.Monitor == 0 {
+		out.Unconfirmed = true
+		return
+	}
+	out.WaitsFor = &profile.WantedLock{Lock: unwind.LockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed,
+		Owner: d.ref(&w.Owner)}
+}
+
+// ref names the owner of a lock.
+func (d *dump) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
+	ref.Name, ref.Virtual = o.Name, o.Virtual
+	if o.Thread == 0 {
+		return ref
+	}
+	i, ok := d.byAddr[o.Thread]
+	if !ok {
+		return profile.ThreadRef{}
+	}
+	t := &d.out.Threads[i]
+	ref.TID = t.TID
+	if o.Virtual == 0 {
+		ref.Name = t.Name
+	} else if t.Stack.Virtual.ID == o.Virtual {
+		ref.Name = t.Stack.Virtual.Name
+	}
+	return ref
+}

@@ -1,0 +1,106 @@
+package postmortem
+
+import (
+	"cmp"
+	"io"
+	"slices"
+
+	"goprof/process"
+	"goprof/unwind"
+	"goprof/vmstructs"
+)
+
+// JVM is a JVM in a core file. It belongs to one goroutine.
+type JVM struct {
+	Core   *process.Core
+	VM     *vmstructs.VM
+	Walker *unwind.Walker
+
+	threads []thread
+	conts   *vmstructs.Continuations // nil: it has no virtual threads
+}
+
+// thread is one thread of the core, and the JVM's own record of it.
+type thread struct {
+	process.CoreThread
+	java vmstructs.Thread // Addr 0: it is none of Java's
+}
+
+// Open finds the JVM in a core file of that size.
+func Open(file io.ReaderAt, size int64, opt process.CoreOptions) (*JVM, error) {
+	core, err := process.OpenCore(file, size, opt)
+	if err != nil {
+		return nil, err
+	}
+	vm, err := vmstructs.Open(core)
+	if err != nil {
+		return &JVM{Core: core}, err
+	}
+	j := &JVM{Core: core, VM: vm, Walker: unwind.New(core, vm)}
+	if maps := core.Mappings(); len(maps) > 0 {
+		j.Walker.MemoryEnds(highest(maps))
+	}
+	j.conts = vm.NewContinuations()
+	return j, j.findThreads()
+}
+
+// highest is where the program's own memory ends: some kernels map a page of theirs far above.
+func highest(maps []process.Mapping) uint64 {
+	end := uint64(1 << 32)
+	for _, m := range maps {
+		if m.End <= 1<<56 {
+			end = max(end, m.End)
+		}
+	}
+	return end
+}
+
+// Close gives back what is kept of files.
+func (j *JVM) Close() error { return j.Core.Close() }
+
+// findThreads tells whose the core's threads are. Their stack pointers say so; the number that the JVM has of a thread
+// is that of its own pid namespace, and a core that gcore has written has others.
+func (j *JVM) findThreads() error {
+	java, err := j.VM.Threads()
+	if err != nil {
+		return err
+	}
+	sp := j.Core.CPU().SP
+	byTID := map[int]vmstructs.Thread{}
+	for _, t := range java {
+		byTID[t.NSTID] = t
+	}
+	slices.SortFunc(java, func(a, b vmstructs.Thread) int { return cmp.Compare(a.StackBase, b.StackBase) })
+	taken := map[uint64]bool{}
+	for _, c := range j.Core.Threads() {
+		t := thread{CoreThread: c}
+		if found, ok := onStack(java, c.Regs[sp]); ok && !taken[found.Addr] {
+			t.java = found
+			taken[found.Addr] = true
+		}
+		j.threads = append(j.threads, t)
+	}
+	for i := range j.threads {
+		t := &j.threads[i]
+		// A signal's handler may run on a stack of its own.
+		if found, ok := byTID[t.TID]; ok && t.java.Addr == 0 && !taken[found.Addr] && found.NSTID != 0 {
+			t.java = found
+			taken[found.Addr] = true
+		}
+	}
+	return nil
+}
+
+// onStack finds the thread on whose stack an address lies, among those that are sorted by their stacks.
+func onStack(java []vmstructs.Thread, addr uint64) (vmstructs.Thread, bool) {
+	i, _ := slices.BinarySearchFunc(java, addr, func(t vmstructs.Thread, a uint64) int {
+		if t.StackBase <= a {
+			return -1
+		}
+		return 1
+	})
+	if i == len(java) || java[i].StackSize == 0 || addr < java[i].StackBase-java[i].StackSize {
+		return vmstructs.Thread{}, false
+	}
+	return java[i], true
+}

@@ -1,0 +1,28 @@
+package ptrace
+
+// A Runner keeps an OS thread and room for a stack. Tracers of several processes that share an OS thread take turns,
+// so one Runner does for all of them.
+
+// Borrow takes the Runner of another Tracer of the same OS thread, and where that one is bound to. GiveBack ends it.
+func (t *Tracer) Borrow(from *Tracer) {
+	t.owner, t.stayAt = from.owner, from.stayAt
+	if from.desk != nil && t.desk == nil {
+		t.desk, from.desk = from.desk, nil
+	}
+}
+
+// GiveBack returns the Runner, or the one that has come in its place: that of a read that did not come back is kept
+// until it does.
+func (t *Tracer) GiveBack(to *Tracer) {
+	switch {
+	case t.desk == nil:
+	case to.desk == nil:
+		t.desk, to.desk = nil, t.desk
+	default:
+		t.desk.runner.End()
+		t.desk = nil
+	}
+}
+
+// Prepare binds the Tracer to this OS thread and finds a Runner, and reports whether it could.
+func (t *Tracer) Prepare() bool { return t.onItsThread() && t.openDesk() }

@@ -1,0 +1,56 @@
+package unwind
+
+import (
+	"goprof/profile"
+	"goprof/profile/naming"
+	"goprof/vmstructs"
+)
+
+// LockFrames are the physical Java frames of a stack that lie on the thread's own stack. The methods that are inlined
+// into each other have one frame.
+func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
+	th vmstructs.Thread) (out []vmstructs.LockFrame) {
+	low, high := th.StackBase-th.StackSize, th.StackBase
+	at := 0
+	for i := 0; i < len(frames); {
+		f, end := &frames[i], i+1
+		for end < len(frames) && frames[end-1].Kind == profile.Inlined && frames[end].PC == f.PC && frames[end].SP == f.SP {
+			end++
+		}
+		first := i
+		i = end
+		if !frames[end-1].Kind.Java() || f.SP < low || f.SP >= high || f.PC == 0 || end >= len(frames) {
+			continue
+		}
+		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC,
+			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16}
+		if n := len(out); n > 0 && out[n-1].FP != 0 && out[n-1].First+out[n-1].Count == first {
+			p.Saved = out[n-1].FP
+		}
+		for at < len(interpreted) && interpreted[at].At < first {
+			at++
+		}
+		if at < len(interpreted) && interpreted[at].At == first {
+			p.FP, p.Method = interpreted[at].FP, interpreted[at].Method
+		} else if frames[end-1].Kind == profile.Interpreted {
+			continue // it was being built
+		}
+		if n := len(out); p.End <= p.SP || p.End > high || n > 0 && p.SP < out[n-1].SP {
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// LockOf is a lock as profiles have it. The kinds are in the same order.
+func LockOf(l *vmstructs.Lock) profile.Lock {
+	out := profile.Lock{Kind: profile.LockKind(l.Kind), ID: l.Object}
+	if l.Class != "" {
+		out.Class = naming.ClassOf(l.Class)
+	}
+	if out.ID == 0 {
+		out.ID = l.Monitor // the collector is moving the object; this is as good a name
+	}
+	return out
+}

@@ -487,7 +487,7 @@ func (r *offRun) lookAt(th *offThread) {
 	if o != ptrace.Taken {
 		r.q.Done(snap)
 		r.checkEnd(o)
-		if o == ptrace.ThreadGone {
+		if o == ptrace.ThreadGone || o == ptrace.Zombie { // its last switch was its end
 			delete(r.threads, th.tid)
 		}
 		return

@@ -18,9 +18,9 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Off-CPU time by context switches. The kernel notes each switch of each thread of the process: when the thread left its
-// CPU, with its registers and a copy of its stack, and when it got one again. Nothing is sampled: the times are exact,
-// and each wait has the stack with which it began. Nobody is stopped.
+// Off-CPU time by context switches. The kernel notes each switch of each thread of the process: when the thread left
+// its CPU, with its registers and a copy of its stack, and when it got one again. Nothing is sampled: the times are
+// exact, and each wait has the stack with which it began. Nobody is stopped.
 //
 // What a thread waits for (which lock, which file) no record says. A thread that is still waiting when its record is
 // read, some ms later, is looked at as Wall does, without a stop; that look counts for the whole wait if the thread's
@@ -233,11 +233,13 @@ func (r *offRun) loop() {
 		r.settled = r.began
 		r.findWaiting()
 	}
-	for next := ptrace.Monotonic(&r.ts) + offTick; r.sleep(next); next = max(next+offTick, ptrace.Monotonic(&r.ts)+offTick/4) {
+	now := ptrace.Monotonic(&r.ts)
+	for next := now + offTick; r.sleep(next); next = max(next+offTick, now+offTick/4) {
 		r.stats.Ticks++
 		r.takeHints()
 		r.drain(ptrace.Monotonic(&r.ts))
 		r.lookAtWaiting()
+		now = ptrace.Monotonic(&r.ts)
 	}
 }
 

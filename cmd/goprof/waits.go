@@ -36,7 +36,8 @@ stack. ttsp is --mode ttsp.`
 const defaultMin = 10 * time.Microsecond
 
 func (f *waitFlags) add(fs *pflag.FlagSet) {
-	fs.DurationVar(&f.min, "min", defaultMin, "with --event off-cpu and lock: leave out waits that are shorter than this `time`: 1ms")
+	fs.DurationVar(&f.min, "min", defaultMin,
+		"with --event off-cpu and lock: leave out waits that are shorter than this `time`: 1ms")
 }
 
 // eventMode is an event that is a mode.
@@ -65,8 +66,8 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	case given("mode"):
 		return usageError(cmd, "--event and --mode both say when a sample is taken: give one")
 	case given("every"), given("alloc"), given("kernel"):
-		return usageError(cmd, fmt.Sprintf("--every, --alloc and --kernel are for events that are counted; of %s every wait counts: "+
-			"--min leaves out short ones", f.event))
+		return usageError(cmd, fmt.Sprintf("--every, --alloc and --kernel are for events that are counted; "+
+			"of %s every wait counts: --min leaves out short ones", f.event))
 	case m.states != nil && given("state"):
 		return usageError(cmd, "--event lock chooses states; with --event off-cpu --state chooses others")
 	case f.min < 0:

@@ -117,8 +117,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r.stop = stop
 	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead, MaxStack: stackLimit(opt.Depth),
-		After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace}
+	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead,
+		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace}
 	if opt.Started != nil {
 		opt.Started(r.sampler)
 	}

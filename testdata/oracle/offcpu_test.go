@@ -101,7 +101,8 @@ func chargedOf(pid int) map[int]time.Duration {
 }
 
 // checkOffCPU: of threads that were there all the time.
-func checkOffCPU(t *testing.T, jdk jvmtest.JDK, sum profile.Summary, sink *spanSink, before, after map[int]time.Duration) {
+func checkOffCPU(t *testing.T, jdk jvmtest.JDK, sum profile.Summary, sink *spanSink,
+	before, after map[int]time.Duration) {
 	t.Helper()
 	wall := sum.Meta.Duration
 	var off []float64
@@ -118,8 +119,9 @@ func checkOffCPU(t *testing.T, jdk jvmtest.JDK, sum profile.Summary, sink *spanS
 			near++
 		}
 	}
-	t.Logf("%v: %d threads for %v, CPU and waiting are together the time within 0.5 %% for %d (median %.3f %% off, worst %.3f %%); "+
-		"%d waits, %d lost", jdk, len(off), wall, near, 100*off[len(off)/2], 100*off[len(off)-1], sum.Switches.Waits, sum.Lost)
+	t.Logf("%v: %d threads for %v, CPU and waiting are together the time within 0.5 %% for %d (median %.3f %% off, "+
+		"worst %.3f %%); %d waits, %d lost", jdk, len(off), wall, near, 100*off[len(off)/2], 100*off[len(off)-1],
+		sum.Switches.Waits, sum.Lost)
 	if near < len(off)*9/10 {
 		t.Errorf("only %d of %d threads within 0.5 %%", near, len(off))
 	}

@@ -133,8 +133,9 @@ func judgeTTSP(t *testing.T, sum profile.Summary, sink *ttspSink, lines []string
 	if slices.Sort(off); len(off) == 0 {
 		t.Fatalf("%v: no safepoint of %d was seen: %+v, %+v", jdk, len(all), *sum.Safepoints, *sum.Looks)
 	}
-	t.Logf("%v: %d safepoints, %d not seen, %d without the loop, %d within 2 ms of what the program says (median %v off, worst %v);"+
-		" the JVM waited for %v, looks have %v, %d lost", jdk, len(all), unseen, wrong, near, off[len(off)/2], off[len(off)-1],
+	t.Logf("%v: %d safepoints, %d not seen, %d without the loop, %d within 2 ms of what the program says "+
+		"(median %v off, worst %v); the JVM waited for %v, looks have %v, %d lost",
+		jdk, len(all), unseen, wrong, near, off[len(off)/2], off[len(off)-1],
 		sum.Safepoints.Took, sum.Looks.Time, sum.Lost)
 	// Beside other tests the program itself waits for a CPU between its reading of the clock and its question. What the
 	// JVM says does not depend on that.

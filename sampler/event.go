@@ -8,13 +8,13 @@ import (
 	"os"
 )
 
-// An Event is something other than CPU time of which samples are taken: each time that it happens, or so often that the
-// samples stand for a given amount of it. There are two sorts.
+// An Event is something other than CPU time of which samples are taken: each time that it happens, or so often that
+// the samples stand for a given amount of it. There are two sorts.
 //
-// A probe is an instruction of a file that the process has mapped, mostly the first one of a function. The kernel puts a
-// breakpoint there into the process's own copy of the page (a uprobe: kernel/events/uprobes.c), runs a BPF program of
-// ours each time that a thread of the process comes by, and steps over it. The program decides whether the hit becomes a
-// sample, reads what is wanted of the thread's memory, and has the kernel write all that with the registers and the
+// A probe is an instruction of a file that the process has mapped, mostly the first one of a function. The kernel puts
+// a breakpoint there into the process's own copy of the page (a uprobe: kernel/events/uprobes.c), runs a BPF program of
+// ours each time that a thread of the process comes by, and steps over it. The program decides whether the hit becomes
+// a sample, reads what is wanted of the thread's memory, and has the kernel write all that with the registers and the
 // stack. So a hit that is no sample costs the thread the breakpoint alone, and all hits are counted. When the last
 // descriptor is closed, at the latest by goprof's end, the kernel takes the breakpoint out again.
 //

@@ -27,8 +27,8 @@ type lastHit struct {
 	id   uint64
 }
 
-// openCounters opens the events that are no probes for each thread and CPU. A thread that begins later inherits those of
-// the thread that made it. So threads are listed until no new one has come in between.
+// openCounters opens the events that are no probes for each thread and CPU. A thread that begins later inherits those
+// of the thread that made it. So threads are listed until no new one has come in between.
 func (r *eventRun) openCounters() error {
 	r.counters.ids, r.counters.own, r.counters.last = map[uint64]int{}, map[uint64]int{}, map[int]lastHit{}
 	any := false

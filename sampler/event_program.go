@@ -13,8 +13,8 @@ import (
 
 // The program of one event's probes. It counts the hit, decides whether that becomes a sample, reads what is wanted
 // into its stack, and gives that to bpf_perf_event_output: the kernel then writes a record with it into the ring of the
-// CPU, together with the registers and the stack of the thread (kernel/trace/bpf_trace.c; the event behind the ring says
-// what a record has). It returns 0: the probe's own event writes nothing.
+// CPU, together with the registers and the stack of the thread (kernel/trace/bpf_trace.c; the event behind the
+// ring says what a record has). It returns 0: the probe's own event writes nothing.
 
 // eventCounts is what a program and we share: a map of one value, that is mapped.
 type eventCounts struct {

@@ -4,6 +4,8 @@ package sampler
 
 import (
 	"errors"
+	"runtime"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -26,16 +28,39 @@ func TryCounter(pid int, kind uint32, config uint64) error {
 	case err == nil:
 		unix.Close(fd)
 		return nil
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EINVAL):
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV),
+		errors.Is(err, unix.EINVAL):
 		return ErrNoCounter
 	}
 	return &PerfError{"perf_event_open", err}
 }
 
+// mayProbe asks for a probe in a file without a name. The kernel says first whether we may have any.
+func mayProbe(kind uint32) error {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	path := new([8]byte)
+	pin.Pin(path)
+	attr := unix.PerfEventAttr{Type: kind, Size: unix.PERF_ATTR_SIZE_VER5, Sample: 1,
+		Ext1: uint64(uintptr(unsafe.Pointer(path)))}
+	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err == nil {
+		unix.Close(fd)
+	}
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		return &PerfError{"perf_event_open (uprobe)", err}
+	}
+	return nil
+}
+
 // TryProbes finds out whether probes may be set: that there are some, and that the kernel takes a program from us that
 // writes into a ring. It sets none.
 func TryProbes() error {
-	if _, err := ProbeType(); err != nil {
+	kind, err := ProbeType()
+	if err != nil {
+		return err
+	}
+	if err := mayProbe(kind); err != nil {
 		return err
 	}
 	cpu := cpus.Here()

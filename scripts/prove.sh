@@ -25,7 +25,7 @@ out=build/prove
 mkdir -p "$out"
 go test -c -o "$out/oracle.test" ./testdata/oracle
 go test -c -o "$out/sampler.test" ./sampler
-tests='TestLeaf|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestGoprofStoppedByForce|TestPerfJavacIsWhole|TestLocks|TestLocksWhileObjectsMove|TestLocksBeside.*|TestLocksOfVirtualThreads|TestLocksBusy|TestTriage.*'
+tests='TestLeaf|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestGoprofStoppedByForce|TestPerfJavacIsWhole|TestLocks|TestLocksWhileObjectsMove|TestLocksBeside.*|TestLocksOfVirtualThreads|TestLocksBusy|TestTriage.*|TestAlloc|TestEventCounts|TestEventStacks|TestProbesEnd'
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
 failed=()
 ran=0

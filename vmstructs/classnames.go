@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// ClassNames reads the names of classes by their Klass, and by the head of an object. A name is never kept: another class
-// may come to where one was.
+// ClassNames reads the names of classes by their Klass, and by the head of an object. A name is never kept: another
+// class may come to where one was.
 type ClassNames struct {
 	vm      *VM
 	klasses klassModel
@@ -48,7 +48,8 @@ func (c *ClassNames) OfKlass(klass uint64) (string, error) {
 var primitives = map[string]string{"B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long",
 	"S": "short", "Z": "boolean"}
 
-// JavaName is a class's name as Java spells it, of that which the JVM has: [[Ljava/lang/String; is java.lang.String[][].
+// JavaName is a class's name as Java spells it, of that which the JVM has: [[Ljava/lang/String; is
+// java.lang.String[][].
 func JavaName(name string) string {
 	element := strings.TrimLeft(name, "[")
 	depth := len(name) - len(element)

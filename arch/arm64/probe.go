@@ -2,8 +2,8 @@ package arm64
 
 import "goprof/arch"
 
-// probe: struct user_pt_regs (arch/arm64/include/uapi/asm/ptrace.h) is x0 to x30, sp, pc, pstate. The arguments are those
-// of the procedure call standard.
+// probe: struct user_pt_regs (arch/arm64/include/uapi/asm/ptrace.h) is x0 to x30, sp, pc, pstate. The arguments are
+// those of the procedure call standard.
 var probe = func() (l arch.ProbeLayout) {
 	for i := range x30 + 1 {
 		l.Offsets[i] = int16(8 * i)

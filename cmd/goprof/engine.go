@@ -83,7 +83,8 @@ func (r *recorder) notes(sum *profile.Summary) []profile.Note {
 	if r.event != nil && r.event.Note != "" {
 		notes = append(notes, profile.Note{Name: "event", Text: r.event.Note})
 	}
-	if n, ok := session.StackNote(r.engine, sum.TruncatedBy[profile.StackCut.String()], sum.Samples); ok && r.event == nil {
+	n, ok := session.StackNote(r.engine, sum.TruncatedBy[profile.StackCut.String()], sum.Samples)
+	if ok && r.event == nil {
 		n.Remedy = fmt.Sprintf("goprof record --engine ptrace --pid %d", r.pid)
 		notes = append(notes, n)
 	}

@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/output"
 	"goprof/output/format"
 	"goprof/profile"
+	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
 
@@ -31,14 +33,17 @@ const eventHelp = `With --event samples are taken of something other than CPU ti
 thread-start, malloc, page-faults ... ("goprof events PID" lists them, and says which can be had), or any
 function of a native library (--event libc:write, --event "libjvm:ObjectMonitor::enter"), or a tracepoint. Nobody is
 stopped: the kernel takes the samples, at a breakpoint in the process's own copy of a page, which goes when goprof ends.
-It needs CAP_PERFMON and CAP_BPF. Counts are exact, and --every thins out what comes too often: --alloc 512k is a
+It needs root (CAP_SYS_ADMIN). Counts are exact, and --every thins out what comes too often: --alloc 512k is a
 sample for each 512 KB that are allocated.`
 
 func (f *eventFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.event, "event", "", "`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...")
-	fs.StringVar(&f.every, "every", "", "with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
+	fs.StringVar(&f.event, "event", "",
+		"`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...")
+	fs.StringVar(&f.every, "every", "",
+		"with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
 	fs.StringVar(&f.alloc, "alloc", "", "the same as --event alloc --every `BYTES`: 512k")
-	fs.BoolVar(&f.kernel, "kernel", false, "with --engine perf or --event: the kernel's functions above the program's stack")
+	fs.BoolVar(&f.kernel, "kernel", false,
+		"with --event: the kernel's functions above the program's stack")
 }
 
 // check holds the flags against others.
@@ -53,8 +58,8 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 		switch {
 		case f.every != "":
 			return usageError(cmd, "--every is for --event; of CPU time it is --rate or --interval")
-		case f.kernel && o.engine != string(session.PerfEngine):
-			return usageError(cmd, "--kernel is for --engine perf and --event: a thread that is stopped shows its own stack only")
+		case f.kernel:
+			return usageError(cmd, "--kernel is for --event: samples of CPU time show the program's own stack only")
 		}
 		return nil
 	}
@@ -70,7 +75,8 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	case given("mode"):
 		return usageError(cmd, "--event and --mode both say when a sample is taken: give one")
 	case given("rate"), given("interval"):
-		return usageError(cmd, "--rate and --interval are for CPU time and --mode; of events --every says how many become samples")
+		return usageError(cmd,
+			"--rate and --interval are for CPU time and --mode; of events --every says how many become samples")
 	case given("engine") && o.engine == string(session.PtraceEngine):
 		return usageError(cmd, "--event needs the kernel's perf_event: leave out --engine ptrace")
 	case o.maxOverhead > 0:
@@ -111,6 +117,17 @@ func parseAmount(text string) (uint64, error) {
 	return n << shift, nil
 }
 
+// rights are what the recording keeps of goprof's.
+func (f *eventFlags) rights() guard.Keep {
+	switch {
+	case f.event != "" && f.kernel:
+		return guard.ToProbeKernel
+	case f.event != "":
+		return guard.ToProbe
+	}
+	return guard.ToRecord
+}
+
 // findEvent finds the event in one JVM.
 func (r *recorder) findEvent() error {
 	f := &r.flags.eventFlags
@@ -131,7 +148,8 @@ func eventFailed(pid int, err error) error {
 	if !errors.As(err, &e) {
 		return attachError(pid, err)
 	}
-	return &exit.Error{Code: exit.NoEvent, What: "cannot take samples of " + e.Name, Why: e.Why, Remedy: e.Remedy, Err: err}
+	return &exit.Error{Code: exit.NoEvent, What: "cannot take samples of " + output.CleanName(e.Name),
+		Why: output.Printable(e.Why), Remedy: e.Remedy, Err: err}
 }
 
 // eventWeight is what samples of the event are counted in.

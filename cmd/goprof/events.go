@@ -64,7 +64,7 @@ type listedEvent struct {
 
 func listEvents(to io.Writer, pid int, asJSON bool) error {
 	goFirst()
-	guard.Enter(guard.ToRecord)
+	guard.Enter(guard.ToProbe)
 	s, err := session.Attach(pid)
 	if err != nil {
 		return attachError(pid, err)

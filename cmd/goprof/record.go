@@ -213,7 +213,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	// What is to be started has been, and would inherit the rest. And no OS thread hangs yet in a read of some
 	// process, as each of them has to take part.
 	goFirst()
-	guard.Enter(guard.ToRecord)
+	guard.Enter(f.eventFlags.rights())
 	talk := cmd.ErrOrStderr()
 	targets, err := which.find(ctx, talk)
 	if err != nil {

@@ -30,8 +30,8 @@ func (e *EventError) Unwrap() error { return e.Err }
 // EventPresets are the events that have names of their own.
 func EventPresets() []EventPreset { return eventPresets }
 
-// FindEvent finds an event by its name: that of a preset, "library:function", "group:tracepoint", or "rNNN", a number of
-// the CPU's own. every is the mean amount between two samples, 0 the usual one. The plan is to be closed.
+// FindEvent finds an event by its name: that of a preset, "library:function", "group:tracepoint", or "rNNN", a number
+// of the CPU's own. every is the mean amount between two samples, 0 the usual one. The plan is to be closed.
 func (s *Session) FindEvent(name string, every uint64) (plan *EventPlan, err error) {
 	if !s.guarded(func() { plan, err = s.findEvent(name, every) }) {
 		return nil, process.ErrSilent
@@ -135,8 +135,8 @@ func (s *Session) explainEvent(name string, err error) error {
 		e.Remedy = "--event page-faults, or no --event for CPU time"
 	case errors.As(err, &perf) && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)):
 		e.Denied = true
-		e.Why = "the kernel does not permit it: probes need CAP_PERFMON and CAP_BPF"
-		e.Remedy = "sudo goprof ..., or docker run --cap-add PERFMON --cap-add BPF --security-opt seccomp=unconfined"
+		e.Why = "the kernel does not permit it: probes need CAP_SYS_ADMIN, counters of the kernel CAP_PERFMON"
+		e.Remedy = "sudo goprof ..., or docker run --cap-add SYS_ADMIN --cap-add PERFMON --cap-add BPF"
 	}
 	return e
 }

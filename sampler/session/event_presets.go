@@ -94,8 +94,8 @@ var eventPresets = []EventPreset{
 	{Name: "mmap", Help: "memory and files that are mapped, weighted by bytes", Unit: profile.Bytes,
 		Every: defaultAllocEvery, ways: []presetWay{{in: libc, probes: []presetProbe{{symbol: "mmap", amount: 2}},
 			note: "what the C library maps itself (large mallocs, stacks of threads) is not seen"}}},
-	counterPreset("page-faults", "pages that are touched for the first time, or read from disk: who makes the process grow",
-		16, unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_PAGE_FAULTS),
+	counterPreset("page-faults", "pages that are touched first, or read from disk: who makes the process grow", 16,
+		unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_PAGE_FAULTS),
 	counterPreset("major-faults", "pages that are read from disk", 1,
 		unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_PAGE_FAULTS_MAJ),
 	counterPreset("context-switches", "a thread leaves its CPU", 1,
@@ -120,9 +120,9 @@ func counterPreset(name, help string, every uint64, kind uint32, config uint64) 
 var muslMalloc = presetWay{in: "ld-musl", probes: []presetProbe{{symbol: "malloc", amount: 1}},
 	note: "calloc and realloc are not seen"}
 
-// allocWays: a thread comes here when its buffer (TLAB) is full and it gets a new one, or when an object is allocated
-// outside of any. The class's Klass, and the sizes are arguments: (Klass*, HeapWord*, size_t tlab_size, size_t
-// alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*); up to 9 there was no HeapWord*.
+// allocWays: a thread comes here when its buffer (TLAB) is full and it gets a new one, or when an object is
+// allocated outside of any. The class's Klass, and the sizes are arguments: (Klass*, HeapWord*, size_t tlab_size,
+// size_t alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*); up to 9 there was no HeapWord*.
 var allocWays = []presetWay{
 	{in: libjvm, probes: []presetProbe{
 		{symbol: "AllocTracer::send_allocation_in_new_tlab", amount: 3, eventPart: newTLAB},

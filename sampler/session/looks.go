@@ -97,3 +97,8 @@ func (p *Sampling) Walk(snap *look.Look, stack *profile.Stack) {
 // Proven reports whether the walk that was made just now shows where the thread was when the snapshot was taken. Else
 // Record loses it as stale.
 func (p *Sampling) Proven(snap *look.Look) bool { return p.r.proven(snap, snap.When) }
+
+// EventSampling prepares samples of an event of all threads.
+func (s *Session) EventSampling(plan *EventPlan) *Sampling {
+	return &Sampling{Queue: eventQueue, r: s.recording(RecordOptions{Engine: PerfEngine, Event: plan})}
+}

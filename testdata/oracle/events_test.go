@@ -37,7 +37,8 @@ func findEvent(t *testing.T, s *session.Session, name string, every uint64) *ses
 }
 
 // recordEvent records an event while the program does something: from when the probes are there until it has.
-func recordEvent(t *testing.T, s *session.Session, plan *session.EventPlan, do func()) (*profile.Profile, profile.Summary) {
+func recordEvent(t *testing.T, s *session.Session, plan *session.EventPlan, do func()) (*profile.Profile,
+	profile.Summary) {
 	t.Helper()
 	visits := make(chan session.Visit)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -126,10 +127,11 @@ func TestEventCounts(t *testing.T) {
 var allocPlaces = map[string]float64{"bytes": 0.50, "longs": 0.25, "texts": 0.15, "holders": 0.10}
 
 // allocHeaps are collectors, as far as a JDK has them.
-var allocHeaps = []string{"-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC", "-XX:+UseZGC", "-XX:+UseShenandoahGC"}
+var allocHeaps = []string{"-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC", "-XX:+UseZGC",
+	"-XX:+UseShenandoahGC"}
 
-// TestAlloc: a program allocates known amounts at four places. The shares are as near as those of a perfect sampler with
-// as many samples, and the sum is what the JVM itself has counted.
+// TestAlloc: a program allocates known amounts at four places. The shares are as near as those of a perfect sampler
+// with as many samples, and the sum is what the JVM itself has counted.
 func TestAlloc(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		heaps := allocHeaps[:1]

@@ -113,7 +113,7 @@ var Codes = []Meaning{
 		{nil, "the word is one of goprof's own, or part of a name of the JDK's", "a longer word in WORDLIST"},
 	}},
 	{NoEvent, "the event that --event names cannot be had here", []Cause{
-		{nil, "goprof may not set probes: no CAP_PERFMON or no CAP_BPF, or a seccomp filter", "sudo goprof ..."},
+		{nil, "goprof may not set probes: no CAP_SYS_ADMIN, or a seccomp filter", "sudo goprof ..."},
 		{nil, "the library has no such function, or no symbols that say where it is", "goprof events PID"},
 		{nil, "the machine has no such counter: virtual machines mostly have none of the CPU's", "goprof events PID"},
 		{nil, "there is no event of that name", "goprof events PID"},

@@ -119,3 +119,24 @@ func (r *recorder) prepareSafepoints() error {
 	}
 	return nil
 }
+
+// listWaits says which of the events that are modes can be had. off-cpu and lock always can, by looks at least.
+func listWaits(s *session.Session, pid int) []listedEvent {
+	byLooks := ""
+	if err := sampler.TryOffCPU(pid); err != nil {
+		byLooks = "by looks, 20 times a second: the kernel does not tell of context switches (" +
+			output.Printable(err.Error()) + ")"
+	}
+	ttsp := listedEvent{Name: "ttsp", Help: "who keeps safepoints waiting, and for how long",
+		Unit: profile.WallTime, Every: 1, Available: true}
+	if err := s.WatchSafepoints(); err != nil {
+		ttsp.Available, ttsp.Why = false, output.Printable(err.Error())
+	}
+	return []listedEvent{
+		{Name: "off-cpu", Help: "waits of all threads, by context switches", Unit: profile.WallTime, Every: 1,
+			Available: true, Note: byLooks},
+		{Name: "lock", Help: "waits for monitors and java.util.concurrent locks", Unit: profile.WallTime, Every: 1,
+			Available: true, Note: byLooks},
+		ttsp,
+	}
+}

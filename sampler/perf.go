@@ -74,8 +74,12 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	})
 }
 
-// perfTick is the mean time between two looks into the rings, and at who has run.
-const perfTick = int64(10 * time.Millisecond)
+const (
+	// perfTick is the mean time between two looks into the rings, and at who has run.
+	perfTick = int64(10 * time.Millisecond)
+	// perfLook is the mean time between two looks at who has run, where nobody waits for events.
+	perfLook = int64(50 * time.Millisecond)
+)
 
 // perfRun is one sampling session on its own OS thread.
 type perfRun struct {
@@ -197,6 +201,8 @@ func (r *perfRun) loop(ctx context.Context) {
 			r.lookAround()
 			due = r.nextLookAround(began)
 		}
+		r.perf.take(r.setHint, false)
+		r.redrawEveryone()
 		r.drain()
 		r.perf.answer(r.sum)
 		r.wait(due)
@@ -209,15 +215,17 @@ func (r *perfRun) lookAround() {
 	r.perf.take(r.setHint, true)
 	r.scan.update()
 	r.watchAll()
-	r.redrawEveryone()
 	r.stats.Ticks++
 }
 
 // nextLookAround is when to look around again. It falls anywhere, so that it is in step with nothing, and costs at most
-// a tenth of a CPU.
+// a tenth of a CPU. With the events of everyone no thread waits for its own.
 func (r *perfRun) nextLookAround(began int64) int64 {
-	took := ptrace.Monotonic(&r.ts) - began
-	return began + max(perfTick/2+r.rng.Int64N(perfTick), 10*took)
+	took, mean := ptrace.Monotonic(&r.ts)-began, perfTick
+	if r.everyone != nil {
+		mean = perfLook
+	}
+	return began + max(mean/2+r.rng.Int64N(mean), 10*took)
 }
 
 // setHint notes what is known of a thread, and reports whether that is in the list.

@@ -57,9 +57,9 @@ test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetch
 test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetches them; needs Maven, mvn, and a JDK from 21 on)
 	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./testdata/oracle
 
-test-readers: ## our files in viewers of others, and theirs in ours: JMC, async-profiler, jstall, speedscope, Firefox (fetches them; needs Maven, npm, a JDK from 17 on)
+test-readers: ## our files in viewers of others, and theirs in ours: JMC, async-profiler, jstall, speedscope, Firefox (fetches them; needs Maven, npm, Chromium, a JDK from 17 on)
 	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|JMC|ReadsAsyncProfiler|AgreesWithConverter|ThreadDumpReader)$$' ./output ./output/jfr ./output/recording
-	@viewers=$$(scripts/readers.sh npm) && GOPROF_VIEWERS=$$viewers $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Schema|Viewer)$$' ./output/speedscope ./output/firefox
+	@viewers=$$(scripts/readers.sh npm) && GOPROF_VIEWERS=$$viewers $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Schema|Viewer|Page)$$' ./output/speedscope ./output/firefox
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -40,12 +41,6 @@ func Size(n uint64) string { return size(int64(min(n, 1<<62))) }
 
 // size is an amount of memory with three digits or so: 312 B, 1.5 MiB.
 func size(n int64) string {
-	amount, unit := float64(n), "B"
-	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
-		if amount < 1024 {
-			break
-		}
-		amount, unit = amount/1024, larger
-	}
-	return fmt.Sprintf("%.4g %s", amount, unit)
+	amount, unit := profile.InUnits(float64(n))
+	return fmt.Sprintf("%.4g %s", amount, cmp.Or(unit, "B"))
 }

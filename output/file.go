@@ -49,7 +49,8 @@ var (
 	// ErrLink refuses a name that is a symbolic link.
 	ErrLink = errors.New("goprof writes through no symbolic link")
 	// ErrForeign refuses what another user has put into a folder that all may write to.
-	ErrForeign = errors.New("anybody may put such a thing into this folder, so goprof writes only to what is its own user's there")
+	ErrForeign = errors.New("anybody may put such a thing into this folder, so goprof writes only to what is its own " +
+		"user's there")
 	// ErrNoReader refuses a pipe that nobody reads.
 	ErrNoReader = fmt.Errorf("it is a pipe that nobody reads (goprof waited for %v)", readerWait)
 )

@@ -256,9 +256,11 @@ func (l *endless) Read(b []byte) (int, error) {
 // TestTooMuchHasAnEnd: files that never end, or that have more in them than a page can show, end with the reason.
 func TestTooMuchHasAnEnd(t *testing.T) {
 	for problem, next := range map[string]func(n int) string{
-		"more than 16777216 lines":                                       func(int) string { return "a;b 1\n" },
-		"more than 2097152 frames, those that stacks share counted once": func(n int) string { return fmt.Sprintf("a%d;b%d;c%d 1\n", n%97, n%9973, n%100003) },
-		"more than 1048576 different names":                              func(n int) string { return fmt.Sprintf("name%d 1\n", n) },
+		"more than 16777216 lines": func(int) string { return "a;b 1\n" },
+		"more than 2097152 frames, those that stacks share counted once": func(n int) string {
+			return fmt.Sprintf("a%d;b%d;c%d 1\n", n%97, n%9973, n%100003)
+		},
+		"more than 1048576 different names": func(n int) string { return fmt.Sprintf("name%d 1\n", n) },
 		"more than 134217728 bytes of different names": func(n int) string {
 			return fmt.Sprintf("%d%s 1\n",
 				n, strings.Repeat("x", 1<<20))

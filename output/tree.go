@@ -21,7 +21,9 @@ type Tree struct {
 func (t *Tree) guessWeight() {
 	for i := 1; i < len(t.Nodes); i++ {
 		n := &t.Nodes[i]
-		if text := t.Labels[n.Name].Text; n.Parent == 0 && n.Self > 0 && (text == profile.NotSampled || text == profile.ExitedThreads) {
+		text := t.Labels[n.Name].Text
+		unseen := text == profile.NotSampled || text == profile.ExitedThreads
+		if n.Parent == 0 && n.Self > 0 && unseen {
 			t.Weight = profile.CPUTime
 			return
 		}

@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/postmortem":   {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/unwind", "goprof/profile"},
 	"goprof/sampler/vitals":       {"goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/sampler/session", "goprof/vmstructs"},
 	"goprof/sampler/diagnose":     {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/ptrace", "goprof/sampler/session"},
+	"goprof/sampler/hserr":        {"goprof/arch", "goprof/arch/cpus", "goprof/profile"},
 	"goprof/sampler/triage":       {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/sampler/vitals"},
 	"goprof/sampler/examine":      {"goprof/arch", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/sampler/session", "goprof/sampler/triage", "goprof/sampler/vitals"},
 	"goprof/sampler/agent":        {"goprof/output/ship", "goprof/process", "goprof/profile", "goprof/profile/resource", "goprof/sampler", "goprof/sampler/diagnose", "goprof/sampler/session"},

@@ -30,9 +30,12 @@ var ownNames = []string{
 	"process/threads.go listThreads",       // task
 	"process/procfs/dir.go OpenDir",
 	"sampler/perf.go readSmall", "sampler/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
-	"sampler/visit.go begin",              // our own sched
-	"sampler/session/ahead.go setPriority",   // our own task
-	"sampler/session/facts.go systemName", // /etc/os-release
+	"sampler/visit.go begin",                    // our own sched
+	"sampler/session/ahead.go setPriority",      // our own task
+	"sampler/session/facts.go systemName",       // /etc/os-release
+	"sampler/event_probe.go ProbeType",          // /sys/bus/event_source
+	"sampler/session/event_find.go tracepoint",  // tracefs, by a name of the user's without slashes and dots
+	"sampler/session/kernel.go openKernelNames", // /proc/kallsyms
 	"sampler/diagnose/causes_missing.go pids",
 	"sampler/diagnose/causes_proc.go libraries", // maps
 	"sampler/diagnose/jvms_proc.go threads",

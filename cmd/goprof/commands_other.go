@@ -14,9 +14,9 @@ import (
 var platform = []func() *cobra.Command{
 	needsLinux("list", "List the JVMs of this host"),
 	needsLinux("record", "Sample a JVM's stacks into a file"),
+	newTriage,
 	newDump,
 	needsLinux("events", "List what record --event can take samples of in a JVM"),
-	needsLinux("triage", "Say what is wrong with a JVM, the likeliest first"),
 	needsLinux("locks", "Show deadlocks of a JVM, and which threads wait for whose locks"),
 	needsLinux("top", "Watch a JVM's threads and methods in the terminal"),
 	needsLinux("agent", "Record all JVMs of this host, all the time"),

@@ -38,11 +38,12 @@ change what noise alone would give. A change with a star is significant: noise a
 should give any star at all in less than 5 of 100 comparisons. docs/diff.md has the test
 and its limits.
 
-Of one BEFORE and one AFTER, noise is what changes within each. By how much one start of
-a JVM differs from the next they cannot tell, and it does: the compiler decides
-otherwise. To compare two versions, record several starts of each, best five, and give
-all: those of before, then --, then those of after. Noise is then also what differs
-between the recordings of a side. Flags stand before the --.
+Of two recordings of one JVM, noise is what changes within each. One start of a JVM also
+differs from the next: the compiler decides otherwise. One or two recordings a side
+cannot tell by how much, so only large changes have a star then; ~ marks what is more
+than noise within the recordings. To compare two versions, record several starts of
+each, best five, and give all: those of before, then --, then those of after. Noise is
+then what differs between the recordings of a side. Flags stand before the --.
 
 BEFORE and AFTER are collapsed files, pprof profiles or JFR files; each one's content
 tells which. "-" is standard input. Files that have times (JFR) let noise be measured.
@@ -60,10 +61,10 @@ change is significant, so that a script can tell a change from an error (1 to 10
   goprof diff -o diff.html before*.jfr -- after*.jfr      several starts of each version
   goprof diff old.collapsed new.collapsed --json | jq '.changes[] | select(.significant)'
 
-  # A canary: stop the rollout if anything changed by a point or more.
-  goprof record --pid "$OLD" -d 2m -o before.jfr
-  goprof record --pid "$NEW" -d 2m -o after.jfr
-  goprof diff before.jfr after.jfr --exit-code --min-change 1 -o diff.html
+  # A canary of five old and five new JVMs: stop if anything changed by a point or more.
+  for pid in $OLD; do goprof record --pid "$pid" -d 2m -o before-%p.jfr; done
+  for pid in $NEW; do goprof record --pid "$pid" -d 2m -o after-%p.jfr; done
+  goprof diff --exit-code --min-change 1 -o diff.html before-*.jfr -- after-*.jfr
   case $? in
     0)  echo "no significant change" ;;
     11) echo "something changed: see diff.html"; exit 1 ;;

@@ -86,12 +86,12 @@ func newDump() *cobra.Command {
 				return err
 			}
 			if d.core.file != "" {
-				return d.dead().run(cmd)
-			}
-			if d.pid, err = jvm.find(cmd, args); err != nil {
+				err = d.dead().run(cmd)
+			} else if d.pid, err = jvm.find(cmd, args); err != nil {
 				return err
+			} else {
+				err = d.run(cmd)
 			}
-			err = d.run(cmd)
 			if mapErr := d.writeMap(); err == nil {
 				err = mapErr
 			}
@@ -111,7 +111,8 @@ func newDump() *cobra.Command {
 	fs.Var(&d.every, "every", "`time` from one dump to the next, with -n (5s)")
 	fs.BoolVar(&d.opt.Locks, "locks", true, "say what threads hold, and whose locks they wait for")
 	fs.BoolVar(&d.opt.NonBlocking, "nonblocking", false, "never stop a thread")
-	fs.Var(&d.wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
+	fs.Var(&d.wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops "+
+		"(10s)")
 	fs.BoolVar(&d.virtual, "virtual", false, "also show virtual threads that no carrier runs")
 	fs.IntVar(&d.opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&d.hideInternal, "hide-internal", false, hideInternalUsage)
@@ -147,6 +148,7 @@ var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "
 // dead is the same dump of a core file.
 func (d *dumper) dead() *coreDump {
 	return &coreDump{coreFile: d.core, format: d.format, shape: d.shape, hideInternal: d.hideInternal, raw: d.raw,
+		by:  d.by,
 		opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/profile/redact"
 	"goprof/sampler/postmortem"
 )
 
@@ -16,6 +17,7 @@ type coreDump struct {
 	shape             output.DumpShape
 	opt               postmortem.Options
 	hideInternal, raw bool
+	by                *redact.Redactor // nil: all names may be told
 }
 
 // run writes a dump of a core file.
@@ -33,6 +35,9 @@ func (d *coreDump) run(cmd *cobra.Command) error {
 	dump, err := o.dump(cmd, d.opt, d.hideInternal)
 	if err != nil {
 		return err
+	}
+	if d.by != nil {
+		d.by.Dump(dump)
 	}
 	if _, err := out.Write(func(w io.Writer) error { return writeDump(w, dump, d.format, d.shape) }); err != nil {
 		return outputFailed(err)

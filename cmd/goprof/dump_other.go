@@ -15,6 +15,7 @@ import (
 // newDump is dump of core files, which needs no Linux.
 func newDump() *cobra.Command {
 	d := &coreDump{}
+	var hide redactFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "dump --core FILE",
@@ -37,7 +38,15 @@ func newDump() *cobra.Command {
 			if d.format == dumpAsJSON && !cmd.Flags().Changed("native") {
 				d.shape.Native = true
 			}
-			return d.run(cmd)
+			var err error
+			if d.by, err = hide.redactor(cmd); err != nil {
+				return err
+			}
+			err = d.run(cmd)
+			if mapErr := hide.writeMap(); err == nil {
+				err = mapErr
+			}
+			return err
 		},
 	}
 	fs := cmd.Flags()
@@ -52,5 +61,6 @@ func newDump() *cobra.Command {
 	fs.IntVar(&d.opt.Depth, "depth", unwind.DefaultDepth, "`frames` that a stack may have")
 	fs.BoolVar(&d.hideInternal, "hide-internal", false, hideInternalUsage)
 	fs.BoolVar(&d.raw, "raw-names", false, rawNamesUsage)
+	hide.add(cmd)
 	return cmd
 }

@@ -104,7 +104,8 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 		return outputFailed(err)
 	}
 	if name != output.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "flame graph: %s (%s, %d stacks, %d frames)\n", output.Printable(name), output.Amount(tree.Weight, tree.Total), tree.Stacks, len(tree.Nodes)-1)
+		fmt.Fprintf(cmd.ErrOrStderr(), "flame graph: %s (%s, %d stacks, %d frames)\n", output.Printable(name),
+			output.Amount(tree.Weight, tree.Total), tree.Stacks, len(tree.Nodes)-1)
 	}
 	return nil
 }

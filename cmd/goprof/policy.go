@@ -30,7 +30,8 @@ const defaultPolicy = "default"
 func (f *redactFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.prefix = "redact-"
-	fs.StringVar(&f.policy, "redact", "", "pseudonyms for all names but those that `POLICY` allows: default, or a file (docs/redaction.md)")
+	fs.StringVar(&f.policy, "redact", "", "pseudonyms for all names but those that `POLICY` allows: default, or a "+
+		"file (docs/redaction.md)")
 	fs.StringVar(&f.key, "redact-key", "", "`file` with the key of the pseudonyms (default: one for this run alone)")
 	fs.StringVar(&f.names, "redact-map", "", "write to `file` what each pseudonym stands for. Keep it")
 }
@@ -75,7 +76,8 @@ func (f *redactFlags) read(cmd *cobra.Command) (*redact.Policy, error) {
 	defer file.Close()
 	policy, err := redact.ParsePolicy(file)
 	if err != nil {
-		return nil, &exit.Error{Code: exit.BadInput, What: "cannot read the policy " + f.policy, Why: output.Printable(err.Error())}
+		return nil, &exit.Error{Code: exit.BadInput, What: "cannot read the policy " + f.policy,
+			Why: output.Printable(err.Error())}
 	}
 	return policy, nil
 }
@@ -109,7 +111,8 @@ func (f *redactFlags) readKey(cmd *cobra.Command, policy *redact.Policy) ([]byte
 	}
 	if len(key) < redact.KeySize {
 		return nil, &exit.Error{Code: exit.BadInput, What: "cannot use the key " + name,
-			Why: fmt.Sprintf("it has %d bytes, and a key needs %d", len(key), redact.KeySize), Remedy: "head -c 32 /dev/urandom > " + name}
+			Why:    fmt.Sprintf("it has %d bytes, and a key needs %d", len(key), redact.KeySize),
+			Remedy: "head -c 32 /dev/urandom > " + name}
 	}
 	return key, nil
 }

@@ -61,9 +61,10 @@ func (p *redactedProduct) hurry() {
 	}
 }
 
-// redactedSink is given the samples, and passes them on without names.
+// redactedSink is given the samples, and passes them on without names. It embeds nothing: what a Sink is told anew must
+// be looked at here first.
 type redactedSink struct {
-	session.Sink
+	to    session.Sink
 	names *names
 }
 
@@ -71,22 +72,33 @@ func (s *redactedSink) Begin(at profile.Instant, m profile.Meta) {
 	s.names.mu.Lock()
 	m = s.names.by.Meta(m)
 	s.names.mu.Unlock()
-	s.Sink.Begin(at, m)
+	s.to.Begin(at, m)
 }
 
 func (s *redactedSink) Sample(sample *profile.Sample) {
 	s.names.mu.Lock()
 	out := s.names.by.Sample(sample, s.names.known)
 	s.names.mu.Unlock()
-	s.Sink.Sample(&out)
+	s.to.Sample(&out)
 }
 
 func (s *redactedSink) ThreadStart(at profile.Instant, t profile.Thread) {
-	s.Sink.ThreadStart(at, s.thread(t))
+	s.to.ThreadStart(at, s.thread(t))
 }
 
 func (s *redactedSink) ThreadEnd(at profile.Instant, t profile.Thread) {
-	s.Sink.ThreadEnd(at, s.thread(t))
+	s.to.ThreadEnd(at, s.thread(t))
+}
+
+func (s *redactedSink) Tick(at profile.Instant, javaThreads int) { s.to.Tick(at, javaThreads) }
+
+// Allocated is told those that want it.
+func (s *redactedSink) Allocated(at profile.Instant, t profile.Thread, bytes uint64) {
+	if to, ok := s.to.(interface {
+		Allocated(profile.Instant, profile.Thread, uint64)
+	}); ok {
+		to.Allocated(at, s.thread(t), bytes)
+	}
 }
 
 func (s *redactedSink) thread(t profile.Thread) profile.Thread {

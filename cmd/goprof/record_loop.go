@@ -73,7 +73,8 @@ func (r *recorder) loop(ctx context.Context) (last result) {
 	for {
 		res := r.once(ctx, r.flags.lap(time.Since(began)))
 		finishing.Wait()
-		if r.flags.over(time.Since(began)) || res.err != nil || r.loopErr != nil || ctx.Err() != nil || r.session.Process.Alive() != nil {
+		if r.flags.over(time.Since(began)) || res.err != nil || r.loopErr != nil || ctx.Err() != nil ||
+			r.session.Process.Alive() != nil {
 			return res
 		}
 		done := r.out

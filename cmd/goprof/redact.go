@@ -143,7 +143,8 @@ func (f *redactCommand) search(name string, words []string) error {
 		if len(left) > maxLeft {
 			list = append(list, fmt.Sprintf("%d more", len(left)-maxLeft))
 		}
-		return &exit.Error{Code: exit.NamesLeft, What: fmt.Sprintf("%d of %d words are left in %s", len(left), len(words), name),
+		return &exit.Error{Code: exit.NamesLeft, What: fmt.Sprintf("%d of %d words are left in %s", len(left),
+			len(words), name),
 			Why: strings.Join(list, ", "), Remedy: "a policy without what allows them, or another name in the program"}
 	}
 	if err != nil {
@@ -209,7 +210,8 @@ func (s sinking) Write(b []byte) (int, error) {
 // unreadable says of a file that is only written what to do.
 func unreadable(input string) error {
 	return &exit.Error{Code: exit.BadInput, What: "cannot read " + input,
-		Why:    "it is neither JFR, pprof, collapsed stacks nor goprof's JSON; pages and pictures are written, not read",
+		Why: "it is neither JFR, pprof, collapsed stacks nor goprof's JSON; pages and pictures are written, not " +
+			"read",
 		Remedy: "goprof redact of the recording that it was made of"}
 }
 

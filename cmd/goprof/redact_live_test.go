@@ -18,7 +18,8 @@ import (
 )
 
 // planted are the secrets of testdata/java/ZorblattVault.java, and of how this test starts it.
-var planted = []string{"zorblatt", "quuxledger", "murgatroyd", "frobnicate", "snorkel", "whistle", "ibexTotal", "kerfuffle",
+var planted = []string{"zorblatt", "quuxledger", "murgatroyd", "frobnicate", "snorkel", "whistle", "ibexTotal",
+	"kerfuffle",
 	"grumpkin", "flummox", "flibberti", "8675309", "10.11.12.13", "wobblegong", "payroll", "hushpuppy", "bandersnatch",
 	"4929123412341234", "jabber", "wocky", "abracadabra", "xyzzy", "plugh", "trifleFile"}
 
@@ -56,12 +57,14 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 	put(t, filepath.Join(dir, "case.key"), "a key of thirty-two bytes or more")
 	pid, recorded := secretive(t, jdk, dir, home)
 	common := []string{"--redact", "default", "--redact-key", "case.key"}
-	formats := []string{"a.html", "a.jfr", "a.pb.gz", "a.speedscope.json", "a.collapsed", "a.svg", "a.firefox.json.gz", "a.json"}
+	formats := []string{"a.html", "a.jfr", "a.pb.gz", "a.speedscope.json", "a.collapsed", "a.svg",
+		"a.firefox.json.gz", "a.json"}
 	if os.Getenv("GOPROF_PROVE") != "1" {
 		formats = formats[:3]
 	}
 	for _, name := range formats {
-		args := append([]string{"record", "--pid", pid, "-d", "500ms", "-q", "--mode", "wall", "-o", name, "--summary", "sum.json",
+		args := append([]string{"record", "--pid", pid, "-d", "500ms", "-q", "--mode", "wall", "-o", name,
+			"--summary", "sum.json",
 			"--redact-map", "names.map"}, common...)
 		looking(t, dir, exit.OK, args...)
 		looking(t, dir, exit.OK, "redact", name, "--verify", "words")
@@ -73,7 +76,8 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 	looking(t, dir, exit.OK, "record", "--pid", pid, "-d", "500ms", "-q", "-o", "plain.jfr")
 	looking(t, dir, exit.NamesLeft, "redact", "plain.jfr", "--verify", "words")
 	for _, f := range []string{"text", "json", "jstack"} {
-		put(t, filepath.Join(dir, "dump."+f), looking(t, dir, exit.OK, append([]string{"dump", pid, "-f", f}, common...)...))
+		put(t, filepath.Join(dir, "dump."+f), looking(t, dir, exit.OK, append([]string{"dump", pid, "-f", f},
+			common...)...))
 		looking(t, dir, exit.OK, "redact", "dump."+f, "--verify", "words")
 	}
 	put(t, filepath.Join(dir, "plain.json"), looking(t, dir, exit.OK, "dump", pid, "--json"))

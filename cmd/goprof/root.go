@@ -153,5 +153,6 @@ func exactly(names ...string) cobra.PositionalArgs {
 
 // exitCodesTopic is shown by "goprof help exit-codes".
 func exitCodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What goprof's exit codes mean, and what mends them", Long: exit.Help()}
+	return &cobra.Command{Use: "exit-codes", Short: "What goprof's exit codes mean, and what mends them",
+		Long: exit.Help()}
 }

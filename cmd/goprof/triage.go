@@ -31,13 +31,17 @@ It accuses only where a threshold is well passed for the whole time; "Nothing is
 seen from outside" is an answer. What could not be looked at is listed at the end. What each
 finding means, and its threshold: docs/triage.md.
 
+triage FILE tells what a crash file of HotSpot (hs_err_pid1234.log) means: the likeliest cause, with
+its evidence and the next step. Nothing of the command line or the environment in it is shown.
+
 The exit code is 0 where nothing is found, 13 where something is.`
 
 const triageExample = `  goprof triage 1234                          or --pid 1234
   goprof triage petclinic                     the JVM with that in its main class or jar
   goprof triage 1234 --json > findings.json
   goprof triage 1234 --html findings.html     with the flame graph of those seconds
-  goprof triage 1234 -d 30s                   for what comes and goes`
+  goprof triage 1234 -d 30s                   for what comes and goes
+  goprof triage hs_err_pid1234.log            what a crash means`
 
 type triageFlags struct {
 	jvm      oneJVM
@@ -55,13 +59,16 @@ const (
 func newTriage() *cobra.Command {
 	f := triageFlags{duration: durationFlag{10 * time.Second}}
 	cmd := &cobra.Command{
-		Use:     "triage {PID | NAME | --ns-pid PID [NAME]}",
+		Use:     "triage {PID | NAME | --ns-pid PID [NAME] | hs_err_pidN.log}",
 		Short:   "Say what is wrong with a JVM, the likeliest first",
 		Long:    triageHelp,
 		Example: triageExample,
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && isCrashFile(args[0]) {
+				return crashed(cmd, args[0], f.json)
+			}
 			guard.Enter(guard.ToRecord)
 			if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {
 				return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost))

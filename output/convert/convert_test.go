@@ -44,8 +44,10 @@ func frame(kind profile.Kind, name string) profile.Frame {
 var stacks = []*profile.Stack{
 	{Frames: []profile.Frame{frame(profile.Inlined, "shop.Price.round"), frame(profile.C2, "shop.Price.of"),
 		frame(profile.Interpreted, "shop.Main.main")}},
-	{Frames: []profile.Frame{frame(profile.C1, "shop.Main.lambda$main$0;\n"), frame(profile.Interpreted, "shop.Main.main")}},
-	{Frames: []profile.Frame{frame(profile.NativeMethod, "java.lang.System.nanoTime"), frame(profile.C2, "</script>.<init>")}},
+	{Frames: []profile.Frame{frame(profile.C1, "shop.Main.lambda$main$0;\n"),
+		frame(profile.Interpreted, "shop.Main.main")}},
+	{Frames: []profile.Frame{frame(profile.NativeMethod, "java.lang.System.nanoTime"),
+		frame(profile.C2, "</script>.<init>")}},
 	{Frames: []profile.Frame{frame(profile.Native, "G1ParTask::work(unsigned int)")}, Truncated: profile.NoUnwindInfo},
 	{Frames: []profile.Frame{frame(profile.Stub, "StubRoutines (1)"),
 		frame(profile.Gap, "[no unwind info: libfoo.so]"), frame(profile.C2, "shop.Main.main")}},
@@ -178,7 +180,8 @@ func TestTimes(t *testing.T) {
 	}
 	again := open(t, converted(t, part, format.JFR, false), recording.Options{})
 	m := again.Info().Meta
-	if got := m.Start.UnixNano() - start; got != int64(time.Second) || m.Duration != time.Second || m.Weight != profile.CPUTime {
+	got := m.Start.UnixNano() - start
+	if got != int64(time.Second) || m.Duration != time.Second || m.Weight != profile.CPUTime {
 		t.Errorf("it begins after %v, lasts %v, and counts %v", time.Duration(got), m.Duration, m.Weight)
 	}
 	next := moment(time.Second)

@@ -41,7 +41,8 @@ func TestCollapsedIsDrawnAsItIs(t *testing.T) {
 	if got := string(converted(t, open(t, text, recording.Options{}), format.JSON, true)); !strings.Contains(got, "cpu") {
 		t.Errorf("that time is counted is lost: %s", got)
 	}
-	if got := converted(t, open(t, text, recording.Options{}), format.Collapsed, true); bytes.Contains(got, []byte("tid=?")) {
+	got := converted(t, open(t, text, recording.Options{}), format.Collapsed, true)
+	if bytes.Contains(got, []byte("tid=?")) {
 		t.Errorf("%s", got)
 	}
 }

@@ -63,8 +63,10 @@ func TestDistributions(t *testing.T) {
 
 // What a JVM numbers anew in each run is the same in both recordings, and so is code that is compiled otherwise.
 func TestSameNames(t *testing.T) {
-	before := parse(t, "[pool-1-thread-3 tid=7];a.Main$$Lambda$12.run_[0];a.B+0x00007f12.go_[1];$Proxy3.x_[j] 100\n[pool-1-thread-9 tid=8];a.Main$$Lambda$12.run_[j] 50\n")
-	after := parse(t, "[pool-1-thread-1 tid=99];a.Main$$Lambda$77.run_[j];a.B+0x00007fab.go_[i];$Proxy3.x_[i] 100\n[pool-1-thread-2 tid=98];a.Main$$Lambda$77.run_[0] 50\n")
+	before := parse(t, "[pool-1-thread-3 tid=7];a.Main$$Lambda$12.run_[0];a.B+0x00007f12.go_[1];$Proxy3.x_[j] 100\n"+
+		"[pool-1-thread-9 tid=8];a.Main$$Lambda$12.run_[j] 50\n")
+	after := parse(t, "[pool-1-thread-1 tid=99];a.Main$$Lambda$77.run_[j];a.B+0x00007fab.go_[i];$Proxy3.x_[i] 100\n"+
+		"[pool-1-thread-2 tid=98];a.Main$$Lambda$77.run_[0] 50\n")
 	r := compareTrees(t, before, after, Options{By: "method"})
 	if len(r.Changes) != 0 || r.Significant != 0 {
 		t.Errorf("%+v", r.Changes)
@@ -76,7 +78,8 @@ func TestSameNames(t *testing.T) {
 
 // A path is told where its change is, and not by each of its callers, too.
 func TestTurning(t *testing.T) {
-	r := compareTrees(t, parse(t, "a;b;c;d 5000\na;b;e 5000\n"), parse(t, "a;b;c;d 7000\na;b;e 3000\n"), Options{By: ByPath})
+	before, after := parse(t, "a;b;c;d 5000\na;b;e 5000\n"), parse(t, "a;b;c;d 7000\na;b;e 3000\n")
+	r := compareTrees(t, before, after, Options{By: ByPath})
 	var told []string
 	for _, ch := range r.Changes {
 		if !ch.Significant || ch.Of != OfPath {
@@ -151,7 +154,8 @@ func TestBurst(t *testing.T) {
 	a := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a"}}}}
 	var burst []*profile.Stack
 	for _, name := range []string{"b", "c", "d", "e"} {
-		burst = append(burst, &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: name}}, {Func: &profile.Func{Name: "load"}}}})
+		burst = append(burst, &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: name}},
+			{Func: &profile.Func{Name: "load"}}}})
 	}
 	record := func(isLoad func(i int) bool) *simulated {
 		s := &simulated{timed: true}
@@ -165,7 +169,8 @@ func TestBurst(t *testing.T) {
 		return s
 	}
 	none := record(func(int) bool { return false })
-	if r := compare(t, none, record(func(i int) bool { return i >= 4000 && i < 5000 }), Options{By: "method"}); r.Significant != 0 {
+	some := record(func(i int) bool { return i >= 4000 && i < 5000 })
+	if r := compare(t, none, some, Options{By: "method"}); r.Significant != 0 {
 		t.Errorf("one burst is called a change: %+v", r.Changes)
 	}
 	if r := compare(t, none, record(func(i int) bool { return i%10 == 0 }), Options{By: "method"}); r.Significant == 0 {
@@ -174,7 +179,8 @@ func TestBurst(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	r := compareTrees(t, parse(t, "a;b 900\na;c 100\n"), parse(t, "a;b 500\na;\u202ec 500\n"), Options{By: "method", Top: 1})
+	before, after := parse(t, "a;b 900\na;c 100\n"), parse(t, "a;b 500\na;\u202ec 500\n")
+	r := compareTrees(t, before, after, Options{By: "method", Top: 1})
 	r.Before.Name, r.After.Name = "x", "y"
 	var out bytes.Buffer
 	if err := r.JSON(&out); err != nil {
@@ -190,7 +196,8 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Changes) != 3 || got.Changes[0].P == nil || got.Changes[0].Significant == nil || !*got.Changes[0].Significant {
+	if len(got.Changes) != 3 || got.Changes[0].P == nil || got.Changes[0].Significant == nil ||
+		!*got.Changes[0].Significant {
 		t.Errorf("%+v", got)
 	}
 	if strings.ContainsRune(out.String(), '\u202e') {

@@ -7,15 +7,15 @@
 // look at a thread that stands still is no news. So the variance of each share is measured, not assumed:
 //
 //   - The time of a recording is cut into 64 blocks. The variance of the share between blocks gives the variance of the
-//     whole (a ratio estimator with blocks as clusters). What lasts longer than a block shows between 32, 16 and 8 longer
-//     ones: see spread.
-//   - Looks at one thread, one after the other, that find the same stack are a standing. The variance is never less than
-//     if standings were drawn independently, nor than that of independent looks.
-//   - A recording without times takes the inflation over independent looks that the other one has for the same item, and
-//     where neither has times, Assumed. The result says so.
+//     whole (a ratio estimator with blocks as clusters). What lasts longer than a block shows between 32, 16 and 8
+//     longer ones: see noise. Both sides are taken together, and an item's variance is drawn towards that of all items.
+//   - Looks at one thread, one after the other, that find the same stack are a standing. The variance is never less
+//     than if standings were drawn independently, nor than that of independent looks.
+//   - A recording without times takes the inflation over independent looks that the other one has for the same item,
+//     and where neither has times, Assumed. The result says so.
 //
-// An item's p is the larger one of two: of a t test of the change over these variances (Welch, the degrees of freedom
-// are those of the blocks), and of an exact binomial test of the counts, divided by the inflation. The t test is wrong
+// An item's p is the larger one of two: of a t test of the change over this variance (the degrees of freedom are those
+// of the blocks), and of an exact binomial test of counts that vary as much. The t test is wrong
 // for few samples, the binomial one for a variance that is itself uncertain; so both must agree.
 //
 // Holm's correction is for all items together: methods by self and by total, and paths. Of all comparisons in which
@@ -24,5 +24,5 @@
 // hypothesis. Items that have too few samples to become significant, however these fall, are none (Tarone).
 //
 // What no recording of its own can show is how one run of a program differs from the next: what the compiler decides,
-// where memory lies. Two runs of a program can truly differ in their shares.
+// where memory lies. Three recordings of several runs measure that (see between); fewer have it assumed (see assume).
 package diff

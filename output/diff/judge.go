@@ -22,8 +22,10 @@ type evidence struct {
 	df        float64
 	inflation float64 // the larger one of both sides
 	fewest    float64 // the smallest p that so many samples can give
+	weight    float64 // of the risk: see weigh
 	between   between // recordings
 	p, held   float64 // alone, and after Holm's correction
+	differs   bool    // by more than noise within the recordings makes, starts aside
 }
 
 func (e *evidence) share(s Side) float64 { return float64(e.item.sum[s]) / e.total[s] }
@@ -36,39 +38,39 @@ func (e *evidence) pooled() float64 {
 }
 
 // judge makes evidence of an item.
-func (c *Comparison) judge(i *item, spread *[sides]spread) evidence {
+func (c *Comparison) judge(i *item, n *noise) evidence {
 	e := evidence{item: i, total: [sides]float64{float64(c.sides[Before].total), float64(c.sides[After].total)}}
-	var inflation, df [sides]float64
+	inflation, df := n.inflation(c, &e)
+	e.df = df
 	for s := range sides {
-		if c.sides[s].timed {
-			v, known := spread[s].variance(i, s, e.share(s))
-			inflation[s], df[s] = max(v/c.independent(&e, s), 1), known
-		}
-	}
-	measured := max(inflation[Before], inflation[After])
-	for s := range sides {
-		switch {
-		case inflation[s] > 0:
-		case measured > 0:
-			inflation[s], df[s] = measured, max(df[Before], df[After])
-		default:
-			inflation[s], df[s] = Assumed, math.Inf(1)
-		}
-		e.variance[s] = max(c.independent(&e, s)*inflation[s], c.standing(&e, s))
+		e.variance[s] = max(c.independent(&e, s)*inflation, c.standing(&e, s))
 		e.inflation = max(e.inflation, e.variance[s]/c.independent(&e, s))
 	}
-	e.df = e.freedom(df)
 	e.fewest = c.fewest(&e)
 	return e
 }
 
-// decide finds the p of an item, when it is known how recordings differ.
-func (c *Comparison) decide(e *evidence, p *prior) {
-	e.between.settle(e, p)
-	for s := range sides {
-		e.inflation = max(e.inflation, e.between.error2[s]*e.total[s]*e.total[s]/c.independent(e, s))
+// decide finds the p of all items, when it is known how recordings differ. It returns how many hypotheses there are,
+// and up to which p over its weight an item is significant.
+func (c *Comparison) decide(list []evidence) (hypotheses int, limit float64) {
+	for i := range list {
+		e := &list[i]
+		e.p = e.chanceWithin(e.share(Before), e.share(After))
 	}
-	e.p = e.chance(e.share(Before), e.share(After))
+	holm(list)
+	p := newPrior(list)
+	for i := range list {
+		e := &list[i]
+		e.differs = e.held <= Risk
+		e.between.settle(e, &p)
+		if p := e.pooled(); p > 0 && p < 1 {
+			for s := range sides {
+				e.inflation = max(e.inflation, e.between.error2[s]*e.total[s]*e.total[s]/c.independent(e, s))
+			}
+		}
+		e.p = max(e.p, e.between.chance(e.change()))
+	}
+	return holm(list)
 }
 
 // look is what one look counts.
@@ -88,20 +90,6 @@ func (c *Comparison) standing(e *evidence, s Side) float64 {
 	return (1-p)*(1-p)*e.item.squares[s] + p*p*(1-p)*e.total[s]*c.look(s)
 }
 
-// freedom is Welch's: how well the variance of the change is known.
-func (e *evidence) freedom(df [sides]float64) float64 {
-	sum, squares := 0.0, 0.0
-	for s := range sides {
-		v := e.variance[s] / (e.total[s] * e.total[s])
-		sum += v
-		squares += v * v / df[s]
-	}
-	if squares == 0 {
-		return math.Inf(1)
-	}
-	return sum * sum / squares
-}
-
 // fewest is the p of the most extreme way in which the item's looks can fall to the two sides.
 func (c *Comparison) fewest(e *evidence) float64 {
 	looks := [sides]float64{float64(c.sides[Before].looks), float64(c.sides[After].looks)}
@@ -113,14 +101,19 @@ func (c *Comparison) fewest(e *evidence) float64 {
 
 // chance is how often noise alone makes these shares of each other, or any that differ more.
 func (e *evidence) chance(before, after float64) float64 {
-	var error2, looks [sides]float64
+	return max(e.chanceWithin(before, after), e.between.chance(after-before))
+}
+
+// chanceWithin is how often noise within the recordings alone does.
+func (e *evidence) chanceWithin(before, after float64) float64 {
 	p := e.pooled()
-	for s := range sides {
-		error2[s] = e.variance[s] / (e.total[s] * e.total[s])
-		looks[s] = p * (1 - p) / error2[s] // that are worth one independent look each
-	}
 	if p <= 0 || p >= 1 {
 		return 1
+	}
+	var error2, looks [sides]float64
+	for s := range sides {
+		error2[s] = e.variance[s] / (e.total[s] * e.total[s])
+		looks[s] = min(p, 1-p) / error2[s] // so many make counts that vary by as much
 	}
 	change := after - before
 	t := change / math.Sqrt(error2[Before]+error2[After])
@@ -129,7 +122,7 @@ func (e *evidence) chance(before, after float64) float64 {
 	}
 	counts := [sides]float64{before * looks[Before], after * looks[After]}
 	exact := binomial(counts[After], counts[Before]+counts[After], looks[After]/(looks[Before]+looks[After]))
-	return max(student(t, e.df), exact, e.between.chance(change))
+	return max(student(t, e.df), exact)
 }
 
 // noise is the smallest change in the direction of this one whose p is not more than limit.
@@ -157,37 +150,32 @@ func (e *evidence) noise(limit float64) float64 {
 	return high
 }
 
-// holm corrects for many comparisons. It returns how many hypotheses there are, and the p up to which an item is
-// significant.
+// holm corrects for many comparisons. It returns how many hypotheses there are, and the p over its weight up to which
+// an item is significant.
 func holm(list []evidence) (hypotheses int, limit float64) {
-	order := make([]*evidence, len(list))
-	for i := range list {
-		order[i] = &list[i]
-	}
+	hypotheses = testable(list)
+	order, left := weigh(list, hypotheses)
 	slices.SortFunc(order, func(a, b *evidence) int {
-		return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(a.item.prints, b.item.prints), cmp.Compare(a.item.number, b.item.number))
+		return cmp.Or(cmp.Compare(a.p/a.weight, b.p/b.weight), cmp.Compare(a.item.prints, b.item.prints),
+			cmp.Compare(a.item.number, b.item.number))
 	})
-	hypotheses = testable(order)
 	met := make(map[uint64]bool)
-	held, left := 0.0, hypotheses
+	held := 0.0
 	limit = -1
 	for _, e := range order {
-		if Risk/float64(hypotheses) < e.fewest {
-			e.held = 1
-			continue
-		}
 		rank := left
 		if met[e.item.prints] {
-			rank++ // the same samples as one before
+			rank += e.weight // the same samples as one before
 		}
-		held = max(held, min(e.p*float64(max(rank, 1)), 1))
+		rank = max(rank, e.weight)
+		held = max(held, min(e.p/e.weight*rank, 1))
 		e.held = held
 		if held > Risk && limit < 0 {
-			limit = Risk / float64(max(rank, 1))
+			limit = Risk / rank
 		}
 		if !met[e.item.prints] {
 			met[e.item.prints] = true
-			left--
+			left -= e.weight
 		}
 	}
 	if limit < 0 {
@@ -196,11 +184,39 @@ func holm(list []evidence) (hypotheses int, limit float64) {
 	return hypotheses, limit
 }
 
+// weigh shares the risk out. Half of it is the same for all hypotheses. The other half goes to those of which noise is
+// large in points, by the variance of a share: a change of some points in a small method is far beyond its noise and
+// needs no weight, and large methods are few. Weights are allowed to depend on the share of both sides together, which
+// says nothing of how they differ (Genovese, Roeder and Wasserman, Biometrika 2006). It returns the items that are
+// hypotheses, and the sum of the weights, which is about how many there are.
+func weigh(list []evidence, hypotheses int) (order []*evidence, sum float64) {
+	met := make(map[uint64]bool)
+	variances := 0.0
+	for i := range list {
+		e := &list[i]
+		e.held, e.weight = 1, 0.5
+		if Risk/float64(hypotheses) < e.fewest {
+			continue
+		}
+		order = append(order, e)
+		if !met[e.item.prints] {
+			met[e.item.prints] = true
+			variances += e.pooled() * (1 - e.pooled())
+		}
+	}
+	for _, e := range order {
+		if variances > 0 {
+			e.weight += 0.5 * float64(len(met)) * e.pooled() * (1 - e.pooled()) / variances
+		}
+	}
+	return order, float64(len(met))
+}
+
 // testable is Tarone's number: how many different hypotheses have samples enough to be significant among so many.
-func testable(list []*evidence) int {
+func testable(list []evidence) int {
 	fewest := make(map[uint64]float64)
-	for _, e := range list {
-		fewest[e.item.prints] = e.fewest
+	for i := range list {
+		fewest[list[i].item.prints] = list[i].fewest
 	}
 	values := make([]float64, 0, len(fewest))
 	for _, p := range fewest {

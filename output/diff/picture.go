@@ -28,7 +28,8 @@ func (r *Result) SVG(to io.Writer, title string) error {
 // picture is the tree of both recordings with the counts of the one after, and what is known of the one before.
 func (r *Result) picture(title string) (*output.Tree, flame.Options) {
 	from := r.c.tree.nodes
-	tree := &output.Tree{Labels: r.c.tree.labels, Nodes: make([]output.TreeNode, len(from)), Weight: r.Weight, Total: r.After.Total}
+	tree := &output.Tree{Labels: r.c.tree.labels, Nodes: make([]output.TreeNode, len(from)), Weight: r.Weight,
+		Total: r.After.Total}
 	d := &flame.Diff{Was: make([]int64, len(from)), Told: make([]flame.Told, len(from)), Noise: make([]float64, len(from))}
 	for n := range from {
 		tree.Nodes[n] = output.TreeNode{Self: from[n].self[After], Parent: from[n].parent, Name: from[n].label}
@@ -50,7 +51,7 @@ func (r *Result) picture(title string) (*output.Tree, flame.Options) {
 			d.Told[n] = flame.Significant
 		}
 		if e.pooled() >= told {
-			d.Noise[n] = 100 * e.noise(r.limit)
+			d.Noise[n] = 100 * e.noise(r.limit*e.weight)
 		}
 	}
 	return tree, flame.Options{Title: title, Line: r.Verdict(), Diff: d}

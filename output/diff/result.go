@@ -37,6 +37,7 @@ type Result struct {
 	Assumed     bool           `json:"assumed"`    // neither recording has times: the inflation is not measured
 	Starts      Starts         `json:"starts"`     // what is known of noise between starts of a JVM
 	Significant int            `json:"significant"`
+	Unsettled   int            `json:"unsettled"` // more than noise within the recordings; starts may differ by as much
 	Changes     []Change       `json:"changes"`
 	Omitted     int            `json:"omitted"`
 
@@ -77,6 +78,7 @@ type Change struct {
 	Alone       float64  `json:"p_alone"` // as if it were the only one that is compared
 	Inflation   float64  `json:"inflation"`
 	Significant bool     `json:"significant"`
+	Differs     bool     `json:"differs"`        // by more than noise within the recordings
 	New         bool     `json:"new,omitempty"`  // in no sample before
 	Gone        bool     `json:"gone,omitempty"` // in no sample after
 
@@ -102,21 +104,13 @@ func (c *Comparison) Compare(o Options) (*Result, error) {
 	r.Assumed = r.Before.Blocks == 0 && r.After.Blocks == 0
 	r.Starts = c.starts()
 	r.items = newItems(&c.tree, key, inherits)
-	var spreads [sides]spread
-	for s := range sides {
-		side := &c.sides[s]
-		spreads[s] = newSpread(r.items.list, s, side, r.items.addBlocks(s, side))
-	}
+	noise := newNoise(c, r.items)
 	r.evidence = make([]evidence, len(r.items.list))
 	for i := range r.items.list {
-		r.evidence[i] = c.judge(&r.items.list[i], &spreads)
-		r.evidence[i].between = c.between(&r.evidence[i], &spreads)
+		r.evidence[i] = c.judge(&r.items.list[i], &noise)
+		r.evidence[i].between = c.between(&r.evidence[i], &noise.spreads)
 	}
-	prior := newPrior(r.evidence)
-	for i := range r.evidence {
-		c.decide(&r.evidence[i], &prior)
-	}
-	r.Compared, r.limit = holm(r.evidence)
+	r.Compared, r.limit = c.decide(r.evidence)
 	r.Inflation = medianInflation(r.evidence)
 	r.collect(o)
 	return r, nil
@@ -173,6 +167,8 @@ func (r *Result) collect(o Options) {
 		for _, e := range list {
 			if e.held <= Risk {
 				r.Significant++
+			} else if e.differs {
+				r.Unsettled++
 			}
 		}
 		if o.Top > 0 && len(list) > o.Top {
@@ -224,8 +220,9 @@ func (r *Result) turning(list []*evidence) []*evidence {
 func (r *Result) node(e *evidence) int32 { return e.item.number - 2*int32(len(r.items.names)) }
 
 func (r *Result) change(e *evidence, sort string) Change {
-	ch := Change{Of: sort, Before: e.share(Before), After: e.share(After), Change: e.change(), Noise: e.noise(r.limit), P: e.held,
-		Alone: e.p, Inflation: e.inflation, Significant: e.held <= Risk, New: e.item.sum[Before] == 0, Gone: e.item.sum[After] == 0}
+	ch := Change{Of: sort, Before: e.share(Before), After: e.share(After), Change: e.change(),
+		Noise: e.noise(r.limit * e.weight), P: e.held, Alone: e.p, Inflation: e.inflation, Significant: e.held <= Risk,
+		Differs: e.differs, New: e.item.sum[Before] == 0, Gone: e.item.sum[After] == 0}
 	switch keys := int32(len(r.items.names)); sort {
 	case OfSelf:
 		ch.Name = r.items.names[e.item.number]

@@ -19,6 +19,7 @@ import (
 type between struct {
 	df       float64        // 0: there is one recording a side, so nothing is known
 	variance float64        // of the share that one recording has
+	assumed  bool           // that is not measured: see assume
 	within   float64        // as much of it as noise within recordings explains
 	runs     [sides]float64 // how many recordings of equal length a side has
 	error2   [sides]float64 // the variances of both shares, in the end
@@ -44,7 +45,35 @@ func (c *Comparison) between(e *evidence, spreads *[sides]spread) (b between) {
 	if b.df > 0 {
 		b.variance /= b.df
 	}
+	if c.tooFew() {
+		b.assume(e)
+	}
 	return b
+}
+
+const (
+	// fewRuns is how many recordings of several starts a side needs to tell how starts differ. Two may be alike by chance,
+	// where a compiler decides between two ways.
+	fewRuns = 3
+	// startLogit and startShare are by how much starts of one program are taken to differ where that is not measured: as
+	// the standard deviation of the logit of a share, and of the share. Most methods of the programs that were measured
+	// differ by less (docs/diff.md); what is inlined in one start and not in the next may come out as another method.
+	startLogit = 0.2
+	startShare = 0.02
+)
+
+// tooFew reports whether the recordings are of several starts, or may be, and too few to tell how these differ.
+func (c *Comparison) tooFew() bool {
+	return c.starts() != OneJVM && min(len(c.sides[Before].runs), len(c.sides[After].runs)) < fewRuns
+}
+
+// assume takes starts to differ by as much as those of most programs do. A second recording of a side does not make
+// that less: it may be of a start like the first one.
+func (b *between) assume(e *evidence) {
+	p := e.pooled()
+	logit := startLogit * p * (1 - p)
+	b.variance = max(b.variance, logit*logit+startShare*startShare+b.within)
+	b.df, b.assumed, b.runs = math.Inf(1), true, [sides]float64{1, 1}
 }
 
 // settle finds the variances of both shares. They are not less than noise within recordings makes them.
@@ -53,9 +82,9 @@ func (b *between) settle(e *evidence, p *prior) {
 		return
 	}
 	v, df := b.variance, b.df
-	if p.df > 0 {
-		v = (p.df*p.ratio*b.within + b.df*b.variance) / (p.df + b.df)
-		df += p.df
+	if b.within > 0 && !b.assumed {
+		v, df = p.draw(b.variance/b.within, b.df)
+		v *= b.within
 	}
 	v = max(v, b.within)
 	for s := range sides {
@@ -72,86 +101,26 @@ func (b *between) chance(change float64) float64 {
 	return student(change/math.Sqrt(b.error2[Before]+b.error2[After]), b.freedom)
 }
 
-// prior is what all items tell of the ratio of the variance between recordings to noise within them.
-type prior struct {
-	ratio float64
-	df    float64 // how many degrees of freedom that is worth; 0: nothing is known
-}
-
-// newPrior fits the distribution of the ratios by the moments of their logarithms. Other items are not believed more
-// than an item's own recordings: they are not independent of each other, and a compiler that decides one way or the
-// other makes distributions that no formula has.
+// newPrior fits what all items tell of the ratio of the variance between recordings to noise within them.
 func newPrior(list []evidence) prior {
 	met := make(map[uint64]bool)
-	var logs []float64
+	var ratios []float64
 	df := 0.0
 	for i := range list {
 		e := &list[i]
 		b := &e.between
-		if b.df == 0 || b.within <= 0 || b.variance <= 0 || met[e.item.prints] || e.fewest > fewEnough {
+		if b.df == 0 || b.assumed || b.within <= 0 || b.variance <= 0 || met[e.item.prints] || e.fewest > fewEnough {
 			continue
 		}
 		met[e.item.prints] = true
 		df = b.df
-		logs = append(logs, math.Log(b.variance/b.within)-digamma(df/2)+math.Log(df/2))
+		ratios = append(ratios, b.variance/b.within)
 	}
-	if len(logs) < leastItems {
-		return prior{}
-	}
-	mean, spread := moments(logs)
-	rest := spread - trigamma(df/2)
-	if rest <= 0 {
-		return prior{ratio: math.Exp(mean), df: df}
-	}
-	d0 := 2 * inverseTrigamma(rest)
-	return prior{ratio: math.Exp(mean + digamma(d0/2) - math.Log(d0/2)), df: min(d0, df)}
+	return fitPrior(ratios, df)
 }
 
-const (
-	fewEnough  = 1e-6 // fewest of items with samples enough to measure by
-	leastItems = 10
-)
-
-func moments(list []float64) (mean, variance float64) {
-	for _, x := range list {
-		mean += x / float64(len(list))
-	}
-	for _, x := range list {
-		variance += (x - mean) * (x - mean) / float64(len(list)-1)
-	}
-	return mean, variance
-}
-
-// digamma is the derivative of the logarithm of the gamma function (Abramowitz and Stegun, 6.3.5 and 6.3.18).
-func digamma(x float64) (y float64) {
-	for ; x < 10; x++ {
-		y -= 1 / x
-	}
-	x2 := 1 / (x * x)
-	return y + math.Log(x) - 1/(2*x) - x2*(1.0/12-x2*(1.0/120-x2/252))
-}
-
-// trigamma is the derivative of digamma (6.4.6 and 6.4.12).
-func trigamma(x float64) (y float64) {
-	for ; x < 10; x++ {
-		y += 1 / (x * x)
-	}
-	x2 := 1 / (x * x)
-	return y + 1/x + x2/2 + x2/x*(1.0/6-x2*(1.0/30-x2/42))
-}
-
-// inverseTrigamma is the x of which trigamma is y, which falls from above 1e4 to below 1e-4.
-func inverseTrigamma(y float64) float64 {
-	low, high := 1e-2, 1e4
-	for range 60 {
-		if mid := math.Sqrt(low * high); trigamma(mid) > y {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return low
-}
+// fewEnough is the fewest of items with samples enough to measure by.
+const fewEnough = 1e-6
 
 // Starts is what is known of how one start of a JVM differs from the next.
 type Starts string

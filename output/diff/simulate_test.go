@@ -18,9 +18,16 @@ import (
 type simulated struct {
 	samples []profile.Sample
 	timed   bool
+	starts  bool // each is of a start of its own
 }
 
-func (s *simulated) Info() recording.Info { return recording.Info{Name: "simulated", Timed: s.timed} }
+func (s *simulated) Info() recording.Info {
+	i := recording.Info{Name: "simulated", Timed: s.timed}
+	if !s.starts {
+		i.Meta.PID, i.JVMStart = 1, time.Unix(1, 0) // recordings of one JVM
+	}
+	return i
+}
 
 func (s *simulated) Each(visit func(*profile.Sample) error) error {
 	for i := range s.samples {
@@ -154,7 +161,8 @@ func (m model) record(p *program, n int, rng *rand.Rand) *simulated {
 		if m.jobs {
 			stack[t] = p.within(rng, stack[t])
 		}
-		sample := profile.Sample{Stack: p.stacks[stack[t]], Thread: profile.Thread{TID: t + 1}, Wall: m.wall, State: profile.Parked}
+		sample := profile.Sample{Stack: p.stacks[stack[t]], Thread: profile.Thread{TID: t + 1}, Wall: m.wall,
+			State: profile.Parked}
 		if m.timed {
 			sample.At.Ticks = int64(i) * int64(time.Millisecond)
 		}
@@ -200,8 +208,8 @@ func TestRates(t *testing.T) {
 	}
 	const samples = 10_000
 	same := newProgram()
-	t.Logf("%d pairs, %d samples each; called changed: pairs of the same program; found: a method of %.0f %% that was made slower by 5 %% of all "+
-		"time, or by 5 points", pairs, samples, 100*slowed)
+	t.Logf("%d pairs, %d samples each; called changed: pairs of the same program; found: a method of %.0f %% that was "+
+		"made slower by 5 %% of all time, or by 5 points", pairs, samples, 100*slowed)
 	for _, m := range models {
 		t.Run(m.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
@@ -228,7 +236,8 @@ func TestRates(t *testing.T) {
 					foundPoints++
 				}
 			}
-			t.Logf("%-36s called changed %4d of %d; found %4d (5 %% of all time), %4d (5 points); median inflation %.2f; without correction %d",
+			t.Logf("%-36s called changed %4d of %d; found %4d (5 %% of all time), %4d (5 points); median inflation %.2f; "+
+				"without correction %d",
 				m.name, called, pairs, found, foundPoints, inflation, alone)
 			if allowed := int(math.Ceil(Risk*float64(pairs))) + 1; called > allowed && !m.beyond {
 				t.Errorf("%d of %d pairs of the same program are called changed", called, pairs)

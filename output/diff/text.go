@@ -47,11 +47,15 @@ func (r *Result) Verdict() string {
 	case r.Significant > 0:
 		return fmt.Sprintf("%s significant: noise alone should give any such change in less than %.0f of 100 comparisons.",
 			plural(r.Significant, "change is", "changes are"), 100*Risk)
+	case r.Unsettled > 0:
+		return fmt.Sprintf("No change is significant. %s more than noise within the recordings makes (~), but starts of one "+
+			"program differ by as much.", plural(r.Unsettled, "is", "are"))
 	case largest == nil:
 		return "No significant change."
 	}
-	return fmt.Sprintf("No significant change. The largest is %s points in %s, where noise alone would give changes of up to %s points.",
-		points(largest.Change), output.CleanName(largest.Name), strings.TrimPrefix(points(largest.Noise), "+"))
+	return fmt.Sprintf("No significant change. The largest is %s points in %s, where noise alone would give changes of "+
+		"up to %s points.", points(largest.Change), output.CleanName(largest.Name),
+		strings.TrimPrefix(points(largest.Noise), "+"))
 }
 
 // largest is the change that is told to be noise.
@@ -67,28 +71,38 @@ func (r *Result) largest() *Change {
 
 // method says what the figures stand on.
 func (r *Result) method() string {
-	how := fmt.Sprintf("Noise is measured by how shares change within the recordings: %.1f times that of independent samples.", r.Inflation)
+	how := fmt.Sprintf("Noise is measured by how shares change within the recordings: %.1f times that of independent "+
+		"samples.", r.Inflation)
 	if r.Assumed {
-		how = fmt.Sprintf("Neither recording has times, so noise is not measured: %.1f times that of independent samples was assumed.", Assumed)
+		how = fmt.Sprintf("Neither recording has times, so noise is not measured: %.1f times that of independent samples "+
+			"was assumed.", Assumed)
 	}
-	return fmt.Sprintf("%s Corrected for %s (Holm).\n%s", how, plural(r.Compared, "comparison", "comparisons"), r.betweenStarts())
+	return fmt.Sprintf("%s Corrected for %s (Holm).\n%s", how, plural(r.Compared, "comparison", "comparisons"),
+		r.betweenStarts())
 }
 
 // betweenStarts says what is known of noise between one recording and the next.
 func (r *Result) betweenStarts() string {
-	const give = "Give several recordings of each: goprof diff before*.jfr -- after*.jfr"
 	several := len(r.Before.Files) > 1 || len(r.After.Files) > 1
 	switch {
 	case r.Starts == OneJVM && several:
 		return "All recordings are of one JVM. Noise between them is measured."
 	case r.Starts == OneJVM:
 		return "Both are of one JVM, so no start differs from the next."
-	case r.Starts == Measured:
-		return fmt.Sprintf("Noise between recordings is measured, by %d before and %d after.", len(r.Before.Files), len(r.After.Files))
-	case r.Starts == NotKnown:
-		return "They are of two starts of a JVM. By how much starts of one program differ is not known, so a change may be that.\n" + give
+	case !r.c.tooFew():
+		return fmt.Sprintf("Noise between recordings is measured, by %d before and %d after.", len(r.Before.Files),
+			len(r.After.Files))
 	}
-	return "If they are of two starts of a JVM: by how much starts of one program differ is not known, so a change may be that.\n" + give
+	they := "They are of two starts of a JVM"
+	switch {
+	case several:
+		they = "They are of several starts of a JVM"
+	case r.Starts == MaybeOther:
+		they = "They may be of two starts of a JVM"
+	}
+	return they + ". These differ by more than noise; by how much fewer than three recordings a side cannot\n" +
+		"tell. What starts of most programs differ by is taken for noise, so only large changes are significant.\n" +
+		"Give several recordings of each, best five: goprof diff before*.jfr -- after*.jfr"
 }
 
 func (r *Result) table(w *bufio.Writer, sort string) {
@@ -108,11 +122,15 @@ func (r *Result) table(w *bufio.Writer, sort string) {
 	}
 }
 
-// mark is a star for what is significant, and whether there was any of it on both sides.
+// mark is a star for what is significant, ~ for what starts may differ by, and whether there was any of it on both
+// sides.
 func (ch *Change) mark() string {
 	mark := " "
-	if ch.Significant {
+	switch {
+	case ch.Significant:
 		mark = "*"
+	case ch.Differs:
+		mark = "~"
 	}
 	switch {
 	case ch.New:

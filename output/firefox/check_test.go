@@ -150,7 +150,8 @@ func (c *checker) meta() {
 	if m.PreprocessedProfileVersion != 66 || m.Version != 24 || m.Interval <= 0 || m.Product == "" || !m.Symbolicated {
 		c.Errorf("meta: %+v", m)
 	}
-	colors := strings.Fields("transparent purple green orange yellow lightblue blue brown magenta red lightred darkgrey grey")
+	colors := strings.Fields("transparent purple green orange yellow lightblue blue brown magenta red lightred " +
+		"darkgrey grey")
 	grey := 0
 	for _, cat := range m.Categories {
 		if !slices.Contains(colors, cat.Color) || len(cat.Subcategories) == 0 || cat.Subcategories[0] != "Other" {

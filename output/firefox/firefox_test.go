@@ -28,7 +28,8 @@ func written(t testing.TB, src recording.Source, o Options) []byte {
 
 // TestCPU: a track for each thread with its samples, in the order of time, CPU time and inlined frames.
 func TestCPU(t *testing.T) {
-	const java = "shop.Server.serve:95/0 Java, interpreted;shop.Server.serve:91/0 Java, C1;shop.Server.serve:88/0 Java, C2;" +
+	const java = "shop.Server.serve:95/0 Java, interpreted;shop.Server.serve:91/0 Java, C1;" +
+		"shop.Server.serve:88/0 Java, C2;" +
 		"shop.Price.of:30/1 Java, inlined;shop.Price.round:12/2 Java, inlined"
 	const native = "[truncated: no unwind info]:0/0 Other;G1ParTask::work(unsigned int):0/0 JVM;write:0/0 Native"
 	want := []string{
@@ -36,7 +37,8 @@ func TestCPU(t *testing.T) {
 		"worker-1 4712", "1 " + java + " 1 1000000", "2 " + java + " 2 2000000", "3 " + native + " 1 500000",
 		"first sample 1", "last sample 3", "truncated stack 3 no unwind info",
 		"request 7 virtual #77 \"virtual-77\"", "6 " + java + " 1 3000000", "first sample 6", "last sample 6",
-		"GC Thread#0 4720", "5 " + native + " 1 1000000", "first sample 5", "last sample 5", "truncated stack 5 no unwind info",
+		"GC Thread#0 4720", "5 " + native + " 1 1000000", "first sample 5", "last sample 5",
+		"truncated stack 5 no unwind info",
 		"main 4711", "4  1 1000000", "first sample 4", "last sample 4",
 	}
 	want[4] = "safepoint 4 <b>Cleanup"

@@ -17,9 +17,11 @@ import (
 // compared is the shop's tree and what it was before: selling took less, an old way is gone, a fresh one is new.
 func compared(t *testing.T) (*output.Tree, Options) {
 	t.Helper()
-	tree := parse(t, "Shop.main_[0];Shop.sell_[1];Basket.total_[j] 600\nShop.main_[0];Shop.log_[1] 301\nShop.main_[0];Shop.fresh_[1] 99\nShop.main_[0];Shop.old_[1] 0\n")
+	tree := parse(t, "Shop.main_[0];Shop.sell_[1];Basket.total_[j] 600\nShop.main_[0];Shop.log_[1] 301\n"+
+		"Shop.main_[0];Shop.fresh_[1] 99\nShop.main_[0];Shop.old_[1] 0\n")
 	before := map[string]int64{"Basket.total": 400, "Shop.log": 300, "Shop.old": 300}
-	d := &Diff{Was: make([]int64, len(tree.Nodes)), Told: make([]Told, len(tree.Nodes)), Noise: make([]float64, len(tree.Nodes))}
+	n := len(tree.Nodes)
+	d := &Diff{Was: make([]int64, n), Told: make([]Told, n), Noise: make([]float64, n)}
 	for n := 1; n < len(tree.Nodes); n++ {
 		name := tree.Labels[tree.Nodes[n].Name].Text
 		d.Was[n] = before[name]

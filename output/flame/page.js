@@ -264,18 +264,7 @@ function hover(event) {
 async function copy() {
   const id = state.view.name(state.hovered ?? state.selected ?? state.zoom);
   if (id < 0) return;
-  let done = true;
-  try {
-    await navigator.clipboard.writeText(names[id]);
-  } catch {
-    const area = document.createElement('textarea'); // where pages may not use the clipboard
-    area.value = names[id];
-    document.body.append(area);
-    area.select();
-    done = document.execCommand('copy');
-    area.remove();
-  }
-  $('figures').textContent = done ? 'copied' : 'could not copy';
+  $('figures').textContent = (await copyText(names[id])) ? 'copied' : 'could not copy';
 }
 
 // The keyboard.
@@ -354,23 +343,7 @@ const keys = {
   '?': () => $('about').showModal(),
 };
 
-function pressed(event) {
-  const typing = event.target === $('query');
-  if ($('about').open || event.altKey || event.metaKey) return;
-  if (event.ctrlKey && event.key !== 'f') return;
-  if (event.target.tagName === 'BUTTON' && event.key === 'Enter') return;
-  const action = event.ctrlKey ? keys['/'] : typing && event.key !== 'Escape' ? null : keys[event.key];
-  if (!action) return;
-  event.preventDefault();
-  action();
-}
-
 // Furniture.
-
-function row(table, cells) {
-  const tr = table.insertRow();
-  for (const c of cells) tr.insertCell().textContent = c;
-}
 
 function begin() {
   $('before').hidden = !diff;
@@ -410,7 +383,7 @@ function begin() {
     details();
   };
   scroll.onscroll = redrawSoon;
-  addEventListener('keydown', pressed);
+  listenKeys(keys);
   new ResizeObserver(() => relayout(true)).observe(scroll);
   addEventListener('hashchange', () => {
     readAddress();

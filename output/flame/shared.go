@@ -16,18 +16,24 @@ var (
 	//go:embed base.css
 	BaseStyle string
 
+	// headHTML is how all pages begin: what may run in them, their title, and the line below it.
+	//go:embed head.html
+	headHTML string
+
 	//go:embed core.js
 	coreJS string
 	//go:embed words.js
 	wordsJS string
+	//go:embed keys.js
+	keysJS string
 
 	// DrawScript lays out and paints a view. It wants names and kindOf, which say what a name's number stands for.
 	//go:embed draw.js
 	DrawScript string
 )
 
-// CoreScript unpacks trees and names (see Encode), and has words for figures.
-var CoreScript = coreJS + wordsJS
+// CoreScript unpacks trees and names (see Encode), has words for figures, and what pages do alike.
+var CoreScript = coreJS + wordsJS + keysJS
 
 // Parts are what a page is made of.
 type Parts struct {
@@ -37,9 +43,9 @@ type Parts struct {
 	Data          []byte // JSON without '<': the script finds it in the element "data"
 }
 
-// Seal writes a page. Its template has the places @TITLE@, @LINE@, @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@,
-// @SCRIPT_HASH@ and @DATA@: a Content-Security-Policy that allows the style and the script with these hashes keeps
-// all else from running.
+// Seal writes a page. Its template begins with @HEAD@, which all pages have, and has the places @TITLE@, @LINE@,
+// @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@, @SCRIPT_HASH@ and @DATA@: a Content-Security-Policy that allows the style
+// and the script with these hashes keeps all else from running.
 func Seal(to io.Writer, template string, p Parts) error {
 	script := "'use strict';(() => {\n" + p.Script + "})();\n"
 	w := bufio.NewWriter(to)
@@ -49,7 +55,7 @@ func Seal(to io.Writer, template string, p Parts) error {
 		"@STYLE@", p.Style, "@STYLE_HASH@", hash(p.Style),
 		"@SCRIPT@", script, "@SCRIPT_HASH@", hash(script),
 		"@DATA@", string(p.Data),
-	).WriteString(w, template)
+	).WriteString(w, strings.Replace(template, "@HEAD@", headHTML, 1))
 	if err != nil {
 		return err
 	}

@@ -25,14 +25,16 @@ const (
 
 // The colours of draw.js, for a light background.
 var svgColours = [output.NumLabelKinds]string{
-	output.LabelCompiled: "#94dc94", output.LabelC1: "#cfe283", output.LabelInterpreted: "#d7cfb7", output.LabelInlined: "#94dcda",
-	output.LabelNative: "#ee967b", output.LabelKernel: "#f7ae6e", output.LabelGap: "#b8b8b8",
+	output.LabelCompiled: "#94dc94", output.LabelC1: "#cfe283", output.LabelInterpreted: "#d7cfb7",
+	output.LabelInlined: "#94dcda",
+	output.LabelNative:  "#ee967b", output.LabelKernel: "#f7ae6e", output.LabelGap: "#b8b8b8",
 	output.LabelThread: "#c9bae8", output.LabelTruncated: "#dbb3c7", output.LabelState: "#a8c2e6",
 	output.LabelFolded: "#d9d9d9",
 }
 
 var svgKinds = [output.NumLabelKinds]string{
-	"Java, compiled", "Java, C1", "Java, interpreted", "Java, inlined", "JVM and native", "kernel", "gap", "thread", "truncated",
+	"Java, compiled", "Java, C1", "Java, interpreted", "Java, inlined", "JVM and native", "kernel", "gap", "thread",
+	"truncated",
 	"state", "folded",
 }
 
@@ -133,7 +135,8 @@ func (d *drawing) box(b svgBox) {
 	x, y := svgMargin+b.x*d.scale, svgTitle+(d.rows-1-b.depth)*svgRow
 	width := float64(total) * d.scale
 	fmt.Fprintf(d.w, `<g><title>%s (%s, %s%s)</title><rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`,
-		xmlText(l.Text), output.Amount(d.tree.Weight, total), output.Percent(total, d.totals[0]), xmlText(d.changeText(b.node)), x, y, max(width-0.5, 0.2), svgRow-1, fill)
+		xmlText(l.Text), output.Amount(d.tree.Weight, total), output.Percent(total, d.totals[0]),
+		xmlText(d.changeText(b.node)), x, y, max(width-0.5, 0.2), svgRow-1, fill)
 	if text := cut(l, int((width-4)/svgLetter)); text != "" {
 		fmt.Fprintf(d.w, `<text x="%.1f" y="%d">%s</text>`, x+3, y+12, xmlText(text))
 	}
@@ -150,7 +153,8 @@ func (d *drawing) legend() {
 		if !used {
 			continue
 		}
-		fmt.Fprintf(d.w, `<rect x="%d" y="%d" width="11" height="11" fill="%s"/><text x="%d" y="%d" font-family="sans-serif">%s</text>`+"\n",
+		fmt.Fprintf(d.w, `<rect x="%d" y="%d" width="11" height="11" fill="%s"/>`+
+			`<text x="%d" y="%d" font-family="sans-serif">%s</text>`+"\n",
 			x, y, svgColours[kind], x+16, y+10, svgKinds[kind])
 		x += 40 + 7*len(svgKinds[kind])
 	}

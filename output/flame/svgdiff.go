@@ -59,9 +59,11 @@ func (d *drawing) changeText(n int32) string {
 
 func (d *drawing) changeLegend(x, y int) {
 	for _, l := range []struct{ text, fill string }{
-		{"more than before", shade(svgMore, 3)}, {"less", shade(svgLess, 3)}, {"new", shade(svgFresh, 3)}, {"within noise", svgNoise},
+		{"more than before", shade(svgMore, 3)}, {"less", shade(svgLess, 3)}, {"new", shade(svgFresh, 3)},
+		{"within noise", svgNoise},
 	} {
-		fmt.Fprintf(d.w, `<rect x="%d" y="%d" width="11" height="11" fill="%s"/><text x="%d" y="%d" font-family="sans-serif">%s</text>`+"\n",
+		fmt.Fprintf(d.w, `<rect x="%d" y="%d" width="11" height="11" fill="%s"/>`+
+			`<text x="%d" y="%d" font-family="sans-serif">%s</text>`+"\n",
 			x, y, l.fill, x+16, y+10, l.text)
 		x += 40 + 7*len(l.text)
 	}

@@ -20,7 +20,9 @@ func TestOf(t *testing.T) {
 			t.Errorf("%q -f %q is %v, %v", c.file, c.named, got, err)
 		}
 	}
-	for _, c := range [][2]string{{"x.gz", ""}, {"x.json.gz", ""}, {"x.collapsed.zip", ""}, {"x.jfr", "zip"}, {"out.2026-11-22", ""}} {
+	for _, c := range [][2]string{
+		{"x.gz", ""}, {"x.json.gz", ""}, {"x.collapsed.zip", ""}, {"x.jfr", "zip"}, {"out.2026-11-22", ""},
+	} {
 		_, err := Of(c[0], c[1])
 		if err == nil || !strings.Contains(err.Error(), "jfr") || !strings.Contains(err.Error(), "speedscope") {
 			t.Errorf("%q -f %q: %v", c[0], c[1], err)

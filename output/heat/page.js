@@ -497,18 +497,7 @@ function back() {
 async function copy() {
   const id = graph.view.name(graph.hovered ?? graph.selected ?? graph.zoom);
   if (id < 0) return;
-  let done = true;
-  try {
-    await navigator.clipboard.writeText(names[id]);
-  } catch {
-    const area = document.createElement('textarea'); // where pages may not use the clipboard
-    area.value = names[id];
-    document.body.append(area);
-    area.select();
-    done = document.execCommand('copy');
-    area.remove();
-  }
-  $('figures').textContent = done ? 'copied' : 'could not copy';
+  $('figures').textContent = (await copyText(names[id])) ? 'copied' : 'could not copy';
 }
 
 const mapKeys = {
@@ -540,24 +529,7 @@ const keys = {
   },
 };
 
-function pressed(event) {
-  const typing = event.target === $('query'), button = event.target.tagName === 'BUTTON';
-  if ($('about').open || event.altKey || event.metaKey) return;
-  if (event.ctrlKey && event.key !== 'f') return;
-  if (button && (event.key === 'Enter' || event.key === ' ')) return;
-  const own = event.target === $('scroll') ? graphKeys : mapKeys;
-  const action = event.ctrlKey ? keys['/'] : typing && event.key !== 'Escape' ? null : own[event.key] || keys[event.key];
-  if (!action) return;
-  event.preventDefault();
-  action(event);
-}
-
 // Furniture.
-
-function row(table, cellsOfRow) {
-  const tr = table.insertRow();
-  for (const c of cellsOfRow) tr.insertCell().textContent = c;
-}
 
 function hoverGraph(event) {
   const node = nodeAt(event);
@@ -622,7 +594,7 @@ function listen() {
     if (node !== null) choose(node);
   };
   $('scroll').onscroll = () => soon(paintGraph);
-  addEventListener('keydown', pressed);
+  listenKeys(keys, event => (event.target === $('scroll') ? graphKeys : mapKeys));
   new ResizeObserver(() => soon(drawAll)).observe(document.body);
 }
 

@@ -164,7 +164,8 @@ func (p *pools) reset() {
 
 // size is about how much memory a chunk's constants take. A map's entry counts as much as its key and value.
 func (p *pools) size() int {
-	data := len(p.sources) + len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data) + len(p.threads.data)
+	data := len(p.sources) + len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data) +
+		len(p.threads.data)
 	entries := p.symbols.count + p.classes.count + 2*p.methods.count + 2*p.threads.count
 	return data + 16*len(p.stackOf.slots) + 32*len(p.seenOf) + 64*entries
 }

@@ -26,7 +26,8 @@ type Redacted struct {
 // fields, only those stay that are listed (redact_types.go): all others are left out, in the metadata too. Constants
 // keep their keys but for symbols. Numbers and stacks stay as they are. spill makes a file for the events of a chunk
 // that is too large for memory.
-func Redact(to io.Writer, file io.ReaderAt, size int64, by *redact.Redactor, spill func() (Spill, error)) (*Redacted, error) {
+func Redact(to io.Writer, file io.ReaderAt, size int64, by *redact.Redactor, spill func() (Spill, error)) (*Redacted,
+	error) {
 	r := &redactor{in: NewReader(file, size, nil), to: to, by: by, symbols: newSymbolTable(), spill: spill,
 		out: &Redacted{Dropped: make(map[string]int64)}}
 	for {

@@ -23,7 +23,8 @@ type rawPool struct {
 
 // readAll follows the checkpoints from the last to the first, as readConstants does.
 func (r *redactor) readAll() *BadFile {
-	r.k = &rawConstants{pools: make(map[int64]*rawPool), symbols: make(map[uint64]string), strings: make(map[uint64]string),
+	r.k = &rawConstants{pools: make(map[int64]*rawPool), symbols: make(map[uint64]string),
+		strings: make(map[uint64]string),
 		classes: make(map[uint64]classRef)}
 	total := int64(0)
 	for at := r.in.head.constants; ; {

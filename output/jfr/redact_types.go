@@ -6,8 +6,8 @@ import "strings"
 var keptTypePrefixes = []string{"java.lang.", "jdk.types.", "jdk.jfr.", "jdk.settings.", "profiler.types.", "goprof."}
 
 // keptEvents are the events that stay, of the JDK, of async-profiler and ours. All others are dropped: those that hold
-// system properties, the environment, other processes, thread dumps, flags with texts, files of libraries, and all events
-// of applications.
+// system properties, the environment, other processes, thread dumps, flags with texts, files of libraries, and all
+// events of applications.
 var keptEvents = listOf(`
 	goprof.Recording goprof.Account goprof.Unseen goprof.Pauses goprof.Note goprof.Source goprof.Mark goprof.SampleDetail
 	profiler.WallClockSample profiler.Malloc profiler.Free profiler.LiveObject profiler.Window profiler.MethodTrace
@@ -64,7 +64,7 @@ const (
 	hostText
 	settingText
 	classText
-	methodText2
+	methodNameText
 	descriptorText
 	packageText
 	moduleText
@@ -76,11 +76,13 @@ const (
 
 // textFields say what the texts of events and constants are: "type.field". What is not here is emptied.
 var textFields = map[string]meaning{
-	"goprof.Recording.version": versionText, "goprof.Recording.host": hostText, "goprof.Recording.mainClass": programText,
-	"goprof.Recording.jvm": versionText, "goprof.Recording.collector": vmText, "goprof.Recording.mode": vmText,
-	"goprof.Recording.engine": vmText, "goprof.Recording.weight": vmText, "goprof.Account.quality": vmText,
-	"goprof.Unseen.reason": vmText, "goprof.Note.name": vmText, "goprof.Note.text": sentence, "goprof.Note.remedy": sentence,
-	"goprof.Mark.kind": vmText, "goprof.Mark.text": sentence, "goprof.Source.file": sourceText,
+	"goprof.Recording.version": versionText, "goprof.Recording.host": hostText,
+	"goprof.Recording.mainClass": programText,
+	"goprof.Recording.jvm":       versionText, "goprof.Recording.collector": sentence, "goprof.Recording.mode": sentence,
+	"goprof.Recording.engine": sentence, "goprof.Recording.weight": sentence, "goprof.Account.quality": sentence,
+	"goprof.Unseen.reason": sentence, "goprof.Note.name": sentence, "goprof.Note.text": sentence,
+	"goprof.Note.remedy": sentence,
+	"goprof.Mark.kind":   sentence, "goprof.Mark.text": sentence, "goprof.Source.file": sourceText,
 	"goprof.Source.build": buildText,
 
 	"jdk.JVMInformation.jvmName": versionText, "jdk.JVMInformation.jvmVersion": versionText,
@@ -95,12 +97,16 @@ var textFields = map[string]meaning{
 	"jdk.BooleanFlag.name": vmText, "jdk.IntFlag.name": vmText, "jdk.UnsignedIntFlag.name": vmText,
 	"jdk.LongFlag.name": vmText, "jdk.UnsignedLongFlag.name": vmText, "jdk.DoubleFlag.name": vmText,
 	"jdk.BooleanFlagChanged.name": vmText, "jdk.IntFlagChanged.name": vmText, "jdk.UnsignedIntFlagChanged.name": vmText,
-	"jdk.LongFlagChanged.name": vmText, "jdk.UnsignedLongFlagChanged.name": vmText, "jdk.DoubleFlagChanged.name": vmText,
+	"jdk.LongFlagChanged.name": vmText, "jdk.UnsignedLongFlagChanged.name": vmText,
+	"jdk.DoubleFlagChanged.name":               vmText,
 	"jdk.ContainerConfiguration.containerType": vmText, "jdk.SafepointLatency.threadState": vmText,
 
-	"java.lang.Thread.osName": threadText, "java.lang.Thread.javaName": threadText, "jdk.types.ThreadGroup.name": threadText,
-	"java.lang.Class.name": classText, "jdk.types.Method.name": methodText2, "jdk.types.Method.descriptor": descriptorText,
-	"jdk.types.Package.name": packageText, "jdk.types.Module.name": moduleText, "jdk.types.Module.version": versionText,
+	"java.lang.Thread.osName": threadText, "java.lang.Thread.javaName": threadText,
+	"jdk.types.ThreadGroup.name": threadText,
+	"java.lang.Class.name":       classText, "jdk.types.Method.name": methodNameText,
+	"jdk.types.Method.descriptor": descriptorText,
+	"jdk.types.Package.name":      packageText,
+	"jdk.types.Module.name":       moduleText, "jdk.types.Module.version": versionText,
 	"jdk.types.Module.location": locationText, "jdk.types.ClassLoader.name": loaderText,
 
 	// Inlining is told by names, not by references.

@@ -153,7 +153,7 @@ func (r *redactor) text(m meaning, s string, in *around) string {
 		return by.Setting(s)
 	case classText:
 		return r.className(s, in)
-	case methodText2:
+	case methodNameText:
 		return r.methodName(s, in)
 	case descriptorText:
 		return by.Descriptor(s)

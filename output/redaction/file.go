@@ -58,7 +58,8 @@ func KindOf(head []byte) Kind {
 	switch {
 	case bytes.HasPrefix(head, []byte("FLR\x00")):
 		return JFR
-	case len(head) > 1 && head[0] == sampleType && head[1] < ' ' && !bytes.ContainsRune([]byte("\t\n\r"), rune(head[1])):
+	case len(head) > 1 && head[0] == sampleType && head[1] < ' ' && !bytes.ContainsRune([]byte("\t\n\r"),
+		rune(head[1])):
 		return PProf
 	case len(text) > 0 && text[0] == '{':
 		return JSON

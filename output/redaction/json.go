@@ -154,14 +154,23 @@ func (w *jsonWriter) redacted(path []string, s string) string {
 	last, around := keysOf(path)
 	by := w.by
 	switch last {
+	case "thread":
+		return by.Label(s)
 	case "name":
 		w.lastName = s
 		return w.name(around, s)
 	case "class":
 		return by.Class(s)
 	case "file":
+		if around == "core" {
+			return by.Path(s)
+		}
 		return by.SourceOf(w.lastName, s)
-	case "module":
+	case "where":
+		return by.Where(s)
+	case "code":
+		return by.Build(s)
+	case "module", "path":
 		return by.Path(s)
 	case "main_class":
 		return by.Program(s)
@@ -169,7 +178,7 @@ func (w *jsonWriter) redacted(path []string, s string) string {
 		return by.Version(s)
 	case "host":
 		return by.Host(s)
-	case "pc", "sp", "id":
+	case "pc", "sp", "id", "address":
 		if address.MatchString(s) {
 			return s
 		}
@@ -188,7 +197,7 @@ func (w *jsonWriter) name(around, s string) string {
 		return w.by.Label(s)
 	case "hottest", "methods", "rows", "states", "packages", "classes":
 		return w.by.Label(s)
-	case "notes":
+	case "notes", "signal", "cause", "events":
 		return w.by.Text(s)
 	}
 	return w.by.ThreadName(s)

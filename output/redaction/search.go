@@ -41,7 +41,8 @@ func Words(from io.Reader) (words []string, err error) {
 			continue
 		}
 		if utf8.RuneCountInString(word) < leastWord {
-			return nil, fmt.Errorf("%q is too short: words of %d characters and more can be looked for", word, leastWord)
+			return nil, fmt.Errorf("%q is too short: words of %d characters and more can be looked for", word,
+				leastWord)
 		}
 		if words = append(words, word); len(words) > maxWords {
 			return nil, fmt.Errorf("more than %d words", maxWords)
@@ -111,7 +112,8 @@ func formsOf(words []string) map[string][][]byte {
 		}
 		quoted, _ := json.Marshal(lower)
 		ascii := fmt.Sprintf("%+q", lower)
-		all := [][]byte{[]byte(lower), little, big, numbers, latin, quoted[1 : len(quoted)-1], []byte(ascii[1 : len(ascii)-1]),
+		all := [][]byte{[]byte(lower), little, big, numbers, latin, quoted[1 : len(quoted)-1],
+			[]byte(ascii[1 : len(ascii)-1]),
 			[]byte(html.EscapeString(lower)), []byte(strings.ToLower(url.QueryEscape(lower))),
 			[]byte(strings.ToLower(url.PathEscape(lower))), []byte(strings.ReplaceAll(lower, ".", "/"))}
 		slices.SortFunc(all, bytes.Compare)
@@ -221,7 +223,11 @@ func (s *search) base64(data []byte, depth int) {
 		found = bytes.TrimRight(found, "=")
 		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			out := make([]byte, e.DecodedLen(len(found)))
-			n, _ := e.Decode(out, found[:len(found)-len(found)%4])
+			whole := found
+			if len(found)%4 == 1 { // no number of bytes is so long
+				whole = found[:len(found)-1]
+			}
+			n, _ := e.Decode(out, whole)
 			if n == 0 {
 				continue
 			}

@@ -141,7 +141,8 @@ func TestCPU(t *testing.T) {
 // TestWall: a look stands for its span, and ends in its state.
 func TestWall(t *testing.T) {
 	want := []string{
-		"worker-1 tid=4712 (nanoseconds)", java + ";[running] 10000000", java + ";[socket] 500000000", java + ";[running] 10000000",
+		"worker-1 tid=4712 (nanoseconds)", java + ";[running] 10000000", java + ";[socket] 500000000",
+		java + ";[running] 10000000",
 		"request 7 virtual #77 (nanoseconds)", "shop.Server.serve:95;jdk.internal.misc.Unsafe.park;[parked] 520000000",
 	}
 	for name, src := range map[string]recording.Source{

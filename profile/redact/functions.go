@@ -88,7 +88,8 @@ func (r *Redactor) native(name string) string {
 func (r *Redactor) isCode(word string) bool {
 	for part := range strings.SplitSeq(strings.Trim(word, "_"), "_") {
 		lower := strings.ToLower(part)
-		if part != "" && !r.allowed(lower, codeWords) && !r.allowed(lower, threadWords) && !r.allowed(lower, textWords) {
+		if part != "" && !r.allowed(lower, codeWords) && !r.allowed(lower, threadWords) && !r.allowed(lower,
+			textWords) {
 			return false
 		}
 	}
@@ -153,7 +154,7 @@ func (r *Redactor) Label(label string) string {
 	name := label[:len(label)-len(m)]
 	switch {
 	case m == "_[k]":
-		return r.native(name) + m
+		return r.Native(name, "") + m
 	case m != "":
 		return r.Method(name) + m
 	}

@@ -93,7 +93,8 @@ func (p *Policy) rule(words []string, before int) error {
 		}
 		*p = Policy{KeyFile: p.KeyFile}
 	default:
-		return fmt.Errorf("there is no rule %q: allow package, deny package, allow library, allow word, defaults off, key",
+		return fmt.Errorf("there is no rule %q: allow package, deny package, allow library, allow word, defaults "+
+			"off, key",
 			strings.Join(words, " "))
 	}
 	return nil

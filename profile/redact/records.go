@@ -2,6 +2,7 @@ package redact
 
 import (
 	"slices"
+	"strings"
 
 	"goprof/profile"
 )
@@ -11,6 +12,8 @@ func (r *Redactor) Meta(m profile.Meta) profile.Meta {
 	m.Host = r.host(m.Host)
 	m.MainClass = r.Program(m.MainClass)
 	m.JVM = r.Version(m.JVM)
+	m.Version, m.Collector, m.Mode, m.Engine = r.Version(m.Version), r.Text(m.Collector), r.Text(m.Mode),
+		r.Text(m.Engine)
 	return m
 }
 
@@ -108,7 +111,8 @@ type Functions struct {
 
 // Functions makes an empty memory.
 func (r *Redactor) Functions() *Functions {
-	return &Functions{r: r, known: make(map[*profile.Func]*profile.Func), threads: make(map[profile.Thread]profile.Thread)}
+	return &Functions{r: r, known: make(map[*profile.Func]*profile.Func),
+		threads: make(map[profile.Thread]profile.Thread)}
 }
 
 // Of is a function without its names.
@@ -153,6 +157,26 @@ func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 	}
 	out.Doubts, out.Cures = r.texts(s.Doubts), r.texts(s.Cures)
 	out.Hottest, out.States = r.parts(s.Hottest), r.parts(s.States)
+	out.Events = slices.Clone(s.Events)
+	for i := range out.Events {
+		out.Events[i].Name = r.Text(out.Events[i].Name)
+	}
+	if s.Allocated != nil {
+		a := *s.Allocated
+		a.Threads = slices.Clone(a.Threads)
+		for i := range a.Threads {
+			a.Threads[i].Thread = r.Label(a.Threads[i].Thread)
+		}
+		out.Allocated = &a
+	}
+	if s.Safepoints != nil {
+		p := *s.Safepoints
+		p.Operations = make(map[string]int64, len(s.Safepoints.Operations))
+		for name, n := range s.Safepoints.Operations {
+			p.Operations[r.JVMText(name)] += n
+		}
+		out.Safepoints = &p
+	}
 	return &out
 }
 
@@ -175,6 +199,7 @@ func (r *Redactor) parts(all []profile.Part) []profile.Part {
 // Dump redacts a dump in place.
 func (r *Redactor) Dump(d *profile.Dump) {
 	f := r.Functions()
+	d.Core = r.core(d.Core)
 	d.MainClass, d.VM, d.Version = r.Program(d.MainClass), r.Version(d.VM), r.Version(d.Version)
 	for i := range d.Threads {
 		r.dumped(&d.Threads[i], f)
@@ -184,6 +209,39 @@ func (r *Redactor) Dump(d *profile.Dump) {
 			cycle[i].Name = r.ThreadName(cycle[i].Name)
 		}
 	}
+}
+
+// core redacts what a core file tells besides its threads. The bytes of code stay.
+func (r *Redactor) core(c *profile.Core) *profile.Core {
+	if c == nil {
+		return nil
+	}
+	out := *c
+	out.File, out.Collector, out.Died.Name = r.Path(c.File), r.Text(c.Collector), r.ThreadName(c.Died.Name)
+	out.Missing = slices.Clone(c.Missing)
+	for i := range out.Missing {
+		m := &out.Missing[i]
+		m.Path, m.BuildID, m.Why = r.Path(m.Path), r.Build(m.BuildID), r.Text(m.Why)
+	}
+	out.Signal, out.Cause = r.signal(c.Signal), r.signal(c.Cause)
+	return &out
+}
+
+func (r *Redactor) signal(s *profile.Signal) *profile.Signal {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.Where = r.Where(s.Where)
+	return &out
+}
+
+// Where is what an address lies in: a file, or words.
+func (r *Redactor) Where(text string) string {
+	if r.library(text) || isFile(text) || strings.Contains(text, ".so") {
+		return r.Path(text)
+	}
+	return r.Text(text)
 }
 
 func (r *Redactor) dumped(t *profile.ThreadDump, f *Functions) {

@@ -20,8 +20,10 @@ func TestReadable(t *testing.T) {
 			t.Errorf("Method(%q) = %q", name, got)
 		}
 	}
-	for _, name := range []string{"main", "pool-1-thread-7", "http-nio-8080-exec-12", "GC Thread#0", "C2 CompilerThread0",
-		"C2 CompilerThre", "ForkJoinPool.commonPool-worker-3", "Reference Handler", "nioEventLoopGroup-2-1", "VM Periodic Tas",
+	for _, name := range []string{"main", "pool-1-thread-7", "http-nio-8080-exec-12", "GC Thread#0",
+		"C2 CompilerThread0",
+		"C2 CompilerThre", "ForkJoinPool.commonPool-worker-3", "Reference Handler", "nioEventLoopGroup-2-1",
+		"VM Periodic Tas",
 		"RMI TCP Connection(2)-idle", "Common-Cleaner", "G1 Refine#0", "VirtualThread-unparker", ""} {
 		if got := r.ThreadName(name); got != name {
 			t.Errorf("ThreadName(%q) = %q", name, got)
@@ -90,7 +92,8 @@ func TestSameWordSamePseudonym(t *testing.T) {
 	r := redactor()
 	class := r.Class("com.acme.Checkout")
 	word := class[strings.LastIndexByte(class, '.')+2:]
-	for _, text := range []string{r.Source("Checkout.java", false), r.Method("Checkout.pay"), r.Text("wait for Checkout here")} {
+	for _, text := range []string{r.Source("Checkout.java", false), r.Method("Checkout.pay"),
+		r.Text("wait for Checkout here")} {
 		if !strings.Contains(text, word) {
 			t.Errorf("%q lacks %q", text, word)
 		}
@@ -122,21 +125,25 @@ func TestReversal(t *testing.T) {
 // TestOwnSentences: what triage says stays a sentence.
 func TestOwnSentences(t *testing.T) {
 	r := redactor()
-	got := r.Text("3 threads wait for a lock of java.util.concurrent.locks.ReentrantLock that \"checkout-worker-3\" holds for 82 % of the time")
-	if !strings.Contains(got, "java.util.concurrent.locks.ReentrantLock") || !strings.Contains(got, "threads wait for a lock of") ||
+	got := r.Text("3 threads wait for a lock of java.util.concurrent.locks.ReentrantLock that " +
+		"\"checkout-worker-3\" holds for 82 % of the time")
+	if !strings.Contains(got, "java.util.concurrent.locks.ReentrantLock") || !strings.Contains(got,
+		"threads wait for a lock of") ||
 		strings.Contains(got, "checkout") || !strings.Contains(got, "82 % of the time") {
 		t.Error(got)
 	}
 }
 
 func TestPolicy(t *testing.T) {
-	p, err := ParsePolicy(strings.NewReader("defaults off\n# a comment\nallow package com.acme.oss.*\nallow word Checkout # fine\n" +
+	p, err := ParsePolicy(strings.NewReader("defaults off\n# a comment\nallow package com.acme.oss.*\nallow word " +
+		"Checkout # fine\n" +
 		"allow library libacme_*.so\ndeny package com.acme.oss.private\nkey case.key\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := New(p, nil)
-	if p.KeyFile != "case.key" || r.Method("com.acme.oss.A.b") != "com.acme.oss.A.b" || r.Class("x.Checkout") == "x.Checkout" ||
+	if p.KeyFile != "case.key" || r.Method("com.acme.oss.A.b") != "com.acme.oss.A.b" ||
+		r.Class("x.Checkout") == "x.Checkout" ||
 		!strings.HasSuffix(r.Class("x.Checkout"), ".Checkout") || !r.library("/a/libacme_1.so") {
 		t.Error(p)
 	}
@@ -145,7 +152,8 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%s stayed", name)
 		}
 	}
-	for _, bad := range []string{"allow", "forbid package a", "allow package a/b", "allow library /a/b", "allow word x\ndefaults off", "defaults on"} {
+	for _, bad := range []string{"allow", "forbid package a", "allow package a/b", "allow library /a/b",
+		"allow word x\ndefaults off", "defaults on"} {
 		if _, err := ParsePolicy(strings.NewReader(bad)); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
@@ -193,14 +201,21 @@ func everywhere(r *Redactor, s string) []string {
 		return g.Name + " " + g.Module + " " + g.File + " " + g.Build
 	}
 	m := r.Meta(profile.Meta{Host: s, MainClass: s + ".jar --x=" + s, JVM: s})
-	return []string{r.Class(s), r.Class("com." + s + ".A$" + s + "$1"), r.Class("[L" + s + "/" + s + ";"), r.Method("a." + s + "." + s),
+	return []string{r.Class(s), r.Class("com." + s + ".A$" + s + "$1"), r.Class("[L" + s + "/" + s + ";"),
+		r.Method("a." + s + "." + s),
 		r.Method(s + "(" + s + ")"), r.MethodOf(s, s), r.Package(s + "/" + s), r.Descriptor("(L" + s + ";" + s + ")V"),
-		r.Method("java.lang.Object " + s), r.Source(s+".java", false), r.Source(s, false), r.Source("/"+s+"/"+s+".kt", true),
-		r.ThreadName(s), r.ThreadName("pool-" + s + "-thread-1"), r.ThreadName(s + "7@" + s + ".com"), r.ThreadName("java.lang.Thread " + s),
-		r.Path("/home/" + s + "/lib" + s + ".so"), r.Path(s), r.Path("/usr/lib/" + s), r.Text(s), r.Text("thread " + s + " in " + s + ".x." + s),
-		r.Text("/" + s + "/a b/" + s + " http://" + s + "/" + s + "?" + s), r.Text("\"" + s + "\" <" + s + "@" + s + ".de>"),
-		r.Label(s), r.Label("a." + s + ".b_[j]"), r.Label("[" + s + "]"), r.Label("[parked: " + s + "]"), r.Label("[" + s + " tid=7]"),
-		r.Label("[" + s + ": " + s), r.Label(s + "_[k]"), r.Label("[no unwind info: lib" + s + ".so]"), r.Label("libc.so.6" + s + "+0x1"),
+		r.Method("java.lang.Object " + s), r.Source(s+".java", false), r.Source(s, false), r.Source("/"+s+"/"+s+".kt",
+			true),
+		r.ThreadName(s), r.ThreadName("pool-" + s + "-thread-1"), r.ThreadName(s + "7@" + s + ".com"),
+		r.ThreadName("java.lang.Thread " + s),
+		r.Path("/home/" + s + "/lib" + s + ".so"), r.Path(s), r.Path("/usr/lib/" + s), r.Text(s), r.Text("thread " +
+			s + " in " + s + ".x." + s),
+		r.Text("/" + s + "/a b/" + s + " http://" + s + "/" + s + "?" + s), r.Text("\"" + s + "\" <" + s + "@" + s +
+			".de>"),
+		r.Label(s), r.Label("a." + s + ".b_[j]"), r.Label("[" + s + "]"), r.Label("[parked: " + s + "]"),
+		r.Label("[" + s + " tid=7]"),
+		r.Label("[" + s + ": " + s), r.Label(s + "_[k]"), r.Label("[no unwind info: lib" + s + ".so]"),
+		r.Label("libc.so.6" + s + "+0x1"),
 		f(profile.Func{Name: s, Module: "/x/" + s + ".so", Build: s}), f(profile.Func{Name: s + "::" + s, File: s}),
 		f(profile.Func{Name: "G1" + s + "::x(" + s + ")"}), f(profile.Func{Name: "[" + s, Module: s}),
 		m.Host + m.MainClass + m.JVM, r.Version("17 " + s)}
@@ -208,7 +223,8 @@ func everywhere(r *Redactor, s string) []string {
 
 // FuzzRedact: nothing panics, grows without bounds, or lets a secret through, whatever stands around it.
 func FuzzRedact(f *testing.F) {
-	for _, seed := range []string{"", "com.acme.Shop", "[[[L;", "[a tid=1]", "/a/b/../c d", "a@b.c", "(((((", "lambda$x$1", "\x00\xff",
+	for _, seed := range []string{"", "com.acme.Shop", "[[[L;", "[a tid=1]", "/a/b/../c d", "a@b.c", "(((((",
+		"lambda$x$1", "\x00\xff",
 		"0x0000", "[: ]", "java.", "java/lang/", "....", "[no unwind info: ", "_[j]"} {
 		f.Add(seed, seed)
 	}
@@ -227,4 +243,28 @@ func FuzzRedact(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOwnWords: what recordings say of themselves in goprof's words stays.
+func TestOwnWords(t *testing.T) {
+	r := redactor()
+	words := []string{profile.ModeCPU, profile.ModeWall, profile.ModeOffCPU, profile.EnginePtrace, profile.EnginePerf,
+		"samples",
+		"cpu time", "wall time", "G1", "Serial", "Parallel", "ZGC", "Shenandoah", "Epsilon", "CMS", "gc", "safepoint",
+		"pause", "good", "fair",
+		"poor", "library-replaced", "allocations", "cpu", "nanoseconds", "count", "bytes", "thread", "tid", "virtual",
+		"state",
+		"G1 Evacuation Pause", "interpreted", "c1", "c2", "inlined", "native-method", "stub", "native", "gap"}
+	for why := range profile.NumReasons {
+		words = append(words, why.String())
+	}
+	for _, id := range append(profile.FindingIDs, profile.CrashIDs...) {
+		words = append(words, string(id))
+	}
+	words = append(words, profile.StateNames()...)
+	for _, word := range words {
+		if got := r.Text(word); got != word {
+			t.Errorf("Text(%q) = %q", word, got)
+		}
+	}
 }

@@ -30,7 +30,8 @@ func (r *Redactor) Tell(told func(pseudonym, word string)) { r.hash.told = told 
 
 // isWord reports whether a character belongs to a word. All that is not ASCII does: nothing of it may stay.
 func isWord(c rune) bool {
-	return c >= utf8.RuneSelf || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c < ' ' || c == 0x7f
+	return c >= utf8.RuneSelf || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+		c < ' ' || c == 0x7f
 }
 
 // maxPunctuation is how many characters of punctuation in a row stay.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"goprof/profile"
 )
 
 // percent writes a part of one.
@@ -27,14 +29,8 @@ func seconds(d time.Duration) string {
 
 // size writes bytes.
 func size(n uint64) string {
-	amount, unit := float64(n), "bytes"
-	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
-		if amount < 1024 {
-			break
-		}
-		amount, unit = amount/1024, larger
-	}
-	return fmt.Sprintf("%.3g %s", amount, unit)
+	amount, unit := profile.InUnits(float64(n))
+	return fmt.Sprintf("%.3g %s", amount, cmp.Or(unit, "bytes"))
 }
 
 // counted is "1 thread" or "7 threads".

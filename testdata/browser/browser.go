@@ -26,7 +26,7 @@ type Page struct {
 	URL string
 
 	mu     sync.Mutex
-	errors []string
+	errors []chromedp.ConsoleMessage
 }
 
 // Open opens a page in a window of so many pixels. Its script must fill the element "summary".
@@ -34,13 +34,31 @@ type Page struct {
 func Open(t *testing.T, html []byte, fragment string, width, height int) *Page {
 	t.Helper()
 	jvmtest.NotQuick(t, jvmtest.StartsBrowser)
-	program := find(t)
+	find(t)
 	file := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(file, html, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	p := start(t, "file://"+filepath.ToSlash(file), width, height)
+	p.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate(p.URL+fragment),
+		chromedp.WaitReady("#summary"))
+	t.Cleanup(p.checkSealed)
+	return p
+}
+
+// Visit opens a page of somebody else's, which a test serves.
+func Visit(t *testing.T, url string, width, height int) *Page {
+	t.Helper()
+	p := start(t, url, width, height)
+	p.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate(url), chromedp.WaitReady("body"))
+	return p
+}
+
+// start starts a browser.
+func start(t *testing.T, url string, width, height int) *Page {
+	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(width, height),
+		chromedp.ExecPath(find(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(width, height),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.UserDataDir(t.TempDir()))
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // a hung browser fails the test
@@ -49,12 +67,21 @@ func Open(t *testing.T, html []byte, fragment string, width, height int) *Page {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	p := &Page{T: t, Ctx: ctx, URL: "file://" + filepath.ToSlash(file)}
+	p := &Page{T: t, Ctx: ctx, URL: url}
 	go p.listen(chromedp.Console(ctx))
-	p.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate(p.URL+fragment),
-		chromedp.WaitReady("#summary"))
-	t.Cleanup(p.checkSealed)
 	return p
+}
+
+// Quiet fails the test if somebody else's page has met an error. What it logs or warns of is its own affair.
+func (p *Page) Quiet() {
+	p.T.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, message := range p.errors {
+		if message.IsException() || message.Type == "error" {
+			p.T.Error(message)
+		}
+	}
 }
 
 func find(t *testing.T) string {
@@ -79,7 +106,7 @@ func (p *Page) listen(console iter.Seq2[chromedp.ConsoleMessage, error]) {
 			return
 		}
 		p.mu.Lock()
-		p.errors = append(p.errors, message.String())
+		p.errors = append(p.errors, message)
 		p.mu.Unlock()
 	}
 }

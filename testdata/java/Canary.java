@@ -82,16 +82,26 @@ public final class Canary {
         });
     }
 
-    /** Makes price slower by a share of a whole request, by what share of one it has itself. */
-    private synchronized void slow(double percent) {
-        double share = nanos[PRICE] / (double) Math.max(1, cpuNow - cpuAtMark);
-        if (slower == 0 && share > 0) {
-            shareOfPrice = share;
+    /**
+     * Makes price slower by so many percent of the CPU time of a whole request as it was. Not all of price's time grows with
+     * its pieces, so what a first guess gave is measured, and the guess mended.
+     */
+    private void slow(double percent) throws InterruptedException {
+        double before = share();
+        slower = (int) Math.round(1000 * percent / 100 / Math.max(before, 0.01));
+        for (int i = 0; i < 2 && slower > 0; i++) {
+            mark();
+            Thread.sleep(1000);
+            double now = share();
+            double took = (now - before) / (1 - now);
+            slower = (int) Math.round(slower * Math.min(Math.max(percent / 100 / Math.max(took, 0.001), 0.7), 1.5));
         }
-        slower = (int) Math.round(1000 * percent / 100 / Math.max(shareOfPrice, 0.01));
     }
 
-    private double shareOfPrice;
+    /** What price has of all CPU time since the last mark. */
+    private synchronized double share() {
+        return nanos[PRICE] / (double) Math.max(1, cpuNow - cpuAtMark);
+    }
 
     private void work() {
         try {

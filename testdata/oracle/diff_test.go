@@ -78,7 +78,8 @@ func recordCanary(t *testing.T, jdk jvmtest.JDK, folder string, samples int) {
 		}
 		jvm.Command("mark")
 		recordTo(t, filepath.Join(own, fmt.Sprintf("%d.jfr", i)), s, samples)
-		if err := os.WriteFile(filepath.Join(own, fmt.Sprintf("%d.truth", i)), []byte(jvm.Command("truth")[0]), 0o600); err != nil {
+		truth := []byte(jvm.Command("truth")[0])
+		if err := os.WriteFile(filepath.Join(own, fmt.Sprintf("%d.truth", i)), truth, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,12 +136,14 @@ func tellDrift(t *testing.T, all []canary) {
 	t.Helper()
 	for i := range all {
 		a, b, c := &all[i].truth[firstOf], &all[i].truth[secondOf], &all[i].truth[slowerOf]
-		t.Logf("truth of JVM %d: first %.2f, second %+.2f, slower %+.2f points", i, points(a, &truth{}), points(b, a), points(c, b))
+		t.Logf("truth of JVM %d: first %.2f, second %+.2f, slower %+.2f points", i, points(a, &truth{}), points(b, a),
+			points(c, b))
 	}
 }
 
 func points(a, b *truth) []float64 {
-	return []float64{100 * (a.Parse - b.Parse), 100 * (a.Price - b.Price), 100 * (a.Store - b.Store), 100 * (a.Render - b.Render)}
+	return []float64{100 * (a.Parse - b.Parse), 100 * (a.Price - b.Price), 100 * (a.Store - b.Store),
+		100 * (a.Render - b.Render)}
 }
 
 // several is how many recordings a side the comparisons have that know how JVMs differ.
@@ -157,6 +160,7 @@ func compareCanaries(t *testing.T, all []canary) {
 	one, two := diffCounts{what: "one JVM"}, diffCounts{what: "two JVMs"}
 	for i := range all {
 		one.same(t, file(firstOf, i), file(secondOf, i))
+		one.slower(t, file(firstOf, i), file(slowerOf, i))
 		one.slower(t, file(secondOf, i), file(slowerOf, i))
 		if j := i + 1; j < len(all) {
 			two.same(t, file(firstOf, i), file(secondOf, j))
@@ -180,16 +184,16 @@ func compareCanaries(t *testing.T, all []canary) {
 	}
 }
 
-// diffCounts is of how many pairs of the same program how many were called changed, and of how many that were made slower how
-// many were found.
+// diffCounts is of how many pairs of the same program how many were called changed, and of how many that were made
+// slower how many were found.
 type diffCounts struct {
 	what                          string
 	pairs, changed, slowed, found int
 }
 
 func (c diffCounts) String() string {
-	return fmt.Sprintf("%s: %d of %d pairs of the same program are called changed; a method made slower by 5 %% of all CPU time is found in %d of %d",
-		c.what, c.changed, c.pairs, c.found, c.slowed)
+	return fmt.Sprintf("%s: %d of %d pairs of the same program are called changed; a method made slower by 5 %% of all "+
+		"CPU time is found in %d of %d", c.what, c.changed, c.pairs, c.found, c.slowed)
 }
 
 func (c *diffCounts) same(t *testing.T, before, after []string) {
@@ -217,6 +221,18 @@ func (c *diffCounts) slower(t *testing.T, before, after []string) {
 	}
 }
 
+// ofJVM is a recording that says of which JVM it is: that of its folder.
+type ofJVM struct {
+	recording.Source
+	folder string
+}
+
+func (s ofJVM) Info() recording.Info {
+	i := s.Source.Info()
+	i.JVMStart, i.Meta.PID, i.Meta.Host = time.Unix(1, 0), 1, s.folder
+	return i
+}
+
 func compareFiles(t *testing.T, before, after []string) *diff.Result {
 	t.Helper()
 	c := diff.New()
@@ -224,7 +240,7 @@ func compareFiles(t *testing.T, before, after []string) *diff.Result {
 		for _, name := range names {
 			file, err := recording.Open(name, recording.Options{})
 			if err == nil {
-				err = c.AddSource(diff.Side(side), file, diff.Reading{})
+				err = c.AddSource(diff.Side(side), ofJVM{file, filepath.Dir(name)}, diff.Reading{})
 				file.Close()
 			}
 			if err != nil {
@@ -242,7 +258,8 @@ func compareFiles(t *testing.T, before, after []string) *diff.Result {
 func significant(r *diff.Result) (text string) {
 	for _, ch := range r.Changes {
 		if ch.Significant {
-			text += fmt.Sprintf("\n\t%s %s %.2f%% -> %.2f%%, noise %.2f, p %.4f", ch.Of, ch.Name, 100*ch.Before, 100*ch.After, 100*ch.Noise, ch.P)
+			text += fmt.Sprintf("\n\t%s %s %.2f%% -> %.2f%%, noise %.2f, p %.4f", ch.Of, ch.Name, 100*ch.Before,
+				100*ch.After, 100*ch.Noise, ch.P)
 		}
 	}
 	return text

@@ -1,0 +1,146 @@
+package diff
+
+import "math"
+
+// noise is how shares vary within the recordings of both sides.
+type noise struct {
+	spreads [sides]spread
+	timed   bool    // a side has times, so the noise is measured
+	slow    float64 // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
+	prior   prior   // of the inflation that the shortest blocks tell
+}
+
+// measured is what the blocks of each level tell of an item: its variance over that of independent looks, and with how
+// many degrees of freedom it is known. Both sides are taken together, by what they add to the variance of the change:
+// so few blocks know a variance better in sum than each side by itself.
+type measured struct{ ratio, df [levels]float64 }
+
+// An item's variance is known best from short blocks, for there are many. They miss what lasts longer than a block.
+// That shows as a larger variance between long blocks: for all items together (slow), and for this one, where the ratio
+// is more than chance gives one item in ten, or one in twenty.
+var slowLevels = []struct {
+	level int
+	z     float64 // the quantile, in standard deviations
+}{{2, 1.28}, {3, 1.64}}
+
+// fewSamples is the number of looks that an item needs to say something of blocks.
+const fewSamples = 50
+
+// farMore is what the longest blocks' variance is over that of the shortest, in the mean of all items, only where
+// something lasts longer than a block.
+const farMore = 1.5
+
+// newNoise measures noise by the items that have samples enough.
+func newNoise(c *Comparison, it *items) noise {
+	n := noise{slow: 1}
+	for s := range sides {
+		n.spreads[s] = spread{runs: len(c.sides[s].runs), all: it.addBlocks(s, &c.sides[s])}
+		n.timed = n.timed || c.sides[s].timed
+	}
+	if !n.timed {
+		return n
+	}
+	met := make(map[uint64]bool)
+	var ratios []float64
+	var sums [levels]float64
+	df := 0.0
+	for i := range it.list {
+		e := evidence{item: &it.list[i], total: [sides]float64{float64(c.sides[Before].total), float64(c.sides[After].total)}}
+		if met[e.item.prints] || !c.enough(&e) {
+			continue
+		}
+		met[e.item.prints] = true
+		m := n.measure(c, &e)
+		if m.ratio[0] > 0 {
+			ratios, df = append(ratios, m.ratio[0]), max(df, m.df[0])
+			for level, r := range m.ratio {
+				sums[level] += r / m.ratio[0]
+			}
+		}
+	}
+	n.slow = slowness(sums, float64(len(ratios)))
+	n.prior = fitPrior(ratios, df)
+	return n
+}
+
+// slowness is how much larger the variance is that long blocks tell, for the mean of so many items. The longest blocks
+// are few, so they count only where they tell far more than chance does.
+func slowness(sums [levels]float64, items float64) float64 {
+	if items == 0 {
+		return 1
+	}
+	for level := range sums {
+		sums[level] /= items
+	}
+	slow := max(long(sums, 2), 1)
+	if sums[3] > farMore {
+		slow = max(slow, long(sums, 3))
+	}
+	return slow
+}
+
+// enough reports whether an item has looks enough, with it and without it, on each side that has times.
+func (c *Comparison) enough(e *evidence) bool {
+	for s := range sides {
+		count := float64(e.item.sum[s])
+		if c.sides[s].timed && min(count, e.total[s]-count) < fewSamples*c.look(s) {
+			return false
+		}
+	}
+	return true
+}
+
+// measure finds what the blocks of the sides that have times tell.
+func (n *noise) measure(c *Comparison, e *evidence) (m measured) {
+	var sum, squares [levels]float64
+	independent := 0.0
+	for s := range sides {
+		if !c.sides[s].timed {
+			continue
+		}
+		scale := 1 / (e.total[s] * e.total[s])
+		independent += c.independent(e, s) * scale
+		for level, v := range n.spreads[s].between(e.item, s, e.share(s)) {
+			if df := float64(n.spreads[s].runs*blocks>>shifts[level]) - 1; df > 0 {
+				sum[level] += v * scale
+				squares[level] += v * scale * v * scale / df
+			}
+		}
+	}
+	for level := range levels {
+		if squares[level] > 0 {
+			m.ratio[level] = sum[level] / independent
+			m.df[level] = sum[level] * sum[level] / squares[level] // Satterthwaite's
+		}
+	}
+	return m
+}
+
+// inflation is an item's variance over that of independent looks, and with how many degrees of freedom it is known.
+func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
+	if !n.timed {
+		return Assumed, math.Inf(1)
+	}
+	m := n.measure(c, e)
+	if m.df[0] == 0 {
+		return 1, float64(blocks - 1)
+	}
+	ratio, df = n.prior.draw(m.ratio[0], m.df[0])
+	ratio *= n.slow
+	for _, slow := range slowLevels {
+		of, known := long(m.ratio, slow.level), m.df[slow.level]
+		if of > ratio && m.ratio[slow.level] > quantile(slow.z, known)*m.ratio[0] {
+			ratio, df = of, known
+		}
+	}
+	return max(ratio, 1), df
+}
+
+// quantile is that of chi-squared over its degrees of freedom (Wilson and Hilferty).
+func quantile(z, df float64) float64 {
+	if df <= 0 {
+		return math.Inf(1)
+	}
+	of := 2 / (9 * df)
+	return math.Pow(1-of+z*math.Sqrt(of), 3)
+}

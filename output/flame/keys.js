@@ -1,0 +1,38 @@
+// What every page does alike: keys, tables of facts, the clipboard. A page has a search field "query" and a dialog "about".
+
+// listenKeys calls what a key stands for: in keysAt(event) first, then in keys. What is typed into the search field is
+// no key, but for Escape; a button that has the focus keeps Enter and space.
+const listenKeys = (keys, keysAt = () => ({})) => addEventListener('keydown', event => {
+  const query = document.getElementById('query'), typing = event.target === query;
+  if (document.getElementById('about').open || event.altKey || event.metaKey) return;
+  if (event.ctrlKey && event.key !== 'f') return;
+  if (event.target.tagName === 'BUTTON' && (event.key === 'Enter' || event.key === ' ')) return;
+  let action = keysAt(event)[event.key] || keys[event.key];
+  if (event.ctrlKey) action = keys['/'];
+  else if (typing && event.key !== 'Escape') action = null;
+  if (!action) return;
+  event.preventDefault();
+  action(event);
+});
+
+// row adds a row to a table.
+const row = (table, texts) => {
+  const tr = table.insertRow();
+  for (const text of texts) tr.insertCell().textContent = text;
+};
+
+// copyText puts text on the clipboard, and reports whether it could.
+const copyText = async text => {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement('textarea'); // where pages may not use the clipboard
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand('copy');
+    area.remove();
+    return done;
+  }
+};

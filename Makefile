@@ -15,7 +15,7 @@ BUILD_ENV   := CGO_ENABLED=0
 BUILD_FLAGS := -trimpath -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-languages test-servers test-readers quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
+.PHONY: help build test test-languages test-servers test-readers test-engines quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
 	test-matrix test-arm64 dist dist-verify
 
 help: ## show this list
@@ -60,6 +60,9 @@ test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetc
 test-readers: ## our files in viewers of others, and theirs in ours: JMC, async-profiler, jstall, speedscope, Firefox (fetches them; needs Maven, npm, Chromium, a JDK from 17 on)
 	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|JMC|ReadsAsyncProfiler|AgreesWithConverter|ThreadDumpReader)$$' ./output ./output/jfr ./output/recording
 	@viewers=$$(scripts/readers.sh npm) && GOPROF_VIEWERS=$$viewers $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Schema|Viewer|Page)$$' ./output/speedscope ./output/firefox
+
+test-engines: ## what servers of others store of what goprof sends: an OpenTelemetry collector, Pyroscope's service (builds them, in a module of their own)
+	@cd testdata/engines && GOFLAGS=-mod=mod $(GO) test -count 1 -timeout $(TIMEOUT) -v .
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

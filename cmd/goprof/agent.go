@@ -22,8 +22,8 @@ import (
 	"goprof/sampler"
 	"goprof/sampler/agent"
 	"goprof/sampler/agent/config"
-	"goprof/sampler/guard"
 	"goprof/sampler/session"
+	"goprof/sampler/whose"
 )
 
 const agentName = "agent"
@@ -45,9 +45,12 @@ All of this may also stand in the environment (GOPROF_AGENT_ and the name of the
 one YAML file, whose keys are the names of the flags. Flags go first, then variables, then the file.
 SIGHUP reads the file anew. docs/agent.md has the schema, a unit for systemd and a DaemonSet.
 
+docs/engines.md tells what servers get, and what is promised of delivery.
+
 Nothing listens unless --listen says where. Messages go to standard error.`
 
 const agentExample = `  goprof agent --files /var/lib/goprof
+  goprof agent --otlp http://collector:4318 --spool /var/lib/goprof/spool
   goprof agent --files /var/lib/goprof --files-format jfr --every 1m --files-max-bytes 5GB
   goprof agent --config /etc/goprof/agent.yaml --listen 127.0.0.1:9464
   goprof agent --config /etc/goprof/agent.yaml --check     only say whether the file is right`
@@ -62,7 +65,7 @@ type agentFlags struct {
 func newAgent() *cobra.Command {
 	var f agentFlags
 	cmd := &cobra.Command{
-		Use:     agentName + " {--files DIR | --config FILE}",
+		Use:     agentName + " {--files DIR | --otlp URL | --config FILE}",
 		Short:   "Record all JVMs of this host, all the time",
 		Long:    agentHelp,
 		Example: agentExample,
@@ -126,13 +129,21 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 				Remedy: "another port, or no --listen"}
 		}
 	}
+	sending, err := openSending(&c.To, say)
+	if err != nil {
+		return err
+	}
+	defer sending.close(say)
+	if c.Files.Dir == "" {
+		return f.serve(cmd, &c, at, nil, sending, say)
+	}
 	files, err := shelf.New(shelf.Options{Dir: c.Files.Dir, JFR: c.Files.JFR, MaxBytes: c.Files.MaxBytes,
 		MaxFiles: c.Files.MaxCount, Tell: say})
 	if err != nil {
 		return outputFailed(err)
 	}
 	defer files.Close()
-	return f.serve(cmd, &c, at, files, say)
+	return f.serve(cmd, &c, at, files, sending, say)
 }
 
 // wrong tells an error of the configuration.
@@ -154,7 +165,7 @@ const agentGarbage = 50
 
 // serve watches until a signal ends it.
 func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, files *shelf.Shelf,
-	say func(string)) error {
+	to *sending, say func(string)) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	again := make(chan os.Signal, 1)
@@ -163,14 +174,14 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	defer session.StopAfterSuspend()()
 	defer session.StartWatchdog(watchdogName)()
 	goFirst()
-	guard.Enter(guard.ToRecord)
+	to.guard()
 	session.StayAhead()
 	debug.SetGCPercent(agentGarbage)
 
-	host := agent.NewHost(host(), version(), nil)
-	a := agent.New(host, c.Settings, files.Offer, say)
+	host := agent.NewHost(host(), version(), whose.Enrich)
+	a := agent.New(host, c.Settings, to.offer(files), say)
 	if at != nil {
-		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, files) }, a.Metrics().Healthy)
+		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, files, to) }, a.Metrics().Healthy)
 		defer end()
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -204,8 +215,8 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 			say("the configuration is not taken: " + err.Error())
 			continue
 		}
-		if c.Listen != old.Listen || c.Files != old.Files {
-			say("listen and files are what they were: they change with a restart")
+		if c.Listen != old.Listen || c.Files != old.Files || c.To != old.To {
+			say("listen, files and destinations are what they were: they change with a restart")
 		}
 		a.Reload(c.Settings)
 	}

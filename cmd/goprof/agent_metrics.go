@@ -35,7 +35,7 @@ func serveMetrics(at net.Listener, write func(io.Writer), healthy func() bool) (
 }
 
 // writeMetrics writes what all parts of an agent count.
-func writeMetrics(w io.Writer, a *agent.Agent, h *agent.Host, files *shelf.Shelf) {
+func writeMetrics(w io.Writer, a *agent.Agent, h *agent.Host, files *shelf.Shelf, to *sending) {
 	a.Metrics().Write(w)
 	g := h.Group()
 	for _, m := range []struct {
@@ -48,6 +48,10 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.Host, files *shelf.Shelf
 		{"sampling_cpu_seconds_total", "counter", "CPU time of the sampling thread.", g.CPU.Seconds()},
 	} {
 		oneMetric(w, m.name, m.kind, m.help, m.value)
+	}
+	to.metrics(w)
+	if files == nil {
+		return
 	}
 	st := files.Stats()
 	for _, m := range []struct {

@@ -38,19 +38,21 @@ func (f *destinationFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.pyroscope, "pyroscope", nil, "send to Grafana Pyroscope at `URL`")
 	flags.StringArrayVar(&f.parca, "parca", nil, "send to Parca at `URL`")
 	flags.StringVar(&f.otlpHeaders, "otlp-headers", "", "`file` of lines \"Name: value\" for --otlp")
-	flags.StringVar(&f.pyroscopeHeaders, "pyroscope-headers", "", "`file` of headers for --pyroscope, X-Scope-OrgID among them")
+	flags.StringVar(&f.pyroscopeHeaders, "pyroscope-headers", "", "`file` of headers for --pyroscope: X-Scope-OrgID")
 	flags.StringVar(&f.parcaHeaders, "parca-headers", "", "`file` of headers for --parca")
 	flags.StringVar(&f.ca, "tls-ca", "", "`file` of certificates (PEM) to trust beside the system's")
 	flags.StringVar(&f.cert, "tls-cert", "", "`file` of goprof's own certificate (PEM)")
 	flags.StringVar(&f.key, "tls-key", "", "`file` of that certificate's key (PEM)")
 	flags.StringVar(&f.spool, "spool", "", "`folder` that keeps what is not delivered, also over a restart")
-	flags.Int64Var(&f.spoolMax, "spool-max", 0, "at most so many `MB` for each destination (default: 256, without --spool 32)")
+	flags.Int64Var(&f.spoolMax, "spool-max", 0, "at most so many `MB` for each destination (default: 256; in memory 32)")
 	flags.Var(&f.timeout, "send-timeout", "how long one attempt to send may take (default: 30s)")
 	flags.StringVar(&f.relabel, "relabel", "", "`file` of rules in Prometheus' form (relabel_configs) for attributes")
 }
 
-// any reports whether a destination is named.
-func (f *destinationFlags) any() bool { return len(f.otlp)+len(f.pyroscope)+len(f.parca) > 0 }
+// maker makes what makes a destination of one kind.
+func maker[D ship.Destination](of func(wire.Options) (D, error)) func(wire.Options) (ship.Destination, error) {
+	return func(o wire.Options) (ship.Destination, error) { return of(o) }
+}
 
 // destinations are those that are named.
 func (f *destinationFlags) destinations() (all []ship.Destination, err error) {
@@ -59,9 +61,9 @@ func (f *destinationFlags) destinations() (all []ship.Destination, err error) {
 		urls          []string
 		make          func(wire.Options) (ship.Destination, error)
 	}{
-		{"otlp", f.otlpHeaders, f.otlp, func(o wire.Options) (ship.Destination, error) { return otlp.New(o) }},
-		{"pyroscope", f.pyroscopeHeaders, f.pyroscope, func(o wire.Options) (ship.Destination, error) { return pyroscope.New(o) }},
-		{"parca", f.parcaHeaders, f.parca, func(o wire.Options) (ship.Destination, error) { return parca.New(o) }},
+		{"otlp", f.otlpHeaders, f.otlp, maker(otlp.New)},
+		{"pyroscope", f.pyroscopeHeaders, f.pyroscope, maker(pyroscope.New)},
+		{"parca", f.parcaHeaders, f.parca, maker(parca.New)},
 	} {
 		if kind.headers != "" && len(kind.urls) == 0 {
 			return nil, &exit.Error{Code: exit.General, What: fmt.Sprintf("--%s-headers without --%[1]s", kind.flag)}

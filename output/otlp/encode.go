@@ -11,7 +11,8 @@ import (
 	"goprof/profile/resource"
 )
 
-// Encode writes a batch as an ExportProfilesServiceRequest, which has the fields of a ProfilesData: a file of it is one.
+// Encode writes a batch as an ExportProfilesServiceRequest, which has the fields of a ProfilesData: a file of it is
+// one.
 func Encode(b *ship.Batch) []byte {
 	e := &encoder{dict: newDictionary(), functions: make(map[*profile.Func]int32), batch: b}
 	e.samples()
@@ -48,15 +49,30 @@ type encoder struct {
 	functions map[*profile.Func]int32
 	locations []int32
 	batch     *ship.Batch
-	heads     [][]byte // of each sample: what does not depend on what is counted
+	lines     []line
+}
+
+// line is a sample of the message. Stacks that differ by nothing but what OTLP does not hold (indices of bytecode) are
+// one.
+type line struct {
+	head   []byte // what does not depend on what is counted
+	points []ship.Point
 }
 
 // samples makes what all profiles know of each sample: stack and attributes.
 func (e *encoder) samples() {
+	known := make(map[string]int)
 	for i := range e.batch.Samples {
 		s := &e.batch.Samples[i]
 		head := protobuf.Uint(nil, 1, uint64(e.stack(s.Stack)))
-		e.heads = append(e.heads, protobuf.Packed(head, 2, e.attributes(s)))
+		head = protobuf.Packed(head, 2, e.attributes(s))
+		at, ok := known[string(head)]
+		if !ok {
+			at = len(e.lines)
+			known[string(head)] = at
+			e.lines = append(e.lines, line{head: head})
+		}
+		e.lines[at].points = append(e.lines[at].points, s.Points...)
 	}
 }
 
@@ -99,12 +115,12 @@ func (e *encoder) timed() bool {
 func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 	from, to := e.span()
 	b := protobuf.Bytes(nil, 1, e.valueType(w))
-	for i := range e.batch.Samples {
-		s := &e.batch.Samples[i]
-		one := append([]byte(nil), e.heads[i]...)
+	for i := range e.lines {
+		l := &e.lines[i]
+		one := append([]byte(nil), l.head...)
 		if timed {
-			one = protobuf.PackedFixed64(one, 5, times(s.Points))
-		} else if n := s.Value(w); n != 0 {
+			one = protobuf.PackedFixed64(one, 5, times(l.points))
+		} else if n := valueOf(l.points, w); n != 0 {
 			one = protobuf.Packed(one, 4, []int64{n})
 		} else {
 			continue // counts nothing of this
@@ -115,6 +131,13 @@ func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 	b = protobuf.Uint(b, 4, uint64(to-from))
 	b = protobuf.Bytes(b, 5, e.periodType()) // one server demands it, also where the period is not known
 	return protobuf.Uint(b, 6, uint64(max(e.batch.Meta.Interval, 0)))
+}
+
+func valueOf(points []ship.Point, w profile.Weight) (n int64) {
+	for i := range points {
+		n += points[i].Value(w)
+	}
+	return n
 }
 
 func times(points []ship.Point) (list []uint64) {

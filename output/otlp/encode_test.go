@@ -24,7 +24,8 @@ func encoded(t *testing.T, samples []*profile.Sample, o ship.GatherOptions) *col
 	return r
 }
 
-// TestSameAsCollapsed: what OpenTelemetry's own code decodes of our bytes has the stacks and counts of our collapsed text.
+// TestSameAsCollapsed: what OpenTelemetry's own code decodes of our bytes has the stacks and counts of our
+// collapsed text.
 func TestSameAsCollapsed(t *testing.T) {
 	for _, wall := range []bool{false, true} {
 		samples := shipped.Samples(400, wall)
@@ -95,6 +96,19 @@ func TestFields(t *testing.T) {
 		d.StringTable[build.KeyStrindex] != "process.executable.build_id.gnu" {
 		t.Errorf("%v %v", image, build)
 	}
+}
+
+// TestOneSampleOfAll: stacks that differ by an index of bytecode only are one sample, as the definition asks.
+func TestOneSampleOfAll(t *testing.T) {
+	samples := shipped.Samples(400, false)
+	for i, s := range samples {
+		stack := *s.Stack
+		stack.Frames = slices.Clone(stack.Frames)
+		stack.Frames[0].BCI = int32(i)
+		s.Stack = &stack
+	}
+	r := encoded(t, samples, ship.GatherOptions{})
+	shipped.Same(t, "samples", shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
 }
 
 // TestEmpty: a batch of nothing is a message, too.

@@ -49,7 +49,7 @@ func (e *encoder) location(frames []profile.Frame) int32 {
 		if nameless && fn.Build != "" && i == len(frames)-1 {
 			break
 		}
-		entry = protobuf.Bytes(entry, 3, e.line(&frames[i]))
+		entry = protobuf.Bytes(entry, 3, e.lineOf(&frames[i]))
 	}
 	if t := frameType(physical.Kind); t != "" {
 		entry = protobuf.Packed(entry, 4, []int32{e.dict.attribute("profile.frame.type", textValue(t))})
@@ -57,8 +57,8 @@ func (e *encoder) location(frames []profile.Frame) int32 {
 	return e.dict.add(locationTable, entry)
 }
 
-// line is a function with a line of its source.
-func (e *encoder) line(f *profile.Frame) []byte {
+// lineOf is a function with a line of its source.
+func (e *encoder) lineOf(f *profile.Frame) []byte {
 	b := protobuf.Uint(nil, 1, uint64(e.function(f.Func)))
 	return protobuf.Uint(b, 2, uint64(max(f.Line, 0)))
 }

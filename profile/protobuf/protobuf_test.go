@@ -31,7 +31,8 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestBad(t *testing.T) {
-	for _, data := range []string{"\x0a", "\x0a\x05abc", "\x00\x01", "\x09\x01", "\x0b", "\x08\xff", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"} {
+	for _, data := range []string{"\x0a", "\x0a\x05abc", "\x00\x01", "\x09\x01", "\x0b", "\x08\xff",
+		"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"} {
 		if err := Each([]byte(data), func(Field) bool { return true }); err == nil {
 			t.Errorf("%q is taken", data)
 		}

@@ -1,8 +1,8 @@
 // Package protobuf writes and reads messages of Protocol Buffers field by field.
 //
-// The formats that goprof sends have few messages, and code that is generated for them, with what it runs on, would make
-// the program 2 MB larger. Tests decode what is written here with that code. What is read is foreign input: Each looks
-// at no byte twice and follows no length that leads out of the message.
+// The formats that goprof sends have few messages, and code that is generated for them, with what it runs on, would
+// make the program 2 MB larger. Tests decode what is written here with that code. What is read is foreign input:
+// Each looks at no byte twice and follows no length that leads out of the message.
 package protobuf
 
 import "encoding/binary"

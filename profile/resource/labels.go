@@ -12,7 +12,8 @@ type Label struct{ Name, Value string }
 // noLabels are the attributes that are no labels: there are as many values as processes were ever started, or they say
 // what another one says already. OTLP has them, and a relabel rule may make labels of them.
 var noLabels = []string{
-	ProcessPID, ProcessStarted, ProcessExecutable, ProcessOwner, RuntimeName, RuntimeVersion, RuntimeAbout, ServiceInstance,
+	ProcessPID, ProcessStarted, ProcessExecutable, ProcessOwner, RuntimeName, RuntimeVersion, RuntimeAbout,
+	ServiceInstance,
 	ContainerID, HostID, HostArch, OSType, "process.parent_pid", "telemetry.sdk.language", "telemetry.sdk.name",
 	"telemetry.sdk.version", "telemetry.distro.name", "telemetry.distro.version", "host.ip", "host.mac", "os.description",
 	"process.command", "process.command_line", "process.command_args", "process.executable.path",

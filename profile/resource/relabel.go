@@ -20,7 +20,8 @@ type Rule struct {
 	Replacement string // usually "$1"
 	Action      string // usually "replace"
 
-	re *regexp.Regexp
+	re    *regexp.Regexp
+	given map[string]bool // by key: an empty text may be meant
 }
 
 // Actions are those that a rule may have.
@@ -35,21 +36,21 @@ func (r *Rule) Check() error {
 	if r.Action == "" {
 		r.Action = "replace"
 	}
-	if r.Separator == "" {
+	if r.Separator == "" && !r.given["separator"] {
 		r.Separator = ";"
 	}
-	if r.Regex == "" {
+	if r.Regex == "" && !r.given["regex"] {
 		r.Regex = "(.*)"
 	}
-	if r.Replacement == "" {
+	if r.Replacement == "" && !r.given["replacement"] {
 		r.Replacement = "$1"
 	}
 	r.Action = strings.ToLower(r.Action)
-	needsTarget := slices.Contains([]string{"replace", "hashmod", "lowercase", "uppercase", "keepequal", "dropequal"}, r.Action)
+	withTarget := []string{"replace", "hashmod", "lowercase", "uppercase", "keepequal", "dropequal"}
 	switch {
 	case !slices.Contains(Actions, r.Action):
 		return fmt.Errorf("there is no action %q; there are %s", r.Action, strings.Join(Actions, ", "))
-	case needsTarget && r.Target == "":
+	case slices.Contains(withTarget, r.Action) && r.Target == "":
 		return fmt.Errorf("action %s needs target_label", r.Action)
 	case r.Action == "hashmod" && r.Modulus == 0:
 		return fmt.Errorf("action hashmod needs modulus")

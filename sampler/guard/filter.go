@@ -4,6 +4,7 @@ package guard
 
 import (
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -40,10 +41,17 @@ var never = []uint32{
 	unix.SYS_SETREGID,
 	unix.SYS_SETRESUID, unix.SYS_SETRESGID, unix.SYS_SETGROUPS,
 	// The network. A profile leaves goprof as a file.
-	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_LISTEN,
+	unix.SYS_SOCKETPAIR, unix.SYS_BIND, unix.SYS_LISTEN,
 	// A way around all of this.
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
+
+// network are calls that only a goprof needs that sends profiles to servers.
+var network = []uint32{unix.SYS_SOCKET, unix.SYS_CONNECT}
+
+// ipOnly are the sockets of a goprof that sends: none of the kernel's, none to programs of this machine.
+var ipOnly = rule{unix.SYS_SOCKET, []test{{arg: 0, value: unix.AF_INET}, {arg: 0, value: unix.AF_INET6}},
+	uint32(unix.EPERM)}
 
 // rule allows a call only where an argument has one of some values, or has some bits.
 type rule struct {
@@ -100,13 +108,18 @@ const x32 = 0x4000_0000
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
 // program is the filter, in the kernel's classic BPF: straight on, with jumps over what follows.
-func program(pid int) []unix.SockFilter {
+// One that sends may connect to other machines; it cannot listen.
+func program(pid int, sends bool) []unix.SockFilter {
+	allowed, refused := rules(pid), append(slices.Concat(never, oldForks), network...)
+	if sends {
+		allowed, refused = append(allowed, ipOnly), slices.Concat(never, oldForks)
+	}
 	refuse := ret(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM))
 	p := []unix.SockFilter{
 		load(atArch), unlessEqual(auditArch[runtime.GOARCH], 1), {Code: unix.BPF_JMP | unix.BPF_JA, K: 1}, refuse,
 		load(atCall), {Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 1, K: x32}, refuse,
 	}
-	for _, r := range rules(pid) {
+	for _, r := range allowed {
 		// Over the rule if it is another call.
 		p = append(p, unlessEqual(r.call, uint8(3*len(r.only)+1)))
 		for _, t := range r.only {
@@ -120,7 +133,7 @@ func program(pid int) []unix.SockFilter {
 		}
 		p = append(p, ret(unix.SECCOMP_RET_ERRNO|r.orElse))
 	}
-	for _, call := range append(never, oldForks...) {
+	for _, call := range refused {
 		p = append(p, unlessEqual(call, 1), refuse)
 	}
 	return append(p, ret(unix.SECCOMP_RET_ALLOW))

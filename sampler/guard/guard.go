@@ -51,7 +51,12 @@ var ToProbeKernel = append(ToProbe[:len(ToProbe):len(ToProbe)], unix.CAP_SYSLOG)
 
 // Enter gives up what is not kept, in all OS threads of this process, for good. Go drops the capabilities of each by a
 // signal, and waits until all have: so it is called before any of them reads a process that may hang.
-func Enter(keep Keep) (g Given) {
+func Enter(keep Keep) (g Given) { return enter(keep, false) }
+
+// EnterSending is Enter for a goprof that sends profiles to servers: it may connect to them.
+func EnterSending(keep Keep) (g Given) { return enter(keep, true) }
+
+func enter(keep Keep, sends bool) (g Given) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	g.Capabilities = dropCapabilities(keep)
@@ -60,7 +65,7 @@ func Enter(keep Keep) (g Given) {
 	if unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil {
 		return g
 	}
-	g.Filter = install(program(unix.Getpid()))
+	g.Filter = install(program(unix.Getpid(), sends))
 	if !g.Filter {
 		_, _, e := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
 		g.NoNewPrivileges = e == 0

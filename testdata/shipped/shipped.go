@@ -51,8 +51,10 @@ func frame(kind profile.Kind, name string) profile.Frame {
 var stacks = []*profile.Stack{
 	{Frames: []profile.Frame{frame(profile.Inlined, "shop.Price.round"), frame(profile.Inlined, "shop.Price.of"),
 		frame(profile.C2, "shop.Cart.sum"), frame(profile.Interpreted, "shop.Main.main")}},
-	{Frames: []profile.Frame{frame(profile.C1, "shop.Main.lambda$main$0;\n"), frame(profile.Interpreted, "shop.Main.main")}},
-	{Frames: []profile.Frame{frame(profile.NativeMethod, "java.lang.System.nanoTime"), frame(profile.C2, "</script>.<init>")}},
+	{Frames: []profile.Frame{frame(profile.C1, "shop.Main.lambda$main$0;\n"),
+		frame(profile.Interpreted, "shop.Main.main")}},
+	{Frames: []profile.Frame{frame(profile.NativeMethod, "java.lang.System.nanoTime"),
+		frame(profile.C2, "</script>.<init>")}},
 	{Frames: []profile.Frame{frame(profile.Native, "G1ParTask::work(unsigned int)")}, Truncated: profile.NoUnwindInfo},
 	{Frames: []profile.Frame{frame(profile.Native, "libc.so.6+0x1f2a"), frame(profile.Native, "clone3")}},
 	{Frames: []profile.Frame{frame(profile.Stub, "StubRoutines (1)"),
@@ -77,8 +79,8 @@ func Samples(n int, wall bool) (all []*profile.Sample) {
 // Batch is what goprof sends of samples.
 func Batch(samples []*profile.Sample, o ship.GatherOptions) *ship.Batch {
 	g := ship.NewGatherer(o)
-	m := profile.Meta{Version: "1.2.3", Host: "host-7", PID: 4711, MainClass: "shop.Main", JVM: "25", Mode: profile.ModeCPU,
-		Engine: profile.EnginePtrace, Interval: Interval, Weight: profile.CPUTime}
+	m := profile.Meta{Version: "1.2.3", Host: "host-7", PID: 4711, MainClass: "shop.Main", JVM: "25",
+		Mode: profile.ModeCPU, Engine: profile.EnginePtrace, Interval: Interval, Weight: profile.CPUTime}
 	for _, s := range samples {
 		g.Add(s)
 		if s.Wall {

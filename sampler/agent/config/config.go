@@ -25,6 +25,7 @@ type Config struct {
 	agent.Settings
 	Listen string // "" is nowhere
 	Files  Files
+	To     To
 }
 
 // Files is where batches are kept as files.
@@ -150,14 +151,14 @@ func (c *Config) forget(name string) {
 }
 
 // ErrNowhere says that nobody takes batches.
-var ErrNowhere = errors.New("there is nowhere to send batches to: give files")
+var ErrNowhere = errors.New("there is nowhere to send batches to: give files, otlp, pyroscope or parca")
 
 // Check holds options against each other.
 func (c *Config) Check() error {
 	if err := c.Settings.Check(); err != nil {
 		return err
 	}
-	if c.Files.Dir == "" {
+	if c.Files.Dir == "" && !c.To.Any() {
 		return ErrNowhere
 	}
 	return nil

@@ -126,3 +126,21 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestDestinations: a server is somewhere to send to, and all that belongs to it is kept.
+func TestDestinations(t *testing.T) {
+	var said Said
+	said.Add("otlp", "http://a,grpc://b")
+	said.Add("spool-max", "7")
+	said.Add("tls-ca", "ca.pem")
+	c, err := Load("", said)
+	if err != nil || c.To.OTLP != "http://a,grpc://b" || c.To.SpoolMax != 7 || c.To.CA != "ca.pem" {
+		t.Errorf("%+v %v", c.To, err)
+	}
+	for _, bad := range []string{"0", "-1", "x", "1GB"} {
+		said := append(said, Said{{"spool-max", bad}}...)
+		if _, err := Load("", said); err == nil {
+			t.Errorf("spool-max %s is taken", bad)
+		}
+	}
+}

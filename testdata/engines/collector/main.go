@@ -27,10 +27,10 @@ func factories() (f otelcol.Factories, err error) {
 
 func main() {
 	cmd := otelcol.NewCommand(otelcol.CollectorSettings{
-		BuildInfo: component.BuildInfo{Command: "collector", Description: "for tests of goprof", Version: "0.164.0"},
+		BuildInfo: component.BuildInfo{Command: "collector", Description: "for tests of goprof", Version: "0.162.0"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
-			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
+			DefaultScheme: "file", ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
 		}},
 	})
 	if err := cmd.Execute(); err != nil {

@@ -1,0 +1,120 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"goprof/output/shelf"
+	"goprof/output/ship"
+	"goprof/profile/resource"
+	"goprof/sampler/agent/config"
+	"goprof/sampler/guard"
+)
+
+// sending is how an agent's batches reach servers. A nil one sends nothing.
+type sending struct {
+	shipper *ship.Shipper
+	rules   resource.Rules
+}
+
+// openSending opens what the configuration names, nil if it names nothing.
+func openSending(to *config.To, say func(string)) (*sending, error) {
+	if !to.Any() {
+		return nil, nil
+	}
+	f := destinationFlags{otlp: urls(to.OTLP), pyroscope: urls(to.Pyroscope), parca: urls(to.Parca),
+		otlpHeaders: to.OTLPHeaders, pyroscopeHeaders: to.PyroscopeHeaders, parcaHeaders: to.ParcaHeaders,
+		ca: to.CA, cert: to.Cert, key: to.Key, spool: to.Spool, spoolMax: to.SpoolMax, relabel: to.Relabel}
+	rules, err := f.rules()
+	if err != nil {
+		return nil, err
+	}
+	shipper, err := f.open(say)
+	if err != nil {
+		return nil, err
+	}
+	return &sending{shipper, rules}, nil
+}
+
+func urls(text string) (all []string) {
+	for one := range strings.SplitSeq(text, ",") {
+		if one = strings.TrimSpace(one); one != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// guard gives up what an agent does not need.
+func (s *sending) guard() {
+	if s == nil {
+		guard.Enter(guard.ToRecord)
+		return
+	}
+	guard.EnterSending(guard.ToRecord)
+}
+
+// offer gives a batch to files, if there are any, and to servers. Relabelling is for servers.
+func (s *sending) offer(files *shelf.Shelf) func(*ship.Batch) {
+	return func(b *ship.Batch) {
+		if files != nil {
+			files.Offer(b)
+		}
+		if s == nil {
+			return
+		}
+		sent := *b
+		whose, keep := s.rules.Apply(b.Resource)
+		if sent.Resource = whose; keep {
+			s.shipper.Offer(&sent)
+		}
+	}
+}
+
+// lastTry is how long an agent that ends goes on to send. What is left then stays in the spool.
+const lastTry = 5 * time.Second
+
+func (s *sending) close(say func(string)) {
+	if s == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastTry)
+	defer cancel()
+	if err := s.shipper.Close(ctx); err != nil {
+		say(err.Error())
+	}
+}
+
+// metrics writes what became of batches for servers.
+func (s *sending) metrics(w io.Writer) {
+	if s == nil {
+		return
+	}
+	stats := s.shipper.Stats()
+	for _, m := range []struct {
+		name, kind, help string
+		value            func(*ship.Stats) int64
+	}{
+		{"ship_offered_total", "counter", "Batches for servers.", func(st *ship.Stats) int64 { return st.Offered.Batches }},
+		{"ship_sent_total", "counter", "Batches that a server has.", func(st *ship.Stats) int64 { return st.Sent.Batches }},
+		{"ship_sent_bytes_total", "counter", "Bytes of these.", func(st *ship.Stats) int64 { return st.SentBytes }},
+		{"ship_retries_total", "counter", "Attempts that failed.", func(st *ship.Stats) int64 { return st.Retries }},
+		{"ship_refused_total", "counter", "Batches refused for good.",
+			func(st *ship.Stats) int64 { return st.Refused.Batches }},
+		{"ship_dropped_total", "counter", "Batches without room.", func(st *ship.Stats) int64 { return st.Dropped.Batches }},
+		{"ship_damaged_total", "counter", "Damaged files of the spool.",
+			func(st *ship.Stats) int64 { return st.Damaged.Batches }},
+		{"ship_queued", "gauge", "Batches that wait.", func(st *ship.Stats) int64 { return st.Queued.Batches }},
+		{"ship_queued_bytes", "gauge", "Bytes of these.", func(st *ship.Stats) int64 { return st.QueuedBytes }},
+	} {
+		fmt.Fprintf(w, "# HELP goprof_agent_%s %s\n# TYPE goprof_agent_%[1]s %[3]s\n", m.name, m.help, m.kind)
+		for i := range stats {
+			fmt.Fprintf(w, "goprof_agent_%s{destination=%q} %d\n", m.name, stats[i].Name, m.value(&stats[i]))
+		}
+	}
+}

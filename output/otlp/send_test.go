@@ -1,0 +1,81 @@
+package otlp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"goprof/output/ship"
+	"goprof/output/ship/wire"
+	"goprof/profile"
+	"goprof/profile/protobuf"
+	"goprof/testdata/shipped"
+)
+
+// TestSend: by HTTP and gRPC a message arrives where OTLP has it, compressed, and a server that leaves profiles out is
+// heard.
+func TestSend(t *testing.T) {
+	var got *http.Request
+	var body, answer []byte
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+		if r.ProtoMajor == 2 {
+			w.Header().Set("Grpc-Status", "0")
+			w.Write([]byte{0, 0, 0, 0, byte(len(answer))})
+		}
+		w.Write(answer)
+	}))
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
+	defer s.Close()
+	samples := shipped.Samples(100, false)
+	for _, scheme := range []string{"http", "grpc"} {
+		d, err := New(wire.Options{URL: scheme + "://" + s.Listener.Addr().String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		message, err := d.Encode(shipped.Batch(samples, ship.GatherOptions{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer = nil
+		if err := d.Send(context.Background(), message); err != nil {
+			t.Fatal(err)
+		}
+		want, encoding := httpPath, got.Header.Get("Content-Encoding")
+		if scheme == "grpc" {
+			want, encoding, body = method, got.Header.Get("Grpc-Encoding"), body[5:]
+		}
+		if got.URL.Path != want || encoding != "gzip" {
+			t.Errorf("%s %s", got.URL.Path, encoding)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shipped.Same(t, scheme, shipped.OTLP(t, shipped.ParseOTLP(t, plain), "samples"),
+			shipped.Collapsed(t, samples, profile.Samples))
+		answer = protobuf.Bytes(nil, 1, protobuf.String(protobuf.Uint(nil, 1, 2), 2, "too old"))
+		var partial *ship.Partial
+		if err := d.Send(context.Background(), message); !errors.As(err, &partial) || partial.Rejected != 2 ||
+			partial.Message != "too old" {
+			t.Errorf("%s: %v", scheme, err)
+		}
+		answer = []byte("no message at all")
+		if err := d.Send(context.Background(), message); err != nil {
+			t.Errorf("%s: %v", scheme, err)
+		}
+	}
+}

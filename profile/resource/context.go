@@ -1,0 +1,53 @@
+package resource
+
+import "goprof/profile/protobuf"
+
+// maxFields bounds how many fields a process context may have.
+const maxFields = 1000
+
+// FromContext reads a ProcessContext (opentelemetry.proto.processcontext.v1development), which SDKs publish for readers
+// outside. Values that are texts, numbers and truths are kept; lists and maps are passed over. The bytes are the
+// target's: what is no message gives nothing.
+func FromContext(message []byte) (a Attributes, ok bool) {
+	fields := 0
+	err := protobuf.Each(message, func(f protobuf.Field) bool {
+		switch f.ID {
+		case 1: // Resource
+			protobuf.Each(f.Data, func(f protobuf.Field) bool {
+				if fields++; f.ID == 1 {
+					pair(&a, f.Data)
+				}
+				return fields < maxFields
+			})
+		}
+		fields++
+		return fields < maxFields
+	})
+	return a, err == nil && len(a) > 0
+}
+
+// pair reads a KeyValue with its AnyValue.
+func pair(to *Attributes, data []byte) {
+	var key string
+	var value []byte
+	protobuf.Each(data, func(f protobuf.Field) bool {
+		switch f.ID {
+		case 1:
+			key = string(f.Data[:min(len(f.Data), MaxKey)])
+		case 2:
+			value = f.Data
+		}
+		return true
+	})
+	protobuf.Each(value, func(f protobuf.Field) bool {
+		switch f.ID {
+		case 1:
+			to.Set(key, string(f.Data[:min(len(f.Data), MaxText+4)]))
+		case 2:
+			to.Set(key, map[bool]string{false: "false", true: "true"}[f.Number != 0])
+		case 3:
+			to.SetInt(key, int64(f.Number))
+		}
+		return true
+	})
+}

@@ -1,0 +1,71 @@
+//go:build linux
+
+package config
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// To is where batches are sent. Several URLs of one kind stand with commas.
+type To struct {
+	OTLP, Pyroscope, Parca                      string
+	OTLPHeaders, PyroscopeHeaders, ParcaHeaders string
+	CA, Cert, Key                               string
+	Spool                                       string
+	SpoolMax                                    int64 // MB
+	Relabel                                     string
+}
+
+// Any reports whether a destination is named.
+func (t *To) Any() bool { return t.OTLP+t.Pyroscope+t.Parca != "" }
+
+// toOptions are those of To.
+var toOptions = []Option{
+	{"otlp", false, "URL", "send OpenTelemetry's profiles to `URL`, or to several with commas",
+		text(func(t *To) *string { return &t.OTLP })},
+	{"pyroscope", false, "URL", "send to Grafana Pyroscope at `URL`",
+		text(func(t *To) *string { return &t.Pyroscope })},
+	{"parca", false, "URL", "send to Parca at `URL`",
+		text(func(t *To) *string { return &t.Parca })},
+	{"otlp-headers", false, "FILE", "`file` of lines \"Name: value\" for otlp",
+		text(func(t *To) *string { return &t.OTLPHeaders })},
+	{"pyroscope-headers", false, "FILE", "`file` of headers for pyroscope: X-Scope-OrgID",
+		text(func(t *To) *string { return &t.PyroscopeHeaders })},
+	{"parca-headers", false, "FILE", "`file` of headers for parca",
+		text(func(t *To) *string { return &t.ParcaHeaders })},
+	{"tls-ca", false, "FILE", "`file` of certificates (PEM) to trust beside the system's",
+		text(func(t *To) *string { return &t.CA })},
+	{"tls-cert", false, "FILE", "`file` of goprof's own certificate (PEM)",
+		text(func(t *To) *string { return &t.Cert })},
+	{"tls-key", false, "FILE", "`file` of that certificate's key (PEM)",
+		text(func(t *To) *string { return &t.Key })},
+	{"spool", false, "DIR", "`folder` that keeps what is not delivered, also over a restart",
+		text(func(t *To) *string { return &t.Spool })},
+	{"spool-max", false, "MB", "`MB` that the spool may take for each destination (256; in memory 32)", setSpoolMax},
+	{"relabel", false, "FILE", "`file` of rules in Prometheus' form for what is sent",
+		text(func(t *To) *string { return &t.Relabel })},
+}
+
+func init() { Options = append(Options, toOptions...) }
+
+// text makes a setter of a text.
+func text(of func(*To) *string) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		if strings.ContainsRune(s, 0) {
+			return errors.New("it has a NUL in it")
+		}
+		*of(&c.To) = s
+		return nil
+	}
+}
+
+func setSpoolMax(c *Config, s string) error {
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || n <= 0 {
+		return errors.New("it is a number of MB: 256")
+	}
+	c.To.SpoolMax = n
+	return nil
+}

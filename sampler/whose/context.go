@@ -1,0 +1,123 @@
+//go:build linux
+
+package whose
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"goprof/profile/resource"
+)
+
+// The header of a process context (OTEP 4719), in the CPU's byte order:
+//
+//	0   8  "OTEL_CTX"
+//	8   4  version: 2; 1 is of development
+//	12  4  bytes of the payload
+//	16  8  when it was published, by CLOCK_BOOTTIME; 0 while it is being changed
+//	24  8  address of the payload
+const (
+	signature  = "OTEL_CTX"
+	headerSize = 32
+	version    = 2
+)
+
+// The bounds of what is read of a target that may lie.
+const (
+	maxPayload  = 64 << 10
+	maxMapLines = 1 << 16 // of /proc/PID/maps
+	maxTries    = 3       // at a context that is being changed
+	maxFound    = 4       // mappings of that name
+)
+
+// Context is what an SDK in the process has published, if there is any.
+func Context(pid int) (a resource.Attributes, ok bool) {
+	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return nil, false
+	}
+	defer maps.Close()
+	found := mappings(maps)
+	if len(found) == 0 {
+		return nil, false
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return nil, false
+	}
+	defer mem.Close()
+	for _, at := range found {
+		if payload, err := read(mem, at); err == nil {
+			return resource.FromContext(payload)
+		}
+	}
+	return nil, false
+}
+
+// mappings are the beginnings of the mappings whose names say that a context is there.
+func mappings(maps io.Reader) (found []uint64) {
+	lines := bufio.NewScanner(maps)
+	for n := 0; n < maxMapLines && len(found) < maxFound && lines.Scan(); n++ {
+		line := lines.Bytes()
+		if !bytes.Contains(line, []byte(signature)) {
+			continue
+		}
+		fields := strings.Fields(string(line))
+		if len(fields) < 6 || !named(fields[5]) {
+			continue
+		}
+		from, _, _ := strings.Cut(fields[0], "-")
+		if at, err := strconv.ParseUint(from, 16, 63); err == nil {
+			found = append(found, at)
+		}
+	}
+	return found
+}
+
+func named(path string) bool {
+	for _, name := range []string{"[anon_shmem:" + signature + "]", "[anon:" + signature + "]", "/memfd:" + signature} {
+		if strings.HasPrefix(path, name) {
+			return true
+		}
+	}
+	return false
+}
+
+var errNoContext = errors.New("no process context")
+
+// read reads the payload. It counts only if the moment of publication is the same before and after.
+func read(mem io.ReaderAt, at uint64) ([]byte, error) {
+	var head, again [headerSize]byte
+	for range maxTries {
+		if _, err := mem.ReadAt(head[:], int64(at)); err != nil {
+			return nil, err
+		}
+		size := binary.NativeEndian.Uint32(head[12:])
+		published, payload := binary.NativeEndian.Uint64(head[16:]), binary.NativeEndian.Uint64(head[24:])
+		if string(head[:8]) != signature || binary.NativeEndian.Uint32(head[8:]) != version || size == 0 ||
+			size > maxPayload || payload > 1<<62 {
+			return nil, errNoContext
+		}
+		if published == 0 {
+			continue
+		}
+		b := make([]byte, size)
+		if _, err := mem.ReadAt(b, int64(payload)); err != nil {
+			return nil, err
+		}
+		if _, err := mem.ReadAt(again[:], int64(at)); err != nil {
+			return nil, err
+		}
+		if again == head {
+			return b, nil
+		}
+	}
+	return nil, errNoContext
+}

@@ -1,0 +1,47 @@
+//go:build linux
+
+package whose
+
+import (
+	"fmt"
+	"os"
+
+	"goprof/process/procfs"
+	"goprof/profile/resource"
+)
+
+// maxEnviron bounds what is read of an environment.
+const maxEnviron = 256 << 10
+
+// Enrich adds what is known of a process. What an SDK publishes is believed before the environment, and what a has
+// already before both. What cannot be read adds nothing.
+func Enrich(pid int, a *resource.Attributes) {
+	if c, ok := Context(pid); ok {
+		a.Add(c)
+	}
+	if b, err := procfs.Read(fmt.Sprintf("/proc/%d/environ", pid), maxEnviron); err == nil {
+		a.Add(resource.FromEnviron(b))
+	}
+	a.Add(Container(pid))
+}
+
+// Container is what the control groups of a process tell.
+func Container(pid int) (a resource.Attributes) {
+	b, err := procfs.Read(fmt.Sprintf("/proc/%d/cgroup", pid), procfs.MaxFile)
+	if err != nil {
+		return nil
+	}
+	c := procfs.ContainerOf(procfs.CgroupPaths(b))
+	a.Set(resource.ContainerID, c.ID)
+	a.Set(resource.PodUID, c.Pod)
+	return a
+}
+
+// Host is what all processes of this machine have.
+func Host() (a resource.Attributes) {
+	if name, err := os.Hostname(); err == nil {
+		a.Set(resource.HostName, name)
+	}
+	a.Set(resource.OSType, "linux")
+	return a
+}

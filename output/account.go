@@ -185,7 +185,14 @@ func (a *account) profile() {
 	if s.Samples == 1 {
 		what = "1 sample"
 	}
-	if s.Times.Process > 0 {
+	if w := s.Switches; w != nil {
+		what = Grouped(s.Samples) + " waits, each with its own time"
+		if w.Short > 0 {
+			what += fmt.Sprintf("; %s shorter ones (%s in all) have no stack", Grouped(w.Short), Span(w.ShortFor))
+		}
+	} else if s.Safepoints != nil {
+		what = Grouped(s.Samples) + " looks"
+	} else if s.Times.Process > 0 {
 		verb := "cover"
 		if s.Samples == 1 {
 			verb += "s"

@@ -78,6 +78,7 @@ type Summary struct {
 	Looks    *Looks `json:"looks,omitempty"` // in wall-clock modes
 	// Allocated is what the JVM's threads allocated meanwhile; nil where its structures do not tell.
 	Allocated  *Allocated    `json:"allocated,omitempty"`
+	Switches   *Switches     `json:"switches,omitempty"`       // in mode off-cpu by context switches
 	Safepoints *Safepoints   `json:"safepoints,omitempty"`     // in mode ttsp
 	Silent     int           `json:"silent_threads,omitempty"` // whose memory did not answer
 	OwnCPU     time.Duration `json:"own_cpu_ns"`               // what goprof itself used
@@ -144,6 +145,14 @@ type Safepoints struct {
 	Unknown int64         `json:"too_new,omitempty"` // looks that could not be: the thread had just begun
 	// Operations are what those were asked for, by HotSpot's names; empty where libjvm.so has no symbols.
 	Operations map[string]int64 `json:"operations,omitempty"`
+}
+
+// Switches is what became of the waits of a recording by context switches. Nothing of it is sampled.
+type Switches struct {
+	Waits    int64         `json:"waits"`             // that are in the profile, or lost
+	Short    int64         `json:"short"`             // that were shorter than --min
+	ShortFor time.Duration `json:"short_ns"`          // how long those took together
+	Dropped  int64         `json:"dropped,omitempty"` // records for which the kernel had no room
 }
 
 // Note is what a user should know of a recording or a dump although it worked.

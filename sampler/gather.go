@@ -17,7 +17,8 @@ import (
 // At each tick it is read whether threads are being waited for. Only then something is done: those that have not come
 // are looked at, as Wall looks at threads. A look counts for the time until the next one at its thread, or until the
 // thread has come, the first one also for the time since the threads were asked. When all have come, the process itself
-// tells how long that took. So the times of the last thread are exact, those of the others to half a tick. What was over before a tick saw it is in no look, but in the account.
+// tells how long that took. So the times of the last thread are exact, those of the others to half a tick. What was
+// over before a tick saw it is in no look, but in the account.
 
 // Gathering is how far a process is with bringing its threads to rest.
 type Gathering struct {
@@ -112,8 +113,8 @@ func (g *Gather) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	}
 	t := ptrace.NewTracer(g.pid, g.cpu)
 	defer t.Close()
-	r := &gatherRun{wallRun: wallRun{capture: newCapture(t, proc, &g.progress, ctx.Done(), cfg, q), cpu: g.cpu, hints: &g.hints,
-		opt: WallOptions{NonBlocking: g.opt.NonBlocking, During: g.opt.During}}, ask: g.opt,
+	r := &gatherRun{wallRun: wallRun{capture: newCapture(t, proc, &g.progress, ctx.Done(), cfg, q), cpu: g.cpu,
+		hints: &g.hints, opt: WallOptions{NonBlocking: g.opt.NonBlocking, During: g.opt.During}}, ask: g.opt,
 		bySide: map[uint64]int{}, sides: map[int]uint64{}, late: map[int]*lateThread{}}
 	r.threads.open(proc, raiseFileLimit())
 	defer r.threads.close()

@@ -14,13 +14,16 @@ import (
 
 // The records that are met here.
 const (
-	perfLost         = 2  // {u64 id, lost}
-	perfThrottle     = 5  // {u64 time, id, stream}
-	perfSample       = 9  // see parseSample
-	perfLostSamples  = 13 // {u64 lost}
-	perfHeader       = 8
-	perfMiscCPUMode  = 7
-	perfMiscInKernel = 1
+	perfLost        = 2  // {u64 id, lost}
+	perfThrottle    = 5  // {u64 time, id, stream}
+	perfSample      = 9  // see parseSample
+	perfLostSamples = 13 // {u64 lost}
+	// of a switch of a thread with an event of its own: {u32 pid, tid; u64 time}, as sample_id_all has it
+	perfSwitch          = 14
+	perfMiscSwitchReady = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: its CPU was taken from it (Linux 4.17)
+	perfHeader          = 8
+	perfMiscCPUMode     = 7
+	perfMiscInKernel    = 1
 )
 
 // perfABI64 is PERF_SAMPLE_REGS_ABI_64. Without registers (of a thread that is just ending, say) it is 0.

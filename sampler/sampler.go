@@ -71,6 +71,7 @@ type Stats struct {
 	Looks     LookCounts   // of a Wall; what it has Repeated is Taken, too
 	Events    []EventCount // of Events, in the order that they were given in
 	Gathered  GatherCounts // of a Gather
+	OffCPU    OffCPUCounts // of an OffCPU
 }
 
 // LostSum is how many looks came to nothing.

@@ -252,6 +252,16 @@ func healthOfNoise(t *testing.T, j jdkTables, seed uint64) {
 				t.Errorf("%q", part.Name)
 			}
 		}
+		sp := &Safepoints{health: h, state: 8, begun: 16, count: 24, took: 32, tick: 1}
+		for _, state := range []uint64{8, 0} {
+			sp.state = state
+			if g, ok := sp.Read(); ok && g.Took < 0 {
+				t.Errorf("safepoints took %v", g.Took)
+			}
+			if list, _ := sp.Missing(nil); len(list) > maxThreads {
+				t.Errorf("%d threads are missing", len(list))
+			}
+		}
 		if got := h.Allocated(threads); len(got) != len(threads) {
 			t.Errorf("%d threads", len(got))
 		}

@@ -19,7 +19,7 @@ import (
 var asprofEvents = map[string][]string{
 	"cpu": {}, "itimer": {}, "ctimer": {}, "perf": {"--engine", "perf"},
 	"wall": {"--mode", "wall"},
-	"lock": {"--mode", "off-cpu", "--state", "blocked"},
+	"lock": {"--event", "lock"},
 }
 
 // suggestOfAsprof knows flags of asprof that record has not. It tells whether it was one.

@@ -40,8 +40,8 @@ func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64)
 	switch {
 	case !slices.Contains(engineNames, f.engine):
 		return usageError(cmd, fmt.Sprintf("--engine is ptrace, perf or auto, not %q", f.engine))
-	case f.engine == string(session.PerfEngine) && mode != profile.ModeCPU:
-		return usageError(cmd, "--engine perf is for --mode cpu: its timers run while a thread has a CPU")
+	case f.engine == string(session.PerfEngine) && mode != profile.ModeCPU && mode != profile.ModeOffCPU:
+		return usageError(cmd, "--engine perf is for --mode cpu and off-cpu: its timers run while a thread has a CPU")
 	case f.engine == string(session.PerfEngine) && maxOverhead > 0:
 		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs")
 	}
@@ -51,7 +51,13 @@ func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64)
 // choose finds the engine for one JVM and says what is to be said of it.
 func (r *recorder) choose(talk io.Writer) error {
 	f := r.flags
-	if f.modeFlags.session().IsWall() {
+	switch f.modeFlags.session() {
+	case session.WaitingMode:
+		return r.chooseOffCPU(talk)
+	case session.TTSPMode:
+		r.engine = session.PtraceEngine
+		return r.prepareSafepoints()
+	case session.WallMode:
 		r.engine = session.PtraceEngine
 		return nil
 	}

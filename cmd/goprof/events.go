@@ -82,6 +82,7 @@ func listEvents(to io.Writer, pid int, asJSON bool) error {
 		}
 		list = append(list, l)
 	}
+	list = append(list, listWaits(s, pid)...)
 	if asJSON {
 		e := json.NewEncoder(to)
 		e.SetIndent("", "  ")

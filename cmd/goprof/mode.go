@@ -64,14 +64,6 @@ func (f *modeFlags) session() session.Mode { return session.Mode(f.mode) }
 // wallRate is how often each thread is looked at in a wall-clock mode, unless said otherwise.
 const wallRate = 20
 
-// weightOf is what stacks are counted in where --weight does not say.
-func (f *modeFlags) weightOf(given string, changed bool) string {
-	if !changed && f.session() == session.TTSPMode {
-		return profile.WallTime.String()
-	}
-	return given
-}
-
 // gatherRate is how often it is looked whether a safepoint is waited for, unless said otherwise.
 const gatherRate = 1000
 

@@ -46,6 +46,8 @@ had used it, "[exited threads]" that of threads that had ended before.
 
 ` + eventHelp + `
 
+` + waitHelp + `
+
 Which JVM: --pid, several times for several; or NAME, a part of its main class or jar ("goprof
 list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
 
@@ -68,7 +70,9 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m --engine auto no stops, where the kernel's perf_event may be used
   goprof record --pid 1234 -d 1m --mode wall -t   what each thread did, and waited for
   goprof record --pid 1234 -d 1m --mode off-cpu --weight time --thread '^http-'
-  goprof record --pid 1234 -d 1m --mode ttsp -o ttsp.html   who keeps safepoints waiting
+  goprof record --pid 1234 -d 1m --event ttsp -o ttsp.html    who keeps safepoints waiting
+  goprof record --pid 1234 -d 1m --event lock -o lock.html     time that threads wait for locks
+  goprof record --pid 1234 -d 1m --event off-cpu --min 1ms     every wait of a millisecond and more
   goprof record --pid 1234 -d 1m --event alloc -o alloc.html   who allocates what, by bytes
   goprof record --pid 1234 -d 1m --event exceptions            who throws what; every one is counted
   goprof record --pid 1234 -d 1m --event libc:write            any function of a native library
@@ -114,6 +118,7 @@ type recordFlags struct {
 	engineFlag
 	modeFlags
 	eventFlags
+	waitFlags
 }
 
 func newRecord() *cobra.Command {
@@ -139,6 +144,7 @@ func newRecord() *cobra.Command {
 	f.modeFlags.add(fs)
 	f.engineFlag.add(cmd, fs)
 	f.eventFlags.add(fs)
+	f.waitFlags.add(fs)
 	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
 	f.wants.add(fs)
 	fs.BoolVar(&f.group, "group-threads", false, "as --threads, but "+groupThreadsUsage)
@@ -225,7 +231,12 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 // check validates the flags and returns the interval.
 func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	var err error
-	f.weight = f.modeFlags.weightOf(f.weight, cmd.Flags().Changed("weight"))
+	if err := f.toMode(cmd); err != nil {
+		return 0, err
+	}
+	if f.timed && !cmd.Flags().Changed("weight") {
+		f.weight = profile.WallTime.String()
+	}
 	if f.weighed, err = profile.ParseWeight(f.weight); err != nil {
 		return 0, usageError(cmd, fmt.Sprintf("--weight is samples, cpu or time, not %q", f.weight))
 	}

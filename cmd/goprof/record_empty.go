@@ -68,6 +68,8 @@ func (r *recorder) nothingSeen(res *result) (why, remedy string) {
 	each := r.flags.interval
 	higher := fmt.Sprintf("goprof record --pid %d with -d longer, or -r higher", r.pid)
 	switch {
+	case res.summary.Safepoints != nil:
+		return "no safepoint was waited for long enough to be met by a look", "record for longer: -d 5m"
 	case res.summary.Looks != nil:
 		return "none of its threads was in a state that this mode looks at",
 			fmt.Sprintf("goprof dump --pid %d shows the threads' states", r.pid)

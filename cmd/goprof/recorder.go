@@ -139,6 +139,7 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal, SureLeaf: r.flags.leaf == leafSure,
 		Weight: r.eventWeight(), Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100,
 		Visits: r.visits, Sink: r.out.begin(r.session.Facts(), stop), Event: r.event, Kernel: r.flags.kernel,
+		Min: r.flags.min,
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()
 	sum.Notes = r.notes(&sum)

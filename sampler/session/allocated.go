@@ -63,7 +63,7 @@ func (s *Session) allocations() *allocations {
 // countAllocated reads what threads have allocated by now. The first time is what they are compared with.
 func (r *recording) countAllocated() {
 	a := r.allocated
-	if !a.reader.Known() {
+	if r.opt.Lean || !a.reader.Known() {
 		return
 	}
 	a.pace.doTimed(func() error {

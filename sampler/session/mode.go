@@ -45,6 +45,11 @@ func (s *Session) engine(opt RecordOptions) sampler.Engine {
 		return s.gather(opt)
 	}
 	waits := s.VM.NewWaits(opt.Mode == WaitingMode).ReadFrom(s.memory)
+	if opt.Mode == WaitingMode && opt.Engine == PerfEngine {
+		return sampler.NewOffCPU(pid, cpu, sampler.OffCPUOptions{Min: opt.Min, During: func(snap *look.Look) {
+			snap.Waiting.Java = waits.Read(&snap.Snapshot, snap.Waiting.Call)
+		}})
+	}
 	return sampler.NewWall(pid, cpu, sampler.WallOptions{
 		NonBlocking: opt.NonBlocking,
 		NativeOnce:  opt.NativeOnce,

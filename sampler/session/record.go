@@ -48,6 +48,8 @@ type RecordOptions struct {
 	LeaveIdle bool
 	// NonBlocking and NativeOnce are sampler.WallOptions, for modes that are wall-clock ones.
 	NonBlocking, NativeOnce bool
+	// Min leaves out waits that are shorter: with WaitingMode and PerfEngine.
+	Min time.Duration
 	// Sink is given each sample with its time, if it is not nil.
 	Sink Sink
 	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops.
@@ -322,6 +324,10 @@ func (r *recording) account() profile.Summary {
 		sum.Safepoints = r.safepoints.account(&stats.Gathered)
 	}
 	sum.Allocated = r.allocated.account()
+	if r.opt.Mode == WaitingMode && r.opt.Engine == PerfEngine {
+		o := &stats.OffCPU
+		sum.Switches = &profile.Switches{Waits: o.Waits, Short: o.Short, ShortFor: o.ShortFor, Dropped: o.Dropped}
+	}
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	if r.kernelErr != nil {

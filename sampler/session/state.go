@@ -3,6 +3,7 @@
 package session
 
 import (
+	"regexp"
 	"strings"
 
 	"goprof/arch"
@@ -67,6 +68,9 @@ func stateOfJava(w *look.Waiting, stack *profile.Stack) (profile.State, bool) {
 		s, ok := waits[vmstructs.WaitOfStatus(w.Java.Status)]
 		return s, ok
 	}
+	if w.ByStack {
+		return stateOfStack(stack)
+	}
 	if w.Call == arch.CallOther {
 		return 0, false
 	}
@@ -80,6 +84,39 @@ func stateOfJava(w *look.Waiting, stack *profile.Stack) (profile.State, bool) {
 var waits = map[vmstructs.Wait]profile.State{
 	vmstructs.WaitsToEnter: profile.Blocked, vmstructs.WaitsForNotify: profile.Waiting,
 	vmstructs.WaitsForUnpark: profile.Parked, vmstructs.WaitsForTime: profile.Sleeping,
+}
+
+// entersMonitor are HotSpot's functions in which a thread waits to enter a monitor (runtime/objectMonitor.cpp,
+// synchronizer.cpp, lightweightSynchronizer.cpp).
+var entersMonitor = regexp.MustCompile(`^(?:ObjectMonitor::(?:enter|reenter|EnterI|enter_internal|ReenterI)|` +
+	`(?:Object|Lightweight)Synchronizer::(?:enter|inflate_and_enter|fast_enter|slow_enter))`)
+
+// nativeWaits are functions of the C library that wait for sockets and files.
+var nativeWaits = map[string]profile.State{"epoll_wait": profile.Socket, "epoll_pwait": profile.Socket,
+	"accept": profile.Socket, "accept4": profile.Socket, "connect": profile.Socket, "recv": profile.Socket,
+	"__libc_recv": profile.Socket, "recvfrom": profile.Socket, "recvmsg": profile.Socket, "send": profile.Socket,
+	"sendmsg": profile.Socket, "poll": profile.Socket, "__poll": profile.Socket, "read": profile.File,
+	"__libc_read": profile.File, "write": profile.File, "__libc_write": profile.File, "pread64": profile.File,
+	"pwrite64": profile.File, "fsync": profile.File, "fdatasync": profile.File}
+
+// stateOfStack tells the state by the stack alone: of a wait that was over before anybody could ask the JVM.
+func stateOfStack(stack *profile.Stack) (profile.State, bool) {
+	for i := range stack.Frames {
+		f := &stack.Frames[i]
+		if f.Kind.Java() {
+			break
+		}
+		if f.Kind != profile.Native {
+			continue
+		}
+		if entersMonitor.MatchString(f.Func.Name) {
+			return profile.Blocked, true
+		}
+		if s, ok := nativeWaits[f.Func.Name]; ok {
+			return s, true
+		}
+	}
+	return stateOfMethod(stack)
 }
 
 // stateOfMethod tells the state by the topmost Java frame, if it is a method in which threads wait.

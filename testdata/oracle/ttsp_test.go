@@ -133,14 +133,21 @@ func judgeTTSP(t *testing.T, sum profile.Summary, sink *ttspSink, lines []string
 	if slices.Sort(off); len(off) == 0 {
 		t.Fatalf("%v: no safepoint of %d was seen: %+v, %+v", jdk, len(all), *sum.Safepoints, *sum.Looks)
 	}
-	t.Logf("%v: %d safepoints, %d not seen, %d without the loop, %d within 2 ms of what the program says (median %v off, worst %v);"+
-		" the JVM waited for %v, looks have %v, %d lost", jdk, len(all), unseen, wrong, near, off[len(off)/2], off[len(off)-1],
+	t.Logf("%v: %d safepoints, %d not seen, %d without the loop, %d within 2 ms of what the program says "+
+		"(median %v off, worst %v); the JVM waited for %v, looks have %v, %d lost",
+		jdk, len(all), unseen, wrong, near, off[len(off)/2], off[len(off)-1],
 		sum.Safepoints.Took, sum.Looks.Time, sum.Lost)
-	if unseen > len(all)/10 || wrong > len(all)/10 || off[len(off)/2] > 2*time.Millisecond {
-		t.Errorf("%d of %d not seen, %d without the loop, half of them more than %v off", unseen, len(all), wrong,
-			off[len(off)/2])
+	// Beside other tests the program itself waits for a CPU between its reading of the clock and its question. What the
+	// JVM says does not depend on that.
+	if os.Getenv("GOPROF_PROVE") != "" {
+		if unseen+wrong > 0 || near < len(all)*95/100 {
+			t.Errorf("%d of %d not seen, %d without the loop, only %d within 2 ms", unseen, len(all), wrong, near)
+		}
+	} else if unseen+wrong > len(all)/2 {
+		t.Errorf("%d of %d not seen, %d without the loop", unseen, len(all), wrong)
 	}
-	if sp := sum.Safepoints; sp.Exact && sum.Looks.Time > sp.Took+sp.Took/10 {
-		t.Errorf("looks have %v of one thread, the JVM waited for %v", sum.Looks.Time, sp.Took)
+	sp := sum.Safepoints
+	if d := (sum.Looks.Time - sp.SeenFor).Abs(); sum.Lost == 0 && d > sp.SeenFor/4 || !sp.Exact {
+		t.Errorf("looks have %v of one thread, the JVM waited for %v (%+v)", sum.Looks.Time, sp.SeenFor, *sp)
 	}
 }

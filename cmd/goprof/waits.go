@@ -1,0 +1,142 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/session"
+	"goprof/vmstructs"
+)
+
+// waitFlags are about what keeps threads waiting: --event names that are modes, and how short a wait may be.
+type waitFlags struct {
+	min   time.Duration
+	timed bool // stacks are counted in time unless --weight says otherwise
+}
+
+const waitHelp = `--event off-cpu, lock and ttsp are about waiting. off-cpu takes every wait of every thread from the kernel's context
+switches, with its stack and its exact length, where the kernel permits it (CAP_PERFMON, or
+kernel.perf_event_paranoid at 1 or less), and else looks 20 times a second (--mode off-cpu). lock is the same for
+monitors and java.util.concurrent locks alone. Waits shorter than --min are counted, and have no
+stack. ttsp is --mode ttsp.`
+
+// defaultMin is the shortest wait that has a stack.
+const defaultMin = 10 * time.Microsecond
+
+func (f *waitFlags) add(fs *pflag.FlagSet) {
+	fs.DurationVar(&f.min, "min", defaultMin,
+		"with --event off-cpu and lock: leave out waits that are shorter than this `time`: 1ms")
+}
+
+// eventMode is an event that is a mode.
+type eventMode struct {
+	mode   session.Mode
+	engine session.EngineName
+	states []string
+}
+
+var eventModes = map[string]eventMode{
+	"ttsp":    {mode: session.TTSPMode},
+	"off-cpu": {mode: session.WaitingMode, engine: session.AutoEngine},
+	"lock":    {session.WaitingMode, session.AutoEngine, []string{profile.Blocked.String(), profile.Parked.String()}},
+}
+
+// toMode makes flags of a mode of an event that is one. It is called before all other checks.
+func (f *recordFlags) toMode(cmd *cobra.Command) error {
+	m, is := eventModes[f.event]
+	f.timed = is || f.mode == string(session.TTSPMode)
+	given := cmd.Flags().Changed
+	switch {
+	case !is && given("min") && !(f.mode == string(session.WaitingMode) && given("engine")):
+		return usageError(cmd, "--min is for --event off-cpu and lock")
+	case !is:
+		return nil
+	case given("mode"):
+		return usageError(cmd, "--event and --mode both say when a sample is taken: give one")
+	case given("every"), given("alloc"), given("kernel"):
+		return usageError(cmd, fmt.Sprintf("--every, --alloc and --kernel are for events that are counted; "+
+			"of %s every wait counts: --min leaves out short ones", f.event))
+	case m.states != nil && given("state"):
+		return usageError(cmd, "--event lock chooses states; with --event off-cpu --state chooses others")
+	case f.min < 0:
+		return usageError(cmd, "--min is a time, not less than 0")
+	}
+	f.event, f.mode = "", string(m.mode)
+	if m.states != nil {
+		f.states = slices.Clone(m.states)
+	}
+	if m.engine != "" && !given("engine") {
+		f.engine = string(m.engine)
+	}
+	return nil
+}
+
+// chooseOffCPU finds out whether waits can be taken from context switches.
+func (r *recorder) chooseOffCPU(talk io.Writer) error {
+	r.engine = session.PtraceEngine
+	f := r.flags
+	if f.engine == string(session.PtraceEngine) {
+		return nil
+	}
+	err := sampler.TryOffCPU(r.pid)
+	switch {
+	case err == nil:
+		r.engine = session.PerfEngine
+	case f.engine == string(session.PerfEngine):
+		return &exit.Error{Code: exit.NoEvent, What: "cannot take waits from context switches",
+			Why:    "the kernel does not tell goprof of them: " + err.Error(),
+			Remedy: "sudo goprof ..., or --mode off-cpu, which looks 20 times a second", Err: err}
+	case !f.quiet:
+		tellNotes(talk, []profile.Note{{Name: "off-cpu", Remedy: "sudo goprof ...",
+			Text: "the kernel does not tell goprof of context switches: threads are looked at now and then instead (" +
+				output.Printable(err.Error()) + ")"}})
+	}
+	return nil
+}
+
+// prepareSafepoints fails where nothing tells of the JVM's safepoints.
+func (r *recorder) prepareSafepoints() error {
+	err := r.session.WatchSafepoints()
+	if errors.Is(err, vmstructs.ErrNoSafepoints) {
+		return &exit.Error{Code: exit.NoEvent, What: "cannot watch safepoints", Err: err,
+			Why:    "this libjvm.so has no symbols, and the JVM keeps no counters (-XX:-UsePerfData)",
+			Remedy: "start the JVM without -XX:-UsePerfData"}
+	}
+	if err != nil {
+		return attachError(r.pid, err)
+	}
+	return nil
+}
+
+// listWaits says which of the events that are modes can be had. off-cpu and lock always can, by looks at least.
+func listWaits(s *session.Session, pid int) []listedEvent {
+	byLooks := ""
+	if err := sampler.TryOffCPU(pid); err != nil {
+		byLooks = "by looks, 20 times a second: the kernel does not tell of context switches (" +
+			output.Printable(err.Error()) + ")"
+	}
+	ttsp := listedEvent{Name: "ttsp", Help: "who keeps safepoints waiting, and for how long",
+		Unit: profile.WallTime, Every: 1, Available: true}
+	if err := s.WatchSafepoints(); err != nil {
+		ttsp.Available, ttsp.Why = false, output.Printable(err.Error())
+	}
+	return []listedEvent{
+		{Name: "off-cpu", Help: "waits of all threads, by context switches", Unit: profile.WallTime, Every: 1,
+			Available: true, Note: byLooks},
+		{Name: "lock", Help: "waits for monitors and java.util.concurrent locks", Unit: profile.WallTime, Every: 1,
+			Available: true, Note: byLooks},
+		ttsp,
+	}
+}

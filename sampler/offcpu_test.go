@@ -1,0 +1,90 @@
+//go:build linux
+
+package sampler
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"goprof/arch/cpus"
+	"goprof/process/procfs"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+)
+
+// offFixture is a run whose records a test makes.
+func offFixture(least time.Duration) *offRun {
+	r := &offRun{threads: map[int]*offThread{}, cpu: cpus.Here(), opt: OffCPUOptions{Min: least}}
+	r.q = NewQueue(8)
+	r.proc = procfs.OpenDir(os.Getpid())
+	r.t = ptrace.NewTracer(os.Getpid(), r.cpu)
+	return r
+}
+
+// looks are the times of what was handed over.
+func (r *offRun) looks() (times []time.Duration, states []look.Waiting) {
+	for {
+		select {
+		case snap := <-r.q.Looks():
+			_, d := snap.Tally.Count()
+			times, states = append(times, d), append(states, snap.Waiting)
+			r.q.Done(snap)
+		default:
+			return times, states
+		}
+	}
+}
+
+// TestOffCPURecords: each wait is told once, with its own time, whatever comes twice or is missing.
+func TestOffCPURecords(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	stack := func(when int64) offRecord {
+		return offRecord{when: when, tid: 7, kind: offStackOf, copy: offCopy{when: when, has: true, stack: make([]byte, 64)}}
+	}
+	rec := func(when int64, kind offKind) offRecord { return offRecord{when: when, tid: 7, kind: kind} }
+	for _, c := range []struct {
+		name    string
+		least   time.Duration
+		records []offRecord
+		want    []time.Duration
+		ready   bool
+		short   int64
+	}{
+		{name: "one wait", records: []offRecord{stack(10 * ms), rec(10*ms+1, offOut), rec(30*ms+1, offIn)},
+			want: []time.Duration{20 * time.Millisecond}},
+		{name: "its CPU was taken", records: []offRecord{stack(10 * ms), rec(10*ms+1, offOutReady), rec(30*ms+1, offIn)},
+			want: []time.Duration{20 * time.Millisecond}, ready: true},
+		{name: "noted twice", records: []offRecord{stack(10 * ms), stack(10 * ms), rec(10*ms+1, offOut), rec(10*ms+2, offOut),
+			rec(30*ms+1, offIn), rec(30*ms+2, offIn)}, want: []time.Duration{20 * time.Millisecond}},
+		{name: "began before", records: []offRecord{rec(30*ms, offIn)}},
+		{name: "too short", least: time.Second, records: []offRecord{stack(10 * ms), rec(10*ms+1, offOut), rec(30*ms, offIn)},
+			short: 1},
+		{name: "the stack is of another switch", records: []offRecord{stack(5 * ms), rec(10*ms, offOut), rec(30*ms, offIn)}},
+	} {
+		r := offFixture(c.least)
+		for i := range c.records {
+			r.work(&c.records[i])
+		}
+		got, states := r.looks()
+		if len(got) != len(c.want) || len(got) > 0 && (got[0] != c.want[0] || states[0].NoCPU != c.ready) {
+			t.Errorf("%s: %v %+v", c.name, got, states)
+		}
+		if r.counts.Short != c.short {
+			t.Errorf("%s: %d short", c.name, r.counts.Short)
+		}
+		r.t.Close()
+		r.proc.Close()
+	}
+}
+
+// TestOffCPUDropped: where records are missing nobody is said to wait.
+func TestOffCPUDropped(t *testing.T) {
+	r := offFixture(0)
+	r.work(&offRecord{when: 10, tid: 7, kind: offOut})
+	r.dropAll(3)
+	r.work(&offRecord{when: 20, tid: 7, kind: offIn})
+	if got, _ := r.looks(); len(got) != 0 || r.counts.Dropped != 3 || r.stats.Lost[ptrace.RingFull] != 3 {
+		t.Errorf("%v, %+v", got, r.counts)
+	}
+}

@@ -1,0 +1,155 @@
+//go:build linux
+
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/session"
+	"goprof/testdata/jvmtest"
+)
+
+// spanSink sums up the time of each thread, and of what it waited for.
+type spanSink struct {
+	allocatedSink
+	threads map[int]time.Duration
+	leaves  map[string]time.Duration
+}
+
+func (s *spanSink) Sample(sample *profile.Sample) {
+	s.threads[sample.Thread.TID] += sample.Span
+	if len(sample.Stack.Frames) > 0 {
+		s.leaves[sample.Stack.Frames[0].Func.Name] += sample.Span
+	}
+}
+
+// TestOffCPUBySwitches: CPU time and time off the CPU of each thread are together the time that passed, and waiting for
+// locks is what the program says, lock by lock.
+func TestOffCPUBySwitches(t *testing.T) {
+	jvmtest.ForEachJDK(t, testOffCPU)
+}
+
+func testOffCPU(t *testing.T, jdk jvmtest.JDK) {
+	jvm := jvmtest.Start(t, jdk, "truth.Waiting")
+	if err := sampler.TryOffCPU(jvm.PID); err != nil {
+		t.Skipf("the kernel tells of no context switches here: %v", err)
+	}
+	length := "1500"
+	if os.Getenv("GOPROF_PROVE") != "" {
+		length = "10000"
+	}
+	jvm.Command("begin")
+	s, err := session.Attach(jvm.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	visits := make(chan session.Visit)
+	sink := &spanSink{allocatedSink{last: map[string]uint64{}}, map[int]time.Duration{}, map[string]time.Duration{}}
+	ended := make(chan profile.Summary, 1)
+	before := chargedOf(jvm.PID)
+	go func() {
+		_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WaitingMode, Engine: session.PerfEngine,
+			Interval: 50 * time.Millisecond, Depth: 2048, Sink: sink, Visits: visits, Weight: profile.WallTime})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- sum
+	}()
+	visits <- func(*profile.Profile, *profile.Summary) {}
+	told := map[string]time.Duration{}
+	for _, line := range jvm.Command("wait " + length) {
+		var n int64
+		var name string
+		fmt.Sscan(line, &n, &name)
+		told[name] = time.Duration(n)
+	}
+	stop()
+	sum := <-ended
+	after := chargedOf(jvm.PID)
+	if sum.Switches == nil || sum.Samples == 0 {
+		t.Fatalf("%+v", sum)
+	}
+	checkOffCPU(t, jdk, sum, sink, before, after)
+	checkLockTimes(t, jdk, sink, told)
+}
+
+// chargedOf is the CPU time that the kernel has charged each thread.
+func chargedOf(pid int) map[int]time.Duration {
+	charged := map[int]time.Duration{}
+	list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, e := range list {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, e.Name()))
+		var tid int
+		var ran int64
+		if fmt.Sscan(e.Name(), &tid); err == nil {
+			fmt.Sscan(string(b), &ran)
+			charged[tid] = time.Duration(ran)
+		}
+	}
+	return charged
+}
+
+// checkOffCPU: of threads that were there all the time.
+func checkOffCPU(t *testing.T, jdk jvmtest.JDK, sum profile.Summary, sink *spanSink,
+	before, after map[int]time.Duration) {
+	t.Helper()
+	wall := sum.Meta.Duration
+	var off []float64
+	for tid, ran := range after {
+		if was, ok := before[tid]; ok {
+			off = append(off, math.Abs(float64(sink.threads[tid]+ran-was-wall))/float64(wall))
+		}
+	}
+	slices.Sort(off)
+	// The kernel's charges are read some ms before the recording begins, and behind its end.
+	near, slack := 0, 0.02
+	for _, d := range off {
+		if d <= 0.005+slack/wall.Seconds() {
+			near++
+		}
+	}
+	t.Logf("%v: %d threads for %v, CPU and waiting are together the time within 0.5 %% for %d (median %.3f %% off, "+
+		"worst %.3f %%); %d waits, %d lost", jdk, len(off), wall, near, 100*off[len(off)/2], 100*off[len(off)-1],
+		sum.Switches.Waits, sum.Lost)
+	if near < len(off)*9/10 {
+		t.Errorf("only %d of %d threads within 0.5 %%", near, len(off))
+	}
+}
+
+// checkLockTimes: the classes' waiting times. In what the program measures is a little CPU time, too.
+func checkLockTimes(t *testing.T, jdk jvmtest.JDK, sink *spanSink, told map[string]time.Duration) {
+	t.Helper()
+	leaves := map[string]string{"Ledger": "[blocked: truth.Waiting$Ledger]", "Cache": "[blocked: truth.Waiting$Cache]",
+		"Gauge": "[parked: java.util.concurrent.locks.ReentrantLock$NonfairSync]"}
+	if len(told) != len(leaves) {
+		t.Fatalf("the program told %v", told)
+	}
+	most := 0.25 // beside other tests
+	if os.Getenv("GOPROF_PROVE") != "" {
+		most = 0.03
+	}
+	for name, want := range told {
+		got := sink.leaves[leaves[name]]
+		share := float64(got)/float64(want) - 1
+		t.Logf("%v: %s: %v, the program says %v (%+.2f %%)", jdk, name, got, want, 100*share)
+		if math.Abs(share) > most {
+			t.Errorf("%s: %v, the program says %v", name, got, want)
+		}
+	}
+	for leaf, d := range sink.leaves {
+		if strings.HasPrefix(leaf, "[blocked") && d > time.Millisecond {
+			t.Logf("%s %v", leaf, d)
+		}
+	}
+}

@@ -89,8 +89,7 @@ func (n *coreNotes) read(c *Core, p *elf.Prog64) {
 
 // noteReader reads notes one after the other: three words, then name and content, each padded to 4 bytes.
 type noteReader struct {
-	at   *bufio.Reader
-	desc []byte
+	at *bufio.Reader
 }
 
 // wanted are the notes whose content is read.

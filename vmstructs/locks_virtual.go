@@ -10,8 +10,8 @@ import (
 // Virtual threads that no carrier runs are Java objects in lists of the JDK (containers.go). One that waits for a lock
 // of java.util.concurrent has it in Thread.parkBlocker, as all threads do.
 //
-// One that waits for a monitor (from 24 on; a carrier waits with it before) has an ObjectWaiter. A field that the VM has
-// added to VirtualThread leads to it (runtime/objectMonitor.hpp). Nothing says how that is laid out. So it is believed
+// One that waits for a monitor (from 24 on; a carrier waits with it before) has an ObjectWaiter. A field that the VM
+// has added to VirtualThread leads to it (runtime/objectMonitor.hpp). Nothing says how that is laid out. So it is believed
 // only if a handle in it leads back to the thread, and the next word to a monitor whose object agrees.
 
 const (

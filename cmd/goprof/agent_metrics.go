@@ -71,6 +71,6 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.Host, files *shelf.Shelf
 }
 
 func oneMetric(w io.Writer, name, kind, help string, value any) {
-	fmt.Fprintf(w, "# HELP goprof_agent_%s %s\n# TYPE goprof_agent_%[1]s %[3]s\ngoprof_agent_%[1]s %[4]v\n", name, help, kind,
-		value)
+	fmt.Fprintf(w, "# HELP goprof_agent_%s %s\n# TYPE goprof_agent_%[1]s %[3]s\ngoprof_agent_%[1]s %[4]v\n",
+		name, help, kind, value)
 }

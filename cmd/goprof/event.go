@@ -21,12 +21,11 @@ import (
 
 // eventFlags say of what samples are taken, if not of CPU time.
 type eventFlags struct {
-	event   string
-	every   string
-	alloc   string
-	kernel  bool
-	amount  uint64 // of every
-	planned *session.EventPlan
+	event  string
+	every  string
+	alloc  string
+	kernel bool
+	amount uint64 // of every
 }
 
 const eventHelp = `With --event samples are taken of something other than CPU time: alloc, exceptions, class-load,

@@ -94,8 +94,8 @@ func TestNoDeadlock(t *testing.T) {
 	}
 }
 
-// TestReaderBehindTimedWriter: readers hold a lock, a writer waits for them, and another reader for that writer. That is
-// a deadlock only if the writer never gives up.
+// TestReaderBehindTimedWriter: readers hold a lock, a writer waits for them, and another reader for that writer. That
+// is a deadlock only if the writer never gives up.
 func TestReaderBehindTimedWriter(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	for how, want := range map[string]exit.Code{"timed": exit.OK, "endless": exit.Deadlocked} {

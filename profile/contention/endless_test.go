@@ -6,8 +6,8 @@ import (
 	"goprof/profile"
 )
 
-// TestReaderBehindWriter: thread 0 holds a read lock and waits for a monitor of thread 1, which wants the same read lock
-// and stands behind thread 2, a writer. That is a deadlock only if the writer never gives up.
+// TestReaderBehindWriter: thread 0 holds a read lock and waits for a monitor of thread 1. That one wants the same read
+// lock and stands behind thread 2, a writer. That is a deadlock only if the writer never gives up.
 func TestReaderBehindWriter(t *testing.T) {
 	for what, c := range map[string]struct {
 		writer      *profile.WantedLock
@@ -20,7 +20,9 @@ func TestReaderBehindWriter(t *testing.T) {
 		"another reader":                   {writer: &profile.WantedLock{}},
 		"no writer is known":               {},
 		"somebody waits, for what is open": {writer: &profile.WantedLock{Alone: true}, unconfirmed: true},
-		"it is itself a writer":            {writer: &profile.WantedLock{Alone: true, Timed: true}, alone: true, deadlock: true},
+		"it is itself a writer": {
+			writer: &profile.WantedLock{Alone: true, Timed: true}, alone: true, deadlock: true,
+		},
 	} {
 		threads := waiting([]int{1, 0, -1, -1}, never)
 		shared := profile.Lock{Kind: profile.Shared, ID: 7}

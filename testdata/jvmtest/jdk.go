@@ -87,8 +87,8 @@ func ForEachJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
 	}
 }
 
-// ForNewestJDK runs a subtest on the newest JDK alone, for what hardly depends on the JDK. Where GOPROF_JDKS names some,
-// and with GOPROF_PROVE=1, it is on every one.
+// ForNewestJDK runs a subtest on the newest JDK alone, for what hardly depends on the JDK. Where GOPROF_JDKS names
+// some, and with GOPROF_PROVE=1, it is on every one.
 func ForNewestJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
 	t.Helper()
 	jdks := JDKs(t)

@@ -34,8 +34,8 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// How far what is seen may be from the truth, beside chance. Each park for a time has a timer to set, which costs much in
-// a virtual machine, and less while another timer is about to run out: the one that wakes goprof up
+// How far what is seen may be from the truth, beside chance. Each park for a time has a timer to set, which costs much
+// in a virtual machine, and less while another timer is about to run out: the one that wakes goprof up
 // (docs/decisions/0004). Where perf has events of threads, each switch has some to set, too, and where others want the
 // CPUs it leans towards locks.
 var handOverBias = map[string]float64{"park": 0.15, "mix": 0.10, "lock/perf": 0.25}

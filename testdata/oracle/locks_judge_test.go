@@ -266,6 +266,7 @@ func lockDump(t *testing.T, s *session.Session) []profile.ThreadDump {
 // untold reports whether a thread that waits is not told to.
 func untold(threads []profile.ThreadDump) bool {
 	return slices.ContainsFunc(threads, func(t profile.ThreadDump) bool {
-		return t.Unconfirmed || strings.HasPrefix(t.Name, "lock-") && (t.State == "BLOCKED" || t.State == "PARKED") && t.WaitsFor == nil
+		waits := t.State == "BLOCKED" || t.State == "PARKED"
+		return t.Unconfirmed || strings.HasPrefix(t.Name, "lock-") && waits && t.WaitsFor == nil
 	})
 }

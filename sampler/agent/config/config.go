@@ -57,15 +57,19 @@ var Options = []Option{
 	{"files-max-bytes", false, "SIZE", "`bytes` that these files may take together: 500MB, 2GB", setMaxBytes},
 	{"files-max-count", false, "N", "`number` of these files", setMaxCount},
 	{"every", false, "TIME", "`time` from one batch to the next: 10s", setEvery},
-	{"rate", false, "HZ", "samples for each second of CPU time, in `Hz`; in modes wall and off-cpu looks at each thread", setRate},
+	{"rate", false, "HZ",
+		"samples for each second of CPU time, in `Hz`; in modes wall and off-cpu looks at each thread", setRate},
 	{"mode", false, "MODE", "`which` threads: cpu, those that use CPU time; wall, all; off-cpu, those that wait", setMode},
 	{"engine", false, "ENGINE", "`what` takes samples in mode cpu: ptrace, perf or auto", setEngine},
-	{"match", true, "RULE", "record only JVMs that fit `rule`: a regular expression for the name, or FIELD=EXPRESSION", setMatch},
+	{"match", true, "RULE",
+		"record only JVMs that fit `rule`: a regular expression for the name, or FIELD=EXPRESSION", setMatch},
 	{"deny", true, "RULE", "never record JVMs that fit `rule`", setDeny},
 	{"group-threads", false, "", "put threads together whose names differ by a number only: fewer series", setPools},
-	{"max-cpu", false, "SHARE", "`share` of the host's CPUs that goprof and its pauses may take together; 0 is any", setMaxCPU},
+	{"max-cpu", false, "SHARE",
+		"`share` of the host's CPUs that goprof and its pauses may take together; 0 is any", setMaxCPU},
 	{"max-jvms", false, "N", "`number` of JVMs that are recorded at a time", setMaxJVMs},
-	{"listen", false, "ADDRESS", "serve /metrics and /healthz at `address`: 127.0.0.1:9464; nothing listens without it", setListen},
+	{"listen", false, "ADDRESS",
+		"serve /metrics and /healthz at `address`: 127.0.0.1:9464; nothing listens without it", setListen},
 }
 
 // Find is the option of a name, nil if there is none.

@@ -11,8 +11,8 @@ import (
 // of java.util.concurrent has it in Thread.parkBlocker, as all threads do.
 //
 // One that waits for a monitor (from 24 on; a carrier waits with it before) has an ObjectWaiter. A field that the VM
-// has added to VirtualThread leads to it (runtime/objectMonitor.hpp). Nothing says how that is laid out. So it is believed
-// only if a handle in it leads back to the thread, and the next word to a monitor whose object agrees.
+// has added to VirtualThread leads to it (runtime/objectMonitor.hpp). Nothing says how that is laid out. So it is
+// believed only if a handle in it leads back to the thread, and the next word to a monitor whose object agrees.
 
 const (
 	// maxVirtualFound bounds the virtual threads that are remembered by their numbers.

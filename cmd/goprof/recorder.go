@@ -38,7 +38,8 @@ type recorder struct {
 
 // recordAll records all targets side by side until ctx is done, the time is over, or they
 // have ended. Of several errors it returns the first and tells the others.
-func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []recordable, now <-chan os.Signal) error {
+func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []recordable,
+	now <-chan os.Signal) error {
 	talk := newStatusLine(stderr)
 	f.talk = talk
 	var recorders []*recorder
@@ -68,7 +69,8 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 
 // newRecorder finds the files first: a name that cannot be written must not cost a recording.
 func newRecorder(talk io.Writer, f *recordFlags, t recordable) (*recorder, error) {
-	r := &recorder{flags: f, pid: t.pid, session: t.session, visits: make(chan session.Visit), ended: make(chan struct{}), talk: talk}
+	r := &recorder{flags: f, pid: t.pid, session: t.session, visits: make(chan session.Visit),
+		ended: make(chan struct{}), talk: talk}
 	var err error
 	if r.out, err = f.reserve(t.pid); err != nil {
 		if t.session != nil {
@@ -133,7 +135,8 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	defer stop()
 	before := r.session.CPUTime()
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
-		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce, States: r.flags.wantsState(),
+		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce,
+		States:    r.flags.wantsState(),
 		LeaveIdle: r.flags.leaveIdle(r.flags.wants),
 		Duration:  length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal, SureLeaf: r.flags.leaf == leafSure,
@@ -274,7 +277,8 @@ func (r *recorder) writeNow(talk io.Writer) {
 	switch {
 	case errors.Is(err, errDone): // a loop's file, which holds all of it
 	case errors.Is(err, errAtEnd): // whoever reads it would count twice what is written twice
-		fmt.Fprintln(talk, "goprof: SIGUSR1 writes what there is into a file (-o FILE); what is not a file gets all of it at the end")
+		fmt.Fprintln(talk, "goprof: SIGUSR1 writes what there is into a file (-o FILE); "+
+			"what is not a file gets all of it at the end")
 	case err != nil:
 		exit.Tell(talk, outputFailed(err))
 	case name != output.Stdout && !r.flags.quiet:

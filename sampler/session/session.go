@@ -70,7 +70,8 @@ func open(pid int, opened func(*process.Process)) (*Session, error) {
 	vm.SetClock(now)
 	s := &Session{Process: p, VM: vm, Walker: unwind.New(p, vm), Soon: soon,
 		dir: newDirectory(p, vm), memory: ptrace.NewMemory(p), timeOffset: timeOffset(pid)}
-	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" { // else nobody knows how high memory goes
+	// Else nobody knows how high memory goes.
+	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" {
 		s.Walker.MemoryEnds(maps[len(maps)-1].End)
 	}
 	return s, nil

@@ -55,8 +55,8 @@ type stateFrame struct {
 const maxStateFrames = 1 << 12
 
 func newStandings() *standings {
-	return &standings{of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{}, rests: nativeRests{}, asked: map[int]int{},
-		idleThreads: map[int]bool{}}
+	return &standings{of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{},
+		rests: nativeRests{}, asked: map[int]int{}, idleThreads: map[int]bool{}}
 }
 
 // frame is the leaf for a state, each made once.
@@ -207,7 +207,9 @@ func (r *recording) settleAll() {
 // looks is the account of how threads were looked at.
 func (r *recording) looks(stats *sampler.Stats) *profile.Looks {
 	l := &stats.Looks
-	return &profile.Looks{Unstopped: l.Unstopped, Stopped: l.Stopped, AtRest: l.AtRest, Asleep: l.Asleep, Repeated: l.Repeated,
-		Moved: l.Voids, Running: l.Running, Others: r.standings.others, Idle: r.standings.idle, IdleThreads: len(r.standings.idleThreads),
-		Time: r.profile.Time}
+	return &profile.Looks{
+		Unstopped: l.Unstopped, Stopped: l.Stopped, AtRest: l.AtRest, Asleep: l.Asleep, Repeated: l.Repeated,
+		Moved: l.Voids, Running: l.Running, Others: r.standings.others,
+		Idle: r.standings.idle, IdleThreads: len(r.standings.idleThreads), Time: r.profile.Time,
+	}
 }

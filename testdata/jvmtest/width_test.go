@@ -32,8 +32,6 @@ var longLines = []string{
 	"profile/place_test.go",
 	"cmd/goprof/exit/codes.go",
 	"cmd/goprof/heat_test.go",
-	"cmd/goprof/record.go",
-	"cmd/goprof/recorder.go",
 	"cmd/goprof/script_test.go",
 	"output/firefox/check_test.go",
 	"output/flame/browser_test.go",
@@ -48,8 +46,6 @@ var longLines = []string{
 	"testdata/oracle/shadow_test.go",
 	"testdata/oracle/steps_planted_test.go",
 	"testdata/oracle/witness_mutation_test.go",
-	"sampler/session/session.go",
-	"sampler/session/wall.go",
 }
 
 // TestWidth: lines of Go are short enough to be read beside others. The text of a raw string, which is another

@@ -37,6 +37,7 @@ type fakeJVM struct {
 	gone    chan struct{}
 	st      sampler.Stats
 	share   float64
+	stopped bool
 }
 
 func newFakeWorld() *fakeWorld { return &fakeWorld{jvms: map[int]*fakeJVM{}, attached: map[int]int{}} }
@@ -79,7 +80,11 @@ func (w *fakeWorld) Brief(pid int) (diagnose.Brief, bool) {
 	if j == nil {
 		return diagnose.Brief{}, false
 	}
-	return diagnose.Brief{Started: j.started, Comm: j.comm, Threads: 20, State: 'S'}, true
+	state := byte('S')
+	if j.stopped {
+		state = 'T'
+	}
+	return diagnose.Brief{Started: j.started, Comm: j.comm, Threads: 20, State: state}, true
 }
 
 func (w *fakeWorld) Glance(pid int) (diagnose.JVM, bool) {
@@ -117,8 +122,13 @@ func (w *fakeWorld) Attach(pid int) (Target, error) {
 }
 
 func (w *fakeWorld) Explain(pid int, err error) diagnose.Cause {
+	if err == errStarts {
+		return diagnose.Cause{Name: diagnose.Starting, Why: err.Error(), Class: diagnose.NotJVM}
+	}
 	return diagnose.Cause{Name: "unsupported", Why: err.Error(), Class: diagnose.NotJVM}
 }
+
+var errStarts = errors.New("it starts")
 
 func (w *fakeWorld) Own() time.Duration {
 	w.mu.Lock()
@@ -263,6 +273,71 @@ func TestFirstBatchIsSoon(t *testing.T) {
 	}
 }
 
+// A JVM that is stopped uses no CPU time. It is no idle one: that is said and counted, and it is not let go.
+func TestStoppedIsNotIdle(t *testing.T) {
+	d := drive(t, Default())
+	j := d.w.start(2, "Held")
+	for range 5 {
+		d.w.use(2, 100*time.Millisecond)
+		d.beats(1)
+	}
+	stop := func(stopped bool) {
+		d.w.mu.Lock()
+		defer d.w.mu.Unlock()
+		j.stopped = stopped
+	}
+	stop(true)
+	d.beats(130)
+	if len(d.said) != 1 || !strings.Contains(d.said[0], "process 2 (Held) is stopped") || d.stateOf(2) != recorded {
+		t.Errorf("said %q, and is %v", d.said, d.stateOf(2))
+	}
+	var page strings.Builder
+	d.Metrics().Write(&page)
+	if !strings.Contains(page.String(), `goprof_agent_jvms{state="stopped"} 1`) {
+		t.Error(page.String())
+	}
+	stop(false)
+	d.w.use(2, 100*time.Millisecond)
+	d.beats(2)
+	if len(d.said) != 2 || !strings.Contains(d.said[1], "goes on") {
+		t.Errorf("said %q", d.said)
+	}
+}
+
+// A JVM that was attached to while it started is tried again.
+func TestStartingIsTriedAgain(t *testing.T) {
+	d := drive(t, Default())
+	j := d.w.start(3, "Slow")
+	j.fails = errStarts
+	for n := range 60 {
+		if n == 5 {
+			d.w.mu.Lock()
+			j.fails = nil
+			d.w.mu.Unlock()
+		}
+		d.w.use(3, time.Second)
+		d.beats(1)
+	}
+	if d.stateOf(3) != recorded {
+		t.Errorf("attached %d times, and is %v", d.w.attached[3], d.stateOf(3))
+	}
+}
+
+// What is denied is left alone, also where it could not be recorded anyway.
+func TestDeniedAreNotComplainedOf(t *testing.T) {
+	s := Default()
+	s.Choice.Deny = rules(t, "Odd")
+	d := drive(t, s)
+	d.w.start(3, "Odd").Problem = &diagnose.Cause{Name: "openj9"}
+	for range 60 {
+		d.w.use(3, time.Second)
+		d.beats(1)
+	}
+	if d.stateOf(3) != denied || len(d.said) != 0 || d.w.attached[3] != 0 {
+		t.Errorf("%v, said %q, attached %d times", d.stateOf(3), d.said, d.w.attached[3])
+	}
+}
+
 // What cannot be recorded is said once, and counted.
 func TestUnsupportedIsSaidOnce(t *testing.T) {
 	d := drive(t, Default())
@@ -378,6 +453,23 @@ func TestReload(t *testing.T) {
 	work(4)
 	if d.stateOf(6) != recorded {
 		t.Errorf("wanted again, and %v", d.stateOf(6))
+	}
+}
+
+// A reload begins the budget anew: rates that it had lowered are what was asked for, and batches say so.
+func TestReloadEndsLowRates(t *testing.T) {
+	d := drive(t, Default())
+	j := d.w.start(5, "Shop")
+	d.w.use(5, time.Second)
+	d.beats(2)
+	r := d.guests[5].record
+	d.budget.slower, d.budget.factor, r.share = 4, 0.5, 0.25
+	d.budget.govern(r)
+	d.take(Default())
+	d.w.mu.Lock()
+	defer d.w.mu.Unlock()
+	if j.share != 1 || d.w.interval != d.budget.base || d.budget.intervalOf(r) != d.budget.base {
+		t.Errorf("a share of %v of a sample each %v; batches say %v", j.share, d.w.interval, d.budget.intervalOf(r))
 	}
 }
 

@@ -157,3 +157,18 @@ func TestGroupEnds(t *testing.T) {
 		t.Error("a member of a group that is over")
 	}
 }
+
+// A member leaves soon, however far off the next visit is, and its process may come again at once.
+func TestGroupMemberComesBackAtOnce(t *testing.T) {
+	g := NewGroup(time.Hour, 0)
+	runGroup(t, g)
+	p := ctest.Run(t, ctest.Spin)
+	p.Number(t)
+	for range 3 {
+		m := join(t, g, p.PID)
+		for g.Stats().Members == 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		m.end()
+	}
+}

@@ -414,7 +414,7 @@ func TestChoice(t *testing.T) {
 		{"version denied", nil, []string{"version=^1[.]8"}, Unsure, Wanted},
 		{"version that is denied", nil, []string{"version=^17"}, Unsure, Unwanted},
 		{"cgroup", []string{"cgroup=burstable"}, []string{"container=^ff"}, Wanted, Wanted},
-		{"a name with =", []string{"a=b"}, nil, Unwanted, Unwanted},
+		{"a name with =", []string{"name=a=b"}, nil, Unwanted, Unwanted},
 	} {
 		choice := Choice{rules(t, c.match...), rules(t, c.deny...)}
 		if got := choice.Judge(j, false); got != c.outside {
@@ -424,8 +424,10 @@ func TestChoice(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	if _, err := ParseRule("("); err == nil {
-		t.Error("a pattern that is none")
+	for _, wrong := range []string{"(", "usr=app", "Vendor=x", "name=("} {
+		if _, err := ParseRule(wrong); err == nil {
+			t.Errorf("%s is a rule", wrong)
+		}
 	}
 }
 

@@ -165,6 +165,9 @@ func (c *Config) Check() error {
 	if c.Files.Dir == "" && !c.To.Any() {
 		return ErrNowhere
 	}
+	if name := c.To.idle(); name != "" {
+		return fmt.Errorf("%s is for servers, and none is named: give otlp, pyroscope or parca", name)
+	}
 	return nil
 }
 

@@ -328,3 +328,45 @@ func TestBackoff(t *testing.T) {
 		t.Errorf("after a reset it is %v", got)
 	}
 }
+
+// TestTooLargeForTheSpool: a message that has no room in a whole spool drops no other, and is told.
+func TestTooLargeForTheSpool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		to := &server{answer: func(int) error { return errors.New("down") }}
+		s := start(t, Options{MaxBytes: 20, Tell: func(text string) { told = append(told, text) }}, to)
+		s.Offer(batch("small"))
+		s.Offer(batch("much larger than the whole spool"))
+		synctest.Wait()
+		if st := s.Stats()[0]; st.Refused.Batches != 1 || st.Dropped.Batches != 0 || st.Queued.Batches != 1 {
+			t.Errorf("%+v", st)
+		}
+		if !slices.Contains(told, "test: a message of 32 bytes; the most is 20") {
+			t.Errorf("%q", told)
+		}
+		closed(t, s, time.Second)
+	})
+}
+
+// TestTellsLittle: a server that refuses each message with another text does not fill the log.
+func TestTellsLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		to := &server{answer: func(try int) error { return Final("400: request %d is bad", try) }}
+		s := start(t, Options{Tell: func(text string) { told = append(told, text) }}, to)
+		for _, name := range batches(60) {
+			s.Offer(batch(name))
+		}
+		synctest.Wait()
+		if len(told) != mostTold {
+			t.Errorf("%d lines: %q", len(told), told)
+		}
+		time.Sleep(time.Minute)
+		s.Offer(batch("later"))
+		synctest.Wait()
+		if len(told) != mostTold+2 || told[mostTold] != "test: 50 more lines were left out" {
+			t.Errorf("%q", told[mostTold:])
+		}
+		closed(t, s, time.Minute)
+	})
+}

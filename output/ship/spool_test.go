@@ -230,3 +230,21 @@ func FuzzSpoolFile(f *testing.F) {
 		}
 	})
 }
+
+// TestSpoolFolderIsNoLink: where others may write above a spool's folder, they can lay no link in its place.
+func TestSpoolFolderIsNoLink(t *testing.T) {
+	o := Options{Spool: t.TempDir()}
+	elsewhere := t.TempDir()
+	precious := filepath.Join(elsewhere, "precious"+unfinished)
+	if err := errors.Join(os.WriteFile(precious, nil, 0o600),
+		os.Symlink(elsewhere, filepath.Join(o.Spool, folderOf("test")))); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := New(o, &server{}); err == nil {
+		t.Error("a link that leads out of the spool is followed")
+		s.Close(t.Context())
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
+}

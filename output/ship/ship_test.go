@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,9 +227,10 @@ func TestMemoryIsLostAndCounted(t *testing.T) {
 func TestOldestGoesFirst(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		synctest.Test(t, func(t *testing.T) {
-			isDown := true
+			var isDown atomic.Bool
+			isDown.Store(true)
 			ill := &server{name: "ill", answer: func(int) error {
-				if isDown {
+				if isDown.Load() {
 					return errors.New("down")
 				}
 				return nil
@@ -239,7 +241,7 @@ func TestOldestGoesFirst(t *testing.T) {
 				s.Offer(batch(name))
 				time.Sleep(10 * time.Second)
 			}
-			isDown = false
+			isDown.Store(false)
 			if err := closed(t, s, time.Hour); err != nil {
 				t.Error(err)
 			}

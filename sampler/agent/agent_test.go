@@ -38,6 +38,7 @@ type fakeJVM struct {
 	st      sampler.Stats
 	share   float64
 	stopped bool
+	fixed   bool
 }
 
 func newFakeWorld() *fakeWorld { return &fakeWorld{jvms: map[int]*fakeJVM{}, attached: map[int]int{}} }
@@ -169,10 +170,14 @@ func (t *fakeTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	return profile.Summary{}, nil
 }
 
-func (t *fakeTarget) Govern(_ time.Duration, share float64) {
+func (t *fakeTarget) Govern(_ time.Duration, share float64) bool {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
+	if t.j.fixed {
+		return false
+	}
 	t.j.share = share
+	return true
 }
 
 func (t *fakeTarget) Latest() sampler.Stats {
@@ -472,6 +477,26 @@ func TestReloadEndsLowRates(t *testing.T) {
 	defer d.w.mu.Unlock()
 	if j.share != 1 || d.w.interval != d.budget.base || d.budget.intervalOf(r) != d.budget.base {
 		t.Errorf("a share of %v of a sample each %v; batches say %v", j.share, d.w.interval, d.budget.intervalOf(r))
+	}
+}
+
+// Where the kernel takes the samples the budget cannot lower their rate, and batches do not say that it has.
+func TestFixedRatesAreToldAsTheyAre(t *testing.T) {
+	d := drive(t, Default())
+	d.w.start(5, "Perf").fixed = true
+	for range 40 {
+		d.w.use(5, time.Second)
+		d.w.mu.Lock()
+		d.w.jvms[5].st.Taken += 19
+		d.w.own += 500 * time.Millisecond // of which 20 ms are the budget
+		d.w.mu.Unlock()
+		d.beats(1)
+	}
+	if d.budget.slower == 1 {
+		t.Error("the budget lowers nothing")
+	}
+	if got := d.budget.intervalOf(d.guests[5].record); got != d.budget.base {
+		t.Errorf("batches say %v, samples are taken each %v", got, d.budget.base)
 	}
 }
 

@@ -53,6 +53,7 @@ type record struct {
 	control Control // nil until it has begun
 	cut     time.Time
 	share   float64
+	fixed   bool       // it cannot be governed
 	counted lookCounts // of the last reading
 	due     float64    // samples that were due since the budget was last held, whatever the share
 	stop    context.CancelFunc

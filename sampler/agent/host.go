@@ -136,7 +136,7 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	opt.Started = func(e sampler.Engine) {
 		if l, ok := e.(latest); ok && how.Started != nil {
 			m, _ := e.(*sampler.Member)
-			how.Started(&control{latest: l, member: m, pace: pace})
+			how.Started(&control{latest: l, member: m, pace: pace, fixed: opt.Engine == session.PerfEngine})
 		}
 	}
 	_, sum, err := t.session.Record(ctx, opt)
@@ -154,14 +154,19 @@ type control struct {
 	latest
 	member *sampler.Member
 	pace   *atomic.Int64
+	fixed  bool // the kernel takes the samples
 }
 
-func (c *control) Govern(interval time.Duration, share float64) {
-	if c.member != nil { // the interval is the group's
+func (c *control) Govern(interval time.Duration, share float64) bool {
+	switch {
+	case c.fixed:
+		return false
+	case c.member != nil: // the interval is the group's
 		c.member.SetShare(share)
-		return
+	default:
+		c.pace.Store(int64(float64(interval) / max(share, leastShare)))
 	}
-	c.pace.Store(int64(float64(interval) / max(share, leastShare)))
+	return true
 }
 
 // versioned notes which goprof it was.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,5 +171,13 @@ func TestGroupMemberComesBackAtOnce(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		m.end()
+	}
+}
+
+// Two hundred samplers of an agent keep no more descriptors than there are.
+func TestManySamplersShareDescriptors(t *testing.T) {
+	all, one := filesFor(&Config{}), filesFor(&Config{Pace: new(atomic.Int64)})
+	if all == 0 || 200*one > all {
+		t.Errorf("200 times %d of %d", one, all)
 	}
 }

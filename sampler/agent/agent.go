@@ -288,8 +288,8 @@ func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 	return hungry
 }
 
-// noteStop says it where a JVM was stopped by a signal or a debugger: it uses no CPU time, as one that has nothing to do,
-// and would be taken for one. It is not let go for that.
+// noteStop says it where a JVM was stopped by a signal or a debugger: it uses no CPU time, as one that has nothing to
+// do, and would be taken for one. It is not let go for that.
 func (a *Agent) noteStop(g *guest, cpu time.Duration, now time.Time) {
 	if cpu != g.read || !a.finder.isStopped(g.PID) {
 		if g.still >= stillBeats {

@@ -132,7 +132,8 @@ func (s *sending) metrics(w io.Writer) {
 	} {
 		fmt.Fprintf(w, "# HELP goprof_agent_%s %s\n# TYPE goprof_agent_%[1]s %[3]s\n", m.name, m.help, m.kind)
 		for i := range stats {
-			fmt.Fprintf(w, "goprof_agent_%s{destination=\"%s\"} %d\n", m.name, labelText.Replace(stats[i].Name), m.value(&stats[i]))
+			fmt.Fprintf(w, "goprof_agent_%s{destination=\"%s\"} %d\n", m.name, labelText.Replace(stats[i].Name),
+				m.value(&stats[i]))
 		}
 	}
 }

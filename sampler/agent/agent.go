@@ -403,7 +403,11 @@ func (a *Agent) over(g *guest, e event, now time.Time) {
 			a.bar(g, c, now)
 		}
 	case e.exec:
-		a.metrics.execs.Add(1)
+		if _, there := a.world.Brief(g.PID); there {
+			a.metrics.execs.Add(1)
+		} else {
+			a.metrics.endedRecorded.Add(1) // lose will not see that it was recorded
+		}
 	}
 }
 

@@ -151,8 +151,13 @@ type fakeTarget struct {
 }
 
 func (t *fakeTarget) Tell(j *JVM) { j.Version = "21.0.1" }
-func (t *fakeTarget) Alive() bool { return true }
 func (t *fakeTarget) Close()      {}
+func (t *fakeTarget) Alive() bool {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	return t.w.jvms[t.j.PID] == t.j
+}
+
 func (t *fakeTarget) Resource() (a resource.Attributes) {
 	a.Set(resource.ServiceName, t.j.Main)
 	return a
@@ -368,12 +373,17 @@ func TestJVMsEnd(t *testing.T) {
 	d.w.use(4, time.Second)
 	d.beats(2)
 	d.w.stop(4)
+	d.handle(<-d.events) // the recording may know it before the finder
+	d.beats(2)
 	for wait := 0; len(d.batches) == 0 && wait < 1000; wait++ {
 		d.beats(1)
 		time.Sleep(time.Millisecond)
 	}
 	if len(d.guests) != 0 || d.Metrics().Counts().Ended != 1 || len(d.batches) != 1 {
 		t.Errorf("%d guests, %+v, %d batches", len(d.guests), d.Metrics().Counts(), len(d.batches))
+	}
+	if m := d.Metrics(); m.endedRecorded.Load() != 1 || m.execs.Load() != 0 {
+		t.Errorf("%d ended while they were recorded, %d became another program", m.endedRecorded.Load(), m.execs.Load())
 	}
 	d.w.start(4, "Other").started = time.Hour // the same number
 	d.w.use(4, time.Second)

@@ -77,7 +77,7 @@ type event struct {
 	control Control // it has begun
 	ended   bool
 	unlike  bool // nobody wants it, by what it tells
-	exec    bool // it has become another program
+	exec    bool // it has become another program, or ended
 	err     error
 	cost    time.Duration // CPU time of attaching
 }

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -14,14 +15,15 @@ func TestInTime(t *testing.T) {
 			t.Errorf("%d, %v", got, ok)
 		}
 		synctest.Wait()
-		asked, silent := 0, make(chan struct{})
+		var asked atomic.Int32
+		silent := make(chan struct{})
 		for range mostHanging + 5 {
-			if _, ok := inTime(func() int { asked++; <-silent; return 1 }); ok {
+			if _, ok := inTime(func() int { asked.Add(1); <-silent; return 1 }); ok {
 				t.Error("an answer of nobody")
 			}
 		}
-		if asked != mostHanging {
-			t.Errorf("%d were asked", asked)
+		if n := asked.Load(); n != mostHanging {
+			t.Errorf("%d were asked", n)
 		}
 		close(silent)
 		synctest.Wait()

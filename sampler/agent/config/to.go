@@ -21,6 +21,19 @@ type To struct {
 // Any reports whether a destination is named.
 func (t *To) Any() bool { return t.OTLP+t.Pyroscope+t.Parca != "" }
 
+// servers are the URLs of an option, nil if it is about something else.
+func (t *To) servers(option string) *string {
+	switch option {
+	case "otlp":
+		return &t.OTLP
+	case "pyroscope":
+		return &t.Pyroscope
+	case "parca":
+		return &t.Parca
+	}
+	return nil
+}
+
 // idle is an option that does nothing, as no destination is named; empty if there is none.
 func (t *To) idle() string {
 	if t.Any() {

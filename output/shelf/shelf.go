@@ -40,8 +40,8 @@ type Options struct {
 const (
 	usualBytes = 1 << 30
 	usualFiles = 10_000
-	// mostWaiting batches wait for their file.
-	mostWaiting = 256
+	// mostWaiting batches wait for their file: when an agent ends, the last ones of all of its JVMs come at once.
+	mostWaiting = 1024
 )
 
 // Stats is what became of batches. Offered = Written + Dropped + those that wait.

@@ -428,14 +428,15 @@ func (a *Agent) release(g *guest) {
 func (a *Agent) cutBatches(now time.Time) {
 	for _, g := range a.guests {
 		if r := g.record; r != nil && now.Sub(r.cut) >= a.settings.Every {
+			r.cut = now
 			a.cut(r, now)
 		}
 	}
 }
 
-// cut hands over what a recording has seen.
+// cut hands over what a recording has seen. When the next batch is due stays what it was: else all batches of a host
+// would come at one moment once the budget or a reload has cut them all.
 func (a *Agent) cut(r *record, now time.Time) {
-	r.cut = now
 	if b := r.batches.cut(now, a.budget.intervalOf(r)); b != nil {
 		a.metrics.batches.Add(1)
 		a.metrics.samples.Add(b.Looks())

@@ -510,6 +510,39 @@ func TestFixedRatesAreToldAsTheyAre(t *testing.T) {
 	}
 }
 
+// Batches of many JVMs stay spread over time, also after a reload has cut all of them at once.
+func TestBatchesAreSpread(t *testing.T) {
+	s := Default()
+	s.MaxCPU = 0
+	d := drive(t, s)
+	const jvms = 30
+	for pid := 1; pid <= jvms; pid++ {
+		d.w.start(pid, "Shop")
+	}
+	work := func(beats int) {
+		for range beats {
+			for pid := 1; pid <= jvms; pid++ {
+				d.w.use(pid, 100*time.Millisecond)
+			}
+			d.beats(1)
+		}
+	}
+	work(60)
+	d.take(s)
+	due := map[time.Duration]int{}
+	for _, g := range d.guests {
+		if g.record == nil {
+			t.Fatalf("process %d is %v", g.PID, g.state)
+		}
+		due[d.now.Sub(g.record.cut)]++
+	}
+	for ago, n := range due {
+		if n > jvms/5 {
+			t.Errorf("%d of %d were cut %v ago", n, jvms, ago)
+		}
+	}
+}
+
 // Where goprof takes more than it may, it takes less: from the one with most samples first.
 func TestBudgetIsHeldFairly(t *testing.T) {
 	d := drive(t, Default())

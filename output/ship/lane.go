@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// maxPending is how many batches wait to be made messages of. Making one takes milliseconds, so many wait only where the
-// disk hangs, and where an agent ends: the last batches of all of its JVMs, a thousand at most, come at once.
+// maxPending is how many batches wait to be made messages of. Making one takes milliseconds, so many wait only where
+// the disk hangs, and where an agent ends: the last batches of all of its JVMs, a thousand at most, come at once.
 const maxPending = 1024
 
 // lane is the way to one destination. One goroutine makes messages and spools them, another sends them.

@@ -26,6 +26,7 @@ type fakeWorld struct {
 	own      time.Duration
 	interval time.Duration
 	attached map[int]int
+	blind    bool
 }
 
 type fakeJVM struct {
@@ -68,6 +69,10 @@ func (w *fakeWorld) use(pid int, cpu time.Duration) {
 func (w *fakeWorld) PIDs() (pids []int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.blind {
+		return nil
+	}
+	pids = []int{}
 	for pid := range w.jvms {
 		pids = append(pids, pid)
 	}
@@ -266,6 +271,23 @@ func TestOnlyTheBusyAreAttachedTo(t *testing.T) {
 	d.beats(130)
 	if d.stateOf(2) != idle {
 		t.Errorf("the busy one rests for two minutes, and is %v", d.stateOf(2))
+	}
+}
+
+// Where the list of processes cannot be read (no descriptor is left, say), no JVM is taken for gone.
+func TestBlindForAMoment(t *testing.T) {
+	d := drive(t, Default())
+	d.w.start(2, "Busy")
+	d.w.use(2, time.Second)
+	d.beats(2)
+	for _, blind := range []bool{true, false} {
+		d.w.mu.Lock()
+		d.w.blind = blind
+		d.w.mu.Unlock()
+		d.beats(3)
+		if d.guests[2] == nil || d.stateOf(2) != recorded || d.w.attached[2] != 1 {
+			t.Errorf("blind %v: %+v, attached %d times", blind, d.guests[2], d.w.attached[2])
+		}
 	}
 }
 

@@ -44,8 +44,12 @@ type found struct {
 
 // beat compares what runs with what ran.
 func (f *finder) beat(now time.Time) (news found) {
+	pids := f.world.PIDs()
+	if pids == nil {
+		return news // the list could not be read, and nobody has ended for that
+	}
 	f.round++
-	for _, pid := range f.world.PIDs() {
+	for _, pid := range pids {
 		p := f.known[pid]
 		if p != nil && now.Before(p.next) {
 			p.round = f.round

@@ -15,7 +15,7 @@ import (
 
 // World is what an agent watches.
 type World interface {
-	// PIDs, Brief and Glance are diagnose.Host's.
+	// PIDs, Brief and Glance are diagnose.Host's. PIDs is nil where the list cannot be read.
 	PIDs() []int
 	Brief(pid int) (diagnose.Brief, bool)
 	Glance(pid int) (diagnose.JVM, bool)

@@ -104,6 +104,9 @@ func (t *hostTarget) Resource() (a resource.Attributes) {
 			t.host.enrich(pid, &a)
 			return a
 		})
+		if !t.Alive() { // the number may be another process's by now
+			a = nil
+		}
 	}
 	var own resource.Attributes
 	own.Set(resource.ServiceName, t.jvm.Name())

@@ -144,7 +144,7 @@ func (m *Member) join(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 }
 
 // groupFiles is how many descriptors one member may keep: a group of a few hundred shares what there is.
-func groupFiles() int { return min(raiseFileLimit()/256, 64) }
+func groupFiles() int { return min(raiseFileLimit()/manySamplers, 64) }
 
 // take has a member taken in with the next visit.
 func (g *Group) take(m *Member) bool {

@@ -109,8 +109,8 @@ func (r *groupRun) shift() {
 			r.visit()
 		}
 		r.keepHouses()
+		r.sendAway() // first: who was let go may have come again
 		r.takeIn()
-		r.sendAway()
 		r.collect()
 		used := threadCPU()
 		r.counts.cpu.Store(int64(r.cpuOf + used - began))
@@ -177,6 +177,10 @@ func (r *groupRun) sleep(deadline int64) bool {
 			return true // at once: somebody may stand still for us
 		}
 		r.collect()
+		if !r.slept { // the next visit may be far off
+			r.sendAway()
+			r.takeIn()
+		}
 	}
 }
 
@@ -283,8 +287,12 @@ func (r *groupRun) takeIn() {
 	coming := r.coming
 	r.coming = nil
 	r.mu.Unlock()
+	var again []*Member
 	for _, m := range coming {
-		if old := r.members[m.pid]; old != nil {
+		if old := r.members[m.pid]; old != nil && old.leaving != 0 {
+			again = append(again, m) // its place will be free soon
+			continue
+		} else if old != nil {
 			m.result <- errTwice
 			continue
 		}
@@ -293,6 +301,11 @@ func (r *groupRun) takeIn() {
 		r.keepHouse(m, ptrace.Monotonic(&r.ts), false)
 	}
 	r.counts.members.Store(int64(len(r.members)))
+	if len(again) > 0 {
+		r.mu.Lock()
+		r.coming = append(r.coming, again...)
+		r.mu.Unlock()
+	}
 }
 
 // sendAway ends members whose time is over. A stop that is late is waited for.

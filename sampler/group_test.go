@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -155,5 +156,28 @@ func TestGroupEnds(t *testing.T) {
 	p.Number(t)
 	if _, err := g.Member(p.PID, ctest.CPU()).Run(context.Background(), Config{}, NewQueue(8)); err == nil {
 		t.Error("a member of a group that is over")
+	}
+}
+
+// A member leaves soon, however far off the next visit is, and its process may come again at once.
+func TestGroupMemberComesBackAtOnce(t *testing.T) {
+	g := NewGroup(time.Hour, 0)
+	runGroup(t, g)
+	p := ctest.Run(t, ctest.Spin)
+	p.Number(t)
+	for range 3 {
+		m := join(t, g, p.PID)
+		for g.Stats().Members == 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		m.end()
+	}
+}
+
+// Two hundred samplers of an agent keep no more descriptors than there are.
+func TestManySamplersShareDescriptors(t *testing.T) {
+	all, one := filesFor(&Config{}), filesFor(&Config{Pace: new(atomic.Int64)})
+	if all == 0 || 200*one > all {
+		t.Errorf("200 times %d of %d", one, all)
 	}
 }

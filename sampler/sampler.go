@@ -140,7 +140,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) 
 	}
 	t := ptrace.NewTracer(s.pid, s.cpu)
 	defer t.Close()
-	fds := raiseFileLimit()
+	fds := filesFor(&cfg)
 	if s.fds > 0 {
 		fds = s.fds
 	}

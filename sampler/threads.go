@@ -196,6 +196,18 @@ func (s *scan) closeFiles(th *thread) {
 // reservedFDs are left to the rest of goprof: ELF images, outputs, the runtime.
 const reservedFDs = 256
 
+// manySamplers is how many may run at a time where the interval of each is governed (Config.Pace): they share what
+// there is, and none may leave nothing for the others.
+const manySamplers = 256
+
+// filesFor is how many descriptors the sampler of one process may keep.
+func filesFor(cfg *Config) int {
+	if cfg.Pace != nil {
+		return raiseFileLimit() / manySamplers
+	}
+	return raiseFileLimit()
+}
+
 // raiseFileLimit raises the limit as far as we may and says how many a scan can keep.
 func raiseFileLimit() int {
 	var lim syscall.Rlimit

@@ -100,7 +100,7 @@ func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	t := ptrace.NewTracer(w.pid, w.cpu)
 	defer t.Close()
 	r := &wallRun{capture: newCapture(t, proc, &w.progress, ctx.Done(), cfg, q), cpu: w.cpu, hints: &w.hints, opt: w.opt}
-	r.threads.open(proc, raiseFileLimit())
+	r.threads.open(proc, filesFor(&cfg))
 	defer r.threads.close()
 	r.late, r.sum = r.account, r.total
 	return r.runInShifts(r.loop, func() {})

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -118,6 +119,9 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	}
 	talk := cmd.ErrOrStderr()
 	if f.check {
+		if err := checkSending(&c.To); err != nil {
+			return err
+		}
 		fmt.Fprintln(cmd.OutOrStdout(), "the configuration is right")
 		return nil
 	}
@@ -188,7 +192,11 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	sampled := make(chan struct{})
 	go func() {
 		defer close(sampled)
-		if err := host.Run(ctx); errors.Is(err, sampler.ErrNoVisits) {
+		err := host.Run(ctx)
+		if err != nil && !errors.Is(err, sampler.ErrNoVisits) {
+			say("CPUs are not visited for all together any more: " + err.Error())
+		}
+		if errors.Is(err, sampler.ErrNoVisits) {
 			say("each JVM has a sampler of its own, which costs more: CPUs cannot be visited for all together " +
 				"(that needs CAP_PERFMON, CAP_SYS_NICE and two CPUs)")
 		}
@@ -215,9 +223,32 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 			say("the configuration is not taken: " + err.Error())
 			continue
 		}
-		if c.Listen != old.Listen || c.Files != old.Files || c.To != old.To {
-			say("listen, files and destinations are what they were: they change with a restart")
+		if text := staysAsItWas(&c, old); text != "" {
+			say(text)
 		}
 		a.Reload(c.Settings)
 	}
+}
+
+// staysAsItWas says what of a new configuration is not taken before a restart, empty if nothing is.
+func staysAsItWas(c, old *config.Config) string {
+	var what []string
+	if c.Listen != old.Listen {
+		what = append(what, "listen")
+	}
+	if c.Files != old.Files {
+		what = append(what, "files")
+	}
+	if c.To != old.To {
+		what = append(what, "destinations")
+	}
+	if what == nil {
+		return ""
+	}
+	text := "the configuration has other " + strings.Join(what, ", other ") +
+		": what was there before holds until the agent is started again"
+	if err := checkSending(&c.To); err != nil {
+		text += ", and the agent would not start: " + err.Error()
+	}
+	return text
 }

@@ -27,9 +27,7 @@ func openSending(to *config.To, say func(string)) (*sending, error) {
 	if !to.Any() {
 		return nil, nil
 	}
-	f := destinationFlags{otlp: urls(to.OTLP), pyroscope: urls(to.Pyroscope), parca: urls(to.Parca),
-		otlpHeaders: to.OTLPHeaders, pyroscopeHeaders: to.PyroscopeHeaders, parcaHeaders: to.ParcaHeaders,
-		ca: to.CA, cert: to.Cert, key: to.Key, spool: to.Spool, spoolMax: to.SpoolMax, relabel: to.Relabel}
+	f := destinationsOf(to)
 	rules, err := f.rules()
 	if err != nil {
 		return nil, err
@@ -39,6 +37,23 @@ func openSending(to *config.To, say func(string)) (*sending, error) {
 		return nil, err
 	}
 	return &sending{shipper, rules}, nil
+}
+
+// destinationsOf are the flags of goprof ship that say the same.
+func destinationsOf(to *config.To) destinationFlags {
+	return destinationFlags{otlp: urls(to.OTLP), pyroscope: urls(to.Pyroscope), parca: urls(to.Parca),
+		otlpHeaders: to.OTLPHeaders, pyroscopeHeaders: to.PyroscopeHeaders, parcaHeaders: to.ParcaHeaders,
+		ca: to.CA, cert: to.Cert, key: to.Key, spool: to.Spool, spoolMax: to.SpoolMax, relabel: to.Relabel}
+}
+
+// checkSending says what is wrong with destinations. It makes no connection, and no spool.
+func checkSending(to *config.To) error {
+	f := destinationsOf(to)
+	if _, err := f.rules(); err != nil {
+		return err
+	}
+	_, err := f.destinations()
+	return err
 }
 
 func urls(text string) (all []string) {
@@ -90,6 +105,9 @@ func (s *sending) close(say func(string)) {
 	}
 }
 
+// labelText escapes what stands between the quotes of a label, as Prometheus' text format has it.
+var labelText = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
 // metrics writes what became of batches for servers.
 func (s *sending) metrics(w io.Writer) {
 	if s == nil {
@@ -114,7 +132,8 @@ func (s *sending) metrics(w io.Writer) {
 	} {
 		fmt.Fprintf(w, "# HELP goprof_agent_%s %s\n# TYPE goprof_agent_%[1]s %[3]s\n", m.name, m.help, m.kind)
 		for i := range stats {
-			fmt.Fprintf(w, "goprof_agent_%s{destination=%q} %d\n", m.name, stats[i].Name, m.value(&stats[i]))
+			fmt.Fprintf(w, "goprof_agent_%s{destination=\"%s\"} %d\n", m.name, labelText.Replace(stats[i].Name),
+				m.value(&stats[i]))
 		}
 	}
 }

@@ -125,9 +125,10 @@ func (f *destinationFlags) open(tell func(string)) (*ship.Shipper, error) {
 func undelivered(s *ship.Shipper, err error) error {
 	var why []string
 	for _, st := range s.Stats() {
-		if n := st.Refused.Batches + st.Dropped.Batches + st.Queued.Batches; n > 0 || st.Rejected > 0 {
+		n := st.Refused.Batches + st.Dropped.Batches + st.Damaged.Batches + st.Queued.Batches
+		if n > 0 || st.Rejected > 0 {
 			why = append(why, fmt.Sprintf("%s: %d of %d batches (%s)", st.Name, n, st.Offered.Batches+st.Recovered.Batches,
-				st.LastError))
+				cmp.Or(st.LastError, "told above")))
 		}
 	}
 	if len(why) == 0 {

@@ -87,10 +87,13 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 		return err
 	}
 	wait := cmp.Or(f.wait.Duration, time.Minute)
+	patience := wait // for room, of one batch; who has waited in vain waits no more
 	batches, readErr := f.give(in, whose, func(b *ship.Batch) {
-		ctx, cancel := context.WithTimeout(context.Background(), wait)
-		shipper.Give(ctx, b)
-		cancel()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if shipper.Give(ctx, b); ctx.Err() != nil {
+			patience = 0
+		}
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()

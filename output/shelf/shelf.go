@@ -40,8 +40,8 @@ type Options struct {
 const (
 	usualBytes = 1 << 30
 	usualFiles = 10_000
-	// mostWaiting batches wait for their file.
-	mostWaiting = 256
+	// mostWaiting batches wait for their file: when an agent ends, the last ones of all of its JVMs come at once.
+	mostWaiting = 1024
 )
 
 // Stats is what became of batches. Offered = Written + Dropped + those that wait.
@@ -62,6 +62,7 @@ type Shelf struct {
 	stats Stats
 	files []file // the oldest first
 	told  map[string]bool
+	stuck bool // that was told
 	end   bool
 	last  string // name of the last file
 	same  int    // of how many files the name began like that
@@ -183,6 +184,14 @@ func (s *Shelf) tell(err error) {
 	}
 }
 
+// tellStuck says that an old file stays, once.
+func (s *Shelf) tellStuck(err error) {
+	if s.o.Tell != nil && !s.stuck {
+		s.stuck = true
+		s.o.Tell(fmt.Sprintf("cannot remove an old file: %v; it stays, beside what files may take", err))
+	}
+}
+
 // nameOf makes a name that no other file of the folder has.
 func (s *Shelf) nameOf(b *ship.Batch) string {
 	at := b.From.UTC().Format("20060102T150405Z")
@@ -257,13 +266,14 @@ func (s *Shelf) trim() {
 	defer s.mu.Unlock()
 	for len(s.files) > 0 && (s.stats.Bytes > s.o.MaxBytes || len(s.files) > s.o.MaxFiles) {
 		oldest := s.files[0]
-		if err := os.Remove(filepath.Join(s.o.Dir, oldest.name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			s.tell(err)
-			return
-		}
+		err := os.Remove(filepath.Join(s.o.Dir, oldest.name))
 		s.files = slices.Delete(s.files, 0, 1)
 		s.stats.Bytes -= oldest.size
-		s.stats.Removed++
+		if err == nil || errors.Is(err, os.ErrNotExist) {
+			s.stats.Removed++
+		} else { // those that come after it can be removed all the same
+			s.tellStuck(err)
+		}
 	}
 	s.stats.Files = len(s.files)
 }

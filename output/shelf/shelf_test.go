@@ -1,6 +1,7 @@
 package shelf
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -109,6 +110,30 @@ func TestFolderIsBounded(t *testing.T) {
 	}
 	if st := s.Stats(); st.Removed != 3 || st.Files != 3 {
 		t.Errorf("%+v", st)
+	}
+}
+
+// A file that cannot be removed keeps nobody from removing the others, and is said once.
+func TestFolderIsBoundedAroundWhatStays(t *testing.T) {
+	dir := t.TempDir()
+	stays := filepath.Join(dir, "20200101T000000Z-0000-1-old.pb.gz")
+	if err := os.WriteFile(stays, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	s, err := New(Options{Dir: dir, MaxFiles: 2, Tell: func(text string) { said = append(said, text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(stays), os.MkdirAll(filepath.Join(stays, "full"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		s.Offer(batch("shop", start.Add(time.Duration(i)*time.Minute), 1))
+	}
+	s.Close()
+	if all := names(t, dir); len(all) != 3 || len(said) != 1 || !strings.Contains(said[0], "cannot remove") {
+		t.Errorf("%q, said %q", all, said)
 	}
 }
 

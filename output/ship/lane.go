@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// maxPending is how many batches wait to be made messages of. Making one takes milliseconds, so more than one waits
-// only where the disk hangs.
-const maxPending = 64
+// maxPending is how many batches wait to be made messages of. Making one takes milliseconds, so many wait only where
+// the disk hangs, and where an agent ends: the last batches of all of its JVMs, a thousand at most, come at once.
+const maxPending = 1024
 
 // lane is the way to one destination. One goroutine makes messages and spools them, another sends them.
 type lane struct {
@@ -26,7 +26,9 @@ type lane struct {
 	busy    int  // batches between pending and spool
 	busySum int64
 	count   Stats
-	told    string        // the last problem that tell was given
+	told    string // the last problem that tell was given
+	toldNow int    // lines since toldAt
+	toldAt  time.Time
 	wakeIn  chan struct{} // something is pending, or closed
 	wakeOut chan struct{} // something is in the spool, or taken
 }
@@ -112,8 +114,8 @@ func (l *lane) isTaken() bool {
 func (l *lane) take(b *Batch) {
 	looks := b.Looks()
 	message, err := l.to.Encode(b)
-	if err == nil && len(message) > maxMessage {
-		err = fmt.Errorf("a message of %d bytes; the most is %d", len(message), maxMessage)
+	if most := min(maxMessage, l.spool.max); err == nil && int64(len(message)) > most {
+		err = fmt.Errorf("a message of %d bytes; the most is %d", len(message), most)
 	}
 	var dropped []Amount
 	var diskErr error
@@ -271,6 +273,23 @@ func (l *lane) failed(err error) {
 	l.count.LastError, l.count.LastErrorAt = text, time.Now()
 	if text != l.told {
 		l.told = text
+		l.say(text)
+	}
+}
+
+// mostTold lines in a minute: a server may refuse each message with another text.
+const mostTold = 10
+
+// say tells a line, unless too much was told lately.
+func (l *lane) say(text string) {
+	now := time.Now()
+	if now.Sub(l.toldAt) >= time.Minute {
+		if n := l.toldNow - mostTold; n > 0 {
+			l.tell(fmt.Sprintf("%s: %d more lines were left out", l.to.Name(), n))
+		}
+		l.toldAt, l.toldNow = now, 0
+	}
+	if l.toldNow++; l.toldNow <= mostTold {
 		l.tell(l.to.Name() + ": " + text)
 	}
 }
@@ -279,7 +298,7 @@ func (l *lane) succeeded() {
 	l.count.LastError = ""
 	if l.told != "" {
 		l.told = ""
-		l.tell(l.to.Name() + ": takes profiles again")
+		l.say("takes profiles again")
 	}
 }
 

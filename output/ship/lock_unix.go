@@ -22,8 +22,8 @@ func lockFolder(folder *os.Root, path string) (unlock func(), err error) {
 }
 
 // checkOwner refuses a folder into which others may write: they could read profiles, or send theirs as ours.
-func checkOwner(path string) error {
-	info, err := os.Stat(path)
+func checkOwner(folder *os.Root, path string) error {
+	info, err := folder.Stat(".")
 	if err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}

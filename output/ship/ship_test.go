@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,9 +227,10 @@ func TestMemoryIsLostAndCounted(t *testing.T) {
 func TestOldestGoesFirst(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		synctest.Test(t, func(t *testing.T) {
-			isDown := true
+			var isDown atomic.Bool
+			isDown.Store(true)
 			ill := &server{name: "ill", answer: func(int) error {
-				if isDown {
+				if isDown.Load() {
 					return errors.New("down")
 				}
 				return nil
@@ -239,7 +241,7 @@ func TestOldestGoesFirst(t *testing.T) {
 				s.Offer(batch(name))
 				time.Sleep(10 * time.Second)
 			}
-			isDown = false
+			isDown.Store(false)
 			if err := closed(t, s, time.Hour); err != nil {
 				t.Error(err)
 			}
@@ -327,4 +329,46 @@ func TestBackoff(t *testing.T) {
 	if got := b.next(0); got > 2*time.Second {
 		t.Errorf("after a reset it is %v", got)
 	}
+}
+
+// TestTooLargeForTheSpool: a message that has no room in a whole spool drops no other, and is told.
+func TestTooLargeForTheSpool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		to := &server{answer: func(int) error { return errors.New("down") }}
+		s := start(t, Options{MaxBytes: 20, Tell: func(text string) { told = append(told, text) }}, to)
+		s.Offer(batch("small"))
+		s.Offer(batch("much larger than the whole spool"))
+		synctest.Wait()
+		if st := s.Stats()[0]; st.Refused.Batches != 1 || st.Dropped.Batches != 0 || st.Queued.Batches != 1 {
+			t.Errorf("%+v", st)
+		}
+		if !slices.Contains(told, "test: a message of 32 bytes; the most is 20") {
+			t.Errorf("%q", told)
+		}
+		closed(t, s, time.Second)
+	})
+}
+
+// TestTellsLittle: a server that refuses each message with another text does not fill the log.
+func TestTellsLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		to := &server{answer: func(try int) error { return Final("400: request %d is bad", try) }}
+		s := start(t, Options{Tell: func(text string) { told = append(told, text) }}, to)
+		for _, name := range batches(60) {
+			s.Offer(batch(name))
+		}
+		synctest.Wait()
+		if len(told) != mostTold {
+			t.Errorf("%d lines: %q", len(told), told)
+		}
+		time.Sleep(time.Minute)
+		s.Offer(batch("later"))
+		synctest.Wait()
+		if len(told) != mostTold+2 || told[mostTold] != "test: 50 more lines were left out" {
+			t.Errorf("%q", told[mostTold:])
+		}
+		closed(t, s, time.Minute)
+	})
 }

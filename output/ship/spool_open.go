@@ -19,16 +19,13 @@ func openSpool(o *Options, destination string) (s *spool, unlock func(), err err
 		return s, func() {}, nil
 	}
 	path := filepath.Join(o.Spool, folderOf(destination))
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if s.folder, err = openFolder(o.Spool, folderOf(destination)); err != nil {
 		return nil, nil, fmt.Errorf("spool: %w", err)
 	}
-	if err := checkOwner(path); err != nil {
-		return nil, nil, err
+	var free func()
+	if err = checkOwner(s.folder, path); err == nil {
+		free, err = lockFolder(s.folder, path)
 	}
-	if s.folder, err = os.OpenRoot(path); err != nil {
-		return nil, nil, fmt.Errorf("spool: %w", err)
-	}
-	free, err := lockFolder(s.folder, path)
 	if err == nil {
 		err = s.recover()
 	}
@@ -37,6 +34,23 @@ func openSpool(o *Options, destination string) (s *spool, unlock func(), err err
 		return nil, nil, err
 	}
 	return s, func() { free(); s.folder.Close() }, nil
+}
+
+// openFolder opens a folder of the spool, and makes it if it is not there. No link leads out of the spool: whoever may
+// write into what lies above could have laid one.
+func openFolder(spool, name string) (*os.Root, error) {
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return nil, err
+	}
+	above, err := os.OpenRoot(spool)
+	if err != nil {
+		return nil, err
+	}
+	defer above.Close()
+	if err := above.Mkdir(name, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	return above.OpenRoot(name)
 }
 
 // folderOf is a destination's folder: the beginning of its name for a reader, and a number that no other one has.
@@ -83,14 +97,17 @@ func (s *spool) find(name string) {
 		return
 	}
 	number, ok := numberOf(name)
-	if !ok || len(s.entries) >= maxEntries {
+	if !ok {
+		return
+	}
+	s.next = max(s.next, number+1) // also of those that have no room: a new one must not take their place
+	if len(s.entries) >= maxEntries {
 		return
 	}
 	e, err := found(s.folder, number)
 	if err != nil {
 		e = &entry{number: number}
 	}
-	s.next = max(s.next, number+1)
 	s.entries = append(s.entries, e)
 	s.bytes += e.size
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -158,9 +159,10 @@ func TestDiskTakesNothing(t *testing.T) {
 func TestDiskIsFull(t *testing.T) {
 	full := spoolOn(t, 64<<10)
 	synctest.Test(t, func(t *testing.T) {
-		isDown := true
+		var isDown atomic.Bool
+		isDown.Store(true)
 		to := &server{answer: func(int) error {
-			if isDown {
+			if isDown.Load() {
 				return errors.New("down")
 			}
 			return nil
@@ -174,7 +176,7 @@ func TestDiskIsFull(t *testing.T) {
 		if st := s.Stats()[0]; st.SpoolErrors == 0 || st.Queued.Batches != 9 {
 			t.Errorf("%+v", st)
 		}
-		isDown = false
+		isDown.Store(false)
 		if err := closed(t, s, time.Hour); err != nil || len(to.got) != 9 || !slices.IsSorted(to.got) {
 			t.Errorf("%v, %d arrived", err, len(to.got))
 		}
@@ -229,4 +231,22 @@ func FuzzSpoolFile(f *testing.F) {
 			t.Errorf("%d bytes of %d", len(got), len(data))
 		}
 	})
+}
+
+// TestSpoolFolderIsNoLink: where others may write above a spool's folder, they can lay no link in its place.
+func TestSpoolFolderIsNoLink(t *testing.T) {
+	o := Options{Spool: t.TempDir()}
+	elsewhere := t.TempDir()
+	precious := filepath.Join(elsewhere, "precious"+unfinished)
+	if err := errors.Join(os.WriteFile(precious, nil, 0o600),
+		os.Symlink(elsewhere, filepath.Join(o.Spool, folderOf("test")))); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := New(o, &server{}); err == nil {
+		t.Error("a link that leads out of the spool is followed")
+		s.Close(t.Context())
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
 }

@@ -39,6 +39,8 @@ const (
 	MaxAttributes = 128
 	MaxKey        = 256  // bytes
 	MaxText       = 4096 // bytes
+	// OwnRoom is how many attributes of MaxAttributes are kept free for what is known without a process's word.
+	OwnRoom = 16
 )
 
 // Attribute is a name and what it says: a text or a number.
@@ -76,6 +78,15 @@ func (a *Attributes) SetInt(key string, n int64) {
 func (a *Attributes) Add(more Attributes) {
 	for _, m := range more {
 		if _, known := a.find(m.Key); !known {
+			a.put(m)
+		}
+	}
+}
+
+// AddWord is Add for what a process says of itself: it leaves OwnRoom, so that no process can hide where it runs.
+func (a *Attributes) AddWord(more Attributes) {
+	for _, m := range more {
+		if _, known := a.find(m.Key); !known && len(*a) < MaxAttributes-OwnRoom {
 			a.put(m)
 		}
 	}

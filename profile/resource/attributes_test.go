@@ -55,3 +55,16 @@ func TestClean(t *testing.T) {
 		}
 	}
 }
+
+// TestWordLeavesRoom: a process that says much of itself cannot hide its container.
+func TestWordLeavesRoom(t *testing.T) {
+	var word, a Attributes
+	for i := range 2 * MaxAttributes {
+		word.Set(fmt.Sprintf("a%03d", i), "x")
+	}
+	a.AddWord(word)
+	a.Add(Attributes{{Key: ContainerID, Text: "c"}})
+	if len(a) != MaxAttributes-OwnRoom+1 || a.Get(ContainerID) != "c" {
+		t.Errorf("%d attributes, container %q", len(a), a.Get(ContainerID))
+	}
+}

@@ -38,6 +38,10 @@ const (
 	mostOpening = 1
 	// openAgain is how soon a JVM that could not be attached to is tried again, at first; then after twice as long.
 	openAgain, openSeldom = 30 * time.Second, time.Hour
+	// openPatience is how long a JVM that is attached to may keep others waiting: its memory may not answer.
+	openPatience = 30 * time.Second
+	// endPatience is how long the last batches are waited for.
+	endPatience = 20 * time.Second
 )
 
 // New makes an agent. Settings are to be checked before.
@@ -111,6 +115,8 @@ func (a *Agent) wait(ctx context.Context, tick <-chan time.Time) {
 func (a *Agent) begin() {
 	a.budget.begin(a.settings, a.world)
 	a.world.SetInterval(a.settings.interval())
+	a.metrics.interval.Store(int64(a.settings.interval()))
+	a.metrics.factor.Store(1)
 }
 
 // end lets all JVMs go.
@@ -123,8 +129,12 @@ func (a *Agent) end() {
 		a.running.Wait()
 		close(done)
 	}()
+	late := time.After(endPatience)
 	for {
 		select {
+		case <-late:
+			a.say(fmt.Sprintf("some JVMs were not let go within %v: their last batches are lost", endPatience))
+			return
 		case e := <-a.events:
 			a.handle(e)
 		case <-done:
@@ -136,7 +146,12 @@ func (a *Agent) end() {
 
 // take takes other settings.
 func (a *Agent) take(s Settings) {
-	old := a.settings
+	old, now := a.settings, time.Now()
+	for _, g := range a.guests {
+		if g.record != nil {
+			a.cut(g.record, now) // a sample of the next batch stands for another time
+		}
+	}
 	a.settings = s
 	restart := old.Mode != s.Mode || old.Engine != s.Engine || old.Rate != s.Rate || old.Pools != s.Pools
 	for _, g := range a.guests {
@@ -144,7 +159,7 @@ func (a *Agent) take(s Settings) {
 			g.state, g.window = idle, time.Time{}
 		}
 		verdict := s.Choice.Judge(&g.JVM, g.Version != "")
-		if g.state != barred && verdict == Unwanted {
+		if verdict == Unwanted {
 			a.release(g)
 			g.state = denied
 		} else if restart {
@@ -152,6 +167,12 @@ func (a *Agent) take(s Settings) {
 		}
 	}
 	a.begin()
+	for _, g := range a.guests {
+		if g.record != nil {
+			g.record.share = 1 // as the budget begins anew
+			a.budget.govern(g.record)
+		}
+	}
 	a.metrics.reloads.Add(1)
 	a.say("the configuration was read anew")
 }
@@ -179,10 +200,10 @@ func (a *Agent) meet(j diagnose.JVM, now time.Time) {
 	a.metrics.found.Add(1)
 	a.world.Place(&g.JVM)
 	switch {
-	case j.Problem != nil:
-		a.bar(g, *j.Problem, now)
 	case a.settings.Choice.Judge(&g.JVM, false) == Unwanted:
 		g.state = denied
+	case j.Problem != nil:
+		a.bar(g, *j.Problem, now)
 	case j.Uptime > a.settings.Every:
 		g.atWindow = a.world.CPU(j.PID) // else all that it has used is of this window
 		fallthrough
@@ -210,7 +231,7 @@ func (a *Agent) lose(pid int) {
 func (a *Agent) bar(g *guest, c diagnose.Cause, now time.Time) {
 	g.state, g.why = barred, &c
 	g.retry = time.Time{}
-	if c.Class != diagnose.NotJVM {
+	if c.Class != diagnose.NotJVM || c.Name == diagnose.Starting {
 		g.retry = now.Add(min(openAgain<<min(g.tries, 8), openSeldom))
 		g.tries++
 	}
@@ -245,6 +266,7 @@ func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 		if cpu < g.read {
 			continue // it ends
 		}
+		a.noteStop(g, cpu, now)
 		if g.state == idle {
 			a.metrics.unwatched.Add(int64(cpu - g.read))
 		}
@@ -266,13 +288,30 @@ func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 	return hungry
 }
 
+// noteStop says it where a JVM was stopped by a signal or a debugger: it uses no CPU time, as one that has nothing to
+// do, and would be taken for one. It is not let go for that.
+func (a *Agent) noteStop(g *guest, cpu time.Duration, now time.Time) {
+	if cpu != g.read || !a.finder.isStopped(g.PID) {
+		if g.still >= stillBeats {
+			a.tell(now, fmt.Sprintf("process %d (%s) goes on", g.PID, g.Name()))
+		}
+		g.still = 0
+		return
+	}
+	if g.still++; g.still == stillBeats {
+		a.tell(now, fmt.Sprintf("process %d (%s) is stopped, by a signal or a debugger: there are no samples of it until it "+
+			"goes on", g.PID, g.Name()))
+	}
+	g.window, g.atWindow = now, cpu
+}
+
 // wake attaches to JVMs that use CPU time, as many as the budget and the settings have room for.
 func (a *Agent) wake(ctx context.Context, hungry []*guest, now time.Time) {
 	busy, at := 0, 0
 	for _, g := range a.guests {
 		if g.record != nil {
 			at++
-			if g.state == opening {
+			if g.state == opening && now.Sub(g.window) < openPatience {
 				busy++
 			}
 		}
@@ -364,7 +403,11 @@ func (a *Agent) over(g *guest, e event, now time.Time) {
 			a.bar(g, c, now)
 		}
 	case e.exec:
-		a.metrics.execs.Add(1)
+		if _, there := a.world.Brief(g.PID); there {
+			a.metrics.execs.Add(1)
+		} else {
+			a.metrics.endedRecorded.Add(1) // lose will not see that it was recorded
+		}
 	}
 }
 
@@ -385,14 +428,15 @@ func (a *Agent) release(g *guest) {
 func (a *Agent) cutBatches(now time.Time) {
 	for _, g := range a.guests {
 		if r := g.record; r != nil && now.Sub(r.cut) >= a.settings.Every {
+			r.cut = now
 			a.cut(r, now)
 		}
 	}
 }
 
-// cut hands over what a recording has seen.
+// cut hands over what a recording has seen. When the next batch is due stays what it was: else all batches of a host
+// would come at one moment once the budget or a reload has cut them all.
 func (a *Agent) cut(r *record, now time.Time) {
-	r.cut = now
 	if b := r.batches.cut(now, a.budget.intervalOf(r)); b != nil {
 		a.metrics.batches.Add(1)
 		a.metrics.samples.Add(b.Looks())

@@ -26,6 +26,7 @@ type fakeWorld struct {
 	own      time.Duration
 	interval time.Duration
 	attached map[int]int
+	blind    bool
 }
 
 type fakeJVM struct {
@@ -37,6 +38,8 @@ type fakeJVM struct {
 	gone    chan struct{}
 	st      sampler.Stats
 	share   float64
+	stopped bool
+	fixed   bool
 }
 
 func newFakeWorld() *fakeWorld { return &fakeWorld{jvms: map[int]*fakeJVM{}, attached: map[int]int{}} }
@@ -66,6 +69,10 @@ func (w *fakeWorld) use(pid int, cpu time.Duration) {
 func (w *fakeWorld) PIDs() (pids []int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.blind {
+		return nil
+	}
+	pids = []int{}
 	for pid := range w.jvms {
 		pids = append(pids, pid)
 	}
@@ -79,7 +86,11 @@ func (w *fakeWorld) Brief(pid int) (diagnose.Brief, bool) {
 	if j == nil {
 		return diagnose.Brief{}, false
 	}
-	return diagnose.Brief{Started: j.started, Comm: j.comm, Threads: 20, State: 'S'}, true
+	state := byte('S')
+	if j.stopped {
+		state = 'T'
+	}
+	return diagnose.Brief{Started: j.started, Comm: j.comm, Threads: 20, State: state}, true
 }
 
 func (w *fakeWorld) Glance(pid int) (diagnose.JVM, bool) {
@@ -117,8 +128,13 @@ func (w *fakeWorld) Attach(pid int) (Target, error) {
 }
 
 func (w *fakeWorld) Explain(pid int, err error) diagnose.Cause {
+	if err == errStarts {
+		return diagnose.Cause{Name: diagnose.Starting, Why: err.Error(), Class: diagnose.NotJVM}
+	}
 	return diagnose.Cause{Name: "unsupported", Why: err.Error(), Class: diagnose.NotJVM}
 }
+
+var errStarts = errors.New("it starts")
 
 func (w *fakeWorld) Own() time.Duration {
 	w.mu.Lock()
@@ -140,8 +156,13 @@ type fakeTarget struct {
 }
 
 func (t *fakeTarget) Tell(j *JVM) { j.Version = "21.0.1" }
-func (t *fakeTarget) Alive() bool { return true }
 func (t *fakeTarget) Close()      {}
+func (t *fakeTarget) Alive() bool {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	return t.w.jvms[t.j.PID] == t.j
+}
+
 func (t *fakeTarget) Resource() (a resource.Attributes) {
 	a.Set(resource.ServiceName, t.j.Main)
 	return a
@@ -159,10 +180,14 @@ func (t *fakeTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	return profile.Summary{}, nil
 }
 
-func (t *fakeTarget) Govern(_ time.Duration, share float64) {
+func (t *fakeTarget) Govern(_ time.Duration, share float64) bool {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
+	if t.j.fixed {
+		return false
+	}
 	t.j.share = share
+	return true
 }
 
 func (t *fakeTarget) Latest() sampler.Stats {
@@ -249,6 +274,23 @@ func TestOnlyTheBusyAreAttachedTo(t *testing.T) {
 	}
 }
 
+// Where the list of processes cannot be read (no descriptor is left, say), no JVM is taken for gone.
+func TestBlindForAMoment(t *testing.T) {
+	d := drive(t, Default())
+	d.w.start(2, "Busy")
+	d.w.use(2, time.Second)
+	d.beats(2)
+	for _, blind := range []bool{true, false} {
+		d.w.mu.Lock()
+		d.w.blind = blind
+		d.w.mu.Unlock()
+		d.beats(3)
+		if d.guests[2] == nil || d.stateOf(2) != recorded || d.w.attached[2] != 1 {
+			t.Errorf("blind %v: %+v, attached %d times", blind, d.guests[2], d.w.attached[2])
+		}
+	}
+}
+
 // A JVM is attached to soon: its first samples go out within two batches' time.
 func TestFirstBatchIsSoon(t *testing.T) {
 	d := drive(t, Default())
@@ -260,6 +302,71 @@ func TestFirstBatchIsSoon(t *testing.T) {
 	}
 	if len(d.batches) == 0 {
 		t.Error("no batch")
+	}
+}
+
+// A JVM that is stopped uses no CPU time. It is no idle one: that is said and counted, and it is not let go.
+func TestStoppedIsNotIdle(t *testing.T) {
+	d := drive(t, Default())
+	j := d.w.start(2, "Held")
+	for range 5 {
+		d.w.use(2, 100*time.Millisecond)
+		d.beats(1)
+	}
+	stop := func(stopped bool) {
+		d.w.mu.Lock()
+		defer d.w.mu.Unlock()
+		j.stopped = stopped
+	}
+	stop(true)
+	d.beats(130)
+	if len(d.said) != 1 || !strings.Contains(d.said[0], "process 2 (Held) is stopped") || d.stateOf(2) != recorded {
+		t.Errorf("said %q, and is %v", d.said, d.stateOf(2))
+	}
+	var page strings.Builder
+	d.Metrics().Write(&page)
+	if !strings.Contains(page.String(), `goprof_agent_jvms{state="stopped"} 1`) {
+		t.Error(page.String())
+	}
+	stop(false)
+	d.w.use(2, 100*time.Millisecond)
+	d.beats(2)
+	if len(d.said) != 2 || !strings.Contains(d.said[1], "goes on") {
+		t.Errorf("said %q", d.said)
+	}
+}
+
+// A JVM that was attached to while it started is tried again.
+func TestStartingIsTriedAgain(t *testing.T) {
+	d := drive(t, Default())
+	j := d.w.start(3, "Slow")
+	j.fails = errStarts
+	for n := range 60 {
+		if n == 5 {
+			d.w.mu.Lock()
+			j.fails = nil
+			d.w.mu.Unlock()
+		}
+		d.w.use(3, time.Second)
+		d.beats(1)
+	}
+	if d.stateOf(3) != recorded {
+		t.Errorf("attached %d times, and is %v", d.w.attached[3], d.stateOf(3))
+	}
+}
+
+// What is denied is left alone, also where it could not be recorded anyway.
+func TestDeniedAreNotComplainedOf(t *testing.T) {
+	s := Default()
+	s.Choice.Deny = rules(t, "Odd")
+	d := drive(t, s)
+	d.w.start(3, "Odd").Problem = &diagnose.Cause{Name: "openj9"}
+	for range 60 {
+		d.w.use(3, time.Second)
+		d.beats(1)
+	}
+	if d.stateOf(3) != denied || len(d.said) != 0 || d.w.attached[3] != 0 {
+		t.Errorf("%v, said %q, attached %d times", d.stateOf(3), d.said, d.w.attached[3])
 	}
 }
 
@@ -288,12 +395,17 @@ func TestJVMsEnd(t *testing.T) {
 	d.w.use(4, time.Second)
 	d.beats(2)
 	d.w.stop(4)
+	d.handle(<-d.events) // the recording may know it before the finder
+	d.beats(2)
 	for wait := 0; len(d.batches) == 0 && wait < 1000; wait++ {
 		d.beats(1)
 		time.Sleep(time.Millisecond)
 	}
 	if len(d.guests) != 0 || d.Metrics().Counts().Ended != 1 || len(d.batches) != 1 {
 		t.Errorf("%d guests, %+v, %d batches", len(d.guests), d.Metrics().Counts(), len(d.batches))
+	}
+	if m := d.Metrics(); m.endedRecorded.Load() != 1 || m.execs.Load() != 0 {
+		t.Errorf("%d ended while they were recorded, %d became another program", m.endedRecorded.Load(), m.execs.Load())
 	}
 	d.w.start(4, "Other").started = time.Hour // the same number
 	d.w.use(4, time.Second)
@@ -339,7 +451,7 @@ func TestChoice(t *testing.T) {
 		{"version denied", nil, []string{"version=^1[.]8"}, Unsure, Wanted},
 		{"version that is denied", nil, []string{"version=^17"}, Unsure, Unwanted},
 		{"cgroup", []string{"cgroup=burstable"}, []string{"container=^ff"}, Wanted, Wanted},
-		{"a name with =", []string{"a=b"}, nil, Unwanted, Unwanted},
+		{"a name with =", []string{"name=a=b"}, nil, Unwanted, Unwanted},
 	} {
 		choice := Choice{rules(t, c.match...), rules(t, c.deny...)}
 		if got := choice.Judge(j, false); got != c.outside {
@@ -349,8 +461,10 @@ func TestChoice(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	if _, err := ParseRule("("); err == nil {
-		t.Error("a pattern that is none")
+	for _, wrong := range []string{"(", "usr=app", "Vendor=x", "name=("} {
+		if _, err := ParseRule(wrong); err == nil {
+			t.Errorf("%s is a rule", wrong)
+		}
 	}
 }
 
@@ -378,6 +492,76 @@ func TestReload(t *testing.T) {
 	work(4)
 	if d.stateOf(6) != recorded {
 		t.Errorf("wanted again, and %v", d.stateOf(6))
+	}
+}
+
+// A reload begins the budget anew: rates that it had lowered are what was asked for, and batches say so.
+func TestReloadEndsLowRates(t *testing.T) {
+	d := drive(t, Default())
+	j := d.w.start(5, "Shop")
+	d.w.use(5, time.Second)
+	d.beats(2)
+	r := d.guests[5].record
+	d.budget.slower, d.budget.factor, r.share = 4, 0.5, 0.25
+	d.budget.govern(r)
+	d.take(Default())
+	d.w.mu.Lock()
+	defer d.w.mu.Unlock()
+	if j.share != 1 || d.w.interval != d.budget.base || d.budget.intervalOf(r) != d.budget.base {
+		t.Errorf("a share of %v of a sample each %v; batches say %v", j.share, d.w.interval, d.budget.intervalOf(r))
+	}
+}
+
+// Where the kernel takes the samples the budget cannot lower their rate, and batches do not say that it has.
+func TestFixedRatesAreToldAsTheyAre(t *testing.T) {
+	d := drive(t, Default())
+	d.w.start(5, "Perf").fixed = true
+	for range 40 {
+		d.w.use(5, time.Second)
+		d.w.mu.Lock()
+		d.w.jvms[5].st.Taken += 19
+		d.w.own += 500 * time.Millisecond // of which 20 ms are the budget
+		d.w.mu.Unlock()
+		d.beats(1)
+	}
+	if d.budget.slower == 1 {
+		t.Error("the budget lowers nothing")
+	}
+	if got := d.budget.intervalOf(d.guests[5].record); got != d.budget.base {
+		t.Errorf("batches say %v, samples are taken each %v", got, d.budget.base)
+	}
+}
+
+// Batches of many JVMs stay spread over time, also after a reload has cut all of them at once.
+func TestBatchesAreSpread(t *testing.T) {
+	s := Default()
+	s.MaxCPU = 0
+	d := drive(t, s)
+	const jvms = 30
+	for pid := 1; pid <= jvms; pid++ {
+		d.w.start(pid, "Shop")
+	}
+	work := func(beats int) {
+		for range beats {
+			for pid := 1; pid <= jvms; pid++ {
+				d.w.use(pid, 100*time.Millisecond)
+			}
+			d.beats(1)
+		}
+	}
+	work(60)
+	d.take(s)
+	due := map[time.Duration]int{}
+	for _, g := range d.guests {
+		if g.record == nil {
+			t.Fatalf("process %d is %v", g.PID, g.state)
+		}
+		due[d.now.Sub(g.record.cut)]++
+	}
+	for ago, n := range due {
+		if n > jvms/5 {
+			t.Errorf("%d of %d were cut %v ago", n, jvms, ago)
+		}
 	}
 }
 

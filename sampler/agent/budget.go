@@ -50,6 +50,9 @@ func (b *budget) interval() time.Duration { return b.base * time.Duration(b.slow
 
 // intervalOf is what a sample of a recording stands for.
 func (b *budget) intervalOf(r *record) time.Duration {
+	if r.fixed {
+		return b.base
+	}
 	return time.Duration(float64(b.interval()) / max(r.share, leastShare))
 }
 
@@ -92,8 +95,8 @@ func (b *budget) count(a *Agent, r *record) {
 
 // govern tells a recording how often it is sampled.
 func (b *budget) govern(r *record) {
-	if r.control != nil {
-		r.control.Govern(b.interval(), r.share)
+	if r.control != nil && !r.control.Govern(b.interval(), r.share) {
+		r.fixed, r.share = true, 1
 	}
 }
 

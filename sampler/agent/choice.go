@@ -59,6 +59,9 @@ func (j *JVM) fact(field string) string {
 // isInside tells facts that are known only once a JVM is attached to.
 func isInside(field string) bool { return field == "version" || field == "vendor" }
 
+// fieldLike is what looks like the name of a fact.
+var fieldLike = regexp.MustCompile(`^[A-Za-z]+$`)
+
 // mostPattern bounds a pattern: a rule is a line that somebody wrote.
 const mostPattern = 1000
 
@@ -82,15 +85,11 @@ func NewPart(field, pattern string) (Part, error) {
 }
 
 // ParseRule reads a rule of the command line: "PATTERN" is about the name, "FIELD=PATTERN" about another fact. A
-// pattern for the name that begins like the second is written "name=...".
+// pattern for the name that begins like the second is written "name=...": a fact that is spelt wrong would fit nobody.
 func ParseRule(text string) (Rule, error) {
 	field, pattern := "name", text
-	if before, after, ok := strings.Cut(text, "="); ok {
-		for _, f := range Fields {
-			if f == before {
-				field, pattern = before, after
-			}
-		}
+	if before, after, ok := strings.Cut(text, "="); ok && fieldLike.MatchString(before) {
+		field, pattern = before, after
 	}
 	part, err := NewPart(field, pattern)
 	if err != nil {

@@ -21,6 +21,7 @@ type finder struct {
 type seenProcess struct {
 	started time.Duration
 	comm    string
+	stopped bool
 	jvm     bool
 	round   uint32
 	next    time.Time     // look again
@@ -43,8 +44,12 @@ type found struct {
 
 // beat compares what runs with what ran.
 func (f *finder) beat(now time.Time) (news found) {
+	pids := f.world.PIDs()
+	if pids == nil {
+		return news // the list could not be read, and nobody has ended for that
+	}
 	f.round++
-	for _, pid := range f.world.PIDs() {
+	for _, pid := range pids {
 		p := f.known[pid]
 		if p != nil && now.Before(p.next) {
 			p.round = f.round
@@ -66,7 +71,7 @@ func (f *finder) beat(now time.Time) (news found) {
 			p = &seenProcess{started: brief.Started, wait: firstLook / 2}
 			f.known[pid] = p
 		}
-		p.round = f.round
+		p.round, p.stopped = f.round, brief.State == 'T' || brief.State == 't'
 		f.look(pid, p, brief, now, &news)
 	}
 	for pid, p := range f.known {
@@ -76,6 +81,12 @@ func (f *finder) beat(now time.Time) (news found) {
 		}
 	}
 	return news
+}
+
+// isStopped tells whether a process was stopped when it was looked at last.
+func (f *finder) isStopped(pid int) bool {
+	p := f.known[pid]
+	return p != nil && p.stopped
 }
 
 func (n *found) lose(pid int, p *seenProcess) {

@@ -19,11 +19,15 @@ const (
 	recorded              // its samples are taken
 	denied                // nobody wants it
 	barred                // it cannot be recorded: see why
+	halted                // of the census only: idle or recorded, and stopped by a signal or a debugger
 
 	numStates
 )
 
-var stateNames = [numStates]string{"idle", "attaching", "recorded", "denied", "unsupported"}
+var stateNames = [numStates]string{"idle", "attaching", "recorded", "denied", "unsupported", "stopped"}
+
+// stillBeats is how many beats in a row find a JVM stopped before it is told: goprof stops threads itself, for less.
+const stillBeats = 2
 
 // guest is one JVM.
 type guest struct {
@@ -38,6 +42,7 @@ type guest struct {
 	read     time.Duration
 	window   time.Time     // when the window began
 	atWindow time.Duration // its CPU clock then
+	still    int           // beats that found it stopped, in a row
 
 	record *record
 }
@@ -48,6 +53,7 @@ type record struct {
 	control Control // nil until it has begun
 	cut     time.Time
 	share   float64
+	fixed   bool       // it cannot be governed
 	counted lookCounts // of the last reading
 	due     float64    // samples that were due since the budget was last held, whatever the share
 	stop    context.CancelFunc
@@ -71,7 +77,7 @@ type event struct {
 	control Control // it has begun
 	ended   bool
 	unlike  bool // nobody wants it, by what it tells
-	exec    bool // it has become another program
+	exec    bool // it has become another program, or ended
 	err     error
 	cost    time.Duration // CPU time of attaching
 }

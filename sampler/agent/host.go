@@ -4,6 +4,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -62,7 +63,7 @@ func (h *Host) SetInterval(every time.Duration) { h.group.SetInterval(every) }
 func (h *Host) Place(j *JVM) {
 	j.Cgroup = h.Cgroup(j.PID)
 	if j.Container != "" {
-		j.Namespace = podNamespace(j.PID)
+		j.Namespace, _ = inTime(func() string { return podNamespace(j.PID) })
 	}
 }
 
@@ -85,6 +86,7 @@ type hostTarget struct {
 func (t *hostTarget) Tell(j *JVM) {
 	about := t.session.About()
 	j.Version = t.session.VM.Version().JDK()
+	j.Vendor, _ = inTime(func() string { return diagnose.Vendor(t.session.Process) })
 	j.Collector = t.session.VM.Collector()
 	if about.MainClass != "" {
 		j.Main = about.MainClass
@@ -97,8 +99,14 @@ func (t *hostTarget) Close()      { t.session.Close() }
 
 // Resource is what is known without asking anybody; enrich adds to it.
 func (t *hostTarget) Resource() (a resource.Attributes) {
-	if t.host.enrich != nil {
-		t.host.enrich(t.jvm.PID, &a)
+	if pid := t.jvm.PID; t.host.enrich != nil {
+		a, _ = inTime(func() (a resource.Attributes) {
+			t.host.enrich(pid, &a)
+			return a
+		})
+		if !t.Alive() { // the number may be another process's by now
+			a = nil
+		}
 	}
 	var own resource.Attributes
 	own.Set(resource.ServiceName, t.jvm.Name())
@@ -131,11 +139,11 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	opt.Started = func(e sampler.Engine) {
 		if l, ok := e.(latest); ok && how.Started != nil {
 			m, _ := e.(*sampler.Member)
-			how.Started(&control{latest: l, member: m, pace: pace})
+			how.Started(&control{latest: l, member: m, pace: pace, fixed: opt.Engine == session.PerfEngine})
 		}
 	}
 	_, sum, err := t.session.Record(ctx, opt)
-	if opt.Group != nil && !t.host.together() {
+	if opt.Group != nil && (errors.Is(err, sampler.ErrNoVisits) || !t.host.together()) {
 		err = nil // the group has ended: the JVM is taken up again on its own
 	}
 	return sum, err
@@ -149,14 +157,19 @@ type control struct {
 	latest
 	member *sampler.Member
 	pace   *atomic.Int64
+	fixed  bool // the kernel takes the samples
 }
 
-func (c *control) Govern(interval time.Duration, share float64) {
-	if c.member != nil { // the interval is the group's
+func (c *control) Govern(interval time.Duration, share float64) bool {
+	switch {
+	case c.fixed:
+		return false
+	case c.member != nil: // the interval is the group's
 		c.member.SetShare(share)
-		return
+	default:
+		c.pace.Store(int64(float64(interval) / max(share, leastShare)))
 	}
-	c.pace.Store(int64(float64(interval) / max(share, leastShare)))
+	return true
 }
 
 // versioned notes which goprof it was.

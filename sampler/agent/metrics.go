@@ -51,7 +51,11 @@ func (m *Metrics) refuse(cause string) {
 func (m *Metrics) census(guests map[int]*guest) {
 	var states [numStates]int
 	for _, g := range guests {
-		states[g.state]++
+		if g.still >= stillBeats && (g.state == idle || g.state == recorded) {
+			states[halted]++
+		} else {
+			states[g.state]++
+		}
 	}
 	m.beat.Store(time.Now().UnixNano())
 	m.mu.Lock()

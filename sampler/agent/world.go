@@ -15,7 +15,7 @@ import (
 
 // World is what an agent watches.
 type World interface {
-	// PIDs, Brief and Glance are diagnose.Host's.
+	// PIDs, Brief and Glance are diagnose.Host's. PIDs is nil where the list cannot be read.
 	PIDs() []int
 	Brief(pid int) (diagnose.Brief, bool)
 	Glance(pid int) (diagnose.JVM, bool)
@@ -58,8 +58,9 @@ type Recording struct {
 
 // Control governs a recording that is under way, from any goroutine.
 type Control interface {
-	// Govern sets the CPU time between two samples, of which only a share is taken.
-	Govern(interval time.Duration, share float64)
+	// Govern sets the CPU time between two samples, of which only a share is taken. It returns false where that stays
+	// what it was at the beginning.
+	Govern(interval time.Duration, share float64) bool
 	// Latest is what was done up to about a second ago. It does not wait.
 	Latest() sampler.Stats
 }

@@ -67,9 +67,7 @@ func (h Host) lookInto(jvm *JVM, argv []string) {
 		return
 	}
 	defer p.Close()
-	if image, ok := p.Image("libjvm.so"); ok {
-		jvm.Vendor = vendor(p, image.Path)
-	}
+	jvm.Vendor = Vendor(p)
 	vm, err := vmstructs.Open(p)
 	if err != nil {
 		c := h.Explain(jvm.PID, err)

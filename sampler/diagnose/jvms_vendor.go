@@ -13,6 +13,15 @@ import (
 // maxRelease bounds the file "release" of a JDK: it has some 2 KB.
 const maxRelease = 64 << 10
 
+// Vendor tells who built the JVM of an open process, empty if that is not known. It reads a file of the target, which
+// may not answer.
+func Vendor(p *process.Process) string {
+	if image, ok := p.Image("libjvm.so"); ok {
+		return vendor(p, image.Path)
+	}
+	return ""
+}
+
 // vendor tells who built a JVM: IMPLEMENTOR in the file "release" at the root of its JDK,
 // two or three folders above libjvm.so (lib/server, jre/lib/amd64/server). The path is
 // the target's word, so it is followed inside the target's root only.

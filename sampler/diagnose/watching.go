@@ -9,7 +9,7 @@ import (
 
 // For whoever watches a host all the time: what can be told of a process at little cost.
 
-// PIDs lists the processes of this host.
+// PIDs lists the processes of this host, nil if the list cannot be read.
 func (h Host) PIDs() []int { return h.pids() }
 
 // Brief is what one small file tells of a process, at a hundredth of the cost of a look.

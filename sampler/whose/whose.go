@@ -17,10 +17,10 @@ const maxEnviron = 256 << 10
 // already before both. What cannot be read adds nothing.
 func Enrich(pid int, a *resource.Attributes) {
 	if c, ok := Context(pid); ok {
-		a.Add(c)
+		a.AddWord(c)
 	}
 	if b, err := procfs.Read(fmt.Sprintf("/proc/%d/environ", pid), maxEnviron); err == nil {
-		a.Add(resource.FromEnviron(b))
+		a.AddWord(resource.FromEnviron(b))
 	}
 	a.Add(Container(pid))
 }

@@ -74,6 +74,7 @@ func New(o Options) (*Client, error) {
 // parse reads a URL, and says what is wrong with it.
 func parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
+	text = shown(text)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%q is no URL: http://HOST:PORT, https://, grpc:// or grpcs://", text)
@@ -91,6 +92,17 @@ func parse(text string) (*url.URL, error) {
 	}
 	return nil, fmt.Errorf("%q: no way to send begins with %q: http://HOST:PORT, https://, grpc:// or grpcs://", text,
 		u.Scheme)
+}
+
+// shown is a URL for a message: what may be a password or a token in it is left out.
+func shown(text string) string {
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		text = "..." + text[at:]
+	}
+	if before, _, found := strings.Cut(text, "?"); found {
+		text = before + "?..."
+	}
+	return text
 }
 
 // IsGRPC reports whether the URL asks for gRPC.

@@ -77,6 +77,7 @@ func (c *Client) do(ctx context.Context, header http.Header, body []byte) (*http
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
+		c.http.CloseIdleConnections() // one whose other end is gone would be used again for as long as the kernel waits
 		return nil, again(err)
 	}
 	return response, nil

@@ -257,7 +257,7 @@ func TestURLs(t *testing.T) {
 		"grpc://h:4317":       "http://h:4317/a.B/C",
 		"grpcs://[::1]:4317":  "https://[::1]:4317/a.B/C",
 		"h:4317":              "", "": "", "http://": "", "ftp://h": "", "http://u:secret@h": "", "http://h?x": "",
-		"http://:80": "", "http://h\n": "",
+		"http://:80": "", "http://h\n": "", "http://u:se/secret@h": "", "http://u:%secret@h": "", "http://h?token=secret": "",
 	} {
 		c, err := New(Options{URL: text, Path: "/v1/p", Method: "/a.B/C"})
 		switch {

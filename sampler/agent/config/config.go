@@ -133,11 +133,14 @@ func Load(file string, sources ...Said) (Config, error) {
 			if o == nil {
 				return c, fmt.Errorf("there is no option %q", s.Name)
 			}
+			text := s.Text
 			if o.Many && !fresh[o.Name] {
-				fresh[o.Name] = true
 				c.forget(o.Name)
+			} else if servers := c.To.servers(o.Name); servers != nil && fresh[o.Name] {
+				text = *servers + "," + text // as goprof ship takes them
 			}
-			if err := o.set(&c, s.Text); err != nil {
+			fresh[o.Name] = true
+			if err := o.set(&c, text); err != nil {
 				return c, fmt.Errorf("%s: %w", o.Name, err)
 			}
 		}
@@ -164,6 +167,9 @@ func (c *Config) Check() error {
 	}
 	if c.Files.Dir == "" && !c.To.Any() {
 		return ErrNowhere
+	}
+	if name := c.To.idle(); name != "" {
+		return fmt.Errorf("%s is for servers, and none is named: give otlp, pyroscope or parca", name)
 	}
 	return nil
 }

@@ -144,3 +144,21 @@ func TestDestinations(t *testing.T) {
 		}
 	}
 }
+
+// A server that is named by a second flag does not replace the first one; one of another source does.
+func TestServersOfSeveralFlags(t *testing.T) {
+	var before, flags Said
+	before.Add("otlp", "http://old")
+	flags.Add("otlp", "http://a")
+	flags.Add("otlp", "http://b,http://c")
+	c, err := Load("", before, flags)
+	if want := "http://a,http://b,http://c"; err != nil || c.To.OTLP != want {
+		t.Errorf("%q, %v; want %q", c.To.OTLP, err, want)
+	}
+	for _, name := range []string{"spool", "spool-max", "tls-ca", "relabel", "parca-headers"} {
+		alone := Said{{"files", "d"}, {name, "1"}}
+		if _, err := Load("", alone); err == nil || !strings.Contains(err.Error(), name+" is for servers") {
+			t.Errorf("%s without a server: %v", name, err)
+		}
+	}
+}

@@ -21,6 +21,38 @@ type To struct {
 // Any reports whether a destination is named.
 func (t *To) Any() bool { return t.OTLP+t.Pyroscope+t.Parca != "" }
 
+// servers are the URLs of an option, nil if it is about something else.
+func (t *To) servers(option string) *string {
+	switch option {
+	case "otlp":
+		return &t.OTLP
+	case "pyroscope":
+		return &t.Pyroscope
+	case "parca":
+		return &t.Parca
+	}
+	return nil
+}
+
+// idle is an option that does nothing, as no destination is named; empty if there is none.
+func (t *To) idle() string {
+	if t.Any() {
+		return ""
+	}
+	for _, o := range []struct{ name, text string }{
+		{"otlp-headers", t.OTLPHeaders}, {"pyroscope-headers", t.PyroscopeHeaders}, {"parca-headers", t.ParcaHeaders},
+		{"tls-ca", t.CA}, {"tls-cert", t.Cert}, {"tls-key", t.Key}, {"spool", t.Spool}, {"relabel", t.Relabel},
+	} {
+		if o.text != "" {
+			return o.name
+		}
+	}
+	if t.SpoolMax != 0 {
+		return "spool-max"
+	}
+	return ""
+}
+
 // toOptions are those of To.
 var toOptions = []Option{
 	{"otlp", false, "URL", "send OpenTelemetry's profiles to `URL`, or to several with commas",

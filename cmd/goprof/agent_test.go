@@ -1,0 +1,43 @@
+//go:build linux
+
+package main
+
+import (
+	"testing"
+
+	"goprof/sampler/agent/config"
+)
+
+// TestReloadSaysWhatItDoesNotTake: a server that was changed in the file is not ignored silently.
+func TestReloadSaysWhatItDoesNotTake(t *testing.T) {
+	old := config.Default()
+	old.To.OTLP = "http://a"
+	for want, change := range map[string]func(*config.Config){
+		"": func(c *config.Config) { c.Rate = 7 },
+		"the configuration has other destinations: what was there before holds until the agent is started again": func(
+			c *config.Config) {
+			c.To.OTLP = "http://b"
+		},
+		"the configuration has other listen, other files: what was there before holds until the agent is started again": func(
+			c *config.Config) {
+			c.Listen, c.Files.Dir = "127.0.0.1:1", "d"
+		},
+		"the configuration has other destinations: what was there before holds until the agent is started again, and " +
+			`the agent would not start: --otlp: "ftp://b": no way to send begins with "ftp": http://HOST:PORT, https://, ` +
+			"grpc:// or grpcs://": func(c *config.Config) { c.To.OTLP = "ftp://b" },
+	} {
+		c := old
+		change(&c)
+		if got := staysAsItWas(&c, &old); got != want {
+			t.Errorf("%q\nwant %q", got, want)
+		}
+	}
+}
+
+// TestLabels: what Go's quotes escape and Prometheus' text format does not would make the whole page unreadable.
+func TestLabels(t *testing.T) {
+	name := "otlp http://a\u202e\\\"\n"
+	if got, want := labelText.Replace(name), "otlp http://a\u202e"+`\\\"\n`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,34 @@
+//go:build linux
+
+package agent
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// A target that does not answer holds nobody, and only so many threads.
+func TestInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if got, ok := inTime(func() int { return 7 }); got != 7 || !ok {
+			t.Errorf("%d, %v", got, ok)
+		}
+		synctest.Wait()
+		var asked atomic.Int32
+		silent := make(chan struct{})
+		for range mostHanging + 5 {
+			if _, ok := inTime(func() int { asked.Add(1); <-silent; return 1 }); ok {
+				t.Error("an answer of nobody")
+			}
+		}
+		if n := asked.Load(); n != mostHanging {
+			t.Errorf("%d were asked", n)
+		}
+		close(silent)
+		synctest.Wait()
+		if _, ok := inTime(func() int { return 1 }); !ok || hanging.Load() > 1 {
+			t.Errorf("%d hang, and nobody does", hanging.Load())
+		}
+	})
+}

@@ -102,13 +102,16 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 		}
 		e := sampler.Event{Name: plan.Name, Amount: p.amount, Interval: every, Copies: p.copies}
 		for _, f := range found {
-			file, err := s.Process.OpenFunction(f)
-			if err != nil {
-				return err
+			var file *os.File
+			if file, err = s.Process.OpenFunction(f); err != nil {
+				break
 			}
 			e.Probes = append(e.Probes, sampler.Probe{File: file, Offset: f.Offset})
 		}
 		plan.list, plan.parts = append(plan.list, e), append(plan.parts, p.eventPart)
+		if err != nil {
+			return err // Close gives back those that were opened
+		}
 	}
 	return sampler.TryProbes()
 }

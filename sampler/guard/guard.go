@@ -43,7 +43,8 @@ var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.C
 	unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
 // ToProbe is for setting probes, too (sampler/event_probe.go): of those the kernel makes no part of CAP_SYS_ADMIN
-// (kernel/events/core.c, perf_uprobe_event_init). The filter forbids what else that lets one do to a process.
+// (kernel/events/core.c, perf_uprobe_event_init). The filter forbids what else that lets one do to a process, but for
+// BPF programs that write (filter.go).
 var ToProbe = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYS_ADMIN)
 
 // ToProbeKernel is for the names of the kernel's functions, too: /proc/kallsyms says where these are to who has it.

@@ -232,8 +232,8 @@ func (r *eventRun) boundRates(window int64) {
 	}
 }
 
-// longerInterval is the interval with which no more than mostSamples come in a second, by a rate that is higher. Amounts
-// are what the target says: malloc(-1) makes their sum anything.
+// longerInterval is the interval with which no more than mostSamples come in a second, by a rate that is higher.
+// Amounts are what the target says: malloc(-1) makes their sum anything.
 func longerInterval(now, hits, amount uint64, rate float64) uint64 {
 	least := min(amount/max(hits, 1), maxInterval) // of less nothing changes
 	times := uint64(min(rate/mostSamples, maxInterval)) + 1

@@ -532,7 +532,8 @@ func (r *offRun) settle(until int64) {
 const leastPruned = 256
 
 // prune forgets threads that have ended. No record says that: the kernel takes a thread's events off before it leaves
-// its CPU for the last time (kernel/exit.c, do_exit), so they are taken for running. Each would be visited in each tick.
+// its CPU for the last time (kernel/exit.c, do_exit), so they are taken for running. Each would be visited in each
+// tick.
 func (r *offRun) prune() {
 	if len(r.threads) < max(r.pruneAt, leastPruned) {
 		return

@@ -154,6 +154,7 @@ func judgeTTSP(t *testing.T, sum profile.Summary, sink *ttspSink, lines []string
 		}
 	}
 	if sum.Lost == 0 && (sum.Looks.Time < sp.SeenFor*3/4 || ours > sp.SeenFor*5/4) || !sp.Exact {
-		t.Errorf("looks have %v, %v of them of one thread, the JVM waited for %v (%+v)", sum.Looks.Time, ours, sp.SeenFor, *sp)
+		t.Errorf("looks have %v, %v of them of one thread, the JVM waited for %v (%+v)", sum.Looks.Time, ours,
+			sp.SeenFor, *sp)
 	}
 }

@@ -228,8 +228,14 @@ func (r *eventRun) boundRates(window int64) {
 		}
 		now := atomic.LoadUint64(&p.counts.Interval)
 		hits, amount := atomic.LoadUint64(&p.counts.Hits), atomic.LoadUint64(&p.counts.Amount)
-		least := amount / max(hits, 1) // of less nothing changes
-		longer := max(now, least) * uint64(rate/mostSamples+1)
-		atomic.StoreUint64(&p.counts.Interval, min(longer, maxInterval))
+		atomic.StoreUint64(&p.counts.Interval, longerInterval(now, hits, amount, rate))
 	}
+}
+
+// longerInterval is the interval with which no more than mostSamples come in a second, by a rate that is higher.
+// Amounts are what the target says: malloc(-1) makes their sum anything.
+func longerInterval(now, hits, amount uint64, rate float64) uint64 {
+	least := min(amount/max(hits, 1), maxInterval) // of less nothing changes
+	times := uint64(min(rate/mostSamples, maxInterval)) + 1
+	return min(max(now, least, 1)*times, maxInterval)
 }

@@ -5,6 +5,7 @@ package sampler
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -51,7 +52,7 @@ func (g *Group) Run(ctx context.Context) error {
 	defer r.turnOut()
 	r.visits = newVisits(0, &Config{Interval: g.Interval()})
 	defer r.visits.closeNotes()
-	if !r.visits.knowsAll() {
+	if !r.visits.knowsAll() || !r.visits.comesTo(onlineCPUs()) {
 		r.failed = ErrNoVisits
 		return r.failed
 	}
@@ -71,6 +72,17 @@ func (v *visits) knowsAll() bool {
 	}
 	for i := range v.cpus {
 		if v.cpus[i].notes == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// comesTo reports whether all of these CPUs are visited. A goprof that is kept to some (cpuset, taskset) would never
+// meet those that run on others, and nobody would be told.
+func (v *visits) comesTo(cpus []int) bool {
+	for _, cpu := range cpus {
+		if !slices.ContainsFunc(v.cpus, func(c visited) bool { return c.number == cpu }) {
 			return false
 		}
 	}

@@ -97,6 +97,7 @@ type offRun struct {
 	counts  OffCPUCounts
 	held    int
 	settled int64
+	pruneAt int // how many threads are known when ended ones are looked for
 }
 
 // offThread is one thread.
@@ -118,8 +119,16 @@ type offCopy struct {
 	regs    arch.Regs
 	unknown uint64
 	has     bool
+	owned   bool // stack is no part of offRun.arena
 	stack   []byte
 	cut     bool
+}
+
+// own makes the copy outlive the reading that it comes from.
+func (c *offCopy) own() {
+	if !c.owned {
+		c.stack, c.owned = slices.Clone(c.stack), true
+	}
 }
 
 // offRecord is a record that was read.
@@ -273,19 +282,24 @@ func (r *offRun) drain(until int64) {
 		}
 	}
 	slices.SortStableFunc(r.records, func(a, b offRecord) int { return cmp.Compare(a.when, b.when) })
-	n := 0
+	n, worked := 0, false
 	r.t.Apart(func() { // After may read the process's memory
+		worked = true
 		for ; n < len(r.records) && r.records[n].when < until; n++ {
 			r.work(&r.records[n])
 		}
 	})
-	rest := r.records[n:]
-	for i := range rest { // what they have copied is to outlive this reading
-		rest[i].copy.stack = slices.Clone(rest[i].copy.stack)
+	if !worked { // too many reads have not come back
+		r.dropAll(int64(len(r.records)))
+		n = len(r.records)
 	}
-	for _, th := range r.threads {
-		if th.copied.has && th.out != 0 && th.tally == nil {
-			th.copied.stack = slices.Clone(th.copied.stack)
+	rest := r.records[n:]
+	for i := range rest {
+		rest[i].copy.own()
+	}
+	for _, th := range r.threads { // also of one whose stack was noted, and not yet that it has left its CPU
+		if th.copied.has && th.tally == nil {
+			th.copied.own()
 		}
 	}
 	r.records = append(r.records[:0], rest...)
@@ -505,12 +519,36 @@ func (r *offRun) settle(until int64) {
 		return
 	}
 	r.settled = until
+	r.prune()
 	for _, th := range r.threads {
 		if th.out != 0 && th.tally != nil && until > th.counted {
 			th.tally.Add(0, time.Duration(until-th.counted), until)
 			th.counted = until
 		}
 	}
+}
+
+// leastPruned is how many threads are known at least when ended ones are looked for.
+const leastPruned = 256
+
+// prune forgets threads that have ended. No record says that: the kernel takes a thread's events off before it leaves
+// its CPU for the last time (kernel/exit.c, do_exit), so they are taken for running. Each would be visited in each
+// tick.
+func (r *offRun) prune() {
+	if len(r.threads) < max(r.pruneAt, leastPruned) {
+		return
+	}
+	live := map[int]bool{}
+	if r.proc.Threads(make([]byte, listBytes), func(tid int) { live[tid] = true }) != nil {
+		return
+	}
+	for tid, th := range r.threads {
+		if !live[tid] && th.out == 0 {
+			r.dropHeld(th)
+			delete(r.threads, tid)
+		}
+	}
+	r.pruneAt = 2 * len(r.threads)
 }
 
 // finishAll ends all waits: the run is over.

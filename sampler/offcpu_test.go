@@ -3,7 +3,9 @@
 package sampler
 
 import (
+	"bytes"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -86,5 +88,47 @@ func TestOffCPUDropped(t *testing.T) {
 	r.work(&offRecord{when: 20, tid: 7, kind: offIn})
 	if got, _ := r.looks(); len(got) != 0 || r.counts.Dropped != 3 || r.stats.Lost[ptrace.RingFull] != 3 {
 		t.Errorf("%v, %+v", got, r.counts)
+	}
+}
+
+// TestOffCPUKeepsStacks: the stack of a switch is that switch's, where the record of it comes with a later reading than
+// that of the stack.
+func TestOffCPUKeepsStacks(t *testing.T) {
+	runtime.LockOSThread() // a Tracer belongs to one
+	defer runtime.UnlockOSThread()
+	r := offFixture(0)
+	defer r.t.Close()
+	defer r.proc.Close()
+	r.arena = append(r.arena, 1, 2, 3, 4, 5, 6, 7, 8)
+	r.records = []offRecord{{when: 10, tid: 7, kind: offStackOf, copy: offCopy{when: 10, has: true, stack: r.arena[:8:8]}}}
+	r.drain(20)
+	r.arena = append(r.arena, 9, 9, 9, 9, 9, 9, 9, 9)
+	r.records = append(r.records, offRecord{when: 30, tid: 7, kind: offOut}, offRecord{when: 40, tid: 7, kind: offIn})
+	r.drain(50)
+	select {
+	case snap := <-r.q.Looks():
+		if want := []byte{1, 2, 3, 4, 5, 6, 7, 8}; !bytes.Equal(snap.Stack, want) {
+			t.Errorf("the stack is %v, not %v", snap.Stack, want)
+		}
+	default:
+		t.Errorf("no wait was told: %+v", r.stats)
+	}
+}
+
+// TestOffCPUForgetsTheEnded: a program that makes threads all day does not fill the list with ended ones, and one that
+// lives or waits is kept.
+func TestOffCPUForgetsTheEnded(t *testing.T) {
+	r := offFixture(0)
+	defer r.t.Close()
+	defer r.proc.Close()
+	const ended, own = 1 << 23, 3 // numbers above 1 << 22 no thread has
+	for tid := range leastPruned {
+		r.threads[ended+tid] = &offThread{tid: ended + tid}
+	}
+	r.threads[ended+own].out = 1
+	r.threads[os.Getpid()] = &offThread{tid: os.Getpid()}
+	r.prune()
+	if len(r.threads) != 2 || r.threads[os.Getpid()] == nil || r.threads[ended+own] == nil {
+		t.Errorf("%d threads are known, not 2", len(r.threads))
 	}
 }

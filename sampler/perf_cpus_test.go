@@ -89,3 +89,29 @@ func TestPerfHandsBack(t *testing.T) {
 		t.Errorf("%d events are open, and %d were", after, before)
 	}
 }
+
+// TestPerfMetBefore: a thread that was met by the events of everyone, and is then to have its own, gets those that wake
+// us up, in their own rings: samples of others are those of nobody.
+func TestPerfMetBefore(t *testing.T) {
+	needPerf(t)
+	p := ctest.Run(t, ctest.Spin)
+	p.Number(t)
+	r := newPerfRun(NewPerf(p.PID, ctest.CPU()), Config{Interval: time.Millisecond}, NewQueue(1))
+	defer r.proc.Close()
+	if err := r.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	needWide(t, r)
+	r.scan.begin()
+	met, th := r.meet(p.PID)
+	if met == nil {
+		t.Fatal("the thread is not there")
+	}
+	th.hint.Soon, th.last.Ran = true, 1<<50 // it owes many samples, so that it is asked where it may run
+	r.scan.hot, r.round = append(r.scan.hot[:0], th), r.scan.round
+	r.watchAll()
+	if w := r.threads[p.PID]; w == nil || !w.hasEvents() || !w.prompt {
+		t.Errorf("it has %+v", w)
+	}
+}

@@ -65,7 +65,8 @@ func (r *perfRun) watchAll() {
 		if th.tid == 0 || !r.needsEvents(th) {
 			continue
 		}
-		if known := r.threads[th.tid]; known != nil {
+		// One that was met by the events of everyone before it was to have its own is no more than met.
+		if known := r.threads[th.tid]; known != nil && known.hasEvents() {
 			r.followThread(known)
 		} else if r.makeRoom() {
 			r.watch(th)

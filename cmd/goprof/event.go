@@ -116,13 +116,16 @@ func parseAmount(text string) (uint64, error) {
 	return n << shift, nil
 }
 
-// rights are what the recording keeps of goprof's.
+// rights are what the recording keeps of goprof's. The kernel's own counters need no more than CPU time does.
 func (f *eventFlags) rights() guard.Keep {
+	probes := f.event != "" && session.MayNeedProbes(f.event)
 	switch {
-	case f.event != "" && f.kernel:
+	case probes && f.kernel:
 		return guard.ToProbeKernel
-	case f.event != "":
+	case probes:
 		return guard.ToProbe
+	case f.kernel:
+		return guard.ToRecordKernel
 	}
 	return guard.ToRecord
 }

@@ -86,8 +86,9 @@ func rules(pid int) []rule {
 		{unix.SYS_CLONE, []test{{arg: 0, value: unix.CLONE_THREAD, bits: true}}, uint32(unix.EPERM)},
 		{unix.SYS_CLONE3, nil, uint32(unix.ENOSYS)},
 		// What copies frames of virtual threads for perf_event (sampler/perf_copy.go), and what runs at probes
-		// (sampler/event_program.go). The kernel checks the program, and with the capabilities that are kept it cannot
-		// write into a process (bpf_probe_write_user needs CAP_SYS_ADMIN). A map is memory of ours.
+		// (sampler/event_program.go). The kernel checks the program. Without CAP_SYS_ADMIN none can write into a process
+		// (bpf_probe_write_user needs that). With ToProbe, which keeps it, one could: what a program calls, no filter
+		// sees. A map is memory of ours.
 		{unix.SYS_BPF, []test{{arg: 0, value: unix.BPF_MAP_CREATE}, {arg: 0, value: unix.BPF_PROG_LOAD},
 			{arg: 0, value: unix.BPF_MAP_UPDATE_ELEM}}, uint32(unix.EPERM)},
 		{unix.SYS_PRLIMIT64, []test{{arg: 0, value: 0}, {arg: 0, value: own}}, uint32(unix.EPERM)},

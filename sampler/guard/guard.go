@@ -42,11 +42,15 @@ var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_IPC_LOCK,
 	unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
+// ToRecordKernel is for the names of the kernel's functions, too: /proc/kallsyms says where these are to who has it.
+var ToRecordKernel = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYSLOG)
+
 // ToProbe is for setting probes, too (sampler/event_probe.go): of those the kernel makes no part of CAP_SYS_ADMIN
-// (kernel/events/core.c, perf_uprobe_event_init). The filter forbids what else that lets one do to a process.
+// (kernel/events/core.c, perf_uprobe_event_init). The filter forbids what else that lets one do to a process, but for
+// BPF programs that write (filter.go).
 var ToProbe = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYS_ADMIN)
 
-// ToProbeKernel is for the names of the kernel's functions, too: /proc/kallsyms says where these are to who has it.
+// ToProbeKernel is for both.
 var ToProbeKernel = append(ToProbe[:len(ToProbe):len(ToProbe)], unix.CAP_SYSLOG)
 
 // Enter gives up what is not kept, in all OS threads of this process, for good. Go drops the capabilities of each by a

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,11 +46,9 @@ func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 			return s.preset(p, every)
 		}
 	}
-	if raw, ok := strings.CutPrefix(name, "r"); ok {
-		if n, err := strconv.ParseUint(raw, 16, 64); err == nil {
-			p := counterPreset(name, "", max(every, 1_000_000), unix.PERF_TYPE_RAW, n)
-			return s.preset(&p, every)
-		}
+	if n, ok := rawCounter(name); ok {
+		p := counterPreset(name, "", max(every, 1_000_000), unix.PERF_TYPE_RAW, n)
+		return s.preset(&p, every)
 	}
 	group, symbol, ok := strings.Cut(name, ":")
 	if !ok || group == "" || symbol == "" {
@@ -66,6 +65,28 @@ func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 		return s.preset(&p, every)
 	}
 	return nil, err
+}
+
+// rawCounter is the number of a counter of the CPU's own.
+func rawCounter(name string) (n uint64, ok bool) {
+	raw, ok := strings.CutPrefix(name, "r")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(raw, 16, 64)
+	return n, err == nil
+}
+
+// MayNeedProbes reports whether an event of that name may need probes, before any process is known: all but counters of
+// the kernel's and the CPU's that have a name of their own.
+func MayNeedProbes(name string) bool {
+	for i := range eventPresets {
+		if p := &eventPresets[i]; p.Name == name {
+			return slices.ContainsFunc(p.ways, func(w presetWay) bool { return w.counter == nil })
+		}
+	}
+	_, raw := rawCounter(name)
+	return !raw
 }
 
 // preset finds the first way that can be had. Of several failures the first one says most.
@@ -102,13 +123,16 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 		}
 		e := sampler.Event{Name: plan.Name, Amount: p.amount, Interval: every, Copies: p.copies}
 		for _, f := range found {
-			file, err := s.Process.OpenFunction(f)
-			if err != nil {
-				return err
+			var file *os.File
+			if file, err = s.Process.OpenFunction(f); err != nil {
+				break
 			}
 			e.Probes = append(e.Probes, sampler.Probe{File: file, Offset: f.Offset})
 		}
 		plan.list, plan.parts = append(plan.list, e), append(plan.parts, p.eventPart)
+		if err != nil {
+			return err // Close gives back those that were opened
+		}
 	}
 	return sampler.TryProbes()
 }

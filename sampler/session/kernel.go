@@ -82,15 +82,20 @@ func readKernelNames(from io.Reader) (*kernelNames, error) {
 	return k, nil
 }
 
-// unknownKernel is what a frame of the kernel is called that nobody can name.
-const unknownKernel = "[kernel]"
+const (
+	// unknownKernel is what a frame of the kernel is called that nobody can name.
+	unknownKernel = "[kernel]"
+	// maxKernelFunction is how long a function of the kernel may be. What lies farther behind the last one that has a
+	// name (a program that the kernel compiled, between the modules) is none of it.
+	maxKernelFunction = 1 << 20
+)
 
 // at is the function that an address lies in.
 func (k *kernelNames) at(addr uint64) *profile.Func {
 	name := unknownKernel
 	if i, ok := slices.BinarySearch(k.addrs, addr); ok {
 		name = k.names[i]
-	} else if i > 0 {
+	} else if i > 0 && addr-k.addrs[i-1] < maxKernelFunction {
 		name = k.names[i-1]
 	}
 	fn, ok := k.funcs[name]

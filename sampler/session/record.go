@@ -155,6 +155,10 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 // quietTicks is how many seconds a Lean recording of a program that does nothing lets pass between two looks around.
 const quietTicks = 15
 
+// strangerShare is what part of the time it may take to find out who is late and unknown: one whom the kernel does not
+// have, by what a JVM's memory says, would be looked for in each tick.
+const strangerShare = 10
+
 // leanQueue is how many snapshots may wait in a Lean recording.
 const leanQueue = 32
 
@@ -185,6 +189,7 @@ type recording struct {
 	mappedAt int64  // when that was seen to have changed
 
 	allocated *allocations
+	strangers sparing      // looks for threads that are late and unknown
 	events    *eventReader // of a recording of an event
 	kernel    *kernelNames // nil where the kernel's frames are not wanted
 	kernelErr error        // why these have no names
@@ -207,11 +212,12 @@ func (s *Session) recording(opt RecordOptions) *recording {
 	return r
 }
 
-// eventQueue is how many looks of events can wait: these come all at once, and each is to be counted.
+// eventQueue is how many looks of events and of context switches can wait: these come all at once, and each is to be
+// counted.
 const eventQueue = 8192
 
 func (o *RecordOptions) queueLength() int {
-	if o.Event != nil {
+	if o.Event != nil || o.Mode == WaitingMode && o.Engine == PerfEngine {
 		return eventQueue
 	}
 	n := queueFor(stackLimit(o.Depth))
@@ -270,7 +276,9 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			r.settleAll()
 			r.tick()
 		case <-r.newThreads():
-			r.refreshHints(0)
+			if r.strangers.due(strangerShare) {
+				r.strangers.doTimed(func() error { r.refreshHints(0); return nil })
+			}
 		case visit := <-r.opt.Visits:
 			r.settleNames()
 			sum := r.account()

@@ -135,16 +135,19 @@ func checkLockTimes(t *testing.T, jdk jvmtest.JDK, sink *spanSink, told map[stri
 	if len(told) != len(leaves) {
 		t.Fatalf("the program told %v", told)
 	}
-	most := 0.25 // beside other tests
-	if os.Getenv("GOPROF_PROVE") != "" {
-		most = 0.03
-	}
+	prove := os.Getenv("GOPROF_PROVE") != ""
+	blocked, parked := sink.leaves["[blocked]"], sink.leaves["[parked]"]
 	for name, want := range told {
 		got := sink.leaves[leaves[name]]
 		share := float64(got)/float64(want) - 1
 		t.Logf("%v: %s: %v, the program says %v (%+.2f %%)", jdk, name, got, want, 100*share)
-		if math.Abs(share) > most {
-			t.Errorf("%s: %v, the program says %v", name, got, want)
+		// Beside other tests goprof itself waits for a CPU, and comes too late to ask for the class of some waits.
+		nameless := blocked
+		if strings.HasPrefix(leaves[name], "[parked") {
+			nameless = parked
+		}
+		if prove && math.Abs(share) > 0.03 || !prove && !lockTimeFits(got, nameless, want) {
+			t.Errorf("%s: %v, and %v without a class, the program says %v", name, got, nameless, want)
 		}
 	}
 	for leaf, d := range sink.leaves {
@@ -152,4 +155,9 @@ func checkLockTimes(t *testing.T, jdk jvmtest.JDK, sink *spanSink, told map[stri
 			t.Logf("%s %v", leaf, d)
 		}
 	}
+}
+
+// lockTimeFits: not more than there was, and half of it at least with its class; what has none may be of any.
+func lockTimeFits(got, nameless, want time.Duration) bool {
+	return got <= want*5/4 && got >= want/2 && got+nameless >= want*3/4
 }

@@ -146,8 +146,15 @@ func judgeTTSP(t *testing.T, sum profile.Summary, sink *ttspSink, lines []string
 	} else if unseen+wrong > len(all)/2 {
 		t.Errorf("%d of %d not seen, %d without the loop", unseen, len(all), wrong)
 	}
-	sp := sum.Safepoints
-	if d := (sum.Looks.Time - sp.SeenFor).Abs(); sum.Lost == 0 && d > sp.SeenFor/4 || !sp.Exact {
-		t.Errorf("looks have %v of one thread, the JVM waited for %v (%+v)", sum.Looks.Time, sp.SeenFor, *sp)
+	// Some thread is late for as long as the VM waits, and none for longer. Beside other tests several may be late.
+	sp, ours := sum.Safepoints, time.Duration(0)
+	for _, l := range sink.looks {
+		if l.thread == "stubborn" {
+			ours += l.span
+		}
+	}
+	if sum.Lost == 0 && (sum.Looks.Time < sp.SeenFor*3/4 || ours > sp.SeenFor*5/4) || !sp.Exact {
+		t.Errorf("looks have %v, %v of them of one thread, the JVM waited for %v (%+v)", sum.Looks.Time, ours,
+			sp.SeenFor, *sp)
 	}
 }

@@ -1,0 +1,13 @@
+//go:build linux
+
+package sampler
+
+import "testing"
+
+// A group that may not go to some CPU is none: each process then has a sampler of its own, which knows what to do.
+func TestGroupComesToAllCPUs(t *testing.T) {
+	v := &visits{cpus: []visited{{number: 0}, {number: 2}}}
+	if !v.comesTo([]int{2, 0}) || v.comesTo([]int{0, 1, 2}) {
+		t.Error("CPU 1 is visited, or one of the others is not")
+	}
+}

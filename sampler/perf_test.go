@@ -196,6 +196,9 @@ int main(int argc, char **argv) {
 func TestPerfIsNotInStep(t *testing.T) { eachPerf(t, checkPerfIsNotInStep) }
 
 func checkPerfIsNotInStep(t *testing.T, cfg Config) {
+	if cfg.NoWide && os.Getenv("GOPROF_PROVE") == "" {
+		t.Skip("the same rule with the other events, in the long form: set GOPROF_PROVE=1")
+	}
 	const period = 2 * time.Millisecond
 	p := ctest.Run(t, lockstepProgram, strconv.Itoa(int(period)))
 	at := uint64(p.Number(t))

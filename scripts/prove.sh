@@ -17,7 +17,7 @@ export GOPROF_CHURN_SECONDS=${CHURN:-600}
 export GOPROF_KILLS=${KILLS:-10000} GOPROF_CROWD=30s GOPROF_HOUR=3600000 GOPROF_STOPS=300
 export GOPROF_LEAF_SAMPLES=${SAMPLES:-5000}
 export GOPROF_MIX_SAMPLES=${SAMPLES:-20000}
-export GOPROF_LOCKS_SNAPSHOTS=10000 GOPROF_TRIAGE_SECONDS=10
+export GOPROF_LOCKS_SNAPSHOTS=10000 GOPROF_TRIAGE_SECONDS=10 GOPROF_EVENT_STACKS=${SAMPLES:-20000}
 
 scripts/tools.sh gdb
 scripts/jdk.sh >/dev/null
@@ -25,7 +25,7 @@ out=build/prove
 mkdir -p "$out"
 go test -c -o "$out/oracle.test" ./testdata/oracle
 go test -c -o "$out/sampler.test" ./sampler
-tests='TestLeaf|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestGoprofStoppedByForce|TestPerfJavacIsWhole|TestLocks|TestLocksWhileObjectsMove|TestLocksBeside.*|TestLocksOfVirtualThreads|TestLocksBusy|TestCore.*|TestTriage.*|TestAlloc|TestEventCounts|TestEventStacks|TestProbesEnd'
+tests='TestLeaf|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestGoprofStoppedByForce|TestPerfJavacIsWhole|TestLocks|TestLocksWhileObjectsMove|TestLocksBeside.*|TestLocksOfVirtualThreads|TestLocksBusy|TestCore.*|TestTriage.*|TestAlloc|TestEventCounts|TestEventStacks|TestProbesEnd|TestTTSP|TestOffCPUBySwitches|TestAllocatedWhileRecorded'
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
 failed=()
 ran=0
@@ -41,7 +41,7 @@ prove() { # folder, test binary, tests
     done
 }
 prove testdata/oracle "$PWD/$out/oracle.test" "$tests"
-prove sampler "$PWD/$out/sampler.test" 'TestEndsOfGoprof|TestCrowd'
+prove sampler "$PWD/$out/sampler.test" 'TestEndsOfGoprof|TestCrowd|TestPerfIsNotInStep'
 if [ $ran = 0 ]; then
     echo "there is no oracle $which" >&2
     exit 1

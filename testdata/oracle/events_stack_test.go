@@ -25,8 +25,8 @@ import (
 // TestEventStacks: truth.Encoded asks for native memory, and the size says by which methods. Each stack is held against
 // that, frame by frame.
 func TestEventStacks(t *testing.T) {
-	want := envNumber("GOPROF_EVENT_STACKS", 2000)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	want := envNumber("GOPROF_EVENT_STACKS", 500)
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Encoded", "-XX:CompileCommand=quiet",
 			"-XX:CompileCommand=exclude,truth/Encoded.interpreted", "-XX:MaxDirectMemorySize=200m")
 		s := attach(t, jvm.PID)

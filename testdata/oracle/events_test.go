@@ -86,7 +86,7 @@ func byLeaf(p *profile.Profile, leaf string) (n int64) {
 
 // TestEventCounts: what happens a thousand times a second is counted to the piece.
 func TestEventCounts(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Happenings")
 		s := attach(t, jvm.PID)
 		for _, c := range []struct {
@@ -133,7 +133,7 @@ var allocHeaps = []string{"-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialG
 // TestAlloc: a program allocates known amounts at four places. The shares are as near as those of a perfect sampler
 // with as many samples, and the sum is what the JVM itself has counted.
 func TestAlloc(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		heaps := allocHeaps[:1]
 		if longForm {
 			heaps = allocHeaps

@@ -35,7 +35,7 @@ func (s *spanSink) Sample(sample *profile.Sample) {
 // TestOffCPUBySwitches: CPU time and time off the CPU of each thread are together the time that passed, and waiting for
 // locks is what the program says, lock by lock.
 func TestOffCPUBySwitches(t *testing.T) {
-	jvmtest.ForEachJDK(t, testOffCPU)
+	jvmtest.ForNewestJDK(t, testOffCPU)
 }
 
 func testOffCPU(t *testing.T, jdk jvmtest.JDK) {

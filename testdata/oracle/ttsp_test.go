@@ -44,7 +44,7 @@ var unpolledOptions = []string{"-XX:+IgnoreUnrecognizedVMOptions", "-XX:-UseCoun
 // TestTTSP: a thread that computes 30 ms without a poll is named in each safepoint, with the time that the
 // program says. GOPROF_PROVE=1 asks for 100 safepoints of each JDK, else for 15.
 func TestTTSP(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, counters := range []bool{false, true} {
 			name := "symbols"
 			if counters {

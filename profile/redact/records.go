@@ -68,7 +68,8 @@ func (r *Redactor) Version(text string) string {
 // maxVersionWord is how long a word with a digit may be in a version: 20260115T1200.
 const maxVersionWord = 13
 
-// isRelease reports whether a word is digits, with no other letters between them than versions have: 0_412, b08, 1deb12u1.
+// isRelease reports whether a word is digits, with no other letters between them than versions have: 0_412, b08,
+// 1deb12u1.
 func isRelease(word string) bool {
 	if len(word) > maxVersionWord || !isASCII(word) || !strings.ContainsAny(word, "0123456789") {
 		return false

@@ -26,8 +26,10 @@ func TestDumpHasNoNames(t *testing.T) {
 	if before.Unread["qxzz cannot be read"] != 2 {
 		t.Error("the dump's own map was changed")
 	}
-	for _, state := range []string{"NEW", "RUNNABLE", "SLEEPING", "WAITING", "TIMED_WAITING", "PARKED", "TIMED_PARKED",
-		"BLOCKED", "TERMINATED", "in native", "in Java", "in VM", "in VM transition", "blocked", "compiling", "sleeping", "running",
+	for _, state := range []string{"NEW", "RUNNABLE", "SLEEPING", "WAITING", "TIMED_WAITING", "PARKED",
+		"TIMED_PARKED",
+		"BLOCKED", "TERMINATED", "in native",
+		"in Java", "in VM", "in VM transition", "blocked", "compiling", "sleeping", "running",
 		"waiting", "starting", "parked", "mounted", "stopped", "disk sleep", "idle", "yielding", "pinned",
 		"new", "started", "terminated", "timed-pinned", "timed-waiting", "unblocked", "unparked", "traced", "ended"} {
 		if got := r.threadState(state); got != state {
@@ -63,8 +65,9 @@ func TestJavaInLibraries(t *testing.T) {
 // TestFigures: in a sentence numbers stay but for those that belong to a name.
 func TestFigures(t *testing.T) {
 	r := redactor()
-	for text, shape := range map[string]string{"12345 of 2345678 samples of \"order-12345678\"": "12345 of 2345678 samples of \"w-n\"",
-		"thread \"87654321\" tid=1234567": "thread \"n\" tid=1234567", "pool-1-thread-7": "pool-1-thread-7",
+	for text, shape := range map[string]string{
+		"12345 of 2345678 samples of \"order-12345678\"": "12345 of 2345678 samples of \"w-n\"",
+		"thread \"87654321\" tid=1234567":                "thread \"n\" tid=1234567", "pool-1-thread-7": "pool-1-thread-7",
 		"up to 123456789 ns, 25 %": "up to 123456789 ns, 25 %"} {
 		if got := shapeOf(r.Text(text)); got != shape {
 			t.Errorf("%s: %s, want %s", text, got, shape)
@@ -75,9 +78,10 @@ func TestFigures(t *testing.T) {
 // TestVersions: of a version numbers stay, with the letters that releases have.
 func TestVersions(t *testing.T) {
 	r := redactor()
-	for text, shape := range map[string]string{"OpenJDK 64-Bit Server VM (25.452-b09)": "OpenJDK 64-Bit Server VM (25.452-b09)",
-		"1.8.0_412-8u412-ga-1~deb11u1-b08": "1.8.0_412-8u412-ga-1~deb11u1-b08",
-		"17.0.15+6-Debian-1deb12u1":        "17.0.15+6-Debian-1deb12u1", "25+36-LTS": "25+36-LTS",
+	for text, shape := range map[string]string{
+		"OpenJDK 64-Bit Server VM (25.452-b09)": "OpenJDK 64-Bit Server VM (25.452-b09)",
+		"1.8.0_412-8u412-ga-1~deb11u1-b08":      "1.8.0_412-8u412-ga-1~deb11u1-b08",
+		"17.0.15+6-Debian-1deb12u1":             "17.0.15+6-Debian-1deb12u1", "25+36-LTS": "25+36-LTS",
 		"21.0.3+9-Ubuntu-1ubuntu122.04.1": "21.0.3+9-Ubuntu-1ubuntu122.04.1",
 		"17-internal+0-adhoc.qxzz42.jdk":  "17-internal+0-adhoc.w.jdk", "1.2-q1x2z3z4": "1.2-w", "3.1-qxz7": "3.1-w"} {
 		if got := shapeOf(r.Version(text)); got != shape {

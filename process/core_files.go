@@ -143,10 +143,9 @@ func (b *backing) dumpedHead(name string) *elfFile {
 		return b.last.file
 	}
 	var pieces []Mapping
-	for _, p := range b.named[name] {
-		if len(pieces) < maxPieces {
-			pieces = append(pieces, Mapping{Start: p.start, End: p.end, Offset: p.offset, Perm: PermRead})
-		}
+	parts := b.named[name]
+	for _, p := range parts[:min(len(parts), maxPieces)] {
+		pieces = append(pieces, Mapping{Start: p.start, End: p.end, Offset: p.offset, Perm: PermRead})
 	}
 	g := group{all: pieces}
 	f, err := readELF(&mappedFile{dumped{b.c}, pieces}, g.mappedSize(), nil)

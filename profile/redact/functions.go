@@ -47,8 +47,11 @@ func isHex(text string) bool {
 // offsetOf is native code without a name: libc.so.6+0x12ab.
 var offsetOf = regexp.MustCompile(`^([^/\s]+)(\+0x[0-9a-f]{1,16})$`)
 
-// partOf is what compilers and linkers add to a symbol: foo.part.0.constprop.1, memcpy@@GLIBC_2.14.
-var partOf = regexp.MustCompile(`(?:\.(?:part|isra|constprop|cold|lto_priv|localalias|llvm|clone|[0-9]+))+|@.*$`)
+// partOf is what compilers and linkers add to a symbol: foo.part.0.constprop.1, foo.cold, memcpy@@GLIBC_2.14. A name
+// with a capital letter may be a class, and Foo.clone a method.
+var partOf = regexp.MustCompile(`(?:\.(?:part|isra|constprop|cold|lto_priv|llvm|clone)\.[0-9]+)+(?:\.cold)?$|@.*$`)
+
+var coldPart = regexp.MustCompile(`^[a-z_][a-z0-9_]*(?:\.[a-z_]+\.[0-9]+)*\.(?:cold|localalias)$`)
 
 // maxSymbol is how long the name of an allowed library's function may be.
 const maxSymbol = 4 << 10
@@ -59,7 +62,8 @@ func (r *Redactor) nativeIn(name, module string) string {
 		return r.file(m[1]) + m[2]
 	}
 	if r.library(module) && len(name) <= maxSymbol && isSymbol(name) {
-		if isJava(partOf.ReplaceAllString(name, "")) { // other tools may say so of code that the JVM has made
+		// Other tools say so of code that the JVM has made, too.
+		if isJava(partOf.ReplaceAllString(name, "")) && !coldPart.MatchString(name) {
 			return r.Method(name)
 		}
 		return name

@@ -55,7 +55,8 @@ func TestJavaInLibraries(t *testing.T) {
 	for name, shape := range map[string]string{"com.qxzz.Qxzz.pay": "com.p.C.m", "JavaMain": "JavaMain",
 		"java.lang.Thread.run": "java.lang.Thread.run", "foo.part.0": "foo.part.0",
 		"memcpy@@GLIBC_2.14":    "memcpy@@GLIBC_2.14",
-		"f.constprop.0.isra.12": "f.constprop.0.isra.12", "G1::x(a.b)": "G1::x(a.b)"} {
+		"f.constprop.0.isra.12": "f.constprop.0.isra.12", "f.part.0.cold": "f.part.0.cold", "f.cold": "f.cold",
+		"Qxzz.clone": "C.m", "Qxzz.cold": "C.m", "G1::x(a.b)": "G1::x(a.b)"} {
 		if got := shapeOf(r.Func(profile.Func{Name: name, Module: "/usr/bin/java"}).Name); got != shape {
 			t.Errorf("%s: %s, want %s", name, got, shape)
 		}

@@ -82,7 +82,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if err := f.checkShape(cmd, to); err != nil {
 		return err
 	}
-	by, err := f.redactor(cmd)
+	by, err := f.redactor(cmd, input, f.output, f.summary)
 	if err != nil {
 		return err
 	}

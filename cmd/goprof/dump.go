@@ -75,7 +75,7 @@ func newDump() *cobra.Command {
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if d.by, err = d.redactor(cmd); err != nil {
+			if d.by, err = d.redactor(cmd, output.Stdout); err != nil {
 				return err
 			}
 			guard.Enter(d.rights())

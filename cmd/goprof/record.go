@@ -189,7 +189,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if f.interval, err = f.check(cmd); err != nil {
 		return err
 	}
-	if f.by, err = f.redactor(cmd); err != nil {
+	if f.by, err = f.redactor(cmd, f.output, f.summary); err != nil {
 		return err
 	}
 	f.talk = cmd.ErrOrStderr()

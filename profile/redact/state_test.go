@@ -49,6 +49,17 @@ func TestLabelsOfThreads(t *testing.T) {
 	}
 }
 
+// TestThreadsLikePackages: a thread's name that begins as an open package does is anybody's text, if it is no class.
+func TestThreadsLikePackages(t *testing.T) {
+	r := redactor()
+	for name, shape := range map[string]string{"kotlinx.coroutines.DefaultExecutor": "kotlinx.coroutines.DefaultExecutor",
+		"play.qxzz-7": "t.t-7", "java.qxzz": "t.t", "akka.actor.default-dispatcher-5": "akka.actor.default-dispatcher-5"} {
+		if got := shapeOf(r.ThreadName(name)); got != shape {
+			t.Errorf("%s: %s, want %s", name, got, shape)
+		}
+	}
+}
+
 // TestJavaInLibraries: other tools say of Java that it lies in the program's own file, or in libjvm.so.
 func TestJavaInLibraries(t *testing.T) {
 	r := redactor()

@@ -41,8 +41,16 @@ type backing struct {
 	c      *Core
 	opt    CoreOptions
 	parts  []mappedPart
+	named  map[string][]*mappedPart // those of each file
 	files  map[string]*backingFile
 	opened int
+	last   dumpedHead
+}
+
+// dumpedHead is what the core has of a file's headers. That of one file is kept: its parts come one after the other.
+type dumpedHead struct {
+	name string
+	file *elfFile
 }
 
 // backingFile is one file. It is looked for once.
@@ -56,7 +64,13 @@ type backingFile struct {
 }
 
 func newBacking(c *Core, opt CoreOptions) *backing {
-	return &backing{c: c, opt: opt, parts: c.notes.files, files: map[string]*backingFile{}}
+	b := &backing{c: c, opt: opt, parts: c.notes.files, named: map[string][]*mappedPart{},
+		files: map[string]*backingFile{}}
+	for i := range b.parts {
+		p := &b.parts[i]
+		b.named[p.path] = append(b.named[p.path], p)
+	}
+	return b
 }
 
 func (b *backing) close() {
@@ -125,17 +139,20 @@ func (b *backing) progsOf(name string) []elf.Prog64 {
 
 // dumpedHead reads the headers of a library as far as they are in the core.
 func (b *backing) dumpedHead(name string) *elfFile {
+	if b.last.name == name && name != "" {
+		return b.last.file
+	}
 	var pieces []Mapping
-	for i := range b.parts {
-		if p := &b.parts[i]; p.path == name && len(pieces) < maxPieces {
-			pieces = append(pieces, Mapping{Start: p.start, End: p.end, Offset: p.offset, Perm: PermRead})
-		}
+	parts := b.named[name]
+	for _, p := range parts[:min(len(parts), maxPieces)] {
+		pieces = append(pieces, Mapping{Start: p.start, End: p.end, Offset: p.offset, Perm: PermRead})
 	}
 	g := group{all: pieces}
 	f, err := readELF(&mappedFile{dumped{b.c}, pieces}, g.mappedSize(), nil)
 	if err != nil {
-		return nil
+		f = nil
 	}
+	b.last = dumpedHead{name, f}
 	return f
 }
 
@@ -205,9 +222,8 @@ func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 		return errNoBuildID
 	}
 	was, is := make([]byte, 4096), make([]byte, 4096)
-	for i := range b.parts {
-		p := &b.parts[i]
-		if p.path != name || p.offset != 0 || (dumped{b.c}).Read(p.start, is) != nil {
+	for _, p := range b.named[name] {
+		if p.offset != 0 || (dumped{b.c}).Read(p.start, is) != nil {
 			continue
 		}
 		if _, err := file.ReadAt(was, 0); err != nil || !bytes.Equal(was, is) {
@@ -232,11 +248,7 @@ func (b *backing) agrees(name string, file *os.File, e *elfFile) error {
 	}
 	same, words, pages := 0, 0, 0
 	was, is := make([]byte, 4096), make([]byte, 4096)
-	for i := range b.parts {
-		p := &b.parts[i]
-		if p.path != name {
-			continue
-		}
+	for _, p := range b.named[name] {
 		step := max((p.end-p.start)/agreePages, 4096) &^ 4095
 		for at := p.start; p.end-at >= step && pages < agreePages; at += step {
 			if (dumped{b.c}).Read(at, is) != nil {

@@ -50,6 +50,9 @@ const (
 	maxNote = 64 << 20
 	// maxCoreNotes bounds their number. A thread has about six.
 	maxCoreNotes = 16 * maxThreadsOfCore
+	// maxNoteSegments bounds the segments of notes: the kernel and gcore write one. Without a bound, segments that
+	// overlap would have the same bytes read as often as there are segments.
+	maxNoteSegments = 8
 	// maxThreadsOfCore bounds the threads.
 	maxThreadsOfCore = 1 << 16
 )
@@ -62,6 +65,8 @@ type coreNotes struct {
 	args    string
 	vdso    uint64 // where it begins
 	files   []mappedPart
+
+	segments int // of notes that were met
 }
 
 // mappedPart is a part of a file that was mapped (NT_FILE).
@@ -72,6 +77,9 @@ type mappedPart struct {
 
 // read reads the notes of one segment. What is damaged ends it: notes before that count.
 func (n *coreNotes) read(c *Core, p *elf.Prog64) {
+	if n.segments++; n.segments > maxNoteSegments {
+		return
+	}
 	if p.Off >= uint64(c.size) {
 		c.cut += min(p.Filesz, 1<<40)
 		return

@@ -97,6 +97,19 @@ func (f *coreFixture) open(t *testing.T) *Core {
 	return c
 }
 
+// TestCoreOfManyNotes: segments of notes may overlap. The same bytes are not read as often as somebody has made them.
+func TestCoreOfManyNotes(t *testing.T) {
+	f := &coreFixture{}
+	f.thread(7, 11, 0x10010, 0x20000)
+	for range 100 {
+		f.progs = append(f.progs, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: -uint64(len(f.notes)),
+			Filesz: uint64(len(f.notes))})
+	}
+	if n := len(f.open(t).Threads()); n != maxNoteSegments {
+		t.Errorf("%d threads", n)
+	}
+}
+
 func page(fill byte) []byte { return bytes.Repeat([]byte{fill}, 4096) }
 
 func TestCoreMemory(t *testing.T) {

@@ -82,7 +82,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if err := f.checkShape(cmd, to); err != nil {
 		return err
 	}
-	by, err := f.redactor(cmd)
+	by, err := f.redactor(cmd, input, f.output, f.summary)
 	if err != nil {
 		return err
 	}
@@ -114,13 +114,13 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.writeMap(); err != nil {
-		return err
-	}
 	if account != nil {
 		if err := in.writeAccount(cmd, account); err != nil {
 			return err
 		}
+	}
+	if err := f.writeMap(); err != nil { // of the account's words, too
+		return err
 	}
 	in.leftOut(cmd)
 	if f.output != output.Stdout {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,7 +80,8 @@ func (c *coreFile) open(cmd *cobra.Command) (*openedCore, error) {
 			Remedy: remedyOfUnpack(c.file, err), Err: err}
 	}
 	if err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s is not whole: %v\n", c.file, err)
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s is not whole: %s\n", output.Printable(c.file),
+			output.Printable(err.Error()))
 	}
 	jvm, err := postmortem.Open(file, file.Size, process.CoreOptions{Root: c.root, DebugDirs: c.debugDirs})
 	if err != nil {
@@ -106,8 +108,8 @@ func (c *coreFile) open(cmd *cobra.Command) (*openedCore, error) {
 func (o *openedCore) warn(cmd *cobra.Command) {
 	to := cmd.ErrOrStderr()
 	if cut := o.Core.Cut(); cut > 0 {
-		fmt.Fprintf(to, "goprof: %s is cut off: %s of it are missing, and what lay there is not known\n", o.name,
-			output.Size(cut))
+		fmt.Fprintf(to, "goprof: %s is cut off: %s of it are missing, and what lay there is not known\n",
+			output.Printable(o.name), output.Size(cut))
 	}
 	if v := o.VM.Version(); !v.Tested() {
 		fmt.Fprintf(to, "goprof: JDK %d (%s) is none of those that goprof is tested on: it is read by what it exports\n",
@@ -199,7 +201,7 @@ func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool)
 	}
 	dump.Core.File = filepath.Base(o.name)
 	if hide {
-		hideInternal(dump.Threads)
+		hideInternalOfCore(dump)
 	}
 	dump.Deadlocks = deadlocksOf(dump.Threads)
 	if dump.Virtual != nil {
@@ -207,4 +209,20 @@ func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool)
 	}
 	o.missing(cmd)
 	return dump, nil
+}
+
+// hideInternalOfCore folds frames that only pass calls on, and finds those again that the signals met. The thread that
+// died is the first.
+func hideInternalOfCore(dump *profile.Dump) {
+	if len(dump.Threads) == 0 {
+		return
+	}
+	died := &dump.Threads[0]
+	before := slices.Clone(died.Stack.Frames)
+	hideInternal(dump.Threads)
+	for _, s := range []*profile.Signal{dump.Core.Signal, dump.Core.Cause} {
+		if s != nil {
+			s.Frame = movedTo(s.Frame, before, died.Stack.Frames)
+		}
+	}
 }

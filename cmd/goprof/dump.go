@@ -75,10 +75,10 @@ func newDump() *cobra.Command {
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if d.by, err = d.redactor(cmd); err != nil {
+			if d.by, err = d.redactor(cmd, output.Stdout); err != nil {
 				return err
 			}
-			guard.Enter(guard.ToDump)
+			guard.Enter(d.rights())
 			if err := d.check(cmd); err != nil {
 				return err
 			}
@@ -144,6 +144,14 @@ type dumper struct {
 
 // liveDumpFlags are for live JVMs only.
 var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "wait-stop"}
+
+// rights are what dump keeps: it writes no file but the map of pseudonyms.
+func (d *dumper) rights() guard.Keep {
+	if d.names != "" {
+		return guard.ToDumpAndWrite
+	}
+	return guard.ToDump
+}
 
 // dead is the same dump of a core file.
 func (d *dumper) dead() *coreDump {

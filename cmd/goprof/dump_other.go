@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/output"
 	"goprof/unwind"
 )
 
@@ -39,7 +40,7 @@ func newDump() *cobra.Command {
 				d.shape.Native = true
 			}
 			var err error
-			if d.by, err = hide.redactor(cmd); err != nil {
+			if d.by, err = hide.redactor(cmd, output.Stdout); err != nil {
 				return err
 			}
 			err = d.run(cmd)

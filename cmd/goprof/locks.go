@@ -158,10 +158,12 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, asJSON, raw bool, depth int
 	if err != nil {
 		return err
 	}
-	tellUnconfirmed(cmd.ErrOrStderr(), dump.Threads)
 	graph, err := writeLocks(dump.Threads, asJSON)
 	if err == nil && len(graph.Deadlocks) > 0 {
 		return deadlocked(dump.PID, graph)
+	}
+	if err == nil && profile.Unconfirmed(dump.Threads) > 0 {
+		return unconfirmedOfCore(o.name, dump.Threads)
 	}
 	return err
 }
@@ -202,6 +204,14 @@ func unconfirmed(pid int, threads []profile.ThreadDump) error {
 		What:   fmt.Sprintf("what %d of %d threads of process %d wait for could not be confirmed", n, len(threads), pid),
 		Why:    unconfirmedWhy + "; so a deadlock of theirs is not ruled out",
 		Remedy: fmt.Sprintf("goprof locks --pid %d", pid)}
+}
+
+// unconfirmedOfCore is the same of a core file: it is of no use to ask it again.
+func unconfirmedOfCore(name string, threads []profile.ThreadDump) error {
+	n := profile.Unconfirmed(threads)
+	return &exit.Error{Code: exit.Incomplete,
+		What: fmt.Sprintf("what %d of %d threads of %s wait for could not be confirmed", n, len(threads), name),
+		Why:  "a collector was at work when the process ended; so a deadlock of theirs is not ruled out"}
 }
 
 // deadlocked is how a command ends that has found deadlocks.

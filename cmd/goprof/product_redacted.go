@@ -17,14 +17,17 @@ type redactedProduct struct {
 	names *names
 }
 
-// names are what several goroutines ask for other names: the recording, and who writes it while it goes on.
+// names are what several goroutines ask for other names: the recording, and who writes it while it goes on. All
+// recordings of a run have one Redactor, and so one lock.
 type names struct {
-	mu    sync.Mutex
+	mu    *sync.Mutex
 	by    *redact.Redactor
 	known *redact.Functions
 }
 
-func newNames(by *redact.Redactor) *names { return &names{by: by, known: by.Functions()} }
+func newNames(by *redact.Redactor, lock *sync.Mutex) *names {
+	return &names{mu: lock, by: by, known: by.Functions()}
+}
 
 // soFar is a recording without names.
 func (n *names) soFar(r *soFar) *soFar {

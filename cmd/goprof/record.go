@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -113,6 +114,7 @@ type recordFlags struct {
 	chunk       time.Duration
 	talk        io.Writer
 	by          *redact.Redactor // nil: all names may be told
+	byLock      sync.Mutex       // held while by is asked: several JVMs may be recorded
 	redactFlags
 	loopFlags
 	engineFlag
@@ -194,7 +196,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if f.interval, err = f.check(cmd); err != nil {
 		return err
 	}
-	if f.by, err = f.redactor(cmd); err != nil {
+	if f.by, err = f.redactor(cmd, f.output, f.summary); err != nil {
 		return err
 	}
 	f.talk = cmd.ErrOrStderr()

@@ -39,7 +39,7 @@ func (f *recordFlags) reserve(pid int) (*outputs, error) {
 		return o, err
 	}
 	if f.by != nil {
-		o.names = newNames(f.by)
+		o.names = newNames(f.by, &f.byLock)
 		o.product = &redactedProduct{o.product, o.names}
 	}
 	switch {

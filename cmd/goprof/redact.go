@@ -91,7 +91,7 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 	if err := notItself(input, f.output); err != nil {
 		return err
 	}
-	by, err := f.redactor(cmd)
+	by, err := f.redactor(cmd, input, f.output)
 	if err != nil {
 		return err
 	}

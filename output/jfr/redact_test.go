@@ -139,3 +139,11 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// TestUserEvents: async-profiler notes events that a program has made up by names of the program's own.
+func TestUserEvents(t *testing.T) {
+	pool := &class{name: "profiler.types.UserEventType", simple: true}
+	if m := meaningOf(pool, &field{name: "name"}); m != secretText {
+		t.Errorf("its names are taken for %d", m)
+	}
+}

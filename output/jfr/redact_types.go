@@ -121,7 +121,7 @@ var vmPools = listOf(`jdk.types.FrameType jdk.types.ThreadState jdk.types.GCName
 	jdk.types.OldObjectRootSystem jdk.types.OldObjectRootType jdk.types.ZStatisticsCounterType
 	jdk.types.ZStatisticsSamplerType jdk.types.ZPageTypeType jdk.types.ShenandoahHeapRegionState
 	jdk.types.DeoptimizationReason jdk.types.DeoptimizationAction jdk.types.Bytecode jdk.types.NMTType
-	goprof.types.Certainty goprof.Certainty profiler.types.LogLevel profiler.types.UserEventType`)
+	goprof.types.Certainty goprof.Certainty profiler.types.LogLevel`)
 
 func listOf(words string) map[string]bool {
 	list := make(map[string]bool)

@@ -67,6 +67,9 @@ func (w *jsonWriter) value(path []string, token json.Token) (err error) {
 	}
 	if token == nil {
 		if token, err = w.d.Token(); err != nil {
+			if err == io.EOF && len(path) > 0 {
+				err = io.ErrUnexpectedEOF
+			}
 			return err
 		}
 	}
@@ -125,6 +128,9 @@ func (w *jsonWriter) array(path []string) error {
 
 func (w *jsonWriter) end(with byte) error {
 	if _, err := w.d.Token(); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
 		return err
 	}
 	return w.WriteByte(with)

@@ -3,9 +3,12 @@ package redaction
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -157,6 +160,29 @@ func TestJSON(t *testing.T) {
 		if b, _ := json.Marshal(v); bytes.Contains(bytes.ToLower(b), []byte("qxzz")) {
 			t.Errorf("%s", b)
 		}
+	}
+}
+
+// TestCutOffJSON: what ends too early is no result, whether it is the first value of the file or a later one.
+func TestCutOffJSON(t *testing.T) {
+	for _, file := range []string{`{"pid":1`, `{"pid":`, `{"threads":[{"tid":1}`, `{"pid":1} {"pid":2`, `[1,[2`} {
+		err := rewriteJSON(io.Discard, strings.NewReader(file), redactor())
+		if bad := new(output.BadFile); !errors.As(err, &bad) || !strings.Contains(bad.Problem, "too early") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// TestSearchIsBounded: what unpacks to more than is searched is told.
+func TestSearchIsBounded(t *testing.T) {
+	var b bytes.Buffer
+	z, _ := flate.NewWriter(&b, 9)
+	z.Write(make([]byte, 1<<20))
+	z.Close()
+	s := &search{forms: formsOf([]string{"absent"}), found: make(map[string]string), left: 1 << 19}
+	s.in([]byte(base64.StdEncoding.EncodeToString(b.Bytes())), "in the file", 0)
+	if !s.deep {
+		t.Errorf("%d bytes are left of the bound, and it was not met", s.left)
 	}
 }
 

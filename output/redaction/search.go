@@ -232,13 +232,19 @@ func (s *search) base64(data []byte, depth int) {
 				continue
 			}
 			s.in(out[:n], "in base64", depth+1)
-			if z := flate.NewReader(bytes.NewReader(out[:n])); n > 0 {
-				if plain, _ := io.ReadAll(io.LimitReader(z, maxInMemory)); len(plain) > 0 {
-					s.look(plain, "in base64")
-				}
-			}
+			s.deflated(out[:n])
 		}
 	}
+}
+
+// deflated looks at data that are packed without a header, as pages hold them.
+func (s *search) deflated(data []byte) {
+	limit := min(max(s.left, 0), maxInMemory)
+	plain, _ := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data)), limit))
+	if s.left -= int64(len(plain)); int64(len(plain)) >= limit {
+		s.deep = true
+	}
+	s.look(plain, "in base64")
 }
 
 // frontCoded are the names of a page of ours, in which each says how much of it is the beginning of the last

@@ -9,6 +9,7 @@ package unpack
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ var (
 	ErrXZ = errors.New("goprof does not read xz")
 	// ErrNotRegular: a pipe, a folder or a device.
 	ErrNotRegular = errors.New("it is not a regular file")
+	// ErrEmpty: there is nothing in it.
+	ErrEmpty = errors.New("it is empty once unpacked")
 )
 
 const (
@@ -125,7 +128,7 @@ func unpackTo(from io.Reader, limit int64) (*File, error) {
 	switch {
 	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrNoRoom), out.Size == 0:
 		out.Close()
-		return nil, err
+		return nil, cmp.Or(err, ErrEmpty)
 	}
 	return out, err
 }

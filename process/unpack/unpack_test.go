@@ -100,6 +100,9 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// zstdOfNothing is what "zstd </dev/null" writes, without a checksum: a frame of one empty block.
+var zstdOfNothing = []byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00}
+
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Open(dir); !errors.Is(err, ErrNotRegular) {
@@ -109,6 +112,14 @@ func TestRefused(t *testing.T) {
 	os.WriteFile(xz, []byte("\xfd7zXZ\x00..."), 0o600)
 	if _, err := Open(xz); !errors.Is(err, ErrXZ) {
 		t.Error(err)
+	}
+	for name, b := range map[string][]byte{"gzip": gzipped(nil), "zstd": zstdOfNothing,
+		"lz4": append(bytes.Clone(lz4Magic), 1<<6, 4<<4, 0, 0, 0, 0, 0)} {
+		empty := filepath.Join(dir, name)
+		os.WriteFile(empty, b, 0o600)
+		if f, err := Open(empty); f != nil || err == nil {
+			t.Errorf("%s of nothing: %v, %v", name, f, err)
+		}
 	}
 	if f, err := unpackTo(bytes.NewReader(make([]byte, 1<<20)), 1<<19); f != nil || !errors.Is(err, ErrTooLarge) {
 		t.Error(f, err)

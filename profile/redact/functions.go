@@ -47,6 +47,12 @@ func isHex(text string) bool {
 // offsetOf is native code without a name: libc.so.6+0x12ab.
 var offsetOf = regexp.MustCompile(`^([^/\s]+)(\+0x[0-9a-f]{1,16})$`)
 
+// partOf is what compilers and linkers add to a symbol: foo.part.0.constprop.1, foo.cold, memcpy@@GLIBC_2.14. A name
+// with a capital letter may be a class, and Foo.clone a method.
+var partOf = regexp.MustCompile(`(?:\.(?:part|isra|constprop|cold|lto_priv|llvm|clone)\.[0-9]+)+(?:\.cold)?$|@.*$`)
+
+var coldPart = regexp.MustCompile(`^[a-z_][a-z0-9_]*(?:\.[a-z_]+\.[0-9]+)*\.(?:cold|localalias)$`)
+
 // maxSymbol is how long the name of an allowed library's function may be.
 const maxSymbol = 4 << 10
 
@@ -56,6 +62,10 @@ func (r *Redactor) nativeIn(name, module string) string {
 		return r.file(m[1]) + m[2]
 	}
 	if r.library(module) && len(name) <= maxSymbol && isSymbol(name) {
+		// Other tools say so of code that the JVM has made, too.
+		if isJava(partOf.ReplaceAllString(name, "")) && !coldPart.MatchString(name) {
+			return r.Method(name)
+		}
 		return name
 	}
 	return r.part(name, kindNative, codeWords)
@@ -113,12 +123,10 @@ var jvmNames = setOf(`JLI_Launch JavaMain ThreadJavaMain ContinueInNewThread Con
 // bracket is a frame that is no code: a thread's label, a state, a reason.
 func (r *Redactor) bracket(label string) string {
 	if t, ok := naming.ThreadOf(label); ok {
-		name := r.ThreadName(t.JavaName)
-		at := strings.LastIndex(label, t.JavaName)
-		if t.JavaName == "" || at < 0 {
+		if t.JavaName == "" {
 			return label
 		}
-		return label[:at] + name + label[at+len(t.JavaName):]
+		return "[" + r.ThreadName(t.JavaName) + label[1+len(t.JavaName):] // the name stands first
 	}
 	if naming.IsThreadLabel(label) { // of a pool: [http-* tid=*]
 		inner := label[1 : len(label)-1]

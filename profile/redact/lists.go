@@ -22,7 +22,10 @@ var openPackages = strings.Fields(`
 	org.msgpack com.github.luben.zstd net.jpountz org.xerial.snappy org.rocksdb com.sun.jna org.graalvm com.oracle.svm`)
 
 // deniedPackages lie below those above and hold what an application's users wrote.
-var deniedPackages = strings.Fields(`org.apache.jsp org.apache.pages jdk.proxy.user`)
+// Some are where scripts, mocks, proxies and functions of an application are compiled to, with its names.
+var deniedPackages = strings.Fields(`org.apache.jsp org.apache.pages jdk.proxy.user jdk.nashorn.internal.scripts
+	org.python.pycode org.mockito.codegen org.jboss.weldx org.jboss.weld.proxies org.jboss.weld.generated
+	org.apache.openjpa.enhance org.apache.cassandra.cql3.udf.gen`)
 
 // openLibraries are the JDK's and the system's native code.
 var openLibraries = strings.Fields(`

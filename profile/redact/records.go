@@ -58,7 +58,7 @@ func isFile(name string) bool {
 // Version redacts the text of a JVM's version: numbers and well-known words stay.
 func (r *Redactor) Version(text string) string {
 	return each(text, func(word string, _ int) string {
-		if len(word) <= maxVersionWord && hasDigit(word) || r.allowed(word, versionWords) {
+		if isRelease(word) || r.allowed(word, versionWords) {
 			return word
 		}
 		return r.hash.of(kindWord, word)
@@ -66,11 +66,24 @@ func (r *Redactor) Version(text string) string {
 }
 
 // maxVersionWord is how long a word with a digit may be in a version: 20260115T1200.
-const maxVersionWord = 8
+const maxVersionWord = 13
 
-func hasDigit(word string) bool {
-	return slices.ContainsFunc([]byte(word), func(c byte) bool { return c >= '0' && c <= '9' }) && isASCII(word)
+// isRelease reports whether a word is digits, with no other letters between them than versions have: 0_412, b08,
+// 1deb12u1.
+func isRelease(word string) bool {
+	if len(word) > maxVersionWord || !isASCII(word) || !strings.ContainsAny(word, "0123456789") {
+		return false
+	}
+	letters := strings.FieldsFunc(word, func(c rune) bool { return c == '_' || c >= '0' && c <= '9' })
+	for _, l := range letters {
+		if len(l) > 1 && !releaseLetters[strings.ToLower(l)] {
+			return false
+		}
+	}
+	return len(letters) <= 2
 }
+
+var releaseLetters = setOf(`deb ubuntu el fc amzn bpo jdk jre ga ea rc beta jvmci sapmachine ms gz alpine lts hz mhz ghz`)
 
 func isASCII(word string) bool {
 	return !slices.ContainsFunc([]byte(word), func(c byte) bool { return c >= 0x80 || c < ' ' })
@@ -79,7 +92,8 @@ func isASCII(word string) bool {
 var versionWords = setOf(`OpenJDK Java HotSpot TM Server Client VM Bit mixed mode sharing Eclipse Adoptium Temurin Oracle
 	Corporation Azul Systems Inc Zulu Amazon Corretto Red Hat Debian Ubuntu Alpine SAP SapMachine SE BellSoft Liberica
 	Microsoft IBM Semeru GraalVM CE EE LTS ea internal fastdebug slowdebug release build built on with gcc clang for
-	linux amd64 aarch64 arm64 x86 x64 JRE JDK Runtime Environment Android Alibaba Dragonwell Tencent Kona Huawei
+	linux amd64 aarch64 arm64 x86 x64 ga jdk jre
+	JRE JDK Runtime Environment Android Alibaba Dragonwell Tencent Kona Huawei
 	BiSheng Loongson JetBrains s r o jcef DCEVM adhoc buildd Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec vs`)
 
 // Sample redacts a sample. What it returns shares nothing with the one that was given but numbers.
@@ -204,6 +218,14 @@ func (r *Redactor) Dump(d *profile.Dump) {
 	for i := range d.Threads {
 		r.dumped(&d.Threads[i], f)
 	}
+	if d.Virtual != nil {
+		census := *d.Virtual
+		census.Unread = make(map[string]int, len(d.Virtual.Unread))
+		for why, n := range d.Virtual.Unread {
+			census.Unread[r.Text(why)] += n
+		}
+		d.Virtual = &census
+	}
 	for _, cycle := range d.Deadlocks {
 		for i := range cycle {
 			cycle[i].Name = r.ThreadName(cycle[i].Name)
@@ -245,7 +267,7 @@ func (r *Redactor) Where(text string) string {
 }
 
 func (r *Redactor) dumped(t *profile.ThreadDump, f *Functions) {
-	t.Name, t.Err = r.ThreadName(t.Name), r.Text(t.Err)
+	t.Name, t.Err, t.State = r.ThreadName(t.Name), r.Text(t.Err), r.threadState(t.State)
 	t.Stack.Virtual.Name = r.ThreadName(t.Stack.Virtual.Name)
 	if t.Virtual != nil {
 		v := *t.Virtual
@@ -265,6 +287,16 @@ func (r *Redactor) dumped(t *profile.ThreadDump, f *Functions) {
 		w.Class, w.Owner.Name = r.Class(w.Class), r.ThreadName(w.Owner.Name)
 		t.WaitsFor = &w
 	}
+}
+
+// compiling begins the state of a compiler's thread. What follows is the method that it compiles.
+const compiling = "compiling "
+
+func (r *Redactor) threadState(state string) string {
+	if what, ok := strings.CutPrefix(state, compiling); ok {
+		return compiling + r.Text(what)
+	}
+	return r.Text(state)
 }
 
 // Triage redacts what a look at a JVM came to.

@@ -58,9 +58,12 @@ func hasClass(name string) bool {
 
 // loose is text without names.
 func (r *Redactor) loose(text string) string {
-	return each(text, func(word string, _ int) string {
+	return each(text, func(word string, at int) string {
 		if r.isPseudonym(word) {
 			return word
+		}
+		if number, is := r.number(word); is && at > 0 && strings.IndexByte(partOfName, text[at-1]) >= 0 {
+			return number
 		}
 		if isFigure(word) || len(word) == 1 && word[0] > ' ' {
 			return word
@@ -71,6 +74,9 @@ func (r *Redactor) loose(text string) string {
 		return r.hash.of(kindWord, word)
 	})
 }
+
+// partOfName stands before a number that belongs to a name, as of an order or a customer: order-12345678, "12345678".
+const partOfName = "-\"'@"
 
 // isFigure reports whether a word is a number as goprof's sentences have it: of up to 12 digits, with a unit perhaps.
 func isFigure(word string) bool {

@@ -12,7 +12,7 @@ const kernelName = 15
 
 // ThreadName redacts the name of a thread. Words of pools, servers and the JVM stay, and short numbers with them.
 func (r *Redactor) ThreadName(name string) string {
-	if r.isOpen(name) && isIdentifier(name) && strings.Contains(name, ".") {
+	if r.isOpen(name) && isIdentifier(name) && isQualified(name) {
 		return r.withoutAddresses(name) // a thread that is called after its class
 	}
 	cut := len(name) == kernelName
@@ -26,6 +26,13 @@ func (r *Redactor) ThreadName(name string) string {
 		}
 		return r.threadWord(word)
 	})
+}
+
+// isQualified reports whether a text is a class with its package, not words behind one that begins alike: play.acme-7.
+func isQualified(name string) bool {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	return len(last) < len(name) && last != "" && last[0] >= 'A' && last[0] <= 'Z' &&
+		!strings.ContainsAny(name, "-+,()[]<>/")
 }
 
 // threadWord is a word of a name. Parts in camel case are looked at one by one: nioEventLoopGroup.

@@ -37,6 +37,9 @@ var ToLook = Keep{unix.CAP_SYS_PTRACE, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC
 // ToDump is for stopping threads, too: at real-time priority, so that the stop is short.
 var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 
+// ToDumpAndWrite is for writing a file, too, into a folder that was found to be writable before: dump --redact-map.
+var ToDumpAndWrite = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
+
 // ToRecord is for perf events of new threads, too, and what copies with them, whose rings are locked memory, and for
 // writing the result into a folder and over a file that were found to be writable when the recording began.
 var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_IPC_LOCK,

@@ -2,6 +2,7 @@ package postmortem
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -49,6 +50,7 @@ type dump struct {
 	out    *profile.Dump
 	byAddr map[uint64]int // JavaThread -> index in out.Threads
 	frames map[uint64][]vmstructs.LockFrame
+	kept   int // frames of all stacks
 }
 
 func (d *dump) walkAll() {
@@ -61,8 +63,9 @@ func (d *dump) walkAll() {
 		d.snapshot(t, d.Walker.MaxDepth, &snap)
 		d.Walker.Walk(&snap, &stack)
 		td := d.describe(t)
-		td.Stack = stack
-		td.Stack.Frames = slices.Clone(stack.Frames)
+		if !d.keep(&td, &stack) {
+			stack.Frames = stack.Frames[:0]
+		}
 		if t.java.Addr != 0 {
 			d.byAddr[t.java.Addr] = len(d.out.Threads)
 			d.keepFrames(t, &stack)
@@ -72,6 +75,21 @@ func (d *dump) walkAll() {
 		d.out.Threads = append(d.out.Threads, td)
 	}
 }
+
+// keep gives a thread its stack, as long as there is room for more.
+func (d *dump) keep(t *profile.ThreadDump, stack *profile.Stack) bool {
+	if d.kept += len(stack.Frames); d.kept > maxFrames {
+		t.Err = fmt.Sprintf("not shown: the stacks have more than %d frames together", maxFrames)
+		return false
+	}
+	t.Stack = *stack
+	t.Stack.Frames = slices.Clone(stack.Frames)
+	return true
+}
+
+// maxFrames bounds the frames of all stacks together, of 40 bytes each: threads of a core file that was
+// made to harm may all have the same long stack.
+const maxFrames = 16 << 20
 
 // describe is what is known of a thread besides its stack.
 func (d *dump) describe(t *thread) profile.ThreadDump {
@@ -153,8 +171,9 @@ func (d *dump) virtual() error {
 			census.Shown++
 			if len(v.Stack.Chunks) > 0 {
 				d.Walker.WalkContinuation(v.Stack, &stack)
-				t.Stack = stack
-				t.Stack.Frames = slices.Clone(stack.Frames)
+				if !d.keep(&t, &stack) {
+					census.Unread[t.Err]++
+				}
 			}
 			if t.Stack.Truncated != profile.Whole {
 				census.Unread[t.Stack.Truncated.String()]++

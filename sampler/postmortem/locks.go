@@ -69,6 +69,7 @@ func (d *dump) wants(out *profile.ThreadDump, w *vmstructs.Wanted, settled bool)
 	}
 	out.WaitsFor = &profile.WantedLock{Lock: unwind.LockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed,
 		Owner: d.ref(&w.Owner)}
+	out.WaitsFor.Alone = unwind.WantsAlone(out.WaitsFor, &out.Stack)
 }
 
 // ref names the owner of a lock.

@@ -279,7 +279,7 @@ func (r *lockReader) tell(last, now *lockRound) {
 		out := &r.d.threads[i]
 		if t.Wants.How != 0 && confirmed(addr, last, now) {
 			out.WaitsFor = r.wanted(&t.Wants)
-			out.WaitsFor.Alone = wantsAlone(out.WaitsFor, &out.Stack)
+			out.WaitsFor.Alone = unwind.WantsAlone(out.WaitsFor, &out.Stack)
 		} else {
 			out.Unconfirmed = mayWait(addr, last, now)
 		}

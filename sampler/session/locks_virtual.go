@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goprof/profile"
+	"goprof/unwind"
 	"goprof/vmstructs"
 )
 
@@ -88,7 +89,7 @@ func (r *lockReader) tellUnmounted(last, now *lockRound) {
 			r.showUnmounted(t)
 		}
 		if t.WaitsFor != nil {
-			t.WaitsFor.Alone = wantsAlone(t.WaitsFor, &t.Stack)
+			t.WaitsFor.Alone = unwind.WantsAlone(t.WaitsFor, &t.Stack)
 		}
 	}
 	for i := range r.d.threads {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 // TestCore stops a JVM at an arbitrary moment, dumps it as it stands, and once more out of its core file: both tell the
 // same of each thread, frame by frame. In the long form (GOPROF_PROVE=1) that is so in each mode of the shadow test.
+// GOPROF_CORE_STOPS says how often each JVM is stopped.
 func TestCore(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range shadowModes {
@@ -32,6 +34,9 @@ func TestCore(t *testing.T) {
 				stops := 1
 				if longForm {
 					stops = 3
+				}
+				if s := os.Getenv("GOPROF_CORE_STOPS"); s != "" {
+					stops, _ = strconv.Atoi(s)
 				}
 				for range stops {
 					time.Sleep(300 * time.Millisecond)

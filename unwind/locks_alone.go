@@ -1,6 +1,4 @@
-//go:build linux
-
-package session
+package unwind
 
 import (
 	"strings"
@@ -10,9 +8,9 @@ import (
 
 const concurrentLocks = "java.util.concurrent.locks."
 
-// wantsAlone reports whether a thread wants to be the only owner of what it waits for. The lock's queue does not say it
+// WantsAlone reports whether a thread wants to be the only owner of what it waits for. The lock's queue does not say it
 // in the same way on all JDKs; the methods that the thread is in do. Which ones those are was the same since JDK 5.
-func wantsAlone(w *profile.WantedLock, stack *profile.Stack) bool {
+func WantsAlone(w *profile.WantedLock, stack *profile.Stack) bool {
 	if w.Kind != profile.Shared {
 		return w.Kind == profile.Monitor || w.Kind == profile.Exclusive
 	}

@@ -231,7 +231,7 @@ func (a *Agent) lose(pid int) {
 func (a *Agent) bar(g *guest, c diagnose.Cause, now time.Time) {
 	g.state, g.why = barred, &c
 	g.retry = time.Time{}
-	if c.Class != diagnose.NotJVM || c.Name == diagnose.Starting {
+	if c.Class != diagnose.NotJVM || c.Passes() {
 		g.retry = now.Add(min(openAgain<<min(g.tries, 8), openSeldom))
 		g.tries++
 	}

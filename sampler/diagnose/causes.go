@@ -39,8 +39,8 @@ type Cause struct {
 	Remedy string // a command; empty where there is none
 }
 
-// Starting is the Name of a cause that passes by itself, soon.
-const Starting = "starting"
+// Passes reports whether the cause goes away by itself, soon.
+func (c *Cause) Passes() bool { return c.Name == "starting" }
 
 // Host is where causes are looked for. The zero Host is this machine.
 type Host struct {
@@ -83,7 +83,7 @@ func (h Host) Explain(pid int, err error) Cause {
 		return Cause{Class: NotJVM, Name: "other-cpu",
 			Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
 	case errors.Is(err, vmstructs.ErrStarting):
-		return Cause{Class: NotJVM, Name: Starting, Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}
+		return Cause{Class: NotJVM, Name: "starting", Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}
 	case errors.Is(err, vmstructs.ErrZero):
 		return Cause{Class: NotJVM, Name: "zero",
 			Why:    "its JVM is a Zero VM, which keeps Java frames in its own way, and goprof reads the other HotSpot JVMs only",

@@ -129,7 +129,7 @@ func (w *fakeWorld) Attach(pid int) (Target, error) {
 
 func (w *fakeWorld) Explain(pid int, err error) diagnose.Cause {
 	if err == errStarts {
-		return diagnose.Cause{Name: diagnose.Starting, Why: err.Error(), Class: diagnose.NotJVM}
+		return diagnose.Cause{Name: "starting", Why: err.Error(), Class: diagnose.NotJVM}
 	}
 	return diagnose.Cause{Name: "unsupported", Why: err.Error(), Class: diagnose.NotJVM}
 }

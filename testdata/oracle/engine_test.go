@@ -26,7 +26,7 @@ func withPerf(t testing.TB) {
 
 // TestPerfSharesOfJava is TestShares by perf_event.
 func TestPerfSharesOfJava(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		withPerf(t)
 		sharesRun(t, jdk, 1, 4000)
 	})
@@ -38,7 +38,7 @@ func TestPerfJavacIsWhole(t *testing.T) {
 	if !longForm {
 		t.Skip("make prove runs it: its figures depend on what else the machine does")
 	}
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		withPerf(t)
 		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "200")
 		checkWhole(t, attach(t, jvm.PID), envNumber("GOPROF_JAVAC_SAMPLES", 5000), 1)
@@ -47,7 +47,7 @@ func TestPerfJavacIsWhole(t *testing.T) {
 
 // TestPerfIntrinsics is TestIntrinsics by perf_event, without what needs the thread's frame anchor.
 func TestPerfIntrinsics(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, group := range []string{"strings", "crypto"} {
 			t.Run(group, func(t *testing.T) {
 				withPerf(t)

@@ -65,7 +65,7 @@ func overload(t *testing.T, threads int, longest time.Duration) {
 // less time would not show it.
 func TestOverloaded(t *testing.T) {
 	seconds := envNumber("GOPROF_OVERLOAD_SECONDS", 4)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "300")
 		sum := recordOverloaded(t, jvm, seconds, func() {}, func(*profile.Profile) {})
 		most := 0.02
@@ -81,7 +81,7 @@ func TestOverloaded(t *testing.T) {
 // TestOverloadedDepths: of deep stacks no more are lost than of others.
 func TestOverloadedDepths(t *testing.T) {
 	seconds := envNumber("GOPROF_OVERLOAD_SECONDS", 4)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.TwoDepths", "--", "300")
 		var seen, before, after [2]float64
 		recordOverloaded(t, jvm, seconds, func() { before = cpuOf(t, jvm) }, func(p *profile.Profile) {
@@ -156,7 +156,7 @@ func cpuOf(t *testing.T, jvm *jvmtest.JVM) (cpu [2]float64) {
 // moved, so however long a look waits for its walk it counts.
 func TestOverloadedRest(t *testing.T) {
 	seconds := envNumber("GOPROF_OVERLOAD_SECONDS", 4)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.TwoDepths", "--", "300")
 		s := attach(t, jvm.PID)
 		time.Sleep(time.Second)
@@ -180,7 +180,7 @@ func TestOverloadedRest(t *testing.T) {
 // TestOverloadedDump looks at some hundred threads, some of which run, while a hundred threads of another program want
 // the CPUs: each has its stack.
 func TestOverloadedDump(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Crowd", "--", "200", "20")
 		s := attach(t, jvm.PID)
 		overload(t, envNumber("GOPROF_OVERLOAD", 100), 90*time.Second)

@@ -115,7 +115,7 @@ func (r *groupRun) shift() {
 	}
 	r.renew = false
 	rest := int64(0)
-	for r.sleep(r.plan(rest)) {
+	for r.sleep(r.visits.plan(ptrace.Monotonic(&r.ts), rest, r.interval.Load(), r.lead)) {
 		before := threadCPU()
 		if r.slept {
 			r.visit()
@@ -144,28 +144,6 @@ func (r *groupRun) with(m *Member, do func(c *run)) {
 	m.run.t.Borrow(r.lead)
 	do(m.run)
 	m.run.t.GiveBack(r.lead)
-}
-
-// plan prepares the next visit, as run.planVisit does.
-func (r *groupRun) plan(from int64) (at int64) {
-	v, now := r.visits, ptrace.Monotonic(&r.ts)
-	which := v.next(now)
-	if step := v.meanGap(r.interval.Load()); step != v.moments.step {
-		v.moments.begin(now, step)
-	}
-	settle := settleTime
-	if which == v.at {
-		settle = settleHere
-	}
-	at = max(v.moments.at(), from, now+settle)
-	if v.goTo(which) {
-		v.cpus[which].notes.mark()
-		r.lead.BoundTo(v.cpus[which].number)
-	} else {
-		r.lead.BoundTo(-1)
-	}
-	v.bound.Set(at + 2*stopWithin)
-	return at
 }
 
 // sleep waits until the deadline. It returns false when the shift is over.

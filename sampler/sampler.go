@@ -196,7 +196,7 @@ func (r *run) loop() {
 // nextLook is the moment of the next tick, which is not before rest.
 func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
-		return r.planVisit(rest)
+		return r.visits.plan(ptrace.Monotonic(&r.ts), rest, int64(r.ticks.interval), r.t)
 	}
 	return max(r.ticks.at()+r.ticks.randomWithin(int64(r.ticks.interval)), rest)
 }

@@ -253,17 +253,15 @@ func (v *visits) weight() float64 {
 // meanGap is the mean time between two visits.
 func (v *visits) meanGap(interval int64) int64 { return interval / int64(max(len(v.round), 1)) }
 
-// planVisit prepares the next visit, which is at some moment from now on, and returns that.
+// plan prepares the next visit, which is at some moment from now on, and returns that. t makes it.
 //
 // We go to the CPU first and sleep there then, until a timer of that CPU wakes us up: it takes the CPU away at that
 // very moment. To come there from another CPU takes an interrupt between the two. Until it comes the thread runs on,
 // but gives up the CPU at the end of each system call: so it would be met there too often. And who goes from CPU to
 // CPU meets threads that wait for those whom it has just held up.
-func (r *run) planVisit(from int64) (at int64) {
-	v := r.visits
-	now := ptrace.Monotonic(&r.ts)
+func (v *visits) plan(now, from, interval int64, t *ptrace.Tracer) (at int64) {
 	which := v.next(now)
-	if step := v.meanGap(int64(r.ticks.interval)); step != v.moments.step {
+	if step := v.meanGap(interval); step != v.moments.step {
 		v.moments.begin(now, step)
 	}
 	settle := settleTime
@@ -273,9 +271,9 @@ func (r *run) planVisit(from int64) (at int64) {
 	at = max(v.moments.at(), from, now+settle)
 	if v.goTo(which) {
 		v.cpus[which].notes.mark()
-		r.t.BoundTo(v.cpus[which].number)
+		t.BoundTo(v.cpus[which].number)
 	} else {
-		r.t.BoundTo(-1)
+		t.BoundTo(-1)
 	}
 	v.bound.Set(at + 2*stopWithin)
 	return at

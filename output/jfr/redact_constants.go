@@ -57,6 +57,7 @@ func (k *rawConstants) read(c *cursor, s *schema) (back int64) {
 		class := s.byID[id]
 		if class == nil {
 			c.fail("constants of type %d, which there is not", id)
+			break
 		}
 		for range c.count(1) {
 			if !c.step() {

@@ -27,7 +27,7 @@ func findEvent(t *testing.T, s *session.Session, name string, every uint64) *ses
 	plan, err := s.FindEvent(name, every)
 	var bad *session.EventError
 	if errors.As(err, &bad) && strings.Contains(bad.Remedy, ".symtab") {
-		t.Skipf("%v", err)
+		t.Skipf("this libjvm.so does not say where its functions are: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

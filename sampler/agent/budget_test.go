@@ -1,0 +1,130 @@
+//go:build linux
+
+package agent
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"goprof/sampler/session"
+)
+
+// Batches of many JVMs stay spread over time, also after a reload has cut all of them at once.
+func TestBatchesAreSpread(t *testing.T) {
+	s := Default()
+	s.MaxCPU = 0
+	d := drive(t, s)
+	const jvms = 30
+	for pid := 1; pid <= jvms; pid++ {
+		d.w.start(pid, "Shop")
+	}
+	work := func(beats int) {
+		for range beats {
+			for pid := 1; pid <= jvms; pid++ {
+				d.w.use(pid, 100*time.Millisecond)
+			}
+			d.beats(1)
+		}
+	}
+	work(60)
+	d.take(s)
+	due := map[time.Duration]int{}
+	for _, g := range d.guests {
+		if g.record == nil {
+			t.Fatalf("process %d is %v", g.PID, g.state)
+		}
+		due[d.now.Sub(g.record.cut)]++
+	}
+	for ago, n := range due {
+		if n > jvms/5 {
+			t.Errorf("%d of %d were cut %v ago", n, jvms, ago)
+		}
+	}
+}
+
+// Where goprof takes more than it may, it takes less: from the one with most samples first.
+func TestBudgetIsHeldFairly(t *testing.T) {
+	d := drive(t, Default())
+	d.w.start(8, "Small")
+	d.w.start(9, "Large")
+	for range 90 {
+		d.w.use(8, 50*time.Millisecond)
+		d.w.use(9, time.Second)
+		d.w.mu.Lock()
+		// 10 samples a second of one and 190 of the other, of 200 us each: twice the 20 ms that are 1 % of two CPUs.
+		for pid, n := range map[int]float64{8: 10, 9: 190} {
+			j := d.w.jvms[pid]
+			every := max(float64(d.w.interval)/float64(time.Second/19), 1)
+			taken := int64(n * j.share / every)
+			j.st.Taken += taken
+			d.w.own += time.Duration(taken) * 200 * time.Microsecond
+		}
+		d.w.mu.Unlock()
+		d.beats(1)
+	}
+	small, large := d.guests[8].record, d.guests[9].record
+	if small.share < large.share || large.share == 1 && d.budget.slower == 1 {
+		t.Errorf("shares %.2f and %.2f, %d times slower", small.share, large.share, d.budget.slower)
+	}
+	if used := d.Metrics().Counts().Used; used > 0.011 {
+		t.Errorf("%.4f of the host", used)
+	}
+}
+
+func TestFill(t *testing.T) {
+	for _, c := range []struct {
+		due  []float64
+		part float64
+		want float64
+	}{
+		{[]float64{10, 190}, 0.5, 90},
+		{[]float64{10, 10}, 0.5, 5},
+		{[]float64{1, 2, 3}, 1, 3},
+		{nil, 0.5, 0},
+	} {
+		if got := fill(c.due, c.part); fmt.Sprintf("%.3f", got) != fmt.Sprintf("%.3f", c.want) {
+			t.Errorf("%v of %v: %v, want %v", c.part, c.due, got, c.want)
+		}
+	}
+}
+
+// Attaching is paid from half of the budget, and not at once for many.
+func TestAttachingIsBounded(t *testing.T) {
+	b := budget{max: 0.01, cpus: 2}
+	now := time.Now()
+	n := 0
+	for ; b.mayAttach(now); n++ {
+		b.charge(200 * time.Millisecond)
+	}
+	if n != 3 { // 0.6 s is a minute's half of 1 % of two CPUs
+		t.Errorf("%d at once", n)
+	}
+	if !b.mayAttach(now.Add(time.Second)) {
+		t.Error("nothing is paid back")
+	}
+	b.charge(200 * time.Millisecond)
+	if b.mayAttach(now.Add(10*time.Second)) || !b.mayAttach(now.Add(22*time.Second)) {
+		t.Error("the debt does not go down by 10 ms a second")
+	}
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	for name, change := range map[string]func(*Settings){
+		"rate":   func(s *Settings) { s.Rate = 0 },
+		"every":  func(s *Settings) { s.Every = time.Hour },
+		"budget": func(s *Settings) { s.MaxCPU = 2 },
+		"jvms":   func(s *Settings) { s.MaxJVMs = 0 },
+		"engine": func(s *Settings) { s.Engine, s.Mode = session.PerfEngine, session.WallMode },
+		"mode":   func(s *Settings) { s.Mode = "night" },
+	} {
+		s := Default()
+		if change(&s); s.Check() == nil {
+			t.Errorf("%s is not refused", name)
+		}
+	}
+	s := Default()
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}

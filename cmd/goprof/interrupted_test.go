@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -31,6 +32,11 @@ func init() {
 // TestInterrupted: a signal leaves no file that was not finished, and ends the process as signals do.
 func TestInterrupted(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			// A shell's background job ignores SIGINT, and what it starts keeps it so: goprof would not end.
+			t.Logf("%v was ignored when this test was started: not tried", s)
+			continue
+		}
 		dir := t.TempDir()
 		cmd := exec.Command("neverwritten", filepath.Join(dir, "x.html"))
 		out, err := cmd.StdoutPipe()

@@ -5,7 +5,6 @@ package sampler
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -78,17 +77,6 @@ func (v *visits) knowsAll() bool {
 	return true
 }
 
-// comesTo reports whether all of these CPUs are visited. A goprof that is kept to some (cpuset, taskset) would never
-// meet those that run on others, and nobody would be told.
-func (v *visits) comesTo(cpus []int) bool {
-	for _, cpu := range cpus {
-		if !slices.ContainsFunc(v.cpus, func(c visited) bool { return c.number == cpu }) {
-			return false
-		}
-	}
-	return true
-}
-
 // turnOut ends all members.
 func (r *groupRun) turnOut() {
 	for _, m := range r.end(r.failed) {
@@ -130,6 +118,9 @@ func (r *groupRun) shift() {
 		rest = r.visits.rest(now, int64(used-before))
 		r.visits.moments.leaveOut(int64(used-before), int64(len(r.visits.round)))
 		r.visits.moments.advance(now)
+		if !r.visits.follow(now, unix.Getpid()) || !r.visits.knowsAll() {
+			r.failed = ErrNoVisits
+		}
 		if r.failed != nil {
 			break
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
@@ -92,6 +91,8 @@ type perfRun struct {
 	rng        *rand.Rand
 	power      PerfPower
 	cpus       []int // their numbers; events and rings go by the index here
+	online     []int // those that were on at followedAt
+	followedAt int64
 	steady     []*perfRing
 	prompt     []*perfRing // of threads with Hint.Soon; none until there is such a thread
 	polls      []unix.PollFd
@@ -149,7 +150,8 @@ func (r *perfRun) open() (err error) {
 		return err
 	}
 	r.cpus = onlineCPUs()
-	if r.steady, err = r.openRings(ringShare(len(r.cpus))); err != nil {
+	r.online = r.cpus
+	if r.steady, err = r.openRings(r.cpus, ringShare(len(r.cpus))); err != nil {
 		return err
 	}
 	r.each = r.record
@@ -212,6 +214,7 @@ func (r *perfRun) loop(ctx context.Context) {
 // lookAround finds out who is there and who has run.
 func (r *perfRun) lookAround() {
 	r.scan.begin()
+	r.followCPUs()
 	r.perf.take(r.setHint, true)
 	r.scan.update()
 	r.watchAll()
@@ -391,20 +394,6 @@ func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, to *look.Lo
 	snap.TID, snap.Regs, snap.Unknown, snap.SP = s.tid, s.regs, s.unknown, sp
 	snap.SideAddr, snap.RunsOn = hint.Side, true
 	return need
-}
-
-// onlineCPUs are the CPUs that threads can run on now.
-func onlineCPUs() []int {
-	var buf [1024]byte
-	text := readSmall("/sys/devices/system/cpu/online", buf[:])
-	if cpus := parseCPUList(text); len(cpus) > 0 {
-		return cpus
-	}
-	cpus := make([]int, runtime.NumCPU())
-	for i := range cpus {
-		cpus[i] = i
-	}
-	return cpus
 }
 
 func readSmall(name string, buf []byte) []byte {

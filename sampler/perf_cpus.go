@@ -168,8 +168,12 @@ func (r *perfRun) fitEveryone(w *perfThread) {
 	if stack == all.stack {
 		return
 	}
-	r.closeEveryone()
 	all.stack, all.seen, all.deepest = stack, 0, 0
+	r.reopenEveryone()
+}
+
+func (r *perfRun) reopenEveryone() {
+	r.closeEveryone()
 	if !r.openEveryone() {
 		r.unwatchEveryone()
 		r.round-- // so that all threads get their own

@@ -13,7 +13,7 @@ const keysOfOurs = `
 	omitted operations others overflow own_cpu_ns owner owner_virtual p path pauses pc pid priority
 	process_ns quality rate_hz rate_lowered_hz rate_reached_hz recording remedy repeated rows
 	running safepoints sampled_ns samples seen seen_ns self self_share sender severity share short
-	short_ns shown signal silent_threads size skipped_ticks sp start state states still stood
+	short_ns short_sleeps shown signal silent_threads size skipped_ticks sp start state states still stood
 	stopped switches system taken text thread threads tid tids time time_ns timed too_new took_ns
 	total total_ns total_share truncated truncated_by unconfirmed unit unknown unread unstopped
 	untracked uptime_ns version virtual virtual_threads vm waiting waits waits_for weight where

@@ -184,9 +184,12 @@ type recording struct {
 	before   time.Duration             // own CPU
 	lost     [ptrace.NumOutcomes]int64 // what the profile has been told
 
-	asleep   int64  // samples of threads that slept when they were stopped
-	mapped   uint64 // generation of the mappings
-	mappedAt int64  // when that was seen to have changed
+	asleep int64 // samples of threads that slept when they were stopped
+	// sleeps are samples of threads that were about to sleep for a moment, where such sleeps are seen too seldom.
+	sleeps     int64
+	dearSleeps bool
+	mapped     uint64 // generation of the mappings
+	mappedAt   int64  // when that was seen to have changed
 
 	allocated *allocations
 	strangers sparing      // looks for threads that are late and unknown
@@ -200,7 +203,8 @@ type recording struct {
 func (s *Session) recording(opt RecordOptions) *recording {
 	r := &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
 		hints: map[int]ptrace.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
-		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations()}
+		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations(),
+		dearSleeps: sampler.SetsClockDearly()}
 	if opt.Event != nil {
 		r.events = s.newEventReader()
 	}
@@ -346,6 +350,7 @@ func (r *recording) account() profile.Summary {
 	if !stats.Visits { // who is visited was on a CPU
 		sum.Asleep = r.asleep
 	}
+	sum.ShortSleeps = r.sleeps
 	sum.Leans = r.opt.Engine != PerfEngine && !r.opt.Mode.IsWall() && !stats.Visits && runtime.NumCPU() > 1
 	sum.Chosen = r.opt.Wants != nil
 	sum.SetQuality()
@@ -397,6 +402,9 @@ func (r *recording) take(snap *look.Look) {
 	}
 	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), &snap.Snapshot) {
 		r.asleep++
+	}
+	if r.dearSleeps && sampler.SleepsSoon(&snap.Snapshot, snap.When) {
+		r.sleeps += snap.Samples()
 	}
 	if r.opt.Lean {
 		r.profile.Count(stack, snap.Samples(), time.Duration(snap.CPU))

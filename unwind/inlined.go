@@ -117,7 +117,11 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 		}
 		return m
 	}
-	m := r.w.invoked(chain[0].Method, b)
+	c := r.w.invoked(chain[0].Method, b)
+	if c.intrinsic {
+		return nil
+	}
+	m := c.method
 	most := maxInlinedC2
 	if r.level < levelC2 {
 		most = maxInlinedC1
@@ -131,4 +135,30 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 		}
 	}
 	return m
+}
+
+// alone reports whether nothing is inlined into the code: by its records, and by what the invokes of its only method call.
+func (r *router) alone() bool {
+	m := r.code
+	if !m.aloneKnown {
+		m.aloneKnown, m.alone = true, r.inlinesNothing()
+	}
+	return m.alone
+}
+
+func (r *router) inlinesNothing() bool {
+	for _, method := range r.inlinings() {
+		if method != isCalled {
+			return false
+		}
+	}
+	own := r.blob.OwnScope()
+	code := r.w.bytecodes(own[0].Method)
+	r.asked = 0
+	for i := range code {
+		if isInvoke(code[i].Op) && (r.asked >= maxCallees || r.callee(own, vmstructs.PlaceOf(own), &code[i]) != nil) {
+			return false
+		}
+	}
+	return len(code) > 0
 }

@@ -21,14 +21,23 @@ const maxLegs = 64
 
 // router finds the way between two places of one nmethod.
 type router struct {
-	w     *Walker
-	level uint8
-	blob  *vmstructs.Blob
-	code  *codeMap // nil: what is called on the way is not asked for
-	tree  inlining // see inlinings
-	space int      // instructions between the two places
-	legs  []leg
-	asked int
+	w      *Walker
+	level  uint8
+	blob   *vmstructs.Blob
+	code   *codeMap // nil: what is called on the way is not asked for
+	tree   inlining // see inlinings
+	space  int      // instructions between the two places
+	legs   []leg
+	asked  int
+	calls  callsBytecode // nil: the thread is not in a call
+	found  []foundCall   // of those, on the way
+	offWay bool          // they were found elsewhere
+}
+
+// foundCall is a bytecode that may have called the code that the thread is in, and the work that was done before.
+type foundCall struct {
+	scopes []vmstructs.Scope
+	before int
 }
 
 // between returns the methods that run on the way from one place to another, done of left instructions behind
@@ -42,6 +51,15 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 		total += l.work
 	}
 	at := total * (2*done + 1) // in halves of an instruction, of 2 * (done + left)
+	if r.calls != nil {
+		if len(r.found) == 0 {
+			r.anywhere(from, to)
+			at = 0
+		}
+		if len(r.found) > 0 {
+			return nearestCall(r.found, at, 2*(done+left))
+		}
+	}
 	for _, l := range r.legs {
 		if at -= l.work * 2 * (done + left); at < 0 {
 			return l.scopes
@@ -114,6 +132,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	}
 	for n, i := range path {
 		b := &code[i]
+		r.note(chain, b, work)
 		if !isInvoke(b.Op) || n == len(path)-1 && to != toReturn {
 			work += weigh(b)
 			continue
@@ -125,12 +144,8 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		}
 		r.leg(chain, work)
 		work = 0
-		inner := make([]vmstructs.Scope, len(chain)+1)
-		inner[0] = vmstructs.Scope{Method: callee, BCI: 0, Line: callee.Line(0)}
-		copy(inner[1:], chain)
-		inner[1].BCI, inner[1].Line = b.BCI, m.Line(b.BCI)
 		begin := len(r.legs)
-		r.through(inner, -1, false, toReturn)
+		r.through(inlinedAt(chain, b, callee), -1, false, toReturn)
 		if r.inlinings()[place.Site(b.BCI)] != 0 {
 			for n := range r.legs[begin:] {
 				r.legs[begin+n].work /= toldOtherwise
@@ -138,6 +153,15 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		}
 	}
 	r.leg(chain, work)
+}
+
+// inlinedAt are the methods at the beginning of one that is inlined at an invoke of the innermost of some.
+func inlinedAt(chain []vmstructs.Scope, b *vmstructs.Bytecode, callee *vmstructs.Method) []vmstructs.Scope {
+	inner := make([]vmstructs.Scope, len(chain)+1)
+	inner[0] = vmstructs.Scope{Method: callee, BCI: 0, Line: callee.Line(0)}
+	copy(inner[1:], chain)
+	inner[1].BCI, inner[1].Line = b.BCI, chain[0].Method.Line(b.BCI)
+	return inner
 }
 
 // toldOtherwise is how much less is left of a method's work where it has records of its own: most of it lies between
@@ -204,7 +228,8 @@ func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first in
 			}
 		}
 	}
-	if last == first && to != toReturn && r.knowsTree() && round+weigh(&code[first]) <= 8*r.space {
+	if last == first && to != toReturn && r.knowsTree() && round < far &&
+		(r.calls != nil || round+weigh(&code[first]) <= 8*r.space) {
 		path = append(path, int32(first))
 		last = roundLast
 	}
@@ -251,17 +276,23 @@ const (
 )
 
 // invoked asks once which method an invoke calls.
-func (w *Walker) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
+func (w *Walker) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) invokedMethod {
 	key := invokeSite{m, b.BCI}
 	callee, ok := w.callees[key]
 	if !ok {
-		callee = w.vm.Invoked(m, b)
+		callee.method, callee.intrinsic = w.vm.Invoked(m, b)
 		if len(w.callees) >= maxInvoked {
-			w.callees = make(map[invokeSite]*vmstructs.Method)
+			w.callees = make(map[invokeSite]invokedMethod)
 		}
 		w.callees[key] = callee
 	}
 	return callee
+}
+
+// invokedMethod is what an invoke calls; intrinsic: compilers may have code of their own for it.
+type invokedMethod struct {
+	method    *vmstructs.Method
+	intrinsic bool
 }
 
 type invokeSite struct {

@@ -1,44 +1,44 @@
 package vmstructs
 
 // Invoked returns the method that an invoke of m calls, as the constant pool of m's class has resolved it for the
-// interpreter: nil where it has not, where more than one method may be called and the pool does not say which, and of
-// methods for which compilers may have code of their own. A virtual method is that of the class that the invoke names;
+// interpreter: nil where it has not, and where more than one method may be called and the pool does not say which.
+// intrinsic: compilers may have code of their own for it. A virtual method is that of the class that the invoke names;
 // a compiler that inlines it has seen that no other class has one of its own.
-func (vm *VM) Invoked(m *Method, b *Bytecode) *Method {
+func (vm *VM) Invoked(m *Method, b *Bytecode) (callee *Method, intrinsic bool) {
 	l := &vm.l.invoke
 	if b.Op < OpInvoke || b.Op > OpInvokeInterface || !l.cache.ok() {
-		return nil
+		return nil, false
 	}
 	cache, err := vm.mem.Ptr(m.pool.addr + uint64(l.cache))
 	if err != nil || cache == 0 {
-		return nil
+		return nil, false
 	}
 	var e invokeEntry
 	var ok bool
 	if l.methods.ok() {
 		if b.Op == OpInvokeInterface {
-			return nil // the pool has the interface's own method, and any class may have another one
+			return nil, false // the pool has the interface's own method, and any class may have another one
 		}
 		e, ok = vm.resolvedMethod(cache, b.Index)
 	} else {
 		e, ok = vm.cacheEntry(cache, b)
 	}
 	if !ok {
-		return nil
+		return nil, false
 	}
 	if e.method == 0 {
 		if b.Op != OpInvoke {
-			return nil
+			return nil, false
 		}
 		if e.method = vm.virtualMethod(m, e.constant, e.table); e.method == 0 {
-			return nil
+			return nil, false
 		}
 	}
-	callee, err := vm.MethodNow(e.method)
-	if err != nil || vm.isIntrinsic(e.method) {
-		return nil
+	callee, err = vm.MethodNow(e.method)
+	if err != nil {
+		return nil, false
 	}
-	return callee
+	return callee, vm.isIntrinsic(e.method)
 }
 
 // isIntrinsic reports whether compilers may have code of their own for a method, which is then their caller's.

@@ -78,7 +78,11 @@ func newDump() *cobra.Command {
 			if d.by, err = d.redactor(cmd, output.Stdout); err != nil {
 				return err
 			}
-			guard.Enter(d.rights())
+			if d.core.file != "" {
+				readFilesOnly(cmd, args)
+			} else {
+				guard.Enter(d.rights())
+			}
 			if err := d.check(cmd); err != nil {
 				return err
 			}

@@ -61,7 +61,11 @@ func newLocks() *cobra.Command {
 		Example: locksExample,
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			guard.Enter(guard.ToDump)
+			if core.file != "" {
+				readFilesOnly(cmd, args)
+			} else {
+				guard.Enter(guard.ToDump)
+			}
 			if err := core.check(cmd, args, "pid", "ns-pid", "nonblocking", "wait-stop"); err != nil {
 				return err
 			}

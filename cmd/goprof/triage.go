@@ -67,6 +67,7 @@ func newTriage() *cobra.Command {
 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && isCrashFile(args[0]) {
+				readFilesOnly(cmd, args)
 				return crashed(cmd, args[0], f.json)
 			}
 			guard.Enter(guard.ToRecord)

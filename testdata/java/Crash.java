@@ -40,7 +40,7 @@ public final class Crash {
         }
     }
 
-    private static void die(String how) throws Throwable {
+    private static void die(String how) throws Exception {
         switch (how) {
             case "vm":
                 put(0, 1);
@@ -59,21 +59,24 @@ public final class Crash {
         }
     }
 
-    private static void compiled() throws Throwable {
-        MethodHandle allocate = unsafe("allocateMemory", long.class);
-        long good = (long) allocate.invokeExact(8L);
+    private static void compiled() throws Exception {
+        long good = (long) unsafe().getClass().getMethod("allocateMemory", long.class).invoke(unsafe(), 8L);
         for (int i = 0; i < 2_000_000; i++) {
             put(good, i);
         }
         put(16, 1);
     }
 
-    private static void put(long address, long value) throws Throwable {
-        PUT.invokeExact(address, value);
+    private static void put(long address, long value) {
+        try {
+            PUT.invokeExact(address, value);
+        } catch (Throwable never) {
+            throw new IllegalStateException(never);
+        }
     }
 
     /** zlib is given a pointer to nothing. */
-    private static void inNative() throws Throwable {
+    private static void inNative() throws Exception {
         Method end = Inflater.class.getDeclaredMethod("end", long.class);
         end.setAccessible(true);
         end.invoke(null, 24L);
@@ -92,17 +95,17 @@ public final class Crash {
 
     private static MethodHandle putLong() {
         try {
-            return unsafe("putLong", long.class, long.class);
+            Object unsafe = unsafe();
+            Method put = unsafe.getClass().getMethod("putLong", long.class, long.class);
+            return MethodHandles.lookup().unreflect(put).bindTo(unsafe);
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException(e);
         }
     }
 
-    private static MethodHandle unsafe(String name, Class<?>... of) throws ReflectiveOperationException {
-        Class<?> unsafe = Class.forName("sun.misc.Unsafe");
-        Field field = unsafe.getDeclaredField("theUnsafe");
+    private static Object unsafe() throws ReflectiveOperationException {
+        Field field = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");
         field.setAccessible(true);
-        Object it = field.get(null);
-        return MethodHandles.lookup().unreflect(unsafe.getMethod(name, of)).bindTo(it);
+        return field.get(null);
     }
 }

@@ -27,6 +27,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
+type causes []profile.FindingID
+
 // crashes are the ways in which truth.Crash is made to die.
 var crashes = []struct {
 	name    string
@@ -36,14 +38,16 @@ var crashes = []struct {
 	died    string         // that thread in the core; empty where it is none of Java's
 	cause   string         // the signal behind the abort that HotSpot ends in
 	frame   string         // a part of the name of one of the uppermost frames from the fault on
-	finding profile.FindingID
+	finding causes
 }{
-	{"in libjvm", "vm", 0, "", "main", "SIGSEGV", "Unsafe_PutLong", profile.UnsafeAccess},
-	{"in compiled code", "compiled", 0, "", "main", "SIGSEGV", "Unsafe.putLong", profile.UnsafeAccess},
-	{"in native code", "native", 0, "", "main", "SIGSEGV", "inflateEnd", profile.NativeCrash},
-	{"SIGSEGV sent", "", unix.SIGSEGV, "waiter-20", "waiter-20", "SIGSEGV", "park", profile.SignalSent},
-	{"SIGABRT sent", "", unix.SIGABRT, "waiter-10", "waiter-10", "", "", profile.SignalSent},
-	{"the collector", "collect", unix.SIGSEGV, "GC Thread#0", "", "SIGSEGV", "", profile.SignalSent},
+	{"in libjvm", "vm", 0, "", "main", "SIGSEGV", "Unsafe_PutLong", causes{profile.UnsafeAccess}},
+	// The access is inlined as an instruction of put, with frames of Unsafe or without.
+	{"in compiled code", "compiled", 0, "", "main", "SIGSEGV", "truth.Crash.put", causes{profile.CompiledCrash,
+		profile.UnsafeAccess}},
+	{"in native code", "native", 0, "", "main", "SIGSEGV", "inflateEnd", causes{profile.NativeCrash}},
+	{"SIGSEGV sent", "", unix.SIGSEGV, "waiter-20", "waiter-20", "SIGSEGV", "park", causes{profile.SignalSent}},
+	{"SIGABRT sent", "", unix.SIGABRT, "waiter-10", "waiter-10", "", "", causes{profile.SignalSent}},
+	{"the collector", "collect", unix.SIGSEGV, "GC Thread#0", "", "SIGSEGV", "", causes{profile.SignalSent}},
 }
 
 // TestKernelCores kills JVMs in several ways, and reads the cores that the kernel writes of them with its default
@@ -132,10 +136,11 @@ func kernelCore(t *testing.T, jdk jvmtest.JDK, which int, flags ...string) {
 	if !nearTop(died.Stack.Frames[fault.Frame:], c.frame) {
 		t.Errorf("the fault's frame is %+v", died.Stack.Frames[fault.Frame].Func)
 	}
-	if len(found.Findings) == 0 || found.Findings[0].ID != c.finding {
+	if len(found.Findings) == 0 || !slices.Contains(c.finding, found.Findings[0].ID) {
 		t.Errorf("triage: %+v", found.Findings)
 	}
 	if longForm {
+		t.Logf("files without a build id: %+v", dead.Core.Unproven)
 		besideJHSDB(t, jdk, cores[0], dead, took)
 	}
 }
@@ -173,20 +178,21 @@ func standing(t *testing.T, pid int) map[string]profile.ThreadDump {
 	return found
 }
 
-// sameStanding compares them with what the core has of them. One that was killed has frames of the signal on top.
+// sameStanding compares them with what the core has of them. One that was killed has frames of the signal on top, and
+// its system call was to be made again: its pc is at that, not behind it (arch/x86/kernel/signal.c, handle_signal).
 func sameStanding(t *testing.T, before map[string]profile.ThreadDump, dead []profile.ThreadDump) {
 	t.Helper()
 	for i := range dead {
-		b := &dead[i]
+		b := dead[i]
 		a, ok := before[b.Name]
 		if !ok {
 			continue
 		}
 		delete(before, b.Name)
-		if b.Died && len(b.Stack.Frames) > len(a.Stack.Frames) {
-			b.Stack.Frames = b.Stack.Frames[len(b.Stack.Frames)-len(a.Stack.Frames):]
+		if n := len(a.Stack.Frames) - 1; b.Died && len(b.Stack.Frames) > n {
+			a.Stack.Frames, b.Stack.Frames = a.Stack.Frames[1:], b.Stack.Frames[len(b.Stack.Frames)-n:]
 		}
-		if why := differs(&a, b); why != "" {
+		if why := differs(&a, &b); why != "" {
 			t.Errorf("%q: %s", a.Name, why)
 		}
 	}

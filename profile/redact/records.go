@@ -245,6 +245,10 @@ func (r *Redactor) core(c *profile.Core) *profile.Core {
 		m := &out.Missing[i]
 		m.Path, m.BuildID, m.Why = r.Path(m.Path), r.Build(m.BuildID), r.Text(m.Why)
 	}
+	out.Unproven = slices.Clone(c.Unproven)
+	for i := range out.Unproven {
+		out.Unproven[i].Path = r.Path(out.Unproven[i].Path)
+	}
 	out.Signal, out.Cause = r.signal(c.Signal), r.signal(c.Cause)
 	return &out
 }

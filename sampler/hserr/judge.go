@@ -243,7 +243,7 @@ func isUnsafe(text string) bool {
 
 // collectors are threads of collectors, by what the thread's line says.
 var collectors = regexp.MustCompile(`GCTaskThread|ConcurrentGCThread|GC Thread|G1 (?:Conc|Refine|Main|Service|Young)|ZWorker|ZDriver|` +
-	`Shenandoah|CMS |WorkerThread|ConcurrentMark`)
+	`Shenandoah|CMS |WorkerThread|GangWorker|ConcurrentMark|G1ConcurrentRefine`)
 
 func collector(r *Report) *profile.Finding {
 	if !collectors.MatchString(r.Thread) {

@@ -113,7 +113,12 @@ func (a *account) events(took string) {
 	if s.Chosen {
 		who += " that were chosen"
 	}
-	e := sumOfEvents(s.Events)
+	for _, e := range sumsOfEvents(s.Events) {
+		a.event(&e, took, who)
+	}
+}
+
+func (a *account) event(e *profile.EventCount, took, who string) {
 	name := CleanName(e.Name)
 	switch {
 	case e.Hits > 0 && e.Unit == profile.Bytes:
@@ -144,15 +149,20 @@ func hits(n int64) string {
 	return Grouped(n) + " hits"
 }
 
-// sumOfEvents is one event that was taken at several places.
-func sumOfEvents(list []profile.EventCount) profile.EventCount {
-	all := profile.EventCount{Name: list[0].Name, Unit: list[0].Unit}
+// sumsOfEvents are the events of a recording: one that was taken at several places is one.
+func sumsOfEvents(list []profile.EventCount) (sums []profile.EventCount) {
 	for _, e := range list {
+		i := slices.IndexFunc(sums, func(s profile.EventCount) bool { return s.Name == e.Name })
+		if i < 0 {
+			sums = append(sums, e)
+			continue
+		}
+		all := &sums[i]
 		all.Hits, all.Amount, all.Missed = all.Hits+e.Hits, all.Amount+e.Amount, all.Missed+e.Missed
 		all.Taken, all.Stood = all.Taken+e.Taken, all.Stood+e.Stood
 		all.Interval = max(all.Interval, e.Interval)
 	}
-	return all
+	return sums
 }
 
 // states are what threads did, the longest first.

@@ -16,6 +16,21 @@ type EventCount struct {
 	Interval int64 `json:"interval"` // mean amount between samples, at the end
 }
 
+// EventKind is an event of which samples are taken: its name, as --event has it, and what it is counted in: Samples, of
+// which each is one event, or Bytes.
+type EventKind struct {
+	Name string
+	Unit Weight
+}
+
+// EventAlloc is the name of the event of allocations in the Java heap. EventExceptions and EventClassLoad are those of
+// exceptions and of classes that are defined.
+const (
+	EventAlloc      = "alloc"
+	EventExceptions = "exceptions"
+	EventClassLoad  = "class-load"
+)
+
 // AddValue counts a stack n times, with an amount of what the profile's weight is beside samples: bytes, of an event.
 func (p *Profile) AddValue(root string, s *Stack, n, amount int64) {
 	if n > 0 {

@@ -53,10 +53,14 @@ type Perf struct {
 	pid    int
 	cpu    *arch.CPU
 	events int // how many there may be; 0: as many as make sense
+	kernel bool
 }
 
 // NewPerf makes a sampler of pid.
 func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{progress: newProgress(), pid: pid, cpu: cpu} }
+
+// WantKernel wants the kernel's frames, too: Look.Kernel. It is called before Run.
+func (p *Perf) WantKernel() { p.kernel = true }
 
 // ErrPerfOverhead: nothing tells what an interrupt of the kernel costs.
 var ErrPerfOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
@@ -168,7 +172,19 @@ func (r *perfRun) open() (err error) {
 		r.watchEveryone()
 	}
 	r.stats.Wide = r.everyone != nil
+	r.stats.KernelHidden = r.perf.kernel && !r.power.Kernel
 	return nil
+}
+
+// inKernel is what is wanted, and may be had, of threads in the kernel.
+func (r *perfRun) inKernel() perfKernel {
+	switch {
+	case !r.power.Kernel:
+		return noKernel
+	case r.perf.kernel:
+		return kernelFrames
+	}
+	return inKernel
 }
 
 func (r *perfRun) close() {
@@ -297,7 +313,7 @@ func (r *perfRun) drain() {
 func (r *perfRun) record(b ringBytes, rec perfRecord) {
 	switch rec.kind {
 	case perfSample:
-		if !b.parse(rec, r.perf.cpu, &r.sample) {
+		if !b.parse(rec, r.perf.cpu, r.inKernel() == kernelFrames, &r.sample) {
 			r.lose(ptrace.Failed, 1)
 			return
 		}
@@ -336,6 +352,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 		hint = known.hint
 	}
 	need := r.fill(b, s, &hint, snap)
+	snap.Kernel = append(snap.Kernel, s.kernel...)
 	if th != nil {
 		r.note(th, s, need)
 		r.bill(th, known, snap)

@@ -61,7 +61,7 @@ func TestPerfParse(t *testing.T) {
 			t.Fatalf("at %d: %+v %v", at, rec, ok)
 		}
 		var s rawSample
-		if !b.parse(rec, amd64.CPU, &s) {
+		if !b.parse(rec, amd64.CPU, false, &s) {
 			t.Fatalf("at %d it does not parse", at)
 		}
 		if s.pid != 6 || s.tid != 7 || s.when != 12345 || !s.inKernel || !s.hasRegs || s.unknown != 0 || s.stackLen != 24 ||
@@ -93,7 +93,7 @@ func TestPerfParseDamaged(t *testing.T) {
 		damage(r)
 		b, head := ringWith(512, 64, r)
 		rec, ok := b.next(64, head)
-		if ok && b.parse(rec, amd64.CPU, new(rawSample)) {
+		if ok && b.parse(rec, amd64.CPU, false, new(rawSample)) {
 			t.Errorf("%s: parses", what)
 		}
 	}
@@ -124,7 +124,7 @@ func TestPerfUntold(t *testing.T) {
 		b, head := ringWith(512, 0, r)
 		rec, _ := b.next(0, head)
 		var s rawSample
-		if !b.parse(rec, amd64.CPU, &s) || s.stackLen != 0 {
+		if !b.parse(rec, amd64.CPU, false, &s) || s.stackLen != 0 {
 			t.Fatalf("%+v", s)
 		}
 		return s.unknown
@@ -159,7 +159,7 @@ func TestPerfReadAllocates(t *testing.T) {
 	var s rawSample
 	stack := make([]byte, 64)
 	each := func(b ringBytes, rec perfRecord) {
-		if b.parse(rec, amd64.CPU, &s) {
+		if b.parse(rec, amd64.CPU, false, &s) {
 			b.copyTo(stack[:s.stackLen], s.stackAt)
 		}
 	}
@@ -187,7 +187,7 @@ func FuzzPerfRing(f *testing.F) {
 				if rec.end <= rec.at-perfHeader || rec.end > head {
 					t.Fatalf("record to %d of %d", rec.end, head)
 				}
-				if b.parse(rec, cpu, &s) {
+				if b.parse(rec, cpu, false, &s) {
 					if s.stackLen < 0 || s.stackLen > s.asked || s.stackAt+uint64(s.asked) > rec.end {
 						t.Fatalf("%+v in %+v", s, rec)
 					}

@@ -55,6 +55,8 @@ type Stats struct {
 	Asleep    int64                     // of those taken, the thread went to sleep in the moment of the look
 	Visits    bool                      // threads were met by visiting their CPUs
 	Wide      bool                      // perf's events were those of CPUs
+	// KernelHidden: the kernel's frames were wanted of perf, and may not be seen.
+	KernelHidden bool
 	Signals   int64                     // looks that met a signal on its way
 	Ticks     int64
 	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0

@@ -72,11 +72,13 @@ const (
 	stubCode
 	gapCode
 	stateCode
+	kernelCode
 	truncation // no code: the root of a stack that does not reach its thread's
 )
 
 // sortClasses stand for the class of code that has no class and no image.
-var sortClasses = [...]string{stubCode: "stub", gapCode: "gap", stateCode: "state", truncation: "truncated"}
+var sortClasses = [...]string{stubCode: "stub", gapCode: "gap", stateCode: "state", kernelCode: "kernel",
+	truncation: "truncated"}
 
 func sortOf(k profile.Kind) codeSort {
 	switch k {
@@ -86,6 +88,8 @@ func sortOf(k profile.Kind) codeSort {
 		return gapCode
 	case profile.StateFrame:
 		return stateCode
+	case profile.Kernel:
+		return kernelCode
 	}
 	if k.Java() {
 		return javaCode

@@ -183,6 +183,8 @@ func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 			return gapCode, profile.Gap
 		case sortClasses[stateCode]:
 			return stateCode, profile.StateFrame
+		case sortClasses[kernelCode]:
+			return kernelCode, profile.Kernel
 		case sortClasses[truncation]:
 			return truncation, profile.Gap
 		}
@@ -240,6 +242,8 @@ func className(symbol string) string {
 			name = p
 		} else if rest, ok := strings.CutPrefix(name, "L"); ok {
 			name = strings.TrimSuffix(rest, ";")
+		} else { // "[unknown class]" is no array
+			name, dimensions = symbol, 0
 		}
 	}
 	return strings.ReplaceAll(name, "/", ".") + strings.Repeat("[]", min(dimensions, 255))

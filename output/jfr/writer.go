@@ -37,6 +37,7 @@ type Writer struct {
 	pools  *pools
 	body   []byte // of the event that is being made
 	head   []byte
+	types  eventTypes // of samples of events
 
 	written int64 // bytes of whole chunks
 	unsaved int64 // events of the open chunk
@@ -133,6 +134,9 @@ func (w *Writer) begin(now profile.Instant) {
 	w.pools.reset()
 	w.unsaved = 0
 	w.facts.write(w)
+	for i := range w.types.list {
+		w.eventKind(&w.types.list[i])
+	}
 }
 
 // event begins an event of a moment; end appends it to the chunk.
@@ -223,7 +227,11 @@ func (w *Writer) metadata() []byte {
 	b := appendInt(w.body[:0], uint64(typeMetadata))
 	b = appendInt(b, uint64(w.from))
 	b = appendInt(b, 0) // duration
-	b = append(b, metadataBody...)
+	if w.types.metadata != nil {
+		b = append(b, w.types.metadata...)
+	} else {
+		b = append(b, metadataBody...)
+	}
 	w.body = b
 	return appendEvent(nil, b)
 }

@@ -100,6 +100,9 @@ var versionWords = setOf(`OpenJDK Java HotSpot TM Server Client VM Bit mixed mod
 func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	out := *s
 	out.Thread = f.thread(s.Thread)
+	if s.Event != nil { // it may be named after a function of the program's
+		out.Event = &profile.EventKind{Name: r.Text(s.Event.Name), Unit: s.Event.Unit}
+	}
 	if s.Stack != nil {
 		stack := *s.Stack
 		stack.Virtual.Name = r.ThreadName(stack.Virtual.Name)

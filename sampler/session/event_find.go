@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/profile"
 	"goprof/sampler"
 )
 
@@ -112,7 +113,7 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	if c := way.counter; c != nil {
 		plan.list = []sampler.Event{{Name: plan.Name, Type: c.kind, Config: c.config, Interval: every}}
-		plan.parts = []eventPart{{}}
+		plan.parts = []eventPart{{of: plan.kind()}}
 		return sampler.TryCounter(s.Process.PID(), c.kind, c.config)
 	}
 	for i := range way.probes {
@@ -129,13 +130,18 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 			}
 			e.Probes = append(e.Probes, sampler.Probe{File: file, Offset: f.Offset})
 		}
-		plan.list, plan.parts = append(plan.list, e), append(plan.parts, p.eventPart)
+		part := p.eventPart
+		part.of = plan.kind()
+		plan.list, plan.parts = append(plan.list, e), append(plan.parts, part)
 		if err != nil {
 			return err // Close gives back those that were opened
 		}
 	}
 	return sampler.TryProbes()
 }
+
+// kind is what samples of a plan of one event are of.
+func (p *EventPlan) kind() *profile.EventKind { return &profile.EventKind{Name: p.Name, Unit: p.Unit} }
 
 // explainEvent says why an event cannot be had, and what mends it.
 func (s *Session) explainEvent(name string, err error) error {

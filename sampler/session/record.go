@@ -342,10 +342,7 @@ func (r *recording) account() profile.Summary {
 	}
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
-	if r.kernelErr != nil {
-		sum.Notes = append(sum.Notes, profile.Note{Name: "kernel-names", Remedy: "sysctl kernel.kptr_restrict=0",
-			Text: "the kernel's functions have no names: " + r.kernelErr.Error()})
-	}
+	sum.Notes = append(sum.Notes, r.kernelNotes(&stats)...)
 	sum.OwnCPU = ownCPU() - r.before
 	if !stats.Visits { // who is visited was on a CPU
 		sum.Asleep = r.asleep

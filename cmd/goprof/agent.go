@@ -178,7 +178,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	defer session.StopAfterSuspend()()
 	defer session.StartWatchdog(watchdogName)()
 	goFirst()
-	to.guard()
+	to.guard(c)
 	session.StayAhead()
 	debug.SetGCPercent(agentGarbage)
 
@@ -226,6 +226,7 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 		if text := staysAsItWas(&c, old); text != "" {
 			say(text)
 		}
+		c.Engine = old.Engine
 		a.Reload(c.Settings)
 	}
 }
@@ -235,6 +236,9 @@ func staysAsItWas(c, old *config.Config) string {
 	var what []string
 	if c.Listen != old.Listen {
 		what = append(what, "listen")
+	}
+	if c.Engine != old.Engine { // what perf needs was given up
+		what = append(what, "engine")
 	}
 	if c.Files != old.Files {
 		what = append(what, "files")

@@ -6,7 +6,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"goprof/output/shelf"
@@ -14,6 +17,7 @@ import (
 	"goprof/profile/resource"
 	"goprof/sampler/agent/config"
 	"goprof/sampler/guard"
+	"goprof/sampler/session"
 )
 
 // sending is how an agent's batches reach servers. A nil one sends nothing.
@@ -66,12 +70,32 @@ func urls(text string) (all []string) {
 }
 
 // guard gives up what an agent does not need.
-func (s *sending) guard() {
+func (s *sending) guard(c *config.Config) {
+	keep := guard.ToWatch
+	if c.Engine != session.PtraceEngine {
+		keep = slices.Concat(keep, guard.ForPerf)
+	}
+	if !isOwn(c.Files.Dir) {
+		keep = slices.Concat(keep, guard.ForFolders)
+	}
 	if s == nil {
-		guard.Enter(guard.ToRecord)
+		guard.Enter(keep)
 		return
 	}
-	guard.EnterSending(guard.ToRecord)
+	guard.EnterSending(keep)
+}
+
+// isOwn reports whether a folder can be written without CAP_DAC_OVERRIDE. A spool always is (ship, checkOwner).
+func isOwn(dir string) bool {
+	if dir == "" {
+		return true
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o300 == 0o300
 }
 
 // offer gives a batch to files, if there are any, and to servers. Relabelling is for servers.

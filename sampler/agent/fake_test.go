@@ -21,6 +21,7 @@ type fakeWorld struct {
 	mu       sync.Mutex
 	jvms     map[int]*fakeJVM
 	own      time.Duration
+	dear     time.Duration // what it costs to attach
 	interval time.Duration
 	attached map[int]int
 	blind    bool
@@ -114,6 +115,7 @@ func (w *fakeWorld) Attach(pid int) (Target, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attached[pid]++
+	w.own += w.dear
 	j := w.jvms[pid]
 	if j == nil {
 		return nil, errors.New("gone")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -167,6 +168,15 @@ func (f *agentFlags) wrong(cmd *cobra.Command, err error) error {
 // caches that live for long.
 const agentGarbage = 50
 
+// boundMemory keeps garbage within the bound.
+func boundMemory(s *agent.Settings) {
+	if s.MaxMemory == 0 {
+		debug.SetMemoryLimit(math.MaxInt64)
+		return
+	}
+	debug.SetMemoryLimit(s.MaxMemory)
+}
+
 // serve watches until a signal ends it.
 func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, files *shelf.Shelf,
 	to *sending, say func(string)) error {
@@ -181,6 +191,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	to.guard(c)
 	session.StayAhead()
 	debug.SetGCPercent(agentGarbage)
+	boundMemory(&c.Settings)
 
 	host := agent.NewHost(host(), version(), whose.Enrich)
 	a := agent.New(host, c.Settings, to.offer(files), say)
@@ -227,6 +238,7 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 			say(text)
 		}
 		c.Engine = old.Engine
+		boundMemory(&c.Settings)
 		a.Reload(c.Settings)
 	}
 }

@@ -24,6 +24,7 @@ type Agent struct {
 	finder   finder
 	guests   map[int]*guest
 	budget   budget
+	memory   memory
 	metrics  *Metrics
 	said     limiter
 	running  sync.WaitGroup
@@ -189,6 +190,7 @@ func (a *Agent) beat(ctx context.Context, now time.Time) {
 	hungry := a.readClocks(now)
 	a.cutBatches(now)
 	a.budget.hold(a, now)
+	a.holdMemory(now)
 	a.wake(ctx, hungry, now)
 	a.metrics.census(a.guests)
 }
@@ -317,7 +319,11 @@ func (a *Agent) wake(ctx context.Context, hungry []*guest, now time.Time) {
 		}
 	}
 	for _, g := range hungry {
-		if at >= a.settings.MaxJVMs || busy >= mostOpening || !a.budget.mayAttach(now) {
+		if now.Before(g.leave) {
+			a.metrics.delayed.Add(1)
+			continue
+		}
+		if at >= a.settings.MaxJVMs || !a.hasRoom(at) || busy >= mostOpening || !a.budget.mayAttach(now) {
 			a.metrics.delayed.Add(1)
 			return
 		}

@@ -24,7 +24,7 @@ type budget struct {
 	factor   float64       // of the samples that are due then, that may be taken
 	began    time.Time
 	at       time.Time
-	excess   float64 // what was spent too much so far: seconds of the whole host
+	excess   float64       // what was spent too much so far: seconds of the whole host
 	own      time.Duration // goprof's CPU time then
 	paused   time.Duration // since then
 	attached time.Duration // of own since then, for attaching

@@ -25,6 +25,9 @@ type fakeWorld struct {
 	interval time.Duration
 	attached map[int]int
 	blind    bool
+	live     int64  // memory of goprof for each JVM that is recorded
+	cycles   uint64 // of the garbage collector
+	holding  int
 }
 
 type fakeJVM struct {
@@ -141,6 +144,19 @@ func (w *fakeWorld) Own() time.Duration {
 	return w.own
 }
 
+// Memory is as much as is recorded.
+func (w *fakeWorld) Memory() (int64, uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int64(w.holding) * w.live, w.cycles
+}
+
+func (w *fakeWorld) hold(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holding += n
+}
+
 func (w *fakeWorld) CPUs() int { return 2 }
 
 func (w *fakeWorld) SetInterval(d time.Duration) {
@@ -172,6 +188,8 @@ func (t *fakeTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	how.Sink.Begin(profile.Instant{}, profile.Meta{PID: t.j.PID})
 	how.Sink.Sample(&profile.Sample{Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.b"}}}}})
 	how.Started(t)
+	t.w.hold(1)
+	defer t.w.hold(-1)
 	select {
 	case <-ctx.Done():
 	case <-t.j.gone:

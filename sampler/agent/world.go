@@ -30,6 +30,8 @@ type World interface {
 	// Own is the CPU time that goprof itself has used so far, and CPUs how many the host has.
 	Own() time.Duration
 	CPUs() int
+	// Memory is what goprof had in use after its last garbage collection, and how many there have been.
+	Memory() (live int64, collections uint64)
 	// SetInterval is the CPU time between two samples from now on, of those that take them together.
 	SetInterval(time.Duration)
 }

@@ -67,6 +67,8 @@ var Options = []Option{
 	{"group-threads", false, "", "put threads together whose names differ by a number only: fewer series", setPools},
 	{"max-cpu", false, "SHARE",
 		"`share` of the host's CPUs that goprof and its pauses may take together; 0 is any", setMaxCPU},
+	{"max-memory", false, "SIZE", "`bytes` that goprof may keep: JVMs with little to do are let go first; 0 is any",
+		setMaxMemory},
 	{"max-jvms", false, "N", "`number` of JVMs that are recorded at a time", setMaxJVMs},
 	{"listen", false, "ADDRESS",
 		"serve /metrics and /healthz at `address`: 127.0.0.1:9464; nothing listens without it", setListen},
@@ -271,6 +273,15 @@ func setMaxCPU(c *Config, text string) (err error) {
 	}
 	c.MaxCPU = share
 	return nil
+}
+
+func setMaxMemory(c *Config, text string) (err error) {
+	if text == "0" {
+		c.MaxMemory = 0
+		return nil
+	}
+	c.MaxMemory, err = parseBytes(text)
+	return err
 }
 
 func setMaxJVMs(c *Config, text string) (err error) {

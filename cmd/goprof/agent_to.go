@@ -69,8 +69,8 @@ func urls(text string) (all []string) {
 	return all
 }
 
-// guard gives up what an agent does not need.
-func (s *sending) guard(c *config.Config) {
+// guardAgent gives up what an agent does not need.
+func guardAgent(c *config.Config) {
 	keep := guard.ToWatch
 	if c.Engine != session.PtraceEngine {
 		keep = slices.Concat(keep, guard.ForPerf)
@@ -78,7 +78,7 @@ func (s *sending) guard(c *config.Config) {
 	if !isOwn(c.Files.Dir) {
 		keep = slices.Concat(keep, guard.ForFolders)
 	}
-	if s == nil {
+	if !c.To.Any() {
 		guard.Enter(keep)
 		return
 	}

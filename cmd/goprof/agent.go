@@ -120,6 +120,10 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return f.wrong(cmd, err)
 	}
+	names, err := openNameless(cmd, &c)
+	if err != nil {
+		return err
+	}
 	talk := cmd.ErrOrStderr()
 	if f.check {
 		if err := checkSending(&c.To); err != nil {
@@ -129,7 +133,7 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 		return nil
 	}
 	say := func(text string) { fmt.Fprintf(talk, "goprof: %s\n", output.Printable(text)) }
-	out := &outlets{say: say}
+	out := &outlets{say: say, names: names}
 	takesOver := f.takeOver && len(handoverFolders(&c)) > 0
 	if f.takeOver && !takesOver {
 		return errNoFolder()
@@ -268,6 +272,9 @@ func staysAsItWas(c, old *config.Config) string {
 	}
 	if c.Files != old.Files {
 		what = append(what, "files")
+	}
+	if c.Redact != old.Redact || c.RedactKey != old.RedactKey {
+		what = append(what, "redact")
 	}
 	if c.To != old.To {
 		what = append(what, "destinations")

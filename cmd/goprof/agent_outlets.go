@@ -21,7 +21,8 @@ import (
 
 // outlets are where an agent's batches go: files, and servers. Until they are open batches wait.
 type outlets struct {
-	say func(string)
+	say   func(string)
+	names *nameless
 
 	mu      sync.Mutex
 	open    bool
@@ -52,7 +53,7 @@ func (o *outlets) connect(c *config.Config) error {
 	defer o.mu.Unlock()
 	o.files, o.to, o.open = files, to, true
 	for _, b := range o.waiting {
-		to.offer(files)(b)
+		o.give(b)
 	}
 	o.waiting = nil
 	return nil
@@ -64,11 +65,28 @@ func (o *outlets) offer(b *ship.Batch) {
 	defer o.mu.Unlock()
 	switch {
 	case o.open:
-		o.to.offer(o.files)(b)
+		o.give(b)
 	case len(o.waiting) < mostHeld:
 		o.waiting = append(o.waiting, b)
 	default:
 		o.dropped++
+	}
+}
+
+// give gives a batch to files and to servers. Relabelling is for servers; it knows the names, and what it makes of them
+// is taken out again.
+func (o *outlets) give(b *ship.Batch) {
+	shown := o.names.batch(b)
+	if o.files != nil {
+		o.files.Offer(shown)
+	}
+	if o.to == nil {
+		return
+	}
+	sent := *shown
+	whose, keep := o.to.rules.Apply(b.Resource)
+	if sent.Resource = o.names.whose(whose); keep {
+		o.to.shipper.Offer(&sent)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"goprof/output/shelf"
 	"goprof/output/ship"
 	"goprof/profile/resource"
 	"goprof/sampler/agent/config"
@@ -96,23 +95,6 @@ func isOwn(dir string) bool {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o300 == 0o300
-}
-
-// offer gives a batch to files, if there are any, and to servers. Relabelling is for servers.
-func (s *sending) offer(files *shelf.Shelf) func(*ship.Batch) {
-	return func(b *ship.Batch) {
-		if files != nil {
-			files.Offer(b)
-		}
-		if s == nil {
-			return
-		}
-		sent := *b
-		whose, keep := s.rules.Apply(b.Resource)
-		if sent.Resource = whose; keep {
-			s.shipper.Offer(&sent)
-		}
-	}
 }
 
 // lastTry is how long an agent that ends goes on to send. What is left then stays in the spool.

@@ -23,7 +23,7 @@ const (
 const (
 	// askAhead is how long before the moment it is asked for, and withdrawAhead until when the other one may agree: it
 	// has that long to keep its word.
-	askAhead, withdrawAhead = 5 * time.Second, time.Second
+	askAhead, withdrawAhead = 3 * time.Second, time.Second
 	// askEvery is how often the answer is looked for.
 	askEvery = 20 * time.Millisecond
 )

@@ -62,7 +62,7 @@ func (a *Agent) perform() {
 }
 
 // settleBeats is how many beats an agent takes until it knows who is busy.
-const settleBeats = 5
+const settleBeats = 3
 
 // noteSettled is called after each beat, with what was delayed before it.
 func (a *Agent) noteSettled(delayed int64) {

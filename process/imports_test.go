@@ -58,8 +58,9 @@ var mayImport = map[string][]string{
 	"goprof/output/redaction":     {"goprof/profile", "goprof/profile/redact", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/recording"},
 
 	// What sends profiles to servers.
-	"goprof/output/shelf":     {"goprof/profile", "goprof/profile/resource", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/ship"},
-	"goprof/output/ship":      {"goprof/profile", "goprof/profile/naming", "goprof/profile/resource"},
+	"goprof/output/shelf":     {"goprof/profile", "goprof/profile/resource", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/ship", "goprof/output/sole"},
+	"goprof/output/sole":      {},
+	"goprof/output/ship":      {"goprof/output/sole", "goprof/profile", "goprof/profile/naming", "goprof/profile/resource"},
 	"goprof/output/ship/wire": {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/ship"},
 	"goprof/output/otlp":      {"goprof/profile", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/profile/resource", "goprof/output", "goprof/output/ship", "goprof/output/ship/wire"},
 	"goprof/output/pyroscope": {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/pprof", "goprof/output/ship", "goprof/output/ship/wire"},

@@ -17,6 +17,8 @@ const (
 	// houseBusy is how often the list of threads of a member is kept that was met, houseIdle of one that was not.
 	houseBusy = int64(time.Second)
 	houseIdle = int64(10 * time.Second)
+	// idleNap is how soon a group without members looks whether one has come.
+	idleNap = 100 * int64(time.Millisecond)
 	// answerEvery is how soon a member is told what it asked.
 	answerEvery = int64(50 * time.Millisecond)
 	// leaveWithin is how long a member that leaves waits for stops that are late.
@@ -103,7 +105,17 @@ func (r *groupRun) shift() {
 	}
 	r.renew = false
 	rest := int64(0)
-	for r.sleep(r.visits.plan(ptrace.Monotonic(&r.ts), rest, r.interval.Load(), r.lead)) {
+	for {
+		if len(r.members) == 0 {
+			if !r.idle() {
+				break
+			}
+			rest = ptrace.Monotonic(&r.ts)
+			continue
+		}
+		if !r.sleep(r.visits.plan(ptrace.Monotonic(&r.ts), rest, r.interval.Load(), r.lead)) {
+			break
+		}
 		before := threadCPU()
 		if r.slept {
 			r.visit()
@@ -135,6 +147,22 @@ func (r *groupRun) with(m *Member, do func(c *run)) {
 	m.run.t.Borrow(r.lead)
 	do(m.run)
 	m.run.t.GiveBack(r.lead)
+}
+
+// idle lets time pass while there is no member: no CPU is visited then, and the kernel takes no notes. It returns false
+// when the shift is over.
+func (r *groupRun) idle() bool {
+	r.visits.leave()
+	for len(r.members) == 0 {
+		if r.ctx.Err() != nil || r.failed != nil || r.renew || ptrace.SuspendWanted() {
+			return false
+		}
+		r.ts = unix.NsecToTimespec(ptrace.Monotonic(&r.ts) + idleNap)
+		ptrace.SleepUntil(&r.ts)
+		r.takeIn()
+	}
+	r.lastLoop, r.visits.moments.step = 0, 0 // moments begin anew
+	return true
 }
 
 // sleep waits until the deadline. It returns false when the shift is over.

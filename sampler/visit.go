@@ -181,13 +181,19 @@ func (v *visits) begin() bool {
 }
 
 func (v *visits) end() {
-	if v.at >= 0 {
-		v.cpus[v.at].notes.watch(false)
-	}
+	v.leave()
 	v.bound.Close()
 	if v.own >= 0 {
 		unix.Close(v.own)
 		v.own = -1
+	}
+}
+
+// leave ends the notes of the CPU where we are: there is no visit for some time.
+func (v *visits) leave() {
+	if v.at >= 0 {
+		v.cpus[v.at].notes.watch(false)
+		v.at = -1
 	}
 }
 

@@ -72,6 +72,53 @@ func TestBudgetIsHeldFairly(t *testing.T) {
 	}
 }
 
+// The share holds for each minute, the first one too: JVMs that are busy when the agent starts are attached to one after
+// the other, and their first samples, which cost most, are paid back.
+func TestEachMinuteIsWithinBudget(t *testing.T) {
+	d := drive(t, Default())
+	d.w.dear = 200 * time.Millisecond
+	for pid := 1; pid <= 5; pid++ {
+		d.w.start(pid, "Busy")
+	}
+	var own []time.Duration
+	for beat := range 240 {
+		for pid := 1; pid <= 5; pid++ {
+			d.w.use(pid, 300*time.Millisecond)
+		}
+		d.w.mu.Lock()
+		for pid, j := range d.w.jvms {
+			if d.Agent.guests[pid] == nil || d.w.attached[pid] == 0 {
+				continue
+			}
+			cost := 300 * time.Microsecond
+			if beat < 20 {
+				cost *= 5 // caches are cold
+			}
+			taken := int64(6 * j.share * float64(time.Second/19) / max(float64(d.w.interval), float64(time.Second/19)))
+			j.st.Taken += taken
+			d.w.own += time.Duration(taken) * cost
+		}
+		d.w.own += 4 * time.Millisecond
+		own = append(own, d.w.own)
+		d.w.mu.Unlock()
+		d.beats(1)
+	}
+	most, from := time.Duration(0), 0
+	for i := range own {
+		if n := own[i] - own[max(i-60, 0)]; n > most {
+			most, from = n, i-60
+		}
+	}
+	if allowed := 1200 * time.Millisecond; most > allowed+allowed/10 {
+		t.Errorf("%v of CPU time in the minute from second %d on; 1%% of two CPUs is %v", most, from, allowed)
+	}
+	for pid := 1; pid <= 5; pid++ {
+		if d.w.attached[pid] != 1 {
+			t.Errorf("process %d was attached to %d times", pid, d.w.attached[pid])
+		}
+	}
+}
+
 func TestFill(t *testing.T) {
 	for _, c := range []struct {
 		due  []float64

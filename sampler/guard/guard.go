@@ -11,6 +11,7 @@ package guard
 
 import (
 	"runtime"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -40,10 +41,18 @@ var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 // ToDumpAndWrite is for writing a file, too, into a folder that was found to be writable before: dump --redact-map.
 var ToDumpAndWrite = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
-// ToRecord is for perf events of new threads, too, and what copies with them, whose rings are locked memory, and for
-// writing the result into a folder and over a file that were found to be writable when the recording began.
-var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_IPC_LOCK,
-	unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
+// ToWatch is for the kernel's notes of who was on a CPU, too: what an agent needs whose files lie in a folder of its own.
+var ToWatch = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON)
+
+// ForPerf and ForFolders are what more is needed for what copies with perf events, whose rings are locked memory, and
+// for writing into somebody else's folder and over a file there, which were found to be writable before.
+var (
+	ForPerf    = Keep{unix.CAP_BPF, unix.CAP_IPC_LOCK}
+	ForFolders = Keep{unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER}
+)
+
+// ToRecord is for perf events of new threads, and for writing the result.
+var ToRecord = slices.Concat(ToWatch, ForPerf, ForFolders)
 
 // ToRecordKernel is for the names of the kernel's functions, too: /proc/kallsyms says where these are to who has it.
 var ToRecordKernel = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYSLOG)

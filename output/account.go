@@ -412,11 +412,12 @@ func cpus(used, in time.Duration) string {
 	return strconv.FormatFloat(n, 'f', 1, 64) + " CPUs"
 }
 
-// Span is a time with three digits or so and its unit: 33.5 s, 0.21 s, 98 µs.
+// Span is a time with three digits or so and its unit: 33.5 s, 0.21 s, 98 µs. Long ones are told to the second:
+// 1 h 0 min 7 s.
 func Span(d time.Duration) string {
 	switch {
-	case d >= 10*time.Minute:
-		return digits(d.Minutes()) + " min"
+	case d >= 2*time.Minute:
+		return longSpan(int64(d / time.Second))
 	case d >= 100*time.Millisecond:
 		return digits(d.Seconds()) + " s"
 	case d >= 100*time.Microsecond:
@@ -425,6 +426,22 @@ func Span(d time.Duration) string {
 		return digits(d.Seconds()*1e6) + " µs"
 	}
 	return "0 s"
+}
+
+// longSpan tells hours, minutes and seconds, but for zeros at the end.
+func longSpan(seconds int64) string {
+	var parts []string
+	if h := seconds / 3600; h > 0 {
+		parts = append(parts, Grouped(h)+" h")
+	}
+	m, s := seconds/60%60, seconds%60
+	if m > 0 || s > 0 {
+		parts = append(parts, fmt.Sprintf("%d min", m))
+	}
+	if s > 0 {
+		parts = append(parts, fmt.Sprintf("%d s", s))
+	}
+	return strings.Join(parts, " ")
 }
 
 // digits keeps three digits, or all before the point.

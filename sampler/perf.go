@@ -404,7 +404,7 @@ func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, to *look.Lo
 		size = int(min(uint64(size), need))
 	}
 	if cap(snap.Stack) < size {
-		snap.Stack = make([]byte, perfStackMost)
+		snap.Stack = make([]byte, min((size+perfStackStep-1)/perfStackStep*perfStackStep, perfStackMost))
 	}
 	snap.Stack = snap.Stack[:size]
 	b.copyTo(snap.Stack, s.stackAt)

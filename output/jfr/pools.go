@@ -123,6 +123,9 @@ type pools struct {
 // maxKept bounds how many symbols and methods are known from chunk to chunk, of some 200 bytes each.
 const maxKept = 1 << 16
 
+// minIdentities is how many Funcs are known in any case, beside twice as many as there are methods.
+const minIdentities = 1 << 10
+
 func newPools() *pools {
 	p := &pools{
 		threadOf: make(map[profile.Thread]uint64),
@@ -158,6 +161,9 @@ func (p *pools) reset() {
 	p.sources = p.sources[:0]
 	if max(len(p.symbolOf), len(p.methodOf)) > maxKept {
 		p.forget()
+	}
+	if len(p.methodOf) > 2*len(p.methodBy)+minIdentities {
+		clear(p.methodOf) // of Funcs that were made anew: it holds the old ones
 	}
 	clear(p.threadOf)
 	p.byTID, p.lastTID = p.lastTID, p.byTID

@@ -52,6 +52,10 @@ type RecordOptions struct {
 	Min time.Duration
 	// Sink is given each sample with its time, if it is not nil.
 	Sink Sink
+	// Full is given the stacks so far, if it is not nil, when they have come to need much memory, and the profile forgets
+	// them: for who has the samples by Sink, and wants of the profile no more than sums. It is called where stacks are
+	// walked. In modes that are wall-clock ones, of events and with Threads the profile keeps all.
+	Full func(stacks *profile.Profile)
 	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops.
 	Group *sampler.Group
 	// Pace is sampler.Config's.
@@ -196,8 +200,9 @@ type recording struct {
 	events    *eventReader // of a recording of an event
 	kernel    *kernelNames // nil where the kernel's frames are not wanted
 	kernelErr error        // why these have no names
-	standings *standings   // of a wall-clock recording
-	timed     *telling     // nil where nobody wants samples with their times
+	caches    cacheBound
+	standings *standings // of a wall-clock recording
+	timed     *telling   // nil where nobody wants samples with their times
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
@@ -279,6 +284,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			r.settleAll()
 			r.tick()
+			r.boundCaches()
 		case <-r.newThreads():
 			if r.strangers.due(strangerShare) {
 				r.strangers.doTimed(func() error { r.refreshHints(0); return nil })
@@ -407,6 +413,7 @@ func (r *recording) take(snap *look.Look) {
 		r.profile.Count(stack, snap.Samples(), time.Duration(snap.CPU))
 	} else {
 		r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+		r.handOverStacks()
 	}
 	r.tellSample(snap, stack)
 	r.sampled[snap.TID] = true

@@ -14,6 +14,9 @@ import (
 	"goprof/testdata/browser"
 )
 
+// TestMain ends the browser.
+func TestMain(m *testing.M) { browser.Main(m) }
+
 // flamePage is a flame graph in a headless Chromium.
 type flamePage struct{ *browser.Page }
 

@@ -15,6 +15,9 @@ import (
 	"goprof/testdata/browser"
 )
 
+// TestMain ends the browser.
+func TestMain(m *testing.M) { browser.Main(m) }
+
 // heatPage is a page in a headless Chromium.
 type heatPage struct{ *browser.Page }
 

@@ -9,10 +9,14 @@ RUN     ?= .
 TIMEOUT ?= 45m
 FUZZTIME ?= 20s
 
+# All that is compiled here is compiled in one way, which names no folder: tests, checks and binaries share it in Go's
+# cache, and so do other clones.
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
+
 # The binary is static: it must run in any container beside any libc.
 BUILD_ENV   := CGO_ENABLED=0
 # It begins where the limit of address space is looked at first (arch/entry).
-BUILD_FLAGS := -trimpath -ldflags "-s -w -E goprof/arch/entry.start"
+BUILD_FLAGS := -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
 .PHONY: help build test test-languages test-servers test-readers test-engines quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
@@ -25,12 +29,16 @@ build: ## the static binary ./goprof
 	@$(BUILD_ENV) $(GO) build $(BUILD_FLAGS) -o $(BINARY) ./cmd/goprof
 	@printf 'built ./%s, %s bytes\n' $(BINARY) "$$(wc -c < $(BINARY))"
 
-# One package at a time (-p 1): tests of real JVMs need the CPUs for themselves.
+# These have tests that measure, or that need the CPUs for themselves: they run one at a time (-p 1), after all others.
+ALONE   := ./cmd/... ./sampler/... ./scripts/... ./testdata/jvmtest ./testdata/oracle
+BESIDE   = $(filter-out $(shell $(GO) list $(ALONE)),$(shell $(GO) list $(PKG)))
+
 test: ## all tests, with real JVMs (installs a JDK and tools, or says what to install)
 	@scripts/tools.sh chromium gdb musl-gcc strace
 	@scripts/jdk.sh
-	@start=$$(date +%s); status=0; \
-	GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1 $(GO) test -p 1 -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) || status=$$?; \
+	@start=$$(date +%s); status=0; export GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1; \
+	$(GO) test -timeout $(TIMEOUT) -run '$(RUN)' $(BESIDE) || status=$$?; \
+	$(GO) test -p 1 -timeout $(TIMEOUT) -run '$(RUN)' $(ALONE) || status=$$?; \
 	echo "make test: $$(( $$(date +%s) - start )) s"; exit $$status
 
 prove: ## the oracles in their long form, some hours (STOPS=, STEPS=, SAMPLES=, CHURN=seconds)

@@ -16,7 +16,8 @@ func someSummary() profile.Summary {
 	p := profile.New()
 	p.Meta = profile.Meta{
 		Version: "v1", Host: "h", PID: 12, MainClass: "shop.Main", JVM: "OpenJDK 17", Collector: "G1",
-		Mode: "cpu", Start: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), Duration: 10 * time.Second, Interval: 10 * time.Millisecond,
+		Mode: "cpu", Start: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC),
+		Duration: 10 * time.Second, Interval: 10 * time.Millisecond,
 		Weight: profile.CPUTime,
 	}
 	p.Add("", everyKind(), 900)
@@ -28,8 +29,10 @@ func someSummary() profile.Summary {
 	s := p.Summary()
 	s.LeafLikely, s.LeafGuessed = 30, 60
 	s.RateReached, s.Threads, s.OwnCPU = 99.5, 3, 120*time.Millisecond
-	s.Times = profile.Times{Process: 9500 * time.Millisecond, Sampled: 9 * time.Second, NotSampled: 400 * time.Millisecond, Exited: 100 * time.Millisecond}
-	s.Pauses = profile.Pauses{Count: 902, P50: 21345, P99: 80 * time.Microsecond, Max: time.Millisecond, Total: 25 * time.Millisecond}
+	s.Times = profile.Times{Process: 9500 * time.Millisecond, Sampled: 9 * time.Second,
+		NotSampled: 400 * time.Millisecond, Exited: 100 * time.Millisecond}
+	s.Pauses = profile.Pauses{Count: 902, P50: 21345, P99: 80 * time.Microsecond, Max: time.Millisecond,
+		Total: 25 * time.Millisecond}
 	s.Asleep = 45
 	s.SetQuality()
 	s.Hottest = []profile.Part{{Name: "com.shop.Cart.total", Share: 0.31}}
@@ -84,7 +87,8 @@ func TestSummaryText(t *testing.T) {
 	lost := empty
 	lost.Attempted, lost.Lost, lost.LostBy = 12, 12, map[string]int64{"stale": 11, "thread gone": 1}
 	hostile := goodSummary()
-	hostile.Hottest = []profile.Part{{Name: "a\x1b[2J.B.c;d", Share: 0.5}, {Name: "x.B.c", Share: 0.3}, {Name: "y.B.c", Share: 0.1}}
+	hostile.Hottest = []profile.Part{{Name: "a\x1b[2J.B.c;d", Share: 0.5}, {Name: "x.B.c", Share: 0.3},
+		{Name: "y.B.c", Share: 0.1}}
 	hostile.Notes = []profile.Note{{Name: "n", Text: "lib\nx is gone", Remedy: "sudo\x1b[2J"}}
 	wall := wallSummary()
 	late := goodSummary()
@@ -180,9 +184,12 @@ func goodSummary() profile.Summary {
 	return profile.Summary{
 		Meta: profile.Meta{Mode: "cpu", Duration: 20 * time.Second, Interval: 10 * time.Millisecond},
 		Rate: 100, RateReached: 99, Attempted: 3330, Samples: 3330, Whole: 3330, Threads: 10, Quality: profile.Good,
-		Times:  profile.Times{Process: 33500 * time.Millisecond, Sampled: 33400 * time.Millisecond, NotSampled: 100 * time.Millisecond},
-		Pauses: profile.Pauses{Count: 3330, Max: 500 * time.Microsecond, Total: 210 * time.Millisecond}, OwnCPU: 920 * time.Millisecond,
-		Hottest: []profile.Part{{Name: "com.shop.Cart.total", Share: 0.31}, {Name: "G1 collector", Share: 0.14}, {Name: "kernel: write", Share: 0.013}},
+		Times: profile.Times{Process: 33500 * time.Millisecond, Sampled: 33400 * time.Millisecond,
+			NotSampled: 100 * time.Millisecond},
+		Pauses: profile.Pauses{Count: 3330, Max: 500 * time.Microsecond, Total: 210 * time.Millisecond},
+		OwnCPU: 920 * time.Millisecond,
+		Hottest: []profile.Part{{Name: "com.shop.Cart.total", Share: 0.31}, {Name: "G1 collector", Share: 0.14},
+			{Name: "kernel: write", Share: 0.013}},
 	}
 }
 
@@ -192,7 +199,8 @@ func wallSummary() profile.Summary {
 	s.Times = profile.Times{}
 	s.Looks = &profile.Looks{Time: 600 * time.Second, Idle: 5600, IdleThreads: 14}
 	s.States = []profile.Part{{Name: "parked", Share: 0.62}, {Name: "running", Share: 0.38}, {Name: "file", Share: 0.001}}
-	s.Hottest = []profile.Part{{Name: "a.b.Pool.take", State: "parked", Share: 0.62}, {Name: "com.shop.Cart.total", State: "running", Share: 0.38}}
+	s.Hottest = []profile.Part{{Name: "a.b.Pool.take", State: "parked", Share: 0.62},
+		{Name: "com.shop.Cart.total", State: "running", Share: 0.38}}
 	return s
 }
 
@@ -221,16 +229,18 @@ goprof     120ms of CPU (1.2% of one)
 
 func TestSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0 s", 1: "0 µs", 1500: "1.5 µs", 98300: "98.3 µs", 500 * time.Microsecond: "0.5 ms", 7790 * time.Microsecond: "7.79 ms",
-		99999 * time.Microsecond: "100 ms", 158 * time.Millisecond: "0.16 s", 33500 * time.Millisecond: "33.5 s", 20 * time.Second: "20 s",
-		119 * time.Second: "119 s", 600 * time.Second: "10 min", 3600 * time.Second: "1 h", 1<<63 - 1: "2,562,047 h 47 min 16 s",
-		time.Hour + 7071*time.Millisecond: "1 h 0 min 7 s",
+		0: "0 s", 1: "0 µs", 1500: "1.5 µs", 98300: "98.3 µs", 500 * time.Microsecond: "0.5 ms",
+		7790 * time.Microsecond: "7.79 ms", 99999 * time.Microsecond: "100 ms",
+		158 * time.Millisecond: "0.16 s", 33500 * time.Millisecond: "33.5 s", 20 * time.Second: "20 s",
+		119 * time.Second: "119 s", 600 * time.Second: "10 min", 3600 * time.Second: "1 h",
+		1<<63 - 1: "2,562,047 h 47 min 16 s", time.Hour + 7071*time.Millisecond: "1 h 0 min 7 s",
 	} {
 		if got := Span(d); got != want {
 			t.Errorf("%d: %q, not %q", d, got, want)
 		}
 	}
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000",
+		-100: "-100"} {
 		if got := Grouped(n); got != want {
 			t.Errorf("%d: %q, not %q", n, got, want)
 		}

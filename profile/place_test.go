@@ -90,7 +90,8 @@ func TestStateLabels(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"", "[", "]", "[]", "parked", "[parked", "[park]", "[main tid=1]", "[truncated: too deep]", "[parked tid=1]", "a[running]"} {
+	for _, name := range []string{"", "[", "]", "[]", "parked", "[parked", "[park]", "[main tid=1]",
+		"[truncated: too deep]", "[parked tid=1]", "a[running]"} {
 		if IsState(name) {
 			t.Errorf("%q is a state", name)
 		}

@@ -18,14 +18,18 @@ func writeJFR(t *testing.T, name string) {
 	var b bytes.Buffer
 	w := jfr.NewWriter(&b, jfr.Options{})
 	start := time.Date(2026, 11, 22, 3, 14, 7, 0, time.UTC)
-	w.SetMeta(profile.Meta{Version: "v1", Host: "prod-7", PID: 4711, MainClass: "shop.Main", Mode: profile.ModeCPU, Interval: 10 * time.Millisecond, Start: start})
-	stack := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "shop.Cart.total"}, Kind: profile.C2, BCI: -1}}}
+	w.SetMeta(profile.Meta{Version: "v1", Host: "prod-7", PID: 4711, MainClass: "shop.Main", Mode: profile.ModeCPU,
+		Interval: 10 * time.Millisecond, Start: start})
+	stack := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "shop.Cart.total"}, Kind: profile.C2,
+		BCI: -1}}}
 	at := func(d time.Duration) profile.Instant {
 		return profile.Instant{Wall: start.UnixNano() + int64(d), Ticks: 1e12 + int64(d)}
 	}
 	for i := range 1000 {
-		thread := profile.Thread{TID: 20 + i%2, Name: "http", JavaID: int64(30 + i%2), JavaName: []string{"http-1", "http-2"}[i%2]}
-		if err := w.Sample(&profile.Sample{At: at(time.Duration(i) * 10 * time.Millisecond), Thread: thread, Stack: stack}); err != nil {
+		thread := profile.Thread{TID: 20 + i%2, Name: "http", JavaID: int64(30 + i%2),
+			JavaName: []string{"http-1", "http-2"}[i%2]}
+		sample := profile.Sample{At: at(time.Duration(i) * 10 * time.Millisecond), Thread: thread, Stack: stack}
+		if err := w.Sample(&sample); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +81,8 @@ func TestHeat(t *testing.T) {
 			t.Errorf("no %q in the page", want)
 		}
 	}
-	if _, told := goprof(7, "heat", in, "-o", own, "--thread", "nobody"); !strings.Contains(told, "no samples are left of "+in) {
+	_, told := goprof(7, "heat", in, "-o", own, "--thread", "nobody")
+	if !strings.Contains(told, "no samples are left of "+in) {
 		t.Errorf("told %q", told)
 	}
 	if !strings.Contains(page("own.html"), "&lt;two&gt;") {

@@ -17,7 +17,7 @@ import (
 // start and run some of its program, in seconds; what runs for LONG does not end by itself while a BRIEF recording goes
 // on, and what runs for LIFE not before the script does.
 func TestLiveScripts(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		testscript.Run(t, testscript.Params{
 			Dir:  "testdata/live",
 			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},

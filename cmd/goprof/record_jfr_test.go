@@ -140,7 +140,7 @@ func onlyNamed(t *testing.T, dir string, names ...string) {
 // TestRecordsJFR: what is recorded as JFR are the samples of the account, in the time of the recording, and the JDK's
 // own command reads it.
 func TestRecordsJFR(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
 		dir := t.TempDir()
 		name := filepath.Join(dir, "x.jfr")

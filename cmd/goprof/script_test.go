@@ -75,19 +75,23 @@ func flight(ts *testscript.TestScript, _ bool, args []string) {
 	file, err := os.Create(ts.MkAbs(args[0]))
 	ts.Check(err)
 	w := jfr.NewWriter(file, jfr.Options{ChunkLength: 3 * time.Second})
-	w.SetMeta(profile.Meta{Version: "1", Host: "prod-7", PID: 4711, MainClass: "shop.Main", Mode: "cpu", Interval: 100 * time.Millisecond})
+	w.SetMeta(profile.Meta{Version: "1", Host: "prod-7", PID: 4711, MainClass: "shop.Main", Mode: "cpu",
+		Interval: 100 * time.Millisecond})
 	sell := &profile.Stack{Frames: []profile.Frame{
 		{Func: &profile.Func{Name: "shop.Main.sell"}, Kind: profile.Inlined, Line: 7, BCI: 1},
 		{Func: &profile.Func{Name: "shop.Main.main"}, Kind: profile.C2, Line: 3, BCI: 2}}}
-	work := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "G1ParTask::work", Module: "libjvm.so"}, Kind: profile.Native, BCI: -1}}}
+	work := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "G1ParTask::work", Module: "libjvm.so"},
+		Kind: profile.Native, BCI: -1}}}
 	at := func(i int) profile.Instant {
 		d := int64(i) * int64(100*time.Millisecond)
 		return profile.Instant{Wall: 1_790_000_000_000_000_000 + d, Ticks: 1 + d}
 	}
 	for i := range 100 {
-		ts.Check(w.Sample(&profile.Sample{At: at(i), Thread: profile.Thread{TID: 12, JavaName: "worker-1"}, Stack: sell, CPU: 90 * time.Millisecond}))
+		ts.Check(w.Sample(&profile.Sample{At: at(i), Thread: profile.Thread{TID: 12, JavaName: "worker-1"}, Stack: sell,
+			CPU: 90 * time.Millisecond}))
 		if i%10 == 0 {
-			ts.Check(w.Sample(&profile.Sample{At: at(i), Thread: profile.Thread{TID: 13, Name: "GC Thread#0"}, Stack: work, CPU: time.Millisecond}))
+			ts.Check(w.Sample(&profile.Sample{At: at(i), Thread: profile.Thread{TID: 13, Name: "GC Thread#0"}, Stack: work,
+				CPU: time.Millisecond}))
 		}
 	}
 	ts.Check(w.Account(at(100), &profile.Summary{Attempted: 110, Whole: 110, Samples: 110}))

@@ -210,12 +210,14 @@ func (c *checker) tables() {
 			c.Fatalf("stack %d has its parent %d before it", i, off)
 		}
 	}
-	c.lengths("frames", fr.Length, len(fr.Address), len(fr.InlineDepth), len(fr.Func), len(fr.Category), len(fr.Subcategory),
+	c.lengths("frames", fr.Length, len(fr.Address), len(fr.InlineDepth), len(fr.Func), len(fr.Category),
+		len(fr.Subcategory),
 		len(fr.NativeSymbol), len(fr.Column), len(fr.Line), len(fr.InnerWindowID), len(fr.OriginalLocation))
 	c.indices("func of frame", fr.Func, fn.Length)
 	c.maybe("category of frame", fr.Category, len(c.f.Meta.Categories))
 	for i, sub := range fr.Subcategory {
-		if (sub == nil) != (fr.Category[i] == nil) || sub != nil && *sub >= len(c.f.Meta.Categories[*fr.Category[i]].Subcategories) {
+		if (sub == nil) != (fr.Category[i] == nil) || sub != nil &&
+			*sub >= len(c.f.Meta.Categories[*fr.Category[i]].Subcategories) {
 			c.Errorf("subcategory of frame %d", i)
 		}
 		if fr.InlineDepth[i] < 0 || fr.Address[i] < -1 || fr.Line[i] != nil && *fr.Line[i] <= 0 {
@@ -235,7 +237,8 @@ func (c *checker) tables() {
 	c.lengths("resources", rs.Length, len(rs.Name), len(rs.Type), len(rs.Lib), len(rs.Host))
 	c.indices("name of resource", rs.Name, len(s.StringArray))
 	c.indices("lib of resource", rs.Lib, len(c.f.Libs))
-	c.lengths("sources", src.Length, len(src.ID), len(src.SourceMapURL), len(src.Content), len(src.Filename), len(src.StartLine),
+	c.lengths("sources", src.Length, len(src.ID), len(src.SourceMapURL), len(src.Content), len(src.Filename),
+		len(src.StartLine),
 		len(src.StartColumn))
 	c.indices("name of source", src.Filename, len(s.StringArray))
 	c.lengths("symbols", 0, s.NativeSymbols.Length, len(s.NativeSymbols.Name), s.SourceLocationTable.Length)
@@ -256,7 +259,8 @@ func (c *checker) thread(th *fileThread) {
 	if th.Name == "" || th.PID == "" || th.RegisterTime == nil || th.ProcessStartupTime == nil || th.PausedRanges == nil {
 		c.Errorf("thread %+v", th)
 	}
-	c.lengths("markers", m.Length, len(m.Data), len(m.Name), len(m.Phase), len(m.Category), len(m.StartTime), len(m.EndTime))
+	c.lengths("markers", m.Length, len(m.Data), len(m.Name), len(m.Phase), len(m.Category), len(m.StartTime),
+		len(m.EndTime))
 	c.indices("name of marker", m.Name, len(c.f.Shared.StringArray))
 	c.indices("category of marker", m.Category, len(c.f.Meta.Categories))
 	for i := range m.Length {
@@ -280,7 +284,8 @@ func (c *checker) marker(th *fileThread, i int) {
 		if s.Name == m.Data[i]["type"] {
 			known = true
 			for key := range m.Data[i] {
-				if key != "type" && !slices.ContainsFunc(s.Fields, func(f struct{ Key, Label, Format string }) bool { return f.Key == key }) {
+				named := func(f struct{ Key, Label, Format string }) bool { return f.Key == key }
+				if key != "type" && !slices.ContainsFunc(s.Fields, named) {
 					c.Errorf("marker %d: no field %s", i, key)
 				}
 			}

@@ -14,6 +14,9 @@ import (
 	"goprof/testdata/browser"
 )
 
+// TestMain ends the browser.
+func TestMain(m *testing.M) { browser.Main(m) }
+
 // flamePage is a flame graph in a headless Chromium.
 type flamePage struct{ *browser.Page }
 
@@ -64,7 +67,8 @@ func TestPageOfBytes(t *testing.T) {
 
 func TestPageDraws(t *testing.T) {
 	b := open(t, shop(t), Options{Title: "Shop", About: [][2]string{{"host", "prod-<7>"}}}, "")
-	b.Expect("samples 1000; frames 11; matches none; zoom all 1000 samples, 100.00%; view flame light; drawn 12 boxes, 6 rows")
+	b.Expect("samples 1000; frames 11; matches none; zoom all 1000 samples, 100.00%; view flame light; drawn 12 " +
+		"boxes, 6 rows")
 	b.Screenshot("flame")
 	if title := eval[string](b, "document.title"); title != "Shop" {
 		t.Errorf("title %q", title)
@@ -117,7 +121,8 @@ func TestZoomAndBack(t *testing.T) {
 	// The bottom row is the root, the one above it the threads: gc, then main from 20 % on.
 	click := func(share float64, row int) {
 		t.Helper()
-		box := eval[[]float64](b, "(() => { const r = document.getElementById('canvas').getBoundingClientRect(); return [r.left, r.bottom, r.width]; })()")
+		box := eval[[]float64](b, "(() => { const r = document.getElementById('canvas').getBoundingClientRect(); "+
+			"return [r.left, r.bottom, r.width]; })()")
 		b.Do(chromedp.MouseClickXY(box[0]+share*box[2], box[1]-float64(row*18)-9))
 	}
 	click(0.5, 1)
@@ -147,7 +152,8 @@ func TestReverse(t *testing.T) {
 	b.Expect("view reverse icicle", "drawn 16 boxes, 6 rows")
 	b.Screenshot("reverse")
 	b.Press(kb.ArrowDown)
-	if frame, figures := b.Text("frame"), b.Text("figures"); frame != "memcpy" || !strings.Contains(figures, "600 samples, 60.00%; root 0") {
+	if frame, figures := b.Text("frame"), b.Text("figures"); frame != "memcpy" ||
+		!strings.Contains(figures, "600 samples, 60.00%; root 0") {
 		t.Errorf("%q: %q", frame, figures)
 	}
 	b.Press(kb.ArrowDown, kb.Enter) // its widest caller
@@ -163,7 +169,8 @@ func TestKeysAndDark(t *testing.T) {
 		t.Errorf("at %q", got)
 	}
 	b.Press(kb.ArrowLeft)
-	if got := b.Text("figures"); b.Text("frame") != "Shop.log" || !strings.Contains(got, "Java, C1; 300 samples, 30.00%, 37.50% of its caller; self 0") {
+	if got := b.Text("figures"); b.Text("frame") != "Shop.log" ||
+		!strings.Contains(got, "Java, C1; 300 samples, 30.00%, 37.50% of its caller; self 0") {
 		t.Errorf("at %q: %q", b.Text("frame"), got)
 	}
 	b.Press("c")
@@ -258,7 +265,8 @@ func TestManyFrames(t *testing.T) {
 // TestDeepRecursion: the page opens where the time is, also behind 300 calls of one method, and shows them as one on a
 // key.
 func TestDeepRecursion(t *testing.T) {
-	b := open(t, parse(t, "Main.main_[0];"+strings.Repeat("Deep.recurse_[j];", 300)+"Work.leaf_[i] 88\nMain.main_[0];Other.done_[j] 12\n"), Options{}, "")
+	b := open(t, parse(t, "Main.main_[0];"+strings.Repeat("Deep.recurse_[j];", 300)+
+		"Work.leaf_[i] 88\nMain.main_[0];Other.done_[j] 12\n"), Options{}, "")
 	b.Expect("303 rows")
 	if top := eval[float64](b, "document.getElementById('scroll').scrollTop"); top >= 18 {
 		t.Errorf("the leaf, in the row on top, cannot be seen: the page shows what is %v below", top)
@@ -266,7 +274,8 @@ func TestDeepRecursion(t *testing.T) {
 	b.Press("f")
 	b.Expect("samples 100; frames 4; ", "view flame folded", "5 boxes, 4 rows")
 	b.Press(kb.ArrowUp, kb.ArrowUp)
-	if got := b.Text("figures"); b.Text("frame") != "Deep.recurse" || !strings.Contains(got, "88 samples, 88.00%, 88.00% of its caller") {
+	if got := b.Text("figures"); b.Text("frame") != "Deep.recurse" ||
+		!strings.Contains(got, "88 samples, 88.00%, 88.00% of its caller") {
 		t.Errorf("%q: %q", b.Text("frame"), got)
 	}
 	b.Screenshot("folded")
@@ -291,7 +300,8 @@ func TestWalkFromMatchToMatch(t *testing.T) {
 	}
 	b.Search("memcpy")
 	b.Press(kb.Enter)
-	for i, want := range []string{"match 1 of 3; JVM and native; 200 samples, 20.00%", "match 2 of 3; JVM and native; 300 samples", "match 3 of 3", "match 1 of 3"} {
+	for i, want := range []string{"match 1 of 3; JVM and native; 200 samples, 20.00%",
+		"match 2 of 3; JVM and native; 300 samples", "match 3 of 3", "match 1 of 3"} {
 		if got := b.Text("figures"); b.Text("frame") != "memcpy" || !strings.Contains(got, want) {
 			t.Errorf("step %d: %q, want %q", i, got, want)
 		}
@@ -316,7 +326,8 @@ func TestSharesOfZoomAndCaller(t *testing.T) {
 	b.Press(kb.Enter, kb.Enter) // zoom to the thread
 	b.Expect("zoom [main tid=1] 800 samples")
 	b.Press(kb.ArrowUp, kb.ArrowUp)
-	if got := b.Text("figures"); !strings.Contains(got, "500 samples, 50.00%, 62.50% of the zoom, 62.50% of its caller; self 0") {
+	if got := b.Text("figures"); !strings.Contains(got, "500 samples, 50.00%, 62.50% of the zoom, 62.50% of its "+
+		"caller; self 0") {
 		t.Errorf("%q: %q", b.Text("frame"), got)
 	}
 }

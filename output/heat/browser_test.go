@@ -15,6 +15,9 @@ import (
 	"goprof/testdata/browser"
 )
 
+// TestMain ends the browser.
+func TestMain(m *testing.M) { browser.Main(m) }
+
 // heatPage is a page in a headless Chromium.
 type heatPage struct{ *browser.Page }
 
@@ -26,7 +29,9 @@ func open(t *testing.T, src recording.Source, o Options) heatPage {
 // place is a point of the plot: how far along the time, and how high, as shares. The canvas is "map" or "strips".
 func (p heatPage) place(canvas string, along float64, y float64) (float64, float64) {
 	p.T.Helper()
-	box := browser.Eval[[]float64](p.Page, fmt.Sprintf("(() => { const r = document.getElementById(%q).getBoundingClientRect(); return [r.left, r.top, r.width]; })()", canvas))
+	box := browser.Eval[[]float64](p.Page,
+		fmt.Sprintf("(() => { const r = document.getElementById(%q).getBoundingClientRect(); return [r.left, r.top, "+
+			"r.width]; })()", canvas))
 	const gutter, margin = 196, 14 // of chart.js
 	return box[0] + gutter + along*(box[2]-gutter-margin), box[1] + y
 }
@@ -49,7 +54,8 @@ func (p heatPage) drag(canvas string, from, to, y float64, shift bool) {
 // between counts a recording's samples of a time.
 func between(f *fake, from, to time.Duration, of func(*profile.Sample) bool) (n int) {
 	for i := range f.samples {
-		if d := time.Duration(f.samples[i].At.Wall - begin.UnixNano()); d >= from && d < to && (of == nil || of(&f.samples[i])) {
+		if d := time.Duration(f.samples[i].At.Wall - begin.UnixNano()); d >= from && d < to &&
+			(of == nil || of(&f.samples[i])) {
 			n++
 		}
 	}
@@ -60,14 +66,17 @@ const timeLine = 20 // y of the time line in the map
 
 func TestPageDraws(t *testing.T) {
 	f := shop()
-	p := open(t, f, Options{Title: "shop.Main", Line: "cpu mode · 200 Hz · 1m0s · 2026-11-22 03:14:07 UTC · pid 7 on <prod-7>", About: [][2]string{{"host", "<prod-7>"}}})
-	p.Expect(fmt.Sprintf("samples %d; columns 60 of 1 s, 50 cells each; lanes 3 by pool; lane all threads; A none; B none; active A; flame A %[1]d; zoom all; highlight none", len(f.samples)))
+	p := open(t, f, Options{Title: "shop.Main", Line: "cpu mode · 200 Hz · 1m0s · 2026-11-22 03:14:07 UTC · pid 7 on " +
+		"<prod-7>", About: [][2]string{{"host", "<prod-7>"}}})
+	p.Expect(fmt.Sprintf("samples %d; columns 60 of 1 s, 50 cells each; lanes 3 by pool; lane all threads; A none; B "+
+		"none; active A; flame A %[1]d; zoom all; highlight none", len(f.samples)))
 	p.Screenshot("heat")
 	if got := p.Text("line"); !strings.HasSuffix(got, "<prod-7>") {
 		t.Errorf("line %q", got)
 	}
 	p.Press("?")
-	if facts := p.Text("facts"); !strings.Contains(facts, "<prod-7>") || !strings.Contains(facts, "20ms each, 50 in a column of 1s") {
+	if facts := p.Text("facts"); !strings.Contains(facts, "<prod-7>") ||
+		!strings.Contains(facts, "20ms each, 50 in a column of 1s") {
 		t.Errorf("about: %s", facts)
 	}
 	p.Screenshot("heat-about")
@@ -78,10 +87,12 @@ func TestSelections(t *testing.T) {
 	f := shop()
 	p := open(t, f, Options{Title: "shop.Main"})
 	p.drag("map", 10.5/60, 19.5/60, timeLine, false)
-	p.Expect(fmt.Sprintf("A 500..1000 all threads; B none; active A; flame A %d;", between(f, 10*time.Second, 20*time.Second, nil)))
+	p.Expect(fmt.Sprintf("A 500..1000 all threads; B none; active A; flame A %d;",
+		between(f, 10*time.Second, 20*time.Second, nil)))
 	p.drag("map", 31.5/60, 40.5/60, timeLine, true)
 	p.Expect("B 1550..2050 all threads; active A;",
-		fmt.Sprintf("flame diff %d before %d;", between(f, 31*time.Second, 41*time.Second, nil), between(f, 10*time.Second, 20*time.Second, nil)))
+		fmt.Sprintf("flame diff %d before %d;", between(f, 31*time.Second, 41*time.Second, nil),
+			between(f, 10*time.Second, 20*time.Second, nil)))
 	p.Screenshot("heat-diff")
 	p.do("d")
 	p.Expect("dark")
@@ -108,7 +119,8 @@ func TestCells(t *testing.T) {
 	p.drag("map", 0.5/60, 0.5/60, 63+149, false)
 	p.Expect(fmt.Sprintf("A 0..1 all threads; B none; active A; flame A %d;", between(f, 0, 20*time.Millisecond, nil)))
 	p.drag("map", 0.5/60, 2.5/60, 63+1, false)
-	p.Expect(fmt.Sprintf("A 49..150 all threads; B none; active A; flame A %d;", between(f, 980*time.Millisecond, 3*time.Second, nil)))
+	p.Expect(fmt.Sprintf("A 49..150 all threads; B none; active A; flame A %d;",
+		between(f, 980*time.Millisecond, 3*time.Second, nil)))
 	p.Screenshot("heat-cells")
 }
 
@@ -125,7 +137,8 @@ func TestLanes(t *testing.T) {
 	p.do("[")
 	p.Expect("lane http-nio-8080-exec-*; A 1750..1850 http-nio-8080-exec-*;")
 	p.do("[")
-	p.Expect("lane all threads; A 1750..1850 all threads;", fmt.Sprintf("flame A %d;", between(f, 35*time.Second, 37*time.Second, nil)))
+	p.Expect("lane all threads; A 1750..1850 all threads;", fmt.Sprintf("flame A %d;",
+		between(f, 35*time.Second, 37*time.Second, nil)))
 	p.do("]", "w")
 	p.Expect("A 0..3000 http-nio-8080-exec-*;")
 }
@@ -136,11 +149,13 @@ func TestKeyboard(t *testing.T) {
 	p.do(kb.ArrowRight)
 	p.Expect(fmt.Sprintf("A 0..50 all threads; B none; active A; flame A %d;", between(f, 0, time.Second, nil)))
 	p.do(kb.ArrowRight, kb.ArrowRight)
-	p.Expect(fmt.Sprintf("A 100..150 all threads; B none; active A; flame A %d;", between(f, 2*time.Second, 3*time.Second, nil)))
+	p.Expect(fmt.Sprintf("A 100..150 all threads; B none; active A; flame A %d;",
+		between(f, 2*time.Second, 3*time.Second, nil)))
 	shift := func(key string) { p.Do(chromedp.KeyEvent(key, chromedp.KeyModifiers(chromedp.ModifierShift))) }
 	shift(kb.ArrowRight)
 	shift(kb.ArrowRight)
-	p.Expect(fmt.Sprintf("A 100..250 all threads; B none; active A; flame A %d;", between(f, 2*time.Second, 5*time.Second, nil)))
+	p.Expect(fmt.Sprintf("A 100..250 all threads; B none; active A; flame A %d;",
+		between(f, 2*time.Second, 5*time.Second, nil)))
 	shift(kb.ArrowLeft)
 	p.Expect("A 100..200 ")
 	shift(kb.ArrowLeft)
@@ -210,14 +225,16 @@ func TestTips(t *testing.T) {
 		return p.Text("tip")
 	}
 	first := between(f, 0, 20*time.Millisecond, nil)
-	if got := hover("map", 0.5/60, 63+149); !strings.HasPrefix(got, "0.00 s – 0.02 s · ") || !strings.HasSuffix(got, fmt.Sprintf("\n%d samples", first)) {
+	if got := hover("map", 0.5/60, 63+149); !strings.HasPrefix(got, "0.00 s – 0.02 s · ") ||
+		!strings.HasSuffix(got, fmt.Sprintf("\n%d samples", first)) {
 		t.Errorf("a cell: %q", got)
 	}
 	if got := hover("map", 4.02/60, 53); !strings.Contains(got, "\ngc: G1 Evacuation Pause (young), 150 ms at 4.000 s") {
 		t.Errorf("a mark: %q", got)
 	}
 	p.Screenshot("heat-mark")
-	if got := hover("strips", 50.5/60, 18+9); !strings.HasPrefix(got, "http-nio-8080-exec-*\n50.00 s – 51.00 s") || !strings.HasSuffix(got, "\n0 samples") {
+	if got := hover("strips", 50.5/60, 18+9); !strings.HasPrefix(got, "http-nio-8080-exec-*\n50.00 s – 51.00 s") ||
+		!strings.HasSuffix(got, "\n0 samples") {
 		t.Errorf("a strip: %q", got)
 	}
 }
@@ -225,12 +242,14 @@ func TestTips(t *testing.T) {
 // wall is a recording of a wall-clock mode: workers that mostly wait, and block for some seconds.
 func wall() *fake {
 	n, r := names{}, rand.New(rand.NewPCG(17, 19))
-	f := timed(profile.Meta{MainClass: "shop.Main", Mode: profile.ModeWall, Start: begin, Duration: 30 * time.Second, Interval: 20 * time.Millisecond})
+	f := timed(profile.Meta{MainClass: "shop.Main", Mode: profile.ModeWall, Start: begin, Duration: 30 * time.Second,
+		Interval: 20 * time.Millisecond})
 	for worker := range 40 {
 		thread := profile.Thread{TID: 100 + worker, JavaName: fmt.Sprintf("http-nio-8080-exec-%d", worker+1)}
 		for d := time.Duration(0); d < 30*time.Second; {
 			span := time.Duration(20+r.IntN(980)) * time.Millisecond
-			s := profile.Sample{At: at(d), Thread: thread, Wall: true, State: profile.Parked, Stack: n.stack("java.lang.Thread.run", "java.util.concurrent.LinkedBlockingQueue.take")}
+			s := profile.Sample{At: at(d), Thread: thread, Wall: true, State: profile.Parked,
+				Stack: n.stack("java.lang.Thread.run", "java.util.concurrent.LinkedBlockingQueue.take")}
 			switch {
 			case d > 12*time.Second && d < 16*time.Second && worker < 30:
 				s.State, s.Stack = profile.Blocked, n.stack("java.lang.Thread.run", "shop.Server.handle", "shop.Pool.borrow")
@@ -253,17 +272,20 @@ func TestStates(t *testing.T) {
 	p.Expect("lanes 40 by thread", "states running,blocked;")
 	p.Screenshot("heat-wall")
 	all := browser.Eval[string](p.Page, "document.getElementById('summary').textContent")
-	browser.Eval[bool](p.Page, "[...document.querySelectorAll('#states button')].find(b => b.textContent === 'parked').click(), true")
+	browser.Eval[bool](p.Page, "[...document.querySelectorAll('#states button')]"+
+		".find(b => b.textContent === 'parked').click(), true")
 	p.Expect("states running,blocked,parked;")
 	if browser.Eval[string](p.Page, "document.getElementById('summary').textContent") == all {
 		t.Error("nothing has changed")
 	}
 	// Forty threads for thirty seconds.
-	if got := browser.Eval[float64](p.Page, "Number(/^ns ([0-9.]+)/.exec(document.getElementById('summary').textContent)[1])"); got < 1199e9 || got > 1201e9 {
+	if got := browser.Eval[float64](p.Page,
+		"Number(/^ns ([0-9.]+)/.exec(document.getElementById('summary').textContent)[1])"); got < 1199e9 || got > 1201e9 {
 		t.Errorf("%g ns", got)
 	}
 	p.do(kb.ArrowRight)
-	if got := browser.Eval[float64](p.Page, "Number(/flame A ([0-9.]+)/.exec(document.getElementById('summary').textContent)[1])"); got < 39.5e9 || got > 40.5e9 {
+	if got := browser.Eval[float64](p.Page,
+		"Number(/flame A ([0-9.]+)/.exec(document.getElementById('summary').textContent)[1])"); got < 39.5e9 || got > 40.5e9 {
 		t.Errorf("%g ns of threads' time in a second", got)
 	}
 	p.Screenshot("heat-wall-all")
@@ -278,7 +300,8 @@ func TestHostileNames(t *testing.T) {
 	n := names{}
 	f := timed(profile.Meta{})
 	for i, name := range hostile {
-		f.samples = append(f.samples, profile.Sample{At: at(time.Duration(i) * time.Second), Stack: n.stack(name, name+".run"), Thread: profile.Thread{TID: i + 1, JavaName: name}})
+		f.samples = append(f.samples, profile.Sample{At: at(time.Duration(i) * time.Second),
+			Stack: n.stack(name, name+".run"), Thread: profile.Thread{TID: i + 1, JavaName: name}})
 		f.marks = append(f.marks, recording.Mark{Kind: name, Text: name, At: at(time.Duration(i) * time.Second)})
 	}
 	title := hostile[0] + hostile[1] + "&amp;"
@@ -350,7 +373,8 @@ func busy(samples int) *fake {
 		s := profile.Sample{At: at(time.Duration(i)*time.Millisecond + time.Duration(r.IntN(1000))*time.Microsecond)}
 		s.Stack = stacks[min(int(r.ExpFloat64()*9000), len(stacks)-1)]
 		pool := min(int(r.ExpFloat64()*2), 11)
-		s.Thread = profile.Thread{TID: 100*pool + r.IntN(16) + 1, JavaName: fmt.Sprintf("pool-%c-thread-%d", 'a'+pool, r.IntN(16))}
+		s.Thread = profile.Thread{TID: 100*pool + r.IntN(16) + 1, JavaName: fmt.Sprintf("pool-%c-thread-%d", 'a'+pool,
+			r.IntN(16))}
 		if i%60_000 < 12_000 { // something that comes each minute
 			s.Stack = stacks[r.IntN(300)]
 		}
@@ -362,7 +386,8 @@ func busy(samples int) *fake {
 // TestPictures draws a page in windows of two sizes, light and dark, for people to look at.
 func TestPictures(t *testing.T) {
 	for _, size := range [][2]int{{1280, 800}, {1920, 1080}} {
-		p := heatPage{browser.Open(t, draw(t, shop(), Options{Title: "shop.Main", Line: "cpu mode · 200 Hz · 1m0s · 2026-11-22 03:14:07 UTC · pid 7 on prod-7"}), "", size[0], size[1])}
+		p := heatPage{browser.Open(t, draw(t, shop(), Options{Title: "shop.Main",
+			Line: "cpu mode · 200 Hz · 1m0s · 2026-11-22 03:14:07 UTC · pid 7 on prod-7"}), "", size[0], size[1])}
 		p.Expect("A none; B none")
 		p.drag("map", 10.5/60, 19.5/60, 90, false)
 		p.drag("strips", 31.5/60, 40.5/60, 9, true)

@@ -98,7 +98,8 @@ func TestAllOfTheTime(t *testing.T) {
 	if d.Columns != 60 || d.entries[0].cell != 30*50 {
 		t.Errorf("%d columns, cell %d", d.Columns, d.entries[0].cell)
 	}
-	d = decode(t, draw(t, timed(profile.Meta{Start: begin, Duration: 40*time.Second + 9*time.Millisecond}, one), Options{}))
+	d = decode(t, draw(t, timed(profile.Meta{Start: begin, Duration: 40*time.Second + 9*time.Millisecond}, one),
+		Options{}))
 	if d.Columns != 40 {
 		t.Errorf("%d columns of 40.009 s", d.Columns)
 	}
@@ -120,7 +121,8 @@ func TestLongRecording(t *testing.T) {
 		n, r := names{}, rand.New(rand.NewPCG(1, 2))
 		f := timed(profile.Meta{Start: begin, Duration: c.length})
 		for range 20_000 {
-			f.samples = append(f.samples, profile.Sample{At: at(time.Duration(r.Int64N(int64(c.length)))), Stack: n.stack("a.B.c"), Count: 2})
+			f.samples = append(f.samples, profile.Sample{At: at(time.Duration(r.Int64N(int64(c.length)))),
+				Stack: n.stack("a.B.c"), Count: 2})
 		}
 		d := decode(t, draw(t, f, Options{}))
 		column := time.Duration(math.Round(d.Cell * float64(d.Rows) * 1e9))
@@ -133,11 +135,13 @@ func TestLongRecording(t *testing.T) {
 // TestSpans: what stands for a time fills its cells, and those that follow each other leave no hole.
 func TestSpans(t *testing.T) {
 	n := names{}
-	f := timed(profile.Meta{Start: begin, Duration: 10 * time.Second, Mode: profile.ModeWall, Interval: 10 * time.Millisecond})
+	f := timed(profile.Meta{Start: begin, Duration: 10 * time.Second, Mode: profile.ModeWall,
+		Interval: 10 * time.Millisecond})
 	r := rand.New(rand.NewPCG(3, 4))
 	for d := time.Duration(0); d < 10*time.Second; {
 		span := min(time.Duration(1+r.Int64N(int64(time.Second))), 10*time.Second-d)
-		f.samples = append(f.samples, profile.Sample{At: at(d), Stack: n.stack("a.B.c"), Wall: true, State: profile.Parked, Span: span, Count: 7})
+		f.samples = append(f.samples, profile.Sample{At: at(d), Stack: n.stack("a.B.c"), Wall: true, State: profile.Parked,
+			Span: span, Count: 7})
 		d += span
 	}
 	f.samples = append(f.samples, profile.Sample{At: at(5 * time.Second), Stack: n.stack("a.B.run"), Wall: true})
@@ -196,7 +200,8 @@ func TestNoSuchWeight(t *testing.T) {
 
 // TestWeightIsAskedFor: looks that stand for time are counted as looks where somebody wants that.
 func TestWeightIsAskedFor(t *testing.T) {
-	f := timed(profile.Meta{}, profile.Sample{At: at(0), Stack: names{}.stack("a.B.c"), Wall: true, Span: time.Second, Count: 3})
+	f := timed(profile.Meta{}, profile.Sample{At: at(0), Stack: names{}.stack("a.B.c"), Wall: true, Span: time.Second,
+		Count: 3})
 	f.info.Asked = true
 	if d := decode(t, draw(t, f, Options{})); d.Unit != "samples" || d.entries[0].weight != 3 {
 		t.Errorf("%d %s", d.entries[0].weight, d.Unit)
@@ -213,7 +218,8 @@ func TestEntriesAreBounded(t *testing.T) {
 	e := entries{grid: newGrid(extent{to: int64(100 * time.Second)}), most: 1000}
 	for range 20_000 {
 		first := r.Uint32N(uint32(e.grid.cells()))
-		e.add(entry{cell: first, cells: min(1+r.Uint32N(3), uint32(e.grid.cells())-first), lane: r.Int32N(3), node: r.Int32N(4), weight: 2}, nil)
+		e.add(entry{cell: first, cells: min(1+r.Uint32N(3), uint32(e.grid.cells())-first), lane: r.Int32N(3),
+			node: r.Int32N(4), weight: 2}, nil)
 		if len(e.list) > 1000 {
 			t.Fatalf("%d entries are held", len(e.list))
 		}
@@ -243,7 +249,8 @@ func TestManyLanesAndStacks(t *testing.T) {
 	}
 	e := entries{grid: newGrid(extent{to: int64(time.Second)}), most: 1000}
 	for i := range 10_000 {
-		e.add(entry{cell: uint32(i % e.grid.cells()), cells: 1, lane: int32(i % 10), node: int32(i*7%4096 + 1), weight: 1}, tree)
+		e.add(entry{cell: uint32(i % e.grid.cells()), cells: 1, lane: int32(i % 10), node: int32(i*7%4096 + 1), weight: 1},
+			tree)
 	}
 	e.add(entry{cells: 1, lane: 3, node: 4000, weight: 1000}, tree)
 	e.bound(300, tree)
@@ -263,7 +270,8 @@ func TestManyLanes(t *testing.T) {
 	f := timed(profile.Meta{})
 	for i := range 300 {
 		for k := range 1 + i/100 {
-			f.samples = append(f.samples, profile.Sample{At: at(time.Duration(k)), Stack: n.stack("a.B.c"), Thread: profile.Thread{TID: 1000 + i, Name: "worker"}})
+			f.samples = append(f.samples, profile.Sample{At: at(time.Duration(k)), Stack: n.stack("a.B.c"),
+				Thread: profile.Thread{TID: 1000 + i, Name: "worker"}})
 		}
 	}
 	d := decode(t, draw(t, f, Options{Threads: true}))
@@ -286,7 +294,8 @@ func TestNamesOfLanes(t *testing.T) {
 	}{
 		{profile.Thread{}, noThread, noThread},
 		{profile.Thread{TID: 7, Name: "C2 CompilerThre"}, "C2 CompilerThre", "C2 CompilerThre tid=7"},
-		{profile.Thread{TID: 7, Name: "pool-1-thread-1", JavaName: "pool-1-thread-17"}, "pool-1-thread-*", "pool-1-thread-17 tid=7"},
+		{profile.Thread{TID: 7, Name: "pool-1-thread-1", JavaName: "pool-1-thread-17"}, "pool-1-thread-*",
+			"pool-1-thread-17 tid=7"},
 		{profile.Thread{TID: 7, Virtual: true, JavaID: 31}, virtuals, "virtual #31"},
 		{profile.Thread{TID: 7, Virtual: true, JavaID: 31, JavaName: "req-8"}, "req-*", "req-8 virtual #31"},
 	} {
@@ -299,11 +308,14 @@ func TestNamesOfLanes(t *testing.T) {
 // TestAbsurdTimes: whatever a file says, a page is bounded.
 func TestAbsurdTimes(t *testing.T) {
 	n := names{}
-	for _, times := range [][2]int64{{math.MinInt64, math.MaxInt64}, {0, math.MaxInt64}, {math.MaxInt64, math.MaxInt64}, {math.MinInt64, math.MinInt64}} {
+	for _, times := range [][2]int64{{math.MinInt64, math.MaxInt64}, {0, math.MaxInt64}, {math.MaxInt64, math.MaxInt64},
+		{math.MinInt64, math.MinInt64}} {
 		f := timed(profile.Meta{Start: time.Unix(0, times[0]), Duration: math.MaxInt64, Interval: math.MaxInt64})
 		for _, wall := range times {
-			f.samples = append(f.samples, profile.Sample{At: profile.Instant{Wall: wall}, Stack: n.stack("a.B.c"), Count: math.MaxInt64},
-				profile.Sample{At: profile.Instant{Wall: wall}, Wall: true, Span: math.MaxInt64, Count: math.MaxInt64, CPU: math.MaxInt64, Bytes: math.MinInt64})
+			f.samples = append(f.samples, profile.Sample{At: profile.Instant{Wall: wall}, Stack: n.stack("a.B.c"),
+				Count: math.MaxInt64},
+				profile.Sample{At: profile.Instant{Wall: wall}, Wall: true, Span: math.MaxInt64, Count: math.MaxInt64,
+					CPU: math.MaxInt64, Bytes: math.MinInt64})
 		}
 		f.marks = []recording.Mark{{Kind: "gc", At: profile.Instant{Wall: times[1]}, For: math.MaxInt64}}
 		d := decode(t, draw(t, f, Options{}))
@@ -322,7 +334,8 @@ func TestAbsurdTimes(t *testing.T) {
 func TestTruncatedAndEmptyStacks(t *testing.T) {
 	cut := names{}.stack("a.B.c")
 	cut.Truncated = profile.TooDeep
-	d := decode(t, draw(t, timed(profile.Meta{}, profile.Sample{At: at(0), Stack: cut}, profile.Sample{At: at(0)}), Options{}))
+	d := decode(t, draw(t, timed(profile.Meta{}, profile.Sample{At: at(0), Stack: cut}, profile.Sample{At: at(0)}),
+		Options{}))
 	want := map[string]int64{"[truncated: deeper than --depth];a.B.c": 1, "[no stack]": 1}
 	if diff := cmp.Diff(want, d.sum(func(e *decodedEntry) string { return e.stack })); diff != "" {
 		t.Error(diff)

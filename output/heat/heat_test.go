@@ -78,13 +78,17 @@ func draw(t testing.TB, src recording.Source, o Options) []byte {
 // 4 s, and a second of silence at 50 s.
 func shop() *fake {
 	n, r := names{}, rand.New(rand.NewPCG(7, 9))
-	f := timed(profile.Meta{MainClass: "shop.Main", Mode: profile.ModeCPU, Start: begin, Duration: time.Minute, Interval: 5 * time.Millisecond})
+	f := timed(profile.Meta{MainClass: "shop.Main", Mode: profile.ModeCPU, Start: begin, Duration: time.Minute,
+		Interval: 5 * time.Millisecond})
 	run := []string{"java.lang.Thread.run", "java.util.concurrent.ThreadPoolExecutor.runWorker", "shop.Server.handle"}
 	paths := [][]string{
-		{"shop.Cart.total", "shop.Price.of", "java.util.HashMap.get"}, {"shop.Cart.total", "shop.Price.of"}, {"shop.Search.find", "shop.Index.lookup"},
-		{"shop.Search.find", "shop.Index.score", "java.lang.Math.fma"}, {"shop.Json.write", "java.lang.StringBuilder.append"}, {"shop.Json.write"},
+		{"shop.Cart.total", "shop.Price.of", "java.util.HashMap.get"}, {"shop.Cart.total", "shop.Price.of"},
+		{"shop.Search.find", "shop.Index.lookup"},
+		{"shop.Search.find", "shop.Index.score", "java.lang.Math.fma"},
+		{"shop.Json.write", "java.lang.StringBuilder.append"}, {"shop.Json.write"},
 	}
-	batch := [][]string{{"java.lang.Thread.run", "shop.Batch.run", "shop.Report.render", "java.util.TreeMap.put"}, {"java.lang.Thread.run", "shop.Batch.run", "shop.Report.sort"}}
+	batch := [][]string{{"java.lang.Thread.run", "shop.Batch.run", "shop.Report.render", "java.util.TreeMap.put"},
+		{"java.lang.Thread.run", "shop.Batch.run", "shop.Report.sort"}}
 	for d := time.Duration(0); d < time.Minute; d += 5 * time.Millisecond {
 		if d >= 50*time.Second && d < 51*time.Second {
 			continue
@@ -92,10 +96,12 @@ func shop() *fake {
 		when := d + time.Duration(r.IntN(4))*time.Millisecond
 		if r.IntN(10) < 6 {
 			p := append(append([]string{}, run...), paths[r.IntN(len(paths))]...)
-			f.samples = append(f.samples, profile.Sample{At: at(when), Stack: n.stack(p...), Thread: profile.Thread{TID: 100 + r.IntN(8), JavaName: fmt.Sprintf("http-nio-8080-exec-%d", 1+r.IntN(8))}})
+			f.samples = append(f.samples, profile.Sample{At: at(when), Stack: n.stack(p...),
+				Thread: profile.Thread{TID: 100 + r.IntN(8), JavaName: fmt.Sprintf("http-nio-8080-exec-%d", 1+r.IntN(8))}})
 		}
 		if d > 30*time.Second && d < 42*time.Second {
-			f.samples = append(f.samples, profile.Sample{At: at(when), Stack: n.stack(batch[r.IntN(2)]...), Thread: profile.Thread{TID: 90, JavaName: "batch"}})
+			f.samples = append(f.samples, profile.Sample{At: at(when), Stack: n.stack(batch[r.IntN(2)]...),
+				Thread: profile.Thread{TID: 90, JavaName: "batch"}})
 		}
 		if d%(4*time.Second) < 150*time.Millisecond {
 			for worker := range 3 {
@@ -103,14 +109,17 @@ func shop() *fake {
 				for i := range s.Frames {
 					s.Frames[i].Kind = profile.Native
 				}
-				f.samples = append(f.samples, profile.Sample{At: at(when), Stack: s, Thread: profile.Thread{TID: 20 + worker, Name: fmt.Sprintf("GC Thread#%d", worker)}})
+				f.samples = append(f.samples, profile.Sample{At: at(when), Stack: s,
+					Thread: profile.Thread{TID: 20 + worker, Name: fmt.Sprintf("GC Thread#%d", worker)}})
 			}
 		}
 		if d%(4*time.Second) == 0 {
-			f.marks = append(f.marks, recording.Mark{Kind: "gc", Text: "G1 Evacuation Pause (young)", At: at(d), For: 150 * time.Millisecond})
+			f.marks = append(f.marks, recording.Mark{Kind: "gc", Text: "G1 Evacuation Pause (young)", At: at(d),
+				For: 150 * time.Millisecond})
 		}
 	}
-	f.marks = append(f.marks, recording.Mark{Kind: "safepoint", Text: "Deoptimize", At: at(33 * time.Second), For: 40 * time.Millisecond},
+	f.marks = append(f.marks, recording.Mark{Kind: "safepoint", Text: "Deoptimize", At: at(33 * time.Second),
+		For: 40 * time.Millisecond},
 		recording.Mark{Kind: "pause", Text: "held by goprof", At: at(47 * time.Second), For: 90 * time.Millisecond})
 	return f
 }

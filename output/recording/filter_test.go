@@ -45,16 +45,20 @@ func TestFilter(t *testing.T) {
 		want string
 		left string
 	}{
-		"all":      {Filter{}, work + "10\n" + sell + "100\n", ""},
-		"time":     {Filter{From: 2 * time.Second, To: 5 * time.Second}, work + "3\n" + sell + "30\n", "77 of 110 samples left out: 77 by their time"},
-		"from":     {Filter{From: 9 * time.Second}, work + "1\n" + sell + "10\n", "99 of 110 samples left out: 99 by their time"},
-		"thread":   {Filter{Thread: re("^worker-1 tid=12$")}, sell + "100\n", "10 of 110 samples left out: 10 by their thread"},
+		"all": {Filter{}, work + "10\n" + sell + "100\n", ""},
+		"time": {Filter{From: 2 * time.Second, To: 5 * time.Second}, work + "3\n" + sell + "30\n",
+			"77 of 110 samples left out: 77 by their time"},
+		"from": {Filter{From: 9 * time.Second}, work + "1\n" + sell + "10\n",
+			"99 of 110 samples left out: 99 by their time"},
+		"thread": {Filter{Thread: re("^worker-1 tid=12$")}, sell + "100\n",
+			"10 of 110 samples left out: 10 by their thread"},
 		"others":   {Filter{ExcludeThread: re("worker")}, work + "10\n", "100 of 110 samples left out: 100 by their thread"},
 		"include":  {Filter{Include: re("sell$")}, sell + "100\n", "10 of 110 samples left out: 10 by their frames"},
 		"exclude":  {Filter{Exclude: re("sell$")}, work + "10\n", "100 of 110 samples left out: 100 by their frames"},
 		"cut":      {Filter{Exclude: re("truncated")}, sell + "100\n", "10 of 110 samples left out: 10 by their frames"},
 		"cut only": {Filter{Include: re("truncated")}, work + "10\n", "100 of 110 samples left out: 100 by their frames"},
-		"state":    {Filter{States: []profile.State{profile.Running}, To: time.Second}, work + "1\n" + sell + "10\n", "99 of 110 samples left out: 99 by their time"},
+		"state": {Filter{States: []profile.State{profile.Running}, To: time.Second}, work + "1\n" + sell + "10\n",
+			"99 of 110 samples left out: 99 by their time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			part, err := c.f.Of(reading(t, flight, Options{}))
@@ -114,7 +118,8 @@ func TestFormatsAgree(t *testing.T) {
 		}
 		tree, err := TreeOf(reading(t, flight, Options{}), o)
 		again, err2 := TreeOf(reading(t, []byte(want), Options{}), o)
-		if err != nil || err2 != nil || tree.Total != again.Total || tree.Stacks != again.Stacks || len(tree.Nodes) != len(again.Nodes) {
+		if err != nil || err2 != nil || tree.Total != again.Total || tree.Stacks != again.Stacks ||
+			len(tree.Nodes) != len(again.Nodes) {
 			t.Errorf("%+v and %+v, %v %v", tree, again, err, err2)
 		}
 		if got := collapsedOf(t, reading(t, []byte(want), Options{}), o); got != want {
@@ -123,7 +128,8 @@ func TestFormatsAgree(t *testing.T) {
 	}
 	cpu := profile.CPUTime
 	byTime := collapsedOf(t, reading(t, flight, Options{Weight: &cpu}), SumOptions{})
-	if !strings.Contains(byTime, "sell_[i] 9000000000\n") || !strings.Contains(byTime, profile.NotSampled+" 1000000000\n") {
+	if !strings.Contains(byTime, "sell_[i] 9000000000\n") || !strings.Contains(byTime,
+		profile.NotSampled+" 1000000000\n") {
 		t.Errorf("CPU time: %s", byTime)
 	}
 }
@@ -141,7 +147,8 @@ func TestLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := collapsedOf(t, part, SumOptions{}); got != "[truncated: not stopped];a.B.d_[j];[parked: java.lang.Object] 3\n" {
+	if got := collapsedOf(t, part, SumOptions{}); got != "[truncated: not stopped];a.B.d_[j];[parked: "+
+		"java.lang.Object] 3\n" {
 		t.Error(got)
 	}
 }

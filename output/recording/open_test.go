@@ -37,7 +37,8 @@ func java(kind profile.Kind, fn *profile.Func, line int32) profile.Frame {
 // cpuSamples are ten seconds of two threads: worker each 100 ms, the collector's each second.
 func cpuSamples() (all []profile.Sample) {
 	sell := &profile.Stack{Frames: []profile.Frame{java(profile.Inlined, sellFn, 7), java(profile.C2, mainFn, 3)}}
-	work := &profile.Stack{Frames: []profile.Frame{{Func: gcFn, Kind: profile.Native, BCI: -1}}, Truncated: profile.NoUnwindInfo}
+	work := &profile.Stack{Frames: []profile.Frame{{Func: gcFn, Kind: profile.Native, BCI: -1}},
+		Truncated: profile.NoUnwindInfo}
 	for i := range 100 {
 		at := moment(time.Duration(i) * 100 * time.Millisecond)
 		all = append(all, profile.Sample{At: at, Thread: worker, Stack: sell, CPU: 90 * time.Millisecond})
@@ -81,7 +82,8 @@ func pprofOf(t testing.TB, samples []profile.Sample) []byte {
 		b.Add(&s)
 	}
 	var file bytes.Buffer
-	if err := b.Write(&file, profile.Meta{Mode: "cpu", Weight: profile.Samples, MainClass: "shop.Main", PID: 4711}); err != nil {
+	meta := profile.Meta{Mode: "cpu", Weight: profile.Samples, MainClass: "shop.Main", PID: 4711}
+	if err := b.Write(&file, meta); err != nil {
 		t.Fatal(err)
 	}
 	return file.Bytes()
@@ -147,9 +149,11 @@ func TestOpen(t *testing.T) {
 		data   []byte
 		format string
 	}{
-		"jfr": {flight, "jfr"}, "packed jfr": {zipped(t, flight), "jfr"}, "two jfr": {append(bytes.Clone(flight), flight...), "jfr"},
-		"pprof": {proto, "pprof"}, "plain pprof": {unzipped, "pprof"},
-		"collapsed": {[]byte(collapsedText), "collapsed"}, "packed collapsed": {zipped(t, []byte(collapsedText)), "collapsed"},
+		"jfr": {flight, "jfr"}, "packed jfr": {zipped(t, flight), "jfr"},
+		"two jfr": {append(bytes.Clone(flight), flight...), "jfr"},
+		"pprof":   {proto, "pprof"}, "plain pprof": {unzipped, "pprof"},
+		"collapsed": {[]byte(collapsedText), "collapsed"}, "packed collapsed": {zipped(t, []byte(collapsedText)),
+			"collapsed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			times := int64(1)
@@ -230,7 +234,8 @@ func TestChoice(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{flight, Options{Event: "wall"}, "there are no events of wall in it; events with stacks in it: jdk.ExecutionSample (100), jdk.NativeMethodSample (10)"},
+		{flight, Options{Event: "wall"}, "there are no events of wall in it; events with stacks in it: " +
+			"jdk.ExecutionSample (100), jdk.NativeMethodSample (10)"},
 		{flight, Options{Event: "cpu,socketread"}, "there are no events of socketread"},
 		{flight, Options{Weight: &bytes}, "it does not say how many bytes"},
 		{proto, Options{Event: "alloc_space"}, `it has no value "alloc_space"; it has samples/count, cpu/nanoseconds`},
@@ -254,7 +259,8 @@ func TestChoice(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	samples := cpuSamples()[:20]
 	flight, proto := jfrOf(f, profile.ModeCPU, profile.Samples, samples), pprofOf(f, samples)
-	for _, seed := range [][]byte{flight, zipped(f, flight), proto, []byte(collapsedText), zipped(f, []byte(collapsedText)),
+	for _, seed := range [][]byte{flight, zipped(f, flight), proto, []byte(collapsedText),
+		zipped(f, []byte(collapsedText)),
 		jfrOf(f, profile.ModeWall, profile.WallTime, samples), {0x0a, 4, 8, 1, 16, 2}, nil} {
 		f.Add(seed)
 	}

@@ -14,6 +14,9 @@ import (
 	"goprof/testdata/sources"
 )
 
+// TestMain ends the browser.
+func TestMain(m *testing.M) { browser.Main(m) }
+
 // TestPage: speedscope's own page, in Chromium, loads our files, names the first thread, and draws without a complaint.
 // The page is served from its npm package on this machine; it reaches nothing else.
 func TestPage(t *testing.T) {

@@ -7,14 +7,14 @@ import (
 	"goprof/profile"
 )
 
-// WayIntoJava counts the frames at the root of a stack that are only the way of a new thread into its first Java method:
+// WayIntoJava counts the frames at the root of a stack that only bring a new thread into its first Java method:
 //
 //	call_stub, JavaCalls::call_helper ... thread_native_entry, start_thread, __clone3
 //	call_stub, JavaCalls::call_helper, jni_CallStaticVoidMethod, JavaMain, start_thread, __clone3
 //
-// All of them must be known for that by where their code lies: the JVM itself, its launcher, the C library. Where a frame
-// of any other library is among them (a program that starts a JVM, a thread of C that was attached) the answer is 0, and
-// so it is where the root was not reached.
+// Each must be known by where its code lies: the JVM itself, its launcher, the C library. The answer is 0 where a
+// frame of another library is among them (a program that starts a JVM, a thread of C that was attached), and where the
+// root was not reached.
 func WayIntoJava(s *profile.Stack) int {
 	if s.Truncated != profile.Whole {
 		return 0
@@ -36,8 +36,8 @@ func WayIntoJava(s *profile.Stack) int {
 	return 0
 }
 
-// startsThreads reports whether a file is one of those that bring a thread to Java. Before 2.34 glibc had its threads in
-// a library of its own; musl's is its loader.
+// startsThreads reports whether a file is one of those that bring a thread to Java. Before 2.34 glibc had its threads
+// in a library of its own; musl's is its loader.
 func startsThreads(module string) bool {
 	switch name := path.Base(module); name {
 	case "libjvm.so", "libjli.so", "java", "libc.so.6", "libpthread.so.0":

@@ -25,7 +25,8 @@ func TestContainerOf(t *testing.T) {
 		{"docker, v2, systemd", "0::/system.slice/docker-" + id + ".scope\n", "0123456789ab"},
 		{"seen from a sibling", "0::/../docker-" + id + ".scope\n", "0123456789ab"},
 		{"podman", "0::/machine.slice/libpod-" + id + ".scope/container\n", "0123456789ab"},
-		{"kubernetes, containerd", "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1d2c.slice/cri-containerd-" + id + ".scope\n", "0123456789ab"},
+		{"kubernetes, containerd", "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1d2c.slice/" +
+			"cri-containerd-" + id + ".scope\n", "0123456789ab"},
 		{"kubernetes, v1", "5:pids:/kubepods/besteffort/pod8f1e2d3c-0000-4000-8000-0123456789ab/" + id + "\n",
 			"0123456789ab"},
 		{"cri-o", "0::/kubepods.slice/crio-" + id + ".scope\n", "0123456789ab"},

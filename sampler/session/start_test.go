@@ -124,7 +124,7 @@ const maxStartRatio = 2
 // TestStart: a JVM with 10,000 classes is sampled as soon as one with few, and the first stack is as good as any. What
 // it takes in milliseconds, BenchmarkStart tells.
 func TestStart(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		many := jvmtest.Start(t, jdk, "truth.ManyClasses")
 		few := jvmtest.Start(t, jdk, "truth.Shares", "--", "1")
 		whole, most, least := 0, math.Inf(1), math.Inf(1)

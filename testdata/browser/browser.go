@@ -34,12 +34,11 @@ type Page struct {
 func Open(t *testing.T, html []byte, fragment string, width, height int) *Page {
 	t.Helper()
 	jvmtest.NotQuick(t, jvmtest.StartsBrowser)
-	find(t)
 	file := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(file, html, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, "file://"+filepath.ToSlash(file), width, height)
+	p := start(t, "file://"+filepath.ToSlash(file))
 	p.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate(p.URL+fragment),
 		chromedp.WaitReady("#summary"))
 	t.Cleanup(p.checkSealed)
@@ -49,23 +48,17 @@ func Open(t *testing.T, html []byte, fragment string, width, height int) *Page {
 // Visit opens a page of somebody else's, which a test serves.
 func Visit(t *testing.T, url string, width, height int) *Page {
 	t.Helper()
-	p := start(t, url, width, height)
+	p := start(t, url)
 	p.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate(url), chromedp.WaitReady("body"))
 	return p
 }
 
-// start starts a browser.
-func start(t *testing.T, url string, width, height int) *Page {
+// start opens a tab of its own, which shares no storage with others, in the browser of this run.
+func start(t *testing.T, url string) *Page {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(find(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(width, height),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
-		chromedp.UserDataDir(t.TempDir()))
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // a hung browser fails the test
+	ctx, cancel := context.WithTimeout(running(t), 3*time.Minute) // a hung page fails the test
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	p := &Page{T: t, Ctx: ctx, URL: url}
 	go p.listen(chromedp.Console(ctx))

@@ -34,7 +34,7 @@ func TestKinds(t *testing.T) {
 	}
 	for mode, flags := range modes {
 		t.Run(mode, func(t *testing.T) {
-			ForEachJDK(t, func(t *testing.T, jdk JDK) {
+			ForNewestJDK(t, func(t *testing.T, jdk JDK) {
 				jvm := Start(t, jdk, "truth.Kinds", flags...)
 				stacks, err := ParseStacks(jvm.Command("stacks"))
 				if err != nil {
@@ -65,7 +65,7 @@ func find1(t *testing.T, stacks []ExpectedStack, thread string) ExpectedStack {
 }
 
 func TestSharesSumToOne(t *testing.T) {
-	ForEachJDK(t, func(t *testing.T, jdk JDK) {
+	ForNewestJDK(t, func(t *testing.T, jdk JDK) {
 		jvm := Start(t, jdk, "truth.Shares", "--", "2")
 		jvm.Command("mark")
 		for {
@@ -96,7 +96,7 @@ func TestSharesSumToOne(t *testing.T) {
 }
 
 func TestOtherProgramsVerifyThemselves(t *testing.T) {
-	ForEachJDK(t, func(t *testing.T, jdk JDK) {
+	ForNewestJDK(t, func(t *testing.T, jdk JDK) {
 		t.Run("JavacLoop", func(t *testing.T) {
 			if !jdk.hasCompiler() {
 				t.Skip("no compiler in this JDK")

@@ -25,23 +25,19 @@ var atRest = []string{"main", "Reference Handler", "Finalizer", "Signal Dispatch
 func TestContainers(t *testing.T) {
 	needSites(t)
 	goprof := buildGoprof(t)
-	for i, jdk := range jvmtest.JDKs(t) {
-		t.Run(jdk.String(), func(t *testing.T) {
-			here := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "1")
-			want, _ := dumpAtRest(t, []string{goprof}, here.PID)
-			for _, at := range sites {
-				if all := at.name == allAtOnce; all || i == 0 {
-					t.Run(at.name, func(t *testing.T) {
-						c := at.start(t, jdk, "", "truth.Shares", "--", "1", "1")
-						c.checkCommands(t, jdk, append(slices.Clone(weak), goprof), want)
-						if all {
-							c.checkCommands(t, jdk, []string{goprof}, want)
-						}
-					})
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		here := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "1")
+		want, _ := dumpAtRest(t, []string{goprof}, here.PID)
+		for _, at := range sites {
+			t.Run(at.name, func(t *testing.T) {
+				c := at.start(t, jdk, "", "truth.Shares", "--", "1", "1")
+				c.checkCommands(t, jdk, append(slices.Clone(weak), goprof), want)
+				if at.name == allAtOnce {
+					c.checkCommands(t, jdk, []string{goprof}, want)
 				}
-			}
-		})
-	}
+			})
+		}
+	})
 }
 
 // checkCommands runs all that look at a JVM.

@@ -31,7 +31,7 @@ func TestAnHourIsSmall(t *testing.T) {
 	if n := os.Getenv("GOPROF_HOUR"); n != "" {
 		stacks = n
 	}
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "30")
 		cmd := exec.Command(os.Args[0], "-test.run=^TestHelperHour$", "-test.v")
 		cmd.Env = append(os.Environ(), "GOPROF_HOUR_OF="+strconv.Itoa(jvm.PID), "GOPROF_HOUR="+stacks)

@@ -70,7 +70,8 @@ var matrixRows = []matrixRow{
 	{name: "+DisableAttachMechanism", flags: []string{"-XX:+DisableAttachMechanism"}},
 	{name: "JVMTI agent", flags: []string{matrixHeap}, ready: withAgent("events")},
 	{name: "JVMTI agent, every call", flags: []string{matrixHeap}, ready: withAgent("calls")},
-	{name: "debugger's agent", flags: []string{"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"}},
+	{name: "debugger's agent",
+		flags: []string{"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"}},
 	{name: "JFR, settings=profile", flags: []string{matrixHeap}, ready: withJFR},
 }
 

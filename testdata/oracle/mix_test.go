@@ -22,7 +22,7 @@ import (
 //	GOPROF_MIX_SAMPLES=20000 go test ./testdata/oracle -run TestMix -v
 func TestMix(t *testing.T) {
 	samples := envNumber("GOPROF_MIX_SAMPLES", 2000)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, load := range []int{0, runtime.NumCPU()} {
 			t.Run(strconv.Itoa(load)+" others", func(t *testing.T) {
 				for range load {

@@ -53,7 +53,8 @@ func poolsRun(t *testing.T, jdk jvmtest.JDK, engine session.EngineName, threads,
 	muchUsed, littleUsed := used(much)-muchBefore, used(little)-littleBefore
 	n, due := float64(ofMuch+ofLittle), float64(muchUsed+littleUsed)/float64(interval)
 	truth, seen := float64(muchUsed)/float64(muchUsed+littleUsed), float64(ofMuch)/n
-	t.Logf("%d threads: %.0f samples where %.0f are due; the busier pool has %.3f of the time and %.3f of the samples; %.3f of all time is in samples; %d lost; goprof %.1f %% of a CPU",
+	t.Logf("%d threads: %.0f samples where %.0f are due; the busier pool has %.3f of the time and %.3f of the "+
+		"samples; %.3f of all time is in samples; %d lost; goprof %.1f %% of a CPU",
 		len(much)+len(little), n, due, truth, seen, float64(billed)/float64(got.stats.Times.Process), got.stats.LostSum(),
 		100*got.stats.CPU.Seconds()/got.stats.Wall.Seconds())
 	if math.Abs(n-due) > due/10+4*math.Sqrt(due) {

@@ -76,7 +76,7 @@ func after(t *testing.T, d time.Duration) context.Context {
 
 // TestRecordThreads: with Threads each stack begins with the thread that it is of.
 func TestRecordThreads(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "2")
 		p, sum := record(t, attach(t, jvm.PID), after(t, longEnough(time.Second)), session.RecordOptions{Threads: true})
 		ours, labels := int64(0), map[string]bool{}
@@ -132,7 +132,7 @@ const untilEnd = 2 * time.Second
 // TestRecordUntilTargetEnds: a target that ends, by itself or killed, is a normal end.
 func TestRecordUntilTargetEnds(t *testing.T) {
 	ends := map[string]func(*jvmtest.JVM){"quits": (*jvmtest.JVM).Quit, "killed": (*jvmtest.JVM).Kill}
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for name, end := range ends {
 			t.Run(name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Shares")
@@ -181,7 +181,7 @@ public class Exec {
 
 // TestRecordUntilTargetExecs: what a process becomes by exec is not what was asked for.
 func TestRecordUntilTargetExecs(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if jdk.Version < 22 {
 			t.Skip("Java can call execv since JDK 22")
 		}
@@ -232,7 +232,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) (stdin io.Writer, pid int) {
 
 // TestRecordOfStoppedJVM: nothing runs, nothing is sampled, nothing is woken.
 func TestRecordOfStoppedJVM(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares")
 		signal(t, jvm.PID, syscall.SIGSTOP)
 		defer signal(t, jvm.PID, syscall.SIGCONT)

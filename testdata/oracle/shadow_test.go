@@ -240,7 +240,8 @@ func shadowStop(t *testing.T, s *session.Session, shadow *jvmtest.Shadow, tid in
 			return // the carrier runs nothing just now
 		}
 		st = virtual
-		if i := slices.IndexFunc(st.Frames, func(f profile.Frame) bool { return f.SP-snap.SP > uint64(len(snap.Stack)) }); i >= 0 {
+		inHeap := func(f profile.Frame) bool { return f.SP-snap.SP > uint64(len(snap.Stack)) }
+		if slices.ContainsFunc(st.Frames, inHeap) {
 			count.fromHeap++
 		}
 	}

@@ -36,7 +36,7 @@ const tolerance = 1.5
 //	GOPROF_SHARES_STRICT=1 GOPROF_SHARES_SAMPLES=50000 GOPROF_SHARES_THREADS=4 go test ./testdata/oracle -run TestShares -v -timeout 30m
 func TestShares(t *testing.T) {
 	samples, threads := envNumber("GOPROF_SHARES_SAMPLES", 8000), envNumber("GOPROF_SHARES_THREADS", 1)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) { sharesRun(t, jdk, threads, samples) })
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) { sharesRun(t, jdk, threads, samples) })
 }
 
 func sharesRun(t *testing.T, jdk jvmtest.JDK, threads, samples int) {

@@ -64,7 +64,7 @@ func TestSilentStacks(t *testing.T) {
 	needUserfaultfd(t)
 	goprof := buildGoprof(t)
 	agent := buildNative(t, "silent.c", "libsilent.so", withCFI...)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := startAgent(t, jdk, agent, "stack")
 		defer jvm.Kill()
 		pid := strconv.Itoa(jvm.PID)
@@ -114,7 +114,7 @@ func TestSilentVariables(t *testing.T) {
 	needUserfaultfd(t)
 	goprof := buildGoprof(t)
 	agent := buildNative(t, "silent.c", "libsilent.so", withCFI...)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		dir := t.TempDir()
 		now := filepath.Join(dir, "now")
 		jvm := startAgent(t, jdk, agent, "data="+now)

@@ -16,24 +16,6 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// buildGoprof builds the command as users get it; where there is no Go, GOPROF_BINARY names one that was built
-// elsewhere.
-func buildGoprof(t testing.TB) string {
-	t.Helper()
-	jvmtest.NotQuick(t, jvmtest.Builds)
-	if path := os.Getenv("GOPROF_BINARY"); path != "" {
-		return path
-	}
-	path := filepath.Join(t.TempDir(), "goprof")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -E goprof/arch/entry.start", "-o", path,
-		"goprof/cmd/goprof")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return path
-}
-
 const (
 	// maxRSS is what goprof may use at most of memory while it records, in KB.
 	maxRSS = 100_000
@@ -45,7 +27,7 @@ const (
 // many kinds, at 1,000 Hz.
 func TestRecordIsSmall(t *testing.T) {
 	goprof := buildGoprof(t)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "30")
 		dir := t.TempDir()
 		cmd := exec.Command(goprof, "record", "--pid", strconv.Itoa(jvm.PID), "-d", "10s", "-r", "1000", "-t", "-q",

@@ -127,7 +127,9 @@ var plantedFaults = map[string]func(*moment){
 	"a caller's sp is another":     func(m *moment) { m.frames[len(m.frames)-1].sp += 8 },
 	"its return address has moved": func(m *moment) { m.frames[len(m.frames)-1].slot -= 8 },
 	"a caller's line is another":   func(m *moment) { m.frames[len(m.frames)-1].methods[0].Line++ },
-	"a caller's name is another":   func(m *moment) { m.frames[len(m.frames)-2].methods[0].Func = &profile.Func{Name: "other"} },
+	"a caller's name is another": func(m *moment) {
+		m.frames[len(m.frames)-2].methods[0].Func = &profile.Func{Name: "other"}
+	},
 	"a caller has a method inlined": func(m *moment) {
 		m.frames[len(m.frames)-1].methods = append([]profile.Frame{{Func: &profile.Func{}}},
 			m.frames[len(m.frames)-1].methods...)

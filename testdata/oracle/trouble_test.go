@@ -59,7 +59,7 @@ var troubles = []troubled{
 // TestTrouble: dump and record work on JVMs that answer nobody.
 func TestTrouble(t *testing.T) {
 	goprof := buildGoprof(t)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, c := range troubles {
 			t.Run(c.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Trouble", slices.Concat(c.options, []string{"--"}, c.program)...)
@@ -145,7 +145,7 @@ func (c *troubled) checkRecord(t *testing.T, goprof string, pid int) {
 func TestManyThreads(t *testing.T) {
 	const n = 5000
 	goprof := buildGoprof(t)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Trouble", "-Xmx512m", "--", "threads", fmt.Sprint(n))
 		defer jvm.Kill()
 		began := time.Now()

@@ -18,7 +18,7 @@ import (
 // TestWallShares: a thread that sleeps for 30 ms and spins for 10 ms comes out as 3 to 1, or as what it has measured
 // itself: on a busy machine both take longer.
 func TestWallShares(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Alternating")
 		s := attach(t, jvm.PID)
 		wanted := func(thread string) bool { return strings.HasPrefix(thread, "alternating ") }

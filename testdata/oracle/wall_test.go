@@ -197,7 +197,7 @@ func checkLooks(t *testing.T, sum *profile.Summary) {
 
 // TestWallOnlyStates: looks that found a thread in another state are no samples, and are counted.
 func TestWallOnlyStates(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		wanted := map[profile.State]bool{profile.Blocked: true, profile.Sleeping: true}
 		p, sum := record(t, attach(t, jvm.PID), context.Background(),
@@ -254,7 +254,7 @@ func TestOffCPU(t *testing.T) {
 // TestWallNeverStopsTheBlocked: a thread that is stopped in a system call is woken for it, which the kernel counts.
 // Threads at rest are not, in wall mode; with NativeOnce they are, so the count would show it.
 func TestWallNeverStopsTheBlocked(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		s := attach(t, jvm.PID)
 		names := map[string]bool{}
@@ -355,7 +355,7 @@ func TestWallNonBlocking(t *testing.T) {
 
 // TestWallTime: in nanoseconds every thread has the time that passed.
 func TestWallTime(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		s := attach(t, jvm.PID)
 		p, sum, err := s.Record(context.Background(),

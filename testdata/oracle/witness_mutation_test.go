@@ -190,7 +190,8 @@ func TestWitnessesCatch(t *testing.T) {
 	}{
 		{"Java: wrong method", java, func(d []dumpedThread) { d[0].Frames[8].Name = "truth.Parked.runs" }},
 		{"Java: wrong class", java, func(d []dumpedThread) { d[0].Frames[8].Name = "truth.Parker.run" }},
-		{"Java: other hidden class", java, func(d []dumpedThread) { d[0].Frames[6].Name = "truth.Parked$$Lambda$1+0x00007fbf58001628.run" }},
+		{"Java: other hidden class", java,
+			func(d []dumpedThread) { d[0].Frames[6].Name = "truth.Parked$$Lambda$1+0x00007fbf58001628.run" }},
 		{"Java: wrong line", java, func(d []dumpedThread) { d[0].Frames[8].Line++ }},
 		{"Java: no line", java + " mixed", func(d []dumpedThread) { d[0].Frames[5].Line = 0 }},
 		{"Java: wrong file", "jcmd", func(d []dumpedThread) { d[0].Frames[8].File = "Kinds.java" }},

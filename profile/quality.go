@@ -74,8 +74,8 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 	missing(s.Asleep, s.Samples, fairMissing, poorMissing,
 		"of the samples may stand in a call that had not begun when the thread was chosen", s.cureStops("sudo goprof ..."))
 	missing(s.ShortSleeps, s.Samples, fairSleeps, poorSleeps,
-		"of the samples stand right before sleeps of less than 4 ms: in a virtual machine such sleeps may take several times "+
-			"the CPU time that their samples show", "")
+		"of the samples stand right before sleeps of less than 4 ms: in a virtual machine such sleeps may take "+
+			"several times the CPU time that their samples show", "")
 	missing(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled,
 		"of the CPU time has no sample", s.cureNotSampled())
 	if s.Samples > 0 && s.Samples < fairSamples {

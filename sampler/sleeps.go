@@ -11,11 +11,11 @@ import (
 
 // Sleeps that end soon, in a virtual machine.
 //
-// A thread that sleeps for a time has a timer set. Where that is due before all others of its CPU, the clock of the CPU is
-// set, too, which in a virtual machine of x86-64 means leaving it: ten times what the rest of the call costs. While the
-// timer of a sample is due sooner, the clock need not be set (kernel/time/hrtimer.c, hrtimer_reprogram): so just where
-// a sample falls it was not, and no sample is ever taken where the clock is set. docs/decisions/0004 has the figures.
-// That cannot be mended with timers, so it is told.
+// A thread that sleeps for a time has a timer set. Where that is due before all others of its CPU, the clock of the CPU
+// is set, too, which in a virtual machine of x86-64 means leaving it. While the timer of a sample is due sooner, the
+// clock need not be set (kernel/time/hrtimer.c, hrtimer_reprogram): so just where a sample falls it was not, and no
+// sample is ever taken where the clock is set. docs/decisions/0004 has the figures. That cannot be mended with timers,
+// so it is told.
 
 // soon is until when a sleep ends that may be the next timer of its CPU: the kernel's tick comes every 1 to 10 ms.
 const soon = int64(4e6)
@@ -39,8 +39,8 @@ func SleepsSoon(snap *process.Snapshot, when int64) bool {
 	return false
 }
 
-// SetsClockDearly reports whether this is a virtual machine in which it is dear to set a CPU's clock. The name is one of
-// x86-64's flags: on arm64 a virtual machine sets the clock itself.
+// SetsClockDearly reports whether this is a virtual machine in which it is dear to set a CPU's clock. The name is one
+// of x86-64's flags: on arm64 a virtual machine sets the clock itself.
 func SetsClockDearly() bool {
 	var buf [8 << 10]byte
 	return bytes.Contains(readSmall("/proc/cpuinfo", buf[:]), []byte(" hypervisor"))

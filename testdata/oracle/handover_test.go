@@ -85,7 +85,8 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 		truth.Share, seen, n, (seen-truth.Share)/sigma,
 		float64(got.stats.Taken)*float64(interval)/float64(got.stats.Times.Process),
 		sleeps, got.stats.LostSum(), got.stats.Late, got.stats.Pauses.Quantile(0.5), got.stats.Pauses.Quantile(0.99))
-	handOverSum(t, fmt.Sprintf("%d %s/%s beside %d", jdk.Version, way, engine, beside), handed{Truth: truth.Share, Hand: hand, Of: n})
+	handOverSum(t, fmt.Sprintf("%d %s/%s beside %d", jdk.Version, way, engine, beside),
+		handed{Truth: truth.Share, Hand: hand, Of: n})
 	if timed := way == "park" || way == "mix"; !timed && sleeps > n/200 || timed && sleeps == 0 {
 		t.Errorf("%d of %d samples stand before a short sleep", sleeps, n)
 	}

@@ -28,6 +28,7 @@
 enum { THREADS = 4, INTERVAL = 1000000, RING = 64 * 4096 };
 
 static int tids[THREADS], begun, sleeps;
+static volatile uint64_t computed[THREADS];
 static long long computing[THREADS], handing[THREADS], rounds[THREADS];
 extern char __start_computes[], __stop_computes[];
 
@@ -66,6 +67,7 @@ static void *work(void *arg) {
 	__atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
 	for (;;) {
 		int n = 12000 + rand_r(&seed) % 8000;
+		computed[me] = x; /* so that it has to be computed */
 		if (rand_r(&seed) % 16) {
 			x = compute(x, n);
 			hand_over();
@@ -80,7 +82,7 @@ static void *work(void *arg) {
 		handing[me] += d - c - (b - a);
 		rounds[me]++;
 	}
-	return (void *)x;
+	return 0;
 }
 
 /* What the kernel has charged the threads. */

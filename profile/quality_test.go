@@ -22,7 +22,7 @@ func TestJudge(t *testing.T) {
 		"some cut":     {Summary{Attempted: 1000, Samples: 1000, Truncated: 50}, Fair, []string{"5.0 % of the stacks"}},
 		"asleep":       {Summary{Attempted: 1000, Samples: 1000, Asleep: 330}, Poor, []string{"33.0 % of the samples"}},
 		"short sleeps": {Summary{Attempted: 1000, Samples: 1000, ShortSleeps: 30}, Fair,
-			[]string{"3.0 % of the samples stand"}},
+			[]string{"3.0 % of the samples are in sleeps"}},
 		"leans": {Summary{Attempted: 1000, Samples: 1000, Leans: true}, Fair, []string{"calls that block"}},
 		"full":  {Summary{Attempted: 1000, Samples: 1000, Overflow: 30}, Fair, []string{"3.0 % of the samples"}},
 		"poor stays poor": {Summary{Attempted: 1000, Samples: 800, Lost: 200, Truncated: 40}, Poor,

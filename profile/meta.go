@@ -71,7 +71,7 @@ type Summary struct {
 	Waiting     int64 `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
 	// samples of threads that had entered a system call right before they stopped
 	Asleep int64 `json:"asleep,omitempty"`
-	// samples of threads that were about to sleep for less than some milliseconds, in a virtual machine
+	// samples of threads in a sleep that ends within 4 ms, or just has, in a virtual machine
 	ShortSleeps int64  `json:"short_sleeps,omitempty"`
 	Overflow    int64  `json:"overflow"` // samples of whose stack only the callers were kept, for want of room
 	Threads     int    `json:"threads"`  // that gave at least one sample

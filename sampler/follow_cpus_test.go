@@ -3,12 +3,15 @@
 package sampler
 
 import (
+	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
@@ -84,4 +87,50 @@ func (v *visits) numbers() (cpus []int) {
 		cpus = append(cpus, c.number)
 	}
 	return cpus
+}
+
+// TestCPUSwitchedOff switches the last CPU off for a moment. When it is back, what runs there is sampled again.
+func TestCPUSwitchedOff(t *testing.T) {
+	if os.Getenv("GOPROF_SWITCH_CPUS") == "" {
+		t.Skip("it disturbs the whole machine: set GOPROF_SWITCH_CPUS=1")
+	}
+	all := readOnlineCPUs()
+	if len(all) < 2 {
+		t.Skip("needs two CPUs")
+	}
+	file := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/online", all[len(all)-1])
+	off := func() {
+		defer os.WriteFile(file, []byte("1"), 0)
+		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
+			t.Skipf("this machine's CPUs cannot be switched off: %v", err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	engines := map[string]func(pid int) Engine{
+		"ptrace": func(pid int) Engine { return New(pid, ctest.CPU()) },
+		"perf":   func(pid int) Engine { return NewPerf(pid, ctest.CPU()) },
+	}
+	for name, engine := range engines {
+		t.Run(name, func(t *testing.T) {
+			p := ctest.Run(t, ctest.Shares, "4", "1", "0")
+			cfg := Config{Interval: time.Millisecond}
+			each := func(*look.Look) {}
+			got := sessionOf(t, engine(p.PID), cfg, 64, each, func(seen *atomic.Int64) {
+				untilSamples(100)(seen)
+				off()
+				time.Sleep(2500 * time.Millisecond) // until that is known, and threads have moved there
+				n, used := seen.Load(), ProcessCPU(p.PID)
+				time.Sleep(2 * time.Second)
+				n, used = seen.Load()-n, ProcessCPU(p.PID)-used
+				due := int64(used / cfg.Interval)
+				t.Logf("%d samples where %d are due", n, due)
+				if n < due*3/4 || n > due*5/4 {
+					t.Errorf("%d samples where %d are due", n, due)
+				}
+			})
+			if got.err != nil {
+				t.Error(got.err)
+			}
+		})
+	}
 }

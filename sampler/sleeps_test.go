@@ -6,33 +6,41 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"goprof/arch/amd64"
 	"goprof/process"
 )
 
-func TestSleepsSoon(t *testing.T) {
-	const now = int64(1_999_999_000_000) // the next second is 1 ms away
+func TestSleepsShortly(t *testing.T) {
+	const now, sp, size = int64(1_999_999_000_000), 0x7f0000001000, 512 // the next second is 1 ms away
+	cpu := amd64.CPU
 	for name, c := range map[string]struct {
-		at        int
+		at        uint64
 		sec, nsec uint64
 		want      bool
 	}{
-		"in 20 us":             {40, 1999, 999_020_000, true},
-		"in the next second":   {40, 2000, 500_000, true},
-		"it is over":           {40, 1999, 998_999_999, false},
-		"in a second":          {40, 2000, 999_020_000, false},
-		"no time":              {40, 1999, 1_000_000_001, false},
-		"far from the top":     {deadlineWithin - 8, 1999, 999_020_000, false},
-		"at the end of it":     {deadlineWithin - 16, 1999, 999_020_000, true},
-		"another kind of word": {40, 1 << 60, 999_020_000, false},
+		"in 20 us":             {sp + 40, 1999, 999_020_000, true},
+		"in the next second":   {sp + 40, 2000, 500_000, true},
+		"it was over just now": {sp + 40, 1999, 998_900_000, true},
+		"it is long over":      {sp + 40, 1998, 998_900_000, false},
+		"in a second":          {sp + 40, 2000, 999_020_000, false},
+		"no time":              {sp + 40, 1999, 1_000_000_001, false},
+		"at the stack's end":   {sp + size - 16, 1999, 999_020_000, true},
+		"half in the stack":    {sp + size - 8, 1999, 999_020_000, false},
+		"below the stack":      {sp - 8, 1999, 999_020_000, false},
+		"another kind of word": {sp + 40, 1 << 60, 999_020_000, false},
 	} {
-		snap := &process.Snapshot{Stack: make([]byte, 2*deadlineWithin)}
-		binary.LittleEndian.PutUint64(snap.Stack[c.at:], c.sec)
-		binary.LittleEndian.PutUint64(snap.Stack[c.at+8:], c.nsec)
-		if got := SleepsSoon(snap, now); got != c.want {
+		snap := &process.Snapshot{SP: sp, Stack: make([]byte, size+16)}
+		snap.Regs[cpu.FourthArg] = c.at
+		if at := c.at - sp; at < size {
+			binary.LittleEndian.PutUint64(snap.Stack[at:], c.sec)
+			binary.LittleEndian.PutUint64(snap.Stack[at+8:], c.nsec)
+		}
+		snap.Stack = snap.Stack[:size]
+		if got := SleepsShortly(cpu, snap, now); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
-	}
-	if SleepsSoon(&process.Snapshot{Stack: make([]byte, 12)}, now) {
-		t.Error("a stack of a word and a half holds no time")
+		if snap.Unknown = 1 << cpu.FourthArg; SleepsShortly(cpu, snap, now) {
+			t.Errorf("%s: nobody knows the register", name)
+		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 const followEvery = int64(1e9)
 
 // follow brings the list of CPUs up to date, once in a while, by what the kernel says of a thread of the program's
-// (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on). It is false where goprof cannot go to one of them.
+// (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on). It is false where goprof cannot go to one of
+// them.
 func (v *visits) follow(now int64, tid int) bool {
 	if now-v.followedAt < followEvery {
 		return true

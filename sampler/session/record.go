@@ -189,7 +189,7 @@ type recording struct {
 	lost     [ptrace.NumOutcomes]int64 // what the profile has been told
 
 	asleep int64 // samples of threads that slept when they were stopped
-	// sleeps are samples of threads that were about to sleep for a moment, where such sleeps are seen too seldom.
+	// sleeps are samples of threads that sleep for a moment, where such sleeps are seen too seldom.
 	sleeps     int64
 	dearSleeps bool
 	mapped     uint64 // generation of the mappings
@@ -406,7 +406,7 @@ func (r *recording) take(snap *look.Look) {
 	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), &snap.Snapshot) {
 		r.asleep++
 	}
-	if r.dearSleeps && sampler.SleepsSoon(&snap.Snapshot, snap.When) {
+	if r.dearSleeps && sampler.SleepsShortly(r.Process.CPU(), &snap.Snapshot, snap.When) {
 		r.sleeps += snap.Samples()
 	}
 	if r.opt.Lean {

@@ -59,7 +59,7 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 		if !tids[snap.TID] {
 			return
 		}
-		if sampler.SleepsSoon(&snap.Snapshot, snap.When) {
+		if sampler.SleepsShortly(s.Process.CPU(), &snap.Snapshot, snap.When) {
 			sleeps++
 		}
 		for i := range st.Frames { // from the leaf
@@ -81,13 +81,14 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 	seen := float64(hand) / float64(n)
 	sigma := math.Sqrt(truth.Share * (1 - truth.Share) / float64(n))
 	t.Logf("handing over takes %.3f of the CPU time and has %.3f of %d samples (%+.1f sigma); %.2f samples for each "+
-		"interval; %d before a short sleep; %d lost, %d late; pauses p50 %v p99 %v",
+		"interval; %d in a short sleep; %d lost, %d late; pauses p50 %v p99 %v",
 		truth.Share, seen, n, (seen-truth.Share)/sigma,
 		float64(got.stats.Taken)*float64(interval)/float64(got.stats.Times.Process),
 		sleeps, got.stats.LostSum(), got.stats.Late, got.stats.Pauses.Quantile(0.5), got.stats.Pauses.Quantile(0.99))
-	handOverSum(t, fmt.Sprintf("%d %s/%s beside %d", jdk.Version, way, engine, beside), handed{Truth: truth.Share, Hand: hand, Of: n})
+	handOverSum(t, fmt.Sprintf("%d %s/%s beside %d", jdk.Version, way, engine, beside),
+		handed{Truth: truth.Share, Hand: hand, Of: n})
 	if timed := way == "park" || way == "mix"; !timed && sleeps > n/200 || timed && sleeps == 0 {
-		t.Errorf("%d of %d samples stand before a short sleep", sleeps, n)
+		t.Errorf("%d of %d samples are in a short sleep", sleeps, n)
 	}
 	bias := max(0.02, handOverBias[way])
 	if !got.stats.Wide {

@@ -35,6 +35,23 @@ func (w *Walker) calledName() string {
 	return ""
 }
 
+// MayHaveCalled reports whether code of that name may have been called at a bytecode without a record.
+func (w *Walker) MayHaveCalled(s vmstructs.Scope, name string) bool {
+	code := w.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	return i >= 0 && bytecodesOf(name)(&code[i], w.intrinsicAt(s.Method, &code[i]))
+}
+
+// intrinsicAt is the intrinsic method that an invoke calls, nil if it is none.
+func (w *Walker) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
+	if isInvoke(b.Op) {
+		if c := w.invoked(m, b); c.Intrinsic {
+			return c.Method
+		}
+	}
+	return nil
+}
+
 // callsBytecode tells whether compilers let HotSpot's own code do a bytecode. m is the method that an invoke calls if
 // that is an intrinsic one.
 type callsBytecode func(b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
@@ -125,13 +142,7 @@ func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) 
 	if r.calls == nil || len(r.found) >= maxLegs {
 		return
 	}
-	var intrinsic *vmstructs.Method
-	if isInvoke(b.Op) {
-		if c := r.w.invoked(chain[0].Method, b); c.intrinsic {
-			intrinsic = c.method
-		}
-	}
-	if !r.calls(b, intrinsic) {
+	if !r.calls(b, r.w.intrinsicAt(chain[0].Method, b)) {
 		return
 	}
 	for _, l := range r.legs {

@@ -137,7 +137,8 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	return m
 }
 
-// alone reports whether nothing is inlined into the code: by its records, and by what the invokes of its only method call.
+// alone reports whether nothing is inlined into the code: by its records, and by what the invokes of its only method
+// call.
 func (r *router) alone() bool {
 	m := r.code
 	if !m.aloneKnown {

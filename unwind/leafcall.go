@@ -8,11 +8,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Compiled code calls some of HotSpot's own code as C code does: it is not left there for good, so the call has no record
-// (opto/runtime.cpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime_leaf). What stands for an intrinsic method is called so,
-// as are copies of arrays, barriers of the collectors and entries of methods. The next record by address is of another call.
-// Which bytecode has called is told by what was called: an invoke of an intrinsic method on the route, or a store that
-// has a barrier.
+// Compiled code calls some of HotSpot's own code as C code does. No collection can begin there, so the call has no record
+// (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime). Stubs for intrinsic methods are called so, and
+// copies of arrays, barriers of the collectors, and the barrier at a method's entry. The next record by address is that
+// of another call. Which bytecode has called is told by what was called: an invoke of an intrinsic method on the route,
+// or a store that has a barrier.
 
 // Called infers the methods that have called code of that name without a record, at a return address. Where the code
 // that calls cannot be read, they are those of the next record.
@@ -178,7 +178,8 @@ func (r *router) anywhere(from, to []vmstructs.Scope) {
 	}
 }
 
-// within notes them in the innermost of some methods and in what is inlined there, those behind an index as the nearer ones.
+// within notes them in the innermost of some methods and in what is inlined there: those behind an index as the nearer
+// ones.
 func (r *router) within(chain []vmstructs.Scope, behind int32) {
 	code := r.w.bytecodes(chain[0].Method)
 	place := vmstructs.PlaceOf(chain)

@@ -248,8 +248,8 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	return path, true
 }
 
-// detour is what it costs to go through an invoke that is not on the way: its call has a record, or nobody has ever come
-// to it.
+// detour is what it costs to go through an invoke that is not on the way: its call has a record, or nobody has ever
+// come to it.
 func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Bytecode) int {
 	if !r.knowsTree() {
 		return 0

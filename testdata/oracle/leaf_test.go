@@ -84,7 +84,9 @@ type leafScores struct {
 	ours, byAddress leafScore
 	calls           leafScore // of those, the samples in code that was called without a record
 	sure            [profile.NumCertainty]leafScore
-	inlined         int // samples in methods that are inlined
+	inlined         int             // samples in methods that are inlined
+	first           []time.Duration // what the first sight of each pc took
+	seen            map[uint64]bool
 }
 
 func (s *leafScores) String() string {
@@ -95,6 +97,15 @@ func (s *leafScores) String() string {
 	}
 	if s.calls.n > 0 {
 		text += fmt.Sprintf("; %d in a call without a record: %v", s.calls.n, s.calls)
+	}
+	if n := len(s.first); n > 0 {
+		slices.Sort(s.first)
+		var sum time.Duration
+		for _, d := range s.first {
+			sum += d
+		}
+		text += fmt.Sprintf("; first sight of %d pcs: %v, median %v, nine of ten within %v", n, sum/time.Duration(n),
+			s.first[n/2], s.first[n*9/10])
 	}
 	return text
 }
@@ -108,6 +119,7 @@ func (s *leafScores) sum(o *leafScores) {
 		add(&s.sure[i], o.sure[i])
 	}
 	s.inlined += o.inlined
+	s.first = append(s.first, o.first...)
 }
 
 // TestLeaf runs real programs with -XX:+DebugNonSafepoints: at each pc where a thread was sampled the full records are
@@ -155,7 +167,7 @@ func TestLeaf(t *testing.T) {
 // scoreLeaves takes so many samples in code of that level. The JVM compiles meanwhile: at first there is little.
 func scoreLeaves(t *testing.T, s *session.Session, level uint8, samples int) *leafScores {
 	t.Helper()
-	scores := new(leafScores)
+	scores := &leafScores{seen: map[uint64]bool{}}
 	less := map[*vmstructs.Blob]*vmstructs.Blob{}
 	time.Sleep(2 * time.Second)
 	for tries := 0; scores.ours.n < samples && tries < 30; tries++ {
@@ -210,7 +222,12 @@ func (s *leafScores) score(in *session.Session, p leafPlace, less map[*vmstructs
 	if err != nil {
 		return
 	}
+	begin := time.Now()
 	told, sure := w.Inlined(less[p.b], p.pc)
+	if !s.seen[p.pc] {
+		s.seen[p.pc] = true
+		s.first = append(s.first, time.Since(begin))
+	}
 	if p.called != "" {
 		if told, sure, err = w.Called(less[p.b], p.pc, p.called); err != nil {
 			return

@@ -164,8 +164,8 @@ func (r *router) inlinesNothing() bool {
 	return len(code) > 0
 }
 
-// longWork is that of some hundred instructions.
-const longWork = 400
+// longWork is that of eighty instructions, as long as x86's string_compare is.
+const longWork = 320
 
 // longIntrinsic is the work of an intrinsic method that C2 makes a loop of its own of, in place of the invoke.
 func (r *router) longIntrinsic(m *vmstructs.Method, b *vmstructs.Bytecode) int {

@@ -8,11 +8,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Compiled code calls some of HotSpot's own code as C code does: it is not left there for good, so the call has no record
-// (opto/runtime.cpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime_leaf). What stands for an intrinsic method is called so,
-// as are copies of arrays, barriers of the collectors and entries of methods. The next record by address is of another call.
-// Which bytecode has called is told by what was called: an invoke of an intrinsic method on the route, or a store that
-// has a barrier.
+// Compiled code calls some of HotSpot's own code as C code does. No collection can begin there, so the call has no record
+// (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime). Stubs for intrinsic methods are called so, and
+// copies of arrays, barriers of the collectors, and the barrier at a method's entry. The next record by address is that
+// of another call. Which bytecode has called is told by what was called: an invoke of an intrinsic method on the route,
+// or a store that has a barrier.
 
 // Called infers the methods that have called code of that name without a record, at a return address. Where the code
 // that calls cannot be read, they are those of the next record.
@@ -33,6 +33,23 @@ func (w *Walker) calledName() string {
 		return w.out.Frames[n-1].Func.Name
 	}
 	return ""
+}
+
+// MayHaveCalled reports whether code of that name may have been called at a bytecode without a record.
+func (w *Walker) MayHaveCalled(s vmstructs.Scope, name string) bool {
+	code := w.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	return i >= 0 && bytecodesOf(name)(&code[i], w.intrinsicAt(s.Method, &code[i]))
+}
+
+// intrinsicAt is the intrinsic method that an invoke calls, nil if it is none.
+func (w *Walker) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
+	if isInvoke(b.Op) {
+		if c := w.invoked(m, b); c.Intrinsic {
+			return c.Method
+		}
+	}
+	return nil
 }
 
 // callsBytecode tells whether compilers let HotSpot's own code do a bytecode. m is the method that an invoke calls if
@@ -125,13 +142,7 @@ func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) 
 	if r.calls == nil || len(r.found) >= maxLegs {
 		return
 	}
-	var intrinsic *vmstructs.Method
-	if isInvoke(b.Op) {
-		if c := r.w.invoked(chain[0].Method, b); c.intrinsic {
-			intrinsic = c.method
-		}
-	}
-	if !r.calls(b, intrinsic) {
+	if !r.calls(b, r.w.intrinsicAt(chain[0].Method, b)) {
 		return
 	}
 	for _, l := range r.legs {
@@ -167,7 +178,8 @@ func (r *router) anywhere(from, to []vmstructs.Scope) {
 	}
 }
 
-// within notes them in the innermost of some methods and in what is inlined there, those behind an index as the nearer ones.
+// within notes them in the innermost of some methods and in what is inlined there: those behind an index as the nearer
+// ones.
 func (r *router) within(chain []vmstructs.Scope, behind int32) {
 	code := r.w.bytecodes(chain[0].Method)
 	place := vmstructs.PlaceOf(chain)

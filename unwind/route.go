@@ -125,7 +125,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	if r.knowsTree() {
 		place = vmstructs.PlaceOf(chain)
 	}
-	path, ok := r.shortest(code, place, first, behind, to)
+	path, ok := r.shortest(m, place, first, behind, to)
 	if !ok {
 		r.leg(chain, work+unknownWork)
 		return
@@ -139,7 +139,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		}
 		callee := r.callee(chain, place, b)
 		if callee == nil {
-			work += weigh(b)
+			work += weigh(b) + r.longIntrinsic(chain[0].Method, b)
 			continue
 		}
 		r.leg(chain, work)
@@ -178,9 +178,10 @@ const unknownWork = 4
 const far, workCalled = 1 << 30, 1 << 16
 
 // shortest is the way through bytecodes that has least work.
-func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
+func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
 	ok bool) {
 	w := r.w
+	code := w.bytecodes(m)
 	cost, before := w.costs[:0], w.before[:0]
 	for range code {
 		cost, before = append(cost, far), append(before, -1)
@@ -204,8 +205,8 @@ func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first in
 			}
 			if !done {
 				c += weigh(b)
-				if r.knowsTree() && isInvoke(b.Op) && r.inlinings()[p.Site(b.BCI)] == isCalled {
-					c += workCalled
+				if isInvoke(b.Op) {
+					c += r.detour(m, p, b)
 				}
 			}
 			next := [2]int{-1, -1}
@@ -247,6 +248,23 @@ func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first in
 	return path, true
 }
 
+// detour is what it costs to go through an invoke that is not on the way: its call has a record, or nobody has ever
+// come to it.
+func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Bytecode) int {
+	if !r.knowsTree() {
+		return 0
+	}
+	switch r.inlinings()[p.Site(b.BCI)] {
+	case isCalled:
+		return workCalled
+	case 0:
+		if r.w.invoked(m, b).Never {
+			return workCalled
+		}
+	}
+	return 0
+}
+
 // weigh is about how many quarters of a machine instruction a bytecode becomes. What it calls is not counted: that
 // is a leg of its own, or is not known.
 func weigh(b *vmstructs.Bytecode) int {
@@ -276,23 +294,17 @@ const (
 )
 
 // invoked asks once which method an invoke calls.
-func (w *Walker) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) invokedMethod {
+func (w *Walker) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) vmstructs.Invocation {
 	key := invokeSite{m, b.BCI}
 	callee, ok := w.callees[key]
 	if !ok {
-		callee.method, callee.intrinsic = w.vm.Invoked(m, b)
+		callee = w.vm.Invoked(m, b)
 		if len(w.callees) >= maxInvoked {
-			w.callees = make(map[invokeSite]invokedMethod)
+			w.callees = make(map[invokeSite]vmstructs.Invocation)
 		}
 		w.callees[key] = callee
 	}
 	return callee
-}
-
-// invokedMethod is what an invoke calls; intrinsic: compilers may have code of their own for it.
-type invokedMethod struct {
-	method    *vmstructs.Method
-	intrinsic bool
 }
 
 type invokeSite struct {

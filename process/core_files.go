@@ -284,15 +284,15 @@ type agreement struct {
 func (a *agreement) add(was, is []byte) {
 	for i := 0; i+8 <= len(was); i += 8 {
 		w, v := binary.LittleEndian.Uint64(was[i:]), binary.LittleEndian.Uint64(is[i:])
-		switch {
-		case w == 0 && v == 0:
+		if w == 0 { // room for what the JVM learns
 			continue
-		case w == v:
-			a.same++
-		case w != 0 && (len(a.moved) < maxMoves || a.moved[v-w] > 0):
-			a.moved[v-w]++
 		}
 		a.all++
+		if w == v {
+			a.same++
+		} else if len(a.moved) < maxMoves || a.moved[v-w] > 0 {
+			a.moved[v-w]++
+		}
 	}
 }
 

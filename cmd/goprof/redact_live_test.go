@@ -103,7 +103,8 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 // answers are those of the commands that look once, and say so.
 func answers(t *testing.T, dir, pid string, common []string) {
 	t.Helper()
-	lines := []string{"locks " + pid, "locks --json " + pid, "top --once -d 500ms " + pid, "top --once -d 500ms --json " + pid}
+	lines := []string{"locks " + pid, "locks --json " + pid, "top --once -d 500ms " + pid,
+		"top --once -d 500ms --json " + pid}
 	if os.Getenv("GOPROF_PROVE") == "1" {
 		lines = append(lines, "triage --json -d 4s "+pid)
 	}

@@ -49,6 +49,9 @@ func TestCauses(t *testing.T) {
 		java("jdk.internal.misc.Unsafe.putLong", profile.Interpreted), java("shop.Cart.pay", profile.Interpreted)}
 	overflow := segv(0)
 	overflow.Addr = 0x6ff8
+	by := func(frames ...profile.Frame) *profile.Dump {
+		return died(abort(7), nil, append([]profile.Frame{raise}, frames...)...)
+	}
 	for name, c := range map[string]struct {
 		dump     *profile.Dump
 		want     profile.FindingID
@@ -60,13 +63,19 @@ func TestCauses(t *testing.T) {
 		"inlined": {died(segv(0), nil, java("shop.Cart.pay", profile.Inlined)), profile.CompiledCrash, "SEGV_MAPERR"},
 		"native": {died(segv(0), nil, native("inflateEnd", "libz.so.1"), java("a.B.c", profile.NativeMethod)),
 			profile.NativeCrash, "it was called by a.B.c"},
-		"the JVM":              {died(segv(0), nil, native("Universe::heap", "libjvm.so")), profile.JVMCrash, "null pointer"},
-		"sent by another":      {died(abort(4711), nil, raise), profile.SignalSent, "the sender was process 4711"},
-		"out of memory":        {died(abort(7), nil, raise, native("report_java_out_of_memory", "libjvm.so")), profile.CrashOnOOM, ""},
-		"no memory":            {died(abort(7), nil, raise, native("report_vm_out_of_memory", "libjvm.so")), profile.NativeMemory, ""},
-		"the JVM gave up":      {died(abort(7), nil, raise, native("report_vm_error", "libjvm.so"), native("G1::work", "libjvm.so")), profile.JVMCrash, "report_vm_error"},
-		"a library's own":      {died(abort(7), nil, raise, native("assertion", "libacme.so")), profile.NativeCrash, "libacme.so"},
-		"beyond the stack":     {died(overflow, nil, native("deep", "libacme.so")), profile.StackOverflow, "the stack ends at 0x7000"},
+		"the JVM": {died(segv(0), nil, native("Universe::heap", "libjvm.so")), profile.JVMCrash,
+			"null pointer"},
+		"sent by another": {died(abort(4711), nil, raise), profile.SignalSent, "the sender was process 4711"},
+		"out of memory": {by(native("report_java_out_of_memory", "libjvm.so")),
+			profile.CrashOnOOM, ""},
+		"no memory": {by(native("report_vm_out_of_memory", "libjvm.so")),
+			profile.NativeMemory, ""},
+		"the JVM gave up": {by(native("report_vm_error", "libjvm.so"), native("G1::work", "libjvm.so")),
+			profile.JVMCrash, "report_vm_error"},
+		"a library's own": {by(native("assertion", "libacme.so")), profile.NativeCrash,
+			"libacme.so"},
+		"beyond the stack": {died(overflow, nil, native("deep", "libacme.so")), profile.StackOverflow,
+			"the stack ends at 0x7000"},
 		"a call that has no C": {died(segv(0), nil, profile.Frame{Kind: profile.Gap}), profile.JVMCrash, "SIGSEGV"},
 	} {
 		f := facts()
@@ -93,8 +102,9 @@ func TestMoment(t *testing.T) {
 		change func(*profile.Dump, *postmortem.Facts)
 		want   []profile.FindingID
 	}{
-		"nothing":  {func(*profile.Dump, *postmortem.Facts) {}, nil},
-		"deadlock": {func(d *profile.Dump, _ *postmortem.Facts) { d.Threads = two }, []profile.FindingID{profile.Deadlocked}},
+		"nothing": {func(*profile.Dump, *postmortem.Facts) {}, nil},
+		"deadlock": {func(d *profile.Dump, _ *postmortem.Facts) { d.Threads = two },
+			[]profile.FindingID{profile.Deadlocked}},
 		"full between two collections": {func(_ *profile.Dump, f *postmortem.Facts) {
 			f.Heap.Heap.Used = maybe.Known(uint64(99))
 		}, nil},
@@ -105,7 +115,9 @@ func TestMoment(t *testing.T) {
 			f.Heap.Heap.Used, f.OutOfMemory = maybe.Known(uint64(99)), maybe.Known(uint64(3))
 		}, []profile.FindingID{profile.HeapFull}},
 		"errors long ago": {func(_ *profile.Dump, f *postmortem.Facts) { f.OutOfMemory = maybe.Known(uint64(3)) }, nil},
-		"code":            {func(_ *profile.Dump, f *postmortem.Facts) { f.Code[0].Used = maybe.Known(uint64(98)) }, []profile.FindingID{profile.CodeCacheFull}},
+		"code": {func(_ *profile.Dump, f *postmortem.Facts) {
+			f.Code[0].Used = maybe.Known(uint64(98))
+		}, []profile.FindingID{profile.CodeCacheFull}},
 		"compilers off": {func(_ *profile.Dump, f *postmortem.Facts) {
 			f.Compiling, f.Code[0].Refused = maybe.Known(false), maybe.Known(uint64(2))
 		}, []profile.FindingID{profile.CodeCacheFull}},

@@ -86,6 +86,9 @@ func needKernelCores(t *testing.T) {
 func kernelCore(t *testing.T, jdk jvmtest.JDK, which int, flags ...string) {
 	t.Helper()
 	c := &crashes[which]
+	if jdk.Version == 8 && c.command == "collect" {
+		t.Skip("up to 8 the JVM gives its collector's threads no names that the kernel knows")
+	}
 	if jdk.Version == 8 { // it has no such flag, and leaves the kernel's filter as it is
 		flags = nil
 	}

@@ -40,7 +40,7 @@ var crashes = []struct {
 	frame   string         // a part of the name of one of the uppermost frames from the fault on
 	finding causes
 }{
-	{"in libjvm", "vm", 0, "", "main", "SIGSEGV", "Unsafe_PutLong", causes{profile.UnsafeAccess}},
+	{"in libjvm", "vm", 0, "", "main", "SIGSEGV", "putLong", causes{profile.UnsafeAccess}},
 	// The access is inlined as an instruction of put, with frames of Unsafe or without.
 	{"in compiled code", "compiled", 0, "", "main", "SIGSEGV", "truth.Crash.put", causes{profile.CompiledCrash,
 		profile.UnsafeAccess}},
@@ -86,6 +86,9 @@ func needKernelCores(t *testing.T) {
 func kernelCore(t *testing.T, jdk jvmtest.JDK, which int, flags ...string) {
 	t.Helper()
 	c := &crashes[which]
+	if jdk.Version == 8 && c.command == "collect" {
+		t.Skip("up to 8 the JVM gives its collector's threads no names that the kernel knows")
+	}
 	if jdk.Version == 8 { // it has no such flag, and leaves the kernel's filter as it is
 		flags = nil
 	}
@@ -203,7 +206,7 @@ func sameStanding(t *testing.T, before map[string]profile.ThreadDump, dead []pro
 
 // nearTop is how far below the fault a frame may lie that tells what it was.
 func nearTop(frames []profile.Frame, name string) bool {
-	for i := range frames[:min(len(frames), 6)] {
+	for i := range frames[:min(len(frames), 10)] {
 		if f := frames[i].Func; f != nil && strings.Contains(f.Name, name) {
 			return true
 		}

@@ -238,6 +238,13 @@ func unconfirmedOfCore(name string, threads []profile.ThreadDump) error {
 		Why:  "a collector was at work when the process ended; so a deadlock of theirs is not ruled out"}
 }
 
+func threadCount(n int) string {
+	if n == 1 {
+		return "1 thread"
+	}
+	return fmt.Sprintf("%d threads", n)
+}
+
 // deadlocked is how a command ends that has found deadlocks.
 func deadlocked(pid int, g *contention.Graph) error {
 	n, what := 0, "a deadlock"
@@ -247,5 +254,5 @@ func deadlocked(pid int, g *contention.Graph) error {
 	if len(g.Deadlocks) > 1 {
 		what = fmt.Sprintf("%d deadlocks", len(g.Deadlocks))
 	}
-	return &exit.Error{Code: exit.Deadlocked, What: fmt.Sprintf("process %d has %s of %d threads", pid, what, n)}
+	return &exit.Error{Code: exit.Deadlocked, What: fmt.Sprintf("process %d has %s of %s", pid, what, threadCount(n))}
 }

@@ -125,6 +125,18 @@ func hasRole(r *Reading, role Role) bool {
 	return false
 }
 
+// TestCompilersOffByFlag: that a user has turned the compilers off is not taken for a JVM that has given them up.
+func TestCompilersOffByFlag(t *testing.T) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for flag, compiles := range map[string]bool{"-Xmixed": true, "-Xint": false, "-XX:-UseCompiler": false} {
+			code := attach(t, jdk, flag).read().JVM.Code
+			if gaveUp, ok := code.GaveUp.Get(); gaveUp || !ok || code.Compiling.Or(true) != compiles {
+				t.Errorf("%s: given up %v, compiling %v", flag, code.GaveUp, code.Compiling)
+			}
+		}
+	})
+}
+
 // TestHoldOut: a thread in a loop without a poll keeps a safepoint waiting, and is named. How long it does is the
 // machine's: readings go on until one shows it.
 func TestHoldOut(t *testing.T) {

@@ -22,7 +22,8 @@ type scan struct {
 }
 
 func newScan() *scan {
-	return &scan{contents: contents{stacks: make(map[string]bool), kinds: make(map[string]*profile.EventKind)}, periods: make(map[string]time.Duration)}
+	c := contents{stacks: make(map[string]bool), kinds: make(map[string]*profile.EventKind)}
+	return &scan{contents: c, periods: make(map[string]time.Duration)}
 }
 
 // maxStacks bounds how many names of events are kept.

@@ -93,8 +93,7 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 	}
 	for _, e := range f.asked {
 		if _, is := eventModes[e.name]; is {
-			return usageError(cmd, fmt.Sprintf("--event %s is recorded alone: another goprof can record %s meanwhile", e.name,
-				f.event))
+			return usageError(cmd, fmt.Sprintf("--event %s goes with no other event: its samples are times", e.name))
 		}
 	}
 	if len(f.asked) > sampler.MaxEvents/2 { // some are two functions

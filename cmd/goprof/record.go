@@ -256,7 +256,11 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	if err := f.wants.check(cmd); err != nil {
 		return 0, err
 	}
-	if err := f.engineFlag.check(cmd, f.mode, f.maxOverhead); err != nil {
+	overhead := f.maxOverhead
+	if f.event != "" || f.alloc != "" {
+		overhead = 0 // of events perf takes samples, and goprof thins them out
+	}
+	if err := f.engineFlag.check(cmd, f.mode, overhead); err != nil {
 		return 0, err
 	}
 	if f.leaf != leafBest && f.leaf != leafSure {

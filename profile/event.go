@@ -13,7 +13,7 @@ type EventCount struct {
 	Taken    int64 `json:"taken"`    // hits that became samples
 	Stood    int64 `json:"stood"`    // the amount that these stand for
 	Missed   int64 `json:"missed"`   // should have become samples, but the kernel had no room
-	Interval int64 `json:"interval"` // mean amount between samples, at the end
+	Interval int64 `json:"interval"` // mean amount between samples, the longest
 }
 
 // EventKind is an event of which samples are taken: its name, as --event has it, and what it is counted in: Samples, of

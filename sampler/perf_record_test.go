@@ -5,6 +5,7 @@ package sampler
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -77,6 +78,34 @@ func TestPerfParse(t *testing.T) {
 		if want := []byte{0x11, 0x11, 0, 0, 0, 0, 0, 0, 0x22, 0x22}; !bytes.HasPrefix(got, want) || got[16] != 0x33 {
 			t.Errorf("at %d: stack %x", at, got)
 		}
+	}
+}
+
+// The kernel's frames stand between a sample's time and its registers, with marks among them.
+func TestPerfParseChain(t *testing.T) {
+	const mark = ^uint64(127) // PERF_CONTEXT_KERNEL is -128
+	plain := sampleOf(0, []uint64{1, 2}, 16)
+	withChain := func(n uint64, ips ...uint64) []byte {
+		body := []uint64{7<<32 | 6, 12345, n}
+		for at := 8 + 16; at < len(plain); at += 8 {
+			ips = append(ips, binary.LittleEndian.Uint64(plain[at:]))
+		}
+		return perfRecordOf(perfSample, 0, append(body, ips...)...)
+	}
+	var s rawSample
+	b, head := ringWith(512, 64, withChain(3, mark, 0xffffffff81000010, 0xffffffff81000020))
+	rec, ok := b.next(64, head)
+	if !ok || !b.parse(rec, amd64.CPU, true, &s) || s.stackLen != 16 || s.regs[0] != 100 ||
+		!slices.Equal(s.kernel, []uint64{0xffffffff81000010, 0xffffffff81000020}) {
+		t.Errorf("%v, %+v", ok, s)
+	}
+	b, head = ringWith(512, 64, withChain(1000, mark))
+	if rec, ok = b.next(64, head); ok && b.parse(rec, amd64.CPU, true, &s) {
+		t.Error("more frames than the record has parse")
+	}
+	b, head = ringWith(512, 64, withChain(0))
+	if rec, ok = b.next(64, head); !ok || !b.parse(rec, amd64.CPU, true, &s) || len(s.kernel) != 0 {
+		t.Errorf("without a frame: %+v", s)
 	}
 }
 
@@ -186,6 +215,13 @@ func FuzzPerfRing(f *testing.F) {
 				var s rawSample
 				if rec.end <= rec.at-perfHeader || rec.end > head {
 					t.Fatalf("record to %d of %d", rec.end, head)
+				}
+				var e eventRecord
+				if b.parseEvent(rec, cpu, n%2 == 0, &e) && (e.raw+uint64(e.rawLen) > rec.end || len(e.kernel) > maxKernelFrames) {
+					t.Fatalf("%+v in %+v", e, rec)
+				}
+				if b.parse(rec, cpu, true, &s) && len(s.kernel) > maxKernelFrames {
+					t.Fatalf("%d frames of the kernel", len(s.kernel))
 				}
 				if b.parse(rec, cpu, false, &s) {
 					if s.stackLen < 0 || s.stackLen > s.asked || s.stackAt+uint64(s.asked) > rec.end {

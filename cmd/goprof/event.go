@@ -58,6 +58,8 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 			return usageError(cmd, "--every is for --event; of CPU time it is --rate or --interval")
 		case f.kernel && o.mode != profile.ModeCPU:
 			return usageError(cmd, "--kernel is for CPU time and --event: of threads that wait, no look shows the kernel's part")
+		case f.kernel && o.maxOverhead > 0:
+			return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs")
 		case f.kernel && cmd.Flags().Changed("engine") && o.engine != string(session.PerfEngine):
 			return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack")
 		case f.kernel:
@@ -74,8 +76,6 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 			"--rate and --interval are for CPU time and --mode; of events --every says how many become samples")
 	case given("engine") && o.engine == string(session.PtraceEngine):
 		return usageError(cmd, "--event needs the kernel's perf_event: leave out --engine ptrace")
-	case o.maxOverhead > 0:
-		return usageError(cmd, "--max-overhead is for --engine ptrace; of events --every says how many become samples")
 	case given("weight"):
 		return usageError(cmd, "--weight is for CPU time and --mode; an event has its own")
 	case len(f.asked) > 1 && o.as != format.JFR:
@@ -93,8 +93,7 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 	}
 	for _, e := range f.asked {
 		if _, is := eventModes[e.name]; is {
-			return usageError(cmd, fmt.Sprintf("--event %s is recorded alone: another goprof can record %s meanwhile", e.name,
-				f.event))
+			return usageError(cmd, fmt.Sprintf("--event %s goes with no other event: its samples are times", e.name))
 		}
 	}
 	if len(f.asked) > sampler.MaxEvents/2 { // some are two functions

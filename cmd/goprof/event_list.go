@@ -14,7 +14,7 @@ type askedEvent struct {
 	every uint64 // mean amount between two samples; 0: the event's own
 }
 
-// parseEvents reads "alloc=64k,exceptions,libc:write". A comma in the brackets of a C++ name separates nothing, and what
+// parseEvents reads "alloc=64k,exceptions,libc:write". A comma in the brackets of a C++ name separates nothing. What
 // stands behind "=" is an amount only if it is one: "libjvm:Handle::operator=" is a name.
 func parseEvents(text string) (list []askedEvent, err error) {
 	for _, part := range splitEvents(text) {

@@ -11,8 +11,8 @@ import (
 )
 
 // writeJFR writes samples with their times. Of what others recorded, samples of CPU time, of wall-clock time and of
-// events are kept, and waits as samples of wall-clock time. Of what is no sample, marks and the beginnings and ends of threads go
-// with them.
+// events are kept, and waits as samples of wall-clock time. Of what is no sample, marks and the beginnings and ends of
+// threads go with them.
 func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 	i := src.Info()
 	if !i.Timed {

@@ -46,7 +46,8 @@ func certainties() (all []string) {
 }
 
 // Sample writes a sample. One of CPU is written as often as it has looks, each with its share of the CPU time; one of a
-// wall-clock mode or of an event once, with their number. Once its thread and frames are known to the chunk, that allocates nothing.
+// wall-clock mode or of an event once, with their number. Once its thread and frames are known to the chunk, that
+// allocates nothing.
 func (w *Writer) Sample(s *profile.Sample) error {
 	if err := w.at(s.At); err != nil {
 		return err

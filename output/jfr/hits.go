@@ -32,7 +32,7 @@ var knownEvents = map[profile.EventKind]struct {
 // ownEventPrefix begins the names of types of the others.
 const ownEventPrefix = "goprof.event."
 
-// maxOwnEvents bounds them. What comes beyond is written as one event.
+// maxOwnEvents bounds them. Further ones are written as the last of them: no recording has so many.
 const maxOwnEvents = 64
 
 // eventType is an event that samples of a file are of.
@@ -47,6 +47,7 @@ type eventTypes struct {
 	list     []eventType
 	metadata []byte // with those that are no constant part of every file; nil while there is none
 	own      int
+	last     int // the last of the own ones in list
 }
 
 // EventTypeName is the last part of the name of an event's own type: letters and digits of its name, and "_".
@@ -70,13 +71,13 @@ func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) 
 			return &t.list[i], false
 		}
 	}
-	if t.own == maxOwnEvents {
-		return &t.list[len(t.list)-1], false
-	}
 	made := eventType{kind: *kind}
 	if known, ok := knownEvents[*kind]; ok {
 		made.id, made.name = known.id, known.name
+	} else if t.own == maxOwnEvents {
+		return &t.list[t.last], false
 	} else {
+		t.last = len(t.list)
 		made.id, made.name = typeFirstOwn+typeID(t.own), t.free(ownEventPrefix+EventTypeName(kind.Name))
 		t.own++
 	}

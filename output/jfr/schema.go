@@ -103,7 +103,8 @@ var eventSlots = map[string]slot{
 	"samples": slotSamples, "timeSpan": slotSpan,
 	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "failed": slotFailed,
 	"weight": slotBytes, "allocationSize": slotBytes, "tlabSize": slotBytes, "bytes": slotBytes,
-	"objectClass": slotClass, "thrownClass": slotClass, "definedClass": slotClass, "about": slotClass, "monitorClass": slotClass, "parkedClass": slotClass,
+	"objectClass": slotClass, "thrownClass": slotClass, "definedClass": slotClass, "about": slotClass,
+	"monitorClass": slotClass, "parkedClass": slotClass,
 }
 
 // sourceSlots are those of the events that come before a chunk's others in our files.

@@ -3,6 +3,7 @@ package recording
 import (
 	"cmp"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,8 @@ type scan struct {
 }
 
 func newScan() *scan {
-	return &scan{contents: contents{stacks: make(map[string]bool), kinds: make(map[string]*profile.EventKind)}, periods: make(map[string]time.Duration)}
+	c := contents{stacks: make(map[string]bool), kinds: make(map[string]*profile.EventKind)}
+	return &scan{contents: c, periods: make(map[string]time.Duration)}
 }
 
 // maxStacks bounds how many names of events are kept.
@@ -68,6 +70,7 @@ func (s *scan) run(file io.ReaderAt, size int64) error {
 		facts[e.Name](s, r, fieldsOf(e))
 	}
 	s.counts = r.Counts()
+	s.orderKinds()
 	from, to := r.Range()
 	s.meta.Start, s.meta.Duration = from, max(to.Sub(from), 0)
 	return nil
@@ -116,6 +119,18 @@ func (s *scan) eventKind(_ *jfr.Reader, f fields) {
 		s.kinds[typ] = &profile.EventKind{Name: f.text("event"), Unit: weightNamed(f.text("unit"))}
 		s.first = append(s.first, typ)
 	}
+}
+
+// orderKinds brings the events into the order in which they were asked for, which the mode says.
+func (s *scan) orderKinds() {
+	asked := "," + s.meta.Mode + ","
+	place := func(typ string) int {
+		if at := strings.Index(asked, ","+s.kinds[typ].Name+","); at >= 0 {
+			return at
+		}
+		return len(asked)
+	}
+	slices.SortStableFunc(s.first, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
 }
 
 func (s *scan) eventCount(_ *jfr.Reader, f fields) {

@@ -188,7 +188,8 @@ func putTop(s *profile.Stack, f profile.Frame) {
 // eventCounts is what the account of a recording says of its events.
 func (p *EventPlan) counts(list []sampler.EventCount) (counts []profile.EventCount) {
 	for i, c := range list {
-		counts = append(counts, profile.EventCount{Name: c.Name, Unit: p.parts[i].of.Unit, Hits: int64(c.Hits), Amount: int64(c.Amount),
+		counts = append(counts, profile.EventCount{Name: c.Name, Unit: p.parts[i].of.Unit,
+			Hits: int64(c.Hits), Amount: int64(c.Amount),
 			Taken: c.Taken, Stood: c.Stood, Missed: int64(c.Missed), Interval: int64(c.Interval)})
 	}
 	return counts

@@ -34,6 +34,25 @@ func TestReloadSaysWhatItDoesNotTake(t *testing.T) {
 	}
 }
 
+// TestListen: two agents listen at one port where the second one takes over, and else they do not.
+func TestListen(t *testing.T) {
+	first, err := listen("127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	at := first.Addr().String()
+	if l, err := listen(at, false); err == nil {
+		l.Close()
+		t.Error("two that know nothing of each other listen at one port")
+	}
+	next, err := listen(at, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Close()
+}
+
 // TestLabels: what Go's quotes escape and Prometheus' text format does not would make the whole page unreadable.
 func TestLabels(t *testing.T) {
 	name := "otlp http://a\u202e\\\"\n"

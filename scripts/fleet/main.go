@@ -41,7 +41,8 @@ func run(to io.Writer, p plan, folders []string) error {
 	p.every *= time.Duration(p.merge)
 	fmt.Fprintf(to, "%d recorded JVMs, %.1f samples in a batch; %d JVMs of %d services, %d batches each, one every %v\n",
 		len(recorded), samplesOf(recorded), p.jvms, p.services, p.batches, p.every)
-	fmt.Fprintf(to, "%-10s %14s %14s %8s %16s %16s\n", "server", "message/JVM/h", "wire/JVM/h", "series", "CPU/JVM/h", "requests/s")
+	fmt.Fprintf(to, "%-10s %14s %14s %8s %16s %16s\n", "server", "message/JVM/h", "wire/JVM/h", "series", "CPU/JVM/h",
+		"requests/s")
 	for _, kind := range kinds {
 		r, err := p.replay(kind, recorded)
 		if err != nil {

@@ -114,7 +114,9 @@ type result struct {
 // replay sends the batches of all JVMs to a server of that kind.
 func (p plan) replay(kind server, recorded [][]*ship.Batch) (r result, err error) {
 	var bytes atomic.Int64
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { io.Copy(io.Discard, q.Body) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		io.Copy(io.Discard, q.Body)
+	}))
 	s.Listener = counting{s.Listener, &bytes}
 	s.Start()
 	defer s.Close()

@@ -176,8 +176,12 @@ func boundMemory(s *agent.Settings) {
 		debug.SetMemoryLimit(math.MaxInt64)
 		return
 	}
-	debug.SetMemoryLimit(s.MaxMemory)
+	debug.SetMemoryLimit(s.MaxMemory - programSize)
 }
+
+// programSize is what the program itself takes of its memory, and the kernel's pages for it: the Go runtime does not
+// count that.
+const programSize = 20 << 20
 
 // serve watches until a signal ends it.
 func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, out *outlets, takesOver bool) error {

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -93,6 +94,9 @@ func (o *outlets) give(b *ship.Batch) {
 func (o *outlets) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if n := len(o.waiting); n > 0 {
+		o.say(fmt.Sprintf("%d batches are lost: the folder did not become free", n))
+	}
 	if o.files != nil {
 		o.files.Close()
 	}

@@ -83,13 +83,11 @@ func Asked(dir string) (at time.Time, ok bool) {
 	}
 	defer f.Close()
 	text, _ := io.ReadAll(io.LimitReader(f, 32))
-	if folder.Rename(asked, agreed) != nil {
-		return at, false // withdrawn
-	}
 	ns, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	now := time.Now()
-	if at = time.Unix(0, ns); err != nil || at.After(now.Add(askAhead)) {
-		return now, true
+	at = time.Unix(0, ns)
+	if left := time.Until(at); err != nil || left < 0 || left > askAhead {
+		folder.Remove(asked) // who wrote it was killed before it could withdraw, or it is somebody else's
+		return at, false
 	}
-	return at, true
+	return at, folder.Rename(asked, agreed) == nil // else it is withdrawn
 }

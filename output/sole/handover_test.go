@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,6 +50,20 @@ func TestNobodyAnswers(t *testing.T) {
 		}
 	})
 	isEmpty(t, dir)
+}
+
+// TestOldQuestion: an agent that was killed while it asked does not end the next one that uses the folder.
+func TestOldQuestion(t *testing.T) {
+	dir := t.TempDir()
+	for _, text := range []string{"", "x", "1", "99999999999999999999", "9000000000000000000"} {
+		if err := os.WriteFile(filepath.Join(dir, asked), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := Asked(dir); ok {
+			t.Errorf("%q is agreed to", text)
+		}
+		isEmpty(t, dir)
+	}
 }
 
 func isEmpty(t *testing.T, dir string) {

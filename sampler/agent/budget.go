@@ -12,8 +12,8 @@ import (
 // between JVMs with many samples lose some first. All get as many as the one that gets most, or as many as they are
 // due: so a JVM that is busy costs the others nothing.
 //
-// To attach to a JVM is dear, and is paid from half of the budget. What was not spent for that is kept for a minute at
-// most, so that a JVM that comes is soon attached to. An agent that starts has nothing kept but for one JVM.
+// To attach to a JVM is dear, and is paid from half of the budget. What was not spent for that is kept for 20 s at most,
+// so that a JVM that comes is soon attached to. An agent that starts has nothing kept but for one JVM.
 //
 // What was spent too much is paid back over the next windows: so the share holds for each minute, the first one too.
 type budget struct {
@@ -33,19 +33,19 @@ type budget struct {
 }
 
 const (
-	// holdEvery is how often the account is looked at, beginEvery in the first beginFor: nobody knows then what a sample
-	// costs here, and the first walks are the dearest.
+	// holdEvery is how often the account is looked at, beginEvery in the first beginFor and after somebody was attached
+	// to: nobody knows then what a sample costs here, and the first walks are the dearest.
 	holdEvery  = 10 * time.Second
 	beginEvery = 2 * time.Second
 	beginFor   = time.Minute
 	// payWithin is over how long an excess is paid back, and mostPart the part of the budget that goes into that.
-	payWithin = 30 * time.Second
-	mostPart  = 0.75
+	payWithin = 15 * time.Second
+	mostPart  = 0.9
 	// mostSlower bounds how much the interval grows.
 	mostSlower = 1 << 10
 	// attachPart is the part of the budget for attaching, attachAhead the time for which it may be spent in advance.
 	attachPart  = 0.5
-	attachAhead = time.Minute
+	attachAhead = 20 * time.Second
 	// near and low are parts of the budget: where less than low is used, rates may grow again.
 	near, low = 0.9, 0.7
 )
@@ -123,7 +123,7 @@ func (b *budget) govern(r *record) {
 func (b *budget) hold(a *Agent, now time.Time) {
 	passed := now.Sub(b.at)
 	every := holdEvery
-	if now.Sub(b.began) < beginFor {
+	if now.Sub(b.began) < beginFor || b.attached > 0 {
 		every = beginEvery
 	}
 	if passed < every {

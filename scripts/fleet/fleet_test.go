@@ -31,7 +31,11 @@ func TestFleet(t *testing.T) {
 		}
 	}
 	files.Close()
-	recorded, err := readFolder(dir)
+	merged, err := readFolder(dir, 2)
+	if err != nil || len(merged) != 2 || len(merged[1]) != 2 || merged[0][0].Looks() != 6 {
+		t.Fatalf("%d merged, %v", len(merged), err)
+	}
+	recorded, err := readFolder(dir, 1)
 	if err != nil || len(recorded) != 2 || len(recorded[1]) != 3 || samplesOf(recorded) != 3 {
 		t.Fatalf("%d recorded, %v", len(recorded), err)
 	}

@@ -21,7 +21,8 @@ func main() {
 	flag.IntVar(&p.jvms, "jvms", 200, "how many JVMs there are")
 	flag.IntVar(&p.services, "services", 20, "of how many services they are")
 	flag.IntVar(&p.batches, "batches", 20, "how many batches each of them sends")
-	flag.DurationVar(&p.every, "every", 15*time.Second, "the time that a batch stands for")
+	flag.DurationVar(&p.every, "every", 15*time.Second, "the time that a file stands for")
+	flag.IntVar(&p.merge, "merge", 1, "put so many files into one batch")
 	flag.Parse()
 	if err := run(os.Stdout, p, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
@@ -33,13 +34,15 @@ func run(to io.Writer, p plan, folders []string) error {
 	if len(folders) != 1 {
 		return fmt.Errorf("name the folder of an agent's files")
 	}
-	recorded, err := readFolder(folders[0])
+	recorded, err := readFolder(folders[0], p.merge)
 	if err != nil {
 		return err
 	}
+	p.every *= time.Duration(p.merge)
 	fmt.Fprintf(to, "%d recorded JVMs, %.1f samples in a batch; %d JVMs of %d services, %d batches each, one every %v\n",
 		len(recorded), samplesOf(recorded), p.jvms, p.services, p.batches, p.every)
-	fmt.Fprintf(to, "%-10s %14s %14s %8s %16s %16s\n", "server", "message/JVM/h", "wire/JVM/h", "series", "CPU/JVM/h", "requests/s")
+	fmt.Fprintf(to, "%-10s %14s %14s %8s %16s %16s\n", "server", "message/JVM/h", "wire/JVM/h", "series", "CPU/JVM/h",
+		"requests/s")
 	for _, kind := range kinds {
 		r, err := p.replay(kind, recorded)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -27,6 +28,7 @@ import (
 // plan is how many JVMs replay what was recorded.
 type plan struct {
 	jvms, services, batches int
+	merge                   int
 	every                   time.Duration
 }
 
@@ -47,39 +49,46 @@ var kinds = []server{
 	{"parca", maker(parca.New), nil},
 }
 
-// readFolder reads an agent's files: the batches of each process, in the order of time.
-func readFolder(dir string) (all [][]*ship.Batch, err error) {
+// readFolder reads an agent's files: the batches of each process, in the order of time, each of so many files.
+func readFolder(dir string, merge int) (all [][]*ship.Batch, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.pb.gz"))
 	if err != nil || len(names) == 0 {
 		return nil, fmt.Errorf("there are no files of an agent in %s (%v)", dir, err)
 	}
 	slices.Sort(names)
-	at := map[int]int{}
+	files := map[int][]*recording.File{}
 	for _, name := range names {
-		b, err := readBatch(name)
+		f, err := recording.Open(name, recording.Options{})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if _, known := at[b.Meta.PID]; !known {
-			at[b.Meta.PID] = len(all)
-			all = append(all, nil)
+		defer f.Close()
+		pid := f.Info().Meta.PID
+		files[pid] = append(files[pid], f)
+	}
+	for _, pid := range slices.Sorted(maps.Keys(files)) {
+		var jvm []*ship.Batch
+		for some := range slices.Chunk(files[pid], max(merge, 1)) {
+			b, err := batchOf(some)
+			if err != nil {
+				return nil, err
+			}
+			jvm = append(jvm, b)
 		}
-		all[at[b.Meta.PID]] = append(all[at[b.Meta.PID]], b)
+		all = append(all, jvm)
 	}
 	return all, nil
 }
 
-func readBatch(name string) (*ship.Batch, error) {
-	f, err := recording.Open(name, recording.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+// batchOf is what the files hold together.
+func batchOf(files []*recording.File) (*ship.Batch, error) {
 	g := ship.NewGatherer(ship.GatherOptions{})
-	if err := f.Each(func(s *profile.Sample) error { g.Add(s); return nil }); err != nil {
-		return nil, err
+	for _, f := range files {
+		if err := f.Each(func(s *profile.Sample) error { g.Add(s); return nil }); err != nil {
+			return nil, err
+		}
 	}
-	m := f.Info().Meta
+	m := files[0].Info().Meta
 	return g.Take(nil, m, m.Start, m.Start.Add(m.Duration)), nil
 }
 
@@ -105,7 +114,9 @@ type result struct {
 // replay sends the batches of all JVMs to a server of that kind.
 func (p plan) replay(kind server, recorded [][]*ship.Batch) (r result, err error) {
 	var bytes atomic.Int64
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { io.Copy(io.Discard, q.Body) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		io.Copy(io.Discard, q.Body)
+	}))
 	s.Listener = counting{s.Listener, &bytes}
 	s.Start()
 	defer s.Close()

@@ -403,8 +403,8 @@ func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, to *look.Lo
 		snap.Cut = uint64(size) < need
 		size = int(min(uint64(size), need))
 	}
-	if cap(snap.Stack) < size {
-		snap.Stack = make([]byte, min((size+perfStackStep-1)/perfStackStep*perfStackStep, perfStackMost))
+	if cap(snap.Stack) < size { // no larger than needed: most stacks are much smaller than the largest one
+		snap.Stack = make([]byte, (size+stackStep-1)/stackStep*stackStep)
 	}
 	snap.Stack = snap.Stack[:size]
 	b.copyTo(snap.Stack, s.stackAt)

@@ -16,9 +16,6 @@ import (
 // (kernel/events/core.c, perf_copy_attr, perf_sample_ustack_size).
 const perfStackMost = 65528
 
-// perfStackStep is what buffers of stacks are multiples of: most stacks are much smaller than the largest one.
-const perfStackStep = 8 << 10
-
 const perfSampleType = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME |
 	unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER
 

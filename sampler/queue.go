@@ -32,7 +32,7 @@ type slot struct {
 
 const (
 	// mostBytes of stacks may wait for their walk: then the next sample is lost as if no snapshot were free.
-	mostBytes = 8 << 20
+	mostBytes = 32 << 20
 	// keptStack is how large a buffer a free snapshot keeps.
 	keptStack = 1 << 20
 )

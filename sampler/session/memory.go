@@ -14,7 +14,7 @@ const (
 	// summing it up about twice as much.
 	fullNodes = 1 << 16
 	// mostAlive is how much of the heap may be alive before caches are emptied. What is left up to MemoryGoal is room
-	// for garbage: with less of it the collector would run all the time.
+	// for garbage: with less of it the collector runs all the time, for most of goprof's CPU time.
 	mostAlive = 48 << 20
 	// leastLoaded is how much the VM reads into its caches, at least, before they are emptied again: made into what
 	// walks use, it is two or three times as much. The first walk of javac brings in 4 MB.

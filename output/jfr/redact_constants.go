@@ -46,31 +46,7 @@ func (r *redactor) readAll() *BadFile {
 	}
 }
 
-func (k *rawConstants) read(c *cursor, s *schema) (back int64) {
-	of := &checkpoint{c.b, c.base}
-	c.int() // start
-	c.int() // duration
-	back = int64(c.int())
-	c.byte() // kind
-	for range c.count(2) {
-		id := int64(c.int())
-		class := s.byID[id]
-		if class == nil {
-			c.fail("constants of type %d, which there is not", id)
-			break
-		}
-		for range c.count(1) {
-			if !c.step() {
-				break
-			}
-			k.one(c, class, of)
-		}
-		if c.bad != nil {
-			break
-		}
-	}
-	return back
-}
+func (k *rawConstants) read(c *cursor, s *schema) (back int64) { return eachConstant(c, s, k.one) }
 
 // one notes a constant. The first that is met of a key counts.
 func (k *rawConstants) one(c *cursor, class *class, of *checkpoint) {

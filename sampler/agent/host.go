@@ -60,7 +60,7 @@ func (h *Host) CPUs() int                       { return runtime.NumCPU() }
 func (h *Host) SetInterval(every time.Duration) { h.group.SetInterval(every) }
 
 // Place finds out where the JVM runs.
-func (h *Host) Place(j *JVM) {
+func (h *Host) Place(j *Candidate) {
 	j.Cgroup = h.Cgroup(j.PID)
 	if j.Container != "" {
 		j.Namespace, _ = inTime(func() string { return podNamespace(j.PID) })
@@ -80,10 +80,10 @@ func (h *Host) Attach(pid int) (Target, error) {
 type hostTarget struct {
 	host    *Host
 	session *session.Session
-	jvm     JVM
+	jvm     Candidate
 }
 
-func (t *hostTarget) Tell(j *JVM) {
+func (t *hostTarget) Tell(j *Candidate) {
 	about := t.session.About()
 	j.Version = t.session.VM.Version().JDK()
 	j.Vendor, _ = inTime(func() string { return diagnose.Vendor(t.session.Process) })

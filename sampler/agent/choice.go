@@ -10,8 +10,8 @@ import (
 	"goprof/sampler/diagnose"
 )
 
-// Candidate is what choices are made by, and batches are named after. All text comes from the target or its container and
-// may hold anything.
+// Candidate is what choices are made by, and batches are named after. All text comes from the target or its container
+// and may hold anything.
 type Candidate struct {
 	diagnose.JVM
 	Cgroup    string

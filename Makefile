@@ -44,7 +44,7 @@ test: ## all tests, with real JVMs (installs a JDK and tools, or says what to in
 prove: ## the oracles in their long form, some hours (STOPS=, STEPS=, SAMPLES=, CHURN=seconds)
 	@scripts/prove.sh $(ORACLE)
 
-quick: ## the tests that need no JVM, no compiler and no browser: less than a minute of CPU time
+quick: ## the tests that need no JVM, no compiler and no browser: about a minute of CPU time
 	@$(GO) test -short $(PKG)
 
 test-arm64: ## the tests on a real arm64 kernel with arm64 JVMs, under qemu (STAGES=regexp, STOPS=, STEPS=, JDKS="8 21", ROWS=)

@@ -129,7 +129,8 @@ func TestNoDelveProc(t *testing.T) {
 		}
 	}
 	// op and regnum themselves need leb128 and the parent package.
-	atRunTime := []string{delve + "dwarf", delve + "dwarf/op", delve + "dwarf/regnum", delve + "dwarf/leb128", delve + "logflags"}
+	atRunTime := []string{delve + "dwarf", delve + "dwarf/op", delve + "dwarf/regnum", delve + "dwarf/leb128",
+		delve + "logflags"}
 	for line := range strings.Lines(goList(t, "-deps", "-f", "{{.ImportPath}}", "./...")) {
 		pkg := strings.TrimSpace(line)
 		if strings.HasPrefix(pkg, delve) && !slices.Contains(atRunTime, pkg) {
@@ -157,6 +158,17 @@ func TestScreenLibrary(t *testing.T) {
 	t.Setenv("GOOS", "darwin")
 	if deps := goList(t, "-deps", "-f", "{{.ImportPath}}", "./cmd/goprof"); strings.Contains(deps, library) {
 		t.Error("the program for darwin, which has no screen, takes its library in")
+	}
+}
+
+// TestOwnSenders: messages and calls to servers are our own code (docs/decisions/0017). Tests compare with others'.
+func TestOwnSenders(t *testing.T) {
+	for line := range strings.Lines(goList(t, "-deps", "-f", "{{.ImportPath}}", "./...")) {
+		for _, library := range []string{"google.golang.org/grpc", "google.golang.org/protobuf", "go.opentelemetry.io/"} {
+			if strings.HasPrefix(line, library) {
+				t.Errorf("something of ours takes %s in", strings.TrimSpace(line))
+			}
+		}
 	}
 }
 

@@ -74,7 +74,9 @@ func NewGather(pid int, cpu *arch.CPU, opt GatherOptions) *Gather {
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 func (g *Gather) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return g.runEngine(cfg, q, func() (Stats, error) { return g.run(ctx, cfg, q) })
+	return g.runTraced(g.pid, g.cpu, cfg, q, func(proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
+		return g.run(ctx, cfg, q, proc, t)
+	})
 }
 
 // gatherRun is one recording of a Gather.
@@ -105,14 +107,8 @@ type lateThread struct {
 	seen  int64 // when it was last missing
 }
 
-func (g *Gather) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	proc := procfs.OpenDir(g.pid)
-	defer proc.Close()
-	if !proc.Exists() {
-		return Stats{}, ErrNoProcess
-	}
-	t := ptrace.NewTracer(g.pid, g.cpu)
-	defer t.Close()
+func (g *Gather) run(ctx context.Context, cfg Config, q *Queue,
+	proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
 	r := &gatherRun{wallRun: wallRun{capture: newCapture(t, proc, &g.progress, ctx.Done(), cfg, q), cpu: g.cpu,
 		hints: &g.hints, opt: WallOptions{NonBlocking: g.opt.NonBlocking, During: g.opt.During}}, ask: g.opt,
 		bySide: map[uint64]int{}, sides: map[int]uint64{}, late: map[int]*lateThread{}}

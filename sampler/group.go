@@ -119,17 +119,13 @@ func (m *Member) Met() int64 { return m.met.Load() }
 // the group's business. It closes q.
 func (m *Member) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	cfg.Interval, cfg.MaxStack, cfg.MaxOverhead = m.group.Interval(), m.group.stack, 0
-	return m.runEngine(cfg, q, func() (Stats, error) { return m.join(ctx, cfg, q) })
+	return m.runTraced(m.pid, m.cpu, cfg, q, func(proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
+		return m.join(ctx, cfg, q, proc, t)
+	})
 }
 
-func (m *Member) join(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	proc := procfs.OpenDir(m.pid)
-	defer proc.Close()
-	if !proc.Exists() {
-		return Stats{}, ErrNoProcess
-	}
-	t := ptrace.NewTracer(m.pid, m.cpu)
-	defer t.Close()
+func (m *Member) join(ctx context.Context, cfg Config, q *Queue,
+	proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
 	r := &run{capture: newCapture(t, proc, &m.progress, ctx.Done(), cfg, q), cpu: m.cpu, hints: &m.hints,
 		scan: newScan(proc, cfg.Interval, groupFiles()), visiting: true}
 	defer r.scan.close()

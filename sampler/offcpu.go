@@ -60,7 +60,9 @@ func NewOffCPU(pid int, cpu *arch.CPU, opt OffCPUOptions) *OffCPU {
 
 // Run is Sampler.Run.
 func (o *OffCPU) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return o.runEngine(cfg, q, func() (Stats, error) { return o.run(ctx, cfg, q) })
+	return o.runTraced(o.pid, o.cpu, cfg, q, func(proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
+		return o.run(ctx, cfg, q, proc, t)
+	})
 }
 
 const (
@@ -148,14 +150,8 @@ const (
 	offIn
 )
 
-func (o *OffCPU) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	proc := procfs.OpenDir(o.pid)
-	defer proc.Close()
-	if !proc.Exists() {
-		return Stats{}, ErrNoProcess
-	}
-	t := ptrace.NewTracer(o.pid, o.cpu)
-	defer t.Close()
+func (o *OffCPU) run(ctx context.Context, cfg Config, q *Queue,
+	proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
 	r := &offRun{capture: newCapture(t, proc, &o.progress, ctx.Done(), cfg, q), off: o, pid: o.pid, cpu: o.cpu, opt: o.opt,
 		threads: map[int]*offThread{}, known: map[int]ptrace.Hint{}}
 	r.late, r.sum, r.each = func(*look.Look, ptrace.Outcome) {}, r.total, r.read

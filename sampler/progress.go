@@ -5,6 +5,10 @@ package sampler
 import (
 	"sync/atomic"
 	"time"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // progress tells, from any goroutine, what an engine has done so far.
@@ -80,4 +84,19 @@ func (p *progress) runEngine(cfg Config, q *Queue, run func() (Stats, error)) (_
 	}
 	p.last, err = run()
 	return p.last, err
+}
+
+// runTraced is runEngine of an engine that has a Tracer. The process's folder and the Tracer are open while run lasts.
+func (p *progress) runTraced(pid int, cpu *arch.CPU, cfg Config, q *Queue,
+	run func(*procfs.Dir, *ptrace.Tracer) (Stats, error)) (Stats, error) {
+	return p.runEngine(cfg, q, func() (Stats, error) {
+		proc := procfs.OpenDir(pid)
+		defer proc.Close()
+		if !proc.Exists() {
+			return Stats{}, ErrNoProcess
+		}
+		t := ptrace.NewTracer(pid, cpu)
+		defer t.Close()
+		return run(proc, t)
+	})
 }

@@ -118,7 +118,9 @@ var ErrNoProcess = errors.New("sampler: no such process")
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 // It works on OS threads of its own, which end with it. Run is called once.
 func (s *Sampler) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return s.runEngine(cfg, q, func() (Stats, error) { return s.run(ctx, cfg, q) })
+	return s.runTraced(s.pid, s.cpu, cfg, q, func(proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
+		return s.run(ctx, cfg, q, proc, t)
+	})
 }
 
 // run is one sampling session.
@@ -134,14 +136,8 @@ type run struct {
 	dueMean     int64 // threads due in a tick, in dueUnit: see crowded
 }
 
-func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	proc := procfs.OpenDir(s.pid)
-	defer proc.Close()
-	if !proc.Exists() {
-		return Stats{}, ErrNoProcess
-	}
-	t := ptrace.NewTracer(s.pid, s.cpu)
-	defer t.Close()
+func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue,
+	proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
 	fds := filesFor(&cfg)
 	if s.fds > 0 {
 		fds = s.fds

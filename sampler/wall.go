@@ -74,7 +74,9 @@ func NewWall(pid int, cpu *arch.CPU, opt WallOptions) *Wall {
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 func (w *Wall) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return w.runEngine(cfg, q, func() (Stats, error) { return w.run(ctx, cfg, q) })
+	return w.runTraced(w.pid, w.cpu, cfg, q, func(proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
+		return w.run(ctx, cfg, q, proc, t)
+	})
 }
 
 // wallRun is one recording of a Wall.
@@ -91,14 +93,8 @@ type wallRun struct {
 	looked  bool  // the last visit did more than read one file
 }
 
-func (w *Wall) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	proc := procfs.OpenDir(w.pid)
-	defer proc.Close()
-	if !proc.Exists() {
-		return Stats{}, ErrNoProcess
-	}
-	t := ptrace.NewTracer(w.pid, w.cpu)
-	defer t.Close()
+func (w *Wall) run(ctx context.Context, cfg Config, q *Queue,
+	proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
 	r := &wallRun{capture: newCapture(t, proc, &w.progress, ctx.Done(), cfg, q), cpu: w.cpu, hints: &w.hints, opt: w.opt}
 	r.threads.open(proc, filesFor(&cfg))
 	defer r.threads.close()

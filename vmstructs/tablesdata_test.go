@@ -44,6 +44,17 @@ func loadTables(t testing.TB) []jdkTables {
 	return parseDumps(t, z)
 }
 
+// someTables are all of them, and each fourth in make quick: for tests that go through every field of each.
+func someTables(t testing.TB) (some []jdkTables) {
+	t.Helper()
+	for i, j := range loadTables(t) {
+		if !testing.Short() || i%4 == 0 {
+			some = append(some, j)
+		}
+	}
+	return some
+}
+
 // parseDumps reads what writeTables has written.
 func parseDumps(t testing.TB, r io.Reader) []jdkTables {
 	t.Helper()

@@ -35,7 +35,7 @@ func serveMetrics(at net.Listener, write func(io.Writer), healthy func() bool) (
 }
 
 // writeMetrics writes what all parts of an agent count.
-func writeMetrics(w io.Writer, a *agent.Agent, h *agent.Host, out *outlets) {
+func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) {
 	a.Metrics().Write(w)
 	g := h.Group()
 	for _, m := range []struct {

@@ -29,7 +29,7 @@ func badInput(name string, err error) *exit.Error {
 	e := &exit.Error{Code: exit.BadInput, What: "cannot read " + name, Err: err}
 	var path *fs.PathError
 	var bad *output.BadFile
-	var chunk *jfr.BadFile
+	var chunk *jfr.BadRecording
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Why = "there is no such file"

@@ -13,6 +13,7 @@ import (
 	"goprof/output/recording"
 	"goprof/profile"
 	"goprof/testdata/browser"
+	"goprof/testdata/jvmtest"
 )
 
 // TestMain ends the browser.
@@ -323,6 +324,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestSixHundredThousandSamples: ten minutes at 1,000 Hz fit into 8 MB. How long the page takes is told, not asserted.
 func TestSixHundredThousandSamples(t *testing.T) {
+	jvmtest.NotQuick(t, jvmtest.TakesLong)
 	f := busy(600_000)
 	html := draw(t, f, Options{Title: "busy"})
 	t.Logf("%d bytes", len(html))

@@ -41,9 +41,12 @@ func newConstants() *constants {
 	}
 }
 
-// read takes the constants of a checkpoint, behind its size and type. Checkpoints are read from the last to the
-// first, and the first value that a key is seen with counts. It returns how far back the next one is.
-func (k *constants) read(c *cursor, s *schema) (back int64) {
+// read takes the constants of a checkpoint. The first value that a key is seen with counts.
+func (k *constants) read(c *cursor, s *schema) (back int64) { return eachConstant(c, s, k.one) }
+
+// eachConstant hands over the constants of a checkpoint, behind its size and type: the cursor stands at the key.
+// Checkpoints are read from the last to the first. It returns how far back the next one is.
+func eachConstant(c *cursor, s *schema, one func(c *cursor, class *class, of *checkpoint)) (back int64) {
 	of := &checkpoint{c.b, c.base}
 	c.int() // start
 	c.int() // duration
@@ -54,43 +57,40 @@ func (k *constants) read(c *cursor, s *schema) (back int64) {
 		class := s.byID[id]
 		if class == nil {
 			c.fail("constants of type %d, which there is not", id)
-			break
+			return back
 		}
-		k.pool(c, class, of)
+		for range c.count(1) {
+			if !c.step() {
+				return back
+			}
+			one(c, class, of)
+		}
 		if c.bad != nil {
-			break
+			return back
 		}
 	}
 	return back
 }
 
-func (k *constants) pool(c *cursor, class *class, of *checkpoint) {
-	for range c.count(1) {
-		if !c.step() {
-			return
+func (k *constants) one(c *cursor, class *class, of *checkpoint) {
+	key := c.int()
+	switch {
+	case class.simple, class.name == "java.lang.String":
+		k.text(c, class, key)
+	case class.name == "jdk.types.StackTrace":
+		from := c.at
+		c.value(class, 0, nil)
+		if _, known := k.stacks[key]; k.wantStacks && !known && c.bad == nil {
+			k.stacks[key] = piece{of, uint32(from), uint32(c.at)}
 		}
-		key := c.int()
-		switch {
-		case class.simple, class.name == "java.lang.String":
-			k.text(c, class, key)
-		case class.name == "jdk.types.StackTrace":
-			from := c.at
-			c.value(class, 0, nil)
-			if _, known := k.stacks[key]; k.wantStacks && !known && c.bad == nil {
-				k.stacks[key] = piece{of, uint32(from), uint32(c.at)}
-			}
-		case constantSlots[class.name] != nil:
-			k.record = record{frames: k.record.frames[:0]}
-			c.value(class, 0, &k.record)
-			if c.bad == nil {
-				k.keep(class.name, key, &k.record)
-			}
-		default:
-			c.value(class, 0, nil)
+	case constantSlots[class.name] != nil:
+		k.record = record{frames: k.record.frames[:0]}
+		c.value(class, 0, &k.record)
+		if c.bad == nil {
+			k.keep(class.name, key, &k.record)
 		}
-		if c.bad != nil {
-			return
-		}
+	default:
+		c.value(class, 0, nil)
 	}
 }
 

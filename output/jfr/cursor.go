@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// BadFile says where a recording is wrong. Chunks before that place have been read.
-type BadFile struct {
+// BadRecording says where a recording is wrong. Chunks before that place have been read.
+type BadRecording struct {
 	Offset  int64 // in the file
 	Problem string
 	// Incomplete: nothing is wrong, but the chunk that begins here is not whole. Who wrote it was killed, or writes
@@ -19,7 +19,7 @@ type BadFile struct {
 	TooMuch bool
 }
 
-func (e *BadFile) Error() string { return fmt.Sprintf("at byte %d: %s", e.Offset, e.Problem) }
+func (e *BadRecording) Error() string { return fmt.Sprintf("at byte %d: %s", e.Offset, e.Problem) }
 
 // cursor reads numbers and strings of a piece of a file. The first thing that is wrong stays in bad; from then on all
 // that is read is zero, and nothing is left, so a loop over what is there ends.
@@ -28,7 +28,7 @@ type cursor struct {
 	at    int
 	base  int64 // offset of b in the file
 	steps int   // how much more work may be done: fields of no bytes would let a small file ask for any amount
-	bad   *BadFile
+	bad   *BadRecording
 }
 
 func newCursor(b []byte, base int64) cursor {
@@ -40,7 +40,7 @@ func stepsFor(bytes int) int { return 4*bytes + 1<<12 }
 
 func (c *cursor) fail(format string, args ...any) {
 	if c.bad == nil {
-		c.bad = &BadFile{Offset: c.base + int64(c.at), Problem: fmt.Sprintf(format, args...)}
+		c.bad = &BadRecording{Offset: c.base + int64(c.at), Problem: fmt.Sprintf(format, args...)}
 		c.at = len(c.b)
 	}
 }

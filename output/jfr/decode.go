@@ -8,7 +8,7 @@ import (
 )
 
 // decode makes an Event of the bytes of one.
-func (r *Reader) decode(of *class) (*Event, *BadFile) {
+func (r *Reader) decode(of *class) (*Event, *BadRecording) {
 	e := &r.events[r.turn]
 	r.turn ^= 1
 	*e = Event{Name: of.name, Samples: 1, Fields: e.Fields[:0]}
@@ -34,7 +34,7 @@ func (r *Reader) decode(of *class) (*Event, *BadFile) {
 }
 
 // fill gives the event what its slots hold.
-func (r *Reader) fill(e *Event, of *class) *BadFile {
+func (r *Reader) fill(e *Event, of *class) *BadRecording {
 	n := &r.record.numbers
 	start := int64(n[slotStart])
 	e.At = profile.Instant{Wall: r.head.startNanos + r.nanos(start-r.head.startTicks), Ticks: start}

@@ -7,7 +7,7 @@
 //
 // Reader takes such files, ours, those of the JDK's own recorder and those of async-profiler, by the metadata in each
 // chunk. A file is foreign input: every count, length and reference is checked against the bytes that are there, and
-// BadFile says at which byte a file is wrong. Chunks before that byte have been read.
+// BadRecording says at which byte a file is wrong. Chunks before that byte have been read.
 //
 // The package knows nothing of JVMs or of how samples are taken, and builds on any operating system.
 package jfr

@@ -136,7 +136,7 @@ func (r *Reader) TypeName(id int64) string {
 // Nanos reports whether the clock of the open chunk counts nanoseconds, as System.nanoTime does.
 func (r *Reader) Nanos() bool { return r.head.ticksPerSec == int64(time.Second) }
 
-// Next returns the next event, valid until the call after: io.EOF at the end, *BadFile where the file is wrong.
+// Next returns the next event, valid until the call after: io.EOF at the end, *BadRecording where the file is wrong.
 func (r *Reader) Next() (*Event, error) {
 	e := r.pending
 	r.pending = nil
@@ -187,8 +187,8 @@ func (r *Reader) read() *Event {
 	return nil
 }
 
-func (r *Reader) bad(offset int64, problem string) *BadFile {
-	return &BadFile{Offset: offset, Problem: problem}
+func (r *Reader) bad(offset int64, problem string) *BadRecording {
+	return &BadRecording{Offset: offset, Problem: problem}
 }
 
 // nextChunk reads a chunk's header, metadata and constants.
@@ -225,7 +225,7 @@ func (r *Reader) nextChunk() {
 	r.buf.Reset(events)
 }
 
-func (r *Reader) readHeader() *BadFile {
+func (r *Reader) readHeader() *BadRecording {
 	b := make([]byte, headerSize)
 	n, _ := r.file.ReadAt(b, r.start)
 	switch {
@@ -260,13 +260,13 @@ func (r *Reader) readHeader() *BadFile {
 	return nil
 }
 
-func (r *Reader) cutOff() *BadFile {
-	return &BadFile{Offset: r.start, Incomplete: true,
+func (r *Reader) cutOff() *BadRecording {
+	return &BadRecording{Offset: r.start, Incomplete: true,
 		Problem: "the chunk that begins here was never finished, or is cut off"}
 }
 
 // big reads a whole event of the given type, and returns a cursor behind its size and type.
-func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadFile) {
+func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadRecording) {
 	b := make([]byte, min(16, r.end-offset))
 	if _, err := r.file.ReadAt(b, offset); err != nil {
 		return cursor{}, r.bad(offset, err.Error())
@@ -297,7 +297,7 @@ func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadFile) {
 	return c, c.bad
 }
 
-func (r *Reader) readMetadata() *BadFile {
+func (r *Reader) readMetadata() *BadRecording {
 	c, bad := r.big(r.start+r.head.metadata, typeMetadata, maxMetadata)
 	if bad != nil {
 		return bad
@@ -307,7 +307,7 @@ func (r *Reader) readMetadata() *BadFile {
 }
 
 // readConstants follows the checkpoints from the last to the first. Each lies before the one that leads to it.
-func (r *Reader) readConstants() *BadFile {
+func (r *Reader) readConstants() *BadRecording {
 	r.k = newConstants()
 	for _, c := range r.wanted {
 		r.k.wantStacks = r.k.wantStacks || c.stack
@@ -346,7 +346,7 @@ func (r *Reader) choose() {
 }
 
 // nextEvent reads an event's bytes into body, behind its type; nil if it is not wanted.
-func (r *Reader) nextEvent() (*class, *BadFile) {
+func (r *Reader) nextEvent() (*class, *BadRecording) {
 	b, _ := r.buf.Peek(18)
 	c := newCursor(b, r.at)
 	size := c.int()
@@ -373,7 +373,7 @@ func (r *Reader) nextEvent() (*class, *BadFile) {
 		return nil, r.skip(int64(size), at)
 	}
 	if size > maxEvent {
-		return nil, &BadFile{Offset: at, Problem: "an event of more than 16 MiB", TooMuch: true}
+		return nil, &BadRecording{Offset: at, Problem: "an event of more than 16 MiB", TooMuch: true}
 	}
 	r.body = slices.Grow(r.body[:0], int(size))[:size]
 	if _, err := io.ReadFull(r.buf, r.body); err != nil {
@@ -384,7 +384,7 @@ func (r *Reader) nextEvent() (*class, *BadFile) {
 }
 
 // skip passes over bytes of the chunk. What is large is not read.
-func (r *Reader) skip(n, at int64) *BadFile {
+func (r *Reader) skip(n, at int64) *BadRecording {
 	if n <= int64(r.buf.Buffered()) || n < 1<<20 {
 		if _, err := r.buf.Discard(int(n)); err != nil {
 			return r.bad(at, err.Error())

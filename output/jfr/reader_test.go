@@ -193,7 +193,7 @@ func TestCutOff(t *testing.T) {
 	whole, _ := readAll(file)
 	for _, size := range []int{len(file) - 1, len(file) / 2, 100} {
 		n, err := readAll(file[:size])
-		var bad *BadFile
+		var bad *BadRecording
 		if !errors.As(err, &bad) || !bad.Incomplete || n >= whole || string(file[bad.Offset:bad.Offset+3]) != "FLR" {
 			t.Errorf("%d of %d bytes: %d events, %v", size, len(file), n, err)
 		}
@@ -264,7 +264,7 @@ func TestHostile(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			begin := time.Now()
 			_, err := readAll(test.change(bytes.Clone(file)))
-			var bad *BadFile
+			var bad *BadRecording
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), test.problem) {
 				t.Errorf("%v", err)
 			}
@@ -337,7 +337,7 @@ func FuzzRead(f *testing.F) {
 		if n > len(file) {
 			t.Errorf("%d events in %d bytes", n, len(file))
 		}
-		var bad *BadFile
+		var bad *BadRecording
 		if err != io.EOF && (!errors.As(err, &bad) || bad.Offset < 0 || bad.Offset > int64(len(file))) {
 			t.Errorf("%v", err)
 		}

@@ -19,7 +19,7 @@ type Redacted struct {
 	// Texts is how many texts in events were emptied, because no list says what they hold.
 	Texts int64
 	// CutOff says that the file ends in a chunk that is not whole, which is left out. Nil if it does not.
-	CutOff *BadFile
+	CutOff *BadRecording
 }
 
 // Redact writes a recording again, chunk by chunk, without what a Redactor takes out of it. Of events, types and
@@ -99,7 +99,7 @@ func (r *redactor) chunk() error {
 }
 
 // readTypes reads the metadata, as a schema and as it stands.
-func (r *redactor) readTypes() *BadFile {
+func (r *redactor) readTypes() *BadRecording {
 	if bad := r.in.readMetadata(); bad != nil {
 		return bad
 	}
@@ -170,7 +170,7 @@ func (r *redactor) countDropped() {
 }
 
 // event makes an event's body anew.
-func (r *redactor) event(of *class, b []byte) ([]byte, *BadFile) {
+func (r *redactor) event(of *class, b []byte) ([]byte, *BadRecording) {
 	c := newCursor(r.in.body, r.in.base)
 	c.int() // size
 	c.int() // type

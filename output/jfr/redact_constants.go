@@ -22,7 +22,7 @@ type rawPool struct {
 }
 
 // readAll follows the checkpoints from the last to the first, as readConstants does.
-func (r *redactor) readAll() *BadFile {
+func (r *redactor) readAll() *BadRecording {
 	r.k = &rawConstants{pools: make(map[int64]*rawPool), symbols: make(map[uint64]string),
 		strings: make(map[uint64]string),
 		classes: make(map[uint64]classRef)}
@@ -46,31 +46,7 @@ func (r *redactor) readAll() *BadFile {
 	}
 }
 
-func (k *rawConstants) read(c *cursor, s *schema) (back int64) {
-	of := &checkpoint{c.b, c.base}
-	c.int() // start
-	c.int() // duration
-	back = int64(c.int())
-	c.byte() // kind
-	for range c.count(2) {
-		id := int64(c.int())
-		class := s.byID[id]
-		if class == nil {
-			c.fail("constants of type %d, which there is not", id)
-			break
-		}
-		for range c.count(1) {
-			if !c.step() {
-				break
-			}
-			k.one(c, class, of)
-		}
-		if c.bad != nil {
-			break
-		}
-	}
-	return back
-}
+func (k *rawConstants) read(c *cursor, s *schema) (back int64) { return eachConstant(c, s, k.one) }
 
 // one notes a constant. The first that is met of a key counts.
 func (k *rawConstants) one(c *cursor, class *class, of *checkpoint) {
@@ -102,7 +78,7 @@ func (k *rawConstants) one(c *cursor, class *class, of *checkpoint) {
 }
 
 // constants writes them again as one checkpoint. The symbols come last: others decide which there are.
-func (r *redactor) constants() ([]byte, *BadFile) {
+func (r *redactor) constants() ([]byte, *BadRecording) {
 	used := r.symbols.begin()
 	var lists [][]byte
 	symbol := r.in.schema.byName["jdk.types.Symbol"]
@@ -113,7 +89,7 @@ func (r *redactor) constants() ([]byte, *BadFile) {
 		}
 		list := appendInt(appendInt(nil, uint64(id)), uint64(len(pool.keys)))
 		for _, key := range pool.keys {
-			var bad *BadFile
+			var bad *BadRecording
 			if list, bad = r.constant(list, class, key, pool.at[key]); bad != nil {
 				return nil, bad
 			}
@@ -133,7 +109,7 @@ func (r *redactor) constants() ([]byte, *BadFile) {
 	return appendEvent(nil, b), nil
 }
 
-func (r *redactor) constant(b []byte, class *class, key uint64, at piece) ([]byte, *BadFile) {
+func (r *redactor) constant(b []byte, class *class, key uint64, at piece) ([]byte, *BadRecording) {
 	b = appendInt(b, key)
 	c := newCursor(at.of.b[at.from:at.to], at.of.base+int64(at.from))
 	if _, primitive := forms[class.name]; primitive || r.plan(class).asItIs {

@@ -122,7 +122,7 @@ func FuzzRedact(f *testing.F) {
 			return nil,
 				io.ErrShortWrite
 		})
-		var bad *BadFile
+		var bad *BadRecording
 		if err != nil && (!errors.As(err, &bad) || bad.Offset < 0 || bad.Offset > int64(len(file))) {
 			t.Errorf("%v", err)
 		}

@@ -83,7 +83,7 @@ func (m *stackMaker) forget() {
 }
 
 // stack is the stack of a key, none if there is none. The same key gives the same pointer most of the time.
-func (m *stackMaker) stack(key uint64) (madeStack, *BadFile) {
+func (m *stackMaker) stack(key uint64) (madeStack, *BadRecording) {
 	if s, ok := m.stacks[key]; ok {
 		return s, nil
 	}
@@ -99,7 +99,7 @@ func (m *stackMaker) stack(key uint64) (madeStack, *BadFile) {
 		return madeStack{}, c.bad
 	}
 	if m.all += len(m.record.frames); m.all > maxMadeFrames {
-		return madeStack{}, &BadFile{Offset: c.base, Problem: "stacks that are read anew too often", TooMuch: true}
+		return madeStack{}, &BadRecording{Offset: c.base, Problem: "stacks that are read anew too often", TooMuch: true}
 	}
 	s := &profile.Stack{Frames: make([]profile.Frame, 0, len(m.record.frames))}
 	if m.record.numbers[slotTruncated] != 0 {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"goprof/output/ship"
@@ -22,7 +21,7 @@ import (
 func TestSend(t *testing.T) {
 	var got *http.Request
 	var body, answer []byte
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := shipped.Listen(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r
 		body, _ = io.ReadAll(r.Body)
 		if r.ProtoMajor == 2 {
@@ -30,15 +29,10 @@ func TestSend(t *testing.T) {
 			w.Write([]byte{0, 0, 0, 0, byte(len(answer))})
 		}
 		w.Write(answer)
-	}))
-	s.Config.Protocols = new(http.Protocols)
-	s.Config.Protocols.SetHTTP1(true)
-	s.Config.Protocols.SetUnencryptedHTTP2(true)
-	s.Start()
-	defer s.Close()
+	})
 	samples := shipped.Samples(100, false)
 	for _, scheme := range []string{"http", "grpc"} {
-		d, err := New(wire.Options{URL: scheme + "://" + s.Listener.Addr().String()})
+		d, err := New(wire.Options{URL: scheme + "://" + address})
 		if err != nil {
 			t.Fatal(err)
 		}

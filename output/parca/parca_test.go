@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"goprof/output/ship"
@@ -21,21 +20,16 @@ import (
 func TestWriteRaw(t *testing.T) {
 	var path string
 	var body []byte
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := shipped.Listen(t, func(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
 		body, _ = io.ReadAll(r.Body)
 		w.Header().Set("Grpc-Status", "0")
-	}))
-	s.Config.Protocols = new(http.Protocols)
-	s.Config.Protocols.SetHTTP1(true)
-	s.Config.Protocols.SetUnencryptedHTTP2(true)
-	s.Start()
-	defer s.Close()
+	})
 	samples := shipped.Samples(300, false)
 	for scheme, want := range map[string]string{
 		"http": "/api/profiles/writeraw", "grpc": "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
 	} {
-		d, err := New(wire.Options{URL: scheme + "://" + s.Listener.Addr().String()})
+		d, err := New(wire.Options{URL: scheme + "://" + address})
 		if err != nil {
 			t.Fatal(err)
 		}

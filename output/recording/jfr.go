@@ -58,7 +58,7 @@ func (f *jfrFile) read(want func(name string, stack bool) bool, visit func(*jfr.
 
 // isCutOff reports that a chunk was not finished: goprof or the JVM was killed, or writes still.
 func isCutOff(err error) bool {
-	var bad *jfr.BadFile
+	var bad *jfr.BadRecording
 	return errors.As(err, &bad) && bad.Incomplete
 }
 

@@ -79,7 +79,7 @@ func (e *Lacks) Error() string { return e.Problem }
 func IsBad(err error) bool {
 	var lacks *Lacks
 	var text *output.BadFile
-	var chunk *jfr.BadFile
+	var chunk *jfr.BadRecording
 	var proto *pprof.Bad
 	return errors.As(err, &lacks) || errors.As(err, &text) || errors.As(err, &chunk) || errors.As(err, &proto)
 }

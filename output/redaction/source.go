@@ -6,17 +6,17 @@ import (
 	"goprof/profile/redact"
 )
 
-// Source is a recording without names.
-type Source struct {
+// Redacted is a recording without names.
+type Redacted struct {
 	of recording.Source
 	by *redact.Redactor
 }
 
-// Of makes a Source around one.
-func Of(src recording.Source, by *redact.Redactor) *Source { return &Source{src, by} }
+// Of makes a Redacted around one.
+func Of(src recording.Source, by *redact.Redactor) *Redacted { return &Redacted{src, by} }
 
 // Info is what is known of it, without the name of its file.
-func (s *Source) Info() recording.Info {
+func (s *Redacted) Info() recording.Info {
 	i := s.of.Info()
 	i.Name = s.by.Path(i.Name)
 	i.Meta, i.Summary = s.by.Meta(i.Meta), s.by.Summary(i.Summary)
@@ -29,7 +29,7 @@ func (s *Source) Info() recording.Info {
 }
 
 // Each visits the samples.
-func (s *Source) Each(visit func(*profile.Sample) error) error {
+func (s *Redacted) Each(visit func(*profile.Sample) error) error {
 	known := s.by.Functions()
 	return s.of.Each(func(sample *profile.Sample) error {
 		out := s.by.Sample(sample, known)
@@ -38,7 +38,7 @@ func (s *Source) Each(visit func(*profile.Sample) error) error {
 }
 
 // Marks are the recording's, if it has any.
-func (s *Source) Marks(visit func(recording.Mark) error) error {
+func (s *Redacted) Marks(visit func(recording.Mark) error) error {
 	marked, ok := s.of.(recording.Marked)
 	if !ok {
 		return nil
@@ -50,7 +50,7 @@ func (s *Source) Marks(visit func(recording.Mark) error) error {
 }
 
 // Lives are the recording's, if it has any.
-func (s *Source) Lives(visit func(recording.Life) error) error {
+func (s *Redacted) Lives(visit func(recording.Life) error) error {
 	lived, ok := s.of.(recording.Lived)
 	if !ok {
 		return nil

@@ -171,7 +171,7 @@ func (a *Agent) take(s Settings) {
 		if g.state == denied {
 			g.state, g.window = idle, time.Time{}
 		}
-		verdict := s.Choice.Judge(&g.JVM, g.Version != "")
+		verdict := s.Choice.Judge(&g.Candidate, g.Version != "")
 		if verdict == Unwanted {
 			a.release(g)
 			g.state = denied
@@ -211,12 +211,12 @@ func (a *Agent) beat(ctx context.Context, now time.Time) {
 
 // meet takes in a JVM that was not there before.
 func (a *Agent) meet(j diagnose.JVM, now time.Time) {
-	g := &guest{JVM: JVM{JVM: j}, said: map[string]bool{}}
+	g := &guest{Candidate: Candidate{JVM: j}, said: map[string]bool{}}
 	a.guests[j.PID] = g
 	a.metrics.found.Add(1)
-	a.world.Place(&g.JVM)
+	a.world.Place(&g.Candidate)
 	switch {
-	case a.settings.Choice.Judge(&g.JVM, false) == Unwanted:
+	case a.settings.Choice.Judge(&g.Candidate, false) == Unwanted:
 		g.state = denied
 	case j.Problem != nil:
 		a.bar(g, *j.Problem, now)
@@ -353,12 +353,12 @@ func (a *Agent) open(ctx context.Context, g *guest, now time.Time) {
 	r := &record{batches: newBatches(a.settings.Pools, a.span), stop: stop, cut: now, share: 1}
 	g.state, g.record, g.window, g.atWindow = opening, r, now, g.read
 	settings, pid := a.settings, g.PID
-	facts := g.JVM
+	facts := g.Candidate
 	a.running.Go(func() { a.serve(ctx, pid, facts, &settings, r) })
 }
 
 // serve is the goroutine of one recording.
-func (a *Agent) serve(ctx context.Context, pid int, facts JVM, s *Settings, r *record) {
+func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings, r *record) {
 	send := func(e event) {
 		e.pid, e.record = pid, r
 		a.events <- e
@@ -408,7 +408,7 @@ func (a *Agent) handle(e event) {
 			a.budget.govern(g.record)
 		}
 	case e.jvm != nil:
-		g.JVM, g.state = *e.jvm, recorded
+		g.Candidate, g.state = *e.jvm, recorded
 	}
 }
 
@@ -421,7 +421,7 @@ func (a *Agent) over(g *guest, e event, now time.Time) {
 	g.read = g.atWindow
 	switch {
 	case e.unlike:
-		g.JVM, g.state = *e.jvm, denied
+		g.Candidate, g.state = *e.jvm, denied
 	case e.err != nil:
 		if c := a.world.Explain(g.PID, e.err); c.Class != diagnose.Gone {
 			a.bar(g, c, now)

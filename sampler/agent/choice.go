@@ -10,9 +10,9 @@ import (
 	"goprof/sampler/diagnose"
 )
 
-// JVM is what choices are made by, and batches are named after. All text comes from the target or its container and
-// may hold anything.
-type JVM struct {
+// Candidate is what choices are made by, and batches are named after. All text comes from the target or its container
+// and may hold anything.
+type Candidate struct {
 	diagnose.JVM
 	Cgroup    string
 	Namespace string // of its pod, as Kubernetes puts it into the container; empty elsewhere
@@ -34,7 +34,7 @@ type Part struct {
 var Fields = []string{"name", "main", "user", "cgroup", "container", "namespace", "version", "vendor"}
 
 // fact is a fact of a JVM by its name in Fields.
-func (j *JVM) fact(field string) string {
+func (j *Candidate) fact(field string) string {
 	switch field {
 	case "name":
 		return j.Name()
@@ -108,7 +108,7 @@ const (
 )
 
 // Judge says whether a JVM is wanted. inside: the facts are known that only an attached JVM tells.
-func (c *Choice) Judge(j *JVM, inside bool) Verdict {
+func (c *Choice) Judge(j *Candidate, inside bool) Verdict {
 	verdict := Wanted
 	if len(c.Match) > 0 {
 		verdict = anyFits(c.Match, j, inside)
@@ -126,7 +126,7 @@ func (c *Choice) Judge(j *JVM, inside bool) Verdict {
 }
 
 // anyFits is Wanted if a rule fits, Unwanted if none can, else Unsure.
-func anyFits(rules []Rule, j *JVM, inside bool) Verdict {
+func anyFits(rules []Rule, j *Candidate, inside bool) Verdict {
 	verdict := Unwanted
 	for _, r := range rules {
 		switch r.fits(j, inside) {
@@ -139,7 +139,7 @@ func anyFits(rules []Rule, j *JVM, inside bool) Verdict {
 	return verdict
 }
 
-func (r Rule) fits(j *JVM, inside bool) Verdict {
+func (r Rule) fits(j *Candidate, inside bool) Verdict {
 	verdict := Wanted
 	for _, p := range r {
 		if isInside(p.Field) && !inside {

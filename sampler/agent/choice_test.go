@@ -22,7 +22,7 @@ func rules(t *testing.T, texts ...string) (all []Rule) {
 }
 
 func TestChoice(t *testing.T) {
-	j := &JVM{JVM: diagnose.JVM{Main: "com.acme.Shop", User: "app", Version: "17.0.1", Container: "0123456789ab"},
+	j := &Candidate{JVM: diagnose.JVM{Main: "com.acme.Shop", User: "app", Version: "17.0.1", Container: "0123456789ab"},
 		Cgroup: "/kubepods/burstable/pod1/x", Namespace: "prod"}
 	for _, c := range []struct {
 		name         string

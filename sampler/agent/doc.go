@@ -3,7 +3,7 @@
 // Package agent keeps an eye on a host: it finds JVMs as they start, records all that use CPU time, and hands what was
 // seen to whoever takes it, a batch for each JVM each so many seconds.
 //
-// What you give: a World, which tells what runs and attaches to it (Host is the real one), Settings, and a function
+// What you give: a World, which tells what runs and attaches to it (ThisHost is the real one), Settings, and a function
 // that takes batches and does not wait. What you get: batches, and Metrics. Nothing of a JVM is an error of the
 // agent's: a JVM that cannot be looked at is said once, counted, and left alone.
 //

@@ -103,7 +103,7 @@ func (w *fakeWorld) Glance(pid int) (diagnose.JVM, bool) {
 	return diagnose.JVM{}, false
 }
 
-func (w *fakeWorld) Place(*JVM) {}
+func (w *fakeWorld) Place(*Candidate) {}
 
 func (w *fakeWorld) CPU(pid int) time.Duration {
 	w.mu.Lock()
@@ -170,8 +170,8 @@ type fakeTarget struct {
 	j *fakeJVM
 }
 
-func (t *fakeTarget) Tell(j *JVM) { j.Version = "21.0.1" }
-func (t *fakeTarget) Close()      {}
+func (t *fakeTarget) Tell(j *Candidate) { j.Version = "21.0.1" }
+func (t *fakeTarget) Close()            {}
 func (t *fakeTarget) Alive() bool {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()

@@ -31,7 +31,7 @@ const stillBeats = 2
 
 // guest is one JVM.
 type guest struct {
-	JVM
+	Candidate
 	state state
 	why   *diagnose.Cause // of barred
 	said  map[string]bool // causes that were told
@@ -74,8 +74,8 @@ func countsOf(s *sampler.Stats) lookCounts {
 type event struct {
 	pid     int
 	record  *record
-	jvm     *JVM    // it was attached to, and this is what it tells
-	control Control // it has begun
+	jvm     *Candidate // it was attached to, and this is what it tells
+	control Control    // it has begun
 	ended   bool
 	unlike  bool // nobody wants it, by what it tells
 	exec    bool // it has become another program, or ended

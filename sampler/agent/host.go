@@ -16,8 +16,8 @@ import (
 	"goprof/sampler/session"
 )
 
-// Host is the World that there is.
-type Host struct {
+// ThisHost is the World that there is.
+type ThisHost struct {
 	diagnose.Host
 	version string
 	group   *sampler.Group
@@ -27,14 +27,14 @@ type Host struct {
 }
 
 // NewHost watches this machine. enrich completes whose the batches of a process are; it may be nil.
-func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.Attributes)) *Host {
-	return &Host{Host: h, version: version, enrich: enrich, ended: make(chan struct{}),
+func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.Attributes)) *ThisHost {
+	return &ThisHost{Host: h, version: version, enrich: enrich, ended: make(chan struct{}),
 		group: sampler.NewGroup(time.Second/19, 0)}
 }
 
 // Run takes samples for all JVMs together, until ctx is done. It returns at once, with sampler.ErrNoVisits, where that
 // cannot be done: then each JVM has a sampler of its own, which costs more.
-func (h *Host) Run(ctx context.Context) error {
+func (h *ThisHost) Run(ctx context.Context) error {
 	err := h.group.Run(ctx)
 	h.why.Store(&err)
 	close(h.ended)
@@ -42,7 +42,7 @@ func (h *Host) Run(ctx context.Context) error {
 }
 
 // together reports whether JVMs are sampled together.
-func (h *Host) together() bool {
+func (h *ThisHost) together() bool {
 	select {
 	case <-h.ended:
 		return false
@@ -52,15 +52,15 @@ func (h *Host) together() bool {
 }
 
 // Group is what was done for all JVMs together.
-func (h *Host) Group() sampler.GroupStats { return h.group.Stats() }
+func (h *ThisHost) Group() sampler.GroupStats { return h.group.Stats() }
 
-func (h *Host) CPU(pid int) time.Duration       { return sampler.ProcessCPU(pid) }
-func (h *Host) Own() time.Duration              { return session.OwnCPU() }
-func (h *Host) CPUs() int                       { return runtime.NumCPU() }
-func (h *Host) SetInterval(every time.Duration) { h.group.SetInterval(every) }
+func (h *ThisHost) CPU(pid int) time.Duration       { return sampler.ProcessCPU(pid) }
+func (h *ThisHost) Own() time.Duration              { return session.OwnCPU() }
+func (h *ThisHost) CPUs() int                       { return runtime.NumCPU() }
+func (h *ThisHost) SetInterval(every time.Duration) { h.group.SetInterval(every) }
 
 // Place finds out where the JVM runs.
-func (h *Host) Place(j *JVM) {
+func (h *ThisHost) Place(j *Candidate) {
 	j.Cgroup = h.Cgroup(j.PID)
 	if j.Container != "" {
 		j.Namespace, _ = inTime(func() string { return podNamespace(j.PID) })
@@ -68,7 +68,7 @@ func (h *Host) Place(j *JVM) {
 }
 
 // Attach opens a JVM.
-func (h *Host) Attach(pid int) (Target, error) {
+func (h *ThisHost) Attach(pid int) (Target, error) {
 	s, err := session.Attach(pid)
 	if err != nil {
 		return nil, err
@@ -78,12 +78,12 @@ func (h *Host) Attach(pid int) (Target, error) {
 
 // hostTarget is a JVM of this host.
 type hostTarget struct {
-	host    *Host
+	host    *ThisHost
 	session *session.Session
-	jvm     JVM
+	jvm     Candidate
 }
 
-func (t *hostTarget) Tell(j *JVM) {
+func (t *hostTarget) Tell(j *Candidate) {
 	about := t.session.About()
 	j.Version = t.session.VM.Version().JDK()
 	j.Vendor, _ = inTime(func() string { return diagnose.Vendor(t.session.Process) })

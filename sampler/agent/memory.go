@@ -66,7 +66,7 @@ func (a *Agent) leastBusy(now time.Time) (least *guest) {
 }
 
 // Memory is what was in use after the last garbage collection, and how many there have been.
-func (h *Host) Memory() (live int64, collections uint64) {
+func (h *ThisHost) Memory() (live int64, collections uint64) {
 	read := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(read)
 	return int64(read[0].Value.Uint64()), read[1].Value.Uint64()

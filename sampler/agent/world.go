@@ -20,7 +20,7 @@ type World interface {
 	Brief(pid int) (diagnose.Brief, bool)
 	Glance(pid int) (diagnose.JVM, bool)
 	// Place fills in where the JVM runs: what costs more than Glance, and only a JVM is asked.
-	Place(j *JVM)
+	Place(j *Candidate)
 	// CPU is what the process has used so far, 0 where there is none.
 	CPU(pid int) time.Duration
 	// Attach opens a JVM. Nothing is done to it.
@@ -39,7 +39,7 @@ type World interface {
 // Target is a JVM that is attached to.
 type Target interface {
 	// Tell fills in what only the JVM itself tells.
-	Tell(*JVM)
+	Tell(*Candidate)
 	// Resource is whose the batches are.
 	Resource() resource.Attributes
 	// Record samples it until ctx is done or it ends.

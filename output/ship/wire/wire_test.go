@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,19 +18,8 @@ import (
 
 	"goprof/output/ship"
 	"goprof/profile/protobuf"
+	"goprof/testdata/shipped"
 )
-
-// listen is a server that speaks HTTP/1.1 and HTTP/2 without TLS.
-func listen(t *testing.T, answer http.HandlerFunc) (address string) {
-	t.Helper()
-	s := httptest.NewUnstartedServer(answer)
-	s.Config.Protocols = new(http.Protocols)
-	s.Config.Protocols.SetHTTP1(true)
-	s.Config.Protocols.SetUnencryptedHTTP2(true)
-	s.Start()
-	t.Cleanup(s.Close)
-	return s.Listener.Addr().String()
-}
 
 func client(t *testing.T, o Options) *Client {
 	t.Helper()
@@ -63,7 +51,7 @@ func fate(err error) string {
 // TestStatuses: what each answer of HTTP means for the message.
 func TestStatuses(t *testing.T) {
 	status, header := 0, http.Header{}
-	at := listen(t, func(w http.ResponseWriter, r *http.Request) {
+	at := shipped.Listen(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		for name, values := range header {
 			w.Header()[name] = values
@@ -111,7 +99,7 @@ func detail(seconds uint64) string {
 // TestCodes: what each status of gRPC means, as a trailer and as a header of an answer without a body.
 func TestCodes(t *testing.T) {
 	code, details := "", ""
-	at := listen(t, func(w http.ResponseWriter, r *http.Request) {
+	at := shipped.Listen(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.ProtoMajor != 2 || r.Header.Get("Content-Type") != "application/grpc" || r.Header.Get("Te") != "trailers" ||
 			len(body) != 5+3 || binary.BigEndian.Uint32(body[1:]) != 3 || r.URL.Path != "/a.B/C" {
@@ -148,7 +136,7 @@ func TestCodes(t *testing.T) {
 // TestGzipIsGivenUp: a gRPC server without gzip gets the message as it is.
 func TestGzipIsGivenUp(t *testing.T) {
 	var got []byte
-	at := listen(t, func(w http.ResponseWriter, r *http.Request) {
+	at := shipped.Listen(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.Header.Get("Grpc-Encoding") == "gzip" {
 			w.Header().Set("Grpc-Status", "12")
@@ -171,14 +159,14 @@ func TestGzipIsGivenUp(t *testing.T) {
 
 // TestConnections: what becomes of a message where there is no answer.
 func TestConnections(t *testing.T) {
-	reset := listen(t, func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) })
+	reset := shipped.Listen(t, func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) })
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	closed.Close()
 	hold := make(chan struct{})
-	silent := listen(t, func(_ http.ResponseWriter, r *http.Request) { <-hold })
+	silent := shipped.Listen(t, func(_ http.ResponseWriter, r *http.Request) { <-hold })
 	garbage, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +203,7 @@ func TestConnections(t *testing.T) {
 // TestHeaders: a file of headers is read before each call, and nothing of it is shown.
 func TestHeaders(t *testing.T) {
 	var got http.Header
-	at := listen(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
+	at := shipped.Listen(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
 	file := filepath.Join(t.TempDir(), "headers")
 	write := func(text string) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -87,7 +87,7 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 		sleeps, got.stats.LostSum(), got.stats.Late, got.stats.Pauses.Quantile(0.5), got.stats.Pauses.Quantile(0.99))
 	handOverSum(t, fmt.Sprintf("%d %s/%s beside %d", jdk.Version, way, engine, beside),
 		handed{Truth: truth.Share, Hand: hand, Of: n})
-	if timed := way == "park" || way == "mix"; !timed && sleeps > n/200 || timed && sleeps == 0 {
+	if timed := way == "park"; timed && sleeps < hand/2 || !timed && way != "mix" && sleeps > n/200 {
 		t.Errorf("%d of %d samples are in a short sleep", sleeps, n)
 	}
 	bias := max(0.02, handOverBias[way])

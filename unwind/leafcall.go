@@ -8,11 +8,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Compiled code calls some of HotSpot's own code as C code does. No collection can begin there, so the call has no record
-// (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime). Stubs for intrinsic methods are called so, and
-// copies of arrays, barriers of the collectors, and the barrier at a method's entry. The next record by address is that
-// of another call. Which bytecode has called is told by what was called: an invoke of an intrinsic method on the route,
-// or a store that has a barrier.
+// Compiled code calls some of HotSpot's own code as C code does. No collection can begin there, so the call has no
+// record (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime). Stubs for intrinsic methods are
+// called so, and copies of arrays, barriers of the collectors, and the barrier at a method's entry. The next
+// record by address is that of another call. Which bytecode has called is told by what was called: an invoke of an
+// intrinsic method on the route, or a store that has a barrier.
 
 // Called infers the methods that have called code of that name without a record, at a return address. Where the code
 // that calls cannot be read, they are those of the next record.

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
+	"io"
 	"slices"
 	"testing"
 
@@ -257,4 +258,47 @@ func FuzzCore(f *testing.F) {
 			c.ReadUpTo(th.Regs[c.CPU().SP], buf[:])
 		}
 	})
+}
+
+// sparse is a file that has a beginning, and zeros up to its end.
+type sparse struct {
+	begin      []byte
+	size, read int64
+}
+
+func (s *sparse) ReadAt(b []byte, off int64) (int, error) {
+	n := int(min(int64(len(b)), max(s.size-off, 0)))
+	clear(b[:n])
+	if off < int64(len(s.begin)) {
+		copy(b[:n], s.begin[off:])
+	}
+	if s.read += int64(n); n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// TestHugeCore: of a core of 100 GB only what is asked for is read.
+func TestHugeCore(t *testing.T) {
+	const huge = 100 << 30
+	f := &coreFixture{}
+	f.thread(7, 11, 0x10010, 0x20000)
+	f.load(0x10000, huge, elf.PF_R|elf.PF_W, nil)
+	b := f.bytes()
+	binary.LittleEndian.PutUint64(b[64+56+32:], huge) // Filesz of the second program header
+	file := &sparse{begin: b, size: int64(len(b)) + huge}
+	c, err := OpenCore(file, file.size, CoreOptions{})
+	if err != nil || c.Cut() != 0 || file.read > 1<<20 {
+		t.Fatal(err, c.Cut(), file.read)
+	}
+	defer c.Close()
+	for i := range uint64(1000) {
+		var word [8]byte
+		if err := c.Read(0x10000+i*(huge/1000), word[:]); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if file.read > 1001*2*cacheUnit+1<<20 {
+		t.Errorf("%d MB were read", file.read>>20)
+	}
 }

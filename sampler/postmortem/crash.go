@@ -69,7 +69,8 @@ func (d *dump) signal(c *profile.Core) int {
 }
 
 // cause looks for the fault behind an abort: HotSpot's handler of signals writes its report and calls abort, so
-// the frame that the kernel made for the fault is still on the stack, with its siginfo_t.
+// the frame that the kernel made for the fault is still on the stack, with its siginfo_t. While it writes its report it
+// may fault again, any number of times (utilities/vmError.cpp, crash_handler): the lowest on the stack was the first.
 func (d *dump) cause(c *profile.Core, stack *profile.Stack) {
 	cpu := d.Core.CPU()
 	for i := 0; i+1 < len(stack.Frames); i++ {
@@ -79,15 +80,12 @@ func (d *dump) cause(c *profile.Core, stack *profile.Stack) {
 		}
 		var b [arch.MaxSigInfo]byte
 		if d.Core.Read(f.SP+uint64(cpu.SigInfo), b[:]) != nil {
-			return
+			continue
 		}
-		info := process.DecodeSigInfo(b[:])
-		if !deadly[info.Signal] {
-			return
+		if info := process.DecodeSigInfo(b[:]); deadly[info.Signal] {
+			c.Cause = d.describeSignal(&info, stack.Frames[i+1].PC)
+			c.Cause.Frame = i + 1
 		}
-		c.Cause = d.describeSignal(&info, stack.Frames[i+1].PC)
-		c.Cause.Frame = i + 1
-		return
 	}
 }
 

@@ -121,7 +121,7 @@ func kernelCore(t *testing.T, jdk jvmtest.JDK, which int, flags ...string) {
 	began := time.Now()
 	dead, found := autopsyOf(t, cores[0])
 	took := time.Since(began)
-	sameStanding(t, before, dead.Threads)
+	sameStanding(t, before, dead.Threads, c.command == "collect")
 	died := &dead.Threads[0]
 	if !died.Died || c.died != "" && died.Name != c.died || c.died == "" && died.Java {
 		t.Errorf("%q died", died.Name)
@@ -161,7 +161,7 @@ func crashFlags(jdk jvmtest.JDK) (flags []string) {
 }
 
 // standing are the threads that never move, as they are found live.
-func standing(t *testing.T, pid int) map[string]profile.ThreadDump {
+func standing(t *testing.T, pid int) map[int]profile.ThreadDump {
 	t.Helper()
 	s := attach(t, pid)
 	defer s.Close()
@@ -169,10 +169,10 @@ func standing(t *testing.T, pid int) map[string]profile.ThreadDump {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]profile.ThreadDump{}
+	found := map[int]profile.ThreadDump{}
 	for i := range live {
 		if strings.HasPrefix(live[i].Name, "waiter-") {
-			found[live[i].Name] = live[i]
+			found[live[i].TID] = live[i]
 		}
 	}
 	if len(found) != 3 {
@@ -183,15 +183,21 @@ func standing(t *testing.T, pid int) map[string]profile.ThreadDump {
 
 // sameStanding compares them with what the core has of them. One that was killed has frames of the signal on top, and
 // its system call was to be made again: its pc is at that, not behind it (arch/x86/kernel/signal.c, handle_signal).
-func sameStanding(t *testing.T, before map[string]profile.ThreadDump, dead []profile.ThreadDump) {
+// While a collector moves objects, names and what is locked may not be readable: then the stacks are compared.
+func sameStanding(t *testing.T, before map[int]profile.ThreadDump, dead []profile.ThreadDump, moving bool) {
 	t.Helper()
 	for i := range dead {
 		b := dead[i]
-		a, ok := before[b.Name]
+		a, ok := before[b.TID]
 		if !ok {
 			continue
 		}
-		delete(before, b.Name)
+		delete(before, b.TID)
+		if moving {
+			stack := b.Stack
+			b = a
+			b.Stack = stack
+		}
 		if n := len(a.Stack.Frames) - 1; b.Died && len(b.Stack.Frames) > n {
 			a.Stack.Frames, b.Stack.Frames = a.Stack.Frames[1:], b.Stack.Frames[len(b.Stack.Frames)-n:]
 		}

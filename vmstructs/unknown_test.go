@@ -77,6 +77,8 @@ var notTold = []string{
 	"PerfMemory._start", "PerfMemory._capacity", // then old snapshots are lost, and counted (age.go)
 	"OopHandle._obj", "ContinuationEntry._return_pc", "JavaThread._cont_entry",
 	"ObjectMonitor._stack_locker", // then some owners are not known
+	// Then it is not known whether the JVM has given its compilers up: Health.GaveUp says so.
+	"JVMFlag._flags", "Flag._flags",
 }
 
 // clone is a table that a test may change.

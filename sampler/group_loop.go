@@ -99,7 +99,8 @@ func (r *groupRun) turnOut() {
 	}
 }
 
-// shift holds visits on one OS thread, which ends when goprof is to be suspended, and when nobody is left to be sampled.
+// shift holds visits on one OS thread, which ends when goprof is to be suspended, and when nobody is left to be
+// sampled.
 func (r *groupRun) shift() {
 	r.lead.ChangeOSThread()
 	ptrace.LeaveInPeace()

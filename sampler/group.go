@@ -28,7 +28,8 @@ type Group struct {
 	stack    int
 	mu       sync.Mutex
 	coming   []*Member // that wait to be taken in
-	ended    error     // why Run is over; errGroupOver where it just ended
+	came     chan struct{}
+	ended    error // why Run is over; errGroupOver where it just ended
 	over     bool
 	counts   groupCounts
 }
@@ -62,7 +63,7 @@ func NewGroup(interval time.Duration, stack int) *Group {
 	if stack <= 0 {
 		stack = ptrace.DefaultStackLimit
 	}
-	g := &Group{stack: stack}
+	g := &Group{stack: stack, came: make(chan struct{}, 1)}
 	g.interval.Store(int64(max(interval, MinInterval)))
 	return g
 }
@@ -150,7 +151,18 @@ func (g *Group) take(m *Member) bool {
 		return false
 	}
 	g.coming = append(g.coming, m)
+	select {
+	case g.came <- struct{}{}:
+	default:
+	}
 	return true
+}
+
+// hasComing tells whether somebody waits to be taken in.
+func (g *Group) hasComing() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.coming) > 0
 }
 
 func (g *Group) whyEnded() error {

@@ -17,8 +17,6 @@ const (
 	// houseBusy is how often the list of threads of a member is kept that was met, houseIdle of one that was not.
 	houseBusy = int64(time.Second)
 	houseIdle = int64(10 * time.Second)
-	// idleNap is how soon a group without members looks whether one has come.
-	idleNap = 100 * int64(time.Millisecond)
 	// answerEvery is how soon a member is told what it asked.
 	answerEvery = int64(50 * time.Millisecond)
 	// leaveWithin is how long a member that leaves waits for stops that are late.
@@ -60,7 +58,7 @@ func (g *Group) Run(ctx context.Context) error {
 	r.lead = ptrace.NewTracer(unix.Getpid(), cpus.Here())
 	r.lead.StackLimit = g.stack
 	defer r.lead.Close()
-	for again := true; again; again = ctx.Err() == nil && r.failed == nil {
+	for again := true; again; again = r.await() {
 		ptrace.OnOwnThread(r.shift)
 	}
 	return r.failed
@@ -89,7 +87,8 @@ func (r *groupRun) turnOut() {
 	}
 }
 
-// shift holds visits on one OS thread, which ends when goprof is to be suspended.
+// shift holds visits on one OS thread, which ends when goprof is to be suspended, and when nobody is left to be
+// sampled.
 func (r *groupRun) shift() {
 	r.lead.ChangeOSThread()
 	ptrace.LeaveInPeace()
@@ -107,11 +106,9 @@ func (r *groupRun) shift() {
 	rest := int64(0)
 	for {
 		if len(r.members) == 0 {
-			if !r.idle() {
+			if r.takeIn(); len(r.members) == 0 {
 				break
 			}
-			rest = ptrace.Monotonic(&r.ts)
-			continue
 		}
 		if !r.sleep(r.visits.plan(ptrace.Monotonic(&r.ts), rest, r.interval.Load(), r.lead)) {
 			break
@@ -149,20 +146,20 @@ func (r *groupRun) with(m *Member, do func(c *run)) {
 	m.run.t.GiveBack(r.lead)
 }
 
-// idle lets time pass while there is no member: no CPU is visited then, and the kernel takes no notes. It returns false
-// when the shift is over.
-func (r *groupRun) idle() bool {
-	r.visits.leave()
-	for len(r.members) == 0 {
-		if r.ctx.Err() != nil || r.failed != nil || r.renew || ptrace.SuspendWanted() {
-			return false
+// await lets time pass while there is no member: no CPU is visited, the kernel takes no notes, and no OS thread of ours
+// has a priority. It returns false when the group is over.
+func (r *groupRun) await() bool {
+	for r.ctx.Err() == nil && r.failed == nil {
+		if len(r.members) > 0 || r.hasComing() {
+			return true
 		}
-		r.ts = unix.NsecToTimespec(ptrace.Monotonic(&r.ts) + idleNap)
-		ptrace.SleepUntil(&r.ts)
-		r.takeIn()
+		r.lastLoop, r.visits.moments.step = 0, 0 // moments begin anew
+		select {
+		case <-r.came:
+		case <-r.ctx.Done():
+		}
 	}
-	r.lastLoop, r.visits.moments.step = 0, 0 // moments begin anew
-	return true
+	return false
 }
 
 // sleep waits until the deadline. It returns false when the shift is over.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -129,21 +130,30 @@ func TestGroupMembersComeAndGo(t *testing.T) {
 	}
 }
 
-// A group without members visits no CPU, and one that comes then is sampled.
+// A group without members visits no CPU, and does so again when one has come, though it sleeps.
 func TestGroupRestsWithoutMembers(t *testing.T) {
-	g := NewGroup(2*time.Millisecond, 0)
+	g := NewGroup(5*time.Millisecond, 0)
 	runGroup(t, g)
-	for range 2 {
-		time.Sleep(200 * time.Millisecond) // the last member may just have left
+	for range 3 {
+		for g.Stats().Members > 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(20 * time.Millisecond) // a visit may be under way
 		before := g.Stats()
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 		if after := g.Stats(); after.Visits != before.Visits {
 			t.Errorf("%d visits of a group of %d", after.Visits-before.Visits, after.Members)
 		}
-		p := ctest.Run(t, ctest.Spin)
-		p.Number(t)
-		m := join(t, g, p.PID)
-		for m.Met() < 5 {
+		sleeper := exec.Command("sleep", "1000")
+		if err := sleeper.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			sleeper.Process.Kill()
+			sleeper.Wait()
+		})
+		m := join(t, g, sleeper.Process.Pid)
+		for g.Stats().Visits < before.Visits+5 {
 			time.Sleep(5 * time.Millisecond)
 		}
 		m.end()

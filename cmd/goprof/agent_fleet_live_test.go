@@ -56,8 +56,8 @@ type fleetMember struct {
 	first        time.Time // its first file
 }
 
-// fleetEvery is the interval of batches, fleetCPU and fleetMemory the agent's bounds: ten JVMs that come in a minute cost
-// ten attachments.
+// fleetEvery is the interval of batches, fleetCPU and fleetMemory the agent's bounds: ten JVMs that come in a minute
+// cost ten attachments.
 const (
 	fleetEvery  = 5 * time.Second
 	fleetCPU    = 0.05
@@ -99,7 +99,8 @@ func TestFleet(t *testing.T) {
 	passed, at := time.Since(began), scrape(t, port)
 	a.end(t)
 	for _, m := range running {
-		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.PID)); err != nil || !strings.Contains(string(text), ") S ") {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.PID))
+		if err != nil || strings.Contains(string(text), ") T ") || strings.Contains(string(text), ") t ") {
 			t.Errorf("process %d is not as it was: %.60s, %v", m.PID, text, err)
 		}
 	}
@@ -113,7 +114,8 @@ func TestFleet(t *testing.T) {
 	if most > fleetMemory {
 		t.Errorf("the agent took up to %.0f bytes", most)
 	}
-	t.Logf("%d JVMs in %.0f s: %.2f %% of %d CPUs, at most %.0f MB, %v attachments, %v let go for memory, %v samples, %v lost",
+	t.Logf("%d JVMs in %.0f s: %.2f %% of %d CPUs, at most %.0f MB, %v attachments, %v let go for memory, %v samples, "+
+		"%v lost",
 		len(all), passed.Seconds(), 100*share, runtime.NumCPU(), most/1e6, at["goprof_agent_attached_total"],
 		at["goprof_agent_evicted_total"], at["goprof_agent_samples_total"], at["goprof_agent_samples_lost_total"])
 }
@@ -154,7 +156,8 @@ func judgeFleet(t *testing.T, all []*fleetMember, a *liveAgent, which string) {
 		}
 	}
 	t.Logf("%d of %d JVMs %s have files; the first one came after %v (median), %v (most); within two intervals for %d",
-		len(took), len(all), which, took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), within)
+		len(took), len(all), which, took[len(took)/2].Round(time.Millisecond),
+		took[len(took)-1].Round(time.Millisecond), within)
 }
 
 func freePort(t *testing.T) string {

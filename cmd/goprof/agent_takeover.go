@@ -41,8 +41,8 @@ func errNoFolder() error {
 		Why: "in that folder the two agents find each other"}
 }
 
-// takeOver waits until the agent is attached to whoever is busy, asks the other agent to end, begins at that moment, and
-// opens its outlets when the other one has closed them.
+// takeOver waits until the agent is attached to whoever is busy, asks the other agent to end, begins at that moment,
+// and opens its outlets when the other one has closed them.
 func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlets) error {
 	select {
 	case <-a.Settled():

@@ -90,7 +90,8 @@ func New(o Options) (*Shelf, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Shelf{o: o, unlock: unlock, waiting: make(chan *ship.Batch, mostWaiting), done: make(chan struct{}), told: map[string]bool{}}
+	s := &Shelf{o: o, unlock: unlock, waiting: make(chan *ship.Batch, mostWaiting), done: make(chan struct{}),
+		told: map[string]bool{}}
 	if _, err := output.Reserve(filepath.Join(o.Dir, ".goprof-may-write")); err != nil {
 		unlock()
 		return nil, err

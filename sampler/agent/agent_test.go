@@ -179,7 +179,7 @@ func TestJVMsEnd(t *testing.T) {
 	d.w.mu.Lock()
 	d.w.jvms[4].comm = "sh" // exec
 	d.w.mu.Unlock()
-	d.beats(3)
+	d.beats(6) // jvmLook
 	if d.guests[4] != nil {
 		t.Error("a shell is a JVM")
 	}

@@ -12,8 +12,8 @@ import (
 // between JVMs with many samples lose some first. All get as many as the one that gets most, or as many as they are
 // due: so a JVM that is busy costs the others nothing.
 //
-// To attach to a JVM is dear, and is paid from half of the budget. What was not spent for that is kept for 20 s at most,
-// so that a JVM that comes is soon attached to. An agent that starts has nothing kept but for one JVM.
+// To attach to a JVM is dear, and is paid from half of the budget. What was not spent for that is kept for 20 s at
+// most, so that a JVM that comes is soon attached to. An agent that starts has nothing kept but for one JVM.
 //
 // What was spent too much is paid back over the next windows: so the share holds for each minute, the first one too.
 type budget struct {

@@ -72,8 +72,8 @@ func TestBudgetIsHeldFairly(t *testing.T) {
 	}
 }
 
-// The share holds for each minute: the first one, when the first samples of all JVMs cost most, and the one in which many
-// JVMs come after a long rest. They are attached to one after the other, and what was too much is paid back.
+// The share holds for each minute: the first one, when the first samples of all JVMs cost most, and the one in which
+// many JVMs come after a long rest. They are attached to one after the other, and what was too much is paid back.
 func TestEachMinuteIsWithinBudget(t *testing.T) {
 	d := drive(t, Default())
 	d.w.dear = 200 * time.Millisecond

@@ -32,6 +32,9 @@ const (
 	// firstLook is how soon a process is looked at again, seldomLook how often one that was no JVM for long.
 	firstLook  = time.Second
 	seldomLook = time.Minute
+	// jvmLook is how often a JVM is looked at: its number may be another process's by now, it may have become another
+	// program, or stand still. That it has ended the list of processes tells each time.
+	jvmLook = 5 * time.Second
 	// mostProcesses bounds what is kept.
 	mostProcesses = 1 << 16
 )
@@ -105,7 +108,7 @@ func (f *finder) ignore(pid int, p *seenProcess, now time.Time) {
 // look looks at a process, and says when the next time is.
 func (f *finder) look(pid int, p *seenProcess, brief diagnose.Brief, now time.Time, news *found) {
 	if p.jvm {
-		p.next = now.Add(firstLook) // its number may be another's by then
+		p.next = now.Add(jvmLook)
 		return
 	}
 	if brief.Comm != p.comm {
@@ -113,7 +116,7 @@ func (f *finder) look(pid int, p *seenProcess, brief diagnose.Brief, now time.Ti
 	}
 	if brief.Threads > 1 || brief.Comm == "java" {
 		if jvm, ok := f.world.Glance(pid); ok {
-			p.jvm, p.next = true, now.Add(firstLook)
+			p.jvm, p.next = true, now.Add(jvmLook)
 			news.born = append(news.born, jvm)
 			return
 		}

@@ -37,7 +37,8 @@ func (a *Agent) hasRoom(n int) bool {
 // holdMemory lets a JVM go where too much is in use.
 func (a *Agent) holdMemory(now time.Time) {
 	live, collections := a.world.Memory()
-	if a.settings.MaxMemory == 0 || float64(live) <= mostLive*float64(a.settings.MaxMemory) || collections < a.memory.after {
+	bound := a.settings.MaxMemory
+	if bound == 0 || float64(live) <= mostLive*float64(bound) || collections < a.memory.after {
 		return
 	}
 	g := a.leastBusy(now)
@@ -49,7 +50,7 @@ func (a *Agent) holdMemory(now time.Time) {
 	g.leave = now.Add(leftFor)
 	a.metrics.evicted.Add(1)
 	a.tell(now, fmt.Sprintf("process %d (%s) is let go for %v: %d MB are in use, and max-memory is %d MB", g.PID, g.Name(),
-		leftFor, live>>20, a.settings.MaxMemory>>20))
+		leftFor, live>>20, bound>>20))
 }
 
 // leastBusy is the JVM that is recorded and has used the least CPU time lately, nil if none is.

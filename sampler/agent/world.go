@@ -60,8 +60,8 @@ type Recording struct {
 
 // Control governs a recording that is under way, from any goroutine.
 type Control interface {
-	// Govern sets the CPU time between two samples, of which only a share is taken; 0 is as few as can be. It returns false where that stays
-	// what it was at the beginning.
+	// Govern sets the CPU time between two samples, of which only a share is taken; 0 is as few as can be. It returns
+	// false where that stays what it was at the beginning.
 	Govern(interval time.Duration, share float64) bool
 	// Latest is what was done up to about a second ago. It does not wait.
 	Latest() sampler.Stats

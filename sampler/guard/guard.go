@@ -41,7 +41,8 @@ var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 // ToDumpAndWrite is for writing a file, too, into a folder that was found to be writable before: dump --redact-map.
 var ToDumpAndWrite = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
-// ToWatch is for the kernel's notes of who was on a CPU, too: what an agent needs whose files lie in a folder of its own.
+// ToWatch is for the kernel's notes of who was on a CPU, too: what an agent needs whose files lie in a folder of its
+// own.
 var ToWatch = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON)
 
 // ForPerf and ForFolders are what more is needed for what copies with perf events, whose rings are locked memory, and

@@ -4,8 +4,8 @@
 //
 //	go run ./scripts/fleet -jvms 200 -services 20 -every 15s /var/lib/goprof
 //
-// What it prints is for each kind of server: bytes of messages and on the wire for a JVM in an hour, series, and the CPU
-// time that encoding and sending take. docs/fleet.md holds what it printed.
+// What it prints is for each kind of server: bytes of messages and on the wire for a JVM in an hour, series, and the
+// CPU time that encoding and sending take. docs/fleet.md holds what it printed.
 package main
 
 import (

@@ -20,7 +20,8 @@ func TestAboutForPeople(t *testing.T) {
 		i := &recording.Info{Meta: profile.Meta{Start: start, Duration: time.Hour + 7071*time.Millisecond}}
 		return fmt.Sprint(aboutRecording(i), aboutAccount(s))
 	}
-	for _, want := range []string{"2026-11-23T06:40:55Z, for 1 h 0 min 7 s]", "[quality fair]", "1,234 (2.3%)", "40.5 ms"} {
+	for _, want := range []string{"2026-11-23T06:40:55Z, for 1 h 0 min 7 s]", "[quality fair]", "1,234 (2.3%)",
+		"40.5 ms"} {
 		if !strings.Contains(text(), want) {
 			t.Errorf("%q is not in %s", want, text())
 		}

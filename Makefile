@@ -20,7 +20,7 @@ BUILD_FLAGS := -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
 .PHONY: help build test test-languages test-servers test-readers test-engines quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
-	test-matrix test-arm64 dist dist-verify
+	test-matrix test-arm64 dist dist-verify image
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -52,6 +52,9 @@ test-arm64: ## the tests on a real arm64 kernel with arm64 JVMs, under qemu (STA
 
 dist: ## static binaries for both CPUs and their checksums in build/dist (make dist-verify: the same bytes again, elsewhere)
 	@scripts/dist.sh
+
+image: ## a container image of these binaries, in OCI's layout, in build/image (needs no daemon)
+	@scripts/image.sh
 
 dist-verify:
 	@scripts/dist.sh verify

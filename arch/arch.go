@@ -49,6 +49,8 @@ type Facts struct {
 
 	// SyscallResult is the register in which the kernel returns.
 	SyscallResult int
+	// FourthArg is the register with the fourth argument of a system call.
+	FourthArg int
 
 	// SyscallInst is the instruction at which a thread stands that slept in a system call until it was stopped:
 	// the kernel has set it back, to call again. Then SyscallNumber is the register that says what it was in.

@@ -8,6 +8,8 @@ type Inst struct {
 	// code.
 	Target    uint32
 	HasTarget bool
+	// Disp is added to a register for the address of what the instruction accesses, 0 if it accesses no memory.
+	Disp int32
 }
 
 // Flow says where code goes on behind an instruction.

@@ -113,7 +113,12 @@ func (a *account) events(took string) {
 	if s.Chosen {
 		who += " that were chosen"
 	}
-	e := sumOfEvents(s.Events)
+	for _, e := range sumsOfEvents(s.Events) {
+		a.event(&e, took, who)
+	}
+}
+
+func (a *account) event(e *profile.EventCount, took, who string) {
 	name := CleanName(e.Name)
 	switch {
 	case e.Hits > 0 && e.Unit == profile.Bytes:
@@ -144,15 +149,20 @@ func hits(n int64) string {
 	return Grouped(n) + " hits"
 }
 
-// sumOfEvents is one event that was taken at several places.
-func sumOfEvents(list []profile.EventCount) profile.EventCount {
-	all := profile.EventCount{Name: list[0].Name, Unit: list[0].Unit}
+// sumsOfEvents are the events of a recording: one that was taken at several places is one.
+func sumsOfEvents(list []profile.EventCount) (sums []profile.EventCount) {
 	for _, e := range list {
+		i := slices.IndexFunc(sums, func(s profile.EventCount) bool { return s.Name == e.Name })
+		if i < 0 {
+			sums = append(sums, e)
+			continue
+		}
+		all := &sums[i]
 		all.Hits, all.Amount, all.Missed = all.Hits+e.Hits, all.Amount+e.Amount, all.Missed+e.Missed
 		all.Taken, all.Stood = all.Taken+e.Taken, all.Stood+e.Stood
 		all.Interval = max(all.Interval, e.Interval)
 	}
-	return all
+	return sums
 }
 
 // states are what threads did, the longest first.
@@ -402,11 +412,12 @@ func cpus(used, in time.Duration) string {
 	return strconv.FormatFloat(n, 'f', 1, 64) + " CPUs"
 }
 
-// Span is a time with three digits or so and its unit: 33.5 s, 0.21 s, 98 µs.
+// Span is a time with three digits or so and its unit: 33.5 s, 0.21 s, 98 µs. Long ones are told to the second:
+// 1 h 0 min 7 s.
 func Span(d time.Duration) string {
 	switch {
-	case d >= 10*time.Minute:
-		return digits(d.Minutes()) + " min"
+	case d >= 2*time.Minute:
+		return longSpan(int64(d / time.Second))
 	case d >= 100*time.Millisecond:
 		return digits(d.Seconds()) + " s"
 	case d >= 100*time.Microsecond:
@@ -415,6 +426,22 @@ func Span(d time.Duration) string {
 		return digits(d.Seconds()*1e6) + " µs"
 	}
 	return "0 s"
+}
+
+// longSpan tells hours, minutes and seconds, but for zeros at the end.
+func longSpan(seconds int64) string {
+	var parts []string
+	if h := seconds / 3600; h > 0 {
+		parts = append(parts, Grouped(h)+" h")
+	}
+	m, s := seconds/60%60, seconds%60
+	if m > 0 || s > 0 {
+		parts = append(parts, fmt.Sprintf("%d min", m))
+	}
+	if s > 0 {
+		parts = append(parts, fmt.Sprintf("%d s", s))
+	}
+	return strings.Join(parts, " ")
 }
 
 // digits keeps three digits, or all before the point.

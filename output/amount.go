@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// figure is a weight without its unit's name.
+// figure is a weight without its unit's name, as short as a table's column.
 func figure(w profile.Weight, n int64) string {
 	switch {
 	case w.IsTime():
@@ -20,13 +20,13 @@ func figure(w profile.Weight, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Amount is a weight in words: 1 sample, 1234 samples, 1.23s of CPU, or 1.23s of threads' time.
+// Amount is a weight in words: 1 sample, 1234 samples, 1.23 s of CPU, or 1.23 s of threads' time.
 func Amount(w profile.Weight, n int64) string {
 	switch w {
 	case profile.CPUTime:
-		return fmt.Sprintf("%s of CPU", Round(time.Duration(n)))
+		return Span(time.Duration(n)) + " of CPU"
 	case profile.WallTime:
-		return fmt.Sprintf("%s of threads' time", Round(time.Duration(n)))
+		return Span(time.Duration(n)) + " of threads' time"
 	case profile.Bytes:
 		return size(n) + " allocated"
 	}

@@ -20,6 +20,10 @@ func (w *dumpWriter) core(d *profile.Dump) {
 		w.WriteString(", written by a debugger")
 	}
 	w.WriteByte('\n')
+	for _, u := range c.Unproven {
+		fmt.Fprintf(w, "NOT PROVEN to be the file that was mapped: %s has no build id; %d %% of what the core has of it "+
+			"agree\n", CleanName(u.Path), u.Percent)
+	}
 	if c.HeapUsed > 0 {
 		fmt.Fprintf(w, "%s heap: %s used", CleanName(c.Collector), Size(c.HeapUsed))
 		if c.HeapMax > 0 {
@@ -78,6 +82,7 @@ type (
 		HeapMax       uint64         `json:"heap_max,omitempty"`
 		Collecting    bool           `json:"collecting,omitempty"`
 		Missing       []jsonCoreFile `json:"missing,omitempty"`
+		Unproven      []jsonUnproven `json:"unproven,omitempty"` // files that their content alone proves to be the right ones
 	}
 	jsonSignal struct {
 		Number  int    `json:"number"`
@@ -89,6 +94,10 @@ type (
 		Code    string `json:"code,omitempty"`  // in hexadecimal digits
 		Frame   *int   `json:"frame,omitempty"` // of those of the thread that died
 		Sender  int    `json:"sender,omitempty"`
+	}
+	jsonUnproven struct {
+		Path    string `json:"path"`
+		Percent int    `json:"percent"` // of the words that the core has of it are the file's
 	}
 	jsonCoreFile struct {
 		Path    string `json:"path"`
@@ -110,6 +119,9 @@ func coreJSON(c *profile.Core) *jsonCore {
 	}
 	for _, m := range c.Missing {
 		j.Missing = append(j.Missing, jsonCoreFile(m))
+	}
+	for _, u := range c.Unproven {
+		j.Unproven = append(j.Unproven, jsonUnproven(u))
 	}
 	return j
 }

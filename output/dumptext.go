@@ -228,7 +228,11 @@ func (w *dumpWriter) deadlocks(d *profile.Dump) {
 		for _, ref := range cycle {
 			names = append(names, refText(&ref))
 		}
-		fmt.Fprintf(w, "DEADLOCK: %s waits for %s\n", strings.Join(names, " waits for "), names[0])
+		last := names[0]
+		if len(names) == 1 {
+			last = "itself"
+		}
+		fmt.Fprintf(w, "DEADLOCK: %s waits for %s\n", strings.Join(names, " waits for "), last)
 	}
 }
 

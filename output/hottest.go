@@ -18,19 +18,42 @@ import (
 const mostParts = 8
 
 // Describe fills in what a tree tells of its recording: Hottest and States.
-func Describe(s *profile.Summary, t *Tree) {
-	h := newHeat(t, s.Meta.Collector)
-	s.Hottest, s.States = h.parts(h.sums, mostParts), h.parts(h.states, 0)
+func Describe(s *profile.Summary, t *Tree) { new(Hottest).Describe(s, t) }
+
+// Hottest is what stacks that are no longer there were spent in. The zero value is none.
+type Hottest struct {
+	sums, states map[part]int64
+	total        int64
+}
+
+// Add sums up a tree that is given up.
+func (h *Hottest) Add(t *Tree, collector string) { *h = h.with(t, collector) }
+
+// Describe is Describe of the trees that were added, and of one more.
+func (h *Hottest) Describe(s *profile.Summary, t *Tree) {
+	all := h.with(t, s.Meta.Collector)
+	s.Hottest, s.States = all.parts(all.sums, mostParts), all.parts(all.states, 0)
+}
+
+// with is what was summed up and a tree together.
+func (h *Hottest) with(t *Tree, collector string) Hottest {
+	heat := newHeat(t, collector)
+	for p, n := range h.sums {
+		heat.sums[p] += n
+	}
+	for p, n := range h.states {
+		heat.states[p] += n
+	}
+	heat.total += h.total
+	return heat.Hottest
 }
 
 // heat sums up where samples are.
 type heat struct {
+	Hottest
 	tree   *Tree
 	gc     string // what the collector is called
 	labels []labelFacts
-	sums   map[part]int64
-	states map[part]int64
-	total  int64
 }
 
 // part is what samples are summed up by.
@@ -51,8 +74,8 @@ type standing struct {
 }
 
 func newHeat(t *Tree, collector string) *heat {
-	h := &heat{tree: t, gc: "garbage collector", labels: make([]labelFacts, len(t.Labels)), sums: map[part]int64{},
-		states: map[part]int64{}}
+	h := &heat{tree: t, gc: "garbage collector", labels: make([]labelFacts, len(t.Labels)),
+		Hottest: Hottest{sums: map[part]int64{}, states: map[part]int64{}}}
 	if collector != "" {
 		h.gc = collector + " collector"
 	}
@@ -139,7 +162,7 @@ func nativeName(name string) string {
 }
 
 // parts are sums as shares, the largest first; most of 0 is all.
-func (h *heat) parts(of map[part]int64, most int) []profile.Part {
+func (h *Hottest) parts(of map[part]int64, most int) []profile.Part {
 	var all []profile.Part
 	for p, n := range of {
 		all = append(all, profile.Part{Name: p.name, State: p.state, Share: float64(n) / float64(h.total)})

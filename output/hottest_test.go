@@ -64,6 +64,13 @@ func TestHottest(t *testing.T) {
 		if Describe(&s, tree); cmp.Diff(c.want, s.Hottest, cmpopts.EquateApprox(0, 1e-9)) != "" {
 			t.Errorf("%s: %s", what, cmp.Diff(c.want, s.Hottest))
 		}
+		var given Hottest
+		given.Add(tree, "G1")
+		again := profile.Summary{}
+		given.Describe(&again, &Tree{Nodes: make([]TreeNode, 1)})
+		if cmp.Diff(s.Hottest, again.Hottest) != "" || cmp.Diff(s.States, again.States) != "" {
+			t.Errorf("%s: of stacks that were given up %v, %v", what, again.Hottest, again.States)
+		}
 	}
 }
 

@@ -164,7 +164,11 @@ func (w *locksText) section(format string, args ...any) {
 
 func (w *locksText) deadlocks(g *contention.Graph) {
 	for n, cycle := range g.Deadlocks {
-		w.section("DEADLOCK %d of %d: %d threads, each waits for the next", n+1, len(g.Deadlocks), len(cycle))
+		who := fmt.Sprintf("%d threads, each waits for the next", len(cycle))
+		if len(cycle) == 1 {
+			who = "a thread that waits for itself"
+		}
+		w.section("DEADLOCK %d of %d: %s", n+1, len(g.Deadlocks), who)
 		for _, i := range cycle {
 			t := &w.threads[i]
 			fmt.Fprintf(w, "  %s\n    %s\n", title(t), wantedText(t.WaitsFor, true))

@@ -232,7 +232,8 @@ func TestSpan(t *testing.T) {
 		0: "0 s", 1: "0 µs", 1500: "1.5 µs", 98300: "98.3 µs", 500 * time.Microsecond: "0.5 ms",
 		7790 * time.Microsecond: "7.79 ms", 99999 * time.Microsecond: "100 ms",
 		158 * time.Millisecond: "0.16 s", 33500 * time.Millisecond: "33.5 s", 20 * time.Second: "20 s",
-		600 * time.Second: "10 min", 1<<63 - 1: "153,722,867 min",
+		119 * time.Second: "119 s", 600 * time.Second: "10 min", 3600 * time.Second: "1 h",
+		1<<63 - 1: "2,562,047 h 47 min 16 s", time.Hour + 7071*time.Millisecond: "1 h 0 min 7 s",
 	} {
 		if got := Span(d); got != want {
 			t.Errorf("%d: %q, not %q", d, got, want)

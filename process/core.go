@@ -174,3 +174,6 @@ func (c *Core) Size() int64 { return c.size }
 
 // Missing lists the files that were needed and not found.
 func (c *Core) Missing() []MissingFile { return c.backing.missing() }
+
+// Unproven lists the files that were read, and that nothing but their content proves to be the right ones.
+func (c *Core) Unproven() []UnprovenFile { return c.backing.unproven() }

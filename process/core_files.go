@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"debug/elf"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -60,6 +61,7 @@ type backingFile struct {
 	size   uint64
 	source int // of the cache
 	progs  []elf.Prog64
+	agreed agreement // how much of it the core has, where it has no build id
 	err    error
 }
 
@@ -235,10 +237,14 @@ func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 }
 
 const (
-	// agreePages is how many pages of a file are compared with the core's.
+	// agreePages is how many pages of each part of a file are compared with the core's.
 	agreePages = 64
-	// agreeWords of a hundred of the words of these must be the same: the JVM sets pointers of its class archive.
-	agreeWords = 50
+	// agreePercent of the words of these must be the file's, and leastAgreed at least be there to be compared. The pages
+	// that a core has are those that the JVM has changed: of the class archive of JDK 11, 55 % of the words were left as
+	// they are in its file. Another file has a few in common.
+	agreePercent, leastAgreed = 50, 64
+	// maxMoves bounds the distances between words that are counted.
+	maxMoves = 1 << 14
 )
 
 // agrees compares a file without a build id with the parts of it that are in the core.
@@ -246,7 +252,7 @@ func (b *backing) agrees(name string, file *os.File, e *elfFile) error {
 	if e != nil {
 		return errNoBuildID
 	}
-	same, words, pages := 0, 0, 0
+	words, pages := agreement{moved: map[uint64]int{}}, 0
 	was, is := make([]byte, 4096), make([]byte, 4096)
 	for _, p := range b.named[name] {
 		step := max((p.end-p.start)/agreePages, 4096) &^ 4095
@@ -257,29 +263,62 @@ func (b *backing) agrees(name string, file *os.File, e *elfFile) error {
 			if _, err := file.ReadAt(was, int64(p.offset+(at-p.start))); err != nil {
 				return errNotAgreeing // it is shorter than what was mapped
 			}
-			s, n := agreement(was, is)
-			same, words, pages = same+s, words+n, pages+1
+			words.add(was, is)
+			pages++
 		}
 	}
-	if words < 64 || same*100 < words*agreeWords {
+	b.files[name].agreed = words
+	if words.all < leastAgreed || words.percent() < agreePercent {
 		return errNotAgreeing
 	}
 	return nil
 }
 
-// agreement counts the words of two pages that are the same, among those that are not zero.
-func agreement(a, b []byte) (same, words int) {
-	zero := make([]byte, 8)
-	for i := 0; i+8 <= len(a); i += 8 {
-		if bytes.Equal(a[i:i+8], zero) {
+// agreement counts words of a file that has no build id, and of the core in the same place.
+type agreement struct {
+	all, same int
+	// moved are words that differ, by how much. The JVM maps its archive where it likes, and adds the same distance to
+	// each pointer in it (cds/filemap.cpp, relocate_pointers). So what most of them differ by counts as the same.
+	moved map[uint64]int
+}
+
+func (a *agreement) add(was, is []byte) {
+	for i := 0; i+8 <= len(was); i += 8 {
+		w, v := binary.LittleEndian.Uint64(was[i:]), binary.LittleEndian.Uint64(is[i:])
+		if w == 0 { // room for what the JVM learns
 			continue
 		}
-		words++
-		if bytes.Equal(a[i:i+8], b[i:i+8]) {
-			same++
+		a.all++
+		if w == v {
+			a.same++
+		} else if len(a.moved) < maxMoves || a.moved[v-w] > 0 {
+			a.moved[v-w]++
 		}
 	}
-	return same, words
+}
+
+func (a *agreement) percent() int {
+	most := 0
+	for _, n := range a.moved {
+		most = max(most, n)
+	}
+	return (a.same + most) * 100 / max(a.all, 1)
+}
+
+// UnprovenFile is a file that was taken for the one that was mapped because of its content alone.
+type UnprovenFile struct {
+	Path           string
+	Percent, Words int // so many of a hundred of the words that the core has of it are the file's
+}
+
+func (b *backing) unproven() (list []UnprovenFile) {
+	for name, f := range b.files {
+		if f.err == nil && f.agreed.all > 0 {
+			list = append(list, UnprovenFile{name, f.agreed.percent(), f.agreed.all})
+		}
+	}
+	slices.SortFunc(list, func(a, b UnprovenFile) int { return cmp.Compare(a.Path, b.Path) })
+	return list
 }
 
 // place is where a file may lie: a path below a folder.

@@ -86,10 +86,12 @@ func (f *coreFixture) bytes() []byte {
 	return b.Bytes()
 }
 
-func (f *coreFixture) open(t *testing.T) *Core {
+func (f *coreFixture) open(t *testing.T) *Core { return f.openBelow(t, "") }
+
+func (f *coreFixture) openBelow(t *testing.T, root string) *Core {
 	t.Helper()
 	b := f.bytes()
-	c, err := OpenCore(bytes.NewReader(b), int64(len(b)), CoreOptions{})
+	c, err := OpenCore(bytes.NewReader(b), int64(len(b)), CoreOptions{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}

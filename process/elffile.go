@@ -116,7 +116,7 @@ func (f *elfFile) decode(off, n uint64, into any) error {
 	return err
 }
 
-// bytes reads a piece of the file.
+// bytes reads a piece of the file. Others may have the same bytes: nobody writes into them.
 func (f *elfFile) bytes(off, n uint64) ([]byte, error) {
 	if off > f.size || n > f.size-off {
 		return nil, fmt.Errorf("%w: %d bytes at %#x of %d", ErrBadELF, n, off, f.size)
@@ -128,7 +128,7 @@ func (f *elfFile) bytes(off, n uint64) ([]byte, error) {
 	if got, err := f.r.ReadAt(b, int64(off)); uint64(got) < n {
 		return nil, fmt.Errorf("%w: %d bytes at %#x: %w", ErrBadELF, n, off, err)
 	}
-	return b, nil
+	return shared.one(b), nil
 }
 
 // section finds a section by name.

@@ -114,3 +114,10 @@ func (r *Recording) Image(name string) (Image, bool) {
 	a := r.images[name]
 	return a.image, a.ok
 }
+
+// EachPiece hands over the memory of this step, piece by piece, lowest address first.
+func (r *Recording) EachPiece(do func(addr uint64, b []byte)) {
+	for i := range r.chunks {
+		do(r.chunks[i].addr, r.chunks[i].data)
+	}
+}

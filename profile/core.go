@@ -16,7 +16,9 @@ type Core struct {
 	// Died is the thread that got the signal. Its stack is the first of the dump.
 	Died ThreadRef
 	// Missing are files that the core does not hold, that were needed, and that were not found.
-	Missing   []MissingFile
+	Missing []MissingFile
+	// Unproven are files that the core does not hold, and that their content alone proves to be the right ones.
+	Unproven  []UnprovenFile
 	Collector string // G1, ZGC ...; empty: not known
 	// In bytes; 0: not known.
 	HeapUsed, HeapCommitted, HeapMax uint64
@@ -44,4 +46,10 @@ type MissingFile struct {
 	Path    string
 	BuildID string
 	Why     string
+}
+
+// UnprovenFile is a file without a build id. Percent of the words that the core has of it are the file's.
+type UnprovenFile struct {
+	Path    string
+	Percent int
 }

@@ -13,8 +13,23 @@ type EventCount struct {
 	Taken    int64 `json:"taken"`    // hits that became samples
 	Stood    int64 `json:"stood"`    // the amount that these stand for
 	Missed   int64 `json:"missed"`   // should have become samples, but the kernel had no room
-	Interval int64 `json:"interval"` // mean amount between samples, at the end
+	Interval int64 `json:"interval"` // mean amount between samples, the longest
 }
+
+// EventKind is an event of which samples are taken: its name, as --event has it, and what it is counted in: Samples, of
+// which each is one event, or Bytes.
+type EventKind struct {
+	Name string
+	Unit Weight
+}
+
+// EventAlloc is the name of the event of allocations in the Java heap. EventExceptions and EventClassLoad are those of
+// exceptions and of classes that are defined.
+const (
+	EventAlloc      = "alloc"
+	EventExceptions = "exceptions"
+	EventClassLoad  = "class-load"
+)
 
 // AddValue counts a stack n times, with an amount of what the profile's weight is beside samples: bytes, of an event.
 func (p *Profile) AddValue(root string, s *Stack, n, amount int64) {

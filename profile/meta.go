@@ -70,12 +70,14 @@ type Summary struct {
 	LeafGuessed int64 `json:"leaf_guessed"`
 	Waiting     int64 `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
 	// samples of threads that had entered a system call right before they stopped
-	Asleep   int64  `json:"asleep,omitempty"`
-	Overflow int64  `json:"overflow"` // samples of whose stack only the callers were kept, for want of room
-	Threads  int    `json:"threads"`  // that gave at least one sample
-	Pauses   Pauses `json:"pauses"`
-	Times    Times  `json:"cpu_time"`
-	Looks    *Looks `json:"looks,omitempty"` // in wall-clock modes
+	Asleep int64 `json:"asleep,omitempty"`
+	// samples of threads in a sleep that ends within 4 ms, or just has, in a virtual machine
+	ShortSleeps int64  `json:"short_sleeps,omitempty"`
+	Overflow    int64  `json:"overflow"` // samples of whose stack only the callers were kept, for want of room
+	Threads     int    `json:"threads"`  // that gave at least one sample
+	Pauses      Pauses `json:"pauses"`
+	Times       Times  `json:"cpu_time"`
+	Looks       *Looks `json:"looks,omitempty"` // in wall-clock modes
 	// Allocated is what the JVM's threads allocated meanwhile; nil where its structures do not tell.
 	Allocated  *Allocated    `json:"allocated,omitempty"`
 	Switches   *Switches     `json:"switches,omitempty"`       // in mode off-cpu by context switches

@@ -72,6 +72,15 @@ func (p *Profile) Copy() *Profile {
 		tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}}
 }
 
+// TakeStacks empties the profile but for its account, and returns the stacks that were in it, to be read. Places of
+// stacks are void.
+func (p *Profile) TakeStacks() *Profile {
+	taken := &Profile{Meta: p.Meta, tree: p.tree, funcs: p.funcs}
+	empty := NewSize(p.maxNodes)
+	p.tree, p.funcs, p.labels, p.path, p.cuts = empty.tree, empty.funcs, empty.labels, nil, 0
+	return taken
+}
+
 // Add counts a stack n times; see AddTimed.
 func (p *Profile) Add(root string, s *Stack, n int64) { p.AddTimed(root, s, n, 0) }
 

@@ -35,8 +35,12 @@ type Sample struct {
 	// Wall says that the look was a wall-clock mode's: at any thread, whether it had a CPU or not.
 	Wall bool
 	Span time.Duration // of a wall sample: the time that it stands for
-	// Bytes is what an allocation stands for, in recordings of others.
+	// Bytes is what a sample of an event stands for that is counted in bytes.
 	Bytes int64
+	// Event is what the sample was taken at, nil of CPU time and of time that passed.
+	Event *EventKind
+	// About says that the leaf of Stack is no code but what the event was about: a class, mostly.
+	About bool
 }
 
 // Looks is how many looks the sample stands for.

@@ -13,7 +13,7 @@ const (
 	// WallTime is the time, in nanoseconds, that passed while threads were seen in it. A profile of
 	// a wall-clock mode has it in place of CPU time.
 	WallTime
-	// Bytes is how much memory was allocated, in recordings of others.
+	// Bytes is how much memory an event was about: was allocated, mostly.
 	Bytes
 
 	numWeights = int(iota)

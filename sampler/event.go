@@ -95,7 +95,8 @@ type EventCount struct {
 	Stood int64
 	// Missed is how many should have become samples, but the kernel had no room.
 	Missed uint64
-	// Interval is the mean amount between samples at the end, more than was asked for if hits came too often.
+	// Interval is the longest mean amount between samples that there was: more than was asked for if hits came too often,
+	// or samples cost more than they may.
 	Interval uint64
 }
 

@@ -74,18 +74,20 @@ type eventRun struct {
 
 	began      int64
 	checkedAt  int64
+	ownCPU     int64 // of goprof, then
 	cpuAtStart time.Duration
 	ts         unix.Timespec
 }
 
 // eventProbe is the program of an event with its probes.
 type eventProbe struct {
-	number int // of the event
-	prog   int
-	mem    []byte
-	counts *eventCounts
-	events []int
-	seen   int64 // how many samples there were when its rate was looked at last
+	number  int // of the event
+	prog    int
+	mem     []byte
+	counts  *eventCounts
+	events  []int
+	seen    int64  // how many samples there were when its rate was looked at last
+	longest uint64 // interval that there was
 }
 
 func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
@@ -99,7 +101,7 @@ func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		return Stats{}, err
 	}
 	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
-	r.checkedAt = r.began
+	r.checkedAt, r.ownCPU = r.began, processCPU()
 	r.loop(ctx)
 	r.closeProbes() // nothing comes any more
 	r.readCounters()

@@ -9,13 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// This file sets the probes, and bounds how often they bring samples.
+// This file sets the probes.
 
 // openProbes sets the probes of all events that have some.
 func (r *eventRun) openProbes() error {
@@ -207,35 +206,5 @@ func (p *eventProbe) sum(to *EventCount) {
 	to.Hits = atomic.LoadUint64(&p.counts.Hits)
 	to.Amount = atomic.LoadUint64(&p.counts.Amount)
 	to.Missed = atomic.LoadUint64(&p.counts.Missed)
-	to.Interval = atomic.LoadUint64(&p.counts.Interval)
-}
-
-const (
-	rateWindow = int64(100 * time.Millisecond)
-	// mostSamples bounds the samples of an event in a second: each is walked, and its stack copied by the kernel.
-	mostSamples = 4000
-)
-
-// boundRates makes the intervals of events longer that bring more samples than mostSamples.
-func (r *eventRun) boundRates(window int64) {
-	for i := range r.probes {
-		p := &r.probes[i]
-		taken := r.counts[p.number].Taken
-		rate := float64(taken-p.seen) / (float64(window) / 1e9)
-		p.seen = taken
-		if rate <= mostSamples || p.counts == nil {
-			continue
-		}
-		now := atomic.LoadUint64(&p.counts.Interval)
-		hits, amount := atomic.LoadUint64(&p.counts.Hits), atomic.LoadUint64(&p.counts.Amount)
-		atomic.StoreUint64(&p.counts.Interval, longerInterval(now, hits, amount, rate))
-	}
-}
-
-// longerInterval is the interval with which no more than mostSamples come in a second, by a rate that is higher.
-// Amounts are what the target says: malloc(-1) makes their sum anything.
-func longerInterval(now, hits, amount uint64, rate float64) uint64 {
-	least := min(amount/max(hits, 1), maxInterval) // of less nothing changes
-	times := uint64(min(rate/mostSamples, maxInterval)) + 1
-	return min(max(now, least, 1)*times, maxInterval)
+	to.Interval = max(p.longest, atomic.LoadUint64(&p.counts.Interval))
 }

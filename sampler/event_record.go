@@ -19,14 +19,7 @@ type eventRecord struct {
 	id     uint64 // of the event that it comes from
 	raw    uint64 // where the bytes begin that program or tracepoint have written
 	rawLen int
-	kernel []uint64 // reused
 }
-
-// maxKernelFrames bounds the kernel's frames that are kept; kernel.perf_event_max_stack is 127.
-const maxKernelFrames = 256
-
-// Marks between the addresses of a call chain (PERF_CONTEXT_KERNEL ...): as signed numbers they are -4095 to -1.
-const perfContextMax = ^uint64(4095) + 1
 
 // parseEvent reads the record of an event.
 func (b ringBytes) parseEvent(r perfRecord, cpu *arch.CPU, chain bool, e *eventRecord) bool {
@@ -36,25 +29,8 @@ func (b ringBytes) parseEvent(r perfRecord, cpu *arch.CPU, chain bool, e *eventR
 	}
 	e.pid, e.tid = int(int32(b.u32(at))), int(int32(b.u32(at+4)))
 	e.when, e.id = int64(b.u64(at+8)), b.u64(at+16)
-	at += 24
-	e.kernel = e.kernel[:0]
-	if chain {
-		if r.end-at < 8 {
-			return false
-		}
-		n := b.u64(at)
-		at += 8
-		if n > (r.end-at)/8 {
-			return false
-		}
-		for i := range n {
-			if ip := b.u64(at + 8*i); ip < perfContextMax && len(e.kernel) < maxKernelFrames {
-				e.kernel = append(e.kernel, ip)
-			}
-		}
-		at += 8 * n
-	}
-	if r.end-at < 8 {
+	at, ok := b.parseChain(at+24, r, chain, &e.rawSample)
+	if !ok || r.end-at < 8 {
 		return false
 	}
 	// The size is of what follows it: so that all is a multiple of 8, it is 4 more than one.

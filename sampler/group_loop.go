@@ -5,7 +5,6 @@ package sampler
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +17,8 @@ const (
 	// houseBusy is how often the list of threads of a member is kept that was met, houseIdle of one that was not.
 	houseBusy = int64(time.Second)
 	houseIdle = int64(10 * time.Second)
+	// idleNap is how soon a group without members looks whether one has come.
+	idleNap = 100 * int64(time.Millisecond)
 	// answerEvery is how soon a member is told what it asked.
 	answerEvery = int64(50 * time.Millisecond)
 	// leaveWithin is how long a member that leaves waits for stops that are late.
@@ -78,17 +79,6 @@ func (v *visits) knowsAll() bool {
 	return true
 }
 
-// comesTo reports whether all of these CPUs are visited. A goprof that is kept to some (cpuset, taskset) would never
-// meet those that run on others, and nobody would be told.
-func (v *visits) comesTo(cpus []int) bool {
-	for _, cpu := range cpus {
-		if !slices.ContainsFunc(v.cpus, func(c visited) bool { return c.number == cpu }) {
-			return false
-		}
-	}
-	return true
-}
-
 // turnOut ends all members.
 func (r *groupRun) turnOut() {
 	for _, m := range r.end(r.failed) {
@@ -115,7 +105,17 @@ func (r *groupRun) shift() {
 	}
 	r.renew = false
 	rest := int64(0)
-	for r.sleep(r.visits.plan(ptrace.Monotonic(&r.ts), rest, r.interval.Load(), r.lead)) {
+	for {
+		if len(r.members) == 0 {
+			if !r.idle() {
+				break
+			}
+			rest = ptrace.Monotonic(&r.ts)
+			continue
+		}
+		if !r.sleep(r.visits.plan(ptrace.Monotonic(&r.ts), rest, r.interval.Load(), r.lead)) {
+			break
+		}
 		before := threadCPU()
 		if r.slept {
 			r.visit()
@@ -130,6 +130,9 @@ func (r *groupRun) shift() {
 		rest = r.visits.rest(now, int64(used-before))
 		r.visits.moments.leaveOut(int64(used-before), int64(len(r.visits.round)))
 		r.visits.moments.advance(now)
+		if !r.visits.follow(now, unix.Getpid()) || !r.visits.knowsAll() {
+			r.failed = ErrNoVisits
+		}
 		if r.failed != nil {
 			break
 		}
@@ -144,6 +147,22 @@ func (r *groupRun) with(m *Member, do func(c *run)) {
 	m.run.t.Borrow(r.lead)
 	do(m.run)
 	m.run.t.GiveBack(r.lead)
+}
+
+// idle lets time pass while there is no member: no CPU is visited then, and the kernel takes no notes. It returns false
+// when the shift is over.
+func (r *groupRun) idle() bool {
+	r.visits.leave()
+	for len(r.members) == 0 {
+		if r.ctx.Err() != nil || r.failed != nil || r.renew || ptrace.SuspendWanted() {
+			return false
+		}
+		r.ts = unix.NsecToTimespec(ptrace.Monotonic(&r.ts) + idleNap)
+		ptrace.SleepUntil(&r.ts)
+		r.takeIn()
+	}
+	r.lastLoop, r.visits.moments.step = 0, 0 // moments begin anew
+	return true
 }
 
 // sleep waits until the deadline. It returns false when the shift is over.

@@ -129,6 +129,27 @@ func TestGroupMembersComeAndGo(t *testing.T) {
 	}
 }
 
+// A group without members visits no CPU, and one that comes then is sampled.
+func TestGroupRestsWithoutMembers(t *testing.T) {
+	g := NewGroup(2*time.Millisecond, 0)
+	runGroup(t, g)
+	for range 2 {
+		time.Sleep(200 * time.Millisecond) // the last member may just have left
+		before := g.Stats()
+		time.Sleep(300 * time.Millisecond)
+		if after := g.Stats(); after.Visits != before.Visits {
+			t.Errorf("%d visits of a group of %d", after.Visits-before.Visits, after.Members)
+		}
+		p := ctest.Run(t, ctest.Spin)
+		p.Number(t)
+		m := join(t, g, p.PID)
+		for m.Met() < 5 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		m.end()
+	}
+}
+
 // The same process twice would be sampled by one of both only.
 func TestGroupTakesAProcessOnce(t *testing.T) {
 	g := NewGroup(2*time.Millisecond, 0)

@@ -165,7 +165,7 @@ func (o *OffCPU) run(ctx context.Context, cfg Config, q *Queue,
 // offAttr asks for all switches of a thread, and those that it begins: a sample where it leaves its CPU, and a record
 // where it leaves it and where it gets one.
 func offAttr(cpu *arch.CPU) unix.PerfEventAttr {
-	attr := perfAttr(cpu, 1, offStack, true, false)
+	attr := perfAttr(cpu, 1, offStack, inKernel, false)
 	attr.Config = unix.PERF_COUNT_SW_CONTEXT_SWITCHES
 	attr.Bits |= unix.PerfBitContextSwitch | unix.PerfBitSampleIDAll | unix.PerfBitInherit
 	return attr
@@ -307,7 +307,7 @@ func (r *offRun) drain(until int64) {
 func (r *offRun) read(b ringBytes, rec perfRecord) {
 	switch rec.kind {
 	case perfSample:
-		if s := &r.sample; b.parse(rec, r.cpu, s) && s.pid == r.pid && len(r.arena) < offBatch {
+		if s := &r.sample; b.parse(rec, r.cpu, false, s) && s.pid == r.pid && len(r.arena) < offBatch {
 			c := offCopy{when: s.when, regs: s.regs, unknown: s.unknown, has: s.hasRegs}
 			size, cut := r.sizeOf(s)
 			from := len(r.arena)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
@@ -54,10 +53,14 @@ type Perf struct {
 	pid    int
 	cpu    *arch.CPU
 	events int // how many there may be; 0: as many as make sense
+	kernel bool
 }
 
 // NewPerf makes a sampler of pid.
 func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{progress: newProgress(), pid: pid, cpu: cpu} }
+
+// WantKernel wants the kernel's frames, too: Look.Kernel. It is called before Run.
+func (p *Perf) WantKernel() { p.kernel = true }
 
 // ErrPerfOverhead: nothing tells what an interrupt of the kernel costs.
 var ErrPerfOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
@@ -92,6 +95,8 @@ type perfRun struct {
 	rng        *rand.Rand
 	power      PerfPower
 	cpus       []int // their numbers; events and rings go by the index here
+	online     []int // those that were on at followedAt
+	followedAt int64
 	steady     []*perfRing
 	prompt     []*perfRing // of threads with Hint.Soon; none until there is such a thread
 	polls      []unix.PollFd
@@ -149,7 +154,8 @@ func (r *perfRun) open() (err error) {
 		return err
 	}
 	r.cpus = onlineCPUs()
-	if r.steady, err = r.openRings(ringShare(len(r.cpus))); err != nil {
+	r.online = r.cpus
+	if r.steady, err = r.openRings(r.cpus, ringShare(len(r.cpus))); err != nil {
 		return err
 	}
 	r.each = r.record
@@ -166,7 +172,19 @@ func (r *perfRun) open() (err error) {
 		r.watchEveryone()
 	}
 	r.stats.Wide = r.everyone != nil
+	r.stats.KernelHidden = r.perf.kernel && !r.power.Kernel
 	return nil
+}
+
+// inKernel is what is wanted, and may be had, of threads in the kernel.
+func (r *perfRun) inKernel() perfKernel {
+	switch {
+	case !r.power.Kernel:
+		return noKernel
+	case r.perf.kernel:
+		return kernelFrames
+	}
+	return inKernel
 }
 
 func (r *perfRun) close() {
@@ -212,6 +230,7 @@ func (r *perfRun) loop(ctx context.Context) {
 // lookAround finds out who is there and who has run.
 func (r *perfRun) lookAround() {
 	r.scan.begin()
+	r.followCPUs()
 	r.perf.take(r.setHint, true)
 	r.scan.update()
 	r.watchAll()
@@ -294,7 +313,7 @@ func (r *perfRun) drain() {
 func (r *perfRun) record(b ringBytes, rec perfRecord) {
 	switch rec.kind {
 	case perfSample:
-		if !b.parse(rec, r.perf.cpu, &r.sample) {
+		if !b.parse(rec, r.perf.cpu, r.inKernel() == kernelFrames, &r.sample) {
 			r.lose(ptrace.Failed, 1)
 			return
 		}
@@ -333,6 +352,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 		hint = known.hint
 	}
 	need := r.fill(b, s, &hint, snap)
+	snap.Kernel = append(snap.Kernel, s.kernel...)
 	if th != nil {
 		r.note(th, s, need)
 		r.bill(th, known, snap)
@@ -383,28 +403,14 @@ func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, to *look.Lo
 		snap.Cut = uint64(size) < need
 		size = int(min(uint64(size), need))
 	}
-	if cap(snap.Stack) < size {
-		snap.Stack = make([]byte, perfStackMost)
+	if cap(snap.Stack) < size { // no larger than needed: most stacks are much smaller than the largest one
+		snap.Stack = make([]byte, (size+stackStep-1)/stackStep*stackStep)
 	}
 	snap.Stack = snap.Stack[:size]
 	b.copyTo(snap.Stack, s.stackAt)
 	snap.TID, snap.Regs, snap.Unknown, snap.SP = s.tid, s.regs, s.unknown, sp
 	snap.SideAddr, snap.RunsOn = hint.Side, true
 	return need
-}
-
-// onlineCPUs are the CPUs that threads can run on now.
-func onlineCPUs() []int {
-	var buf [1024]byte
-	text := readSmall("/sys/devices/system/cpu/online", buf[:])
-	if cpus := parseCPUList(text); len(cpus) > 0 {
-		return cpus
-	}
-	cpus := make([]int, runtime.NumCPU())
-	for i := range cpus {
-		cpus[i] = i
-	}
-	return cpus
 }
 
 func readSmall(name string, buf []byte) []byte {

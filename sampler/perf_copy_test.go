@@ -75,7 +75,7 @@ func TestCopier(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.close()
-	attr := perfAttr(cpus.Here(), 1e6, 4096, false, false)
+	attr := perfAttr(cpus.Here(), 1e6, 4096, noKernel, false)
 	event, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)

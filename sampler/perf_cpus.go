@@ -66,7 +66,7 @@ func (r *perfRun) openEveryone() bool {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(r.perf.cpu, 0, w.stack, true, false)
+	attr := perfAttr(r.perf.cpu, 0, w.stack, r.inKernel(), false)
 	attr.Config = unix.PERF_COUNT_SW_CPU_CLOCK
 	attr.Bits |= unix.PerfBitDisabled
 	for i, cpu := range r.cpus {
@@ -168,8 +168,12 @@ func (r *perfRun) fitEveryone(w *perfThread) {
 	if stack == all.stack {
 		return
 	}
-	r.closeEveryone()
 	all.stack, all.seen, all.deepest = stack, 0, 0
+	r.reopenEveryone()
+}
+
+func (r *perfRun) reopenEveryone() {
+	r.closeEveryone()
 	if !r.openEveryone() {
 		r.unwatchEveryone()
 		r.round-- // so that all threads get their own

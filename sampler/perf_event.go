@@ -19,13 +19,22 @@ const perfStackMost = 65528
 const perfSampleType = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME |
 	unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER
 
+// perfKernel is what samples are to have of a thread that is in the kernel.
+type perfKernel uint8
+
+const (
+	noKernel     perfKernel = iota // no samples: it may not be looked at there
+	inKernel                       // the stack with which it entered
+	kernelFrames                   // and the kernel's functions
+)
+
 // perfAttr asks for a sample after each period of a thread's CPU time.
 //
 // The clock is the kernel's task clock, a timer that runs while the thread does, and not the CPU's cycle
 // counter: most virtual machines have none; its interrupt is an NMI, in which the kernel does not tell the registers of
 // system calls; cycles are not time; and it gains nothing, since a timer of nanoseconds is as
 // exact as the instruction that it meets. task-clock and cpu-clock are the same here, as events of a thread.
-func perfAttr(cpu *arch.CPU, period int64, stack int, kernel, prompt bool) unix.PerfEventAttr {
+func perfAttr(cpu *arch.CPU, period int64, stack int, kernel perfKernel, prompt bool) unix.PerfEventAttr {
 	attr := unix.PerfEventAttr{
 		Type:              unix.PERF_TYPE_SOFTWARE,
 		Size:              unix.PERF_ATTR_SIZE_VER5, // as long as Linux 4.1's, which has all of this
@@ -37,8 +46,12 @@ func perfAttr(cpu *arch.CPU, period int64, stack int, kernel, prompt bool) unix.
 		Sample_regs_user:  cpu.Perf.Mask,
 		Sample_stack_user: uint32(stack) &^ 7,
 	}
-	if !kernel {
+	switch kernel {
+	case noKernel:
 		attr.Bits |= unix.PerfBitExcludeKernel
+	case kernelFrames:
+		attr.Sample_type |= unix.PERF_SAMPLE_CALLCHAIN
+		attr.Bits |= unix.PerfBitExcludeCallchainUser
 	}
 	if prompt {
 		attr.Wakeup = 1 // records
@@ -104,13 +117,13 @@ func TryPerf(pid int) (PerfPower, error) {
 		proc.Close()
 	}
 	var err error
-	for _, kernel := range []bool{true, false} {
+	for _, kernel := range []perfKernel{inKernel, noKernel} {
 		attr := perfAttr(cpu, 1e9, perfStackMost, kernel, false)
 		attr.Bits |= unix.PerfBitDisabled
 		var fd int
 		if fd, err = unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC); err == nil {
 			unix.Close(fd)
-			return PerfPower{Kernel: kernel}, nil
+			return PerfPower{Kernel: kernel == inKernel}, nil
 		}
 		if err != unix.EACCES && err != unix.EPERM {
 			break

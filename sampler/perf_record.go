@@ -81,21 +81,53 @@ type rawSample struct {
 	unknown  uint64 // of regs
 	hasRegs  bool
 	stackAt  uint64
-	stackLen int // bytes that could be copied
-	asked    int // bytes that there was room for
+	stackLen int      // bytes that could be copied
+	asked    int      // bytes that there was room for
+	kernel   []uint64 // the kernel's frames, where these are wanted; reused
 }
 
 // parse reads a sample as perfSampleType asks for it:
 //
-//	u32 pid, tid; u64 time; u64 abi, regs[]; u64 size; bytes[size]; u64 copied, if size is not 0
-func (b ringBytes) parse(r perfRecord, cpu *arch.CPU, s *rawSample) bool {
+//	u32 pid, tid; u64 time; [u64 n; u64 ips[n]]; u64 abi, regs[]; u64 size; bytes[size]; u64 copied, if size is not 0
+//
+// ips are there where the kernel's frames are wanted.
+func (b ringBytes) parse(r perfRecord, cpu *arch.CPU, chain bool, s *rawSample) bool {
 	at := r.at
 	if r.end-at < 3*8 {
 		return false
 	}
 	s.pid, s.tid = int(int32(b.u32(at))), int(int32(b.u32(at+4)))
 	s.when = int64(b.u64(at + 8))
-	return b.parseMachine(at+16, r, cpu, s)
+	at, ok := b.parseChain(at+16, r, chain, s)
+	return ok && b.parseMachine(at, r, cpu, s)
+}
+
+// maxKernelFrames bounds the kernel's frames that are kept; kernel.perf_event_max_stack is 127.
+const maxKernelFrames = 256
+
+// Marks between the addresses of a call chain (PERF_CONTEXT_KERNEL ...): as signed numbers they are -4095 to -1.
+const perfContextMax = ^uint64(4095) + 1
+
+// parseChain reads the kernel's frames, if there are to be some, and returns where it ended.
+func (b ringBytes) parseChain(at uint64, r perfRecord, chain bool, s *rawSample) (uint64, bool) {
+	s.kernel = s.kernel[:0]
+	if !chain {
+		return at, true
+	}
+	if r.end-at < 8 {
+		return at, false
+	}
+	n := b.u64(at)
+	at += 8
+	if n > (r.end-at)/8 {
+		return at, false
+	}
+	for i := range n {
+		if ip := b.u64(at + 8*i); ip < perfContextMax && len(s.kernel) < maxKernelFrames {
+			s.kernel = append(s.kernel, ip)
+		}
+	}
+	return at + 8*n, true
 }
 
 // parseMachine reads the registers and the stack, with which a sample ends.

@@ -5,6 +5,7 @@ package sampler
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -61,7 +62,7 @@ func TestPerfParse(t *testing.T) {
 			t.Fatalf("at %d: %+v %v", at, rec, ok)
 		}
 		var s rawSample
-		if !b.parse(rec, amd64.CPU, &s) {
+		if !b.parse(rec, amd64.CPU, false, &s) {
 			t.Fatalf("at %d it does not parse", at)
 		}
 		if s.pid != 6 || s.tid != 7 || s.when != 12345 || !s.inKernel || !s.hasRegs || s.unknown != 0 || s.stackLen != 24 ||
@@ -80,6 +81,34 @@ func TestPerfParse(t *testing.T) {
 	}
 }
 
+// The kernel's frames stand between a sample's time and its registers, with marks among them.
+func TestPerfParseChain(t *testing.T) {
+	const mark = ^uint64(127) // PERF_CONTEXT_KERNEL is -128
+	plain := sampleOf(0, []uint64{1, 2}, 16)
+	withChain := func(n uint64, ips ...uint64) []byte {
+		body := []uint64{7<<32 | 6, 12345, n}
+		for at := 8 + 16; at < len(plain); at += 8 {
+			ips = append(ips, binary.LittleEndian.Uint64(plain[at:]))
+		}
+		return perfRecordOf(perfSample, 0, append(body, ips...)...)
+	}
+	var s rawSample
+	b, head := ringWith(512, 64, withChain(3, mark, 0xffffffff81000010, 0xffffffff81000020))
+	rec, ok := b.next(64, head)
+	if !ok || !b.parse(rec, amd64.CPU, true, &s) || s.stackLen != 16 || s.regs[0] != 100 ||
+		!slices.Equal(s.kernel, []uint64{0xffffffff81000010, 0xffffffff81000020}) {
+		t.Errorf("%v, %+v", ok, s)
+	}
+	b, head = ringWith(512, 64, withChain(1000, mark))
+	if rec, ok = b.next(64, head); ok && b.parse(rec, amd64.CPU, true, &s) {
+		t.Error("more frames than the record has parse")
+	}
+	b, head = ringWith(512, 64, withChain(0))
+	if rec, ok = b.next(64, head); !ok || !b.parse(rec, amd64.CPU, true, &s) || len(s.kernel) != 0 {
+		t.Errorf("without a frame: %+v", s)
+	}
+}
+
 func TestPerfParseDamaged(t *testing.T) {
 	good := sampleOf(0, []uint64{1, 2}, 16)
 	for what, damage := range map[string]func([]byte){
@@ -93,7 +122,7 @@ func TestPerfParseDamaged(t *testing.T) {
 		damage(r)
 		b, head := ringWith(512, 64, r)
 		rec, ok := b.next(64, head)
-		if ok && b.parse(rec, amd64.CPU, new(rawSample)) {
+		if ok && b.parse(rec, amd64.CPU, false, new(rawSample)) {
 			t.Errorf("%s: parses", what)
 		}
 	}
@@ -124,7 +153,7 @@ func TestPerfUntold(t *testing.T) {
 		b, head := ringWith(512, 0, r)
 		rec, _ := b.next(0, head)
 		var s rawSample
-		if !b.parse(rec, amd64.CPU, &s) || s.stackLen != 0 {
+		if !b.parse(rec, amd64.CPU, false, &s) || s.stackLen != 0 {
 			t.Fatalf("%+v", s)
 		}
 		return s.unknown
@@ -159,7 +188,7 @@ func TestPerfReadAllocates(t *testing.T) {
 	var s rawSample
 	stack := make([]byte, 64)
 	each := func(b ringBytes, rec perfRecord) {
-		if b.parse(rec, amd64.CPU, &s) {
+		if b.parse(rec, amd64.CPU, false, &s) {
 			b.copyTo(stack[:s.stackLen], s.stackAt)
 		}
 	}
@@ -187,7 +216,14 @@ func FuzzPerfRing(f *testing.F) {
 				if rec.end <= rec.at-perfHeader || rec.end > head {
 					t.Fatalf("record to %d of %d", rec.end, head)
 				}
-				if b.parse(rec, cpu, &s) {
+				var e eventRecord
+				if b.parseEvent(rec, cpu, n%2 == 0, &e) && (e.raw+uint64(e.rawLen) > rec.end || len(e.kernel) > maxKernelFrames) {
+					t.Fatalf("%+v in %+v", e, rec)
+				}
+				if b.parse(rec, cpu, true, &s) && len(s.kernel) > maxKernelFrames {
+					t.Fatalf("%d frames of the kernel", len(s.kernel))
+				}
+				if b.parse(rec, cpu, false, &s) {
 					if s.stackLen < 0 || s.stackLen > s.asked || s.stackAt+uint64(s.asked) > rec.end {
 						t.Fatalf("%+v in %+v", s, rec)
 					}

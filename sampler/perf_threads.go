@@ -20,6 +20,7 @@ const (
 	ringsTotal = 64 << 20
 	ringMost   = 4 << 20
 	ringLeast  = 256 << 10
+	promptRing = 2 * ringLeast
 )
 
 // perfThread is a thread that has events.
@@ -148,7 +149,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(r.perf.cpu, 0, w.stack, r.power.Kernel, w.prompt)
+	attr := perfAttr(r.perf.cpu, 0, w.stack, r.inKernel(), w.prompt)
 	for i, cpu := range r.cpus {
 		e := &w.events[i]
 		if ok && !w.allows.IsSet(cpu) {
@@ -278,7 +279,7 @@ func (r *perfRun) bill(w *perfThread, th *thread, snap *look.Look) {
 // own, since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
 func (r *perfRun) promptRings() []*perfRing {
 	if r.prompt == nil {
-		rings, err := r.openRings(ringLeast * 2)
+		rings, err := r.openRings(r.cpus, promptRing)
 		if err != nil {
 			return r.steady // they are looked at later then, and so it is said of them
 		}
@@ -287,10 +288,10 @@ func (r *perfRun) promptRings() []*perfRing {
 	return r.prompt
 }
 
-// openRings makes a ring for each CPU.
-func (r *perfRun) openRings(size int) (rings []*perfRing, err error) {
+// openRings makes a ring for each of these CPUs.
+func (r *perfRun) openRings(cpus []int, size int) (rings []*perfRing, err error) {
 	attr := holderAttr()
-	for _, cpu := range r.cpus {
+	for _, cpu := range cpus {
 		ring, err := openRing(cpu, size, ringLeast, &attr)
 		if err != nil {
 			for _, ring := range rings {

@@ -55,23 +55,25 @@ type Stats struct {
 	Asleep    int64                     // of those taken, the thread went to sleep in the moment of the look
 	Visits    bool                      // threads were met by visiting their CPUs
 	Wide      bool                      // perf's events were those of CPUs
-	Signals   int64                     // looks that met a signal on its way
-	Ticks     int64
-	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
-	Skipped   int64         // ticks that were not held because their time had passed
-	Gap       time.Duration // the longest between two ticks
-	Threads   int           // seen by now
-	Interval  time.Duration // between two samples of a thread; more than asked for if MaxOverhead made it so
-	Ended     bool          // the process ended by itself
-	Pauses    ptrace.Histogram
-	Wall      time.Duration
-	CPU       time.Duration // of the sampling thread
-	Times     Times
-	Silent    []int        // threads whose memory did not answer; looks at them are Lost[Silent]
-	Looks     LookCounts   // of a Wall; what it has Repeated is Taken, too
-	Events    []EventCount // of Events, in the order that they were given in
-	Gathered  GatherCounts // of a Gather
-	OffCPU    OffCPUCounts // of an OffCPU
+	// KernelHidden: the kernel's frames were wanted of perf, and may not be seen.
+	KernelHidden bool
+	Signals      int64 // looks that met a signal on its way
+	Ticks        int64
+	Reached      float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
+	Skipped      int64         // ticks that were not held because their time had passed
+	Gap          time.Duration // the longest between two ticks
+	Threads      int           // seen by now
+	Interval     time.Duration // between two samples of a thread; more than asked for if MaxOverhead made it so
+	Ended        bool          // the process ended by itself
+	Pauses       ptrace.Histogram
+	Wall         time.Duration
+	CPU          time.Duration // of the sampling thread
+	Times        Times
+	Silent       []int        // threads whose memory did not answer; looks at them are Lost[Silent]
+	Looks        LookCounts   // of a Wall; what it has Repeated is Taken, too
+	Events       []EventCount // of Events, in the order that they were given in
+	Gathered     GatherCounts // of a Gather
+	OffCPU       OffCPUCounts // of an OffCPU
 }
 
 // LostSum is how many looks came to nothing.

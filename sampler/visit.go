@@ -82,7 +82,10 @@ type visits struct {
 	// bookedAt is when all threads were asked last, where no visit asks them.
 	bookedAt int64
 	began    int64
-	buf      [8192]byte
+	// followedAt is when it was asked last which CPUs there are.
+	followedAt int64
+	noNotes    bool
+	buf        [8192]byte
 }
 
 // visited is one CPU.
@@ -90,6 +93,7 @@ type visited struct {
 	number int
 	metAt  int64
 	notes  *switchNotes // nil where they are not permitted
+	gone   bool         // the program could not run there when that was asked last
 }
 
 // knows reports whether the kernel tells whom we took a CPU from.
@@ -106,7 +110,7 @@ func newVisits(pid int, cfg *Config) *visits {
 	if unix.SchedGetaffinity(0, &ours) != nil || unix.SchedGetaffinity(pid, &theirs) != nil {
 		return nil
 	}
-	v := &visits{rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), own: -1, chance: 1}
+	v := &visits{rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), own: -1, chance: 1, noNotes: cfg.NoNotes}
 	v.moments = moments{rng: v.rng, exact: cfg.NoJitter}
 	for cpu := range len(theirs) * 64 {
 		switch {
@@ -177,13 +181,19 @@ func (v *visits) begin() bool {
 }
 
 func (v *visits) end() {
-	if v.at >= 0 {
-		v.cpus[v.at].notes.watch(false)
-	}
+	v.leave()
 	v.bound.Close()
 	if v.own >= 0 {
 		unix.Close(v.own)
 		v.own = -1
+	}
+}
+
+// leave ends the notes of the CPU where we are: there is no visit for some time.
+func (v *visits) leave() {
+	if v.at >= 0 {
+		v.cpus[v.at].notes.watch(false)
+		v.at = -1
 	}
 }
 
@@ -307,6 +317,10 @@ func (r *run) visitNext() {
 	if r.visits.turn == 0 || away {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints()
+		if !r.visits.follow(r.scan.now, r.scan.proc.PID) {
+			r.stopVisiting()
+			return
+		}
 		if v := r.visits; v.knows() && r.scan.now-v.bookedAt > bookEvery {
 			v.bookedAt = r.scan.now
 			r.scan.update()

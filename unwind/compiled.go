@@ -150,6 +150,10 @@ func (w *Walker) emitCompiled(b *vmstructs.Blob, pc uint64, exact bool) profile.
 	if site.why != profile.Whole && !exact && len(w.out.Frames) > 0 {
 		return site.why
 	}
+	if !exact && len(w.out.Frames) > 0 && len(site.frames) > 0 { // a stack's leaf says how sure its innermost method is
+		leaf := &w.out.Frames[0]
+		leaf.Sure = max(leaf.Sure, site.frames[0].Sure)
+	}
 	for _, f := range site.frames {
 		w.emit(f)
 	}

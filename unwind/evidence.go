@@ -12,6 +12,7 @@ type evidence struct {
 	kind  evidenceKind
 	far   int    // instructions from where the search began
 	scope uint64 // the pc whose record has the methods; 0: the owner's alone
+	field bool   // of an atNull: it accesses a field, and not the class
 }
 
 type evidenceKind uint8
@@ -39,6 +40,8 @@ type codeMap struct {
 	starts []uint32
 	jumps  []jump // by where they lead, and then where they stand
 	tree   inlining
+	// alone: nothing is inlined into the code, if aloneKnown
+	alone, aloneKnown bool
 }
 
 type jump struct{ to, from uint32 }
@@ -106,7 +109,7 @@ func (w *Walker) evidenceAt(b *vmstructs.Blob, m *codeMap, at uint32, in *arch.I
 	}
 	if to, ok := w.vm.OnNull(b, at); ok {
 		if to, ok := w.detour(b, m, to); ok {
-			return evidence{kind: atNull, scope: to}
+			return evidence{kind: atNull, scope: to, field: in.Disp > maxHeader}
 		}
 	}
 	return e
@@ -217,6 +220,36 @@ func (w *Walker) told(b *vmstructs.Blob, e evidence) []vmstructs.Scope {
 	s, err := w.vm.Scopes(b, e.scope, true)
 	if err != nil {
 		return nil
+	}
+	if e.field {
+		return w.ofField(b, s)
+	}
+	return s
+}
+
+// maxHeader is where an object's header ends at the latest, but for its class: the first field lies behind.
+const maxHeader = 8
+
+// ofField are the methods at an access of a field that finds a null reference, if the record is that of an invoke: its
+// receiver is null, and what accesses a field is the method that is inlined there.
+func (w *Walker) ofField(b *vmstructs.Blob, s []vmstructs.Scope) []vmstructs.Scope {
+	code := w.bytecodes(s[0].Method)
+	i := vmstructs.BytecodeAt(code, s[0].BCI)
+	if i < 0 || !isInvoke(code[i].Op) {
+		return s
+	}
+	r := router{w: w, level: b.Level, blob: b, code: w.mapCode(b)}
+	callee := r.callee(s, vmstructs.PlaceOf(s), &code[i])
+	if callee == nil {
+		return s
+	}
+	inner := inlinedAt(s, &code[i], callee)
+	code = w.bytecodes(callee)
+	for i := range code {
+		if code[i].Op == vmstructs.OpGetfield || code[i].Op == vmstructs.OpPutfield {
+			inner[0].BCI, inner[0].Line = code[i].BCI, callee.Line(code[i].BCI)
+			return inner
+		}
 	}
 	return s
 }

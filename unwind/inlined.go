@@ -117,7 +117,11 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 		}
 		return m
 	}
-	m := r.w.invoked(chain[0].Method, b)
+	c := r.w.invoked(chain[0].Method, b)
+	if c.Intrinsic {
+		return nil
+	}
+	m := c.Method
 	most := maxInlinedC2
 	if r.level < levelC2 {
 		most = maxInlinedC1
@@ -132,3 +136,50 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	}
 	return m
 }
+
+// alone reports whether nothing is inlined into the code: by its records, and by what the invokes of its only method
+// call.
+func (r *router) alone() bool {
+	m := r.code
+	if !m.aloneKnown {
+		m.aloneKnown, m.alone = true, r.inlinesNothing()
+	}
+	return m.alone
+}
+
+func (r *router) inlinesNothing() bool {
+	for _, method := range r.inlinings() {
+		if method != isCalled {
+			return false
+		}
+	}
+	own := r.blob.OwnScope()
+	code := r.w.bytecodes(own[0].Method)
+	r.asked = 0
+	for i := range code {
+		if isInvoke(code[i].Op) && (r.asked >= maxCallees || r.callee(own, vmstructs.PlaceOf(own), &code[i]) != nil) {
+			return false
+		}
+	}
+	return len(code) > 0
+}
+
+// longWork is that of eighty instructions, as long as x86's string_compare is.
+const longWork = 320
+
+// longIntrinsic is the work of an intrinsic method that C2 makes a loop of its own of, in place of the invoke.
+func (r *router) longIntrinsic(m *vmstructs.Method, b *vmstructs.Bytecode) int {
+	if r.level != levelC2 || !r.knowsTree() {
+		return 0
+	}
+	if c := r.w.invoked(m, b); c.Intrinsic && longIntrinsics[c.Method.Name] {
+		return longWork
+	}
+	return 0
+}
+
+// longIntrinsics are the names of those methods (opto/intrinsicnode.hpp, cpu/x86/x86.ad: string_compare and others).
+var longIntrinsics = map[string]bool{"compareTo": true, "compareToUTF16": true, "compareToLatin1": true, "equals": true,
+	"indexOf": true, "indexOfUL": true, "indexOfChar": true, "hasNegatives": true, "countPositives": true,
+	"vectorizedHashCode": true, "inflate": true, "compress": true, "encodeISOArray": true, "implEncodeISOArray": true,
+	"implEncodeAsciiArray": true}

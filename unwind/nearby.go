@@ -12,9 +12,11 @@ import (
 // scopes returns the methods at pc. exact: the thread is at that instruction, has not called there.
 func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.Scope, profile.Certainty, error) {
 	switch {
-	case !exact || b.Kind != vmstructs.Nmethod:
+	case b.Kind != vmstructs.Nmethod || !exact && (isWhole(b, pc) || w.vm.FullRecords(b)):
 		s, err := w.vm.Scopes(b, pc, true)
 		return s, profile.Certain, err
+	case !exact:
+		return w.Called(b, pc, w.calledName())
 	case w.vm.FullRecords(b):
 		return w.Recorded(b, pc)
 	}
@@ -31,6 +33,11 @@ func (w *Walker) Recorded(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, prof
 // Inlined infers the methods at a pc where a thread was stopped from code whose records are safepoints alone.
 // Where nothing tells, they are the owner alone: that method runs there, too.
 func (w *Walker) Inlined(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty) {
+	return w.infer(b, pc, nil)
+}
+
+// infer does so. calls, if it is not nil, tells which bytecodes may have called the code that the thread is in.
+func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vmstructs.Scope, profile.Certainty) {
 	if pc < b.Begin+uint64(max(b.FrameComplete, 0)) {
 		return b.OwnScope(), profile.Certain // its frame is being built
 	}
@@ -53,15 +60,31 @@ func (w *Walker) Inlined(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profi
 	if to == nil && from == nil {
 		return b.OwnScope(), profile.Guessed
 	}
-	r := router{w: w, level: b.Level, blob: b, code: m}
+	if ahead.kind == atReturn {
+		to = []vmstructs.Scope{{Method: b.Method, BCI: toReturn, Line: to[0].Line}}
+	}
+	r := router{w: w, level: b.Level, blob: b, code: m, calls: calls}
+	place, sure := r.place(from, to, behind.far, ahead.far)
+	if calls != nil {
+		sure = r.sureOfCall()
+	}
+	if place[0].BCI == toReturn {
+		place = b.OwnScope()
+	}
+	return place, sure
+}
+
+// place finds the way between what is known before and behind, of which one may be nil, and the place on it.
+func (r *router) place(from, to []vmstructs.Scope, done, left int) ([]vmstructs.Scope, profile.Certainty) {
 	switch {
 	case from == nil: // from its entry
-		return known(r.between(b.OwnScope(), to, maxWay, ahead.far), to), profile.Guessed
+		return known(r.between(r.blob.OwnScope(), to, maxWay, left), to), profile.Guessed
 	case to == nil:
-		leaves := []vmstructs.Scope{{Method: b.Method, BCI: toReturn}}
-		return known(r.between(from, leaves, behind.far, maxWay), from), profile.Guessed
+		leaves := []vmstructs.Scope{{Method: r.blob.Method, BCI: toReturn}}
+		return known(r.between(from, leaves, done, maxWay), from), profile.Guessed
 	}
-	return r.between(from, to, behind.far, ahead.far), agree(b, from, to)
+	told := r.between(from, to, done, left)
+	return told, r.sure(from, to)
 }
 
 // known is what was told, but with the line of a place that is known if it is the owner alone, somewhere.
@@ -81,20 +104,35 @@ func certainty(b *vmstructs.Blob, kind evidenceKind) profile.Certainty {
 	return profile.Certain
 }
 
-// agree is how sure they are between two such instructions.
-func agree(b *vmstructs.Blob, from, to []vmstructs.Scope) profile.Certainty {
-	if len(from) != len(to) {
+// sure is how sure the methods are between two such instructions: not at all, unless both tell the same and the way
+// leads through no other method. C2 also moves instructions there from elsewhere: its code is certain only where there
+// is no other method.
+func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
+	if !sameMethods(from, to) {
 		return profile.Guessed
 	}
-	for i := range from {
-		if from[i].Method != to[i].Method || i > 0 && from[i].BCI != to[i].BCI {
+	for i := range r.legs {
+		if s := r.legs[i].scopes; len(s) != len(to) || s[0].Method != to[0].Method {
 			return profile.Guessed
 		}
 	}
-	if b.Level == levelC2 {
+	if r.level == levelC2 && !r.alone() {
 		return profile.Likely
 	}
 	return profile.Certain
+}
+
+// sameMethods reports whether two places have the same methods, called at the same places.
+func sameMethods(from, to []vmstructs.Scope) bool {
+	if len(from) != len(to) {
+		return false
+	}
+	for i := range from {
+		if from[i].Method != to[i].Method || i > 0 && from[i].BCI != to[i].BCI {
+			return false
+		}
+	}
+	return true
 }
 
 // compiler/compilerDefinitions.hpp: CompLevel_full_profile and CompLevel_full_optimization.

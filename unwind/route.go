@@ -21,14 +21,23 @@ const maxLegs = 64
 
 // router finds the way between two places of one nmethod.
 type router struct {
-	w     *Walker
-	level uint8
-	blob  *vmstructs.Blob
-	code  *codeMap // nil: what is called on the way is not asked for
-	tree  inlining // see inlinings
-	space int      // instructions between the two places
-	legs  []leg
-	asked int
+	w      *Walker
+	level  uint8
+	blob   *vmstructs.Blob
+	code   *codeMap // nil: what is called on the way is not asked for
+	tree   inlining // see inlinings
+	space  int      // instructions between the two places
+	legs   []leg
+	asked  int
+	calls  callsBytecode // nil: the thread is not in a call
+	found  []foundCall   // of those, on the way
+	offWay bool          // they were found elsewhere
+}
+
+// foundCall is a bytecode that may have called the code that the thread is in, and the work that was done before.
+type foundCall struct {
+	scopes []vmstructs.Scope
+	before int
 }
 
 // between returns the methods that run on the way from one place to another, done of left instructions behind
@@ -42,6 +51,15 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 		total += l.work
 	}
 	at := total * (2*done + 1) // in halves of an instruction, of 2 * (done + left)
+	if r.calls != nil {
+		if len(r.found) == 0 {
+			r.anywhere(from, to)
+			at = 0
+		}
+		if len(r.found) > 0 {
+			return nearestCall(r.found, at, 2*(done+left))
+		}
+	}
 	for _, l := range r.legs {
 		if at -= l.work * 2 * (done + left); at < 0 {
 			return l.scopes
@@ -107,30 +125,27 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	if r.knowsTree() {
 		place = vmstructs.PlaceOf(chain)
 	}
-	path, ok := r.shortest(code, place, first, behind, to)
+	path, ok := r.shortest(m, place, first, behind, to)
 	if !ok {
 		r.leg(chain, work+unknownWork)
 		return
 	}
 	for n, i := range path {
 		b := &code[i]
+		r.note(chain, b, work)
 		if !isInvoke(b.Op) || n == len(path)-1 && to != toReturn {
 			work += weigh(b)
 			continue
 		}
 		callee := r.callee(chain, place, b)
 		if callee == nil {
-			work += weigh(b)
+			work += weigh(b) + r.longIntrinsic(chain[0].Method, b)
 			continue
 		}
 		r.leg(chain, work)
 		work = 0
-		inner := make([]vmstructs.Scope, len(chain)+1)
-		inner[0] = vmstructs.Scope{Method: callee, BCI: 0, Line: callee.Line(0)}
-		copy(inner[1:], chain)
-		inner[1].BCI, inner[1].Line = b.BCI, m.Line(b.BCI)
 		begin := len(r.legs)
-		r.through(inner, -1, false, toReturn)
+		r.through(inlinedAt(chain, b, callee), -1, false, toReturn)
 		if r.inlinings()[place.Site(b.BCI)] != 0 {
 			for n := range r.legs[begin:] {
 				r.legs[begin+n].work /= toldOtherwise
@@ -138,6 +153,15 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		}
 	}
 	r.leg(chain, work)
+}
+
+// inlinedAt are the methods at the beginning of one that is inlined at an invoke of the innermost of some.
+func inlinedAt(chain []vmstructs.Scope, b *vmstructs.Bytecode, callee *vmstructs.Method) []vmstructs.Scope {
+	inner := make([]vmstructs.Scope, len(chain)+1)
+	inner[0] = vmstructs.Scope{Method: callee, BCI: 0, Line: callee.Line(0)}
+	copy(inner[1:], chain)
+	inner[1].BCI, inner[1].Line = b.BCI, chain[0].Method.Line(b.BCI)
+	return inner
 }
 
 // toldOtherwise is how much less is left of a method's work where it has records of its own: most of it lies between
@@ -154,9 +178,10 @@ const unknownWork = 4
 const far, workCalled = 1 << 30, 1 << 16
 
 // shortest is the way through bytecodes that has least work.
-func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
+func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
 	ok bool) {
 	w := r.w
+	code := w.bytecodes(m)
 	cost, before := w.costs[:0], w.before[:0]
 	for range code {
 		cost, before = append(cost, far), append(before, -1)
@@ -180,8 +205,8 @@ func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first in
 			}
 			if !done {
 				c += weigh(b)
-				if r.knowsTree() && isInvoke(b.Op) && r.inlinings()[p.Site(b.BCI)] == isCalled {
-					c += workCalled
+				if isInvoke(b.Op) {
+					c += r.detour(m, p, b)
 				}
 			}
 			next := [2]int{-1, -1}
@@ -204,7 +229,8 @@ func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first in
 			}
 		}
 	}
-	if last == first && to != toReturn && r.knowsTree() && round+weigh(&code[first]) <= 8*r.space {
+	if last == first && to != toReturn && r.knowsTree() && round < far &&
+		(r.calls != nil || round+weigh(&code[first]) <= 8*r.space) {
 		path = append(path, int32(first))
 		last = roundLast
 	}
@@ -220,6 +246,23 @@ func (r *router) shortest(code []vmstructs.Bytecode, p vmstructs.Place, first in
 	}
 	slices.Reverse(path)
 	return path, true
+}
+
+// detour is what it costs to go through an invoke that is not on the way: its call has a record, or nobody has ever
+// come to it.
+func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Bytecode) int {
+	if !r.knowsTree() {
+		return 0
+	}
+	switch r.inlinings()[p.Site(b.BCI)] {
+	case isCalled:
+		return workCalled
+	case 0:
+		if r.w.invoked(m, b).Never {
+			return workCalled
+		}
+	}
+	return 0
 }
 
 // weigh is about how many quarters of a machine instruction a bytecode becomes. What it calls is not counted: that
@@ -251,13 +294,13 @@ const (
 )
 
 // invoked asks once which method an invoke calls.
-func (w *Walker) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
+func (w *Walker) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) vmstructs.Invocation {
 	key := invokeSite{m, b.BCI}
 	callee, ok := w.callees[key]
 	if !ok {
 		callee = w.vm.Invoked(m, b)
 		if len(w.callees) >= maxInvoked {
-			w.callees = make(map[invokeSite]*vmstructs.Method)
+			w.callees = make(map[invokeSite]vmstructs.Invocation)
 		}
 		w.callees[key] = callee
 	}

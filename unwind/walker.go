@@ -51,7 +51,7 @@ type Walker struct {
 	targets      map[uint64]bool // of calls: see isJavaCall
 	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
 	bytecodeSize int // of all of them
-	callees      map[invokeSite]*vmstructs.Method
+	callees      map[invokeSite]vmstructs.Invocation
 	costs        []int   // scratch of shortest
 	before       []int32 // the same
 	legs         []leg   // scratch of between
@@ -168,7 +168,7 @@ func (w *Walker) Forget() {
 	w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), 0
 	w.targets = make(map[uint64]bool)
 	w.bytecode, w.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), 0
-	w.callees = make(map[invokeSite]*vmstructs.Method)
+	w.callees = make(map[invokeSite]vmstructs.Invocation)
 	w.exits = make(map[uint64]exitResult)
 	w.returns = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)

@@ -30,8 +30,11 @@ const (
 	OpIaload      = 0x2e
 	OpSaload      = 0x35
 	OpIastore     = 0x4f
+	OpAastore     = 0x53
 	OpSastore     = 0x56
 	OpIadd        = 0x60
+	OpFrem        = 0x72
+	OpDrem        = 0x73
 	OpDcmpg       = 0x98
 	opIinc        = 0x84
 	opIfeq        = 0x99

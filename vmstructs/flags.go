@@ -179,6 +179,21 @@ func (vm *VM) readFlags() {
 	}
 }
 
+// Who set a flag stands in the low bits of its _flags (JVMFlag::VALUE_ORIGIN_MASK; the same in 8, globals.hpp).
+const (
+	flagOriginMask = 15
+	flagDefault    = 0
+)
+
+// flagOrigin is who had set a flag when the flags were first read.
+func (vm *VM) flagOrigin(name string) (origin uint32, ok bool) {
+	if _, ok := vm.Flag(name); !ok || !vm.l.flags.origin.ok() {
+		return 0, false
+	}
+	entry := vm.flagTab.entries[vm.flagTab.byName[name]:]
+	return vm.l.flags.origin.u32(entry) & flagOriginMask, true
+}
+
 // flagOn reports whether a bool flag exists and is set.
 func (vm *VM) flagOn(name string) bool {
 	f, ok := vm.Flag(name)

@@ -206,6 +206,33 @@ func (n *noise) ReadMany(rs []process.Range) {
 	}
 }
 
+// TestPolled: JDK 8 without symbols tells by the page that polls read whether threads are asked to come to rest. Memory
+// that cannot be read at all tells nothing, nor does a later JDK.
+func TestPolled(t *testing.T) {
+	const variable, page = 0x7f0000001000, 0x7f0000005000
+	for what, c := range map[string]struct {
+		jdk8, mapped, readable bool
+		want                   maybe.Value[SafepointState]
+	}{
+		"nobody is asked": {true, true, true, maybe.Known(NotSynchronized)},
+		"asked":           {true, true, false, maybe.Known(Polled)},
+		"no memory":       {true, false, false, maybe.Value[SafepointState]{}},
+		"a later JDK":     {false, true, true, maybe.Value[SafepointState]{}},
+	} {
+		f := newFake()
+		if c.mapped {
+			f.put64(variable, page)
+		}
+		if c.readable {
+			f.put(page, make([]byte, 8)...)
+		}
+		h := &Health{vm: newVM(f, &layout{jdk8: c.jdk8, health: healthLayout{polling: variable}})}
+		if got := h.Safepoint(); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
 // TestHealthOfNoise: nothing panics or goes on for ever on a JVM that holds anything, and no amount is beyond all
 // bounds.
 func TestHealthOfNoise(t *testing.T) {

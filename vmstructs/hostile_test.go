@@ -261,7 +261,7 @@ func tourInvokes(vm *VM, m *Method) error {
 	vm.Bytecodes(m)
 	for op := range uint8(OpInvokeLast - OpInvoke + 1) {
 		for _, index := range []uint16{0, 1, 0xffff} {
-			if callee := vm.Invoked(m, &Bytecode{Op: OpInvoke + op, Index: index}); callee != nil {
+			if callee := vm.Invoked(m, &Bytecode{Op: OpInvoke + op, Index: index}).Method; callee != nil {
 				if err := tourMethod(callee); err != nil {
 					return err
 				}

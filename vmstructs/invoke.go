@@ -1,44 +1,47 @@
 package vmstructs
 
-// Invoked returns the method that an invoke of m calls, as the constant pool of m's class has resolved it for the
-// interpreter: nil where it has not, where more than one method may be called and the pool does not say which, and of
-// methods for which compilers may have code of their own. A virtual method is that of the class that the invoke names;
-// a compiler that inlines it has seen that no other class has one of its own.
-func (vm *VM) Invoked(m *Method, b *Bytecode) *Method {
+// Invocation is what is known of an invoke.
+type Invocation struct {
+	Method    *Method // that it calls; nil where that is not known
+	Intrinsic bool    // compilers may have code of their own for the method
+	Never     bool    // the interpreter has not resolved it, so nobody has ever come to it
+}
+
+// Invoked returns which method an invoke of m calls, as the constant pool of m's class has resolved it for the
+// interpreter. It does not say where more than one method may be called. A virtual method is that of the class that the
+// invoke names; a compiler that inlines it has seen that no other class has one of its own.
+func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	l := &vm.l.invoke
 	if b.Op < OpInvoke || b.Op > OpInvokeInterface || !l.cache.ok() {
-		return nil
+		return call
 	}
 	cache, err := vm.mem.Ptr(m.pool.addr + uint64(l.cache))
 	if err != nil || cache == 0 {
-		return nil
+		return call
 	}
 	var e invokeEntry
 	var ok bool
 	if l.methods.ok() {
-		if b.Op == OpInvokeInterface {
-			return nil // the pool has the interface's own method, and any class may have another one
-		}
 		e, ok = vm.resolvedMethod(cache, b.Index)
+		// Of an interface's method the pool has the interface's own, and any class may have another one.
+		ok = ok && b.Op != OpInvokeInterface
 	} else {
 		e, ok = vm.cacheEntry(cache, b)
 	}
-	if !ok {
-		return nil
+	call.Never = e.never
+	if !ok || e.method == 0 && b.Op != OpInvoke {
+		return call
 	}
 	if e.method == 0 {
-		if b.Op != OpInvoke {
-			return nil
-		}
 		if e.method = vm.virtualMethod(m, e.constant, e.table); e.method == 0 {
-			return nil
+			return call
 		}
 	}
-	callee, err := vm.MethodNow(e.method)
-	if err != nil || vm.isIntrinsic(e.method) {
-		return nil
+	if call.Method, err = vm.MethodNow(e.method); err != nil {
+		return Invocation{}
 	}
-	return callee
+	call.Intrinsic = vm.isIntrinsic(e.method)
+	return call
 }
 
 // isIntrinsic reports whether compilers may have code of their own for a method, which is then their caller's.
@@ -52,6 +55,7 @@ func (vm *VM) isIntrinsic(method uint64) bool {
 type invokeEntry struct {
 	method   uint64
 	constant uint16 // the constant that the class file names
+	never    bool   // it is not resolved
 	table    uint64
 }
 
@@ -71,6 +75,7 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	e.constant = l.indices.u16(raw)
 	resolved := (l.indices + 2).u16(raw)
 	byF1, byF2 := uint8(resolved), uint8(resolved>>8)
+	e.never = resolved == 0
 	switch {
 	case b.Op == OpInvokeSpecial || b.Op == OpInvokeStatic:
 		e.method, ok = l.f1.u64(raw), byF1 == uint8(b.Op)
@@ -101,7 +106,8 @@ func (vm *VM) resolvedMethod(cache uint64, index uint16) (e invokeEntry, ok bool
 		return e, false
 	}
 	e.method, e.table, e.constant = word(raw), uint64(offset(8).u16(raw)), l.constant.u16(raw)
-	return e, raw[len(raw)-1] != 0 || raw[len(raw)-2] != 0 || e.method != 0
+	e.never = raw[len(raw)-1] == 0 && raw[len(raw)-2] == 0 && e.method == 0
+	return e, !e.never
 }
 
 // virtualMethod looks a method up in the vtable of the class that the constant names.

@@ -5,6 +5,7 @@ package vmstructs
 // threadLocalAllocBuffer.hpp, oops/klass.hpp, classfile/classLoaderData.hpp.
 type healthLayout struct {
 	threadCount uint64 // Threads::_number_of_threads
+	polling     uint64 // os::_polling_page
 	allocated   offset // Thread
 	tlabStart   offset // of Thread, through its ThreadLocalAllocBuffer
 	tlabTop     offset
@@ -99,6 +100,7 @@ func (r *resolver) health() healthLayout {
 	tlab := r.field("", "Thread._tlab")
 	l := healthLayout{
 		threadCount: r.static("", "Threads._number_of_threads"),
+		polling:     r.static("", "os._polling_page"),
 		allocated:   r.field("", "Thread._allocated_bytes"),
 		tlabStart:   chain(tlab, r.field("", "ThreadLocalAllocBuffer._start")),
 		tlabTop:     chain(tlab, r.field("", "ThreadLocalAllocBuffer._top")),

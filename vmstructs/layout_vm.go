@@ -106,7 +106,8 @@ type flagLayout struct {
 	flags, count     uint64
 	size             uint64
 	name, addr, typ  offset
-	typeIsText       bool // up to 16 or so; a number since
+	origin           offset // who set it, in the low bits
+	typeIsText       bool   // up to 16 or so; a number since
 	span             int
 	command          uint64
 	args, argCount   uint64
@@ -123,6 +124,7 @@ func (r *resolver) flags() flagLayout {
 		name:             r.field(capFlags, "JVMFlag._name|Flag._name"),
 		addr:             r.field(capFlags, "JVMFlag._addr|Flag._addr"),
 		typ:              r.field(capFlags, "JVMFlag._type|Flag._type"),
+		origin:           r.field("", "JVMFlag._flags|Flag._flags"),
 		command:          r.static(capArgs, "Arguments._java_command"),
 		args:             r.static(capArgs, "Arguments._jvm_args_array"),
 		argCount:         r.static(capArgs, "Arguments._num_jvm_args"),
@@ -141,6 +143,9 @@ func (r *resolver) flags() flagLayout {
 	l.span = span(l.name, l.addr) // the type may be the entry's last four bytes
 	if l.size < uint64(l.span) || l.size < uint64(l.typ)+4 || l.size > maxStride {
 		r.lost(capFlags, "sizeof JVMFlag")
+	}
+	if uint64(l.origin)+4 > l.size {
+		l.origin = absent
 	}
 	return l
 }

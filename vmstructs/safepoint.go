@@ -12,6 +12,8 @@ const (
 	NotSynchronized SafepointState = 0
 	Synchronizing   SafepointState = 1 // the VM thread waits until all threads have come to rest
 	Synchronized    SafepointState = 2
+	// Polled is one of the two: the threads have been asked, by what libjvm.so tells of itself without symbols.
+	Polled SafepointState = 3
 )
 
 // healthSymbols are variables of libjvm.so that only its .symtab tells of: 0 where there is none.
@@ -101,11 +103,33 @@ func operationName(symbol string) (string, bool) {
 // Safepoint reads whether all threads are being stopped now, or are.
 func (h *Health) Safepoint() maybe.Value[SafepointState] {
 	if h.symbols.safepoint == 0 {
-		return maybe.Value[SafepointState]{}
+		return h.polled()
 	}
 	state, err := h.vm.mem.I32(h.symbols.safepoint)
 	s := SafepointState(state)
 	return maybe.If(s, err == nil && s >= NotSynchronized && s <= Synchronized)
+}
+
+// polled reads it off the page that compiled code reads at each safepoint poll. JDK 8 takes away the right to read that
+// page right after it has asked (runtime/safepoint.cpp, SafepointSynchronize::begin), and gives it back first of all at
+// the end. Later releases have a poll for each thread.
+func (h *Health) polled() maybe.Value[SafepointState] {
+	variable := h.vm.l.health.polling
+	if !h.vm.l.jdk8 || variable == 0 {
+		return maybe.Value[SafepointState]{}
+	}
+	page, err := h.vm.mem.Ptr(variable)
+	if err != nil || page == 0 {
+		return maybe.Value[SafepointState]{}
+	}
+	// That memory can be read at all is told by the variable, right after the page.
+	var word [2][8]byte
+	ranges := []process.Range{{Addr: page, Buf: word[0][:]}, {Addr: variable, Buf: word[1][:]}}
+	h.vm.t.ReadMany(ranges)
+	if ranges[0].OK {
+		return maybe.Known(NotSynchronized)
+	}
+	return maybe.If(Polled, ranges[1].OK)
 }
 
 // Operation is what the VM thread executes now, empty if nothing. It is not known where its name cannot be told.
@@ -131,18 +155,6 @@ func (h *Health) Operation() maybe.Value[string] {
 // Moves reports whether a thread in that state keeps a safepoint waiting: it runs Java code or the VM's own, or is on
 // its way between two states (runtime/safepoint.cpp, safepoint_safe_with).
 func (s ThreadState) Moves() bool { return s&^1 != StateBlocked && s != StateInNative && s != StateNew }
-
-// Compiling is false where compilers take no new tasks. That they are stopped for good, UseCompiler tells, too.
-func (h *Health) Compiling() maybe.Value[bool] {
-	if f, ok := h.vm.Flag("UseCompiler"); ok && f.Kind == BoolFlag && !f.Bool {
-		return maybe.Known(false)
-	}
-	if h.symbols.compile == 0 {
-		return maybe.Value[bool]{}
-	}
-	state, err := h.vm.mem.I32(h.symbols.compile)
-	return maybe.If(state == 1, err == nil && state >= 0 && state <= 2) // compiler/compileBroker.hpp
-}
 
 // OutOfMemory counts the OutOfMemoryErrors that the VM has thrown, Overflows the StackOverflowErrors
 // (utilities/exceptions.hpp).

@@ -38,6 +38,7 @@ var readWidths = map[string]uint8{
 
 	"ThreadsList._length": 4, "JavaThread._thread_state": 4, "OSThread._thread_id": 4,
 	"StubQueue._buffer_limit": 4, "InterpreterCodelet._size": 4, "JVMFlag._type": 4, "Flag._type": 4,
+	"JVMFlag._flags": 4, "Flag._flags": 4,
 	"JDK_Version._major":               1,
 	"CollectedHeap._total_collections": 4, "CollectedHeap._is_gc_active": 1, "CollectedHeap._is_stw_gc_active": 1,
 	"HeapRegionSetBase._length": 4, "G1HeapRegionSetBase._length": 4, "HeapRegionSetCount._length": 4,

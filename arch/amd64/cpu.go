@@ -39,6 +39,7 @@ var CPU = arch.NewCPU(arch.Facts{
 	RA:      rip,
 
 	SyscallResult: rax,
+	FourthArg:     r10,
 	PrstatusSize:  len(prstatus) * 8,
 	Perf:          perf,
 	Probe:         probe,

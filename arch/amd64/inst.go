@@ -9,6 +9,9 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 		return false
 	}
 	*out = arch.Inst{Len: uint32(in.Len)}
+	if in.Mem && in.Base >= 0 {
+		out.Disp = in.Disp
+	}
 	if in.Vec || in.Map > 1 {
 		return true
 	}

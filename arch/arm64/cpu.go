@@ -37,6 +37,7 @@ var CPU = arch.NewCPU(arch.Facts{
 	ReturnsInRegister: true,
 
 	SyscallResult: x0,
+	FourthArg:     x3,
 	// svc #0. Before it lets a tracer look, the kernel prepares to call again (arch/arm64/kernel/signal.c, do_signal).
 	SyscallInst:   []byte{0x01, 0x00, 0x00, 0xd4},
 	SyscallNumber: x8,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -19,7 +20,6 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
-	"goprof/output/shelf"
 	"goprof/sampler"
 	"goprof/sampler/agent"
 	"goprof/sampler/agent/config"
@@ -54,13 +54,15 @@ const agentExample = `  goprof agent --files /var/lib/goprof
   goprof agent --otlp http://collector:4318 --spool /var/lib/goprof/spool
   goprof agent --files /var/lib/goprof --files-format jfr --every 1m --files-max-bytes 5GB
   goprof agent --config /etc/goprof/agent.yaml --listen 127.0.0.1:9464
+  goprof agent --config /etc/goprof/agent.yaml --take-over a new goprof, without a gap
   goprof agent --config /etc/goprof/agent.yaml --check     only say whether the file is right`
 
 // agentFlags are the flags as they were given: config knows what they mean.
 type agentFlags struct {
-	file  string
-	check bool
-	said  config.Said
+	file     string
+	check    bool
+	takeOver bool
+	said     config.Said
 }
 
 func newAgent() *cobra.Command {
@@ -77,6 +79,7 @@ func newAgent() *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "config", "c", "", "`file` that holds what the flags below do not say")
 	fs.BoolVar(&f.check, "check", false, "only say whether the configuration is right")
+	fs.BoolVar(&f.takeOver, "take-over", false, "take over from the agent that uses the same folder, without a gap")
 	for i := range config.Options {
 		o := &config.Options[i]
 		flag := fs.VarPF(&agentFlag{&f.said, o}, o.Name, "", o.Usage)
@@ -117,6 +120,10 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return f.wrong(cmd, err)
 	}
+	names, err := openNameless(cmd, &c)
+	if err != nil {
+		return err
+	}
 	talk := cmd.ErrOrStderr()
 	if f.check {
 		if err := checkSending(&c.To); err != nil {
@@ -126,28 +133,24 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 		return nil
 	}
 	say := func(text string) { fmt.Fprintf(talk, "goprof: %s\n", output.Printable(text)) }
+	out := &outlets{say: say, names: names}
+	takesOver := f.takeOver && len(handoverFolders(&c)) > 0
+	if f.takeOver && !takesOver {
+		return errNoFolder()
+	}
 	var at net.Listener
 	if c.Listen != "" {
-		if at, err = net.Listen("tcp", c.Listen); err != nil {
-			return &exit.Error{Code: exit.General, What: "cannot listen at " + c.Listen, Why: err.Error(),
-				Remedy: "another port, or no --listen"}
+		if at, err = listen(c.Listen, takesOver); err != nil {
+			return err
 		}
 	}
-	sending, err := openSending(&c.To, say)
-	if err != nil {
+	defer out.close()
+	if err := out.connect(&c); err == nil {
+		takesOver = false // there is nobody
+	} else if !takesOver || !inUse(err) {
 		return err
 	}
-	defer sending.close(say)
-	if c.Files.Dir == "" {
-		return f.serve(cmd, &c, at, nil, sending, say)
-	}
-	files, err := shelf.New(shelf.Options{Dir: c.Files.Dir, JFR: c.Files.JFR, MaxBytes: c.Files.MaxBytes,
-		MaxFiles: c.Files.MaxCount, Tell: say})
-	if err != nil {
-		return outputFailed(err)
-	}
-	defer files.Close()
-	return f.serve(cmd, &c, at, files, sending, say)
+	return f.serve(cmd, &c, at, out, takesOver)
 }
 
 // wrong tells an error of the configuration.
@@ -167,25 +170,39 @@ func (f *agentFlags) wrong(cmd *cobra.Command, err error) error {
 // caches that live for long.
 const agentGarbage = 50
 
+// boundMemory keeps garbage within the bound.
+func boundMemory(s *agent.Settings) {
+	if s.MaxMemory == 0 {
+		debug.SetMemoryLimit(math.MaxInt64)
+		return
+	}
+	debug.SetMemoryLimit(s.MaxMemory - programSize)
+}
+
+// programSize is what the program itself takes of its memory, and the kernel's pages for it: the Go runtime does not
+// count that.
+const programSize = 20 << 20
+
 // serve watches until a signal ends it.
-func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, files *shelf.Shelf,
-	to *sending, say func(string)) error {
+func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, out *outlets, takesOver bool) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
+	say := out.say
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP)
 	defer signal.Stop(again)
 	defer session.StopAfterSuspend()()
 	defer session.StartWatchdog(watchdogName)()
 	goFirst()
-	to.guard()
+	guardAgent(c)
 	session.StayAhead()
 	debug.SetGCPercent(agentGarbage)
+	boundMemory(&c.Settings)
 
 	host := agent.NewHost(host(), version(), whose.Enrich)
-	a := agent.New(host, c.Settings, to.offer(files), say)
+	a := agent.New(host, c.Settings, out.offer, say)
 	if at != nil {
-		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, files, to) }, a.Metrics().Healthy)
+		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, out) }, a.Metrics().Healthy)
 		defer end()
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -202,11 +219,27 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		}
 	}()
 	go f.reload(ctx, again, a, c, say)
+	var failed error
+	taking := make(chan struct{})
+	if takesOver {
+		a.Rehearse()
+	}
+	go func() {
+		defer close(taking)
+		if takesOver {
+			if failed = takeOver(ctx, a, c, out); failed != nil {
+				cancel()
+				return
+			}
+		}
+		go awaitSuccessor(ctx, a, c, say, cancel)
+	}()
 	say(fmt.Sprintf("recording the JVMs of this host at %v Hz, a batch of each every %v", c.Rate, c.Every))
 	a.Run(ctx)
 	cancel()
 	<-sampled
-	return nil
+	<-taking
+	return failed
 }
 
 // reload reads the configuration at each signal. What is wrong with it is told, and the old one holds.
@@ -226,6 +259,8 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 		if text := staysAsItWas(&c, old); text != "" {
 			say(text)
 		}
+		c.Engine = old.Engine
+		boundMemory(&c.Settings)
 		a.Reload(c.Settings)
 	}
 }
@@ -236,8 +271,14 @@ func staysAsItWas(c, old *config.Config) string {
 	if c.Listen != old.Listen {
 		what = append(what, "listen")
 	}
+	if c.Engine != old.Engine { // what perf needs was given up
+		what = append(what, "engine")
+	}
 	if c.Files != old.Files {
 		what = append(what, "files")
+	}
+	if c.Redact != old.Redact || c.RedactKey != old.RedactKey {
+		what = append(what, "redact")
 	}
 	if c.To != old.To {
 		what = append(what, "destinations")

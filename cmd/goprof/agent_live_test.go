@@ -7,13 +7,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"goprof/output/pprof"
 	"goprof/profile"
+	"goprof/sampler/guard"
 	"goprof/testdata/jvmtest"
 )
 
@@ -81,6 +85,7 @@ func TestAgent(t *testing.T) {
 	a.await(t, first.PID)
 	second := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", "7")
 	a.await(t, second.PID)
+	a.keepsOnly(t, guard.ToWatch)
 	first.Kill()
 	a.end(t)
 	if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", second.PID)); err != nil ||
@@ -95,6 +100,33 @@ func TestAgent(t *testing.T) {
 		if samples == 0 {
 			t.Errorf("process %d: no samples", pid)
 		}
+	}
+}
+
+// keepsOnly: the agent has no capability beside those, also where it was started with all.
+func (a *liveAgent) keepsOnly(t *testing.T, keep guard.Keep) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "CapPrm:")
+	has, err := strconv.ParseUint(strings.Fields(rest)[0], 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if has&(1<<unix.CAP_SYS_PTRACE) == 0 {
+		return // nothing is dropped then (guard)
+	}
+	parts := uint64(1<<unix.CAP_PERFMON | 1<<unix.CAP_CHECKPOINT_RESTORE)
+	if has&parts != parts {
+		has &^= 1 << unix.CAP_SYS_ADMIN // which stands for them
+	}
+	for _, c := range keep {
+		has &^= 1 << c
+	}
+	if has != 0 {
+		t.Errorf("it keeps the capabilities %#x", has)
 	}
 }
 

@@ -35,7 +35,7 @@ func serveMetrics(at net.Listener, write func(io.Writer), healthy func() bool) (
 }
 
 // writeMetrics writes what all parts of an agent count.
-func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, files *shelf.Shelf, to *sending) {
+func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) {
 	a.Metrics().Write(w)
 	g := h.Group()
 	for _, m := range []struct {
@@ -49,7 +49,11 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, files *shelf.S
 	} {
 		oneMetric(w, m.name, m.kind, m.help, m.value)
 	}
-	to.metrics(w)
+	out.metrics(w)
+}
+
+// fileMetrics writes what became of batches for files.
+func fileMetrics(w io.Writer, files *shelf.Shelf) {
 	if files == nil {
 		return
 	}

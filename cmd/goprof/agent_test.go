@@ -5,6 +5,7 @@ package main
 import (
 	"testing"
 
+	"goprof/output/ship"
 	"goprof/sampler/agent/config"
 )
 
@@ -32,6 +33,51 @@ func TestReloadSaysWhatItDoesNotTake(t *testing.T) {
 			t.Errorf("%q\nwant %q", got, want)
 		}
 	}
+}
+
+// TestOutletsHaveOneUser: files and a spool that another agent uses are found out, so that one can take over; batches
+// wait until they are free.
+func TestOutletsHaveOneUser(t *testing.T) {
+	for name, of := range map[string]func(*config.Config, string){
+		"files": func(c *config.Config, dir string) { c.Files.Dir = dir },
+		"spool": func(c *config.Config, dir string) { c.To.OTLP, c.To.Spool = "http://127.0.0.1:1", dir },
+	} {
+		c := config.Default()
+		of(&c, t.TempDir())
+		say := func(string) {}
+		first, next := &outlets{say: say}, &outlets{say: say}
+		if err := first.connect(&c); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.connect(&c); !inUse(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		next.offer(&ship.Batch{})
+		first.close()
+		if err := next.connect(&c); err != nil || len(next.waiting) > 0 {
+			t.Errorf("%s: %v, %d batches wait", name, err, len(next.waiting))
+		}
+		next.close()
+	}
+}
+
+// TestListen: two agents listen at one port where the second one takes over, and else they do not.
+func TestListen(t *testing.T) {
+	first, err := listen("127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	at := first.Addr().String()
+	if l, err := listen(at, false); err == nil {
+		l.Close()
+		t.Error("two that know nothing of each other listen at one port")
+	}
+	next, err := listen(at, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Close()
 }
 
 // TestLabels: what Go's quotes escape and Prometheus' text format does not would make the whole page unreadable.

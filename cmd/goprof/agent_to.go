@@ -6,14 +6,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
-	"goprof/output/shelf"
 	"goprof/output/ship"
 	"goprof/profile/resource"
 	"goprof/sampler/agent/config"
 	"goprof/sampler/guard"
+	"goprof/sampler/session"
 )
 
 // sending is how an agent's batches reach servers. A nil one sends nothing.
@@ -65,30 +68,33 @@ func urls(text string) (all []string) {
 	return all
 }
 
-// guard gives up what an agent does not need.
-func (s *sending) guard() {
-	if s == nil {
-		guard.Enter(guard.ToRecord)
+// guardAgent gives up what an agent does not need.
+func guardAgent(c *config.Config) {
+	keep := guard.ToWatch
+	if c.Engine != session.PtraceEngine {
+		keep = slices.Concat(keep, guard.ForPerf)
+	}
+	if !isOwn(c.Files.Dir) {
+		keep = slices.Concat(keep, guard.ForFolders)
+	}
+	if !c.To.Any() {
+		guard.Enter(keep)
 		return
 	}
-	guard.EnterSending(guard.ToRecord)
+	guard.EnterSending(keep)
 }
 
-// offer gives a batch to files, if there are any, and to servers. Relabelling is for servers.
-func (s *sending) offer(files *shelf.Shelf) func(*ship.Batch) {
-	return func(b *ship.Batch) {
-		if files != nil {
-			files.Offer(b)
-		}
-		if s == nil {
-			return
-		}
-		sent := *b
-		whose, keep := s.rules.Apply(b.Resource)
-		if sent.Resource = whose; keep {
-			s.shipper.Offer(&sent)
-		}
+// isOwn reports whether a folder can be written without CAP_DAC_OVERRIDE. A spool always is (ship, checkOwner).
+func isOwn(dir string) bool {
+	if dir == "" {
+		return true
 	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o300 == 0o300
 }
 
 // lastTry is how long an agent that ends goes on to send. What is left then stays in the spool.

@@ -19,7 +19,10 @@ import (
 var asprofEvents = map[string][]string{
 	"cpu": {}, "itimer": {}, "ctimer": {}, "perf": {"--engine", "perf"},
 	"wall": {"--mode", "wall"},
-	"lock": {"--event", "lock"},
+	"lock": {"--event", "lock"}, "alloc": {"--event", "alloc"}, "nativemem": {"--event", "malloc"},
+	"page-faults": {"--event", "page-faults"}, "context-switches": {"--event", "context-switches"},
+	"cycles": {"--event", "cycles"}, "instructions": {"--event", "instructions"},
+	"cache-misses": {"--event", "cache-misses"}, "branch-misses": {"--event", "branch-misses"},
 }
 
 // suggestOfAsprof knows flags of asprof that record has not. It tells whether it was one.
@@ -30,8 +33,11 @@ func suggestOfAsprof(e *exit.Error, name, letters string, args []string) bool {
 	case letters == "" && (name == "wall" || name == "lock"):
 		e.Why = "that is a mode"
 		e.Remedy = commandLine(withFlag(withoutValue(args, "--"+name), "--"+name, asprofEvents[name]...))
-	case letters == "" && (name == "alloc" || name == "live" || name == "nativemem" || name == "all"):
-		e.Why, e.Remedy = noAllocations, readsAllocations
+	case letters == "" && (name == "nativemem" || name == "all"):
+		e.Why = "what to record is --event, several with commas"
+		e.Remedy = "goprof record --event malloc ..., or --event alloc,exceptions -o FILE.jfr"
+	case letters == "" && name == "live":
+		e.Why, e.Remedy = notLive, countsLive
 	case letters == "" && name == "file":
 		e.Why = "the file is -o"
 		e.Remedy = commandLine(withFlag(args, "--file", "--output"))
@@ -47,8 +53,8 @@ func suggestOfAsprof(e *exit.Error, name, letters string, args []string) bool {
 }
 
 const (
-	noAllocations    = "goprof cannot record allocations: it loads nothing into the JVM"
-	readsAllocations = "jcmd PID JFR.start, then goprof flame FILE.jfr --event alloc"
+	notLive    = "goprof does not know which objects live on: it loads nothing into the JVM"
+	countsLive = "goprof record --event alloc ..., or jcmd PID GC.class_histogram"
 )
 
 // suggestEvent says how "-e EVENT" is said here.
@@ -58,11 +64,10 @@ func suggestEvent(e *exit.Error, args []string) {
 	switch {
 	case event == "":
 		e.Why = "what to record is --mode cpu, wall or off-cpu"
-	case event == "alloc" || event == "live" || event == "nativemem":
-		e.Why, e.Remedy = noAllocations, readsAllocations
+	case event == "live":
+		e.Why, e.Remedy = notLive, countsLive
 	case !known:
-		e.Why = fmt.Sprintf("goprof has no event %q; it records CPU time, or with --mode wall and off-cpu what "+
-			"threads wait for", event)
+		e.Why, e.Remedy = fmt.Sprintf("-e %s may be --event %s here", event, event), "goprof events PID"
 	case len(words) == 0:
 		e.Why = "CPU time is what record records anyway"
 		e.Remedy = commandLine(slices.Delete(slices.Clone(args), from, to))

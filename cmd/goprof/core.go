@@ -132,10 +132,14 @@ func (o *openedCore) hsErr() string {
 	return name
 }
 
-// missing tells which files were needed and not found, once all has been read.
+// missing tells which files were needed and not found, or may not be the right ones, once all has been read.
 func (o *openedCore) missing(cmd *cobra.Command) {
 	if list := o.Core.Missing(); len(list) > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\ntry: --root DIR, or --debug-dir DIR\n", missingText(list))
+	}
+	for _, u := range o.Core.Unproven() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s was read in place of what the core lacks. It has no build id: only that "+
+			"%d %% of %d words agree says that it is the file that was mapped\n", output.Printable(u.Path), u.Percent, u.Words)
 	}
 }
 

@@ -78,7 +78,11 @@ func newDump() *cobra.Command {
 			if d.by, err = d.redactor(cmd, output.Stdout); err != nil {
 				return err
 			}
-			guard.Enter(d.rights())
+			if d.core.file != "" {
+				readFilesOnly(cmd, args)
+			} else {
+				guard.Enter(d.toDump())
+			}
 			if err := d.check(cmd); err != nil {
 				return err
 			}
@@ -145,9 +149,9 @@ type dumper struct {
 // liveDumpFlags are for live JVMs only.
 var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "wait-stop"}
 
-// rights are what dump keeps: it writes no file but the map of pseudonyms.
-func (d *dumper) rights() guard.Keep {
-	if d.names != "" {
+// toDump are what dump and locks keep: they write no file but the map of pseudonyms.
+func (f *redactFlags) toDump() guard.Keep {
+	if f.names != "" {
 		return guard.ToDumpAndWrite
 	}
 	return guard.ToDump

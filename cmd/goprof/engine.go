@@ -61,7 +61,7 @@ func (r *recorder) choose(talk io.Writer) error {
 		r.engine = session.PtraceEngine
 		return nil
 	}
-	if f.event != "" {
+	if len(f.asked) > 0 {
 		r.engine = session.PerfEngine
 		return nil
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/profile"
+	"goprof/sampler"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
@@ -25,7 +27,7 @@ type eventFlags struct {
 	every  string
 	alloc  string
 	kernel bool
-	amount uint64 // of every
+	asked  []askedEvent // what event says, with every and alloc
 }
 
 const eventHelp = `With --event samples are taken of something other than CPU time: alloc, exceptions, class-load,
@@ -33,41 +35,37 @@ thread-start, malloc, page-faults ... ("goprof events PID" lists them, and says 
 function of a native library (--event libc:write, --event "libjvm:ObjectMonitor::enter"), or a tracepoint. Nobody is
 stopped: the kernel takes the samples, at a breakpoint in the process's own copy of a page, which goes when goprof ends.
 It needs root (CAP_SYS_ADMIN). Counts are exact, and --every thins out what comes too often: --alloc 512k is a
-sample for each 512 KB that are allocated.`
+sample for each 512 KB that are allocated. Several events go into one JFR file: --event alloc=512k,exceptions.`
 
 func (f *eventFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.event, "event", "",
-		"`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...")
+		"`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...; several with commas")
 	fs.StringVar(&f.every, "every", "",
 		"with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
 	fs.StringVar(&f.alloc, "alloc", "", "the same as --event alloc --every `BYTES`: 512k")
 	fs.BoolVar(&f.kernel, "kernel", false,
-		"with --event: the kernel's functions above the program's stack")
+		"the kernel's functions above the program's stack: with --event, and of CPU time with --engine perf")
 }
 
 // check holds the flags against others.
 func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
-	if f.alloc != "" {
-		if f.event != "" && f.event != "alloc" || f.every != "" {
-			return usageError(cmd, "--alloc BYTES is --event alloc --every BYTES: give one")
-		}
-		f.event, f.every = "alloc", f.alloc
+	if err := f.ask(cmd); err != nil {
+		return err
 	}
-	if f.event == "" {
+	if len(f.asked) == 0 {
 		switch {
 		case f.every != "":
 			return usageError(cmd, "--every is for --event; of CPU time it is --rate or --interval")
+		case f.kernel && o.mode != profile.ModeCPU:
+			return usageError(cmd, "--kernel is for CPU time and --event: of threads that wait, no look shows the kernel's part")
+		case f.kernel && o.maxOverhead > 0:
+			return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs")
+		case f.kernel && cmd.Flags().Changed("engine") && o.engine != string(session.PerfEngine):
+			return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack")
 		case f.kernel:
-			return usageError(cmd, "--kernel is for --event: samples of CPU time show the program's own stack only")
+			o.engine = string(session.PerfEngine)
 		}
 		return nil
-	}
-	if f.every != "" {
-		n, err := parseAmount(f.every)
-		if err != nil {
-			return usageError(cmd, "--every: "+err.Error())
-		}
-		f.amount = n
 	}
 	given := cmd.Flags().Changed
 	switch {
@@ -78,18 +76,60 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 			"--rate and --interval are for CPU time and --mode; of events --every says how many become samples")
 	case given("engine") && o.engine == string(session.PtraceEngine):
 		return usageError(cmd, "--event needs the kernel's perf_event: leave out --engine ptrace")
-	case o.maxOverhead > 0:
-		return usageError(cmd, "--max-overhead is for --engine ptrace; of events --every says how many become samples")
 	case given("weight"):
 		return usageError(cmd, "--weight is for CPU time and --mode; an event has its own")
-	case !sums[o.as]:
-		return usageError(cmd, fmt.Sprintf("--event is for collapsed, html, svg and json, not for %s", o.as))
+	case len(f.asked) > 1 && o.as != format.JFR:
+		return usageError(cmd, fmt.Sprintf("several events go into a JFR file (-o FILE.jfr), and one into %s", o.as))
 	}
 	return nil
 }
 
-// sums are the formats that are sums of samples.
-var sums = map[format.Format]bool{format.Collapsed: true, format.HTML: true, format.SVG: true, format.JSON: true}
+// ask finds out of what samples are wanted.
+func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
+	if f.event != "" {
+		if f.asked, err = parseEvents(f.event); err != nil {
+			return usageError(cmd, "--event: "+err.Error())
+		}
+	}
+	for _, e := range f.asked {
+		if _, is := eventModes[e.name]; is {
+			return usageError(cmd, fmt.Sprintf("--event %s goes with no other event: its samples are times", e.name))
+		}
+	}
+	if len(f.asked) > sampler.MaxEvents/2 { // some are two functions
+		return usageError(cmd, fmt.Sprintf("--event names no more than %d events", sampler.MaxEvents/2))
+	}
+	if f.every != "" {
+		if f.alloc != "" || len(f.asked) > 1 {
+			return usageError(cmd, "--every is for one event; of several each has its own: --event alloc=512k,exceptions=10")
+		}
+		if len(f.asked) == 1 {
+			if f.asked[0].every, err = parseAmount(f.every); err != nil {
+				return usageError(cmd, "--every: "+err.Error())
+			}
+		}
+	}
+	return f.askAlloc(cmd)
+}
+
+// askAlloc adds what --alloc says.
+func (f *eventFlags) askAlloc(cmd *cobra.Command) error {
+	if f.alloc == "" {
+		return nil
+	}
+	n, err := parseAmount(f.alloc)
+	if err != nil {
+		return usageError(cmd, "--alloc: "+err.Error())
+	}
+	for i := range f.asked {
+		if f.asked[i].name == profile.EventAlloc {
+			f.asked[i].every = n
+			return nil
+		}
+	}
+	f.asked = append(f.asked, askedEvent{profile.EventAlloc, n})
+	return nil
+}
 
 // units of amounts.
 var units = []struct {
@@ -118,7 +158,7 @@ func parseAmount(text string) (uint64, error) {
 
 // rights are what the recording keeps of goprof's. The kernel's own counters need no more than CPU time does.
 func (f *eventFlags) rights() guard.Keep {
-	probes := f.event != "" && session.MayNeedProbes(f.event)
+	probes := slices.ContainsFunc(f.asked, func(e askedEvent) bool { return session.MayNeedProbes(e.name) })
 	switch {
 	case probes && f.kernel:
 		return guard.ToProbeKernel
@@ -130,17 +170,22 @@ func (f *eventFlags) rights() guard.Keep {
 	return guard.ToRecord
 }
 
-// findEvent finds the event in one JVM.
+// findEvent finds the events in one JVM.
 func (r *recorder) findEvent() error {
-	f := &r.flags.eventFlags
-	if f.event == "" {
-		return nil
+	var found []*session.EventPlan
+	for _, e := range r.flags.asked {
+		plan, err := r.session.FindEvent(e.name, e.every)
+		if err != nil {
+			for _, p := range found {
+				p.Close()
+			}
+			return eventFailed(r.pid, err)
+		}
+		found = append(found, plan)
 	}
-	plan, err := r.session.FindEvent(f.event, f.amount)
-	if err != nil {
-		return eventFailed(r.pid, err)
+	if len(found) > 0 {
+		r.event = session.JoinEvents(found)
 	}
-	r.event = plan
 	return nil
 }
 

@@ -186,7 +186,7 @@ func infoLine(amount string, i *recording.Info) string {
 		facts = append([]string{mode + " mode"}, facts...)
 	}
 	if m.Duration > 0 {
-		facts = append(facts, output.Round(m.Duration).String())
+		facts = append(facts, output.Span(m.Duration))
 	}
 	if !m.Start.IsZero() {
 		facts = append(facts, m.Start.Format("2006-01-02 15:04:05 MST"))
@@ -219,7 +219,7 @@ func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]strin
 	}
 	switch {
 	case tree.Weight == profile.Samples:
-		add("samples", "%d", tree.Total)
+		add("samples", "%s", output.Grouped(tree.Total))
 	case tree.Weight == profile.CPUTime:
 		add("CPU time", "%s", output.Amount(tree.Weight, tree.Total))
 	case tree.Weight == profile.Bytes:
@@ -228,10 +228,10 @@ func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]strin
 		add("time", "%s", output.Amount(tree.Weight, tree.Total))
 	}
 	if s != nil && tree.Weight.IsTime() {
-		add("samples", "%d", s.Samples)
+		add("samples", "%s", output.Grouped(s.Samples))
 	}
-	add("stacks", "%d different", tree.Stacks)
-	add("frames", "%d", len(tree.Nodes)-1)
+	add("stacks", "%s different", output.Grouped(int64(tree.Stacks)))
+	add("frames", "%s", output.Grouped(int64(len(tree.Nodes)-1)))
 	if s != nil {
 		facts = append(facts, aboutAccount(s)...)
 	}
@@ -255,7 +255,7 @@ func aboutRecording(i *recording.Info) (facts [][2]string) {
 	add("JVM", m.JVM)
 	add("collector", m.Collector)
 	if !m.Start.IsZero() {
-		add("recorded", fmt.Sprintf("%s, for %s", m.Start.Format(time.RFC3339), m.Duration.Round(time.Millisecond)))
+		add("recorded", fmt.Sprintf("%s, for %s", m.Start.Format(time.RFC3339), output.Span(m.Duration)))
 	}
 	add("mode", m.Mode)
 	add("events", i.Event)
@@ -268,13 +268,18 @@ func aboutAccount(s *profile.Summary) (facts [][2]string) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
 	}
 	if s.Quality != "" && s.Quality != profile.Good {
-		add("quality", "%s: %s", output.CleanName(string(s.Quality)), strings.Join(s.Doubts, "; "))
+		why := ""
+		if len(s.Doubts) > 0 { // JFR files do not say
+			why = ": " + strings.Join(s.Doubts, "; ")
+		}
+		add("quality", "%s%s", output.CleanName(string(s.Quality)), why)
 	}
-	add("truncated", "%d (%s)", s.Truncated, output.Percent(s.Truncated, s.Attempted))
-	add("lost", "%d (%s)", s.Lost, output.Percent(s.Lost, s.Attempted))
-	p := &s.Pauses
-	add("pauses", "p50 %s, p99 %s, max %s", output.Round(p.P50), output.Round(p.P99), output.Round(p.Max))
-	add("goprof's CPU", "%s", output.Round(s.OwnCPU))
+	add("truncated", "%s (%s)", output.Grouped(s.Truncated), output.Percent(s.Truncated, s.Attempted))
+	add("lost", "%s (%s)", output.Grouped(s.Lost), output.Percent(s.Lost, s.Attempted))
+	if p := &s.Pauses; p.Count > 0 { // the kernel's samples and recordings of others have none
+		add("pauses", "p50 %s, p99 %s, max %s", output.Span(p.P50), output.Span(p.P99), output.Span(p.Max))
+	}
+	add("goprof's CPU", "%s", output.Span(s.OwnCPU))
 	add("recorded by", "goprof %s", s.Meta.Version)
 	return facts
 }

@@ -15,6 +15,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/contention"
+	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/sampler/postmortem"
 	"goprof/sampler/session"
@@ -45,13 +46,16 @@ not known of all threads what they wait for.`
 const locksExample = `  goprof locks 1234                           or --pid 1234
   goprof locks petclinic                      the JVM with that in its main class or jar
   goprof locks 1234 --json | jq .deadlocks
+  goprof locks 1234 --json --redact default   without names that may not leave the house
   goprof locks --core core.1234               of a JVM that is dead
   goprof locks 1234 >locks.txt; [ $? = 12 ] && mail -s deadlock ops <locks.txt`
 
 func newLocks() *cobra.Command {
 	var jvm oneJVM
 	var core coreFile
-	var asJSON, raw bool
+	var raw bool
+	var to locksWriter
+	var hide redactFlags
 	opt := session.DumpOptions{Locks: true, Gentle: true}
 	var wait durationFlag
 	cmd := &cobra.Command{
@@ -60,8 +64,15 @@ func newLocks() *cobra.Command {
 		Long:    locksHelp,
 		Example: locksExample,
 		Args:    atMostOne,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			guard.Enter(guard.ToDump)
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if to.by, err = hide.redactor(cmd, output.Stdout); err != nil {
+				return err
+			}
+			if core.file != "" {
+				readFilesOnly(cmd, args)
+			} else {
+				guard.Enter(hide.toDump())
+			}
 			if err := core.check(cmd, args, "pid", "ns-pid", "nonblocking", "wait-stop"); err != nil {
 				return err
 			}
@@ -69,29 +80,33 @@ func newLocks() *cobra.Command {
 				return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
 			}
 			if core.file != "" {
-				return locksOfCore(cmd, &core, asJSON, raw, opt.Depth)
+				err = locksOfCore(cmd, &core, to, raw, opt.Depth)
+			} else if pid, e := jvm.find(cmd, args); e != nil {
+				return e
+			} else {
+				opt.Wait = wait.Duration
+				err = locks(cmd, pid, to, raw, opt)
 			}
-			pid, err := jvm.find(cmd, args)
-			if err != nil {
-				return err
+			if mapErr := hide.writeMap(); mapErr != nil {
+				return mapErr
 			}
-			opt.Wait = wait.Duration
-			return locks(cmd, pid, asJSON, raw, opt)
+			return err
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	jvm.addFlags(cmd)
 	core.addFlags(cmd)
-	fs.BoolVar(&asJSON, "json", false, "write JSON")
+	fs.BoolVar(&to.json, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
 	fs.Var(&wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&raw, "raw-names", false, rawNamesUsage)
+	hide.add(cmd)
 	return cmd
 }
 
-func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOptions) error {
+func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.DumpOptions) error {
 	defer session.StopAfterSuspend()()
 	s, err := session.Attach(pid)
 	if err != nil {
@@ -119,7 +134,7 @@ func locks(cmd *cobra.Command, pid int, asJSON, raw bool, opt session.DumpOption
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), opt.Virtual)
 	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
-	graph, err := writeLocks(threads, asJSON)
+	graph, err := to.write(threads)
 	switch {
 	case err != nil:
 		return err
@@ -144,7 +159,7 @@ func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
 }
 
 // locksOfCore is locks of a JVM that is dead.
-func locksOfCore(cmd *cobra.Command, core *coreFile, asJSON, raw bool, depth int) error {
+func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, depth int) error {
 	o, err := core.open(cmd)
 	if err != nil {
 		return err
@@ -158,7 +173,7 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, asJSON, raw bool, depth int
 	if err != nil {
 		return err
 	}
-	graph, err := writeLocks(dump.Threads, asJSON)
+	graph, err := to.write(dump.Threads)
 	if err == nil && len(graph.Deadlocks) > 0 {
 		return deadlocked(dump.PID, graph)
 	}
@@ -168,15 +183,24 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, asJSON, raw bool, depth int
 	return err
 }
 
-// writeLocks writes what threads hold and wait for.
-func writeLocks(threads []profile.ThreadDump, asJSON bool) (*contention.Graph, error) {
+// locksWriter is how locks are told.
+type locksWriter struct {
+	json bool
+	by   *redact.Redactor // nil: all names may be told
+}
+
+// write writes what threads hold and wait for.
+func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, error) {
+	if o.by != nil {
+		o.by.Dump(&profile.Dump{Threads: threads})
+	}
 	graph := contention.New(threads)
 	out, err := output.Reserve(output.Stdout)
 	if err != nil {
 		return nil, outputFailed(err)
 	}
 	if _, err := out.Write(func(w io.Writer) error {
-		if asJSON {
+		if o.json {
 			return output.LocksJSON(w, threads, graph)
 		}
 		return output.LocksText(w, threads, graph)
@@ -214,6 +238,13 @@ func unconfirmedOfCore(name string, threads []profile.ThreadDump) error {
 		Why:  "a collector was at work when the process ended; so a deadlock of theirs is not ruled out"}
 }
 
+func threadCount(n int) string {
+	if n == 1 {
+		return "1 thread"
+	}
+	return fmt.Sprintf("%d threads", n)
+}
+
 // deadlocked is how a command ends that has found deadlocks.
 func deadlocked(pid int, g *contention.Graph) error {
 	n, what := 0, "a deadlock"
@@ -223,5 +254,5 @@ func deadlocked(pid int, g *contention.Graph) error {
 	if len(g.Deadlocks) > 1 {
 		what = fmt.Sprintf("%d deadlocks", len(g.Deadlocks))
 	}
-	return &exit.Error{Code: exit.Deadlocked, What: fmt.Sprintf("process %d has %s of %d threads", pid, what, n)}
+	return &exit.Error{Code: exit.Deadlocked, What: fmt.Sprintf("process %d has %s of %s", pid, what, threadCount(n))}
 }

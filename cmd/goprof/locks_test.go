@@ -107,6 +107,22 @@ func TestReaderBehindTimedWriter(t *testing.T) {
 	}
 }
 
+// TestUpgrade: a thread that wants to write what it reads itself is a deadlock of its own, unless it gives up in time.
+func TestUpgrade(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for how, want := range map[string]exit.Code{"timed": exit.OK, "endless": exit.Deadlocked} {
+			jvm := jvmtest.Start(t, jdk, "truth.Upgrade", "--", how)
+			out, code := locksOutput(t, strconv.Itoa(jvm.PID))
+			if code != want || !bytes.Contains(out, []byte("1 thread behind it")) {
+				t.Errorf("%s: exit code %d: %s", how, code, out)
+			}
+			if want == exit.Deadlocked && !bytes.Contains(out, []byte("a thread that waits for itself\n  \"upgrader\"")) {
+				t.Errorf("%s", out)
+			}
+		}
+	})
+}
+
 func locksOutput(t *testing.T, args ...string) ([]byte, exit.Code) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "goprof", append([]string{"locks"}, args...)...)

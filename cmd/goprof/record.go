@@ -158,7 +158,8 @@ func newRecord() *cobra.Command {
 		"the inlined method on top: `best` that is known, or sure: where it is a guess, the compiled method around it")
 	fs.IntVar(&f.depth, "depth", 2048, "`frames` that a stack may have; deeper ones are cut at the root and say so")
 	fs.Float64Var(&f.maxOverhead, "max-overhead", 0,
-		"`percent` of CPU time that pauses may cost; where they cost more, the rate is lowered (0: any)")
+		"`percent` of CPU time that pauses may cost, or with --event goprof itself; where it is more, the rate is lowered "+
+			"(0: any)")
 	fs.StringVarP(&f.output, "output", "o", "",
 		"`file`; its end says which format; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
 	fs.StringVarP(&f.format, "format", "f", "",
@@ -255,7 +256,11 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	if err := f.wants.check(cmd); err != nil {
 		return 0, err
 	}
-	if err := f.engineFlag.check(cmd, f.mode, f.maxOverhead); err != nil {
+	overhead := f.maxOverhead
+	if f.event != "" || f.alloc != "" {
+		overhead = 0 // of events perf takes samples, and goprof thins them out
+	}
+	if err := f.engineFlag.check(cmd, f.mode, overhead); err != nil {
 		return 0, err
 	}
 	if f.leaf != leafBest && f.leaf != leafSure {

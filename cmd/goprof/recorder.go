@@ -27,6 +27,7 @@ type recorder struct {
 	engine  session.EngineName
 	event   *session.EventPlan // nil: CPU time, or a mode
 	out     *outputs
+	hottest *hottestSoFar // of the file that is being recorded
 	visits  chan session.Visit
 	ended   chan struct{}
 	talk    io.Writer
@@ -134,6 +135,12 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	}
 	defer stop()
 	before := r.session.CPUTime()
+	r.hottest = new(hottestSoFar)
+	sink := r.out.begin(r.session.Facts(), stop)
+	var full func(*profile.Profile)
+	if sink != nil { // such products are made of it
+		full = r.hottest.add
+	}
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
 		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce,
 		States:    r.flags.wantsState(),
@@ -141,12 +148,12 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 		Duration:  length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal, SureLeaf: r.flags.leaf == leafSure,
 		Weight: r.eventWeight(), Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100,
-		Visits: r.visits, Sink: r.out.begin(r.session.Facts(), stop), Event: r.event, Kernel: r.flags.kernel,
+		Visits: r.visits, Sink: sink, Full: full, Event: r.event, Kernel: r.flags.kernel,
 		Min: r.flags.min,
 	})
 	sum.Meta.Version, p.Meta.Version = version(), version()
 	sum.Notes = r.notes(&sum)
-	output.Describe(&sum, output.TreeOf(p))
+	r.hottest.describe(&sum, p)
 	used := sum.Times.Process
 	if used == 0 { // wall-clock modes do not ask, and what threads used that are not wanted is not in it
 		used = max(r.session.CPUTime()-before, 0)
@@ -264,7 +271,10 @@ func (r *recorder) writeNow(talk io.Writer) {
 	var now *profile.Profile
 	var sum profile.Summary
 	var out *outputs
-	if !r.visit(func(p *profile.Profile, s *profile.Summary) { now, sum, out = p.Copy(), *s, r.out }) {
+	var hottest *hottestSoFar
+	if !r.visit(func(p *profile.Profile, s *profile.Summary) {
+		now, sum, out, hottest = p.Copy(), *s, r.out, r.hottest
+	}) {
 		return // it has ended, and is about to be written
 	}
 	if sum.Samples == 0 {
@@ -272,7 +282,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 		return
 	}
 	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
-	output.Describe(&sum, output.TreeOf(now))
+	hottest.describe(&sum, now)
 	name, err := out.writeSoFar(&soFar{now, &sum, r.session.Now()})
 	switch {
 	case errors.Is(err, errDone): // a loop's file, which holds all of it

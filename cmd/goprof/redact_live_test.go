@@ -80,6 +80,7 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 			common...)...))
 		looking(t, dir, exit.OK, "redact", "dump."+f, "--verify", "words")
 	}
+	answers(t, dir, pid, common)
 	put(t, filepath.Join(dir, "plain.json"), looking(t, dir, exit.OK, "dump", pid, "--json"))
 	kill, _ := strconv.Atoi(pid)
 	syscall.Kill(kill, syscall.SIGTERM)
@@ -97,6 +98,26 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 		}
 	}
 	sameShape(t, jdk, dir, files)
+}
+
+// answers are those of the commands that look once, and say so.
+func answers(t *testing.T, dir, pid string, common []string) {
+	t.Helper()
+	lines := []string{"locks " + pid, "locks --json " + pid, "top --once -d 500ms " + pid,
+		"top --once -d 500ms --json " + pid}
+	if os.Getenv("GOPROF_PROVE") == "1" {
+		lines = append(lines, "triage --json -d 4s "+pid)
+	}
+	for _, line := range lines {
+		cmd := exec.CommandContext(t.Context(), "goprof", append(strings.Fields(line), common...)...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if code := exit.Code(cmd.ProcessState.ExitCode()); len(out) == 0 || code != exit.OK && code != exit.Found {
+			t.Fatalf("%s: %v, exit code %d", line, err, code)
+		}
+		put(t, filepath.Join(dir, "answer"), string(out))
+		looking(t, dir, exit.OK, "redact", "answer", "--verify", "words")
+	}
 }
 
 // sameShape compares recordings before and after.

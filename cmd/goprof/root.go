@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,9 @@ var portable = []func() *cobra.Command{
 	newMan,
 }
 
+// fileReaders are the commands that look at no process, and never will. dump, locks and triage do so with a file.
+var fileReaders = []string{"flame", "report", "heat", "convert", "ship", "diff", "redact"}
+
 const rootHelp = `goprof shows where a running Java program spends its time, down to the last native
 frame. It looks at the JVM from outside: nothing is loaded into it, nothing in it is
 changed, and no flag of it is needed.`
@@ -46,14 +50,19 @@ const rootExample = `  goprof list                              the JVMs of this
 func newRoot() *cobra.Command {
 	var showVersion bool
 	root := &cobra.Command{
-		Use:              "goprof",
-		Short:            "Profile a running JVM from outside",
-		Long:             rootHelp,
-		Example:          rootExample,
-		SilenceUsage:     true,
-		SilenceErrors:    true, // exit.Tell does it
-		Args:             noCommand,
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) { beGoodNeighbour(cmd) },
+		Use:           "goprof",
+		Short:         "Profile a running JVM from outside",
+		Long:          rootHelp,
+		Example:       rootExample,
+		SilenceUsage:  true,
+		SilenceErrors: true, // exit.Tell does it
+		Args:          noCommand,
+		PersistentPreRun: func(cmd *cobra.Command, args []string) {
+			beGoodNeighbour(cmd)
+			if slices.Contains(fileReaders, cmd.Name()) {
+				readFilesOnly(cmd, args)
+			}
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if showVersion {
 				fmt.Fprintln(cmd.OutOrStdout(), versionLine())

@@ -15,6 +15,7 @@ import (
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/output/top"
+	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
@@ -38,6 +39,7 @@ const topExample = `  goprof top 1234                             or --pid 1234
   goprof top petclinic                        the JVM with that in its main class or jar
   goprof top 1234 --window 60s                methods of the last minute
   goprof top 1234 --once                      one reading as a table
+  goprof top 1234 --once --redact default     without names that may not leave the house
   goprof top 1234 --once -d 5s --json | jq '.threads[] | select(.cpu > 0.5)'`
 
 // topFlags are the flags of top as they were given.
@@ -51,6 +53,7 @@ type topFlags struct {
 	json     bool
 	output   string
 	rawNames bool
+	redactFlags
 }
 
 const (
@@ -87,6 +90,7 @@ func newTop() *cobra.Command {
 	fs.StringVarP(&f.output, "output", "o", "",
 		"`file` of recordings that r begins; its end says which format (top-%p-%t.jfr)")
 	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
+	f.redactFlags.add(cmd)
 	return cmd
 }
 
@@ -98,6 +102,10 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 		return &exit.Error{Code: exit.General, What: "cannot show the screen",
 			Why:    "standard input or output is no terminal",
 			Remedy: strings.Join(append([]string{"goprof top"}, args...), " ") + " --once, or --once --json for scripts"}
+	}
+	by, err := f.redactor(cmd, output.Stdout)
+	if err != nil {
+		return err
 	}
 	pid, err := f.jvm.find(cmd, args)
 	if err != nil {
@@ -134,7 +142,25 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	if f.json {
 		write = top.JSON
 	}
-	return writeReading(cmd, r, write)
+	if by != nil {
+		redactReading(r, by)
+	}
+	if err := writeReading(cmd, r, write); err != nil {
+		return err
+	}
+	return f.writeMap()
+}
+
+// redactReading takes the names out of a reading.
+func redactReading(r *top.Reading, by *redact.Redactor) {
+	r.Main, r.JVM = by.Program(r.Main), by.Version(r.JVM)
+	for i := range r.Threads {
+		t := &r.Threads[i]
+		t.Name, t.State, t.Frame = by.ThreadName(t.Name), by.Text(t.State), by.Label(t.Frame)
+	}
+	for i := range r.Methods {
+		r.Methods[i].Name = by.Label(r.Methods[i].Name)
+	}
 }
 
 // check validates the flags.
@@ -149,6 +175,8 @@ func (f *topFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.json && !f.once:
 		return usageError(cmd, "--json is for --once: the screen is for people")
+	case f.policy != "" && !f.once:
+		return usageError(cmd, "--redact is for --once: the screen is for those who may see all")
 	case f.once && f.output != "":
 		return usageError(cmd, "--output is for recordings that the key r begins, and --once has no keys")
 	case f.once && changed("window"):

@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +33,9 @@ finding means, and its threshold: docs/triage.md.
 triage FILE tells what a crash file of HotSpot (hs_err_pid1234.log) means: the likeliest cause, with
 its evidence and the next step. Nothing of the command line or the environment in it is shown.
 
+triage --core FILE tells the same of a core file, and whether threads were in a deadlock, the heap
+or the code cache was full (docs/cores.md).
+
 The exit code is 0 where nothing is found, 13 where something is.`
 
 const triageExample = `  goprof triage 1234                          or --pid 1234
@@ -41,13 +43,17 @@ const triageExample = `  goprof triage 1234                          or --pid 12
   goprof triage 1234 --json > findings.json
   goprof triage 1234 --html findings.html     with the flame graph of those seconds
   goprof triage 1234 -d 30s                   for what comes and goes
-  goprof triage hs_err_pid1234.log            what a crash means`
+  goprof triage 1234 --json --redact default  without names that may not leave the house
+  goprof triage hs_err_pid1234.log            what a crash means
+  goprof triage --core core.1234              of a JVM that is dead`
 
 type triageFlags struct {
 	jvm      oneJVM
+	core     coreFile
 	duration durationFlag
-	json     bool
 	html     string
+	triageOutput
+	redactFlags
 }
 
 const (
@@ -59,37 +65,63 @@ const (
 func newTriage() *cobra.Command {
 	f := triageFlags{duration: durationFlag{10 * time.Second}}
 	cmd := &cobra.Command{
-		Use:     "triage {PID | NAME | --ns-pid PID [NAME] | hs_err_pidN.log}",
+		Use:     "triage {PID | NAME | --ns-pid PID [NAME] | hs_err_pidN.log | --core FILE}",
 		Short:   "Say what is wrong with a JVM, the likeliest first",
 		Long:    triageHelp,
 		Example: triageExample,
 		Args:    atMostOne,
 
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && isCrashFile(args[0]) {
-				return crashed(cmd, args[0], f.json)
-			}
-			guard.Enter(guard.ToRecord)
-			if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {
-				return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost))
-			}
-			pid, err := f.jvm.find(cmd, args)
-			if err != nil {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if f.by, err = f.redactor(cmd, output.Stdout, f.html); err != nil {
 				return err
 			}
-			return f.run(cmd, pid)
+			err = f.run(cmd, args)
+			if mapErr := f.writeMap(); mapErr != nil {
+				return mapErr
+			}
+			return err
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)
+	f.core.addFlags(cmd)
 	fs.VarP(&f.duration, "duration", "d", "how long to look")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	fs.StringVar(&f.html, "html", "", "also write a page with the findings and a flame graph to `file`")
+	f.redactFlags.add(cmd)
 	return cmd
 }
 
-func (f *triageFlags) run(cmd *cobra.Command, pid int) error {
+// run finds out what is to be looked at: a file, or a live JVM.
+func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
+	if err := f.core.check(cmd, args, "pid", "ns-pid", "duration", "html"); err != nil {
+		return err
+	}
+	if f.core.file != "" {
+		readFilesOnly(cmd, args)
+		return triageCore(cmd, &f.core, f.triageOutput)
+	}
+	if len(args) == 1 && isCrashFile(args[0]) {
+		readFilesOnly(cmd, args)
+		return crashed(args[0], f.triageOutput)
+	}
+	guard.Enter(guard.ToRecord)
+	if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {
+		return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost))
+	}
+	if f.by != nil && f.html != "" {
+		return usageError(cmd, "--html shows a recording, and --redact is for what triage finds: record --redact")
+	}
+	pid, err := f.jvm.find(cmd, args)
+	if err != nil {
+		return err
+	}
+	return f.live(cmd, pid)
+}
+
+// live looks at a JVM that runs.
+func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	defer session.StopAfterSuspend()()
 	out, page, err := f.reserve()
 	if err != nil {
@@ -101,12 +133,10 @@ func (f *triageFlags) run(cmd *cobra.Command, pid int) error {
 	}
 	found := triage.Judge(evidence)
 	found.Notes = append(found.Notes, notes...)
-	if _, err := out.Write(func(w io.Writer) error {
-		if f.json {
-			return findings.JSON(w, &found)
-		}
-		return findings.Text(w, &found)
-	}); err != nil {
+	if f.by != nil {
+		f.by.Triage(&found)
+	}
+	if _, err := out.Write(func(w io.Writer) error { return f.write(w, &found) }); err != nil {
 		return outputFailed(err)
 	}
 	if page != nil {
@@ -116,19 +146,7 @@ func (f *triageFlags) run(cmd *cobra.Command, pid int) error {
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "page: %s\n", output.Printable(name))
 	}
-	if len(found.Findings) > 0 {
-		return &exit.Error{Code: exit.Found, What: foundText(pid, found.Findings)}
-	}
-	return nil
-}
-
-// foundText is what standard error says at the end.
-func foundText(pid int, all []profile.Finding) string {
-	var ids []string
-	for _, f := range all {
-		ids = append(ids, string(f.ID))
-	}
-	return fmt.Sprintf("process %d: %s", pid, strings.Join(ids, ", "))
+	return foundError(fmt.Sprintf("process %d", pid), found.Findings)
 }
 
 // reserve finds the files first: a name that cannot be written must not cost ten seconds.

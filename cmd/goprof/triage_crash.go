@@ -5,11 +5,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/spf13/cobra"
-
-	"goprof/cmd/goprof/exit"
 	"goprof/output"
-	"goprof/output/findings"
 	"goprof/sampler/hserr"
 )
 
@@ -37,7 +33,7 @@ func isCrashFile(name string) bool {
 }
 
 // crashed says what a crash file means.
-func crashed(_ *cobra.Command, name string, asJSON bool) error {
+func crashed(name string, to triageOutput) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return badInput(name, err)
@@ -47,21 +43,5 @@ func crashed(_ *cobra.Command, name string, asJSON bool) error {
 	if err != nil {
 		return badInput(name, &output.BadFile{Problem: err.Error()})
 	}
-	out, err := output.Reserve(output.Stdout)
-	if err != nil {
-		return outputFailed(err)
-	}
-	found := hserr.Judge(report)
-	if _, err := out.Write(func(w io.Writer) error {
-		if asJSON {
-			return findings.JSON(w, found)
-		}
-		return findings.Text(w, found)
-	}); err != nil {
-		return outputFailed(err)
-	}
-	if len(found.Findings) == 0 {
-		return nil
-	}
-	return &exit.Error{Code: exit.Found, What: name + ": " + string(found.Findings[0].ID)}
+	return to.tell(hserr.Judge(report), name)
 }

@@ -8,25 +8,46 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/output"
 )
 
-// newTriage reads crash files on any operating system; a process can be looked at on Linux alone.
+// newTriage reads crash files and core files on any operating system; a process can be looked at on Linux alone.
 func newTriage() *cobra.Command {
-	asJSON := false
+	var core coreFile
+	var to triageOutput
+	var hide redactFlags
 	cmd := &cobra.Command{
-		Use:   "triage hs_err_pidN.log",
-		Short: "Say what the file of a crash means (a running JVM needs Linux)",
-		Args:  exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if isCrashFile(args[0]) {
-				return crashed(cmd, args[0], asJSON)
+		Use:   "triage {hs_err_pidN.log | --core FILE}",
+		Short: "Say what a crash means by its file or core file (a running JVM needs Linux)",
+		Args:  atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := core.check(cmd, args); err != nil {
+				return err
 			}
-			return &exit.Error{Code: exit.General, What: "cannot triage " + args[0],
-				Why: "it is no crash file, and processes can be looked at on Linux only, and this is " +
-					runtime.GOOS,
-				Remedy: "goprof triage on the machine where the JVM runs"}
+			if to.by, err = hide.redactor(cmd, output.Stdout); err != nil {
+				return err
+			}
+			switch {
+			case core.file != "":
+				err = triageCore(cmd, &core, to)
+			case len(args) == 0:
+				return usageError(cmd, "missing FILE")
+			case isCrashFile(args[0]):
+				err = crashed(args[0], to)
+			default:
+				return &exit.Error{Code: exit.General, What: "cannot triage " + args[0],
+					Why: "it is no crash file, and processes can be looked at on Linux only, and this is " +
+						runtime.GOOS,
+					Remedy: "goprof triage on the machine where the JVM runs"}
+			}
+			if mapErr := hide.writeMap(); mapErr != nil {
+				return mapErr
+			}
+			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	core.addFlags(cmd)
+	cmd.Flags().BoolVar(&to.json, "json", false, "write JSON")
+	hide.add(cmd)
 	return cmd
 }

@@ -10,17 +10,13 @@ import (
 	"goprof/profile"
 )
 
-// writeJFR writes samples with their times. Of what others recorded, samples of CPU time and of wall-clock time are
-// kept, and waits as samples of wall-clock time. Of what is no sample, marks and the beginnings and ends of threads go
-// with them.
+// writeJFR writes samples with their times. Of what others recorded, samples of CPU time, of wall-clock time and of
+// events are kept, and waits as samples of wall-clock time. Of what is no sample, marks and the beginnings and ends of
+// threads go with them.
 func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 	i := src.Info()
-	switch {
-	case !i.Timed:
+	if !i.Timed {
 		return &recording.Lacks{Problem: "jfr is made of samples with times, and a " + i.Format + " file has none",
-			Remedy: "pprof, speedscope or html: -o FILE.pb.gz"}
-	case i.Meta.Weight == profile.Bytes:
-		return &recording.Lacks{Problem: "goprof writes no allocations into jfr",
 			Remedy: "pprof, speedscope or html: -o FILE.pb.gz"}
 	}
 	w := jfr.NewWriter(to, jfr.Options{})

@@ -12,7 +12,8 @@ import (
 // writePProf sums samples up by stack, thread and state.
 func writePProf(to io.Writer, src recording.Source, tell func(string)) error {
 	i := src.Info()
-	b := pprof.NewBuilder(pprof.Options{Weight: i.Meta.Weight, Asked: i.Asked, States: i.States, NoCount: !i.Counts()})
+	b := pprof.NewBuilder(pprof.Options{Weight: i.Meta.Weight, Asked: i.Asked, States: i.States, NoCount: !i.Counts(),
+		CountOnly: i.CountsOnly()})
 	err := src.Each(func(s *profile.Sample) error {
 		b.Add(s)
 		return nil

@@ -10,7 +10,9 @@ type constants struct {
 	methods map[uint64]methodRef
 	threads map[uint64]profile.Thread
 	stacks  map[uint64]piece
-	record  record
+	// wantStacks: without events that have one, stacks are passed over.
+	wantStacks bool
+	record     record
 }
 
 // piece is a place in a checkpoint that was read.
@@ -78,7 +80,7 @@ func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	case class.name == "jdk.types.StackTrace":
 		from := c.at
 		c.value(class, 0, nil)
-		if _, known := k.stacks[key]; !known && c.bad == nil {
+		if _, known := k.stacks[key]; k.wantStacks && !known && c.bad == nil {
 			k.stacks[key] = piece{of, uint32(from), uint32(c.at)}
 		}
 	case constantSlots[class.name] != nil:

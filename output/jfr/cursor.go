@@ -1,7 +1,9 @@
 package jfr
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -53,8 +55,17 @@ func (c *cursor) step() bool {
 
 func (c *cursor) left() int { return len(c.b) - c.at }
 
-// int reads what appendInt writes.
-func (c *cursor) int() (v uint64) {
+// int reads what appendInt writes. Most numbers are small.
+func (c *cursor) int() uint64 {
+	if at := c.at; at < len(c.b) && c.b[at] < 0x80 {
+		c.at++
+		return uint64(c.b[at])
+	}
+	return c.long()
+}
+
+// long reads a number of any size.
+func (c *cursor) long() (v uint64) {
 	for i := range 9 {
 		if c.at >= len(c.b) {
 			c.fail("it ends within a number")
@@ -71,6 +82,25 @@ func (c *cursor) int() (v uint64) {
 		}
 	}
 	return v
+}
+
+// skip passes over n numbers, word by word: a byte without the highest bit ends a number, unless that is one of nine
+// bytes.
+func (c *cursor) skip(n int) {
+	const goesOn = 0x8080808080808080
+	for n > 0 && c.bad == nil {
+		ends := uint64(0)
+		if c.left() >= 8 {
+			ends = ^binary.LittleEndian.Uint64(c.b[c.at:]) & goesOn
+		}
+		if many := bits.OnesCount64(ends); many == 0 || many > n {
+			c.int()
+			n--
+		} else {
+			c.at += bits.Len64(ends) / 8
+			n -= many
+		}
+	}
 }
 
 // count reads how many things follow, of at least so many bytes each.

@@ -76,10 +76,15 @@ func appendBool(b []byte, v bool) []byte {
 
 // appendEvent appends a body with its size before it. The size counts its own bytes, too.
 func appendEvent(b, body []byte) []byte {
-	n := uint64(len(body))
-	size := n + uint64(sizeOfInt(n+1))
-	if s := n + uint64(sizeOfInt(size)); s != size {
+	return append(appendEventSize(b, len(body)), body...)
+}
+
+// appendEventSize appends the size of an event whose body has n bytes.
+func appendEventSize(b []byte, n int) []byte {
+	body := uint64(n)
+	size := body + uint64(sizeOfInt(body+1))
+	if s := body + uint64(sizeOfInt(size)); s != size {
 		size = s
 	}
-	return append(appendInt(b, size), body...)
+	return appendInt(b, size)
 }

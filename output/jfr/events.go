@@ -46,7 +46,8 @@ func certainties() (all []string) {
 }
 
 // Sample writes a sample. One of CPU is written as often as it has looks, each with its share of the CPU time; one of a
-// wall-clock mode once, with their number. Once its thread and frames are known to the chunk, that allocates nothing.
+// wall-clock mode or of an event once, with their number. Once its thread and frames are known to the chunk, that
+// allocates nothing.
 func (w *Writer) Sample(s *profile.Sample) error {
 	if err := w.at(s.At); err != nil {
 		return err
@@ -54,6 +55,10 @@ func (w *Writer) Sample(s *profile.Sample) error {
 	stack := s.Stack
 	if stack == nil {
 		stack = &noStack
+	}
+	if s.Event != nil {
+		w.hit(s, stack)
+		return nil
 	}
 	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(stack)
 	count := max(s.Count, 1)
@@ -196,6 +201,7 @@ func (w *Writer) Account(at profile.Instant, s *profile.Summary) error {
 	w.event(typePauses, at.Ticks)
 	w.numbers(p.Count, int64(p.P50), int64(p.P99), int64(p.Max), int64(p.Total), int64(p.Bound))
 	w.end()
+	w.eventCounts(at, s.Events)
 	for _, n := range s.Notes {
 		w.event(typeNote, at.Ticks)
 		w.texts(n.Name, n.Text, n.Remedy)

@@ -48,7 +48,7 @@ func (w *Writer) SetMeta(m profile.Meta) {
 	w.facts.settings = nil
 	for _, id := range []typeID{typeExecutionSample, typeNativeMethodSample, typeWallClockSample} {
 		wall := id == typeWallClockSample
-		if wall == (m.Mode == "cpu") {
+		if wall == (m.Mode == profile.ModeCPU) || m.Interval == 0 { // of an event there is no interval
 			continue
 		}
 		w.facts.settings = append(w.facts.settings, setting{id, "enabled", "true"},
@@ -118,7 +118,8 @@ func (f *facts) writeMeta(w *Writer) {
 	w.end()
 }
 
-var weightNames = []string{profile.Samples: "samples", profile.CPUTime: "cpu time", profile.WallTime: "wall time"}
+var weightNames = []string{profile.Samples: "samples", profile.CPUTime: "cpu time", profile.WallTime: "wall time",
+	profile.Bytes: "bytes"}
 
 func (f *facts) writeSettings(w *Writer) {
 	for _, s := range f.settings {

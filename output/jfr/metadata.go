@@ -22,13 +22,14 @@ func annotate(typ typeID, attributes ...string) *element {
 	return node("annotation", append([]string{"class", typ.String()}, attributes...)...)
 }
 
-// metadataBody is the metadata event behind its start time and duration: the same in every chunk of every file.
-var metadataBody = encodeMetadata(typeTable)
+// metadataBody is the metadata event behind its start time and duration: the same in every chunk of every file, but of
+// those with types of events of their own (eventTypes).
+var metadataBody = encodeMetadata(typeTable, metadataID)
 
 // metadataID tells readers that the metadata of the next chunk is that of the last.
 const metadataID = 1
 
-func encodeMetadata(types []typeDef) []byte {
+func encodeMetadata(types []typeDef, id int) []byte {
 	classes := node("metadata")
 	for i := range types {
 		classes.add(types[i].element())
@@ -36,7 +37,7 @@ func encodeMetadata(types []typeDef) []byte {
 	root := node("root").add(classes, node("region", "locale", "en_US", "gmtOffset", "0"))
 	words := wordTable{index: make(map[string]uint64)}
 	tree := words.encode(nil, root)
-	b := appendInt(nil, metadataID)
+	b := appendInt(nil, uint64(id))
 	b = appendInt(b, uint64(len(words.list)))
 	for _, w := range words.list {
 		b = appendText(b, w)

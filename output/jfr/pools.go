@@ -72,11 +72,13 @@ const (
 	stubCode
 	gapCode
 	stateCode
+	kernelCode
 	truncation // no code: the root of a stack that does not reach its thread's
 )
 
 // sortClasses stand for the class of code that has no class and no image.
-var sortClasses = [...]string{stubCode: "stub", gapCode: "gap", stateCode: "state", truncation: "truncated"}
+var sortClasses = [...]string{stubCode: "stub", gapCode: "gap", stateCode: "state", kernelCode: "kernel",
+	truncation: "truncated"}
 
 func sortOf(k profile.Kind) codeSort {
 	switch k {
@@ -86,6 +88,8 @@ func sortOf(k profile.Kind) codeSort {
 		return gapCode
 	case profile.StateFrame:
 		return stateCode
+	case profile.Kernel:
+		return kernelCode
 	}
 	if k.Java() {
 		return javaCode
@@ -118,6 +122,9 @@ type pools struct {
 
 // maxKept bounds how many symbols and methods are known from chunk to chunk, of some 200 bytes each.
 const maxKept = 1 << 16
+
+// minIdentities is how many Funcs are known in any case, beside twice as many as there are methods.
+const minIdentities = 1 << 10
 
 func newPools() *pools {
 	p := &pools{
@@ -154,6 +161,9 @@ func (p *pools) reset() {
 	p.sources = p.sources[:0]
 	if max(len(p.symbolOf), len(p.methodOf)) > maxKept {
 		p.forget()
+	}
+	if len(p.methodOf) > 2*len(p.methodBy)+minIdentities {
+		clear(p.methodOf) // of Funcs that were made anew: it holds the old ones
 	}
 	clear(p.threadOf)
 	p.byTID, p.lastTID = p.lastTID, p.byTID

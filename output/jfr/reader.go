@@ -211,12 +211,12 @@ func (r *Reader) nextChunk() {
 		r.err = bad
 		return
 	}
+	r.choose()
 	if bad := r.readConstants(); bad != nil {
 		r.err = bad
 		return
 	}
 	r.stacks.begin(r.k, r.schema)
-	r.choose()
 	r.at = r.start + headerSize
 	events := io.NewSectionReader(r.file, r.at, r.end-r.at)
 	if r.buf == nil {
@@ -309,6 +309,9 @@ func (r *Reader) readMetadata() *BadRecording {
 // readConstants follows the checkpoints from the last to the first. Each lies before the one that leads to it.
 func (r *Reader) readConstants() *BadRecording {
 	r.k = newConstants()
+	for _, c := range r.wanted {
+		r.k.wantStacks = r.k.wantStacks || c.stack
+	}
 	total := int64(0)
 	for at := r.head.constants; ; {
 		c, bad := r.big(r.start+at, typeCheckpoint, maxConstants-total)

@@ -321,7 +321,8 @@ func withCheckpoint(b []byte, back int64, pools []byte) []byte {
 
 // withTypes is a chunk whose metadata has these types, with one constant of the first.
 func withTypes(t testing.TB, types []typeDef) []byte {
-	metadata := appendEvent(nil, append([]byte{byte(typeMetadata), 0, 0}, encodeMetadata(append(types, typeTable...))...))
+	body := encodeMetadata(append(types, typeTable...), metadataID)
+	metadata := appendEvent(nil, append([]byte{byte(typeMetadata), 0, 0}, body...))
 	pools := appendInt([]byte{byte(typeCheckpoint), 0, 0, 0, 0, 1}, uint64(types[0].id))
 	constants := appendEvent(nil, append(append(pools, 1, 1), make([]byte, 25)...))
 	at := int64(headerSize + len(metadata))

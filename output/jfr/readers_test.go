@@ -69,6 +69,21 @@ func TestConverter(t *testing.T) {
 	}
 }
 
+// TestConverterHits: the converter counts allocations as we do, by class, and so their weight is what it takes it for.
+func TestConverterHits(t *testing.T) {
+	jars, jdk := jvmtest.Readers(t)
+	theirs := map[string]int64{}
+	for stack, n := range jvmtest.Converted(t, jars, jdk, writeFile(t, "hits.jfr", hitsFile(t)), "--alloc", "--total") {
+		leaf := stack[strings.LastIndexByte(stack, ';')+1:]
+		theirs[strings.TrimSuffix(leaf, "_[k]")] += n
+	}
+	for _, h := range hits {
+		if h.kind == allocKind && h.about[0] != '[' && theirs[h.about] != h.bytes {
+			t.Errorf("%s: %d bytes of %d: %v", h.about, theirs[h.about], h.bytes, theirs)
+		}
+	}
+}
+
 // TestReadsAsyncProfiler: of async-profiler's own recording we read what its converter reads.
 func TestReadsAsyncProfiler(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
@@ -86,14 +101,18 @@ func TestReadsAsyncProfiler(t *testing.T) {
 // them.
 func TestJMC(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
-	for name, file := range map[string][]byte{"cpu": recording(t), "wall": wallRecording(t)} {
+	for name, file := range map[string][]byte{"cpu": recording(t), "wall": wallRecording(t), "hits": hitsFile(t)} {
 		program, written := "../../testdata/readers/ReadWithJMC.java", writeFile(t, name+".jfr", file)
 		out := jdk.Java(t, "-cp", filepath.Join(jars, "*"), program, written)
 		want := []string{"1 events goprof.Account", "label goprof.Account Account", "1 events goprof.Pauses"}
-		if name == "cpu" {
+		switch name {
+		case "hits":
+			want = append(want, "3 events jdk.ObjectAllocationSample", "2 events jdk.JavaExceptionThrow",
+				"1 events jdk.ClassDefine", "1 events goprof.event.malloc", "label goprof.event.malloc malloc")
+		case "cpu":
 			want = append(want, "2495 events jdk.ExecutionSample", "2505 events jdk.NativeMethodSample",
 				"835 top jdk.ExecutionSample shop.Price#round:12", "835 top jdk.NativeMethodSample libjvm#epoll_wait")
-		} else {
+		default:
 			want = append(want, fmt.Sprintf("%d events profiler.WallClockSample", len(stateNames)))
 		}
 		for _, line := range want {

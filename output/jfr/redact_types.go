@@ -10,6 +10,10 @@ var keptTypePrefixes = []string{"java.lang.", "jdk.types.", "jdk.jfr.", "jdk.set
 // events of applications.
 var keptEvents = listOf(`
 	goprof.Recording goprof.Account goprof.Unseen goprof.Pauses goprof.Note goprof.Source goprof.Mark goprof.SampleDetail
+	goprof.EventKind goprof.EventCount goprof.event.thread_start goprof.event.gc_request goprof.event.safepoint
+	goprof.event.deopt goprof.event.compile goprof.event.malloc goprof.event.mmap goprof.event.page_faults
+	goprof.event.major_faults goprof.event.context_switches goprof.event.cpu_migrations goprof.event.cycles
+	goprof.event.instructions goprof.event.cache_misses goprof.event.branch_misses
 	profiler.WallClockSample profiler.Malloc profiler.Free profiler.LiveObject profiler.Window profiler.MethodTrace
 	profiler.CPUTimeSample jdk.ExecutionSample jdk.NativeMethodSample jdk.CPUTimeSample jdk.CPUTimeSamplesLost
 	jdk.ObjectAllocationSample jdk.ObjectAllocationInNewTLAB jdk.ObjectAllocationOutsideTLAB jdk.ObjectCount
@@ -72,6 +76,7 @@ const (
 	loaderText
 	sourceText
 	buildText
+	eventTypeText // the type of an event: a name that stays, or nothing
 )
 
 // textFields say what the texts of events and constants are: "type.field". What is not here is emptied.
@@ -81,8 +86,10 @@ var textFields = map[string]meaning{
 	"goprof.Recording.jvm":       versionText, "goprof.Recording.collector": sentence, "goprof.Recording.mode": sentence,
 	"goprof.Recording.engine": sentence, "goprof.Recording.weight": sentence, "goprof.Account.quality": sentence,
 	"goprof.Unseen.reason": sentence, "goprof.Note.name": sentence, "goprof.Note.text": sentence,
-	"goprof.Note.remedy": sentence,
-	"goprof.Mark.kind":   sentence, "goprof.Mark.text": sentence, "goprof.Source.file": sourceText,
+	"goprof.Note.remedy":     sentence,
+	"goprof.EventKind.event": sentence, "goprof.EventKind.type": eventTypeText, "goprof.EventKind.unit": sentence,
+	"goprof.EventCount.event": sentence, "goprof.EventCount.unit": sentence,
+	"goprof.Mark.kind": sentence, "goprof.Mark.text": sentence, "goprof.Source.file": sourceText,
 	"goprof.Source.build": buildText,
 
 	"jdk.JVMInformation.jvmName": versionText, "jdk.JVMInformation.jvmVersion": versionText,

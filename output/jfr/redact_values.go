@@ -167,6 +167,10 @@ func (r *redactor) text(m meaning, s string, in *around) string {
 		return r.sourceName(s, in)
 	case buildText:
 		return by.Build(s)
+	case eventTypeText:
+		if keptEvents[s] {
+			return s
+		}
 	}
 	return ""
 }

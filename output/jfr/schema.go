@@ -25,8 +25,10 @@ type class struct {
 	name   string
 	event  bool
 	fields []field
-	simple bool  // one field, a string
-	flat   bool  // nothing but whole numbers
+	simple bool // one field, a string
+	flat   bool // nothing but whole numbers
+	single bool // a primitive type or a string, of this form
+	form   form
 	stack  bool  // an event with a stack trace
 	events int64 // that were counted: Reader.Tally
 }
@@ -100,8 +102,9 @@ var eventSlots = map[string]slot{
 	"stackTrace": slotStack, "state": slotState,
 	"samples": slotSamples, "timeSpan": slotSpan,
 	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "failed": slotFailed,
-	"weight": slotBytes, "allocationSize": slotBytes, "tlabSize": slotBytes,
-	"objectClass": slotClass, "monitorClass": slotClass, "parkedClass": slotClass,
+	"weight": slotBytes, "allocationSize": slotBytes, "tlabSize": slotBytes, "bytes": slotBytes,
+	"objectClass": slotClass, "thrownClass": slotClass, "definedClass": slotClass, "about": slotClass,
+	"monitorClass": slotClass, "parkedClass": slotClass,
 }
 
 // sourceSlots are those of the events that come before a chunk's others in our files.
@@ -227,6 +230,7 @@ func (s *schema) link() {
 			f.form = f.formOf()
 			c.stack = c.stack || c.event && f.slot == slotStack
 		}
+		c.form, c.single = forms[c.name]
 		c.simple = len(c.fields) == 1 && c.fields[0].form == formText && !c.fields[0].array
 		c.flat = !slices.ContainsFunc(c.fields, func(f field) bool { return f.form != formInt || f.array })
 	}
@@ -262,8 +266,8 @@ func (c *cursor) value(of *class, depth int, into *record) {
 	if depth > maxValueDepth {
 		c.fail("%s: values more than %d deep", of.name, maxValueDepth)
 	}
-	if form, ok := forms[of.name]; ok { // of a primitive type, as constants may be
-		c.single(&field{form: form, class: of}, depth, into)
+	if of.single { // as constants may be
+		c.single(&field{form: of.form, class: of}, depth, into)
 		return
 	}
 	if of.flat {
@@ -284,20 +288,45 @@ func (c *cursor) value(of *class, depth int, into *record) {
 			c.bytes(n)
 			continue
 		}
+		frames := f.slot == slotFrames && into != nil
+		if frames && n > maxFrames-len(into.frames) {
+			c.fail("a stack of more than %d frames", maxFrames)
+			c.bad.TooMuch = true
+			return
+		}
+		if f.form == formStruct && f.class != nil && f.class.flat {
+			c.flats(n, f.class, frames, into)
+			continue
+		}
 		for range n {
 			if !c.step() {
 				return
 			}
 			c.single(f, depth, into)
-			if f.slot == slotFrames && into != nil {
-				if len(into.frames) == maxFrames {
-					c.fail("a stack of more than %d frames", maxFrames)
-					c.bad.TooMuch = true
-					return
-				}
+			if frames {
 				into.addFrame()
 			}
 		}
+	}
+}
+
+// flats reads n values of a flat class if they are a stack's frames, and passes over others: a recording has millions
+// of frames, which are read when an event refers to them.
+func (c *cursor) flats(n int, of *class, frames bool, into *record) {
+	if !frames {
+		if c.steps -= n * (1 + len(of.fields)); c.steps < 0 {
+			c.step() // which says so
+			return
+		}
+		c.skip(n * len(of.fields))
+		return
+	}
+	for range n {
+		if !c.step() {
+			return
+		}
+		c.numbers(of, into)
+		into.addFrame()
 	}
 }
 

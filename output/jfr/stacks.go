@@ -29,6 +29,7 @@ type stackMaker struct {
 	made    uint64 // stacks
 
 	code   map[codeKey]code     // of the chunk
+	recent [1 << 12]recentCode  // of it, by what is next to random of their keys
 	stacks map[uint64]madeStack // of the chunk, by their keys
 	frames int                  // in stacks
 	all    int                  // that were made of this chunk's
@@ -44,6 +45,14 @@ type madeStack struct {
 // codeKey is a method and the key of a frame type.
 type codeKey struct{ method, kind uint64 }
 
+// recentCode is a place of the cache before the map. A stack's frames are mostly those of others.
+type recentCode struct {
+	key codeKey
+	code
+}
+
+func (r *recentCode) known() bool { return r.fn != nil || r.sort == truncation }
+
 // code is what frames of a codeKey have in common.
 type code struct {
 	fn   *profile.Func
@@ -55,7 +64,7 @@ type code struct {
 // begin begins a chunk.
 func (m *stackMaker) begin(k *constants, s *schema) {
 	m.k, m.schema = k, s
-	m.code = make(map[codeKey]code)
+	m.code, m.recent = make(map[codeKey]code), [len(m.recent)]recentCode{}
 	m.forget()
 	m.all = 0
 	if m.funcs == nil || max(len(m.funcs), len(m.numbers)) > maxFuncs {
@@ -138,10 +147,19 @@ func (m *stackMaker) frame(s *profile.Stack, raw *rawFrame) {
 // codeOf is what a frame runs: the same for all frames of a method and a type.
 func (m *stackMaker) codeOf(raw *rawFrame) code {
 	key := codeKey{raw.method, raw.kind}
-	c, ok := m.code[key]
-	if ok {
-		return c
+	recent := &m.recent[(raw.method<<2^raw.kind)%uint64(len(m.recent))]
+	if recent.key == key && recent.known() {
+		return recent.code
 	}
+	c, ok := m.code[key]
+	if !ok {
+		c = m.newCode(key, raw)
+	}
+	*recent = recentCode{key, c}
+	return c
+}
+
+func (m *stackMaker) newCode(key codeKey, raw *rawFrame) (c code) {
 	c.sort, c.kind = m.sort(raw)
 	if c.sort == truncation {
 		c.why = m.reason(raw.method)
@@ -183,6 +201,8 @@ func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 			return gapCode, profile.Gap
 		case sortClasses[stateCode]:
 			return stateCode, profile.StateFrame
+		case sortClasses[kernelCode]:
+			return kernelCode, profile.Kernel
 		case sortClasses[truncation]:
 			return truncation, profile.Gap
 		}
@@ -240,6 +260,8 @@ func className(symbol string) string {
 			name = p
 		} else if rest, ok := strings.CutPrefix(name, "L"); ok {
 			name = strings.TrimSuffix(rest, ";")
+		} else { // "[unknown class]" is no array
+			name, dimensions = symbol, 0
 		}
 	}
 	return strings.ReplaceAll(name, "/", ".") + strings.Repeat("[]", min(dimensions, 255))

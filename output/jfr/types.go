@@ -75,6 +75,12 @@ const (
 	typeSource
 	typeMark
 	typeThreadAllocation
+	typeObjectAllocation
+	typeException
+	typeClassDefine
+	typeEventKind
+	typeEventCount
+	typeFirstOwn // and from here on, those of events that have no type of the JDK's
 )
 
 // typeDef is one class of the metadata event.
@@ -153,6 +159,9 @@ var (
 	inAccount   = []string{"goprof"}
 	oneValue    = value("value", typeString, "")
 )
+
+// hitCount is how many hits of an event one that was written stands for.
+var hitCount = fieldDef{name: "samples", typ: typeInt, label: "Hits It Stands For", as: unsigned}
 
 func sampleEvent(id typeID, name, label, description string, more ...fieldDef) typeDef {
 	fields := []fieldDef{
@@ -298,6 +307,43 @@ var typeTable = []typeDef{
 		[]string{"Java Application", "Statistics"},
 		fieldDef{name: "allocated", typ: typeLong, label: "Allocated", as: byteCount},
 		ref("thread", typeThread, "Thread")),
+
+	// Of these three, weight and samples say what one stands for: an event may be thinned out.
+	event(typeObjectAllocation, allocationEvent, "Object Allocation Sample", "",
+		[]string{"Java Application"},
+		ref("eventThread", typeThread, "Event Thread"),
+		ref("stackTrace", typeStackTrace, "Stack Trace"),
+		ref("objectClass", typeClass, "Object Class"),
+		fieldDef{name: "weight", typ: typeLong, label: "Sample Weight", as: byteCount}),
+	event(typeException, exceptionEvent, "Java Exception", "", []string{"Java Application"},
+		fieldDef{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
+		ref("eventThread", typeThread, "Event Thread"),
+		ref("stackTrace", typeStackTrace, "Stack Trace"),
+		value("message", typeString, "Message"),
+		ref("thrownClass", typeClass, "Class"),
+		hitCount),
+	event(typeClassDefine, classDefineEvent, "Class Define", "",
+		[]string{"Java Virtual Machine", "Class Loading"},
+		ref("eventThread", typeThread, "Event Thread"),
+		ref("stackTrace", typeStackTrace, "Stack Trace"),
+		ref("definedClass", typeClass, "Defined Class"),
+		ref("definingClassLoader", typeClassLoader, "Defining Class Loader"),
+		hitCount),
+	event(typeEventKind, "goprof.EventKind", "Kind of Event", "Which events of this file are samples, and of what",
+		inAccount,
+		value("event", typeString, "Name"),
+		value("type", typeString, "Event Type"),
+		value("unit", typeString, "Counted In")),
+	event(typeEventCount, "goprof.EventCount", "Event Count", "How often an event happened, and what became samples",
+		inAccount,
+		value("event", typeString, "Name"),
+		value("unit", typeString, "Counted In"),
+		number("hits", "Hits"),
+		number("amount", "Amount"),
+		number("taken", "Hits That Became Samples"),
+		number("stood", "Amount That Samples Stand For"),
+		number("missed", "Missed by the Kernel"),
+		number("interval", "Mean Amount Between Samples")),
 
 	event(typeRecording, "goprof.Recording", "Recording", "How goprof made this recording", inAccount,
 		value("version", typeString, "goprof Version"),

@@ -37,6 +37,7 @@ type Writer struct {
 	pools  *pools
 	body   []byte // of the event that is being made
 	head   []byte
+	types  eventTypes // of samples of events
 
 	written int64 // bytes of whole chunks
 	unsaved int64 // events of the open chunk
@@ -133,6 +134,9 @@ func (w *Writer) begin(now profile.Instant) {
 	w.pools.reset()
 	w.unsaved = 0
 	w.facts.write(w)
+	for i := range w.types.list {
+		w.eventKind(&w.types.list[i])
+	}
 }
 
 // event begins an event of a moment; end appends it to the chunk.
@@ -153,11 +157,11 @@ func (w *Writer) flush() {
 	}
 	w.open = false
 	metadata := w.metadata()
-	constants := w.constants()
+	constants, size := w.constants()
 	atEvents := headerSize + len(metadata)
 	atConstants := atEvents + len(w.pools.sources) + len(w.events)
 	head := header{
-		size:        int64(atConstants + len(constants)),
+		size:        int64(atConstants + size),
 		constants:   int64(atConstants),
 		metadata:    headerSize,
 		startNanos:  w.start.Wall - (w.start.Ticks - w.from),
@@ -167,7 +171,7 @@ func (w *Writer) flush() {
 	}
 	chunk := append(head.append(w.head[:0]), metadata...)
 	w.head = chunk
-	for _, part := range [][]byte{chunk, w.pools.sources, w.events, constants} {
+	for _, part := range append([][]byte{chunk, w.pools.sources, w.events}, constants...) {
 		if _, err := w.to.Write(part); err != nil {
 			w.fail(err)
 			return
@@ -223,13 +227,18 @@ func (w *Writer) metadata() []byte {
 	b := appendInt(w.body[:0], uint64(typeMetadata))
 	b = appendInt(b, uint64(w.from))
 	b = appendInt(b, 0) // duration
-	b = append(b, metadataBody...)
+	if w.types.metadata != nil {
+		b = append(b, w.types.metadata...)
+	} else {
+		b = append(b, metadataBody...)
+	}
 	w.body = b
 	return appendEvent(nil, b)
 }
 
-// constants is the checkpoint event: all constants of the chunk.
-func (w *Writer) constants() []byte {
+// constants is the checkpoint event, all constants of the chunk, in pieces, and how long these are together. The pools
+// are pieces as they are: a copy would be as large as the chunk.
+func (w *Writer) constants() (pieces [][]byte, size int) {
 	b := appendInt(w.body[:0], uint64(typeCheckpoint))
 	b = appendInt(b, uint64(w.from))
 	b = append(b, 0, 0, 0) // duration; no checkpoint before; kind
@@ -247,11 +256,25 @@ func (w *Writer) constants() []byte {
 		}
 	}
 	b = appendInt(b, uint64(len(lists)))
+	from := 0
 	for _, list := range lists {
 		b = appendInt(b, uint64(list.typ))
 		b = appendInt(b, uint64(list.count))
-		b = append(b, list.data...)
+		if len(list.data) < smallPool {
+			b = append(b, list.data...)
+			continue
+		}
+		pieces = append(pieces, b[from:len(b):len(b)], list.data)
+		from = len(b)
 	}
 	w.body = b
-	return appendEvent(nil, b)
+	pieces = append(pieces, b[from:])
+	for _, piece := range pieces {
+		size += len(piece)
+	}
+	head := appendEventSize(nil, size)
+	return append([][]byte{head}, pieces...), size + len(head)
 }
+
+// smallPool is how large a pool is at most that is copied: a write for each would cost more.
+const smallPool = 4 << 10

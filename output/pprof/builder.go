@@ -24,6 +24,8 @@ type Options struct {
 	States bool
 	// NoCount says that how many samples there are is not known: they have only their second value.
 	NoCount bool
+	// CountOnly says that they have nothing else.
+	CountOnly bool
 }
 
 // Builder sums samples up. It is not safe for concurrent use.
@@ -305,21 +307,25 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 		p.TimeNanos = meta.Start.UnixNano()
 	}
 	p.Comments = comments(&meta)
-	if b.o.NoCount {
-		p = withoutCount(p)
+	switch {
+	case b.o.NoCount:
+		p = withOne(p, 1)
+	case b.o.CountOnly:
+		p = withOne(p, 0)
+		p.PeriodType = p.SampleType[0]
 	}
 	return p.Write(to)
 }
 
-// withoutCount is a profile without its first value.
-func withoutCount(p *pb.Profile) *pb.Profile {
-	out := &pb.Profile{SampleType: p.SampleType[1:], DefaultSampleType: p.SampleType[1].Type,
+// withOne is a profile with one of its two values.
+func withOne(p *pb.Profile, value int) *pb.Profile {
+	out := &pb.Profile{SampleType: p.SampleType[value : value+1], DefaultSampleType: p.SampleType[value].Type,
 		Sample: make([]*pb.Sample, len(p.Sample)), Mapping: p.Mapping, Location: p.Location, Function: p.Function,
 		Comments: p.Comments, TimeNanos: p.TimeNanos, DurationNanos: p.DurationNanos,
 		PeriodType: p.PeriodType, Period: p.Period}
 	for i, s := range p.Sample {
 		one := *s
-		one.Value = s.Value[1:]
+		one.Value = s.Value[value : value+1]
 		out.Sample[i] = &one
 	}
 	return out

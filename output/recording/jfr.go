@@ -17,7 +17,7 @@ type jfrFile struct {
 	file   io.ReaderAt
 	size   int64
 	events []string // that are its samples
-	ours   bool     // goprof wrote it
+	contents
 }
 
 func openJFR(file io.ReaderAt, size int64, name string, o Options) (*jfrFile, error) {
@@ -26,7 +26,7 @@ func openJFR(file io.ReaderAt, size int64, name string, o Options) (*jfrFile, er
 	if err := scan.run(file, size); err != nil {
 		return nil, err
 	}
-	f.ours = scan.ours
+	f.contents = scan.contents
 	events, err := scan.choose(o.Event)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func isCutOff(err error) bool {
 }
 
 func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
-	m := sampleMaker{ours: f.ours, classes: make(map[string]profile.Frame)}
+	m := sampleMaker{ours: f.ours, kind: f.kind, classes: make(map[string]profile.Frame)}
 	wanted := func(name string, stack bool) bool { return stack && slices.Contains(f.events, name) }
 	return f.read(wanted, func(r *jfr.Reader, e *jfr.Event) error {
 		s := m.sample(r, e)
@@ -74,6 +74,7 @@ func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
 // sampleMaker makes samples of events.
 type sampleMaker struct {
 	ours    bool
+	kind    func(event string) *profile.EventKind
 	stack   profile.Stack
 	classes map[string]profile.Frame // leaves that say what was allocated or waited for
 }
@@ -89,16 +90,18 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
 	}
 	state, known := e.ProfileState()
 	s.State = state
-	switch modeOf[e.Name] {
+	mode := modeOf[e.Name]
+	if kind := m.kind(e.Name); kind != nil {
+		m.hit(&s, e, kind)
+		mode = kind.Name
+	}
+	switch mode {
 	case profile.ModeCPU:
 		if m.ours {
 			m.sure(&s, e)
 		}
 	case profile.ModeWall:
 		s.Wall, s.Span, s.NoState = true, e.Span, !known
-	case "alloc":
-		s.Bytes = e.Bytes
-		m.leaf(&s, e.Class, profile.Native)
 	case "lock":
 		s.Wall, s.Span, s.State = true, e.Duration, profile.Blocked
 		if e.Name == threadPark {
@@ -106,13 +109,24 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
 		}
 		m.leaf(&s, s.State.Label(e.Class), profile.StateFrame)
 	default: // the event itself says what the thread did
-		s.Wall, s.Span, s.NoState = true, e.Duration, !known
+		if s.NoState = !known; s.Event == nil {
+			s.Wall, s.Span = true, e.Duration
+		}
 	}
 	if s.Stack == nil || len(s.Stack.Frames) == 0 {
 		m.stack = profile.Stack{Frames: append(m.stack.Frames[:0], noStack)}
 		s.Stack, s.StackNumber = &m.stack, 0
 	}
 	return s
+}
+
+// hit makes the sample one of an event: what it was about is the leaf.
+func (m *sampleMaker) hit(s *profile.Sample, e *jfr.Event, kind *profile.EventKind) {
+	s.Event, s.About = kind, e.Class != ""
+	if kind.Unit == profile.Bytes {
+		s.Bytes = e.Bytes
+	}
+	m.leaf(s, e.Class, profile.Native)
 }
 
 // leaf puts on top of the stack what its leaf allocated or waited for.

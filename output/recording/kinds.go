@@ -21,33 +21,62 @@ const (
 	allocOutside    = "jdk.ObjectAllocationOutsideTLAB"
 	monitorEnter    = "jdk.JavaMonitorEnter"
 	threadPark      = "jdk.ThreadPark"
+	exceptionThrow  = "jdk.JavaExceptionThrow"
+	classDefine     = "jdk.ClassDefine"
 )
 
 // EventGroups are what Options.Event can be beside the names of events.
 var EventGroups = []string{"cpu", "native", "wall", "alloc", "lock", "park"}
 
-// modeOf says which mode a recording of such events is of.
+// modeOf says which mode a recording of such events is of, where they are of none of ours (kind).
 var modeOf = map[string]string{
 	executionSample: profile.ModeCPU, nativeSample: profile.ModeCPU, cpuTimeSample: profile.ModeCPU,
-	wallSample:  profile.ModeWall,
-	allocSample: "alloc", allocInTLAB: "alloc", allocOutside: "alloc", monitorEnter: "lock", threadPark: "lock",
+	wallSample: profile.ModeWall, monitorEnter: "lock", threadPark: "lock",
 }
 
-// weightsOf says what events can be counted in, the usual way first.
-func weightsOf(event string, ours bool) []profile.Weight {
+// otherKinds are events of others' recordings that are ours by another name.
+var otherKinds = func() map[string]*profile.EventKind {
+	alloc := &profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}
+	return map[string]*profile.EventKind{allocSample: alloc, allocInTLAB: alloc, allocOutside: alloc,
+		exceptionThrow: {Name: profile.EventExceptions}, classDefine: {Name: profile.EventClassLoad}}
+}()
+
+// kind is the event that samples of a type are of; nil of CPU time, of time, and of what is none of ours.
+func (c *contents) kind(event string) *profile.EventKind {
+	if kind := c.kinds[event]; kind != nil {
+		return kind
+	}
+	return otherKinds[event]
+}
+
+// mode says which mode a recording of such events is of.
+func (c *contents) mode(event string) string {
+	if kind := c.kind(event); kind != nil {
+		return kind.Name
+	}
+	return modeOf[event]
+}
+
+// weights says what events can be counted in, the usual way first.
+func (c *contents) weights(event string) []profile.Weight {
+	kind := c.kind(event)
+	switch {
+	case kind != nil && kind.Unit == profile.Samples:
+		return []profile.Weight{profile.Samples}
+	case kind != nil:
+		return []profile.Weight{kind.Unit, profile.Samples}
+	}
 	switch modeOf[event] {
 	case profile.ModeCPU:
-		if ours || event == cpuTimeSample {
+		if c.ours || event == cpuTimeSample {
 			return []profile.Weight{profile.Samples, profile.CPUTime}
 		}
 		return []profile.Weight{profile.Samples}
 	case profile.ModeWall:
-		if ours {
+		if c.ours {
 			return []profile.Weight{profile.Samples, profile.WallTime, profile.CPUTime}
 		}
 		return []profile.Weight{profile.Samples, profile.WallTime}
-	case "alloc":
-		return []profile.Weight{profile.Bytes, profile.Samples}
 	case "lock":
 		return []profile.Weight{profile.WallTime, profile.Samples}
 	}
@@ -56,9 +85,11 @@ func weightsOf(event string, ours bool) []profile.Weight {
 
 // contents is what a JFR file holds.
 type contents struct {
-	counts map[string]int64 // of all events
-	stacks map[string]bool  // those with a stack trace
-	ours   bool             // goprof wrote it
+	counts map[string]int64              // of all events
+	stacks map[string]bool               // those with a stack trace
+	ours   bool                          // goprof wrote it
+	kinds  map[string]*profile.EventKind // of those that are samples of events, in ours, by type
+	first  []string                      // types in the order in which their events were asked for
 }
 
 // has reports whether there are such events.
@@ -86,7 +117,7 @@ func (c *contents) choose(want string) ([]string, error) {
 	slices.Sort(chosen)
 	chosen = slices.Compact(chosen)
 	for _, event := range chosen {
-		if modeOf[event] != modeOf[chosen[0]] {
+		if c.mode(event) != c.mode(chosen[0]) {
 			return nil, &Lacks{Problem: fmt.Sprintf("%s and %s cannot be counted together", chosen[0], event),
 				Remedy: "--event with one of them"}
 		}
@@ -94,8 +125,12 @@ func (c *contents) choose(want string) ([]string, error) {
 	return chosen, nil
 }
 
-// usual is what is read where nobody says what: CPU time, else wall-clock time, else what there is most of.
+// usual is what is read where nobody says what: the event that was asked for first, or CPU time, else wall-clock time,
+// else what there is most of.
 func (c *contents) usual() ([]string, error) {
+	if i := slices.IndexFunc(c.first, c.has); i >= 0 {
+		return c.first[i : i+1], nil
+	}
 	for _, group := range EventGroups {
 		if found := c.group(group); len(found) > 0 {
 			return found, nil
@@ -140,9 +175,12 @@ func (c *contents) group(name string) []string {
 	return nil
 }
 
-// named is the event of a name, which may lack what stands before its last dot.
+// named is the event of a name, which may lack what stands before its last dot, or be that which --event of record had.
 func (c *contents) named(name string) (found []string) {
 	for _, event := range c.withStacks() {
+		if kind := c.kinds[event]; kind != nil && strings.EqualFold(kind.Name, name) {
+			return []string{event}
+		}
 		last := event[strings.LastIndexByte(event, '.')+1:]
 		if strings.EqualFold(event, name) || strings.EqualFold(last, name) {
 			found = append(found, event)

@@ -3,6 +3,7 @@ package recording
 import (
 	"cmp"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,8 @@ type scan struct {
 }
 
 func newScan() *scan {
-	return &scan{contents: contents{stacks: make(map[string]bool)}, periods: make(map[string]time.Duration)}
+	c := contents{stacks: make(map[string]bool), kinds: make(map[string]*profile.EventKind)}
+	return &scan{contents: c, periods: make(map[string]time.Duration)}
 }
 
 // maxStacks bounds how many names of events are kept.
@@ -43,6 +45,8 @@ var facts = map[string]func(*scan, *jfr.Reader, fields){
 	"goprof.Unseen":       (*scan).unseen,
 	"goprof.Pauses":       (*scan).pauses,
 	"goprof.Note":         (*scan).note,
+	"goprof.EventKind":    (*scan).eventKind,
+	"goprof.EventCount":   (*scan).eventCount,
 	"jdk.JVMInformation":  (*scan).jvm,
 	"jdk.ActiveSetting":   (*scan).setting,
 	"jdk.GCConfiguration": (*scan).collector,
@@ -66,6 +70,7 @@ func (s *scan) run(file io.ReaderAt, size int64) error {
 		facts[e.Name](s, r, fieldsOf(e))
 	}
 	s.counts = r.Counts()
+	s.orderKinds()
 	from, to := r.Range()
 	s.meta.Start, s.meta.Duration = from, max(to.Sub(from), 0)
 	return nil
@@ -92,11 +97,47 @@ func (s *scan) recording(_ *jfr.Reader, f fields) {
 	m.Version, m.Host, m.PID = f.text("version"), f.text("host"), int(f.number("pid"))
 	m.MainClass, m.JVM, m.Collector = f.text("mainClass"), f.text("jvm"), f.text("collector")
 	m.Mode, m.Engine, m.Interval = f.text("mode"), f.text("engine"), f.span("interval")
-	switch f.text("weight") {
+	m.Weight = weightNamed(f.text("weight"))
+}
+
+func weightNamed(text string) profile.Weight {
+	switch text {
 	case "cpu time":
-		m.Weight = profile.CPUTime
+		return profile.CPUTime
 	case "wall time":
-		m.Weight = profile.WallTime
+		return profile.WallTime
+	case "bytes":
+		return profile.Bytes
+	}
+	return profile.Samples
+}
+
+// eventKind says which type the samples of an event have. Each chunk says it again.
+func (s *scan) eventKind(_ *jfr.Reader, f fields) {
+	typ := f.text("type")
+	if s.kinds[typ] == nil && len(s.kinds) < maxParts {
+		s.kinds[typ] = &profile.EventKind{Name: f.text("event"), Unit: weightNamed(f.text("unit"))}
+		s.first = append(s.first, typ)
+	}
+}
+
+// orderKinds brings the events into the order in which they were asked for, which the mode says.
+func (s *scan) orderKinds() {
+	asked := "," + s.meta.Mode + ","
+	place := func(typ string) int {
+		if at := strings.Index(asked, ","+s.kinds[typ].Name+","); at >= 0 {
+			return at
+		}
+		return len(asked)
+	}
+	slices.SortStableFunc(s.first, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+}
+
+func (s *scan) eventCount(_ *jfr.Reader, f fields) {
+	if a := s.sum(); len(a.Events) < maxParts {
+		a.Events = append(a.Events, profile.EventCount{Name: f.text("event"), Unit: weightNamed(f.text("unit")),
+			Hits: f.number("hits"), Amount: f.number("amount"), Taken: f.number("taken"), Stood: f.number("stood"),
+			Missed: f.number("missed"), Interval: f.number("interval")})
 	}
 }
 
@@ -188,10 +229,10 @@ func parsePeriod(text string) time.Duration {
 func (s *scan) fill(i *Info, events []string) {
 	i.Event, i.Notes = eventText(events), s.notes
 	i.Meta, i.Summary, i.JVMStart = s.meta, s.summary, s.began
-	i.Weights = weightsOf(events[0], s.ours)
-	m := &i.Meta
-	if !s.ours || modeOf[events[0]] != profile.ModeCPU && modeOf[events[0]] != profile.ModeWall {
-		m.Mode, m.Weight = modeOf[events[0]], i.Weights[0]
+	i.Weights = s.weights(events[0])
+	m, mode := &i.Meta, s.mode(events[0])
+	if !s.ours || mode != profile.ModeCPU && mode != profile.ModeWall {
+		m.Mode, m.Weight = mode, i.Weights[0]
 	}
 	if !s.ours {
 		m.Interval = s.periods[events[0]]

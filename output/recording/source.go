@@ -57,6 +57,11 @@ func (i *Info) Counts() bool {
 	return len(i.Weights) == 0 || slices.Contains(i.Weights, profile.Samples)
 }
 
+// CountsOnly reports whether samples stand for nothing but their number: those of an event that is no amount.
+func (i *Info) CountsOnly() bool {
+	return i.Meta.Mode != profile.ModeCPU && i.Meta.Mode != "" && len(i.Weights) == 1 && i.Weights[0] == profile.Samples
+}
+
 // Mark is something that is known of a moment, or of a span of time: a collection, a safepoint, a pause.
 type Mark struct {
 	Kind string // a stable word: "gc", "safepoint", "pause"

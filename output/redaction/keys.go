@@ -10,12 +10,12 @@ const keysOfOurs = `
 	idle_threads interval interval_ns java java_id java_threads jvm jvm_threads kind leaf_guessed
 	leaf_likely leans length_ns level line longest_gap_ns longest_ns looks lost lost_by main_class
 	max_ns missed missing mode module moved moves name names next not_sampled_ns notes number
-	omitted operations others overflow own_cpu_ns owner owner_virtual p path pauses pc pid priority
+	omitted operations others overflow own_cpu_ns owner owner_virtual p path pauses pc percent pid priority
 	process_ns quality rate_hz rate_lowered_hz rate_reached_hz recording remedy repeated rows
 	running safepoints sampled_ns samples seen seen_ns self self_share sender severity share short
-	short_ns shown signal silent_threads size skipped_ticks sp start state states still stood
+	short_ns short_sleeps shown signal silent_threads size skipped_ticks sp start state states still stood
 	stopped switches system taken text thread threads tid tids time time_ns timed too_new took_ns
 	total total_ns total_share truncated truncated_by unconfirmed unit unknown unread unstopped
-	untracked uptime_ns version virtual virtual_threads vm waiting waits waits_for weight where
+	unproven untracked uptime_ns version virtual virtual_threads vm waiting waits waits_for weight where
 	whole why
 	RUNNABLE BLOCKED WAITING TIMED_WAITING NEW TERMINATED PARKED TIMED_PARKED SLEEPING`

@@ -179,7 +179,7 @@ func TestSearchIsBounded(t *testing.T) {
 	z, _ := flate.NewWriter(&b, 9)
 	z.Write(make([]byte, 1<<20))
 	z.Close()
-	s := &search{forms: formsOf([]string{"absent"}), found: make(map[string]string), left: 1 << 19}
+	s := &search{forms: formsOf([]string{"absent"}), found: make(map[string]string), left: 1 << 19, window: window}
 	s.in([]byte(base64.StdEncoding.EncodeToString(b.Bytes())), "in the file", 0)
 	if !s.deep {
 		t.Errorf("%d bytes are left of the bound, and it was not met", s.left)

@@ -8,11 +8,12 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"io"
+	"iter"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -27,7 +28,6 @@ const (
 	maxNested    = 4       // packed within packed
 	maxPieces    = 1 << 16 // base64 in a page, entries of a zip
 	leastBase64  = 64      // characters
-	maxInMemory  = 1 << 30
 	maxWordBytes = 1 << 10
 )
 
@@ -59,33 +59,38 @@ type Left struct {
 
 // Search looks for words in a file's bytes and in all that is packed in them: gzip, zip, base64, names that a page
 // shortens. Each word is looked for as UTF-8, Latin-1, UTF-16 and the numbers of JFR, and as JSON, HTML and URLs write
-// it. It returns each word once.
-func Search(from io.Reader, words []string) ([]Left, error) {
-	data, err := io.ReadAll(io.LimitReader(from, maxInMemory+1))
-	if err != nil {
+// it. It returns each word once. Of a file of any length some MB are in memory (search_stream.go).
+func Search(from io.Reader, words []string) ([]Left, error) { return searchBy(from, window, words...) }
+
+func searchBy(from io.Reader, window int, words ...string) ([]Left, error) {
+	s := &search{forms: formsOf(words), found: make(map[string]string), left: maxSearched, window: window}
+	for _, forms := range s.forms {
+		for _, form := range forms {
+			s.longest = max(s.longest, len(form))
+		}
+	}
+	if err := s.stream(from, "in the file", 0); err != nil {
 		return nil, err
 	}
-	if len(data) > maxInMemory {
-		return nil, fmt.Errorf("the file is larger than %d MiB, and cannot be searched whole", maxInMemory>>20)
-	}
-	s := &search{forms: formsOf(words), found: make(map[string]string), left: maxSearched}
-	s.in(data, "in the file", 0)
 	var all []Left
 	for word, where := range s.found {
 		all = append(all, Left{word, where})
 	}
 	slices.SortFunc(all, func(a, b Left) int { return strings.Compare(a.Word, b.Word) })
-	if s.left < 0 || s.deep {
+	if s.deep {
 		return all, fmt.Errorf("there is more packed in the file than is searched")
 	}
 	return all, nil
 }
 
 type search struct {
-	forms map[string][][]byte // by word, in lower case
-	found map[string]string
-	left  int64
-	deep  bool
+	forms  map[string][][]byte // by word, in lower case
+	found  map[string]string
+	left   int64
+	deep   bool
+	window int // how much is looked at in one piece
+	// longest is how many bytes the longest form has.
+	longest int
 }
 
 // formsOf are the bytes that a word may be in a file.
@@ -125,6 +130,7 @@ func formsOf(words []string) map[string][][]byte {
 // in looks at data, and at what is packed in it.
 func (s *search) in(data []byte, where string, depth int) {
 	if s.left -= int64(len(data)); s.left < 0 {
+		s.deep = true
 		return
 	}
 	s.look(data, where)
@@ -135,6 +141,10 @@ func (s *search) in(data []byte, where string, depth int) {
 	s.gzip(data, depth)
 	s.zip(data, depth)
 	s.base64(data, depth)
+	s.names(data)
+}
+
+func (s *search) names(data []byte) {
 	if names := frontCoded(data); names != nil {
 		s.look(names, "in a page's names")
 	}
@@ -164,21 +174,31 @@ func lowerASCII(data []byte) []byte {
 		}
 		out[i] = c
 	}
-	if utf8.Valid(data) {
-		return bytes.ToLower(data)
+	if text := wholeRunes(data); utf8.Valid(text) {
+		return bytes.ToLower(text)
 	}
 	return out
 }
 
+// wholeRunes leaves out what a window has cut off at its ends.
+func wholeRunes(data []byte) []byte {
+	for n := 0; n < utf8.UTFMax-1 && len(data) > 0 && !utf8.RuneStart(data[0]); n++ {
+		data = data[1:]
+	}
+	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
+		if at := len(data) - n; utf8.RuneStart(data[at]) {
+			if !utf8.FullRune(data[at:]) {
+				data = data[:at]
+			}
+			break
+		}
+	}
+	return data
+}
+
 // unpack reads packed data to its end, or to where it is damaged.
 func (s *search) unpack(from io.Reader, depth int) {
-	data, _ := io.ReadAll(io.LimitReader(from, min(max(s.left, 0), maxInMemory)))
-	if int64(len(data)) >= min(s.left, maxInMemory) {
-		s.deep = true
-	}
-	if len(data) > 0 {
-		s.in(data, "unpacked", depth+1)
-	}
+	_ = s.stream(&toDamage{from}, "unpacked", depth+1) // what is damaged has an end
 }
 
 func (s *search) gzip(data []byte, depth int) {
@@ -211,16 +231,44 @@ func (s *search) zip(data []byte, depth int) {
 	}
 }
 
-// inBase64 is what may be base64, of either alphabet.
-var inBase64 = regexp.MustCompile(fmt.Sprintf(`[A-Za-z0-9+/_-]{%d,}={0,2}`, leastBase64))
+// base64Runs are what may be base64, of either alphabet, without the signs that fill it up.
+func base64Runs(data []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		// Every run has a character at a multiple of the least length.
+		for at := leastBase64 - 1; at < len(data); at += leastBase64 {
+			if !isBase64[data[at]] {
+				continue
+			}
+			from, to := at, at+1
+			for from > 0 && isBase64[data[from-1]] {
+				from--
+			}
+			for to < len(data) && isBase64[data[to]] {
+				to++
+			}
+			if to-from >= leastBase64 && !yield(data[from:to]) {
+				return
+			}
+			at = max(at, to-to%leastBase64-1)
+		}
+	}
+}
+
+var isBase64 = func() (is [256]bool) {
+	for _, c := range []byte(digits64 + "-_") {
+		is[c] = true
+	}
+	return is
+}()
 
 func (s *search) base64(data []byte, depth int) {
-	for i, found := range inBase64.FindAll(data, -1) {
+	i := 0
+	for found := range base64Runs(data) {
+		i++
 		if i > maxPieces {
 			s.deep = true
 			return
 		}
-		found = bytes.TrimRight(found, "=")
 		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			out := make([]byte, e.DecodedLen(len(found)))
 			whole := found
@@ -239,32 +287,35 @@ func (s *search) base64(data []byte, depth int) {
 
 // deflated looks at data that are packed without a header, as pages hold them.
 func (s *search) deflated(data []byte) {
-	limit := min(max(s.left, 0), maxInMemory)
-	plain, _ := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data)), limit))
-	if s.left -= int64(len(plain)); int64(len(plain)) >= limit {
-		s.deep = true
-	}
-	s.look(plain, "in base64")
+	_ = s.stream(&toDamage{flate.NewReader(bytes.NewReader(data))}, "in base64", maxNested)
 }
 
 // frontCoded are the names of a page of ours, in which each says how much of it is the beginning of the last
 // (output/flame). Nil if there are none.
 func frontCoded(data []byte) []byte {
 	var out []byte
-	const begin = `"names":[`
-	for at := bytes.Index(data, []byte(begin)); at >= 0; {
+	for at := bytes.Index(data, []byte(beginNames)); at >= 0; {
 		var names []string
-		from := data[at+len(begin)-1:]
+		from := data[at+len(beginNames)-1:]
 		if json.NewDecoder(bytes.NewReader(from)).Decode(&names) == nil {
 			out = append(out, whole(names)...)
 		}
-		next := bytes.Index(from[1:], []byte(begin))
+		next := bytes.Index(from[1:], []byte(beginNames))
 		if next < 0 {
 			break
 		}
-		at += len(begin) + next
+		at += len(beginNames) + next
 	}
 	return out
+}
+
+const beginNames = `"names":[`
+
+// namesEnd reports whether the names that begin here end here, too, or are none.
+func namesEnd(data []byte) bool {
+	var names []string
+	err := json.NewDecoder(bytes.NewReader(data[len(beginNames)-1:])).Decode(&names)
+	return err == nil || !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

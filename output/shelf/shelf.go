@@ -22,6 +22,7 @@ import (
 	"goprof/output/jfr"
 	"goprof/output/pprof"
 	"goprof/output/ship"
+	"goprof/output/sole"
 	"goprof/profile"
 	"goprof/profile/resource"
 )
@@ -55,6 +56,7 @@ type Stats struct {
 // Shelf is a folder.
 type Shelf struct {
 	o       Options
+	unlock  func()
 	waiting chan *ship.Batch
 	done    chan struct{}
 
@@ -84,16 +86,32 @@ func New(o Options) (*Shelf, error) {
 	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
 		return nil, err
 	}
-	s := &Shelf{o: o, waiting: make(chan *ship.Batch, mostWaiting), done: make(chan struct{}), told: map[string]bool{}}
+	unlock, err := lock(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Shelf{o: o, unlock: unlock, waiting: make(chan *ship.Batch, mostWaiting), done: make(chan struct{}), told: map[string]bool{}}
 	if _, err := output.Reserve(filepath.Join(o.Dir, ".goprof-may-write")); err != nil {
+		unlock()
 		return nil, err
 	}
 	if err := s.list(); err != nil {
+		unlock()
 		return nil, err
 	}
 	s.trim()
 	go s.work()
 	return s, nil
+}
+
+// lock makes sure that no other goprof uses the folder: two would count each other's files wrong, and remove them.
+func lock(dir string) (unlock func(), err error) {
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return sole.Lock(folder, sole.LockName, dir)
 }
 
 // ours are the names that a Shelf gives: time, number, pid, name.
@@ -140,6 +158,7 @@ func (s *Shelf) Close() {
 	}
 	s.mu.Unlock()
 	<-s.done
+	s.unlock()
 }
 
 // Stats is what was done so far.

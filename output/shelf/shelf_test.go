@@ -12,6 +12,7 @@ import (
 	"goprof/output/jfr"
 	"goprof/output/pprof"
 	"goprof/output/ship"
+	"goprof/output/sole"
 	"goprof/profile"
 	"goprof/profile/resource"
 )
@@ -33,9 +34,30 @@ func names(t *testing.T, dir string) (all []string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		all = append(all, e.Name())
+		if e.Name() != sole.LockName {
+			all = append(all, e.Name())
+		}
 	}
 	return all
+}
+
+// TestOneFolderOneUser: a second goprof is told that the folder is in use, until the first one ends.
+func TestOneFolderOneUser(t *testing.T) {
+	dir := t.TempDir()
+	first, err := New(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inUse *sole.InUse
+	if _, err := New(Options{Dir: dir}); !errors.As(err, &inUse) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("the second one: %v", err)
+	}
+	first.Close()
+	second, err := New(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Close()
 }
 
 var start = time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
@@ -177,7 +199,7 @@ func TestFolderGoesAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(dir); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {

@@ -57,10 +57,3 @@ func failureOf(err error) *Failure {
 	}
 	return &Failure{Err: err}
 }
-
-// InUse says that another goprof has a spool open.
-type InUse struct{ Path string }
-
-func (e *InUse) Error() string {
-	return "spool: another goprof uses " + e.Path + ": stop it, or name another folder"
-}

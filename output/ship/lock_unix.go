@@ -8,19 +8,6 @@ import (
 	"syscall"
 )
 
-// lockFolder makes sure that one goprof alone uses a spool. The kernel lets go of the lock when goprof ends, however.
-func lockFolder(folder *os.Root, path string) (unlock func(), err error) {
-	f, err := folder.OpenFile("lock", os.O_CREATE|os.O_RDWR|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("spool: %w", err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		return nil, &InUse{Path: path}
-	}
-	return func() { f.Close() }, nil
-}
-
 // checkOwner refuses a folder into which others may write: they could read profiles, or send theirs as ours.
 func checkOwner(folder *os.Root, path string) error {
 	info, err := folder.Stat(".")

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"goprof/output/sole"
 )
 
 // openSpool opens the part of a spool that belongs to one destination, and finds what an earlier goprof has left.
@@ -24,7 +26,9 @@ func openSpool(o *Options, destination string) (s *spool, unlock func(), err err
 	}
 	var free func()
 	if err = checkOwner(s.folder, path); err == nil {
-		free, err = lockFolder(s.folder, path)
+		if free, err = sole.Lock(s.folder, "lock", path); err != nil {
+			err = fmt.Errorf("spool: %w", err)
+		}
 	}
 	if err == nil {
 		err = s.recover()

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"goprof/output/sole"
 )
 
 // left is a spool with five messages that nobody has taken.
@@ -105,7 +107,7 @@ func TestForeignFilesStay(t *testing.T) {
 func TestOneSpoolOneUser(t *testing.T) {
 	o := Options{Spool: t.TempDir()}
 	s := start(t, o, &server{})
-	var inUse *InUse
+	var inUse *sole.InUse
 	if _, err := New(o, &server{name: "other"}, &server{}); !errors.As(err, &inUse) {
 		t.Errorf("%v", err)
 	}

@@ -16,7 +16,7 @@ import (
 // Graph is what waits for what. Threads are told by their index in the dump.
 type Graph struct {
 	// Deadlocks are cycles of threads each of which waits for ever for the next, the last one for the first. The
-	// first has the lowest index. Those with most threads come first.
+	// first has the lowest index. Those with most threads come first. A thread may be one by itself.
 	Deadlocks [][]int
 	// Chains are trees of threads of which each waits for what the one above it holds. Those come first behind whose
 	// roots most threads wait.
@@ -44,7 +44,8 @@ func New(threads []profile.ThreadDump) *Graph {
 	return g
 }
 
-// Owners says of each thread for which other one it waits, by index; -1: for none that is known.
+// Owners says of each thread for which one it waits, by index; -1: for none that is known. A thread waits for itself if
+// it blocks itself.
 func Owners(threads []profile.ThreadDump) []int {
 	byTID, byVirtual := map[int]int{}, map[uint64]int{}
 	for i := range threads {
@@ -70,12 +71,16 @@ func Owners(threads []profile.ThreadDump) []int {
 		case o.TID != 0:
 			at, ok = byTID[o.TID]
 		}
-		if ok && at != i {
+		if ok && (at != i || blocksItself(w)) {
 			owners[i] = at
 		}
 	}
 	return owners
 }
+
+// blocksItself reports whether a thread that waits for a lock of its own gets it never: one that wants to write what it
+// reads itself (ReentrantReadWriteLock cannot be upgraded). Of other locks another thread may be meant to let go.
+func blocksItself(w *profile.WantedLock) bool { return w.Kind == profile.Shared && w.Alone }
 
 // virtual is the number of the virtual thread that a look was at, or that the thread ran.
 func virtual(t *profile.ThreadDump) uint64 {

@@ -6,6 +6,32 @@ import (
 	"goprof/profile"
 )
 
+// TestWaitsForItself: a reader that wants to write waits for itself. Of an owner that wants its own lock again nobody
+// knows whether another thread is to let go.
+func TestWaitsForItself(t *testing.T) {
+	shared := profile.Lock{Kind: profile.Shared, ID: 7}
+	for what, c := range map[string]struct {
+		wants    profile.WantedLock
+		deadlock bool
+	}{
+		"wants to write what it reads": {profile.WantedLock{Lock: shared, Alone: true}, true},
+		"gives up in time":             {profile.WantedLock{Lock: shared, Alone: true, Timed: true}, false},
+		"wants to read it again":       {profile.WantedLock{Lock: shared}, false},
+		"wants what it owns":           {profile.WantedLock{Lock: profile.Lock{Kind: profile.Exclusive, ID: 7}}, false},
+	} {
+		threads := waiting([]int{0, 0}, never)
+		c.wants.Owner = profile.ThreadRef{TID: 100}
+		threads[0].WaitsFor = &c.wants
+		g := New(threads)
+		if (len(g.Deadlocks) == 1) != c.deadlock || c.deadlock && len(g.Deadlocks[0]) != 1 {
+			t.Errorf("%s: deadlocks %v", what, g.Deadlocks)
+		}
+		if len(g.Chains) != 1 || g.Chains[0].Thread != 0 || g.Chains[0].Behind != 1 {
+			t.Errorf("%s: chains %+v", what, g.Chains)
+		}
+	}
+}
+
 // TestReaderBehindWriter: thread 0 holds a read lock and waits for a monitor of thread 1. That one wants the same read
 // lock and stands behind thread 2, a writer. That is a deadlock only if the writer never gives up.
 func TestReaderBehindWriter(t *testing.T) {

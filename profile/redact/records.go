@@ -100,6 +100,9 @@ var versionWords = setOf(`OpenJDK Java HotSpot TM Server Client VM Bit mixed mod
 func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	out := *s
 	out.Thread = f.thread(s.Thread)
+	if s.Event != nil { // it may be named after a function of the program's
+		out.Event = &profile.EventKind{Name: r.Text(s.Event.Name), Unit: s.Event.Unit}
+	}
 	if s.Stack != nil {
 		stack := *s.Stack
 		stack.Virtual.Name = r.ThreadName(stack.Virtual.Name)
@@ -244,6 +247,10 @@ func (r *Redactor) core(c *profile.Core) *profile.Core {
 	for i := range out.Missing {
 		m := &out.Missing[i]
 		m.Path, m.BuildID, m.Why = r.Path(m.Path), r.Build(m.BuildID), r.Text(m.Why)
+	}
+	out.Unproven = slices.Clone(c.Unproven)
+	for i := range out.Unproven {
+		out.Unproven[i].Path = r.Path(out.Unproven[i].Path)
 	}
 	out.Signal, out.Cause = r.signal(c.Signal), r.signal(c.Cause)
 	return &out

@@ -24,9 +24,17 @@ type Agent struct {
 	finder   finder
 	guests   map[int]*guest
 	budget   budget
+	memory   memory
 	metrics  *Metrics
 	said     limiter
 	running  sync.WaitGroup
+
+	span       *span
+	rehearses  bool // no samples are taken yet
+	begins     chan struct{}
+	beats      int
+	settled    chan struct{}
+	settleOnce sync.Once
 }
 
 const (
@@ -47,7 +55,8 @@ const (
 // New makes an agent. Settings are to be checked before.
 func New(w World, s Settings, offer func(*ship.Batch), say func(string)) *Agent {
 	a := &Agent{world: w, offer: offer, say: say, settings: s, reload: make(chan Settings, 1),
-		events: make(chan event, 64), guests: map[int]*guest{}, metrics: newMetrics()}
+		events: make(chan event, 64), guests: map[int]*guest{}, metrics: newMetrics(), span: newSpan(),
+		begins: make(chan struct{}, 1), settled: make(chan struct{})}
 	a.finder = finder{world: w, known: map[int]*seenProcess{}}
 	return a
 }
@@ -77,10 +86,12 @@ func (a *Agent) Run(ctx context.Context) {
 			return
 		case s := <-a.reload:
 			a.take(s)
+		case <-a.begins:
+			a.perform()
 		case e := <-a.events:
 			a.handle(e)
 			a.drain()
-			a.wait(ctx, tick.C)
+			a.wait(ctx, tick)
 		case <-tick.C:
 		}
 	}
@@ -99,14 +110,16 @@ func (a *Agent) drain() {
 }
 
 // wait handles events until the next beat.
-func (a *Agent) wait(ctx context.Context, tick <-chan time.Time) {
+func (a *Agent) wait(ctx context.Context, tick *time.Ticker) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case e := <-a.events:
 			a.handle(e)
-		case <-tick:
+		case <-a.begins:
+			a.perform()
+		case <-tick.C:
 			return
 		}
 	}
@@ -179,6 +192,7 @@ func (a *Agent) take(s Settings) {
 
 // beat looks at the host once.
 func (a *Agent) beat(ctx context.Context, now time.Time) {
+	delayed := a.metrics.delayed.Load()
 	news := a.finder.beat(now)
 	for _, pid := range news.gone {
 		a.lose(pid)
@@ -189,8 +203,10 @@ func (a *Agent) beat(ctx context.Context, now time.Time) {
 	hungry := a.readClocks(now)
 	a.cutBatches(now)
 	a.budget.hold(a, now)
+	a.holdMemory(now)
 	a.wake(ctx, hungry, now)
 	a.metrics.census(a.guests)
+	a.noteSettled(delayed)
 }
 
 // meet takes in a JVM that was not there before.
@@ -317,7 +333,11 @@ func (a *Agent) wake(ctx context.Context, hungry []*guest, now time.Time) {
 		}
 	}
 	for _, g := range hungry {
-		if at >= a.settings.MaxJVMs || busy >= mostOpening || !a.budget.mayAttach(now) {
+		if now.Before(g.leave) {
+			a.metrics.delayed.Add(1)
+			continue
+		}
+		if at >= a.settings.MaxJVMs || !a.hasRoom(at) || busy >= mostOpening || !a.budget.mayAttach(now) {
 			a.metrics.delayed.Add(1)
 			return
 		}
@@ -330,7 +350,7 @@ func (a *Agent) wake(ctx context.Context, hungry []*guest, now time.Time) {
 // open begins to record a JVM.
 func (a *Agent) open(ctx context.Context, g *guest, now time.Time) {
 	ctx, stop := context.WithCancel(ctx)
-	r := &record{batches: newBatches(a.settings.Pools), stop: stop, cut: now, share: 1}
+	r := &record{batches: newBatches(a.settings.Pools, a.span), stop: stop, cut: now, share: 1}
 	g.state, g.record, g.window, g.atWindow = opening, r, now, g.read
 	settings, pid := a.settings, g.PID
 	facts := g.Candidate
@@ -382,7 +402,11 @@ func (a *Agent) handle(e event) {
 		a.over(g, e, now)
 	case e.control != nil:
 		g.record.control = e.control
-		a.budget.govern(g.record)
+		if a.rehearses {
+			e.control.Govern(a.budget.interval(), 0)
+		} else {
+			a.budget.govern(g.record)
+		}
 	case e.jvm != nil:
 		g.Candidate, g.state = *e.jvm, recorded
 	}

@@ -15,6 +15,7 @@ import (
 type batches struct {
 	mu      sync.Mutex
 	gather  *ship.Gatherer
+	span    *span
 	meta    profile.Meta
 	whose   resource.Attributes
 	began   time.Time
@@ -22,8 +23,8 @@ type batches struct {
 	broken  int64 // of these, stacks that do not reach their root
 }
 
-func newBatches(pools bool) *batches {
-	return &batches{gather: ship.NewGatherer(ship.GatherOptions{Pools: pools})}
+func newBatches(pools bool, of *span) *batches {
+	return &batches{span: of, gather: ship.NewGatherer(ship.GatherOptions{Pools: pools})}
 }
 
 // belongTo says whose the samples are.
@@ -40,6 +41,7 @@ func (b *batches) cut(now time.Time, interval time.Duration) *ship.Batch {
 	defer b.mu.Unlock()
 	from := b.began
 	b.began = now
+	from, now = b.span.within(from, now)
 	if b.gather.Empty() {
 		return nil
 	}
@@ -64,6 +66,9 @@ func (b *batches) Begin(at profile.Instant, m profile.Meta) {
 func (b *batches) Sample(s *profile.Sample) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !b.span.has(s.At.Wall) {
+		return // another agent's
+	}
 	b.gather.Add(s)
 	b.samples += s.Looks()
 	if s.Stack != nil && s.Stack.Truncated != profile.Whole {

@@ -12,14 +12,19 @@ import (
 // between JVMs with many samples lose some first. All get as many as the one that gets most, or as many as they are
 // due: so a JVM that is busy costs the others nothing.
 //
-// To attach to a JVM is dear, and is paid from half of the budget, in advance for a minute at most.
+// To attach to a JVM is dear, and is paid from half of the budget. What was not spent for that is kept for 20 s at most,
+// so that a JVM that comes is soon attached to. An agent that starts has nothing kept but for one JVM.
+//
+// What was spent too much is paid back over the next windows: so the share holds for each minute, the first one too.
 type budget struct {
 	max      float64 // 0: any
 	cpus     float64
 	base     time.Duration // the interval that was asked for
 	slower   int           // the interval is that many times base
 	factor   float64       // of the samples that are due then, that may be taken
+	began    time.Time
 	at       time.Time
+	excess   float64       // what was spent too much so far: seconds of the whole host
 	own      time.Duration // goprof's CPU time then
 	paused   time.Duration // since then
 	attached time.Duration // of own since then, for attaching
@@ -28,13 +33,19 @@ type budget struct {
 }
 
 const (
-	// holdEvery is how often the account is looked at.
-	holdEvery = 10 * time.Second
+	// holdEvery is how often the account is looked at, beginEvery in the first beginFor and after somebody was attached
+	// to: nobody knows then what a sample costs here, and the first walks are the dearest.
+	holdEvery  = 10 * time.Second
+	beginEvery = 2 * time.Second
+	beginFor   = time.Minute
+	// payWithin is over how long an excess is paid back, and mostPart the part of the budget that goes into that.
+	payWithin = 15 * time.Second
+	mostPart  = 0.9
 	// mostSlower bounds how much the interval grows.
 	mostSlower = 1 << 10
 	// attachPart is the part of the budget for attaching, attachAhead the time for which it may be spent in advance.
 	attachPart  = 0.5
-	attachAhead = time.Minute
+	attachAhead = 20 * time.Second
 	// near and low are parts of the budget: where less than low is used, rates may grow again.
 	near, low = 0.9, 0.7
 )
@@ -42,8 +53,19 @@ const (
 func (b *budget) begin(s Settings, w World) {
 	b.max, b.cpus = s.MaxCPU, float64(max(w.CPUs(), 1))
 	b.base, b.slower, b.factor = s.interval(), 1, 1
-	b.at, b.own, b.paused, b.attached = time.Now(), w.Own(), 0, 0
+	if b.began.IsZero() { // else the configuration was read anew, and what was spent is spent
+		b.began = time.Now()
+		b.at, b.debtAt, b.debt = b.began, b.began, max(b.most()-1, 0)
+		b.excess = w.Own().Seconds() / b.cpus
+		b.own = w.Own()
+	}
 }
+
+// forAttaching is the CPU time in a second that may go into attaching.
+func (b *budget) forAttaching() float64 { return b.max * b.cpus * attachPart }
+
+// most is what may be owed for attaching when another JVM is attached to.
+func (b *budget) most() time.Duration { return time.Duration(float64(attachAhead) * b.forAttaching()) }
 
 // interval is the CPU time between two samples of a JVM that has its whole share.
 func (b *budget) interval() time.Duration { return b.base * time.Duration(b.slower) }
@@ -64,12 +86,9 @@ func (b *budget) mayAttach(now time.Time) bool {
 	if b.max == 0 {
 		return true
 	}
-	each := b.max * b.cpus * attachPart
-	if !b.debtAt.IsZero() {
-		b.debt = max(b.debt-time.Duration(float64(now.Sub(b.debtAt))*each), 0)
-	}
+	b.debt = max(b.debt-time.Duration(float64(now.Sub(b.debtAt))*b.forAttaching()), 0)
 	b.debtAt = now
-	return b.debt < time.Duration(float64(attachAhead)*each)
+	return b.debt < b.most()
 }
 
 // charge takes what attaching has cost.
@@ -103,7 +122,11 @@ func (b *budget) govern(r *record) {
 // hold looks at the account, and has rates fall or grow.
 func (b *budget) hold(a *Agent, now time.Time) {
 	passed := now.Sub(b.at)
-	if passed < holdEvery {
+	every := holdEvery
+	if now.Sub(b.began) < beginFor || b.attached > 0 {
+		every = beginEvery
+	}
+	if passed < every {
 		return
 	}
 	var records []*record
@@ -120,7 +143,7 @@ func (b *budget) hold(a *Agent, now time.Time) {
 	a.metrics.used.Store(used)
 	before, slower := b.factor, b.slower
 	if b.max > 0 {
-		b.adjust(steady, used-steady)
+		b.adjust(steady, used-steady, passed)
 	}
 	if b.slower != slower {
 		a.world.SetInterval(b.interval())
@@ -136,9 +159,11 @@ func (b *budget) hold(a *Agent, now time.Time) {
 	a.metrics.factor.Store(b.factor)
 }
 
-// adjust finds what part of the samples may be taken from now on. steady and attaching are shares of the host.
-func (b *budget) adjust(steady, attaching float64) {
-	left := b.max*near - min(attaching, b.max*attachPart)
+// adjust finds what part of the samples may be taken from now on. steady and attaching are shares of the host in the
+// time that has passed.
+func (b *budget) adjust(steady, attaching float64, passed time.Duration) {
+	b.excess = max(b.excess+(steady+attaching-b.max)*passed.Seconds(), 0)
+	left := b.max*near - min(attaching+b.excess/payWithin.Seconds(), b.max*mostPart)
 	switch {
 	case steady > left:
 		b.factor *= max(left/steady, 0.25)

@@ -72,6 +72,66 @@ func TestBudgetIsHeldFairly(t *testing.T) {
 	}
 }
 
+// The share holds for each minute: the first one, when the first samples of all JVMs cost most, and the one in which many
+// JVMs come after a long rest. They are attached to one after the other, and what was too much is paid back.
+func TestEachMinuteIsWithinBudget(t *testing.T) {
+	d := drive(t, Default())
+	d.w.dear = 200 * time.Millisecond
+	jvms := 0
+	come := func(n int) {
+		for range n {
+			jvms++
+			d.w.start(jvms, "Busy")
+		}
+	}
+	var own []time.Duration
+	for beat := range 600 {
+		if beat == 0 || beat == 240 {
+			come(5)
+		}
+		for pid := 1; pid <= jvms; pid++ {
+			d.w.use(pid, 300*time.Millisecond)
+		}
+		d.w.mu.Lock()
+		d.w.own += d.w.sampled(beat%240 < 20) + 4*time.Millisecond
+		own = append(own, d.w.own)
+		d.w.mu.Unlock()
+		d.beats(1)
+	}
+	most, from := time.Duration(0), 0
+	for i := range own {
+		if n := own[i] - own[max(i-60, 0)]; n > most {
+			most, from = n, i-60
+		}
+	}
+	if allowed := 1200 * time.Millisecond; most > allowed+allowed/10 {
+		t.Errorf("%v of CPU time in the minute from second %d on; 1%% of two CPUs is %v", most, from, allowed)
+	}
+	for pid := 1; pid <= jvms; pid++ {
+		if d.w.attached[pid] != 1 {
+			t.Errorf("process %d was attached to %d times", pid, d.w.attached[pid])
+		}
+	}
+}
+
+// sampled takes a second's samples of those that are attached to, six of each at most, and returns what they cost: five
+// times as much while caches are cold.
+func (w *fakeWorld) sampled(cold bool) (cost time.Duration) {
+	const base = float64(time.Second / 19)
+	for pid, j := range w.jvms {
+		if w.attached[pid] == 0 {
+			continue
+		}
+		taken := int64(6 * j.share * base / max(float64(w.interval), base))
+		j.st.Taken += taken
+		cost += time.Duration(taken) * 300 * time.Microsecond
+	}
+	if cold {
+		cost *= 5
+	}
+	return cost
+}
+
 func TestFill(t *testing.T) {
 	for _, c := range []struct {
 		due  []float64
@@ -97,7 +157,7 @@ func TestAttachingIsBounded(t *testing.T) {
 	for ; b.mayAttach(now); n++ {
 		b.charge(200 * time.Millisecond)
 	}
-	if n != 3 { // 0.6 s is a minute's half of 1 % of two CPUs
+	if n != 1 { // 0.2 s are 20 seconds' half of 1 % of two CPUs
 		t.Errorf("%d at once", n)
 	}
 	if !b.mayAttach(now.Add(time.Second)) {

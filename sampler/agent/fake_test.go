@@ -21,9 +21,13 @@ type fakeWorld struct {
 	mu       sync.Mutex
 	jvms     map[int]*fakeJVM
 	own      time.Duration
+	dear     time.Duration // what it costs to attach
 	interval time.Duration
 	attached map[int]int
 	blind    bool
+	live     int64  // memory of goprof for each JVM that is recorded
+	cycles   uint64 // of the garbage collector
+	holding  int
 }
 
 type fakeJVM struct {
@@ -114,6 +118,7 @@ func (w *fakeWorld) Attach(pid int) (Target, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attached[pid]++
+	w.own += w.dear
 	j := w.jvms[pid]
 	if j == nil {
 		return nil, errors.New("gone")
@@ -137,6 +142,19 @@ func (w *fakeWorld) Own() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.own
+}
+
+// Memory is as much as is recorded.
+func (w *fakeWorld) Memory() (int64, uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int64(w.holding) * w.live, w.cycles
+}
+
+func (w *fakeWorld) hold(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holding += n
 }
 
 func (w *fakeWorld) CPUs() int { return 2 }
@@ -170,6 +188,8 @@ func (t *fakeTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	how.Sink.Begin(profile.Instant{}, profile.Meta{PID: t.j.PID})
 	how.Sink.Sample(&profile.Sample{Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.b"}}}}})
 	how.Started(t)
+	t.w.hold(1)
+	defer t.w.hold(-1)
 	select {
 	case <-ctx.Done():
 	case <-t.j.gone:

@@ -42,6 +42,7 @@ type guest struct {
 	read     time.Duration
 	window   time.Time     // when the window began
 	atWindow time.Duration // its CPU clock then
+	leave    time.Time     // do not attach before: there was no memory for it
 	still    int           // beats that found it stopped, in a row
 
 	record *record

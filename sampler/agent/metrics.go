@@ -18,6 +18,7 @@ import (
 // Metrics is what an agent counts. It can be read from any goroutine.
 type Metrics struct {
 	found, ended, endedRecorded, attached, released, delayed, execs atomic.Int64
+	evicted                                                         atomic.Int64
 	batches, samples, lost, broken, unsaid, reloads                 atomic.Int64
 	paused, unwatched, interval                                     atomic.Int64 // ns
 	used, factor                                                    float
@@ -104,8 +105,10 @@ var exposed = []metric{
 	{"attached_total", "counter", "Attachments to a JVM.", func(m *Metrics) float64 { return float64(m.attached.Load()) }},
 	{"released_total", "counter", "JVMs that were let go: they did next to nothing, or nobody wants them any more.",
 		func(m *Metrics) float64 { return float64(m.released.Load()) }},
-	{"delayed_total", "counter", "Times that a JVM had to wait to be attached to: the budget, or max-jvms.",
+	{"delayed_total", "counter", "Times that a JVM had to wait to be attached to: the budget, max-jvms, max-memory.",
 		func(m *Metrics) float64 { return float64(m.delayed.Load()) }},
+	{"evicted_total", "counter", "JVMs that were let go for want of memory.",
+		func(m *Metrics) float64 { return float64(m.evicted.Load()) }},
 	{"execs_total", "counter", "Processes that became another program while they were recorded.",
 		func(m *Metrics) float64 { return float64(m.execs.Load()) }},
 	{"batches_total", "counter", "Batches with samples.", func(m *Metrics) float64 { return float64(m.batches.Load()) }},

@@ -22,7 +22,9 @@ type Settings struct {
 	MaxCPU float64
 	// MaxJVMs bounds how many are recorded at a time. The hungriest are.
 	MaxJVMs int
-	Choice  Choice
+	// MaxMemory bounds what goprof keeps, in bytes; 0 is any.
+	MaxMemory int64
+	Choice    Choice
 	// Pools puts threads together whose names differ by a number only.
 	Pools bool
 }
@@ -30,7 +32,7 @@ type Settings struct {
 // Default is what an agent does that was told nothing.
 func Default() Settings {
 	return Settings{Rate: 19, Mode: session.CPUMode, Engine: session.PtraceEngine, Every: 15 * time.Second, MaxCPU: 0.01,
-		MaxJVMs: 200}
+		MaxJVMs: 200, MaxMemory: 400e6}
 }
 
 // The bounds of settings.
@@ -38,6 +40,7 @@ const (
 	MinRate, MaxRate   = 0.1, 1000
 	MinEvery, MaxEvery = time.Second, 10 * time.Minute
 	MostJVMs           = 1000
+	LeastMemory        = 50e6 // some JVMs fit into that
 )
 
 // Check says what is wrong with settings, by the names of flags.
@@ -51,6 +54,8 @@ func (s *Settings) Check() error {
 		return errors.New("max-cpu is a share of the host's CPUs, between 0% and 100%")
 	case s.MaxJVMs < 1 || s.MaxJVMs > MostJVMs:
 		return fmt.Errorf("max-jvms is between 1 and %d", MostJVMs)
+	case s.MaxMemory != 0 && s.MaxMemory < LeastMemory:
+		return errors.New("max-memory is at least 50MB, or 0 for any")
 	case s.Engine == session.PerfEngine && s.Mode != session.CPUMode:
 		return errors.New("engine perf is for mode cpu")
 	}

@@ -30,6 +30,8 @@ type World interface {
 	// Own is the CPU time that goprof itself has used so far, and CPUs how many the host has.
 	Own() time.Duration
 	CPUs() int
+	// Memory is what goprof had in use after its last garbage collection, and how many there have been.
+	Memory() (live int64, collections uint64)
 	// SetInterval is the CPU time between two samples from now on, of those that take them together.
 	SetInterval(time.Duration)
 }
@@ -58,7 +60,7 @@ type Recording struct {
 
 // Control governs a recording that is under way, from any goroutine.
 type Control interface {
-	// Govern sets the CPU time between two samples, of which only a share is taken. It returns false where that stays
+	// Govern sets the CPU time between two samples, of which only a share is taken; 0 is as few as can be. It returns false where that stays
 	// what it was at the beginning.
 	Govern(interval time.Duration, share float64) bool
 	// Latest is what was done up to about a second ago. It does not wait.

@@ -46,6 +46,10 @@ var never = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
+// looking are calls that only a goprof needs that looks at processes.
+var looking = []uint32{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PERF_EVENT_OPEN, unix.SYS_BPF,
+	unix.SYS_PIDFD_OPEN, unix.SYS_KCMP}
+
 // network are calls that only a goprof needs that sends profiles to servers.
 var network = []uint32{unix.SYS_SOCKET, unix.SYS_CONNECT}
 
@@ -109,11 +113,17 @@ const x32 = 0x4000_0000
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
 // program is the filter, in the kernel's classic BPF: straight on, with jumps over what follows.
-// One that sends may connect to other machines; it cannot listen.
-func program(pid int, sends bool) []unix.SockFilter {
-	allowed, refused := rules(pid), append(slices.Concat(never, oldForks), network...)
-	if sends {
-		allowed, refused = append(allowed, ipOnly), slices.Concat(never, oldForks)
+// One that sends may connect to other machines; it cannot listen. One that only reads files looks at no process.
+func program(pid int, to purpose) []unix.SockFilter {
+	allowed, refused := rules(pid), slices.Concat(never, oldForks)
+	if to.sends {
+		allowed = append(allowed, ipOnly)
+	} else {
+		refused = append(refused, network...)
+	}
+	if !to.looks {
+		refused = append(refused, looking...)
+		allowed = slices.DeleteFunc(allowed, func(r rule) bool { return slices.Contains(looking, r.call) })
 	}
 	refuse := ret(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM))
 	p := []unix.SockFilter{

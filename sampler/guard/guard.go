@@ -11,6 +11,7 @@ package guard
 
 import (
 	"runtime"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -40,10 +41,18 @@ var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 // ToDumpAndWrite is for writing a file, too, into a folder that was found to be writable before: dump --redact-map.
 var ToDumpAndWrite = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
-// ToRecord is for perf events of new threads, too, and what copies with them, whose rings are locked memory, and for
-// writing the result into a folder and over a file that were found to be writable when the recording began.
-var ToRecord = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_IPC_LOCK,
-	unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
+// ToWatch is for the kernel's notes of who was on a CPU, too: what an agent needs whose files lie in a folder of its own.
+var ToWatch = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON)
+
+// ForPerf and ForFolders are what more is needed for what copies with perf events, whose rings are locked memory, and
+// for writing into somebody else's folder and over a file there, which were found to be writable before.
+var (
+	ForPerf    = Keep{unix.CAP_BPF, unix.CAP_IPC_LOCK}
+	ForFolders = Keep{unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER}
+)
+
+// ToRecord is for perf events of new threads, and for writing the result.
+var ToRecord = slices.Concat(ToWatch, ForPerf, ForFolders)
 
 // ToRecordKernel is for the names of the kernel's functions, too: /proc/kallsyms says where these are to who has it.
 var ToRecordKernel = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYSLOG)
@@ -58,21 +67,27 @@ var ToProbeKernel = append(ToProbe[:len(ToProbe):len(ToProbe)], unix.CAP_SYSLOG)
 
 // Enter gives up what is not kept, in all OS threads of this process, for good. Go drops the capabilities of each by a
 // signal, and waits until all have: so it is called before any of them reads a process that may hang.
-func Enter(keep Keep) (g Given) { return enter(keep, false) }
+func Enter(keep Keep) (g Given) { return enter(keep, purpose{looks: true}) }
 
 // EnterSending is Enter for a goprof that sends profiles to servers: it may connect to them.
-func EnterSending(keep Keep) (g Given) { return enter(keep, true) }
+func EnterSending(keep Keep) (g Given) { return enter(keep, purpose{looks: true, sends: true}) }
 
-func enter(keep Keep, sends bool) (g Given) {
+// purpose is what a goprof is there for, besides reading files.
+type purpose struct {
+	looks bool // at processes
+	sends bool // profiles to servers
+}
+
+func enter(keep Keep, to purpose) (g Given) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	g.Capabilities = dropCapabilities(keep)
+	g.Capabilities = dropCapabilities(keep, to)
 	// The filter brings this to all other threads (kernel/seccomp.c, seccomp_sync_threads). Where there is no
 	// filter, Go does.
 	if unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil {
 		return g
 	}
-	g.Filter = install(program(unix.Getpid(), sends))
+	g.Filter = install(program(unix.Getpid(), to))
 	if !g.Filter {
 		_, _, e := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
 		g.NoNewPrivileges = e == 0
@@ -86,27 +101,39 @@ func enter(keep Keep, sends bool) (g Given) {
 //
 // Without CAP_SYS_PTRACE the kernel lets us look only at a process that has no capability which we lack
 // (security/commoncap.c, cap_ptrace_access_check). So then each that we have may be what lets us look, and all are
-// kept.
-func dropCapabilities(keep Keep) (gone uint64) {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if unix.Capget(&header, &have[0]) != nil {
+// kept. Who looks at no process loses nothing by that.
+func dropCapabilities(keep Keep, to purpose) (gone uint64) {
+	have, err := capabilities()
+	if err != nil || to.looks && have.effective&(1<<unix.CAP_SYS_PTRACE) == 0 {
 		return 0
 	}
-	effective := uint64(have[1].Effective)<<32 | uint64(have[0].Effective)
-	permitted := uint64(have[1].Permitted)<<32 | uint64(have[0].Permitted)
-	if effective&(1<<unix.CAP_SYS_PTRACE) == 0 {
-		return 0
-	}
-	mask := keep.mask(permitted)
-	want := [2]unix.CapUserData{capabilityWord(effective&mask, permitted&mask),
-		capabilityWord(effective&mask>>32, permitted&mask>>32)}
+	mask := keep.mask(have.permitted)
+	header, want := capset{have.effective & mask, have.permitted & mask}.words()
 	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)),
 		uintptr(unsafe.Pointer(&want[0])), 0)
 	if e != 0 {
 		return 0
 	}
-	return permitted &^ mask
+	return have.permitted &^ mask
+}
+
+// capset are the capabilities of an OS thread: those that count, and those that it may take.
+type capset struct{ effective, permitted uint64 }
+
+// capabilities are those of this OS thread.
+func capabilities() (c capset, err error) {
+	header, have := c.words()
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return c, err
+	}
+	return capset{uint64(have[1].Effective)<<32 | uint64(have[0].Effective),
+		uint64(have[1].Permitted)<<32 | uint64(have[0].Permitted)}, nil
+}
+
+// words are a capset as the kernel wants it.
+func (c capset) words() (unix.CapUserHeader, [2]unix.CapUserData) {
+	return unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3},
+		[2]unix.CapUserData{capabilityWord(c.effective, c.permitted), capabilityWord(c.effective>>32, c.permitted>>32)}
 }
 
 // capabilityWord is 32 bits of the sets as capset(2) wants them.

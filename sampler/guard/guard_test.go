@@ -89,6 +89,11 @@ func childState() {
 	g := Enter(ToRecord)
 	fmt.Printf("given: %v %v\n", g.NoNewPrivileges, g.Filter)
 	fmt.Printf("dropped: %x\n", g.Capabilities)
+	childSays()
+}
+
+// childSays prints what rights each OS thread has.
+func childSays() {
 	started := make(chan struct{})
 	go func() { // and one that is made afterwards
 		runtime.LockOSThread()

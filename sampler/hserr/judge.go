@@ -227,7 +227,8 @@ func unsafe(r *Report) *profile.Finding {
 		Next: "look at who frees what that code uses; libraries with off-heap memory have switches to check their " +
 			"accesses"}
 	for _, frame := range stack[at+1:] {
-		if (frame.Kind == 'j' || frame.Kind == 'J') && !isUnsafe(frame.Text) {
+		if (frame.Kind == 'j' || frame.Kind == 'J') && !isUnsafe(frame.Text) &&
+			!strings.HasPrefix(frame.Text, "java.lang.invoke.") { // a method handle's
 			f.Evidence = append(f.Evidence, "Unsafe was called by "+frame.Text)
 			break
 		}
@@ -243,7 +244,7 @@ func isUnsafe(text string) bool {
 
 // collectors are threads of collectors, by what the thread's line says.
 var collectors = regexp.MustCompile(`GCTaskThread|ConcurrentGCThread|GC Thread|G1 (?:Conc|Refine|Main|Service|Young)|ZWorker|ZDriver|` +
-	`Shenandoah|CMS |WorkerThread|ConcurrentMark`)
+	`Shenandoah|CMS |WorkerThread|GangWorker|ConcurrentMark|G1ConcurrentRefine`)
 
 func collector(r *Report) *profile.Finding {
 	if !collectors.MatchString(r.Thread) {

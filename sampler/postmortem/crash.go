@@ -16,6 +16,9 @@ func (d *dump) core() {
 	for _, m := range d.Core.Missing() {
 		c.Missing = append(c.Missing, profile.MissingFile{Path: m.Path, BuildID: m.BuildID, Why: m.Err.Error()})
 	}
+	for _, u := range d.Core.Unproven() {
+		c.Unproven = append(c.Unproven, profile.UnprovenFile{Path: u.Path, Percent: u.Percent})
+	}
 	d.heap(c)
 	died := d.signal(c)
 	profile.Order(d.out.Threads)

@@ -14,6 +14,9 @@ var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be lis
 // Locks of a live JVM are read in rounds, and what two have in common is told. Of a core one round is enough:
 // nobody has run meanwhile.
 
+// HasVirtual says whether the JVM can have virtual threads that could be listed.
+func (j *JVM) HasVirtual() bool { return j.conts != nil }
+
 // LocksKnown says whether the JVM tells of its locks, and what it lacks if not.
 func (j *JVM) LocksKnown() error {
 	_, err := j.VM.NewLocks()

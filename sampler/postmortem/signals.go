@@ -39,15 +39,22 @@ var reasons = map[[2]int]string{
 	{8, 2}: "FPE_INTOVF", {5, 1}: "TRAP_BRKPT: a breakpoint",
 }
 
+// What is said of signals that were sent.
+const (
+	SentByKill   = "sent by kill"
+	SentByTgkill = "sent by tgkill: by abort or raise, or by another process"
+	SentByQueue  = "sent by sigqueue"
+)
+
 // reasonOfSignal says why a signal was sent, empty where that is not known.
 func reasonOfSignal(signal, code int) string {
 	switch {
 	case code == 0:
-		return "sent by kill"
+		return SentByKill
 	case code == -6:
-		return "sent by tgkill: by abort or raise, or by another process"
+		return SentByTgkill
 	case code == -1:
-		return "sent by sigqueue"
+		return SentByQueue
 	}
 	return reasons[[2]int{signal, code}]
 }

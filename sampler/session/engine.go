@@ -41,12 +41,16 @@ func (e EngineName) name() string {
 }
 
 // cpuEngine makes the engine of a recording of CPU time.
-func (s *Session) cpuEngine(e EngineName) sampler.Engine {
+func (s *Session) cpuEngine(e EngineName, kernel bool) sampler.Engine {
 	pid, cpu := s.Process.PID(), s.Process.CPU()
-	if e == PerfEngine {
-		return sampler.NewPerf(pid, cpu)
+	if e != PerfEngine {
+		return sampler.New(pid, cpu)
 	}
-	return sampler.New(pid, cpu)
+	perf := sampler.NewPerf(pid, cpu)
+	if kernel {
+		perf.WantKernel()
+	}
+	return perf
 }
 
 // after is what that engine is to read as soon as a thread runs again, and the trail that it can follow in the moment

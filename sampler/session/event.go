@@ -4,6 +4,7 @@ package session
 
 import (
 	"os"
+	"strings"
 
 	"goprof/profile"
 	"goprof/sampler"
@@ -11,18 +12,39 @@ import (
 	"goprof/vmstructs"
 )
 
-// EventPlan is an event that was found in a JVM: what is to be opened, and what samples of it say.
+// EventPlan is an event that was found in a JVM, or several: what is to be opened, and what samples of it say.
 type EventPlan struct {
 	Name string
-	// Unit is what samples are counted in: profile.Samples, of which each is one event, or profile.Bytes.
+	// Unit is what samples are counted in: profile.Samples, of which each is one event, or profile.Bytes. Of several
+	// events it is profile.Samples.
 	Unit  profile.Weight
 	Note  string // what is not seen of it; empty: nothing
 	list  []sampler.Event
 	parts []eventPart
 }
 
+// JoinEvents makes one plan of several. It takes over what they hold.
+func JoinEvents(plans []*EventPlan) *EventPlan {
+	if len(plans) == 1 {
+		return plans[0]
+	}
+	all := &EventPlan{}
+	for i, p := range plans {
+		if i > 0 {
+			all.Name += ","
+		}
+		all.Name += p.Name
+		if p.Note != "" {
+			all.Note = strings.TrimPrefix(all.Note+"; "+p.Name+": "+p.Note, "; ")
+		}
+		all.list, all.parts = append(all.list, p.list...), append(all.parts, p.parts...)
+	}
+	return all
+}
+
 // eventPart is what is made of samples of one of a plan's events.
 type eventPart struct {
+	of   *profile.EventKind
 	leaf eventLeaf    // names the frame on top; nil: there is none
 	kind profile.Kind // of that frame
 	java bool         // the stack begins with its first Java frame: what the JVM does there is always the same
@@ -84,7 +106,7 @@ func (r *recording) takeEvent(snap *look.Look) {
 	}
 	part := &plan.parts[number]
 	n, amount := snap.Event.Amount, int64(0)
-	if plan.Unit != profile.Samples {
+	if part.of.Unit != profile.Samples {
 		n, amount = 1, snap.Event.Amount
 	}
 	r.walk(snap, &r.stack)
@@ -115,8 +137,24 @@ func (r *recording) takeEvent(snap *look.Look) {
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}
-	r.profile.AddValue(root, stack, n, amount)
+	if plan.Unit == profile.Samples {
+		r.profile.AddValue(root, stack, n, 0)
+	} else {
+		r.profile.AddValue(root, stack, n, amount)
+	}
+	r.tellEvent(snap, stack, part, leaf != "", n, amount)
 	r.sampled[snap.TID] = true
+}
+
+// tellEvent tells a sample of an event, which has just been counted. about: its leaf is no code.
+func (r *recording) tellEvent(snap *look.Look, stack *profile.Stack, part *eventPart, about bool, n, amount int64) {
+	if r.timed == nil {
+		return
+	}
+	t := r.timed
+	t.sample = profile.Sample{At: t.clock.at(snap.When), Thread: r.threadOf(snap, stack), Stack: stack, Count: n,
+		Bytes: amount, Event: part.of, About: about, NoState: true}
+	t.sink.Sample(&t.sample)
 }
 
 // firstJava is how many frames lie on top of the first one of Java; 0 if there is none.
@@ -149,8 +187,9 @@ func putTop(s *profile.Stack, f profile.Frame) {
 
 // eventCounts is what the account of a recording says of its events.
 func (p *EventPlan) counts(list []sampler.EventCount) (counts []profile.EventCount) {
-	for _, c := range list {
-		counts = append(counts, profile.EventCount{Name: c.Name, Unit: p.Unit, Hits: int64(c.Hits), Amount: int64(c.Amount),
+	for i, c := range list {
+		counts = append(counts, profile.EventCount{Name: c.Name, Unit: p.parts[i].of.Unit,
+			Hits: int64(c.Hits), Amount: int64(c.Amount),
 			Taken: c.Taken, Stood: c.Stood, Missed: int64(c.Missed), Interval: int64(c.Interval)})
 	}
 	return counts

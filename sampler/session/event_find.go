@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/profile"
 	"goprof/sampler"
 )
 
@@ -52,8 +53,7 @@ func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 	}
 	group, symbol, ok := strings.Cut(name, ":")
 	if !ok || group == "" || symbol == "" {
-		return nil, &EventError{Name: name, Why: "there is no event of that name",
-			Remedy: "goprof events lists those that have names; others are library:function or group:tracepoint"}
+		return nil, s.unknownEvent(name)
 	}
 	p := EventPreset{Name: name, ways: []presetWay{{in: group, probes: []presetProbe{{symbol: symbol}}}}}
 	plan, err := s.preset(&p, every)
@@ -67,14 +67,28 @@ func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 	return nil, err
 }
 
-// rawCounter is the number of a counter of the CPU's own.
+// rawCounter is the number of a counter of the CPU's own: "r1a2", as perf writes it. What is letters only ("read",
+// "rad") is a word, and no number unless it is written as one: "r0xead".
 func rawCounter(name string) (n uint64, ok bool) {
 	raw, ok := strings.CutPrefix(name, "r")
-	if !ok {
+	if !ok || !strings.ContainsAny(raw, "0123456789") {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(raw, 16, 64)
+	n, err := strconv.ParseUint(strings.TrimPrefix(raw, "0x"), 16, 64)
 	return n, err == nil
+}
+
+// unknownEvent says that there is no event of a name, and what it may have been meant for.
+func (s *Session) unknownEvent(name string) error {
+	e := &EventError{Name: name, Why: "there is no event of that name",
+		Remedy: "goprof events lists those that have names; others are library:function or group:tracepoint"}
+	for _, in := range []string{libc, libjvm} {
+		if found, err := s.Process.Functions(in, name); err == nil && len(found) > 0 {
+			e.Remedy = "--event " + in + ":" + name + ", the function"
+			break
+		}
+	}
+	return e
 }
 
 // MayNeedProbes reports whether an event of that name may need probes, before any process is known: all but counters of
@@ -112,7 +126,7 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	if c := way.counter; c != nil {
 		plan.list = []sampler.Event{{Name: plan.Name, Type: c.kind, Config: c.config, Interval: every}}
-		plan.parts = []eventPart{{}}
+		plan.parts = []eventPart{{of: plan.kind()}}
 		return sampler.TryCounter(s.Process.PID(), c.kind, c.config)
 	}
 	for i := range way.probes {
@@ -129,13 +143,18 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 			}
 			e.Probes = append(e.Probes, sampler.Probe{File: file, Offset: f.Offset})
 		}
-		plan.list, plan.parts = append(plan.list, e), append(plan.parts, p.eventPart)
+		part := p.eventPart
+		part.of = plan.kind()
+		plan.list, plan.parts = append(plan.list, e), append(plan.parts, part)
 		if err != nil {
 			return err // Close gives back those that were opened
 		}
 	}
 	return sampler.TryProbes()
 }
+
+// kind is what samples of a plan of one event are of.
+func (p *EventPlan) kind() *profile.EventKind { return &profile.EventKind{Name: p.Name, Unit: p.Unit} }
 
 // explainEvent says why an event cannot be had, and what mends it.
 func (s *Session) explainEvent(name string, err error) error {

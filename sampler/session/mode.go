@@ -39,7 +39,7 @@ func (s *Session) engine(opt RecordOptions) sampler.Engine {
 		return opt.Group.Member(pid, cpu)
 	}
 	if !opt.Mode.IsWall() {
-		return s.cpuEngine(opt.Engine)
+		return s.cpuEngine(opt.Engine, opt.Kernel)
 	}
 	if opt.Mode == TTSPMode {
 		return s.gather(opt)

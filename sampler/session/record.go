@@ -52,6 +52,10 @@ type RecordOptions struct {
 	Min time.Duration
 	// Sink is given each sample with its time, if it is not nil.
 	Sink Sink
+	// Full is given the stacks so far, if it is not nil, when they have come to need much memory, and the profile forgets
+	// them: for who has the samples by Sink, and wants of the profile no more than sums. It is called where stacks are
+	// walked. In modes that are wall-clock ones, of events and with Threads the profile keeps all.
+	Full func(stacks *profile.Profile)
 	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops.
 	Group *sampler.Group
 	// Pace is sampler.Config's.
@@ -184,23 +188,28 @@ type recording struct {
 	before   time.Duration             // own CPU
 	lost     [ptrace.NumOutcomes]int64 // what the profile has been told
 
-	asleep   int64  // samples of threads that slept when they were stopped
-	mapped   uint64 // generation of the mappings
-	mappedAt int64  // when that was seen to have changed
+	asleep int64 // samples of threads that slept when they were stopped
+	// sleeps are samples of threads that sleep for a moment, where such sleeps are seen too seldom.
+	sleeps     int64
+	dearSleeps bool
+	mapped     uint64 // generation of the mappings
+	mappedAt   int64  // when that was seen to have changed
 
 	allocated *allocations
 	strangers sparing      // looks for threads that are late and unknown
 	events    *eventReader // of a recording of an event
 	kernel    *kernelNames // nil where the kernel's frames are not wanted
 	kernelErr error        // why these have no names
-	standings *standings   // of a wall-clock recording
-	timed     *telling     // nil where nobody wants samples with their times
+	caches    cacheBound
+	standings *standings // of a wall-clock recording
+	timed     *telling   // nil where nobody wants samples with their times
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
 	r := &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
 		hints: map[int]ptrace.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
-		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations()}
+		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations(),
+		dearSleeps: sampler.SetsClockDearly()}
 	if opt.Event != nil {
 		r.events = s.newEventReader()
 	}
@@ -275,6 +284,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			r.settleAll()
 			r.tick()
+			r.boundCaches()
 		case <-r.newThreads():
 			if r.strangers.due(strangerShare) {
 				r.strangers.doTimed(func() error { r.refreshHints(0); return nil })
@@ -338,14 +348,12 @@ func (r *recording) account() profile.Summary {
 	}
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
-	if r.kernelErr != nil {
-		sum.Notes = append(sum.Notes, profile.Note{Name: "kernel-names", Remedy: "sysctl kernel.kptr_restrict=0",
-			Text: "the kernel's functions have no names: " + r.kernelErr.Error()})
-	}
+	sum.Notes = append(sum.Notes, r.kernelNotes(&stats)...)
 	sum.OwnCPU = ownCPU() - r.before
 	if !stats.Visits { // who is visited was on a CPU
 		sum.Asleep = r.asleep
 	}
+	sum.ShortSleeps = r.sleeps
 	sum.Leans = r.opt.Engine != PerfEngine && !r.opt.Mode.IsWall() && !stats.Visits && runtime.NumCPU() > 1
 	sum.Chosen = r.opt.Wants != nil
 	sum.SetQuality()
@@ -398,10 +406,14 @@ func (r *recording) take(snap *look.Look) {
 	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), &snap.Snapshot) {
 		r.asleep++
 	}
+	if r.dearSleeps && sampler.SleepsShortly(r.Process.CPU(), &snap.Snapshot, snap.When) {
+		r.sleeps += snap.Samples()
+	}
 	if r.opt.Lean {
 		r.profile.Count(stack, snap.Samples(), time.Duration(snap.CPU))
 	} else {
 		r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
+		r.handOverStacks()
 	}
 	r.tellSample(snap, stack)
 	r.sampled[snap.TID] = true

@@ -2,21 +2,29 @@
 
 package session
 
-import "goprof/profile"
+import (
+	"slices"
+
+	"goprof/profile"
+)
 
 // sureLeaf puts the innermost method that is certain in place of a leaf that is a guess: that of the compiled code
-// itself, into which the others were inlined (docs/decisions/0007).
+// itself, into which the others were inlined (docs/decisions/0007). What HotSpot's own code does for it stays above it.
 func sureLeaf(s *profile.Stack) {
 	if len(s.Frames) == 0 || s.Frames[0].Sure != profile.Guessed {
 		return
 	}
-	n := 0
-	for n < len(s.Frames)-1 && s.Frames[n].Kind == profile.Inlined {
-		n++
+	first := 0
+	for first < len(s.Frames)-1 && !s.Frames[first].Kind.Java() {
+		first++
 	}
-	s.Frames = s.Frames[:copy(s.Frames, s.Frames[n:])]
-	s.Frames[0].Sure = profile.Certain
+	last := first
+	for last < len(s.Frames)-1 && s.Frames[last].Kind == profile.Inlined {
+		last++
+	}
+	s.Frames = slices.Delete(s.Frames, first, last)
+	s.Frames[0].Sure, s.Frames[first].Sure = profile.Certain, profile.Certain
 	if s.Carrier > 0 {
-		s.Carrier -= n
+		s.Carrier -= last - first
 	}
 }

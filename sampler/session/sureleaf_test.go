@@ -25,5 +25,10 @@ func TestSureLeaf(t *testing.T) {
 	if sureLeaf(alone); len(alone.Frames) != 1 {
 		t.Errorf("%+v", alone.Frames)
 	}
+	stub := &profile.Stack{Frames: []profile.Frame{{Func: a, Kind: profile.Stub, Sure: profile.Guessed},
+		{Func: b, Kind: profile.Inlined, Sure: profile.Guessed}, {Func: c, Kind: profile.C2, Sure: profile.Guessed}}}
+	if sureLeaf(stub); len(stub.Frames) != 2 || stub.Frames[0].Func != a || stub.Frames[1].Func != c {
+		t.Errorf("%+v", stub.Frames)
+	}
 	sureLeaf(new(profile.Stack))
 }

@@ -10,8 +10,8 @@ import (
 // many times slower. It frees old code at need, so a cache that is nearly full does no harm while there is room.
 const (
 	fullCode = 0.97
-	// roomy is how full the cache is at least where compilers that are off were stopped for it, and the JVM does not say
-	// that it found no room (up to 8): a flag (-Xint) turns them off, too. Compilers that end give back what they worked
+	// roomy is how full the cache is at least where compilers that take no tasks were stopped for it, and the JVM neither
+	// counts that it found no room (up to 8) nor has given them up for good. Compilers that end give back what they worked
 	// in, and the JVM counts room in pieces that it cannot give away, so a cache that is full may seem to have room.
 	roomy = 0.75
 )
@@ -24,7 +24,8 @@ func codeCacheFull(x *exam) *suspicion {
 		return x.cannotTell("the code cache could not be read")
 	}
 	refused, before := x.refusals()
-	off := told && !compiling && (refused > 0 || full >= roomy)
+	gaveUp := code.GaveUp.Or(false)
+	off := told && !compiling && (refused > 0 || full >= roomy || gaveUp)
 	if !off && full < fullCode && refused == before {
 		return nil
 	}
@@ -39,6 +40,9 @@ func codeCacheFull(x *exam) *suspicion {
 		if share, ok := h.Full(); ok && len(code.Heaps) > 1 {
 			s.evidence = append(s.evidence, fmt.Sprintf("%s: %s", h.Name, percent(share)))
 		}
+	}
+	if gaveUp {
+		s.evidence = append(s.evidence, "the JVM itself has turned its compilers off: no flag has")
 	}
 	if refused > 0 {
 		s.evidence = append(s.evidence, fmt.Sprintf("no room was found %d times, %d of them now", refused, refused-before))

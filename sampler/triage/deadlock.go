@@ -36,6 +36,9 @@ func deadlock(x *exam) *suspicion {
 	s := &suspicion{sure: 1, severity: profile.Critical,
 		claim: fmt.Sprintf("%d threads wait for each other, for ever: a deadlock.", in),
 		next:  fmt.Sprintf("goprof locks --pid %d  (all of their locks, and who waits behind them)", x.PID)}
+	if in == 1 {
+		s.claim = "A thread waits for itself, for ever: a deadlock."
+	}
 	if len(found) > 1 {
 		s.claim = fmt.Sprintf("%d threads wait for each other, for ever: %d deadlocks.", in, len(found))
 	}

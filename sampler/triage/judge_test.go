@@ -294,6 +294,17 @@ func TestCompilersGaveRoomBack(t *testing.T) {
 	}
 }
 
+// TestCompilersGivenUp: JDK 8 does not count that it found no room, and compilers that are off for good leave much.
+func TestCompilersGivenUp(t *testing.T) {
+	p := healthy()
+	for _, r := range p.Readings {
+		r.JVM.Code.Compiling, r.JVM.Code.GaveUp = known(false), known(true)
+	}
+	if got := Judge(p.Evidence); !slices.Equal(ids(got), []profile.FindingID{profile.CodeCacheFull}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestUnconfirmedWaits: a thread that waits in each dump, nobody knows for whom, may be in a deadlock.
 func TestUnconfirmedWaits(t *testing.T) {
 	p := healthy()

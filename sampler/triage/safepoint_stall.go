@@ -32,7 +32,7 @@ func safepointStall(x *exam) *suspicion {
 		return x.cannotTell("neither the JVM's counters nor its symbols tell of safepoints")
 	}
 	if lasted < stallLasts && share < stallShare {
-		if !x.last.JVM.Safepoints.State.IsKnown() { // its counters count a safepoint when it has begun
+		if !x.last.JVM.Safepoints.State.IsKnown() {
 			return x.cannotTell("this JVM's counters do not tell of one that does not begin, and its libjvm.so has no symbols")
 		}
 		return nil

@@ -89,7 +89,7 @@ type Safepoints struct {
 	Count    maybe.Value[uint64]        // so far
 	Time     maybe.Value[time.Duration] // in safepoints, from the moment at which all have stopped
 	SyncTime maybe.Value[time.Duration] // until all had stopped
-	// State is known where libjvm.so has symbols.
+	// State is known where libjvm.so has symbols, and on JDK 8.
 	State maybe.Value[SafepointState]
 	// Operation is what the VM thread executes now, "G1CollectForAllocation". Known where libjvm.so has symbols; empty:
 	// none.
@@ -106,6 +106,9 @@ type Code struct {
 	Total Pool
 	// Compiling is false where the JVM has stopped its compilers: because the code cache was full, or by a flag.
 	Compiling maybe.Value[bool]
+	// GaveUp: the JVM has turned its compilers off by itself, for want of room. It says so only with code cache flushing
+	// off, or where a compiler could not begin.
+	GaveUp maybe.Value[bool]
 	// Compiled and Invalidated count compilations and methods whose code was thrown away because it had become wrong.
 	Compiled, Invalidated maybe.Value[uint64]
 	CompileTime           maybe.Value[time.Duration]

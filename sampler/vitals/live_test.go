@@ -92,7 +92,7 @@ func TestClasses(t *testing.T) {
 		if rate := Between(a, b).ClassesLoaded; !rate.IsKnown() {
 			t.Errorf("rate %v", rate)
 		}
-		symbols := b.JVM.Safepoints.State.IsKnown()
+		symbols := b.JVM.Safepoints.Operation.IsKnown()
 		if jdk.Version > 8 && jdk.Label != "stripped" && !symbols {
 			t.Error("no symbols")
 		}
@@ -125,13 +125,25 @@ func hasRole(r *Reading, role Role) bool {
 	return false
 }
 
+// TestCompilersOffByFlag: that a user has turned the compilers off is not taken for a JVM that has given them up.
+func TestCompilersOffByFlag(t *testing.T) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for flag, compiles := range map[string]bool{"-Xmixed": true, "-Xint": false, "-XX:-UseCompiler": false} {
+			code := attach(t, jdk, flag).read().JVM.Code
+			if gaveUp, ok := code.GaveUp.Get(); gaveUp || !ok || code.Compiling.Or(true) != compiles {
+				t.Errorf("%s: given up %v, compiling %v", flag, code.GaveUp, code.Compiling)
+			}
+		}
+	})
+}
+
 // TestHoldOut: a thread in a loop without a poll keeps a safepoint waiting, and is named. How long it does is the
 // machine's: readings go on until one shows it.
 func TestHoldOut(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		p := attach(t, jdk, "-Xmx128m", "-XX:+UseParallelGC", "-XX:-TieredCompilation", "-XX:-UseOnStackReplacement")
 		if !p.read().JVM.Safepoints.State.IsKnown() {
-			if jdk.Version != 8 && jdk.Label != "stripped" {
+			if jdk.Label != "stripped" {
 				t.Fatal("the state of safepoints is not known")
 			}
 			return // this libjvm.so has no symbols

@@ -49,6 +49,9 @@ func (v *Vitals) readJava() (part javaPart) {
 	part.threads, part.ok = threads, err == nil
 	j.Safepoints.Operation = h.Operation()
 	if s, ok := state.Get(); ok {
+		if s == vmstructs.Polled {
+			s = settled(threads)
+		}
 		j.Safepoints.State = maybe.Known(safepointStates[s])
 		if s == vmstructs.Synchronizing && h.Safepoint() == state { // it is still the same, or another one
 			j.Safepoints.HoldOuts = holdOuts(threads)
@@ -95,6 +98,14 @@ const maxParallelism = 0x7fff
 var safepointStates = map[vmstructs.SafepointState]SafepointState{vmstructs.NotSynchronized: NoSafepoint,
 	vmstructs.Synchronizing: BeginsSafepoint, vmstructs.Synchronized: InSafepoint}
 
+// settled tells the two states apart in which threads have been asked to come to rest: in one of them all have.
+func settled(threads []vmstructs.Thread) vmstructs.SafepointState {
+	if len(holdOuts(threads)) > 0 {
+		return vmstructs.Synchronizing
+	}
+	return vmstructs.Synchronized
+}
+
 // holdOuts are the threads that move, by their numbers inside the JVM's namespace: mergeThreads makes tids of them.
 func holdOuts(threads []vmstructs.Thread) (list []int) {
 	for _, t := range threads {
@@ -114,7 +125,7 @@ func (v *Vitals) readCode(code *Code) {
 	if len(code.Heaps) > 0 {
 		code.Total = Pool{used, committed, limit}
 	}
-	code.Compiling = v.health.Compiling()
+	code.Compiling, code.GaveUp = v.health.Compiling(), v.health.GaveUp()
 }
 
 // add is known where both are.

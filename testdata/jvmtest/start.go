@@ -187,6 +187,22 @@ func (j *JVM) Kill() {
 	}
 }
 
+// Die waits until the JVM has died, of the command if there is one. Nothing is verified.
+func (j *JVM) Die(command string) {
+	j.t.Helper()
+	if command != "" {
+		if _, err := io.WriteString(j.stdin, command+"\n"); err != nil {
+			j.t.Fatal(err)
+		}
+	}
+	j.ended = true
+	if err := j.awaitExit(); err != nil {
+		_ = j.cmd.Process.Kill()
+		j.t.Errorf("%q: %v\n%s", command, err, j.Stderr())
+	}
+	_ = j.reap() // how it ends is what the test is about
+}
+
 // Quit makes the program verify its results and end, and fails the test if they are wrong.
 // The end of the test does it otherwise.
 func (j *JVM) Quit() {

@@ -4,6 +4,7 @@ package oracle
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os/exec"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"goprof/profile"
+	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
@@ -23,6 +25,8 @@ import (
 //
 //	GOPROF_HANDOVER="queue/ptrace yield/ptrace lock/ptrace park/ptrace mix/ptrace queue/perf" GOPROF_HANDOVER_SAMPLES=20000 \
 //	GOPROF_HANDOVER_BESIDE=12 go test ./testdata/oracle -run TestHandOver -v -timeout 1h
+//
+// With GOPROF_HANDOVER_KEEP, a file, it adds to what earlier runs have counted, and tells the sum.
 func TestHandOver(t *testing.T) {
 	samples, beside := envNumber("GOPROF_HANDOVER_SAMPLES", 1000), envNumber("GOPROF_HANDOVER_BESIDE", 0)
 	cases := envText("GOPROF_HANDOVER", "queue/ptrace yield/ptrace lock/ptrace lock/perf")
@@ -49,11 +53,14 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 	s := attach(t, jvm.PID)
 	s.Walker.Warm()
 	tids := threadsCalled(t, s, "hand-")
-	n, hand := 0, 0
+	n, hand, sleeps := 0, 0, 0
 	jvm.Command("mark")
 	got := sampleBy(t, s, engine, interval, samples, func(snap *look.Look, st *profile.Stack) {
 		if !tids[snap.TID] {
 			return
+		}
+		if sampler.SleepsShortly(s.Process.CPU(), &snap.Snapshot, snap.When) {
+			sleeps++
 		}
 		for i := range st.Frames { // from the leaf
 			switch st.Frames[i].Func.Name {
@@ -74,10 +81,15 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 	seen := float64(hand) / float64(n)
 	sigma := math.Sqrt(truth.Share * (1 - truth.Share) / float64(n))
 	t.Logf("handing over takes %.3f of the CPU time and has %.3f of %d samples (%+.1f sigma); %.2f samples for each "+
-		"interval; %d lost, %d late; pauses p50 %v p99 %v",
+		"interval; %d in a short sleep; %d lost, %d late; pauses p50 %v p99 %v",
 		truth.Share, seen, n, (seen-truth.Share)/sigma,
 		float64(got.stats.Taken)*float64(interval)/float64(got.stats.Times.Process),
-		got.stats.LostSum(), got.stats.Late, got.stats.Pauses.Quantile(0.5), got.stats.Pauses.Quantile(0.99))
+		sleeps, got.stats.LostSum(), got.stats.Late, got.stats.Pauses.Quantile(0.5), got.stats.Pauses.Quantile(0.99))
+	handOverSum(t, fmt.Sprintf("%d %s/%s beside %d", jdk.Version, way, engine, beside),
+		handed{Truth: truth.Share, Hand: hand, Of: n})
+	if timed := way == "park" || way == "mix"; !timed && sleeps > n/200 || timed && sleeps == 0 {
+		t.Errorf("%d of %d samples are in a short sleep", sleeps, n)
+	}
 	bias := max(0.02, handOverBias[way])
 	if !got.stats.Wide {
 		bias = max(bias, handOverBias[way+"/"+string(engine)])

@@ -184,6 +184,13 @@ func startSmall(t *testing.T, jdk jvmtest.JDK, text string, flags ...string) *jv
 // smallScore counts, of samples in a loop, those in which the loop's own small method was told.
 type smallScore struct{ n, right int }
 
+func (s *smallScore) add(right bool) {
+	s.n++
+	if right {
+		s.right++
+	}
+}
+
 func (s smallScore) String() string {
 	return fmt.Sprintf("%d of %d (%.2f)", s.right, s.n, float64(s.right)/float64(max(s.n, 1)))
 }
@@ -226,10 +233,8 @@ func TestSmallLeaf(t *testing.T) {
 			if held[k] {
 				s = &scores[1]
 			}
-			s.n++
-			if leaf := st.Frames[0].Func.Name; strings.HasPrefix(leaf, "truth.Small") && strings.HasSuffix(leaf, ".leaf"+k) {
-				s.right++
-			}
+			leaf := st.Frames[0].Func.Name
+			s.add(strings.HasPrefix(leaf, "truth.Small") && strings.HasSuffix(leaf, ".leaf"+k))
 		})
 		t.Logf("leaf right in kinds that rules were made with: %v; held back: %v", scores[0], scores[1])
 		n, right := scores[0].n+scores[1].n, scores[0].right+scores[1].right

@@ -82,8 +82,11 @@ func (s leafScore) String() string {
 // leafScores are those of a program, or of several.
 type leafScores struct {
 	ours, byAddress leafScore
+	calls           leafScore // of those, the samples in code that was called without a record
 	sure            [profile.NumCertainty]leafScore
-	inlined         int // samples in methods that are inlined
+	inlined         int             // samples in methods that are inlined
+	first           []time.Duration // what the first sight of each pc took
+	seen            map[uint64]bool
 }
 
 func (s *leafScores) String() string {
@@ -92,6 +95,18 @@ func (s *leafScores) String() string {
 	for c, score := range s.sure {
 		text += fmt.Sprintf("; %v %d: %v", profile.Certainty(c), score.n, score)
 	}
+	if s.calls.n > 0 {
+		text += fmt.Sprintf("; %d in a call without a record: %v", s.calls.n, s.calls)
+	}
+	if n := len(s.first); n > 0 {
+		slices.Sort(s.first)
+		var sum time.Duration
+		for _, d := range s.first {
+			sum += d
+		}
+		text += fmt.Sprintf("; first sight of %d pcs: %v, median %v, nine of ten within %v", n, sum/time.Duration(n),
+			s.first[n/2], s.first[n*9/10])
+	}
 	return text
 }
 
@@ -99,10 +114,12 @@ func (s *leafScores) sum(o *leafScores) {
 	add := func(a *leafScore, b leafScore) { a.n, a.leaf, a.chain = a.n+b.n, a.leaf+b.leaf, a.chain+b.chain }
 	add(&s.ours, o.ours)
 	add(&s.byAddress, o.byAddress)
+	add(&s.calls, o.calls)
 	for i := range s.sure {
 		add(&s.sure[i], o.sure[i])
 	}
 	s.inlined += o.inlined
+	s.first = append(s.first, o.first...)
 }
 
 // TestLeaf runs real programs with -XX:+DebugNonSafepoints: at each pc where a thread was sampled the full records are
@@ -150,40 +167,79 @@ func TestLeaf(t *testing.T) {
 // scoreLeaves takes so many samples in code of that level. The JVM compiles meanwhile: at first there is little.
 func scoreLeaves(t *testing.T, s *session.Session, level uint8, samples int) *leafScores {
 	t.Helper()
-	scores := new(leafScores)
+	scores := &leafScores{seen: map[uint64]bool{}}
 	less := map[*vmstructs.Blob]*vmstructs.Blob{}
 	time.Sleep(2 * time.Second)
 	for tries := 0; scores.ours.n < samples && tries < 30; tries++ {
-		sample(t, s, time.Millisecond, samples, func(snap *look.Look, _ *profile.Stack) {
-			pc := snap.Regs[s.Process.CPU().PC]
-			b, err := s.VM.Blob(pc)
-			if err != nil || b.Kind != vmstructs.Nmethod || b.Level != level || scores.ours.n >= samples {
-				return
-			}
-			if !s.VM.FullRecords(b) {
-				return // made a moment ago: its OopMaps are not there yet; or all of it are safepoints
-			}
-			truth, _, err := s.Walker.Recorded(b, pc)
-			if err != nil {
-				return // it is gone
-			}
-			if less[b] == nil {
-				less[b] = s.VM.SafepointsOnly(b)
-			}
-			address, err := s.VM.Scopes(less[b], pc, false)
-			if err != nil {
-				return
-			}
-			told, sure := s.Walker.Inlined(less[b], pc)
-			scores.ours.add(truth, told)
-			scores.sure[sure].add(truth, told)
-			scores.byAddress.add(truth, address)
-			if len(truth) > 1 {
-				scores.inlined++
+		sample(t, s, time.Millisecond, samples, func(_ *look.Look, st *profile.Stack) {
+			if p, ok := compiledPlace(s, st); ok && p.b.Level == level && scores.ours.n < samples {
+				scores.score(s, p, less)
 			}
 		})
 	}
 	return scores
+}
+
+// leafPlace is where in compiled code a thread was stopped, or was in a call without a record.
+type leafPlace struct {
+	b      *vmstructs.Blob
+	pc     uint64
+	called string // what, "" if it was stopped there
+}
+
+// compiledPlace finds it, on top of a stack or below code that is not Java's.
+func compiledPlace(s *session.Session, st *profile.Stack) (p leafPlace, ok bool) {
+	for i := range st.Frames {
+		f := &st.Frames[i]
+		if !f.Kind.Java() {
+			p.called = f.Func.Name
+			continue
+		}
+		b, err := s.VM.Blob(f.PC)
+		p.b, p.pc = b, f.PC
+		// Code without full records was made a moment ago, and its OopMaps are not there yet; or all are safepoints.
+		return p, err == nil && b.Kind == vmstructs.Nmethod && s.VM.FullRecords(b) &&
+			(p.called == "" || !s.VM.IsSafepoint(b, f.PC))
+	}
+	return p, false
+}
+
+// score holds what is told of a place against the full records. Of calls these are often not those of the bytecode that
+// has called: then they are no truth.
+func (s *leafScores) score(in *session.Session, p leafPlace, less map[*vmstructs.Blob]*vmstructs.Blob) {
+	w := in.Walker
+	truth, _, err := w.Recorded(p.b, p.pc)
+	if p.called != "" {
+		truth, err = in.VM.Scopes(p.b, p.pc, true)
+	}
+	if err != nil || p.called != "" && !w.MayHaveCalled(truth[0], p.called) {
+		return // it is gone, or nobody knows
+	}
+	if less[p.b] == nil {
+		less[p.b] = in.VM.SafepointsOnly(p.b)
+	}
+	address, err := in.VM.Scopes(less[p.b], p.pc, p.called != "")
+	if err != nil {
+		return
+	}
+	begin := time.Now()
+	told, sure := w.Inlined(less[p.b], p.pc)
+	if !s.seen[p.pc] {
+		s.seen[p.pc] = true
+		s.first = append(s.first, time.Since(begin))
+	}
+	if p.called != "" {
+		if told, sure, err = w.Called(less[p.b], p.pc, p.called); err != nil {
+			return
+		}
+		s.calls.add(truth, told)
+	}
+	s.ours.add(truth, told)
+	s.sure[sure].add(truth, told)
+	s.byAddress.add(truth, address)
+	if len(truth) > 1 {
+		s.inlined++
+	}
 }
 
 // judge fails the test if the rules are worse than they were, with room for the luck of a short run.

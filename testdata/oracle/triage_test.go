@@ -3,7 +3,6 @@
 package oracle
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -52,7 +51,6 @@ type disease struct {
 	flags  []string // of the JVM
 	ill    []string // flags that it has in its sick way only
 	args   []string // behind "sick" or "well"
-	way    string   // "sick" where it is empty: some are made ill by flags alone
 	oldest int      // JDK
 	// make does to the sick JVM what a program cannot do to itself. It returns false where it is not permitted here.
 	make func(t *testing.T, jvm *jvmtest.JVM) bool
@@ -78,8 +76,8 @@ var diseases = []disease{
 	{id: profile.WaitingRemote, class: "Remote", healthy: true, waits: true},
 	{id: profile.CPUThrottled, class: "Hungry", make: inNarrowCgroup},
 	{id: profile.CPUShort, class: "Hungry", make: besideLoops},
-	{id: profile.CodeCacheFull, class: "Hungry", way: "well", ill: []string{"-XX:ReservedCodeCacheSize=4m",
-		"-XX:-SegmentedCodeCache", "-XX:-UseCodeCacheFlushing", "-Xcomp"}},
+	{id: profile.CodeCacheFull, class: "FullCode", flags: []string{"-XX:ReservedCodeCacheSize=5m",
+		"-XX:-UseCodeCacheFlushing", "-XX:TieredStopAtLevel=1", "-Xcomp"}, waits: true},
 	{id: profile.SafepointStall, class: "Stall", ill: []string{"-XX:-UseCountedLoopSafepoints",
 		"-XX:LoopStripMiningIter=0"}},
 	{id: profile.Exceptions, class: "Throws", healthy: true},
@@ -100,14 +98,14 @@ func (d *disease) illFor(jdk jvmtest.JDK) []string {
 		return d.ill
 	}
 	return slices.DeleteFunc(slices.Clone(d.ill), func(f string) bool {
-		return strings.Contains(f, "LoopStripMining") || strings.Contains(f, "SegmentedCodeCache")
+		return strings.Contains(f, "LoopStripMining")
 	})
 }
 
 func (d *disease) start(t *testing.T, jdk jvmtest.JDK, way string) *jvmtest.JVM {
 	options := slices.Clone(d.flags)
 	if way == "sick" {
-		options, way = append(options, d.illFor(jdk)...), cmp.Or(d.way, way)
+		options = append(options, d.illFor(jdk)...)
 	}
 	return jvmtest.Start(t, jdk, "truth."+d.class, append(append(options, "--", way), d.args...)...)
 }
@@ -131,9 +129,6 @@ func TestTriageDiseases(t *testing.T) {
 
 // find looks for a disease, and returns its row of the table.
 func (d *disease) find(t *testing.T, jdk jvmtest.JDK) string {
-	if d.id == profile.CodeCacheFull && !triageAll {
-		t.Skip("how far a JVM comes with so small a cache is its luck: set GOPROF_TRIAGE_ALL=1")
-	}
 	if d.waits && d.age == 0 {
 		t.Parallel()
 	}
@@ -289,7 +284,7 @@ func row(d *disease, got profile.Triage, at int) string {
 			claim = f.Claim
 		}
 	}
-	program := strings.Join(append([]string{d.class, cmp.Or(d.way, "sick")}, d.args...), " ")
+	program := strings.Join(append([]string{d.class, "sick"}, d.args...), " ")
 	return fmt.Sprintf("| `%s` | %d | `%s` | %s |", d.id, at, program, claim)
 }
 

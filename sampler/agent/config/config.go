@@ -26,6 +26,8 @@ type Config struct {
 	Listen string // "" is nowhere
 	Files  Files
 	To     To
+	// Redact is the policy by which names are taken out of all batches, "" for none; RedactKey the file of its key.
+	Redact, RedactKey string
 }
 
 // Files is where batches are kept as files.
@@ -67,7 +69,12 @@ var Options = []Option{
 	{"group-threads", false, "", "put threads together whose names differ by a number only: fewer series", setPools},
 	{"max-cpu", false, "SHARE",
 		"`share` of the host's CPUs that goprof and its pauses may take together; 0 is any", setMaxCPU},
+	{"max-memory", false, "SIZE", "`bytes` that goprof may keep: JVMs with little to do are let go first; 0 is any",
+		setMaxMemory},
 	{"max-jvms", false, "N", "`number` of JVMs that are recorded at a time", setMaxJVMs},
+	{"redact", false, "POLICY", "pseudonyms for all names but those that `policy` allows: default, or a file", setRedact},
+	{"redact-key", false, "FILE", "`file` with the key of the pseudonyms: without one they change with each start",
+		setRedactKey},
 	{"listen", false, "ADDRESS",
 		"serve /metrics and /healthz at `address`: 127.0.0.1:9464; nothing listens without it", setListen},
 }
@@ -168,6 +175,9 @@ func (c *Config) Check() error {
 	if c.Files.Dir == "" && !c.To.Any() {
 		return ErrNowhere
 	}
+	if c.RedactKey != "" && c.Redact == "" {
+		return errors.New("redact-key goes with redact")
+	}
 	if name := c.To.idle(); name != "" {
 		return fmt.Errorf("%s is for servers, and none is named: give otlp, pyroscope or parca", name)
 	}
@@ -179,6 +189,16 @@ func setFiles(c *Config, text string) error {
 		return errors.New("it is no name of a folder")
 	}
 	c.Files.Dir = text
+	return nil
+}
+
+func setRedact(c *Config, text string) error {
+	c.Redact = text
+	return nil
+}
+
+func setRedactKey(c *Config, text string) error {
+	c.RedactKey = text
 	return nil
 }
 
@@ -271,6 +291,15 @@ func setMaxCPU(c *Config, text string) (err error) {
 	}
 	c.MaxCPU = share
 	return nil
+}
+
+func setMaxMemory(c *Config, text string) (err error) {
+	if text == "0" {
+		c.MaxMemory = 0
+		return nil
+	}
+	c.MaxMemory, err = parseBytes(text)
+	return err
 }
 
 func setMaxJVMs(c *Config, text string) (err error) {

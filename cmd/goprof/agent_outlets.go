@@ -1,0 +1,145 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output/shelf"
+	"goprof/output/ship"
+	"goprof/output/sole"
+	"goprof/sampler/agent/config"
+)
+
+// outlets are where an agent's batches go: files, and servers. Until they are open batches wait.
+type outlets struct {
+	say   func(string)
+	names *nameless
+
+	mu      sync.Mutex
+	open    bool
+	files   *shelf.Shelf
+	to      *sending
+	waiting []*ship.Batch
+	dropped int64
+}
+
+// mostHeld bounds how many batches wait for the agent from which another one takes over.
+const mostHeld = 2048
+
+// connect opens what the configuration names. An error is for the user; errors.As finds sole.InUse in it.
+func (o *outlets) connect(c *config.Config) error {
+	to, err := openSending(&c.To, o.say)
+	if err != nil {
+		return err
+	}
+	var files *shelf.Shelf
+	if c.Files.Dir != "" {
+		if files, err = shelf.New(shelf.Options{Dir: c.Files.Dir, JFR: c.Files.JFR, MaxBytes: c.Files.MaxBytes,
+			MaxFiles: c.Files.MaxCount, Tell: o.say}); err != nil {
+			to.close(o.say)
+			return outputFailed(err)
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.files, o.to, o.open = files, to, true
+	for _, b := range o.waiting {
+		o.give(b)
+	}
+	o.waiting = nil
+	return nil
+}
+
+// offer takes a batch, and does not wait.
+func (o *outlets) offer(b *ship.Batch) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.open:
+		o.give(b)
+	case len(o.waiting) < mostHeld:
+		o.waiting = append(o.waiting, b)
+	default:
+		o.dropped++
+	}
+}
+
+// give gives a batch to files and to servers. Relabelling is for servers; it knows the names, and what it makes of them
+// is taken out again.
+func (o *outlets) give(b *ship.Batch) {
+	shown := o.names.batch(b)
+	if o.files != nil {
+		o.files.Offer(shown)
+	}
+	if o.to == nil {
+		return
+	}
+	sent := *shown
+	whose, keep := o.to.rules.Apply(b.Resource)
+	if sent.Resource = o.names.whose(whose); keep {
+		o.to.shipper.Offer(&sent)
+	}
+}
+
+func (o *outlets) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if n := len(o.waiting); n > 0 {
+		o.say(fmt.Sprintf("%d batches are lost: the folder did not become free", n))
+	}
+	if o.files != nil {
+		o.files.Close()
+	}
+	o.to.close(o.say)
+}
+
+// metrics writes what became of batches.
+func (o *outlets) metrics(w io.Writer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	oneMetric(w, "held", "gauge", "Batches that wait for the agent from which this one takes over.", len(o.waiting))
+	oneMetric(w, "held_dropped_total", "counter", "Batches for which there was no room then.", o.dropped)
+	o.to.metrics(w)
+	fileMetrics(w, o.files)
+}
+
+// inUse reports whether another agent has a folder.
+func inUse(err error) bool { return errors.As(err, new(*sole.InUse)) }
+
+// listen opens the port for metrics. An agent that takes over listens there beside the other one, which the kernel
+// permits to the same user where both want it; it is no reason for two that know nothing of each other to do so.
+func listen(at string, takesOver bool) (net.Listener, error) {
+	if !takesOver {
+		alone, err := net.Listen("tcp", at)
+		if err != nil {
+			return nil, cannotListen(at, err)
+		}
+		at = alone.Addr().String()
+		alone.Close()
+	}
+	shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
+		return errors.Join(c.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		}), err)
+	}}
+	l, err := shared.Listen(context.Background(), "tcp", at)
+	if err != nil {
+		return nil, cannotListen(at, err)
+	}
+	return l, nil
+}
+
+func cannotListen(at string, err error) error {
+	return &exit.Error{Code: exit.General, What: "cannot listen at " + at, Why: err.Error(),
+		Remedy: "another port, or no --listen"}
+}

@@ -1,0 +1,85 @@
+//go:build linux
+
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output/ship"
+	"goprof/profile"
+	"goprof/profile/redact"
+	"goprof/profile/resource"
+	"goprof/sampler/agent/config"
+)
+
+// nameless takes out of batches what a policy does not allow. A nil one takes nothing out.
+type nameless struct {
+	by    *redact.Redactor
+	known *redact.Functions
+}
+
+// openNameless reads the policy and the key that the configuration names; nil if it names none.
+func openNameless(cmd *cobra.Command, c *config.Config) (*nameless, error) {
+	f := redactFlags{policy: c.Redact, key: c.RedactKey, prefix: "redact-"}
+	by, err := f.redactor(cmd)
+	if by == nil || err != nil {
+		return nil, err
+	}
+	return &nameless{by, by.Functions()}, nil
+}
+
+// batch is a batch without names. Others may read the one that was given meanwhile.
+func (n *nameless) batch(b *ship.Batch) *ship.Batch {
+	if n == nil {
+		return b
+	}
+	out := *b
+	out.Resource, out.Meta = n.whose(b.Resource), n.by.Meta(b.Meta)
+	out.Samples = slices.Clone(b.Samples)
+	for i := range out.Samples {
+		s := &out.Samples[i]
+		renamed := n.by.Sample(&profile.Sample{Thread: s.Thread, Stack: s.Stack}, n.known)
+		s.Thread = renamed.Thread
+		if renamed.Stack != nil { // which is the Redactor's, until the next one
+			stack := *renamed.Stack
+			stack.Frames = slices.Clone(stack.Frames)
+			s.Stack = &stack
+		}
+	}
+	return &out
+}
+
+// openAttributes are those that stay as they are: numbers, and what the kernel or a container runtime has made up.
+var openAttributes = []string{resource.ProcessPID, resource.ProcessStarted, resource.ContainerID, resource.PodUID,
+	resource.HostArch, resource.OSType}
+
+// whose are attributes without names. Of those that goprof does not know not even the keys stay.
+func (n *nameless) whose(a resource.Attributes) resource.Attributes {
+	if n == nil {
+		return a
+	}
+	var out resource.Attributes
+	for _, one := range a {
+		if slices.Contains(openAttributes, one.Key) {
+			if one.IsInt {
+				out.SetInt(one.Key, one.Number)
+			} else {
+				out.Set(one.Key, one.Text)
+			}
+			continue
+		}
+		switch one.Key {
+		case resource.ServiceName:
+			out.Set(one.Key, n.by.Program(one.Text))
+		case resource.RuntimeName, resource.RuntimeVersion, resource.RuntimeAbout:
+			out.Set(one.Key, n.by.Version(one.Text))
+		case resource.HostName, resource.HostID, resource.ServiceInstance:
+			out.Set(one.Key, n.by.Host(one.Value()))
+		case resource.ServiceNamespace, resource.ServiceVersion, resource.ProcessExecutable, resource.ProcessOwner:
+			out.Set(one.Key, n.by.Text(one.Value()))
+		}
+	}
+	return out
+}

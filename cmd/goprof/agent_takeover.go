@@ -1,0 +1,109 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output/sole"
+	"goprof/sampler/agent"
+	"goprof/sampler/agent/config"
+)
+
+const (
+	// settleWithin is how long an agent that takes over waits until it is attached to all JVMs that are busy.
+	settleWithin = 5 * time.Minute
+	// beginAhead is how long before the moment samples are taken, so that the first ones that count come in time.
+	beginAhead = 200 * time.Millisecond
+	// givenWithin is how long the folder is waited for after that moment: the other agent writes its last batches.
+	givenWithin = 2 * time.Minute
+	giveEvery   = 50 * time.Millisecond
+	// askedEvery is how often an agent looks whether another one wants to take over.
+	askedEvery = time.Second
+)
+
+// handoverFolders are where an agent looks for one that wants to take over, and where that one asks.
+func handoverFolders(c *config.Config) (all []string) {
+	for _, dir := range []string{c.Files.Dir, c.To.Spool} {
+		if dir != "" {
+			all = append(all, dir)
+		}
+	}
+	return all
+}
+
+// errNoFolder: there is nothing that both agents know.
+func errNoFolder() error {
+	return &exit.Error{Code: exit.General, What: "--take-over needs --files or --spool",
+		Why: "in that folder the two agents find each other"}
+}
+
+// takeOver waits until the agent is attached to whoever is busy, asks the other agent to end, begins at that moment, and
+// opens its outlets when the other one has closed them.
+func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlets) error {
+	select {
+	case <-a.Settled():
+	case <-time.After(settleWithin):
+		out.say("not all JVMs could be attached to yet: for those there is a gap")
+	case <-ctx.Done():
+		return nil
+	}
+	at, err := askAny(ctx, handoverFolders(c))
+	if err != nil {
+		return &exit.Error{Code: exit.General, What: "cannot take over", Err: err,
+			Remedy: "end the other agent, then start this one without --take-over"}
+	}
+	restUntil(ctx, at.Add(-beginAhead))
+	a.Begin(at)
+	for end := at.Add(givenWithin); ; restUntil(ctx, time.Now().Add(giveEvery)) {
+		err := out.connect(c)
+		if err == nil {
+			out.say(fmt.Sprintf("took over at %s", at.UTC().Format("15:04:05.000")))
+		}
+		if err == nil || !inUse(err) || time.Now().After(end) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// askAny asks where there is somebody: one of the folders may be new.
+func askAny(ctx context.Context, dirs []string) (at time.Time, err error) {
+	for _, dir := range dirs {
+		if at, err = sole.Ask(ctx, dir); err == nil {
+			return at, nil
+		}
+	}
+	return at, err
+}
+
+// awaitSuccessor ends the agent at the moment that another one names.
+func awaitSuccessor(ctx context.Context, a *agent.Agent, c *config.Config, say func(string), end func()) {
+	tick := time.NewTicker(askedEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, dir := range handoverFolders(c) {
+			if at, ok := sole.Asked(dir); ok {
+				a.EndAt(at)
+				say(fmt.Sprintf("another agent takes over at %s", at.UTC().Format("15:04:05.000")))
+				restUntil(ctx, at)
+				end()
+				return
+			}
+		}
+	}
+}
+
+func restUntil(ctx context.Context, at time.Time) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Until(at)):
+	}
+}

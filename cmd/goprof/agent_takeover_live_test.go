@@ -1,0 +1,95 @@
+//go:build linux
+
+package main
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/output/pprof"
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/testdata/jvmtest"
+)
+
+// TestTakeOver: an agent takes over from another one. No moment is missing in the files of both, none is there twice,
+// and there are as many samples as the JVM has used CPU time.
+func TestTakeOver(t *testing.T) {
+	const rate = 200.0
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "-Xmx64m", "--", "1", "7")
+	old := startAgent(t, "--rate", "200")
+	old.await(t, jvm.PID)
+	next := &liveAgent{dir: old.dir}
+	next.cmd = exec.Command("goprof", "agent", "--files", old.dir, "--every", "1s", "--max-cpu", "0", "--match",
+		"main=Shares", "--rate", "200", "--take-over")
+	next.cmd.Stderr = &next.log
+	if err := next.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { next.cmd.Process.Kill() })
+	begin := sampler.ProcessCPU(jvm.PID)
+	first := len(old.filesOf(t, jvm.PID))
+	if err := old.cmd.Wait(); err != nil || !strings.Contains(old.log.String(), "another agent takes over") {
+		t.Fatalf("the old one ended with %v\n%s\n%s", err, &old.log, &next.log)
+	}
+	there := len(old.filesOf(t, jvm.PID))
+	for len(old.filesOf(t, jvm.PID)) < there+2 {
+		time.Sleep(50 * time.Millisecond)
+	}
+	used := sampler.ProcessCPU(jvm.PID) - begin
+	next.end(t)
+	spans := spansOf(t, old.filesOf(t, jvm.PID))
+	for i := 1; i < len(spans); i++ {
+		if gap := spans[i].from.Sub(spans[i-1].to); gap.Abs() > time.Millisecond {
+			t.Errorf("%v between files %d and %d of %d", gap, i-1, i, len(spans))
+		}
+	}
+	if !strings.Contains(next.log.String(), "took over at") {
+		t.Errorf("the next one says\n%s", &next.log)
+	}
+	samples := int64(0)
+	for _, s := range spans[first:] {
+		samples += s.samples
+	}
+	due := used.Seconds() * rate
+	if math.Abs(float64(samples)-due) > 0.2*due+2*rate { // files begin and end up to a second before and after
+		t.Errorf("%d samples of %v of CPU time: %.0f are due", samples, used, due)
+	}
+}
+
+// fileSpan is what a file is about.
+type fileSpan struct {
+	from, to time.Time
+	samples  int64
+}
+
+// spansOf are those of files, in the order of time.
+func spansOf(t *testing.T, names []string) (all []fileSpan) {
+	t.Helper()
+	slices.Sort(names)
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := pprof.Read(f)
+		f.Close()
+		if err != nil {
+			t.Fatalf("%s: %v", filepath.Base(name), err)
+		}
+		one := fileSpan{from: read.Meta.Start, to: read.Meta.Start.Add(read.Meta.Duration)}
+		read.Each(func(_ *profile.Sample, values []int64) error {
+			one.samples += values[0]
+			return nil
+		})
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b fileSpan) int { return a.from.Compare(b.from) })
+	return all
+}

@@ -1,0 +1,47 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"goprof/output"
+	"goprof/sampler/guard"
+)
+
+// readFilesOnly gives up what a command does not need that reads files and looks at no process. Whoever made the files
+// may have made them to harm: it is called before any is read.
+func readFilesOnly(cmd *cobra.Command, args []string) {
+	guard.EnterFiles(filesOf(cmd, args))
+}
+
+// writing are the flags that name what a command writes: files, or the folder that they go into.
+var writing = []string{"output", "map", "redact-map", "spool", "html"}
+
+// filesOf are the files that a command line names. What is no file's name does no harm: there is none of that name.
+func filesOf(cmd *cobra.Command, args []string) guard.Files {
+	f := guard.Files{Read: slices.Clone(args), Write: []string{os.TempDir()}, Sends: cmd.Name() == "ship"}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		if slices.Contains(writing, flag.Name) || flag.Name == "summary" && cmd.Name() == "convert" {
+			f.Write = append(f.Write, values...)
+		} else {
+			f.Read = append(f.Read, values...)
+		}
+	})
+	if flag := cmd.Flags().Lookup("output"); flag != nil && flag.Value.String() == "" {
+		f.Write = append(f.Write, args...) // flame and heat write beside what they read
+	}
+	isStream := func(name string) bool { return name == output.Stdout }
+	f.Read, f.Write = slices.DeleteFunc(f.Read, isStream), slices.DeleteFunc(f.Write, func(name string) bool {
+		return isStream(name) && cmd.Flags().Changed("output")
+	})
+	return f
+}

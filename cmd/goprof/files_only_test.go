@@ -1,0 +1,73 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestFilesAreReadWithoutRights: a command that waits for its input has no right left that it would not need, in any
+// OS thread, and looks at no process.
+func TestFilesAreReadWithoutRights(t *testing.T) {
+	if _, _, e := syscall.AllThreadsSyscall(unix.SYS_GETPPID, 0, 0, 0); e == unix.ENOTSUP {
+		t.Skip("built with cgo: Go cannot change all OS threads then")
+	}
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"flame - -o x.html", "report -", "heat - -o x.html", "convert - -o x.pb.gz", "diff - a",
+		"redact pipe -o x.jfr", "dump --core pipe", "locks --core pipe", "triage --core pipe"} {
+		t.Run(line, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), "goprof", strings.Fields(line)...)
+			cmd.Dir = dir
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				in.Close()
+				cmd.Process.Kill()
+				cmd.Wait()
+			}()
+			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+				if all, guarded := rightsOf(t, cmd.Process.Pid); all > 0 && all == guarded {
+					return
+				}
+			}
+			t.Error("it has rights, and waits for its input")
+		})
+	}
+}
+
+// rightsOf counts a process's OS threads, and those without rights.
+func rightsOf(t *testing.T, pid int) (all, guarded int) {
+	t.Helper()
+	tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "status"))
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			continue
+		}
+		all++
+		has := func(line string) bool { return strings.Contains(string(text), "\n"+line+"\n") }
+		if has("CapPrm:\t0000000000000000") && has("CapEff:\t0000000000000000") && has("NoNewPrivs:\t1") &&
+			has("Seccomp:\t2") {
+			guarded++
+		}
+	}
+	return all, guarded
+}

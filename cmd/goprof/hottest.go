@@ -1,0 +1,32 @@
+//go:build linux
+
+package main
+
+import (
+	"sync"
+
+	"goprof/output"
+	"goprof/profile"
+)
+
+// hottestSoFar is what a recording was spent in, of stacks that are in the product and no longer in memory.
+type hottestSoFar struct {
+	mu  sync.Mutex
+	sum output.Hottest
+}
+
+// add sums up, while the recording goes on.
+func (h *hottestSoFar) add(stacks *profile.Profile) {
+	h.mu.Lock()
+	go func() {
+		defer h.mu.Unlock()
+		h.sum.Add(output.TreeOf(stacks), stacks.Meta.Collector)
+	}()
+}
+
+// describe fills in Hottest and States of all stacks, with those that are still in memory.
+func (h *hottestSoFar) describe(s *profile.Summary, rest *profile.Profile) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sum.Describe(s, output.TreeOf(rest))
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/findings"
+	"goprof/profile"
+	"goprof/profile/redact"
+	"goprof/sampler/autopsy"
+	"goprof/sampler/postmortem"
+	"goprof/unwind"
+)
+
+// triageOutput is how findings are told.
+type triageOutput struct {
+	json bool
+	by   *redact.Redactor // nil: all names may be told
+}
+
+// triageCore judges a core file.
+func triageCore(cmd *cobra.Command, core *coreFile, to triageOutput) error {
+	o, err := core.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	dump, err := o.dump(cmd, postmortem.Options{Depth: unwind.DefaultDepth, Locks: true, Virtual: o.HasVirtual()}, false)
+	if err != nil {
+		return err
+	}
+	return to.tell(autopsy.Judge(dump, o.Facts(), commandLine([]string{core.file})), core.file)
+}
+
+// tell writes what was found, and ends with its exit code.
+func (o triageOutput) tell(found *profile.Triage, about string) error {
+	if o.by != nil {
+		o.by.Triage(found)
+	}
+	out, err := output.Reserve(output.Stdout)
+	if err != nil {
+		return outputFailed(err)
+	}
+	if _, err := out.Write(func(w io.Writer) error { return o.write(w, found) }); err != nil {
+		return outputFailed(err)
+	}
+	return foundError(about, found.Findings)
+}
+
+func (o triageOutput) write(w io.Writer, found *profile.Triage) error {
+	if o.json {
+		return findings.JSON(w, found)
+	}
+	return findings.Text(w, found)
+}
+
+// foundError is how triage ends: nil where nothing was found.
+func foundError(about string, all []profile.Finding) error {
+	if len(all) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, f := range all {
+		ids = append(ids, string(f.ID))
+	}
+	return &exit.Error{Code: exit.Found, What: about + ": " + strings.Join(ids, ", ")}
+}

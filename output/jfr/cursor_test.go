@@ -1,0 +1,29 @@
+package jfr
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestSkip: numbers of any size are passed over as they are read, also where the bytes end too soon.
+func TestSkip(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		var b []byte
+		n := rng.IntN(30)
+		for range n {
+			b = appendInt(b, rng.Uint64()>>rng.IntN(65))
+		}
+		if rng.IntN(4) == 0 {
+			b = b[:rng.IntN(len(b)+1)]
+		}
+		read, skipped := newCursor(b, 0), newCursor(bytes.Clone(b), 0)
+		for range n {
+			read.int()
+		}
+		if skipped.skip(n); skipped.at != read.at || (skipped.bad == nil) != (read.bad == nil) {
+			t.Fatalf("%d numbers in %x: at %d, %v; read: at %d, %v", n, b, skipped.at, skipped.bad, read.at, read.bad)
+		}
+	}
+}

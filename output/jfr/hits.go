@@ -1,0 +1,196 @@
+package jfr
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"goprof/profile"
+)
+
+// Samples of events. Where the JDK's recorder has the same event, its type is written, so that every viewer knows what
+// it sees. Others get a type of their own, with the event's name behind ownEventPrefix. What an event was about is a
+// class in either, and not a frame: who redacts a recording, or counts classes, finds it where classes are.
+
+// The JDK's types.
+const (
+	allocationEvent  = "jdk.ObjectAllocationSample"
+	exceptionEvent   = "jdk.JavaExceptionThrow"
+	classDefineEvent = "jdk.ClassDefine"
+)
+
+// knownEvents are the events that have one.
+var knownEvents = map[profile.EventKind]struct {
+	id   typeID
+	name string
+}{
+	{Name: profile.EventAlloc, Unit: profile.Bytes}: {typeObjectAllocation, allocationEvent},
+	{Name: profile.EventExceptions}:                 {typeException, exceptionEvent},
+	{Name: profile.EventClassLoad}:                  {typeClassDefine, classDefineEvent},
+}
+
+// ownEventPrefix begins the names of types of the others.
+const ownEventPrefix = "goprof.event."
+
+// maxOwnEvents bounds them. Further ones are written as the last of them: no recording has so many.
+const maxOwnEvents = 64
+
+// eventType is an event that samples of a file are of.
+type eventType struct {
+	kind profile.EventKind
+	id   typeID
+	name string // of the type
+}
+
+// eventTypes are those of a file, in the order in which they came.
+type eventTypes struct {
+	list     []eventType
+	metadata []byte // with those that are no constant part of every file; nil while there is none
+	own      int
+	last     int // the last of the own ones in list
+}
+
+// EventTypeName is the last part of the name of an event's own type: letters and digits of its name, and "_".
+func EventTypeName(event string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+			return r
+		}
+		return '_'
+	}, event)
+	return name[:min(len(name), maxEventName)]
+}
+
+const maxEventName = 100
+
+// of finds the type of an event, or makes it. isNew: nobody has been told of it.
+func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) {
+	for i := range t.list {
+		if t.list[i].kind == *kind {
+			return &t.list[i], false
+		}
+	}
+	made := eventType{kind: *kind}
+	if known, ok := knownEvents[*kind]; ok {
+		made.id, made.name = known.id, known.name
+	} else if t.own == maxOwnEvents {
+		return &t.list[t.last], false
+	} else {
+		t.last = len(t.list)
+		made.id, made.name = typeFirstOwn+typeID(t.own), t.free(ownEventPrefix+EventTypeName(kind.Name))
+		t.own++
+	}
+	t.list = append(t.list, made)
+	t.describe()
+	return &t.list[len(t.list)-1], true
+}
+
+// free is a name that no other type has.
+func (t *eventTypes) free(name string) string {
+	for slices.ContainsFunc(t.list, func(e eventType) bool { return e.name == name }) {
+		name += "_"
+	}
+	return name
+}
+
+// describe makes the metadata of a file with these types.
+func (t *eventTypes) describe() {
+	if t.own == 0 {
+		return
+	}
+	all := slices.Clone(typeTable)
+	for i := range t.list {
+		if e := &t.list[i]; e.id >= typeFirstOwn {
+			all = append(all, e.definition())
+		}
+	}
+	t.metadata = encodeMetadata(all, metadataID+t.own)
+}
+
+// definition is an own type.
+func (e *eventType) definition() typeDef {
+	stands := hitCount
+	if e.kind.Unit == profile.Bytes {
+		stands = fieldDef{name: "bytes", typ: typeLong, label: "Bytes It Stands For", as: byteCount}
+	}
+	return event(e.id, e.name, cut(e.kind.Name), "A sample of an event that goprof was asked for by this name", inHits,
+		ref("eventThread", typeThread, "Event Thread"),
+		ref("stackTrace", typeStackTrace, "Stack Trace"),
+		ref("about", typeClass, "About"),
+		stands)
+}
+
+var inHits = []string{"goprof", "Events"}
+
+// hit writes a sample of an event.
+func (w *Writer) hit(s *profile.Sample, stack *profile.Stack) {
+	typ, isNew := w.types.of(s.Event)
+	if isNew {
+		w.eventKind(typ)
+	}
+	about, code := uint64(0), *stack
+	if s.About && len(stack.Frames) > 0 {
+		about = w.pools.class(classKey{name: descriptor(stack.Frames[0].Func.Name)})
+		code.Frames = stack.Frames[1:]
+	}
+	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(&code)
+	hits := int32(min(s.Looks(), math.MaxInt32))
+	w.event(typ.id, s.At.Ticks)
+	b := w.body
+	if typ.id == typeException {
+		b = append(b, 0) // duration
+	}
+	b = appendInt(appendInt(b, thread), trace)
+	if typ.id == typeException {
+		b = append(b, stringNull) // message
+	}
+	b = appendInt(b, about)
+	switch {
+	case typ.kind.Unit == profile.Bytes:
+		b = appendInt(b, uint64(max(s.Bytes, 0)))
+	case typ.id == typeClassDefine:
+		b = appendInt32(append(b, 0), hits) // loader
+	default:
+		b = appendInt32(b, hits)
+	}
+	w.body = b
+	w.end()
+}
+
+// eventKind tells readers what a type is.
+func (w *Writer) eventKind(e *eventType) {
+	w.event(typeEventKind, w.start.Ticks)
+	w.texts(e.kind.Name, e.name, weightNames[e.kind.Unit])
+	w.end()
+	w.unsaved-- // it is no event of its own
+}
+
+// eventCounts writes how often events happened, as the kernel has counted them.
+func (w *Writer) eventCounts(at profile.Instant, all []profile.EventCount) {
+	for i := range all {
+		e := &all[i]
+		w.event(typeEventCount, at.Ticks)
+		w.texts(e.Name, weightNames[e.Unit])
+		w.numbers(e.Hits, e.Amount, e.Taken, e.Stood, e.Missed, e.Interval)
+		w.end()
+	}
+}
+
+// descriptor is a class's name as a file has it: of an array, what the JVM calls it. className is the opposite.
+func descriptor(name string) string {
+	element, dimensions := name, 0
+	for strings.HasSuffix(element, "[]") {
+		element = element[:len(element)-2]
+		dimensions++
+	}
+	if dimensions == 0 || element == "" {
+		return name
+	}
+	for letter, primitive := range primitives {
+		if primitive == element {
+			return strings.Repeat("[", dimensions) + letter
+		}
+	}
+	return strings.Repeat("[", dimensions) + "L" + element + ";"
+}

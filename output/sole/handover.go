@@ -1,0 +1,93 @@
+package sole
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How a goprof takes over from another one, by two names in the folder that both use. The next one writes the moment
+// into the file asked. The one that has the folder looks for it each second, and agrees by giving it the other name: so
+// there is one answer, whoever is late. The moment is by the wall clock, which both read.
+const (
+	asked  = ".goprof-next"
+	agreed = ".goprof-next-agreed"
+	draft  = ".goprof-next-draft"
+)
+
+const (
+	// askAhead is how long before the moment it is asked for, and withdrawAhead until when the other one may agree: it
+	// has that long to keep its word.
+	askAhead, withdrawAhead = 3 * time.Second, time.Second
+	// askEvery is how often the answer is looked for.
+	askEvery = 20 * time.Millisecond
+)
+
+// ErrNoAnswer: the goprof that has the folder did not agree. It may be an older one, or stopped.
+var ErrNoAnswer = errors.New("the goprof that uses the folder does not answer")
+
+// Ask asks the goprof that has a folder to end at a moment that it returns. Until a second before that moment the other
+// one may agree; where it does not, nothing has changed.
+func Ask(ctx context.Context, dir string) (at time.Time, err error) {
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return at, err
+	}
+	defer folder.Close()
+	folder.Remove(agreed) // an earlier one's
+	at = time.Now().Add(askAhead)
+	if err := writeMoment(folder, at); err != nil {
+		return at, err
+	}
+	for time.Until(at) > withdrawAhead && ctx.Err() == nil {
+		if _, err := folder.Lstat(asked); err != nil {
+			break
+		}
+		time.Sleep(askEvery)
+	}
+	if folder.Remove(asked) == nil {
+		return at, errors.Join(ErrNoAnswer, ctx.Err())
+	}
+	folder.Remove(agreed)
+	return at, nil
+}
+
+func writeMoment(folder *os.Root, at time.Time) error {
+	folder.Remove(draft)
+	f, err := folder.OpenFile(draft, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, at.UnixNano())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return folder.Rename(draft, asked)
+}
+
+// Asked agrees to end, if somebody has asked for that, and returns when. It does not wait.
+func Asked(dir string) (at time.Time, ok bool) {
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return at, false
+	}
+	defer folder.Close()
+	f, err := folder.Open(asked)
+	if err != nil {
+		return at, false // as nearly always
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, 32))
+	ns, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	at = time.Unix(0, ns)
+	if left := time.Until(at); err != nil || left < 0 || left > askAhead {
+		folder.Remove(asked) // who wrote it was killed before it could withdraw, or it is somebody else's
+		return at, false
+	}
+	return at, folder.Rename(asked, agreed) == nil // else it is withdrawn
+}

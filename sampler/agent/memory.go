@@ -1,0 +1,73 @@
+//go:build linux
+
+package agent
+
+import (
+	"fmt"
+	"runtime/metrics"
+	"time"
+)
+
+// memory holds what goprof keeps to a bound, however many JVMs there are. What it keeps of a JVM (names, debug
+// information, threads) grows with that JVM, and is given up only as a whole: so where there is too much, the JVM that
+// uses the least CPU time is let go, and for some time no more are attached to than fit.
+//
+// The Go runtime keeps garbage within the same bound (debug.SetMemoryLimit).
+type memory struct {
+	after uint64 // the collection that shows what letting go has brought
+}
+
+const (
+	// mostLive is the part of the bound that may be in use after a garbage collection: the rest is garbage, and what the
+	// Go runtime needs itself.
+	mostLive = 0.6
+	// leftFor is how long a JVM is left alone that was let go for want of memory.
+	leftFor = 5 * time.Minute
+)
+
+// hasRoom tells whether one more of a JVM's size fits beside n of them.
+func (a *Agent) hasRoom(n int) bool {
+	if a.settings.MaxMemory == 0 {
+		return true
+	}
+	live, _ := a.world.Memory()
+	return float64(live)*(1+1/float64(max(n, 1))) <= mostLive*float64(a.settings.MaxMemory)
+}
+
+// holdMemory lets a JVM go where too much is in use.
+func (a *Agent) holdMemory(now time.Time) {
+	live, collections := a.world.Memory()
+	if a.settings.MaxMemory == 0 || float64(live) <= mostLive*float64(a.settings.MaxMemory) || collections < a.memory.after {
+		return
+	}
+	g := a.leastBusy(now)
+	if g == nil {
+		return
+	}
+	a.memory.after = collections + 2 // one may be under way
+	a.release(g)
+	g.leave = now.Add(leftFor)
+	a.metrics.evicted.Add(1)
+	a.tell(now, fmt.Sprintf("process %d (%s) is let go for %v: %d MB are in use, and max-memory is %d MB", g.PID, g.Name(),
+		leftFor, live>>20, a.settings.MaxMemory>>20))
+}
+
+// leastBusy is the JVM that is recorded and has used the least CPU time lately, nil if none is.
+func (a *Agent) leastBusy(now time.Time) (least *guest) {
+	use := func(g *guest) float64 {
+		return float64(g.read-g.atWindow) / float64(max(now.Sub(g.window), time.Second))
+	}
+	for _, g := range a.guests {
+		if g.state == recorded && (least == nil || use(g) < use(least)) {
+			least = g
+		}
+	}
+	return least
+}
+
+// Memory is what was in use after the last garbage collection, and how many there have been.
+func (h *ThisHost) Memory() (live int64, collections uint64) {
+	read := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
+	metrics.Read(read)
+	return int64(read[0].Value.Uint64()), read[1].Value.Uint64()
+}

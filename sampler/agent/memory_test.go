@@ -1,0 +1,78 @@
+//go:build linux
+
+package agent
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is kept of JVMs stays within max-memory: the busiest are recorded, and where they grow, those that do the least
+// are let go, said and counted. Nobody is attached to for whom there is no room.
+func TestMemoryIsBounded(t *testing.T) {
+	s := Default()
+	s.MaxCPU, s.MaxMemory = 0, 100e6 // 60 MB of it in use
+	d := drive(t, s)
+	const jvms = 20
+	for pid := 1; pid <= jvms; pid++ {
+		d.w.start(pid, "Shop")
+	}
+	work := func(beats int) {
+		for range beats {
+			for pid := 1; pid <= jvms; pid++ {
+				d.w.use(pid, time.Duration(pid)*100*time.Millisecond)
+			}
+			d.beats(1)
+			d.collect()
+		}
+	}
+	d.w.live = 6e6
+	work(40)
+	if n := d.recordedNow(); n != 10 {
+		t.Errorf("%d JVMs are recorded, and there is room for 10", n)
+	}
+	if d.Metrics().evicted.Load() != 0 {
+		t.Errorf("%d were let go, and none is too many", d.Metrics().evicted.Load())
+	}
+	d.w.mu.Lock()
+	d.w.live = 12e6
+	d.w.mu.Unlock()
+	work(60)
+	if n := d.recordedNow(); n != 5 {
+		t.Errorf("%d JVMs are recorded, and there is room for 5", n)
+	}
+	if n := d.Metrics().evicted.Load(); n != 5 || len(d.said) != 5 || !strings.Contains(d.said[0], "max-memory is 95 MB") {
+		t.Errorf("%d were let go; said %q", n, d.said)
+	}
+	for pid := 16; pid <= jvms; pid++ { // they were attached to first, and do most
+		if d.stateOf(pid) != recorded {
+			t.Errorf("process %d is %v", pid, stateNames[d.stateOf(pid)])
+		}
+	}
+}
+
+// collect is a garbage collection, after those that were let go have ended.
+func (d *driven) collect() {
+	for wait := 0; wait < 1000; wait++ {
+		d.w.mu.Lock()
+		done := d.w.holding == d.recordedNow()
+		if done {
+			d.w.cycles++
+		}
+		d.w.mu.Unlock()
+		if done {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (d *driven) recordedNow() (n int) {
+	for _, g := range d.guests {
+		if g.state == recorded {
+			n++
+		}
+	}
+	return n
+}

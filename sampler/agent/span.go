@@ -1,0 +1,78 @@
+//go:build linux
+
+package agent
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// span is from when until when samples count. An agent that takes over from another one attaches to JVMs before, and
+// that other one ends when it begins: so each moment is one agent's.
+type span struct {
+	from, until atomic.Int64 // ns since 1970
+}
+
+func newSpan() *span {
+	s := &span{}
+	s.until.Store(math.MaxInt64)
+	return s
+}
+
+func (s *span) has(at int64) bool { return at >= s.from.Load() && at < s.until.Load() }
+
+// within is the part of a batch's time that counts.
+func (s *span) within(from, to time.Time) (time.Time, time.Time) {
+	if at := s.from.Load(); from.UnixNano() < at {
+		from = time.Unix(0, at)
+	}
+	if at := s.until.Load(); to.UnixNano() > at {
+		to = time.Unix(0, at)
+	}
+	return from, to
+}
+
+// Rehearse has the agent find and attach to JVMs, and take no samples of them before Begin. It is called before Run.
+func (a *Agent) Rehearse() {
+	a.rehearses = true
+	a.span.from.Store(math.MaxInt64)
+}
+
+// Begin has samples taken; those count that are not older than that moment. From any goroutine.
+func (a *Agent) Begin(at time.Time) {
+	a.span.from.Store(at.UnixNano())
+	a.begins <- struct{}{}
+}
+
+// EndAt has samples count only until that moment, from any goroutine. Run goes on.
+func (a *Agent) EndAt(at time.Time) { a.span.until.Store(at.UnixNano()) }
+
+// Settled is closed when a few beats have passed and no JVM waits to be attached to any more.
+func (a *Agent) Settled() <-chan struct{} { return a.settled }
+
+// perform ends the rehearsal.
+func (a *Agent) perform() {
+	a.rehearses = false
+	for _, g := range a.guests {
+		if g.record != nil {
+			a.budget.govern(g.record)
+		}
+	}
+}
+
+// settleBeats is how many beats an agent takes until it knows who is busy.
+const settleBeats = 3
+
+// noteSettled is called after each beat, with what was delayed before it.
+func (a *Agent) noteSettled(delayed int64) {
+	if a.beats++; a.beats < settleBeats || a.metrics.delayed.Load() != delayed {
+		return
+	}
+	for _, g := range a.guests {
+		if g.state == opening {
+			return
+		}
+	}
+	a.settleOnce.Do(func() { close(a.settled) })
+}

@@ -1,0 +1,81 @@
+//go:build linux
+
+package sampler
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file bounds how often probes bring samples. Each is walked, and its stack copied by the kernel. Where there are
+// too many, the interval becomes longer, and when they have become few, shorter again, down to what was asked for. What
+// a sample stands for is decided at its hit, so sums stay right whenever the interval changes.
+
+const (
+	rateWindow = int64(100 * time.Millisecond)
+	// mostSamples bounds the samples of an event in a second.
+	mostSamples = 4000
+	// calm is how far below its bounds an event must be before its interval becomes shorter. The interval becomes half
+	// as long then, which leaves room.
+	calm = 0.25
+)
+
+// boundRates fits the intervals of events to what they bring and to what goprof has used.
+func (r *eventRun) boundRates(window int64) {
+	cost := r.overBudget(window)
+	for i := range r.probes {
+		p := &r.probes[i]
+		taken := r.counts[p.number].Taken
+		rate := float64(taken-p.seen) / (float64(window) / 1e9)
+		p.seen = taken
+		if p.counts == nil {
+			continue
+		}
+		now := atomic.LoadUint64(&p.counts.Interval)
+		hits, amount := atomic.LoadUint64(&p.counts.Hits), atomic.LoadUint64(&p.counts.Amount)
+		next := fittingInterval(now, max(r.list[p.number].Interval, 1), hits, amount, max(rate/mostSamples, cost))
+		p.longest = max(p.longest, next)
+		atomic.StoreUint64(&p.counts.Interval, next)
+	}
+}
+
+// overBudget is how many times the CPU time that goprof may use it has used in a window. 0: it may use any.
+func (r *eventRun) overBudget(window int64) float64 {
+	if r.cfg.MaxOverhead <= 0 {
+		return 0
+	}
+	used := processCPU()
+	since := used - r.ownCPU
+	r.ownCPU = used
+	return float64(since) / (float64(window) * r.cfg.MaxOverhead)
+}
+
+// processCPU is the CPU time of all of goprof, in nanoseconds.
+func processCPU() int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
+}
+
+// fittingInterval is the next interval of an event that brings so many times what it may. asked is the shortest.
+func fittingInterval(now, asked, hits, amount uint64, over float64) uint64 {
+	switch {
+	case over > 1:
+		return longerInterval(now, hits, amount, over)
+	case over < calm && now > asked:
+		return max(now/2, asked)
+	}
+	return now
+}
+
+// longerInterval is the interval with which an event brings no more than it may, by how many times too much it brings.
+// Amounts are what the target says: malloc(-1) makes their sum anything.
+func longerInterval(now, hits, amount uint64, over float64) uint64 {
+	least := min(amount/max(hits, 1), maxInterval) // of less nothing changes
+	times := uint64(min(over, maxInterval)) + 1
+	return min(max(now, least, 1)*times, maxInterval)
+}

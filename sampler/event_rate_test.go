@@ -1,0 +1,51 @@
+//go:build linux
+
+package sampler
+
+import "testing"
+
+// TestLongerInterval: an interval grows by what the rate is too high, and whatever amounts the target says, it does not
+// become none: each hit would be a sample.
+func TestLongerInterval(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		now, hits, amount uint64
+		rate              float64
+		want              uint64
+	}{
+		{"twice too often", 1, 1000, 1000, 8000, 3},
+		{"of a usual amount", 512 << 10, 10, 10 << 20, 4001, 2 << 20},
+		{"as long as can be", maxInterval, 1, 1, 1e6, maxInterval},
+		{"malloc(-1)", 512 << 10, 1, 1<<64 - 1, 8000, maxInterval},
+		{"a sum that has overflown", 1, 4, 1 << 63, 7999, maxInterval},
+		{"a rate that cannot be", 1, 1, 1, 1e30, maxInterval},
+	} {
+		if got := longerInterval(c.now, c.hits, c.amount, c.rate/mostSamples); got != c.want {
+			t.Errorf("%s: %d, not %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestFittingInterval: after a burst the interval comes back to what was asked for, and not below. None that
+// fits is changed.
+func TestFittingInterval(t *testing.T) {
+	burst := fittingInterval(512<<10, 512<<10, 10, 10<<20, 40)
+	if burst <= 512<<10 {
+		t.Fatalf("%d after a burst", burst)
+	}
+	steps, now := 0, burst
+	for ; now > 512<<10 && steps < 100; steps++ {
+		now = fittingInterval(now, 512<<10, 10, 10<<20, 0)
+	}
+	if now != 512<<10 || steps > 8 {
+		t.Errorf("%d after %d calm windows", now, steps)
+	}
+	for _, over := range []float64{calm, 0.5, 1} {
+		if got := fittingInterval(burst, 1, 10, 10, over); got != burst {
+			t.Errorf("%v times what it may bring: %d, not %d", over, got, burst)
+		}
+	}
+	if got := fittingInterval(1, 1, 10, 10, 0); got != 1 {
+		t.Errorf("an interval of 1 becomes %d", got)
+	}
+}

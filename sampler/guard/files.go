@@ -1,0 +1,117 @@
+//go:build linux
+
+package guard
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files are the files of a goprof that looks at no process: recordings, core files, crash files. Others may have made
+// them, so it keeps no capability while it reads them, but those without which it could not.
+type Files struct {
+	// Read are files and folders, Write are files that need not be there yet. An empty name is none.
+	Read, Write []string
+	// Sends: what is read goes to servers.
+	Sends bool
+}
+
+// EnterFiles gives up all capabilities, and the calls that look at processes, too. CAP_DAC_READ_SEARCH is kept where
+// one of the files, and CAP_DAC_OVERRIDE and CAP_FOWNER where one of the folders to write into, belongs to somebody
+// who does not let goprof's user do that.
+func EnterFiles(f Files) Given { return enter(f.keep(), purpose{sends: f.Sends}) }
+
+// keep finds out what the files need: an OS thread without capabilities asks the kernel for each.
+func (f *Files) keep() (k Keep) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	have, err := capabilities()
+	if err != nil || have.effective == 0 || setCapabilities(capset{permitted: have.permitted}) != nil {
+		return nil
+	}
+	defer setCapabilities(have)
+	if f.needsToRead() {
+		k = append(k, unix.CAP_DAC_READ_SEARCH)
+	}
+	if f.needsToWrite() {
+		k = append(k, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
+	}
+	return k
+}
+
+// setCapabilities sets those of this OS thread alone.
+func setCapabilities(c capset) error {
+	header, want := c.words()
+	_, _, e := unix.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&want[0])), 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+func (f *Files) needsToRead() bool {
+	for _, name := range f.Read {
+		mode := uint32(unix.R_OK)
+		if st, err := os.Stat(name); err == nil && st.IsDir() {
+			mode |= unix.X_OK
+		}
+		if name != "" && refused(name, mode) {
+			return true
+		}
+	}
+	return false
+}
+
+// needsToWrite: a file is written beside its name and renamed; what is no file (a pipe, a device) is opened.
+func (f *Files) needsToWrite() bool {
+	for _, name := range f.Write {
+		if name == "" {
+			continue
+		}
+		at, mode := filepath.Dir(name), uint32(unix.W_OK|unix.X_OK)
+		st, err := os.Lstat(name)
+		switch {
+		case err == nil && st.IsDir(): // a folder that files go into
+			at = name
+		case err == nil && !st.Mode().IsRegular():
+			at, mode = name, unix.W_OK
+		}
+		if refused(at, mode) || err == nil && at != name && keptByOwner(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// keptByOwner: in a sticky folder a file is replaced by its owner, the folder's, or who has CAP_FOWNER
+// (fs/namei.c, __check_sticky).
+func keptByOwner(name string) bool {
+	var file, folder unix.Stat_t
+	if unix.Lstat(name, &file) != nil || unix.Stat(filepath.Dir(name), &folder) != nil ||
+		folder.Mode&unix.S_ISVTX == 0 {
+		return false
+	}
+	own := uint32(unix.Geteuid())
+	return file.Uid != own && folder.Uid != own
+}
+
+// refused asks whether the kernel refuses it to this OS thread. A kernel that cannot be asked (faccessat2 came with
+// Linux 5.8) is taken for one that does. A name that is not there is no reason to keep anything.
+func refused(name string, mode uint32) bool {
+	path, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return false
+	}
+	at := unix.AT_FDCWD
+	_, _, e := unix.Syscall6(unix.SYS_FACCESSAT2, uintptr(at), uintptr(unsafe.Pointer(path)), uintptr(mode),
+		unix.AT_EACCESS, 0, 0)
+	switch e {
+	case 0, unix.ENOENT, unix.ENOTDIR, unix.ENAMETOOLONG, unix.ELOOP, unix.EROFS:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,85 @@
+//go:build linux
+
+package sampler
+
+import (
+	"runtime"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPUs that come while perf samples. One that is switched on later has no events, and one that was off has lost those
+// that belonged to it (kernel/events/core.c, perf_event_exit_cpu): what runs there would have no samples, and nobody
+// would be told.
+
+// followCPUs gives CPUs that have come their events. Where one cannot have its ring, that is tried again.
+func (r *perfRun) followCPUs() {
+	if r.now-r.followedAt < followEvery {
+		return
+	}
+	r.followedAt = r.now
+	before := r.online
+	r.online = onlineCPUs()
+	came := slices.ContainsFunc(r.online, func(cpu int) bool { return !slices.Contains(before, cpu) })
+	if came && !r.takeInCPUs() {
+		r.online = before
+	}
+}
+
+// takeInCPUs opens rings for those of the CPUs that have none, and all events anew.
+func (r *perfRun) takeInCPUs() bool {
+	var fresh []int
+	for _, cpu := range r.online {
+		if !slices.Contains(r.cpus, cpu) {
+			fresh = append(fresh, cpu)
+		}
+	}
+	// All or none: a ring is found by its CPU's index.
+	steady, err := r.openRings(fresh, ringShare(len(r.cpus)+len(fresh)))
+	if err != nil {
+		return false
+	}
+	var prompt []*perfRing
+	if r.prompt != nil {
+		if prompt, err = r.openRings(fresh, promptRing); err != nil {
+			r.closeRings(steady)
+			return false
+		}
+	}
+	r.drain() // by the events that there were
+	r.cpus = append(r.cpus, fresh...)
+	r.steady, r.prompt = append(r.steady, steady...), append(r.prompt, prompt...)
+	for _, th := range r.threads {
+		r.unwatch(th)
+	}
+	r.round-- // so that all threads get theirs again
+	if r.everyone != nil {
+		r.reopenEveryone()
+	}
+	return true
+}
+
+// closeRings hands rings back.
+func (r *perfRun) closeRings(rings []*perfRing) {
+	for _, ring := range rings {
+		r.polls = slices.DeleteFunc(r.polls, func(p unix.PollFd) bool { return p.Fd == int32(ring.fd) })
+		ring.close()
+	}
+}
+
+// onlineCPUs are the CPUs that threads can run on now. Tests have others.
+var onlineCPUs = readOnlineCPUs
+
+func readOnlineCPUs() []int {
+	var buf [1024]byte
+	text := readSmall("/sys/devices/system/cpu/online", buf[:])
+	if cpus := parseCPUList(text); len(cpus) > 0 {
+		return cpus
+	}
+	cpus := make([]int, runtime.NumCPU())
+	for i := range cpus {
+		cpus[i] = i
+	}
+	return cpus
+}

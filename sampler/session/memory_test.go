@@ -1,0 +1,60 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"goprof/profile"
+)
+
+// TestStacksAreHandedOver: a profile whose samples a Sink has is given up before it is large, and its account goes on.
+func TestStacksAreHandedOver(t *testing.T) {
+	handed := int64(0)
+	r := &recording{profile: profile.New(), opt: RecordOptions{Full: func(p *profile.Profile) {
+		if p.Nodes() > fullNodes+1 {
+			t.Errorf("%d nodes", p.Nodes())
+		}
+		p.Each(func(_ []profile.Frame, n int64) { handed += n })
+	}}}
+	fns := make([]*profile.Func, 400)
+	for i := range fns {
+		fns[i] = &profile.Func{Name: fmt.Sprint(i)}
+	}
+	const stacks = 3 * fullNodes / 2
+	for i := range stacks {
+		st := profile.Stack{Frames: []profile.Frame{{Func: fns[i%400]}, {Func: fns[i/400%400]}}}
+		r.profile.AddTimed("", &st, 1, 0)
+		r.handOverStacks()
+	}
+	left := int64(0)
+	r.profile.Each(func(_ []profile.Frame, n int64) { left += n })
+	if handed == 0 || handed+left != stacks || r.profile.Counts.Whole != stacks {
+		t.Errorf("%d stacks were handed over, %d are left; the account has %d of %d", handed, left,
+			r.profile.Counts.Whole, stacks)
+	}
+	r.opt.Threads = true // whose names may be learnt late
+	for i := range stacks {
+		st := profile.Stack{Frames: []profile.Frame{{Func: fns[i%400]}, {Func: fns[i/400%400]}}}
+		r.profile.AddTimed("", &st, 1, 0)
+	}
+	before := handed
+	if r.handOverStacks(); handed != before || r.profile.Nodes() <= fullNodes {
+		t.Error("stacks under threads were handed over")
+	}
+}
+
+// TestAliveIsKnown: what decides over caches is what the collector found.
+func TestAliveIsKnown(t *testing.T) {
+	var c cacheBound
+	runtime.GC()
+	before := c.alive()
+	held := make([]byte, 32<<20)
+	runtime.GC()
+	if grown := int64(c.alive()) - int64(before); grown < 16<<20 || before == 0 {
+		t.Errorf("%d bytes, then %d more of %d", before, grown, len(held))
+	}
+	runtime.KeepAlive(held)
+}

@@ -1,0 +1,50 @@
+//go:build linux
+
+package sampler
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"goprof/arch"
+	"goprof/process"
+)
+
+// Sleeps that end soon, in a virtual machine.
+//
+// A thread that sleeps for a time has a timer set. Where that is due before all others of its CPU, the clock of the CPU
+// is set, too, which in a virtual machine of x86-64 means leaving it. While the timer of a sample is due sooner, the
+// clock need not be set (kernel/time/hrtimer.c, hrtimer_reprogram): so just where a sample falls it was not, and no
+// sample is ever taken where the clock is set. docs/decisions/0004 has the figures. That cannot be mended with timers,
+// so it is told.
+
+// soon is how near the end of a sleep is that may be the next timer of its CPU: the kernel's tick comes every 1 to
+// 10 ms.
+const soon = int64(4e6)
+
+// SleepsShortly reports whether a thread that was seen at when was in a sleep that ends then, or nearly. The fourth
+// argument of futex(2) is where the end stands, as a struct timespec of CLOCK_MONOTONIC on the thread's stack
+// (os_posix.cpp, Parker::park; glibc, __futex_abstimed_wait_common).
+func SleepsShortly(cpu *arch.CPU, snap *process.Snapshot, when int64) bool {
+	const timespec = 16
+	if snap.Unknown>>cpu.FourthArg&1 != 0 {
+		return false
+	}
+	at, have := snap.Regs[cpu.FourthArg]-snap.SP, uint64(len(snap.Stack))
+	if at > have || have-at < timespec {
+		return false
+	}
+	sec, nsec := binary.LittleEndian.Uint64(snap.Stack[at:]), binary.LittleEndian.Uint64(snap.Stack[at+8:])
+	if sec > uint64(when/1e9)+1 || nsec >= 1e9 {
+		return false
+	}
+	left := int64(sec*1e9+nsec) - when
+	return -soon < left && left < soon
+}
+
+// SetsClockDearly reports whether this is a virtual machine in which it is dear to set a CPU's clock. The name is one
+// of x86-64's flags: on arm64 a virtual machine sets the clock itself.
+func SetsClockDearly() bool {
+	var buf [8 << 10]byte
+	return bytes.Contains(readSmall("/proc/cpuinfo", buf[:]), []byte(" hypervisor"))
+}

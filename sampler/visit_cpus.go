@@ -1,0 +1,81 @@
+//go:build linux
+
+package sampler
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPUs that come while goprof works: switched on, or off and on again, or given to the program. Threads that run on a
+// CPU that nobody visits would have no samples, and nobody would be told.
+
+// followEvery is how often the engines ask which CPUs there are.
+const followEvery = int64(1e9)
+
+// follow brings the list of CPUs up to date, once in a while, by what the kernel says of a thread of the program's
+// (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on). It is false where goprof cannot go to one of
+// them.
+func (v *visits) follow(now int64, tid int) bool {
+	if now-v.followedAt < followEvery {
+		return true
+	}
+	v.followedAt = now
+	allows, ok := affinity(tid)
+	return !ok || v.takeIn(listOf(&allows))
+}
+
+// takeIn visits these CPUs, too.
+func (v *visits) takeIn(cpus []int) bool {
+	for i := range v.cpus {
+		back := v.cpus[i].gone
+		v.cpus[i].gone = !slices.Contains(cpus, v.cpus[i].number)
+		if back && !v.cpus[i].gone {
+			v.renewNotes(i)
+		}
+	}
+	for _, cpu := range cpus {
+		if v.comesTo([]int{cpu}) {
+			continue
+		}
+		v.cpus = append(v.cpus, visited{number: cpu})
+		if !v.goTo(len(v.cpus) - 1) {
+			return false
+		}
+		v.renewNotes(v.at)
+	}
+	return true
+}
+
+// renewNotes asks anew for the notes of a CPU: the kernel has ended those that there were when it was switched off
+// (kernel/events/core.c, perf_event_exit_cpu).
+func (v *visits) renewNotes(which int) {
+	if v.noNotes {
+		return
+	}
+	cpu := &v.cpus[which]
+	cpu.notes.close()
+	cpu.notes = openSwitches(cpu.number)
+	cpu.notes.watch(which == v.at)
+}
+
+// comesTo reports whether all of these CPUs are visited. A goprof that is kept to some (cpuset, taskset) would never
+// meet those that run on others, and nobody would be told.
+func (v *visits) comesTo(cpus []int) bool {
+	for _, cpu := range cpus {
+		if !slices.ContainsFunc(v.cpus, func(c visited) bool { return c.number == cpu }) {
+			return false
+		}
+	}
+	return true
+}
+
+func listOf(set *unix.CPUSet) (cpus []int) {
+	for cpu := range len(set) * 64 {
+		if set.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus
+}

@@ -1,0 +1,66 @@
+//go:build linux
+
+package oracle
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+)
+
+// handed is what one run of TestHandOver has counted, or several.
+type handed struct {
+	Case  string
+	Truth float64 // the share of CPU time
+	Hand  int     // samples of handing over
+	Of    int     // all samples
+}
+
+// add puts two together: what is true of each run counts by its samples.
+func (h handed) add(more handed) handed {
+	if of := h.Of + more.Of; of > 0 {
+		h.Truth = (h.Truth*float64(h.Of) + more.Truth*float64(more.Of)) / float64(of)
+	}
+	h.Hand, h.Of = h.Hand+more.Hand, h.Of+more.Of
+	return h
+}
+
+// handOverSum adds a run to those that are kept, and tells their sum.
+func handOverSum(t *testing.T, name string, run handed) {
+	file := os.Getenv("GOPROF_HANDOVER_KEEP")
+	if file == "" {
+		return
+	}
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	run.Case = name
+	line, err := json.Marshal(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Seek(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	var sum handed
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var one handed
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if one.Case == name {
+			sum = sum.add(one)
+		}
+	}
+	seen := float64(sum.Hand) / float64(sum.Of)
+	sigma := math.Sqrt(sum.Truth * (1 - sum.Truth) / float64(sum.Of))
+	t.Logf("%s, all runs: takes %.4f, has %.4f of %d samples (%+.1f sigma)", name, sum.Truth, seen, sum.Of,
+		(seen-sum.Truth)/sigma)
+}

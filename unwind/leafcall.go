@@ -1,0 +1,200 @@
+package unwind
+
+import (
+	"slices"
+	"strings"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// Compiled code calls some of HotSpot's own code as C code does. No collection can begin there, so the call has no record
+// (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime). Stubs for intrinsic methods are called so, and
+// copies of arrays, barriers of the collectors, and the barrier at a method's entry. The next record by address is that
+// of another call. Which bytecode has called is told by what was called: an invoke of an intrinsic method on the route,
+// or a store that has a barrier.
+
+// Called infers the methods that have called code of that name without a record, at a return address. Where the code
+// that calls cannot be read, they are those of the next record.
+func (w *Walker) Called(b *vmstructs.Blob, pc uint64, name string) ([]vmstructs.Scope, profile.Certainty, error) {
+	starts := w.mapCode(b).starts
+	i, ok := slices.BinarySearch(starts, uint32(pc-b.Begin))
+	if !ok || i == 0 {
+		s, err := w.vm.Scopes(b, pc, true)
+		return s, profile.Guessed, err
+	}
+	s, sure := w.infer(b, b.Begin+uint64(starts[i-1]), bytecodesOf(name))
+	return s, sure, nil
+}
+
+// calledName is the name of what the frame at the cursor has called.
+func (w *Walker) calledName() string {
+	if n := len(w.out.Frames); n > 0 {
+		return w.out.Frames[n-1].Func.Name
+	}
+	return ""
+}
+
+// MayHaveCalled reports whether code of that name may have been called at a bytecode without a record.
+func (w *Walker) MayHaveCalled(s vmstructs.Scope, name string) bool {
+	code := w.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	return i >= 0 && bytecodesOf(name)(&code[i], w.intrinsicAt(s.Method, &code[i]))
+}
+
+// intrinsicAt is the intrinsic method that an invoke calls, nil if it is none.
+func (w *Walker) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
+	if isInvoke(b.Op) {
+		if c := w.invoked(m, b); c.Intrinsic {
+			return c.Method
+		}
+	}
+	return nil
+}
+
+// callsBytecode tells whether compilers let HotSpot's own code do a bytecode. m is the method that an invoke calls if
+// that is an intrinsic one.
+type callsBytecode func(b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
+
+// bytecodesOf tells by the name of code for which bytecodes it is called.
+func bytecodesOf(name string) callsBytecode {
+	name = letters(name)
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(name, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("subtypecheck"):
+		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+			return b.Op == vmstructs.OpCheckcast || b.Op == vmstructs.OpInstanceof || b.Op == vmstructs.OpAastore
+		}
+	case has("barrier", "writeref", "loadref", "prewrite", "postwrite"):
+		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+			return b.Op == vmstructs.OpPutfield || b.Op == vmstructs.OpPutstatic || b.Op == vmstructs.OpAastore
+		}
+	case has("drem", "frem"):
+		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+			return b.Op == vmstructs.OpFrem || b.Op == vmstructs.OpDrem
+		}
+	case has("arraycopy"):
+		return func(_ *vmstructs.Bytecode, m *vmstructs.Method) bool { return m != nil && copiesArrays[m.Name] }
+	}
+	return func(_ *vmstructs.Bytecode, m *vmstructs.Method) bool { return m != nil && alike(name, letters(m.Name)) }
+}
+
+// copiesArrays are the intrinsic methods that a stub for copies may stand for (opto/library_call.cpp).
+var copiesArrays = map[string]bool{"arraycopy": true, "copyOf": true, "copyOfRange": true, "clone": true,
+	"copyMemory0": true, "copyMemory": true, "getChars": true, "getCharsSB": true, "toBytes": true}
+
+// letters leaves the letters of a name, in lower case, without what marks an intrinsic method in the JDK.
+func letters(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 'a' && r <= 'z':
+			return r
+		}
+		return -1
+	}, name)
+	return strings.TrimSuffix(strings.TrimPrefix(name, "impl"), "impl")
+}
+
+// minAlike is how many letters in a row two names must have in common: sha256_implCompressMB stands for
+// implCompressMultiBlock0.
+const minAlike = 6
+
+// alike reports whether a stub's name is that of an intrinsic method, more or less.
+func alike(stub, method string) bool {
+	if method == "" {
+		return false
+	}
+	if strings.Contains(stub, method) {
+		return true
+	}
+	for i := 0; i+minAlike <= len(method); i++ {
+		if strings.Contains(stub, method[i:i+minAlike]) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearestCall is the call that stands nearest to where the work is at/of.
+func nearestCall(found []foundCall, at, of int) []vmstructs.Scope {
+	best, least := 0, -1
+	for i, f := range found {
+		away := max(at-f.before*of, f.before*of-at)
+		if least < 0 || away < least {
+			best, least = i, away
+		}
+	}
+	return found[best].scopes
+}
+
+// note remembers a bytecode of the innermost of some methods that may have called the code that the thread is in. work
+// is what the leg has done before.
+func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) {
+	if r.calls == nil || len(r.found) >= maxLegs {
+		return
+	}
+	if !r.calls(b, r.w.intrinsicAt(chain[0].Method, b)) {
+		return
+	}
+	for _, l := range r.legs {
+		work += l.work
+	}
+	scopes := slices.Clone(chain)
+	scopes[0].BCI, scopes[0].Line = b.BCI, chain[0].Method.Line(b.BCI)
+	r.found = append(r.found, foundCall{scopes, work})
+}
+
+// sureOfCall is how sure it is which bytecode has called.
+func (r *router) sureOfCall() profile.Certainty {
+	switch {
+	case len(r.found) == 0:
+		return profile.Guessed
+	case len(r.found) == 1 && !r.offWay:
+		return profile.Certain
+	}
+	return profile.Likely
+}
+
+// anywhere looks for such bytecodes off the way: in the methods of both places, from the innermost that they have in
+// common on outward, and in what is inlined there.
+func (r *router) anywhere(from, to []vmstructs.Scope) {
+	r.offWay = true
+	f, t := len(from), len(to)
+	for f > 0 && t > 0 && from[f-1].Method == to[t-1].Method && (f == len(from) || from[f] == to[t]) {
+		f, t = f-1, t-1
+	}
+	for ; f < len(from) && len(r.found) == 0; f++ {
+		r.legs = r.legs[:0]
+		r.within(from[f:], from[f].BCI)
+	}
+}
+
+// within notes them in the innermost of some methods and in what is inlined there: those behind an index as the nearer
+// ones.
+func (r *router) within(chain []vmstructs.Scope, behind int32) {
+	code := r.w.bytecodes(chain[0].Method)
+	place := vmstructs.PlaceOf(chain)
+	for i := range code {
+		b := &code[i]
+		away := int(b.BCI - behind)
+		if away < 0 {
+			away += len(code) * maxWay
+		}
+		r.note(chain, b, away)
+		if !isInvoke(b.Op) {
+			continue
+		}
+		if callee := r.callee(chain, place, b); callee != nil {
+			r.within(inlinedAt(chain, b, callee), -1)
+		}
+	}
+}

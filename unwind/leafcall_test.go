@@ -1,0 +1,43 @@
+package unwind
+
+import (
+	"testing"
+
+	"goprof/vmstructs"
+)
+
+// TestBytecodesOf: by the names of stubs of several JDKs, what has called them, and what has not.
+func TestBytecodesOf(t *testing.T) {
+	for _, r := range []struct {
+		stub   string
+		op     uint8
+		method string
+		want   bool
+	}{
+		{"sha256_implCompressMB", vmstructs.OpInvoke, "implCompressMultiBlock0", true},
+		{"sha256_implCompress", vmstructs.OpInvoke, "implCompress0", true},
+		{"SharedRuntime::montgomery_square", vmstructs.OpInvokeStatic, "implMontgomerySquare", true},
+		{"SharedRuntime::montgomery_square", vmstructs.OpInvokeStatic, "materialize", false},
+		{"squareToLen", vmstructs.OpInvokeStatic, "implSquareToLen", true},
+		{"squareToLen", vmstructs.OpInvokeStatic, "implMulAdd", false},
+		{"updateBytesCRC32", vmstructs.OpInvokeStatic, "updateBytes0", true},
+		{"libmTan", vmstructs.OpInvokeStatic, "tan", true},
+		{"libmTan", vmstructs.OpInvokeStatic, "sin", false},
+		{"jint_disjoint_arraycopy_avx3", vmstructs.OpInvokeStatic, "copyOf", true},
+		{"jint_disjoint_arraycopy_avx3", vmstructs.OpInvokeStatic, "", false},
+		{"jint_disjoint_arraycopy_avx3", vmstructs.OpPutfield, "", false},
+		{"g1_post_barrier_slow", vmstructs.OpAastore, "", true},
+		{"G1BarrierSetRuntime::write_ref_field_post_entry", vmstructs.OpPutfield, "", true},
+		{"G1BarrierSetRuntime::write_ref_field_post_entry", vmstructs.OpInvoke, "", false},
+		{"slow_subtype_check Runtime1 stub", vmstructs.OpCheckcast, "", true},
+		{"SharedRuntime::drem", vmstructs.OpDrem, "", true},
+	} {
+		var intrinsic *vmstructs.Method
+		if r.method != "" {
+			intrinsic = &vmstructs.Method{Name: r.method}
+		}
+		if got := bytecodesOf(r.stub)(&vmstructs.Bytecode{Op: r.op}, intrinsic); got != r.want {
+			t.Errorf("%s, bytecode %#x %s: %v", r.stub, r.op, r.method, got)
+		}
+	}
+}

@@ -32,11 +32,11 @@ func (f *File) Grow() *Growing {
 	return g
 }
 
-// Hurry says that nothing is to come but the rest: a reader of a stream is not waited for any longer than that takes.
+// EndSoon says that nothing is to come but the rest: a reader of a stream is not waited for any longer than that takes.
 // It may be called at any time, by anybody.
-func (g *Growing) Hurry() {
+func (g *Growing) EndSoon() {
 	if g.out != nil {
-		g.out.hurry()
+		g.out.endSoon()
 	}
 }
 

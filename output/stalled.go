@@ -38,8 +38,8 @@ func newPatient(to io.Writer) *patient {
 	return &patient{to: to, ending: make(chan struct{}), while: stalledFor, atEnd: stalledAtEnd}
 }
 
-// hurry says that nothing is to come but the rest.
-func (p *patient) hurry() { p.once.Do(func() { close(p.ending) }) }
+// endSoon says that nothing is to come but the rest.
+func (p *patient) endSoon() { p.once.Do(func() { close(p.ending) }) }
 
 func (p *patient) Write(b []byte) (n int, err error) {
 	for err == nil && n < len(b) {

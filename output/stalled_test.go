@@ -17,8 +17,8 @@ func TestStalled(t *testing.T) {
 		p.while, p.atEnd = 20*time.Millisecond, time.Hour
 		if atEnd {
 			p.while, p.atEnd = time.Hour, 20*time.Millisecond
-			p.hurry()
-			p.hurry()
+			p.endSoon()
+			p.endSoon()
 		}
 		n, err := p.Write(make([]byte, 10))
 		if n != 0 || err == nil || !strings.Contains(err.Error(), "has not read for 20ms") {

@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +87,10 @@ const helpers = "goprof/testdata/"
 func TestImports(t *testing.T) {
 	// Imports of the package's own files, without those of its tests.
 	list := goList(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
+	architecture, err := os.ReadFile("../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := 0
 	for line := range strings.Lines(list) {
 		pkg, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -93,6 +98,10 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		seen++
+		if name := strings.TrimPrefix(pkg, "goprof/"); !strings.HasPrefix(name, "scripts/") &&
+			!regexp.MustCompile(`(?m)(^| )`+name+`[ .\n]`).Match(architecture) {
+			t.Errorf("ARCHITECTURE.md does not say what %s is", name)
+		}
 		allowed, known := mayImport[pkg]
 		if !known && !isCommand(pkg) {
 			t.Errorf("package %s has no place in the order: see mayImport", pkg)

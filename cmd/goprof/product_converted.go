@@ -88,7 +88,7 @@ type spooled struct {
 }
 
 func (spooled) Publish() error { return nil }
-func (spooled) Hurry()         {}
+func (spooled) EndSoon()       {}
 func (spooled) Close() error   { return nil }
 func (s spooled) Name() string { return s.to.Name() }
 

@@ -39,7 +39,7 @@ type growing interface {
 	io.WriteSeeker
 	Truncate(size int64) error
 	Publish() error
-	Hurry()
+	EndSoon()
 	Close() error
 	Name() string
 }
@@ -145,7 +145,7 @@ func (p *jfrProduct) soFar(r *soFar) (string, error) {
 
 // finish writes the account and the last chunk.
 func (p *jfrProduct) finish(r *soFar) (string, error) {
-	p.growing.Hurry()
+	p.growing.EndSoon()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.done && p.failed == nil {
@@ -165,11 +165,11 @@ func (p *jfrProduct) finish(r *soFar) (string, error) {
 	return p.growing.Name(), p.problem()
 }
 
-// hurry is called when the recording ends. A write may hold the lock, and wait for a reader.
-func (p *jfrProduct) hurry() { p.growing.Hurry() }
+// endSoon is called when the recording ends. A write may hold the lock, and wait for a reader.
+func (p *jfrProduct) endSoon() { p.growing.EndSoon() }
 
 func (p *jfrProduct) discard() error {
-	p.growing.Hurry()
+	p.growing.EndSoon()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done = true

@@ -57,10 +57,10 @@ func (p *redactedProduct) begin(about session.Facts, stop func()) session.Sink {
 func (p *redactedProduct) soFar(r *soFar) (string, error)  { return p.product.soFar(p.names.soFar(r)) }
 func (p *redactedProduct) finish(r *soFar) (string, error) { return p.product.finish(p.names.soFar(r)) }
 
-// hurry is passed on, where the product knows it.
-func (p *redactedProduct) hurry() {
-	if h, ok := p.product.(interface{ hurry() }); ok {
-		h.hurry()
+// endSoon is passed on, where the product knows it.
+func (p *redactedProduct) endSoon() {
+	if h, ok := p.product.(interface{ endSoon() }); ok {
+		h.endSoon()
 	}
 }
 

@@ -27,7 +27,7 @@ func (d fullDisk) Write([]byte) (int, error)      { return 0, errFull }
 func (d fullDisk) Seek(int64, int) (int64, error) { return 0, nil }
 func (d fullDisk) Truncate(int64) error           { return nil }
 func (d fullDisk) Publish() error                 { return nil }
-func (d fullDisk) Hurry()                         {}
+func (d fullDisk) EndSoon()                       {}
 func (d fullDisk) Close() error                   { return nil }
 func (d fullDisk) Name() string                   { return d.name }
 

@@ -127,10 +127,10 @@ func (r *recorder) record(ctx context.Context) result {
 // once records what becomes one file.
 func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	ctx, stop := context.WithCancel(ctx)
-	if p, ok := r.out.product.(interface{ hurry() }); ok {
-		defer context.AfterFunc(ctx, p.hurry)()
+	if p, ok := r.out.product.(interface{ endSoon() }); ok {
+		defer context.AfterFunc(ctx, p.endSoon)()
 		if length > 0 {
-			defer time.AfterFunc(length, p.hurry).Stop()
+			defer time.AfterFunc(length, p.endSoon).Stop()
 		}
 	}
 	defer stop()

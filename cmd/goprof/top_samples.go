@@ -79,8 +79,8 @@ func (t *topSamples) segment(ctx context.Context, length time.Duration) error {
 	file := t.begin(stop)
 	if file != nil {
 		opt.Interval, opt.HideInternal = file.flags.interval, false
-		if p, ok := file.out.product.(interface{ hurry() }); ok {
-			defer context.AfterFunc(ctx, p.hurry)()
+		if p, ok := file.out.product.(interface{ endSoon() }); ok {
+			defer context.AfterFunc(ctx, p.endSoon)()
 		}
 		if sink := file.out.begin(t.session.Facts(), stop); sink != nil {
 			opt.Sink = twoSinks{t, sink}
@@ -200,8 +200,8 @@ func (t *topSamples) recording() string {
 	return t.file.name
 }
 
-// news is what became of recordings since it was asked last.
-func (t *topSamples) news() []string {
+// takeTold is what became of recordings since it was asked last.
+func (t *topSamples) takeTold() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	told := t.told

@@ -48,7 +48,7 @@ func TestTopRecordLate(t *testing.T) {
 		over, stop := context.WithCancel(t.Context())
 		stop()
 		samples.run(over, 0)
-		if told := samples.news(); !slices.Equal(told, []string{nothingRecorded}) {
+		if told := samples.takeTold(); !slices.Equal(told, []string{nothingRecorded}) {
 			t.Errorf("%s: it said %q", name, told)
 		}
 		if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 {

@@ -143,7 +143,7 @@ func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Comm
 	ended := <-gathered
 	w.stopSamp()
 	<-w.samples.ended
-	for _, text := range w.samples.news() { // a recording ends with the screen
+	for _, text := range w.samples.takeTold() { // a recording ends with the screen
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text))
 	}
 	if ended != nil {
@@ -215,7 +215,7 @@ func (w *topWatch) gather(ctx context.Context, program *tea.Program, asks <-chan
 			program.Send(stackMsg{w.stack(looksAt)})
 		}
 		program.Send(recordingMsg(w.samples.recording()))
-		for _, text := range w.samples.news() {
+		for _, text := range w.samples.takeTold() {
 			program.Send(sayMsg(text))
 		}
 		next.Reset(max(w.flags.interval.Duration-time.Since(began), min(cost*readingShare, mostBetween)))

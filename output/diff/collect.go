@@ -248,7 +248,7 @@ func (a *adder) add(s *profile.Sample) error {
 	a.c.tree.nodes[at].self[a.to] += weight
 	key := cell{a.firstBlock, at}
 	if a.timed {
-		a.stand(s, standing{at, weight})
+		a.addLook(s, standing{at, weight})
 		key.block += a.block(moment(s))
 	}
 	if _, ok := side.cells[key]; !ok && len(side.cells) >= maxCells {
@@ -333,8 +333,8 @@ func (a *adder) label(f *profile.Frame) int32 {
 	return label
 }
 
-// stand adds a look to the standing of its thread, or ends that and begins one.
-func (a *adder) stand(s *profile.Sample, now standing) {
+// addLook adds a look to the standing of its thread, or ends that and begins one.
+func (a *adder) addLook(s *profile.Sample, now standing) {
 	who := thread{s.Thread.TID, s.Thread.JavaID}
 	last, ok := a.standing[who]
 	if ok && last.node == now.node {

@@ -48,7 +48,7 @@ func wallRecording(sink Sink, o RecordOptions) *recording {
 }
 
 // stand gives a look at a parked thread its place.
-func (r *recording) stand(tid int, when int64) *standing {
+func (r *recording) newStanding(tid int, when int64) *standing {
 	s := r.standings
 	st := &standing{tid: tid, tally: new(look.Tally), state: profile.Parked}
 	s.leafed.Frames = []profile.Frame{
@@ -69,7 +69,7 @@ func TestLooksAreTold(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{})
 	const began, every = 1_000_000_000, 50_000_000
-	st := r.stand(1, began)
+	st := r.newStanding(1, began)
 	st.tally.Add(1, every, began)
 	r.keepLook(st)
 	for i := range int64(20) {
@@ -103,7 +103,7 @@ func TestLooksAreTold(t *testing.T) {
 func TestStatesThatAreTold(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{States: func(s profile.State) bool { return s == profile.Runnable }})
-	st := r.stand(1, 1)
+	st := r.newStanding(1, 1)
 	st.tally.Add(10, 10, 10)
 	st.tally.Ready(4, 4)
 	r.keepLook(st)
@@ -117,12 +117,12 @@ func TestStatesThatAreTold(t *testing.T) {
 func TestLooksThatAreToldTooMuch(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{States: func(s profile.State) bool { return s == profile.Parked }})
-	st := r.stand(1, 1)
+	st := r.newStanding(1, 1)
 	st.tally.Add(20, 200, 10)
 	r.keepLook(st)
 	st.tally.Ready(5, 50)
 	r.settle(st)
-	next := r.stand(1, 100)
+	next := r.newStanding(1, 100)
 	next.tally.Add(8, 80, 200)
 	r.keepLook(next)
 	got, want := sink.looks[profile.Parked], r.profile.Counts.Samples()
@@ -136,14 +136,14 @@ func TestKeptFramesAreBounded(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{})
 	r.timed.frames = maxKeptFrames - 2
-	st := r.stand(1, 1)
+	st := r.newStanding(1, 1)
 	st.tally.Add(1, 1, 1)
 	r.keepLook(st)
 	if st.told.frames != nil || sink.frames[0] != "[parked] park run" || r.timed.frames != maxKeptFrames-2 {
 		t.Errorf("%d frames kept, %q", r.timed.frames, sink.frames)
 	}
 	r.timed.frames = 0
-	other := r.stand(2, 1)
+	other := r.newStanding(2, 1)
 	if other.told.frames == nil || r.timed.frames != 3 {
 		t.Errorf("%d frames kept", r.timed.frames)
 	}

@@ -77,7 +77,7 @@ func recordCanary(t *testing.T, jdk jvmtest.JDK, folder string, samples int) {
 			jvm.Command("slower 5")
 		}
 		jvm.Command("mark")
-		recordTo(t, filepath.Join(own, fmt.Sprintf("%d.jfr", i)), s, samples)
+		recordTo(t, filepath.Join(own, fmt.Sprintf("%d.jfr", i)), s, time.Millisecond, samples)
 		truth := []byte(jvm.Command("truth")[0])
 		if err := os.WriteFile(filepath.Join(own, fmt.Sprintf("%d.truth", i)), truth, 0o600); err != nil {
 			t.Fatal(err)
@@ -86,8 +86,8 @@ func recordCanary(t *testing.T, jdk jvmtest.JDK, folder string, samples int) {
 	jvm.Quit()
 }
 
-// recordTo takes n samples at 1,000 Hz.
-func recordTo(t *testing.T, name string, s *session.Session, n int) {
+// recordTo takes n samples.
+func recordTo(t *testing.T, name string, s *session.Session, interval time.Duration, n int) {
 	t.Helper()
 	file, err := os.Create(name)
 	if err != nil {
@@ -95,9 +95,9 @@ func recordTo(t *testing.T, name string, s *session.Session, n int) {
 	}
 	defer file.Close()
 	w := jfr.NewWriter(file, jfr.Options{})
-	w.SetMeta(profile.Meta{Mode: profile.ModeCPU, Interval: time.Millisecond})
+	w.SetMeta(profile.Meta{Mode: profile.ModeCPU, Interval: interval})
 	last := profile.Instant{}
-	sample(t, s, time.Millisecond, n, func(snap *look.Look, st *profile.Stack) {
+	sample(t, s, interval, n, func(snap *look.Look, st *profile.Stack) {
 		if last.Wall == 0 {
 			last = profile.Instant{Wall: time.Now().UnixNano(), Ticks: snap.When}
 		}

@@ -30,15 +30,16 @@ build: ## the static binary ./goprof
 	@printf 'built ./%s, %s bytes\n' $(BINARY) "$$(wc -c < $(BINARY))"
 
 # These have tests that measure, or that need the CPUs for themselves: they run one at a time (-p 1), after all others.
-ALONE   := ./cmd/... ./sampler/... ./scripts/... ./testdata/jvmtest ./testdata/oracle
-BESIDE   = $(filter-out $(shell $(GO) list $(ALONE)),$(shell $(GO) list $(PKG)))
+CALM    := ./cmd/... ./sampler/... ./scripts/... ./testdata/jvmtest ./testdata/oracle
+ALONE    = $(filter $(shell $(GO) list $(CALM)),$(shell $(GO) list $(PKG)))
+BESIDE   = $(filter-out $(shell $(GO) list $(CALM)),$(shell $(GO) list $(PKG)))
 
 test: ## all tests, with real JVMs (installs a JDK and tools, or says what to install)
 	@scripts/tools.sh chromium gdb musl-gcc strace
 	@scripts/jdk.sh
 	@start=$$(date +%s); status=0; export GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1; \
-	$(GO) test -timeout $(TIMEOUT) -run '$(RUN)' $(BESIDE) || status=$$?; \
-	$(GO) test -p 1 -timeout $(TIMEOUT) -run '$(RUN)' $(ALONE) || status=$$?; \
+	beside="$(BESIDE)"; [ -z "$$beside" ] || $(GO) test -timeout $(TIMEOUT) -run '$(RUN)' $$beside || status=$$?; \
+	alone="$(ALONE)"; [ -z "$$alone" ] || $(GO) test -p 1 -timeout $(TIMEOUT) -run '$(RUN)' $$alone || status=$$?; \
 	echo "make test: $$(( $$(date +%s) - start )) s"; exit $$status
 
 prove: ## the oracles in their long form, some hours (STOPS=, STEPS=, SAMPLES=, CHURN=seconds)

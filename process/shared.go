@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"unsafe"
 	"weak"
@@ -49,20 +50,19 @@ func (p *pieces) one(b []byte) []byte {
 	if len(p.known) >= p.sweep {
 		p.forget()
 	}
-	p.known[hash] = append(p.known[hash], piece{weak.Make(unsafe.SliceData(b)), len(b)})
+	p.known[hash] = append(alive(p.known[hash]), piece{weak.Make(unsafe.SliceData(b)), len(b)})
 	return b
+}
+
+// alive are those that somebody has.
+func alive(all []piece) []piece {
+	return slices.DeleteFunc(all, func(k piece) bool { return k.first.Value() == nil })
 }
 
 // forget removes those that nobody has.
 func (p *pieces) forget() {
 	for hash, all := range p.known {
-		kept := all[:0]
-		for _, k := range all {
-			if k.first.Value() != nil {
-				kept = append(kept, k)
-			}
-		}
-		if p.known[hash] = kept; len(kept) == 0 {
+		if p.known[hash] = alive(all); len(p.known[hash]) == 0 {
 			delete(p.known, hash)
 		}
 	}

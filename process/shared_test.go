@@ -34,3 +34,19 @@ func TestPiecesAreShared(t *testing.T) {
 		t.Errorf("%d pieces are kept that nobody has", len(p.known))
 	}
 }
+
+// A piece that comes again and again, each time when nobody has it any more, leaves nothing behind.
+func TestPieceComesAgain(t *testing.T) {
+	p := pieces{seed: shared.seed, known: map[uint64][]piece{}, sweep: 64}
+	for range 4 {
+		p.one(bytes.Repeat([]byte{1}, sharedFrom))
+		for range 3 {
+			runtime.GC()
+		}
+	}
+	for _, all := range p.known {
+		if len(all) != 1 {
+			t.Errorf("%d are kept of one content", len(all))
+		}
+	}
+}

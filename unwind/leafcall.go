@@ -12,7 +12,7 @@ import (
 // record (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime). Stubs for intrinsic methods are
 // called so, and copies of arrays, barriers of the collectors, and the barrier at a method's entry. The next
 // record by address is that of another call. Which bytecode has called is told by what was called: an invoke of an
-// intrinsic method on the route, or a store that has a barrier.
+// intrinsic method on the route, or a store or a load that has a barrier.
 
 // Called infers the methods that have called code of that name without a record, at a return address. Where the code
 // that calls cannot be read, they are those of the next record.
@@ -72,7 +72,11 @@ func bytecodesOf(name string) callsBytecode {
 		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpCheckcast || b.Op == vmstructs.OpInstanceof || b.Op == vmstructs.OpAastore
 		}
-	case has("barrier", "writeref", "loadref", "prewrite", "postwrite"):
+	case has("loadbarrier", "loadref"): // of ZGC and Shenandoah
+		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+			return b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpGetstatic || b.Op == vmstructs.OpAaload
+		}
+	case has("barrier", "writeref", "prewrite", "postwrite"):
 		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpPutfield || b.Op == vmstructs.OpPutstatic || b.Op == vmstructs.OpAastore
 		}

@@ -29,6 +29,10 @@ func TestBytecodesOf(t *testing.T) {
 		{"g1_post_barrier_slow", vmstructs.OpAastore, "", true},
 		{"G1BarrierSetRuntime::write_ref_field_post_entry", vmstructs.OpPutfield, "", true},
 		{"G1BarrierSetRuntime::write_ref_field_post_entry", vmstructs.OpInvoke, "", false},
+		{"ZBarrierSetRuntime::load_barrier_on_oop_field_preloaded", vmstructs.OpGetfield, "", true},
+		{"ZBarrierSetRuntime::load_barrier_on_oop_field_preloaded", vmstructs.OpPutfield, "", false},
+		{"ZBarrierSetRuntime::store_barrier_on_oop_field_with_healing", vmstructs.OpPutfield, "", true},
+		{"ShenandoahRuntime::load_reference_barrier_strong", vmstructs.OpAaload, "", true},
 		{"slow_subtype_check Runtime1 stub", vmstructs.OpCheckcast, "", true},
 		{"SharedRuntime::drem", vmstructs.OpDrem, "", true},
 	} {

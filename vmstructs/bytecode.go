@@ -28,6 +28,7 @@ func (b *Bytecode) Returns() bool { return b.Op >= OpIreturn && b.Op <= OpReturn
 // Bytecodes that are told from others; of families the first and the last.
 const (
 	OpIaload      = 0x2e
+	OpAaload      = 0x32
 	OpSaload      = 0x35
 	OpIastore     = 0x4f
 	OpAastore     = 0x53

@@ -54,8 +54,8 @@ const agentExample = `  goprof agent --files /var/lib/goprof
   goprof agent --otlp http://collector:4318 --spool /var/lib/goprof/spool
   goprof agent --files /var/lib/goprof --files-format jfr --every 1m --files-max-bytes 5GB
   goprof agent --config /etc/goprof/agent.yaml --listen 127.0.0.1:9464
-  goprof agent --config /etc/goprof/agent.yaml --take-over a new goprof, without a gap
-  goprof agent --config /etc/goprof/agent.yaml --check     only say whether the file is right`
+  goprof agent --config /etc/goprof/agent.yaml --take-over    a new goprof in place of the old one, without a gap
+  goprof agent --config /etc/goprof/agent.yaml --check        only say whether the file is right`
 
 // agentFlags are the flags as they were given: config knows what they mean.
 type agentFlags struct {

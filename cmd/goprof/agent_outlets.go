@@ -127,10 +127,12 @@ func listen(at string, takesOver bool) (net.Listener, error) {
 		at = alone.Addr().String()
 		alone.Close()
 	}
-	shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		return errors.Join(c.Control(func(fd uintptr) {
-			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
-		}), err)
+	shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var refused error
+		err := c.Control(func(fd uintptr) {
+			refused = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		})
+		return errors.Join(err, refused)
 	}}
 	l, err := shared.Listen(context.Background(), "tcp", at)
 	if err != nil {

@@ -96,9 +96,6 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 			return usageError(cmd, fmt.Sprintf("--event %s goes with no other event: its samples are times", e.name))
 		}
 	}
-	if len(f.asked) > sampler.MaxEvents/2 { // some are two functions
-		return usageError(cmd, fmt.Sprintf("--event names no more than %d events", sampler.MaxEvents/2))
-	}
 	if f.every != "" {
 		if f.alloc != "" || len(f.asked) > 1 {
 			return usageError(cmd, "--every is for one event; of several each has its own: --event alloc=512k,exceptions=10")
@@ -109,7 +106,13 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 			}
 		}
 	}
-	return f.askAlloc(cmd)
+	if err := f.askAlloc(cmd); err != nil {
+		return err
+	}
+	if len(f.asked) > sampler.MaxEvents/2 { // some are two functions
+		return usageError(cmd, fmt.Sprintf("--event names no more than %d events", sampler.MaxEvents/2))
+	}
+	return nil
 }
 
 // askAlloc adds what --alloc says.

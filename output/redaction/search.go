@@ -63,7 +63,8 @@ type Left struct {
 func Search(from io.Reader, words []string) ([]Left, error) { return searchBy(from, window, words...) }
 
 func searchBy(from io.Reader, window int, words ...string) ([]Left, error) {
-	s := &search{forms: formsOf(words), found: make(map[string]string), left: maxSearched, window: window}
+	s := &search{forms: formsOf(words), found: make(map[string]string), left: maxSearched, window: window,
+		longest: len(beginNames)}
 	for _, forms := range s.forms {
 		for _, form := range forms {
 			s.longest = max(s.longest, len(form))
@@ -89,7 +90,7 @@ type search struct {
 	left   int64
 	deep   bool
 	window int // how much is looked at in one piece
-	// longest is how many bytes the longest form has.
+	// longest is how many bytes the longest has of what must not be cut: forms, and what begins a page's names.
 	longest int
 }
 

@@ -55,6 +55,17 @@ func TestSearchInWindows(t *testing.T) {
 	}
 }
 
+// TestNamesBeginInTwoWindows: what begins a page's names is longer than a short word.
+func TestNamesBeginInTwoWindows(t *testing.T) {
+	names := `"names":["Aaaaa","Dgrum","Epkin"]`
+	for cut := 1; cut < len(beginNames); cut++ {
+		file := slices.Concat(filler(small-cut), []byte(names), filler(small))
+		if left, err := searchBy(bytes.NewReader(file), small, "agr"); err != nil || len(left) != 1 {
+			t.Errorf("cut after %d: %v %v", cut, left, err)
+		}
+	}
+}
+
 // TestSearchOfLongRun: what is packed and longer than a window is not searched whole, which is told.
 func TestSearchOfLongRun(t *testing.T) {
 	long := bytes.Repeat([]byte("Ab0/"), small)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -77,17 +78,31 @@ func Asked(dir string) (at time.Time, ok bool) {
 		return at, false
 	}
 	defer folder.Close()
-	f, err := folder.Open(asked)
-	if err != nil {
+	text, err := readQuestion(folder)
+	if errors.Is(err, os.ErrNotExist) {
 		return at, false // as nearly always
 	}
-	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, 32))
-	ns, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	at = time.Unix(0, ns)
+	ns, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	at, err = time.Unix(0, ns), errors.Join(err, bad)
 	if left := time.Until(at); err != nil || left < 0 || left > askAhead {
 		folder.Remove(asked) // who wrote it was killed before it could withdraw, or it is somebody else's
 		return at, false
 	}
 	return at, folder.Rename(asked, agreed) == nil // else it is withdrawn
 }
+
+// readQuestion reads the file asked. Others may write into the folder: what is no file there, a pipe say, is not waited
+// for.
+func readQuestion(folder *os.Root) ([]byte, error) {
+	f, err := folder.OpenFile(asked, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(errNoFile, err)
+	}
+	return io.ReadAll(io.LimitReader(f, 32))
+}
+
+var errNoFile = errors.New("that is no file")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +65,24 @@ func TestOldQuestion(t *testing.T) {
 		}
 		isEmpty(t, dir)
 	}
+}
+
+// TestQuestionIsAPipe: somebody else who may write into the folder does not hold the agent up.
+func TestQuestionIsAPipe(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, asked)
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	if _, ok := Asked(dir); ok {
+		t.Error("a pipe is agreed to")
+	}
+	isEmpty(t, dir)
 }
 
 func isEmpty(t *testing.T, dir string) {

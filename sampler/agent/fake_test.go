@@ -26,6 +26,7 @@ type fakeWorld struct {
 	attached map[int]int
 	blind    bool
 	live     int64  // memory of goprof for each JVM that is recorded
+	garbage  int64  // memory of JVMs that ended
 	cycles   uint64 // of the garbage collector
 	holding  int
 }
@@ -148,7 +149,7 @@ func (w *fakeWorld) Own() time.Duration {
 func (w *fakeWorld) Memory() (int64, uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return int64(w.holding) * w.live, w.cycles
+	return int64(w.holding)*w.live + w.garbage, w.cycles
 }
 
 func (w *fakeWorld) hold(n int) {

@@ -14,7 +14,7 @@ import (
 //
 // The Go runtime keeps garbage within the same bound (debug.SetMemoryLimit).
 type memory struct {
-	after uint64 // the collection that shows what letting go has brought
+	after uint64 // the collection that shows what is in use without those that were let go, or ended
 }
 
 const (
@@ -25,13 +25,14 @@ const (
 	leftFor = 5 * time.Minute
 )
 
-// hasRoom tells whether one more of a JVM's size fits beside n of them.
+// hasRoom tells whether one more of a JVM's size fits beside n of them. There is room for one: what is in use where
+// there is none is of JVMs that ended, until the next collection, which is minutes away in an agent that does nothing.
 func (a *Agent) hasRoom(n int) bool {
-	if a.settings.MaxMemory == 0 {
+	if a.settings.MaxMemory == 0 || n == 0 {
 		return true
 	}
 	live, _ := a.world.Memory()
-	return float64(live)*(1+1/float64(max(n, 1))) <= mostLive*float64(a.settings.MaxMemory)
+	return float64(live)*(1+1/float64(n)) <= mostLive*float64(a.settings.MaxMemory)
 }
 
 // holdMemory lets a JVM go where too much is in use.
@@ -42,7 +43,8 @@ func (a *Agent) holdMemory(now time.Time) {
 		return
 	}
 	g := a.leastBusy(now)
-	if g == nil {
+	if g == nil { // it is of those that ended, and not of the next one
+		a.memory.after = collections + 1
 		return
 	}
 	a.memory.after = collections + 2 // one may be under way

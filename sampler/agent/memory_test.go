@@ -52,6 +52,23 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// TestRoomForOne: where no JVM is recorded, what is in use is of those that ended. The next one does not wait for a
+// collection, which an agent that does nothing has every two minutes.
+func TestRoomForOne(t *testing.T) {
+	s := Default()
+	s.MaxCPU, s.MaxMemory = 0, 100e6
+	d := drive(t, s)
+	d.w.start(1, "Shop")
+	d.w.live, d.w.garbage = 30e6, 50e6
+	for range 5 {
+		d.w.use(1, time.Second)
+		d.beats(1)
+	}
+	if d.stateOf(1) != recorded {
+		t.Errorf("it is %v", stateNames[d.stateOf(1)])
+	}
+}
+
 // collect is a garbage collection, after those that were let go have ended.
 func (d *driven) collect() {
 	for wait := 0; wait < 1000; wait++ {

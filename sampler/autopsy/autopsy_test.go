@@ -138,3 +138,28 @@ func TestMoment(t *testing.T) {
 		}
 	}
 }
+
+// TestRings: a deadlock of virtual threads is told by their numbers, and one of a single thread as what it is.
+func TestRings(t *testing.T) {
+	virtual := func(id uint64, name string, owner profile.ThreadRef) profile.ThreadDump {
+		return profile.ThreadDump{Virtual: &profile.VirtualThread{ID: id, Name: name}, WaitsFor: &profile.WantedLock{
+			Lock: profile.Lock{Class: "A", ID: id}, How: profile.ToEnter, Owner: owner}}
+	}
+	itself := &profile.WantedLock{Lock: profile.Lock{Class: "B", ID: 2, Kind: profile.Shared}, How: profile.ToUnpark,
+		Alone: true, Owner: profile.ThreadRef{TID: 8, Name: "a"}}
+	for name, c := range map[string]struct {
+		threads         []profile.ThreadDump
+		claim, evidence string
+	}{
+		"virtual": {[]profile.ThreadDump{virtual(21, "x", profile.ThreadRef{Virtual: 22, Name: "y"}),
+			virtual(22, "y", profile.ThreadRef{Virtual: 21, Name: "x"})}, "2 threads waited for each other",
+			`virtual thread #21 "x" waits for A 0x15, held by virtual thread #22 "y"`},
+		"one": {[]profile.ThreadDump{{TID: 8, Name: "a", WaitsFor: itself}}, "A thread waited for itself",
+			`"a" (tid 8) waits for B 0x2, held by "a" (tid 8)`},
+	} {
+		f := deadlocks(&profile.Dump{Threads: c.threads}, nil, "core.7")
+		if f == nil || !strings.HasPrefix(f.Claim, c.claim) || f.Evidence[0] != c.evidence {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}

@@ -69,16 +69,27 @@ func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Findi
 		for _, i := range cycle {
 			th := &d.Threads[i]
 			if w := th.WaitsFor; w != nil && len(f.Evidence) < maxRing {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%q (tid %d) waits for %s 0x%x, held by %q (tid %d)", th.Name,
-					th.TID, w.Class, w.ID, w.Owner.Name, w.Owner.TID))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s waits for %s 0x%x, held by %s", threadName(th.Ref()), w.Class,
+					w.ID, threadName(w.Owner)))
 			}
 		}
 	}
 	f.Claim = fmt.Sprintf("%d threads waited for each other, for ever: a deadlock.", in)
+	if in == 1 {
+		f.Claim = "A thread waited for itself, for ever: a deadlock."
+	}
 	if len(found) > 1 {
 		f.Claim = fmt.Sprintf("%d threads waited for each other, for ever: %d deadlocks.", in, len(found))
 	}
 	return f
+}
+
+// threadName names a thread as package triage does. A virtual one has a number of its own.
+func threadName(r profile.ThreadRef) string {
+	if r.Virtual != 0 {
+		return fmt.Sprintf("virtual thread #%d %q", r.Virtual, r.Name)
+	}
+	return fmt.Sprintf("%q (tid %d)", r.Name, r.TID)
 }
 
 const (

@@ -164,8 +164,10 @@ func (r *router) inlinesNothing() bool {
 	return len(code) > 0
 }
 
-// longWork is that of eighty instructions, as long as x86's string_compare is.
-const longWork = 320
+// longWork is that of thirty instructions. x86's string_compare has eighty, but a route that gives it all of them takes
+// from what stands next to it: programs in which much else is done lose more by that than those lose by this in which
+// intrinsics do the work (docs/decisions/0007-the-leaf.md has the figures).
+const longWork = 120
 
 // longIntrinsic is the work of an intrinsic method that C2 makes a loop of its own of, in place of the invoke.
 func (r *router) longIntrinsic(m *vmstructs.Method, b *vmstructs.Bytecode) int {

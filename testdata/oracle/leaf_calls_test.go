@@ -37,30 +37,33 @@ func callerOf(stub string) string {
 // TestLeafCalls: who has called a stub that no record tells of. Intrinsic methods of checksums and big numbers are
 // much of this program's work, and of their stubs it is known by whom alone they are called. The JVM has no flag.
 func TestLeafCalls(t *testing.T) {
-	const samples = 800
+	const samples, rounds, enough = 800, 10, 100
 	if os.Getenv("GOPROF_PROVE") == "" {
-		t.Skip("its bounds have not been tried on a real JVM: make prove ORACLE=TestLeafCalls")
+		t.Skip("takes up to a minute: set GOPROF_PROVE=1, or make prove ORACLE=TestLeafCalls")
 	}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Intrinsics", "--", "numbers")
+		s := attach(t, jvm.PID)
 		time.Sleep(2 * time.Second) // until most is compiled
 		var all, certain smallScore
-		sample(t, attach(t, jvm.PID), time.Millisecond, samples, func(_ *look.Look, st *profile.Stack) {
-			caller, want := stubCall(st)
-			if caller == nil {
-				return
-			}
-			is := strings.HasPrefix(caller.Func.Name, want)
-			if !is {
-				t.Logf("%s has been called by %s:%d (%v)", st.Frames[0].Func.Name, caller.Func.Name, caller.Line, caller.Sure)
-			}
-			all.add(is)
-			if caller.Sure == profile.Certain {
-				certain.add(is)
-			}
-		})
+		for round := 0; round < rounds && all.n < enough; round++ {
+			sample(t, s, time.Millisecond, samples, func(_ *look.Look, st *profile.Stack) {
+				caller, want := stubCall(st)
+				if caller == nil {
+					return
+				}
+				is := strings.HasPrefix(caller.Func.Name, want)
+				if !is {
+					t.Logf("%s has been called by %s:%d (%v)", st.Frames[0].Func.Name, caller.Func.Name, caller.Line, caller.Sure)
+				}
+				all.add(is)
+				if caller.Sure == profile.Certain {
+					certain.add(is)
+				}
+			})
+		}
 		t.Logf("in such stubs right: %v; of those that are certain: %v", all, certain)
-		if all.n < samples/20 || all.right*100 < all.n*90 || certain.right*100 < certain.n*98 || certain.n*3 < all.n {
+		if all.n < enough || all.right*100 < all.n*90 || certain.right*100 < certain.n*98 || certain.n*3 < all.n {
 			t.Error("who has called a stub is not told")
 		}
 	})

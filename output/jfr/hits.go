@@ -180,8 +180,15 @@ func (w *Writer) eventCounts(at profile.Instant, all []profile.EventCount) {
 	}
 }
 
+// unknownClass is profile.UnknownClass as a file has it. No class is called so. JMC takes what begins with a bracket for
+// an array, and its rules break off at one whose elements it does not know (MethodToolkit.fieldDescToBinaryJLS).
+const unknownClass = "unknown class"
+
 // descriptor is a class's name as a file has it: of an array, what the JVM calls it. className is the opposite.
 func descriptor(name string) string {
+	if name == profile.UnknownClass {
+		return unknownClass
+	}
 	element, dimensions := name, 0
 	for strings.HasSuffix(element, "[]") {
 		element = element[:len(element)-2]

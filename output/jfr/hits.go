@@ -180,8 +180,8 @@ func (w *Writer) eventCounts(at profile.Instant, all []profile.EventCount) {
 	}
 }
 
-// unknownClass is profile.UnknownClass as a file has it. No class is called so. JMC takes what begins with a bracket for
-// an array, and its rules break off at one whose elements it does not know (MethodToolkit.fieldDescToBinaryJLS).
+// unknownClass is profile.UnknownClass as a file has it. No class is called so. JMC takes what begins with a bracket
+// for an array, and its rules break off at one whose elements it does not know (MethodToolkit.fieldDescToBinaryJLS).
 const unknownClass = "unknown class"
 
 // descriptor is a class's name as a file has it: of an array, what the JVM calls it. className is the opposite.

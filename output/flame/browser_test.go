@@ -44,7 +44,8 @@ func TestPageOfCPUTime(t *testing.T) {
 	b := open(t, tree, Options{Title: "Shop"}, "#q=sell")
 	b.Expect("cpu 2000000000 ns; frames 3; matches 1 frames, 1.50 s of CPU, 75.00%; zoom all 2.00 s of CPU, 100.00%")
 	var svg strings.Builder
-	if err := SVG(&svg, tree, Options{}); err != nil || !strings.Contains(svg.String(), "Shop.sell (1.5 s of CPU, 75.0%)") {
+	if err := SVG(&svg, tree, Options{}); err != nil ||
+		!strings.Contains(svg.String(), "Shop.sell (1.5 s of CPU, 75.0%)") {
 		t.Errorf("%v\n%s", err, svg.String())
 	}
 }

@@ -70,7 +70,7 @@ test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetc
 	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./testdata/oracle
 
 test-readers: ## our files in viewers of others, and theirs in ours: JMC, async-profiler, jstall, speedscope, Firefox (fetches them; needs Maven, npm, Chromium, a JDK from 17 on)
-	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|JMC|ReadsAsyncProfiler|AgreesWithConverter|ThreadDumpReader)$$' ./output ./output/jfr ./output/recording
+	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|ConverterHits|JMC|ReadsAsyncProfiler|AgreesWithConverter|ThreadDumpReader)$$' ./output ./output/jfr ./output/recording
 	@viewers=$$(scripts/readers.sh npm) && GOPROF_VIEWERS=$$viewers $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Schema|Viewer|Page)$$' ./output/speedscope ./output/firefox
 
 test-engines: ## what servers of others store of what goprof sends: an OpenTelemetry collector, Pyroscope's service (builds them, in a module of their own)

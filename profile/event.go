@@ -31,6 +31,9 @@ const (
 	EventClassLoad  = "class-load"
 )
 
+// UnknownClass is the leaf of an event's sample where the class that it is about could not be read.
+const UnknownClass = "[unknown class]"
+
 // AddValue counts a stack n times, with an amount of what the profile's weight is beside samples: bytes, of an event.
 func (p *Profile) AddValue(root string, s *Stack, n, amount int64) {
 	if n > 0 {

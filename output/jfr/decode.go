@@ -11,7 +11,7 @@ import (
 func (r *Reader) decode(of *class) (*Event, *BadRecording) {
 	e := &r.events[r.turn]
 	r.turn ^= 1
-	*e = Event{Name: of.name, Samples: 1, Fields: e.Fields[:0]}
+	*e = Event{Name: of.name, Samples: 1, Fields: e.Fields[:0], stacked: of.stack}
 	c := newCursor(r.body, r.base)
 	c.bytes(r.bodyAt)
 	rec := &r.record

@@ -52,15 +52,11 @@ func (w *Writer) Sample(s *profile.Sample) error {
 	if err := w.at(s.At); err != nil {
 		return err
 	}
-	stack := s.Stack
-	if stack == nil {
-		stack = &noStack
-	}
 	if s.Event != nil {
-		w.hit(s, stack)
+		w.hit(s)
 		return nil
 	}
-	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(stack)
+	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(s.Stack)
 	count := max(s.Count, 1)
 	if s.Wall {
 		w.sample(s, thread, trace, s.CPU, count)
@@ -74,8 +70,6 @@ func (w *Writer) Sample(s *profile.Sample) error {
 	}
 	return nil
 }
-
-var noStack profile.Stack
 
 func (w *Writer) sample(s *profile.Sample, thread, trace uint64, cpu time.Duration, count int64) {
 	w.event(kindOf(s), s.At.Ticks)

@@ -124,15 +124,18 @@ func (e *eventType) definition() typeDef {
 var inHits = []string{"goprof", "Events"}
 
 // hit writes a sample of an event.
-func (w *Writer) hit(s *profile.Sample, stack *profile.Stack) {
+func (w *Writer) hit(s *profile.Sample) {
 	typ, isNew := w.types.of(s.Event)
 	if isNew {
 		w.eventKind(typ)
 	}
-	about, code := uint64(0), *stack
-	if s.About && len(stack.Frames) > 0 {
-		about = w.pools.class(classKey{name: descriptor(stack.Frames[0].Func.Name)})
-		code.Frames = stack.Frames[1:]
+	about, code := uint64(0), profile.Stack{}
+	if s.Stack != nil {
+		code = *s.Stack
+	}
+	if s.About && len(code.Frames) > 0 {
+		about = w.pools.class(classKey{name: descriptor(code.Frames[0].Func.Name)})
+		code.Frames = code.Frames[1:]
 	}
 	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(&code)
 	hits := int32(min(s.Looks(), math.MaxInt32))
@@ -177,8 +180,15 @@ func (w *Writer) eventCounts(at profile.Instant, all []profile.EventCount) {
 	}
 }
 
+// unknownClass is profile.UnknownClass as a file has it. No class is called so. JMC takes what begins with a bracket
+// for an array, and its rules break off at one whose elements it does not know (MethodToolkit.fieldDescToBinaryJLS).
+const unknownClass = "unknown class"
+
 // descriptor is a class's name as a file has it: of an array, what the JVM calls it. className is the opposite.
 func descriptor(name string) string {
+	if name == profile.UnknownClass {
+		return unknownClass
+	}
 	element, dimensions := name, 0
 	for strings.HasSuffix(element, "[]") {
 		element = element[:len(element)-2]

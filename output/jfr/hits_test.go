@@ -30,7 +30,7 @@ var (
 )
 
 var hits = []hit{
-	{allocKind, "byte[]", 65536, 1}, {allocKind, "shop.Cart[][]", 1 << 40, 1}, {allocKind, "[unknown class]", 512, 1},
+	{allocKind, "byte[]", 65536, 1}, {allocKind, "shop.Cart[][]", 1 << 40, 1}, {allocKind, profile.UnknownClass, 512, 1},
 	{throwKind, "shop.SoldOut", 0, 1}, {throwKind, "shop.SoldOut", 0, 10},
 	{profile.EventKind{Name: "class-load"}, "shop.Cart$1", 0, 2},
 	{profile.EventKind{Name: "malloc", Unit: profile.Bytes}, "", 4096, 1},
@@ -103,10 +103,20 @@ func TestHits(t *testing.T) {
 	}
 }
 
+// TestRedactHits: classes are renamed in it, but for what stands for one that could not be read.
+func TestRedactHits(t *testing.T) {
+	out, _ := redacted(t, hitsFile(t))
+	classes := map[string]bool{}
+	eachEvent(t, bytes.NewReader(out), func(e *Event) { classes[e.Class] = true })
+	if !classes[profile.UnknownClass] || !classes["byte[]"] || classes["shop.SoldOut"] {
+		t.Errorf("%v", classes)
+	}
+}
+
 // TestDescriptor: a class's name and what the JVM calls it lead to each other.
 func TestDescriptor(t *testing.T) {
 	for name, want := range map[string]string{"byte[]": "[B", "shop.Cart[][]": "[[Lshop.Cart;", "boolean": "boolean",
-		"shop.Cart": "shop.Cart", "[unknown class]": "[unknown class]", "[]": "[]"} {
+		"shop.Cart": "shop.Cart", profile.UnknownClass: "unknown class", "[]": "[]"} {
 		if got := descriptor(name); got != want {
 			t.Errorf("%s is %s, not %s", name, got, want)
 		}

@@ -309,8 +309,15 @@ func (p *pools) isTID(t *profile.Thread) bool {
 	return !(taken && now != *t) && !(known && before != *t)
 }
 
+// noStack is the key that refers to no stack. JDK 21's views break off at an event whose stack is there and has no
+// frame (jdk.jfr.internal.query.FieldBuilder, configureTopFrameField: List.getFirst).
+const noStack = 0
+
 // stack finds or makes the constant of a stack. A stack's frames in their encoded form are what it is known by.
 func (p *pools) stack(s *profile.Stack) uint64 {
+	if s == nil || len(s.Frames) == 0 && s.Truncated == profile.Whole {
+		return noStack
+	}
 	hash := p.hash(s)
 	if key, ok := p.seenOf[hash]; ok {
 		return key

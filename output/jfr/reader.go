@@ -38,6 +38,8 @@ type Event struct {
 	Class       string // of the object or the monitor
 	Failed      bool   // jdk.CPUTimeSample without a stack
 	Fields      []Field
+
+	stacked bool // events of its type can have a stack
 }
 
 // Field is a field of an event without a stack: a text, a whole number or a real one.
@@ -145,7 +147,7 @@ func (r *Reader) Next() (*Event, error) {
 			return nil, r.err
 		}
 	}
-	if !r.stacks.ours || e.Stack == nil {
+	if !r.stacks.ours || !e.stacked {
 		return e, nil
 	}
 	next := r.read()

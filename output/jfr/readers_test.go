@@ -107,7 +107,14 @@ func TestJMC(t *testing.T) {
 		want := []string{"1 events goprof.Account", "label goprof.Account Account", "1 events goprof.Pauses"}
 		switch name {
 		case "hits":
-			want = append(want, "3 events jdk.ObjectAllocationSample", "2 events jdk.JavaExceptionThrow",
+			allocated := int64(0)
+			for _, h := range hits {
+				if h.kind == allocKind {
+					allocated += h.bytes
+				}
+			}
+			want = append(want, "3 events jdk.ObjectAllocationSample",
+				fmt.Sprintf("%d bytes jdk.ObjectAllocationSample", allocated), "2 events jdk.JavaExceptionThrow",
 				"1 events jdk.ClassDefine", "1 events goprof.event.malloc", "label goprof.event.malloc malloc")
 		case "cpu":
 			want = append(want, "2495 events jdk.ExecutionSample", "2505 events jdk.NativeMethodSample",

@@ -186,7 +186,7 @@ func (r *redactor) className(name string, in *around) string {
 			return name
 		}
 	}
-	if r.by.OpenLibrary(name) || r.by.OpenLibrary(name+".so") {
+	if name == unknownClass || r.by.OpenLibrary(name) || r.by.OpenLibrary(name+".so") {
 		return name
 	}
 	return r.by.Class(name)

@@ -250,6 +250,9 @@ func (m *stackMaker) describe(key uint64, sort codeSort) profile.Func {
 
 // className is a class as Java has it: java.lang.String, int[][].
 func className(symbol string) string {
+	if symbol == unknownClass {
+		return profile.UnknownClass
+	}
 	dimensions := 0
 	for dimensions < len(symbol) && symbol[dimensions] == '[' {
 		dimensions++
@@ -260,7 +263,7 @@ func className(symbol string) string {
 			name = p
 		} else if rest, ok := strings.CutPrefix(name, "L"); ok {
 			name = strings.TrimSuffix(rest, ";")
-		} else { // "[unknown class]" is no array
+		} else { // "[unknown class]", as files of goprof once had it, is no array
 			name, dimensions = symbol, 0
 		}
 	}

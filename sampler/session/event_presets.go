@@ -162,15 +162,12 @@ func classOfObject(r *eventReader, hit *look.Look) string {
 	if data := hit.Event.Data; len(data) >= 8+vmstructs.HeadSize {
 		return classOr(r.classes.OfHead(data[8:]))
 	}
-	return unknownClass
+	return profile.UnknownClass
 }
-
-// unknownClass is a leaf's name where the class could not be read.
-const unknownClass = "[unknown class]"
 
 func classOr(name string, err error) string {
 	if err != nil || name == "" {
-		return unknownClass
+		return profile.UnknownClass
 	}
 	return name
 }
@@ -179,7 +176,7 @@ func classOr(name string, err error) string {
 func classOfText(_ *eventReader, hit *look.Look) string {
 	text, _, _ := bytes.Cut(hit.Event.Data, []byte{0})
 	if len(text) == 0 {
-		return unknownClass
+		return profile.UnknownClass
 	}
 	return strings.ToValidUTF8(vmstructs.JavaName(string(text)), "\uFFFD")
 }

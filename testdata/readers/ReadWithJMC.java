@@ -7,6 +7,8 @@ import org.openjdk.jmc.common.item.IItem;
 import org.openjdk.jmc.common.item.IItemCollection;
 import org.openjdk.jmc.common.item.IItemIterable;
 import org.openjdk.jmc.common.item.IMemberAccessor;
+import org.openjdk.jmc.common.unit.IQuantity;
+import org.openjdk.jmc.common.unit.UnitLookup;
 import org.openjdk.jmc.common.util.IPreferenceValueProvider;
 import org.openjdk.jmc.flightrecorder.JfrAttributes;
 import org.openjdk.jmc.flightrecorder.JfrLoaderToolkit;
@@ -16,7 +18,7 @@ import org.openjdk.jmc.flightrecorder.rules.IRule;
 import org.openjdk.jmc.flightrecorder.rules.RuleRegistry;
 import org.openjdk.jmc.flightrecorder.rules.util.RulesToolkit;
 
-/** Prints what JMC's reader finds in a recording: how many events of each type, samples by their topmost frame, and what its rules say. */
+/** Prints what JMC's reader finds in a recording: how many events of each type, their weights, samples by their topmost frame, and what its rules say. */
 public class ReadWithJMC {
     public static void main(String[] args) throws Exception {
         IItemCollection items = JfrLoaderToolkit.loadEvents(new File(args[0]));
@@ -26,6 +28,12 @@ public class ReadWithJMC {
             lines.merge("events " + type, of.getItemCount(), Long::sum);
             lines.put("label " + type + " " + of.getType().getName(), 1L);
             IMemberAccessor<IMCStackTrace, IItem> stack = JfrAttributes.EVENT_STACKTRACE.getAccessor(of.getType());
+            IMemberAccessor<IQuantity, IItem> weight = JdkAttributes.SAMPLE_WEIGHT.getAccessor(of.getType());
+            if (weight != null) {
+                for (IItem item : of) {
+                    lines.merge("bytes " + type, weight.getMember(item).clampedLongValueIn(UnitLookup.BYTE), Long::sum);
+                }
+            }
             if (stack == null || !type.endsWith("Sample")) {
                 continue;
             }

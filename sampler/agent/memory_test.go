@@ -53,19 +53,21 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 // TestRoomForOne: where no JVM is recorded, what is in use is of those that ended. The next one does not wait for a
-// collection, which an agent that does nothing has every two minutes.
+// collection, which an agent that does nothing has every two minutes, and is not let go before there was one.
 func TestRoomForOne(t *testing.T) {
-	s := Default()
-	s.MaxCPU, s.MaxMemory = 0, 100e6
-	d := drive(t, s)
-	d.w.start(1, "Shop")
-	d.w.live, d.w.garbage = 30e6, 50e6
-	for range 5 {
-		d.w.use(1, time.Second)
-		d.beats(1)
-	}
-	if d.stateOf(1) != recorded {
-		t.Errorf("it is %v", stateNames[d.stateOf(1)])
+	for _, garbage := range []int64{50e6, 90e6} {
+		s := Default()
+		s.MaxCPU, s.MaxMemory = 0, 100e6
+		d := drive(t, s)
+		d.w.start(1, "Shop")
+		d.w.live, d.w.garbage = 5e6, garbage
+		for range 5 {
+			d.w.use(1, time.Second)
+			d.beats(1)
+		}
+		if d.stateOf(1) != recorded {
+			t.Errorf("it is %v beside %d MB", stateNames[d.stateOf(1)], garbage/1e6)
+		}
 	}
 }
 

@@ -165,8 +165,8 @@ func (r *router) inlinesNothing() bool {
 }
 
 // longWork is that of thirty instructions. x86's string_compare has eighty, but a route that gives it all of them takes
-// from what stands next to it: programs in which much else is done lose more by that than those lose by this in which
-// intrinsics do the work (docs/decisions/0007-the-leaf.md has the figures).
+// them from what stands beside it. Scored offline, javac, streams and others were right in 69.8 % instead of 68.6, and
+// programs that only call intrinsics in 76.6 % instead of 77.8. The former matter more.
 const longWork = 120
 
 // longIntrinsic is the work of an intrinsic method that C2 makes a loop of its own of, in place of the invoke.

@@ -66,6 +66,19 @@ func (a *liveAgent) filesOf(t *testing.T, pid int) []string {
 	return all
 }
 
+// awaitFolder waits until the agent has its folder.
+func (a *liveAgent) awaitFolder(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(jvmtest.Slow(time.Minute)); ; time.Sleep(10 * time.Millisecond) {
+		if in, _ := os.ReadDir(a.dir); len(in) > 0 { // what locks it
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("the agent has not begun")
+		}
+	}
+}
+
 // await waits for a file of a JVM.
 func (a *liveAgent) await(t *testing.T, pid int) {
 	t.Helper()

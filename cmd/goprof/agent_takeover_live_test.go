@@ -24,7 +24,7 @@ func TestTakeOver(t *testing.T) {
 	const rate = 200.0
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "-Xmx64m", "--", "1", "7")
 	old := startAgent(t, "--rate", "200")
-	old.await(t, jvm.PID)
+	old.awaitFolder(t)
 	next := &liveAgent{dir: old.dir}
 	next.cmd = exec.Command("goprof", "agent", "--files", old.dir, "--every", "1s", "--max-cpu", "0", "--match",
 		"main=Shares", "--rate", "200", "--take-over")
@@ -33,6 +33,7 @@ func TestTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { next.cmd.Process.Kill() })
+	old.await(t, jvm.PID) // while the next one attaches, and before it asks
 	begin := sampler.ProcessCPU(jvm.PID)
 	first := len(old.filesOf(t, jvm.PID))
 	if err := old.cmd.Wait(); err != nil || !strings.Contains(old.log.String(), "another agent takes over") {

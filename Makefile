@@ -12,10 +12,10 @@ FUZZTIME ?= 20s
 # All that is compiled here is compiled in one way, which names no folder: tests, checks and binaries share it in Go's
 # cache, and so do other clones.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
-
-# The binary is static: it must run in any container beside any libc.
-BUILD_ENV   := CGO_ENABLED=0
-# It begins where the limit of address space is looked at first (arch/entry).
+# The binary is static: it must run in any container beside any libc. Tests are built as it is, because with C in the
+# program Go cannot give up rights in all of its threads.
+export CGO_ENABLED := 0
+# The binary begins where the limit of address space is looked at first (arch/entry).
 BUILD_FLAGS := -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
@@ -26,7 +26,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
 
 build: ## the static binary ./goprof
-	@$(BUILD_ENV) $(GO) build $(BUILD_FLAGS) -o $(BINARY) ./cmd/goprof
+	@$(GO) build $(BUILD_FLAGS) -o $(BINARY) ./cmd/goprof
 	@printf 'built ./%s, %s bytes\n' $(BINARY) "$$(wc -c < $(BINARY))"
 
 # These have tests that measure, or that need the CPUs for themselves: they run one at a time (-p 1), after all others.
@@ -74,7 +74,7 @@ test-readers: ## our files in viewers of others, and theirs in ours: JMC, async-
 	@viewers=$$(scripts/readers.sh npm) && GOPROF_VIEWERS=$$viewers $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Schema|Viewer|Page)$$' ./output/speedscope ./output/firefox
 
 test-engines: ## what servers of others store of what goprof sends: an OpenTelemetry collector, Pyroscope's service (builds them, in a module of their own)
-	@cd testdata/engines && GOFLAGS=-mod=mod $(GO) test -count 1 -timeout $(TIMEOUT) -v .
+	@cd testdata/engines && GOFLAGS=-mod=mod env -u CGO_ENABLED $(GO) test -count 1 -timeout $(TIMEOUT) -v .
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

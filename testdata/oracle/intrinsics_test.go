@@ -20,7 +20,7 @@ import (
 // a few microseconds later, and says so. GOPROF_SHOW=1 prints what did not reach its root.
 func TestIntrinsics(t *testing.T) {
 	samples := envNumber("GOPROF_INTRINSICS_SAMPLES", 2000)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, group := range []string{"strings", "text", "arrays", "numbers", "crypto", "polls"} {
 			t.Run(group, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Intrinsics", "--", group)

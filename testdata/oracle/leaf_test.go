@@ -137,7 +137,7 @@ func TestLeaf(t *testing.T) {
 	if long > 0 {
 		samples = long
 	}
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range leafModes {
 			if long == 0 && !slices.Contains(modes, mode.name) {
 				continue

@@ -144,7 +144,7 @@ func TestJavacIsWhole(t *testing.T) {
 	if long, _ := strconv.Atoi(os.Getenv("GOPROF_JAVAC_SAMPLES")); long > n {
 		n, perMille = long, 0.5
 	}
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range []struct {
 			name    string
 			classes string

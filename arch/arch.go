@@ -51,6 +51,8 @@ type Facts struct {
 	SyscallResult int
 	// FourthArg is the register with the fourth argument of a system call.
 	FourthArg int
+	// DearClock is the flag in /proc/cpuinfo of a virtual machine that must be left to set a CPU's clock; none: "".
+	DearClock string
 
 	// SyscallInst is the instruction at which a thread stands that slept in a system call until it was stopped:
 	// the kernel has set it back, to call again. Then SyscallNumber is the register that says what it was in.

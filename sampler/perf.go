@@ -145,6 +145,9 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 }
 
 func newPerfRun(p *Perf, cfg Config, q *Queue) *perfRun {
+	if cfg.Online == nil {
+		cfg.Online = onlineCPUs
+	}
 	return &perfRun{perf: p, mostEvents: p.events, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
 		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
@@ -153,7 +156,7 @@ func (r *perfRun) open() (err error) {
 	if r.power, err = TryPerf(r.perf.pid); err != nil {
 		return err
 	}
-	r.cpus = onlineCPUs()
+	r.cpus = r.cfg.Online()
 	r.online = r.cpus
 	if r.steady, err = r.openRings(r.cpus, ringShare(len(r.cpus))); err != nil {
 		return err

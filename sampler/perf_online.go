@@ -12,6 +12,8 @@ import (
 // CPUs that come while perf samples. One that is switched on later has no events, and one that was off has lost those
 // that belonged to it (kernel/events/core.c, perf_event_exit_cpu): what runs there would have no samples, and nobody
 // would be told.
+// One that is off and on again between two looks (followEvery) is not noticed. What runs there has no samples then, and
+// the account says how much of the CPU time they cover.
 
 // followCPUs gives CPUs that have come their events. Where one cannot have its ring, that is tried again.
 func (r *perfRun) followCPUs() {
@@ -20,7 +22,7 @@ func (r *perfRun) followCPUs() {
 	}
 	r.followedAt = r.now
 	before := r.online
-	r.online = onlineCPUs()
+	r.online = r.cfg.Online()
 	came := slices.ContainsFunc(r.online, func(cpu int) bool { return !slices.Contains(before, cpu) })
 	if came && !r.takeInCPUs() {
 		r.online = before
@@ -68,10 +70,8 @@ func (r *perfRun) closeRings(rings []*perfRing) {
 	}
 }
 
-// onlineCPUs are the CPUs that threads can run on now. Tests have others.
-var onlineCPUs = readOnlineCPUs
-
-func readOnlineCPUs() []int {
+// onlineCPUs are the CPUs that threads can run on now.
+func onlineCPUs() []int {
 	var buf [1024]byte
 	text := readSmall("/sys/devices/system/cpu/online", buf[:])
 	if cpus := parseCPUList(text); len(cpus) > 0 {

@@ -26,6 +26,8 @@ type Config struct {
 	NoNotes bool
 	// NoWide gives each thread perf events of its own, as where those of CPUs are not permitted: for tests.
 	NoWide bool
+	// Online is which CPUs threads can run on now; nil: those that the kernel names. For tests.
+	Online func() []int
 	// MaxStack bounds the copy of one stack; 0 is DefaultStackLimit.
 	MaxStack int
 	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up;

@@ -42,9 +42,9 @@ func SleepsShortly(cpu *arch.CPU, snap *process.Snapshot, when int64) bool {
 	return -soon < left && left < soon
 }
 
-// SetsClockDearly reports whether this is a virtual machine in which it is dear to set a CPU's clock. The name is one
-// of x86-64's flags: on arm64 a virtual machine sets the clock itself.
-func SetsClockDearly() bool {
+// SetsClockDearly reports whether this is a virtual machine in which it is dear to set a CPU's clock.
+func SetsClockDearly(cpu *arch.CPU) bool {
 	var buf [8 << 10]byte
-	return bytes.Contains(readSmall("/proc/cpuinfo", buf[:]), []byte(" hypervisor"))
+	flag := cpu.DearClock
+	return flag != "" && bytes.Contains(readSmall("/proc/cpuinfo", buf[:]), []byte(" "+flag))
 }

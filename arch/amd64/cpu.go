@@ -40,6 +40,7 @@ var CPU = arch.NewCPU(arch.Facts{
 
 	SyscallResult: rax,
 	FourthArg:     r10,
+	DearClock:     "hypervisor",
 	PrstatusSize:  len(prstatus) * 8,
 	Perf:          perf,
 	Probe:         probe,

@@ -209,7 +209,7 @@ func (s *Session) recording(opt RecordOptions) *recording {
 	r := &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
 		hints: map[int]ptrace.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
 		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations(),
-		dearSleeps: sampler.SetsClockDearly()}
+		dearSleeps: sampler.SetsClockDearly(s.Process.CPU())}
 	if opt.Event != nil {
 		r.events = s.newEventReader()
 	}

@@ -75,11 +75,19 @@ func compareCore(t *testing.T, pid int, make func(testing.TB, int) string) {
 // dumpCore is the dump of a core file.
 func dumpCore(t *testing.T, name string, opt process.CoreOptions) *profile.Dump {
 	t.Helper()
+	d, j := openCore(t, name, opt)
+	j.Close()
+	return d
+}
+
+// openCore opens a core file, and dumps it.
+func openCore(t *testing.T, name string, opt process.CoreOptions) (*profile.Dump, *postmortem.JVM) {
+	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() })
 	st, err := f.Stat()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +96,6 @@ func dumpCore(t *testing.T, name string, opt process.CoreOptions) *profile.Dump 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer j.Close()
 	j.Walker.RawNames = true // as attach has it
 	d, err := j.Dump(postmortem.Options{Locks: true})
 	if err != nil {
@@ -97,7 +104,7 @@ func dumpCore(t *testing.T, name string, opt process.CoreOptions) *profile.Dump 
 	if len(d.Core.Missing) > 0 {
 		t.Errorf("missing: %+v", d.Core.Missing)
 	}
-	return d
+	return d, j
 }
 
 // sameDumps compares all that both can tell.

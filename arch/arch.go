@@ -51,7 +51,8 @@ type Facts struct {
 	SyscallResult int
 	// FourthArg is the register with the fourth argument of a system call.
 	FourthArg int
-	// DearClock is the flag in /proc/cpuinfo of a virtual machine that must be left to set a CPU's clock; none: "".
+	// DearClock is the flag in /proc/cpuinfo of a virtual machine that must be left to set a CPU's clock. Where a
+	// virtual machine sets the clock itself there is none.
 	DearClock string
 
 	// SyscallInst is the instruction at which a thread stands that slept in a system call until it was stopped:

@@ -38,7 +38,6 @@ var CPU = arch.NewCPU(arch.Facts{
 
 	SyscallResult: x0,
 	FourthArg:     x3,
-	DearClock:     "", // a virtual machine sets the clock itself
 	// svc #0. Before it lets a tracer look, the kernel prepares to call again (arch/arm64/kernel/signal.c, do_signal).
 	SyscallInst:   []byte{0x01, 0x00, 0x00, 0xd4},
 	SyscallNumber: x8,

@@ -22,6 +22,8 @@ type Exit struct {
 	// Target is where an indirect Jump goes, where that can be told. A popped return
 	// address that is jumped to is a Target.
 	Target Loc
+	// Through is the word that holds where an indirect Jump goes, if the jump itself reads that from memory.
+	Through Loc
 	// Taken is a return address that the code has at the end of a Jump and does not return to itself:
 	// the word below the stack pointer, one that was just popped, or the link register.
 	Taken Loc

@@ -81,6 +81,9 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	if codelet.Role == vmstructs.MethodEntry {
 		w.emitLeafEntry(codelet)
 	}
+	if codelet.Role == vmstructs.Branching && e.Jump && !w.emitReplaced(e) {
+		return profile.BadInterpreted, true
+	}
 	why = w.goTo(c)
 	w.cur.frameless = codelet.Role == vmstructs.MethodEntry && e.RA.Kind == arch.Value
 	return why, true

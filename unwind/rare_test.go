@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/arch"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/vmstructs"
@@ -89,12 +90,19 @@ func TestBranchGoesToCompiledCode(t *testing.T) {
 			t.Fatalf("%s: no way to compiled code", c.Description)
 		}
 		leave := bytes.LastIndexByte(code[:pop], 0xc9)
+		goesTo := plantOSR(t, w, code, pop+len(toCompiled), c.Begin)
 		for _, stopped := range leaveByBranch(w, snap, c.Begin+uint64(leave), c.Begin+uint64(pop)) {
+			stopped.Regs[goesTo.register] = goesTo.nmethod
 			var again profile.Stack
 			w.Walk(stopped, &again)
-			if again.Truncated != profile.Whole || !slices.Equal(again.Frames, stack.Frames[1:]) {
+			if again.Truncated != profile.Whole || !slices.Equal(again.Frames[1:], stack.Frames[1:]) ||
+				again.Frames[0].Func != w.method(goesTo.blob.Method) || again.Frames[0].BCI != goesTo.blob.EntryBCI {
 				t.Errorf("%s+%#x: %v, %d frames, want %d", c.Description, stopped.Regs[w.cpu.PC]-c.Begin, again.Truncated,
-					len(again.Frames), len(stack.Frames)-1)
+					len(again.Frames), len(stack.Frames))
+			}
+			stopped.Regs[goesTo.register] = 1
+			if w.Walk(stopped, &again); again.Truncated != profile.BadInterpreted {
+				t.Errorf("%s+%#x, no OSR method: %v", c.Description, stopped.Regs[w.cpu.PC]-c.Begin, again.Truncated)
 			}
 			tried++
 		}
@@ -102,6 +110,39 @@ func TestBranchGoesToCompiledCode(t *testing.T) {
 	if tried < 20 {
 		t.Errorf("only %d stops", tried)
 	}
+}
+
+// osrPlant is an OSR method that a test has made, and the register that the branch expects it in.
+type osrPlant struct {
+	blob     *vmstructs.Blob
+	nmethod  uint64
+	register uint8
+}
+
+// plantOSR makes a compiled method an OSR method that begins where some word of the recording points, and has the
+// jump at that offset of the code go through that word.
+func plantOSR(t *testing.T, w *Walker, code []byte, jump int, begin uint64) (p osrPlant) {
+	t.Helper()
+	exit, err := w.tracer.TraceEntry(code, begin, begin+uint64(jump))
+	if err != nil || exit.Through.Kind != arch.AtMem {
+		t.Fatalf("the jump to compiled code: %v, %+v", err, exit)
+	}
+	w.t.(*process.Recording).EachPiece(func(addr uint64, piece []byte) {
+		for at := int(-addr & 7); at+8 <= len(piece) && p.blob == nil; at += 8 {
+			word := binary.LittleEndian.Uint64(piece[at:])
+			if !w.vm.InCode(word) || w.vm.InInterpreter(word) {
+				continue
+			}
+			if b, err := w.vm.Blob(word); err == nil && b.Kind == vmstructs.Nmethod && word >= b.Begin {
+				b.OSR, b.OSREntry, b.EntryBCI = true, word, 1
+				p = osrPlant{b, addr + uint64(at) - uint64(int64(exit.Through.Off)), exit.Through.Reg}
+			}
+		}
+	})
+	if p.blob == nil {
+		t.Fatal("no word points into the code of a compiled method")
+	}
+	return p
 }
 
 // leaveByBranch executes the leave and what toCompiled holds, and stops behind each instruction.

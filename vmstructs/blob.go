@@ -56,6 +56,7 @@ type Blob struct {
 	CompileID     int32
 	Level         uint8 // compilation level, 1 to 3 C1, 4 C2; 0 for wrappers
 	OSR           bool  // entered in the middle of a loop
+	EntryBCI      int32 // where that is, of an OSR method
 	EntryPoint    uint64
 	VerifiedEntry uint64
 	OSREntry      uint64    // 0 unless OSR

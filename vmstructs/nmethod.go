@@ -18,7 +18,8 @@ func (vm *VM) parseNmethod(b *Blob, raw []byte) error {
 	l := &vm.l.nm
 	b.CompileID = l.compileID.i32(raw)
 	b.Level = raw[l.level]
-	b.OSR = l.entryBCI.i32(raw) != l.noEntryBCI
+	b.EntryBCI = l.entryBCI.i32(raw)
+	b.OSR = b.EntryBCI != l.noEntryBCI
 	b.OrigPC = l.origPC.i32(raw)
 	if b.CompileID < 0 || b.CompileID > maxCompileID {
 		return fmt.Errorf("%w: compile id %d", ErrBadBlob, b.CompileID)

@@ -16,7 +16,9 @@ func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 		e.Jump = true
 	case arch.WayJumpsAnyhow:
 		e.Jump, e.Indirect = true, true
-		if !in.Mem {
+		if in.Mem {
+			e.Through = arch.Told(s.load(s.address(in)))
+		} else {
 			e.Target, e.ThrownAt = arch.Told(s.get(in.RM)), arch.Told(s.Regs[java.ThrownAt])
 		}
 	}

@@ -25,8 +25,10 @@ func (t *tracer) jumpsOut(s state, indirect bool) arch.Exit {
 	if !indirect {
 		return e
 	}
-	if t.in.Rn != x8 && t.in.Rn != x9 {
-		e.Target = arch.Told(s.get(t.in.Rn))
+	if to := arch.Told(s.get(t.in.Rn)); t.in.Rn != x8 && t.in.Rn != x9 {
+		e.Target = to
+	} else if to.Kind == arch.AtMem {
+		e.Through = to
 	}
 	e.ThrownAt = arch.Told(s.Regs[t.java.ThrownAt])
 	if e.ThrownAt.Kind != arch.Unknown { // the link register may be stale: C2's exception blob does not load it

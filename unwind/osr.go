@@ -1,0 +1,31 @@
+package unwind
+
+import (
+	"encoding/binary"
+
+	"goprof/arch"
+)
+
+// On-stack replacement: the interpreter meets a backward branch of a loop that has been compiled meanwhile. It takes
+// its own frame away and jumps into the OSR method, which makes a new one (templateTable_*.cpp, branch). For those few
+// instructions the method has no frame at all, though it has not ended. The jump goes through a field of the nmethod:
+// so that word tells which method it is.
+
+// emitReplaced emits the method whose interpreted frame is gone and whose compiled one is still to come.
+func (w *Walker) emitReplaced(e arch.Exit) bool {
+	if e.Through.Kind != arch.AtMem || !w.isKnown(int(e.Through.Reg)) {
+		return false
+	}
+	var word [8]byte
+	if w.t.Read(w.cur.regs[e.Through.Reg]+uint64(int64(e.Through.Off)), word[:]) != nil {
+		return false
+	}
+	entry := binary.LittleEndian.Uint64(word[:])
+	b, err := w.vm.Blob(entry)
+	if err != nil || b.OSREntry != entry || entry == 0 || b.Method == nil {
+		return false
+	}
+	w.proof.Blob(b)
+	w.emitInterpreted(b.Method, b.EntryBCI)
+	return true
+}

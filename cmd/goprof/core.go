@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,7 +64,7 @@ func (c *coreFile) check(cmd *cobra.Command, args []string, live ...string) erro
 type openedCore struct {
 	*postmortem.JVM
 	file *unpack.File
-	name string
+	from *coreFile
 }
 
 func (c *openedCore) Close() {
@@ -92,14 +93,15 @@ func (c *coreFile) open(cmd *cobra.Command) (*openedCore, error) {
 			}
 			if missing := jvm.Core.Missing(); len(missing) > 0 {
 				e.Why += "; " + missingText(missing)
-				e.Remedy = "--root DIR with the JVM's files, or --debug-dir DIR with its libjvm.so"
+				e.Remedy = cmp.Or(c.remedyOfRefused(missing),
+					"--root DIR with the JVM's files, or --debug-dir DIR with its libjvm.so")
 			}
 			jvm.Close()
 		}
 		file.Close()
 		return nil, e
 	}
-	o := &openedCore{jvm, file, c.file}
+	o := &openedCore{jvm, file, c}
 	o.warn(cmd)
 	return o, nil
 }
@@ -109,7 +111,7 @@ func (o *openedCore) warn(cmd *cobra.Command) {
 	to := cmd.ErrOrStderr()
 	if cut := o.Core.Cut(); cut > 0 {
 		fmt.Fprintf(to, "goprof: %s is cut off: %s of it are missing, and what lay there is not known\n",
-			output.Printable(o.name), output.Size(cut))
+			output.Printable(o.from.file), output.Size(cut))
 	}
 	if v := o.VM.Version(); !v.Tested() {
 		fmt.Fprintf(to, "goprof: JDK %d (%s) is none of those that goprof is tested on: it is read by what it exports\n",
@@ -125,7 +127,7 @@ func (o *openedCore) warn(cmd *cobra.Command) {
 
 // hsErr is the report that the JVM wrote of its end, if it lies beside the core.
 func (o *openedCore) hsErr() string {
-	name := filepath.Join(filepath.Dir(o.name), fmt.Sprintf("hs_err_pid%d.log", o.Core.PID()))
+	name := filepath.Join(filepath.Dir(o.from.file), fmt.Sprintf("hs_err_pid%d.log", o.Core.PID()))
 	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
 		return ""
 	}
@@ -135,7 +137,8 @@ func (o *openedCore) hsErr() string {
 // missing tells which files were needed and not found, or may not be the right ones, once all has been read.
 func (o *openedCore) missing(cmd *cobra.Command) {
 	if list := o.Core.Missing(); len(list) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\ntry: --root DIR, or --debug-dir DIR\n", missingText(list))
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\ntry: %s\n", missingText(list),
+			output.Printable(cmp.Or(o.from.remedyOfRefused(list), "--root DIR, or --debug-dir DIR")))
 	}
 	for _, u := range o.Core.Unproven() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s was read in place of what the core lacks. It has no build id: only that "+
@@ -161,14 +164,35 @@ func missingText(list []process.MissingFile) string {
 	return "files that the core does not hold could not be had: " + strings.Join(text, "; ")
 }
 
+// remedyOfRefused is what lets goprof open files that lie below a folder which only another user may enter: it is empty
+// where none does. goprof reads a core without the right to enter such folders, because the core names the files, and
+// whoever made it may want to have any file read. A folder that the user names keeps that right (guard.EnterFiles).
+func (c *coreFile) remedyOfRefused(list []process.MissingFile) string {
+	for _, m := range list {
+		if !errors.Is(m.Err, fs.ErrPermission) {
+			continue
+		}
+		sudo := "sudo "
+		if os.Geteuid() == 0 {
+			sudo = ""
+		}
+		return fmt.Sprintf("%sgoprof ... --debug-dir %s (goprof enters other users' folders only where you name one)", sudo,
+			filepath.Join(cmp.Or(c.root, "/"), filepath.Dir(m.Path)))
+	}
+	return ""
+}
+
 // whyOf puts an error into words without a path that was named already.
 func whyOf(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "no such file"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
 	}
 	return err.Error()
 }
@@ -198,12 +222,12 @@ func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool)
 	}
 	dump, err := o.Dump(opt)
 	if err != nil {
-		return nil, &exit.Error{Code: exit.BadCore, What: "cannot read " + o.name, Why: whyOf(err), Err: err}
+		return nil, &exit.Error{Code: exit.BadCore, What: "cannot read " + o.from.file, Why: whyOf(err), Err: err}
 	}
-	if st, err := os.Stat(o.name); err == nil {
+	if st, err := os.Stat(o.from.file); err == nil {
 		dump.At = st.ModTime()
 	}
-	dump.Core.File = filepath.Base(o.name)
+	dump.Core.File = filepath.Base(o.from.file)
 	if hide {
 		hideInternalOfCore(dump)
 	}

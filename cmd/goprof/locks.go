@@ -178,7 +178,7 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 		return deadlocked(dump.PID, graph)
 	}
 	if err == nil && profile.Unconfirmed(dump.Threads) > 0 {
-		return unconfirmedOfCore(o.name, dump.Threads)
+		return unconfirmedOfCore(core.file, dump.Threads)
 	}
 	return err
 }

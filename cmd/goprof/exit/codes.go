@@ -107,6 +107,7 @@ var Codes = []Meaning{
 		{nil, "it is no core file of a 64-bit Linux process on x86-64 or aarch64, or is cut off before its threads", "the whole file"},
 		{nil, "it is a core file of another program, or of a JVM that is not HotSpot", ""},
 		{nil, "it does not hold libjvm.so, and the file of that build is not where it was", "--root DIR or --debug-dir DIR with the JVM's files"},
+		{nil, "that file lies below a folder that only another user may enter", "--debug-dir with that folder: goprof keeps the right to read it then"},
 	}},
 	{NamesLeft, "goprof redact --verify: a word that must not be there is left; the file has been written", []Cause{
 		{nil, "the policy allows the word, or a name that it is part of", "a policy without that line: docs/redaction.md"},

@@ -48,7 +48,8 @@ func hostile(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// looped makes the checkpoint of a chunk lead to itself: its delta, behind size, type, start and duration, is 0 or more.
+// looped makes the checkpoint of a chunk lead to itself: its delta, behind size, type, start and duration, is 0 or
+// more.
 func looped(good []byte, pools int) []byte {
 	b := bytes.Clone(good)
 	at := pools

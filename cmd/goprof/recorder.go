@@ -137,15 +137,16 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	before := r.session.CPUTime()
 	r.hottest = new(hottestSoFar)
 	sink := r.out.begin(r.session.Facts(), stop)
+	threads := r.flags.threads || r.flags.group
 	var full func(*profile.Profile)
-	if sink != nil { // such products are made of it
-		full = r.hottest.add
+	if sink != nil { // such products are made of it: each of its samples has its thread
+		full, threads = r.hottest.add, false
 	}
 	p, sum, err := r.session.Record(ctx, session.RecordOptions{
 		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce,
 		States:    r.flags.wantsState(),
 		LeaveIdle: r.flags.leaveIdle(r.flags.wants),
-		Duration:  length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: r.flags.threads || r.flags.group,
+		Duration:  length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: threads,
 		GroupThreads: r.flags.group, HideInternal: r.flags.internal, SureLeaf: r.flags.leaf == leafSure,
 		Weight: r.eventWeight(), Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100,
 		Visits: r.visits, Sink: sink, Full: full, Event: r.event, Kernel: r.flags.kernel,

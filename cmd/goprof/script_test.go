@@ -29,6 +29,7 @@ func TestScripts(t *testing.T) {
 			"hugeline":   hugeLine,
 			"manystacks": manyStacks,
 			"flight":     flight,
+			"hostile":    hostile,
 		},
 		Condition: func(cond string) (bool, error) {
 			if path, ok := strings.CutPrefix(cond, "file:"); ok {

@@ -2,7 +2,11 @@
 
 package session
 
-import "runtime/metrics"
+import (
+	"runtime/metrics"
+
+	"goprof/profile"
+)
 
 // MemoryGoal is what a recording's garbage collector should work harder not to exceed. What a recording keeps is
 // bounded by its own limits: the profile by profile.DefaultMaxNodes (23 MB, and 20 for names; with Sink and Full by
@@ -23,8 +27,27 @@ const (
 
 // handOverStacks gives the stacks to who only wants sums of them, where they have become many.
 func (r *recording) handOverStacks() {
-	if r.opt.Full != nil && !r.opt.Threads && r.profile.Nodes() >= fullNodes {
-		r.opt.Full(r.profile.TakeStacks())
+	if r.opt.Full == nil || r.opt.Threads || r.profile.Nodes() < max(fullNodes, r.kept) {
+		return
+	}
+	taken := r.profile.TakeStacks()
+	r.standings.move(taken, r.profile)
+	r.kept = 2 * r.profile.Nodes() // so that what stays is not moved all the time
+	r.opt.Full(taken)
+}
+
+// move finds places for looks that go on, in a profile whose stacks were taken.
+func (s *standings) move(from, to *profile.Profile) {
+	for _, st := range s.of {
+		if st.lost != profile.Whole {
+			continue
+		}
+		stack := from.StackAt(st.at, false, s.moved.Frames[:0])
+		s.moved = stack
+		st.at = to.AddAt("", &stack, 0, 0)
+		if st.readyLooks != 0 {
+			st.ready = to.Beside(st.at, s.frame(profile.Runnable, ""), profile.StateFrame)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // TestStacksAreHandedOver: a profile whose samples a Sink has is given up before it is large, and its account goes on.
 func TestStacksAreHandedOver(t *testing.T) {
 	handed := int64(0)
-	r := &recording{profile: profile.New(), opt: RecordOptions{Full: func(p *profile.Profile) {
+	r := &recording{profile: profile.New(), standings: newStandings(), opt: RecordOptions{Full: func(p *profile.Profile) {
 		if p.Nodes() > fullNodes+1 {
 			t.Errorf("%d nodes", p.Nodes())
 		}
@@ -43,6 +43,51 @@ func TestStacksAreHandedOver(t *testing.T) {
 	before := handed
 	if r.handOverStacks(); handed != before || r.profile.Nodes() <= fullNodes {
 		t.Error("stacks under threads were handed over")
+	}
+}
+
+// TestLooksThatGoOnAreMoved: a look at a thread that stands still goes on in the profile that is begun anew, with the
+// same stack, and so does what it counts as ready to run.
+func TestLooksThatGoOnAreMoved(t *testing.T) {
+	sums := map[string]int64{}
+	add := func(p *profile.Profile) {
+		p.Each(func(frames []profile.Frame, n int64) {
+			if frames[len(frames)-1].Kind == profile.StateFrame {
+				sums[fmt.Sprint(frames[0].Func.Name, " ", frames[len(frames)-1].Func.Name)] += n
+			}
+		})
+	}
+	fns := make([]*profile.Func, 256)
+	for i := range fns {
+		fns[i] = &profile.Func{Name: fmt.Sprint(i)}
+	}
+	handed := 0
+	r := wallRecording(&told{looks: map[profile.State]int64{}}, RecordOptions{Full: func(p *profile.Profile) {
+		handed++
+		add(p)
+	}})
+	st := r.newStanding(1, 1)
+	st.at = r.profile.AddAt("", &r.standings.leafed, 0, 0)
+	st.tally.Add(3, 3, 3)
+	st.tally.Ready(2, 2)
+	r.keepLook(st)
+	for round := range 3 {
+		for i := range fullNodes {
+			r.profile.AddTimed("", &profile.Stack{Frames: []profile.Frame{{Func: fns[i%256]}, {Func: fns[i/256]}}}, 1, 0)
+		}
+		if r.handOverStacks(); handed != round+1 {
+			t.Fatalf("%d of %d times handed over", handed, round+1)
+		}
+		if r.handOverStacks(); handed != round+1 || r.profile.Nodes() > 10 {
+			t.Fatalf("%d nodes are left", r.profile.Nodes())
+		}
+		st.tally.Add(10, 10, 10)
+		st.tally.Ready(1, 1)
+		r.settle(st)
+	}
+	add(r.profile)
+	if sums["run [parked]"] != 28 || sums["run [runnable]"] != 5 || len(sums) != 2 {
+		t.Errorf("%v", sums)
 	}
 }
 

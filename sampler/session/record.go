@@ -54,7 +54,7 @@ type RecordOptions struct {
 	Sink Sink
 	// Full is given the stacks so far, if it is not nil, when they have come to need much memory, and the profile forgets
 	// them: for who has the samples by Sink, and wants of the profile no more than sums. It is called where stacks are
-	// walked. In modes that are wall-clock ones, of events and with Threads the profile keeps all.
+	// walked. With Threads, whose names may be learnt late, the profile keeps all.
 	Full func(stacks *profile.Profile)
 	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops.
 	Group *sampler.Group
@@ -201,6 +201,7 @@ type recording struct {
 	kernel    *kernelNames // nil where the kernel's frames are not wanted
 	kernelErr error        // why these have no names
 	caches    cacheBound
+	kept      int        // how many nodes the profile has at least when it is handed over
 	standings *standings // of a wall-clock recording
 	timed     *telling   // nil where nobody wants samples with their times
 }
@@ -266,6 +267,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			quiet = 0
 			r.take(snap)
 			queue.Done(snap)
+			r.handOverStacks()
 		case <-r.hangs:
 			return
 		case <-idle.C:
@@ -413,7 +415,6 @@ func (r *recording) take(snap *look.Look) {
 		r.profile.Count(stack, snap.Samples(), time.Duration(snap.CPU))
 	} else {
 		r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
-		r.handOverStacks()
 	}
 	r.tellSample(snap, stack)
 	r.sampled[snap.TID] = true

@@ -37,6 +37,7 @@ type standings struct {
 	of     map[int]*standing
 	frames map[stateFrame]*profile.Func
 	leafed profile.Stack
+	moved  profile.Stack // reused: see move
 	rests  nativeRests
 	asked  map[int]int // how often a thread was to be stopped again
 	others int64       // looks at threads in states that are not wanted

@@ -36,7 +36,7 @@ var parsedTables []jdkTables
 func loadTables(t testing.TB) []jdkTables {
 	t.Helper()
 	if parsedTables == nil {
-		parsedTables = parseTables(t)
+		parsedTables = dumpedTables(t)
 	}
 	all := slices.Clone(parsedTables)
 	for i := range all {
@@ -45,7 +45,7 @@ func loadTables(t testing.TB) []jdkTables {
 	return all
 }
 
-func parseTables(t testing.TB) []jdkTables {
+func dumpedTables(t testing.TB) []jdkTables {
 	t.Helper()
 	f, err := os.Open("testdata/tables.txt.gz")
 	if err != nil {

@@ -96,7 +96,7 @@ func (b *bills) end(th *thread) {
 var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
 // sum is the account so far. When the run is over, all threads that live have been read. If the process's clock says
-// more than their sum, threads that have ended have used the rest. Before the end it is not known which threads used it.
+// more than their sum, threads that have ended have used the rest. Before the end it is not known which threads have.
 func (b *bills) sum(threads map[int]*thread, over bool) Times {
 	b.read()
 	unsampled, skipped := b.excused, b.skipped

@@ -124,7 +124,7 @@ func (s *State) forgetSaved() {
 	}
 }
 
-// Told is l for those outside, who know no tokens.
+// Told is l for other packages, which know no tokens.
 func Told(l Loc) Loc {
 	if l.Reg >= FirstToken {
 		return Loc{}

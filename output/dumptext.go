@@ -218,7 +218,7 @@ func (w *dumpWriter) locks(locks []string) {
 	}
 }
 
-// deadlocks come before all threads: who has one looks for nothing else.
+// deadlocks come before all threads, because a reader with a deadlock looks for nothing else.
 func (w *dumpWriter) deadlocks(d *profile.Dump) {
 	for _, cycle := range d.Deadlocks {
 		if len(cycle) == 0 {

@@ -105,7 +105,7 @@ func (g *Growing) Publish() error {
 	return nil
 }
 
-// Name is what the file is called, for those who read it.
+// Name is the file's name as a reader sees it.
 func (g *Growing) Name() string { return g.f.name }
 
 // Close ends a file, which keeps its name if it has one, and is removed else.

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// What a file may ask of the one who reads it. A recording of goprof's has at most profile.DefaultMaxNodes frames, a
-// third of what is read here; and a page of more than that shows nobody anything.
+// How much of a file is read. A recording of goprof's has at most profile.DefaultMaxNodes frames, a
+// third of what is read here. A page of more frames than that cannot be understood.
 const (
 	maxLine   = 4 << 20  // bytes
 	maxLines  = 16 << 20 // a pipe may never end

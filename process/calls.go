@@ -8,9 +8,9 @@ import (
 )
 
 // calls counts the system calls that wait for the target's memory: each may never return (package errand says why).
-// Nothing can be done about one that hangs, but whoever waits for the goroutine that made it need not. He gives the
-// process up: from then on each call fails at once, and a goroutine whose call comes back after all ends there and
-// then. So what it had at hand belongs to whoever gave it up.
+// A call that hangs cannot be ended, but nothing has to wait for the goroutine that made it. The waiting code gives
+// the process up. From then on each call fails at once, and a goroutine ends as soon as its call comes back after all.
+// So what that goroutine had at hand belongs to the code that gave the process up.
 type calls struct {
 	under    atomic.Int64 // way; below 0 once the process is given up
 	returned atomic.Uint64

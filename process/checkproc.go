@@ -17,7 +17,7 @@ func CheckProc() error {
 	if unix.Statfs("/proc", &fs) != nil || fs.Type != unix.PROC_SUPER_MAGIC {
 		return ErrNoProc
 	}
-	// Of a namespace around ours it tells all our numbers from there inward (NSpid); elsewhere we are nobody.
+	// A /proc of a namespace around ours tells all our numbers from there inward (NSpid). Any other /proc lacks us.
 	self, err := procfs.Read("/proc/self/status", procfs.MaxFile)
 	if s := procfs.ParseStatus(self); err != nil || s.Nested() || s.TGID != os.Getpid() {
 		return ErrOtherProc

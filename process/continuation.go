@@ -3,9 +3,9 @@ package process
 import "slices"
 
 // Continuation is what there is of a virtual thread beside its carrier's stack: frames that are
-// still in the Java heap, and who it is. The frames were copied together with the stack where a Trail
-// led to them. Else they were read right after the thread was let go, so whoever uses them must ask whether they still
-// belong to the stack.
+// still in the Java heap, and which virtual thread it is. The frames were copied together with the stack where a Trail
+// led to them. Else they were read right after the thread was released, so code that uses them must ask whether they
+// still belong to the stack.
 type Continuation struct {
 	// Entry is the address on the carrier's stack of the ContinuationEntry that the thread had in
 	// the pause: the frames below that address are the virtual thread's. 0: it ran none.

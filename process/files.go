@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A file of the target may lie where nobody answers: on NFS, on FUSE, on a dead disk. To open it or to read of it
-// then takes for ever, and only the end of goprof ends that. So each such call is made by a goroutine of its own,
-// which is left behind when the time is over. From then on nothing else is opened of that file system; if it is many,
-// nothing at all.
+// A file of the target may lie on a file system that does not answer: NFS, FUSE, a dead disk. To open or to read it
+// then takes for ever, and only the end of goprof ends the call. So each such call is made by a goroutine of its own,
+// which is left behind when the time is over. From then on no file of that file system is opened. If many file systems
+// do not answer, no file is opened at all.
 
 const (
 	// fileLimit is how long a file may take to be opened, and each piece to be read, of filePiece bytes.

@@ -95,8 +95,8 @@ func (b *bills) end(th *thread) {
 // them than CPUs.
 var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
-// sum is the account so far. When the run is over, and all threads that live have been read, what the process's clock
-// says more, others have used that have ended. Before, nobody knows whose it is.
+// sum is the account so far. When the run is over, all threads that live have been read. If the process's clock says
+// more than their sum, threads that have ended have used the rest. Before the end it is not known which threads have.
 func (b *bills) sum(threads map[int]*thread, over bool) Times {
 	b.read()
 	unsampled, skipped := b.excused, b.skipped

@@ -25,7 +25,7 @@ type capture struct {
 
 	// late takes what became of a look whose stop has come late, or never will.
 	late func(*look.Look, ptrace.Outcome)
-	// sum is the engine's account so far, for whoever asks.
+	// sum is the engine's account so far.
 	sum func() Stats
 
 	stats       Stats
@@ -77,7 +77,7 @@ func (c *capture) runInShifts(loop, settle func()) (Stats, error) {
 	return c.stats, c.failed
 }
 
-// over: nobody wants more, or there is no more to be had.
+// over: no more looks are wanted, or there are no more to be had.
 func (c *capture) over() bool { return c.cancelled || c.stats.Ended || c.failed != nil }
 
 // nextTick moves on to the next tick that is not yet over.

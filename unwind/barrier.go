@@ -30,7 +30,7 @@ func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 }
 
 // ownFrameStands is beforeBarrier where a return address proves nothing, for the link register holds one all the time:
-// the frame of the method that is being entered has noted who calls it. Behind a call of C the registers that tell
+// the frame of the method that is being entered has noted its caller. Behind a call of C the registers that tell
 // that, too, hold anything. But then the way ahead has lost the return address, for the link register holds where C was
 // to return to: into this entry (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
 func (w *Walker) ownFrameStands(codelet vmstructs.Codelet, e arch.Exit) bool {

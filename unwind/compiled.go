@@ -20,7 +20,7 @@ func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
 	}
 	c, ok := w.compiledCaller(b)
 	if !ok {
-		// A return address that is none of the method's calls tells nothing of who called.
+		// A return address that is none of the method's calls tells nothing of the caller.
 		if w.cur.exact || b.HasPcDesc(w.cur.pc) {
 			w.emitCompiled(b, w.cur.pc, w.cur.exact)
 		}
@@ -144,7 +144,7 @@ func (w *Walker) sizedCaller(b *vmstructs.Blob, sp uint64) (caller, bool) {
 }
 
 // emitCompiled emits the methods at pc. Where they cannot be had, a thread that stands there is at least in
-// the method that owns the code; but who called the frame above may be one that was inlined there.
+// the method that owns the code; but the caller of the frame above may be a method that was inlined there.
 func (w *Walker) emitCompiled(b *vmstructs.Blob, pc uint64, exact bool) profile.Reason {
 	site := w.site(b, pc, exact)
 	if site.why != profile.Whole && !exact && len(w.out.Frames) > 0 {

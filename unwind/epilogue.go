@@ -16,7 +16,7 @@ import (
 // epilogueBytes is how much code is read ahead: enough to give back all registers and return.
 const epilogueBytes = 64
 
-// returnAhead is how the code at pc returns, if it does so soon and calls nobody before.
+// returnAhead is how the code at pc returns, if it does so soon and makes no call before.
 func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 	if r, ok := w.returns[pc]; ok {
 		return r.exit, r.ok

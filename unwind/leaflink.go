@@ -6,7 +6,7 @@ import (
 )
 
 // A look without a stop tells pc and sp. Where a call leaves the return address in a register (arm64), a function that
-// calls nobody keeps it there alone, and newer C libraries make the system calls that threads wait in by such a
+// makes no call keeps it there alone, and newer C libraries make the system calls that threads wait in by such a
 // function (glibc from 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). What the register holds can be found
 // nevertheless:
 //

@@ -43,7 +43,7 @@ func (k BlobKind) IsNmethod() bool {
 }
 
 // Blob is one CodeBlob: a piece of generated code and what HotSpot notes about it. It is
-// shared by all who ask for it and is not to be changed.
+// shared by all callers and is not to be changed.
 type Blob struct {
 	Kind          BlobKind
 	Name          string // as the VM names it, in valid UTF-8

@@ -114,7 +114,7 @@ func (vm *VM) NewContinuations() *Continuations {
 	c.vm.lib, c.vm.version, c.vm.barrier, c.vm.missing = vm.lib, vm.version, vm.barrier, vm.missing
 	c.vm.returnBarrier() // what stands in files is found now
 	c.vm.ContinuationReturn()
-	_ = c.prepare() // whoever uses it asks again
+	_ = c.prepare() // each use of c calls prepare again and has the error then
 	return c
 }
 

@@ -69,7 +69,7 @@ type Lock struct {
 	Monitor uint64
 }
 
-// LockOwner is who holds a lock. The zero value is nobody, or that is not known.
+// LockOwner is who holds a lock. The zero value: no thread, or not known.
 type LockOwner struct {
 	Thread  uint64 // a JavaThread
 	Virtual uint64 // the number of a virtual thread

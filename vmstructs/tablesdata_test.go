@@ -29,8 +29,23 @@ func (j jdkTables) major(t testing.TB) int {
 // staticsAt is where the fake static variables stand, one every 16 bytes.
 const staticsAt = 0x7f0000100000
 
-// loadTables reads the tables of JVMs that were dumped for us.
+// parsedTables are what loadTables has read: parsing takes 50 ms, and some twenty tests want them.
+var parsedTables []jdkTables
+
+// loadTables reads the tables of JVMs that were dumped for us. They are the caller's own, to change.
 func loadTables(t testing.TB) []jdkTables {
+	t.Helper()
+	if parsedTables == nil {
+		parsedTables = dumpedTables(t)
+	}
+	all := slices.Clone(parsedTables)
+	for i := range all {
+		all[i].tab = all[i].tab.clone()
+	}
+	return all
+}
+
+func dumpedTables(t testing.TB) []jdkTables {
 	t.Helper()
 	f, err := os.Open("testdata/tables.txt.gz")
 	if err != nil {

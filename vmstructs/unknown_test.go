@@ -219,12 +219,12 @@ func TestUnknownTables(t *testing.T) {
 				t.Fatalf("the world says no more than %q", truth)
 			}
 			used := usedFields(j)
+			before, _ := resolveTold(j.tab)
 			refused, told, served := 0, 0, 0
 			for _, n := range used {
 				for _, m := range mutations {
 					tab := j.tab.clone()
 					m.apply(tab, n)
-					before, _ := resolveTold(j.tab)
 					vm, r, err := w.openAs(tab)
 					report := strings.Join(r.report(), "; ")
 					name := n.typ + "." + n.field

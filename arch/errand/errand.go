@@ -4,7 +4,7 @@
 //
 // A read of another process's memory waits for as long as the page does not come (mm/process_vm_access.c): a page of
 // userfaultfd, of FUSE, of NFS, of a dead disk. Only the death of the whole calling process ends that wait. So
-// whoever must not wait, because a thread of the target stands still meanwhile, sends a Runner: an OS thread of ours
+// code that must not wait, because a thread of the target stands still meanwhile, sends a Runner: an OS thread of ours
 // that makes the call. When the time is over the Runner is left behind, asleep in the kernel, and another one takes
 // its place.
 //

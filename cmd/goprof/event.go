@@ -32,7 +32,7 @@ type eventFlags struct {
 
 const eventHelp = `With --event samples are taken of something other than CPU time: alloc, exceptions, class-load,
 thread-start, malloc, page-faults ... ("goprof events PID" lists them, and says which can be had), or any
-function of a native library (--event libc:write, --event "libjvm:ObjectMonitor::enter"), or a tracepoint. Nobody is
+function of a native library (--event libc:write, --event "libjvm:ObjectMonitor::enter"), or a tracepoint. No thread is
 stopped: the kernel takes the samples, at a breakpoint in the process's own copy of a page, which goes when goprof ends.
 It needs root (CAP_SYS_ADMIN). Counts are exact, and --every thins out what comes too often: --alloc 512k is a
 sample for each 512 KB that are allocated. Several events go into one JFR file: --event alloc=512k,exceptions.`

@@ -17,7 +17,7 @@ import (
 func notItself(input, name string) error {
 	in, err := os.Stat(input)
 	if err != nil {
-		return nil // whoever reads it will say so
+		return nil // the code that reads it will say so
 	}
 	if out, err := os.Stat(name); err != nil || !in.Mode().IsRegular() || !os.SameFile(in, out) {
 		return nil
@@ -57,7 +57,7 @@ func nearFile(missing string) string {
 	return found[len(found)-1]
 }
 
-// accountError is about the file for the account that nobody has named.
+// accountError is about the file for the account where no flag has named one.
 type accountError struct{ error }
 
 func (e *accountError) Unwrap() error { return e.error }

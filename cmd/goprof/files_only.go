@@ -13,8 +13,8 @@ import (
 	"goprof/sampler/guard"
 )
 
-// readFilesOnly gives up what a command does not need that reads files and looks at no process. Whoever made the files
-// may have made them to harm: it is called before any is read.
+// readFilesOnly gives up the rights that a command does not need if it reads files and looks at no process. A file may
+// have been made to do harm, so this is called before any file is read.
 func readFilesOnly(cmd *cobra.Command, args []string) {
 	guard.EnterFiles(filesOf(cmd, args))
 }

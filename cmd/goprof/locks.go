@@ -29,16 +29,16 @@ Deadlocks come first, each with the stacks of its threads. Then come the threads
 wait for, each with its stack and those that wait behind it, as a tree. Then comes what
 threads hold.
 
-It needs no help from the JVM, so it works on one that is deadlocked, stopped (and stays so), or
+locks needs no help from the JVM, so it works on a JVM that is deadlocked, stopped (and stays so), or
 in a safepoint that never ends. A thread that runs is stopped by itself for its stack; one that
-waits is not. The locks are read while nobody stands still. What is told was the same in two
+waits is not. The locks are read while all threads run on. What is told was the same in two
 readings, and threads in a deadlock did not run in between. Threads of which that could not be
 confirmed are listed as such: where the machine is busy, locks may be asked again.
 
 Of java.util.concurrent's locks those are seen that somebody waits for: a held lock for which
 nobody waits is an object like any other. See docs/locks.md for what else cannot be seen.
 
---core FILE reads a core file instead: nobody runs in it, so one reading tells all (docs/cores.md).
+--core FILE reads a core file instead: no thread runs in it, so one reading tells all (docs/cores.md).
 
 The exit code is 12 if there is a deadlock, 0 if there is none, and 10 if none was found and it is
 not known of all threads what they wait for.`

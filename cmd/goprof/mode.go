@@ -32,7 +32,7 @@ const modeHelp = `With --mode wall every thread is looked at 20 times a second, 
 second of its time. The leaf of each stack says what it did: [running], [runnable] (it waits
 for a CPU), [blocked] (on a monitor), [parked], [sleeping], [waiting] (in Object.wait), [socket], [file],
 [in VM], [in native]. A thread that stands still is never stopped: its native frames are told as far as
-that goes without, or wholly with --native-once. --nonblocking stops nobody: threads that run have no stack then.
+that goes without, or wholly with --native-once. --nonblocking stops no thread: one that runs has no stack then.
 The JVM's own threads (collectors, compilers, finalizer ...) are left out while they have nothing to do, and counted;
 --all-threads shows them, and so does --thread.
 

@@ -81,7 +81,7 @@ func (p *convertedProduct) discard() error {
 	return p.stream.discard()
 }
 
-// spooled is a spool as a file that grows. It stays open for who reads it.
+// spooled is a spool as a file that grows. It stays open for its reader.
 type spooled struct {
 	*os.File
 	to *output.File

@@ -62,7 +62,7 @@ func (r *recorder) nothingHappened(sum *profile.Summary) (why, remedy string) {
 	return fmt.Sprintf("there was no %s in %s", output.CleanName(r.event.Name), took), "-d longer"
 }
 
-// nothingSeen says why nobody was met, by the CPU time of the process. Only a process that used none was idle.
+// nothingSeen says why no thread was met, by the CPU time of the process. Only a process that used none was idle.
 func (r *recorder) nothingSeen(res *result) (why, remedy string) {
 	took := output.Span(res.summary.Meta.Duration)
 	each := r.flags.interval

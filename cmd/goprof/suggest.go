@@ -14,7 +14,7 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// What somebody meant who typed a flag that there is not: a flag with a letter wrong, or one that async-profiler's
+// What an unknown flag was meant to be: a known flag with a letter wrong, or one that async-profiler's
 // asprof has. The remedy is the command as it was typed, with the flag mended.
 
 // flagError is what is wrong with a flag.

@@ -82,7 +82,8 @@ func (k terminalKeeper) restore() {
 	if err != nil || !isRaw(now) {
 		return
 	}
-	// The terminal is not ours any more: it asks by SIGTTOU who changes it from the background, unless that is ignored.
+	// The terminal is not ours any more. It stops a background process that changes it, by SIGTTOU, unless that
+	// signal is ignored.
 	unix.IoctlSetTermios(int(k.terminal.Fd()), unix.TCSETS, k.before)
 	k.terminal.WriteString(endOfScreen)
 }

@@ -288,6 +288,7 @@ func (s *search) base64(data []byte, depth int) {
 
 // deflated looks at data that are packed without a header, as pages hold them.
 func (s *search) deflated(data []byte) {
+	// What does not unpack is no packed data: there is no error to tell.
 	_ = s.stream(&toDamage{flate.NewReader(bytes.NewReader(data))}, "in base64", maxNested)
 }
 

@@ -1,9 +1,9 @@
-// Package naming makes the JVM's names readable: what a compiler, or the JVM itself, has put into
-// a name and nobody wrote goes, so that the same piece of code has the same name in every run.
+// Package naming makes the JVM's names readable. It removes the parts of a name that a compiler or the JVM
+// added, so that the same piece of code has the same name in every run.
 //
-// The rule. A name is changed only where two signs agree that nobody wrote it so: the spelling, and
-// who spells like that (the JVM, by a form that no source can have, or the compiler of the language
-// that the class's source file is written in). What tells two pieces of code apart stays, but for
+// The rule. A name is changed only where two signs agree that no programmer wrote it so. The first sign is the
+// spelling. The second is its author: the JVM, by a form that no source can have, or the compiler of the language
+// that the class's source file is written in. Parts that tell two pieces of code apart stay, but for
 // numbers that depend on the order in which the JVM happened to come by them. Everything else is
 // spelt as the language's own stack traces spell it.
 //

@@ -1,7 +1,7 @@
 // Package resource tells whose a profile is: a process, its container, its host, as OpenTelemetry's conventions name
 // them.
 //
-// Whoever reads /proc or memory makes Attributes, and whoever ships profiles writes them. Texts may come from the
+// Code that reads /proc or memory makes Attributes, and code that ships profiles writes them. Texts may come from the
 // target: Set bounds them and takes out what no backend takes.
 package resource
 

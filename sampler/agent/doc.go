@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package agent keeps an eye on a host: it finds JVMs as they start, records all that use CPU time, and hands what was
-// seen to whoever takes it, a batch for each JVM each so many seconds.
+// Package agent watches a host. It finds JVMs as they start and records all that use CPU time. Of each JVM it hands on
+// a batch of what was seen each so many seconds.
 //
 // What you give: a World, which tells what runs and attaches to it (ThisHost is the real one), Settings, and a function
 // that takes batches and does not wait. What you get: batches, and Metrics. Nothing of a JVM is an error of the

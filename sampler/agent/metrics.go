@@ -64,7 +64,7 @@ func (m *Metrics) census(guests map[int]*guest) {
 	m.states = states
 }
 
-// Counts is a reading for whoever wants numbers and not text.
+// Counts is a reading as numbers, not as text.
 type Counts struct {
 	Found, Ended, Attached, Batches, Samples, Lost int64
 	Recorded, Idle, Denied, Unsupported            int

@@ -164,7 +164,7 @@ func (c *Config) forget(name string) {
 	}
 }
 
-// ErrNowhere says that nobody takes batches.
+// ErrNowhere says that no destination takes batches.
 var ErrNowhere = errors.New("there is nowhere to send batches to: give files, otlp, pyroscope or parca")
 
 // Check holds options against each other.

@@ -76,7 +76,8 @@ type codePage struct {
 func probedPages(t *testing.T, p *process.Process) (pages []codePage) {
 	t.Helper()
 	size := uint64(os.Getpagesize())
-	for _, name := range []string{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab"} {
+	for _, name := range []string{"AllocTracer::send_allocation_in_new_tlab",
+		"AllocTracer::send_allocation_outside_tlab"} {
 		list, err := p.Functions("libjvm.so", name)
 		if err != nil {
 			t.Fatal(err) // findEvent has found it

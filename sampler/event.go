@@ -31,6 +31,9 @@ type Event struct {
 	Config uint64
 	// Amount is the argument of the function that says how much a hit counts: its number + 1. 0: a hit counts once.
 	Amount int
+	// Times is the argument that Amount is multiplied with, and Given one without which (0, NULL) a hit is none: their
+	// numbers + 1. 0: there is none.
+	Times, Given int
 	// Interval is the mean amount between two samples; 0 and 1 are each hit. A hit of that amount or more is always
 	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
 	// stands for Interval. So the mean of what samples stand for is what there was, whatever program runs.
@@ -71,8 +74,10 @@ func (e *Event) size() (n int) {
 // check says what is wrong with an event that nobody can have.
 func (e *Event) check(args int) error {
 	at := 0
-	if e.Amount < 0 || e.Amount > args {
-		return fmt.Errorf("sampler: event %s: no argument %d", e.Name, e.Amount)
+	for _, n := range []int{e.Amount, e.Times, e.Given} {
+		if n < 0 || n > args {
+			return fmt.Errorf("sampler: event %s: no argument %d", e.Name, n)
+		}
 	}
 	for _, c := range e.Copies {
 		if c.Size <= 0 || c.Size%8 != 0 || c.From < 0 || c.From > args || at+c.Size > MaxCopies ||

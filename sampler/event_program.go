@@ -67,10 +67,7 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, output
 	data := -size // on the stack
 	c.mov(r6, r1)
 	c.value(r7, counts)
-	c.imm(bpfMovImm, r8, 1)
-	if e.Amount > 0 {
-		c.load(bpfLoad64, r8, r6, layout.Arg(e.Amount))
-	}
+	c.hitAmount(e, layout)
 	c.imm(bpfMovImm, r1, 1)
 	c.op(bpfAtomicAdd, r7, r1, countHits, 0)
 	c.op(bpfAtomicAdd, r7, r8, countAmount, 0)
@@ -107,6 +104,22 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, output
 	c.imm(bpfMovImm, r0, 0)
 	c.op(bpfExit, 0, 0, 0, 0)
 	return c
+}
+
+// hitAmount puts the hit's amount into r8, and ends the program where the hit is none.
+func (c *bpfCode) hitAmount(e *Event, layout *arch.ProbeLayout) {
+	if e.Given > 0 {
+		c.load(bpfLoad64, r1, r6, layout.Arg(e.Given))
+		c.jump(bpfJumpEqImm, r1, 0, 0, "end")
+	}
+	c.imm(bpfMovImm, r8, 1)
+	if e.Amount > 0 {
+		c.load(bpfLoad64, r8, r6, layout.Arg(e.Amount))
+	}
+	if e.Times > 0 {
+		c.load(bpfLoad64, r1, r6, layout.Arg(e.Times))
+		c.op(bpfMul, r8, r1, 0, 0)
+	}
 }
 
 // chance ends the program unless chance takes the hit: with a probability of r8 / r9, of which r8 is the smaller one.

@@ -135,7 +135,8 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 		if err != nil {
 			return err
 		}
-		e := sampler.Event{Name: plan.Name, Amount: p.amount, Interval: every, Copies: p.copies}
+		e := sampler.Event{Name: plan.Name, Amount: p.amount, Times: p.times, Given: p.given, Interval: every,
+			Copies: p.copies}
 		for _, f := range found {
 			var file *os.File
 			if file, err = s.Process.OpenFunction(f); err != nil {

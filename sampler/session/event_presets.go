@@ -38,6 +38,8 @@ type presetWay struct {
 type presetProbe struct {
 	symbol string
 	amount int // the argument, counted from 1
+	times  int // the one that this is multiplied with
+	given  int // the one without which a call is no hit
 	copies []sampler.Copy
 	eventPart
 }
@@ -87,10 +89,8 @@ var eventPresets = []EventPreset{
 	{Name: "compile", Help: "methods that are compiled, in the compilers' threads", ways: []presetWay{
 		{in: libjvm, probes: []presetProbe{{symbol: "CompileBroker::invoke_compiler_on_method",
 			eventPart: eventPart{leaf: methodOfTask, kind: profile.Native}}}}}},
-	{Name: "malloc", Help: "memory of the C library's malloc and realloc, weighted by bytes", Unit: profile.Bytes,
-		Every: defaultAllocEvery, ways: []presetWay{{in: libc, probes: []presetProbe{
-			{symbol: "malloc", amount: 1}, {symbol: "realloc", amount: 2}},
-			note: "calloc is not seen"}, muslMalloc}},
+	{Name: "malloc", Help: "memory of the C library's malloc, calloc and realloc, weighted by bytes", Unit: profile.Bytes,
+		Every: defaultAllocEvery, ways: mallocWays},
 	{Name: "mmap", Help: "memory and files that are mapped, weighted by bytes", Unit: profile.Bytes,
 		Every: defaultAllocEvery, ways: []presetWay{{in: libc, probes: []presetProbe{{symbol: "mmap", amount: 2}},
 			note: "what the C library maps itself (large mallocs, stacks of threads) is not seen"}}},
@@ -116,9 +116,13 @@ func counterPreset(name, help string, every uint64, kind uint32, config uint64) 
 		ways: []presetWay{{counter: &counterEvent{kind, config}}}}
 }
 
-// muslMalloc: musl's C library is its loader.
-var muslMalloc = presetWay{in: "ld-musl", probes: []presetProbe{{symbol: "malloc", amount: 1}},
-	note: "calloc and realloc are not seen"}
+// mallocWays: realloc(NULL, n) goes on in malloc, which counts it (glibc: malloc/malloc.c, __libc_realloc). realloc
+// counts all of the new size. musl's C library is its loader; there calloc and realloc may call malloc.
+var mallocWays = []presetWay{
+	{in: libc, probes: []presetProbe{{symbol: "malloc", amount: 1}, {symbol: "calloc", amount: 1, times: 2},
+		{symbol: "realloc", amount: 2, given: 1}}},
+	{in: "ld-musl", probes: []presetProbe{{symbol: "malloc", amount: 1}}, note: "calloc and realloc are not seen"},
+}
 
 // allocWays: a thread comes here when its buffer (TLAB) is full and it gets a new one, or when an object is
 // allocated outside of any. The class's Klass, and the sizes are arguments: (Klass*, HeapWord*, size_t tlab_size,

@@ -4,18 +4,12 @@ package oracle
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/sampler/look"
@@ -100,75 +94,4 @@ func encodedMethods(code uint32) (methods []string) {
 	methods = append(methods, "leaf")
 	slices.Reverse(methods)
 	return methods
-}
-
-// TestProbesEnd kills goprof with a probe set at random moments: afterwards the page is as in the file, and the program
-// lives and counts right.
-func TestProbesEnd(t *testing.T) {
-	kills := envNumber("GOPROF_EVENT_KILLS", 20)
-	jdk := jvmtest.JDKs(t)[0]
-	jvm := jvmtest.Start(t, jdk, "truth.Allocating", "-Xmx128m", "--", "100000000", "2")
-	s := attach(t, jvm.PID)
-	findEvent(t, s, "alloc", 0)
-	binary := buildGoprof(t)
-	list, err := s.Process.Functions("libjvm.so", "AllocTracer::send_allocation_in_new_tlab")
-	if err != nil {
-		t.Fatal(err) // findEvent has found it
-	}
-	before := codeAt(t, s.Process, list[0])
-	was := 0
-	for i := range kills {
-		cmd := exec.Command(binary, "record", "--pid", strconv.Itoa(jvm.PID), "--event", "alloc", "-q", "-o",
-			filepath.Join(t.TempDir(), "out.collapsed"))
-		var said strings.Builder
-		cmd.Stderr = &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		set := awaitProbe(t, s.Process, list[0], before)
-		if set {
-			was++
-		}
-		time.Sleep(time.Duration(i*7%50) * time.Millisecond)
-		cmd.Process.Signal(syscall.SIGKILL)
-		cmd.Wait()
-		if !set {
-			t.Logf("no probe: %s", said.String())
-		}
-		deadline := time.Now().Add(jvmtest.Slow(10 * time.Second))
-		for codeAt(t, s.Process, list[0]) != before {
-			if time.Now().After(deadline) {
-				t.Fatalf("after kill %d the probe is still there", i)
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-		if allocated(t, jvm) <= 0 {
-			t.Fatal("the program does not answer")
-		}
-	}
-	t.Logf("killed %d times, %d of them with the probe set", kills, was)
-	if was < kills/2 {
-		t.Errorf("the probe was set %d times of %d only", was, kills)
-	}
-}
-
-// awaitProbe waits until the function's first bytes change, or for some seconds.
-func awaitProbe(t *testing.T, p *process.Process, f process.Function, before string) bool {
-	t.Helper()
-	for deadline := time.Now().Add(jvmtest.Slow(20 * time.Second)); time.Now().Before(deadline); {
-		if codeAt(t, p, f) != before {
-			return true
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-	return false
-}
-
-func codeAt(t *testing.T, p *process.Process, f process.Function) string {
-	t.Helper()
-	var b [16]byte
-	if err := p.Read(f.Addr, b[:]); err != nil {
-		t.Fatal(errors.Join(errors.New("the code cannot be read"), err))
-	}
-	return string(b[:])
 }

@@ -239,7 +239,7 @@ func (r *groupRun) look(c *run, tid int, arrived int64) {
 	c.hints.take(c.scan.setHint, false)
 	th.cpu = int16(v.cpus[v.at].number)
 	if !th.hint.Skip {
-		c.lookHeld(th, arrived, v.randomRounding(v.weight()))
+		c.lookHeld(th, arrived, v.randomRounding(v.weight()), v.wasPreempted(tid))
 	}
 }
 

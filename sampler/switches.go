@@ -89,6 +89,7 @@ func (n *switchNotes) mark() {
 const (
 	perfSwitchCPUWide = 15      // PERF_RECORD_SWITCH_CPU_WIDE
 	perfMiscSwitchOut = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
+	perfMiscPreempted = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: it left the CPU, but not its queue
 )
 
 // before tells which thread was on the CPU before tid, which has run there ever since; 0 is none. It is none where
@@ -118,4 +119,21 @@ func (n *switchNotes) processBefore(tid int) (process, was int, ok bool) {
 	}
 	process, was = int(int32(n.data.u32(rec.at))), int(int32(n.data.u32(rec.at+4)))
 	return max(process, 0), max(was, 0), true // -1: it has ended with that
+}
+
+// preempted reports whether the last note but one says of that thread that it left the CPU and wanted to go on: then it
+// does not sleep. False is no answer.
+func (n *switchNotes) preempted(tid int) bool {
+	if n == nil {
+		return false
+	}
+	head := atomic.LoadUint64(n.head)
+	end := head + uint64(len(n.data))
+	to, ok := n.data.next(head, end)
+	if !ok || to.end-head >= uint64(len(n.data)) {
+		return false
+	}
+	from, ok := n.data.next(to.end, end)
+	return ok && from.kind == perfSwitchCPUWide && from.misc&perfMiscSwitchOut != 0 && from.misc&perfMiscPreempted != 0 &&
+		from.end-from.at >= 16 && int(int32(n.data.u32(from.at+12))) == tid
 }

@@ -62,6 +62,32 @@ func TestNotesOfSwitches(t *testing.T) {
 	}
 }
 
+// TestNotesOfPreemption: a thread was preempted if the note before that of our coming says so, of that thread.
+func TestNotesOfPreemption(t *testing.T) {
+	const us, it = 77, 4711
+	for i, c := range []struct {
+		misc uint32
+		of   int
+		want bool
+	}{
+		{perfMiscSwitchOut | perfMiscPreempted, it, true},
+		{perfMiscSwitchOut, it, false}, // it sleeps
+		{perfMiscPreempted, it, false}, // it came
+		{perfMiscSwitchOut | perfMiscPreempted, it + 1, false},
+	} {
+		n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
+		n.note(perfSwitchCPUWide, c.misc, us, c.of)
+		n.note(perfSwitchCPUWide, 0, it, us)
+		if got := n.preempted(it); got != c.want {
+			t.Errorf("%d: %v, want %v", i, got, c.want)
+		}
+	}
+	n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
+	if n.preempted(it) || (*switchNotes)(nil).preempted(it) {
+		t.Error("without notes a thread was preempted")
+	}
+}
+
 // TestNotesAreTheKernels: we sleep, and the note says that we have come back.
 func TestNotesAreTheKernels(t *testing.T) {
 	runtime.LockOSThread()

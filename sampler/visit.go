@@ -45,6 +45,10 @@ const (
 	// stopWithin is how long one visit waits for its thread to stop; where others wait for that CPU, too, they may go
 	// first.
 	stopWithin = int64(100 * time.Microsecond)
+	// stopSurely is how long it waits where threads have stopped in time lately; see arm.
+	stopSurely = int64(4 * time.Millisecond)
+	// lateVisit is how long a visit takes, with all that follows, where its thread did not stop in time.
+	lateVisit = 4 * stopWithin
 	// visitsMost: with more CPUs than these, of those on which nobody was met lately one is visited in each interval.
 	visitsMost = 8
 	// bookEvery is how often all threads that have run are asked what they used, where a visit needs to ask none.
@@ -70,6 +74,9 @@ type visits struct {
 	meets   int64        // how many have
 	strange []int        // those on which nobody was met lately; one of them has a turn
 	bound   ptrace.Alarm // of a visit
+	boundAt int64        // when it rings
+	visitAt int64        // the moment of the last visit
+	lateAt  int64        // when a visit took long last
 	own     int          // descriptor of our OS thread's sched
 	tid     int          // of our OS thread
 	chance  float64      // that a visit searches those that are not hot
@@ -166,7 +173,7 @@ func (v *visits) begin() bool {
 		v.own = -1
 		return false
 	}
-	v.bound, v.tid = ptrace.NewAlarm(), unix.Gettid()
+	v.bound, v.boundAt, v.tid = ptrace.NewAlarm(), 0, unix.Gettid()
 	_, ok := procfs.ExecStart(v.ownSched())
 	v.at = -1
 	if v.began == 0 {
@@ -285,8 +292,27 @@ func (v *visits) plan(now, from, interval int64, t *ptrace.Tracer) (at int64) {
 	} else {
 		t.BoundTo(-1)
 	}
-	v.bound.Set(at + 2*stopWithin)
+	v.arm(now, at)
 	return at
+}
+
+// arm bounds how long the visit at that moment waits for its thread to stop. To set a timer anew takes some ten
+// microseconds in a virtual machine, and somebody waits for this CPU meanwhile. So where threads have stopped in time
+// for a while it is set for later, and serves the visits until then, too.
+func (v *visits) arm(now, at int64) {
+	if v.visitAt != 0 && now-v.visitAt > lateVisit {
+		v.lateAt = now
+	}
+	v.visitAt = at
+	soonest := at + 2*stopWithin
+	latest := soonest
+	if v.lateAt == 0 || now-v.lateAt > metLately {
+		latest = at + stopSurely
+	}
+	if v.boundAt < soonest || v.boundAt > latest {
+		v.boundAt = latest
+		v.bound.Set(latest)
+	}
 }
 
 // nextMoment goes on to the next visit, after one that took so much time.
@@ -378,7 +404,7 @@ func (r *run) visit() {
 	if th.hint.Skip {
 		return
 	}
-	r.lookHeld(th, arrived, v.randomRounding(v.weight()*searched))
+	r.lookHeld(th, arrived, v.randomRounding(v.weight()*searched), v.wasPreempted(th.tid))
 }
 
 // whoWas finds the thread that we took the CPU from, and how many visits the search for it stands for.
@@ -536,8 +562,12 @@ func (v *visits) setChance(cost float64, now int64) {
 	v.last = now
 }
 
-// lookHeld takes the sample of a thread that we took the CPU from.
-func (r *run) lookHeld(th *thread, arrived, count int64) {
+// wasPreempted reports whether the kernel has noted that the thread we took the CPU from does not sleep.
+func (v *visits) wasPreempted(tid int) bool { return v.cpus[v.at].notes.preempted(tid) }
+
+// lookHeld takes the sample of a thread that we took the CPU from. One that was preempted does not sleep: to ask
+// whether it does takes a tenth of the time for which it is held.
+func (r *run) lookHeld(th *thread, arrived, count int64, preempted bool) {
 	if count == 0 || r.t.CountAgain(th.tid, count) {
 		return
 	}
@@ -549,7 +579,7 @@ func (r *run) lookHeld(th *thread, arrived, count int64) {
 	}
 	snap.Count = count
 	o := ptrace.Pending
-	if r.scan.sleeps(th) {
+	if !preempted && r.scan.sleeps(th) {
 		if o = r.t.LookUnstopped(th.tid, th.hint, snap); o == ptrace.Taken {
 			r.stats.Asleep += count
 		}

@@ -160,6 +160,7 @@ func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
 
 // locksOfCore is locks of a JVM that is dead.
 func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, depth int) error {
+	core.by = to.by
 	o, err := core.open(cmd)
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 		return attachError(pid, err)
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), opt.Virtual)
-	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
+	tellNotes(cmd.ErrOrStderr(), notesOf(s, to.by))
 	graph, err := to.write(threads)
 	switch {
 	case err != nil:

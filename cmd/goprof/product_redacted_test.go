@@ -52,8 +52,8 @@ func TestAccountIsRedacted(t *testing.T) {
 	by := redact.New(redact.Default(), []byte("the key of this test"))
 	var said bytes.Buffer
 	r := &recorder{flags: &recordFlags{verbose: true}, out: &outputs{names: newNames(by, new(sync.Mutex))}}
-	sum := &profile.Summary{Samples: 3, Meta: profile.Meta{Duration: time.Second}, Hottest: []profile.Part{{Name: "com.qxzz.Shop.qxzzPay", Share: 0.5},
-		{Name: "java.lang.Thread.run", Share: 0.5}},
+	sum := &profile.Summary{Samples: 3, Meta: profile.Meta{Duration: time.Second},
+		Hottest: []profile.Part{{Name: "com.qxzz.Shop.qxzzPay", Share: 0.5}, {Name: "java.lang.Thread.run", Share: 0.5}},
 		Events: []profile.EventCount{{Name: "libqxzz.so:qxzz_hash", Hits: 7}},
 		Notes:  []profile.Note{{Name: "note", Text: "/opt/qxzz/libqxzz.so is gone"}},
 		Allocated: &profile.Allocated{Bytes: 9, Threads: []profile.ThreadBytes{
@@ -63,6 +63,7 @@ func TestAccountIsRedacted(t *testing.T) {
 	cmd.SetErr(&said)
 	new(redactCommand).tell(cmd, &redaction.Account{JFR: &jfr.Redacted{
 		Dropped: map[string]int64{"com.qxzz.PaidEvent": 2, "jdk.SystemProcess": 1}}}, by)
+	tellNotes(&said, by.Notes([]profile.Note{{Name: "mapping", Text: "/opt/qxzz/libqxzz.so: no names"}}))
 	core := coreFile{by: by}
 	refused := []process.MissingFile{{Path: "/opt/qxzz/libqxzz.so", Err: fs.ErrPermission}}
 	said.WriteString(core.missingText(refused) + core.remedyOfRefused(refused) + core.path("/opt/qxzz.so"))

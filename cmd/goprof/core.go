@@ -179,13 +179,14 @@ func (c *coreFile) path(name string) string {
 }
 
 // remedyOfRefused is what lets goprof open files that lie below a folder which only another user may enter: it is empty
-// where none does, or its folder may not be told. goprof reads a core without the right to enter such folders, because the core names the files, and
-// whoever made it may want to have any file read. A folder that the user names keeps that right (guard.EnterFiles).
+// where none does, or its folder may not be told. goprof reads a core without the right to enter such folders, because
+// the core names the files, and whoever made it may want to have any file read. A folder that the user names keeps that
+// right (guard.EnterFiles).
 func (c *coreFile) remedyOfRefused(list []process.MissingFile) string {
+	if c.by != nil {
+		return ""
+	}
 	for _, m := range list {
-		if c.by != nil {
-			return ""
-		}
 		if !errors.Is(m.Err, fs.ErrPermission) {
 			continue
 		}

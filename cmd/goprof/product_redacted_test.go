@@ -54,8 +54,8 @@ func TestAccountIsRedacted(t *testing.T) {
 	r := &recorder{flags: &recordFlags{verbose: true}, out: &outputs{names: newNames(by, new(sync.Mutex))}}
 	sum := &profile.Summary{Samples: 3, Meta: profile.Meta{Duration: time.Second},
 		Hottest: []profile.Part{{Name: "com.qxzz.Shop.qxzzPay", Share: 0.5}, {Name: "java.lang.Thread.run", Share: 0.5}},
-		Events: []profile.EventCount{{Name: "libqxzz.so:qxzz_hash", Hits: 7}},
-		Notes:  []profile.Note{{Name: "note", Text: "/opt/qxzz/libqxzz.so is gone"}},
+		Events:  []profile.EventCount{{Name: "libqxzz.so:qxzz_hash", Hits: 7}},
+		Notes:   []profile.Note{{Name: "note", Text: "/opt/qxzz/libqxzz.so is gone"}},
 		Allocated: &profile.Allocated{Bytes: 9, Threads: []profile.ThreadBytes{
 			{Thread: "[qxzz-worker-3 tid=7]", Bytes: 9}}}}
 	r.tellAccount(&said, sum)

@@ -23,7 +23,8 @@ var planted = []string{"zorblatt", "quuxledger", "murgatroyd", "frobnicate", "sn
 	"grumpkin", "flummox", "flibberti", "8675309", "10.11.12.13", "wobblegong", "payroll", "hushpuppy", "bandersnatch",
 	"4929123412341234", "jabber", "wocky", "abracadabra", "xyzzy", "plugh", "trifleFile"}
 
-// ownName is what the recordings of this test are called. goprof tells it where it says what it wrote, and not in there.
+// ownName is what the recordings of this test are called. goprof tells it where it says what it wrote, and not in the
+// files.
 const ownName = "wobblegong-own"
 
 // TestNoSecretIsLeft: a program full of secrets is recorded in all formats, dumped, and recorded by the JDK's own

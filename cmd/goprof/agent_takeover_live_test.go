@@ -36,11 +36,16 @@ func TestTakeOver(t *testing.T) {
 	old.await(t, jvm.PID) // while the next one attaches, and before it asks
 	begin := sampler.ProcessCPU(jvm.PID)
 	first := len(old.filesOf(t, jvm.PID))
+	// Without a bound Wait would wait for ever.
+	defer time.AfterFunc(jvmtest.Slow(time.Minute), func() { old.cmd.Process.Kill() }).Stop()
 	if err := old.cmd.Wait(); err != nil || !strings.Contains(old.log.String(), "another agent takes over") {
 		t.Fatalf("the old one ended with %v\n%s\n%s", err, &old.log, &next.log)
 	}
 	there := len(old.filesOf(t, jvm.PID))
-	for len(old.filesOf(t, jvm.PID)) < there+1 { // its last one comes when it ends
+	for end := time.Now().Add(jvmtest.Slow(time.Minute)); len(old.filesOf(t, jvm.PID)) < there+1; {
+		if time.Now().After(end) { // its last one comes when it ends
+			t.Fatalf("no file comes after the old one's\n%s", &next.log)
+		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	used := sampler.ProcessCPU(jvm.PID) - begin

@@ -13,9 +13,8 @@ import (
 
 // Habits of async-profiler's asprof, and how goprof is told the same.
 
-// asprofEvent is what "asprof -e" may be told, and the flags of record that do it; none: record does so anyway. An
-// event
-// that is not in the table is none that goprof can record.
+// asprofEvents are what "asprof -e" may be told, and the flags of record that do it. Without flags: record does so
+// anyway. goprof cannot record an event that is not in the table.
 var asprofEvents = map[string][]string{
 	"cpu": {}, "itimer": {}, "ctimer": {}, "perf": {"--engine", "perf"},
 	"wall": {"--mode", "wall"},

@@ -84,6 +84,12 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	return nil
 }
 
+// notEvents are what asprof takes for events and record does in another way.
+var notEvents = map[string]string{
+	"cpu": "what record takes without --event", "itimer": "what record takes without --event",
+	"ctimer": "what record takes without --event", "wall": "--mode wall here",
+}
+
 // ask finds out of what samples are wanted.
 func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 	if f.event != "" {
@@ -92,6 +98,10 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 		}
 	}
 	for _, e := range f.asked {
+		if way, is := notEvents[e.name]; is {
+			return usageError(cmd, fmt.Sprintf("--event %s is %s; beside an event a second goprof record takes it, with a "+
+				"file of its own", e.name, way))
+		}
 		if _, is := eventModes[e.name]; is {
 			return usageError(cmd, fmt.Sprintf("--event %s goes with no other event: its samples are times", e.name))
 		}

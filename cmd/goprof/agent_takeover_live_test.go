@@ -52,7 +52,8 @@ func TestTakeOver(t *testing.T) {
 	next.end(t)
 	spans := spansOf(t, old.filesOf(t, jvm.PID))
 	for i := 1; i < len(spans); i++ {
-		if gap := spans[i].from.Sub(spans[i-1].to); gap.Abs() > time.Millisecond {
+		// A batch without a sample makes no file: the last one of the old agent may be some milliseconds long.
+		if gap := spans[i].from.Sub(spans[i-1].to); gap < -time.Millisecond || gap > 100*time.Millisecond {
 			t.Errorf("%v between files %d and %d of %d", gap, i-1, i, len(spans))
 		}
 	}

@@ -33,7 +33,7 @@ func TestEventStacks(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), jvmtest.Slow(5*time.Minute))
 		defer cancel()
 		size := s.Process.CPU().Probe.Args[2]
-		seen, cut, unproven, bad := 0, 0, 0, 0
+		seen, cut, unproven, bad := -want, 0, 0, 0 // as many again come first, while the program is being compiled
 		var st profile.Stack
 		each := func(snap *look.Look) {
 			if seen >= want {
@@ -42,11 +42,15 @@ func TestEventStacks(t *testing.T) {
 			}
 			sampling.Walk(snap, &st)
 			if !sampling.Proven(snap) {
-				unproven++
+				if seen >= 0 {
+					unproven++
+				}
 				return
 			}
 			if seen++; st.Truncated != profile.Whole {
-				cut++
+				if seen > 0 {
+					cut++
+				}
 				return
 			}
 			if why := encodedStack(&st, uint32(snap.Regs[size])); why != "" {
@@ -59,7 +63,7 @@ func TestEventStacks(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%d stacks, %d cut, %d wrong; %d stale", seen, cut, bad, unproven)
-		if seen < want || cut*200 > seen || bad > 0 || unproven*10 > seen {
+		if seen < want || cut*200 > seen || bad > 0 || unproven*4 > seen {
 			t.Errorf("%d stacks of %d, %d cut, %d wrong; %d stale", seen, want, cut, bad, unproven)
 		}
 	})

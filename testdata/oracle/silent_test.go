@@ -52,11 +52,12 @@ func endsIn(t *testing.T, goprof string, args ...string) (stdout, stderr string,
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// startAgent starts a JVM with the agent, and a Java thread that spins.
+// startAgent starts a JVM with the agent, and a Java thread that spins. -Xbatch: its loop is compiled when it begins.
+// Before that it has polls, and the collector would run in its place.
 func startAgent(t *testing.T, jdk jvmtest.JDK, agent *nativeLibrary, what string) *jvmtest.JVM {
 	t.Helper()
 	return jvmtest.Start(t, jdk, "truth.Trouble", "-agentpath:"+agent.path+"="+what,
-		"-XX:+UseParallelGC", "-XX:-UseCountedLoopSafepoints", "--", "safepoint")
+		"-XX:+UseParallelGC", "-XX:-UseCountedLoopSafepoints", "-Xbatch", "--", "safepoint")
 }
 
 // TestSilentStacks: a JVM with native threads whose stacks have a hole that does not answer.

@@ -326,6 +326,7 @@ func lockText(l *profile.Lock) string {
 	return fmt.Sprintf("%s%s <%s>", kind, class, address(l.ID))
 }
 
+// refText names a thread as dumps do: so that it can be searched for.
 func refText(r *profile.ThreadRef) string {
 	if r.Virtual != 0 {
 		text := virtualTitle(profile.VirtualThread{ID: r.Virtual, Name: r.Name})

@@ -1,5 +1,7 @@
 package profile
 
+import "fmt"
+
 // LockKind is how a lock is owned.
 type LockKind uint8
 
@@ -23,6 +25,17 @@ type ThreadRef struct {
 	TID     int    // 0: a virtual thread that no carrier runs
 	Virtual uint64 // the virtual thread's number, 0 if it is none
 	Name    string
+}
+
+// String names the thread within a sentence.
+func (r ThreadRef) String() string {
+	switch {
+	case r == ThreadRef{}:
+		return "nobody that is known"
+	case r.Virtual != 0:
+		return fmt.Sprintf("virtual thread #%d %q", r.Virtual, r.Name)
+	}
+	return fmt.Sprintf("%q (tid %d)", r.Name, r.TID)
 }
 
 // HeldLock is a lock that a thread holds.

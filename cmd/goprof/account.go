@@ -10,8 +10,12 @@ import (
 	"goprof/profile"
 )
 
-// tellAccount writes the account of a recording, and all details where these are asked for.
+// tellAccount writes the account of a recording, and all details where these are asked for. It is without names where
+// the recording is: what goprof says of itself ends up in logs that others read.
 func (r *recorder) tellAccount(talk io.Writer, sum *profile.Summary) {
+	if r.out.names != nil {
+		sum = r.out.names.soFar(&soFar{summary: sum}).summary
+	}
 	output.SummaryText(talk, sum)
 	if r.flags.verbose {
 		output.SummaryDetails(talk, sum)

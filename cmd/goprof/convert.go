@@ -105,11 +105,11 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 		return err
 	}
 	defer in.Close()
+	in.redact(by)
 	in.notes(cmd)
 	if f.summary != "" && in.src.Info().Summary == nil {
 		return in.noAccount()
 	}
-	in.redact(by)
 	samples, err := in.convert(cmd, to, f, file)
 	if err != nil {
 		return err

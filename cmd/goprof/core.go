@@ -17,6 +17,7 @@ import (
 	"goprof/process"
 	"goprof/process/unpack"
 	"goprof/profile"
+	"goprof/profile/redact"
 	"goprof/sampler/postmortem"
 )
 
@@ -24,6 +25,7 @@ import (
 type coreFile struct {
 	file, root string
 	debugDirs  []string
+	by         *redact.Redactor // nil: all names may be told
 }
 
 func (c *coreFile) addFlags(cmd *cobra.Command) {
@@ -92,7 +94,7 @@ func (c *coreFile) open(cmd *cobra.Command) (*openedCore, error) {
 				e.Why = fmt.Sprintf("it is cut off, %s of it are missing: %s", output.Size(cut), e.Why)
 			}
 			if missing := jvm.Core.Missing(); len(missing) > 0 {
-				e.Why += "; " + missingText(missing)
+				e.Why += "; " + c.missingText(missing)
 				e.Remedy = cmp.Or(c.remedyOfRefused(missing),
 					"--root DIR with the JVM's files, or --debug-dir DIR with its libjvm.so")
 			}
@@ -137,26 +139,30 @@ func (o *openedCore) hsErr() string {
 // missing tells which files were needed and not found, or may not be the right ones, once all has been read.
 func (o *openedCore) missing(cmd *cobra.Command) {
 	if list := o.Core.Missing(); len(list) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\ntry: %s\n", missingText(list),
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\ntry: %s\n", o.from.missingText(list),
 			output.Printable(cmp.Or(o.from.remedyOfRefused(list), "--root DIR, or --debug-dir DIR")))
 	}
 	for _, u := range o.Core.Unproven() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s was read in place of what the core lacks. It has no build id: only that "+
-			"%d %% of %d words agree says that it is the file that was mapped\n", output.Printable(u.Path), u.Percent, u.Words)
+			"%d %% of %d words agree says that it is the file that was mapped\n", o.from.path(u.Path), u.Percent, u.Words)
 	}
 }
 
 // mostNamed is how many missing files are named.
 const mostNamed = 8
 
-func missingText(list []process.MissingFile) string {
+func (c *coreFile) missingText(list []process.MissingFile) string {
 	var text []string
 	for _, m := range list[:min(len(list), mostNamed)] {
-		name := output.Printable(m.Path)
+		name := c.path(m.Path)
 		if m.BuildID != "" {
 			name += " (build id " + m.BuildID + ")"
 		}
-		text = append(text, name+": "+output.Printable(whyOf(m.Err)))
+		why := whyOf(m.Err)
+		if c.by != nil {
+			why = c.by.Text(why)
+		}
+		text = append(text, name+": "+output.Printable(why))
 	}
 	if more := len(list) - mostNamed; more > 0 {
 		text = append(text, fmt.Sprintf("and %d more", more))
@@ -164,10 +170,22 @@ func missingText(list []process.MissingFile) string {
 	return "files that the core does not hold could not be had: " + strings.Join(text, "; ")
 }
 
+// path is a file that the core names, as it may be told.
+func (c *coreFile) path(name string) string {
+	if c.by != nil {
+		name = c.by.Path(name)
+	}
+	return output.Printable(name)
+}
+
 // remedyOfRefused is what lets goprof open files that lie below a folder which only another user may enter: it is empty
-// where none does. goprof reads a core without the right to enter such folders, because the core names the files, and
-// whoever made it may want to have any file read. A folder that the user names keeps that right (guard.EnterFiles).
+// where none does, or its folder may not be told. goprof reads a core without the right to enter such folders, because
+// the core names the files, and whoever made it may want to have any file read. A folder that the user names keeps that
+// right (guard.EnterFiles).
 func (c *coreFile) remedyOfRefused(list []process.MissingFile) string {
+	if c.by != nil {
+		return ""
+	}
 	for _, m := range list {
 		if !errors.Is(m.Err, fs.ErrPermission) {
 			continue

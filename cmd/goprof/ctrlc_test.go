@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"goprof/cmd/goprof/exit"
 	"goprof/testdata/jvmtest"
@@ -34,7 +36,9 @@ func TestCtrlC(t *testing.T) {
 // untilInterrupted runs goprof, and interrupts it as soon as it has written a line with this text, wherever.
 func untilInterrupted(t *testing.T, text string, args ...string) (out, told string, code exit.Code) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "goprof", args...)
+	ctx, cancel := context.WithTimeout(t.Context(), jvmtest.Slow(time.Minute))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "goprof", args...)
 	var texts [2]strings.Builder
 	var froms [2]io.Reader
 	for i, pipe := range []func() (io.ReadCloser, error){cmd.StdoutPipe, cmd.StderrPipe} {
@@ -59,6 +63,9 @@ func untilInterrupted(t *testing.T, text string, args ...string) (out, told stri
 		})
 	}
 	reading.Wait()
+	if ctx.Err() != nil {
+		t.Fatalf("goprof %s did not end: %q, %q", args[0], texts[0].String(), texts[1].String())
+	}
 	var status *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &status) {
 		t.Fatal(err)

@@ -159,8 +159,9 @@ func (f *redactFlags) toDump() guard.Keep {
 
 // dead is the same dump of a core file.
 func (d *dumper) dead() *coreDump {
-	return &coreDump{coreFile: d.core, format: d.format, shape: d.shape, hideInternal: d.hideInternal, raw: d.raw,
-		by:  d.by,
+	core := d.core
+	core.by = d.by
+	return &coreDump{coreFile: core, format: d.format, shape: d.shape, hideInternal: d.hideInternal, raw: d.raw,
 		opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
 }
 

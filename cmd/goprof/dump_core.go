@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
-	"goprof/profile/redact"
 	"goprof/sampler/postmortem"
 )
 
@@ -17,7 +16,6 @@ type coreDump struct {
 	shape             output.DumpShape
 	opt               postmortem.Options
 	hideInternal, raw bool
-	by                *redact.Redactor // nil: all names may be told
 }
 
 // run writes a dump of a core file.

@@ -16,6 +16,7 @@ import (
 	"goprof/output"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/profile/redact"
 	"goprof/sampler/session"
 )
 
@@ -52,7 +53,7 @@ func (d *dumper) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
+	tellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
 	if _, err := out.Write(func(w io.Writer) error { return d.write(w, dump) }); err != nil {
 		return outputFailed(err)
 	}
@@ -161,11 +162,20 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File
 	if len(dumps) == 0 {
 		return &exit.Error{Code: exit.General, What: "interrupted before the first dump was complete"}
 	}
-	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
+	tellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
 	if _, err := out.Write(func(w io.Writer) error { return d.writeEnd(w, dumps) }); err != nil {
 		return outputFailed(err)
 	}
 	return incomplete
+}
+
+// notesOf is what is to be said of a JVM that was looked at, without names where by is not nil.
+func notesOf(s *session.Session, by *redact.Redactor) []profile.Note {
+	notes := host().Notes(s)
+	if by != nil {
+		notes = by.Notes(notes)
+	}
+	return notes
 }
 
 // settleTime is how long threads that were stopped get to go back to what they did. What they use for that is not

@@ -127,7 +127,11 @@ func (in *openInput) Close() { in.file.Close() }
 
 // notes tells what a user should know of the file although it was read.
 func (in *openInput) notes(cmd *cobra.Command) {
-	for _, note := range in.file.Info().Notes {
+	notes := in.file.Info().Notes
+	if in.redacted {
+		notes = in.src.Info().Notes
+	}
+	for _, note := range notes {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(note))
 	}
 }

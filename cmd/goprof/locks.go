@@ -133,7 +133,7 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 		return attachError(pid, err)
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), opt.Virtual)
-	tellNotes(cmd.ErrOrStderr(), host().Notes(s))
+	tellNotes(cmd.ErrOrStderr(), notesOf(s, to.by))
 	graph, err := to.write(threads)
 	switch {
 	case err != nil:
@@ -160,6 +160,7 @@ func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
 
 // locksOfCore is locks of a JVM that is dead.
 func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, depth int) error {
+	core.by = to.by
 	o, err := core.open(cmd)
 	if err != nil {
 		return err

@@ -46,6 +46,8 @@ var errAtEnd = errors.New("all of it is written at the end")
 type productOptions struct {
 	chunk time.Duration // of JFR: how much a crash may cost; 0 is a minute
 	tell  func(string)  // is told what a format had no room for
+	// nameless says that the result does not tell the name of its file, which may be renamed before it is given away.
+	nameless bool
 }
 
 // newProduct makes the product of a format.

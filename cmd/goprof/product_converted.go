@@ -21,7 +21,7 @@ import (
 type convertedProduct struct {
 	to     *output.File
 	as     format.Format
-	tell   func(string)
+	o      productOptions
 	spool  *os.File
 	stream *jfrProduct
 }
@@ -31,7 +31,7 @@ func newConverted(to *output.File, as format.Format, o productOptions) (product,
 	if err != nil {
 		return nil, err
 	}
-	return &convertedProduct{to: to, as: as, tell: o.tell, spool: spool,
+	return &convertedProduct{to: to, as: as, o: o, spool: spool,
 		stream: &jfrProduct{to: to, growing: spooled{spool, to}, o: o}}, nil
 }
 
@@ -70,8 +70,12 @@ func (p *convertedProduct) write() (string, error) {
 		return "", &output.FileError{Name: p.to.Name(), Err: err}
 	}
 	defer file.Close()
+	name := p.to.Name()
+	if p.o.nameless {
+		name = output.Stdout
+	}
 	return p.to.Write(func(w io.Writer) error {
-		_, err := convert.Write(w, p.as, spooledRecording{file, p.to.Name()}, convert.Options{Tell: p.tell})
+		_, err := convert.Write(w, p.as, spooledRecording{file, name}, convert.Options{Tell: p.o.tell})
 		return err
 	})
 }

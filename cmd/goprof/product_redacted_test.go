@@ -3,10 +3,19 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/spf13/cobra"
+
+	"goprof/output/jfr"
+	"goprof/output/redaction"
+	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
 )
@@ -33,6 +42,38 @@ func TestNamesOfSeveral(t *testing.T) {
 		name := fmt.Sprintf("qxzz%dq", i)
 		if got, want := sink.thread(profile.Thread{Name: name}).Name, alone.ThreadName(name); got != want {
 			t.Fatalf("%s became %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestAccountIsRedacted: what a recording without names says on standard error has none either, and so has what goprof
+// says of a core file or of the events that it left out.
+func TestAccountIsRedacted(t *testing.T) {
+	by := redact.New(redact.Default(), []byte("the key of this test"))
+	var said bytes.Buffer
+	r := &recorder{flags: &recordFlags{verbose: true}, out: &outputs{names: newNames(by, new(sync.Mutex))}}
+	sum := &profile.Summary{Samples: 3, Meta: profile.Meta{Duration: time.Second},
+		Hottest: []profile.Part{{Name: "com.qxzz.Shop.qxzzPay", Share: 0.5}, {Name: "java.lang.Thread.run", Share: 0.5}},
+		Events:  []profile.EventCount{{Name: "libqxzz.so:qxzz_hash", Hits: 7}},
+		Notes:   []profile.Note{{Name: "note", Text: "/opt/qxzz/libqxzz.so is gone"}},
+		Allocated: &profile.Allocated{Bytes: 9, Threads: []profile.ThreadBytes{
+			{Thread: "[qxzz-worker-3 tid=7]", Bytes: 9}}}}
+	r.tellAccount(&said, sum)
+	cmd := &cobra.Command{}
+	cmd.SetErr(&said)
+	new(redactCommand).tell(cmd, &redaction.Account{JFR: &jfr.Redacted{
+		Dropped: map[string]int64{"com.qxzz.PaidEvent": 2, "jdk.SystemProcess": 1}}}, by)
+	tellNotes(&said, by.Notes([]profile.Note{{Name: "mapping", Text: "/opt/qxzz/libqxzz.so: no names"}}))
+	core := coreFile{by: by}
+	refused := []process.MissingFile{{Path: "/opt/qxzz/libqxzz.so", Err: fs.ErrPermission}}
+	said.WriteString(core.missingText(refused) + core.remedyOfRefused(refused) + core.path("/opt/qxzz.so"))
+	text := said.String()
+	if at := strings.Index(strings.ToLower(text), "qxzz"); at >= 0 {
+		t.Errorf("it is told: %s", text[at:])
+	}
+	for _, has := range []string{"Thread.run", "-worker-3", "jdk.SystemProcess (1)", "permission denied"} {
+		if !strings.Contains(text, has) {
+			t.Errorf("%q is not told:\n%s", has, text)
 		}
 	}
 }

@@ -335,7 +335,7 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 }
 
 func (f *recordFlags) productOptions() productOptions {
-	return productOptions{chunk: f.chunk, tell: func(note string) {
+	return productOptions{chunk: f.chunk, nameless: f.by != nil, tell: func(note string) {
 		if !f.quiet {
 			fmt.Fprintf(f.talk, "goprof: %s\n", output.Printable(note))
 		}

@@ -188,7 +188,7 @@ func (f *redactCommand) write(cmd *cobra.Command, input string, by *redact.Redac
 	case err != nil:
 		return outputFailed(err)
 	}
-	f.tell(cmd, account)
+	f.tell(cmd, account, by)
 	return nil
 }
 
@@ -277,8 +277,8 @@ func (in *openInput) pageName() string {
 // maxDropped is how many types of events are told that were left out.
 const maxDropped = 12
 
-// tell says what was left out of a JFR file.
-func (f *redactCommand) tell(cmd *cobra.Command, a *redaction.Account) {
+// tell says what was left out of a JFR file. An application's own types of events have its names.
+func (f *redactCommand) tell(cmd *cobra.Command, a *redaction.Account, by *redact.Redactor) {
 	if f.quiet || a.JFR == nil {
 		return
 	}
@@ -295,7 +295,7 @@ func (f *redactCommand) tell(cmd *cobra.Command, a *redaction.Account) {
 				fmt.Fprintf(to, " ...")
 				break
 			}
-			fmt.Fprintf(to, " %s (%d)", output.CleanName(n), r.Dropped[n])
+			fmt.Fprintf(to, " %s (%d)", output.CleanName(by.Class(n)), r.Dropped[n])
 		}
 		fmt.Fprintln(to)
 	}

@@ -23,6 +23,10 @@ var planted = []string{"zorblatt", "quuxledger", "murgatroyd", "frobnicate", "sn
 	"grumpkin", "flummox", "flibberti", "8675309", "10.11.12.13", "wobblegong", "payroll", "hushpuppy", "bandersnatch",
 	"4929123412341234", "jabber", "wocky", "abracadabra", "xyzzy", "plugh", "trifleFile"}
 
+// ownName is what the recordings of this test are called. goprof tells it where it says what it wrote, and not in the
+// files.
+const ownName = "wobblegong-own"
+
 // TestNoSecretIsLeft: a program full of secrets is recorded in all formats, dumped, and recorded by the JDK's own
 // recorder; of none of its secrets anything is left in a file that was redacted. In its long form it does so with all
 // JDKs.
@@ -57,18 +61,20 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 	put(t, filepath.Join(dir, "case.key"), "a key of thirty-two bytes or more")
 	pid, recorded := secretive(t, jdk, dir, home)
 	common := []string{"--redact", "default", "--redact-key", "case.key"}
-	formats := []string{"a.html", "a.jfr", "a.pb.gz", "a.speedscope.json", "a.collapsed", "a.svg",
-		"a.firefox.json.gz", "a.json"}
+	formats := []string{".html", ".jfr", ".pb.gz", ".speedscope.json", ".firefox.json.gz", ".collapsed", ".svg", ".json"}
 	if os.Getenv("GOPROF_PROVE") != "1" {
-		formats = formats[:3]
+		formats = formats[:5]
 	}
-	for _, name := range formats {
-		args := append([]string{"record", "--pid", pid, "-d", "500ms", "-q", "--mode", "wall", "-o", name,
+	for _, format := range formats {
+		name := ownName + format
+		args := append([]string{"record", "--pid", pid, "-d", "500ms", "-v", "--mode", "wall", "-o", name,
 			"--summary", "sum.json",
 			"--redact-map", "names.map"}, common...)
-		looking(t, dir, exit.OK, args...)
-		looking(t, dir, exit.OK, "redact", name, "--verify", "words")
-		looking(t, dir, exit.OK, "redact", "sum.json", "--verify", "words")
+		said := looking(t, dir, exit.OK, args...)
+		put(t, filepath.Join(dir, "account"), strings.ReplaceAll(said, ownName, ""))
+		for _, file := range []string{name, "sum.json", "account"} {
+			looking(t, dir, exit.OK, "redact", file, "--verify", "words")
+		}
 	}
 	if names, _ := os.ReadFile(filepath.Join(dir, "names.map")); !bytes.Contains(names, []byte("\tzorblattcorp\n")) {
 		t.Errorf("the map lacks the program's package:\n%s", names)

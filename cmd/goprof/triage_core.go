@@ -24,6 +24,7 @@ type triageOutput struct {
 
 // triageCore judges a core file.
 func triageCore(cmd *cobra.Command, core *coreFile, to triageOutput) error {
+	core.by = to.by
 	o, err := core.open(cmd)
 	if err != nil {
 		return err

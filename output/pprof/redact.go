@@ -64,31 +64,36 @@ func redactFunctions(p *pb.Profile, by *redact.Redactor) {
 	}
 }
 
+// openNumbers are labels with numbers that stay: goprof's, and the size of an object, which Go's runtime tells.
+var openNumbers = []string{labelTID, "bytes"}
+
+// redactLabels redacts what an application has said of a sample. A number there may be a customer's: of texts long ones
+// go, and numbers stay only under the names in openNumbers.
 func redactLabels(s *pb.Sample, by *redact.Redactor) {
 	labels := make(map[string][]string, len(s.Label))
 	for key, values := range s.Label {
 		out := make([]string, len(values))
 		for i, v := range values {
-			switch key {
-			case labelThread, labelVirtual:
-				out[i] = by.ThreadName(v)
-			default:
-				out[i] = by.Text(v)
+			if _, err := profile.ParseState(v); key == labelState && err == nil {
+				out[i] = v
+				continue
 			}
+			out[i] = by.ThreadName(v)
 		}
 		labels[by.Native(key, "")] = out
 	}
 	s.Label = labels
 	numbers, units := make(map[string][]int64, len(s.NumLabel)), make(map[string][]string, len(s.NumUnit))
-	for key, values := range s.NumLabel {
-		numbers[by.Native(key, "")] = values
-	}
-	for key, all := range s.NumUnit {
-		out := make([]string, len(all))
-		for i, unit := range all {
-			out[i] = by.Native(unit, "")
+	for _, key := range openNumbers {
+		if values, ok := s.NumLabel[key]; ok {
+			numbers[key] = values
 		}
-		units[by.Native(key, "")] = out
+		if all, ok := s.NumUnit[key]; ok {
+			units[key] = make([]string, len(all))
+			for i, unit := range all {
+				units[key][i] = by.Native(unit, "")
+			}
+		}
 	}
 	s.NumLabel, s.NumUnit = numbers, units
 }

@@ -140,7 +140,7 @@ func (r *Redactor) bracket(label string) string {
 	}
 	what, of, has := strings.Cut(inner, ": ")
 	if !has {
-		return "[" + r.loose(inner) + "]"
+		return "[" + r.loose(r.withoutAddresses(inner)) + "]"
 	}
 	switch {
 	case profile.IsState(label):

@@ -168,10 +168,7 @@ func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 	}
 	out := *s
 	out.Meta = r.Meta(s.Meta)
-	out.Notes = make([]profile.Note, len(s.Notes))
-	for i, n := range s.Notes {
-		out.Notes[i] = profile.Note{Name: r.Text(n.Name), Text: r.Text(n.Text), Remedy: r.Text(n.Remedy)}
-	}
+	out.Notes = r.Notes(s.Notes)
 	out.Doubts, out.Cures = r.texts(s.Doubts), r.texts(s.Cures)
 	out.Hottest, out.States = r.parts(s.Hottest), r.parts(s.States)
 	out.Events = slices.Clone(s.Events)
@@ -195,6 +192,15 @@ func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 		out.Safepoints = &p
 	}
 	return &out
+}
+
+// Notes redacts what is said of a run besides its figures.
+func (r *Redactor) Notes(all []profile.Note) []profile.Note {
+	out := make([]profile.Note, len(all))
+	for i, n := range all {
+		out[i] = profile.Note{Name: r.Text(n.Name), Text: r.Text(n.Text), Remedy: r.Text(n.Remedy)}
+	}
+	return out
 }
 
 func (r *Redactor) texts(all []string) []string {

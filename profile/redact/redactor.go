@@ -34,8 +34,8 @@ func isWord(c rune) bool {
 		c < ' ' || c == 0x7f
 }
 
-// maxPunctuation is how many characters of punctuation in a row stay.
-const maxPunctuation = 3
+// maxPunctuation is how many characters of punctuation in a row stay: " && " of a command.
+const maxPunctuation = 4
 
 // maxWords bounds the words of one text.
 const maxWords = 1 << 16

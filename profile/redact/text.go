@@ -36,7 +36,7 @@ func (r *Redactor) named(text string) string {
 		return r.Path(text) + tail
 	case r.isOpen(text):
 		return r.Method(text) + tail
-	case r.library(text):
+	case r.library(text), text == ownOutput:
 		return text + tail
 	}
 	last := text[strings.LastIndexAny(text, "./")+1:]
@@ -45,6 +45,9 @@ func (r *Redactor) named(text string) string {
 	}
 	return r.Class(text) + tail
 }
+
+// ownOutput is what "goprof record" calls its file: the next commands of triage name it.
+const ownOutput = "out.collapsed"
 
 // hasClass reports whether a part of a name begins with a capital letter, as classes do.
 func hasClass(name string) bool {

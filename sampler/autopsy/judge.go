@@ -69,8 +69,8 @@ func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Findi
 		for _, i := range cycle {
 			th := &d.Threads[i]
 			if w := th.WaitsFor; w != nil && len(f.Evidence) < maxRing {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%s waits for %s 0x%x, held by %s", threadName(th.Ref()), w.Class,
-					w.ID, threadName(w.Owner)))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s waits for %s 0x%x, held by %s", th.Ref(), w.Class,
+					w.ID, w.Owner))
 			}
 		}
 	}
@@ -82,14 +82,6 @@ func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Findi
 		f.Claim = fmt.Sprintf("%d threads waited for each other, for ever: %d deadlocks.", in, len(found))
 	}
 	return f
-}
-
-// threadName names a thread as package triage does. A virtual one has a number of its own.
-func threadName(r profile.ThreadRef) string {
-	if r.Virtual != 0 {
-		return fmt.Sprintf("virtual thread #%d %q", r.Virtual, r.Name)
-	}
-	return fmt.Sprintf("%q (tid %d)", r.Name, r.TID)
 }
 
 const (

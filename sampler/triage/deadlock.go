@@ -151,28 +151,8 @@ func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
 // waitText is one thread's wait: who, for what, held by whom, where.
 func waitText(t *profile.ThreadDump) string {
 	w := t.WaitsFor
-	return fmt.Sprintf("%s waits for %s, held by %s, in %s", threadText(t), lockText(&w.Lock), refText(w.Owner),
+	return fmt.Sprintf("%s waits for %s, held by %s, in %s", t.Ref(), lockText(&w.Lock), w.Owner,
 		topJava(&t.Stack))
-}
-
-func threadText(t *profile.ThreadDump) string {
-	switch {
-	case t.Virtual != nil:
-		return refText(profile.ThreadRef{Virtual: t.Virtual.ID, Name: t.Virtual.Name})
-	case t.Stack.Mounted && t.Stack.Virtual.ID != 0:
-		return refText(profile.ThreadRef{Virtual: t.Stack.Virtual.ID, Name: t.Stack.Virtual.Name})
-	}
-	return refText(profile.ThreadRef{TID: t.TID, Name: t.Name})
-}
-
-func refText(r profile.ThreadRef) string {
-	switch {
-	case r == profile.ThreadRef{}:
-		return "nobody that is known"
-	case r.Virtual != 0:
-		return fmt.Sprintf("virtual thread #%d %q", r.Virtual, r.Name)
-	}
-	return fmt.Sprintf("%q (tid %d)", r.Name, r.TID)
 }
 
 func lockText(l *profile.Lock) string { return fmt.Sprintf("%s 0x%x", l.Class, l.ID) }

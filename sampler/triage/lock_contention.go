@@ -133,7 +133,7 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 			continue
 		}
 		line := fmt.Sprintf("dump %d: %s wait for %s, held by %s", n+1, counted(waiters, "thread"), lockText(&lock),
-			refText(owner))
+			owner)
 		if t := d.thread(owner.TID); t != nil && len(t.Stack.Frames) > 0 {
 			line += " in " + topJava(&t.Stack)
 		}

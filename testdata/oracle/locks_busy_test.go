@@ -39,7 +39,7 @@ func TestLocksBusy(t *testing.T) {
 						jvm.Command("gc")
 					}
 					before := readCounts(t, file, threads)
-					dump, err := s.Dump(session.DumpOptions{Locks: true})
+					dump, err := s.Dump(lockWay(n%2 == 1).options())
 					if err != nil {
 						t.Fatal(err)
 					}

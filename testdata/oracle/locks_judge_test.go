@@ -248,12 +248,24 @@ func cyclesOf(owners []int) (cycles []string) {
 	return cycles
 }
 
-// lockDump dumps until every thread has stopped for its stack, and had a CPU to go back to sleep on before the locks
-// were read: of those that have not nothing is told. On a busy machine that takes several dumps.
-func lockDump(t *testing.T, s *session.Session) []profile.ThreadDump {
+// lockWay is who looks at locks: goprof dump stops each thread for its stack, goprof locks none that waits.
+type lockWay bool
+
+const (
+	asDump  lockWay = false
+	asLocks lockWay = true
+)
+
+func (w lockWay) options() session.DumpOptions {
+	return session.DumpOptions{Locks: true, Virtual: &session.VirtualWaits{}, Gentle: w == asLocks}
+}
+
+// lockDump looks until every thread has stopped for its stack, and had a CPU to go back to sleep on before the locks
+// were read: of those that have not nothing is told. On a busy machine that takes several looks.
+func lockDump(t *testing.T, s *session.Session, way lockWay) []profile.ThreadDump {
 	t.Helper()
 	for tries := 0; ; tries++ {
-		threads, err := s.Dump(session.DumpOptions{Locks: true, Virtual: &session.VirtualWaits{}})
+		threads, err := s.Dump(way.options())
 		if err != nil {
 			t.Fatal(err)
 		}

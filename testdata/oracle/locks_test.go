@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
 )
 
@@ -38,14 +37,16 @@ func TestLocks(t *testing.T) {
 					s := attach(t, jvm.PID)
 					// Where generational ZGC has moved an object, a stale reference to it may lead nowhere (docs/locks.md).
 					all := jdk.Version < 21 || !strings.Contains(flags, "UseZGC")
-					told, of := judgeLocks(t, nodes, lockDump(t, s), all)
-					syscall.Kill(jvm.PID, syscall.SIGSTOP)
-					stopped, _ := judgeLocks(t, nodes, lockDump(t, s), all)
-					syscall.Kill(jvm.PID, syscall.SIGCONT)
-					if told*4 < of*3 {
-						t.Errorf("only %d of %d waits are told", told, of)
+					for _, way := range []lockWay{asDump, asLocks} {
+						told, of := judgeLocks(t, nodes, lockDump(t, s, way), all)
+						syscall.Kill(jvm.PID, syscall.SIGSTOP)
+						stopped, _ := judgeLocks(t, nodes, lockDump(t, s, way), all)
+						syscall.Kill(jvm.PID, syscall.SIGCONT)
+						if told*4 < of*3 {
+							t.Errorf("only %d of %d waits are told", told, of)
+						}
+						t.Logf("seed %d, %d threads: %d of %d waits told, %d when stopped", seed, size, told, of, stopped)
 					}
-					t.Logf("seed %d, %d threads: %d of %d waits told, %d when stopped", seed, size, told, of, stopped)
 					jvm.Quit()
 				}
 			})
@@ -73,8 +74,8 @@ func TestLocksWhileObjectsMove(t *testing.T) {
 					}
 				}()
 				told, of := 0, 0
-				for range 3 * lockRounds() {
-					threads, err := s.Dump(session.DumpOptions{Locks: true})
+				for n := range 4 * lockRounds() {
+					threads, err := s.Dump(lockWay(n%2 == 1).options())
 					if err != nil {
 						t.Error(err)
 						break
@@ -99,7 +100,7 @@ func TestLocksBesideJstack(t *testing.T) {
 		}
 		for seed := range 2 * lockRounds() {
 			jvm, nodes := startGraph(t, jdk, "-XX:+UseSerialGC", seed, 12, "mrw", 0)
-			threads := lockDump(t, attach(t, jvm.PID))
+			threads := lockDump(t, attach(t, jvm.PID), asLocks)
 			judgeLocks(t, nodes, threads, true)
 			out, err := exec.Command(jdk.Tool("jstack"), "-l", strconv.Itoa(jvm.PID)).Output()
 			if err != nil {
@@ -145,7 +146,7 @@ func TestLocksOfVirtualThreads(t *testing.T) {
 		}
 		for seed := range 2 * lockRounds() {
 			jvm, nodes := startGraph(t, jdk, "-Djdk.virtualThreadScheduler.parallelism=32", seed, 20, "mrw", 6)
-			judgeLocks(t, nodes, lockDump(t, attach(t, jvm.PID)), true)
+			judgeLocks(t, nodes, lockDump(t, attach(t, jvm.PID), asLocks), true)
 			jvm.Quit()
 		}
 	})
@@ -161,7 +162,7 @@ func TestLocksVirtualThreadsWaitFor(t *testing.T) {
 		for seed := range 2 * lockRounds() {
 			for _, kinds := range []string{"rw", "mr"} {
 				jvm, nodes := startGraph(t, jdk, "-Djdk.virtualThreadScheduler.parallelism=32", seed, 20, kinds, 14, "all")
-				told, of := judgeLocks(t, nodes, lockDump(t, attach(t, jvm.PID)), true)
+				told, of := judgeLocks(t, nodes, lockDump(t, attach(t, jvm.PID), asLocks), true)
 				t.Logf("%s: %d of %d waits with their owners", kinds, told, of)
 				jvm.Quit()
 			}

@@ -7,7 +7,7 @@
 //   idle  as SCHED_IDLE. The child's own CPU counts as idle then (kernel/sched/fair.c, select_idle_sibling), so the child
 //         goes on at once where it was. Another thread of the tracer gives it its priority back 60 us later.
 //
-//   cc -O2 -pthread -o release release.c && ./release     (root, two CPUs, x86-64)
+//   cc -O2 -pthread -o release release.c && ./release     (root, two CPUs)
 //
 // It prints the longest gaps, as many as there were stops, of five seconds each way.
 #define _GNU_SOURCE
@@ -29,6 +29,12 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef __x86_64__
+#define STACK_POINTER rsp
+#else
+#define STACK_POINTER sp
+#endif
 
 enum { MOST = 1 << 16, SHORTEST = 15000, STEP = 1000000, BACK = 60000, SECONDS = 5 };
 
@@ -100,7 +106,7 @@ static void look(int tid, int idle) {
 	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 	waitid(P_PID, tid, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL);
 	ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &all);
-	struct iovec to = {stack, sizeof stack}, from = {(void *)regs.rsp, sizeof stack};
+	struct iovec to = {stack, sizeof stack}, from = {(void *)regs.STACK_POINTER, sizeof stack};
 	process_vm_readv(tid, &to, 1, &from, 1, 0);
 	if (idle) {
 		backAt = now() + BACK;

@@ -131,6 +131,10 @@ func TestTrace(t *testing.T) {
 			arch.Exit{RA: val(lr, 0), SP: val(sp, 0), FP: val(fp, 0), Jump: true, Indirect: true},
 			"f8695aa9 ^d61f0120", // ldr x9, [x21, w9, uxtw #3]; ^br x9
 		},
+		{"a branch goes over to compiled code through a field of the nmethod (templateTable_aarch64.cpp, branch)",
+			arch.Exit{RA: val(lr, 0), SP: val(20, 0), FP: val(fp, 0), Jump: true, Indirect: true, Through: mem(x19, 0x80)},
+			"^9100029f f9404268 d61f0100", // ^mov sp, x20; ldr x8, [x19, #0x80]; br x8
+		},
 		{"all registers are being restored, the frame pointer among them",
 			arch.Exit{RA: mem(arch.SavedSP, 8), SP: val(arch.SavedSP, 16), FP: mem(arch.SavedSP, 0), Saved: mem(sp, 8)},
 			"^a8c177fc 910003bf a8c17bfd d65f03c0", // ^ldp x28, x29, [sp], #16; mov sp, x29; ldp x29, x30, [sp], #16; ret

@@ -31,6 +31,9 @@ func (r *run) look(th *thread) {
 
 // account counts what became of a look and passes the snapshot on.
 func (r *run) account(snap *look.Look, o ptrace.Outcome) {
+	if r.wasAway() { // goprof was stopped in the middle of this look
+		r.scan.forgiveUse()
+	}
 	if th := r.scan.byTID[snap.TID]; o == ptrace.Taken && th != nil {
 		after, ok := r.scan.charged(th)
 		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, ptrace.Monotonic(&r.ts), th.lookAt) {
@@ -54,6 +57,11 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	}
 	r.stats.Lost[o] += n
 	r.q.Done(snap)
+}
+
+// wasAway reports whether nobody could look for a while, since the tick or the visit that is under way began.
+func (r *run) wasAway() bool {
+	return r.scan.now != 0 && ptrace.Monotonic(&r.ts)-r.scan.now > longGap+int64(r.ticks.interval)
 }
 
 // takeLookBack forgets a look at a thread that had no CPU when the tick began. Its state is R, but it stands where it

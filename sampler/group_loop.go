@@ -114,8 +114,8 @@ func (r *groupRun) shift() {
 			break
 		}
 		before := threadCPU()
-		if r.slept {
-			r.visit()
+		if now := ptrace.Monotonic(&r.ts); r.slept && !r.wasAway(now) {
+			r.visit(now)
 		}
 		r.keepHouses()
 		r.sendAway() // first: who was let go may have come again
@@ -190,9 +190,14 @@ func (r *groupRun) sleep(deadline int64) bool {
 	}
 }
 
-// visit samples whom we took this CPU from, if it is a member's.
-func (r *groupRun) visit() {
-	v, arrived := r.visits, ptrace.Monotonic(&r.ts)
+// wasAway reports whether nobody could look for a while. Nobody's sample is to carry what was used meanwhile.
+func (r *groupRun) wasAway(now int64) bool {
+	return r.lastLoop != 0 && now-r.lastLoop > longGap+r.interval.Load()
+}
+
+// visit samples whom we took this CPU from at the moment arrived, if it is a member's.
+func (r *groupRun) visit(arrived int64) {
+	v := r.visits
 	if v.at < 0 || ptrace.CurrentCPU() != v.cpus[v.at].number {
 		return
 	}
@@ -246,7 +251,7 @@ func (r *groupRun) look(c *run, tid int, arrived int64) {
 // keepHouses brings a member's threads and accounts up to date, one member at a time.
 func (r *groupRun) keepHouses() {
 	now := ptrace.Monotonic(&r.ts)
-	away := r.lastLoop != 0 && now-r.lastLoop > longGap+r.interval.Load()
+	away := r.wasAway(now)
 	r.lastLoop = now
 	answer := now-r.answered > answerEvery
 	if answer {

@@ -149,6 +149,39 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 	}
 }
 
+// TestAwayWithinALook: goprof may be stopped between a visit and its account, too. What the thread uses meanwhile is not
+// the sample's.
+func TestAwayWithinALook(t *testing.T) {
+	p := ctest.Run(t, manyProgram, "0")
+	p.Number(t)
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
+	q := NewQueue(4)
+	r := &run{capture: capture{proc: proc, q: q}, scan: newScan(proc, 10*time.Millisecond, 10), visiting: true}
+	defer r.scan.close()
+	scanFor(r.scan, 1)
+	sampleAfter := func(away int64) time.Duration {
+		was := cpuOf(t, r.scan, p.PID)
+		ctest.Eventually(t, "it runs on", func() bool { return cpuOf(t, r.scan, p.PID) > was+int64(5*time.Millisecond) })
+		snap := q.take()
+		snap.TID = p.PID
+		r.scan.now = ptrace.Monotonic(&r.ts) - away
+		r.account(snap, ptrace.Taken)
+		got := <-q.Looks()
+		defer q.Done(got)
+		return time.Duration(got.CPU)
+	}
+	if got := sampleAfter(0); got < 5*time.Millisecond {
+		t.Errorf("a sample carries %v of 5 ms or more", got)
+	}
+	if got := r.scan.bills.excused; got != 0 {
+		t.Errorf("%d ns are excused without a gap", got)
+	}
+	if got := sampleAfter(longGap + int64(time.Second)); r.scan.bills.excused < int64(5*time.Millisecond) {
+		t.Errorf("after a gap %d ns are excused, the sample carries %v", r.scan.bills.excused, got)
+	}
+}
+
 // TestExcusedOnce: what a sample carries is not excused as well, though it was charged after the thread's last look, as
 // samples of perf's are.
 func TestExcusedOnce(t *testing.T) {

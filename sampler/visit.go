@@ -326,10 +326,11 @@ func (v *visits) rest(now, spent int64) int64 {
 
 // visitNext is one tick.
 func (r *run) visitNext() {
-	away := ptrace.Monotonic(&r.ts)-r.scan.lastTick > longGap+int64(r.ticks.interval) && r.scan.lastTick != 0
+	now := ptrace.Monotonic(&r.ts)
+	away := r.scan.lastTick != 0 && now-r.scan.lastTick > longGap+int64(r.ticks.interval)
 	r.visits.met = false
 	if r.slept && !away {
-		r.visit()
+		r.visit(now)
 	}
 	if r.visits.turn == 0 || away {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
@@ -379,9 +380,10 @@ func (r *run) notVisiting() {
 	r.ticks.begin(ptrace.Monotonic(&r.ts), r.ticks.interval)
 }
 
-// visit samples whom we took this CPU from.
-func (r *run) visit() {
-	v, arrived := r.visits, ptrace.Monotonic(&r.ts)
+// visit samples whom we took this CPU from at the moment arrived. A goprof that is stopped after that moment finds out
+// in the account of the look (wasAway).
+func (r *run) visit(arrived int64) {
+	v := r.visits
 	if v.at < 0 || ptrace.CurrentCPU() != v.cpus[v.at].number {
 		return
 	}

@@ -203,6 +203,7 @@ func (r *groupRun) visit(arrived int64) {
 	}
 	pid, tid, ok := v.cpus[v.at].notes.processBefore(v.tid)
 	r.counts.visits.Add(1)
+	v.cpus[v.at].found(!ok || tid != 0)
 	if !ok || tid == 0 {
 		if r.counts.visits.Load() > blindAfter && v.meets == 0 {
 			r.failed = ErrNoVisits
@@ -244,7 +245,7 @@ func (r *groupRun) look(c *run, tid int, arrived int64) {
 	c.hints.take(c.scan.setHint, false)
 	th.cpu = int16(v.cpus[v.at].number)
 	if !th.hint.Skip {
-		c.lookHeld(th, arrived, v.randomRounding(v.weight()), v.wasPreempted(tid))
+		c.lookHeld(v, th, arrived, v.randomRounding(v.weight()))
 	}
 }
 

@@ -49,6 +49,8 @@ const (
 	settleHere = int64(15 * time.Microsecond)
 	// restLater is how much time visits may take before we must have slept for as long.
 	restLater = int64(time.Millisecond)
+	// takenFor visits to a CPU have to find somebody there for it to be no idle one.
+	takenFor = 3
 	// metLately is how long a CPU is known as one on which the program runs.
 	metLately = int64(time.Second)
 )
@@ -58,7 +60,8 @@ type visits struct {
 	rng     *rand.Rand
 	moments moments
 	cpus    []visited
-	at      int          // index of the CPU where we are
+	at      int          // index of the CPU that is visited
+	watched int          // index of the one whose notes are on, -1: of none
 	round   []int        // of which CPUs one is drawn
 	turn    int          // how often since that list was made
 	met     bool         // the last visit met somebody
@@ -91,6 +94,7 @@ type visited struct {
 	number int
 	metAt  int64
 	notes  *switchNotes // nil where they are not permitted
+	taken  int          // how many visits in a row have found somebody there, up to takenFor
 	gone   bool         // the program could not run there when that was asked last
 }
 
@@ -108,7 +112,8 @@ func newVisits(pid int, cfg *Config) *visits {
 	if unix.SchedGetaffinity(0, &ours) != nil || unix.SchedGetaffinity(pid, &theirs) != nil {
 		return nil
 	}
-	v := &visits{rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), own: -1, chance: 1, noNotes: cfg.NoNotes}
+	v := &visits{rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), own: -1, at: -1, watched: -1, chance: 1,
+		noNotes: cfg.NoNotes}
 	v.moments = moments{rng: v.rng, exact: cfg.NoJitter}
 	for cpu := range len(theirs) * 64 {
 		switch {
@@ -116,7 +121,7 @@ func newVisits(pid int, cfg *Config) *visits {
 		case !ours.IsSet(cpu):
 			return nil
 		default:
-			v.cpus = append(v.cpus, visited{number: cpu})
+			v.cpus = append(v.cpus, visited{number: cpu, taken: takenFor})
 		}
 	}
 	if len(v.cpus) < 2 {
@@ -189,9 +194,20 @@ func (v *visits) end() {
 
 // leave ends the notes of the CPU where we are: there is no visit for some time.
 func (v *visits) leave() {
-	if v.at >= 0 {
-		v.cpus[v.at].notes.watch(false)
-		v.at = -1
+	v.watch(-1)
+	v.at = -1
+}
+
+// watch has the kernel note the switches of that CPU (-1: of none) and of no other.
+func (v *visits) watch(which int) {
+	if which == v.watched {
+		return
+	}
+	if v.watched >= 0 {
+		v.cpus[v.watched].notes.watch(false)
+	}
+	if v.watched = which; which >= 0 {
+		v.cpus[which].notes.watch(true)
 	}
 }
 
@@ -203,24 +219,48 @@ func (v *visits) ownSched() []byte {
 	return v.buf[:n]
 }
 
-// goTo moves this OS thread to a CPU; it returns there.
+// goTo moves this OS thread to a CPU; it returns there. It may have been brought elsewhere since the last visit
+// (ptrace/aside.go).
 func (v *visits) goTo(which int) bool {
-	if which == v.at {
-		return true
-	}
-	if v.at >= 0 {
-		v.cpus[v.at].notes.watch(false)
-	}
 	cpu := &v.cpus[which]
-	var m unix.CPUSet
-	m.Set(cpu.number)
-	if unix.SchedSetaffinity(0, &m) != nil {
-		v.at = -1 // switched off, or not allowed any more
-		return false
+	if which != v.watched {
+		v.watch(-1)
+	}
+	if !v.isAt(which) {
+		var m unix.CPUSet
+		m.Set(cpu.number)
+		if unix.SchedSetaffinity(0, &m) != nil {
+			v.at = -1 // switched off, or not allowed any more
+			return false
+		}
 	}
 	v.at = which
-	cpu.notes.watch(true)
+	v.watch(which)
 	return true
+}
+
+// isAt reports whether we are on a CPU, and bound to it.
+func (v *visits) isAt(which int) bool {
+	return which == v.at && ptrace.CurrentCPU() == v.cpus[which].number
+}
+
+// found notes whether anybody was on a CPU.
+func (c *visited) found(anybody bool) {
+	if !anybody {
+		c.taken = 0
+	} else if c.taken < takenFor {
+		c.taken++
+	}
+}
+
+// idleBeside is the number of a CPU that nobody needs, as far as the last visits tell, other than that one: -1 is none.
+func (v *visits) idleBeside(which int) int {
+	for i := range v.cpus {
+		if c := &v.cpus[i]; i != which && c.taken < takenFor && !c.gone {
+			return c.number
+		}
+	}
+	return -1
 }
 
 // next draws which CPU to visit next. Where many CPUs have met nobody lately, one of them has a turn in a round.
@@ -273,10 +313,11 @@ func (v *visits) plan(now, from, interval int64, t *ptrace.Tracer) (at int64) {
 		v.moments.begin(now, step)
 	}
 	settle := settleTime
-	if which == v.at {
+	if v.isAt(which) {
 		settle = settleHere
 	}
 	at = max(v.moments.at(), from, now+settle)
+	t.GoOnAt(v.idleBeside(which))
 	if v.goTo(which) {
 		v.cpus[which].notes.mark()
 		t.BoundTo(v.cpus[which].number)
@@ -397,7 +438,7 @@ func (r *run) visit(arrived int64) {
 	if th.hint.Skip {
 		return
 	}
-	r.lookHeld(th, arrived, v.randomRounding(v.weight()*searched), v.wasPreempted(th.tid))
+	r.lookHeld(v, th, arrived, v.randomRounding(v.weight()*searched))
 }
 
 // randomRounding is a whole number whose mean is x.
@@ -414,7 +455,7 @@ func (v *visits) wasPreempted(tid int) bool { return v.cpus[v.at].notes.preempte
 
 // lookHeld takes the sample of a thread that we took the CPU from. One that was preempted does not sleep: to ask
 // whether it does takes a tenth of the time for which it is held.
-func (r *run) lookHeld(th *thread, arrived, count int64, preempted bool) {
+func (r *run) lookHeld(v *visits, th *thread, arrived, count int64) {
 	if count == 0 || r.t.CountAgain(th.tid, count) {
 		return
 	}
@@ -426,7 +467,7 @@ func (r *run) lookHeld(th *thread, arrived, count int64, preempted bool) {
 	}
 	snap.Count = count
 	o := ptrace.Pending
-	if !preempted && r.scan.sleeps(th) {
+	if !v.wasPreempted(th.tid) && r.scan.sleeps(th) {
 		if o = r.t.LookUnstopped(th.tid, th.hint, snap); o == ptrace.Taken {
 			r.stats.Asleep += count
 		}
@@ -435,6 +476,9 @@ func (r *run) lookHeld(th *thread, arrived, count int64, preempted bool) {
 	}
 	if o == ptrace.Running || o == ptrace.Moved {
 		snap.Waiting.Reset()
+		if r.t.WillStepAside(&th.hint, arrived) {
+			v.watch(-1) // from elsewhere it would take an interrupt
+		}
 		o = r.t.LookHeld(th.tid, arrived, th.hint, snap)
 	}
 	if o != ptrace.Pending {

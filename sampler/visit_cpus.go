@@ -39,7 +39,7 @@ func (v *visits) takeIn(cpus []int) bool {
 		if v.comesTo([]int{cpu}) {
 			continue
 		}
-		v.cpus = append(v.cpus, visited{number: cpu})
+		v.cpus = append(v.cpus, visited{number: cpu, taken: takenFor})
 		if !v.goTo(len(v.cpus) - 1) {
 			return false
 		}
@@ -57,7 +57,7 @@ func (v *visits) renewNotes(which int) {
 	cpu := &v.cpus[which]
 	cpu.notes.close()
 	cpu.notes = openSwitches(cpu.number)
-	cpu.notes.watch(which == v.at)
+	cpu.notes.watch(which == v.watched)
 }
 
 // comesTo reports whether all of these CPUs are visited. A goprof that is kept to some (cpuset, taskset) would never

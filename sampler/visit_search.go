@@ -23,6 +23,7 @@ func (r *run) whoWas(now int64) (*thread, float64) {
 	v := r.visits
 	r.scan.now = now
 	if tid, ok := v.cpus[v.at].notes.before(v.tid); ok {
+		v.cpus[v.at].found(tid != 0)
 		return r.scan.find(tid), 1
 	}
 	own, ok := procfs.ExecStart(v.ownSched())

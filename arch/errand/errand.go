@@ -33,13 +33,25 @@ type control struct {
 	answered atomic.Uint32 // number of the last one that has returned; who waits sleeps on it
 	waits    atomic.Uint32 // 1: somebody sleeps on answered
 	lives    atomic.Uint32 // the kernel sets it to 0 when the OS thread has ended (CLONE_CHILD_CLEARTID)
-	number   uintptr
-	args     [6]uintptr
-	result   uintptr
+	calls    *Call
+	count    uintptr
+	result   uintptr // of the call that was made last
 	deadline unix.Timespec
+	single   Call // what Go asks for
 }
 
-// Runner makes one system call at a time. It belongs to one goroutine.
+// Call is a system call. The assembly knows its layout.
+type Call struct {
+	Number uintptr
+	Args   [6]uintptr
+	// Only is what it has to return for the call behind it to be made; 0: anything.
+	Only uintptr
+}
+
+// Failed is what a call returns that fails with that error.
+func Failed(e syscall.Errno) uintptr { return -uintptr(e) }
+
+// Runner makes one system call at a time, or a few in a row. It belongs to one goroutine.
 type Runner struct {
 	c    *control
 	tid  int
@@ -102,17 +114,30 @@ func (r *Runner) TID() int { return r.tid }
 // Room is the Runner's own memory. It is never given back while a call may still write to it.
 func (r *Runner) Room() []byte { return r.room }
 
-// Go asks for a system call. The one before must have returned.
+// Go asks for a system call. What was asked for before must have returned.
 //
 //go:nosplit
 func (r *Runner) Go(number uintptr, args *[6]uintptr) {
+	c := &r.c.single
+	c.Number, c.Args = number, *args
+	r.ask(c, 1)
+}
+
+// GoAlong asks for one call after the other, until one returns something else than its Only. They lie in the Room, and
+// stay as they are until the last has returned.
+//
+//go:nosplit
+func (r *Runner) GoAlong(calls []Call) { r.ask(unsafe.SliceData(calls), uintptr(len(calls))) }
+
+//go:nosplit
+func (r *Runner) ask(calls *Call, count uintptr) {
 	c := r.c
-	c.number, c.args = number, *args
+	c.calls, c.count = calls, count
 	c.asked.Store(c.asked.Load() + 1)
 	futex(&c.asked, futexWake, 1, nil)
 }
 
-// Returned reports whether the call has returned.
+// Returned reports whether the call has returned, or the last one of those that were made.
 //
 //go:nosplit
 func (r *Runner) Returned() bool { return r.c.answered.Load() == r.c.asked.Load() }
@@ -149,7 +174,7 @@ func (r *Runner) Sleeps() bool {
 	return err == nil && state != 0 && state != 'R' && !r.Returned()
 }
 
-// Result is what the call has returned.
+// Result is what the last call has returned.
 //
 //go:nosplit
 func (r *Runner) Result() (uintptr, syscall.Errno) {
@@ -173,6 +198,28 @@ func (r *Runner) End() {
 	}
 	unix.Munmap(r.all)
 }
+
+// WaitFor is a call that waits until a moment of CLOCK_MONOTONIC, and lets the next one be made then. It ends before
+// that, with the errand, when word is not 0 any more; Wake has it look.
+func WaitFor(word *atomic.Uint32, until *unix.Timespec) Call {
+	return Call{Number: unix.SYS_FUTEX, Args: [6]uintptr{uintptr(unsafe.Pointer(word)), futexWaitUntil, 0,
+		uintptr(unsafe.Pointer(until)), 0, futexAnyBit}, Only: Failed(unix.ETIMEDOUT)}
+}
+
+// WakeUp is a call that wakes who waits for that word.
+func WakeUp(word *atomic.Uint32) Call {
+	return Call{Number: unix.SYS_FUTEX, Args: [6]uintptr{uintptr(unsafe.Pointer(word)), futexWake, 1}}
+}
+
+// Wake wakes who waits for that word.
+//
+//go:nosplit
+func Wake(word *atomic.Uint32) { futex(word, futexWake, 1, nil) }
+
+// Await waits until somebody wakes who waits for that word, or a signal comes.
+//
+//go:nosplit
+func Await(word *atomic.Uint32) { futex(word, futexWaitUntil, word.Load(), nil) }
 
 // Operations of futex(2) (include/uapi/linux/futex.h).
 const (

@@ -22,6 +22,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 	}
 	t.pin() // where we are
 	t.lookTID = tid
+	aside := t.WillStepAside(&hint, arrived)
 	setSignalMask(&t.mask, &t.oldMask)
 	if e := t.seize(tid); e != 0 {
 		setSignalMask(&t.oldMask, nil)
@@ -33,7 +34,12 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 	if s == stopped && ours {
 		t.copyStopped(tid, &hint)
 	}
-	if s == stopped {
+	switch {
+	case s != stopped:
+	case aside && !t.silent && ours:
+		t.releaseAside(tid, sig)
+		defer t.BoundTo(CurrentCPU())
+	default:
 		t.release(tid, sig)
 	}
 	setSignalMask(&t.oldMask, nil)

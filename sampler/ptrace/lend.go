@@ -5,9 +5,9 @@ package ptrace
 // A Runner keeps an OS thread and room for a stack. Tracers of several processes that share an OS thread take turns,
 // so one Runner does for all of them.
 
-// Borrow takes the Runner of another Tracer of the same OS thread, and where that one is bound to. GiveBack ends it.
+// Borrow takes the Runners of another Tracer of the same OS thread, and where that one is bound to. GiveBack ends it.
 func (t *Tracer) Borrow(from *Tracer) {
-	t.owner, t.stayAt = from.owner, from.stayAt
+	t.owner, t.stayAt, t.raiser = from.owner, from.stayAt, from.raiser
 	if from.desk != nil && t.desk == nil {
 		t.desk, from.desk = from.desk, nil
 	}
@@ -16,6 +16,7 @@ func (t *Tracer) Borrow(from *Tracer) {
 // GiveBack returns the Runner, or the one that has come in its place: that of a read that did not come back is kept
 // until it does.
 func (t *Tracer) GiveBack(to *Tracer) {
+	t.raiser = nil
 	switch {
 	case t.desk == nil:
 	case to.desk == nil:

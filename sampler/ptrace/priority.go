@@ -25,13 +25,21 @@ const (
 	runnerPriority = 2
 )
 
+// resetOnFork is SCHED_FLAG_RESET_ON_FORK: nothing that we start has our priority.
+const resetOnFork = 1
+
 // goFirst gives an OS thread (0: our own) real-time priority; see preemptAtOnce. Where that is not permitted: a
-// better one than others have. Not where there is but one CPU: whoever we may have to wait for, Go's garbage
-// collector among them, has no other.
-func goFirst(tid int, priority uint32) {
-	const resetOnFork = 1 // SCHED_FLAG_RESET_ON_FORK
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: priority}
+// better one than others have, and it is false. Not where there is but one CPU: whoever we may have to wait for, Go's
+// garbage collector among them, has no other.
+func goFirst(tid int, priority uint32) bool {
+	attr := realTime(priority)
 	if runtime.NumCPU() == 1 || unix.SchedSetAttr(tid, &attr, 0) != nil {
 		unix.Setpriority(unix.PRIO_PROCESS, tid, -15)
+		return false
 	}
+	return true
+}
+
+func realTime(priority uint32) unix.SchedAttr {
+	return unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: priority}
 }

@@ -97,6 +97,8 @@ func setSignalMask(mask, old *uint64) {
 }
 
 // CurrentCPU is the CPU on which this OS thread runs, -1 if that is not known.
+//
+//go:nosplit
 func CurrentCPU() int {
 	var cpu uint32
 	if _, _, e := syscall.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); e != 0 {

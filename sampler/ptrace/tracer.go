@@ -76,6 +76,8 @@ type Tracer struct {
 	silentIDs     []int
 	lateReads     int // that were given up and are under way
 	here, allowed cpuMask
+	raiser        *raiser
+	noRaiser      bool    // there can be none
 	stayAt        int     // the CPU to which our OS thread is bound by others, -1: none
 	pinned        uintptr // size of allowed while this OS thread is bound to its CPU
 
@@ -144,6 +146,9 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 // Close gives back what the Tracer holds of the system.
 func (t *Tracer) Close() {
 	t.closeDesks()
+	if t.raiser != nil {
+		t.raiser.runner.End()
+	}
 	t.proc.Close()
 }
 

@@ -1,0 +1,174 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch/errand"
+	"goprof/sampler/look"
+	"goprof/testdata/ctest"
+)
+
+// onCPUOf has f run with real-time priority on the CPU of a program that spins, with another CPU to go on at.
+func onCPUOf(t *testing.T, p *ctest.Program, f func(tr *Tracer, here, there int)) {
+	t.Helper()
+	onTracer(t, p.PID, func(tr *Tracer) {
+		var ours unix.CPUSet
+		if err := unix.SchedGetaffinity(0, &ours); err != nil {
+			t.Fatal(err)
+		}
+		if ours.Count() < 2 || ownPolicy(t) != unix.SCHED_FIFO {
+			t.Skip("real-time priority is not permitted here: run as root, on two CPUs or more")
+		}
+		here := 0
+		for !ours.IsSet(here) {
+			here++
+		}
+		there := here + 1
+		for !ours.IsSet(there) {
+			there++
+		}
+		goTo(t, 0, here)
+		goTo(t, p.PID, here)
+		if !tr.Prepare() {
+			t.Fatal(tr.Err())
+		}
+		tr.BoundTo(here)
+		tr.GoOnAt(there)
+		if tr.raiser == nil || !tr.raiser.works || tr.raiser.cpu != there {
+			t.Fatal("goprof's priority cannot be raised")
+		}
+		f(tr, here, there)
+	})
+}
+
+func goTo(t *testing.T, tid, cpu int) {
+	t.Helper()
+	var one unix.CPUSet
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(tid, &one); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ownPolicy(t *testing.T) uint32 {
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return attr.Policy
+}
+
+// sleepFor sleeps as the engines do: without Go's scheduler.
+func sleepFor(d time.Duration) {
+	var ts unix.Timespec
+	ts = unix.NsecToTimespec(Monotonic(&ts) + int64(d))
+	SleepUntil(&ts)
+}
+
+// TestLetGoAside: a thread that we took the CPU from is let go by a SCHED_IDLE thread, which has its priority back
+// afterwards, elsewhere.
+func TestLetGoAside(t *testing.T) {
+	p := ctest.Run(t, ctest.Spin)
+	p.Number(t)
+	onCPUOf(t, p, func(tr *Tracer, here, there int) {
+		alarm := NewAlarm()
+		defer alarm.Close()
+		var ts unix.Timespec
+		aside, elsewhere, snap := 0, 0, new(look.Look)
+		for range 50 {
+			goTo(t, 0, here)
+			tr.BoundTo(here)
+			tr.raiser.resume = 0 // others want this CPU now and then, where tests run side by side
+			sleepFor(2 * time.Millisecond)
+			arrived := Monotonic(&ts)
+			alarm.Set(arrived + int64(time.Second))
+			if tr.WillStepAside(&Hint{}, arrived) {
+				aside++
+			}
+			if o := tr.LookHeld(p.PID, arrived, Hint{}, snap); o != Taken || len(snap.Stack) == 0 {
+				t.Fatalf("%v, %d bytes of stack", o, len(snap.Stack))
+			}
+			if CurrentCPU() == there {
+				elsewhere++
+			}
+			if ownPolicy(t) != unix.SCHED_FIFO {
+				t.Fatal("goprof's priority is not back")
+			}
+			if s, by := ctest.State(p.PID, p.PID), ctest.TracerOf(p.PID); s == 't' || by != 0 {
+				t.Fatalf("the thread is in state %c, traced by %d", s, by)
+			}
+		}
+		t.Logf("%d of 50 let go as SCHED_IDLE, %d times brought elsewhere; pauses p50 %v max %v", aside, elsewhere,
+			tr.Pauses.Quantile(.5), tr.Pauses.Max())
+		if aside == 0 || elsewhere == 0 {
+			t.Error("none was let go as SCHED_IDLE")
+		}
+	})
+}
+
+// TestPriorityComesBack: who gives up his priority so late that it was raised before has it raised again.
+func TestPriorityComesBack(t *testing.T) {
+	p := ctest.Run(t, ctest.Spin)
+	p.Number(t)
+	onCPUOf(t, p, func(tr *Tracer, here, _ int) {
+		r := tr.raiser
+		var ts unix.Timespec
+		now := Monotonic(&ts)
+		for i := range r.until {
+			r.until[i] = unix.NsecToTimespec(now + int64(i)*int64(5*time.Millisecond))
+		}
+		r.back.Store(0)
+		r.runner.GoAlong(r.calls[:])
+		for Monotonic(&ts) < now+int64(time.Millisecond) { // it was raised by now
+		}
+		setOwnPriority(&r.idle)
+		goTo(t, 0, here) // beside a program that spins there
+		for ownPolicy(t) != unix.SCHED_FIFO {
+		}
+		took := time.Duration(Monotonic(&ts) - now)
+		r.back.Store(1)
+		errand.Wake(&r.back)
+		if !r.runner.Wait(Monotonic(&ts) + int64(10*time.Second)) {
+			t.Error("the raiser does not come back")
+		}
+		t.Logf("after %v", took)
+		if took < 4*time.Millisecond {
+			t.Errorf("after %v it was back, before it was raised again", took)
+		}
+	})
+}
+
+// TestNotAside: a thread is let go as before where others would have to wait for us, and where no CPU is idle.
+func TestNotAside(t *testing.T) {
+	p := ctest.Run(t, ctest.Spin)
+	p.Number(t)
+	onCPUOf(t, p, func(tr *Tracer, here, _ int) {
+		if !tr.WillStepAside(&Hint{}, 1) {
+			t.Fatal("it cannot be done at all")
+		}
+		if tr.WillStepAside(&Hint{Soon: true}, 1) {
+			t.Error("with more to be read of the thread as soon as it is let go")
+		}
+		tr.pending = append(tr.pending, pendingStop{})
+		if tr.WillStepAside(&Hint{}, 1) {
+			t.Error("while others are told to stop")
+		}
+		tr.pending = tr.pending[:0]
+		tr.raiser.resume = 2
+		if tr.WillStepAside(&Hint{}, 1) {
+			t.Error("soon after somebody else took the CPU first")
+		}
+		tr.raiser.resume = 0
+		if tr.GoOnAt(-1); tr.WillStepAside(&Hint{}, 1) {
+			t.Error("without an idle CPU")
+		}
+		if tr.GoOnAt(here); tr.WillStepAside(&Hint{}, 1) {
+			t.Error("to the CPU where we are")
+		}
+	})
+}

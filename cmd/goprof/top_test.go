@@ -124,9 +124,10 @@ const (
 	pageUpKey, pageDownKey          = "\x1b[5~", "\x1b[6~"
 )
 
-// scrollStack tries the keys of a stack: of the thread that is selected.
+// scrollStack tries the keys of a stack, that of the selected thread, on a screen that has room for half of it.
 func scrollStack(s *onScreen) {
 	s.t.Helper()
+	s.setSize(110, 14)
 	s.keys("\r")
 	s.await(`(?s)stack of "sleeper-\d+".*java\.lang\.Thread\.sleep.*truth\.Rates\.restForEver`)
 	s.keys(endKey)

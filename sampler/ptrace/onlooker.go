@@ -70,7 +70,7 @@ func (o *Onlooker) Serve(m *Memory) { o.t.Serve(m) }
 // IsBack reports whether the read has come back for which this Onlooker was left alone.
 func (o *Onlooker) IsBack() bool { return !isUnderWay(o.reads.count.Load()) }
 
-// Close gives back what it holds. One that was left alone keeps it.
+// Close gives back what it holds. One that was left alone keeps it until it is back.
 func (o *Onlooker) Close() { o.t.Close() }
 
 // ownReads counts when the OS thread that looks begins and ends a read of the target's memory.

@@ -249,7 +249,13 @@ func (l *Live) canLook() bool {
 	if l.onlooker != nil {
 		return true
 	}
-	l.leftBehind = slices.DeleteFunc(l.leftBehind, (*ptrace.Onlooker).IsBack)
+	l.leftBehind = slices.DeleteFunc(l.leftBehind, func(o *ptrace.Onlooker) bool {
+		if !o.IsBack() {
+			return false
+		}
+		o.Close()
+		return true
+	})
 	if len(l.leftBehind) >= ptrace.MostSilent {
 		return false
 	}

@@ -20,6 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/profile"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/session"
 	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )
@@ -147,7 +149,34 @@ func TestSilentTop(t *testing.T) {
 		if got := frames["Reference Handler"]; !strings.Contains(got, "java.lang.ref.Reference") {
 			t.Errorf("another one is %q", got)
 		}
+		readsOnce(t, jvm.PID)
 	})
+}
+
+// readsOnce: while the read does not come back, no other OS thread is sent after it.
+func readsOnce(t *testing.T, pid int) {
+	t.Helper()
+	s, err := session.Attach(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	live := s.NewLive()
+	defer live.Close()
+	ownThreads := func() int {
+		if _, err := live.Read(true); err != nil {
+			t.Fatal(err)
+		}
+		list, _ := os.ReadDir("/proc/self/task")
+		return len(list)
+	}
+	before := ownThreads()
+	for range ptrace.MostSilent {
+		ownThreads()
+	}
+	if more := ownThreads() - before; more > ptrace.MostSilent/2 { // Go may have started some of its own
+		t.Errorf("%d more OS threads", more)
+	}
 }
 
 // TestSilentVariables: in the middle of a recording, all that the JVM itself knows is gone.

@@ -95,7 +95,8 @@ func (r *ownReads) end() {
 	}
 }
 
-// readItself is fetchInto of an Onlooker. Go's scheduler is told of the call: a garbage collection does not wait for it.
+// readItself is fetchInto of an Onlooker. Go's scheduler is told of the call, so a garbage collection does not wait for
+// it.
 func (t *Tracer) readItself(tid int, to, tos, from, froms uintptr) int {
 	d := t.desk
 	t.ownReads.begin()

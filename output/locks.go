@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"goprof/profile"
@@ -326,17 +325,11 @@ func lockText(l *profile.Lock) string {
 	return fmt.Sprintf("%s%s <%s>", kind, class, address(l.ID))
 }
 
-// refText names a thread as dumps do: so that it can be searched for.
+// refText names a thread with what of its name is fit for a line.
 func refText(r *profile.ThreadRef) string {
-	if r.Virtual != 0 {
-		text := virtualTitle(profile.VirtualThread{ID: r.Virtual, Name: r.Name})
-		if r.TID != 0 {
-			text += " on tid=" + strconv.Itoa(r.TID)
-		}
-		return text
+	named := *r
+	if named.Virtual == 0 || named.Name != "" {
+		named.Name = CleanName(named.Name)
 	}
-	if r.TID == 0 {
-		return "nobody that is known"
-	}
-	return fmt.Sprintf("\"%s\" tid=%d", CleanName(r.Name), r.TID)
+	return named.String()
 }

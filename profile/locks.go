@@ -27,15 +27,22 @@ type ThreadRef struct {
 	Name    string
 }
 
-// String names the thread within a sentence.
+// String names the thread within a sentence, as the head of its stack in a dump does: so that it can be searched for.
 func (r ThreadRef) String() string {
 	switch {
-	case r == ThreadRef{}:
+	case r.Virtual == 0 && r.TID == 0:
 		return "nobody that is known"
-	case r.Virtual != 0:
-		return fmt.Sprintf("virtual thread #%d %q", r.Virtual, r.Name)
+	case r.Virtual == 0:
+		return fmt.Sprintf("\"%s\" tid=%d", r.Name, r.TID)
 	}
-	return fmt.Sprintf("%q (tid %d)", r.Name, r.TID)
+	text := fmt.Sprintf("virtual thread #%d", r.Virtual)
+	if r.Name != "" {
+		text += " \"" + r.Name + "\""
+	}
+	if r.TID != 0 {
+		text += fmt.Sprintf(" on tid=%d", r.TID)
+	}
+	return text
 }
 
 // HeldLock is a lock that a thread holds.

@@ -259,6 +259,11 @@ func (vm *VM) ThreadStatus(t Thread) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return vm.statusOf(obj)
+}
+
+// statusOf is ThreadStatus of a java.lang.Thread.
+func (vm *VM) statusOf(obj uint64) (status string, err error) {
 	j := &vm.java
 	if j.status == 0 {
 		return "", ErrMissing
@@ -271,12 +276,12 @@ func (vm *VM) ThreadStatus(t Thread) (string, error) {
 			return "", ErrBadThread
 		}
 	}
-	status, err := vm.mem.U32(obj + j.status)
+	number, err := vm.mem.U32(obj + j.status)
 	if err != nil {
 		return "", vm.moved(err)
 	}
-	if name, ok := threadStatuses[status]; ok {
+	if name, ok := threadStatuses[number]; ok {
 		return name, nil
 	}
-	return fmt.Sprintf("status %d", status), nil
+	return fmt.Sprintf("status %d", number), nil
 }

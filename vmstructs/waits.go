@@ -95,7 +95,7 @@ func (w *Waits) status(t Thread) string {
 		if err != nil {
 			continue
 		}
-		status, err := w.vm.ThreadStatus(t)
+		status, err := w.vm.statusOf(before)
 		if err != nil {
 			continue
 		}

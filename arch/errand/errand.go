@@ -168,10 +168,13 @@ func (r *Runner) Wait(until int64) bool {
 }
 
 // Sleeps reports whether the call waits for something in the kernel, and not just for a CPU.
-func (r *Runner) Sleeps() bool {
-	b, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(r.tid) + "/stat")
+func (r *Runner) Sleeps() bool { return Sleeps(r.tid) && !r.Returned() }
+
+// Sleeps reports whether an OS thread of this process waits for something in the kernel, and not just for a CPU.
+func Sleeps(tid int) bool {
+	b, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(tid) + "/stat")
 	state := procfs.State(b)
-	return err == nil && state != 0 && state != 'R' && !r.Returned()
+	return err == nil && state != 0 && state != 'R'
 }
 
 // Result is what the last call has returned.

@@ -51,10 +51,9 @@ func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlet
 	case <-ctx.Done():
 		return nil
 	}
-	at, err := askAny(ctx, handoverFolders(c))
-	if err != nil {
-		return &exit.Error{Code: exit.General, What: "cannot take over", Err: err,
-			Remedy: "end the other agent, then start this one without --take-over"}
+	at, ok, err := askToEnd(ctx, handoverFolders(c), out.say)
+	if !ok {
+		return err
 	}
 	restUntil(ctx, at.Add(-beginAhead))
 	a.Begin(at)
@@ -69,11 +68,28 @@ func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlet
 	}
 }
 
+// askToEnd asks the other agent to end, and returns when it will. It is not ok without an error where this agent is
+// interrupted meanwhile: then the question is withdrawn.
+func askToEnd(ctx context.Context, dirs []string, say func(string)) (at time.Time, ok bool, err error) {
+	at, err = askAny(ctx, dirs)
+	switch {
+	case ctx.Err() != nil && err == nil:
+		say("interrupted when the other agent had agreed to end: nobody records from then on")
+		return at, false, nil
+	case ctx.Err() != nil:
+		return at, false, nil
+	case err != nil:
+		return at, false, &exit.Error{Code: exit.General, What: "cannot take over", Err: err,
+			Remedy: "end the other agent, then start this one without --take-over"}
+	}
+	return at, true, nil
+}
+
 // askAny asks where there is somebody: one of the folders may be new.
 func askAny(ctx context.Context, dirs []string) (at time.Time, err error) {
 	for _, dir := range dirs {
-		if at, err = sole.Ask(ctx, dir); err == nil {
-			return at, nil
+		if at, err = sole.Ask(ctx, dir); err == nil || ctx.Err() != nil {
+			return at, err
 		}
 	}
 	return at, err

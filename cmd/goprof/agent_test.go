@@ -3,7 +3,10 @@
 package main
 
 import (
+	"context"
+	"os"
 	"testing"
+	"time"
 
 	"goprof/output/ship"
 	"goprof/sampler/agent/config"
@@ -85,5 +88,21 @@ func TestLabels(t *testing.T) {
 	name := "otlp http://a\u202e\\\"\n"
 	if got, want := labelText.Replace(name), "otlp http://a\u202e"+`\\\"\n`; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestTakeOverInterrupted: Ctrl-C while the other agent is asked is no failure, and withdraws the question.
+func TestTakeOverInterrupted(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir()}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, ok, err := askToEnd(ctx, dirs, func(text string) { t.Errorf("it says %q", text) })
+	if ok || err != nil {
+		t.Errorf("ok %v, %v", ok, err)
+	}
+	for _, dir := range dirs {
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left in the folder: %v, %v", left, err)
+		}
 	}
 }

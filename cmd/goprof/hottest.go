@@ -24,6 +24,13 @@ func (h *hottestSoFar) add(stacks *profile.Profile) {
 	}()
 }
 
+// soFar is what was added so far. What is added later does not change it.
+func (h *hottestSoFar) soFar() output.Hottest {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sum
+}
+
 // describe fills in Hottest and States of all stacks, with those that are still in memory.
 func (h *hottestSoFar) describe(s *profile.Summary, rest *profile.Profile) {
 	h.mu.Lock()

@@ -272,9 +272,9 @@ func (r *recorder) writeNow(talk io.Writer) {
 	var now *profile.Profile
 	var sum profile.Summary
 	var out *outputs
-	var hottest *hottestSoFar
+	var hottest output.Hottest
 	if !r.visit(func(p *profile.Profile, s *profile.Summary) {
-		now, sum, out, hottest = p.Copy(), *s, r.out, r.hottest
+		now, sum, out, hottest = p.Copy(), *s, r.out, r.hottest.soFar()
 	}) {
 		return // it has ended, and is about to be written
 	}
@@ -283,7 +283,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 		return
 	}
 	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
-	hottest.describe(&sum, now)
+	hottest.Describe(&sum, output.TreeOf(now))
 	name, err := out.writeSoFar(&soFar{now, &sum, r.session.Now()})
 	switch {
 	case errors.Is(err, errDone): // a loop's file, which holds all of it

@@ -79,10 +79,77 @@ func TestTopKeys(t *testing.T) {
 	s.keys("\t")
 	s.await(`(?s)THREAD by cpu.*METHOD by total`)
 
+	selectByKeys(t, s)
+	scrollStack(s)
+
 	s.keys("q")
 	if code := s.wait(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+}
+
+// selectByKeys tries the keys that choose a thread, by the line that is marked on the screen, on a list that is longer
+// than the screen. Backspace and Ctrl-U take typed text back.
+func selectByKeys(t *testing.T, s *onScreen) {
+	t.Helper()
+	s.keys("n/xyz\x15sleeper-y\x7f")
+	s.await(`filter: sleeper-[^y]`)
+	s.keys("\r")
+	all := column(s.awaitThat("all sleepers", func(text string) bool {
+		return len(column(text, `sleeping +(sleeper-\d+)`)) == 19
+	}), `sleeping +(sleeper-\d+)`)
+	marked := func(name string) { s.t.Helper(); s.await(`(?m)^> .*sleeping +` + name + ` `) }
+	s.setSize(110, 24)
+	s.keys(endKey)
+	page := len(column(s.await(`(?m)^> .*sleeping +`+all[18]+` `), `sleeping +(sleeper-\d+)`))
+	if page < 3 || page > 17 {
+		t.Fatalf("%d of 19 threads are shown", page)
+	}
+	marked(all[18])
+	s.keys(homeKey)
+	marked(all[0])
+	s.keys(downKey + downKey)
+	marked(all[2])
+	s.keys(upKey)
+	marked(all[1])
+	s.keys(pageDownKey)
+	marked(all[min(1+page, 18)])
+	s.keys(pageUpKey)
+	marked(all[max(min(1+page, 18)-page, 0)])
+}
+
+// What a terminal sends for keys without a letter (ECMA-48's CSI, as xterm uses it).
+const (
+	upKey, downKey, homeKey, endKey = "\x1b[A", "\x1b[B", "\x1b[H", "\x1b[F"
+	pageUpKey, pageDownKey          = "\x1b[5~", "\x1b[6~"
+)
+
+// scrollStack tries the keys of a stack, that of the selected thread, on a screen that has room for half of it.
+func scrollStack(s *onScreen) {
+	s.t.Helper()
+	s.setSize(110, 14)
+	s.keys("\r")
+	s.await(`(?s)stack of "sleeper-\d+".*java\.lang\.Thread\.sleep.*truth\.Rates\.restForEver`)
+	s.keys(endKey)
+	s.awaitWithout(`restForEver`)
+	s.await(`stack of`)
+	s.keys(homeKey)
+	s.await(`(?s)Thread\.sleep.*restForEver`)
+	const many = 30 // lines: no stack here has more
+	s.keys(strings.Repeat(downKey, many))
+	s.awaitWithout(`Thread\.sleep`)
+	s.keys(strings.Repeat(upKey, many))
+	s.await(`Thread\.sleep`)
+	s.keys(strings.Repeat(pageDownKey, 3))
+	s.awaitWithout(`Thread\.sleep`)
+	s.keys(strings.Repeat(pageUpKey, 3))
+	s.await(`Thread\.sleep`)
+	s.keys(" ")
+	s.await(`FROZEN`)
+	s.keys(" ?")
+	s.await(`freeze the screen`)
+	s.keys("x\x1b")
+	s.await(`THREAD by name`)
 }
 
 // column is what a pattern's group matches, from top to bottom.

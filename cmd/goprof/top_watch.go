@@ -78,6 +78,7 @@ func (f *topFlags) watch(pid int) (*topWatch, error) {
 		w.close()
 		return nil, attachError(pid, err)
 	}
+	w.vitals.OnlyWork()
 	return w, nil
 }
 

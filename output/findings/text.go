@@ -17,7 +17,7 @@ const Nothing = "Nothing is wrong that can be seen from outside."
 //
 //  1. deadlock (critical)
 //     2 threads wait for each other, for ever: a deadlock.
-//     "a" (tid 12) waits for ...
+//     "a" tid=12 waits for ...
 //     next: goprof locks --pid 4711
 func Text(to io.Writer, t *profile.Triage) error {
 	var b strings.Builder

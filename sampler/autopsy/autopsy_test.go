@@ -155,7 +155,7 @@ func TestRings(t *testing.T) {
 			virtual(22, "y", profile.ThreadRef{Virtual: 21, Name: "x"})}, "2 threads waited for each other",
 			`virtual thread #21 "x" waits for A 0x15, held by virtual thread #22 "y"`},
 		"one": {[]profile.ThreadDump{{TID: 8, Name: "a", WaitsFor: itself}}, "A thread waited for itself",
-			`"a" (tid 8) waits for B 0x2, held by "a" (tid 8)`},
+			`"a" tid=8 waits for B 0x2, held by "a" tid=8`},
 	} {
 		f := deadlocks(&profile.Dump{Threads: c.threads}, nil, "core.7")
 		if f == nil || !strings.HasPrefix(f.Claim, c.claim) || f.Evidence[0] != c.evidence {

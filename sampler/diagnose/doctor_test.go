@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,7 +47,15 @@ func wantLines(t *testing.T, report string, lines ...string) {
 			t.Errorf("no line %q in\n%s", want, report)
 		}
 	}
+	for line := range strings.Lines(report) { // "ok  perf  not permitted" was one
+		if strings.HasPrefix(line, "ok ") && contradicts.MatchString(line) {
+			t.Errorf("a line contradicts itself: %s", line)
+		}
+	}
 }
+
+// contradicts is what no line says that begins with ok.
+var contradicts = regexp.MustCompile(`not permitted|cannot|refused|forbidden|failed|does not work`)
 
 // TestExamineHost: what the doctor says of hosts that this machine is not.
 func TestExamineHost(t *testing.T) {

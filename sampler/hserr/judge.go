@@ -57,7 +57,7 @@ func memory(r *Report) *profile.Finding {
 	}
 	f := &profile.Finding{ID: profile.NativeMemory,
 		Claim: "The system gave the JVM no more memory outside the Java heap, and the JVM cannot go on without.",
-		Next:  "goprof triage on the next run; a smaller -Xmx, or more memory for the machine or container"}
+		Next:  "a smaller -Xmx, or more memory for the machine or container; goprof triage PID  (in the next run)"}
 	if r.Wanted > 0 {
 		f.Evidence = append(f.Evidence, "it wanted "+bytesText(r.Wanted)+" and did not get them")
 	}

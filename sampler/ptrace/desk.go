@@ -96,6 +96,9 @@ func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 	if t.silent || d == nil {
 		return 0
 	}
+	if t.ownReads != nil {
+		return t.readItself(tid, to, tos, from, froms)
+	}
 	d.args = [6]uintptr{uintptr(tid),
 		uintptr(unsafe.Pointer(&d.local[to])), tos, uintptr(unsafe.Pointer(&d.remote[from])), froms, 0}
 	d.runner.Go(unix.SYS_PROCESS_VM_READV, &d.args)
@@ -126,8 +129,8 @@ func (t *Tracer) pin() {
 	d := t.desk
 	t.pinned = 0
 	cpu := CurrentCPU()
-	if t.stayAt == cpu && d != nil && d.cpu == cpu {
-		return // both are bound to it
+	if t.ownReads != nil || t.stayAt == cpu && d != nil && d.cpu == cpu {
+		return // there is no Runner, or both are bound to it
 	}
 	size, ok := t.allowed.get(0)
 	if d == nil || !ok || cpu < 0 || cpu/64 >= len(t.here) {

@@ -14,9 +14,9 @@ const (
 	// MostSilent is how many reads may be under way that were given up: each keeps an OS thread of ours. With more,
 	// nothing is read any more.
 	MostSilent = 8
-	// mostChances is how often a thread's reads may be given up. It does not count if it was the Runner that had no
+	// MostChances is how often a thread's reads may be given up. It does not count if it was the Runner that had no
 	// CPU.
-	mostChances = 3
+	MostChances = 3
 )
 
 // ErrSilent ends a run.
@@ -41,7 +41,7 @@ func (t *Tracer) leavesAlone(tid int) bool {
 	if s.desk != nil && s.desk.runner.Returned() {
 		t.takeBack(s)
 	}
-	if s.desk == nil && s.times < mostChances {
+	if s.desk == nil && s.times < MostChances {
 		return false
 	}
 	if s.desk == nil && t.proc.Born(tid) != s.born {
@@ -102,10 +102,10 @@ func (t *Tracer) openDesk() bool {
 
 // closeDesks ends the Runners that have come back.
 func (t *Tracer) closeDesks() {
-	if t.desk != nil {
+	if t.desk != nil && t.ownReads == nil {
 		t.desk.runner.End()
-		t.desk = nil
 	}
+	t.desk = nil
 	for _, s := range t.silentThreads {
 		if s.desk != nil {
 			s.desk.runner.End()

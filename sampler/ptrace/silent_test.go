@@ -3,6 +3,10 @@
 package ptrace
 
 import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,5 +78,44 @@ func TestSilentThreadsInADump(t *testing.T) {
 	}
 	if most := longest(); most > tooLong {
 		t.Errorf("a thread stood for %v", most)
+	}
+}
+
+// TestSilentOnlooker: the OS thread that reads by itself is left behind, and ends when its read comes back.
+func TestSilentOnlooker(t *testing.T) {
+	p, silent, others := ctest.StartSilent(t, 1, "sleep")
+	cpu := ctest.NeedCPU(t)
+	tids := []int{p.PID, silent[0], p.PID}
+	snap := new(look.Look)
+	looks := func(o *Onlooker, tids ...int) (outcomes []Outcome) {
+		n := o.Each(len(tids), func(tr *Tracer, i int) {
+			got := tr.LookUnstopped(tids[i], Hint{}, snap)
+			outcomes = append(outcomes[:i:i], got)
+		})
+		return outcomes[:n:n]
+	}
+	first := NewOnlooker(p.PID, cpu, DefaultStackLimit)
+	if got := looks(first, tids...); !slices.Equal(got, []Outcome{Taken}) || first.IsBack() {
+		t.Fatalf("up to the silent thread: %v, back %v", got, first.IsBack())
+	}
+	second := NewOnlooker(p.PID, cpu, DefaultStackLimit)
+	defer second.Close()
+	if got := looks(second, p.PID, others[0], p.PID); !slices.Equal(got, []Outcome{Taken, Running, Taken}) {
+		t.Errorf("others: %v", got)
+	}
+	second.Each(1, func(tr *Tracer, _ int) {
+		if o := tr.Look(others[0], Hint{}, snap); o != WrongThread {
+			t.Errorf("it stops a thread: %v", o)
+		}
+	})
+	runtime.GC() // waits for no system call
+	p.In.Write([]byte("\n"))
+	p.Line(t)
+	ctest.Eventually(t, "its OS thread ends", func() bool {
+		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", first.tid.Load()))
+		return err != nil && first.IsBack()
+	})
+	if got := looks(second, silent[0]); !slices.Equal(got, []Outcome{Taken}) || len(snap.Stack) != unknownStack {
+		t.Errorf("its memory answers: %v, %d bytes", got, len(snap.Stack))
 	}
 }

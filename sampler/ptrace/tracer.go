@@ -69,9 +69,10 @@ type Tracer struct {
 
 	// What reads the target's memory (desk.go, silent.go).
 	desk          *desk
-	readUntil     int64 // when the reads of this look are given up
-	silent        bool  // one of them was
-	lookTID       int   // the thread that is looked at
+	ownReads      *ownReads // of an Onlooker: its desk has no Runner
+	readUntil     int64     // when the reads of this look are given up
+	silent        bool      // one of them was
+	lookTID       int       // the thread that is looked at
 	silentThreads map[int]*silentThread
 	silentIDs     []int
 	lateReads     int // that were given up and are under way
@@ -223,7 +224,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 // mayStop reports whether the thread can be told to stop, or else why not.
 func (t *Tracer) mayStop(tid int) (why Outcome, ok bool) {
 	switch {
-	case !t.onItsThread():
+	case !t.onItsThread() || t.ownReads != nil: // nobody may stand still while an Onlooker reads
 		return WrongThread, false
 	case !t.HasRoom(tid):
 		return Backlog, false

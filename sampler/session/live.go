@@ -32,6 +32,9 @@ type Live struct {
 	named   time.Time
 	turn    []*liveThread // those to look at
 	looks   []*look.Look
+
+	onlooker   *ptrace.Onlooker   // nil: there is none yet
+	leftBehind []*ptrace.Onlooker // whose reads have not come back
 }
 
 // LiveThread is one thread in one reading.
@@ -57,6 +60,9 @@ type liveThread struct {
 	ran     procfs.Schedstat
 	looked  bool // since it last moved
 	waiting int  // readings since it should have been looked at
+
+	silences  int              // how often its memory did not answer
+	waitedFor *ptrace.Onlooker // that read it the last time
 }
 
 const (
@@ -81,7 +87,12 @@ func (s *Session) NewLive() *Live {
 }
 
 // Close gives back what Live holds. The session stays open.
-func (l *Live) Close() { l.proc.Close() }
+func (l *Live) Close() {
+	l.proc.Close()
+	if l.onlooker != nil {
+		l.onlooker.Close()
+	}
+}
 
 // Read lists all threads. With all, every thread that rests is looked at, whatever that takes. An error says that the
 // process is gone, or that its memory does not answer.
@@ -135,7 +146,7 @@ func (l *Live) update() {
 		}
 		th.round, th.Name, th.Java = l.round, listed.name, listed.java.Addr != 0
 		l.charge(th)
-		if th.Java && !th.looked {
+		if th.Java && !th.looked && !th.leftAlone() {
 			l.turn = append(l.turn, th)
 		}
 	}
@@ -148,14 +159,19 @@ func (l *Live) update() {
 
 // charge reads what a thread has used, and finds out whether it may have moved.
 func (l *Live) charge(th *liveThread) {
-	if th.looked { // at rest then: if it has not had a CPU since, it is still
-		if now, ok := procfs.ParseSchedstat(l.proc.Read(th.TID, "schedstat")); ok && now == th.ran && now.Turns > 0 {
+	ran, ok := procfs.ParseSchedstat(l.proc.Read(th.TID, "schedstat"))
+	counts := ok && ran.Turns > 0 // else the kernel has no such counts
+	if counts && th.looked {
+		switch {
+		case ran == th.ran:
+			return // it was at rest then, and has not had a CPU since
+		case th.Java: // a look tells what it does now
+			th.ran, th.CPU, th.looked, th.Moving = ran, time.Duration(ran.Ran), false, true
 			return
 		}
 	}
 	stat, _ := procfs.ParseStat(l.proc.Read(th.TID, "stat"))
-	ran, ok := procfs.ParseSchedstat(l.proc.Read(th.TID, "schedstat"))
-	if !ok || ran.Turns == 0 { // a kernel without these counts
+	if !counts {
 		ran = procfs.Schedstat{Ran: uint64(procfs.Ticks(stat.Ticks))}
 	}
 	moved := ran.Ran != th.ran.Ran
@@ -197,26 +213,69 @@ func (l *Live) lookAround(all bool) {
 
 // lookAt looks at some threads, and walks what came of it.
 func (l *Live) lookAt(batch []*liveThread) {
-	s := l.session
 	for len(l.looks) < len(batch) {
 		l.looks = append(l.looks, new(look.Look))
 	}
 	outcomes := make([]ptrace.Outcome, len(batch))
-	ptrace.OnThreadHoldingNobody(func() {
-		t := ptrace.NewTracer(s.Process.PID(), s.Process.CPU())
-		defer t.Close()
-		t.StackLimit = liveStack
-		t.Serve(s.memory)
-		during := func(snap *look.Look) { snap.Waiting.Java = l.waits.Read(&snap.Snapshot, snap.Waiting.Call) }
-		for i, th := range batch {
-			l.looks[i].Reset()
-			outcomes[i] = t.LookUnstoppedDuring(th.TID, s.dir.threads[th.TID].hint(s.VM), l.looks[i], during)
+	done := 0
+	for done < len(batch) && l.canLook() {
+		from := done
+		done += l.onlooker.Each(len(batch)-from, func(t *ptrace.Tracer, i int) {
+			outcomes[from+i] = l.look(t, batch[from+i].TID, l.looks[from+i])
+		})
+		if done < len(batch) {
+			l.leaveBehind(batch[done])
+			outcomes[done] = ptrace.Silent
+			done++
 		}
-	})
+	}
 	var stack profile.Stack
-	for i, th := range batch {
+	for i, th := range batch[:done] {
 		l.take(th, l.looks[i], outcomes[i], &stack)
 	}
+}
+
+// look looks at one thread. It runs on the Onlooker's OS thread.
+func (l *Live) look(t *ptrace.Tracer, tid int, snap *look.Look) ptrace.Outcome {
+	s := l.session
+	snap.Reset()
+	return t.LookUnstoppedDuring(tid, s.dir.threads[tid].hint(s.VM), snap, func(snap *look.Look) {
+		snap.Waiting.Java = l.waits.Read(&snap.Snapshot, snap.Waiting.Call)
+	})
+}
+
+// canLook finds an Onlooker, unless too many are left behind.
+func (l *Live) canLook() bool {
+	if l.onlooker != nil {
+		return true
+	}
+	l.leftBehind = slices.DeleteFunc(l.leftBehind, func(o *ptrace.Onlooker) bool {
+		if !o.IsBack() {
+			return false
+		}
+		o.Close()
+		return true
+	})
+	if len(l.leftBehind) >= ptrace.MostSilent {
+		return false
+	}
+	p := l.session.Process
+	l.onlooker = ptrace.NewOnlooker(p.PID(), p.CPU(), liveStack)
+	l.onlooker.Serve(l.session.memory)
+	return true
+}
+
+// leaveBehind deals with a thread whose memory did not answer. The Onlooker that reads it is of no use any more.
+func (l *Live) leaveBehind(th *liveThread) {
+	th.silences++
+	th.waitedFor, l.onlooker = l.onlooker, nil
+	l.leftBehind = append(l.leftBehind, th.waitedFor)
+}
+
+// leftAlone reports whether the thread is not to be looked at: the read of its memory has not come back, or that has
+// happened too often.
+func (th *liveThread) leftAlone() bool {
+	return th.waitedFor != nil && (th.silences >= ptrace.MostChances || !th.waitedFor.IsBack())
 }
 
 // take notes what came of a look.

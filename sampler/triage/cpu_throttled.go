@@ -35,7 +35,7 @@ func cpuThrottled(x *exam) *suspicion {
 			percent(share)),
 		evidence: []string{fmt.Sprintf("%d of %d periods in %s were throttled (cpu.stat)", throttled, periods,
 			seconds(x.Rates.Over))},
-		next: fmt.Sprintf("a higher CPU limit, or less work: goprof record --pid %d -d 30s shows what the time goes into",
+		next: fmt.Sprintf("a higher CPU limit, or less work; goprof record --pid %d -d 30s  (what the time goes into)",
 			x.PID)}
 	before, ok := x.first.Cgroup.ThrottledTime.Get()
 	if after, ok2 := x.last.Cgroup.ThrottledTime.Get(); ok && ok2 && after > before {

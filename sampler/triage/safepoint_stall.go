@@ -110,7 +110,7 @@ func (x *exam) namesOf(tids []int) string {
 func (x *exam) nameOf(tid int) string {
 	for i := range x.last.Threads {
 		if t := &x.last.Threads[i]; t.TID == tid {
-			return fmt.Sprintf("%q (tid %d)", t.Name, tid)
+			return profile.ThreadRef{TID: tid, Name: t.Name}.String()
 		}
 	}
 	return fmt.Sprintf("thread %d", tid)

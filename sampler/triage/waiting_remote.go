@@ -59,7 +59,7 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 			percent(share)),
 		evidence: []string{fmt.Sprintf("in all of %d dumps they waited for a connection to %s that the process opened (%s)",
 			len(x.Dumps), addresses[0], p.state)},
-		next: fmt.Sprintf("look at %s; goprof record --pid %d --mode wall -d 30s shows which calls wait for it",
+		next: fmt.Sprintf("look at %s; goprof record --pid %d --mode wall -d 30s  (which calls wait for it)",
 			addresses[0], x.PID)}
 	if sites := ranked(p.where); len(sites) > 0 && sites[0] != "" {
 		s.evidence = append(s.evidence, "most wait in "+sites[0])

@@ -166,7 +166,7 @@ func TestGroupFiles(t *testing.T) {
 func TestProcessAndMachine(t *testing.T) {
 	v := of(t, os.Getpid())
 	var before, r Reading
-	v.readProcess(&before)
+	v.readLimits(&before)
 	var files []*os.File
 	for range 7 {
 		f, err := os.Open("/dev/null")
@@ -176,6 +176,7 @@ func TestProcessAndMachine(t *testing.T) {
 		files = append(files, f)
 	}
 	v.readProcess(&r)
+	v.readLimits(&r)
 	for _, f := range files {
 		f.Close()
 	}

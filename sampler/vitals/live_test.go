@@ -41,6 +41,16 @@ func TestAllocated(t *testing.T) {
 				if found != 20 || len(truth) != 20 {
 					t.Errorf("%d threads of %d are found", found, len(truth))
 				}
+				p.v.OnlyWork()
+				work := p.read()
+				for _, th := range work.Threads {
+					if want, ok := truth[th.Name]; ok && (th.Allocated.Or(0) != want || th.Role != Application) {
+						t.Errorf("OnlyWork: %s (%s) has allocated %v bytes, the JVM says %d", th.Name, th.Role, th.Allocated, want)
+					}
+				}
+				if work.JVM.GC.Collections != r.JVM.GC.Collections || !work.Process.CPU.IsKnown() || work.Machine.CPUs.IsKnown() {
+					t.Errorf("OnlyWork: %v collections, not %v", work.JVM.GC.Collections, r.JVM.GC.Collections)
+				}
 			})
 		}
 	})

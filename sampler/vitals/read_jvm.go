@@ -37,6 +37,10 @@ var mattering = []string{"MaxHeapSize", "InitialHeapSize", "MinHeapFreeRatio", "
 func (v *Vitals) readJava() (part javaPart) {
 	h := v.health
 	j := &part.jvm
+	if v.work {
+		v.readWork(&part)
+		return part
+	}
 	j.Flags = map[string]string{}
 	for _, name := range mattering {
 		if f, ok := h.Flag(name); ok {
@@ -79,6 +83,15 @@ func (v *Vitals) readJava() (part javaPart) {
 		takeCounters(j, c)
 	}
 	return part
+}
+
+// readWork reads what threads have allocated, and how often the collector has run.
+func (v *Vitals) readWork(part *javaPart) {
+	threads, err := v.health.Threads()
+	part.threads, part.ok = threads, err == nil
+	part.allocated = v.health.Allocated(threads)
+	part.names = v.nameThreads(threads, time.Now())
+	part.jvm.GC.Collections = v.health.Heap().Collections
 }
 
 // parallelism finds how many carriers the JVM's arguments ask for. The last one counts.

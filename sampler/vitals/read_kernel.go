@@ -31,7 +31,7 @@ const maxKernelFile = 1 << 20
 
 func (v *Vitals) file(name string) string { return fmt.Sprintf("/proc/%d/%s", v.p.PID(), name) }
 
-// readProcess reads what the kernel tells of the process.
+// readProcess reads what the kernel tells of what the process does.
 func (v *Vitals) readProcess(r *Reading) {
 	p := &r.Process
 	if b := readFile(v.file("stat")); b != nil {
@@ -41,6 +41,12 @@ func (v *Vitals) readProcess(r *Reading) {
 		}
 		p.MajorFaults = maybe.If(procfs.MajorFaults(b))
 	}
+	r.JVM.Uptime = v.uptime()
+}
+
+// readLimits reads what it has of the system, and how much it may have.
+func (v *Vitals) readLimits(r *Reading) {
+	p := &r.Process
 	status := v.leaderStatus()
 	p.RSS = maybe.If(procfs.Kilobytes(status, "VmRSS"))
 	p.Swap = maybe.If(procfs.Kilobytes(status, "VmSwap"))
@@ -51,7 +57,6 @@ func (v *Vitals) readProcess(r *Reading) {
 		p.FDLimit = maybe.Known(n)
 	}
 	p.ThreadLimit = threadLimit(limits, status)
-	r.JVM.Uptime = v.uptime()
 }
 
 // leaderStatus is the status of a thread that has memory: the process's first thread may have ended before the others.

@@ -142,7 +142,7 @@ func (v *Vitals) nameThreads(threads []vmstructs.Thread, now time.Time) []string
 		if n.tid != t.NSTID {
 			n = javaName{tid: t.NSTID}
 		}
-		if n.name == "" || now.Sub(n.at) >= renameEvery {
+		if n.name == "" || !v.work && now.Sub(n.at) >= renameEvery { // what a thread is for does not change
 			if name, err := v.health.Name(t); err == nil && name != "" {
 				n.name, n.at = name, now
 			}

@@ -1,6 +1,7 @@
 // An agent that makes memory of its JVM wait for ever: pages of userfaultfd that nobody fills
 // (-agentpath:libsilent.so=OPTION).
 //   stack       two native threads, named silent, spin above a hole in their stacks, which they never touch
+//   java=FILE   as soon as there is such a file, a thread becomes one of Java's, named silent, and sleeps above such a hole
 //   data=FILE   as soon as there is such a file, libjvm.so's variables are gone: who reads them waits, the JVM too
 // It prints "silent: none" where there is no userfaultfd.
 #define _GNU_SOURCE
@@ -34,14 +35,28 @@ static void *spin(void *unused) {
 	return (void *)hole;
 }
 
-static void startSilent(void) {
+// sleepInJava becomes a thread of Java's. JavaVM's table of functions begins with three reserved words, DestroyJavaVM,
+// AttachCurrentThread, DetachCurrentThread and GetEnv (jni.h, JNIInvokeInterface_).
+static void *sleepInJava(void *vm) {
+	volatile char hole[HOLE];
+	hole[0] = 1;
+	int (*attachAsDaemon)(void *, void **, void *) = (*(int (***)(void *, void **, void *))vm)[7];
+	struct { int version; const char *name; void *group; } how = {0x00010006, "silent", 0};
+	while (access(wanted, F_OK)) usleep(10000);
+	void *env;
+	if (!attachAsDaemon(vm, &env, &how)) prctl(PR_SET_NAME, "silent");
+	for (;;) pause();
+	return (void *)hole;
+}
+
+static void startSilent(void *(*what)(void *), void *with) {
 	char *stack = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_t a;
 	pthread_t t;
 	pthread_attr_init(&a);
 	pthread_attr_setstack(&a, stack, SIZE);
 	silence((uintptr_t)stack + SIZE - HOLE + 16384, HOLE - 65536);
-	pthread_create(&t, &a, spin, 0);
+	pthread_create(&t, &a, what, with);
 }
 
 // takeData puts silent memory where libjvm.so's variables were.
@@ -78,8 +93,11 @@ int Agent_OnLoad(void *vm, char *options, void *reserved) {
 		return 0;
 	}
 	if (!strcmp(options, "stack")) {
-		startSilent();
-		startSilent();
+		startSilent(spin, 0);
+		startSilent(spin, 0);
+	} else if (!strncmp(options, "java=", 5)) {
+		strncpy(wanted, options + 5, sizeof wanted - 1);
+		startSilent(sleepInJava, vm);
 	} else if (!strncmp(options, "data=", 5)) {
 		pthread_t t;
 		strncpy(wanted, options + 5, sizeof wanted - 1);

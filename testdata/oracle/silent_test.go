@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/profile"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/session"
+	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )
 
@@ -108,6 +113,70 @@ func TestSilentStacks(t *testing.T) {
 			t.Errorf("threads stand: %s", s)
 		}
 	})
+}
+
+// TestSilentTop: a thread of Java's sleeps, and its stack has a hole that does not answer. top looks at the others.
+func TestSilentTop(t *testing.T) {
+	needUserfaultfd(t)
+	goprof := buildGoprof(t)
+	agent := buildNative(t, "silent.c", "libsilent.so", withCFI...)
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		now := filepath.Join(t.TempDir(), "now")
+		jvm := jvmtest.Start(t, jdk, "truth.Rates", "-agentpath:"+agent.path+"=java="+now, "--", "5")
+		defer jvm.Kill()
+		os.WriteFile(now, nil, 0o600)
+		ctest.Eventually(t, "there is a silent thread", func() bool {
+			names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", jvm.PID))
+			return slices.ContainsFunc(names, func(name string) bool {
+				b, _ := os.ReadFile(name)
+				return string(b) == "silent\n"
+			})
+		})
+		out, errs, code := endsIn(t, goprof, "top", strconv.Itoa(jvm.PID), "--once", "--json")
+		var reading struct {
+			Threads []struct{ Name, State, Frame string }
+		}
+		if code != 0 || json.Unmarshal([]byte(out), &reading) != nil {
+			t.Fatalf("exit code %d\n%s%s", code, out, errs)
+		}
+		frames := map[string]string{}
+		for _, th := range reading.Threads {
+			frames[th.Name] = th.State + ": " + th.Frame
+		}
+		if got := frames["silent"]; got != "sleeping: " {
+			t.Errorf("the silent thread is %q", got)
+		}
+		if got := frames["Reference Handler"]; !strings.Contains(got, "java.lang.ref.Reference") {
+			t.Errorf("another one is %q", got)
+		}
+		readsOnce(t, jvm.PID)
+	})
+}
+
+// readsOnce: while the read does not come back, no other OS thread is sent after it.
+func readsOnce(t *testing.T, pid int) {
+	t.Helper()
+	s, err := session.Attach(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	live := s.NewLive()
+	defer live.Close()
+	ownThreads := func() int {
+		if _, err := live.Read(true); err != nil {
+			t.Fatal(err)
+		}
+		list, _ := os.ReadDir("/proc/self/task")
+		return len(list)
+	}
+	before := ownThreads()
+	for range ptrace.MostSilent {
+		ownThreads()
+	}
+	if more := ownThreads() - before; more > ptrace.MostSilent/2 { // Go may have started some of its own
+		t.Errorf("%d more OS threads", more)
+	}
 }
 
 // TestSilentVariables: in the middle of a recording, all that the JVM itself knows is gone.

@@ -1,0 +1,29 @@
+//go:build linux
+
+package main
+
+import (
+	"testing"
+
+	"goprof/output"
+	"goprof/profile"
+)
+
+// TestHottestSoFar: what SIGUSR1 copies does not grow by what is recorded while it is written.
+func TestHottestSoFar(t *testing.T) {
+	of := func(method string) *profile.Profile {
+		p := profile.New()
+		p.Add("main", &profile.Stack{Frames: []profile.Frame{{Kind: profile.C2, Func: &profile.Func{Name: method}}}}, 1)
+		return p
+	}
+	var h hottestSoFar
+	h.add(of("a.B.c"))
+	before := h.soFar()
+	h.add(of("d.E.f"))
+	h.soFar() // when it is added up
+	var sum profile.Summary
+	before.Describe(&sum, output.TreeOf(profile.New()))
+	if len(sum.Hottest) != 1 || sum.Hottest[0].Name != "a.B.c" {
+		t.Errorf("%+v", sum.Hottest)
+	}
+}

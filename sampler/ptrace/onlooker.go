@@ -1,0 +1,110 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/arch/errand"
+)
+
+// Onlooker looks at threads without a stop. No thread stands still meanwhile and none has been told to stop. So its OS
+// thread reads the target's memory by itself, which takes a third of the time that a Runner's read takes
+// (docs/decisions/0005). A read that does not come back holds up nobody else: the OS thread is left behind.
+//
+// It belongs to one goroutine.
+type Onlooker struct {
+	t     *Tracer
+	reads ownReads
+	tid   atomic.Int32 // of the OS thread that looks
+}
+
+// NewOnlooker prepares one for stacks of that size.
+func NewOnlooker(pid int, cpu *arch.CPU, stackLimit int) *Onlooker {
+	o := &Onlooker{t: NewTracer(pid, cpu)}
+	o.t.StackLimit, o.t.ownReads = stackLimit, &o.reads
+	o.t.desk = &desk{deskHead: new(deskHead), stack: make([]byte, stackLimit), under: make([]byte, stackLimit), cpu: -1}
+	return o
+}
+
+// Each calls look for 0 to n-1, on an OS thread that holds nobody. It returns how many of these calls have returned. If
+// that is fewer than n, the memory that the next one reads does not answer. Then the Onlooker is to be left alone. It
+// comes to nothing more, even if that read comes back one day (IsBack).
+func (o *Onlooker) Each(n int, look func(t *Tracer, i int)) int {
+	var done atomic.Int64
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		OnThreadHoldingNobody(func() {
+			o.tid.Store(int32(unix.Gettid()))
+			o.t.ChangeOSThread()
+			for i := range n {
+				look(o.t, i)
+				done.Store(int64(i + 1))
+			}
+		})
+	}()
+	for last := int64(0); ; {
+		select {
+		case <-ended:
+			return n
+		case <-time.After(time.Duration(readLimit)):
+		}
+		now := o.reads.count.Load()
+		if now == last && isUnderWay(now) && errand.Sleeps(int(o.tid.Load())) && o.reads.giveUp(now) {
+			return int(done.Load())
+		}
+		last = now
+	}
+}
+
+// Serve makes the Onlooker read for m, from now on.
+func (o *Onlooker) Serve(m *Memory) { o.t.Serve(m) }
+
+// IsBack reports whether the read has come back for which this Onlooker was left alone.
+func (o *Onlooker) IsBack() bool { return !isUnderWay(o.reads.count.Load()) }
+
+// Close gives back what it holds. One that was left alone keeps it until it is back.
+func (o *Onlooker) Close() { o.t.Close() }
+
+// ownReads counts when the OS thread that looks begins and ends a read of the target's memory.
+type ownReads struct {
+	count atomic.Int64 // odd while a read is under way; below 0 once it was given up
+}
+
+// isUnderWay also holds below 0: the difference to what was given up is even.
+func isUnderWay(count int64) bool { return count&1 != 0 }
+
+// giveUp returns false if that read has come back.
+func (r *ownReads) giveUp(count int64) bool { return r.count.CompareAndSwap(count, count+givenUp) }
+
+const givenUp = -1 << 62
+
+// begin and end stand around each read. A read that was given up ends the goroutine, and its OS thread.
+func (r *ownReads) begin() { r.count.Add(1) }
+
+func (r *ownReads) end() {
+	if r.count.Add(1) < 0 {
+		runtime.Goexit()
+	}
+}
+
+// readItself is fetchInto of an Onlooker. Go's scheduler is told of the call, so a garbage collection does not wait for
+// it.
+func (t *Tracer) readItself(tid int, to, tos, from, froms uintptr) int {
+	d := t.desk
+	t.ownReads.begin()
+	n, _, e := unix.Syscall6(unix.SYS_PROCESS_VM_READV, uintptr(tid), uintptr(unsafe.Pointer(&d.local[to])), tos,
+		uintptr(unsafe.Pointer(&d.remote[from])), froms, 0)
+	t.ownReads.end()
+	if e != 0 {
+		return 0
+	}
+	return int(n)
+}

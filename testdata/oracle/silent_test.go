@@ -122,8 +122,10 @@ func TestSilentVariables(t *testing.T) {
 		defer jvm.Kill()
 		pid, stacks := strconv.Itoa(jvm.PID), filepath.Join(dir, "o.collapsed")
 		go func() {
-			for range 1000 { // goprof makes its file at the end; by then it has samples
-				time.Sleep(2 * time.Millisecond)
+			// goprof makes its file at the end. However long it takes to begin, it has samples then.
+			for range 20 {
+				awaitHolding(t, jvm.PID)
+				time.Sleep(10 * time.Millisecond)
 			}
 			os.WriteFile(now, nil, 0o600)
 		}()

@@ -33,7 +33,11 @@ func TestRecordingIsGuarded(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out.collapsed")
 			cmd := exec.Command(goprof, slices.Concat([]string{"record", "-r", "50", "-o", out}, opt,
 				[]string{"--"}, java)...)
-			cmd.Stdin, _ = os.Open("/dev/null")
+			stdin, err := cmd.StdinPipe() // at the end of its input the program ends
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stdin.Close()
 			var said strings.Builder
 			cmd.Stderr = &said
 			if err := cmd.Start(); err != nil {

@@ -76,6 +76,16 @@ func sampleBy(t testing.TB, s *session.Session, engine session.EngineName, inter
 	return out
 }
 
+// needTicks ends a test whose figures mean little, because the machine gave the sampling thread no CPU at more than a
+// quarter of its ticks. That these ticks are counted is what goprof promises then.
+func needTicks(t testing.TB, got *sampler.Stats) {
+	t.Helper()
+	if got.Skipped > got.Ticks/4 {
+		t.Skipf("not judged: there was no CPU for the sampling thread at %d ticks, beside %d that were held", got.Skipped,
+			got.Ticks)
+	}
+}
+
 // describe prints a stack and what is around its top, for a failed test.
 func describe(s *session.Session, snap *process.Snapshot, st *profile.Stack) string {
 	var b strings.Builder

@@ -168,8 +168,8 @@ func TestJavacIsWhole(t *testing.T) {
 	})
 }
 
-// checkWhole takes n samples and fails if more than perMille of a thousand are lost, or
-// are not at their thread's root.
+// checkWhole takes n samples and fails if more than perMille of a thousand are not at their thread's root, or are lost:
+// of few, more may be.
 func checkWhole(t *testing.T, s *session.Session, n int, perMille float64) {
 	const most = 8
 	shown := 0
@@ -197,8 +197,14 @@ func checkWhole(t *testing.T, s *session.Session, n int, perMille float64) {
 	if got.attempted() != got.whole+truncated+lost {
 		t.Error("some looks are not accounted for")
 	}
-	if bound := int(perMille * float64(got.attempted()) / 1000); truncated > bound || lost > bound {
-		t.Errorf("%d truncated and %d lost of %d: at most %d each", truncated, lost, got.attempted(), bound)
+	mostCut := int(perMille * float64(got.attempted()) / 1000)
+	mostLost := mostCut
+	if n < 5000 {
+		// A machine that takes the CPU from the walker once for a third of a second fills the queue.
+		mostLost = got.attempted() / 50
+	}
+	if truncated > mostCut || lost > mostLost {
+		t.Errorf("%d truncated and %d lost of %d: at most %d and %d", truncated, lost, got.attempted(), mostCut, mostLost)
 	}
 	if got.whole < n/2 {
 		t.Errorf("only %d samples", got.whole)

@@ -35,8 +35,8 @@ func cpuOf(t *testing.T, s *scan, tid int) int64 {
 	return int64(stat.Ran)
 }
 
-// scanFor holds ticks at 100 Hz and counts how often the leader was due, and what it had run: of each tick an interval at
-// most, for that is what one can be paid. A tick in which a listing took long may have seen it run for many.
+// scanFor holds ticks at 100 Hz and counts how often the leader was due, and what it had run: of each tick an interval
+// at most, for that is what one can be paid. A tick in which a listing took long may have seen it run for many.
 func scanFor(s *scan, ticks int) (due int, ran int64) {
 	for range ticks {
 		before := uint64(0)

@@ -15,8 +15,8 @@ import (
 )
 
 // runTooLong is when a thread has stood so long that it cannot be the machine's fault: that may take a CPU from goprof
-// for a second while it holds one. What does not answer never does, so a thread that is not let go stands as long as the
-// run.
+// for a second while it holds one. What does not answer never does, so a thread that is not let go stands as long as
+// the run.
 const runTooLong = 100 * ptrace.StandsAtMost
 
 // runUntil samples until it is enough, for a minute at most, and returns how many snapshots of each thread came.

@@ -142,7 +142,7 @@ func TestVirtualLoad(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", append(append(mode.flags, "--"), mode.args...)...)
 				s := attach(t, jvm.PID)
 				opt := session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true}
-				p, _, err := s.Record(untilEnough(t, &opt, duration, 200), opt)
+				p, _, err := s.Record(untilEnough(t, &opt, duration, 300), opt)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -154,7 +154,8 @@ func TestSamplesWhenCPUsAreShort(t *testing.T) {
 	if got.Attempted > owed+int64(len(tids)*12)+chance(owed) {
 		t.Errorf("%d samples of %d ms of CPU time", got.Attempted, owed)
 	}
-	if lost := got.LostSum(); lost*100 > got.Attempted {
+	// Not those for which the test itself had no CPU, to take them out of the queue.
+	if lost := got.LostSum() - got.Lost[ptrace.QueueFull]; lost*100 > got.Attempted {
 		t.Errorf("lost %v of %d", got.Lost, got.Attempted)
 	}
 	t.Logf("%d of %d owed, %d late, lost %v, pauses p50 %v p99 %v max %v, skipped %d of %d", got.Taken, owed, got.Late,

@@ -335,7 +335,8 @@ func TestFlushJFR(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	awaitHandler(t, cmd.Process.Pid, syscall.SIGUSR1)                 // before, it would end goprof
+	// Before it is caught the signal would end goprof.
+	awaitHandler(t, cmd.Process.Pid, syscall.SIGUSR1)
 	for _, err := os.Stat(name); err != nil; _, err = os.Stat(name) { // until there is a sample
 		if err := cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 			t.Fatal(err)

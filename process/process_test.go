@@ -66,7 +66,7 @@ func startShell(t testing.TB, script string, args ...string) (*exec.Cmd, io.Writ
 // eventually waits until something holds that must come to hold.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for range 2000 {
+	for range 12_000 {
 		if holds() {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
@@ -32,7 +33,8 @@ func TestFreezeWhileSampling(t *testing.T) {
 			})
 			used := time.Duration(ctest.Ran(t, p.PID, p.PID) - before)
 			t.Logf("%d samples, %d late, lost %v, %v used", got.Taken, got.Late, got.Lost, used)
-			if got.err != nil || got.Taken < 200 || got.LostSum() > 3 ||
+			// The queue is full where the test itself had no CPU.
+			if got.err != nil || got.Taken < 200 || got.LostSum()-got.Lost[ptrace.QueueFull] > 3 ||
 				got.Attempted > int64(used/interval)+3+chance(int64(used/interval)) {
 				t.Errorf("%v: %d looks, lost %v, in %v of CPU time", got.err, got.Attempted, got.Lost, used)
 			}

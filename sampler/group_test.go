@@ -89,8 +89,14 @@ func TestGroupSharesFairly(t *testing.T) {
 		before = append(before, ProcessCPU(p.PID))
 	}
 	members[1].SetShare(0.5)
+	began, visitsBefore := time.Now(), g.Stats().Visits
 	for ProcessCPU(members[0].pid)-before[0] < 1500*time.Millisecond {
 		time.Sleep(20 * time.Millisecond)
+	}
+	// As needTicks, for what a group counts.
+	asked := int64(time.Since(began)/interval) * int64(len(onlineCPUs()))
+	if held := g.Stats().Visits - visitsBefore; held < asked*3/4 {
+		t.Skipf("not judged: there was a CPU for %d visits of %d", held, asked)
 	}
 	for i, m := range members {
 		used := ProcessCPU(m.pid) - before[i]
@@ -138,12 +144,12 @@ func TestGroupRestsWithoutMembers(t *testing.T) {
 		for g.Stats().Members > 0 {
 			time.Sleep(5 * time.Millisecond)
 		}
-		time.Sleep(20 * time.Millisecond) // a visit may be under way
-		before := g.Stats()
-		time.Sleep(100 * time.Millisecond)
-		if after := g.Stats(); after.Visits != before.Visits {
-			t.Errorf("%d visits of a group of %d", after.Visits-before.Visits, after.Members)
-		}
+		var before GroupStats
+		ctest.Eventually(t, "no CPU is visited", func() bool { // a visit may be under way
+			before = g.Stats()
+			time.Sleep(100 * time.Millisecond)
+			return g.Stats().Visits == before.Visits
+		})
 		sleeper := exec.Command("sleep", "1000")
 		if err := sleeper.Start(); err != nil {
 			t.Fatal(err)

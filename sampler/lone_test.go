@@ -23,6 +23,7 @@ func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 			interval, got.Attempted, owed, got.Skipped, got.Ticks,
 			got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(),
 			100*got.CPU.Seconds()/got.Wall.Seconds())
+		needTicks(t, &got.Stats)
 		if off := got.Attempted - owed; off > chance(owed)+owed/20 || off < -chance(owed)-owed/5 {
 			t.Errorf("%v: %d samples of %d owed", interval, got.Attempted, owed)
 		}

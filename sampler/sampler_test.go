@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
@@ -156,7 +154,8 @@ func TestSamplesWhenCPUsAreShort(t *testing.T) {
 	if got.Attempted > owed+int64(len(tids)*12)+chance(owed) {
 		t.Errorf("%d samples of %d ms of CPU time", got.Attempted, owed)
 	}
-	if lost := got.LostSum(); lost*100 > got.Attempted {
+	// Not those for which the test itself had no CPU, to take them out of the queue.
+	if lost := got.LostSum() - got.Lost[ptrace.QueueFull]; lost*100 > got.Attempted {
 		t.Errorf("lost %v of %d", got.Lost, got.Attempted)
 	}
 	t.Logf("%d of %d owed, %d late, lost %v, pauses p50 %v p99 %v max %v, skipped %d of %d", got.Taken, owed, got.Late,
@@ -173,23 +172,12 @@ func TestTargetThatEndsIsANormalEnd(t *testing.T) {
 		untilSamples(20)(seen)
 		p.Process.Kill()
 		p.Wait()
-		for range 60000 { // until Run has seen it by itself
-			time.Sleep(time.Millisecond)
-			if seen.Load() < 0 {
-				return
-			}
-			if !alive(p.PID) {
-				time.Sleep(500 * time.Millisecond)
-				return
-			}
-		}
+		time.Sleep(time.Minute) // Run sees it by itself
 	})
 	if got.err != nil || !got.Ended {
 		t.Errorf("error %v, ended %v", got.err, got.Ended)
 	}
 }
-
-func alive(pid int) bool { return unix.Kill(pid, 0) == nil }
 
 func TestRunOnNobody(t *testing.T) {
 	_, err := New(1<<22, ctest.CPU()).Run(context.Background(), Config{Interval: time.Second}, NewQueue(1))
@@ -221,11 +209,11 @@ func TestWalkerThatIsBehind(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var held []*look.Look
 	go func() {
+		defer cancel()
 		for range 4 {
 			held = append(held, <-q.Looks())
 		}
-		time.Sleep(300 * time.Millisecond)
-		cancel()
+		ctest.Eventually(t, "samples are lost", func() bool { return s.Stats().Lost[ptrace.QueueFull] > 0 })
 	}()
 	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
 	if err != nil || got.Taken != 4 || got.Lost[ptrace.QueueFull] == 0 || got.Attempted != 4+got.LostSum() {
@@ -358,12 +346,28 @@ func poolsRun(t *testing.T, noNotes bool) {
 		t.Errorf("%d samples of %d owed", all, owed)
 	}
 	share := float64(usedMuch) / float64(used)
-	if off := math.Abs(float64(much)/float64(all) - share); off > 4*math.Sqrt(share*(1-share)/float64(all)) {
-		t.Errorf("the busier pool has %.3f of the time and %.3f of the samples", share, float64(much)/float64(all))
+	want := share
+	if noNotes {
+		want = shareOfLonger(share, float64(all)/(float64(owed)*float64(got.Ticks)/float64(got.Ticks+got.Skipped)))
+	}
+	if off := math.Abs(float64(much)/float64(all) - want); off > 4*math.Sqrt(want*(1-want)/float64(all)) {
+		t.Errorf("the busier pool has %.3f of the time and %.3f of the samples, which should be %.3f", share,
+			float64(much)/float64(all), want)
 	}
 	if sampled < 0.95 && got.Visits {
 		t.Errorf("%.1f %% of the CPU time is sampled", 100*sampled)
 	}
+}
+
+// shareOfLonger is the share of samples that those have who have such a share of the time, where so many of the samples
+// that are owed are met. The others, who run half as long at a time, are missed twice as often: they have more often
+// moved before they are asked.
+func shareOfLonger(share, met float64) float64 {
+	if met >= 1 {
+		return share
+	}
+	missed := (1 - met) / (2 - share) // share*missed + (1-share)*2*missed = 1-met
+	return share * (1 - missed) / met
 }
 
 // shortLives is a program whose threads each use 2 ms of CPU time in 20 ms and end; some 250 in a second.

@@ -299,11 +299,11 @@ func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time
 
 // quietProgram is many threads that sleep, and one that waits in two places in turn, deeper and less deep: it goes to
 // the other when it is told to, which takes it some microseconds, and has a thread live for a moment, which nobody will
-// have met.
+// have met. It says a number where it is about to wait.
 const quietProgram = `
 #include <unistd.h>
 static void *idle(void *x) { if (x) pause(); return 0; }
-static void waitHere(void) { char c; while (read(0, &c, 1) != 1); }
+static void waitHere(void) { char c; say(0); while (read(0, &c, 1) != 1); }
 static int waitDeeper(int n) {
 	volatile char pad[1024];
 	pad[n] = n;
@@ -333,7 +333,11 @@ int main(int argc, char **argv) {
 func TestQuietThreadsAreNotAsked(t *testing.T) {
 	const threads, moves, interval = 600, 40, 10 * time.Millisecond
 	p := ctest.Run(t, quietProgram, strconv.Itoa(threads))
-	ctest.Eventually(t, "waits", func() bool { return ctest.State(p.PID, p.PID) == 'S' })
+	waits := func() { // a busy machine may not let it run for long
+		p.Number(t)
+		ctest.Eventually(t, "waits", func() bool { return ctest.State(p.PID, p.PID) == 'S' })
+	}
+	waits()
 	w, q := NewWall(p.PID, ctest.NeedCPU(t), WallOptions{}), NewQueue(1024)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -358,6 +362,7 @@ func TestQuietThreadsAreNotAsked(t *testing.T) {
 		for range moves {
 			ticks(3) // it is looked at once in each tick
 			p.In.Write([]byte("x"))
+			waits()
 		}
 		ticks(3)
 	}()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 func TestTakeOver(t *testing.T) {
 	const rate = 200.0
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "-Xmx64m", "--", "1", "7")
+	clock := watchCPU(t, jvm.PID)
 	old := startAgent(t, "--rate", "200")
 	old.awaitFolder(t)
 	next := &liveAgent{dir: old.dir}
@@ -52,9 +54,11 @@ func TestTakeOver(t *testing.T) {
 	next.end(t)
 	spans := spansOf(t, old.filesOf(t, jvm.PID))
 	for i := 1; i < len(spans); i++ {
-		// A batch without a sample makes no file: the last one of the old agent may be some milliseconds long.
-		if gap := spans[i].from.Sub(spans[i-1].to); gap < -time.Millisecond || gap > 100*time.Millisecond {
-			t.Errorf("%v between files %d and %d of %d", gap, i-1, i, len(spans))
+		// A batch without a sample makes no file: the last one of the old agent may be some milliseconds long, or, where
+		// the JVM had no CPU, longer. A batch that is lost has CPU time of the JVM in it.
+		from, to := spans[i-1].to, spans[i].from
+		if used := clock.usedIn(from, to); to.Sub(from) < -time.Millisecond || used > 100*time.Millisecond {
+			t.Errorf("%v between files %d and %d of %d, with %v of CPU time", to.Sub(from), i-1, i, len(spans), used)
 		}
 	}
 	if !strings.Contains(next.log.String(), "took over at") {
@@ -68,6 +72,43 @@ func TestTakeOver(t *testing.T) {
 	if math.Abs(float64(samples)-due) > 0.2*due+2*rate { // files begin and end up to a second before and after
 		t.Errorf("%d samples of %v of CPU time: %.0f are due", samples, used, due)
 	}
+}
+
+// cpuClock is what a process had used at moments that are some milliseconds apart.
+type cpuClock struct {
+	mu   sync.Mutex
+	at   []time.Time
+	used []time.Duration
+}
+
+// watchCPU reads a process's clock until the test ends.
+func watchCPU(t *testing.T, pid int) *cpuClock {
+	c := &cpuClock{}
+	go func() {
+		for ; t.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
+			used := sampler.ProcessCPU(pid)
+			c.mu.Lock()
+			c.at, c.used = append(c.at, time.Now()), append(c.used, used)
+			c.mu.Unlock()
+		}
+	}()
+	return c
+}
+
+// usedIn is what was used between two moments, as if evenly between two readings.
+func (c *cpuClock) usedIn(from, to time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.usedUntil(to) - c.usedUntil(from)
+}
+
+func (c *cpuClock) usedUntil(when time.Time) time.Duration {
+	i, _ := slices.BinarySearchFunc(c.at, when, time.Time.Compare)
+	if i == 0 || i == len(c.at) {
+		return c.used[min(i, len(c.at)-1)]
+	}
+	part := when.Sub(c.at[i-1]).Seconds() / c.at[i].Sub(c.at[i-1]).Seconds()
+	return c.used[i-1] + time.Duration(part*float64(c.used[i]-c.used[i-1]))
 }
 
 // fileSpan is what a file is about.

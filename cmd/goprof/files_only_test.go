@@ -43,7 +43,7 @@ func TestFilesAreReadWithoutRights(t *testing.T) {
 				cmd.Process.Kill()
 				cmd.Wait()
 			}()
-			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			for end := time.Now().Add(screenLimit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 				if all, guarded := rightsOf(t, cmd.Process.Pid); all > 0 && all == guarded {
 					return
 				}

@@ -26,13 +26,13 @@ func TestLiveScripts(t *testing.T) {
 				own := fmt.Sprintf("%dr%d", jdk.Version, os.Getpid()) // other runs of this test may go on beside it
 				env.Setenv("JDK", own)
 				env.Setenv("MAIN", "Scripted"+own)
-				brief := 1
+				brief := 3 // a starved machine takes more than a second to start a JVM
 				if os.Getenv("GOPROF_EMULATED") != "" {
 					brief = 15
 				}
 				env.Setenv("BRIEF", strconv.Itoa(brief))
-				env.Setenv("LONG", strconv.Itoa(3*brief))
-				env.Setenv("LIFE", strconv.Itoa(60*brief))
+				env.Setenv("LONG", strconv.Itoa(2*brief))
+				env.Setenv("LIFE", strconv.Itoa(200*brief))
 				return nil
 			},
 		})

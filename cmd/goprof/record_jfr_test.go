@@ -25,6 +25,7 @@ import (
 	"goprof/output/recording"
 	"goprof/profile"
 	"goprof/sampler/session"
+	machine "goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -291,7 +292,7 @@ func TestVirtualJFR(t *testing.T) {
 // waitForFile waits until a file has at least so many bytes, and returns how many.
 func waitForFile(t *testing.T, name string, more int64) int64 {
 	t.Helper()
-	for range 600 {
+	for range 2400 {
 		if info, err := os.Stat(name); err == nil && info.Size() > more {
 			return info.Size()
 		}
@@ -334,7 +335,8 @@ func TestFlushJFR(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(jvmtest.Slow(time.Second))
+	// Before it is caught the signal would end goprof.
+	awaitHandler(t, cmd.Process.Pid, syscall.SIGUSR1)
 	for _, err := os.Stat(name); err != nil; _, err = os.Stat(name) { // until there is a sample
 		if err := cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 			t.Fatal(err)
@@ -351,6 +353,18 @@ func TestFlushJFR(t *testing.T) {
 	if b := readJFR(t, name); b.events["goprof.Account"] != 1 {
 		t.Errorf("after Ctrl-C: events %v", b.events)
 	}
+}
+
+// awaitHandler waits until a process catches a signal.
+func awaitHandler(t *testing.T, pid int, sig syscall.Signal) {
+	t.Helper()
+	machine.WaitFor(t, "the signal is caught", func() bool {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		_, caught, _ := strings.Cut(string(status), "\nSigCgt:\t")
+		mask := uint64(0)
+		fmt.Sscanf(caught, "%x", &mask)
+		return mask>>(sig-1)&1 != 0
+	})
 }
 
 // TestFullDiskJFR: a disk that is full in the middle ends the recording, with what was written before.
@@ -395,7 +409,15 @@ func TestLoop(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(jvmtest.Slow(4500 * time.Millisecond))
+		begun := map[string]bool{}
+		machine.WaitFor(t, "a fourth file is begun", func() bool {
+			names, _ := filepath.Glob(filepath.Join(dir, "a-2*"+end))
+			for _, name := range names {
+				begun[name] = true
+			}
+			return len(begun) >= 4
+		})
+		time.Sleep(500 * time.Millisecond) // it has samples, too
 		cmd.Process.Signal(os.Interrupt)
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%v: %s", err, told.String())

@@ -7,14 +7,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"goprof/cmd/goprof/exit"
+	machine "goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -199,8 +203,23 @@ func TestTopWithoutTerminal(t *testing.T) {
 // TestTopOnceOfOneThatEnds: a JVM that ends meanwhile is an error, as nothing can be compared.
 func TestTopOnceOfOneThatEnds(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "3")
-	time.AfterFunc(jvmtest.Slow(5*time.Second), jvm.Kill) // goprof has attached by then
-	if code, told := runGoprof(t, "top", strconv.Itoa(jvm.PID), "--once", "-d", "60"); code != exit.TargetGone {
-		t.Errorf("exit code %d: %s", code, told)
+	cmd := exec.CommandContext(t.Context(), "goprof", "top", strconv.Itoa(jvm.PID), "--once", "-d", "60")
+	var told strings.Builder
+	cmd.Stderr = &told
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	memory := fmt.Sprintf("/proc/%d/mem", jvm.PID)
+	machine.WaitFor(t, "goprof reads the JVM's memory", func() bool {
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", cmd.Process.Pid))
+		return slices.ContainsFunc(files, func(fd string) bool {
+			to, _ := os.Readlink(fd)
+			return to == memory
+		})
+	})
+	time.Sleep(time.Second) // for the first reading, which is not to be compared with anything
+	jvm.Kill()
+	if cmd.Wait(); exit.Code(cmd.ProcessState.ExitCode()) != exit.TargetGone {
+		t.Errorf("exit code %d: %s", cmd.ProcessState.ExitCode(), told.String())
 	}
 }

@@ -175,7 +175,7 @@ func TestKeysAndDark(t *testing.T) {
 		t.Errorf("at %q: %q", b.Text("frame"), got)
 	}
 	b.Press("c")
-	for range 40 {
+	for range 2400 { // a minute bounds a hang
 		if b.Text("figures") == "copied" {
 			break
 		}

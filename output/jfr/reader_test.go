@@ -270,7 +270,7 @@ func TestHostile(t *testing.T) {
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), test.problem) {
 				t.Errorf("%v", err)
 			}
-			if d := time.Since(begin); d > time.Second {
+			if d := time.Since(begin); d > 20*time.Second { // what a file says is not done a billion times
 				t.Errorf("it took %v", d)
 			}
 		})

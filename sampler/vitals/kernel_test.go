@@ -95,7 +95,7 @@ func TestThrottled(t *testing.T) {
 	v := of(t, c.Process.Pid)
 	var a, b Reading
 	v.readCgroup(&a.Cgroup)
-	for range 500 { // until it was throttled ten times, however long that takes here
+	for range 6000 { // until it was throttled ten times, however long that takes here
 		v.readCgroup(&b.Cgroup)
 		if n, ok := grown(a.Cgroup.Throttled, b.Cgroup.Throttled).Get(); ok && n >= 10 {
 			break

@@ -226,7 +226,7 @@ func TestPinned(t *testing.T) {
 				}
 				p.Command("pin 5")
 				var r *Reading
-				for range 200 {
+				for range 6000 { // this bounds a hang
 					if r = p.read(); len(r.JVM.Virtual.Pinned) > 0 && r.JVM.Virtual.Mounted.Or(0) == 1 {
 						break
 					}
@@ -276,7 +276,7 @@ func TestStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r *Reading
-	for range 500 { // its threads stop one after the other
+	for range 6000 { // its threads stop one after the other
 		if r = p.read(); !slices.ContainsFunc(r.Threads, func(th Thread) bool { return th.State != 'T' }) {
 			break
 		}

@@ -132,7 +132,7 @@ func (p *Page) Text(id string) string {
 func (p *Page) Expect(texts ...string) {
 	p.T.Helper()
 	summary := ""
-	for range 200 {
+	for range 2400 { // a minute bounds a hang
 		summary = p.Text("summary")
 		if missing(summary, texts) == "" {
 			return

@@ -108,11 +108,10 @@ func (p *Program) Number(t testing.TB) int {
 // Eventually waits for something that must happen; how soon is no part of the test.
 func Eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for range 20000 {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if f() {
 			return
 		}
-		time.Sleep(time.Millisecond)
 	}
 	t.Fatalf("it never came to this: %s", what)
 }

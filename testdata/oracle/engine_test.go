@@ -3,7 +3,6 @@
 package oracle
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -74,10 +73,8 @@ func TestPerfVirtual(t *testing.T) {
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		withPerf(t)
 		jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", "--", "16", "25")
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		p, sum, err := attach(t, jvm.PID).Record(ctx,
-			session.RecordOptions{Interval: time.Millisecond, Threads: true, Engine: session.PerfEngine})
+		opt := session.RecordOptions{Interval: time.Millisecond, Threads: true, Engine: session.PerfEngine}
+		p, sum, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, 3*time.Second, 300), opt)
 		if err != nil || sum.Meta.Engine != "perf" || sum.Pauses.Count != 0 {
 			t.Fatalf("%v, %+v", err, sum)
 		}

@@ -115,7 +115,7 @@ func changed(p *process.Process, pages []codePage) (list []string) {
 // checkPages waits until pages are as in the file: the kernel takes the probes out when it closes the descriptors.
 func checkPages(t *testing.T, p *process.Process, pages []codePage) {
 	t.Helper()
-	for deadline := time.Now().Add(jvmtest.Slow(20 * time.Second)); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(jvmtest.Slow(time.Minute)); ; time.Sleep(2 * time.Millisecond) {
 		bad := changed(p, pages)
 		if len(bad) == 0 {
 			return
@@ -126,9 +126,9 @@ func checkPages(t *testing.T, p *process.Process, pages []codePage) {
 	}
 }
 
-// awaitProbe waits until a page is changed, or for some seconds.
+// awaitProbe waits until a page is changed, or for a minute.
 func awaitProbe(p *process.Process, pages []codePage) {
-	for deadline := time.Now().Add(jvmtest.Slow(20 * time.Second)); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(jvmtest.Slow(time.Minute)); time.Now().Before(deadline); {
 		if len(changed(p, pages)) > 0 {
 			return
 		}

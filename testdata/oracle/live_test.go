@@ -76,6 +76,16 @@ func sampleBy(t testing.TB, s *session.Session, engine session.EngineName, inter
 	return out
 }
 
+// needTicks ends a test whose figures mean little, because the machine gave the sampling thread no CPU at more than a
+// quarter of its ticks. That these ticks are counted is what goprof promises then.
+func needTicks(t testing.TB, got *sampler.Stats) {
+	t.Helper()
+	if got.Skipped > got.Ticks/4 {
+		t.Skipf("not judged: there was no CPU for the sampling thread at %d ticks, beside %d that were held", got.Skipped,
+			got.Ticks)
+	}
+}
+
 // describe prints a stack and what is around its top, for a failed test.
 func describe(s *session.Session, snap *process.Snapshot, st *profile.Stack) string {
 	var b strings.Builder
@@ -158,8 +168,8 @@ func TestJavacIsWhole(t *testing.T) {
 	})
 }
 
-// checkWhole takes n samples and fails if more than perMille of a thousand are lost, or
-// are not at their thread's root.
+// checkWhole takes n samples and fails if more than perMille of a thousand are not at their thread's root, or are lost:
+// of few, more may be.
 func checkWhole(t *testing.T, s *session.Session, n int, perMille float64) {
 	const most = 8
 	shown := 0
@@ -187,8 +197,14 @@ func checkWhole(t *testing.T, s *session.Session, n int, perMille float64) {
 	if got.attempted() != got.whole+truncated+lost {
 		t.Error("some looks are not accounted for")
 	}
-	if bound := int(perMille * float64(got.attempted()) / 1000); truncated > bound || lost > bound {
-		t.Errorf("%d truncated and %d lost of %d: at most %d each", truncated, lost, got.attempted(), bound)
+	mostCut := int(perMille * float64(got.attempted()) / 1000)
+	mostLost := mostCut
+	if n < 5000 {
+		// A machine that takes the CPU from the walker once for a third of a second fills the queue.
+		mostLost = got.attempted() / 50
+	}
+	if truncated > mostCut || lost > mostLost {
+		t.Errorf("%d truncated and %d lost of %d: at most %d and %d", truncated, lost, got.attempted(), mostCut, mostLost)
 	}
 	if got.whole < n/2 {
 		t.Errorf("only %d samples", got.whole)

@@ -66,10 +66,7 @@ func mixRun(t *testing.T, jdk jvmtest.JDK, samples int) {
 		}
 	})
 	truth := trueShares(t, jvm)
-	if got.stats.Skipped > got.stats.Ticks/4 {
-		t.Skipf("not judged: there was no CPU for the sampling thread at %d ticks, beside %d that were held",
-			got.stats.Skipped, got.stats.Ticks)
-	}
+	needTicks(t, &got.stats)
 	for _, c := range []struct {
 		what string
 		by   map[string]float64

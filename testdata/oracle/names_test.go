@@ -177,24 +177,7 @@ func TestRecordShape(t *testing.T) {
 
 func recordedTree(t *testing.T, s *session.Session, opt session.RecordOptions) *output.Tree {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	visits := make(chan session.Visit)
-	opt.Visits = visits
-	go func() {
-		for ctx.Err() == nil {
-			select {
-			case visits <- func(p *profile.Profile, sum *profile.Summary) {
-				if sum.Samples >= 200 {
-					cancel()
-				}
-			}:
-				time.Sleep(20 * time.Millisecond)
-			case <-ctx.Done():
-			}
-		}
-	}()
-	p, sum := record(t, s, ctx, opt)
+	p, sum := record(t, s, untilEnough(t, &opt, 0, 200), opt)
 	var text strings.Builder
 	if err := output.Collapsed(&text, p); err != nil {
 		t.Fatal(err)

@@ -59,6 +59,7 @@ func poolsRun(t *testing.T, jdk jvmtest.JDK, engine session.EngineName, threads,
 		"samples; %.3f of all time is in samples; %d lost; goprof %.1f %% of a CPU",
 		len(much)+len(little), n, due, truth, seen, float64(billed)/float64(got.stats.Times.Process), got.stats.LostSum(),
 		100*got.stats.CPU.Seconds()/got.stats.Wall.Seconds())
+	needTicks(t, &got.stats)
 	if math.Abs(n-due) > due/10+4*math.Sqrt(due) {
 		t.Errorf("%.0f samples where %.0f are due", n, due)
 	}

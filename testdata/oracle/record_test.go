@@ -74,6 +74,31 @@ func after(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
+// untilEnough is a context for a recording that lasts so long, and on until there are so many samples: on a starved
+// machine few come. It ends after two minutes in any case.
+func untilEnough(t *testing.T, opt *session.RecordOptions, d time.Duration, samples int64) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d+2*time.Minute)
+	t.Cleanup(cancel)
+	visits := make(chan session.Visit)
+	opt.Visits = visits
+	began := time.Now()
+	look := func(_ *profile.Profile, sum *profile.Summary) {
+		if sum.Samples >= samples && time.Since(began) >= d {
+			cancel()
+		}
+	}
+	go func() {
+		for ctx.Err() == nil {
+			select {
+			case visits <- look:
+				time.Sleep(20 * time.Millisecond)
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return ctx
+}
+
 // TestRecordThreads: with Threads each stack begins with the thread that it is of.
 func TestRecordThreads(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

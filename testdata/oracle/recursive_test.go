@@ -16,7 +16,8 @@ import (
 // has more polls than calls, with full records and without.
 func TestRecursive(t *testing.T) {
 	const depth, samples = 100, 400
-	inline := []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=inline,truth.Recursive::work"}
+	// -Xbatch: nothing goes on before it is compiled, so that all is when the bottom has been reached.
+	inline := []string{"-Xbatch", "-XX:CompileCommand=quiet", "-XX:CompileCommand=inline,truth.Recursive::work"}
 	full := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range []struct {
@@ -26,10 +27,9 @@ func TestRecursive(t *testing.T) {
 			append(slices.Clip(full), "-XX:TieredStopAtLevel=1")}} {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Recursive", append(slices.Clip(mode.flags), inline...)...)
-				for jvm.Command("rounds")[0] == "0" {
+				for len(jvm.Command("rounds")[0]) < 3 { // a hundred
 					time.Sleep(10 * time.Millisecond)
 				}
-				time.Sleep(time.Second) // until all is compiled
 				in, inlined, right := 0, 0, 0
 				var wrong *profile.Stack
 				sample(t, attach(t, jvm.PID), time.Millisecond, samples, func(_ *look.Look, st *profile.Stack) {

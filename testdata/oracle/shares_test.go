@@ -28,7 +28,13 @@ import (
 // want of a CPU: where goprof may not have real-time priority, or a hypervisor takes the CPUs away, it is
 // woken where the running thread calls the scheduler. In this program that is "other": it reads its thread's
 // CPU clock there, and with that the kernel looks whether the thread's time is over (docs/decisions/0003).
-const tolerance = 1.5
+//
+// One run in 40 of a perfect sampler is beyond that by chance (drawn 200,000 times). So there is another one then, with
+// more samples, for itself: an error that is there each time is a larger part of what chance does to these.
+const (
+	tolerance = 1.5
+	shareRuns = 3
+)
 
 // TestShares samples a program that measures itself what share of its CPU time each of its
 // parts takes. Longer, so that smaller biases show, and with more threads than there are CPUs:
@@ -44,29 +50,34 @@ func sharesRun(t *testing.T, jdk jvmtest.JDK, threads, samples int) {
 	s := attach(t, jvm.PID)
 	s.Walker.Warm()
 	tids := threadsCalled(t, s, "shares-")
-	seen := newShareCount()
-	jvm.Command("mark")
 	strict := os.Getenv("GOPROF_SHARES_STRICT") != ""
 	without := "other"
 	if strict {
 		without = ""
 	}
-	got := sample(t, s, time.Millisecond, samples, func(snap *look.Look, st *profile.Stack) {
-		if tids[snap.TID] {
-			seen.add(st)
+	var part *shareCount
+	var partTruth map[string]float64
+	times := math.Inf(1)
+	for run := 1; times > tolerance && run <= shareRuns; run++ {
+		seen := newShareCount()
+		jvm.Command("mark")
+		got := sample(t, s, time.Millisecond, run*samples, func(snap *look.Look, st *profile.Stack) {
+			if tids[snap.TID] {
+				seen.add(st)
+			}
+		})
+		if strict {
+			seen.lose(int(got.stats.LostSum()))
 		}
-	})
-	if strict {
-		seen.lose(int(got.stats.LostSum()))
+		truth := trueShares(t, jvm)
+		all := seen.distance(truth) / perfectDistance(truth, seen.samples)
+		part, partTruth = seen.without(without, truth)
+		times = part.distance(partTruth) / perfectDistance(partTruth, part.samples)
+		t.Logf("%d samples: %.2f times a perfect sampler's distance, without %q %.2f times; of all walks %d truncated, of "+
+			"all looks %d lost\n%s",
+			seen.samples, all, without, times, got.attempted()-got.whole-int(got.stats.LostSum()), got.stats.LostSum(),
+			seen.table(truth))
 	}
-	truth := trueShares(t, jvm)
-	all := seen.distance(truth) / perfectDistance(truth, seen.samples)
-	part, partTruth := seen.without(without, truth)
-	times := part.distance(partTruth) / perfectDistance(partTruth, part.samples)
-	t.Logf("%d samples: %.2f times a perfect sampler's distance, without %q %.2f times; of all walks %d truncated, of "+
-		"all looks %d lost\n%s",
-		seen.samples, all, without, times, got.attempted()-got.whole-int(got.stats.LostSum()), got.stats.LostSum(),
-		seen.table(truth))
 	part.checkAllSeen(t, partTruth)
 	if times > tolerance {
 		t.Errorf("the shares are off by %.2f times what a perfect sampler's are, more than %.1f", times, tolerance)

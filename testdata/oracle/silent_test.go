@@ -90,7 +90,8 @@ func TestSilentStacks(t *testing.T) {
 			if sum.Silent != 2 || sum.LostBy[profile.Silent.String()] < 2 || sum.Attempted != sum.Whole+sum.Truncated+sum.Lost {
 				t.Errorf("%s: %d silent threads, lost: %v", mode, sum.Silent, sum.LostBy)
 			}
-			if sum.Pauses.Max > 10*sum.Pauses.Bound || sum.Pauses.Bound == 0 {
+			// A machine may take the CPU from goprof for a second while it holds a thread; what does not answer never does.
+			if sum.Pauses.Max > 100*sum.Pauses.Bound || sum.Pauses.Bound == 0 {
 				t.Errorf("%s: a thread stood for %v", mode, sum.Pauses.Max)
 			}
 			named := strings.Count(errs, "memory-hangs: thread [silent tid=")
@@ -191,8 +192,10 @@ func TestSilentVariables(t *testing.T) {
 		defer jvm.Kill()
 		pid, stacks := strconv.Itoa(jvm.PID), filepath.Join(dir, "o.collapsed")
 		go func() {
-			for range 1000 { // goprof makes its file at the end; by then it has samples
-				time.Sleep(2 * time.Millisecond)
+			// goprof makes its file at the end. However long it takes to begin, it has samples then.
+			for range 20 {
+				awaitHolding(t, jvm.PID)
+				time.Sleep(10 * time.Millisecond)
 			}
 			os.WriteFile(now, nil, 0o600)
 		}()

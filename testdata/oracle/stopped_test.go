@@ -98,7 +98,7 @@ func held(t *testing.T, pid int) (traced int) {
 // awaitHolding waits until somebody traces a thread: goprof has begun.
 func awaitHolding(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(jvmtest.Slow(10 * time.Second)); held(t, pid) == 0; {
+	for deadline := time.Now().Add(jvmtest.Slow(time.Minute)); held(t, pid) == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("goprof has not begun")
 		}

@@ -126,19 +126,21 @@ func (c *troubled) missing(threads []dumpedThread) string {
 	return ""
 }
 
+// checkRecord records until what is busy has a sample: on a starved machine it may not run in two seconds.
 func (c *troubled) checkRecord(t *testing.T, goprof string, pid int) {
 	t.Helper()
-	r := runIt(t, goprof, "record", "--pid", strconv.Itoa(pid), "-d", "4", "-r", "200", "-t", "-o", "-", "--summary",
-		"sum.json")
-	if c.busy == "" {
-		if r.code != 7 && r.code != 0 { // a thread of the VM's own may have used a little
-			t.Errorf("%+v", r)
+	var r ran
+	for range 10 {
+		r = runIt(t, goprof, "record", "--pid", strconv.Itoa(pid), "-d", "2", "-r", "200", "-t", "-o", "-", "--summary",
+			"sum.json")
+		if r.code != 7 && r.code != 0 { // 7: no sample
+			t.Fatalf("%+v", r)
 		}
-		return
+		if c.busy == "" || r.code == 0 && strings.Contains(r.out, strings.Trim(c.busy, "[]")) {
+			return // where nothing is busy a thread of the VM's own may have used a little
+		}
 	}
-	if r.code != 0 || !strings.Contains(r.out, strings.Trim(c.busy, "[]")) {
-		t.Errorf("no %s\n%s\n%s", c.busy, r.err, r.out)
-	}
+	t.Errorf("no %s\n%s\n%s", c.busy, r.err, r.out)
 }
 
 // TestManyThreads: a dump of thousands of threads is complete, whole, and small. With -v it says what it took.

@@ -124,7 +124,7 @@ func withoutDebugInformation(t *testing.T, jdk jvmtest.JDK) {
 	}
 	tid, compiled := threads[0].TID, 0
 	th, _ := s.Thread(tid)
-	for i := range 200 {
+	for i := 0; i < 200 || compiled == 0 && i < 100*200; i++ { // a starved compiler takes its time
 		own, snap := stopShadow(t, s, shadow, tid, th, func() {})
 		var st profile.Stack
 		s.Walker.Walk(snap, &st)

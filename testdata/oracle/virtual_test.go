@@ -3,7 +3,6 @@
 package oracle
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -108,7 +107,7 @@ func withCarriers(threads []dumpedThread) []dumpedThread {
 // callers are in the heap: at least 99 of 100 stacks are whole on each JDK, down to their own root. On a machine
 // where goprof has to wait for a CPU right after a pause some have moved on by then, so one mode alone may have fewer.
 func TestVirtualLoad(t *testing.T) {
-	duration := 5 * time.Second
+	duration := 3 * time.Second
 	if s := os.Getenv("GOPROF_VIRTUAL_LOAD"); s != "" {
 		duration, _ = time.ParseDuration(s)
 	}
@@ -142,9 +141,8 @@ func TestVirtualLoad(t *testing.T) {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", append(append(mode.flags, "--"), mode.args...)...)
 				s := attach(t, jvm.PID)
-				ctx, cancel := context.WithTimeout(t.Context(), duration)
-				defer cancel()
-				p, _, err := s.Record(ctx, session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true})
+				opt := session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true}
+				p, _, err := s.Record(untilEnough(t, &opt, duration, 300), opt)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -192,9 +190,8 @@ func serverRuns(t *testing.T) {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.VirtualServer", append(append(mode.flags, "--"), mode.args...)...)
 				s := attach(t, jvm.PID)
-				ctx, cancel := context.WithTimeout(t.Context(), duration)
-				defer cancel()
-				p, _, err := s.Record(ctx, session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true, Engine: testEngine})
+				opt := session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true, Engine: testEngine}
+				p, _, err := s.Record(untilEnough(t, &opt, duration, 200), opt)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -26,10 +26,12 @@ func TestWallShares(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		done := make(chan error, 1)
+		var missed float64 // part of the time whose ticks were not held
 		go func() {
 			_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond,
 				Threads: true, Wants: wanted, Visits: visits})
 			checkAccount(t, &sum)
+			missed = float64(sum.Skipped) * 5e-3 / sum.Meta.Duration.Seconds()
 			done <- err
 		}()
 		got := map[profile.Weight]*alternated{profile.Samples: {}, profile.WallTime: {}}
@@ -73,7 +75,13 @@ func TestWallShares(t *testing.T) {
 			share := float64(a.slept) / float64(a.slept+a.spun)
 			t.Logf("%d looks, by %v: slept %.3f of the time, by its own clock %.3f", looks, weight, share, want)
 			// 5 standard deviations of so many independent looks; but they come one for each 5 ms, of a period of 40.
-			if math.Abs(share-want) > 5*math.Sqrt(want*(1-want)/600) {
+			most := 5 * math.Sqrt(want*(1-want)/600)
+			if weight == profile.WallTime {
+				// Where the machine gave goprof no CPU, all of that time is of what the thread did at its end. If it had
+				// none either its own clock says that it span, and it sleeps as soon as it has one again.
+				most += missed
+			}
+			if math.Abs(share-want) > most {
 				t.Errorf("by %v: slept %.3f of the time, by its own clock %.3f", weight, share, want)
 			}
 			if a.other*10 > a.slept+a.spun {

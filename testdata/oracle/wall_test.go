@@ -157,9 +157,9 @@ func longEnough(d time.Duration) time.Duration { return max(d, jvmtest.Slow(d)/2
 func TestWallStates(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
-		p, sum := record(t, attach(t, jvm.PID), context.Background(),
-			session.RecordOptions{Duration: longEnough(2 * time.Second), Mode: session.WallMode, Interval: 5 * time.Millisecond,
-				Threads: true, Weight: profile.Samples})
+		opt := session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond,
+			Threads: true, Weight: profile.Samples}
+		p, sum := record(t, attach(t, jvm.PID), untilEnough(t, &opt, longEnough(2*time.Second), 3000), opt)
 		seen := threadsIn(t, p)
 		checkStates(t, known, seen, plainState)
 		checkLooks(t, &sum)
@@ -200,9 +200,9 @@ func TestWallOnlyStates(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		wanted := map[profile.State]bool{profile.Blocked: true, profile.Sleeping: true}
-		p, sum := record(t, attach(t, jvm.PID), context.Background(),
-			session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WallMode,
-				Interval: 5 * time.Millisecond, Threads: true, States: func(s profile.State) bool { return wanted[s] }})
+		opt := session.RecordOptions{Mode: session.WallMode,
+			Interval: 5 * time.Millisecond, Threads: true, States: func(s profile.State) bool { return wanted[s] }}
+		p, sum := record(t, attach(t, jvm.PID), untilEnough(t, &opt, longEnough(time.Second), 300), opt)
 		seen := threadsIn(t, p)
 		for _, k := range known {
 			if th := seen[k.name]; (th != nil) != (k.state == "blocked" || k.state == "sleeping") {
@@ -221,9 +221,9 @@ func TestWallOnlyStates(t *testing.T) {
 func TestOffCPU(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
-		p, sum := record(t, attach(t, jvm.PID), context.Background(),
-			session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WaitingMode, Interval: 5 * time.Millisecond,
-				Threads: true, Weight: profile.Samples})
+		opt := session.RecordOptions{Mode: session.WaitingMode, Interval: 5 * time.Millisecond,
+			Threads: true, Weight: profile.Samples}
+		p, sum := record(t, attach(t, jvm.PID), untilEnough(t, &opt, longEnough(time.Second), 3000), opt)
 		seen := threadsIn(t, p)
 		files := map[string]string{"is-accepting": "poll accept", "is-receiving": "poll receive read",
 			"is-selecting": "select poll", "is-reading": "read"}
@@ -262,10 +262,10 @@ func TestWallNeverStopsTheBlocked(t *testing.T) {
 			// Those that wait for a monitor look around now and then by themselves.
 			names[k.name] = k.state != "running" && k.state != "blocked"
 		}
-		opt := session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WallMode,
-			Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples}
+		opt := session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond, Threads: true,
+			Weight: profile.Samples}
 		before := switchesOf(t, s, names)
-		p, sum := record(t, s, context.Background(), opt)
+		p, sum := record(t, s, untilEnough(t, &opt, longEnough(time.Second), 3000), opt)
 		seen := threadsIn(t, p)
 		for _, k := range known {
 			th := seen[k.name] // what waits for a socket may wait in a library whose rules need the frame pointer
@@ -284,7 +284,7 @@ func TestWallNeverStopsTheBlocked(t *testing.T) {
 
 		opt.NativeOnce = true
 		before = switchesOf(t, s, names)
-		p, sum = record(t, s, context.Background(), opt)
+		p, sum = record(t, s, untilEnough(t, &opt, longEnough(time.Second), 3000), opt)
 		now := switchesOf(t, s, names)
 		for name := range before {
 			if now[name] == before[name] {
@@ -337,9 +337,9 @@ func switchesOf(t *testing.T, s *session.Session, names map[string]bool) map[str
 func TestWallNonBlocking(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
-		p, sum := record(t, attach(t, jvm.PID), context.Background(),
-			session.RecordOptions{Duration: longEnough(time.Second), Mode: session.WallMode, NonBlocking: true,
-				Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples})
+		opt := session.RecordOptions{Mode: session.WallMode, NonBlocking: true,
+			Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples}
+		p, sum := record(t, attach(t, jvm.PID), untilEnough(t, &opt, longEnough(time.Second), 3000), opt)
 		seen := threadsIn(t, p)
 		checkStates(t, known, seen, plainState)
 		checkLooks(t, &sum)

@@ -121,7 +121,7 @@ func TestTLS(t *testing.T) {
 			if client.IsGRPC() {
 				call = client.Call
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			if _, err := call(ctx, &Request{Body: []byte("m")}); fate(err) != c.want {
 				t.Errorf("%s, %s: %s (%v)", name, scheme, fate(err), err)
 			}

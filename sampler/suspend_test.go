@@ -162,7 +162,8 @@ func TestAwayWithinALook(t *testing.T) {
 	scanFor(r.scan, 1)
 	sampleAfter := func(away int64) time.Duration {
 		was := cpuOf(t, r.scan, p.PID)
-		ctest.Eventually(t, "it runs on", func() bool { return cpuOf(t, r.scan, p.PID) > was+int64(5*time.Millisecond) })
+		enough := was + int64(5*time.Millisecond)
+		ctest.Eventually(t, "it runs on", func() bool { return cpuOf(t, r.scan, p.PID) > enough })
 		snap := q.take()
 		snap.TID = p.PID
 		r.scan.now = ptrace.Monotonic(&r.ts) - away

@@ -77,10 +77,10 @@ func (t *Tracer) readsCameBack(tid int) bool {
 			t.silentThreads = map[int]*silentThread{}
 		}
 		t.silentThreads[tid] = s
-		t.silentIDs = insertSorted(t.silentIDs, tid)
 	}
-	if t.desk.runner.Sleeps() {
+	if t.desk.runner.Sleeps() { // else it was the Runner that had no CPU
 		s.times++
+		t.silentIDs = insertSorted(t.silentIDs, tid)
 	}
 	s.born, s.desk, t.desk = t.proc.Born(tid), t.desk, nil
 	t.lateReads++

@@ -149,8 +149,8 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 	}
 }
 
-// TestAwayWithinALook: goprof may be stopped between a visit and its account, too. What the thread uses meanwhile is not
-// the sample's.
+// TestAwayWithinALook: goprof may be stopped between a visit and its account, too. What the thread uses meanwhile is
+// not the sample's.
 func TestAwayWithinALook(t *testing.T) {
 	p := ctest.Run(t, manyProgram, "0")
 	p.Number(t)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -114,14 +115,14 @@ func TestAlong(t *testing.T) {
 		calls   []Call
 		written string
 		result  uintptr
-		errno   error
+		errno   syscall.Errno
 	}{
-		{"all", []Call{write(0, 1), write(1, 1), write(0, 7)}, "aba", 1, nil},
-		{"up to the first", []Call{write(0, 1), write(1, 2), write(0, 1)}, "ab", 1, nil},
+		{"all", []Call{write(0, 1), write(1, 1), write(0, 7)}, "aba", 1, 0},
+		{"up to the first", []Call{write(0, 1), write(1, 2), write(0, 1)}, "ab", 1, 0},
 		{"an error that is to be", []Call{write(1, 1), {Number: bad.Number, Args: bad.Args, Only: Failed(unix.EBADF)},
-			write(0, 1)}, "ba", 1, nil},
-		{"anything", []Call{write(1, 0), bad, write(0, 0)}, "ba", 1, nil},
-		{"not behind another result", []Call{write(1, 1), write(0, 2), bad}, "ba", 1, nil},
+			write(0, 1)}, "ba", 1, 0},
+		{"anything", []Call{write(1, 0), bad, write(0, 0)}, "ba", 1, 0},
+		{"not behind another result", []Call{write(1, 1), write(0, 2), bad}, "ba", 1, 0},
 		{"an error at the end", []Call{write(1, 1), bad}, "b", 0, unix.EBADF},
 	} {
 		n := copy(calls, c.calls)
@@ -131,8 +132,8 @@ func TestAlong(t *testing.T) {
 		var got [8]byte
 		n, _ = unix.Read(pipe[0], got[:])
 		v, e := r.Result()
-		if string(got[:max(n, 0)]) != c.written || v != c.result || e != 0 && error(e) != c.errno || e == 0 && c.errno != nil {
-			t.Errorf("%s: %q are written, the last returns %d, %v", c.name, got[:max(n, 0)], v, e)
+		if written := string(got[:max(n, 0)]); written != c.written || v != c.result || e != c.errno {
+			t.Errorf("%s: %q are written, the last returns %d, %v", c.name, written, v, e)
 		}
 	}
 }

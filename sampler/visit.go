@@ -317,14 +317,15 @@ func (v *visits) plan(now, from, interval int64, t *ptrace.Tracer) (at int64) {
 		settle = settleHere
 	}
 	at = max(v.moments.at(), from, now+settle)
+	// What can be done before we come there is: somebody may have to wait for that CPU then.
 	t.GoOnAt(v.idleBeside(which))
+	t.BoundTo(v.cpus[which].number)
+	v.arm(now, at)
 	if v.goTo(which) {
 		v.cpus[which].notes.mark()
-		t.BoundTo(v.cpus[which].number)
 	} else {
 		t.BoundTo(-1)
 	}
-	v.arm(now, at)
 	return at
 }
 

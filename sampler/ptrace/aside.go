@@ -99,10 +99,10 @@ func (r *raiser) sit(cpu int) {
 		return
 	case cpu != r.at:
 		r.to = cpuMask{}
-		r.to[cpu/64] = 1 << (cpu % 64)
-		if r.at = -1; r.to.set(r.runner.TID(), unsafe.Sizeof(r.to)) {
+		if r.at = -1; r.to.setOnly(r.runner.TID(), cpu) {
 			r.at = cpu
 		}
+		r.to[cpu/64] = 1 << (cpu % 64)
 	}
 	r.cpu = r.at
 }

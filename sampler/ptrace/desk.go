@@ -116,11 +116,12 @@ func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 // beginReads says from when on reads are waited for.
 func (t *Tracer) beginReads() { t.readUntil = Monotonic(&t.ts) + readLimit }
 
-// BoundTo says that the caller has bound this OS thread to that CPU and will sleep there (-1: to none), and brings the
+// BoundTo says that the caller binds this OS thread to that CPU and will sleep there (-1: to none), and brings the
 // Runner there.
 func (t *Tracer) BoundTo(cpu int) {
-	if t.stayAt = cpu; cpu >= 0 {
-		t.pin()
+	t.stayAt = cpu
+	if d := t.desk; cpu >= 0 && d != nil && d.cpu != cpu && t.here.setOnly(d.runner.TID(), cpu) {
+		d.cpu = cpu
 	}
 }
 

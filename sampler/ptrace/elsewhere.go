@@ -54,3 +54,14 @@ func (m *cpuMask) set(tid int, size uintptr) bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), size, uintptr(unsafe.Pointer(m)))
 	return e == 0
 }
+
+// setOnly lets an OS thread run on that CPU only. The mask is empty before, and is again.
+func (m *cpuMask) setOnly(tid, cpu int) bool {
+	if cpu/64 >= len(m) {
+		return false
+	}
+	m[cpu/64] = 1 << (cpu % 64)
+	ok := m.set(tid, unsafe.Sizeof(*m))
+	m[cpu/64] = 0
+	return ok
+}

@@ -38,7 +38,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 	case s != stopped:
 	case aside && !t.silent && ours:
 		t.releaseAside(tid, sig)
-		defer t.BoundTo(CurrentCPU())
+		t.BoundTo(CurrentCPU()) // where reads are made from now on
 	default:
 		t.release(tid, sig)
 	}

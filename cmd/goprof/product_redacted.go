@@ -78,6 +78,16 @@ func (s *redactedSink) Begin(at profile.Instant, m profile.Meta) {
 	s.to.Begin(at, m)
 }
 
+// BeginPart is partSink's.
+func (s *redactedSink) BeginPart(at profile.Instant, m profile.Meta) {
+	s.names.mu.Lock()
+	m = s.names.by.Meta(m)
+	s.names.mu.Unlock()
+	if to, ok := s.to.(partSink); ok {
+		to.BeginPart(at, m)
+	}
+}
+
 func (s *redactedSink) Sample(sample *profile.Sample) {
 	s.names.mu.Lock()
 	out := s.names.by.Sample(sample, s.names.known)

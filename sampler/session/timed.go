@@ -33,6 +33,7 @@ type Sink interface {
 type telling struct {
 	sink   Sink
 	clock  clock
+	part   *profile.EventKind // what looks of a wall-clock part say; nil where the recording has one part
 	sample profile.Sample // reused: one that is handed over lives on the heap
 	stack  profile.Stack  // that of a look, with its leaf
 	frames int            // kept for looks that go on
@@ -57,6 +58,9 @@ func (r *recording) beginTimed() {
 	}
 	r.timed = &telling{sink: r.opt.Sink, clock: clock{ticks: int64(r.timeOffset)}}
 	r.timed.clock.refresh()
+	if r.opt.Part != "" && r.opt.Mode.IsWall() {
+		r.timed.part = &profile.EventKind{Name: r.opt.Part, Unit: profile.WallTime}
+	}
 	r.timed.sink.Begin(r.timed.clock.at(now()), r.profile.Meta)
 	r.dir.watch = r.tellThread
 }

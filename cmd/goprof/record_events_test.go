@@ -3,8 +3,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,6 +55,51 @@ func TestRecordsSeveralEvents(t *testing.T) {
 		all := sum.Events[0].Stood + sum.Events[1].Stood
 		if got := sumOf(t, proto, "", profile.Bytes); got == 0 || sum.Lost == 0 && got != all {
 			t.Errorf("%d bytes in pprof's file, the account says %+v", got, sum.Events)
+		}
+	})
+}
+
+// TestRecordsParts: CPU time, waits and late safepoints go with events into one file, in which each has what its account
+// says, by the JDK's own tool, too. No name in the file is lost to its parts.
+func TestRecordsParts(t *testing.T) {
+	if err := errors.Join(sampler.TryProbes(), sampler.TryOffCPU(os.Getpid())); err != nil {
+		t.Skipf("this machine permits no probes, or tells of no context switches: %v", err)
+	}
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Allocating", "-Xmx64m", "--", "300000000", "2")
+		name := filepath.Join(t.TempDir(), "x.jfr")
+		sum := record(t, jvm.PID, name, "-d", "1.5", "-r", "200", "--redact", "default", "--event",
+			"alloc=64k,cpu,off-cpu,ttsp,thread-start")
+		accounts := map[string]*profile.Summary{sum.Meta.Part: sum}
+		for i := range sum.Parts {
+			accounts[sum.Parts[i].Meta.Part] = &sum.Parts[i]
+		}
+		events, cpu, waits := accounts["alloc,thread-start"], accounts["cpu"], accounts["off-cpu"]
+		if len(accounts) != 4 || events == nil || cpu == nil || waits == nil || accounts["ttsp"] == nil {
+			t.Fatalf("%+v", accounts)
+		}
+		if sum.Meta.Part != "alloc,thread-start" || sum.OwnCPU == 0 || cpu.OwnCPU != 0 {
+			t.Errorf("%s leads", sum.Meta.Part)
+		}
+		for part, want := range map[string]int64{"cpu": cpu.Samples, "off-cpu": waits.Samples, "alloc": events.Samples} {
+			if got := sumOf(t, name, part, profile.Samples); got == 0 || got != want {
+				t.Errorf("%s: %d samples in the file, %d in the account", part, got, want)
+			}
+		}
+		counted := map[string]int64{}
+		for row := range strings.Lines(jvmtest.JFRTool(t, jdk, "summary", name)) {
+			if f := strings.Fields(row); len(f) == 3 {
+				counted[f[0]], _ = strconv.ParseInt(f[1], 10, 64)
+			}
+		}
+		if got := counted["jdk.ExecutionSample"] + counted["jdk.NativeMethodSample"]; got != cpu.Samples {
+			t.Errorf("jfr finds %d samples of CPU time, the account has %d", got, cpu.Samples)
+		}
+		if got := counted["jdk.ObjectAllocationSample"]; got != events.Samples {
+			t.Errorf("jfr finds %d allocations, the account has %d", got, events.Samples)
+		}
+		if counted["profiler.WallClockSample"]+counted["goprof.event.off_cpu"] == 0 || counted["goprof.Account"] != 4 {
+			t.Errorf("jfr finds %v", counted)
 		}
 	})
 }
@@ -109,6 +157,11 @@ func TestEventNamesStay(t *testing.T) {
 	for _, p := range session.EventPresets() {
 		if got := by.Text(p.Name); got != p.Name {
 			t.Errorf("%s becomes %s", p.Name, got)
+		}
+	}
+	for _, name := range []string{"cpu", "wall", "off-cpu", "lock", "ttsp"} {
+		if got := by.Text(name); got != name {
+			t.Errorf("%s becomes %s", name, got)
 		}
 	}
 }

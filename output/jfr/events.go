@@ -201,21 +201,22 @@ func (w *Writer) account(at profile.Instant, s *profile.Summary) {
 	w.numbers(int64(t.Process), int64(t.Sampled), int64(t.NotSampled), int64(t.Exited), int64(s.OwnCPU))
 	w.texts(string(s.Quality), s.Meta.Part)
 	w.end()
-	w.unseen(at, false, s.TruncatedBy)
-	w.unseen(at, true, s.LostBy)
+	w.unseen(at, false, s.TruncatedBy, s.Meta.Part)
+	w.unseen(at, true, s.LostBy, s.Meta.Part)
 	p := &s.Pauses
 	w.event(typePauses, at.Ticks)
 	w.numbers(p.Count, int64(p.P50), int64(p.P99), int64(p.Max), int64(p.Total), int64(p.Bound))
+	w.texts(s.Meta.Part)
 	w.end()
 	w.eventCounts(at, s.Events)
 	for _, n := range s.Notes {
 		w.event(typeNote, at.Ticks)
-		w.texts(n.Name, n.Text, n.Remedy)
+		w.texts(n.Name, n.Text, n.Remedy, s.Meta.Part)
 		w.end()
 	}
 }
 
-func (w *Writer) unseen(at profile.Instant, lost bool, by map[string]int64) {
+func (w *Writer) unseen(at profile.Instant, lost bool, by map[string]int64, part string) {
 	for r := range profile.NumReasons { // always in the same order
 		n, ok := by[r.String()]
 		if !ok {
@@ -225,6 +226,7 @@ func (w *Writer) unseen(at profile.Instant, lost bool, by map[string]int64) {
 		w.body = appendBool(w.body, lost)
 		w.texts(r.String())
 		w.numbers(n)
+		w.texts(part)
 		w.end()
 	}
 }

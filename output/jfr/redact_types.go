@@ -87,6 +87,7 @@ var textFields = map[string]meaning{
 	"goprof.Recording.jvm":       versionText, "goprof.Recording.collector": sentence, "goprof.Recording.mode": sentence,
 	"goprof.Recording.engine": sentence, "goprof.Recording.weight": sentence, "goprof.Account.quality": sentence,
 	"goprof.Recording.part": sentence, "goprof.Account.part": sentence,
+	"goprof.Unseen.part": sentence, "goprof.Pauses.part": sentence, "goprof.Note.part": sentence,
 	"goprof.Unseen.reason": sentence, "goprof.Note.name": sentence, "goprof.Note.text": sentence,
 	"goprof.Note.remedy":     sentence,
 	"goprof.EventKind.event": sentence, "goprof.EventKind.type": eventTypeText, "goprof.EventKind.unit": sentence,

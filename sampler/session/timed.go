@@ -34,9 +34,9 @@ type telling struct {
 	sink   Sink
 	clock  clock
 	part   *profile.EventKind // what looks of a wall-clock part say; nil where the recording has one part
-	sample profile.Sample // reused: one that is handed over lives on the heap
-	stack  profile.Stack  // that of a look, with its leaf
-	frames int            // kept for looks that go on
+	sample profile.Sample     // reused: one that is handed over lives on the heap
+	stack  profile.Stack      // that of a look, with its leaf
+	frames int                // kept for looks that go on
 	untold map[threadState]untold
 	named  int // threads that were asked for their names when they came, since the last tick
 }

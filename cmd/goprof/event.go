@@ -37,11 +37,13 @@ thread-start, malloc, page-faults ... ("goprof events PID" lists them, and says 
 function of a native library (--event libc:write, --event "libjvm:ObjectMonitor::enter"), or a tracepoint. No thread is
 stopped: the kernel takes the samples, at a breakpoint in the process's own copy of a page, which goes when goprof ends.
 It needs root (CAP_SYS_ADMIN). Counts are exact, and --every thins out what comes too often: --alloc 512k is a
-sample for each 512 KB that are allocated. Several events go into one JFR file: --event alloc=512k,exceptions.`
+sample for each 512 KB that are allocated. Several events go into one JFR file: --event alloc=512k,exceptions.
+CPU time and waits can go with them (cpu, wall, off-cpu, lock, ttsp): each is a part with an account of its own.`
 
 func (f *eventFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.event, "event", "",
-		"`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...; several with commas")
+		"`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...; several with commas, "+
+			"cpu, off-cpu, lock and ttsp among them")
 	fs.StringVar(&f.every, "every", "",
 		"with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
 	fs.StringVar(&f.alloc, "alloc", "", "the same as --event alloc --every `BYTES`: 512k")

@@ -59,8 +59,8 @@ func TestRecordsSeveralEvents(t *testing.T) {
 	})
 }
 
-// TestRecordsParts: CPU time, waits and late safepoints go with events into one file, in which each has what its account
-// says, by the JDK's own tool, too. No name in the file is lost to its parts.
+// TestRecordsParts: CPU time, waits and late safepoints go with events into one file. Each has in it what its account
+// says, by the JDK's own tool, too.
 func TestRecordsParts(t *testing.T) {
 	if err := errors.Join(sampler.TryProbes(), sampler.TryOffCPU(os.Getpid())); err != nil {
 		t.Skipf("this machine permits no probes, or tells of no context switches: %v", err)
@@ -81,7 +81,8 @@ func TestRecordsParts(t *testing.T) {
 		if sum.Meta.Part != "alloc,thread-start" || sum.OwnCPU == 0 || cpu.OwnCPU != 0 {
 			t.Errorf("%s leads", sum.Meta.Part)
 		}
-		for part, want := range map[string]int64{"cpu": cpu.Samples, "off-cpu": waits.Samples, "alloc": events.Samples} {
+		for part, want := range map[string]int64{"cpu": cpu.Samples, "off-cpu": waits.Samples,
+			"alloc": events.Samples} {
 			if got := sumOf(t, name, part, profile.Samples); got == 0 || got != want {
 				t.Errorf("%s: %d samples in the file, %d in the account", part, got, want)
 			}

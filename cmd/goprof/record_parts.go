@@ -20,10 +20,10 @@ import (
 	"goprof/sampler/session"
 )
 
-// A recording may have several parts that go into one JFR file: --event cpu,alloc,lock. All events are one part. CPU time
-// and each sort of waiting are others, for each has its own engine, threads to look at and account. So each part has a
-// Session. They share the file and the clock. The part that was named first leads: it tells the file of the threads, and
-// when it ends, all end.
+// A recording may have several parts that go into one JFR file: --event cpu,alloc,lock. All events are one part. CPU
+// time and each sort of waiting are others, for each has its own engine, threads to look at and account. So each part
+// has a Session. They share the file and the clock. The part that was named first leads: it tells the file of the
+// threads, and when it ends, all end.
 
 // wantedPart is what a part is asked for.
 type wantedPart struct {

@@ -192,8 +192,8 @@ func (s *Session) MarkerEvents() (list []MarkerEvent, err error) {
 }
 
 // WhyGuarded says why a marker with a semaphore cannot be had.
-const WhyGuarded = "the library comes by only where a counter in its memory is not 0 (a semaphore), and goprof writes " +
-	"nothing into a process"
+const WhyGuarded = "the library comes by only where a counter in its memory is not 0 (a semaphore), and goprof " +
+	"writes nothing into a process"
 
 // kind is what samples of a plan of one event are of.
 func (p *EventPlan) kind() *profile.EventKind { return &profile.EventKind{Name: p.Name, Unit: p.Unit} }

@@ -30,10 +30,17 @@ func TestRecordsSeveralEvents(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Allocating", "-Xmx128m", "--", "100000000", "2")
 		dir := t.TempDir()
 		name := filepath.Join(dir, "x.jfr")
-		sum := record(t, jvm.PID, name, "-d", "1", "--event", "alloc=64k,page-faults,libc:malloc=1")
+		const newBuffer = "libjvm:AllocTracer::send_allocation_in_new_tlab"
+		sum := record(t, jvm.PID, name, "-d", "1", "--event", "alloc=64k,page-faults,libc:malloc=1,"+newBuffer+"=1000")
+		hits := map[string]int64{}
 		stood := map[string]int64{}
 		for _, e := range sum.Events {
 			stood[e.Name] += e.Stood
+			hits[e.Name] = max(hits[e.Name], e.Hits)
+		}
+		// alloc has a probe there, too. All events of a run are of the same time.
+		if a, b := hits["alloc"], hits[newBuffer]; b == 0 || a > b+b/20+5 || b > a+a/20+5 {
+			t.Errorf("the same function was called %d and %d times", a, b)
 		}
 		for event, weight := range map[string]profile.Weight{"alloc": profile.Bytes, "page-faults": profile.Samples,
 			"libc:malloc": profile.Samples} {

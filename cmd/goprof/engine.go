@@ -81,8 +81,12 @@ func (p *part) choose(talk io.Writer) error {
 }
 
 // notes is what is to be said of a recording besides its figures.
-func (p *part) notes(sum *profile.Summary) []profile.Note {
-	notes := append(sum.Notes, host().Notes(p.session)...)
+func (r *recorder) notes(sum *profile.Summary) []profile.Note {
+	return append(append(sum.Notes, host().Notes(r.session)...), r.ownNotes(sum)...)
+}
+
+// ownNotes is what is to be said of one part.
+func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 	if p.event != nil && p.event.Note != "" {
 		notes = append(notes, profile.Note{Name: "event", Text: p.event.Note})
 	}

@@ -258,9 +258,7 @@ func (p *part) further(s *profile.Summary) profile.Summary {
 	sum := *s
 	sum.Meta.Version = version()
 	sum.OwnCPU, sum.Allocated = 0, nil
-	if p.event != nil && p.event.Note != "" {
-		sum.Notes = append(sum.Notes, profile.Note{Name: "event", Text: p.event.Note})
-	}
+	sum.Notes = append(sum.Notes, p.ownNotes(&sum)...)
 	return sum
 }
 

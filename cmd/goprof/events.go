@@ -95,6 +95,10 @@ func listEvents(to io.Writer, pid int, asJSON, markers bool) error {
 		list = append(list, l)
 	}
 	list = append(list, listWaits(s, pid)...)
+	if all, err := s.MarkerEvents(); !asJSON && err == nil && len(all) > 0 {
+		list = append(list, listedEvent{Name: all[0].Name + " ...", Available: true,
+			Help: fmt.Sprintf("%d markers that its libraries have for probes: --usdt lists them", len(all))})
+	}
 	return showEvents(to, list, asJSON)
 }
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -110,6 +112,29 @@ func TestRecordsParts(t *testing.T) {
 			t.Errorf("jfr finds %v", counted)
 		}
 	})
+}
+
+// TestListsMarkers: the JVM's markers are listed, and its other events say how many there are. One that is not there
+// cannot be recorded.
+func TestListsMarkers(t *testing.T) {
+	if err := sampler.TryProbes(); err != nil {
+		t.Skipf("this machine permits no probes: %v", err)
+	}
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Happenings")
+	pid := fmt.Sprint(jvm.PID)
+	for want, args := range map[string][]string{
+		`(?m)^usdt:hotspot:gc__begin +yes$`:                {"events", pid, "--usdt"},
+		`(?m)^usdt:\S+ \.\.\. +yes +\d+ markers .* --usdt`: {"events", pid},
+	} {
+		told, err := exec.CommandContext(t.Context(), "goprof", args...).Output()
+		if err != nil || !regexp.MustCompile(want).Match(told) {
+			t.Errorf("%v: %v\n%s", args, err, told)
+		}
+	}
+	code, told := runGoprof(t, "record", pid, "--event", "usdt:hotspot:nosuch", "-d", "1", "-o", "-")
+	if code != exit.NoEvent || !strings.Contains(told, "no library of the process has a marker of that name") {
+		t.Errorf("exit code %d: %s", code, told)
+	}
 }
 
 // sumOf is what the samples of an event stand for in a recording.

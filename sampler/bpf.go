@@ -165,8 +165,8 @@ func (c *bpfCode) loadAs(kind uint32, log []byte) (fd int, err error) {
 }
 
 // bpfTries bounds how often a command is repeated that a signal has ended. The kernel gives up checking a program when
-// its thread has one (kernel/bpf/verifier.c, do_check: EAGAIN), and Go's scheduler sends signals to threads that are busy
-// for long. libbpf tries five times.
+// its thread has one (kernel/bpf/verifier.c, do_check: EAGAIN), and Go's scheduler sends signals to threads that are
+// busy for long. libbpf tries five times.
 const bpfTries = 50
 
 func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {

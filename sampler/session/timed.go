@@ -12,8 +12,8 @@ import (
 // A recording is a sum. Who also wants each sample with its time gives Record a Sink. All of this happens where stacks
 // are walked, never while a thread stands still.
 
-// Sink is given the samples of a recording one by one. All calls of one recording come from one goroutine, one after the
-// other. Nothing that a Sink is given may be kept but Funcs and names.
+// Sink is given the samples of a recording one by one. All calls of one recording come from one goroutine, one after
+// the other. Nothing that a Sink is given may be kept but Funcs and names.
 type Sink interface {
 	// Begin is called before everything else, with what is known of the recording then.
 	Begin(at profile.Instant, m profile.Meta)

@@ -7,6 +7,8 @@ type ProbeLayout struct {
 	Offsets [MaxRegs]int16
 	// Args are the registers that hold the first arguments of a C function, as far as these are integers or pointers.
 	Args []int8
+	// Nop is the instruction at a marker for probes (sys/sdt.h).
+	Nop []byte
 }
 
 // Arg is where the argument with a number stands, counted from 1.

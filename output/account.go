@@ -19,7 +19,29 @@ import (
 
 // SummaryText writes the account that stands at the end of a run.
 func SummaryText(to io.Writer, s *profile.Summary) error {
-	a := account{s: s}
+	for _, p := range parts(s) {
+		if err := partText(to, p, p != s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts are the accounts of all parts of a recording.
+func parts(s *profile.Summary) []*profile.Summary {
+	all := []*profile.Summary{s}
+	for i := range s.Parts {
+		all = append(all, &s.Parts[i])
+	}
+	return all
+}
+
+// partText writes the account of one part. A further one does not say what the first one says of all.
+func partText(to io.Writer, s *profile.Summary, further bool) error {
+	a := account{s: s, further: further}
+	if further || len(s.Parts) > 0 {
+		a.line("Part", "%s", CleanName(s.Meta.Part))
+	}
 	a.amount()
 	a.profile()
 	a.leftOut()
@@ -36,8 +58,9 @@ func AccountLine(heading, text string) string { return fmt.Sprintf("%-10s %s\n",
 
 // account is one account on its way.
 type account struct {
-	s *profile.Summary
-	b strings.Builder
+	s       *profile.Summary
+	further bool // one of several parts, and not the first
+	b       strings.Builder
 }
 
 func (a *account) line(heading, format string, args ...any) {
@@ -327,6 +350,9 @@ const longPause = 10 * time.Millisecond
 // cost is what the recording has cost the program, and the machine.
 func (a *account) cost() {
 	s := a.s
+	if a.further && s.Pauses.Count == 0 {
+		return
+	}
 	held := "no thread was held"
 	if s.Pauses.Count > 0 {
 		held = fmt.Sprintf("threads held %s in all, longest %s", Span(s.Pauses.Total), Span(s.Pauses.Max))
@@ -334,6 +360,9 @@ func (a *account) cost() {
 	own := "; goprof used " + Span(s.OwnCPU)
 	if s.Meta.Duration > 0 {
 		own = "; goprof " + percentOf(s.OwnCPU, s.Meta.Duration) + " of a CPU"
+	}
+	if a.further {
+		own = ""
 	}
 	a.line("Cost", "%s%s", held, own)
 	if s.Pauses.Max >= longPause && s.Looks == nil && s.Meta.Engine != profile.EnginePerf {

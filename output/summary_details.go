@@ -14,7 +14,19 @@ import (
 
 // SummaryDetails writes all that is known of a run, in goprof's own words: docs/glossary.md explains them.
 func SummaryDetails(to io.Writer, s *profile.Summary) error {
+	for _, p := range parts(s) {
+		if err := partDetails(to, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func partDetails(to io.Writer, s *profile.Summary) error {
 	var b strings.Builder
+	if s.Meta.Part != "" {
+		fmt.Fprintf(&b, "part       %s\n", CleanName(s.Meta.Part))
+	}
 	fmt.Fprintf(&b, "samples    %d of %d looks", s.Samples, s.Attempted)
 	if s.Threads > 0 {
 		fmt.Fprintf(&b, ", %s", count(s.Threads, "thread"))

@@ -90,6 +90,7 @@ func FuzzELF(f *testing.F) {
 			l.readSymbols(f)
 			f.buildID()
 			readCFI(f)
+			l.markers([]byte{0x90})
 		})
 		if errors.Is(panicked, errPanicked) {
 			t.Fatal(panicked) // with caught it, but we want to know

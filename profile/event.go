@@ -17,7 +17,7 @@ type EventCount struct {
 }
 
 // EventKind is an event of which samples are taken: its name, as --event has it, and what it is counted in: Samples, of
-// which each is one event, or Bytes.
+// which each is one event, or Bytes. Of WallTime it is a wall-clock part of a recording that has several parts.
 type EventKind struct {
 	Name string
 	Unit Weight

@@ -28,6 +28,8 @@ type Meta struct {
 	Duration  time.Duration `json:"duration_ns"`          //
 	Interval  time.Duration `json:"interval_ns"`          // between two looks at a thread, as asked
 	Weight    Weight        `json:"weight"`               // what stacks are counted in
+	// Part is what --event calls this part of a recording that has several; empty where there is one.
+	Part string `json:"part,omitempty"`
 }
 
 // Rate is how often a thread was to be looked at in a second.
@@ -96,6 +98,18 @@ type Summary struct {
 	// Hottest are the methods with most samples, the largest first, and States what threads did in wall-clock modes.
 	Hottest []Part `json:"hottest,omitempty"`
 	States  []Part `json:"states,omitempty"`
+	// Parts are the accounts of further parts, of a recording that has several. OwnCPU of these is 0: the first one's is
+	// for all.
+	Parts []Summary `json:"parts,omitempty"`
+}
+
+// AllSamples is how many samples all parts have.
+func (s *Summary) AllSamples() int64 {
+	n := s.Samples
+	for i := range s.Parts {
+		n += s.Parts[i].Samples
+	}
+	return n
 }
 
 // Part is a part of a recording and its share of all samples, 0 to 1.

@@ -37,7 +37,8 @@ type Sample struct {
 	Span time.Duration // of a wall sample: the time that it stands for
 	// Bytes is what a sample of an event stands for that is counted in bytes.
 	Bytes int64
-	// Event is what the sample was taken at, nil of CPU time and of time that passed.
+	// Event is what the sample was taken at, nil of CPU time and of time that passed, but where a recording has several
+	// parts: then it says which one a wall sample is of.
 	Event *EventKind
 	// About says that the leaf of Stack is no code but what the event was about: a class, mostly.
 	About bool

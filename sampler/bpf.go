@@ -164,8 +164,16 @@ func (c *bpfCode) loadAs(kind uint32, log []byte) (fd int, err error) {
 	return fd, err
 }
 
+// bpfTries bounds how often a command is repeated that a signal has ended. The kernel gives up checking a program when
+// its thread has one (kernel/bpf/verifier.c, do_check: EAGAIN), and Go's scheduler sends signals to threads that are
+// busy for long. libbpf tries five times.
+const bpfTries = 50
+
 func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	fd, _, e := unix.Syscall(unix.SYS_BPF, command, uintptr(attr), size)
+	for tries := 1; (e == unix.EAGAIN || e == unix.EINTR) && tries < bpfTries; tries++ {
+		fd, _, e = unix.Syscall(unix.SYS_BPF, command, uintptr(attr), size)
+	}
 	if e != 0 {
 		return -1, fmt.Errorf("bpf: %w", e)
 	}

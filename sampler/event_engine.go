@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"cmp"
 	"context"
 	"syscall"
 	"time"
@@ -73,6 +74,7 @@ type eventRun struct {
 	failed   error
 
 	began      int64
+	over       int64 // when no hit counted any more; 0 before
 	checkedAt  int64
 	ownCPU     int64 // of goprof, then
 	cpuAtStart time.Duration
@@ -100,12 +102,15 @@ func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	if err := r.open(); err != nil {
 		return Stats{}, err
 	}
+	r.pause(0)
 	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
 	r.checkedAt, r.ownCPU = r.began, processCPU()
 	r.loop(ctx)
-	r.closeProbes() // nothing comes any more
+	r.pause(1)
+	r.over = ptrace.Monotonic(&r.ts)
 	r.readCounters()
 	r.counters.close()
+	r.closeProbes() // nothing comes any more
 	r.drain()
 	return r.sum(), r.failed
 }
@@ -210,7 +215,7 @@ func (r *eventRun) sum() Stats {
 	s := r.stats
 	s.Threads = len(r.known)
 	s.Interval = r.cfg.Interval
-	s.Wall = time.Duration(ptrace.Monotonic(&r.ts) - r.began)
+	s.Wall = time.Duration(cmp.Or(r.over, ptrace.Monotonic(&r.ts)) - r.began)
 	s.CPU = threadCPU() - r.cpuAtStart
 	s.Events = make([]EventCount, len(r.counts))
 	copy(s.Events, r.counts)

@@ -78,7 +78,7 @@ func (r *eventRun) loadProgram(number int) error {
 	}
 	defer unix.Close(fd) // the program and the mapping hold the memory
 	counts := (*eventCounts)(unsafe.Pointer(&mem[0]))
-	counts.Interval = min(max(e.Interval, 1), maxInterval)
+	counts.Interval, counts.Paused = min(max(e.Interval, 1), maxInterval), 1
 	prog, err := probeProgram(e, number+1, &r.cpu.Probe, fd, r.array).loadAs(bpfProgKprobe, nil)
 	if err != nil {
 		unix.Munmap(mem)
@@ -86,6 +86,16 @@ func (r *eventRun) loadProgram(number int) error {
 	}
 	r.probes = append(r.probes, eventProbe{number: number, prog: prog, mem: mem, counts: counts})
 	return nil
+}
+
+// pause says whether hits count: from when all probes are set until the first is to go. To set one and to take one out
+// takes the kernel some ms each, and on a busy machine more. All events of a run are to be of the same time.
+func (r *eventRun) pause(paused uint64) {
+	for i := range r.probes {
+		if c := r.probes[i].counts; c != nil {
+			atomic.StoreUint64(&c.Paused, paused)
+		}
+	}
 }
 
 // setProbes has the kernel put the breakpoints in. A probe belongs to the address space that a thread of the process

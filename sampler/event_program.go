@@ -21,7 +21,7 @@ type eventCounts struct {
 	Hits, Amount uint64 // of all hits
 	Interval     uint64 // for us to change
 	Missed       uint64 // the kernel had no room in the ring
-	Paused       uint64 // for us to set: no hit becomes a sample
+	Paused       uint64 // for us to set: no hit counts
 }
 
 // Where they are.
@@ -67,12 +67,12 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, output
 	data := -size // on the stack
 	c.mov(r6, r1)
 	c.value(r7, counts)
+	c.load(bpfLoad64, r1, r7, countPaused)
+	c.jump(bpfJumpNeImm, r1, 0, 0, "end")
 	c.hitAmount(e, layout)
 	c.imm(bpfMovImm, r1, 1)
 	c.op(bpfAtomicAdd, r7, r1, countHits, 0)
 	c.op(bpfAtomicAdd, r7, r8, countAmount, 0)
-	c.load(bpfLoad64, r1, r7, countPaused)
-	c.jump(bpfJumpNeImm, r1, 0, 0, "end")
 	c.store(r10, data+dataOwn, r8)
 	c.load(bpfLoad64, r9, r7, countInterval)
 	c.jump(bpfJumpGe, r8, r9, 0, "take")

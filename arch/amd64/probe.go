@@ -10,4 +10,5 @@ var probe = arch.ProbeLayout{
 		r8: 72, r9: 64, r10: 56, r11: 48, r12: 24, r13: 16, r14: 8, r15: 0, rip: 128,
 	},
 	Args: []int8{rdi, rsi, rdx, rcx, r8, r9},
+	Nop:  []byte{0x90},
 }

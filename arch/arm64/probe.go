@@ -10,5 +10,6 @@ var probe = func() (l arch.ProbeLayout) {
 	}
 	l.Offsets[regSP], l.Offsets[regPC] = 31*8, 32*8
 	l.Args = []int8{0, 1, 2, 3, 4, 5, 6, 7}
+	l.Nop = []byte{0x1f, 0x20, 0x03, 0xd5}
 	return l
 }()

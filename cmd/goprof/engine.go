@@ -15,7 +15,10 @@ import (
 )
 
 // engineFlag says what takes the samples.
-type engineFlag struct{ engine string }
+type engineFlag struct {
+	engine      string
+	engineGiven bool
+}
 
 const engineHelp = `With --engine perf no thread is stopped: the kernel takes the samples (perf_event_open), which costs a
 thread less than a stop does. It needs CAP_PERFMON, or kernel.perf_event_paranoid at 1 or less, and most
@@ -37,6 +40,7 @@ func (f *engineFlag) add(cmd *cobra.Command, fs *pflag.FlagSet) {
 
 // check holds the flag against others.
 func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64) error {
+	f.engineGiven = cmd.Flags().Changed("engine")
 	switch {
 	case !slices.Contains(engineNames, f.engine):
 		return usageError(cmd, fmt.Sprintf("--engine is ptrace, perf or auto, not %q", f.engine))
@@ -49,29 +53,28 @@ func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64)
 }
 
 // choose finds the engine for one JVM and says what is to be said of it.
-func (r *recorder) choose(talk io.Writer) error {
-	f := r.flags
-	switch f.modeFlags.session() {
+func (p *part) choose(talk io.Writer) error {
+	switch p.want.session() {
 	case session.WaitingMode:
-		return r.chooseOffCPU(talk)
+		return p.chooseOffCPU(talk)
 	case session.TTSPMode:
-		r.engine = session.PtraceEngine
-		return r.prepareSafepoints()
+		p.engine = session.PtraceEngine
+		return p.prepareSafepoints()
 	case session.WallMode:
-		r.engine = session.PtraceEngine
+		p.engine = session.PtraceEngine
 		return nil
 	}
-	if len(f.asked) > 0 {
-		r.engine = session.PerfEngine
+	if len(p.want.asked) > 0 {
+		p.engine = session.PerfEngine
 		return nil
 	}
-	c, err := host().ChooseEngine(session.EngineName(f.engine), r.pid, f.maxOverhead,
-		f.engine == string(session.AutoEngine) && r.session.RunsVirtual())
+	c, err := host().ChooseEngine(p.want.engine, p.pid, p.flags.maxOverhead,
+		p.want.engine == session.AutoEngine && p.session.RunsVirtual())
 	if err != nil {
-		return attachError(r.pid, err)
+		return attachError(p.pid, err)
 	}
-	r.engine = c.Engine
-	if c.Note != "" && !f.quiet {
+	p.engine = c.Engine
+	if c.Note != "" && !p.flags.quiet {
 		tellNotes(talk, []profile.Note{{Name: "engine", Text: c.Note, Remedy: c.Remedy}})
 	}
 	return nil
@@ -79,13 +82,17 @@ func (r *recorder) choose(talk io.Writer) error {
 
 // notes is what is to be said of a recording besides its figures.
 func (r *recorder) notes(sum *profile.Summary) []profile.Note {
-	notes := append(sum.Notes, host().Notes(r.session)...)
-	if r.event != nil && r.event.Note != "" {
-		notes = append(notes, profile.Note{Name: "event", Text: r.event.Note})
+	return append(append(sum.Notes, host().Notes(r.session)...), r.ownNotes(sum)...)
+}
+
+// ownNotes is what is to be said of one part.
+func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
+	if p.event != nil && p.event.Note != "" {
+		notes = append(notes, profile.Note{Name: "event", Text: p.event.Note})
 	}
-	n, ok := session.StackNote(r.engine, sum.TruncatedBy[profile.StackCut.String()], sum.Samples)
-	if ok && r.event == nil {
-		n.Remedy = fmt.Sprintf("goprof record --engine ptrace --pid %d", r.pid)
+	n, ok := session.StackNote(p.engine, sum.TruncatedBy[profile.StackCut.String()], sum.Samples)
+	if ok && p.event == nil {
+		n.Remedy = fmt.Sprintf("goprof record --engine ptrace --pid %d", p.pid)
 		notes = append(notes, n)
 	}
 	return notes

@@ -28,6 +28,8 @@ type eventFlags struct {
 	alloc  string
 	kernel bool
 	asked  []askedEvent // what event says, with every and alloc
+	others []string     // parts of the recording that event names beside these
+	lead   string       // the one of them that event names first of all; empty if that is an event
 }
 
 const eventHelp = `With --event samples are taken of something other than CPU time: alloc, exceptions, class-load,
@@ -35,11 +37,13 @@ thread-start, malloc, page-faults ... ("goprof events PID" lists them, and says 
 function of a native library (--event libc:write, --event "libjvm:ObjectMonitor::enter"), or a tracepoint. No thread is
 stopped: the kernel takes the samples, at a breakpoint in the process's own copy of a page, which goes when goprof ends.
 It needs root (CAP_SYS_ADMIN). Counts are exact, and --every thins out what comes too often: --alloc 512k is a
-sample for each 512 KB that are allocated. Several events go into one JFR file: --event alloc=512k,exceptions.`
+sample for each 512 KB that are allocated. Several events go into one JFR file: --event alloc=512k,exceptions.
+CPU time and waits can go with them (cpu, wall, off-cpu, lock, ttsp): each is a part with an account of its own.`
 
 func (f *eventFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.event, "event", "",
-		"`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...; several with commas")
+		"`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...; several with commas, "+
+			"cpu, off-cpu, lock and ttsp among them")
 	fs.StringVar(&f.every, "every", "",
 		"with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
 	fs.StringVar(&f.alloc, "alloc", "", "the same as --event alloc --every `BYTES`: 512k")
@@ -52,7 +56,7 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	if err := f.ask(cmd); err != nil {
 		return err
 	}
-	if len(f.asked) == 0 {
+	if len(f.asked)+len(f.others) == 0 {
 		switch {
 		case f.every != "":
 			return usageError(cmd, "--every is for --event; of CPU time it is --rate or --interval")
@@ -71,6 +75,8 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	switch {
 	case given("mode"):
 		return usageError(cmd, "--event and --mode both say when a sample is taken: give one")
+	case len(f.others) > 0:
+		return f.checkParts(cmd, o)
 	case given("rate"), given("interval"):
 		return usageError(cmd,
 			"--rate and --interval are for CPU time and --mode; of events --every says how many become samples")
@@ -79,15 +85,21 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	case given("weight"):
 		return usageError(cmd, "--weight is for CPU time and --mode; an event has its own")
 	case len(f.asked) > 1 && o.as != format.JFR:
-		return usageError(cmd, fmt.Sprintf("several events go into a JFR file (-o FILE.jfr), and one into %s", o.as))
+		return severalInto(cmd, o.as)
 	}
 	return nil
 }
 
+func severalInto(cmd *cobra.Command, as format.Format) error {
+	return usageError(cmd, fmt.Sprintf("several events go into a JFR file (-o FILE.jfr), and one into %s", as))
+}
+
+const everyHelp = "--every is for one event; of several each has its own: --event alloc=512k,exceptions=10"
+
 // notEvents are what asprof takes for events and record does in another way.
 var notEvents = map[string]string{
-	"cpu": "what record takes without --event", "itimer": "what record takes without --event",
-	"ctimer": "what record takes without --event", "wall": "--mode wall here",
+	"cpu": "what record takes without --event", "itimer": "what record takes without --event: cpu beside other events",
+	"ctimer": "what record takes without --event: cpu beside other events", "wall": "--mode wall here",
 }
 
 // ask finds out of what samples are wanted.
@@ -97,18 +109,22 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 			return usageError(cmd, "--event: "+err.Error())
 		}
 	}
+	if len(f.asked) > 1 || f.alloc != "" {
+		if err := f.takeParts(cmd); err != nil {
+			return err
+		}
+	}
 	for _, e := range f.asked {
 		if way, is := notEvents[e.name]; is {
-			return usageError(cmd, fmt.Sprintf("--event %s is %s; beside an event a second goprof record takes it, with a "+
-				"file of its own", e.name, way))
+			return usageError(cmd, fmt.Sprintf("--event %s is %s", e.name, way))
 		}
 		if _, is := eventModes[e.name]; is {
-			return usageError(cmd, fmt.Sprintf("--event %s goes with no other event: its samples are times", e.name))
+			return noAmount(cmd, e.name)
 		}
 	}
 	if f.every != "" {
-		if f.alloc != "" || len(f.asked) > 1 {
-			return usageError(cmd, "--every is for one event; of several each has its own: --event alloc=512k,exceptions=10")
+		if f.alloc != "" || len(f.asked)+len(f.others) > 1 {
+			return usageError(cmd, everyHelp)
 		}
 		if len(f.asked) == 1 {
 			if f.asked[0].every, err = parseAmount(f.every); err != nil {
@@ -184,20 +200,20 @@ func (f *eventFlags) rights() guard.Keep {
 }
 
 // findEvent finds the events in one JVM.
-func (r *recorder) findEvent() error {
+func (p *part) findEvent() error {
 	var found []*session.EventPlan
-	for _, e := range r.flags.asked {
-		plan, err := r.session.FindEvent(e.name, e.every)
+	for _, e := range p.want.asked {
+		plan, err := p.session.FindEvent(e.name, e.every)
 		if err != nil {
-			for _, p := range found {
-				p.Close()
+			for _, plan := range found {
+				plan.Close()
 			}
-			return eventFailed(r.pid, err)
+			return eventFailed(p.pid, err)
 		}
 		found = append(found, plan)
 	}
 	if len(found) > 0 {
-		r.event = session.JoinEvents(found)
+		p.event = session.JoinEvents(found)
 	}
 	return nil
 }
@@ -213,9 +229,9 @@ func eventFailed(pid int, err error) error {
 }
 
 // eventWeight is what samples of the event are counted in.
-func (r *recorder) eventWeight() profile.Weight {
-	if r.event == nil {
-		return r.flags.weighed
+func (p *part) eventWeight() profile.Weight {
+	if p.event == nil {
+		return p.want.weighed
 	}
-	return r.event.Unit
+	return p.event.Unit
 }

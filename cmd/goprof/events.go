@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"goprof/output"
 	"goprof/profile"
+	"goprof/sampler"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
 )
@@ -21,16 +23,18 @@ what mends that. Nothing is set or changed: it looks for the functions, and asks
 
 Beside these, --event takes any function of a native library that the process has loaded, with its C++ name without
 parameters (libc:write, "libjvm:ObjectMonitor::enter"), a tracepoint where tracefs is mounted (sched:sched_switch), and a raw
-number of the CPU's own counters (r1a2). Java methods cannot be named: compiled Java lies in anonymous memory, where
+number of the CPU's own counters (r1a2). Libraries also have markers for probes (USDT): --usdt lists them, and --event takes
+one as usdt:hotspot:gc__begin. Java methods cannot be named: compiled Java lies in anonymous memory, where
 the kernel sets no probe.`
 
 const eventsExample = `  goprof events 1234                    what can be had of process 1234
   goprof events petclinic --json        the same for machines
+  goprof events 1234 --usdt             the markers of its libraries
   goprof record 1234 -d 30s --event alloc -o alloc.html`
 
 func newEvents() *cobra.Command {
 	var jvm oneJVM
-	var asJSON bool
+	var asJSON, markers bool
 	cmd := &cobra.Command{
 		Use:     "events {PID | NAME | --pid PID | --ns-pid PID [NAME]}",
 		Short:   "List what record --event can take samples of in a JVM",
@@ -42,11 +46,12 @@ func newEvents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listEvents(cmd.OutOrStdout(), pid, asJSON)
+			return listEvents(cmd.OutOrStdout(), pid, asJSON, markers)
 		},
 	}
 	jvm.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&markers, "usdt", false, "the markers that its libraries have for probes (USDT), one by one")
 	return cmd
 }
 
@@ -62,7 +67,7 @@ type listedEvent struct {
 	Note      string         `json:"note,omitempty"`
 }
 
-func listEvents(to io.Writer, pid int, asJSON bool) error {
+func listEvents(to io.Writer, pid int, asJSON, markers bool) error {
 	goFirst()
 	guard.Enter(guard.ToProbe)
 	s, err := session.Attach(pid)
@@ -70,6 +75,13 @@ func listEvents(to io.Writer, pid int, asJSON bool) error {
 		return attachError(pid, err)
 	}
 	defer s.Close()
+	if markers {
+		list, err := listMarkers(s)
+		if err != nil {
+			return attachError(pid, err)
+		}
+		return showEvents(to, list, asJSON)
+	}
 	var list []listedEvent
 	for _, e := range s.Events() {
 		l := listedEvent{Name: e.Preset.Name, Help: e.Preset.Help, Unit: e.Preset.Unit, Every: max(e.Preset.Every, 1),
@@ -83,6 +95,31 @@ func listEvents(to io.Writer, pid int, asJSON bool) error {
 		list = append(list, l)
 	}
 	list = append(list, listWaits(s, pid)...)
+	if all, err := s.MarkerEvents(); !asJSON && err == nil && len(all) > 0 {
+		list = append(list, listedEvent{Name: all[0].Name + " ...", Available: true,
+			Help: fmt.Sprintf("%d markers that its libraries have for probes: --usdt lists them", len(all))})
+	}
+	return showEvents(to, list, asJSON)
+}
+
+// listMarkers are the markers of the process's libraries.
+func listMarkers(s *session.Session) (list []listedEvent, err error) {
+	markers, err := s.MarkerEvents()
+	mayProbe := sampler.TryProbes()
+	for _, m := range markers {
+		l := listedEvent{Name: m.Name, Every: 1, Available: !m.Guarded && mayProbe == nil}
+		switch {
+		case m.Guarded:
+			l.Why = session.WhyGuarded
+		case mayProbe != nil:
+			l.Why = output.Printable(mayProbe.Error())
+		}
+		list = append(list, l)
+	}
+	return list, err
+}
+
+func showEvents(to io.Writer, list []listedEvent, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(to)
 		e.SetIndent("", "  ")
@@ -102,7 +139,7 @@ func writeEvents(to io.Writer, list []listedEvent) (err error) {
 		if !e.Available {
 			mark = "no"
 		}
-		say("%-17s %-4s %s\n", e.Name, mark, e.Help)
+		say("%s\n", strings.TrimRight(fmt.Sprintf("%-17s %-4s %s", e.Name, mark, e.Help), " "))
 		switch {
 		case !e.Available:
 			say("%-22s %s\n", "", e.Why)

@@ -52,6 +52,15 @@ func (p *jfrProduct) begin(about session.Facts, stop func()) session.Sink {
 	return p
 }
 
+// BeginPart tells of a further part of the recording.
+func (p *jfrProduct) BeginPart(at profile.Instant, m profile.Meta) {
+	m.Version = version()
+	p.do(func(w *jfr.Writer) error {
+		w.AddPart(m)
+		return w.Tick(at)
+	})
+}
+
 // Begin writes what stands in each chunk.
 func (p *jfrProduct) Begin(at profile.Instant, m profile.Meta) {
 	m.Version = version()

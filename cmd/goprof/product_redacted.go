@@ -51,7 +51,7 @@ func (p *redactedProduct) begin(about session.Facts, stop func()) session.Sink {
 	if sink == nil {
 		return nil
 	}
-	return &redactedSink{sink, p.names}
+	return &redactedSink{to: sink, names: p.names}
 }
 
 func (p *redactedProduct) soFar(r *soFar) (string, error)  { return p.product.soFar(p.names.soFar(r)) }
@@ -69,6 +69,8 @@ func (p *redactedProduct) endSoon() {
 type redactedSink struct {
 	to    session.Sink
 	names *names
+	// one is held while a sample is passed on: what it becomes is reused, and parts of a recording tell samples at once.
+	one sync.Mutex
 }
 
 func (s *redactedSink) Begin(at profile.Instant, m profile.Meta) {
@@ -78,7 +80,19 @@ func (s *redactedSink) Begin(at profile.Instant, m profile.Meta) {
 	s.to.Begin(at, m)
 }
 
+// BeginPart is partSink's.
+func (s *redactedSink) BeginPart(at profile.Instant, m profile.Meta) {
+	s.names.mu.Lock()
+	m = s.names.by.Meta(m)
+	s.names.mu.Unlock()
+	if to, ok := s.to.(partSink); ok {
+		to.BeginPart(at, m)
+	}
+}
+
 func (s *redactedSink) Sample(sample *profile.Sample) {
+	s.one.Lock()
+	defer s.one.Unlock()
 	s.names.mu.Lock()
 	out := s.names.by.Sample(sample, s.names.known)
 	s.names.mu.Unlock()

@@ -51,7 +51,7 @@ func TestNamesOfSeveral(t *testing.T) {
 func TestAccountIsRedacted(t *testing.T) {
 	by := redact.New(redact.Default(), []byte("the key of this test"))
 	var said bytes.Buffer
-	r := &recorder{flags: &recordFlags{verbose: true}, out: &outputs{names: newNames(by, new(sync.Mutex))}}
+	r := &recorder{part: part{flags: &recordFlags{verbose: true}}, out: &outputs{names: newNames(by, new(sync.Mutex))}}
 	sum := &profile.Summary{Samples: 3, Meta: profile.Meta{Duration: time.Second},
 		Hottest: []profile.Part{{Name: "com.qxzz.Shop.qxzzPay", Share: 0.5}, {Name: "java.lang.Thread.run", Share: 0.5}},
 		Events:  []profile.EventCount{{Name: "libqxzz.so:qxzz_hash", Hits: 7}},

@@ -45,7 +45,9 @@ func showProgress(line *statusLine, f *recordFlags, recorders []*recorder) (stop
 func accounts(recorders []*recorder) []profile.Summary {
 	var sums []profile.Summary
 	for _, r := range recorders {
-		r.visit(func(_ *profile.Profile, s *profile.Summary) { sums = append(sums, *s) })
+		for _, p := range r.parts() {
+			r.visitPart(p, func(_ *profile.Profile, s *profile.Summary) { sums = append(sums, *s) })
+		}
 	}
 	return sums
 }

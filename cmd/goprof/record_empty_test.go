@@ -12,7 +12,7 @@ import (
 
 // TestWhyNothingWasSeen: that all threads were idle is said only of a JVM that used no CPU time.
 func TestWhyNothingWasSeen(t *testing.T) {
-	r := &recorder{pid: 7, flags: &recordFlags{interval: 10 * time.Millisecond}}
+	r := &recorder{part: part{pid: 7, flags: &recordFlags{interval: 10 * time.Millisecond}}}
 	for _, c := range []struct {
 		used        time.Duration
 		looks       *profile.Looks

@@ -3,8 +3,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,10 +32,17 @@ func TestRecordsSeveralEvents(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Allocating", "-Xmx128m", "--", "100000000", "2")
 		dir := t.TempDir()
 		name := filepath.Join(dir, "x.jfr")
-		sum := record(t, jvm.PID, name, "-d", "1", "--event", "alloc=64k,page-faults,libc:malloc=1")
+		const newBuffer = "libjvm:AllocTracer::send_allocation_in_new_tlab"
+		sum := record(t, jvm.PID, name, "-d", "1", "--event", "alloc=64k,page-faults,libc:malloc=1,"+newBuffer+"=1000")
+		hits := map[string]int64{}
 		stood := map[string]int64{}
 		for _, e := range sum.Events {
 			stood[e.Name] += e.Stood
+			hits[e.Name] = max(hits[e.Name], e.Hits)
+		}
+		// alloc has a probe there, too. All events of a run are of the same time.
+		if a, b := hits["alloc"], hits[newBuffer]; b == 0 || a > b+b/20+5 || b > a+a/20+5 {
+			t.Errorf("the same function was called %d and %d times", a, b)
 		}
 		for event, weight := range map[string]profile.Weight{"alloc": profile.Bytes, "page-faults": profile.Samples,
 			"libc:malloc": profile.Samples} {
@@ -54,6 +66,75 @@ func TestRecordsSeveralEvents(t *testing.T) {
 			t.Errorf("%d bytes in pprof's file, the account says %+v", got, sum.Events)
 		}
 	})
+}
+
+// TestRecordsParts: CPU time, waits and late safepoints go with events into one file. Each has in it what its account
+// says, by the JDK's own tool, too.
+func TestRecordsParts(t *testing.T) {
+	if err := errors.Join(sampler.TryProbes(), sampler.TryOffCPU(os.Getpid())); err != nil {
+		t.Skipf("this machine permits no probes, or tells of no context switches: %v", err)
+	}
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Allocating", "-Xmx64m", "--", "300000000", "2")
+		name := filepath.Join(t.TempDir(), "x.jfr")
+		sum := record(t, jvm.PID, name, "-d", "1.5", "-r", "200", "--redact", "default", "--event",
+			"alloc=64k,cpu,off-cpu,ttsp,thread-start")
+		accounts := map[string]*profile.Summary{sum.Meta.Part: sum}
+		for i := range sum.Parts {
+			accounts[sum.Parts[i].Meta.Part] = &sum.Parts[i]
+		}
+		events, cpu, waits := accounts["alloc,thread-start"], accounts["cpu"], accounts["off-cpu"]
+		if len(accounts) != 4 || events == nil || cpu == nil || waits == nil || accounts["ttsp"] == nil {
+			t.Fatalf("%+v", accounts)
+		}
+		if sum.Meta.Part != "alloc,thread-start" || sum.OwnCPU == 0 || cpu.OwnCPU != 0 {
+			t.Errorf("%s leads", sum.Meta.Part)
+		}
+		for part, want := range map[string]int64{"cpu": cpu.Samples, "off-cpu": waits.Samples,
+			"alloc": events.Samples} {
+			if got := sumOf(t, name, part, profile.Samples); got == 0 || got != want {
+				t.Errorf("%s: %d samples in the file, %d in the account", part, got, want)
+			}
+		}
+		counted := map[string]int64{}
+		for row := range strings.Lines(jvmtest.JFRTool(t, jdk, "summary", name)) {
+			if f := strings.Fields(row); len(f) == 3 {
+				counted[f[0]], _ = strconv.ParseInt(f[1], 10, 64)
+			}
+		}
+		if got := counted["jdk.ExecutionSample"] + counted["jdk.NativeMethodSample"]; got != cpu.Samples {
+			t.Errorf("jfr finds %d samples of CPU time, the account has %d", got, cpu.Samples)
+		}
+		if got := counted["jdk.ObjectAllocationSample"]; got != events.Samples {
+			t.Errorf("jfr finds %d allocations, the account has %d", got, events.Samples)
+		}
+		if counted["profiler.WallClockSample"]+counted["goprof.event.off_cpu"] == 0 || counted["goprof.Account"] != 4 {
+			t.Errorf("jfr finds %v", counted)
+		}
+	})
+}
+
+// TestListsMarkers: the JVM's markers are listed, and its other events say how many there are. One that is not there
+// cannot be recorded.
+func TestListsMarkers(t *testing.T) {
+	if err := sampler.TryProbes(); err != nil {
+		t.Skipf("this machine permits no probes: %v", err)
+	}
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Happenings")
+	pid := fmt.Sprint(jvm.PID)
+	for want, args := range map[string][]string{
+		`(?m)^usdt:hotspot:gc__begin +yes$`:                {"events", pid, "--usdt"},
+		`(?m)^usdt:\S+ \.\.\. +yes +\d+ markers .* --usdt`: {"events", pid},
+	} {
+		told, err := exec.CommandContext(t.Context(), "goprof", args...).Output()
+		if err != nil || !regexp.MustCompile(want).Match(told) {
+			t.Errorf("%v: %v\n%s", args, err, told)
+		}
+	}
+	code, told := runGoprof(t, "record", pid, "--event", "usdt:hotspot:nosuch", "-d", "1", "-o", "-")
+	if code != exit.NoEvent || !strings.Contains(told, "no library of the process has a marker of that name") {
+		t.Errorf("exit code %d: %s", code, told)
+	}
 }
 
 // sumOf is what the samples of an event stand for in a recording.
@@ -109,6 +190,11 @@ func TestEventNamesStay(t *testing.T) {
 	for _, p := range session.EventPresets() {
 		if got := by.Text(p.Name); got != p.Name {
 			t.Errorf("%s becomes %s", p.Name, got)
+		}
+	}
+	for _, name := range []string{"cpu", "wall", "off-cpu", "lock", "ttsp"} {
+		if got := by.Text(name); got != name {
+			t.Errorf("%s becomes %s", name, got)
 		}
 	}
 }

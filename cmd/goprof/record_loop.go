@@ -108,7 +108,7 @@ func (f *recordFlags) over(spent time.Duration) bool {
 
 // finishOne writes one of a loop's files, and says so. A time without samples has none.
 func (r *recorder) finishOne(out *outputs, res *result) error {
-	if res.summary.Samples == 0 {
+	if res.summary.AllSamples() == 0 {
 		if err := out.leaveOut(&soFar{res.profile, &res.summary, res.at}, false); err != nil {
 			return outputFailed(err)
 		}
@@ -119,7 +119,7 @@ func (r *recorder) finishOne(out *outputs, res *result) error {
 		return outputFailed(err)
 	}
 	if !r.flags.quiet {
-		fmt.Fprintf(r.talk, "goprof: %d samples of %s are in %s\n", res.summary.Samples,
+		fmt.Fprintf(r.talk, "goprof: %d samples of %s are in %s\n", res.summary.AllSamples(),
 			output.Round(res.summary.Meta.Duration), output.Printable(name))
 	}
 	r.keepNewest(out, name)

@@ -52,7 +52,7 @@ func recordedOnto(t *testing.T, account string) *recorder {
 	if !stopped {
 		t.Fatal("a full disk has not ended the recording")
 	}
-	return &recorder{flags: &recordFlags{quiet: true}, talk: io.Discard,
+	return &recorder{part: part{flags: &recordFlags{quiet: true}}, talk: io.Discard,
 		out: &outputs{product: p, summary: summary, asked: true}}
 }
 

@@ -21,16 +21,11 @@ import (
 
 // recorder records one JVM into its own files.
 type recorder struct {
-	flags   *recordFlags
-	pid     int
-	session *session.Session
-	engine  session.EngineName
-	event   *session.EventPlan // nil: CPU time, or a mode
-	out     *outputs
-	hottest *hottestSoFar // of the file that is being recorded
-	visits  chan session.Visit
-	ended   chan struct{}
-	talk    io.Writer
+	part           // that leads
+	beside []*part // further ones
+	out    *outputs
+	ended  chan struct{}
+	talk   io.Writer
 
 	// Of a loop.
 	made    [][]madeFile // that are there still, the oldest first
@@ -55,6 +50,7 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 		recorders = append(recorders, r)
 	}
 	defer closeAll(recorders)
+	makeRoom(len(recorders) * len(f.parts()))
 	noMoreSignals := writeOnSignal(talk, recorders, now)
 	noMoreProgress := showProgress(talk, f, recorders)
 	results := make([]result, len(recorders))
@@ -70,8 +66,15 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 
 // newRecorder finds the files first: a name that cannot be written must not cost a recording.
 func newRecorder(talk io.Writer, f *recordFlags, t recordable) (*recorder, error) {
-	r := &recorder{flags: f, pid: t.pid, session: t.session, visits: make(chan session.Visit),
-		ended: make(chan struct{}), talk: talk}
+	r := &recorder{ended: make(chan struct{}), talk: talk}
+	for i, want := range f.parts() {
+		p := part{flags: f, want: want, pid: t.pid, visits: make(chan session.Visit)}
+		if i == 0 {
+			p.session, r.part = t.session, p
+		} else {
+			r.beside = append(r.beside, &p)
+		}
+	}
 	var err error
 	if r.out, err = f.reserve(t.pid); err != nil {
 		if t.session != nil {
@@ -79,28 +82,27 @@ func newRecorder(talk io.Writer, f *recordFlags, t recordable) (*recorder, error
 		}
 		return nil, outputFailed(err)
 	}
-	if r.session == nil {
-		if r.session, err = session.Attach(t.pid); err != nil {
-			return nil, attachError(t.pid, err)
+	for _, p := range r.parts() {
+		if err := p.open(talk); err != nil {
+			r.close()
+			return nil, err
 		}
-	}
-	if err := r.choose(talk); err != nil {
-		r.session.Close()
-		return nil, err
-	}
-	if err := r.findEvent(); err != nil {
-		r.session.Close()
-		return nil, err
 	}
 	return r, nil
 }
 
+// parts are all of them, the one that leads first.
+func (r *recorder) parts() []*part { return append([]*part{&r.part}, r.beside...) }
+
+func (r *recorder) close() {
+	for _, p := range r.parts() {
+		p.close()
+	}
+}
+
 func closeAll(recorders []*recorder) {
 	for _, r := range recorders {
-		if r.event != nil {
-			r.event.Close()
-		}
-		r.session.Close()
+		r.close()
 	}
 }
 
@@ -116,7 +118,9 @@ type result struct {
 func (r *recorder) record(ctx context.Context) result {
 	defer close(r.ended)
 	if r.flags.rawNames {
-		r.session.RawNames()
+		for _, p := range r.parts() {
+			p.session.RawNames()
+		}
 	}
 	if r.flags.loop > 0 {
 		return r.loop(ctx)
@@ -135,26 +139,8 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	}
 	defer stop()
 	before := r.session.CPUTime()
-	r.hottest = new(hottestSoFar)
 	sink := r.out.begin(r.session.Facts(), stop)
-	threads := r.flags.threads || r.flags.group
-	var full func(*profile.Profile)
-	if sink != nil { // such products are made of it: each of its samples has its thread
-		full, threads = r.hottest.add, false
-	}
-	p, sum, err := r.session.Record(ctx, session.RecordOptions{
-		Mode: r.flags.modeFlags.session(), NonBlocking: r.flags.nonBlocking, NativeOnce: r.flags.nativeOnce,
-		States:    r.flags.wantsState(),
-		LeaveIdle: r.flags.leaveIdle(r.flags.wants),
-		Duration:  length, Interval: r.flags.interval, Depth: r.flags.depth, Threads: threads,
-		GroupThreads: r.flags.group, HideInternal: r.flags.internal, SureLeaf: r.flags.leaf == leafSure,
-		Weight: r.eventWeight(), Engine: r.engine, Wants: r.flags.wants.wants(), MaxOverhead: r.flags.maxOverhead / 100,
-		Visits: r.visits, Sink: sink, Full: full, Event: r.event, Kernel: r.flags.kernel,
-		Min: r.flags.min,
-	})
-	sum.Meta.Version, p.Meta.Version = version(), version()
-	sum.Notes = r.notes(&sum)
-	r.hottest.describe(&sum, p)
+	p, sum, err := r.recordParts(ctx, length, sink, stop)
 	used := sum.Times.Process
 	if used == 0 { // wall-clock modes do not ask, and what threads used that are not wanted is not in it
 		used = max(r.session.CPUTime()-before, 0)
@@ -162,11 +148,13 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	return result{p, sum, r.session.Now(), used, err}
 }
 
-// visit calls f with the recording as it is; it returns false if it has ended.
-func (r *recorder) visit(f session.Visit) bool {
+// visit calls f with the part that leads as it is; it returns false if the recording has ended.
+func (r *recorder) visit(f session.Visit) bool { return r.visitPart(&r.part, f) }
+
+func (r *recorder) visitPart(p *part, f session.Visit) bool {
 	done := make(chan struct{})
 	select {
-	case r.visits <- func(p *profile.Profile, s *profile.Summary) {
+	case p.visits <- func(p *profile.Profile, s *profile.Summary) {
 		defer close(done)
 		f(p, s)
 	}:
@@ -201,7 +189,7 @@ func tellAll(talk io.Writer, f *recordFlags, recorders []*recorder, results []re
 }
 
 func (r *recorder) tell(talk io.Writer, res *result) error {
-	if res.summary.Samples == 0 {
+	if res.summary.AllSamples() == 0 {
 		return r.tellEmpty(talk, res)
 	}
 	name, err := r.out.write(&soFar{res.profile, &res.summary, res.at})
@@ -278,7 +266,10 @@ func (r *recorder) writeNow(talk io.Writer) {
 	}) {
 		return // it has ended, and is about to be written
 	}
-	if sum.Samples == 0 {
+	for _, p := range r.beside {
+		r.visitPart(p, func(_ *profile.Profile, s *profile.Summary) { sum.Parts = append(sum.Parts, p.further(s)) })
+	}
+	if sum.AllSamples() == 0 {
 		fmt.Fprintf(talk, "goprof: no samples of process %d yet: nothing is written\n", r.pid)
 		return
 	}
@@ -293,7 +284,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 	case err != nil:
 		exit.Tell(talk, outputFailed(err))
 	case name != output.Stdout && !r.flags.quiet:
-		fmt.Fprintf(talk, "goprof: %d samples so far are in %s\n", sum.Samples, name)
+		fmt.Fprintf(talk, "goprof: %d samples so far are in %s\n", sum.AllSamples(), name)
 	}
 }
 

@@ -53,13 +53,17 @@ var eventModes = map[string]eventMode{
 	"lock":    {session.WaitingMode, session.AutoEngine, []string{profile.Blocked.String(), profile.Parked.String()}},
 }
 
+const minHelp = "--min is a time, not less than 0"
+
 // toMode makes flags of a mode of an event that is one. It is called before all other checks.
 func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	m, is := eventModes[f.event]
 	f.timed = is || f.mode == string(session.TTSPMode)
 	given := cmd.Flags().Changed
 	switch {
-	case !is && given("min") && !(f.mode == string(session.WaitingMode) && given("engine")):
+	case !is && given("min") && f.min < 0:
+		return usageError(cmd, minHelp)
+	case !is && given("min") && !namesWaits(f.event) && !(f.mode == string(session.WaitingMode) && given("engine")):
 		return usageError(cmd, "--min is for --event off-cpu and lock")
 	case !is:
 		return nil
@@ -71,7 +75,7 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	case m.states != nil && given("state"):
 		return usageError(cmd, "--event lock chooses states; with --event off-cpu --state chooses others")
 	case f.min < 0:
-		return usageError(cmd, "--min is a time, not less than 0")
+		return usageError(cmd, minHelp)
 	}
 	f.event, f.mode = "", string(m.mode)
 	if m.states != nil {
@@ -84,21 +88,20 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 }
 
 // chooseOffCPU finds out whether waits can be taken from context switches.
-func (r *recorder) chooseOffCPU(talk io.Writer) error {
-	r.engine = session.PtraceEngine
-	f := r.flags
-	if f.engine == string(session.PtraceEngine) {
+func (p *part) chooseOffCPU(talk io.Writer) error {
+	p.engine = session.PtraceEngine
+	if p.want.engine == session.PtraceEngine {
 		return nil
 	}
-	err := sampler.TryOffCPU(r.pid)
+	err := sampler.TryOffCPU(p.pid)
 	switch {
 	case err == nil:
-		r.engine = session.PerfEngine
-	case f.engine == string(session.PerfEngine):
+		p.engine = session.PerfEngine
+	case p.want.engine == session.PerfEngine:
 		return &exit.Error{Code: exit.NoEvent, What: "cannot take waits from context switches",
 			Why:    "the kernel does not tell goprof of them: " + err.Error(),
 			Remedy: "sudo goprof ..., or --mode off-cpu, which looks 20 times a second", Err: err}
-	case !f.quiet:
+	case !p.flags.quiet:
 		tellNotes(talk, []profile.Note{{Name: "off-cpu", Remedy: "sudo goprof ...",
 			Text: "the kernel does not tell goprof of context switches: threads are looked at now and then instead (" +
 				output.Printable(err.Error()) + ")"}})
@@ -107,15 +110,15 @@ func (r *recorder) chooseOffCPU(talk io.Writer) error {
 }
 
 // prepareSafepoints fails where nothing tells of the JVM's safepoints.
-func (r *recorder) prepareSafepoints() error {
-	err := r.session.WatchSafepoints()
+func (p *part) prepareSafepoints() error {
+	err := p.session.WatchSafepoints()
 	if errors.Is(err, vmstructs.ErrNoSafepoints) {
 		return &exit.Error{Code: exit.NoEvent, What: "cannot watch safepoints", Err: err,
 			Why:    "this libjvm.so has no symbols, and the JVM keeps no counters (-XX:-UsePerfData)",
 			Remedy: "start the JVM without -XX:-UsePerfData"}
 	}
 	if err != nil {
-		return attachError(r.pid, err)
+		return attachError(p.pid, err)
 	}
 	return nil
 }

@@ -52,27 +52,31 @@ func (w *Writer) Sample(s *profile.Sample) error {
 	if err := w.at(s.At); err != nil {
 		return err
 	}
-	if s.Event != nil {
+	if s.Event != nil && !s.Wall {
 		w.hit(s)
 		return nil
+	}
+	typ := kindOf(s)
+	if s.Event != nil {
+		typ = w.eventType(s.Event).id
 	}
 	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(s.Stack)
 	count := max(s.Count, 1)
 	if s.Wall {
-		w.sample(s, thread, trace, s.CPU, count)
+		w.sample(typ, s, thread, trace, s.CPU, count)
 		return nil
 	}
 	count = min(count, maxCount)
 	share := s.CPU / time.Duration(count)
-	w.sample(s, thread, trace, s.CPU-share*time.Duration(count-1), 1)
+	w.sample(typ, s, thread, trace, s.CPU-share*time.Duration(count-1), 1)
 	for range count - 1 {
-		w.sample(s, thread, trace, share, 1)
+		w.sample(typ, s, thread, trace, share, 1)
 	}
 	return nil
 }
 
-func (w *Writer) sample(s *profile.Sample, thread, trace uint64, cpu time.Duration, count int64) {
-	w.event(kindOf(s), s.At.Ticks)
+func (w *Writer) sample(typ typeID, s *profile.Sample, thread, trace uint64, cpu time.Duration, count int64) {
+	w.event(typ, s.At.Ticks)
 	b := appendInt(w.body, thread)
 	b = appendInt(b, trace)
 	state := uint64(s.State) + 1
@@ -176,35 +180,43 @@ func (w *Writer) Allocated(at profile.Instant, t profile.Thread, bytes uint64) e
 }
 
 // Account writes the account of the run: what became of every look, what is missing for which reason, how long threads
-// were held, and what a reader should know. It is written once, before Close.
+// were held, and what a reader should know; then those of its further parts. It is written once, before Close.
 func (w *Writer) Account(at profile.Instant, s *profile.Summary) error {
 	if err := w.at(at); err != nil {
 		return err
 	}
+	w.account(at, s)
+	for i := range s.Parts {
+		w.account(at, &s.Parts[i])
+	}
+	return nil
+}
+
+func (w *Writer) account(at profile.Instant, s *profile.Summary) {
 	t := &s.Times
 	w.event(typeAccount, at.Ticks)
 	w.numbers(s.Attempted, s.Whole, s.Truncated, s.Lost, s.LeafLikely, s.LeafGuessed, s.Skipped, int64(s.Threads))
 	w.body = appendDouble(w.body, s.Rate)
 	w.body = appendDouble(w.body, s.RateReached)
 	w.numbers(int64(t.Process), int64(t.Sampled), int64(t.NotSampled), int64(t.Exited), int64(s.OwnCPU))
-	w.body = appendString(w.body, string(s.Quality))
+	w.texts(string(s.Quality), s.Meta.Part)
 	w.end()
-	w.unseen(at, false, s.TruncatedBy)
-	w.unseen(at, true, s.LostBy)
+	w.unseen(at, false, s.TruncatedBy, s.Meta.Part)
+	w.unseen(at, true, s.LostBy, s.Meta.Part)
 	p := &s.Pauses
 	w.event(typePauses, at.Ticks)
 	w.numbers(p.Count, int64(p.P50), int64(p.P99), int64(p.Max), int64(p.Total), int64(p.Bound))
+	w.texts(s.Meta.Part)
 	w.end()
 	w.eventCounts(at, s.Events)
 	for _, n := range s.Notes {
 		w.event(typeNote, at.Ticks)
-		w.texts(n.Name, n.Text, n.Remedy)
+		w.texts(n.Name, n.Text, n.Remedy, s.Meta.Part)
 		w.end()
 	}
-	return nil
 }
 
-func (w *Writer) unseen(at profile.Instant, lost bool, by map[string]int64) {
+func (w *Writer) unseen(at profile.Instant, lost bool, by map[string]int64, part string) {
 	for r := range profile.NumReasons { // always in the same order
 		n, ok := by[r.String()]
 		if !ok {
@@ -214,6 +226,7 @@ func (w *Writer) unseen(at profile.Instant, lost bool, by map[string]int64) {
 		w.body = appendBool(w.body, lost)
 		w.texts(r.String())
 		w.numbers(n)
+		w.texts(part)
 		w.end()
 	}
 }

@@ -3,6 +3,7 @@ package jfr
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,7 +30,7 @@ type CPU struct {
 
 // facts are true of the whole recording and stand in every chunk. Each of them may be set at any time.
 type facts struct {
-	meta     *profile.Meta
+	parts    []profile.Meta // of the recording; one mostly
 	jvm      *JVM
 	os       string
 	cpu      *CPU
@@ -44,17 +45,24 @@ type setting struct {
 // SetMeta tells how the recording is made. Call it first, with what is known then. Settings follow from it that JMC and
 // async-profiler's converter want: the period of samples.
 func (w *Writer) SetMeta(m profile.Meta) {
-	w.facts.meta = &m
-	w.facts.settings = nil
+	w.facts.parts, w.facts.settings = nil, nil
+	w.AddPart(m)
+}
+
+// AddPart tells how a further part of the recording is made.
+func (w *Writer) AddPart(m profile.Meta) {
+	w.facts.parts = append(w.facts.parts, m)
+	settings := len(w.facts.settings)
 	for _, id := range []typeID{typeExecutionSample, typeNativeMethodSample, typeWallClockSample} {
 		wall := id == typeWallClockSample
-		if wall == (m.Mode == profile.ModeCPU) || m.Interval == 0 { // of an event there is no interval
+		told := slices.ContainsFunc(w.facts.settings, func(s setting) bool { return s.event == id })
+		if told || wall == (m.Mode == profile.ModeCPU) || m.Interval == 0 { // of an event there is no interval
 			continue
 		}
 		w.facts.settings = append(w.facts.settings, setting{id, "enabled", "true"},
 			setting{id, "period", periodText(m.Interval)})
 	}
-	w.again(func() { w.facts.writeMeta(w); w.facts.writeSettings(w) })
+	w.again(func() { w.facts.writeMeta(w, &m); w.facts.writeSettings(w, settings) })
 }
 
 // SetJVM tells which JVM it is.
@@ -97,32 +105,30 @@ func periodText(d time.Duration) string {
 }
 
 func (f *facts) write(w *Writer) {
-	f.writeMeta(w)
-	f.writeSettings(w)
+	for i := range f.parts {
+		f.writeMeta(w, &f.parts[i])
+	}
+	f.writeSettings(w, 0)
 	f.writeJVM(w)
 	f.writeOS(w)
 	f.writeCPU(w)
 }
 
-func (f *facts) writeMeta(w *Writer) {
-	if f.meta == nil {
-		return
-	}
-	m := f.meta
+func (f *facts) writeMeta(w *Writer, m *profile.Meta) {
 	w.event(typeRecording, w.start.Ticks)
 	w.texts(m.Version, m.Host)
 	w.numbers(int64(m.PID))
 	w.texts(m.MainClass, m.JVM, m.Collector, m.Mode, m.Engine)
 	w.numbers(int64(m.Interval))
-	w.texts(weightNames[min(int(m.Weight), len(weightNames)-1)])
+	w.texts(weightNames[min(int(m.Weight), len(weightNames)-1)], m.Part)
 	w.end()
 }
 
 var weightNames = []string{profile.Samples: "samples", profile.CPUTime: "cpu time", profile.WallTime: "wall time",
 	profile.Bytes: "bytes"}
 
-func (f *facts) writeSettings(w *Writer) {
-	for _, s := range f.settings {
+func (f *facts) writeSettings(w *Writer, from int) {
+	for _, s := range f.settings[from:] {
 		w.event(typeActiveSetting, w.start.Ticks)
 		w.numbers(int64(s.event))
 		w.texts(s.name, s.value)

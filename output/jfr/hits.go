@@ -19,6 +19,9 @@ const (
 	classDefineEvent = "jdk.ClassDefine"
 )
 
+// wallEventName is async-profiler's type for samples of time that passed.
+const wallEventName = "profiler.WallClockSample"
+
 // knownEvents are the events that have one.
 var knownEvents = map[profile.EventKind]struct {
 	id   typeID
@@ -47,7 +50,8 @@ type eventTypes struct {
 	list     []eventType
 	metadata []byte // with those that are no constant part of every file; nil while there is none
 	own      int
-	last     int // the last of the own ones in list
+	last     int  // the last of the own ones in list
+	wall     bool // one of list has async-profiler's type for samples of time that passed
 }
 
 // EventTypeName is the last part of the name of an event's own type: letters and digits of its name, and "_".
@@ -74,6 +78,8 @@ func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) 
 	made := eventType{kind: *kind}
 	if known, ok := knownEvents[*kind]; ok {
 		made.id, made.name = known.id, known.name
+	} else if kind.Unit == profile.WallTime && !t.wall { // one more of these needs a type that tells both apart
+		t.wall, made.id, made.name = true, typeWallClockSample, wallEventName
 	} else if t.own == maxOwnEvents {
 		return &t.list[t.last], false
 	} else {
@@ -110,6 +116,9 @@ func (t *eventTypes) describe() {
 
 // definition is an own type.
 func (e *eventType) definition() typeDef {
+	if e.kind.Unit == profile.WallTime {
+		return wallEvent(e.id, e.name, cut(e.kind.Name), "A part of a recording that goprof was asked for by this name")
+	}
 	stands := hitCount
 	if e.kind.Unit == profile.Bytes {
 		stands = fieldDef{name: "bytes", typ: typeLong, label: "Bytes It Stands For", as: byteCount}
@@ -125,10 +134,7 @@ var inHits = []string{"goprof", "Events"}
 
 // hit writes a sample of an event.
 func (w *Writer) hit(s *profile.Sample) {
-	typ, isNew := w.types.of(s.Event)
-	if isNew {
-		w.eventKind(typ)
-	}
+	typ := w.eventType(s.Event)
 	about, code := uint64(0), profile.Stack{}
 	if s.Stack != nil {
 		code = *s.Stack
@@ -159,6 +165,15 @@ func (w *Writer) hit(s *profile.Sample) {
 	}
 	w.body = b
 	w.end()
+}
+
+// eventType is the type of an event, of which readers have been told.
+func (w *Writer) eventType(kind *profile.EventKind) *eventType {
+	typ, isNew := w.types.of(kind)
+	if isNew {
+		w.eventKind(typ)
+	}
+	return typ
 }
 
 // eventKind tells readers what a type is.

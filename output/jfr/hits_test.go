@@ -146,7 +146,7 @@ func TestJDKReadsHits(t *testing.T) {
 				}
 			}
 		}
-		text := jfrTool(t, jdk, "print", "--json", "--events",
+		text := jvmtest.JFRTool(t, jdk, "print", "--json", "--events",
 			"ObjectAllocationSample,JavaExceptionThrow,ClassDefine,goprof.event.*", name)
 		if err := json.Unmarshal([]byte(text), &all); err != nil {
 			t.Fatalf("%v\n%.500s", err, text)
@@ -168,7 +168,8 @@ func TestJDKReadsHits(t *testing.T) {
 		if jdk.Version < 21 {
 			return // jfr view is new there
 		}
-		if out := jfrTool(t, jdk, "view", "allocation-by-class", name); !regexp.MustCompile(`byte\[\]`).MatchString(out) {
+		out := jvmtest.JFRTool(t, jdk, "view", "allocation-by-class", name)
+		if !regexp.MustCompile(`byte\[\]`).MatchString(out) {
 			t.Errorf("no byte[] in\n%s", out)
 		}
 	})

@@ -14,6 +14,7 @@ var keptEvents = listOf(`
 	goprof.event.deopt goprof.event.compile goprof.event.malloc goprof.event.mmap goprof.event.page_faults
 	goprof.event.major_faults goprof.event.context_switches goprof.event.cpu_migrations goprof.event.cycles
 	goprof.event.instructions goprof.event.cache_misses goprof.event.branch_misses
+	goprof.event.wall goprof.event.off_cpu goprof.event.lock goprof.event.ttsp
 	profiler.WallClockSample profiler.Malloc profiler.Free profiler.LiveObject profiler.Window profiler.MethodTrace
 	profiler.CPUTimeSample jdk.ExecutionSample jdk.NativeMethodSample jdk.CPUTimeSample jdk.CPUTimeSamplesLost
 	jdk.ObjectAllocationSample jdk.ObjectAllocationInNewTLAB jdk.ObjectAllocationOutsideTLAB jdk.ObjectCount
@@ -85,6 +86,8 @@ var textFields = map[string]meaning{
 	"goprof.Recording.mainClass": programText,
 	"goprof.Recording.jvm":       versionText, "goprof.Recording.collector": sentence, "goprof.Recording.mode": sentence,
 	"goprof.Recording.engine": sentence, "goprof.Recording.weight": sentence, "goprof.Account.quality": sentence,
+	"goprof.Recording.part": sentence, "goprof.Account.part": sentence,
+	"goprof.Unseen.part": sentence, "goprof.Pauses.part": sentence, "goprof.Note.part": sentence,
 	"goprof.Unseen.reason": sentence, "goprof.Note.name": sentence, "goprof.Note.text": sentence,
 	"goprof.Note.remedy":     sentence,
 	"goprof.EventKind.event": sentence, "goprof.EventKind.type": eventTypeText, "goprof.EventKind.unit": sentence,

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -26,15 +25,6 @@ func needsJDK(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the JDK's own jfr command: not with -short")
 	}
-}
-
-func jfrTool(t *testing.T, jdk jvmtest.JDK, args ...string) string {
-	t.Helper()
-	out, err := exec.Command(jdk.Tool("jfr"), args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("jfr %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
 }
 
 func writeFile(t *testing.T, name string, file []byte) string {
@@ -75,7 +65,7 @@ type printed struct {
 
 func print(t *testing.T, jdk jvmtest.JDK, file, events string) []printed {
 	t.Helper()
-	out := jfrTool(t, jdk, "print", "--json", "--stack-depth", "1000", "--events", events, file)
+	out := jvmtest.JFRTool(t, jdk, "print", "--json", "--stack-depth", "1000", "--events", events, file)
 	var all struct {
 		Recording struct{ Events []printed }
 	}
@@ -94,7 +84,7 @@ func TestJDKReadsOurs(t *testing.T) {
 		if _, err := os.Stat(jdk.Tool("jfr")); err != nil {
 			t.Skip("it has no jfr command")
 		}
-		summary := jfrTool(t, jdk, "summary", cpuFile)
+		summary := jvmtest.JFRTool(t, jdk, "summary", cpuFile)
 		for event, n := range map[string]int{"jdk.ExecutionSample": 2495, "jdk.NativeMethodSample": 2505,
 			"goprof.SampleDetail": 5000, "jdk.ThreadStart": 1, "jdk.ThreadEnd": 1, "goprof.Account": 1, "goprof.Note": 1,
 			"jdk.JVMInformation": 3} {
@@ -112,7 +102,8 @@ func TestJDKReadsOurs(t *testing.T) {
 			"native-methods": `libjvm\.G1ParTask::work\(unsigned int\)\(\) +835`,
 			"thread-count":   `3 +1 +9 +5`,
 		} {
-			if out := jfrTool(t, jdk, "view", "--width", "160", view, cpuFile); !regexp.MustCompile(want).MatchString(out) {
+			out := jvmtest.JFRTool(t, jdk, "view", "--width", "160", view, cpuFile)
+			if !regexp.MustCompile(want).MatchString(out) {
 				t.Errorf("%s has no %s:\n%s", view, want, out)
 			}
 		}

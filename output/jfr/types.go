@@ -172,6 +172,13 @@ func sampleEvent(id typeID, name, label, description string, more ...fieldDef) t
 	return event(id, name, label, description, inProfiling, append(fields, more...)...)
 }
 
+// wallEvent is a sample of time that passed.
+func wallEvent(id typeID, name, label, description string) typeDef {
+	return sampleEvent(id, name, label, description,
+		fieldDef{name: "samples", typ: typeInt, label: "Samples", as: unsigned},
+		fieldDef{name: "timeSpan", typ: typeLong, label: "Time Span", as: tickSpan})
+}
+
 // typeTable is all that our files are made of. Names, order and kinds of the fields of jdk.* types are those of the JDK
 // (src/hotspot/share/jfr/metadata/metadata.xml, JDK 17 to 25); of profiler.WallClockSample those of async-profiler 4.
 // async-profiler's converter reads samples, StackFrame and Method by the places of their fields (JfrReader.java):
@@ -258,10 +265,8 @@ var typeTable = []typeDef{
 		"A thread that executes Java code"),
 	sampleEvent(typeNativeMethodSample, "jdk.NativeMethodSample", "Method Profiling Sample Native",
 		"A thread that executes native code"),
-	sampleEvent(typeWallClockSample, "profiler.WallClockSample", "Wall Clock Sample",
-		"What a thread does or waits for, whether it has a CPU or not",
-		fieldDef{name: "samples", typ: typeInt, label: "Samples", as: unsigned},
-		fieldDef{name: "timeSpan", typ: typeLong, label: "Time Span", as: tickSpan}),
+	wallEvent(typeWallClockSample, wallEventName, "Wall Clock Sample",
+		"What a thread does or waits for, whether it has a CPU or not"),
 	event(typeSampleDetail, "goprof.SampleDetail", "Sample Detail",
 		"What a sample's own event has no field for. It stands right behind that event, with its time and thread", inAccount,
 		ref("thread", typeThread, "Thread"),
@@ -355,7 +360,8 @@ var typeTable = []typeDef{
 		value("mode", typeString, "Mode"),
 		value("engine", typeString, "Engine"),
 		span("interval", "Interval"),
-		value("weight", typeString, "Weight")),
+		value("weight", typeString, "Weight"),
+		value("part", typeString, "Part")),
 	event(typeAccount, "goprof.Account", "Account",
 		"What became of every look at a thread: attempted = whole + truncated + lost", inAccount,
 		number("attempted", "Attempted"),
@@ -373,23 +379,27 @@ var typeTable = []typeDef{
 		span("notSampledTime", "CPU Time Not Sampled"),
 		span("exitedTime", "CPU Time of Threads That Ended"),
 		span("ownTime", "CPU Time of goprof"),
-		value("quality", typeString, "Quality")),
+		value("quality", typeString, "Quality"),
+		value("part", typeString, "Part")),
 	event(typeUnseen, "goprof.Unseen", "Truncated or Lost",
 		"How many stacks do not reach their root, or were lost, for one reason", inAccount,
 		value("lost", typeBoolean, "Lost"),
 		value("reason", typeString, "Reason"),
-		number("samples", "Samples")),
+		number("samples", "Samples"),
+		value("part", typeString, "Part")),
 	event(typePauses, "goprof.Pauses", "Pauses", "How long threads were held to be looked at", inAccount,
 		number("count", "Pauses"),
 		span("median", "Median"),
 		span("p99", "99th Percentile"),
 		span("longest", "Longest"),
 		span("total", "Total"),
-		span("bound", "Bound")),
+		span("bound", "Bound"),
+		value("part", typeString, "Part")),
 	event(typeNote, "goprof.Note", "Note", "What a reader of this recording should know", inAccount,
 		value("name", typeString, "Name"),
 		value("text", typeString, "Text"),
-		value("remedy", typeString, "Remedy")),
+		value("remedy", typeString, "Remedy"),
+		value("part", typeString, "Part")),
 	event(typeMark, "goprof.Mark", "Mark", "What another recorder knew of this time: a collection, a safepoint", inAccount,
 		fieldDef{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
 		value("kind", typeString, "Kind"),

@@ -63,7 +63,7 @@ func isCutOff(err error) bool {
 }
 
 func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
-	m := sampleMaker{ours: f.ours, kind: f.kind, classes: make(map[string]profile.Frame)}
+	m := sampleMaker{ours: f.ours, kind: f.kind, mode: f.mode, classes: make(map[string]profile.Frame)}
 	wanted := func(name string, stack bool) bool { return stack && slices.Contains(f.events, name) }
 	return f.read(wanted, func(r *jfr.Reader, e *jfr.Event) error {
 		s := m.sample(r, e)
@@ -75,6 +75,7 @@ func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
 type sampleMaker struct {
 	ours    bool
 	kind    func(event string) *profile.EventKind
+	mode    func(event string) string
 	stack   profile.Stack
 	classes map[string]profile.Frame // leaves that say what was allocated or waited for
 }
@@ -90,12 +91,10 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
 	}
 	state, known := e.ProfileState()
 	s.State = state
-	mode := modeOf[e.Name]
 	if kind := m.kind(e.Name); kind != nil {
 		m.hit(&s, e, kind)
-		mode = kind.Name
 	}
-	switch mode {
+	switch m.mode(e.Name) {
 	case profile.ModeCPU:
 		if m.ours {
 			m.sure(&s, e)

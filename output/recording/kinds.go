@@ -54,6 +54,9 @@ func (c *contents) mode(event string) string {
 	if kind := c.kind(event); kind != nil {
 		return kind.Name
 	}
+	if c.waits[event] != "" {
+		return profile.ModeWall
+	}
 	return modeOf[event]
 }
 
@@ -66,7 +69,7 @@ func (c *contents) weights(event string) []profile.Weight {
 	case kind != nil:
 		return []profile.Weight{kind.Unit, profile.Samples}
 	}
-	switch modeOf[event] {
+	switch c.mode(event) {
 	case profile.ModeCPU:
 		if c.ours || event == cpuTimeSample {
 			return []profile.Weight{profile.Samples, profile.CPUTime}
@@ -89,6 +92,7 @@ type contents struct {
 	stacks map[string]bool               // those with a stack trace
 	ours   bool                          // goprof wrote it
 	kinds  map[string]*profile.EventKind // of those that are samples of events, in ours, by type
+	waits  map[string]string             // names of wall-clock parts, in ours that have several parts, by type
 	first  []string                      // types in the order in which their events were asked for
 }
 
@@ -102,7 +106,10 @@ func (c *contents) choose(want string) ([]string, error) {
 	}
 	var chosen []string
 	for name := range strings.SplitSeq(want, ",") {
-		found := c.group(name)
+		found := c.asked(name)
+		if found == nil {
+			found = c.group(name)
+		}
 		if found == nil {
 			found = c.named(name)
 		}
@@ -129,6 +136,9 @@ func (c *contents) choose(want string) ([]string, error) {
 // else what there is most of.
 func (c *contents) usual() ([]string, error) {
 	if i := slices.IndexFunc(c.first, c.has); i >= 0 {
+		if c.mode(c.first[i]) == profile.ModeCPU {
+			return c.group(profile.ModeCPU), nil
+		}
 		return c.first[i : i+1], nil
 	}
 	for _, group := range EventGroups {
@@ -175,12 +185,20 @@ func (c *contents) group(name string) []string {
 	return nil
 }
 
-// named is the event of a name, which may lack what stands before its last dot, or be that which --event of record had.
-func (c *contents) named(name string) (found []string) {
+// asked is what --event of record had that name for.
+func (c *contents) asked(name string) []string {
 	for _, event := range c.withStacks() {
-		if kind := c.kinds[event]; kind != nil && strings.EqualFold(kind.Name, name) {
+		kind := c.kinds[event]
+		if kind != nil && strings.EqualFold(kind.Name, name) || strings.EqualFold(c.waits[event], name) {
 			return []string{event}
 		}
+	}
+	return nil
+}
+
+// named is the event of a name, which may lack what stands before its last dot.
+func (c *contents) named(name string) (found []string) {
+	for _, event := range c.withStacks() {
 		last := event[strings.LastIndexByte(event, '.')+1:]
 		if strings.EqualFold(event, name) || strings.EqualFold(last, name) {
 			found = append(found, event)

@@ -15,15 +15,23 @@ import (
 // samples.
 type scan struct {
 	contents
-	meta    profile.Meta
-	summary *profile.Summary
+	meta    profile.Meta             // of others' recordings, and what no part says
+	parts   []*part                  // of ours, the first one is what was asked for first
+	account *part                    // the one that the account is of which is being read
 	periods map[string]time.Duration // of events, by name
 	began   time.Time                // when the JVM did
 	notes   []string
 }
 
+// part is one part of a recording. Most have one.
+type part struct {
+	meta    profile.Meta
+	summary *profile.Summary
+}
+
 func newScan() *scan {
-	c := contents{stacks: make(map[string]bool), kinds: make(map[string]*profile.EventKind)}
+	c := contents{stacks: make(map[string]bool), kinds: make(map[string]*profile.EventKind),
+		waits: make(map[string]string)}
 	return &scan{contents: c, periods: make(map[string]time.Duration)}
 }
 
@@ -41,7 +49,7 @@ func (s *scan) wants(name string, stack bool) bool {
 // facts are the events that say something of the recording.
 var facts = map[string]func(*scan, *jfr.Reader, fields){
 	"goprof.Recording":    (*scan).recording,
-	"goprof.Account":      (*scan).account,
+	"goprof.Account":      (*scan).accountOf,
 	"goprof.Unseen":       (*scan).unseen,
 	"goprof.Pauses":       (*scan).pauses,
 	"goprof.Note":         (*scan).note,
@@ -92,12 +100,52 @@ func (f fields) number(name string) int64       { return max(f[name].Number, 0) 
 func (f fields) span(name string) time.Duration { return time.Duration(f.number(name)) }
 
 func (s *scan) recording(_ *jfr.Reader, f fields) {
-	m := &s.meta
 	s.ours = true
+	p := s.part(f.text("part"))
+	if p == nil {
+		return
+	}
+	m := &p.meta
 	m.Version, m.Host, m.PID = f.text("version"), f.text("host"), int(f.number("pid"))
 	m.MainClass, m.JVM, m.Collector = f.text("mainClass"), f.text("jvm"), f.text("collector")
 	m.Mode, m.Engine, m.Interval = f.text("mode"), f.text("engine"), f.span("interval")
 	m.Weight = weightNamed(f.text("weight"))
+}
+
+// part is the one of a name, which is made if there is none; nil if there are too many.
+func (s *scan) part(name string) *part {
+	for _, p := range s.parts {
+		if p.meta.Part == name {
+			return p
+		}
+	}
+	if len(s.parts) >= maxParts {
+		return nil
+	}
+	s.parts = append(s.parts, &part{meta: profile.Meta{Part: name}})
+	return s.parts[len(s.parts)-1]
+}
+
+// asked are the names by which the parts were asked for, in their order.
+func (s *scan) asked() (names []string) {
+	for _, p := range s.parts {
+		names = append(names, strings.Split(cmp.Or(p.meta.Part, p.meta.Mode), ",")...)
+	}
+	return names
+}
+
+// partOf is the part that has samples of a type; nil of others' recordings.
+func (s *scan) partOf(event string) *part {
+	name := cmp.Or(s.waits[event], s.mode(event))
+	for _, p := range s.parts {
+		if slices.Contains(strings.Split(p.meta.Part, ","), name) {
+			return p
+		}
+	}
+	if len(s.parts) == 0 {
+		return nil
+	}
+	return s.parts[0]
 }
 
 func weightNamed(text string) profile.Weight {
@@ -112,20 +160,29 @@ func weightNamed(text string) profile.Weight {
 	return profile.Samples
 }
 
-// eventKind says which type the samples of an event have. Each chunk says it again.
+// eventKind says which type the samples of an event, or of a wall-clock part have. Each chunk says it again.
 func (s *scan) eventKind(_ *jfr.Reader, f fields) {
-	typ := f.text("type")
-	if s.kinds[typ] == nil && len(s.kinds) < maxParts {
-		s.kinds[typ] = &profile.EventKind{Name: f.text("event"), Unit: weightNamed(f.text("unit"))}
-		s.first = append(s.first, typ)
+	typ, name, unit := f.text("type"), f.text("event"), weightNamed(f.text("unit"))
+	if s.kinds[typ] != nil || s.waits[typ] != "" || len(s.first) >= maxParts {
+		return
+	}
+	s.first = append(s.first, typ)
+	if unit == profile.WallTime {
+		s.waits[typ] = name
+	} else {
+		s.kinds[typ] = &profile.EventKind{Name: name, Unit: unit}
 	}
 }
 
-// orderKinds brings the events into the order in which they were asked for, which the mode says.
+// orderKinds brings the events into the order in which they were asked for. CPU time has a type that no event says.
 func (s *scan) orderKinds() {
-	asked := "," + s.meta.Mode + ","
+	asked := s.asked()
+	if len(s.parts) > 1 {
+		cpu := s.group(profile.ModeCPU)
+		s.first = append(s.first, cpu[:min(1, len(cpu))]...)
+	}
 	place := func(typ string) int {
-		if at := strings.Index(asked, ","+s.kinds[typ].Name+","); at >= 0 {
+		if at := slices.Index(asked, cmp.Or(s.waits[typ], s.mode(typ))); at >= 0 {
 			return at
 		}
 		return len(asked)
@@ -141,15 +198,19 @@ func (s *scan) eventCount(_ *jfr.Reader, f fields) {
 	}
 }
 
-// sum is the account of the run, which comes in parts.
+// sum is the account that is being read, which comes in pieces: goprof.Account, and what stands behind it.
 func (s *scan) sum() *profile.Summary {
-	if s.summary == nil {
-		s.summary = &profile.Summary{TruncatedBy: make(map[string]int64), LostBy: make(map[string]int64)}
+	if s.account == nil {
+		s.account = cmp.Or(s.part(""), new(part))
 	}
-	return s.summary
+	if s.account.summary == nil {
+		s.account.summary = &profile.Summary{TruncatedBy: make(map[string]int64), LostBy: make(map[string]int64)}
+	}
+	return s.account.summary
 }
 
-func (s *scan) account(_ *jfr.Reader, f fields) {
+func (s *scan) accountOf(_ *jfr.Reader, f fields) {
+	s.account = s.part(f.text("part"))
 	a := s.sum()
 	a.Attempted, a.Lost = f.number("attempted"), f.number("lost")
 	a.Whole, a.Truncated = f.number("whole"), f.number("truncated")
@@ -228,7 +289,15 @@ func parsePeriod(text string) time.Duration {
 // fill tells what is known of the recording of these events.
 func (s *scan) fill(i *Info, events []string) {
 	i.Event, i.Notes = eventText(events), s.notes
-	i.Meta, i.Summary, i.JVMStart = s.meta, s.summary, s.began
+	i.Meta, i.JVMStart = s.meta, s.began
+	if p := s.partOf(events[0]); p != nil {
+		i.Meta, i.Summary = p.meta, p.summary
+		m := &i.Meta
+		m.Start, m.Duration = s.meta.Start, s.meta.Duration
+		m.PID, m.MainClass = cmp.Or(m.PID, s.meta.PID), cmp.Or(m.MainClass, s.meta.MainClass)
+		m.JVM, m.Collector = cmp.Or(m.JVM, s.meta.JVM), cmp.Or(m.Collector, s.meta.Collector)
+		m.Part = "" // it is read as a recording of its own
+	}
 	i.Weights = s.weights(events[0])
 	m, mode := &i.Meta, s.mode(events[0])
 	if !s.ours || mode != profile.ModeCPU && mode != profile.ModeWall {

@@ -10,7 +10,7 @@ const keysOfOurs = `
 	idle_threads interval interval_ns java java_id java_threads jvm jvm_threads kind leaf_guessed
 	leaf_likely leans length_ns level line longest_gap_ns longest_ns looks lost lost_by main_class
 	max_ns missed missing mode module moved moves name names next not_sampled_ns notes number
-	omitted operations others overflow own_cpu_ns owner owner_virtual p path pauses pc percent pid priority
+	omitted operations others overflow own_cpu_ns owner owner_virtual p part parts path pauses pc percent pid priority
 	process_ns quality rate_hz rate_lowered_hz rate_reached_hz recording remedy repeated rows
 	running safepoints sampled_ns samples seen seen_ns self self_share sender severity share short
 	short_ns short_sleeps shown signal silent_threads size skipped_ticks sp start state states still stood

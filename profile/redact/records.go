@@ -14,6 +14,7 @@ func (r *Redactor) Meta(m profile.Meta) profile.Meta {
 	m.JVM = r.Version(m.JVM)
 	m.Version, m.Collector, m.Mode, m.Engine = r.Version(m.Version), r.Text(m.Collector), r.Text(m.Mode),
 		r.Text(m.Engine)
+	m.Part = r.Text(m.Part)
 	return m
 }
 
@@ -182,6 +183,10 @@ func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 			a.Threads[i].Thread = r.Label(a.Threads[i].Thread)
 		}
 		out.Allocated = &a
+	}
+	out.Parts = nil
+	for i := range s.Parts {
+		out.Parts = append(out.Parts, *r.Summary(&s.Parts[i]))
 	}
 	if s.Safepoints != nil {
 		p := *s.Safepoints

@@ -248,7 +248,8 @@ func FuzzRedact(f *testing.F) {
 // TestOwnWords: what recordings say of themselves in goprof's words stays.
 func TestOwnWords(t *testing.T) {
 	r := redactor()
-	words := []string{profile.ModeCPU, profile.ModeWall, profile.ModeOffCPU, profile.EnginePtrace, profile.EnginePerf,
+	words := []string{profile.ModeCPU, profile.ModeWall, profile.ModeOffCPU, profile.ModeTTSP, profile.EnginePtrace,
+		profile.EnginePerf,
 		"samples",
 		"cpu time", "wall time", "G1", "Serial", "Parallel", "ZGC", "Shenandoah", "Epsilon", "CMS", "gc", "safepoint",
 		"pause", "good", "fair",

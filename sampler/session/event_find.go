@@ -51,6 +51,12 @@ func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 		p := counterPreset(name, "", max(every, 1_000_000), unix.PERF_TYPE_RAW, n)
 		return s.preset(&p, every)
 	}
+	if marker, is := strings.CutPrefix(name, markerPrefix); is {
+		provider, marker, _ := strings.Cut(marker, ":")
+		p := EventPreset{Name: name, ways: []presetWay{{in: provider, marked: true,
+			probes: []presetProbe{{symbol: marker}}}}}
+		return s.preset(&p, every)
+	}
 	group, symbol, ok := strings.Cut(name, ":")
 	if !ok || group == "" || symbol == "" {
 		return nil, s.unknownEvent(name)
@@ -81,7 +87,8 @@ func rawCounter(name string) (n uint64, ok bool) {
 // unknownEvent says that there is no event of a name, and what it may have been meant for.
 func (s *Session) unknownEvent(name string) error {
 	e := &EventError{Name: name, Why: "there is no event of that name",
-		Remedy: "goprof events lists those that have names; others are library:function or group:tracepoint"}
+		Remedy: "goprof events lists those that have names; others are library:function, usdt:provider:name or " +
+			"group:tracepoint"}
 	for _, in := range []string{libc, libjvm} {
 		if found, err := s.Process.Functions(in, name); err == nil && len(found) > 0 {
 			e.Remedy = "--event " + in + ":" + name + ", the function"
@@ -131,7 +138,7 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	}
 	for i := range way.probes {
 		p := &way.probes[i]
-		found, err := s.Process.Functions(way.in, p.symbol)
+		found, err := s.places(way, p.symbol)
 		if err != nil {
 			return err
 		}
@@ -154,6 +161,40 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	return sampler.TryProbes()
 }
 
+// places are where the probes of a function or of a marker belong.
+func (s *Session) places(way *presetWay, name string) ([]process.Function, error) {
+	if way.marked {
+		return s.Process.Marker(way.in, name)
+	}
+	return s.Process.Functions(way.in, name)
+}
+
+// markerPrefix begins the names of events that are markers: usdt:hotspot:gc__begin.
+const markerPrefix = "usdt:"
+
+// MarkerEvent is a marker as --event names it.
+type MarkerEvent struct {
+	Name    string
+	Guarded bool // and cannot be had
+}
+
+// MarkerEvents are the markers of all libraries of the process.
+func (s *Session) MarkerEvents() (list []MarkerEvent, err error) {
+	var all []process.Marker
+	if !s.guarded(func() { all, err = s.Process.Markers() }) {
+		return nil, process.ErrSilent
+	}
+	for i := range all {
+		m := &all[i]
+		list = append(list, MarkerEvent{markerPrefix + m.Provider + ":" + m.Name, m.Guarded})
+	}
+	return list, err
+}
+
+// WhyGuarded says why a marker with a semaphore cannot be had.
+const WhyGuarded = "the library comes by only where a counter in its memory is not 0 (a semaphore), and goprof " +
+	"writes nothing into a process"
+
 // kind is what samples of a plan of one event are of.
 func (p *EventPlan) kind() *profile.EventKind { return &profile.EventKind{Name: p.Name, Unit: p.Unit} }
 
@@ -168,6 +209,11 @@ func (s *Session) explainEvent(name string, err error) error {
 	case errors.Is(err, process.ErrNoImage):
 		e.Why = "the process has loaded no such library (compiled Java lies in anonymous memory, where no probe can be set)"
 		e.Remedy = fmt.Sprintf("grep -o '/.*so.*' /proc/%d/maps | sort -u", s.Process.PID())
+	case errors.Is(err, process.ErrNoMarker):
+		e.Why = "no library of the process has a marker of that name"
+		e.Remedy = fmt.Sprintf("goprof events --usdt %d lists them", s.Process.PID())
+	case errors.Is(err, process.ErrGuarded):
+		e.Why = WhyGuarded
 	case errors.Is(err, process.ErrIndirect):
 		e.Why = "which code it is was chosen when the program was loaded (an indirect function)"
 	case errors.Is(err, process.ErrTooLong):

@@ -29,7 +29,8 @@ type EventPreset struct {
 
 // presetWay is a set of functions, all of which must be there, or a counter.
 type presetWay struct {
-	in      string // the library
+	in      string // the library, or the provider of markers
+	marked  bool   // probes are markers
 	probes  []presetProbe
 	counter *counterEvent
 	note    string // what this way does not see

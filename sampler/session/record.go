@@ -69,6 +69,8 @@ type RecordOptions struct {
 	Event *EventPlan
 	// Kernel wants the kernel's frames above those of the program: with PerfEngine.
 	Kernel bool
+	// Part is what the recording is called where it is one of several that go into one file, each with a Session.
+	Part string
 }
 
 // Visit is called with the profile as it is and its account, in the middle of a recording. Both
@@ -509,6 +511,7 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 		Start:     time.Now(),
 		Interval:  interval,
 		Weight:    opt.Weight,
+		Part:      opt.Part,
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 // A recording is a sum. Who also wants each sample with its time gives Record a Sink. All of this happens where stacks
 // are walked, never while a thread stands still.
 
-// Sink is given the samples of a recording one by one. All calls come from one goroutine, one after the other. Nothing
-// that a Sink is given may be kept but Funcs and names.
+// Sink is given the samples of a recording one by one. All calls of one recording come from one goroutine, one after
+// the other. Nothing that a Sink is given may be kept but Funcs and names.
 type Sink interface {
 	// Begin is called before everything else, with what is known of the recording then.
 	Begin(at profile.Instant, m profile.Meta)
@@ -33,9 +33,10 @@ type Sink interface {
 type telling struct {
 	sink   Sink
 	clock  clock
-	sample profile.Sample // reused: one that is handed over lives on the heap
-	stack  profile.Stack  // that of a look, with its leaf
-	frames int            // kept for looks that go on
+	part   *profile.EventKind // what looks of a wall-clock part say; nil where the recording has one part
+	sample profile.Sample     // reused: one that is handed over lives on the heap
+	stack  profile.Stack      // that of a look, with its leaf
+	frames int                // kept for looks that go on
 	untold map[threadState]untold
 	named  int // threads that were asked for their names when they came, since the last tick
 }
@@ -57,6 +58,9 @@ func (r *recording) beginTimed() {
 	}
 	r.timed = &telling{sink: r.opt.Sink, clock: clock{ticks: int64(r.timeOffset)}}
 	r.timed.clock.refresh()
+	if r.opt.Part != "" && r.opt.Mode.IsWall() {
+		r.timed.part = &profile.EventKind{Name: r.opt.Part, Unit: profile.WallTime}
+	}
 	r.timed.sink.Begin(r.timed.clock.at(now()), r.profile.Meta)
 	r.dir.watch = r.tellThread
 }

@@ -114,7 +114,7 @@ func (r *recording) tellLook(st *standing, state profile.State, looks int64, d t
 		at = min(st.told.until+int64(r.opt.Interval), st.tally.Last())
 	}
 	t.sample = profile.Sample{At: t.clock.at(at), Thread: st.told.thread, Stack: r.toldStack(st, state), State: state,
-		Count: looks, Wall: true, Span: max(d, 0)}
+		Count: looks, Wall: true, Span: max(d, 0), Event: t.part}
 	t.sink.Sample(&t.sample)
 	return true
 }

@@ -222,3 +222,13 @@ func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
+
+// JFRTool runs the JDK's own jfr command, which reads recordings.
+func JFRTool(t testing.TB, jdk JDK, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(jdk.Tool("jfr"), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("jfr %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}

@@ -19,7 +19,11 @@ import (
 // TestEventStacks: truth.Encoded asks for native memory, and the size says by which methods. Each stack is held against
 // that, frame by frame.
 func TestEventStacks(t *testing.T) {
-	want := envNumber("GOPROF_EVENT_STACKS", 500)
+	usual := 500
+	if longForm {
+		usual = 20_000
+	}
+	want := envNumber("GOPROF_EVENT_STACKS", usual)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Encoded", "-XX:CompileCommand=quiet",
 			"-XX:CompileCommand=exclude,truth/Encoded.interpreted", "-XX:MaxDirectMemorySize=200m")

@@ -99,6 +99,7 @@ func TestEventCounts(t *testing.T) {
 			{"class-load", "classes", "truth.Happenings$Tiny", 200},
 			{"thread-start", "threads", "truth.Happenings$Started", 200},
 			{"gc-request", "gcs", "", 5},
+			{"usdt:hotspot:gc-begin", "gcs", "", 5},
 		} {
 			t.Run(c.event, func(t *testing.T) {
 				plan := findEvent(t, s, c.event, 0)

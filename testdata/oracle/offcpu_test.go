@@ -23,12 +23,21 @@ type spanSink struct {
 	allocatedSink
 	threads map[int]time.Duration
 	leaves  map[string]time.Duration
+	inside  map[[2]string]time.Duration // while a method of truth.Waiting waited for its lock, by leaf
 }
 
 func (s *spanSink) Sample(sample *profile.Sample) {
 	s.threads[sample.Thread.TID] += sample.Span
 	if len(sample.Stack.Frames) > 0 {
 		s.leaves[sample.Stack.Frames[0].Func.Name] += sample.Span
+	}
+	for _, f := range sample.Stack.Frames {
+		if f.Func.Name == "truth.Waiting.sleep" {
+			break // it has its lock
+		}
+		if lock, ok := strings.CutPrefix(f.Func.Name, "truth.Waiting.in"); ok {
+			s.inside[[2]string{lock, sample.Stack.Frames[0].Func.Name}] += sample.Span
+		}
 	}
 }
 
@@ -55,7 +64,8 @@ func testOffCPU(t *testing.T, jdk jvmtest.JDK) {
 	defer s.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	visits := make(chan session.Visit)
-	sink := &spanSink{allocatedSink{last: map[string]uint64{}}, map[int]time.Duration{}, map[string]time.Duration{}}
+	sink := &spanSink{allocatedSink{last: map[string]uint64{}}, map[int]time.Duration{}, map[string]time.Duration{},
+		map[[2]string]time.Duration{}}
 	ended := make(chan profile.Summary, 1)
 	before := chargedOf(jvm.PID)
 	go func() {
@@ -141,6 +151,11 @@ func checkLockTimes(t *testing.T, jdk jvmtest.JDK, sink *spanSink, told map[stri
 		got := sink.leaves[leaves[name]]
 		share := float64(got)/float64(want) - 1
 		t.Logf("%v: %s: %v, the program says %v (%+.2f %%)", jdk, name, got, want, 100*share)
+		for of, d := range sink.inside {
+			if of[0] == name && of[1] != leaves[name] {
+				t.Logf("%v: %s: %s %v (%.2f %%)", jdk, name, of[1], d, 100*float64(d)/float64(want))
+			}
+		}
 		// Beside other tests goprof itself waits for a CPU, and comes too late to ask for the class of some waits.
 		nameless := blocked
 		if strings.HasPrefix(leaves[name], "[parked") {

@@ -1,0 +1,278 @@
+//go:build linux
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output/format"
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/session"
+)
+
+// A recording may have several parts that go into one JFR file: --event cpu,alloc,lock. All events are one part. CPU
+// time and each sort of waiting are others, for each has its own engine, threads to look at and account. So each part
+// has a Session. They share the file and the clock. The part that was named first leads: it tells the file of the
+// threads, and when it ends, all end.
+
+// wantedPart is what a part is asked for.
+type wantedPart struct {
+	name string // what --event calls it; empty where there is no other
+	modeFlags
+	engine   session.EngineName
+	interval time.Duration
+	weighed  profile.Weight
+	asked    []askedEvent
+}
+
+// part is a part of the recording of one JVM.
+type part struct {
+	flags   *recordFlags
+	want    wantedPart
+	pid     int
+	session *session.Session
+	engine  session.EngineName
+	event   *session.EventPlan // nil: CPU time, or a mode
+	hottest *hottestSoFar      // of the file that is being recorded
+	visits  chan session.Visit
+}
+
+// partModes are the parts that are no events, and their modes.
+var partModes = map[string]session.Mode{"cpu": session.CPUMode, "wall": session.WallMode}
+
+func modeOfPart(name string) (session.Mode, bool) {
+	if m, is := eventModes[name]; is {
+		return m.mode, true
+	}
+	m, is := partModes[name]
+	return m, is
+}
+
+// namesWaits tells whether --event names waits beside others.
+func namesWaits(event string) bool {
+	return slices.ContainsFunc(splitEvents(event), func(name string) bool {
+		m, is := modeOfPart(name)
+		return is && m == session.WaitingMode
+	})
+}
+
+// takeParts takes what is no event out of the list of events.
+func (f *eventFlags) takeParts(cmd *cobra.Command) error {
+	var events []askedEvent
+	for i, e := range f.asked {
+		if _, is := modeOfPart(e.name); !is {
+			events = append(events, e)
+			continue
+		}
+		if e.every != 0 {
+			return noAmount(cmd, e.name)
+		}
+		if i == 0 {
+			f.lead = e.name
+		}
+		f.others = append(f.others, e.name)
+	}
+	f.asked = events
+	if slices.Contains(f.others, "lock") && slices.Contains(f.others, "off-cpu") {
+		return usageError(cmd, "--event off-cpu has the waits for locks, too: leave out lock")
+	}
+	return nil
+}
+
+func noAmount(cmd *cobra.Command, name string) error {
+	return usageError(cmd, fmt.Sprintf("--event %s has no amount behind it: its samples are times", name))
+}
+
+// checkParts holds the flags against a recording of several parts.
+func (f *eventFlags) checkParts(cmd *cobra.Command, o *recordFlags) error {
+	given := cmd.Flags().Changed
+	cpu := slices.Contains(f.others, profile.ModeCPU)
+	perf := f.kernel || o.engine == string(session.PerfEngine)
+	switch {
+	case o.as != format.JFR:
+		return severalInto(cmd, o.as)
+	case f.every != "":
+		return usageError(cmd, everyHelp)
+	case !cpu && (given("rate") || given("interval")):
+		return usageError(cmd, "--rate and --interval are for CPU time; of events --every says how many become samples")
+	case given("weight"):
+		return usageError(cmd, "--weight is for one --event or mode; each part has its own")
+	case f.kernel && !cpu && len(f.asked) == 0:
+		return usageError(cmd, "--kernel is for CPU time and events: of threads that wait, no look shows the kernel's part")
+	case f.kernel && cpu && given("engine") && o.engine != string(session.PerfEngine):
+		return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack")
+	case cpu && perf && o.maxOverhead > 0:
+		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs")
+	}
+	return nil
+}
+
+// parts are those of the recording, the one that leads first.
+func (f *recordFlags) parts() []wantedPart {
+	if len(f.others) == 0 {
+		return []wantedPart{{modeFlags: f.modeFlags, engine: session.EngineName(f.engine), interval: f.interval,
+			weighed: f.weighed, asked: f.asked}}
+	}
+	var parts []wantedPart
+	for _, name := range f.others {
+		parts = append(parts, f.modePart(name))
+	}
+	if len(f.asked) == 0 {
+		return parts
+	}
+	events := wantedPart{asked: f.asked}
+	for i, e := range f.asked {
+		if i > 0 {
+			events.name += ","
+		}
+		events.name += e.name
+	}
+	if f.lead == "" {
+		return append([]wantedPart{events}, parts...)
+	}
+	return append(parts, events)
+}
+
+// modePart is a part that is no event, with what it has where it is recorded alone.
+func (f *recordFlags) modePart(name string) wantedPart {
+	mode, _ := modeOfPart(name)
+	p := wantedPart{name: name, engine: session.EngineName(f.engine), interval: f.interval}
+	p.mode = string(mode)
+	if mode == session.CPUMode {
+		if f.kernel {
+			p.engine = session.PerfEngine
+		}
+		return p
+	}
+	p.interval = time.Duration(float64(time.Second) / p.rate(0, false))
+	if wait, is := eventModes[name]; is {
+		p.weighed, p.chosen = profile.WallTime, chosenStates(wait.states)
+		if !f.engineGiven {
+			p.engine = wait.engine
+		}
+	}
+	return p
+}
+
+// chosenStates are the states of an event that is a mode.
+func chosenStates(names []string) map[profile.State]bool {
+	chosen := map[profile.State]bool{}
+	for _, name := range names {
+		if s, err := profile.ParseState(name); err == nil {
+			chosen[s] = true
+		}
+	}
+	return chosen
+}
+
+// open makes the part ready to be recorded.
+func (p *part) open(talk io.Writer) (err error) {
+	if p.session == nil {
+		if p.session, err = session.Attach(p.pid); err != nil {
+			return attachError(p.pid, err)
+		}
+	}
+	if err := p.choose(talk); err != nil {
+		return err
+	}
+	return p.findEvent()
+}
+
+func (p *part) close() {
+	if p.event != nil {
+		p.event.Close()
+	}
+	if p.session != nil {
+		p.session.Close()
+	}
+}
+
+// record records the part.
+func (p *part) record(ctx context.Context, length time.Duration, sink session.Sink,
+	started func(sampler.Engine)) (*profile.Profile, profile.Summary, error) {
+	f := p.flags
+	threads := f.threads || f.group
+	p.hottest = new(hottestSoFar)
+	var full func(*profile.Profile)
+	if sink != nil { // such products are made of it: each of its samples has its thread
+		full, threads = p.hottest.add, false
+	}
+	stacks, sum, err := p.session.Record(ctx, session.RecordOptions{
+		Mode: p.want.session(), NonBlocking: p.want.nonBlocking, NativeOnce: p.want.nativeOnce,
+		States:    p.want.wantsState(),
+		LeaveIdle: p.want.leaveIdle(f.wants),
+		Duration:  length, Interval: p.want.interval, Depth: f.depth, Threads: threads,
+		GroupThreads: f.group, HideInternal: f.internal, SureLeaf: f.leaf == leafSure,
+		Weight: p.eventWeight(), Engine: p.engine, Wants: f.wants.wants(), MaxOverhead: f.maxOverhead / 100,
+		Visits: p.visits, Sink: sink, Full: full, Event: p.event, Kernel: f.kernel && !p.want.session().IsWall(),
+		Min: f.min, Started: started, Part: p.want.name,
+	})
+	sum.Meta.Version, stacks.Meta.Version = version(), version()
+	return stacks, sum, err
+}
+
+// recordParts records all parts. The account is that of the part that leads, with those of the others in it.
+func (r *recorder) recordParts(ctx context.Context, length time.Duration, sink session.Sink,
+	stop func()) (*profile.Profile, profile.Summary, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	sums, errs := make([]profile.Summary, len(r.beside)), make([]error, len(r.beside))
+	var others sync.WaitGroup
+	begun := false
+	begin := func(sampler.Engine) {
+		begun = true
+		for i, p := range r.beside {
+			others.Go(func() {
+				var stacks *profile.Profile
+				if stacks, sums[i], errs[i] = p.record(ctx, 0, sideSink{sink.(partSink)}, nil); errs[i] != nil {
+					stop()
+				}
+				p.hottest.describe(&sums[i], stacks)
+				sums[i] = p.further(&sums[i])
+			})
+		}
+	}
+	stacks, sum, err := r.part.record(ctx, length, sink, begin)
+	end()
+	others.Wait()
+	sum.Notes = r.notes(&sum)
+	r.hottest.describe(&sum, stacks)
+	if begun {
+		sum.Parts = sums
+	}
+	return stacks, sum, cmp.Or(err, errors.Join(errs...))
+}
+
+// further is the account of a part that does not lead: without what the first one's says for all.
+func (p *part) further(s *profile.Summary) profile.Summary {
+	sum := *s
+	sum.Meta.Version = version()
+	sum.OwnCPU, sum.Allocated = 0, nil
+	sum.Notes = append(sum.Notes, p.ownNotes(&sum)...)
+	return sum
+}
+
+// partSink is told of further parts of a recording.
+type partSink interface {
+	session.Sink
+	BeginPart(at profile.Instant, m profile.Meta)
+}
+
+// sideSink is what a further part tells: its samples. The part that leads tells of threads and of the time.
+type sideSink struct{ to partSink }
+
+func (s sideSink) Begin(at profile.Instant, m profile.Meta)        { s.to.BeginPart(at, m) }
+func (s sideSink) Sample(sample *profile.Sample)                   { s.to.Sample(sample) }
+func (s sideSink) ThreadStart(_ profile.Instant, _ profile.Thread) {}
+func (s sideSink) ThreadEnd(_ profile.Instant, _ profile.Thread)   {}
+func (s sideSink) Tick(_ profile.Instant, _ int)                   {}

@@ -1,0 +1,178 @@
+//go:build linux
+
+package process
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Markers are places that a library's authors have marked for probes (USDT, SystemTap's sys/sdt.h): a nop in the code,
+// and a note in the section .note.stapsdt that says where it is and what it is called.
+
+// Marker is the places of one provider and name in one image.
+type Marker struct {
+	Provider, Name string
+	Functions      []Function // its places, as a probe wants them
+	// Guarded: the code comes by only where a counter in the process's memory is not 0 (a semaphore). To set that is to
+	// write into the process.
+	Guarded bool
+}
+
+var (
+	// ErrNoMarker: no image has a marker of that name.
+	ErrNoMarker = errors.New("process: no such marker")
+	// ErrGuarded: the marker has a semaphore.
+	ErrGuarded = errors.New("process: the marker has a semaphore")
+)
+
+const (
+	markerSection = ".note.stapsdt"
+	markerBase    = ".stapsdt.base"
+	// Limits on what is read. HotSpot's libjvm.so has some 560 notes in 53 KB, with names of up to 35 bytes.
+	maxMarkerBytes = 4 << 20
+	maxMarkers     = 1 << 14
+	maxMarkerName  = 128
+)
+
+// Markers lists the markers of all images. What cannot be read of an image has none.
+func (p *Process) Markers() ([]Marker, error) {
+	if !p.lock() {
+		return nil, ErrSilent
+	}
+	defer p.mu.Unlock()
+	var all []Marker
+	for _, l := range p.images {
+		all = append(all, l.markers(p.CPU().Probe.Nop)...)
+		if len(all) > maxMarkers {
+			return nil, fmt.Errorf("%w: more than %d markers", ErrTooLong, maxMarkers)
+		}
+	}
+	return all, nil
+}
+
+// Marker finds the places of a marker. A name may be written with "-" for "__", as DTrace does.
+func (p *Process) Marker(provider, name string) ([]Function, error) {
+	all, err := p.Markers()
+	if err != nil {
+		return nil, err
+	}
+	name = strings.ReplaceAll(name, "-", "__")
+	for i := range all {
+		m := &all[i]
+		if m.Provider != provider || m.Name != name {
+			continue
+		}
+		if m.Guarded {
+			return nil, fmt.Errorf("%w: %s:%s", ErrGuarded, provider, name)
+		}
+		if len(m.Functions) > maxFunctions {
+			return nil, fmt.Errorf("%w: more than %d places are called %s", ErrTooLong, maxFunctions, name)
+		}
+		return m.Functions, nil
+	}
+	return nil, fmt.Errorf("%w: %s:%s", ErrNoMarker, provider, name)
+}
+
+// markers reads those of an image. A place where no nop stands is none: a breakpoint within an instruction would harm
+// the program.
+func (l *loaded) markers(nop []byte) (list []Marker) {
+	if l.Name == vdsoName {
+		return nil
+	}
+	l.place()
+	l.with(func(f *elfFile) {
+		s := f.section(markerSection)
+		if s == nil || s.Size > maxMarkerBytes {
+			return
+		}
+		notes, err := f.data(s)
+		if err != nil {
+			return
+		}
+		moved := uint64(0) // by whoever laid the file out anew after it was linked: prelink
+		base := f.section(markerBase)
+		for _, n := range parseMarkers(notes) {
+			if base != nil {
+				moved = base.Addr - n.base
+			}
+			place, ok := l.functionAt(n.at + moved)
+			off, left, inFile := f.offset(n.at + moved)
+			if !ok || !inFile || left < uint64(len(nop)) {
+				continue
+			}
+			if code, err := f.bytes(off, uint64(len(nop))); err != nil || !bytes.Equal(code, nop) {
+				continue
+			}
+			place.Symbol = n.name
+			list = addMarker(list, &n, place)
+		}
+	})
+	return list
+}
+
+func addMarker(list []Marker, n *markerNote, place Function) []Marker {
+	i := slices.IndexFunc(list, func(m Marker) bool { return m.Provider == n.provider && m.Name == n.name })
+	if i < 0 {
+		i = len(list)
+		list = append(list, Marker{Provider: n.provider, Name: n.name})
+	}
+	list[i].Functions = append(list[i].Functions, place)
+	list[i].Guarded = list[i].Guarded || n.semaphore != 0
+	return list
+}
+
+// markerNote is one note: addresses of the file.
+type markerNote struct {
+	at, base, semaphore uint64
+	provider, name      string
+}
+
+// parseMarkers reads a list of notes of the owner "stapsdt", type 3: three addresses, and three texts that end with a
+// zero byte: provider, name, and how to find the arguments, which is not read (sys/sdt.h, _SDT_NOTE).
+func parseMarkers(b []byte) (list []markerNote) {
+	for len(b) >= 12 && len(list) < maxMarkers {
+		namesz := uint64(binary.LittleEndian.Uint32(b))
+		descsz := uint64(binary.LittleEndian.Uint32(b[4:]))
+		desc := 12 + (namesz+3)&^3
+		end := desc + (descsz+3)&^3
+		if end > uint64(len(b)) {
+			return list
+		}
+		if binary.LittleEndian.Uint32(b[8:]) == 3 && namesz == 8 && string(b[12:20]) == "stapsdt\x00" {
+			if n, ok := parseMarker(b[desc : desc+descsz]); ok {
+				list = append(list, n)
+			}
+		}
+		b = b[end:]
+	}
+	return list
+}
+
+func parseMarker(b []byte) (n markerNote, ok bool) {
+	if len(b) < 24 {
+		return n, false
+	}
+	n.at, n.base, n.semaphore = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]),
+		binary.LittleEndian.Uint64(b[16:])
+	texts := bytes.SplitN(b[24:], []byte{0}, 3)
+	if len(texts) < 3 || !isMarkerName(texts[0]) || !isMarkerName(texts[1]) {
+		return n, false
+	}
+	n.provider, n.name = string(texts[0]), string(texts[1])
+	return n, true
+}
+
+// isMarkerName: such names are C identifiers. Others would end up on terminals.
+func isMarkerName(b []byte) bool {
+	for _, c := range b {
+		if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return len(b) > 0 && len(b) <= maxMarkerName
+}

@@ -21,27 +21,28 @@ import (
 	"goprof/sampler/session"
 )
 
-const locksHelp = `locks says which threads of a JVM wait for which lock, who has it, and what each thread holds:
-monitors (synchronized, Object.wait) and the locks of java.util.concurrent (ReentrantLock,
-ReentrantReadWriteLock).
+const locksHelp = `locks shows which threads of a JVM wait for which lock, which thread has that lock, and what each
+thread holds. Locks are monitors (synchronized, Object.wait) and the locks of java.util.concurrent
+(ReentrantLock, ReentrantReadWriteLock).
 
-Deadlocks come first, each with the stacks of its threads. Then come the threads that others
-wait for, each with its stack and those that wait behind it, as a tree. Then comes what
-threads hold.
+Deadlocks come first, each with the stacks of its threads. Then come the threads that others wait
+for, each with its stack and a tree of those that wait. Last comes what threads hold.
 
-locks needs no help from the JVM, so it works on a JVM that is deadlocked, stopped (and stays so), or
-in a safepoint that never ends. A thread that runs is stopped by itself for its stack; one that
-waits is not. The locks are read while all threads run on. What is told was the same in two
-readings, and threads in a deadlock did not run in between. Threads of which that could not be
-confirmed are listed as such: where the machine is busy, locks may be asked again.
+locks needs no help from the JVM. So it works on a JVM that is deadlocked, in a safepoint that never
+ends, or stopped. A stopped JVM stays stopped.
 
-Of java.util.concurrent's locks those are seen that somebody waits for: a held lock for which
-nobody waits is an object like any other. See docs/locks.md for what else cannot be seen.
+All threads run on while the locks are read. A thread that runs is stopped alone, for its stack; a
+thread that waits is not stopped. What locks shows was the same in two readings, and the threads of
+a deadlock did not run in between. Threads of which this could not be confirmed are listed as such.
+On a busy machine, run locks again.
 
---core FILE reads a core file instead: no thread runs in it, so one reading tells all (docs/cores.md).
+A lock of java.util.concurrent is seen only if a thread waits for it: a held lock without a waiter
+is an object like any other. docs/locks.md lists what else cannot be seen.
 
-The exit code is 12 if there is a deadlock, 0 if there is none, and 10 if none was found and it is
-not known of all threads what they wait for.`
+--core FILE reads a core file instead. No thread runs there, so one reading is enough (docs/cores.md).
+
+The exit code is 12 if there is a deadlock, and 0 if there is none. It is 10 if no deadlock was
+found and goprof does not know of all threads what they wait for.`
 
 const locksExample = `  goprof locks 1234                           or --pid 1234
   goprof locks petclinic                      the JVM with that in its main class or jar

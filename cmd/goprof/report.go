@@ -24,11 +24,14 @@ func newReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Show what a recording's samples were spent in, as a table",
-		Long: `Report writes a table to standard output of what a recording's samples were spent in.
-"self" counts the samples that have a method as their leaf, "total" those that have it
-anywhere on their stack, each once however often it recurs. A report of mode wall or off-cpu
-begins with what the threads did, unless --by says what it is about. By package, a sample
-counts for its topmost Java frame, with the native code that this calls.
+		Long: `report writes a table to standard output: what a recording's samples were spent in.
+
+"self" counts the samples that have a method as their leaf. "total" counts those that have
+it anywhere on their stack. A sample counts once, however often the method recurs in it.
+
+A report of mode wall or off-cpu begins with what the threads did, unless --by is given.
+With --by package, a sample counts for the package of its topmost Java frame. The native
+code that this frame calls is included.
 
 ` + inputsHelp,
 		Example: `  goprof report out.collapsed

@@ -214,11 +214,11 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		defer close(sampled)
 		err := host.Run(ctx)
 		if err != nil && !errors.Is(err, sampler.ErrNoVisits) {
-			say("CPUs are not visited for all together any more: " + err.Error())
+			say("goprof no longer visits the CPUs for all JVMs together: " + err.Error())
 		}
 		if errors.Is(err, sampler.ErrNoVisits) {
-			say("each JVM has a sampler of its own, which costs more: CPUs cannot be visited for all together " +
-				"(that needs CAP_PERFMON, CAP_SYS_NICE and two CPUs)")
+			say("each JVM has a sampler of its own, which costs more: one for all JVMs needs CAP_PERFMON, " +
+				"CAP_SYS_NICE and two CPUs")
 		}
 	}()
 	go f.reload(ctx, again, a, c, say)
@@ -256,7 +256,7 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 		}
 		c, err := f.load()
 		if err != nil {
-			say("the configuration is not taken: " + err.Error())
+			say("the new configuration is refused: " + err.Error())
 			continue
 		}
 		if text := staysAsItWas(&c, old); text != "" {
@@ -289,8 +289,8 @@ func staysAsItWas(c, old *config.Config) string {
 	if what == nil {
 		return ""
 	}
-	text := "the configuration has other " + strings.Join(what, ", other ") +
-		": what was there before holds until the agent is started again"
+	text := "the new configuration has other " + strings.Join(what, ", other ") +
+		": the old ones hold until the agent is started again"
 	if err := checkSending(&c.To); err != nil {
 		text += ", and the agent would not start: " + err.Error()
 	}

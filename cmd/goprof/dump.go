@@ -110,7 +110,7 @@ func newDump() *cobra.Command {
 	fs.BoolVar(&d.json, "json", false, "write JSON, as --format json")
 	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
 	fs.BoolVar(&d.shape.Native, "native", false,
-		"show the JVM's own frames below Java, too (JSON: as long as it is not --native=false)")
+		"show the JVM's own frames below Java, too (JSON shows them unless --native=false)")
 	fs.IntVarP(&d.count, "count", "n", 1, "`number` of dumps")
 	fs.Var(&d.every, "every", "`time` from one dump to the next, with -n (5s)")
 	fs.BoolVar(&d.opt.Locks, "locks", true, "say what threads hold, and whose locks they wait for")

@@ -152,10 +152,10 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 // tellVirtualWaits says of which virtual threads it is not told what they wait for.
 func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
 	if v.Left > 0 {
-		fmt.Fprintf(to, "goprof: %d more virtual threads wait for something: they are too many to tell\n", v.Left)
+		fmt.Fprintf(to, "goprof: %d more virtual threads wait for something: too many to list\n", v.Left)
 	}
 	if v.Err != nil {
-		fmt.Fprintf(to, "goprof: %d virtual threads were found, and not all: %s\n", v.Seen, output.Printable(v.Err.Error()))
+		fmt.Fprintf(to, "goprof: %d virtual threads were found, but not all: %s\n", v.Seen, output.Printable(v.Err.Error()))
 	}
 }
 

@@ -145,7 +145,7 @@ func (f *redactCommand) search(name string, words []string) error {
 		}
 		return &exit.Error{Code: exit.NamesLeft, What: fmt.Sprintf("%d of %d words are left in %s", len(left),
 			len(words), name),
-			Why: strings.Join(list, ", "), Remedy: "a policy without what allows them, or another name in the program"}
+			Why: strings.Join(list, ", "), Remedy: "a policy that does not allow them, or another name in the program"}
 	}
 	if err != nil {
 		return badInput(name, &output.BadFile{Problem: err.Error()})

@@ -86,7 +86,7 @@ func (h Host) Explain(pid int, err error) Cause {
 		return Cause{Class: NotJVM, Name: "starting", Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}
 	case errors.Is(err, vmstructs.ErrZero):
 		return Cause{Class: NotJVM, Name: "zero",
-			Why:    "its JVM is a Zero VM, which keeps Java frames in its own way, and goprof reads the other HotSpot JVMs only",
+			Why:    "its JVM is a Zero VM, whose Java frames goprof cannot read",
 			Remedy: byJcmd(pid)}
 	case errors.Is(err, vmstructs.ErrNotHotSpot):
 		return h.explainOtherProgram(pid)

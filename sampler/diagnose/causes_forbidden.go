@@ -49,13 +49,12 @@ func (h Host) ExplainForbidden(pid int) Cause {
 	}
 	if name, no := h.seemsNoJVM(pid); no {
 		return Cause{Class: NotJVM, Name: "not-java", Remedy: h.list(),
-			Why: fmt.Sprintf("it seems to run no JVM (%s): none of its threads is called as one of a JVM's. The "+
-				"kernel forbids to "+
-				"look closer", name)}
+			Why: fmt.Sprintf("it seems to run no JVM (%s): none of its threads has the name of a JVM's thread. The "+
+				"kernel forbids a closer look", name)}
 	}
 	return Cause{Class: Forbidden, Name: "security-module",
-		Why: "the kernel forbids it by no rule that goprof knows; a security module (SELinux, AppArmor, BPF) " +
-			"or a sandbox may",
+		Why: "the kernel forbids it, by no rule that goprof knows; the cause may be a security module " +
+			"(SELinux, AppArmor, BPF) or a sandbox",
 		Remedy: "sudo dmesg | grep -iE 'apparmor|avc|denied' | tail"}
 }
 

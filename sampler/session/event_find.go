@@ -169,7 +169,7 @@ func (s *Session) explainEvent(name string, err error) error {
 		e.Why = "the process has loaded no such library (compiled Java lies in anonymous memory, where no probe can be set)"
 		e.Remedy = fmt.Sprintf("grep -o '/.*so.*' /proc/%d/maps | sort -u", s.Process.PID())
 	case errors.Is(err, process.ErrIndirect):
-		e.Why = "which code it is was chosen when the program was loaded (an indirect function)"
+		e.Why = "it is an indirect function: its code was chosen when the program was loaded"
 	case errors.Is(err, process.ErrTooLong):
 		e.Why = "more functions have that name than goprof sets probes for"
 	case errors.Is(err, sampler.ErrNoUprobes):

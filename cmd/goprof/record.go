@@ -141,7 +141,8 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.wait, "wait", "", "wait for a JVM with `NAME` in its main class or jar")
 	fs.VarP(&f.duration, "duration", "d", "record for so much `time`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
 	fs.Float64VarP(&f.rate, "rate", "r", 100,
-		"samples for each second of CPU time, in `Hz`, up to 10,000; in modes wall and off-cpu, looks at each thread a second (20)")
+		"samples for each second of CPU time, in `Hz`, up to 10,000; in modes wall and off-cpu, looks at each thread a "+
+			"second (20)")
 	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU `time` between two samples, instead of --rate: 10ms")
 	fs.StringVar(&f.weight, "weight", profile.Samples.String(),
 		"count stacks in `what`: samples, cpu (nanoseconds of CPU time) or time (nanoseconds, in modes wall and off-cpu)")

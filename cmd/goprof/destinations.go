@@ -47,7 +47,8 @@ func (f *destinationFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.spool, "spool", "", "`folder` that keeps what is not delivered, over a restart too")
 	flags.Int64Var(&f.spoolMax, "spool-max", 0, "`MB` that wait for each server at most (default: 256; in memory 32)")
 	flags.Var(&f.timeout, "send-timeout", "how long one attempt to send may take (default: 30s)")
-	flags.StringVar(&f.relabel, "relabel", "", "`file` of rules for attributes, in the form of Prometheus (relabel_configs)")
+	flags.StringVar(&f.relabel, "relabel", "",
+		"`file` of rules for attributes, in the form of Prometheus (relabel_configs)")
 }
 
 // maker makes what makes a destination of one kind.

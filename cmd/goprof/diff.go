@@ -208,8 +208,8 @@ func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side,
 	defer in.Close()
 	in.notes(cmd)
 	o := diff.Reading{SumOptions: in.sumOptions(), HideInternal: f.shape.HideInternal}
-	o.Threads = o.Threads || f.by == "thread" && in.file.Info().Threads
-	o.States = f.by == "state"
+	o.Threads = o.Threads || f.by == output.ByThread && in.file.Info().Threads
+	o.States = f.by == output.ByState
 	if err := c.AddSource(side, in.src, o); err != nil {
 		return "", badInput(name, err)
 	}

@@ -109,7 +109,7 @@ func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
 		return nil, cannotOpen(cmd, name, err)
 	}
 	in := &openInput{name: name, file: file, src: file, asked: *f}
-	if f.event != "" && file.Info().Format == "collapsed" {
+	if f.event != "" && file.Info().Format == recording.Collapsed {
 		err = &recording.Lacks{Problem: "--event needs events, and a collapsed file has none"}
 	}
 	if filter.Any() && err == nil {
@@ -160,7 +160,7 @@ func (in *openInput) amount(n int64) string {
 // sumOptions are those of the command line. Threads of collapsed files are part of their stacks.
 func (in *openInput) sumOptions() recording.SumOptions {
 	i := in.file.Info()
-	return recording.SumOptions{Threads: in.asked.threads || i.Format == "collapsed" && i.Threads}
+	return recording.SumOptions{Threads: in.asked.threads || i.Format == recording.Collapsed && i.Threads}
 }
 
 // tree sums the recording up.

@@ -13,6 +13,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/recording"
 	"goprof/output/redaction"
 	"goprof/profile/redact"
 )
@@ -249,7 +250,7 @@ func (f *redactCommand) convert(cmd *cobra.Command, input, as string, file *outp
 	defer in.Close()
 	in.redact(by)
 	convertTo := convertFlags{output: f.output}
-	convertTo.in.threads = in.file.Info().Format == "collapsed" && in.file.Info().Threads
+	convertTo.in.threads = in.file.Info().Format == recording.Collapsed && in.file.Info().Threads
 	in.asked.threads = convertTo.in.threads
 	samples, err := in.convert(cmd, to, &convertTo, file)
 	if err == nil && f.output != output.Stdout && !f.quiet {

@@ -60,8 +60,8 @@ code that this frame calls is included.
 			defer in.Close()
 			in.notes(cmd) // a summary tells what is counted
 			sum := in.sumOptions()
-			sum.Threads = sum.Threads || (by == "thread" || shape.GroupThreads) && in.file.Info().Threads
-			sum.States = by == "state" || !cmd.Flags().Changed("by")
+			sum.Threads = sum.Threads || (by == output.ByThread || shape.GroupThreads) && in.file.Info().Threads
+			sum.States = by == output.ByState || !cmd.Flags().Changed("by")
 			tree, err := in.tree(sum)
 			if err != nil {
 				return err

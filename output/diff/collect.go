@@ -150,7 +150,7 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 		return ErrNoSamples
 	}
 	s.runs[len(s.runs)-1].total = a.total
-	if i.Format == "collapsed" && s.weight != profile.Samples {
+	if i.Format == recording.Collapsed && s.weight != profile.Samples {
 		a.looks = 0 // its stacks are no looks
 	}
 	s.looks += assumedLooks(s.weight, a.total, a.looks, i.Meta.Interval)

@@ -68,7 +68,7 @@ func (w *writer) addProcess(name string) {
 	end := min(max(int64(w.t.Info.Meta.Duration), w.latest, int64(time.Millisecond)), maxTime)
 	w.threads = append(w.threads, &viewerThread{name: name, isMain: true, marks: w.process,
 		rows: []row{{}, {at: w.see(end)}},
-		tid: strconv.Quote(strconv.Itoa(w.t.Info.Meta.PID) + "-process")})
+		tid:  strconv.Quote(strconv.Itoa(w.t.Info.Meta.PID) + "-process")})
 }
 
 // tidOf tells tracks apart. Virtual threads and groups have no tid of the kernel's.

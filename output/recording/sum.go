@@ -42,7 +42,7 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 		return nil, &Lacks{Problem: fmt.Sprintf("it does not say %s", weightWords[s.weight]), Remedy: "--weight samples"}
 	}
 	// A collapsed file has these as stacks.
-	if a := i.Summary; a != nil && i.Format == "jfr" && s.weight == profile.CPUTime {
+	if a := i.Summary; a != nil && i.Format == JFR && s.weight == profile.CPUTime {
 		s.rest(profile.NotSampled, a.Times.NotSampled)
 		s.rest(profile.ExitedThreads, a.Times.Exited)
 	}

@@ -205,11 +205,14 @@ func setRedactKey(c *Config, text string) error {
 
 func setFormat(c *Config, text string) error {
 	switch text {
-	case "pprof", "jfr":
-		c.Files.JFR = text == "jfr"
-		return nil
+	case "pprof":
+		c.Files.JFR = false
+	case "jfr":
+		c.Files.JFR = true
+	default:
+		return fmt.Errorf("it is pprof or jfr, not %q", text)
 	}
-	return fmt.Errorf("it is pprof or jfr, not %q", text)
+	return nil
 }
 
 func setMaxBytes(c *Config, text string) (err error) {

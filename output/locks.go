@@ -188,7 +188,7 @@ func (w *locksText) chains(g *contention.Graph) {
 		if root.Deadlock < 0 {
 			w.stack(t)
 		}
-		w.behind(root, 1)
+		w.waiters(root, 1)
 	}
 }
 
@@ -202,7 +202,7 @@ func inDeadlock(n *contention.Node) string {
 // maxIndent bounds how far a line is moved to the right.
 const maxIndent = 40
 
-func (w *locksText) behind(n *contention.Node, depth int) {
+func (w *locksText) waiters(n *contention.Node, depth int) {
 	for _, below := range n.Waiting {
 		t := &w.threads[below.Thread]
 		fmt.Fprintf(w, "  %s- %s %s", strings.Repeat("  ", min(depth, maxIndent)), title(t), wantedText(t.WaitsFor, false))
@@ -210,7 +210,7 @@ func (w *locksText) behind(n *contention.Node, depth int) {
 			fmt.Fprintf(w, ", %s behind it", count(below.Behind, "thread"))
 		}
 		w.WriteByte('\n')
-		w.behind(below, depth+1)
+		w.waiters(below, depth+1)
 	}
 }
 
@@ -304,7 +304,7 @@ func wantedText(l *profile.WantedLock, withOwner bool) string {
 		text += " (not for ever)"
 	}
 	if withOwner {
-		text += ", which " + refText(&l.Owner) + " has"
+		text += ", which " + threadLabel(&l.Owner) + " has"
 	}
 	return text
 }
@@ -326,8 +326,8 @@ func lockText(l *profile.Lock) string {
 	return fmt.Sprintf("%s%s <%s>", kind, class, address(l.ID))
 }
 
-// refText names a thread as dumps do: so that it can be searched for.
-func refText(r *profile.ThreadRef) string {
+// threadLabel names a thread as dumps do: so that it can be searched for.
+func threadLabel(r *profile.ThreadRef) string {
 	if r.Virtual != 0 {
 		text := virtualTitle(profile.VirtualThread{ID: r.Virtual, Name: r.Name})
 		if r.TID != 0 {

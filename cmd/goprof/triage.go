@@ -105,7 +105,7 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if len(args) == 1 && isCrashFile(args[0]) {
 		readFilesOnly(cmd, args)
-		return crashed(args[0], f.triageOutput)
+		return explainCrash(args[0], f.triageOutput)
 	}
 	guard.Enter(guard.ToRecord)
 	if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {

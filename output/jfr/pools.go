@@ -180,8 +180,8 @@ func (p *pools) size() int {
 	return data + 16*len(p.stackOf.slots) + 32*len(p.seenOf) + 64*entries
 }
 
-// again reports whether the chunk has the constant already, and notes that it does from now on.
-func (p *pools) again(c *constant) bool {
+// markWritten reports whether the chunk has the constant already, and notes that it does from now on.
+func (p *pools) markWritten(c *constant) bool {
 	if c.chunk == p.chunk {
 		return true
 	}
@@ -189,8 +189,8 @@ func (p *pools) again(c *constant) bool {
 	return false
 }
 
-// next is a constant with a new key, which is not in the chunk yet.
-func (p *pool) next() *constant {
+// newConstant is a constant with a new key, which is not in the chunk yet.
+func (p *pool) newConstant() *constant {
 	p.last++
 	return &constant{key: p.last}
 }
@@ -198,10 +198,10 @@ func (p *pool) next() *constant {
 func (p *pools) symbol(text string) uint64 {
 	c, ok := p.symbolOf[text]
 	if !ok {
-		c = p.symbols.next()
+		c = p.symbols.newConstant()
 		p.symbolOf[text] = c
 	}
-	if !p.again(c) {
+	if !p.markWritten(c) {
 		p.symbols.add(c.key)
 		p.symbols.data = appendText(p.symbols.data, text)
 	}
@@ -211,10 +211,10 @@ func (p *pools) symbol(text string) uint64 {
 func (p *pools) class(of classKey) uint64 {
 	c, ok := p.classOf[of]
 	if !ok {
-		c = p.classes.next()
+		c = p.classes.newConstant()
 		p.classOf[of] = c
 	}
-	if p.again(c) {
+	if p.markWritten(c) {
 		return c.key
 	}
 	symbol := p.symbol(strings.ReplaceAll(of.name, ".", "/"))
@@ -244,12 +244,12 @@ func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
 	if !ok {
 		text := methodText{*fn, sort}
 		if c, ok = p.methodBy[text]; !ok {
-			c = p.methods.next()
+			c = p.methods.newConstant()
 			p.methodBy[text] = c
 		}
 		p.methodOf[k] = c
 	}
-	if p.again(c) {
+	if p.markWritten(c) {
 		return c.key
 	}
 	class, name, source := split(fn, sort)

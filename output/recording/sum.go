@@ -43,8 +43,8 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 	}
 	// A collapsed file has these as stacks.
 	if a := i.Summary; a != nil && i.Format == JFR && s.weight == profile.CPUTime {
-		s.rest(profile.NotSampled, a.Times.NotSampled)
-		s.rest(profile.ExitedThreads, a.Times.Exited)
+		s.addRest(profile.NotSampled, a.Times.NotSampled)
+		s.addRest(profile.ExitedThreads, a.Times.Exited)
 	}
 	return s.p, nil
 }
@@ -136,7 +136,7 @@ func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	return s.Looks()
 }
 
-func (s *summer) rest(why string, d time.Duration) {
+func (s *summer) addRest(why string, d time.Duration) {
 	if d > 0 {
 		s.p.SetTime(why, d)
 	}

@@ -108,7 +108,7 @@ func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile
 		return
 	}
 	for _, r := range k[snap.TID] {
-		if r.pc != snap.Regs[s.Process.CPU().PC] || r.sp != snap.SP || !r.stands(snap) {
+		if r.pc != snap.Regs[s.Process.CPU().PC] || r.sp != snap.SP || !r.returnsUnchanged(snap) {
 			continue
 		}
 		rest := stack.Frames[gap+1:]
@@ -130,8 +130,8 @@ func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile
 	}
 }
 
-// stands reports whether every return address is where it was.
-func (r *nativeRest) stands(snap *process.Snapshot) bool {
+// returnsUnchanged reports whether every return address is where it was.
+func (r *nativeRest) returnsUnchanged(snap *process.Snapshot) bool {
 	for i := range r.returns {
 		for _, at := range r.returns[i].at {
 			if pc, ok := returnAt(snap, at); !ok || pc != r.returns[i].pc {

@@ -182,8 +182,8 @@ func (r *router) anywhere(from, to []vmstructs.Scope) {
 	}
 }
 
-// noteCalls notes calls in the innermost of some methods and in what is inlined there: those behind an index as the nearer
-// ones.
+// noteCalls notes calls in the innermost of some methods and in what is inlined there. Those behind an index are the
+// nearer ones.
 func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 	code := r.w.bytecodes(chain[0].Method)
 	place := vmstructs.PlaceOf(chain)

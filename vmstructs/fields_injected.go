@@ -19,16 +19,11 @@ func (vm *VM) injectedIn(klass uint64) (offsets []uint64, err error) {
 		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, n)
 	}
 	for range n + injected {
-		_, _, at, _, flags := s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
-		for _, more := range []uint32{fieldInitialized, fieldGeneric, fieldContended} {
-			if flags&more != 0 {
-				s.u5()
-			}
-		}
+		_, at, flags := s.nextField(&l.fieldFlags)
 		if s.bad {
 			return nil, fmt.Errorf("%w: field stream ends early", ErrBadMethod)
 		}
-		if flags&fieldInjected != 0 && at < maxFieldOffset {
+		if flags&l.fieldFlags.injected != 0 && at < maxFieldOffset {
 			offsets = append(offsets, uint64(at))
 		}
 	}

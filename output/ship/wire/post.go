@@ -83,8 +83,8 @@ func (c *Client) do(ctx context.Context, header http.Header, body []byte) (*http
 	return response, nil
 }
 
-// mayHelpAgain is a failure that may pass. An error of net/http begins with the method and the URL, which the destination's
-// name tells already.
+// mayHelpAgain is a failure that may pass. An error of net/http begins with the method and the URL, which the
+// destination's name tells already.
 func mayHelpAgain(err error) error {
 	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "Post ") {
 		err = inner

@@ -237,7 +237,12 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	if last < 0 {
 		return nil, false
 	}
-	for n := 0; last >= 0 && n <= len(code); n++ {
+	return wayBack(path, before, first, last, behind), true
+}
+
+// wayBack is the way from first to last, by what stands before each bytecode. path begins with what comes behind last.
+func wayBack(path, before []int32, first, last int, behind bool) []int32 {
+	for n := 0; last >= 0 && n <= len(before); n++ {
 		if behind && last == first && len(path) > 0 {
 			break
 		}
@@ -245,7 +250,7 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 		last = int(before[last])
 	}
 	slices.Reverse(path)
-	return path, true
+	return path
 }
 
 // detour is what it costs to go through an invoke that is not on the way: its call has a record, or nobody has ever

@@ -149,7 +149,7 @@ type dumper struct {
 // liveDumpFlags are for live JVMs only.
 var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "wait-stop"}
 
-// toDump are what dump and locks keep: they write no file but the map of pseudonyms.
+// toDump are the rights that dump and locks keep. They write no file but the map of pseudonyms.
 func (f *redactFlags) toDump() guard.Keep {
 	if f.names != "" {
 		return guard.ToDumpAndWrite
@@ -157,7 +157,7 @@ func (f *redactFlags) toDump() guard.Keep {
 	return guard.ToDump
 }
 
-// dead is the same dump of a core file.
+// dead makes the dump of a core file.
 func (d *dumper) dead() *coreDump {
 	core := d.core
 	core.by = d.by

@@ -149,7 +149,7 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
 }
 
-// tellVirtualWaits says of which virtual threads it is not told what they wait for.
+// tellVirtualWaits says how many virtual threads are left out, and why.
 func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
 	if v.Left > 0 {
 		fmt.Fprintf(to, "goprof: %d more virtual threads wait for something: too many to list\n", v.Left)
@@ -159,7 +159,7 @@ func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
 	}
 }
 
-// locksOfCore is locks of a JVM that is dead.
+// locksOfCore runs the command on the core file of a dead JVM.
 func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, depth int) error {
 	core.by = to.by
 	o, err := core.open(cmd)
@@ -185,7 +185,7 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 	return err
 }
 
-// locksWriter is how locks are told.
+// locksWriter writes the locks in the form that was asked for.
 type locksWriter struct {
 	json bool
 	by   *redact.Redactor // nil: all names may be told
@@ -215,7 +215,7 @@ func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, err
 // unconfirmedWhy is why a wait could not be confirmed.
 const unconfirmedWhy = "they had a CPU while it was read, or a collector was at work"
 
-// tellUnconfirmed says of how many threads it is not told what they wait for.
+// tellUnconfirmed says how many threads are left out, because what they wait for could not be confirmed.
 func tellUnconfirmed(to io.Writer, threads []profile.ThreadDump) {
 	if n := profile.Unconfirmed(threads); n > 0 {
 		fmt.Fprintf(to, "goprof: what %d of %d threads wait for could not be confirmed, and is left out: %s\n",
@@ -232,7 +232,7 @@ func unconfirmed(pid int, threads []profile.ThreadDump) error {
 		Remedy: fmt.Sprintf("goprof locks --pid %d", pid)}
 }
 
-// unconfirmedOfCore is the same of a core file: it is of no use to ask it again.
+// unconfirmedOfCore is the same for a core file. It proposes no second try: the core would say the same.
 func unconfirmedOfCore(name string, threads []profile.ThreadDump) error {
 	n := profile.Unconfirmed(threads)
 	return &exit.Error{Code: exit.Incomplete,

@@ -73,8 +73,8 @@ const (
 	topMaxInterval = time.Hour
 	topWindow      = 10 * time.Second
 	topMaxWindow   = time.Hour
-	// topRate is how many samples a second of CPU time gives while a screen is shown, topOnceRate for one reading:
-	// that one has less time.
+	// topRate is how many samples a second of CPU time gives while a screen is shown. topOnceRate is for a single
+	// reading, which has less time to gather them.
 	topRate, topOnceRate = 20, 100
 )
 

@@ -66,8 +66,8 @@ type marker struct {
 
 type markers struct{ list []marker }
 
-// maxText bounds a marker's text, in bytes: texts of a file stand in it once, and may be the text of any number of
-// markers.
+// maxText bounds a marker's text, in bytes. In the recording a text stands once, and any number of markers may have it;
+// here each marker has its own copy.
 const maxText = 200
 
 // mark adds a marker, if there is room.
@@ -128,7 +128,7 @@ func (w *writer) markStates(t *viewerThread, tr *timeline.Track) {
 	w.close(t, &open)
 }
 
-// slack is how far two looks in one state may be apart and still be one time of waiting.
+// slack bounds the gap between two looks in one state that count as one wait.
 func (w *writer) slack() int64 { return 2 * min(max(int64(w.t.Info.Meta.Interval), 1e6), 1e9) }
 
 func (w *writer) close(t *viewerThread, m *marker) {
@@ -138,7 +138,7 @@ func (w *writer) close(t *viewerThread, m *marker) {
 	m.sort = ""
 }
 
-// waitsFor is what the sample's leaf tells of it.
+// waitsFor is what a sample's leaf tells of its wait: the lock, the file.
 func (w *writer) waitsFor(s *timeline.Sample) string {
 	if s.Node == 0 {
 		return ""
@@ -151,7 +151,7 @@ func (w *writer) waitsFor(s *timeline.Sample) string {
 	return what
 }
 
-// markTruncated makes a marker of each sample whose callers are missing; one of neighbours with the same reason.
+// markTruncated makes a marker of each sample whose callers are missing. Neighbours with the same reason share one.
 func (w *writer) markTruncated(t *viewerThread, tr *timeline.Track) {
 	last := profile.Whole
 	for i := range tr.Samples {

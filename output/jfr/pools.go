@@ -63,7 +63,7 @@ type methodText struct {
 	sort codeSort
 }
 
-// codeSort is what a Func's kind makes of its name: a method of a class, or one of those that have no class.
+// codeSort tells how a Func becomes a method of JFR: its name has a class, or it is of a sort of code that has none.
 type codeSort uint8
 
 const (
@@ -73,7 +73,7 @@ const (
 	gapCode
 	stateCode
 	kernelCode
-	truncation // no code: the root of a stack that does not reach its thread's
+	truncation // no code: stands for the missing root of a stack
 )
 
 // sortClasses stand for the class of code that has no class and no image.
@@ -313,7 +313,7 @@ func (p *pools) isTID(t *profile.Thread) bool {
 // frame (jdk.jfr.internal.query.FieldBuilder, configureTopFrameField: List.getFirst).
 const noStack = 0
 
-// stack finds or makes the constant of a stack. A stack's frames in their encoded form are what it is known by.
+// stack finds or makes the constant of a stack. Two stacks are the same if their encoded frames are.
 func (p *pools) stack(s *profile.Stack) uint64 {
 	if s == nil || len(s.Frames) == 0 && s.Truncated == profile.Whole {
 		return noStack
@@ -366,7 +366,7 @@ func (p *pools) frame(b []byte, f *profile.Frame) []byte {
 // not share one.
 type stackHash [2]uint64
 
-// hash takes a Func for its address. No other Func can have it as long as methodOf holds the first.
+// hash takes a Func's address for the Func. As long as methodOf holds the Func, no other one can have that address.
 func (p *pools) hash(s *profile.Stack) stackHash {
 	x, y := p.seeds[0], p.seeds[1]
 	x += uint64(s.Truncated)

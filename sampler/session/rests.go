@@ -12,9 +12,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// With --native-once a thread is stopped where it comes to rest for the first time, so that its native frames can be
-// told. When it is seen at rest there again, without a stop, they are the same if every return address of theirs
-// still stands where it stood.
+// With --native-once a thread is stopped where it comes to rest for the first time: the stop shows its native frames.
+// Later a look without a stop may find the thread at rest in the same place. Its native frames are the same then if
+// each of their return addresses still stands where it stood.
 
 // nativeRests are the native parts of the stacks of threads at rest.
 type nativeRests map[int][]nativeRest
@@ -82,8 +82,8 @@ func nativePart(s *Session, stack *profile.Stack) int {
 	return len(stack.Frames)
 }
 
-// restingPC is the pc that /proc tells while the thread is at rest. Where a stop has prepared the call to be made again
-// that is behind it.
+// restingPC is the pc that /proc tells while the thread is at rest: the one behind the system call. A stop that
+// interrupts a call sets the pc back, so that the call is made again.
 func restingPC(cpu *arch.CPU, snap *process.Snapshot) uint64 {
 	pc := snap.Regs[cpu.PC]
 	if snap.Syscall >= 0 {

@@ -48,8 +48,8 @@ func (f *loopFlags) check(cmd *cobra.Command) error {
 
 // nameAt is a file's name with its pid and time. fixed is false where goprof itself put the time into the name: such a
 // file never replaces another one.
-func (f *recordFlags) nameAt(name string, pid int, at time.Time) (string, bool) {
-	fixed := f.loop == 0 || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%t") || name == output.Stdout
+func (f *recordFlags) nameAt(name string, pid int, at time.Time) (full string, fixed bool) {
+	fixed = f.loop == 0 || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%t") || name == output.Stdout
 	if !fixed {
 		stem := format.Trim(name)
 		name = stem + "-%t" + name[len(stem):]

@@ -133,10 +133,7 @@ func nameOfStack(s *profile.Stack) string {
 		if f == nil || s.Frames[i].Kind != profile.Native {
 			continue
 		}
-		name, _, _ := strings.Cut(f.Name, "(")
-		class, method, ok := strings.Cut(name, "::")
-		if ok && (method == "run" || method == "run_service" || method == "loop") && class != "Thread" &&
-			class != "NonJavaThread" && class != "ConcurrentGCThread" && class != "NamedThread" {
+		if class, ok := vmstructs.ClassOfThread(f.Name); ok {
 			return class
 		}
 	}

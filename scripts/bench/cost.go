@@ -103,7 +103,7 @@ func (b *bench) rateSection() error {
 			}
 			rate[rec.name()] = append(rate[rec.name()], r.samples/r.wall.Seconds())
 			// What it costs to begin is no cost of a sample: it is in both of these.
-			for _, hz := range rates {
+			for _, hz := range b.rates {
 				short, err := runAlone(p, rec, hz, b.window)
 				if err != nil {
 					return err
@@ -127,7 +127,7 @@ func (b *bench) rateSection() error {
 		fmt.Fprintf(b.out, "%-30s %v\n", f.name()+", as fast as it goes", spreadOf(cpu[f.name()]))
 	}
 	for _, rec := range b.records() {
-		for _, hz := range rates {
+		for _, hz := range b.rates {
 			w := way{rec, hz}
 			fmt.Fprintf(b.out, "%-30s %v\n", w, spreadOf(cpu[w.String()]))
 		}

@@ -60,7 +60,7 @@ func firstJava(s *profile.Stack) int {
 func waitText(want *profile.WantedLock) string {
 	text := waitVerbs[want.How] + lockName(&want.Lock)
 	if want.Owner != (profile.ThreadRef{}) {
-		text += ", held by " + threadLabel(&want.Owner)
+		text += ", held by " + refText(&want.Owner)
 	}
 	return text
 }

@@ -226,7 +226,7 @@ func (w *dumpWriter) deadlocks(d *profile.Dump) {
 		}
 		var names []string
 		for _, ref := range cycle {
-			names = append(names, threadLabel(&ref))
+			names = append(names, refText(&ref))
 		}
 		last := names[0]
 		if len(names) == 1 {

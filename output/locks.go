@@ -304,7 +304,7 @@ func wantedText(l *profile.WantedLock, withOwner bool) string {
 		text += " (not for ever)"
 	}
 	if withOwner {
-		text += ", which " + threadLabel(&l.Owner) + " has"
+		text += ", which " + refText(&l.Owner) + " has"
 	}
 	return text
 }
@@ -326,8 +326,8 @@ func lockText(l *profile.Lock) string {
 	return fmt.Sprintf("%s%s <%s>", kind, class, address(l.ID))
 }
 
-// threadLabel names a thread as dumps do: so that it can be searched for.
-func threadLabel(r *profile.ThreadRef) string {
+// refText names a thread as dumps do: so that it can be searched for.
+func refText(r *profile.ThreadRef) string {
 	if r.Virtual != 0 {
 		text := virtualTitle(profile.VirtualThread{ID: r.Virtual, Name: r.Name})
 		if r.TID != 0 {

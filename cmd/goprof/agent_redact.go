@@ -14,7 +14,7 @@ import (
 	"goprof/sampler/agent/config"
 )
 
-// nameless removes from batches what a policy does not allow. A nil nameless removes nothing.
+// nameless takes out of batches what a policy does not allow. A nil one takes nothing out.
 type nameless struct {
 	by    *redact.Redactor
 	known *redact.Functions

@@ -39,7 +39,7 @@ sample for each 512 KB that are allocated. Several events go into one JFR file: 
 
 func (f *eventFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.event, "event", "",
-		"take samples of `what` in place of CPU time: alloc, exceptions, libc:write ...; several with commas")
+		"`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...; several with commas")
 	fs.StringVar(&f.every, "every", "",
 		"with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
 	fs.StringVar(&f.alloc, "alloc", "", "the same as --event alloc --every `BYTES`: 512k")

@@ -51,7 +51,7 @@ func newEvents() *cobra.Command {
 		},
 	}
 	jvm.addFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
 }
 

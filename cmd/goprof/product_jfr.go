@@ -52,7 +52,7 @@ func (p *jfrProduct) begin(about session.Facts, stop func()) session.Sink {
 	return p
 }
 
-// Begin writes what each chunk begins with.
+// Begin writes what stands in each chunk.
 func (p *jfrProduct) Begin(at profile.Instant, m profile.Meta) {
 	m.Version = version()
 	p.do(func(w *jfr.Writer) error {

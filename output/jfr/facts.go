@@ -54,29 +54,29 @@ func (w *Writer) SetMeta(m profile.Meta) {
 		w.facts.settings = append(w.facts.settings, setting{id, "enabled", "true"},
 			setting{id, "period", periodText(m.Interval)})
 	}
-	w.writeAgain(func() { w.facts.writeMeta(w); w.facts.writeSettings(w) })
+	w.again(func() { w.facts.writeMeta(w); w.facts.writeSettings(w) })
 }
 
 // SetJVM tells which JVM it is.
 func (w *Writer) SetJVM(jvm JVM) {
 	w.facts.jvm = &jvm
-	w.writeAgain(func() { w.facts.writeJVM(w) })
+	w.again(func() { w.facts.writeJVM(w) })
 }
 
 // SetOS tells the operating system, as a text of some lines.
 func (w *Writer) SetOS(version string) {
 	w.facts.os = version
-	w.writeAgain(func() { w.facts.writeOS(w) })
+	w.again(func() { w.facts.writeOS(w) })
 }
 
 // SetCPU tells the machine's CPUs.
 func (w *Writer) SetCPU(cpu CPU) {
 	w.facts.cpu = &cpu
-	w.writeAgain(func() { w.facts.writeCPU(w) })
+	w.again(func() { w.facts.writeCPU(w) })
 }
 
-// writeAgain writes a fact into a chunk that is open already.
-func (w *Writer) writeAgain(write func()) {
+// again writes a fact into a chunk that is open already.
+func (w *Writer) again(write func()) {
 	if w.open && w.err == nil {
 		write()
 	}

@@ -55,7 +55,7 @@ const (
 // New makes an agent. Settings are to be checked before.
 func New(w World, s Settings, offer func(*ship.Batch), say func(string)) *Agent {
 	a := &Agent{world: w, offer: offer, say: say, settings: s, reload: make(chan Settings, 1),
-		events: make(chan event, 64), guests: map[int]*guest{}, metrics: newMetrics(), span: newCountedTime(),
+		events: make(chan event, 64), guests: map[int]*guest{}, metrics: newMetrics(), span: newSpan(),
 		begins: make(chan struct{}, 1), settled: make(chan struct{})}
 	a.finder = finder{world: w, known: map[int]*seenProcess{}}
 	return a

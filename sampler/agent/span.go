@@ -14,7 +14,7 @@ type countedTime struct {
 	from, until atomic.Int64 // ns since 1970
 }
 
-func newCountedTime() *countedTime {
+func newSpan() *countedTime {
 	s := &countedTime{}
 	s.until.Store(math.MaxInt64)
 	return s

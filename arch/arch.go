@@ -190,9 +190,9 @@ type InterpLayouts struct {
 // InterpLayout gives the slots of an interpreter frame in words from the frame pointer.
 type InterpLayout struct {
 	SenderSP, LastSP, Method, Locals, BCP int
-	// Operands: the operand stack has a stack pointer of its own, which LastSP keeps, somewhere above the
+	// OperandSP: the operand stack has a stack pointer of its own, which LastSP keeps, somewhere above the
 	// machine's. A callee's frame is made where the operands end, so it may lie above its SenderSP.
-	Operands bool
+	OperandSP bool
 	// ExtendedSP is where such a frame keeps the machine's stack pointer, 0 if it does not.
 	ExtendedSP int
 }

@@ -416,7 +416,7 @@ func percentOf[N ~int64](n, of N) string {
 	switch {
 	case n == of:
 		text = "100"
-	case text == "100.0":
+	case p >= 99.95: // it would be rounded to 100.0
 		text = "99.9"
 	case n != 0 && p < 0.1:
 		text = strconv.FormatFloat(p, 'f', 3, 64)

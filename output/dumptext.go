@@ -63,10 +63,10 @@ type dumpWriter struct {
 	*bufio.Writer
 	shape DumpShape
 	began bool             // something has been written
-	part  profile.DumpPart // what was written last is of
+	part  profile.DumpPart // of the thread that was written last
 }
 
-// header says whose dump this is. A dump that is not said to be anybody's has none.
+// header says which process the dump is of. A dump that does not say so has no header.
 func (w *dumpWriter) header(d *profile.Dump) {
 	if d.PID == 0 {
 		return
@@ -126,7 +126,7 @@ func (w *dumpWriter) begin(part profile.DumpPart) {
 	w.began, w.part = true, part
 }
 
-// title is the first line of a thread.
+// title writes the first line of a thread.
 func (w *dumpWriter) title(t *profile.ThreadDump) {
 	if t.Virtual != nil {
 		w.WriteString(virtualTitle(*t.Virtual))
@@ -149,7 +149,7 @@ func (w *dumpWriter) facts(state string, daemon bool, cpu time.Duration) {
 	w.WriteByte('\n')
 }
 
-// thread is what follows the first line.
+// thread writes what follows the first line.
 func (w *dumpWriter) thread(t *profile.ThreadDump) {
 	if t.Err != "" {
 		fmt.Fprintf(w, "    (no stack: %s)\n", CleanName(t.Err))

@@ -48,8 +48,8 @@ func (h *Hottest) with(t *Tree, collector string) Hottest {
 	return heat.Hottest
 }
 
-// heat sums up where samples are.
-type heat struct {
+// heatSum sums up where samples are.
+type heatSum struct {
 	Hottest
 	tree   *Tree
 	gc     string // what the collector is called
@@ -66,15 +66,15 @@ type labelFacts struct {
 	call        string // a system call
 }
 
-// standing is what is known of a stack, from its root up to a node.
-type standing struct {
+// hotPath is what is known of a stack, from its root up to a node.
+type hotPath struct {
 	top, app int32 // label of the topmost Java method, and of the topmost in which threads do not just wait; -1: none
 	own      ownJob
 	native   int32 // label of the topmost native frame above the Java ones, -1: none
 }
 
-func newHeat(t *Tree, collector string) *heat {
-	h := &heat{tree: t, gc: "garbage collector", labels: make([]labelFacts, len(t.Labels)),
+func newHeat(t *Tree, collector string) *heatSum {
+	h := &heatSum{tree: t, gc: "garbage collector", labels: make([]labelFacts, len(t.Labels)),
 		Hottest: Hottest{sums: map[part]int64{}, states: map[part]int64{}}}
 	if collector != "" {
 		h.gc = collector + " collector"
@@ -82,8 +82,8 @@ func newHeat(t *Tree, collector string) *heat {
 	for i, l := range t.Labels {
 		h.labels[i] = factsOf(l)
 	}
-	at := make([]standing, len(t.Nodes))
-	at[0] = standing{-1, -1, noJob, -1}
+	at := make([]hotPath, len(t.Nodes))
+	at[0] = hotPath{-1, -1, noJob, -1}
 	for n := 1; n < len(t.Nodes); n++ {
 		node := &t.Nodes[n]
 		below := at[node.Parent]
@@ -96,7 +96,7 @@ func newHeat(t *Tree, collector string) *heat {
 }
 
 // above is what is known of a stack that has one more frame on top.
-func (h *heat) above(s standing, label int32) standing {
+func (h *heatSum) above(s hotPath, label int32) hotPath {
 	f := &h.labels[label]
 	switch kind := h.tree.Labels[label].Kind; {
 	case f.java:
@@ -116,7 +116,7 @@ func (h *heat) above(s standing, label int32) standing {
 }
 
 // count counts the samples that end in a node.
-func (h *heat) count(s standing, node *TreeNode) {
+func (h *heatSum) count(s hotPath, node *TreeNode) {
 	leaf := h.tree.Labels[node.Name]
 	if leaf.Text == profile.NotSampled || leaf.Text == profile.ExitedThreads {
 		return // CPU time that no sample carries
@@ -131,7 +131,7 @@ func (h *heat) count(s standing, node *TreeNode) {
 }
 
 // name is what a sample counts for.
-func (h *heat) name(s standing, state string) string {
+func (h *heatSum) name(s hotPath, state string) string {
 	waits := state != "" && state != profile.Running.String()
 	switch {
 	case !waits && s.native >= 0 && h.labels[s.native].call != "":

@@ -187,7 +187,7 @@ func (w *locksText) chains(g *contention.Graph) {
 		if root.Deadlock < 0 {
 			w.stack(t)
 		}
-		w.behind(root, 1)
+		w.waiters(root, 1)
 	}
 }
 
@@ -201,7 +201,7 @@ func inDeadlock(n *contention.Node) string {
 // maxIndent bounds how far a line is moved to the right.
 const maxIndent = 40
 
-func (w *locksText) behind(n *contention.Node, depth int) {
+func (w *locksText) waiters(n *contention.Node, depth int) {
 	for _, below := range n.Waiting {
 		t := &w.threads[below.Thread]
 		fmt.Fprintf(w, "  %s- %s %s", strings.Repeat("  ", min(depth, maxIndent)), title(t), wantedText(t.WaitsFor, false))
@@ -209,7 +209,7 @@ func (w *locksText) behind(n *contention.Node, depth int) {
 			fmt.Fprintf(w, ", %s behind it", count(below.Behind, "thread"))
 		}
 		w.WriteByte('\n')
-		w.behind(below, depth+1)
+		w.waiters(below, depth+1)
 	}
 }
 

@@ -12,7 +12,14 @@ import (
 )
 
 // ReportKeys are what a report can be about.
-var ReportKeys = []string{"method", "class", "package", "kind", "thread", "state"}
+var ReportKeys = []string{"method", "class", ByPackage, "kind", ByThread, ByState}
+
+// Keys that ask for more than a frame's own name.
+const (
+	ByPackage = "package"
+	ByThread  = "thread"
+	ByState   = "state"
+)
 
 // Report is a table of what the samples of a profile were spent in.
 type Report struct {
@@ -68,7 +75,7 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 		row := &s.table[i]
 		row.SelfShare = float64(row.Self) / float64(t.Total)
 		row.TotalShare = float64(row.Total) / float64(t.Total)
-		if row.Total > 0 && (by != "state" || row.Self > 0) {
+		if row.Total > 0 && (by != ByState || row.Self > 0) {
 			r.Rows = append(r.Rows, *row)
 		}
 	}
@@ -87,7 +94,7 @@ func (r *Report) WithStates(t *Tree) error {
 	if !slices.ContainsFunc(t.Labels, func(l Name) bool { return l.Kind == LabelState }) {
 		return nil
 	}
-	states, err := NewReport(t, "state", 0)
+	states, err := NewReport(t, ByState, 0)
 	if err == nil {
 		r.States = plainStates(states.Rows)
 	}
@@ -123,7 +130,7 @@ var reportKeys = map[string]func(Name) string{
 		}
 		return "[" + n.Kind.String() + "]"
 	},
-	"package": func(n Name) string {
+	ByPackage: func(n Name) string {
 		class, pkg := splitJava(n)
 		switch {
 		case class == "":
@@ -133,13 +140,13 @@ var reportKeys = map[string]func(Name) string{
 		}
 		return pkg
 	},
-	"thread": func(n Name) string {
+	ByThread: func(n Name) string {
 		if n.Kind == LabelThread {
 			return n.Text
 		}
 		return noThread
 	},
-	"state": func(n Name) string {
+	ByState: func(n Name) string {
 		if n.Kind == LabelState {
 			return n.Text
 		}
@@ -159,11 +166,11 @@ type Inherits func(n Name, onJava bool) bool
 // waited for is no method: the time is its caller's. A package has what its methods call of native code.
 func inherits(by string) Inherits {
 	switch by {
-	case "thread":
+	case ByThread:
 		return func(Name, bool) bool { return true }
-	case "state":
+	case ByState:
 		return func(Name, bool) bool { return false }
-	case "package":
+	case ByPackage:
 		return func(n Name, onJava bool) bool { return n.Kind == LabelState || onJava && !n.Kind.Java() }
 	}
 	return func(n Name, _ bool) bool { return n.Kind == LabelState }

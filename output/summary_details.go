@@ -58,7 +58,8 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 			s.LeafGuessed, share(s.LeafGuessed, s.Samples, " (%s)"))
 	}
 	if s.Waiting > 0 {
-		fmt.Fprintf(&b, "waiting    %d more looks met threads that had no CPU: no samples, and made up for\n", s.Waiting)
+		fmt.Fprintf(&b, "waiting    the machine was busy: %s found a thread queued for a CPU; goprof looked again later\n",
+			count(int(s.Waiting), "look"))
 	}
 	if t := &s.Times; t.Process > 0 {
 		fmt.Fprintf(&b, "cpu time   %s used", Round(t.Process))
@@ -66,42 +67,11 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 		fmt.Fprintf(&b, "%s", share(int64(t.NotSampled), int64(t.Process), ", %s not sampled"))
 		fmt.Fprintf(&b, "%s\n", share(int64(t.Exited), int64(t.Process), ", %s exited threads"))
 	}
-	if l := s.Looks; l != nil {
-		fmt.Fprintf(&b, "looks      %d at threads that had not moved, %d without a stop, %d by a stop",
-			l.Repeated, l.Unstopped, l.Stopped)
-		if l.AtRest > 0 {
-			fmt.Fprintf(&b, " (%d of them at rest)", l.AtRest)
-		}
-		if l.Running > 0 {
-			fmt.Fprintf(&b, ", %d at threads that ran and were left alone", l.Running)
-		}
-		if l.Others > 0 {
-			fmt.Fprintf(&b, "\nleft out   %d looks at threads in a state that was not asked for: no samples", l.Others)
-		}
-		fmt.Fprintf(&b, "\nvoid       %d looks: the thread ran meanwhile; repeated, those in vain are lost\n", l.Moved)
-		if l.Asleep > 0 {
-			fmt.Fprintf(&b, "asleep     %d threads had gone to sleep in the microseconds before they stopped\n", l.Asleep)
-		}
-	}
-	if l := s.Looks; l != nil && l.Idle > 0 {
-		fmt.Fprintf(&b, "idle       %d looks at %s of the JVM's own that had nothing to do: no samples\n", l.Idle,
-			count(l.IdleThreads, "thread"))
-	}
+	looks(&b, s)
 	if s.Overflow > 0 {
 		fmt.Fprintf(&b, "not kept   callees of %d samples: the profile is full\n", s.Overflow)
 	}
-	if s.Meta.Engine == profile.EnginePerf {
-		b.WriteString("pauses     none: the kernel took the samples (perf_event)\n")
-	} else if s.Pauses.Count == 0 {
-		b.WriteString("pauses     none\n")
-	} else {
-		fmt.Fprintf(&b, "pauses     p50 %s, p99 %s, max %s, %s together",
-			Round(s.Pauses.P50), Round(s.Pauses.P99), Round(s.Pauses.Max), Round(s.Pauses.Total))
-		if s.Pauses.Bound > 0 {
-			fmt.Fprintf(&b, "; bound %s", Round(s.Pauses.Bound))
-		}
-		b.WriteByte('\n')
-	}
+	pauses(&b, s)
 	if s.Silent > 0 {
 		fmt.Fprintf(&b, "silent     %s, whose memory did not answer: let go within the bound, and left alone\n",
 			count(s.Silent, "thread"))
@@ -127,6 +97,48 @@ func behind(b *strings.Builder, s *profile.Summary) {
 		fmt.Fprintf(b, ": its CPU time is not sampled")
 	}
 	b.WriteByte('\n')
+}
+
+// looks says what the looks of a wall-clock recording came to.
+func looks(b *strings.Builder, s *profile.Summary) {
+	l := s.Looks
+	if l == nil {
+		return
+	}
+	fmt.Fprintf(b, "looks      %d at threads that had not moved, %d without a stop, %d by a stop",
+		l.Repeated, l.Unstopped, l.Stopped)
+	if l.AtRest > 0 {
+		fmt.Fprintf(b, " (%d of them at rest)", l.AtRest)
+	}
+	if l.Running > 0 {
+		fmt.Fprintf(b, ", %d at threads that ran and were left alone", l.Running)
+	}
+	if l.Others > 0 {
+		fmt.Fprintf(b, "\nleft out   %d looks at threads in a state that was not asked for: no samples", l.Others)
+	}
+	fmt.Fprintf(b, "\nvoid       %d looks: the thread ran meanwhile; repeated, those in vain are lost\n", l.Moved)
+	if l.Asleep > 0 {
+		fmt.Fprintf(b, "asleep     %d threads had gone to sleep in the microseconds before they stopped\n", l.Asleep)
+	}
+	if l.Idle > 0 {
+		fmt.Fprintf(b, "idle       %d looks at %s of the JVM's own that had nothing to do: no samples\n", l.Idle,
+			count(l.IdleThreads, "thread"))
+	}
+}
+
+func pauses(b *strings.Builder, s *profile.Summary) {
+	if s.Meta.Engine == profile.EnginePerf {
+		b.WriteString("pauses     none: the kernel took the samples (perf_event)\n")
+	} else if s.Pauses.Count == 0 {
+		b.WriteString("pauses     none\n")
+	} else {
+		fmt.Fprintf(b, "pauses     p50 %s, p99 %s, max %s, %s together",
+			Round(s.Pauses.P50), Round(s.Pauses.P99), Round(s.Pauses.Max), Round(s.Pauses.Total))
+		if s.Pauses.Bound > 0 {
+			fmt.Fprintf(b, "; bound %s", Round(s.Pauses.Bound))
+		}
+		b.WriteByte('\n')
+	}
 }
 
 // isBehind tells whether goprof skipped many ticks, and whether there is a gap among them. Less than a tenth of all

@@ -7,7 +7,7 @@ import (
 	"goprof/profile/naming"
 )
 
-// Tree is a profile as it was read from a file: what is known of a frame is its label.
+// Tree is a profile that was read from a file. Of a frame only its label is known.
 type Tree struct {
 	Labels []Name         // of all nodes
 	Nodes  []TreeNode     // Nodes[0] is the root, which is no frame; parents stand before their children
@@ -16,8 +16,8 @@ type Tree struct {
 	Stacks int            // lines of the file
 }
 
-// guessWeight sees by two roots that only CPU time has that it is what is counted: a file may have lost its summary,
-// or come through a pipe.
+// guessWeight tells whether CPU time is counted, where no summary says so: a file may have lost its summary, or come
+// through a pipe. Two roots are there with CPU time alone.
 func (t *Tree) guessWeight() {
 	for i := 1; i < len(t.Nodes); i++ {
 		n := &t.Nodes[i]

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A file of the target may lie on a file system that does not answer: NFS, FUSE, a dead disk. To open or to read it
-// then takes for ever, and only the end of goprof ends the call. So each such call is made by a goroutine of its own,
-// which is left behind when the time is over. From then on no file of that file system is opened. If many file systems
+// A file of the target may lie on a file system that does not answer: NFS, FUSE, a dead disk. Opening or reading it
+// then never ends, as long as goprof runs. So a goroutine of its own makes each such call, and is left behind when the
+// time is over. From then on no file of that file system is opened. If many file systems
 // do not answer, no file is opened at all.
 
 const (
@@ -22,7 +22,7 @@ const (
 
 var hungCalls atomic.Int64
 
-// deadFiles are the file systems that have not answered, by device. 0 stands for those of which that is not known.
+// deadFiles are the file systems that have not answered, by device. 0 stands for files whose device is not known.
 type deadFiles map[uint64]bool
 
 // within runs f, and reports whether it was done in time.
@@ -115,7 +115,7 @@ func (f *patientFile) readPiece(b []byte, at int64) (int, error) {
 	if f.dead[f.dev] {
 		return 0, ErrSilent
 	}
-	own := make([]byte, len(b)) // who comes too late must not write to the caller's
+	own := make([]byte, len(b)) // a read that ends too late must not write into the caller's b
 	var got int
 	var err error
 	if !within(fileLimit, func() { got, err = f.imageFile.ReadAt(own, at) }) {
@@ -125,7 +125,7 @@ func (f *patientFile) readPiece(b []byte, at int64) (int, error) {
 	return copy(b, own[:got]), err
 }
 
-// Close does not wait either: who reads a FUSE file may have to tell the file system (FUSE_FLUSH).
+// Close does not wait either: closing a FUSE file asks its file system (FUSE_FLUSH).
 func (f *patientFile) Close() error {
 	if f.dead[f.dev] {
 		go f.imageFile.Close()

@@ -1,6 +1,6 @@
 package profile
 
-// What a crash of the JVM comes from. They are findings as those of a triage are.
+// Causes of a crash of the JVM. Each is a finding, as those of a triage are.
 const (
 	NativeMemory   FindingID = "native-memory"
 	CrashOnOOM     FindingID = "crash-on-oom"

@@ -143,11 +143,11 @@ func (s *Summary) cureLost() string {
 	case Stale.String(), QueueFull.String(), RingFull.String(), Throttled.String():
 		return "-r lower: goprof could not keep up"
 	case ThreadGone.String(), StopTimeout.String():
-		return s.cureStops("-d longer")
+		return s.cureStops(cureLonger)
 	case AlreadyTraced.String():
 		return "end the debugger that traces the program, or --engine perf"
 	}
-	return "-d longer"
+	return cureLonger
 }
 
 // cureCut is what cuts fewer stacks, by the reason that cut most.
@@ -180,12 +180,15 @@ func (s *Summary) cureFew() string {
 	return "-d longer, or -r higher"
 }
 
+// cureLonger is the cure where more samples of the same kind help.
+const cureLonger = "-d longer"
+
 // cureStops is the other engine where that may be used: it stops no thread. Else it is what is given.
 func (s *Summary) cureStops(or string) string {
 	if s.Meta.Engine == EnginePerf || s.Meta.Mode != "" && s.Meta.Mode != ModeCPU {
 		return or
 	}
-	if or == "-d longer" {
+	if or == cureLonger {
 		return "--engine perf, which stops no thread"
 	}
 	return or + ", or --engine perf"

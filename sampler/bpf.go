@@ -80,8 +80,8 @@ func (c *bpfCode) op(op uint8, dst, src bpfReg, off int, imm int64) {
 	c.insns = append(c.insns, bpfInsn{op, uint8(dst) | uint8(src)<<4, int16(off), int32(imm)})
 }
 
-// wide loads a constant of 64 bits.
-func (c *bpfCode) wide(dst bpfReg, v uint64) {
+// loadWide loads a constant of 64 bits.
+func (c *bpfCode) loadWide(dst bpfReg, v uint64) {
 	c.op(bpfLoadWide, dst, 0, 0, int64(int32(v)))
 	c.op(0, 0, 0, 0, int64(int32(v>>32)))
 }

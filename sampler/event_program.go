@@ -92,7 +92,7 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, output
 	}
 	c.mov(r1, r6)
 	c.mapFD(r2, output)
-	c.wide(r3, bpfThisCPU)
+	c.loadWide(r3, bpfThisCPU)
 	c.mov(r4, r10)
 	c.imm(bpfAddImm, r4, data)
 	c.imm(bpfMovImm, r5, size)

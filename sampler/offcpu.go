@@ -3,10 +3,8 @@
 package sampler
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"syscall"
 	"time"
 
@@ -115,41 +113,6 @@ type offThread struct {
 	tries   int
 }
 
-// offCopy is what a record of a switch has copied.
-type offCopy struct {
-	when    int64
-	regs    arch.Regs
-	unknown uint64
-	has     bool
-	owned   bool // stack is no part of offRun.arena
-	stack   []byte
-	cut     bool
-}
-
-// own makes the copy outlive the reading that it comes from.
-func (c *offCopy) own() {
-	if !c.owned {
-		c.stack, c.owned = slices.Clone(c.stack), true
-	}
-}
-
-// offRecord is a record that was read.
-type offRecord struct {
-	when int64
-	tid  int
-	kind offKind
-	copy offCopy
-}
-
-type offKind uint8
-
-const (
-	offStackOf offKind = iota // a thread is about to leave its CPU: its stack
-	offOut
-	offOutReady // it did not want to
-	offIn
-)
-
 func (o *OffCPU) run(ctx context.Context, cfg Config, q *Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
 	r := &offRun{capture: newCapture(t, proc, &o.progress, ctx.Done(), cfg, q), off: o, pid: o.pid, cpu: o.cpu, opt: o.opt,
@@ -160,15 +123,6 @@ func (o *OffCPU) run(ctx context.Context, cfg Config, q *Queue,
 		return Stats{}, err
 	}
 	return r.runInShifts(r.loop, r.finishAll)
-}
-
-// offAttr asks for all switches of a thread, and those that it begins: a sample where it leaves its CPU, and a record
-// where it leaves it and where it gets one.
-func offAttr(cpu *arch.CPU) unix.PerfEventAttr {
-	attr := perfAttr(cpu, 1, offStack, inKernel, false)
-	attr.Config = unix.PERF_COUNT_SW_CONTEXT_SWITCHES
-	attr.Bits |= unix.PerfBitContextSwitch | unix.PerfBitSampleIDAll | unix.PerfBitInherit
-	return attr
 }
 
 // TryOffCPU finds out whether the kernel tells us the switches of a process.
@@ -269,261 +223,6 @@ func (r *offRun) findWaiting() {
 	}
 }
 
-// drain reads the rings, and works off what happened before that moment: a CPU's records are in order, and those of
-// several CPUs are whole up to it.
-func (r *offRun) drain(until int64) {
-	for _, ring := range r.rings {
-		if ring.read(r.each) {
-			r.dropAll(1)
-		}
-	}
-	slices.SortStableFunc(r.records, func(a, b offRecord) int { return cmp.Compare(a.when, b.when) })
-	n, worked := 0, false
-	r.t.Apart(func() { // After may read the process's memory
-		worked = true
-		for ; n < len(r.records) && r.records[n].when < until; n++ {
-			r.work(&r.records[n])
-		}
-	})
-	if !worked { // too many reads have not come back
-		r.dropAll(int64(len(r.records)))
-		n = len(r.records)
-	}
-	rest := r.records[n:]
-	for i := range rest {
-		rest[i].copy.own()
-	}
-	for _, th := range r.threads { // also of one whose stack was noted, and not yet that it has left its CPU
-		if th.copied.has && th.tally == nil {
-			th.copied.own()
-		}
-	}
-	r.records = append(r.records[:0], rest...)
-	r.arena = r.arena[:0]
-	r.settle(until)
-}
-
-// read keeps a record.
-func (r *offRun) read(b ringBytes, rec perfRecord) {
-	switch rec.kind {
-	case perfSample:
-		if s := &r.sample; b.parse(rec, r.cpu, false, s) && s.pid == r.pid && len(r.arena) < offBatch {
-			c := offCopy{when: s.when, regs: s.regs, unknown: s.unknown, has: s.hasRegs}
-			size, cut := r.sizeOf(s)
-			from := len(r.arena)
-			r.arena = slices.Grow(r.arena, size)[:from+size]
-			c.stack, c.cut = r.arena[from:from+size:from+size], cut
-			b.copyTo(c.stack, s.stackAt)
-			r.records = append(r.records, offRecord{when: s.when, tid: s.tid, kind: offStackOf, copy: c})
-		}
-	case perfSwitch:
-		if rec.end-rec.at < 16 || int(int32(b.u32(rec.at))) != r.pid {
-			return
-		}
-		x := offRecord{tid: int(int32(b.u32(rec.at + 4))), when: int64(b.u64(rec.at + 8)), kind: offIn}
-		if rec.misc&perfMiscSwitchOut != 0 {
-			if x.kind = offOut; rec.misc&perfMiscSwitchReady != 0 {
-				x.kind = offOutReady
-			}
-		}
-		r.records = append(r.records, x)
-	case perfLost, perfLostSamples:
-		r.dropAll(b.parseLost(rec))
-	}
-}
-
-// sizeOf is how much of what was copied is the thread's stack.
-func (r *offRun) sizeOf(s *rawSample) (size int, cut bool) {
-	size = s.stackLen
-	hint, sp := r.known[s.tid], s.regs[r.cpu.SP]
-	cut = size == s.asked
-	if hint.StackTop > sp && sp >= hint.StackLow {
-		need := hint.StackTop - sp
-		cut = uint64(size) < need
-		size = int(min(uint64(size), need))
-	}
-	return size, cut
-}
-
-// dropAll: records are missing. Which thread waits is not known any more.
-func (r *offRun) dropAll(n int64) {
-	r.counts.Dropped += n
-	r.stats.Attempted += n
-	r.stats.Lost[ptrace.RingFull] += n
-	for _, th := range r.threads {
-		r.dropHeld(th)
-		th.out, th.tally, th.copied.has = 0, nil, false
-	}
-}
-
-// work deals with one record.
-func (r *offRun) work(x *offRecord) {
-	th := r.threads[x.tid]
-	if th == nil {
-		if len(r.threads) >= mostKnown {
-			return
-		}
-		th = &offThread{tid: x.tid}
-		r.threads[x.tid] = th
-	}
-	switch x.kind {
-	case offStackOf:
-		if th.out == 0 {
-			th.copied = x.copy
-		}
-	case offOut, offOutReady:
-		if th.out != 0 {
-			return // a second record of one switch
-		}
-		th.out, th.counted, th.taken, th.tally, th.tries = x.when, x.when, x.kind == offOutReady, nil, 0
-		th.copied.has = th.copied.has && x.when-th.copied.when < int64(time.Millisecond)
-	case offIn:
-		if th.out != 0 {
-			r.finish(th, x.when)
-		}
-	}
-}
-
-// finish ends a thread's wait.
-func (r *offRun) finish(th *offThread, at int64) {
-	if th.snap != nil {
-		if at >= th.looked {
-			r.pass(th, at)
-		} else {
-			r.dropHeld(th)
-		}
-	}
-	length := at - th.out
-	switch {
-	case th.tally != nil:
-		th.tally.Add(1, time.Duration(at-th.counted), at)
-	case time.Duration(length) < r.opt.Min:
-		r.counts.Short++
-		r.counts.ShortFor += time.Duration(length)
-	default:
-		r.passCopy(th, at)
-	}
-	if time.Duration(length) >= r.opt.Min {
-		r.counts.Waits++
-	}
-	th.out, th.tally, th.copied.has = 0, nil, false
-}
-
-// pass hands over the look that is held: it is of this wait.
-func (r *offRun) pass(th *offThread, until int64) {
-	snap := th.snap
-	th.snap = nil
-	r.held--
-	if time.Duration(until-th.out) < r.opt.Min {
-		r.q.Done(snap)
-		return
-	}
-	snap.When = th.out
-	r.put(th, snap, 0, until)
-}
-
-// put hands a look over, which counts for the wait until that moment. It counts once when the wait has ended: so it is
-// told once, with all of its time.
-func (r *offRun) put(th *offThread, snap *look.Look, n, until int64) {
-	th.tally = new(look.Tally)
-	th.tally.Add(n, time.Duration(until-th.counted), until)
-	th.counted = until
-	snap.Tally = th.tally
-	r.stats.Attempted++
-	r.stats.Taken++
-	r.q.put(snap)
-}
-
-// passCopy hands over the stack with which the thread left its CPU.
-func (r *offRun) passCopy(th *offThread, until int64) {
-	if r.known[th.tid].Skip {
-		return
-	}
-	snap := r.q.take()
-	if snap == nil || !th.copied.has {
-		r.stats.Attempted++
-		if snap == nil {
-			r.stats.Lost[ptrace.QueueFull]++
-			return
-		}
-		r.stats.Lost[ptrace.NoRegisters]++
-		r.q.Done(snap)
-		return
-	}
-	c := &th.copied
-	snap.When, snap.TID = th.out, th.tid
-	snap.Regs, snap.Unknown, snap.SP, snap.Cut = c.regs, c.unknown, c.regs[r.cpu.SP], c.cut
-	snap.Stack = append(snap.Stack[:0], c.stack...)
-	snap.SideAddr, snap.RunsOn = r.known[th.tid].Side, true
-	snap.Waiting = look.Waiting{State: 'S', ByStack: true}
-	if th.taken {
-		snap.Waiting = look.Waiting{State: 'R', NoCPU: true}
-	}
-	if r.t.After != nil {
-		r.t.After(snap, th.out)
-	}
-	r.put(th, snap, 1, until)
-}
-
-func (r *offRun) dropHeld(th *offThread) {
-	if th.snap != nil {
-		r.q.Done(th.snap)
-		th.snap = nil
-		r.held--
-	}
-}
-
-// lookAtWaiting looks at threads that wait since before the records were read, for what. Looks of the tick before are
-// handed over: no record has said that the thread ran since.
-func (r *offRun) lookAtWaiting() {
-	now := ptrace.Monotonic(&r.ts)
-	for tid, th := range r.threads {
-		switch {
-		case th.out == 0:
-		case th.snap != nil && now-th.looked > offTick/2 && time.Duration(now-th.out) >= r.opt.Min:
-			r.pass(th, th.looked)
-		case th.snap != nil || th.tally != nil || th.tries >= offTries || th.taken || r.held >= mostHeld || r.known[tid].Skip:
-		case time.Duration(now-th.out) >= r.opt.Min:
-			r.lookAt(th)
-		}
-	}
-}
-
-func (r *offRun) lookAt(th *offThread) {
-	snap := r.q.take()
-	if snap == nil {
-		return
-	}
-	th.tries++
-	o := r.t.LookUnstoppedDuring(th.tid, r.known[th.tid], snap, r.opt.During)
-	if o != ptrace.Taken {
-		r.q.Done(snap)
-		r.checkEnd(o)
-		if o == ptrace.ThreadGone || o == ptrace.Zombie { // its last switch was its end
-			delete(r.threads, th.tid)
-		}
-		return
-	}
-	th.snap, th.looked = snap, ptrace.Monotonic(&r.ts)
-	r.held++
-	r.stats.Looks.Unstopped++
-}
-
-// settle counts waits that go on.
-func (r *offRun) settle(until int64) {
-	if until-r.settled < offSettle {
-		return
-	}
-	r.settled = until
-	r.prune()
-	for _, th := range r.threads {
-		if th.out != 0 && th.tally != nil && until > th.counted {
-			th.tally.Add(0, time.Duration(until-th.counted), until)
-			th.counted = until
-		}
-	}
-}
-
 // leastPruned is how many threads are known at least when ended ones are looked for.
 const leastPruned = 256
 
@@ -545,17 +244,6 @@ func (r *offRun) prune() {
 		}
 	}
 	r.pruneAt = 2 * len(r.threads)
-}
-
-// finishAll ends all waits: the run is over.
-func (r *offRun) finishAll() {
-	now := ptrace.Monotonic(&r.ts)
-	r.drain(now)
-	for _, th := range r.threads {
-		if th.out != 0 && now > th.out {
-			r.finish(th, now)
-		}
-	}
 }
 
 func (r *offRun) total() Stats {

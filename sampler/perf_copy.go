@@ -171,7 +171,7 @@ func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail) *bpfCode {
 	}
 	c.store(r6, halfTurn, r7)
 
-	c.wide(r3, hint.Side)
+	c.loadWide(r3, hint.Side)
 	c.read(halfSide, hint.SideLen, "end")
 	c.imm(bpfMovImm, r1, hint.SideLen)
 	c.store(r6, halfSideSize, r1)
@@ -184,7 +184,7 @@ func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail) *bpfCode {
 	c.read(halfOwnerBytes, w.OwnerSize, "end")
 	c.store(r6, halfOwner, r7)
 	if hint.Handle != 0 && w.ObjectSize > 0 {
-		c.wide(r3, hint.Handle)
+		c.loadWide(r3, hint.Handle)
 		c.readWord("blocks")
 		c.store(r6, halfHandle, r7)
 		c.load(bpfLoad64, r8, r10, -16)
@@ -239,7 +239,7 @@ func (c *bpfCode) reference(w *process.Trail, at int) {
 	c.load(bpfLoad32, r7, r6, at)
 	c.jump(bpfJumpEqImm, r7, 0, 0, "end")
 	c.imm(bpfLeftImm, r7, int(w.Left))
-	c.wide(r1, w.Base)
+	c.loadWide(r1, w.Base)
 	c.op(bpfAdd, r7, r1, 0, 0)
 }
 

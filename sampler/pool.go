@@ -19,8 +19,8 @@ const poolShare = 8
 // isPooled reports whether a thread has no bill of its own.
 func (s *scan) isPooled(th *thread) bool { return s.pools && !th.hint.Skip && !th.owner }
 
-// owe notes what a thread was charged.
-func (s *scan) owe(th *thread, ran uint64, used int64) {
+// noteCharge notes what a thread was charged.
+func (s *scan) noteCharge(th *thread, ran uint64, used int64) {
 	b := &s.bills
 	if !s.isPooled(th) {
 		b.owed += used

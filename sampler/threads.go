@@ -85,7 +85,7 @@ func (s *scan) noteListed(tid int) {
 	// All that it has run since the last listing is ours to sample.
 	th.credit = min(int64(stat.Ran), s.now-s.listedAt, maxCredit) + s.randomPart()
 	s.unseen.found += int64(stat.Ran)
-	s.owe(th, stat.Ran, int64(stat.Ran))
+	s.noteCharge(th, stat.Ran, int64(stat.Ran))
 	s.hot = append(s.hot, th)
 }
 

@@ -87,7 +87,7 @@ func (s *scan) updateAccount(th *thread, stat procfs.Schedstat) (changed bool) {
 		used := int64(stat.Ran - th.last.Ran)
 		th.credit = min(th.credit+used, max(maxCredit, 2*s.interval))
 		s.unseen.found += used
-		s.owe(th, stat.Ran, used)
+		s.noteCharge(th, stat.Ran, used)
 	}
 	th.movedAt, th.last, th.hot = s.now, stat, true
 	return true

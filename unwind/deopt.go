@@ -138,7 +138,7 @@ func (w *Walker) linked(fp uint64, senderSP int, plain bool) (caller, bool) {
 	if !plain {
 		sp, ok3 = w.slot(fp, senderSP)
 	}
-	if sp <= fp && w.vm.Interp().Operands && w.framed(w.strip(pc)) {
+	if sp <= fp && w.vm.Interp().OperandSP && w.framed(w.strip(pc)) {
 		sp = fp + 16
 	}
 	return caller{pc: pc, sp: sp, fp: saved, fpKnown: true}, ok1 && ok2 && ok3 && sp > fp

@@ -166,7 +166,7 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	default:
 		c.sp, ok = w.evalIn(&e, e.SP)
 	}
-	if framed && w.vm.Interp().Operands {
+	if framed && w.vm.Interp().OperandSP {
 		if c.called = c.sp; moved {
 			c.called, _ = w.evalIn(&e, e.SenderSP)
 		}
@@ -174,7 +174,7 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	if framed { // the sp may lie below an argument that a linker has popped
 		c.sp = max(c.sp, w.cur.sp)
 		// or in the callee's frame
-		if ra := e.RA; w.vm.Interp().Operands && ra.Kind == arch.AtMem && int(ra.Reg) == w.cpu.SP {
+		if ra := e.RA; w.vm.Interp().OperandSP && ra.Kind == arch.AtMem && int(ra.Reg) == w.cpu.SP {
 			c.sp = max(c.sp, w.cur.sp+uint64(int64(ra.Off))+8)
 		}
 	}

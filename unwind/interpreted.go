@@ -229,7 +229,7 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 			return profile.BadInterpreted
 		}
 	}
-	if l.Operands {
+	if l.OperandSP {
 		c.called, _ = w.slot(fp, sender)
 	}
 	w.goTo(c)
@@ -314,7 +314,7 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
 	at, ok = w.slot(fp, l.LastSP)
 	at = vmstructs.SlotAddress(fp, at)
-	if isOperands = l.Operands; isOperands && at != 0 && l.ExtendedSP != 0 {
+	if isOperands = l.OperandSP; isOperands && at != 0 && l.ExtendedSP != 0 {
 		// Before that slot was used, deoptimisation left in it what was there.
 		sp, in := w.slot(fp, l.ExtendedSP)
 		if sp = vmstructs.SlotAddress(fp, sp); in && sp&15 == 0 && sp <= at && sp >= w.cur.sp-8*maxArguments {

@@ -178,13 +178,13 @@ func (r *router) anywhere(from, to []vmstructs.Scope) {
 	}
 	for ; f < len(from) && len(r.found) == 0; f++ {
 		r.legs = r.legs[:0]
-		r.within(from[f:], from[f].BCI)
+		r.noteCalls(from[f:], from[f].BCI)
 	}
 }
 
-// within notes them in the innermost of some methods and in what is inlined there: those behind an index as the nearer
-// ones.
-func (r *router) within(chain []vmstructs.Scope, behind int32) {
+// noteCalls notes calls in the innermost of some methods and in what is inlined there. Those behind an index are the
+// nearer ones.
+func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 	code := r.w.bytecodes(chain[0].Method)
 	place := vmstructs.PlaceOf(chain)
 	for i := range code {
@@ -198,7 +198,7 @@ func (r *router) within(chain []vmstructs.Scope, behind int32) {
 			continue
 		}
 		if callee := r.callee(chain, place, b); callee != nil {
-			r.within(inlinedAt(chain, b, callee), -1)
+			r.noteCalls(inlinedAt(chain, b, callee), -1)
 		}
 	}
 }

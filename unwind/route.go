@@ -71,7 +71,7 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 // route lists the legs of the way.
 func (r *router) route(from, to []vmstructs.Scope) {
 	if len(from)+len(to) > maxLegs {
-		r.leg(to, 1)
+		r.addLeg(to, 1)
 		return
 	}
 	f, t := len(from)-1, len(to)-1 // the outermost stand last
@@ -93,8 +93,8 @@ func (r *router) route(from, to []vmstructs.Scope) {
 	}
 }
 
-// leg adds one, as long as there are not too many.
-func (r *router) leg(scopes []vmstructs.Scope, work int) {
+// addLeg adds one, as long as there are not too many.
+func (r *router) addLeg(scopes []vmstructs.Scope, work int) {
 	if len(r.legs) < 4*maxLegs {
 		r.legs = append(r.legs, leg{scopes, work})
 	}
@@ -110,7 +110,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	code := r.w.bytecodes(m)
 	first := vmstructs.BytecodeAt(code, max(from, 0))
 	if first < 0 {
-		r.leg(chain, 1)
+		r.addLeg(chain, 1)
 		return
 	}
 	work := 0
@@ -127,7 +127,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	}
 	path, ok := r.shortest(m, place, first, behind, to)
 	if !ok {
-		r.leg(chain, work+unknownWork)
+		r.addLeg(chain, work+unknownWork)
 		return
 	}
 	for n, i := range path {
@@ -142,7 +142,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 			work += weigh(b) + r.longIntrinsic(chain[0].Method, b)
 			continue
 		}
-		r.leg(chain, work)
+		r.addLeg(chain, work)
 		work = 0
 		begin := len(r.legs)
 		r.through(inlinedAt(chain, b, callee), -1, false, toReturn)
@@ -152,7 +152,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 			}
 		}
 	}
-	r.leg(chain, work)
+	r.addLeg(chain, work)
 }
 
 // inlinedAt are the methods at the beginning of one that is inlined at an invoke of the innermost of some.
@@ -237,7 +237,12 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	if last < 0 {
 		return nil, false
 	}
-	for n := 0; last >= 0 && n <= len(code); n++ {
+	return wayBack(path, before, first, last, behind), true
+}
+
+// wayBack is the way from first to last, by what stands before each bytecode. path begins with what comes behind last.
+func wayBack(path, before []int32, first, last int, behind bool) []int32 {
+	for n := 0; last >= 0 && n <= len(before); n++ {
 		if behind && last == first && len(path) > 0 {
 			break
 		}
@@ -245,7 +250,7 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 		last = int(before[last])
 	}
 	slices.Reverse(path)
-	return path, true
+	return path
 }
 
 // detour is what it costs to go through an invoke that is not on the way: its call has a record, or nobody has ever

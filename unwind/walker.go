@@ -102,7 +102,7 @@ type cursor struct {
 	callee      *vmstructs.Method
 	interpreted bool
 	// calledSP is the stack pointer that this frame had when it called, if the callee's frame does not end
-	// there (arch.InterpLayout.Operands); else 0.
+	// there (arch.InterpLayout.OperandSP); else 0.
 	calledSP uint64
 	// frameless: the walk came here from code that has no frame, though it has called: its return address is in a
 	// register.

@@ -260,12 +260,12 @@ func TestVastTables(t *testing.T) {
 // not all of its stack.
 func TestUnknownState(t *testing.T) {
 	w := newChunkWorld(t)
-	s := search{c: w.Continuations, states: map[uint32]string{5: "parked"}, suspended: 1 << 8}
-	if got, err := s.stateOf(5 | 1<<8); got != "parked" || err != nil {
-		t.Errorf("%q %v", got, err)
+	s := search{c: w.Continuations, states: map[uint32]virtualState{5: {name: virtualParked}}, suspended: 1 << 8}
+	if got, err := s.stateOf(5 | 1<<8); got.name != virtualParked || err != nil {
+		t.Errorf("%v %v", got, err)
 	}
 	if got, err := s.stateOf(7); err == nil {
-		t.Errorf("%q", got)
+		t.Errorf("%v", got)
 	}
 }
 

@@ -50,7 +50,7 @@ type search struct {
 	listed                   int  // classes, each time that all are looked through
 	spent                    bool // one of the bounds is reached: nothing more is read
 
-	states    map[uint32]string
+	states    map[uint32]virtualState
 	suspended uint32
 	object    [maxObject]byte
 }

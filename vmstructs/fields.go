@@ -18,13 +18,39 @@ const (
 	maxFieldOffset = 1 << 20
 )
 
-// Bits of a field's flags in the stream (oops/fieldInfo.hpp, FieldFlags).
-const (
-	fieldInitialized = 1 << 0 // an index of the initial value follows
-	fieldInjected    = 1 << 1 // added by the VM: its name is a number of a VM symbol
-	fieldGeneric     = 1 << 2 // the index of a generic signature follows
-	fieldContended   = 1 << 4 // a contention group follows
-)
+// fieldFlags are bits of a field's flags in the stream (oops/fieldInfo.hpp, FieldFlags). Their places are exported, and
+// differ: 28 has others for value classes.
+type fieldFlags struct {
+	injected uint32 // added by the VM: its name is a number of a VM symbol
+	// Each of these announces one more number, in this order (FieldInfoReader::read_field_info).
+	initialized uint32 // an index of the initial value
+	generic     uint32 // the index of a generic signature
+	contended   uint32 // a contention group
+	nullMarker  uint32 // 28 and later: the offset of a byte that says whether the value is null
+}
+
+func (r *resolver) fieldFlags() fieldFlags {
+	bit := func(name string, otherwise int32) uint32 {
+		at := r.int("FieldInfo::FieldFlags::"+name, otherwise)
+		if at < 0 || at > 31 {
+			return 0
+		}
+		return 1 << at
+	}
+	return fieldFlags{initialized: bit("_ff_initialized", 0), injected: bit("_ff_injected", 1),
+		generic: bit("_ff_generic", 2), contended: bit("_ff_contended", 4), nullMarker: bit("_ff_null_marker", -1)}
+}
+
+// nextField reads a field of the stream.
+func (s *stream) nextField(f *fieldFlags) (name, offset, flags uint32) {
+	name, _, offset, _, flags = s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
+	for _, more := range []uint32{f.initialized, f.generic, f.contended, f.nullMarker} {
+		if flags&more != 0 {
+			s.u5()
+		}
+	}
+	return name, offset, flags
+}
 
 // fieldsOf lists the fields that a class declares itself. Where they are in an object
 // depends on the release, on flags, even on other fields' sizes, so it is never assumed.
@@ -94,16 +120,11 @@ func (vm *VM) fieldStream(pool uint64, poolLength uint32, b []byte) ([]javaField
 	}
 	found := fieldList{vm: vm, pool: pool, poolLength: poolLength}
 	for range n {
-		name, _, at, _, flags := s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
-		for _, more := range []uint32{fieldInitialized, fieldGeneric, fieldContended} {
-			if flags&more != 0 {
-				s.u5()
-			}
-		}
+		name, at, flags := s.nextField(&vm.l.method.fieldFlags)
 		if s.bad {
 			return nil, fmt.Errorf("%w: field stream ends early", ErrBadMethod)
 		}
-		if flags&fieldInjected != 0 {
+		if flags&vm.l.method.fieldFlags.injected != 0 {
 			continue
 		}
 		if err := found.add(name, uint64(at)); err != nil {

@@ -2,8 +2,9 @@ package vmstructs
 
 import "fmt"
 
-// injectedIn lists where the fields are that the VM has added to a class, for itself (oops/fieldInfo.inline.hpp: they
-// follow those of Java). Their names are numbers that differ between builds. There are none to be had up to 20.
+// injectedIn lists the offsets of the fields that the VM has added to a class for itself. They follow those of Java
+// (oops/fieldInfo.inline.hpp). Their names are numbers that differ between builds. Up to 20 there is no stream, and
+// injected fields cannot be found.
 func (vm *VM) injectedIn(klass uint64) (offsets []uint64, err error) {
 	l := &vm.l.method
 	if !l.fieldStream.ok() || !l.arrayU1.ok() || !l.arrayLen.ok() {
@@ -19,16 +20,11 @@ func (vm *VM) injectedIn(klass uint64) (offsets []uint64, err error) {
 		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, n)
 	}
 	for range n + injected {
-		_, _, at, _, flags := s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
-		for _, more := range []uint32{fieldInitialized, fieldGeneric, fieldContended} {
-			if flags&more != 0 {
-				s.u5()
-			}
-		}
+		_, at, flags := s.nextField(&l.fieldFlags)
 		if s.bad {
 			return nil, fmt.Errorf("%w: field stream ends early", ErrBadMethod)
 		}
-		if flags&fieldInjected != 0 && at < maxFieldOffset {
+		if flags&l.fieldFlags.injected != 0 && at < maxFieldOffset {
 			offsets = append(offsets, uint64(at))
 		}
 	}

@@ -306,8 +306,8 @@ func tourLocks(vm *VM, threads []Thread) {
 		}
 		for _, th := range threads {
 			if object, err := vm.threadObject(th); err == nil {
-				k.wantsUnmounted(object, "parked")
-				k.wantsUnmounted(object, "blocked")
+				k.wantsUnmounted(object, virtualParked)
+				k.wantsUnmounted(object, virtualBlocked)
 			}
 		}
 	}

@@ -14,6 +14,20 @@ var threadEntries = []string{"thread_native_entry", "java_start", "ThreadJavaMai
 // BeginsThread reports whether a function of that name is the first of a thread that the JVM or its launcher has made.
 func BeginsThread(function string) bool { return slices.Contains(threadEntries, function) }
 
+// threadLoops are the methods in which a thread of the VM's own does its work. Those of threadBases are called on the
+// way there.
+var (
+	threadLoops = []string{"run", "run_service", "loop"}
+	threadBases = []string{"Thread", "NonJavaThread", "ConcurrentGCThread", "NamedThread"}
+)
+
+// ClassOfThread is the class of the VM's own thread that a C++ function of that name belongs to, if it tells it.
+func ClassOfThread(function string) (class string, ok bool) {
+	name, _, _ := strings.Cut(function, "(")
+	class, method, ok := strings.Cut(name, "::")
+	return class, ok && slices.Contains(threadLoops, method) && !slices.Contains(threadBases, class)
+}
+
 // MayCarry reports whether a Java thread of that name may run virtual ones
 // (java.lang.VirtualThread, createDefaultScheduler).
 func MayCarry(thread string) bool { return strings.HasPrefix(thread, "ForkJoinPool-") }

@@ -32,6 +32,7 @@ type methodLayout struct {
 	fieldTuples offset
 	fieldCount  offset
 	fieldStream offset
+	fieldFlags  fieldFlags
 	arrayU1     offset // Array<u1>._data
 	arrayU2     offset
 	arrayLen    offset
@@ -66,6 +67,7 @@ func (r *resolver) method() methodLayout {
 		fieldTuples: r.field("", "InstanceKlass._fields"),
 		fieldCount:  r.field("", "InstanceKlass._java_fields_count"),
 		fieldStream: r.field("", "InstanceKlass._fieldinfo_stream"),
+		fieldFlags:  r.fieldFlags(),
 		arrayU1:     r.field("", "Array<u1>._data"),
 		arrayU2:     r.field("", "Array<u2>._data"),
 		arrayLen:    r.field(capNames, "Array<int>._length"),

@@ -15,6 +15,7 @@ type threadLayout struct {
 	threadObj offset
 	objHandle bool // threadObj is an OopHandle rather than an oop
 	state     offset
+	states    stateNumbers
 	stackBase offset
 	stackSize offset
 	anchor    offset
@@ -39,6 +40,7 @@ func (r *resolver) thread() threadLayout {
 		osThread:  r.field(capThreads, "Thread._osthread|JavaThread._osthread"),
 		threadObj: r.field(capNames, "JavaThread._threadObj"),
 		state:     r.field(capThreads, "JavaThread._thread_state"),
+		states:    r.stateNumbers(),
 		stackBase: r.field(capThreads, "JavaThread._stack_base"),
 		stackSize: r.field(capThreads, "JavaThread._stack_size"),
 		anchor:    r.field(capAnchors, "JavaThread._anchor"),

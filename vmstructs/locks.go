@@ -159,7 +159,7 @@ func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []Th
 			all[i].Wants = k.wants(i)
 		}
 	}
-	k.holds(all, frames)
+	k.findHeld(all, frames)
 	k.heldByBlockers(all)
 	k.readUnmounted()
 	after, still := k.collections()

@@ -28,9 +28,9 @@ type frameLock struct {
 	frame  int
 }
 
-// holds finds out what each thread holds: the monitors whose owner it is, the objects in its LockStack, and those that
-// its frames have locked. The frames also tell which of them took it.
-func (k *Locks) holds(all []ThreadLocks, frames map[uint64][]LockFrame) {
+// findHeld finds out what each thread holds: the monitors whose owner it is, the objects in its LockStack, and those
+// that its frames have locked. The frames also tell which of them took it.
+func (k *Locks) findHeld(all []ThreadLocks, frames map[uint64][]LockFrame) {
 	for _, at := range k.listed {
 		m := k.monitors[at]
 		if m == nil {

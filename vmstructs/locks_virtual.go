@@ -133,7 +133,7 @@ func framesHash(c *process.Continuation) uint64 {
 // wantsUnmounted reads what a virtual thread waits for that no carrier runs.
 func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
 	switch state {
-	case "parked", "timed-parked":
+	case virtualParked, virtualTimedParked:
 		b := make([]byte, k.threadHead())
 		if k.vm.mem.Bytes(object, b) != nil || k.forwarded(&object, b) == nil || k.vm.java.blocker == 0 {
 			return w
@@ -149,14 +149,14 @@ func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
 		if !ok {
 			return w
 		}
-		return Wanted{Lock: lock, How: WaitToUnpark, Owner: owner, Timed: state == "timed-parked"}
-	case "blocked", "waiting", "timed-waiting":
+		return Wanted{Lock: lock, How: WaitToUnpark, Owner: owner, Timed: state == virtualTimedParked}
+	case virtualBlocked, virtualWaiting, virtualTimedWaiting:
 		at, m := k.waitsAt(object)
 		if m == nil || m.object == 0 {
 			return w
 		}
-		w = Wanted{Lock: m.lockOf(at), How: WaitToNotify, Timed: state == "timed-waiting"}
-		if state == "blocked" {
+		w = Wanted{Lock: m.lockOf(at), How: WaitToNotify, Timed: state == virtualTimedWaiting}
+		if state == virtualBlocked {
 			w.How, w.Owner = WaitToEnter, m.owner
 		}
 	}

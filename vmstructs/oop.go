@@ -115,7 +115,7 @@ func (vm *VM) wideOopAt(addr uint64) (uint64, error) {
 	return vm.uncolour(v)
 }
 
-// uncolour makes an address of a reference.
+// uncolour turns a reference into an address.
 func (vm *VM) uncolour(v uint64) (uint64, error) {
 	z := &vm.java.heap.z
 	if !z.on || v == 0 {

@@ -108,5 +108,5 @@ func (h *Health) mountedOn(carrier *Thread, reference uint64) (m Mounted, ok boo
 	if c.mounted(carrier.Addr) != obj {
 		return m, false
 	}
-	return Mounted{Carrier: carrier.NSTID, ID: v.ID, Name: name, State: state}, true
+	return Mounted{Carrier: carrier.NSTID, ID: v.ID, Name: name, State: state.name}, true
 }

@@ -10,41 +10,6 @@ import (
 	"goprof/process"
 )
 
-// ThreadState is JavaThreadState: what a thread is doing, as the VM sees it.
-type ThreadState int32
-
-// utilities/globalDefinitions.hpp, JavaThreadState; the same numbers in all releases.
-// An odd number is the way from the state before it to another.
-const (
-	StateNew      ThreadState = 2
-	StateInNative ThreadState = 4
-	StateInVM     ThreadState = 6
-	StateInJava   ThreadState = 8
-	StateBlocked  ThreadState = 10
-)
-
-func (s ThreadState) String() string {
-	name := ""
-	switch s &^ 1 {
-	case StateNew:
-		name = "new"
-	case StateInNative:
-		name = "in native"
-	case StateInVM:
-		name = "in VM"
-	case StateInJava:
-		name = "in Java"
-	case StateBlocked:
-		name = "blocked"
-	default:
-		return fmt.Sprintf("state %d", int32(s))
-	}
-	if s&1 != 0 {
-		name += " transition"
-	}
-	return name
-}
-
 // Thread is a JavaThread: a thread that can run Java. The collector's threads and the VM
 // thread are none, compiler threads are.
 type Thread struct {
@@ -192,7 +157,7 @@ func (vm *VM) parseThread(addr uint64, b []byte) Thread {
 	t := Thread{
 		Addr:      addr,
 		NSTID:     int((l.osThread - l.begin).u64(b)),
-		State:     ThreadState((l.state - l.begin).i32(b)),
+		State:     l.states.of((l.state - l.begin).i32(b)),
 		StackBase: (l.stackBase - l.begin).u64(b),
 		StackSize: (l.stackSize - l.begin).u64(b),
 	}

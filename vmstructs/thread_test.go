@@ -219,3 +219,21 @@ func TestThreadStateNames(t *testing.T) {
 		}
 	}
 }
+
+// TestStateNumbers: 28 numbers the states of threads anew. What it does not name is no state.
+func TestStateNumbers(t *testing.T) {
+	old := (&resolver{t: &tables{ints: map[string]int32{"_thread_new": 2, "_thread_in_native": 4, "_thread_in_vm": 6,
+		"_thread_in_Java": 8, "_thread_blocked": 10}}}).stateNumbers()
+	new := (&resolver{t: &tables{ints: map[string]int32{"_thread_new": 1, "_thread_in_native": 2, "_thread_in_vm": 3,
+		"_thread_in_Java": 4, "_thread_blocked": 5}}}).stateNumbers()
+	for _, c := range []struct {
+		of     stateNumbers
+		number int32
+		want   string
+	}{{old, 4, "in native"}, {old, 5, "in native transition"}, {new, 2, "in native"}, {new, 4, "in Java"},
+		{new, 5, "blocked"}, {new, 10, "state 10"}, {new, 0, "state 0"}} {
+		if got := c.of.of(c.number).String(); got != c.want {
+			t.Errorf("%d: %q, want %q", c.number, got, c.want)
+		}
+	}
+}

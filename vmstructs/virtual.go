@@ -2,7 +2,6 @@ package vmstructs
 
 import (
 	"fmt"
-	"strings"
 
 	"goprof/process"
 )
@@ -72,7 +71,7 @@ func (s *search) look(obj uint64) bool {
 			break
 		}
 	}
-	if t.State == "terminated" || s.shown[t.ID] {
+	if t.State == virtualTerminated || s.shown[t.ID] {
 		return false
 	}
 	if t.ID != 0 { // it could be read
@@ -93,11 +92,12 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 		return t
 	}
 	t.ID = v.ID
-	if t.State, err = s.stateOf(v.state); err != nil {
+	state, err := s.stateOf(v.state)
+	if err != nil {
 		t.Err = err // perhaps a carrier runs it: what is in the heap is not to be taken for all
 		return t
 	}
-	t.Mounted, t.object = isMounted(t.State), obj
+	t.State, t.Mounted, t.object = state.name, state.mounted, obj
 	if s.light {
 		return t
 	}
@@ -105,7 +105,7 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 		t.Err = err
 		return t
 	}
-	if t.State == "new" || t.State == "started" || t.State == "terminated" || t.Mounted {
+	if t.State == "new" || t.State == "started" || t.State == virtualTerminated || t.Mounted {
 		return t
 	}
 	if t.Err = c.readChunks(v.cont, &c.heap); t.Err != nil {
@@ -122,78 +122,4 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	}
 	c.heap.Settled = t.Err == nil
 	return t
-}
-
-// isMounted: by its state a carrier runs the thread, or is about to begin or to end.
-func isMounted(state string) bool {
-	switch state {
-	case "waiting", "timed-waiting":
-		return false
-	case "beginning to wait":
-		return true
-	}
-	return strings.HasSuffix(state, "ing") || strings.HasSuffix(state, "pinned")
-}
-
-// states are the names of VirtualThread's constants. Their values differ between releases, so they are
-// read from the class.
-var states = []string{"NEW", "STARTED", "RUNNABLE", "RUNNING", "PARKING", "PARKED", "PINNED", "TIMED_PARKING",
-	"TIMED_PARKED",
-	"TIMED_PINNED", "UNPARKED", "YIELDING", "YIELDED", "BLOCKING", "BLOCKED", "UNBLOCKED", "WAITING", "WAIT",
-	"TIMED_WAITING",
-	"TIMED_WAIT", "TERMINATED"}
-
-func stateName(constant string) string {
-	switch constant {
-	case "WAIT":
-		return "waiting"
-	case "TIMED_WAIT":
-		return "timed-waiting"
-	case "WAITING", "TIMED_WAITING":
-		return "beginning to wait" // as PARKING is the way to PARKED
-	}
-	return strings.ReplaceAll(strings.ToLower(constant), "_", "-")
-}
-
-func (s *search) stateOf(state uint32) (string, error) {
-	if s.states == nil {
-		if err := s.readStates(); err != nil {
-			return "", err
-		}
-	}
-	if name, ok := s.states[state&^s.suspended]; ok {
-		return name, nil
-	}
-	return "", fmt.Errorf("%w: state %d of a virtual thread is not known", ErrBadThread, state)
-}
-
-// readStates reads the constants out of the mirror of VirtualThread, which must not be moved meanwhile.
-func (s *search) readStates() error {
-	for range virtualTries {
-		mirror, fields, err := s.statics(classVirtual)
-		if err != nil {
-			return err
-		}
-		found, suspended := map[uint32]string{}, uint32(0)
-		for _, name := range append([]string{"SUSPENDED"}, states...) {
-			at, ok := fields[name]
-			if !ok {
-				continue // of another release
-			}
-			v, err := s.c.vm.mem.U32(mirror + at)
-			if err != nil {
-				return s.c.vm.moved(err)
-			}
-			if name == "SUSPENDED" {
-				suspended = v
-			} else {
-				found[v] = stateName(name)
-			}
-		}
-		if now, _, err := s.statics(classVirtual); err == nil && now == mirror {
-			s.states, s.suspended = found, suspended
-			return nil
-		}
-	}
-	return ErrMoved
 }

@@ -51,7 +51,7 @@ func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait
 		return j
 	}
 	j.Monitor, j.Notify = word(w.pending[:]) != 0, word(w.waiting[:]) != 0
-	state := ThreadState(int32(binary.LittleEndian.Uint32(w.state[:])))
+	state := w.vm.l.thread.states.of(int32(binary.LittleEndian.Uint32(w.state[:])))
 	j.InVM = state&^1 != StateInNative && state&^1 != StateInJava
 	t := Thread{Addr: thread, obj: word(w.obj[:])}
 	j.Status = w.status(t)

@@ -148,7 +148,7 @@ prefixes:
 		}
 		rex = ^b[i] >> 5 & 4
 		in.Map = 1
-		in.vex(b[i])
+		in.takeVEX(b[i])
 		op, i = b[i+1], i+2
 	case op == 0xc4 && rex == 0:
 		if i+2 >= len(b) {
@@ -156,7 +156,7 @@ prefixes:
 		}
 		rex = ^b[i]>>5&7 | b[i+1]>>4&8
 		in.Map = b[i] & 0x1f
-		in.vex(b[i+1])
+		in.takeVEX(b[i+1])
 		op, i = b[i+2], i+3
 	case op == 0x62 && rex == 0:
 		if i+3 >= len(b) {
@@ -164,7 +164,7 @@ prefixes:
 		}
 		rex = ^b[i]>>5&7 | b[i+1]>>4&8
 		in.Map = b[i] & 7
-		in.vex(b[i+1])
+		in.takeVEX(b[i+1])
 		op, i = b[i+3], i+4
 	case op == 0x62 || op == 0xc4 || op == 0xc5:
 		return false
@@ -222,8 +222,8 @@ prefixes:
 	return true
 }
 
-// vex takes the last byte of a VEX prefix, or the one of EVEX that is like it.
-func (in *inst) vex(b byte) {
+// takeVEX takes the last byte of a VEX prefix, or the one of EVEX that is like it.
+func (in *inst) takeVEX(b byte) {
 	in.Vec, in.V, in.Rep = true, ^b>>3&15, b&3 >= 2
 }
 

@@ -67,8 +67,8 @@ var CPU = arch.NewCPU(arch.Facts{
 
 	// HotSpot cpu/aarch64/frame_aarch64.hpp; 8 has no mirror slot. Up to 17 or so ExtendedSP holds 0.
 	Interp: arch.InterpLayouts{
-		JDK8: arch.InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -6, BCP: -7, Operands: true},
-		JDK9: arch.InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -8, BCP: -9, Operands: true, ExtendedSP: -5},
+		JDK8: arch.InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -6, BCP: -7, OperandSP: true},
+		JDK9: arch.InterpLayout{SenderSP: -1, LastSP: -2, Method: -3, Locals: -8, BCP: -9, OperandSP: true, ExtendedSP: -5},
 	},
 	// HotSpot cpu/aarch64/stubGenerator_aarch64.cpp, enum call_stub_layout.
 	CallStub: arch.CallStubLayout{

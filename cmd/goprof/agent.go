@@ -29,24 +29,27 @@ import (
 
 const agentName = "agent"
 
-const agentHelp = `agent runs until it is told to end (SIGTERM). It finds the JVMs of this host as they start, containers
-included, records all of them at a low rate, and hands over a batch of each JVM every 15 seconds.
-Nothing is loaded into a JVM and nothing of it is changed.
+const agentHelp = `agent runs until it is told to end (SIGTERM). It finds the JVMs of this host as they start, those in
+containers too. It records all of them at a low rate, and hands over a batch of each JVM every 15
+seconds. Nothing is loaded into a JVM and nothing of it is changed.
 
-A JVM that does nothing is not touched: only its CPU clock is read, each second. It is attached to
-when it has used as much CPU time as one sample stands for, and let go after a minute without that.
-goprof and the pauses of all JVMs together take at most --max-cpu of the host; where they would take
+A JVM that does nothing is not touched: only its CPU clock is read, each second. goprof attaches to
+a JVM when it has used as much CPU time as one sample stands for. It lets go of the JVM after a
+minute without that.
+
+goprof and the pauses of all JVMs together take at most --max-cpu of the host. If they would take
 more, JVMs with many samples lose some first.
 
---match and --deny choose by name (main class or jar), main, user, cgroup, container, namespace (of
-the pod), version and vendor: --match petclinic, --match user=^app$, --deny version=^1.8. Without
---match all are recorded.
+--match and --deny choose JVMs by name (main class or jar), main, user, cgroup, container,
+namespace (of the pod), version and vendor: --match petclinic, --match user=^app$,
+--deny version=^1.8. Without --match all JVMs are recorded.
 
-All of this may also stand in the environment (GOPROF_AGENT_ and the name of the flag: _RATE) and in
-one YAML file, whose keys are the names of the flags. Flags go first, then variables, then the file.
-SIGHUP reads the file anew. docs/agent.md has the schema, a unit for systemd and a DaemonSet.
+Each flag may also be a variable of the environment or a key of one YAML file: --rate is
+GOPROF_AGENT_RATE there, and rate. A flag goes before a variable, and a variable before the file.
+SIGHUP reads the file anew.
 
-docs/engines.md tells what servers get, and what is promised of delivery.
+docs/agent.md has the file's schema, a unit for systemd and a DaemonSet. docs/engines.md tells what
+servers get, and what is promised of delivery.
 
 Nothing listens unless --listen says where. Messages go to standard error.`
 
@@ -77,7 +80,7 @@ func newAgent() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVarP(&f.file, "config", "c", "", "`file` that holds what the flags below do not say")
+	fs.StringVarP(&f.file, "config", "c", "", "`file` (YAML) that says what flags and variables do not")
 	fs.BoolVar(&f.check, "check", false, "only say whether the configuration is right")
 	fs.BoolVar(&f.takeOver, "take-over", false, "take over from the agent that uses the same folder, without a gap")
 	for i := range config.Options {
@@ -211,11 +214,11 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		defer close(sampled)
 		err := host.Run(ctx)
 		if err != nil && !errors.Is(err, sampler.ErrNoVisits) {
-			say("CPUs are not visited for all together any more: " + err.Error())
+			say("goprof no longer visits the CPUs for all JVMs together: " + err.Error())
 		}
 		if errors.Is(err, sampler.ErrNoVisits) {
-			say("each JVM has a sampler of its own, which costs more: CPUs cannot be visited for all together " +
-				"(that needs CAP_PERFMON, CAP_SYS_NICE and two CPUs)")
+			say("each JVM has a sampler of its own, which costs more: one for all JVMs needs CAP_PERFMON, " +
+				"CAP_SYS_NICE and two CPUs")
 		}
 	}()
 	go f.reload(ctx, again, a, c, say)
@@ -253,7 +256,7 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 		}
 		c, err := f.load()
 		if err != nil {
-			say("the configuration is not taken: " + err.Error())
+			say("the new configuration is refused: " + err.Error())
 			continue
 		}
 		if text := staysAsItWas(&c, old); text != "" {
@@ -286,8 +289,8 @@ func staysAsItWas(c, old *config.Config) string {
 	if what == nil {
 		return ""
 	}
-	text := "the configuration has other " + strings.Join(what, ", other ") +
-		": what was there before holds until the agent is started again"
+	text := "the new configuration has other " + strings.Join(what, ", other ") +
+		": the old ones hold until the agent is started again"
 	if err := checkSending(&c.To); err != nil {
 		text += ", and the agent would not start: " + err.Error()
 	}

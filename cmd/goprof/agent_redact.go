@@ -42,7 +42,7 @@ func (n *nameless) batch(b *ship.Batch) *ship.Batch {
 		s := &out.Samples[i]
 		renamed := n.by.Sample(&profile.Sample{Thread: s.Thread, Stack: s.Stack}, n.known)
 		s.Thread = renamed.Thread
-		if renamed.Stack != nil { // which is the Redactor's, until the next one
+		if renamed.Stack != nil { // it belongs to the Redactor, and is valid until the next sample
 			stack := *renamed.Stack
 			stack.Frames = slices.Clone(stack.Frames)
 			s.Stack = &stack
@@ -55,7 +55,7 @@ func (n *nameless) batch(b *ship.Batch) *ship.Batch {
 var openAttributes = []string{resource.ProcessPID, resource.ProcessStarted, resource.ContainerID, resource.PodUID,
 	resource.HostArch, resource.OSType}
 
-// whose are attributes without names. Of those that goprof does not know not even the keys stay.
+// whose removes names from attributes. An attribute that goprof does not know loses even its key.
 func (n *nameless) whose(a resource.Attributes) resource.Attributes {
 	if n == nil {
 		return a

@@ -18,15 +18,15 @@ func TestReloadSaysWhatItDoesNotTake(t *testing.T) {
 	old.To.OTLP = "http://a"
 	for want, change := range map[string]func(*config.Config){
 		"": func(c *config.Config) { c.Rate = 7 },
-		"the configuration has other destinations: what was there before holds until the agent is started again": func(
+		"the new configuration has other destinations: the old ones hold until the agent is started again": func(
 			c *config.Config) {
 			c.To.OTLP = "http://b"
 		},
-		"the configuration has other listen, other files: what was there before holds until the agent is started again": func(
+		"the new configuration has other listen, other files: the old ones hold until the agent is started again": func(
 			c *config.Config) {
 			c.Listen, c.Files.Dir = "127.0.0.1:1", "d"
 		},
-		"the configuration has other destinations: what was there before holds until the agent is started again, and " +
+		"the new configuration has other destinations: the old ones hold until the agent is started again, and " +
 			`the agent would not start: --otlp: "ftp://b": no way to send begins with "ftp": http://HOST:PORT, https://, ` +
 			"grpc:// or grpcs://": func(c *config.Config) { c.To.OTLP = "ftp://b" },
 	} {

@@ -122,8 +122,8 @@ func asprofOutput(cmd *cobra.Command, name string, args []string) *exit.Error {
 	if !is {
 		return nil
 	}
-	e := usageError(cmd, fmt.Sprintf("-o is a file, whose end says the format; %q is the name of a format (of a "+
-		"file, it is ./%[1]s)", name))
+	e := usageError(cmd, fmt.Sprintf("-o is a file, and the ending of its name chooses the format; %q is the name "+
+		"of a format (a file of that name is ./%[1]s)", name))
 	e.Remedy = "goprof record -o " + file + " ..."
 	for i, a := range args {
 		if a == name && i > 0 && (args[i-1] == "-o" || args[i-1] == "--output") {

@@ -54,30 +54,40 @@ var classes = map[string]diagnose.Class{
 }
 
 // causesInSource finds the names of causes in the source of package diagnose: Cause{Name: "x"} with
-// its Class, where both stand together, and c.Name = "x".
+// its Class, where both stand together, and c.Name = "x". The name may be a constant.
 func causesInSource(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../sampler/diagnose/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	found := map[string]string{}
+	found, constants := map[string]string{}, map[string]string{}
+	var trees []*ast.File
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
+		trees = append(trees, tree)
+		ast.Inspect(tree, func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok && len(v.Names) == 1 && len(v.Values) == 1 {
+				constants[v.Names[0].Name] = text(v.Values[0], nil)
+			}
+			return true
+		})
+	}
+	for _, tree := range trees {
 		ast.Inspect(tree, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CompositeLit:
 				if id, ok := n.Type.(*ast.Ident); ok && id.Name == "Cause" {
-					noteLiteral(found, n)
+					noteLiteral(found, n, constants)
 				}
 			case *ast.AssignStmt:
-				noteAssignment(found, n)
+				noteAssignment(found, n, constants)
 			}
 			return true
 		})
@@ -85,7 +95,7 @@ func causesInSource(t *testing.T) map[string]string {
 	return found
 }
 
-func noteLiteral(found map[string]string, lit *ast.CompositeLit) {
+func noteLiteral(found map[string]string, lit *ast.CompositeLit, constants map[string]string) {
 	name, class := "", ""
 	for _, e := range lit.Elts {
 		pair, ok := e.(*ast.KeyValueExpr)
@@ -94,7 +104,7 @@ func noteLiteral(found map[string]string, lit *ast.CompositeLit) {
 		}
 		switch key := pair.Key.(*ast.Ident).Name; key {
 		case "Name":
-			name = text(pair.Value)
+			name = text(pair.Value, constants)
 		case "Class":
 			if id, ok := pair.Value.(*ast.Ident); ok {
 				class = id.Name
@@ -106,13 +116,13 @@ func noteLiteral(found map[string]string, lit *ast.CompositeLit) {
 	}
 }
 
-func noteAssignment(found map[string]string, n *ast.AssignStmt) {
+func noteAssignment(found map[string]string, n *ast.AssignStmt, constants map[string]string) {
 	if len(n.Lhs) != len(n.Rhs) {
 		return
 	}
 	for i, left := range n.Lhs {
 		field, ok := left.(*ast.SelectorExpr)
-		if name := text(n.Rhs[i]); ok && name != "" && field.Sel.Name == "Name" {
+		if name := text(n.Rhs[i], constants); ok && name != "" && field.Sel.Name == "Name" {
 			if _, known := found[name]; !known {
 				found[name] = ""
 			}
@@ -120,7 +130,11 @@ func noteAssignment(found map[string]string, n *ast.AssignStmt) {
 	}
 }
 
-func text(e ast.Expr) string {
+// text is what a literal, or one of these constants, says.
+func text(e ast.Expr, constants map[string]string) string {
+	if id, ok := e.(*ast.Ident); ok {
+		return constants[id.Name]
+	}
 	if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 		s, _ := strconv.Unquote(lit.Value)
 		return s

@@ -28,15 +28,17 @@ func newConvert() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert FILE -o OUT",
 		Short: "Write a recording in another format: JFR, pprof, Firefox, speedscope ...",
-		Long: `Convert writes a recording, or a part of it, in the format that the name of OUT stands
+		Long: `convert writes a recording, or a part of it, in the format that the name of OUT stands
 for, or that -f names:
 
 ` + formatTable() + `
 ` + inputsHelp + `
-What FILE holds and OUT's format has no place for is lost: docs/formats.md lists it.
---summary keeps goprof's account of the run, which only JFR files hold themselves:
-beside OUT.collapsed, as OUT.summary.json, "goprof flame" finds it.
-JFR needs the time of each sample, which collapsed files and pprof profiles do not have.`,
+
+Some of what FILE holds may have no place in OUT's format, and is lost. docs/formats.md
+lists what.
+--summary writes goprof's account of the run to a file of its own. Among the formats only
+JFR holds the account. "goprof flame" finds OUT.summary.json beside OUT.collapsed.
+A JFR file needs the time of each sample. Collapsed files and pprof profiles have none.`,
 		Example: `  goprof convert out.jfr -o out.pb.gz
   goprof convert out.jfr -o slow.firefox.json.gz --from 10s --to 25s
   goprof convert async.jfr --event wall -o wall.html
@@ -50,7 +52,7 @@ JFR needs the time of each sample, which collapsed files and pprof profiles do n
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "write to `file`; - is standard output")
-	flags.StringVarP(&f.format, "format", "f", "", "the `format`, whatever the file's name is")
+	flags.StringVarP(&f.format, "format", "f", "", "write this `format`, whatever the file's name is")
 	flags.StringVar(&f.title, "title", "", "a page's `title` (default: the program's name)")
 	flags.StringVar(&f.summary, "summary", "", "`file` for goprof's account of the run as JSON")
 	f.in.add(cmd)

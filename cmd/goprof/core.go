@@ -116,14 +116,14 @@ func (o *openedCore) warn(cmd *cobra.Command) {
 			output.Printable(o.from.file), output.Size(cut))
 	}
 	if v := o.VM.Version(); !v.Tested() {
-		fmt.Fprintf(to, "goprof: JDK %d (%s) is none of those that goprof is tested on: it is read by what it exports\n",
+		fmt.Fprintf(to, "goprof: goprof is not tested on JDK %d (%s): it goes by the fields that this JVM exports\n",
 			v.Major, output.Printable(v.Release))
 	}
 	for _, m := range o.VM.Missing() {
-		fmt.Fprintf(to, "goprof: this JVM does not tell all: %s\n", output.Printable(m))
+		fmt.Fprintf(to, "goprof: this JVM does not export all that goprof uses: %s\n", output.Printable(m))
 	}
 	if log := o.hsErr(); log != "" {
-		fmt.Fprintf(to, "goprof: the JVM's own report of its end lies beside it: %s\n", output.Printable(log))
+		fmt.Fprintf(to, "goprof: the crash file that the JVM wrote lies beside the core: %s\n", output.Printable(log))
 	}
 }
 

@@ -30,8 +30,9 @@ type destinationFlags struct {
 }
 
 // destinationsHelp is for the help of such commands.
-const destinationsHelp = `URLs are http://HOST:PORT, https://, or grpc:// and grpcs:// for gRPC without and with TLS.
-A flag may be given several times. Tokens stand in files of headers, never in a URL.`
+const destinationsHelp = `A URL begins with http://, https://, grpc:// (gRPC without TLS) or grpcs:// (with TLS),
+and HOST:PORT follows. A flag may be given several times. Tokens belong in a file of
+headers, never in a URL.`
 
 func (f *destinationFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.otlp, "otlp", nil, "send OpenTelemetry's profiles to `URL`")
@@ -43,10 +44,11 @@ func (f *destinationFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.ca, "tls-ca", "", "`file` of certificates (PEM) to trust beside the system's")
 	flags.StringVar(&f.cert, "tls-cert", "", "`file` of goprof's own certificate (PEM)")
 	flags.StringVar(&f.key, "tls-key", "", "`file` of that certificate's key (PEM)")
-	flags.StringVar(&f.spool, "spool", "", "`folder` that keeps what is not delivered, also over a restart")
-	flags.Int64Var(&f.spoolMax, "spool-max", 0, "at most so many `MB` for each destination (default: 256; in memory 32)")
+	flags.StringVar(&f.spool, "spool", "", "`folder` that keeps what is not delivered, over a restart too")
+	flags.Int64Var(&f.spoolMax, "spool-max", 0, "`MB` that wait for each server at most (default: 256; in memory 32)")
 	flags.Var(&f.timeout, "send-timeout", "how long one attempt to send may take (default: 30s)")
-	flags.StringVar(&f.relabel, "relabel", "", "`file` of rules in Prometheus' form (relabel_configs) for attributes")
+	flags.StringVar(&f.relabel, "relabel", "",
+		"`file` of rules for attributes, in the form of Prometheus (relabel_configs)")
 }
 
 // maker makes what makes a destination of one kind.

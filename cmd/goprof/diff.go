@@ -33,25 +33,27 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff BEFORE AFTER | diff BEFORE... -- AFTER...",
 		Short: "Show what changed between two recordings, and what of it is noise",
-		Long: `Diff compares the shares that methods and paths have in two recordings, and says of each
-change what noise alone would give. A change with a star is significant: noise alone
+		Long: `diff compares the shares that methods and paths have in two recordings. For each change
+it says what noise alone would give. A star marks a significant change: noise alone
 should give any star at all in less than 5 of 100 comparisons. docs/diff.md has the test
 and its limits.
 
-Of two recordings of one JVM, noise is what changes within each. One start of a JVM also
-differs from the next: the compiler decides otherwise. One or two recordings a side
-cannot tell by how much, so only large changes have a star then; ~ marks what is more
-than noise within the recordings. To compare two versions, record several starts of
-each, best five, and give all: those of before, then --, then those of after. Noise is
-then what differs between the recordings of a side. Flags stand before the --.
+If both recordings are of one JVM, noise is what changes within each of them. Two starts
+of a JVM differ by more: the compiler decides otherwise. One or two recordings a side
+cannot tell by how much, so only large changes have a star then. ~ marks what is more
+than noise within the recordings.
+
+To compare two versions, record several starts of each, best five. Give all files: those
+of before, then --, then those of after. Noise is then what differs between the
+recordings of a side. Flags stand before the --.
 
 BEFORE and AFTER are collapsed files, pprof profiles or JFR files; each one's content
-tells which. "-" is standard input. Files that have times (JFR) let noise be measured.
-Where neither has, an inflation of noise is assumed, and that is said.
+tells which. "-" is standard input. If a file has times (JFR), noise is measured. If
+neither has, diff assumes how large noise is, and says so.
 
 -o writes a table (.txt), JSON (.json), or a differential flame graph as a page (.html)
-or a picture (.svg): the shape is that of AFTER, red has more of the time than before,
-blue less, and what is within noise is grey.
+or a picture (.svg). The flame graph has the shape of AFTER. A red frame has more of the
+time than before, a blue one less. A grey frame is within noise.
 
 The exit code is 0 whether there are changes or not. With --exit-code it is 11 if a
 change is significant, so that a script can tell a change from an error (1 to 10).`,
@@ -206,8 +208,8 @@ func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side,
 	defer in.Close()
 	in.notes(cmd)
 	o := diff.Reading{SumOptions: in.sumOptions(), HideInternal: f.shape.HideInternal}
-	o.Threads = o.Threads || f.by == "thread" && in.file.Info().Threads
-	o.States = f.by == "state"
+	o.Threads = o.Threads || f.by == output.ByThread && in.file.Info().Threads
+	o.States = f.by == output.ByState
 	if err := c.AddSource(side, in.src, o); err != nil {
 		return "", badInput(name, err)
 	}

@@ -15,14 +15,16 @@ import (
 	"goprof/sampler/diagnose"
 )
 
-const doctorHelp = `doctor says what works on this host and what does not, and which command mends it. With
---pid it also looks at one process: whether it may be read, who traces it, how well its
-JVM is known, and whether native code has names.
+const doctorHelp = `doctor says what works on this host and what does not, and which command mends it. With --pid it
+also looks at one process: whether goprof may read it, which process traces it, how well goprof
+knows its JVM, and whether its native code has names.
 
-"ok" works; "warn" works, but not on everything; "fail" stands in the way of recording; "info" does
-not work, and is not needed.
+  ok     works
+  warn   works, but not on everything
+  fail   stands in the way of recording
+  info   does not work, and is not needed
 
-It only reads: no thread is stopped. Its exit code is 0 if recording would work, else the
+doctor only reads: no thread is stopped. Its exit code is 0 if recording would work. Else it is the
 code with which recording would fail (goprof help exit-codes).`
 
 const doctorExample = `  goprof doctor
@@ -40,7 +42,7 @@ func newDoctor() *cobra.Command {
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			pid := 0 // of no process: this machine is examined
+			pid := 0 // no process: the machine alone is examined
 			if len(args) > 0 || cmd.Flags().Changed("pid") || cmd.Flags().Changed("ns-pid") {
 				if pid, err = jvm.find(cmd, args); err != nil {
 					return err
@@ -75,7 +77,7 @@ func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
 	return causeError(what, *r.Cause, nil)
 }
 
-// doctored is the command that the doctor's remedies are about: the recording.
+// doctored is the command that the remedies repeat: a recording in place of the doctor.
 func doctored(args []string, pid int) []string {
 	if pid == 0 {
 		return append(args[:1:1], "record", "--pid", "PID")

@@ -110,7 +110,7 @@ func newDump() *cobra.Command {
 	fs.BoolVar(&d.json, "json", false, "write JSON, as --format json")
 	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
 	fs.BoolVar(&d.shape.Native, "native", false,
-		"show the JVM's own frames below Java, too (JSON: as long as it is not --native=false)")
+		"show the JVM's own frames below Java, too (JSON shows them unless --native=false)")
 	fs.IntVarP(&d.count, "count", "n", 1, "`number` of dumps")
 	fs.Var(&d.every, "every", "`time` from one dump to the next, with -n (5s)")
 	fs.BoolVar(&d.opt.Locks, "locks", true, "say what threads hold, and whose locks they wait for")
@@ -149,7 +149,7 @@ type dumper struct {
 // liveDumpFlags are for live JVMs only.
 var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "wait-stop"}
 
-// toDump are what dump and locks keep: they write no file but the map of pseudonyms.
+// toDump are the rights that dump and locks keep. They write no file but the map of pseudonyms.
 func (f *redactFlags) toDump() guard.Keep {
 	if f.names != "" {
 		return guard.ToDumpAndWrite
@@ -157,7 +157,7 @@ func (f *redactFlags) toDump() guard.Keep {
 	return guard.ToDump
 }
 
-// dead is the same dump of a core file.
+// dead makes the dump of a core file.
 func (d *dumper) dead() *coreDump {
 	core := d.core
 	core.by = d.by

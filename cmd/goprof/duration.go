@@ -30,7 +30,7 @@ func (d *durationFlag) Set(s string) error {
 		}
 	}
 	if v <= 0 {
-		return fmt.Errorf("%q is not longer than nothing", s)
+		return fmt.Errorf("%q is not above 0", s)
 	}
 	d.Duration = v
 	return nil

@@ -18,14 +18,19 @@ import (
 	"goprof/sampler/session"
 )
 
-const eventsHelp = `events lists what "goprof record --event" can take samples of in one JVM, and where something cannot be had, why, and
-what mends that. Nothing is set or changed: it looks for the functions, and asks the kernel.
+const eventsHelp = `events lists what "goprof record --event" can take samples of in one JVM. If an event cannot be had,
+the list says why, and what mends that. events looks for the functions and asks the kernel. It sets
+and changes nothing.
 
-Beside these, --event takes any function of a native library that the process has loaded, with its C++ name without
-parameters (libc:write, "libjvm:ObjectMonitor::enter"), a tracepoint where tracefs is mounted (sched:sched_switch), and a raw
-number of the CPU's own counters (r1a2). Libraries also have markers for probes (USDT): --usdt lists them, and --event takes
-one as usdt:hotspot:gc__begin. Java methods cannot be named: compiled Java lies in anonymous memory, where
-the kernel sets no probe.`
+--event also takes these, which are not listed:
+  libc:write                     any function of a native library that the process has loaded
+  libjvm:ObjectMonitor::enter    the same with a C++ name, without parameters
+  usdt:hotspot:gc__begin         a marker that a library has for probes; --usdt lists these
+  sched:sched_switch             a tracepoint, if tracefs is mounted
+  r1a2                           a raw number of the CPU's own counters
+
+A Java method cannot be named: compiled Java lies in anonymous memory, where the kernel sets no
+probe.`
 
 const eventsExample = `  goprof events 1234                    what can be had of process 1234
   goprof events petclinic --json        the same for machines

@@ -33,16 +33,19 @@ func newFlame() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flame FILE",
 		Short: "Draw a recording as a flame graph, one page that needs no network",
-		Long: `Flame draws a recording as a page beside it that holds all it needs: it can be mailed,
+		Long: `flame draws a recording as a page beside it. The page holds all it needs: it can be mailed,
 and opened offline.
+
 In the page: / searches by regular expression, a click zooms, r shows the callers of
 each leaf, i puts the root on top, ? lists all keys. Page.html#q=text opens with a search.
 
 ` + inputsHelp + `
-What the page says of the recording is in JFR files; of out.collapsed it is taken from
-out.summary.json beside it, if that is there and belongs to it.
 
-An older page is not overwritten, unless it is named with -o.`,
+The page also tells how the recording went. A JFR file holds that itself. For
+out.collapsed it is read from out.summary.json in the same folder, if that file belongs
+to the recording.
+
+flame overwrites an older page only if -o names it.`,
 		Example: `  goprof flame out.collapsed
   goprof flame out.collapsed -o incident-4711.html --title "checkout, slow"
   goprof flame out.collapsed --svg -o ticket.svg

@@ -26,19 +26,21 @@ func newHeat() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "heat FILE",
 		Short: "Draw a recording over time: when it began, and what changed",
-		Long: `Heat reads a recording whose samples have times (JFR: ours, the JDK's, async-profiler's)
-and writes a page that holds all it needs: it can be mailed, and opened offline.
-Collapsed files and pprof profiles have no times.
+		Long: `heat reads a recording whose samples have times, and draws it as a page. Such a recording is a JFR
+file of goprof, the JDK or async-profiler. Collapsed files and pprof profiles have no times. The page
+holds all it needs: it can be mailed, and opened offline.
 
-On top is time: a column a second, a cell 20 ms (more in long recordings), a strip for each
-pool of threads, and marks for collections, safepoints and pauses that the recording knows.
-Select some time, and below stands its flame graph. Shift+drag selects a second time, and the
-flame graph shows what differs. A click on a frame shows when it was seen.
+The upper part of the page shows time. Each column is a second, and each cell is 20 ms (more in long
+recordings). Each pool of threads has a strip. Marks show the collections, safepoints and pauses
+that the recording knows.
 
-Of a wall-clock recording the page first shows threads that run, wait for a CPU, a monitor or
-a file. Threads that rest are a click away: most of them have nothing to do.
+The lower part is the flame graph of the time that you select. Shift+drag selects a second time, and
+the flame graph shows what differs. A click on a frame shows when it was seen.
 
-In the page ? lists all keys. An older page is not overwritten, unless it is named with -o.`,
+Of a wall-clock recording the page first shows threads that run, or wait for a CPU, a monitor or a
+file. One click adds the threads at rest: most of them have nothing to do.
+
+In the page, ? lists all keys. heat overwrites an older page only if -o names it.`,
 		Example: `  goprof record --pid 1234 -d 1m -o out.jfr && goprof heat out.jfr
   goprof heat out.jfr -o incident-4711.html --title "checkout, slow since 3:14"
   goprof heat out.jfr --threads                  a strip for each thread

@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// hottestSoFar is what a recording was spent in, of stacks that are in the product and no longer in memory.
+// hottestSoFar sums up what a recording was spent in, for stacks that are written already and no longer in memory.
 type hottestSoFar struct {
 	mu  sync.Mutex
 	sum output.Hottest

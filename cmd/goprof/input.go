@@ -33,12 +33,12 @@ func (f *inputFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVarP(&f.threads, "threads", "t", false, "stacks under their threads, where FILE has threads")
 	groups, weights := strings.Join(recording.EventGroups, ", "), strings.Join(profile.WeightNames(), ", ")
-	fs.StringVar(&f.event, "event", "", "of JFR files these `events`: "+groups+", or names")
+	fs.StringVar(&f.event, "event", "", "read these `events` of a JFR file: "+groups+", or names")
 	fs.StringVar(&f.weight, "weight", "", "count `what`: "+weights+" (default: as FILE says)")
-	fs.Var(&f.from, "from", "leave out what was before this `time` since the recording's start: 10s")
-	fs.Var(&f.to, "to", "leave out what was after this `time` since the recording's start")
+	fs.Var(&f.from, "from", "leave out what was earlier than this `time` after the recording's start: 10s")
+	fs.Var(&f.to, "to", "leave out what was later than this `time` after the recording's start")
 	fs.StringVar(&f.thread, "thread", "", "only threads that `regex` finds in \"name tid=N\"")
-	fs.StringVar(&f.excludeThread, "exclude-thread", "", "not the threads that `regex` finds in \"name tid=N\"")
+	fs.StringVar(&f.excludeThread, "exclude-thread", "", "no threads that `regex` finds in \"name tid=N\"")
 	fs.StringVar(&f.include, "include", "", "only stacks with a frame in which `regex` finds something")
 	fs.StringVar(&f.exclude, "exclude", "", "no stacks with a frame in which `regex` finds something")
 	fs.StringSliceVar(&f.states, "state", nil, "only threads in these `states`: blocked,parked")
@@ -109,7 +109,7 @@ func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
 		return nil, cannotOpen(cmd, name, err)
 	}
 	in := &openInput{name: name, file: file, src: file, asked: *f}
-	if f.event != "" && file.Info().Format == "collapsed" {
+	if f.event != "" && file.Info().Format == recording.Collapsed {
 		err = &recording.Lacks{Problem: "--event needs events, and a collapsed file has none"}
 	}
 	if filter.Any() && err == nil {
@@ -160,7 +160,7 @@ func (in *openInput) amount(n int64) string {
 // sumOptions are those of the command line. Threads of collapsed files are part of their stacks.
 func (in *openInput) sumOptions() recording.SumOptions {
 	i := in.file.Info()
-	return recording.SumOptions{Threads: in.asked.threads || i.Format == "collapsed" && i.Threads}
+	return recording.SumOptions{Threads: in.asked.threads || i.Format == recording.Collapsed && i.Threads}
 }
 
 // tree sums the recording up.

@@ -68,7 +68,7 @@ func newList() *cobra.Command {
 	return cmd
 }
 
-// thoseCalled are the JVMs that a name fits, or that have it for a pid.
+// thoseCalled are the JVMs of a name, or the one whose pid the name is.
 func thoseCalled(jvms []diagnose.JVM, name string) []diagnose.JVM {
 	pid, err := strconv.Atoi(name)
 	return slices.DeleteFunc(jvms, func(j diagnose.JVM) bool {
@@ -79,7 +79,7 @@ func thoseCalled(jvms []diagnose.JVM, name string) []diagnose.JVM {
 	})
 }
 
-// noneListed says that no JVM fits, of a number what process it is.
+// noneListed says that no JVM has that name. Of a number it says which process that is.
 func noneListed(name string) error {
 	pid, err := strconv.Atoi(name)
 	if err != nil || pid <= 0 {

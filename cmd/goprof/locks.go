@@ -21,27 +21,28 @@ import (
 	"goprof/sampler/session"
 )
 
-const locksHelp = `locks says which threads of a JVM wait for which lock, who has it, and what each thread holds:
-monitors (synchronized, Object.wait) and the locks of java.util.concurrent (ReentrantLock,
-ReentrantReadWriteLock).
+const locksHelp = `locks shows which threads of a JVM wait for which lock, which thread has that lock, and what each
+thread holds. Locks are monitors (synchronized, Object.wait) and the locks of java.util.concurrent
+(ReentrantLock, ReentrantReadWriteLock).
 
-Deadlocks come first, each with the stacks of its threads. Then come the threads that others
-wait for, each with its stack and those that wait behind it, as a tree. Then comes what
-threads hold.
+Deadlocks come first, each with the stacks of its threads. Then come the threads that others wait
+for, each with its stack and a tree of those that wait. Last comes what threads hold.
 
-locks needs no help from the JVM, so it works on a JVM that is deadlocked, stopped (and stays so), or
-in a safepoint that never ends. A thread that runs is stopped by itself for its stack; one that
-waits is not. The locks are read while all threads run on. What is told was the same in two
-readings, and threads in a deadlock did not run in between. Threads of which that could not be
-confirmed are listed as such: where the machine is busy, locks may be asked again.
+locks needs no help from the JVM. So it works on a JVM that is deadlocked, in a safepoint that never
+ends, or stopped. A stopped JVM stays stopped.
 
-Of java.util.concurrent's locks those are seen that somebody waits for: a held lock for which
-nobody waits is an object like any other. See docs/locks.md for what else cannot be seen.
+All threads run on while the locks are read. A thread that runs is stopped alone, for its stack; a
+thread that waits is not stopped. What locks shows was the same in two readings, and the threads of
+a deadlock did not run in between. Threads of which this could not be confirmed are listed as such.
+On a busy machine, run locks again.
 
---core FILE reads a core file instead: no thread runs in it, so one reading tells all (docs/cores.md).
+A lock of java.util.concurrent is seen only if a thread waits for it: a held lock without a waiter
+is an object like any other. docs/locks.md lists what else cannot be seen.
 
-The exit code is 12 if there is a deadlock, 0 if there is none, and 10 if none was found and it is
-not known of all threads what they wait for.`
+--core FILE reads a core file instead. No thread runs there, so one reading is enough (docs/cores.md).
+
+The exit code is 12 if there is a deadlock, and 0 if there is none. It is 10 if no deadlock was
+found and goprof does not know of all threads what they wait for.`
 
 const locksExample = `  goprof locks 1234                           or --pid 1234
   goprof locks petclinic                      the JVM with that in its main class or jar
@@ -148,17 +149,17 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
 }
 
-// tellVirtualWaits says of which virtual threads it is not told what they wait for.
+// tellVirtualWaits says how many virtual threads are left out, and why.
 func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
 	if v.Left > 0 {
-		fmt.Fprintf(to, "goprof: %d more virtual threads wait for something: they are too many to tell\n", v.Left)
+		fmt.Fprintf(to, "goprof: %d more virtual threads wait for something: too many to list\n", v.Left)
 	}
 	if v.Err != nil {
-		fmt.Fprintf(to, "goprof: %d virtual threads were found, and not all: %s\n", v.Seen, output.Printable(v.Err.Error()))
+		fmt.Fprintf(to, "goprof: %d virtual threads were found, but not all: %s\n", v.Seen, output.Printable(v.Err.Error()))
 	}
 }
 
-// locksOfCore is locks of a JVM that is dead.
+// locksOfCore runs the command on the core file of a dead JVM.
 func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, depth int) error {
 	core.by = to.by
 	o, err := core.open(cmd)
@@ -184,7 +185,7 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 	return err
 }
 
-// locksWriter is how locks are told.
+// locksWriter writes the locks in the form that was asked for.
 type locksWriter struct {
 	json bool
 	by   *redact.Redactor // nil: all names may be told
@@ -214,7 +215,7 @@ func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, err
 // unconfirmedWhy is why a wait could not be confirmed.
 const unconfirmedWhy = "they had a CPU while it was read, or a collector was at work"
 
-// tellUnconfirmed says of how many threads it is not told what they wait for.
+// tellUnconfirmed says how many threads are left out, because what they wait for could not be confirmed.
 func tellUnconfirmed(to io.Writer, threads []profile.ThreadDump) {
 	if n := profile.Unconfirmed(threads); n > 0 {
 		fmt.Fprintf(to, "goprof: what %d of %d threads wait for could not be confirmed, and is left out: %s\n",
@@ -231,7 +232,7 @@ func unconfirmed(pid int, threads []profile.ThreadDump) error {
 		Remedy: fmt.Sprintf("goprof locks --pid %d", pid)}
 }
 
-// unconfirmedOfCore is the same of a core file: it is of no use to ask it again.
+// unconfirmedOfCore is the same for a core file. It proposes no second try: the core would say the same.
 func unconfirmedOfCore(name string, threads []profile.ThreadDump) error {
 	n := profile.Unconfirmed(threads)
 	return &exit.Error{Code: exit.Incomplete,

@@ -47,8 +47,8 @@ is to stop; [runnable] had no CPU to come on.`
 
 func (f *modeFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.mode, "mode", modes[0],
-		"`which` threads: cpu, those that use CPU time; wall, all; off-cpu, those that wait; ttsp, those that keep a "+
-			"safepoint waiting")
+		"`which` threads: cpu (those that use CPU time), wall (all), off-cpu (those that wait) or ttsp (those that keep "+
+			"a safepoint waiting)")
 	fs.StringSliceVar(&f.states, "state", nil,
 		"in modes wall and off-cpu: only threads in these `states`: blocked,parked")
 	fs.BoolVar(&f.allThreads, "all-threads", false,

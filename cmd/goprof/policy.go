@@ -36,8 +36,8 @@ func (f *redactFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.names, "redact-map", "", "write to `file` what each pseudonym stands for. Keep it")
 }
 
-// apart makes sure that the map goes into a file of its own: beside pseudonyms it would be given away with them.
-func (f *redactFlags) apart(cmd *cobra.Command, others []string) error {
+// checkMapFile makes sure that the map goes into a file of its own: beside pseudonyms it would be given away with them.
+func (f *redactFlags) checkMapFile(cmd *cobra.Command, others []string) error {
 	for _, other := range append([]string{f.key, f.policy}, others...) {
 		if f.names != "" && other != "" && filepath.Clean(other) == filepath.Clean(f.names) {
 			return usageError(cmd, "--"+f.prefix+"map needs a file of its own, and "+other+" is none")
@@ -49,7 +49,7 @@ func (f *redactFlags) apart(cmd *cobra.Command, others []string) error {
 // redactor makes the Redactor that the flags ask for; nil if they ask for none. others are the files that the command
 // reads and writes.
 func (f *redactFlags) redactor(cmd *cobra.Command, others ...string) (*redact.Redactor, error) {
-	if err := f.apart(cmd, others); err != nil {
+	if err := f.checkMapFile(cmd, others); err != nil {
 		return nil, err
 	}
 	if f.policy == "" {

@@ -14,7 +14,7 @@ import (
 )
 
 // jfrProduct is a JFR file that grows while it is recorded. Each chunk is whole on the disk as soon as it is written:
-// whatever ends goprof takes the open chunk, and no more. The file gets its name with the first chunk behind the first
+// if goprof is killed, only the open chunk is lost. The file gets its name with the first chunk behind the first
 // sample, so a recording without samples replaces nothing.
 //
 // The lock is for a signal, and for a recording that was given up because the process does not answer: its goroutine
@@ -111,7 +111,7 @@ func (p *jfrProduct) Allocated(at profile.Instant, t profile.Thread, bytes uint6
 	p.do(func(w *jfr.Writer) error { return w.Allocated(at, t, bytes) })
 }
 
-// do writes something, if it has any use. The first failure ends the recording.
+// do writes something, unless the file is done or has failed. The first failure ends the recording.
 func (p *jfrProduct) do(write func(*jfr.Writer) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +174,7 @@ func (p *jfrProduct) finish(r *soFar) (string, error) {
 	return p.growing.Name(), p.problem()
 }
 
-// endSoon is called when the recording ends. A write may hold the lock, and wait for a reader.
+// endSoon is called when the recording ends. It takes no lock: a write may hold it, and wait for a reader.
 func (p *jfrProduct) endSoon() { p.growing.EndSoon() }
 
 func (p *jfrProduct) discard() error {

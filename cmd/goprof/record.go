@@ -142,10 +142,11 @@ func newRecord() *cobra.Command {
 	fs.StringVar(&f.wait, "wait", "", "wait for a JVM with `NAME` in its main class or jar")
 	fs.VarP(&f.duration, "duration", "d", "record for so much `time`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
 	fs.Float64VarP(&f.rate, "rate", "r", 100,
-		"samples for each second of CPU time, in `Hz`, up to 10,000; in modes wall and off-cpu looks at each thread (20)")
+		"samples for each second of CPU time, in `Hz`, up to 10,000; in modes wall and off-cpu, looks at each thread a "+
+			"second (20)")
 	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU `time` between two samples, instead of --rate: 10ms")
 	fs.StringVar(&f.weight, "weight", profile.Samples.String(),
-		"`what` stacks are counted in: samples, or nanoseconds: cpu, of CPU time; time, in modes wall and off-cpu")
+		"count stacks in `what`: samples, cpu (nanoseconds of CPU time) or time (nanoseconds, in modes wall and off-cpu)")
 	f.modeFlags.add(fs)
 	f.engineFlag.add(cmd, fs)
 	f.eventFlags.add(fs)
@@ -156,23 +157,23 @@ func newRecord() *cobra.Command {
 	fs.BoolVar(&f.internal, "hide-internal", false, hideInternalUsage)
 	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
 	fs.StringVar(&f.leaf, "leaf", leafBest,
-		"the inlined method on top: `best` that is known, or sure: where it is a guess, the compiled method around it")
+		"the inlined method on top: `best` (the likeliest), or sure (where it is a guess, the compiled method around it)")
 	fs.IntVar(&f.depth, "depth", 2048, "`frames` that a stack may have; deeper ones are cut at the root and say so")
 	fs.Float64Var(&f.maxOverhead, "max-overhead", 0,
-		"`percent` of CPU time that pauses may cost, or with --event goprof itself; where it is more, the rate is lowered "+
+		"`percent` of CPU time that pauses may cost, or with --event goprof itself; above that, the rate is lowered "+
 			"(0: any)")
 	fs.StringVarP(&f.output, "output", "o", "",
-		"`file`; its end says which format; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
+		"`file`, whose ending chooses the format; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
 	fs.StringVarP(&f.format, "format", "f", "",
-		"`what` to write, whatever the file's name: "+strings.Join(format.Names(), ", "))
+		"write this `format`, whatever the file's name is: "+strings.Join(format.Names(), ", "))
 	fs.StringVar(&f.summary, "summary", "",
 		"`file` for the account of the run as JSON (beside collapsed output, else none)")
 	f.loopFlags.add(fs)
 	fs.DurationVar(&f.chunk, "chunk", maxChunk,
-		"of JFR: `time` after which what was recorded is on the disk; a crash costs no more")
+		"with JFR: write to the disk each `time`; a crash loses no more than that")
 	f.redactFlags.add(cmd)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "after the account, all that is known of how it was made")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "add to the account all that is known of how it was made")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	for name, values := range map[string][]string{"weight": {"samples", "cpu", "time"}, "format": format.Names(),
 		"leaf": {leafBest, leafSure}, "mode": modes, "state": profile.StateNames()} {

@@ -46,10 +46,10 @@ func (f *loopFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// nameAt is a file's name with its pid and time. It is not fixed where goprof put the time into it: then it never
-// replaces a file.
-func (f *recordFlags) nameAt(name string, pid int, at time.Time) (string, bool) {
-	fixed := f.loop == 0 || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%t") || name == output.Stdout
+// nameAt is a file's name with its pid and time. fixed is false where goprof itself put the time into the name: such a
+// file never replaces another one.
+func (f *recordFlags) nameAt(name string, pid int, at time.Time) (full string, fixed bool) {
+	fixed = f.loop == 0 || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%t") || name == output.Stdout
 	if !fixed {
 		stem := format.Trim(name)
 		name = stem + "-%t" + name[len(stem):]
@@ -100,8 +100,8 @@ func (f *recordFlags) lap(spent time.Duration) time.Duration {
 	return max(min(f.loop, f.duration.Duration-spent), 1)
 }
 
-// over tells whether a loop has taken all of its time. The moment counts at which a file is done: to finish the one
-// before may have taken longer than the file itself.
+// over tells whether a loop has taken all of its time. It counts from the moment at which a file is done: finishing the
+// file before may have taken longer than the file itself.
 func (f *recordFlags) over(spent time.Duration) bool {
 	return f.duration.Duration > 0 && spent >= f.duration.Duration
 }
@@ -132,8 +132,8 @@ type madeFile struct {
 	info os.FileInfo
 }
 
-// keepNewest deletes the oldest files of this run where there are more than are wanted. A file that is no longer the
-// one that was made stays.
+// keepNewest deletes the oldest files of this run where there are more than are wanted. If a name now belongs to
+// another file than the one that this run made, that file stays.
 func (r *recorder) keepNewest(out *outputs, name string) {
 	var files []madeFile
 	names := []string{name}

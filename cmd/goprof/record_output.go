@@ -21,7 +21,7 @@ type outputs struct {
 	summary *output.File
 	beside  bool   // the summary goes beside the product, where "goprof flame" looks for it
 	asked   bool   // for the summary, by its name
-	names   *names // nil: all may be told
+	names   *names // nil: all names may be told
 }
 
 // reserve finds the files for the recording of a process that begins now.
@@ -76,8 +76,8 @@ func (f *recordFlags) reserveProduct(pid int, now time.Time) (*output.File, erro
 	return output.ReserveNumbered(name, f.besideOf())
 }
 
-// named reserves a file by the user's name for it. What is not a file is opened, and only once: its reader would take
-// the first end for the end of all.
+// named reserves a file by the name that the user gave. A pipe or a device is opened, and only once: its reader would
+// take the first close for the end of everything.
 func (f *recordFlags) named(name string) (*output.File, error) {
 	if file := f.streams[name]; file != nil {
 		return file, nil
@@ -124,7 +124,7 @@ func (o *outputs) write(r *soFar) (string, error) {
 	return name, errors.Join(err, o.writeSummary(name, r))
 }
 
-// writeSoFar writes what can be written anew at the end: a stream is not.
+// writeSoFar writes the files that can be written again at the end. A stream cannot.
 func (o *outputs) writeSoFar(r *soFar) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,8 +138,8 @@ func (o *outputs) writeSoFar(r *soFar) (string, error) {
 	return name, err
 }
 
-// leaveOut leaves no file of a recording without samples, but for an account that was asked for by name. It returns
-// what went wrong: that there are no samples may be due to it.
+// leaveOut removes the files of a recording without samples. An account that was asked for by name stays. It returns
+// what went wrong: that may be why there are no samples.
 func (o *outputs) leaveOut(r *soFar, account bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -151,7 +151,7 @@ func (o *outputs) leaveOut(r *soFar, account bool) error {
 	return err
 }
 
-// writeSummary writes the account, where there is to be one. Its place may go by the name that the product got.
+// writeSummary writes the account, where there is to be one. Its place may depend on the name that the product got.
 func (o *outputs) writeSummary(name string, r *soFar) (err error) {
 	if o.summary == nil && o.beside && !o.file().IsStream() {
 		if o.summary, err = reserveBeside(name); err != nil {

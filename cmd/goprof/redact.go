@@ -13,30 +13,31 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/recording"
 	"goprof/output/redaction"
 	"goprof/profile/redact"
 )
 
-const redactHelp = `redact writes a file again so that it can be given away: names of packages, classes, methods,
+const redactHelp = `redact writes a file again so that it can be given away. Names of packages, classes, methods,
 threads and files become pseudonyms. Names of the JDK, of well-known open-source projects and of the
-JVM stay readable, and so does the shape of every name. Arguments, addresses, e-mails, long numbers
-and all text that nobody knows go. Numbers, stacks and times stay as they are.
+JVM stay readable. The shape of every name stays, too. Arguments, addresses, e-mails, long numbers
+and all unknown text are removed. Numbers, stacks and times stay as they are.
 
 IN is a JFR file (goprof's, the JDK's or async-profiler's), a pprof profile, collapsed stacks, or
-the JSON of dump, locks, triage, report and of a recording's account. OUT has the same format;
-where its name stands for another one, IN is converted. Pages, pictures, Firefox and speedscope
-files are written, not read: redact the recording that they were made of.
+JSON of dump, locks, triage, report or a recording's account. OUT has the same format. If OUT's name
+stands for another format, IN is converted. Pages, pictures, Firefox and speedscope files cannot be
+read: redact the recording that they were made of.
 
-Of JFR, only events that are listed stay, without their texts but for those that are known: an
-application's own events, system properties, the environment, command lines, thread dumps and
-messages of exceptions go. What was left out is told.
+Of a JFR file only the events that docs/redaction.md lists stay, and of their texts only those that
+are known. An application's own events, system properties, the environment, command lines, thread
+dumps and messages of exceptions are removed. redact says what it left out.
 
-Equal names have equal pseudonyms in all files with the same --key, so two recordings of a case can be
-compared. Without one, the key is made for this run and thrown away. --map writes what the
-pseudonyms stand for. The file of a policy is described in docs/redaction.md.
+Equal names have equal pseudonyms in all files that were written with the same --key. So two
+recordings of one case can be compared. Without --key, the key is made for this run and thrown away.
+--map writes what the pseudonyms stand for. docs/redaction.md describes the file of a policy.
 
---verify looks for each line of WORDLIST in OUT, or without -o in IN: in the bytes, and unpacked.
-The exit code is 15 if one is left.`
+--verify looks for each line of WORDLIST in OUT. Without -o it looks in IN. It searches the bytes,
+and the unpacked content. The exit code is 15 if a word is left.`
 
 const redactExample = `  goprof redact app.jfr -o app.redacted.jfr --verify words.txt
   head -c 32 /dev/urandom > case.key
@@ -65,7 +66,7 @@ func newRedact() *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&f.output, "output", "o", "", "write to `file`; - is standard output")
-	fs.StringVarP(&f.format, "format", "f", "", "the `format`, whatever the file's name is")
+	fs.StringVarP(&f.format, "format", "f", "", "write this `format`, whatever the file's name is")
 	fs.StringVar(&f.policy, "policy", defaultPolicy, "what stays readable: default, or a `file`")
 	fs.StringVar(&f.key, "key", "", "`file` with the key of the pseudonyms (default: one for this run alone)")
 	fs.StringVar(&f.names, "map", "", "write to `file` what each pseudonym stands for. Keep it")
@@ -145,7 +146,7 @@ func (f *redactCommand) search(name string, words []string) error {
 		}
 		return &exit.Error{Code: exit.NamesLeft, What: fmt.Sprintf("%d of %d words are left in %s", len(left),
 			len(words), name),
-			Why: strings.Join(list, ", "), Remedy: "a policy without what allows them, or another name in the program"}
+			Why: strings.Join(list, ", "), Remedy: "a policy that does not allow them, or another name in the program"}
 	}
 	if err != nil {
 		return badInput(name, &output.BadFile{Problem: err.Error()})
@@ -249,7 +250,7 @@ func (f *redactCommand) convert(cmd *cobra.Command, input, as string, file *outp
 	defer in.Close()
 	in.redact(by)
 	convertTo := convertFlags{output: f.output}
-	convertTo.in.threads = in.file.Info().Format == "collapsed" && in.file.Info().Threads
+	convertTo.in.threads = in.file.Info().Format == recording.Collapsed && in.file.Info().Threads
 	in.asked.threads = convertTo.in.threads
 	samples, err := in.convert(cmd, to, &convertTo, file)
 	if err == nil && f.output != output.Stdout && !f.quiet {

@@ -12,23 +12,29 @@ import (
 	"goprof/output"
 )
 
+// reportFlags are the flags of report as they were given.
+type reportFlags struct {
+	by     string
+	top    int
+	asJSON bool
+	to     string
+	shape  output.Shape
+	input  inputFlags
+}
+
 func newReport() *cobra.Command {
-	var (
-		by     string
-		top    int
-		asJSON bool
-		to     string
-		shape  output.Shape
-		input  inputFlags
-	)
+	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Show what a recording's samples were spent in, as a table",
-		Long: `Report writes a table to standard output of what a recording's samples were spent in.
-"self" counts the samples that have a method as their leaf, "total" those that have it
-anywhere on their stack, each once however often it recurs. A report of mode wall or off-cpu
-begins with what the threads did, unless --by says what it is about. By package, a sample
-counts for its topmost Java frame, with the native code that this calls.
+		Long: `report writes a table to standard output: what a recording's samples were spent in.
+
+"self" counts the samples that have a method as their leaf. "total" counts those that have
+it anywhere on their stack. A sample counts once, however often the method recurs in it.
+
+A report of mode wall or off-cpu begins with what the threads did, unless --by is given.
+With --by package, a sample counts for the package of its topmost Java frame. The native
+code that this frame calls is included.
 
 ` + inputsHelp,
 		Example: `  goprof report out.collapsed
@@ -40,57 +46,60 @@ counts for its topmost Java frame, with the native code that this calls.
   goprof report jdk.jfr --event alloc --by class what the JDK's recorder saw allocated
   goprof report --json out.collapsed | jq '.rows[0]'`,
 		Args: exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if top < 0 {
-				return usageError(cmd, "--top is how many rows to show, 0 for all")
-			}
-			if !slices.Contains(output.ReportKeys, by) {
-				return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(output.ReportKeys, ", "), by))
-			}
-			if err := notItself(args[0], to); err != nil {
-				return err
-			}
-			in, err := input.open(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			defer in.Close()
-			in.notes(cmd) // a summary tells what is counted
-			sum := in.sumOptions()
-			sum.Threads = sum.Threads || (by == "thread" || shape.GroupThreads) && in.file.Info().Threads
-			sum.States = by == "state" || !cmd.Flags().Changed("by")
-			tree, err := in.tree(sum)
-			if err != nil {
-				return err
-			}
-			in.leftOut(cmd)
-			meta := in.src.Info().Meta
-			tree = tree.Shaped(shape)
-			r, err := output.NewReport(tree, by, top)
-			if err == nil && !cmd.Flags().Changed("by") {
-				err = r.WithStates(tree)
-			}
-			if err != nil {
-				return err
-			}
-			r.Mode = otherMode(&meta)
-			write := r.Text
-			if asJSON {
-				write = r.JSON
-			}
-			return writeResult(cmd, to, write)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&by, "by", "method", "sum up by `what`: "+strings.Join(output.ReportKeys, ", "))
-	flags.IntVar(&top, "top", 30, "show the first `n` rows, 0 for all")
-	addShape(flags, &shape)
-	flags.BoolVar(&asJSON, "json", false, "write JSON")
-	flags.StringVarP(&to, "output", "o", output.Stdout, "write to `file`")
-	input.add(cmd)
+	flags.StringVar(&f.by, "by", "method", "sum up by `what`: "+strings.Join(output.ReportKeys, ", "))
+	flags.IntVar(&f.top, "top", 30, "show the first `n` rows, 0 for all")
+	addShape(flags, &f.shape)
+	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
+	flags.StringVarP(&f.to, "output", "o", output.Stdout, "write to `file`")
+	f.input.add(cmd)
 	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(output.ReportKeys, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// run reports on the recording of a name.
+func (f *reportFlags) run(cmd *cobra.Command, name string) error {
+	if f.top < 0 {
+		return usageError(cmd, "--top is how many rows to show, 0 for all")
+	}
+	if !slices.Contains(output.ReportKeys, f.by) {
+		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(output.ReportKeys, ", "), f.by))
+	}
+	if err := notItself(name, f.to); err != nil {
+		return err
+	}
+	in, err := f.input.open(cmd, name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	in.notes(cmd) // a summary tells what is counted
+	sum := in.sumOptions()
+	sum.Threads = sum.Threads || (f.by == output.ByThread || f.shape.GroupThreads) && in.file.Info().Threads
+	sum.States = f.by == output.ByState || !cmd.Flags().Changed("by")
+	tree, err := in.tree(sum)
+	if err != nil {
+		return err
+	}
+	in.leftOut(cmd)
+	meta := in.src.Info().Meta
+	tree = tree.Shaped(f.shape)
+	r, err := output.NewReport(tree, f.by, f.top)
+	if err == nil && !cmd.Flags().Changed("by") {
+		err = r.WithStates(tree)
+	}
+	if err != nil {
+		return err
+	}
+	r.Mode = otherMode(&meta)
+	write := r.Text
+	if f.asJSON {
+		write = r.JSON
+	}
+	return writeResult(cmd, f.to, write)
 }
 
 // writeResult writes to standard output or a file.

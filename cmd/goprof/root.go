@@ -43,7 +43,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof dump --pid 1234                   what every thread does at this moment
   goprof triage 1234                       what is wrong with it, the likeliest first
   goprof locks --pid 1234                  deadlocks, and who waits for whose lock
-  goprof top 1234                          the same all the time, and what uses CPU
+  goprof top 1234                          its threads and methods, all the time
   goprof agent --files /var/lib/goprof     all JVMs of this host, all the time
   goprof doctor --pid 1234                 what would work, and what mends the rest`
 

@@ -32,17 +32,17 @@ func newShip() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ship FILE --otlp URL",
 		Short: "Send a recording to OpenTelemetry, Pyroscope or Parca",
-		Long: `Ship sends a recording, or a part of it, to servers that keep profiles: an OpenTelemetry
-collector, Grafana Pyroscope, Parca, or whatever speaks OTLP profiles (v1development).
+		Long: `ship sends a recording, or a part of it, to servers that keep profiles: an OpenTelemetry
+collector, Grafana Pyroscope, Parca, or any server that takes OTLP profiles (v1development).
 
 ` + destinationsHelp + `
 
 ` + inputsHelp + `
-A recording with times is sent in parts of --every. Each destination is tried until all
-is delivered or --wait is over; what it refuses for good is told. With --spool the rest
-is kept, and sent by the next goprof with the same spool.
+A recording with times is sent in parts of --every. ship tries each server until it has
+all, or --wait is over. It says what a server refused for good. With --spool the rest is
+kept, and the next goprof with the same spool sends it.
 
-The service's name is --service, else the main class or jar. docs/engines.md has the
+The service's name is --service, or else the main class or jar. docs/engines.md has the
 attributes, what each server gets, and what is promised of delivery.`,
 		Example: `  goprof ship out.jfr --otlp http://localhost:4318
   goprof ship out.jfr --otlp grpcs://collector:4317 --tls-ca ca.pem --otlp-headers token.txt
@@ -56,7 +56,7 @@ attributes, what each server gets, and what is promised of delivery.`,
 	f.to.add(flags)
 	flags.StringVar(&f.service, "service", "", "`name` of the service (service.name)")
 	flags.StringArrayVar(&f.attributes, "attribute", nil, "add a resource attribute, `key=value`")
-	flags.BoolVar(&f.pools, "pools", false, "threads whose names differ by a number only are one")
+	flags.BoolVar(&f.pools, "pools", false, "count threads whose names differ by a number only as one")
 	flags.Var(&f.every, "every", "one batch for each `time` of the recording (default: 10s)")
 	flags.Var(&f.wait, "wait", "give up after this `time` (default: 1m)")
 	f.in.add(cmd)

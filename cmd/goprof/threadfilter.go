@@ -18,7 +18,7 @@ type threadFilter struct {
 
 func (f *threadFilter) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.only, "thread", "", "only threads that `regex` finds in \"name tid=N\"; the others are left alone")
-	fs.StringVar(&f.not, "exclude-thread", "", "not the threads that `regex` finds in \"name tid=N\"")
+	fs.StringVar(&f.not, "exclude-thread", "", "no threads that `regex` finds in \"name tid=N\"")
 }
 
 func (f *threadFilter) check(cmd *cobra.Command) (err error) {

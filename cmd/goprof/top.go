@@ -20,20 +20,31 @@ import (
 	"goprof/sampler/session"
 )
 
-const topHelp = `top shows a JVM in the terminal, anew each second: its threads with CPU, allocation, state and
-topmost Java method; the methods that ran in the last seconds; the collector; and what goprof itself costs.
+const topHelp = `top shows a JVM in the terminal, and draws it anew each second:
+  - its threads, with CPU, allocation, state and topmost Java method
+  - the methods that ran in the last seconds
+  - the collector
+  - what goprof itself costs
 
-Threads that rest are not stopped: each is looked at once after it has moved. Threads that use CPU time are
-sampled as "goprof record" does, at a modest rate. Allocation is what the JVM itself counts for each thread.
+A thread at rest is not stopped. It is looked at once, after it has moved. Threads that use CPU time
+are sampled as "goprof record" does, at a modest rate. The JVM itself counts what each thread
+allocates.
 
-Keys: c, a, n and s sort threads by CPU, allocation, name and state; / filters; space freezes the screen; Enter
-shows the stack of the selected thread; d writes a dump of all threads to a file; r begins a recording, and ends
-it; ? tells the others; q quits.
+Keys:
+  c a n s   sort the threads by CPU, allocation, name or state
+  /         filter the threads
+  space     freeze the screen
+  Enter     show the stack of the selected thread
+  d         write a dump of all threads to a file
+  r         begin a recording, or end it
+  ?         show all keys
+  q         quit
 
---once takes one reading and ends: a table, or with --json
+--once takes one reading and ends. It writes a table, or with --json
   {"threads":[{"tid","name","state","cpu","frame","alloc_rate"}],"methods":[{"name","self","total"}]}
-cpu: 1 is one CPU all the time. alloc_rate: bytes a second, null where it is not known. self and total: shares of
-the samples of CPU time, 0 to 1.`
+  cpu           1 is one CPU all the time
+  alloc_rate    bytes a second; null if it is not known
+  self, total   shares of the samples of CPU time, 0 to 1`
 
 const topExample = `  goprof top 1234                             or --pid 1234
   goprof top petclinic                        the JVM with that in its main class or jar
@@ -62,8 +73,8 @@ const (
 	topMaxInterval = time.Hour
 	topWindow      = 10 * time.Second
 	topMaxWindow   = time.Hour
-	// topRate is how many samples a second of CPU time gives while a screen is shown, topOnceRate for one reading:
-	// that one has less time.
+	// topRate is how many samples a second of CPU time gives while a screen is shown. topOnceRate is for a single
+	// reading, which has less time to gather them.
 	topRate, topOnceRate = 20, 100
 )
 
@@ -83,12 +94,12 @@ func newTop() *cobra.Command {
 	f.jvm.addFlags(cmd)
 	fs.VarP(&f.interval, "interval", "i", "`time` between two readings; of --once, how long it looks")
 	fs.VarP(&f.duration, "duration", "d", "end after so much `time`; of --once, how long it looks (1s)")
-	fs.Var(&f.window, "window", "`time` that methods are summed up over")
+	fs.Var(&f.window, "window", "`time` over which methods are summed up")
 	fs.Float64VarP(&f.rate, "rate", "r", topRate, "samples for each second of CPU time, in `Hz` (with --once 100)")
 	fs.BoolVar(&f.once, "once", false, "take one reading and end; needs no terminal")
 	fs.BoolVar(&f.json, "json", false, "with --once: write JSON")
 	fs.StringVarP(&f.output, "output", "o", "",
-		"`file` of recordings that r begins; its end says which format (top-%p-%t.jfr)")
+		"`file` of recordings that r begins; the ending of its name chooses the format (top-%p-%t.jfr)")
 	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
 	f.redactFlags.add(cmd)
 	return cmd

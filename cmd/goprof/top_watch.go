@@ -45,7 +45,7 @@ type moment struct {
 	pauses profile.Pauses
 }
 
-// watch attaches.
+// watch attaches to the process.
 func (f *topFlags) watch(pid int) (*topWatch, error) {
 	first, err := session.Attach(pid)
 	if err != nil {
@@ -180,7 +180,7 @@ func (w *topWatch) compare(before, now *moment, threads []session.LiveThread) *t
 	return r
 }
 
-// perTime is a part of the time, not below nothing.
+// perTime is a growth as a share of the time, never below 0.
 func perTime(part, of time.Duration) float64 {
 	if of <= 0 {
 		return 0

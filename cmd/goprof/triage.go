@@ -20,23 +20,24 @@ import (
 	"goprof/sampler/triage"
 )
 
-const triageHelp = `triage looks at a JVM for ten seconds and says what is wrong, the likeliest first. Each claim comes
-with its evidence and the next command. It records CPU time and what all threads wait for, takes
-three dumps, and reads the heap, collections, safepoints, code cache, classes, files, swap, limits
-and the machine's load, all from outside: the JVM need not answer. A JVM that hangs or is stopped
-can be looked at.
+const triageHelp = `triage looks at a JVM for ten seconds and says what is wrong, the likeliest first. Each finding
+comes with its evidence and the next command.
 
-It accuses only where a threshold is well passed for the whole time; "Nothing is wrong that can be
-seen from outside" is an answer. What could not be looked at is listed at the end. What each
-finding means, and its threshold: docs/triage.md.
+triage records CPU time and what all threads wait for, and takes three dumps. It reads the heap,
+collections, safepoints, code cache, classes, files, swap, limits and the machine's load. The JVM
+need not answer for any of this, so it may hang or be stopped.
 
-triage FILE tells what a crash file of HotSpot (hs_err_pid1234.log) means: the likeliest cause, with
-its evidence and the next step. Nothing of the command line or the environment in it is shown.
+A finding means that a threshold was well passed for the whole time. "Nothing is wrong that can be
+seen from outside" is an answer. The end of the output lists what could not be looked at.
+docs/triage.md tells what each finding means, and its threshold.
 
-triage --core FILE tells the same of a core file, and whether threads were in a deadlock, the heap
-or the code cache was full (docs/cores.md).
+triage FILE explains a crash file of HotSpot (hs_err_pid1234.log): the likeliest cause, its evidence
+and the next step. Nothing of the command line or the environment in the file is shown.
 
-The exit code is 0 where nothing is found, 13 where something is.`
+triage --core FILE explains a core file likewise. It also says whether threads were in a deadlock,
+and whether the heap or the code cache was full (docs/cores.md).
+
+The exit code is 0 if nothing is found, and 13 if something is.`
 
 const triageExample = `  goprof triage 1234                          or --pid 1234
   goprof triage petclinic                     the JVM with that in its main class or jar
@@ -104,7 +105,7 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if len(args) == 1 && isCrashFile(args[0]) {
 		readFilesOnly(cmd, args)
-		return crashed(args[0], f.triageOutput)
+		return explainCrash(args[0], f.triageOutput)
 	}
 	guard.Enter(guard.ToRecord)
 	if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {

@@ -16,7 +16,7 @@ import (
 	"goprof/unwind"
 )
 
-// triageOutput is how findings are told.
+// triageOutput is the form in which findings are written.
 type triageOutput struct {
 	json bool
 	by   *redact.Redactor // nil: all names may be told

@@ -32,8 +32,8 @@ func isCrashFile(name string) bool {
 	return hserr.Is(head[:n])
 }
 
-// crashed says what a crash file means.
-func crashed(name string, to triageOutput) error {
+// explainCrash says what a crash file means.
+func explainCrash(name string, to triageOutput) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return badInput(name, err)

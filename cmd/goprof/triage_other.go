@@ -33,7 +33,7 @@ func newTriage() *cobra.Command {
 			case len(args) == 0:
 				return usageError(cmd, "missing FILE")
 			case isCrashFile(args[0]):
-				err = crashed(args[0], to)
+				err = explainCrash(args[0], to)
 			default:
 				return &exit.Error{Code: exit.General, What: "cannot triage " + args[0],
 					Why: "it is no crash file, and processes can be looked at on Linux only, and this is " +

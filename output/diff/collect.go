@@ -132,7 +132,7 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s, i := &c.sides[to], src.Info()
 	s.weight = i.Meta.Weight
 	a := adder{c: c, to: to, o: o, labels: make(map[frame]int32), roots: make(map[profile.Thread]int32),
-		standing: make(map[thread]standing)}
+		standing: make(map[threadID]stay)}
 	if err := src.Each(a.measure); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 		return ErrNoSamples
 	}
 	s.runs[len(s.runs)-1].total = a.total
-	if i.Format == "collapsed" && s.weight != profile.Samples {
+	if i.Format == recording.Collapsed && s.weight != profile.Samples {
 		a.looks = 0 // its stacks are no looks
 	}
 	s.looks += assumedLooks(s.weight, a.total, a.looks, i.Meta.Interval)
@@ -188,7 +188,7 @@ type adder struct {
 	roots       map[profile.Thread]int32
 	stack       profile.Stack // a sample's, to be changed
 	folder      naming.Folder
-	standing    map[thread]standing
+	standing    map[threadID]stay
 }
 
 type frame struct {
@@ -196,15 +196,15 @@ type frame struct {
 	kind profile.Kind
 }
 
-type thread struct {
+type threadID struct {
 	tid int
 	id  int64
 }
 
-// standing is looks at one thread, one after the other, that found it in the same stack: it waits there, or a call
+// stay is looks at one thread, one after the other, that found it in the same stack: it waits there, or a call
 // lasts. They say together what one look says. Each thread's samples stand in the file in the order of time, in all
 // formats that have times.
-type standing struct {
+type stay struct {
 	node   int32
 	weight int64
 }
@@ -248,7 +248,7 @@ func (a *adder) add(s *profile.Sample) error {
 	a.c.tree.nodes[at].self[a.to] += weight
 	key := cell{a.firstBlock, at}
 	if a.timed {
-		a.addLook(s, standing{at, weight})
+		a.addLook(s, stay{at, weight})
 		key.block += a.block(moment(s))
 	}
 	if _, ok := side.cells[key]; !ok && len(side.cells) >= maxCells {
@@ -334,8 +334,8 @@ func (a *adder) label(f *profile.Frame) int32 {
 }
 
 // addLook adds a look to the standing of its thread, or ends that and begins one.
-func (a *adder) addLook(s *profile.Sample, now standing) {
-	who := thread{s.Thread.TID, s.Thread.JavaID}
+func (a *adder) addLook(s *profile.Sample, now stay) {
+	who := threadID{s.Thread.TID, s.Thread.JavaID}
 	last, ok := a.standing[who]
 	if ok && last.node == now.node {
 		now.weight += last.weight
@@ -349,6 +349,6 @@ func (a *adder) addLook(s *profile.Sample, now standing) {
 	a.standing[who] = now
 }
 
-func (a *adder) end(st standing) {
+func (a *adder) end(st stay) {
 	a.c.tree.nodes[st.node].squares[a.to] += float64(st.weight) * float64(st.weight)
 }

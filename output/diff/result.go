@@ -156,7 +156,7 @@ func (r *Result) collect(o Options) {
 		}
 		bySort[sort] = append(bySort[sort], e)
 	}
-	bySort[OfPath] = r.turning(bySort[OfPath])
+	bySort[OfPath] = r.dropRepeated(bySort[OfPath])
 	r.Changes = []Change{}
 	for _, sort := range []string{OfSelf, OfTotal, OfPath} {
 		list := bySort[sort]
@@ -201,8 +201,8 @@ func (r *Result) sortOf(number int32) string {
 // mostOf is the part of a path's change that one callee has, if the path is not worth a line of its own.
 const mostOf = 0.8
 
-// turning leaves out paths whose change is that of one of their callees, and is told there.
-func (r *Result) turning(list []*evidence) []*evidence {
+// dropRepeated leaves out paths whose change is that of one of their callees, and is told there.
+func (r *Result) dropRepeated(list []*evidence) []*evidence {
 	at := make(map[int32]*evidence)
 	for _, e := range list {
 		at[r.node(e)] = e

@@ -64,11 +64,11 @@ type writer struct {
 	start   int64 // ns since 1970: what all times count from
 	strings texts
 	tables  tables
-	threads []*thread
-	process marks // of the whole process
-	markers int   // of all threads
-	omitted int64 // markers for which there was no room
-	latest  int64 // of all times
+	threads []*viewerThread
+	process markers // of the whole process
+	markers int     // of all threads
+	omitted int64   // markers for which there was no room
+	latest  int64   // of all times
 	notes   []string
 }
 

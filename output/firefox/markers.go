@@ -21,40 +21,40 @@ const (
 	markThread    = "goprof-thread"
 )
 
-type field struct {
+type markerField struct {
 	Key    string `json:"key"`
 	Label  string `json:"label"`
 	Format string `json:"format"`
 }
 
-type schema struct {
-	Name         string   `json:"name"`
-	TooltipLabel string   `json:"tooltipLabel,omitempty"`
-	TableLabel   string   `json:"tableLabel,omitempty"`
-	ChartLabel   string   `json:"chartLabel,omitempty"`
-	Display      []string `json:"display"`
-	Fields       []field  `json:"fields"`
-	Description  string   `json:"description"`
+type markerKind struct {
+	Name         string        `json:"name"`
+	TooltipLabel string        `json:"tooltipLabel,omitempty"`
+	TableLabel   string        `json:"tableLabel,omitempty"`
+	ChartLabel   string        `json:"chartLabel,omitempty"`
+	Display      []string      `json:"display"`
+	Fields       []markerField `json:"fields"`
+	Description  string        `json:"description"`
 }
 
 var everywhere = []string{"marker-chart", "marker-table", "timeline-overview"}
 
-var markerSchema = []schema{
+var markerSchema = []markerKind{
 	{Name: markProcess, TableLabel: "{marker.data.text}", Display: everywhere,
-		Fields:      []field{{"text", "What", "string"}},
+		Fields:      []markerField{{"text", "What", "string"}},
 		Description: "What the JVM did, or had its threads wait for."},
 	{Name: markState, TableLabel: "{marker.data.what}", Display: everywhere,
-		Fields:      []field{{"what", "For", "string"}, {"looks", "Looks", "integer"}},
+		Fields:      []markerField{{"what", "For", "string"}, {"looks", "Looks", "integer"}},
 		Description: "What the thread waited for."},
 	{Name: markTruncated, TableLabel: "{marker.data.why}", Display: []string{"marker-chart", "marker-table"},
-		Fields:      []field{{"why", "Why", "string"}, {"looks", "Looks", "integer"}},
+		Fields:      []markerField{{"why", "Why", "string"}, {"looks", "Looks", "integer"}},
 		Description: "Stacks whose callers are missing."},
-	{Name: markThread, Display: []string{"marker-chart", "marker-table"}, Fields: []field{},
+	{Name: markThread, Display: []string{"marker-chart", "marker-table"}, Fields: []markerField{},
 		Description: "When the thread was first and last seen in this recording."},
 }
 
-// mark is a marker: a moment, or a span of time.
-type mark struct {
+// marker is one mark of the page: a moment, or a span of time.
+type marker struct {
 	sort     string
 	name     int // a string
 	at       int64
@@ -64,14 +64,14 @@ type mark struct {
 	category int
 }
 
-type marks struct{ list []mark }
+type markers struct{ list []marker }
 
-// maxText bounds a marker's text, in bytes: texts of a file stand in it once, and may be the text of any number of
-// markers.
+// maxText bounds a marker's text, in bytes. In the recording a text stands once, and any number of markers may have it;
+// here each marker has its own copy.
 const maxText = 200
 
 // mark adds a marker, if there is room.
-func (w *writer) mark(to *marks, m mark) {
+func (w *writer) mark(to *markers, m marker) {
 	if len(m.text) > maxText {
 		m.text = strings.ToValidUTF8(m.text[:maxText], "") + "..."
 	}
@@ -91,7 +91,7 @@ func (w *writer) collectMarks(src recording.Source) error {
 	}
 	return marked.Marks(func(m recording.Mark) error {
 		at := w.since(m.At.Wall)
-		w.mark(&w.process, mark{sort: markProcess, name: w.strings.index(cmp.Or(m.Kind, "mark")), at: at,
+		w.mark(&w.process, marker{sort: markProcess, name: w.strings.index(cmp.Or(m.Kind, "mark")), at: at,
 			end: w.plus(at, int64(m.For)), text: m.Text, category: jvm})
 		return nil
 	})
@@ -99,16 +99,16 @@ func (w *writer) collectMarks(src recording.Source) error {
 
 // markStates makes a marker of each time that a thread waited in one way. A track of several threads has none: they
 // would cover each other.
-func (w *writer) markStates(t *thread, tr *timeline.Track) {
+func (w *writer) markStates(t *viewerThread, tr *timeline.Track) {
 	if len(tr.Samples) > 0 {
 		first, last := w.since(tr.Samples[0].At), w.since(tr.Samples[len(tr.Samples)-1].At)
-		w.mark(&t.marks, mark{sort: markThread, name: w.strings.index("first sample"), at: first, end: first})
-		w.mark(&t.marks, mark{sort: markThread, name: w.strings.index("last sample"), at: last, end: last})
+		w.mark(&t.marks, marker{sort: markThread, name: w.strings.index("first sample"), at: first, end: first})
+		w.mark(&t.marks, marker{sort: markThread, name: w.strings.index("last sample"), at: last, end: last})
 	}
 	if tr.Group {
 		return
 	}
-	open := mark{sort: ""}
+	open := marker{sort: ""}
 	for i := range tr.Samples {
 		s := &tr.Samples[i]
 		if !s.Wall || s.State == profile.Running {
@@ -116,7 +116,7 @@ func (w *writer) markStates(t *thread, tr *timeline.Track) {
 			continue
 		}
 		at := w.since(s.At)
-		next := mark{sort: markState, name: w.strings.index(s.State.String()), at: at, end: w.plus(at, s.Span),
+		next := marker{sort: markState, name: w.strings.index(s.State.String()), at: at, end: w.plus(at, s.Span),
 			text: w.waitsFor(s), looks: s.Looks, category: max(statePlaces[s.State].category, other)}
 		if open.sort != "" && open.name == next.name && open.text == next.text && next.at <= w.plus(open.end, w.slack()) {
 			open.end, open.looks = max(open.end, next.end), open.looks+min(next.looks, 1<<40)
@@ -128,17 +128,17 @@ func (w *writer) markStates(t *thread, tr *timeline.Track) {
 	w.close(t, &open)
 }
 
-// slack is how far two looks in one state may be apart and still be one time of waiting.
+// slack bounds the gap between two looks in one state that count as one wait.
 func (w *writer) slack() int64 { return 2 * min(max(int64(w.t.Info.Meta.Interval), 1e6), 1e9) }
 
-func (w *writer) close(t *thread, m *mark) {
+func (w *writer) close(t *viewerThread, m *marker) {
 	if m.sort != "" {
 		w.mark(&t.marks, *m)
 	}
 	m.sort = ""
 }
 
-// waitsFor is what the sample's leaf tells of it.
+// waitsFor is what a sample's leaf tells of its wait: the lock, the file.
 func (w *writer) waitsFor(s *timeline.Sample) string {
 	if s.Node == 0 {
 		return ""
@@ -151,8 +151,8 @@ func (w *writer) waitsFor(s *timeline.Sample) string {
 	return what
 }
 
-// markTruncated makes a marker of each sample whose callers are missing; one of neighbours with the same reason.
-func (w *writer) markTruncated(t *thread, tr *timeline.Track) {
+// markTruncated makes a marker of each sample whose callers are missing. Neighbours with the same reason share one.
+func (w *writer) markTruncated(t *viewerThread, tr *timeline.Track) {
 	last := profile.Whole
 	for i := range tr.Samples {
 		s := &tr.Samples[i]
@@ -162,7 +162,7 @@ func (w *writer) markTruncated(t *thread, tr *timeline.Track) {
 				m.end, m.looks = w.since(s.At), m.looks+min(s.Looks, 1<<40)
 			} else {
 				at := w.since(s.At)
-				w.mark(&t.marks, mark{sort: markTruncated, name: w.strings.index("truncated stack"), at: at, end: at,
+				w.mark(&t.marks, marker{sort: markTruncated, name: w.strings.index("truncated stack"), at: at, end: at,
 					text: s.Why.String(), looks: s.Looks})
 			}
 		}
@@ -175,7 +175,7 @@ const (
 	phaseInterval = 1
 )
 
-func (w *writer) markerTable(m *marks) {
+func (w *writer) markerTable(m *markers) {
 	n := len(m.list)
 	w.begin("", n)
 	w.Raw(`,"data":`)
@@ -201,7 +201,7 @@ func (w *writer) markerTable(m *marks) {
 	w.Raw("}")
 }
 
-func (w *writer) payload(m *mark) {
+func (w *writer) payload(m *marker) {
 	data := map[string]any{"type": m.sort}
 	text := output.Printable(m.text)
 	switch m.sort {

@@ -8,8 +8,8 @@ import (
 
 // TestMarkerTextIsCut: a long text of a file does not stand in each of many markers.
 func TestMarkerTextIsCut(t *testing.T) {
-	w, to := &writer{}, &marks{}
-	w.mark(to, mark{sort: markProcess, text: "x" + strings.Repeat("\u00e4", 100_000)})
+	w, to := &writer{}, &markers{}
+	w.mark(to, marker{sort: markProcess, text: "x" + strings.Repeat("\u00e4", 100_000)})
 	if got := to.list[0].text; len(got) > maxText+3 || !utf8.ValidString(got) {
 		t.Errorf("%d bytes, %.20q", len(got), got)
 	}

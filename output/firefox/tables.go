@@ -107,7 +107,7 @@ func (w *writer) orNull(name string, n int, value func(i int) int) {
 	})
 }
 
-func (w *writer) same(name string, n int, value string) {
+func (w *writer) repeatColumn(name string, n int, value string) {
 	w.Raw(`,"` + name + `":`)
 	w.List(n, func(int) { w.Raw(value) })
 }
@@ -122,24 +122,24 @@ func (w *writer) shared() {
 	n := len(w.tables.images)
 	w.begin(",\n\"resourceTable\":", n)
 	w.column("name", n, func(i int) int { return w.tables.libs[i] })
-	w.same("host", n, "null")
-	w.same("type", n, "1") // a library
+	w.repeatColumn("host", n, "null")
+	w.repeatColumn("type", n, "1") // a library
 	w.column("lib", n, func(i int) int { return i })
 	w.begin("},\n\"nativeSymbols\":", 0)
 	for _, c := range []string{"libIndex", "address", "name", "functionSize"} {
-		w.same(c, 0, "")
+		w.repeatColumn(c, 0, "")
 	}
 	n = len(w.tables.sources)
 	w.begin("},\n\"sources\":", n)
-	w.same("id", n, "null")
+	w.repeatColumn("id", n, "null")
 	w.column("filename", n, func(i int) int { return w.tables.files[i] })
-	w.same("startLine", n, "1")
-	w.same("startColumn", n, "1")
-	w.same("sourceMapURL", n, "null")
-	w.same("content", n, "null")
+	w.repeatColumn("startLine", n, "1")
+	w.repeatColumn("startColumn", n, "1")
+	w.repeatColumn("sourceMapURL", n, "null")
+	w.repeatColumn("content", n, "null")
 	w.begin("},\n\"sourceLocationTable\":", 0)
 	for _, c := range []string{"source", "line", "column"} {
-		w.same(c, 0, "")
+		w.repeatColumn(c, 0, "")
 	}
 	w.Raw("},\n\"stringArray\":")
 	w.List(len(w.strings.list), func(i int) { w.Text(w.strings.list[i]) })
@@ -175,7 +175,7 @@ func (w *writer) frameTable() {
 		at[i] = placeOf(&frames[i])
 	}
 	w.begin("", n)
-	w.same("address", n, "-1")
+	w.repeatColumn("address", n, "-1")
 	w.column("inlineDepth", n, func(i int) int { return int(frames[i].Depth) })
 	w.orNull("category", n, func(i int) int { return at[i].category })
 	w.orNull("subcategory", n, func(i int) int {
@@ -185,16 +185,16 @@ func (w *writer) frameTable() {
 		return at[i].sub
 	})
 	w.column("func", n, func(i int) int { return w.tables.funcOf[frames[i].Func] })
-	w.same("nativeSymbol", n, "null")
-	w.same("innerWindowID", n, "0")
+	w.repeatColumn("nativeSymbol", n, "null")
+	w.repeatColumn("innerWindowID", n, "0")
 	w.orNull("line", n, func(i int) int {
 		if frames[i].Line <= 0 {
 			return none
 		}
 		return int(frames[i].Line)
 	})
-	w.same("column", n, "null")
-	w.same("originalLocation", n, "null")
+	w.repeatColumn("column", n, "null")
+	w.repeatColumn("originalLocation", n, "null")
 	w.Raw("}")
 }
 
@@ -203,8 +203,8 @@ func (w *writer) funcTable() {
 	n := len(t.funcs)
 	w.begin("", n)
 	w.column("name", n, func(i int) int { return t.names[i] })
-	w.same("isJS", n, "false")
-	w.same("relevantForJS", n, "false")
+	w.repeatColumn("isJS", n, "false")
+	w.repeatColumn("relevantForJS", n, "false")
 	w.column("resource", n, func(i int) int {
 		if at, ok := t.image[t.funcs[i].Module]; ok {
 			return at
@@ -217,8 +217,8 @@ func (w *writer) funcTable() {
 		}
 		return none
 	})
-	w.same("lineNumber", n, "null")
-	w.same("columnNumber", n, "null")
-	w.same("originalLocation", n, "null")
+	w.repeatColumn("lineNumber", n, "null")
+	w.repeatColumn("columnNumber", n, "null")
+	w.repeatColumn("originalLocation", n, "null")
 	w.Raw("}")
 }

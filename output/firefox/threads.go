@@ -11,14 +11,14 @@ import (
 	"goprof/profile"
 )
 
-// thread is a track of the viewer's.
-type thread struct {
+// viewerThread is a track of the viewer's.
+type viewerThread struct {
 	name   string
 	tid    string // JSON
 	isMain bool
 	from   int64 // the first sample
 	rows   []row
-	marks  marks
+	marks  markers
 }
 
 // row is a sample as the viewer has it. One that stands for many looks at a thread that did not move has two rows, the
@@ -42,7 +42,7 @@ func (w *writer) makeThreads() {
 		used[w.threads[0].tid] = true
 	}
 	for i, tr := range w.t.Tracks {
-		t := &thread{name: cmp.Or(tr.Name, tr.Title())}
+		t := &viewerThread{name: cmp.Or(tr.Name, tr.Title())}
 		if tr.Virtual || tr.Group {
 			t.name = tr.Title()
 		}
@@ -54,7 +54,7 @@ func (w *writer) makeThreads() {
 		w.makeRows(t, tr)
 		w.markStates(t, tr)
 		w.markTruncated(t, tr)
-		slices.SortStableFunc(t.marks.list, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
+		slices.SortStableFunc(t.marks.list, func(a, b marker) int { return cmp.Compare(a.at, b.at) })
 		w.threads = append(w.threads, t)
 	}
 	if len(w.threads) == 0 { // the viewer does not load a file without any
@@ -66,8 +66,9 @@ func (w *writer) makeThreads() {
 // has one at the beginning and one at the end that have no stack and weigh nothing.
 func (w *writer) addProcess(name string) {
 	end := min(max(int64(w.t.Info.Meta.Duration), w.latest, int64(time.Millisecond)), maxTime)
-	w.threads = append(w.threads, &thread{name: name, isMain: true, marks: w.process, rows: []row{{}, {at: w.see(end)}},
-		tid: strconv.Quote(strconv.Itoa(w.t.Info.Meta.PID) + "-process")})
+	w.threads = append(w.threads, &viewerThread{name: name, isMain: true, marks: w.process,
+		rows: []row{{}, {at: w.see(end)}},
+		tid:  strconv.Quote(strconv.Itoa(w.t.Info.Meta.PID) + "-process")})
 }
 
 // tidOf tells tracks apart. Virtual threads and groups have no tid of the kernel's.
@@ -83,7 +84,7 @@ func tidOf(tr *timeline.Track, i int) string {
 	return strconv.Itoa(tr.TID)
 }
 
-func (w *writer) makeRows(t *thread, tr *timeline.Track) {
+func (w *writer) makeRows(t *viewerThread, tr *timeline.Track) {
 	sorted := true
 	add := func(r row) {
 		sorted = sorted && (len(t.rows) == 0 || t.rows[len(t.rows)-1].at <= r.at)
@@ -146,7 +147,7 @@ func (w *writer) see(at int64) int64 {
 	return at
 }
 
-func (w *writer) thread(t *thread) {
+func (w *writer) thread(t *viewerThread) {
 	w.Raw("\n" + `{"processType":"default","processStartupTime":0,"processShutdownTime":null,"registerTime":`)
 	w.Ms(t.from)
 	w.Raw(`,"unregisterTime":null,"pausedRanges":[],"showMarkersInTimeline":true,"name":`)

@@ -15,7 +15,7 @@ import (
 
 // decoded is load.js in Go: a page's samples.
 type decoded struct {
-	page
+	timePage
 	stacks  []string // of nodes: names, root first
 	entries []decodedEntry
 }
@@ -33,7 +33,7 @@ func decode(t testing.TB, html []byte) *decoded {
 	_, rest, _ := bytes.Cut(html, []byte(`<script id="data" type="application/json">`))
 	data, _, _ := bytes.Cut(rest, []byte(`</script>`))
 	d := &decoded{}
-	if err := json.Unmarshal(data, &d.page); err != nil {
+	if err := json.Unmarshal(data, &d.timePage); err != nil {
 		t.Fatal(err)
 	}
 	d.stacks = stacksOf(t, &d.Graph, unpack(t, d.Nodes))

@@ -19,8 +19,8 @@ import (
 // maxShown bounds the frames of a page: some four bytes each.
 const maxShown = 400_000
 
-// page is what the script is given; load.js takes it apart.
-type page struct {
+// timePage is what the script is given; load.js takes it apart.
+type timePage struct {
 	About [][2]string `json:"about"`
 	Unit  string      `json:"unit"` // profile.Weight: what is counted; times are microseconds
 	flame.Graph
@@ -46,9 +46,9 @@ type page struct {
 	Looks   int64  `json:"looks"`
 }
 
-func (h *heat) encode(o Options) (*page, error) {
+func (h *heat) encode(o Options) (*timePage, error) {
 	g := &h.grid
-	p := &page{
+	p := &timePage{
 		Unit:  h.unit.weight.String(),
 		Start: float64(g.start) / 1e6, Seconds: float64(g.length) / 1e9, Cell: float64(g.cell) / 1e9,
 		Rows: g.rows, Columns: g.columns,
@@ -85,7 +85,7 @@ func (h *heat) order() {
 
 // place encodes the tree, without frames of less weight than least if there are too many, and gives the entries the
 // places of their nodes in it.
-func (h *heat) place(p *page) (least int64) {
+func (h *heat) place(p *timePage) (least int64) {
 	tree := &h.stacks.tree
 	least = leastShown(tree, maxShown)
 	places := make([]int32, len(tree.Nodes))
@@ -121,7 +121,7 @@ func leastShown(t *output.Tree, most int) int64 {
 }
 
 // pack writes the columns of numbers.
-func (p *page) pack(list []entry) error {
+func (p *timePage) pack(list []entry) error {
 	rank, nodes := rankStacks(list)
 	p.Stacks = len(nodes)
 	b := make([]byte, 0, 4*len(list)+3*len(nodes))
@@ -183,7 +183,7 @@ func pack(b []byte) (string, error) {
 }
 
 // about says what a reader of the page must know of how it was made.
-func (h *heat) about(p *page, least int64) (facts [][2]string) {
+func (h *heat) about(p *timePage, least int64) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
 	}

@@ -11,7 +11,7 @@ import (
 // heat is a recording as it is drawn.
 type heat struct {
 	entries
-	stacks  *stacks
+	stacks  *stackTree
 	lanes   *lanes
 	unit    unit
 	samples int64 // looks

@@ -8,8 +8,8 @@ import (
 // maxNodes bounds the tree while samples are read: some 100 bytes each.
 const maxNodes = 1 << 21
 
-// stacks is the tree of all stacks, with labels as collapsed files have them.
-type stacks struct {
+// stackTree is the tree of all stacks, with labels as collapsed files have them.
+type stackTree struct {
 	tree   output.Tree
 	labels map[output.Name]int32
 	edges  map[edge]int32 // by label
@@ -25,13 +25,13 @@ type call struct {
 	kind   profile.Kind
 }
 
-func newStacks() *stacks {
-	return &stacks{tree: output.Tree{Nodes: make([]output.TreeNode, 1)},
+func newStacks() *stackTree {
+	return &stackTree{tree: output.Tree{Nodes: make([]output.TreeNode, 1)},
 		labels: make(map[output.Name]int32), edges: make(map[edge]int32), calls: make(map[call]int32)}
 }
 
 // add finds the node of a sample's stack.
-func (s *stacks) add(sample *profile.Sample) int32 {
+func (s *stackTree) add(sample *profile.Sample) int32 {
 	at, ok := int32(0), true
 	stack := sample.Stack
 	if stack == nil {
@@ -57,7 +57,7 @@ func (s *stacks) add(sample *profile.Sample) int32 {
 	return at
 }
 
-func (s *stacks) frame(parent int32, f *profile.Frame) (node int32, ok bool) {
+func (s *stackTree) frame(parent int32, f *profile.Frame) (node int32, ok bool) {
 	key := call{f.Func, parent, f.Kind}
 	if node, ok = s.calls[key]; ok {
 		return node, true
@@ -72,7 +72,7 @@ func (s *stacks) frame(parent int32, f *profile.Frame) (node int32, ok bool) {
 }
 
 // child finds or makes a node. ok is false if there is no room: the parent stands for it.
-func (s *stacks) child(parent int32, name output.Name) (node int32, ok bool) {
+func (s *stackTree) child(parent int32, name output.Name) (node int32, ok bool) {
 	label, known := s.labels[name]
 	if !known {
 		label = int32(len(s.tree.Labels))

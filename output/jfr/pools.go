@@ -63,7 +63,7 @@ type methodText struct {
 	sort codeSort
 }
 
-// codeSort is what a Func's kind makes of its name: a method of a class, or one of those that have no class.
+// codeSort tells how a Func becomes a method of JFR: its name has a class, or it is of a sort of code that has none.
 type codeSort uint8
 
 const (
@@ -73,7 +73,7 @@ const (
 	gapCode
 	stateCode
 	kernelCode
-	truncation // no code: the root of a stack that does not reach its thread's
+	truncation // no code: stands for the missing root of a stack
 )
 
 // sortClasses stand for the class of code that has no class and no image.
@@ -180,8 +180,8 @@ func (p *pools) size() int {
 	return data + 16*len(p.stackOf.slots) + 32*len(p.seenOf) + 64*entries
 }
 
-// again reports whether the chunk has the constant already, and notes that it does from now on.
-func (p *pools) again(c *constant) bool {
+// markWritten reports whether the chunk has the constant already, and notes that it does from now on.
+func (p *pools) markWritten(c *constant) bool {
 	if c.chunk == p.chunk {
 		return true
 	}
@@ -189,8 +189,8 @@ func (p *pools) again(c *constant) bool {
 	return false
 }
 
-// next is a constant with a new key, which is not in the chunk yet.
-func (p *pool) next() *constant {
+// newConstant is a constant with a new key, which is not in the chunk yet.
+func (p *pool) newConstant() *constant {
 	p.last++
 	return &constant{key: p.last}
 }
@@ -198,10 +198,10 @@ func (p *pool) next() *constant {
 func (p *pools) symbol(text string) uint64 {
 	c, ok := p.symbolOf[text]
 	if !ok {
-		c = p.symbols.next()
+		c = p.symbols.newConstant()
 		p.symbolOf[text] = c
 	}
-	if !p.again(c) {
+	if !p.markWritten(c) {
 		p.symbols.add(c.key)
 		p.symbols.data = appendText(p.symbols.data, text)
 	}
@@ -211,10 +211,10 @@ func (p *pools) symbol(text string) uint64 {
 func (p *pools) class(of classKey) uint64 {
 	c, ok := p.classOf[of]
 	if !ok {
-		c = p.classes.next()
+		c = p.classes.newConstant()
 		p.classOf[of] = c
 	}
-	if p.again(c) {
+	if p.markWritten(c) {
 		return c.key
 	}
 	symbol := p.symbol(strings.ReplaceAll(of.name, ".", "/"))
@@ -244,12 +244,12 @@ func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
 	if !ok {
 		text := methodText{*fn, sort}
 		if c, ok = p.methodBy[text]; !ok {
-			c = p.methods.next()
+			c = p.methods.newConstant()
 			p.methodBy[text] = c
 		}
 		p.methodOf[k] = c
 	}
-	if p.again(c) {
+	if p.markWritten(c) {
 		return c.key
 	}
 	class, name, source := split(fn, sort)
@@ -313,7 +313,7 @@ func (p *pools) isTID(t *profile.Thread) bool {
 // frame (jdk.jfr.internal.query.FieldBuilder, configureTopFrameField: List.getFirst).
 const noStack = 0
 
-// stack finds or makes the constant of a stack. A stack's frames in their encoded form are what it is known by.
+// stack finds or makes the constant of a stack. Two stacks are the same if their encoded frames are.
 func (p *pools) stack(s *profile.Stack) uint64 {
 	if s == nil || len(s.Frames) == 0 && s.Truncated == profile.Whole {
 		return noStack
@@ -366,7 +366,7 @@ func (p *pools) frame(b []byte, f *profile.Frame) []byte {
 // not share one.
 type stackHash [2]uint64
 
-// hash takes a Func for its address. No other Func can have it as long as methodOf holds the first.
+// hash takes a Func's address for the Func. As long as methodOf holds the Func, no other one can have that address.
 func (p *pools) hash(s *profile.Stack) stackHash {
 	x, y := p.seeds[0], p.seeds[1]
 	x += uint64(s.Truncated)

@@ -82,7 +82,7 @@ func (r *redactor) chunk() error {
 	if bad := r.readAll(); bad != nil {
 		return bad
 	}
-	r.symbols.next()
+	r.symbols.beginChunk()
 	r.sources = make(map[uint64]string)
 	r.plans = make(map[*class]*plan)
 	events := &spilled{make: r.spill}

@@ -184,8 +184,8 @@ func newSymbolTable() *symbolTable {
 // begin returns the symbols of the chunk that ends: of its events and, from now on, of its constants.
 func (t *symbolTable) begin() *usedSymbols { return t.open }
 
-// next begins a chunk.
-func (t *symbolTable) next() {
+// beginChunk forgets what was true of the chunk before.
+func (t *symbolTable) beginChunk() {
 	t.open = &usedSymbols{seen: make(map[uint64]bool)}
 	if len(t.keys) > maxSymbols {
 		clear(t.keys) // a text that comes again gets a key that nobody has had

@@ -99,18 +99,18 @@ type fieldDef struct {
 	name  string
 	typ   typeID
 	label string
-	as    contents
+	as    fieldUnit
 	ref   bool // a key of the type's constant pool
 	array bool
 }
 
-// contents is what a number means, as an annotation says it.
-type contents uint8
+// fieldUnit is what a number means, as an annotation says it.
+type fieldUnit uint8
 
 const (
-	plain  contents = iota
-	ticks           // a time, in ticks
-	millis          // a time, in ms since 1970
+	plain  fieldUnit = iota
+	ticks            // a time, in ticks
+	millis           // a time, in ms since 1970
 	tickSpan
 	nanoSpan
 	unsigned

@@ -37,7 +37,7 @@ func openCollapsed(from io.Reader, name string) (*collapsedFile, error) {
 		return nil, err
 	}
 	c := &collapsedFile{tree: tree, what: make([]label, len(tree.Labels))}
-	c.about = Info{Name: filepath.Base(name), Format: "collapsed"}
+	c.about = Info{Name: filepath.Base(name), Format: Collapsed}
 	for i, l := range tree.Labels {
 		c.what[i] = labelOf(l)
 		c.about.Threads = c.about.Threads || c.what[i].thread != nil

@@ -21,7 +21,7 @@ type jfrFile struct {
 }
 
 func openJFR(file io.ReaderAt, size int64, name string, o Options) (*jfrFile, error) {
-	f := &jfrFile{file: file, size: size, about: Info{Name: name, Format: "jfr", Timed: true, Threads: true, States: true}}
+	f := &jfrFile{file: file, size: size, about: Info{Name: name, Format: JFR, Timed: true, Threads: true, States: true}}
 	scan := newScan()
 	if err := scan.run(file, size); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func openPProf(from io.Reader, name string, o Options) (*pprofFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pprofFile{file: file, about: Info{Name: name, Format: "pprof", Meta: file.Meta}}
+	p := &pprofFile{file: file, about: Info{Name: name, Format: Pprof, Meta: file.Meta}}
 	if err := p.choose(o.Event); err != nil {
 		return nil, err
 	}

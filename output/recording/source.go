@@ -18,10 +18,17 @@ type Source interface {
 	Each(visit func(*profile.Sample) error) error
 }
 
+// Formats of files, by their content.
+const (
+	JFR       = "jfr"
+	Pprof     = "pprof"
+	Collapsed = "collapsed"
+)
+
 // Info is what is known of a recording.
 type Info struct {
 	Name   string // of the file, without folders
-	Format string // "jfr", "pprof", "collapsed"
+	Format string // JFR, Pprof, Collapsed
 	Meta   profile.Meta
 	// Timed says that samples have their times. Those of a file without times have none at all.
 	Timed bool

@@ -42,9 +42,9 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 		return nil, &Lacks{Problem: fmt.Sprintf("it does not say %s", weightWords[s.weight]), Remedy: "--weight samples"}
 	}
 	// A collapsed file has these as stacks.
-	if a := i.Summary; a != nil && i.Format == "jfr" && s.weight == profile.CPUTime {
-		s.rest(profile.NotSampled, a.Times.NotSampled)
-		s.rest(profile.ExitedThreads, a.Times.Exited)
+	if a := i.Summary; a != nil && i.Format == JFR && s.weight == profile.CPUTime {
+		s.addRest(profile.NotSampled, a.Times.NotSampled)
+		s.addRest(profile.ExitedThreads, a.Times.Exited)
 	}
 	return s.p, nil
 }
@@ -136,7 +136,7 @@ func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	return s.Looks()
 }
 
-func (s *summer) rest(why string, d time.Duration) {
+func (s *summer) addRest(why string, d time.Duration) {
 	if d > 0 {
 		s.p.SetTime(why, d)
 	}

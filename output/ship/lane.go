@@ -188,7 +188,7 @@ func sleepFor(ctx context.Context, d time.Duration) bool {
 }
 
 // attempt tries to send one message. wait says when the next attempt may be made, 0 if the message is done with.
-func (l *lane) attempt(ctx context.Context, e *entry, pace *backoff) (wait time.Duration) {
+func (l *lane) attempt(ctx context.Context, e *spooled, pace *backoff) (wait time.Duration) {
 	message, err := l.spool.read(e)
 	if err == nil {
 		within, cancel := context.WithTimeout(ctx, l.timeout)
@@ -227,7 +227,7 @@ const (
 // maxDoubts is how often a message is sent that may be to blame itself: over half a minute.
 const maxDoubts = 6
 
-func fateOf(e *entry, err error) fate {
+func fateOf(e *spooled, err error) fate {
 	var partial *Partial
 	var bad *damage
 	switch {
@@ -246,7 +246,7 @@ func fateOf(e *entry, err error) fate {
 }
 
 // done counts a message that left the spool.
-func (l *lane) done(e *entry, f fate, err error) {
+func (l *lane) done(e *spooled, f fate, err error) {
 	switch f {
 	case sent:
 		l.count.Sent.add(e.looks)

@@ -16,8 +16,8 @@ const (
 	maxStranded = 8 << 20
 )
 
-// entry is one message that waits.
-type entry struct {
+// spooled is one message that waits.
+type spooled struct {
 	number uint64
 	size   int64
 	looks  int64
@@ -34,7 +34,7 @@ type spool struct {
 	max    int64
 
 	mu       sync.Mutex
-	entries  []*entry // the oldest first
+	entries  []*spooled // the oldest first
 	bytes    int64
 	stranded int64 // of bytes: in memory
 	next     uint64
@@ -44,7 +44,7 @@ type spool struct {
 // on disk.
 func (s *spool) put(message []byte, looks int64, at time.Time) (dropped []Amount, diskErr error) {
 	s.mu.Lock()
-	e := &entry{number: s.next, size: int64(len(message)), looks: looks, at: at}
+	e := &spooled{number: s.next, size: int64(len(message)), looks: looks, at: at}
 	s.next++
 	gone := s.makeRoom(e.size, s.max)
 	s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *spool) put(message []byte, looks int64, at time.Time) (dropped []Amount
 }
 
 // makeRoom takes the oldest entries out until a new one fits.
-func (s *spool) makeRoom(size, limit int64) (gone []*entry) {
+func (s *spool) makeRoom(size, limit int64) (gone []*spooled) {
 	for i := 0; i < len(s.entries) && (s.bytes+size > limit || len(s.entries) >= maxEntries); {
 		if s.entries[i].held {
 			i++
@@ -103,7 +103,7 @@ func (s *spool) take(i int) {
 }
 
 // forget removes the files of entries that were taken out.
-func (s *spool) forget(gone []*entry) (dropped []Amount) {
+func (s *spool) forget(gone []*spooled) (dropped []Amount) {
 	for _, e := range gone {
 		dropped = append(dropped, Amount{1, e.looks})
 		s.removeFile(e)
@@ -111,14 +111,14 @@ func (s *spool) forget(gone []*entry) (dropped []Amount) {
 	return dropped
 }
 
-func (s *spool) removeFile(e *entry) {
+func (s *spool) removeFile(e *spooled) {
 	if e.data == nil && s.folder != nil {
 		s.folder.Remove(fileName(e.number)) // what stays is sent twice after a restart, which at least once allows
 	}
 }
 
 // hold is the next message to send, nil if there is none. Nothing drops it until release or drop.
-func (s *spool) hold() *entry {
+func (s *spool) hold() *spooled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.entries) == 0 {
@@ -128,14 +128,14 @@ func (s *spool) hold() *entry {
 	return s.entries[0]
 }
 
-func (s *spool) release(e *entry) {
+func (s *spool) release(e *spooled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.held = false
 }
 
 // read is what an entry holds.
-func (s *spool) read(e *entry) ([]byte, error) {
+func (s *spool) read(e *spooled) ([]byte, error) {
 	if e.data != nil {
 		return e.data, nil
 	}
@@ -143,7 +143,7 @@ func (s *spool) read(e *entry) ([]byte, error) {
 }
 
 // drop takes out what is delivered, refused or damaged. Its file is removed before.
-func (s *spool) drop(e *entry) {
+func (s *spool) drop(e *spooled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := slices.Index(s.entries, e); i >= 0 {

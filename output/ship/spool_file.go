@@ -43,7 +43,7 @@ func numberOf(name string) (uint64, bool) {
 }
 
 // writeMessage writes a file that is there whole or not at all, unless the machine itself stops.
-func writeMessage(folder *os.Root, e *entry, message []byte) error {
+func writeMessage(folder *os.Root, e *spooled, message []byte) error {
 	head := make([]byte, headerSize, headerSize+len(message))
 	copy(head, fileMagic)
 	binary.LittleEndian.PutUint64(head[16:], uint64(len(message)))
@@ -142,7 +142,7 @@ func damagedFile(number uint64, problem string) error { return &damage{number, p
 const maxLooks = 1 << 40
 
 // found is the entry of a file that an earlier goprof has left.
-func found(folder *os.Root, number uint64) (*entry, error) {
+func found(folder *os.Root, number uint64) (*spooled, error) {
 	f, size, err := openMessage(folder, number)
 	if err != nil {
 		return nil, err
@@ -153,6 +153,6 @@ func found(folder *os.Root, number uint64) (*entry, error) {
 		return nil, damagedFile(number, err.Error())
 	}
 	looks := binary.LittleEndian.Uint64(head[32:])
-	return &entry{number: number, size: size - headerSize, looks: int64(min(looks, maxLooks)),
+	return &spooled{number: number, size: size - headerSize, looks: int64(min(looks, maxLooks)),
 		at: time.Unix(0, int64(binary.LittleEndian.Uint64(head[24:])))}, nil
 }

@@ -90,7 +90,7 @@ func (s *spool) recover() error {
 			break
 		}
 	}
-	slices.SortFunc(s.entries, func(a, b *entry) int { return cmp.Compare(a.number, b.number) })
+	slices.SortFunc(s.entries, func(a, b *spooled) int { return cmp.Compare(a.number, b.number) })
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (s *spool) find(name string) {
 	}
 	e, err := found(s.folder, number)
 	if err != nil {
-		e = &entry{number: number}
+		e = &spooled{number: number}
 	}
 	s.entries = append(s.entries, e)
 	s.bytes += e.size

@@ -213,7 +213,7 @@ func FuzzSpoolFile(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	e := &entry{number: 1, looks: 3, at: time.Unix(1, 0)}
+	e := &spooled{number: 1, looks: 3, at: time.Unix(1, 0)}
 	if err := writeMessage(dir, e, []byte("message")); err != nil {
 		f.Fatal(err)
 	}

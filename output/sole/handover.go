@@ -22,8 +22,8 @@ const (
 )
 
 const (
-	// askAhead is how long before the moment it is asked for, and withdrawAhead until when the other one may agree: it
-	// has that long to keep its word.
+	// askAhead is how long before the moment the question is asked. Up to withdrawAhead before the moment the other one
+	// may agree. So it has withdrawAhead to end in time.
 	askAhead, withdrawAhead = 3 * time.Second, time.Second
 	// askEvery is how often the answer is looked for.
 	askEvery = 20 * time.Millisecond
@@ -32,8 +32,8 @@ const (
 // ErrNoAnswer: the goprof that has the folder did not agree. It may be an older one, or stopped.
 var ErrNoAnswer = errors.New("the goprof that uses the folder does not answer")
 
-// Ask asks the goprof that has a folder to end at a moment that it returns. Until a second before that moment the other
-// one may agree; where it does not, nothing has changed.
+// Ask asks the goprof that has a folder to end at a moment, and returns that moment. The other one may agree until
+// withdrawAhead before it. If the other one does not agree, nothing has changed.
 func Ask(ctx context.Context, dir string) (at time.Time, err error) {
 	folder, err := os.OpenRoot(dir)
 	if err != nil {
@@ -91,8 +91,8 @@ func Asked(dir string) (at time.Time, ok bool) {
 	return at, folder.Rename(asked, agreed) == nil // else it is withdrawn
 }
 
-// readQuestion reads the file asked. Others may write into the folder: what is no file there, a pipe say, is not waited
-// for.
+// readQuestion reads the file asked. Others may write into the folder, so the name may be that of a pipe: readQuestion
+// does not wait for its writer.
 func readQuestion(folder *os.Root) ([]byte, error) {
 	f, err := folder.OpenFile(asked, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

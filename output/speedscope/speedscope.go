@@ -37,7 +37,7 @@ func Write(to io.Writer, src recording.Source, o Options) error {
 			o.Tell(n)
 		}
 	}
-	w := writer{t: t, JSON: timeline.NewJSON(to), texts: make(map[int32]string)}
+	w := trackWriter{t: t, JSON: timeline.NewJSON(to), texts: make(map[int32]string)}
 	w.file(notes)
 	return w.Flush()
 }
@@ -47,7 +47,7 @@ func collect(src recording.Source, o Options, maxFrames int) (*timeline.Timeline
 		Tracks: o.Tracks, Merge: true})
 }
 
-type writer struct {
+type trackWriter struct {
 	*timeline.JSON
 	t     *timeline.Timeline
 	path  []int32
@@ -56,7 +56,7 @@ type writer struct {
 	kept  int              // bytes of them
 }
 
-func (w *writer) file(notes []string) {
+func (w *trackWriter) file(notes []string) {
 	w.Raw(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":`)
 	w.Text(strings.TrimSpace("goprof " + w.t.Info.Meta.Version))
 	w.Raw(`,"name":`)
@@ -85,7 +85,7 @@ func name(i *recording.Info, notes []string) string {
 	return strings.Join(append(parts, notes...), ", ")
 }
 
-func (w *writer) frame(i int) {
+func (w *trackWriter) frame(i int) {
 	f := &w.t.Frames[i]
 	w.Raw(`{"name":`)
 	w.Text(cmp.Or(f.Func.Name, "[unknown]"))
@@ -101,7 +101,7 @@ func (w *writer) frame(i int) {
 }
 
 // profiles writes one for each track. speedscope refuses a file without any, so there is an empty one if need be.
-func (w *writer) profiles() {
+func (w *trackWriter) profiles() {
 	tracks := w.t.Tracks
 	if len(tracks) == 0 {
 		tracks = []*timeline.Track{{Name: "no samples"}}
@@ -109,7 +109,7 @@ func (w *writer) profiles() {
 	w.List(len(tracks), func(i int) { w.profile(tracks[i]) })
 }
 
-func (w *writer) profile(tr *timeline.Track) {
+func (w *trackWriter) profile(tr *timeline.Track) {
 	w.Raw("\n" + `{"type":"sampled","name":`)
 	w.Text(tr.Title())
 	w.Raw(`,"unit":"` + unit(w.t.Value) + `","startValue":0,"endValue":`)
@@ -125,7 +125,7 @@ func (w *writer) profile(tr *timeline.Track) {
 const maxTexts = 32 << 20
 
 // stack writes a stack's frames. Most stacks of a recording come again, so their texts are kept.
-func (w *writer) stack(node int32) {
+func (w *trackWriter) stack(node int32) {
 	text, known := w.texts[node]
 	if !known {
 		w.path = w.t.Path(node, w.path)

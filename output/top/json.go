@@ -10,10 +10,10 @@ import (
 // The JSON of a reading. Names never change their meaning.
 type (
 	jsonReading struct {
-		Threads []jsonThread `json:"threads"`
-		Methods []jsonMethod `json:"methods"`
+		Threads []jsonTopThread `json:"threads"`
+		Methods []jsonMethod    `json:"methods"`
 	}
-	jsonThread struct {
+	jsonTopThread struct {
 		TID   int     `json:"tid"`
 		Name  string  `json:"name"`
 		State string  `json:"state"`
@@ -31,9 +31,9 @@ type (
 // JSON writes the threads, those that used most CPU first, and the methods, those that ran most first. Text of the
 // target is as the target has it, escaped as JSON asks.
 func JSON(to io.Writer, r *Reading) error {
-	j := jsonReading{Threads: []jsonThread{}, Methods: []jsonMethod{}}
+	j := jsonReading{Threads: []jsonTopThread{}, Methods: []jsonMethod{}}
 	for _, t := range sortedThreads(r.Threads, ByCPU, false) {
-		row := jsonThread{TID: t.TID, Name: t.Name, State: t.State, CPU: rounded(t.CPU), Frame: t.Frame}
+		row := jsonTopThread{TID: t.TID, Name: t.Name, State: t.State, CPU: rounded(t.CPU), Frame: t.Frame}
 		if t.AllocKnown {
 			rate := int64(math.Round(t.Alloc))
 			row.Alloc = &rate

@@ -145,7 +145,7 @@ func (r *Redactor) bracket(label string) string {
 	switch {
 	case profile.IsState(label):
 		of = r.Class(of)
-	case what == "no unwind info":
+	case what == profile.NoUnwindInfo.String():
 		of = r.file(of)
 	default:
 		of = r.Text(of)

@@ -29,7 +29,7 @@ type Agent struct {
 	said     limiter
 	running  sync.WaitGroup
 
-	span       *span
+	span       *countedTime
 	rehearses  bool // no samples are taken yet
 	begins     chan struct{}
 	beats      int
@@ -399,7 +399,7 @@ func (a *Agent) handle(e event) {
 	}
 	switch {
 	case e.ended:
-		a.over(g, e, now)
+		a.endRecording(g, e, now)
 	case e.control != nil:
 		g.record.control = e.control
 		if a.rehearses {
@@ -412,8 +412,8 @@ func (a *Agent) handle(e event) {
 	}
 }
 
-// over ends a recording that has ended by itself.
-func (a *Agent) over(g *guest, e event, now time.Time) {
+// endRecording ends a recording that has ended by itself.
+func (a *Agent) endRecording(g *guest, e event, now time.Time) {
 	a.settle(g.record, now)
 	g.record.stop()
 	g.record, g.state, g.window = nil, idle, now

@@ -15,7 +15,7 @@ import (
 type batches struct {
 	mu      sync.Mutex
 	gather  *ship.Gatherer
-	span    *span
+	span    *countedTime
 	meta    profile.Meta
 	whose   resource.Attributes
 	began   time.Time
@@ -23,7 +23,7 @@ type batches struct {
 	broken  int64 // of these, stacks that do not reach their root
 }
 
-func newBatches(pools bool, of *span) *batches {
+func newBatches(pools bool, of *countedTime) *batches {
 	return &batches{span: of, gather: ship.NewGatherer(ship.GatherOptions{Pools: pools})}
 }
 

@@ -265,4 +265,4 @@ func (d *driven) opening() bool {
 	return false
 }
 
-func (d *driven) stateOf(pid int) state { return d.guests[pid].state }
+func (d *driven) stateOf(pid int) guestState { return d.guests[pid].state }

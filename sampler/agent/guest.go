@@ -10,16 +10,16 @@ import (
 	"goprof/sampler/diagnose"
 )
 
-// state is what an agent does with a JVM.
-type state uint8
+// guestState is what an agent does with a JVM.
+type guestState uint8
 
 const (
-	idle     state = iota // its CPU clock is read
-	opening               // it is attached to
-	recorded              // its samples are taken
-	denied                // nobody wants it
-	barred                // it cannot be recorded: see why
-	halted                // of the census only: idle or recorded, and stopped by a signal or a debugger
+	idle     guestState = iota // its CPU clock is read
+	opening                    // it is attached to
+	recorded                   // its samples are taken
+	denied                     // nobody wants it
+	barred                     // it cannot be recorded: see why
+	halted                     // of the census only: idle or recorded, and stopped by a signal or a debugger
 
 	numStates
 )
@@ -32,7 +32,7 @@ const stillBeats = 2
 // guest is one JVM.
 type guest struct {
 	Candidate
-	state state
+	state guestState
 	why   *diagnose.Cause // of barred
 	said  map[string]bool // causes that were told
 	retry time.Time       // of barred: try again; zero: never

@@ -125,7 +125,7 @@ var exposed = []metric{
 		func(m *Metrics) float64 { return m.used.Load() }},
 	{"rate_hertz", "gauge", "Samples for each second of CPU time, of a JVM that has its whole share.",
 		func(m *Metrics) float64 { return 1 / max(seconds(m.interval.Load()), 1e-6) }},
-	{"rate_part", "gauge", "Part of these samples that the budget lets be taken, of all JVMs together.",
+	{"rate_part", "gauge", "Part of these samples that the budget allows, of all JVMs together.",
 		func(m *Metrics) float64 { return m.factor.Load() }},
 	{"messages_unsaid_total", "counter", "Lines of the log that were left out, as there were too many.",
 		func(m *Metrics) float64 { return float64(m.unsaid.Load()) }},

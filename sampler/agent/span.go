@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// span is from when until when samples count. An agent that takes over from another one attaches to JVMs before, and
-// that other one ends when it begins: so each moment is one agent's.
-type span struct {
+// countedTime is from when until when samples count. An agent that takes over from another one attaches to JVMs before.
+// The other one ends when this one begins: so each moment is one agent's.
+type countedTime struct {
 	from, until atomic.Int64 // ns since 1970
 }
 
-func newSpan() *span {
-	s := &span{}
+func newSpan() *countedTime {
+	s := &countedTime{}
 	s.until.Store(math.MaxInt64)
 	return s
 }
 
-func (s *span) has(at int64) bool { return at >= s.from.Load() && at < s.until.Load() }
+func (s *countedTime) has(at int64) bool { return at >= s.from.Load() && at < s.until.Load() }
 
 // within is the part of a batch's time that counts.
-func (s *span) within(from, to time.Time) (time.Time, time.Time) {
+func (s *countedTime) within(from, to time.Time) (time.Time, time.Time) {
 	if at := s.from.Load(); from.UnixNano() < at {
 		from = time.Unix(0, at)
 	}

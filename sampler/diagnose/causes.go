@@ -39,8 +39,16 @@ type Cause struct {
 	Remedy string // a command; empty where there is none
 }
 
+// Names of causes that other code asks for.
+const (
+	notJava        = "not-java"
+	starting       = "starting"
+	securityModule = "security-module"
+	yama           = "yama"
+)
+
 // Passes reports whether the cause goes away by itself, soon.
-func (c *Cause) Passes() bool { return c.Name == "starting" }
+func (c *Cause) Passes() bool { return c.Name == starting }
 
 // Host is where causes are looked for. The zero Host is this machine.
 type Host struct {
@@ -83,10 +91,10 @@ func (h Host) Explain(pid int, err error) Cause {
 		return Cause{Class: NotJVM, Name: "other-cpu",
 			Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
 	case errors.Is(err, vmstructs.ErrStarting):
-		return Cause{Class: NotJVM, Name: "starting", Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}
+		return Cause{Class: NotJVM, Name: starting, Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}
 	case errors.Is(err, vmstructs.ErrZero):
 		return Cause{Class: NotJVM, Name: "zero",
-			Why:    "its JVM is a Zero VM, which keeps Java frames in its own way, and goprof reads the other HotSpot JVMs only",
+			Why:    "its JVM is a Zero VM, whose Java frames goprof cannot read",
 			Remedy: byJcmd(pid)}
 	case errors.Is(err, vmstructs.ErrNotHotSpot):
 		return h.explainOtherProgram(pid)
@@ -146,7 +154,7 @@ func byJcmd(pid int) string { return "jcmd " + strconv.Itoa(pid) + " Thread.prin
 
 // explainNotJava also thinks of who took a pid out of a container: 1, say.
 func (h Host) explainNotJava(pid int, c *Cause) {
-	c.Name, c.Why = "not-java", "it runs no JVM: no libjvm.so is mapped"
+	c.Name, c.Why = notJava, "it runs no JVM: no libjvm.so is mapped"
 	if s, ok := h.status(pid); ok {
 		c.Why = fmt.Sprintf("it runs no JVM (%s): no libjvm.so is mapped", s.Name)
 	}

@@ -48,14 +48,13 @@ func (h Host) ExplainForbidden(pid int) Cause {
 		return h.traced(tracer)
 	}
 	if name, no := h.seemsNoJVM(pid); no {
-		return Cause{Class: NotJVM, Name: "not-java", Remedy: h.list(),
-			Why: fmt.Sprintf("it seems to run no JVM (%s): none of its threads is called as one of a JVM's. The "+
-				"kernel forbids to "+
-				"look closer", name)}
+		return Cause{Class: NotJVM, Name: notJava, Remedy: h.list(),
+			Why: fmt.Sprintf("it seems to run no JVM (%s): none of its threads has the name of a JVM's thread. The "+
+				"kernel forbids a closer look", name)}
 	}
-	return Cause{Class: Forbidden, Name: "security-module",
-		Why: "the kernel forbids it by no rule that goprof knows; a security module (SELinux, AppArmor, BPF) " +
-			"or a sandbox may",
+	return Cause{Class: Forbidden, Name: securityModule,
+		Why: "the kernel forbids it, by no rule that goprof knows; the cause may be a security module " +
+			"(SELinux, AppArmor, BPF) or a sandbox",
 		Remedy: "sudo dmesg | grep -iE 'apparmor|avc|denied' | tail"}
 }
 
@@ -91,7 +90,7 @@ func (h Host) rule(pid int, self, them procfs.Status) (c Cause, applies bool) {
 		c.Name, c.Why = "more-capabilities", fmt.Sprintf("it has capabilities that goprof lacks (%#x, see capsh --decode)",
 			them.Permitted&^self.Permitted)
 	case scope > 0:
-		c.Name, c.Why = "yama", fmt.Sprintf("kernel.yama.ptrace_scope is %d: %s", scope, yamaMeaning(scope))
+		c.Name, c.Why = yama, fmt.Sprintf("kernel.yama.ptrace_scope is %d: %s", scope, yamaMeaning(scope))
 		c.Remedy = h.sudo() + ", or sudo sysctl kernel.yama.ptrace_scope=0"
 	default:
 		return Cause{}, false
@@ -101,7 +100,7 @@ func (h Host) rule(pid int, self, them procfs.Status) (c Cause, applies bool) {
 
 // yamaForbids is ptrace_scope 3, which counts for everybody.
 func yamaForbids() Cause {
-	return Cause{Class: Forbidden, Name: "yama",
+	return Cause{Class: Forbidden, Name: yama,
 		Why:    "kernel.yama.ptrace_scope is 3: nobody may trace, and only a restart of the machine changes that",
 		Remedy: "echo kernel.yama.ptrace_scope=0 | sudo tee /etc/sysctl.d/99-ptrace.conf; sudo reboot"}
 }
@@ -195,7 +194,7 @@ func (h Host) weakRoot(self procfs.Status, rule Cause) Cause {
 		c.Why += ", as in a container or a unit with CapabilityBoundingSet"
 		c.Remedy = inContainer
 	}
-	if rule.Name == "yama" {
+	if rule.Name == yama {
 		c.Why += "; " + rule.Why
 	}
 	return c

@@ -59,7 +59,7 @@ func (h Host) perfForbidden(pid int, self procfs.Status) Cause {
 		c.Why = h.perfLevel() + ": only who has CAP_PERFMON may use perf_event"
 	case !capable && pid != 0:
 		// The rules are those of ptrace for who only reads (PTRACE_MODE_READ_REALCREDS).
-		if other := h.ExplainForbidden(pid); other.Name != "security-module" && other.Name != "yama" {
+		if other := h.ExplainForbidden(pid); other.Name != securityModule && other.Name != yama {
 			return other
 		}
 		c.Why = "goprof lacks CAP_PERFMON (" + h.perfLevel() + ")"

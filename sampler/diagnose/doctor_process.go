@@ -105,7 +105,8 @@ func (h Host) checkVM(r *Report, p *process.Process, vm *vmstructs.VM) {
 		r.ok("JVM", "%s: tested", name)
 	} else {
 		r.warn("JVM", "goprof record --pid "+itoa(p.PID())+" -d 5s, and see how many stacks are truncated",
-			"%s: goprof is tested on %s; this one is read by what it exports", name, releases(vmstructs.TestedReleases()))
+			"%s: goprof is tested on %s, and reads this one by the fields that it exports",
+			name, releases(vmstructs.TestedReleases()))
 	}
 	checkFields(r, vm.Missing())
 }

@@ -36,7 +36,7 @@ func (h Host) lookAt(pid int) (JVM, bool) {
 		jvm.Problem = &c
 	case readable && libs.kind == unknownProgram && h.hasThread(pid, vmThreadName):
 		h.lookInto(&jvm, argv) // its libjvm.so was given another name
-		if c := jvm.Problem; c != nil && c.Name == "not-java" {
+		if c := jvm.Problem; c != nil && c.Name == notJava {
 			return JVM{}, false
 		}
 	case readable && launched && libs.launcher:

@@ -23,8 +23,8 @@ func Vendor(p *process.Process) string {
 }
 
 // vendor tells who built a JVM: IMPLEMENTOR in the file "release" at the root of its JDK,
-// two or three folders above libjvm.so (lib/server, jre/lib/amd64/server). The path is
-// the target's word, so it is followed inside the target's root only.
+// two or three folders above libjvm.so (lib/server, jre/lib/amd64/server). The target
+// chooses the path, so goprof follows it inside the target's root only.
 func vendor(p *process.Process, library string) string {
 	for dir, up := path.Dir(library), 0; up < 5 && dir != "/"; dir, up = path.Dir(dir), up+1 {
 		text, ok := readSmall(p, path.Join(dir, "release"))

@@ -42,7 +42,7 @@ const (
 // Gather looks at a JVM. An error is that it cannot be looked at, or has ended; what else could not be had is missing
 // in the evidence.
 func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []string, error) {
-	x := exam{opt: opt, evidence: &triage.Evidence{PID: pid}}
+	x := examination{opt: opt, evidence: &triage.Evidence{PID: pid}}
 	defer x.close()
 	if err := x.attach(pid); err != nil {
 		return nil, nil, err
@@ -71,8 +71,8 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 	return x.evidence, x.notes, nil
 }
 
-// exam is a look under way.
-type exam struct {
+// examination is a look under way.
+type examination struct {
 	opt      Options
 	session  *session.Session // of dumps and vitals
 	vitals   *vitals.Vitals
@@ -83,7 +83,7 @@ type exam struct {
 	notes    []string
 }
 
-func (x *exam) attach(pid int) (err error) {
+func (x *examination) attach(pid int) (err error) {
 	if x.session, err = session.Attach(pid); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (x *exam) attach(pid int) (err error) {
 	return nil
 }
 
-func (x *exam) close() {
+func (x *examination) close() {
 	if x.vitals != nil {
 		x.vitals.Close()
 	}
@@ -110,14 +110,14 @@ func (x *exam) close() {
 	}
 }
 
-func (x *exam) note(text string) {
+func (x *examination) note(text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.notes = append(x.notes, text)
 }
 
 // record begins both recordings. The function that it returns waits for their end.
-func (x *exam) record(ctx context.Context) (wait func()) {
+func (x *examination) record(ctx context.Context) (wait func()) {
 	var all sync.WaitGroup
 	for i, r := range []struct {
 		mode session.Mode
@@ -137,7 +137,7 @@ func (x *exam) record(ctx context.Context) (wait func()) {
 }
 
 // look reads and dumps until the time is over: a dump at the beginning, in the middle and at the end.
-func (x *exam) look(ctx context.Context) error {
+func (x *examination) look(ctx context.Context) error {
 	began := time.Now()
 	dumps := [...]time.Duration{0, x.opt.Duration / 2, x.opt.Duration}
 	tick := time.NewTicker(readEvery)
@@ -170,7 +170,7 @@ func (x *exam) look(ctx context.Context) error {
 	}
 }
 
-func (x *exam) read() error {
+func (x *examination) read() error {
 	r, err := x.vitals.Read()
 	if r != nil {
 		x.evidence.Readings = append(x.evidence.Readings, r)
@@ -178,7 +178,7 @@ func (x *exam) read() error {
 	return err
 }
 
-func (x *exam) dump(ctx context.Context) error {
+func (x *examination) dump(ctx context.Context) error {
 	at := time.Now()
 	threads, err := x.dumpAgain(ctx)
 	locks := x.locks && err == nil
@@ -197,7 +197,7 @@ func (x *exam) dump(ctx context.Context) error {
 // dumpTries bounds how often a dump is taken again for threads that a recording had stopped in that moment.
 const dumpTries = 3
 
-func (x *exam) dumpAgain(ctx context.Context) (threads []profile.ThreadDump, err error) {
+func (x *examination) dumpAgain(ctx context.Context) (threads []profile.ThreadDump, err error) {
 	for range dumpTries {
 		threads, err = x.session.Dump(session.DumpOptions{Wait: dumpWait, Locks: x.locks, Cancel: ctx})
 		if err != nil || !anyTraced(threads) {

@@ -16,7 +16,7 @@ import (
 
 // remotes finds the threads that wait in a system call for a connection that the process itself has opened. Nil: that
 // cannot be known here.
-func (x *exam) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, error) {
+func (x *examination) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, error) {
 	told := make(chan map[int]int, 1)
 	if !x.session.Guarded(func() { told <- x.descriptors(threads) }) { // what poll waits for is read from its memory
 		return nil, process.ErrSilent
@@ -51,7 +51,7 @@ func (x *exam) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, err
 const listening = "LISTEN"
 
 // descriptors tells for which descriptor threads wait in a system call, if it is a socket's.
-func (x *exam) descriptors(threads []profile.ThreadDump) map[int]int {
+func (x *examination) descriptors(threads []profile.ThreadDump) map[int]int {
 	dir := procfs.OpenDir(x.session.Process.PID())
 	defer dir.Close()
 	found := map[int]int{}
@@ -73,7 +73,7 @@ func (x *exam) descriptors(threads []profile.ThreadDump) map[int]int {
 }
 
 // descriptor is what a call with these arguments waits for.
-func (x *exam) descriptor(call arch.Call, first, second uint64) (fd int, ok bool) {
+func (x *examination) descriptor(call arch.Call, first, second uint64) (fd int, ok bool) {
 	switch call {
 	case arch.CallRead, arch.CallWrite, arch.CallConnect, arch.CallReceive, arch.CallSend:
 		return int(int32(first)), int32(first) >= 0

@@ -180,7 +180,7 @@ func (p *parser) line(line string) {
 		strings.HasPrefix(line, "Dynamic libraries:"), strings.HasPrefix(line, "Command Line:"):
 		p.part = "secret"
 	case p.part == "secret":
-	case p.within(line):
+	case p.parseListLine(line):
 	default:
 		p.fact(line)
 	}
@@ -234,8 +234,8 @@ func archOf(vm string) string {
 	return ""
 }
 
-// within is a line of a part that is a list.
-func (p *parser) within(line string) bool {
+// parseListLine reads a line of a part that is a list.
+func (p *parser) parseListLine(line string) bool {
 	r := p.r
 	switch p.part {
 	case "native", "java":

@@ -92,7 +92,7 @@ func (d *dump) keep(t *profile.ThreadDump, stack *profile.Stack) bool {
 const maxFrames = 16 << 20
 
 // describe is what is known of a thread besides its stack.
-func (d *dump) describe(t *thread) profile.ThreadDump {
+func (d *dump) describe(t *coreThread) profile.ThreadDump {
 	td := profile.ThreadDump{TID: t.TID, CPU: t.CPU, Java: t.java.Addr != 0 && !t.java.Compiler, Address: t.java.Addr}
 	if t.TID == d.out.PID {
 		td.CPU = 0 // the kernel gives the leader the time of all
@@ -133,10 +133,7 @@ func nameOfStack(s *profile.Stack) string {
 		if f == nil || s.Frames[i].Kind != profile.Native {
 			continue
 		}
-		name, _, _ := strings.Cut(f.Name, "(")
-		class, method, ok := strings.Cut(name, "::")
-		if ok && (method == "run" || method == "run_service" || method == "loop") && class != "Thread" &&
-			class != "NonJavaThread" && class != "ConcurrentGCThread" && class != "NamedThread" {
+		if class, ok := vmstructs.ClassOfThread(f.Name); ok {
 			return class
 		}
 	}

@@ -24,7 +24,7 @@ func (j *JVM) LocksKnown() error {
 }
 
 // keepFrames notes where the Java frames of the stack that was just walked stand.
-func (d *dump) keepFrames(t *thread, stack *profile.Stack) {
+func (d *dump) keepFrames(t *coreThread, stack *profile.Stack) {
 	if d.Walker.KeepInterpreted && t.java.StackSize > 0 {
 		d.frames[t.java.Addr] = unwind.LockFrames(stack.Frames, d.Walker.InterpretedFrames(), t.java)
 	}

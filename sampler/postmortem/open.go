@@ -16,12 +16,12 @@ type JVM struct {
 	VM     *vmstructs.VM
 	Walker *unwind.Walker
 
-	threads []thread
+	threads []coreThread
 	conts   *vmstructs.Continuations // nil: it has no virtual threads
 }
 
-// thread is one thread of the core, and the JVM's own record of it.
-type thread struct {
+// coreThread is one thread of the core, and the JVM's own record of it.
+type coreThread struct {
 	process.CoreThread
 	java vmstructs.Thread // Addr 0: it is none of Java's
 }
@@ -73,7 +73,7 @@ func (j *JVM) findThreads() error {
 	slices.SortFunc(java, func(a, b vmstructs.Thread) int { return cmp.Compare(a.StackBase, b.StackBase) })
 	taken := map[uint64]bool{}
 	for _, c := range j.Core.Threads() {
-		t := thread{CoreThread: c}
+		t := coreThread{CoreThread: c}
 		if found, ok := onStack(java, c.Regs[sp]); ok && !taken[found.Addr] {
 			t.java = found
 			taken[found.Addr] = true

@@ -16,7 +16,7 @@ const (
 )
 
 // snapshot fills in what one look at the thread would have brought, had it been alive.
-func (j *JVM) snapshot(t *thread, depth int, snap *process.Snapshot) {
+func (j *JVM) snapshot(t *coreThread, depth int, snap *process.Snapshot) {
 	snap.Reset()
 	snap.TID, snap.Regs, snap.Syscall, snap.PACMask = t.TID, t.Regs, t.Syscall, t.PACMask
 	snap.SP = t.Regs[j.Core.CPU().SP]
@@ -57,7 +57,7 @@ func (j *JVM) copy(into []byte, addr uint64, n int) []byte {
 
 // copyUnder copies the thread's own stack while it is on another one, a signal's: from the lowest word there that
 // points into the own one.
-func (j *JVM) copyUnder(t *thread, low uint64, limit int, snap *process.Snapshot) {
+func (j *JVM) copyUnder(t *coreThread, low uint64, limit int, snap *process.Snapshot) {
 	from := t.java.StackBase
 	for at := 0; at+8 <= len(snap.Stack); at += 8 {
 		if word := binary.LittleEndian.Uint64(snap.Stack[at:]); word >= low && word < from {

@@ -18,14 +18,14 @@ func (s *Session) Doubts() []string {
 		doubts = append(doubts, untested(v))
 	}
 	for _, m := range s.VM.Missing() {
-		doubts = append(doubts, "this JVM does not tell all: "+m)
+		doubts = append(doubts, "this JVM does not export all that goprof uses: "+m)
 	}
 	return doubts
 }
 
 // untested says that nobody has tried this release.
 func untested(v vmstructs.Version) string {
-	name := "this JVM, which does not tell its version,"
+	name := "this JVM, which does not tell its version"
 	if v.Major > 0 {
 		name = fmt.Sprintf("JDK %d (%s)", v.Major, v.Release)
 	}
@@ -33,7 +33,7 @@ func untested(v vmstructs.Version) string {
 	for _, major := range vmstructs.TestedReleases() {
 		tested = append(tested, strconv.Itoa(major))
 	}
-	return fmt.Sprintf("%s is none of those that goprof is tested on (JDK %s): it is read by what it exports; what "+
-		"cannot be read so ends a stack with its reason",
+	return fmt.Sprintf("goprof is not tested on %s, but on JDK %s. It reads this JVM by the fields that the JVM exports. "+
+		"Where these do not suffice, a stack ends with its reason",
 		name, strings.Join(tested, ", "))
 }

@@ -53,7 +53,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth
 	}
-	d := dump{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{}), locks: opt.Locks,
+	d := dumping{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{}), locks: opt.Locks,
 		opt: opt, frames: map[uint64][]vmstructs.LockFrame{}}
 	s.Walker.KeepInterpreted = opt.Locks
 	defer func() { s.Walker.KeepInterpreted = false }()
@@ -108,8 +108,8 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	return slices.DeleteFunc(d.threads, func(t profile.ThreadDump) bool { return t.Err == goneErr }), err
 }
 
-// dump is a Dump under way.
-type dump struct {
+// dumping is a Dump under way.
+type dumping struct {
 	*Session
 	threads []profile.ThreadDump
 	byTID   map[int]int
@@ -120,7 +120,7 @@ type dump struct {
 }
 
 // prepare lists the threads.
-func (d *dump) prepare() (looks []ptrace.Subject) {
+func (d *dumping) prepare() (looks []ptrace.Subject) {
 	for _, tid := range d.dir.tids() {
 		th := d.dir.threads[tid]
 		looks = append(looks, ptrace.Subject{TID: tid, Hint: th.hint(d.VM)})
@@ -131,7 +131,7 @@ func (d *dump) prepare() (looks []ptrace.Subject) {
 }
 
 // lookAtAll looks at each thread, and again at those whose virtual thread was on its way.
-func (d *dump) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(*look.Look, int64),
+func (d *dumping) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(*look.Look, int64),
 	trail *process.Trail) {
 	t := ptrace.NewTracer(d.Process.PID(), d.Process.CPU())
 	defer t.Close()
@@ -152,7 +152,7 @@ func (d *dump) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(*lo
 }
 
 // gently looks without a stop at all threads, if that was asked for, and returns those that have to be stopped.
-func (d *dump) gently(t *ptrace.Tracer, looks []ptrace.Subject) (rest []ptrace.Subject) {
+func (d *dumping) gently(t *ptrace.Tracer, looks []ptrace.Subject) (rest []ptrace.Subject) {
 	if !d.opt.Gentle {
 		return looks
 	}
@@ -166,7 +166,7 @@ func (d *dump) gently(t *ptrace.Tracer, looks []ptrace.Subject) (rest []ptrace.S
 }
 
 // incomplete is what there is of a dump of a process that was given up.
-func (d *dump) incomplete() ([]profile.ThreadDump, error) {
+func (d *dumping) incomplete() ([]profile.ThreadDump, error) {
 	for i := range d.threads {
 		if t := &d.threads[i]; len(t.Stack.Frames) == 0 && t.Err == "" {
 			t.Err = "the memory of its process does not answer"
@@ -188,7 +188,7 @@ func NotStopped(threads []profile.ThreadDump) (n int) {
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.
 var goneErr = profile.ThreadGone.String()
 
-func (d *dump) take(snap *look.Look, o ptrace.Outcome) {
+func (d *dumping) take(snap *look.Look, o ptrace.Outcome) {
 	i, ok := d.byTID[snap.TID]
 	if !ok {
 		return
@@ -214,7 +214,7 @@ func (d *dump) take(snap *look.Look, o ptrace.Outcome) {
 
 // takeUnstopped walks a look at a thread that was not stopped: only its pc and sp are
 // known.
-func (d *dump) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
+func (d *dumping) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	if i, ok := d.byTID[snap.TID]; ok && o == ptrace.Taken {
 		d.Walker.WalkUnstopped(&snap.Snapshot, &d.threads[i].Stack)
 		d.keepFrames(d.dir.threads[snap.TID], &d.threads[i].Stack)

@@ -215,7 +215,7 @@ func (s *Session) explainEvent(name string, err error) error {
 	case errors.Is(err, process.ErrGuarded):
 		e.Why = WhyGuarded
 	case errors.Is(err, process.ErrIndirect):
-		e.Why = "which code it is was chosen when the program was loaded (an indirect function)"
+		e.Why = "it is an indirect function: its code was chosen when the program was loaded"
 	case errors.Is(err, process.ErrTooLong):
 		e.Why = "more functions have that name than goprof sets probes for"
 	case errors.Is(err, sampler.ErrNoUprobes):

@@ -315,7 +315,7 @@ func (s *Session) DumpThread(tid int, opt DumpOptions) (profile.ThreadDump, erro
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth
 	}
-	d := dump{Session: s, byTID: map[int]int{tid: 0}, gaveUp: make(chan struct{})}
+	d := dumping{Session: s, byTID: map[int]int{tid: 0}, gaveUp: make(chan struct{})}
 	ended := make(chan struct{})
 	var err error
 	if !s.guarded(func() {

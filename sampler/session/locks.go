@@ -45,7 +45,7 @@ func (s *Session) LocksKnown() error {
 
 // lockReader fills in the locks of a dump.
 type lockReader struct {
-	d      *dump
+	d      *dumping
 	k      *vmstructs.Locks
 	proc   *procfs.Dir
 	tids   map[uint64]int // of JavaThreads
@@ -54,7 +54,7 @@ type lockReader struct {
 }
 
 // readLocks fills in what the threads hold and wait for.
-func (d *dump) readLocks() error {
+func (d *dumping) readLocks() error {
 	k, err := d.VM.NewLocks()
 	if err != nil {
 		return err
@@ -119,17 +119,17 @@ func (r *lockReader) read() error {
 	}
 }
 
-// progress is what another round is good for.
-type progress int
+// roundGain is what another round is good for.
+type roundGain int
 
 const (
-	confirmedAll progress = iota // nothing
-	changing                     // what threads wait for changes: perhaps it tells more, perhaps less
-	pending                      // some threads were only on their way back to sleep, or a collector was at work
+	confirmedAll roundGain = iota // nothing
+	changing                      // what threads wait for changes: perhaps it tells more, perhaps less
+	pending                       // some threads were only on their way back to sleep, or a collector was at work
 )
 
 // unconfirmed says whether all that threads wait for is confirmed.
-func (r *lockReader) unconfirmed(last, now *lockRound) progress {
+func (r *lockReader) unconfirmed(last, now *lockRound) roundGain {
 	if !now.settled || !last.settled {
 		return pending
 	}
@@ -368,7 +368,7 @@ func (r *lockReader) nameVirtual() {
 }
 
 // keepFrames notes where the Java frames of the stack that was just walked stand.
-func (d *dump) keepFrames(th *listedThread, stack *profile.Stack) {
+func (d *dumping) keepFrames(th *listedThread, stack *profile.Stack) {
 	if !d.locks || th == nil || th.java.StackSize == 0 {
 		return
 	}

@@ -16,7 +16,7 @@ func TestAddressOfEndedThread(t *testing.T) {
 		return &listedThread{kernel: process.Thread{TID: tid, NSTID: tid}, java: vmstructs.Thread{Addr: addr, NSTID: tid}}
 	}
 	s := &Session{dir: &directory{threads: map[int]*listedThread{41: listed(41, 0x1000), 42: listed(42, 0x2000)}}}
-	r := lockReader{d: &dump{Session: s}, tids: map[uint64]int{0x1000: 41, 0x2000: 42}}
+	r := lockReader{d: &dumping{Session: s}, tids: map[uint64]int{0x1000: 41, 0x2000: 42}}
 	r.forgetNew([]vmstructs.Thread{{Addr: 0x1000, NSTID: 41}, {Addr: 0x2000, NSTID: 43}, {Addr: 0x3000, NSTID: 44}})
 	if len(r.tids) != 1 || r.tids[0x1000] != 41 {
 		t.Errorf("%v", r.tids)
@@ -45,7 +45,7 @@ func TestUnconfirmed(t *testing.T) {
 			return &lockRound{settled: !c.unsettled, still: map[uint64]bool{at: c.still},
 				threads: map[uint64]*vmstructs.ThreadLocks{at: {Thread: vmstructs.Thread{Addr: at, NSTID: 41}, Wants: w}}}
 		}
-		d := &dump{byTID: map[int]int{41: 0}, threads: []profile.ThreadDump{{TID: 41}}}
+		d := &dumping{byTID: map[int]int{41: 0}, threads: []profile.ThreadDump{{TID: 41}}}
 		r := lockReader{d: d, tids: map[uint64]int{at: 41}}
 		r.tell(round(c.was), round(c.is))
 		if th := &d.threads[0]; (th.WaitsFor != nil) != c.told || th.Unconfirmed != c.mayBeConfirmed {

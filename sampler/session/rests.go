@@ -12,9 +12,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// With --native-once a thread is stopped where it comes to rest for the first time, so that its native frames can be
-// told. When it is seen at rest there again, without a stop, they are the same if every return address of theirs
-// still stands where it stood.
+// With --native-once a thread is stopped where it comes to rest for the first time: the stop shows its native frames.
+// Later a look without a stop may find the thread at rest in the same place. Its native frames are the same then if
+// each of their return addresses still stands where it stood.
 
 // nativeRests are the native parts of the stacks of threads at rest.
 type nativeRests map[int][]nativeRest
@@ -82,8 +82,8 @@ func nativePart(s *Session, stack *profile.Stack) int {
 	return len(stack.Frames)
 }
 
-// restingPC is the pc that /proc tells while the thread is at rest. Where a stop has prepared the call to be made again
-// that is behind it.
+// restingPC is the pc that /proc tells while the thread is at rest: the one behind the system call. A stop that
+// interrupts a call sets the pc back, so that the call is made again.
 func restingPC(cpu *arch.CPU, snap *process.Snapshot) uint64 {
 	pc := snap.Regs[cpu.PC]
 	if snap.Syscall >= 0 {
@@ -108,7 +108,7 @@ func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile
 		return
 	}
 	for _, r := range k[snap.TID] {
-		if r.pc != snap.Regs[s.Process.CPU().PC] || r.sp != snap.SP || !r.stands(snap) {
+		if r.pc != snap.Regs[s.Process.CPU().PC] || r.sp != snap.SP || !r.returnsUnchanged(snap) {
 			continue
 		}
 		rest := stack.Frames[gap+1:]
@@ -130,8 +130,8 @@ func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile
 	}
 }
 
-// stands reports whether every return address is where it was.
-func (r *nativeRest) stands(snap *process.Snapshot) bool {
+// returnsUnchanged reports whether every return address is where it was.
+func (r *nativeRest) returnsUnchanged(snap *process.Snapshot) bool {
 	for i := range r.returns {
 		for _, at := range r.returns[i].at {
 			if pc, ok := returnAt(snap, at); !ok || pc != r.returns[i].pc {

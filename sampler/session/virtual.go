@@ -44,7 +44,7 @@ const soon = 150 * time.Microsecond
 const virtualLooks = 4
 
 // inTheHeap picks those of the threads whose frames in the heap could not be told.
-func (d *dump) inTheHeap(looks []ptrace.Subject) (again []ptrace.Subject) {
+func (d *dumping) inTheHeap(looks []ptrace.Subject) (again []ptrace.Subject) {
 	for _, l := range looks {
 		if s := &d.threads[d.byTID[l.TID]].Stack; s.Mounted && s.Truncated == profile.Continuation {
 			again = append(again, l)

@@ -42,7 +42,7 @@ func codeCacheFull(x *exam) *suspicion {
 		}
 	}
 	if gaveUp {
-		s.evidence = append(s.evidence, "the JVM itself has turned its compilers off: no flag has")
+		s.evidence = append(s.evidence, "the JVM has turned its compilers off by itself: no flag did")
 	}
 	if refused > 0 {
 		s.evidence = append(s.evidence, fmt.Sprintf("no room was found %d times, %d of them now", refused, refused-before))

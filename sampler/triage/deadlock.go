@@ -24,7 +24,7 @@ func deadlock(x *exam) *suspicion {
 	}
 	if len(found) == 0 {
 		if n := unconfirmedInAll(dumps); n > 0 {
-			return x.cannotTell(fmt.Sprintf("whose locks %s for could not be confirmed in any dump",
+			return x.cannotTell(fmt.Sprintf("no dump could confirm whose locks %s for",
 				whoWait(n)))
 		}
 		return nil

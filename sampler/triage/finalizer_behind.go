@@ -25,16 +25,16 @@ func finalizerBehind(x *exam) *suspicion {
 	if x.Stopped {
 		return nil
 	}
-	who, first, last, behind := "Finalizer", uint64(0), uint64(0), false
-	if first, last, behind = x.stays(finalizers); !behind {
+	who, atLeast := "Finalizer", ""
+	first, last, behind := x.stays(finalizers)
+	if !behind {
 		who = "Reference Handler"
 		if first, last, behind = x.stays(pending); !behind {
 			return nil
 		}
-	}
-	atLeast := ""
-	if who == "Reference Handler" && last >= vitals.MaxPending {
-		atLeast = "at least "
+		if last >= vitals.MaxPending {
+			atLeast = "at least "
+		}
 	}
 	s := &suspicion{sure: 0.85, severity: profile.Critical,
 		claim: fmt.Sprintf("The thread %q is behind: %s%d objects wait for it, and their memory cannot be freed.", who,

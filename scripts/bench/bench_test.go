@@ -31,12 +31,10 @@ func TestShortForm(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", goprof, "goprof/cmd/goprof").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	defer func(before []int) { rates = before }(rates)
-	rates = []int{500}
 	var out bytes.Buffer
 	b := &bench{java: jdk.Home, goprofs: []string{goprof}, rounds: 1, pairs: 1, window: 100 * time.Millisecond,
 		lead: 100 * time.Millisecond, warm: 100 * time.Millisecond,
-		crowds: []int{1, 30}, out: &out}
+		crowds: []int{1, 30}, rates: []int{500}, out: &out}
 	if err := b.run([]string{"pauses", "slowdown", "idle", "crowd", "rate"}); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}

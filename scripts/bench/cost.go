@@ -87,7 +87,7 @@ func (b *bench) rateSection() error {
 	for round := range rounds {
 		b.progress("rate: round %d of %d", round+1, rounds)
 		for _, i := range rand.Perm(len(fast)) {
-			r, err := alone(p, fast[i], 0, b.window)
+			r, err := runAlone(p, fast[i], 0, b.window)
 			if err != nil {
 				return err
 			}
@@ -97,18 +97,18 @@ func (b *bench) rateSection() error {
 		}
 		for _, rec := range b.records() {
 			const hz = 10_000
-			r, err := alone(p, rec, hz, b.window)
+			r, err := runAlone(p, rec, hz, b.window)
 			if err != nil {
 				return err
 			}
 			rate[rec.name()] = append(rate[rec.name()], r.samples/r.wall.Seconds())
 			// What it costs to begin is no cost of a sample: it is in both of these.
-			for _, hz := range rates {
-				short, err := alone(p, rec, hz, b.window)
+			for _, hz := range b.rates {
+				short, err := runAlone(p, rec, hz, b.window)
 				if err != nil {
 					return err
 				}
-				long, err := alone(p, rec, hz, 4*b.window)
+				long, err := runAlone(p, rec, hz, 4*b.window)
 				if err != nil {
 					return err
 				}
@@ -127,7 +127,7 @@ func (b *bench) rateSection() error {
 		fmt.Fprintf(b.out, "%-30s %v\n", f.name()+", as fast as it goes", spreadOf(cpu[f.name()]))
 	}
 	for _, rec := range b.records() {
-		for _, hz := range rates {
+		for _, hz := range b.rates {
 			w := way{rec, hz}
 			fmt.Fprintf(b.out, "%-30s %v\n", w, spreadOf(cpu[w.String()]))
 		}
@@ -135,8 +135,8 @@ func (b *bench) rateSection() error {
 	return nil
 }
 
-// alone lets a profiler run for so long, and no longer.
-func alone(p *program, with profiler, hz int, d time.Duration) (result, error) {
+// runAlone lets a profiler run for so long, and no longer.
+func runAlone(p *program, with profiler, hz int, d time.Duration) (result, error) {
 	end, err := with.begin(p, hz, d)
 	if err != nil {
 		return result{}, err

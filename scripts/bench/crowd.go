@@ -67,11 +67,11 @@ func (b *bench) steadyShare(p *program, r record, hz int) (float64, error) {
 		return 0, err
 	}
 	defer p.rest(true)
-	short, err := alone(p, r, hz, 2*b.window)
+	short, err := runAlone(p, r, hz, 2*b.window)
 	if err != nil {
 		return 0, err
 	}
-	long, err := alone(p, r, hz, 5*b.window)
+	long, err := runAlone(p, r, hz, 5*b.window)
 	if err != nil {
 		return 0, err
 	}

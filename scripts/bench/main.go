@@ -40,6 +40,7 @@ type bench struct {
 	lead     time.Duration // between a profiler's start and the window that is measured
 	warm     time.Duration // before the first window of a Java program
 	crowds   []int
+	rates    []int // in Hz
 	repeated int
 	out      io.Writer
 }
@@ -48,7 +49,7 @@ func main() {
 	if err := helper(os.Args[1:]); err != errNoHelper {
 		exit(err)
 	}
-	b := &bench{crowds: crowds, out: os.Stdout}
+	b := &bench{crowds: crowds, rates: []int{1000, 100}, out: os.Stdout}
 	var sections, goprofs, engines string
 	flag.StringVar(&sections, "sections", "pauses,slowdown,idle,crowd,rate", "which of the sections")
 	flag.StringVar(&goprofs, "goprof", "./goprof", "the `binary`, or several to be compared: new,old")
@@ -62,7 +63,7 @@ func main() {
 		"how long one thing is measured at a time; at 100 Hz pauses are twice as long")
 	flag.DurationVar(&b.lead, "lead", 800*time.Millisecond, "between a profiler's start and what is measured")
 	flag.DurationVar(&b.warm, "warm", 5*time.Second, "how long the Java program for the slowdown may warm up")
-	flag.Func("rates", "in `Hz` (1000,100)", setRates)
+	flag.Func("rates", "in `Hz` (1000,100)", b.setRates)
 	flag.Parse()
 	b.goprofs = strings.Split(goprofs, ",")
 	if engines != "" {
@@ -71,14 +72,14 @@ func main() {
 	exit(b.run(strings.Split(sections, ",")))
 }
 
-func setRates(list string) error {
-	rates = nil
+func (b *bench) setRates(list string) error {
+	b.rates = nil
 	for word := range strings.SplitSeq(list, ",") {
 		hz, err := strconv.Atoi(word)
 		if err != nil || hz < 1 || hz > 10_000 {
 			return fmt.Errorf("%q is no rate", word)
 		}
-		rates = append(rates, hz)
+		b.rates = append(b.rates, hz)
 	}
 	return nil
 }

@@ -23,12 +23,10 @@ func (w way) String() string {
 	return fmt.Sprintf("%s, %d Hz", w.name(), w.hz)
 }
 
-var rates = []int{1000, 100}
-
 // ways are all profilers at all rates, and the baseline.
-func ways(profilers ...profiler) []way {
+func (b *bench) ways(profilers ...profiler) []way {
 	all := []way{{}}
-	for _, hz := range rates {
+	for _, hz := range b.rates {
 		for _, p := range profilers {
 			all = append(all, way{p, hz})
 		}
@@ -53,7 +51,7 @@ func (b *bench) pausesSection() error {
 		return err
 	}
 	defer c.end()
-	trials := []*pauseTrial{{what: "A C thread that reads its clock", target: c, ways: ways(loop, stop)}}
+	trials := []*pauseTrial{{what: "A C thread that reads its clock", target: c, ways: b.ways(loop, stop)}}
 	if b.java != "" {
 		j, err := startSpinJava(b.dir, b.java)
 		if err != nil {
@@ -61,7 +59,7 @@ func (b *bench) pausesSection() error {
 		}
 		defer j.end()
 		trials = append(trials, &pauseTrial{what: "A Java thread that reads its clock", target: j,
-			ways: ways(append([]profiler{loop, stop}, b.records()...)...)})
+			ways: b.ways(append([]profiler{loop, stop}, b.records()...)...)})
 	}
 	for _, t := range trials {
 		t.rounds = map[way][]*pauses{}

@@ -18,7 +18,7 @@ func (b *bench) slowdownSection() error {
 	if _, err := p.window(b.warm); err != nil {
 		return err
 	}
-	all := ways(b.beside()...)[1:]
+	all := b.ways(b.beside()...)[1:]
 	differences := map[way][]float64{}
 	var pieces []float64
 	for round := range b.pairs {

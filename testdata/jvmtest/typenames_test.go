@@ -23,14 +23,15 @@ var sameName = []string{
 }
 
 // TestTypeNames: no file uses two types that have one name and come from one tree (output and its folders, sampler and
-// its ...). A reader would have to look at the package each time.
+// its ...). A reader would have to look at the package each time. An unexported name is there once in its tree: no
+// package's name stands beside it.
 func TestTypeNames(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := parseAll(t, root)
-	types := map[string]map[string]bool{} // package -> names of its types
+	types := map[string]map[string]bool{} // package -> names of its types, and whether they are more than a test's
 	for name, file := range files {
 		dir := path.Dir(name)
 		if types[dir] == nil {
@@ -39,7 +40,7 @@ func TestTypeNames(t *testing.T) {
 		for _, d := range file.Decls {
 			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
 				for _, s := range g.Specs {
-					types[dir][s.(*ast.TypeSpec).Name.Name] = true
+					types[dir][s.(*ast.TypeSpec).Name.Name] = !strings.HasSuffix(name, "_test.go")
 				}
 			}
 		}
@@ -47,11 +48,40 @@ func TestTypeNames(t *testing.T) {
 	if len(types) < 30 {
 		t.Fatalf("only %d packages", len(types))
 	}
+	for _, twice := range privateTwice(types) {
+		t.Error(twice)
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		for _, twice := range usedTwice(path.Dir(name), files[name], types) {
 			t.Errorf("%s: %s", name, twice)
 		}
 	}
+}
+
+// twinTrees are those in which packages have types of the same names on purpose: twins of CPUs, programs of their own.
+var twinTrees = []string{"arch", "scripts", "testdata"}
+
+// privateTwice are the names of unexported types that several packages of a tree have.
+func privateTwice(types map[string]map[string]bool) (found []string) {
+	of := map[[2]string][]string{} // tree and name -> packages
+	for _, pkg := range slices.Sorted(maps.Keys(types)) {
+		tree, _, _ := strings.Cut(pkg, "/")
+		if slices.Contains(twinTrees, tree) {
+			continue
+		}
+		for name, more := range types[pkg] {
+			if more && !ast.IsExported(name) {
+				of[[2]string{tree, name}] = append(of[[2]string{tree, name}], pkg)
+			}
+		}
+	}
+	for key, packages := range of {
+		if len(packages) > 1 {
+			found = append(found, key[1]+" is a type of "+strings.Join(packages, " and of "))
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 // usedTwice are the names of types that a file of a package takes from two packages of one tree.
@@ -66,7 +96,8 @@ func usedTwice(dir string, file *ast.File, types map[string]map[string]bool) (fo
 	from := map[[2]string]map[string]bool{} // tree and name -> packages
 	use := func(pkg, name string) {
 		tree, _, _ := strings.Cut(pkg, "/")
-		if key := [2]string{tree, name}; types[pkg][name] && ast.IsExported(name) && !slices.Contains(sameName, name) {
+		_, has := types[pkg][name]
+		if key := [2]string{tree, name}; has && ast.IsExported(name) && !slices.Contains(sameName, name) {
 			if from[key] == nil {
 				from[key] = map[string]bool{}
 			}

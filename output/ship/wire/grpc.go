@@ -73,7 +73,7 @@ func (c *Client) Call(ctx context.Context, r *Request) ([]byte, error) {
 		return nil, statusFailure(response, answer, r.Is500Final)
 	}
 	if err != nil {
-		return nil, again(err)
+		return nil, mayHelpAgain(err)
 	}
 	if err := callFailure(response); err != nil {
 		if r.Gzip && isAboutGzip(response) {

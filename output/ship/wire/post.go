@@ -47,7 +47,7 @@ func (c *Client) Post(ctx context.Context, r *Request) ([]byte, error) {
 		return nil, statusFailure(response, answer, r.Is500Final)
 	}
 	if err != nil {
-		return nil, again(err)
+		return nil, mayHelpAgain(err)
 	}
 	return answer, nil
 }
@@ -69,7 +69,7 @@ func (c *Client) header(r *Request) (http.Header, error) {
 func (c *Client) do(ctx context.Context, header http.Header, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, again(err)
+		return nil, mayHelpAgain(err)
 	}
 	request.Header = header
 	if host := header.Get("Host"); host != "" {
@@ -78,14 +78,14 @@ func (c *Client) do(ctx context.Context, header http.Header, body []byte) (*http
 	response, err := c.http.Do(request)
 	if err != nil {
 		c.http.CloseIdleConnections() // one whose other end is gone would be used again for as long as the kernel waits
-		return nil, again(err)
+		return nil, mayHelpAgain(err)
 	}
 	return response, nil
 }
 
-// again is a failure that may pass. An error of net/http begins with the method and the URL, which the destination's
-// name tells already.
-func again(err error) error {
+// mayHelpAgain is a failure that may pass. An error of net/http begins with the method and the URL, which the
+// destination's name tells already.
+func mayHelpAgain(err error) error {
 	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "Post ") {
 		err = inner
 	}

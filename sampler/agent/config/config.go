@@ -54,26 +54,27 @@ type Option struct {
 
 // Options are all of them, as help lists them.
 var Options = []Option{
-	{"files", false, "DIR", "keep batches as files in `folder`, the oldest are removed first", setFiles},
+	{"files", false, "DIR", "keep batches as files in `folder`; the oldest are removed first", setFiles},
 	{"files-format", false, "FORMAT", "`format` of these files: pprof, or jfr", setFormat},
 	{"files-max-bytes", false, "SIZE", "`bytes` that these files may take together: 500MB, 2GB", setMaxBytes},
 	{"files-max-count", false, "N", "`number` of these files", setMaxCount},
 	{"every", false, "TIME", "`time` from one batch to the next: 10s", setEvery},
 	{"rate", false, "HZ",
-		"samples for each second of CPU time, in `Hz`; in modes wall and off-cpu looks at each thread", setRate},
-	{"mode", false, "MODE", "`which` threads: cpu, those that use CPU time; wall, all; off-cpu, those that wait", setMode},
+		"samples for each second of CPU time, in `Hz`; in modes wall and off-cpu, looks at each thread a second", setRate},
+	{"mode", false, "MODE",
+		"`which` threads: cpu (those that use CPU time), wall (all) or off-cpu (those that wait)", setMode},
 	{"engine", false, "ENGINE", "`what` takes samples in mode cpu: ptrace, perf or auto", setEngine},
 	{"match", true, "RULE",
 		"record only JVMs that fit `rule`: a regular expression for the name, or FIELD=EXPRESSION", setMatch},
 	{"deny", true, "RULE", "never record JVMs that fit `rule`", setDeny},
-	{"group-threads", false, "", "put threads together whose names differ by a number only: fewer series", setPools},
+	{"group-threads", false, "", "count threads whose names differ by a number only as one: fewer series", setPools},
 	{"max-cpu", false, "SHARE",
 		"`share` of the host's CPUs that goprof and its pauses may take together; 0 is any", setMaxCPU},
-	{"max-memory", false, "SIZE", "`bytes` that goprof may keep: JVMs with little to do are let go first; 0 is any",
+	{"max-memory", false, "SIZE", "`bytes` that goprof may keep; JVMs with little to do are let go first; 0 is any",
 		setMaxMemory},
 	{"max-jvms", false, "N", "`number` of JVMs that are recorded at a time", setMaxJVMs},
 	{"redact", false, "POLICY", "pseudonyms for all names but those that `policy` allows: default, or a file", setRedact},
-	{"redact-key", false, "FILE", "`file` with the key of the pseudonyms: without one they change with each start",
+	{"redact-key", false, "FILE", "`file` with the key of the pseudonyms; without one they change with each start",
 		setRedactKey},
 	{"listen", false, "ADDRESS",
 		"serve /metrics and /healthz at `address`: 127.0.0.1:9464; nothing listens without it", setListen},
@@ -204,11 +205,14 @@ func setRedactKey(c *Config, text string) error {
 
 func setFormat(c *Config, text string) error {
 	switch text {
-	case "pprof", "jfr":
-		c.Files.JFR = text == "jfr"
-		return nil
+	case "pprof":
+		c.Files.JFR = false
+	case "jfr":
+		c.Files.JFR = true
+	default:
+		return fmt.Errorf("it is pprof or jfr, not %q", text)
 	}
-	return fmt.Errorf("it is pprof or jfr, not %q", text)
+	return nil
 }
 
 func setMaxBytes(c *Config, text string) (err error) {

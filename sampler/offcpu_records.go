@@ -1,0 +1,146 @@
+//go:build linux
+
+package sampler
+
+import (
+	"cmp"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/sampler/ptrace"
+)
+
+// The kernel's records of context switches, read out of the rings in the order of time.
+
+// offCopy is what a record of a switch has copied.
+type offCopy struct {
+	when    int64
+	regs    arch.Regs
+	unknown uint64
+	has     bool
+	owned   bool // stack is no part of offRun.arena
+	stack   []byte
+	cut     bool
+}
+
+// own makes the copy outlive the reading that it comes from.
+func (c *offCopy) own() {
+	if !c.owned {
+		c.stack, c.owned = slices.Clone(c.stack), true
+	}
+}
+
+// offRecord is a record that was read.
+type offRecord struct {
+	when int64
+	tid  int
+	kind offKind
+	copy offCopy
+}
+
+type offKind uint8
+
+const (
+	offStackOf offKind = iota // a thread is about to leave its CPU: its stack
+	offOut
+	offOutReady // it did not want to
+	offIn
+)
+
+// offAttr asks for all switches of a thread, and those that it begins: a sample where it leaves its CPU, and a record
+// where it leaves it and where it gets one.
+func offAttr(cpu *arch.CPU) unix.PerfEventAttr {
+	attr := perfAttr(cpu, 1, offStack, inKernel, false)
+	attr.Config = unix.PERF_COUNT_SW_CONTEXT_SWITCHES
+	attr.Bits |= unix.PerfBitContextSwitch | unix.PerfBitSampleIDAll | unix.PerfBitInherit
+	return attr
+}
+
+// drain reads the rings, and works off what happened before that moment: a CPU's records are in order, and those of
+// several CPUs are whole up to it.
+func (r *offRun) drain(until int64) {
+	for _, ring := range r.rings {
+		if ring.read(r.each) {
+			r.dropAll(1)
+		}
+	}
+	slices.SortStableFunc(r.records, func(a, b offRecord) int { return cmp.Compare(a.when, b.when) })
+	n, worked := 0, false
+	r.t.Apart(func() { // After may read the process's memory
+		worked = true
+		for ; n < len(r.records) && r.records[n].when < until; n++ {
+			r.work(&r.records[n])
+		}
+	})
+	if !worked { // too many reads have not come back
+		r.dropAll(int64(len(r.records)))
+		n = len(r.records)
+	}
+	rest := r.records[n:]
+	for i := range rest {
+		rest[i].copy.own()
+	}
+	for _, th := range r.threads { // also of one whose stack was noted, and not yet that it has left its CPU
+		if th.copied.has && th.tally == nil {
+			th.copied.own()
+		}
+	}
+	r.records = append(r.records[:0], rest...)
+	r.arena = r.arena[:0]
+	r.settle(until)
+}
+
+// read keeps a record.
+func (r *offRun) read(b ringBytes, rec perfRecord) {
+	switch rec.kind {
+	case perfSample:
+		if s := &r.sample; b.parse(rec, r.cpu, false, s) && s.pid == r.pid && len(r.arena) < offBatch {
+			c := offCopy{when: s.when, regs: s.regs, unknown: s.unknown, has: s.hasRegs}
+			size, cut := r.sizeOf(s)
+			from := len(r.arena)
+			r.arena = slices.Grow(r.arena, size)[:from+size]
+			c.stack, c.cut = r.arena[from:from+size:from+size], cut
+			b.copyTo(c.stack, s.stackAt)
+			r.records = append(r.records, offRecord{when: s.when, tid: s.tid, kind: offStackOf, copy: c})
+		}
+	case perfSwitch:
+		if rec.end-rec.at < 16 || int(int32(b.u32(rec.at))) != r.pid {
+			return
+		}
+		x := offRecord{tid: int(int32(b.u32(rec.at + 4))), when: int64(b.u64(rec.at + 8)), kind: offIn}
+		if rec.misc&perfMiscSwitchOut != 0 {
+			if x.kind = offOut; rec.misc&perfMiscSwitchReady != 0 {
+				x.kind = offOutReady
+			}
+		}
+		r.records = append(r.records, x)
+	case perfLost, perfLostSamples:
+		r.dropAll(b.parseLost(rec))
+	}
+}
+
+// sizeOf is how much of what was copied is the thread's stack.
+func (r *offRun) sizeOf(s *rawSample) (size int, cut bool) {
+	size = s.stackLen
+	hint, sp := r.known[s.tid], s.regs[r.cpu.SP]
+	cut = size == s.asked
+	if hint.StackTop > sp && sp >= hint.StackLow {
+		need := hint.StackTop - sp
+		cut = uint64(size) < need
+		size = int(min(uint64(size), need))
+	}
+	return size, cut
+}
+
+// dropAll: records are missing. Which thread waits is not known any more.
+func (r *offRun) dropAll(n int64) {
+	r.counts.Dropped += n
+	r.stats.Attempted += n
+	r.stats.Lost[ptrace.RingFull] += n
+	for _, th := range r.threads {
+		r.dropHeld(th)
+		th.out, th.tally, th.copied.has = 0, nil, false
+	}
+}

@@ -1,0 +1,69 @@
+package vmstructs
+
+import "fmt"
+
+// ThreadState is JavaThreadState (utilities/globalDefinitions.hpp): what a thread is doing, as the VM sees it. Up to
+// 27 the VM has these numbers, and an odd number is the way from the state before it to another.
+type ThreadState int32
+
+const (
+	StateNew      ThreadState = 2
+	StateInNative ThreadState = 4
+	StateInVM     ThreadState = 6
+	StateInJava   ThreadState = 8
+	StateBlocked  ThreadState = 10
+
+	// otherState is added to a number that stands for no state.
+	otherState ThreadState = 1 << 16
+)
+
+func (s ThreadState) String() string {
+	name := ""
+	switch s &^ 1 {
+	case StateNew:
+		name = "new"
+	case StateInNative:
+		name = "in native"
+	case StateInVM:
+		name = "in VM"
+	case StateInJava:
+		name = "in Java"
+	case StateBlocked:
+		name = "blocked"
+	default:
+		return fmt.Sprintf("state %d", int32(s&^otherState))
+	}
+	if s&1 != 0 {
+		name += " transition"
+	}
+	return name
+}
+
+// stateNumbers are a JVM's own numbers of states: 28 has others than those before, and no ways between states. nil
+// where they are those of ThreadState.
+type stateNumbers map[int32]ThreadState
+
+func (r *resolver) stateNumbers() stateNumbers {
+	own, same := stateNumbers{}, true
+	for name, state := range map[string]ThreadState{"_thread_new": StateNew, "_thread_in_native": StateInNative,
+		"_thread_in_vm": StateInVM, "_thread_in_Java": StateInJava, "_thread_blocked": StateBlocked} {
+		number := r.int(name, int32(state))
+		own[number] = state
+		same = same && number == int32(state)
+	}
+	if same {
+		return nil
+	}
+	return own
+}
+
+// of is the state that a number of the JVM's stands for.
+func (n stateNumbers) of(number int32) ThreadState {
+	if n == nil {
+		return ThreadState(number)
+	}
+	if state, ok := n[number]; ok {
+		return state
+	}
+	return ThreadState(number) | otherState
+}

@@ -9,6 +9,8 @@
 //     (pause.go).
 //   - A thread is seized anew for each look (seize.go). A resident tracer would be asked about each signal, and HotSpot
 //     makes signals by the thousand.
+//   - A thread whose CPU we have taken goes on there at once: for the release we are a SCHED_IDLE thread, and another
+//     OS thread of ours, on an idle CPU, brings us there and gives us our priority back (aside.go).
 //   - If goprof dies at any moment, by whatever means, the kernel lets the thread go on. PTRACE_SEIZE has that
 //     property. With PTRACE_ATTACH the thread could stay stopped for good.
 //   - A signal that arrives during a look is passed on. It is only peeked at and never reaped: a reaped signal

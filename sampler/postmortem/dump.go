@@ -88,8 +88,8 @@ func (d *dump) keep(t *profile.ThreadDump, stack *profile.Stack) bool {
 }
 
 // maxFrames bounds the frames of all stacks together, of 40 bytes each: threads of a core file that was
-// made to harm may all have the same long stack.
-const maxFrames = 16 << 20
+// made to harm may all have the same long stack. A JVM of ten thousand threads has half a million.
+const maxFrames = 2 << 20
 
 // describe is what is known of a thread besides its stack.
 func (d *dump) describe(t *thread) profile.ThreadDump {

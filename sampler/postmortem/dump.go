@@ -2,6 +2,7 @@ package postmortem
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,11 +33,13 @@ func (j *JVM) Dump(opt Options) (*profile.Dump, error) {
 	d.walkAll()
 	if opt.Locks {
 		if err := d.locks(); err != nil {
-			return nil, err
+			return nil, named(err, "locks")
 		}
 	}
 	if opt.Virtual {
-		if err := d.virtual(); err != nil {
+		if err := d.virtual(); errors.Is(err, process.ErrFault) { // the others may be there nevertheless
+			d.out.Virtual = &profile.VirtualCensus{Unread: map[string]int{named(err, "the lists of them").Error(): 1}}
+		} else if err != nil {
 			return nil, err
 		}
 	}

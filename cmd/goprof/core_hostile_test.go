@@ -21,8 +21,8 @@ import (
 // mostForCore is the memory that goprof may take for a core file, whatever it claims to hold.
 const mostForCore = 200 << 20
 
-// TestHostileCoresTakeLittle: as many threads, segments and libraries as a core may have, all of them lies, and notes of
-// half a gigabyte (the file has holes in their place), end with "no JVM", in bounded memory.
+// TestHostileCoresTakeLittle: as many threads, segments and libraries as a core may have, all of them lies, and notes
+// of half a gigabyte (the file has holes in their place), end with "no JVM", in bounded memory.
 func TestHostileCoresTakeLittle(t *testing.T) {
 	const many = 1 << 18
 	var threads, list, names bytes.Buffer

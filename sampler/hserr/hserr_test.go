@@ -9,8 +9,8 @@ import (
 	"goprof/profile"
 )
 
-// TestRealFiles: files of JVMs that were made to crash, of each JDK from 8 to 27. What says where they ran has been taken
-// out.
+// TestRealFiles: files of JVMs that were made to crash, of each JDK from 8 to 27. What says where they ran has been
+// taken out.
 func TestRealFiles(t *testing.T) {
 	for what, id := range map[string]profile.FindingID{"kill": profile.SignalSent, "oom": profile.CrashOnOOM,
 		"poke": profile.UnsafeAccess} {

@@ -23,10 +23,10 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestDamagedCores damages one core of a JVM in many ways: it is cut off, pieces of memory are missing, words are others.
-// goprof reads what is left, or says that it is no core or that there is no JVM in it. Of a core from which something is
-// missing, each stack is the whole core's, or a part of it that says why it ends. In the long form it does so to
-// a core of each JDK, with many more lies.
+// TestDamagedCores damages one core of a JVM in many ways: it is cut off, pieces of memory are missing, words are
+// others. goprof reads what is left, or says what it could not read. Of a core from which something is missing, each
+// stack is the whole core's, or a part of it that says where it has gaps and why it ends. In the long form it does so
+// to a core of each JDK, with many more lies.
 func TestDamagedCores(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "-Xmx64m", "--", "7", "12", "mrw", "0")

@@ -21,22 +21,24 @@ import (
 // mostForCore is the memory that goprof may take for a core file, whatever it claims to hold.
 const mostForCore = 200 << 20
 
-// TestHostileCoresTakeLittle: as many threads, segments and libraries as a core may have, all of them lies, and notes
-// of half a gigabyte (the file has holes in their place), end with "no JVM", in bounded memory.
+// TestHostileCoresTakeLittle: as many threads and segments as a core may have, half of them libraries, all of them
+// lies, and notes of half a gigabyte (the file has holes in their place), end with "no JVM", in bounded memory.
 func TestHostileCoresTakeLittle(t *testing.T) {
-	const many = 1 << 18
+	const many, libraries = 1 << 18, 1 << 17
 	var threads, list, names bytes.Buffer
 	for i := range 1 << 16 {
 		status := make([]byte, 336)
 		binary.LittleEndian.PutUint32(status[arch.CoreThread:], uint32(i+1))
 		noteOf(&threads, elf.NT_PRSTATUS, status)
 	}
-	binary.Write(&list, binary.LittleEndian, []uint64{many, 4096})
+	binary.Write(&list, binary.LittleEndian, []uint64{libraries, 4096})
 	loads := make([]elf.Prog64, many)
 	for i := range uint64(many) {
 		at := 1<<32 + i*8192
-		binary.Write(&list, binary.LittleEndian, []uint64{at, at + 4096, 0})
-		fmt.Fprintf(&names, "/%06d%025d\x00", i, 0)
+		if i < libraries {
+			binary.Write(&list, binary.LittleEndian, []uint64{at, at + 4096, 0})
+			fmt.Fprintf(&names, "/%06d%025d\x00", i, 0)
+		}
 		loads[i] = elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: at, Memsz: 4096,
 			Filesz: 4096, Off: 1 << 30}
 	}

@@ -119,7 +119,8 @@ func TestDumpJSONInPieces(t *testing.T) {
 		some := *d
 		some.Threads = d.Threads[:n]
 		var pieces, all strings.Builder
-		if err := errors.Join(DumpJSON(&pieces, &some, DumpShape{}), WriteJSON(&all, jsonOf(&some, DumpShape{}))); err != nil {
+		err := errors.Join(DumpJSON(&pieces, &some, DumpShape{}), WriteJSON(&all, jsonOf(&some, DumpShape{})))
+		if err != nil {
 			t.Fatal(err)
 		}
 		if pieces.String() != all.String() {

@@ -119,15 +119,17 @@ func contradicts(whole, part *profile.Stack) string {
 		!slices.ContainsFunc(part.Frames, func(f profile.Frame) bool { return gap(&f) }) {
 		return "it is said to be whole, and is not"
 	}
-	at := 0
+	at, behind := 0, false
 	for i := range part.Frames {
 		f := &part.Frames[i]
 		if gap(f) {
+			behind = true
 			continue
 		}
-		for at < len(whole.Frames) && !sameFrame(&whole.Frames[at], f) {
+		for at < len(whole.Frames) && !sameFrame(&whole.Frames[at], f, behind) {
 			at++
 		}
+		behind = false
 		if at == len(whole.Frames) {
 			return fmt.Sprintf("it has a frame that the whole core has not: %s %+v", f.Func.Name, *f)
 		}
@@ -136,10 +138,11 @@ func contradicts(whole, part *profile.Stack) string {
 	return ""
 }
 
-// sameFrame: behind a gap the frame anchor tells where a Java frame is, and not always its pc.
-func sameFrame(a, b *profile.Frame) bool {
+// sameFrame: behind a gap the frame anchor tells where a Java frame is. It has the sp before the call into the JVM, and
+// not always the pc.
+func sameFrame(a, b *profile.Frame, behindGap bool) bool {
 	if a.Kind.Java() {
-		return a.SP == b.SP && a.BCI == b.BCI && a.Func.Name == b.Func.Name
+		return (a.SP == b.SP || behindGap) && a.BCI == b.BCI && a.Func.Name == b.Func.Name
 	}
 	return a.SP == b.SP && a.PC == b.PC
 }

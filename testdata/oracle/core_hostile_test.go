@@ -24,9 +24,9 @@ import (
 )
 
 // TestDamagedCores damages one core of a JVM in many ways: it is cut off, pieces of memory are missing, words are
-// others. goprof reads what is left, or says what it could not read. Of a core from which something is missing, each
-// stack is the whole core's, or a part of it that says where it has gaps and why it ends. In the long form it does so
-// to a core of each JDK, with many more lies.
+// others. goprof reads what is left, or says what it could not read, in bounded memory. In the long form it does so to a
+// core of each JDK, with many more lies, and compares: of a core from which something is missing, each stack is the
+// whole core's, or a part of it that says where it has gaps and why it ends.
 func TestDamagedCores(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "-Xmx64m", "--", "7", "12", "mrw", "0")
@@ -94,6 +94,9 @@ func missingPieces(t *testing.T, whole *profile.Dump, left io.ReaderAt, size int
 		}
 		return
 	}
+	if !longForm {
+		return
+	}
 	byTID := map[int]*profile.ThreadDump{}
 	for i := range whole.Threads {
 		byTID[whole.Threads[i].TID] = &whole.Threads[i]
@@ -117,7 +120,8 @@ func contradicts(whole, part *profile.Stack) string {
 	gap := func(f *profile.Frame) bool { return f.Kind == profile.Gap }
 	if part.Truncated == profile.Whole && len(part.Frames) != len(whole.Frames) &&
 		!slices.ContainsFunc(part.Frames, func(f profile.Frame) bool { return gap(&f) }) {
-		return "it is said to be whole, and is not"
+		return fmt.Sprintf("it is said to be whole, and has %d frames of %d: %+v\nof %+v", len(part.Frames),
+			len(whole.Frames), part.Frames, whole.Frames)
 	}
 	at, behind := 0, false
 	for i := range part.Frames {

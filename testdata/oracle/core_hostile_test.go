@@ -24,8 +24,8 @@ import (
 )
 
 // TestDamagedCores damages one core of a JVM in many ways: it is cut off, pieces of memory are missing, words are
-// others. goprof reads what is left, or says what it could not read, in bounded memory. In the long form it does so to a
-// core of each JDK, with many more lies, and compares: of a core from which something is missing, each stack is the
+// others. goprof reads what is left, or says what it could not read, in bounded memory. In the long form it does so to
+// a core of each JDK, with many more lies, and compares: of a core from which something is missing, each stack is the
 // whole core's, or a part of it that says where it has gaps and why it ends.
 func TestDamagedCores(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

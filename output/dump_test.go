@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -92,4 +93,38 @@ func wordsOfLines(text string) (lines []string) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
 	return lines
+}
+
+// longestWrite is the longest piece that a writer was given.
+type longestWrite int
+
+func (l *longestWrite) Write(b []byte) (int, error) {
+	*l = max(*l, longestWrite(len(b)))
+	return len(b), nil
+}
+
+// TestDumpJSONInPieces: JSON of many threads is written thread by thread, and never lies in memory as a whole. It is
+// what all of it at once would be.
+func TestDumpJSONInPieces(t *testing.T) {
+	d := &profile.Dump{PID: 7, Threads: make([]profile.ThreadDump, 200)}
+	for i := range d.Threads {
+		d.Threads[i] = profile.ThreadDump{TID: i + 1, Name: "\"threads\": [", Java: true,
+			Stack: profile.Stack{Frames: make([]profile.Frame, 100)}}
+	}
+	var longest longestWrite
+	if err := DumpJSON(&longest, d, DumpShape{}); err != nil || longest > 64<<10 {
+		t.Errorf("%d bytes at once: %v", longest, err)
+	}
+	for _, n := range []int{0, 1, 200} {
+		some := *d
+		some.Threads = d.Threads[:n]
+		var pieces, all strings.Builder
+		err := errors.Join(DumpJSON(&pieces, &some, DumpShape{}), WriteJSON(&all, jsonOf(&some, DumpShape{})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pieces.String() != all.String() {
+			t.Errorf("%d threads: pieces %.300s\nall %.300s", n, pieces.String(), all.String())
+		}
+	}
 }

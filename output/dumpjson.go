@@ -1,8 +1,12 @@
 package output
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"goprof/profile"
@@ -99,17 +103,49 @@ type (
 	}
 )
 
-// DumpJSON writes one look at all threads as JSON.
+// DumpJSON writes one look at all threads as JSON, thread by thread: a frame takes ten times as much room in JSON as in
+// memory, and there may be a million.
 func DumpJSON(to io.Writer, d *profile.Dump, shape DumpShape) error {
-	return WriteJSON(to, jsonOf(d, shape))
+	var b bytes.Buffer
+	if err := WriteJSON(&b, jsonAround(d, shape)); err != nil {
+		return err
+	}
+	const list = "\n  \"threads\": ["
+	before, after, ok := strings.Cut(b.String(), list)
+	if !ok {
+		return errors.New("output: JSON of a dump without its threads")
+	}
+	w := bufio.NewWriter(to)
+	w.WriteString(before + list)
+	for i := range d.Threads {
+		b.Reset()
+		if err := writeJSON(&b, dumpThread(&d.Threads[i], shape), "    "); err != nil {
+			return err
+		}
+		if i > 0 {
+			w.WriteByte(',')
+		}
+		w.WriteString("\n    ")
+		w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	}
+	if len(d.Threads) > 0 {
+		w.WriteString("\n  ")
+	}
+	w.WriteString(after)
+	return w.Flush()
 }
 
 func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
-	j := &jsonDump{jsonHeader: headerOf(d), Core: coreJSON(d.Core), Threads: make([]jsonThread, 0, len(d.Threads)),
-		Virtual: d.Virtual}
+	j := jsonAround(d, shape)
 	for i := range d.Threads {
 		j.Threads = append(j.Threads, dumpThread(&d.Threads[i], shape))
 	}
+	return j
+}
+
+// jsonAround is all but the threads.
+func jsonAround(d *profile.Dump, shape DumpShape) *jsonDump {
+	j := &jsonDump{jsonHeader: headerOf(d), Core: coreJSON(d.Core), Threads: []jsonThread{}, Virtual: d.Virtual}
 	if shape.Group {
 		for _, g := range groupThreads(d.Threads) {
 			j.Groups = append(j.Groups, groupOf(g, shape))

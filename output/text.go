@@ -29,10 +29,13 @@ func Printable(s string) string {
 
 // WriteJSON writes JSON for people and programs. It loses nothing, and yet can be shown on
 // a terminal: what is unsafe there is escaped, of which JSON itself asks only a part.
-func WriteJSON(to io.Writer, v any) error {
+func WriteJSON(to io.Writer, v any) error { return writeJSON(to, v, "") }
+
+// writeJSON begins each line but the first with prefix.
+func writeJSON(to io.Writer, v any, prefix string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetIndent("", "  ")
+	e.SetIndent(prefix, "  ")
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return err

@@ -36,6 +36,13 @@ type Core struct {
 	whole    bool   // it has section headers: gcore's have, the kernel's have not
 }
 
+// maxCoreTables bounds the symbols and unwind rules of all of them together: four times what a libjvm.so with all its
+// symbols takes.
+const maxCoreTables = 64 << 20
+
+// maxCoreImages bounds the libraries of a core. A JVM has some dozens.
+const maxCoreImages = 4096
+
 // CoreOptions say where files lie that a core does not hold.
 type CoreOptions struct {
 	// Root is the folder that is the process's root folder: of an unpacked container image, say. Empty: the machine's.
@@ -48,6 +55,7 @@ type CoreOptions struct {
 func OpenCore(file io.ReaderAt, size int64, opt CoreOptions) (*Core, error) {
 	c := &Core{bytes: newCoreCache(), size: size}
 	c.space.init()
+	c.space.tables.left = maxCoreTables
 	c.bytes.add(file)
 	h, err := c.readHeader()
 	if err != nil {
@@ -72,7 +80,7 @@ func OpenCore(file io.ReaderAt, size int64, opt CoreOptions) (*Core, error) {
 	}
 	c.backing = newBacking(c, opt)
 	c.mappings = c.readMappings()
-	c.setImages(groupImages(c.mappings), func(g *group) *loaded { return c.newLoaded(g, coreFiles{c}) })
+	c.setImages(groupImages(c.mappings, maxCoreImages), func(g *group) *loaded { return c.newLoaded(g, coreFiles{c}) })
 	return c, nil
 }
 

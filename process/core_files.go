@@ -34,8 +34,12 @@ var (
 	errNotMapped   = errors.New("process: no such mapping")
 )
 
-// maxBacking bounds the files that are opened for one core.
-const maxBacking = 1024
+const (
+	// maxBacking bounds the files that are opened for one core.
+	maxBacking = 1024
+	// maxSought bounds the files that are looked for. Some programs map ten thousands, and hardly any of them is needed.
+	maxSought = 8192
+)
 
 // backing reads the files that a core does not hold.
 type backing struct {
@@ -163,6 +167,9 @@ func (b *backing) open(name string) *backingFile {
 	f := b.files[name]
 	if f != nil {
 		return f
+	}
+	if len(b.files) >= maxSought {
+		return &backingFile{err: errManyFiles}
 	}
 	f = &backingFile{}
 	b.files[name] = f

@@ -46,8 +46,11 @@ const (
 )
 
 const (
-	// maxNote bounds a note that is kept: lists of files are the longest, some MB for 65,000 mappings.
-	maxNote = 64 << 20
+	// maxFilesNote bounds the list of files. The kernel's is never longer: 4 MB, 16 where core_file_note_size_limit
+	// allows it (CORE_FILE_NOTE_SIZE_MAX, fs/coredump.c).
+	maxFilesNote = 16 << 20
+	// maxNote bounds any other note that is kept. They have some hundred bytes.
+	maxNote = 64 << 10
 	// maxCoreNotes bounds their number. A thread has about six.
 	maxCoreNotes = 16 * maxThreadsOfCore
 	// maxNoteSegments bounds the segments of notes: the kernel and gcore write one. Without a bound, segments that
@@ -100,13 +103,15 @@ type noteReader struct {
 	at *bufio.Reader
 }
 
-// wanted are the notes whose content is read.
-func wantedNote(owner string, kind uint32) bool {
+// wantedNote reports whether a note's content is read.
+func wantedNote(owner string, kind uint32, size int64) bool {
 	switch kind {
-	case ntPRStatus, ntPRPSInfo, ntAuxv, ntSigInfo, ntFile:
-		return owner == "CORE"
+	case ntFile:
+		return owner == "CORE" && size <= maxFilesNote
+	case ntPRStatus, ntPRPSInfo, ntAuxv, ntSigInfo:
+		return owner == "CORE" && size <= maxNote
 	case ntARMPACMask:
-		return owner == "LINUX"
+		return owner == "LINUX" && size <= maxNote
 	}
 	return false
 }
@@ -128,7 +133,7 @@ func (r *noteReader) next() (kind uint32, desc []byte, ok bool) {
 			return 0, nil, false
 		}
 		padded := (int64(descsz) + 3) &^ 3
-		if !wantedNote(string(bytes.TrimRight(name, "\x00")), kind) || padded > maxNote {
+		if !wantedNote(string(bytes.TrimRight(name, "\x00")), kind, padded) {
 			if _, err := io.CopyN(io.Discard, r.at, padded); err != nil {
 				return 0, nil, false
 			}

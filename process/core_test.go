@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"os"
+	"runtime/metrics"
 	"slices"
 	"testing"
 
@@ -236,8 +238,12 @@ func FuzzCore(f *testing.F) {
 	f.Add(c.bytes())
 	c.xnum = true
 	f.Add(c.bytes())
+	for _, name := range []string{"/libjvm.so", ""} {
+		f.Add(coreOfVDSO(f, name))
+	}
 	root := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer allocatesAtMost(t, mostOfSmallCore)()
 		c, err := OpenCore(bytes.NewReader(b), int64(len(b)), CoreOptions{Root: root})
 		if err != nil {
 			return
@@ -251,6 +257,7 @@ func FuzzCore(f *testing.F) {
 			last = m.End
 		}
 		c.Image("libjvm.so")
+		c.Global("libjvm.so", "gHotSpotVMStructs")
 		var buf [300]byte
 		for _, th := range c.Threads() {
 			c.Code(th.Regs[c.CPU().PC], true)
@@ -258,6 +265,58 @@ func FuzzCore(f *testing.F) {
 			c.ReadUpTo(th.Regs[c.CPU().SP], buf[:])
 		}
 	})
+}
+
+// mostOfSmallCore is what goprof may allocate for a core of less than a megabyte, whatever it claims to hold.
+const mostOfSmallCore = 16 << 20
+
+// allocatesAtMost fails the test where more bytes are allocated until the result is called.
+func allocatesAtMost(t *testing.T, most uint64) func() {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	before := sample[0].Value.Uint64()
+	return func() {
+		metrics.Read(sample)
+		if n := sample[0].Value.Uint64() - before; n > most {
+			t.Errorf("%d bytes were allocated", n)
+		}
+	}
+}
+
+// coreOfVDSO is a core of the vdso of this process: a whole library, of 8 KB. With a name it is a file that was mapped.
+func coreOfVDSO(f *testing.F, name string) []byte {
+	c := &coreFixture{}
+	maps, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return c.bytes() // another system
+	}
+	defer maps.Close()
+	list, _ := ParseMaps(maps)
+	mem, err := os.Open("/proc/self/mem")
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer mem.Close()
+	for _, m := range list {
+		if m.Path != vdsoName {
+			continue
+		}
+		b := make([]byte, m.End-m.Start)
+		if _, err := mem.ReadAt(b, int64(m.Start)); err != nil {
+			f.Fatal(err)
+		}
+		const at = 0x20000
+		c.thread(7, 11, 0x10010, at+uint64(len(b))/2)
+		c.thread(8, 0, 0x10110, at+uint64(len(b))*3/4)
+		c.load(0x10000, 0x2000, elf.PF_R, page(1))
+		c.load(at, uint64(len(b)), elf.PF_R|elf.PF_X, b)
+		if name != "" {
+			c.files(mappedPart{at, at + uint64(len(b)), 0, name})
+		} else {
+			c.note("CORE", ntAuxv, binary.LittleEndian.AppendUint64([]byte{33, 0, 0, 0, 0, 0, 0, 0}, at))
+		}
+	}
+	return c.bytes()
 }
 
 // sparse is a file that has a beginning, and zeros up to its end.

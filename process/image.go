@@ -21,12 +21,12 @@ const vdsoName = "[vdso]"
 
 // groupImages finds the files among mappings that have executable parts. A loader maps a
 // file's segments side by side, the first one with the file's beginning; the same file
-// may be loaded more than once.
-func groupImages(ms []Mapping) []group {
+// may be loaded more than once. It finds that many at most.
+func groupImages(ms []Mapping, most int) []group {
 	var groups []group
 	var g group
 	flush := func() {
-		if len(g.exec) > 0 {
+		if len(g.exec) > 0 && len(groups) < most {
 			g.Name, g.Path, g.Start = g.first.Name(), g.first.Path, g.first.Start
 			g.Bias = g.exec[0].Start - g.exec[0].Offset
 			groups = append(groups, g)

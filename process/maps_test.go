@@ -93,7 +93,7 @@ d000-e000 --xp 00000000 00:00 0 [vsyscall]
 		t.Fatal(err)
 	}
 	var got []Image
-	for _, g := range groupImages(ms) {
+	for _, g := range groupImages(ms, maxMappings) {
 		got = append(got, g.Image)
 	}
 	want := []Image{
@@ -122,7 +122,7 @@ func FuzzMaps(f *testing.F) {
 				t.Fatalf("mapping %d is not found", i)
 			}
 		}
-		for _, g := range groupImages(ms) {
+		for _, g := range groupImages(ms, maxMappings) {
 			if len(g.exec) == 0 || g.Start >= g.End {
 				t.Fatalf("%+v", g)
 			}

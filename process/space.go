@@ -55,7 +55,7 @@ func (p *Process) refresh() error {
 		return ErrGone
 	}
 	p.mappings = ms
-	p.setImages(groupImages(ms), func(g *group) *loaded { return newLoaded(p, g) })
+	p.setImages(groupImages(ms, maxMappings), func(g *group) *loaded { return newLoaded(p, g) })
 	return nil
 }
 

@@ -204,6 +204,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 
 	host := agent.NewHost(host(), version(), whose.Enrich)
 	a := agent.New(host, c.Settings, out.offer, say)
+	a.Hide(out.names.text)
 	if at != nil {
 		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, out) }, a.Metrics().Healthy)
 		defer end()

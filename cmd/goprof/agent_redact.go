@@ -4,6 +4,7 @@ package main
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +15,9 @@ import (
 	"goprof/sampler/agent/config"
 )
 
-// nameless takes out of batches what a policy does not allow. A nil one takes nothing out.
+// nameless takes out of batches and messages what a policy does not allow. A nil one takes nothing out.
 type nameless struct {
+	mu    sync.Mutex
 	by    *redact.Redactor
 	known *redact.Functions
 }
@@ -27,7 +29,17 @@ func openNameless(cmd *cobra.Command, c *config.Config) (*nameless, error) {
 	if by == nil || err != nil {
 		return nil, err
 	}
-	return &nameless{by, by.Functions()}, nil
+	return &nameless{by: by, known: by.Functions()}, nil
+}
+
+// text is a name of a process, or what the agent says of one, without names.
+func (n *nameless) text(of string) string {
+	if n == nil {
+		return of
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.by.Text(of)
 }
 
 // batch is a batch without names. Others may read the one that was given meanwhile.
@@ -35,6 +47,8 @@ func (n *nameless) batch(b *ship.Batch) *ship.Batch {
 	if n == nil {
 		return b
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	out := *b
 	out.Resource, out.Meta = n.whose(b.Resource), n.by.Meta(b.Meta)
 	out.Samples = slices.Clone(b.Samples)

@@ -18,7 +18,7 @@ import (
 // in their place is.
 func TestBatchWithoutNames(t *testing.T) {
 	by := redact.New(redact.Default(), make([]byte, redact.KeySize))
-	n := &nameless{by, by.Functions()}
+	n := &nameless{by: by, known: by.Functions()}
 	var whose resource.Attributes
 	for _, key := range []string{resource.ServiceName, resource.ServiceNamespace, resource.ServiceVersion,
 		resource.ServiceInstance, resource.ProcessExecutable, resource.ProcessOwner, resource.RuntimeAbout,

@@ -16,8 +16,9 @@ import (
 // Agent watches a host.
 type Agent struct {
 	world    World
-	offer    func(*ship.Batch) // takes a batch and does not wait
-	say      func(string)      // tells whoever reads the log
+	offer    func(*ship.Batch)   // takes a batch and does not wait
+	say      func(string)        // tells whoever reads the log
+	hide     func(string) string // takes names out of what it says
 	settings Settings
 	reload   chan Settings
 	events   chan event
@@ -54,8 +55,9 @@ const (
 
 // New makes an agent. Settings are to be checked before.
 func New(w World, s Settings, offer func(*ship.Batch), say func(string)) *Agent {
-	a := &Agent{world: w, offer: offer, say: say, settings: s, reload: make(chan Settings, 1),
-		events: make(chan event, 64), guests: map[int]*guest{}, metrics: newMetrics(), span: newSpan(),
+	a := &Agent{world: w, offer: offer, say: say, hide: func(s string) string { return s }, settings: s,
+		reload: make(chan Settings, 1), events: make(chan event, 64), guests: map[int]*guest{},
+		metrics: newMetrics(), span: newSpan(),
 		begins: make(chan struct{}, 1), settled: make(chan struct{})}
 	a.finder = finder{world: w, known: map[int]*seenProcess{}}
 	return a
@@ -254,8 +256,16 @@ func (a *Agent) bar(g *guest, c diagnose.Cause, now time.Time) {
 	a.metrics.refuse(c.Name)
 	if !g.said[c.Name] {
 		g.said[c.Name] = true
-		a.tell(now, fmt.Sprintf("process %d (%s) is not recorded: %s: %s", g.PID, g.Name(), c.Name, c.Why))
+		a.tell(now, fmt.Sprintf("%s is not recorded: %s: %s", a.called(g), c.Name, a.hide(c.Why)))
 	}
+}
+
+// Hide has what the agent says of processes go through a function that takes names out. It is called before Run.
+func (a *Agent) Hide(names func(string) string) { a.hide = names }
+
+// called is what messages call a JVM.
+func (a *Agent) called(g *guest) string {
+	return fmt.Sprintf("process %d (%s)", g.PID, a.hide(g.Name()))
 }
 
 // tell says something, unless too much has been said lately.
@@ -309,14 +319,13 @@ func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 func (a *Agent) noteStop(g *guest, cpu time.Duration, now time.Time) {
 	if cpu != g.read || !a.finder.isStopped(g.PID) {
 		if g.still >= stillBeats {
-			a.tell(now, fmt.Sprintf("process %d (%s) goes on", g.PID, g.Name()))
+			a.tell(now, a.called(g)+" goes on")
 		}
 		g.still = 0
 		return
 	}
 	if g.still++; g.still == stillBeats {
-		a.tell(now, fmt.Sprintf("process %d (%s) is stopped, by a signal or a debugger: there are no samples of it until it "+
-			"goes on", g.PID, g.Name()))
+		a.tell(now, a.called(g)+" is stopped, by a signal or a debugger: there are no samples of it until it goes on")
 	}
 	g.window, g.atWindow = now, cpu
 }

@@ -184,3 +184,28 @@ func TestJVMsEnd(t *testing.T) {
 		t.Error("a shell is a JVM")
 	}
 }
+
+// TestHiddenNames: where names are to go, what the agent says of a JVM has neither its name nor words of the cause.
+func TestHiddenNames(t *testing.T) {
+	d := drive(t, Default())
+	d.Hide(func(text string) string { return strings.NewReplacer("Zebra", "C1", "zebra", "w2").Replace(text) })
+	d.w.start(3, "Zebra").fails = errors.New("no tables in /home/zebra/libjvm.so")
+	held := d.w.start(2, "Zebra")
+	for range 5 {
+		d.w.use(3, time.Second)
+		d.w.use(2, 100*time.Millisecond)
+		d.beats(1)
+	}
+	for _, stopped := range []bool{true, false} {
+		d.w.mu.Lock()
+		held.stopped = stopped
+		d.w.mu.Unlock()
+		d.beats(5)
+		d.w.use(2, 100*time.Millisecond)
+		d.beats(2)
+	}
+	text := strings.Join(d.said, "\n")
+	if len(d.said) < 3 || strings.Contains(strings.ToLower(text), "zebra") || strings.Count(text, "(C1)") != len(d.said) {
+		t.Errorf("said %q", d.said)
+	}
+}

@@ -51,8 +51,8 @@ func (a *Agent) holdMemory(now time.Time) {
 	a.release(g)
 	g.leave = now.Add(leftFor)
 	a.metrics.evicted.Add(1)
-	a.tell(now, fmt.Sprintf("process %d (%s) is let go for %v: %d MB are in use, and max-memory is %d MB", g.PID, g.Name(),
-		leftFor, live>>20, bound>>20))
+	a.tell(now, fmt.Sprintf("%s is let go for %v: %d MB are in use, and max-memory is %d MB", a.called(g), leftFor,
+		live>>20, bound>>20))
 }
 
 // leastBusy is the JVM that is recorded and has used the least CPU time lately, nil if none is.

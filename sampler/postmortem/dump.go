@@ -2,6 +2,7 @@ package postmortem
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,11 +33,13 @@ func (j *JVM) Dump(opt Options) (*profile.Dump, error) {
 	d.walkAll()
 	if opt.Locks {
 		if err := d.locks(); err != nil {
-			return nil, err
+			return nil, named(err, "locks")
 		}
 	}
 	if opt.Virtual {
-		if err := d.virtual(); err != nil {
+		if err := d.virtual(); errors.Is(err, process.ErrFault) { // the others may be there nevertheless
+			d.out.Virtual = &profile.VirtualCensus{Unread: map[string]int{named(err, "the lists of them").Error(): 1}}
+		} else if err != nil {
 			return nil, err
 		}
 	}
@@ -88,8 +91,8 @@ func (d *dump) keep(t *profile.ThreadDump, stack *profile.Stack) bool {
 }
 
 // maxFrames bounds the frames of all stacks together, of 40 bytes each: threads of a core file that was
-// made to harm may all have the same long stack.
-const maxFrames = 16 << 20
+// made to harm may all have the same long stack. A JVM of ten thousand threads has half a million.
+const maxFrames = 2 << 20
 
 // describe is what is known of a thread besides its stack.
 func (d *dump) describe(t *coreThread) profile.ThreadDump {

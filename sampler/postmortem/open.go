@@ -2,6 +2,8 @@ package postmortem
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -34,7 +36,7 @@ func Open(file io.ReaderAt, size int64, opt process.CoreOptions) (*JVM, error) {
 	}
 	vm, err := vmstructs.Open(core)
 	if err != nil {
-		return &JVM{Core: core}, err
+		return &JVM{Core: core}, named(err, "the JVM's tables")
 	}
 	j := &JVM{Core: core, VM: vm, Walker: unwind.New(core, vm)}
 	if maps := core.Mappings(); len(maps) > 0 {
@@ -42,6 +44,14 @@ func Open(file io.ReaderAt, size int64, opt process.CoreOptions) (*JVM, error) {
 	}
 	j.conts = vm.NewContinuations()
 	return j, j.findThreads()
+}
+
+// named says what could not be read where the core lacks memory: a part of it is missing, or it was never written.
+func named(err error, what string) error {
+	if errors.Is(err, process.ErrFault) {
+		return fmt.Errorf("%s cannot be read, because the core lacks that memory (%w)", what, err)
+	}
+	return err
 }
 
 // highest is where the program's own memory ends: some kernels map a page of theirs far above.
@@ -63,7 +73,7 @@ func (j *JVM) Close() error { return j.Core.Close() }
 func (j *JVM) findThreads() error {
 	java, err := j.VM.Threads()
 	if err != nil {
-		return err
+		return named(err, "the JVM's list of threads")
 	}
 	sp := j.Core.CPU().SP
 	byTID := map[int]vmstructs.Thread{}

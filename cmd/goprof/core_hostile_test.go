@@ -1,0 +1,162 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/arch"
+	"goprof/cmd/goprof/exit"
+)
+
+// mostForCore is the memory that goprof may take for a core file, whatever it claims to hold.
+const mostForCore = 200 << 20
+
+// TestHostileCoresTakeLittle: as many threads and segments as a core may have, half of them libraries, all of them
+// lies, and notes of half a gigabyte (the file has holes in their place), end with "no JVM", in bounded memory.
+func TestHostileCoresTakeLittle(t *testing.T) {
+	const many, libraries = 1 << 18, 1 << 17
+	var threads, list, names bytes.Buffer
+	for i := range 1 << 16 {
+		status := make([]byte, 336)
+		binary.LittleEndian.PutUint32(status[arch.CoreThread:], uint32(i+1))
+		noteOf(&threads, elf.NT_PRSTATUS, status)
+	}
+	binary.Write(&list, binary.LittleEndian, []uint64{libraries, 4096})
+	loads := make([]elf.Prog64, many)
+	for i := range uint64(many) {
+		at := 1<<32 + i*8192
+		if i < libraries {
+			binary.Write(&list, binary.LittleEndian, []uint64{at, at + 4096, 0})
+			fmt.Fprintf(&names, "/%06d%025d\x00", i, 0)
+		}
+		loads[i] = elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: at, Memsz: 4096,
+			Filesz: 4096, Off: 1 << 30}
+	}
+	all := bytes.NewBuffer(bytes.Clone(threads.Bytes()))
+	const ntFile = 0x46494c45
+	noteOf(all, ntFile, append(list.Bytes(), names.Bytes()...))
+	longNote := binary.LittleEndian.AppendUint32(nil, 5)
+	longNote = binary.LittleEndian.AppendUint32(longNote, 60<<20)
+	longNote = append(binary.LittleEndian.AppendUint32(longNote, uint32(elf.NT_PRSTATUS)), "CORE\x00\x00\x00\x00"...)
+	for name, core := range map[string]hostileCore{
+		"many of all": {notes: [][]byte{all.Bytes()}, loads: loads},
+		"long notes": {notes: [][]byte{threads.Bytes()[:356], longNote, longNote, longNote, longNote, longNote, longNote,
+			longNote}, hole: 60 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "core")
+			core.write(t, file)
+			cmd := exec.CommandContext(t.Context(), "goprof", "dump", "--core", file)
+			var said bytes.Buffer
+			cmd.Stderr = &said
+			took := peakOf(t, cmd)
+			if code := exit.Code(cmd.ProcessState.ExitCode()); code != exit.BadCore ||
+				!strings.Contains(said.String(), "not a HotSpot JVM") {
+				t.Errorf("exit code %d: %.2000s", code, said.String())
+			}
+			if took > mostForCore {
+				t.Errorf("%d MB", took>>20)
+			}
+			t.Logf("%d MB", took>>20)
+		})
+	}
+}
+
+// peakOf runs a command, and returns the most memory that it was seen with. What wait4 tells of it is not less than
+// what this process has: the kernel counts the moment before exec, too (fs/exec.c, exec_mmap).
+func peakOf(t *testing.T, cmd *exec.Cmd) (peak int) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cmd.Wait()
+	}()
+	for status := fmt.Sprintf("/proc/%d/status", cmd.Process.Pid); ; {
+		text, _ := os.ReadFile(status)
+		if _, after, ok := strings.Cut(string(text), "VmHWM:"); ok {
+			var kb int
+			fmt.Sscan(after, &kb)
+			peak = max(peak, kb<<10)
+		}
+		select {
+		case <-ended:
+			if peak == 0 {
+				t.Error("it was never seen")
+			}
+			return peak
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// noteOf appends a note of the kernel's. Contents have a multiple of 4 bytes, here.
+func noteOf(b *bytes.Buffer, kind elf.NType, content []byte) {
+	content = append(content, make([]byte, -len(content)&3)...)
+	binary.Write(b, binary.LittleEndian, []uint32{5, uint32(len(content)), uint32(kind)})
+	b.WriteString("CORE\x00\x00\x00\x00")
+	b.Write(content)
+}
+
+// hostileCore is a core file in the making. Behind each of the segments of notes but the first follows a hole.
+type hostileCore struct {
+	notes [][]byte
+	loads []elf.Prog64
+	hole  int64
+}
+
+func (h *hostileCore) write(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := len(h.notes) + len(h.loads)
+	head := elf.Header64{Type: uint16(elf.ET_CORE), Machine: uint16(elf.EM_X86_64), Version: 1, Phoff: 64, Phentsize: 56,
+		Phnum: uint16(min(n, 0xffff)), Ehsize: 64, Shentsize: 64}
+	copy(head.Ident[:], "\x7fELF\x02\x01\x01")
+	at := int64(64 + 56*n)
+	if n >= 0xffff { // then the first section header says how many there are
+		head.Shoff, head.Shnum = uint64(at), 1
+		at += 64
+	}
+	var b bytes.Buffer
+	binary.Write(&b, binary.LittleEndian, head)
+	for i, note := range h.notes {
+		size := int64(len(note))
+		if i > 0 {
+			size += h.hole
+		}
+		binary.Write(&b, binary.LittleEndian, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: uint64(at), Filesz: uint64(size)})
+		if _, err := f.WriteAt(note, at); err != nil {
+			t.Fatal(err)
+		}
+		at += size
+	}
+	binary.Write(&b, binary.LittleEndian, h.loads)
+	if n >= 0xffff {
+		binary.Write(&b, binary.LittleEndian, elf.Section64{Info: uint32(n)})
+	}
+	if _, err := f.WriteAt(b.Bytes(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(max(at, 1<<30+4096)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("\x7fELF\x02\x01\x01"), 1<<30); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -16,15 +16,15 @@ import (
 type scan struct {
 	contents
 	meta    profile.Meta             // of others' recordings, and what no part says
-	parts   []*part                  // of ours, the first one is what was asked for first
-	account *part                    // the one that the account is of which is being read
+	parts   []*recordedPart          // of ours, the first one is what was asked for first
+	account *recordedPart            // the one that the account is of which is being read
 	periods map[string]time.Duration // of events, by name
 	began   time.Time                // when the JVM did
 	notes   []string
 }
 
-// part is one part of a recording. Most have one.
-type part struct {
+// recordedPart is one part of a recording. Most have one.
+type recordedPart struct {
 	meta    profile.Meta
 	summary *profile.Summary
 }
@@ -113,7 +113,7 @@ func (s *scan) recording(_ *jfr.Reader, f fields) {
 }
 
 // part is the one of a name, which is made if there is none; nil if there are too many.
-func (s *scan) part(name string) *part {
+func (s *scan) part(name string) *recordedPart {
 	for _, p := range s.parts {
 		if p.meta.Part == name {
 			return p
@@ -122,7 +122,7 @@ func (s *scan) part(name string) *part {
 	if len(s.parts) >= maxParts {
 		return nil
 	}
-	s.parts = append(s.parts, &part{meta: profile.Meta{Part: name}})
+	s.parts = append(s.parts, &recordedPart{meta: profile.Meta{Part: name}})
 	return s.parts[len(s.parts)-1]
 }
 
@@ -135,7 +135,7 @@ func (s *scan) asked() (names []string) {
 }
 
 // partOf is the part that has samples of a type; nil of others' recordings.
-func (s *scan) partOf(event string) *part {
+func (s *scan) partOf(event string) *recordedPart {
 	name := cmp.Or(s.waits[event], s.mode(event))
 	for _, p := range s.parts {
 		if slices.Contains(strings.Split(p.meta.Part, ","), name) {
@@ -201,7 +201,7 @@ func (s *scan) eventCount(_ *jfr.Reader, f fields) {
 // sum is the account that is being read, which comes in pieces: goprof.Account, and what stands behind it.
 func (s *scan) sum() *profile.Summary {
 	if s.account == nil {
-		s.account = cmp.Or(s.part(""), new(part))
+		s.account = cmp.Or(s.part(""), new(recordedPart))
 	}
 	if s.account.summary == nil {
 		s.account.summary = &profile.Summary{TruncatedBy: make(map[string]int64), LostBy: make(map[string]int64)}

@@ -33,6 +33,7 @@ func (r *run) look(th *thread) {
 func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	if r.wasAway() { // goprof was stopped in the middle of this look
 		r.scan.forgiveUse()
+		r.scan.now = ptrace.Monotonic(&r.ts) // once, not for each look that is collected late
 	}
 	if th := r.scan.byTID[snap.TID]; o == ptrace.Taken && th != nil {
 		after, ok := r.scan.charged(th)
@@ -59,7 +60,7 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	r.q.Done(snap)
 }
 
-// wasAway reports whether nobody could look for a while, since the tick or the visit that is under way began.
+// wasAway reports whether nobody could look for a while, since the last tick or visit began.
 func (r *run) wasAway() bool {
 	return r.scan.now != 0 && ptrace.Monotonic(&r.ts)-r.scan.now > longGap+int64(r.ticks.interval)
 }

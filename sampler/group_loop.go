@@ -220,6 +220,9 @@ func (r *groupRun) visit(arrived int64) {
 	r.counts.met.Add(1)
 	m.met.Add(1)
 	m.busy = true
+	if r.pending > 0 {
+		r.lead.GoOnAt(-1) // threads of other members may stop at any moment: goprof is not to lose its CPU then
+	}
 	if share := m.Share(); m.leaving == 0 && (share >= 1 || r.rng.Float64() < share) {
 		r.with(m, func(c *run) { r.look(c, tid, arrived) })
 		r.lookAfter(m)

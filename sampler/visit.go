@@ -49,7 +49,7 @@ const (
 	settleHere = int64(15 * time.Microsecond)
 	// restLater is how much time visits may take before we must have slept for as long.
 	restLater = int64(time.Millisecond)
-	// takenFor visits to a CPU have to find somebody there for it to be no idle one.
+	// takenFor: a CPU counts as idle until so many visits in a row have met somebody there.
 	takenFor = 3
 	// metLately is how long a CPU is known as one on which the program runs.
 	metLately = int64(time.Second)

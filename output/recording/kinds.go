@@ -189,7 +189,8 @@ func (c *contents) group(name string) []string {
 func (c *contents) asked(name string) []string {
 	for _, event := range c.withStacks() {
 		kind := c.kinds[event]
-		if kind != nil && strings.EqualFold(kind.Name, name) || strings.EqualFold(c.waits[event], name) {
+		wait := c.waits[event]
+		if kind != nil && strings.EqualFold(kind.Name, name) || wait != "" && strings.EqualFold(wait, name) {
 			return []string{event}
 		}
 	}

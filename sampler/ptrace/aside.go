@@ -32,8 +32,8 @@ const (
 	notAside = int64(30_000_000)
 )
 
-// raises is when our priority is raised: once more if we are not back by then. What could be so late is a CPU that the
-// hypervisor has taken away just before we give up our priority.
+// raises is when our priority is raised: once more if we are not back by then. That is so where the hypervisor has taken
+// our CPU away just before we give up our priority.
 var raises = [4]int64{raiseAfter, raiseAfter + 300_000, raiseAfter + 3_000_000, raiseAfter + 30_000_000}
 
 // raiser is a Runner that raises our priority.
@@ -44,7 +44,7 @@ type raiser struct {
 	works  bool  // it may
 	cpu    int   // where it brings us; -1: nowhere
 	at     int   // where it is; -1: anywhere
-	resume int64 // not used before
+	resume int64 // the moment before which it is not used
 }
 
 // raiserRoom is what lies in the Runner's Room.
@@ -66,7 +66,9 @@ func newRaiser() *raiser {
 	r := &raiser{runner: runner, raiserRoom: (*raiserRoom)(unsafe.Pointer(&runner.Room()[0])), cpu: -1, at: -1}
 	r.idle = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Flags: resetOnFork}
 	r.first = realTime(tracerPriority)
-	if !goFirst(runner.TID(), runnerPriority) {
+	// Who leaves SCHED_IDLE needs more permission than who becomes SCHED_FIFO (kernel/sched/syscalls.c,
+	// user_check_sched_setscheduler): so the raiser itself tries that first.
+	if unix.SchedSetAttr(runner.TID(), &r.idle, 0) != nil || !goFirst(runner.TID(), runnerPriority) {
 		runner.End()
 		return nil
 	}
@@ -83,11 +85,11 @@ func (r *raiser) serve(tid int) {
 		calls = append(calls, errand.WaitFor(&r.back, &r.until[i]), raise, errand.WakeUp(&r.moved))
 	}
 	var ts unix.Timespec
-	r.owner, r.works = tid, false
+	r.owner, r.works = 0, false // it may have no CPU just now: then this is tried again
 	r.runner.GoAlong(calls[2:3])
 	if r.runner.Wait(Monotonic(&ts) + readLimit) {
 		_, e := r.runner.Result()
-		r.works = e == 0
+		r.owner, r.works = tid, e == 0
 	}
 }
 
@@ -122,8 +124,11 @@ func (r *raiser) ask(now int64) {
 // GoOnAt says which CPU nobody needs: LookHeld lets the thread have its own CPU at once, and returns there. -1: no such
 // CPU is known.
 func (t *Tracer) GoOnAt(cpu int) {
+	if !t.onItsThread() {
+		return
+	}
 	if t.raiser == nil {
-		if cpu < 0 || t.noRaiser || !t.onItsThread() {
+		if cpu < 0 || t.noRaiser {
 			return
 		}
 		if t.raiser = newRaiser(); t.raiser == nil {
@@ -152,19 +157,18 @@ func (t *Tracer) WillStepAside(hint *Hint, now int64) bool {
 //go:nosplit
 func (t *Tracer) releaseAside(tid int, sig uintptr) {
 	r := t.raiser
-	r.ask(Monotonic(&t.ts))
 	begun, usedBefore := Monotonic(&t.ts), ownCPUTime(&t.ts)
+	r.ask(begun)
 	setOwnPriority(&r.idle)
 	left, used := Monotonic(&t.ts), ownCPUTime(&t.ts)
 	t.look.letGo = ptrace(unix.PTRACE_DETACH, uintptr(tid), 0, sig)
-	// The thread stood still for no longer than we have run since.
+	// The thread stood still for no longer than we have run since, unless somebody else took this CPU between these
+	// clocks and its release, some microseconds.
 	t.released = left + ownCPUTime(&t.ts) - used
 	if CurrentCPU() != r.cpu { // nobody took this CPU: it does not have to be the thread's if that is of another cgroup
 		errand.Await(&r.moved)
 	}
-	if CurrentCPU() != r.cpu {
-		setOwnPriority(&r.first)
-	}
+	setOwnPriority(&r.first) // it may have been raised before we gave it up, and nobody would raise it again
 	r.back.Store(1)
 	errand.Wake(&r.back)
 	t.Pauses.Add(t.released - t.missed)

@@ -70,8 +70,12 @@ func (o *Onlooker) Serve(m *Memory) { o.t.Serve(m) }
 // IsBack reports whether the read has come back for which this Onlooker was left alone.
 func (o *Onlooker) IsBack() bool { return !isUnderWay(o.reads.count.Load()) }
 
-// Close gives back what it holds. One that was left alone keeps it until it is back.
-func (o *Onlooker) Close() { o.t.Close() }
+// Close gives back what it holds. One that was left alone keeps it: the kernel may still write to its memory.
+func (o *Onlooker) Close() {
+	if o.IsBack() {
+		o.t.Close()
+	}
+}
 
 // ownReads counts when the OS thread that looks begins and ends a read of the target's memory.
 type ownReads struct {

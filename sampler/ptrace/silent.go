@@ -29,7 +29,7 @@ type silentThread struct {
 	desk  *desk // of the read that is under way; nil: it has come back
 }
 
-// Silent lists the threads of which a read was given up, in order of their numbers.
+// Silent lists the threads of which a read was given up that waited in the kernel, in order of their numbers.
 func (t *Tracer) Silent() []int { return t.silentIDs }
 
 // leavesAlone reports whether tid is not to be looked at.

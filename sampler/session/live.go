@@ -247,6 +247,7 @@ func (l *Live) look(t *ptrace.Tracer, tid int, snap *look.Look) ptrace.Outcome {
 // canLook finds an Onlooker, unless too many are left behind.
 func (l *Live) canLook() bool {
 	if l.onlooker != nil {
+		l.onlooker.Serve(l.session.memory) // a dump of the same session may have read for it since
 		return true
 	}
 	l.leftBehind = slices.DeleteFunc(l.leftBehind, func(o *ptrace.Onlooker) bool {

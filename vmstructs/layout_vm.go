@@ -145,6 +145,7 @@ func (r *resolver) flags() flagLayout {
 	l.span = span(l.name, l.addr) // the type may be the entry's last four bytes
 	if l.size < uint64(l.span) || l.size < uint64(l.typ)+4 || l.size > maxStride {
 		r.lost(capFlags, "sizeof JVMFlag")
+		l.size = 0
 	}
 	if uint64(l.origin)+4 > l.size {
 		l.origin = absent

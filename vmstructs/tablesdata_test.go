@@ -204,3 +204,13 @@ func TestMissingFieldsCostTheirCapability(t *testing.T) {
 		}
 	}
 }
+
+// TestHugeEntriesAreNotRead: how large an entry of a table is says the target, and it may lie.
+func TestHugeEntriesAreNotRead(t *testing.T) {
+	j := loadTables(t)[9]
+	j.tab.sizes["JVMFlag"] = 1 << 40
+	l, r := resolve(j.tab)
+	if got := r.report(); l.flags.size != 0 || len(got) != 1 || got[0] != capFlags+": sizeof JVMFlag" {
+		t.Errorf("an entry has %d bytes, lost is %q", l.flags.size, got)
+	}
+}

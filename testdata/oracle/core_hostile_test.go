@@ -118,7 +118,8 @@ func missingPieces(t *testing.T, whole *profile.Dump, left io.ReaderAt, size int
 // contradicts says where a stack of which memory was missing is wrong. It may lack frames, if it says so, and names.
 func contradicts(whole, part *profile.Stack) string {
 	gap := func(f *profile.Frame) bool { return f.Kind == profile.Gap }
-	if part.Truncated == profile.Whole && len(part.Frames) != len(whole.Frames) &&
+	// Without libc's tables of frames a stack ends at the thread's entry, and lacks who called that.
+	if n := len(whole.Frames) - len(part.Frames); part.Truncated == profile.Whole && n != 0 && n != 1 &&
 		!slices.ContainsFunc(part.Frames, func(f profile.Frame) bool { return gap(&f) }) {
 		return fmt.Sprintf("it is said to be whole, and has %d frames of %d: %+v\nof %+v", len(part.Frames),
 			len(whole.Frames), part.Frames, whole.Frames)

@@ -32,8 +32,8 @@ const (
 	notAside = int64(30_000_000)
 )
 
-// raises is when our priority is raised: once more if we are not back by then. That is so where the hypervisor has taken
-// our CPU away just before we give up our priority.
+// raises is when our priority is raised: once more if we are not back by then. That is so where the hypervisor has
+// taken our CPU away just before we give up our priority.
 var raises = [4]int64{raiseAfter, raiseAfter + 300_000, raiseAfter + 3_000_000, raiseAfter + 30_000_000}
 
 // raiser is a Runner that raises our priority.

@@ -93,6 +93,7 @@ func (r *resolver) monitors(l *lockLayout) {
 		l.inBlock = int(r.int("ObjectSynchronizer::_BLOCKSIZE", 128))
 		if l.stride > 4096 || l.inBlock < 1 || l.inBlock > maxInBlock {
 			r.lost(capLocks, "ObjectSynchronizer.gBlockList")
+			l.blocks = 0
 		}
 	default:
 		r.lost(capLocks, "ObjectSynchronizer._in_use_list|ObjectSynchronizer.gBlockList")

@@ -59,6 +59,9 @@ func (k *Locks) linkedMonitors() {
 // the link to the next block.
 func (k *Locks) monitorBlocks() {
 	l := &k.vm.l.locks
+	if l.blocks == 0 {
+		return
+	}
 	at, err := k.vm.mem.Ptr(l.blocks)
 	b := make([]byte, int(l.stride)*l.inBlock)
 	if len(b) < l.span {

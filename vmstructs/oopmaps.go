@@ -173,7 +173,7 @@ func (r *resolver) oopMaps() oopMapLayout {
 		pairSize:   r.size(capSafepoints, "ImmutableOopMapPair"),
 		pairOffset: r.field(capSafepoints, "ImmutableOopMapPair._pc_offset"),
 	}
-	if l.pairOffset.ok() && l.pairSize != 0 && l.pairSize < uint64(l.pairOffset)+4 {
+	if l.pairOffset.ok() && l.pairSize != 0 && (l.pairSize < uint64(l.pairOffset)+4 || l.pairSize > maxStride) {
 		r.lost(capSafepoints, "sizeof ImmutableOopMapPair")
 	}
 	return l

@@ -205,12 +205,20 @@ func TestMissingFieldsCostTheirCapability(t *testing.T) {
 	}
 }
 
-// TestHugeEntriesAreNotRead: how large an entry of a table is says the target, and it may lie.
+// TestHugeEntriesAreNotRead: how large an entry of an array is says the target, and it may lie.
 func TestHugeEntriesAreNotRead(t *testing.T) {
-	j := loadTables(t)[9]
-	j.tab.sizes["JVMFlag"] = 1 << 40
-	l, r := resolve(j.tab)
-	if got := r.report(); l.flags.size != 0 || len(got) != 1 || got[0] != capFlags+": sizeof JVMFlag" {
-		t.Errorf("an entry has %d bytes, lost is %q", l.flags.size, got)
+	for typ, lost := range map[string]string{
+		"JVMFlag":             capFlags + ": sizeof JVMFlag",
+		"ImmutableOopMapPair": capSafepoints + ": sizeof ImmutableOopMapPair",
+	} {
+		j := loadTables(t)[9]
+		j.tab.sizes[typ] = maxOffset - 1
+		l, r := resolve(j.tab)
+		if got := r.report(); len(got) != 1 || got[0] != lost {
+			t.Errorf("%s of %d bytes: lost is %q", typ, maxOffset-1, got)
+		}
+		if typ == "JVMFlag" && l.flags.size != 0 {
+			t.Errorf("flags of %d bytes would be read", l.flags.size)
+		}
 	}
 }

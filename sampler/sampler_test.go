@@ -346,13 +346,13 @@ func poolsRun(t *testing.T, noNotes bool) {
 		t.Errorf("%d samples of %d owed", all, owed)
 	}
 	share := float64(usedMuch) / float64(used)
-	want := share
+	seen, most := float64(much)/float64(all), share
 	if noNotes {
-		want = shareOfLonger(share, float64(all)/(float64(owed)*float64(got.Ticks)/float64(got.Ticks+got.Skipped)))
+		most = shareOfLonger(share, float64(all)/(float64(owed)*float64(got.Ticks)/float64(got.Ticks+got.Skipped)))
 	}
-	if off := math.Abs(float64(much)/float64(all) - want); off > 4*math.Sqrt(want*(1-want)/float64(all)) {
-		t.Errorf("the busier pool has %.3f of the time and %.3f of the samples, which should be %.3f", share,
-			float64(much)/float64(all), want)
+	if off := 4 * math.Sqrt(share*(1-share)/float64(all)); seen < share-off || seen > most+off {
+		t.Errorf("the busier pool has %.3f of the time and %.3f of the samples, which should be that, or %.3f at most",
+			share, seen, most)
 	}
 	if sampled < 0.95 && got.Visits {
 		t.Errorf("%.1f %% of the CPU time is sampled", 100*sampled)
@@ -360,8 +360,8 @@ func poolsRun(t *testing.T, noNotes bool) {
 }
 
 // shareOfLonger is the share of samples that those have who have such a share of the time, where so many of the samples
-// that are owed are met. The others, who run half as long at a time, are missed twice as often: they have more often
-// moved before they are asked.
+// that are owed are met, if the others, who run half as long at a time, are missed twice as often. That is the most that
+// was seen: they have more often moved before they are asked. In seven runs it was 0.61 to 0.74 where 0.65 is true.
 func shareOfLonger(share, met float64) float64 {
 	if met >= 1 {
 		return share

@@ -116,7 +116,7 @@ func (o *openedCore) warn(cmd *cobra.Command) {
 			output.Printable(o.from.file), output.Size(cut))
 	}
 	if v := o.VM.Version(); !v.Tested() {
-		fmt.Fprintf(to, "goprof: goprof is not tested on JDK %d (%s): it goes by the fields that this JVM exports\n",
+		fmt.Fprintf(to, "goprof: this is JDK %d (%s), on which goprof is not tested. It goes by the fields that the JVM exports\n",
 			v.Major, output.Printable(v.Release))
 	}
 	for _, m := range o.VM.Missing() {

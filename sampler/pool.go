@@ -4,10 +4,10 @@ package sampler
 
 import "goprof/sampler/look"
 
-// Threads that have used little are billed together. Most threads of a large pool are never sampled, or once, and some
-// end before anybody has listed them: what they used would be nobody's. So all that the process has used, but for what
-// others owe, goes to the samples of any of them. That is right on the average, for who of them is sampled follows from
-// what they use.
+// Threads that have used little are billed together. Most threads of a large pool are never sampled, or once. Some end
+// before goprof has listed them, and no sample would carry what they used. So the samples of any of these threads carry
+// all that the process has used, but for what the other threads owe. That is right on the average: a thread is sampled
+// in proportion to what it uses.
 
 // poolBelow is how many samples' worth of CPU time a thread has used when it begins to have a bill of its own.
 const poolBelow = 10

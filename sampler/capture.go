@@ -97,7 +97,7 @@ func (c *capture) lengthenInterval() {
 	}
 }
 
-// nap bounds how long a sleep can go on when the run is cancelled.
+// maxNap bounds how long a sleep can go on when the run is cancelled.
 const maxNap = 50 * int64(time.Millisecond)
 
 // sleep waits until the deadline, and looks after pending stops and questions meanwhile. It returns false when

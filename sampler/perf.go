@@ -249,7 +249,7 @@ func (r *perfRun) nextLookAround(began int64) int64 {
 	return began + max(mean/2+r.rng.Int64N(mean), 10*took)
 }
 
-// setHint notes what is known of a thread, and reports whether that is in the list.
+// setHint notes what is known of a thread, and reports whether the thread is in the list.
 func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
 	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.prompt) {
 		r.unwatch(th) // it may be watched again in another way

@@ -33,8 +33,8 @@ type Config struct {
 	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up. Where pauses cost more,
 	// Interval grows. 0: there is no bound.
 	MaxOverhead float64
-	// Pace is the Interval in nanoseconds, and may change at any time; nil: Interval does not change. Engines that stop
-	// threads look at it with each tick.
+	// Pace is the Interval in nanoseconds, and may change at any time; nil: nothing sets Interval anew. Engines that
+	// stop threads look at it with each tick.
 	Pace *atomic.Int64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *look.Look, released int64)

@@ -23,8 +23,8 @@ func (w *Walker) stepInterpreted() profile.Reason {
 }
 
 // codeletExit reads the codelet's code ahead where the frame may not stand: in method entries, and near a return. In a
-// call the frame stands, with one exception: the call that asks the VM where the exception is handled by which a method
-// has just been left.
+// call the frame stands, except in one: where a method has just been left by an exception, a call asks the VM where
+// that exception is handled.
 func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 	if c.Role != vmstructs.MethodEntry && !w.cur.exact && c.Role != vmstructs.Throwing {
 		return arch.Exit{}, false

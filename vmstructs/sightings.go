@@ -113,7 +113,7 @@ func (s *Sightings) look(pc uint64) {
 	}
 }
 
-// note reads the blocks of all that is new. False: the note was not handed over, or it came too late.
+// note reads the blocks of all that is new. False: no note was free, or it came too late.
 func (s *Sightings) note(when int64) bool {
 	var note *sightingNote
 	select {
